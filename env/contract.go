@@ -1,0 +1,170 @@
+package env
+
+import "fmt"
+
+// Terms is what every crawler knows beforehand, at each level of knowledge.
+type Terms struct {
+	Names  []string
+	Costs  []float64 // C, budget units per crawl of each source
+	Budget float64   // what the crawls of one epoch may cost together
+
+	// Start is the Unix time of the first decision and Length the seconds
+	// between decisions. Both are 0 in worlds whose epochs have no date.
+	Start  int64
+	Length float64
+}
+
+// Online is what a crawler sees by itself before it decides: when it was last
+// where. It is the lowest level of knowledge, and part of the others.
+type Online struct {
+	Epoch int   // number of this decision, from 0
+	Last  []int // epoch of each source's last crawl; −1 before the first
+}
+
+// Age returns how many epochs of content wait at source i if it is crawled now.
+func (o *Online) Age(i int) int { return o.Epoch - o.Last[i] }
+
+// Model is what is seen by a policy that was built with the parameters of the
+// sources: the mean state of each source beside its own crawls.
+type Model struct {
+	Online
+	Mean []float64 // x, mean state under (2)-(3), interest
+}
+
+// Observed adds the true state, as TCNS, section VIII, supposes.
+type Observed struct {
+	Model
+	State []float64 // X, interest that waits at each source now
+}
+
+// Knowledge is the set of levels.
+type Knowledge interface{ Online | Model | Observed }
+
+// Level names a level of knowledge.
+type Level string
+
+// The levels, from the lowest.
+const (
+	LevelOnline   Level = "online"
+	LevelModel    Level = "model"
+	LevelObserved Level = "observed"
+)
+
+// Item is one piece of content as a crawl finds it.
+type Item struct {
+	Age      float64 // epochs since it was published
+	Interest float64 // present interest
+}
+
+// Crawled is what the crawl of one source brought back.
+type Crawled struct {
+	Source   int
+	Age      int     // epochs since the source was crawled before
+	Interest float64 // present interest of all that was found
+	Items    []Item  // the items, oldest first; nil in worlds without items
+}
+
+// Policy picks the sources to crawl at an epoch.
+type Policy[O Knowledge] interface {
+	// Select appends the numbers of the sources to crawl to dst and returns
+	// it: each source at most once, in any order, together within the budget.
+	// It keeps neither dst nor o.
+	Select(dst []int, o *O) []int
+}
+
+// Learner is a policy that learns from what its crawls bring back. It is a
+// state machine: Select and Update take turns, and it draws, if it draws at
+// all, from a stream that was handed to it.
+type Learner[O Knowledge] interface {
+	Policy[O]
+	// Update tells what the crawls of the last Select brought back and what
+	// is seen after them. It keeps neither.
+	Update(crawls []Crawled, next *O)
+}
+
+// World is one way in which content arrives.
+type World interface {
+	// View returns what can be seen now. It is the world's own and changes
+	// with the next Step. State is nil where the world does not compute it.
+	View() *Observed
+	// Terms returns what every crawler knows of the world.
+	Terms() Terms
+	// Step crawls the named sources and goes on to the next epoch. The result
+	// is valid until the next Step. It refuses, changing nothing, a source
+	// that does not exist or is named twice, and crawls that cost more than
+	// the budget unless the world was told to let them pass; it returns io.EOF
+	// when the world has no further epoch.
+	Step(crawl []int) ([]Crawled, error)
+}
+
+// Agent is a policy whose level of knowledge has been settled: it is handed
+// all that a world shows and passes on to the policy what its level gives.
+type Agent struct {
+	level   Level
+	online  Policy[Online]
+	model   Policy[Model]
+	seen    Policy[Observed]
+	learner bool
+}
+
+// NewAgent returns the agent of a policy or a learner.
+func NewAgent[O Knowledge](p Policy[O]) Agent {
+	_, learns := p.(Learner[O])
+	a := Agent{learner: learns}
+	switch p := any(p).(type) {
+	case Policy[Online]:
+		a.level, a.online = LevelOnline, p
+	case Policy[Model]:
+		a.level, a.model = LevelModel, p
+	case Policy[Observed]:
+		a.level, a.seen = LevelObserved, p
+	}
+	return a
+}
+
+// Level returns the level of knowledge of the policy.
+func (a Agent) Level() Level { return a.level }
+
+// Learns reports whether the policy is a learner.
+func (a Agent) Learns() bool { return a.learner }
+
+// Select has the policy pick from what its level shows of v.
+func (a Agent) Select(dst []int, v *Observed) []int {
+	switch a.level {
+	case LevelOnline:
+		return a.online.Select(dst, &v.Model.Online)
+	case LevelModel:
+		return a.model.Select(dst, &v.Model)
+	case LevelObserved:
+		return a.seen.Select(dst, v)
+	}
+	panic("env: agent without a policy")
+}
+
+// Update tells a learner what happened; it does nothing for a policy that does
+// not learn.
+func (a Agent) Update(crawls []Crawled, next *Observed) {
+	if !a.learner {
+		return
+	}
+	switch a.level {
+	case LevelOnline:
+		a.online.(Learner[Online]).Update(crawls, &next.Model.Online)
+	case LevelModel:
+		a.model.(Learner[Model]).Update(crawls, &next.Model)
+	case LevelObserved:
+		a.seen.(Learner[Observed]).Update(crawls, next)
+	}
+}
+
+// String returns the name of the level.
+func (l Level) String() string { return string(l) }
+
+// ParseLevel returns the level of that name.
+func ParseLevel(name string) (Level, error) {
+	switch l := Level(name); l {
+	case LevelOnline, LevelModel, LevelObserved:
+		return l, nil
+	}
+	return "", fmt.Errorf("unknown knowledge %q; allowed are model, observed and online", name)
+}

@@ -1,0 +1,77 @@
+// Package experiments turns a model into figures: one visible loop runs an
+// agent in a world, and around it stand the catalogue of policies, seeds,
+// statistics and the output that all commands share.
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"ephemera/env"
+)
+
+// Outcome is what an agent earned over a run.
+type Outcome struct {
+	Epochs  int
+	Reward  float64 // interest per epoch
+	Crawls  float64 // crawls per epoch
+	Cost    float64 // budget units per epoch
+	Over    float64 // share of epochs whose crawls cost more than the budget
+	Overrun float64 // mean cost above the budget over all epochs, budget units
+}
+
+// Watcher sees every epoch of a run. The slice is valid during the call only.
+type Watcher func(epoch int, reward float64, crawls []env.Crawled)
+
+// Run is the loop of every experiment: the agent selects, the world steps, the
+// agent is told. It ends after the given number of epochs, or, with epochs 0,
+// when the world does.
+func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
+	var (
+		out   Outcome
+		crawl []int
+		terms = w.Terms()
+	)
+	for n := 0; epochs == 0 || n < epochs; n++ {
+		crawl = a.Select(crawl[:0], w.View())
+		got, err := w.Step(crawl)
+		if errors.Is(err, io.EOF) {
+			if epochs != 0 {
+				return Outcome{}, fmt.Errorf("the world ended after %d epochs; %d were asked for", n, epochs)
+			}
+			break
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+		a.Update(got, w.View())
+
+		var reward, cost float64
+		for _, c := range got {
+			reward += c.Interest
+			cost += terms.Costs[c.Source]
+		}
+		out.Epochs++
+		out.Reward += reward
+		out.Crawls += float64(len(got))
+		out.Cost += cost
+		if !env.Fits(cost, terms.Budget) {
+			out.Over++
+			out.Overrun += cost - terms.Budget
+		}
+		if watch != nil {
+			watch(n, reward, got)
+		}
+	}
+	if out.Epochs == 0 {
+		return Outcome{}, errors.New("the world has no epoch to run")
+	}
+	n := float64(out.Epochs)
+	out.Reward /= n
+	out.Crawls /= n
+	out.Cost /= n
+	out.Over /= n
+	out.Overrun /= n
+	return out, nil
+}
