@@ -2,4 +2,21 @@ module ephemera
 
 go 1.26.0
 
-require golang.org/x/exp v0.0.0-20250305212735-054e65f0b394
+require (
+	github.com/olekukonko/tablewriter v1.1.5
+	golang.org/x/exp v0.0.0-20250305212735-054e65f0b394
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/clipperhouse/displaywidth v0.10.0 // indirect
+	github.com/clipperhouse/uax29/v2 v2.6.0 // indirect
+	github.com/fatih/color v1.18.0 // indirect
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-isatty v0.0.22 // indirect
+	github.com/mattn/go-runewidth v0.0.19 // indirect
+	github.com/olekukonko/cat v0.0.0-20250911104152-50322a0618f6 // indirect
+	github.com/olekukonko/errors v1.2.0 // indirect
+	github.com/olekukonko/ll v0.1.6 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)

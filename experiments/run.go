@@ -21,8 +21,9 @@ type Outcome struct {
 	Overrun float64 // mean cost above the budget over all epochs, budget units
 }
 
-// Watcher sees every epoch of a run. The slice is valid during the call only.
-type Watcher func(epoch int, reward float64, crawls []env.Crawled)
+// Watcher sees every epoch of a run, after the agent was told. The slice is
+// valid during the call only. An error ends the run and is returned by it.
+type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 
 // Run is the loop of every experiment: the agent selects, the world steps, the
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
@@ -61,7 +62,9 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 			out.Overrun += cost - terms.Budget
 		}
 		if watch != nil {
-			watch(n, reward, got)
+			if err := watch(n, reward, got); err != nil {
+				return Outcome{}, err
+			}
 		}
 	}
 	if out.Epochs == 0 {

@@ -10,6 +10,7 @@
 // SplitMix64.
 package stream
 
+//lint:ignore SA1019 the frozen generator is wanted: its streams never change
 import "golang.org/x/exp/rand"
 
 // Roles are the first element of a stream's path.

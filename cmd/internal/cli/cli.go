@@ -1,0 +1,148 @@
+// Package cli is what the commands share: flags in groups, one line per error,
+// exit statuses, and progress on a terminal.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Exit statuses.
+const (
+	OK          = 0
+	Failure     = 1
+	Usage       = 2
+	Interrupted = 130
+)
+
+// usageError is a mistake in how a command was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Usagef returns an error for which the command exits with status 2.
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// AsUsage marks err, if it is one, as a mistake in how the command was called.
+func AsUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// Status returns the exit status for err.
+func Status(err error) int {
+	var u usageError
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &u):
+		return Usage
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	}
+	return Failure
+}
+
+// Main runs a command to its end: run gets a context that Ctrl-C cancels, and
+// an error becomes one line on stderr and an exit status.
+func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, Line(name, err))
+	}
+	os.Exit(Status(err))
+}
+
+// Line is the one line that tells of an error.
+func Line(name string, err error) string {
+	return name + ": " + strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// Flags is a flag set whose help is printed in groups.
+type Flags struct {
+	*flag.FlagSet
+	about  string
+	groups []*group
+}
+
+type group struct {
+	title string
+	names []string
+}
+
+// NewFlags returns the flag set of a command; about is what its help says
+// first.
+func NewFlags(name, about string) *Flags {
+	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about}
+	f.SetOutput(io.Discard) // errors are printed once, by Main
+	return f
+}
+
+// Group begins a group: flags defined by define belong to it.
+func (f *Flags) Group(title string, define func()) {
+	known := map[string]bool{}
+	f.VisitAll(func(x *flag.Flag) { known[x.Name] = true })
+	define()
+	g := &group{title: title}
+	f.VisitAll(func(x *flag.Flag) {
+		if !known[x.Name] {
+			g.names = append(g.names, x.Name)
+		}
+	})
+	f.groups = append(f.groups, g)
+}
+
+// ParseAll parses the arguments. It prints the help and returns done for -h,
+// and refuses what is left over unless operands are allowed.
+func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done bool, err error) {
+	err = f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.help(stdout)
+		return true, nil
+	}
+	if err != nil {
+		return false, Usagef("%w; -h lists the flags", err)
+	}
+	if !operands && f.NArg() > 0 {
+		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
+	}
+	return false, nil
+}
+
+// Set reports whether the flag was given.
+func (f *Flags) Given(name string) bool {
+	given := false
+	f.Visit(func(x *flag.Flag) { given = given || x.Name == name })
+	return given
+}
+
+func (f *Flags) help(w io.Writer) {
+	fmt.Fprintf(w, "%s\n", strings.TrimSpace(f.about))
+	for _, g := range f.groups {
+		fmt.Fprintf(w, "\n%s\n", g.title)
+		for _, n := range g.names {
+			x := f.Lookup(n)
+			arg, usage := flag.UnquoteUsage(x)
+			head := "-" + n
+			if arg != "" {
+				head += " " + arg
+			}
+			fmt.Fprintf(w, "  %-22s %s", head, usage)
+			if x.DefValue != "" && x.DefValue != "false" {
+				fmt.Fprintf(w, " (default %s)", x.DefValue)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+}

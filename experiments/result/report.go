@@ -1,0 +1,162 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// Report is the outcome of a comparison of policies on one instance.
+type Report struct {
+	Instance  string   `json:"instance"`
+	Algorithm string   `json:"algorithm"`
+	Knowledge string   `json:"knowledge"` // model, observed or online
+	Budget    float64  `json:"budget"`    // budget units per epoch
+	Steps     int      `json:"steps"`     // epochs per run
+	Seeds     int      `json:"seeds"`     // how many
+	Seed      uint64   `json:"seed"`      // the first
+	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
+	// StepsPerSecond is the learner's, world included. In JSON it is rounded
+	// down to a power of ten, see [Report.Write].
+	StepsPerSecond *float64 `json:"steps_per_second"`
+	Fallbacks      *int     `json:"fallbacks"` // Tikhonov fallbacks that the learner took; nil without a learner
+	Results        []Row    `json:"results"`
+
+	// Notes are sentences in plain words, printed below a table.
+	Notes []string `json:"-"`
+}
+
+// Row is one policy's figures.
+type Row struct {
+	Policy    string   `json:"policy"`
+	Reward    float64  `json:"reward"`      // interest per epoch
+	Lo        *float64 `json:"lo"`          // 95 % interval over seeds; nil for one seed
+	Hi        *float64 `json:"hi"`          //
+	Crawls    float64  `json:"crawls"`      // per epoch
+	OfWhittle *float64 `json:"of_whittle"`  // ratio
+	OfBound   *float64 `json:"of_bound"`    // ratio; nil where no bound is known
+	Over      float64  `json:"over_budget"` // share of epochs whose crawls cost more than the budget
+}
+
+// Ptr returns a pointer to v, or nil if v is not a finite number.
+func Ptr(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Complete fills the ratios of every row from the row named whittle and from
+// the bound.
+func (r *Report) Complete() {
+	var whittle float64
+	for _, row := range r.Results {
+		if row.Policy == "whittle" {
+			whittle = row.Reward
+		}
+	}
+	for i := range r.Results {
+		row := &r.Results[i]
+		if whittle > 0 {
+			row.OfWhittle = Ptr(row.Reward / whittle)
+		}
+		if r.Bound != nil && *r.Bound > 0 {
+			row.OfBound = Ptr(row.Reward / *r.Bound)
+		}
+	}
+}
+
+// Write prints the report. All of it but the speed is a function of the
+// configuration and the seed. So that equal runs print equal bytes, JSON holds
+// the speed as an order of magnitude (rounded down to a power of ten) and CSV
+// leaves it out; the table says it in three digits.
+func (r *Report) Write(w io.Writer, f Format) error {
+	if f == JSON {
+		return r.writeJSON(w)
+	}
+	t := r.table(f)
+	if err := t.Write(w, f); err != nil {
+		return err
+	}
+	if f == CSV {
+		return nil
+	}
+	for _, n := range r.Notes {
+		if _, err := fmt.Fprintf(w, "\n%s\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Report) writeJSON(w io.Writer) error {
+	out := *r
+	if s := r.StepsPerSecond; s != nil && *s > 0 {
+		out.StepsPerSecond = Ptr(math.Pow(10, math.Floor(math.Log10(*s))))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(&out)
+}
+
+func (r *Report) table(f Format) *Table {
+	if f == CSV {
+		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget"}}
+		for _, row := range r.Results {
+			t.Add(r.Instance, r.Algorithm, r.Knowledge, exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10),
+				row.Policy, exact(row.Reward), optional(row.Lo, exact), optional(row.Hi, exact), exact(row.Crawls), optional(row.OfWhittle, exact), optional(row.OfBound, exact), exact(row.Over))
+		}
+		return t
+	}
+	var interval, over bool
+	for _, row := range r.Results {
+		interval = interval || row.Lo != nil
+		over = over || row.Over > 0
+	}
+	t := &Table{Header: []string{"policy", "reward"}}
+	if interval {
+		t.Header = append(t.Header, "95 % interval")
+	}
+	t.Header = append(t.Header, "crawls/epoch", "% of Whittle", "% of bound")
+	if over {
+		t.Header = append(t.Header, "% of epochs over budget")
+	}
+	for _, row := range r.Results {
+		cells := []string{row.Policy, Figure(row.Reward)}
+		if interval {
+			s := "–"
+			if row.Lo != nil && row.Hi != nil {
+				s = Figure(*row.Lo) + " to " + Figure(*row.Hi)
+			}
+			cells = append(cells, s)
+		}
+		cells = append(cells, fmt.Sprintf("%.3f", row.Crawls), optional(row.OfWhittle, percent), optional(row.OfBound, percent))
+		if over {
+			cells = append(cells, percent(row.Over))
+		}
+		t.Add(cells...)
+	}
+	return t
+}
+
+// Figure prints a number with two decimals, or in four digits and an exponent
+// where that would hide it.
+func Figure(v float64) string {
+	if a := math.Abs(v); a != 0 && a < 0.1 || a >= 1e9 {
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
+
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func optional(v *float64, f func(float64) string) string {
+	if v == nil {
+		return ""
+	}
+	return f(*v)
+}

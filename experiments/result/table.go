@@ -1,0 +1,121 @@
+// Package result holds the output that all commands share: a table of cells
+// and the report of a comparison, each as table, markdown, csv or json.
+package result
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Format is a way to print.
+type Format string
+
+// The formats.
+const (
+	Text     Format = "table"
+	Markdown Format = "markdown"
+	CSV      Format = "csv"
+	JSON     Format = "json"
+)
+
+// Formats lists the names that ParseFormat takes.
+const Formats = "table, markdown, csv or json"
+
+// ParseFormat returns the format of that name.
+func ParseFormat(name string) (Format, error) {
+	switch f := Format(name); f {
+	case Text, Markdown, CSV, JSON:
+		return f, nil
+	}
+	return "", fmt.Errorf("format is %q; allowed are %s", name, Formats)
+}
+
+// Table is a rectangle of text. The first column is aligned left, the others,
+// which hold figures, right, unless Left names them.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	Left   map[int]bool // further columns that hold words
+}
+
+// Add appends a row. It panics if the row is not as long as the header.
+func (t *Table) Add(cells ...string) {
+	if len(cells) != len(t.Header) {
+		panic(fmt.Sprintf("result: row of %d cells under %d headings", len(cells), len(t.Header)))
+	}
+	t.Rows = append(t.Rows, cells)
+}
+
+// Write prints the table as Text, Markdown or CSV; JSON has no table form.
+func (t *Table) Write(w io.Writer, f Format) error {
+	switch f {
+	case CSV:
+		c := csv.NewWriter(w)
+		if err := c.Write(t.Header); err != nil {
+			return err
+		}
+		return c.WriteAll(t.Rows)
+	case Text, Markdown:
+		return t.render(w, f)
+	}
+	return fmt.Errorf("result: a table has no form %q", f)
+}
+
+func (t *Table) render(w io.Writer, f Format) error {
+	align := make(tw.Alignment, len(t.Header))
+	for i := range align {
+		align[i] = tw.AlignRight
+		if i == 0 || t.Left[i] {
+			align[i] = tw.AlignLeft
+		}
+	}
+	opts := []tablewriter.Option{
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+	}
+	if f == Markdown {
+		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
+	} else {
+		opts = append(opts, tablewriter.WithRendition(tw.Rendition{
+			Borders: tw.BorderNone,
+			Settings: tw.Settings{
+				Lines:      tw.Lines{ShowTop: tw.Off, ShowBottom: tw.Off, ShowHeaderLine: tw.On, ShowFooterLine: tw.Off},
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+			},
+		}))
+	}
+	var b strings.Builder
+	table := tablewriter.NewTable(&b, opts...)
+	table.Header(t.Header)
+	for _, r := range t.Rows {
+		if len(r) != len(t.Header) { // the renderer would print it ragged
+			return fmt.Errorf("result: row of %d cells under %d headings", len(r), len(t.Header))
+		}
+		if err := table.Append(r); err != nil {
+			return err
+		}
+	}
+	if err := table.Render(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, trimLines(b.String()))
+	return err
+}
+
+// trimLines drops the padding at the ends of lines.
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	return strings.Join(lines, "\n")
+}

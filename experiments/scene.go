@@ -1,0 +1,28 @@
+package experiments
+
+import "ephemera/env"
+
+// Scene is a world as data: it can be set up afresh for every policy that is
+// compared, each time with the same content.
+type Scene struct {
+	Instance env.Instance // what a policy that knows the model is given
+	Epochs   int          // how many the world has; 0 for any number
+	Seeded   bool         // the seed changes what arrives
+	// Exact says that rewards follow the mean dynamics, so that the relaxed
+	// optimum of the instance bounds them.
+	Exact bool
+	// Open sets the world up. The level says what it must show; overrun lets
+	// crawls over the budget pass.
+	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
+}
+
+// MeanScene is the mean dynamics of an instance.
+func MeanScene(in env.Instance) Scene {
+	return Scene{
+		Instance: in,
+		Exact:    true,
+		Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
+			return env.NewMean(in, overrun)
+		},
+	}
+}
