@@ -1,0 +1,111 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
+)
+
+// Algorithm is a learner of the catalogue.
+type Algorithm struct {
+	Name   string
+	About  string // one line
+	Levels []env.Level
+	// Settings returns a pointer to the settings at that level, filled with
+	// the defaults. Its toml tags name the keys.
+	Settings func(level env.Level) any
+	// Overruns reports whether settings let crawls cost more than the budget.
+	Overruns func(settings any) bool
+	// New builds the learner from settings that Settings returned.
+	New func(k Known, settings any) (Trainee, error)
+}
+
+// Trainee is a learner together with what comes out of it.
+type Trainee interface {
+	// Learner is the agent that learns as it is run.
+	Learner() env.Agent
+	// Frozen is the policy that would be deployed now; it learns no more.
+	Frozen() (env.Agent, error)
+	// Fallbacks counts how often an incremental inverse was not trusted and
+	// the Tikhonov form was taken.
+	Fallbacks() int
+	// Metrics are figures of the learner's state, under lasting names.
+	Metrics() []Metric
+	// State is the learner's whole state as data that encoding/json takes.
+	State() any
+}
+
+// Metric is one figure of a learner's state.
+type Metric struct {
+	Name  string // with its unit, as a column heading
+	Value float64
+}
+
+// Algorithms is the catalogue of learners; the first is the default.
+var Algorithms = []Algorithm{}
+
+// FindAlgorithm returns the learner of that name, if it works at that level.
+func FindAlgorithm(name string, level env.Level) (Algorithm, error) {
+	names := make([]string, len(Algorithms))
+	for i, a := range Algorithms {
+		names[i] = a.Name
+		if a.Name != name {
+			continue
+		}
+		if !slices.Contains(a.Levels, level) {
+			return Algorithm{}, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed are %v", name, level, a.Levels)
+		}
+		return a, nil
+	}
+	return Algorithm{}, fmt.Errorf("unknown algorithm %q; allowed are %s", name, strings.Join(names, ", "))
+}
+
+// Configure returns the algorithm's settings at that level with the given keys
+// set. A value is what TOML can hold: a number, a string, a truth value.
+func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) {
+	s := a.Settings(level)
+	if len(keys) == 0 {
+		return s, nil
+	}
+	text, err := toml.Marshal(keys)
+	if err != nil {
+		return nil, fmt.Errorf("settings of %q: %w", a.Name, err)
+	}
+	d := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) && len(strict.Errors) > 0 {
+			return nil, fmt.Errorf("algorithm %q has no setting %q; allowed are %s", a.Name, strings.Join(strict.Errors[0].Key(), "."), strings.Join(a.Keys(level), ", "))
+		}
+		var dec *toml.DecodeError
+		if errors.As(err, &dec) {
+			return nil, fmt.Errorf("setting %q of algorithm %q: %s", strings.Join(dec.Key(), "."), a.Name, dec.Error())
+		}
+		return nil, fmt.Errorf("settings of %q: %w", a.Name, err)
+	}
+	return s, nil
+}
+
+// Keys lists the settings of the algorithm at that level.
+func (a Algorithm) Keys(level env.Level) []string {
+	text, err := toml.Marshal(a.Settings(level))
+	if err != nil {
+		panic("experiments: settings of " + a.Name + ": " + err.Error())
+	}
+	var m map[string]any
+	if err := toml.Unmarshal(text, &m); err != nil {
+		panic("experiments: settings of " + a.Name + ": " + err.Error())
+	}
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,191 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/experiments/result"
+)
+
+// Training is a run of one learner as data, and what it is compared with.
+type Training struct {
+	Scene     Scene
+	Algorithm Algorithm
+	Settings  any // what Algorithm.Configure returned
+	Level     env.Level
+	Epochs    int // of training, and of every comparison; 0 for all that the scene has
+	Seed      uint64
+	Compare   []Baseline
+	Rows      int // how many rows of metrics over time to keep; 0 for none
+	// Progress, if not nil, is told after every so many epochs how many of
+	// all epochs of the training and its comparisons are done.
+	Progress func(done, total int)
+}
+
+// Trained is what a training brings.
+type Trained struct {
+	Report  result.Report
+	Trainee Trainee
+	Header  []string    // names of the metrics over time
+	Metrics [][]float64 // rows of metrics over time
+}
+
+// Run trains, then freezes the learner and runs it and every baseline in the
+// same world from its beginning.
+func (t Training) Run(ctx context.Context) (*Trained, error) {
+	epochs := t.Epochs
+	if t.Scene.Epochs > 0 && (epochs == 0 || epochs > t.Scene.Epochs) {
+		epochs = t.Scene.Epochs
+	}
+	if epochs <= 0 {
+		return nil, fmt.Errorf("training of %d epochs; at least 1 is needed", epochs)
+	}
+	tick := t.ticker(ctx, epochs*(2+len(t.Compare)))
+	out := &Trained{}
+
+	overrun := t.Algorithm.Overruns != nil && t.Algorithm.Overruns(t.Settings)
+	var (
+		rows  []result.Row
+		speed float64
+	)
+	// play sets the world up afresh and runs one agent in it.
+	play := func(name string, overrun bool, build func(k Known) (env.Agent, error), watch Watcher) error {
+		world, err := t.Scene.Open(t.Seed, t.Level, overrun)
+		if err != nil {
+			return err
+		}
+		if c, ok := world.(io.Closer); ok {
+			defer c.Close()
+		}
+		agent, err := build(Known{
+			Instance: t.Scene.Instance,
+			Terms:    world.Terms(),
+			Level:    t.Level,
+			Rand:     stream.New(t.Seed, stream.Policy, uint64(len(rows))),
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		began := time.Now()
+		o, err := Run(world, agent, epochs, watch)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		speed = float64(epochs) / time.Since(began).Seconds()
+		rows = append(rows, result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over})
+		return nil
+	}
+	onlyTick := func(n int, _ float64, _ []env.Crawled) error { return tick(n) }
+
+	var record recorder
+	err := play("learning", overrun, func(k Known) (env.Agent, error) {
+		trainee, err := t.Algorithm.New(k, t.Settings)
+		if err != nil {
+			return env.Agent{}, err
+		}
+		out.Trainee = trainee
+		record = newRecorder(out, t.Rows, epochs)
+		return trainee.Learner(), nil
+	}, func(n int, reward float64, crawls []env.Crawled) error {
+		record.see(n, reward, len(crawls))
+		return tick(n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	learnerSpeed := speed
+
+	frozen := func(Known) (env.Agent, error) { return out.Trainee.Frozen() }
+	if err := play("learned", overrun, frozen, onlyTick); err != nil {
+		return nil, err
+	}
+	for _, b := range t.Compare {
+		if err := play(b.Name, b.Overrun, b.New, onlyTick); err != nil {
+			return nil, err
+		}
+	}
+
+	fallbacks := out.Trainee.Fallbacks()
+	out.Report = result.Report{
+		Instance:       t.Scene.Instance.ID,
+		Algorithm:      t.Algorithm.Name,
+		Knowledge:      t.Level.String(),
+		Budget:         t.Scene.Instance.Budget,
+		Steps:          epochs,
+		Seeds:          1,
+		Seed:           t.Seed,
+		StepsPerSecond: &learnerSpeed,
+		Fallbacks:      &fallbacks,
+		Results:        rows,
+	}
+	if t.Scene.Bounded(t.Level) {
+		bound, _ := baselines.RelaxedBound(t.Scene.Instance)
+		out.Report.Bound = &bound
+	}
+	out.Report.Complete()
+	return out, nil
+}
+
+// ticker returns what is called at every epoch of every run: it ends the run
+// when the context does and tells how far all runs are.
+func (t Training) ticker(ctx context.Context, total int) func(n int) error {
+	const every = 256 // epochs; a call of Progress costs more than an epoch
+	done := 0
+	return func(int) error {
+		done++
+		if done%every != 0 && done != total {
+			return nil
+		}
+		if t.Progress != nil {
+			t.Progress(done, total)
+		}
+		return ctx.Err()
+	}
+}
+
+// recorder keeps the metrics over time: the means since the last row, and the
+// state of the learner at its end.
+type recorder struct {
+	out    *Trained
+	every  int
+	epochs int
+
+	n              int
+	reward, crawls float64
+}
+
+func newRecorder(out *Trained, rows, epochs int) recorder {
+	r := recorder{out: out, epochs: epochs}
+	if rows <= 0 {
+		return r
+	}
+	r.every = max(1, epochs/rows)
+	out.Header = []string{"epoch", "reward", "crawls"}
+	for _, m := range out.Trainee.Metrics() {
+		out.Header = append(out.Header, m.Name)
+	}
+	return r
+}
+
+func (r *recorder) see(n int, reward float64, crawls int) {
+	if r.every == 0 {
+		return
+	}
+	r.n++
+	r.reward += reward
+	r.crawls += float64(crawls)
+	if r.n < r.every && n != r.epochs-1 {
+		return
+	}
+	row := []float64{float64(n + 1), r.reward / float64(r.n), r.crawls / float64(r.n)}
+	for _, m := range r.out.Trainee.Metrics() {
+		row = append(row, m.Value)
+	}
+	r.out.Metrics = append(r.out.Metrics, row)
+	r.n, r.reward, r.crawls = 0, 0, 0
+}
