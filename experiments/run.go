@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"ephemera/env"
 )
@@ -19,6 +20,10 @@ type Outcome struct {
 	Cost    float64 // budget units per epoch
 	Over    float64 // share of epochs whose crawls cost more than the budget
 	Overrun float64 // mean cost above the budget over all epochs, budget units
+
+	// Decision is the mean time of one Select and Update, measured on every
+	// 64th epoch. It is the one figure that changes from run to run.
+	Decision time.Duration
 }
 
 // Watcher sees every epoch of a run, after the agent was told. The slice is
@@ -33,9 +38,20 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 		out   Outcome
 		crawl []int
 		terms = w.Terms()
+
+		decisions time.Duration // how many were timed
 	)
 	for n := 0; epochs == 0 || n < epochs; n++ {
+		var began time.Time
+		var spent time.Duration
+		timed := n%64 == 0
+		if timed {
+			began = time.Now()
+		}
 		crawl = a.Select(crawl[:0], w.View())
+		if timed {
+			spent = time.Since(began)
+		}
 		got, err := w.Step(crawl)
 		if errors.Is(err, io.EOF) {
 			if epochs != 0 {
@@ -46,7 +62,14 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
+		if timed {
+			began = time.Now()
+		}
 		a.Update(got, w.View())
+		if timed {
+			decisions++
+			out.Decision += spent + time.Since(began)
+		}
 
 		var reward, cost float64
 		for _, c := range got {
@@ -70,6 +93,7 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
+	out.Decision /= decisions
 	n := float64(out.Epochs)
 	out.Reward /= n
 	out.Crawls /= n

@@ -77,7 +77,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		speed = float64(epochs) / time.Since(began).Seconds()
-		rows = append(rows, result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over})
+		rows = append(rows, result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun})
 		return nil
 	}
 	onlyTick := func(n int, _ float64, _ []env.Crawled) error { return tick(n) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -38,6 +39,17 @@ type Row struct {
 	OfWhittle *float64 `json:"of_whittle"`  // ratio
 	OfBound   *float64 `json:"of_bound"`    // ratio; nil where no bound is known
 	Over      float64  `json:"over_budget"` // share of epochs whose crawls cost more than the budget
+	Overrun   float64  `json:"overrun"`     // mean cost above the budget over all epochs, budget units
+
+	// A comparison over seeds, instances or days fills these.
+	Diff   *float64 `json:"diff,omitempty"` // reward less Whittle's under the same seeds
+	DiffLo *float64 `json:"diff_lo,omitempty"`
+	DiffHi *float64 `json:"diff_hi,omitempty"`
+	Worst  *float64 `json:"worst,omitempty"` // least of_whittle of any run
+
+	// Decision is the time of one Select and Update, ns. It is not part of
+	// the machine output, which holds nothing that changes from run to run.
+	Decision float64 `json:"-"`
 }
 
 // Ptr returns a pointer to v, or nil if v is not a finite number.
@@ -103,42 +115,60 @@ func (r *Report) writeJSON(w io.Writer) error {
 
 func (r *Report) table(f Format) *Table {
 	if f == CSV {
-		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget"}}
+		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
 		for _, row := range r.Results {
 			t.Add(r.Instance, r.Algorithm, r.Knowledge, exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10),
-				row.Policy, exact(row.Reward), optional(row.Lo, exact), optional(row.Hi, exact), exact(row.Crawls), optional(row.OfWhittle, exact), optional(row.OfBound, exact), exact(row.Over))
+				row.Policy, exact(row.Reward), optional(row.Lo, exact), optional(row.Hi, exact), exact(row.Crawls), optional(row.OfWhittle, exact), optional(row.OfBound, exact), exact(row.Over),
+				exact(row.Overrun), optional(row.Diff, exact), optional(row.DiffLo, exact), optional(row.DiffHi, exact), optional(row.Worst, exact))
 		}
 		return t
 	}
-	var interval, over bool
-	for _, row := range r.Results {
-		interval = interval || row.Lo != nil
-		over = over || row.Over > 0
+	columns := []column{
+		{"policy", func(r Row) string { return r.Policy }, nil},
+		{"reward", func(r Row) string { return Figure(r.Reward) }, nil},
+		{"95 % interval", func(r Row) string { return between(r.Lo, r.Hi) }, func(r Row) bool { return r.Lo != nil }},
+		{"less Whittle", func(r Row) string { return optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
+		{"95 % interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
+		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }, nil},
+		{"% of Whittle", func(r Row) string { return optional(r.OfWhittle, percent) }, nil},
+		{"worst %", func(r Row) string { return optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
+		{"% of bound", func(r Row) string { return optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
+		{"ns/decision", func(r Row) string { return fmt.Sprintf("%.0f", r.Decision) }, func(r Row) bool { return r.Decision > 0 }},
+		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
+		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
 	}
-	t := &Table{Header: []string{"policy", "reward"}}
-	if interval {
-		t.Header = append(t.Header, "95 % interval")
-	}
-	t.Header = append(t.Header, "crawls/epoch", "% of Whittle", "% of bound")
-	if over {
-		t.Header = append(t.Header, "% of epochs over budget")
-	}
-	for _, row := range r.Results {
-		cells := []string{row.Policy, Figure(row.Reward)}
-		if interval {
-			s := "–"
-			if row.Lo != nil && row.Hi != nil {
-				s = Figure(*row.Lo) + " to " + Figure(*row.Hi)
-			}
-			cells = append(cells, s)
+	t := &Table{}
+	shown := columns[:0]
+	for _, c := range columns {
+		if c.when != nil && !slices.ContainsFunc(r.Results, c.when) {
+			continue
 		}
-		cells = append(cells, fmt.Sprintf("%.3f", row.Crawls), optional(row.OfWhittle, percent), optional(row.OfBound, percent))
-		if over {
-			cells = append(cells, percent(row.Over))
+		shown = append(shown, c)
+		t.Header = append(t.Header, c.head)
+	}
+	for _, row := range r.Results {
+		cells := make([]string, len(shown))
+		for i, c := range shown {
+			cells[i] = c.cell(row)
 		}
 		t.Add(cells...)
 	}
 	return t
+}
+
+// column is a column of the table; it is left out when no row is one of which
+// when is true.
+type column struct {
+	head string
+	cell func(Row) string
+	when func(Row) bool
+}
+
+func between(lo, hi *float64) string {
+	if lo == nil || hi == nil {
+		return ""
+	}
+	return Figure(*lo) + " to " + Figure(*hi)
 }
 
 // Figure prints a number with two decimals, or in four digits and an exponent

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ephemera/env"
+	"ephemera/experiments"
+)
+
+// Algorithm are the flags that choose a learner and its settings.
+type Algorithm struct {
+	name, knowledge string
+	keys            map[string]any
+}
+
+// Define adds the flags to f as a group.
+func (a *Algorithm) Define(f *Flags) {
+	a.keys = map[string]any{}
+	number := func(name, usage string) {
+		f.Func(name, usage, func(text string) error {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return fmt.Errorf("%q is not a number", text)
+			}
+			a.keys[name] = v
+			return nil
+		})
+	}
+	word := func(name, usage string) {
+		f.Func(name, usage, func(text string) error {
+			a.keys[name] = text
+			return nil
+		})
+	}
+	f.Group("Learner (a setting that is not given has the algorithm's default; RUNNING.md lists them)", func() {
+		var about []string
+		for _, x := range experiments.Algorithms {
+			about = append(about, x.Name+" ("+x.About+")")
+		}
+		f.StringVar(&a.name, "algorithm", experiments.Algorithms[0].Name, "`name` of the learner: "+strings.Join(about, ", "))
+		f.StringVar(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)")
+		number("kappa", "`κ`, steepness of the logit, above 0")
+		number("gamma", "`γ`, step of the critic, above 0 and at most 1")
+		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power")
+		word("b", "`step` b(n) of the critic's averages, as c/ceil(n/block)^power or 1/(n+1)")
+		word("act", "`way` to act: probabilistic (each source by its logit) or budget (by index within the budget)")
+		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
+			key, value, ok := strings.Cut(text, "=")
+			if !ok || key == "" {
+				return fmt.Errorf("%q is not of the form key=value", text)
+			}
+			a.keys[key] = parseValue(value)
+			return nil
+		})
+	})
+}
+
+// parseValue reads a value as TOML would: an integer, a number, a truth value,
+// or else a string.
+func parseValue(text string) any {
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return v
+	}
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v
+	}
+	if v, err := strconv.ParseBool(text); err == nil {
+		return v
+	}
+	return text
+}
+
+// Resolve returns the level, the learner and its settings.
+func (a *Algorithm) Resolve(f *Flags) (env.Level, experiments.Algorithm, any, error) {
+	level, err := env.ParseLevel(a.knowledge)
+	if err != nil {
+		return "", experiments.Algorithm{}, nil, Usagef("-knowledge: %w", err)
+	}
+	algorithm, err := experiments.FindAlgorithm(a.name, level)
+	if err != nil {
+		return "", experiments.Algorithm{}, nil, Usagef("-algorithm: %w", err)
+	}
+	settings, err := algorithm.Configure(level, a.keys)
+	if err != nil {
+		return "", experiments.Algorithm{}, nil, AsUsage(err)
+	}
+	return level, algorithm, settings, nil
+}

@@ -1,0 +1,175 @@
+// Train trains a learner on an instance or on a recording, and compares what
+// it earns, while it learns and after, with exact Whittle and simple policies.
+//
+//	go run ./cmd/train -steps 10000
+//	go run ./cmd/train -instance lognormal:50 -budget 10
+//	go run ./cmd/train -trace posts.csv.gz -epoch 1h -decay 0.175 -budget 5
+//
+// Results go to stdout, progress to stderr. It exits with 0 when all went
+// well, 2 when it was called wrongly, 1 when something else failed.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/result"
+)
+
+const about = `Train trains a learner that decides which sources to crawl, and compares what
+it earns with exact Whittle and simple policies in the same world. Without a
+flag: Table I of the papers, budget 1, 10 000 steps.`
+
+// compared are the policies beside the learner.
+var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
+
+func main() { cli.Main("train", run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := cli.NewFlags("train", about)
+	var (
+		scene  cli.Scene
+		output cli.Output
+		steps  int
+		seed   uint64
+		algo   cli.Algorithm
+		out    string
+	)
+	scene.Define(f)
+	algo.Define(f)
+	f.Group("Run", func() {
+		f.IntVar(&steps, "steps", 10000, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part")
+		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw of the run is derived")
+	})
+	output.Define(f, func() {
+		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json and result.json to; created if missing")
+	})
+	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+		return err
+	}
+	format, err := output.Format()
+	if err != nil {
+		return err
+	}
+	if steps < 1 {
+		return cli.Usagef("-steps is %d; allowed is 1 or more", steps)
+	}
+	level, algorithm, settings, err := algo.Resolve(f)
+	if err != nil {
+		return err
+	}
+	sc, err := scene.Open(f, level)
+	if err != nil {
+		return err
+	}
+	if sc.Epochs > 0 && (!f.Given("steps") || steps > sc.Epochs) {
+		steps = sc.Epochs
+	}
+	show, clear, err := output.Progress(stderr, "train")
+	if err != nil {
+		return err
+	}
+	names := []string{"config.toml", "metrics.csv", "state.json", "result.json"}
+	rows := 0
+	if out != "" {
+		rows = 200
+		if err := cli.NewDir(out, names...); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+
+	training := experiments.Training{
+		Scene: sc, Algorithm: algorithm, Settings: settings, Level: level,
+		Epochs: steps, Seed: seed, Rows: rows, Progress: show,
+	}
+	for _, name := range compared {
+		b, err := experiments.FindBaseline(name)
+		if err != nil {
+			return err
+		}
+		training.Compare = append(training.Compare, b)
+	}
+	trained, err := training.Run(ctx)
+	clear()
+	if err != nil {
+		return err
+	}
+	r := &trained.Report
+	r.Notes = notes(r)
+	if out != "" {
+		files, err := contents(names, training, trained)
+		if err != nil {
+			return err
+		}
+		if err := cli.WriteFiles(out, files); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+	return r.Write(stdout, format)
+}
+
+// notes are the lines below the table.
+func notes(r *result.Report) []string {
+	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", r.Algorithm, r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seed)
+	if r.Bound != nil {
+		line += fmt.Sprintf("; no policy earns more than %s per epoch", result.Figure(*r.Bound))
+	}
+	speed := fmt.Sprintf("%.3g steps per second while learning; %d Tikhonov fallbacks.", *r.StepsPerSecond, *r.Fallbacks)
+	return []string{line + ".\n" + speed, experiments.Sentence(r)}
+}
+
+// contents renders what -out keeps.
+func contents(names []string, t experiments.Training, trained *experiments.Trained) ([]cli.File, error) {
+	sources := make([]map[string]any, len(t.Scene.Instance.Sources))
+	for i, s := range t.Scene.Instance.Sources {
+		sources[i] = map[string]any{"name": s.Name, "rate": s.Rate, "decay": s.Decay, "interest": s.Interest, "window": s.Window, "cost": s.Cost}
+	}
+	config, err := toml.Marshal(map[string]any{
+		"algorithm": t.Algorithm.Name,
+		"knowledge": string(t.Level),
+		"steps":     t.Epochs,
+		"seed":      t.Seed,
+		"settings":  t.Settings,
+		"instance":  map[string]any{"id": t.Scene.Instance.ID, "budget": t.Scene.Instance.Budget, "source": sources},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var metrics bytes.Buffer
+	w := csv.NewWriter(&metrics)
+	_ = w.Write(trained.Header) // a bytes.Buffer takes everything
+	for _, row := range trained.Metrics {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		_ = w.Write(cells)
+	}
+	w.Flush()
+	state, err := json.MarshalIndent(trained.Trainee.State(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("state of the learner: %w", err)
+	}
+	var report bytes.Buffer
+	if err := trained.Report.Write(&report, result.JSON); err != nil {
+		return nil, err
+	}
+	data := [][]byte{config, metrics.Bytes(), append(state, '\n'), report.Bytes()}
+	files := make([]cli.File, len(names))
+	for i, n := range names {
+		files[i] = cli.File{Name: n, Data: data[i]}
+	}
+	return files, nil
+}
+
+var _ = env.LevelModel
