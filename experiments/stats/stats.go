@@ -1,0 +1,325 @@
+// Package stats turns the figures of several seeds into aggregates that carry
+// their interval, their sample size and their warnings.
+//
+// Aggregates are over seeds only: one value per seed goes in, never the epochs
+// of one run. Intervals are percentile bootstrap intervals, stratified where
+// there are several tasks, as Agarwal et al., "Deep reinforcement learning at
+// the edge of the statistical precipice", NeurIPS 2021, recommend; resampling
+// draws from streams of env/stream, so that equal input gives equal bytes.
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"ephemera/env/stream"
+)
+
+// MinSeeds is how many values an interval needs.
+const MinSeeds = 5
+
+// Estimate is an aggregate with its interval.
+type Estimate struct {
+	Value  float64
+	Lo, Hi float64 // bounds of the interval; NaN without one
+	N      int     // values behind it
+	// Warning says why there is no interval, or what is wrong with it.
+	Warning string
+}
+
+// String returns "value [lo, hi]", or "value (n = 3)" without an interval.
+func (e Estimate) String() string {
+	if math.IsNaN(e.Lo) {
+		return fmt.Sprintf("%s (n = %d)", Format(e.Value), e.N)
+	}
+	return fmt.Sprintf("%s [%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
+}
+
+// Format writes a figure with four significant digits and no exponent in the
+// usual range.
+func Format(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case math.IsInf(v, 0) || v == 0:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case a >= 1e6 || a < 1e-4:
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	default:
+		digits := max(0, 3-int(math.Floor(math.Log10(a))))
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
+}
+
+// Mean returns the arithmetic mean, NaN of nothing.
+func Mean(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	var sum float64
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// IQM returns the interquartile mean: the mean of what is left when ⌊n/4⌋
+// values are dropped at each end. Fewer than four values give the mean. It
+// leaves x as it is.
+func IQM(x []float64) float64 {
+	s := slices.Clone(x)
+	slices.Sort(s)
+	return iqmSorted(s)
+}
+
+func iqmSorted(x []float64) float64 {
+	k := len(x) / 4
+	return Mean(x[k : len(x)-k])
+}
+
+// Quantile returns the q-quantile of sorted values, linear between neighbours.
+// It panics unless 0 ≤ q ≤ 1.
+func Quantile(sorted []float64, q float64) float64 {
+	if !(q >= 0 && q <= 1) {
+		panic(fmt.Sprintf("stats: quantile %v; allowed is 0 to 1", q))
+	}
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	p := q * float64(len(sorted)-1)
+	i := int(p)
+	if i+1 == len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (p-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// Bootstrap makes intervals. Its zero value is not usable; see New.
+type Bootstrap struct {
+	seed      uint64
+	resamples int
+	level     float64
+	// table[n] holds the resamples of n values as sorted positions. Every
+	// aggregate of n values uses the same ones: intervals that are compared
+	// see the same draws, and large sweeps draw once.
+	table   map[int][]int32
+	dist    []float64
+	scratch []float64
+}
+
+// New returns a bootstrap of 95 % intervals from 2000 resamples. It is not
+// safe for concurrent use.
+func New(seed uint64) *Bootstrap {
+	return &Bootstrap{seed: seed, resamples: 2000, level: 0.95, table: map[int][]int32{}}
+}
+
+// positions returns the resamples of n values, each as n sorted positions. A
+// sorted sample read at sorted positions is sorted, which the IQM needs.
+func (b *Bootstrap) positions(n int) []int32 {
+	t, ok := b.table[n]
+	if ok {
+		return t
+	}
+	t = make([]int32, b.resamples*n)
+	rng := stream.New(b.seed, stream.Bootstrap, uint64(n))
+	for r := range b.resamples {
+		row := t[r*n : (r+1)*n]
+		for k := range row {
+			row[k] = int32(rng.Intn(n))
+		}
+		slices.Sort(row)
+	}
+	b.table[n] = t
+	return t
+}
+
+// interval fills Lo and Hi from the distribution of the resampled statistic.
+func (b *Bootstrap) interval(e *Estimate, dist []float64) {
+	slices.Sort(dist)
+	tail := (1 - b.level) / 2
+	e.Lo, e.Hi = Quantile(dist, tail), Quantile(dist, 1-tail)
+}
+
+// begin returns an estimate without an interval yet and whether there are
+// enough values for one.
+func begin(value float64, n int) (Estimate, bool) {
+	e := Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n}
+	switch {
+	case n == 0:
+		e.Warning = "no value"
+	case n < MinSeeds:
+		e.Warning = fmt.Sprintf("need at least %d seeds for an interval", MinSeeds)
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		e.Warning = "not a finite value"
+	default:
+		return e, true
+	}
+	return e, false
+}
+
+func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
+	s := append(b.scratch[:0], x...)
+	b.scratch = s
+	slices.Sort(s)
+	n := len(s)
+	e, ok := begin(stat(s), n)
+	if !ok {
+		return e
+	}
+	pos := b.positions(n)
+	b.dist = slices.Grow(b.dist[:0], b.resamples)[:b.resamples]
+	draw := make([]float64, n)
+	for r := range b.dist {
+		for k, p := range pos[r*n : (r+1)*n] {
+			draw[k] = s[p]
+		}
+		b.dist[r] = stat(draw)
+	}
+	b.interval(&e, b.dist)
+	return e
+}
+
+// Mean estimates the mean of one value per seed.
+func (b *Bootstrap) Mean(x []float64) Estimate { return b.estimate(x, Mean) }
+
+// IQM estimates the interquartile mean of one value per seed.
+func (b *Bootstrap) IQM(x []float64) Estimate { return b.estimate(x, iqmSorted) }
+
+// Paired estimates the mean difference x − ref of values of the same seeds in
+// the same order. It panics if the lengths differ.
+func (b *Bootstrap) Paired(x, ref []float64) Estimate {
+	if len(x) != len(ref) {
+		panic(fmt.Sprintf("stats: %d values against %d; pairs need as many", len(x), len(ref)))
+	}
+	d := make([]float64, len(x))
+	for i := range d {
+		d[i] = x[i] - ref[i]
+	}
+	return b.Mean(d)
+}
+
+// StratifiedMean and StratifiedIQM estimate an aggregate over several tasks:
+// the values of all tasks are pooled, and the bootstrap resamples the seeds
+// within each task, so that every resample has as many runs of each task as
+// the data. N is the number of seeds of the task that has the fewest.
+func (b *Bootstrap) StratifiedMean(tasks [][]float64) Estimate { return b.stratified(tasks, Mean) }
+
+// StratifiedIQM is StratifiedMean for the interquartile mean.
+func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratified(tasks, iqmSorted) }
+
+func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) float64) Estimate {
+	var pool []float64
+	least := 0
+	for t, x := range tasks {
+		if t == 0 || len(x) < least {
+			least = len(x)
+		}
+		pool = append(pool, x...)
+	}
+	all := slices.Clone(pool)
+	slices.Sort(all)
+	e, ok := begin(stat(all), least)
+	if !ok {
+		return e
+	}
+	rng := stream.New(b.seed, stream.Bootstrap, 1<<32, uint64(len(tasks)))
+	dist := make([]float64, b.resamples)
+	for r := range dist {
+		draw := all[:0]
+		for _, x := range tasks {
+			for range x {
+				draw = append(draw, x[rng.Intn(len(x))])
+			}
+		}
+		slices.Sort(draw)
+		dist[r] = stat(draw)
+	}
+	b.interval(&e, dist)
+	return e
+}
+
+// Improvement estimates the probability that a run of x beats a run of ref,
+// ties counting half: the Mann–Whitney statistic over all pairs, with seeds of
+// both resampled.
+func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
+	e, ok := begin(improvement(x, ref), min(len(x), len(ref)))
+	if !ok {
+		return e
+	}
+	n, m := len(x), len(ref)
+	sx, sr := slices.Clone(x), slices.Clone(ref)
+	slices.Sort(sx)
+	slices.Sort(sr)
+	rng := stream.New(b.seed, stream.Bootstrap, 2<<32, uint64(n), uint64(m))
+	dist := make([]float64, b.resamples)
+	cx, cr := make([]int, n), make([]int, m)
+	for r := range dist {
+		clear(cx)
+		clear(cr)
+		for range n {
+			cx[rng.Intn(n)]++
+		}
+		for range m {
+			cr[rng.Intn(m)]++
+		}
+		// One pass over both sorted samples: below counts the draws of ref
+		// under the value at hand, equal those on it.
+		var wins float64
+		j, below := 0, 0
+		for i := 0; i < n; i++ {
+			for j < m && sr[j] < sx[i] {
+				below += cr[j]
+				j++
+			}
+			equal := 0
+			for k := j; k < m && sr[k] == sx[i]; k++ {
+				equal += cr[k]
+			}
+			wins += float64(cx[i]) * (float64(below) + float64(equal)/2)
+		}
+		dist[r] = wins / float64(n*m)
+	}
+	b.interval(&e, dist)
+	return e
+}
+
+func improvement(x, ref []float64) float64 {
+	if len(x) == 0 || len(ref) == 0 {
+		return math.NaN()
+	}
+	var wins float64
+	for _, v := range x {
+		for _, w := range ref {
+			switch {
+			case v > w:
+				wins++
+			case v == w:
+				wins += 0.5
+			}
+		}
+	}
+	return wins / float64(len(x)*len(ref))
+}
+
+// Profile returns the performance profile: for each score τ, the share of runs
+// that earn more than τ, with its interval. Runs are resampled within tasks.
+func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
+	share := make([][]float64, len(tasks))
+	out := make([]Estimate, len(taus))
+	for k, tau := range taus {
+		for t, x := range tasks {
+			share[t] = share[t][:0]
+			for _, v := range x {
+				over := 0.0
+				if v > tau {
+					over = 1
+				}
+				share[t] = append(share[t], over)
+			}
+		}
+		out[k] = b.StratifiedMean(share)
+	}
+	return out
+}

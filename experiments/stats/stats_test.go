@@ -1,0 +1,253 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+
+	"ephemera/env/stream"
+)
+
+func normals(n int, mean, sd float64, path ...uint64) []float64 {
+	r := stream.New(1, append([]uint64{stream.Test}, path...)...)
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = mean + sd*r.NormFloat64()
+	}
+	return x
+}
+
+func TestIQM(t *testing.T) {
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{
+		{[]float64{3}, 3},
+		{[]float64{1, 2, 6}, 3},
+		{[]float64{100, 1, 2, 3}, 2.5},
+		{[]float64{-50, 1, 2, 3, 100}, 2},
+		{[]float64{8, 1, 7, 2, 6, 3, 5, 4}, 4.5},
+	} {
+		in := slices.Clone(c.x)
+		if got := IQM(c.x); got != c.want {
+			t.Errorf("IQM(%v) = %v; want %v", c.x, got, c.want)
+		}
+		if !slices.Equal(in, c.x) {
+			t.Errorf("IQM changed its input %v to %v", in, c.x)
+		}
+	}
+}
+
+// The bootstrap interval of a mean is near Student's for a sample of size 40.
+func TestMeanNearStudent(t *testing.T) {
+	for k := range uint64(10) {
+		x := normals(40, 3, 2, k)
+		e := New(1).Mean(x)
+		m, sd := stat.MeanStdDev(x, nil)
+		half := distuv.StudentsT{Nu: 39, Sigma: 1}.Quantile(0.975) * sd / math.Sqrt(40)
+		if math.Abs(e.Value-m) > 1e-12 {
+			t.Errorf("mean %v; want %v", e.Value, m)
+		}
+		if math.Abs(e.Lo-(m-half)) > 0.15*half || math.Abs(e.Hi-(m+half)) > 0.15*half {
+			t.Errorf("interval [%v, %v]; Student's is [%v, %v]", e.Lo, e.Hi, m-half, m+half)
+		}
+		if e.N != 40 || e.Warning != "" {
+			t.Errorf("n = %d, warning %q", e.N, e.Warning)
+		}
+	}
+}
+
+// Nominal 95 % intervals of the mean of 20 normal values cover it in 92 to 95
+// of 100 samples; the percentile interval is known to be a little short.
+func TestCoverage(t *testing.T) {
+	b := New(3)
+	hit, hitIQM := 0, 0
+	const trials = 600
+	for k := range uint64(trials) {
+		x := normals(20, 1, 1, 77, k)
+		if e := b.Mean(x); e.Lo <= 1 && 1 <= e.Hi {
+			hit++
+		}
+		if e := b.IQM(x); e.Lo <= 1 && 1 <= e.Hi {
+			hitIQM++
+		}
+	}
+	for name, h := range map[string]int{"mean": hit, "IQM": hitIQM} {
+		if c := float64(h) / trials; c < 0.89 || c > 0.975 {
+			t.Errorf("%s: coverage %.3f; want about 0.93", name, c)
+		}
+	}
+}
+
+func TestFewSeeds(t *testing.T) {
+	e := New(1).Mean([]float64{1, 2, 3, 4})
+	if !math.IsNaN(e.Lo) || !math.IsNaN(e.Hi) || e.Warning != "need at least 5 seeds for an interval" || e.N != 4 || e.Value != 2.5 {
+		t.Errorf("four seeds: %+v", e)
+	}
+	if e.String() != "2.500 (n = 4)" {
+		t.Errorf("String() = %q", e.String())
+	}
+	if e := New(1).Mean(nil); e.Warning != "no value" || e.N != 0 {
+		t.Errorf("no seed: %+v", e)
+	}
+	if e := New(1).Mean([]float64{1, 2, math.NaN(), 4, 5}); e.Warning == "" || !math.IsNaN(e.Lo) {
+		t.Errorf("NaN among the values: %+v", e)
+	}
+}
+
+// With one task the stratified interval is the plain one up to the draws; with
+// tasks at different levels and no spread within them it has no width, while
+// an unstratified one would be wide.
+func TestStratified(t *testing.T) {
+	x := normals(30, 0, 1)
+	plain, one := New(1).Mean(x), New(1).StratifiedMean([][]float64{x})
+	if plain.Value != one.Value && math.Abs(plain.Value-one.Value) > 1e-12 {
+		t.Errorf("one task: %v and %v", plain, one)
+	}
+	if w := plain.Hi - plain.Lo; math.Abs(plain.Lo-one.Lo) > 0.1*w || math.Abs(plain.Hi-one.Hi) > 0.1*w {
+		t.Errorf("one task: %v and %v", plain, one)
+	}
+	e := New(1).StratifiedMean([][]float64{{1, 1, 1, 1, 1}, {9, 9, 9, 9, 9, 9, 9}})
+	want := (5 + 63.) / 12
+	if math.Abs(e.Value-want) > 1e-12 || math.Abs(e.Lo-want) > 1e-12 || math.Abs(e.Hi-want) > 1e-12 || e.N != 5 {
+		t.Errorf("tasks without spread: %+v; want %v", e, want)
+	}
+	if q := New(1).StratifiedIQM([][]float64{{0, 10, 20, 1000}, {5, 6, 7, 8}}); !strings.Contains(q.Warning, "5 seeds") || math.Abs(q.Value-7.75) > 1e-12 {
+		t.Errorf("IQM over two tasks of four: %+v; want 7.75", q)
+	}
+}
+
+// Common random numbers: where both move together with the seed, the paired
+// interval is far shorter than the spread of either.
+func TestPaired(t *testing.T) {
+	x := normals(20, 0, 10)
+	y := slices.Clone(x)
+	for i, d := range normals(20, 1, 0.1, 9) {
+		y[i] += d
+	}
+	e := New(1).Paired(y, x)
+	if e.Lo < 0.9 || e.Hi > 1.1 || e.Lo > e.Value || e.Value > e.Hi {
+		t.Errorf("paired difference %v; want about 1", e)
+	}
+	if r := New(1).Paired(x, y); math.Abs(r.Value+e.Value) > 1e-9 {
+		t.Errorf("x − y = %v, y − x = %v", r, e)
+	}
+}
+
+func TestImprovement(t *testing.T) {
+	if e := New(1).Improvement([]float64{2, 3, 4, 5, 6}, []float64{1, 1, 1, 1, 1}); e.Value != 1 || e.Lo != 1 || e.Hi != 1 {
+		t.Errorf("always better: %v", e)
+	}
+	same := []float64{1, 2, 3, 4, 5, 6}
+	if e := New(1).Improvement(same, same); e.Value != 0.5 || e.Lo >= 0.5 || e.Hi <= 0.5 {
+		t.Errorf("the same: %v", e)
+	}
+	// P(N(1,1) > N(0,1)) = Φ(1/√2) = 0.760
+	e := New(1).Improvement(normals(200, 1, 1, 4), normals(200, 0, 1, 5))
+	if e.Lo > 0.760 || e.Hi < 0.760 || e.Hi-e.Lo > 0.12 {
+		t.Errorf("shifted normals: %v; want about 0.760", e)
+	}
+}
+
+// Resampling counts over sorted samples agrees with the pairs one by one.
+func TestImprovementPoint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		val := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 6).Draw(t, "v")) }), 5, 9)
+		x, ref := val.Draw(t, "x"), val.Draw(t, "ref")
+		e, o := New(1).Improvement(x, ref), New(1).Improvement(ref, x)
+		if math.Abs(e.Value+o.Value-1) > 1e-12 {
+			t.Fatalf("P(x > ref) %v and P(ref > x) %v do not add up to 1", e.Value, o.Value)
+		}
+		if e.Lo > e.Value+1e-9 || e.Hi < e.Value-1e-9 {
+			t.Fatalf("%v: value outside of its interval", e)
+		}
+	})
+}
+
+func TestProfile(t *testing.T) {
+	p := New(1).Profile([][]float64{{1, 2, 3, 4, 5}, {3, 4, 5, 6, 7}}, []float64{0, 3, 10})
+	if p[0].Value != 1 || p[1].Value != 0.6 || p[2].Value != 0 {
+		t.Errorf("profile %v; want 1, 0.6, 0", p)
+	}
+	if !(p[1].Lo < 0.6 && p[1].Hi > 0.6) {
+		t.Errorf("profile at 3 has interval %v", p[1])
+	}
+}
+
+// On an AR(1) series with φ = 0.8 the true standard error of the mean is about
+// three times that of independent days; blocks see it, single days do not.
+func TestBlocks(t *testing.T) {
+	const n, phi = 2000, 0.8
+	x := normals(n, 0, 1, 6)
+	for i := 1; i < n; i++ {
+		x[i] += phi * x[i-1]
+	}
+	days, weeks := New(1).Blocks(x, 1), New(1).Blocks(x, 30)
+	if days.Value != weeks.Value || math.Abs(days.Value-Mean(x)) > 1e-12 {
+		t.Errorf("means %v and %v", days.Value, weeks.Value)
+	}
+	if r := (weeks.Hi - weeks.Lo) / (days.Hi - days.Lo); r < 2.2 || r > 3.6 {
+		t.Errorf("blocks widen the interval %.2f times; want about 3", r)
+	}
+	se := 1 / (1 - phi) / math.Sqrt(n)
+	if r := (weeks.Hi - weeks.Lo) / (2 * 1.96 * se); r < 0.75 || r > 1.25 {
+		t.Errorf("interval is %.2f of the true one", r)
+	}
+	if e := New(1).Blocks(x[:20], 7); !strings.Contains(e.Warning, "5 blocks") || !math.IsNaN(e.Lo) {
+		t.Errorf("two blocks: %+v", e)
+	}
+	num := make([]float64, n)
+	den := make([]float64, n)
+	for i := range num {
+		den[i] = 3 + x[i]/10
+		num[i] = 2 * den[i]
+	}
+	if e := New(1).RatioBlocks(num, den, 7); math.Abs(e.Value-2) > 1e-12 || e.Hi-e.Lo > 1e-9 {
+		t.Errorf("ratio of proportional series: %v", e)
+	}
+	if e := New(1).PairedBlocks(num, den, 7); math.Abs(e.Value-Mean(den)) > 1e-9 {
+		t.Errorf("paired: %v; want %v", e, Mean(den))
+	}
+}
+
+// Equal input and seed, equal interval, in whatever order the values come; another seed, another
+// interval.
+func TestSeeded(t *testing.T) {
+	x := normals(20, 0, 1)
+	y := slices.Clone(x)
+	slices.Reverse(y)
+	a, b, c := New(1).Mean(x), New(1).Mean(y), New(2).Mean(x)
+	if a.Lo != b.Lo || a.Hi != b.Hi {
+		t.Errorf("same seed: %v and %v", a, b)
+	}
+	if a.Lo == c.Lo {
+		t.Errorf("another seed draws the same: %v", c)
+	}
+	again := New(1)
+	again.Mean(normals(7, 0, 1))
+	again.IQM(x)
+	if d := again.Mean(x); d.Lo != a.Lo || d.Hi != a.Hi {
+		t.Errorf("earlier calls change the draws: %v and %v", a, d)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for v, want := range map[float64]string{260.391: "260.4", 0.99954: "0.9995", 1: "1.000", 12345.6: "12346", 0: "0", -0.01234567: "-0.01235", 3.2e-7: "3.2e-07"} {
+		if got := Format(v); got != want {
+			t.Errorf("Format(%v) = %q; want %q", v, got, want)
+		}
+	}
+}
+
+func BenchmarkMean20(b *testing.B) {
+	x, s := normals(20, 0, 1), New(1)
+	s.Mean(x)
+	for b.Loop() {
+		s.Mean(x)
+	}
+}
