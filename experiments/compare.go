@@ -1,0 +1,358 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
+	"slices"
+	"sort"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
+)
+
+// Contender is one policy of a comparison: a baseline, or a learner, which
+// gives two rows: what it earns while it learns, and what it has learned.
+type Contender struct {
+	Baseline  *Baseline
+	Algorithm *Algorithm
+	Settings  any // of the algorithm
+	// Learning and Learned name the learner's rows.
+	Learning, Learned string
+}
+
+// Comparison runs every contender in every scene under every seed. Contenders
+// see the same world under the same seed.
+type Comparison struct {
+	Scenes     []Scene
+	Level      env.Level
+	Contenders []Contender
+	Epochs     int // 0 for all that a scene has
+	Seeds      int // at least 1
+	Seed       uint64
+	Workers    int // at least 1; the result does not depend on it
+	// Progress, if not nil, is told how many of all runs are done.
+	Progress func(done, total int)
+}
+
+// Compared is what a comparison brings.
+type Compared struct {
+	Report result.Report
+	Runs   []RunRow // every run, in a fixed order
+}
+
+// RunRow is the outcome of one run.
+type RunRow struct {
+	Policy   string
+	Instance string
+	Seed     uint64
+	Outcome
+	// Days holds the interest per epoch of each whole day, in worlds with
+	// dates.
+	Days []float64
+}
+
+// Run runs the comparison.
+func (c Comparison) Run(ctx context.Context) (*Compared, error) {
+	if len(c.Scenes) == 0 || len(c.Contenders) == 0 || c.Seeds < 1 || c.Workers < 1 {
+		return nil, errors.New("comparison without a scene, a policy, a seed or a worker")
+	}
+	jobs := c.jobs()
+	var (
+		mu   sync.Mutex
+		done int
+	)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.Workers)
+	for j := range jobs {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() (err error) {
+			job := &jobs[j]
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("%s on %s, seed %d: panic: %v\n%s", job.name(), job.scene.Instance.ID, job.seed, p, debug.Stack())
+				}
+			}()
+			if job.rows, err = c.play(ctx, *job); err != nil {
+				return fmt.Errorf("%s on %s, seed %d: %w", job.name(), job.scene.Instance.ID, job.seed, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if c.Progress != nil {
+				c.Progress(done, len(jobs))
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.collect(jobs), nil
+}
+
+// job is one contender in one scene under one seed.
+type job struct {
+	contender Contender
+	scene     Scene
+	seed      uint64
+	rows      []RunRow
+}
+
+func (j job) name() string {
+	if j.contender.Baseline != nil {
+		return j.contender.Baseline.Name
+	}
+	return j.contender.Algorithm.Name
+}
+
+func (c Comparison) jobs() []job {
+	var jobs []job
+	for _, s := range c.Scenes {
+		for _, x := range c.Contenders {
+			for k := range c.Seeds {
+				jobs = append(jobs, job{contender: x, scene: s, seed: c.Seed + uint64(k)})
+			}
+		}
+	}
+	return jobs
+}
+
+// play runs one job.
+func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
+	epochs := c.Epochs
+	if n := j.scene.Epochs; n > 0 && (epochs == 0 || epochs > n) {
+		epochs = n
+	}
+	one := func(name string, overrun bool, role uint64, build func(Known) (env.Agent, error)) (RunRow, error) {
+		world, err := j.scene.Open(j.seed, c.Level, overrun)
+		if err != nil {
+			return RunRow{}, err
+		}
+		if x, ok := world.(io.Closer); ok {
+			defer x.Close()
+		}
+		k := Known{Instance: j.scene.Instance, Terms: world.Terms(), Level: c.Level, Rand: stream.New(j.seed, stream.Policy, role)}
+		agent, err := build(k)
+		if err != nil {
+			return RunRow{}, err
+		}
+		row := RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed}
+		perDay := epochsPerDay(k.Terms)
+		row.Outcome, err = Run(world, agent, epochs, func(n int, reward float64, _ []env.Crawled) error {
+			if perDay > 0 {
+				if n%perDay == 0 {
+					row.Days = append(row.Days, 0)
+				}
+				row.Days[len(row.Days)-1] += reward / float64(perDay)
+			}
+			if n%1024 == 0 {
+				return ctx.Err()
+			}
+			return nil
+		})
+		if perDay > 0 && row.Epochs%perDay != 0 && len(row.Days) > 0 {
+			row.Days = row.Days[:len(row.Days)-1] // the last day is not whole
+		}
+		return row, err
+	}
+	if b := j.contender.Baseline; b != nil {
+		row, err := one(b.Name, b.Overrun, 0, b.New)
+		return []RunRow{row}, err
+	}
+	a := j.contender.Algorithm
+	overrun := a.Overruns != nil && a.Overruns(j.contender.Settings)
+	var trainee Trainee
+	learning, err := one(j.contender.Learning, overrun, 0, func(k Known) (env.Agent, error) {
+		var err error
+		if trainee, err = a.New(k, j.contender.Settings); err != nil {
+			return env.Agent{}, err
+		}
+		return trainee.Learner(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	learned, err := one(j.contender.Learned, overrun, 1, func(Known) (env.Agent, error) { return trainee.Frozen() })
+	return []RunRow{learning, learned}, err
+}
+
+// epochsPerDay returns how many epochs make a day, or 0 in worlds without
+// dates or whose days are not whole numbers of epochs.
+func epochsPerDay(t env.Terms) int {
+	if t.Length <= 0 {
+		return 0
+	}
+	n := 86400 / t.Length
+	if n != math.Trunc(n) {
+		return 0
+	}
+	return int(n)
+}
+
+// collect makes the report: the mean of every policy over all runs with its
+// interval, ordered by reward, policies that break the budget last.
+func (c Comparison) collect(jobs []job) *Compared {
+	out := &Compared{}
+	byPolicy := map[string][]RunRow{}
+	var names []string
+	for _, j := range jobs {
+		for _, r := range j.rows {
+			if _, ok := byPolicy[r.Policy]; !ok {
+				names = append(names, r.Policy)
+			}
+			byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
+			out.Runs = append(out.Runs, r)
+		}
+	}
+	in := c.Scenes[0].Instance
+	id := in.ID
+	if len(c.Scenes) > 1 {
+		id = fmt.Sprintf("%s and %d more", id, len(c.Scenes)-1)
+	}
+	rep := &out.Report
+	*rep = result.Report{
+		Instance: id, Algorithm: c.algorithms(), Knowledge: c.Level.String(), Budget: in.Budget,
+		Steps: out.Runs[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
+	}
+	boot := stats.New(c.Seed)
+	whittle := byPolicy["whittle"]
+	bounds := c.bounds()
+	if bounds != nil {
+		rep.Bound = result.Ptr(stats.Mean(bounds))
+	}
+	var fastest float64
+	for _, name := range names {
+		row := c.row(boot, name, byPolicy[name], whittle, bounds)
+		rep.Results = append(rep.Results, row)
+		for _, x := range c.Contenders {
+			if x.Algorithm != nil && x.Learning == name && row.Decision > 0 && fastest == 0 {
+				fastest = 1e9 / row.Decision
+			}
+		}
+	}
+	if fastest > 0 {
+		rep.StepsPerSecond = &fastest
+	}
+	sort.SliceStable(rep.Results, func(i, j int) bool {
+		a, b := rep.Results[i], rep.Results[j]
+		if (a.Over > 0) != (b.Over > 0) {
+			return b.Over > 0
+		}
+		return a.Reward > b.Reward
+	})
+	return out
+}
+
+// algorithms names the learners that take part.
+func (c Comparison) algorithms() string {
+	s := ""
+	for _, x := range c.Contenders {
+		if x.Algorithm == nil {
+			continue
+		}
+		if s != "" {
+			s += "+"
+		}
+		s += x.Algorithm.Name
+	}
+	return s
+}
+
+// bounds returns the relaxed optimum of each scene, or nil where it does not
+// bound what is earned.
+func (c Comparison) bounds() []float64 {
+	var b []float64
+	for _, s := range c.Scenes {
+		if !s.Bounded(c.Level) {
+			return nil
+		}
+		v, _ := baselines.RelaxedBound(s.Instance)
+		b = append(b, v)
+	}
+	return b
+}
+
+// row aggregates the runs of one policy. Runs are ordered by scene and seed,
+// as are Whittle's, so that they pair.
+func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunRow, bounds []float64) result.Row {
+	n := float64(len(runs))
+	row := result.Row{Policy: name}
+	reward := make([]float64, len(runs))
+	for i, r := range runs {
+		reward[i] = r.Reward
+		row.Crawls += r.Crawls / n
+		row.Over += r.Over / n
+		row.Overrun += r.Overrun / n
+		row.Decision += float64(r.Decision.Nanoseconds()) / n
+	}
+	row.Reward = stats.Mean(reward)
+	paired := len(whittle) == len(runs)
+	base := make([]float64, len(runs))
+	if paired {
+		ratio := make([]float64, len(runs))
+		for i := range runs {
+			base[i] = whittle[i].Reward
+			ratio[i] = reward[i] / base[i]
+		}
+		row.OfWhittle = result.Ptr(stats.Mean(ratio))
+		if len(runs) > 1 {
+			row.Worst = result.Ptr(slices.Min(ratio))
+		}
+	}
+	level, diff := boot.Mean, boot.Paired
+	if days := meanDays(runs); len(days) >= 2*blockDays {
+		// Neighbouring days depend on each other: draw whole weeks.
+		level = func([]float64) stats.Estimate { return boot.Blocks(days, blockDays) }
+		diff = func(_, _ []float64) stats.Estimate {
+			return boot.PairedBlocks(days, meanDays(whittle), blockDays)
+		}
+	}
+	e := level(reward)
+	row.Lo, row.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
+	if paired {
+		e := diff(reward, base)
+		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(e.Lo), result.Ptr(e.Hi)
+	}
+	if bounds != nil {
+		var sum float64
+		for i := range runs {
+			sum += reward[i] / bounds[i/c.Seeds]
+		}
+		row.OfBound = result.Ptr(sum / n)
+	}
+	return row
+}
+
+// blockDays is the length of the blocks that the bootstrap over days draws: a
+// week, since weekdays differ and neighbouring days depend on each other.
+const blockDays = 7
+
+// meanDays returns the interest per epoch of each day, averaged over the seeds
+// of one recording, or nil if the runs have no days or not the same ones.
+func meanDays(runs []RunRow) []float64 {
+	days := make([]float64, len(runs[0].Days))
+	for _, r := range runs {
+		if r.Instance != runs[0].Instance || len(r.Days) != len(days) {
+			return nil
+		}
+		for i, v := range r.Days {
+			days[i] += v / float64(len(runs))
+		}
+	}
+	return days
+}
