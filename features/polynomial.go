@@ -1,0 +1,208 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MaxLen is the largest number of features of a map. A critic holds matrices
+// of Len² entries, so that it is far above what can be used.
+const MaxLen = 1 << 16
+
+// Settings describe a polynomial feature map.
+type Settings struct {
+	Inputs    int  // N, coordinates of the state; 1 or more
+	Degree    int  // highest degree; 1 or more
+	Separable bool // leave the cross terms out: x₁ … x_N, x₁² … x_N², …
+
+	// Lo and Hi are the corners of a box that is scaled to [0, 1] before the
+	// powers are taken: z = (x − lo)/(hi − lo). States outside it are scaled
+	// in the same way and not cut. Both nil: the state is taken as it is. Lo
+	// nil beside a Hi: lo = 0.
+	Lo, Hi []float64
+}
+
+// Polynomial maps x ∈ ℝᴺ to all monomials of degree 1 to d, without the
+// constant: in a value function for the average reward a constant is free. The
+// order is by degree, then lexicographic. For d = 2 it is that of Allerton,
+// section V:
+//
+//	φ = [x₁ … x_N  x₁² x₁x₂ … x_{N−1}x_N x_N²]
+//
+// It has no state and is safe for concurrent use.
+type Polynomial struct {
+	n, degree int
+	separable bool
+	length    int
+	lo, scale []float64 // z = (x − lo)·scale; nil without a box
+}
+
+// New returns the map of the settings, or an error that names the field.
+func New(s Settings) (*Polynomial, error) {
+	if s.Inputs < 1 {
+		return nil, fmt.Errorf("features: inputs is %d; allowed is 1 or more", s.Inputs)
+	}
+	if s.Degree < 1 {
+		return nil, fmt.Errorf("features: degree is %d; allowed is 1 or more", s.Degree)
+	}
+	p := &Polynomial{n: s.Inputs, degree: s.Degree, separable: s.Separable}
+	if p.length = count(s.Inputs, s.Degree, s.Separable); p.length > MaxLen {
+		return nil, fmt.Errorf("features: %d inputs to degree %d make more than %d features; allowed is at most that", s.Inputs, s.Degree, MaxLen)
+	}
+	if s.Hi == nil && s.Lo == nil {
+		return p, nil
+	}
+	if len(s.Hi) != s.Inputs {
+		return nil, fmt.Errorf("features: hi has %d entries; allowed is one for each of %d inputs", len(s.Hi), s.Inputs)
+	}
+	if s.Lo != nil && len(s.Lo) != s.Inputs {
+		return nil, fmt.Errorf("features: lo has %d entries; allowed is one for each of %d inputs", len(s.Lo), s.Inputs)
+	}
+	p.lo, p.scale = make([]float64, s.Inputs), make([]float64, s.Inputs)
+	copy(p.lo, s.Lo)
+	for i, hi := range s.Hi {
+		w := hi - p.lo[i]
+		if !(w > 0) || math.IsInf(1/w, 0) || math.IsInf(w, 0) {
+			return nil, fmt.Errorf("features: box of input %d is [%v, %v]; allowed are finite bounds with lo below hi", i+1, p.lo[i], hi)
+		}
+		p.scale[i] = 1 / w
+	}
+	return p, nil
+}
+
+// count returns the number of features, or MaxLen+1 if there are more.
+func count(n, degree int, separable bool) int {
+	total, block := 0, 1
+	for k := 1; k <= degree; k++ {
+		if separable {
+			block = n
+		} else {
+			// C(n+k−1, k) from C(n+k−2, k−1); exact in this order.
+			if block > MaxLen || n > MaxLen {
+				return MaxLen + 1
+			}
+			block = block * (n + k - 1) / k
+		}
+		if total += block; total > MaxLen {
+			return MaxLen + 1
+		}
+	}
+	return total
+}
+
+// Inputs returns N.
+func (p *Polynomial) Inputs() int { return p.n }
+
+// Len returns ℓ, the number of features. The full quadratic has N + N(N+1)/2.
+func (p *Polynomial) Len() int { return p.length }
+
+// To writes φ(x) into dst and returns it. It panics unless dst has Len and x
+// has Inputs entries. They must not overlap.
+func (p *Polynomial) To(dst, x []float64) []float64 {
+	if len(dst) != p.length || len(x) != p.n {
+		panic(fmt.Sprintf("features: dst of %d and state of %d entries; want %d and %d", len(dst), len(x), p.length, p.n))
+	}
+	z := dst[:p.n]
+	if p.scale == nil {
+		copy(z, x)
+	} else {
+		lo, scale := p.lo[:len(z)], p.scale[:len(z)]
+		for i := range z {
+			z[i] = (x[i] - lo[i]) * scale[i]
+		}
+	}
+	switch {
+	case p.degree == 1:
+	case p.separable:
+		for k := p.n; k < p.length; k++ {
+			dst[k] = dst[k-p.n] * z[k%p.n]
+		}
+	default:
+		p.cross(dst, z)
+	}
+	return dst
+}
+
+// cross fills the blocks of degree 2 and above. In lexicographic order the
+// monomials of degree k that begin with x_i are x_i times those of degree k−1
+// that begin with x_i or later, which are the tail of the block before.
+func (p *Polynomial) cross(dst, z []float64) {
+	m := p.n
+	for i, a := range z { // the quadratic needs no table of tails
+		for _, b := range z[i:] {
+			dst[m] = a * b
+			m++
+		}
+	}
+	prev, block := p.n, m-p.n
+	for k := 3; k <= p.degree; k++ {
+		start := prev
+		// tail holds how many monomials of degree k−1 begin with x_i or later:
+		// C(N−i+k−2, k−1), all of them for i = 0.
+		tail := block
+		for i, a := range z {
+			for _, b := range dst[start+block-tail : start+block] {
+				dst[m] = a * b
+				m++
+			}
+			// C(r+k−2, k−1) → C(r+k−3, k−1) with r = N − i
+			r := p.n - i
+			tail = tail * (r - 1) / (r + k - 2)
+		}
+		prev, block = start+block, m-start-block
+	}
+}
+
+// Names returns a readable name for each feature, such as x1, x1^2 and x1·x2.
+// With a box the coordinates are called z.
+func (p *Polynomial) Names() []string {
+	letter := "x"
+	if p.scale != nil {
+		letter = "z"
+	}
+	names := make([]string, 0, p.length)
+	power := make([]int, p.n)
+	var walk func(from, left int)
+	walk = func(from, left int) {
+		if left == 0 {
+			names = append(names, monomial(letter, power))
+			return
+		}
+		for i := from; i < p.n; i++ {
+			power[i]++
+			walk(i, left-1)
+			power[i]--
+		}
+	}
+	for k := 1; k <= p.degree; k++ {
+		if !p.separable {
+			walk(0, k)
+			continue
+		}
+		for i := range power {
+			power[i] = k
+			names = append(names, monomial(letter, power))
+			power[i] = 0
+		}
+	}
+	return names
+}
+
+func monomial(letter string, power []int) string {
+	var b strings.Builder
+	for i, k := range power {
+		if k == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("·")
+		}
+		b.WriteString(letter + strconv.Itoa(i+1))
+		if k > 1 {
+			b.WriteString("^" + strconv.Itoa(k))
+		}
+	}
+	return b.String()
+}

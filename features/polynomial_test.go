@@ -1,0 +1,153 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestPaper: "φ = [x₁ ⋯ x_N x₁² x₁x₂ ⋯ x_{N−1}x_N x_N²]" (Allerton, section V).
+func TestPaper(t *testing.T) {
+	p, err := New(Settings{Inputs: 3, Degree: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "x1 x2 x3 x1^2 x1·x2 x1·x3 x2^2 x2·x3 x3^2"
+	if got := strings.Join(p.Names(), " "); got != want {
+		t.Errorf("names\n got %s\nwant %s", got, want)
+	}
+	got := p.To(make([]float64, p.Len()), []float64{2, 3, 5})
+	if s := fmt.Sprint(got); s != "[2 3 5 4 6 10 9 15 25]" {
+		t.Errorf("features %s", s)
+	}
+	for n, l := range map[int]int{4: 14, 10: 65, 20: 230, 40: 860} {
+		if p, err := New(Settings{Inputs: n, Degree: 2}); err != nil || p.Len() != l {
+			t.Errorf("N = %d: %d features, error %v; want %d", n, p.Len(), err, l)
+		}
+	}
+}
+
+// evaluate computes a feature from its name: the slow, obvious version.
+func evaluate(t *rapid.T, name string, z []float64) float64 {
+	v := 1.0
+	for _, f := range strings.Split(name, "·") {
+		base, power, found := strings.Cut(f[1:], "^")
+		i, err := strconv.Atoi(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := 1
+		if found {
+			if k, err = strconv.Atoi(power); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v *= math.Pow(z[i-1], float64(k))
+	}
+	return v
+}
+
+func TestAgainstNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Settings{
+			Inputs:    rapid.IntRange(1, 6).Draw(t, "inputs"),
+			Degree:    rapid.IntRange(1, 5).Draw(t, "degree"),
+			Separable: rapid.Bool().Draw(t, "separable"),
+		}
+		number := rapid.Float64Range(-3, 3)
+		x := make([]float64, s.Inputs)
+		z := make([]float64, s.Inputs)
+		if rapid.Bool().Draw(t, "box") {
+			s.Lo, s.Hi = make([]float64, s.Inputs), make([]float64, s.Inputs)
+		}
+		for i := range x {
+			x[i] = number.Draw(t, "x")
+			z[i] = x[i]
+			if s.Hi != nil {
+				s.Lo[i] = number.Draw(t, "lo")
+				s.Hi[i] = s.Lo[i] + rapid.Float64Range(.5, 4).Draw(t, "width")
+				z[i] = (x[i] - s.Lo[i]) / (s.Hi[i] - s.Lo[i])
+			}
+		}
+		p, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := p.Names()
+		seen := map[string]bool{}
+		got := p.To(make([]float64, p.Len()), x)
+		if len(names) != len(got) {
+			t.Fatalf("%d names for %d features", len(names), len(got))
+		}
+		for m, name := range names {
+			if seen[name] {
+				t.Fatalf("feature %s stands twice", name)
+			}
+			seen[name] = true
+			want := evaluate(t, name, z)
+			if math.Abs(got[m]-want) > 1e-12*(1+math.Abs(want)) {
+				t.Fatalf("%s is %v; want %v", name, got[m], want)
+			}
+		}
+	})
+}
+
+func TestErrors(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{Inputs: 0, Degree: 2}, "inputs is 0"},
+		{Settings{Inputs: 2, Degree: 0}, "degree is 0"},
+		{Settings{Inputs: 500, Degree: 2}, "more than 65536"},
+		{Settings{Inputs: 1 << 40, Degree: 60}, "more than 65536"},
+		{Settings{Inputs: 1000, Degree: 1 << 50, Separable: true}, "more than 65536"},
+		{Settings{Inputs: 2, Degree: 1, Hi: []float64{1}}, "hi has 1"},
+		{Settings{Inputs: 1, Degree: 1, Hi: []float64{1}, Lo: []float64{0, 0}}, "lo has 2"},
+		{Settings{Inputs: 1, Degree: 1, Hi: []float64{1}, Lo: []float64{1}}, "box of input 1"},
+		{Settings{Inputs: 1, Degree: 1, Hi: []float64{math.NaN()}}, "box of input 1"},
+		{Settings{Inputs: 1, Degree: 1, Hi: []float64{inf}}, "box of input 1"},
+	} {
+		if _, err := New(c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v; want one with %q", c.s, err, c.want)
+		}
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	p, _ := New(Settings{Inputs: 5, Degree: 4, Hi: []float64{1, 2, 3, 4, 5}})
+	dst, x := make([]float64, p.Len()), []float64{1, 2, 3, 4, 5}
+	if n := testing.AllocsPerRun(10, func() { p.To(dst, x) }); n != 0 {
+		t.Errorf("To allocates %v times", n)
+	}
+}
+
+func BenchmarkTo(b *testing.B) {
+	for _, n := range []int{4, 10, 20, 40} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			p, _ := New(Settings{Inputs: n, Degree: 2})
+			dst, x := make([]float64, p.Len()), make([]float64, n)
+			for b.Loop() {
+				p.To(dst, x)
+			}
+		})
+	}
+}
+
+func ExampleNew() {
+	p, err := New(Settings{Inputs: 2, Degree: 2, Hi: []float64{200, 50}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Names())
+	fmt.Println(p.To(make([]float64, p.Len()), []float64{100, 10}))
+	// Output:
+	// [z1 z2 z1^2 z1·z2 z2^2]
+	// [0.5 0.2 0.25 0.1 0.04000000000000001]
+}
