@@ -30,8 +30,9 @@ type Algorithm struct {
 type Trainee interface {
 	// Learner is the agent that learns as it is run.
 	Learner() env.Agent
-	// Frozen is the policy that would be deployed now; it learns no more.
-	Frozen() (env.Agent, error)
+	// Frozen is the policy that would be deployed now; it learns no more. It
+	// draws, if it does, from the stream of k.
+	Frozen(k Known) (env.Agent, error)
 	// Fallbacks counts how often an incremental inverse was not trusted and
 	// the Tikhonov form was taken.
 	Fallbacks() int
@@ -46,9 +47,6 @@ type Metric struct {
 	Name  string // with its unit, as a column heading
 	Value float64
 }
-
-// Algorithms is the catalogue of learners; the first is the default.
-var Algorithms = []Algorithm{}
 
 // FindAlgorithm returns the learner of that name, if it works at that level.
 func FindAlgorithm(name string, level env.Level) (Algorithm, error) {
@@ -70,9 +68,6 @@ func FindAlgorithm(name string, level env.Level) (Algorithm, error) {
 // set. A value is what TOML can hold: a number, a string, a truth value.
 func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) {
 	s := a.Settings(level)
-	if len(keys) == 0 {
-		return s, nil
-	}
 	text, err := toml.Marshal(keys)
 	if err != nil {
 		return nil, fmt.Errorf("settings of %q: %w", a.Name, err)
@@ -88,6 +83,11 @@ func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) 
 			return nil, fmt.Errorf("setting %q of algorithm %q: %s", strings.Join(dec.Key(), "."), a.Name, dec.Error())
 		}
 		return nil, fmt.Errorf("settings of %q: %w", a.Name, err)
+	}
+	if v, ok := s.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return nil, fmt.Errorf("algorithm %q: %w", a.Name, err)
+		}
 	}
 	return s, nil
 }

@@ -22,7 +22,18 @@ type Baseline struct {
 	Name    string
 	About   string // one line
 	Overrun bool   // may crawl more than the budget
+	Items   bool   // needs to see the items that crawls bring back
+	State   bool   // needs to see the true state
 	New     func(k Known) (env.Agent, error)
+}
+
+// Applies reports whether the policy can run in that scene when the worlds
+// show what that level gives.
+func (b Baseline) Applies(s Scene, level env.Level) bool {
+	if b.Items && !(s.Items && level == env.LevelOnline) {
+		return false
+	}
+	return !b.State || level == env.LevelObserved
 }
 
 // Baselines is the catalogue, in the order in which tables show it.

@@ -71,10 +71,10 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 		mu   sync.Mutex
 		done int
 	)
-	g, ctx := errgroup.WithContext(ctx)
+	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(c.Workers)
 	for j := range jobs {
-		if ctx.Err() != nil {
+		if inner.Err() != nil {
 			break
 		}
 		g.Go(func() (err error) {
@@ -84,7 +84,7 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 					err = fmt.Errorf("%s on %s, seed %d: panic: %v\n%s", job.name(), job.scene.Instance.ID, job.seed, p, debug.Stack())
 				}
 			}()
-			if job.rows, err = c.play(ctx, *job); err != nil {
+			if job.rows, err = c.play(inner, *job); err != nil {
 				return fmt.Errorf("%s on %s, seed %d: %w", job.name(), job.scene.Instance.ID, job.seed, err)
 			}
 			mu.Lock()
@@ -187,7 +187,7 @@ func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	learned, err := one(j.contender.Learned, overrun, 1, func(Known) (env.Agent, error) { return trainee.Frozen() })
+	learned, err := one(j.contender.Learned, overrun, 1, trainee.Frozen)
 	return []RunRow{learning, learned}, err
 }
 

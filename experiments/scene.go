@@ -1,6 +1,10 @@
 package experiments
 
-import "ephemera/env"
+import (
+	"math"
+
+	"ephemera/env"
+)
 
 // Scene is a world as data: it can be set up afresh for every policy that is
 // compared, each time with the same content.
@@ -8,6 +12,7 @@ type Scene struct {
 	Instance env.Instance // what a policy that knows the model is given
 	Epochs   int          // how many the world has; 0 for any number
 	Seeded   bool         // the seed changes what arrives
+	Items    bool         // crawls bring back items where the level is online
 	Mean     bool         // rewards have the means of the mean dynamics
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
@@ -30,4 +35,54 @@ func MeanScene(in env.Instance) Scene {
 // policy must not see more than they hold.
 func (s Scene) Bounded(level env.Level) bool {
 	return s.Mean && (level != env.LevelObserved || !s.Seeded)
+}
+
+// PoissonScene draws single items with the given law of marks; sigma is that
+// of log-normal marks.
+func PoissonScene(in env.Instance, marks env.Marks, sigma float64) Scene {
+	// With a window the exact mean is above the papers' mean dynamics, so that
+	// their optimum is no bound.
+	endless := true
+	for _, s := range in.Sources {
+		endless = endless && math.IsInf(s.Window, 1)
+	}
+	return Scene{
+		Instance: in,
+		Seeded:   true,
+		Items:    true,
+		Mean:     endless,
+		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+			return env.NewPoisson(in, seed, env.PoissonOptions{
+				Marks: marks, Sigma: sigma, Overrun: overrun,
+				Items: level == env.LevelOnline, State: level == env.LevelObserved,
+			})
+		},
+	}
+}
+
+// ReplayScene plays the measured part of a recording. Policies that know the
+// model are given parameters that were fitted on the part before it.
+func ReplayScene(path string, o env.ReplayOptions) (Scene, error) {
+	rec, err := env.Survey(path)
+	if err != nil {
+		return Scene{}, err
+	}
+	in, err := rec.Fit(o)
+	if err != nil {
+		return Scene{}, err
+	}
+	epochs, err := rec.Epochs(o)
+	if err != nil {
+		return Scene{}, err
+	}
+	return Scene{
+		Instance: in,
+		Epochs:   epochs,
+		Items:    true,
+		Open: func(_ uint64, level env.Level, overrun bool) (env.World, error) {
+			o := o
+			o.Items, o.State, o.Overrun = level == env.LevelOnline, level == env.LevelObserved, overrun
+			return env.NewReplay(rec, in, o)
+		},
+	}, nil
 }

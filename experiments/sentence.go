@@ -30,7 +30,7 @@ func Sentence(r *result.Report) string {
 		r.Steps, share(learning.Reward/whittle.Reward), share(learned.Reward/whittle.Reward))
 	switch {
 	case learned.Over > 0:
-		s += fmt.Sprintf(", but by crawling %.2f sources per epoch and going over the budget in %s of the epochs.", learned.Crawls, share(learned.Over))
+		s += fmt.Sprintf(", going over the budget in %s of the epochs.", share(learned.Over))
 	case best == learned:
 		s += "; no other policy in this comparison earns more."
 	default:

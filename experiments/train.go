@@ -100,8 +100,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 	}
 	learnerSpeed := speed
 
-	frozen := func(Known) (env.Agent, error) { return out.Trainee.Frozen() }
-	if err := play("learned", overrun, frozen, onlyTick); err != nil {
+	if err := play("learned", overrun, out.Trainee.Frozen, onlyTick); err != nil {
 		return nil, err
 	}
 	for _, b := range t.Compare {

@@ -21,7 +21,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/cmd/internal/cli"
-	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
@@ -64,7 +63,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if steps < 1 {
 		return cli.Usagef("-steps is %d; allowed is 1 or more", steps)
 	}
-	level, algorithm, settings, err := algo.Resolve(f)
+	level, err := algo.Level()
+	if err != nil {
+		return err
+	}
+	algorithm, settings, err := algo.Resolve(level)
 	if err != nil {
 		return err
 	}
@@ -171,5 +174,3 @@ func contents(names []string, t experiments.Training, trained *experiments.Train
 	}
 	return files, nil
 }
-
-var _ = env.LevelModel

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (a *Algorithm) Define(f *Flags) {
 		for _, x := range experiments.Algorithms {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
-		f.StringVar(&a.name, "algorithm", experiments.Algorithms[0].Name, "`name` of the learner: "+strings.Join(about, ", "))
+		f.StringVar(&a.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; default the first that works at the level of knowledge")
 		f.StringVar(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)")
 		number("kappa", "`κ`, steepness of the logit, above 0")
 		number("gamma", "`γ`, step of the critic, above 0 and at most 1")
@@ -72,19 +73,37 @@ func parseValue(text string) any {
 	return text
 }
 
-// Resolve returns the level, the learner and its settings.
-func (a *Algorithm) Resolve(f *Flags) (env.Level, experiments.Algorithm, any, error) {
+// Level returns the level of knowledge that was asked for.
+func (a *Algorithm) Level() (env.Level, error) {
 	level, err := env.ParseLevel(a.knowledge)
 	if err != nil {
-		return "", experiments.Algorithm{}, nil, Usagef("-knowledge: %w", err)
+		return "", Usagef("-knowledge: %w", err)
 	}
-	algorithm, err := experiments.FindAlgorithm(a.name, level)
+	return level, nil
+}
+
+// Resolve returns the learner that was asked for, or without a name the first
+// that works at that level, and its settings.
+func (a *Algorithm) Resolve(level env.Level) (experiments.Algorithm, any, error) {
+	name := a.name
+	if name == "" {
+		for _, x := range experiments.Algorithms {
+			if slices.Contains(x.Levels, level) {
+				name = x.Name
+				break
+			}
+		}
+		if name == "" {
+			return experiments.Algorithm{}, nil, Usagef("no learner works with -knowledge %s", level)
+		}
+	}
+	algorithm, err := experiments.FindAlgorithm(name, level)
 	if err != nil {
-		return "", experiments.Algorithm{}, nil, Usagef("-algorithm: %w", err)
+		return experiments.Algorithm{}, nil, Usagef("-algorithm: %w", err)
 	}
 	settings, err := algorithm.Configure(level, a.keys)
 	if err != nil {
-		return "", experiments.Algorithm{}, nil, AsUsage(err)
+		return experiments.Algorithm{}, nil, AsUsage(err)
 	}
-	return level, algorithm, settings, nil
+	return algorithm, settings, nil
 }

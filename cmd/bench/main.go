@@ -1,0 +1,243 @@
+// Bench compares policies: what each earns in the same worlds, with intervals,
+// against exact Whittle and against the bound that no policy exceeds.
+//
+//	go run ./cmd/bench
+//	go run ./cmd/bench -random 50,10,30
+//	go run ./cmd/bench -trace posts.csv.gz -epoch 1h -decay 0.175 -budget 5
+//	go run ./cmd/bench -preset papers
+//
+// Results go to stdout, progress to stderr. It exits with 0 when all went
+// well, 2 when it was called wrongly, 1 when something else failed.
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/result"
+)
+
+const about = `Bench compares policies in the same worlds under the same seeds: reward with a
+95 % interval, the difference to exact Whittle, crawls per epoch and the share
+of the bound. Without a flag: every policy that applies to Table I, 20 seeds.`
+
+func main() { cli.Main("bench", run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := cli.NewFlags("bench", about)
+	var (
+		scene                 cli.Scene
+		output                cli.Output
+		algo                  cli.Algorithm
+		steps, seeds, workers int
+		seed                  uint64
+		policies, random      string
+		out                   string
+	)
+	scene.Define(f)
+	algo.Define(f)
+	f.Group("Comparison", func() {
+		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm")
+		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
+		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
+		f.IntVar(&seeds, "seeds", 20, "`count` of seeds")
+		f.Uint64Var(&seed, "seed", 1, "`number` of the first seed")
+		f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "`count` of runs at once; the results do not depend on it")
+	})
+	output.Define(f, func() {
+		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md and runs.csv to; created if missing")
+	})
+	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+		return err
+	}
+	format, err := output.Format()
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		v    int
+	}{{"steps", steps}, {"seeds", seeds}, {"workers", workers}} {
+		if c.v < 1 {
+			return cli.Usagef("-%s is %d; allowed is 1 or more", c.name, c.v)
+		}
+	}
+	level, err := algo.Level()
+	if err != nil {
+		return err
+	}
+	scenes, err := scenesOf(f, &scene, random, level)
+	if err != nil {
+		return err
+	}
+	if scenes[0].Epochs > 0 && !f.Given("steps") {
+		steps = 0
+	}
+	contenders, err := choose(policies, scenes[0], level, &algo)
+	if err != nil {
+		return err
+	}
+	names := []string{"result.json", "result.md", "runs.csv"}
+	if out != "" {
+		if err := cli.NewDir(out, names...); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+	show, clear, err := output.Progress(stderr, "bench")
+	if err != nil {
+		return err
+	}
+	compared, err := experiments.Comparison{
+		Scenes: scenes, Level: level, Contenders: contenders,
+		Epochs: steps, Seeds: seeds, Seed: seed, Workers: workers, Progress: show,
+	}.Run(ctx)
+	clear()
+	if err != nil {
+		return err
+	}
+	r := &compared.Report
+	r.Notes = notes(r, len(scenes))
+	if out != "" {
+		files, err := contents(names, compared)
+		if err != nil {
+			return err
+		}
+		if err := cli.WriteFiles(out, files); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+	return r.Write(stdout, format)
+}
+
+// scenesOf returns the one scene of the flags, or the instances of -random.
+func scenesOf(f *cli.Flags, scene *cli.Scene, random string, level env.Level) ([]experiments.Scene, error) {
+	if random == "" {
+		s, err := scene.Open(f, level)
+		return []experiments.Scene{s}, err
+	}
+	if f.Given("instance") || f.Given("budget") || f.Given("trace") {
+		return nil, cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
+	}
+	family, rest, ok := strings.Cut(random, ":")
+	if !ok {
+		family, rest = "lognormal", random
+	}
+	part := strings.Split(rest, ",")
+	bad := cli.Usagef("-random is %q; allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30", random)
+	if len(part) != 3 {
+		return nil, bad
+	}
+	n, errN := strconv.Atoi(part[0])
+	m, errM := strconv.ParseFloat(part[1], 64)
+	count, errC := strconv.Atoi(part[2])
+	if errN != nil || errM != nil || errC != nil || count < 1 {
+		return nil, bad
+	}
+	scenes := make([]experiments.Scene, count)
+	for k := range scenes {
+		var err error
+		if scenes[k], err = scene.Named(fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level); err != nil {
+			return nil, cli.Usagef("-random: %w", err)
+		}
+	}
+	return scenes, nil
+}
+
+// choose returns the contenders of -policies, or all that apply.
+func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorithm) ([]experiments.Contender, error) {
+	var names []string
+	if list == "" {
+		names = append(names, "learned")
+		for _, b := range experiments.Baselines {
+			if b.Applies(s, level) {
+				names = append(names, b.Name)
+			}
+		}
+	} else {
+		names = strings.Split(list, ",")
+	}
+	var chosen []experiments.Contender
+	seen := map[string]bool{}
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if name == "learning" {
+			name = "learned" // one contender gives both rows
+		}
+		if name == "learned" && seen[name] {
+			continue
+		}
+		if seen[name] {
+			return nil, cli.Usagef("-policies names %q twice", name)
+		}
+		seen[name] = true
+		if name == "learned" {
+			algorithm, settings, err := algo.Resolve(level)
+			if err != nil {
+				return nil, err
+			}
+			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: "learning", Learned: "learned"})
+			continue
+		}
+		b, err := experiments.FindBaseline(name)
+		if err != nil {
+			return nil, cli.Usagef("-policies: %w, learning, learned", err)
+		}
+		if !b.Applies(s, level) {
+			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, b.About)
+		}
+		chosen = append(chosen, experiments.Contender{Baseline: &b})
+	}
+	return chosen, nil
+}
+
+func notes(r *result.Report, instances int) []string {
+	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %d seeds from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed)
+	if instances > 1 {
+		line += fmt.Sprintf(", %d instances", instances)
+	}
+	if r.Bound != nil {
+		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*r.Bound))
+	}
+	all := []string{line + "."}
+	for _, row := range r.Results {
+		if row.Over > 0 {
+			all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
+			break
+		}
+	}
+	return all
+}
+
+// contents renders what -out keeps.
+func contents(names []string, c *experiments.Compared) ([]cli.File, error) {
+	var js, md, csv bytes.Buffer
+	if err := c.Report.Write(&js, result.JSON); err != nil {
+		return nil, err
+	}
+	if err := c.Report.Write(&md, result.Markdown); err != nil {
+		return nil, err
+	}
+	t := result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, r := range c.Runs {
+		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
+			number(r.Reward), number(r.Crawls), number(r.Cost), number(r.Over), number(r.Overrun))
+	}
+	if err := t.Write(&csv, result.CSV); err != nil {
+		return nil, err
+	}
+	data := [][]byte{js.Bytes(), md.Bytes(), csv.Bytes()}
+	files := make([]cli.File, len(names))
+	for i, n := range names {
+		files[i] = cli.File{Name: n, Data: data[i]}
+	}
+	return files, nil
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"ephemera/env"
+	"ephemera/experiments"
+)
+
+// Scene are the flags that choose a world.
+type Scene struct {
+	instance, world, marks, trace string
+	budget, decay, sigma, split   float64
+	epoch                         time.Duration
+}
+
+// Define adds the flags to f as a group.
+func (s *Scene) Define(f *Flags) {
+	f.Group("World", func() {
+		f.StringVar(&s.instance, "instance", "paper", "`name`: paper (Table I), lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED], or the path of a .toml file")
+		f.Float64Var(&s.budget, "budget", 0, "`units` that the crawls of one epoch may cost together, above 0 and at most what all sources cost; 0 is the instance's own (1 for paper and the families)")
+		f.StringVar(&s.world, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
+		f.StringVar(&s.marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, exponential, exponential-epoch (one draw per source and epoch) or lognormal")
+		f.Float64Var(&s.sigma, "sigma", 1, "`σ` of lognormal marks")
+	})
+	f.Group("Recording (instead of an instance)", func() {
+		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility, sorted by time; .csv or .csv.gz")
+		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
+		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays")
+		f.Float64Var(&s.split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
+	})
+}
+
+// Open returns the scene that the flags describe, for policies of that level.
+func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
+	if math.IsNaN(s.budget) || s.budget < 0 || math.IsInf(s.budget, 0) {
+		return experiments.Scene{}, Usagef("-budget is %v; allowed is a finite number of budget units, above 0, or 0 for the instance's own", s.budget)
+	}
+	if f.Given("budget") && s.budget == 0 {
+		return experiments.Scene{}, Usagef("-budget is 0; allowed is above 0 and at most what crawling every source costs")
+	}
+	if s.trace != "" {
+		for _, name := range []string{"instance", "world", "marks", "sigma"} {
+			if f.Given(name) {
+				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
+			}
+		}
+		return s.replay(f)
+	}
+	for _, name := range []string{"epoch", "decay", "split"} {
+		if f.Given(name) {
+			return experiments.Scene{}, Usagef("-%s belongs to a recording; name one with -trace", name)
+		}
+	}
+	return s.Named(s.instance, s.budget, level)
+}
+
+// Named returns the scene of an instance's name and budget in the world of the
+// flags.
+func (s *Scene) Named(name string, budget float64, level env.Level) (experiments.Scene, error) {
+	if strings.HasSuffix(name, ".toml") {
+		// A bad file is a failure; what is wrong after it loads is a flag.
+		if _, err := env.Load(name); err != nil {
+			return experiments.Scene{}, err
+		}
+	}
+	in, err := env.Named(name, budget)
+	if err != nil {
+		return experiments.Scene{}, AsUsage(err)
+	}
+	world := s.world
+	if world == "" {
+		world = "poisson"
+		if level == env.LevelModel {
+			world = "mean"
+		}
+	}
+	switch world {
+	case "mean":
+		if level == env.LevelOnline {
+			return experiments.Scene{}, Usagef("-world mean has no items, which knowledge online learns from; use -world poisson")
+		}
+		return experiments.MeanScene(in), nil
+	case "poisson":
+		marks, err := env.ParseMarks(s.marks)
+		if err != nil {
+			return experiments.Scene{}, Usagef("-marks: %w", err)
+		}
+		if err := Positive("sigma", s.sigma); err != nil {
+			return experiments.Scene{}, err
+		}
+		return experiments.PoissonScene(in, marks, s.sigma), nil
+	}
+	return experiments.Scene{}, Usagef("-world is %q; allowed are mean or poisson", s.world)
+}
+
+func (s *Scene) replay(f *Flags) (experiments.Scene, error) {
+	switch {
+	case s.epoch < time.Second:
+		return experiments.Scene{}, Usagef("-epoch is %v; allowed is 1s or more", s.epoch)
+	case !(s.split > 0 && s.split < 1):
+		return experiments.Scene{}, Usagef("-split is %v; allowed is above 0 and below 1", s.split)
+	}
+	if err := Positive("decay", s.decay); err != nil {
+		return experiments.Scene{}, err
+	}
+	budget := s.budget
+	if budget == 0 {
+		budget = 1
+	}
+	return experiments.ReplayScene(s.trace, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+}
