@@ -52,7 +52,7 @@ func TestPoissonConforms(t *testing.T) {
 	}
 	hetero := windows()
 	for i := range hetero.Sources {
-		hetero.Sources[i].Rate *= 1e4
+		hetero.Sources[i].Rate *= 1e3
 	}
 	for _, in := range []env.Instance{env.Paper(1), windows()} {
 		for _, marks := range []env.Marks{"", env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal} {
@@ -66,6 +66,9 @@ func TestPoissonConforms(t *testing.T) {
 	}
 	for _, in := range []env.Instance{fast, hetero} {
 		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal} {
+			if in.ID == hetero.ID && marks == env.MarksLogNormal {
+				continue // too few items for a bulk draw; drawn one by one, as above
+			}
 			for _, state := range []bool{false, true} {
 				t.Run(fmt.Sprintf("bulk/%s/%s/state=%v", in.ID, marks, state), func(t *testing.T) {
 					envtest.World(t, func() env.World {

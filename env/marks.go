@@ -97,27 +97,32 @@ type law struct {
 	from   int // first epoch
 	source Source
 	factor float64 // α
-	mode   sumMode
+	bulk   bool    // sums are drawn part by part, with these modes
+	early  sumMode
+	late   sumMode
 }
 
 func newLaw(from int, s Source, marks Marks, sigma, bulk, late float64) law {
 	l := law{from: from, source: s, factor: s.Factor()}
-	if !(s.Rate > bulk) || s.Interest == 0 {
-		return l
-	}
-	if marks == MarksPerItem {
-		l.mode = byGamma
-		return l
-	}
-	// The smaller part of a split epoch has to satisfy the bound too.
-	d := 1.0
-	if late > 0 {
-		d = math.Min(late, 1-late)
-	}
-	if k1, k2, k3 := l.cumulants(d, marks, sigma); k1 > 0 && cumulantDistance(k2, k3) <= maxDistance {
-		l.mode = byCumulants
+	if s.Rate > bulk && s.Interest > 0 {
+		l.early, l.late = l.partMode(1-late, marks, sigma), l.partMode(late, marks, sigma)
+		l.bulk = l.early != byItem || l.late != byItem
 	}
 	return l
+}
+
+// partMode returns how the items of d epochs are drawn.
+func (l *law) partMode(d float64, marks Marks, sigma float64) sumMode {
+	if d == 0 {
+		return byItem
+	}
+	if marks == MarksPerItem {
+		return byGamma
+	}
+	if _, k2, k3 := l.cumulants(d, marks, sigma); k2 > 0 && cumulantDistance(k2, k3) <= maxDistance {
+		return byCumulants
+	}
+	return byItem
 }
 
 // cumulants returns the first three cumulants of the interest, at the end of
@@ -141,14 +146,11 @@ func (l *law) cumulants(d float64, m Marks, sigma float64) (k1, k2, k3 float64) 
 // the normal law is not what either is compared with.
 func cumulantDistance(k2, k3 float64) float64 { return 2 * 0.3041 * k3 / (k2 * math.Sqrt(k2)) }
 
-// drawBulk draws the interest, at the end of d epochs, of the items of those d
-// epochs, without drawing items.
-func (l *law) drawBulk(r *stream.Rand, d float64, m Marks, sigma float64) float64 {
-	if l.mode == byGamma {
-		return drawGammaSum(r, l.source.Rate, l.source.Decay, l.source.Interest, d)
-	}
+// drawCumulants draws the interest, at the end of d epochs, of the items of
+// those d epochs from the gamma law with shape 4κ₂³/κ₃² and scale κ₃/(2κ₂),
+// moved to the mean κ₁.
+func (l *law) drawCumulants(r *stream.Rand, d float64, m Marks, sigma float64) float64 {
 	k1, k2, k3 := l.cumulants(d, m, sigma)
-	// Gamma with shape 4κ₂³/κ₃², scale κ₃/(2κ₂), moved by κ₁ − 2κ₂²/κ₃.
 	shape, scale := 4*k2*k2*k2/(k3*k3), k3/(2*k2)
 	return math.Max(0, k1+scale*(distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()-shape))
 }

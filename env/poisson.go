@@ -342,19 +342,16 @@ func (w *Poisson) sums(i, t int, l *law) (early, late float64) {
 		return 0, 0
 	}
 	w.rng.Reset(w.seed, stream.World, uint64(i), uint64(t))
-	xi := s.Interest
+	scale := 1.0
 	if w.opt.Marks == MarksPerEpoch {
-		xi *= w.rng.ExpFloat64()
+		scale = w.rng.ExpFloat64()
 	}
 	f := w.late[i]
-	if l.mode != byItem {
-		xi /= s.Interest // the epoch's draw, otherwise 1
-		if f == 0 {
-			return xi * l.drawBulk(w.rng, 1, w.opt.Marks, w.opt.Sigma), 0
-		}
-		early = xi * l.drawBulk(w.rng, 1-f, w.opt.Marks, w.opt.Sigma) * math.Exp(-s.Decay*f)
-		return early, xi * l.drawBulk(w.rng, f, w.opt.Marks, w.opt.Sigma)
+	if l.bulk {
+		early = scale * w.part(l, l.early, 1-f) * math.Exp(-s.Decay*f)
+		return early, scale * w.part(l, l.late, f)
 	}
+	xi := scale * s.Interest
 	gap, c, cut := 1/s.Rate, s.Decay, 1-f
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
 		x := w.mark(math.Exp(-c * (1 - v)))
@@ -365,6 +362,26 @@ func (w *Poisson) sums(i, t int, l *law) (early, late float64) {
 		}
 	}
 	return xi * early, xi * late
+}
+
+// part draws the interest, at the end of d epochs, of the items of those d
+// epochs.
+func (w *Poisson) part(l *law, mode sumMode, d float64) float64 {
+	s := &l.source
+	switch {
+	case d == 0:
+		return 0
+	case mode == byGamma:
+		return drawGammaSum(w.rng, s.Rate, s.Decay, s.Interest, d)
+	case mode == byCumulants:
+		return l.drawCumulants(w.rng, d, w.opt.Marks, w.opt.Sigma)
+	}
+	var x float64
+	gap := 1 / s.Rate
+	for v := w.rng.ExpFloat64() * gap; v < d; v += w.rng.ExpFloat64() * gap {
+		x += w.mark(math.Exp(-s.Decay * (d - v)))
+	}
+	return s.Interest * x
 }
 
 // mark returns share, what decay has left of an item, times a draw of its mark
