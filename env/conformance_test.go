@@ -1,0 +1,144 @@
+package env_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ephemera/env"
+	"ephemera/env/envtest"
+	"ephemera/env/stream"
+)
+
+// windows is a small instance with whole, fractional and short windows.
+func windows() env.Instance {
+	in := env.Mixed(8, 3.5, 3)
+	in.ID = "windows"
+	in.Sources[0].Window = 3
+	in.Sources[1].Window = 2.25
+	in.Sources[2].Window = 0.4
+	in.Sources[3].Window = math.Inf(1)
+	in.Sources[4].Window = 1
+	in.Sources[5].Rate = 0
+	return in
+}
+
+var someChanges = []env.Change{
+	{Epoch: 20, Source: 0, Rate: 0, Decay: 0.3, Interest: 1},
+	{Epoch: 60, Source: 0, Rate: 80, Decay: 0.9, Interest: 2},
+	{Epoch: 25, Source: 3, Rate: 10, Decay: 0.05, Interest: 3},
+	{Epoch: 26, Source: 1, Rate: 2000, Decay: 0.5, Interest: 3},
+}
+
+func TestMeanConforms(t *testing.T) {
+	for _, in := range []env.Instance{env.Paper(1), env.Mixed(20, 5, 1), env.Wide(30, 4, 2)} {
+		t.Run(in.ID, func(t *testing.T) {
+			envtest.World(t, func() env.World { return must(env.NewMean(in, false)) })
+		})
+	}
+	t.Run("overrun", func(t *testing.T) {
+		envtest.OverrunWorld(t, func() env.World { return must(env.NewMean(env.Paper(2), true)) })
+	})
+}
+
+func TestPoissonConforms(t *testing.T) {
+	fast := env.Paper(2)
+	for i := range fast.Sources {
+		fast.Sources[i].Rate = 1e6
+	}
+	hetero := windows()
+	for i := range hetero.Sources {
+		hetero.Sources[i].Rate *= 1e3
+	}
+	for _, in := range []env.Instance{env.Paper(1), windows()} {
+		for _, marks := range []env.Marks{"", env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal} {
+			for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
+				o.Marks = marks
+				t.Run(fmt.Sprintf("%s/%s/items=%v/state=%v", in.ID, marks, o.Items, o.State), func(t *testing.T) {
+					envtest.World(t, func() env.World { return must(env.NewPoisson(in, 7, o)) })
+				})
+			}
+		}
+	}
+	for _, in := range []env.Instance{fast, hetero} {
+		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal} {
+			if in.ID == hetero.ID && marks == env.MarksLogNormal {
+				continue // too few items for a bulk draw; drawn one by one, as above
+			}
+			for _, state := range []bool{false, true} {
+				t.Run(fmt.Sprintf("bulk/%s/%s/state=%v", in.ID, marks, state), func(t *testing.T) {
+					envtest.World(t, func() env.World {
+						return must(env.NewPoisson(in, 7, env.PoissonOptions{Marks: marks, State: state}))
+					})
+				})
+			}
+		}
+	}
+	t.Run("overrun", func(t *testing.T) {
+		envtest.OverrunWorld(t, func() env.World {
+			return must(env.NewPoisson(windows(), 7, env.PoissonOptions{Overrun: true}))
+		})
+	})
+	hidden := []bool{true, false, true, false}
+	t.Run("unobserved", func(t *testing.T) {
+		envtest.PartlyObservedWorld(t, func() env.World {
+			return must(env.NewPoisson(env.Paper(2), 7, env.PoissonOptions{State: true, Unobserved: hidden}))
+		}, hidden)
+	})
+}
+
+func TestReplayConforms(t *testing.T) {
+	path := recording(t, 1000, false)
+	for _, o := range []env.ReplayOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
+		o.Epoch, o.Decay, o.Budget = time.Hour, 0.175, 2
+		t.Run(fmt.Sprintf("items=%v/state=%v", o.Items, o.State), func(t *testing.T) {
+			envtest.World(t, func() env.World {
+				w, _, err := env.OpenReplay(path, o)
+				return must(w, err)
+			})
+		})
+	}
+	t.Run("overrun", func(t *testing.T) {
+		envtest.OverrunWorld(t, func() env.World {
+			w, _, err := env.OpenReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 2, Overrun: true})
+			return must(w, err)
+		})
+	})
+}
+
+// recording writes a made-up recording of some hours and returns its path.
+func recording(t testing.TB, hours int, zipped bool) string {
+	t.Helper()
+	r := stream.New(1, stream.Test)
+	var b strings.Builder
+	b.WriteString("source,published_unix,utility\n")
+	names := []string{"a", "b", "c", `"d, ""e"""`, "f"}
+	at := 1.6e9
+	for at < 1.6e9+float64(hours)*3600 {
+		k := r.Intn(len(names))
+		fmt.Fprintf(&b, "%s,%d,%v\n", names[k], int64(at), math.Floor(r.ExpFloat64()*100*float64(k+1)))
+		at += r.ExpFloat64() * 300
+	}
+	name := "made.csv"
+	data := []byte(b.String())
+	if zipped {
+		name += ".gz"
+		data = gzipped(t, data)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func must[W any](w W, err error) W {
+	if err != nil {
+		panic(err)
+	}
+	return w
+}

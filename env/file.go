@@ -1,0 +1,181 @@
+package env
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// fileInstance is an instance as its TOML file has it. Pointers tell what is
+// absent from what is 0.
+type fileInstance struct {
+	ID     *string      `toml:"id,omitempty"`
+	Budget *float64     `toml:"budget"`
+	Source []fileSource `toml:"source"`
+}
+
+type fileSource struct {
+	Name     *string  `toml:"name"`
+	Rate     *float64 `toml:"rate"`
+	Decay    *float64 `toml:"decay"`
+	Interest *float64 `toml:"interest"`
+	Window   *float64 `toml:"window,omitempty"`
+	Cost     *float64 `toml:"cost,omitempty"`
+}
+
+const (
+	fileKeys   = "id, budget and [[source]]"
+	sourceKeys = "name, rate, decay, interest, window and cost"
+)
+
+// Load reads an instance file. It is TOML:
+//
+//	id = "two"              # the file's name if it is left out
+//	budget = 1              # budget units per epoch
+//
+//	[[source]]
+//	name = "a"
+//	rate = 250              # λ, items per epoch
+//	decay = 0.7             # c, 1/epoch
+//	interest = 1.0          # ξ̄, mean initial interest of an item
+//	window = 20             # M, epochs; inf if it is left out
+//	cost = 1                # C, budget units; 1 if it is left out
+//
+// Keys that are not listed here are refused. Errors are one line with the
+// file, the line and column, the key, and what is allowed.
+func Load(path string) (Instance, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Instance{}, err
+	}
+	return Unmarshal(path, data)
+}
+
+// Unmarshal is Load for the contents of a file; path is what errors call it.
+func Unmarshal(path string, data []byte) (Instance, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var f fileInstance
+	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return Instance{}, tomlError(path, err)
+	}
+	if f.Budget == nil {
+		return Instance{}, fmt.Errorf("%s: key \"budget\" is missing; needed are budget and at least one [[source]]", path)
+	}
+	if len(f.Source) == 0 {
+		return Instance{}, fmt.Errorf("%s: there is no [[source]]; needed are budget and at least one [[source]]", path)
+	}
+	in := Instance{
+		ID:      strings.TrimSuffix(filepath.Base(path), ".toml"),
+		Sources: make([]Source, len(f.Source)),
+		Budget:  *f.Budget,
+	}
+	if f.ID != nil {
+		in.ID = *f.ID
+	}
+	lines := sourceLines(data, len(f.Source))
+	seen := make(map[string]int, len(f.Source))
+	for i, s := range f.Source {
+		where := fmt.Sprintf("%s%s: source %d", path, lines[i], i+1)
+		if s.Name != nil {
+			where += fmt.Sprintf(" (%q)", *s.Name)
+		}
+		for _, need := range []struct {
+			key    string
+			absent bool
+		}{
+			{"name", s.Name == nil}, {"rate", s.Rate == nil}, {"decay", s.Decay == nil}, {"interest", s.Interest == nil},
+		} {
+			if need.absent {
+				return Instance{}, fmt.Errorf("%s: key %q is missing; needed are name, rate, decay and interest, allowed also window and cost", where, need.key)
+			}
+		}
+		if j, ok := seen[*s.Name]; ok {
+			return Instance{}, fmt.Errorf("%s: source %d has the same name; each name is allowed once", where, j+1)
+		}
+		seen[*s.Name] = i
+		src := NewSource(*s.Name, *s.Rate, *s.Decay, *s.Interest)
+		if s.Window != nil {
+			src.Window = *s.Window
+		}
+		if s.Cost != nil {
+			src.Cost = *s.Cost
+		}
+		if err := src.Validate(); err != nil {
+			return Instance{}, fmt.Errorf("%s: %w", where, err)
+		}
+		in.Sources[i] = src
+	}
+	if err := in.Validate(); err != nil {
+		return Instance{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return in, nil
+}
+
+// tomlError makes one line of a decoder's error: file, line, column, key.
+func tomlError(path string, err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		e := strict.Errors[0]
+		line, col := e.Position()
+		key, allowed := e.Key(), fileKeys
+		if len(key) > 1 && key[0] == "source" {
+			allowed = sourceKeys
+		}
+		return fmt.Errorf("%s:%d:%d: unknown key %q; allowed are %s", path, line, col, strings.Join(key, "."), allowed)
+	}
+	var e *toml.DecodeError
+	if errors.As(err, &e) {
+		line, col := e.Position()
+		what, _, _ := strings.Cut(strings.TrimPrefix(e.Error(), "toml: "), " into struct field")
+		if key := e.Key(); len(key) > 0 {
+			return fmt.Errorf("%s:%d:%d: key %q: %s; id and name are strings, the other keys numbers, source is [[source]] tables", path, line, col, strings.Join(key, "."), what)
+		}
+		return fmt.Errorf("%s:%d:%d: not TOML: %s; allowed are %s", path, line, col, what, fileKeys)
+	}
+	return fmt.Errorf("%s: %s; allowed are %s", path, strings.TrimPrefix(err.Error(), "toml: "), fileKeys)
+}
+
+var sourceHeader = regexp.MustCompile(`^[ \t]*\[\[[ \t]*["']?source["']?[ \t]*\]\]`)
+
+// sourceLines returns ":LINE" for each [[source]] table, or empty strings if
+// the sources were written in another form.
+func sourceLines(data []byte, n int) []string {
+	at := make([]string, 0, n)
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if sourceHeader.Match(text) {
+			at = append(at, fmt.Sprintf(":%d", line))
+		}
+	}
+	if len(at) != n {
+		return make([]string, n)
+	}
+	return at
+}
+
+// Write writes the instance as the file that Load reads; all figures keep
+// their last bit. It does not validate.
+func Write(w io.Writer, in Instance) error {
+	f := fileInstance{ID: &in.ID, Budget: &in.Budget, Source: make([]fileSource, len(in.Sources))}
+	for i := range in.Sources {
+		s := &in.Sources[i]
+		f.Source[i] = fileSource{Name: &s.Name, Rate: &s.Rate, Decay: &s.Decay, Interest: &s.Interest}
+		if !math.IsInf(s.Window, 1) {
+			f.Source[i].Window = &s.Window
+		}
+		if s.Cost != 1 {
+			f.Source[i].Cost = &s.Cost
+		}
+	}
+	return toml.NewEncoder(w).Encode(f)
+}

@@ -1,0 +1,183 @@
+package env
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"ephemera/env/stream"
+)
+
+// Marks names the law of the items' initial interest ξ around its mean ξ̄.
+type Marks string
+
+// The laws of marks.
+const (
+	MarksConstant  Marks = "constant"  // ξ = ξ̄
+	MarksPerItem   Marks = "per-item"  // ξ exponential, drawn for each item
+	MarksPerEpoch  Marks = "per-epoch" // ξ exponential, one draw for all items of a source and epoch
+	MarksLogNormal Marks = "lognormal" // ξ = ξ̄ e^(σZ − σ²/2), drawn for each item
+)
+
+// ParseMarks returns the law of that name.
+func ParseMarks(name string) (Marks, error) {
+	switch m := Marks(name); m {
+	case MarksConstant, MarksPerItem, MarksPerEpoch, MarksLogNormal:
+		return m, nil
+	}
+	return "", fmt.Errorf("unknown marks %q; allowed are %s, %s, %s and %s", name,
+		MarksConstant, MarksPerItem, MarksPerEpoch, MarksLogNormal)
+}
+
+// markKind is what is drawn for each item.
+type markKind uint8
+
+const (
+	drawnConstant markKind = iota
+	drawnExponential
+	drawnLogNormal
+)
+
+func (m Marks) kind() markKind {
+	switch m {
+	case MarksPerItem:
+		return drawnExponential
+	case MarksLogNormal:
+		return drawnLogNormal
+	}
+	return drawnConstant
+}
+
+// moment returns E[ξᵏ]/ξ̄ᵏ for k = 1, 2, 3 of the marks that are drawn for each
+// item; under MarksPerEpoch these are constant, and the epoch's draw comes on
+// top.
+func (m Marks) moment(k int, sigma float64) float64 {
+	switch m {
+	case MarksPerItem:
+		return [4]float64{1, 1, 2, 6}[k] // k!
+	case MarksLogNormal:
+		return math.Exp(float64(k*(k-1)) / 2 * sigma * sigma)
+	}
+	return 1
+}
+
+// GainVariance returns the variance of the interest that a source gains in an
+// epoch, U = Σ ξⱼ e^(−c aⱼ) over the items of the epoch with ages aⱼ at its
+// end. By Campbell's theorem
+//
+//	Var U = λ E[ξ²] (1 − α²) / (2c)
+//
+// and with one exponential draw for the whole epoch 2 Var U + (E U)². The
+// window is left out; sigma is the σ of log-normal marks.
+func GainVariance(s Source, m Marks, sigma float64) float64 {
+	v := m.moment(2, sigma) * s.Rate * s.Interest * s.Interest * -math.Expm1(-2*s.Decay) / (2 * s.Decay)
+	if m == MarksPerEpoch {
+		u := s.Rate * s.Interest * -math.Expm1(-s.Decay) / s.Decay
+		v = 2*v + u*u
+	}
+	return v
+}
+
+// sumMode is how the interest of an epoch's items is drawn.
+type sumMode uint8
+
+const (
+	byItem      sumMode = iota // items one by one
+	byGamma                    // the exact law of exponential marks
+	byCumulants                // shifted gamma law with the first three cumulants
+)
+
+// maxDistance is the greatest proven distance (Kolmogorov) between the law of
+// an epoch's sum and the law it is drawn from under byCumulants.
+const maxDistance = 0.005
+
+// law is what a source's items follow from one epoch on.
+type law struct {
+	from   int // first epoch
+	source Source
+	factor float64 // α
+	bulk   bool    // sums are drawn part by part, with these modes
+	early  sumMode
+	late   sumMode
+}
+
+func newLaw(from int, s Source, marks Marks, sigma, bulk, late float64) law {
+	l := law{from: from, source: s, factor: s.Factor()}
+	if s.Rate > bulk && s.Interest > 0 {
+		l.early, l.late = l.partMode(1-late, marks, sigma), l.partMode(late, marks, sigma)
+		l.bulk = l.early != byItem || l.late != byItem
+	}
+	return l
+}
+
+// partMode returns how the items of d epochs are drawn.
+func (l *law) partMode(d float64, marks Marks, sigma float64) sumMode {
+	if d == 0 {
+		return byItem
+	}
+	if marks == MarksPerItem {
+		return byGamma
+	}
+	if _, k2, k3 := l.cumulants(d, marks, sigma); k2 > 0 && cumulantDistance(k2, k3) <= maxDistance {
+		return byCumulants
+	}
+	return byItem
+}
+
+// cumulants returns the first three cumulants of the interest, at the end of
+// d epochs, of the items of those d epochs:
+//
+//	κₖ = λ E[ξᵏ] (1 − e^(−kcd)) / (kc)
+func (l *law) cumulants(d float64, m Marks, sigma float64) (k1, k2, k3 float64) {
+	s := &l.source
+	c, x := s.Decay, s.Interest
+	k1 = s.Rate * x * -math.Expm1(-c*d) / c
+	k2 = s.Rate * m.moment(2, sigma) * x * x * -math.Expm1(-2*c*d) / (2 * c)
+	k3 = s.Rate * m.moment(3, sigma) * x * x * x * -math.Expm1(-3*c*d) / (3 * c)
+	return k1, k2, k3
+}
+
+// cumulantDistance bounds the Kolmogorov distance between a Poisson sum of
+// non-negative terms and the shifted gamma law of the same cumulants. Both are
+// within .3041 κ₃/κ₂^(3/2) of the normal law: the sum by the Berry–Esseen
+// inequality for Poisson random sums (Korolev and Shevtsova, 2012), the gamma
+// law because it is a limit of such sums. What is measured is far smaller, as
+// the normal law is not what either is compared with.
+func cumulantDistance(k2, k3 float64) float64 { return 2 * 0.3041 * k3 / (k2 * math.Sqrt(k2)) }
+
+// drawCumulants draws the interest, at the end of d epochs, of the items of
+// those d epochs from the gamma law with shape 4κ₂³/κ₃² and scale κ₃/(2κ₂),
+// moved to the mean κ₁.
+func (l *law) drawCumulants(r *stream.Rand, d float64, m Marks, sigma float64) float64 {
+	k1, k2, k3 := l.cumulants(d, m, sigma)
+	shape, scale := 4*k2*k2*k2/(k3*k3), k3/(2*k2)
+	return math.Max(0, k1+scale*(distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()-shape))
+}
+
+// drawGammaSum draws the interest that Poisson items with exponential marks of
+// mean ξ leave at the end of d epochs. With a = e^(−cd) its Laplace transform is
+//
+//	E e^(−θU) = ((1 + aξθ)/(1 + ξθ))^(λ/c)
+//
+// the transition of the gamma Ornstein–Uhlenbeck process, and it is drawn as
+//
+//	G ~ Gamma(λ/c, (1 − a)/a),  J ~ Poisson(G),  U ~ Gamma(J, aξ)
+func drawGammaSum(r *stream.Rand, rate, decay, interest, d float64) float64 {
+	shape, a := rate/decay, math.Exp(-decay*d)
+	if a < 0x1p-50 {
+		// 1 + aξθ is 1 wherever the transform can be told from 0.
+		return interest * distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()
+	}
+	g := math.Expm1(decay*d) * distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()
+	j := g
+	if g < 1e15 { // above, J is G to eight digits
+		if j = 0; g > 0 {
+			j = distuv.Poisson{Lambda: g, Src: r}.Rand()
+		}
+	}
+	if j == 0 {
+		return 0
+	}
+	return a * interest * distuv.Gamma{Alpha: j, Beta: 1, Src: r}.Rand()
+}

@@ -1,0 +1,165 @@
+package env_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/stat"
+
+	"ephemera/env"
+)
+
+// near fails unless got is want within a relative tolerance.
+func near(t *testing.T, what string, got, want, tol float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tol*math.Abs(want)) {
+		t.Errorf("%s is %v, want %v within %g", what, got, want, tol)
+	}
+}
+
+// within fails unless the mean of x is want within z standard errors.
+func within(t *testing.T, what string, x []float64, want, z float64) {
+	t.Helper()
+	m, sd := stat.MeanStdDev(x, nil)
+	if se := sd / math.Sqrt(float64(len(x))); !(math.Abs(m-want) <= z*se) {
+		t.Errorf("%s: mean of %d draws is %v ± %v, want %v", what, len(x), m, se, want)
+	}
+}
+
+// varianceWithin fails unless the variance of x is want within z standard
+// errors, estimated from the fourth moment.
+func varianceWithin(t *testing.T, what string, x []float64, want, z float64) {
+	t.Helper()
+	m, v := stat.MeanVariance(x, nil)
+	m4 := stat.MomentAbout(4, x, m, nil)
+	if se := math.Sqrt((m4 - v*v) / float64(len(x))); !(math.Abs(v-want) <= z*se) {
+		t.Errorf("%s: variance of %d draws is %v ± %v, want %v", what, len(x), v, se, want)
+	}
+}
+
+// TCNS, (1): u = λ ξ̄ ∫₀¹ e^(−c(1−s)) ds; Allerton, II: with a window
+// u = (1 − α)(1 − α^M) λ/c.
+func TestGainIsTheIntegral(t *testing.T) {
+	for _, s := range append(env.Wide(50, 1, 1).Sources, env.Mixed(50, 1, 1).Sources...) {
+		u := s.Rate * s.Interest * quad.Fixed(func(v float64) float64 { return math.Exp(-s.Decay * (1 - v)) }, 0, 1, 30, nil, 0)
+		if !math.IsInf(s.Window, 1) {
+			u *= 1 - math.Pow(s.Factor(), s.Window)
+		}
+		near(t, "gain", s.Gain(), u, 1e-12)
+		near(t, "ceiling", s.Ceiling(), s.Gain()/(1-s.Factor()), 1e-12)
+	}
+}
+
+// TCNS, Table I and section IX: u and α of the four sources.
+func TestTableI(t *testing.T) {
+	want := []struct{ u, alpha, ceiling float64 }{
+		{179.79, 0.4966, 357.14}, {147.66, 0.7047, 500.00}, {35.96, 0.4966, 71.43}, {18.04, 0.8106, 95.24},
+	}
+	for i, s := range env.Paper(1).Sources {
+		near(t, "u", s.Gain(), want[i].u, 5e-4)
+		near(t, "α", s.Factor(), want[i].alpha, 1e-4)
+		near(t, "u*", s.Ceiling(), want[i].ceiling, 1e-4)
+	}
+}
+
+// Allerton, (2)-(3): x ← αx + u while a source is not crawled, x ← u after a
+// crawl. The state at age s is then u(1 − α^s)/(1 − α).
+func TestMeanDynamics(t *testing.T) {
+	in := env.Mixed(5, 2, 4)
+	w := must(env.NewMean(in, true))
+	x := make([]float64, 5)
+	for i, s := range in.Sources {
+		x[i] = s.Gain()
+	}
+	for n := range 60 {
+		var crawl []int
+		for i := range 5 {
+			near(t, "state", w.View().State[i], x[i], 1e-12)
+			near(t, "state at age", w.View().State[i], in.Sources[i].MeanState(w.View().Age(i)), 1e-12)
+			if n%(3+7*i) == 2 {
+				crawl = append(crawl, i)
+			}
+		}
+		got := must(w.Step(crawl))
+		for k, c := range got {
+			near(t, "reward", c.Interest, x[crawl[k]], 1e-12)
+			x[crawl[k]] = 0
+		}
+		for i, s := range in.Sources {
+			x[i] = s.Factor()*x[i] + s.Gain()
+		}
+	}
+}
+
+var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal}
+
+// gains returns what the source gains in each of n epochs.
+func gains(t *testing.T, s env.Source, n int, seed uint64, o env.PoissonOptions) []float64 {
+	t.Helper()
+	w := must(env.NewPoisson(env.Instance{ID: "one", Sources: []env.Source{s}, Budget: s.Cost}, seed, o))
+	x := make([]float64, n)
+	for k := range x {
+		x[k] = must(w.Step([]int{0}))[0].Interest
+	}
+	return x
+}
+
+// TCNS, (1) and VIII: E U = u; Campbell's theorem gives the variance
+// λ E[ξ²](1 − α²)/(2c).
+func TestGainOfPoissonItems(t *testing.T) {
+	for _, rate := range []float64{0.7, 250, 1e5, 1e6} {
+		for _, m := range allMarks {
+			s := env.NewSource("", rate, 0.35, 0.7)
+			n := 40_000
+			what := fmt.Sprintf("λ = %v, %s marks", rate, m)
+			if rate == 250 {
+				n = 10_000
+			}
+			sigma := 0.8
+			x := gains(t, s, n, 3, env.PoissonOptions{Marks: m, Sigma: sigma})
+			within(t, what, x, s.Gain(), 4)
+			varianceWithin(t, what, x, env.GainVariance(s, m, sigma), 4)
+		}
+	}
+	// E[ξ²] of the marks, from their laws.
+	s := env.NewSource("", 250, 0.35, 0.7)
+	second := map[env.Marks]float64{env.MarksConstant: 0.49, env.MarksPerItem: 2 * 0.49, env.MarksLogNormal: 0.49 * math.Exp(0.64)}
+	for m, e := range second {
+		near(t, "variance", env.GainVariance(s, m, 0.8), 250*e*(1-math.Exp(-0.7))/0.7, 1e-12)
+	}
+	near(t, "variance", env.GainVariance(s, env.MarksPerEpoch, 0.8), 2*250*0.49*(1-math.Exp(-0.7))/0.7+s.Gain()*s.Gain(), 1e-12)
+}
+
+// The true mean of what waits k epochs after a crawl when items older than M
+// are dropped is (λξ̄/c)(1 − α^min(k, M)); Allerton's mean dynamics reach the
+// same ceiling on another path.
+func TestExactMeanOfWindow(t *testing.T) {
+	for _, rate := range []float64{40, 5e4} {
+		for _, window := range []float64{0.3, 1, 2, 2.5, 4.75} {
+			s := env.Source{Name: "w", Rate: rate, Decay: 0.4, Interest: 2, Window: window, Cost: 1}
+			for _, o := range []env.PoissonOptions{{}, {State: true}, {Items: true}} {
+				if o.Items && rate > 1000 {
+					continue
+				}
+				o.Marks = env.MarksPerItem
+				for _, age := range []int{1, 2, 3, 4, 5, 7} {
+					w := must(env.NewPoisson(env.Instance{ID: "one", Sources: []env.Source{s}, Budget: 1}, 9, o))
+					x := make([]float64, 1500)
+					for k := range x {
+						for range age - 1 {
+							must(w.Step(nil))
+						}
+						x[k] = must(w.Step([]int{0}))[0].Interest
+					}
+					within(t, fmt.Sprintf("λ = %v, M = %v, age %d, %+v", rate, window, age, o), x, s.ExactMean(age), 4.5)
+				}
+			}
+			if window > 2 && !(s.MeanState(2) < s.ExactMean(2)*0.999) {
+				t.Errorf("M = %v: mean dynamics %v, exact %v at age 2; want less", window, s.MeanState(2), s.ExactMean(2))
+			}
+			near(t, "ceiling", s.MeanState(1000), s.ExactMean(1000), 1e-12)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package env
+
+import (
+	"io"
+	"math"
+)
+
+// Replay is the world of a recording: every publication is an item whose
+// interest is its utility at the time of publication and decays from there.
+// There is no window.
+//
+// The part that is played begins at time b with nothing waiting anywhere.
+// Decision n = 0, 1, … is taken at b + (n+1) epochs and finds what was
+// published since b or the last crawl and before the decision. The part ends
+// with its last whole epoch, where Step returns io.EOF.
+//
+// The recording is streamed. What waits is held as one sum per source, and
+// with Items also item by item; there an item whose present interest is below
+// 2⁻⁶⁰ of its utility is dropped, so that a source that is never crawled does
+// not fill the memory.
+//
+// View's Mean follows the mean dynamics of the fitted instance.
+type Replay struct {
+	ledger
+	opt    ReplayOptions
+	rows   *rows
+	index  map[string]int
+	begin  float64 // Unix time b
+	length float64 // seconds
+	rate   float64 // decay per second
+	factor float64 // α
+	epochs int
+	ahead  row // next publication, if any
+	who    int // its source
+	more   bool
+	state  []float64
+	wait   []queue
+	items  []Item
+	ends   []int
+	keep   float64 // seconds until an item is negligible
+	err    error   // of the recording; the world cannot go on after it
+}
+
+var _ World = (*Replay)(nil)
+
+// queue holds the items that wait at a source, oldest first, from head on.
+type queue struct {
+	item []published
+	head int
+}
+
+type published struct{ at, utility float64 }
+
+// NewReplay plays the part of a recording that o names. The instance is the
+// recording's own, from [Recording.Fit] or with parameters from elsewhere for
+// the same sources in the same order; its budget is the one that holds. The
+// caller closes the world.
+func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
+	from, _, epochs, err := rec.bounds(o, o.Part)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLedger(in, o.Overrun)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Sources) != len(rec.Names) {
+		panic("env: replay of a recording with the sources of another")
+	}
+	for i, s := range in.Sources {
+		if s.Name != rec.Names[i] {
+			panic("env: replay of a recording with the sources of another")
+		}
+	}
+	r, err := openRows(rec.Path)
+	if err != nil {
+		return nil, err
+	}
+	n := len(in.Sources)
+	w := &Replay{
+		ledger: l, opt: o, rows: r, index: rec.index(),
+		begin: float64(from), length: o.Epoch.Seconds(), rate: o.Decay / 3600,
+		epochs: epochs, state: make([]float64, n),
+	}
+	w.factor = math.Exp(-w.rate * w.length)
+	w.keep = -math.Log(negligible) / w.rate
+	w.terms.Start = from + int64(w.length)
+	w.terms.Length = w.length
+	if o.State {
+		w.view.State = w.state
+	}
+	if o.Items {
+		w.wait = make([]queue, n)
+	}
+	for w.more = true; w.more; {
+		if err := w.read(); err != nil {
+			r.Close()
+			return nil, err
+		}
+		if float64(w.ahead.at) >= w.begin {
+			break
+		}
+	}
+	if err := w.arrive(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// OpenReplay surveys a recording, fits its fitting part and returns the world
+// of the part that o names with the fitted instance, which is what policies of
+// the level "model" are built with. The caller closes the world.
+func OpenReplay(path string, o ReplayOptions) (*Replay, Instance, error) {
+	rec, err := Survey(path)
+	if err != nil {
+		return nil, Instance{}, err
+	}
+	in, err := rec.Fit(o)
+	if err != nil {
+		return nil, Instance{}, err
+	}
+	w, err := NewReplay(rec, in, o)
+	return w, in, err
+}
+
+// Close closes the recording.
+func (w *Replay) Close() error { return w.rows.Close() }
+
+// Epochs returns how many epochs the world has.
+func (w *Replay) Epochs() int { return w.epochs }
+
+// read fetches the next publication.
+func (w *Replay) read() error {
+	p, err := w.rows.next()
+	if err == io.EOF {
+		w.more = false
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	i, ok := w.index[string(p.source)]
+	if !ok {
+		return w.rows.changed()
+	}
+	w.ahead, w.who = p, i
+	return nil
+}
+
+// now returns the Unix time of the present decision.
+func (w *Replay) now() float64 { return w.begin + float64(w.view.Epoch+1)*w.length }
+
+// arrive lets the epoch before the present decision pass.
+func (w *Replay) arrive() error {
+	for i := range w.state {
+		w.state[i] *= w.factor
+	}
+	if w.view.Epoch >= w.epochs {
+		return nil // the part is over
+	}
+	now := w.now()
+	for w.more && float64(w.ahead.at) < now {
+		at, i := float64(w.ahead.at), w.who
+		w.state[i] += w.ahead.utility * math.Exp(-w.rate*(now-at))
+		if w.opt.Items {
+			w.wait[i].push(published{at, w.ahead.utility}, at-w.keep)
+		}
+		if err := w.read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// push appends an item and drops those published before the given time.
+func (q *queue) push(p published, before float64) {
+	for q.head < len(q.item) && q.item[q.head].at < before {
+		q.head++
+	}
+	if q.head > len(q.item)/2 { // moving costs no more than what was dropped
+		q.item = q.item[:copy(q.item, q.item[q.head:])]
+		q.head = 0
+	}
+	q.item = append(q.item, p)
+}
+
+// Step implements World. After the last whole epoch it returns io.EOF; an
+// error of the recording is returned when it is met.
+func (w *Replay) Step(crawl []int) ([]Crawled, error) {
+	if w.view.Epoch >= w.epochs {
+		return nil, io.EOF
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	if err := w.check(crawl); err != nil {
+		return nil, err
+	}
+	w.crawled, w.items, w.ends = w.crawled[:0], w.items[:0], w.ends[:0]
+	for _, i := range crawl {
+		w.crawled = append(w.crawled, Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i]})
+		w.state[i] = 0
+		if w.opt.Items {
+			w.take(&w.wait[i])
+			w.ends = append(w.ends, len(w.items))
+		}
+	}
+	if w.opt.Items {
+		from := 0
+		for k, end := range w.ends {
+			w.crawled[k].Items = w.items[from:end:end]
+			from = end
+		}
+	}
+	w.advance(crawl)
+	if w.err = w.arrive(); w.err != nil {
+		return nil, w.err
+	}
+	return w.crawled, nil
+}
+
+// take moves what waits in q to w.items.
+func (w *Replay) take(q *queue) {
+	now := w.now()
+	for _, p := range q.item[q.head:] {
+		age := now - p.at
+		if age > w.keep {
+			continue
+		}
+		w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
+	}
+	q.item, q.head = q.item[:0], 0
+}
