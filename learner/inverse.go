@@ -162,11 +162,7 @@ func (inv *Inverse) updateSolve(dst, phi, v []float64, w float64) bool {
 	}
 	u := inv.u
 	symmPass(inv.p, inv.z, u, dst, phi, v)
-	var phiU, vU float64
-	for i, ui := range u {
-		phiU += phi[i] * ui
-		vU += v[i] * ui
-	}
+	phiU, vU := dots(u, phi, v)
 	// k = w/(1 + w φᵀB̂⁻¹φ); B̂⁻¹ is positive definite, or rounding won.
 	lev := w * phiU
 	if !(lev >= 0) || math.IsInf(lev, 0) {
@@ -235,28 +231,18 @@ func symmPass(p, z, u, y, phi, v []float64) {
 	}
 }
 
-// symmSmall goes two rows of the upper triangle at a time.
+// symmSmall goes two rows of the full matrix at a time: loops of equal length
+// cost less than half as many of changing length.
 func symmSmall(p, z, u, y, phi, v []float64) {
 	n := len(z)
-	u, y, phi, v = u[:n], y[:n], phi[:n], v[:n]
-	clear(u)
-	clear(y)
+	phi, v = phi[:n], v[:n]
 	i := 0
 	for ; i+1 < n; i += 2 {
-		z0, z1, f0, f1, v0, v1 := z[i], z[i+1], phi[i], phi[i+1], v[i], v[i+1]
-		// The 2×2 block on the diagonal.
-		d := p[i*n+i:][:2]
-		a, b, c := d[0]-z0*z0, d[1]-z0*z1, p[(i+1)*n+i+1]-z1*z1
-		d[0], d[1], p[(i+1)*n+i+1] = a, b, c
-		s0, t0 := a*f0+b*f1, a*v0+b*v1
-		s1, t1 := b*f0+c*f1, b*v0+c*v1
-		// The rest of the two rows, and of the two columns below.
-		zz := z[i+2:]
-		m := len(zz)
-		r0, r1 := p[i*n+i+2:][:m], p[(i+1)*n+i+2:][:m]
-		ff, vv, uu, yy := phi[i+2:][:m], v[i+2:][:m], u[i+2:][:m], y[i+2:][:m]
-		for j, zj := range zz {
-			fj, vj := ff[j], vv[j]
+		r0, r1 := p[i*n:][:n], p[(i+1)*n:][:n]
+		z0, z1 := z[i], z[i+1]
+		var s0, s1, t0, t1 float64
+		for j, zj := range z {
+			fj, vj := phi[j], v[j]
 			a := r0[j] - z0*zj
 			r0[j] = a
 			s0 += a * fj
@@ -265,20 +251,39 @@ func symmSmall(p, z, u, y, phi, v []float64) {
 			r1[j] = b
 			s1 += b * fj
 			t1 += b * vj
-			uu[j] += a*f0 + b*f1
-			yy[j] += a*v0 + b*v1
 		}
-		u[i] += s0
-		u[i+1] += s1
-		y[i] += t0
-		y[i+1] += t1
+		u[i], u[i+1], y[i], y[i+1] = s0, s1, t0, t1
 	}
 	if i < n {
-		a := p[i*n+i] - z[i]*z[i]
-		p[i*n+i] = a
-		u[i] += a * phi[i]
-		y[i] += a * v[i]
+		row := p[i*n:][:n]
+		var s, t float64
+		for j, zj := range z {
+			a := row[j] - z[i]*zj
+			row[j] = a
+			s += a * phi[j]
+			t += a * v[j]
+		}
+		u[i], y[i] = s, t
 	}
+}
+
+// dots returns xᵀf and xᵀg. Two sums each halve the wait of one addition for
+// the one before.
+func dots(x, f, g []float64) (xf, xg float64) {
+	f, g = f[:len(x)], g[:len(x)]
+	var f1, g1 float64
+	i := 0
+	for ; i < len(x)-1; i += 2 {
+		xf += x[i] * f[i]
+		xg += x[i] * g[i]
+		f1 += x[i+1] * f[i+1]
+		g1 += x[i+1] * g[i+1]
+	}
+	if i < len(x) {
+		xf += x[i] * f[i]
+		xg += x[i] * g[i]
+	}
+	return xf + f1, xg + g1
 }
 
 // flush applies the gathered updates to B̂.

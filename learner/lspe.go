@@ -92,12 +92,17 @@ func (c *LSPE) Restarts() int { return c.restarts }
 
 // Value returns V = Σ r(m) φ_m.
 func (c *LSPE) Value(phi []float64) float64 {
-	var sum float64
+	var s0, s1 float64
 	r := c.r[:len(phi)]
-	for i, f := range phi {
-		sum += f * r[i]
+	i := 0
+	for ; i < len(phi)-1; i += 2 {
+		s0 += phi[i] * r[i]
+		s1 += phi[i+1] * r[i+1]
 	}
-	return sum
+	if i < len(phi) {
+		s0 += phi[i] * r[i]
+	}
+	return s0 + s1
 }
 
 // Step takes in one transition: φ(X(n)), φ(X(n+1)) and the reward of epoch n.
@@ -118,9 +123,9 @@ func (c *LSPE) Step(phi, next []float64, reward float64) {
 			c.b[i] *= 1.0 / rescale
 		}
 	}
-	d := c.d
-	for i := range d {
-		d[i] = next[i] - phi[i]
+	d := c.d[:len(phi)]
+	for i, f := range phi {
+		d[i] = next[i] - f
 	}
 	rho := reward - c.eta
 	// Â ← Â + w φ(φ′ − φ)ᵀ,  b̂ ← b̂ + w ρ φ,  v = Â r + b̂
@@ -129,14 +134,14 @@ func (c *LSPE) Step(phi, next []float64, reward float64) {
 	c.inv.updateSolve(c.y, phi, c.v, w)
 	// r ← r + γy
 	gamma := c.set.Gamma
-	var norm float64
+	r, sum := c.r[:len(c.y)], 0.0
 	for i, y := range c.y {
-		v := c.r[i] + gamma*y
-		c.r[i] = v
-		norm += math.Abs(v)
+		v := r[i] + gamma*y
+		r[i] = v
+		sum += math.Abs(v)
 	}
 	c.eta += step * rho
-	if !(norm < overflow) {
+	if !(sum < overflow) {
 		clear(c.r)
 		c.restarts++
 	}
@@ -208,6 +213,22 @@ func passSmall(a, v, phi, d, r []float64, w float64) {
 		v[i+1] += s1
 		v[i+2] += s2
 		v[i+3] += s3
+	}
+	for ; i+1 < l; i += 2 {
+		r0, r1 := a[i*l:][:l], a[(i+1)*l:][:l]
+		w0, w1 := w*phi[i], w*phi[i+1]
+		var s0, s1 float64
+		for j, dj := range d[:l] {
+			rj := r[j]
+			x0 := r0[j] + w0*dj
+			r0[j] = x0
+			s0 += x0 * rj
+			x1 := r1[j] + w1*dj
+			r1[j] = x1
+			s1 += x1 * rj
+		}
+		v[i] += s0
+		v[i+1] += s1
 	}
 	for ; i < l; i++ {
 		row := a[i*l:][:l]
