@@ -129,13 +129,16 @@ func (p *Polynomial) To(dst, x []float64) []float64 {
 // monomials of degree k that begin with x_i are x_i times those of degree k−1
 // that begin with x_i or later, which are the tail of the block before.
 func (p *Polynomial) cross(dst, z []float64) {
-	m := p.n
+	rest := dst[p.n:]
 	for i, a := range z { // the quadratic needs no table of tails
-		for _, b := range z[i:] {
-			dst[m] = a * b
-			m++
+		t := z[i:]
+		out := rest[:len(t)]
+		rest = rest[len(t):]
+		for j, b := range t {
+			out[j] = a * b
 		}
 	}
+	m := p.length - len(rest)
 	prev, block := p.n, m-p.n
 	for k := 3; k <= p.degree; k++ {
 		start := prev

@@ -34,10 +34,10 @@ type InverseSettings struct {
 }
 
 // DefaultInverseSettings returns ε = 10⁻³, δ = 10⁻¹⁰, tolerance 10⁻⁶, condition
-// 10⁸, a check at least every 32 updates, and the Tikhonov form as a fallback
+// 10⁸, a check at least every 64 updates, and the Tikhonov form as a fallback
 // only. The paper gives no figures for ε and δ.
 func DefaultInverseSettings() InverseSettings {
-	return InverseSettings{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8, Every: 32}
+	return InverseSettings{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8, Every: 64}
 }
 
 // Validate reports the first field that is out of its range.
@@ -76,7 +76,7 @@ type Inverse struct {
 
 	s    float64   // B = s B̂
 	b    []float64 // B̂ without the gathered updates, n×n, upper triangle
-	p    []float64 // P, n×n, symmetric in full: B̂⁻¹ = P − zzᵀ
+	p    []float64 // P, n×n, upper triangle and more, see symmPass: B̂⁻¹ = P − zzᵀ
 	z    []float64 // √k u of the last update
 	u    []float64 // B̂⁻¹φ
 	cols []float64 // gathered √w φ, n×Every, one per column
@@ -161,7 +161,8 @@ func (inv *Inverse) updateSolve(dst, phi, v []float64, w float64) bool {
 		return true
 	}
 	u := inv.u
-	phiU, vU := symmPass(inv.p, inv.z, u, dst, phi, v)
+	symmPass(inv.p, inv.z, u, dst, phi, v)
+	phiU, vU := dots(u, phi, v)
 	// k = w/(1 + w φᵀB̂⁻¹φ); B̂⁻¹ is positive definite, or rounding won.
 	lev := w * phiU
 	if !(lev >= 0) || math.IsInf(lev, 0) {
@@ -202,38 +203,87 @@ func gather(dst, phi []float64, c float64, stride int) {
 	}
 }
 
-// symmPass takes P ← P − zzᵀ and forms u = Pφ and y = Pv with the new P. It
-// returns φᵀu and vᵀu. Rows and columns see the same product z_i z_j, so that P
-// stays symmetric to the last bit.
-func symmPass(p, z, u, y, phi, v []float64) (phiU, vU float64) {
+// symmPass takes P ← P − zzᵀ and forms u = Pφ and y = Pv with the new P, in
+// blocks of rows. Of P it reads and writes the upper triangle, and of a large
+// one the blocks on the diagonal in full.
+func symmPass(p, z, u, y, phi, v []float64) {
 	n := len(z)
-	z, u, y, phi, v = z[:n], u[:n], y[:n], phi[:n], v[:n]
-	for i, zi := range z {
-		row := p[i*n : i*n+n : i*n+n]
-		z, phi, v := z[:len(row)], phi[:len(row)], v[:len(row)]
-		var s0, s1, t0, t1 float64
-		j := 0
-		for ; j+1 < len(row); j += 2 {
-			a := row[j] - zi*z[j]
-			b := row[j+1] - zi*z[j+1]
-			row[j], row[j+1] = a, b
-			s0 += a * phi[j]
-			s1 += b * phi[j+1]
-			t0 += a * v[j]
-			t1 += b * v[j+1]
-		}
-		if j < len(row) {
-			a := row[j] - zi*z[j]
-			row[j] = a
-			s0 += a * phi[j]
-			t0 += a * v[j]
-		}
-		s, t := s0+s1, t0+t1
-		u[i], y[i] = s, t
-		phiU += phi[i] * s
-		vU += v[i] * s
+	if n <= small {
+		symmSmall(p, z, u, y, phi, v)
+		return
 	}
-	return phiU, vU
+	for i := 0; i < n; i += blockRows {
+		e := min(i+blockRows, n)
+		rows := blas64.General{Rows: e - i, Cols: n - i, Stride: n, Data: p[i*n+i : (e-1)*n+n]}
+		blas64.Ger(-1, vector(z[i:e]), vector(z[i:]), rows)
+		var sum float64 // by the columns above, which earlier blocks gave
+		if i > 0 {
+			sum = 1
+		}
+		blas64.Gemv(blas.NoTrans, 1, rows, vector(phi[i:]), sum, vector(u[i:e]))
+		blas64.Gemv(blas.NoTrans, 1, rows, vector(v[i:]), sum, vector(y[i:e]))
+		if e < n { // the same rows as columns of what lies below
+			rows.Cols -= e - i
+			rows.Data = rows.Data[e-i:]
+			blas64.Gemv(blas.Trans, 1, rows, vector(phi[i:e]), sum, vector(u[e:]))
+			blas64.Gemv(blas.Trans, 1, rows, vector(v[i:e]), sum, vector(y[e:]))
+		}
+	}
+}
+
+// symmSmall goes two rows of the full matrix at a time: loops of equal length
+// cost less than half as many of changing length.
+func symmSmall(p, z, u, y, phi, v []float64) {
+	n := len(z)
+	phi, v = phi[:n], v[:n]
+	i := 0
+	for ; i+1 < n; i += 2 {
+		r0, r1 := p[i*n:][:n], p[(i+1)*n:][:n]
+		z0, z1 := z[i], z[i+1]
+		var s0, s1, t0, t1 float64
+		for j, zj := range z {
+			fj, vj := phi[j], v[j]
+			a := r0[j] - z0*zj
+			r0[j] = a
+			s0 += a * fj
+			t0 += a * vj
+			b := r1[j] - z1*zj
+			r1[j] = b
+			s1 += b * fj
+			t1 += b * vj
+		}
+		u[i], u[i+1], y[i], y[i+1] = s0, s1, t0, t1
+	}
+	if i < n {
+		row := p[i*n:][:n]
+		var s, t float64
+		for j, zj := range z {
+			a := row[j] - z[i]*zj
+			row[j] = a
+			s += a * phi[j]
+			t += a * v[j]
+		}
+		u[i], y[i] = s, t
+	}
+}
+
+// dots returns xᵀf and xᵀg. Two sums each halve the wait of one addition for
+// the one before.
+func dots(x, f, g []float64) (xf, xg float64) {
+	f, g = f[:len(x)], g[:len(x)]
+	var f1, g1 float64
+	i := 0
+	for ; i < len(x)-1; i += 2 {
+		xf += x[i] * f[i]
+		xg += x[i] * g[i]
+		f1 += x[i+1] * f[i+1]
+		g1 += x[i+1] * g[i+1]
+	}
+	if i < len(x) {
+		xf += x[i] * f[i]
+		xg += x[i] * g[i]
+	}
+	return xf + f1, xg + g1
 }
 
 // flush applies the gathered updates to B̂.
@@ -274,25 +324,23 @@ func (inv *Inverse) residual(y, v []float64) float64 {
 // estimate as long as the incremental inverse is right, which the residual says.
 func (inv *Inverse) condition() float64 {
 	n := inv.n
-	sum := inv.y[:n] // column sums of |B̂| from its upper triangle
-	for i := range sum {
-		sum[i] = 0
-	}
+	b, p := inv.y, inv.u // row sums of |B̂| and |B̂⁻¹|; u is free after a step
+	clear(b)
+	clear(p)
 	var normB, normP float64
 	for i := range n {
-		for j, v := range inv.b[i*n+i : i*n+n] {
-			v = math.Abs(v)
-			sum[i] += v
+		zi := inv.z[i]
+		rowB, rowP, z := inv.b[i*n+i:i*n+n], inv.p[i*n+i:i*n+n], inv.z[i:]
+		for j := range rowB {
+			x, y := math.Abs(rowB[j]), math.Abs(rowP[j]-zi*z[j])
+			b[i] += x
+			p[i] += y
 			if j > 0 {
-				sum[i+j] += v
+				b[i+j] += x
+				p[i+j] += y
 			}
 		}
-		normB = math.Max(normB, sum[i]) // rows above are done
-		var row float64
-		for j, v := range inv.p[i*n : i*n+n] {
-			row += math.Abs(v - inv.z[i]*inv.z[j])
-		}
-		normP = math.Max(normP, row)
+		normB, normP = math.Max(normB, b[i]), math.Max(normP, p[i]) // these rows are done
 	}
 	return normB * normP
 }
@@ -400,8 +448,9 @@ func (inv *Inverse) Matrix(dst []float64) []float64 {
 func (inv *Inverse) Inverse(dst []float64) []float64 {
 	n := inv.n
 	for i := range n {
-		for j := range n {
-			dst[i*n+j] = (inv.p[i*n+j] - inv.z[i]*inv.z[j]) / inv.s
+		for j := i; j < n; j++ {
+			v := (inv.p[i*n+j] - inv.z[i]*inv.z[j]) / inv.s
+			dst[i*n+j], dst[j*n+i] = v, v
 		}
 	}
 	return dst
@@ -412,8 +461,8 @@ type InverseState struct {
 	Scale  float64     `json:"scale"`          // s
 	Since  float64     `json:"since"`          // s at the last check
 	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
-	P      []float64   `json:"p,omitempty"`    // P, ℓ×ℓ; absent where no inverse is kept
-	Z      []float64   `json:"z,omitempty"`    // z, ℓ; B̂⁻¹ = P − zzᵀ
+	P      []float64   `json:"p"`              // P, ℓ×ℓ, upper triangle
+	Z      []float64   `json:"z"`              // z, ℓ; B̂⁻¹ = P − zzᵀ
 	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
 	Counts Counts      `json:"counts"`
 }

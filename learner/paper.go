@@ -252,6 +252,9 @@ type actor struct {
 	l     []float64 // exponents
 	f, g  []float64 // fᵢ and 1 − fᵢ
 	binds []bool    // the projection binds
+	// memo holds the last exponent of each source for which an exponential was
+	// taken: a source that returns to u and is projected at u repeats it.
+	memo []struct{ l, f, g float64 }
 }
 
 func newActor(t Thresholds, terms env.Terms, budget bool, r *stream.Rand) actor {
@@ -259,6 +262,10 @@ func newActor(t Thresholds, terms env.Terms, budget bool, r *stream.Rand) actor 
 	a := actor{
 		th: t, terms: terms, rand: r,
 		x: make([]float64, n), l: make([]float64, n), f: make([]float64, n), g: make([]float64, n), binds: make([]bool, n),
+		memo: make([]struct{ l, f, g float64 }, n),
+	}
+	for i := range a.memo {
+		a.memo[i].l = math.NaN() // differs from every exponent
 	}
 	if budget {
 		a.sel = baselines.NewSelector(terms.Costs, terms.Budget)
@@ -277,7 +284,18 @@ func (a *actor) Select(dst []int, o *env.Model) []int {
 	for i, x := range a.x {
 		l, binds := a.th.Exponent(i, x, a.sum-x)
 		a.l[i], a.binds[i] = l, binds
-		a.f[i], a.g[i] = Logit(l)
+		switch m := &a.memo[i]; {
+		case l >= saturated:
+			a.f[i], a.g[i] = 1, 0
+		case l <= -saturated:
+			a.f[i], a.g[i] = 0, 1
+		default:
+			if l != m.l {
+				m.l = l
+				m.f, m.g = Logit(l)
+			}
+			a.f[i], a.g[i] = m.f, m.g
+		}
 		if a.sel == nil && float64(a.rand.Uint64()>>11)*0x1p-53 < a.f[i] {
 			dst = append(dst, i)
 		}

@@ -8,18 +8,22 @@ import "math"
 // tell from 0, and is set to 0 without taking an exponential.
 func Logit(l float64) (f, g float64) {
 	switch {
-	case l >= 40:
+	case l >= saturated:
 		return 1, 0
-	case l <= -40:
+	case l <= -saturated:
 		return 0, 1
 	case l >= 0:
 		t := math.Exp(-l)
-		return 1 / (1 + t), t / (1 + t)
+		f = 1 / (1 + t)
+		return f, t * f
 	default:
 		t := math.Exp(l)
-		return t / (1 + t), 1 / (1 + t)
+		g = 1 / (1 + t)
+		return t * g, g
 	}
 }
+
+const saturated = 40
 
 // Thresholds are the paper's parametrised thresholds of N sources,
 //
