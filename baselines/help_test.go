@@ -6,7 +6,6 @@ import (
 	"pgregory.net/rapid"
 
 	"ephemera/env"
-	"ephemera/experiments"
 )
 
 // near fails unless got is within tol of want, relative to the greater of the
@@ -43,36 +42,68 @@ func drawInstance(t *rapid.T, least, most int, costs, windows bool) env.Instance
 	return in
 }
 
-// run plays a policy in the mean dynamics.
-func run[O env.Knowledge](t rapid.TB, in env.Instance, p env.Policy[O], epochs int) experiments.Outcome {
+// outcome is what a policy earned over a run, per epoch.
+type outcome struct {
+	reward, cost  float64
+	over, overrun float64 // share of epochs over budget, mean cost above it
+	crawls        []float64
+}
+
+// play runs a policy in a world and counts the epochs after the first burn.
+func play[O env.Knowledge](t rapid.TB, w env.World, p env.Policy[O], burn, epochs int) outcome {
 	t.Helper()
-	w, err := env.NewMean(in, false)
-	if err != nil {
-		t.Fatal(err)
+	terms, agent := w.Terms(), env.NewAgent(p)
+	out := outcome{crawls: make([]float64, len(terms.Costs))}
+	var crawl []int
+	for n := range burn + epochs {
+		crawl = agent.Select(crawl[:0], w.View())
+		got, err := w.Step(crawl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent.Update(got, w.View())
+		if n < burn {
+			continue
+		}
+		var cost float64
+		for _, c := range got {
+			out.reward += c.Interest
+			out.crawls[c.Source]++
+			cost += terms.Costs[c.Source]
+		}
+		out.cost += cost
+		if !env.Fits(cost, terms.Budget) {
+			out.over++
+			out.overrun += cost - terms.Budget
+		}
 	}
-	out, err := experiments.Run(w, env.NewAgent(p), epochs, nil)
-	if err != nil {
-		t.Fatal(err)
+	for _, v := range []*float64{&out.reward, &out.cost, &out.over, &out.overrun} {
+		*v /= float64(epochs)
+	}
+	for i := range out.crawls {
+		out.crawls[i] /= float64(epochs)
 	}
 	return out
 }
 
-// longRun plays a policy in the mean dynamics and returns what it earns per
-// epoch over the epochs after the first burn.
+// mean returns the mean dynamics of an instance.
+func mean(t rapid.TB, in env.Instance, overrun bool) env.World {
+	t.Helper()
+	w, err := env.NewMean(in, overrun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run returns what a policy earns in the mean dynamics.
+func run[O env.Knowledge](t rapid.TB, in env.Instance, p env.Policy[O], epochs int) float64 {
+	t.Helper()
+	return play(t, mean(t, in, false), p, 0, epochs).reward
+}
+
+// longRun is run without the first burn epochs.
 func longRun[O env.Knowledge](t rapid.TB, in env.Instance, p env.Policy[O], burn, epochs int) float64 {
 	t.Helper()
-	w, err := env.NewMean(in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sum float64
-	_, err = experiments.Run(w, env.NewAgent(p), burn+epochs, func(epoch int, reward float64, _ []env.Crawled) {
-		if epoch >= burn {
-			sum += reward
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sum / float64(epochs)
+	return play(t, mean(t, in, false), p, burn, epochs).reward
 }

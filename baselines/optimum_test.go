@@ -144,7 +144,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 		} {
 			// From x = u, the least of all states, even a finite run earns no
 			// more per epoch than the optimum.
-			got := run(t, in, p, epochs).Reward
+			got := run(t, in, p, epochs)
 			if got > o.Upper*(1+1e-12) {
 				t.Errorf("%+v: %s earns %v, above the optimum, %v", in, name, got, o.Upper)
 			}
@@ -152,7 +152,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 				best = math.Max(best, got)
 			}
 		}
-		if got := run(t, in, NewRoundRobin(in.Terms()), epochs).Reward; got > o.Upper*(1+1e-12) {
+		if got := run(t, in, NewRoundRobin(in.Terms()), epochs); got > o.Upper*(1+1e-12) {
 			t.Errorf("%+v: round robin earns %v, above the optimum, %v", in, got, o.Upper)
 		}
 		// The policy earns its lower bound once it has entered its cycle.
@@ -160,7 +160,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 		for _, s := range in.Sources {
 			top += s.Ceiling()
 		}
-		long := run(t, in, o, 20*epochs).Reward
+		long := run(t, in, o, 20*epochs)
 		if long < o.Lower-60*top/(20*epochs) {
 			t.Errorf("%+v: the optimal policy earns %v, less than %v", in, long, o.Lower)
 		}

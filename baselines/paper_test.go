@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ephemera/env"
-	"ephemera/experiments"
 )
 
 // TCNS, section IX: "This resulted in the average reward 260.30" (Whittle index
@@ -14,7 +13,7 @@ import (
 func TestPaperWhittleReward(t *testing.T) {
 	for _, c := range []struct{ budget, want float64 }{{1, 260.30}, {2, 337.65}} {
 		in := env.Paper(c.budget)
-		got := run(t, in, NewWhittle(in), 1000).Reward
+		got := run(t, in, NewWhittle(in), 1000)
 		if math.Round(got*100) != math.Round(c.want*100) {
 			t.Errorf("budget %v: Whittle earns %.4f over 1000 epochs, want %.2f", c.budget, got, c.want)
 		}
@@ -33,22 +32,10 @@ func TestPaperWhittleFrequencies(t *testing.T) {
 		2: {1, 4. / 7, 2. / 7, 1. / 7},
 	} {
 		in := env.Paper(budget)
-		w, err := env.NewMean(in, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var count [4]float64
-		_, err = experiments.Run(w, env.NewAgent(NewWhittle(in)), epochs, func(_ int, _ float64, crawls []env.Crawled) {
-			for _, c := range crawls {
-				count[c.Source]++
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		count := play(t, mean(t, in, false), NewWhittle(in), 0, epochs).crawls
 		for i, n := range count {
-			if math.Abs(n/epochs-want[i]) > 1e-3 {
-				t.Errorf("budget %v: source %d is crawled %.4f times per epoch, want %.4f", budget, i+1, n/epochs, want[i])
+			if math.Abs(n-want[i]) > 1e-3 {
+				t.Errorf("budget %v: source %d is crawled %.4f times per epoch, want %.4f", budget, i+1, n, want[i])
 			}
 		}
 	}
@@ -59,10 +46,10 @@ func TestPaperWhittleFrequencies(t *testing.T) {
 // 208.4"; in the mean dynamics it is 208.05.
 func TestPaperSimplePolicies(t *testing.T) {
 	in := env.Paper(1)
-	if got := run(t, in, NewBestSource(in), 1000).Reward; math.Round(got*100) != 17979 {
+	if got := run(t, in, NewBestSource(in), 1000); math.Round(got*100) != 17979 {
 		t.Errorf("always source 1 earns %.4f, want 179.79", got)
 	}
-	if got := run(t, in, NewRoundRobin(in.Terms()), 1000).Reward; math.Round(got*100) != 20805 {
+	if got := run(t, in, NewRoundRobin(in.Terms()), 1000); math.Round(got*100) != 20805 {
 		t.Errorf("round robin earns %.4f, want 208.05", got)
 	}
 }
@@ -124,20 +111,13 @@ func TestPaperRelaxedControl(t *testing.T) {
 		opt          RelaxedOptions
 		reward, over float64
 	}{{RelaxedOptions{}, 259.46, 0.37}, {RelaxedOptions{Exact: true}, 260.71, 0.50}} {
-		w, err := env.NewMean(in, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := experiments.Run(w, env.NewAgent(NewRelaxedControl(in, c.opt)), 1000, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := play(t, mean(t, in, true), NewRelaxedControl(in, c.opt), 0, 1000)
 		t.Logf("%+v: %+v", c.opt, out)
-		if math.Abs(out.Reward-c.reward) > 0.005 || math.Abs(out.Over-c.over) > 0.005 {
-			t.Errorf("%+v: reward %.4f with %.3f of the epochs over budget, want %.2f and %.2f", c.opt, out.Reward, out.Over, c.reward, c.over)
+		if math.Abs(out.reward-c.reward) > 0.005 || math.Abs(out.over-c.over) > 0.005 {
+			t.Errorf("%+v: reward %.4f with %.3f of the epochs over budget, want %.2f and %.2f", c.opt, out.reward, out.over, c.reward, c.over)
 		}
-		if !(out.Overrun > 0 && out.Overrun < 1) {
-			t.Errorf("%+v: mean overrun %v", c.opt, out.Overrun)
+		if !(out.overrun > 0 && out.overrun < 1) {
+			t.Errorf("%+v: mean overrun %v", c.opt, out.overrun)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"ephemera/env"
-	"ephemera/experiments"
 )
 
 // The threshold is where the yield of a cycle of real length is stationary:
@@ -78,10 +77,7 @@ func TestRelaxedControlMovesThePrice(t *testing.T) {
 		in.Sources[i].Cost = 2
 	}
 	in.Budget = 3
-	w, err := env.NewMean(in, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := mean(t, in, true)
 	p := NewRelaxedControl(in, RelaxedOptions{First: 0.5, Hold: 1, Power: 1})
 	if got := p.Select(nil, &w.View().Model); len(got) != 4 {
 		t.Fatalf("at price 0 sources %v are crawled, want all", got)
@@ -107,16 +103,9 @@ func TestRelaxedControlReachesTheBound(t *testing.T) {
 		in := env.Paper(m)
 		bound, _ := RelaxedBound(in)
 		for _, start := range []float64{0, 300} {
-			w, err := env.NewMean(in, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := experiments.Run(w, env.NewAgent(NewRelaxedControl(in, RelaxedOptions{Price: start, Exact: true})), 50_000, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			near(t, "cost", out.Cost, m, 2e-3)
-			near(t, "reward", out.Reward, bound, 2e-3)
+			out := play(t, mean(t, in, true), NewRelaxedControl(in, RelaxedOptions{Price: start, Exact: true}), 0, 50_000)
+			near(t, "cost", out.cost, m, 2e-3)
+			near(t, "reward", out.reward, bound, 2e-3)
 		}
 	}
 }

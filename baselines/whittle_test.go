@@ -157,6 +157,6 @@ func TestWhittlePoliciesAgree(t *testing.T) {
 		in := env.Paper(m)
 		a := run(t, in, NewWhittle(in), 2000)
 		b := run(t, in, NewWhittleObserved(in, false), 2000)
-		near(t, "reward", a.Reward, b.Reward, 1e-12)
+		near(t, "reward", a, b, 1e-12)
 	}
 }
