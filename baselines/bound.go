@@ -1,0 +1,131 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/env"
+)
+
+// Relaxed is the optimum when the budget has to be kept on average only. It is
+// an upper bound on every policy that keeps the budget at each epoch, and its
+// own certificate: Bound is the dual value at Price, valid at any price, and
+// the plan earns Reward; the two agree but for rounding.
+type Relaxed struct {
+	Bound  float64 // dual value, interest per epoch
+	Reward float64 // what the plan earns, interest per epoch
+	Price  float64 // λ*, interest per budget unit
+	Cost   float64 // what the plan costs, budget units per epoch
+
+	// The plan. Source i spends the share Share[i] of its epochs in cycles of
+	// Short[i] epochs that end with a crawl, and the rest in cycles of Long[i]
+	// epochs. The two differ only where both are optimal at the price; Never
+	// stands for a source that is left alone.
+	Short, Long []int
+	Share       []float64
+	Frequency   []float64 // crawls per epoch
+}
+
+// RelaxedBound returns the Lagrangian upper bound on the average reward of any
+// policy that keeps the budget, in interest per epoch, and the price at which
+// it is reached, in interest per budget unit: min over λ ≥ 0 of
+//
+//	Σᵢ maxₛ (xᵢ(s) − λCᵢ)/s + λM
+//
+// where x(s) is the mean state at age s and s = ∞ (never crawl) is allowed. It
+// panics if the instance is not valid.
+func RelaxedBound(in env.Instance) (bound, price float64) {
+	r := Relax(in, MeanDynamics)
+	return r.Bound, r.Price
+}
+
+// Relax solves the relaxed problem (TCNS, section VII) exactly, for what crawls
+// earn under the given dynamics. Where a whole interval of prices is optimal,
+// Price is its upper end: what the last part of the budget is worth. It panics
+// if the instance is not valid.
+//
+// At a price λ each source is best crawled at the least age whose Whittle index
+// reaches λ, so that the cost falls with λ in steps. Bisection goes on until
+// two neighbouring floating-point prices enclose the step at which the cost
+// crosses the budget; time-sharing between the plans on both sides of the step
+// uses the budget up. A source whose age is the same at both ends of the
+// bracket is settled and looked at no more, which makes the work O(N) but for
+// the sources that tie.
+func Relax(in env.Instance, d Dynamics) Relaxed {
+	if err := in.Validate(); err != nil {
+		panic("baselines: " + err.Error())
+	}
+	n := len(in.Sources)
+	r := Relaxed{Short: make([]int, n), Long: make([]int, n), Share: make([]float64, n), Frequency: make([]float64, n)}
+	curves := make([]curve, n)
+	open := make([]int, n)
+	ages := make([]int, n)
+	var full, hi float64
+	for i, s := range in.Sources {
+		curves[i] = newCurve(s, d)
+		open[i] = i
+		r.Short[i], r.Long[i] = 1, Never
+		full += s.Cost
+		hi = math.Max(hi, curves[i].top/s.Cost)
+	}
+	lo, hi := 0.0, math.Nextafter(hi, math.Inf(1)) // nothing is crawled at hi
+	atLo, atHi := full, 0.0                        // cost at the two prices
+	if env.Fits(full, in.Budget) {
+		hi, atHi = 0, full
+		copy(r.Long, r.Short)
+		open = open[:0]
+	}
+	var settled float64 // cost of the settled sources
+	for len(open) > 0 {
+		mid := lo + (hi-lo)/2
+		if mid <= lo || mid >= hi {
+			break
+		}
+		cost := settled
+		for _, i := range open {
+			c := &curves[i]
+			ages[i] = c.age(mid*c.cost, r.Short[i], r.Long[i])
+			cost += c.cost * frequency(ages[i])
+		}
+		// The rounding of the sum must not decide whether ½ + ½ is 1.
+		bound := r.Long
+		if cost >= in.Budget*(1-1e-13) {
+			bound, lo, atLo = r.Short, mid, cost
+		} else {
+			hi, atHi = mid, cost
+		}
+		rest := open[:0]
+		for _, i := range open {
+			bound[i] = ages[i]
+			if r.Short[i] == r.Long[i] {
+				settled += curves[i].cost * frequency(ages[i])
+			} else {
+				rest = append(rest, i)
+			}
+		}
+		open = rest
+	}
+	// Mixing both plans with weight w on the dearer one uses up the budget.
+	w := 1.0
+	if atLo > atHi {
+		w = math.Min(1, (in.Budget-atHi)/(atLo-atHi))
+	}
+	r.Price = hi
+	r.Bound = r.Price * in.Budget
+	for i := range curves {
+		c := &curves[i]
+		charge := r.Price * c.cost
+		// The dual value holds at any price and for the best of both ages.
+		r.Bound += math.Max(0, math.Max(c.yield(r.Short[i], charge), c.yield(r.Long[i], charge)))
+		r.Share[i] = w
+		r.Frequency[i] = w*frequency(r.Short[i]) + (1-w)*frequency(r.Long[i])
+		r.Reward += w*c.yield(r.Short[i], 0) + (1-w)*c.yield(r.Long[i], 0)
+		r.Cost += c.cost * r.Frequency[i]
+	}
+	return r
+}
+
+// String returns bound, price and cost on one line.
+func (r Relaxed) String() string {
+	return fmt.Sprintf("bound %.6g interest per epoch at price %.6g, %.6g budget units per epoch", r.Bound, r.Price, r.Cost)
+}

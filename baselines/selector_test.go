@@ -1,0 +1,125 @@
+package baselines
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ephemera/env"
+)
+
+// topSlow sorts everything and fills the budget.
+func topSlow(costs []float64, budget float64, key []float64) []int {
+	var order []int
+	for i, k := range key {
+		if !math.IsNaN(k) && !math.IsInf(k, -1) {
+			order = append(order, i)
+		}
+	}
+	sort.SliceStable(order, func(a, b int) bool { return key[order[a]] > key[order[b]] })
+	var got []int
+	left := budget
+	for _, i := range order {
+		if env.Fits(costs[i], left) {
+			got = append(got, i)
+			left -= costs[i]
+		}
+	}
+	return got
+}
+
+func TestSelectorAgainstSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "n")
+		// Few distinct keys, so that most of them tie.
+		keys := rapid.OneOf(
+			rapid.Map(rapid.IntRange(0, 4), func(k int) float64 { return float64(k) }),
+			rapid.Float64Range(-3, 3),
+			rapid.SampledFrom([]float64{math.NaN(), math.Inf(-1), math.Inf(1), 0, math.Copysign(0, -1)}),
+		)
+		costs := make([]float64, n)
+		one := rapid.SampledFrom([]float64{0.1, 1, 3}).Draw(t, "cost")
+		mixed := rapid.Bool().Draw(t, "mixed")
+		var total float64
+		for i := range costs {
+			costs[i] = one
+			if mixed {
+				costs[i] = rapid.SampledFrom([]float64{0.1, 0.3, 1, 2.5}).Draw(t, "cost")
+			}
+			total += costs[i]
+		}
+		budget := rapid.OneOf(
+			rapid.Float64Range(0, total*1.1),
+			rapid.Map(rapid.IntRange(0, n), func(k int) float64 { return float64(k) * one }),
+		).Draw(t, "budget")
+		sel := NewSelector(costs, budget)
+		prefix := []int{-7}
+		for range 3 { // the scratch space is used again
+			key := rapid.SliceOfN(keys, n, n).Draw(t, "keys")
+			want := topSlow(costs, budget, key)
+			before := slices.Clone(key)
+			got := sel.Top(slices.Clone(prefix), key)
+			if got[0] != -7 {
+				t.Fatalf("Top overwrote dst: %v", got)
+			}
+			got = got[1:]
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Fatalf("costs %v, budget %v, keys %v: chose %v, want %v", costs, budget, key, got, want)
+			}
+			for i := range key {
+				if math.Float64bits(key[i]) != math.Float64bits(before[i]) {
+					t.Fatalf("key %d changed", i)
+				}
+			}
+		}
+	})
+}
+
+func TestSelectorRefusesWrongShapes(t *testing.T) {
+	for name, f := range map[string]func(){
+		"budget": func() { NewSelector([]float64{1}, -1) },
+		"NaN":    func() { NewSelector([]float64{1}, math.NaN()) },
+		"cost":   func() { NewSelector([]float64{1, 0}, 1) },
+		"keys":   func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func TestSelectorAllocatesNothing(t *testing.T) {
+	for _, last := range []float64{1, 2} {
+		costs, key, dst := make([]float64, 500), make([]float64, 500), make([]int, 0, 500)
+		for i := range costs {
+			costs[i], key[i] = 1, math.Sin(float64(i))
+		}
+		costs[499] = last
+		sel := NewSelector(costs, 40)
+		if n := testing.AllocsPerRun(20, func() { dst = sel.Top(dst[:0], key) }); n != 0 {
+			t.Errorf("Top allocates %v times", n)
+		}
+	}
+}
+
+func BenchmarkSelector(b *testing.B) {
+	const n = 100_000
+	costs, key, dst := make([]float64, n), make([]float64, n), make([]int, 0, n)
+	for i := range costs {
+		costs[i], key[i] = 1, math.Sin(float64(i)*1.7)
+	}
+	sel := NewSelector(costs, n/20)
+	for b.Loop() {
+		dst = sel.Top(dst[:0], key)
+	}
+}

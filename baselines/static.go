@@ -1,0 +1,282 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// Spread says how a schedule spreads the crawls of one source, which settles
+// what a source earns at a frequency f, in crawls per epoch, 0 ≤ f ≤ 1.
+type Spread int
+
+const (
+	// EvenSpread crawls every 1/f epochs (Lefortier et al., CIKM 2013):
+	//
+	//	R(f) = f u*(1 − α^(1/f))
+	//
+	// with 1/f any real number from 1 on. Gaps of whole epochs, ⌊1/f⌋ and
+	// ⌈1/f⌉ mixed, earn what lies on the chords of R between the points
+	// f = 1/s; [Relax] finds the best frequencies on those.
+	EvenSpread Spread = iota
+	// RandomSpread crawls at each epoch with probability f, whatever happened
+	// before, as the Poisson crawls of Azar et al., PNAS 2018, do in
+	// continuous time. The age is geometric, and
+	//
+	//	R(f) = f E[u*(1 − α^age)] = f u/(1 − α + αf)
+	RandomSpread
+)
+
+// reward returns R(f), interest per epoch.
+func (d Spread) reward(s env.Source, f float64) float64 {
+	switch {
+	case f == 0:
+		return 0
+	case d == EvenSpread:
+		return f * s.Ceiling() * -math.Expm1(-s.Decay/f)
+	}
+	return f * s.Gain() / (-math.Expm1(-s.Decay) + s.Factor()*f)
+}
+
+// slope returns R′(f), interest per crawl. Both forms start at R′(0) = u*.
+func (d Spread) slope(s env.Source, f float64) float64 {
+	if f == 0 {
+		return s.Ceiling()
+	}
+	if d == EvenSpread {
+		// R′(f) = u*(1 − (1 + t)e^(−t)) with t = c/f, times crawls cost
+		return s.Ceiling() * -math.Expm1(-subLog1p(s.Decay/f))
+	}
+	// R′(f) = u(1 − α)/(1 − α + αf)²
+	loss := -math.Expm1(-s.Decay)
+	d2 := loss + s.Factor()*f
+	return s.Ceiling() * (loss / d2) * (loss / d2)
+}
+
+// at returns the f in [0, 1] at which R′(f) is the charge of a crawl, or the
+// end at which it comes closest.
+func (d Spread) at(s env.Source, charge float64) float64 {
+	q := charge / s.Ceiling()
+	switch {
+	case !(q < 1): // also 0/0
+		return 0
+	case q <= 0:
+		return 1
+	case d == EvenSpread:
+		return math.Min(1, s.Decay/excess(-math.Log1p(-q)))
+	}
+	// 1 − α + αf = (1 − α)/√q
+	return math.Min(1, -math.Expm1(-s.Decay)*(1/math.Sqrt(q)-1)/s.Factor())
+}
+
+// Allocation is the static optimum: how often to crawl each source when the
+// crawls are spread in a given way and nothing else is decided.
+type Allocation struct {
+	Spread    Spread
+	Frequency []float64 // f, crawls per epoch
+	Price     float64   // λ, interest per budget unit
+	Reward    float64   // Σ R(f), interest per epoch
+	Cost      float64   // Σ C f, budget units per epoch
+}
+
+// Allocate solves the concave allocation
+//
+//	max Σ Rᵢ(fᵢ)   with   Σ Cᵢfᵢ ≤ M,   0 ≤ fᵢ ≤ 1
+//
+// by bisection on the multiplier λ: R′(f) = λC, or f is at an end of its range.
+// It panics if the instance is not valid.
+func Allocate(in env.Instance, d Spread) Allocation {
+	if err := in.Validate(); err != nil {
+		panic("baselines: " + err.Error())
+	}
+	a := Allocation{Spread: d, Frequency: make([]float64, len(in.Sources))}
+	var hi float64
+	for _, s := range in.Sources {
+		hi = math.Max(hi, s.Ceiling()/s.Cost)
+	}
+	n := len(in.Sources)
+	low, high, trial := make([]float64, n), make([]float64, n), make([]float64, n)
+	fill := func(f []float64, price float64) (cost float64) {
+		for i, s := range in.Sources {
+			f[i] = d.at(s, price*s.Cost)
+			cost += s.Cost * f[i]
+		}
+		return cost
+	}
+	// low and high are the frequencies at the ends of the bracket.
+	lo, dear, cheap := 0.0, fill(low, 0), fill(high, hi)
+	w := 1.0
+	if !env.Fits(dear, in.Budget) {
+		for {
+			mid := lo + (hi-lo)/2
+			if mid <= lo || mid >= hi {
+				break
+			}
+			if cost := fill(trial, mid); cost > in.Budget {
+				lo, dear = mid, cost
+				low, trial = trial, low
+			} else {
+				hi, cheap = mid, cost
+				high, trial = trial, high
+			}
+		}
+		a.Price = hi
+		// Between neighbouring prices f may still jump by its rounding where R
+		// is all but straight; the mean of both ends uses the budget up.
+		w = (in.Budget - cheap) / (dear - cheap)
+	}
+	for i, s := range in.Sources {
+		f := low[i]
+		if high[i] != f {
+			f = w*f + (1-w)*high[i]
+		}
+		a.Frequency[i] = f
+		a.Reward += d.reward(s, f)
+		a.Cost += s.Cost * f
+	}
+	return a
+}
+
+// Residual returns the greatest violation of the conditions of Karush, Kuhn and
+// Tucker: of R′(f) = λC for 0 < f < 1, ≤ at 0 and ≥ at 1, relative to u*, and of
+// ΣCf = M, or ≤ at price 0, relative to M.
+func (a Allocation) Residual(in env.Instance) float64 {
+	worst := math.Abs(a.Cost-in.Budget) / in.Budget
+	if a.Price == 0 {
+		worst = math.Max(0, a.Cost-in.Budget) / in.Budget
+	}
+	for i, s := range in.Sources {
+		if s.Ceiling() == 0 {
+			continue
+		}
+		f := a.Frequency[i]
+		r := (a.Spread.slope(s, f) - a.Price*s.Cost) / s.Ceiling()
+		switch {
+		case f == 0:
+			r = math.Max(0, r)
+		case f == 1:
+			r = math.Max(0, -r)
+		}
+		worst = math.Max(worst, math.Abs(r))
+	}
+	return worst
+}
+
+// NewEvenSchedule returns the deterministic schedule that crawls source i as
+// evenly as the budget lets it about f[i] times per epoch: at each epoch those
+// sources whose age is the greatest part of their interval 1/f, whether it has
+// passed or not. When the frequencies use up the budget that part settles about
+// 1. Gaps in whole epochs that do not alternate can move the frequencies; see
+// [NewCreditSchedule]. A source of frequency 0 is never crawled. It panics if
+// there is not one frequency from 0 to 1 per source.
+func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
+	checkFrequencies(t, f)
+	return newIndex(t, func(key []float64, o *env.Model) {
+		for i, f := range f {
+			key[i] = negInf
+			if f > 0 {
+				key[i] = f * float64(o.Age(i))
+			}
+		}
+	})
+}
+
+// creditSchedule keeps an account of crawls for each source.
+type creditSchedule struct {
+	sel    *Selector
+	f      []float64
+	credit []float64
+	key    []float64
+}
+
+// NewCreditSchedule returns the deterministic schedule that keeps to the
+// frequencies exactly in the long run: a source gains f[i] of credit at each
+// epoch and pays 1 for a crawl, and the crawls go to the greatest sum of credit
+// and part of the interval that has passed. It panics if there is not one
+// frequency from 0 to 1 per source.
+func NewCreditSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
+	checkFrequencies(t, f)
+	return &creditSchedule{sel: NewSelector(t.Costs, t.Budget), f: f, credit: make([]float64, len(f)), key: make([]float64, len(f))}
+}
+
+// Select implements env.Policy.
+func (p *creditSchedule) Select(dst []int, o *env.Model) []int {
+	for i, f := range p.f {
+		p.key[i] = negInf
+		if f > 0 {
+			p.credit[i] += f
+			p.key[i] = p.credit[i] + f*float64(o.Age(i))
+		}
+	}
+	from := len(dst)
+	dst = p.sel.Top(dst, p.key)
+	for _, i := range dst[from:] {
+		p.credit[i]--
+	}
+	return dst
+}
+
+func checkFrequencies(t env.Terms, f []float64) {
+	if len(f) != len(t.Costs) {
+		panic(fmt.Sprintf("baselines: %d frequencies for %d sources", len(f), len(t.Costs)))
+	}
+	for i, f := range f {
+		if !(f >= 0 && f <= 1) {
+			panic(fmt.Sprintf("baselines: frequency of source %d is %v; allowed is 0 to 1", i, f))
+		}
+	}
+}
+
+// randomSchedule crawls each source with its own probability at each epoch.
+type randomSchedule struct {
+	terms env.Terms
+	f     []float64
+	rand  *stream.Rand
+	order []int
+	drawn []int
+}
+
+// NewRandomSchedule returns the randomised schedule that crawls source i at each
+// epoch with probability f[i]. Systematic sampling (Madow, 1949) over an order
+// that is shuffled anew at each epoch draws as many crawls as the frequencies
+// add up to, rounded down or up, each source with its exact probability. Where
+// the draw exceeds the budget, which it does not when all costs are equal and
+// divide it, sources of the draw are left out by chance. It panics if there is
+// not one frequency from 0 to 1 per source.
+func NewRandomSchedule(t env.Terms, f []float64, r *stream.Rand) env.Policy[env.Model] {
+	checkFrequencies(t, f)
+	p := &randomSchedule{terms: t, f: f, rand: r}
+	for i, f := range f {
+		if f > 0 {
+			p.order = append(p.order, i)
+		}
+	}
+	return p
+}
+
+// Select implements env.Policy.
+func (p *randomSchedule) Select(dst []int, _ *env.Model) []int {
+	p.rand.Shuffle(len(p.order), func(a, b int) { p.order[a], p.order[b] = p.order[b], p.order[a] })
+	// The frequencies, laid end to end, are hit by a grid of step 1 with a
+	// random origin; none is longer than the step.
+	p.drawn = p.drawn[:0]
+	next := p.rand.Float64()
+	var end float64
+	for _, i := range p.order {
+		end += p.f[i]
+		if next < end*(1-1e-12) {
+			p.drawn = append(p.drawn, i)
+			next++
+		}
+	}
+	var cost float64
+	for _, i := range p.drawn { // in random order already
+		if c := p.terms.Costs[i]; env.Fits(cost+c, p.terms.Budget) {
+			dst = append(dst, i)
+			cost += c
+		}
+	}
+	return dst
+}

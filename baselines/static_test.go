@@ -1,0 +1,169 @@
+package baselines
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"pgregory.net/rapid"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+func TestAllocationKKT(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInstance(t, 1, 12, rapid.Bool().Draw(t, "costs"), true)
+		var rewards []float64
+		for _, d := range []Spread{EvenSpread, RandomSpread} {
+			a := Allocate(in, d)
+			if r := a.Residual(in); !(r < 1e-12) {
+				t.Fatalf("spread %d: residual %g of %+v for %+v", d, r, a, in)
+			}
+			rewards = append(rewards, a.Reward)
+			// Moving budget from one source to another earns no more.
+			for i := range a.Frequency {
+				for j := range a.Frequency {
+					df := 0.01 * math.Min(a.Frequency[i], (1-a.Frequency[j])*in.Sources[j].Cost/in.Sources[i].Cost)
+					got := a.Reward
+					si, sj := in.Sources[i], in.Sources[j]
+					got += d.reward(si, a.Frequency[i]-df) - d.reward(si, a.Frequency[i])
+					got += d.reward(sj, a.Frequency[j]+df*si.Cost/sj.Cost) - d.reward(sj, a.Frequency[j])
+					if i != j && got > a.Reward*(1+1e-12) {
+						t.Fatalf("spread %d: moving %g crawls per epoch from source %d to %d earns %v, more than %v", d, df, i, j, got, a.Reward)
+					}
+				}
+			}
+		}
+		// Even gaps of any real length earn at least what whole epochs do, and
+		// those at least what random gaps do.
+		bound, _ := RelaxedBound(in)
+		if !(rewards[0] >= bound*(1-1e-12) && bound >= rewards[1]*(1-1e-12)) {
+			t.Fatalf("even %v, whole epochs %v, random %v are out of order", rewards[0], bound, rewards[1])
+		}
+	})
+}
+
+// R′ against finite differences, and the randomised R against the sum over
+// geometric ages.
+func TestSpreadReward(t *testing.T) {
+	for _, s := range env.Paper(1).Sources {
+		for _, f := range []float64{0.02, 0.2, 0.5, 0.9} {
+			for _, d := range []Spread{EvenSpread, RandomSpread} {
+				got := fd.Derivative(func(f float64) float64 { return d.reward(s, f) }, f, &fd.Settings{Formula: fd.Central, Step: 1e-5})
+				near(t, "slope", d.slope(s, f), got, 1e-6)
+				if f > 0.1 { // below, R is all but straight
+					near(t, "frequency at the slope", d.at(s, d.slope(s, f)), f, 1e-11)
+				}
+			}
+			var sum float64
+			for age := 1; age < 5000; age++ {
+				sum += f * math.Pow(1-f, float64(age-1)) * f * s.MeanState(age)
+			}
+			near(t, "randomised reward", RandomSpread.reward(s, f), sum, 1e-10)
+		}
+		near(t, "even reward every 3 epochs", EvenSpread.reward(s, 1./3), s.MeanState(3)/3, 1e-14)
+	}
+}
+
+// Schedules within the budget, never a source of frequency 0, and on average
+// never more than the allocation promises for perfectly even crawls.
+func TestDeterministicSchedules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInstance(t, 2, 10, rapid.Bool().Draw(t, "costs"), false)
+		a := Allocate(in, EvenSpread)
+		const epochs = 2000
+		for name, p := range map[string]env.Policy[env.Model]{
+			"even": NewEvenSchedule(in.Terms(), a.Frequency), "credit": NewCreditSchedule(in.Terms(), a.Frequency),
+		} {
+			out := play(t, mean(t, in, false), p, 300, epochs)
+			if out.reward > a.Reward*1.01 {
+				t.Fatalf("%s: the schedule earns %v, more than the allocation, %v", name, out.reward, a.Reward)
+			}
+			equal := !slices.ContainsFunc(in.Sources, func(s env.Source) bool { return s.Cost != 1 })
+			for i, f := range a.Frequency {
+				if f == 0 && out.crawls[i] > 0 {
+					t.Fatalf("%s: source %d has frequency 0 and is crawled", name, i)
+				}
+				// With costs of 1 nothing is lost to a remainder of the budget,
+				// and an account stays within a few crawls.
+				if name == "credit" && equal && in.Budget == math.Trunc(in.Budget) && math.Abs(out.crawls[i]-f) > 10./epochs {
+					t.Fatalf("credit: source %d is crawled %v times per epoch, want %v", i, out.crawls[i], f)
+				}
+			}
+		}
+	})
+}
+
+// What the schedules earn on Table I, of the bound.
+func TestSchedulesOnTableI(t *testing.T) {
+	for _, c := range []struct{ budget, even, credit, random float64 }{
+		{1, 0.99999, 0.9938, 0.910}, {2, 0.9991, 0.9978, 0.978}, {3, 0.9994, 0.9998, 0.992},
+	} {
+		in := env.Paper(c.budget)
+		bound, _ := RelaxedBound(in)
+		f := Allocate(in, EvenSpread).Frequency
+		even := longRun(t, in, NewEvenSchedule(in.Terms(), f), 1000, 20_000) / bound
+		credit := longRun(t, in, NewCreditSchedule(in.Terms(), f), 1000, 20_000) / bound
+		random := longRun(t, in, NewRandomSchedule(in.Terms(), Allocate(in, RandomSpread).Frequency, stream.New(1, stream.Test)), 1000, 20_000) / bound
+		t.Logf("budget %v: of the bound, even %.5f, credit %.5f, random %.5f", c.budget, even, credit, random)
+		if math.Abs(even-c.even) > 2e-4 || math.Abs(credit-c.credit) > 2e-4 || math.Abs(random-c.random) > 4e-3 {
+			t.Errorf("budget %v: even %.5f, credit %.5f, random %.5f of the bound; want %+v", c.budget, even, credit, random, c)
+		}
+	}
+}
+
+func TestRandomSchedule(t *testing.T) {
+	in := env.Paper(2)
+	a := Allocate(in, RandomSpread)
+	out := play(t, mean(t, in, false), NewRandomSchedule(in.Terms(), a.Frequency, stream.New(1, stream.Test)), 100, 100_000)
+	for i, f := range a.Frequency {
+		// Five standard errors, at most.
+		if math.Abs(out.crawls[i]-f) > 5*math.Sqrt(0.25/100_000) {
+			t.Errorf("source %d is crawled %v times per epoch, want %v", i+1, out.crawls[i], f)
+		}
+	}
+	if math.Abs(out.cost-2) > 1e-12 {
+		t.Errorf("%v crawls per epoch, want exactly 2 at each", out.cost)
+	}
+	near(t, "reward", out.reward, a.Reward, 2e-3)
+
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInstance(t, 2, 10, true, true)
+		a := Allocate(in, RandomSpread)
+		// The world refuses crawls over the budget.
+		play(t, mean(t, in, false), NewRandomSchedule(in.Terms(), a.Frequency, stream.New(2, stream.Test)), 0, 100)
+	})
+}
+
+func TestSchedulesRefuseWrongShapes(t *testing.T) {
+	in := env.Paper(1)
+	for name, f := range map[string][]float64{"three": {0, 0, 0}, "negative": {0, 0, 0, -0.1}, "above 1": {1.1, 0, 0, 0}, "NaN": {0, math.NaN(), 0, 0}} {
+		for k, build := range []func(){
+			func() { NewEvenSchedule(in.Terms(), f) },
+			func() { NewCreditSchedule(in.Terms(), f) },
+			func() { NewRandomSchedule(in.Terms(), f, stream.New(1)) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s, constructor %d: no panic", name, k)
+					}
+				}()
+				build()
+			}()
+		}
+	}
+}
+
+func BenchmarkAllocate(b *testing.B) {
+	in := large(100_000)
+	for _, d := range []Spread{EvenSpread, RandomSpread} {
+		b.Run([]string{"even", "random"}[d], func(b *testing.B) {
+			for b.Loop() {
+				Allocate(in, d)
+			}
+		})
+	}
+}
