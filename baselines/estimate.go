@@ -48,7 +48,9 @@ type estimate struct {
 	// is given; E is the exposure: T has mean B·E.
 	t, t2, e float64
 	used     float64 // ln c at which e was computed
+	slope    float64 // ∂ ln E/∂ ln c there
 
+	stale           bool    // e lacks crawls
 	theta, thetaVar float64 // ln c and its variance given everything
 	inflow, spread  float64 // B and its variance given everything
 	lump            float64 // dispersion, if the crawls name no items
@@ -181,7 +183,11 @@ func (e *Estimator) Add(c env.Crawled) {
 		s.t += c.Interest
 		s.fitHarvests(e.given == nil)
 	}
-	s.e += decayed(math.Exp(s.used), age)
+	if e.given != nil {
+		s.e += decayed(e.given[c.Source], age)
+		return
+	}
+	s.stale = true
 }
 
 func (s *estimate) forget(f float64) {
@@ -277,7 +283,7 @@ func (e *Estimator) fitDecay() {
 			sum += s.theta
 			sum2 += s.theta*s.theta + s.thetaVar
 		}
-		if math.Abs(s.theta-s.used) > 1e-3 {
+		if s.stale || math.Abs(s.theta-s.used) > 1e-3 {
 			s.expose()
 		}
 	}
@@ -289,23 +295,27 @@ func (e *Estimator) fitDecay() {
 
 // expose computes the exposure at the present estimate of c.
 func (s *estimate) expose() {
-	s.used = s.theta
+	s.used, s.stale = s.theta, false
 	if s.crawls == 0 {
 		return
 	}
 	c := math.Exp(s.theta)
-	s.e = 0
+	s.e, s.slope = 0, 0
 	for _, h := range s.ages {
 		if h.n > 0 {
-			s.e += h.n * decayed(c, h.age/h.n)
+			age := h.age / h.n
+			e := h.n * decayed(c, age)
+			s.e += e
+			s.slope += e * slope(c*age)
 		}
 	}
+	s.slope /= s.e
 }
 
 // fitInflow estimates B. A sum of marks behaves like κ times a Poisson count,
 // κ = E ξ²/E ξ, so with a gamma law of the sources
 //
-//	B | T = (T + w m)/(E + w),    Var = κ B/(E + w),    w = κ m/τ²
+//	B | T = (T + w m)/(E + w),    Var = κ B/(E + w) + (B ∂ ln E/∂ ln c)² Var ln c,    w = κ m/τ²
 //
 // that is, shrinkage to the common mean with a weight of w epochs. κ of a
 // source is shrunk to the common one with the weight of one item.
@@ -342,7 +352,7 @@ func (e *Estimator) fitInflow() {
 		}
 		w := k * m / v
 		s.inflow = (s.t + w*m) / (s.e + w)
-		s.spread = k * s.inflow / (s.e + w)
+		s.spread = k*s.inflow/(s.e+w) + math.Pow(s.inflow*s.slope, 2)*s.thetaVar
 		if s.crawls == 0 {
 			s.inflow, s.spread = m, v
 			continue
