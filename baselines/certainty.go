@@ -1,0 +1,82 @@
+package baselines
+
+import (
+	"math"
+
+	"ephemera/env"
+)
+
+// Certainty are the settings of [NewCertainty]. The zero value is the default.
+type Certainty struct {
+	EstimatorSettings
+	// Optimism is how many standard errors are added to the inflow of a source
+	// before it enters the index. Nil means 1.
+	Optimism *float64
+}
+
+// CertaintyWhittle is certainty-equivalent Whittle: an [Estimator] learns decay
+// and inflow from what crawls bring back, and Theorem 1 is evaluated as if the
+// estimates were true. A source whose inflow is uncertain counts as somewhat
+// richer than it seems, so that cold starts are explored and no source is given
+// up for a poor first crawl.
+type CertaintyWhittle struct {
+	est      *Estimator
+	sel      *Selector
+	costs    []float64
+	optimism float64
+	key      []float64
+}
+
+var _ env.Learner[env.Online] = (*CertaintyWhittle)(nil)
+
+// NewCertainty returns certainty-equivalent Whittle for crawlers that know the
+// terms and nothing else.
+func NewCertainty(t env.Terms, s Certainty) *CertaintyWhittle {
+	n := len(t.Costs)
+	p := &CertaintyWhittle{
+		est:      NewEstimator(n, s.EstimatorSettings),
+		sel:      NewSelector(t.Costs, t.Budget),
+		costs:    t.Costs,
+		optimism: 1,
+		key:      make([]float64, n),
+	}
+	if s.Optimism != nil {
+		p.optimism = *s.Optimism
+	}
+	return p
+}
+
+// Estimator returns what has been learned of the sources.
+func (p *CertaintyWhittle) Estimator() *Estimator { return p.est }
+
+// Select implements env.Policy.
+func (p *CertaintyWhittle) Select(dst []int, o *env.Online) []int {
+	for i := range p.key {
+		age := float64(o.Age(i))
+		if !p.est.Known() {
+			p.key[i] = age / p.costs[i]
+			continue
+		}
+		b, se := p.est.Inflow(i)
+		p.key[i] = inflowIndex(b+p.optimism*se, p.est.Decay(i), age) / p.costs[i]
+	}
+	return p.sel.Top(dst, p.key)
+}
+
+// inflowIndex is Theorem 1 in the form of the Remark, at age s, times the cost:
+//
+//	s((1−α)x − u) + x = (B/c)[1 − α^s − s(1−α)α^s]
+//
+// with B = λ ξ̄ and u* = B/c.
+func inflowIndex(b, c, age float64) float64 {
+	left := math.Exp(-c * age) // α^s
+	return b / c * (-math.Expm1(-c*age) - age*-math.Expm1(-c)*left)
+}
+
+// Update implements env.Learner.
+func (p *CertaintyWhittle) Update(crawls []env.Crawled, _ *env.Online) {
+	for _, c := range crawls {
+		p.est.Add(c)
+	}
+	p.est.Fit()
+}

@@ -1,0 +1,173 @@
+package baselines
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"ephemera/env"
+)
+
+// hourly are terms of n sources whose epochs last so many hours.
+func hourly(n int, budget, hours float64) env.Terms {
+	t := env.Terms{Names: make([]string, n), Costs: make([]float64, n), Budget: budget, Length: hours * 3600}
+	for i := range t.Costs {
+		t.Costs[i] = 1
+	}
+	return t
+}
+
+// after returns what is seen at an epoch when all sources were crawled at the
+// one before.
+func after(n, epoch int) *env.Online {
+	o := &env.Online{Epoch: epoch, Last: make([]int, n)}
+	for i := range o.Last {
+		o.Last[i] = epoch - 1
+	}
+	return o
+}
+
+// crawlOf is a crawl that found items of these ages, in epochs.
+func crawlOf(source int, ages ...float64) env.Crawled {
+	c := env.Crawled{Source: source, Age: 1}
+	for _, a := range ages {
+		c.Items = append(c.Items, env.Item{Age: a, Interest: 1})
+		c.Interest++
+	}
+	return c
+}
+
+func TestEntryFrequencyByExample(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		s     EntryFrequency
+		hours float64 // in an epoch
+		ages  []float64
+		want  float64
+	}{
+		{"nothing found", EntryFrequency{}, 1, nil, 24},
+		{"one item a week is capped at a day", EntryFrequency{}, 1, []float64{10}, 24},
+		{"14 items a week are one in 12 hours", EntryFrequency{}, 1, seq(14), 12},
+		{"a factor of 2 crawls twice as often", EntryFrequency{Factor: 2}, 1, seq(14), 6},
+		{"items older than a week do not count", EntryFrequency{}, 1, append([]float64{400, 168}, seq(14)...), 12},
+		{"epochs of two hours", EntryFrequency{}, 2, append([]float64{84}, seq(14)...), 12},
+		{"five minutes at least", EntryFrequency{}, 1, seq(5000), 5. / 60},
+		{"a cap of its own", EntryFrequency{Max: 8}, 1, seq(14), 8},
+	} {
+		p := NewEntryFrequency(hourly(1, 1, c.hours), c.s).(*practice)
+		p.Update([]env.Crawled{crawlOf(0, c.ages...)}, after(1, 1000))
+		if got := p.interval[0]; math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: interval is %v hours, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// seq returns n ages within the last half hour, oldest first.
+func seq(n int) []float64 {
+	v := make([]float64, n)
+	for k := range v {
+		v[k] = .5 * float64(n-k) / float64(n)
+	}
+	return v
+}
+
+func TestEntryFrequencyForgetsAfterAWeek(t *testing.T) {
+	p := NewEntryFrequency(hourly(1, 1, 1), EntryFrequency{}).(*practice)
+	p.Update([]env.Crawled{crawlOf(0, seq(14)...)}, after(1, 1))
+	p.Update([]env.Crawled{crawlOf(0, seq(7)...)}, after(1, 100))
+	if got := p.interval[0]; got != 8 {
+		t.Errorf("21 items in a week: interval is %v hours, want 8", got)
+	}
+	p.Update([]env.Crawled{crawlOf(0)}, after(1, 200))
+	if got := p.interval[0]; got != 24 {
+		t.Errorf("7 items of 99 hours ago remain: interval is %v hours, want 24", got)
+	}
+	p.Update([]env.Crawled{crawlOf(0, seq(14)...)}, after(1, 202))
+	if got := p.interval[0]; got != 8 {
+		t.Errorf("7 and 14 items: interval is %v hours, want 8", got)
+	}
+}
+
+func TestAdaptiveByExample(t *testing.T) {
+	terms := hourly(2, 1, 1)
+	item, none := crawlOf(0, .5), crawlOf(0)
+	for _, c := range []struct {
+		name  string
+		p     env.Learner[env.Online]
+		finds []env.Crawled
+		want  float64
+	}{
+		{"Nutch found", NewNutch(terms, Adaptive{Start: 100}), []env.Crawled{item}, 80},
+		{"Nutch found nothing", NewNutch(terms, Adaptive{Start: 100}), []env.Crawled{none}, 140},
+		{"Nutch both", NewNutch(terms, Adaptive{Start: 100}), []env.Crawled{item, item, none}, 100 * .8 * .8 * 1.4},
+		{"Nutch's shortest", NewNutch(terms, Adaptive{Start: 1. / 60}), []env.Crawled{item}, 1. / 60},
+		{"Nutch's longest", NewNutch(terms, Adaptive{Start: 364 * 24}), []env.Crawled{none}, 365 * 24},
+		{"Nutch's start is round robin", NewNutch(terms, Adaptive{}), []env.Crawled{none}, 2 * 1.4},
+		{"StormCrawler found", NewStormCrawler(terms, Adaptive{}), []env.Crawled{item}, 12.5},
+		{"StormCrawler found nothing", NewStormCrawler(terms, Adaptive{}), []env.Crawled{none}, 36},
+		{"StormCrawler both", NewStormCrawler(terms, Adaptive{}), []env.Crawled{item, item, none}, 1.5 * (.5*12.5 + .5)},
+		{"StormCrawler's shortest", NewStormCrawler(terms, Adaptive{Start: 1}), []env.Crawled{item}, 1},
+		{"StormCrawler's longest", NewStormCrawler(terms, Adaptive{Start: 300}), []env.Crawled{none}, 336},
+		{"interest without items is a find", NewStormCrawler(terms, Adaptive{}), []env.Crawled{{Age: 1, Interest: 2}}, 12.5},
+	} {
+		for k, f := range c.finds {
+			c.p.Update([]env.Crawled{f}, after(2, k+1))
+		}
+		if got := c.p.(*practice).interval[0]; math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: interval is %v hours, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPracticeCrawlsTheMostOverdue(t *testing.T) {
+	p := NewStormCrawler(hourly(4, 2, .5), Adaptive{}).(*practice)
+	p.interval = []float64{2, 10, 300, 1}
+	// Ages of 8, 20, 700 and 1 epochs are 4, 10, 350 and .5 hours.
+	o := &env.Online{Epoch: 1000, Last: []int{992, 980, 300, 999}}
+	if got := p.Select(nil, o); !slices.Equal(sorted(got), []int{0, 2}) {
+		t.Errorf("2, 0, 50 and −.5 hours overdue: crawled %v, want 0 and 2", got)
+	}
+	p.relative = true
+	o.Last[2] = 500 // 250 of 300 hours
+	if got := p.Select(nil, o); !slices.Equal(sorted(got), []int{0, 1}) {
+		t.Errorf("at 2, 1, .83 and .5 of the interval: crawled %v, want 0 and 1", got)
+	}
+	// A source that was never crawled is due at once, and was not for longest.
+	p.relative = false
+	o = &env.Online{Epoch: 5, Last: []int{4, 4, -1, 4}}
+	if got := p.Select(nil, o); !slices.Contains(got, 2) {
+		t.Errorf("crawled %v, want the source among them that was never crawled", got)
+	}
+}
+
+func sorted(v []int) []int {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v
+}
+
+func TestPracticeWithoutDates(t *testing.T) {
+	p := NewStormCrawler(hourly(1, 1, 0), Adaptive{}).(*practice)
+	if p.hours != 1 {
+		t.Errorf("an epoch without a length has %v hours, want 1", p.hours)
+	}
+}
+
+func TestPracticeRefusesIntervals(t *testing.T) {
+	for _, s := range []Adaptive{{Min: -1}, {Min: 3, Max: 2}, {Min: math.NaN()}} {
+		mustPanic(t, func() { NewNutch(hourly(1, 1, 1), s) })
+		mustPanic(t, func() { NewStormCrawler(hourly(1, 1, 1), s) })
+	}
+	mustPanic(t, func() { NewEntryFrequency(hourly(1, 1, 1), EntryFrequency{Min: 30}) })
+}
+
+func mustPanic(t *testing.T, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	f()
+}

@@ -1,0 +1,132 @@
+package baselines
+
+import (
+	"math"
+	"testing"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// teachQ lets Q-learning watch one source that is crawled with probability .4,
+// at the mean dynamics or, with noise, with exponential harvests of that mean.
+// Ages beyond the last count as that.
+func teachQ(s env.Source, ages, epochs int, noise bool) *QLearner {
+	l := NewQWhittle(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, QWhittle{Ages: ages}, stream.New(1, stream.Policy))
+	r := stream.New(1, stream.Test)
+	o := env.Online{Last: []int{-1}}
+	for e := range epochs {
+		var got []env.Crawled
+		if r.Float64() < .4 {
+			x := s.MeanState(min(o.Age(0), ages))
+			if noise {
+				x *= r.ExpFloat64()
+			}
+			got = append(got, env.Crawled{Source: 0, Age: o.Age(0), Interest: x})
+			o.Last[0] = e
+		}
+		o.Epoch++
+		l.Update(got, &o)
+	}
+	return l
+}
+
+// truncated returns the Whittle index of each age when ages beyond the last
+// count as that: the price at which crawl and rest are worth the same there,
+// where the best of the others is taken by enumeration of the thresholds.
+func truncated(s env.Source, ages int) []float64 {
+	index := make([]float64, ages)
+	for k := 1; k <= ages; k++ {
+		// Crawling at k from age 1 on earns (x(k) − λC)/k per epoch; waiting
+		// for one more age must earn the same, and at the last age resting is
+		// never to crawl again, which earns 0.
+		x := s.MeanState(k)
+		if k == ages {
+			index[k-1] = x / s.Cost
+			continue
+		}
+		y := s.MeanState(k + 1)
+		index[k-1] = ((float64(k+1))*x - float64(k)*y) / s.Cost
+	}
+	return index
+}
+
+// "The Whittle index learning iterates converge to the Whittle indices":
+// Avrachenkov and Borkar (2022), on one source with few ages, where all state
+// and action pairs are visited often.
+func TestQLearnsTheWhittleIndex(t *testing.T) {
+	s := env.NewSource("", 1, .5, 1)
+	s.Cost = 2
+	const ages = 6
+	want := truncated(s, ages)
+	for k := 1; k < ages; k++ {
+		if exact := WhittleIndexAtAge(s, k); math.Abs(want[k-1]-exact) > 1e-12 {
+			t.Fatalf("truncation at %d ages moves the index of age %d from %v to %v", ages, k, exact, want[k-1])
+		}
+	}
+	l := teachQ(s, ages, 60000, false)
+	for k := 1; k <= ages; k++ {
+		if got := l.Index(0, k); math.Abs(got/want[k-1]-1) > .002 {
+			t.Errorf("learned index of age %d is %v, want %v", k, got, want[k-1])
+		}
+	}
+	if l.Index(0, 3*ages) != l.Index(0, ages) {
+		t.Error("an age beyond the last has another index than the last")
+	}
+	l = teachQ(s, ages, 1000000, true)
+	for k := 1; k <= ages; k++ {
+		if got := l.Index(0, k); math.Abs(got/want[k-1]-1) > .1 {
+			t.Errorf("learned index of age %d from noisy harvests is %v, want %v", k, got, want[k-1])
+		}
+	}
+}
+
+func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
+	in := env.Paper(1)
+	w, err := env.NewMean(in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewQWhittle(in.Terms(), QWhittle{}, stream.New(2, stream.Policy))
+	for range 20000 {
+		got, err := w.Step(l.Select(nil, &w.View().Online))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Update(got, &w.View().Online)
+	}
+	for i, s := range in.Sources {
+		for k := 1; k <= l.s.Ages; k++ {
+			if g := l.Index(i, k); !(g >= 0 && g <= s.Ceiling()) {
+				t.Errorf("source %d, age %d: index %v; allowed is 0 to %v", i, k, g, s.Ceiling())
+			}
+		}
+		for k, q := range l.q {
+			if math.Abs(q) > 1e5 || math.IsNaN(q) {
+				t.Fatalf("Q-value %d is %v", k, q)
+			}
+		}
+	}
+}
+
+func TestQColdStart(t *testing.T) {
+	l := NewQWhittle(hourly(2, 1, 1), QWhittle{Ages: 10, Explore: -1}, stream.New(1))
+	if g := l.ranked(0, 4); !math.IsInf(g, 1) {
+		t.Errorf("a source that was never crawled ranks at %v, want first", g)
+	}
+	l.count[(0*10+2)*2+1] = 1 // a crawl at age 3
+	l.lambda[2] = 7
+	l.lambda[5] = 9
+	if g := l.ranked(0, 6); g != 7 {
+		t.Errorf("age 6 ranks at %v, want the 7 of age 3, the nearest that was tried", g)
+	}
+	if g := l.ranked(0, 2); !math.IsInf(g, 1) {
+		t.Errorf("age 2 ranks at %v, want first: no age up to it was tried", g)
+	}
+}
+
+func TestQRefusesSettings(t *testing.T) {
+	for _, s := range []QWhittle{{Ages: 1}, {Fast: 2}, {Slow: -1}, {Explore: 2}} {
+		mustPanic(t, func() { NewQWhittle(hourly(1, 1, 1), s, stream.New(1)) })
+	}
+}

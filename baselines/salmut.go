@@ -1,0 +1,221 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// Salmut are the settings of [NewSalmut]. Zero values mean the defaults.
+type Salmut struct {
+	// Ages is the greatest age that is told apart, and the highest threshold.
+	// The default is sixteen rounds of round robin, from 16 to 4096.
+	Ages int
+	// Kappa is the steepness of the randomised threshold in the logarithm of
+	// the age; default 6.
+	Kappa float64
+	// Critic scales a(ν) = Critic/ν^0.6; default 1.
+	Critic float64
+	// Actor scales b(ν) = Actor/⌈ν/100⌉^0.8, with ν the crawls of the source:
+	// each has a clock of its own; default .2.
+	Actor float64
+	// Dual scales d(n) = Dual/⌈n/500⌉^0.9; default .02.
+	Dual float64
+	// Price fixes the price instead of learning it, if Fixed is set.
+	Price float64
+	Fixed bool
+}
+
+// SalmutLearner is structure-aware learning of thresholds (SALMUT: Roy, Borkar,
+// Karandikar and Chaporkar, 2019) with one threshold per source on its age. A
+// table of values on the ages is learned on the fast scale, the thresholds on a
+// slower one, the price of a crawl on the slowest. The threshold is randomised
+// by a logit, which makes the gradient smooth, and sources are crawled by
+// decreasing margin over the threshold until the budget is used.
+type SalmutLearner struct {
+	s      Salmut
+	sel    *Selector
+	costs  []float64
+	budget float64
+	rnd    *stream.Rand
+	epoch  int
+	key    []float64
+	table  [][]ageValue // of each source, by age from 1
+	theta  []float64    // ln τ
+	worth  []float64    // running mean of the interest of a crawl, the source's own scale
+	crawls []int        // of each source
+	price  float64
+	scale  float64 // running mean of the interest of a crawl per budget unit
+	took   []int   // scratch: number of each source's crawl, or −1
+	top    float64 // ln of the greatest age
+}
+
+// ageValue is what has been learned at one age of one source.
+type ageValue struct {
+	seen, crawls   float64
+	interest, left float64 // R, L
+	harvest        float64 // H
+}
+
+var _ env.Learner[env.Online] = (*SalmutLearner)(nil)
+
+// NewSalmut returns SALMUT-style threshold learning for crawlers that know the
+// terms and nothing else.
+func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
+	n := len(t.Costs)
+	var total float64
+	for _, c := range t.Costs {
+		total += c
+	}
+	round := total / t.Budget
+	if s.Ages == 0 {
+		s.Ages = int(clamp(math.Ceil(16*round), 16, 4096))
+	}
+	s.Kappa, s.Critic = orDefault(s.Kappa, 6), orDefault(s.Critic, 1)
+	s.Actor, s.Dual = orDefault(s.Actor, .2), orDefault(s.Dual, .02)
+	if s.Ages < 2 || !(s.Kappa > 0 && s.Critic > 0 && s.Actor > 0 && s.Dual > 0) {
+		panic(fmt.Sprintf("baselines: SALMUT with %+v; allowed are 2 ages or more and positive steps", s))
+	}
+	l := &SalmutLearner{
+		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, budget: t.Budget, rnd: rnd,
+		key:    make([]float64, n),
+		table:  make([][]ageValue, n),
+		theta:  make([]float64, n),
+		worth:  make([]float64, n),
+		crawls: make([]int, n),
+		price:  s.Price,
+		took:   make([]int, n),
+		top:    math.Log(float64(s.Ages)),
+	}
+	for i := range l.theta {
+		l.theta[i] = math.Log(round) // the threshold of round robin
+	}
+	return l
+}
+
+// Threshold returns the learned threshold of source i, epochs.
+func (l *SalmutLearner) Threshold(i int) float64 { return math.Exp(l.theta[i]) }
+
+// Price returns the price of a crawl, interest per budget unit.
+func (l *SalmutLearner) Price() float64 { return l.price }
+
+// margin is the logit of the probability to crawl at age s:
+//
+//	f(s, τ) = 1/(1 + e^(−κ(ln s − ln τ)))
+func (l *SalmutLearner) margin(i, s int) float64 {
+	return l.s.Kappa * (math.Log(float64(s)) - l.theta[i])
+}
+
+// Select implements env.Policy. Margins are perturbed by logistic noise, so that
+// the sign of the key has the probability f; the budget takes the greatest.
+func (l *SalmutLearner) Select(dst []int, o *env.Online) []int {
+	for i := range l.key {
+		if o.Last[i] < 0 {
+			l.key[i] = math.Inf(1) // a cold start
+			continue
+		}
+		u := l.rnd.Float64()
+		l.key[i] = l.margin(i, o.Age(i)) + math.Log((u+0x1p-60)/(1-u))
+	}
+	return l.sel.Top(dst, l.key)
+}
+
+// Update implements env.Learner.
+func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
+	l.epoch++
+	dual := l.s.Dual / math.Pow(math.Ceil(float64(l.epoch)/500), .9)
+	for i := range l.took {
+		l.took[i] = -1
+	}
+	for k, c := range crawls {
+		l.took[c.Source] = k
+	}
+	var cost float64
+	for i, k := range l.took {
+		s := min(next.Age(i)-1, l.s.Ages)
+		if k >= 0 {
+			s = min(crawls[k].Age, l.s.Ages)
+		}
+		cost += l.costs[i] / (1 + math.Exp(-l.margin(i, s)))
+		if k >= 0 {
+			l.weigh(i, crawls[k].Interest)
+			l.learn(i, s, crawls[k].Interest)
+		}
+		l.move(i, s, l.s.Actor/math.Pow(math.Ceil(float64(1+l.crawls[i])/100), .8))
+	}
+	if !l.s.Fixed {
+		// λ ← max(0, λ + d(n) h (Σ C f − M)/M), in the price's own scale h.
+		l.price = math.Max(0, l.price+dual*l.scale*(cost-l.budget)/l.budget)
+	}
+}
+
+// weigh keeps the scales: the mean interest of the crawls of a source, and of
+// all crawls per budget unit.
+func (l *SalmutLearner) weigh(i int, interest float64) {
+	l.crawls[i]++
+	l.worth[i] += (interest - l.worth[i]) / float64(min(l.crawls[i], 100))
+	l.scale += (interest/l.costs[i] - l.scale) / float64(min(l.epoch, 1000))
+}
+
+// learn is the fast time scale, at a crawl at age s that brought X. Every age
+// r ≤ s of the cycle that ends has seen one more outcome (Monte Carlo, TD(1): a
+// cycle may be long, and one-step updates would need as many cycles as it has
+// epochs):
+//
+//	R(r) ← R(r) + a(ν)(X − R(r))              interest of the crawl to come
+//	L(r) ← L(r) + a(ν)(s − r + 1 − L(r))      epochs until it is over
+//	H(s) ← mean of X over the crawls at age s
+//
+// With η = (R(1) − λC)/L(1), the reward per epoch at the price, the relative
+// value of an age is V(r) = R(r) − λC − η L(r), and V(1) = 0.
+func (l *SalmutLearner) learn(i, s int, interest float64) {
+	t := l.table[i]
+	for len(t) < s {
+		t = append(t, ageValue{})
+	}
+	l.table[i] = t
+	for r := range t[:s] {
+		v := &t[r]
+		v.seen++
+		step := math.Min(1, l.s.Critic*math.Pow(v.seen, -.6))
+		v.interest += step * (interest - v.interest)
+		v.left += step * (float64(s-r) - v.left)
+	}
+	v := &t[s-1]
+	v.crawls++
+	v.harvest += (interest - v.harvest) / v.crawls
+}
+
+// move is the slow time scale. Both next ages are known, so at an age where a
+// crawl has been seen the advantage of one is
+//
+//	A = H(s) − λC + V(1) − V(s+1) = H(s) − R(s+1) + η L(s+1)
+//
+// and the threshold follows the gradient f(1 − f) A:
+//
+//	ln τ ← Π[ln τ − 4 b(ν) f(1−f) clip(4A/h, ±1)]
+//
+// with h the mean harvest of the source. Where s+1 was never reached, H(s+1) is
+// at most H(s)(s+1)/s, since harvests are concave in the age; that bound stands
+// in, and the threshold goes up and sees.
+func (l *SalmutLearner) move(i, s int, step float64) {
+	t := l.table[i]
+	if s > len(t) || t[s-1].crawls == 0 {
+		return
+	}
+	f := 1 / (1 + math.Exp(-l.margin(i, s)))
+	if l.worth[i] <= 0 {
+		l.theta[i] = math.Min(l.theta[i]+4*step*f*(1-f), l.top)
+		return
+	}
+	eta := (t[0].interest - l.price*l.costs[i]) / t[0].left
+	h := t[s-1].harvest
+	later, left := h*float64(s+1)/float64(s), 1.0
+	if s < len(t) {
+		later, left = t[s].interest, t[s].left
+	}
+	advantage := h - later + eta*left
+	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), math.Log(.3), l.top)
+}

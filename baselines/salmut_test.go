@@ -1,0 +1,117 @@
+package baselines
+
+import (
+	"math"
+	"testing"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// "The threshold parameter converges to the optimal threshold": Roy, Borkar,
+// Karandikar and Chaporkar (2019). At a fixed price the optimal age is
+// argmax (x(s) − λC)/s, and a threshold in (s − 1, s] is crossed at age s.
+func TestSalmutLearnsTheOptimalAge(t *testing.T) {
+	s := env.NewSource("", 1, .3, 1)
+	s.Cost = 2
+	for _, price := range []float64{.1, .25, .5, .75} {
+		best, earns := 0, 0.0
+		for age := 1; age < 100; age++ {
+			if v := (s.MeanState(age) - price*s.Cost) / float64(age); v > earns {
+				best, earns = age, v
+			}
+		}
+		for _, noise := range []bool{false, true} {
+			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Price: price, Fixed: true}, stream.New(1, stream.Policy))
+			r := stream.New(1, stream.Test)
+			o := env.Online{Last: []int{-1}}
+			for e := range 60000 {
+				var got []env.Crawled
+				if r.Float64() < 1/(1+math.Exp(-l.margin(0, o.Age(0)))) {
+					x := s.MeanState(o.Age(0))
+					if noise {
+						x *= r.ExpFloat64()
+					}
+					got = append(got, env.Crawled{Source: 0, Age: o.Age(0), Interest: x})
+					o.Last[0] = e
+				}
+				o.Epoch++
+				l.Update(got, &o)
+			}
+			slack := 0.0
+			if noise {
+				slack = .15
+			}
+			tau := l.Threshold(0)
+			if float64(best-1)*(1-slack) > tau || tau > float64(best)*(1+slack) {
+				t.Errorf("price %v, noise %v: threshold %.3f, want within (%d, %d]", price, noise, tau, best-1, best)
+			}
+			if l.Price() != price {
+				t.Errorf("the fixed price moved from %v to %v", price, l.Price())
+			}
+			if best <= 1 || noise {
+				continue
+			}
+			// The critic's reward per epoch is what the threshold earns, which
+			// the randomised threshold keeps somewhat below the optimum.
+			v := l.table[0][0]
+			if eta := (v.interest - price*s.Cost) / v.left; eta > earns*1.01 || eta < earns*.93 {
+				t.Errorf("price %v: reward per epoch %v, want a little below %v", price, eta, earns)
+			}
+		}
+	}
+}
+
+// On Table I the price settles where the Lagrangian bound has it.
+func TestSalmutLearnsThePrice(t *testing.T) {
+	for budget, c := range map[float64]struct{ price, reward float64 }{1: {105.1, 260.39}, 2: {43.6, 338.05}, 3: {18.1, 372.41}} {
+		w, err := env.NewMean(env.Paper(budget), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := NewSalmut(w.Terms(), Salmut{}, stream.New(3, stream.Policy))
+		var reward, price float64
+		const epochs, half = 20000, 10000
+		for n := range epochs {
+			got, err := w.Step(l.Select(nil, &w.View().Online))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Update(got, &w.View().Online)
+			if n >= half {
+				price += l.Price() / (epochs - half)
+				for _, g := range got {
+					reward += g.Interest / (epochs - half)
+				}
+			}
+		}
+		if math.Abs(price/c.price-1) > .25 {
+			t.Errorf("budget %v: price %.1f, want about %.1f", budget, price, c.price)
+		}
+		if reward < .98*c.reward || reward > c.reward*1.0001 {
+			t.Errorf("budget %v: reward %.2f, exploration and all; want at least .98 of the bound, %.2f", budget, reward, c.reward)
+		}
+	}
+}
+
+func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
+	l := NewSalmut(hourly(2, 1, 1), Salmut{}, stream.New(1, stream.Policy))
+	start := l.Threshold(0)
+	o := &env.Online{Epoch: 1, Last: []int{-1, -1}}
+	for e := range 3000 {
+		sel := l.Select(nil, o)
+		c := env.Crawled{Source: sel[0], Age: o.Age(sel[0]), Interest: float64(sel[0])}
+		o.Last[sel[0]] = e + 1
+		o.Epoch = e + 2
+		l.Update([]env.Crawled{c}, o)
+	}
+	if l.Threshold(0) < 3*start || l.Threshold(1) > start {
+		t.Errorf("thresholds of an empty source and another went from %v to %v and %v", start, l.Threshold(0), l.Threshold(1))
+	}
+}
+
+func TestSalmutRefusesSettings(t *testing.T) {
+	for _, s := range []Salmut{{Ages: 1}, {Kappa: -1}, {Critic: -1}, {Actor: -1}, {Dual: math.NaN()}} {
+		mustPanic(t, func() { NewSalmut(hourly(1, 1, 1), s, stream.New(1)) })
+	}
+}
