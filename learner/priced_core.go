@@ -81,7 +81,7 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 	for _, c := range terms.Costs {
 		total += c
 	}
-	p.period = math.Max(1, total/terms.Budget)
+	p.period = max(1, total/terms.Budget)
 	for i := range p.theta {
 		p.theta[i] = math.Log(p.period)
 		p.turn[i] = math.Ceil(p.period)
@@ -125,7 +125,7 @@ func (p *priced) advantage(i int, x, age float64) (perCost, index float64) {
 	var l float64
 	switch {
 	case profit <= 0:
-		l = x - p.price*cost - math.Max(0, peak-p.price*cost)
+		l = x - p.price*cost - max(0, peak-p.price*cost)
 	case p.set.Critic == "behaviour":
 		l = x - p.price*cost - profit*(p.turn[i]-1)
 		if age < p.turn[i] {
@@ -137,12 +137,12 @@ func (p *priced) advantage(i int, x, age float64) (perCost, index float64) {
 		l = x - peak + profit*(turn-age)
 	}
 	perCost = l / cost
-	return perCost, perCost * p.turn[i] / math.Max(p.turn[i]-age, 1)
+	return perCost, perCost * p.turn[i] / max(p.turn[i]-age, 1)
 }
 
 // unit returns the unit of the excess, the price; at first, while there is
 // none, a tenth of a crawl's harvest.
-func (p *priced) unit() float64 { return math.Max(p.price, leastShare*p.scale) }
+func (p *priced) unit() float64 { return max(p.price, leastShare*p.scale) }
 
 // rank writes the keys of the frozen policy.
 func (p *priced) rank(key, x, age []float64) {
@@ -176,7 +176,15 @@ func ratio(index, unit float64) float64 {
 	return index // nothing has been harvested yet
 }
 
-func clip(v, c float64) float64 { return math.Max(-c, math.Min(c, v)) }
+func clip(v, c float64) float64 {
+	switch {
+	case v > c:
+		return c
+	case v < -c:
+		return -c
+	}
+	return v
+}
 
 // plan writes the perturbed keys of this epoch, κk + L with L standard
 // logistic, so that P(κk + L > 0) is the logit f = 1/(1 + e^(−κk)).
@@ -208,16 +216,31 @@ func (p *priced) plan() {
 	}
 }
 
-// logit returns 1/(1 + e^(−m)).
+// logit returns 1/(1 + e^(−m)) from a table, linear in between; it is right to
+// 2·10⁻⁶.
 func logit(m float64) float64 {
+	t := (m + logitEnd) * logitSteps
 	switch {
-	case m > 36:
-		return 1
-	case m < -36:
+	case !(t > 0):
 		return 0
+	case t >= float64(len(logits)-1):
+		return 1
 	}
-	return 1 / (1 + math.Exp(-m))
+	k := int(t)
+	return logits[k] + (t-float64(k))*(logits[k+1]-logits[k])
 }
+
+const (
+	logitEnd   = 16 // beyond, 1 − f is below 2·10⁻⁷
+	logitSteps = 128
+)
+
+var logits = func() (t [2*logitEnd*logitSteps + 1]float64) {
+	for k := range t {
+		t[k] = 1 / (1 + math.Exp(logitEnd-float64(k)/logitSteps))
+	}
+	return
+}()
 
 // logistic draws from the standard logistic distribution.
 func (p *priced) logistic() float64 {
@@ -236,7 +259,7 @@ func (p *priced) learn(crawls []env.Crawled) {
 	least := math.Inf(1)
 	for _, c := range crawls {
 		p.crawled[c.Source] = true
-		least = math.Min(least, p.x[c.Source]/p.costs[c.Source])
+		least = min(least, p.x[c.Source]/p.costs[c.Source])
 	}
 
 	// η ← η + bᵢ(n)(ν X − η), and the same for the cost ν C, so that the
@@ -253,9 +276,9 @@ func (p *priced) learn(crawls []env.Crawled) {
 		// ln θ ← Π[ln θ − a(n) κ |f − f*| clip((γ̂ − λ)/λ, 1)/s], a step per
 		// cycle whatever the length of the cycle.
 		if w := p.wrong[i] * p.excess[i]; math.Abs(w) > 1e-9 {
-			step := math.Min(a/math.Min(turn, math.Max(p.age[i], 1)), maxActor)
-			p.theta[i] = math.Max(low, math.Min(top, p.theta[i]-step*w))
-			if t := math.Max(1, math.Ceil(math.Exp(p.theta[i]))); t != turn {
+			step := min(a/min(turn, max(p.age[i], 1)), maxActor)
+			p.theta[i] = max(low, min(top, p.theta[i]-step*w))
+			if t := max(1, math.Ceil(math.Exp(p.theta[i]))); t != turn {
 				p.turn[i], p.peak[i] = t, p.mean(i, t)
 			}
 		}
@@ -268,11 +291,11 @@ func (p *priced) learn(crawls []env.Crawled) {
 
 	// h ← h + (1/min(n, 100))(min X/C − h)
 	if !math.IsInf(least, 1) {
-		p.scale += math.Max(1/float64(p.n+1), 1./scaleMemory) * (least - p.scale)
+		p.scale += max(1/float64(p.n+1), 1./scaleMemory) * (least - p.scale)
 	}
 	// λ ← max(0, λ + d(n) h (Σ C f − M)/M)
 	if !s.NoPrice {
-		p.price = math.Max(0, p.price+s.price(p.n)*p.scale*clip((p.demand-p.budget)/p.budget, 1))
+		p.price = max(0, p.price+s.price(p.n)*p.scale*clip((p.demand-p.budget)/p.budget, 1))
 	}
 	p.n++
 }
@@ -328,7 +351,7 @@ func (p *priced) setState(s PricedState) error {
 	copy(p.eta, s.Harvest)
 	copy(p.work, s.Work)
 	for i := range p.turn {
-		p.turn[i] = math.Max(1, math.Ceil(math.Exp(p.theta[i])))
+		p.turn[i] = max(1, math.Ceil(math.Exp(p.theta[i])))
 		p.peak[i] = p.mean(i, p.turn[i])
 	}
 	return nil

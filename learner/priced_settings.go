@@ -105,14 +105,14 @@ func (s *PricedSettings) Validate() error {
 
 func (s *PricedSettings) clock(n int) float64 {
 	if s.Horizon > 0 {
-		return math.Min(float64(n), s.Horizon)
+		return min(float64(n), s.Horizon)
 	}
 	return float64(n)
 }
 
 // sharpness returns κ(n).
 func (s *PricedSettings) sharpness(n int) float64 {
-	return math.Min(s.Sharpest, s.Sharpness*math.Sqrt(1+s.clock(n)/s.SharpenOver))
+	return min(s.Sharpest, s.Sharpness*math.Sqrt(1+s.clock(n)/s.SharpenOver))
 }
 
 // actor returns a(n).
@@ -128,6 +128,6 @@ func (s *PricedSettings) price(n int) float64 {
 // critic returns bᵢ(n) for a source whose cycle has about theta epochs.
 func (s *PricedSettings) critic(n int, theta float64) float64 {
 	t := s.clock(n)
-	b := math.Max(1/(t+2), math.Min(1/(s.CriticCycles*theta), s.CriticShare/(t+s.CriticShare)))
-	return math.Min(b, .5)
+	b := max(1/(t+2), min(1/(s.CriticCycles*theta), s.CriticShare/(t+s.CriticShare)))
+	return min(b, .5)
 }
