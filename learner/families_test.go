@@ -38,7 +38,7 @@ func wide(n int, budget float64, seed uint64) env.Instance {
 	return in
 }
 
-func equal(n int, budget float64) env.Instance {
+func alike(n int, budget float64) env.Instance {
 	in := env.Instance{ID: "equal", Budget: budget}
 	for range n {
 		in.Sources = append(in.Sources, env.NewSource("", 50, .2, 1))

@@ -31,6 +31,7 @@ func NewPriced(in env.Instance, set *PricedSettings, r *stream.Rand) *Priced {
 	p := newPriced(in.Terms(), set, r)
 	for i, s := range in.Sources {
 		p.know(i, s.Gain(), s.Decay, s.Ceiling())
+		p.begin(i)
 	}
 	return &Priced{p}
 }

@@ -96,6 +96,12 @@ func (p *priced) know(i int, gain, decay, ceil float64) {
 	p.peak[i] = p.mean(i, p.turn[i])
 }
 
+// begin sets the critic of source i to what its first threshold would earn, so
+// that before the first crawl rich sources do not pass for poor ones.
+func (p *priced) begin(i int) {
+	p.eta[i], p.work[i] = p.peak[i]/p.turn[i], p.costs[i]/p.turn[i]
+}
+
 // mean returns x(s) = u*(1 − α^s).
 func (p *priced) mean(i int, s float64) float64 {
 	return -p.ceil[i] * math.Expm1(-p.decay[i]*s)

@@ -60,7 +60,7 @@ func DefaultPricedSettings() PricedSettings {
 	return PricedSettings{
 		Sharpness: 6, SharpenOver: 100, Sharpest: 40,
 		ActorStep: 1, ActorOver: 500, ActorPower: .6,
-		PriceStep: .05, PriceOver: 500, PricePower: .7,
+		PriceStep: .3, PriceOver: 30, PricePower: .7,
 		CriticCycles: 5, CriticShare: 5,
 		MarginShare: .5, MarginCap: 1, IndexCap: 2,
 	}
@@ -128,6 +128,6 @@ func (s *PricedSettings) price(n int) float64 {
 // critic returns bᵢ(n) for a source whose cycle has about theta epochs.
 func (s *PricedSettings) critic(n int, theta float64) float64 {
 	t := s.clock(n)
-	b := max(1/(t+2), min(1/(s.CriticCycles*theta), s.CriticShare/(t+s.CriticShare)))
+	b := max(1/(t+1+theta), min(1/(s.CriticCycles*theta), s.CriticShare/(t+s.CriticShare)))
 	return min(b, .5)
 }

@@ -80,7 +80,7 @@ var pricedTargets = []pricedTarget{
 	{"wide 100, 30", func(s uint64) env.Instance { return wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
 	{"lognormal 1000, 1", func(s uint64) env.Instance { return lognormal(1000, 1, s) }, 3, 0, .99, 0, 0, 0},
 	{"lognormal 1000, 999", func(s uint64) env.Instance { return lognormal(1000, 999, s) }, 3, 0, .99, 0, 0, 0},
-	{"equal 100, 10", func(uint64) env.Instance { return equal(100, 10) }, 5, 1, .99, 0, 0, 0},
+	{"equal 100, 10", func(uint64) env.Instance { return alike(100, 10) }, 5, 1, .99, 0, 0, 0},
 	{"dominant 50, 5", func(s uint64) env.Instance { return dominant(50, 5, s) }, 10, 1, .99, 0, 0, 0},
 }
 
