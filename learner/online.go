@@ -1,0 +1,238 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// OnlineSettings are the settings of [PricedOnline].
+type OnlineSettings struct {
+	PricedSettings
+
+	// Decay, in 1/epoch, is the decay rate of all sources if it is known; 0
+	// has the rates estimated from present interest against age.
+	Decay float64 `toml:"decay"`
+
+	// Cold is how many crawls a source gets before its estimates are trusted,
+	// and ColdShare the share of the budget that these crawls may take.
+	Cold      int     `toml:"cold"`
+	ColdShare float64 `toml:"cold_share"`
+}
+
+// DefaultOnlineSettings returns the settings that nil stands for.
+func DefaultOnlineSettings() OnlineSettings {
+	return OnlineSettings{PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5}
+}
+
+// Validate reports the first setting that is out of its range.
+func (s *OnlineSettings) Validate() error {
+	switch {
+	case !(s.Decay >= 0) || math.IsInf(s.Decay, 0):
+		return fmt.Errorf("decay is %v; allowed is a finite rate per epoch, or 0 to have it estimated", s.Decay)
+	case s.Cold < 0:
+		return fmt.Errorf("cold is %d; allowed is 0 or more crawls", s.Cold)
+	case !(s.ColdShare >= 0) || s.ColdShare > 1:
+		return fmt.Errorf("cold_share is %v; allowed is 0 to 1", s.ColdShare)
+	}
+	return s.PricedSettings.Validate()
+}
+
+// PricedOnline is the priced actor-critic with nothing known beforehand but
+// costs and budget. Rate, decay and mean interest of every source are estimated
+// from the items that its crawls bring back, with their age and present
+// interest, and what waits at a source is what these estimates foretell.
+//
+// Sources that have hardly been crawled, and with a horizon those that have
+// not been crawled for that long, are visited with a share of the budget of
+// their own, the longest waiting first, so that they neither are forgotten nor
+// stall the rest.
+type PricedOnline struct {
+	p    *priced
+	set  OnlineSettings
+	est  estimates
+	cold reserve
+}
+
+var _ env.Learner[env.Online] = (*PricedOnline)(nil)
+
+// NewPricedOnline returns the learner; nil settings are
+// [DefaultOnlineSettings]. It explores with draws from r. It panics if a
+// setting is out of its range.
+func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *PricedOnline {
+	s := DefaultOnlineSettings()
+	if set != nil {
+		s = *set
+	}
+	if err := s.Validate(); err != nil {
+		panic("learner: online: " + err.Error())
+	}
+	l := &PricedOnline{p: newPriced(terms, &s.PricedSettings, r), set: s}
+	l.est.init(len(terms.Costs), s.Decay, s.Horizon)
+	for i := range terms.Costs {
+		l.know(i)
+		l.p.x[i] = l.p.gain[i]
+	}
+	return l
+}
+
+// know passes the estimates of source i on.
+func (l *PricedOnline) know(i int) {
+	rate, decay := l.est.source(i)
+	// u = (λξ̄/c)(1 − α), u* = λξ̄/c
+	l.p.know(i, -rate/decay*math.Expm1(-decay), decay, rate/decay)
+}
+
+// Select implements env.Policy.
+func (l *PricedOnline) Select(dst []int, o *env.Online) []int {
+	p := l.p
+	p.check(len(o.Last))
+	for i := range p.age {
+		p.age[i] = float64(o.Age(i))
+	}
+	p.plan()
+	l.cold.raise(p, l.set.ColdShare, l.isCold)
+	return p.sel.Top(dst, p.key)
+}
+
+func (l *PricedOnline) isCold(i int) bool {
+	return l.est.crawls[i] < l.set.Cold || l.set.Horizon > 0 && l.p.age[i] > l.set.Horizon
+}
+
+// Update implements env.Learner.
+func (l *PricedOnline) Update(crawls []env.Crawled, _ *env.Online) {
+	p := l.p
+	p.learn(crawls)
+	for _, c := range crawls {
+		p.x[c.Source] = 0 // grows to u below
+		l.est.add(c)
+		l.know(c.Source)
+	}
+	if l.est.pool(p.n) {
+		for i := range p.x {
+			l.know(i)
+		}
+	}
+	// x ← αx + u, with what is known of the source by now
+	for i, a := range p.factor {
+		p.x[i] = a*p.x[i] + p.gain[i]
+	}
+}
+
+// Price returns the learned price λ of a budget unit, in interest.
+func (l *PricedOnline) Price() float64 { return l.p.price }
+
+// Threshold returns the learned threshold of source i as an age, in epochs.
+func (l *PricedOnline) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) }
+
+// InverseIndex returns the learned inverse index at the learned price as a
+// state, in interest.
+func (l *PricedOnline) InverseIndex(i int) float64 { return l.p.peak[i] }
+
+// Estimate returns what is known of source i by now: rate is the interest that
+// is published per epoch, λξ̄, and decay is c, 1/epoch.
+func (l *PricedOnline) Estimate(i int) (rate, decay float64) { return l.est.source(i) }
+
+// OnlineState is the whole state of a [PricedOnline] learner as data.
+type OnlineState struct {
+	Priced    PricedState   `json:"priced"`
+	State     []float64     `json:"state"` // x̂, interest
+	Estimates EstimateState `json:"estimates"`
+	Credit    float64       `json:"credit"` // budget units saved up for cold sources
+}
+
+// State returns the learner's whole state.
+func (l *PricedOnline) State() OnlineState {
+	return OnlineState{Priced: l.p.state(), State: append([]float64(nil), l.p.x...), Estimates: l.est.state(), Credit: l.cold.credit}
+}
+
+// SetState takes up a state that State returned.
+func (l *PricedOnline) SetState(s OnlineState) error {
+	if err := l.est.setState(s.Estimates); err != nil {
+		return err
+	}
+	if len(s.State) != len(l.p.x) {
+		return fmt.Errorf("state of %d sources; the learner has %d", len(s.State), len(l.p.x))
+	}
+	for i := range l.p.x {
+		l.know(i)
+	}
+	copy(l.p.x, s.State)
+	l.cold.credit = s.Credit
+	return l.p.setState(s.Priced)
+}
+
+// Frozen returns the policy that would be deployed now.
+func (l *PricedOnline) Frozen() *OnlinePolicy {
+	f := (&Priced{l.p}).Frozen()
+	f.p.x = make([]float64, len(f.p.costs))
+	return &OnlinePolicy{f.p}
+}
+
+// OnlinePolicy is what a [PricedOnline] learner has learned, as a policy that
+// learns no more and draws nothing.
+type OnlinePolicy struct{ p priced }
+
+var _ env.Policy[env.Online] = (*OnlinePolicy)(nil)
+
+// Select implements env.Policy.
+func (f *OnlinePolicy) Select(dst []int, o *env.Online) []int {
+	p := &f.p
+	p.check(len(o.Last))
+	for i := range p.age {
+		p.age[i] = float64(o.Age(i))
+		p.x[i] = p.mean(i, p.age[i])
+	}
+	p.rank(p.key, p.x, p.age)
+	return p.sel.Top(dst, p.key)
+}
+
+// reserve keeps a share of the budget for sources that must be visited
+// whatever their key.
+type reserve struct {
+	credit float64 // budget units
+	sel    *baselines.Selector
+	key    []float64
+	pick   []int
+}
+
+// raise lifts the keys of the longest waiting cold sources above all others,
+// as many as the saved share of the budget pays for.
+func (r *reserve) raise(p *priced, share float64, cold func(i int) bool) {
+	if r.key == nil {
+		r.key = make([]float64, len(p.key))
+	}
+	any := false
+	least := math.Inf(1)
+	for i := range r.key {
+		r.key[i] = math.Inf(-1)
+		if cold(i) {
+			any = true
+			r.key[i] = p.age[i]
+			least = min(least, p.costs[i])
+		}
+	}
+	if !any {
+		r.credit = 0
+		return
+	}
+	// The share may save up for one crawl when it is less than that.
+	r.credit = min(r.credit+share*p.budget, max(p.budget, least))
+	for {
+		best := -1
+		for i, k := range r.key {
+			if k > math.Inf(-1) && (best < 0 || k > r.key[best]) && p.costs[i] <= r.credit {
+				best = i
+			}
+		}
+		if best < 0 {
+			return
+		}
+		r.credit -= p.costs[best]
+		p.key[best] = math.Inf(1)
+		r.key[best] = math.Inf(-1)
+	}
+}

@@ -1,0 +1,112 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// Priced is the priced LSPE(0) actor-critic with the sources' parameters
+// known. It has the parts of Allerton, sections III-IV (a critic that follows
+// the average reward, logit thresholds under projection, an expected policy
+// gradient, the index policy as the operating policy, one time scale each) and
+// one more on the slowest scale, the price λ of a crawl: the multiplier of the
+// budget. Given a price the sources decouple, and every epoch costs O(N).
+//
+// The budget is kept at every epoch, while learning too.
+type Priced struct{ p *priced }
+
+var _ env.Learner[env.Model] = (*Priced)(nil)
+
+// NewPriced returns the learner for an instance; nil settings are
+// [DefaultPricedSettings]. It explores with draws from r, one for each source
+// and epoch. It panics if the instance or a setting is out of its range.
+func NewPriced(in env.Instance, set *PricedSettings, r *stream.Rand) *Priced {
+	if err := in.Validate(); err != nil {
+		panic("learner: priced: " + err.Error())
+	}
+	p := newPriced(in.Terms(), set, r)
+	for i, s := range in.Sources {
+		p.know(i, s.Gain(), s.Decay, s.Ceiling())
+		p.begin(i)
+	}
+	return &Priced{p}
+}
+
+// Select implements env.Policy.
+func (l *Priced) Select(dst []int, o *env.Model) []int {
+	p := l.p
+	p.check(len(o.Mean))
+	copy(p.x, o.Mean)
+	for i := range p.age {
+		p.age[i] = float64(o.Age(i))
+	}
+	p.plan()
+	return p.sel.Top(dst, p.key)
+}
+
+func (p *priced) check(n int) {
+	if n != len(p.costs) {
+		panic(fmt.Sprintf("learner: priced: view of %d sources; the learner has %d", n, len(p.costs)))
+	}
+}
+
+// Update implements env.Learner.
+func (l *Priced) Update(crawls []env.Crawled, _ *env.Model) { l.p.learn(crawls) }
+
+// Price returns the learned price λ of a budget unit, in interest.
+func (l *Priced) Price() float64 { return l.p.price }
+
+// Threshold returns the learned threshold θ of source i as an age, in epochs.
+// It is the inverse index γᵢ⁻¹(λ) at the learned price, as an age.
+func (l *Priced) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) }
+
+// InverseIndex returns the learned inverse index γᵢ⁻¹(λ) at the learned price
+// as a state, x(⌈θ⌉) in interest: crawl from there upwards.
+func (l *Priced) InverseIndex(i int) float64 { return l.p.peak[i] }
+
+// Index returns the learned index of source i in state x at that age, in
+// interest per budget unit. It is accurate near the price.
+func (l *Priced) Index(i int, x float64, age int) float64 {
+	_, e := l.p.advantage(i, x, float64(age))
+	return l.p.price + e
+}
+
+// State returns the learner's whole state.
+func (l *Priced) State() PricedState { return l.p.state() }
+
+// SetState takes up a state that State returned.
+func (l *Priced) SetState(s PricedState) error { return l.p.setState(s) }
+
+// Frozen returns the policy that would be deployed now: the learned index and
+// the actor's margin, mixed as while learning, without exploration.
+func (l *Priced) Frozen() *PricedPolicy {
+	p := *l.p
+	for _, v := range []*[]float64{&p.theta, &p.eta, &p.work, &p.turn, &p.peak, &p.ceil, &p.decay, &p.factor, &p.gain} {
+		*v = append([]float64(nil), *v...)
+	}
+	n := len(p.costs)
+	p.sel = baselines.NewSelector(p.costs, p.budget)
+	p.key, p.age, p.rand = make([]float64, n), make([]float64, n), nil
+	return &PricedPolicy{p}
+}
+
+// PricedPolicy is what a [Priced] learner has learned, as a policy that learns
+// no more and draws nothing.
+type PricedPolicy struct{ p priced }
+
+var _ env.Policy[env.Model] = (*PricedPolicy)(nil)
+
+// Select implements env.Policy.
+func (f *PricedPolicy) Select(dst []int, o *env.Model) []int {
+	p := &f.p
+	p.check(len(o.Mean))
+	for i := range p.age {
+		p.age[i] = float64(o.Age(i))
+	}
+	p.rank(p.key, o.Mean, p.age)
+	return p.sel.Top(dst, p.key)
+}
