@@ -9,6 +9,7 @@
 package stats
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -210,32 +211,13 @@ func (b *Bootstrap) StratifiedMean(tasks [][]float64) Estimate { return b.strati
 func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratified(tasks, iqmSorted) }
 
 func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) float64) Estimate {
-	var pool []float64
-	least := 0
-	for t, x := range tasks {
-		if t == 0 || len(x) < least {
-			least = len(x)
-		}
-		pool = append(pool, x...)
-	}
-	all := slices.Clone(pool)
-	slices.Sort(all)
+	all, least := pool(tasks)
 	e, ok := begin(stat(all), least)
 	if !ok {
 		return e
 	}
-	rng := stream.New(b.seed, stream.Bootstrap, 1<<32, uint64(len(tasks)))
-	dist := make([]float64, b.resamples)
-	for r := range dist {
-		draw := all[:0]
-		for _, x := range tasks {
-			for range x {
-				draw = append(draw, x[rng.Intn(len(x))])
-			}
-		}
-		slices.Sort(draw)
-		dist[r] = stat(draw)
-	}
+	var dist []float64
+	b.draw(tasks, b.affordable(len(all)), func(sorted []float64) { dist = append(dist, stat(sorted)) })
 	b.interval(&e, dist)
 	return e
 }
@@ -306,20 +288,102 @@ func improvement(x, ref []float64) float64 {
 // Profile returns the performance profile: for each score τ, the share of runs
 // that earn more than τ, with its interval. Runs are resampled within tasks.
 func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
-	share := make([][]float64, len(tasks))
+	all, least := pool(tasks)
 	out := make([]Estimate, len(taus))
-	for k, tau := range taus {
-		for t, x := range tasks {
-			share[t] = share[t][:0]
-			for _, v := range x {
-				over := 0.0
-				if v > tau {
-					over = 1
-				}
-				share[t] = append(share[t], over)
+	over := func(sorted []float64, tau float64) float64 {
+		at, _ := slices.BinarySearchFunc(sorted, tau, func(v, tau float64) int {
+			if v > tau {
+				return 1
 			}
+			return -1
+		})
+		return float64(len(sorted)-at) / float64(len(sorted))
+	}
+	enough := false
+	for k, tau := range taus {
+		out[k], enough = begin(over(all, tau), least)
+	}
+	if !enough {
+		return out
+	}
+	resamples := b.affordable(len(all))
+	dist := make([][]float64, len(taus))
+	b.draw(tasks, resamples, func(sorted []float64) {
+		for k, tau := range taus {
+			dist[k] = append(dist[k], over(sorted, tau))
 		}
-		out[k] = b.StratifiedMean(share)
+	})
+	for k := range out {
+		b.interval(&out[k], dist[k])
 	}
 	return out
+}
+
+// pool returns the values of all tasks, sorted, and the size of the smallest.
+func pool(tasks [][]float64) (sorted []float64, least int) {
+	for t, x := range tasks {
+		if t == 0 || len(x) < least {
+			least = len(x)
+		}
+		sorted = append(sorted, x...)
+	}
+	slices.Sort(sorted)
+	return sorted, least
+}
+
+// affordable lowers the number of resamples for large pools, whose intervals
+// vary less from draw to draw: at most 20 million values, at least 200 times.
+func (b *Bootstrap) affordable(n int) int {
+	return min(b.resamples, max(200, 20_000_000/max(1, n)))
+}
+
+// draw resamples within each task and hands over each sample, sorted.
+func (b *Bootstrap) draw(tasks [][]float64, resamples int, use func(sorted []float64)) {
+	rng := stream.New(b.seed, stream.Bootstrap, 1<<32, uint64(len(tasks)))
+	var sample []float64
+	for range resamples {
+		sample = sample[:0]
+		for _, x := range tasks {
+			for range x {
+				sample = append(sample, x[rng.Intn(len(x))])
+			}
+		}
+		slices.Sort(sample)
+		use(sample)
+	}
+}
+
+// MarshalJSON implements json.Marshaler; bounds that are not there are null.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	num := func(v float64) any {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return v
+	}
+	return json.Marshal(estimateJSON{num(e.Value), num(e.Lo), num(e.Hi), e.N, e.Warning})
+}
+
+type estimateJSON struct {
+	Value   any    `json:"value"`
+	Lo      any    `json:"lo"`
+	Hi      any    `json:"hi"`
+	N       int    `json:"n"`
+	Warning string `json:"warning,omitempty"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Estimate) UnmarshalJSON(b []byte) error {
+	var in estimateJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	num := func(v any) float64 {
+		if f, ok := v.(float64); ok {
+			return f
+		}
+		return math.NaN()
+	}
+	*e = Estimate{num(in.Value), num(in.Lo), num(in.Hi), in.N, in.Warning}
+	return nil
 }

@@ -1,0 +1,181 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"ephemera/experiments/stats"
+)
+
+// answer says in a sentence or two what the sweep found: how the shown figures
+// follow the one numeric axis, if there is one, and which cell is best.
+func (s *Summary) answer() string {
+	var parts []string
+	if s.Runs == 0 {
+		return "No run has finished yet."
+	}
+	parts = append(parts, s.trends()...)
+	order := s.Ranking()
+	best := s.Cells[order[0]]
+	m := s.Column(s.Metric)
+	text := fmt.Sprintf("Best by %s is %s with %s%s", s.Metric, best.ID, best.Mean[m], unit(s.Figures[m]))
+	if len(s.Cells) == 1 {
+		text = fmt.Sprintf("%s: %s is %s%s", best.ID, s.Metric, best.Mean[m], unit(s.Figures[m]))
+	} else if best.Diff != nil {
+		verdict := "which the seeds do not tell apart from"
+		switch d := *best.Diff; {
+		case math.IsNaN(d.Lo):
+			verdict = "against"
+		case d.Lo > 0 || d.Hi < 0:
+			verdict = "better than"
+		}
+		text += fmt.Sprintf(", %s the reference %s by %s", verdict, s.Reference, *best.Diff)
+		if verdict != "better than" {
+			text = strings.Replace(text, " by "+best.Diff.String(), fmt.Sprintf(" (difference %s)", *best.Diff), 1)
+		}
+	} else {
+		text += ", the reference itself"
+	}
+	parts = append(parts, text+".")
+	if s.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
+	}
+	return strings.Join(parts, " ")
+}
+
+func unit(f Figure) string {
+	if f.Unit == "" {
+		return ""
+	}
+	return " " + f.Unit
+}
+
+// trends describes the shown figures along the numeric axis with the most
+// values, for each combination of the other axes; nothing where these are too
+// many for a sentence.
+func (s *Summary) trends() []string {
+	axis, most := "", 2
+	for _, a := range s.Axes {
+		seen := map[float64]bool{}
+		for i := range s.Cells {
+			if x, ok := s.number(i, a); ok {
+				seen[x] = true
+			}
+		}
+		if len(seen) > most {
+			axis, most = a, len(seen)
+		}
+	}
+	if axis == "" {
+		return nil
+	}
+	var names []string
+	lines := map[string][]int{}
+	for i := range s.Cells {
+		if _, ok := s.number(i, axis); !ok {
+			continue
+		}
+		var rest []string
+		for _, a := range s.Axes {
+			if v, ok := s.Cells[i].Settings[a]; ok && a != axis {
+				rest = append(rest, fmt.Sprintf("%s %v", lastPart(a), v))
+			}
+		}
+		name := strings.Join(rest, ", ")
+		if lines[name] == nil {
+			names = append(names, name)
+		}
+		lines[name] = append(lines[name], i)
+	}
+	if len(names) > 3 {
+		return nil
+	}
+	var out []string
+	for _, name := range names {
+		cells := lines[name]
+		if len(cells) < 2 {
+			continue
+		}
+		slices.SortStableFunc(cells, func(i, j int) int {
+			a, _ := s.number(i, axis)
+			b, _ := s.number(j, axis)
+			switch {
+			case a < b:
+				return -1
+			case a > b:
+				return 1
+			}
+			return 0
+		})
+		first, last := cells[0], cells[len(cells)-1]
+		a, _ := s.number(first, axis)
+		b, _ := s.number(last, axis)
+		var says []string
+		for _, f := range s.Show {
+			if text := s.trend(s.Column(f), cells); text != "" {
+				says = append(says, text)
+			}
+		}
+		if len(says) == 0 {
+			continue
+		}
+		if name != "" {
+			name = " (" + name + ")"
+		}
+		out = append(out, fmt.Sprintf("With %s from %s to %s%s, %s.", lastPart(axis), FormatValue(a), FormatValue(b), name, strings.Join(says, "; ")))
+	}
+	return out
+}
+
+func (s *Summary) number(i int, axis string) (float64, bool) {
+	switch v := s.Cells[i].Settings[axis].(type) {
+	case float64:
+		return v, true
+	case int64:
+		return float64(v), true
+	}
+	return 0, false
+}
+
+// trend says how figure j goes along the cells: it names the ends, and the
+// extreme between them where there is one.
+func (s *Summary) trend(j int, cells []int) string {
+	f := s.Figures[j]
+	at := func(i int) stats.Estimate { return s.Cells[i].Mean[j] }
+	first, last := at(cells[0]), at(cells[len(cells)-1])
+	lo, hi := cells[0], cells[0]
+	for _, i := range cells {
+		if math.IsNaN(at(i).Value) {
+			return ""
+		}
+		if at(i).Value < at(lo).Value {
+			lo = i
+		}
+		if at(i).Value > at(hi).Value {
+			hi = i
+		}
+	}
+	name := strings.ReplaceAll(f.Name, "_", " ")
+	a, b, span := first.Value, last.Value, at(hi).Value-at(lo).Value
+	text := ""
+	switch {
+	case !(span > 1e-9*math.Abs(at(hi).Value)):
+		return fmt.Sprintf("%s stays at %s%s", name, stats.Format(a), unit(f))
+	case math.Abs(b-a) < 0.1*span:
+		text = fmt.Sprintf("%s begins at %s and ends at %s%s", name, stats.Format(a), stats.Format(b), unit(f))
+	case b > a:
+		text = fmt.Sprintf("%s rises from %s to %s%s", name, stats.Format(a), stats.Format(b), unit(f))
+	default:
+		text = fmt.Sprintf("%s falls from %s to %s%s", name, stats.Format(a), stats.Format(b), unit(f))
+	}
+	ends := math.Max(math.Abs(a), math.Abs(b)) * 1e-9
+	if at(hi).Value > math.Max(a, b)+0.1*span+ends {
+		text += fmt.Sprintf(", with %s at %s", stats.Format(at(hi).Value), s.Cells[hi].ID)
+	}
+	if at(lo).Value < math.Min(a, b)-0.1*span-ends {
+		text += fmt.Sprintf(", with %s at %s", stats.Format(at(lo).Value), s.Cells[lo].ID)
+	}
+	return text
+}

@@ -1,0 +1,217 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func ids(c *Config) []string {
+	out := make([]string, len(c.Cells))
+	for i := range c.Cells {
+		out[i] = c.Cells[i].ID
+	}
+	return out
+}
+
+func TestLoad(t *testing.T) {
+	c := load(t, kappaTOML)
+	if want := []string{"kappa/0.5", "kappa/1", "kappa/2", "kappa/4", "kappa/8"}; !slices.Equal(ids(c), want) {
+		t.Errorf("ids %q; want %q", ids(c), want)
+	}
+	if c.Question != "How does κ set the number of crawls?\nA second line." {
+		t.Errorf("question %q", c.Question)
+	}
+	if c.Name != "kappa" || !slices.Equal(c.Seeds, []uint64{1, 2, 3, 4, 5, 6}) || c.Metric != "reward" || c.Reference != 2 {
+		t.Errorf("name %q, seeds %v, metric %q, reference %d", c.Name, c.Seeds, c.Metric, c.Reference)
+	}
+	cell := c.Cells[3]
+	if cell.Float("learner.kappa") != 4 || cell.Float("learner.gamma") != 0.05 || cell.Int("steps") != 100 || cell.Text("learner.algorithm") != "paper" {
+		t.Errorf("cell %s: %v", cell.ID, cell.values)
+	}
+	d := cell.With("steps", int64(7))
+	if d.Int("steps") != 7 || cell.Int("steps") != 100 {
+		t.Errorf("With changed the cell itself or nothing: %d and %d", d.Int("steps"), cell.Int("steps"))
+	}
+}
+
+func TestGridAndList(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		set        []string
+		want       []string
+	}{
+		{"grid", "learner.kappa = [1, 2]\ninstance.budget = [1, 2]\n", nil,
+			[]string{"budget/1/kappa/1", "budget/2/kappa/1", "budget/1/kappa/2", "budget/2/kappa/2"}},
+		{"a setting goes to the algorithms that have it", "learner = {algorithm = [\"paper\", \"whittle\"], kappa = [1, 2]}\n", nil,
+			[]string{"paper/kappa/1", "paper/kappa/2", "whittle"}},
+		{"list", "steps = 10\n[[cells]]\nlearner.kappa = 3\n[[cells]]\nsteps = 20\n[cells.learner]\nalgorithm = \"priced\"\nkappa = [5, 6]\n", nil,
+			[]string{"paper/steps/10/kappa/3", "priced/steps/20/kappa/5", "priced/steps/20/kappa/6"}},
+		{"one cell", "steps = 3\n", nil, []string{"paper"}},
+		{"override", kappaTOML, []string{"learner.kappa=4"}, []string{"paper"}},
+		{"override by a list", kappaTOML, []string{"learner.kappa = [3, 5]", "learner.algorithm=priced"}, []string{"kappa/3", "kappa/5"}},
+		{"override of list entries", "[[cells]]\nlearner.kappa = 3\n[[cells]]\nlearner.kappa = 4\nsteps = 7\n", []string{"learner.kappa=1"}, []string{"steps/100", "steps/7"}},
+	} {
+		if got := ids(load(t, c.text, c.set...)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: ids %q; want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	const keys = "name, seeds, metric, reference, show, group, learner.algorithm, steps, instance.id, instance.budget, fail, learner.kappa, learner.gamma, learner.anneal"
+	for _, c := range []struct {
+		name, text, set string
+		want            []string
+	}{
+		{"unknown key", "seeds = 2\n[learner]\nkapa = 3\n", "", []string{`kappa.toml:3:1: unknown key "learner.kapa" (is it learner.kappa?); allowed are ` + keys}},
+		{"unknown key in a cell", "[[cells]]\nlearner.kappa = 1\n  learner.beta = 3\n", "", []string{`kappa.toml:3:3: unknown key "learner.beta"`, keys}},
+		{"unknown table", "[lerner]\nkappa = 3\n", "", []string{`kappa.toml:2:1: unknown key "lerner.kappa" (is it learner.kappa?)`}},
+		{"wrong type", "learner.kappa = \"four\"\n", "", []string{`kappa.toml:1:1: learner.kappa is "four"; allowed is a number`}},
+		{"wrong type in a list", "steps = [1, 2.5]\n", "", []string{`kappa.toml:1:1: steps is 2.5; allowed is a whole number`}},
+		{"wrong word", "instance.id = \"pape\"\n", "", []string{`kappa.toml:1:1: instance.id is "pape"; allowed are paper, wide`}},
+		{"date", "steps = 1979-05-27\n", "", []string{"kappa.toml:1:1: steps: found a value of kind"}},
+		{"empty grid", "seeds = 2\n\nlearner.kappa = []\n", "", []string{"kappa.toml:3:1: learner.kappa is an empty list"}},
+		{"out of range", "steps = 5\nlearner.kappa = [1, -1]\n", "", []string{"kappa.toml:2:1: learner.kappa: -1; allowed is above 0"}},
+		{"same value twice", "learner.kappa = [1, 1.0]\n", "", []string{"cell paper is there twice"}},
+		{"same value among others", "learner.kappa = [1, 2, 1.0]\n", "", []string{"cell kappa/1 is there twice"}},
+		{"same cell twice", "[[cells]]\nlearner.kappa = [1, 2]\n[[cells]]\nlearner.kappa = 2\n", "", []string{"kappa.toml:3:3: cell kappa/2 is the same as one of kappa.toml:1:3"}},
+		{"seeds", "seeds = 0\n", "", []string{"kappa.toml:1:1: seeds is 0; allowed is a number of seeds"}},
+		{"seeds of another type", "seeds = \"ten\"\n", "", []string{"kappa.toml:1:1: seeds is \"ten\""}},
+		{"seed twice", "seeds = [3, 4, 3]\n", "", []string{"seed 3 is there twice"}},
+		{"metric", "metric = \"rewards\"\n", "", []string{`kappa.toml:1:1: metric is "rewards"; allowed are reward, crawls, ratio`}},
+		{"show", "show = [\"reward\", \"x\"]\n", "", []string{`show is "x"; allowed are reward, crawls, ratio`}},
+		{"reference", "reference = \"kappa/3\"\nlearner.kappa = [1, 2]\n", "", []string{`kappa.toml:1:1: reference is "kappa/3"; allowed are kappa/1, kappa/2`}},
+		{"group", "group = \"learner.x\"\n", "", []string{`kappa.toml:1:1: group is "learner.x"; allowed are learner.algorithm`}},
+		{"setting of another algorithm", "[learner]\nalgorithm = \"whittle\"\nkappa = 3\n", "", []string{"kappa.toml:3:1: learner.kappa is not a setting of any cell here; learner.algorithm has paper, priced"}},
+		{"the same in a list", "[[cells]]\nlearner.algorithm = \"whittle\"\nlearner.kappa = 3\n", "", []string{"kappa.toml:3:1: learner.algorithm whittle has no setting learner.kappa; it has steps"}},
+		{"syntax", "seeds = 2\nlearner.kappa = [1,,2]\n", "", []string{"kappa.toml:2:"}},
+		{"key twice", "steps = 2\nsteps = 3\n", "", []string{"kappa.toml:2:1"}},
+		{"list of something else", "[[sources]]\nname = 1\n", "", []string{"kappa.toml:1:3: [[sources]]; the one list of tables is [[cells]]"}},
+		{"table cells", "[cells]\nsteps = 1\n", "", []string{"kappa.toml:1:2: a list of cells is written [[cells]]"}},
+		{"set unknown", kappaTOML, "learner.kapa=3", []string{`-set learner.kapa=3: unknown key "learner.kapa" (is it learner.kappa?); allowed are ` + keys}},
+		{"set wrong", kappaTOML, "learner.kappa=four", []string{`-set learner.kappa=four: learner.kappa is "four"; allowed is a number`}},
+		{"set nothing", kappaTOML, "learner.kappa", []string{"want key=value"}},
+		{"set broken list", kappaTOML, "learner.kappa=[1,", []string{"-set learner.kappa=[1,"}},
+		{"set empty list", kappaTOML, "learner.kappa=[]", []string{"empty list"}},
+		{"too many", "seeds = 1\nsteps = [" + strings.Repeat("1,", 1001) + "]\nlearner.kappa = [" + strings.Repeat("1,", 1001) + "]\n", "", []string{"more than 1000000 cells"}},
+	} {
+		var set []string
+		if c.set != "" {
+			set = []string{c.set}
+		}
+		_, err := Load(fake{}, fake{}, "kappa.toml", []byte(c.text), set)
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: error\n\t%v\nwant\n\t%s", c.name, err, w)
+			}
+		}
+	}
+}
+
+// Ids follow from content: neither another order nor more values change them.
+func TestStableIDs(t *testing.T) {
+	a, b := load(t, "learner.kappa = [1, 2, 4]\n"), load(t, "learner.kappa = [8, 4, 2, 1]\n")
+	for _, id := range ids(a) {
+		if !slices.Contains(ids(b), id) {
+			t.Errorf("%s is not among %q", id, ids(b))
+		}
+	}
+	if a.Hash() == b.Hash() {
+		t.Error("sweeps of other cells have one hash")
+	}
+	if c := load(t, "learner.kappa = [1, 2, 4]\nmetric = \"crawls\"\nreference = \"kappa/2\"\n"); c.Hash() != a.Hash() {
+		t.Error("the metric changed the hash of what is run")
+	}
+	for _, set := range []string{"seeds=2", "learner.gamma=0.1", "steps=99"} {
+		if c := load(t, "learner.kappa = [1, 2, 4]\n", set); c.Hash() == a.Hash() {
+			t.Errorf("%s did not change the hash", set)
+		}
+	}
+}
+
+// The resolved configuration loads to the same sweep.
+func TestResolved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		floats := rapid.SliceOfNDistinct(rapid.Float64Range(1e-9, 1e12), 1, 4, rapid.ID[float64])
+		var b strings.Builder
+		fmt.Fprintf(&b, "# What?\n# Why?\n\nmetric = \"crawls\"\nseeds = [%d, 0]\n", rapid.IntRange(1, 99).Draw(t, "seed"))
+		fmt.Fprintf(&b, "learner.kappa = %s\n", list(floats.Draw(t, "kappa")))
+		if rapid.Bool().Draw(t, "list") {
+			fmt.Fprintf(&b, "[[cells]]\nlearner.algorithm = [\"paper\", \"priced\"]\ninstance.budget = %s\n", list(floats.Draw(t, "budget")))
+			b.WriteString("[[cells]]\nlearner.algorithm = \"whittle\"\ninstance.id = [\"wide\", \"paper\"]\ninstance.budget = inf\n")
+		}
+		load := func(text []byte) *Config {
+			c, err := Load(fake{}, fake{}, "x.toml", text, nil)
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, text)
+			}
+			return c
+		}
+		a := load([]byte(b.String()))
+		text := a.Resolved("Program 1.\nRepeat with: x")
+		c := load(text)
+		if !slices.Equal(ids(a), ids(c)) || a.Hash() != c.Hash() || a.Question != c.Question || a.Metric != c.Metric || a.Name != c.Name {
+			t.Fatalf("%v, %q\nresolved to\n%s\n%v, %q", ids(a), a.Question, text, ids(c), c.Question)
+		}
+		if again := c.Resolved("Program 1.\nRepeat with: x"); string(again) != string(text) {
+			t.Fatalf("resolved twice:\n%s\n%s", text, again)
+		}
+	})
+}
+
+func list(v []float64) string {
+	parts := make([]string, len(v))
+	for i, x := range v {
+		parts[i] = tomlValue(x)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+func TestTOMLValue(t *testing.T) {
+	for v, want := range map[any]string{math.Inf(1): "inf", math.Inf(-1): "-inf", 2.0: "2", 1e-7: "1e-07", "a\"\\\n": `"a\"\\\u000a"`, true: "true", int64(-3): "-3"} {
+		if got := tomlValue(v); got != want {
+			t.Errorf("tomlValue(%v) = %s; want %s", v, got, want)
+		}
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	if s, err := ParseShard("3/8"); err != nil || s != (Shard{3, 8}) {
+		t.Errorf("3/8: %v, %v", s, err)
+	}
+	for _, bad := range []string{"", "3", "8/8", "-1/8", "a/8", "1/0", "1/8/2"} {
+		if s, err := ParseShard(bad); err == nil {
+			t.Errorf("%q: %v and no error", bad, s)
+		}
+	}
+	slurm := func(id, count, first, step string) func(string) string {
+		return func(name string) string {
+			return map[string]string{"SLURM_ARRAY_TASK_ID": id, "SLURM_ARRAY_TASK_COUNT": count, "SLURM_ARRAY_TASK_MIN": first, "SLURM_ARRAY_TASK_STEP": step}[name]
+		}
+	}
+	for _, c := range []struct {
+		id, count, first, step string
+		want                   Shard
+	}{
+		{"", "", "", "", Whole}, {"3", "8", "0", "1", Shard{3, 8}}, {"8", "8", "1", "1", Shard{7, 8}}, {"6", "4", "0", "2", Shard{3, 4}}, {"2", "8", "", "", Shard{2, 8}},
+	} {
+		if s, err := ShardFromSlurm(slurm(c.id, c.count, c.first, c.step)); err != nil || s != c.want {
+			t.Errorf("task %s of %s from %s by %s: %v, %v; want %v", c.id, c.count, c.first, c.step, s, err, c.want)
+		}
+	}
+	// --array=1,3,7: three tasks whose numbers say nothing about which third.
+	for _, bad := range []func(string) string{slurm("7", "3", "1", "1"), slurm("x", "3", "1", "1")} {
+		if s, err := ShardFromSlurm(bad); err == nil {
+			t.Errorf("gaps in the array: %v and no error", s)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ephemera/env/stream"
+)
+
+// fake is a schema and a runner with the shape of the real ones: a selector,
+// settings of their own for each algorithm, failures on demand.
+type fake struct{ pause time.Duration }
+
+func (fake) Selector() Key {
+	return Key{Name: "learner.algorithm", Kind: String, Default: "paper", Allowed: []string{"paper", "priced", "whittle"}}
+}
+
+func (fake) Keys(selected string) []Key {
+	keys := []Key{
+		{Name: "steps", Kind: Int, Default: int64(100), Help: "epochs of learning"},
+		{Name: "instance.id", Kind: String, Default: "paper", Allowed: []string{"paper", "wide"}},
+		{Name: "instance.budget", Kind: Float, Default: 1.0},
+		{Name: "fail", Kind: String, Default: "", Allowed: []string{"", "error", "panic", "odd"}},
+	}
+	if selected != "whittle" {
+		keys = append(keys, Key{Name: "learner.kappa", Kind: Float, Default: 2.0}, Key{Name: "learner.gamma", Kind: Float, Default: 0.05})
+	}
+	if selected == "priced" {
+		keys = append(keys, Key{Name: "learner.anneal", Kind: Bool, Default: false})
+	}
+	return keys
+}
+
+func (fake) Check(c *Cell) error {
+	if c.Has("learner.kappa") && !(c.Float("learner.kappa") > 0) {
+		return &KeyError{"learner.kappa", fmt.Sprintf("%v; allowed is above 0", c.Float("learner.kappa"))}
+	}
+	return nil
+}
+
+func (fake) Figures() []Figure {
+	return []Figure{{Name: "reward", Unit: "interest per epoch"}, {Name: "crawls", Unit: "crawls per epoch"}, {Name: "ratio"}}
+}
+
+func (fake) CurveFigures() []Figure { return []Figure{{Name: "reward"}, {Name: "crawls"}} }
+
+func (f fake) Worker() Worker { return &fakeWorker{f: f} }
+
+type fakeWorker struct {
+	f     fake
+	dirty bool
+}
+
+func (w *fakeWorker) Run(ctx context.Context, c *Cell, seed uint64) (Result, error) {
+	if w.dirty {
+		return Result{}, errors.New("a worker that panicked was used again")
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	time.Sleep(w.f.pause)
+	switch mode := c.Text("fail"); {
+	case mode == "error" && seed == 2:
+		return Result{}, errors.New("the learner\ndiverged")
+	case mode == "panic":
+		w.dirty = true
+		var none []int
+		_ = none[seed]
+	case mode == "odd":
+		return Result{Row: []float64{1}}, nil
+	}
+	rng := stream.New(seed, stream.Test)
+	kappa := 9.0
+	if c.Has("learner.kappa") {
+		kappa = c.Float("learner.kappa")
+	}
+	reward := 100 + 10*kappa + rng.NormFloat64()
+	r := Result{Row: []float64{reward, 1 / kappa, math.NaN()}}
+	if seed != 3 {
+		r.Row[2] = reward / 200
+	}
+	for n := 1; n <= c.Int("steps"); n *= 2 {
+		r.Curve = append(r.Curve, Point{n, []float64{reward * (1 - 1/float64(n+1)), math.Inf(1)}})
+	}
+	r.Learned = []Pair{{"threshold", "1", 0, kappa, 3}, {"index", "a, \"b\"", 2, reward, 100}}
+	return r, nil
+}
+
+const kappaTOML = `# How does κ set the number of crawls?
+# A second line.
+
+# Not part of the question.
+seeds = 6
+metric = "reward"
+reference = "kappa/2"
+
+[learner]
+kappa = [0.5, 1, 2, 4, 8]
+`
+
+func load(t testing.TB, text string, set ...string) *Config {
+	t.Helper()
+	c, err := Load(fake{}, fake{}, "kappa.toml", []byte(text), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustRun(t testing.TB, c *Config, o Options) Report {
+	t.Helper()
+	rep, err := Run(context.Background(), c, fake{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// finals returns the final files of a directory.
+func finals(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[e.Name()] = string(b)
+	}
+	return out
+}
+
+func sameFiles(t testing.TB, got, want map[string]string) {
+	t.Helper()
+	for name, w := range want {
+		if g, ok := got[name]; !ok {
+			t.Errorf("%s is missing", name)
+		} else if g != w {
+			t.Errorf("%s differs:\n%.600s\nwant\n%.600s", name, g, w)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is there; the other run did not leave it", name)
+		}
+	}
+}

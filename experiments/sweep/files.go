@@ -1,0 +1,47 @@
+package sweep
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pending is a file that nobody sees before it is complete.
+type pending interface {
+	io.Writer
+	CloseAtomicallyReplace() error
+	Cleanup() error
+}
+
+// tempPrefix marks the directory of files that are being written.
+const tempDirName = "records/pending"
+
+// replace writes a file so that at any moment either the old one or the new
+// one is there, whole.
+func replace(dir, name string, write func(w *bufio.Writer) error) error {
+	temp := filepath.Join(dir, tempDirName)
+	if err := os.MkdirAll(temp, 0o777); err != nil {
+		return err
+	}
+	f, err := create(filepath.Join(dir, name), temp)
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	w := bufio.NewWriterSize(f, 1<<16)
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// sweepUp removes what a killed process left half written.
+func sweepUp(dir string) { os.RemoveAll(filepath.Join(dir, filepath.FromSlash(tempDirName))) }
+
+// oneLine makes a message fit into a table row.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

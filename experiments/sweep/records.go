@@ -1,0 +1,346 @@
+package sweep
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A record file is text that only grows, one line per event:
+//
+//	<crc32> config <hash> <revision>
+//	<crc32> run <cell> <seed> <result as JSON>
+//	<crc32> error <cell> <seed> <message as JSON>
+//
+// A line counts if its checksum is right and its newline is there, so a line
+// that was being written when the process died does not exist. Each process
+// has a file of its own; readers need no coordination with writers.
+
+// location is where a record stands; size 0 is nowhere.
+type location struct {
+	file int32
+	size int32
+	off  int64
+}
+
+// store is what the record files of a directory hold.
+type store struct {
+	cfg       *Config
+	files     []string
+	at        []location     // of each job; see Config.job
+	failed    map[int]string // last error of jobs that have no result
+	revisions []string       // of the programs that wrote the records, sorted
+	bad       []string       // damaged lines, to be reported
+	cells     map[string]int
+	seeds     map[uint64]int
+	open      map[int32]*os.File
+	line      []byte
+}
+
+// job numbers run k of a cell; k counts the seeds.
+func (c *Config) job(cell, k int) int { return cell*len(c.Seeds) + k }
+
+func newStore(c *Config) *store {
+	s := &store{
+		cfg:    c,
+		at:     make([]location, c.Jobs()),
+		failed: map[int]string{},
+		cells:  make(map[string]int, len(c.Cells)),
+		seeds:  make(map[uint64]int, len(c.Seeds)),
+		open:   map[int32]*os.File{},
+	}
+	for i := range c.Cells {
+		s.cells[c.Cells[i].ID] = i
+	}
+	for k, seed := range c.Seeds {
+		s.seeds[seed] = k
+	}
+	return s
+}
+
+// scanAll reads the record files of a directory.
+func (s *store) scanAll(dir string) error {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "records", "*.log"))
+	if err != nil {
+		return err
+	}
+	slices.Sort(files)
+	for _, f := range files {
+		if _, err := s.scan(f); err != nil {
+			return err
+		}
+	}
+	slices.Sort(s.revisions)
+	s.revisions = slices.Compact(s.revisions)
+	return nil
+}
+
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// scan reads one record file and returns how many of its bytes are whole
+// lines.
+func (s *store) scan(file string) (good int64, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n := int32(len(s.files))
+	s.files = append(s.files, file)
+	r := bufio.NewReaderSize(f, 1<<16)
+	for number := 1; ; number++ {
+		line, err := readLine(r, s.line[:0])
+		s.line = line
+		if err == io.EOF { // what is left has no newline: it was never finished
+			return good, nil
+		}
+		if err != nil {
+			return good, fmt.Errorf("%s: %w", file, err)
+		}
+		size := int64(len(line))
+		kind, rest, err := checkLine(line)
+		if err == nil {
+			err = s.take(kind, rest, location{file: n, size: int32(size), off: good})
+		}
+		if err != nil {
+			if errors.Is(err, errOther) {
+				return good, fmt.Errorf("%s:%d: %w", file, number, err)
+			}
+			s.bad = append(s.bad, fmt.Sprintf("%s:%d: %v; the run will be repeated", file, number, err))
+		}
+		good += size
+	}
+}
+
+var errOther = errors.New("the records belong to another configuration; name another directory with -out")
+
+// take books one line.
+func (s *store) take(kind string, rest []byte, at location) error {
+	first, rest, _ := bytes.Cut(rest, []byte(" "))
+	if kind == "config" {
+		if string(first) != s.cfg.Hash() {
+			return errOther
+		}
+		s.revisions = append(s.revisions, string(rest))
+		return nil
+	}
+	second, rest, _ := bytes.Cut(rest, []byte(" "))
+	cell, ok := s.cells[string(first)]
+	if !ok {
+		return fmt.Errorf("cell %q is not of this configuration", first)
+	}
+	seed, err := strconv.ParseUint(string(second), 10, 64)
+	if err != nil {
+		return fmt.Errorf("seed %q is no number", second)
+	}
+	k, ok := s.seeds[seed]
+	if !ok {
+		return fmt.Errorf("seed %d is not of this configuration", seed)
+	}
+	job := s.cfg.job(cell, k)
+	switch kind {
+	case "run":
+		s.at[job] = at
+		delete(s.failed, job)
+	case "error":
+		if s.at[job].size == 0 {
+			var msg string
+			if err := json.Unmarshal(rest, &msg); err != nil {
+				return err
+			}
+			s.failed[job] = msg
+		}
+	default:
+		return fmt.Errorf("unknown record %q", kind)
+	}
+	return nil
+}
+
+// missing returns how many jobs have no result.
+func (s *store) missing() int {
+	n := 0
+	for _, at := range s.at {
+		if at.size == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// read returns the result of a job that is there.
+func (s *store) read(job int) (Result, error) {
+	at := s.at[job]
+	f := s.open[at.file]
+	if f == nil {
+		var err error
+		if f, err = os.Open(s.files[at.file]); err != nil {
+			return Result{}, err
+		}
+		s.open[at.file] = f
+	}
+	s.line = slices.Grow(s.line[:0], int(at.size))[:at.size]
+	if _, err := f.ReadAt(s.line, at.off); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", s.files[at.file], err)
+	}
+	_, rest, err := checkLine(s.line)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", s.files[at.file], err)
+	}
+	for range 2 { // cell and seed
+		_, rest, _ = bytes.Cut(rest, []byte(" "))
+	}
+	return decodeResult(rest)
+}
+
+func (s *store) close() {
+	for _, f := range s.open {
+		f.Close()
+	}
+	clear(s.open)
+}
+
+func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		buf = append(buf, part...)
+		if err != bufio.ErrBufferFull {
+			return buf, err
+		}
+	}
+}
+
+// checkLine verifies a line and returns its kind and the rest.
+func checkLine(line []byte) (kind string, rest []byte, err error) {
+	if len(line) < 10 || line[8] != ' ' || line[len(line)-1] != '\n' {
+		return "", nil, errors.New("damaged record")
+	}
+	sum, err := strconv.ParseUint(string(line[:8]), 16, 32)
+	body := line[9 : len(line)-1]
+	if err != nil || uint32(sum) != crc32.ChecksumIEEE(body) {
+		return "", nil, errors.New("damaged record: its checksum is wrong")
+	}
+	first, rest, _ := bytes.Cut(body, []byte(" "))
+	return string(first), rest, nil
+}
+
+// seal puts the checksum before a line and the newline behind it.
+func seal(body []byte) []byte {
+	line := make([]byte, 0, len(body)+10)
+	line = fmt.Appendf(line, "%08x ", crc32.ChecksumIEEE(body))
+	return append(append(line, body...), '\n')
+}
+
+func configLine(hash, revision string) []byte {
+	return seal(fmt.Appendf(nil, "config %s %s", hash, revision))
+}
+
+func runLine(cell string, seed uint64, r Result) []byte {
+	b := make([]byte, 0, 256+64*len(r.Curve)+48*len(r.Learned))
+	return seal(appendResult(fmt.Appendf(b, "run %s %d ", cell, seed), r))
+}
+
+func errorLine(cell string, seed uint64, msg string) []byte {
+	text, _ := json.Marshal(msg) // a string always marshals
+	return seal(fmt.Appendf(nil, "error %s %d %s", cell, seed, text))
+}
+
+// number is a float64 that JSON can carry whatever its value is.
+type number float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *number) UnmarshalJSON(b []byte) error {
+	text := strings.Trim(string(b), `"`)
+	v, err := strconv.ParseFloat(text, 64)
+	*n = number(v)
+	return err
+}
+
+func appendNumber(b []byte, v float64) []byte {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Appendf(b, "%q", strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+func appendNumbers(b []byte, v []float64) []byte {
+	b = append(b, '[')
+	for i, x := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumber(b, x)
+	}
+	return append(b, ']')
+}
+
+// appendResult writes a result as JSON by hand: it is the larger part of what
+// a short run costs.
+func appendResult(b []byte, r Result) []byte {
+	b = append(b, `{"row":`...)
+	b = appendNumbers(b, r.Row)
+	b = append(b, `,"curve":[`...)
+	for i, p := range r.Curve {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"n":%d,"v":`, p.Epoch)
+		b = append(appendNumbers(b, p.Values), '}')
+	}
+	b = append(b, `],"learned":[`...)
+	for i, p := range r.Learned {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		what, _ := json.Marshal(p.What)
+		source, _ := json.Marshal(p.Source)
+		b = fmt.Appendf(b, `{"what":%s,"source":%s,"v":`, what, source)
+		b = append(appendNumbers(b, []float64{p.At, p.Learned, p.Exact}), '}')
+	}
+	return append(b, "]}"...)
+}
+
+func decodeResult(b []byte) (Result, error) {
+	var in struct {
+		Row   []number `json:"row"`
+		Curve []struct {
+			N int      `json:"n"`
+			V []number `json:"v"`
+		} `json:"curve"`
+		Learned []struct {
+			What   string    `json:"what"`
+			Source string    `json:"source"`
+			V      [3]number `json:"v"`
+		} `json:"learned"`
+	}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return Result{}, err
+	}
+	out := Result{Row: floats(in.Row)}
+	for _, p := range in.Curve {
+		out.Curve = append(out.Curve, Point{Epoch: p.N, Values: floats(p.V)})
+	}
+	for _, p := range in.Learned {
+		out.Learned = append(out.Learned, Pair{p.What, p.Source, float64(p.V[0]), float64(p.V[1]), float64(p.V[2])})
+	}
+	return out, nil
+}
+
+func floats(in []number) []float64 {
+	out := make([]float64, len(in))
+	for i, v := range in {
+		out[i] = float64(v)
+	}
+	return out
+}

@@ -1,0 +1,497 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sync/errgroup"
+)
+
+// Shard is one part of the work: the runs whose number leaves the remainder
+// Index when divided by Count.
+type Shard struct{ Index, Count int }
+
+// Whole is all of the work.
+var Whole = Shard{0, 1}
+
+// ParseShard reads i/n with 0 ≤ i < n.
+func ParseShard(text string) (Shard, error) {
+	i, n, ok := strings.Cut(text, "/")
+	a, err1 := strconv.Atoi(i)
+	b, err2 := strconv.Atoi(n)
+	if !ok || err1 != nil || err2 != nil || b < 1 || a < 0 || a >= b {
+		return Shard{}, fmt.Errorf("shard is %q; allowed is i/n with 0 ≤ i < n, such as 0/8", text)
+	}
+	return Shard{a, b}, nil
+}
+
+// ShardFromSlurm returns the shard that the environment of a Slurm array job
+// names, Whole outside of one. Arrays may begin anywhere and leave gaps only at
+// SLURM_ARRAY_TASK_STEP.
+func ShardFromSlurm(env func(string) string) (Shard, error) {
+	id, count := env("SLURM_ARRAY_TASK_ID"), env("SLURM_ARRAY_TASK_COUNT")
+	if id == "" || count == "" {
+		return Whole, nil
+	}
+	num := func(name, text string, otherwise int) (int, error) {
+		if text == "" {
+			return otherwise, nil
+		}
+		v, err := strconv.Atoi(text)
+		if err != nil {
+			return 0, fmt.Errorf("%s is %q; a whole number is needed", name, text)
+		}
+		return v, nil
+	}
+	i, err1 := num("SLURM_ARRAY_TASK_ID", id, 0)
+	n, err2 := num("SLURM_ARRAY_TASK_COUNT", count, 1)
+	first, err3 := num("SLURM_ARRAY_TASK_MIN", env("SLURM_ARRAY_TASK_MIN"), 0)
+	step, err4 := num("SLURM_ARRAY_TASK_STEP", env("SLURM_ARRAY_TASK_STEP"), 1)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return Shard{}, err
+	}
+	if step < 1 || n < 1 || i < first || (i-first)%step != 0 || (i-first)/step >= n {
+		return Shard{}, fmt.Errorf("task %d of the array from %d by %d is not one of %d; to repeat single tasks of an array, name the shard with -shard i/n", i, first, step, n)
+	}
+	return Shard{(i - first) / step, n}, nil
+}
+
+// String returns i/n.
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
+
+// Options say how a sweep is run. None of them changes its results.
+type Options struct {
+	Dir      string
+	Workers  int // goroutines; 0 for one per core
+	Shard    Shard
+	Revision string // of the program, for the records
+	Command  string // that repeats the sweep, for the files
+	Parquet  bool   // also write runs.parquet and curves.parquet
+	// Progress is called when a run ends, from one goroutine at a time: done
+	// and failed runs of this process, of how many.
+	Progress func(done, failed, total int)
+	// Log receives the errors of single runs; nil for none.
+	Log io.Writer
+
+	// openLog replaces the record file in tests of failing disks.
+	openLog func(path string) (logFile, error)
+}
+
+type logFile interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
+}
+
+// Report is what a call of Run or Merge did.
+type Report struct {
+	Total    int      // runs of the whole sweep
+	Ran      int      // runs that this call finished
+	Missing  int      // runs of the whole sweep that have no result yet
+	Failed   int      // of these, runs that ended with an error
+	Failures []string // cell, seed and error; at most 20
+	Gaps     []string // missing runs, grouped by cell; at most 20
+	Damaged  []string // damaged records that were left out
+	Final    bool     // the final files were written
+}
+
+// ErrInterrupted says that the context ended before the work did.
+var ErrInterrupted = errors.New("interrupted")
+
+// Run runs what is missing of a shard, records each result as it is there, and
+// writes the final files when the whole sweep is complete. Failing runs do not
+// stop it; the Report names them.
+func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
+	if o.Shard.Count == 0 {
+		o.Shard = Whole
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	unlock, err := enter(c, o)
+	if err != nil {
+		return Report{}, explain(err)
+	}
+	defer unlock()
+
+	s := newStore(c)
+	defer s.close()
+	if err := s.scanAll(o.Dir); err != nil {
+		return Report{}, err
+	}
+	ran, err := work(ctx, c, r, o, s)
+	if err != nil {
+		return Report{Ran: ran, Total: c.Jobs()}, explain(err)
+	}
+	rep, err := merge(c, r, o, o.Shard == Whole)
+	rep.Ran = ran
+	return rep, explain(err)
+}
+
+// Merge reads all records and writes the final files, complete or not.
+func Merge(c *Config, r Runner, o Options) (Report, error) {
+	rep, err := merge(c, r, o, true)
+	return rep, explain(err)
+}
+
+// explain adds what to do about errors that are not the program's.
+func explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w; every run that was recorded is safe: make room and start again", err)
+	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; name a directory that can be written with -out", err)
+	}
+	return err
+}
+
+// enter makes the directory this sweep's own: it locks it against other
+// processes and refuses one that holds something else.
+func enter(c *Config, o Options) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Join(o.Dir, "records"), 0o777); err != nil {
+		return nil, err
+	}
+	var held []*os.File
+	unlock = func() {
+		for _, f := range held {
+			f.Close()
+		}
+	}
+	// One process may have all of the work, or several one shard each.
+	take := func(name string, exclusive bool) error {
+		f, err := lock(filepath.Join(o.Dir, "records", name), exclusive, false)
+		if errors.Is(err, errLocked) {
+			return fmt.Errorf("%s: another process is at work here on shard %s or on all of the sweep; wait for it or stop it", o.Dir, o.Shard)
+		}
+		held = append(held, f)
+		return err
+	}
+	if err = take("lock", o.Shard == Whole); err == nil && o.Shard != Whole {
+		err = take(o.Shard.file()+".lock", true)
+	}
+	if err == nil {
+		err = claim(c, o)
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+func (s Shard) file() string { return fmt.Sprintf("%04d-of-%04d", s.Index, s.Count) }
+
+const hashMark = "# Configuration "
+
+// claim writes config.toml or compares the one that is there.
+func claim(c *Config, o Options) error {
+	path := filepath.Join(o.Dir, "config.toml")
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		have := "that no sweep wrote"
+		for line := range strings.Lines(string(old)) {
+			if hash, ok := strings.CutPrefix(line, hashMark); ok {
+				have, _, _ = strings.Cut(strings.TrimSpace(hash), ",")
+			}
+		}
+		if have != c.Hash() {
+			return fmt.Errorf("%s: holds configuration %s, not %s of %s; name another directory with -out", o.Dir, have, c.Hash(), c.Name)
+		}
+	case errors.Is(err, os.ErrNotExist):
+		for _, name := range []string{"runs.csv", "curves.csv", "summary.json", "summary.csv", "summary.md"} {
+			if _, err := os.Stat(filepath.Join(o.Dir, name)); err == nil {
+				return fmt.Errorf("%s: holds %s but no config.toml, so it is not of a sweep; name another directory with -out", o.Dir, name)
+			}
+		}
+	default:
+		return err
+	}
+	text := c.Resolved(c.provenance(o))
+	if bytes.Equal(text, old) {
+		return nil
+	}
+	return renameio.WriteFile(path, text, 0o666)
+}
+
+func (c *Config) provenance(o Options) string {
+	text := fmt.Sprintf("%s%s, every setting spelt out.\nProgram %s.\n", strings.TrimPrefix(hashMark, "# "), c.Hash(), o.Revision)
+	if o.Command != "" {
+		text += "Repeat with: " + o.Command + "\n"
+	}
+	return text
+}
+
+// work runs the jobs of the shard that are missing and returns how many it
+// finished.
+func work(ctx context.Context, c *Config, r Runner, o Options, s *store) (int, error) {
+	var todo []int
+	for job, at := range s.at {
+		if at.size == 0 && job%o.Shard.Count == o.Shard.Index {
+			todo = append(todo, job)
+		}
+	}
+	if len(todo) == 0 {
+		return 0, nil
+	}
+	log, err := openRecords(c, o, s)
+	if err != nil {
+		return 0, err
+	}
+
+	type done struct {
+		line   []byte
+		failed string
+	}
+	var (
+		lines = make(chan done, 2*o.Workers)
+		next  atomic.Int64
+		width = len(r.Figures())
+		curve = len(r.CurveFigures())
+		ran   int
+	)
+	group, gctx := errgroup.WithContext(ctx)
+	var workers sync.WaitGroup
+	for range min(o.Workers, len(todo)) {
+		workers.Add(1)
+		group.Go(func() error {
+			defer workers.Done()
+			w := r.Worker()
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(todo) || gctx.Err() != nil {
+					return nil
+				}
+				cell, seed := &c.Cells[todo[n]/len(c.Seeds)], c.Seeds[todo[n]%len(c.Seeds)]
+				res, broken, err := runOne(gctx, w, cell, seed, width, curve)
+				if err != nil && gctx.Err() != nil {
+					return nil // stopped, not failed
+				}
+				d := done{}
+				if err != nil {
+					d.line = errorLine(cell.ID, seed, err.Error())
+					d.failed = fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err)
+					if broken { // a worker that panicked is not used again
+						w = r.Worker()
+					}
+				} else {
+					d.line = runLine(cell.ID, seed, res)
+				}
+				select {
+				case lines <- d:
+				case <-gctx.Done():
+					// The writer is there until all workers have gone, unless
+					// it failed; then there is nowhere to write to.
+					select {
+					case lines <- d:
+					case <-log.failed:
+					}
+					return nil
+				}
+			}
+		})
+	}
+	go func() { workers.Wait(); close(lines) }()
+
+	// The writer: each line goes out with one write as soon as it is there, so
+	// that it survives the process; the disk is made to follow five times a
+	// second, so that it survives the machine.
+	group.Go(func() error {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		dirty, bad := false, 0
+		for {
+			select {
+			case d, ok := <-lines:
+				if !ok {
+					return log.finish()
+				}
+				if err := log.write(d.line); err != nil {
+					close(log.failed)
+					return err
+				}
+				dirty = true
+				if d.failed != "" {
+					bad++
+					if o.Log != nil {
+						fmt.Fprintln(o.Log, d.failed)
+					}
+				} else {
+					ran++
+				}
+				if o.Progress != nil {
+					o.Progress(ran, bad, len(todo))
+				}
+			case <-tick.C:
+				if dirty {
+					dirty = false
+					if err := log.f.Sync(); err != nil {
+						close(log.failed)
+						return fmt.Errorf("%s: %w", log.path, err)
+					}
+				}
+			}
+		}
+	})
+	err = group.Wait()
+	if cerr := log.f.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if err == nil && ctx.Err() != nil {
+		err = ErrInterrupted
+	}
+	return ran, err
+}
+
+// runOne runs one cell with one seed and turns a panic into an error.
+func runOne(ctx context.Context, w Worker, cell *Cell, seed uint64, width, curve int) (res Result, broken bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			broken = true
+			err = fmt.Errorf("panic: %v (%s)", p, panicSite(debug.Stack()))
+		}
+	}()
+	res, err = w.Run(ctx, cell, seed)
+	if err != nil {
+		return res, false, err
+	}
+	if len(res.Row) != width {
+		return res, false, fmt.Errorf("the runner returned %d figures; it announced %d", len(res.Row), width)
+	}
+	for _, p := range res.Curve {
+		if len(p.Values) != curve {
+			return res, false, fmt.Errorf("the runner returned curve points of %d figures; it announced %d", len(p.Values), curve)
+		}
+	}
+	return res, false, nil
+}
+
+// panicSite returns file and line of the panic, without the path: the message
+// ends up in files that must not depend on where the program was built.
+func panicSite(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if !strings.HasPrefix(l, "panic(") {
+			continue
+		}
+		// The frames behind panic: the runtime's own are passed over.
+		for j := i + 3; j < len(lines); j += 2 {
+			at := strings.TrimSpace(lines[j])
+			if strings.Contains(at, "/src/runtime/") {
+				continue
+			}
+			at, _, _ = strings.Cut(at, " ")
+			return filepath.Base(at)
+		}
+	}
+	return "unknown place"
+}
+
+// recordLog is the record file of this process.
+type recordLog struct {
+	f      logFile
+	path   string
+	size   int64 // bytes that are whole lines
+	failed chan struct{}
+}
+
+// openRecords opens the shard's record file, cuts off a line that was never
+// finished, and notes the program's revision.
+func openRecords(c *Config, o Options, s *store) (*recordLog, error) {
+	l := &recordLog{path: filepath.Join(o.Dir, "records", o.Shard.file()+".log"), failed: make(chan struct{})}
+	open := o.openLog
+	if open == nil {
+		open = func(path string) (logFile, error) {
+			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+		}
+	}
+	if _, err := os.Stat(l.path); err == nil {
+		// Its lines are already booked; this pass only finds the end.
+		if l.size, err = newStore(c).scan(l.path); err != nil {
+			return nil, err
+		}
+	}
+	f, err := open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	l.f = f
+	if err := f.Truncate(l.size); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", l.path, err)
+	}
+	if err := l.write(configLine(c.Hash(), o.Revision)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// write appends one line, or takes back what part of it was written.
+func (l *recordLog) write(line []byte) error {
+	if _, err := l.f.Write(line); err != nil {
+		l.f.Truncate(l.size) // if this fails too, the next start cuts the line off
+		return fmt.Errorf("%s: %w", l.path, err)
+	}
+	l.size += int64(len(line))
+	return nil
+}
+
+func (l *recordLog) finish() error {
+	if err := l.f.Sync(); err != nil {
+		return fmt.Errorf("%s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Estimate returns the time that the sweep would take on that many workers,
+// from short runs of one cell per selected value: probe returns a copy of a
+// cell that is cheap to run and how many times longer the cell itself takes.
+// Setting up a run counts as if it grew with it, so that the estimate is high
+// rather than low. It measures for about limit.
+func Estimate(ctx context.Context, c *Config, r Runner, workers int, limit time.Duration, class func(*Cell) string, probe func(*Cell) (*Cell, float64)) (time.Duration, error) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	w := r.Worker()
+	per := map[string]float64{}
+	var sum float64
+	begin := time.Now()
+	known := 0.0
+	for i := range c.Cells {
+		k := class(&c.Cells[i])
+		if _, ok := per[k]; !ok {
+			if time.Since(begin) > limit && len(per) > 0 {
+				per[k] = known / float64(len(per)) // no time left: as the others
+			} else {
+				cell, times := probe(&c.Cells[i])
+				t := time.Now()
+				if _, _, err := runOne(ctx, w, cell, c.Seeds[0], len(r.Figures()), len(r.CurveFigures())); err != nil {
+					return 0, fmt.Errorf("%s: %w", cell.ID, err)
+				}
+				per[k] = time.Since(t).Seconds() * times
+			}
+			known += per[k]
+		}
+		sum += per[k]
+	}
+	sum *= float64(len(c.Seeds)) / float64(workers)
+	return time.Duration(math.Min(sum, 1e9) * float64(time.Second)), nil
+}

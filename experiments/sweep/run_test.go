@@ -1,0 +1,581 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"ephemera/env/stream"
+)
+
+// childEnv turns the test binary into a sweep process: directory, shard.
+const childEnv = "EPHEMERA_SWEEP_CHILD"
+
+func TestMain(m *testing.M) {
+	if arg := os.Getenv(childEnv); arg != "" {
+		os.Exit(child(arg))
+	}
+	os.Exit(m.Run())
+}
+
+func child(arg string) int {
+	dir, shard, _ := strings.Cut(arg, "|")
+	f := fake{pause: 200 * time.Microsecond}
+	c, err := Load(f, f, "life.toml", []byte(lifeTOML), nil)
+	if err == nil {
+		var s Shard
+		if s, err = ParseShard(shard); err == nil {
+			_, err = Run(context.Background(), c, f, Options{Dir: dir, Workers: 2, Shard: s, Revision: "test"})
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+const lifeTOML = "# Lives?\nseeds = 25\nlearner.kappa = [1, 2, 3, 4, 5, 6, 7, 8]\ninstance.budget = [1, 2, 3]\n"
+
+func startChild(t *testing.T, dir, shard string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+dir+"|"+shard)
+	cmd.Stderr = &bytes.Buffer{}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// A sweep that is killed 50 times at random moments, then left alone, leaves
+// the same bytes as one that was never disturbed.
+func TestKill(t *testing.T) {
+	want := uninterrupted(t)
+	dir := t.TempDir()
+	rng := rand.New(stream.New(1, stream.Test, 50))
+	kills, lives := 0, 1
+	for kills < 50 {
+		cmd := startChild(t, dir, "0/1")
+		time.Sleep(time.Duration(rng.IntN(80_000)) * time.Microsecond)
+		cmd.Process.Kill()
+		if err := cmd.Wait(); err == nil {
+			// The sweep was complete: begin another life.
+			sameFiles(t, finals(t, dir), want)
+			dir = t.TempDir()
+			lives++
+			continue
+		} else if !killed(err) {
+			t.Fatalf("the process ended by itself: %v: %s", err, cmd.Stderr)
+		}
+		kills++
+	}
+	finishChild(t, dir, "0/1")
+	sameFiles(t, finals(t, dir), want)
+	t.Logf("%d kills over %d lives", kills, lives)
+}
+
+// The same with four shards at work on one directory at once.
+func TestKillShards(t *testing.T) {
+	want := uninterrupted(t)
+	dir := t.TempDir()
+	rng := rand.New(stream.New(1, stream.Test, 51))
+	for range 12 {
+		var procs []*exec.Cmd
+		for i := range 4 {
+			procs = append(procs, startChild(t, dir, fmt.Sprintf("%d/4", i)))
+		}
+		for _, p := range procs {
+			time.Sleep(time.Duration(rng.IntN(20_000)) * time.Microsecond)
+			p.Process.Kill()
+		}
+		for _, p := range procs {
+			if err := p.Wait(); err != nil && !killed(err) {
+				t.Fatalf("the process ended by itself: %v: %s", err, p.Stderr)
+			}
+		}
+	}
+	for i := range 4 {
+		finishChild(t, dir, fmt.Sprintf("%d/4", i))
+	}
+	sameFiles(t, finals(t, dir), want)
+}
+
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	ws, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
+}
+
+func finishChild(t *testing.T, dir, shard string) {
+	t.Helper()
+	cmd := startChild(t, dir, shard)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, cmd.Stderr)
+	}
+}
+
+func uninterrupted(t *testing.T) map[string]string {
+	t.Helper()
+	f := fake{}
+	c, err := Load(f, f, "life.toml", []byte(lifeTOML), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	rep := mustRun(t, c, Options{Dir: dir, Workers: 2, Revision: "test"})
+	if rep.Ran != 600 || rep.Missing != 0 || !rep.Final {
+		t.Fatalf("report %+v", rep)
+	}
+	out := finals(t, dir)
+	for _, name := range []string{"config.toml", "runs.csv", "curves.csv", "learned.csv", "summary.json", "summary.csv", "summary.md"} {
+		if out[name] == "" {
+			t.Fatalf("%s is missing or empty", name)
+		}
+	}
+	return out
+}
+
+// Neither the number of workers nor shards nor a change of the division on the
+// way alter a byte.
+func TestDivision(t *testing.T) {
+	c := load(t, kappaTOML)
+	one := t.TempDir()
+	mustRun(t, c, Options{Dir: one, Workers: 1})
+	want := finals(t, one)
+
+	for _, workers := range []int{2, 7} {
+		dir := t.TempDir()
+		mustRun(t, c, Options{Dir: dir, Workers: workers})
+		sameFiles(t, finals(t, dir), want)
+	}
+
+	dir := t.TempDir()
+	for _, i := range []int{2, 0} {
+		rep := mustRun(t, c, Options{Dir: dir, Shard: Shard{i, 3}})
+		if rep.Ran != 10 || rep.Final {
+			t.Errorf("shard %d/3: %+v", i, rep)
+		}
+	}
+	if rep, err := Merge(c, fake{}, Options{Dir: dir}); err != nil || rep.Missing != 10 || !rep.Final || len(rep.Gaps) != 5 || rep.Gaps[0] != "kappa/0.5: 2 of 6 seeds" {
+		t.Errorf("merge of two shards: %+v, %v", rep, err)
+	}
+	if md := finals(t, dir)["summary.md"]; !strings.Contains(md, "10 runs are missing") || !strings.Contains(md, "need at least 5 seeds for an interval") {
+		t.Errorf("summary of two shards:\n%s", md)
+	}
+	// The rest without shards.
+	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 10 || !rep.Final || rep.Missing != 0 {
+		t.Errorf("the rest: %+v", rep)
+	}
+	sameFiles(t, finals(t, dir), want)
+	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
+		t.Errorf("again: %+v", rep)
+	}
+	sameFiles(t, finals(t, dir), want)
+}
+
+// The files say what the runner said.
+func TestFiles(t *testing.T) {
+	c := load(t, kappaTOML)
+	dir := t.TempDir()
+	mustRun(t, c, Options{Dir: dir, Revision: "v1 abc", Command: "go run ./cmd/sweep x", Parquet: true})
+	files := finals(t, dir)
+
+	rows := readCSV(t, files["runs.csv"])
+	if want := []string{"cell", "seed", "learner.kappa", "reward", "crawls", "ratio"}; !slices.Equal(rows[0], want) || len(rows) != 31 {
+		t.Fatalf("%d rows, head %q; want 31 and %q", len(rows), rows[0], want)
+	}
+	w := fake{}.Worker()
+	for n, row := range rows[1:] {
+		cell, seed := &c.Cells[n/6], uint64(n%6+1)
+		res, _ := w.Run(context.Background(), cell, seed)
+		want := []string{cell.ID, fmt.Sprint(seed), fmt.Sprint(cell.Float("learner.kappa"))}
+		for _, v := range res.Row {
+			want = append(want, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		if !slices.Equal(row, want) {
+			t.Errorf("row %d is %q; want %q", n, row, want)
+		}
+	}
+	curves := readCSV(t, files["curves.csv"])
+	if len(curves) != 1+30*7 || curves[2][2] != "2" || curves[2][4] != "+Inf" {
+		t.Errorf("%d curve rows; third %q", len(curves), curves[2])
+	}
+	learned := readCSV(t, files["learned.csv"])
+	if len(learned) != 61 || learned[2][3] != `a, "b"` {
+		t.Errorf("%d learned rows; third %q", len(learned), learned[2])
+	}
+
+	s, err := ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Common random numbers: the difference between two cells is exactly 10 Δκ.
+	if d := s.Cells[4].Diff; math.Abs(d.Value-60) > 1e-9 || math.Abs(d.Lo-60) > 1e-9 || d.N != 6 {
+		t.Errorf("κ = 8 minus κ = 2: %v; want 60", d)
+	}
+	if s.Cells[2].Diff != nil || s.Cells[4].Improve.Value != 1 {
+		t.Errorf("reference %v; improvement %v", s.Cells[2].Diff, s.Cells[4].Improve)
+	}
+	if e := s.Cells[0].Mean[2]; !math.IsNaN(e.Value) || e.Warning == "" {
+		t.Errorf("mean of a figure with a NaN: %+v", e)
+	}
+	for _, want := range []string{"With kappa from 0.5 to 8, reward rises from", "crawls falls from 2.000 to 0.1250 crawls per epoch", "Best by reward is kappa/8", "better than the reference kappa/2 by 60.00 [60.00, 60.00]"} {
+		if !strings.Contains(s.Answer, want) {
+			t.Errorf("answer %q\nlacks %q", s.Answer, want)
+		}
+	}
+	for _, want := range []string{"# How does κ", "Program v1 abc.", "Repeat with: go run ./cmd/sweep x", "learner.kappa = [0.5, 1, 2, 4, 8]", "steps = 100 # epochs of learning"} {
+		if !strings.Contains(files["config.toml"], want) {
+			t.Errorf("config.toml lacks %q:\n%s", want, files["config.toml"])
+		}
+	}
+	if s.Profile == nil || len(s.Profile.Lines) != 5 {
+		t.Fatalf("profile %+v", s.Profile)
+	}
+	if p := s.Profile.Lines[0].Share; p[0].Value != 1 || p[60].Value != 0 {
+		t.Errorf("profile begins at %v and ends at %v", p[0], p[60])
+	}
+
+	pf, err := parquet.OpenFile(strings.NewReader(files["runs.parquet"]), int64(len(files["runs.parquet"])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type run struct {
+		Cell   string   `parquet:"cell"`
+		Seed   uint64   `parquet:"seed"`
+		Kappa  *float64 `parquet:"learner.kappa,optional"`
+		Reward float64  `parquet:"reward"`
+	}
+	got, err := parquet.Read[run](strings.NewReader(files["runs.parquet"]), pf.Size())
+	if err != nil || len(got) != 30 {
+		t.Fatalf("%d rows of Parquet: %v", len(got), err)
+	}
+	for n, g := range got {
+		want := rows[n+1]
+		if g.Cell != want[0] || fmt.Sprint(g.Seed) != want[1] || strconv.FormatFloat(g.Reward, 'g', -1, 64) != want[3] || fmt.Sprint(*g.Kappa) != want[2] {
+			t.Errorf("Parquet row %d is %+v; CSV has %q", n, g, want)
+		}
+	}
+}
+
+func TestGroup(t *testing.T) {
+	c := load(t, "seeds = 6\ngroup = \"learner.algorithm\"\n[[cells]]\nlearner.algorithm = \"whittle\"\ninstance.id = [\"paper\", \"wide\"]\n[[cells]]\ninstance.id = [\"paper\", \"wide\"]\n")
+	dir := t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	s, err := ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Groups) != 2 || s.Groups[0].Value != "whittle" || s.Groups[0].Cells != 2 || s.Groups[1].Value != "paper" {
+		t.Fatalf("groups %+v", s.Groups)
+	}
+	if d := s.Groups[0].Mean.Value - s.Groups[1].Mean.Value; math.Abs(d-70) > 1e-9 {
+		t.Errorf("whittle minus paper: %v; want 70", d)
+	}
+	if len(s.Profile.Lines) != 2 {
+		t.Errorf("%d profiles; want one per group", len(s.Profile.Lines))
+	}
+}
+
+// A failing cell is named and the others go on; run again, only it is tried.
+func TestFailures(t *testing.T) {
+	c := load(t, "seeds = 4\nfail = [\"\", \"error\", \"panic\", \"odd\"]\n")
+	dir := t.TempDir()
+	var log bytes.Buffer
+	rep := mustRun(t, c, Options{Dir: dir, Workers: 2, Log: &log})
+	if rep.Ran != 7 || rep.Failed != 9 || rep.Missing != 9 || !rep.Final || len(rep.Failures) != 9 {
+		t.Errorf("report %+v", rep)
+	}
+	for _, want := range []string{
+		"fail/error, seed 2: the learner diverged",
+		"fail/panic, seed 3: panic: runtime error: index out of range [3] with length 0 (fake_test.go:",
+		"fail/odd, seed 1: the runner returned 1 figures; it announced 3",
+	} {
+		if !slices.ContainsFunc(rep.Failures, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("failures %q\nlack %q", rep.Failures, want)
+		}
+	}
+	if strings.Contains(log.String(), "used again") || strings.Count(log.String(), "fail/panic") != 4 {
+		t.Errorf("log:\n%s", &log)
+	}
+	first := finals(t, dir)
+	if !strings.Contains(first["summary.md"], "failed: fail/error, seed 2") {
+		t.Errorf("summary.md:\n%s", first["summary.md"])
+	}
+	rep = mustRun(t, c, Options{Dir: dir, Workers: 1})
+	if rep.Ran != 0 || rep.Failed != 9 {
+		t.Errorf("again: %+v", rep)
+	}
+	sameFiles(t, finals(t, dir), first)
+}
+
+func TestInterrupt(t *testing.T) {
+	c := load(t, lifeTOML, "name=life")
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(context.Background())
+	n := 0
+	rep, err := Run(ctx, c, fake{pause: time.Millisecond}, Options{Dir: dir, Workers: 2, Revision: "test", Progress: func(done, failed, total int) {
+		if n++; n == 40 {
+			stop()
+		}
+	}})
+	if !errors.Is(err, ErrInterrupted) || rep.Ran < 40 || rep.Ran > 50 {
+		t.Fatalf("interrupted after 40 runs: %+v, %v", rep, err)
+	}
+	if got := finals(t, dir); len(got) != 1 {
+		t.Errorf("files after the interruption: %d; want config.toml alone", len(got))
+	}
+	again := mustRun(t, c, Options{Dir: dir, Revision: "test"})
+	if again.Ran != 600-rep.Ran {
+		t.Errorf("%d and %d runs; want 600 together", rep.Ran, again.Ran)
+	}
+	sameFiles(t, finals(t, dir), uninterrupted(t))
+}
+
+// fullDisk takes a number of bytes, then half of a write and an error.
+type fullDisk struct {
+	*os.File
+	left int
+}
+
+func (d *fullDisk) Write(b []byte) (int, error) {
+	if len(b) > d.left {
+		n, _ := d.File.Write(b[:d.left/2])
+		return n, &os.PathError{Op: "write", Path: d.Name(), Err: syscall.ENOSPC}
+	}
+	d.left -= len(b)
+	return d.File.Write(b)
+}
+
+func TestDiskFull(t *testing.T) {
+	c := load(t, kappaTOML)
+	want := t.TempDir()
+	mustRun(t, c, Options{Dir: want})
+
+	dir := t.TempDir()
+	full := func(path string) (logFile, error) {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+		return &fullDisk{f, 5000}, err
+	}
+	rep, err := Run(context.Background(), c, fake{}, Options{Dir: dir, Workers: 2, openLog: full})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "0000-of-0001.log") || !strings.Contains(err.Error(), "make room and start again") {
+		t.Fatalf("error %v", err)
+	}
+	if rep.Ran == 0 || rep.Ran == 30 {
+		t.Fatalf("%d runs were recorded; the test wants some", rep.Ran)
+	}
+	if again := mustRun(t, c, Options{Dir: dir}); again.Ran != 30-rep.Ran {
+		t.Errorf("%d and %d runs; want 30 together", rep.Ran, again.Ran)
+	}
+	sameFiles(t, finals(t, dir), finals(t, want))
+}
+
+// The same on a file system that is really full, where the test may mount one.
+func TestRealDiskFull(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("needs root on Linux to mount a small file system")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("cannot mount a tmpfs here: %v: %s", err, out)
+	}
+	defer exec.Command("umount", dir).Run()
+	c := load(t, lifeTOML)
+	rep, err := Run(context.Background(), c, fake{}, Options{Dir: filepath.Join(dir, "out"), Workers: 2})
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("error %v", err)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=64m", dir).CombinedOutput(); err != nil {
+		t.Skipf("cannot enlarge the tmpfs: %v: %s", err, out)
+	}
+	again := mustRun(t, c, Options{Dir: filepath.Join(dir, "out")})
+	if rep.Ran == 0 || again.Ran == 0 || rep.Ran+again.Ran != 600 {
+		t.Errorf("%d and %d runs; want 600 together", rep.Ran, again.Ran)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	c := load(t, kappaTOML)
+	parent := t.TempDir()
+	if os.Getuid() == 0 { // root may write anywhere, except to a read-only mount
+		if runtime.GOOS != "linux" {
+			t.Skip("root can write anywhere")
+		}
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", parent).CombinedOutput(); err != nil {
+			t.Skipf("cannot mount a tmpfs here: %v: %s", err, out)
+		}
+		defer exec.Command("umount", parent).Run()
+	} else if err := os.Chmod(parent, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(context.Background(), c, fake{}, Options{Dir: filepath.Join(parent, "out")})
+	if err == nil || !strings.Contains(err.Error(), "name a directory that can be written with -out") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	c := load(t, kappaTOML)
+	dir := t.TempDir()
+	try := func(s Shard) error {
+		_, err := Run(context.Background(), c, fake{}, Options{Dir: dir, Shard: s})
+		return err
+	}
+	held := func(s Shard) (free func()) {
+		free, err := enter(c, Options{Dir: dir, Shard: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return free
+	}
+	free := held(Whole)
+	for _, s := range []Shard{Whole, {1, 4}} {
+		if err := try(s); err == nil || !strings.Contains(err.Error(), "another process is at work here") {
+			t.Errorf("shard %v beside the whole: %v", s, err)
+		}
+	}
+	free()
+	free = held(Shard{1, 4})
+	for _, s := range []Shard{Whole, {1, 4}} {
+		if err := try(s); err == nil || !strings.Contains(err.Error(), "another process is at work here") {
+			t.Errorf("shard %v beside 1/4: %v", s, err)
+		}
+	}
+	if err := try(Shard{2, 4}); err != nil {
+		t.Errorf("shard 2/4 beside 1/4: %v", err)
+	}
+	free()
+	if err := try(Whole); err != nil {
+		t.Errorf("after all have gone: %v", err)
+	}
+}
+
+func TestOtherConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	mustRun(t, load(t, kappaTOML), Options{Dir: dir})
+	before := finals(t, dir)
+	for _, set := range []string{"learner.gamma=0.5", "seeds=3"} {
+		_, err := Run(context.Background(), load(t, kappaTOML, set), fake{}, Options{Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), "holds configuration") || !strings.Contains(err.Error(), "-out") {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+	sameFiles(t, finals(t, dir), before)
+	// Another metric compares the same runs.
+	if rep := mustRun(t, load(t, kappaTOML, "metric=crawls"), Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
+		t.Errorf("another metric: %+v", rep)
+	}
+
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "curves.csv"), []byte("mine\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), load(t, kappaTOML), fake{}, Options{Dir: foreign}); err == nil || !strings.Contains(err.Error(), "not of a sweep") {
+		t.Errorf("a directory with other files: %v", err)
+	}
+	if b, _ := os.ReadFile(filepath.Join(foreign, "curves.csv")); string(b) != "mine\n" {
+		t.Errorf("the file of another was changed to %q", b)
+	}
+}
+
+// A line that was damaged on disk is reported and its run repeated.
+func TestDamage(t *testing.T) {
+	c := load(t, kappaTOML)
+	dir := t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	want := finals(t, dir)
+	path := filepath.Join(dir, "records", "0000-of-0001.log")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(b, []byte("run kappa/2 ")) + 40
+	b[at] ^= 1
+	b = b[:len(b)-7] // and the last line torn
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rep := mustRun(t, c, Options{Dir: dir})
+	if rep.Ran != 2 || len(rep.Damaged) != 1 || !strings.Contains(rep.Damaged[0], "checksum") {
+		t.Errorf("report %+v", rep)
+	}
+	sameFiles(t, finals(t, dir), want)
+}
+
+func TestEstimate(t *testing.T) {
+	c := load(t, "seeds = 10\nlearner.algorithm = [\"paper\", \"whittle\"]\nlearner.kappa = [1, 2, 3]\n")
+	n := 0
+	got, err := Estimate(context.Background(), c, fake{pause: 2 * time.Millisecond}, 2, time.Minute,
+		func(c *Cell) string { return c.Text("learner.algorithm") },
+		func(c *Cell) (*Cell, float64) { n++; return c, 3 })
+	// 4 cells × 10 seeds × 3 × 2 ms on 2 workers; sleeps are longer, never shorter.
+	if err != nil || got < 120*time.Millisecond || n != 2 {
+		t.Errorf("estimate %v from %d probes, %v; want at least 120ms from 2", got, n, err)
+	}
+}
+
+func readCSV(t *testing.T, text string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// 10 000 cells in memory that does not grow with the length of their curves.
+func TestManyCells(t *testing.T) {
+	kappa := make([]float64, 100)
+	for i := range kappa {
+		kappa[i] = float64(i + 1)
+	}
+	c := load(t, fmt.Sprintf("seeds = 1\nsteps = 20000\nlearner.kappa = %s\nlearner.gamma = %s\n", list(kappa), list(kappa)))
+	dir := t.TempDir()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	rep := mustRun(t, c, Options{Dir: dir, Workers: 2})
+	if rep.Ran != 10_000 || !rep.Final {
+		t.Fatalf("report %+v", rep)
+	}
+	runtime.GC()
+	runtime.GC() // pools give up their buffers at the second collection
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
+		t.Errorf("%d MB are held after the sweep", grown>>20)
+	}
+	// What the system gave is the peak.
+	if peak := after.HeapSys; peak > 400<<20 {
+		t.Errorf("heap of %d MB; want at most 400", peak>>20)
+	}
+}
+
+func BenchmarkOverhead(b *testing.B) {
+	kappa := make([]float64, b.N)
+	for i := range kappa {
+		kappa[i] = float64(i + 1)
+	}
+	c := load(b, "seeds = 1\nlearner.kappa = "+list(kappa)+"\n")
+	b.ResetTimer()
+	mustRun(b, c, Options{Dir: b.TempDir(), Workers: 1})
+}
