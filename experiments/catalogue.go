@@ -24,41 +24,103 @@ type Baseline struct {
 	Overrun bool   // may crawl more than the budget
 	Items   bool   // needs to see the items that crawls bring back
 	State   bool   // needs to see the true state
+	Small   bool   // exact and dear: for instances of a few sources without noise
 	New     func(k Known) (env.Agent, error)
 }
 
 // Applies reports whether the policy can run in that scene when the worlds
 // show what that level gives.
 func (b Baseline) Applies(s Scene, level env.Level) bool {
-	if b.Items && !(s.Items && level == env.LevelOnline) {
+	switch {
+	case b.Items && !(s.Items && level == env.LevelOnline):
+		return false
+	case b.Small && (len(s.Instance.Sources) > smallest || !s.Mean || s.Seeded):
 		return false
 	}
 	return !b.State || level == env.LevelObserved
 }
 
+// smallest is the number of sources up to which the exact optimum is tried
+// unasked.
+const smallest = 4
+
+// model makes a constructor of one for policies that know the model.
+func model(f func(in env.Instance) env.Policy[env.Model]) func(Known) (env.Agent, error) {
+	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k.Instance)), nil }
+}
+
+// online makes a constructor of one for policies that know the terms only.
+func online(f func(t env.Terms, r *stream.Rand) env.Policy[env.Online]) func(Known) (env.Agent, error) {
+	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k.Terms, k.Rand)), nil }
+}
+
+// seen makes a constructor of one for policies that see the true state.
+func seen(f func(k Known) env.Policy[env.Observed]) func(Known) (env.Agent, error) {
+	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k)), nil }
+}
+
+// byLevel chooses a constructor by what the world shows.
+func byLevel(model, observed func(Known) (env.Agent, error)) func(Known) (env.Agent, error) {
+	return func(k Known) (env.Agent, error) {
+		if k.Level == env.LevelObserved {
+			return observed(k)
+		}
+		return model(k)
+	}
+}
+
 // Baselines is the catalogue, in the order in which tables show it.
 var Baselines = []Baseline{
-	{Name: "whittle", About: "exact Whittle index; on the true state where the level shows it, otherwise at the age", New: func(k Known) (env.Agent, error) {
-		if k.Level == env.LevelObserved {
-			return env.NewAgent(baselines.NewWhittleObserved(k.Instance, false)), nil
+	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", New: byLevel(
+		model(baselines.NewWhittle),
+		seen(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
+	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", State: true, New: seen(func(k Known) env.Policy[env.Observed] {
+		return baselines.NewWhittleObserved(k.Instance, true)
+	})},
+	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known) (env.Agent, error) {
+		o, err := baselines.SolveOptimum(k.Instance, baselines.OptimumOptions{})
+		if err != nil {
+			return env.Agent{}, err
 		}
-		return env.NewAgent(baselines.NewWhittle(k.Instance)), nil
+		return env.NewAgent[env.Model](o), nil
 	}},
-	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: func(k Known) (env.Agent, error) {
-		return env.NewAgent(baselines.NewGreedy(k.Instance)), nil
+	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
+	{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overrun: true, New: model(func(in env.Instance) env.Policy[env.Model] {
+		return baselines.NewRelaxedControl(in, baselines.RelaxedOptions{})
+	})},
+	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
+	{Name: "myopic", About: "the greatest state that is seen", New: byLevel(
+		model(baselines.NewMyopic),
+		seen(func(k Known) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
+	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(func(in env.Instance) env.Policy[env.Model] {
+		return baselines.NewEvenSchedule(in.Terms(), baselines.Allocate(in, baselines.EvenSpread).Frequency)
+	})},
+	{Name: "static-random", About: "optimal crawl frequencies, drawn at random", New: func(k Known) (env.Agent, error) {
+		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
+		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	{Name: "myopic", About: "the greatest state that the level shows", New: func(k Known) (env.Agent, error) {
-		if k.Level == env.LevelObserved {
-			return env.NewAgent(baselines.NewMyopicObserved(k.Instance)), nil
-		}
-		return env.NewAgent(baselines.NewMyopic(k.Instance)), nil
-	}},
-	{Name: "round-robin", About: "the source that has waited longest", New: func(k Known) (env.Agent, error) {
-		return env.NewAgent(baselines.NewRoundRobin(k.Terms)), nil
-	}},
-	{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: func(k Known) (env.Agent, error) {
-		return env.NewAgent(baselines.NewBestSource(k.Instance)), nil
-	}},
+	{Name: "certainty", About: "Whittle with parameters estimated from the items found", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewCertainty(t, baselines.Certainty{})
+	})},
+	{Name: "q-whittle", About: "Whittle-index Q-learning on the ages", New: online(func(t env.Terms, r *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewQWhittle(t, baselines.QWhittle{}, r)
+	})},
+	{Name: "salmut", About: "structure-aware learning of thresholds", New: online(func(t env.Terms, r *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewSalmut(t, baselines.Salmut{}, r)
+	})},
+	{Name: "miniflux", About: "intervals by entry frequency, as Miniflux sets them", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewEntryFrequency(t, baselines.EntryFrequency{})
+	})},
+	{Name: "nutch", About: "adaptive fetch intervals, as Nutch sets them", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewNutch(t, baselines.Adaptive{})
+	})},
+	{Name: "stormcrawler", About: "adaptive fetch intervals, as StormCrawler sets them", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewStormCrawler(t, baselines.Adaptive{})
+	})},
+	{Name: "round-robin", About: "the source that has waited longest", New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
+		return baselines.NewRoundRobin(t)
+	})},
+	{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 }
 
 // FindBaseline returns the policy of that name.
