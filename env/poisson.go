@@ -354,7 +354,7 @@ func (w *Poisson) sums(i, t int, l *law) (early, late float64) {
 	xi := scale * s.Interest
 	gap, c, cut := 1/s.Rate, s.Decay, 1-f
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
-		x := w.mark(math.Exp(-c * (1 - v)))
+		x := w.item(c * (v - 1))
 		if v < cut {
 			early += x
 		} else {
@@ -379,22 +379,22 @@ func (w *Poisson) part(l *law, mode sumMode, d float64) float64 {
 	var x float64
 	gap := 1 / s.Rate
 	for v := w.rng.ExpFloat64() * gap; v < d; v += w.rng.ExpFloat64() * gap {
-		x += w.mark(math.Exp(-s.Decay * (d - v)))
+		x += w.item(s.Decay * (v - d))
 	}
 	return s.Interest * x
 }
 
-// mark returns share, what decay has left of an item, times a draw of its mark
-// in units of ξ̄.
-func (w *Poisson) mark(share float64) float64 {
+// item returns what is left of an item after decay by e^y, with a draw of its
+// mark, in units of ξ̄.
+func (w *Poisson) item(y float64) float64 {
 	switch w.marks {
 	case drawnExponential:
-		return share * w.rng.ExpFloat64()
+		return math.Exp(y) * w.rng.ExpFloat64()
 	case drawnLogNormal:
 		s := w.opt.Sigma
-		return share * math.Exp(s*(w.rng.NormFloat64()-s/2))
+		return math.Exp(y + s*(w.rng.NormFloat64()-s/2))
 	}
-	return share
+	return math.Exp(y)
 }
 
 // gatherItems appends the items that wait at source i, oldest first, to
@@ -443,7 +443,7 @@ func (w *Poisson) drawItems(i, t int, back, weight, cut float64, l *law) {
 	start := len(w.items)
 	gap, c := 1/s.Rate, s.Decay
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
-		x := xi * w.mark(math.Exp(-c*(1-v)))
+		x := xi * w.item(c*(v-1))
 		if v >= cut {
 			w.items = append(w.items, Item{Age: back + (1 - v), Interest: x})
 		}
