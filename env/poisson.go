@@ -51,6 +51,11 @@ const defaultBulk = 1000
 // an item is no longer counted.
 const negligible = 0x1p-60
 
+const (
+	maxWindow = 1 << 40 // epochs; no run comes to the end of it
+	maxRing   = 1 << 27 // figures held for windows, 1 GiB
+)
+
 // Poisson is the world in which items arrive at each source as a Poisson
 // process. An item's interest starts at its mark ξ and decays as ξ e^(−c age)
 // from the moment of its publication; once older than the source's window M it
@@ -162,13 +167,14 @@ func (w *Poisson) readLaws(in Instance) error {
 		for _, c := range by[i] {
 			slowest = math.Min(slowest, c.Decay)
 		}
-		// A window that drops nothing but what is negligible is none.
-		if math.Exp(-slowest*s.Window) >= negligible {
+		// A window that drops nothing but what is negligible is none; the epoch
+		// less is for items that are nearly an epoch older than their epoch's end.
+		if s.Window < maxWindow && math.Exp(-slowest*(s.Window-1)) >= negligible {
 			m, f := math.Modf(s.Window)
 			w.whole[i], w.late[i], w.limit[i] = int(m), f, true
 			if w.opt.State {
 				w.at[i] = size
-				size += 2 * (int(m) + 1)
+				size += 2 * min(int(m)+1, maxRing) // no overflow in the sum
 			}
 		}
 		w.laws = append(w.laws, newLaw(0, s, w.opt.Marks, w.opt.Sigma, w.opt.Bulk, w.late[i]))
@@ -181,6 +187,9 @@ func (w *Poisson) readLaws(in Instance) error {
 			}
 		}
 		w.first[i+1] = len(w.laws)
+	}
+	if size > maxRing {
+		return fmt.Errorf("the windows of all sources hold %d epochs together; to compute states, allowed are %d", size/2, maxRing/2)
 	}
 	w.ring = make([]float64, size)
 	return nil
