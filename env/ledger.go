@@ -87,8 +87,9 @@ func (l *ledger) advance(crawl []int) {
 		x[i] = 0 // (3): 0 grows to u below
 	}
 	// (2): x ← αx + u
-	for i, a := range l.factor {
-		x[i] = a*x[i] + l.gain[i]
+	alpha, u := l.factor[:len(x)], l.gain[:len(x)]
+	for i := range x {
+		x[i] = alpha[i]*x[i] + u[i]
 	}
 	l.view.Epoch++
 }

@@ -126,15 +126,14 @@ func (l *law) partMode(d float64, marks Marks, sigma float64) sumMode {
 }
 
 // cumulants returns the first three cumulants of the interest, at the end of
-// d epochs, of the items of those d epochs:
+// d epochs, of the items of those d epochs, for ξ̄ = 1:
 //
 //	κₖ = λ E[ξᵏ] (1 − e^(−kcd)) / (kc)
 func (l *law) cumulants(d float64, m Marks, sigma float64) (k1, k2, k3 float64) {
-	s := &l.source
-	c, x := s.Decay, s.Interest
-	k1 = s.Rate * x * -math.Expm1(-c*d) / c
-	k2 = s.Rate * m.moment(2, sigma) * x * x * -math.Expm1(-2*c*d) / (2 * c)
-	k3 = s.Rate * m.moment(3, sigma) * x * x * x * -math.Expm1(-3*c*d) / (3 * c)
+	c, rate := l.source.Decay, l.source.Rate
+	k1 = rate * -math.Expm1(-c*d) / c
+	k2 = rate * m.moment(2, sigma) * -math.Expm1(-2*c*d) / (2 * c)
+	k3 = rate * m.moment(3, sigma) * -math.Expm1(-3*c*d) / (3 * c)
 	return k1, k2, k3
 }
 
@@ -152,7 +151,7 @@ func cumulantDistance(k2, k3 float64) float64 { return 2 * 0.3041 * k3 / (k2 * m
 func (l *law) drawCumulants(r *stream.Rand, d float64, m Marks, sigma float64) float64 {
 	k1, k2, k3 := l.cumulants(d, m, sigma)
 	shape, scale := 4*k2*k2*k2/(k3*k3), k3/(2*k2)
-	return math.Max(0, k1+scale*(distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()-shape))
+	return l.source.Interest * math.Max(0, k1+scale*(distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()-shape))
 }
 
 // drawGammaSum draws the interest that Poisson items with exponential marks of

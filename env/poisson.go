@@ -51,6 +51,11 @@ const defaultBulk = 1000
 // an item is no longer counted.
 const negligible = 0x1p-60
 
+const (
+	maxWindow = 1 << 40 // epochs; no run comes to the end of it
+	maxRing   = 1 << 27 // figures held for windows, 1 GiB
+)
+
 // Poisson is the world in which items arrive at each source as a Poisson
 // process. An item's interest starts at its mark ξ and decays as ξ e^(−c age)
 // from the moment of its publication; once older than the source's window M it
@@ -162,13 +167,14 @@ func (w *Poisson) readLaws(in Instance) error {
 		for _, c := range by[i] {
 			slowest = math.Min(slowest, c.Decay)
 		}
-		// A window that drops nothing but what is negligible is none.
-		if math.Exp(-slowest*s.Window) >= negligible {
+		// A window that drops nothing but what is negligible is none; the epoch
+		// less is for items that are nearly an epoch older than their epoch's end.
+		if s.Window < maxWindow && math.Exp(-slowest*(s.Window-1)) >= negligible {
 			m, f := math.Modf(s.Window)
 			w.whole[i], w.late[i], w.limit[i] = int(m), f, true
 			if w.opt.State {
 				w.at[i] = size
-				size += 2 * (int(m) + 1)
+				size += 2 * min(int(m)+1, maxRing) // no overflow in the sum
 			}
 		}
 		w.laws = append(w.laws, newLaw(0, s, w.opt.Marks, w.opt.Sigma, w.opt.Bulk, w.late[i]))
@@ -181,6 +187,9 @@ func (w *Poisson) readLaws(in Instance) error {
 			}
 		}
 		w.first[i+1] = len(w.laws)
+	}
+	if size > maxRing {
+		return fmt.Errorf("the windows of all sources hold %d epochs together; to compute states, allowed are %d", size/2, maxRing/2)
 	}
 	w.ring = make([]float64, size)
 	return nil
@@ -354,7 +363,7 @@ func (w *Poisson) sums(i, t int, l *law) (early, late float64) {
 	xi := scale * s.Interest
 	gap, c, cut := 1/s.Rate, s.Decay, 1-f
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
-		x := w.mark(math.Exp(-c * (1 - v)))
+		x := w.item(c * (v - 1))
 		if v < cut {
 			early += x
 		} else {
@@ -379,22 +388,22 @@ func (w *Poisson) part(l *law, mode sumMode, d float64) float64 {
 	var x float64
 	gap := 1 / s.Rate
 	for v := w.rng.ExpFloat64() * gap; v < d; v += w.rng.ExpFloat64() * gap {
-		x += w.mark(math.Exp(-s.Decay * (d - v)))
+		x += w.item(s.Decay * (v - d))
 	}
 	return s.Interest * x
 }
 
-// mark returns share, what decay has left of an item, times a draw of its mark
-// in units of ξ̄.
-func (w *Poisson) mark(share float64) float64 {
+// item returns what is left of an item after decay by e^y, with a draw of its
+// mark, in units of ξ̄.
+func (w *Poisson) item(y float64) float64 {
 	switch w.marks {
 	case drawnExponential:
-		return share * w.rng.ExpFloat64()
+		return math.Exp(y) * w.rng.ExpFloat64()
 	case drawnLogNormal:
 		s := w.opt.Sigma
-		return share * math.Exp(s*(w.rng.NormFloat64()-s/2))
+		return math.Exp(y + s*(w.rng.NormFloat64()-s/2))
 	}
-	return share
+	return math.Exp(y)
 }
 
 // gatherItems appends the items that wait at source i, oldest first, to
@@ -443,7 +452,7 @@ func (w *Poisson) drawItems(i, t int, back, weight, cut float64, l *law) {
 	start := len(w.items)
 	gap, c := 1/s.Rate, s.Decay
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
-		x := xi * w.mark(math.Exp(-c*(1-v)))
+		x := xi * w.item(c*(v-1))
 		if v >= cut {
 			w.items = append(w.items, Item{Age: back + (1 - v), Interest: x})
 		}

@@ -94,11 +94,12 @@ type ReplayOptions struct {
 
 // bounds returns the Unix times between which a part lies, and its number of
 // whole epochs.
-func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to int64, epochs int, err error) {
+func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to float64, epochs int, err error) {
 	if o.Split == 0 {
 		o.Split = 0.5
 	}
-	span := rec.Last - rec.First
+	first, last := float64(rec.First), float64(rec.Last)
+	span := last - first
 	switch {
 	case o.Epoch <= 0:
 		err = fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
@@ -106,31 +107,31 @@ func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to int64, epochs
 		err = fmt.Errorf("decay is %v; allowed is a finite rate per hour above 0", o.Decay)
 	case !(o.Split > 0 && o.Split < 1):
 		err = fmt.Errorf("split is %v; allowed is above 0 and below 1", o.Split)
-	case o.Epoch.Seconds() > float64(span):
+	case o.Epoch.Seconds() > span:
 		err = fmt.Errorf("%s: epoch is %v, longer than the recording; allowed is at most %v", rec.Path, o.Epoch, seconds(span))
 	}
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	split := rec.First + int64(o.Split*float64(span))
+	split := first + o.Split*span
 	switch part {
 	case PartMeasured, "":
-		part, from, to = PartMeasured, split, rec.Last
+		part, from, to = PartMeasured, split, last
 	case PartFitting:
-		from, to = rec.First, split
+		from, to = first, split
 	case PartWhole:
-		from, to = rec.First, rec.Last
+		from, to = first, last
 	default:
 		return 0, 0, 0, fmt.Errorf("unknown part %q; allowed are %s, %s and %s", part, PartMeasured, PartFitting, PartWhole)
 	}
-	epochs = int(float64(to-from) / o.Epoch.Seconds())
+	epochs = int((to - from) / o.Epoch.Seconds())
 	if epochs < 1 {
 		return 0, 0, 0, fmt.Errorf("%s: the %s part lasts %v and has no whole epoch of %v; allowed is a shorter epoch or another split", rec.Path, part, seconds(to-from), o.Epoch)
 	}
 	return from, to, epochs, nil
 }
 
-func seconds(s int64) time.Duration { return time.Duration(s) * time.Second }
+func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
 // Epochs returns the number of whole epochs of the part that o names.
 func (rec *Recording) Epochs(o ReplayOptions) (int, error) {
@@ -156,7 +157,7 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 	count, total := make([]float64, len(rec.Names)), make([]float64, len(rec.Names))
 	for {
 		p, err := r.next()
-		if err == io.EOF || err == nil && p.at >= to {
+		if err == io.EOF || err == nil && float64(p.at) >= to {
 			break
 		}
 		if err != nil {
@@ -172,7 +173,7 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 	base := filepath.Base(rec.Path)
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
 	in := Instance{ID: base, Budget: o.Budget, Sources: make([]Source, len(rec.Names))}
-	epochs := float64(to-from) / o.Epoch.Seconds()
+	epochs := (to - from) / o.Epoch.Seconds()
 	for i, name := range rec.Names {
 		var mean float64
 		if count[i] > 0 {

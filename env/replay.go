@@ -79,12 +79,12 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	n := len(in.Sources)
 	w := &Replay{
 		ledger: l, opt: o, rows: r, index: rec.index(),
-		begin: float64(from), length: o.Epoch.Seconds(), rate: o.Decay / 3600,
+		begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
 		epochs: epochs, state: make([]float64, n),
 	}
 	w.factor = math.Exp(-w.rate * w.length)
 	w.keep = -math.Log(negligible) / w.rate
-	w.terms.Start = from + int64(w.length)
+	w.terms.Start = int64(math.Floor(from + w.length))
 	w.terms.Length = w.length
 	if o.State {
 		w.view.State = w.state

@@ -1,0 +1,180 @@
+package env_test
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ephemera/env"
+)
+
+func ExampleSource() {
+	for _, s := range env.Paper(1).Sources {
+		fmt.Printf("source %s: α = %.4f, u = %.2f, u* = %.2f\n", s.Name, s.Factor(), s.Gain(), s.Ceiling())
+	}
+	// Output:
+	// source 1: α = 0.4966, u = 179.79, u* = 357.14
+	// source 2: α = 0.7047, u = 147.66, u* = 500.00
+	// source 3: α = 0.4966, u = 35.96, u* = 71.43
+	// source 4: α = 0.8106, u = 18.04, u* = 95.24
+}
+
+// The mean dynamics of the papers lose through the window from the first epoch
+// on; in truth nothing is old enough to drop before the window has passed.
+func ExampleSource_ExactMean() {
+	s := env.NewSource("news", 100, 0.2, 1)
+	s.Window = 5
+	for _, age := range []int{1, 2, 3, 5, 8, 20} {
+		fmt.Printf("age %2d: mean dynamics %6.2f, exact %6.2f\n", age, s.MeanState(age), s.ExactMean(age))
+	}
+	// Output:
+	// age  1: mean dynamics  57.29, exact  90.63
+	// age  2: mean dynamics 104.20, exact 164.84
+	// age  3: mean dynamics 142.60, exact 225.59
+	// age  5: mean dynamics 199.79, exact 316.06
+	// age  8: mean dynamics 252.25, exact 316.06
+	// age 20: mean dynamics 310.27, exact 316.06
+}
+
+func ExampleNamed() {
+	for _, name := range []string{"paper", "lognormal:50:7", "mixed:20"} {
+		in, err := env.Named(name, 2)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(in.ID, len(in.Sources), in.Budget)
+	}
+	_, err := env.Named("pareto:9", 2)
+	fmt.Println(err)
+	// Output:
+	// paper 4 2
+	// lognormal/50/7 50 2
+	// mixed/20/1 20 2
+	// unknown instance "pareto:9"; allowed are paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] and the path of a .toml file
+}
+
+func ExampleUnmarshal() {
+	in, err := env.Unmarshal("two.toml", []byte(`
+budget = 1
+
+[[source]]
+name = "fast"
+rate = 250
+decay = 0.7
+interest = 1.0
+
+[[source]]
+name = "slow"
+rate = 20
+decay = 0.05
+interest = 2.5
+window = 48
+`))
+	fmt.Println(in.ID, in.Sources[0].Window, in.Sources[1].Window, err)
+
+	_, err = env.Unmarshal("two.toml", []byte("budget = 1\n[[source]]\nname = \"a\"\nspeed = 3\n"))
+	fmt.Println(err)
+	// Output:
+	// two +Inf 48 <nil>
+	// two.toml:4:1: unknown key "source.speed"; allowed are name, rate, decay, interest, window and cost
+}
+
+func ExampleNewMean() {
+	w, err := env.NewMean(env.Paper(1), false)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, crawl := range [][]int{{0}, {1}, {0}} {
+		got, err := w.Step(crawl)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("source %d, age %d: %.2f\n", got[0].Source, got[0].Age, got[0].Interest)
+	}
+	_, err = w.Step([]int{0, 1})
+	fmt.Println(err)
+	// Output:
+	// source 0, age 1: 179.79
+	// source 1, age 2: 251.71
+	// source 0, age 2: 269.07
+	// epoch 3: crawls cost 2; allowed is the budget, 1
+}
+
+// A source vanishes and another appears, in a world whose crawls show items.
+func ExampleNewPoisson() {
+	in := env.Instance{ID: "two", Budget: 1, Sources: []env.Source{
+		env.NewSource("a", 3, 0.5, 1),
+		env.NewSource("b", 0, 0.5, 1),
+	}}
+	w, err := env.NewPoisson(in, 1, env.PoissonOptions{
+		Marks: env.MarksPerItem,
+		Items: true,
+		Changes: []env.Change{
+			{Epoch: 3, Source: 0, Rate: 0, Decay: 0.5, Interest: 1},
+			{Epoch: 3, Source: 1, Rate: 3, Decay: 0.5, Interest: 1},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for n := range 6 {
+		got, err := w.Step([]int{n % 2})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("epoch %d: %d items at source %d\n", n, len(got[0].Items), got[0].Source)
+	}
+	// Output:
+	// epoch 0: 1 items at source 0
+	// epoch 1: 0 items at source 1
+	// epoch 2: 5 items at source 0
+	// epoch 3: 2 items at source 1
+	// epoch 4: 0 items at source 0
+	// epoch 5: 8 items at source 1
+}
+
+func ExampleOpenReplay() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "blog.csv")
+	if err := os.WriteFile(path, []byte(`source,published_unix,utility
+a,0,10
+b,1800,20
+a,3600,30
+b,7200,8
+a,9000,16
+a,14400,1
+`), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	w, in, err := env.OpenReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.6931471805599453, Budget: 1, Items: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	for _, s := range in.Sources {
+		fmt.Printf("%s: %.1f items per epoch of interest %.0f\n", s.Name, s.Rate, s.Interest)
+	}
+	for i := 0; ; i++ {
+		got, err := w.Step([]int{i % 2})
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s: %.2f\n", in.Sources[got[0].Source].Name, got[0].Interest)
+	}
+	// Output:
+	// a: 1.0 items per epoch of interest 20
+	// b: 0.5 items per epoch of interest 20
+	// a: 11.31
+	// b: 2.00
+}

@@ -1,0 +1,179 @@
+package env_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"ephemera/env"
+)
+
+// Each parameter of 4000 sources against the distribution that the
+// documentation names, by the one-sample statistic of Kolmogorov and Smirnov.
+func TestFamiliesHaveTheirDistributions(t *testing.T) {
+	const n = 4000
+	normal := distuv.UnitNormal.CDF
+	rate := func(s env.Source) float64 { return s.Rate }
+	decay := func(s env.Source) float64 { return s.Decay }
+	interest := func(s env.Source) float64 { return s.Interest }
+	cost := func(s env.Source) float64 { return s.Cost }
+	window := func(s env.Source) float64 { return s.Window }
+	lognormal := map[string]func(env.Source) float64{
+		"rate":     func(s env.Source) float64 { return normal(math.Log(s.Rate / 50)) },
+		"interest": func(s env.Source) float64 { return normal(math.Log(s.Interest)) },
+		"decay":    func(s env.Source) float64 { return s.Decay - 0.05 },
+	}
+	for _, c := range []struct {
+		in  env.Instance
+		cdf map[string]func(env.Source) float64
+	}{
+		{env.Lognormal(n, 10, 5), lognormal},
+		{env.Wide(n, 10, 5), map[string]func(env.Source) float64{
+			"rate":  func(s env.Source) float64 { return 1 - math.Pow(s.Rate, -1.3) },
+			"decay": func(s env.Source) float64 { return math.Log(s.Decay/0.01) / math.Log(300) },
+			// Gamma with shape 2 and scale ½: 1 − (1 + 2x) e^(−2x)
+			"interest": func(s env.Source) float64 { return 1 - (1+2*s.Interest)*math.Exp(-2*s.Interest) },
+		}},
+		{env.Mixed(n, 10, 5), map[string]func(env.Source) float64{
+			"cost":   func(s env.Source) float64 { return (s.Cost - 0.5) / 2.5 },
+			"window": func(s env.Source) float64 { return (s.Window - 2) / 48 },
+			"rate":   lognormal["rate"], "decay": lognormal["decay"], "interest": lognormal["interest"],
+		}},
+	} {
+		if err := c.in.Validate(); err != nil {
+			t.Error(err)
+		}
+		for name, f := range c.cdf {
+			u := make([]float64, n)
+			for i, s := range c.in.Sources {
+				u[i] = f(s)
+			}
+			slices.Sort(u)
+			var d float64
+			for i, x := range u {
+				d = max(d, math.Abs(x-float64(i)/n), math.Abs(x-float64(i+1)/n))
+			}
+			if d *= math.Sqrt(n); d > 1.95 {
+				t.Errorf("%s, %s: distance %v in standard units", c.in.ID, name, d)
+			}
+		}
+		// No parameter tells another.
+		of := []func(env.Source) float64{rate, decay, interest}
+		if strings.HasPrefix(c.in.ID, "mixed") {
+			of = append(of, cost, window)
+		}
+		for a := range of {
+			for b := range a {
+				if r := rank(c.in, of[a], of[b]); math.Abs(r) > 4/math.Sqrt(n) {
+					t.Errorf("%s: parameters %d and %d have rank correlation %v", c.in.ID, a, b, r)
+				}
+			}
+		}
+	}
+}
+
+// rank returns Spearman's correlation of two parameters.
+func rank(in env.Instance, f, g func(env.Source) float64) float64 {
+	n := len(in.Sources)
+	place := func(f func(env.Source) float64) []float64 {
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int {
+			if f(in.Sources[a]) < f(in.Sources[b]) {
+				return -1
+			}
+			return 1
+		})
+		r := make([]float64, n)
+		for k, i := range order {
+			r[i] = float64(k) - float64(n-1)/2
+		}
+		return r
+	}
+	var ab, aa float64
+	x, y := place(f), place(g)
+	for i := range x {
+		ab += x[i] * y[i]
+		aa += x[i] * x[i]
+	}
+	return ab / aa
+}
+
+func TestFamiliesGrow(t *testing.T) {
+	for _, f := range []func(int, float64, uint64) env.Instance{env.Lognormal, env.Wide, env.Mixed} {
+		small, large := f(5, 1, 9), f(50, 1, 9)
+		if !reflect.DeepEqual(small.Sources, large.Sources[:5]) {
+			t.Errorf("%s does not begin with %s", large.ID, small.ID)
+		}
+		if reflect.DeepEqual(small.Sources, f(5, 1, 10).Sources) {
+			t.Errorf("%s does not depend on the seed", small.ID)
+		}
+	}
+	a, b := env.Lognormal(5, 1, 9).Sources[3], env.Mixed(5, 1, 9).Sources[3]
+	if a.Rate != b.Rate || a.Decay != b.Decay || a.Interest != b.Interest {
+		t.Errorf("the sources of lognormal and mixed differ: %+v, %+v", a, b)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	file := write(t, "own.toml", strings.Replace(oneSource, "budget = 1", "budget = 0.5", 1)+"cost = 0.5\n")
+	for _, c := range []struct {
+		name   string
+		budget float64
+		id     string
+		n      int
+		want   float64
+	}{
+		{"paper", 0, "paper", 4, 1},
+		{"paper", 3, "paper", 4, 3},
+		{"lognormal:50", 0, "lognormal/50/1", 50, 1},
+		{"lognormal:50:7", 5, "lognormal/50/7", 50, 5},
+		{"lognormal/50/7", 5, "lognormal/50/7", 50, 5},
+		{"wide:3:18446744073709551615", 2, "wide/3/18446744073709551615", 3, 2},
+		{"mixed:20:3", 4, "mixed/20/3", 20, 4},
+		{file, 0, "own", 1, 0.5},
+	} {
+		in, err := env.Named(c.name, c.budget)
+		if err != nil || in.ID != c.id || len(in.Sources) != c.n || in.Budget != c.want {
+			t.Errorf("%s: %q with %d sources, budget %v, error %v; want %q, %d, %v", c.name, in.ID, len(in.Sources), in.Budget, err, c.id, c.n, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		budget float64
+		want   string
+	}{
+		{"papers", 0, `unknown instance "papers"; allowed are paper, lognormal:N[:SEED]`},
+		{"", 0, "allowed are paper"},
+		{"lognormal", 0, "allowed are paper"},
+		{"lognormal:", 0, `number of sources is ""`},
+		{"lognormal:0", 0, `number of sources is "0"; allowed are 1 to`},
+		{"wide:-3", 0, `number of sources is "-3"`},
+		{"wide:1e3", 0, `number of sources is "1e3"`},
+		{"wide:99999999999", 0, "number of sources"},
+		{"mixed:3:x", 0, `seed is "x"; allowed is a whole number`},
+		{"mixed:3:1:2", 0, `seed is "1:2"`},
+		{"none.toml", 0, "none.toml"},
+		{"paper", 5, "budget is 5; allowed is above 0 and at most 4"},
+		{"paper", -1, "budget is -1; allowed"},
+		{"paper", math.NaN(), "budget is NaN; allowed"},
+		{file, 1, "budget is 1; allowed is above 0 and at most 0.5"},
+	} {
+		if _, err := env.Named(c.name, c.budget); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, budget %v: error is %v; want one with %q", c.name, c.budget, err, c.want)
+		}
+	}
+	defer func() {
+		if got := fmt.Sprint(recover()); got != "env: lognormal instance of 0 sources; allowed is 1 or more" {
+			t.Errorf("panic is %q", got)
+		}
+	}()
+	env.Lognormal(0, 1, 1)
+}

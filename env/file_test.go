@@ -1,0 +1,145 @@
+package env_test
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ephemera/env"
+)
+
+const oneSource = "budget = 1\n[[source]]\nname = \"a\"\nrate = 1\ndecay = 2\ninterest = 3\n"
+
+func TestInstanceFile(t *testing.T) {
+	in, err := env.Load(write(t, "two.toml", "\ufeff"+oneSource+
+		"\n[[source]] # with all keys\nname = 'b'\nrate = 0\ndecay = 1e-3\ninterest = 0\nwindow = 2.5\ncost = 5\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := env.Instance{ID: "two", Budget: 1, Sources: []env.Source{
+		env.NewSource("a", 1, 2, 3),
+		{Name: "b", Rate: 0, Decay: 1e-3, Interest: 0, Window: 2.5, Cost: 5},
+	}}
+	if !reflect.DeepEqual(in, want) {
+		t.Errorf("loaded %+v, want %+v", in, want)
+	}
+	if in, err := env.Load(write(t, "named.toml", "id = \"x\"\n"+oneSource)); err != nil || in.ID != "x" {
+		t.Errorf("id is %q, error %v", in.ID, err)
+	}
+	if _, err := env.Load(filepath.Join(t.TempDir(), "none.toml")); err == nil || !strings.Contains(err.Error(), "none.toml") {
+		t.Errorf("absent file: %v", err)
+	}
+}
+
+func TestInstanceFileErrors(t *testing.T) {
+	without := func(key string) string {
+		var keep []string
+		for line := range strings.Lines(oneSource) {
+			if !strings.HasPrefix(line, key) {
+				keep = append(keep, line)
+			}
+		}
+		return strings.Join(keep, "")
+	}
+	with := func(line string) string { return without(strings.Fields(line)[0]) + line + "\n" }
+	for _, c := range []struct{ text, want string }{
+		{"", `f.toml: key "budget" is missing`},
+		{"budget = 1\n", "f.toml: there is no [[source]]"},
+		{without("name"), `f.toml:2: source 1: key "name" is missing; needed are name, rate, decay and interest, allowed also window and cost`},
+		{without("rate"), `f.toml:2: source 1 ("a"): key "rate" is missing`},
+		{without("decay"), `f.toml:2: source 1 ("a"): key "decay" is missing`},
+		{without("interest"), `f.toml:2: source 1 ("a"): key "interest" is missing`},
+		{without("budget"), `f.toml: key "budget" is missing`},
+		{with("colour = 3"), `f.toml:7:1: unknown key "source.colour"; allowed are name, rate, decay, interest, window and cost`},
+		{"bugdet = 1\n" + oneSource, `f.toml:1:1: unknown key "bugdet"; allowed are id, budget and [[source]]`},
+		{with("rate = 'x'"), `f.toml:6:8: key "source.rate": cannot decode TOML string`},
+		{with("rate = true"), `f.toml:6:8: key "source.rate": cannot decode TOML boolean`},
+		{with("name = 3"), `f.toml:6:8: key "source.name": cannot decode TOML integer`},
+		{with("rate = nan"), `f.toml:2: source 1 ("a"): rate is NaN; allowed is a finite number of items per epoch, 0 or more`},
+		{with("rate = inf"), "rate is +Inf"},
+		{with("rate = -1"), "rate is -1"},
+		{with("decay = 0"), "decay is 0; allowed is a finite rate per epoch above 0"},
+		{with("decay = nan"), "decay is NaN"},
+		{with("interest = nan"), "interest is NaN"},
+		{with("interest = inf"), "interest is +Inf"},
+		{with("window = 0"), "window is 0; allowed is a number of epochs above 0, or inf"},
+		{with("window = nan"), "window is NaN"},
+		{with("cost = 0"), "cost is 0"},
+		{with("cost = inf"), "cost is +Inf"},
+		{with("rate = 1e999"), `f.toml:6:8: key "source.rate"`},
+		{with("rate ="), "f.toml:6:"},
+		{"budget = nan\n" + without("budget"), `budget is NaN; allowed is above 0 and at most 1`},
+		{"budget = 0\n" + without("budget"), `budget is 0; allowed is above 0 and at most 1`},
+		{"budget = 2\n" + without("budget"), `f.toml: instance "f": budget is 2; allowed is above 0 and at most 1, the cost of crawling every source`},
+		{oneSource + oneSource[len("budget = 1\n"):], `f.toml:7: source 2 ("a"): source 1 has the same name`},
+		{"budget = 1\n" + oneSource, "f.toml:2:1:"},
+		{"budget = 1\nsource = 3\n", `f.toml:2:10: key "source"`},
+		{"budget = 1\nsource = [{name = 'a'}]\n", `f.toml: source 1 ("a"): key "rate" is missing`},
+		{"\x00", "f.toml:1:1: not TOML"},
+		{"budget = 1\n[[source", "f.toml:2:"},
+	} {
+		_, err := env.Unmarshal("f.toml", []byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error is %v; want one line with %q", c.text, err, c.want)
+		}
+	}
+	// inf and what is absent are the same window.
+	in, err := env.Unmarshal("f.toml", []byte(with("window = inf")))
+	if err != nil || !math.IsInf(in.Sources[0].Window, 1) {
+		t.Errorf("window inf: %v, error %v", in.Sources, err)
+	}
+}
+
+// What Write writes, Unmarshal reads, to the last bit.
+func TestInstanceFileRoundTrip(t *testing.T) {
+	for _, in := range []env.Instance{env.Paper(2), env.Lognormal(20, 5, 1), env.Wide(20, 5, 2), env.Mixed(20, 5, 3)} {
+		roundTrip(t, in)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		positive := rapid.Float64Range(1e-12, 1e12)
+		in := env.Instance{ID: rapid.String().Draw(t, "id")}
+		names := rapid.SliceOfNDistinct(rapid.String(), 1, 5, rapid.ID).Draw(t, "names")
+		for _, name := range names {
+			s := env.NewSource(name, rapid.Float64Range(0, 1e12).Draw(t, "rate"), positive.Draw(t, "decay"), positive.Draw(t, "interest"))
+			if rapid.Bool().Draw(t, "windowed") {
+				s.Window = positive.Draw(t, "window")
+			}
+			s.Cost = positive.Draw(t, "cost")
+			in.Sources = append(in.Sources, s)
+		}
+		in.Budget = in.TotalCost()
+		roundTrip(t, in)
+	})
+}
+
+func roundTrip(t interface {
+	Fatalf(string, ...any)
+}, in env.Instance) {
+	var b bytes.Buffer
+	if err := env.Write(&b, in); err != nil {
+		t.Fatalf("%v", err)
+	}
+	got, err := env.Unmarshal("f.toml", b.Bytes())
+	if err != nil || !reflect.DeepEqual(got, in) {
+		t.Fatalf("%v: read %+v, written %+v\n%s", err, got, in, b.String())
+	}
+}
+
+func FuzzInstanceFile(f *testing.F) {
+	f.Add([]byte(oneSource))
+	f.Add([]byte("budget = 1\nsource = [{name = 'a', rate = 1, decay = 1, interest = 1}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, err := env.Unmarshal("f.toml", data)
+		if err != nil {
+			return
+		}
+		if err := in.Validate(); err != nil {
+			t.Errorf("an invalid instance was read: %v", err)
+		}
+	})
+}

@@ -1,0 +1,306 @@
+package env_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/experiments"
+)
+
+func write(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const header = "source,published_unix,utility\n"
+
+// The replay against the obvious one: the part's publications are held, and
+// each decision adds up what waits.
+func TestReplayAgainstPublicationsOneByOne(t *testing.T) {
+	type pub struct {
+		source string
+		at     int64
+		x      float64
+	}
+	var all []pub
+	var b strings.Builder
+	b.WriteString("utility,ignored,published_unix,source\r\n\n")
+	r := stream.New(3, stream.Test)
+	for at := int64(1000); at < 300_000; at += int64(r.ExpFloat64() * 400) {
+		p := pub{[]string{"b", "a", "c"}[r.Intn(3)], at, math.Floor(r.ExpFloat64() * 50)}
+		if p.source == "c" && at < 200_000 {
+			p.source = "a" // c appears in the second half only
+		}
+		all = append(all, p)
+		fmt.Fprintf(&b, "%v,x,%d,%s\r\n", p.x, p.at, p.source)
+	}
+	const c, length = 0.3, 5400.0
+	first, last := float64(all[0].at), float64(all[len(all)-1].at)
+	for _, part := range []env.Part{"", env.PartMeasured, env.PartFitting, env.PartWhole} {
+		from, to := first, last
+		split := first + 0.25*(last-first)
+		if part == "" || part == env.PartMeasured {
+			from = split
+		} else if part == env.PartFitting {
+			to = split
+		}
+		for _, path := range []string{write(t, "r.csv", b.String()), write(t, "r.csv.gz", string(gzipped(t, []byte(b.String()))))} {
+			w, in, err := env.OpenReplay(path, env.ReplayOptions{Epoch: 90 * time.Minute, Decay: c, Budget: 2, Split: 0.25, Part: part, Items: true, State: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			epochs := int((to - from) / length)
+			terms := w.Terms()
+			if w.Epochs() != epochs || terms.Start != int64(math.Floor(from+length)) || terms.Length != length || fmt.Sprint(terms.Names) != "[a b c]" {
+				t.Fatalf("part %q: %d epochs, terms %+v; want %d epochs from %v", part, w.Epochs(), terms, epochs, from)
+			}
+			// The fit.
+			if in.ID != "r" || in.Sources[2].Rate != 0 || in.Sources[2].Interest != 0 {
+				t.Errorf("fitted instance %q, source of the second half %+v", in.ID, in.Sources[2])
+			}
+			var n, sum float64
+			for _, p := range all {
+				if p.source == "b" && float64(p.at) < split {
+					n++
+					sum += p.x
+				}
+			}
+			near(t, "fitted rate", in.Sources[1].Rate, n/((split-first)/length), 1e-12)
+			near(t, "fitted interest", in.Sources[1].Interest, sum/n, 1e-12)
+			near(t, "decay per epoch", in.Sources[1].Decay, 0.45, 1e-12)
+			// The play.
+			crawled := map[string]float64{}
+			for e := range epochs {
+				now := from + float64(e+1)*length
+				var crawl []int
+				for i := range 3 {
+					name := terms.Names[i]
+					since, ok := crawled[name]
+					if !ok {
+						since = from
+					}
+					var want float64
+					var items int
+					for _, p := range all {
+						if p.source == name && float64(p.at) >= since && float64(p.at) < now {
+							want += p.x * math.Exp(-c*(now-float64(p.at))/3600)
+							items++
+						}
+					}
+					if got := w.View().State[i]; math.Abs(got-want) > 1e-11*want {
+						t.Fatalf("part %q, epoch %d, source %s: state is %v, want %v", part, e, name, got, want)
+					}
+					if len(crawl) < 2 && r.Intn(3) == 0 {
+						crawl = append(crawl, i)
+						crawled[name] = now
+					}
+				}
+				if _, err := w.Step(crawl); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if _, err := w.Step(nil); err != io.EOF {
+					t.Errorf("after the last epoch the error is %v; want io.EOF", err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// A source that is never crawled does not fill the memory.
+func TestReplayDropsWhatIsNegligible(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(header)
+	for k := range 20_000 {
+		fmt.Fprintf(&b, "a,%d,1\nb,%d,1\n", k*3600, k*3600)
+	}
+	w, _, err := env.OpenReplay(write(t, "long.csv", b.String()), env.ReplayOptions{Epoch: time.Hour, Decay: 0.5, Budget: 1, Items: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for range 9990 {
+		if _, err := w.Step([]int{0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := w.Step([]int{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 2⁻⁶⁰ is reached after 60 ln 2/.5 = 83.2 hours.
+	if n := len(got[0].Items); n != 83 {
+		t.Errorf("a crawl after %d epochs shows %d items; want 83", got[0].Age, n)
+	}
+	near(t, "interest", got[0].Interest, math.Exp(-0.25)/(1-math.Exp(-0.5)), 1e-9)
+}
+
+func TestRecordingErrors(t *testing.T) {
+	rows := header + "a,0,1\nb,3600,2\na,7200,1\n"
+	whole := string(gzipped(t, []byte(rows)))
+	good := env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1}
+	for _, c := range []struct {
+		name, text, want string
+		o                env.ReplayOptions
+	}{
+		{"empty.csv", "", "empty.csv:1: the file is empty", good},
+		{"header.csv", header, "header.csv:1: the recording has no row", good},
+		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix" is missing; needed are source, published_unix, utility`, good},
+		{"unsorted.csv", header + "a,5,1\nb,4,1\n", "unsorted.csv:3: published_unix is 4, before the 5 of the row above; rows must be sorted", good},
+		{"negative.csv", header + "a,5,-1\n", `negative.csv:2: utility is "-1"; allowed is a finite number, 0 or more`, good},
+		{"nan.csv", header + "a,5,NaN\n", `nan.csv:2: utility is "NaN"`, good},
+		{"inf.csv", header + "a,5,1e400\n", `inf.csv:2: utility is "1e400"`, good},
+		{"number.csv", header + "\na,5,1\na,6,x\n", `number.csv:4: utility is "x"`, good},
+		{"time.csv", header + "a,1.5,1\n", `time.csv:2: published_unix is "1.5"; allowed is a whole number of seconds`, good},
+		{"far.csv", header + "a,9223372036854775807,1\n", `far.csv:2: published_unix is "9223372036854775807"`, good},
+		{"few.csv", header + "a,5\n", "few.csv:2: there are 2 fields; the header has 3", good},
+		{"name.csv", header + ",5,1\n", "name.csv:2: source is empty", good},
+		{"quote.csv", header + "\"a,5,1\n", "quote.csv:2: a quote is not closed", good},
+		{"quote2.csv", header + "\"a\"b,5,1\n", "quote2.csv:2: 'b' follows a closing quote", good},
+		{"long.csv", header + strings.Repeat("a", 1<<17) + ",5,1\n", "long.csv:2: line is longer than", good},
+		{"cut.csv.gz", whole[:len(whole)-9], "the compressed data end early; the file is truncated", good},
+		{"cut2.csv.gz", whole[:5], "cut2.csv.gz:0: cannot read gzip header: the compressed data end early", good},
+		{"sum.csv.gz", string(gzipped(t, []byte(rows)))[:60] + "xxxxxxxx", "cannot read: ", good},
+		{"epoch.csv", rows, "epoch is 24h0m0s, longer than the recording; allowed is at most 2h0m0s", env.ReplayOptions{Epoch: 24 * time.Hour, Decay: 1, Budget: 1}},
+		{"part.csv", rows, "the fitting part lasts 1h0m0s and has no whole epoch of 1h30m0s", env.ReplayOptions{Epoch: 90 * time.Minute, Decay: 1, Budget: 1}},
+		{"part2.csv", rows, "the measured part lasts 24m0s and has no whole epoch of 1h0m0s", env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Split: 0.8}},
+		{"zero.csv", rows, "epoch is 0s; allowed is above 0", env.ReplayOptions{Decay: 1, Budget: 1}},
+		{"decay.csv", rows, "decay is NaN; allowed is a finite rate per hour above 0", env.ReplayOptions{Epoch: time.Hour, Decay: math.NaN(), Budget: 1}},
+		{"split.csv", rows, "split is 1; allowed is above 0 and below 1", env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Split: 1}},
+		{"budget.csv", rows, "budget is 0; allowed is above 0", env.ReplayOptions{Epoch: time.Hour, Decay: 1}},
+		{"which.csv", rows, `unknown part "second"; allowed are measured, fitting and whole`, env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Part: "second"}},
+	} {
+		_, _, err := env.OpenReplay(write(t, c.name, c.text), c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error is %v; want one line with %q", c.name, err, c.want)
+		}
+	}
+	if _, err := env.Survey(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent file: %v", err)
+	}
+	// A gzip file is one whatever its name says.
+	if rec, err := env.Survey(write(t, "zipped.csv", string(gzipped(t, []byte(rows))))); err != nil || rec.Rows != 3 || rec.Last != 7200 {
+		t.Errorf("recording %+v, error %v", rec, err)
+	}
+}
+
+func FuzzRecording(f *testing.F) {
+	f.Add([]byte(header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n"))
+	f.Add([]byte("\ufeffutility,source,published_unix\r\n1,a,5\r\n"))
+	f.Add([]byte{0x1f, 0x8b, 8, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "f.csv")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := env.Survey(path)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n") {
+				t.Errorf("error of several lines: %q", err)
+			}
+			return
+		}
+		if rec.Rows < 1 || len(rec.Names) < 1 || rec.Last < rec.First {
+			t.Errorf("recording %+v", rec)
+		}
+	})
+}
+
+// recorded returns the path of a recording of the shared data, which are not
+// part of the project.
+func recorded(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join("..", "..", "shared", "data", name)
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+			t.Fatalf("needs the recording: %v", err)
+		}
+		t.Skipf("needs the recording: %v", err)
+	}
+	return path
+}
+
+// The reference figures of the recordings: epochs of one hour, decay .175 per
+// hour, budget 5, fitted on the first half of the time span, measured on the
+// second, interest per epoch.
+//
+// Round robin on hn is another matter. It comes round its 120 sources in 24
+// epochs of one hour, so that each source is crawled at one hour of the day
+// for good, and what it earns depends on which source has which hour: with the
+// sources by name 46.3; in other orders and starting hours from 39 to 56. The
+// reference, 41, is within that range, in an order that is not recorded.
+func TestRecordings(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		want [4]float64
+		tol  [4]float64
+	}{
+		{"trace_fbmedia2016.csv.gz", [4]float64{201_961, 259_419, 268_391, 381_978}, [4]float64{0.01, 1e-5, 1e-5, 1e-5}},
+		{"trace_hn.csv.gz", [4]float64{46.32, 96.46, 102.64, 181.04}, [4]float64{1e-3, 1e-3, 1e-3, 1e-3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := recorded(t, c.name)
+			rec, err := env.Survey(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 5, State: true}
+			in, err := rec.Fit(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, a := range []env.Agent{
+				env.NewAgent(baselines.NewRoundRobin(in.Terms())),
+				env.NewAgent(baselines.NewGreedy(in)),
+				env.NewAgent(baselines.NewWhittle(in)),
+				env.NewAgent(baselines.NewWhittleObserved(in, false)),
+			} {
+				w, err := env.NewReplay(rec, in, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := experiments.Run(w, a, 0, nil)
+				w.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				what := []string{"round robin", "greedy by age", "Whittle by age", "Whittle, state observed"}[k]
+				t.Logf("%s: %.2f over %d epochs", what, out.Reward, out.Epochs)
+				near(t, what, out.Reward, c.want[k], c.tol[k])
+			}
+		})
+	}
+}
+
+func BenchmarkReplay(b *testing.B) {
+	path := recorded(b, "trace_fbmedia2016.csv.gz")
+	rec := must(env.Survey(path))
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 5, Items: true}
+	in := must(rec.Fit(o))
+	for b.Loop() {
+		w := must(env.NewReplay(rec, in, o))
+		if _, err := experiments.Run(w, env.NewAgent(baselines.NewWhittle(in)), 0, nil); err != nil {
+			b.Fatal(err)
+		}
+		w.Close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rec.Rows), "ns/publication")
+}
