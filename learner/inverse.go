@@ -76,7 +76,7 @@ type Inverse struct {
 
 	s    float64   // B = s B̂
 	b    []float64 // B̂ without the gathered updates, n×n, upper triangle
-	p    []float64 // P, n×n, upper triangle and more, see symmPass: B̂⁻¹ = P − zzᵀ
+	p    []float64 // P, n×n, symmetric in full: B̂⁻¹ = P − zzᵀ
 	z    []float64 // √k u of the last update
 	u    []float64 // B̂⁻¹φ
 	cols []float64 // gathered √w φ, n×Every, one per column
@@ -201,89 +201,6 @@ func gather(dst, phi []float64, c float64, stride int) {
 		dst[j] = c * f
 		j += stride
 	}
-}
-
-// symmPass takes P ← P − zzᵀ and forms u = Pφ and y = Pv with the new P, in
-// blocks of rows. Of P it reads and writes the upper triangle, and of a large
-// one the blocks on the diagonal in full.
-func symmPass(p, z, u, y, phi, v []float64) {
-	n := len(z)
-	if n <= small {
-		symmSmall(p, z, u, y, phi, v)
-		return
-	}
-	for i := 0; i < n; i += blockRows {
-		e := min(i+blockRows, n)
-		rows := blas64.General{Rows: e - i, Cols: n - i, Stride: n, Data: p[i*n+i : (e-1)*n+n]}
-		blas64.Ger(-1, vector(z[i:e]), vector(z[i:]), rows)
-		var sum float64 // by the columns above, which earlier blocks gave
-		if i > 0 {
-			sum = 1
-		}
-		blas64.Gemv(blas.NoTrans, 1, rows, vector(phi[i:]), sum, vector(u[i:e]))
-		blas64.Gemv(blas.NoTrans, 1, rows, vector(v[i:]), sum, vector(y[i:e]))
-		if e < n { // the same rows as columns of what lies below
-			rows.Cols -= e - i
-			rows.Data = rows.Data[e-i:]
-			blas64.Gemv(blas.Trans, 1, rows, vector(phi[i:e]), sum, vector(u[e:]))
-			blas64.Gemv(blas.Trans, 1, rows, vector(v[i:e]), sum, vector(y[e:]))
-		}
-	}
-}
-
-// symmSmall goes two rows of the full matrix at a time: loops of equal length
-// cost less than half as many of changing length.
-func symmSmall(p, z, u, y, phi, v []float64) {
-	n := len(z)
-	phi, v = phi[:n], v[:n]
-	i := 0
-	for ; i+1 < n; i += 2 {
-		r0, r1 := p[i*n:][:n], p[(i+1)*n:][:n]
-		z0, z1 := z[i], z[i+1]
-		var s0, s1, t0, t1 float64
-		for j, zj := range z {
-			fj, vj := phi[j], v[j]
-			a := r0[j] - z0*zj
-			r0[j] = a
-			s0 += a * fj
-			t0 += a * vj
-			b := r1[j] - z1*zj
-			r1[j] = b
-			s1 += b * fj
-			t1 += b * vj
-		}
-		u[i], u[i+1], y[i], y[i+1] = s0, s1, t0, t1
-	}
-	if i < n {
-		row := p[i*n:][:n]
-		var s, t float64
-		for j, zj := range z {
-			a := row[j] - z[i]*zj
-			row[j] = a
-			s += a * phi[j]
-			t += a * v[j]
-		}
-		u[i], y[i] = s, t
-	}
-}
-
-// dots returns xᵀf and xᵀg. Two sums each halve the wait of one addition for
-// the one before.
-func dots(x, f, g []float64) (xf, xg float64) {
-	f, g = f[:len(x)], g[:len(x)]
-	var f1, g1 float64
-	i := 0
-	for ; i < len(x)-1; i += 2 {
-		xf += x[i] * f[i]
-		xg += x[i] * g[i]
-		f1 += x[i+1] * f[i+1]
-		g1 += x[i+1] * g[i+1]
-	}
-	if i < len(x) {
-		xf += x[i] * f[i]
-		xg += x[i] * g[i]
-	}
-	return xf + f1, xg + g1
 }
 
 // flush applies the gathered updates to B̂.
@@ -461,7 +378,7 @@ type InverseState struct {
 	Scale  float64     `json:"scale"`          // s
 	Since  float64     `json:"since"`          // s at the last check
 	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
-	P      []float64   `json:"p"`              // P, ℓ×ℓ, upper triangle
+	P      []float64   `json:"p"`              // P, ℓ×ℓ
 	Z      []float64   `json:"z"`              // z, ℓ; B̂⁻¹ = P − zzᵀ
 	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
 	Counts Counts      `json:"counts"`

@@ -3,9 +3,6 @@ package learner
 import (
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // LSPESettings are the settings of the critic.
@@ -151,96 +148,15 @@ func (c *LSPE) Step(phi, next []float64, reward float64) {
 // begins again at r = 0 before infinities reach the thresholds.
 const overflow = 1e60
 
-// small is the number of features up to which a step is cheaper in loops that
-// take in and multiply at once than in calls of BLAS.
-const small = 24
-
 // pass takes Â ← Â + w φdᵀ and b̂ ← b̂ + w ρ φ and forms v = Âr + b̂ with the new
 // ones.
 func pass(a, v, b, phi, d, r []float64, w, wrho float64) {
-	l := len(phi)
-	v, b = v[:l], b[:l]
+	v, b = v[:len(phi)], b[:len(phi)]
 	for i, f := range phi {
 		t := b[i] + wrho*f
 		b[i], v[i] = t, t
 	}
-	if l <= small {
-		passSmall(a, v, phi, d, r, w)
-		return
-	}
-	for i := 0; i < l; i += blockRows {
-		e := min(i+blockRows, l)
-		m := blas64.General{Rows: e - i, Cols: l, Stride: l, Data: a[i*l : e*l]}
-		blas64.Ger(w, vector(phi[i:e]), vector(d), m)
-		blas64.Gemv(blas.NoTrans, 1, m, vector(r), 1, vector(v[i:e]))
-	}
-}
-
-// blockRows is how many rows of a large matrix are updated before they are
-// multiplied: they are still in a near cache then, so that the matrix passes
-// through memory once per step.
-const blockRows = 32
-
-// passSmall goes four rows at a time, so that four sums run beside each other
-// and d and r are loaded once for all.
-func passSmall(a, v, phi, d, r []float64, w float64) {
-	l := len(phi)
-	v, r = v[:l], r[:l]
-	i := 0
-	for ; i+3 < l; i += 4 {
-		r0 := a[i*l:][:l]
-		r1 := a[(i+1)*l:][:l]
-		r2 := a[(i+2)*l:][:l]
-		r3 := a[(i+3)*l:][:l]
-		w0, w1, w2, w3 := w*phi[i], w*phi[i+1], w*phi[i+2], w*phi[i+3]
-		var s0, s1, s2, s3 float64
-		for j, dj := range d[:l] {
-			rj := r[j]
-			x0 := r0[j] + w0*dj
-			r0[j] = x0
-			s0 += x0 * rj
-			x1 := r1[j] + w1*dj
-			r1[j] = x1
-			s1 += x1 * rj
-			x2 := r2[j] + w2*dj
-			r2[j] = x2
-			s2 += x2 * rj
-			x3 := r3[j] + w3*dj
-			r3[j] = x3
-			s3 += x3 * rj
-		}
-		v[i] += s0
-		v[i+1] += s1
-		v[i+2] += s2
-		v[i+3] += s3
-	}
-	for ; i+1 < l; i += 2 {
-		r0, r1 := a[i*l:][:l], a[(i+1)*l:][:l]
-		w0, w1 := w*phi[i], w*phi[i+1]
-		var s0, s1 float64
-		for j, dj := range d[:l] {
-			rj := r[j]
-			x0 := r0[j] + w0*dj
-			r0[j] = x0
-			s0 += x0 * rj
-			x1 := r1[j] + w1*dj
-			r1[j] = x1
-			s1 += x1 * rj
-		}
-		v[i] += s0
-		v[i+1] += s1
-	}
-	for ; i < l; i++ {
-		row := a[i*l:][:l]
-		wf := w * phi[i]
-		var s float64
-		for j, dj := range d[:l] {
-			x := row[j] + wf*dj
-			row[j] = x
-			s += x * r[j]
-		}
-		v[i] += s
-	}
+	matrixPass(a, v, phi, d, r, w)
 }
 
 // LSPEState is the whole state of an LSPE as data.

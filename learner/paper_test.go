@@ -12,15 +12,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 	"ephemera/learner"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+// updating reports the flag -update, which priced_test.go defines for all tests
+// of this directory.
+func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 func newPaper(t testing.TB, in env.Instance, set learner.PaperSettings, seed uint64) *learner.Paper {
 	t.Helper()
@@ -483,7 +487,7 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&b, "%d %+v\n", seed, p.Counts())
 	}
 	file := filepath.Join("testdata", "paper.golden")
-	if *update {
+	if updating() {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -503,5 +507,46 @@ func TestGolden(t *testing.T) {
 	}
 	if len(got) != len(old) {
 		t.Fatalf("%d lines; want %d", len(got), len(old))
+	}
+}
+
+// TestConformance runs the learner and its frozen policy through the check that
+// every policy passes.
+func TestConformance(t *testing.T) {
+	for _, in := range []env.Instance{env.Paper(1), env.Paper(2)} {
+		in.Sources[1].Cost = .5
+		budget := learner.DefaultPaperSettings()
+		budget.Act = "budget"
+		envtest.Policy(t, in, func() env.Policy[env.Model] { return newPaper(t, in, budget, 1) })
+		envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] {
+			return newPaper(t, in, learner.DefaultPaperSettings(), 1)
+		})
+		envtest.Policy(t, in, func() env.Policy[env.Model] {
+			return newPaper(t, in, learner.DefaultPaperSettings(), 1).Frozen("budget", nil)
+		})
+		envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] {
+			return newPaper(t, in, budget, 1).Frozen("probabilistic", stream.New(2, stream.Policy))
+		})
+	}
+}
+
+// TestSettingsAsTOML: settings survive a configuration file.
+func TestSettingsAsTOML(t *testing.T) {
+	set := learner.DefaultPaperSettings()
+	set.B = learner.Harmonic()
+	set.A = learner.Steps{Scale: .3, Block: 700, Power: 2. / 3}
+	text, err := toml.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back learner.PaperSettings
+	if err := toml.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back != set {
+		t.Errorf("%+v became\n%s\nand %+v", set, text, back)
+	}
+	if err := toml.Unmarshal([]byte(`a = "1/(n+"`), &back); err == nil || !strings.Contains(err.Error(), "not understood") {
+		t.Errorf("error %v", err)
 	}
 }
