@@ -1,0 +1,75 @@
+package baselines
+
+import (
+	"testing"
+
+	"ephemera/env"
+	"ephemera/env/envtest"
+	"ephemera/env/stream"
+)
+
+// Every policy of this package that is built from parameters or from the terms
+// keeps the contract of env.Policy, with equal and unequal costs, windows and a
+// budget that they do not divide.
+func TestPoliciesKeepTheContract(t *testing.T) {
+	uneven := env.Paper(3)
+	uneven.Sources[0].Cost, uneven.Sources[2].Cost = 1.7, 0.4
+	uneven.Sources[1].Window, uneven.Sources[3].Window = 2.5, 6
+	uneven.Budget = 2.2
+	for name, in := range map[string]env.Instance{"Table I": env.Paper(2), "uneven": uneven} {
+		for policy, build := range map[string]func() env.Policy[env.Model]{
+			"whittle":    func() env.Policy[env.Model] { return NewWhittle(in) },
+			"lagrangian": func() env.Policy[env.Model] { return NewLagrangian(in) },
+			"greedy":     func() env.Policy[env.Model] { return NewGreedy(in) },
+			"myopic":     func() env.Policy[env.Model] { return NewMyopic(in) },
+			"best":       func() env.Policy[env.Model] { return NewBestSource(in) },
+			"optimum": func() env.Policy[env.Model] {
+				o, err := SolveOptimum(in, OptimumOptions{Truncation: 1e-2, Gap: 1e-3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return o
+			},
+			"even schedule": func() env.Policy[env.Model] {
+				return NewEvenSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
+			},
+			"credit schedule": func() env.Policy[env.Model] {
+				return NewCreditSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
+			},
+			"random schedule": func() env.Policy[env.Model] {
+				return NewRandomSchedule(in.Terms(), Allocate(in, RandomSpread).Frequency, stream.New(1, stream.Policy))
+			},
+		} {
+			t.Run(name+"/"+policy, func(t *testing.T) { envtest.Policy(t, in, build) })
+		}
+		t.Run(name+"/relaxed", func(t *testing.T) {
+			envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] { return NewRelaxedControl(in, RelaxedOptions{}) })
+		})
+		t.Run(name+"/round robin", func(t *testing.T) {
+			envtest.Policy(t, in, func() env.Policy[env.Online] { return NewRoundRobin(in.Terms()) })
+		})
+		for policy, build := range map[string]func() (env.Policy[env.Observed], error){
+			"whittle on the state":         func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, false), nil },
+			"literal whittle on the state": func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, true), nil },
+			"myopic on the state":          func() (env.Policy[env.Observed], error) { return NewMyopicObserved(in), nil },
+			"stochastic": func() (env.Policy[env.Observed], error) {
+				return NewStochasticWhittle(in, StochasticOptions{Nodes: 60})
+			},
+			"learned stochastic": func() (env.Policy[env.Observed], error) {
+				opt := LearnOptions{Steps: 50, Thresholds: 8}
+				opt.Nodes = 40
+				return NewLearnedStochasticWhittle(in, opt, stream.New(1, stream.Policy))
+			},
+		} {
+			t.Run(name+"/"+policy, func(t *testing.T) {
+				envtest.Policy(t, in, func() env.Policy[env.Observed] {
+					p, err := build()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return p
+				})
+			})
+		}
+	}
+}
