@@ -73,3 +73,33 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 		}
 	}
 }
+
+// Select writes into what the caller and the policy own.
+func TestPoliciesAllocateNothing(t *testing.T) {
+	in := env.Paper(2)
+	o, err := SolveOptimum(in, OptimumOptions{Truncation: 1e-2, Gap: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stochastic, err := NewStochasticWhittle(in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Allocate(in, RandomSpread).Frequency
+	view := mean(t, in, false).View()
+	dst := make([]int, 0, 8)
+	for name, agent := range map[string]env.Agent{
+		"whittle":    env.NewAgent(NewWhittle(in)),
+		"lagrangian": env.NewAgent(NewLagrangian(in)),
+		"optimum":    env.NewAgent[env.Model](o),
+		"relaxed":    env.NewAgent[env.Model](NewRelaxedControl(in, RelaxedOptions{Price: 50, First: 1e-9})),
+		"even":       env.NewAgent(NewEvenSchedule(in.Terms(), f)),
+		"credit":     env.NewAgent(NewCreditSchedule(in.Terms(), f)),
+		"random":     env.NewAgent(NewRandomSchedule(in.Terms(), f, stream.New(1, stream.Policy))),
+		"stochastic": env.NewAgent(stochastic),
+	} {
+		if n := testing.AllocsPerRun(100, func() { dst = agent.Select(dst[:0], view) }); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
