@@ -1,61 +1,105 @@
-package baselines_test
+package baselines
 
 import (
 	"testing"
 
-	"ephemera/baselines"
-	"ephemera/baselines/calendar"
 	"ephemera/env"
 	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
-// Every policy of the package keeps the contract and the budget, with equal
-// costs and without.
-func TestPoliciesConform(t *testing.T) {
-	for _, in := range []env.Instance{env.Paper(1), env.Paper(2), env.Mixed(12, 4.5, 2)} {
-		terms := in.Terms()
-		rnd := func() *stream.Rand { return stream.New(1, stream.Policy) }
-		t.Run(in.ID, func(t *testing.T) {
-			conforms(t, in, "whittle", func() env.Policy[env.Model] { return baselines.NewWhittle(in) })
-			conforms(t, in, "whittle observed", func() env.Policy[env.Observed] { return baselines.NewWhittleObserved(in, false) })
-			conforms(t, in, "whittle literal", func() env.Policy[env.Observed] { return baselines.NewWhittleObserved(in, true) })
-			conforms(t, in, "lagrangian", func() env.Policy[env.Model] { return baselines.NewLagrangian(in) })
-			conforms(t, in, "greedy", func() env.Policy[env.Model] { return baselines.NewGreedy(in) })
-			conforms(t, in, "myopic", func() env.Policy[env.Model] { return baselines.NewMyopic(in) })
-			conforms(t, in, "myopic observed", func() env.Policy[env.Observed] { return baselines.NewMyopicObserved(in) })
-			conforms(t, in, "round robin", func() env.Policy[env.Online] { return baselines.NewRoundRobin(terms) })
-			conforms(t, in, "best source", func() env.Policy[env.Model] { return baselines.NewBestSource(in) })
-			conforms(t, in, "calendar", func() env.Policy[env.Online] {
-				return calendar.NewPolicy(terms, calendar.NewWhittle(in.Sources))
-			})
-			f := baselines.Allocate(in, baselines.Spread(0)).Frequency
-			conforms(t, in, "even schedule", func() env.Policy[env.Model] { return baselines.NewEvenSchedule(terms, f) })
-			conforms(t, in, "credit schedule", func() env.Policy[env.Model] { return baselines.NewCreditSchedule(terms, f) })
-			conforms(t, in, "random schedule", func() env.Policy[env.Model] { return baselines.NewRandomSchedule(terms, f, rnd()) })
-			conforms(t, in, "entry frequency", func() env.Policy[env.Online] { return baselines.NewEntryFrequency(terms, baselines.EntryFrequency{}) })
-			conforms(t, in, "nutch", func() env.Policy[env.Online] { return baselines.NewNutch(terms, baselines.Adaptive{}) })
-			conforms(t, in, "stormcrawler", func() env.Policy[env.Online] { return baselines.NewStormCrawler(terms, baselines.Adaptive{}) })
-			conforms(t, in, "certainty", func() env.Policy[env.Online] { return baselines.NewCertainty(terms, baselines.Certainty{}) })
-			conforms(t, in, "q-whittle", func() env.Policy[env.Online] { return baselines.NewQWhittle(terms, baselines.QWhittle{}, rnd()) })
-			conforms(t, in, "salmut", func() env.Policy[env.Online] { return baselines.NewSalmut(terms, baselines.Salmut{}, rnd()) })
-			t.Run("relaxed control", func(t *testing.T) {
-				envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] {
-					return baselines.NewRelaxedControl(in, baselines.RelaxedOptions{})
+// Every policy of this package that is built from parameters or from the terms
+// keeps the contract of env.Policy, with equal and unequal costs, windows and a
+// budget that they do not divide.
+func TestPoliciesKeepTheContract(t *testing.T) {
+	uneven := env.Paper(3)
+	uneven.Sources[0].Cost, uneven.Sources[2].Cost = 1.7, 0.4
+	uneven.Sources[1].Window, uneven.Sources[3].Window = 2.5, 6
+	uneven.Budget = 2.2
+	for name, in := range map[string]env.Instance{"Table I": env.Paper(2), "uneven": uneven} {
+		for policy, build := range map[string]func() env.Policy[env.Model]{
+			"whittle":    func() env.Policy[env.Model] { return NewWhittle(in) },
+			"lagrangian": func() env.Policy[env.Model] { return NewLagrangian(in) },
+			"greedy":     func() env.Policy[env.Model] { return NewGreedy(in) },
+			"myopic":     func() env.Policy[env.Model] { return NewMyopic(in) },
+			"best":       func() env.Policy[env.Model] { return NewBestSource(in) },
+			"optimum": func() env.Policy[env.Model] {
+				o, err := SolveOptimum(in, OptimumOptions{Truncation: 1e-2, Gap: 1e-3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return o
+			},
+			"even schedule": func() env.Policy[env.Model] {
+				return NewEvenSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
+			},
+			"credit schedule": func() env.Policy[env.Model] {
+				return NewCreditSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
+			},
+			"random schedule": func() env.Policy[env.Model] {
+				return NewRandomSchedule(in.Terms(), Allocate(in, RandomSpread).Frequency, stream.New(1, stream.Policy))
+			},
+		} {
+			t.Run(name+"/"+policy, func(t *testing.T) { envtest.Policy(t, in, build) })
+		}
+		t.Run(name+"/relaxed", func(t *testing.T) {
+			envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] { return NewRelaxedControl(in, RelaxedOptions{}) })
+		})
+		t.Run(name+"/round robin", func(t *testing.T) {
+			envtest.Policy(t, in, func() env.Policy[env.Online] { return NewRoundRobin(in.Terms()) })
+		})
+		for policy, build := range map[string]func() (env.Policy[env.Observed], error){
+			"whittle on the state":         func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, false), nil },
+			"literal whittle on the state": func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, true), nil },
+			"myopic on the state":          func() (env.Policy[env.Observed], error) { return NewMyopicObserved(in), nil },
+			"stochastic": func() (env.Policy[env.Observed], error) {
+				return NewStochasticWhittle(in, StochasticOptions{Nodes: 60})
+			},
+			"learned stochastic": func() (env.Policy[env.Observed], error) {
+				opt := LearnOptions{Steps: 50, Thresholds: 8}
+				opt.Nodes = 40
+				return NewLearnedStochasticWhittle(in, opt, stream.New(1, stream.Policy))
+			},
+		} {
+			t.Run(name+"/"+policy, func(t *testing.T) {
+				envtest.Policy(t, in, func() env.Policy[env.Observed] {
+					p, err := build()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return p
 				})
 			})
-		})
-	}
-	in := env.Paper(1)
-	t.Run("optimum", func(t *testing.T) {
-		o, err := baselines.SolveOptimum(in, baselines.OptimumOptions{})
-		if err != nil {
-			t.Fatal(err)
 		}
-		envtest.Policy(t, in, func() env.Policy[env.Model] { return o })
-	})
+	}
 }
 
-func conforms[O env.Knowledge](t *testing.T, in env.Instance, name string, newPolicy func() env.Policy[O]) {
-	t.Run(name, func(t *testing.T) { envtest.Policy(t, in, newPolicy) })
+// Select writes into what the caller and the policy own.
+func TestPoliciesAllocateNothing(t *testing.T) {
+	in := env.Paper(2)
+	o, err := SolveOptimum(in, OptimumOptions{Truncation: 1e-2, Gap: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stochastic, err := NewStochasticWhittle(in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Allocate(in, RandomSpread).Frequency
+	view := mean(t, in, false).View()
+	dst := make([]int, 0, 8)
+	for name, agent := range map[string]env.Agent{
+		"whittle":    env.NewAgent(NewWhittle(in)),
+		"lagrangian": env.NewAgent(NewLagrangian(in)),
+		"optimum":    env.NewAgent[env.Model](o),
+		"relaxed":    env.NewAgent[env.Model](NewRelaxedControl(in, RelaxedOptions{Price: 50, First: 1e-9})),
+		"even":       env.NewAgent(NewEvenSchedule(in.Terms(), f)),
+		"credit":     env.NewAgent(NewCreditSchedule(in.Terms(), f)),
+		"random":     env.NewAgent(NewRandomSchedule(in.Terms(), f, stream.New(1, stream.Policy))),
+		"stochastic": env.NewAgent(stochastic),
+	} {
+		if n := testing.AllocsPerRun(100, func() { dst = agent.Select(dst[:0], view) }); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
 }

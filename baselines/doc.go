@@ -3,7 +3,17 @@
 //  1. A [Selector] crawls by decreasing index until the budget is used. Every
 //     index policy, and the learners, share it.
 //  2. Index policies differ in their index only: exact Whittle ([NewWhittle]),
-//     greedy by age ([NewGreedy]), myopic ([NewMyopic]), round robin
-//     ([NewRoundRobin]) and the best sources only ([NewBestSource]).
-//  3. Bounds say what no policy can exceed.
+//     Lagrangian ([NewLagrangian]), greedy by age ([NewGreedy]), myopic
+//     ([NewMyopic]), round robin ([NewRoundRobin]) and the best sources only
+//     ([NewBestSource]).
+//  3. With the state observed, the index also knows what may still arrive: a
+//     [GainLaw] is what a source gains in an epoch, [NewStochasticWhittle] the
+//     policy of the true index, [NewLearnedStochasticWhittle] of the learned one.
+//  4. Static schedules fix the frequencies beforehand: [Allocate], then
+//     [NewEvenSchedule], [NewCreditSchedule] or [NewRandomSchedule].
+//  5. Bounds say what no policy can exceed: [RelaxedBound] and [Relax], with
+//     [NewRelaxedControl] as the control that keeps the budget on average, and
+//     the exact optimum of small instances, [SolveOptimum].
+//  6. Policies that learn from their crawls, and what crawlers do today, stand
+//     in files of their own.
 package baselines

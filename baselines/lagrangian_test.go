@@ -75,3 +75,46 @@ func TestLagrangianKeepsTheBudget(t *testing.T) {
 		}
 	})
 }
+
+// The policy against the index at any state, put in order by a sort.
+func TestLagrangianPolicy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInstance(t, 2, 8, rapid.Bool().Draw(t, "costs"), true)
+		price := Relax(in, MeanDynamics).Price
+		costs := in.Terms().Costs
+		p, w := NewLagrangian(in), mean(t, in, false)
+		key := make([]float64, len(costs))
+		for range 30 {
+			o := &w.View().Model
+			for i, s := range in.Sources {
+				key[i] = LagrangianIndex(s, price, o.Mean[i])
+			}
+			got := p.Select(nil, o)
+			// Indices that differ in their last bits may change places, so that
+			// the indices are compared, not the sources.
+			want := topSlow(costs, in.Budget, key)
+			var a, b float64
+			for _, i := range got {
+				a += key[i]
+			}
+			for _, i := range want {
+				b += key[i]
+			}
+			if math.Abs(a-b) > 1e-9*(1+price)*float64(len(key)) {
+				t.Fatalf("crawls %v, want %v by %v", got, want, key)
+			}
+			if _, err := w.Step(got); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// What the policy earns on Table I: as much as Whittle.
+func TestLagrangianOnTableI(t *testing.T) {
+	for _, m := range []float64{1, 2, 3} {
+		in := env.Paper(m)
+		near(t, "reward over 1000 epochs", run(t, in, NewLagrangian(in), 1000), run(t, in, NewWhittle(in), 1000), 1e-12)
+		near(t, "reward in the long run", longRun(t, in, NewLagrangian(in), 7000, 7000), longRun(t, in, NewWhittle(in), 7000, 7000), 1e-12)
+	}
+}

@@ -1,0 +1,296 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/mathext"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// GainLaw is φ, the law of the interest U that a source gains in an epoch
+// (TCNS, section VIII), on a grid: it is held as its stop-loss function
+//
+//	π(t) = E(U − t)⁺
+//
+// at t = 0, d, 2d, …, from which expectations of piecewise linear functions
+// follow by differences. Between the points π is taken to be linear, which puts
+// U on the grid and keeps its mean.
+type GainLaw struct {
+	step float64
+	loss []float64 // π(k·step), falling to 0
+}
+
+// gainPoints is the size of the grid and of the Fourier transform.
+const gainPoints = 1 << 16
+
+// NewGainLaw computes φ for items that arrive at Poisson times with initial
+// interests of the given law; sigma is the σ of log-normal marks. An item of
+// interest ξ has D = ξe^(−cV) left at the end of its epoch, V uniform, so that
+//
+//	E e^(iθU) = exp(λ(E e^(iθD) − 1))
+//
+// The law of D is put on the grid, its mean kept, and the transform inverted
+// numerically. Where the grid is too coarse for single items, that is from
+// some thousand items per epoch on, U is given the gamma law, moved to the
+// mean, that has its first three cumulants, the normal law in the limit. With
+// one exponential draw for all items of an epoch, U is that draw times the sum
+// for constant marks. A finite window scales U by 1 − α^M, as it scales the
+// gain u: with a window the state is no longer a Markov chain.
+//
+// It returns an error where neither way is accurate: few items per epoch with
+// log-normal marks of a large σ.
+func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
+	full := s
+	full.Window = math.Inf(1)
+	share := 1.0
+	if g := full.Gain(); g > 0 {
+		share = s.Gain() / g
+	}
+	if full.Gain() == 0 {
+		return GainLaw{step: 1, loss: []float64{0, 0}}, nil
+	}
+	var (
+		law GainLaw
+		err error
+	)
+	if m == env.MarksPerEpoch {
+		law, err = itemLaw(full, env.MarksConstant, 0)
+		if err == nil {
+			law = law.timesExponential()
+		}
+	} else {
+		law, err = itemLaw(full, m, sigma)
+	}
+	if err != nil {
+		return GainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
+	}
+	law.step *= share
+	for k := range law.loss {
+		law.loss[k] *= share
+	}
+	return law, nil
+}
+
+// markMoment returns E[ξᵏ]/ξ̄ᵏ.
+func markMoment(m env.Marks, sigma float64, k int) float64 {
+	switch m {
+	case env.MarksPerItem:
+		return math.Gamma(float64(k + 1))
+	case env.MarksLogNormal:
+		return math.Exp(float64(k*(k-1)) / 2 * sigma * sigma)
+	}
+	return 1
+}
+
+// itemLaw is the law of U for marks that are drawn for each item.
+func itemLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
+	// κₖ = λ E[ξᵏ](1 − e^(−kc))/(kc)
+	var k [4]float64
+	for j := 1; j <= 3; j++ {
+		jc := float64(j) * s.Decay
+		k[j] = s.Rate * math.Pow(s.Interest, float64(j)) * markMoment(m, sigma, j) * -math.Expm1(-jc) / jc
+	}
+	sd := math.Sqrt(k[2])
+	reach := k[1] + 12*sd + 10*k[3]/k[2]
+	if m == env.MarksLogNormal {
+		reach = k[1] + 12*sd + s.Interest*math.Exp(7*sigma-sigma*sigma/2)
+	}
+	step := reach / gainPoints
+	// The grid adds at most step²/4 to the variance of each item's D.
+	if step*step/4 <= 1e-3*k[2]/s.Rate {
+		return compound(s, m, sigma, step), nil
+	}
+	// Half the Berry–Esseen bound is for U, half for the gamma law.
+	skew := k[3] / (k[2] * sd)
+	if distance := 2 * 0.3041 * skew; distance > 0.02 {
+		return GainLaw{}, fmt.Errorf("a grid of %d points does not resolve single items, and the gamma law may be wrong by %.2g; allowed is 0.02", gainPoints, distance)
+	}
+	return cumulantLaw(k[1], sd, skew, (k[1]+12*sd)/gainPoints), nil
+}
+
+// compound inverts the transform of the compound Poisson law.
+func compound(s env.Source, m env.Marks, sigma, step float64) GainLaw {
+	loss := itemLoss(s, m, sigma)
+	mass := make([]float64, gainPoints)
+	// P(D = k·step) = [π(k−1) − 2π(k) + π(k+1)]/step on the grid.
+	before, here := loss(0)+step, loss(0)
+	for k := range mass {
+		after := 0.0
+		if here > 0 {
+			after = loss(float64(k+1) * step)
+		}
+		mass[k] = math.Max(0, (before-2*here+after)/step)
+		before, here = here, after
+	}
+	fft := fourier.NewFFT(gainPoints)
+	coeff := fft.Coefficients(nil, mass)
+	for k, c := range coeff {
+		// exp(λ(φ_D − 1))
+		size := math.Exp(s.Rate * (real(c) - 1))
+		sin, cos := math.Sincos(s.Rate * imag(c))
+		coeff[k] = complex(size*cos, size*sin)
+	}
+	mass = fft.Sequence(mass, coeff)
+	// π(k) = π(k+1) + step·P(U > k·step), from the far end.
+	var tail, sum float64
+	for k := gainPoints - 1; k >= 0; k-- {
+		p := math.Max(0, mass[k]/gainPoints)
+		sum += step * tail
+		mass[k] = sum
+		tail += p
+	}
+	return GainLaw{step: step, loss: mass}
+}
+
+// itemLoss returns t ↦ E(D − t)⁺ for D = ξe^(−cV).
+func itemLoss(s env.Source, m env.Marks, sigma float64) func(t float64) float64 {
+	c, x := s.Decay, s.Interest
+	total := x * -math.Expm1(-c) / c
+	if m == env.MarksConstant {
+		low := x * math.Exp(-c)
+		return func(t float64) float64 {
+			switch {
+			case t <= low:
+				return total - t
+			case t >= x:
+				return 0
+			}
+			// D has the density 1/(cD) between ξe^(−c) and ξ.
+			return ((x - t) - t*math.Log(x/t)) / c
+		}
+	}
+	const nodes = 32
+	v, w := make([]float64, nodes), make([]float64, nodes)
+	quad.Legendre{}.FixedLocations(v, w, 0, 1)
+	for k := range v {
+		v[k] = x * math.Exp(-c*v[k])
+	}
+	return func(t float64) float64 {
+		if t == 0 {
+			return total
+		}
+		var sum float64
+		for k, mean := range v {
+			if m == env.MarksPerItem {
+				sum += w[k] * mean * math.Exp(-t/mean)
+			} else {
+				// The formula of Black and Scholes.
+				d := (math.Log(mean/t) + sigma*sigma/2) / sigma
+				sum += w[k] * (mean*normal(d) - t*normal(d-sigma))
+			}
+		}
+		return math.Max(0, sum)
+	}
+}
+
+// normal is the standard normal distribution function.
+func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
+
+// cumulantLaw is the gamma law moved to have the given mean, standard deviation
+// and skewness.
+func cumulantLaw(mean, sd, skew, step float64) GainLaw {
+	law := GainLaw{step: step, loss: make([]float64, gainPoints)}
+	shape, scale := 4/(skew*skew), sd*skew/2
+	for k := range law.loss {
+		t := float64(k) * step
+		if z := (t - mean) / sd; skew < 1e-3 {
+			law.loss[k] = sd * (math.Exp(-z*z/2)/math.Sqrt(2*math.Pi) - z*normal(-z))
+		} else if g := shape + (t-mean)/scale; g <= 0 {
+			law.loss[k] = mean - t
+		} else {
+			// E(G − g)⁺ = shape·P(G′ > g) − g·P(G > g), G′ of shape + 1.
+			law.loss[k] = scale * (shape*mathext.GammaIncRegComp(shape+1, g) - g*mathext.GammaIncRegComp(shape, g))
+		}
+		law.loss[k] = math.Max(0, law.loss[k])
+	}
+	law.loss[0] = mean
+	return law
+}
+
+// timesExponential returns the law of U = E·S with S of law l and E exponential
+// of mean 1, independent of S: E(U − t)⁺ = E[S e^(−t/S)].
+func (l GainLaw) timesExponential() GainLaw {
+	// The integrand is smooth in S, so that some hundred cells do.
+	const cells, points = 1600, 1 << 13
+	mass, at := make([]float64, 0, cells), make([]float64, 0, cells)
+	width := (len(l.loss) + cells - 1) / cells
+	for k := 0; k < len(l.loss)-1; k += width {
+		end := min(k+width, len(l.loss)-1)
+		// Mass and first moment of S in (k·step, end·step].
+		p := l.above(k) - l.above(end)
+		if p < 1e-14 {
+			continue
+		}
+		moment := l.loss[k] + float64(k)*l.step*l.above(k) - l.loss[end] - float64(end)*l.step*l.above(end)
+		mass, at = append(mass, p), append(at, moment/p)
+	}
+	loss := func(t float64) (sum float64) {
+		for j, s := range at {
+			sum += mass[j] * s * math.Exp(-t/s)
+		}
+		return sum
+	}
+	reach := 20 * l.Mean()
+	for loss(reach) > 1e-11*l.Mean() {
+		reach *= 1.2
+	}
+	out := GainLaw{step: reach / points, loss: make([]float64, points)}
+	whole := l.Mean() / loss(0) // the cells that were left out
+	for k := range out.loss {
+		out.loss[k] = loss(float64(k)*out.step) * whole
+	}
+	return out
+}
+
+// above returns P(U > k·step).
+func (l GainLaw) above(k int) float64 {
+	if k+1 >= len(l.loss) {
+		return 0
+	}
+	return (l.loss[k] - l.loss[k+1]) / l.step
+}
+
+// Mean returns E U, interest.
+func (l GainLaw) Mean() float64 { return l.loss[0] }
+
+// Variance returns Var U, interest squared.
+func (l GainLaw) Variance() float64 {
+	// E U² = 2 Σ π(k)·step − step·E U on the grid.
+	var sum float64
+	for _, p := range l.loss {
+		sum += p
+	}
+	return l.step*(2*sum-l.Mean()) - l.Mean()*l.Mean()
+}
+
+// Loss returns π(t) = E(U − t)⁺.
+func (l GainLaw) Loss(t float64) float64 {
+	if t <= 0 {
+		return l.loss[0] - t
+	}
+	k, part := math.Modf(t / l.step)
+	if int(k)+1 >= len(l.loss) {
+		return 0
+	}
+	return l.loss[int(k)] + part*(l.loss[int(k)+1]-l.loss[int(k)])
+}
+
+// Draw draws U.
+func (l GainLaw) Draw(r *stream.Rand) float64 {
+	p := r.Float64()
+	// The least k with P(U > k·step) ≤ p.
+	lo, hi := -1, len(l.loss)-1
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; l.above(mid) <= p {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return float64(hi) * l.step
+}

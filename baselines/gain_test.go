@@ -1,0 +1,149 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal}
+
+func gainLaw(t testing.TB, s env.Source, m env.Marks, sigma float64) GainLaw {
+	t.Helper()
+	law, err := NewGainLaw(s, m, sigma)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return law
+}
+
+// Mean and variance by Campbell's theorem, from less than one item per epoch to
+// rates at which the law of cumulants takes over.
+func TestGainLawMoments(t *testing.T) {
+	for _, m := range allMarks {
+		for _, rate := range []float64{0.3, 5, 250, 1e5, 1e9} {
+			s := env.NewSource("", rate, 0.7, 2)
+			name := fmt.Sprintf("%s, %v items per epoch", m, rate)
+			law := gainLaw(t, s, m, 0.8)
+			near(t, name+": mean", law.Mean(), s.Gain(), 1e-9)
+			want := env.GainVariance(s, m, 0.8)
+			if m == env.MarksPerEpoch || rate < 1e8 { // at 1e9 the noise is less than the grid
+				near(t, name+": variance", law.Variance(), want, 2e-3)
+			}
+			for k := 1; k < len(law.loss); k++ { // falling and convex
+				if law.above(k-1) < law.above(k)-1e-9 || law.above(k) < -1e-9 || law.above(k) > 1+1e-9 {
+					t.Fatalf("%s: P(U > %v) is %v after %v", name, float64(k)*law.step, law.above(k), law.above(k-1))
+				}
+			}
+		}
+	}
+}
+
+// Exponential marks have an exact law: U ~ Gamma(J, αξ̄) with J negative
+// binomial, since E e^(θU) = ((1 − αξ̄θ)/(1 − ξ̄θ))^(λ/c).
+func TestGainLawExponentialMarks(t *testing.T) {
+	s := env.NewSource("", 30, 0.7, 2)
+	law := gainLaw(t, s, env.MarksPerItem, 0)
+	alpha := s.Factor()
+	r, scale := s.Rate/s.Decay, alpha*s.Interest
+	for _, at := range []float64{0, 10, 30, 43, 60, 90} {
+		var want float64
+		w := math.Pow(alpha, r) // P(J = 0)
+		for j := 0.0; j < 400; j++ {
+			if j > 0 {
+				z := at / scale
+				want += w * scale * (j*mathext.GammaIncRegComp(j+1, z) - z*mathext.GammaIncRegComp(j, z))
+			}
+			w *= (r + j) / (j + 1) * (1 - alpha)
+		}
+		if got := law.Loss(at); math.Abs(got-want) > 1e-6*s.Gain() {
+			t.Errorf("E(U − %v)⁺ is %.9g, want %.9g", at, got, want)
+		}
+	}
+}
+
+// No item arrives with probability e^(−λ); the first cell of the grid holds a
+// little more.
+func TestGainLawAtom(t *testing.T) {
+	s := env.NewSource("", 0.5, 0.7, 2)
+	for _, m := range allMarks {
+		law := gainLaw(t, s, m, 1)
+		near(t, string(m)+": P(U = 0)", 1-law.above(0), math.Exp(-0.5), 6e-3)
+	}
+}
+
+// Where both ways work, the law of cumulants is the law of items but for less
+// than a hundredth of a standard deviation.
+func TestGainLawOfCumulants(t *testing.T) {
+	s := env.NewSource("", 1500, 0.7, 1)
+	items := gainLaw(t, s, env.MarksConstant, 0)
+	sd := math.Sqrt(items.Variance())
+	k3 := s.Rate * -math.Expm1(-3*s.Decay) / (3 * s.Decay)
+	near3 := cumulantLaw(s.Gain(), sd, k3/(sd*sd*sd), items.step)
+	for z := -4.0; z < 5; z += 0.25 {
+		at := s.Gain() + z*sd
+		if d := math.Abs(items.Loss(at) - near3.Loss(at)); d > 1e-4*sd {
+			t.Errorf("at %v standard deviations E(U − t)⁺ differs by %g standard deviations", z, d/sd)
+		}
+	}
+}
+
+// Draws of the world against the law, and draws from the law: the distance of
+// Kolmogorov and Smirnov at the level 1e-4.
+func TestGainLawAgainstWorld(t *testing.T) {
+	const epochs = 4000
+	s := env.NewSource("", 12, 0.9, 1.5)
+	in := env.Instance{ID: "one", Sources: []env.Source{s}, Budget: 1}
+	for _, m := range allMarks {
+		law := gainLaw(t, s, m, 0.7)
+		w, err := env.NewPoisson(in, 5, env.PoissonOptions{Marks: m, Sigma: 0.7, State: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		world, drawn := make([]float64, epochs), make([]float64, epochs)
+		r := stream.New(6, stream.Test)
+		for n := range world {
+			world[n] = w.View().State[0]
+			if _, err := w.Step([]int{0}); err != nil {
+				t.Fatal(err)
+			}
+			drawn[n] = law.Draw(r)
+		}
+		for name, x := range map[string][]float64{"world": world, "Draw": drawn} {
+			slices.Sort(x)
+			var worst float64
+			for n, v := range x {
+				below := 1 - law.above(int(v/law.step))
+				worst = math.Max(worst, math.Max(math.Abs(below-float64(n)/epochs), math.Abs(below-float64(n+1)/epochs)))
+			}
+			if limit := 2.23/math.Sqrt(epochs) + 1e-3; worst > limit {
+				t.Errorf("%s: draws of %s are %.4f from the law, more than %.4f", m, name, worst, limit)
+			}
+		}
+	}
+}
+
+func TestGainLawRefuses(t *testing.T) {
+	if _, err := NewGainLaw(env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
+		t.Error("no error for a few items with marks of σ = 4")
+	}
+	law := gainLaw(t, env.NewSource("", 0, 0.5, 1), env.MarksPerItem, 0)
+	if law.Mean() != 0 || law.Loss(3) != 0 {
+		t.Error("a source without items gains something")
+	}
+}
+
+// A window scales the gain as it scales u.
+func TestGainLawWindow(t *testing.T) {
+	s := env.NewSource("", 20, 0.3, 1)
+	s.Window = 2
+	for _, m := range allMarks {
+		near(t, string(m)+": mean", gainLaw(t, s, m, 1).Mean(), s.Gain(), 1e-9)
+	}
+}

@@ -1,0 +1,217 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/env"
+)
+
+// IndexTable is an index on a grid of states, linear between its points and
+// beyond the last one, where it rises by 1/C.
+type IndexTable struct {
+	Step  float64   // interest
+	Index []float64 // at states 0, Step, 2·Step, …, interest per budget unit
+	Cost  float64   // C, budget units
+}
+
+// At returns the index at a state.
+func (t *IndexTable) At(x float64) float64 {
+	k, part := math.Modf(x / t.Step)
+	if j := int(k); j+1 < len(t.Index) {
+		return t.Index[j] + part*(t.Index[j+1]-t.Index[j])
+	}
+	last := len(t.Index) - 1
+	return t.Index[last] + (x-float64(last)*t.Step)/t.Cost
+}
+
+// StochasticOptions are the settings of the indices of the stochastic model; 0
+// stands for the default.
+type StochasticOptions struct {
+	Marks env.Marks // law of the items' initial interest; default constant
+	Sigma float64   // σ of log-normal marks; default 1
+	Nodes int       // states of the grid; default 500, at least 20
+	// Reach is how far the grid goes above the ceiling u*, in standard
+	// deviations of the state of a source that is never crawled. Default 10.
+	Reach float64
+	// Observed marks the sources whose state is seen; nil means all. The
+	// others are crawled by the index at their age.
+	Observed []bool
+}
+
+func (o StochasticOptions) defaults() StochasticOptions {
+	if o.Marks == "" {
+		o.Marks = env.MarksConstant
+	}
+	if o.Sigma == 0 {
+		o.Sigma = 1
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 500
+	}
+	if o.Reach == 0 {
+		o.Reach = 10
+	}
+	if o.Nodes < 20 || !(o.Reach > 0) {
+		panic(fmt.Sprintf("baselines: %d nodes with a reach of %v; allowed are at least 20 and above 0", o.Nodes, o.Reach))
+	}
+	return o
+}
+
+// chain is one source's state on a grid, under the law of its gain.
+type chain struct {
+	step float64
+	next [][]float64 // next[j][m] is P(αxⱼ + U ∈ hat m): linear interpolation
+	from []int       // the first m at which next[j] is not 0
+}
+
+// newChain lays a grid of states up to the reach.
+func newChain(s env.Source, law GainLaw, nodes int, reach float64) chain {
+	alpha := s.Factor()
+	sd := math.Sqrt(math.Max(0, law.Variance()) / -math.Expm1(-2*s.Decay))
+	top := s.Ceiling() + reach*sd
+	if s.Ceiling() == 0 {
+		top = 1
+	}
+	// An eighth more, which takes up what the cut at the end spoils.
+	c := chain{step: top * 8 / 7 / float64(nodes-1), next: make([][]float64, nodes), from: make([]int, nodes)}
+	for j := range c.next {
+		c.next[j] = make([]float64, nodes)
+		c.from[j] = c.fill(c.next[j], law, alpha*float64(j)*c.step)
+	}
+	return c
+}
+
+// fill writes to p the law of base + U, in which a function that is linear
+// between the nodes has its exact expectation, and returns the first node of
+// mass. Mass beyond the last node is put there.
+func (c *chain) fill(p []float64, law GainLaw, base float64) int {
+	h, n := c.step, len(p)
+	first := min(int(base/h), n-1)
+	// The hat around x has E hat = [π(x−h−b) − 2π(x−b) + π(x+h−b)]/h.
+	at := func(m int) float64 { return law.Loss(float64(m)*h - base) }
+	before, here := at(first-1), at(first)
+	var sum float64
+	for m := first; m < n-1; m++ {
+		after := at(m + 1)
+		p[m] = math.Max(0, (before-2*here+after)/h)
+		sum += p[m]
+		before, here = here, after
+	}
+	p[n-1] = math.Max(0, 1-sum)
+	return first
+}
+
+// StochasticIndex returns the Whittle index γ(x) of the stochastic model, (28)-(31)
+// of TCNS, with the law of the gain φ and the state on a grid of nodes.
+//
+// With the threshold at x̌ the system (28)-(29) is linear in λ and β and needs no
+// iteration. Let T(y) be the epochs until the state, from y, is crawled, and
+// G(y) what the crawl brings. With the crawl charged λC and E V(U) = 0, which is
+// what (30) has to mean for a state that is U after a crawl,
+//
+//	V(y) = G(y) − Cλ − β(1 + T(y)),   β = (E G(U) − Cλ)/(1 + E T(U))
+//
+// and indifference at x̌, (31), gives β and from it γ = λ:
+//
+//	β = (E G(αx̌+U) − x̌)/(1 + E T(αx̌+U)),   Cγ = E G(U) − β(1 + E T(U))
+//
+// As x̌ goes up the grid, one state after the other becomes passive. Passive
+// states are eliminated from the chain (Grassmann, Taksar and Heyman), so that
+// the rows of x̌ and of 0, whose successor is U as after a crawl, always hold G
+// and T ready. All nodes together cost at most n³/3 operations.
+func StochasticIndex(s env.Source, law GainLaw, opt StochasticOptions) IndexTable {
+	opt = opt.defaults()
+	c := newChain(s, law, opt.Nodes, opt.Reach)
+	n := opt.Nodes
+	fresh, freshTime := append([]float64(nil), c.next[0]...), 1.0
+	time := make([]float64, n) // 1 + E T(αxⱼ + U)
+	for j := range time {
+		time[j] = 1
+	}
+	t := IndexTable{Step: c.step, Cost: s.Cost}
+	for k := range n * 7 / 8 {
+		row := c.next[k]
+		var goes, brings, brought float64 // 1 − P(k → k), E G(αx̌+U), E G(U)
+		for m := k; m < n; m++ {
+			x := float64(m) * c.step
+			if m > k {
+				goes += row[m]
+			}
+			brings += row[m] * x
+			brought += fresh[m] * x
+		}
+		beta := (brings - float64(k)*c.step) / time[k]
+		t.Index = append(t.Index, (brought-beta*freshTime)/s.Cost)
+		if !(goes > 1e-300) {
+			break // no state beyond is ever reached
+		}
+		// Eliminate k: whoever enters it goes on from it.
+		for j := k + 1; j < n && c.from[j] <= k; j++ {
+			absorb(c.next[j], row, k, goes)
+			time[j] += c.next[j][k] / goes * time[k]
+		}
+		absorb(fresh, row, k, goes)
+		freshTime += fresh[k] / goes * time[k]
+	}
+	return t
+}
+
+// absorb adds to p what goes through the eliminated node k.
+func absorb(p, row []float64, k int, goes float64) {
+	w := p[k] / goes
+	if w == 0 {
+		return
+	}
+	p, row = p[k+1:], row[k+1:]
+	for m, q := range row[:len(p)] {
+		p[m] += w * q
+	}
+}
+
+// NewStochasticWhittle returns the policy of the true Whittle index of the
+// stochastic model on the observed state; sources that are not observed are
+// crawled by the index at their age. It returns an error for a source whose law
+// of the gain cannot be computed, and panics if Observed has a wrong length.
+func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
+	opt = opt.defaults()
+	return tablePolicy(in, opt, func(_ int, s env.Source, law GainLaw) IndexTable {
+		return StochasticIndex(s, law, opt)
+	})
+}
+
+// tablePolicy builds the table of each observed source, once for equal sources.
+func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law GainLaw) IndexTable) (env.Policy[env.Observed], error) {
+	n := len(in.Sources)
+	if opt.Observed != nil && len(opt.Observed) != n {
+		panic(fmt.Sprintf("baselines: %d marks of observed sources for %d sources", len(opt.Observed), n))
+	}
+	tables := make([]*IndexTable, n)
+	known := make(map[env.Source]*IndexTable)
+	for i, s := range in.Sources {
+		if opt.Observed != nil && !opt.Observed[i] {
+			continue
+		}
+		like := s
+		like.Name = ""
+		if known[like] == nil {
+			law, err := NewGainLaw(s, opt.Marks, opt.Sigma)
+			if err != nil {
+				return nil, err
+			}
+			t := build(i, s, law)
+			known[like] = &t
+		}
+		tables[i] = known[like]
+	}
+	src := in.Sources
+	return newIndex(in.Terms(), func(key []float64, o *env.Observed) {
+		for i, t := range tables {
+			if t == nil {
+				key[i] = WhittleIndexAtAge(src[i], o.Age(i))
+			} else {
+				key[i] = t.At(o.State[i])
+			}
+		}
+	}), nil
+}

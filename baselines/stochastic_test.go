@@ -1,0 +1,327 @@
+package baselines
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// advantage solves (25) on a chain by value iteration at a price, maximising at
+// every state, and returns what crawling at node k is worth more than waiting.
+func advantage(c chain, charge float64, k int) float64 {
+	n := len(c.next)
+	v, w := make([]float64, n), make([]float64, n)
+	for {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		fresh := dot(c.next[0], v)
+		for j := range v {
+			t := math.Max(dot(c.next[j], v), float64(j)*c.step-charge+fresh)
+			lo, hi = math.Min(lo, t-v[j]), math.Max(hi, t-v[j])
+			w[j] = (t + v[j]) / 2
+		}
+		base := w[0]
+		for j := range w {
+			w[j] -= base
+		}
+		v, w = w, v
+		if hi-lo < 1e-9*(1+math.Abs(hi)) {
+			return float64(k)*c.step - charge + dot(c.next[0], v) - dot(c.next[k], v)
+		}
+	}
+}
+
+// The elimination against value iteration with the maximum in it: at prices just
+// below γ(x) crawling at x is better, just above it is not. It also shows that
+// thresholds are optimal and the source indexable, neither of which value
+// iteration knows.
+func TestStochasticIndexAgainstValueIteration(t *testing.T) {
+	opt := StochasticOptions{Nodes: 48}.defaults()
+	for _, m := range allMarks {
+		for _, s := range []env.Source{source(0.5, 10, 1), source(0.8, 3, 2.5)} {
+			s.Rate, s.Interest = 6, s.Rate*s.Interest/6
+			law := gainLaw(t, s, m, 0.8)
+			table := StochasticIndex(s, law, opt)
+			c := newChain(s, law, opt.Nodes, opt.Reach)
+			for k := 1; k < len(table.Index) && float64(k)*c.step < 1.5*s.Ceiling(); k++ {
+				charge := table.Index[k] * s.Cost
+				if a := advantage(c, charge*(1-1e-4), k); !(a > 0) {
+					t.Errorf("%s: below γ(%.4g) = %.6g crawling is worth %g", m, float64(k)*c.step, table.Index[k], a)
+				}
+				if a := advantage(c, charge*(1+1e-4), k); !(a < 0) {
+					t.Errorf("%s: above γ(%.4g) = %.6g crawling is worth %g", m, float64(k)*c.step, table.Index[k], a)
+				}
+			}
+		}
+	}
+}
+
+// Rows are laws, and keep the mean: αx + u.
+func TestChainKeepsMass(t *testing.T) {
+	s := env.Paper(1).Sources[1]
+	law := gainLaw(t, s, env.MarksPerEpoch, 0)
+	c := newChain(s, law, 200, 10)
+	for j, row := range c.next {
+		var sum, mean float64
+		for m, p := range row {
+			sum += p
+			mean += p * float64(m) * c.step
+			if p < 0 || p > 0 && m < c.from[j] {
+				t.Fatalf("P(%d → %d) is %v; the first is %d", j, m, p, c.from[j])
+			}
+		}
+		near(t, "mass", sum, 1, 1e-9)
+		if j < 100 {
+			near(t, "mean", mean, s.Factor()*float64(j)*c.step+s.Gain(), 1e-4)
+		}
+	}
+}
+
+// indexError returns the greatest difference of two indices on [0, top], over
+// the ceiling.
+func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst float64) {
+	for x := 0.0; x < top; x += top / 500 {
+		worst = math.Max(worst, math.Abs(a(x)-b(x)))
+	}
+	return worst * s.Cost / s.Ceiling()
+}
+
+// Halving the step of the grid divides the error by about four.
+func TestStochasticIndexRefinement(t *testing.T) {
+	s := env.Paper(1).Sources[0]
+	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
+		law := gainLaw(t, s, m, 0)
+		fine := StochasticIndex(s, law, StochasticOptions{Nodes: 1600})
+		last := math.Inf(1)
+		for _, n := range []int{100, 200, 400} {
+			coarse := StochasticIndex(s, law, StochasticOptions{Nodes: n})
+			e := indexError(s, coarse.At, fine.At, 1.5*s.Ceiling())
+			t.Logf("%s, %d nodes: the index is off by %.2e of the ceiling", m, n, e)
+			if e > last/2.5 {
+				t.Errorf("%s: %d nodes: error %g after %g", m, n, e, last)
+			}
+			last = e
+		}
+		if last > 1e-4 {
+			t.Errorf("%s: with 400 nodes the index is still off by %g of the ceiling", m, last)
+		}
+	}
+}
+
+// The stochastic index equals the deterministic one as the noise vanishes: the
+// difference falls with the relative standard deviation of the gain.
+func TestStochasticIndexWithoutNoise(t *testing.T) {
+	for _, s := range env.Paper(1).Sources {
+		last := math.Inf(1)
+		for _, more := range []float64{1, 16, 256, 4096, 1e7} {
+			quiet := s
+			quiet.Rate, quiet.Interest = s.Rate*more, s.Interest/more
+			law := gainLaw(t, quiet, env.MarksConstant, 0)
+			table := StochasticIndex(quiet, law, StochasticOptions{Nodes: 1000})
+			e := indexError(s, table.At, func(x float64) float64 { return WhittleIndex(s, x) }, 1.5*s.Ceiling())
+			noise := math.Sqrt(law.Variance()) / law.Mean()
+			t.Logf("source %s, noise %.2g of the gain: the indices differ by %.2g of the ceiling", s.Name, noise, e)
+			if e > math.Max(last, 1e-3) || e > 1.5*noise+1e-3 {
+				t.Errorf("source %s: with noise %g of the gain the indices differ by %g of the ceiling, after %g", s.Name, noise, e, last)
+			}
+			last = e
+		}
+		if last > 1e-3 {
+			t.Errorf("source %s: the indices still differ by %g of the ceiling", s.Name, last)
+		}
+	}
+}
+
+func TestStochasticIndexRises(t *testing.T) {
+	for _, m := range allMarks {
+		for _, s := range env.Paper(1).Sources {
+			table := StochasticIndex(s, gainLaw(t, s, m, 0.8), StochasticOptions{Nodes: 300})
+			if table.Index[0] > 1e-9*s.Ceiling() || table.Index[0] < -1e-9*s.Ceiling() {
+				t.Errorf("%s, source %s: γ(0) is %v, want 0", m, s.Name, table.Index[0])
+			}
+			for k := 1; k < len(table.Index); k++ {
+				if table.Index[k] < table.Index[k-1]-1e-9*s.Ceiling() {
+					t.Fatalf("%s, source %s: the index falls from %v to %v at node %d", m, s.Name, table.Index[k-1], table.Index[k], k)
+				}
+			}
+			x := 100 * s.Ceiling() // beyond the grid
+			near(t, "slope beyond the grid", table.At(x+1)-table.At(x), 1/s.Cost, 1e-9)
+		}
+	}
+}
+
+// The learned index against the computed one.
+func TestLearnedIndex(t *testing.T) {
+	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
+		s := env.Paper(1).Sources[0]
+		s.Cost = 2
+		law := gainLaw(t, s, m, 0)
+		exact := StochasticIndex(s, law, StochasticOptions{})
+		learned := LearnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
+		e := indexError(s, learned.At, exact.At, s.Ceiling())
+		t.Logf("%s: the learned index is off by %.2g of the ceiling", m, e)
+		if e > 0.04 {
+			t.Errorf("%s: the learned index is off by %g of the ceiling", m, e)
+		}
+		again := LearnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
+		if !slices.Equal(again.Index, learned.Index) {
+			t.Errorf("%s: the same stream learns another index", m)
+		}
+	}
+}
+
+// Mixed instances: observed sources by their state, the others at their age.
+func TestMixedObservation(t *testing.T) {
+	in := env.Paper(2)
+	blind := []bool{true, false, true, false}
+	seen := []bool{false, true, false, true}
+	for _, m := range allMarks {
+		p, err := NewStochasticWhittle(in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true, Unobserved: blind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := play(t, w, p, 0, 200); !(got.reward > 280) {
+			t.Errorf("%s: %v interest per epoch", m, got.reward)
+		}
+		// What is not observed must not matter.
+		o := w.View()
+		want := p.Select(nil, o)
+		for i, b := range blind {
+			if b {
+				o.State[i] = math.NaN()
+			}
+		}
+		if got := p.Select(nil, o); !slices.Equal(got, want) {
+			t.Errorf("%s: the choice depends on states that are not observed: %v, %v", m, got, want)
+		}
+	}
+	// With nothing observed this is the Whittle policy on ages.
+	p, err := NewStochasticWhittle(in, StochasticOptions{Observed: make([]bool, 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
+}
+
+// gains records what each source gains in each epoch of a Poisson world.
+func gains(t testing.TB, in env.Instance, seed uint64, m env.Marks, epochs int) [][]float64 {
+	t.Helper()
+	in.Budget = in.TotalCost()
+	w, err := env.NewPoisson(in, seed, env.PoissonOptions{Marks: m, State: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]int, len(in.Sources))
+	for i := range all {
+		all[i] = i
+	}
+	out := make([][]float64, epochs)
+	for n := range out {
+		out[n] = slices.Clone(w.View().State) // after a crawl X = U
+		if _, err := w.Step(all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// playGains plays a policy on recorded gains, (23) of TCNS, and returns the
+// reward of each of the given number of equal parts of the run.
+func playGains(in env.Instance, p env.Policy[env.Observed], gains [][]float64, parts int) []float64 {
+	n := len(in.Sources)
+	o := &env.Observed{State: slices.Clone(gains[0])}
+	o.Last, o.Mean = make([]int, n), make([]float64, n)
+	for i := range o.Last {
+		o.Last[i] = -1
+	}
+	out := make([]float64, parts)
+	var crawl []int
+	for t := range gains {
+		o.Epoch = t
+		crawl = p.Select(crawl[:0], o)
+		for _, i := range crawl {
+			out[t*parts/len(gains)] += o.State[i] * float64(parts) / float64(len(gains))
+			o.State[i], o.Last[i] = 0, t
+		}
+		if t+1 < len(gains) {
+			for i, s := range in.Sources {
+				o.State[i] = s.Factor()*o.State[i] + gains[t+1][i]
+			}
+		}
+	}
+	return out
+}
+
+// TCNS, section VIII, in the model with one exponential draw per source and
+// epoch: the policy of the true stochastic index against the deterministic index,
+// extended above the ceiling, and myopic, on the same content. Five seeds of
+// 20 000 epochs, in blocks of 1000 whose paired differences give the intervals.
+func TestStochasticIndexEarnsMore(t *testing.T) {
+	const seeds, epochs, blocks = 5, 20_000, 20
+	in := env.Paper(1)
+	exact, err := NewStochasticWhittle(in, StochasticOptions{Marks: env.MarksPerEpoch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned, err := NewLearnedStochasticWhittle(in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b, c, l []float64
+	for seed := range uint64(seeds) {
+		g := gains(t, in, seed+1, env.MarksPerEpoch, epochs)
+		a = append(a, playGains(in, exact, g, blocks)...)
+		b = append(b, playGains(in, NewWhittleObserved(in, false), g, blocks)...)
+		c = append(c, playGains(in, NewMyopicObserved(in), g, blocks)...)
+		l = append(l, playGains(in, learned, g, blocks)...)
+	}
+	// mean returns the mean of x − y and half the width of its 95 % interval.
+	paired := func(x, y []float64) (mean, half float64) {
+		var sum, sq float64
+		for k := range x {
+			d := x[k] - y[k]
+			sum, sq = sum+d, sq+d*d
+		}
+		n := float64(len(x))
+		mean = sum / n
+		return mean, 1.984 * math.Sqrt((sq/n-mean*mean)/(n-1))
+	}
+	zero := make([]float64, len(a))
+	for _, row := range []struct {
+		name string
+		x    []float64
+	}{{"stochastic", a}, {"learned", l}, {"deterministic", b}, {"myopic", c}} {
+		m, h := paired(row.x, zero)
+		d, e := paired(row.x, b)
+		t.Logf("%-13s %.2f ± %.2f interest per epoch; less the deterministic index %+.2f ± %.2f", row.name, m, h, d, e)
+	}
+	if d, h := paired(a, b); !(d-h > 0) {
+		t.Errorf("the stochastic index earns %.3f ± %.3f more than the deterministic one; want an interval above 0", d, h)
+	}
+	if d, h := paired(b, c); !(d-h > 0) {
+		t.Errorf("the deterministic index earns %.3f ± %.3f more than myopic; want an interval above 0", d, h)
+	}
+	if d, _ := paired(l, b); !(d > 0) {
+		t.Errorf("the learned index earns %.3f less than the deterministic one", -d)
+	}
+	if m, _ := paired(a, zero); math.Abs(m-295.3) > 2 {
+		t.Errorf("the stochastic index earns %.2f, want about 295.3", m)
+	}
+}
+
+func BenchmarkStochasticIndex(b *testing.B) {
+	s := env.Paper(1).Sources[0]
+	for _, m := range allMarks {
+		b.Run(string(m), func(b *testing.B) {
+			for b.Loop() {
+				StochasticIndex(s, gainLaw(b, s, m, 1), StochasticOptions{})
+			}
+		})
+	}
+}

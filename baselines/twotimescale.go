@@ -1,0 +1,134 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// LearnOptions are the settings of [LearnStochasticIndex]; 0 stands for the
+// default.
+type LearnOptions struct {
+	StochasticOptions         // here Nodes is 120 by default
+	Thresholds        int     // states x̌ at which the index is learned; default 24
+	Steps             int     // n for each threshold; default 8000
+	First, Hold       float64 // a(n) = First/(C(1 + n/Hold)); default 0.5 and 4
+}
+
+func (o LearnOptions) defaults() LearnOptions {
+	if o.Nodes == 0 {
+		o.Nodes = 120
+	}
+	o.StochasticOptions = o.StochasticOptions.defaults()
+	if o.Thresholds == 0 {
+		o.Thresholds = 24
+	}
+	if o.Steps == 0 {
+		o.Steps = 8000
+	}
+	if o.First == 0 {
+		o.First = 0.5
+	}
+	if o.Hold == 0 {
+		o.Hold = 4
+	}
+	if o.Thresholds < 2 || o.Steps < 1 || !(o.First > 0) || !(o.Hold > 0) {
+		panic(fmt.Sprintf("baselines: %d thresholds, %d steps, first step %v, hold %v; allowed are at least 2, at least 1, above 0 and above 0",
+			o.Thresholds, o.Steps, o.First, o.Hold))
+	}
+	return o
+}
+
+// LearnStochasticIndex learns the Whittle index of the stochastic model by the
+// scheme (33)-(35) of TCNS on two time scales: relative value iteration for a
+// fixed threshold x̌ at the present γ, and a slower stochastic approximation
+// that moves γ until crawling at x̌ and waiting are worth the same,
+//
+//	γ ← γ − a(n)(Cγ + V(αx̌ + Ũ) − f(V) − x̌)
+//	V(x) ← Cγ − f(V) + ∫V(αx + u)φ(du)   for x < x̌
+//	V(x) ← x                              for x ≥ x̌
+//
+// with Ũ drawn from φ. Thresholds are spread evenly up to three standard
+// deviations above the ceiling, and the index is interpolated.
+//
+// Three readings. f(V) = ∫V(u)φ(du) stands for V(u): after a crawl the state is
+// U, not its mean u. (35) prints x − V(u), but the value after the crawl, which
+// is f(V), belongs to it; both cancel, and without it active and passive states
+// are off by β against each other. And V goes half the way at each step, since
+// plain relative value iteration need not converge on a chain that is close to
+// periodic, which is what a source becomes as its noise vanishes.
+func LearnStochasticIndex(s env.Source, law GainLaw, opt LearnOptions, r *stream.Rand) IndexTable {
+	opt = opt.defaults()
+	c := newChain(s, law, opt.Nodes, opt.Reach)
+	alpha := s.Factor()
+	sd := math.Sqrt(math.Max(0, law.Variance()) / -math.Expm1(-2*s.Decay))
+	t := IndexTable{Step: (s.Ceiling() + 3*sd) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
+	if t.Step == 0 {
+		t.Step = 1
+	}
+	v, w := make([]float64, opt.Nodes), make([]float64, opt.Nodes)
+	for j := range v {
+		v[j] = float64(j) * c.step
+	}
+	rows := make([][]float64, opt.Nodes) // the part of each row that holds mass
+	for j, row := range c.next {
+		end := len(row)
+		for end > c.from[j]+1 && row[end-1] < 1e-15 {
+			end--
+		}
+		rows[j] = row[c.from[j]:end]
+	}
+	var gamma float64
+	for k := 1; k < opt.Thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
+		at := float64(k) * t.Step
+		for n := range opt.Steps {
+			f := dot(rows[0], v[c.from[0]:])
+			for j := range v {
+				x := float64(j) * c.step
+				if x < at {
+					w[j] = (v[j] + s.Cost*gamma - f + dot(rows[j], v[c.from[j]:])) / 2
+				} else {
+					w[j] = (v[j] + x) / 2
+				}
+			}
+			a := opt.First / (s.Cost * (1 + float64(n)/opt.Hold))
+			gamma -= a * (s.Cost*gamma + c.value(v, alpha*at+law.Draw(r)) - f - at)
+			v, w = w, v
+		}
+		t.Index[k] = gamma
+	}
+	return t
+}
+
+// dot returns Σ p[m] v[m] over the length of p.
+func dot(p, v []float64) (sum float64) {
+	v = v[:len(p)]
+	for m, q := range p {
+		sum += q * v[m]
+	}
+	return sum
+}
+
+// value interpolates V; beyond the last node every state is crawled and V rises
+// as x.
+func (c *chain) value(v []float64, x float64) float64 {
+	k, part := math.Modf(x / c.step)
+	if j := int(k); j+1 < len(v) {
+		return v[j] + part*(v[j+1]-v[j])
+	}
+	last := len(v) - 1
+	return v[last] + x - float64(last)*c.step
+}
+
+// NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were
+// learned before the first epoch; each source draws from a stream of its own,
+// seeded by r.
+func NewLearnedStochasticWhittle(in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
+	opt = opt.defaults()
+	seed := r.Uint64()
+	return tablePolicy(in, opt.StochasticOptions, func(i int, s env.Source, law GainLaw) IndexTable {
+		return LearnStochasticIndex(s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
+	})
+}
