@@ -57,6 +57,10 @@ func (p *CertaintyWhittle) Select(dst []int, o *env.Online) []int {
 			p.key[i] = age / p.costs[i]
 			continue
 		}
+		if p.est.Blind(i, o.Age(i)) {
+			p.key[i] = -math.MaxFloat64 // another age will tell more
+			continue
+		}
 		b, se := p.est.Inflow(i)
 		p.key[i] = inflowIndex(b+p.optimism*se, p.est.Decay(i), age) / p.costs[i]
 	}

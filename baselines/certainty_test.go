@@ -88,7 +88,7 @@ func TestCertaintyIsOptimisticInTheCold(t *testing.T) {
 	poor := taught(env.Paper(1), Certainty{EstimatorSettings: EstimatorSettings{Decay: []float64{.5}}}, 0, nil)
 	o = after(4, 1)
 	poor.Update([]env.Crawled{{Source: 0, Age: 1}, crawlOf(1, .5, .2), crawlOf(2, .3), crawlOf(3, .9, .8, .1)}, o)
-	if b, se := poor.Estimator().Inflow(0); b <= 0 || se <= b {
+	if b, se := poor.Estimator().Inflow(0); b <= 0 || se < b {
 		t.Errorf("inflow after one crawl that found nothing is %v ± %v; want more than 0 and very uncertain", b, se)
 	}
 }
@@ -101,6 +101,38 @@ func TestCertaintyOptimism(t *testing.T) {
 		b, se := p.est.Inflow(2)
 		if want := inflowIndex(b+z*se, p.est.Decay(2), 1); p.key[2] != want {
 			t.Errorf("key at %v standard errors is %v, want %v", z, p.key[2], want)
+		}
+	}
+}
+
+// Without items a source that is crawled at one age only would leave its decay
+// unknown for good; it is crawled at another age once.
+func TestCertaintyFromHarvestsAlone(t *testing.T) {
+	for _, budget := range []float64{1, 2, 3} {
+		in := env.Paper(budget)
+		reward := func(p env.Agent) float64 {
+			w, err := env.NewMean(in, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sum float64
+			for n := range 4000 {
+				got, err := w.Step(p.Select(nil, w.View()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Update(got, w.View())
+				for _, g := range got {
+					if n >= 2000 {
+						sum += g.Interest / 2000
+					}
+				}
+			}
+			return sum
+		}
+		exact, got := reward(env.NewAgent(NewWhittle(in))), reward(env.NewAgent[env.Online](NewCertainty(in.Terms(), Certainty{})))
+		if got < .999*exact {
+			t.Errorf("budget %v: %.3f per epoch, Whittle %.3f; want .999 of it", budget, got, exact)
 		}
 	}
 }

@@ -43,22 +43,28 @@ type estimate struct {
 	// Regression of log y on a: weight, means, centred sums.
 	w, a, l, aa, al, ll float64
 
-	ages []harvest // crawls by age, to redo the exposure when c changes
-	// T = Σ interest and Σ interest², undone to the time of publication when c
-	// is given; E is the exposure: T has mean B·E.
-	t, t2, e float64
-	used     float64 // ln c at which e was computed
-	slope    float64 // ∂ ln E/∂ ln c there
+	bins  []bin   // crawls and items by age
+	t, t2 float64 // T, weighted interest, with mean B·E and variance near T2
+	e     float64 // E, exposure, epochs
+	slope float64 // ∂ ln B/∂ ln c with B = T/E
+	used  float64 // ln c of the above
 
-	stale           bool    // e lacks crawls
+	stale           bool    // T and E lack crawls
 	theta, thetaVar float64 // ln c and its variance given everything
 	inflow, spread  float64 // B and its variance given everything
-	lump            float64 // dispersion, if the crawls name no items
-	fit, fitInfo    float64 // ln c from harvests, and its precision
+
+	// In worlds whose crawls name no items.
+	lumps        bool
+	dispersion   float64 // Var X/E X
+	fit, fitInfo float64 // ln c from harvests, and its precision
 }
 
-// harvest sums the crawls of a source at about one age.
-type harvest struct{ n, age, x, x2 float64 }
+// bin sums the crawls of a source at about one age, and the items found at that
+// age.
+type bin struct {
+	n, age, x, x2 float64 // crawls: number, Σ age, Σ interest and its square if they name no items
+	y, y2         float64 // items: Σ interest and its square
+}
 
 // EstimatorSettings are the settings of an [Estimator].
 type EstimatorSettings struct {
@@ -119,6 +125,13 @@ func (e *Estimator) Decay(i int) float64 {
 // DecayError returns the standard error of ln c; 0 if c is given.
 func (e *Estimator) DecayError(i int) float64 { return math.Sqrt(e.src[i].thetaVar) }
 
+// Blind reports whether the crawls of source i, at least two, named no items and
+// were all at this age: from them, decay and inflow cannot be told apart.
+func (e *Estimator) Blind(i, age int) bool {
+	s := &e.src[i]
+	return s.lumps && e.given == nil && s.fitInfo == 0 && s.crawls >= 2 && s.at(float64(age)).n >= s.crawls
+}
+
 // Inflow returns the estimate of B = λ ξ̄, interest per epoch, and its standard
 // error.
 func (e *Estimator) Inflow(i int) (b, se float64) {
@@ -144,59 +157,39 @@ func (e *Estimator) Add(c env.Crawled) {
 	age := float64(c.Age)
 	if s.crawls == 0 {
 		e.crawled++
-		s.used = s.theta
 	} else if e.memory > 0 {
 		s.forget(math.Exp(-age / e.memory))
 	}
 	s.crawls++
 	s.elapsed += age
+	s.stale = true
+	b := s.at(age)
+	b.n++
+	b.age += age
 	for _, it := range c.Items {
 		s.items++
-		if e.given != nil {
-			// At a known decay, ξ = y e^(ca) of every item has the same worth,
-			// until hardly anything of it is left to be seen.
-			if it.Age > faded/e.given[c.Source] {
-				continue
-			}
-			xi := it.Interest * math.Exp(e.given[c.Source]*it.Age)
-			s.t += xi
-			s.t2 += xi * xi
-			continue
-		}
-		s.t += it.Interest
-		s.t2 += it.Interest * it.Interest
+		b := s.at(it.Age)
+		b.y += it.Interest
+		b.y2 += it.Interest * it.Interest
 		if it.Interest > 0 {
 			s.regress(it.Age, math.Log(it.Interest))
 		}
 	}
-	lump := len(c.Items) == 0 && c.Interest > 0
-	if e.given != nil && !lump {
-		s.e += math.Min(age, faded/e.given[c.Source])
-		return
-	}
-	h := s.at(c.Age)
-	h.n++
-	h.age += age
-	h.x += c.Interest
-	h.x2 += c.Interest * c.Interest
-	if lump {
-		s.t += c.Interest
+	if len(c.Items) == 0 && c.Interest > 0 {
+		b.x += c.Interest
+		b.x2 += c.Interest * c.Interest
+		s.lumps = true
 		s.fitHarvests(e.given == nil)
 	}
-	if e.given != nil {
-		s.e += decayed(e.given[c.Source], age)
-		return
-	}
-	s.stale = true
 }
 
 func (s *estimate) forget(f float64) {
-	for _, v := range []*float64{&s.crawls, &s.items, &s.elapsed, &s.w, &s.aa, &s.al, &s.ll, &s.t, &s.t2, &s.e} {
+	for _, v := range []*float64{&s.crawls, &s.items, &s.elapsed, &s.w, &s.aa, &s.al, &s.ll} {
 		*v *= f
 	}
-	for k := range s.ages {
-		h := &s.ages[k]
-		h.n, h.age, h.x, h.x2 = f*h.n, f*h.age, f*h.x, f*h.x2
+	for k := range s.bins {
+		b := &s.bins[k]
+		*b = bin{f * b.n, f * b.age, f * b.x, f * b.x2, f * b.y, f * b.y2}
 	}
 }
 
@@ -211,21 +204,37 @@ func (s *estimate) regress(a, l float64) {
 	s.ll += dl * (l - s.l)
 }
 
-// at returns the sum for an age: one for each age below 16 epochs, eight for
-// each doubling above, which moves the exposure by less than a thousandth.
-func (s *estimate) at(age int) *harvest {
-	k := age
-	if age >= 16 {
-		k = 16 + int(8*math.Log2(float64(age)/16))
+// edges are the upper ends of the bins, whole epochs: one bin for each age up to
+// 16, eight for each doubling above.
+var edges = func() []float64 {
+	var v []float64
+	for k := 1; k <= 16; k++ {
+		v = append(v, float64(k))
 	}
-	for len(s.ages) <= k {
-		s.ages = append(s.ages, harvest{})
+	for k := 1; k <= 8*48; k++ {
+		v = append(v, math.Round(16*math.Exp2(float64(k)/8)))
 	}
-	return &s.ages[k]
+	return v
+}()
+
+// at returns the bin of an age, which is above the edge before and up to its
+// own.
+func (s *estimate) at(age float64) *bin {
+	k := max(0, int(math.Ceil(age))-1)
+	if k >= 16 {
+		k = min(15+int(8*math.Log2(age/16)), len(edges)-1)
+		for k < len(edges)-1 && age > edges[k] {
+			k++
+		}
+	}
+	for len(s.bins) <= k {
+		s.bins = append(s.bins, bin{})
+	}
+	return &s.bins[k]
 }
 
-// faded is the number of decay times 1/c after which an item no longer counts
-// for the inflow: e^(−30) of its interest is left, some 43 half-lives.
+// faded is the number of decay times 1/c after which next to nothing, e^(−30), of
+// an item is left.
 const faded = 30
 
 // decayed returns ∫₀ˢ e^(−ca) da = (1 − e^(−cs))/c.
@@ -239,6 +248,11 @@ func (e *Estimator) Fit() {
 	}
 	if e.given == nil {
 		e.fitDecay()
+	}
+	for i := range e.src {
+		if s := &e.src[i]; s.crawls > 0 && (s.stale || math.Abs(s.theta-s.used) > 1e-3) {
+			s.expose()
+		}
 	}
 	e.fitInflow()
 }
@@ -283,9 +297,6 @@ func (e *Estimator) fitDecay() {
 			sum += s.theta
 			sum2 += s.theta*s.theta + s.thetaVar
 		}
-		if s.stale || math.Abs(s.theta-s.used) > 1e-3 {
-			s.expose()
-		}
 	}
 	if n > 1 { // one source says nothing of how sources differ
 		e.decayMean = sum / n
@@ -293,21 +304,53 @@ func (e *Estimator) fitDecay() {
 	}
 }
 
-// expose computes the exposure at the present estimate of c.
+// expose computes T and E at the present estimate of c. Any weight g(a) of the
+// items gives an unbiased B = T/E,
+//
+//	T = Σ g(a) y,    E = Σ over crawls ∫₀ˢ g(a) e^(−ca) da
+//
+// and g = e^(ca), under which all marks count alike, the one with the least
+// variance. An error of c grows with the age under it, so g stops growing where
+// the standard error of ca reaches .3, or where hardly anything is left of an
+// item. Within a bin g is constant.
 func (s *estimate) expose() {
 	s.used, s.stale = s.theta, false
-	if s.crawls == 0 {
+	c := math.Exp(s.theta)
+	limit := math.Min(faded, .3/math.Sqrt(s.thetaVar))
+	s.t, s.t2, s.e, s.slope = 0, 0, 0, 0
+	if s.lumps {
+		for _, b := range s.bins {
+			if b.n > 0 {
+				age := b.age / b.n
+				e := b.n * decayed(c, age)
+				s.t += b.x
+				s.e += e
+				s.slope -= e * slope(c*age)
+			}
+		}
+		s.slope /= s.e
 		return
 	}
-	c := math.Exp(s.theta)
-	s.e, s.slope = 0, 0
-	for _, h := range s.ages {
-		if h.n > 0 {
-			age := h.age / h.n
-			e := h.n * decayed(c, age)
+	beyond := s.crawls
+	lo := 0.0
+	for k, b := range s.bins {
+		hi := edges[k]
+		beyond -= b.n
+		g := math.Min(c*lo, limit)
+		grow := math.Exp(g)
+		s.t += grow * b.y
+		s.t2 += grow * grow * b.y2
+		left := math.Exp(g - c*lo) // g(a) e^(−ca) at the bin's begin
+		add := func(n, d float64) {
+			e := n * left * decayed(c, d)
 			s.e += e
-			s.slope += e * slope(c*age)
+			s.slope += e * (c*lo - slope(c*d))
 		}
+		add(math.Max(0, beyond), hi-lo)
+		if b.n > 0 {
+			add(b.n, math.Max(0, b.age/b.n-lo))
+		}
+		lo = hi
 	}
 	s.slope /= s.e
 }
@@ -315,7 +358,7 @@ func (s *estimate) expose() {
 // fitInflow estimates B. A sum of marks behaves like κ times a Poisson count,
 // κ = E ξ²/E ξ, so with a gamma law of the sources
 //
-//	B | T = (T + w m)/(E + w),    Var = κ B/(E + w) + (B ∂ ln E/∂ ln c)² Var ln c,    w = κ m/τ²
+//	B | T = (T + w m)/(E + w),    Var = κ B/(E + w) + (B ∂ ln B/∂ ln c)² Var ln c,    w = κ m/τ²
 //
 // that is, shrinkage to the common mean with a weight of w epochs. κ of a
 // source is shrunk to the common one with the weight of one item.
@@ -346,7 +389,7 @@ func (e *Estimator) fitInflow() {
 	m, v := e.inflowMean, e.inflowVar
 	for i := range e.src {
 		s := &e.src[i]
-		k := s.lump
+		k := s.dispersion
 		if items > 0 {
 			k = (s.t2 + kappa*one) / (s.t + one)
 		}
@@ -377,7 +420,7 @@ func (e *Estimator) fitInflow() {
 // worth of the mean harvest, so that nothing is certain after two crawls.
 func (s *estimate) fitHarvests(free bool) {
 	ages := 0
-	for _, h := range s.ages {
+	for _, h := range s.bins {
 		if h.n > 0 {
 			ages++
 		}
@@ -386,13 +429,13 @@ func (s *estimate) fitHarvests(free bool) {
 		s.fit = s.theta
 	}
 	if !free {
-		s.fit = s.used
+		s.fit = s.theta
 	}
 	var q, info float64
 	for step := 0; step < 4; step++ {
 		c := math.Exp(s.fit)
 		var x, e, n, jBar float64
-		for _, h := range s.ages {
+		for _, h := range s.bins {
 			if h.n > 0 {
 				age := h.age / h.n
 				ek := decayed(c, age)
@@ -404,7 +447,7 @@ func (s *estimate) fitHarvests(free bool) {
 		jBar /= e
 		var score float64
 		q, info = 0, 0
-		for _, h := range s.ages {
+		for _, h := range s.bins {
 			if h.n > 0 {
 				age := h.age / h.n
 				mu := b * decayed(c, age)
@@ -414,15 +457,15 @@ func (s *estimate) fitHarvests(free bool) {
 				q += (h.x2 - 2*h.x*mu + h.n*mu*mu) / mu
 			}
 		}
-		s.lump = (math.Max(0, q) + x/n) / n
+		s.dispersion = (math.Max(0, q) + x/n) / n
 		if ages < 2 || !free || !(info > 0) {
 			break
 		}
 		s.fit = clamp(s.fit+clamp(score/info, -1, 1), -12, 5)
 	}
 	s.fitInfo = 0
-	if free && ages > 1 && s.lump > 0 {
-		s.fitInfo = info / s.lump
+	if free && ages > 1 && s.dispersion > 0 {
+		s.fitInfo = info / s.dispersion
 	}
 }
 

@@ -153,7 +153,8 @@ func TestEstimatesShrink(t *testing.T) {
 }
 
 func TestEstimatesFromHarvestsAlone(t *testing.T) {
-	// "Adds in worlds without items": the mean dynamics, noiseless.
+	// The mean dynamics, without noise. Sources that are much alike are drawn
+	// together a little.
 	rapid.Check(t, func(t *rapid.T) {
 		src := make([]env.Source, rapid.IntRange(1, 4).Draw(t, "sources"))
 		e := NewEstimator(len(src), EstimatorSettings{})
@@ -170,7 +171,7 @@ func TestEstimatesFromHarvestsAlone(t *testing.T) {
 		}
 		for i, s := range src {
 			b, _ := e.Inflow(i)
-			if math.Abs(e.Decay(i)/s.Decay-1) > .03 || math.Abs(b/s.Interest-1) > .03 {
+			if math.Abs(e.Decay(i)/s.Decay-1) > .08 || math.Abs(b/s.Interest-1) > .08 {
 				t.Errorf("decay %v and inflow %v, want %v and %v", e.Decay(i), b, s.Decay, s.Interest)
 			}
 		}
