@@ -30,8 +30,13 @@ type Calendar struct {
 	present int
 	waiting []int32 // sources to be placed at the next decision
 	stale   bool    // build everything anew at the next decision
-	sample  []candidate
 	grain   grain
+
+	toucher Toucher // nil if the Indexer is none
+	touched float64
+	sample  []candidate // scratch
+	woken   []int32     // scratch
+	block   [blockLen]int32
 }
 
 // Counts says what work a calendar has done since it was made. The first build
@@ -87,6 +92,7 @@ func empty(costs []float64, budget float64, ix Indexer) *Calendar {
 		panic(fmt.Sprintf("calendar: %d sources; allowed are less than %d", len(costs), 1<<28))
 	}
 	c := &Calendar{ix: ix, marks: make([]mark, len(costs)), present: len(costs), stale: true, grain: usualGrain}
+	c.toucher, _ = ix.(Toucher)
 	c.SetBudget(budget)
 	for i, v := range costs {
 		checkCost(i, v)
@@ -244,9 +250,20 @@ func (c *Calendar) Next(dst []int) []int {
 		c.wake(k)
 		k.picks, k.want = 0, c.surplus(k)
 	}
-	for _, id := range c.waiting {
-		if m := &c.marks[id]; m.wake == waiting {
-			c.place(c.class(id), id)
+	for part := c.waiting; len(part) > 0; {
+		block := part[:min(len(part), blockLen)]
+		part = part[len(block):]
+		ids := c.block[:0]
+		for _, id := range block {
+			if c.marks[id].wake == waiting {
+				ids = append(ids, id)
+			}
+		}
+		c.touch(ids)
+		for _, id := range ids {
+			if c.marks[id].wake == waiting { // not listed twice
+				c.place(c.class(id), id)
+			}
 		}
 	}
 	c.waiting = c.waiting[:0]

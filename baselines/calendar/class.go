@@ -113,22 +113,31 @@ const maxSleep = 1 << 28
 func (c *Calendar) wake(k *class) {
 	for j := range k.wheel {
 		w := &k.wheel[j]
-		b := w.at(c.now)
-		head, n := b.head, b.n
-		*b = bucket{head: none}
-		for head != none {
-			ch := *c.slab.chunk(head)
-			c.slab.release(head)
-			c.slab.used -= int(n)
-			w.n -= int(n)
-			for _, e := range ch[1 : 1+n] {
+		c.woken = c.slab.drain(w.at(c.now), c.woken[:0])
+		w.n -= len(c.woken)
+		for part := c.woken; len(part) > 0; {
+			// The sources lie anywhere in memory. Reading a block of marks, and
+			// then of parameters, before any is worked on lets the reads
+			// overlap.
+			block := part[:min(len(part), blockLen)]
+			part = part[len(block):]
+			valid := block[:0]
+			ids := &c.block
+			for _, e := range block {
 				id := e
 				if heldBack(e) {
 					id = ^e
 				}
-				m := &c.marks[id]
-				switch {
-				case m.wake != c.now: // void
+				ids[len(valid)] = id
+				if c.marks[id].wake == c.now { // else the entry is void
+					valid = append(valid, e)
+				}
+			}
+			c.touch(ids[:len(valid)])
+			for x, e := range valid {
+				id := ids[x]
+				switch m := &c.marks[id]; {
+				case m.wake != c.now: // entered twice
 				case heldBack(e):
 					c.climb(k, id, j+1)
 				case j > 0:
@@ -137,8 +146,17 @@ func (c *Calendar) wake(k *class) {
 					c.arrive(k, id, int(c.now-m.last))
 				}
 			}
-			head, n = ch[0], chunkRoom
 		}
+	}
+}
+
+// blockLen is how many sources are read before they are worked on.
+const blockLen = 64
+
+// touch reads the parameters of sources that are about to be used.
+func (c *Calendar) touch(ids []int32) {
+	if c.toucher != nil {
+		c.touched += c.toucher.Touch(ids)
 	}
 }
 

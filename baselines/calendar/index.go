@@ -23,6 +23,11 @@ type Indexer interface {
 	FirstAge(i int, level float64) int
 }
 
+// Toucher is an Indexer that can read ahead. Touch reads the parameters of the
+// sources, so that they are at hand when the index is asked for, and returns
+// some number that depends on all of them.
+type Toucher interface{ Touch(ids []int32) float64 }
+
 // curve is what an index needs of one source: 24 bytes.
 type curve struct {
 	top   float64 // A = u*/C, the index in the limit of infinite age
@@ -40,16 +45,16 @@ type Whittle struct{ curves []curve }
 
 // NewWhittle returns the Whittle index of the sources.
 func NewWhittle(src []env.Source) *Whittle {
-	w := &Whittle{curves: make([]curve, len(src))}
+	t := &Whittle{curves: make([]curve, len(src))}
 	for i, s := range src {
-		w.curves[i] = newCurve(s)
+		t.curves[i] = newCurve(s)
 	}
-	return w
+	return t
 }
 
 // Set gives source i the parameters of s; i may be the number of sources so
 // far, which adds one. A calendar must be told of it by Change or Add.
-func (w *Whittle) Set(i int, s env.Source) { w.curves = set(w.curves, i, newCurve(s)) }
+func (t *Whittle) Set(i int, s env.Source) { t.curves = set(t.curves, i, newCurve(s)) }
 
 func set(c []curve, i int, v curve) []curve {
 	if i < 0 || i > len(c) {
@@ -66,11 +71,25 @@ func set(c []curve, i int, v curve) []curve {
 // A = u*/C and s the age:
 //
 //	γ = (1/C) [s((1−α)x − u) + x] = A [1 − α^s − s(1−α)α^s]
-func (w *Whittle) Index(i, age int) float64 {
-	p := &w.curves[i]
+func (t *Whittle) Index(i, age int) float64 {
+	p := &t.curves[i]
 	s := float64(age)
-	m := math.Expm1(-p.decay * s) // α^s − 1
+	y := p.decay * s
+	if y > 0.5 {
+		return p.top * (1 - math.Exp(-y)*(1+s*p.loss))
+	}
+	m := math.Expm1(-y) // α^s − 1, exact where α^s is near 1
 	return p.top * (-m - s*p.loss*(1+m))
+}
+
+// Touch implements Toucher.
+func (t *Whittle) Touch(ids []int32) float64 { return touch(t.curves, ids) }
+
+func touch(c []curve, ids []int32) (sum float64) {
+	for _, id := range ids {
+		sum += c[id].loss
+	}
+	return sum
 }
 
 // FirstAge implements Indexer. With κ = (1−α)/c and y = cs, the index reaches
@@ -81,8 +100,8 @@ func (w *Whittle) Index(i, age int) float64 {
 // and z = y + 1/κ solves z − log z = 1 + w − log r with w = 1/κ − 1 + log κ:
 // the branch W₋₁ of Lambert's function, which depends on q = √(2(w − log r))
 // alone and is tabulated.
-func (w *Whittle) FirstAge(i int, level float64) int {
-	p := &w.curves[i]
+func (t *Whittle) FirstAge(i int, level float64) int {
+	p := &t.curves[i]
 	if level <= 0 {
 		return 1
 	}
@@ -90,11 +109,14 @@ func (w *Whittle) FirstAge(i int, level float64) int {
 	if !(ratio < nearOne) {
 		return firstAgeNearTop(p, ratio)
 	}
-	invKappaLess1 := p.decay/p.loss - 1
-	q := math.Sqrt(2 * (offset(p.decay, p.loss, invKappaLess1) - math.Log1p(-ratio)))
-	z := lambert(q) // z − 1
-	// 2e−15/(1−ratio) is how far rounding of the index moves log r.
-	return early((z-invKappaLess1)/p.decay, (lambertErr*(1+z)+2e-15/(1-ratio))/p.decay)
+	w, shift := branch(p)
+	z := lambert(math.Sqrt(2 * (w - logLess(ratio)))) // z − 1
+	err := lambertErr * (1 + z)
+	if ratio > 0.99 {
+		err += 2e-15 / (1 - ratio) // how far rounding of the index moves log r
+	}
+	perDecay := 1 / p.decay
+	return early((z-shift)*perDecay, err*perDecay)
 }
 
 // nearOne bounds the part of the range in which rounding leaves 1 − level/A
@@ -114,23 +136,26 @@ func firstAgeNearTop(p *curve, ratio float64) int {
 // early returns the first integer age above 0 at or after s, or the one before
 // it where s, known to within err, does not tell.
 func early(s, err float64) int {
-	a := math.Floor(s-err) + 1
-	if !(a >= 1) {
+	a := s - err
+	switch {
+	case !(a > 0):
 		return 1
-	}
-	if a >= Never {
+	case a >= Never-1:
 		return Never
 	}
-	return int(a)
+	return int(a) + 1
 }
 
-// offset returns w = 1/κ − 1 + log κ, which is about c²/8.
-func offset(c, loss, invKappaLess1 float64) float64 {
+// branch returns w = 1/κ − 1 + log κ, which is about c²/8, and 1/κ − 1, about
+// c/2.
+func branch(p *curve) (w, shift float64) {
+	c := p.decay
 	if c < 0.25 {
 		q := c * c
-		return q * (1./8 - q*(1./576-q/25920))
+		return q * (1./8 - q*(1./576-q*(1./25920))), c * (0.5 + c*(1./12-q*(1./720-q*(1./30240))))
 	}
-	return invKappaLess1 + math.Log(loss/c)
+	shift = c/p.loss - 1
+	return shift + math.Log(p.loss/c), shift
 }
 
 // Mean is the mean interest that waits under the mean dynamics, per budget
@@ -148,6 +173,9 @@ func (m *Mean) Index(i, age int) float64 {
 	p := &m.curves[i]
 	return p.top * -math.Expm1(-p.decay*float64(age))
 }
+
+// Touch implements Toucher.
+func (m *Mean) Touch(ids []int32) float64 { return touch(m.curves, ids) }
 
 // FirstAge implements Indexer: s = −log(1 − level/A)/c.
 func (m *Mean) FirstAge(i int, level float64) int {
@@ -196,4 +224,6 @@ var (
 	_ Indexer = (*Whittle)(nil)
 	_ Indexer = (*Mean)(nil)
 	_ Indexer = Func(nil)
+	_ Toucher = (*Whittle)(nil)
+	_ Toucher = (*Mean)(nil)
 )

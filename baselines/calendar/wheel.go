@@ -11,7 +11,7 @@ type slab struct {
 
 const (
 	none      = -1
-	chunkLen  = 16
+	chunkLen  = 32
 	chunkRoom = chunkLen - 1
 )
 
@@ -58,6 +58,22 @@ func (s *slab) push(b *bucket, e int32) {
 	b.n++
 	s.words[int(b.head)*chunkLen+int(b.n)] = e
 	s.used++
+}
+
+// drain appends the entries of a bucket to dst and empties it.
+func (s *slab) drain(b *bucket, dst []int32) []int32 {
+	head, n := b.head, b.n
+	*b = bucket{head: none}
+	from := len(dst)
+	for head != none {
+		ch := s.chunk(head)
+		dst = append(dst, ch[1:1+n]...)
+		next := ch[0]
+		s.release(head)
+		head, n = next, chunkRoom
+	}
+	s.used -= len(dst) - from
+	return dst
 }
 
 // wheel is a calendar of the next len(buckets) epochs, a power of two.
