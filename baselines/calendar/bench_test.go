@@ -10,15 +10,10 @@ import (
 	"ephemera/env/stream"
 )
 
-// lognormal draws n sources whose rate, decay and interest each vary by a
-// factor of about e; half of them lose their interest within 350 epochs or
-// less.
-func lognormal(n int, r *stream.Rand) []env.Source {
-	src := make([]env.Source, n)
-	for i := range src {
-		src[i] = env.NewSource("", math.Exp(r.NormFloat64()), 0.002*math.Exp(r.NormFloat64()), math.Exp(r.NormFloat64()))
-	}
-	return src
+// lognormal draws a source whose rate, decay and interest each vary by a factor
+// of about e; half of them lose half of their interest within 350 epochs.
+func lognormal(r *stream.Rand) env.Source {
+	return env.NewSource("", math.Exp(r.NormFloat64()), 0.002*math.Exp(r.NormFloat64()), math.Exp(r.NormFloat64()))
 }
 
 func ones(n int) []float64 {
@@ -33,18 +28,21 @@ func ones(n int) []float64 {
 // price at which k sources are due in an epoch, each was crawled somewhere
 // within its cycle.
 type service struct {
-	whittle *Whittle
-	last    []int
-	k       int
+	p    []Params
+	last []int
+	k    int
 }
 
 func newService(n, k int) *service {
 	r := stream.New(1, stream.Family)
-	s := &service{whittle: NewWhittle(lognormal(n, r)), last: make([]int, n), k: k}
+	s := &service{p: make([]Params, n), last: make([]int, n), k: k}
+	for i := range s.p {
+		s.p[i] = curve(lognormal(r))
+	}
 	due := func(price float64) (sum float64) {
 		step := max(1, n/100_000)
 		for i := 0; i < n; i += step {
-			sum += float64(step) / float64(s.whittle.FirstAge(i, price))
+			sum += float64(step) / float64(Whittle{}.FirstAge(&s.p[i], price))
 		}
 		return sum
 	}
@@ -57,13 +55,21 @@ func newService(n, k int) *service {
 		}
 	}
 	for i := range s.last {
-		cycle := s.whittle.FirstAge(i, hi)
+		cycle := Whittle{}.FirstAge(&s.p[i], hi)
 		if cycle == Never {
 			cycle = 10 * n / k
 		}
 		s.last[i] = -1 - r.Intn(cycle)
 	}
 	return s
+}
+
+func (s *service) of(i int) Params { return s.p[i] }
+
+func (s *service) calendar() *Calendar {
+	c := empty(ones(len(s.p)), float64(s.k), Whittle{}, s.of)
+	c.Reset(0, s.last)
+	return c
 }
 
 // scan computes every index at every epoch by recurrence, without logarithms
@@ -79,10 +85,10 @@ func newScan(s *service) *scan {
 	n := len(s.last)
 	f := func() []float64 { return make([]float64, n) }
 	c := &scan{top: f(), factor: f(), loss: f(), left: f(), age: f(), key: f(), sel: baselines.NewSelector(ones(n), float64(s.k))}
-	for i, p := range s.whittle.curves {
-		c.top[i], c.factor[i], c.loss[i] = p.top, 1-p.loss, p.loss
+	for i, p := range s.p {
+		c.top[i], c.factor[i], c.loss[i] = p[top], 1-p[loss], p[loss]
 		c.age[i] = float64(-s.last[i] - 1)
-		c.left[i] = math.Exp(-p.decay * c.age[i])
+		c.left[i] = math.Exp(-p[decay] * c.age[i])
 	}
 	return c
 }
@@ -108,8 +114,7 @@ func BenchmarkNext(b *testing.B) {
 		k := n / 1000
 		b.Run(fmt.Sprintf("N=%d/K=%d", n, k), func(b *testing.B) {
 			s := newService(n, k)
-			c := New(ones(n), float64(k), s.whittle)
-			c.Reset(0, s.last)
+			c := s.calendar()
 			var dst []int
 			for range 100 {
 				dst = c.Next(dst[:0])
@@ -142,7 +147,7 @@ func BenchmarkBuild(b *testing.B) {
 			s := newService(n, n/1000)
 			costs := ones(n)
 			for b.Loop() {
-				New(costs, float64(s.k), s.whittle)
+				New(costs, float64(s.k), Whittle{}, s.of)
 			}
 		})
 	}

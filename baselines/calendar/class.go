@@ -116,27 +116,20 @@ func (c *Calendar) wake(k *class) {
 		c.woken = c.slab.drain(w.at(c.now), c.woken[:0])
 		w.n -= len(c.woken)
 		for part := c.woken; len(part) > 0; {
-			// The sources lie anywhere in memory. Reading a block of marks, and
-			// then of parameters, before any is worked on lets the reads
-			// overlap.
+			// The sources lie anywhere in memory. Reading a block of marks
+			// before any is worked on lets the reads overlap.
 			block := part[:min(len(part), blockLen)]
 			part = part[len(block):]
 			valid := block[:0]
-			ids := &c.block
 			for _, e := range block {
-				id := e
-				if heldBack(e) {
-					id = ^e
-				}
-				ids[len(valid)] = id
-				if c.marks[id].wake == c.now { // else the entry is void
+				if c.marks[source(e)].wake == c.now { // else the entry is void
 					valid = append(valid, e)
 				}
 			}
-			c.touch(ids[:len(valid)])
-			for x, e := range valid {
-				id := ids[x]
-				switch m := &c.marks[id]; {
+			for _, e := range valid {
+				id := source(e)
+				m := &c.marks[id]
+				switch {
 				case m.wake != c.now: // entered twice
 				case heldBack(e):
 					c.climb(k, id, j+1)
@@ -152,13 +145,6 @@ func (c *Calendar) wake(k *class) {
 
 // blockLen is how many sources are read before they are worked on.
 const blockLen = 64
-
-// touch reads the parameters of sources that are about to be used.
-func (c *Calendar) touch(ids []int32) {
-	if c.toucher != nil {
-		c.touched += c.toucher.Touch(ids)
-	}
-}
 
 // refresh computes the keys of the pool anew and drops the sources that left.
 func (c *Calendar) refresh(k *class) {
@@ -189,10 +175,7 @@ func (c *Calendar) detach(k *class, j int, chain int32) int32 {
 					ch[x] = none
 					continue
 				}
-				id := ch[x]
-				if heldBack(id) {
-					id = ^id
-				}
+				id := source(ch[x])
 				if m := &c.marks[id]; m.wake == wake {
 					m.wake = held
 					ch[x] = id
@@ -362,7 +345,7 @@ func (c *Calendar) raise(k *class) {
 		return
 	}
 	c.Counts.Raised++
-	top(k.pool, s)
+	first(k.pool, s)
 	floor := math.Inf(1)
 	for _, p := range k.pool[:s] {
 		floor = min(floor, p.key)
@@ -405,7 +388,7 @@ func rank(s []candidate, n, above int, under float64) float64 {
 	if n > above {
 		return under
 	}
-	top(s, n)
+	first(s, n)
 	key := math.Inf(1)
 	for _, p := range s[:n] {
 		key = min(key, p.key)

@@ -1,6 +1,6 @@
 package calendar
 
-// slab holds the entries of all wheels in chunks of one cache line: the number
+// slab holds the entries of all wheels in chunks of two cache lines: the number
 // of the next chunk, then source numbers. An entry is never searched for: it
 // is void when the source's mark no longer names its epoch.
 type slab struct {
@@ -97,3 +97,6 @@ func (w *wheel) at(epoch int32) *bucket { return &w.buckets[int(epoch)&(len(w.bu
 
 // heldBack tells an entry that reached the end of the wheel before its epoch.
 func heldBack(e int32) bool { return e < 0 }
+
+// source returns the number of an entry's source.
+func source(e int32) int32 { return e ^ e>>31 }
