@@ -58,7 +58,7 @@ func (c *Calendar) foresee(id int32) int32 {
 		if k.level[j] == bottom {
 			continue
 		}
-		if a := c.ix.FirstAge(int(id), k.level[j]); a > age {
+		if a := c.ix.FirstAge(&c.marks[id].p, k.level[j]); a > age {
 			return int32(min(a-age, maxSleep)<<2 | j)
 		}
 	}

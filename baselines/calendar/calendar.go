@@ -13,12 +13,12 @@ import (
 // passed over and cheaper ones after it are still tried. Equal indices go to
 // the lower number. It is not safe for concurrent use.
 //
-// It holds 8 bytes per source for its mark, about 4.5 for its entry in a wheel,
-// and, where costs differ, 8 for its cost, beside what the Indexer holds.
+// It holds 32 bytes per source for its mark, about 4.5 for its entry in a wheel,
+// and, where costs differ, 8 for its cost.
 type Calendar struct {
 	Counts Counts
 
-	ix     Indexer
+	ix     Index
 	budget float64
 	cost   float64   // of every source, while costs is nil
 	costs  []float64 // nil as long as all costs are the same
@@ -30,14 +30,17 @@ type Calendar struct {
 	present int
 	waiting []int32 // sources to be placed at the next decision
 	stale   bool    // build everything anew at the next decision
-	sample  []candidate
 	grain   grain
+
+	sample []candidate // scratch
+	woken  []int32     // scratch
+	block  [blockLen]int32
 }
 
 // Counts says what work a calendar has done since it was made. The first build
 // counts.
 type Counts struct {
-	Index    int // evaluations of Index
+	Index    int // evaluations of the index
 	FirstAge int // evaluations of FirstAge
 	Lowered  int // times that a floor was lowered
 	Swept    int // of these, times that every source of a class was touched
@@ -62,6 +65,7 @@ var usualGrain = grain{surplus: 16, survey: 1 << 16, span: 64, fill: 64, exact: 
 type mark struct {
 	last int32 // epoch of the last crawl
 	wake int32 // epoch of the bucket where it sleeps, or one of the following
+	p    Params
 }
 
 const (
@@ -75,14 +79,15 @@ const (
 
 // New returns the calendar of len(costs) sources at epoch 0, each crawled one
 // epoch before, as worlds begin. Costs and budget are in budget units. It
-// panics if a cost is not above 0 or the budget is negative or NaN.
-func New(costs []float64, budget float64, ix Indexer) *Calendar {
-	c := empty(costs, budget, ix)
+// panics if a cost is not above 0 or the budget is negative or NaN. The
+// function of returns the parameters of each source.
+func New(costs []float64, budget float64, ix Index, of func(i int) Params) *Calendar {
+	c := empty(costs, budget, ix, of)
 	c.build()
 	return c
 }
 
-func empty(costs []float64, budget float64, ix Indexer) *Calendar {
+func empty(costs []float64, budget float64, ix Index, of func(i int) Params) *Calendar {
 	if len(costs) >= 1<<28 {
 		panic(fmt.Sprintf("calendar: %d sources; allowed are less than %d", len(costs), 1<<28))
 	}
@@ -90,7 +95,7 @@ func empty(costs []float64, budget float64, ix Indexer) *Calendar {
 	c.SetBudget(budget)
 	for i, v := range costs {
 		checkCost(i, v)
-		c.marks[i] = mark{last: -1, wake: waiting}
+		c.marks[i] = mark{last: -1, wake: waiting, p: of(i)}
 		if v != costs[0] && c.costs == nil {
 			c.costs = append([]float64(nil), costs...)
 		}
@@ -121,9 +126,8 @@ func (c *Calendar) SetBudget(budget float64) {
 	c.budget = budget
 }
 
-// Change says that the index of source i is another function of the age than
-// it was. Sources that the last decision chose need not be named.
-func (c *Calendar) Change(i int) {
+// Change gives source i other parameters.
+func (c *Calendar) Change(i int, p Params) {
 	m := c.at(i)
 	switch m.wake {
 	case absent, leaving:
@@ -133,6 +137,7 @@ func (c *Calendar) Change(i int) {
 		m.wake = waiting
 		c.waiting = append(c.waiting, int32(i))
 	}
+	m.p = p
 }
 
 // Remove takes source i out.
@@ -151,7 +156,7 @@ func (c *Calendar) Remove(i int) {
 
 // Add puts in source i, which was removed before or is the next number, as if
 // it had been crawled one epoch before the next decision.
-func (c *Calendar) Add(i int, cost float64) {
+func (c *Calendar) Add(i int, cost float64, p Params) {
 	checkCost(i, cost)
 	if i == len(c.marks) {
 		c.marks = append(c.marks, mark{wake: absent})
@@ -175,7 +180,7 @@ func (c *Calendar) Add(i int, cost float64) {
 		panic(fmt.Sprintf("calendar: source %d is there already", i))
 	}
 	c.setCost(i, cost)
-	*m = mark{last: c.now - 1, wake: waiting}
+	*m = mark{last: c.now - 1, wake: waiting, p: p}
 	c.waiting = append(c.waiting, int32(i))
 	c.present++
 }
@@ -244,9 +249,19 @@ func (c *Calendar) Next(dst []int) []int {
 		c.wake(k)
 		k.picks, k.want = 0, c.surplus(k)
 	}
-	for _, id := range c.waiting {
-		if m := &c.marks[id]; m.wake == waiting {
-			c.place(c.class(id), id)
+	for part := c.waiting; len(part) > 0; {
+		block := part[:min(len(part), blockLen)]
+		part = part[len(block):]
+		ids := c.block[:0]
+		for _, id := range block {
+			if c.marks[id].wake == waiting {
+				ids = append(ids, id)
+			}
+		}
+		for _, id := range ids {
+			if c.marks[id].wake == waiting { // not listed twice
+				c.place(c.class(id), id)
+			}
 		}
 	}
 	c.waiting = c.waiting[:0]
@@ -272,7 +287,8 @@ func (c *Calendar) Next(dst []int) []int {
 
 // take books a crawl.
 func (c *Calendar) take(k *class, id int32) {
-	c.marks[id] = mark{last: c.now, wake: waiting}
+	m := &c.marks[id]
+	m.last, m.wake = c.now, waiting
 	c.waiting = append(c.waiting, id)
 	k.picks++
 }
@@ -289,7 +305,7 @@ func (c *Calendar) best(dst []int) []int {
 			have = countAbove(k.pool, k.floor())
 		}
 		n = min(n, have)
-		top(k.pool, n)
+		first(k.pool, n)
 		for _, p := range k.pool[:n] {
 			dst = append(dst, int(p.id))
 			c.take(k, p.id)
@@ -321,13 +337,13 @@ func (c *Calendar) descend(dst []int) []int {
 	}
 	left := c.budget
 	for {
-		var first, deep *class
+		var head, deep *class
 		for _, k := range c.classes {
 			switch {
 			case !env.Fits(k.least, left):
 			case len(k.pool) > 0 && k.pool[0].key >= k.floor():
-				if first == nil || before(k.pool[0], first.pool[0]) {
-					first = k
+				if head == nil || before(k.pool[0], head.pool[0]) {
+					head = k
 				}
 			case k.floor() != bottom:
 				// What sleeps is below the floor.
@@ -336,22 +352,22 @@ func (c *Calendar) descend(dst []int) []int {
 				}
 			}
 		}
-		if deep != nil && (first == nil || !(first.pool[0].key >= deep.floor())) {
+		if deep != nil && (head == nil || !(head.pool[0].key >= deep.floor())) {
 			c.lower(deep)
 			heapify(deep.pool)
 			continue
 		}
-		if first == nil {
+		if head == nil {
 			break
 		}
-		p := first.pool[0]
-		first.pool = pop(first.pool)
+		p := head.pool[0]
+		head.pool = pop(head.pool)
 		if v := c.costs[p.id]; env.Fits(v, left) {
 			left -= v
 			dst = append(dst, int(p.id))
-			c.take(first, p.id)
+			c.take(head, p.id)
 		} else {
-			first.passed = append(first.passed, p)
+			head.passed = append(head.passed, p)
 		}
 	}
 	for _, k := range c.classes {
@@ -363,7 +379,7 @@ func (c *Calendar) descend(dst []int) []int {
 // index is the key of a source: its index, −Inf where that is NaN.
 func (c *Calendar) index(id int32, age int) float64 {
 	c.Counts.Index++
-	key := c.ix.Index(int(id), age)
+	key := c.ix.At(&c.marks[id].p, age)
 	if key != key {
 		return math.Inf(-1)
 	}
@@ -372,7 +388,7 @@ func (c *Calendar) index(id int32, age int) float64 {
 
 func (c *Calendar) firstAge(id int32, level float64) int {
 	c.Counts.FirstAge++
-	return c.ix.FirstAge(int(id), level)
+	return c.ix.FirstAge(&c.marks[id].p, level)
 }
 
 // class returns the class of a source.

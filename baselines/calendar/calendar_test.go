@@ -20,11 +20,11 @@ type obvious struct {
 	budget float64
 }
 
-func (o *obvious) next(ix Indexer) []int {
+func (o *obvious) next(w *world) []int {
 	var order []int
 	key := make([]float64, len(o.costs))
 	for i, c := range o.costs {
-		key[i] = ix.Index(i, o.epoch-o.last[i])
+		key[i] = w.ix().At(&w.p[i], o.epoch-o.last[i])
 		if c > 0 && key[i] > math.Inf(-1) {
 			order = append(order, i)
 		}
@@ -46,25 +46,22 @@ func (o *obvious) next(ix Indexer) []int {
 
 // steps is an index with plateaus, jumps, ties, and ages at which there is
 // none.
-type steps []struct {
-	blank, wide int
-	high        float64
-}
+type steps struct{}
 
-func (s *steps) Index(i, age int) float64 {
-	p := (*s)[i]
-	if age <= p.blank {
-		if p.wide%2 == 0 {
+func (steps) At(p *Params, age int) float64 {
+	blank, wide, high := int(p[0]), int(p[1]), p[2]
+	if age <= blank {
+		if wide%2 == 0 {
 			return math.NaN()
 		}
 		return math.Inf(-1)
 	}
-	return p.high * (1 - 1/(1+float64(age/p.wide)))
+	return high * (1 - 1/(1+float64(age/wide)))
 }
 
-func (s *steps) FirstAge(i int, level float64) int {
+func (s steps) FirstAge(p *Params, level float64) int {
 	for age := 1; age < 3000; age++ {
-		if s.Index(i, age) >= level {
+		if s.At(p, age) >= level {
 			return age
 		}
 	}
@@ -75,47 +72,47 @@ func (s *steps) FirstAge(i int, level float64) int {
 type world struct {
 	r     *stream.Rand
 	kind  int
-	w     *Whittle
-	m     *Mean
-	s     steps
-	src   []env.Source
+	p     []Params
+	free  []Params // of an index without a closed form
 	scale float64
 }
 
-func (w *world) ix() Indexer {
+func (w *world) ix() Index {
 	switch w.kind {
 	case 0:
-		return w.w
+		return Whittle{}
 	case 1:
-		return w.m
+		return Mean{}
 	case 2:
-		return &w.s
-	case 3: // learned, as it were: no closed form, and negative values
-		return Func(func(i, age int) float64 { return w.w.Index(i, age) - 3*w.src[i].Interest })
+		return steps{}
+	case 3: // no closed form, negative values
+		return Func(func(i, age int) float64 { return Whittle{}.At(&w.free[i], age) - 0.4*w.free[i][0] - w.scale })
 	}
 	return Func(func(i, age int) float64 { return float64(age) }) // ties everywhere
 }
 
-func (w *world) draw(i int) {
+func (w *world) draw(i int) Params {
 	r := w.r
 	s := env.NewSource("", 1, math.Exp(r.NormFloat64()-2), w.scale*math.Exp(r.NormFloat64()))
 	if r.Intn(3) == 0 { // ties
 		s.Decay, s.Interest = 0.125*float64(1+r.Intn(3)), w.scale*float64(r.Intn(3))
 	}
-	w.w.Set(i, s)
-	w.m.Set(i, s)
-	p := struct {
-		blank, wide int
-		high        float64
-	}{0, 1 + r.Intn(7), w.scale * float64(r.Intn(6)-1)}
-	if r.Intn(4) == 0 {
-		p.blank = r.Intn(9)
+	if i == len(w.p) {
+		w.p, w.free = append(w.p, Params{}), append(w.free, Params{})
 	}
-	if i == len(w.src) {
-		w.src, w.s = append(w.src, s), append(w.s, p)
-		return
+	w.free[i] = curve(s)
+	switch w.kind {
+	case 0, 1:
+		w.p[i] = curve(s)
+	case 2:
+		w.p[i] = Params{0, float64(1 + r.Intn(7)), w.scale * float64(r.Intn(6)-1)}
+		if r.Intn(4) == 0 {
+			w.p[i][0] = float64(r.Intn(9))
+		}
+	default:
+		w.p[i] = Func(nil).Of(i)
 	}
-	w.src[i], w.s[i] = s, p
+	return w.p[i]
 }
 
 func cost(r *stream.Rand, mode int) float64 {
@@ -134,7 +131,7 @@ func cost(r *stream.Rand, mode int) float64 {
 func run(seed uint64) (err error) {
 	r := stream.New(seed, stream.Test)
 	n := 1 + r.Intn(24)
-	w := &world{r: r, kind: r.Intn(5), w: &Whittle{}, m: &Mean{}, scale: math.Exp(3 * r.NormFloat64())}
+	w := &world{r: r, kind: r.Intn(5), scale: math.Exp(3 * r.NormFloat64())}
 	mode := r.Intn(4)
 	o := &obvious{}
 	for i := range n {
@@ -143,7 +140,7 @@ func run(seed uint64) (err error) {
 		o.last = append(o.last, -1)
 	}
 	o.budget = budget(r, o.costs)
-	c := empty(slices.Clone(o.costs), o.budget, w.ix())
+	c := empty(slices.Clone(o.costs), o.budget, w.ix(), func(i int) Params { return w.p[i] })
 	c.grain = grain{surplus: 1 + r.Intn(3), survey: 1 + r.Intn(6), span: 1 << (1 + r.Intn(4)), fill: r.Intn(6), exact: 1 + r.Intn(20)}
 	if r.Intn(2) == 0 {
 		o.epoch = r.Intn(50)
@@ -156,7 +153,7 @@ func run(seed uint64) (err error) {
 	for range 30 + r.Intn(40) {
 		disturb(r, w, o, c, mode)
 		at := o.epoch
-		want := o.next(w.ix())
+		want := o.next(w)
 		got = c.Next(got[:0])
 		sort.Ints(want)
 		sort.Ints(got)
@@ -196,15 +193,13 @@ func disturb(r *stream.Rand, w *world, o *obvious, c *Calendar, mode int) {
 		case 1:
 			if !there {
 				o.costs[i], o.last[i] = cost(r, mode), o.epoch-1
-				w.draw(i)
-				c.Add(i, o.costs[i])
+				c.Add(i, o.costs[i], w.draw(i))
 			}
 		case 2:
 			if len(o.costs) < 40 {
 				i = len(o.costs)
 				o.costs, o.last = append(o.costs, cost(r, mode)), append(o.last, o.epoch-1)
-				w.draw(i)
-				c.Add(i, o.costs[i])
+				c.Add(i, o.costs[i], w.draw(i))
 			}
 		case 3: // a jump of the price
 			o.budget = budget(r, o.costs)
@@ -214,8 +209,7 @@ func disturb(r *stream.Rand, w *world, o *obvious, c *Calendar, mode int) {
 			c.SetBudget(o.budget)
 		case 5:
 			if there {
-				w.draw(i)
-				c.Change(i)
+				c.Change(i, w.draw(i))
 			}
 		}
 	}

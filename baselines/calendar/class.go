@@ -113,22 +113,24 @@ const maxSleep = 1 << 28
 func (c *Calendar) wake(k *class) {
 	for j := range k.wheel {
 		w := &k.wheel[j]
-		b := w.at(c.now)
-		head, n := b.head, b.n
-		*b = bucket{head: none}
-		for head != none {
-			ch := *c.slab.chunk(head)
-			c.slab.release(head)
-			c.slab.used -= int(n)
-			w.n -= int(n)
-			for _, e := range ch[1 : 1+n] {
-				id := e
-				if heldBack(e) {
-					id = ^e
+		c.woken = c.slab.drain(w.at(c.now), c.woken[:0])
+		w.n -= len(c.woken)
+		for part := c.woken; len(part) > 0; {
+			// The sources lie anywhere in memory. Reading a block of marks
+			// before any is worked on lets the reads overlap.
+			block := part[:min(len(part), blockLen)]
+			part = part[len(block):]
+			valid := block[:0]
+			for _, e := range block {
+				if c.marks[source(e)].wake == c.now { // else the entry is void
+					valid = append(valid, e)
 				}
+			}
+			for _, e := range valid {
+				id := source(e)
 				m := &c.marks[id]
 				switch {
-				case m.wake != c.now: // void
+				case m.wake != c.now: // entered twice
 				case heldBack(e):
 					c.climb(k, id, j+1)
 				case j > 0:
@@ -137,10 +139,12 @@ func (c *Calendar) wake(k *class) {
 					c.arrive(k, id, int(c.now-m.last))
 				}
 			}
-			head, n = ch[0], chunkRoom
 		}
 	}
 }
+
+// blockLen is how many sources are read before they are worked on.
+const blockLen = 64
 
 // refresh computes the keys of the pool anew and drops the sources that left.
 func (c *Calendar) refresh(k *class) {
@@ -171,10 +175,7 @@ func (c *Calendar) detach(k *class, j int, chain int32) int32 {
 					ch[x] = none
 					continue
 				}
-				id := ch[x]
-				if heldBack(id) {
-					id = ^id
-				}
+				id := source(ch[x])
 				if m := &c.marks[id]; m.wake == wake {
 					m.wake = held
 					ch[x] = id
@@ -344,7 +345,7 @@ func (c *Calendar) raise(k *class) {
 		return
 	}
 	c.Counts.Raised++
-	top(k.pool, s)
+	first(k.pool, s)
 	floor := math.Inf(1)
 	for _, p := range k.pool[:s] {
 		floor = min(floor, p.key)
@@ -387,7 +388,7 @@ func rank(s []candidate, n, above int, under float64) float64 {
 	if n > above {
 		return under
 	}
-	top(s, n)
+	first(s, n)
 	key := math.Inf(1)
 	for _, p := range s[:n] {
 		key = min(key, p.key)

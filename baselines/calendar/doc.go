@@ -7,7 +7,7 @@
 // the epoch in which it can first reach a given level is known when it is
 // crawled, and until that epoch the source need not be looked at.
 //
-//  1. An [Indexer] says what the index is at an age, and the age at which it
+//  1. An [Index] says what the index is at an age, and the age at which it
 //     first reaches a level.
 //  2. A [Calendar] keeps a ladder of levels. Sources at or above the highest
 //     level, the floor, are candidates: they lie in a pool and are compared at

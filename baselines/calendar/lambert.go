@@ -1,5 +1,7 @@
 package calendar
 
+// Functions for FirstAge: nine figures suffice there, and tables are fast.
+
 import "math"
 
 // lambert returns z − 1 for the solution z ≥ 1 of z − log z = 1 + q²/2. In
@@ -54,3 +56,26 @@ func lambertNewton(q float64) float64 {
 	}
 	return z
 }
+
+// logLess returns log(1 − x) for 0 < x < 1 to 1e−12.
+func logLess(x float64) float64 {
+	if x < 1e-4 {
+		return math.Log1p(-x)
+	}
+	// 1 − x = 2^e m, and m = a(1 + f) with a the middle of one of 128 parts.
+	b := math.Float64bits(1 - x)
+	n := &logTable[b>>45&127]
+	f := math.Float64frombits(b&(1<<52-1)|1023<<52)*n.inverse - 1
+	return float64(int(b>>52)-1023)*math.Ln2 + n.log + f*(1-f*(1./2-f*(1./3-f*(1./4-f*(1./5)))))
+}
+
+// logNode holds 1/a and log a.
+type logNode struct{ inverse, log float64 }
+
+var logTable = func() (t [128]logNode) {
+	for k := range t {
+		a := 1 + (float64(k)+0.5)/128
+		t[k] = logNode{1 / a, math.Log(a)}
+	}
+	return t
+}()

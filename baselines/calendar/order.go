@@ -10,8 +10,8 @@ type candidate struct {
 // number.
 func before(a, b candidate) bool { return a.key > b.key || a.key == b.key && a.id < b.id }
 
-// top moves the first n in the order to the front, by quickselect.
-func top(v []candidate, n int) {
+// first moves the first n in the order to the front, by quickselect.
+func first(v []candidate, n int) {
 	for n > 0 && n < len(v) {
 		if len(v) <= 12 {
 			sortFew(v)

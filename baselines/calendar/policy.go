@@ -13,8 +13,16 @@ type Policy struct {
 }
 
 // NewPolicy returns the policy that crawls by decreasing index within the
-// budget of t.
-func NewPolicy(t env.Terms, ix Indexer) *Policy { return &Policy{cal: empty(t.Costs, t.Budget, ix)} }
+// budget of t. The function of returns the parameters of each source.
+func NewPolicy(t env.Terms, ix Index, of func(i int) Params) *Policy {
+	return &Policy{cal: empty(t.Costs, t.Budget, ix, of)}
+}
+
+// NewWhittle returns the exact Whittle index policy on the mean state, which
+// follows from the age, with the parameters of the sources known.
+func NewWhittle(in env.Instance) *Policy {
+	return NewPolicy(in.Terms(), Whittle{}, func(i int) Params { return Whittle{}.Of(in.Sources[i]) })
+}
 
 // Calendar returns the calendar, to tell it of changes.
 func (p *Policy) Calendar() *Calendar { return p.cal }

@@ -1,6 +1,6 @@
 package calendar
 
-// slab holds the entries of all wheels in chunks of one cache line: the number
+// slab holds the entries of all wheels in chunks of two cache lines: the number
 // of the next chunk, then source numbers. An entry is never searched for: it
 // is void when the source's mark no longer names its epoch.
 type slab struct {
@@ -11,7 +11,7 @@ type slab struct {
 
 const (
 	none      = -1
-	chunkLen  = 16
+	chunkLen  = 32
 	chunkRoom = chunkLen - 1
 )
 
@@ -60,6 +60,22 @@ func (s *slab) push(b *bucket, e int32) {
 	s.used++
 }
 
+// drain appends the entries of a bucket to dst and empties it.
+func (s *slab) drain(b *bucket, dst []int32) []int32 {
+	head, n := b.head, b.n
+	*b = bucket{head: none}
+	from := len(dst)
+	for head != none {
+		ch := s.chunk(head)
+		dst = append(dst, ch[1:1+n]...)
+		next := ch[0]
+		s.release(head)
+		head, n = next, chunkRoom
+	}
+	s.used -= len(dst) - from
+	return dst
+}
+
 // wheel is a calendar of the next len(buckets) epochs, a power of two.
 type wheel struct {
 	buckets []bucket
@@ -81,3 +97,6 @@ func (w *wheel) at(epoch int32) *bucket { return &w.buckets[int(epoch)&(len(w.bu
 
 // heldBack tells an entry that reached the end of the wheel before its epoch.
 func heldBack(e int32) bool { return e < 0 }
+
+// source returns the number of an entry's source.
+func source(e int32) int32 { return e ^ e>>31 }
