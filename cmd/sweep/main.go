@@ -146,7 +146,7 @@ func (c *command) shardOf(f *cli.Flags) (sweep.Shard, error) {
 // carries.
 func (c *command) load(name string) (*sweep.Config, error) {
 	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if info, statErr := os.Stat(name); errors.Is(err, fs.ErrNotExist) || statErr == nil && info.IsDir() {
 		base := filepath.Base(name)
 		if !strings.HasSuffix(base, ".toml") {
 			base += ".toml"

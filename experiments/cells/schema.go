@@ -6,7 +6,6 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -184,16 +183,21 @@ func (s *Schema) Check(cell *sweep.Cell) error {
 		return nil
 	}
 	if _, err := c.settings(cell); err != nil {
-		// The settings name their key without the prefix.
-		for _, k := range cell.Keys() {
-			name := strings.TrimPrefix(k.Name, "learner.")
-			if name != k.Name && slices.Contains(strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(` :"`, r) }), name) {
-				return &sweep.KeyError{Key: k.Name, Msg: err.Error()}
-			}
-		}
-		return err
+		return &sweep.KeyError{Key: blamed(cell, err), Msg: err.Error()}
 	}
 	return nil
+}
+
+// blamed returns the key that an error of the settings is about: the first of
+// its words that is the name of one. Settings name their keys without the
+// prefix.
+func blamed(cell *sweep.Cell, err error) string {
+	for _, w := range strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(` :"`, r) }) {
+		if key := "learner." + w; key != selector && cell.Has(key) {
+			return key
+		}
+	}
+	return selector
 }
 
 // site returns the world of a cell.
