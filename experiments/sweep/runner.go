@@ -4,12 +4,12 @@ import "context"
 
 // Figure is a column of the results.
 type Figure struct {
-	Name string
-	Unit string
-	Help string // what it is, in a few words
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+	Help string `json:"help,omitempty"` // what it is, in a few words
 	// Less is whether lower values are better. It matters for the figure that
 	// cells are compared by.
-	Less bool
+	Less bool `json:"less,omitempty"`
 }
 
 func figureNames(f []Figure) []string {

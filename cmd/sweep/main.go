@@ -1,0 +1,329 @@
+// Sweep runs a configuration: every cell under every seed, on all cores. Each
+// finished run is on disk at once; the same command goes on where an earlier
+// one ended.
+//
+//	go run ./cmd/sweep
+//	go run ./cmd/sweep -list experiments/configs/stepsizes.toml
+//	go run ./cmd/sweep experiments/configs/kappa.toml -set learner.gamma=0.1 -out results/gamma
+//	go run ./cmd/sweep experiments/configs/scale.toml -shard 0/8
+//	go run ./cmd/sweep -merge results/scale
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/experiments/cells"
+	"ephemera/experiments/configs"
+	"ephemera/experiments/sweep"
+)
+
+const defaultConfig = "experiments/configs/kappa.toml"
+
+func main() { cli.Main("sweep", run) }
+
+// command is a call of sweep.
+type command struct {
+	schema  *cells.Schema
+	out     string
+	shard   string
+	merge   string
+	workers int
+	list    bool
+	parquet bool
+	set     []string
+	output  cli.Output
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c := &command{schema: cells.New(), stdout: stdout, stderr: stderr}
+	f := cli.NewFlags("sweep", `
+Runs the cells of configurations (by default `+defaultConfig+`) under
+every seed, on all cores, and goes on where an earlier call ended.
+
+  sweep [flags] [CONFIG...]     CONFIG is a .toml file or one of `+strings.Join(configs.Names(), ", "))
+	f.Group("What", func() {
+		f.BoolVar(&c.list, "list", false, "show the cells and an estimate of the time, and run nothing")
+		f.Func("set", "`key=value` overrides any key of the configuration, a list makes a grid; may be repeated", func(text string) error {
+			c.set = append(c.set, text)
+			return nil
+		})
+		f.StringVar(&c.out, "out", "", "`directory` of the results, with one directory in it for each of several configurations (default results/NAME)")
+		f.StringVar(&c.merge, "merge", "", "`directory` of a sweep whose final files are to be written from what is there; names what is missing")
+	})
+	f.Group("How", func() {
+		f.IntVar(&c.workers, "workers", 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+		f.StringVar(&c.shard, "shard", "", "`i/n` runs only every n-th run, from the i-th, counted from 0; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
+		f.BoolVar(&c.parquet, "parquet", false, "also write runs.parquet and curves.parquet")
+	})
+	c.output.Define(f, nil)
+
+	// Flags may stand before and behind the configurations.
+	var operands []string
+	for {
+		done, err := f.ParseAll(args, true, stdout)
+		if done || err != nil {
+			return err
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		operands = append(operands, f.Arg(0))
+		args = f.Args()[1:]
+	}
+	if c.workers < 0 {
+		return cli.Usagef("-workers is %d; allowed is 0 or more", c.workers)
+	}
+	if _, err := c.output.Format(); err != nil {
+		return err
+	}
+	if c.merge != "" {
+		for _, name := range []string{"set", "shard", "list", "out"} {
+			if f.Given(name) {
+				return cli.Usagef("-merge works on what is there; leave out -%s", name)
+			}
+		}
+		if len(operands) > 0 {
+			return cli.Usagef("-merge works on what is there; leave out %q", operands[0])
+		}
+		return c.mergeAll()
+	}
+	if len(operands) == 0 {
+		operands = []string{defaultConfig}
+	}
+	shard, err := c.shardOf(f)
+	if err != nil {
+		return err
+	}
+	list := make([]*sweep.Config, len(operands))
+	names := map[string]bool{}
+	for i, name := range operands {
+		if list[i], err = c.load(name); err != nil {
+			return err
+		}
+		if names[list[i].Name] {
+			return cli.Usagef("two configurations have the name %q; run them one by one, each with -out", list[i].Name)
+		}
+		names[list[i].Name] = true
+	}
+	for i, cfg := range list {
+		if c.list {
+			err = c.show(ctx, cfg)
+		} else {
+			err = c.sweep(ctx, cfg, operands[i], shard, c.dir(cfg, len(list)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *command) shardOf(f *cli.Flags) (sweep.Shard, error) {
+	if f.Given("shard") {
+		s, err := sweep.ParseShard(c.shard)
+		if err != nil {
+			err = cli.Usagef("-shard: %w", err)
+		}
+		return s, err
+	}
+	return sweep.ShardFromSlurm(os.Getenv)
+}
+
+// load reads a configuration: a file, or by its name one that the program
+// carries.
+func (c *command) load(name string) (*sweep.Config, error) {
+	data, err := os.ReadFile(name)
+	if info, statErr := os.Stat(name); errors.Is(err, fs.ErrNotExist) || statErr == nil && info.IsDir() {
+		base := filepath.Base(name)
+		if !strings.HasSuffix(base, ".toml") {
+			base += ".toml"
+		}
+		// The whole path must be that of the checkout, or the bare name.
+		if name == base || name+".toml" == base || filepath.ToSlash(name) == "experiments/configs/"+base {
+			if own, ownErr := configs.Files.ReadFile(base); ownErr == nil {
+				data, err = own, nil
+				name = base
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; a configuration is a .toml file or one of %s", err, strings.Join(configs.Names(), ", "))
+	}
+	return sweep.Load(c.schema, c.schema, name, data, c.set)
+}
+
+func (c *command) dir(cfg *sweep.Config, of int) string {
+	switch {
+	case c.out == "":
+		return filepath.Join("results", cfg.Name)
+	case of == 1:
+		return c.out
+	}
+	return filepath.Join(c.out, cfg.Name)
+}
+
+// show lists the cells.
+func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
+	w := bufio.NewWriter(c.stdout)
+	for i := range cfg.Cells {
+		fmt.Fprintln(w, cfg.Cells[i].ID)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	d, err := sweep.Estimate(ctx, cfg, c.schema, c.workers, 2*time.Second, cells.Class, cells.Probe)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs, about %s\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), cfg.Jobs(), round(d))
+	return nil
+}
+
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > time.Hour:
+		return d.Round(time.Minute)
+	case d > 10*time.Second:
+		return d.Round(time.Second)
+	}
+	return d.Round(10 * time.Millisecond)
+}
+
+// sweep runs one configuration.
+func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, shard sweep.Shard, dir string) error {
+	show, clear, err := c.output.Progress(c.stderr, cfg.Name)
+	if err != nil {
+		return err
+	}
+	o := sweep.Options{
+		Dir: dir, Workers: c.workers, Shard: shard, Parquet: c.parquet,
+		Revision: sweep.Revision(), Command: repeat(name, c.set), Log: c.stderr,
+		Progress: func(done, failed, total int) { show(done+failed, total) },
+	}
+	rep, err := sweep.Run(ctx, cfg, c.schema, o)
+	clear()
+	if errors.Is(err, sweep.ErrInterrupted) {
+		return interrupted(fmt.Sprintf("interrupted; the runs that are finished are recorded in %s, and the same command runs the others", dir))
+	}
+	if err != nil {
+		return err
+	}
+	return c.tell(cfg, dir, shard, rep)
+}
+
+// interrupted is the error of a call that Ctrl-C ended.
+type interrupted string
+
+func (e interrupted) Error() string { return string(e) }
+
+func (interrupted) Is(target error) bool { return target == context.Canceled }
+
+// tell prints what a call did.
+func (c *command) tell(cfg *sweep.Config, dir string, shard sweep.Shard, rep sweep.Report) error {
+	for _, d := range rep.Damaged {
+		fmt.Fprintf(c.stderr, "warning: %s\n", d)
+	}
+	if !rep.Final {
+		fmt.Fprintf(c.stderr, "%s: shard %s is done, %d of %d runs are missing; when all shards have ended: sweep -merge %s\n", cfg.Name, shard, rep.Missing, rep.Total, quote(dir))
+	} else {
+		if err := c.print(dir); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", rep.Ran, rep.Total-rep.Missing-rep.Ran, dir, quote(dir))
+	}
+	switch {
+	case rep.Failed > 0:
+		return fmt.Errorf("%d runs failed: %s", rep.Failed, strings.Join(rep.Failures, "; "))
+	case rep.Final && rep.Missing > 0:
+		return fmt.Errorf("%d of %d runs are missing: %s", rep.Missing, rep.Total, strings.Join(rep.Gaps, "; "))
+	}
+	return nil
+}
+
+// print writes the summary to stdout in the format that was asked for.
+func (c *command) print(dir string) error {
+	format, err := c.output.Format()
+	if err != nil {
+		return err
+	}
+	file := map[string]string{"csv": "summary.csv", "json": "summary.json", "markdown": "summary.md"}[string(format)]
+	if file == "" {
+		s, err := sweep.ReadSummary(dir)
+		if err != nil {
+			return err
+		}
+		return s.Text(c.stdout)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return err
+	}
+	_, err = c.stdout.Write(b)
+	return err
+}
+
+// mergeAll writes the final files of a directory, or of the sweeps in it.
+func (c *command) mergeAll() error {
+	dirs := []string{c.merge}
+	if _, err := os.Stat(filepath.Join(c.merge, "config.toml")); errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(c.merge)
+		if err != nil {
+			return err
+		}
+		dirs = nil
+		for _, e := range entries {
+			if _, err := os.Stat(filepath.Join(c.merge, e.Name(), "config.toml")); err == nil {
+				dirs = append(dirs, filepath.Join(c.merge, e.Name()))
+			}
+		}
+		if len(dirs) == 0 {
+			return fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", c.merge)
+		}
+	}
+	var errs []error
+	for _, dir := range dirs {
+		cfg, err := sweep.LoadFile(c.schema, c.schema, filepath.Join(dir, "config.toml"), nil)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		rep, err := sweep.Merge(cfg, c.schema, sweep.Options{Dir: dir, Parquet: c.parquet})
+		if err == nil {
+			err = c.tell(cfg, dir, sweep.Whole, rep)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// repeat is the command that gives the same results.
+func repeat(name string, set []string) string {
+	s := "go run ./cmd/sweep " + quote(filepath.ToSlash(name))
+	for _, x := range set {
+		s += " -set " + quote(x)
+	}
+	return s
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./=:,+@%-]+$`)
+
+// quote makes a word of a shell's command line.
+func quote(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ephemera/cmd/internal/cli"
+)
+
+// asCommand turns the test binary into the command.
+const asCommand = "EPHEMERA_SWEEP_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func config(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "small.toml")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const small = "# Does it run?\nseeds = 6\nsteps = 200\nlearner.kappa = [0.1, 2]\n"
+
+func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	err = run(context.Background(), args, &o, &e)
+	return o.String(), e.String(), err
+}
+
+func TestSweep(t *testing.T) {
+	file, dir := config(t, small), t.TempDir()
+	// Flags may stand behind the configuration.
+	out, log, err := call(t, file, "-out", dir, "-set", "learner.gamma=0.1", "-parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kappa/0.1", "kappa/2", "●", "Best by learned_ratio"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, out)
+		}
+	}
+	if !strings.Contains(log, "12 runs now, 0 before") {
+		t.Errorf("stderr: %s", log)
+	}
+	for _, name := range []string{"config.toml", "runs.csv", "curves.csv", "learned.csv", "summary.csv", "summary.json", "summary.md", "runs.parquet", "curves.parquet"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, "config.toml"))
+	if !strings.Contains(string(text), "learner.gamma = 0.1") || !strings.Contains(string(text), "-set learner.gamma=0.1") {
+		t.Errorf("config.toml:\n%s", text)
+	}
+
+	// Again: nothing is left to run. The resolved configuration is a sweep.
+	_, log, err = call(t, filepath.Join(dir, "config.toml"), "-out", dir, "-progress", "off")
+	if err != nil || !strings.Contains(log, "0 runs now, 12 before") {
+		t.Errorf("again: %v, %s", err, log)
+	}
+	for format, check := range map[string]func(string) error{
+		"json": func(s string) error { return json.Unmarshal([]byte(s), &struct{}{}) },
+		"csv":  func(s string) error { _, err := csv.NewReader(strings.NewReader(s)).ReadAll(); return err },
+		"markdown": func(s string) error {
+			if !strings.HasPrefix(s, "# small\n") {
+				t.Errorf("markdown begins with %.40q", s)
+			}
+			return nil
+		},
+	} {
+		out, _, err := call(t, "-merge", dir, "-format", format)
+		if err == nil {
+			err = check(out)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+func TestShards(t *testing.T) {
+	file, dir := config(t, small), t.TempDir()
+	for i, env := range []string{"1", "3"} { // an array of tasks 1, 2, 3
+		t.Setenv("SLURM_ARRAY_TASK_ID", env)
+		t.Setenv("SLURM_ARRAY_TASK_COUNT", "3")
+		t.Setenv("SLURM_ARRAY_TASK_MIN", "1")
+		_, log, err := call(t, file, "-out", dir)
+		if err != nil || !strings.Contains(log, "runs are missing; when all shards have ended: sweep -merge "+dir) {
+			t.Errorf("task %d: %v, %s", i, err, log)
+		}
+	}
+	out, _, err := call(t, "-merge", dir)
+	if err == nil || !strings.Contains(err.Error(), "4 of 12 runs are missing: kappa/0.1: 2 of 6 seeds; kappa/2: 2 of 6 seeds") || cli.Status(err) != cli.Failure {
+		t.Errorf("merge of two of three: %v", err)
+	}
+	if !strings.Contains(out, "kappa/2") {
+		t.Errorf("merge prints\n%s", out)
+	}
+	if _, log, err := call(t, file, "-out", dir, "-shard", "1/3"); err != nil || !strings.Contains(log, "4 runs now, 8 before") {
+		t.Errorf("the last: %v, %s", err, log)
+	}
+}
+
+func TestSeveral(t *testing.T) {
+	one, dir := config(t, small), t.TempDir()
+	two := filepath.Join(t.TempDir(), "other.toml")
+	if err := os.WriteFile(two, []byte(small), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := call(t, one, two, "-out", dir); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := call(t, "-merge", dir); err != nil || strings.Count(out, "Best by") != 2 {
+		t.Errorf("merge of both: %v\n%s", err, out)
+	}
+}
+
+func TestList(t *testing.T) {
+	out, _, err := call(t, "-list", "kappa", "-set", "learner.kappa=[1,3]")
+	if err != nil || !regexp.MustCompile(`^kappa/1\nkappa/3\n\nkappa: 2 cells × 20 seeds = 40 runs, about [0-9.]+m?s\n$`).MatchString(out) {
+		t.Errorf("list: %v\n%s", err, out)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	file := config(t, small)
+	for _, c := range []struct {
+		args   []string
+		want   string
+		status int
+	}{
+		{[]string{"-workers", "-1"}, "-workers is -1", cli.Usage},
+		{[]string{"-shard", "8/8"}, `shard is "8/8"; allowed is i/n`, cli.Usage},
+		{[]string{"-nonsense"}, "-h lists the flags", cli.Usage},
+		{[]string{"-merge", "x", "-set", "a=1"}, "leave out -set", cli.Usage},
+		{[]string{"-merge", t.TempDir()}, "holds no config.toml", cli.Failure},
+		{[]string{"nowhere.toml"}, "nowhere.toml: no such file", cli.Failure},
+		{[]string{file, file}, "two configurations have the name", cli.Usage},
+		{[]string{file, "-set", "learner.kapa=1"}, "is it learner.kappa?", cli.Failure},
+		{[]string{file, "-format", "xml"}, `format is "xml"`, cli.Usage},
+	} {
+		_, _, err := call(t, c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || cli.Status(err) != c.status {
+			t.Errorf("%q: %v, status %d; want %q, status %d", c.args, err, cli.Status(err), c.want, c.status)
+		}
+	}
+}
+
+// Ctrl-C: what is finished is kept, the message says how to go on, status 130.
+func TestInterrupt(t *testing.T) {
+	file, dir := config(t, "# Long?\nseeds = 400\nsteps = 5000\nlearner.kappa = [0.1, 2]\n"), t.TempDir()
+	cmd := exec.Command(os.Args[0], file, "-out", dir, "-workers", "2")
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(dir, "records", "0000-of-0001.log")
+	for range 1000 { // until some runs are recorded
+		if b, _ := os.ReadFile(record); bytes.Count(b, []byte(" run ")) > 3 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	err := cmd.Wait()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); err == nil || status.ExitStatus() != cli.Interrupted {
+		t.Fatalf("%v, status %v: %s", err, status, &log)
+	}
+	if !strings.Contains(log.String(), "recorded in "+dir+", and the same command runs the others") {
+		t.Errorf("stderr: %s", &log)
+	}
+	b, err := os.ReadFile(record)
+	if err != nil || !bytes.HasSuffix(b, []byte("\n")) || bytes.Count(b, []byte(" run ")) < 4 {
+		t.Errorf("the record file ends in the middle of a line, or is short: %d bytes, %v", len(b), err)
+	}
+}
+
+func TestQuote(t *testing.T) {
+	if got := repeat("a b.toml", []string{"learner.kappa=[1, 2]", "seeds=3"}); got != "go run ./cmd/sweep 'a b.toml' -set 'learner.kappa=[1, 2]' -set seeds=3" {
+		t.Errorf("repeat = %s", got)
+	}
+}

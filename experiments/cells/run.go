@@ -1,0 +1,305 @@
+package cells
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/experiments"
+	"ephemera/experiments/sweep"
+	"ephemera/learner"
+)
+
+// Figures implements sweep.Runner.
+func (*Schema) Figures() []sweep.Figure {
+	return []sweep.Figure{
+		{Name: "learned_ratio", Help: "reward of the learned policy over that of exact Whittle in the same epochs"},
+		{Name: "learning_ratio", Help: "reward while learning over that of exact Whittle in the same epochs"},
+		{Name: "learning_crawls", Unit: "crawls per epoch", Help: "while learning"},
+		{Name: "learned_crawls", Unit: "crawls per epoch", Help: "of the learned policy"},
+		{Name: "learning_reward", Unit: "interest per epoch", Help: "while learning, exploration and all"},
+		{Name: "learned_reward", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning"},
+		{Name: "whittle_reward", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy"},
+		{Name: "over_budget", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true},
+		{Name: "fallbacks", Help: "how often an incremental inverse was not trusted", Less: true},
+	}
+}
+
+// CurveFigures implements sweep.Runner.
+func (*Schema) CurveFigures() []sweep.Figure {
+	return []sweep.Figure{
+		{Name: "ratio", Help: "reward over that of exact Whittle in the same epochs, since the point before"},
+		{Name: "reward", Unit: "interest per epoch", Help: "since the point before"},
+		{Name: "crawls", Unit: "crawls per epoch", Help: "since the point before"},
+	}
+}
+
+// Worker implements sweep.Runner.
+func (s *Schema) Worker() sweep.Worker {
+	return &worker{schema: s, whittle: map[reference]*track{}}
+}
+
+type worker struct {
+	schema  *Schema
+	whittle map[reference]*track
+}
+
+// reference names a run of exact Whittle.
+type reference struct {
+	site  *site
+	level env.Level
+	seed  uint64
+	steps int
+	eval  int
+}
+
+// track is what an agent earned in a run of the learning epochs, and on the
+// way.
+type track struct {
+	out   experiments.Outcome
+	at    []int     // epochs of the curve
+	total []float64 // interest up to each
+	count []float64 // crawls up to each
+	eval  float64   // interest per epoch over the first epochs of the evaluation
+}
+
+// perDecade is the number of points of a curve in each factor of ten.
+const perDecade = 8
+
+// milestones returns the epochs of a curve.
+func milestones(steps int) []int {
+	var at []int
+	for k := 0; ; k++ {
+		n := int(math.Round(math.Pow(10, float64(k)/perDecade)))
+		if n >= steps {
+			return append(at, steps)
+		}
+		if len(at) == 0 || n > at[len(at)-1] {
+			at = append(at, n)
+		}
+	}
+}
+
+// play runs an agent for steps epochs and, to know what it earns in them, as
+// far as eval.
+func play(ctx context.Context, at *site, level env.Level, seed uint64, role uint64, overrun bool, steps, eval int, build func(experiments.Known) (env.Agent, error)) (*track, error) {
+	world, err := at.scene.Open(seed, level, overrun)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := world.(io.Closer); ok {
+		defer c.Close()
+	}
+	agent, err := build(experiments.Known{Instance: at.scene.Instance, Terms: world.Terms(), Level: level, Rand: stream.New(seed, stream.Policy, role)})
+	if err != nil {
+		return nil, err
+	}
+	t := &track{at: milestones(steps)}
+	var total, count float64
+	watch := func(n int, reward float64, crawls []env.Crawled) error {
+		total += reward
+		count += float64(len(crawls))
+		if k := len(t.total); k < len(t.at) && n+1 == t.at[k] {
+			t.total, t.count = append(t.total, total), append(t.count, count)
+		}
+		if n+1 == eval {
+			t.eval = total / float64(eval)
+		}
+		if n%256 == 255 {
+			return ctx.Err()
+		}
+		return nil
+	}
+	t.out, err = experiments.Run(world, agent, max(steps, eval), watch)
+	return t, err
+}
+
+// exact returns the run of exact Whittle that a cell is compared with. In
+// worlds that the seed does not change, one run serves all seeds.
+func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint64, steps, eval int) (*track, error) {
+	if level == env.LevelOnline {
+		level = env.LevelModel // what Whittle knows that the learner does not
+	}
+	key := reference{at, level, seed, steps, eval}
+	if !at.scene.Seeded {
+		key.seed = 0
+	}
+	if t, ok := w.whittle[key]; ok {
+		return t, nil
+	}
+	b, err := experiments.FindBaseline("whittle")
+	if err != nil {
+		return nil, err
+	}
+	t, err := play(ctx, at, level, seed, 2, false, steps, eval, b.New)
+	if err != nil {
+		return nil, fmt.Errorf("whittle: %w", err)
+	}
+	if len(w.whittle) >= 128 {
+		clear(w.whittle)
+	}
+	w.whittle[key] = t
+	return t, nil
+}
+
+// Run implements sweep.Worker: it learns, then measures what was learned and
+// exact Whittle in the same world from its beginning. A policy that does not
+// learn is measured alone.
+func (w *worker) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.Result, error) {
+	at, err := w.schema.site(cell)
+	if err != nil {
+		return sweep.Result{}, err
+	}
+	steps, eval := cell.Int("steps"), cell.Int("evaluation")
+	if eval == 0 {
+		eval = steps
+	}
+	c := choose(cell.Text(selector))
+	exact, err := w.exact(ctx, at, c.level, seed, steps, eval)
+	if err != nil {
+		return sweep.Result{}, err
+	}
+
+	var (
+		learning, learned *track
+		pairs             []sweep.Pair
+		fallbacks         float64
+	)
+	if c.baseline != nil {
+		// The first epochs are the learning ones, so one run gives both.
+		if learning, err = play(ctx, at, c.level, seed, 0, c.baseline.Overrun, steps, steps, c.baseline.New); err != nil {
+			return sweep.Result{}, err
+		}
+		learned = learning
+		if eval != steps {
+			learned, err = play(ctx, at, c.level, seed, 0, c.baseline.Overrun, eval, eval, c.baseline.New)
+		}
+	} else {
+		var set any
+		if set, err = c.settings(cell); err != nil {
+			return sweep.Result{}, err
+		}
+		overrun := c.algorithm.Overruns != nil && c.algorithm.Overruns(set)
+		var trainee experiments.Trainee
+		learning, err = play(ctx, at, c.level, seed, 0, overrun, steps, steps, func(k experiments.Known) (env.Agent, error) {
+			var err error
+			if trainee, err = c.algorithm.New(k, set); err != nil {
+				return env.Agent{}, err
+			}
+			return trainee.Learner(), nil
+		})
+		if err != nil {
+			return sweep.Result{}, err
+		}
+		fallbacks = float64(trainee.Fallbacks())
+		pairs = learnedPairs(trainee, at)
+		learned, err = play(ctx, at, c.level, seed, 1, overrun, eval, eval, trainee.Frozen)
+	}
+	if err != nil {
+		return sweep.Result{}, err
+	}
+
+	res := sweep.Result{Learned: pairs}
+	whittle := exact.total[len(exact.total)-1] / float64(steps)
+	res.Row = []float64{
+		learned.out.Reward / exact.eval, learning.out.Reward / whittle,
+		learning.out.Crawls, learned.out.Crawls,
+		learning.out.Reward, learned.out.Reward, exact.eval,
+		learning.out.Over, fallbacks,
+	}
+	last := 0
+	var reward, crawls, base float64
+	for k, n := range learning.at {
+		span := float64(n - last)
+		r, x, b := learning.total[k]-reward, learning.count[k]-crawls, exact.total[k]-base
+		res.Curve = append(res.Curve, sweep.Point{Epoch: n, Values: []float64{r / b, r / span, x / span}})
+		last, reward, crawls, base = n, learning.total[k], learning.count[k], exact.total[k]
+	}
+	return res, nil
+}
+
+// Sources and ages of which what was learned is kept.
+const (
+	maxSources = 8
+	maxAge     = 12
+)
+
+// learnedPairs sets what was learned beside what is exact: thresholds, as
+// states in interest, beside the state at which the exact index reaches the
+// price of the relaxed problem, and indices beside exact ones by age. Of large
+// instances it keeps few sources, evenly spaced.
+func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
+	src := at.scene.Instance.Sources
+	var pairs []sweep.Pair
+	for k := range min(len(src), maxSources) {
+		i := k * len(src) / min(len(src), maxSources)
+		s := src[i]
+		switch l := t.(type) {
+		case interface{ Thresholds() *learner.Thresholds }:
+			// The paper's thresholds depend on the other sources; this is the
+			// one where all of these have just been crawled.
+			others := 0.0
+			for j := range src {
+				if j != i {
+					others += src[j].Gain()
+				}
+			}
+			x, _ := l.Thresholds().At(i, others)
+			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exactThreshold(s, at.price)})
+		case interface{ Threshold(int) float64 }:
+			// In epochs of age: x = u*(1 − α^θ).
+			x := s.Ceiling() * -math.Expm1(-s.Decay*l.Threshold(i))
+			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exactThreshold(s, at.price)})
+		}
+		if l, ok := t.(interface {
+			Index(i int, x float64, age int) float64
+		}); ok {
+			for age := 1; age <= maxAge; age++ {
+				pairs = append(pairs, sweep.Pair{
+					What: "index", Source: s.Name, At: float64(age),
+					Learned: l.Index(i, s.MeanState(age), age), Exact: baselines.WhittleIndexAtAge(s, age),
+				})
+			}
+		}
+	}
+	return pairs
+}
+
+// exactThreshold returns the state at which the exact index reaches the price,
+// at most the ceiling.
+func exactThreshold(s env.Source, price float64) float64 {
+	lo, hi := 0.0, s.Ceiling()
+	if !(hi > 0) || hi/s.Cost <= price {
+		return hi
+	}
+	for range 60 { // the index rises with the state
+		mid := (lo + hi) / 2
+		if baselines.WhittleIndex(s, mid) < price {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi
+}
+
+// Class says which cells take the same time.
+func Class(c *sweep.Cell) string {
+	return fmt.Sprint(c.Value(selector), " ", c.Value("instance.name"), " ", c.Value("world.kind"), " ", c.Value("steps"), " ", c.Value("evaluation"))
+}
+
+// Probe returns a copy of a cell with few epochs, and how many times longer
+// the cell itself takes.
+func Probe(c *sweep.Cell) (*sweep.Cell, float64) {
+	const few = 400
+	steps, eval := c.Int("steps"), c.Int("evaluation")
+	if eval == 0 {
+		eval = steps
+	}
+	short := min(steps, few)
+	return c.With("steps", int64(short)).With("evaluation", int64(short)), float64(steps+eval) / float64(2*short)
+}

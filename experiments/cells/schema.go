@@ -1,0 +1,237 @@
+// Package cells gives sweeps their content: the settings that a cell may have,
+// read off the catalogue of learners and policies, and the run of a cell.
+package cells
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/sweep"
+)
+
+// Schema says which settings a cell has. It caches instances and is safe for
+// concurrent use.
+type Schema struct {
+	mu    sync.Mutex
+	cache map[place]*site
+}
+
+var (
+	_ sweep.Schema = (*Schema)(nil)
+	_ sweep.Runner = (*Schema)(nil)
+)
+
+// New returns the schema of all learners and policies of the catalogue. It is
+// the runner as well.
+func New() *Schema { return &Schema{cache: map[place]*site{}} }
+
+// place names a world up to its seed.
+type place struct {
+	instance, world, marks string
+	budget, sigma          float64
+}
+
+// site is a world with what does not depend on a learner.
+type site struct {
+	scene experiments.Scene
+	price float64 // λ* of the relaxed problem, interest per budget unit
+}
+
+const selector = "learner.algorithm"
+
+// Selector implements sweep.Schema. A learner that works at several levels of
+// knowledge is there once for each; a level other than its first is written
+// behind an @.
+func (*Schema) Selector() sweep.Key {
+	var names []string
+	for _, a := range experiments.Algorithms {
+		for k, level := range a.Levels {
+			if k == 0 {
+				names = append(names, a.Name)
+			} else {
+				names = append(names, a.Name+"@"+level.String())
+			}
+		}
+	}
+	for _, b := range experiments.Baselines {
+		names = append(names, b.Name, b.Name+"@"+env.LevelObserved.String())
+	}
+	return sweep.Key{Name: selector, Kind: sweep.String, Default: names[0], Allowed: names, Help: "learner or policy, @level where it is not the first one"}
+}
+
+// chosen is what the selector's value stands for: a learner or a policy.
+type chosen struct {
+	level     env.Level
+	algorithm *experiments.Algorithm
+	baseline  *experiments.Baseline
+}
+
+func choose(selected string) chosen {
+	name, level, at := strings.Cut(selected, "@")
+	for i := range experiments.Algorithms {
+		if a := &experiments.Algorithms[i]; a.Name == name {
+			c := chosen{level: a.Levels[0], algorithm: a}
+			if at {
+				c.level = env.Level(level)
+			}
+			return c
+		}
+	}
+	for i := range experiments.Baselines {
+		if b := &experiments.Baselines[i]; b.Name == name {
+			c := chosen{level: env.LevelModel, baseline: b}
+			if at {
+				c.level = env.Level(level)
+			}
+			return c
+		}
+	}
+	panic(fmt.Sprintf("cells: no learner or policy %q", selected))
+}
+
+// Keys implements sweep.Schema.
+func (*Schema) Keys(selected string) []sweep.Key {
+	c := choose(selected)
+	world := "poisson"
+	if c.level == env.LevelModel {
+		world = "mean"
+	}
+	keys := []sweep.Key{
+		{Name: "steps", Kind: sweep.Int, Default: int64(10000), Help: "epochs of learning"},
+		{Name: "evaluation", Kind: sweep.Int, Default: int64(0), Help: "epochs over which the learned policy is measured; 0 for as many as steps"},
+		{Name: "instance.name", Kind: sweep.String, Default: "paper", Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
+		{Name: "instance.budget", Kind: sweep.Float, Default: 0.0, Help: "budget units per epoch; 0 for the instance's own"},
+		{Name: "world.kind", Kind: sweep.String, Default: world, Allowed: []string{"mean", "poisson"}, Help: "mean dynamics or single items"},
+		{Name: "world.marks", Kind: sweep.String, Default: "constant", Help: "law of the items' interest in a poisson world"},
+		{Name: "world.sigma", Kind: sweep.Float, Default: 1.0, Help: "σ of lognormal marks"},
+	}
+	if c.algorithm == nil {
+		return keys
+	}
+	return append(keys, settingKeys(reflect.ValueOf(c.algorithm.Settings(c.level)).Elem())...)
+}
+
+// settingKeys reads the keys of a settings struct off its toml tags.
+func settingKeys(v reflect.Value) []sweep.Key {
+	var keys []sweep.Key
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		k := sweep.Key{Name: "learner." + name}
+		f := v.Field(i)
+		if m, ok := f.Interface().(encoding.TextMarshaler); ok {
+			text, err := m.MarshalText()
+			if err != nil {
+				panic(fmt.Sprintf("cells: default of %s: %v", k.Name, err))
+			}
+			k.Kind, k.Default = sweep.String, string(text)
+			keys = append(keys, k)
+			continue
+		}
+		switch f.Kind() {
+		case reflect.Float64:
+			k.Kind, k.Default = sweep.Float, f.Float()
+		case reflect.Int, reflect.Int64:
+			k.Kind, k.Default = sweep.Int, f.Int()
+		case reflect.String:
+			k.Kind, k.Default = sweep.String, f.String()
+		case reflect.Bool:
+			k.Kind, k.Default = sweep.Bool, f.Bool()
+		default:
+			panic(fmt.Sprintf("cells: %s has type %v, which no key has", k.Name, f.Type()))
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// settings returns the algorithm's settings of a cell.
+func (c chosen) settings(cell *sweep.Cell) (any, error) {
+	keys := map[string]any{}
+	for _, k := range cell.Keys() {
+		if name, ok := strings.CutPrefix(k.Name, "learner."); ok && k.Name != selector {
+			keys[name] = cell.Value(k.Name)
+		}
+	}
+	return c.algorithm.Configure(c.level, keys)
+}
+
+// Check implements sweep.Schema.
+func (s *Schema) Check(cell *sweep.Cell) error {
+	if n := cell.Int("steps"); n < 1 {
+		return &sweep.KeyError{Key: "steps", Msg: fmt.Sprintf("%d epochs; allowed is 1 or more", n)}
+	}
+	if n := cell.Int("evaluation"); n < 0 {
+		return &sweep.KeyError{Key: "evaluation", Msg: fmt.Sprintf("%d epochs; allowed is 0 or more", n)}
+	}
+	c := choose(cell.Text(selector))
+	if c.level == env.LevelOnline && cell.Text("world.kind") == "mean" {
+		return &sweep.KeyError{Key: "world.kind", Msg: "mean has no items, which an online learner learns from; use poisson"}
+	}
+	if _, err := s.site(cell); err != nil {
+		return err
+	}
+	if c.algorithm == nil {
+		return nil
+	}
+	if _, err := c.settings(cell); err != nil {
+		return &sweep.KeyError{Key: blamed(cell, err), Msg: err.Error()}
+	}
+	return nil
+}
+
+// blamed returns the key that an error of the settings is about: the first of
+// its words that is the name of one. Settings name their keys without the
+// prefix.
+func blamed(cell *sweep.Cell, err error) string {
+	for _, w := range strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(` :"`, r) }) {
+		if key := "learner." + w; key != selector && cell.Has(key) {
+			return key
+		}
+	}
+	return selector
+}
+
+// site returns the world of a cell.
+func (s *Schema) site(cell *sweep.Cell) (*site, error) {
+	p := place{cell.Text("instance.name"), cell.Text("world.kind"), cell.Text("world.marks"), cell.Float("instance.budget"), cell.Float("world.sigma")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.cache[p]; ok {
+		return at, nil
+	}
+	in, err := env.Named(p.instance, p.budget)
+	if err != nil {
+		key := "instance.name"
+		if _, ownErr := env.Named(p.instance, 0); ownErr == nil {
+			key = "instance.budget"
+		}
+		return nil, &sweep.KeyError{Key: key, Msg: err.Error()}
+	}
+	at := &site{scene: experiments.MeanScene(in)}
+	if p.world == "poisson" {
+		marks, err := env.ParseMarks(p.marks)
+		if err != nil {
+			return nil, &sweep.KeyError{Key: "world.marks", Msg: err.Error()}
+		}
+		at.scene = experiments.PoissonScene(in, marks, p.sigma)
+		// Only opening the world tells whether σ is allowed.
+		if _, err := at.scene.Open(1, env.LevelModel, false); err != nil {
+			return nil, &sweep.KeyError{Key: "world.sigma", Msg: err.Error()}
+		}
+	}
+	_, at.price = baselines.RelaxedBound(in)
+	if len(s.cache) >= 256 {
+		clear(s.cache) // many instances come one after the other
+	}
+	s.cache[p] = at
+	return at, nil
+}

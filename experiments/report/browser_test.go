@@ -1,0 +1,232 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// browser returns a context with a fresh page of a real browser, and what the
+// page complained of and asked for.
+func browser(t *testing.T) (context.Context, *watched) {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+			t.Fatal("no Chromium here, and EPHEMERA_REQUIRE_ALL=1; Debian's package is chromium")
+		}
+		t.Skip("no Chromium here; Debian's package is chromium")
+	}
+	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	w := &watched{}
+	err := chromedp.Listen(ctx, func(ev any) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch ev := ev.(type) {
+		case *runtime.EventExceptionThrown:
+			w.errors = append(w.errors, ev.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			if ev.Type == "error" || ev.Type == "warning" {
+				w.errors = append(w.errors, fmt.Sprintf("console: %v", ev.Args))
+			}
+		case *log.EventEntryAdded:
+			if ev.Entry.Level == "error" { // the test's own reading of pixels gives a warning
+				w.errors = append(w.errors, "log: "+ev.Entry.Text)
+			}
+		case *network.EventRequestWillBeSent:
+			w.requests = append(w.requests, ev.Request.URL)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, enable := range []func() error{
+		func() error { _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); return err },
+		func() error { _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); return err },
+		func() error { _, err := chromedp.Call(ctx, runtime.Enable, cdp.Empty{}); return err },
+	} {
+		if err := enable(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ctx, w
+}
+
+type watched struct {
+	mu       sync.Mutex
+	errors   []string
+	requests []string
+}
+
+// tab is a page in the browser.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func eval[T any](b tab, js string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js))
+	if err != nil {
+		b.t.Fatalf("%v in %s", err, js)
+	}
+	return v
+}
+
+// pixels counts the pixels of a plot's canvas that have about the given colour.
+func (b tab) pixels(holder string, red, green, blue int) int {
+	b.t.Helper()
+	return eval[int](b, fmt.Sprintf(`(() => {
+		const c = document.querySelector(%q + " canvas");
+		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		let n = 0;
+		for (let i = 0; i < d.length; i += 4)
+			if (d[i+3] > 200 && Math.abs(d[i]-%d) < 12 && Math.abs(d[i+1]-%d) < 12 && Math.abs(d[i+2]-%d) < 12) n++;
+		return n;
+	})()`, holder, red, green, blue))
+}
+
+func TestBrowser(t *testing.T) {
+	ctx, seen := browser(t)
+	dir := sweepDir(t, small)
+	if _, _, err := Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
+	b := tab{t, ctx}
+	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#curves canvas"))
+	settle := chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next frame
+
+	// Curves are drawn, as pixels: in the colours of the first two cells, and
+	// in the profile in that of the best, which runs along the top.
+	b.do(settle)
+	blue, orange, profile := b.pixels("#curves", 0, 114, 178), b.pixels("#curves", 213, 94, 0), b.pixels("#profile", 86, 180, 233)
+	if blue < 300 || orange < 300 || profile < 300 {
+		t.Errorf("%d blue, %d orange and %d light blue pixels; want at least 300 of each", blue, orange, profile)
+	}
+
+	// The table sorts, both ways, and with the keyboard.
+	first := func() string { return eval[string](b, `document.querySelector("#table tbody tr th").textContent`) }
+	before := first()
+	b.do(chromedp.Click(`#table thead th:nth-child(4) button`))
+	down := first()
+	state := eval[string](b, `[...document.querySelectorAll("#table thead th[aria-sort]")].map(th => th.getAttribute("aria-sort")).join(" ")`)
+	b.do(chromedp.Focus(`#table thead th:nth-child(4) button`), chromedp.KeyEvent("\r"))
+	if up := first(); before != "kappa/1/gamma/0.25" || down != "kappa/4/gamma/0.5" || up != "kappa/1/gamma/0.25" {
+		t.Errorf("first row: %s, sorted down %s, sorted up %s", before, down, up)
+	}
+	if !strings.HasPrefix(state, "none none descending none") {
+		t.Errorf("aria-sort is %q", state)
+	}
+
+	// A cell toggles, from the table and by its name, and its pixels with it.
+	b.do(chromedp.Click(`input[data-cell="kappa/1/gamma/0.25"]`), settle)
+	off := b.pixels("#curves", 0, 114, 178)
+	pressed := eval[string](b, `document.querySelector('#toggles button[data-cell="kappa/1/gamma/0.25"]').getAttribute("aria-pressed")`)
+	b.do(chromedp.Click(`#toggles button[data-cell="kappa/1/gamma/0.25"]`), settle)
+	on := b.pixels("#curves", 0, 114, 178)
+	checked := eval[bool](b, `document.querySelector('input[data-cell="kappa/1/gamma/0.25"]').checked`)
+	if off > blue/10 || pressed != "false" || on < blue*9/10 || !checked {
+		t.Errorf("pixels of a cell: %d, off %d (pressed %s), on again %d (checked %v)", blue, off, pressed, on, checked)
+	}
+
+	// Filter, zoom, figure.
+	b.do(chromedp.SendKeys("#filter", "gamma/0.5"))
+	if count := eval[string](b, `document.getElementById("count").textContent`); count != "3 of 6 cells" {
+		t.Errorf("filtered: %q", count)
+	}
+	image := func() string { return eval[string](b, `document.querySelector("#curves canvas").toDataURL()`) }
+	wide := image()
+	b.do(chromedp.Click("#zoom-in"), settle)
+	narrow := image()
+	b.do(chromedp.Click("#zoom-all"), settle)
+	if again := image(); wide == narrow || wide != again {
+		t.Errorf("zooming in changed the picture: %v; seeing all brought it back: %v", wide != narrow, wide == again)
+	}
+	eval[bool](b, `(() => { const s = document.getElementById("figure"); s.value = "1"; return s.dispatchEvent(new Event("change")); })()`)
+	if label := eval[string](b, `document.getElementById("curves").getAttribute("aria-label")`); !strings.Contains(label, "crawls: kappa/1/gamma/0.25 ends at 1000") {
+		t.Errorf("description of the plot: %q", label)
+	}
+
+	// Hovering tells values.
+	b.do(settle)
+	eval[bool](b, `(() => {
+		const o = document.querySelector("#curves .u-over"), r = o.getBoundingClientRect();
+		const at = {clientX: r.right - 1, clientY: r.top + r.height / 2, bubbles: true};
+		o.dispatchEvent(new MouseEvent("mouseenter", at));
+		return o.dispatchEvent(new MouseEvent("mousemove", at));
+	})()`)
+	b.do(settle)
+	if legend := eval[string](b, `document.querySelector("#curves .u-legend").textContent`); !strings.Contains(legend, "1000") {
+		t.Errorf("legend under the pointer: %q", legend)
+	}
+
+	// Phone and dark mode: nothing is wider than the screen, text is light.
+	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateScale(2), chromedp.EmulateMobile))
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do(settle, settle)
+	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
+		t.Errorf("the page is %d pixels wider than a phone", wider)
+	}
+	if colours := eval[string](b, `getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`); colours != "rgb(232, 232, 236) on rgb(21, 22, 26)" {
+		t.Errorf("dark mode: %s", colours)
+	}
+
+	// For a screen reader: every control and every plot has a name.
+	nameless := eval[string](b, `[...document.querySelectorAll("button, input, select, [role=img], [role=region]")].filter(e =>
+		!(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label"))).map(e => e.outerHTML.slice(0, 80)).join("; ")`)
+	if nameless != "" {
+		t.Errorf("without a name: %s", nameless)
+	}
+
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if len(seen.errors) > 0 {
+		t.Errorf("the page complained: %q", seen.errors)
+	}
+	for _, url := range seen.requests {
+		if url != page && !strings.HasPrefix(url, "data:") {
+			t.Errorf("the page asked for %s", url)
+		}
+	}
+	if len(seen.requests) == 0 {
+		t.Error("not even the page itself was asked for: requests are not watched")
+	}
+}

@@ -1,0 +1,340 @@
+// Package report turns the directory of a sweep into pictures: one HTML page
+// that needs nothing else, and the same figures as SVG and PNG.
+package report
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ephemera/experiments/stats"
+	"ephemera/experiments/sweep"
+)
+
+// Limits keep a page of a large sweep light enough for a phone.
+const (
+	maxCurves = 48 // cells whose curves are in the page
+	maxDrawn  = 10 // cells that are drawn at first, and in the still pictures
+	maxPanels = 4  // heat maps
+)
+
+// Report is what a page shows.
+type Report struct {
+	Summary *sweep.Summary
+	Config  string // config.toml
+	Command string // that repeats the sweep
+	Curves  []Curve
+	Drawn   []string // cells drawn at first
+	Heat    []Panel
+	Learned []Learned
+}
+
+// Curve is the learning curve of a cell: each figure with its band.
+type Curve struct {
+	Cell   string
+	Epochs []int
+	Bands  [][]stats.Estimate // by figure, by epoch
+}
+
+// Panel is a heat map: the cells that agree in all but two settings.
+type Panel struct {
+	Title  string // the other settings
+	X, Y   string // the two settings
+	XNames []string
+	YNames []string
+	Cells  [][]int // [y][x], position in the summary; −1 for none
+}
+
+// Learned is what the seeds of a cell learned, on average, beside what is
+// exact.
+type Learned struct {
+	Cell    string
+	What    string // threshold or index
+	Source  string
+	At      float64 // age in epochs; 0 for thresholds
+	Learned stats.Estimate
+	Exact   float64
+}
+
+// Load reads the directory of a sweep.
+func Load(dir string) (*Report, error) {
+	s, err := sweep.ReadSummary(dir)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w; a sweep writes it at its end, and sweep -merge %s before that", err, dir)
+		}
+		return nil, err
+	}
+	r := &Report{Summary: s}
+	config, err := os.ReadFile(filepath.Join(dir, "config.toml"))
+	if err != nil {
+		return nil, err
+	}
+	r.Config = string(config)
+	for line := range strings.Lines(r.Config) {
+		if cmd, ok := strings.CutPrefix(line, "# Repeat with: "); ok {
+			r.Command = strings.TrimSpace(cmd)
+		}
+	}
+	keep := r.choose()
+	if err := r.curves(filepath.Join(dir, sweep.CurvesFile), keep); err != nil {
+		return nil, err
+	}
+	if err := r.learned(filepath.Join(dir, sweep.LearnedFile), keep); err != nil {
+		return nil, err
+	}
+	r.heat()
+	return r, nil
+}
+
+// choose picks the cells whose curves are kept, and those drawn at first: all
+// of few; of many the reference and the best.
+func (r *Report) choose() map[string]bool {
+	pick := func(n int) map[string]bool {
+		chosen := map[string]bool{}
+		if len(r.Summary.Cells) > n {
+			chosen[r.Summary.Reference] = true
+			n--
+		}
+		for _, i := range r.Summary.Ranking() {
+			if id := r.Summary.Cells[i].ID; n > 0 && !chosen[id] {
+				chosen[id] = true
+				n--
+			}
+		}
+		return chosen
+	}
+	drawn := pick(maxDrawn)
+	for _, c := range r.Summary.Cells {
+		if drawn[c.ID] {
+			r.Drawn = append(r.Drawn, c.ID)
+		}
+	}
+	return pick(maxCurves)
+}
+
+// rows calls use for every row of a file of a sweep but the first, which is
+// checked for its length. The rows of one cell stand together.
+func rows(path string, width int, use func(row []string) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c := csv.NewReader(f)
+	c.ReuseRecord = true
+	c.FieldsPerRecord = width
+	for n := 0; ; n++ {
+		row, err := c.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n > 0 {
+			err = use(row)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+func (r *Report) curves(path string, keep map[string]bool) error {
+	width := len(r.Summary.Curves)
+	boot := stats.New(1)
+	var (
+		cell   string
+		epochs []int
+		values map[int][][]float64 // by epoch, by figure: one value per seed
+	)
+	flush := func() {
+		if len(epochs) == 0 {
+			return
+		}
+		slices.Sort(epochs)
+		c := Curve{Cell: cell, Epochs: epochs, Bands: make([][]stats.Estimate, width)}
+		for j := range width {
+			for _, n := range epochs {
+				c.Bands[j] = append(c.Bands[j], boot.Mean(values[n][j]))
+			}
+		}
+		r.Curves = append(r.Curves, c)
+		epochs = nil
+	}
+	err := rows(path, 3+width, func(row []string) error {
+		if !keep[row[0]] {
+			return nil
+		}
+		if row[0] != cell {
+			flush()
+			cell, values = strings.Clone(row[0]), map[int][][]float64{}
+		}
+		n, err := strconv.Atoi(row[2])
+		if err != nil {
+			return err
+		}
+		if values[n] == nil {
+			values[n] = make([][]float64, width)
+			epochs = append(epochs, n)
+		}
+		for j, text := range row[3:] {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return err
+			}
+			values[n][j] = append(values[n][j], v)
+		}
+		return nil
+	})
+	flush()
+	return err
+}
+
+func (r *Report) learned(path string, keep map[string]bool) error {
+	boot := stats.New(1)
+	type key struct {
+		what, source string
+		at           float64
+	}
+	var (
+		cell   string
+		order  []key
+		values map[key][]float64
+		exact  map[key]float64
+	)
+	flush := func() {
+		for _, k := range order {
+			r.Learned = append(r.Learned, Learned{cell, k.what, k.source, k.at, boot.Mean(values[k]), exact[k]})
+		}
+		order = nil
+	}
+	err := rows(path, 7, func(row []string) error {
+		if !keep[row[0]] {
+			return nil
+		}
+		if row[0] != cell {
+			flush()
+			cell, values, exact = strings.Clone(row[0]), map[key][]float64{}, map[key]float64{}
+		}
+		var v [3]float64
+		for i := range v {
+			var err error
+			if v[i], err = strconv.ParseFloat(row[4+i], 64); err != nil {
+				return err
+			}
+		}
+		k := key{strings.Clone(row[2]), strings.Clone(row[3]), v[0]}
+		if _, ok := values[k]; !ok {
+			order = append(order, k)
+		}
+		values[k] = append(values[k], v[1])
+		exact[k] = v[2]
+		return nil
+	})
+	flush()
+	return err
+}
+
+// heat lays the cells out over the two settings with the most values.
+func (r *Report) heat() {
+	s := r.Summary
+	type axis struct {
+		key    string
+		values []any
+	}
+	var axes []axis
+	for _, a := range s.Axes {
+		x := axis{key: a}
+		for _, c := range s.Cells {
+			if v, ok := c.Settings[a]; ok && !slices.Contains(x.values, v) {
+				x.values = append(x.values, v)
+			}
+		}
+		slices.SortStableFunc(x.values, compare)
+		axes = append(axes, x)
+	}
+	if len(axes) < 2 {
+		return
+	}
+	byCount := slices.Clone(axes)
+	slices.SortStableFunc(byCount, func(a, b axis) int { return len(b.values) - len(a.values) })
+	x, y := byCount[0], byCount[1]
+	panel := map[string]int{}
+	for i, c := range s.Cells {
+		vx, okx := c.Settings[x.key]
+		vy, oky := c.Settings[y.key]
+		if !okx || !oky {
+			continue
+		}
+		var rest []string
+		for _, a := range axes {
+			if v, ok := c.Settings[a.key]; ok && a.key != x.key && a.key != y.key {
+				rest = append(rest, fmt.Sprintf("%s = %s", a.key, name(v)))
+			}
+		}
+		title := strings.Join(rest, ", ")
+		k, ok := panel[title]
+		if !ok {
+			if len(r.Heat) == maxPanels {
+				continue
+			}
+			k = len(r.Heat)
+			panel[title] = k
+			p := Panel{Title: title, X: x.key, Y: y.key}
+			for _, v := range x.values {
+				p.XNames = append(p.XNames, name(v))
+			}
+			for _, v := range y.values {
+				p.YNames = append(p.YNames, name(v))
+				line := make([]int, len(x.values))
+				for j := range line {
+					line[j] = -1
+				}
+				p.Cells = append(p.Cells, line)
+			}
+			r.Heat = append(r.Heat, p)
+		}
+		r.Heat[k].Cells[slices.Index(y.values, vy)][slices.Index(x.values, vx)] = i
+	}
+	// A panel with one cell per row is a list, not a map.
+	r.Heat = slices.DeleteFunc(r.Heat, func(p Panel) bool {
+		filled := 0
+		for _, line := range p.Cells {
+			for _, i := range line {
+				if i >= 0 {
+					filled++
+				}
+			}
+		}
+		return 2*filled < len(p.XNames)*len(p.YNames)
+	})
+}
+
+func name(v any) string {
+	if f, ok := v.(float64); ok {
+		return sweep.FormatValue(f)
+	}
+	return fmt.Sprint(v)
+}
+
+// compare orders numbers before anything else, and anything else not at all.
+func compare(a, b any) int {
+	x, okx := a.(float64)
+	y, oky := b.(float64)
+	if !okx || !oky {
+		return 0
+	}
+	switch {
+	case x < y || math.IsNaN(x):
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,216 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"html/template"
+	"math"
+
+	"ephemera/experiments/plot"
+	"ephemera/experiments/stats"
+	"ephemera/experiments/sweep"
+)
+
+// uPlot (github.com/leeoniya/uPlot, MIT) is carried unchanged from its npm
+// package, version 1.6.32.
+var (
+	//go:embed page/uPlot.iife.min.js
+	uplotJS string
+	//go:embed page/uPlot.min.css
+	uplotCSS string
+	//go:embed page/report.js
+	pageJS string
+	//go:embed page/report.css
+	pageCSS string
+	//go:embed page/report.html
+	pageHTML string
+
+	page = template.Must(template.New("report").Funcs(template.FuncMap{"format": stats.Format}).Parse(pageHTML))
+)
+
+// band is an estimate as the page has it: value, lo, hi; null where there is
+// none.
+type band [3]*float64
+
+func bandOf(e stats.Estimate) band {
+	num := func(v float64) *float64 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	return band{num(e.Value), num(e.Lo), num(e.Hi)}
+}
+
+// pageData is what the page's script works on.
+type pageData struct {
+	Figures   []sweep.Figure `json:"figures"`
+	Curves    []sweep.Figure `json:"curveFigures"`
+	Show      []int          `json:"show"`
+	Metric    int            `json:"metric"`
+	Reference string         `json:"reference"`
+	Drawn     []string       `json:"drawn"`
+	Cells     []pageCell     `json:"cells"`
+	Lines     []pageCurve    `json:"curves"`
+	Profile   *pageProfile   `json:"profile"`
+	Learned   []pageLearned  `json:"learned"`
+}
+
+type pageCell struct {
+	ID      string `json:"id"`
+	N       int    `json:"n"`
+	Mean    []band `json:"mean"`
+	IQM     band   `json:"iqm"`
+	Diff    *band  `json:"diff"`
+	Improve *band  `json:"improve"`
+	Warning string `json:"warning,omitempty"`
+}
+
+type pageCurve struct {
+	Cell   string   `json:"cell"`
+	Epochs []int    `json:"epochs"`
+	Bands  [][]band `json:"bands"`
+}
+
+type pageProfile struct {
+	Scores []float64 `json:"scores"`
+	Lines  []struct {
+		Name  string `json:"name"`
+		Share []band `json:"share"`
+	} `json:"lines"`
+}
+
+type pageLearned struct {
+	Cell    string   `json:"cell"`
+	What    string   `json:"what"`
+	Source  string   `json:"source"`
+	At      float64  `json:"at"`
+	Learned band     `json:"learned"`
+	Exact   *float64 `json:"exact"`
+}
+
+// tile is a cell of a heat map.
+type tile struct {
+	ID, Text, Back string
+	Dark           bool
+}
+
+type heatPage struct {
+	Title, X, Y string
+	XNames      []string
+	Rows        []heatRow
+	Lo, Hi      float64
+}
+
+type heatRow struct {
+	Name  string
+	Tiles []tile
+}
+
+// HTML returns the page. It loads nothing: script, style and data are in it.
+func (r *Report) HTML() ([]byte, error) {
+	s := r.Summary
+	d := pageData{Figures: s.Figures, Curves: s.Curves, Metric: s.Column(s.Metric), Reference: s.Reference, Drawn: r.Drawn}
+	for _, f := range s.Show {
+		d.Show = append(d.Show, s.Column(f))
+	}
+	for _, c := range s.Cells {
+		p := pageCell{ID: c.ID, N: c.IQM.N, IQM: bandOf(c.IQM), Warning: c.IQM.Warning}
+		for _, e := range c.Mean {
+			p.Mean = append(p.Mean, bandOf(e))
+		}
+		if c.Diff != nil {
+			diff, improve := bandOf(*c.Diff), bandOf(*c.Improve)
+			p.Diff, p.Improve = &diff, &improve
+		}
+		d.Cells = append(d.Cells, p)
+	}
+	for _, c := range r.Curves {
+		p := pageCurve{Cell: c.Cell, Epochs: c.Epochs}
+		for _, b := range c.Bands {
+			p.Bands = append(p.Bands, bandsOf(b))
+		}
+		d.Lines = append(d.Lines, p)
+	}
+	if s.Profile != nil {
+		d.Profile = &pageProfile{Scores: s.Profile.Scores}
+		for _, l := range s.Profile.Lines {
+			d.Profile.Lines = append(d.Profile.Lines, struct {
+				Name  string `json:"name"`
+				Share []band `json:"share"`
+			}{l.Name, bandsOf(l.Share)})
+		}
+	}
+	for _, l := range r.Learned {
+		b := bandOf(stats.Estimate{Value: l.Exact})
+		d.Learned = append(d.Learned, pageLearned{l.Cell, l.What, l.Source, l.At, bandOf(l.Learned), b[0]})
+	}
+	data, err := json.Marshal(d) // escapes <, > and &, so that it can stand in a page
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = page.Execute(&b, map[string]any{
+		"Summary": s, "Config": r.Config, "Command": r.Command, "Heat": r.heatPages(), "Warnings": s.Warnings(),
+		"Data": template.JS(data), "UPlot": template.JS(uplotJS), "Script": template.JS(pageJS),
+		"UPlotCSS": template.CSS(uplotCSS), "CSS": template.CSS(pageCSS),
+	})
+	return b.Bytes(), err
+}
+
+func bandsOf(e []stats.Estimate) []band {
+	out := make([]band, len(e))
+	for i, v := range e {
+		out[i] = bandOf(v)
+	}
+	return out
+}
+
+func (r *Report) heatPages() []heatPage {
+	s := r.Summary
+	m := s.Column(s.Metric)
+	var out []heatPage
+	for _, p := range r.Heat {
+		g := plot.Grid{}
+		for _, line := range p.Cells {
+			var v []float64
+			for _, i := range line {
+				if i >= 0 {
+					v = append(v, s.Cells[i].Mean[m].Value)
+				}
+			}
+			g.Values = append(g.Values, v)
+		}
+		h := heatPage{Title: p.Title, X: p.X, Y: p.Y, XNames: p.XNames}
+		h.Lo, h.Hi = g.Range()
+		// The greatest value of the vertical setting stands on top, as in the
+		// still picture.
+		for y := len(p.Cells) - 1; y >= 0; y-- {
+			row := heatRow{Name: p.YNames[y]}
+			for _, i := range p.Cells[y] {
+				t := tile{Text: "–", Back: "transparent"}
+				if i >= 0 {
+					if v := s.Cells[i].Mean[m].Value; !math.IsNaN(v) && !math.IsInf(v, 0) {
+						c := plot.Shade(v, h.Lo, h.Hi)
+						t = tile{Text: stats.Format(v), Back: hex(c.R, c.G, c.B), Dark: plot.Dark(c)}
+					}
+					t.ID = s.Cells[i].ID
+				}
+				row.Tiles = append(row.Tiles, t)
+			}
+			h.Rows = append(h.Rows, row)
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func hex(rgb ...uint8) string {
+	const digits = "0123456789abcdef"
+	s := []byte{'#'}
+	for _, v := range rgb {
+		s = append(s, digits[v>>4], digits[v&15])
+	}
+	return string(s)
+}

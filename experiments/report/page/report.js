@@ -1,0 +1,253 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = id => document.getElementById(id);
+  const make = (tag, props = {}, ...children) => {
+    const e = Object.assign(document.createElement(tag), props);
+    e.append(...children);
+    return e;
+  };
+  const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Okabe and Ito; black gives way to the colour of text.
+  const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "text", "#94672a"];
+  const colour = i => { const c = palette[i % palette.length]; return c === "text" ? css("--text") : c; };
+  const dash = i => i < palette.length ? [] : [6 - Math.floor(i / palette.length) % 4, 3];
+  const faint = (c, a) => {
+    const p = make("canvas").getContext("2d");
+    p.fillStyle = c;
+    const h = p.fillStyle;
+    return `rgba(${parseInt(h.slice(1, 3), 16)},${parseInt(h.slice(3, 5), 16)},${parseInt(h.slice(5, 7), 16)},${a})`;
+  };
+  const format = v => {
+    if (v === null || v === undefined) return "–";
+    const a = Math.abs(v);
+    if (a === 0) return "0";
+    if (a >= 1e6 || a < 1e-4) return v.toExponential(3);
+    return v.toFixed(Math.max(0, 3 - Math.floor(Math.log10(a))));
+  };
+  const withUnit = f => f.name + (f.unit ? ", " + f.unit : "");
+
+  // ---- The table of cells: sorts by every column, filters, turns pages.
+  const known = new Map(data.curves.map((c, i) => [c.cell, i]));
+  const drawn = new Set(data.drawn.filter(id => known.has(id)));
+  const columns = [{ name: "cell", key: c => c.id, text: true }, { name: "n", key: c => c.n, cell: c => String(c.n) }];
+  const banded = (name, get, help) => columns.push({ name, help, key: c => { const b = get(c); return b ? b[0] : null; }, band: get });
+  for (const j of data.show) banded(withUnit(data.figures[j]), c => c.mean[j], data.figures[j].help);
+  banded("IQM of " + data.figures[data.metric].name, c => c.iqm, "interquartile mean over seeds");
+  if (data.cells.length > 1) {
+    banded(data.figures[data.metric].name + " − " + data.reference, c => c.diff, "difference under the same seeds");
+    banded("P(better)", c => c.improve, "probability that a run beats one of the reference");
+  }
+  const perPage = 200;
+  let order = data.cells.map((_, i) => i), sortBy = -1, down = false, first = 0;
+
+  function head() {
+    const row = make("tr");
+    row.append(make("th", { scope: "col" }, "draw"));
+    columns.forEach((c, k) => {
+      const b = make("button", { type: "button", title: c.help || "" }, c.name);
+      b.addEventListener("click", () => { down = sortBy === k ? !down : !c.text; sortBy = k; first = 0; sort(); });
+      const th = make("th", { scope: "col" }, b);
+      th.setAttribute("aria-sort", sortBy === k ? (down ? "descending" : "ascending") : "none");
+      row.append(th);
+    });
+    $("table").tHead.replaceChildren(row);
+  }
+  function sort() {
+    const part = $("filter").value.trim().toLowerCase();
+    order = data.cells.map((_, i) => i).filter(i => data.cells[i].id.toLowerCase().includes(part));
+    if (sortBy >= 0) {
+      const key = columns[sortBy].key;
+      order.sort((i, j) => {
+        const a = key(data.cells[i]), b = key(data.cells[j]);
+        if (a === null || b === null) return (a === null) - (b === null) || i - j; // none goes last
+        const s = typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+        return (down ? -s : s) || i - j;
+      });
+      // Headings keep the focus: only their state changes.
+      [...$("table").tHead.rows[0].cells].slice(1).forEach((th, k) =>
+        th.setAttribute("aria-sort", sortBy === k ? (down ? "descending" : "ascending") : "none"));
+    }
+    body();
+  }
+  function body() {
+    const rows = order.slice(first, first + perPage).map(i => {
+      const c = data.cells[i];
+      const row = make("tr", { className: c.id === data.reference ? "reference" : "" });
+      const box = make("input", { type: "checkbox", checked: drawn.has(c.id), disabled: !known.has(c.id) });
+      box.setAttribute("aria-label", "draw " + c.id);
+      box.dataset.cell = c.id;
+      box.addEventListener("change", () => toggle(c.id));
+      row.append(make("td", {}, box));
+      columns.forEach((col, k) => {
+        if (k === 0) { row.append(make("th", { scope: "row" }, c.id)); return; }
+        const td = make("td");
+        if (col.band) {
+          const b = col.band(c);
+          if (b) {
+            td.append(format(b[0]));
+            if (b[1] !== null) td.append(" ", make("span", { className: "range" }, `[${format(b[1])}, ${format(b[2])}]`));
+          } else if (c.id === data.reference) td.append("reference");
+        } else td.append(col.cell(c));
+        row.append(td);
+      });
+      return row;
+    });
+    $("table").tBodies[0].replaceChildren(...rows);
+    $("count").textContent = order.length === data.cells.length ? `${order.length} cells` : `${order.length} of ${data.cells.length} cells`;
+    $("pages").hidden = order.length <= perPage;
+    $("page").textContent = `${first + 1} to ${Math.min(first + perPage, order.length)} of ${order.length}`;
+    $("prev").disabled = first === 0;
+    $("next").disabled = first + perPage >= order.length;
+  }
+  $("filter").addEventListener("input", () => { first = 0; sort(); });
+  $("prev").addEventListener("click", () => { first -= perPage; body(); });
+  $("next").addEventListener("click", () => { first += perPage; body(); });
+
+  // ---- Plots.
+  const plots = [];
+  const axes = (x, y) => [x, y].map(label => ({
+    label, stroke: css("--text"), labelFont: "13px system-ui, sans-serif", font: "12px system-ui, sans-serif",
+    grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--grid"), width: 1 },
+    values: (_, ticks) => ticks.map(v => v === null ? "" : Math.abs(v) >= 1e5 ? v.toExponential(0).replace("e+", "e") : String(+v.toPrecision(6))),
+  }));
+  // lines: {name, colour index, x, bands: [[value, lo, hi], …]}
+  function lines(holder, xLabel, yLabel, list, log, label) {
+    const xs = [...new Set(list.flatMap(l => l.x))].sort((a, b) => a - b);
+    const rows = [xs], series = [{ label: xLabel }], bands = [];
+    for (const l of list) {
+      const at = new Map(l.x.map((x, k) => [x, l.bands[k]]));
+      const c = colour(l.colour), k = rows.length;
+      for (const j of [0, 1, 2]) rows.push(xs.map(x => { const b = at.get(x); return b === undefined ? undefined : b[j]; }));
+      series.push({ label: l.name, stroke: c, width: 2, dash: l.dash || dash(l.colour), spanGaps: true, paths: l.apart ? () => null : undefined, points: { show: !!l.points || l.apart || xs.length < 2, size: 7 }, value: (_, v) => format(v) });
+      for (const j of [1, 2]) series.push({ stroke: "transparent", width: 0, spanGaps: true, points: { show: false }, class: "hidden-series" });
+      bands.push({ series: [k + 2, k + 1], fill: faint(c, .18) });
+    }
+    const size = () => ({ width: Math.max(280, holder.clientWidth), height: Math.max(280, Math.min(440, holder.clientWidth * .6)) });
+    const u = new uPlot({
+      ...size(), series, bands, axes: axes(xLabel, yLabel),
+      scales: { x: { time: false, distr: log ? 3 : 1, log: 10 } },
+      cursor: { drag: { x: true, y: false } },
+    }, rows, holder);
+    // The legend shows values under the pointer; the ends of bands stay out of it.
+    holder.querySelectorAll(".u-legend .hidden-series").forEach(e => { e.hidden = true; });
+    holder.setAttribute("aria-label", label);
+    plots.push({ u, size });
+    return u;
+  }
+  function drop(u) {
+    const k = plots.findIndex(p => p.u === u);
+    if (k >= 0) plots.splice(k, 1);
+    u.destroy();
+  }
+  addEventListener("resize", () => plots.forEach(p => p.u.setSize(p.size())));
+
+  // ---- Learning curves.
+  let chart = null, range = null;
+  data.curveFigures.forEach((f, j) => $("figure").append(make("option", { value: String(j) }, withUnit(f))));
+  $("figure").addEventListener("change", () => curves());
+  const colourOf = id => known.get(id);
+  function curves() {
+    const j = +$("figure").value;
+    if (chart) { drop(chart); chart = null; }
+    const list = data.curves.filter(c => drawn.has(c.cell))
+      .map(c => ({ name: c.cell, colour: colourOf(c.cell), x: c.epochs, bands: c.bands[j] }));
+    const label = `Learning curves, ${withUnit(data.curveFigures[j])}: ` + (list.map(l => {
+      const b = l.bands[l.bands.length - 1];
+      return `${l.name} ends at ${format(b[0])}`;
+    }).join("; ") || "no cell is drawn");
+    $("curves").setAttribute("aria-label", label);
+    if (list.length) {
+      chart = lines($("curves"), "epoch", withUnit(data.curveFigures[j]), list, true, label);
+      if (range) chart.setScale("x", range);
+    }
+    const t = $("curves-table");
+    const epochs = [...new Set(list.flatMap(l => l.x))].sort((a, b) => a - b);
+    t.replaceChildren(
+      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "epoch"), ...list.map(l => make("th", { scope: "col" }, l.name)))),
+      make("tbody", {}, ...epochs.map(n => make("tr", {}, make("th", { scope: "row" }, String(n)), ...list.map(l => {
+        const b = l.bands[l.x.indexOf(n)];
+        return make("td", {}, b ? format(b[0]) : "–");
+      })))));
+    for (const b of $("toggles").children) b.setAttribute("aria-pressed", String(drawn.has(b.dataset.cell)));
+  }
+  function toggle(id) {
+    if (drawn.has(id)) drawn.delete(id); else drawn.add(id);
+    for (const box of document.querySelectorAll("#table input[data-cell]")) box.checked = drawn.has(box.dataset.cell);
+    curves();
+  }
+  for (const c of data.curves) {
+    const b = make("button", { type: "button" }, make("i"), c.cell);
+    b.dataset.cell = c.cell;
+    b.firstChild.style.color = colour(colourOf(c.cell));
+    b.addEventListener("click", () => toggle(c.cell));
+    $("toggles").append(b);
+  }
+  function zoom(factor) {
+    if (!chart) return;
+    if (factor === 0) {
+      range = null;
+      const x = chart.data[0];
+      chart.setScale("x", { min: x[0], max: x[x.length - 1] });
+      return;
+    }
+    // On a logarithmic axis the middle is the geometric one.
+    const { min, max } = chart.scales.x, mid = (Math.log(min) + Math.log(max)) / 2, half = (Math.log(max) - Math.log(min)) / 2 * factor;
+    const x = chart.data[0];
+    range = { min: Math.max(x[0], Math.exp(mid - half)), max: Math.min(x[x.length - 1], Math.exp(mid + half)) };
+    if (range.max > range.min) chart.setScale("x", range);
+  }
+  $("zoom-in").addEventListener("click", () => zoom(.5));
+  $("zoom-out").addEventListener("click", () => zoom(2));
+  $("zoom-all").addEventListener("click", () => zoom(0));
+
+  // ---- Performance profile.
+  let profile = null;
+  function drawProfile() {
+    if (!data.profile) return;
+    if (profile) drop(profile);
+    const list = data.profile.lines.map((l, i) => ({ name: l.name, colour: known.has(l.name) ? colourOf(l.name) : i, x: data.profile.scores, bands: l.share }));
+    profile = lines($("profile"), "τ, " + withUnit(data.figures[data.metric]), "share of runs above τ", list, false,
+      "Performance profile of " + list.map(l => l.name).join(", "));
+  }
+
+  // ---- What was learned.
+  const learnedCells = [...new Set(data.learned.map(l => l.cell))];
+  let learnedPlots = [];
+  learnedCells.forEach(id => $("learned-cell").append(make("option", { value: id }, id)));
+  $("learned-section").hidden = learnedCells.length === 0;
+  $("learned-cell").addEventListener("change", drawLearned);
+  function drawLearned() {
+    learnedPlots.forEach(drop);
+    learnedPlots = [];
+    $("learned-plots").replaceChildren();
+    const here = data.learned.filter(l => l.cell === $("learned-cell").value);
+    const thresholds = here.filter(l => l.what === "threshold");
+    $("learned-table").replaceChildren(
+      make("thead", {}, make("tr", {}, ...["source", "learned threshold", "exact threshold"].map(t => make("th", { scope: "col" }, t)))),
+      make("tbody", {}, ...thresholds.map(l => make("tr", {}, make("th", { scope: "row" }, l.source),
+        make("td", {}, format(l.learned[0]), l.learned[1] === null ? "" : make("span", { className: "range" }, ` [${format(l.learned[1])}, ${format(l.learned[2])}]`)),
+        make("td", {}, format(l.exact))))));
+    $("learned-table").parentElement.hidden = thresholds.length === 0;
+    const panel = (title, xLabel, rows, x, apart) => {
+      const holder = make("div", { className: "plot" });
+      holder.setAttribute("role", "img");
+      $("learned-plots").append(make("div", {}, make("h3", {}, title), holder));
+      learnedPlots.push(lines(holder, xLabel, "interest", [
+        { name: "learned", colour: 0, x: rows.map(x), bands: rows.map(r => r.learned), points: true, apart },
+        { name: "exact", colour: 1, dash: [6, 4], x: rows.map(x), bands: rows.map(r => [r.exact, null, null]), points: true, apart },
+      ], false, title + ": " + rows.map(r => `${xLabel} ${x(r)}: learned ${format(r.learned[0])}, exact ${format(r.exact)}`).join("; ")));
+    };
+    if (thresholds.length > 1) panel("Thresholds", "source number", thresholds, l => thresholds.indexOf(l) + 1, true);
+    for (const s of [...new Set(here.filter(l => l.what === "index").map(l => l.source))])
+      panel("Index of source " + s, "age, epochs", here.filter(l => l.what === "index" && l.source === s), l => l.at);
+  }
+
+  function all() { curves(); drawProfile(); drawLearned(); }
+  head();
+  sort();
+  if (data.curves.length === 0) $("curves-section").hidden = true;
+  all();
+  // Colours are read when a plot is made.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+})();

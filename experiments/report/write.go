@@ -1,0 +1,69 @@
+package report
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Write loads the directory of a sweep and writes report.html, and in plots/
+// each figure as SVG and PNG. It returns what it read and the names of the
+// files.
+func Write(dir string) (*Report, []string, error) {
+	r, err := Load(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	html, err := r.HTML()
+	if err != nil {
+		return nil, nil, err
+	}
+	files := []string{"report.html"}
+	if err := put(filepath.Join(dir, "report.html"), html); err != nil {
+		return nil, nil, err
+	}
+	pictures, err := r.Pictures()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "plots"), 0o777); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(pictures)) {
+		svg, err := pictures[name].SVG()
+		if err != nil {
+			return nil, nil, err
+		}
+		png, err := pictures[name].PNG()
+		if err != nil {
+			return nil, nil, err
+		}
+		for ext, data := range map[string][]byte{".svg": svg, ".png": png} {
+			if err := put(filepath.Join(dir, "plots", name+ext), data); err != nil {
+				return nil, nil, err
+			}
+		}
+		files = append(files, "plots/"+name+".svg", "plots/"+name+".png")
+	}
+	return r, files, nil
+}
+
+// put replaces a file whole.
+func put(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".pending")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once the file has its name
+	if _, err = f.Write(data); err == nil {
+		err = f.Chmod(0o644)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
