@@ -7,6 +7,7 @@ import (
 
 // Algorithms is the catalogue of learners; the first is the default.
 var Algorithms = []Algorithm{
+	pricedAlgorithm,
 	{
 		Name:     "paper",
 		About:    "the LSPE(0) actor-critic of Allerton 2019 as published",
