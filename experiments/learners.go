@@ -7,6 +7,7 @@ import (
 
 // Algorithms is the catalogue of learners; the first is the default.
 var Algorithms = []Algorithm{
+	pricedAlgorithm,
 	{
 		Name:   "priced",
 		About:  "the actor-critic with a learned price of the budget",

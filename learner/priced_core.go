@@ -160,28 +160,32 @@ func (p *priced) rank(key, x, age []float64) {
 
 func (p *priced) mixed(i int, x, age, unit float64) float64 {
 	_, index := p.advantage(i, x, age)
-	m, e := p.mix(logAge(age)-p.theta[i], ratio(index, unit))
-	return m + e
+	return p.set.mix(logAge(age)-p.theta[i], ratio(index, unit))
 }
 
-func (p *priced) mix(margin, excess float64) (m, e float64) {
-	s := &p.set
+// mix returns the key of the frozen policy: half the actor's margin and half
+// the critic's index, each within bounds, so that neither can be far wrong
+// alone.
+func (s *PricedSettings) mix(margin, excess float64) float64 {
 	switch s.RankBy {
 	case "margin":
-		return margin, 0
+		return margin
 	case "index":
-		return 0, excess
+		return excess
 	}
-	return s.MarginShare * clip(margin, s.MarginCap), (1 - s.MarginShare) * clip(excess, s.IndexCap)
+	return s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*clip(excess, s.IndexCap)
 }
 
+// ratio returns the index over the unit, or, before anything has been
+// harvested, itself.
 func ratio(index, unit float64) float64 {
 	if unit > 0 {
 		return index / unit
 	}
-	return index // nothing has been harvested yet
+	return index
 }
 
+// clip returns v cut to [−c, c].
 func clip(v, c float64) float64 {
 	switch {
 	case v > c:
@@ -204,7 +208,7 @@ func (p *priced) plan() {
 		margin := logAge(p.age[i]) - p.theta[i]
 		k := s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*clip(e, s.IndexCap)
 		p.demand += p.costs[i] * logit(kappa*k)
-		p.key[i] = kappa*k + p.logistic()
+		p.key[i] = kappa*k + logistic(p.rand)
 
 		// Expected policy gradient: both actions are weighed, none is
 		// sampled. The weight is the distance of the actor's own logit from
@@ -249,10 +253,10 @@ var logits = func() (t [2*logitEnd*logitSteps + 1]float64) {
 }()
 
 // logistic draws from the standard logistic distribution.
-func (p *priced) logistic() float64 {
-	u := p.rand.Float64()
+func logistic(r *stream.Rand) float64 {
+	u := r.Float64()
 	for u == 0 {
-		u = p.rand.Float64()
+		u = r.Float64()
 	}
 	return math.Log(u / (1 - u))
 }

@@ -12,9 +12,9 @@ import (
 type PricedSettings struct {
 	// κ(n) = min(Sharpest, Sharpness·√(1 + n/SharpenOver)), the slope of the
 	// logit: exploration at first, almost the index policy in the end.
-	Sharpness   float64 `toml:"sharpness"`
-	SharpenOver float64 `toml:"sharpen_over"` // epochs
-	Sharpest    float64 `toml:"sharpest"`
+	Sharpness   float64 `toml:"kappa"`
+	SharpenOver float64 `toml:"kappa_over"` // epochs
+	Sharpest    float64 `toml:"kappa_max"`
 
 	// a(n) = ActorStep/(1 + n/ActorOver)^ActorPower, in units of ln θ per cycle.
 	ActorStep  float64 `toml:"actor_step"`
@@ -73,7 +73,7 @@ func (s *PricedSettings) Validate() error {
 		v    float64
 		zero bool
 	}{
-		{"sharpness", s.Sharpness, false}, {"sharpen_over", s.SharpenOver, false}, {"sharpest", s.Sharpest, false},
+		{"kappa", s.Sharpness, false}, {"kappa_over", s.SharpenOver, false}, {"kappa_max", s.Sharpest, false},
 		{"actor_step", s.ActorStep, false}, {"actor_over", s.ActorOver, false}, {"actor_power", s.ActorPower, true},
 		{"price_step", s.PriceStep, false}, {"price_over", s.PriceOver, false}, {"price_power", s.PricePower, true},
 		{"critic_cycles", s.CriticCycles, false}, {"critic_share", s.CriticShare, false},

@@ -14,8 +14,6 @@ import (
 	"ephemera/env/stream"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
 
 // earn runs a policy in the mean dynamics and returns its mean reward.
@@ -67,19 +65,19 @@ var pricedTargets = []pricedTarget{
 	{"paper, 1", func(uint64) env.Instance { return env.Paper(1) }, 20, 1, .9995, .998, .985, .975},
 	{"paper, 2", func(uint64) env.Instance { return env.Paper(2) }, 20, 1, .9995, .998, .985, .975},
 	{"paper, 3", func(uint64) env.Instance { return env.Paper(3) }, 20, 1, .9995, .998, .985, .975},
-	{"lognormal 10, 2", func(s uint64) env.Instance { return lognormal(10, 2, s) }, 30, 1, .998, .995, .985, .975},
-	{"lognormal 20, 5", func(s uint64) env.Instance { return lognormal(20, 5, s) }, 30, 1, .998, .995, .985, .975},
-	{"lognormal 50, 10", func(s uint64) env.Instance { return lognormal(50, 10, s) }, 30, 1, .998, .995, .985, .975},
-	{"lognormal 200, 20", func(s uint64) env.Instance { return lognormal(200, 20, s) }, 30, 1, .998, .995, .985, .975},
-	{"lognormal 1000, 10", func(s uint64) env.Instance { return lognormal(1000, 10, s) }, 5, 0, .995, .99, 0, 0},
-	{"lognormal 1000, 50", func(s uint64) env.Instance { return lognormal(1000, 50, s) }, 5, 0, .995, .99, 0, 0},
-	{"lognormal 1000, 300", func(s uint64) env.Instance { return lognormal(1000, 300, s) }, 5, 0, .995, .99, 0, 0},
-	{"costs and windows 50, 10", func(s uint64) env.Instance { return mixed(50, 10, s) }, 20, 1, .995, .985, 0, 0},
-	{"wide 100, 1", func(s uint64) env.Instance { return wide(100, 1, s) }, 20, 1, .99, .97, 0, 0},
-	{"wide 100, 10", func(s uint64) env.Instance { return wide(100, 10, s) }, 20, 1, .99, .97, 0, 0},
-	{"wide 100, 30", func(s uint64) env.Instance { return wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
-	{"lognormal 1000, 1", func(s uint64) env.Instance { return lognormal(1000, 1, s) }, 3, 0, .99, 0, 0, 0},
-	{"lognormal 1000, 999", func(s uint64) env.Instance { return lognormal(1000, 999, s) }, 3, 0, .99, 0, 0, 0},
+	{"lognormal 10, 2", func(s uint64) env.Instance { return env.Lognormal(10, 2, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 20, 5", func(s uint64) env.Instance { return env.Lognormal(20, 5, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 200, 20", func(s uint64) env.Instance { return env.Lognormal(200, 20, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 1000, 10", func(s uint64) env.Instance { return env.Lognormal(1000, 10, s) }, 5, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 50", func(s uint64) env.Instance { return env.Lognormal(1000, 50, s) }, 5, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 300", func(s uint64) env.Instance { return env.Lognormal(1000, 300, s) }, 5, 0, .995, .99, 0, 0},
+	{"costs and windows 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }, 20, 1, .995, .985, 0, 0},
+	{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }, 20, 1, .99, .97, 0, 0},
+	{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 20, 1, .99, .97, 0, 0},
+	{"wide 100, 30", func(s uint64) env.Instance { return env.Wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
+	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 3, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 3, 0, .99, 0, 0, 0},
 	{"equal 100, 10", func(uint64) env.Instance { return alike(100, 10) }, 5, 1, .99, 0, 0, 0},
 	{"dominant 50, 5", func(s uint64) env.Instance { return dominant(50, 5, s) }, 10, 1, .99, 0, 0, 0},
 }
@@ -124,7 +122,7 @@ func TestPricedTargets(t *testing.T) {
 // TestPricedLargest is the largest instance of the targets with few epochs.
 func TestPricedLargest(t *testing.T) {
 	for _, budget := range []float64{1, 50, 999} {
-		learned, _, _ := ratios(t, lognormal(1000, budget, 1), 1, 3000, 1000, nil)
+		learned, _, _ := ratios(t, env.Lognormal(1000, budget, 1), 1, 3000, 1000, nil)
 		if learned < .97 {
 			t.Errorf("1000 sources, budget %v: learned earns %.4f of Whittle after 3000 epochs; want .97", budget, learned)
 		}
@@ -174,7 +172,7 @@ func bestThreshold(s env.Source, price float64) (age int, profit float64) {
 func TestPricedPrice(t *testing.T) {
 	for name, in := range map[string]env.Instance{
 		"paper, 1": env.Paper(1), "paper, 2": env.Paper(2), "paper, 3": env.Paper(3),
-		"lognormal 50, 10": lognormal(50, 10, 3), "costs 50, 10": mixed(50, 10, 3), "wide 100, 10": wide(100, 10, 3),
+		"lognormal 50, 10": env.Lognormal(50, 10, 3), "costs 50, 10": env.Mixed(50, 10, 3), "wide 100, 10": env.Wide(100, 10, 3),
 	} {
 		_, _, l := ratios(t, in, 1, 10000, 1, nil)
 		lo, hi := dualPrice(in)
@@ -254,7 +252,7 @@ func TestPricedFixedPoint(t *testing.T) {
 // TestPricedIndexNearPrice compares the learned index with the exact Whittle
 // index around the learned threshold.
 func TestPricedIndexNearPrice(t *testing.T) {
-	in := lognormal(50, 10, 3)
+	in := env.Lognormal(50, 10, 3)
 	_, _, l := ratios(t, in, 1, 10000, 1, nil)
 	for i, s := range in.Sources {
 		if th, _ := bestThreshold(s, l.Price()); th == 0 {
@@ -281,7 +279,7 @@ func TestPricedBudget(t *testing.T) {
 	var crawls []env.Crawled
 	for done := 0; done < steps; done += block {
 		n := 1 + r.Intn(5)
-		in := mixed(n, 1, r.Uint64())
+		in := env.Mixed(n, 1, r.Uint64())
 		in.Budget = 3 + (in.TotalCost()-3)*r.Float64()
 		in.Budget = math.Min(math.Max(in.Budget, .5), in.TotalCost())
 		for i := range in.Sources {
@@ -320,7 +318,7 @@ func TestPricedBudget(t *testing.T) {
 // TestPricedState: a learner that takes up an exported state goes on as the
 // one that exported it, byte for byte.
 func TestPricedState(t *testing.T) {
-	in := mixed(8, 5, 1)
+	in := env.Mixed(8, 5, 1)
 	a := NewPriced(in, nil, stream.New(3, stream.Policy))
 	earn(t, in, a, 500)
 	text, err := json.Marshal(a.State())
@@ -364,7 +362,7 @@ func TestPricedScale(t *testing.T) {
 
 // TestPricedGolden holds the trajectory of a seed.
 func TestPricedGolden(t *testing.T) {
-	in := mixed(6, 4, 11)
+	in := env.Mixed(6, 4, 11)
 	l := NewPriced(in, nil, stream.New(5, stream.Policy))
 	var text string
 	for range 5 {
@@ -381,7 +379,7 @@ func TestPricedGolden(t *testing.T) {
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +398,7 @@ func golden(t *testing.T, name, text string) {
 }
 
 func TestPricedAllocs(t *testing.T) {
-	in := lognormal(50, 10, 1)
+	in := env.Lognormal(50, 10, 1)
 	l := NewPriced(in, nil, stream.New(1, stream.Policy))
 	w, err := env.NewMean(in, false)
 	if err != nil {
@@ -424,7 +422,7 @@ func TestPricedAllocs(t *testing.T) {
 func BenchmarkPriced(b *testing.B) {
 	for _, n := range []int{4, 50, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			in := lognormal(n, math.Max(1, float64(n/10)), 1)
+			in := env.Lognormal(n, math.Max(1, float64(n/10)), 1)
 			l := NewPriced(in, nil, stream.New(1, stream.Policy))
 			w, err := env.NewMean(in, false)
 			if err != nil {

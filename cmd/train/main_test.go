@@ -116,7 +116,7 @@ func TestBadInput(t *testing.T) {
 		{"-kappa 0", cli.Usage, []string{"kappa", "0", "above 0"}},
 		{"-kappa -1", cli.Usage, []string{"kappa", "-1"}},
 		{"-kappa NaN", cli.Usage, []string{"kappa", "NaN"}},
-		{"-gamma Inf", cli.Usage, []string{"gamma", "Inf"}},
+		{"-algorithm paper -gamma Inf", cli.Usage, []string{"gamma", "Inf"}},
 		{"-algorithm paper -a nonsense", cli.Usage, []string{"nonsense"}},
 		{"-set colour=red", cli.Usage, []string{"colour", "kappa"}},
 		{"-budget 0", cli.Usage, []string{"budget", "0"}},

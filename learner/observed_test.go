@@ -1,0 +1,128 @@
+package learner
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// TestObservedTargets: in the model of TCNS, section IX, with one exponential
+// draw per source and epoch, the learned policy earns at least what the index
+// of the mean dynamics earns over the same content.
+func TestObservedTargets(t *testing.T) {
+	seeds, epochs, margin := 1, 8000, .999
+	if *full {
+		seeds, epochs, margin = 5, 20000, 1
+		fmt.Println("| budget | myopic | Whittle, extended | learning | learned | by index alone | by margin alone |")
+		fmt.Println("|---|---|---|---|---|---|---|")
+	}
+	for _, budget := range []float64{1, 2} {
+		in := env.Paper(budget)
+		o := env.PoissonOptions{Marks: env.MarksPerEpoch}
+		var sum [6]float64
+		for k := range seeds {
+			seed := uint64(k + 1)
+			play := func(col int, p env.Policy[env.Observed]) {
+				sum[col] += total(rewards(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
+			}
+			l := NewPricedObserved(in, nil, stream.New(seed, stream.Policy))
+			play(1, baselines.NewWhittleObserved(in, false))
+			play(2, l)
+			play(3, l.Frozen())
+			if *full {
+				play(0, baselines.NewMyopicObserved(in))
+				l.set.RankBy = "index"
+				play(4, l.Frozen())
+				l.set.RankBy = "margin"
+				play(5, l.Frozen())
+			}
+		}
+		if *full {
+			fmt.Printf("| %v | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", budget, sum[0], sum[1], sum[2], sum[3], sum[4], sum[5])
+		}
+		if sum[3] < margin*sum[1] {
+			t.Errorf("budget %v: learned earns %.2f; the index of the mean dynamics earns %.2f", budget, sum[3], sum[1])
+		}
+	}
+}
+
+// TestObservedThreshold holds the learned threshold of a single source at a
+// fixed price against the best one, by what they earn in simulation.
+func TestObservedThreshold(t *testing.T) {
+	for _, decay := range []float64{.2, .7} {
+		for _, share := range []float64{.3, .7} {
+			s := env.NewSource("", decay/-math.Expm1(-decay), decay, 1) // u = 1
+			price := share * s.Ceiling()
+			in := env.Instance{Sources: []env.Source{s}, Budget: 1}
+			l := NewPricedObserved(in, nil, stream.New(1, stream.Test))
+			l.set.NoPrice, l.price, l.period = true, price, 20
+			o := &env.Observed{}
+			o.State = []float64{1}
+			r := stream.New(2, stream.Test)
+			for range 30000 {
+				l.Select(nil, o)
+				var crawls []env.Crawled
+				if l.key[0] > 0 {
+					crawls = []env.Crawled{{Interest: o.State[0]}}
+					o.State[0] = 0
+				}
+				o.State[0] = s.Factor()*o.State[0] + r.ExpFloat64()
+				l.Update(crawls, o)
+			}
+			profit := func(threshold float64) float64 {
+				r := stream.New(3, stream.Test)
+				const epochs = 50000
+				x, sum := 1.0, 0.0
+				for range epochs {
+					if x >= threshold {
+						sum += x - price
+						x = 0
+					}
+					x = s.Factor()*x + r.ExpFloat64()
+				}
+				return sum / epochs
+			}
+			best, at := 0.0, 0.0
+			for k := 1; k < 100; k++ {
+				if v := profit(.1 * float64(k)); v > best {
+					best, at = v, .1*float64(k)
+				}
+			}
+			if got := profit(l.Threshold(0)); got < .98*best {
+				t.Errorf("decay %v, price %.3g: threshold %.3g earns %.4g; the best, %.3g, earns %.4g", decay, price, l.Threshold(0), got, at, best)
+			}
+		}
+	}
+}
+
+func TestObservedState(t *testing.T) {
+	in := env.Paper(2)
+	o := env.PoissonOptions{Marks: env.MarksPerEpoch}
+	a := NewPricedObserved(in, nil, stream.New(3, stream.Policy))
+	rewards(t, in, 1, o, env.NewAgent(a), 300)
+	text, err := json.Marshal(a.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s ObservedState
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	b := NewPricedObserved(in, nil, stream.New(99, stream.Policy))
+	if err := b.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	x := rewards(t, in, 2, o, env.NewAgent(a), 300)
+	y := rewards(t, in, 2, o, env.NewAgent(b), 300)
+	if total(x) != total(y) {
+		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
+	}
+	if err := b.SetState(ObservedState{}); err == nil {
+		t.Error("a state of no sources was taken")
+	}
+}
