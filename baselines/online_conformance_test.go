@@ -18,7 +18,7 @@ func TestOnlinePoliciesConform(t *testing.T) {
 		rnd := func() *stream.Rand { return stream.New(1, stream.Policy) }
 		t.Run(in.ID, func(t *testing.T) {
 			conforms(t, in, "calendar", func() env.Policy[env.Online] {
-				return calendar.NewPolicy(terms, calendar.NewWhittle(in.Sources))
+				return calendar.NewWhittle(in)
 			})
 			conforms(t, in, "entry frequency", func() env.Policy[env.Online] { return baselines.NewEntryFrequency(terms, baselines.EntryFrequency{}) })
 			conforms(t, in, "nutch", func() env.Policy[env.Online] { return baselines.NewNutch(terms, baselines.Adaptive{}) })

@@ -14,6 +14,8 @@ type Known struct {
 	Instance env.Instance // parameters of the sources: the true ones, or fitted ones
 	Terms    env.Terms    // what every crawler knows; all that an online policy is given
 	Level    env.Level    // what the policy will see of the world
+	Marks    env.Marks    // law of the items' initial interest; empty where the model has none
+	Sigma    float64      // σ of log-normal marks
 	Rand     *stream.Rand // the policy's own stream
 }
 
@@ -24,6 +26,7 @@ type Baseline struct {
 	Overrun bool   // may crawl more than the budget
 	Items   bool   // needs to see the items that crawls bring back
 	State   bool   // needs to see the true state
+	Marks   bool   // needs to know the law of the items' initial interest
 	Small   bool   // exact and dear: for instances of a few sources without noise
 	New     func(k Known) (env.Agent, error)
 }
@@ -33,6 +36,8 @@ type Baseline struct {
 func (b Baseline) Applies(s Scene, level env.Level) bool {
 	switch {
 	case b.Items && !(s.Items && level == env.LevelOnline):
+		return false
+	case b.Marks && s.Marks == "":
 		return false
 	case b.Small && (len(s.Instance.Sources) > smallest || !s.Mean || s.Seeded):
 		return false
@@ -59,6 +64,14 @@ func seen(f func(k Known) env.Policy[env.Observed]) func(Known) (env.Agent, erro
 	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k)), nil }
 }
 
+// agent makes an agent of a policy whose construction may fail.
+func agent[O env.Knowledge](p env.Policy[O], err error) (env.Agent, error) {
+	if err != nil {
+		return env.Agent{}, err
+	}
+	return env.NewAgent(p), nil
+}
+
 // byLevel chooses a constructor by what the world shows.
 func byLevel(model, observed func(Known) (env.Agent, error)) func(Known) (env.Agent, error) {
 	return func(k Known) (env.Agent, error) {
@@ -77,12 +90,19 @@ var Baselines = []Baseline{
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", State: true, New: seen(func(k Known) env.Policy[env.Observed] {
 		return baselines.NewWhittleObserved(k.Instance, true)
 	})},
+	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", State: true, Marks: true, New: func(k Known) (env.Agent, error) {
+		p, err := baselines.NewStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma})
+		return agent(p, err)
+	}},
+	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", State: true, Marks: true, New: func(k Known) (env.Agent, error) {
+		var o baselines.LearnOptions
+		o.Marks, o.Sigma = k.Marks, k.Sigma
+		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, o, k.Rand)
+		return agent(p, err)
+	}},
 	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known) (env.Agent, error) {
 		o, err := baselines.SolveOptimum(k.Instance, baselines.OptimumOptions{})
-		if err != nil {
-			return env.Agent{}, err
-		}
-		return env.NewAgent[env.Model](o), nil
+		return agent[env.Model](o, err)
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
 	{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overrun: true, New: model(func(in env.Instance) env.Policy[env.Model] {

@@ -14,6 +14,10 @@ type Scene struct {
 	Seeded   bool         // the seed changes what arrives
 	Items    bool         // crawls bring back items where the level is online
 	Mean     bool         // rewards have the means of the mean dynamics
+	// Marks is the law of the items' initial interest, and Sigma its σ where
+	// it has one; empty where the model has no single items.
+	Marks env.Marks
+	Sigma float64
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
 	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
@@ -51,6 +55,8 @@ func PoissonScene(in env.Instance, marks env.Marks, sigma float64) Scene {
 		Seeded:   true,
 		Items:    true,
 		Mean:     endless,
+		Marks:    marks,
+		Sigma:    sigma,
 		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 			return env.NewPoisson(in, seed, env.PoissonOptions{
 				Marks: marks, Sigma: sigma, Overrun: overrun,

@@ -66,6 +66,8 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 			Instance: t.Scene.Instance,
 			Terms:    world.Terms(),
 			Level:    t.Level,
+			Marks:    t.Scene.Marks,
+			Sigma:    t.Scene.Sigma,
 			Rand:     stream.New(t.Seed, stream.Policy, uint64(len(rows))),
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ func (s *Scene) Define(f *Flags) {
 		f.StringVar(&s.instance, "instance", "paper", "`name`: paper (Table I), lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED], or the path of a .toml file")
 		f.Float64Var(&s.budget, "budget", 0, "`units` that the crawls of one epoch may cost together, above 0 and at most what all sources cost; 0 is the instance's own (1 for paper and the families)")
 		f.StringVar(&s.world, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
-		f.StringVar(&s.marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, exponential, exponential-epoch (one draw per source and epoch) or lognormal")
+		f.StringVar(&s.marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
 		f.Float64Var(&s.sigma, "sigma", 1, "`σ` of lognormal marks")
 	})
 	f.Group("Recording (instead of an instance)", func() {
