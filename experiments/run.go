@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"ephemera/env"
@@ -21,7 +22,7 @@ type Outcome struct {
 	Over    float64 // share of epochs whose crawls cost more than the budget
 	Overrun float64 // mean cost above the budget over all epochs, budget units
 
-	// Decision is the mean time of one Select and Update, measured on every
+	// Decision is the median time of one Select and Update, measured on every
 	// 64th epoch. It is the one figure that changes from run to run.
 	Decision time.Duration
 }
@@ -39,7 +40,7 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 		crawl []int
 		terms = w.Terms()
 
-		decisions time.Duration // how many were timed
+		decisions []time.Duration // of every 64th epoch
 	)
 	for n := 0; epochs == 0 || n < epochs; n++ {
 		var began time.Time
@@ -67,8 +68,7 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 		}
 		a.Update(got, w.View())
 		if timed {
-			decisions++
-			out.Decision += spent + time.Since(began)
+			decisions = append(decisions, spent+time.Since(began))
 		}
 
 		var reward, cost float64
@@ -93,7 +93,8 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
-	out.Decision /= decisions
+	slices.Sort(decisions)
+	out.Decision = decisions[len(decisions)/2]
 	n := float64(out.Epochs)
 	out.Reward /= n
 	out.Crawls /= n

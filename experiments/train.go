@@ -50,8 +50,8 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 
 	overrun := t.Algorithm.Overruns != nil && t.Algorithm.Overruns(t.Settings)
 	var (
-		rows  []result.Row
-		speed float64
+		rows []result.Row
+		pace pacemaker
 	)
 	// play sets the world up afresh and runs one agent in it.
 	play := func(name string, overrun bool, build func(k Known) (env.Agent, error), watch Watcher) error {
@@ -73,12 +73,10 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		began := time.Now()
 		o, err := Run(world, agent, epochs, watch)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		speed = float64(epochs) / time.Since(began).Seconds()
 		rows = append(rows, result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun})
 		return nil
 	}
@@ -92,15 +90,17 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		}
 		out.Trainee = trainee
 		record = newRecorder(out, t.Rows, epochs)
+		pace = newPacemaker(epochs)
 		return trainee.Learner(), nil
 	}, func(n int, reward float64, crawls []env.Crawled) error {
+		pace.see(n)
 		record.see(n, reward, len(crawls))
 		return tick(n)
 	})
 	if err != nil {
 		return nil, err
 	}
-	learnerSpeed := speed
+	speed, peak := pace.speeds(epochs)
 
 	if err := play("learned", overrun, out.Trainee.Frozen, onlyTick); err != nil {
 		return nil, err
@@ -120,9 +120,9 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		Steps:          epochs,
 		Seeds:          1,
 		Seed:           t.Seed,
-		StepsPerSecond: &learnerSpeed,
-		Fallbacks:      &fallbacks,
-		Results:        rows,
+		StepsPerSecond: result.Ptr(speed), PeakStepsPerSecond: peak,
+		Fallbacks: &fallbacks,
+		Results:   rows,
 	}
 	if t.Scene.Bounded(t.Level) {
 		bound, _ := baselines.RelaxedBound(t.Scene.Instance)
@@ -147,6 +147,35 @@ func (t Training) ticker(ctx context.Context, total int) func(n int) error {
 		}
 		return ctx.Err()
 	}
+}
+
+// pacemaker measures how fast a run goes, as a whole and in its fastest part.
+type pacemaker struct {
+	began, last time.Time
+	part        int // epochs
+	least       time.Duration
+}
+
+func newPacemaker(epochs int) pacemaker {
+	now := time.Now()
+	return pacemaker{began: now, last: now, part: max(1, epochs/32)}
+}
+
+func (p *pacemaker) see(n int) {
+	if (n+1)%p.part != 0 {
+		return
+	}
+	now := time.Now()
+	if d := now.Sub(p.last); p.least == 0 || d < p.least {
+		p.least = d
+	}
+	p.last = now
+}
+
+// speeds returns epochs per second over the run that has just ended and in its
+// fastest part.
+func (p *pacemaker) speeds(epochs int) (mean, peak float64) {
+	return float64(epochs) / time.Since(p.began).Seconds(), float64(p.part) / p.least.Seconds()
 }
 
 // recorder keeps the metrics over time: the means since the last row, and the

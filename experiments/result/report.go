@@ -19,11 +19,14 @@ type Report struct {
 	Seeds     int      `json:"seeds"`     // how many
 	Seed      uint64   `json:"seed"`      // the first
 	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
-	// StepsPerSecond is the learner's, world included. In JSON it is rounded
-	// down to a power of ten, see [Report.Write].
+	// StepsPerSecond is the learner's, world included. In JSON it is an order
+	// of magnitude, see [Report.Write].
 	StepsPerSecond *float64 `json:"steps_per_second"`
-	Fallbacks      *int     `json:"fallbacks"` // Tikhonov fallbacks that the learner took; nil without a learner
-	Results        []Row    `json:"results"`
+	// PeakStepsPerSecond is the speed of the fastest part of the run, which
+	// other work on the machine disturbs least; 0 if it was not measured.
+	PeakStepsPerSecond float64 `json:"-"`
+	Fallbacks          *int    `json:"fallbacks"` // Tikhonov fallbacks that the learner took; nil without a learner
+	Results            []Row   `json:"results"`
 
 	// Notes are sentences in plain words, printed below a table.
 	Notes []string `json:"-"`
@@ -82,8 +85,8 @@ func (r *Report) Complete() {
 
 // Write prints the report. All of it but the speed is a function of the
 // configuration and the seed. So that equal runs print equal bytes, JSON holds
-// the speed as an order of magnitude (rounded down to a power of ten) and CSV
-// leaves it out; the table says it in three digits.
+// the peak speed rounded to the nearest power of ten and CSV leaves it out; the
+// table says the mean speed in three digits.
 func (r *Report) Write(w io.Writer, f Format) error {
 	if f == JSON {
 		return r.writeJSON(w)
@@ -105,8 +108,9 @@ func (r *Report) Write(w io.Writer, f Format) error {
 
 func (r *Report) writeJSON(w io.Writer) error {
 	out := *r
-	if s := r.StepsPerSecond; s != nil && *s > 0 {
-		out.StepsPerSecond = Ptr(math.Pow(10, math.Floor(math.Log10(*s))))
+	if s := r.StepsPerSecond; s != nil {
+		peak := max(*s, r.PeakStepsPerSecond)
+		out.StepsPerSecond = Ptr(math.Pow(10, math.Round(math.Log10(peak))))
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
