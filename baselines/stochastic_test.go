@@ -137,6 +137,7 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 func TestStochasticIndexRises(t *testing.T) {
 	for _, m := range allMarks {
 		for _, s := range env.Paper(1).Sources {
+			s.Cost = 2.5
 			table := StochasticIndex(s, gainLaw(t, s, m, 0.8), StochasticOptions{Nodes: 300})
 			if table.Index[0] > 1e-9*s.Ceiling() || table.Index[0] < -1e-9*s.Ceiling() {
 				t.Errorf("%s, source %s: γ(0) is %v, want 0", m, s.Name, table.Index[0])
