@@ -14,6 +14,9 @@
 //  5. Bounds say what no policy can exceed: [RelaxedBound] and [Relax], with
 //     [NewRelaxedControl] as the control that keeps the budget on average, and
 //     the exact optimum of small instances, [SolveOptimum].
-//  6. Policies that learn from their crawls, and what crawlers do today, stand
-//     in files of their own.
+//  6. What crawlers do today ([NewEntryFrequency], [NewNutch],
+//     [NewStormCrawler]) knows its own crawls only.
+//  7. So do the learners: certainty-equivalent Whittle ([NewCertainty], on an
+//     [Estimator]), Q-learning of the index ([NewQWhittle]), learned thresholds
+//     ([NewSalmut]).
 package baselines

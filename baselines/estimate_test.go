@@ -239,3 +239,54 @@ func TestHarvestSlope(t *testing.T) {
 		}
 	}
 }
+
+// The sensitivity of the inflow to the decay is the derivative of T/E, and
+// items weigh by e^(ca) only as far as c is known.
+func TestExposure(t *testing.T) {
+	const c, b, age = .4, 3.0, 20
+	crawl := env.Crawled{Age: age}
+	const n = 200000
+	for k := range n { // as many items as to be their own mean
+		a := age * (float64(k) + .5) / n
+		y := b * age / n * math.Exp(-c*a)
+		crawl.Items = append(crawl.Items, env.Item{Age: a, Interest: y})
+		crawl.Interest += y
+	}
+	for _, lumps := range []bool{false, true} {
+		e := NewEstimator(1, EstimatorSettings{})
+		if lumps {
+			crawl.Items = nil
+		}
+		e.Add(crawl)
+		s := &e.src[0]
+		s.thetaVar = 1e-8
+		ratio := func(theta float64) float64 {
+			s.theta = theta
+			s.expose()
+			return s.t / s.e
+		}
+		const h = 1e-4
+		want := (math.Log(ratio(math.Log(c)+h)) - math.Log(ratio(math.Log(c)-h))) / (2 * h)
+		if got := ratio(math.Log(c)); math.Abs(got-b) > 1e-3 {
+			t.Errorf("lumps %v: inflow is %v, want %v", lumps, got, b)
+		}
+		if math.Abs(s.slope-want) > 1e-3*math.Abs(want) {
+			t.Errorf("lumps %v: ∂ ln B/∂ ln c is %v, want %v", lumps, s.slope, want)
+		}
+		if lumps {
+			continue
+		}
+		if s.e < .75*age || s.e > age { // less, since g is constant within a bin
+			t.Errorf("exposure at a known decay is %v, want nearly the %v epochs elapsed", s.e, age)
+		}
+		for _, sd := range []float64{.1, .3, 1e6} {
+			s.thetaVar = sd * sd
+			if got := ratio(math.Log(c)); math.Abs(got-b) > 1e-3 {
+				t.Errorf("ln c ± %v: inflow is %v, want %v", sd, got, b)
+			}
+			if least := crawl.Interest; s.t < least*.999999 || s.t > least*math.Exp(.3/sd) {
+				t.Errorf("ln c ± %v: weighted interest is %v, want from %v up to e^(.3/sd) times that", sd, s.t, least)
+			}
+		}
+	}
+}

@@ -130,3 +130,15 @@ func TestQRefusesSettings(t *testing.T) {
 		mustPanic(t, func() { NewQWhittle(hourly(1, 1, 1), s, stream.New(1)) })
 	}
 }
+
+func TestQWaitsForBothActions(t *testing.T) {
+	l := NewQWhittle(hourly(1, 1, 1), QWhittle{Ages: 4}, stream.New(1))
+	l.Update([]env.Crawled{{Source: 0, Age: 1, Interest: 5}}, &env.Online{Epoch: 1, Last: []int{0}})
+	if g := l.Index(0, 1); g != 0 {
+		t.Errorf("index of age 1 is %v before rest was tried there, want 0", g)
+	}
+	l.Update(nil, &env.Online{Epoch: 2, Last: []int{0}})
+	if g := l.Index(0, 1); g == 0 {
+		t.Error("index of age 1 has not moved after crawl and rest")
+	}
+}

@@ -1,0 +1,301 @@
+package baselines_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/envtest"
+	"ephemera/env/stream"
+)
+
+// online is a policy that learns from its crawls.
+type online = env.Learner[env.Online]
+
+// rivals are the learners of this package, built from the terms.
+var rivals = []struct {
+	name  string
+	draws bool // uses its stream
+	make  func(t env.Terms, r *stream.Rand) online
+}{
+	{"entry-frequency", false, func(t env.Terms, _ *stream.Rand) online {
+		return baselines.NewEntryFrequency(t, baselines.EntryFrequency{})
+	}},
+	{"nutch", false, func(t env.Terms, _ *stream.Rand) online {
+		return baselines.NewNutch(t, baselines.Adaptive{})
+	}},
+	{"stormcrawler", false, func(t env.Terms, _ *stream.Rand) online {
+		return baselines.NewStormCrawler(t, baselines.Adaptive{Relative: true})
+	}},
+	{"certainty", false, func(t env.Terms, _ *stream.Rand) online {
+		return baselines.NewCertainty(t, baselines.Certainty{})
+	}},
+	{"certainty, decay given", false, func(t env.Terms, _ *stream.Rand) online {
+		return baselines.NewCertainty(t, baselines.Certainty{EstimatorSettings: baselines.EstimatorSettings{Decay: []float64{.3}, Memory: 200}})
+	}},
+	{"q-whittle", true, func(t env.Terms, r *stream.Rand) online {
+		return baselines.NewQWhittle(t, baselines.QWhittle{}, r)
+	}},
+	{"salmut", true, func(t env.Terms, r *stream.Rand) online {
+		return baselines.NewSalmut(t, baselines.Salmut{}, r)
+	}},
+}
+
+func TestRivalsKeepTheContract(t *testing.T) {
+	for _, r := range rivals {
+		for _, in := range []env.Instance{env.Paper(1), env.Lognormal(20, 4, 1), env.Mixed(30, 6, 2)} {
+			t.Run(r.name+" "+in.ID, func(t *testing.T) {
+				envtest.Policy(t, in, func() env.Policy[env.Online] { return r.make(in.Terms(), stream.New(5, stream.Policy)) })
+			})
+		}
+	}
+}
+
+func poisson(t testing.TB, in env.Instance, marks env.Marks) env.World {
+	t.Helper()
+	w, err := env.NewPoisson(in, 11, env.PoissonOptions{Items: true, Marks: marks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// follow runs an agent, to the end of the world if epochs is 0, and returns the
+// interest per epoch over all epochs and from an epoch on.
+func follow(t testing.TB, w env.World, a env.Agent, epochs, from int) (all, late float64) {
+	t.Helper()
+	var crawl []int
+	n := 0
+	for ; epochs == 0 || n < epochs; n++ {
+		crawl = a.Select(crawl[:0], w.View())
+		got, err := w.Step(crawl)
+		if err == io.EOF && epochs == 0 {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Update(got, w.View())
+		for _, g := range got {
+			all += g.Interest
+			if n >= from {
+				late += g.Interest
+			}
+		}
+	}
+	return all / float64(n), late / float64(n-from)
+}
+
+// recorder keeps what a policy selects.
+type recorder struct {
+	online
+	all []int
+}
+
+func (r *recorder) Select(dst []int, o *env.Online) []int {
+	dst = r.online.Select(dst, o)
+	r.all = append(append(r.all, dst...), -1)
+	return dst
+}
+
+// The same seed gives the same crawls; those that draw crawl otherwise under
+// another seed, and those that do not, do not.
+func TestRivalsFollowTheirStream(t *testing.T) {
+	in := env.Lognormal(12, 3, 4)
+	for _, r := range rivals {
+		var runs [3][]int
+		for k, seed := range []uint64{1, 1, 2} {
+			p := &recorder{online: r.make(in.Terms(), stream.New(seed, stream.Policy))}
+			follow(t, poisson(t, in, env.MarksPerItem), env.NewAgent[env.Online](p), 400, 0)
+			runs[k] = p.all
+		}
+		if !slices.Equal(runs[0], runs[1]) {
+			t.Errorf("%s: two runs under one seed differ", r.name)
+		}
+		if same := slices.Equal(runs[0], runs[2]); same == r.draws {
+			t.Errorf("%s: runs under two seeds are equal: %v", r.name, same)
+		}
+	}
+}
+
+func TestRivalsAllocateNothing(t *testing.T) {
+	in := env.Lognormal(10, 2, 4)
+	for _, r := range rivals {
+		p := r.make(in.Terms(), stream.New(1, stream.Policy))
+		w := poisson(t, in, env.MarksConstant)
+		follow(t, w, env.NewAgent[env.Online](p), 3000, 0)
+		var crawl []int
+		n := testing.AllocsPerRun(1000, func() {
+			crawl = p.Select(crawl[:0], &w.View().Online)
+			got, err := w.Step(crawl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Update(got, &w.View().Online)
+		})
+		// Tables still grow when a source is older, or richer in a week, than
+		// ever before. AllocsPerRun rounds that down to 0.
+		if n > 0 {
+			t.Errorf("%s: %v allocations per epoch", r.name, n)
+		}
+	}
+}
+
+func TestRivalsAgainstWhittle(t *testing.T) {
+	// Shares of exact Whittle, exploration and all, and over the second half.
+	type share struct{ all, late float64 }
+	least := map[string][]share{
+		"certainty": {{.995, .998}, {.985, .99}},
+		"q-whittle": {{.97, .98}, {.94, .95}},
+		"salmut":    {{.97, .98}, {.96, .97}},
+	}
+	const epochs = 5000
+	for k, in := range []env.Instance{env.Paper(1), env.Lognormal(50, 10, 3)} {
+		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+			if k == 0 && marks == env.MarksConstant {
+				continue
+			}
+			exactAll, exactLate := follow(t, poisson(t, in, marks), env.NewAgent(baselines.NewWhittle(in)), epochs, epochs/2)
+			for _, r := range rivals {
+				want, ok := least[r.name]
+				if !ok {
+					continue
+				}
+				all, late := follow(t, poisson(t, in, marks), env.NewAgent[env.Online](r.make(in.Terms(), stream.New(1, stream.Policy))), epochs, epochs/2)
+				all, late = all/exactAll, late/exactLate
+				t.Logf("%s, %s marks, %s: %.4f, late %.4f", in.ID, marks, r.name, all, late)
+				if all < want[k].all || late < want[k].late {
+					t.Errorf("%s, %s marks, %s: %.4f of exact Whittle, late %.4f; want at least %v", in.ID, marks, r.name, all, late, want[k])
+				}
+			}
+		}
+	}
+}
+
+// recording returns a recorded trace with its fit on the first half, and a run
+// of an agent through the second half, warm after one through the first. It
+// skips where the recording is absent.
+func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, run func(a env.Agent, warm bool) float64) {
+	t.Helper()
+	path := filepath.Join("..", "..", "shared", "data", name+".csv.gz")
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+			t.Fatal(err)
+		}
+		t.Skipf("needs the recording: %v", err)
+	}
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: 5, Items: true}
+	rec, err := env.Survey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fit, err = rec.Fit(o); err != nil {
+		t.Fatal(err)
+	}
+	part := func(a env.Agent, p env.Part) float64 {
+		o := o
+		o.Part = p
+		w, err := env.NewReplay(rec, fit, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		all, _ := follow(t, w, a, 0, 0)
+		return all
+	}
+	run = func(a env.Agent, warm bool) float64 {
+		if warm {
+			part(a, env.PartFitting)
+		}
+		return part(a, env.PartMeasured)
+	}
+	terms = fit.Terms()
+	terms.Length = 3600
+	return fit, terms, run
+}
+
+// Certainty-equivalent Whittle that knows nothing beforehand earns what Whittle
+// earns with parameters fitted on the first half, give or take 2 %.
+func TestCertaintyOnRecordings(t *testing.T) {
+	for _, name := range []string{"trace_fbmedia2016", "trace_hn"} {
+		t.Run(name, func(t *testing.T) {
+			fit, terms, run := recording(t, name)
+			fitted := run(env.NewAgent(baselines.NewWhittle(fit)), false)
+			for _, decay := range [][]float64{nil, {.175}} {
+				for _, warm := range []bool{false, true} {
+					s := baselines.Certainty{EstimatorSettings: baselines.EstimatorSettings{Decay: decay}}
+					got := run(env.NewAgent[env.Online](baselines.NewCertainty(terms, s)), warm)
+					t.Logf("decay given %v, warm %v: %.2f, %.4f of %.2f", decay, warm, got, got/fitted, fitted)
+					if got < .98*fitted {
+						t.Errorf("decay given %v, warm %v: %.2f per epoch; want at least .98 of the fitted Whittle's %.2f", decay, warm, got, fitted)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Certainty-equivalent Whittle is the one to beat on the recordings.
+func TestRivalsOnRecordings(t *testing.T) {
+	for _, name := range []string{"trace_fbmedia2016", "trace_hn"} {
+		t.Run(name, func(t *testing.T) {
+			fit, terms, run := recording(t, name)
+			show := func(name string, a env.Agent) float64 {
+				got := run(a, false)
+				t.Logf("%-32s %12.2f", name, got)
+				return got
+			}
+			show("whittle, fitted", env.NewAgent(baselines.NewWhittle(fit)))
+			show("greedy, fitted", env.NewAgent(baselines.NewGreedy(fit)))
+			show("round robin", env.NewAgent(baselines.NewRoundRobin(terms)))
+			certainty := show("certainty", env.NewAgent[env.Online](baselines.NewCertainty(terms, baselines.Certainty{})))
+			for _, r := range []struct {
+				name string
+				p    online
+			}{
+				{"entry frequency", baselines.NewEntryFrequency(terms, baselines.EntryFrequency{})},
+				{"entry frequency, relative", baselines.NewEntryFrequency(terms, baselines.EntryFrequency{Relative: true})},
+				{"Nutch", baselines.NewNutch(terms, baselines.Adaptive{})},
+				{"Nutch, relative", baselines.NewNutch(terms, baselines.Adaptive{Relative: true})},
+				{"Nutch, start 30 days", baselines.NewNutch(terms, baselines.Adaptive{Start: 720})},
+				{"StormCrawler", baselines.NewStormCrawler(terms, baselines.Adaptive{})},
+				{"StormCrawler, relative", baselines.NewStormCrawler(terms, baselines.Adaptive{Relative: true})},
+				{"Q-learning", baselines.NewQWhittle(terms, baselines.QWhittle{}, stream.New(1, stream.Policy))},
+				{"SALMUT", baselines.NewSalmut(terms, baselines.Salmut{}, stream.New(1, stream.Policy))},
+			} {
+				if got := show(r.name, env.NewAgent[env.Online](r.p)); got > certainty {
+					t.Errorf("%s earns %.2f per epoch, certainty-equivalent Whittle %.2f", r.name, got, certainty)
+				}
+			}
+		})
+	}
+}
+
+// One decision and its update, 1000 sources with a budget of 10.
+func BenchmarkRivals(b *testing.B) {
+	in := env.Lognormal(1000, 10, 1)
+	for _, r := range rivals {
+		b.Run(r.name, func(b *testing.B) {
+			p := r.make(in.Terms(), stream.New(1, stream.Policy))
+			w := poisson(b, in, env.MarksConstant)
+			follow(b, w, env.NewAgent[env.Online](p), 300, 0)
+			var crawl []int
+			b.ReportAllocs()
+			for b.Loop() {
+				crawl = p.Select(crawl[:0], &w.View().Online)
+				b.StopTimer()
+				got, err := w.Step(crawl)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				p.Update(got, &w.View().Online)
+			}
+		})
+	}
+}
