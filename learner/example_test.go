@@ -20,7 +20,7 @@ func ExampleParseSteps() {
 	fmt.Println(err)
 	// Output:
 	// 0.5/ceil(n/1000)^2/3
-	// 0.5 0.5 0.12500000000000003
+	// 0.5 0.5 0.125
 	// step "1/n^x" is not understood; allowed are 1/(n+1), c/ceil(n/block)^power, c,block,power and a constant
 }
 
