@@ -137,9 +137,9 @@ func (inv *Inverse) decay(b float64) (w float64, rescaled bool) {
 	if inv.s < 1.0/rescale {
 		inv.flush()
 		blas64.Scal(1.0/rescale, blas64.Vector{N: len(inv.b), Inc: 1, Data: inv.b})
-		blas64.Scal(rescale, blas64.Vector{N: len(inv.p), Inc: 1, Data: inv.p})
-		for i := range inv.z {
-			inv.z[i] *= 1 << 32
+		if !inv.set.Always { // else P is not kept
+			blas64.Scal(rescale, blas64.Vector{N: len(inv.p), Inc: 1, Data: inv.p})
+			blas64.Scal(1<<32, vector(inv.z))
 		}
 		inv.s *= rescale
 		inv.since *= rescale
@@ -157,6 +157,7 @@ func (inv *Inverse) updateSolve(dst, phi, v []float64, w float64) bool {
 	inv.held++
 	if inv.set.Always {
 		inv.flush()
+		inv.since = inv.s
 		inv.tikhonov(dst, v)
 		return true
 	}
@@ -220,16 +221,17 @@ func (inv *Inverse) upper(a []float64) blas64.Symmetric {
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
 
-// residual returns ‖B̂y − v‖∞/‖v‖∞; 0 for v = 0.
+// residual returns ‖B̂y − v‖∞/‖v‖∞: 0 for v = 0, +Inf if it is not a number.
 func (inv *Inverse) residual(y, v []float64) float64 {
 	copy(inv.y, v)
 	blas64.Symv(1, inv.upper(inv.b), vector(y), -1, vector(inv.y))
 	var num, den float64
 	for i, r := range inv.y {
-		if !(math.Abs(r) <= num) { // keeps a NaN
-			num = math.Abs(r)
+		if math.IsNaN(r) {
+			return math.Inf(1)
 		}
-		den = math.Max(den, math.Abs(v[i]))
+		num = max(num, math.Abs(r))
+		den = max(den, math.Abs(v[i]))
 	}
 	if num == 0 {
 		return 0
@@ -280,11 +282,19 @@ func (inv *Inverse) meanDiagonal() float64 {
 	return sum / float64(inv.n)
 }
 
+// vanished is the mean diagonal below which B counts as 0: nothing but zero
+// features came for so long that B(−1) has faded.
+const vanished = 1e-100
+
 // tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V) by Cholesky.
 // δ is relative to the squared mean of the diagonal, so that s cancels.
 func (inv *Inverse) tikhonov(dst, v []float64) {
 	inv.count.Tikhonov++
 	n, m := inv.n, inv.meanDiagonal()
+	if m < vanished {
+		clear(dst) // the limit B → 0 for any δ > 0
+		return
+	}
 	for i := range n {
 		for j := i; j < n; j++ {
 			inv.full[i*n+j] = inv.b[i*n+j]
@@ -312,6 +322,9 @@ func (inv *Inverse) tikhonov(dst, v []float64) {
 // refresh adds the ridge ε to B̂ and factorises it afresh.
 func (inv *Inverse) refresh() {
 	n, m := inv.n, inv.meanDiagonal()
+	if m < vanished {
+		m = 1 // as at the beginning
+	}
 	for ridge := inv.set.Epsilon * m; ; ridge *= 100 {
 		for i := 0; i < n*n; i += n + 1 {
 			inv.b[i] += ridge

@@ -126,6 +126,9 @@ type Paper struct {
 
 var _ env.Learner[env.Model] = (*Paper)(nil)
 
+// maxCeiling is the greatest ceiling for which no matrix can overflow.
+const maxCeiling = 1e30
+
 // NewPaper returns the learner for the sources of an instance. It draws from r.
 func NewPaper(in env.Instance, set PaperSettings, r *stream.Rand) (*Paper, error) {
 	if err := in.Validate(); err != nil {
@@ -142,6 +145,10 @@ func NewPaper(in env.Instance, set PaperSettings, r *stream.Rand) (*Paper, error
 	}
 	for i, s := range in.Sources {
 		t.Lo[i], t.Hi[i] = s.Gain(), s.Ceiling()
+		// Raw features enter B with the fourth power and BᵀB with the eighth.
+		if t.Hi[i] > maxCeiling || t.Hi[i] > 0 && t.Hi[i] < 1/maxCeiling {
+			return nil, fmt.Errorf("instance %q, source %d (%q): ceiling is %v; allowed are 0 and %v to %v for this learner", in.ID, i+1, s.Name, t.Hi[i], 1/maxCeiling, maxCeiling)
+		}
 		t.Q[i][0] = t.Lo[i] + set.Start*(t.Hi[i]-t.Lo[i])
 		if fs.Hi != nil {
 			if fs.Hi[i] = t.Hi[i]; fs.Hi[i] == 0 {

@@ -371,33 +371,37 @@ func TestStateErrors(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	for want, spoil := range map[string]func(*learner.PaperSettings){
-		"kappa is 0; allowed":        func(s *learner.PaperSettings) { s.Kappa = 0 },
-		"kappa is -2; allowed":       func(s *learner.PaperSettings) { s.Kappa = -2 },
-		"kappa is NaN; allowed":      func(s *learner.PaperSettings) { s.Kappa = math.NaN() },
-		"kappa is +Inf; allowed":     func(s *learner.PaperSettings) { s.Kappa = math.Inf(1) },
-		"shift is NaN; allowed":      func(s *learner.PaperSettings) { s.Shift = math.NaN() },
-		"gamma is 0; allowed":        func(s *learner.PaperSettings) { s.Gamma = 0 },
-		"a: scale c is 0; allowed":   func(s *learner.PaperSettings) { s.A.Scale = 0 },
-		"b: block is 0; allowed":     func(s *learner.PaperSettings) { s.B.Block = 0 },
-		"start is 1.5; allowed":      func(s *learner.PaperSettings) { s.Start = 1.5 },
-		"start is NaN; allowed":      func(s *learner.PaperSettings) { s.Start = math.NaN() },
-		`reward is "all"; allowed`:   func(s *learner.PaperSettings) { s.Reward = "all" },
-		`act is ""; allowed`:         func(s *learner.PaperSettings) { s.Act = "" },
-		`projection is "x"; allow`:   func(s *learner.PaperSettings) { s.Projection = "x" },
-		`features is "x"; allowed`:   func(s *learner.PaperSettings) { s.Features = "x" },
-		`tikhonov is "no"; allowed`:  func(s *learner.PaperSettings) { s.Tikhonov = "no" },
-		"delta is 0; allowed":        func(s *learner.PaperSettings) { s.Delta = 0 },
-		"epsilon is -Inf; allowed":   func(s *learner.PaperSettings) { s.Epsilon = math.Inf(-1) },
-		"tolerance is 0; allowed":    func(s *learner.PaperSettings) { s.Tolerance = 0 },
-		"condition is NaN; allowed":  func(s *learner.PaperSettings) { s.Condition = math.NaN() },
-		"check is 0; allowed":        func(s *learner.PaperSettings) { s.Check = 0 },
-		"instance \"paper\": budget": nil,
+		"kappa is 0; allowed":          func(s *learner.PaperSettings) { s.Kappa = 0 },
+		"kappa is -2; allowed":         func(s *learner.PaperSettings) { s.Kappa = -2 },
+		"kappa is NaN; allowed":        func(s *learner.PaperSettings) { s.Kappa = math.NaN() },
+		"kappa is +Inf; allowed":       func(s *learner.PaperSettings) { s.Kappa = math.Inf(1) },
+		"shift is NaN; allowed":        func(s *learner.PaperSettings) { s.Shift = math.NaN() },
+		"gamma is 0; allowed":          func(s *learner.PaperSettings) { s.Gamma = 0 },
+		"a: scale c is 0; allowed":     func(s *learner.PaperSettings) { s.A.Scale = 0 },
+		"b: block is 0; allowed":       func(s *learner.PaperSettings) { s.B.Block = 0 },
+		"start is 1.5; allowed":        func(s *learner.PaperSettings) { s.Start = 1.5 },
+		"start is NaN; allowed":        func(s *learner.PaperSettings) { s.Start = math.NaN() },
+		`reward is "all"; allowed`:     func(s *learner.PaperSettings) { s.Reward = "all" },
+		`act is ""; allowed`:           func(s *learner.PaperSettings) { s.Act = "" },
+		`projection is "x"; allow`:     func(s *learner.PaperSettings) { s.Projection = "x" },
+		`features is "x"; allowed`:     func(s *learner.PaperSettings) { s.Features = "x" },
+		`tikhonov is "no"; allowed`:    func(s *learner.PaperSettings) { s.Tikhonov = "no" },
+		"delta is 0; allowed":          func(s *learner.PaperSettings) { s.Delta = 0 },
+		"epsilon is -Inf; allowed":     func(s *learner.PaperSettings) { s.Epsilon = math.Inf(-1) },
+		"tolerance is 0; allowed":      func(s *learner.PaperSettings) { s.Tolerance = 0 },
+		"condition is NaN; allowed":    func(s *learner.PaperSettings) { s.Condition = math.NaN() },
+		"check is 0; allowed":          func(s *learner.PaperSettings) { s.Check = 0 },
+		"instance \"paper\": budget":   nil,
+		"instance \"paper\", source 2": func(*learner.PaperSettings) {},
 	} {
 		set, in := learner.DefaultPaperSettings(), env.Paper(1)
 		if spoil != nil {
 			spoil(&set)
 		} else {
 			in.Budget = 0
+		}
+		if strings.HasSuffix(want, "source 2") {
+			in.Sources[1].Interest = 1e40
 		}
 		if _, err := learner.NewPaper(in, set, stream.New(1)); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v; want one line that begins with %q", err, want)
@@ -464,6 +468,57 @@ func TestDeadSource(t *testing.T) {
 			t.Errorf("weight %d is %v", m, r)
 		}
 	}
+}
+
+// TestExtremes: whatever the instance and the settings, within what they allow,
+// the learner's state stays finite and it crawls what exists.
+func TestExtremes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := env.Instance{ID: "extreme"}
+		exponent := rapid.Float64Range(-27, 24)
+		scale := math.Pow(10, exponent.Draw(t, "interest"))
+		for i := range rapid.IntRange(1, 6).Draw(t, "sources") {
+			s := env.NewSource(fmt.Sprint(i), rapid.Float64Range(0, 1000).Draw(t, "rate"), rapid.Float64Range(.01, 20).Draw(t, "decay"), scale*rapid.Float64Range(.1, 10).Draw(t, "factor"))
+			if c := s.Ceiling(); c < 1e-30 {
+				s.Rate = 0
+			}
+			in.Sources = append(in.Sources, s)
+		}
+		in.Budget = 1
+		set := learner.DefaultPaperSettings()
+		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
+		set.Kappa = math.Pow(10, rapid.Float64Range(-20, 20).Draw(t, "kappa"))
+		set.Gamma = rapid.Float64Range(.001, 1.99).Draw(t, "gamma")
+		set.Start = rapid.Float64Range(0, 1).Draw(t, "start")
+		set.A = learner.Constant(math.Pow(10, rapid.Float64Range(-5, 5).Draw(t, "a")))
+		set.B = learner.Constant(rapid.Float64Range(.001, .999).Draw(t, "b"))
+		set.Act = pick("act", "probabilistic", "budget")
+		set.Reward = pick("reward", "crawled", "literal")
+		set.Projection = pick("projection", "keep", "cut")
+		set.Features = pick("features", "unit", "raw")
+		set.Tikhonov = pick("tikhonov", "fallback", "always")
+		set.Delta = math.Pow(10, rapid.Float64Range(-30, 1).Draw(t, "delta"))
+		set.Epsilon = math.Pow(10, rapid.Float64Range(-15, 3).Draw(t, "epsilon"))
+		set.Condition = math.Pow(10, rapid.Float64Range(1, 20).Draw(t, "condition"))
+		p, err := learner.NewPaper(in, set, stream.New(1, stream.Policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := env.NewMean(in, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 300 {
+			got, err := w.Step(p.Select(nil, &w.View().Model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Update(got, &w.View().Model)
+		}
+		if _, err := json.Marshal(p.State()); err != nil { // refuses what is not finite
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestGolden holds the first steps of the learner to what they were, to the
