@@ -3,17 +3,29 @@ package calendar
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
 
-// lognormal draws a source whose rate, decay and interest each vary by a factor
-// of about e; half of them lose half of their interest within 350 epochs.
-func lognormal(r *stream.Rand) env.Source {
-	return env.NewSource("", math.Exp(r.NormFloat64()), 0.002*math.Exp(r.NormFloat64()), math.Exp(r.NormFloat64()))
+// families are the instances of the benchmarks. The sources of lognormal live
+// for 1 to 20 epochs, so that at a thousand sources per crawl most are never
+// crawled. Those of slow live for 500, and most of them take their turn.
+var families = map[string]func(n int) []env.Source{
+	"lognormal": func(n int) []env.Source { return env.Lognormal(n, 1, 1).Sources },
+	"mixed":     func(n int) []env.Source { return env.Mixed(n, 1, 1).Sources },
+	"slow": func(n int) []env.Source {
+		r := stream.New(1, stream.Family)
+		src := make([]env.Source, n)
+		for i := range src {
+			src[i] = env.NewSource("", math.Exp(r.NormFloat64()), 0.002*math.Exp(r.NormFloat64()), math.Exp(r.NormFloat64()))
+		}
+		return src
+	},
 }
 
 func ones(n int) []float64 {
@@ -28,16 +40,17 @@ func ones(n int) []float64 {
 // price at which k sources are due in an epoch, each was crawled somewhere
 // within its cycle.
 type service struct {
-	p    []Params
-	last []int
-	k    int
+	p     []Params
+	costs []float64
+	last  []int
+	k     int // crawls per epoch where all costs are 1, and the budget
 }
 
-func newService(n, k int) *service {
-	r := stream.New(1, stream.Family)
-	s := &service{p: make([]Params, n), last: make([]int, n), k: k}
-	for i := range s.p {
-		s.p[i] = curve(lognormal(r))
+func newService(family string, n, k int) *service {
+	r := stream.New(1, stream.Test)
+	s := &service{p: make([]Params, n), costs: make([]float64, n), last: make([]int, n), k: k}
+	for i, src := range families[family](n) {
+		s.p[i], s.costs[i] = curve(src), src.Cost
 	}
 	due := func(price float64) (sum float64) {
 		step := max(1, n/100_000)
@@ -67,7 +80,7 @@ func newService(n, k int) *service {
 func (s *service) of(i int) Params { return s.p[i] }
 
 func (s *service) calendar() *Calendar {
-	c := empty(ones(len(s.p)), float64(s.k), Whittle{}, s.of)
+	c := empty(s.costs, float64(s.k), Whittle{}, s.of)
 	c.Reset(0, s.last)
 	return c
 }
@@ -84,7 +97,7 @@ type scan struct {
 func newScan(s *service) *scan {
 	n := len(s.last)
 	f := func() []float64 { return make([]float64, n) }
-	c := &scan{top: f(), factor: f(), loss: f(), left: f(), age: f(), key: f(), sel: baselines.NewSelector(ones(n), float64(s.k))}
+	c := &scan{top: f(), factor: f(), loss: f(), left: f(), age: f(), key: f(), sel: baselines.NewSelector(s.costs, float64(s.k))}
 	for i, p := range s.p {
 		c.top[i], c.factor[i], c.loss[i] = p[top], 1-p[loss], p[loss]
 		c.age[i] = float64(-s.last[i] - 1)
@@ -108,35 +121,64 @@ func (c *scan) next(dst []int) []int {
 	return dst
 }
 
-// BenchmarkNext compares an epoch of the calendar with an epoch of the scan.
+// BenchmarkEpoch takes epochs of the calendar and of the scan in turn and
+// reports the median of each and the ratio of the medians.
+func BenchmarkEpoch(b *testing.B) {
+	for _, family := range []string{"lognormal", "slow"} {
+		for _, n := range []int{1e4, 1e5, 1e6, 1e7} {
+			k := n / 1000
+			b.Run(fmt.Sprintf("%s/N=%d/K=%d", family, n, k), func(b *testing.B) {
+				s := newService(family, n, k)
+				c, g := s.calendar(), newScan(s)
+				var dst []int
+				for range 100 {
+					dst = c.Next(dst[:0])
+				}
+				before, epochs := c.Counts, 0
+				var fast, slow []float64
+				for b.Loop() {
+					for range 5 {
+						epochs++
+						start := time.Now()
+						dst = c.Next(dst[:0])
+						fast = append(fast, float64(time.Since(start)))
+					}
+					start := time.Now()
+					dst = g.next(dst[:0])
+					slow = append(slow, float64(time.Since(start)))
+				}
+				slices.Sort(fast)
+				slices.Sort(slow)
+				f, t := fast[len(fast)/2], slow[len(slow)/2]
+				b.ReportMetric(0, "ns/op") // of both together, which says nothing
+				b.ReportMetric(f/float64(k), "calendar-ns/crawl")
+				b.ReportMetric(t/float64(n), "scan-ns/source")
+				b.ReportMetric(t/f, "ratio")
+				b.ReportMetric(float64(c.Counts.Index-before.Index)/float64(epochs*k), "index/crawl")
+				b.ReportMetric(float64(c.Counts.FirstAge-before.FirstAge)/float64(epochs*k), "firstage/crawl")
+			})
+		}
+	}
+}
+
+// BenchmarkNext is for profiles and allocations: epochs of the calendar alone.
 func BenchmarkNext(b *testing.B) {
-	for _, n := range []int{1e4, 1e5, 1e6, 1e7} {
-		k := n / 1000
-		b.Run(fmt.Sprintf("N=%d/K=%d", n, k), func(b *testing.B) {
-			s := newService(n, k)
-			c := s.calendar()
-			var dst []int
-			for range 100 {
-				dst = c.Next(dst[:0])
-			}
-			b.Run("calendar", func(b *testing.B) {
+	for _, family := range []string{"lognormal", "slow", "mixed"} {
+		for _, n := range []int{1e4, 1e5, 1e6, 1e7} {
+			b.Run(fmt.Sprintf("%s/N=%d", family, n), func(b *testing.B) {
+				s := newService(family, n, n/1000)
+				c := s.calendar()
+				var dst []int
+				for range 100 {
+					dst = c.Next(dst[:0])
+				}
 				b.ReportAllocs()
-				before := c.Counts
 				for b.Loop() {
 					dst = c.Next(dst[:0])
 				}
-				per := 1 / float64(b.N*k)
-				b.ReportMetric(float64(c.Counts.Index-before.Index)*per, "index/crawl")
-				b.ReportMetric(float64(c.Counts.FirstAge-before.FirstAge)*per, "firstage/crawl")
+				b.ReportMetric(float64(c.size())/float64(n), "bytes/source")
 			})
-			g := newScan(s)
-			b.Run("scan", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					dst = g.next(dst[:0])
-				}
-			})
-		})
+		}
 	}
 }
 
@@ -144,11 +186,42 @@ func BenchmarkNext(b *testing.B) {
 func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{1e6, 1e7} {
 		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
-			s := newService(n, n/1000)
-			costs := ones(n)
+			s := newService("lognormal", n, n/1000)
 			for b.Loop() {
-				New(costs, float64(s.k), Whittle{}, s.of)
+				New(s.costs, float64(s.k), Whittle{}, s.of)
 			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N*n)*1e9, "ns/source")
+		})
+	}
+}
+
+// BenchmarkColdStart measures the first 1000 epochs after a build at which
+// every source has age 1, while the price climbs from next to nothing. At N =
+// 1000 K every source could be crawled once in that time.
+func BenchmarkColdStart(b *testing.B) {
+	for _, family := range []string{"lognormal", "slow"} {
+		b.Run(fmt.Sprintf("%s/N=%d", family, 100_000), func(b *testing.B) {
+			s := newService(family, 100_000, 100)
+			for i := range s.last {
+				s.last[i] = -1
+			}
+			var dst []int
+			var fast, slow time.Duration
+			for b.Loop() {
+				c, g := s.calendar(), newScan(s)
+				start := time.Now()
+				for range 1000 {
+					dst = c.Next(dst[:0])
+				}
+				fast += time.Since(start)
+				start = time.Now()
+				for range 1000 {
+					dst = g.next(dst[:0])
+				}
+				slow += time.Since(start)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(slow)/float64(fast), "ratio")
 		})
 	}
 }

@@ -102,7 +102,7 @@ func (c *Calendar) makeClasses() {
 	for _, k := range c.classes {
 		k.rate = perEpoch * float64(k.members) / float64(max(1, c.present))
 		// The wheel turns more slowly than most sources are crawled.
-		turn := min(4*float64(k.members)/max(1, k.rate), float64(k.members)/16)
+		turn := min(4*float64(k.members)/max(1, k.rate), float64(k.members)/32)
 		span := c.grain.span
 		for float64(span) < turn {
 			span *= 2
