@@ -15,7 +15,7 @@ import (
 
 func TestReport(t *testing.T) {
 	s := cells.New()
-	c, err := sweep.Load(s, s, "small.toml", []byte("# Does it draw?\nseeds = 5\nsteps = 100\nlearner.kappa = [0.1, 2]\n"), nil)
+	c, err := sweep.Load(s, s, "small.toml", []byte("# Does it draw?\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func config(t *testing.T, text string) string {
 	return path
 }
 
-const small = "# Does it run?\nseeds = 6\nsteps = 200\nlearner.kappa = [0.1, 2]\n"
+const small = "# Does it run?\nseeds = 6\nsteps = 200\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"
 
 func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
@@ -165,7 +165,7 @@ func TestMistakes(t *testing.T) {
 
 // Ctrl-C: what is finished is kept, the message says how to go on, status 130.
 func TestInterrupt(t *testing.T) {
-	file, dir := config(t, "# Long?\nseeds = 400\nsteps = 5000\nlearner.kappa = [0.1, 2]\n"), t.TempDir()
+	file, dir := config(t, "# Long?\nseeds = 400\nsteps = 5000\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), t.TempDir()
 	cmd := exec.Command(os.Args[0], file, "-out", dir, "-workers", "2")
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	var log bytes.Buffer

@@ -45,7 +45,7 @@ func TestCatalogue(t *testing.T) {
 	s := New()
 	names := s.Selector().Allowed
 	list := "[\"" + strings.Join(names, "\", \"") + "\"]"
-	c, err := sweep.Load(s, s, "all.toml", []byte("steps = 60\ninstance.budget = 2\nlearner.algorithm = "+list), nil)
+	c, err := sweep.Load(s, s, "all.toml", []byte("steps = 60\nlearner.algorithm = "+list), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFigures(t *testing.T) {
 
 	// A learner in a world that the seed changes, with an evaluation of
 	// another length.
-	s, c = load(t, "steps = 700\nevaluation = 300\nworld.kind = \"poisson\"\nlearner.act = \"budget\"\n")
+	s, c = load(t, "learner.algorithm = \"paper\"\nsteps = 700\nevaluation = 300\nworld.kind = \"poisson\"\nlearner.act = \"budget\"\n")
 	if res, err = s.Worker().Run(context.Background(), &c.Cells[0], 5); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestMilestones(t *testing.T) {
 
 // The result depends on cell and seed only, not on what the worker ran before.
 func TestWorkerHasNoMemory(t *testing.T) {
-	s, c := load(t, "steps = 400\nworld.kind = \"poisson\"\nlearner.kappa = [0.1, 2]\nworld.marks = [\"constant\", \"per-item\"]\n")
+	s, c := load(t, "learner.algorithm = \"paper\"\nsteps = 400\nworld.kind = \"poisson\"\nlearner.kappa = [0.1, 2]\nworld.marks = [\"constant\", \"per-item\"]\n")
 	used := s.Worker()
 	for seed := uint64(1); seed < 4; seed++ {
 		for i := range c.Cells {
@@ -156,17 +156,18 @@ func TestWorkerHasNoMemory(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"learner.kappa = -1\n", "test.toml:1:1: learner.kappa: algorithm \"paper\": kappa is -1; allowed is a finite number above 0"},
-		{"seeds = 2\nlearner.a = \"fast\"\n", "test.toml:2:1: learner.a: "},
-		{"learner.act = \"both\"\n", "test.toml:1:1: learner.act: "},
+		{"learner.kappa = -1\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.kappa: algorithm \"paper\": kappa is -1; allowed is a finite number above 0"},
+		{"learner.algorithm = \"paper\"\nlearner.a = \"fast\"\n", "test.toml:2:1: learner.a: "},
+		{"learner.act = \"both\"\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.act: "},
 		{"instance.budget = 9\n", "test.toml:1:1: instance.budget: instance \"paper\": budget is 9"},
 		{"instance.name = \"pape\"\n", "test.toml:1:1: instance.name: unknown instance \"pape\""},
 		{"steps = 0\n", "test.toml:1:1: steps: 0 epochs; allowed is 1 or more"},
 		{"evaluation = -1\n", "test.toml:1:1: evaluation: -1 epochs"},
 		{"world.kind = \"poisson\"\nworld.marks = \"loud\"\n", "test.toml:2:1: world.marks: "},
 		{"world.kind = \"poisson\"\nworld.marks = \"lognormal\"\nworld.sigma = -1\n", "test.toml:3:1: world.sigma: "},
+		{"learner.algorithm = \"optimum\"\ninstance.name = \"lognormal:9\"\n", "test.toml:1:1: learner.algorithm: optimum does not run on lognormal/9/1"},
 		{"learner.capa = 3\n", "is it learner.kappa?"},
-		{"learner.algorithm = \"papre\"\n", "test.toml:1:1: learner.algorithm is \"papre\"; allowed are paper"},
+		{"learner.algorithm = \"papre\"\n", "test.toml:1:1: learner.algorithm is \"papre\"; allowed are priced"},
 	} {
 		s := New()
 		_, err := sweep.Load(s, s, "test.toml", []byte(c.text), nil)
@@ -193,7 +194,7 @@ func TestExactThreshold(t *testing.T) {
 }
 
 func TestLearnedPairs(t *testing.T) {
-	s, c := load(t, "steps = 100\n")
+	s, c := load(t, "steps = 100\nlearner.algorithm = \"paper\"\n")
 	res, err := s.Worker().Run(context.Background(), &c.Cells[0], 1)
 	if err != nil {
 		t.Fatal(err)

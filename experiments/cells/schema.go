@@ -11,6 +11,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
 )
@@ -45,10 +46,14 @@ type site struct {
 
 const selector = "learner.algorithm"
 
+var selectorKey = sync.OnceValue(newSelectorKey)
+
 // Selector implements sweep.Schema. A learner that works at several levels of
 // knowledge is there once for each; a level other than its first is written
 // behind an @.
-func (*Schema) Selector() sweep.Key {
+func (*Schema) Selector() sweep.Key { return selectorKey() }
+
+func newSelectorKey() sweep.Key {
 	var names []string
 	for _, a := range experiments.Algorithms {
 		for k, level := range a.Levels {
@@ -60,9 +65,35 @@ func (*Schema) Selector() sweep.Key {
 		}
 	}
 	for _, b := range experiments.Baselines {
-		names = append(names, b.Name, b.Name+"@"+env.LevelObserved.String())
+		names = append(names, b.Name)
+		if seesState(b) {
+			names = append(names, b.Name+"@"+env.LevelObserved.String())
+		}
 	}
 	return sweep.Key{Name: selector, Kind: sweep.String, Default: names[0], Allowed: names, Help: "learner or policy, @level where it is not the first one"}
+}
+
+// firstLevel returns the lowest level at which a policy has what it needs and
+// is compared with exact Whittle on equal terms.
+func firstLevel(b experiments.Baseline) env.Level {
+	switch {
+	case b.Items:
+		return env.LevelOnline
+	case b.State:
+		return env.LevelObserved
+	}
+	return env.LevelModel
+}
+
+// seesState reports whether a policy that needs no more than the model makes
+// use of the true state where it is shown.
+func seesState(b experiments.Baseline) bool {
+	if b.Small || firstLevel(b) != env.LevelModel {
+		return false
+	}
+	in := env.Paper(1)
+	a, err := b.New(experiments.Known{Instance: in, Terms: in.Terms(), Level: env.LevelObserved, Rand: stream.New(1, stream.Policy)})
+	return err == nil && a.Level() == env.LevelObserved
 }
 
 // chosen is what the selector's value stands for: a learner or a policy.
@@ -85,7 +116,7 @@ func choose(selected string) chosen {
 	}
 	for i := range experiments.Baselines {
 		if b := &experiments.Baselines[i]; b.Name == name {
-			c := chosen{level: env.LevelModel, baseline: b}
+			c := chosen{level: firstLevel(*b), baseline: b}
 			if at {
 				c.level = env.Level(level)
 			}
@@ -176,10 +207,14 @@ func (s *Schema) Check(cell *sweep.Cell) error {
 	if c.level == env.LevelOnline && cell.Text("world.kind") == "mean" {
 		return &sweep.KeyError{Key: "world.kind", Msg: "mean has no items, which an online learner learns from; use poisson"}
 	}
-	if _, err := s.site(cell); err != nil {
+	at, err := s.site(cell)
+	if err != nil {
 		return err
 	}
-	if c.algorithm == nil {
+	if c.baseline != nil {
+		if !c.baseline.Applies(at.scene, c.level) {
+			return &sweep.KeyError{Key: selector, Msg: fmt.Sprintf("%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), c.baseline.About)}
+		}
 		return nil
 	}
 	if _, err := c.settings(cell); err != nil {

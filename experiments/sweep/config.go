@@ -133,7 +133,7 @@ func (l *loader) load(doc *document, overridden bool) (*Config, error) {
 	}
 	for _, e := range base {
 		if !used[e.name] {
-			return nil, fmt.Errorf("%s: %s is not a setting of any cell here; %s has %s", e.where, e.name, l.schema.Selector().Name, strings.Join(l.having(e.name), ", "))
+			return nil, fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", e.where, e.name, l.schema.Selector().Name, strings.Join(l.having(e.name), ", "))
 		}
 	}
 	if err := l.identify(c, overridden); err != nil {

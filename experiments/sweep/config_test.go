@@ -87,7 +87,7 @@ func TestLoadErrors(t *testing.T) {
 		{"show", "show = [\"reward\", \"x\"]\n", "", []string{`show is "x"; allowed are reward, crawls, ratio`}},
 		{"reference", "reference = \"kappa/3\"\nlearner.kappa = [1, 2]\n", "", []string{`kappa.toml:1:1: reference is "kappa/3"; allowed are kappa/1, kappa/2`}},
 		{"group", "group = \"learner.x\"\n", "", []string{`kappa.toml:1:1: group is "learner.x"; allowed are learner.algorithm`}},
-		{"setting of another algorithm", "[learner]\nalgorithm = \"whittle\"\nkappa = 3\n", "", []string{"kappa.toml:3:1: learner.kappa is not a setting of any cell here; learner.algorithm has paper, priced"}},
+		{"setting of another algorithm", "[learner]\nalgorithm = \"whittle\"\nkappa = 3\n", "", []string{"kappa.toml:3:1: learner.kappa is not a setting of any cell here; it belongs to learner.algorithm paper, priced"}},
 		{"the same in a list", "[[cells]]\nlearner.algorithm = \"whittle\"\nlearner.kappa = 3\n", "", []string{"kappa.toml:3:1: learner.algorithm whittle has no setting learner.kappa; it has steps"}},
 		{"syntax", "seeds = 2\nlearner.kappa = [1,,2]\n", "", []string{"kappa.toml:2:"}},
 		{"key twice", "steps = 2\nsteps = 3\n", "", []string{"kappa.toml:2:1"}},

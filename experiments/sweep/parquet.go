@@ -90,7 +90,7 @@ func (c *Config) kind(name string) Kind {
 
 // table writes rows in small groups, so that memory stays bounded.
 type table struct {
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []string
 	leaf    map[string]parquet.LeafColumn
 	row     parquet.Row
@@ -99,7 +99,7 @@ type table struct {
 func newTable(to *bufio.Writer, name string, group parquet.Group) *table {
 	schema := parquet.NewSchema(name, group)
 	t := &table{
-		w:    parquet.NewWriter(to, schema, parquet.MaxRowsPerRowGroup(1<<16), parquet.Compression(&parquet.Snappy)),
+		w:    parquet.NewGenericWriter[any](to, schema, parquet.MaxRowsPerRowGroup(1<<16), parquet.Compression(&parquet.Snappy)),
 		leaf: map[string]parquet.LeafColumn{},
 	}
 	for _, path := range schema.Columns() {

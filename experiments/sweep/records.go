@@ -168,17 +168,6 @@ func (s *store) take(kind string, rest []byte, at location) error {
 	return nil
 }
 
-// missing returns how many jobs have no result.
-func (s *store) missing() int {
-	n := 0
-	for _, at := range s.at {
-		if at.size == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // read returns the result of a job that is there.
 func (s *store) read(job int) (Result, error) {
 	at := s.at[job]
