@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -194,9 +193,7 @@ func (f *OnlinePolicy) Select(dst []int, o *env.Online) []int {
 // whatever their key.
 type reserve struct {
 	credit float64 // budget units
-	sel    *baselines.Selector
 	key    []float64
-	pick   []int
 }
 
 // raise lifts the keys of the longest waiting cold sources above all others,
