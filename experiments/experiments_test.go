@@ -1,0 +1,295 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ephemera/env"
+)
+
+// scripted crawls what it is told to.
+type scripted struct {
+	plan    [][]int
+	updates int
+}
+
+func (s *scripted) Select(dst []int, o *env.Online) []int { return append(dst, s.plan[o.Epoch]...) }
+func (s *scripted) Update([]env.Crawled, *env.Online)     { s.updates++ }
+
+func TestRunCounts(t *testing.T) {
+	in := env.Paper(1)
+	w, err := env.NewMean(in, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &scripted{plan: [][]int{{0}, {}, {0, 1, 2}, {3}}}
+	var seen []float64
+	o, err := Run(w, env.NewAgent[env.Online](p), 4, func(n int, reward float64, crawls []env.Crawled) error {
+		if n != len(seen) || len(crawls) != len(p.plan[n]) {
+			t.Errorf("epoch %d: watcher sees epoch %d and %d crawls", len(seen), n, len(crawls))
+		}
+		seen = append(seen, reward)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := in.Sources
+	third := s[0].MeanState(2) + s[1].MeanState(3) + s[2].MeanState(3)
+	for n, want := range []float64{s[0].Gain(), 0, third, s[3].MeanState(4)} {
+		if math.Abs(seen[n]-want) > 1e-9 {
+			t.Errorf("epoch %d earned %v, want %v", n, seen[n], want)
+		}
+	}
+	if o.Epochs != 4 || o.Crawls != 5./4 || o.Cost != 5./4 || o.Over != 1./4 || o.Overrun != 2./4 {
+		t.Errorf("outcome %+v", o)
+	}
+	if p.updates != 4 {
+		t.Errorf("told of %d epochs, want 4", p.updates)
+	}
+}
+
+func TestRunRefusesOverBudget(t *testing.T) {
+	w, err := env.NewMean(env.Paper(1), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(w, env.NewAgent[env.Online](&scripted{plan: [][]int{{0, 1}}}), 1, nil); err == nil {
+		t.Error("two crawls on a budget of one passed")
+	}
+}
+
+// ending is a world that ends.
+type ending struct {
+	*env.Mean
+	left int
+}
+
+func (e *ending) Step(c []int) ([]env.Crawled, error) {
+	if e.left--; e.left < 0 {
+		return nil, io.EOF
+	}
+	return e.Mean.Step(c)
+}
+
+func TestRunToTheEnd(t *testing.T) {
+	world := func() env.World {
+		w, err := env.NewMean(env.Paper(1), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &ending{w, 3}
+	}
+	idle := func() env.Agent { return env.NewAgent[env.Online](&scripted{plan: make([][]int, 9)}) }
+	o, err := Run(world(), idle(), 0, nil)
+	if err != nil || o.Epochs != 3 {
+		t.Errorf("ran %d epochs, %v; want all 3", o.Epochs, err)
+	}
+	if _, err := Run(world(), idle(), 5, nil); err == nil || !strings.Contains(err.Error(), "3") {
+		t.Errorf("5 epochs of a world of 3: %v", err)
+	}
+	stop := errors.New("stop")
+	if _, err := Run(world(), idle(), 0, func(int, float64, []env.Crawled) error { return stop }); err != stop {
+		t.Errorf("the watcher's error came back as %v", err)
+	}
+}
+
+// Every policy and learner of the catalogue runs wherever it says it applies.
+func TestCatalogueRuns(t *testing.T) {
+	for name, s := range map[string]Scene{
+		"mean":    MeanScene(env.Paper(1)),
+		"poisson": PoissonScene(env.Paper(2), env.MarksPerItem, 1),
+		"mixed":   PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant, 1),
+	} {
+		for _, level := range []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline} {
+			if level == env.LevelOnline && !s.Items {
+				continue
+			}
+			var all []Contender
+			for i := range Baselines {
+				if b := &Baselines[i]; b.Applies(s, level) && b.Name != "stochastic-learned" {
+					all = append(all, Contender{Baseline: b})
+				}
+			}
+			for i := range Algorithms {
+				a := &Algorithms[i]
+				if _, err := FindAlgorithm(a.Name, level); err != nil {
+					continue
+				}
+				settings, err := a.Configure(level, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, Contender{Algorithm: a, Settings: settings, Learning: a.Name + " learning", Learned: a.Name})
+			}
+			c, err := Comparison{Scenes: []Scene{s}, Level: level, Contenders: all, Epochs: 60, Seeds: 1, Workers: 1}.Run(context.Background())
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, level, err)
+				continue
+			}
+			for _, r := range c.Report.Results {
+				if !(r.Reward > 0) || r.OfWhittle == nil {
+					t.Errorf("%s, %s: %s earned %v", name, level, r.Policy, r.Reward)
+				}
+			}
+		}
+	}
+}
+
+func comparison(workers int) Comparison {
+	whittle, _ := FindBaseline("whittle")
+	random, _ := FindBaseline("static-random")
+	a, _ := FindAlgorithm("paper", env.LevelModel)
+	settings, _ := a.Configure(env.LevelModel, nil)
+	return Comparison{
+		Scenes: []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)},
+		Level:  env.LevelModel,
+		Contenders: []Contender{
+			{Algorithm: &a, Settings: settings, Learning: "learning", Learned: "learned"},
+			{Baseline: &random}, {Baseline: &whittle},
+		},
+		Epochs: 100, Seeds: 6, Seed: 3, Workers: workers,
+	}
+}
+
+// The workers change nothing but the time.
+func TestWorkersChangeNothing(t *testing.T) {
+	run := func(workers int) *Compared {
+		c, err := comparison(workers).Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Report.Results {
+			c.Report.Results[i].Decision = 0
+		}
+		for i := range c.Runs {
+			c.Runs[i].Decision = 0
+		}
+		c.Report.StepsPerSecond = nil
+		return c
+	}
+	one, three := run(1), run(3)
+	if !reflect.DeepEqual(one, three) {
+		t.Errorf("one worker\n%+v\nthree\n%+v", one, three)
+	}
+	// 2 scenes × 6 seeds × (a learner's 2 rows + 2 baselines)
+	if len(one.Runs) != 48 {
+		t.Errorf("%d runs, want 48", len(one.Runs))
+	}
+	last := one.Report.Results[len(one.Report.Results)-1]
+	if last.Over == 0 {
+		t.Errorf("%s stands last, but the paper's learner breaks the budget", last.Policy)
+	}
+	for _, r := range one.Report.Results {
+		if r.Policy == "whittle" && (*r.OfWhittle != 1 || *r.Diff != 0 || *r.DiffLo != 0 || *r.DiffHi != 0) {
+			t.Errorf("Whittle against itself: %+v", r)
+		}
+		if r.Lo == nil || !(*r.Lo <= r.Reward && r.Reward <= *r.Hi) {
+			t.Errorf("%s: interval %v to %v around %v", r.Policy, r.Lo, r.Hi, r.Reward)
+		}
+	}
+}
+
+// A policy that panics ends the comparison with an error that names it.
+func TestPanicIsReported(t *testing.T) {
+	c := comparison(2)
+	bad := Baseline{Name: "bad", New: func(Known) (env.Agent, error) { panic("boom") }}
+	c.Contenders = append(c.Contenders, Contender{Baseline: &bad})
+	if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "bad") || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("the panic came back as %v", err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := comparison(1).Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled comparison: %v", err)
+	}
+}
+
+// All policies of a comparison see the same content: what waits at a source
+// under one seed is the same whatever was crawled elsewhere.
+func TestCommonRandomNumbers(t *testing.T) {
+	s := PoissonScene(env.Paper(1), env.MarksPerItem, 1)
+	harvest := func(order []int) (h float64) {
+		w, err := s.Open(5, env.LevelOnline, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range order {
+			got, err := w.Step([]int{i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 1 {
+				h = got[0].Interest
+			}
+		}
+		return h
+	}
+	if a, b := harvest([]int{0, 2, 1}), harvest([]int{3, 3, 1}); a != b {
+		t.Errorf("source 2 brought %v in one run and %v in another", a, b)
+	}
+}
+
+func TestConfigure(t *testing.T) {
+	a, err := FindAlgorithm("paper", env.LevelModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Configure(env.LevelModel, map[string]any{"kappa": 3.5, "act": "budget"}); err != nil {
+		t.Error(err)
+	}
+	for key, value := range map[string]any{"kappa": -1.0, "gamma": math.NaN(), "colour": "red", "act": 3} {
+		if _, err := a.Configure(env.LevelModel, map[string]any{key: value}); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s = %v: %v", key, value, err)
+		}
+	}
+	for _, a := range Algorithms {
+		for _, l := range a.Levels {
+			if len(a.Keys(l)) == 0 {
+				t.Errorf("%s has no settings with knowledge %s", a.Name, l)
+			}
+		}
+	}
+}
+
+// Training keeps one row of metrics for each part of the run, and the rows'
+// rewards average to what was earned.
+func TestTrainingMetrics(t *testing.T) {
+	a, err := FindAlgorithm("paper", env.LevelModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, _ := a.Configure(env.LevelModel, nil)
+	whittle, _ := FindBaseline("whittle")
+	tr, err := Training{
+		Scene: MeanScene(env.Paper(1)), Algorithm: a, Settings: settings, Level: env.LevelModel,
+		Epochs: 1000, Seed: 1, Rows: 10, Compare: []Baseline{whittle},
+	}.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tr.Metrics) != 10 {
+		t.Fatalf("%d rows of metrics, want 10", len(tr.Metrics))
+	}
+	var sum float64
+	for _, row := range tr.Metrics {
+		if len(row) != len(tr.Header) {
+			t.Fatalf("row of %d under %d headings", len(row), len(tr.Header))
+		}
+		sum += row[1] / 10
+	}
+	if got := tr.Report.Results[0].Reward; math.Abs(sum-got) > 1e-9 {
+		t.Errorf("rows average %v, the run earned %v", sum, got)
+	}
+	if s := Sentence(&tr.Report); !strings.Contains(s, "%") {
+		t.Errorf("the sentence is %q", s)
+	}
+}
