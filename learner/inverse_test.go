@@ -245,3 +245,29 @@ func TestInversePanics(t *testing.T) {
 		}()
 	}
 }
+
+// TestFading: steps near 1 and features of 0 let B vanish, and the Tikhonov
+// form keeps no inverse that could be rescaled along. The state stays finite.
+func TestFading(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		set := DefaultInverseSettings()
+		set.Always = always
+		inv, err := NewInverse(2, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := make([]float64, 2)
+		for n := range 3000 {
+			inv.Update(y, []float64{0, 0}, []float64{1, 2}, .99)
+			st := inv.State()
+			if err := firstError(shape("matrix", st.Matrix, 4), shape("p", st.P, 4), shape("z", st.Z, 2), shape("scales", []float64{st.Scale, st.Since}, 2)); err != nil {
+				t.Fatalf("always %v, step %d: %v", always, n, err)
+			}
+		}
+		inv.Update(y, []float64{1, 0}, []float64{1, 2}, .5)
+		inv.Update(y, []float64{0, 1}, []float64{1, 2}, .5)
+		if !(y[0] > 0 && y[1] > 0) {
+			t.Errorf("always %v: after features of 0 the solution is %v", always, y)
+		}
+	}
+}

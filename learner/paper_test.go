@@ -605,3 +605,20 @@ func TestSettingsAsTOML(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestMoved: a learner that finds the world in another state than the one that
+// it was told of last learns from the state that it finds.
+func TestMoved(t *testing.T) {
+	in := env.Paper(1)
+	set := learner.DefaultPaperSettings()
+	p, q := newPaper(t, in, set, 1), newPaper(t, in, set, 2)
+	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 100)
+	if err := q.SetState(p.State()); err != nil { // q remembers no state
+		t.Fatal(err)
+	}
+	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 3)
+	play(t, newMean(t, in, true), env.NewAgent[env.Model](q), 3)
+	if !reflect.DeepEqual(p.State(), q.State()) {
+		t.Error("the state before the move was learned from")
+	}
+}
