@@ -22,9 +22,9 @@ import (
 	"ephemera/learner"
 )
 
-// updating reports the flag -update, which priced_test.go defines for all tests
-// of this directory.
-func updating() bool { return flag.Lookup("update").Value.String() == "true" }
+// update is the flag of all golden files of this directory; tests inside the
+// package look it up by name.
+var update = flag.Bool("update", false, "write the golden files")
 
 func newPaper(t testing.TB, in env.Instance, set learner.PaperSettings, seed uint64) *learner.Paper {
 	t.Helper()
@@ -542,7 +542,7 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&b, "%d %+v\n", seed, p.Counts())
 	}
 	file := filepath.Join("testdata", "paper.golden")
-	if updating() {
+	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}
