@@ -133,8 +133,8 @@ func TestSeveral(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	out, _, err := call(t, "-list", "kappa", "-set", "learner.kappa=[1,3]")
-	if err != nil || !regexp.MustCompile(`^kappa/1\nkappa/3\n\nkappa: 2 cells × 20 seeds = 40 runs, about [0-9.]+m?s\n$`).MatchString(out) {
+	out, _, err := call(t, "-list", "features", "-set", "learner.gamma=[0.1,0.2]", "-set", "learner.features=unit", "-set", "learner.delta=0.001")
+	if err != nil || !regexp.MustCompile(`^gamma/0.1\ngamma/0.2\n\nfeatures: 2 cells × 20 seeds = 40 runs, about [0-9.]+m?s\n$`).MatchString(out) {
 		t.Errorf("list: %v\n%s", err, out)
 	}
 }

@@ -338,31 +338,34 @@ func (l *loader) cells(c *Config, b block, order []int, size int, at []string, w
 // between cells, and refuses cells that are the same.
 func (l *loader) identify(c *Config, overridden bool) error {
 	sel := l.schema.Selector().Name
-	// A key differs if two cells have other values or only some have it.
+	// A key tells cells apart if two with the same selected value have other
+	// values of it; a default that only follows the selection does not.
 	var keys []string
-	values := map[string]map[any]bool{}
-	count := map[string]int{}
+	first := map[string]map[string]any{} // by key, by selected value
+	differs := map[string]bool{}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
+		selected := cell.Text(sel)
 		for k, key := range cell.set.keys {
-			m := values[key.Name]
+			m := first[key.Name]
 			if m == nil {
-				m = map[any]bool{}
-				values[key.Name] = m
+				m = map[string]any{}
+				first[key.Name] = m
 				keys = append(keys, key.Name)
 			}
-			m[cell.values[k]] = true
-			count[key.Name]++
+			if v, ok := m[selected]; !ok {
+				m[selected] = cell.values[k]
+			} else if v != cell.values[k] {
+				differs[key.Name] = true
+			}
 		}
 	}
 	for _, k := range keys {
-		if len(values[k]) > 1 {
+		if differs[k] || k == sel && len(first[k]) > 1 {
 			c.Axes = append(c.Axes, k)
 		}
 	}
 	c.Axes = slices.Clip(c.Axes)
-	// Blocks may differ in a default only by which keys they have; then the
-	// selector differs too, and names them.
 	last := map[string]int{}
 	for _, k := range c.Axes {
 		last[lastPart(k)]++

@@ -29,7 +29,8 @@ func (fake) Keys(selected string) []Key {
 		{Name: "fail", Kind: String, Default: "", Allowed: []string{"", "error", "panic", "odd"}},
 	}
 	if selected != "whittle" {
-		keys = append(keys, Key{Name: "learner.kappa", Kind: Float, Default: 2.0}, Key{Name: "learner.gamma", Kind: Float, Default: 0.05})
+		kappa := map[string]float64{"paper": 2, "priced": 6}[selected]
+		keys = append(keys, Key{Name: "learner.kappa", Kind: Float, Default: kappa}, Key{Name: "learner.gamma", Kind: Float, Default: 0.05})
 	}
 	if selected == "priced" {
 		keys = append(keys, Key{Name: "learner.anneal", Kind: Bool, Default: false})

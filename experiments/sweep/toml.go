@@ -209,7 +209,9 @@ func convert(k Key, v any) (any, error) {
 	case Float:
 		switch v := v.(type) {
 		case float64:
-			return v, nil
+			if !math.IsNaN(v) { // NaN differs from itself, so cells could not be told apart
+				return v, nil
+			}
 		case int64:
 			return float64(v), nil
 		}
