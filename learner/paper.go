@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -35,6 +37,12 @@ type PaperSettings struct {
 	// Features are "unit", polynomials of x/u*, or "raw", of x. The recursion
 	// is the same but for ε and δ, which the scale gives a meaning.
 	Features string `json:"features" toml:"features"`
+	// Degree is the highest degree of the features, and Terms says which
+	// there are: "full", all products, as in the paper; "separable", powers
+	// only; "auto", full up to 20 sources. An epoch costs O(ℓ²), a fallback
+	// O(ℓ³), and full quadratics of 64 sources have ℓ = 2144.
+	Degree int    `json:"degree" toml:"degree"`
+	Terms  string `json:"terms" toml:"terms"`
 	// Tikhonov is "fallback" or, as the paper ran it, "always".
 	Tikhonov  string  `json:"tikhonov" toml:"tikhonov"`
 	Delta     float64 `json:"delta" toml:"delta"`         // δ, see InverseSettings
@@ -56,7 +64,7 @@ func DefaultPaperSettings() PaperSettings {
 		A:      Steps{Scale: .5, Block: 500, Power: 1},
 		B:      Steps{Scale: .5, Block: 1000, Power: 2. / 3},
 		Reward: "crawled", Act: "probabilistic", Start: .5, Projection: "keep",
-		Features: "unit", Tikhonov: "fallback",
+		Features: "unit", Degree: 2, Terms: "auto", Tikhonov: "fallback",
 		Delta: inv.Delta, Epsilon: inv.Epsilon, Tolerance: inv.Tolerance, Condition: inv.Condition, Check: inv.Every,
 	}
 }
@@ -69,6 +77,8 @@ func (s PaperSettings) Validate() error {
 		return fmt.Errorf("kappa is %v; allowed is a finite number above 0", s.Kappa)
 	case math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0):
 		return fmt.Errorf("shift is %v; allowed is a finite number", s.Shift)
+	case s.Degree < 1 || s.Degree > 6:
+		return fmt.Errorf("degree is %d; allowed is 1 to 6", s.Degree)
 	case !(s.Start >= 0 && s.Start <= 1):
 		return fmt.Errorf("start is %v; allowed is 0 (at u) to 1 (at u*)", s.Start)
 	}
@@ -80,6 +90,7 @@ func (s PaperSettings) Validate() error {
 		oneOf("act", s.Act, "probabilistic", "budget"),
 		oneOf("projection", s.Projection, "keep", "cut"),
 		oneOf("features", s.Features, "unit", "raw"),
+		oneOf("terms", s.Terms, "auto", "full", "separable"),
 		oneOf("tikhonov", s.Tikhonov, "fallback", "always"),
 	); err != nil {
 		return err
@@ -91,11 +102,11 @@ func (s PaperSettings) Validate() error {
 	return err
 }
 
-func oneOf(name, found, a, b string) error {
-	if found == a || found == b {
+func oneOf(name, found string, allowed ...string) error {
+	if slices.Contains(allowed, found) {
 		return nil
 	}
-	return fmt.Errorf("%s is %q; allowed are %s and %s", name, found, a, b)
+	return fmt.Errorf("%s is %q; allowed are %s", name, found, strings.Join(allowed, ", "))
 }
 
 func (s PaperSettings) critic() LSPESettings {
@@ -129,6 +140,9 @@ var _ env.Learner[env.Model] = (*Paper)(nil)
 // maxCeiling is the greatest ceiling for which no matrix can overflow.
 const maxCeiling = 1e30
 
+// mostCrossed is the number of sources up to which "auto" takes all products.
+const mostCrossed = 20
+
 // NewPaper returns the learner for the sources of an instance. It draws from r.
 func NewPaper(in env.Instance, set PaperSettings, r *stream.Rand) (*Paper, error) {
 	if err := in.Validate(); err != nil {
@@ -139,7 +153,10 @@ func NewPaper(in env.Instance, set PaperSettings, r *stream.Rand) (*Paper, error
 	}
 	n := len(in.Sources)
 	t := Thresholds{Kappa: set.Kappa, Shift: set.Shift, Lo: make([]float64, n), Hi: make([]float64, n), Q: make([][3]float64, n)}
-	fs := features.Settings{Inputs: n, Degree: 2}
+	fs := features.Settings{
+		Inputs: n, Degree: set.Degree,
+		Separable: set.Terms == "separable" || set.Terms == "auto" && n > mostCrossed,
+	}
 	if set.Features == "unit" {
 		fs.Hi = make([]float64, n)
 	}

@@ -43,7 +43,7 @@ func (a *Algorithm) Define(f *Flags) {
 		f.StringVar(&a.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; default the first that works at the level of knowledge")
 		f.StringVar(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)")
 		number("kappa", "`κ`, steepness of the logit, above 0")
-		number("gamma", "`γ`, step of the critic, above 0 and at most 1")
+		number("gamma", "`γ`, step of the critic, above 0 and below 2")
 		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power")
 		word("b", "`step` b(n) of the critic's averages, as c/ceil(n/block)^power or 1/(n+1)")
 		word("act", "`way` to act: probabilistic (each source by its logit) or budget (by index within the budget)")
