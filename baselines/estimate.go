@@ -217,9 +217,9 @@ var edges = func() []float64 {
 	return v
 }()
 
-// at returns the bin of an age, which is above the edge before and up to its
-// own.
-func (s *estimate) at(age float64) *bin {
+// binOf returns the number of the bin of an age, which is above the edge before
+// and up to its own.
+func binOf(age float64) int {
 	k := max(0, int(math.Ceil(age))-1)
 	if k >= 16 {
 		k = min(15+int(8*math.Log2(age/16)), len(edges)-1)
@@ -227,6 +227,11 @@ func (s *estimate) at(age float64) *bin {
 			k++
 		}
 	}
+	return k
+}
+
+func (s *estimate) at(age float64) *bin {
+	k := binOf(age)
 	for len(s.bins) <= k {
 		s.bins = append(s.bins, bin{})
 	}

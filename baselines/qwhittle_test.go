@@ -75,7 +75,7 @@ func TestQLearnsTheWhittleIndex(t *testing.T) {
 	}
 	l = teachQ(s, ages, 1000000, true)
 	for k := 1; k <= ages; k++ {
-		if got := l.Index(0, k); math.Abs(got/want[k-1]-1) > .1 {
+		if got := l.Index(0, k); math.Abs(got/want[k-1]-1) > .25 {
 			t.Errorf("learned index of age %d from noisy harvests is %v, want %v", k, got, want[k-1])
 		}
 	}

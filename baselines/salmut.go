@@ -13,13 +13,14 @@ type Salmut struct {
 	// Ages is the greatest age that is told apart, and the highest threshold.
 	// The default is sixteen rounds of round robin, from 16 to 4096.
 	Ages int
-	// Kappa is the steepness of the randomised threshold in the logarithm of
-	// the age; default 6.
+	// Kappa is the steepness κ of the randomised threshold in the logarithm of
+	// the age at the start. It grows with ⌈n/500⌉^½, to four times that, which
+	// leaves the exploration to the beginning. Default 4.
 	Kappa float64
 	// Critic scales a(ν) = Critic/ν^0.6; default 1.
 	Critic float64
 	// Actor scales b(ν) = Actor/⌈ν/100⌉^0.8, with ν the crawls of the source:
-	// each has a clock of its own; default .2.
+	// each has a clock of its own; default .5.
 	Actor float64
 	// Dual scales d(n) = Dual/⌈n/500⌉^0.9; default .02.
 	Dual float64
@@ -43,10 +44,12 @@ type SalmutLearner struct {
 	epoch  int
 	key    []float64
 	table  [][]ageValue // of each source, by age from 1
+	yield  [][]harvest  // H of each source, by bin of ages
 	theta  []float64    // ln τ
 	worth  []float64    // running mean of the interest of a crawl, the source's own scale
 	crawls []int        // of each source
 	price  float64
+	kappa  float64 // κ now
 	scale  float64 // running mean of the interest of a crawl per budget unit
 	took   []int   // scratch: number of each source's crawl, or −1
 	top    float64 // ln of the greatest age
@@ -54,10 +57,12 @@ type SalmutLearner struct {
 
 // ageValue is what has been learned at one age of one source.
 type ageValue struct {
-	seen, crawls   float64
+	seen           float64
 	interest, left float64 // R, L
-	harvest        float64 // H
 }
+
+// harvest is the mean interest of the crawls at about one age.
+type harvest struct{ crawls, mean float64 }
 
 var _ env.Learner[env.Online] = (*SalmutLearner)(nil)
 
@@ -73,8 +78,8 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
 	if s.Ages == 0 {
 		s.Ages = int(clamp(math.Ceil(16*round), 16, 4096))
 	}
-	s.Kappa, s.Critic = orDefault(s.Kappa, 6), orDefault(s.Critic, 1)
-	s.Actor, s.Dual = orDefault(s.Actor, .2), orDefault(s.Dual, .02)
+	s.Kappa, s.Critic = orDefault(s.Kappa, 4), orDefault(s.Critic, 1)
+	s.Actor, s.Dual = orDefault(s.Actor, .5), orDefault(s.Dual, .02)
 	if s.Ages < 2 || !(s.Kappa > 0 && s.Critic > 0 && s.Actor > 0 && s.Dual > 0) {
 		panic(fmt.Sprintf("baselines: SALMUT with %+v; allowed are 2 ages or more and positive steps", s))
 	}
@@ -82,10 +87,12 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, budget: t.Budget, rnd: rnd,
 		key:    make([]float64, n),
 		table:  make([][]ageValue, n),
+		yield:  make([][]harvest, n),
 		theta:  make([]float64, n),
 		worth:  make([]float64, n),
 		crawls: make([]int, n),
 		price:  s.Price,
+		kappa:  s.Kappa,
 		took:   make([]int, n),
 		top:    math.Log(float64(s.Ages)),
 	}
@@ -105,7 +112,7 @@ func (l *SalmutLearner) Price() float64 { return l.price }
 //
 //	f(s, τ) = 1/(1 + e^(−κ(ln s − ln τ)))
 func (l *SalmutLearner) margin(i, s int) float64 {
-	return l.s.Kappa * (math.Log(float64(s)) - l.theta[i])
+	return l.kappa * (math.Log(float64(s)) - l.theta[i])
 }
 
 // Select implements env.Policy. Margins are perturbed by logistic noise, so that
@@ -125,6 +132,7 @@ func (l *SalmutLearner) Select(dst []int, o *env.Online) []int {
 // Update implements env.Learner.
 func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++
+	l.kappa = l.s.Kappa * math.Min(4, math.Sqrt(math.Ceil(float64(l.epoch+1)/500)))
 	dual := l.s.Dual / math.Pow(math.Ceil(float64(l.epoch)/500), .9)
 	for i := range l.took {
 		l.took[i] = -1
@@ -146,8 +154,9 @@ func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
 		l.move(i, s, l.s.Actor/math.Pow(math.Ceil(float64(1+l.crawls[i])/100), .8))
 	}
 	if !l.s.Fixed {
-		// λ ← max(0, λ + d(n) h (Σ C f − M)/M), in the price's own scale h.
-		l.price = math.Max(0, l.price+dual*l.scale*(cost-l.budget)/l.budget)
+		// λ ← max(0, λ + d(n) h (Σ C f − M)/max(M, Σ C f)), in the price's own
+		// scale h; relative to the greater, the price falls as fast as it rises.
+		l.price = math.Max(0, l.price+dual*l.scale*(cost-l.budget)/math.Max(l.budget, cost))
 	}
 }
 
@@ -166,7 +175,7 @@ func (l *SalmutLearner) weigh(i int, interest float64) {
 //
 //	R(r) ← R(r) + a(ν)(X − R(r))              interest of the crawl to come
 //	L(r) ← L(r) + a(ν)(s − r + 1 − L(r))      epochs until it is over
-//	H(s) ← mean of X over the crawls at age s
+//	H(s) ← mean of X over the crawls at age s, or within a tenth of it above 16
 //
 // With η = (R(1) − λC)/L(1), the reward per epoch at the price, the relative
 // value of an age is V(r) = R(r) − λC − η L(r), and V(1) = 0.
@@ -183,9 +192,13 @@ func (l *SalmutLearner) learn(i, s int, interest float64) {
 		v.interest += step * (interest - v.interest)
 		v.left += step * (float64(s-r) - v.left)
 	}
-	v := &t[s-1]
-	v.crawls++
-	v.harvest += (interest - v.harvest) / v.crawls
+	k := binOf(float64(s))
+	for len(l.yield[i]) <= k {
+		l.yield[i] = append(l.yield[i], harvest{})
+	}
+	h := &l.yield[i][k]
+	h.crawls++
+	h.mean += (interest - h.mean) / h.crawls
 }
 
 // move is the slow time scale. Both next ages are known, so at an age where a
@@ -197,12 +210,14 @@ func (l *SalmutLearner) learn(i, s int, interest float64) {
 //
 //	ln τ ← Π[ln τ − 4 b(ν) f(1−f) clip(4A/h, ±1)]
 //
-// with h the mean harvest of the source. Where s+1 was never reached, H(s+1) is
+// with h the mean harvest of the source. Π holds ln τ at −4/κ or more, so that
+// even a source that is always crawled rests now and then, with probability
+// 1/(1 + e⁴), and at the greatest age or less. Where s+1 was never reached, H(s+1) is
 // at most H(s)(s+1)/s, since harvests are concave in the age; that bound stands
 // in, and the threshold goes up and sees.
 func (l *SalmutLearner) move(i, s int, step float64) {
-	t := l.table[i]
-	if s > len(t) || t[s-1].crawls == 0 {
+	k, t := binOf(float64(s)), l.table[i]
+	if k >= len(l.yield[i]) || l.yield[i][k].crawls == 0 {
 		return
 	}
 	f := 1 / (1 + math.Exp(-l.margin(i, s)))
@@ -211,11 +226,11 @@ func (l *SalmutLearner) move(i, s int, step float64) {
 		return
 	}
 	eta := (t[0].interest - l.price*l.costs[i]) / t[0].left
-	h := t[s-1].harvest
+	h := l.yield[i][k].mean
 	later, left := h*float64(s+1)/float64(s), 1.0
 	if s < len(t) {
 		later, left = t[s].interest, t[s].left
 	}
 	advantage := h - later + eta*left
-	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), math.Log(.3), l.top)
+	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), -4/l.kappa, l.top)
 }
