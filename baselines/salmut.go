@@ -14,7 +14,7 @@ type Salmut struct {
 	// The default is sixteen rounds of round robin, from 16 to 4096.
 	Ages int
 	// Kappa is the steepness κ of the randomised threshold in the logarithm of
-	// the age at the start. It grows with ⌈n/500⌉^½, to four times that, which
+	// the age at the start. It grows with ⌈n/500⌉^½, to three times that, which
 	// leaves the exploration to the beginning. Default 4.
 	Kappa float64
 	// Critic scales a(ν) = Critic/ν^0.6; default 1.
@@ -132,7 +132,7 @@ func (l *SalmutLearner) Select(dst []int, o *env.Online) []int {
 // Update implements env.Learner.
 func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++
-	l.kappa = l.s.Kappa * math.Min(4, math.Sqrt(math.Ceil(float64(l.epoch+1)/500)))
+	l.kappa = l.s.Kappa * math.Min(3, math.Sqrt(math.Ceil(float64(l.epoch+1)/500)))
 	dual := l.s.Dual / math.Pow(math.Ceil(float64(l.epoch)/500), .9)
 	for i := range l.took {
 		l.took[i] = -1
@@ -210,9 +210,9 @@ func (l *SalmutLearner) learn(i, s int, interest float64) {
 //
 //	ln τ ← Π[ln τ − 4 b(ν) f(1−f) clip(4A/h, ±1)]
 //
-// with h the mean harvest of the source. Π holds ln τ at −4/κ or more, so that
+// with h the mean harvest of the source. Π holds ln τ at −5/κ or more, so that
 // even a source that is always crawled rests now and then, with probability
-// 1/(1 + e⁴), and at the greatest age or less. Where s+1 was never reached, H(s+1) is
+// 1/(1 + e⁵), and at the greatest age or less. Where s+1 was never reached, H(s+1) is
 // at most H(s)(s+1)/s, since harvests are concave in the age; that bound stands
 // in, and the threshold goes up and sees.
 func (l *SalmutLearner) move(i, s int, step float64) {
@@ -232,5 +232,5 @@ func (l *SalmutLearner) move(i, s int, step float64) {
 		later, left = t[s].interest, t[s].left
 	}
 	advantage := h - later + eta*left
-	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), -4/l.kappa, l.top)
+	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), -5/l.kappa, l.top)
 }
