@@ -21,9 +21,10 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 				best, earns = age, v
 			}
 		}
-		for _, noise := range []bool{false, true} {
-			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Price: price, Fixed: true}, stream.New(1, stream.Policy))
-			r := stream.New(1, stream.Test)
+		for seed := range uint64(5) {
+			noise := seed > 0
+			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Price: price, Fixed: true}, stream.New(seed, stream.Policy))
+			r := stream.New(seed, stream.Test)
 			o := env.Online{Last: []int{-1}}
 			for e := range 60000 {
 				var got []env.Crawled
