@@ -139,6 +139,10 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("%d blue, %d orange and %d light blue pixels; want at least 300 of each", blue, orange, profile)
 	}
 
+	if n := b.pixels("#along", 0, 114, 178); n < 300 {
+		t.Errorf("%d blue pixels along the setting; want at least 300", n)
+	}
+
 	// The table sorts, both ways, and with the keyboard.
 	first := func() string { return eval[string](b, `document.querySelector("#table tbody tr th").textContent`) }
 	before := first()

@@ -23,6 +23,7 @@ const (
 	maxCurves = 48 // cells whose curves are in the page
 	maxDrawn  = 10 // cells that are drawn at first, and in the still pictures
 	maxPanels = 4  // heat maps
+	maxPaths  = 16 // lines along a setting
 )
 
 // Report is what a page shows.
@@ -34,6 +35,8 @@ type Report struct {
 	Drawn   []string // cells drawn at first
 	Heat    []Panel
 	Learned []Learned
+	Axis    string       // the numeric setting with the most values; "" for none
+	Paths   []sweep.Path // the cells along it; at most maxPaths
 }
 
 // Curve is the learning curve of a cell: each figure with its band.
@@ -91,6 +94,11 @@ func Load(dir string) (*Report, error) {
 		return nil, err
 	}
 	r.heat()
+	r.Axis, r.Paths = s.Paths()
+	r.Paths = slices.DeleteFunc(r.Paths, func(p sweep.Path) bool { return len(p.Cells) < 2 })
+	if len(r.Paths) > maxPaths {
+		r.Paths = r.Paths[:maxPaths]
+	}
 	return r, nil
 }
 

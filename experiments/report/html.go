@@ -55,6 +55,15 @@ type pageData struct {
 	Lines     []pageCurve    `json:"curves"`
 	Profile   *pageProfile   `json:"profile"`
 	Learned   []pageLearned  `json:"learned"`
+	Axis      string         `json:"axis"`
+	Log       bool           `json:"log"`
+	Paths     []pagePath     `json:"paths"`
+}
+
+type pagePath struct {
+	Name  string    `json:"name"`
+	X     []float64 `json:"x"`
+	Cells []int     `json:"cells"`
 }
 
 type pageCell struct {
@@ -145,6 +154,11 @@ func (r *Report) HTML() ([]byte, error) {
 	for _, l := range r.Learned {
 		b := bandOf(stats.Estimate{Value: l.Exact})
 		d.Learned = append(d.Learned, pageLearned{l.Cell, l.What, l.Source, l.At, bandOf(l.Learned), b[0]})
+	}
+	d.Axis, d.Log = r.Axis, true
+	for _, p := range r.Paths {
+		d.Paths = append(d.Paths, pagePath{p.Name, p.X, p.Cells})
+		d.Log = d.Log && spread(p.X)
 	}
 	data, err := json.Marshal(d) // escapes <, > and &, so that it can stand in a page
 	if err != nil {

@@ -40,6 +40,31 @@ func (r *Report) Pictures() (map[string]*plot.Picture, error) {
 			return nil, err
 		}
 	}
+	for _, f := range s.Show {
+		if len(r.Paths) == 0 {
+			break
+		}
+		j := s.Column(f)
+		var lines []plot.Line
+		log := true
+		for _, p := range r.Paths {
+			l := plot.Line{Name: p.Name, X: p.X}
+			var e []stats.Estimate
+			for _, i := range p.Cells {
+				e = append(e, s.Cells[i].Mean[j])
+			}
+			l.Y, l.Lo, l.Hi = split(e)
+			lines = append(lines, l)
+			log = log && spread(p.X)
+		}
+		if !drawable(lines) {
+			continue
+		}
+		p, err := plot.Lines(plot.Axes{Title: s.Name, X: r.Axis, Y: label(s.Figures[j]), LogX: log}, lines)
+		if err := add("along-"+f, p, err); err != nil {
+			return nil, err
+		}
+	}
 	if s.Profile != nil {
 		var lines []plot.Line
 		for _, l := range s.Profile.Lines {
@@ -111,6 +136,10 @@ func (r *Report) pairs(what string) []plot.Line {
 	}
 	return groups
 }
+
+// spread reports whether values are better drawn by their logarithms: all above
+// 0, and the last more than twenty times the first.
+func spread(x []float64) bool { return x[0] > 0 && x[len(x)-1] > 20*x[0] }
 
 func drawable(lines []plot.Line) bool {
 	for _, l := range lines {

@@ -102,6 +102,9 @@ func TestLoad(t *testing.T) {
 			}
 		}
 	}
+	if r.Axis != "kappa" || len(r.Paths) != 2 || r.Paths[1].Name != "gamma 0.5" || !slices.Equal(r.Paths[1].X, []float64{1, 2, 4}) || !slices.Equal(r.Paths[1].Cells, []int{1, 3, 5}) {
+		t.Errorf("along %s: %+v", r.Axis, r.Paths)
+	}
 	if len(r.Learned) != 6*12 || r.Learned[1].What != "index" || r.Learned[1].Exact != 2 {
 		t.Errorf("%d learned quantities, second %+v", len(r.Learned), r.Learned[1])
 	}
@@ -135,7 +138,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"report.html", "plots/curves-reward.svg", "plots/curves-crawls.png", "plots/heat.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
+	for _, want := range []string{"report.html", "plots/along-reward.svg", "plots/curves-reward.svg", "plots/curves-crawls.png", "plots/heat.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
 		if first[want] == nil {
 			t.Errorf("%s was not written; there are %q", want, files)
 		}

@@ -108,6 +108,7 @@ type Bootstrap struct {
 	table   map[int][]int32
 	dist    []float64
 	scratch []float64
+	sample  []float64
 }
 
 // New returns a bootstrap of 95 % intervals from 2000 resamples. It is not
@@ -171,7 +172,8 @@ func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) E
 	}
 	pos := b.positions(n)
 	b.dist = slices.Grow(b.dist[:0], b.resamples)[:b.resamples]
-	draw := make([]float64, n)
+	b.sample = slices.Grow(b.sample[:0], n)[:n]
+	draw := b.sample
 	for r := range b.dist {
 		for k, p := range pos[r*n : (r+1)*n] {
 			draw[k] = s[p]
@@ -290,33 +292,64 @@ func improvement(x, ref []float64) float64 {
 func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 	all, least := pool(tasks)
 	out := make([]Estimate, len(taus))
-	over := func(sorted []float64, tau float64) float64 {
-		at, _ := slices.BinarySearchFunc(sorted, tau, func(v, tau float64) int {
-			if v > tau {
-				return 1
-			}
-			return -1
-		})
-		return float64(len(sorted)-at) / float64(len(sorted))
-	}
+	cut := make([]int, len(taus)) // how many of all are not above τ
 	enough := false
 	for k, tau := range taus {
-		out[k], enough = begin(over(all, tau), least)
+		cut[k] = notAbove(all, tau)
+		out[k], enough = begin(float64(len(all)-cut[k])/float64(len(all)), least)
 	}
 	if !enough {
 		return out
 	}
-	resamples := b.affordable(len(all))
+	if len(tasks) == 1 {
+		// The share above τ in a resample follows from its positions alone,
+		// so neighbouring scores with no run between them have one interval.
+		done := map[int]Estimate{}
+		for k := range out {
+			e, ok := done[cut[k]]
+			if !ok {
+				e = b.shareFrom(len(all), cut[k])
+				done[cut[k]] = e
+			}
+			out[k].Lo, out[k].Hi = e.Lo, e.Hi
+		}
+		return out
+	}
 	dist := make([][]float64, len(taus))
-	b.draw(tasks, resamples, func(sorted []float64) {
+	b.draw(tasks, b.affordable(len(all)), func(sorted []float64) {
 		for k, tau := range taus {
-			dist[k] = append(dist[k], over(sorted, tau))
+			dist[k] = append(dist[k], float64(len(sorted)-notAbove(sorted, tau))/float64(len(sorted)))
 		}
 	})
 	for k := range out {
 		b.interval(&out[k], dist[k])
 	}
 	return out
+}
+
+// notAbove returns how many of the sorted values are at most tau.
+func notAbove(sorted []float64, tau float64) int {
+	at, _ := slices.BinarySearchFunc(sorted, tau, func(v, tau float64) int {
+		if v > tau {
+			return 1
+		}
+		return -1
+	})
+	return at
+}
+
+// shareFrom returns the interval of the share of draws at position cut or
+// beyond in resamples of n values.
+func (b *Bootstrap) shareFrom(n, cut int) Estimate {
+	pos := b.positions(n)
+	b.dist = slices.Grow(b.dist[:0], b.resamples)[:b.resamples]
+	for r := range b.dist {
+		at, _ := slices.BinarySearch(pos[r*n:(r+1)*n], int32(cut))
+		b.dist[r] = float64(n-at) / float64(n)
+	}
+	var e Estimate
+	b.interval(&e, b.dist)
+	return e
 }
 
 // pool returns the values of all tasks, sorted, and the size of the smallest.

@@ -52,11 +52,18 @@ func unit(f Figure) string {
 	return " " + f.Unit
 }
 
-// trends describes the shown figures along the numeric axis with the most
-// values, for each combination of the other axes; nothing where these are too
-// many for a sentence.
-func (s *Summary) trends() []string {
-	axis, most := "", 2
+// Path is the cells that agree in all settings but one, in the order of that
+// one.
+type Path struct {
+	Name  string    // the other settings; "" if there are none
+	X     []float64 // values of the one
+	Cells []int     // positions in Summary.Cells
+}
+
+// Paths returns the numeric axis with the most values, "" if there is none with
+// three or more, and the cells along it.
+func (s *Summary) Paths() (axis string, paths []Path) {
+	most := 2
 	for _, a := range s.Axes {
 		seen := map[float64]bool{}
 		for i := range s.Cells {
@@ -69,12 +76,12 @@ func (s *Summary) trends() []string {
 		}
 	}
 	if axis == "" {
-		return nil
+		return "", nil
 	}
-	var names []string
-	lines := map[string][]int{}
+	at := map[string]int{}
 	for i := range s.Cells {
-		if _, ok := s.number(i, axis); !ok {
+		x, ok := s.number(i, axis)
+		if !ok {
 			continue
 		}
 		var rest []string
@@ -84,47 +91,51 @@ func (s *Summary) trends() []string {
 			}
 		}
 		name := strings.Join(rest, ", ")
-		if lines[name] == nil {
-			names = append(names, name)
+		k, ok := at[name]
+		if !ok {
+			k = len(paths)
+			at[name] = k
+			paths = append(paths, Path{Name: name})
 		}
-		lines[name] = append(lines[name], i)
+		p := &paths[k]
+		// Insertion keeps equal values in the order of the cells.
+		j, _ := slices.BinarySearchFunc(p.X, x, func(v, x float64) int {
+			if v <= x {
+				return -1
+			}
+			return 1
+		})
+		p.X, p.Cells = slices.Insert(p.X, j, x), slices.Insert(p.Cells, j, i)
 	}
-	if len(names) > 3 {
+	return axis, paths
+}
+
+// trends describes the shown figures along the one numeric axis, for each
+// combination of the others; nothing where these are too many for a sentence.
+func (s *Summary) trends() []string {
+	axis, paths := s.Paths()
+	if len(paths) > 3 {
 		return nil
 	}
 	var out []string
-	for _, name := range names {
-		cells := lines[name]
-		if len(cells) < 2 {
+	for _, p := range paths {
+		if len(p.Cells) < 2 {
 			continue
 		}
-		slices.SortStableFunc(cells, func(i, j int) int {
-			a, _ := s.number(i, axis)
-			b, _ := s.number(j, axis)
-			switch {
-			case a < b:
-				return -1
-			case a > b:
-				return 1
-			}
-			return 0
-		})
-		first, last := cells[0], cells[len(cells)-1]
-		a, _ := s.number(first, axis)
-		b, _ := s.number(last, axis)
 		var says []string
 		for _, f := range s.Show {
-			if text := s.trend(s.Column(f), cells); text != "" {
+			if text := s.trend(s.Column(f), p.Cells); text != "" {
 				says = append(says, text)
 			}
 		}
 		if len(says) == 0 {
 			continue
 		}
-		if name != "" {
-			name = " (" + name + ")"
+		name := ""
+		if p.Name != "" {
+			name = " (" + p.Name + ")"
 		}
-		out = append(out, fmt.Sprintf("With %s from %s to %s%s, %s.", lastPart(axis), FormatValue(a), FormatValue(b), name, strings.Join(says, "; ")))
+		out = append(out, fmt.Sprintf("With %s from %s to %s%s, %s.", lastPart(axis), FormatValue(p.X[0]), FormatValue(p.X[len(p.X)-1]), name, strings.Join(says, "; ")))
 	}
 	return out
 }

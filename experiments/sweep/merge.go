@@ -39,7 +39,7 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	sweepUp(o.Dir)
 	defer sweepUp(o.Dir)
 
-	sum := newSummary(c, r, s, rep)
+	sum := newSummary(c, r, s, rep, o.workers())
 	err = replace(o.Dir, RunsFile, func(runs *bufio.Writer) error {
 		return replace(o.Dir, CurvesFile, func(curves *bufio.Writer) error {
 			return replace(o.Dir, LearnedFile, func(learned *bufio.Writer) error {

@@ -92,6 +92,13 @@ type Options struct {
 	openLog func(path string) (logFile, error)
 }
 
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 type logFile interface {
 	io.WriteCloser
 	Sync() error
@@ -120,9 +127,7 @@ func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
 	if o.Shard.Count == 0 {
 		o.Shard = Whole
 	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Workers = o.workers()
 	unlock, err := enter(c, o)
 	if err != nil {
 		return Report{}, explain(err)

@@ -352,6 +352,16 @@ func TestInterrupt(t *testing.T) {
 	sameFiles(t, finals(t, dir), uninterrupted(t))
 }
 
+// lacking skips a test whose needs are not met, or fails it where none may be
+// skipped.
+func lacking(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+		t.Fatal(what + ", and EPHEMERA_REQUIRE_ALL=1")
+	}
+	t.Skip(what)
+}
+
 // fullDisk takes a number of bytes, then half of a write and an error.
 type fullDisk struct {
 	*os.File
@@ -393,11 +403,11 @@ func TestDiskFull(t *testing.T) {
 // The same on a file system that is really full, where the test may mount one.
 func TestRealDiskFull(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		t.Skip("needs root on Linux to mount a small file system")
+		lacking(t, "needs root on Linux to mount a small file system")
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("cannot mount a tmpfs here: %v: %s", err, out)
+		lacking(t, fmt.Sprintf("cannot mount a tmpfs here: %v: %s", err, out))
 	}
 	defer exec.Command("umount", dir).Run()
 	c := load(t, lifeTOML)
@@ -406,7 +416,7 @@ func TestRealDiskFull(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	if out, err := exec.Command("mount", "-o", "remount,size=64m", dir).CombinedOutput(); err != nil {
-		t.Skipf("cannot enlarge the tmpfs: %v: %s", err, out)
+		lacking(t, fmt.Sprintf("cannot enlarge the tmpfs: %v: %s", err, out))
 	}
 	again := mustRun(t, c, Options{Dir: filepath.Join(dir, "out")})
 	if rep.Ran == 0 || again.Ran == 0 || rep.Ran+again.Ran != 600 {
@@ -419,10 +429,10 @@ func TestReadOnly(t *testing.T) {
 	parent := t.TempDir()
 	if os.Getuid() == 0 { // root may write anywhere, except to a read-only mount
 		if runtime.GOOS != "linux" {
-			t.Skip("root can write anywhere")
+			lacking(t, "root can write anywhere but on a read-only file system, which needs Linux")
 		}
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", parent).CombinedOutput(); err != nil {
-			t.Skipf("cannot mount a tmpfs here: %v: %s", err, out)
+			lacking(t, fmt.Sprintf("cannot mount a tmpfs here: %v: %s", err, out))
 		}
 		defer exec.Command("umount", parent).Run()
 	} else if err := os.Chmod(parent, 0o500); err != nil {

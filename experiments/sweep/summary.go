@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"ephemera/experiments/stats"
 )
@@ -43,7 +45,34 @@ type Summary struct {
 	values [][]float64 // metric of each cell by seed; NaN where a run is missing
 	column [][]float64 // figures of the cell at hand, by seed
 	have   []int       // seeds of the cell at hand
-	boot   *stats.Bootstrap
+	batch  []batched   // cells that wait for their intervals
+	boots  []*stats.Bootstrap
+}
+
+// batched is a cell whose rows are all there.
+type batched struct {
+	cell   int
+	column [][]float64
+}
+
+// batchSize bounds the memory of rows that wait for their intervals.
+const batchSize = 256
+
+// parallel calls f for 0 to n−1 on all of the summary's bootstraps. The order
+// does not matter: a bootstrap gives the same intervals whatever it did before.
+func (s *Summary) parallel(n int, f func(b *stats.Bootstrap, i int)) {
+	var (
+		next atomic.Int64
+		wait sync.WaitGroup
+	)
+	for _, b := range s.boots {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(b, i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // Row is one cell of a summary.
@@ -82,7 +111,7 @@ const profileLines = 12
 // files.
 const bootSeed = 1
 
-func newSummary(c *Config, r Runner, s *store, rep Report) *Summary {
+func newSummary(c *Config, r Runner, s *store, rep Report, workers int) *Summary {
 	sum := &Summary{
 		Name: c.Name, Question: c.Question, Configuration: c.Hash(), Revisions: s.revisions,
 		Seeds: c.Seeds, Axes: c.Axes, Figures: r.Figures(), Curves: r.CurveFigures(), Show: c.Show,
@@ -90,7 +119,9 @@ func newSummary(c *Config, r Runner, s *store, rep Report) *Summary {
 		Runs: rep.Total - rep.Missing, Missing: rep.Missing, Gaps: rep.Gaps, Failures: rep.Failures,
 		Cells:  make([]Row, len(c.Cells)),
 		values: make([][]float64, len(c.Cells)),
-		boot:   stats.New(bootSeed),
+	}
+	for range workers {
+		sum.boots = append(sum.boots, stats.New(bootSeed))
 	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
@@ -125,12 +156,6 @@ func (s *Summary) add(k int, row []float64) {
 
 // endCell closes the cell whose rows were added.
 func (s *Summary) endCell(i int) {
-	row := &s.Cells[i]
-	row.Mean = make([]stats.Estimate, len(s.Figures))
-	for j, x := range s.column {
-		row.Mean[j] = s.boot.Mean(x)
-	}
-	row.IQM = s.boot.IQM(s.column[s.metric])
 	s.values[i] = make([]float64, len(s.Seeds))
 	for k := range s.values[i] {
 		s.values[i][k] = math.NaN()
@@ -138,28 +163,45 @@ func (s *Summary) endCell(i int) {
 	for n, k := range s.have {
 		s.values[i][k] = s.column[s.metric][n]
 	}
-	for j := range s.column {
-		s.column[j] = s.column[j][:0]
-	}
+	s.batch = append(s.batch, batched{i, s.column})
+	s.column = make([][]float64, len(s.Figures))
 	s.have = s.have[:0]
+	if len(s.batch) == batchSize {
+		s.flush()
+	}
+}
+
+// flush makes the intervals of the cells that wait.
+func (s *Summary) flush() {
+	s.parallel(len(s.batch), func(b *stats.Bootstrap, n int) {
+		x := s.batch[n]
+		row := &s.Cells[x.cell]
+		row.Mean = make([]stats.Estimate, len(s.Figures))
+		for j, v := range x.column {
+			row.Mean[j] = b.Mean(v)
+		}
+		row.IQM = b.IQM(x.column[s.metric])
+	})
+	s.batch = s.batch[:0]
 }
 
 // finish adds what needs all cells: comparisons, pools, profiles, the answer.
 func (s *Summary) finish() {
+	s.flush()
 	ref := slices.IndexFunc(s.Cells, func(r Row) bool { return r.ID == s.Reference })
 	less := s.Figures[s.metric].Less
-	for i := range s.Cells {
+	s.parallel(len(s.Cells), func(b *stats.Bootstrap, i int) {
 		if i == ref || len(s.Cells) == 1 {
-			continue
+			return
 		}
 		x, y := common(s.values[i], s.values[ref])
-		d := s.boot.Paired(x, y)
-		p := s.boot.Improvement(x, y)
+		d := b.Paired(x, y)
 		if less {
-			p = s.boot.Improvement(y, x)
+			x, y = y, x
 		}
+		p := b.Improvement(x, y)
 		s.Cells[i].Diff, s.Cells[i].Improve = &d, &p
-	}
+	})
 	s.pools()
 	s.profiles()
 	s.Answer = s.answer()
@@ -213,9 +255,11 @@ func (s *Summary) pools() {
 		return
 	}
 	names, tasks := s.grouped()
-	for _, n := range names {
-		s.Groups = append(s.Groups, Pool{n, len(tasks[n]), s.boot.StratifiedMean(tasks[n]), s.boot.StratifiedIQM(tasks[n])})
-	}
+	s.Groups = make([]Pool, len(names))
+	s.parallel(len(names), func(b *stats.Bootstrap, i int) {
+		x := tasks[names[i]]
+		s.Groups[i] = Pool{names[i], len(x), b.StratifiedMean(x), b.StratifiedIQM(x)}
+	})
 }
 
 func (s *Summary) profiles() {
@@ -250,9 +294,10 @@ func (s *Summary) profiles() {
 	for k := range 61 {
 		p.Scores = append(p.Scores, lo-pad+(hi-lo+2*pad)*float64(k)/60)
 	}
-	for _, n := range names {
-		p.Lines = append(p.Lines, ProfileOf{n, s.boot.Profile(tasks[n], p.Scores)})
-	}
+	p.Lines = make([]ProfileOf, len(names))
+	s.parallel(len(names), func(b *stats.Bootstrap, i int) {
+		p.Lines[i] = ProfileOf{names[i], b.Profile(tasks[names[i]], p.Scores)}
+	})
 	s.Profile = p
 }
 

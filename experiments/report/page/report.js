@@ -121,7 +121,7 @@
       for (const j of [0, 1, 2]) rows.push(xs.map(x => { const b = at.get(x); return b === undefined ? undefined : b[j]; }));
       series.push({ label: l.name, stroke: c, width: 2, dash: l.dash || dash(l.colour), spanGaps: true, paths: l.apart ? () => null : undefined, points: { show: !!l.points || l.apart || xs.length < 2, size: 7 }, value: (_, v) => format(v) });
       for (const j of [1, 2]) series.push({ stroke: "transparent", width: 0, spanGaps: true, points: { show: false }, class: "hidden-series" });
-      bands.push({ series: [k + 2, k + 1], fill: faint(c, .18) });
+      if (!l.apart) bands.push({ series: [k + 2, k + 1], fill: faint(c, .18) });
     }
     const size = () => ({ width: Math.max(280, holder.clientWidth), height: Math.max(280, Math.min(440, holder.clientWidth * .6)) });
     const u = new uPlot({
@@ -201,6 +201,23 @@
   $("zoom-out").addEventListener("click", () => zoom(2));
   $("zoom-all").addEventListener("click", () => zoom(0));
 
+  // ---- Figures along the numeric setting with the most values.
+  let along = null;
+  if (data.paths && data.paths.length) {
+    $("along-section").hidden = false;
+    $("h-along").textContent = "Along " + data.axis;
+    data.show.forEach(j => $("along-figure").append(make("option", { value: String(j) }, withUnit(data.figures[j]))));
+    $("along-figure").addEventListener("change", drawAlong);
+  }
+  function drawAlong() {
+    if (!data.paths || !data.paths.length) return;
+    if (along) drop(along);
+    const j = +$("along-figure").value;
+    const list = data.paths.map((p, i) => ({ name: p.name || data.axis, colour: i, x: p.x, bands: p.cells.map(c => data.cells[c].mean[j]), points: true }));
+    along = lines($("along"), data.axis, withUnit(data.figures[j]), list, data.log,
+      `${withUnit(data.figures[j])} along ${data.axis}: ` + list.map(l => `${l.name}: ` + l.x.map((x, k) => `${x}: ${format(l.bands[k][0])}`).join(", ")).join("; "));
+  }
+
   // ---- Performance profile.
   let profile = null;
   function drawProfile() {
@@ -243,7 +260,7 @@
       panel("Index of source " + s, "age, epochs", here.filter(l => l.what === "index" && l.source === s), l => l.at);
   }
 
-  function all() { curves(); drawProfile(); drawLearned(); }
+  function all() { drawAlong(); curves(); drawProfile(); drawLearned(); }
   head();
   sort();
   if (data.curves.length === 0) $("curves-section").hidden = true;
