@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"fmt"
+	"math"
 
 	"ephemera/env"
 )
@@ -43,6 +44,17 @@ func (s *Selector) Top(dst []int, key []float64) []int {
 	if len(key) != len(s.costs) {
 		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
 	}
+	if len(key) == 0 {
+		return dst
+	}
+	count := 0
+	if s.equal {
+		count = s.count()
+		if order := s.within(key, count); len(order) >= count {
+			quickselect(order, key, count)
+			return append(dst, order[:count]...)
+		}
+	}
 	order := s.scratch[:0]
 	for i, k := range key {
 		if k > negInf {
@@ -53,7 +65,7 @@ func (s *Selector) Top(dst []int, key []float64) []int {
 		return dst
 	}
 	if s.equal {
-		k := min(len(order), s.count())
+		k := min(len(order), count)
 		quickselect(order, key, k)
 		return append(dst, order[:k]...)
 	}
@@ -74,6 +86,43 @@ func (s *Selector) Top(dst []int, key []float64) []int {
 		siftDown(order, key, 0)
 	}
 	return dst
+}
+
+// sampled is how many keys stand for all, where there are many.
+const sampled = 1024
+
+// within returns the sources whose keys reach a level that, to judge by a
+// sample, a few more than count of them reach. If at least count do, the
+// selection is among them. It returns nothing where that would not pay.
+func (s *Selector) within(key []float64, count int) []int {
+	n := len(key)
+	if n < 4*sampled || count > n/8 || count == 0 {
+		return nil
+	}
+	sample := s.scratch[:0]
+	for x := range sampled {
+		if i := x * (n / sampled); key[i] > negInf {
+			sample = append(sample, i)
+		}
+	}
+	// Of the sample, share ± √share are expected among the first count.
+	share := float64(count) * sampled / float64(n)
+	rank := int(share+3*math.Sqrt(share)) + 4
+	if rank > len(sample) {
+		return nil
+	}
+	quickselect(sample, key, rank)
+	level := math.Inf(1)
+	for _, i := range sample[:rank] {
+		level = math.Min(level, key[i])
+	}
+	order := s.scratch[:0]
+	for i, k := range key {
+		if k >= level {
+			order = append(order, i)
+		}
+	}
+	return order
 }
 
 // count returns how many crawls of equal cost fit into the budget.

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ephemera/env"
+	"ephemera/env/stream"
 )
 
 // topSlow sorts everything and fills the budget.
@@ -98,6 +100,49 @@ func TestSelectorRefusesWrongShapes(t *testing.T) {
 	}
 }
 
+// Many sources are first thinned out by a sample, which must not be seen: not
+// with ties, not where the sample misleads, not without enough keys.
+func TestSelectorOfMany(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(4*sampled-2, 6*sampled).Draw(t, "n")
+		r := stream.New(rapid.Uint64().Draw(t, "seed"), stream.Test)
+		kind := rapid.IntRange(0, 4).Draw(t, "kind")
+		costs, key := make([]float64, n), make([]float64, n)
+		for i := range key {
+			costs[i] = 1
+			switch kind {
+			case 0:
+				key[i] = r.NormFloat64()
+			case 1: // ties
+				key[i] = float64(r.Intn(5))
+			case 2: // few can be chosen
+				key[i] = math.NaN()
+				if r.Intn(40) == 0 {
+					key[i] = r.Float64()
+				}
+			case 3: // the sample sees the greatest keys only
+				key[i] = r.Float64()
+				if i%(n/sampled) == 0 {
+					key[i] += 2
+				}
+			case 4: // or the least
+				key[i] = r.Float64() + 2
+				if i%(n/sampled) == 0 {
+					key[i] = -r.Float64()
+				}
+			}
+		}
+		budget := float64(rapid.IntRange(0, n/4).Draw(t, "budget"))
+		want := topSlow(costs, budget, key)
+		got := NewSelector(costs, budget).Top(nil, key)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("n = %d, kind %d, budget %v: chose %d sources that are not the first", n, kind, budget, len(got))
+		}
+	})
+}
+
 func TestSelectorAllocatesNothing(t *testing.T) {
 	for _, last := range []float64{1, 2} {
 		costs, key, dst := make([]float64, 500), make([]float64, 500), make([]int, 0, 500)
@@ -113,13 +158,18 @@ func TestSelectorAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkSelector(b *testing.B) {
-	const n = 100_000
-	costs, key, dst := make([]float64, n), make([]float64, n), make([]int, 0, n)
-	for i := range costs {
-		costs[i], key[i] = 1, math.Sin(float64(i)*1.7)
-	}
-	sel := NewSelector(costs, n/20)
-	for b.Loop() {
-		dst = sel.Top(dst[:0], key)
+	for _, part := range []int{5, 20, 1000} { // without and with thinning out
+		b.Run(fmt.Sprintf("1 in %d", part), func(b *testing.B) {
+			const n = 100_000
+			costs, key, dst := make([]float64, n), make([]float64, n), make([]int, 0, n)
+			for i := range costs {
+				costs[i], key[i] = 1, math.Sin(float64(i)*1.7)
+			}
+			sel := NewSelector(costs, float64(n/part))
+			for b.Loop() {
+				dst = sel.Top(dst[:0], key)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
+		})
 	}
 }

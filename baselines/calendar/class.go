@@ -11,6 +11,10 @@ const wheels = 2
 // floor and level j.
 var reach = [wheels]float64{0, 16}
 
+// nap is a sleep, in epochs, that is not worth the wheel of a lower level.
+// Sources that nap add at most 2 nap crawls to the first wheel.
+const nap = 8
+
 // bottom is the level that every finite index reaches.
 const bottom = -math.MaxFloat64
 
@@ -56,6 +60,12 @@ func (c *Calendar) climb(k *class, id int32, j int) {
 			continue // reached by everything but the never crawled
 		}
 		if a := c.firstAge(id, k.level[j]); a > age {
+			if j > 0 && a-age <= nap {
+				// Soon awake: it may as well wait for the floor at once.
+				if b := c.firstAge(id, k.floor()); b > age && b-age <= 2*nap {
+					j, a = 0, b
+				}
+			}
 			c.sleep(k, id, j, a-age)
 			return
 		}
