@@ -390,7 +390,8 @@ func logAge(age float64) float64 {
 
 // PricedState is the whole state of a priced actor-critic as data. It goes
 // with the settings, the terms and the parameters with which the learner was
-// made, which it does not hold.
+// made, which it does not hold. A learner with polynomial critics, which are
+// for ablations, does not take up a state.
 type PricedState struct {
 	Epochs    int       `json:"epochs"`
 	Price     float64   `json:"price"`     // λ, interest per budget unit
@@ -415,6 +416,9 @@ func (p *priced) setState(s PricedState) error {
 	n := len(p.costs)
 	if len(s.Threshold) != n || len(s.Harvest) != n || len(s.Work) != n {
 		return fmt.Errorf("state of %d, %d and %d sources (threshold, harvest, work); the learner has %d", len(s.Threshold), len(s.Harvest), len(s.Work), n)
+	}
+	if p.poly != nil {
+		return fmt.Errorf("a state does not hold polynomial critics")
 	}
 	if err := p.rand.SetState(s.Rand); err != nil {
 		return fmt.Errorf("state of the random stream: %w", err)

@@ -14,8 +14,6 @@ import (
 	"ephemera/env/stream"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
 
 // earn runs a policy in the mean dynamics and returns its mean reward.
@@ -71,15 +69,15 @@ var pricedTargets = []pricedTarget{
 	{"lognormal 20, 5", func(s uint64) env.Instance { return env.Lognormal(20, 5, s) }, 30, 1, .998, .995, .985, .975},
 	{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 30, 1, .998, .995, .985, .975},
 	{"lognormal 200, 20", func(s uint64) env.Instance { return env.Lognormal(200, 20, s) }, 30, 1, .998, .995, .985, .975},
-	{"lognormal 1000, 10", func(s uint64) env.Instance { return env.Lognormal(1000, 10, s) }, 5, 0, .995, .99, 0, 0},
-	{"lognormal 1000, 50", func(s uint64) env.Instance { return env.Lognormal(1000, 50, s) }, 5, 0, .995, .99, 0, 0},
-	{"lognormal 1000, 300", func(s uint64) env.Instance { return env.Lognormal(1000, 300, s) }, 5, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 10", func(s uint64) env.Instance { return env.Lognormal(1000, 10, s) }, 30, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 50", func(s uint64) env.Instance { return env.Lognormal(1000, 50, s) }, 30, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 300", func(s uint64) env.Instance { return env.Lognormal(1000, 300, s) }, 30, 0, .995, .99, 0, 0},
 	{"costs and windows 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }, 20, 1, .995, .985, 0, 0},
 	{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }, 20, 1, .99, .97, 0, 0},
 	{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 20, 1, .99, .97, 0, 0},
 	{"wide 100, 30", func(s uint64) env.Instance { return env.Wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
-	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 3, 0, .99, 0, 0, 0},
-	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 3, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 10, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 10, 0, .99, 0, 0, 0},
 	{"equal 100, 10", func(uint64) env.Instance { return alike(100, 10) }, 5, 1, .99, 0, 0, 0},
 	{"dominant 50, 5", func(s uint64) env.Instance { return dominant(50, 5, s) }, 10, 1, .99, 0, 0, 0},
 }
@@ -381,7 +379,7 @@ func TestPricedGolden(t *testing.T) {
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
 			t.Fatal(err)
 		}
