@@ -16,14 +16,23 @@ type estimates struct {
 
 	crawls []int
 	sums   []itemSums
+	drift  [][2]float64 // cumulative sums of surprise, upwards and downwards
 
 	// Common to all sources.
 	rate   float64 // mean of λξ̄, interest per epoch
 	decay  float64 // mean of c
 	spread float64 // variance of c between sources
 	noise  float64 // variance of ln ξ within a source
+	weight float64 // of the common rate, in epochs
 	pooled int     // epoch
 	any    bool
+
+	// Squares of what crawls brought beyond the estimate, and the estimates:
+	// their ratio φ is the variance of a harvest in units of its mean.
+	square, mean float64
+	// The same of single items: were they to arrive by themselves, as in a
+	// Poisson process, Σξ²/Σξ would be φ as well, and it is known sooner.
+	itemSquare, itemSum float64
 }
 
 // itemSums are the sums of one source over its crawled items and crawls.
@@ -39,12 +48,14 @@ const (
 	firstDecay  = 0.2  // 1/epoch, before anything has been seen
 	leastDecay  = 1e-4 // 1/epoch
 	mostDecay   = 20
-	priorEpochs = 0.2 // weight of the common rate, in epochs
-	poolEvery   = 32  // epochs
+	firstWeight = 0.2 // epochs; what is pooled replaces it
+	mostWeight  = 1e4
+	keepAfter   = 0.05 // share of what was known that outlives a change
+	poolEvery   = 32   // epochs
 )
 
 func (e *estimates) init(n int, given, horizon float64) {
-	*e = estimates{given: given, horizon: horizon, crawls: make([]int, n), sums: make([]itemSums, n), rate: 1, decay: firstDecay, spread: firstDecay * firstDecay / 4, noise: 1}
+	*e = estimates{given: given, horizon: horizon, crawls: make([]int, n), sums: make([]itemSums, n), drift: make([][2]float64, n), rate: 1, decay: firstDecay, spread: firstDecay * firstDecay / 4, noise: 1, weight: firstWeight}
 	if given > 0 {
 		e.decay = given
 	}
@@ -64,6 +75,8 @@ func (e *estimates) add(c env.Crawled) {
 		if !(it.Interest > 0) {
 			continue
 		}
+		e.itemSquare += it.Interest * it.Interest
+		e.itemSum += it.Interest
 		y := math.Log(it.Interest)
 		s.N++
 		s.A += it.Age
@@ -73,9 +86,49 @@ func (e *estimates) add(c env.Crawled) {
 		s.YY += y * y
 	}
 	e.crawls[c.Source]++
-	_, decay := e.source(c.Source)
+	rate, decay := e.source(c.Source)
+	epochs := -math.Expm1(-decay*age) / decay
+	if e.crawls[c.Source] > 2 && rate*epochs > 0 {
+		// The first crawls tell how far the estimate was off, not the noise.
+		off := c.Interest - rate*epochs
+		e.square += off * off
+		e.mean += rate * epochs
+		if e.horizon > 0 && e.surprised(c.Source, off/math.Sqrt(e.phi()*rate*epochs)) {
+			s.Harvest *= keepAfter
+			s.Epochs *= keepAfter
+		}
+	}
 	s.Harvest += c.Interest
-	s.Epochs += -math.Expm1(-decay*age) / decay
+	s.Epochs += epochs
+}
+
+// surprised reports whether the harvests of source i have left their mean: it
+// is Page's cumulative sum test of the standardised deviations z, on both
+// sides, with deviations cut so that a single huge item is no alarm.
+//
+//	S⁺ ← max(0, S⁺ + z − ½),  S⁻ ← max(0, S⁻ − z − ½),  alarm above 10
+func (e *estimates) surprised(i int, z float64) bool {
+	z = clip(z, 3)
+	d := &e.drift[i]
+	d[0] = max(0, d[0]+z-.5)
+	d[1] = max(0, d[1]-z-.5)
+	if max(d[0], d[1]) <= 10 {
+		return false
+	}
+	*d = [2]float64{}
+	return true
+}
+
+// phi returns φ, the variance of a harvest in units of its mean.
+func (e *estimates) phi() float64 {
+	var phi float64
+	if e.mean > 0 {
+		phi = e.square / e.mean
+	}
+	if e.itemSum > 0 {
+		phi = max(phi, e.itemSquare/e.itemSum)
+	}
+	return max(phi, 1e-300)
 }
 
 // slope returns the source's own estimate of c and the sum of squared ages
@@ -104,7 +157,7 @@ func (e *estimates) source(i int) (rate, decay float64) {
 		decay = positive(decay, math.Sqrt(e.noise/(weight+prior)))
 		decay = min(max(decay, leastDecay), mostDecay)
 	}
-	rate = (s.Harvest + priorEpochs*e.rate) / (s.Epochs + priorEpochs)
+	rate = (s.Harvest + e.weight*e.rate) / (s.Epochs + e.weight)
 	return rate, decay
 }
 
@@ -147,6 +200,7 @@ func (e *estimates) pool(epoch int) bool {
 	}
 	e.any = true
 	e.rate = rate / n
+	e.weigh(n)
 	if e.given > 0 || slopes == 0 || dof <= 0 {
 		return true
 	}
@@ -177,15 +231,39 @@ func (e *estimates) pool(epoch int) bool {
 	return true
 }
 
+// weigh finds how much a source leans on the common rate. If a harvest over E
+// epochs has the variance φ r E around its mean r E, and the rates themselves
+// the variance τ² around r̄, the best linear estimate counts the common rate as
+// φ r̄/τ² epochs of harvest.
+func (e *estimates) weigh(n float64) {
+	phi := e.phi()
+	if n < 2 || e.mean+e.itemSum <= 0 || e.rate <= 0 {
+		return
+	}
+	var q float64
+	for i := range e.sums {
+		if s := &e.sums[i]; s.Epochs > 0 {
+			d := s.Harvest/s.Epochs - e.rate
+			q += d*d - phi*e.rate/max(s.Epochs, e.weight)
+		}
+	}
+	tau := max(q/(n-1), leastSpread*e.rate*e.rate)
+	e.weight = min(max(phi*e.rate/tau, 1e-3), mostWeight)
+}
+
+// leastSpread is the least τ² in units of r̄².
+const leastSpread = 0.05
+
 // EstimateState are the estimates of all sources as data.
 type EstimateState struct {
 	Crawls []int        `json:"crawls"`
 	Sums   [][8]float64 `json:"sums"`
-	Common [5]float64   `json:"common"` // rate, decay, spread, noise, epoch of the last pooling
+	Drift  [][2]float64 `json:"drift"`
+	Common [10]float64  `json:"common"` // rate, decay, spread, noise, weight, the sums of φ, epoch of the last pooling
 }
 
 func (e *estimates) state() EstimateState {
-	s := EstimateState{Crawls: append([]int(nil), e.crawls...), Common: [5]float64{e.rate, e.decay, e.spread, e.noise, float64(e.pooled)}}
+	s := EstimateState{Crawls: append([]int(nil), e.crawls...), Drift: append([][2]float64(nil), e.drift...), Common: [10]float64{e.rate, e.decay, e.spread, e.noise, e.weight, e.square, e.mean, e.itemSquare, e.itemSum, float64(e.pooled)}}
 	for _, v := range e.sums {
 		s.Sums = append(s.Sums, [8]float64{v.N, v.A, v.Y, v.AA, v.AY, v.YY, v.Harvest, v.Epochs})
 	}
@@ -193,14 +271,16 @@ func (e *estimates) state() EstimateState {
 }
 
 func (e *estimates) setState(s EstimateState) error {
-	if len(s.Crawls) != len(e.crawls) || len(s.Sums) != len(e.sums) {
+	if len(s.Crawls) != len(e.crawls) || len(s.Drift) != len(e.drift) || len(s.Sums) != len(e.sums) {
 		return fmt.Errorf("estimates of %d and %d sources; the learner has %d", len(s.Crawls), len(s.Sums), len(e.sums))
 	}
 	copy(e.crawls, s.Crawls)
+	copy(e.drift, s.Drift)
 	for i, v := range s.Sums {
 		e.sums[i] = itemSums{v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}
 		e.any = e.any || v[7] > 0
 	}
-	e.rate, e.decay, e.spread, e.noise, e.pooled = s.Common[0], s.Common[1], s.Common[2], s.Common[3], int(s.Common[4])
+	c := s.Common
+	e.rate, e.decay, e.spread, e.noise, e.weight, e.square, e.mean, e.itemSquare, e.itemSum, e.pooled = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], int(c[9])
 	return nil
 }

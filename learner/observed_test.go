@@ -126,3 +126,32 @@ func TestObservedState(t *testing.T) {
 		t.Error("a state of no sources was taken")
 	}
 }
+
+func BenchmarkPricedObserved(b *testing.B) {
+	const n = 1000
+	in := env.Lognormal(n, 100, 1)
+	l := NewPricedObserved(in, nil, stream.New(1, stream.Policy))
+	r := stream.New(2, stream.Test)
+	o := &env.Observed{}
+	o.State = make([]float64, n)
+	next := &env.Observed{}
+	next.State = make([]float64, n)
+	dst := make([]int, 0, n)
+	var crawls []env.Crawled
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = l.Select(dst[:0], o)
+		copy(next.State, o.State)
+		crawls = crawls[:0]
+		for _, i := range dst {
+			crawls = append(crawls, env.Crawled{Source: i, Interest: o.State[i]})
+			next.State[i] = 0
+		}
+		for i, s := range in.Sources {
+			next.State[i] = s.Factor()*next.State[i] + s.Gain()*r.ExpFloat64()
+		}
+		l.Update(crawls, next)
+		o, next = next, o
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
+}

@@ -16,15 +16,22 @@ type OnlineSettings struct {
 	// has the rates estimated from present interest against age.
 	Decay float64 `toml:"decay"`
 
+	// Sampled has the critic average the harvests themselves, for ablations.
+	Sampled bool `toml:"sampled"`
+
 	// Cold is how many crawls a source gets before its estimates are trusted,
 	// and ColdShare the share of the budget that these crawls may take.
 	Cold      int     `toml:"cold"`
 	ColdShare float64 `toml:"cold_share"`
 }
 
-// DefaultOnlineSettings returns the settings that nil stands for.
+// DefaultOnlineSettings returns the settings that nil stands for: those of
+// [DefaultPricedSettings] with a horizon of 2000 epochs, and two cold crawls of
+// each source from half the budget.
 func DefaultOnlineSettings() OnlineSettings {
-	return OnlineSettings{PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5}
+	s := OnlineSettings{PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5}
+	s.Horizon = 2000
+	return s
 }
 
 // Validate reports the first setting that is out of its range.
@@ -70,9 +77,11 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 		panic("learner: online: " + err.Error())
 	}
 	l := &PricedOnline{p: newPriced(terms, &s.PricedSettings, r), set: s}
+	l.p.expect = !s.Sampled
 	l.est.init(len(terms.Costs), s.Decay, s.Horizon)
 	for i := range terms.Costs {
 		l.know(i)
+		l.p.begin(i)
 		l.p.x[i] = l.p.gain[i]
 	}
 	return l

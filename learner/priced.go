@@ -88,6 +88,12 @@ func (l *Priced) Frozen() *PricedPolicy {
 	for _, v := range []*[]float64{&p.theta, &p.eta, &p.work, &p.turn, &p.peak, &p.ceil, &p.decay, &p.factor, &p.gain} {
 		*v = append([]float64(nil), *v...)
 	}
+	p.poly = nil
+	for _, c := range l.p.poly {
+		d := *c // of which only the weights are read from here on
+		d.r = append([]float64(nil), c.r...)
+		p.poly = append(p.poly, &d)
+	}
 	n := len(p.costs)
 	p.sel = baselines.NewSelector(p.costs, p.budget)
 	p.key, p.age, p.rand = make([]float64, n), make([]float64, n), nil

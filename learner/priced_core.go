@@ -26,6 +26,10 @@ type priced struct {
 	factor      []float64 // α
 	gain        []float64 // u
 
+	// expect has the critic average what the estimates foretold of a harvest
+	// in place of the harvest itself, which is noisier.
+	expect bool
+
 	// What is learned.
 	n     int       // epochs so far
 	price float64   // λ, interest per budget unit
@@ -44,6 +48,8 @@ type priced struct {
 	key     []float64
 	demand  float64 // Σ C f
 	crawled []bool
+
+	poly []*LSPE // critics of the ablation "polynomial", otherwise nil
 }
 
 const (
@@ -52,6 +58,7 @@ const (
 	leastShare  = 0.1 // least unit of the excess, in harvests
 	scaleMemory = 100 // epochs that h looks back
 	maxActor    = 0.5 // greatest step of ln θ
+	maxDegree   = 4
 )
 
 func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
@@ -86,14 +93,29 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 		p.theta[i] = math.Log(p.period)
 		p.turn[i] = math.Ceil(p.period)
 	}
+	if s.Critic == "polynomial" {
+		for range p.theta {
+			c, err := NewLSPE(s.Degree, LSPESettings{Gamma: .2, Step: Steps{Scale: .5, Block: 200, Power: 2. / 3}, Inverse: DefaultInverseSettings()})
+			if err != nil {
+				panic("learner: priced: " + err.Error())
+			}
+			p.poly = append(p.poly, c)
+		}
+	}
 	return p
 }
 
-// know sets what is known of source i.
+// know sets what is known of source i. Where more is known than before, the
+// mean harvest is carried over to it in proportion to x(Θ); it would take many
+// cycles to follow.
 func (p *priced) know(i int, gain, decay, ceil float64) {
 	p.gain[i], p.decay[i], p.ceil[i] = gain, decay, ceil
 	p.factor[i] = math.Exp(-decay)
+	old := p.peak[i]
 	p.peak[i] = p.mean(i, p.turn[i])
+	if old > 0 {
+		p.eta[i] *= p.peak[i] / old
+	}
 }
 
 // begin sets the critic of source i to what its first threshold would earn, so
@@ -130,6 +152,10 @@ func (p *priced) advantage(i int, x, age float64) (perCost, index float64) {
 	}
 	var l float64
 	switch {
+	case p.poly != nil:
+		var f [maxDegree]float64
+		next := p.poly[i].Value(p.powers(i, p.factor[i]*x+p.gain[i], &f))
+		l = x - p.price*cost + p.harvest(i)*(p.poly[i].Value(p.powers(i, p.gain[i], &f))-next)
 	case profit <= 0:
 		l = x - p.price*cost - max(0, peak-p.price*cost)
 	case p.set.Critic == "behaviour":
@@ -144,6 +170,35 @@ func (p *priced) advantage(i int, x, age float64) (perCost, index float64) {
 	}
 	perCost = l / cost
 	return perCost, perCost * p.turn[i] / max(p.turn[i]-age, 1)
+}
+
+// powers returns the features z, z², … of state x.
+func (p *priced) powers(i int, x float64, dst *[maxDegree]float64) []float64 {
+	// Not 0 at x = u, where a source may always be.
+	z := (x - p.gain[i] + 1e-2*p.ceil[i]) / (p.ceil[i] - p.gain[i])
+	f := dst[:p.set.Degree]
+	v := z
+	for k := range f {
+		f[k] = v
+		v *= z
+	}
+	return f
+}
+
+// harvest is the unit of the rewards of a polynomial critic, what a crawl
+// brings in when all sources are crawled alike.
+func (p *priced) harvest(i int) float64 { return p.mean(i, p.period) }
+
+// evaluate is a step of the polynomial critics.
+func (p *priced) evaluate() {
+	var a, b [maxDegree]float64
+	for i, x := range p.x {
+		next, reward := p.factor[i]*x+p.gain[i], 0.0
+		if p.crawled[i] {
+			next, reward = p.gain[i], (x-p.price*p.costs[i])/p.harvest(i)
+		}
+		p.poly[i].Step(p.powers(i, x, &a), p.powers(i, next, &b), reward)
+	}
 }
 
 // unit returns the unit of the excess, the price; at first, while there is
@@ -272,6 +327,10 @@ func (p *priced) learn(crawls []env.Crawled) {
 		least = min(least, p.x[c.Source]/p.costs[c.Source])
 	}
 
+	if p.poly != nil {
+		p.evaluate()
+	}
+
 	// η ← η + bᵢ(n)(ν X − η), and the same for the cost ν C, so that the
 	// profit η − λκ̄ follows the price at once.
 	top := math.Log(maxCycles * p.period)
@@ -296,7 +355,11 @@ func (p *priced) learn(crawls []env.Crawled) {
 	for _, c := range crawls {
 		i := c.Source
 		p.crawled[i] = false
-		p.eta[i] += s.critic(p.n, p.turn[i]) * c.Interest
+		harvest := c.Interest
+		if p.expect {
+			harvest = p.x[i]
+		}
+		p.eta[i] += s.critic(p.n, p.turn[i]) * harvest
 	}
 
 	// h ← h + (1/min(n, 100))(min X/C − h)
@@ -327,7 +390,8 @@ func logAge(age float64) float64 {
 
 // PricedState is the whole state of a priced actor-critic as data. It goes
 // with the settings, the terms and the parameters with which the learner was
-// made, which it does not hold.
+// made, which it does not hold. A learner with polynomial critics, which are
+// for ablations, does not take up a state.
 type PricedState struct {
 	Epochs    int       `json:"epochs"`
 	Price     float64   `json:"price"`     // λ, interest per budget unit
@@ -352,6 +416,9 @@ func (p *priced) setState(s PricedState) error {
 	n := len(p.costs)
 	if len(s.Threshold) != n || len(s.Harvest) != n || len(s.Work) != n {
 		return fmt.Errorf("state of %d, %d and %d sources (threshold, harvest, work); the learner has %d", len(s.Threshold), len(s.Harvest), len(s.Work), n)
+	}
+	if p.poly != nil {
+		return fmt.Errorf("a state does not hold polynomial critics")
 	}
 	if err := p.rand.SetState(s.Rand); err != nil {
 		return fmt.Errorf("state of the random stream: %w", err)

@@ -43,10 +43,15 @@ type PricedSettings struct {
 	// changes: no step falls below its value at that count. 0 is no limit.
 	Horizon float64 `toml:"horizon"`
 
-	// Literal critics, for ablations; empty is the default.
-	//   "behaviour": values from the start of the cycle, V = η(s − 1)
+	// The rest is for ablations.
+
+	// Critic is "" for the exact value function at the learned mean harvest,
+	// anchored at the crawl; "behaviour" for the same anchored after the
+	// crawl, V = (η − λκ̄)(s − 1); "polynomial" for LSPE(0) on the powers 1 to
+	// Degree of z = (x − u)/(u* − u), with one clock for all sources.
 	Critic string `toml:"critic"`
-	// Price false keeps the price at 0.
+	Degree int    `toml:"degree"` // 1 to 4
+	// NoPrice keeps the price at 0.
 	NoPrice bool `toml:"no_price"`
 	// Saturating multiplies the actor's step by f(1−f), the derivative of the
 	// logit, in place of the distance of f from the better action.
@@ -62,7 +67,7 @@ func DefaultPricedSettings() PricedSettings {
 		ActorStep: 1, ActorOver: 500, ActorPower: .6,
 		PriceStep: .3, PriceOver: 30, PricePower: .7,
 		CriticCycles: 5, CriticShare: 5,
-		MarginShare: .5, MarginCap: 1, IndexCap: 2,
+		MarginShare: .5, MarginCap: 1, IndexCap: 2, Degree: 2,
 	}
 }
 
@@ -92,8 +97,12 @@ func (s *PricedSettings) Validate() error {
 	}
 	switch s.Critic {
 	case "", "behaviour":
+	case "polynomial":
+		if s.Degree < 1 || s.Degree > maxDegree {
+			return fmt.Errorf("degree is %d; allowed is 1 to %d", s.Degree, maxDegree)
+		}
 	default:
-		return fmt.Errorf("critic is %q; allowed are \"\" and \"behaviour\"", s.Critic)
+		return fmt.Errorf("critic is %q; allowed are \"\", \"behaviour\" and \"polynomial\"", s.Critic)
 	}
 	switch s.RankBy {
 	case "", "margin", "index":

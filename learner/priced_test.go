@@ -69,15 +69,15 @@ var pricedTargets = []pricedTarget{
 	{"lognormal 20, 5", func(s uint64) env.Instance { return env.Lognormal(20, 5, s) }, 30, 1, .998, .995, .985, .975},
 	{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 30, 1, .998, .995, .985, .975},
 	{"lognormal 200, 20", func(s uint64) env.Instance { return env.Lognormal(200, 20, s) }, 30, 1, .998, .995, .985, .975},
-	{"lognormal 1000, 10", func(s uint64) env.Instance { return env.Lognormal(1000, 10, s) }, 5, 0, .995, .99, 0, 0},
-	{"lognormal 1000, 50", func(s uint64) env.Instance { return env.Lognormal(1000, 50, s) }, 5, 0, .995, .99, 0, 0},
-	{"lognormal 1000, 300", func(s uint64) env.Instance { return env.Lognormal(1000, 300, s) }, 5, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 10", func(s uint64) env.Instance { return env.Lognormal(1000, 10, s) }, 30, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 50", func(s uint64) env.Instance { return env.Lognormal(1000, 50, s) }, 30, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 300", func(s uint64) env.Instance { return env.Lognormal(1000, 300, s) }, 30, 0, .995, .99, 0, 0},
 	{"costs and windows 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }, 20, 1, .995, .985, 0, 0},
 	{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }, 20, 1, .99, .97, 0, 0},
 	{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 20, 1, .99, .97, 0, 0},
 	{"wide 100, 30", func(s uint64) env.Instance { return env.Wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
-	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 3, 0, .99, 0, 0, 0},
-	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 3, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 10, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 10, 0, .99, 0, 0, 0},
 	{"equal 100, 10", func(uint64) env.Instance { return alike(100, 10) }, 5, 1, .99, 0, 0, 0},
 	{"dominant 50, 5", func(s uint64) env.Instance { return dominant(50, 5, s) }, 10, 1, .99, 0, 0, 0},
 }
@@ -440,5 +440,62 @@ func BenchmarkPriced(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
 		})
+	}
+}
+
+// TestPricedAblations prints, with -full, the table of what each part brings.
+func TestPricedAblations(t *testing.T) {
+	if !*full {
+		t.Skip("prints a table with -full")
+	}
+	type change struct {
+		name string
+		f    func(s *PricedSettings)
+	}
+	worlds := []struct {
+		name string
+		in   func(seed uint64) env.Instance
+	}{
+		{"paper, 2", func(uint64) env.Instance { return env.Paper(2) }},
+		{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }},
+		{"mixed 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }},
+		{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }},
+	}
+	fmt.Print("| |")
+	for _, w := range worlds {
+		fmt.Printf(" %s: learned | worst | learning |", w.name)
+	}
+	fmt.Println()
+	for _, c := range []change{
+		{"default", func(*PricedSettings) {}},
+		{"no price", func(s *PricedSettings) { s.NoPrice = true }},
+		{"actor's step times f(1−f)", func(s *PricedSettings) { s.Saturating = true }},
+		{"values anchored after the crawl", func(s *PricedSettings) { s.Critic = "behaviour" }},
+		{"polynomial critic, degree 2", func(s *PricedSettings) { s.Critic = "polynomial" }},
+		{"degree 3", func(s *PricedSettings) { s.Critic, s.Degree = "polynomial", 3 }},
+		{"degree 4", func(s *PricedSettings) { s.Critic, s.Degree = "polynomial", 4 }},
+		{"κ = 6 throughout", func(s *PricedSettings) { s.Sharpest = 6 }},
+		{"κ = 40 throughout", func(s *PricedSettings) { s.Sharpness = 40 }},
+		{"act and rank by the margin", func(s *PricedSettings) { s.MarginShare = 1 }},
+		{"act and rank by the index", func(s *PricedSettings) { s.MarginShare = 0 }},
+		{"rank by the margin", func(s *PricedSettings) { s.RankBy = "margin" }},
+		{"rank by the index", func(s *PricedSettings) { s.RankBy = "index" }},
+	} {
+		fmt.Printf("| %s |", c.name)
+		for _, w := range worlds {
+			const seeds = 4
+			var mean, early float64
+			worst := math.Inf(1)
+			for seed := uint64(1); seed <= seeds; seed++ {
+				set := DefaultPricedSettings()
+				c.f(&set)
+				learned, learning, _ := ratios(t, w.in(seed), seed, 10000, 5000, &set)
+				mean += learned / seeds
+				early += learning / seeds
+				worst = min(worst, learned)
+			}
+			fmt.Printf(" %.4f | %.4f | %.4f |", mean, worst, early)
+		}
+		fmt.Println()
 	}
 }
