@@ -82,6 +82,30 @@ func byLevel(model, observed func(Known) (env.Agent, error)) func(Known) (env.Ag
 	}
 }
 
+// practice is a scheduler of today under the budget. What is due is crawled by
+// hours overdue, or, relative, by multiples of the interval.
+func practice(name string, relative bool, f func(t env.Terms, relative bool) env.Policy[env.Online]) Baseline {
+	b := Baseline{Name: name, About: "intervals as " + name + " sets them, the most hours overdue first", Items: true}
+	if relative {
+		b.Name += "-relative"
+		b.About = "intervals as " + name + " sets them, the most intervals overdue first"
+	}
+	b.New = online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] { return f(t, relative) })
+	return b
+}
+
+func newMiniflux(t env.Terms, relative bool) env.Policy[env.Online] {
+	return baselines.NewEntryFrequency(t, baselines.EntryFrequency{Relative: relative})
+}
+
+func newNutch(t env.Terms, relative bool) env.Policy[env.Online] {
+	return baselines.NewNutch(t, baselines.Adaptive{Relative: relative})
+}
+
+func newStormCrawler(t env.Terms, relative bool) env.Policy[env.Online] {
+	return baselines.NewStormCrawler(t, baselines.Adaptive{Relative: relative})
+}
+
 // Baselines is the catalogue, in the order in which tables show it.
 var Baselines = []Baseline{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", New: byLevel(
@@ -119,7 +143,7 @@ var Baselines = []Baseline{
 		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	{Name: "certainty", About: "Whittle with parameters estimated from the items found", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
+	{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
 		return baselines.NewCertainty(t, baselines.Certainty{})
 	})},
 	{Name: "q-whittle", About: "Whittle-index Q-learning on the ages", New: online(func(t env.Terms, r *stream.Rand) env.Policy[env.Online] {
@@ -128,15 +152,12 @@ var Baselines = []Baseline{
 	{Name: "salmut", About: "structure-aware learning of thresholds", New: online(func(t env.Terms, r *stream.Rand) env.Policy[env.Online] {
 		return baselines.NewSalmut(t, baselines.Salmut{}, r)
 	})},
-	{Name: "miniflux", About: "intervals by entry frequency, as Miniflux sets them", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewEntryFrequency(t, baselines.EntryFrequency{})
-	})},
-	{Name: "nutch", About: "adaptive fetch intervals, as Nutch sets them", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewNutch(t, baselines.Adaptive{})
-	})},
-	{Name: "stormcrawler", About: "adaptive fetch intervals, as StormCrawler sets them", Items: true, New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewStormCrawler(t, baselines.Adaptive{})
-	})},
+	practice("miniflux", false, newMiniflux),
+	practice("miniflux", true, newMiniflux),
+	practice("nutch", false, newNutch),
+	practice("nutch", true, newNutch),
+	practice("stormcrawler", false, newStormCrawler),
+	practice("stormcrawler", true, newStormCrawler),
 	{Name: "round-robin", About: "the source that has waited longest", New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
 		return baselines.NewRoundRobin(t)
 	})},
