@@ -51,7 +51,7 @@ func truncated(s env.Source, ages int) []float64 {
 	return index
 }
 
-// "The Whittle index learning iterates converge to the Whittle indices":
+// The learned indices converge to the Whittle indices:
 // Avrachenkov and Borkar (2022), on one source with few ages, where all state
 // and action pairs are visited often.
 func TestQLearnsTheWhittleIndex(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"ephemera/env/stream"
 )
 
-// "The threshold parameter converges to the optimal threshold": Roy, Borkar,
+// The threshold converges to the optimal one: Roy, Borkar,
 // Karandikar and Chaporkar (2019). At a fixed price the optimal age is
 // argmax (x(s) − λC)/s, and a threshold in (s − 1, s] is crossed at age s.
 func TestSalmutLearnsTheOptimalAge(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	scene.Define(f)
 	algo.Define(f)
 	f.Group("Comparison", func() {
-		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm")
+		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, with its default settings")
 		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
 		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
 		f.IntVar(&seeds, "seeds", 20, "`count` of seeds")
@@ -156,6 +157,15 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 	var names []string
 	if list == "" {
 		names = append(names, "learned")
+		chosen, _, err := algo.Resolve(level)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range experiments.Algorithms {
+			if a.Name != chosen.Name && slices.Contains(a.Levels, level) {
+				names = append(names, a.Name)
+			}
+		}
 		for _, b := range experiments.Baselines {
 			if b.Applies(s, level) {
 				names = append(names, b.Name)
@@ -186,9 +196,17 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: "learning", Learned: "learned"})
 			continue
 		}
+		if algorithm, err := experiments.FindAlgorithm(name, level); err == nil {
+			settings, err := algorithm.Configure(level, nil)
+			if err != nil {
+				return nil, err
+			}
+			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned"})
+			continue
+		}
 		b, err := experiments.FindBaseline(name)
 		if err != nil {
-			return nil, cli.Usagef("-policies: %w, learning, learned", err)
+			return nil, cli.Usagef("-policies: %w, learning, learned, and the names of learners", err)
 		}
 		if !b.Applies(s, level) {
 			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, b.About)
