@@ -74,7 +74,19 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	for _, v := range []*[]float64{&l.factor, &l.gain, &l.ceil, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
 		*v = make([]float64, n)
 	}
+	var most float64
+	for _, s := range in.Sources {
+		most = max(most, s.Ceiling())
+	}
+	if most == 0 {
+		most = 1
+	}
 	for i, s := range in.Sources {
+		// A source that never publishes needs a scale as well.
+		if s.Ceiling() < leastCeiling*most {
+			s.Interest, s.Rate = leastCeiling*most*s.Decay, 1
+			s.Window = math.Inf(1)
+		}
 		l.factor[i], l.gain[i], l.ceil[i] = s.Factor(), s.Gain(), s.Ceiling()
 		st := &l.src[i]
 		x := s.MeanState(int(math.Ceil(l.period)))
@@ -90,6 +102,10 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	}
 	return l
 }
+
+// leastCeiling is the least ceiling, in units of the greatest, that is told
+// from none.
+const leastCeiling = 1e-9
 
 // firstSquare is what the mean square of each feature is taken for at first.
 const firstSquare = 1e-2
@@ -182,7 +198,7 @@ func (l *PricedObserved) Update(crawls []env.Crawled, next *env.Observed) {
 		st.Work += b * (cost - st.Work)
 		step := min(a/turn, maxActor)
 		st.LnT -= step * l.wrong[i] * l.excess[i]
-		st.LnT = min(max(st.LnT, math.Log(.05*l.gain[i]+1e-300)), math.Log(8*l.ceil[i]))
+		st.LnT = min(max(st.LnT, math.Log(.05*l.gain[i])), math.Log(8*l.ceil[i]))
 	}
 	if !math.IsInf(least, 1) {
 		l.scale += max(1/float64(l.n+1), 1./scaleMemory) * (least - l.scale)
