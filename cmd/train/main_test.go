@@ -4,13 +4,42 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ephemera/cmd/internal/cli"
 )
+
+// asCommand has the test binary be the command.
+const asCommand = "EPHEMERA_TRAIN_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process runs the command in a process of its own.
+func process(t *testing.T, args ...string) (stdout string, status int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), asCommand+"=1")
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
 
 // train runs the command and returns what it prints.
 func train(t *testing.T, args ...string) (stdout, stderr string, err error) {
@@ -65,6 +94,9 @@ func TestSameSeedSameBytes(t *testing.T) {
 	two, _, _ := train(t, "-steps", "1000", "-format", "json", "-seed", "7")
 	if one != two {
 		t.Errorf("the same seed printed\n%s\nand\n%s", one, two)
+	}
+	if two, status := process(t, "-steps", "1000", "-format", "json", "-seed", "7"); two != one || status != cli.OK {
+		t.Errorf("in a process of its own, status %d, the same seed printed\n%s", status, two)
 	}
 	other, _, _ := train(t, "-steps", "1000", "-format", "json", "-seed", "8")
 	if strings.Replace(other, `"seed": 8`, `"seed": 7`, 1) == one {
@@ -156,6 +188,18 @@ func TestBadInput(t *testing.T) {
 		}
 		if entries, _ := os.ReadDir(out); len(entries) > 0 {
 			t.Errorf("%s: left %v behind", c.args, entries)
+		}
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	for status, args := range map[int][]string{
+		cli.OK:      {"-h"},
+		cli.Usage:   {"-nonsense"},
+		cli.Failure: {"-trace", "missing.csv"},
+	} {
+		if _, got := process(t, args...); got != status {
+			t.Errorf("%v: exit status %d, want %d", args, got, status)
 		}
 	}
 }

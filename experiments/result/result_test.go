@@ -1,0 +1,138 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func sample() *Report {
+	r := &Report{
+		Instance: "paper", Algorithm: "paper", Knowledge: "model", Budget: 1, Steps: 10, Seeds: 1, Seed: 1,
+		Bound: Ptr(200), StepsPerSecond: Ptr(1.4e6), PeakStepsPerSecond: 2.1e6,
+		Results: []Row{
+			{Policy: "learned", Reward: 90, Crawls: 1.25, Over: .25, Overrun: .5},
+			{Policy: "whittle", Reward: 180, Crawls: 1},
+		},
+		Notes: []string{"A sentence."},
+	}
+	r.Complete()
+	return r
+}
+
+func print(t *testing.T, r *Report, f Format) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Write(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTable(t *testing.T) {
+	got := print(t, sample(), Text)
+	for _, want := range []string{"policy", "learned", "90.00", "1.250", "50.00", "45.00", "25.00", "0.500", "A sentence."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the table does not show %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "interval") || strings.Contains(got, "worst") {
+		t.Errorf("the table shows columns that no row fills:\n%s", got)
+	}
+	for _, line := range strings.Split(got, "\n") {
+		if line != strings.TrimRight(line, " ") {
+			t.Errorf("trailing blanks in %q", line)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	got := print(t, sample(), Markdown)
+	lines := strings.Split(got, "\n")
+	if !strings.HasPrefix(lines[0], "|") || !strings.Contains(lines[1], "--") {
+		t.Errorf("not a markdown table:\n%s", got)
+	}
+	bars := strings.Count(lines[0], "|")
+	for _, l := range lines[:4] {
+		if strings.Count(l, "|") != bars {
+			t.Errorf("ragged line %q", l)
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(print(t, sample(), CSV)), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines, want a heading and two rows", len(lines))
+	}
+	for _, l := range lines {
+		if strings.Count(l, ",") != strings.Count(lines[0], ",") {
+			t.Errorf("ragged line %q", l)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var r struct {
+		Bound          *float64
+		StepsPerSecond float64 `json:"steps_per_second"`
+		Results        []map[string]any
+	}
+	if err := json.Unmarshal([]byte(print(t, sample(), JSON)), &r); err != nil {
+		t.Fatal(err)
+	}
+	if *r.Bound != 200 || r.StepsPerSecond != 1e6 {
+		t.Errorf("bound %v, speed %v; want 200 and 1e6", *r.Bound, r.StepsPerSecond)
+	}
+	row := r.Results[0]
+	if row["of_whittle"] != .5 || row["of_bound"] != .45 || row["lo"] != nil {
+		t.Errorf("row %v", row)
+	}
+	if _, there := row["lo"]; !there {
+		t.Error("lo is left out; it has to be null")
+	}
+}
+
+// The speed of a run that is repeated on a busy machine prints the same.
+func TestSpeedIsAnOrderOfMagnitude(t *testing.T) {
+	for peak, want := range map[float64]float64{3.1e5: 1e5, 3.3e5: 1e6, 1e6: 1e6, 3e6: 1e6, 3.3e6: 1e7} {
+		r := sample()
+		r.StepsPerSecond, r.PeakStepsPerSecond = Ptr(1e3), peak
+		var got Report
+		if err := json.Unmarshal([]byte(print(t, r, JSON)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if *got.StepsPerSecond != want {
+			t.Errorf("a peak of %v prints as %v, want %v", peak, *got.StepsPerSecond, want)
+		}
+	}
+}
+
+func TestPtr(t *testing.T) {
+	if Ptr(math.NaN()) != nil || Ptr(math.Inf(1)) != nil || *Ptr(2) != 2 {
+		t.Error("Ptr has to leave out what JSON cannot hold")
+	}
+}
+
+func TestRaggedRowPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a row of the wrong length was taken")
+		}
+	}()
+	tab := Table{Header: []string{"a", "b"}}
+	tab.Add("1")
+}
+
+func TestParseFormat(t *testing.T) {
+	if _, err := ParseFormat("xml"); err == nil || !strings.Contains(err.Error(), "json") {
+		t.Errorf("xml: %v", err)
+	}
+	for _, n := range []string{"table", "markdown", "csv", "json"} {
+		if _, err := ParseFormat(n); err != nil {
+			t.Error(err)
+		}
+	}
+}
