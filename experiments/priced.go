@@ -73,3 +73,6 @@ func (p pricedObserved) Frozen(Known) (env.Agent, error) {
 func (p pricedObserved) Fallbacks() int    { return p.PricedObserved.Fallbacks() }
 func (p pricedObserved) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
 func (p pricedObserved) State() any        { return p.PricedObserved.State() }
+
+// InverseIndex implements Priced: on the true state the threshold is a state.
+func (p pricedObserved) InverseIndex(i int) float64 { return p.Threshold(i) }

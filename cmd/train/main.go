@@ -29,6 +29,10 @@ const about = `Train trains a learner that decides which sources to crawl, and c
 it earns with exact Whittle and simple policies in the same world. Without a
 flag: Table I of the papers, budget 1, 10 000 steps.`
 
+// shownSources is the number of sources up to which the thresholds are printed
+// below the results.
+const shownSources = 12
+
 // compared are the policies beside the learner.
 var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
 
@@ -51,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw of the run is derived")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json and result.json to; created if missing")
+		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json and thresholds.csv to; created if missing")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -86,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	rows := 0
 	if out != "" {
 		rows = 200
-		if err := cli.NewDir(out, names...); err != nil {
+		if err := cli.NewDir(out, append(names, "thresholds.csv")...); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
@@ -109,10 +113,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	r := &trained.Report
 	r.Notes = notes(r)
+	if note := experiments.PriceNote(trained.Trainee, sc, level); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+	thresholds := experiments.Thresholds(trained.Trainee, sc.Instance)
+	if thresholds != nil && len(thresholds.Rows) <= shownSources {
+		r.More = thresholds
+	}
 	if out != "" {
 		files, err := contents(names, training, trained)
 		if err != nil {
 			return err
+		}
+		if thresholds != nil {
+			var b bytes.Buffer
+			if err := thresholds.Write(&b, result.CSV); err != nil {
+				return err
+			}
+			files = append(files, cli.File{Name: "thresholds.csv", Data: b.Bytes()})
 		}
 		if err := cli.WriteFiles(out, files); err != nil {
 			return fmt.Errorf("-out: %w", err)

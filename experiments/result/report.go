@@ -28,8 +28,10 @@ type Report struct {
 	Fallbacks          *int    `json:"fallbacks"` // Tikhonov fallbacks that the learner took; nil without a learner
 	Results            []Row   `json:"results"`
 
-	// Notes are sentences in plain words, printed below a table.
+	// Notes are sentences in plain words, printed below a table, and More is
+	// a further table below them, or nil.
 	Notes []string `json:"-"`
+	More  *Table   `json:"-"`
 }
 
 // Row is one policy's figures.
@@ -103,7 +105,13 @@ func (r *Report) Write(w io.Writer, f Format) error {
 			return err
 		}
 	}
-	return nil
+	if r.More == nil {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return r.More.Write(w, f)
 }
 
 func (r *Report) writeJSON(w io.Writer) error {
