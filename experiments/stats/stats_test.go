@@ -147,6 +147,9 @@ func TestImprovement(t *testing.T) {
 	if e := New(1).Improvement(same, same); e.Value != 0.5 || e.Lo >= 0.5 || e.Hi <= 0.5 {
 		t.Errorf("the same: %v", e)
 	}
+	if e := New(1).Improvement([]float64{1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1, 1}); e.Value != 0.5 || e.Lo != 0.5 || e.Hi != 0.5 {
+		t.Errorf("all tied: %v; want 0.5 without width", e)
+	}
 	// P(N(1,1) > N(0,1)) = Φ(1/√2) = 0.760
 	e := New(1).Improvement(normals(200, 1, 1, 4), normals(200, 0, 1, 5))
 	if e.Lo > 0.760 || e.Hi < 0.760 || e.Hi-e.Lo > 0.12 {
@@ -173,6 +176,20 @@ func TestProfile(t *testing.T) {
 	p := New(1).Profile([][]float64{{1, 2, 3, 4, 5}, {3, 4, 5, 6, 7}}, []float64{0, 3, 10})
 	if p[0].Value != 1 || p[1].Value != 0.6 || p[2].Value != 0 {
 		t.Errorf("profile %v; want 1, 0.6, 0", p)
+	}
+	// With one task the share above τ is the mean of ones and zeros.
+	x := normals(20, 0, 1)
+	for _, tau := range []float64{-1, 0, 0.5, x[3]} {
+		var over []float64
+		for _, v := range x {
+			over = append(over, 0)
+			if v > tau {
+				over[len(over)-1] = 1
+			}
+		}
+		if got, want := New(1).Profile([][]float64{x}, []float64{tau})[0], New(1).Mean(over); math.Abs(got.Lo-want.Lo) > 1e-12 || math.Abs(got.Hi-want.Hi) > 1e-12 || math.Abs(got.Value-want.Value) > 1e-12 {
+			t.Errorf("share above %v: %v; as a mean %v", tau, got, want)
+		}
 	}
 	if !(p[1].Lo < 0.6 && p[1].Hi > 0.6) {
 		t.Errorf("profile at 3 has interval %v", p[1])

@@ -38,7 +38,7 @@ func parse(file string, data []byte) (*document, error) {
 		var de *toml.DecodeError
 		if errors.As(err, &de) {
 			line, col := de.Position()
-			return nil, fmt.Errorf("%s:%d:%d: %s\n%s", file, line, col, strings.TrimPrefix(de.Error(), "toml: "), de.String())
+			return nil, fmt.Errorf("%s:%d:%d: %s", file, line, col, strings.TrimPrefix(de.Error(), "toml: "))
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
