@@ -23,12 +23,14 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
+	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 )
 
 const about = `Bench compares policies in the same worlds under the same seeds: reward with a
 95 % interval, the difference to exact Whittle, crawls per epoch and the share
-of the bound. Without a flag: every policy that applies to Table I, 20 seeds.`
+of the bound. Without a flag: every policy that applies to Table I, 20 seeds.
+With -preset papers: every figure that the papers print, measured and judged.`
 
 func main() { cli.Main("bench", run) }
 
@@ -41,11 +43,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		steps, seeds, workers int
 		seed                  uint64
 		policies, random      string
-		out                   string
+		out, preset           string
 	)
 	scene.Define(f)
 	algo.Define(f)
 	f.Group("Comparison", func() {
+		f.StringVar(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out")
 		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, with its default settings")
 		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
 		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
@@ -54,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "`count` of runs at once; the results do not depend on it")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md and runs.csv to; created if missing")
+		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md and runs.csv to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -70,6 +73,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if c.v < 1 {
 			return cli.Usagef("-%s is %d; allowed is 1 or more", c.name, c.v)
 		}
+	}
+	if preset != "" {
+		if preset != "papers" {
+			return cli.Usagef("-preset is %q; allowed is papers", preset)
+		}
+		show, clear, err := output.Progress(stderr, "papers")
+		if err != nil {
+			return err
+		}
+		return reproduce(ctx, f, out, format, papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
 	}
 	level, err := algo.Level()
 	if err != nil {

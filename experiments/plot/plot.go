@@ -34,6 +34,9 @@ type Line struct {
 type Axes struct {
 	Title, X, Y string
 	LogX        bool
+	// Room begins the y axis of lines at 0 and leaves room above them for the
+	// legend.
+	Room bool
 }
 
 // Picture is a figure that can be written in either format.
@@ -106,6 +109,11 @@ func Lines(a Axes, lines []Line) (*Picture, error) {
 	}
 	if !drawn {
 		return nil, fmt.Errorf("plot: %q has no point to draw", a.Title)
+	}
+	if a.Room {
+		y := &pic.plot.Y
+		y.Min = math.Min(0, y.Min)
+		y.Max += 0.28 * (y.Max - y.Min)
 	}
 	return pic, nil
 }

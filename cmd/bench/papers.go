@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/experiments/papers"
+	"ephemera/experiments/result"
+)
+
+// picturesDir is where the figures go unless -out names another directory.
+const picturesDir = "results/papers"
+
+// reproduce runs -preset papers: it draws the figures, then measures and judges
+// what the papers print.
+func reproduce(ctx context.Context, f *cli.Flags, out string, format result.Format, o papers.Options, clear func(), stdout io.Writer) error {
+	allowed := []string{"preset", "seeds", "seed", "steps", "workers", "out", "format", "progress"}
+	var stray string
+	f.Visit(func(x *flag.Flag) {
+		if stray == "" && !slices.Contains(allowed, x.Name) {
+			stray = x.Name
+		}
+	})
+	if stray != "" {
+		return cli.Usagef("-preset papers has its own worlds and policies; leave out -%s", stray)
+	}
+	if f.Given("out") && out == "" {
+		return cli.Usagef("-out is empty; allowed is the name of a directory")
+	}
+	if err := draw(out, o.Seed); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	r, err := papers.Run(ctx, o)
+	clear()
+	if err != nil {
+		return err
+	}
+	return r.Write(stdout, format)
+}
+
+// draw writes the figures. In the default directory, which holds nothing else,
+// they replace those of an earlier run. In a directory that was named, a file
+// that is there already must hold the same bytes; otherwise nothing is written.
+func draw(dir string, seed uint64) error {
+	own := dir == ""
+	if own {
+		dir = picturesDir
+	}
+	pictures, err := papers.Pictures(seed)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var files []cli.File
+	for _, p := range pictures {
+		name := filepath.Join(dir, p.Name)
+		old, err := os.ReadFile(name)
+		switch {
+		case err == nil && bytes.Equal(old, p.Data):
+			continue
+		case err == nil && !own:
+			return fmt.Errorf("%s is there already and would be replaced; name another directory", name)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		files = append(files, cli.File{Name: p.Name, Data: p.Data})
+	}
+	return cli.WriteFiles(dir, files)
+}
