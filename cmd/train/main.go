@@ -14,8 +14,11 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime/pprof"
 	"strconv"
 
 	"github.com/pelletier/go-toml/v2"
@@ -47,6 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		seed   uint64
 		algo   cli.Algorithm
 		out    string
+		prof   string
 	)
 	scene.Define(f)
 	algo.Define(f)
@@ -56,6 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 	output.Define(f, func() {
 		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json and thresholds.csv to; created if missing")
+		f.StringVar(&prof, "cpuprofile", "", "`file` to write a CPU profile of the run to, for go tool pprof")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -106,9 +111,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		training.Compare = append(training.Compare, b)
 	}
+	stop, err := startProfile(prof)
+	if err != nil {
+		return fmt.Errorf("-cpuprofile: %w", err)
+	}
 	trained, err := training.Run(ctx)
 	clear()
-	if err != nil {
+	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
 	r := &trained.Report
@@ -137,6 +146,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	return r.Write(stdout, format)
+}
+
+// startProfile writes a CPU profile to the file until stop is called; without a
+// name it does nothing.
+func startProfile(name string) (stop func() error, err error) {
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 // notes are the lines below the table.
