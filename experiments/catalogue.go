@@ -16,6 +16,7 @@ type Known struct {
 	Level    env.Level    // what the policy will see of the world
 	Marks    env.Marks    // law of the items' initial interest; empty where the model has none
 	Sigma    float64      // σ of log-normal marks
+	Seen     []bool       // sources whose state is seen at the level that shows states; nil for all
 	Rand     *stream.Rand // the policy's own stream
 }
 
@@ -115,12 +116,12 @@ var Baselines = []Baseline{
 		return baselines.NewWhittleObserved(k.Instance, true)
 	})},
 	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", State: true, Marks: true, New: func(k Known) (env.Agent, error) {
-		p, err := baselines.NewStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma})
+		p, err := baselines.NewStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen})
 		return agent(p, err)
 	}},
 	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", State: true, Marks: true, New: func(k Known) (env.Agent, error) {
 		var o baselines.LearnOptions
-		o.Marks, o.Sigma = k.Marks, k.Sigma
+		o.Marks, o.Sigma, o.Observed = k.Marks, k.Sigma, k.Seen
 		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, o, k.Rand)
 		return agent(p, err)
 	}},

@@ -146,7 +146,7 @@ func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
 		if x, ok := world.(io.Closer); ok {
 			defer x.Close()
 		}
-		k := Known{Instance: j.scene.Instance, Terms: world.Terms(), Level: c.Level, Marks: j.scene.Marks, Sigma: j.scene.Sigma, Rand: stream.New(j.seed, stream.Policy, role)}
+		k := Known{Instance: j.scene.Instance, Terms: world.Terms(), Level: c.Level, Marks: j.scene.Marks, Sigma: j.scene.Sigma, Seen: j.scene.Seen(), Rand: stream.New(j.seed, stream.Policy, role)}
 		agent, err := build(k)
 		if err != nil {
 			return RunRow{}, err

@@ -18,6 +18,9 @@ type Scene struct {
 	// it has one; empty where the model has no single items.
 	Marks env.Marks
 	Sigma float64
+	// Unobserved marks sources whose state is not seen at the level that shows
+	// states; nil for none.
+	Unobserved []bool
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
 	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
@@ -44,6 +47,12 @@ func (s Scene) Bounded(level env.Level) bool {
 // PoissonScene draws single items with the given law of marks; sigma is that
 // of log-normal marks.
 func PoissonScene(in env.Instance, marks env.Marks, sigma float64) Scene {
+	return MixedScene(in, marks, sigma, nil)
+}
+
+// MixedScene is a PoissonScene in which the state of some sources is not seen,
+// not even at the level that shows states (TCNS, section VIII).
+func MixedScene(in env.Instance, marks env.Marks, sigma float64, unobserved []bool) Scene {
 	// With a window the exact mean is above the papers' mean dynamics, so that
 	// their optimum is no bound.
 	endless := true
@@ -57,10 +66,13 @@ func PoissonScene(in env.Instance, marks env.Marks, sigma float64) Scene {
 		Mean:     endless,
 		Marks:    marks,
 		Sigma:    sigma,
+
+		Unobserved: unobserved,
 		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 			return env.NewPoisson(in, seed, env.PoissonOptions{
 				Marks: marks, Sigma: sigma, Overrun: overrun,
 				Items: level == env.LevelOnline, State: level == env.LevelObserved,
+				Unobserved: unobserved,
 			})
 		},
 	}
@@ -91,4 +103,16 @@ func ReplayScene(path string, o env.ReplayOptions) (Scene, error) {
 			return env.NewReplay(rec, in, o)
 		},
 	}, nil
+}
+
+// Seen returns the complement of Unobserved, nil if all sources are seen.
+func (s Scene) Seen() []bool {
+	if s.Unobserved == nil {
+		return nil
+	}
+	seen := make([]bool, len(s.Unobserved))
+	for i, u := range s.Unobserved {
+		seen[i] = !u
+	}
+	return seen
 }

@@ -68,6 +68,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 			Level:    t.Level,
 			Marks:    t.Scene.Marks,
 			Sigma:    t.Scene.Sigma,
+			Seen:     t.Scene.Seen(),
 			Rand:     stream.New(t.Seed, stream.Policy, uint64(len(rows))),
 		})
 		if err != nil {

@@ -154,6 +154,8 @@ func TestBadInput(t *testing.T) {
 		{"-budget 0", cli.Usage, []string{"budget", "0"}},
 		{"-budget 5", cli.Usage, []string{"budget", "5", "4"}},
 		{"-budget NaN", cli.Usage, []string{"budget", "NaN"}},
+		{"-unobserved 1", cli.Usage, []string{"unobserved", "poisson"}},
+		{"-knowledge observed -unobserved 9", cli.Usage, []string{"unobserved", "9"}},
 		{"-instance nowhere", cli.Usage, []string{"nowhere", "paper"}},
 		{"-knowledge much", cli.Usage, []string{"much", "online"}},
 		{"-algorithm magic", cli.Usage, []string{"magic", "paper"}},

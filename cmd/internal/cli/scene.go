@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // Scene are the flags that choose a world.
 type Scene struct {
 	instance, world, marks, trace string
+	unobserved                    string
 	budget, decay, sigma, split   float64
 	epoch                         time.Duration
 }
@@ -24,6 +26,7 @@ func (s *Scene) Define(f *Flags) {
 		f.StringVar(&s.world, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
 		f.StringVar(&s.marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
 		f.Float64Var(&s.sigma, "sigma", 1, "`σ` of lognormal marks")
+		f.StringVar(&s.unobserved, "unobserved", "", "`names` of sources, separated by commas, whose state is not seen although knowledge is observed")
 	})
 	f.Group("Recording (instead of an instance)", func() {
 		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility, sorted by time; .csv or .csv.gz")
@@ -42,7 +45,7 @@ func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 		return experiments.Scene{}, Usagef("-budget is 0; allowed is above 0 and at most what crawling every source costs")
 	}
 	if s.trace != "" {
-		for _, name := range []string{"instance", "world", "marks", "sigma"} {
+		for _, name := range []string{"instance", "world", "marks", "sigma", "unobserved"} {
 			if f.Given(name) {
 				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
 			}
@@ -77,6 +80,9 @@ func (s *Scene) Named(name string, budget float64, level env.Level) (experiments
 			world = "mean"
 		}
 	}
+	if world != "poisson" && s.unobserved != "" {
+		return experiments.Scene{}, Usagef("-unobserved belongs to -world poisson")
+	}
 	switch world {
 	case "mean":
 		if level == env.LevelOnline {
@@ -91,9 +97,30 @@ func (s *Scene) Named(name string, budget float64, level env.Level) (experiments
 		if err := Positive("sigma", s.sigma); err != nil {
 			return experiments.Scene{}, err
 		}
-		return experiments.PoissonScene(in, marks, s.sigma), nil
+		hidden, err := s.hidden(in, level)
+		return experiments.MixedScene(in, marks, s.sigma, hidden), err
 	}
 	return experiments.Scene{}, Usagef("-world is %q; allowed are mean or poisson", s.world)
+}
+
+// hidden returns the marks of -unobserved, nil without it.
+func (s *Scene) hidden(in env.Instance, level env.Level) ([]bool, error) {
+	if s.unobserved == "" {
+		return nil, nil
+	}
+	if level != env.LevelObserved {
+		return nil, Usagef("-unobserved belongs to -knowledge observed; with %s no state is seen", level)
+	}
+	hidden := make([]bool, len(in.Sources))
+	for _, name := range strings.Split(s.unobserved, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
+		if i < 0 {
+			return nil, Usagef("-unobserved names %q; %s has no such source", name, in.ID)
+		}
+		hidden[i] = true
+	}
+	return hidden, nil
 }
 
 func (s *Scene) replay(f *Flags) (experiments.Scene, error) {
