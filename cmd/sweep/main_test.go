@@ -194,6 +194,37 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// The examples at the top of main.go are calls that work.
+func TestExamples(t *testing.T) {
+	src, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("../..")
+	n := 0
+	for line := range strings.Lines(string(src)) {
+		example, ok := strings.CutPrefix(line, "//\tgo run ./cmd/sweep")
+		if !ok {
+			continue
+		}
+		n++
+		args := append(strings.Fields(example), "-list")
+		out, _, err := call(t, args...)
+		if strings.Contains(example, "-merge") {
+			if err == nil || !strings.Contains(err.Error(), "leave out -list") { // -merge is understood
+				t.Errorf("%q: %v", args, err)
+			}
+			continue
+		}
+		if err != nil || !strings.Contains(out, " runs, about ") {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+	if n < 5 {
+		t.Errorf("%d examples; want those at the top of main.go", n)
+	}
+}
+
 func TestQuote(t *testing.T) {
 	if got := repeat("a b.toml", []string{"learner.kappa=[1, 2]", "seeds=3"}); got != "go run ./cmd/sweep 'a b.toml' -set 'learner.kappa=[1, 2]' -set seeds=3" {
 		t.Errorf("repeat = %s", got)

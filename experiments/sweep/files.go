@@ -15,16 +15,22 @@ type pending interface {
 	Cleanup() error
 }
 
-// tempPrefix marks the directory of files that are being written.
+// tempDirName holds final files while they are written. Only the holder of the
+// merge lock uses it, and empties it before and after.
 const tempDirName = "records/pending"
 
-// replace writes a file so that at any moment either the old one or the new
-// one is there, whole.
+// replace writes a final file so that at any moment either the old one or the
+// new one is there, whole.
 func replace(dir, name string, write func(w *bufio.Writer) error) error {
-	temp := filepath.Join(dir, tempDirName)
+	temp := filepath.Join(dir, filepath.FromSlash(tempDirName))
 	if err := os.MkdirAll(temp, 0o777); err != nil {
 		return err
 	}
+	return replaceVia(temp, dir, name, write)
+}
+
+// replaceVia is replace with another directory for the file in the making.
+func replaceVia(temp, dir, name string, write func(w *bufio.Writer) error) error {
 	f, err := create(filepath.Join(dir, name), temp)
 	if err != nil {
 		return err

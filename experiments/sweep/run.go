@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -233,7 +233,11 @@ func claim(c *Config, o Options) error {
 	if bytes.Equal(text, old) {
 		return nil
 	}
-	return renameio.WriteFile(path, text, 0o666)
+	// Several shards may be here at once, each with a file of its own.
+	return replaceVia(filepath.Join(o.Dir, "records"), o.Dir, "config.toml", func(w *bufio.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
 }
 
 func (c *Config) provenance(o Options) string {
