@@ -82,7 +82,7 @@ func under(policy string, keys ...string) []reading {
 
 var (
 	constantLaws    = []string{"constant", "counts", "at-end", "at-beginning"}
-	exponentialLaws = []string{"per-item", "per-epoch", "per-epoch-at-end", "per-epoch-at-beginning", "shared", "lasting", "rate"}
+	exponentialLaws = []string{"per-item", "per-epoch", "per-epoch-counts", "per-epoch-at-end", "per-epoch-at-beginning", "shared", "lasting", "rate"}
 )
 
 // catalogue returns all published figures. Figures that depend on others that

@@ -131,11 +131,10 @@ func judge(attempts []Attempt, open string) (v Verdict, chosen int, reason strin
 			reason = fmt.Sprintf("by the reading: %s; the first reading (%s) gives %s", a.Reading, first.Reading, number(first.Measured))
 		}
 		if d := a.Deviation; d != nil {
-			side := "above"
-			if *d < 0 {
-				side = "below"
+			reason += fmt.Sprintf("; what is printed is %s the mean", deviations(*d))
+			if c := closest(attempts); math.Abs(*d) > 1+math.Abs(*c.Deviation) {
+				reason += fmt.Sprintf("; closest is %s, with %s (%s)", c.Reading, number(c.Measured), deviations(*c.Deviation))
 			}
-			reason += fmt.Sprintf("; what is printed is %.1f standard deviations of a single run %s the mean", math.Abs(*d), side)
 		}
 		return Reproduced, i, reason
 	}
@@ -152,6 +151,25 @@ func judge(attempts []Attempt, open string) (v Verdict, chosen int, reason strin
 		}
 	}
 	return NotReproducible, 0, fmt.Sprintf("%s; none of %d readings gives it", reason, len(attempts))
+}
+
+// closest returns the attempt that may stand for the figure and is nearest to it
+// in standard deviations. There has to be one.
+func closest(attempts []Attempt) (best Attempt) {
+	for _, a := range attempts {
+		if a.Agrees && a.Barred == "" && a.Deviation != nil && (best.Deviation == nil || math.Abs(*a.Deviation) < math.Abs(*best.Deviation)) {
+			best = a
+		}
+	}
+	return best
+}
+
+func deviations(d float64) string {
+	side := "above"
+	if d < 0 {
+		side = "below"
+	}
+	return fmt.Sprintf("%.1f standard deviations of a single run %s", math.Abs(d), side)
 }
 
 // half returns half a unit of the last digit of a printed number.

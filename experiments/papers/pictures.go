@@ -79,15 +79,6 @@ func Pictures(seed uint64) ([]Picture, error) {
 	return files, nil
 }
 
-// PictureNames are the names of the files that Pictures returns.
-func PictureNames() []string {
-	var names []string
-	for i := range 4 {
-		names = append(names, fmt.Sprintf("tcns-figure-%d.svg", i+1), fmt.Sprintf("tcns-figure-%d.png", i+1))
-	}
-	return names
-}
-
 // evolution draws the state of every source before each decision.
 func evolution(title string, w env.World, a env.Agent) (*plot.Picture, error) {
 	lines := make([]plot.Line, len(w.Terms().Names))

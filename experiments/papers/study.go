@@ -115,6 +115,7 @@ var laws = []law{
 	{key: "at-end", text: "Poisson arrivals, all at the end of the epoch, without decay in it", coarse: &coarse{worth: atEnd, mark: constant}},
 	{key: "at-beginning", text: "Poisson arrivals, all at the beginning of the epoch", coarse: &coarse{worth: atBeginning, mark: constant}},
 	{key: "counts", text: "Poisson counts times the mean worth of an item", coarse: &coarse{worth: anyTime, mark: constant}},
+	{key: "per-epoch-counts", text: "one exponential draw per source and epoch, Poisson counts times the mean worth of an item", coarse: &coarse{worth: anyTime, mark: exponential}},
 	{key: "per-epoch-at-end", text: "one exponential draw per source and epoch, all items at the end of the epoch", coarse: &coarse{worth: atEnd, mark: exponential}},
 	{key: "per-epoch-at-beginning", text: "one exponential draw per source and epoch, all items at the beginning of the epoch", coarse: &coarse{worth: atBeginning, mark: exponential}},
 	{key: "shared", text: "one exponential draw per epoch for all sources", coarse: &coarse{worth: anyTime, mark: exponential, shared: true}},
@@ -133,7 +134,7 @@ type policy struct {
 // policies are the readings of "deterministic Whittle index policy", and what
 // it was compared with.
 var policies = []policy{
-	{key: "theorem", text: "Theorem 1 as printed (η = 0 above u*)", chief: true, new: func(in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittleObserved(in, true)) }},
+	{key: "theorem", text: "Theorem 1 as printed, η = 0 above u*", chief: true, new: func(in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittleObserved(in, true)) }},
 	{key: "theorem-extended", text: "Theorem 1 with γ = x above u*", chief: true, new: func(in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittleObserved(in, false)) }},
 	{key: "age", text: "Theorem 1 at the age instead of the state", new: func(in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittle(in)) }},
 	{key: "slides", text: "the slides' form, η((1−α)x − u) + x with ⌈·⌉, η = 0 above u*", chief: true, form: &form{true, math.Ceil, zero}},

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ephemera/cmd/internal/cli"
+)
+
+// bench runs the command and returns what it prints.
+func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, log bytes.Buffer
+	err = run(context.Background(), args, &out, &log)
+	return out.String(), log.String(), err
+}
+
+// report runs the command and reads what it prints as JSON.
+func report(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	out, log, err := bench(t, append(args, "-format", "json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log != "" {
+		t.Errorf("stderr is %q; off a terminal nothing is shown", log)
+	}
+	var r map[string]any
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func rows(r map[string]any) (policies []string, byName map[string]map[string]any) {
+	byName = map[string]map[string]any{}
+	for _, x := range r["results"].([]any) {
+		row := x.(map[string]any)
+		policies = append(policies, row["policy"].(string))
+		byName[row["policy"].(string)] = row
+	}
+	return policies, byName
+}
+
+func TestJSON(t *testing.T) {
+	r := report(t, "-steps", "500", "-seeds", "6")
+	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "bound", "steps_per_second", "results"} {
+		if r[key] == nil {
+			t.Errorf("%q is missing", key)
+		}
+	}
+	if r["steps"] != 500.0 || r["seeds"] != 6.0 || r["instance"] != "paper" {
+		t.Errorf("ran %v, %v epochs, %v seeds", r["instance"], r["steps"], r["seeds"])
+	}
+	policies, byName := rows(r)
+	for _, name := range []string{"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic", "static-even", "static-random", "round-robin", "best-source"} {
+		row := byName[name]
+		if row == nil {
+			t.Errorf("%s is missing from %v", name, policies)
+			continue
+		}
+		for _, key := range []string{"reward", "lo", "hi", "crawls", "of_whittle", "of_bound"} {
+			if v, ok := row[key].(float64); !ok || v <= 0 {
+				t.Errorf("%s: %q is %v", name, key, row[key])
+			}
+		}
+		for _, key := range []string{"diff", "diff_lo", "diff_hi", "worst", "over_budget", "overrun"} {
+			if _, ok := row[key].(float64); !ok {
+				t.Errorf("%s: %q is %v", name, key, row[key])
+			}
+		}
+		if lo, hi := row["lo"].(float64), row["hi"].(float64); !(lo <= row["reward"].(float64)*(1+1e-12) && row["reward"].(float64) <= hi*(1+1e-12)) {
+			t.Errorf("%s: %v is not between %v and %v", name, row["reward"], lo, hi)
+		}
+	}
+}
+
+// Policies that crawl more than the budget stand last, whatever they earn; the
+// others are ranked by reward.
+func TestBudgetBreakersStandLast(t *testing.T) {
+	policies, byName := rows(report(t, "-steps", "1000", "-seeds", "2", "-policies", "relaxed,round-robin,whittle,greedy", "-budget", "3"))
+	if got, want := policies[len(policies)-1], "relaxed"; got != want {
+		t.Errorf("the last of %v is %s, want %s", policies, got, want)
+	}
+	if v := byName["relaxed"]["over_budget"].(float64); !(v > 0) {
+		t.Errorf("relaxed control is over budget in a share of %v of the epochs; the test needs some", v)
+	}
+	if !(byName["relaxed"]["reward"].(float64) > byName["round-robin"]["reward"].(float64)) {
+		t.Error("relaxed control earns less than round robin, so that it would be last anyway")
+	}
+	for i := 1; i+1 < len(policies); i++ {
+		if a, b := byName[policies[i-1]]["reward"].(float64), byName[policies[i]]["reward"].(float64); a < b {
+			t.Errorf("%s with %v stands before %s with %v", policies[i-1], a, policies[i], b)
+		}
+	}
+}
+
+func TestWorkersDoNotMatter(t *testing.T) {
+	args := []string{"-steps", "400", "-seeds", "5", "-world", "poisson", "-knowledge", "observed", "-policies", "whittle,myopic,round-robin", "-format", "json"}
+	one, _, err := bench(t, append(args, "-workers", "1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, _, err := bench(t, append(args, "-workers", "2")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one != two {
+		t.Errorf("one worker printed\n%s\nand two\n%s", one, two)
+	}
+	other, _, _ := bench(t, append(args, "-seed", "9")...)
+	if strings.Replace(other, `"seed": 9`, `"seed": 1`, 1) == one {
+		t.Error("other seeds printed the same figures")
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	policies, _ := rows(report(t, "-steps", "200", "-seeds", "2", "-policies", "whittle, round-robin"))
+	if got := strings.Join(policies, " "); got != "whittle round-robin" {
+		t.Errorf("policies are %q", got)
+	}
+	policies, _ = rows(report(t, "-steps", "200", "-seeds", "2", "-policies", "learned,whittle,learning"))
+	for _, want := range []string{"learning", "learned", "whittle"} {
+		if !strings.Contains(" "+strings.Join(policies, " ")+" ", " "+want+" ") {
+			t.Errorf("%s is missing from %v", want, policies)
+		}
+	}
+}
+
+func TestRandom(t *testing.T) {
+	r := report(t, "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle,greedy,round-robin")
+	if got := r["instance"].(string); !strings.Contains(got, "lognormal/6/1") || !strings.Contains(got, "2 more") {
+		t.Errorf("instance is %q", got)
+	}
+	if r["budget"] != 2.0 {
+		t.Errorf("budget is %v", r["budget"])
+	}
+	_, byName := rows(r)
+	if v := byName["whittle"]["of_whittle"]; v != 1.0 {
+		t.Errorf("Whittle earns %v of itself", v)
+	}
+	if v := byName["round-robin"]["worst"].(float64); !(v > 0 && v <= byName["round-robin"]["of_whittle"].(float64)) {
+		t.Errorf("the worst run of round robin earns %v of Whittle", v)
+	}
+	if got := report(t, "-random", "wide:5,1,2", "-steps", "100", "-seeds", "1", "-policies", "whittle")["instance"].(string); !strings.HasPrefix(got, "wide/5/1") {
+		t.Errorf("instance is %q", got)
+	}
+}
+
+func TestOut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{"-steps", "200", "-seeds", "2", "-policies", "whittle,greedy", "-out", dir}
+	out, _, err := bench(t, append(args, "-format", "markdown")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, name := range []string{"result.json", "result.md", "runs.csv"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(b)
+	}
+	var r map[string]any
+	if err := json.Unmarshal([]byte(files["result.json"]), &r); err != nil || r["results"] == nil {
+		t.Errorf("result.json: %v, %v", r, err)
+	}
+	if !strings.Contains(files["result.md"], "| whittle") || !strings.Contains(out, "| whittle") {
+		t.Errorf("result.md is\n%s", files["result.md"])
+	}
+	if got := strings.Count(files["runs.csv"], "\n"); got != 5 {
+		t.Errorf("runs.csv has %d lines, want a heading and 4 runs", got)
+	}
+	if _, _, err := bench(t, args...); cli.Status(err) != cli.Failure {
+		t.Errorf("writing over a finished comparison: %v", err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args   string
+		status int
+		say    []string // what the line must name
+	}{
+		{"-nonsense", cli.Usage, []string{"nonsense"}},
+		{"extra", cli.Usage, []string{"extra"}},
+		{"-steps 0", cli.Usage, []string{"steps", "0"}},
+		{"-seeds 0", cli.Usage, []string{"seeds", "0"}},
+		{"-workers 0", cli.Usage, []string{"workers", "0"}},
+		{"-workers -3", cli.Usage, []string{"workers", "-3"}},
+		{"-seed -1", cli.Usage, []string{"seed", "-1"}},
+		{"-policies magic", cli.Usage, []string{"magic", "whittle", "learned"}},
+		{"-policies whittle,whittle", cli.Usage, []string{"whittle", "twice"}},
+		{"-policies nutch", cli.Usage, []string{"nutch", "model"}},
+		{"-policies stochastic", cli.Usage, []string{"stochastic", "paper"}},
+		{"-random 5", cli.Usage, []string{"random", "N,M,count"}},
+		{"-random 5,1,0", cli.Usage, []string{"random"}},
+		{"-random 5,x,2", cli.Usage, []string{"random", "5,x,2"}},
+		{"-random 5,9,2", cli.Usage, []string{"budget", "9", "5"}},
+		{"-random odd:5,1,2", cli.Usage, []string{"odd"}},
+		{"-random 5,1,2 -instance paper", cli.Usage, []string{"random", "instance"}},
+		{"-random 5,1,2 -budget 2", cli.Usage, []string{"random", "budget"}},
+		{"-knowledge much", cli.Usage, []string{"much", "online"}},
+		{"-budget 5", cli.Usage, []string{"budget", "5", "4"}},
+		{"-format xml", cli.Usage, []string{"xml", "json"}},
+		{"-progress loud", cli.Usage, []string{"loud", "auto"}},
+		{"-trace " + filepath.Join(dir, "missing.csv"), cli.Failure, []string{"missing.csv"}},
+		{"-preset books", cli.Usage, []string{"books", "papers"}},
+		{"-preset papers -policies whittle", cli.Usage, []string{"papers", "policies"}},
+		{"-preset papers -instance paper", cli.Usage, []string{"papers", "instance"}},
+		{"-preset papers -kappa 3", cli.Usage, []string{"papers", "kappa"}},
+		{"-preset papers -seeds 0", cli.Usage, []string{"seeds", "0"}},
+		{"-preset papers -format xml", cli.Usage, []string{"xml"}},
+		{"-preset papers -progress loud", cli.Usage, []string{"loud"}},
+	} {
+		out := filepath.Join(dir, "out")
+		stdout, _, err := bench(t, append(strings.Fields(c.args), "-out", out)...)
+		if err == nil {
+			t.Errorf("%s: accepted", c.args)
+			continue
+		}
+		line := cli.Line("bench", err)
+		if got := cli.Status(err); got != c.status {
+			t.Errorf("%s: exit status %d, want %d (%s)", c.args, got, c.status, line)
+		}
+		for _, word := range c.say {
+			if !strings.Contains(line, word) {
+				t.Errorf("%s: the error does not say %q: %s", c.args, word, line)
+			}
+		}
+		if stdout != "" {
+			t.Errorf("%s: printed %q", c.args, stdout)
+		}
+		if entries, _ := os.ReadDir(out); len(entries) > 0 {
+			t.Errorf("%s: left %v behind", c.args, entries)
+		}
+	}
+}
+
+func TestPresetPapers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "figures")
+	args := []string{"-preset", "papers", "-seeds", "2", "-steps", "200", "-format", "json", "-out", dir}
+	one, log, err := bench(t, append(args, "-workers", "1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log != "" {
+		t.Errorf("stderr is %q; off a terminal nothing is shown", log)
+	}
+	var r struct {
+		Rows []map[string]any `json:"rows"`
+	}
+	if err := json.Unmarshal([]byte(one), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		for _, key := range []string{"id", "published", "measured", "lo", "hi", "verdict"} {
+			if _, ok := row[key]; !ok {
+				t.Errorf("%v: %q is missing", row["id"], key)
+			}
+		}
+	}
+	if len(r.Rows) < 30 {
+		t.Errorf("%d rows; the four documents print more", len(r.Rows))
+	}
+	figures := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures[e.Name()] = string(b)
+	}
+	if len(figures) != 8 {
+		t.Errorf("%d files are written, want four figures in two forms", len(figures))
+	}
+
+	// Again into the same directory: same bytes, on two workers.
+	two, _, err := bench(t, append(args, "-workers", "2")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one != two {
+		t.Error("the second run printed other bytes")
+	}
+	for name, data := range figures {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != data {
+			t.Errorf("%s changed: %v", name, err)
+		}
+	}
+
+	// Under another seed figure 4 is another one, and is not replaced.
+	_, _, err = bench(t, append(args, "-seed", "7")...)
+	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "tcns-figure-4") {
+		t.Errorf("another figure over figure 4: %v", err)
+	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "tcns-figure-4.svg")); string(b) != figures["tcns-figure-4.svg"] {
+		t.Error("figure 4 was replaced")
+	}
+}
+
+func TestPresetPapersDefaultDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, seed := range []string{"1", "2"} { // the second replaces figure 4
+		if _, _, err := bench(t, "-preset", "papers", "-seeds", "1", "-steps", "50", "-seed", seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.FromSlash(picturesDir)); err != nil || len(entries) != 8 {
+		t.Errorf("%s holds %d files, %v", picturesDir, len(entries), err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	out, _, err := bench(t, "-h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-preset", "-instance", "-random", "-trace", "-policies", "-seeds", "-steps", "-workers", "-out", "-format", "-progress"} {
+		if !strings.Contains(out, "  "+flag) {
+			t.Errorf("the help does not list %s", flag)
+		}
+	}
+}
