@@ -185,3 +185,38 @@ func TestOnlineState(t *testing.T) {
 		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
 	}
 }
+
+// TestOnlineCold: at first every source gets its two crawls from half the
+// budget, and the other half goes where it pays.
+func TestOnlineCold(t *testing.T) {
+	in := env.Lognormal(50, 1, 5)
+	l := NewPricedOnline(in.Terms(), nil, stream.New(1, stream.Policy))
+	w, err := env.NewPoisson(in, 1, env.PoissonOptions{Items: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := make([]int, 50)
+	var dst []int
+	for range 230 { // 2 · 50/½ and some
+		o := &w.View().Online
+		dst = l.Select(dst[:0], o)
+		got, err := w.Step(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			count[c.Source]++
+		}
+		l.Update(got, o)
+	}
+	needed := 0
+	for i, c := range count {
+		if c < 2 {
+			t.Errorf("source %d was crawled %d times; want 2", i, c)
+		}
+		needed += min(c, 2)
+	}
+	if rest := 230 - needed; rest < 100 {
+		t.Errorf("%d of 230 crawls went where they pay; want 100", rest)
+	}
+}

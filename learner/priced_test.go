@@ -76,8 +76,8 @@ var pricedTargets = []pricedTarget{
 	{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }, 20, 1, .99, .97, 0, 0},
 	{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 20, 1, .99, .97, 0, 0},
 	{"wide 100, 30", func(s uint64) env.Instance { return env.Wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
-	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 10, 0, .99, 0, 0, 0},
-	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 10, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 5, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 5, 0, .99, 0, 0, 0},
 	{"equal 100, 10", func(uint64) env.Instance { return alike(100, 10) }, 5, 1, .99, 0, 0, 0},
 	{"dominant 50, 5", func(s uint64) env.Instance { return dominant(50, 5, s) }, 10, 1, .99, 0, 0, 0},
 }
