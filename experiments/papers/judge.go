@@ -52,7 +52,7 @@ type Attempt struct {
 	Measured float64  `json:"measured"`
 	Lo       *float64 `json:"lo"`     // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
 	Hi       *float64 `json:"hi"`     //
-	RunLo    *float64 `json:"run_lo"` // where a single run falls 99 times of 100; nil where nothing is drawn
+	RunLo    *float64 `json:"run_lo"` // where a single run falls 19 times of 20; nil where nothing is drawn
 	RunHi    *float64 `json:"run_hi"` //
 	// Deviation is how far the printed figure is from the mean, in standard
 	// deviations of a single run; nil where nothing is drawn or only words are
@@ -63,9 +63,9 @@ type Attempt struct {
 }
 
 // level is the share of single runs that fall into [RunLo, RunHi]. There are
-// about fifteen random figures: if all are right, at 95 % one or more would be turned down as
-// often as not, at 99 % one time in seven.
-const level = 0.99
+// about fifteen random figures, so that with other seeds one of them may be
+// turned down though it is right.
+const level = 0.95
 
 // widest is half the range of single runs, as a share of the published figure,
 // beyond which a range says nothing.

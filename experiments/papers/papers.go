@@ -31,7 +31,7 @@ type Row struct {
 	Measured  float64   `json:"measured"`
 	Lo        *float64  `json:"lo"` // 95 % interval over seeds; nil where nothing is drawn
 	Hi        *float64  `json:"hi"`
-	RunLo     *float64  `json:"run_lo"` // where a single run falls 99 times of 100
+	RunLo     *float64  `json:"run_lo"` // where a single run falls 19 times of 20
 	RunHi     *float64  `json:"run_hi"`
 	Verdict   Verdict   `json:"verdict"`
 	Reason    string    `json:"reason"`
