@@ -47,6 +47,13 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 		if f == result.Markdown {
 			b.WriteString("\n")
 		}
+		if f == result.Text { // a line each; a terminal shows no list otherwise
+			b.WriteString("  Tried:\n")
+			for _, a := range x.Tried {
+				fmt.Fprintf(&b, "    %s\n", a)
+			}
+			continue
+		}
 		b.WriteString("  Tried: ")
 		for i, a := range x.Tried {
 			if i > 0 {
