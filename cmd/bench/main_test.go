@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,14 +8,13 @@ import (
 	"testing"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/clitest"
 )
 
 // bench runs the command and returns what it prints.
 func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	var out, log bytes.Buffer
-	err = run(context.Background(), args, &out, &log)
-	return out.String(), log.String(), err
+	return clitest.Call(t, run, args...)
 }
 
 // report runs the command and reads what it prints as JSON.
@@ -184,11 +181,7 @@ func TestOut(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
-	for _, c := range []struct {
-		args   string
-		status int
-		say    []string // what the line must name
-	}{
+	clitest.Refuses(t, "bench", run, []clitest.Refusal{
 		{"-nonsense", cli.Usage, []string{"nonsense"}},
 		{"extra", cli.Usage, []string{"extra"}},
 		{"-steps 0", cli.Usage, []string{"steps", "0"}},
@@ -219,29 +212,7 @@ func TestBadInput(t *testing.T) {
 		{"-preset papers -seeds 0", cli.Usage, []string{"seeds", "0"}},
 		{"-preset papers -format xml", cli.Usage, []string{"xml"}},
 		{"-preset papers -progress loud", cli.Usage, []string{"loud"}},
-	} {
-		out := filepath.Join(dir, "out")
-		stdout, _, err := bench(t, append(strings.Fields(c.args), "-out", out)...)
-		if err == nil {
-			t.Errorf("%s: accepted", c.args)
-			continue
-		}
-		line := cli.Line("bench", err)
-		if got := cli.Status(err); got != c.status {
-			t.Errorf("%s: exit status %d, want %d (%s)", c.args, got, c.status, line)
-		}
-		for _, word := range c.say {
-			if !strings.Contains(line, word) {
-				t.Errorf("%s: the error does not say %q: %s", c.args, word, line)
-			}
-		}
-		if stdout != "" {
-			t.Errorf("%s: printed %q", c.args, stdout)
-		}
-		if entries, _ := os.ReadDir(out); len(entries) > 0 {
-			t.Errorf("%s: left %v behind", c.args, entries)
-		}
-	}
+	})
 }
 
 func TestPresetPapers(t *testing.T) {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,17 +13,10 @@ import (
 	"time"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/clitest"
 )
 
-// asCommand turns the test binary into the command.
-const asCommand = "EPHEMERA_SWEEP_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { clitest.Main(m, main) }
 
 func config(t *testing.T, text string) string {
 	t.Helper()
@@ -40,9 +31,7 @@ const small = "# Does it run?\nseeds = 6\nsteps = 200\nlearner.algorithm = \"pap
 
 func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	var o, e bytes.Buffer
-	err = run(context.Background(), args, &o, &e)
-	return o.String(), e.String(), err
+	return clitest.Call(t, run, args...)
 }
 
 func TestSweep(t *testing.T) {
@@ -166,8 +155,7 @@ func TestMistakes(t *testing.T) {
 // Ctrl-C: what is finished is kept, the message says how to go on, status 130.
 func TestInterrupt(t *testing.T) {
 	file, dir := config(t, "# Long?\nseeds = 400\nsteps = 5000\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), t.TempDir()
-	cmd := exec.Command(os.Args[0], file, "-out", dir, "-workers", "2")
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd := clitest.Process(t, file, "-out", dir, "-workers", "2")
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {

@@ -1,52 +1,28 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/clitest"
 )
 
-// asCommand has the test binary be the command.
-const asCommand = "EPHEMERA_TRAIN_AS_COMMAND"
+func TestMain(m *testing.M) { clitest.Main(m, main) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		main()
-	}
-	os.Exit(m.Run())
+// train runs the command and returns what it prints.
+func train(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	return clitest.Call(t, run, args...)
 }
 
 // process runs the command in a process of its own.
 func process(t *testing.T, args ...string) (stdout string, status int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(self, args...)
-	c.Env = append(os.Environ(), asCommand+"=1")
-	out, err := c.Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return string(out), c.ProcessState.ExitCode()
-}
-
-// train runs the command and returns what it prints.
-func train(t *testing.T, args ...string) (stdout, stderr string, err error) {
-	t.Helper()
-	var out, log bytes.Buffer
-	err = run(context.Background(), args, &out, &log)
-	return out.String(), log.String(), err
+	return clitest.Output(t, clitest.Process(t, args...))
 }
 
 func TestJSON(t *testing.T) {
@@ -136,11 +112,7 @@ func TestBadInput(t *testing.T) {
 	short := file("short.csv", "source,published_unix,utility\na,3600,1\na,3700,1\n")
 	truncated := file("cut.csv.gz", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 
-	for _, c := range []struct {
-		args   string
-		status int
-		say    []string // what the line must name
-	}{
+	clitest.Refuses(t, "train", run, []clitest.Refusal{
 		{"-nonsense", cli.Usage, []string{"nonsense"}},
 		{"extra", cli.Usage, []string{"extra"}},
 		{"-steps 0", cli.Usage, []string{"steps", "0"}},
@@ -169,29 +141,7 @@ func TestBadInput(t *testing.T) {
 		{"-trace " + negative, cli.Failure, []string{"negative.csv", "-1"}},
 		{"-trace " + short, cli.Failure, []string{"short.csv", "epoch"}},
 		{"-trace " + truncated, cli.Failure, []string{"cut.csv.gz"}},
-	} {
-		out := filepath.Join(dir, "out")
-		stdout, _, err := train(t, append(strings.Fields(c.args), "-out", out)...)
-		if err == nil {
-			t.Errorf("%s: accepted", c.args)
-			continue
-		}
-		line := cli.Line("train", err)
-		if got := cli.Status(err); got != c.status {
-			t.Errorf("%s: exit status %d, want %d (%s)", c.args, got, c.status, line)
-		}
-		for _, word := range c.say {
-			if !strings.Contains(line, word) {
-				t.Errorf("%s: the error does not say %q: %s", c.args, word, line)
-			}
-		}
-		if stdout != "" {
-			t.Errorf("%s: printed %q", c.args, stdout)
-		}
-		if entries, _ := os.ReadDir(out); len(entries) > 0 {
-			t.Errorf("%s: left %v behind", c.args, entries)
-		}
-	}
+	})
 }
 
 func TestExitStatus(t *testing.T) {

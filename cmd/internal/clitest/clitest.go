@@ -1,0 +1,98 @@
+// Package clitest is what the tests of the commands share.
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ephemera/cmd/internal/cli"
+)
+
+// Command is the run function of a command.
+type Command func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+
+// Call runs a command and returns what it prints.
+func Call(t *testing.T, c Command, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, log bytes.Buffer
+	err = c(context.Background(), args, &out, &log)
+	return out.String(), log.String(), err
+}
+
+// asCommand in the environment has a test binary be the command.
+const asCommand = "EPHEMERA_TEST_AS_COMMAND"
+
+// Main is for TestMain: it runs the tests, or, in a process that Process
+// started, the command.
+func Main(m *testing.M, main func()) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// Process prepares the command as a process of its own.
+func Process(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), asCommand+"=1")
+	return c
+}
+
+// Output runs a prepared process and returns its stdout and exit status.
+func Output(t *testing.T, c *exec.Cmd) (stdout string, status int) {
+	t.Helper()
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// Refusal is a call that has to be refused.
+type Refusal struct {
+	Args   string // separated by blanks
+	Status int
+	Say    []string // what the line has to name
+}
+
+// Refuses checks that a command refuses each call with one line that says what
+// it has to, prints nothing and leaves no file in its -out directory.
+func Refuses(t *testing.T, name string, c Command, calls []Refusal) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	for _, x := range calls {
+		stdout, _, err := Call(t, c, append(strings.Fields(x.Args), "-out", out)...)
+		if err == nil {
+			t.Errorf("%s: accepted", x.Args)
+			continue
+		}
+		line := cli.Line(name, err)
+		if got := cli.Status(err); got != x.Status {
+			t.Errorf("%s: exit status %d, want %d (%s)", x.Args, got, x.Status, line)
+		}
+		for _, word := range x.Say {
+			if !strings.Contains(line, word) {
+				t.Errorf("%s: the error does not say %q: %s", x.Args, word, line)
+			}
+		}
+		if stdout != "" {
+			t.Errorf("%s: printed %q", x.Args, stdout)
+		}
+		if entries, _ := os.ReadDir(out); len(entries) > 0 {
+			t.Errorf("%s: left %v behind", x.Args, entries)
+		}
+	}
+}
