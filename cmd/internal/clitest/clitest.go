@@ -68,6 +68,11 @@ type Refusal struct {
 	Say    []string // what the line has to name
 }
 
+// Refuse makes a Refusal.
+func Refuse(args string, status int, say ...string) Refusal {
+	return Refusal{Args: args, Status: status, Say: say}
+}
+
 // Refuses checks that a command refuses each call with one line that says what
 // it has to, prints nothing and leaves no file in its -out directory.
 func Refuses(t *testing.T, name string, c Command, calls []Refusal) {
