@@ -204,7 +204,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-budget 5", cli.Usage, "budget", "5", "4"),
 		clitest.Refuse("-format xml", cli.Usage, "xml", "json"),
 		clitest.Refuse("-progress loud", cli.Usage, "loud", "auto"),
-		clitest.Refuse("-trace " + filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv"),
+		clitest.Refuse("-trace "+filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv"),
 		clitest.Refuse("-preset books", cli.Usage, "books", "papers"),
 		clitest.Refuse("-preset papers -policies whittle", cli.Usage, "papers", "policies"),
 		clitest.Refuse("-preset papers -instance paper", cli.Usage, "papers", "instance"),

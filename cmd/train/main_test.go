@@ -133,14 +133,14 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-algorithm magic", cli.Usage, "magic", "paper"),
 		clitest.Refuse("-format xml", cli.Usage, "xml", "json"),
 		clitest.Refuse("-progress loud", cli.Usage, "loud", "auto"),
-		clitest.Refuse("-instance " + unknownKey, cli.Failure, "key.toml", "colour"),
-		clitest.Refuse("-instance " + filepath.Join(dir, "missing.toml"), cli.Failure, "missing.toml"),
-		clitest.Refuse("-trace " + filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv"),
-		clitest.Refuse("-trace " + noColumn, cli.Failure, "column.csv", "published_unix"),
-		clitest.Refuse("-trace " + unsorted, cli.Failure, "unsorted.csv", "3"),
-		clitest.Refuse("-trace " + negative, cli.Failure, "negative.csv", "-1"),
-		clitest.Refuse("-trace " + short, cli.Failure, "short.csv", "epoch"),
-		clitest.Refuse("-trace " + truncated, cli.Failure, "cut.csv.gz"),
+		clitest.Refuse("-instance "+unknownKey, cli.Failure, "key.toml", "colour"),
+		clitest.Refuse("-instance "+filepath.Join(dir, "missing.toml"), cli.Failure, "missing.toml"),
+		clitest.Refuse("-trace "+filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv"),
+		clitest.Refuse("-trace "+noColumn, cli.Failure, "column.csv", "published_unix"),
+		clitest.Refuse("-trace "+unsorted, cli.Failure, "unsorted.csv", "3"),
+		clitest.Refuse("-trace "+negative, cli.Failure, "negative.csv", "-1"),
+		clitest.Refuse("-trace "+short, cli.Failure, "short.csv", "epoch"),
+		clitest.Refuse("-trace "+truncated, cli.Failure, "cut.csv.gz"),
 	})
 }
 
