@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, OK},
+		{errors.New("x"), Failure},
+		{Usagef("x"), Usage},
+		{fmt.Errorf("while: %w", Usagef("x")), Usage},
+		{AsUsage(nil), OK},
+		{fmt.Errorf("stopped: %w", context.Canceled), Interrupted},
+	} {
+		if got := Status(c.err); got != c.want {
+			t.Errorf("%v: status %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestLineIsOneLine(t *testing.T) {
+	if got := Line("train", errors.New("a\n  b\tc\n")); got != "train: a b c" {
+		t.Errorf("%q", got)
+	}
+}
+
+func flags() (*Flags, *int) {
+	f := NewFlags("x", "X does something.")
+	var n int
+	f.Group("Numbers", func() { f.IntVar(&n, "n", 3, "`count` of things") })
+	f.Group("Others", func() { f.Bool("quiet", false, "say nothing") })
+	return f, &n
+}
+
+func TestFlags(t *testing.T) {
+	f, n := flags()
+	if done, err := f.ParseAll([]string{"-n", "5"}, false, nil); done || err != nil || *n != 5 {
+		t.Errorf("n %d, done %v, %v", *n, done, err)
+	}
+	if !f.Given("n") || f.Given("quiet") {
+		t.Error("-n was given and -quiet was not")
+	}
+	for _, args := range [][]string{{"-m"}, {"-n", "x"}, {"rest"}} {
+		f, _ := flags()
+		if _, err := f.ParseAll(args, false, nil); Status(err) != Usage {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	f, _ = flags()
+	if _, err := f.ParseAll([]string{"rest"}, true, nil); err != nil || f.Arg(0) != "rest" {
+		t.Errorf("an operand: %v", err)
+	}
+}
+
+func TestHelpIsGrouped(t *testing.T) {
+	f, _ := flags()
+	var b bytes.Buffer
+	if done, err := f.ParseAll([]string{"-h"}, false, &b); !done || err != nil {
+		t.Fatalf("done %v, %v", done, err)
+	}
+	text := b.String()
+	last := -1
+	for _, want := range []string{"X does something.", "Numbers", "-n count", "(default 3)", "Others", "-quiet"} {
+		at := strings.Index(text, want)
+		if at <= last {
+			t.Errorf("%q stands at %d, behind %d:\n%s", want, at, last, text)
+		}
+		last = at
+	}
+}
+
+func TestNewDirProtectsFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if err := NewDir(dir, "one", "two"); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("the check left %v", left)
+	}
+	if err := WriteFiles(dir, []File{{"two", []byte("2")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := NewDir(dir, "one", "two"); err == nil || !strings.Contains(err.Error(), "two") {
+		t.Errorf("a file that is there: %v", err)
+	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "two")); string(b) != "2" {
+		t.Errorf("the file holds %q", b)
+	}
+	file := filepath.Join(dir, "two")
+	if err := NewDir(file, "x"); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+}
+
+func TestProgressOffATerminal(t *testing.T) {
+	f := NewFlags("x", "")
+	var o Output
+	o.Define(f, nil)
+	if _, err := f.ParseAll(nil, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	show, clear, err := o.Progress(&b, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(1, 2)
+	clear()
+	if b.Len() != 0 {
+		t.Errorf("printed %q", &b)
+	}
+}
