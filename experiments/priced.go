@@ -46,7 +46,7 @@ func (p priced) Frozen(Known) (env.Agent, error) {
 	return env.NewAgent[env.Model](p.Priced.Frozen()), nil
 }
 
-func (p priced) Fallbacks() int    { return 0 }
+func (p priced) Fallbacks() int    { return p.Priced.Fallbacks() }
 func (p priced) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
 func (p priced) State() any        { return p.Priced.State() }
 
@@ -58,7 +58,7 @@ func (p pricedOnline) Frozen(Known) (env.Agent, error) {
 	return env.NewAgent[env.Online](p.PricedOnline.Frozen()), nil
 }
 
-func (p pricedOnline) Fallbacks() int    { return 0 }
+func (p pricedOnline) Fallbacks() int    { return p.PricedOnline.Fallbacks() }
 func (p pricedOnline) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
 func (p pricedOnline) State() any        { return p.PricedOnline.State() }
 

@@ -23,6 +23,7 @@ type PricedObserved struct {
 	rand   *stream.Rand
 	sel    *baselines.Selector
 	period float64
+	clocks pricedClocks
 
 	factor, gain, ceil []float64 // α, u, u*
 
@@ -43,7 +44,6 @@ type PricedObserved struct {
 
 const (
 	stopFeatures = 3
-	stopGamma    = 0.2 // γ
 )
 
 // stopping is what is learned of one source. Waiting in state X until X ≥ T
@@ -70,7 +70,7 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	}
 	p := newPriced(in.Terms(), set, r) // checks settings and stream
 	n := len(in.Sources)
-	l := &PricedObserved{set: p.set, costs: p.costs, budget: p.budget, rand: r, sel: p.sel, period: p.period, src: make([]stopping, n)}
+	l := &PricedObserved{set: p.set, costs: p.costs, budget: p.budget, rand: r, sel: p.sel, period: p.period, clocks: p.clocks, src: make([]stopping, n)}
 	for _, v := range []*[]float64{&l.factor, &l.gain, &l.ceil, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
 		*v = make([]float64, n)
 	}
@@ -141,7 +141,8 @@ func (l *PricedObserved) unit() float64 { return max(l.price, leastShare*l.scale
 
 func (l *PricedObserved) plan() {
 	s := &l.set
-	kappa, unit := s.sharpness(l.n), l.unit()
+	l.clocks.set(l.n)
+	kappa, unit := l.clocks.kappa, l.unit()
 	l.demand = 0
 	for i, x := range l.x {
 		e := ratio(l.index(i, x), unit)
@@ -179,12 +180,13 @@ func (l *PricedObserved) Update(crawls []env.Crawled, next *env.Observed) {
 		l.took[c.Source] = c.Interest
 		least = min(least, l.x[c.Source]/l.costs[c.Source])
 	}
-	a := s.actor(l.n) * s.sharpness(l.n)
+	l.clocks.set(l.n)
+	a := l.clocks.a * l.clocks.kappa
 	for i := range l.src {
 		st := &l.src[i]
 		x, alpha := l.x[i], l.factor[i]
 		turn := min(l.costs[i]/max(st.Work, 1e-12), maxCycles*l.period)
-		b := s.critic(l.n, turn)
+		b := float64(l.clocks.critic(float32(turn)))
 		harvest, cost := 0.0, 0.0
 		// What came in is seen whether or not the source was crawled, so the
 		// state after waiting is known in both cases.
@@ -204,7 +206,7 @@ func (l *PricedObserved) Update(crawls []env.Crawled, next *env.Observed) {
 		l.scale += max(1/float64(l.n+1), 1./scaleMemory) * (least - l.scale)
 	}
 	if !s.NoPrice {
-		l.price = max(0, l.price+s.price(l.n)*l.scale*clip((l.demand-l.budget)/l.budget, 1))
+		l.price = max(0, l.price+l.clocks.d*l.scale*clip((l.demand-l.budget)/l.budget, 1))
 	}
 	l.n++
 }
@@ -251,9 +253,10 @@ func (l *PricedObserved) evaluate(i int, s *stopping, x, wait, b float64) {
 		wr[j] = dot(&s.A[j], &s.R) + s.Bx[j]
 		wd[j] = dot(&s.A[j], &s.D) + s.Bd[j]
 	}
+	gamma := l.set.Gamma
 	for j := range f {
-		s.R[j] += stopGamma * dot(&s.Inv[j], &wr)
-		s.D[j] += stopGamma * dot(&s.Inv[j], &wd)
+		s.R[j] += gamma * dot(&s.Inv[j], &wr)
+		s.D[j] += gamma * dot(&s.Inv[j], &wd)
 	}
 }
 

@@ -82,7 +82,7 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 	for i := range terms.Costs {
 		l.know(i)
 		l.p.begin(i)
-		l.p.x[i] = l.p.gain[i]
+		l.p.x[i] = l.p.gain(i)
 	}
 	return l
 }
@@ -90,8 +90,7 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 // know passes the estimates of source i on.
 func (l *PricedOnline) know(i int) {
 	rate, decay := l.est.source(i)
-	// u = (λξ̄/c)(1 − α), u* = λξ̄/c
-	l.p.know(i, -rate/decay*math.Expm1(-decay), decay, rate/decay)
+	l.p.know(i, decay, rate/decay) // u* = λξ̄/c
 }
 
 // Select implements env.Policy.
@@ -99,7 +98,7 @@ func (l *PricedOnline) Select(dst []int, o *env.Online) []int {
 	p := l.p
 	p.check(len(o.Last))
 	for i := range p.age {
-		p.age[i] = float64(o.Age(i))
+		p.age[i] = float32(o.Age(i))
 	}
 	p.plan()
 	l.cold.raise(p, l.set.ColdShare, l.isCold)
@@ -107,7 +106,7 @@ func (l *PricedOnline) Select(dst []int, o *env.Online) []int {
 }
 
 func (l *PricedOnline) isCold(i int) bool {
-	return l.est.crawls[i] < l.set.Cold || l.set.Horizon > 0 && l.p.age[i] > l.set.Horizon
+	return l.est.crawls[i] < l.set.Cold || l.set.Horizon > 0 && float64(l.p.age[i]) > l.set.Horizon
 }
 
 // Update implements env.Learner.
@@ -125,8 +124,8 @@ func (l *PricedOnline) Update(crawls []env.Crawled, _ *env.Online) {
 		}
 	}
 	// x ← αx + u, with what is known of the source by now
-	for i, a := range p.factor {
-		p.x[i] = a*p.x[i] + p.gain[i]
+	for i, x := range p.x {
+		p.x[i] = p.after(i, x)
 	}
 }
 
@@ -138,7 +137,7 @@ func (l *PricedOnline) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) 
 
 // InverseIndex returns the learned inverse index at the learned price as a
 // state, in interest.
-func (l *PricedOnline) InverseIndex(i int) float64 { return l.p.peak[i] }
+func (l *PricedOnline) InverseIndex(i int) float64 { return float64(l.p.peak[i]) }
 
 // Estimate returns what is known of source i by now: rate is the interest that
 // is published per epoch, λξ̄, and decay is c, 1/epoch.
@@ -175,24 +174,28 @@ func (l *PricedOnline) SetState(s OnlineState) error {
 
 // Frozen returns the policy that would be deployed now.
 func (l *PricedOnline) Frozen() *OnlinePolicy {
-	f := (&Priced{l.p}).Frozen()
-	f.p.x = make([]float64, len(f.p.costs))
-	return &OnlinePolicy{f.p}
+	p := l.p.frozen()
+	p.x = make([]float64, len(p.costs))
+	return &OnlinePolicy{p}
 }
+
+// Fallbacks counts how often a critic's inverse was not trusted and the
+// Tikhonov form was taken.
+func (l *PricedOnline) Fallbacks() int { return l.p.fallbacks() }
 
 // OnlinePolicy is what a [PricedOnline] learner has learned, as a policy that
 // learns no more and draws nothing.
-type OnlinePolicy struct{ p priced }
+type OnlinePolicy struct{ p *priced }
 
 var _ env.Policy[env.Online] = (*OnlinePolicy)(nil)
 
 // Select implements env.Policy.
 func (f *OnlinePolicy) Select(dst []int, o *env.Online) []int {
-	p := &f.p
+	p := f.p
 	p.check(len(o.Last))
 	for i := range p.age {
-		p.age[i] = float64(o.Age(i))
-		p.x[i] = p.mean(i, p.age[i])
+		p.age[i] = float32(o.Age(i))
+		p.x[i] = p.mean(i, float64(p.age[i]))
 	}
 	p.rank(p.key, p.x, p.age)
 	return p.sel.Top(dst, p.key)
@@ -217,7 +220,7 @@ func (r *reserve) raise(p *priced, share float64, cold func(i int) bool) {
 		r.key[i] = math.Inf(-1)
 		if cold(i) {
 			any = true
-			r.key[i] = p.age[i]
+			r.key[i] = float64(p.age[i])
 			least = min(least, p.costs[i])
 		}
 	}

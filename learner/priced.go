@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -30,7 +29,7 @@ func NewPriced(in env.Instance, set *PricedSettings, r *stream.Rand) *Priced {
 	}
 	p := newPriced(in.Terms(), set, r)
 	for i, s := range in.Sources {
-		p.know(i, s.Gain(), s.Decay, s.Ceiling())
+		p.know(i, s.Decay, s.Ceiling())
 		p.begin(i)
 	}
 	return &Priced{p}
@@ -42,7 +41,7 @@ func (l *Priced) Select(dst []int, o *env.Model) []int {
 	p.check(len(o.Mean))
 	copy(p.x, o.Mean)
 	for i := range p.age {
-		p.age[i] = float64(o.Age(i))
+		p.age[i] = float32(o.Age(i))
 	}
 	p.plan()
 	return p.sel.Top(dst, p.key)
@@ -66,7 +65,7 @@ func (l *Priced) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) }
 
 // InverseIndex returns the learned inverse index γᵢ⁻¹(λ) at the learned price
 // as a state, x(⌈θ⌉) in interest: crawl from there upwards.
-func (l *Priced) InverseIndex(i int) float64 { return l.p.peak[i] }
+func (l *Priced) InverseIndex(i int) float64 { return float64(l.p.peak[i]) }
 
 // Index returns the learned index of source i in state x at that age, in
 // interest per budget unit. It is accurate near the price.
@@ -84,34 +83,25 @@ func (l *Priced) SetState(s PricedState) error { return l.p.setState(s) }
 // Frozen returns the policy that would be deployed now: the learned index and
 // the actor's margin, mixed as while learning, without exploration.
 func (l *Priced) Frozen() *PricedPolicy {
-	p := *l.p
-	for _, v := range []*[]float64{&p.theta, &p.eta, &p.work, &p.turn, &p.peak, &p.ceil, &p.decay, &p.factor, &p.gain} {
-		*v = append([]float64(nil), *v...)
-	}
-	p.poly = nil
-	for _, c := range l.p.poly {
-		d := *c // of which only the weights are read from here on
-		d.r = append([]float64(nil), c.r...)
-		p.poly = append(p.poly, &d)
-	}
-	n := len(p.costs)
-	p.sel = baselines.NewSelector(p.costs, p.budget)
-	p.key, p.age, p.rand = make([]float64, n), make([]float64, n), nil
-	return &PricedPolicy{p}
+	return &PricedPolicy{l.p.frozen()}
 }
+
+// Fallbacks counts how often a critic's inverse was not trusted and the
+// Tikhonov form was taken.
+func (l *Priced) Fallbacks() int { return l.p.fallbacks() }
 
 // PricedPolicy is what a [Priced] learner has learned, as a policy that learns
 // no more and draws nothing.
-type PricedPolicy struct{ p priced }
+type PricedPolicy struct{ p *priced }
 
 var _ env.Policy[env.Model] = (*PricedPolicy)(nil)
 
 // Select implements env.Policy.
 func (f *PricedPolicy) Select(dst []int, o *env.Model) []int {
-	p := &f.p
+	p := f.p
 	p.check(len(o.Mean))
 	for i := range p.age {
-		p.age[i] = float64(o.Age(i))
+		p.age[i] = float32(o.Age(i))
 	}
 	p.rank(p.key, o.Mean, p.age)
 	return p.sel.Top(dst, p.key)

@@ -3,6 +3,7 @@ package learner
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -17,14 +18,15 @@ type priced struct {
 	set    PricedSettings
 	costs  []float64 // C
 	budget float64   // M
-	rand   *stream.Rand
 	sel    *baselines.Selector
 	period float64 // ΣC/M: the cycle, in epochs, if all sources were equal
+	clocks pricedClocks
+	crew
 
 	// What is known or estimated of each source; its owner writes it.
-	ceil, decay []float64 // u*, c
-	factor      []float64 // α
-	gain        []float64 // u
+	decay []float64 // c
+	ceil  []float32 // u*
+	loss  []float32 // 1 − α
 
 	// expect has the critic average what the estimates foretold of a harvest
 	// in place of the harvest itself, which is noisier.
@@ -35,21 +37,25 @@ type priced struct {
 	price float64   // λ, interest per budget unit
 	scale float64   // h, running mean of the least harvest per budget unit that was crawled
 	theta []float64 // ln θ, threshold as an age
-	eta   []float64 // mean harvest, interest per epoch
-	work  []float64 // mean cost, budget units per epoch
+	eta   []float32 // η, mean harvest, interest per epoch
+	work  []float32 // κ̄, mean cost, budget units per epoch
+
+	// The slope of V in the age, interest per epoch, is slope − λ·toll.
+	slope, toll []float32
+
+	lspe []pair // critics on the features of the threshold
+	poly *small // critics on polynomials, for ablations
 
 	// Θ = ⌈θ⌉ and x(Θ), which follow from θ.
-	turn, peak []float64
+	turn, peak []float32
 
 	// Of the present epoch.
-	x, age  []float64
-	excess  []float64 // (γ̂ − λ)/λ, clipped
-	wrong   []float64 // distance of the logit from the better action
-	key     []float64
-	demand  float64 // Σ C f
+	x       []float64
+	age     []float32
+	push    []float32 // what the actor's step is multiplied by
+	key     []float64 // once the choice is made, the harvest of those crawled
+	demand  float64   // Σ C f
 	crawled []bool
-
-	poly []*LSPE // critics of the ablation "polynomial", otherwise nil
 }
 
 const (
@@ -58,7 +64,6 @@ const (
 	leastShare  = 0.1 // least unit of the excess, in harvests
 	scaleMemory = 100 // epochs that h looks back
 	maxActor    = 0.5 // greatest step of ln θ
-	maxDegree   = 4
 )
 
 func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
@@ -74,15 +79,16 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 	}
 	n := len(terms.Costs)
 	p := &priced{
-		set: s, costs: terms.Costs, budget: terms.Budget, rand: r,
+		set: s, costs: terms.Costs, budget: terms.Budget, clocks: s.clocks(),
 		sel:     baselines.NewSelector(terms.Costs, terms.Budget),
 		crawled: make([]bool, n),
 	}
-	for _, v := range []*[]float64{
-		&p.ceil, &p.decay, &p.factor, &p.gain, &p.theta, &p.eta, &p.work, &p.turn, &p.peak,
-		&p.x, &p.age, &p.excess, &p.wrong, &p.key,
-	} {
+	p.crew.init(n, s.Workers, r)
+	for _, v := range []*[]float64{&p.decay, &p.theta, &p.x, &p.key} {
 		*v = make([]float64, n)
+	}
+	for _, v := range []*[]float32{&p.ceil, &p.loss, &p.eta, &p.work, &p.slope, &p.toll, &p.turn, &p.peak, &p.age, &p.push} {
+		*v = make([]float32, n)
 	}
 	var total float64
 	for _, c := range terms.Costs {
@@ -91,114 +97,100 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 	p.period = max(1, total/terms.Budget)
 	for i := range p.theta {
 		p.theta[i] = math.Log(p.period)
-		p.turn[i] = math.Ceil(p.period)
+		p.turn[i] = float32(math.Ceil(p.period))
 	}
-	if s.Critic == "polynomial" {
-		for range p.theta {
-			c, err := NewLSPE(s.Degree, LSPESettings{Gamma: .2, Step: Steps{Scale: .5, Block: 200, Power: 2. / 3}, Inverse: DefaultInverseSettings()})
-			if err != nil {
-				panic("learner: priced: " + err.Error())
-			}
-			p.poly = append(p.poly, c)
+	switch s.Critic {
+	case "lspe":
+		p.lspe = make([]pair, n)
+		for i := range p.lspe {
+			p.lspe[i] = newPair(p.first())
 		}
+	case "polynomial", "ages":
+		first := make([]float64, s.Degree)
+		for j := range first {
+			first[j] = 1
+		}
+		p.poly = newSmall(n, first, s.Gamma)
+		p.poly.faded = 1e-30
 	}
 	return p
 }
 
-// know sets what is known of source i. Where more is known than before, the
-// mean harvest is carried over to it in proportion to x(Θ); it would take many
-// cycles to follow.
-func (p *priced) know(i int, gain, decay, ceil float64) {
-	p.gain[i], p.decay[i], p.ceil[i] = gain, decay, ceil
-	p.factor[i] = math.Exp(-decay)
+// know sets what is known of source i. Where more is known than before, what
+// was learned of its harvests is carried over to it in proportion to x(Θ); it
+// would take many cycles to follow.
+func (p *priced) know(i int, decay, ceil float64) {
+	p.decay[i], p.ceil[i] = decay, float32(ceil)
+	p.loss[i] = float32(-math.Expm1(-decay))
 	old := p.peak[i]
-	p.peak[i] = p.mean(i, p.turn[i])
+	p.peak[i] = float32(p.mean(i, float64(p.turn[i])))
 	if old > 0 {
-		p.eta[i] *= p.peak[i] / old
+		c := p.peak[i] / old
+		p.eta[i] *= c
+		p.slope[i] *= c
+		if p.lspe != nil {
+			p.lspe[i].rescale(c)
+		}
 	}
 }
 
 // begin sets the critic of source i to what its first threshold would earn, so
-// that before the first crawl rich sources do not pass for poor ones.
+// that before the first crawl rich sources do not pass for poor ones. V then
+// has the slope η in the age, and 1 in the state above the threshold.
 func (p *priced) begin(i int) {
-	p.eta[i], p.work[i] = p.peak[i]/p.turn[i], p.costs[i]/p.turn[i]
+	p.eta[i], p.work[i] = p.peak[i]/p.turn[i], float32(p.costs[i])/p.turn[i]
+	p.slope[i], p.toll[i] = p.eta[i], p.work[i]
+	if p.lspe != nil {
+		d := &p.lspe[i]
+		d.rx[0], d.rx[1], d.rc[0] = p.eta[i], p.ceil[i], p.work[i]
+	}
 }
 
 // mean returns x(s) = u*(1 − α^s).
 func (p *priced) mean(i int, s float64) float64 {
-	return -p.ceil[i] * math.Expm1(-p.decay[i]*s)
+	return -float64(p.ceil[i]) * math.Expm1(-p.decay[i]*s)
 }
+
+// gain returns u = u*(1 − α).
+func (p *priced) gain(i int) float64 { return float64(p.ceil[i]) * float64(p.loss[i]) }
+
+// profit returns P, the slope of V in the age below the threshold, interest
+// per epoch.
+func (p *priced) profit(i int) float64 { return float64(p.slope[i]) - p.price*float64(p.toll[i]) }
 
 // advantage returns what crawling source i now is worth over waiting, per
 // budget unit, and the same as the distance of the index from the price.
 //
-// With η − λκ̄ the mean profit per epoch, waiting means crawling at the
-// threshold's age Θ, or at the next epoch if Θ has passed:
+// With P the slope of V in the age below the threshold, waiting means crawling
+// at the threshold's age Θ, or at the next epoch if Θ has passed:
 //
 //	s′ = max(Θ, s + 1)
-//	L(s) = [x(s) − (η − λκ̄)s] − [x(s′) − (η − λκ̄)s′]
+//	L(s) = [x(s) − P s] − [x(s′) − P s′]
 //
-// which is x − λC + V(0) − V(αx + u) with V the exact solution of the Poisson
-// equation below Θ (slope η in the age) and above it (slope 1 in x), anchored
-// at the crawl. A source without profit is compared with never crawling it.
-// The derivative of L by the price, −C max(Θ − s, 1)/Θ, takes L to the scale
-// of the index.
+// which is x − λC + V(0) − V(αx + u) with V anchored at the crawl. A source
+// without profit is compared with never crawling it. The derivative of L by the
+// price, −C max(Θ − s, 1)/Θ, takes L to the scale of the index.
 func (p *priced) advantage(i int, x, age float64) (perCost, index float64) {
-	turn, peak, cost := p.turn[i], p.peak[i], p.costs[i]
-	profit := p.eta[i] - p.price*p.work[i]
-	if age >= turn {
-		turn = age + 1
-		peak = p.factor[i]*x + p.gain[i]
+	turn, peak, cost := float64(p.turn[i]), float64(p.peak[i]), p.costs[i]
+	rest := turn - age // epochs to wait
+	if rest <= 0 {
+		peak, rest = p.after(i, x), 1
 	}
 	var l float64
-	switch {
-	case p.poly != nil:
-		var f [maxDegree]float64
-		next := p.poly[i].Value(p.powers(i, p.factor[i]*x+p.gain[i], &f))
-		l = x - p.price*cost + p.harvest(i)*(p.poly[i].Value(p.powers(i, p.gain[i], &f))-next)
-	case profit <= 0:
+	if p.poly != nil || p.set.Critic == "behaviour" {
+		l = p.fitted(i, x, age)
+	} else if profit := p.profit(i); profit > 0 {
+		l = x - peak + profit*rest
+	} else {
 		l = x - p.price*cost - max(0, peak-p.price*cost)
-	case p.set.Critic == "behaviour":
-		l = x - p.price*cost - profit*(p.turn[i]-1)
-		if age < p.turn[i] {
-			l = x - p.price*cost - profit*age
-		} else {
-			l -= peak - p.peak[i]
-		}
-	default:
-		l = x - peak + profit*(turn-age)
 	}
 	perCost = l / cost
-	return perCost, perCost * p.turn[i] / max(p.turn[i]-age, 1)
+	return perCost, perCost * turn / rest
 }
 
-// powers returns the features z, z², … of state x.
-func (p *priced) powers(i int, x float64, dst *[maxDegree]float64) []float64 {
-	// Not 0 at x = u, where a source may always be.
-	z := (x - p.gain[i] + 1e-2*p.ceil[i]) / (p.ceil[i] - p.gain[i])
-	f := dst[:p.set.Degree]
-	v := z
-	for k := range f {
-		f[k] = v
-		v *= z
-	}
-	return f
-}
-
-// harvest is the unit of the rewards of a polynomial critic, what a crawl
-// brings in when all sources are crawled alike.
-func (p *priced) harvest(i int) float64 { return p.mean(i, p.period) }
-
-// evaluate is a step of the polynomial critics.
-func (p *priced) evaluate() {
-	var a, b [maxDegree]float64
-	for i, x := range p.x {
-		next, reward := p.factor[i]*x+p.gain[i], 0.0
-		if p.crawled[i] {
-			next, reward = p.gain[i], (x-p.price*p.costs[i])/p.harvest(i)
-		}
-		p.poly[i].Step(p.powers(i, x, &a), p.powers(i, next, &b), reward)
-	}
+// after returns the state after an epoch without a crawl, αx + u.
+func (p *priced) after(i int, x float64) float64 {
+	return x + float64(p.loss[i])*(float64(p.ceil[i])-x)
 }
 
 // unit returns the unit of the excess, the price; at first, while there is
@@ -206,11 +198,33 @@ func (p *priced) evaluate() {
 func (p *priced) unit() float64 { return max(p.price, leastShare*p.scale) }
 
 // rank writes the keys of the frozen policy.
-func (p *priced) rank(key, x, age []float64) {
+func (p *priced) rank(key, x []float64, age []float32) {
 	unit := p.unit()
 	for i := range key {
-		key[i] = p.mixed(i, x[i], age[i], unit)
+		key[i] = p.mixed(i, x[i], float64(age[i]), unit)
 	}
+}
+
+// frozen returns a copy for ranking.
+func (p *priced) frozen() *priced {
+	n := len(p.costs)
+	f := &priced{
+		set: p.set, costs: p.costs, budget: p.budget, period: p.period, price: p.price, scale: p.scale,
+		sel:  baselines.NewSelector(p.costs, p.budget),
+		ceil: slices.Clone(p.ceil), decay: clone(p.decay), loss: slices.Clone(p.loss),
+		theta: clone(p.theta), eta: slices.Clone(p.eta), work: slices.Clone(p.work),
+		turn: slices.Clone(p.turn), peak: slices.Clone(p.peak), slope: slices.Clone(p.slope), toll: slices.Clone(p.toll),
+		key: make([]float64, n), age: make([]float32, n),
+	}
+	if p.lspe != nil {
+		f.lspe = slices.Clone(p.lspe)
+	}
+	if p.poly != nil {
+		c := *p.poly
+		c.data = slices.Clone(c.data)
+		f.poly = &c
+	}
+	return f
 }
 
 func (p *priced) mixed(i int, x, age, unit float64) float64 {
@@ -254,16 +268,26 @@ func clip(v, c float64) float64 {
 // plan writes the perturbed keys of this epoch, κk + L with L standard
 // logistic, so that P(κk + L > 0) is the logit f = 1/(1 + e^(−κk)).
 func (p *priced) plan() {
-	s := &p.set
-	kappa, unit := s.sharpness(p.n), p.unit()
+	p.clocks.set(p.n)
+	p.run(p, planning)
 	p.demand = 0
-	for i, x := range p.x {
-		_, index := p.advantage(i, x, p.age[i])
+	for k := range p.blocks {
+		p.demand += p.blocks[k].demand
+	}
+}
+
+func (p *priced) planBlock(b *block) {
+	s := &p.set
+	kappa, unit := p.clocks.kappa, p.unit()
+	var demand float64
+	for i := b.lo; i < b.hi; i++ {
+		x, age := p.x[i], float64(p.age[i])
+		_, index := p.advantage(i, x, age)
 		e := ratio(index, unit)
-		margin := logAge(p.age[i]) - p.theta[i]
+		margin := logAge(age) - p.theta[i]
 		k := s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*clip(e, s.IndexCap)
-		p.demand += p.costs[i] * logit(kappa*k)
-		p.key[i] = kappa*k + logistic(p.rand)
+		demand += p.costs[i] * logit(kappa*k)
+		p.key[i] = kappa*k + logistic(b.rand)
 
 		// Expected policy gradient: both actions are weighed, none is
 		// sampled. The weight is the distance of the actor's own logit from
@@ -277,8 +301,9 @@ func (p *priced) plan() {
 		case e > 0:
 			f = 1 - f
 		}
-		p.excess[i], p.wrong[i] = e, f
+		p.push[i] = float32(f * e)
 	}
+	b.demand = demand
 }
 
 // logit returns 1/(1 + e^(−m)) from a table, linear in between; it is right to
@@ -307,76 +332,88 @@ var logits = func() (t [2*logitEnd*logitSteps + 1]float64) {
 	return
 }()
 
-// logistic draws from the standard logistic distribution.
-func logistic(r *stream.Rand) float64 {
-	u := r.Float64()
-	for u == 0 {
-		u = r.Float64()
-	}
-	return math.Log(u / (1 - u))
-}
-
 // learn takes in what the crawls brought: critic, actor and price, from the
 // fastest to the slowest.
 func (p *priced) learn(crawls []env.Crawled) {
 	s := &p.set
-	a := s.actor(p.n) * s.sharpness(p.n)
+	p.clocks.set(p.n)
 	least := math.Inf(1)
 	for _, c := range crawls {
-		p.crawled[c.Source] = true
-		least = min(least, p.x[c.Source]/p.costs[c.Source])
-	}
-
-	if p.poly != nil {
-		p.evaluate()
-	}
-
-	// η ← η + bᵢ(n)(ν X − η), and the same for the cost ν C, so that the
-	// profit η − λκ̄ follows the price at once.
-	top := math.Log(maxCycles * p.period)
-	low := math.Log(minTheta)
-	for i, turn := range p.turn {
-		b := s.critic(p.n, turn)
-		p.eta[i] -= b * p.eta[i]
-		p.work[i] -= b * p.work[i]
-		if p.crawled[i] {
-			p.work[i] += b * p.costs[i]
-		}
-		// ln θ ← Π[ln θ − a(n) κ |f − f*| clip((γ̂ − λ)/λ, 1)/s], a step per
-		// cycle whatever the length of the cycle.
-		if w := p.wrong[i] * p.excess[i]; math.Abs(w) > 1e-9 {
-			step := min(a/min(turn, max(p.age[i], 1)), maxActor)
-			p.theta[i] = max(low, min(top, p.theta[i]-step*w))
-			if t := max(1, math.Ceil(math.Exp(p.theta[i]))); t != turn {
-				p.turn[i], p.peak[i] = t, p.mean(i, t)
-			}
-		}
-	}
-	for _, c := range crawls {
 		i := c.Source
-		p.crawled[i] = false
-		harvest := c.Interest
+		p.crawled[i], p.key[i] = true, c.Interest
 		if p.expect {
-			harvest = p.x[i]
+			p.key[i] = p.x[i]
 		}
-		p.eta[i] += s.critic(p.n, p.turn[i]) * harvest
+		least = min(least, p.x[i]/p.costs[i])
 	}
-
+	p.run(p, learning)
+	for _, c := range crawls {
+		p.crawled[c.Source] = false
+	}
 	// h ← h + (1/min(n, 100))(min X/C − h)
 	if !math.IsInf(least, 1) {
 		p.scale += max(1/float64(p.n+1), 1./scaleMemory) * (least - p.scale)
 	}
 	// λ ← max(0, λ + d(n) h (Σ C f − M)/M)
 	if !s.NoPrice {
-		p.price = max(0, p.price+s.price(p.n)*p.scale*clip((p.demand-p.budget)/p.budget, 1))
+		p.price = max(0, p.price+p.clocks.d*p.scale*clip((p.demand-p.budget)/p.budget, 1))
 	}
 	p.n++
 }
 
+func (p *priced) learnBlock(b *block) {
+	a := p.clocks.a * p.clocks.kappa
+	top, low := math.Log(maxCycles*p.period), math.Log(minTheta)
+	for i := b.lo; i < b.hi; i++ {
+		if p.crawled[i] && !p.close(i) {
+			b.fallbacks++
+		}
+		turn := p.turn[i]
+		// ln θ ← Π[ln θ − a(n) κ |f − f*| clip((γ̂ − λ)/λ, 1)/s], a step per
+		// cycle whatever the length of the cycle.
+		if w := float64(p.push[i]); math.Abs(w) > 1e-9 {
+			t := min(a/float64(min(turn, max(p.age[i], 1))), maxActor)
+			p.theta[i] = max(low, min(top, p.theta[i]-t*w))
+			p.turned(i)
+		}
+	}
+}
+
+// turned follows θ with Θ = ⌈θ⌉.
+func (p *priced) turned(i int) {
+	t, turn := p.theta[i], float64(p.turn[i])
+	if t <= logAge(turn) && (turn == 1 || t > logAge(turn-1)) {
+		return
+	}
+	turn = max(1, math.Ceil(math.Exp(t)))
+	p.turn[i], p.peak[i] = float32(turn), float32(p.mean(i, turn))
+}
+
+// close takes the cycle of source i that a crawl has closed into its critic. It
+// reports whether the critic's inverse was trusted.
+func (p *priced) close(i int) bool {
+	// bᵢ(n) is a step per epoch, and a cycle has S = s of them.
+	ages := p.age[i]
+	w := p.clocks.critic(p.turn[i]) * ages
+	w /= 1 + w
+	harvest, cost := float32(p.key[i]), float32(p.costs[i])
+	// η ← η + w(X/S − η), κ̄ ← κ̄ + w(C/S − κ̄)
+	p.eta[i] += w * (harvest/ages - p.eta[i])
+	p.work[i] += w * (cost/ages - p.work[i])
+	p.slope[i], p.toll[i] = p.eta[i], p.work[i]
+	switch {
+	case p.lspe != nil:
+		return p.evaluate(i, harvest, cost, w)
+	case p.poly != nil:
+		return p.fit(i, float64(harvest), float64(cost), float64(w))
+	}
+	return true
+}
+
 // logAges holds ln s for small ages.
 var logAges = func() (t [1024]float64) {
-	for i := range t {
-		t[i] = math.Log(float64(i))
+	for k := range t {
+		t[k] = math.Log(float64(k))
 	}
 	return
 }()
@@ -390,46 +427,88 @@ func logAge(age float64) float64 {
 
 // PricedState is the whole state of a priced actor-critic as data. It goes
 // with the settings, the terms and the parameters with which the learner was
-// made, which it does not hold. A learner with polynomial critics, which are
-// for ablations, does not take up a state.
+// made, which it does not hold.
 type PricedState struct {
 	Epochs    int       `json:"epochs"`
-	Price     float64   `json:"price"`     // λ, interest per budget unit
-	Scale     float64   `json:"scale"`     // h, interest per budget unit
-	Threshold []float64 `json:"threshold"` // ln θ, θ in epochs
-	Harvest   []float64 `json:"harvest"`   // η, interest per epoch
-	Work      []float64 `json:"work"`      // κ̄, budget units per epoch
-	Rand      []byte    `json:"rand"`      // of the stream of exploration
+	Price     float64   `json:"price"`            // λ, interest per budget unit
+	Scale     float64   `json:"scale"`            // h, interest per budget unit
+	Threshold []float64 `json:"threshold"`        // ln θ, θ in epochs
+	Harvest   []float64 `json:"harvest"`          // η, interest per epoch
+	Work      []float64 `json:"work"`             // κ̄, budget units per epoch
+	Slope     []float64 `json:"slope"`            // slope of V in the age, before the price
+	Toll      []float64 `json:"toll"`             // what the price takes from it
+	Critic    []float64 `json:"critic,omitempty"` // B, B⁻¹, A, b̄ₓ, b̄_c, rₓ, r_c of every source
+	Fallbacks int       `json:"fallbacks"`
+	Rand      [][]byte  `json:"rand"` // of the streams of exploration
 }
 
 func (p *priced) state() PricedState {
-	return PricedState{
+	s := PricedState{
 		Epochs: p.n, Price: p.price, Scale: p.scale,
-		Threshold: append([]float64(nil), p.theta...),
-		Harvest:   append([]float64(nil), p.eta...),
-		Work:      append([]float64(nil), p.work...),
-		Rand:      p.rand.State(),
+		Threshold: clone(p.theta), Harvest: widen(p.eta), Work: widen(p.work), Slope: widen(p.slope), Toll: widen(p.toll),
+		Fallbacks: p.fallbacks(), Rand: p.streams(),
 	}
+	if p.lspe != nil {
+		s.Critic = make([]float64, 0, pairNumbers*len(p.lspe))
+		for i := range p.lspe {
+			s.Critic = p.lspe[i].append(s.Critic)
+		}
+	} else if p.poly != nil {
+		s.Critic = clone(p.poly.data)
+	}
+	return s
 }
 
 func (p *priced) setState(s PricedState) error {
 	n := len(p.costs)
-	if len(s.Threshold) != n || len(s.Harvest) != n || len(s.Work) != n {
-		return fmt.Errorf("state of %d, %d and %d sources (threshold, harvest, work); the learner has %d", len(s.Threshold), len(s.Harvest), len(s.Work), n)
+	for _, v := range [][]float64{s.Threshold, s.Harvest, s.Work, s.Slope, s.Toll} {
+		if len(v) != n {
+			return fmt.Errorf("state of %d, %d, %d, %d and %d sources (threshold, harvest, work, slope, toll); the learner has %d", len(s.Threshold), len(s.Harvest), len(s.Work), len(s.Slope), len(s.Toll), n)
+		}
 	}
-	if p.poly != nil {
-		return fmt.Errorf("a state does not hold polynomial critics")
+	numbers := 0
+	if p.lspe != nil {
+		numbers = pairNumbers * len(p.lspe)
+	} else if p.poly != nil {
+		numbers = len(p.poly.data)
 	}
-	if err := p.rand.SetState(s.Rand); err != nil {
-		return fmt.Errorf("state of the random stream: %w", err)
+	if len(s.Critic) != numbers {
+		return fmt.Errorf("state of critics with %d numbers; the learner has %d", len(s.Critic), numbers)
+	}
+	if err := p.setStreams(s.Rand); err != nil {
+		return err
 	}
 	p.n, p.price, p.scale = s.Epochs, s.Price, s.Scale
+	p.setFallbacks(s.Fallbacks)
 	copy(p.theta, s.Threshold)
-	copy(p.eta, s.Harvest)
-	copy(p.work, s.Work)
+	narrow(p.eta, s.Harvest)
+	narrow(p.work, s.Work)
+	narrow(p.slope, s.Slope)
+	narrow(p.toll, s.Toll)
+	if p.lspe != nil {
+		for i := range p.lspe {
+			p.lspe[i].take(s.Critic[i*pairNumbers:])
+		}
+	} else if p.poly != nil {
+		copy(p.poly.data, s.Critic)
+	}
 	for i := range p.turn {
-		p.turn[i] = max(1, math.Ceil(math.Exp(p.theta[i])))
-		p.peak[i] = p.mean(i, p.turn[i])
+		turn := max(1, math.Ceil(math.Exp(p.theta[i])))
+		p.turn[i], p.peak[i] = float32(turn), float32(p.mean(i, turn))
 	}
 	return nil
+}
+
+func widen(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i, x := range v {
+		w[i] = float64(x)
+	}
+	return w
+}
+
+func narrow(dst []float32, v []float64) {
+	for i, x := range v {
+		dst[i] = float32(x)
+	}
 }

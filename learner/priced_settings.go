@@ -16,21 +16,20 @@ type PricedSettings struct {
 	SharpenOver float64 `toml:"kappa_over"` // epochs
 	Sharpest    float64 `toml:"kappa_max"`
 
-	// a(n) = ActorStep/(1 + n/ActorOver)^ActorPower, in units of ln θ per cycle.
-	ActorStep  float64 `toml:"actor_step"`
-	ActorOver  float64 `toml:"actor_over"` // epochs
-	ActorPower float64 `toml:"actor_power"`
+	// A is a(n), the actor's step, in units of ln θ per cycle of the source.
+	A Steps `toml:"a"`
 
-	// d(n) = PriceStep/(1 + n/PriceOver)^PricePower, in harvests of a crawl.
-	PriceStep  float64 `toml:"price_step"`
-	PriceOver  float64 `toml:"price_over"` // epochs
-	PricePower float64 `toml:"price_power"`
+	// D is d(n), the price's step, in harvests of a crawl.
+	D Steps `toml:"d"`
 
-	// The critic of a source averages over the last CriticCycles of the
-	// source's own cycles, and over at least the last CriticShare-th part of
-	// all epochs so far.
-	CriticCycles float64 `toml:"critic_cycles"`
-	CriticShare  float64 `toml:"critic_share"`
+	// B is b(n), the upper bound of all critics' steps bᵢ(n). The clock of a
+	// source looks back over the last Cycles of its own cycles, at least:
+	// bᵢ(n) = max(1/(n + Θ), min(b(n), 1/(Cycles Θ))), and at most 1/2.
+	B      Steps   `toml:"b"`
+	Cycles float64 `toml:"cycles"`
+
+	// Gamma is γ, the step of r in LSPE(0), above 0 and below 2.
+	Gamma float64 `toml:"gamma"`
 
 	// MarginShare is the weight of the actor's margin, beside the critic's
 	// index, in the key that ranks the sources; MarginCap and IndexCap bound
@@ -43,12 +42,18 @@ type PricedSettings struct {
 	// changes: no step falls below its value at that count. 0 is no limit.
 	Horizon float64 `toml:"horizon"`
 
+	// Workers is how many goroutines share the sources; 0 is one for every
+	// core from 10 000 sources on, and one below. It changes no result.
+	Workers int `toml:"workers"`
+
 	// The rest is for ablations.
 
-	// Critic is "" for the exact value function at the learned mean harvest,
-	// anchored at the crawl; "behaviour" for the same anchored after the
-	// crawl, V = (η − λκ̄)(s − 1); "polynomial" for LSPE(0) on the powers 1 to
-	// Degree of z = (x − u)/(u* − u), with one clock for all sources.
+	// Critic is "lspe" for LSPE(0) with the two features in which V is linear
+	// under a threshold, anchored at the crawl; "renewal" for no matrix, V
+	// from the averages of harvest and cost alone; "behaviour" for the same
+	// anchored after the crawl, V(1) = 0; "polynomial" for LSPE(0) on the
+	// powers 1 to Degree of z = (x − u)/(u* − u), and "ages" on those of the
+	// age, both with V(1) = 0.
 	Critic string `toml:"critic"`
 	Degree int    `toml:"degree"` // 1 to 4
 	// NoPrice keeps the price at 0.
@@ -64,9 +69,10 @@ type PricedSettings struct {
 func DefaultPricedSettings() PricedSettings {
 	return PricedSettings{
 		Sharpness: 6, SharpenOver: 100, Sharpest: 40,
-		ActorStep: 1, ActorOver: 500, ActorPower: .6,
-		PriceStep: .3, PriceOver: 30, PricePower: .7,
-		CriticCycles: 5, CriticShare: 5,
+		A: Steps{Scale: 1, Block: 500, Power: .6},
+		D: Steps{Scale: .3, Block: 30, Power: .7},
+		B: Steps{Scale: 5, Block: 1, Power: 1, Shift: 5}, Cycles: 5,
+		Gamma: 1, Critic: "lspe",
 		MarginShare: .5, MarginCap: 1, IndexCap: 2, Degree: 2,
 	}
 }
@@ -79,9 +85,7 @@ func (s *PricedSettings) Validate() error {
 		zero bool
 	}{
 		{"kappa", s.Sharpness, false}, {"kappa_over", s.SharpenOver, false}, {"kappa_max", s.Sharpest, false},
-		{"actor_step", s.ActorStep, false}, {"actor_over", s.ActorOver, false}, {"actor_power", s.ActorPower, true},
-		{"price_step", s.PriceStep, false}, {"price_over", s.PriceOver, false}, {"price_power", s.PricePower, true},
-		{"critic_cycles", s.CriticCycles, false}, {"critic_share", s.CriticShare, false},
+		{"cycles", s.Cycles, false},
 		{"margin_cap", s.MarginCap, false}, {"index_cap", s.IndexCap, false},
 		{"margin_share", s.MarginShare, true}, {"horizon", s.Horizon, true},
 	} {
@@ -92,17 +96,31 @@ func (s *PricedSettings) Validate() error {
 			return fmt.Errorf("%s is %v; allowed is a finite number above 0", f.name, f.v)
 		}
 	}
+	for _, f := range []struct {
+		name string
+		v    Steps
+	}{{"a", s.A}, {"b", s.B}, {"d", s.D}} {
+		if err := f.v.Validate(); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	if !(s.Gamma > 0 && s.Gamma < 2) {
+		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
+	}
+	if s.Workers < 0 {
+		return fmt.Errorf("workers is %d; allowed is 0 or more", s.Workers)
+	}
 	if s.MarginShare > 1 {
 		return fmt.Errorf("margin_share is %v; allowed is 0 to 1", s.MarginShare)
 	}
 	switch s.Critic {
-	case "", "behaviour":
-	case "polynomial":
-		if s.Degree < 1 || s.Degree > maxDegree {
-			return fmt.Errorf("degree is %d; allowed is 1 to %d", s.Degree, maxDegree)
+	case "lspe", "renewal", "behaviour":
+	case "polynomial", "ages":
+		if s.Degree < 1 || s.Degree > maxFeatures {
+			return fmt.Errorf("degree is %d; allowed is 1 to %d", s.Degree, maxFeatures)
 		}
 	default:
-		return fmt.Errorf("critic is %q; allowed are \"\", \"behaviour\" and \"polynomial\"", s.Critic)
+		return fmt.Errorf("critic is %q; allowed are lspe, renewal, behaviour, polynomial and ages", s.Critic)
 	}
 	switch s.RankBy {
 	case "", "margin", "index":
@@ -112,31 +130,32 @@ func (s *PricedSettings) Validate() error {
 	return nil
 }
 
-func (s *PricedSettings) clock(n int) float64 {
-	if s.Horizon > 0 {
-		return min(float64(n), s.Horizon)
+// pricedClocks are the schedules, evaluated at an epoch.
+type pricedClocks struct {
+	steps             [3]stepper
+	s                 *PricedSettings
+	kappa, a, d       float64
+	cycles, most, all float32 // of bᵢ(n): W, 1/b(n), n
+}
+
+func (s *PricedSettings) clocks() pricedClocks {
+	c := *s
+	return pricedClocks{s: &c, steps: [3]stepper{{Steps: s.A}, {Steps: s.B}, {Steps: s.D}}}
+}
+
+// set evaluates the schedules after n epochs. With a horizon, none goes on
+// beyond its count.
+func (c *pricedClocks) set(n int) {
+	t := float64(n)
+	if h := c.s.Horizon; h > 0 && t > h {
+		t, n = h, int(h)
 	}
-	return float64(n)
-}
-
-// sharpness returns κ(n).
-func (s *PricedSettings) sharpness(n int) float64 {
-	return min(s.Sharpest, s.Sharpness*math.Sqrt(1+s.clock(n)/s.SharpenOver))
-}
-
-// actor returns a(n).
-func (s *PricedSettings) actor(n int) float64 {
-	return s.ActorStep * math.Pow(1+s.clock(n)/s.ActorOver, -s.ActorPower)
-}
-
-// price returns d(n).
-func (s *PricedSettings) price(n int) float64 {
-	return s.PriceStep * math.Pow(1+s.clock(n)/s.PriceOver, -s.PricePower)
+	c.kappa = min(max(c.s.Sharpest, c.s.Sharpness), c.s.Sharpness*math.Sqrt(1+t/c.s.SharpenOver))
+	c.a, c.d = c.steps[0].at(n+1), c.steps[2].at(n+1)
+	c.cycles, c.most, c.all = float32(c.s.Cycles), float32(1/c.steps[1].at(n+1)), float32(t+1)
 }
 
 // critic returns bᵢ(n) for a source whose cycle has about theta epochs.
-func (s *PricedSettings) critic(n int, theta float64) float64 {
-	t := s.clock(n)
-	b := max(1/(t+1+theta), min(1/(s.CriticCycles*theta), s.CriticShare/(t+s.CriticShare)))
-	return min(b, .5)
+func (c *pricedClocks) critic(theta float32) float32 {
+	return 1 / max(2, min(c.all+theta, max(c.most, c.cycles*theta)))
 }

@@ -186,16 +186,15 @@ func TestPricedPrice(t *testing.T) {
 // which its logit says so the source is crawled.
 func alone(s env.Source, price float64, epochs int) *priced {
 	in := env.Instance{Sources: []env.Source{s}, Budget: s.Cost}
-	p := newPriced(in.Terms(), &PricedSettings{
-		Sharpness: 6, SharpenOver: 100, Sharpest: 40,
-		ActorStep: 1, ActorOver: 500, ActorPower: .6, PriceStep: 1, PriceOver: 1,
-		CriticCycles: 5, CriticShare: 5, MarginShare: .5, MarginCap: 1, IndexCap: 2, NoPrice: true,
-	}, stream.New(1, stream.Test))
-	p.know(0, s.Gain(), s.Decay, s.Ceiling())
+	set := DefaultPricedSettings()
+	set.D, set.NoPrice = Constant(1), true
+	p := newPriced(in.Terms(), &set, stream.New(1, stream.Test))
+	p.know(0, s.Decay, s.Ceiling())
+	p.begin(0)
 	p.price, p.period = price, 20 // room for thresholds up to 1000
 	age := 1
 	for range epochs {
-		p.x[0], p.age[0] = s.MeanState(age), float64(age)
+		p.x[0], p.age[0] = s.MeanState(age), float32(age)
 		p.plan()
 		if p.key[0] > 0 {
 			p.learn([]env.Crawled{{Interest: p.x[0], Age: age}})
@@ -221,14 +220,14 @@ func TestPricedFixedPoint(t *testing.T) {
 					want, profit := bestThreshold(s, price)
 					p := alone(s, price, 20000)
 					name := fmt.Sprintf("c %v, u %v, C %v, λ %.3g", decay, gain, cost, price)
-					got := p.turn[0]
+					got := float64(p.turn[0])
 					// What the threshold found would earn is the measure: near
 					// the optimum neighbouring ages earn almost the same.
 					earns := (s.MeanState(int(got)) - price*cost) / got
 					if earns < .995*profit {
 						t.Errorf("%s: threshold %v earns %.5g; the best, %d, earns %.5g", name, got, earns, want, profit)
 					}
-					if eta := p.eta[0] - price*p.work[0]; math.Abs(eta-profit) > .03*profit {
+					if eta := p.profit(0); math.Abs(eta-profit) > .03*profit {
 						t.Errorf("%s: profit per epoch %.5g; want %.5g", name, eta, profit)
 					}
 					// Exact: L = x − λC − Ps below the threshold, x(s) − x(s+1) + P above.

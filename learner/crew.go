@@ -1,0 +1,134 @@
+package learner
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"ephemera/env/stream"
+)
+
+// crew divides the sources into fixed blocks, each with a random stream of its
+// own and sums of its own, and has several workers take them. What is computed
+// depends on the blocks, never on who takes them, so every number of workers
+// gives the same bytes. The goroutines end with each pass.
+type crew struct {
+	blocks  []block
+	workers int
+	next    atomic.Int64
+	wait    sync.WaitGroup
+	phase   phase
+	of      *priced
+	help    func() // made once: starting it allocates nothing
+}
+
+// block is a range of sources.
+type block struct {
+	lo, hi    int
+	rand      *stream.Rand
+	demand    float64 // Σ C f
+	fallbacks int
+	_         [88]byte // keeps the sums of two blocks apart
+}
+
+type phase int
+
+const (
+	planning phase = iota
+	learning
+)
+
+const (
+	blockSize = 4096  // sources
+	manyFrom  = 10000 // sources from which all cores are used
+)
+
+// init makes the blocks of n sources. A single block draws from r itself, many
+// draw from streams that r seeds.
+func (c *crew) init(n, workers int, r *stream.Rand) {
+	c.workers = workers
+	if workers == 0 && n >= manyFrom {
+		c.workers = runtime.GOMAXPROCS(0)
+	}
+	count := (n + blockSize - 1) / blockSize
+	c.workers = max(1, min(c.workers, count))
+	c.blocks = make([]block, count)
+	var seed uint64
+	if count > 1 {
+		seed = r.Uint64()
+	}
+	for k := range c.blocks {
+		b := &c.blocks[k]
+		b.lo, b.hi, b.rand = k*blockSize, min((k+1)*blockSize, n), r
+		if count > 1 {
+			b.rand = stream.New(seed, stream.Policy, uint64(k))
+		}
+	}
+	c.help = func() {
+		c.take()
+		c.wait.Done()
+	}
+}
+
+// run goes through all blocks.
+func (c *crew) run(p *priced, what phase) {
+	c.of, c.phase = p, what
+	c.next.Store(0)
+	c.wait.Add(c.workers - 1)
+	for range c.workers - 1 {
+		go c.help()
+	}
+	c.take()
+	c.wait.Wait()
+}
+
+func (c *crew) take() {
+	for {
+		k := int(c.next.Add(1)) - 1
+		if k >= len(c.blocks) {
+			return
+		}
+		if c.phase == planning {
+			c.of.planBlock(&c.blocks[k])
+		} else {
+			c.of.learnBlock(&c.blocks[k])
+		}
+	}
+}
+
+// fallbacks counts how often a critic's inverse was not trusted.
+func (c *crew) fallbacks() (n int) {
+	for k := range c.blocks {
+		n += c.blocks[k].fallbacks
+	}
+	return n
+}
+
+func (c *crew) setFallbacks(n int) {
+	for k := range c.blocks {
+		c.blocks[k].fallbacks = 0
+	}
+	c.blocks[0].fallbacks = n
+}
+
+// streams returns the states of all random streams.
+func (c *crew) streams() [][]byte {
+	s := make([][]byte, len(c.blocks))
+	for k := range c.blocks {
+		s[k] = c.blocks[k].rand.State()
+	}
+	return s
+}
+
+func (c *crew) setStreams(s [][]byte) error {
+	if len(s) != len(c.blocks) {
+		return fmt.Errorf("state of %d random streams; the learner has %d", len(s), len(c.blocks))
+	}
+	for k := range c.blocks {
+		if err := c.blocks[k].rand.SetState(s[k]); err != nil {
+			return fmt.Errorf("state of random stream %d: %w", k, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package learner
+
+// evaluate takes a closed cycle of S epochs into the critic of source i:
+// LSPE(0) on the features in which V is linear under a threshold Θ, in the age
+// below it and in the state above it,
+//
+//	φ(s) = (min(s, Θ) − 1, (x(s) − x(min(s, Θ)))/u*),  V(1) = 0
+//
+// The sums over the cycle are at hand: of the first feature, 0, 1, …, m − 1
+// with m = min(S, Θ) and then m − 1 for the S − m epochs above Θ, where the
+// second, h, runs. It costs O(S − m).
+func (p *priced) evaluate(i int, harvest, cost, w float32) bool {
+	ages, turn := p.age[i], p.turn[i]
+	m := min(ages, turn)
+	var h, sum, square, climb float32 // h(S), Σh, Σh², Σh(h′ − h)
+	if ages > turn && p.ceil[i] > 0 {
+		end := 1 - p.peak[i]/p.ceil[i] // of x at the ceiling
+		for range min(int(ages-turn), maxAbove) {
+			next := h + p.loss[i]*(end-h)
+			climb += h * (next - h)
+			h = next
+			sum += h
+			square += h * h
+		}
+	}
+	f := m - 1 // φ(S) = (f, h)
+	over := ages - m
+	c := w / ages
+	d := &p.lspe[i]
+	d.keep(1 - w)
+	// B ← B + w(mean φφᵀ − B)
+	d.add(c*(f*m*(2*m-1)/6+over*f*f), c*f*sum, c*square)
+	// A ← A + w(mean φ(φ′ − φ)ᵀ − A). The last change is −φ(S).
+	d.a[0] += c * (f*(m-2)/2 - f*f)
+	d.a[2] -= c * h * f
+	d.a[3] += c * (climb - h*h)
+	// b̄ ← b̄ + w(mean φρ − b̄)
+	ages0, ages1 := f*m/2+over*f, sum
+	eta, work := p.eta[i], p.work[i]
+	d.bx[0] += c * (f*harvest - eta*ages0)
+	d.bx[1] += c * (h*harvest - eta*ages1)
+	d.bc[0] += c * (f*cost - work*ages0)
+	d.bc[1] += c * (h*cost - work*ages1)
+
+	trusted := d.trust(p.first())
+	d.solve(float32(p.set.Gamma), int(ages))
+	// As far as cycles went up to the threshold, −2A₁₁ is Θ − 1. A source that
+	// is always crawled right away shows no slope; it has its average reward.
+	if f := turn - 1; f > 0 {
+		u := .5 * min(1, max(0, -2*d.a[0]/f))
+		p.slope[i] += u * (d.rx[0] - p.slope[i])
+		p.toll[i] += u * (d.rc[0] - p.toll[i])
+	}
+	return trusted
+}
+
+// maxAbove is how far above the threshold the second feature is followed.
+const maxAbove = 1000
+
+// first is what the mean squares of the features are taken for at first: ages
+// up to the period, and states that are seldom above the threshold.
+func (p *priced) first() [2]float32 {
+	return [2]float32{float32(max(1, p.period*p.period/3)), 1e-2}
+}
