@@ -44,15 +44,39 @@ func (p *priced) evaluate(i int, harvest, cost, w float32) bool {
 
 	trusted := d.trust(p.first())
 	d.solve(float32(p.set.Gamma), int(ages))
-	// As far as cycles went up to the threshold, −2A₁₁ is Θ − 1. A source that
-	// is always crawled right away shows no slope; it has its average reward.
-	if f := turn - 1; f > 0 {
-		u := .5 * min(1, max(0, -2*d.a[0]/f))
+	// Π: an epoch more of waiting adds at most u to what is harvested, and at
+	// most one crawl.
+	d.rx[0] = min(max(0, d.rx[0]), p.ceil[i]*p.loss[i])
+	d.rc[0] = min(max(0, d.rc[0]), cost)
+	p.blend(i)
+	return trusted
+}
+
+// blend sets the slope of V that the index uses. LSPE(0) finds, with weights of
+// the cycles as above,
+//
+//	r₁ = 2 Σ(m − 1)X / Σ(m − 1)m − η   (of S ≤ Θ)
+//
+// which is η if all cycles are alike. If they are not, r₁ counts the long ones
+// twice and takes the mean away. The mean of r₁ and η is the rate of harvest
+// with weights (m − 1)m: cycles that exploration cut short hardly count. So the
+// slope is the mean of both, if A and B are those of cycles up to the present
+// threshold, −(Θ − 1)/2 and (Θ − 1)(2Θ − 1)/6; as far as they are not, r₁ speaks
+// of other cycles, and the slope is the average reward.
+func (p *priced) blend(i int) {
+	d, turn := &p.lspe[i], p.turn[i]
+	f := turn - 1
+	if f == 0 {
+		return
+	}
+	off := max(magnitude(1+2*d.a[0]/f), magnitude(1-6*d.b[0]/(f*(2*turn-1))))
+	if u := .5 * (1 - 2*off); u > 0 {
 		p.slope[i] += u * (d.rx[0] - p.slope[i])
 		p.toll[i] += u * (d.rc[0] - p.toll[i])
 	}
-	return trusted
 }
+
+func magnitude(v float32) float32 { return max(v, -v) }
 
 // maxAbove is how far above the threshold the second feature is followed.
 const maxAbove = 1000

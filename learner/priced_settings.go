@@ -72,7 +72,7 @@ func DefaultPricedSettings() PricedSettings {
 		A: Steps{Scale: 1, Block: 500, Power: .6},
 		D: Steps{Scale: .3, Block: 30, Power: .7},
 		B: Steps{Scale: 5, Block: 1, Power: 1, Shift: 5}, Cycles: 5,
-		Gamma: 1, Critic: "lspe",
+		Gamma: .5, Critic: "lspe",
 		MarginShare: .5, MarginCap: 1, IndexCap: 2, Degree: 2,
 	}
 }
