@@ -74,9 +74,10 @@ func (d *pair) parts() [7][]float32 {
 
 // keep forgets: everything but r times k, B⁻¹ over k.
 func (d *pair) keep(k float32) {
+	over := 1 / k
 	for j := range d.b {
 		d.b[j] *= k
-		d.inv[j] /= k
+		d.inv[j] *= over
 	}
 	for j := range d.a {
 		d.a[j] *= k

@@ -43,8 +43,9 @@ type priced struct {
 	// The slope of V in the age, interest per epoch, is slope − λ·toll.
 	slope, toll []float32
 
-	lspe []pair // critics on the features of the threshold
-	poly *small // critics on polynomials, for ablations
+	lspe     []pair // critics on the features of the threshold
+	anchored bool   // values by their fit after the crawl, for ablations
+	poly     *small // critics on polynomials, for ablations
 
 	// Θ = ⌈θ⌉ and x(Θ), which follow from θ.
 	turn, peak []float32
@@ -100,6 +101,8 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 		p.turn[i] = float32(math.Ceil(p.period))
 	}
 	switch s.Critic {
+	case "behaviour":
+		p.anchored = true
 	case "lspe":
 		p.lspe = make([]pair, n)
 		for i := range p.lspe {
@@ -110,6 +113,7 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 		for j := range first {
 			first[j] = 1
 		}
+		p.anchored = true
 		p.poly = newSmall(n, first, s.Gamma)
 		p.poly.faded = 1e-30
 	}
@@ -148,6 +152,9 @@ func (p *priced) begin(i int) {
 
 // mean returns x(s) = u*(1 − α^s).
 func (p *priced) mean(i int, s float64) float64 {
+	if d := p.decay[i] * s; d > 1e-6 {
+		return float64(p.ceil[i]) * (1 - math.Exp(-d)) // faster than Expm1
+	}
 	return -float64(p.ceil[i]) * math.Expm1(-p.decay[i]*s)
 }
 
@@ -158,8 +165,8 @@ func (p *priced) gain(i int) float64 { return float64(p.ceil[i]) * float64(p.los
 // per epoch.
 func (p *priced) profit(i int) float64 { return float64(p.slope[i]) - p.price*float64(p.toll[i]) }
 
-// advantage returns what crawling source i now is worth over waiting, per
-// budget unit, and the same as the distance of the index from the price.
+// advantage returns what crawling source i now is worth over waiting, in
+// interest, and the distance of the index from the price, per budget unit.
 //
 // With P the slope of V in the age below the threshold, waiting means crawling
 // at the threshold's age Θ, or at the next epoch if Θ has passed:
@@ -167,25 +174,23 @@ func (p *priced) profit(i int) float64 { return float64(p.slope[i]) - p.price*fl
 //	s′ = max(Θ, s + 1)
 //	L(s) = [x(s) − P s] − [x(s′) − P s′]
 //
-// which is x − λC + V(0) − V(αx + u) with V anchored at the crawl. A source
+// which is x − λC + V(1) − V(s + 1) with V anchored at the crawl. A source
 // without profit is compared with never crawling it. The derivative of L by the
 // price, −C max(Θ − s, 1)/Θ, takes L to the scale of the index.
-func (p *priced) advantage(i int, x, age float64) (perCost, index float64) {
+func (p *priced) advantage(i int, x, age float64) (l, index float64) {
 	turn, peak, cost := float64(p.turn[i]), float64(p.peak[i]), p.costs[i]
 	rest := turn - age // epochs to wait
 	if rest <= 0 {
 		peak, rest = p.after(i, x), 1
 	}
-	var l float64
-	if p.poly != nil || p.set.Critic == "behaviour" {
+	if p.anchored {
 		l = p.fitted(i, x, age)
 	} else if profit := p.profit(i); profit > 0 {
 		l = x - peak + profit*rest
 	} else {
 		l = x - p.price*cost - max(0, peak-p.price*cost)
 	}
-	perCost = l / cost
-	return perCost, perCost * turn / rest
+	return l, l * turn / (cost * rest)
 }
 
 // after returns the state after an epoch without a crawl, αx + u.
@@ -209,7 +214,7 @@ func (p *priced) rank(key, x []float64, age []float32) {
 func (p *priced) frozen() *priced {
 	n := len(p.costs)
 	f := &priced{
-		set: p.set, costs: p.costs, budget: p.budget, period: p.period, price: p.price, scale: p.scale,
+		set: p.set, anchored: p.anchored, costs: p.costs, budget: p.budget, period: p.period, price: p.price, scale: p.scale,
 		sel:  baselines.NewSelector(p.costs, p.budget),
 		ceil: slices.Clone(p.ceil), decay: clone(p.decay), loss: slices.Clone(p.loss),
 		theta: clone(p.theta), eta: slices.Clone(p.eta), work: slices.Clone(p.work),
@@ -278,22 +283,27 @@ func (p *priced) plan() {
 
 func (p *priced) planBlock(b *block) {
 	s := &p.set
-	kappa, unit := p.clocks.kappa, p.unit()
+	kappa, scale := p.clocks.kappa, 1.0
+	if u := p.unit(); u > 0 {
+		scale = 1 / u
+	}
+	margins, excesses := kappa*s.MarginShare, kappa*(1-s.MarginShare)
+	ages, theta, costs := p.age[b.lo:b.hi], p.theta[b.lo:b.hi], p.costs[b.lo:b.hi]
+	key, push := p.key[b.lo:b.hi], p.push[b.lo:b.hi]
 	var demand float64
-	for i := b.lo; i < b.hi; i++ {
-		x, age := p.x[i], float64(p.age[i])
-		_, index := p.advantage(i, x, age)
-		e := ratio(index, unit)
-		margin := logAge(age) - p.theta[i]
-		k := s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*clip(e, s.IndexCap)
-		demand += p.costs[i] * logit(kappa*k)
-		p.key[i] = kappa*k + logistic(b.rand)
+	for j, x := range p.x[b.lo:b.hi] {
+		age := float64(ages[j])
+		_, e := p.advantage(b.lo+j, x, age)
+		e *= scale
+		margin := logAge(age) - theta[j]
+		k := margins*clip(margin, s.MarginCap) + excesses*clip(e, s.IndexCap)
+		demand += costs[j] * logit(k)
+		key[j] = k + logistic(b.rand)
 
 		// Expected policy gradient: both actions are weighed, none is
 		// sampled. The weight is the distance of the actor's own logit from
 		// the better action, which, unlike f(1−f), does not vanish where the
 		// actor is sure and wrong.
-		e = clip(e, 1)
 		f := logit(kappa * margin)
 		switch {
 		case s.Saturating:
@@ -301,7 +311,7 @@ func (p *priced) planBlock(b *block) {
 		case e > 0:
 			f = 1 - f
 		}
-		p.push[i] = float32(f * e)
+		push[j] = float32(f * clip(e, 1))
 	}
 	b.demand = demand
 }
@@ -362,31 +372,41 @@ func (p *priced) learn(crawls []env.Crawled) {
 }
 
 func (p *priced) learnBlock(b *block) {
-	a := p.clocks.a * p.clocks.kappa
-	top, low := math.Log(maxCycles*p.period), math.Log(minTheta)
-	for i := b.lo; i < b.hi; i++ {
-		if p.crawled[i] && !p.close(i) {
+	for j, crawled := range p.crawled[b.lo:b.hi] {
+		if crawled && !p.close(b.lo+j) {
 			b.fallbacks++
 		}
-		turn := p.turn[i]
-		// ln θ ← Π[ln θ − a(n) κ |f − f*| clip((γ̂ − λ)/λ, 1)/s], a step per
-		// cycle whatever the length of the cycle.
-		if w := float64(p.push[i]); math.Abs(w) > 1e-9 {
-			t := min(a/float64(min(turn, max(p.age[i], 1))), maxActor)
-			p.theta[i] = max(low, min(top, p.theta[i]-t*w))
-			p.turned(i)
+	}
+	// ln θ ← Π[ln θ − a(n) κ |f − f*| clip((γ̂ − λ)/λ, 1)/s], a step per cycle
+	// whatever the length of the cycle.
+	a := p.clocks.a * p.clocks.kappa
+	top, low := math.Log(maxCycles*p.period), math.Log(minTheta)
+	ages, turns, theta := p.age[b.lo:b.hi], p.turn[b.lo:b.hi], p.theta[b.lo:b.hi]
+	for j, w := range p.push[b.lo:b.hi] {
+		if magnitude(w) <= 1e-9 {
+			continue
 		}
+		step := min(a/float64(min(turns[j], max(ages[j], 1))), maxActor)
+		t := max(low, min(top, theta[j]-step*float64(w)))
+		theta[j] = t
+		// Θ = ⌈θ⌉, x(Θ)
+		turn := float64(turns[j])
+		switch {
+		case t > logAge(turn):
+			turn++
+			if t > logAge(turn) {
+				turn = math.Ceil(math.Exp(t))
+			}
+		case turn > 1 && t <= logAge(turn-1):
+			turn--
+			if turn > 1 && t <= logAge(turn-1) {
+				turn = max(1, math.Ceil(math.Exp(t)))
+			}
+		default:
+			continue
+		}
+		turns[j], p.peak[b.lo+j] = float32(turn), float32(p.mean(b.lo+j, turn))
 	}
-}
-
-// turned follows θ with Θ = ⌈θ⌉.
-func (p *priced) turned(i int) {
-	t, turn := p.theta[i], float64(p.turn[i])
-	if t <= logAge(turn) && (turn == 1 || t > logAge(turn-1)) {
-		return
-	}
-	turn = max(1, math.Ceil(math.Exp(t)))
-	p.turn[i], p.peak[i] = float32(turn), float32(p.mean(i, turn))
 }
 
 // close takes the cycle of source i that a crawl has closed into its critic. It
