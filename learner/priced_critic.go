@@ -45,9 +45,13 @@ func (p *priced) evaluate(i int, harvest, cost, w float32) bool {
 	trusted := d.trust(p.first())
 	d.solve(float32(p.set.Gamma), int(ages))
 	// Π: an epoch more of waiting adds at most u to what is harvested, and at
-	// most one crawl.
-	d.rx[0] = min(max(0, d.rx[0]), p.ceil[i]*p.loss[i])
-	d.rc[0] = min(max(0, d.rc[0]), cost)
+	// most one crawl. Above the threshold there is no bound; what diverges,
+	// with γ near 2, begins again.
+	d.rx[0] = project(d.rx[0], p.ceil[i]*p.loss[i])
+	d.rc[0] = project(d.rc[0], cost)
+	if v := d.rx[1] + d.rc[1]; v-v != 0 {
+		d.rx[1], d.rc[1] = p.ceil[i], 0
+	}
 	p.blend(i)
 	return trusted
 }
@@ -77,6 +81,14 @@ func (p *priced) blend(i int) {
 }
 
 func magnitude(v float32) float32 { return max(v, -v) }
+
+// project returns v within [0, top], and 0 for what is no number.
+func project(v, top float32) float32 {
+	if v > 0 {
+		return min(v, top)
+	}
+	return 0
+}
 
 // maxAbove is how far above the threshold the second feature is followed.
 const maxAbove = 1000

@@ -3,12 +3,58 @@ package learner
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
+
+// TestPricedSettings runs the learner at the ends of its settings' ranges: what
+// it learns stays finite and within the budget, and what is out of range is
+// named.
+func TestPricedSettings(t *testing.T) {
+	in := env.Mixed(30, 5, 1)
+	for name, change := range map[string]func(s *PricedSettings){
+		"γ near 2":       func(s *PricedSettings) { s.Gamma = 1.999 },
+		"γ near 0":       func(s *PricedSettings) { s.Gamma = 1e-9 },
+		"large steps":    func(s *PricedSettings) { s.A, s.B, s.D = Constant(1e6), Constant(1e6), Constant(10) },
+		"small steps":    func(s *PricedSettings) { s.A, s.B, s.D = Constant(1e-9), Constant(1e-9), Constant(1e-9) },
+		"long memory":    func(s *PricedSettings) { s.Cycles = 1e9 },
+		"short memory":   func(s *PricedSettings) { s.Cycles = 1e-9 },
+		"as the paper's": func(s *PricedSettings) { s.A, s.B = Steps{Scale: .5, Block: 500, Power: .6}, Harmonic() },
+	} {
+		for _, critic := range []string{"lspe", "renewal", "behaviour", "polynomial", "ages"} {
+			set := DefaultPricedSettings()
+			set.Critic = critic
+			change(&set)
+			l := NewPriced(in, &set, stream.New(1, stream.Policy))
+			earn(t, in, l, 1500)
+			if _, err := json.Marshal(l.State()); err != nil {
+				t.Errorf("%s, critic %s: %v", name, critic, err)
+			}
+		}
+	}
+	for want, change := range map[string]func(s *PricedSettings){
+		"a: scale c is 0; allowed is a finite number above 0":     func(s *PricedSettings) { s.A.Scale = 0 },
+		"b: power is -1; allowed is 0 to 4":                       func(s *PricedSettings) { s.B.Power = -1 },
+		"d: block is 0; allowed is 1 to":                          func(s *PricedSettings) { s.D.Block = 0 },
+		"gamma is 2; allowed is above 0 and below 2":              func(s *PricedSettings) { s.Gamma = 2 },
+		"gamma is NaN; allowed is above 0 and below 2":            func(s *PricedSettings) { s.Gamma = math.NaN() },
+		"cycles is 0; allowed is a finite number above 0":         func(s *PricedSettings) { s.Cycles = 0 },
+		"workers is -1; allowed is 0 or more":                     func(s *PricedSettings) { s.Workers = -1 },
+		"degree is 5; allowed is 1 to 4":                          func(s *PricedSettings) { s.Critic, s.Degree = "ages", 5 },
+		"critic is \"\"; allowed are lspe, renewal, behaviour, p": func(s *PricedSettings) { s.Critic = "" },
+	} {
+		set := DefaultPricedSettings()
+		change(&set)
+		if err := set.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
 
 // TestPricedEdges runs the learners at all levels in worlds at the edge of what
 // is allowed: they stay finite and earn about what exact Whittle earns.

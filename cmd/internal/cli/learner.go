@@ -46,6 +46,7 @@ func (a *Algorithm) Define(f *Flags) {
 		number("gamma", "`γ`, step of the critic, above 0 and below 2")
 		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power")
 		word("b", "`step` b(n) of the critic's averages, as c/ceil(n/block)^power or 1/(n+1)")
+		word("d", "`step` d(n) of the price, as c/ceil(n/block)^power")
 		word("act", "`way` to act: probabilistic (each source by its logit) or budget (by index within the budget)")
 		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
 			key, value, ok := strings.Cut(text, "=")
