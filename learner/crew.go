@@ -14,13 +14,21 @@ import (
 // depends on the blocks, never on who takes them, so every number of workers
 // gives the same bytes. The goroutines end with each pass.
 type crew struct {
-	blocks  []block
-	workers int
-	next    atomic.Int64
-	wait    sync.WaitGroup
-	phase   phase
-	of      *priced
-	help    func() // made once: starting it allocates nothing
+	blocks []block
+	shares []share // one for each worker
+	joined atomic.Int64
+	wait   sync.WaitGroup
+	phase  phase
+	of     *priced
+	help   func() // made once: starting it allocates nothing
+}
+
+// share is the range of blocks with which a worker begins. Ranges keep the
+// workers out of each other's cache lines; who is done helps the others.
+type share struct {
+	next atomic.Int64
+	end  int64
+	_    [48]byte
 }
 
 // block is a range of sources.
@@ -29,7 +37,6 @@ type block struct {
 	rand      *stream.Rand
 	demand    float64 // Σ C f
 	fallbacks int
-	_         [88]byte // keeps the sums of two blocks apart
 }
 
 type phase int
@@ -40,19 +47,18 @@ const (
 )
 
 const (
-	blockSize = 4096  // sources
+	blockSize = 1024  // sources
 	manyFrom  = 10000 // sources from which all cores are used
 )
 
 // init makes the blocks of n sources. A single block draws from r itself, many
 // draw from streams that r seeds.
 func (c *crew) init(n, workers int, r *stream.Rand) {
-	c.workers = workers
 	if workers == 0 && n >= manyFrom {
-		c.workers = runtime.GOMAXPROCS(0)
+		workers = runtime.GOMAXPROCS(0)
 	}
 	count := (n + blockSize - 1) / blockSize
-	c.workers = max(1, min(c.workers, count))
+	c.shares = make([]share, max(1, min(workers, count)))
 	c.blocks = make([]block, count)
 	var seed uint64
 	if count > 1 {
@@ -74,9 +80,15 @@ func (c *crew) init(n, workers int, r *stream.Rand) {
 // run goes through all blocks.
 func (c *crew) run(p *priced, what phase) {
 	c.of, c.phase = p, what
-	c.next.Store(0)
-	c.wait.Add(c.workers - 1)
-	for range c.workers - 1 {
+	c.joined.Store(0)
+	n := len(c.shares)
+	for k := range c.shares {
+		s := &c.shares[k]
+		s.next.Store(int64(k * len(c.blocks) / n))
+		s.end = int64((k + 1) * len(c.blocks) / n)
+	}
+	c.wait.Add(n - 1)
+	for range n - 1 {
 		go c.help()
 	}
 	c.take()
@@ -84,15 +96,19 @@ func (c *crew) run(p *priced, what phase) {
 }
 
 func (c *crew) take() {
-	for {
-		k := int(c.next.Add(1)) - 1
-		if k >= len(c.blocks) {
-			return
-		}
-		if c.phase == planning {
-			c.of.planBlock(&c.blocks[k])
-		} else {
-			c.of.learnBlock(&c.blocks[k])
+	own := int(c.joined.Add(1)) - 1
+	for k := range c.shares {
+		s := &c.shares[(own+k)%len(c.shares)]
+		for {
+			j := s.next.Add(1) - 1
+			if j >= s.end {
+				break
+			}
+			if c.phase == planning {
+				c.of.planBlock(&c.blocks[j])
+			} else {
+				c.of.learnBlock(&c.blocks[j])
+			}
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (l *PricedOnline) Select(dst []int, o *env.Online) []int {
 	}
 	p.plan()
 	l.cold.raise(p, l.set.ColdShare, l.isCold)
-	return p.sel.Top(dst, p.key)
+	return p.choose(dst)
 }
 
 func (l *PricedOnline) isCold(i int) bool {

@@ -39,12 +39,10 @@ func NewPriced(in env.Instance, set *PricedSettings, r *stream.Rand) *Priced {
 func (l *Priced) Select(dst []int, o *env.Model) []int {
 	p := l.p
 	p.check(len(o.Mean))
-	copy(p.x, o.Mean)
-	for i := range p.age {
-		p.age[i] = float32(o.Age(i))
-	}
+	p.seen = o
 	p.plan()
-	return p.sel.Top(dst, p.key)
+	p.seen = nil
+	return p.choose(dst)
 }
 
 func (p *priced) check(n int) {

@@ -51,6 +51,7 @@ type priced struct {
 	turn, peak []float32
 
 	// Of the present epoch.
+	seen    *env.Model // during Select, of what shows x; otherwise x and age are set
 	x       []float64
 	age     []float32
 	push    []float32 // what the actor's step is multiplied by
@@ -287,6 +288,12 @@ func (p *priced) planBlock(b *block) {
 	if u := p.unit(); u > 0 {
 		scale = 1 / u
 	}
+	if p.seen != nil {
+		copy(p.x[b.lo:b.hi], p.seen.Mean[b.lo:b.hi])
+		for i := b.lo; i < b.hi; i++ {
+			p.age[i] = float32(p.seen.Age(i))
+		}
+	}
 	margins, excesses := kappa*s.MarginShare, kappa*(1-s.MarginShare)
 	ages, theta, costs := p.age[b.lo:b.hi], p.theta[b.lo:b.hi], p.costs[b.lo:b.hi]
 	key, push := p.key[b.lo:b.hi], p.push[b.lo:b.hi]
@@ -341,6 +348,28 @@ var logits = func() (t [2*logitEnd*logitSteps + 1]float64) {
 	}
 	return
 }()
+
+// choose appends the sources to crawl to dst. Many of them it puts in order,
+// so that all that follows goes through memory from its beginning to its end.
+func (p *priced) choose(dst []int) []int {
+	had := len(dst)
+	dst = p.sel.Top(dst, p.key)
+	if len(p.crawled) < manyFrom {
+		return dst
+	}
+	for _, i := range dst[had:] {
+		p.crawled[i] = true
+	}
+	k := had
+	for i, c := range p.crawled {
+		if c {
+			dst[k] = i
+			k++
+		}
+	}
+	clear(p.crawled)
+	return dst
+}
 
 // learn takes in what the crawls brought: critic, actor and price, from the
 // fastest to the slowest.
