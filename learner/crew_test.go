@@ -30,6 +30,13 @@ func TestPricedWorkers(t *testing.T) {
 		if got != want {
 			t.Errorf("%d workers give another result than 1", workers)
 		}
+		streams := map[string]bool{}
+		for _, b := range l.State().Rand {
+			streams[string(b)] = true
+		}
+		if blocks := (len(in.Sources) + blockSize - 1) / blockSize; len(streams) != blocks {
+			t.Errorf("%d streams for %d blocks", len(streams), blocks)
+		}
 		// And a learner that takes up the state goes on alike.
 		m := NewPriced(in, nil, stream.New(2, stream.Policy))
 		if err := m.SetState(l.State()); err != nil {

@@ -209,6 +209,64 @@ func TestPairAgainstSmall(t *testing.T) {
 	}
 }
 
+// TestPairTrust: as TestSmallTrust, for pairs.
+func TestPairTrust(t *testing.T) {
+	first := [2]float32{1, 1}
+	make := func() pair {
+		d := newPair(first)
+		d.keep(.2)
+		d.add(.5, .3, .4)
+		return d
+	}
+	d := make()
+	if !d.trust(first) {
+		t.Error("an inverse that is right was not trusted")
+	}
+	for j := range d.inv {
+		d = make()
+		before := d.b
+		d.inv[j] *= 1.01
+		if d.trust(first) {
+			t.Errorf("an entry %d that is off by 1 %% was trusted", j)
+		}
+		if want := before[0] * (1 + smallDelta); !near(float64(d.b[0]), float64(want), 1e-5) || d.b[1] != before[1] {
+			t.Errorf("B = %v after the fallback from %v", d.b, before)
+		}
+		if !d.trust(first) {
+			t.Errorf("B⁻¹ = %v after the fallback is not the inverse of %v", d.inv, d.b)
+		}
+	}
+	d = make()
+	for range 100 {
+		d.keep(.5)
+		d.add(.3, 0, 0)
+		d.trust(first)
+	}
+	if !(d.b[2] > 0 && d.inv[2] < 1e15) {
+		t.Errorf("B = %v, B⁻¹ = %v of a feature that is not seen", d.b, d.inv)
+	}
+}
+
+// TestPricedBlend: the slope is the mean of r₁ and η where A and B are those of
+// cycles up to the threshold, and η where they are not.
+func TestPricedBlend(t *testing.T) {
+	p := oneSource(env.NewSource("", 100, .1, 1), 12, 1)
+	const turn = 7
+	p.turn[0] = turn
+	for _, c := range []struct{ a, b, share float32 }{
+		{1, 1, .5}, {.8, 1, .3}, {1, 1.2, .3}, {1, .8, .3}, {.4, 1, 0}, {3, 1, 0}, {1, .4, 0}, {1, 3, 0},
+	} {
+		d := &p.lspe[0]
+		d.a[0], d.b[0] = -c.a*(turn-1)/2, c.b*(turn-1)*(2*turn-1)/6
+		d.rx[0], d.rc[0] = 20, .2
+		p.slope[0], p.toll[0] = 10, .1
+		p.blend(0)
+		if want := 10 + 10*c.share; !near(float64(p.slope[0]), float64(want), 1e-4) || !near(float64(p.toll[0]), float64(want/100), 1e-4) {
+			t.Errorf("A and B at %v and %v of what they should be: slope %v and %v; want %v and %v", c.a, c.b, p.slope[0], p.toll[0], want, want/100)
+		}
+	}
+}
+
 // TestCycleStable: over a closed cycle φ(1) = 0 → φ(2) → … → φ(1) the symmetric
 // part of Σφ(φ′ − φ)ᵀ is −½Σ(φ′ − φ)(φ′ − φ)ᵀ, so A is negative definite at all
 // times.

@@ -80,6 +80,25 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
+// TestSteps: the default learner takes the schedules that the paper's takes, at
+// each level of knowledge.
+func TestSteps(t *testing.T) {
+	for _, level := range []string{"model", "observed", "online"} {
+		args := strings.Fields("-steps 300 -format json -knowledge " + level)
+		plain, _, err := train(t, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, _, err := train(t, append(args, strings.Fields("-a 0.5,500,0.6 -b 0.5,200,2/3 -d 0.1/ceil(n/50)^0.7 -gamma 0.2 -kappa 9")...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set == plain {
+			t.Errorf("knowledge %s: the settings changed nothing", level)
+		}
+	}
+}
+
 func TestOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if _, _, err := train(t, "-steps", "500", "-out", dir); err != nil {
@@ -120,6 +139,10 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-kappa 0", cli.Usage, "kappa", "0", "above 0"),
 		clitest.Refuse("-kappa -1", cli.Usage, "kappa", "-1"),
 		clitest.Refuse("-kappa NaN", cli.Usage, "kappa", "NaN"),
+		clitest.Refuse("-gamma 2", cli.Usage, "gamma", "2", "below 2"),
+		clitest.Refuse("-a 0.5,500,-1", cli.Usage, "0.5,500,-1", "power"),
+		clitest.Refuse("-b 0", cli.Usage, "\"b\"", "above 0"),
+		clitest.Refuse("-d nonsense", cli.Usage, "nonsense", "ceil"),
 		clitest.Refuse("-algorithm paper -gamma Inf", cli.Usage, "gamma", "Inf"),
 		clitest.Refuse("-algorithm paper -a nonsense", cli.Usage, "nonsense"),
 		clitest.Refuse("-set colour=red", cli.Usage, "colour", "kappa"),
