@@ -137,7 +137,7 @@ func (l *PricedOnline) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) 
 
 // InverseIndex returns the learned inverse index at the learned price as a
 // state, in interest.
-func (l *PricedOnline) InverseIndex(i int) float64 { return float64(l.p.peak[i]) }
+func (l *PricedOnline) InverseIndex(i int) float64 { return l.p.top(i) }
 
 // Estimate returns what is known of source i by now: rate is the interest that
 // is published per epoch, λξ̄, and decay is c, 1/epoch.

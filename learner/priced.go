@@ -28,6 +28,14 @@ func NewPriced(in env.Instance, set *PricedSettings, r *stream.Rand) *Priced {
 		panic("learner: priced: " + err.Error())
 	}
 	p := newPriced(in.Terms(), set, r)
+	var most float64
+	for _, s := range in.Sources {
+		most = max(most, s.Ceiling())
+	}
+	if most > 0 {
+		_, e := math.Frexp(most)
+		p.unit = math.Ldexp(1, e)
+	}
 	for i, s := range in.Sources {
 		p.know(i, s.Decay, s.Ceiling())
 		p.begin(i)
@@ -63,7 +71,7 @@ func (l *Priced) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) }
 
 // InverseIndex returns the learned inverse index γᵢ⁻¹(λ) at the learned price
 // as a state, x(⌈θ⌉) in interest: crawl from there upwards.
-func (l *Priced) InverseIndex(i int) float64 { return float64(l.p.peak[i]) }
+func (l *Priced) InverseIndex(i int) float64 { return l.p.top(i) }
 
 // Index returns the learned index of source i in state x at that age, in
 // interest per budget unit. It is accurate near the price.

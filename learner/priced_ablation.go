@@ -14,12 +14,12 @@ func (p *priced) fitted(i int, x, age float64) float64 {
 		case age < turn:
 			return l - profit*age
 		}
-		return l - profit*(turn-1) - (p.after(i, x) - float64(p.peak[i]))
+		return l - profit*(turn-1) - (p.after(i, x) - p.top(i))
 	}
 	var f [maxFeatures]float64
 	rx, rc := p.poly.weights(i)
 	for j, v := range p.powers(i, p.after(i, x), age+1, &f) {
-		l -= (rx[j] - p.price*rc[j]) * v
+		l -= (rx[j]*p.unit - p.price*rc[j]) * v
 	}
 	return l
 }
@@ -31,7 +31,7 @@ func (p *priced) powers(i int, x, age float64, dst *[maxFeatures]float64) []floa
 	if p.set.Critic == "polynomial" {
 		// z = (x − u)/(u* − u)
 		z = 0
-		if u, end := p.gain(i), float64(p.ceil[i]); u < end {
+		if u, end := p.gain(i), p.ceiling(i); u < end {
 			z = (x - u) / (end - u)
 		}
 	}

@@ -25,8 +25,13 @@ type priced struct {
 
 	// What is known or estimated of each source; its owner writes it.
 	decay []float64 // c
-	ceil  []float32 // u*
+	ceil  []float32 // u*, in units
 	loss  []float32 // 1 − α
+
+	// unit is a power of two near the greatest ceiling, where that is known.
+	// What is kept in single precision is kept in it, and no unit of interest
+	// is too large or too small.
+	unit float64
 
 	// expect has the critic average what the estimates foretold of a harvest
 	// in place of the harvest itself, which is noisier.
@@ -37,10 +42,10 @@ type priced struct {
 	price float64   // λ, interest per budget unit
 	scale float64   // h, running mean of the least harvest per budget unit that was crawled
 	theta []float64 // ln θ, threshold as an age
-	eta   []float32 // η, mean harvest, interest per epoch
+	eta   []float32 // η, mean harvest, units per epoch
 	work  []float32 // κ̄, mean cost, budget units per epoch
 
-	// The slope of V in the age, interest per epoch, is slope − λ·toll.
+	// The slope of V in the age is slope, in units per epoch, less λ·toll.
 	slope, toll []float32
 
 	lspe     []pair // critics on the features of the threshold
@@ -48,7 +53,7 @@ type priced struct {
 	poly     *small // critics on polynomials, for ablations
 
 	// Θ = ⌈θ⌉ and x(Θ), which follow from θ.
-	turn, peak []float32
+	turn, peak []float32 // in epochs, in units
 
 	// Of the present epoch.
 	seen    *env.Model // during Select, of what shows x; otherwise x and age are set
@@ -81,7 +86,7 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 	}
 	n := len(terms.Costs)
 	p := &priced{
-		set: s, costs: terms.Costs, budget: terms.Budget, clocks: s.clocks(),
+		set: s, unit: 1, costs: terms.Costs, budget: terms.Budget, clocks: s.clocks(),
 		sel:     baselines.NewSelector(terms.Costs, terms.Budget),
 		crawled: make([]bool, n),
 	}
@@ -125,10 +130,10 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 // was learned of its harvests is carried over to it in proportion to x(Θ); it
 // would take many cycles to follow.
 func (p *priced) know(i int, decay, ceil float64) {
-	p.decay[i], p.ceil[i] = decay, float32(ceil)
+	p.decay[i], p.ceil[i] = decay, float32(ceil/p.unit)
 	p.loss[i] = float32(-math.Expm1(-decay))
 	old := p.peak[i]
-	p.peak[i] = float32(p.mean(i, float64(p.turn[i])))
+	p.peak[i] = float32(p.mean(i, float64(p.turn[i])) / p.unit)
 	if old > 0 {
 		c := p.peak[i] / old
 		p.eta[i] *= c
@@ -154,17 +159,22 @@ func (p *priced) begin(i int) {
 // mean returns x(s) = u*(1 − α^s).
 func (p *priced) mean(i int, s float64) float64 {
 	if d := p.decay[i] * s; d > 1e-6 {
-		return float64(p.ceil[i]) * (1 - math.Exp(-d)) // faster than Expm1
+		return p.ceiling(i) * (1 - math.Exp(-d)) // faster than Expm1
 	}
-	return -float64(p.ceil[i]) * math.Expm1(-p.decay[i]*s)
+	return -p.ceiling(i) * math.Expm1(-p.decay[i]*s)
 }
 
+// ceiling returns u*.
+func (p *priced) ceiling(i int) float64 { return float64(p.ceil[i]) * p.unit }
+
 // gain returns u = u*(1 − α).
-func (p *priced) gain(i int) float64 { return float64(p.ceil[i]) * float64(p.loss[i]) }
+func (p *priced) gain(i int) float64 { return p.ceiling(i) * float64(p.loss[i]) }
 
 // profit returns P, the slope of V in the age below the threshold, interest
 // per epoch.
-func (p *priced) profit(i int) float64 { return float64(p.slope[i]) - p.price*float64(p.toll[i]) }
+func (p *priced) profit(i int) float64 {
+	return float64(p.slope[i])*p.unit - p.price*float64(p.toll[i])
+}
 
 // advantage returns what crawling source i now is worth over waiting, in
 // interest, and the distance of the index from the price, per budget unit.
@@ -179,7 +189,7 @@ func (p *priced) profit(i int) float64 { return float64(p.slope[i]) - p.price*fl
 // without profit is compared with never crawling it. The derivative of L by the
 // price, −C max(Θ − s, 1)/Θ, takes L to the scale of the index.
 func (p *priced) advantage(i int, x, age float64) (l, index float64) {
-	turn, peak, cost := float64(p.turn[i]), float64(p.peak[i]), p.costs[i]
+	turn, peak, cost := float64(p.turn[i]), p.top(i), p.costs[i]
 	rest := turn - age // epochs to wait
 	if rest <= 0 {
 		peak, rest = p.after(i, x), 1
@@ -194,18 +204,26 @@ func (p *priced) advantage(i int, x, age float64) (l, index float64) {
 	return l, l * turn / (cost * rest)
 }
 
+// top returns x(Θ).
+func (p *priced) top(i int) float64 { return float64(p.peak[i]) * p.unit }
+
 // after returns the state after an epoch without a crawl, αx + u.
 func (p *priced) after(i int, x float64) float64 {
-	return x + float64(p.loss[i])*(float64(p.ceil[i])-x)
+	return x + float64(p.loss[i])*(p.ceiling(i)-x)
 }
 
-// unit returns the unit of the excess, the price; at first, while there is
-// none, a tenth of a crawl's harvest.
-func (p *priced) unit() float64 { return max(p.price, leastShare*p.scale) }
+// worth returns what the excess is measured in, the price; at first, while there
+// is none, a tenth of a crawl's harvest; before the first harvest, the unit.
+func (p *priced) worth() float64 {
+	if v := max(p.price, leastShare*p.scale); v > 0 {
+		return v
+	}
+	return p.unit
+}
 
 // rank writes the keys of the frozen policy.
 func (p *priced) rank(key, x []float64, age []float32) {
-	unit := p.unit()
+	unit := p.worth()
 	for i := range key {
 		key[i] = p.mixed(i, x[i], float64(age[i]), unit)
 	}
@@ -215,7 +233,7 @@ func (p *priced) rank(key, x []float64, age []float32) {
 func (p *priced) frozen() *priced {
 	n := len(p.costs)
 	f := &priced{
-		set: p.set, anchored: p.anchored, costs: p.costs, budget: p.budget, period: p.period, price: p.price, scale: p.scale,
+		set: p.set, unit: p.unit, anchored: p.anchored, costs: p.costs, budget: p.budget, period: p.period, price: p.price, scale: p.scale,
 		sel:  baselines.NewSelector(p.costs, p.budget),
 		ceil: slices.Clone(p.ceil), decay: clone(p.decay), loss: slices.Clone(p.loss),
 		theta: clone(p.theta), eta: slices.Clone(p.eta), work: slices.Clone(p.work),
@@ -284,10 +302,7 @@ func (p *priced) plan() {
 
 func (p *priced) planBlock(b *block) {
 	s := &p.set
-	kappa, scale := p.clocks.kappa, 1.0
-	if u := p.unit(); u > 0 {
-		scale = 1 / u
-	}
+	kappa, scale := p.clocks.kappa, 1/p.worth()
 	if p.seen != nil {
 		copy(p.x[b.lo:b.hi], p.seen.Mean[b.lo:b.hi])
 		for i := b.lo; i < b.hi; i++ {
@@ -434,7 +449,7 @@ func (p *priced) learnBlock(b *block) {
 		default:
 			continue
 		}
-		turns[j], p.peak[b.lo+j] = float32(turn), float32(p.mean(b.lo+j, turn))
+		turns[j], p.peak[b.lo+j] = float32(turn), float32(p.mean(b.lo+j, turn)/p.unit)
 	}
 }
 
@@ -445,7 +460,7 @@ func (p *priced) close(i int) bool {
 	ages := p.age[i]
 	w := p.clocks.critic(p.turn[i]) * ages
 	w /= 1 + w
-	harvest, cost := float32(p.key[i]), float32(p.costs[i])
+	harvest, cost := float32(p.key[i]/p.unit), float32(p.costs[i])
 	// η ← η + w(X/S − η), κ̄ ← κ̄ + w(C/S − κ̄)
 	p.eta[i] += w * (harvest/ages - p.eta[i])
 	p.work[i] += w * (cost/ages - p.work[i])
@@ -486,7 +501,7 @@ type PricedState struct {
 	Work      []float64 `json:"work"`             // κ̄, budget units per epoch
 	Slope     []float64 `json:"slope"`            // slope of V in the age, before the price
 	Toll      []float64 `json:"toll"`             // what the price takes from it
-	Critic    []float64 `json:"critic,omitempty"` // B, B⁻¹, A, b̄ₓ, b̄_c, rₓ, r_c of every source
+	Critic    []float64 `json:"critic,omitempty"` // B, B⁻¹, A, b̄ₓ, b̄_c, rₓ, r_c of every source, harvests in units of a power of two near the greatest ceiling
 	Fallbacks int       `json:"fallbacks"`
 	Rand      [][]byte  `json:"rand"` // of the streams of exploration
 }
@@ -494,7 +509,7 @@ type PricedState struct {
 func (p *priced) state() PricedState {
 	s := PricedState{
 		Epochs: p.n, Price: p.price, Scale: p.scale,
-		Threshold: clone(p.theta), Harvest: widen(p.eta), Work: widen(p.work), Slope: widen(p.slope), Toll: widen(p.toll),
+		Threshold: clone(p.theta), Harvest: widen(p.eta, p.unit), Work: widen(p.work, 1), Slope: widen(p.slope, p.unit), Toll: widen(p.toll, 1),
 		Fallbacks: p.fallbacks(), Rand: p.streams(),
 	}
 	if p.lspe != nil {
@@ -530,10 +545,10 @@ func (p *priced) setState(s PricedState) error {
 	p.n, p.price, p.scale = s.Epochs, s.Price, s.Scale
 	p.setFallbacks(s.Fallbacks)
 	copy(p.theta, s.Threshold)
-	narrow(p.eta, s.Harvest)
-	narrow(p.work, s.Work)
-	narrow(p.slope, s.Slope)
-	narrow(p.toll, s.Toll)
+	narrow(p.eta, s.Harvest, p.unit)
+	narrow(p.work, s.Work, 1)
+	narrow(p.slope, s.Slope, p.unit)
+	narrow(p.toll, s.Toll, 1)
 	if p.lspe != nil {
 		for i := range p.lspe {
 			p.lspe[i].take(s.Critic[i*pairNumbers:])
@@ -543,21 +558,21 @@ func (p *priced) setState(s PricedState) error {
 	}
 	for i := range p.turn {
 		turn := max(1, math.Ceil(math.Exp(p.theta[i])))
-		p.turn[i], p.peak[i] = float32(turn), float32(p.mean(i, turn))
+		p.turn[i], p.peak[i] = float32(turn), float32(p.mean(i, turn)/p.unit)
 	}
 	return nil
 }
 
-func widen(v []float32) []float64 {
+func widen(v []float32, unit float64) []float64 {
 	w := make([]float64, len(v))
 	for i, x := range v {
-		w[i] = float64(x)
+		w[i] = float64(x) * unit
 	}
 	return w
 }
 
-func narrow(dst []float32, v []float64) {
+func narrow(dst []float32, v []float64, unit float64) {
 	for i, x := range v {
-		dst[i] = float32(x)
+		dst[i] = float32(x / unit)
 	}
 }

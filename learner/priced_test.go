@@ -347,15 +347,19 @@ func TestPricedState(t *testing.T) {
 // TestPricedScale: another unit of interest changes nothing but the unit.
 func TestPricedScale(t *testing.T) {
 	in := env.Paper(2)
-	big := env.Paper(2)
-	for i := range big.Sources {
-		big.Sources[i].Interest *= 1 << 20
-	}
 	a := NewPriced(in, nil, stream.New(3, stream.Policy))
-	b := NewPriced(big, nil, stream.New(3, stream.Policy))
-	x, y := earn(t, in, a, 1000), earn(t, big, b, 1000)
-	if math.Abs(y/x/(1<<20)-1) > 1e-9 || math.Abs(b.Price()/a.Price()/(1<<20)-1) > 1e-6 {
-		t.Errorf("reward %v and %v, price %v and %v in units 2²⁰ apart", x, y, a.Price(), b.Price())
+	x := earn(t, in, a, 1000)
+	for _, e := range []int{20, 200, -200} {
+		unit := math.Ldexp(1, e)
+		other := env.Paper(2)
+		for i := range other.Sources {
+			other.Sources[i].Interest *= unit
+		}
+		b := NewPriced(other, nil, stream.New(3, stream.Policy))
+		y := earn(t, other, b, 1000)
+		if math.Abs(y/x/unit-1) > 1e-9 || math.Abs(b.Price()/a.Price()/unit-1) > 1e-6 || b.InverseIndex(0) != a.InverseIndex(0)*unit {
+			t.Errorf("reward %v and %v, price %v and %v in units of 1 and 2^%d", x, y, a.Price(), b.Price(), e)
+		}
 	}
 }
 
