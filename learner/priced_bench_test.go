@@ -80,3 +80,16 @@ func BenchmarkPricedWorkers(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPricedCycle is what the critic does when a crawl closes a cycle.
+func BenchmarkPricedCycle(b *testing.B) {
+	for _, ages := range []float32{2, 20, 2000} {
+		b.Run(fmt.Sprint("S=", ages), func(b *testing.B) {
+			p := oneSource(env.NewSource("", 100, .1, 1), float64(ages), 1)
+			p.age[0] = ages
+			for b.Loop() {
+				p.evaluate(0, 100, 1, .01)
+			}
+		})
+	}
+}

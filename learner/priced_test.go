@@ -184,9 +184,10 @@ func TestPricedPrice(t *testing.T) {
 
 // alone trains a learner on one source at a fixed price: in every epoch in
 // which its logit says so the source is crawled.
-func alone(s env.Source, price float64, epochs int) *priced {
+func alone(s env.Source, price float64, epochs int, change func(s *PricedSettings)) *priced {
 	in := env.Instance{Sources: []env.Source{s}, Budget: s.Cost}
 	set := DefaultPricedSettings()
+	change(&set)
 	set.D, set.NoPrice = Constant(1), true
 	p := newPriced(in.Terms(), &set, stream.New(1, stream.Test))
 	p.know(0, s.Decay, s.Ceiling())
@@ -218,7 +219,7 @@ func TestPricedFixedPoint(t *testing.T) {
 					s.Cost = cost
 					price := share * s.Ceiling() / cost
 					want, profit := bestThreshold(s, price)
-					p := alone(s, price, 20000)
+					p := alone(s, price, 20000, func(*PricedSettings) {})
 					name := fmt.Sprintf("c %v, u %v, C %v, λ %.3g", decay, gain, cost, price)
 					got := float64(p.turn[0])
 					// What the threshold found would earn is the measure: near
@@ -244,6 +245,34 @@ func TestPricedFixedPoint(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestPricedProfit measures, on single sources, how far the profit per epoch by
+// which the index is formed is below that of the best threshold: LSPE(0)
+// against the averages alone, when exploration ends and when it goes on.
+func TestPricedProfit(t *testing.T) {
+	for _, sharpest := range []float64{40, 6} {
+		var off [2]float64
+		for k, critic := range []string{"lspe", "renewal"} {
+			var n float64
+			for _, decay := range []float64{.02, .1, .35, 1} {
+				for _, share := range []float64{.05, .15, .3, .5} {
+					s := env.NewSource("", 100, decay, 1)
+					price := share * s.Ceiling()
+					if best, profit := bestThreshold(s, price); best > 1 {
+						p := alone(s, price, 20000, func(s *PricedSettings) { s.Critic, s.Sharpest = critic, sharpest })
+						off[k] += math.Abs(p.profit(0)/profit - 1)
+						n++
+					}
+				}
+			}
+			off[k] /= n
+			t.Logf("κ up to %v, critic %s: off by %.2f %%", sharpest, critic, 100*off[k])
+		}
+		if most := map[float64]float64{40: .005, 6: .08}[sharpest]; off[0] > most {
+			t.Errorf("κ up to %v: LSPE(0) is off by %v; allowed is %v", sharpest, off[0], most)
 		}
 	}
 }
