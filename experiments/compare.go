@@ -314,19 +314,10 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 			row.Worst = result.Ptr(slices.Min(ratio))
 		}
 	}
-	level, diff := boot.Mean, boot.Paired
-	if days := meanDays(runs); len(days) >= 2*blockDays {
-		// Neighbouring days depend on each other: draw whole weeks.
-		level = func([]float64) stats.Estimate { return boot.Blocks(days, blockDays) }
-		diff = func(_, _ []float64) stats.Estimate {
-			return boot.PairedBlocks(days, meanDays(whittle), blockDays)
-		}
-	}
-	e := level(reward)
+	e, d := c.intervals(boot, runs, whittle, reward, base)
 	row.Lo, row.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 	if paired {
-		e := diff(reward, base)
-		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(e.Lo), result.Ptr(e.Hi)
+		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(d.Lo), result.Ptr(d.Hi)
 	}
 	if bounds != nil {
 		var sum float64
@@ -336,6 +327,38 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 		row.OfBound = result.Ptr(sum / n)
 	}
 	return row
+}
+
+// intervals estimates the mean of reward and of its difference to base, one
+// value per run each. What is drawn anew is what varies by chance: the seeds of
+// one scene; the scenes where there are several, for seeds of one scene share
+// its parameters; weeks of a recording, which is the same under every seed.
+func (c Comparison) intervals(boot *stats.Bootstrap, runs, whittle []RunRow, reward, base []float64) (level, diff stats.Estimate) {
+	switch {
+	case len(c.Scenes) > 1:
+		reward, base = means(reward, c.Seeds), means(base, c.Seeds)
+	case c.Scenes[0].Epochs > 0:
+		days := meanDays(runs)
+		if len(days) < blockDays {
+			none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
+			return none, none
+		}
+		level = boot.Blocks(days, blockDays)
+		if len(whittle) == len(runs) {
+			diff = boot.PairedBlocks(days, meanDays(whittle), blockDays)
+		}
+		return level, diff
+	}
+	return boot.Mean(reward), boot.Paired(reward, base)
+}
+
+// means returns the mean of every n values in a row.
+func means(x []float64, n int) []float64 {
+	m := make([]float64, 0, len(x)/n)
+	for ; len(x) >= n; x = x[n:] {
+		m = append(m, stats.Mean(x[:n]))
+	}
+	return m
 }
 
 // blockDays is the length of the blocks that the bootstrap over days draws: a

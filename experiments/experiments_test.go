@@ -3,13 +3,19 @@ package experiments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ephemera/env"
+	"ephemera/experiments/result"
 )
 
 // scripted crawls what it is told to.
@@ -186,11 +192,81 @@ func TestWorkersChangeNothing(t *testing.T) {
 		t.Errorf("%s stands last, but the paper's learner breaks the budget", last.Policy)
 	}
 	for _, r := range one.Report.Results {
-		if r.Policy == "whittle" && (*r.OfWhittle != 1 || *r.Diff != 0 || *r.DiffLo != 0 || *r.DiffHi != 0) {
+		if r.Policy == "whittle" && (*r.OfWhittle != 1 || *r.Diff != 0) {
 			t.Errorf("Whittle against itself: %+v", r)
 		}
-		if r.Lo == nil || !(*r.Lo <= r.Reward && r.Reward <= *r.Hi) {
-			t.Errorf("%s: interval %v to %v around %v", r.Policy, r.Lo, r.Hi, r.Reward)
+		if r.Lo != nil || r.DiffLo != nil {
+			t.Errorf("%s has an interval; two instances are too few for one", r.Policy)
+		}
+	}
+}
+
+// Over several instances the interval is over instances: more seeds of the same
+// deterministic worlds tell nothing new.
+func TestIntervalOverInstances(t *testing.T) {
+	whittle, _ := FindBaseline("whittle")
+	greedy, _ := FindBaseline("greedy")
+	run := func(seeds int) result.Row {
+		c := Comparison{Level: env.LevelModel, Contenders: []Contender{{Baseline: &greedy}, {Baseline: &whittle}}, Epochs: 50, Seeds: seeds, Seed: 1, Workers: 2}
+		for k := range 6 {
+			c.Scenes = append(c.Scenes, MeanScene(env.Lognormal(4, 1, uint64(k+1))))
+		}
+		out, err := c.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range out.Report.Results {
+			if r.Lo == nil || !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
+				t.Errorf("%s: interval %v to %v around %v", r.Policy, r.Lo, r.Hi, r.Reward)
+			}
+			if r.Policy == "whittle" && (*r.DiffLo != 0 || *r.DiffHi != 0) {
+				t.Errorf("Whittle against itself: %+v", r)
+			}
+		}
+		return out.Report.Results[slices.IndexFunc(out.Report.Results, func(r result.Row) bool { return r.Policy == "greedy" })]
+	}
+	one, five := run(1), run(5)
+	for _, x := range []struct {
+		what string
+		a, b float64
+	}{{"lo", *one.Lo, *five.Lo}, {"hi", *one.Hi, *five.Hi}, {"diff_lo", *one.DiffLo, *five.DiffLo}, {"diff_hi", *one.DiffHi, *five.DiffHi}} {
+		if math.Abs(x.a-x.b) > 1e-9*math.Abs(x.a) {
+			t.Errorf("%s is %v with one seed and %v with five", x.what, x.a, x.b)
+		}
+	}
+}
+
+// A recording is the same under every seed, so that seeds give no interval; it
+// takes five weeks to have one.
+func TestIntervalOfRecording(t *testing.T) {
+	for days, want := range map[int]bool{3: false, 20: false, 40: true} {
+		path := filepath.Join(t.TempDir(), "r.csv")
+		var b strings.Builder
+		b.WriteString("source,published_unix,utility\n")
+		for h := range 2 * 24 * days {
+			fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h%3, 3600*h, 1+h*h%11)
+		}
+		b.WriteString(fmt.Sprintf("a,%d,1\n", 3600*2*24*days))
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		scene, err := ReplayScene(path, env.ReplayOptions{Epoch: time.Hour, Decay: .2, Budget: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whittle, _ := FindBaseline("whittle")
+		robin, _ := FindBaseline("round-robin")
+		out, err := Comparison{Scenes: []Scene{scene}, Level: env.LevelModel, Contenders: []Contender{{Baseline: &whittle}, {Baseline: &robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range out.Report.Results {
+			if got := r.Lo != nil; got != want {
+				t.Errorf("%d days, %s: interval is %v, want %v", days, r.Policy, got, want)
+			}
+			if want && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
+				t.Errorf("%d days, %s: interval %v to %v around %v", days, r.Policy, *r.Lo, *r.Hi, r.Reward)
+			}
 		}
 	}
 }
@@ -249,6 +325,8 @@ func TestConfigure(t *testing.T) {
 	for key, value := range map[string]any{"kappa": -1.0, "gamma": math.NaN(), "colour": "red", "act": 3} {
 		if _, err := a.Configure(env.LevelModel, map[string]any{key: value}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s = %v: %v", key, value, err)
+		} else if strings.Contains(err.Error(), "Settings") || key == "act" && !strings.Contains(err.Error(), "3") {
+			t.Errorf("%s = %v: the error names Go types, or not the value: %v", key, value, err)
 		}
 	}
 	for _, a := range Algorithms {
@@ -271,7 +349,7 @@ func TestTrainingMetrics(t *testing.T) {
 	whittle, _ := FindBaseline("whittle")
 	tr, err := Training{
 		Scene: MeanScene(env.Paper(1)), Algorithm: a, Settings: settings, Level: env.LevelModel,
-		Epochs: 1000, Seed: 1, Rows: 10, Compare: []Baseline{whittle},
+		Epochs: 1005, Seed: 1, Rows: 10, Compare: []Baseline{whittle},
 	}.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -279,12 +357,16 @@ func TestTrainingMetrics(t *testing.T) {
 	if len(tr.Metrics) != 10 {
 		t.Fatalf("%d rows of metrics, want 10", len(tr.Metrics))
 	}
-	var sum float64
+	var sum, last float64
 	for _, row := range tr.Metrics {
 		if len(row) != len(tr.Header) {
 			t.Fatalf("row of %d under %d headings", len(row), len(tr.Header))
 		}
-		sum += row[1] / 10
+		if n := row[0] - last; n < 100 || n > 101 {
+			t.Errorf("a row of %v epochs; 1005 are 10 rows of 100 or 101", n)
+		}
+		sum += row[1] * (row[0] - last) / 1005
+		last = row[0]
 	}
 	if got := tr.Report.Results[0].Reward; math.Abs(sum-got) > 1e-9 {
 		t.Errorf("rows average %v, the run earned %v", sum, got)

@@ -72,6 +72,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if steps < 1 {
 		return cli.Usagef("-steps is %d; allowed is 1 or more", steps)
 	}
+	if f.Given("out") && out == "" {
+		return cli.Usagef("-out is empty; allowed is the name of a directory")
+	}
 	level, err := algo.Level()
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func (a *Algorithm) Define(f *Flags) {
 			return nil
 		})
 	}
-	f.Group("Learner (a setting that is not given has the algorithm's default; RUNNING.md lists them)", func() {
+	f.Group("Learner (a setting that is not given has the algorithm's default; docs/priced.md and docs/paper-learner.md list them)", func() {
 		var about []string
 		for _, x := range experiments.Algorithms {
 			about = append(about, x.Name+" ("+x.About+")")

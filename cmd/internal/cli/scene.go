@@ -44,6 +44,9 @@ func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 	if f.Given("budget") && s.budget == 0 {
 		return experiments.Scene{}, Usagef("-budget is 0; allowed is above 0 and at most what crawling every source costs")
 	}
+	if f.Given("trace") && s.trace == "" {
+		return experiments.Scene{}, Usagef("-trace is empty; allowed is the name of a recording")
+	}
 	if s.trace != "" {
 		for _, name := range []string{"instance", "world", "marks", "sigma", "unobserved"} {
 			if f.Given(name) {
@@ -52,17 +55,17 @@ func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 		}
 		return s.replay(f)
 	}
+	return s.Named(f, s.instance, s.budget, level)
+}
+
+// Named returns the scene of an instance's name and budget in the world of the
+// flags.
+func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (experiments.Scene, error) {
 	for _, name := range []string{"epoch", "decay", "split"} {
 		if f.Given(name) {
 			return experiments.Scene{}, Usagef("-%s belongs to a recording; name one with -trace", name)
 		}
 	}
-	return s.Named(s.instance, s.budget, level)
-}
-
-// Named returns the scene of an instance's name and budget in the world of the
-// flags.
-func (s *Scene) Named(name string, budget float64, level env.Level) (experiments.Scene, error) {
 	if strings.HasSuffix(name, ".toml") {
 		// A bad file is a failure; what is wrong after it loads is a flag.
 		if _, err := env.Load(name); err != nil {
@@ -80,11 +83,13 @@ func (s *Scene) Named(name string, budget float64, level env.Level) (experiments
 			world = "mean"
 		}
 	}
-	if world != "poisson" && s.unobserved != "" {
-		return experiments.Scene{}, Usagef("-unobserved belongs to -world poisson")
-	}
 	switch world {
 	case "mean":
+		for _, name := range []string{"marks", "sigma", "unobserved"} {
+			if f.Given(name) {
+				return experiments.Scene{}, Usagef("-%s belongs to -world poisson", name)
+			}
+		}
 		if level == env.LevelOnline {
 			return experiments.Scene{}, Usagef("-world mean has no items, which knowledge online learns from; use -world poisson")
 		}
@@ -94,13 +99,13 @@ func (s *Scene) Named(name string, budget float64, level env.Level) (experiments
 		if err != nil {
 			return experiments.Scene{}, Usagef("-marks: %w", err)
 		}
-		if err := Positive("sigma", s.sigma); err != nil {
-			return experiments.Scene{}, err
+		if !(s.sigma > 0) || s.sigma > env.MaxSigma {
+			return experiments.Scene{}, Usagef("-sigma is %v; allowed is above 0 and at most %v", s.sigma, env.MaxSigma)
 		}
 		hidden, err := s.hidden(in, level)
 		return experiments.MixedScene(in, marks, s.sigma, hidden), err
 	}
-	return experiments.Scene{}, Usagef("-world is %q; allowed are mean or poisson", s.world)
+	return experiments.Scene{}, Usagef("-world is %q; allowed are mean and poisson", s.world)
 }
 
 // hidden returns the marks of -unobserved, nil without it.
