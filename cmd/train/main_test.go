@@ -90,6 +90,9 @@ func TestOut(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nworld = 'mean'\n") {
+		t.Errorf("config.toml does not hold the world:\n%s", b)
+	}
 	_, _, err := train(t, "-steps", "500", "-out", dir)
 	if cli.Status(err) != cli.Failure {
 		t.Errorf("writing over a finished run: %v", err)

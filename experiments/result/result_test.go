@@ -136,3 +136,16 @@ func TestParseFormat(t *testing.T) {
 		}
 	}
 }
+
+// Names of sources are any text; a table stays a table.
+func TestOddNames(t *testing.T) {
+	tab := Table{Header: []string{"source", "x"}}
+	tab.Add("a|b\nc", "1")
+	var b strings.Builder
+	if err := tab.Write(&b, Markdown); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, `a\|b c`) || strings.Count(got, "\n") != 3 {
+		t.Errorf("markdown:\n%s", got)
+	}
+}

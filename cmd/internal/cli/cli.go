@@ -57,7 +57,7 @@ func Status(err error) int {
 // patience is how long an interrupted command may take to stop by itself. Not
 // all that it computes, such as the index tables of many sources, looks at the
 // context.
-const patience = 2 * time.Second
+const patience = 5 * time.Second
 
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
 // an error becomes one line on stderr and an exit status.
@@ -84,10 +84,8 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 
 // Line is the one line that tells of an error.
 func Line(name string, err error) string {
-	if Status(err) == Interrupted {
-		return name + ": interrupted; no results were written"
-	}
-	return name + ": " + strings.Join(strings.Fields(err.Error()), " ")
+	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
+	return name + ": " + strings.Join(strings.Fields(text), " ")
 }
 
 // Flags is a flag set whose help is printed in groups.

@@ -76,14 +76,7 @@ func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (e
 	if err != nil {
 		return experiments.Scene{}, AsUsage(err)
 	}
-	world := s.world
-	if world == "" {
-		world = "poisson"
-		if level == env.LevelModel {
-			world = "mean"
-		}
-	}
-	switch world {
+	switch s.way(level) {
 	case "mean":
 		for _, name := range []string{"marks", "sigma", "unobserved"} {
 			if f.Given(name) {
@@ -106,6 +99,36 @@ func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (e
 		return experiments.MixedScene(in, marks, s.sigma, hidden), err
 	}
 	return experiments.Scene{}, Usagef("-world is %q; allowed are mean and poisson", s.world)
+}
+
+// way returns the world of -world, or the default at that level.
+func (s *Scene) way(level env.Level) string {
+	switch {
+	case s.world != "":
+		return s.world
+	case level == env.LevelModel:
+		return "mean"
+	}
+	return "poisson"
+}
+
+// Used returns what the flags settled beyond the instance, by the names of the
+// flags: the world, or the recording and how it is replayed.
+func (s *Scene) Used(level env.Level) map[string]any {
+	if s.trace != "" {
+		return map[string]any{"trace": s.trace, "epoch": s.epoch.String(), "decay": s.decay, "split": s.split}
+	}
+	used := map[string]any{"world": s.way(level)}
+	if used["world"] == "poisson" {
+		used["marks"] = s.marks
+		if s.marks == string(env.MarksLogNormal) {
+			used["sigma"] = s.sigma
+		}
+		if s.unobserved != "" {
+			used["unobserved"] = s.unobserved
+		}
+	}
+	return used
 }
 
 // hidden returns the marks of -unobserved, nil without it.
