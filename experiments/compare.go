@@ -28,6 +28,9 @@ type Contender struct {
 	Settings  any // of the algorithm
 	// Learning and Learned name the learner's rows.
 	Learning, Learned string
+	// Optional contenders that cannot be built for a scene, such as an exact
+	// optimum that is too large, are left out and named in Compared.Left.
+	Optional bool
 }
 
 // Comparison runs every contender in every scene under every seed. Contenders
@@ -48,6 +51,7 @@ type Comparison struct {
 type Compared struct {
 	Report result.Report
 	Runs   []RunRow // every run, in a fixed order
+	Left   []string // why optional contenders were left out
 }
 
 // RunRow is the outcome of one run.
@@ -84,7 +88,11 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 					err = fmt.Errorf("%s on %s, seed %d: panic: %v\n%s", job.name(), job.scene.Instance.ID, job.seed, p, debug.Stack())
 				}
 			}()
-			if job.rows, err = c.play(inner, *job); err != nil {
+			job.rows, err = c.play(inner, *job)
+			if job.contender.Optional && errors.As(err, &job.unbuilt) {
+				job.rows, err = nil, nil
+			}
+			if err != nil {
 				return fmt.Errorf("%s on %s, seed %d: %w", job.name(), job.scene.Instance.ID, job.seed, err)
 			}
 			mu.Lock()
@@ -102,7 +110,11 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return c.collect(jobs), nil
+	out := c.collect(jobs)
+	if len(out.Runs) == 0 {
+		return nil, fmt.Errorf("no policy can run: %s", out.Left[0])
+	}
+	return out, nil
 }
 
 // job is one contender in one scene under one seed.
@@ -111,7 +123,13 @@ type job struct {
 	scene     Scene
 	seed      uint64
 	rows      []RunRow
+	unbuilt   *buildError // why an optional contender did not run
 }
+
+// buildError is the error of a policy's constructor.
+type buildError struct{ error }
+
+func (e *buildError) Unwrap() error { return e.error }
 
 func (j job) name() string {
 	if j.contender.Baseline != nil {
@@ -149,7 +167,7 @@ func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
 		k := Known{Instance: j.scene.Instance, Terms: world.Terms(), Level: c.Level, Marks: j.scene.Marks, Sigma: j.scene.Sigma, Seen: j.scene.Seen(), Rand: stream.New(j.seed, stream.Policy, role)}
 		agent, err := build(k)
 		if err != nil {
-			return RunRow{}, err
+			return RunRow{}, &buildError{err}
 		}
 		row := RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed}
 		perDay := epochsPerDay(k.Terms)
@@ -208,9 +226,19 @@ func epochsPerDay(t env.Terms) int {
 // interval, ordered by reward, policies that break the budget last.
 func (c Comparison) collect(jobs []job) *Compared {
 	out := &Compared{}
+	left := map[string]bool{} // in one scene means in all: means are over the same runs
+	for _, j := range jobs {
+		if j.unbuilt != nil && !left[j.name()] {
+			left[j.name()] = true
+			out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", j.name(), j.scene.Instance.ID, j.unbuilt))
+		}
+	}
 	byPolicy := map[string][]RunRow{}
 	var names []string
 	for _, j := range jobs {
+		if left[j.name()] {
+			continue
+		}
 		for _, r := range j.rows {
 			if _, ok := byPolicy[r.Policy]; !ok {
 				names = append(names, r.Policy)
@@ -218,6 +246,9 @@ func (c Comparison) collect(jobs []job) *Compared {
 			byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
 			out.Runs = append(out.Runs, r)
 		}
+	}
+	if len(out.Runs) == 0 {
+		return out
 	}
 	in := c.Scenes[0].Instance
 	id := in.ID

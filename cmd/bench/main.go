@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := &compared.Report
-	r.Notes = notes(r, len(scenes))
+	r.Notes = append(notes(r, len(scenes)), compared.Left...)
 	if out != "" {
 		files, err := contents(names, compared)
 		if err != nil {
@@ -226,7 +226,7 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 			if err != nil {
 				return nil, err
 			}
-			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned"})
+			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned", Optional: list == ""})
 			continue
 		}
 		b, err := experiments.FindBaseline(name)
@@ -236,7 +236,7 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 		if !b.Applies(s, level) {
 			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, b.About)
 		}
-		chosen = append(chosen, experiments.Contender{Baseline: &b})
+		chosen = append(chosen, experiments.Contender{Baseline: &b, Optional: list == ""})
 	}
 	return chosen, nil
 }

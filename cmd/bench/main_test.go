@@ -312,3 +312,19 @@ func TestHelp(t *testing.T) {
 		}
 	}
 }
+
+// By default a policy that cannot be built is left out and named; asked for by
+// name, it is an error.
+func TestUnbuiltPolicies(t *testing.T) {
+	args := []string{"-knowledge", "observed", "-marks", "lognormal", "-sigma", "3", "-steps", "20", "-seeds", "1"}
+	out, _, err := bench(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "stochastic is left out: on paper, ") || strings.Contains(out, "\n stochastic ") || !strings.Contains(out, "\n whittle ") {
+		t.Errorf("printed\n%s", out)
+	}
+	if _, _, err := bench(t, append(args, "-policies", "whittle,stochastic")...); cli.Status(err) != cli.Failure {
+		t.Errorf("stochastic by name: %v", err)
+	}
+}
