@@ -109,6 +109,7 @@ func TestBadInput(t *testing.T) {
 		return p
 	}
 	unknownKey := file("key.toml", "id = \"x\"\nbudget = 1\n[[source]]\nname = \"a\"\nrate = 1\ndecay = 1\ninterest = 1\ncolour = \"red\"\n")
+	good := file("good.csv", "source,published_unix,utility\na,0,1\na,36000,1\n")
 	dense := file("dense.toml", "budget = 1\n[[source]]\nname = \"a\"\nrate = 1e12\ndecay = 1\ninterest = 1\n")
 	rich := file("rich.toml", "budget = 1\n\n[[source]]\nname = \"a\"\nrate = 1e300\ndecay = 1\ninterest = 1\n")
 	twice := file("twice.csv", "source,published_unix,utility,utility\na,3600,1,2\n")
@@ -131,6 +132,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-sigma NaN", cli.Usage, "sigma", "poisson"),
 		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "sigma", "9", "8"),
 		clitest.Refuse("-set kappa=steep", cli.Usage, "kappa", "steep"),
+		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),
 		clitest.Refuse("-trace=", cli.Usage, "trace", "empty"),
 		clitest.Refuse("-instance "+dense+" -knowledge online", cli.Failure, "rate", "1e+07"),
 		clitest.Refuse("-instance "+rich, cli.Failure, "rich.toml:3", "1e+100"),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
 			}
 		}
-		return s.replay(f)
+		return s.replay()
 	}
 	return s.Named(f, s.instance, s.budget, level)
 }
@@ -151,7 +152,7 @@ func (s *Scene) hidden(in env.Instance, level env.Level) ([]bool, error) {
 	return hidden, nil
 }
 
-func (s *Scene) replay(f *Flags) (experiments.Scene, error) {
+func (s *Scene) replay() (experiments.Scene, error) {
 	switch {
 	case s.epoch < time.Second:
 		return experiments.Scene{}, Usagef("-epoch is %v; allowed is 1s or more", s.epoch)
@@ -165,5 +166,9 @@ func (s *Scene) replay(f *Flags) (experiments.Scene, error) {
 	if budget == 0 {
 		budget = 1
 	}
-	return experiments.ReplayScene(s.trace, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+	scene, err := experiments.ReplayScene(s.trace, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+	if errors.Is(err, env.ErrBudget) {
+		err = AsUsage(err)
+	}
+	return scene, err
 }
