@@ -29,6 +29,7 @@ func (s *scripted) Update([]env.Crawled, *env.Online)     { s.updates++ }
 
 func TestRunCounts(t *testing.T) {
 	in := env.Paper(1)
+	in.Sources[1].Cost = 2.5
 	w, err := env.NewMean(in, true)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestRunCounts(t *testing.T) {
 			t.Errorf("epoch %d earned %v, want %v", n, seen[n], want)
 		}
 	}
-	if o.Epochs != 4 || o.Crawls != 5./4 || o.Cost != 5./4 || o.Over != 1./4 || o.Overrun != 2./4 {
+	if o.Epochs != 4 || o.Crawls != 5./4 || o.Cost != 6.5/4 || o.Over != 1./4 || o.Overrun != 3.5/4 {
 		t.Errorf("outcome %+v", o)
 	}
 	if p.updates != 4 {
