@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/experiments/result"
 )
@@ -222,6 +223,26 @@ func TestIntervalOverInstances(t *testing.T) {
 			}
 			if r.Policy == "whittle" && (*r.DiffLo != 0 || *r.DiffHi != 0) {
 				t.Errorf("Whittle against itself: %+v", r)
+			}
+		}
+		// The ratios, from the runs: greedy's come before Whittle's in each scene.
+		var ofWhittle, ofBound float64
+		worst := math.Inf(1)
+		for k, scene := range c.Scenes {
+			bound, _ := baselines.RelaxedBound(scene.Instance)
+			for i := range seeds {
+				g, w := out.Runs[2*seeds*k+i], out.Runs[2*seeds*k+seeds+i]
+				if g.Policy != "greedy" || w.Policy != "whittle" || g.Instance != scene.Instance.ID {
+					t.Fatalf("runs are in another order: %+v, %+v", g, w)
+				}
+				ofWhittle += g.Reward / w.Reward / float64(6*seeds)
+				ofBound += g.Reward / bound / float64(6*seeds)
+				worst = min(worst, g.Reward/w.Reward)
+			}
+		}
+		for _, r := range out.Report.Results {
+			if r.Policy == "greedy" && !(math.Abs(*r.OfWhittle-ofWhittle) < 1e-12 && math.Abs(*r.OfBound-ofBound) < 1e-12 && *r.Worst == worst) {
+				t.Errorf("greedy earns %v of Whittle, %v of the bound, at worst %v; want %v, %v, %v", *r.OfWhittle, *r.OfBound, *r.Worst, ofWhittle, ofBound, worst)
 			}
 		}
 		return out.Report.Results[slices.IndexFunc(out.Report.Results, func(r result.Row) bool { return r.Policy == "greedy" })]
