@@ -397,3 +397,19 @@ func TestTrainingMetrics(t *testing.T) {
 		t.Errorf("the sentence is %q", s)
 	}
 }
+
+// A policy that draws draws otherwise under another seed, and where nothing
+// arrives at random that is all that differs.
+func TestPolicyDrawsBySeed(t *testing.T) {
+	random, _ := FindBaseline("static-random")
+	out, err := Comparison{
+		Scenes: []Scene{MeanScene(env.Paper(1))}, Level: env.LevelModel,
+		Contenders: []Contender{{Baseline: &random}}, Epochs: 50, Seeds: 2, Seed: 1, Workers: 1,
+	}.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := out.Runs[0].Reward, out.Runs[1].Reward; a == b {
+		t.Errorf("seeds 1 and 2 both earn %v", a)
+	}
+}
