@@ -268,7 +268,7 @@ func TestIntervalOfRecording(t *testing.T) {
 		for h := range 2 * 24 * days {
 			fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h%3, 3600*h, 1+h*h%11)
 		}
-		b.WriteString(fmt.Sprintf("a,%d,1\n", 3600*2*24*days))
+		b.WriteString(fmt.Sprintf("a,%d,1\n", 3600*(2*24*days+20)))
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -281,6 +281,11 @@ func TestIntervalOfRecording(t *testing.T) {
 		out, err := Comparison{Scenes: []Scene{scene}, Level: env.LevelModel, Contenders: []Contender{{Baseline: &whittle}, {Baseline: &robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, r := range out.Runs {
+			if r.Epochs != 24*days+10 || len(r.Days) != days {
+				t.Errorf("%d epochs of an hour have %d whole days, want %d and %d", r.Epochs, len(r.Days), 24*days+10, days)
+			}
 		}
 		for _, r := range out.Report.Results {
 			if got := r.Lo != nil; got != want {
@@ -411,5 +416,30 @@ func TestPolicyDrawsBySeed(t *testing.T) {
 	}
 	if a, b := out.Runs[0].Reward, out.Runs[1].Reward; a == b {
 		t.Errorf("seeds 1 and 2 both earn %v", a)
+	}
+}
+
+// The relaxed optimum bounds what is earned where rewards follow the mean
+// dynamics and the policy sees no more than they hold.
+func TestBounded(t *testing.T) {
+	in := env.Paper(1)
+	windowed := env.Paper(1)
+	windowed.Sources = append([]env.Source(nil), windowed.Sources...)
+	windowed.Sources[2].Window = 3
+	for _, x := range []struct {
+		what  string
+		scene Scene
+		level env.Level
+		want  bool
+	}{
+		{"mean dynamics", MeanScene(in), env.LevelModel, true},
+		{"mean dynamics, observed", MeanScene(in), env.LevelObserved, true},
+		{"items, online", PoissonScene(in, env.MarksConstant, 1), env.LevelOnline, true},
+		{"items, observed", PoissonScene(in, env.MarksConstant, 1), env.LevelObserved, false},
+		{"items with a window", PoissonScene(windowed, env.MarksConstant, 1), env.LevelModel, false},
+	} {
+		if got := x.scene.Bounded(x.level); got != x.want {
+			t.Errorf("%s: bounded is %v, want %v", x.what, got, x.want)
+		}
 	}
 }
