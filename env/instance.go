@@ -1,6 +1,7 @@
 package env
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -36,6 +37,9 @@ func (in Instance) TotalCost() float64 {
 	return sum
 }
 
+// ErrBudget is wrapped by errors about the budget of an instance.
+var ErrBudget = errors.New("budget")
+
 // Validate reports the first thing that is wrong, with the source and the
 // field, what was found and what is allowed.
 func (in Instance) Validate() error {
@@ -51,10 +55,10 @@ func (in Instance) Validate() error {
 	}
 	total := in.TotalCost()
 	if !(in.Budget > 0) || in.Budget > total*(1+1e-12) {
-		return fmt.Errorf("instance %q: budget is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, in.Budget, total)
+		return fmt.Errorf("instance %q: %w is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, ErrBudget, in.Budget, total)
 	}
 	if in.Budget < cheapest {
-		return fmt.Errorf("instance %q: budget is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, in.Budget, cheapest)
+		return fmt.Errorf("instance %q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
 	}
 	return nil
 }

@@ -47,6 +47,18 @@ type Change struct {
 
 const defaultBulk = 1000
 
+// MaxSigma is the greatest σ of log-normal marks.
+const MaxSigma = 8.0
+
+const (
+	// maxRate is the greatest rate, in items per epoch: beyond it counts of
+	// items lose their last digits.
+	maxRate = 1e15
+	// maxItems is the greatest rate where crawls bring back items: 160 MB of
+	// them for an epoch.
+	maxItems = 1e7
+)
+
 // negligible is the share of its initial interest below which what is left of
 // an item is no longer counted.
 const negligible = 0x1p-60
@@ -105,8 +117,8 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if o.Sigma == 0 {
 		o.Sigma = 1
 	}
-	if !(o.Sigma > 0) || o.Sigma > 8 {
-		return nil, fmt.Errorf("sigma of log-normal marks is %v; allowed is above 0 and at most 8", o.Sigma)
+	if !(o.Sigma > 0) || o.Sigma > MaxSigma {
+		return nil, fmt.Errorf("sigma of log-normal marks is %v; allowed is above 0 and at most %v", o.Sigma, MaxSigma)
 	}
 	if o.Bulk == 0 {
 		o.Bulk = defaultBulk
@@ -158,6 +170,9 @@ func (w *Poisson) readLaws(in Instance) error {
 		if err := in.Sources[c.Source].changed(c).Validate(); err != nil {
 			return fmt.Errorf("change %d, source %d (%q): %w", k+1, c.Source+1, in.Sources[c.Source].Name, err)
 		}
+		if err := w.drawable(in.Sources[c.Source].changed(c)); err != nil {
+			return fmt.Errorf("change %d, source %d (%q): %w", k+1, c.Source+1, in.Sources[c.Source].Name, err)
+		}
 		by[c.Source] = append(by[c.Source], c)
 	}
 	size := 0
@@ -177,6 +192,9 @@ func (w *Poisson) readLaws(in Instance) error {
 				size += 2 * min(int(m)+1, maxRing) // no overflow in the sum
 			}
 		}
+		if err := w.drawable(s); err != nil {
+			return fmt.Errorf("instance %q, source %d (%q): %w", in.ID, i+1, s.Name, err)
+		}
 		w.laws = append(w.laws, newLaw(0, s, w.opt.Marks, w.opt.Sigma, w.opt.Bulk, w.late[i]))
 		for _, c := range by[i] {
 			next := newLaw(c.Epoch, s.changed(c), w.opt.Marks, w.opt.Sigma, w.opt.Bulk, w.late[i])
@@ -192,6 +210,17 @@ func (w *Poisson) readLaws(in Instance) error {
 		return fmt.Errorf("the windows of all sources hold %d epochs together; to compute states, allowed are %d", size/2, maxRing/2)
 	}
 	w.ring = make([]float64, size)
+	return nil
+}
+
+// drawable refuses rates at which items cannot be drawn.
+func (w *Poisson) drawable(s Source) error {
+	if s.Rate > maxRate {
+		return fmt.Errorf("rate is %v; allowed in the world of items are at most %v items per epoch", s.Rate, float64(maxRate))
+	}
+	if w.opt.Items && s.Rate > maxItems {
+		return fmt.Errorf("rate is %v; where crawls bring back items, allowed are at most %v per epoch", s.Rate, float64(maxItems))
+	}
 	return nil
 }
 

@@ -255,6 +255,9 @@ func (r *rows) begin() error {
 		if r.column[k] < 0 {
 			return r.fail("column %q is missing; needed are %s", name, strings.Join(columnNames[:], ", "))
 		}
+		if slices.ContainsFunc(r.field[r.column[k]+1:], func(f []byte) bool { return string(f) == name }) {
+			return r.fail("column %q is there twice; each of %s is allowed once", name, strings.Join(columnNames[:], ", "))
+		}
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ func (s Source) ExactMean(age int) float64 {
 	return s.Rate * s.Interest / s.Decay * -math.Expm1(-s.Decay*k)
 }
 
+// maxCeiling bounds u*, so that rewards can be added up and squared.
+const maxCeiling = 1e100
+
 // Validate reports the first field that is out of its range.
 func (s Source) Validate() error {
 	switch {
@@ -82,8 +85,8 @@ func (s Source) Validate() error {
 		return fmt.Errorf("window is %v; allowed is a number of epochs above 0, or inf", s.Window)
 	case !(s.Cost > 0) || math.IsInf(s.Cost, 0):
 		return fmt.Errorf("cost is %v; allowed is a finite number of budget units above 0", s.Cost)
-	case math.IsInf(s.Ceiling(), 0) || math.IsNaN(s.Ceiling()):
-		return fmt.Errorf("rate × interest / decay is %v; allowed is a finite ceiling", s.Ceiling())
+	case !(s.Ceiling() <= maxCeiling):
+		return fmt.Errorf("rate × interest / decay is %v; allowed is at most %v", s.Ceiling(), maxCeiling)
 	}
 	return nil
 }

@@ -80,7 +80,9 @@ func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) 
 		}
 		var dec *toml.DecodeError
 		if errors.As(err, &dec) {
-			return nil, fmt.Errorf("setting %q of algorithm %q: %s", strings.Join(dec.Key(), "."), a.Name, dec.Error())
+			key := strings.Join(dec.Key(), ".")
+			what, _, _ := strings.Cut(strings.TrimPrefix(dec.Error(), "toml: "), " into struct field") // the field is a Go name
+			return nil, fmt.Errorf("setting %q of algorithm %q is %v: %s; the default is %#v", key, a.Name, keys[key], what, a.defaults(level)[key])
 		}
 		return nil, fmt.Errorf("settings of %q: %w", a.Name, err)
 	}
@@ -94,6 +96,17 @@ func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) 
 
 // Keys lists the settings of the algorithm at that level.
 func (a Algorithm) Keys(level env.Level) []string {
+	m := a.defaults(level)
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// defaults returns the settings of the algorithm at that level by key.
+func (a Algorithm) defaults(level env.Level) map[string]any {
 	text, err := toml.Marshal(a.Settings(level))
 	if err != nil {
 		panic("experiments: settings of " + a.Name + ": " + err.Error())
@@ -102,10 +115,5 @@ func (a Algorithm) Keys(level env.Level) []string {
 	if err := toml.Unmarshal(text, &m); err != nil {
 		panic("experiments: settings of " + a.Name + ": " + err.Error())
 	}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
+	return m
 }

@@ -28,6 +28,9 @@ type Contender struct {
 	Settings  any // of the algorithm
 	// Learning and Learned name the learner's rows.
 	Learning, Learned string
+	// Optional contenders that cannot be built for a scene, such as an exact
+	// optimum that is too large, are left out and named in Compared.Left.
+	Optional bool
 }
 
 // Comparison runs every contender in every scene under every seed. Contenders
@@ -48,6 +51,7 @@ type Comparison struct {
 type Compared struct {
 	Report result.Report
 	Runs   []RunRow // every run, in a fixed order
+	Left   []string // why optional contenders were left out
 }
 
 // RunRow is the outcome of one run.
@@ -84,7 +88,11 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 					err = fmt.Errorf("%s on %s, seed %d: panic: %v\n%s", job.name(), job.scene.Instance.ID, job.seed, p, debug.Stack())
 				}
 			}()
-			if job.rows, err = c.play(inner, *job); err != nil {
+			job.rows, err = c.play(inner, *job)
+			if job.contender.Optional && errors.As(err, &job.unbuilt) {
+				job.rows, err = nil, nil
+			}
+			if err != nil {
 				return fmt.Errorf("%s on %s, seed %d: %w", job.name(), job.scene.Instance.ID, job.seed, err)
 			}
 			mu.Lock()
@@ -102,7 +110,11 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return c.collect(jobs), nil
+	out := c.collect(jobs)
+	if len(out.Runs) == 0 {
+		return nil, fmt.Errorf("no policy can run: %s", out.Left[0])
+	}
+	return out, nil
 }
 
 // job is one contender in one scene under one seed.
@@ -111,7 +123,13 @@ type job struct {
 	scene     Scene
 	seed      uint64
 	rows      []RunRow
+	unbuilt   *buildError // why an optional contender did not run
 }
+
+// buildError is the error of a policy's constructor.
+type buildError struct{ error }
+
+func (e *buildError) Unwrap() error { return e.error }
 
 func (j job) name() string {
 	if j.contender.Baseline != nil {
@@ -149,7 +167,7 @@ func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
 		k := Known{Instance: j.scene.Instance, Terms: world.Terms(), Level: c.Level, Marks: j.scene.Marks, Sigma: j.scene.Sigma, Seen: j.scene.Seen(), Rand: stream.New(j.seed, stream.Policy, role)}
 		agent, err := build(k)
 		if err != nil {
-			return RunRow{}, err
+			return RunRow{}, &buildError{err}
 		}
 		row := RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed}
 		perDay := epochsPerDay(k.Terms)
@@ -208,9 +226,19 @@ func epochsPerDay(t env.Terms) int {
 // interval, ordered by reward, policies that break the budget last.
 func (c Comparison) collect(jobs []job) *Compared {
 	out := &Compared{}
+	left := map[string]bool{} // in one scene means in all: means are over the same runs
+	for _, j := range jobs {
+		if j.unbuilt != nil && !left[j.name()] {
+			left[j.name()] = true
+			out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", j.name(), j.scene.Instance.ID, j.unbuilt))
+		}
+	}
 	byPolicy := map[string][]RunRow{}
 	var names []string
 	for _, j := range jobs {
+		if left[j.name()] {
+			continue
+		}
 		for _, r := range j.rows {
 			if _, ok := byPolicy[r.Policy]; !ok {
 				names = append(names, r.Policy)
@@ -218,6 +246,9 @@ func (c Comparison) collect(jobs []job) *Compared {
 			byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
 			out.Runs = append(out.Runs, r)
 		}
+	}
+	if len(out.Runs) == 0 {
+		return out
 	}
 	in := c.Scenes[0].Instance
 	id := in.ID
@@ -314,19 +345,10 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 			row.Worst = result.Ptr(slices.Min(ratio))
 		}
 	}
-	level, diff := boot.Mean, boot.Paired
-	if days := meanDays(runs); len(days) >= 2*blockDays {
-		// Neighbouring days depend on each other: draw whole weeks.
-		level = func([]float64) stats.Estimate { return boot.Blocks(days, blockDays) }
-		diff = func(_, _ []float64) stats.Estimate {
-			return boot.PairedBlocks(days, meanDays(whittle), blockDays)
-		}
-	}
-	e := level(reward)
+	e, d := c.intervals(boot, runs, whittle, reward, base)
 	row.Lo, row.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 	if paired {
-		e := diff(reward, base)
-		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(e.Lo), result.Ptr(e.Hi)
+		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(d.Lo), result.Ptr(d.Hi)
 	}
 	if bounds != nil {
 		var sum float64
@@ -336,6 +358,38 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 		row.OfBound = result.Ptr(sum / n)
 	}
 	return row
+}
+
+// intervals estimates the mean of reward and of its difference to base, one
+// value per run each. What is drawn anew is what varies by chance: the seeds of
+// one scene; the scenes where there are several, for seeds of one scene share
+// its parameters; weeks of a recording, which is the same under every seed.
+func (c Comparison) intervals(boot *stats.Bootstrap, runs, whittle []RunRow, reward, base []float64) (level, diff stats.Estimate) {
+	switch {
+	case len(c.Scenes) > 1:
+		reward, base = means(reward, c.Seeds), means(base, c.Seeds)
+	case c.Scenes[0].Epochs > 0:
+		days := meanDays(runs)
+		if len(days) < blockDays {
+			none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
+			return none, none
+		}
+		level = boot.Blocks(days, blockDays)
+		if len(whittle) == len(runs) {
+			diff = boot.PairedBlocks(days, meanDays(whittle), blockDays)
+		}
+		return level, diff
+	}
+	return boot.Mean(reward), boot.Paired(reward, base)
+}
+
+// means returns the mean of every n values in a row.
+func means(x []float64, n int) []float64 {
+	m := make([]float64, 0, len(x)/n)
+	for ; len(x) >= n; x = x[n:] {
+		m = append(m, stats.Mean(x[:n]))
+	}
+	return m
 }
 
 // blockDays is the length of the blocks that the bootstrap over days draws: a

@@ -182,20 +182,18 @@ func (p *pacemaker) speeds(epochs int) (mean, peak float64) {
 // recorder keeps the metrics over time: the means since the last row, and the
 // state of the learner at its end.
 type recorder struct {
-	out    *Trained
-	every  int
-	epochs int
+	out          *Trained
+	rows, epochs int
 
 	n              int
 	reward, crawls float64
 }
 
 func newRecorder(out *Trained, rows, epochs int) recorder {
-	r := recorder{out: out, epochs: epochs}
+	r := recorder{out: out, rows: min(rows, epochs), epochs: epochs}
 	if rows <= 0 {
 		return r
 	}
-	r.every = max(1, epochs/rows)
 	out.Header = []string{"epoch", "reward", "crawls"}
 	for _, m := range out.Trainee.Metrics() {
 		out.Header = append(out.Header, m.Name)
@@ -204,13 +202,14 @@ func newRecorder(out *Trained, rows, epochs int) recorder {
 }
 
 func (r *recorder) see(n int, reward float64, crawls int) {
-	if r.every == 0 {
+	if r.rows <= 0 {
 		return
 	}
 	r.n++
 	r.reward += reward
 	r.crawls += float64(crawls)
-	if r.n < r.every && n != r.epochs-1 {
+	// Row k ends at the epoch ⌈k epochs/rows⌉.
+	if k := float64(len(r.out.Metrics) + 1); float64(n+1)*float64(r.rows) < k*float64(r.epochs) {
 		return
 	}
 	row := []float64{float64(n + 1), r.reward / float64(r.n), r.crawls / float64(r.n)}

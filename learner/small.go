@@ -31,7 +31,6 @@ type small struct {
 	data           []float64
 	faded          float64
 	first          []float64 // mean square of each feature at the beginning
-	fallbacks      int
 }
 
 const (

@@ -74,7 +74,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return cli.Usagef("-%s is %d; allowed is 1 or more", c.name, c.v)
 		}
 	}
-	if preset != "" {
+	if seeds > maxSeeds {
+		return cli.Usagef("-seeds is %d; allowed are 1 to %d", seeds, maxSeeds)
+	}
+	if f.Given("out") && out == "" {
+		return cli.Usagef("-out is empty; allowed is the name of a directory")
+	}
+	if f.Given("preset") {
 		if preset != "papers" {
 			return cli.Usagef("-preset is %q; allowed is papers", preset)
 		}
@@ -118,7 +124,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := &compared.Report
-	r.Notes = notes(r, len(scenes))
+	r.Notes = append(notes(r, len(scenes)), compared.Left...)
 	if out != "" {
 		files, err := contents(names, compared)
 		if err != nil {
@@ -133,7 +139,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // scenesOf returns the one scene of the flags, or the instances of -random.
 func scenesOf(f *cli.Flags, scene *cli.Scene, random string, level env.Level) ([]experiments.Scene, error) {
-	if random == "" {
+	if !f.Given("random") {
 		s, err := scene.Open(f, level)
 		return []experiments.Scene{s}, err
 	}
@@ -152,30 +158,40 @@ func scenesOf(f *cli.Flags, scene *cli.Scene, random string, level env.Level) ([
 	n, errN := strconv.Atoi(part[0])
 	m, errM := strconv.ParseFloat(part[1], 64)
 	count, errC := strconv.Atoi(part[2])
-	if errN != nil || errM != nil || errC != nil || count < 1 {
+	if errN != nil || errM != nil || errC != nil || !(m > 0) || count < 1 {
 		return nil, bad
+	}
+	if n > maxRandom/count {
+		return nil, cli.Usagef("-random is %q; allowed are at most %d sources in all instances together", random, maxRandom)
 	}
 	scenes := make([]experiments.Scene, count)
 	for k := range scenes {
 		var err error
-		if scenes[k], err = scene.Named(fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level); err != nil {
+		if scenes[k], err = scene.Named(f, fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level); err != nil {
 			return nil, cli.Usagef("-random: %w", err)
 		}
 	}
 	return scenes, nil
 }
 
+// maxRandom is the number of sources of all instances of -random together, and
+// maxSeeds that of seeds, that fit in memory.
+const (
+	maxRandom = 10_000_000
+	maxSeeds  = 100_000
+)
+
 // choose returns the contenders of -policies, or all that apply.
 func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorithm) ([]experiments.Contender, error) {
+	algorithm, settings, err := algo.Resolve(level) // checked also where no learner is compared
+	if err != nil {
+		return nil, err
+	}
 	var names []string
 	if list == "" {
 		names = append(names, "learned")
-		chosen, _, err := algo.Resolve(level)
-		if err != nil {
-			return nil, err
-		}
 		for _, a := range experiments.Algorithms {
-			if a.Name != chosen.Name && slices.Contains(a.Levels, level) {
+			if a.Name != algorithm.Name && slices.Contains(a.Levels, level) {
 				names = append(names, a.Name)
 			}
 		}
@@ -202,10 +218,6 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 		}
 		seen[name] = true
 		if name == "learned" {
-			algorithm, settings, err := algo.Resolve(level)
-			if err != nil {
-				return nil, err
-			}
 			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: "learning", Learned: "learned"})
 			continue
 		}
@@ -214,7 +226,7 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 			if err != nil {
 				return nil, err
 			}
-			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned"})
+			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned", Optional: list == ""})
 			continue
 		}
 		b, err := experiments.FindBaseline(name)
@@ -224,7 +236,7 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 		if !b.Applies(s, level) {
 			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, b.About)
 		}
-		chosen = append(chosen, experiments.Contender{Baseline: &b})
+		chosen = append(chosen, experiments.Contender{Baseline: &b, Optional: list == ""})
 	}
 	return chosen, nil
 }

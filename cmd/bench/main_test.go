@@ -193,6 +193,14 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-policies whittle,whittle", cli.Usage, "whittle", "twice"),
 		clitest.Refuse("-policies nutch", cli.Usage, "nutch", "model"),
 		clitest.Refuse("-policies stochastic", cli.Usage, "stochastic", "paper"),
+		clitest.Refuse("-policies whittle -algorithm magic", cli.Usage, "magic"),
+		clitest.Refuse("-policies whittle -kappa NaN", cli.Usage, "kappa"),
+		clitest.Refuse("-seeds 1000000000", cli.Usage, "seeds", "100000"),
+		clitest.Refuse("-random 5,0,2", cli.Usage, "5,0,2"),
+		clitest.Refuse("-random 5,1,1000000000", cli.Usage, "random", "10000000"),
+		clitest.Refuse("-random 5,1,2 -epoch 2h", cli.Usage, "epoch"),
+		clitest.Refuse("-preset=", cli.Usage, "preset", "papers"),
+		clitest.Refuse("-random=", cli.Usage, "N,M,count"),
 		clitest.Refuse("-random 5", cli.Usage, "random", "N,M,count"),
 		clitest.Refuse("-random 5,1,0", cli.Usage, "random"),
 		clitest.Refuse("-random 5,x,2", cli.Usage, "random", "5,x,2"),
@@ -302,5 +310,21 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(out, "  "+flag) {
 			t.Errorf("the help does not list %s", flag)
 		}
+	}
+}
+
+// By default a policy that cannot be built is left out and named; asked for by
+// name, it is an error.
+func TestUnbuiltPolicies(t *testing.T) {
+	args := []string{"-knowledge", "observed", "-marks", "lognormal", "-sigma", "3", "-steps", "20", "-seeds", "1"}
+	out, _, err := bench(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "stochastic is left out: on paper, ") || strings.Contains(out, "\n stochastic ") || !strings.Contains(out, "\n whittle ") {
+		t.Errorf("printed\n%s", out)
+	}
+	if _, _, err := bench(t, append(args, "-policies", "whittle,stochastic")...); cli.Status(err) != cli.Failure {
+		t.Errorf("stochastic by name: %v", err)
 	}
 }

@@ -33,9 +33,6 @@ func reproduce(ctx context.Context, f *cli.Flags, out string, format result.Form
 	if stray != "" {
 		return cli.Usagef("-preset papers has its own worlds and policies; leave out -%s", stray)
 	}
-	if f.Given("out") && out == "" {
-		return cli.Usagef("-out is empty; allowed is the name of a directory")
-	}
 	if err := draw(out, o.Seed); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}

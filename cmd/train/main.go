@@ -72,6 +72,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if steps < 1 {
 		return cli.Usagef("-steps is %d; allowed is 1 or more", steps)
 	}
+	if f.Given("out") && out == "" {
+		return cli.Usagef("-out is empty; allowed is the name of a directory")
+	}
 	level, err := algo.Level()
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		r.More = thresholds
 	}
 	if out != "" {
-		files, err := contents(names, training, trained)
+		files, err := contents(names, scene.Used(level), training, trained)
 		if err != nil {
 			return err
 		}
@@ -178,8 +181,9 @@ func notes(r *result.Report) []string {
 	return []string{line + ".\n" + speed, experiments.Sentence(r)}
 }
 
-// contents renders what -out keeps.
-func contents(names []string, t experiments.Training, trained *experiments.Trained) ([]cli.File, error) {
+// contents renders what -out keeps; world is what the flags settled beyond the
+// instance.
+func contents(names []string, world map[string]any, t experiments.Training, trained *experiments.Trained) ([]cli.File, error) {
 	sources := make([]map[string]any, len(t.Scene.Instance.Sources))
 	for i, s := range t.Scene.Instance.Sources {
 		sources[i] = map[string]any{"name": s.Name, "rate": s.Rate, "decay": s.Decay, "interest": s.Interest, "window": s.Window, "cost": s.Cost}
@@ -190,6 +194,7 @@ func contents(names []string, t experiments.Training, trained *experiments.Train
 		"steps":     t.Epochs,
 		"seed":      t.Seed,
 		"settings":  t.Settings,
+		"world":     world,
 		"instance":  map[string]any{"id": t.Scene.Instance.ID, "budget": t.Scene.Instance.Budget, "source": sources},
 	})
 	if err != nil {

@@ -109,6 +109,9 @@ func TestOut(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nworld = 'mean'\n") {
+		t.Errorf("config.toml does not hold the world:\n%s", b)
+	}
 	_, _, err := train(t, "-steps", "500", "-out", dir)
 	if cli.Status(err) != cli.Failure {
 		t.Errorf("writing over a finished run: %v", err)
@@ -125,6 +128,10 @@ func TestBadInput(t *testing.T) {
 		return p
 	}
 	unknownKey := file("key.toml", "id = \"x\"\nbudget = 1\n[[source]]\nname = \"a\"\nrate = 1\ndecay = 1\ninterest = 1\ncolour = \"red\"\n")
+	good := file("good.csv", "source,published_unix,utility\na,0,1\na,36000,1\n")
+	dense := file("dense.toml", "budget = 1\n[[source]]\nname = \"a\"\nrate = 1e12\ndecay = 1\ninterest = 1\n")
+	rich := file("rich.toml", "budget = 1\n\n[[source]]\nname = \"a\"\nrate = 1e300\ndecay = 1\ninterest = 1\n")
+	twice := file("twice.csv", "source,published_unix,utility,utility\na,3600,1,2\n")
 	noColumn := file("column.csv", "source,when,utility\na,1,1\n")
 	unsorted := file("unsorted.csv", "source,published_unix,utility\na,7200,1\na,3600,1\n")
 	negative := file("negative.csv", "source,published_unix,utility\na,3600,1\na,7200,-1\n")
@@ -136,6 +143,19 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("extra", cli.Usage, "extra"),
 		clitest.Refuse("-steps 0", cli.Usage, "steps", "0"),
 		clitest.Refuse("-steps x", cli.Usage, "steps", "x"),
+		clitest.Refuse("-steps x", cli.Usage, "whole number"),
+		clitest.Refuse("-budget x", cli.Usage, "allowed is a number"),
+		clitest.Refuse("-epoch 5", cli.Usage, "unit"),
+		clitest.Refuse("-seed -1", cli.Usage, "from 0"),
+		clitest.Refuse("-marks per-item", cli.Usage, "marks", "poisson"),
+		clitest.Refuse("-sigma NaN", cli.Usage, "sigma", "poisson"),
+		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "sigma", "9", "8"),
+		clitest.Refuse("-set kappa=steep", cli.Usage, "kappa", "steep"),
+		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),
+		clitest.Refuse("-trace=", cli.Usage, "trace", "empty"),
+		clitest.Refuse("-instance "+dense+" -knowledge online", cli.Failure, "rate", "1e+07"),
+		clitest.Refuse("-instance "+rich, cli.Failure, "rich.toml:3", "1e+100"),
+		clitest.Refuse("-trace "+twice, cli.Failure, "twice.csv:1", "utility", "once"),
 		clitest.Refuse("-kappa 0", cli.Usage, "kappa", "0", "above 0"),
 		clitest.Refuse("-kappa -1", cli.Usage, "kappa", "-1"),
 		clitest.Refuse("-kappa NaN", cli.Usage, "kappa", "NaN"),

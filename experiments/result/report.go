@@ -38,7 +38,7 @@ type Report struct {
 type Row struct {
 	Policy    string   `json:"policy"`
 	Reward    float64  `json:"reward"`      // interest per epoch
-	Lo        *float64 `json:"lo"`          // 95 % interval over seeds; nil for one seed
+	Lo        *float64 `json:"lo"`          // 95 % interval, over seeds, instances or weeks; nil where there are too few
 	Hi        *float64 `json:"hi"`          //
 	Crawls    float64  `json:"crawls"`      // per epoch
 	OfWhittle *float64 `json:"of_whittle"`  // ratio

@@ -136,3 +136,29 @@ func TestParseFormat(t *testing.T) {
 		}
 	}
 }
+
+// Names of sources are any text; a table stays a table.
+func TestOddNames(t *testing.T) {
+	tab := Table{Header: []string{"source", "x"}}
+	tab.Add("a|b\nc", "1")
+	var b strings.Builder
+	if err := tab.Write(&b, Markdown); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, `a\|b c`) || strings.Count(got, "\n") != 3 {
+		t.Errorf("markdown:\n%s", got)
+	}
+}
+
+// Every figure stands under its heading.
+func TestCSVColumns(t *testing.T) {
+	r := &Report{Instance: "i", Algorithm: "a", Knowledge: "k", Budget: 1, Steps: 2, Seeds: 3, Seed: 4, Results: []Row{{
+		Policy: "p", Reward: 5, Lo: Ptr(6), Hi: Ptr(7), Crawls: 8, OfWhittle: Ptr(9), OfBound: Ptr(10), Over: 11, Overrun: 12,
+		Diff: Ptr(13), DiffLo: Ptr(14), DiffHi: Ptr(15), Worst: Ptr(16),
+	}}}
+	want := "instance,algorithm,knowledge,budget,steps,seeds,seed,policy,reward,lo,hi,crawls,of_whittle,of_bound,over_budget,overrun,diff,diff_lo,diff_hi,worst\n" +
+		"i,a,k,1,2,3,4,p,5,6,7,8,9,10,11,12,13,14,15,16\n"
+	if got := print(t, r, CSV); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

@@ -100,7 +100,7 @@ func (t *Table) render(w io.Writer, f Format) error {
 		if len(r) != len(t.Header) { // the renderer would print it ragged
 			return fmt.Errorf("result: row of %d cells under %d headings", len(r), len(t.Header))
 		}
-		if err := table.Append(r); err != nil {
+		if err := table.Append(oneLine(r, f)); err != nil {
 			return err
 		}
 	}
@@ -109,6 +109,19 @@ func (t *Table) render(w io.Writer, f Format) error {
 	}
 	_, err := io.WriteString(w, trimLines(b.String()))
 	return err
+}
+
+// oneLine returns the cells, which may hold names of any text, without line
+// breaks, and in Markdown with escaped bars.
+func oneLine(cells []string, f Format) []string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = strings.Join(strings.FieldsFunc(c, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+		if f == Markdown {
+			out[i] = strings.ReplaceAll(out[i], "|", `\|`)
+		}
+	}
+	return out
 }
 
 // trimLines drops the padding at the ends of lines.

@@ -8,10 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Exit statuses.
@@ -52,12 +54,28 @@ func Status(err error) int {
 	return Failure
 }
 
+// patience is how long an interrupted command may take to stop by itself. Not
+// all that it computes, such as the index tables of many sources, looks at the
+// context.
+const patience = 5 * time.Second
+
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
 // an error becomes one line on stderr and an exit status.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		stop() // a second Ctrl-C ends the process at once
+		select {
+		case err = <-done:
+		case <-time.After(patience):
+			err = ctx.Err()
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, Line(name, err))
 	}
@@ -66,7 +84,8 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 
 // Line is the one line that tells of an error.
 func Line(name string, err error) string {
-	return name + ": " + strings.Join(strings.Fields(err.Error()), " ")
+	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
+	return name + ": " + strings.Join(strings.Fields(text), " ")
 }
 
 // Flags is a flag set whose help is printed in groups.
@@ -112,7 +131,7 @@ func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done b
 		return true, nil
 	}
 	if err != nil {
-		return false, Usagef("%w; -h lists the flags", err)
+		return false, Usagef("%s; -h lists the flags", f.explain(err.Error()))
 	}
 	if !operands && f.NArg() > 0 {
 		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
@@ -120,7 +139,36 @@ func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done b
 	return false, nil
 }
 
-// Set reports whether the flag was given.
+// explain says what is allowed where package flag says only that it could not
+// parse a value.
+func (f *Flags) explain(text string) string {
+	_, name, _ := strings.Cut(text, " for flag -")
+	name, reason, _ := strings.Cut(name, ": ")
+	x := f.Lookup(name)
+	if x == nil || reason != "parse error" && reason != "value out of range" {
+		return text
+	}
+	g, ok := x.Value.(flag.Getter)
+	if !ok {
+		return text
+	}
+	allowed := ""
+	switch g.Get().(type) {
+	case int:
+		allowed = fmt.Sprintf("a whole number up to %d", math.MaxInt)
+	case uint64:
+		allowed = fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64))
+	case float64:
+		allowed = "a number"
+	case time.Duration:
+		allowed = "a length of time with its unit, such as 30m or 1h"
+	default:
+		return text
+	}
+	return strings.TrimSuffix(text, ": "+reason) + "; allowed is " + allowed
+}
+
+// Given reports whether the flag was given.
 func (f *Flags) Given(name string) bool {
 	given := false
 	f.Visit(func(x *flag.Flag) { given = given || x.Name == name })

@@ -35,7 +35,7 @@ func (a *Algorithm) Define(f *Flags) {
 			return nil
 		})
 	}
-	f.Group("Learner (a setting that is not given has the algorithm's default; RUNNING.md lists them)", func() {
+	f.Group("Learner (a setting that is not given has the algorithm's default; docs/priced.md and docs/paper-learner.md list them)", func() {
 		var about []string
 		for _, x := range experiments.Algorithms {
 			about = append(about, x.Name+" ("+x.About+")")
@@ -46,8 +46,8 @@ func (a *Algorithm) Define(f *Flags) {
 		number("gamma", "`γ`, step of the critic, above 0 and below 2")
 		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power")
 		word("b", "`step` b(n) of the critic's averages, as c/ceil(n/block)^power or 1/(n+1)")
-		word("d", "`step` d(n) of the price, as c/ceil(n/block)^power")
-		word("act", "`way` to act: probabilistic (each source by its logit) or budget (by index within the budget)")
+		word("d", "`step` d(n) of the price of priced, as c/ceil(n/block)^power")
+		word("act", "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)")
 		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
 			key, value, ok := strings.Cut(text, "=")
 			if !ok || key == "" {

@@ -91,10 +91,30 @@ func NewDir(dir string, names ...string) error {
 	return probe.Cleanup()
 }
 
-// WriteFiles writes each file whole or not at all.
+// WriteFiles writes all files or, as when the disk is full, none: each is
+// written beside its place, and put there when all are whole.
 func WriteFiles(dir string, files []File) error {
+	ready := make([]*renameio.PendingFile, 0, len(files))
+	defer func() {
+		for _, p := range ready {
+			_ = p.Cleanup() // does nothing for a file that is in its place
+		}
+	}()
 	for _, f := range files {
-		if err := renameio.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o644); err != nil {
+		p, err := renameio.NewPendingFile(filepath.Join(dir, f.Name), renameio.WithPermissions(0o644))
+		if err != nil {
+			return err
+		}
+		ready = append(ready, p)
+		if _, err := p.Write(f.Data); err != nil {
+			return err
+		}
+		if err := p.Sync(); err != nil {
+			return err
+		}
+	}
+	for _, p := range ready {
+		if err := p.CloseAtomicallyReplace(); err != nil {
 			return err
 		}
 	}

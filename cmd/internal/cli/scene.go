@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -44,25 +45,28 @@ func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 	if f.Given("budget") && s.budget == 0 {
 		return experiments.Scene{}, Usagef("-budget is 0; allowed is above 0 and at most what crawling every source costs")
 	}
+	if f.Given("trace") && s.trace == "" {
+		return experiments.Scene{}, Usagef("-trace is empty; allowed is the name of a recording")
+	}
 	if s.trace != "" {
 		for _, name := range []string{"instance", "world", "marks", "sigma", "unobserved"} {
 			if f.Given(name) {
 				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
 			}
 		}
-		return s.replay(f)
+		return s.replay()
 	}
+	return s.Named(f, s.instance, s.budget, level)
+}
+
+// Named returns the scene of an instance's name and budget in the world of the
+// flags.
+func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (experiments.Scene, error) {
 	for _, name := range []string{"epoch", "decay", "split"} {
 		if f.Given(name) {
 			return experiments.Scene{}, Usagef("-%s belongs to a recording; name one with -trace", name)
 		}
 	}
-	return s.Named(s.instance, s.budget, level)
-}
-
-// Named returns the scene of an instance's name and budget in the world of the
-// flags.
-func (s *Scene) Named(name string, budget float64, level env.Level) (experiments.Scene, error) {
 	if strings.HasSuffix(name, ".toml") {
 		// A bad file is a failure; what is wrong after it loads is a flag.
 		if _, err := env.Load(name); err != nil {
@@ -73,18 +77,13 @@ func (s *Scene) Named(name string, budget float64, level env.Level) (experiments
 	if err != nil {
 		return experiments.Scene{}, AsUsage(err)
 	}
-	world := s.world
-	if world == "" {
-		world = "poisson"
-		if level == env.LevelModel {
-			world = "mean"
-		}
-	}
-	if world != "poisson" && s.unobserved != "" {
-		return experiments.Scene{}, Usagef("-unobserved belongs to -world poisson")
-	}
-	switch world {
+	switch s.way(level) {
 	case "mean":
+		for _, name := range []string{"marks", "sigma", "unobserved"} {
+			if f.Given(name) {
+				return experiments.Scene{}, Usagef("-%s belongs to -world poisson", name)
+			}
+		}
 		if level == env.LevelOnline {
 			return experiments.Scene{}, Usagef("-world mean has no items, which knowledge online learns from; use -world poisson")
 		}
@@ -94,13 +93,43 @@ func (s *Scene) Named(name string, budget float64, level env.Level) (experiments
 		if err != nil {
 			return experiments.Scene{}, Usagef("-marks: %w", err)
 		}
-		if err := Positive("sigma", s.sigma); err != nil {
-			return experiments.Scene{}, err
+		if !(s.sigma > 0) || s.sigma > env.MaxSigma {
+			return experiments.Scene{}, Usagef("-sigma is %v; allowed is above 0 and at most %v", s.sigma, env.MaxSigma)
 		}
 		hidden, err := s.hidden(in, level)
 		return experiments.MixedScene(in, marks, s.sigma, hidden), err
 	}
-	return experiments.Scene{}, Usagef("-world is %q; allowed are mean or poisson", s.world)
+	return experiments.Scene{}, Usagef("-world is %q; allowed are mean and poisson", s.world)
+}
+
+// way returns the world of -world, or the default at that level.
+func (s *Scene) way(level env.Level) string {
+	switch {
+	case s.world != "":
+		return s.world
+	case level == env.LevelModel:
+		return "mean"
+	}
+	return "poisson"
+}
+
+// Used returns what the flags settled beyond the instance, by the names of the
+// flags: the world, or the recording and how it is replayed.
+func (s *Scene) Used(level env.Level) map[string]any {
+	if s.trace != "" {
+		return map[string]any{"trace": s.trace, "epoch": s.epoch.String(), "decay": s.decay, "split": s.split}
+	}
+	used := map[string]any{"world": s.way(level)}
+	if used["world"] == "poisson" {
+		used["marks"] = s.marks
+		if s.marks == string(env.MarksLogNormal) {
+			used["sigma"] = s.sigma
+		}
+		if s.unobserved != "" {
+			used["unobserved"] = s.unobserved
+		}
+	}
+	return used
 }
 
 // hidden returns the marks of -unobserved, nil without it.
@@ -123,7 +152,7 @@ func (s *Scene) hidden(in env.Instance, level env.Level) ([]bool, error) {
 	return hidden, nil
 }
 
-func (s *Scene) replay(f *Flags) (experiments.Scene, error) {
+func (s *Scene) replay() (experiments.Scene, error) {
 	switch {
 	case s.epoch < time.Second:
 		return experiments.Scene{}, Usagef("-epoch is %v; allowed is 1s or more", s.epoch)
@@ -137,5 +166,9 @@ func (s *Scene) replay(f *Flags) (experiments.Scene, error) {
 	if budget == 0 {
 		budget = 1
 	}
-	return experiments.ReplayScene(s.trace, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+	scene, err := experiments.ReplayScene(s.trace, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+	if errors.Is(err, env.ErrBudget) {
+		err = AsUsage(err)
+	}
+	return scene, err
 }
