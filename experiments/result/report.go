@@ -87,7 +87,7 @@ func (r *Report) Complete() {
 
 // Write prints the report. All of it but the speed is a function of the
 // configuration and the seed. So that equal runs print equal bytes, JSON holds
-// the peak speed rounded to the nearest power of ten and CSV leaves it out; the
+// the peak speed rounded down to a power of ten and CSV leaves it out; the
 // table says the mean speed in three digits.
 func (r *Report) Write(w io.Writer, f Format) error {
 	if f == JSON {
@@ -118,7 +118,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 	out := *r
 	if s := r.StepsPerSecond; s != nil {
 		peak := max(*s, r.PeakStepsPerSecond)
-		out.StepsPerSecond = Ptr(math.Pow(10, math.Round(math.Log10(peak))))
+		out.StepsPerSecond = Ptr(math.Pow(10, math.Floor(math.Log10(peak))))
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
