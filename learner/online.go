@@ -16,9 +16,6 @@ type OnlineSettings struct {
 	// has the rates estimated from present interest against age.
 	Decay float64 `toml:"decay"`
 
-	// Sampled has the critic average the harvests themselves, for ablations.
-	Sampled bool `toml:"sampled"`
-
 	// Cold is how many crawls a source gets before its estimates are trusted,
 	// and ColdShare the share of the budget that these crawls may take.
 	Cold      int     `toml:"cold"`
@@ -77,7 +74,6 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 		panic("learner: online: " + err.Error())
 	}
 	l := &PricedOnline{p: newPriced(terms, &s.PricedSettings, r), set: s}
-	l.p.expect = !s.Sampled
 	l.est.init(len(terms.Costs), s.Decay, s.Horizon)
 	for i := range terms.Costs {
 		l.know(i)

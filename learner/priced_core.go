@@ -33,10 +33,6 @@ type priced struct {
 	// is too large or too small.
 	unit float64
 
-	// expect has the critic average what the estimates foretold of a harvest
-	// in place of the harvest itself, which is noisier.
-	expect bool
-
 	// What is learned.
 	n     int       // epochs so far
 	price float64   // λ, interest per budget unit
@@ -395,7 +391,7 @@ func (p *priced) learn(crawls []env.Crawled) {
 	for _, c := range crawls {
 		i := c.Source
 		p.crawled[i], p.key[i] = true, c.Interest
-		if p.expect {
+		if !s.Sampled {
 			p.key[i] = p.x[i]
 		}
 		least = min(least, p.x[i]/p.costs[i])

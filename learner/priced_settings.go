@@ -56,6 +56,10 @@ type PricedSettings struct {
 	// age, both with V(1) = 0.
 	Critic string `toml:"critic"`
 	Degree int    `toml:"degree"` // 1 to 4
+	// Sampled has the critic average the harvests themselves. By default it
+	// averages their means, xν: the same in the mean dynamics, and without the
+	// noise of single items elsewhere.
+	Sampled bool `toml:"sampled"`
 	// NoPrice keeps the price at 0.
 	NoPrice bool `toml:"no_price"`
 	// Saturating multiplies the actor's step by f(1−f), the derivative of the
