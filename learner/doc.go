@@ -1,5 +1,6 @@
-// Package learner holds the learners, as state machines without files, clocks
-// or goroutines.
+// Package learner holds the learners, as state machines without files or
+// clocks. With very many sources, [Priced] shares a pass among goroutines that
+// end with it.
 //
 //  1. [Steps] are step-size schedules as data.
 //  2. [Inverse] keeps the inverse of a running average of rank-one matrices by
@@ -10,4 +11,7 @@
 //  5. [Paper] is the actor-critic of Avrachenkov and Borkar, "A learning
 //     algorithm for the Whittle index policy for scheduling web crawlers",
 //     Allerton 2019 ("Allerton"), on these.
+//  6. [Priced] is the actor-critic with a price for the budget, and small
+//     LSPE(0) critics of one source each; [PricedOnline] and [PricedObserved]
+//     are the same at other levels of knowledge.
 package learner

@@ -45,7 +45,7 @@ type priced struct {
 	slope, toll []float32
 
 	lspe     []pair // critics on the features of the threshold
-	anchored bool   // values by their fit after the crawl, for ablations
+	anchored bool   // V anchored at V(1) and not at the crawl, for ablations
 	poly     *small // critics on polynomials, for ablations
 
 	// Θ = ⌈θ⌉ and x(Θ), which follow from θ.

@@ -90,7 +90,8 @@ func project(v, top float32) float32 {
 	return 0
 }
 
-// maxAbove is how far above the threshold the second feature is followed.
+// maxAbove is how far above the threshold, in epochs, the second feature is
+// followed; the rest of such a cycle counts as 0.
 const maxAbove = 1000
 
 // first is what the mean squares of the features are taken for at first: ages

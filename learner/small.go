@@ -13,7 +13,7 @@ import (
 //	r ← r + γB⁻¹(A r + b̄), S times
 //
 // Over a closed cycle Σφ(φ′ − φ)ᵀ has the symmetric part −½Σ(φ′ − φ)(φ′ − φ)ᵀ,
-// so A is negative definite at all times. Within a cycle it is not: while a
+// so A never has a positive direction. Within a cycle it is not: while a
 // source waits, all transitions lead upwards, and r would grow without end.
 // Each source has a clock of its own: each cycle is handed its weight w.
 //

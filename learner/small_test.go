@@ -268,8 +268,8 @@ func TestPricedBlend(t *testing.T) {
 }
 
 // TestCycleStable: over a closed cycle φ(1) = 0 → φ(2) → … → φ(1) the symmetric
-// part of Σφ(φ′ − φ)ᵀ is −½Σ(φ′ − φ)(φ′ − φ)ᵀ, so A is negative definite at all
-// times.
+// part of Σφ(φ′ − φ)ᵀ is −½Σ(φ′ − φ)(φ′ − φ)ᵀ, so A never has a positive
+// direction.
 func TestCycleStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := env.NewSource("", 10, rapid.Float64Range(.01, 1).Draw(t, "decay"), 1)
