@@ -326,11 +326,16 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 	reward := make([]float64, len(runs))
 	for i, r := range runs {
 		reward[i] = r.Reward
-		row.Crawls += r.Crawls / n
-		row.Over += r.Over / n
-		row.Overrun += r.Overrun / n
-		row.Decision += float64(r.Decision.Nanoseconds()) / n
+		row.Crawls += r.Crawls
+		row.Over += r.Over
+		row.Overrun += r.Overrun
+		row.Decision += float64(r.Decision.Nanoseconds())
 	}
+	// Sums of equal values divide exactly; a sum of n-th parts would not.
+	row.Crawls /= n
+	row.Over /= n
+	row.Overrun /= n
+	row.Decision /= n
 	row.Reward = stats.Mean(reward)
 	paired := len(whittle) == len(runs)
 	base := make([]float64, len(runs))
