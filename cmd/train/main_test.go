@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -208,5 +210,34 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(out, "  "+flag) {
 			t.Errorf("the help does not list %s", flag)
 		}
+	}
+}
+
+// README.md shows what its command prints, but for the speed.
+func TestReadme(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("other processors round some sums otherwise")
+	}
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "go run ./cmd/train -steps 10000\n```\n")
+	if !ok {
+		t.Fatal("README.md does not name the command")
+	}
+	_, rest, _ = strings.Cut(rest, "```\n")
+	shown, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("README.md does not show what the command prints")
+	}
+	printed, _, err := train(t, "-steps", "10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	speed := regexp.MustCompile(`\S+ steps per second`)
+	clean := func(s string) string { return strings.TrimSpace(speed.ReplaceAllString(s, "")) }
+	if clean(shown) != clean(printed) {
+		t.Errorf("README.md shows\n%s\nthe command prints\n%s", shown, printed)
 	}
 }
