@@ -46,12 +46,14 @@ type itemSums struct {
 
 const (
 	firstDecay  = 0.2  // 1/epoch, before anything has been seen
+	firstDoubt  = 0.5  // its standard error
 	leastDecay  = 1e-4 // 1/epoch
 	mostDecay   = 20
 	firstWeight = 0.2 // epochs; what is pooled replaces it
 	mostWeight  = 1e4
 	keepAfter   = 0.05 // share of what was known that outlives a change
 	poolEvery   = 32   // epochs
+	firstNoise  = 20   // items with variance 1 of ln ξ, before anything has been seen
 )
 
 func (e *estimates) init(n int, given, horizon float64) {
@@ -161,6 +163,18 @@ func (e *estimates) source(i int) (rate, decay float64) {
 	return rate, decay
 }
 
+// doubt returns the standard error of ln c of source i.
+func (e *estimates) doubt(i int) float64 {
+	if e.given > 0 {
+		return 0
+	}
+	own, weight := e.sums[i].slope()
+	prior := e.noise / max(e.spread, 1e-12)
+	decay := (own*weight + e.decay*prior) / (weight + prior)
+	sigma := math.Sqrt(e.noise / (weight + prior))
+	return sigma / positive(decay, sigma)
+}
+
 // positive returns the mean of a normal variable given that it is above 0:
 // m + σ φ(m/σ)/Φ(m/σ). Without it a few items can make a decay rate vanish, and
 // a source that is thought not to decay is never worth a crawl.
@@ -204,11 +218,12 @@ func (e *estimates) pool(epoch int) bool {
 	if e.given > 0 || slopes == 0 || dof <= 0 {
 		return true
 	}
-	e.noise = max(rss/dof, 1e-12)
+	e.noise = max((rss+firstNoise)/(dof+firstNoise), 1e-12)
 	// Paule and Mandel: the spread τ² at which the slopes, each with variance
 	// τ² + σ²/Σ(a − ā)², differ by as much as they should, Q(τ²) = k − 1.
 	for range 8 {
-		var w, mean, q float64
+		w := 1 / (e.spread + firstDoubt*firstDoubt)
+		mean, q := w*firstDecay, 0.0
 		for i := range e.sums {
 			if own, weight := e.sums[i].slope(); weight > 0 && e.sums[i].N > 2 {
 				v := 1 / (e.spread + e.noise/weight)

@@ -3,6 +3,8 @@ package learner
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -20,13 +22,32 @@ type OnlineSettings struct {
 	// and ColdShare the share of the budget that these crawls may take.
 	Cold      int     `toml:"cold"`
 	ColdShare float64 `toml:"cold_share"`
+
+	// The rest is for ablations.
+
+	// Estimate is "items" for inflows foretold from items taken back to their
+	// publication, or "harvests" for constant rates estimated from harvests.
+	Estimate string `toml:"estimate"`
+	// Index is "forecast" for Whittle's index of what is foretold, or "critic"
+	// for the learned one, which takes rates to be constant.
+	Index string `toml:"index"`
+	// Profile of the hours and days: "mixed", "off", "common" or "own".
+	Profile string `toml:"profile"`
+	// Memory is "mixed", or "long" for the horizon alone.
+	Memory string `toml:"memory"`
+	// Tails is "cut" for interest that is cut where it is far above the usual,
+	// or "raw".
+	Tails string `toml:"tails"`
 }
 
 // DefaultOnlineSettings returns the settings that nil stands for: those of
 // [DefaultPricedSettings] with a horizon of 2000 epochs, and two cold crawls of
 // each source from half the budget.
 func DefaultOnlineSettings() OnlineSettings {
-	s := OnlineSettings{PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5}
+	s := OnlineSettings{
+		PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5,
+		Estimate: "items", Index: "forecast", Profile: "mixed", Memory: "mixed", Tails: "cut",
+	}
 	s.Horizon = 2000
 	return s
 }
@@ -41,13 +62,28 @@ func (s *OnlineSettings) Validate() error {
 	case !(s.ColdShare >= 0) || s.ColdShare > 1:
 		return fmt.Errorf("cold_share is %v; allowed is 0 to 1", s.ColdShare)
 	}
+	for _, f := range []struct {
+		name, v string
+		allowed []string
+	}{
+		{"estimate", s.Estimate, []string{"items", "harvests"}},
+		{"index", s.Index, []string{"forecast", "critic"}},
+		{"profile", s.Profile, []string{"mixed", "off", "common", "own"}},
+		{"memory", s.Memory, []string{"mixed", "long"}},
+		{"tails", s.Tails, []string{"cut", "raw"}},
+	} {
+		if !slices.Contains(f.allowed, f.v) {
+			return fmt.Errorf("%s is %q; allowed are %s", f.name, f.v, strings.Join(f.allowed, ", "))
+		}
+	}
 	return s.PricedSettings.Validate()
 }
 
 // PricedOnline is the priced actor-critic with nothing known beforehand but
 // costs and budget. Rate, decay and mean interest of every source are estimated
 // from the items that its crawls bring back, with their age and present
-// interest, and what waits at a source is what these estimates foretell.
+// interest, and what waits at a source is what these estimates foretell: where
+// epochs have dates, with the hours of the day and the days of the week.
 //
 // Sources that have hardly been crawled, and with a horizon those that have
 // not been crawled for that long, are visited with a share of the budget of
@@ -57,6 +93,7 @@ type PricedOnline struct {
 	p    *priced
 	set  OnlineSettings
 	est  estimates
+	fore forecast
 	cold reserve
 }
 
@@ -75,6 +112,10 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 	}
 	l := &PricedOnline{p: newPriced(terms, &s.PricedSettings, r), set: s}
 	l.est.init(len(terms.Costs), s.Decay, s.Horizon)
+	l.fore.init(terms, &l.set)
+	if s.Index == "forecast" {
+		l.p.index = make([]float64, len(terms.Costs))
+	}
 	for i := range terms.Costs {
 		l.know(i)
 		l.p.begin(i)
@@ -85,7 +126,7 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 
 // know passes the estimates of source i on.
 func (l *PricedOnline) know(i int) {
-	rate, decay := l.est.source(i)
+	rate, decay := l.Estimate(i)
 	l.p.know(i, decay, rate/decay) // u* = λξ̄/c
 }
 
@@ -96,9 +137,42 @@ func (l *PricedOnline) Select(dst []int, o *env.Online) []int {
 	for i := range p.age {
 		p.age[i] = float32(o.Age(i))
 	}
+	p.foretell(&l.fore, o.Epoch)
 	p.plan()
 	l.cold.raise(p, l.set.ColdShare, l.isCold)
 	return p.choose(dst)
+}
+
+// foretell writes the indices at an epoch. Whittle's index of a state x is that
+// of a source with the present inflow, whatever the time in which x gathered:
+//
+//	γ(x) = η((1−α)x − u) + x,   η = log_α(1 − x/u*)
+//
+// (TCNS, Theorem 1, as for a state that is seen), and x where x ≥ u*. The
+// inflow u is that of the time to come. One that is about to rise is worth
+// waiting for; one that falls is not, and what waits only decays.
+func (p *priced) foretell(f *forecast, epoch int) {
+	if p.index == nil {
+		return
+	}
+	for i, x := range p.x {
+		loss := float64(p.loss[i])
+		p.index[i] = whittle(x, p.ceiling(i)*f.ahead(i, epoch+1, 1-loss), loss, p.decay[i]) / p.costs[i]
+	}
+}
+
+// whittle returns the index of state x at the ceiling u*; loss is 1 − α.
+func whittle(x, ceil, loss, c float64) float64 {
+	if x >= ceil {
+		return x
+	}
+	return x - math.Log1p(-x/ceil)/c*loss*(x-ceil) // u = (1−α)u*
+}
+
+// grown returns the state after an epoch without a crawl, with a share of the
+// mean inflow.
+func (p *priced) grown(i int, x, share float64) float64 {
+	return x + float64(p.loss[i])*(share*p.ceiling(i)-x)
 }
 
 func (l *PricedOnline) isCold(i int) bool {
@@ -106,22 +180,31 @@ func (l *PricedOnline) isCold(i int) bool {
 }
 
 // Update implements env.Learner.
-func (l *PricedOnline) Update(crawls []env.Crawled, _ *env.Online) {
+func (l *PricedOnline) Update(crawls []env.Crawled, next *env.Online) {
 	p := l.p
 	p.learn(crawls)
 	for _, c := range crawls {
 		p.x[c.Source] = 0 // grows to u below
 		l.est.add(c)
+		if l.set.Estimate == "items" {
+			_, decay := l.est.source(c.Source)
+			l.fore.add(c, next.Epoch-1, decay, l.est.doubt(c.Source))
+		}
 		l.know(c.Source)
 	}
 	if l.est.pool(p.n) {
+		l.fore.pool()
 		for i := range p.x {
+			old := p.ceiling(i)
 			l.know(i)
+			if old > 0 && l.fore.known() {
+				p.x[i] *= p.ceiling(i) / old
+			}
 		}
 	}
 	// x ← αx + u, with what is known of the source by now
 	for i, x := range p.x {
-		p.x[i] = p.after(i, x)
+		p.x[i] = p.grown(i, x, l.fore.share(i, next.Epoch))
 	}
 }
 
@@ -137,24 +220,38 @@ func (l *PricedOnline) InverseIndex(i int) float64 { return l.p.top(i) }
 
 // Estimate returns what is known of source i by now: rate is the interest that
 // is published per epoch, λξ̄, and decay is c, 1/epoch.
-func (l *PricedOnline) Estimate(i int) (rate, decay float64) { return l.est.source(i) }
+func (l *PricedOnline) Estimate(i int) (rate, decay float64) {
+	rate, decay = l.est.source(i)
+	if l.fore.known() {
+		rate = l.fore.mean(i)
+	}
+	return rate, decay
+}
+
+// Share returns what source i is foretold to publish between the decisions
+// epoch−1 and epoch, over its mean.
+func (l *PricedOnline) Share(i, epoch int) float64 { return l.fore.share(i, epoch) }
 
 // OnlineState is the whole state of a [PricedOnline] learner as data.
 type OnlineState struct {
 	Priced    PricedState   `json:"priced"`
 	State     []float64     `json:"state"` // x̂, interest
 	Estimates EstimateState `json:"estimates"`
+	Forecasts ForecastState `json:"forecasts"`
 	Credit    float64       `json:"credit"` // budget units saved up for cold sources
 }
 
 // State returns the learner's whole state.
 func (l *PricedOnline) State() OnlineState {
-	return OnlineState{Priced: l.p.state(), State: append([]float64(nil), l.p.x...), Estimates: l.est.state(), Credit: l.cold.credit}
+	return OnlineState{Priced: l.p.state(), State: append([]float64(nil), l.p.x...), Estimates: l.est.state(), Forecasts: l.fore.state(), Credit: l.cold.credit}
 }
 
 // SetState takes up a state that State returned.
 func (l *PricedOnline) SetState(s OnlineState) error {
 	if err := l.est.setState(s.Estimates); err != nil {
+		return err
+	}
+	if err := l.fore.setState(s.Forecasts); err != nil {
 		return err
 	}
 	if len(s.State) != len(l.p.x) {
@@ -170,9 +267,16 @@ func (l *PricedOnline) SetState(s OnlineState) error {
 
 // Frozen returns the policy that would be deployed now.
 func (l *PricedOnline) Frozen() *OnlinePolicy {
-	p := l.p.frozen()
-	p.x = make([]float64, len(p.costs))
-	return &OnlinePolicy{p}
+	n := len(l.p.costs)
+	f := &OnlinePolicy{p: l.p.frozen(), fore: l.fore, epoch: -1, last: make([]int, n)}
+	f.p.x = make([]float64, n)
+	if f.p.index != nil {
+		f.p.index = make([]float64, n)
+	}
+	set := l.set
+	f.fore.set = &set
+	f.fore.src = slices.Clone(l.fore.src)
+	return f
 }
 
 // Fallbacks counts how often a critic's inverse was not trusted and the
@@ -180,8 +284,14 @@ func (l *PricedOnline) Frozen() *OnlinePolicy {
 func (l *PricedOnline) Fallbacks() int { return l.p.fallbacks() }
 
 // OnlinePolicy is what a [PricedOnline] learner has learned, as a policy that
-// learns no more and draws nothing.
-type OnlinePolicy struct{ p *priced }
+// learns no more and draws nothing. Its dates are those of the world in which
+// it has learned: at epoch 0 it is the time of that world's first decision.
+type OnlinePolicy struct {
+	p     *priced
+	fore  forecast
+	epoch int   // of the last Select, −1 before
+	last  []int // Last at that time
+}
 
 var _ env.Policy[env.Online] = (*OnlinePolicy)(nil)
 
@@ -190,11 +300,35 @@ func (f *OnlinePolicy) Select(dst []int, o *env.Online) []int {
 	p := f.p
 	p.check(len(o.Last))
 	for i := range p.age {
-		p.age[i] = float32(o.Age(i))
-		p.x[i] = p.mean(i, float64(p.age[i]))
+		age := o.Age(i)
+		p.age[i] = float32(age)
+		p.x[i] = f.waiting(i, age, o)
+		f.last[i] = o.Last[i]
 	}
+	f.epoch = o.Epoch
+	p.foretell(&f.fore, o.Epoch)
 	p.rank(p.key, p.x, p.age)
 	return p.sel.Top(dst, p.key)
+}
+
+// waiting returns what is foretold to wait at source i. It is a function of the
+// view alone; where the last view was that of the epoch before, it goes on from
+// there.
+func (f *OnlinePolicy) waiting(i, age int, o *env.Online) float64 {
+	p := f.p
+	if f.fore.even(i) {
+		return p.mean(i, float64(age))
+	}
+	if age > 1 && f.epoch == o.Epoch-1 && f.last[i] == o.Last[i] {
+		return p.grown(i, p.x[i], f.fore.share(i, o.Epoch))
+	}
+	var x float64
+	u, alpha := p.gain(i), 1-float64(p.loss[i])
+	for k, w := 0, 1.0; k < age && w > 1e-9; k++ {
+		x += w * u * f.fore.share(i, o.Epoch-k)
+		w *= alpha
+	}
+	return x
 }
 
 // reserve keeps a share of the budget for sources that must be visited

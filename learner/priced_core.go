@@ -59,6 +59,9 @@ type priced struct {
 	key     []float64 // once the choice is made, the harvest of those crawled
 	demand  float64   // Σ C f
 	crawled []bool
+
+	// index, if not nil, is the index of each source in place of the critic's.
+	index []float64
 }
 
 const (
@@ -249,6 +252,9 @@ func (p *priced) frozen() *priced {
 
 func (p *priced) mixed(i int, x, age, unit float64) float64 {
 	_, index := p.advantage(i, x, age)
+	if p.index != nil {
+		index = p.index[i] - p.price
+	}
 	return p.set.mix(logAge(age)-p.theta[i], ratio(index, unit))
 }
 
@@ -312,6 +318,9 @@ func (p *priced) planBlock(b *block) {
 	for j, x := range p.x[b.lo:b.hi] {
 		age := float64(ages[j])
 		_, e := p.advantage(b.lo+j, x, age)
+		if p.index != nil {
+			e = p.index[b.lo+j] - p.price
+		}
 		e *= scale
 		margin := logAge(age) - theta[j]
 		k := margins*clip(margin, s.MarginCap) + excesses*clip(e, s.IndexCap)
