@@ -1,0 +1,329 @@
+package learner
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"testing"
+	"time"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// synthetic is a recording whose structure is known. All of it is drawn from
+// seed: sources with log-normal rates of about one item in two hours.
+type synthetic struct {
+	name    string
+	own     bool    // each source has hours of its own
+	daily   float64 // amplitude of the day's wave, below 1
+	weekend float64 // share published at weekends; 0 means 1
+	sigma   float64 // of ln ξ
+	drift   float64 // s.d. of ln rate over a week, mean-reverting
+	burst   float64 // chance of each further child of an item, below ½
+}
+
+// write writes the recording as a file and returns its path.
+func (s synthetic) write(t testing.TB, seed uint64) string {
+	t.Helper()
+	const sources, days = 40, 112
+	type row struct {
+		at      float64
+		source  int
+		utility float64
+	}
+	var rows []row
+	for i := range sources {
+		r := stream.New(seed, stream.World, uint64(i))
+		rate := .5 * math.Exp(r.NormFloat64()) * (1 - s.burst/(1-s.burst)) // per hour
+		scale := 100 * math.Exp(r.NormFloat64())
+		phase := 14.0
+		if s.own {
+			phase = 24 * r.Float64()
+		}
+		drift := s.drift * r.NormFloat64()
+		var put func(at float64)
+		put = func(at float64) {
+			rows = append(rows, row{at, i, scale * math.Exp(s.sigma*r.NormFloat64()-s.sigma*s.sigma/2)})
+			for s.burst > 0 && r.Float64() < s.burst {
+				put(at + 3*r.ExpFloat64())
+			}
+		}
+		for h := range 24 * days {
+			keep := math.Exp(-1. / 168)
+			drift = keep*drift + s.drift*math.Sqrt(1-keep*keep)*r.NormFloat64()
+			now := rate * math.Exp(drift-s.drift*s.drift/2) * (1 + s.daily*math.Cos(2*math.Pi*(float64(h%24)+.5-phase)/24))
+			if s.weekend > 0 && h/24%7 >= 5 {
+				now *= s.weekend
+			}
+			for at := r.ExpFloat64() / now; at < 1; at += r.ExpFloat64() / now {
+				put(float64(h) + at)
+			}
+		}
+	}
+	sort.SliceStable(rows, func(a, b int) bool { return rows[a].at < rows[b].at })
+	path := filepath.Join(t.TempDir(), "trace.csv")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(file)
+	fmt.Fprintln(w, "source,published_unix,utility")
+	for _, r := range rows {
+		if r.at < 24*days {
+			fmt.Fprintf(w, "%02d,%d,%.3f\n", r.source, 1704067200+int64(3600*r.at), r.utility)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// replay plays the measured half of a recording and returns the reward per
+// epoch and the share of the epochs from the given one on.
+func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env.Instance) env.Agent) float64 {
+	t.Helper()
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true}
+	w, in, err := env.OpenReplay(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	a := agent(w.Terms(), in)
+	var dst []int
+	var sum float64
+	for {
+		dst = a.Select(dst[:0], w.View())
+		got, err := w.Step(dst)
+		if err == io.EOF {
+			return sum / float64(w.View().Epoch)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			sum += c.Interest
+		}
+		a.Update(got, w.View())
+	}
+}
+
+func online(set OnlineSettings, seed uint64) func(env.Terms, env.Instance) env.Agent {
+	return func(terms env.Terms, _ env.Instance) env.Agent {
+		return env.NewAgent(NewPricedOnline(terms, &set, stream.New(seed, stream.Policy)))
+	}
+}
+
+func fitted(_ env.Terms, in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittle(in)) }
+
+// ingredients are the rows of the table of docs/recordings.md.
+var ingredients = []struct {
+	name string
+	set  func(*OnlineSettings)
+}{
+	{"constant rates from harvests", func(s *OnlineSettings) { s.Estimate, s.Index = "harvests", "critic" }},
+	{"+ from items", func(s *OnlineSettings) {
+		s.Index, s.Profile, s.Memory, s.Tails = "critic", "off", "long", "raw"
+	}},
+	{"+ tails cut", func(s *OnlineSettings) { s.Index, s.Profile, s.Memory = "critic", "off", "long" }},
+	{"+ index of the forecast", func(s *OnlineSettings) { s.Profile, s.Memory = "off", "long" }},
+	{"+ common profile", func(s *OnlineSettings) { s.Profile, s.Memory = "common", "long" }},
+	{"+ own profiles", func(s *OnlineSettings) { s.Profile, s.Memory = "own", "long" }},
+	{"+ profiles mixed", func(s *OnlineSettings) { s.Memory = "long" }},
+	{"memories mixed, no profile", func(s *OnlineSettings) { s.Profile = "off" }},
+	{"all", func(*OnlineSettings) {}},
+}
+
+var grounds = []synthetic{
+	{name: "Poisson", sigma: 1},
+	{name: "common day", sigma: 1, daily: .8},
+	{name: "own day", sigma: 1, daily: .8, own: true},
+	{name: "own day, weekend", sigma: 1, daily: .8, own: true, weekend: .4},
+	{name: "heavy tails", sigma: 2},
+	{name: "drift", sigma: 1, drift: .8},
+	{name: "bursts", sigma: 1, burst: .4},
+}
+
+// TestSyntheticRecordings holds the learner against itself without some of its
+// ingredients, on recordings whose structure is known: what is there is found,
+// and where nothing is there nothing is lost.
+func TestSyntheticRecordings(t *testing.T) {
+	worlds := 2
+	if *full {
+		worlds = 8
+		fmt.Print("| |")
+		for _, g := range grounds {
+			fmt.Printf(" %s |", g.name)
+		}
+		fmt.Println()
+	}
+	share := map[string]map[string]float64{}
+	for _, v := range ingredients {
+		share[v.name] = map[string]float64{}
+	}
+	for _, g := range grounds {
+		for k := range worlds {
+			seed := uint64(k + 1)
+			path := g.write(t, seed)
+			base := replay(t, path, 4, fitted)
+			for _, v := range ingredients {
+				if !*full && v.name != "all" && v.name != "+ index of the forecast" && v.name != "memories mixed, no profile" {
+					continue
+				}
+				set := DefaultOnlineSettings()
+				v.set(&set)
+				share[v.name][g.name] += replay(t, path, 4, online(set, seed)) / base / float64(worlds)
+			}
+		}
+	}
+	if *full {
+		for _, v := range ingredients {
+			fmt.Printf("| %s |", v.name)
+			for _, g := range grounds {
+				fmt.Printf(" %.3f |", share[v.name][g.name])
+			}
+			fmt.Println()
+		}
+	}
+	all, plain := share["all"], share["+ index of the forecast"]
+	for _, c := range []struct {
+		ground string
+		least  float64 // of what is earned without profiles and memories
+	}{{"Poisson", .995}, {"heavy tails", .99}, {"common day", .995}, {"own day", 1.015}, {"own day, weekend", 1.01}, {"drift", 1.01}, {"bursts", .995}} {
+		r := all[c.ground] / plain[c.ground]
+		t.Logf("%s: %.4f", c.ground, r)
+		if r < c.least {
+			t.Errorf("%s: with all ingredients %.4f of what is earned with constant rates; want %v", c.ground, r, c.least)
+		}
+	}
+}
+
+// TestProfileFound: on a recording with a day's wave of its own at each source,
+// the learner finds the wave; on one without, hardly any.
+func TestProfileFound(t *testing.T) {
+	for _, c := range []struct {
+		ground synthetic
+		wave   float64 // amplitude of the truth
+		off    float64 // root mean square by which it may be missed
+	}{
+		{synthetic{sigma: .5, daily: .8}, .8, .12},
+		{synthetic{sigma: .5}, 0, .06},
+	} {
+		var l *PricedOnline
+		var start float64
+		replay(t, c.ground.write(t, 3), 10, func(terms env.Terms, _ env.Instance) env.Agent {
+			l = NewPricedOnline(terms, nil, stream.New(1, stream.Policy))
+			start = float64(terms.Start) / 3600
+			return env.NewAgent(l)
+		})
+		var square, mean float64
+		for i := range 40 {
+			for k := range 7 * 24 {
+				middle := start + float64(k) - .5 // hours
+				want := 1 + c.wave*math.Cos(2*math.Pi*(middle-14)/24)
+				got := l.Share(i, k)
+				mean += got / (40 * 7 * 24)
+				square += (got - want) * (got - want) / (40 * 7 * 24)
+			}
+		}
+		if rms := math.Sqrt(square); rms > c.off || math.Abs(mean-1) > .01 {
+			t.Errorf("wave %v: the profiles are off by %.3f, mean %.3f; want at most %v, mean 1", c.wave, rms, mean, c.off)
+		}
+	}
+}
+
+// TestForecastIndex: where what waits is what the present inflow has brought,
+// the index is Theorem 1 at that age; it rises with the state and falls with
+// what is to come, and is never above the state.
+func TestForecastIndex(t *testing.T) {
+	for _, c := range []float64{.01, .2, 2} {
+		u, ceil, alpha := -math.Expm1(-c)*100/c, 100/c, math.Exp(-c)
+		for age := 1.0; age < 40; age++ {
+			x := -ceil * math.Expm1(-c*age)
+			got := whittle(x, u, ceil, alpha, c)
+			if want := age*((1-alpha)*x-u) + x; math.Abs(got-want) > 1e-6*x {
+				t.Errorf("decay %v, age %v: index %v; Theorem 1 is %v", c, age, got, want)
+			}
+			last := 0.0
+			for share := 4.0; share > .01; share *= .9 {
+				g := whittle(x, share*u, share*ceil, alpha, c)
+				if g < last-1e-9*x || g > x {
+					t.Fatalf("decay %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, age, share, g, last, x)
+				}
+				last = g
+			}
+		}
+	}
+}
+
+// TestOnlineFrozenWaiting: what the frozen policy foretells by going on from
+// the epoch before is what it foretells from a view alone.
+func TestOnlineFrozenWaiting(t *testing.T) {
+	var l *PricedOnline
+	replay(t, synthetic{sigma: 1, daily: .8, own: true}.write(t, 1), 4, func(terms env.Terms, _ env.Instance) env.Agent {
+		l = NewPricedOnline(terms, nil, stream.New(1, stream.Policy))
+		return env.NewAgent(l)
+	})
+	on := l.Frozen()
+	last := make([]int, 40)
+	for i := range last {
+		last[i] = -1
+	}
+	for n := range 100 {
+		o := env.Online{Epoch: n, Last: last}
+		afresh := l.Frozen()
+		got := on.Select(nil, &o)
+		want := afresh.Select(nil, &o)
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("epoch %d: crawls %v; afresh %v", n, got, want)
+		}
+		for i := range last {
+			if a, b := on.p.x[i], afresh.p.x[i]; math.Abs(a-b) > 1e-6*b {
+				t.Fatalf("epoch %d, source %d: %v waits; afresh %v", n, i, a, b)
+			}
+		}
+		for _, i := range got {
+			last[i] = n
+		}
+	}
+}
+
+// TestOnlineDatedState: the state of a learner that has learned profiles goes
+// through JSON and back.
+func TestOnlineDatedState(t *testing.T) {
+	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
+	var a *PricedOnline
+	var terms env.Terms
+	replay(t, path, 4, func(t env.Terms, _ env.Instance) env.Agent {
+		terms = t
+		a = NewPricedOnline(t, nil, stream.New(1, stream.Policy))
+		return env.NewAgent(a)
+	})
+	text, err := json.Marshal(a.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s OnlineState
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	b := NewPricedOnline(terms, nil, stream.New(9, stream.Policy))
+	if err := b.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	x := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent(a) })
+	y := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent(b) })
+	if x != y {
+		t.Errorf("resumed learner earns %v; the other %v", y, x)
+	}
+}
