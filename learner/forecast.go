@@ -26,7 +26,7 @@ type forecast struct {
 
 	y, e []float64 // by epochs back from a crawl: interest, exposure
 
-	// Hour and day of the epochs from the given one on.
+	// Hour and day of the epochs from a given one on.
 	from      int
 	hour, day [lookAhead]int
 }
@@ -163,12 +163,15 @@ func (f *forecast) add(cr env.Crawled, n int, c, doubt float64) {
 	if f.set.Horizon > 0 {
 		keep = math.Exp(-float64(cr.Age) / f.set.Horizon)
 	}
-	s.forget(keep, float64(cr.Age))
+	dated := f.clock.dated()
+	s.forget(keep, float64(cr.Age), dated)
 	from, to, mem := f.inUse()
 	weight := [memories]float64{1, 1, 1, 1}
 	for k, y := range f.y {
 		hour, day := f.clock.at(n - k)
-		s.Tally.add(hour, day, y, f.e[k])
+		if dated {
+			s.Tally.add(hour, day, y, f.e[k])
+		}
 		for m := range mem {
 			s.Got[m] += weight[m] * y
 			for p := from; p < to; p++ {
@@ -191,8 +194,10 @@ var fading = func() (v [memories]float64) {
 
 // forget takes weight from what is known: all of it, and what the shorter
 // memories have left after the epochs of a crawl.
-func (s *series) forget(keep, age float64) {
-	s.Tally.scale(keep)
+func (s *series) forget(keep, age float64, dated bool) {
+	if dated {
+		s.Tally.scale(keep)
+	}
 	for _, v := range []*float64{&s.N, &s.Log, &s.Log2, &s.Cut, &s.Cut2, &s.Raw, &s.Lag, &s.Ages} {
 		*v *= keep
 	}
@@ -470,8 +475,12 @@ func (f *forecast) share(i, t int) float64 {
 	if f.even(i) {
 		return 1
 	}
-	hour, day := f.clock.at(t)
-	return f.mixed(&f.src[i], hour, day)
+	k := t - f.from
+	if f.from < 0 || k < 0 || k >= lookAhead {
+		hour, day := f.clock.at(t)
+		return f.mixed(&f.src[i], hour, day)
+	}
+	return f.mixed(&f.src[i], f.hour[k], f.day[k])
 }
 
 func (f *forecast) mixed(s *series, hour, day int) float64 {

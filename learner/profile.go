@@ -25,17 +25,18 @@ func (c clock) at(t int) (hour, day int) {
 	}
 	s := c.start + (float64(t)-.5)*c.length
 	if c.length <= longestHour {
-		hour = int(wrap(math.Floor(s/3600), hours))
+		hour = wrap(s/3600, hours)
 	}
-	return hour, int(wrap(math.Floor(s/86400), days))
+	return hour, wrap(s/86400, days)
 }
 
-func wrap(v, n float64) float64 {
-	v = math.Mod(v, n)
-	if v < 0 {
-		v += n
+// wrap returns ⌊v⌋ modulo n.
+func wrap(v float64, n int64) int {
+	k := int64(math.Floor(v)) % n
+	if k < 0 {
+		k += n
 	}
-	return v
+	return int(k)
 }
 
 // profile is how what is published is spread over the hours of the day and the
