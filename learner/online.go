@@ -41,14 +41,16 @@ type OnlineSettings struct {
 }
 
 // DefaultOnlineSettings returns the settings that nil stands for: those of
-// [DefaultPricedSettings] with a horizon of 2000 epochs, and two cold crawls of
-// each source from half the budget.
+// [DefaultPricedSettings] with a horizon of 2000 epochs, a quarter of the key for
+// the margin, and two cold crawls of each source from half the budget.
 func DefaultOnlineSettings() OnlineSettings {
 	s := OnlineSettings{
 		PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5,
 		Estimate: "items", Index: "forecast", Profile: "mixed", Memory: "mixed", Tails: "cut",
 	}
 	s.Horizon = 2000
+	// The index of the forecast does not wait to be learned.
+	s.MarginShare = .25
 	return s
 }
 

@@ -131,11 +131,15 @@ var ingredients = []struct {
 	name string
 	set  func(*OnlineSettings)
 }{
-	{"constant rates from harvests", func(s *OnlineSettings) { s.Estimate, s.Index = "harvests", "critic" }},
-	{"+ from items", func(s *OnlineSettings) {
-		s.Index, s.Profile, s.Memory, s.Tails = "critic", "off", "long", "raw"
+	{"constant rates from harvests", func(s *OnlineSettings) {
+		s.Estimate, s.Index, s.MarginShare = "harvests", "critic", .5
 	}},
-	{"+ tails cut", func(s *OnlineSettings) { s.Index, s.Profile, s.Memory = "critic", "off", "long" }},
+	{"+ from items", func(s *OnlineSettings) {
+		s.MarginShare, s.Index, s.Profile, s.Memory, s.Tails = .5, "critic", "off", "long", "raw"
+	}},
+	{"+ tails cut", func(s *OnlineSettings) {
+		s.MarginShare, s.Index, s.Profile, s.Memory = .5, "critic", "off", "long"
+	}},
 	{"+ index of the forecast", func(s *OnlineSettings) { s.Profile, s.Memory = "off", "long" }},
 	{"+ common profile", func(s *OnlineSettings) { s.Profile, s.Memory = "common", "long" }},
 	{"+ own profiles", func(s *OnlineSettings) { s.Profile, s.Memory = "own", "long" }},
