@@ -254,13 +254,13 @@ func TestForecastIndex(t *testing.T) {
 		u, ceil, alpha := -math.Expm1(-c)*100/c, 100/c, math.Exp(-c)
 		for age := 1.0; age < 40; age++ {
 			x := -ceil * math.Expm1(-c*age)
-			got := whittle(x, u, ceil, alpha, c)
+			got := whittle(x, ceil, 1-alpha, c)
 			if want := age*((1-alpha)*x-u) + x; math.Abs(got-want) > 1e-6*x {
 				t.Errorf("decay %v, age %v: index %v; Theorem 1 is %v", c, age, got, want)
 			}
 			last := 0.0
 			for share := 4.0; share > .01; share *= .9 {
-				g := whittle(x, share*u, share*ceil, alpha, c)
+				g := whittle(x, share*ceil, 1-alpha, c)
 				if g < last-1e-9*x || g > x {
 					t.Fatalf("decay %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, age, share, g, last, x)
 				}
