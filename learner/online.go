@@ -272,7 +272,7 @@ func (l *PricedOnline) Frozen() *OnlinePolicy {
 	n := len(l.p.costs)
 	f := &OnlinePolicy{p: l.p.frozen(), fore: l.fore, epoch: -1, last: make([]int, n)}
 	f.p.x = make([]float64, n)
-	if f.p.index != nil {
+	if l.p.index != nil {
 		f.p.index = make([]float64, n)
 	}
 	set := l.set

@@ -271,10 +271,12 @@ func TestForecastIndex(t *testing.T) {
 }
 
 // TestOnlineFrozenWaiting: what the frozen policy foretells by going on from
-// the epoch before is what it foretells from a view alone.
+// the epoch before is what it foretells from a view alone, and it earns more on
+// the recording that it was learned on than with the index of constant rates.
 func TestOnlineFrozenWaiting(t *testing.T) {
 	var l *PricedOnline
-	replay(t, synthetic{sigma: 1, daily: .8, own: true}.write(t, 1), 4, func(terms env.Terms, _ env.Instance) env.Agent {
+	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
+	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
 		l = NewPricedOnline(terms, nil, stream.New(1, stream.Policy))
 		return env.NewAgent(l)
 	})
@@ -299,6 +301,14 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 		for _, i := range got {
 			last[i] = n
 		}
+	}
+	plain := l.Frozen()
+	plain.p.index = nil
+	policy := func(p *OnlinePolicy) float64 {
+		return replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](p) })
+	}
+	if with, without := policy(l.Frozen()), policy(plain); with < 1.01*without {
+		t.Errorf("frozen, %v per epoch with the index of the forecast; %v without", with, without)
 	}
 }
 
@@ -390,5 +400,32 @@ func TestExcess(t *testing.T) {
 	lean(dst, base, []float64{60, 40}, []float64{50, 50}, 1, .02)
 	if want := 1.1; math.Abs(dst[0]-want) > 1e-9 {
 		t.Errorf("60 of 50 with variance .02: profile %v; want %v", dst[0], want)
+	}
+}
+
+// TestRecordings: with nothing known beforehand, on real recordings, the
+// learner earns what Whittle earns with parameters fitted on the half before,
+// and more where hours matter.
+func TestRecordings(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		least float64
+	}{{"fbmedia2016", 1.03}, {"hn", .985}} {
+		path := filepath.Join("..", "..", "shared", "data", "trace_"+c.name+".csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+				t.Fatalf("recording: %v", err)
+			}
+			t.Skipf("no recording: %v", err)
+		}
+		base := replay(t, path, 5, fitted)
+		var share float64
+		for seed := uint64(1); seed <= 2; seed++ {
+			share += replay(t, path, 5, online(DefaultOnlineSettings(), seed)) / base / 2
+		}
+		t.Logf("%s: %.4f of fitted Whittle", c.name, share)
+		if share < c.least {
+			t.Errorf("%s: %.4f of fitted Whittle; want %v", c.name, share, c.least)
+		}
 	}
 }
