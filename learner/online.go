@@ -28,8 +28,9 @@ type OnlineSettings struct {
 	// Estimate is "items" for inflows foretold from items taken back to their
 	// publication, or "harvests" for constant rates estimated from harvests.
 	Estimate string `toml:"estimate"`
-	// Index is "forecast" for Whittle's index of what is foretold, or "critic"
-	// for the learned one, which takes rates to be constant.
+	// Index is "forecast" for Whittle's index of what is foretold, "critic" for
+	// the learned one, which takes rates to be constant, or "auto" for the
+	// first where epochs have dates and the second where they have none.
 	Index string `toml:"index"`
 	// Profile of the hours and days: "mixed", "off", "common" or "own".
 	Profile string `toml:"profile"`
@@ -46,7 +47,7 @@ type OnlineSettings struct {
 func DefaultOnlineSettings() OnlineSettings {
 	s := OnlineSettings{
 		PricedSettings: DefaultPricedSettings(), Cold: 2, ColdShare: .5,
-		Estimate: "items", Index: "forecast", Profile: "mixed", Memory: "mixed", Tails: "cut",
+		Estimate: "items", Index: "auto", Profile: "mixed", Memory: "mixed", Tails: "cut",
 	}
 	s.Horizon = 2000
 	// The index of the forecast does not wait to be learned.
@@ -69,7 +70,7 @@ func (s *OnlineSettings) Validate() error {
 		allowed []string
 	}{
 		{"estimate", s.Estimate, []string{"items", "harvests"}},
-		{"index", s.Index, []string{"forecast", "critic"}},
+		{"index", s.Index, []string{"auto", "forecast", "critic"}},
 		{"profile", s.Profile, []string{"mixed", "off", "common", "own"}},
 		{"memory", s.Memory, []string{"mixed", "long"}},
 		{"tails", s.Tails, []string{"cut", "raw"}},
@@ -115,7 +116,7 @@ func NewPricedOnline(terms env.Terms, set *OnlineSettings, r *stream.Rand) *Pric
 	l := &PricedOnline{p: newPriced(terms, &s.PricedSettings, r), set: s}
 	l.est.init(len(terms.Costs), s.Decay, s.Horizon)
 	l.fore.init(terms, &l.set)
-	if s.Index == "forecast" {
+	if s.Index == "forecast" || s.Index == "auto" && terms.Length > 0 {
 		l.p.index = make([]float64, len(terms.Costs))
 	}
 	for i := range terms.Costs {
