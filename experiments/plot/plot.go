@@ -110,12 +110,31 @@ func Lines(a Axes, lines []Line) (*Picture, error) {
 	if !drawn {
 		return nil, fmt.Errorf("plot: %q has no point to draw", a.Title)
 	}
+	// The legend stands on the right, where curves are high or low, away from
+	// them.
+	pic.plot.Legend.Top = a.Room || endLow(lines, pic.plot.Y.Min, pic.plot.Y.Max)
 	if a.Room {
 		y := &pic.plot.Y
 		y.Min = math.Min(0, y.Min)
 		y.Max += 0.28 * (y.Max - y.Min)
 	}
 	return pic, nil
+}
+
+// endLow reports whether the last third of the points of all lines lies, on
+// average, in the lower half of the range.
+func endLow(lines []Line, lo, hi float64) bool {
+	var sum float64
+	var n int
+	for _, l := range lines {
+		for _, y := range l.Y[2*len(l.Y)/3:] {
+			if !math.IsNaN(y) {
+				sum += y
+				n++
+			}
+		}
+	}
+	return sum <= float64(n)*(lo+hi)/2
 }
 
 func band(p *plot.Plot, l Line, c color.RGBA, logX bool) error {
