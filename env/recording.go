@@ -347,8 +347,9 @@ func (r *rows) split(line []byte) error {
 	}
 }
 
-// maxTime bounds Unix times so that differences are exact in a float64.
-const maxTime = 1 << 50
+// maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
+// most likely milliseconds.
+const maxTime = 1e11
 
 // next returns the next publication, or io.EOF.
 func (r *rows) next() (row, error) {
@@ -368,7 +369,7 @@ func (r *rows) next() (row, error) {
 	}
 	at := bytes.TrimSpace(r.field[r.column[1]])
 	if p.at, err = strconv.ParseInt(string(at), 10, 64); err != nil || p.at > maxTime || p.at < -maxTime {
-		return row{}, r.fail("published_unix is %q; allowed is a whole number of seconds", at)
+		return row{}, r.fail("published_unix is %q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", at)
 	}
 	utility := bytes.TrimSpace(r.field[r.column[2]])
 	p.utility, err = strconv.ParseFloat(string(utility), 64)

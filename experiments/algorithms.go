@@ -48,20 +48,34 @@ type Metric struct {
 	Value float64
 }
 
-// FindAlgorithm returns the learner of that name, if it works at that level.
-func FindAlgorithm(name string, level env.Level) (Algorithm, error) {
+// AlgorithmNames lists the learners of the catalogue.
+func AlgorithmNames() []string {
 	names := make([]string, len(Algorithms))
 	for i, a := range Algorithms {
 		names[i] = a.Name
+	}
+	return names
+}
+
+// IsAlgorithm reports whether the catalogue has a learner of that name.
+func IsAlgorithm(name string) bool { return slices.Contains(AlgorithmNames(), name) }
+
+// FindAlgorithm returns the learner of that name, if it works at that level.
+func FindAlgorithm(name string, level env.Level) (Algorithm, error) {
+	for _, a := range Algorithms {
 		if a.Name != name {
 			continue
 		}
 		if !slices.Contains(a.Levels, level) {
-			return Algorithm{}, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed are %v", name, level, a.Levels)
+			levels := make([]string, len(a.Levels))
+			for i, l := range a.Levels {
+				levels[i] = l.String()
+			}
+			return Algorithm{}, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", name, level, strings.Join(levels, ", "))
 		}
 		return a, nil
 	}
-	return Algorithm{}, fmt.Errorf("unknown algorithm %q; allowed are %s", name, strings.Join(names, ", "))
+	return Algorithm{}, fmt.Errorf("unknown algorithm %q; allowed are %s", name, strings.Join(AlgorithmNames(), ", "))
 }
 
 // Configure returns the algorithm's settings at that level with the given keys

@@ -76,3 +76,9 @@ func (p pricedObserved) State() any        { return p.PricedObserved.State() }
 
 // InverseIndex implements Priced: on the true state the threshold is a state.
 func (p pricedObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
+
+// ThresholdAge implements Aged.
+func (p priced) ThresholdAge(i int) float64 { return p.Threshold(i) }
+
+// ThresholdAge implements Aged.
+func (p pricedOnline) ThresholdAge(i int) float64 { return p.Threshold(i) }

@@ -33,6 +33,8 @@ func Sentence(r *result.Report) string {
 		s += fmt.Sprintf(", going over the budget in %s of the epochs.", share(learned.Over))
 	case best == learned:
 		s += "; no other policy in this comparison earns more."
+	case best.Reward < learned.Reward*1.0005:
+		s += fmt.Sprintf("; the best in this comparison, %s, earns less than 0.05 %% more.", best.Policy)
 	default:
 		s += fmt.Sprintf("; the best in this comparison is %s with %s.", best.Policy, share(best.Reward/whittle.Reward))
 	}

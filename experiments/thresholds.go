@@ -17,28 +17,71 @@ type Priced interface {
 	InverseIndex(i int) float64 // γ̂⁻¹(λ), the state from which source i is crawled, interest
 }
 
-// Thresholds shows, source by source, the learned inverse index at the learned
-// price beside the exact one, or returns nil if the trainee has none.
+// Aged is a Priced trainee whose thresholds are ages.
+type Aged interface {
+	Priced
+	ThresholdAge(i int) float64 // θ, the age from which source i is crawled, epochs
+}
+
+// Thresholds shows, source by source, the learned threshold at the learned
+// price beside the exact one, or returns nil if the trainee has none. Ages are
+// whole epochs, so a learned inverse index is the state at the first age that
+// reaches the exact one.
 func Thresholds(t Trainee, in env.Instance) *result.Table {
 	p, ok := t.(Priced)
 	if !ok {
 		return nil
 	}
-	tab := &result.Table{Header: []string{"source", "learned inverse index", "exact inverse index", "gain u", "ceiling u*"}}
+	aged, _ := t.(Aged)
+	tab := &result.Table{Header: []string{"source"}}
+	if aged != nil {
+		tab.Header = append(tab.Header, "learned age", "exact age")
+	}
+	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
 	for i, s := range in.Sources {
 		name := s.Name
 		if name == "" {
 			name = strconv.Itoa(i + 1)
 		}
-		tab.Add(name, result.Figure(p.InverseIndex(i)), result.Figure(InverseWhittle(s, p.Price())), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
+		cells := []string{name}
+		exact := InverseWhittle(s, p.Price())
+		if aged != nil {
+			learned := math.Ceil(aged.ThresholdAge(i))
+			if s.MeanState(int(learned)) <= p.Price()*s.Cost {
+				learned = math.Inf(1) // a crawl there would not pay its price
+			}
+			cells = append(cells, age(learned), age(firstAge(s, exact)))
+		}
+		cells = append(cells, result.Figure(p.InverseIndex(i)), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
+		tab.Add(cells...)
 	}
 	return tab
+}
+
+// firstAge returns the least age at which the mean state reaches x, +Inf if
+// none does.
+func firstAge(s env.Source, x float64) float64 {
+	if x >= s.Ceiling() {
+		return math.Inf(1)
+	}
+	// x = u*(1 − α^s)
+	return max(1, math.Ceil(-math.Log1p(-x/s.Ceiling())/s.Decay-1e-9))
+}
+
+func age(epochs float64) string {
+	if math.IsInf(epochs, 1) {
+		return "never"
+	}
+	return strconv.FormatFloat(epochs, 'f', 0, 64)
 }
 
 // InverseWhittle returns γ⁻¹(λ), the state at which the exact Whittle index of
 // a source reaches the price. The index rises with the state, from 0 at x = 0,
 // and is x/C above the ceiling.
 func InverseWhittle(s env.Source, price float64) float64 {
+	if price <= 0 {
+		return 0
+	}
 	lo, hi := 0.0, math.Max(s.Ceiling(), price*s.Cost)
 	for range 200 {
 		mid := lo + (hi-lo)/2

@@ -229,9 +229,12 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned", Optional: list == ""})
 			continue
 		}
+		if _, err := experiments.FindAlgorithm(name, level); err != nil && experiments.IsAlgorithm(name) {
+			return nil, cli.Usagef("-policies: %w", err)
+		}
 		b, err := experiments.FindBaseline(name)
 		if err != nil {
-			return nil, cli.Usagef("-policies: %w, learning, learned, and the names of learners", err)
+			return nil, cli.Usagef("-policies: %w, learning, learned and the learners %s", err, strings.Join(experiments.AlgorithmNames(), ", "))
 		}
 		if !b.Applies(s, level) {
 			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, b.About)
