@@ -25,6 +25,7 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
 )
 
 const about = `Bench compares policies in the same worlds under the same seeds: reward with a
@@ -124,7 +125,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := &compared.Report
-	r.Notes = append(notes(r, len(scenes)), compared.Left...)
+	r.Notes = append(notes(r, len(scenes), scenes[0].Epochs == 0), compared.Left...)
 	if out != "" {
 		files, err := contents(names, compared)
 		if err != nil {
@@ -244,7 +245,18 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 	return chosen, nil
 }
 
-func notes(r *result.Report, instances int) []string {
+// noInterval says what an interval would need.
+func noInterval(seeded bool, instances int) string {
+	switch {
+	case instances > 1:
+		return fmt.Sprintf("No intervals: they are over instances and need at least %d.", stats.MinSeeds)
+	case seeded:
+		return fmt.Sprintf("No intervals: they are over seeds and need at least %d.", stats.MinSeeds)
+	}
+	return fmt.Sprintf("No intervals: they are over blocks of seven days and need at least %d of them in the measured part.", stats.MinSeeds)
+}
+
+func notes(r *result.Report, instances int, seeded bool) []string {
 	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %d seeds from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed)
 	if instances > 1 {
 		line += fmt.Sprintf(", %d instances", instances)
@@ -253,6 +265,9 @@ func notes(r *result.Report, instances int) []string {
 		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*r.Bound))
 	}
 	all := []string{line + "."}
+	if len(r.Results) > 0 && r.Results[0].Lo == nil {
+		all = append(all, noInterval(seeded, instances))
+	}
 	for _, row := range r.Results {
 		if row.Over > 0 {
 			all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
