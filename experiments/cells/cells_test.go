@@ -264,7 +264,7 @@ func BenchmarkSweep(b *testing.B) {
 		b.Fatal(err)
 	}
 	s := New()
-	c, err := sweep.Load(s, s, "kappa.toml", data, nil)
+	c, err := sweep.Load(s, s, "kappa.toml", data, []string{"seeds=60"})
 	if err != nil {
 		b.Fatal(err)
 	}
