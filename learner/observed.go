@@ -65,7 +65,12 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	if err := in.Validate(); err != nil {
 		panic("learner: observed: " + err.Error())
 	}
-	p := newPriced(in.Terms(), set, r) // checks settings and stream
+	if set != nil {
+		if err := set.ValidateObserved(); err != nil {
+			panic("learner: observed: " + err.Error())
+		}
+	}
+	p := newPriced(in.Terms(), set, r) // checks the stream
 	n := len(in.Sources)
 	l := &PricedObserved{set: p.set, costs: p.costs, budget: p.budget, rand: r, sel: p.sel, period: p.period, clocks: p.clocks, src: make([]stopping, n)}
 	for _, v := range []*[]float64{&l.factor, &l.rate, &l.gain, &l.ceil, &l.top, &l.fixed, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
@@ -94,6 +99,21 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 		l.oneEpoch(i)
 	}
 	return l
+}
+
+// ValidateObserved reports the first setting that is out of its range, or that
+// does nothing where the true state is seen: its critic is another, and what
+// its actor does with the logit has no other form.
+func (s *PricedSettings) ValidateObserved() error {
+	switch {
+	case s.Critic != "lspe":
+		return fmt.Errorf("critic is %q; where the true state is seen, allowed is lspe", s.Critic)
+	case s.Sampled:
+		return fmt.Errorf("sampled is true; where the true state is seen, allowed is false")
+	case s.Saturating:
+		return fmt.Errorf("saturating is true; where the true state is seen, allowed is false")
+	}
+	return s.Validate()
 }
 
 // leastCeiling is the least ceiling, in units of the greatest, that is told

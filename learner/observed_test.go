@@ -155,6 +155,23 @@ func TestObservedFixedAge(t *testing.T) {
 	}
 }
 
+// TestObservedSettings: what would do nothing is refused.
+func TestObservedSettings(t *testing.T) {
+	for want, change := range map[string]func(s *PricedSettings){
+		"critic is \"renewal\"": func(s *PricedSettings) { s.Critic = "renewal" },
+		"sampled is true":       func(s *PricedSettings) { s.Sampled = true },
+		"saturating is true":    func(s *PricedSettings) { s.Saturating = true },
+		"gamma is 3":            func(s *PricedSettings) { s.Gamma = 3 },
+	} {
+		set := DefaultPricedSettings()
+		if err := set.ValidateObserved(); err != nil {
+			t.Fatal(err)
+		}
+		change(&set)
+		expect(t, set.ValidateObserved(), want)
+	}
+}
+
 func TestObservedState(t *testing.T) {
 	in := env.Paper(2)
 	o := env.PoissonOptions{Marks: env.MarksPerEpoch}
