@@ -238,7 +238,8 @@ func (p *priced) rank(key, x []float64, age []float32) {
 	}
 }
 
-// frozen returns a copy for ranking.
+// frozen returns a copy for ranking, which needs no critic on the features of the
+// threshold: what it says is in the slope.
 func (p *priced) frozen() *priced {
 	n := len(p.costs)
 	f := &priced{
@@ -248,9 +249,6 @@ func (p *priced) frozen() *priced {
 		theta: clone(p.theta), eta: slices.Clone(p.eta), work: slices.Clone(p.work),
 		turn: slices.Clone(p.turn), peak: slices.Clone(p.peak), slope: slices.Clone(p.slope), toll: slices.Clone(p.toll),
 		key: make([]float64, n), age: make([]float32, n),
-	}
-	if p.lspe != nil {
-		f.lspe = slices.Clone(p.lspe)
 	}
 	if p.poly != nil {
 		c := *p.poly

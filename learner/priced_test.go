@@ -145,8 +145,7 @@ func dualPrice(in env.Instance) (lo, hi float64) {
 		}
 		return d
 	}
-	bound, price := baselines.RelaxedBound(in)
-	_ = bound
+	_, price := baselines.RelaxedBound(in)
 	lo, hi = price, price
 	for lo > 1e-9 && demand(lo) <= in.Budget {
 		lo *= .999
