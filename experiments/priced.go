@@ -28,7 +28,11 @@ var pricedAlgorithm = Algorithm{
 			return pricedOnline{learner.NewPricedOnline(k.Terms, s, k.Rand)}, nil
 		}
 		s := settings.(*learner.PricedSettings)
-		if err := s.Validate(); err != nil {
+		validate := s.Validate
+		if k.Level == env.LevelObserved {
+			validate = s.ValidateObserved
+		}
+		if err := validate(); err != nil {
 			return nil, fmt.Errorf("settings: %w", err)
 		}
 		if k.Level == env.LevelObserved {

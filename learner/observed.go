@@ -25,12 +25,15 @@ type PricedObserved struct {
 	period float64
 	clocks pricedClocks
 
-	factor, gain, ceil []float64 // α, u, u*
+	factor, rate, gain, ceil []float64 // α, −ln α, u, u*
+	top                      []float64 // x at the greatest age of a threshold, what features are measured in
+	fixed                    []float64 // Θ₀, the best fixed age at the present price
 
 	n     int
 	price float64 // λ
 	scale float64 // h
 	src   []stopping
+	wait  *small // critics of R and D
 
 	x      []float64 // X
 	key    []float64
@@ -46,17 +49,11 @@ const (
 	stopFeatures = 3
 )
 
-// stopping is what is learned of one source. Waiting in state X until X ≥ T
-// brings in the mean R(X) and lasts D(X) epochs.
+// stopping is what is learned of one source besides its critic.
 type stopping struct {
-	LnT     float64               // ln T, threshold as a state
-	Eta     float64               // mean harvest, interest per epoch
-	Work    float64               // mean cost, budget units per epoch
-	R, D    [stopFeatures]float64 // weights of R and D
-	A, B    [stopFeatures][stopFeatures]float64
-	Inv     [stopFeatures][stopFeatures]float64 // B⁻¹
-	Bx, Bd  [stopFeatures]float64               // b̄ of R and D
-	Updates int
+	LnT  float64 // ln T, threshold as a state
+	Eta  float64 // mean harvest, interest per epoch
+	Work float64 // mean cost, budget units per epoch
 }
 
 var _ env.Learner[env.Observed] = (*PricedObserved)(nil)
@@ -68,10 +65,15 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	if err := in.Validate(); err != nil {
 		panic("learner: observed: " + err.Error())
 	}
-	p := newPriced(in.Terms(), set, r) // checks settings and stream
+	if set != nil {
+		if err := set.ValidateObserved(); err != nil {
+			panic("learner: observed: " + err.Error())
+		}
+	}
+	p := newPriced(in.Terms(), set, r) // checks the stream
 	n := len(in.Sources)
 	l := &PricedObserved{set: p.set, costs: p.costs, budget: p.budget, rand: r, sel: p.sel, period: p.period, clocks: p.clocks, src: make([]stopping, n)}
-	for _, v := range []*[]float64{&l.factor, &l.gain, &l.ceil, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
+	for _, v := range []*[]float64{&l.factor, &l.rate, &l.gain, &l.ceil, &l.top, &l.fixed, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
 		*v = make([]float64, n)
 	}
 	var most float64
@@ -81,26 +83,37 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	if most == 0 {
 		most = 1
 	}
+	l.wait = newSmall(n, []float64{firstSquare, firstSquare, firstSquare}, p.set.Gamma)
 	for i, s := range in.Sources {
 		// A source that never publishes needs a scale as well.
 		if s.Ceiling() < leastCeiling*most {
 			s.Interest, s.Rate = leastCeiling*most*s.Decay, 1
 			s.Window = math.Inf(1)
 		}
-		l.factor[i], l.gain[i], l.ceil[i] = s.Factor(), s.Gain(), s.Ceiling()
+		l.factor[i], l.rate[i], l.gain[i], l.ceil[i] = s.Factor(), s.Decay, s.Gain(), s.Ceiling()
+		l.top[i], l.fixed[i] = s.MeanState(int(math.Ceil(maxCycles*l.period))), 1
 		st := &l.src[i]
 		x := s.MeanState(int(math.Ceil(l.period)))
 		st.LnT = math.Log(x)
 		st.Eta, st.Work = x/math.Ceil(l.period), s.Cost/math.Ceil(l.period)
-		// At first, waiting means one epoch: R = αX + u, D = 1.
-		st.R = [stopFeatures]float64{l.gain[i], l.factor[i] * l.ceil[i], 0}
-		st.D[0] = 1
-		for j := range st.B {
-			st.B[j][j] = firstSquare
-			st.Inv[j][j] = 1 / firstSquare
-		}
+		l.oneEpoch(i)
 	}
 	return l
+}
+
+// ValidateObserved reports the first setting that is out of its range, or that
+// does nothing where the true state is seen: its critic is another, and what
+// its actor does with the logit has no other form.
+func (s *PricedSettings) ValidateObserved() error {
+	switch {
+	case s.Critic != "lspe":
+		return fmt.Errorf("critic is %q; where the true state is seen, allowed is lspe", s.Critic)
+	case s.Sampled:
+		return fmt.Errorf("sampled is true; where the true state is seen, allowed is false")
+	case s.Saturating:
+		return fmt.Errorf("saturating is true; where the true state is seen, allowed is false")
+	}
+	return s.Validate()
 }
 
 // leastCeiling is the least ceiling, in units of the greatest, that is told
@@ -110,13 +123,34 @@ const leastCeiling = 1e-9
 // firstSquare is what the mean square of each feature is taken for at first.
 const firstSquare = 1e-2
 
-// phi returns the features 1, z, z² of X with z = X/u*, cut at 4.
+// oneEpoch sets R and D of source i to what waiting for one epoch brings, R =
+// αX + u, D = 1.
+func (l *PricedObserved) oneEpoch(i int) {
+	r, d := l.wait.weights(i)
+	copy(r, []float64{l.gain[i], l.factor[i] * l.top[i], 0})
+	copy(d, []float64{1, 0, 0})
+}
+
+// phi returns the features 1, z, z² of X with z = X/x(Θ), cut at 4, where Θ is
+// the greatest age that the thresholds of the mean dynamics may take: a slow
+// source never comes near u*.
 func (l *PricedObserved) phi(i int, x float64) [stopFeatures]float64 {
-	z := min(x/l.ceil[i], 4)
+	z := min(x/l.top[i], 4)
 	return [stopFeatures]float64{1, z, z * z}
 }
 
-func dot(a, b *[stopFeatures]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+func dot(a []float64, b *[stopFeatures]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+
+// waiting returns R(X) and D(X) as the critic has them, within what is possible:
+// D is 1 at least, and R is not far above the mean state after D epochs, u* +
+// (X − u*)αᴰ; four gains are left to the noise.
+func (l *PricedObserved) waiting(i int, x float64) (r, d float64) {
+	f := l.phi(i, x)
+	wr, wd := l.wait.weights(i)
+	d = min(max(1, dot(wd, &f)), 2*maxCycles*l.period)
+	most := l.ceil[i] + (x-l.ceil[i])*math.Exp(-l.rate[i]*d) + 4*l.gain[i]
+	return min(max(dot(wr, &f), l.factor[i]*x), most), d
+}
 
 // index returns the distance of the learned index from the price, in interest
 // per budget unit:
@@ -125,16 +159,48 @@ func dot(a, b *[stopFeatures]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a
 //
 // κ̄D, the mean work that the crawl forgoes, is −∂L/∂λ.
 func (l *PricedObserved) index(i int, x float64) float64 {
-	s := &l.src[i]
-	f := l.phi(i, x)
-	d := max(1, dot(&s.D, &f))
-	r := max(dot(&s.R, &f), l.factor[i]*x)
-	profit := s.Eta - l.price*s.Work
+	r, d := l.waiting(i, x)
+	profit, work := l.profit(i)
 	if profit <= 0 {
 		// Waiting for good is the alternative, and costs nothing.
 		return (x - l.price*l.costs[i] - max(0, r-l.price*l.costs[i])) / l.costs[i]
 	}
-	return (x - r + profit*d) / min(max(s.Work*d, l.costs[i]/(maxCycles*l.period)), l.costs[i])
+	return (x - r + profit*d) / min(max(work*d, l.costs[i]/(maxCycles*l.period)), l.costs[i])
+}
+
+// profit returns P = η − λκ̄ and κ̄. Crawling at a fixed age earns x(Θ) − λC in Θ
+// epochs whatever the noise, and the best policy on the true state earns no
+// less. So P is at least
+//
+//	P₀ = max over Θ of (x(Θ) − λC)/Θ
+//
+// Without it a threshold that is out of reach stays there: P falls to 0 while
+// the source waits, and waiting seems to cost nothing.
+func (l *PricedObserved) profit(i int) (profit, work float64) {
+	s, cost, age := &l.src[i], l.costs[i], l.fixed[i]
+	profit = s.Eta - l.price*s.Work
+	if p := l.atAge(i, age); p > profit {
+		return p, cost / age
+	}
+	return profit, s.Work
+}
+
+// atAge returns (x(Θ) − λC)/Θ.
+func (l *PricedObserved) atAge(i int, age float64) float64 {
+	return (-l.ceil[i]*math.Expm1(-age*l.rate[i]) - l.price*l.costs[i]) / age
+}
+
+// follow moves Θ₀ of source i towards the best fixed age. The profit has one
+// maximum in Θ.
+func (l *PricedObserved) follow(i int) {
+	age := l.fixed[i]
+	p := l.atAge(i, age)
+	switch {
+	case age > 1 && l.atAge(i, age-1) > p:
+		l.fixed[i]--
+	case age < maxCycles*l.period && l.atAge(i, age+1) > p:
+		l.fixed[i]++
+	}
 }
 
 func (l *PricedObserved) unit() float64 { return max(l.price, leastShare*l.scale) }
@@ -145,8 +211,9 @@ func (l *PricedObserved) plan() {
 	kappa, unit := l.clocks.kappa, l.unit()
 	l.demand = 0
 	for i, x := range l.x {
+		l.follow(i)
 		e := ratio(l.index(i, x), unit)
-		margin := math.Log(max(x, 1e-12*l.ceil[i])) - l.src[i].LnT
+		margin := math.Log(max(x, 1e-12*l.top[i])) - l.src[i].LnT
 		k := s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*clip(e, s.IndexCap)
 		l.demand += l.costs[i] * logit(kappa*k)
 		l.key[i] = kappa*k + logistic(l.rand)
@@ -200,7 +267,7 @@ func (l *PricedObserved) Update(crawls []env.Crawled, next *env.Observed) {
 		st.Work += b * (cost - st.Work)
 		step := min(a/turn, maxActor)
 		st.LnT -= step * l.wrong[i] * l.excess[i]
-		st.LnT = min(max(st.LnT, math.Log(.05*l.gain[i])), math.Log(8*l.ceil[i]))
+		st.LnT = min(max(st.LnT, math.Log(.05*l.gain[i])), math.Log(8*l.top[i]))
 	}
 	if !math.IsInf(least, 1) {
 		l.scale += max(1/float64(l.n+1), 1./scaleMemory) * (least - l.scale)
@@ -217,94 +284,43 @@ func (l *PricedObserved) Update(crawls []env.Crawled, next *env.Observed) {
 //	B ← B + b(φφᵀ − B),   A ← A + b(φ(φ′ − φ)ᵀ − A)
 //	b̄ ← b̄ + b(φ·1{X′ ≥ T}X′ − b̄) for R,   b̄ ← b̄ + b(φ − b̄) for D
 //	r ← r + γB⁻¹(A r + b̄)
+//
+// A crawl below T breaks the wait off. With φ′ in A such transitions could give
+// it a positive direction; R(X′) and 1 + D(X′) go into b̄ instead, which has the
+// same fixed point. What diverges all the same begins again.
 func (l *PricedObserved) evaluate(i int, s *stopping, x, wait, b float64) {
 	f := l.phi(i, x)
 	var g [stopFeatures]float64
-	end := 0.0
-	if wait >= math.Exp(s.LnT) {
+	end, lasts := 0.0, 1.0
+	switch {
+	case wait >= math.Exp(s.LnT):
 		end = wait
-	} else {
+	case l.took[i] >= 0:
+		r, d := l.waiting(i, wait)
+		end, lasts = r, 1+d
+	default:
 		g = l.phi(i, wait)
 	}
-	var v [stopFeatures]float64 // B⁻¹φ
-	for j := range f {
-		for k := range f {
-			s.A[j][k] += b * (f[j]*(g[k]-f[k]) - s.A[j][k])
-			s.B[j][k] += b * (f[j]*f[k] - s.B[j][k])
-			v[j] += s.Inv[j][k] * f[k]
+	for j := range g {
+		g[j] -= f[j]
+	}
+	l.wait.add(i, f[:], g[:], end, lasts, b)
+	if !l.wait.trust(i) {
+		l.fallbacks++
+	}
+	l.wait.solve(i, 1)
+	r, d := l.wait.weights(i)
+	for j := range r {
+		if !(math.Abs(d[j]) < diverged && math.Abs(r[j]) < diverged*l.top[i]) {
+			l.oneEpoch(i)
+			break
 		}
-		s.Bx[j] += b * (f[j]*end - s.Bx[j])
-		s.Bd[j] += b * (f[j] - s.Bd[j])
-	}
-	// Sherman and Morrison, (11) of Allerton for a general step:
-	// B⁻¹ = (1/(1−b)) [B⁻¹ − b B⁻¹φφᵀB⁻¹/(1 − b + b φᵀB⁻¹φ)]
-	den := 1 - b + b*dot(&f, &v)
-	for j := range f {
-		for k := range f {
-			s.Inv[j][k] = (s.Inv[j][k] - b*v[j]*v[k]/den) / (1 - b)
-		}
-	}
-	s.Updates++
-	if s.Updates%refresh == 0 {
-		l.renew(s)
-	}
-	var wr, wd [stopFeatures]float64
-	for j := range f {
-		wr[j] = dot(&s.A[j], &s.R) + s.Bx[j]
-		wd[j] = dot(&s.A[j], &s.D) + s.Bd[j]
-	}
-	gamma := l.set.Gamma
-	for j := range f {
-		s.R[j] += gamma * dot(&s.Inv[j], &wr)
-		s.D[j] += gamma * dot(&s.Inv[j], &wd)
 	}
 }
 
-const refresh = 64 // updates between two checks of B⁻¹
-
-const tikhonov = 1e-4 // δ
-
-// renew checks B⁻¹ against B and, if it is off, takes B + δ diag B for B and
-// inverts that.
-func (l *PricedObserved) renew(s *stopping) {
-	off := 0.0
-	for j := range s.B {
-		for k := range s.B {
-			v := 0.0
-			for m := range s.B {
-				v += s.B[j][m] * s.Inv[m][k]
-			}
-			if j == k {
-				v--
-			}
-			off = max(off, math.Abs(v))
-		}
-	}
-	if off < 1e-4 {
-		return
-	}
-	l.fallbacks++
-	for j := range s.B {
-		s.B[j][j] += tikhonov*s.B[j][j] + 1e-300
-	}
-	s.Inv = inverse3(s.B)
-}
-
-func inverse3(m [3][3]float64) (v [3][3]float64) {
-	for j := range 3 {
-		for k := range 3 {
-			a, b, c, d := (k+1)%3, (k+2)%3, (j+1)%3, (j+2)%3
-			v[j][k] = m[a][c]*m[b][d] - m[a][d]*m[b][c]
-		}
-	}
-	det := m[0][0]*v[0][0] + m[0][1]*v[1][0] + m[0][2]*v[2][0]
-	for j := range 3 {
-		for k := range 3 {
-			v[j][k] /= det
-		}
-	}
-	return v
-}
+// diverged is a weight of D that no critic has, and, in units of the features,
+// one of R.
+const diverged = 1e9
 
 // Price returns the learned price.
 func (l *PricedObserved) Price() float64 { return l.price }
@@ -319,13 +335,15 @@ type ObservedState struct {
 	Price     float64    `json:"price"` // λ, interest per budget unit
 	Scale     float64    `json:"scale"` // h, interest per budget unit
 	Sources   []stopping `json:"sources"`
+	Critic    []float64  `json:"critic"` // B, B⁻¹, A, both b̄, weights of R and D of every source
+	Fixed     []float64  `json:"fixed"`  // Θ₀, epochs
 	Fallbacks int        `json:"fallbacks"`
 	Rand      []byte     `json:"rand"` // of the stream of exploration
 }
 
 // State returns the learner's whole state.
 func (l *PricedObserved) State() ObservedState {
-	return ObservedState{l.n, l.price, l.scale, append([]stopping(nil), l.src...), l.fallbacks, l.rand.State()}
+	return ObservedState{l.n, l.price, l.scale, append([]stopping(nil), l.src...), clone(l.wait.data), clone(l.fixed), l.fallbacks, l.rand.State()}
 }
 
 // SetState takes up a state that State returned.
@@ -333,11 +351,16 @@ func (l *PricedObserved) SetState(s ObservedState) error {
 	if len(s.Sources) != len(l.src) {
 		return fmt.Errorf("state of %d sources; the learner has %d", len(s.Sources), len(l.src))
 	}
+	if len(s.Critic) != len(l.wait.data) || len(s.Fixed) != len(l.fixed) {
+		return fmt.Errorf("state of critics with %d numbers and of %d ages; the learner has %d and %d", len(s.Critic), len(s.Fixed), len(l.wait.data), len(l.fixed))
+	}
 	if err := l.rand.SetState(s.Rand); err != nil {
 		return fmt.Errorf("state of the random stream: %w", err)
 	}
 	l.n, l.price, l.scale, l.fallbacks = s.Epochs, s.Price, s.Scale, s.Fallbacks
 	copy(l.src, s.Sources)
+	copy(l.wait.data, s.Critic)
+	copy(l.fixed, s.Fixed)
 	return nil
 }
 
@@ -348,6 +371,9 @@ func (l *PricedObserved) Fallbacks() int { return l.fallbacks }
 func (l *PricedObserved) Frozen() *ObservedPolicy {
 	f := *l
 	f.src = append([]stopping(nil), l.src...)
+	wait := *l.wait
+	wait.data = clone(l.wait.data)
+	f.wait, f.fixed = &wait, clone(l.fixed)
 	f.key = make([]float64, len(l.key))
 	f.sel = baselines.NewSelector(l.costs, l.budget)
 	f.rand = nil
@@ -368,7 +394,7 @@ func (f *ObservedPolicy) Select(dst []int, o *env.Observed) []int {
 	s, unit := &l.set, l.unit()
 	for i, x := range o.State {
 		e := ratio(l.index(i, x), unit)
-		margin := math.Log(max(x, 1e-12*l.ceil[i])) - l.src[i].LnT
+		margin := math.Log(max(x, 1e-12*l.top[i])) - l.src[i].LnT
 		l.key[i] = s.mix(margin, e)
 	}
 	return l.sel.Top(dst, l.key)

@@ -100,6 +100,78 @@ func TestObservedThreshold(t *testing.T) {
 	}
 }
 
+// TestObservedSlow: where sources are slow, or differ in speed, no threshold is
+// lost out of reach and no critic diverges.
+func TestObservedSlow(t *testing.T) {
+	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
+		for name, in := range map[string]env.Instance{
+			"decay 0.1": slow(.1), "decay 0.01": slow(.01), "decay 1e-3": slow(1e-3), "decay 1e-5": slow(1e-5),
+			"wide": env.Wide(50, 5, 3),
+		} {
+			o := env.PoissonOptions{Marks: marks}
+			l := NewPricedObserved(in, nil, stream.New(1, stream.Policy))
+			rewards(t, in, 1, o, env.NewAgent(l), 6000)
+			got := total(rewards(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
+			want := total(rewards(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
+			if got < .98*want {
+				t.Errorf("%s, marks %v: learned earns %.4f of what the index of the mean dynamics earns; want .98", name, marks, got/want)
+			}
+		}
+	}
+}
+
+// slow returns six sources of equal decay.
+func slow(decay float64) env.Instance {
+	in := env.Instance{Budget: 2}
+	for _, rate := range []float64{8, 26, 24, 11, 17, 16} {
+		in.Sources = append(in.Sources, env.NewSource("", rate, decay, 1))
+	}
+	return in
+}
+
+// TestObservedFixedAge: Θ₀ follows the best fixed age, and P is at least what
+// it earns.
+func TestObservedFixedAge(t *testing.T) {
+	s := env.NewSource("", 20, .1, 1)
+	s.Cost = 1.5
+	l := NewPricedObserved(env.Instance{Sources: []env.Source{s}, Budget: 1.5}, nil, stream.New(1, stream.Test))
+	for _, price := range []float64{40, 5, 80} {
+		l.price = price
+		for range 200 {
+			l.follow(0)
+		}
+		age, best := bestThreshold(s, price)
+		if l.fixed[0] != float64(age) {
+			t.Errorf("price %v: Θ₀ = %v; want %v", price, l.fixed[0], age)
+		}
+		l.src[0].Eta, l.src[0].Work = 0, 0
+		if p, work := l.profit(0); !near(p, best, 1e-12) || !near(work, s.Cost/float64(age), 1e-12) {
+			t.Errorf("price %v: P = %v and κ̄ = %v; want %v and %v", price, p, work, best, s.Cost/float64(age))
+		}
+		l.src[0].Eta = 30
+		if p, work := l.profit(0); p != 30 || work != 0 {
+			t.Errorf("price %v: P = %v and κ̄ = %v; want those learned", price, p, work)
+		}
+	}
+}
+
+// TestObservedSettings: what would do nothing is refused.
+func TestObservedSettings(t *testing.T) {
+	for want, change := range map[string]func(s *PricedSettings){
+		"critic is \"renewal\"": func(s *PricedSettings) { s.Critic = "renewal" },
+		"sampled is true":       func(s *PricedSettings) { s.Sampled = true },
+		"saturating is true":    func(s *PricedSettings) { s.Saturating = true },
+		"gamma is 3":            func(s *PricedSettings) { s.Gamma = 3 },
+	} {
+		set := DefaultPricedSettings()
+		if err := set.ValidateObserved(); err != nil {
+			t.Fatal(err)
+		}
+		change(&set)
+		expect(t, set.ValidateObserved(), want)
+	}
+}
+
 func TestObservedState(t *testing.T) {
 	in := env.Paper(2)
 	o := env.PoissonOptions{Marks: env.MarksPerEpoch}

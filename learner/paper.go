@@ -140,6 +140,9 @@ var _ env.Learner[env.Model] = (*Paper)(nil)
 // maxCeiling is the greatest ceiling for which no matrix can overflow.
 const maxCeiling = 1e30
 
+// mostFeatures bounds ℓ: the critic holds five matrices of ℓ² numbers.
+const mostFeatures = 1 << 13
+
 // mostCrossed is the number of sources up to which "auto" takes all products.
 const mostCrossed = 20
 
@@ -176,6 +179,9 @@ func NewPaper(in env.Instance, set PaperSettings, r *stream.Rand) (*Paper, error
 	phi, err := features.New(fs)
 	if err != nil {
 		return nil, err
+	}
+	if phi.Len() > mostFeatures {
+		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)
 	}
 	critic, err := NewLSPE(phi.Len(), set.critic())
 	if err != nil {

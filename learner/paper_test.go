@@ -409,6 +409,14 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestTooManyFeatures: what no memory holds is refused before it is asked for.
+func TestTooManyFeatures(t *testing.T) {
+	_, err := learner.NewPaper(env.Lognormal(5000, 10, 1), learner.DefaultPaperSettings(), stream.New(1))
+	if want := "5000 sources to degree 2 make 10000 features; allowed for this learner are 8192"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v; want %q", err, want)
+	}
+}
+
 // TestStepAllocations: one whole step allocates nothing, fallbacks included.
 func TestStepAllocations(t *testing.T) {
 	for _, tikhonov := range []string{"fallback", "always"} {

@@ -187,6 +187,10 @@ func (p *priced) profit(i int) float64 {
 // which is x − λC + V(1) − V(s + 1) with V anchored at the crawl. A source
 // without profit is compared with never crawling it. The derivative of L by the
 // price, −C max(Θ − s, 1)/Θ, takes L to the scale of the index.
+//
+// Beyond the greatest age that Θ may take, P is at least (x(s) − λC)/s, what
+// crawling at this age would always earn: P comes from the last cycles, which
+// for a slow source may be far shorter than the best one.
 func (p *priced) advantage(i int, x, age float64) (l, index float64) {
 	turn, peak, cost := float64(p.turn[i]), p.top(i), p.costs[i]
 	rest := turn - age // epochs to wait
@@ -195,10 +199,16 @@ func (p *priced) advantage(i int, x, age float64) (l, index float64) {
 	}
 	if p.anchored {
 		l = p.fitted(i, x, age)
-	} else if profit := p.profit(i); profit > 0 {
-		l = x - peak + profit*rest
 	} else {
-		l = x - p.price*cost - max(0, peak-p.price*cost)
+		profit, once := p.profit(i), x-p.price*cost
+		if age > maxCycles*p.period {
+			profit = max(profit, once/age)
+		}
+		if profit > 0 {
+			l = x - peak + profit*rest
+		} else {
+			l = once - max(0, peak-p.price*cost)
+		}
 	}
 	return l, l * turn / (cost * rest)
 }
@@ -228,7 +238,8 @@ func (p *priced) rank(key, x []float64, age []float32) {
 	}
 }
 
-// frozen returns a copy for ranking.
+// frozen returns a copy for ranking, which needs no critic on the features of the
+// threshold: what it says is in the slope.
 func (p *priced) frozen() *priced {
 	n := len(p.costs)
 	f := &priced{
@@ -238,9 +249,6 @@ func (p *priced) frozen() *priced {
 		theta: clone(p.theta), eta: slices.Clone(p.eta), work: slices.Clone(p.work),
 		turn: slices.Clone(p.turn), peak: slices.Clone(p.peak), slope: slices.Clone(p.slope), toll: slices.Clone(p.toll),
 		key: make([]float64, n), age: make([]float32, n),
-	}
-	if p.lspe != nil {
-		f.lspe = slices.Clone(p.lspe)
 	}
 	if p.poly != nil {
 		c := *p.poly

@@ -56,6 +56,19 @@ func TestPricedSettings(t *testing.T) {
 	}
 }
 
+// TestPricedLasting: beside sources of usual decay one that hardly decays is
+// crawled at the best age, though that is far beyond the greatest threshold.
+func TestPricedLasting(t *testing.T) {
+	in := env.Instance{Budget: 2, Sources: []env.Source{
+		env.NewSource("", 16, 1e-6, 1), env.NewSource("", 19, 1e-6, 1),
+		env.NewSource("", 24, .3, 1), env.NewSource("", 20, .3, 1), env.NewSource("", 12, 3, 1), env.NewSource("", 9, 3, 1),
+	}}
+	learned, learning, _ := ratios(t, in, 1, 10000, 5000, nil)
+	if learned < .99 || learning < .99 {
+		t.Errorf("learned earns %.4f of Whittle, learning %.4f; want .99", learned, learning)
+	}
+}
+
 // TestPricedEdges runs the learners at all levels in worlds at the edge of what
 // is allowed: they stay finite and earn about what exact Whittle earns.
 func TestPricedEdges(t *testing.T) {

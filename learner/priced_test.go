@@ -110,8 +110,12 @@ func TestPricedTargets(t *testing.T) {
 		if seeds == 0 {
 			continue
 		}
-		if !(mean >= f.mean && worst >= f.worst) && (*full || !(worst >= f.worst)) {
-			t.Errorf("%s: learned earns %.4f of Whittle, worst %.4f; want %.4f and %.4f", f.name, mean, worst, f.mean, f.worst)
+		want := f.mean
+		if !*full && f.worst > 0 { // the mean of a few seeds is no better than they are
+			want = f.worst
+		}
+		if !(mean >= want && worst >= f.worst) {
+			t.Errorf("%s: learned earns %.4f of Whittle, worst %.4f; want %.4f and %.4f", f.name, mean, worst, want, f.worst)
 		}
 		if early < f.learning || earlyWorst < f.early {
 			t.Errorf("%s: learning earns %.4f of Whittle, worst %.4f; want %.4f and %.4f", f.name, early, earlyWorst, f.learning, f.early)
@@ -141,8 +145,7 @@ func dualPrice(in env.Instance) (lo, hi float64) {
 		}
 		return d
 	}
-	bound, price := baselines.RelaxedBound(in)
-	_ = bound
+	_, price := baselines.RelaxedBound(in)
 	lo, hi = price, price
 	for lo > 1e-9 && demand(lo) <= in.Budget {
 		lo *= .999

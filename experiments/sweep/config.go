@@ -271,11 +271,16 @@ func (l *loader) product(c *Config, base, own []entry, where string, used map[st
 			if k == 0 {
 				continue
 			}
+			seen := make(map[any]bool, len(e.values))
 			for _, x := range e.values {
 				x, err := convert(set.keys[k], x)
 				if err != nil {
 					return fmt.Errorf("%s: %w", e.where, err)
 				}
+				if seen[x] {
+					return fmt.Errorf("%s: %s has %s twice; allowed is each value once", e.where, e.name, tomlValue(x))
+				}
+				seen[x] = true
 				b.axes[k] = append(b.axes[k], x)
 			}
 			order = append(order, k)

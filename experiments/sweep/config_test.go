@@ -64,6 +64,15 @@ func TestGridAndList(t *testing.T) {
 	}
 }
 
+// numbers returns 1, 2, …, n as the inside of a list.
+func numbers(n int) string {
+	var b strings.Builder
+	for k := range n {
+		fmt.Fprintf(&b, "%d,", k+1)
+	}
+	return b.String()
+}
+
 func TestLoadErrors(t *testing.T) {
 	const keys = "name, seeds, metric, reference, show, group, learner.algorithm, steps, instance.id, instance.budget, fail, learner.kappa, learner.gamma, learner.anneal"
 	for _, c := range []struct {
@@ -80,8 +89,8 @@ func TestLoadErrors(t *testing.T) {
 		{"date", "steps = 1979-05-27\n", "", []string{"kappa.toml:1:1: steps: found a value of kind"}},
 		{"empty grid", "seeds = 2\n\nlearner.kappa = []\n", "", []string{"kappa.toml:3:1: learner.kappa is an empty list"}},
 		{"out of range", "steps = 5\nlearner.kappa = [1, -1]\n", "", []string{"kappa.toml:2:1: learner.kappa: -1; allowed is above 0"}},
-		{"same value twice", "learner.kappa = [1, 1.0]\n", "", []string{"cell paper is there twice"}},
-		{"same value among others", "learner.kappa = [1, 2, 1.0]\n", "", []string{"cell kappa/1 is there twice"}},
+		{"same value twice", "learner.kappa = [1, 1.0]\n", "", []string{"kappa.toml:1:1: learner.kappa has 1 twice"}},
+		{"same value among others", "learner.kappa = [1, 2, 1.0]\n", "", []string{"kappa.toml:1:1: learner.kappa has 1 twice"}},
 		{"same cell twice", "[[cells]]\nlearner.kappa = [1, 2]\n[[cells]]\nlearner.kappa = 2\n", "", []string{"kappa.toml:3:3: cell kappa/2 is the same as one of kappa.toml:1:3"}},
 		{"seeds", "seeds = 0\n", "", []string{"kappa.toml:1:1: seeds is 0; allowed is a number of seeds"}},
 		{"seeds of another type", "seeds = \"ten\"\n", "", []string{"kappa.toml:1:1: seeds is \"ten\""}},
@@ -101,7 +110,7 @@ func TestLoadErrors(t *testing.T) {
 		{"set nothing", kappaTOML, "learner.kappa", []string{"want key=value"}},
 		{"set broken list", kappaTOML, "learner.kappa=[1,", []string{"-set learner.kappa=[1,"}},
 		{"set empty list", kappaTOML, "learner.kappa=[]", []string{"empty list"}},
-		{"too many", "seeds = 1\nsteps = [" + strings.Repeat("1,", 1001) + "]\nlearner.kappa = [" + strings.Repeat("1,", 1001) + "]\n", "", []string{"more than 1000000 cells"}},
+		{"too many", "seeds = 1\nsteps = [" + numbers(1001) + "]\nlearner.kappa = [" + numbers(1001) + "]\n", "", []string{"more than 1000000 cells"}},
 	} {
 		var set []string
 		if c.set != "" {
