@@ -47,10 +47,10 @@ type Row struct {
 	Overrun   float64  `json:"overrun"`     // mean cost above the budget over all epochs, budget units
 
 	// A comparison over seeds, instances or days fills these.
-	Diff   *float64 `json:"diff,omitempty"` // reward less Whittle's under the same seeds
-	DiffLo *float64 `json:"diff_lo,omitempty"`
-	DiffHi *float64 `json:"diff_hi,omitempty"`
-	Worst  *float64 `json:"worst,omitempty"` // least of_whittle of any run
+	Diff   *float64 `json:"diff"` // reward less Whittle's under the same seeds
+	DiffLo *float64 `json:"diff_lo"`
+	DiffHi *float64 `json:"diff_hi"`
+	Worst  *float64 `json:"worst"` // least of_whittle of any run
 
 	// Decision is the time of one Select and Update, ns. It is not part of
 	// the machine output, which holds nothing that changes from run to run.
