@@ -103,15 +103,22 @@ func tables(c *Config, r Runner, s *store, sum *Summary, runs, curves, learned *
 	if err := learned.Write([]string{"cell", "seed", "what", "source", "at", "learned", "exact"}); err != nil {
 		return err
 	}
+	there := make([]int, 0, c.Jobs())
+	for job := range c.Jobs() {
+		if s.at[job].size > 0 {
+			there = append(there, job)
+		}
+	}
+	next, stop := s.inOrder(there, len(sum.boots) > 1)
+	defer stop()
 	var row []string
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		for k, seed := range c.Seeds {
-			job := c.job(i, k)
-			if s.at[job].size == 0 {
+			if s.at[c.job(i, k)].size == 0 {
 				continue
 			}
-			res, err := s.read(job)
+			res, err := next()
 			if err != nil {
 				return err
 			}

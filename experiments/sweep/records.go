@@ -193,6 +193,43 @@ func (s *store) read(job int) (Result, error) {
 	return decodeResult(rest)
 }
 
+// inOrder returns a function that reads the results of the jobs one after the
+// other. With ahead they are read and decoded by another goroutine while the
+// caller works on those before; the store must not be read otherwise until stop
+// has returned.
+func (s *store) inOrder(jobs []int, ahead bool) (next func() (Result, error), stop func()) {
+	if !ahead {
+		k := -1
+		return func() (Result, error) {
+			k++
+			return s.read(jobs[k])
+		}, func() {}
+	}
+	type read struct {
+		res Result
+		err error
+	}
+	results, quit, ended := make(chan read, 32), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, j := range jobs {
+			res, err := s.read(j)
+			select {
+			case results <- read{res, err}:
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() (Result, error) {
+			r := <-results
+			return r.res, r.err
+		}, func() {
+			close(quit)
+			<-ended
+		}
+}
+
 func (s *store) close() {
 	for _, f := range s.open {
 		f.Close()
