@@ -2,9 +2,12 @@ package sweep
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -17,7 +20,7 @@ const (
 
 // merge writes the final files from the records: always with partial, else
 // only when no run is missing. It is the one place that writes them, and goes
-// through cells and seeds in the order of the configuration, one result in
+// through cells and seeds in the order of the configuration, few results in
 // memory at a time.
 func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	// Two shards that end together may both come here: they write the same.
@@ -28,7 +31,6 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	defer held.Close()
 
 	s := newStore(c)
-	defer s.close()
 	if err := s.scanAll(o.Dir); err != nil {
 		return Report{}, err
 	}
@@ -43,7 +45,7 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	err = replace(o.Dir, RunsFile, func(runs *bufio.Writer) error {
 		return replace(o.Dir, CurvesFile, func(curves *bufio.Writer) error {
 			return replace(o.Dir, LearnedFile, func(learned *bufio.Writer) error {
-				return tables(c, r, s, sum, csv.NewWriter(runs), csv.NewWriter(curves), csv.NewWriter(learned))
+				return tables(c, r, s, sum, o.workers(), [3]io.Writer{runs, curves, learned})
 			})
 		})
 	})
@@ -90,18 +92,31 @@ func (s *store) report() Report {
 	return rep
 }
 
+// rows are the lines of some runs for each table, and what the summary takes.
+type rows struct {
+	tables [3]bytes.Buffer // runs, curves, learned
+	jobs   []int
+	row    [][]float64
+}
+
+// runsPerPiece is how many runs are formatted at a time.
+const runsPerPiece = 16
+
 // tables writes the rows, curves and learned quantities of all runs and feeds
 // the summary.
-func tables(c *Config, r Runner, s *store, sum *Summary, runs, curves, learned *csv.Writer) error {
+func tables(c *Config, r Runner, s *store, sum *Summary, workers int, to [3]io.Writer) error {
 	head := append([]string{"cell", "seed"}, c.Axes...)
-	if err := runs.Write(append(head, figureNames(r.Figures())...)); err != nil {
-		return err
-	}
-	if err := curves.Write(append([]string{"cell", "seed", "epoch"}, figureNames(r.CurveFigures())...)); err != nil {
-		return err
-	}
-	if err := learned.Write([]string{"cell", "seed", "what", "source", "at", "learned", "exact"}); err != nil {
-		return err
+	for k, h := range [3][]string{
+		append(head, figureNames(r.Figures())...),
+		append([]string{"cell", "seed", "epoch"}, figureNames(r.CurveFigures())...),
+		{"cell", "seed", "what", "source", "at", "learned", "exact"},
+	} {
+		w := csv.NewWriter(to[k])
+		w.Write(h)
+		w.Flush()
+		if err := w.Error(); err != nil {
+			return err
+		}
 	}
 	there := make([]int, 0, c.Jobs())
 	for job := range c.Jobs() {
@@ -109,57 +124,72 @@ func tables(c *Config, r Runner, s *store, sum *Summary, runs, curves, learned *
 			there = append(there, job)
 		}
 	}
-	next, stop := s.inOrder(there, len(sum.boots) > 1)
-	defer stop()
+	pieces := slices.Collect(slices.Chunk(there, runsPerPiece))
+	cell := 0 // whose runs are being added
+	err := ordered(len(pieces), workers, func() (func(int) (*rows, error), func()) {
+		in := s.reader()
+		return func(i int) (*rows, error) { return format(c, r, in, pieces[i]) }, in.close
+	}, func(p *rows) error {
+		for k := range to {
+			if _, err := p.tables[k].WriteTo(to[k]); err != nil {
+				return err
+			}
+		}
+		for n, job := range p.jobs {
+			for ; cell < job/len(c.Seeds); cell++ {
+				sum.endCell(cell)
+			}
+			sum.add(job%len(c.Seeds), p.row[n])
+		}
+		return nil
+	})
+	for ; err == nil && cell < len(c.Cells); cell++ {
+		sum.endCell(cell)
+	}
+	return err
+}
+
+// format makes the lines of some runs.
+func format(c *Config, r Runner, in *reader, jobs []int) (*rows, error) {
+	out := &rows{jobs: jobs}
+	var w [3]*csv.Writer
+	for k := range w {
+		w[k] = csv.NewWriter(&out.tables[k]) // neither it nor a buffer fails
+	}
 	var row []string
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		for k, seed := range c.Seeds {
-			if s.at[c.job(i, k)].size == 0 {
-				continue
-			}
-			res, err := next()
-			if err != nil {
-				return err
-			}
-			if len(res.Row) != len(r.Figures()) {
-				return fmt.Errorf("%s, seed %d has %d figures; this program writes %d: it is another version, name another directory with -out", cell.ID, seed, len(res.Row), len(r.Figures()))
-			}
-			id := []string{cell.ID, strconv.FormatUint(seed, 10)}
-			row = append(row[:0], id...)
-			for _, a := range c.Axes {
-				text := ""
-				if cell.Has(a) {
-					text = FormatValue(cell.Value(a))
-				}
-				row = append(row, text)
-			}
-			if err := runs.Write(appendFigures(row, res.Row)); err != nil {
-				return err
-			}
-			for _, p := range res.Curve {
-				row = append(append(row[:0], id...), strconv.Itoa(p.Epoch))
-				if err := curves.Write(appendFigures(row, p.Values)); err != nil {
-					return err
-				}
-			}
-			for _, p := range res.Learned {
-				row = append(append(row[:0], id...), p.What, p.Source)
-				if err := learned.Write(appendFigures(row, []float64{p.At, p.Learned, p.Exact})); err != nil {
-					return err
-				}
-			}
-			sum.add(k, res.Row)
+	for _, job := range jobs {
+		cell, seed := &c.Cells[job/len(c.Seeds)], c.Seeds[job%len(c.Seeds)]
+		res, err := in.read(job)
+		if err != nil {
+			return nil, err
 		}
-		sum.endCell(i)
-	}
-	for _, w := range []*csv.Writer{runs, curves, learned} {
-		w.Flush()
-		if err := w.Error(); err != nil {
-			return err
+		if len(res.Row) != len(r.Figures()) {
+			return nil, fmt.Errorf("%s, seed %d has %d figures; this program writes %d: it is another version, name another directory with -out", cell.ID, seed, len(res.Row), len(r.Figures()))
 		}
+		id := []string{cell.ID, strconv.FormatUint(seed, 10)}
+		row = append(row[:0], id...)
+		for _, a := range c.Axes {
+			text := ""
+			if cell.Has(a) {
+				text = FormatValue(cell.Value(a))
+			}
+			row = append(row, text)
+		}
+		w[0].Write(appendFigures(row, res.Row))
+		for _, p := range res.Curve {
+			row = append(append(row[:0], id...), strconv.Itoa(p.Epoch))
+			w[1].Write(appendFigures(row, p.Values))
+		}
+		for _, p := range res.Learned {
+			row = append(append(row[:0], id...), p.What, p.Source)
+			w[2].Write(appendFigures(row, []float64{p.At, p.Learned, p.Exact}))
+		}
+		out.row = append(out.row, res.Row)
 	}
-	return nil
+	for k := range w {
+		w[k].Flush()
+	}
+	return out, nil
 }
 
 func appendFigures(row []string, v []float64) []string {

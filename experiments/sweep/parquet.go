@@ -32,6 +32,8 @@ func writeParquet(c *Config, r Runner, s *store, dir string) error {
 	}
 	return replace(dir, "runs.parquet", func(runsTo *bufio.Writer) error {
 		return replace(dir, "curves.parquet", func(curvesTo *bufio.Writer) error {
+			in := s.reader()
+			defer in.close()
 			rw := newTable(runsTo, "runs", runs)
 			cw := newTable(curvesTo, "curves", curves)
 			for i := range c.Cells {
@@ -41,7 +43,7 @@ func writeParquet(c *Config, r Runner, s *store, dir string) error {
 					if s.at[job].size == 0 {
 						continue
 					}
-					res, err := s.read(job)
+					res, err := in.read(job)
 					if err != nil {
 						return err
 					}

@@ -43,8 +43,6 @@ type store struct {
 	bad       []string       // damaged lines, to be reported
 	cells     map[string]int
 	seeds     map[uint64]int
-	open      map[int32]*os.File
-	line      []byte
 }
 
 // job numbers run k of a cell; k counts the seeds.
@@ -57,7 +55,6 @@ func newStore(c *Config) *store {
 		failed: map[int]string{},
 		cells:  make(map[string]int, len(c.Cells)),
 		seeds:  make(map[uint64]int, len(c.Seeds)),
-		open:   map[int32]*os.File{},
 	}
 	for i := range c.Cells {
 		s.cells[c.Cells[i].ID] = i
@@ -100,9 +97,9 @@ func (s *store) scan(file string) (good int64, err error) {
 	n := int32(len(s.files))
 	s.files = append(s.files, file)
 	r := bufio.NewReaderSize(f, 1<<16)
+	var line []byte
 	for number := 1; ; number++ {
-		line, err := readLine(r, s.line[:0])
-		s.line = line
+		line, err = readLine(r, line[:0])
 		if err == io.EOF { // what is left has no newline: it was never finished
 			return good, nil
 		}
@@ -168,24 +165,34 @@ func (s *store) take(kind string, rest []byte, at location) error {
 	return nil
 }
 
+// reader reads the results that a store knows of. Several may be at work.
+type reader struct {
+	store *store
+	open  map[int32]*os.File
+	line  []byte
+}
+
+func (s *store) reader() *reader { return &reader{store: s, open: map[int32]*os.File{}} }
+
 // read returns the result of a job that is there.
-func (s *store) read(job int) (Result, error) {
-	at := s.at[job]
-	f := s.open[at.file]
+func (r *reader) read(job int) (Result, error) {
+	at := r.store.at[job]
+	name := r.store.files[at.file]
+	f := r.open[at.file]
 	if f == nil {
 		var err error
-		if f, err = os.Open(s.files[at.file]); err != nil {
+		if f, err = os.Open(name); err != nil {
 			return Result{}, err
 		}
-		s.open[at.file] = f
+		r.open[at.file] = f
 	}
-	s.line = slices.Grow(s.line[:0], int(at.size))[:at.size]
-	if _, err := f.ReadAt(s.line, at.off); err != nil {
-		return Result{}, fmt.Errorf("%s: %w", s.files[at.file], err)
+	r.line = slices.Grow(r.line[:0], int(at.size))[:at.size]
+	if _, err := f.ReadAt(r.line, at.off); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", name, err)
 	}
-	_, rest, err := checkLine(s.line)
+	_, rest, err := checkLine(r.line)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", s.files[at.file], err)
+		return Result{}, fmt.Errorf("%s: %w", name, err)
 	}
 	for range 2 { // cell and seed
 		_, rest, _ = bytes.Cut(rest, []byte(" "))
@@ -193,48 +200,10 @@ func (s *store) read(job int) (Result, error) {
 	return decodeResult(rest)
 }
 
-// inOrder returns a function that reads the results of the jobs one after the
-// other. With ahead they are read and decoded by another goroutine while the
-// caller works on those before; the store must not be read otherwise until stop
-// has returned.
-func (s *store) inOrder(jobs []int, ahead bool) (next func() (Result, error), stop func()) {
-	if !ahead {
-		k := -1
-		return func() (Result, error) {
-			k++
-			return s.read(jobs[k])
-		}, func() {}
-	}
-	type read struct {
-		res Result
-		err error
-	}
-	results, quit, ended := make(chan read, 32), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for _, j := range jobs {
-			res, err := s.read(j)
-			select {
-			case results <- read{res, err}:
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return func() (Result, error) {
-			r := <-results
-			return r.res, r.err
-		}, func() {
-			close(quit)
-			<-ended
-		}
-}
-
-func (s *store) close() {
-	for _, f := range s.open {
+func (r *reader) close() {
+	for _, f := range r.open {
 		f.Close()
 	}
-	clear(s.open)
 }
 
 func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {

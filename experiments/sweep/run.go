@@ -135,7 +135,6 @@ func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
 	defer unlock()
 
 	s := newStore(c)
-	defer s.close()
 	if err := s.scanAll(o.Dir); err != nil {
 		return Report{}, err
 	}
@@ -265,17 +264,37 @@ func work(ctx context.Context, c *Config, r Runner, o Options, s *store) (int, e
 		return 0, err
 	}
 
-	type done struct {
-		line   []byte
-		failed string
-	}
 	var (
-		lines = make(chan done, 2*o.Workers)
 		next  atomic.Int64
 		width = len(r.Figures())
 		curve = len(r.CurveFigures())
+		dirty atomic.Bool // lines were written that the disk may not have
+		mu    sync.Mutex  // of the log and of what follows
 		ran   int
+		bad   int
 	)
+	// A line goes out with one write as soon as it is there, so that it
+	// survives the process.
+	book := func(line []byte, failed string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := log.write(line); err != nil {
+			return err
+		}
+		dirty.Store(true)
+		if failed == "" {
+			ran++
+		} else {
+			bad++
+			if o.Log != nil {
+				fmt.Fprintln(o.Log, failed)
+			}
+		}
+		if o.Progress != nil {
+			o.Progress(ran, bad, len(todo))
+		}
+		return nil
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	var workers sync.WaitGroup
 	for range min(o.Workers, len(todo)) {
@@ -293,67 +312,35 @@ func work(ctx context.Context, c *Config, r Runner, o Options, s *store) (int, e
 				if err != nil && gctx.Err() != nil {
 					return nil // stopped, not failed
 				}
-				d := done{}
-				if err != nil {
-					d.line = errorLine(cell.ID, seed, err.Error())
-					d.failed = fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err)
-					if broken { // a worker that panicked is not used again
-						w = r.Worker()
-					}
-				} else {
-					d.line = runLine(cell.ID, seed, res)
+				if broken { // a worker that panicked is not used again
+					w = r.Worker()
 				}
-				select {
-				case lines <- d:
-				case <-gctx.Done():
-					// The writer is there until all workers have gone, unless
-					// it failed; then there is nowhere to write to.
-					select {
-					case lines <- d:
-					case <-log.failed:
-					}
-					return nil
+				if err != nil {
+					err = book(errorLine(cell.ID, seed, err.Error()), fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err))
+				} else {
+					err = book(runLine(cell.ID, seed, res), "")
+				}
+				if err != nil {
+					return err
 				}
 			}
 		})
 	}
-	go func() { workers.Wait(); close(lines) }()
-
-	// The writer: each line goes out with one write as soon as it is there, so
-	// that it survives the process; the disk is made to follow five times a
-	// second, so that it survives the machine.
+	idle := make(chan struct{})
+	go func() { workers.Wait(); close(idle) }()
+	// The disk is made to follow five times a second, so that the lines survive
+	// the machine.
 	group.Go(func() error {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
-		dirty, bad := false, 0
 		for {
 			select {
-			case d, ok := <-lines:
-				if !ok {
-					return log.finish()
-				}
-				if err := log.write(d.line); err != nil {
-					close(log.failed)
-					return err
-				}
-				dirty = true
-				if d.failed != "" {
-					bad++
-					if o.Log != nil {
-						fmt.Fprintln(o.Log, d.failed)
-					}
-				} else {
-					ran++
-				}
-				if o.Progress != nil {
-					o.Progress(ran, bad, len(todo))
-				}
+			case <-idle:
+				return log.sync()
 			case <-tick.C:
-				if dirty {
-					dirty = false
-					if err := log.f.Sync(); err != nil {
-						close(log.failed)
-						return fmt.Errorf("%s: %w", log.path, err)
+				if dirty.Swap(false) {
+					if err := log.sync(); err != nil {
+						return err
 					}
 				}
 			}
@@ -415,16 +402,16 @@ func panicSite(stack []byte) string {
 
 // recordLog is the record file of this process.
 type recordLog struct {
-	f      logFile
-	path   string
-	size   int64 // bytes that are whole lines
-	failed chan struct{}
+	f    logFile
+	path string
+	size int64 // bytes that are whole lines
+	err  error // of the first write that failed; none is tried after it
 }
 
 // openRecords opens the shard's record file, cuts off a line that was never
 // finished, and notes the program's revision.
 func openRecords(c *Config, o Options, s *store) (*recordLog, error) {
-	l := &recordLog{path: filepath.Join(o.Dir, "records", o.Shard.file()+".log"), failed: make(chan struct{})}
+	l := &recordLog{path: filepath.Join(o.Dir, "records", o.Shard.file()+".log")}
 	open := o.openLog
 	if open == nil {
 		open = func(path string) (logFile, error) {
@@ -455,15 +442,19 @@ func openRecords(c *Config, o Options, s *store) (*recordLog, error) {
 
 // write appends one line, or takes back what part of it was written.
 func (l *recordLog) write(line []byte) error {
+	if l.err != nil {
+		return l.err
+	}
 	if _, err := l.f.Write(line); err != nil {
 		l.f.Truncate(l.size) // if this fails too, the next start cuts the line off
-		return fmt.Errorf("%s: %w", l.path, err)
+		l.err = fmt.Errorf("%s: %w", l.path, err)
+		return l.err
 	}
 	l.size += int64(len(line))
 	return nil
 }
 
-func (l *recordLog) finish() error {
+func (l *recordLog) sync() error {
 	if err := l.f.Sync(); err != nil {
 		return fmt.Errorf("%s: %w", l.path, err)
 	}

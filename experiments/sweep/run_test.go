@@ -400,6 +400,29 @@ func TestDiskFull(t *testing.T) {
 	sameFiles(t, finals(t, dir), finals(t, want))
 }
 
+// noSync takes every write and fails to bring it to the disk.
+type noSync struct{ *os.File }
+
+func (d noSync) Sync() error {
+	return &os.PathError{Op: "sync", Path: d.Name(), Err: syscall.EIO}
+}
+
+// What the disk did not take is not called done.
+func TestDiskFails(t *testing.T) {
+	c := load(t, kappaTOML)
+	dir := t.TempDir()
+	_, err := Run(context.Background(), c, fake{}, Options{Dir: dir, Workers: 2, openLog: func(path string) (logFile, error) {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+		return noSync{f}, err
+	}})
+	if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "0000-of-0001.log") {
+		t.Fatalf("error %v", err)
+	}
+	if got := finals(t, dir); len(got) != 1 {
+		t.Errorf("%d final files; want config.toml alone", len(got))
+	}
+}
+
 // The same on a file system that is really full, where the test may mount one.
 func TestRealDiskFull(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
