@@ -118,17 +118,19 @@ every seed, on all cores, and goes on where an earlier call ended.
 		}
 		names[list[i].Name] = true
 	}
+	var errs []error // one sweep that fails does not take the others down
 	for i, cfg := range list {
 		if c.list {
 			err = c.show(ctx, cfg)
 		} else {
 			err = c.sweep(ctx, cfg, operands[i], shard, c.dir(cfg, len(list)))
 		}
-		if err != nil {
-			return err
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (c *command) shardOf(f *cli.Flags) (sweep.Shard, error) {
@@ -162,7 +164,13 @@ func (c *command) load(name string) (*sweep.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; a configuration is a .toml file or one of %s", err, strings.Join(configs.Names(), ", "))
 	}
-	return sweep.Load(c.schema, c.schema, name, data, c.set)
+	cfg, err := sweep.Load(c.schema, c.schema, name, data, c.set)
+	if err != nil && len(c.set) > 0 {
+		if _, plain := sweep.Load(c.schema, c.schema, name, data, nil); plain == nil {
+			err = cli.AsUsage(err) // the flags are wrong, not the file
+		}
+	}
+	return cfg, err
 }
 
 func (c *command) dir(cfg *sweep.Config, of int) string {

@@ -119,6 +119,52 @@ func TestSeveral(t *testing.T) {
 	if out, _, err := call(t, "-merge", dir); err != nil || strings.Count(out, "Best by") != 2 {
 		t.Errorf("merge of both: %v\n%s", err, out)
 	}
+	// The first is refused, the second runs all the same.
+	dir = t.TempDir()
+	if _, _, err := call(t, one, "-set", "seeds=2", "-out", filepath.Join(dir, "small")); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := call(t, one, two, "-out", dir); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "name another directory") || strings.Count(out, "Best by") != 1 {
+		t.Errorf("after one that was refused: %v\n%s", err, out)
+	}
+}
+
+// A sweep keeps the instance file that it ran: it can be merged and repeated
+// anywhere, and does not go on with another one.
+func TestInstanceFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two := "budget = 1\nsource = [{name = \"a\", rate = 9, decay = 0.1, interest = 1}, {name = \"b\", rate = 5, decay = 0.3, interest = 2}]\n"
+	write("mine.toml", two)
+	write("c.toml", small+"instance.name = \"mine.toml\"\n")
+	first, log, err := call(t, "c.toml", "-out", "out")
+	if err != nil || !strings.Contains(log, "12 runs now") {
+		t.Fatalf("%v, %s", err, log)
+	}
+	write("mine.toml", strings.Replace(two, "9", "8", 1))
+	if _, _, err := call(t, "c.toml", "-out", "out"); err == nil || !strings.Contains(err.Error(), "out: holds configuration") {
+		t.Errorf("with another instance under the same name: %v", err)
+	}
+	other, _, err := call(t, "c.toml", "-out", "other")
+	if err != nil || other == first {
+		t.Errorf("the other instance gives the same: %v", err)
+	}
+	if err := os.Remove("mine.toml"); err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := call(t, "-merge", "out"); err != nil || again != first {
+		t.Errorf("merged without the file: %v\n%s", err, again)
+	}
+	if again, _, err := call(t, "out/config.toml", "-out", "repeated"); err != nil || again != first {
+		t.Errorf("repeated without the file: %v\n%s", err, again)
+	}
+	if _, _, err := call(t, "c.toml", "-list"); err == nil || !strings.Contains(err.Error(), "c.toml:6:1: instance.name: open mine.toml: no such file") {
+		t.Errorf("without a file: %v", err)
+	}
 }
 
 func TestList(t *testing.T) {
@@ -142,7 +188,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"-merge", t.TempDir()}, "holds no config.toml", cli.Failure},
 		{[]string{"nowhere.toml"}, "nowhere.toml: no such file", cli.Failure},
 		{[]string{file, file}, "two configurations have the name", cli.Usage},
-		{[]string{file, "-set", "learner.kapa=1"}, "is it learner.kappa?", cli.Failure},
+		{[]string{file, "-set", "learner.kapa=1"}, "is it learner.kappa?", cli.Usage},
+		{[]string{config(t, small+"learner.nothing = 1\n"), "-set", "learner.gamma=0.1"}, "learner.nothing", cli.Failure},
 		{[]string{file, "-format", "xml"}, `format is "xml"`, cli.Usage},
 	} {
 		_, _, err := call(t, c.args...)

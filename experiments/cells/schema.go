@@ -3,6 +3,7 @@
 package cells
 
 import (
+	"crypto/sha256"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -35,6 +36,7 @@ func New() *Schema { return &Schema{cache: map[place]*site{}} }
 // place names a world up to its seed.
 type place struct {
 	instance, world, marks string
+	file                   [sha256.Size]byte // of an instance file
 	budget, sigma          float64
 }
 
@@ -136,7 +138,7 @@ func (*Schema) Keys(selected string) []sweep.Key {
 	keys := []sweep.Key{
 		{Name: "steps", Kind: sweep.Int, Default: int64(10000), Help: "epochs of learning"},
 		{Name: "evaluation", Kind: sweep.Int, Default: int64(0), Help: "epochs over which the learned policy is measured; 0 for as many as steps"},
-		{Name: "instance.name", Kind: sweep.String, Default: "paper", Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
+		{Name: "instance.name", Kind: sweep.String, Default: "paper", File: ".toml", Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
 		{Name: "instance.budget", Kind: sweep.Float, Default: 0.0, Help: "budget units per epoch; 0 for the instance's own"},
 		{Name: "world.kind", Kind: sweep.String, Default: world, Allowed: []string{"mean", "poisson"}, Help: "mean dynamics or single items"},
 		{Name: "world.marks", Kind: sweep.String, Default: "constant", Help: "law of the items' interest in a poisson world"},
@@ -237,16 +239,23 @@ func blamed(cell *sweep.Cell, err error) string {
 
 // site returns the world of a cell.
 func (s *Schema) site(cell *sweep.Cell) (*site, error) {
-	p := place{cell.Text("instance.name"), cell.Text("world.kind"), cell.Text("world.marks"), cell.Float("instance.budget"), cell.Float("world.sigma")}
+	p := place{
+		instance: cell.Text("instance.name"), budget: cell.Float("instance.budget"),
+		world: cell.Text("world.kind"), marks: cell.Text("world.marks"), sigma: cell.Float("world.sigma"),
+	}
+	file := cell.Input("instance.name")
+	if file != nil {
+		p.file = file.Sum
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.cache[p]; ok {
 		return at, nil
 	}
-	in, err := env.Named(p.instance, p.budget)
+	in, err := instance(p.instance, file, p.budget)
 	if err != nil {
 		key := "instance.name"
-		if _, ownErr := env.Named(p.instance, 0); ownErr == nil {
+		if _, ownErr := instance(p.instance, file, 0); ownErr == nil {
 			key = "instance.budget"
 		}
 		return nil, &sweep.KeyError{Key: key, Msg: err.Error()}
@@ -269,4 +278,17 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 	}
 	s.cache[p] = at
 	return at, nil
+}
+
+// instance is env.Named with a file as the sweep read it.
+func instance(name string, file *sweep.Input, budget float64) (env.Instance, error) {
+	if file == nil {
+		return env.Named(name, budget)
+	}
+	in, err := env.Unmarshal(name, file.Data)
+	if err != nil || budget == 0 {
+		return in, err
+	}
+	in.Budget = budget
+	return in, in.Validate()
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ type Config struct {
 	Show      []string // figures of the short tables
 	Axes      []string // keys that differ between cells, in the order of the file
 	Cells     []Cell
+	Inputs    map[string]*Input // files that settings name, by that name
 
 	blocks []block
 }
@@ -75,7 +77,7 @@ func Load(s Schema, r Runner, file string, data []byte, set []string) (*Config, 
 	if err != nil {
 		return nil, err
 	}
-	l := loader{schema: s, figures: r.Figures(), file: file, sets: map[string]*keyset{}}
+	l := loader{schema: s, figures: r.Figures(), file: file, sets: map[string]*keyset{}, inputs: map[string]*Input{}}
 	for _, value := range s.Selector().Allowed {
 		l.sets[value] = newKeyset(s, value)
 	}
@@ -107,6 +109,7 @@ type loader struct {
 	figures   []Figure
 	file      string
 	sets      map[string]*keyset
+	inputs    map[string]*Input
 	reference string // id as the file gives it
 	refWhere  string
 	where     []string // of the block of each cell
@@ -116,6 +119,7 @@ func (l *loader) load(doc *document, overridden bool) (*Config, error) {
 	c := &Config{
 		Name:     strings.TrimSuffix(filepath.Base(l.file), ".toml"),
 		Question: doc.comment,
+		Inputs:   l.inputs,
 	}
 	base, err := l.reserved(c, doc.base)
 	if err != nil {
@@ -281,6 +285,9 @@ func (l *loader) product(c *Config, base, own []entry, where string, used map[st
 					return fmt.Errorf("%s: %s has %s twice; allowed is each value once", e.where, e.name, tomlValue(x))
 				}
 				seen[x] = true
+				if err := l.read(set.keys[k], x); err != nil {
+					return fmt.Errorf("%s: %s: %w", e.where, e.name, err)
+				}
 				b.axes[k] = append(b.axes[k], x)
 			}
 			order = append(order, k)
@@ -311,7 +318,7 @@ func (l *loader) product(c *Config, base, own []entry, where string, used map[st
 // slowest.
 func (l *loader) cells(c *Config, b block, order []int, size int, at []string, where string) error {
 	for n := range size {
-		cell := Cell{Index: len(c.Cells), set: b.set, values: make([]any, len(b.axes))}
+		cell := Cell{Index: len(c.Cells), set: b.set, values: make([]any, len(b.axes)), inputs: l.inputs}
 		for k := range b.axes {
 			cell.values[k] = b.axes[k][0]
 		}
@@ -495,8 +502,8 @@ func edits(a, b string) int {
 // Jobs returns the number of runs: cells times seeds.
 func (c *Config) Jobs() int { return len(c.Cells) * len(c.Seeds) }
 
-// Hash names the content of the sweep: its cells and seeds. Runs of another
-// hash do not belong to it. What cells are compared by is not part of it.
+// Hash names the content of the sweep: its cells, the files that these name,
+// and its seeds. Runs of another hash do not belong to it. What cells are compared by is not part of it.
 func (c *Config) Hash() string {
 	h := sha256.New()
 	for _, s := range c.Seeds {
@@ -508,6 +515,9 @@ func (c *Config) Hash() string {
 		for k, key := range cell.set.keys {
 			fmt.Fprintln(h, key.Name, tomlValue(cell.values[k]))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
+		fmt.Fprintf(h, "%s %x\n", name, c.Inputs[name].Sum)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }

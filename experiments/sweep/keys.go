@@ -47,6 +47,7 @@ type Key struct {
 	Kind    Kind
 	Default any      // float64, int64, string or bool
 	Allowed []string // values of a string key; nil for any
+	File    string   // ending of the values that name a file, such as .toml; "" for none
 	Help    string   // a few words: meaning, symbol, unit
 }
 
@@ -96,6 +97,7 @@ type Cell struct {
 
 	set    *keyset
 	values []any
+	inputs map[string]*Input
 }
 
 // Keys returns the settings that the cell has.
@@ -125,6 +127,14 @@ func (c *Cell) Text(name string) string { return c.Value(name).(string) }
 
 // Bool returns a truth value.
 func (c *Cell) Bool(name string) bool { return c.Value(name).(bool) }
+
+// Input returns the file that a setting names, nil if it names none.
+func (c *Cell) Input(name string) *Input {
+	if v, ok := c.Value(name).(string); ok {
+		return c.inputs[v]
+	}
+	return nil
+}
 
 // With returns a copy of the cell with one setting changed.
 func (c *Cell) With(name string, value any) *Cell {

@@ -228,6 +228,9 @@ func claim(c *Config, o Options) error {
 	default:
 		return err
 	}
+	if err := c.writeInputs(o.Dir); err != nil {
+		return err
+	}
 	text := c.Resolved(c.provenance(o))
 	if bytes.Equal(text, old) {
 		return nil
