@@ -43,7 +43,7 @@ func ExamplePricedOnline() {
 	}
 	fmt.Println("the same price after a restart:", again.Price() == l.Price(), err)
 	// Output:
-	// crawls of news, blog and forum: [773 217 10]
+	// crawls of news, blog and forum: [771 219 10]
 	// the same price after a restart: true <nil>
 }
 

@@ -21,6 +21,7 @@ type estimates struct {
 	// Common to all sources.
 	rate   float64 // mean of λξ̄, interest per epoch
 	decay  float64 // mean of c
+	unsure float64 // variance of that mean
 	spread float64 // variance of c between sources
 	noise  float64 // variance of ln ξ within a source
 	weight float64 // of the common rate, in epochs
@@ -57,7 +58,7 @@ const (
 )
 
 func (e *estimates) init(n int, given, horizon float64) {
-	*e = estimates{given: given, horizon: horizon, crawls: make([]int, n), sums: make([]itemSums, n), drift: make([][2]float64, n), rate: 1, decay: firstDecay, spread: firstDecay * firstDecay / 4, noise: 1, weight: firstWeight}
+	*e = estimates{given: given, horizon: horizon, crawls: make([]int, n), sums: make([]itemSums, n), drift: make([][2]float64, n), rate: 1, decay: firstDecay, unsure: firstDoubt * firstDoubt, spread: firstDecay * firstDecay / 4, noise: 1, weight: firstWeight}
 	if given > 0 {
 		e.decay = given
 	}
@@ -151,13 +152,9 @@ func (e *estimates) source(i int) (rate, decay float64) {
 	s := &e.sums[i]
 	decay = e.given
 	if decay == 0 {
-		// The mean of the source's own slope and the common one, weighted by
-		// their inverse variances: σ²/Σ(a − ā)² and the spread.
-		own, weight := s.slope()
-		prior := e.noise / max(e.spread, 1e-12)
-		decay = (own*weight + e.decay*prior) / (weight + prior)
-		decay = positive(decay, math.Sqrt(e.noise/(weight+prior)))
-		decay = min(max(decay, leastDecay), mostDecay)
+		var sigma float64
+		decay, sigma, _ = e.leaning(s)
+		decay = min(max(positive(decay, sigma), leastDecay), mostDecay)
 	}
 	rate = (s.Harvest + e.weight*e.rate) / (s.Epochs + e.weight)
 	return rate, decay
@@ -168,11 +165,19 @@ func (e *estimates) doubt(i int) float64 {
 	if e.given > 0 {
 		return 0
 	}
-	own, weight := e.sums[i].slope()
+	decay, sigma, share := e.leaning(&e.sums[i])
+	// What it leans on is not known for certain either.
+	return math.Sqrt(sigma*sigma+share*share*e.unsure) / positive(decay, sigma)
+}
+
+// leaning returns the mean of a source's own slope and the common one, weighted
+// by their inverse variances, σ²/Σ(a − ā)² and the spread; its standard error
+// if the common one is right; and the weight of the common one, 0 to 1.
+func (e *estimates) leaning(s *itemSums) (decay, sigma, share float64) {
+	own, weight := s.slope()
 	prior := e.noise / max(e.spread, 1e-12)
-	decay := (own*weight + e.decay*prior) / (weight + prior)
-	sigma := math.Sqrt(e.noise / (weight + prior))
-	return sigma / positive(decay, sigma)
+	all := weight + prior
+	return (own*weight + e.decay*prior) / all, math.Sqrt(e.noise / all), prior / all
 }
 
 // positive returns the mean of a normal variable given that it is above 0:
@@ -232,6 +237,7 @@ func (e *estimates) pool(epoch int) bool {
 			}
 		}
 		mean /= w
+		e.unsure = 1 / w
 		e.decay = min(max(mean, leastDecay), mostDecay)
 		if slopes < 2 {
 			break
@@ -274,11 +280,11 @@ type EstimateState struct {
 	Crawls []int        `json:"crawls"`
 	Sums   [][8]float64 `json:"sums"`
 	Drift  [][2]float64 `json:"drift"`
-	Common [10]float64  `json:"common"` // rate, decay, spread, noise, weight, the sums of φ, epoch of the last pooling
+	Common [11]float64  `json:"common"` // rate, decay, spread, noise, weight, the sums of φ, epoch of the last pooling, variance of decay
 }
 
 func (e *estimates) state() EstimateState {
-	s := EstimateState{Crawls: append([]int(nil), e.crawls...), Drift: append([][2]float64(nil), e.drift...), Common: [10]float64{e.rate, e.decay, e.spread, e.noise, e.weight, e.square, e.mean, e.itemSquare, e.itemSum, float64(e.pooled)}}
+	s := EstimateState{Crawls: append([]int(nil), e.crawls...), Drift: append([][2]float64(nil), e.drift...), Common: [11]float64{e.rate, e.decay, e.spread, e.noise, e.weight, e.square, e.mean, e.itemSquare, e.itemSum, float64(e.pooled), e.unsure}}
 	for _, v := range e.sums {
 		s.Sums = append(s.Sums, [8]float64{v.N, v.A, v.Y, v.AA, v.AY, v.YY, v.Harvest, v.Epochs})
 	}
@@ -296,6 +302,6 @@ func (e *estimates) setState(s EstimateState) error {
 		e.any = e.any || v[7] > 0
 	}
 	c := s.Common
-	e.rate, e.decay, e.spread, e.noise, e.weight, e.square, e.mean, e.itemSquare, e.itemSum, e.pooled = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], int(c[9])
+	e.rate, e.decay, e.spread, e.noise, e.weight, e.square, e.mean, e.itemSquare, e.itemSum, e.pooled, e.unsure = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], int(c[9]), c[10]
 	return nil
 }

@@ -216,7 +216,8 @@ func (s *series) forget(keep, age float64, dated bool) {
 // spread writes what the crawl tells of each epoch since the last one and
 // returns the cut interest as it was found. An error of c grows with the age,
 // so interest is taken back to its publication only as far as the standard
-// error of ca is below .3; older epochs have an exposure below 1 instead.
+// error of ca is below .3; older epochs have an exposure below 1 instead, and
+// their items count for as much less in what is usual at the source.
 func (f *forecast) spread(s *series, cr *env.Crawled, c, doubt float64) (found float64) {
 	limit := float64(maxGrowth)
 	if doubt > 0 {
@@ -230,11 +231,13 @@ func (f *forecast) spread(s *series, cr *env.Crawled, c, doubt float64) (found f
 	measure := func() {
 		for _, it := range cr.Items {
 			if it.Interest > 0 {
-				l := math.Log(it.Interest) + min(c*it.Age, limit)
-				s.N++
-				s.Log += l
-				s.Log2 += l * l
-				s.Ages += it.Age
+				ca := c * it.Age
+				l := math.Log(it.Interest) + min(ca, limit)
+				w := math.Exp(min(0, limit-ca))
+				s.N += w
+				s.Log += w * l
+				s.Log2 += w * l * l
+				s.Ages += w * it.Age
 			}
 		}
 	}
