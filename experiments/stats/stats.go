@@ -145,16 +145,27 @@ func (b *Bootstrap) interval(e *Estimate, dist []float64) {
 }
 
 // begin returns an estimate without an interval yet and whether there are
-// enough values for one.
-func begin(value float64, n int) (Estimate, bool) {
+// enough values for one, all of them finite: what is not has no place in an
+// order, so that no aggregate is honest about it.
+func begin(value float64, n int, from ...[]float64) (Estimate, bool) {
 	e := Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n}
+	odd, all := 0, 0
+	for _, x := range from {
+		all += len(x)
+		for _, v := range x {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				odd++
+			}
+		}
+	}
 	switch {
 	case n == 0:
 		e.Warning = "no value"
+	case odd > 0:
+		e.Value = math.NaN()
+		e.Warning = fmt.Sprintf("%d of %d values are not finite", odd, all)
 	case n < MinSeeds:
 		e.Warning = fmt.Sprintf("need at least %d seeds for an interval", MinSeeds)
-	case math.IsNaN(value) || math.IsInf(value, 0):
-		e.Warning = "not a finite value"
 	default:
 		return e, true
 	}
@@ -166,7 +177,7 @@ func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) E
 	b.scratch = s
 	slices.Sort(s)
 	n := len(s)
-	e, ok := begin(stat(s), n)
+	e, ok := begin(stat(s), n, s)
 	if !ok {
 		return e
 	}
@@ -214,7 +225,7 @@ func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratif
 
 func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) float64) Estimate {
 	all, least := pool(tasks)
-	e, ok := begin(stat(all), least)
+	e, ok := begin(stat(all), least, all)
 	if !ok {
 		return e
 	}
@@ -228,7 +239,7 @@ func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) fl
 // ties counting half: the Mann–Whitney statistic over all pairs, with seeds of
 // both resampled.
 func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
-	e, ok := begin(improvement(x, ref), min(len(x), len(ref)))
+	e, ok := begin(improvement(x, ref), min(len(x), len(ref)), x, ref)
 	if !ok {
 		return e
 	}
@@ -288,7 +299,8 @@ func improvement(x, ref []float64) float64 {
 }
 
 // Profile returns the performance profile: for each score τ, the share of runs
-// that earn more than τ, with its interval. Runs are resampled within tasks.
+// that earn more than τ, with its interval. Runs are resampled within tasks. A
+// run whose value is NaN is above no score.
 func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 	all, least := pool(tasks)
 	out := make([]Estimate, len(taus))

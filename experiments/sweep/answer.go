@@ -20,6 +20,9 @@ func (s *Summary) answer() string {
 	order := s.Ranking()
 	best := s.Cells[order[0]]
 	m := s.Column(s.Metric)
+	if math.IsNaN(best.Mean[m].Value) {
+		return strings.Join(append(parts, fmt.Sprintf("No cell has a mean %s: %s.", s.Metric, best.Mean[m].Warning)), " ")
+	}
 	text := fmt.Sprintf("Best by %s is %s with %s%s", s.Metric, best.ID, best.Mean[m], unit(s.Figures[m]))
 	if len(s.Cells) == 1 {
 		text = fmt.Sprintf("%s: %s is %s%s", best.ID, s.Metric, best.Mean[m], unit(s.Figures[m]))
@@ -174,12 +177,17 @@ func (s *Summary) trend(j int, cells []int) string {
 	switch {
 	case !(span > 1e-9*math.Abs(at(hi).Value)):
 		return fmt.Sprintf("%s stays at %s%s", name, stats.Format(a), unit(f))
-	case math.Abs(b-a) < 0.1*span:
-		text = fmt.Sprintf("%s begins at %s and ends at %s%s", name, stats.Format(a), stats.Format(b), unit(f))
-	case b > a:
+	case s.ordered(j, cells, 1):
 		text = fmt.Sprintf("%s rises from %s to %s%s", name, stats.Format(a), stats.Format(b), unit(f))
-	default:
+	case s.ordered(j, cells, -1):
 		text = fmt.Sprintf("%s falls from %s to %s%s", name, stats.Format(a), stats.Format(b), unit(f))
+	default:
+		text = fmt.Sprintf("%s begins at %s and ends at %s%s", name, stats.Format(a), stats.Format(b), unit(f))
+		if math.IsNaN(first.Lo) || math.IsNaN(last.Lo) {
+			text += fmt.Sprintf(" (n = %d)", min(first.N, last.N))
+		} else if !apart(first, last) {
+			text += ", which their intervals do not tell apart"
+		}
 	}
 	ends := math.Max(math.Abs(a), math.Abs(b)) * 1e-9
 	if at(hi).Value > math.Max(a, b)+0.1*span+ends {
@@ -190,3 +198,25 @@ func (s *Summary) trend(j int, cells []int) string {
 	}
 	return text
 }
+
+// ordered reports whether figure j rises, or with sign −1 falls, along the
+// cells: the intervals of the ends lie apart, and none of two cells lie apart
+// in the other order.
+func (s *Summary) ordered(j int, cells []int, sign float64) bool {
+	at := func(k int) stats.Estimate { return s.Cells[cells[k]].Mean[j] }
+	if !apart(at(0), at(len(cells)-1)) || sign*(at(len(cells)-1).Value-at(0).Value) < 0 {
+		return false
+	}
+	for k := range cells {
+		for i := range k {
+			if apart(at(i), at(k)) && sign*(at(k).Value-at(i).Value) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// apart reports whether two intervals have nothing in common; what has none is
+// not told apart.
+func apart(a, b stats.Estimate) bool { return a.Hi < b.Lo || b.Hi < a.Lo }

@@ -2,18 +2,12 @@ package sweep
 
 import (
 	"bufio"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-// pending is a file that nobody sees before it is complete.
-type pending interface {
-	io.Writer
-	CloseAtomicallyReplace() error
-	Cleanup() error
-}
+	"ephemera/experiments/files"
+)
 
 // tempDirName holds final files while they are written. Only the holder of the
 // merge lock uses it, and empties it before and after.
@@ -31,7 +25,7 @@ func replace(dir, name string, write func(w *bufio.Writer) error) error {
 
 // replaceVia is replace with another directory for the file in the making.
 func replaceVia(temp, dir, name string, write func(w *bufio.Writer) error) error {
-	f, err := create(filepath.Join(dir, name), temp)
+	f, err := files.Create(filepath.Join(dir, name), temp)
 	if err != nil {
 		return err
 	}

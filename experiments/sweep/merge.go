@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"ephemera/experiments/files"
 )
 
 // Files that a sweep leaves in its directory.
@@ -24,7 +26,7 @@ const (
 // memory at a time.
 func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	// Two shards that end together may both come here: they write the same.
-	held, err := lock(filepath.Join(o.Dir, "records", "merge.lock"), true, true)
+	held, err := files.Lock(filepath.Join(o.Dir, "records", "merge.lock"), true, true)
 	if err != nil {
 		return Report{}, err
 	}
@@ -56,7 +58,7 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	if err := sum.write(o.Dir); err != nil {
 		return rep, err
 	}
-	if o.Parquet {
+	if o.Parquet || parquetThere(o.Dir) {
 		if err := writeParquet(c, r, s, o.Dir); err != nil {
 			return rep, err
 		}

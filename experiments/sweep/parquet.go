@@ -3,8 +3,15 @@ package sweep
 import (
 	"bufio"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
+)
+
+const (
+	runsParquet   = "runs.parquet"
+	curvesParquet = "curves.parquet"
 )
 
 // writeParquet writes runs.parquet and curves.parquet: the columns of the CSV
@@ -30,8 +37,8 @@ func writeParquet(c *Config, r Runner, s *store, dir string) error {
 	for _, f := range r.CurveFigures() {
 		curves[f.Name] = parquet.Leaf(parquet.DoubleType)
 	}
-	return replace(dir, "runs.parquet", func(runsTo *bufio.Writer) error {
-		return replace(dir, "curves.parquet", func(curvesTo *bufio.Writer) error {
+	return replace(dir, runsParquet, func(runsTo *bufio.Writer) error {
+		return replace(dir, curvesParquet, func(curvesTo *bufio.Writer) error {
 			in := s.reader()
 			defer in.close()
 			rw := newTable(runsTo, "runs", runs)
@@ -72,6 +79,17 @@ func writeParquet(c *Config, r Runner, s *store, dir string) error {
 			return cw.w.Close()
 		})
 	})
+}
+
+// parquetThere reports whether an earlier call wrote the files, which then have
+// to follow the others.
+func parquetThere(dir string) bool {
+	for _, name := range []string{runsParquet, curvesParquet} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func fill(row map[string]any, figures []Figure, values []float64) {

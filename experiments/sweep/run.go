@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ephemera/experiments/files"
 )
 
 // Shard is one part of the work: the runs whose number leaves the remainder
@@ -62,11 +64,12 @@ func ShardFromSlurm(env func(string) string) (Shard, error) {
 	n, err2 := num("SLURM_ARRAY_TASK_COUNT", count, 1)
 	first, err3 := num("SLURM_ARRAY_TASK_MIN", env("SLURM_ARRAY_TASK_MIN"), 0)
 	step, err4 := num("SLURM_ARRAY_TASK_STEP", env("SLURM_ARRAY_TASK_STEP"), 1)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	last, err5 := num("SLURM_ARRAY_TASK_MAX", env("SLURM_ARRAY_TASK_MAX"), first+(n-1)*step)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return Shard{}, err
 	}
-	if step < 1 || n < 1 || i < first || (i-first)%step != 0 || (i-first)/step >= n {
-		return Shard{}, fmt.Errorf("task %d of the array from %d by %d is not one of %d; to repeat single tasks of an array, name the shard with -shard i/n", i, first, step, n)
+	if step < 1 || n < 1 || i < first || (i-first)%step != 0 || (i-first)/step >= n || last != first+(n-1)*step {
+		return Shard{}, fmt.Errorf("task %d of an array of %d from %d to %d by %d: it has gaps, so its numbers do not say which shards are meant; to repeat single tasks of an array, name the shard with -shard i/n", i, n, first, last, step)
 	}
 	return Shard{(i - first) / step, n}, nil
 }
@@ -167,8 +170,11 @@ func explain(err error) error {
 }
 
 // enter makes the directory this sweep's own: it locks it against other
-// processes and refuses one that holds something else.
+// processes and refuses one that holds something else, leaving that as it is.
 func enter(c *Config, o Options) (unlock func(), err error) {
+	if _, err := inspect(c, o.Dir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Join(o.Dir, "records"), 0o777); err != nil {
 		return nil, err
 	}
@@ -179,16 +185,20 @@ func enter(c *Config, o Options) (unlock func(), err error) {
 		}
 	}
 	// One process may have all of the work, or several one shard each.
-	take := func(name string, exclusive bool) error {
-		f, err := lock(filepath.Join(o.Dir, "records", name), exclusive, false)
-		if errors.Is(err, errLocked) {
-			return fmt.Errorf("%s: another process is at work here on shard %s or on all of the sweep; wait for it or stop it", o.Dir, o.Shard)
+	take := func(name string, exclusive bool, on string) error {
+		f, err := files.Lock(filepath.Join(o.Dir, "records", name), exclusive, false)
+		if errors.Is(err, files.ErrLocked) {
+			return fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, on)
 		}
-		held = append(held, f)
+		if err == nil {
+			held = append(held, f)
+		}
 		return err
 	}
-	if err = take("lock", o.Shard == Whole); err == nil && o.Shard != Whole {
-		err = take(o.Shard.file()+".lock", true)
+	if o.Shard == Whole {
+		err = take("lock", true, "all of the sweep or a shard of it")
+	} else if err = take("lock", false, "all of the sweep"); err == nil {
+		err = take(o.Shard.file()+".lock", true, "shard "+o.Shard.String())
 	}
 	if err == nil {
 		err = claim(c, o)
@@ -204,28 +214,43 @@ func (s Shard) file() string { return fmt.Sprintf("%04d-of-%04d", s.Index, s.Cou
 
 const hashMark = "# Configuration "
 
-// claim writes config.toml or compares the one that is there.
-func claim(c *Config, o Options) error {
-	path := filepath.Join(o.Dir, "config.toml")
-	old, err := os.ReadFile(path)
+// inspect refuses a directory that holds something else than this sweep. It
+// returns config.toml, nil if there is none yet.
+func inspect(c *Config, dir string) (config []byte, err error) {
+	config, err = os.ReadFile(filepath.Join(dir, "config.toml"))
 	switch {
 	case err == nil:
 		have := "that no sweep wrote"
-		for line := range strings.Lines(string(old)) {
+		for line := range strings.Lines(string(config)) {
 			if hash, ok := strings.CutPrefix(line, hashMark); ok {
 				have, _, _ = strings.Cut(strings.TrimSpace(hash), ",")
 			}
 		}
 		if have != c.Hash() {
-			return fmt.Errorf("%s: holds configuration %s, not %s of %s; name another directory with -out", o.Dir, have, c.Hash(), c.Name)
+			return nil, fmt.Errorf("%s: holds configuration %s, not %s of %s; name another directory with -out", dir, have, c.Hash(), c.Name)
 		}
+		return config, nil
 	case errors.Is(err, os.ErrNotExist):
 		for _, name := range []string{"runs.csv", "curves.csv", "summary.json", "summary.csv", "summary.md"} {
-			if _, err := os.Stat(filepath.Join(o.Dir, name)); err == nil {
-				return fmt.Errorf("%s: holds %s but no config.toml, so it is not of a sweep; name another directory with -out", o.Dir, name)
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				return nil, fmt.Errorf("%s: holds %s but no config.toml, so it is not of a sweep; name another directory with -out", dir, name)
 			}
 		}
-	default:
+		return nil, nil
+	}
+	return nil, err
+}
+
+// claim writes config.toml or compares the one that is there. Shards that
+// begin together take turns, so that all are of one configuration.
+func claim(c *Config, o Options) error {
+	held, err := files.Lock(filepath.Join(o.Dir, "records", "claim.lock"), true, true)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	old, err := inspect(c, o.Dir)
+	if err != nil {
 		return err
 	}
 	if err := c.writeInputs(o.Dir); err != nil {
@@ -235,7 +260,6 @@ func claim(c *Config, o Options) error {
 	if bytes.Equal(text, old) {
 		return nil
 	}
-	// Several shards may be here at once, each with a file of its own.
 	return replaceVia(filepath.Join(o.Dir, "records"), o.Dir, "config.toml", func(w *bufio.Writer) error {
 		_, err := w.Write(text)
 		return err

@@ -42,7 +42,8 @@ type Summary struct {
 	Failures      []string  `json:"failures,omitempty"`
 
 	metric int         // column
-	values [][]float64 // metric of each cell by seed; NaN where a run is missing
+	values [][]float64 // metric of each cell by seed
+	there  [][]bool    // whether that run is there
 	column [][]float64 // figures of the cell at hand, by seed
 	have   []int       // seeds of the cell at hand
 	batch  []batched   // cells that wait for their intervals
@@ -119,6 +120,7 @@ func newSummary(c *Config, r Runner, s *store, rep Report, workers int) *Summary
 		Runs: rep.Total - rep.Missing, Missing: rep.Missing, Gaps: rep.Gaps, Failures: rep.Failures,
 		Cells:  make([]Row, len(c.Cells)),
 		values: make([][]float64, len(c.Cells)),
+		there:  make([][]bool, len(c.Cells)),
 	}
 	for range workers {
 		sum.boots = append(sum.boots, stats.New(bootSeed))
@@ -156,12 +158,9 @@ func (s *Summary) add(k int, row []float64) {
 
 // endCell closes the cell whose rows were added.
 func (s *Summary) endCell(i int) {
-	s.values[i] = make([]float64, len(s.Seeds))
-	for k := range s.values[i] {
-		s.values[i][k] = math.NaN()
-	}
+	s.values[i], s.there[i] = make([]float64, len(s.Seeds)), make([]bool, len(s.Seeds))
 	for n, k := range s.have {
-		s.values[i][k] = s.column[s.metric][n]
+		s.values[i][k], s.there[i][k] = s.column[s.metric][n], true
 	}
 	s.batch = append(s.batch, batched{i, s.column})
 	s.column = make([][]float64, len(s.Figures))
@@ -194,7 +193,7 @@ func (s *Summary) finish() {
 		if i == ref || len(s.Cells) == 1 {
 			return
 		}
-		x, y := common(s.values[i], s.values[ref])
+		x, y := s.common(i, ref)
 		d := b.Paired(x, y)
 		if less {
 			x, y = y, x
@@ -207,20 +206,21 @@ func (s *Summary) finish() {
 	s.Answer = s.answer()
 }
 
-// common returns the values of the seeds that both have.
-func common(x, y []float64) (a, b []float64) {
-	for k := range x {
-		if !math.IsNaN(x[k]) && !math.IsNaN(y[k]) {
-			a, b = append(a, x[k]), append(b, y[k])
+// common returns the values of the seeds that both cells have.
+func (s *Summary) common(i, j int) (a, b []float64) {
+	for k := range s.Seeds {
+		if s.there[i][k] && s.there[j][k] {
+			a, b = append(a, s.values[i][k]), append(b, s.values[j][k])
 		}
 	}
 	return a, b
 }
 
-func finite(x []float64) []float64 {
+// present returns the values of the runs that are there.
+func (s *Summary) present(i int) []float64 {
 	var out []float64
-	for _, v := range x {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+	for k, v := range s.values[i] {
+		if s.there[i][k] {
 			out = append(out, v)
 		}
 	}
@@ -243,7 +243,7 @@ func (s *Summary) grouped() (names []string, tasks map[string][][]float64) {
 		if _, ok := tasks[name]; !ok {
 			names = append(names, name)
 		}
-		if x := finite(s.values[i]); len(x) > 0 {
+		if x := s.present(i); len(x) > 0 {
 			tasks[name] = append(tasks[name], x)
 		}
 	}
@@ -275,14 +275,16 @@ func (s *Summary) profiles() {
 		slices.Sort(order) // the best ones, in the order of the cells
 		for _, i := range order {
 			names = append(names, s.Cells[i].ID)
-			tasks[s.Cells[i].ID] = [][]float64{finite(s.values[i])}
+			tasks[s.Cells[i].ID] = [][]float64{s.present(i)}
 		}
 	}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, n := range names {
 		for _, x := range tasks[n] {
 			for _, v := range x {
-				lo, hi = math.Min(lo, v), math.Max(hi, v)
+				if !math.IsNaN(v) && !math.IsInf(v, 0) {
+					lo, hi = math.Min(lo, v), math.Max(hi, v)
+				}
 			}
 		}
 	}

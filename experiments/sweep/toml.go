@@ -175,6 +175,9 @@ func openingComment(text string) string {
 			}
 			break
 		}
+		if strings.HasPrefix(line, hashMark) { // the provenance of a sweep that asks nothing
+			break
+		}
 		lines = append(lines, strings.TrimSpace(strings.TrimLeft(line, "#")))
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n"))

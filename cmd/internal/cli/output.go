@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 )
 
@@ -84,7 +84,7 @@ func NewDir(dir string, names ...string) error {
 			return fmt.Errorf("%s is there already and would be replaced; name another directory", filepath.Join(dir, n))
 		}
 	}
-	probe, err := renameio.TempFile(dir, filepath.Join(dir, names[0]))
+	probe, err := files.Create(filepath.Join(dir, names[0]), "")
 	if err != nil {
 		return err
 	}
@@ -93,15 +93,15 @@ func NewDir(dir string, names ...string) error {
 
 // WriteFiles writes all files or, as when the disk is full, none: each is
 // written beside its place, and put there when all are whole.
-func WriteFiles(dir string, files []File) error {
-	ready := make([]*renameio.PendingFile, 0, len(files))
+func WriteFiles(dir string, all []File) error {
+	ready := make([]files.Pending, 0, len(all))
 	defer func() {
 		for _, p := range ready {
 			_ = p.Cleanup() // does nothing for a file that is in its place
 		}
 	}()
-	for _, f := range files {
-		p, err := renameio.NewPendingFile(filepath.Join(dir, f.Name), renameio.WithPermissions(0o644))
+	for _, f := range all {
+		p, err := files.Create(filepath.Join(dir, f.Name), "")
 		if err != nil {
 			return err
 		}

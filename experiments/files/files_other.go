@@ -1,18 +1,16 @@
 //go:build !unix
 
-package sweep
+package files
 
 import (
 	"errors"
 	"os"
+	"path/filepath"
 )
 
-// errLocked is returned where another process holds the lock.
-var errLocked = errors.New("locked by another process")
-
-// lock opens the file without locking it: on this system two processes on one
+// Lock opens the file without locking it: on this system two processes on one
 // directory are not noticed.
-func lock(path string, exclusive, wait bool) (*os.File, error) {
+func Lock(path string, exclusive, wait bool) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 }
 
@@ -37,8 +35,15 @@ func (r renamed) Cleanup() error {
 	return err
 }
 
-// create begins a file that takes the place of path when it is complete.
-func create(path, tempDir string) (pending, error) {
+// Create begins a file that takes the place of path when it is complete. Until
+// then it is in tempDir, on the same file system; "" for beside path.
+func Create(path, tempDir string) (Pending, error) {
+	if tempDir == "" {
+		tempDir = filepath.Dir(path)
+	}
 	f, err := os.CreateTemp(tempDir, ".pending")
-	return renamed{f, path}, err
+	if err != nil {
+		return nil, err
+	}
+	return renamed{f, path}, nil
 }

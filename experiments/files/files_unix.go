@@ -1,6 +1,6 @@
 //go:build unix
 
-package sweep
+package files
 
 import (
 	"errors"
@@ -10,12 +10,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// errLocked is returned where another process holds the lock.
-var errLocked = errors.New("locked by another process")
-
-// lock takes a lock on a file, shared or exclusive. The kernel releases it when
+// Lock takes a lock on a file, shared or exclusive. The kernel releases it when
 // the process ends, however it ends.
-func lock(path string, exclusive, wait bool) (*os.File, error) {
+func Lock(path string, exclusive, wait bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, err
@@ -36,14 +33,19 @@ func lock(path string, exclusive, wait bool) (*os.File, error) {
 	if err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errLocked
+			return nil, ErrLocked
 		}
 		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 	}
 	return f, nil
 }
 
-// create begins a file that takes the place of path when it is complete.
-func create(path, tempDir string) (pending, error) {
-	return renameio.NewPendingFile(path, renameio.WithTempDir(tempDir), renameio.WithPermissions(0o644))
+// Create begins a file that takes the place of path when it is complete. Until
+// then it is in tempDir, on the same file system; "" for beside path.
+func Create(path, tempDir string) (Pending, error) {
+	with := []renameio.Option{renameio.WithPermissions(0o644)}
+	if tempDir != "" {
+		with = append(with, renameio.WithTempDir(tempDir))
+	}
+	return renameio.NewPendingFile(path, with...)
 }
