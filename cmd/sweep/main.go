@@ -12,6 +12,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/cells"
 	"ephemera/experiments/configs"
+	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
 )
 
@@ -86,8 +88,14 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if c.workers < 0 {
 		return cli.Usagef("-workers is %d; allowed is 0 or more", c.workers)
 	}
-	if _, err := c.output.Format(); err != nil {
+	format, err := c.output.Format()
+	if err != nil {
 		return err
+	}
+	for _, name := range []string{"merge", "out"} {
+		if f.Given(name) && f.Lookup(name).Value.String() == "" {
+			return cli.Usagef("-%s is empty; it names a directory", name)
+		}
 	}
 	if c.merge != "" {
 		for _, name := range []string{"set", "shard", "list", "out"} {
@@ -98,13 +106,16 @@ every seed, on all cores, and goes on where an earlier call ended.
 		if len(operands) > 0 {
 			return cli.Usagef("-merge works on what is there; leave out %q", operands[0])
 		}
-		return c.mergeAll()
+		return c.mergeAll(ctx, format)
 	}
 	if len(operands) == 0 {
 		operands = []string{defaultConfig}
 	}
 	shard, err := c.shardOf(f)
 	if err != nil {
+		return err
+	}
+	if err := one(format, len(operands)); err != nil {
 		return err
 	}
 	list := make([]*sweep.Config, len(operands))
@@ -121,7 +132,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	var errs []error // one sweep that fails does not take the others down
 	for i, cfg := range list {
 		if c.list {
-			err = c.show(ctx, cfg)
+			err = c.show(ctx, cfg, format)
 		} else {
 			err = c.sweep(ctx, cfg, operands[i], shard, c.dir(cfg, len(list)))
 		}
@@ -131,6 +142,14 @@ every seed, on all cores, and goes on where an earlier call ended.
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// one refuses to print several sweeps in a format that holds one.
+func one(f result.Format, sweeps int) error {
+	if sweeps > 1 && (f == result.JSON || f == result.CSV) {
+		return cli.Usagef("-format %s prints one sweep, not %d; take them one by one, or read summary.%s in the directory of each", f, sweeps, f)
+	}
+	return nil
 }
 
 func (c *command) shardOf(f *cli.Flags) (sweep.Shard, error) {
@@ -183,21 +202,72 @@ func (c *command) dir(cfg *sweep.Config, of int) string {
 	return filepath.Join(c.out, cfg.Name)
 }
 
-// show lists the cells.
-func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
+// listed is what -list prints as JSON.
+type listed struct {
+	Name    string   `json:"name"`
+	Cells   []cell   `json:"cells"`
+	Seeds   []uint64 `json:"seeds"`
+	Runs    int      `json:"runs"`
+	Seconds float64  `json:"seconds"` // estimate
+}
+
+type cell struct {
+	ID       string         `json:"id"`
+	Settings map[string]any `json:"settings"` // that differ between cells
+}
+
+// show lists the cells: for people by id, for machines with the settings that
+// differ.
+func (c *command) show(ctx context.Context, cfg *sweep.Config, format result.Format) error {
 	w := bufio.NewWriter(c.stdout)
-	for i := range cfg.Cells {
-		fmt.Fprintln(w, cfg.Cells[i].ID)
+	switch format {
+	case result.Text:
+		for i := range cfg.Cells {
+			fmt.Fprintln(w, cfg.Cells[i].ID)
+		}
+	case result.Markdown, result.CSV:
+		t := result.Table{Header: append([]string{"cell"}, cfg.Axes...)}
+		for i := range cfg.Cells {
+			row := []string{cfg.Cells[i].ID}
+			for _, a := range cfg.Axes {
+				text := ""
+				if cfg.Cells[i].Has(a) {
+					text = sweep.FormatValue(cfg.Cells[i].Value(a))
+				}
+				row = append(row, text)
+			}
+			t.Add(row...)
+		}
+		if err := t.Write(w, format); err != nil {
+			return err
+		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.Flush(); err != nil || format == result.CSV {
 		return err
 	}
 	d, err := sweep.Estimate(ctx, cfg, c.schema, c.workers, 2*time.Second, cells.Class, cells.Probe)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs, about %s\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), cfg.Jobs(), round(d))
-	return nil
+	if format != result.JSON {
+		fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs, about %s\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), cfg.Jobs(), round(d))
+		return nil
+	}
+	out := listed{Name: cfg.Name, Seeds: cfg.Seeds, Runs: cfg.Jobs(), Seconds: d.Seconds()}
+	for i := range cfg.Cells {
+		x := &cfg.Cells[i]
+		set := map[string]any{}
+		for _, a := range cfg.Axes {
+			if x.Has(a) {
+				set[a] = sweep.JSONValue(x.Value(a))
+			}
+		}
+		out.Cells = append(out.Cells, cell{x.ID, set})
+	}
+	e := json.NewEncoder(c.stdout)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
 }
 
 func round(d time.Duration) time.Duration {
@@ -212,24 +282,37 @@ func round(d time.Duration) time.Duration {
 
 // sweep runs one configuration.
 func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, shard sweep.Shard, dir string) error {
+	hint := fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir)
+	cli.Resume(hint)
 	show, clear, err := c.output.Progress(c.stderr, cfg.Name)
 	if err != nil {
 		return err
 	}
 	o := sweep.Options{
 		Dir: dir, Workers: c.workers, Shard: shard, Parquet: c.parquet,
-		Revision: sweep.Revision(), Command: repeat(name, c.set), Log: c.stderr,
+		Revision: sweep.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
 		Progress: func(done, failed, total int) { show(done+failed, total) },
 	}
 	rep, err := sweep.Run(ctx, cfg, c.schema, o)
 	clear()
 	if errors.Is(err, sweep.ErrInterrupted) {
-		return interrupted(fmt.Sprintf("interrupted; the runs that are finished are recorded in %s, and the same command runs the others", dir))
+		return interrupted("interrupted; " + hint)
 	}
 	if err != nil {
 		return err
 	}
 	return c.tell(cfg, dir, shard, rep)
+}
+
+// lineWriter writes lines where there may be a progress bar.
+type lineWriter struct {
+	clear func()
+	to    io.Writer
+}
+
+func (w lineWriter) Write(b []byte) (int, error) {
+	w.clear()
+	return w.to.Write(b)
 }
 
 // interrupted is the error of a call that Ctrl-C ended.
@@ -284,7 +367,7 @@ func (c *command) print(dir string) error {
 }
 
 // mergeAll writes the final files of a directory, or of the sweeps in it.
-func (c *command) mergeAll() error {
+func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 	dirs := []string{c.merge}
 	if _, err := os.Stat(filepath.Join(c.merge, "config.toml")); errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(c.merge)
@@ -301,6 +384,9 @@ func (c *command) mergeAll() error {
 			return fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", c.merge)
 		}
 	}
+	if err := one(format, len(dirs)); err != nil {
+		return err
+	}
 	var errs []error
 	for _, dir := range dirs {
 		cfg, err := sweep.LoadFile(c.schema, c.schema, filepath.Join(dir, "config.toml"), nil)
@@ -308,7 +394,10 @@ func (c *command) mergeAll() error {
 			errs = append(errs, err)
 			continue
 		}
-		rep, err := sweep.Merge(cfg, c.schema, sweep.Options{Dir: dir, Parquet: c.parquet})
+		rep, err := sweep.Merge(ctx, cfg, c.schema, sweep.Options{Dir: dir, Parquet: c.parquet})
+		if errors.Is(err, sweep.ErrInterrupted) {
+			return interrupted("interrupted; the records are as they were, and the same command makes the final files")
+		}
 		if err == nil {
 			err = c.tell(cfg, dir, sweep.Whole, rep)
 		}

@@ -174,6 +174,31 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Machines get the settings as well.
+func TestListFormats(t *testing.T) {
+	file := config(t, small)
+	out, _, err := call(t, "-list", file, "-format", "json")
+	var got struct {
+		Name  string
+		Cells []struct {
+			ID       string
+			Settings map[string]float64
+		}
+		Seeds   []int
+		Runs    int
+		Seconds float64
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &got)
+	}
+	if err != nil || got.Name != "small" || got.Runs != 12 || len(got.Seeds) != 6 || got.Seconds <= 0 || len(got.Cells) != 2 || got.Cells[1].ID != "kappa/2" || got.Cells[1].Settings["learner.kappa"] != 2 {
+		t.Errorf("%v, %+v from\n%s", err, got, out)
+	}
+	if out, _, err := call(t, "-list", file, "-format", "csv"); err != nil || out != "cell,learner.kappa\nkappa/0.1,0.1\nkappa/2,2\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	file := config(t, small)
 	for _, c := range []struct {
@@ -183,6 +208,9 @@ func TestMistakes(t *testing.T) {
 	}{
 		{[]string{"-workers", "-1"}, "-workers is -1", cli.Usage},
 		{[]string{"-shard", "8/8"}, `shard is "8/8"; allowed is i/n`, cli.Usage},
+		{[]string{"-merge", ""}, "-merge is empty; it names a directory", cli.Usage},
+		{[]string{file, "-out="}, "-out is empty; it names a directory", cli.Usage},
+		{[]string{file, "-set", "reference=kappa/7"}, `reference is "kappa/7"; allowed are kappa/0.1, kappa/2`, cli.Usage},
 		{[]string{"-nonsense"}, "-h lists the flags", cli.Usage},
 		{[]string{"-merge", "x", "-set", "a=1"}, "leave out -set", cli.Usage},
 		{[]string{"-merge", t.TempDir()}, "holds no config.toml", cli.Failure},
@@ -190,6 +218,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{file, file}, "two configurations have the name", cli.Usage},
 		{[]string{file, "-set", "learner.kapa=1"}, "is it learner.kappa?", cli.Usage},
 		{[]string{config(t, small+"learner.nothing = 1\n"), "-set", "learner.gamma=0.1"}, "learner.nothing", cli.Failure},
+		{[]string{"kappa", "paper", "-format", "json"}, "prints one sweep, not 2", cli.Usage},
 		{[]string{file, "-format", "xml"}, `format is "xml"`, cli.Usage},
 	} {
 		_, _, err := call(t, c.args...)

@@ -268,3 +268,25 @@ func BenchmarkMean20(b *testing.B) {
 		s.Mean(x)
 	}
 }
+
+// An aggregate of values that are not finite is none, and says so: where would
+// they stand in the order of an interquartile mean?
+func TestNotFinite(t *testing.T) {
+	b := New(1)
+	good := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		x := append([]float64{odd}, good...)
+		y := append([]float64{9}, good...)
+		for what, e := range map[string]Estimate{
+			"mean": b.Mean(x), "IQM": b.IQM(x), "paired": b.Paired(x, y), "improvement": b.Improvement(x, y), "improvement on": b.Improvement(y, x),
+			"stratified mean": b.StratifiedMean([][]float64{good, x}), "stratified IQM": b.StratifiedIQM([][]float64{good, x}),
+		} {
+			if !math.IsNaN(e.Value) || !math.IsNaN(e.Lo) || !strings.Contains(e.Warning, "values are not finite") {
+				t.Errorf("%s with %v: %+v", what, odd, e)
+			}
+		}
+		if e := b.IQM(good); e.Warning != "" || e.Value != 4.5 {
+			t.Errorf("without: %+v", e)
+		}
+	}
+}

@@ -207,12 +207,14 @@ func (s *Summary) ordered(j int, cells []int, sign float64) bool {
 	if !apart(at(0), at(len(cells)-1)) || sign*(at(len(cells)-1).Value-at(0).Value) < 0 {
 		return false
 	}
+	// The least upper end and the greatest lower end so far tell it for all.
+	lo, hi := math.Inf(-1), math.Inf(1)
 	for k := range cells {
-		for i := range k {
-			if apart(at(i), at(k)) && sign*(at(k).Value-at(i).Value) < 0 {
-				return false
-			}
+		e := at(k)
+		if sign > 0 && e.Hi < lo || sign < 0 && e.Lo > hi {
+			return false
 		}
+		lo, hi = math.Max(lo, e.Lo), math.Min(hi, e.Hi)
 	}
 	return true
 }

@@ -61,6 +61,9 @@ var reserved = []Key{
 // maxCells keeps a slip in a grid from filling the memory.
 const maxCells = 1_000_000
 
+// maxRuns does the same for the table of runs.
+const maxRuns = 10_000_000
+
 // LoadFile reads a configuration from a file; set are overrides, key=value.
 func LoadFile(s Schema, r Runner, file string, set []string) (*Config, error) {
 	data, err := os.ReadFile(file)
@@ -112,6 +115,8 @@ type loader struct {
 	inputs    map[string]*Input
 	reference string // id as the file gives it
 	refWhere  string
+	refSet    bool     // given with -set
+	seeds     string   // where the seeds are given
 	where     []string // of the block of each cell
 }
 
@@ -140,6 +145,9 @@ func (l *loader) load(doc *document, overridden bool) (*Config, error) {
 			return nil, fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", e.where, e.name, l.schema.Selector().Name, strings.Join(l.having(e.name), ", "))
 		}
 	}
+	if c.Jobs() > maxRuns {
+		return nil, fmt.Errorf("%s: %d cells with %d seeds are %d runs; allowed are at most %d", l.seeds, len(c.Cells), len(c.Seeds), c.Jobs(), maxRuns)
+	}
 	if err := l.identify(c, overridden); err != nil {
 		return nil, err
 	}
@@ -152,9 +160,11 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 	for _, e := range list {
 		switch e.name {
 		case "seeds":
+			l.seeds = e.where
 			for _, v := range e.values {
-				n, ok := v.(int64)
-				if !ok || n < 0 || !e.array && n < 1 {
+				x, err := convert(Key{Name: "seeds", Kind: Int}, v)
+				n, ok := x.(int64)
+				if err != nil || !ok || n < 0 || !e.array && n < 1 {
 					return nil, fmt.Errorf("%s: seeds is %s; allowed is a number of seeds, 1 or more, or a list of seeds, each 0 or more", e.where, tomlValue(v))
 				}
 				if slices.Contains(c.Seeds, uint64(n)) {
@@ -187,6 +197,9 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 			}
 			switch e.name {
 			case "name":
+				if v == "" || v != filepath.Base(v) || v == "." || v == ".." || strings.ContainsAny(v, "/\\") {
+					return nil, fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators", e.where, v)
+				}
 				c.Name = v
 			case "metric":
 				c.Metric = v
@@ -194,7 +207,7 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 					return nil, err
 				}
 			case "reference":
-				l.reference, l.refWhere = v, e.where
+				l.reference, l.refWhere, l.refSet = v, e.where, e.set
 			case "group":
 				c.Group = v
 				if len(l.having(v)) == 0 {
@@ -254,6 +267,11 @@ func (l *loader) product(c *Config, base, own []entry, where string, used map[st
 				return fmt.Errorf("%s: %w", e.where, err)
 			}
 			selected = append(selected, v)
+		}
+	}
+	for _, e := range own {
+		if len(selected) > 1 && e.name != sel.Name && !slices.ContainsFunc(selected, func(v any) bool { _, ok := l.sets[v.(string)].index[e.name]; return ok }) {
+			return fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", e.where, e.name, sel.Name, strings.Join(l.having(e.name), ", "))
 		}
 	}
 	for _, v := range selected {
@@ -405,6 +423,9 @@ func (l *loader) identify(c *Config, overridden bool) error {
 		}
 		cell.ID = strings.Join(parts, "/")
 		if j, ok := seen[cell.ID]; ok {
+			if !slices.Equal(c.Cells[j].values, cell.values) {
+				return fmt.Errorf("%s: two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", l.where[i], cell.ID)
+			}
 			if l.where[j] == l.where[i] {
 				return fmt.Errorf("%s: cell %s is there twice; the same value stands twice in a list", l.where[i], cell.ID)
 			}
@@ -414,7 +435,7 @@ func (l *loader) identify(c *Config, overridden bool) error {
 	}
 	if l.reference != "" {
 		i, ok := seen[l.reference]
-		if !ok && !overridden {
+		if !ok && (!overridden || l.refSet) {
 			ids := make([]string, 0, 10)
 			for i := range min(len(c.Cells), 10) {
 				ids = append(ids, c.Cells[i].ID)

@@ -94,12 +94,17 @@ func TestLoadErrors(t *testing.T) {
 		{"same cell twice", "[[cells]]\nlearner.kappa = [1, 2]\n[[cells]]\nlearner.kappa = 2\n", "", []string{"kappa.toml:3:3: cell kappa/2 is the same as one of kappa.toml:1:3"}},
 		{"seeds", "seeds = 0\n", "", []string{"kappa.toml:1:1: seeds is 0; allowed is a number of seeds"}},
 		{"seeds of another type", "seeds = \"ten\"\n", "", []string{"kappa.toml:1:1: seeds is \"ten\""}},
+		{"runs", "steps = [" + numbers(50) + "]\n\nseeds = 1000000\n", "", []string{"kappa.toml:3:1: 50 cells with 1000000 seeds are 50000000 runs; allowed are at most 10000000"}},
+		{"name", "name = \"../up\"\n", "", []string{`kappa.toml:1:1: name is "../up"; allowed is the name of a directory`}},
+		{"no name", "name = \"\"\n", "", []string{`kappa.toml:1:1: name is ""`}},
 		{"seed twice", "seeds = [3, 4, 3]\n", "", []string{"seed 3 is there twice"}},
 		{"metric", "metric = \"rewards\"\n", "", []string{`kappa.toml:1:1: metric is "rewards"; allowed are reward, crawls, ratio`}},
 		{"show", "show = [\"reward\", \"x\"]\n", "", []string{`show is "x"; allowed are reward, crawls, ratio`}},
 		{"reference", "reference = \"kappa/3\"\nlearner.kappa = [1, 2]\n", "", []string{`kappa.toml:1:1: reference is "kappa/3"; allowed are kappa/1, kappa/2`}},
 		{"group", "group = \"learner.x\"\n", "", []string{`kappa.toml:1:1: group is "learner.x"; allowed are learner.algorithm`}},
 		{"setting of another algorithm", "[learner]\nalgorithm = \"whittle\"\nkappa = 3\n", "", []string{"kappa.toml:3:1: learner.kappa is not a setting of any cell here; it belongs to learner.algorithm paper, priced"}},
+		{"the same in a list of two", "[[cells]]\nlearner.algorithm = [\"whittle\", \"paper\"]\nlearner.anneal = true\n", "", []string{"kappa.toml:3:1: learner.anneal is not a setting of any cell here; it belongs to learner.algorithm priced"}},
+		{"set reference", kappaTOML, "reference=kappa/3", []string{`-set reference=kappa/3: reference is "kappa/3"; allowed are kappa/0.5`}},
 		{"the same in a list", "[[cells]]\nlearner.algorithm = \"whittle\"\nlearner.kappa = 3\n", "", []string{"kappa.toml:3:1: learner.algorithm whittle has no setting learner.kappa; it has steps"}},
 		{"syntax", "seeds = 2\nlearner.kappa = [1,,2]\n", "", []string{"kappa.toml:2:"}},
 		{"key twice", "steps = 2\nsteps = 3\n", "", []string{"kappa.toml:2:1"}},
@@ -205,25 +210,40 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("%q: %v and no error", bad, s)
 		}
 	}
-	slurm := func(id, count, first, step string) func(string) string {
+	slurm := func(id, count, first, last, step string) func(string) string {
 		return func(name string) string {
-			return map[string]string{"SLURM_ARRAY_TASK_ID": id, "SLURM_ARRAY_TASK_COUNT": count, "SLURM_ARRAY_TASK_MIN": first, "SLURM_ARRAY_TASK_STEP": step}[name]
+			return map[string]string{"SLURM_ARRAY_TASK_ID": id, "SLURM_ARRAY_TASK_COUNT": count, "SLURM_ARRAY_TASK_MIN": first, "SLURM_ARRAY_TASK_MAX": last, "SLURM_ARRAY_TASK_STEP": step}[name]
 		}
 	}
 	for _, c := range []struct {
-		id, count, first, step string
-		want                   Shard
+		id, count, first, last, step string
+		want                         Shard
 	}{
-		{"", "", "", "", Whole}, {"3", "8", "0", "1", Shard{3, 8}}, {"8", "8", "1", "1", Shard{7, 8}}, {"6", "4", "0", "2", Shard{3, 4}}, {"2", "8", "", "", Shard{2, 8}},
+		{"", "", "", "", "", Whole}, {"3", "8", "0", "7", "1", Shard{3, 8}}, {"8", "8", "1", "8", "1", Shard{7, 8}}, {"6", "4", "0", "6", "2", Shard{3, 4}}, {"2", "8", "", "", "", Shard{2, 8}},
 	} {
-		if s, err := ShardFromSlurm(slurm(c.id, c.count, c.first, c.step)); err != nil || s != c.want {
+		if s, err := ShardFromSlurm(slurm(c.id, c.count, c.first, c.last, c.step)); err != nil || s != c.want {
 			t.Errorf("task %s of %s from %s by %s: %v, %v; want %v", c.id, c.count, c.first, c.step, s, err, c.want)
 		}
 	}
 	// --array=1,3,7: three tasks whose numbers say nothing about which third.
-	for _, bad := range []func(string) string{slurm("7", "3", "1", "1"), slurm("x", "3", "1", "1")} {
+	for _, bad := range []func(string) string{slurm("1", "3", "1", "7", "1"), slurm("3", "3", "1", "7", "1"), slurm("7", "3", "1", "7", "1"), slurm("x", "3", "1", "3", "1")} {
 		if s, err := ShardFromSlurm(bad); err == nil {
 			t.Errorf("gaps in the array: %v and no error", s)
 		}
 	}
+}
+
+// Values whose ids would be the same are told apart from values given twice.
+func TestSameID(t *testing.T) {
+	_, err := Load(named{}, named{}, "kappa.toml", []byte("instance.file = [\"a/b\", \"a_b\"]\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "two cells would have the id file/a_b") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// named is fake with a setting of any text.
+type named struct{ fake }
+
+func (named) Keys(selected string) []Key {
+	return append(fake{}.Keys(selected), Key{Name: "instance.file", Kind: String, Default: ""})
 }

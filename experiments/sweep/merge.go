@@ -3,6 +3,7 @@ package sweep
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ const (
 // only when no run is missing. It is the one place that writes them, and goes
 // through cells and seeds in the order of the configuration, few results in
 // memory at a time.
-func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
+func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (Report, error) {
 	// Two shards that end together may both come here: they write the same.
 	held, err := files.Lock(filepath.Join(o.Dir, "records", "merge.lock"), true, true)
 	if err != nil {
@@ -40,14 +41,19 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	if rep.Missing > 0 && !partial {
 		return rep, nil
 	}
+	if rep.Missing > 0 {
+		if err := keepMore(c, o.Dir, rep.Total-rep.Missing); err != nil {
+			return rep, err
+		}
+	}
 	sweepUp(o.Dir)
 	defer sweepUp(o.Dir)
 
-	sum := newSummary(c, r, s, rep, o.workers())
+	sum := newSummary(ctx, c, r, s, rep, o.workers())
 	err = replace(o.Dir, RunsFile, func(runs *bufio.Writer) error {
 		return replace(o.Dir, CurvesFile, func(curves *bufio.Writer) error {
 			return replace(o.Dir, LearnedFile, func(learned *bufio.Writer) error {
-				return tables(c, r, s, sum, o.workers(), [3]io.Writer{runs, curves, learned})
+				return tables(ctx, c, r, s, sum, o.workers(), [3]io.Writer{runs, curves, learned})
 			})
 		})
 	})
@@ -55,11 +61,14 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 		return rep, err
 	}
 	sum.finish()
+	if err := ctx.Err(); err != nil {
+		return rep, err // the summary is of no use
+	}
 	if err := sum.write(o.Dir); err != nil {
 		return rep, err
 	}
 	if o.Parquet || parquetThere(o.Dir) {
-		if err := writeParquet(c, r, s, o.Dir); err != nil {
+		if err := writeParquet(ctx, c, r, s, o.Dir); err != nil {
 			return rep, err
 		}
 	}
@@ -67,9 +76,19 @@ func merge(c *Config, r Runner, o Options, partial bool) (Report, error) {
 	return rep, nil
 }
 
+// keepMore refuses to replace a summary of more runs than the records still
+// hold.
+func keepMore(c *Config, dir string, runs int) error {
+	old, err := ReadSummary(dir)
+	if err == nil && old.Configuration == c.Hash() && old.Runs > runs {
+		return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; put the missing records back, or remove summary.json to do without", dir, old.Runs, runs)
+	}
+	return nil
+}
+
 // report says what is there and what is not.
 func (s *store) report() Report {
-	rep := Report{Total: s.cfg.Jobs(), Damaged: s.bad}
+	rep := Report{Total: s.cfg.Jobs()}
 	seeds := len(s.cfg.Seeds)
 	for i := range s.cfg.Cells {
 		gone := 0
@@ -91,6 +110,9 @@ func (s *store) report() Report {
 			rep.Gaps = append(rep.Gaps, fmt.Sprintf("%s: %d of %d seeds", s.cfg.Cells[i].ID, gone, seeds))
 		}
 	}
+	if rep.Missing > 0 {
+		rep.Damaged = s.bad // else other records took their place
+	}
 	return rep
 }
 
@@ -106,7 +128,7 @@ const runsPerPiece = 16
 
 // tables writes the rows, curves and learned quantities of all runs and feeds
 // the summary.
-func tables(c *Config, r Runner, s *store, sum *Summary, workers int, to [3]io.Writer) error {
+func tables(ctx context.Context, c *Config, r Runner, s *store, sum *Summary, workers int, to [3]io.Writer) error {
 	head := append([]string{"cell", "seed"}, c.Axes...)
 	for k, h := range [3][]string{
 		append(head, figureNames(r.Figures())...),
@@ -132,6 +154,9 @@ func tables(c *Config, r Runner, s *store, sum *Summary, workers int, to [3]io.W
 		in := s.reader()
 		return func(i int) (*rows, error) { return format(c, r, in, pieces[i]) }, in.close
 	}, func(p *rows) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for k := range to {
 			if _, err := p.tables[k].WriteTo(to[k]); err != nil {
 				return err
@@ -167,6 +192,11 @@ func format(c *Config, r Runner, in *reader, jobs []int) (*rows, error) {
 		}
 		if len(res.Row) != len(r.Figures()) {
 			return nil, fmt.Errorf("%s, seed %d has %d figures; this program writes %d: it is another version, name another directory with -out", cell.ID, seed, len(res.Row), len(r.Figures()))
+		}
+		for _, p := range res.Curve {
+			if len(p.Values) != len(r.CurveFigures()) {
+				return nil, fmt.Errorf("%s, seed %d has a curve of %d figures; this program writes %d: it is another version, name another directory with -out", cell.ID, seed, len(p.Values), len(r.CurveFigures()))
+			}
 		}
 		id := []string{cell.ID, strconv.FormatUint(seed, 10)}
 		row = append(row[:0], id...)

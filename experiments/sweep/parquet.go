@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ const (
 
 // writeParquet writes runs.parquet and curves.parquet: the columns of the CSV
 // files with their types. Settings that a cell does not have are null.
-func writeParquet(c *Config, r Runner, s *store, dir string) error {
+func writeParquet(ctx context.Context, c *Config, r Runner, s *store, dir string) error {
 	runs := parquet.Group{"cell": parquet.String(), "seed": parquet.Uint(64)}
 	for _, a := range c.Axes {
 		node := parquet.Leaf(parquet.DoubleType)
@@ -44,6 +45,9 @@ func writeParquet(c *Config, r Runner, s *store, dir string) error {
 			rw := newTable(runsTo, "runs", runs)
 			cw := newTable(curvesTo, "curves", curves)
 			for i := range c.Cells {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
 				cell := &c.Cells[i]
 				for k, seed := range c.Seeds {
 					job := c.job(i, k)

@@ -43,6 +43,7 @@ type store struct {
 	bad       []string       // damaged lines, to be reported
 	cells     map[string]int
 	seeds     map[uint64]int
+	ends      map[string]int64 // of each file's whole lines, by base name
 }
 
 // job numbers run k of a cell; k counts the seeds.
@@ -55,6 +56,7 @@ func newStore(c *Config) *store {
 		failed: map[int]string{},
 		cells:  make(map[string]int, len(c.Cells)),
 		seeds:  make(map[uint64]int, len(c.Seeds)),
+		ends:   map[string]int64{},
 	}
 	for i := range c.Cells {
 		s.cells[c.Cells[i].ID] = i
@@ -73,7 +75,7 @@ func (s *store) scanAll(dir string) error {
 	}
 	slices.Sort(files)
 	for _, f := range files {
-		if _, err := s.scan(f); err != nil {
+		if s.ends[filepath.Base(f)], err = s.scan(f); err != nil {
 			return err
 		}
 	}

@@ -145,14 +145,17 @@ func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
 	if err != nil {
 		return Report{Ran: ran, Total: c.Jobs()}, explain(err)
 	}
-	rep, err := merge(c, r, o, o.Shard == Whole)
+	rep, err := merge(ctx, c, r, o, o.Shard == Whole)
 	rep.Ran = ran
+	if ran > 0 {
+		rep.Damaged = s.bad // also where the runs are there again by now
+	}
 	return rep, explain(err)
 }
 
 // Merge reads all records and writes the final files, complete or not.
-func Merge(c *Config, r Runner, o Options) (Report, error) {
-	rep, err := merge(c, r, o, true)
+func Merge(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
+	rep, err := merge(ctx, c, r, o, true)
 	return rep, explain(err)
 }
 
@@ -161,10 +164,12 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, context.Canceled):
+		return ErrInterrupted
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w; every run that was recorded is safe: make room and start again", err)
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w; name a directory that can be written with -out", err)
+		return fmt.Errorf("%w; the directory of a sweep must be writable: make it so or take another", err)
 	}
 	return err
 }
@@ -439,16 +444,11 @@ type recordLog struct {
 // finished, and notes the program's revision.
 func openRecords(c *Config, o Options, s *store) (*recordLog, error) {
 	l := &recordLog{path: filepath.Join(o.Dir, "records", o.Shard.file()+".log")}
+	l.size = s.ends[filepath.Base(l.path)]
 	open := o.openLog
 	if open == nil {
 		open = func(path string) (logFile, error) {
 			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-		}
-	}
-	if _, err := os.Stat(l.path); err == nil {
-		// Its lines are already booked; this pass only finds the end.
-		if l.size, err = newStore(c).scan(l.path); err != nil {
-			return nil, err
 		}
 	}
 	f, err := open(l.path)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func TestDivision(t *testing.T) {
 			t.Errorf("shard %d/3: %+v", i, rep)
 		}
 	}
-	if rep, err := Merge(c, fake{}, Options{Dir: dir}); err != nil || rep.Missing != 10 || !rep.Final || len(rep.Gaps) != 5 || rep.Gaps[0] != "kappa/0.5: 2 of 6 seeds" {
+	if rep, err := Merge(context.Background(), c, fake{}, Options{Dir: dir}); err != nil || rep.Missing != 10 || !rep.Final || len(rep.Gaps) != 5 || rep.Gaps[0] != "kappa/0.5: 2 of 6 seeds" {
 		t.Errorf("merge of two shards: %+v, %v", rep, err)
 	}
 	if md := finals(t, dir)["summary.md"]; !strings.Contains(md, "10 runs are missing") || !strings.Contains(md, "need at least 5 seeds for an interval") {
@@ -191,6 +192,120 @@ func TestDivision(t *testing.T) {
 		t.Errorf("again: %+v", rep)
 	}
 	sameFiles(t, finals(t, dir), want)
+}
+
+// Shards of two configurations that begin together: one configuration has the
+// directory, the other is refused, and the first goes on.
+func TestClaimTogether(t *testing.T) {
+	for range 20 {
+		dir := t.TempDir()
+		var group sync.WaitGroup
+		var errs [2]error
+		for k, text := range []string{"learner.kappa = [1, 2]\n", "learner.kappa = [1, 3]\n"} {
+			c := load(t, text)
+			group.Go(func() {
+				_, errs[k] = Run(context.Background(), c, fake{}, Options{Dir: dir, Shard: Shard{k, 2}})
+			})
+		}
+		group.Wait()
+		refused := slices.IndexFunc(errs[:], func(err error) bool { return err != nil })
+		if refused < 0 || errs[1-refused] != nil || !strings.Contains(errs[refused].Error(), "holds configuration") {
+			t.Fatalf("errors %v; want one that says whose the directory is", errs)
+		}
+		mustRun(t, load(t, "learner.kappa = [1, "+[]string{"3", "2"}[refused]+"]\n"), Options{Dir: dir})
+	}
+}
+
+// A directory of something else is left as it is.
+func TestForeignDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "runs.csv"), []byte("mine\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(context.Background(), load(t, kappaTOML), fake{}, Options{Dir: dir})
+	entries, _ := os.ReadDir(dir)
+	if err == nil || !strings.Contains(err.Error(), "is not of a sweep") || len(entries) != 1 {
+		t.Errorf("error %v, %d entries", err, len(entries))
+	}
+}
+
+// What a call does not mention does not change what an earlier one wrote: the
+// files follow from the records alone.
+func TestHistory(t *testing.T) {
+	const text = "seeds = 6\nlearner.kappa = [1, 2]\n" // asks nothing
+	c, dir := load(t, text), t.TempDir()
+	mustRun(t, c, Options{Dir: dir, Parquet: true, Command: "go run ./cmd/sweep x"})
+	want := finals(t, dir)
+	resolved, err := LoadFile(fake{}, fake{}, filepath.Join(dir, "config.toml"), nil)
+	if err != nil || resolved.Question != "" {
+		t.Fatalf("question %q, %v; want none", resolved.Question, err)
+	}
+	if _, err := Merge(context.Background(), resolved, fake{}, Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	sameFiles(t, finals(t, dir), want)
+
+	// Parquet files that are there follow the others.
+	half := t.TempDir()
+	if _, err := Run(context.Background(), c, fake{}, Options{Dir: half, Shard: Shard{0, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Merge(context.Background(), c, fake{}, Options{Dir: half, Parquet: true}); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, c, Options{Dir: half, Command: "go run ./cmd/sweep x"})
+	sameFiles(t, finals(t, half), want)
+}
+
+// A summary is not replaced by one of fewer runs.
+func TestLostRecords(t *testing.T) {
+	c, dir := load(t, kappaTOML), t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	want := finals(t, dir)
+	if err := os.Remove(filepath.Join(dir, "records", "0000-of-0001.log")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Merge(context.Background(), c, fake{}, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "summary.json is of 30 runs, but records/ holds 0") {
+		t.Errorf("error %v", err)
+	}
+	sameFiles(t, finals(t, dir), want)
+}
+
+// An interrupted merge leaves the final files as they were.
+func TestMergeInterrupted(t *testing.T) {
+	c, dir := load(t, kappaTOML), t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	want := finals(t, dir)
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := Merge(ctx, c, fake{}, Options{Dir: dir}); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("error %v", err)
+	}
+	sameFiles(t, finals(t, dir), want)
+}
+
+// The sentence claims no more than the intervals: with noise alone nothing
+// rises, with few seeds it says how few.
+func TestAnswer(t *testing.T) {
+	for _, c := range []struct {
+		text       string
+		want, deny string
+	}{
+		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nmetric = \"reward\"\n", "reward rises from", "tell apart"},
+		{"seeds = 6\nlearner.kappa = [1, 1.001, 1.002]\nmetric = \"reward\"\n", "which their intervals do not tell apart", "rises"},
+		{"seeds = 2\nlearner.kappa = [1, 2, 3]\nmetric = \"reward\"\n", " (n = 2)", "rises"},
+		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nmetric = \"ratio\"\n", "No cell has a mean ratio: 1 of 6 values are not finite.", "Best"},
+	} {
+		dir := t.TempDir()
+		mustRun(t, load(t, c.text), Options{Dir: dir})
+		s, err := ReadSummary(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(s.Answer, c.want) || strings.Contains(s.Answer, c.deny) {
+			t.Errorf("%s: the answer is %q; want %q and no %q", c.text, s.Answer, c.want, c.deny)
+		}
+	}
 }
 
 // The files say what the runner said.
@@ -462,7 +577,7 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Run(context.Background(), c, fake{}, Options{Dir: filepath.Join(parent, "out")})
-	if err == nil || !strings.Contains(err.Error(), "name a directory that can be written with -out") {
+	if err == nil || !strings.Contains(err.Error(), "the directory of a sweep must be writable") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -41,12 +42,13 @@ type Summary struct {
 	Gaps          []string  `json:"gaps,omitempty"`
 	Failures      []string  `json:"failures,omitempty"`
 
-	metric int         // column
-	values [][]float64 // metric of each cell by seed
-	there  [][]bool    // whether that run is there
-	column [][]float64 // figures of the cell at hand, by seed
-	have   []int       // seeds of the cell at hand
-	batch  []batched   // cells that wait for their intervals
+	ctx    context.Context // ends what takes time; the summary is of no use then
+	metric int             // column
+	values [][]float64     // metric of each cell by seed
+	there  [][]bool        // whether that run is there
+	column [][]float64     // figures of the cell at hand, by seed
+	have   []int           // seeds of the cell at hand
+	batch  []batched       // cells that wait for their intervals
 	boots  []*stats.Bootstrap
 }
 
@@ -68,7 +70,7 @@ func (s *Summary) parallel(n int, f func(b *stats.Bootstrap, i int)) {
 	)
 	for _, b := range s.boots {
 		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			for i := int(next.Add(1)) - 1; i < n && s.ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				f(b, i)
 			}
 		})
@@ -112,9 +114,9 @@ const profileLines = 12
 // files.
 const bootSeed = 1
 
-func newSummary(c *Config, r Runner, s *store, rep Report, workers int) *Summary {
+func newSummary(ctx context.Context, c *Config, r Runner, s *store, rep Report, workers int) *Summary {
 	sum := &Summary{
-		Name: c.Name, Question: c.Question, Configuration: c.Hash(), Revisions: s.revisions,
+		ctx: ctx, Name: c.Name, Question: c.Question, Configuration: c.Hash(), Revisions: s.revisions,
 		Seeds: c.Seeds, Axes: c.Axes, Figures: r.Figures(), Curves: r.CurveFigures(), Show: c.Show,
 		Metric: c.Metric, Reference: c.Cells[c.Reference].ID, Group: c.Group,
 		Runs: rep.Total - rep.Missing, Missing: rep.Missing, Gaps: rep.Gaps, Failures: rep.Failures,
@@ -130,7 +132,7 @@ func newSummary(c *Config, r Runner, s *store, rep Report, workers int) *Summary
 		set := map[string]any{}
 		for _, a := range c.Axes {
 			if cell.Has(a) {
-				set[a] = jsonSafe(cell.Value(a))
+				set[a] = JSONValue(cell.Value(a))
 			}
 		}
 		sum.Cells[i] = Row{ID: cell.ID, Settings: set}
@@ -140,8 +142,8 @@ func newSummary(c *Config, r Runner, s *store, rep Report, workers int) *Summary
 	return sum
 }
 
-// jsonSafe keeps an infinite setting from breaking the JSON.
-func jsonSafe(v any) any {
+// JSONValue returns a setting as JSON has it: text where a number is infinite.
+func JSONValue(v any) any {
 	if f, ok := v.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
 		return FormatValue(v)
 	}
@@ -187,6 +189,9 @@ func (s *Summary) flush() {
 // finish adds what needs all cells: comparisons, pools, profiles, the answer.
 func (s *Summary) finish() {
 	s.flush()
+	if s.ctx.Err() != nil {
+		return
+	}
 	ref := slices.IndexFunc(s.Cells, func(r Row) bool { return r.ID == s.Reference })
 	less := s.Figures[s.metric].Less
 	s.parallel(len(s.Cells), func(b *stats.Bootstrap, i int) {
@@ -382,7 +387,12 @@ func (s *Summary) write(dir string) error {
 func (s *Summary) csv(to *bufio.Writer) error {
 	w := csv.NewWriter(to)
 	w.Write([]string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"})
-	num := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	num := func(v float64) string {
+		if math.IsNaN(v) {
+			return "" // there is none
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
 	put := func(cell string, f Figure, aggregate string, e stats.Estimate) {
 		w.Write([]string{cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N), num(e.Value), num(e.Lo), num(e.Hi), e.Warning})
 	}

@@ -1,11 +1,24 @@
 package sweep
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
 )
+
+// ownCheckout reports whether the working directory is in a checkout of this
+// module, and not in the repository of something else.
+func ownCheckout() bool {
+	out, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return false
+	}
+	mod, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "go.mod"))
+	return err == nil && strings.HasPrefix(string(mod), "module ephemera\n")
+}
 
 // Revision names the source that this program was built from: the version and
 // the VCS revision of the build, or, where the build did not stamp it (go run
@@ -29,7 +42,7 @@ func Revision() string {
 	}
 	if rev == "" {
 		out, err := exec.Command("git", "rev-parse", "HEAD").Output()
-		if err != nil {
+		if err != nil || !ownCheckout() {
 			return version + " unknown " + runtime.Version()
 		}
 		rev = strings.TrimSpace(string(out))

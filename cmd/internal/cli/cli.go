@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -59,6 +60,13 @@ func Status(err error) int {
 // context.
 const patience = 5 * time.Second
 
+// resume is what an interrupted command that is out of patience says.
+var resume atomic.Value
+
+// Resume says how to go on after an interruption, for a command that may be at
+// work on something that does not look at the context.
+func Resume(text string) { resume.Store(text) }
+
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
 // an error becomes one line on stderr and an exit status.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
@@ -74,6 +82,9 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 		case err = <-done:
 		case <-time.After(patience):
 			err = ctx.Err()
+			if text, ok := resume.Load().(string); ok {
+				err = fmt.Errorf("%w; %s", err, text)
+			}
 		}
 	}
 	if err != nil {
@@ -82,10 +93,21 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	os.Exit(Status(err))
 }
 
-// Line is the one line that tells of an error.
+// Line is the one line that tells of an error, or of several that were joined.
 func Line(name string, err error) string {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var parts []string
+		for _, e := range all.Unwrap() {
+			parts = append(parts, oneLine(e))
+		}
+		return name + ": " + strings.Join(parts, "; ")
+	}
+	return name + ": " + oneLine(err)
+}
+
+func oneLine(err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return name + ": " + strings.Join(strings.Fields(text), " ")
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // Flags is a flag set whose help is printed in groups.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -53,6 +54,7 @@ func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total 
 			bar = progressbar.NewOptions(total,
 				progressbar.OptionSetWriter(stderr),
 				progressbar.OptionSetDescription(what),
+				progressbar.OptionThrottle(100*time.Millisecond),
 				progressbar.OptionShowCount(),
 				progressbar.OptionShowIts(),
 				progressbar.OptionSetPredictTime(true),
