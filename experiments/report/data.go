@@ -73,7 +73,7 @@ func Load(dir string) (*Report, error) {
 	s, err := sweep.ReadSummary(dir)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w; a sweep writes it at its end, and sweep -merge %s before that", err, dir)
+			return nil, missing(dir, err)
 		}
 		return nil, err
 	}
@@ -114,6 +114,19 @@ func Load(dir string) (*Report, error) {
 	}
 	r.Paths = paths
 	return r, nil
+}
+
+// missing explains a directory without a summary.
+func missing(dir string, err error) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	for _, name := range []string{"config.toml", "records"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("%s holds no results of a sweep: there is no %s", dir, name)
+		}
+	}
+	return fmt.Errorf("%w; a sweep writes it at its end, and sweep -merge %s before that", err, dir)
 }
 
 // best chooses at most n groups of cells: that of the reference, and then those

@@ -245,8 +245,64 @@ label = ["a", "b", "c", "d", "e", "f"]
 }
 
 func TestMissing(t *testing.T) {
-	_, err := Load(t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "sweep -merge") {
-		t.Errorf("a directory without a sweep: %v", err)
+	dir := t.TempDir()
+	check := func(want string) {
+		t.Helper()
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %q in it", err, want)
+		}
+	}
+	check("there is no config.toml")
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check("there is no records")
+	if err := os.Mkdir(filepath.Join(dir, "records"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	check("sweep -merge " + dir)
+	dir = filepath.Join(dir, "none")
+	check("no such file")
+}
+
+// Pictures of an earlier report go, and nothing else does.
+func TestTidy(t *testing.T) {
+	dir := sweepDir(t, "show = [\"reward\"]\n"+small)
+	plots := filepath.Join(dir, "plots")
+	put := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(plots, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(plots, name), []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := []string{"along-<crawls>.svg", "along-<crawls>.png", "heat-2.svg", "heat-4.png"}
+	others := []string{"notes.txt", "along-mine.svg", "heat-map.png", "curves.svg", "profile.pdf", "heat-1.svg/x"}
+	for _, name := range append(slices.Clone(old), others...) {
+		put(name)
+	}
+	_, files, err := Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(files, "plots/"+old[0]) {
+		t.Fatalf("%s is written: the test needs one that is not", old[0])
+	}
+	for _, name := range old {
+		if _, err := os.Lstat(filepath.Join(plots, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	for _, name := range others {
+		if b, err := os.ReadFile(filepath.Join(plots, name)); err != nil || string(b) != "old" {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	for _, name := range files {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
