@@ -40,6 +40,8 @@
     if (a >= 1e6 || a < 1e-4) return v.toExponential(3);
     return v.toFixed(Math.max(0, 3 - Math.floor(Math.log10(a))));
   };
+  // Ids may break behind each slash.
+  const breakable = text => text.split(/(?<=\/)/).flatMap(part => [part, make("wbr")]);
   const withUnit = f => f.name + (f.unit ? ", " + f.unit : "");
 
   // ---- The table of cells: sorts by every column, filters, turns pages.
@@ -150,7 +152,11 @@
     // The legend shows values under the pointer; the ends of bands stay out of it.
     const legend = u.root.querySelector(".u-legend"), entries = [...legend.querySelectorAll(".u-series")];
     legend.querySelectorAll(".hidden-series").forEach(e => { e.hidden = true; });
-    list.forEach((l, i) => entries[3 * i + 1].querySelector(".u-marker").replaceWith(swatch(l.colour, l.dash, l.apart)));
+    list.forEach((l, i) => {
+      const th = entries[3 * i + 1].firstChild;
+      th.querySelector(".u-marker").replaceWith(swatch(l.colour, l.dash, l.apart));
+      th.querySelector(".u-label").replaceChildren(...breakable(l.name));
+    });
     // uPlot's own handler hides the line alone.
     legend.addEventListener("click", e => {
       e.stopPropagation();
@@ -211,7 +217,7 @@
     curves();
   }
   for (const c of data.curves) {
-    const b = make("button", { type: "button" }, swatch(colourOf(c.cell)), make("span", {}, c.cell));
+    const b = make("button", { type: "button" }, swatch(colourOf(c.cell)), make("span", {}, ...breakable(c.cell)));
     b.dataset.cell = c.cell;
     b.addEventListener("click", () => toggle(c.cell));
     $("toggles").append(b);
