@@ -1,16 +1,17 @@
 // Report turns the directory of a sweep into pictures: report.html, which needs
 // nothing else and no network, and each figure as SVG and PNG in plots/. It
-// prints the table and a small plot.
+// prints the table and a small plot. Of a directory of sweeps it does each.
 //
 //	go run ./cmd/report results/kappa
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
-	"strings"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/report"
@@ -18,29 +19,75 @@ import (
 
 func main() { cli.Main("report", run) }
 
-func run(_ context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("report", `
 Writes report.html and plots/ into the directory of a sweep.
 
-  report DIR...     DIR is what sweep named as the place of its results`)
-	if done, err := f.ParseAll(args, true, stdout); done || err != nil {
-		return err
+  report DIR...     DIR is what sweep named as the place of its results, or
+                    holds such directories`)
+	// Flags may stand before and behind the directories.
+	var operands []string
+	for {
+		if done, err := f.ParseAll(args, true, stdout); done || err != nil {
+			return err
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		operands = append(operands, f.Arg(0))
+		args = f.Args()[1:]
 	}
-	if f.NArg() == 0 {
+	if len(operands) == 0 {
 		return cli.Usagef("name the directory of a sweep, such as results/kappa")
 	}
-	for _, dir := range f.Args() {
-		r, files, err := report.Write(dir)
-		if err != nil {
-			return err
+	var errs []error // one report that fails does not take the others down
+	for _, operand := range operands {
+		dirs, err := sweeps(operand)
+		errs = append(errs, err)
+		for _, dir := range dirs {
+			if ctx.Err() != nil {
+				return errors.Join(append(errs, ctx.Err())...)
+			}
+			errs = append(errs, write(dir, stdout, stderr))
 		}
-		if err := r.Summary.Text(stdout); err != nil {
-			return err
-		}
-		for i, name := range files {
-			files[i] = filepath.Join(dir, filepath.FromSlash(name))
-		}
-		fmt.Fprintf(stderr, "wrote %s\n", strings.Join(files, " "))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// sweeps returns dir, or the directories of sweeps in it.
+func sweeps(dir string) ([]string, error) {
+	is := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "config.toml"))
+		return err == nil
+	}
+	if is(dir) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); is(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", dir)
+	}
+	return dirs, nil
+}
+
+// write makes the report of one sweep.
+func write(dir string, stdout, stderr io.Writer) error {
+	r, files, err := report.Write(dir)
+	if err != nil {
+		return err
+	}
+	if err := r.Summary.Text(stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, files[0]), len(files)-1, filepath.Join(dir, "plots"))
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,26 +14,64 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-func TestReport(t *testing.T) {
+// ran runs a small sweep into dir.
+func ran(t *testing.T, dir string) {
+	t.Helper()
 	s := cells.New()
 	c, err := sweep.Load(s, s, "small.toml", []byte("# Does it draw?\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	if _, err := sweep.Run(context.Background(), c, s, sweep.Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	ran(t, dir)
 	var out, log bytes.Buffer
 	if err := run(context.Background(), []string{dir}, &out, &log); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "Best by learned_ratio") || !strings.Contains(log.String(), "report.html") {
-		t.Errorf("stdout\n%s\nstderr\n%s", &out, &log)
+	if !strings.Contains(out.String(), "Best by learned_ratio") {
+		t.Errorf("stdout\n%s", &out)
+	}
+	plots, err := os.ReadDir(filepath.Join(dir, "plots"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("wrote %s and %d plots in %s\n", filepath.Join(dir, "report.html"), len(plots), filepath.Join(dir, "plots")); log.String() != want {
+		t.Errorf("stderr %q; want %q", &log, want)
 	}
 	for _, name := range []string{"report.html", "plots/curves-ratio.svg", "plots/profile.png", "plots/threshold.svg"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A directory of sweeps gets a report in each, whatever else it holds.
+func TestSeveral(t *testing.T) {
+	dir := t.TempDir()
+	a, b, half := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "half")
+	ran(t, a)
+	ran(t, b)
+	ran(t, half)
+	if err := os.Remove(filepath.Join(half, "summary.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "other"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var out, log bytes.Buffer
+	err := run(context.Background(), []string{dir}, &out, &log)
+	if err == nil || !strings.Contains(err.Error(), "sweep -merge "+half) || cli.Status(err) != cli.Failure {
+		t.Errorf("a sweep that has not ended: %v", err)
+	}
+	for _, d := range []string{a, b} {
+		if _, err := os.Stat(filepath.Join(d, "report.html")); err != nil || !strings.Contains(log.String(), "wrote "+d) {
+			t.Errorf("%v; stderr %s", err, &log)
 		}
 	}
 }
@@ -42,7 +81,15 @@ func TestMistakes(t *testing.T) {
 	if err := run(context.Background(), nil, &out, &log); err == nil || cli.Status(err) != cli.Usage {
 		t.Errorf("no directory: %v", err)
 	}
-	if err := run(context.Background(), []string{t.TempDir()}, &out, &log); err == nil || !strings.Contains(err.Error(), "sweep -merge") || cli.Status(err) != cli.Failure {
+	dir := t.TempDir()
+	err := run(context.Background(), []string{dir}, &out, &log)
+	if err == nil || !strings.Contains(err.Error(), "no config.toml") || strings.Contains(err.Error(), "-merge") || cli.Status(err) != cli.Failure {
 		t.Errorf("an empty directory: %v", err)
+	}
+	if err := run(context.Background(), []string{dir, "-x"}, &out, &log); err == nil || cli.Status(err) != cli.Usage {
+		t.Errorf("an unknown flag behind the directory: %v", err)
+	}
+	if err := run(context.Background(), []string{dir, "-h"}, &out, &log); err != nil || !strings.Contains(out.String(), "report DIR...") {
+		t.Errorf("help behind the directory: %v, %q", err, &out)
 	}
 }

@@ -17,11 +17,16 @@ import (
 )
 
 // Colours are those of Okabe and Ito, which most colour-blind readers can tell
-// apart; lines beyond them repeat the colours with dashes.
+// apart; lines beyond them repeat the colours with dashes, points with other
+// shapes.
 var Colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 	{230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255}, {148, 103, 40, 255},
 }
+
+// dashes tell lines of one colour apart. The first colours are drawn solid; the
+// patterns are short enough to be seen in the legend.
+var dashes = [][]vg.Length{nil, {4, 2}, {1.5, 2}, {9, 4}, {7, 2, 1.5, 2}, {4, 2, 1.5, 2, 1.5, 2}}
 
 // Line is a curve with a band.
 type Line struct {
@@ -97,9 +102,7 @@ func Lines(a Axes, lines []Line) (*Picture, error) {
 				return nil, err
 			}
 			line.Color, line.Width = c, vg.Points(1.4)
-			if n := i / len(Colours); n > 0 {
-				line.Dashes = []vg.Length{vg.Points(float64(5 - n%4)), vg.Points(2)}
-			}
+			line.Dashes = dashes[i/len(Colours)%len(dashes)]
 			pic.plot.Add(line)
 			drawn = true
 			if k == 0 && l.Name != "" {
@@ -165,14 +168,14 @@ func Scatter(a Axes, groups []Line) (*Picture, error) {
 	pic := newPicture(a)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, g := range groups {
-		for _, part := range points(g.X, g.Y, a.LogX) {
+		for k, part := range points(g.X, g.Y, a.LogX) {
 			s, err := plotter.NewScatter(part)
 			if err != nil {
 				return nil, err
 			}
-			s.GlyphStyle = draw.GlyphStyle{Color: Colours[i%len(Colours)], Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+			s.GlyphStyle = draw.GlyphStyle{Color: Colours[i%len(Colours)], Radius: vg.Points(2.5), Shape: shape(i)}
 			pic.plot.Add(s)
-			if len(part) > 0 && g.Name != "" {
+			if k == 0 && g.Name != "" {
 				pic.plot.Legend.Add(g.Name, s)
 			}
 			for _, p := range part {

@@ -87,6 +87,34 @@ func TestScatter(t *testing.T) {
 	}
 }
 
+// What has one colour differs by its dashes or its shape.
+func TestSameColour(t *testing.T) {
+	x, y := []float64{1, 2, 3, 4}, []float64{2, 4, 3, 1}
+	pictures := map[string]func(Axes, []Line) (*Picture, error){"lines": Lines, "points": Scatter}
+	for name, f := range pictures {
+		seen := map[string]int{}
+		for i := 0; i < 6*len(Colours); i += len(Colours) {
+			list := make([]Line, i+1)
+			list[i] = Line{X: x, Y: y}
+			p, err := f(Axes{}, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := count(t, p, Colours[0]); n < 100 {
+				t.Errorf("%s, number %d: %d pixels of the first colour", name, i, n)
+			}
+			svg, err := p.SVG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j, ok := seen[string(svg)]; ok {
+				t.Errorf("%s: numbers %d and %d look the same", name, j, i)
+			}
+			seen[string(svg)] = i
+		}
+	}
+}
+
 // Shades become lighter with the value.
 func TestShade(t *testing.T) {
 	last := -1.0

@@ -120,6 +120,51 @@ func (b tab) pixels(holder string, red, green, blue int) int {
 	})()`, holder, red, green, blue))
 }
 
+// coloured counts the pixels of a plot's canvas that are not grey, however
+// faint.
+func (b tab) coloured(holder string) int {
+	b.t.Helper()
+	return eval[int](b, fmt.Sprintf(`(() => {
+		const c = document.querySelector(%q + " canvas");
+		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		let n = 0;
+		for (let i = 0; i < d.length; i += 4)
+			if (d[i+3] > 20 && Math.max(d[i], d[i+1], d[i+2]) - Math.min(d[i], d[i+1], d[i+2]) > 40) n++;
+		return n;
+	})()`, holder))
+}
+
+// phone is a narrow screen in dark mode.
+func (b tab) phone() {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateScale(2), chromedp.EmulateMobile))
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.do(settle, settle)
+}
+
+// check fails the test if a page complained or asked for anything but itself.
+func (w *watched) check(t *testing.T, page string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.errors) > 0 {
+		t.Errorf("the page complained: %q", w.errors)
+	}
+	for _, url := range w.requests {
+		if url != page && !strings.HasPrefix(url, "data:") {
+			t.Errorf("the page asked for %s", url)
+		}
+	}
+	if len(w.requests) == 0 {
+		t.Error("not even the page itself was asked for: requests are not watched")
+	}
+}
+
+var settle = chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next frame
+
 func TestBrowser(t *testing.T) {
 	ctx, seen := browser(t)
 	dir := sweepDir(t, small)
@@ -129,7 +174,6 @@ func TestBrowser(t *testing.T) {
 	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
 	b := tab{t, ctx}
 	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#curves canvas"))
-	settle := chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next frame
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
@@ -161,7 +205,8 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.Click(`input[data-cell="kappa/1/gamma/0.25"]`), settle)
 	off := b.pixels("#curves", 0, 114, 178)
 	pressed := eval[string](b, `document.querySelector('#toggles button[data-cell="kappa/1/gamma/0.25"]').getAttribute("aria-pressed")`)
-	b.do(chromedp.Click(`#toggles button[data-cell="kappa/1/gamma/0.25"]`), settle)
+	toggle := `#toggles button[data-cell="kappa/1/gamma/0.25"]`
+	b.do(chromedp.Click(toggle), settle)
 	on := b.pixels("#curves", 0, 114, 178)
 	checked := eval[bool](b, `document.querySelector('input[data-cell="kappa/1/gamma/0.25"]').checked`)
 	if off > blue/10 || pressed != "false" || on < blue*9/10 || !checked {
@@ -181,6 +226,47 @@ func TestBrowser(t *testing.T) {
 	if again := image(); wide == narrow || wide != again {
 		t.Errorf("zooming in changed the picture: %v; seeing all brought it back: %v", wide != narrow, wide == again)
 	}
+	// A range stays while cells come and go, and a double-click forgets it.
+	again := func() string {
+		b.do(chromedp.Click(toggle), settle, chromedp.Click(toggle), settle)
+		return image()
+	}
+	b.do(chromedp.Click("#zoom-in"), settle)
+	kept := again()
+	eval[bool](b, `document.querySelector("#curves .u-over").dispatchEvent(new MouseEvent("dblclick", {bubbles: true}))`)
+	b.do(settle)
+	all := image()
+	if kept != narrow || all != wide || again() != wide {
+		t.Errorf("the range stayed: %v; a double-click brought all back: %v, and for good: %v", kept == narrow, all == wide, again() == wide)
+	}
+
+	// A name in the legend works as the cell's button does; elsewhere it takes
+	// the line away with its band.
+	eval[bool](b, `(() => { const f = document.getElementById("filter"); f.value = ""; return f.dispatchEvent(new Event("input")); })()`)
+	b.do(chromedp.Click(toggle), settle)
+	without := image()
+	b.do(chromedp.Click(toggle), settle, chromedp.Click(`#curves .u-series:nth-child(2) .u-label`), settle)
+	pressed = eval[string](b, `document.querySelector('`+toggle+`').getAttribute("aria-pressed")`)
+	checked = eval[bool](b, `document.querySelector('input[data-cell="kappa/1/gamma/0.25"]').checked`)
+	if image() != without || pressed != "false" || checked {
+		t.Errorf("by the legend: the same picture %v, pressed %s, checked %v", image() == without, pressed, checked)
+	}
+	b.do(chromedp.Click(toggle), settle)
+	click := func() {
+		eval[bool](b, `document.querySelectorAll("#profile .u-series:not([hidden]) .u-label").forEach(e => e.click()) || true`)
+		b.do(settle)
+	}
+	drawn := b.coloured("#profile")
+	click()
+	hidden := b.coloured("#profile")
+	click()
+	if shown := b.coloured("#profile"); drawn < 1000 || hidden > 0 || shown != drawn {
+		t.Errorf("coloured pixels of the profile: %d, %d without any line, %d with them again", drawn, hidden, shown)
+	}
+	if rows := eval[int](b, `document.querySelectorAll("#profile-table tbody tr").length`); rows != 61 {
+		t.Errorf("%d rows in the table of the profile", rows)
+	}
+
 	eval[bool](b, `(() => { const s = document.getElementById("figure"); s.value = "1"; return s.dispatchEvent(new Event("change")); })()`)
 	if label := eval[string](b, `document.getElementById("curves").getAttribute("aria-label")`); !strings.Contains(label, "crawls: kappa/1/gamma/0.25 ends at 1000") {
 		t.Errorf("description of the plot: %q", label)
@@ -200,12 +286,7 @@ func TestBrowser(t *testing.T) {
 	}
 
 	// Phone and dark mode: nothing is wider than the screen, text is light.
-	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateScale(2), chromedp.EmulateMobile))
-	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.do(settle, settle)
+	b.phone()
 	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
 		t.Errorf("the page is %d pixels wider than a phone", wider)
 	}
@@ -220,17 +301,56 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("without a name: %s", nameless)
 	}
 
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	if len(seen.errors) > 0 {
-		t.Errorf("the page complained: %q", seen.errors)
+	seen.check(t, page)
+}
+
+// Cells that share a colour, and have long names.
+func TestBrowserManyCells(t *testing.T) {
+	ctx, seen := browser(t)
+	dir := sweepDir(t, `seeds = 3
+kappa = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wrap"]
+`)
+	if _, _, err := Write(dir); err != nil {
+		t.Fatal(err)
 	}
-	for _, url := range seen.requests {
-		if url != page && !strings.HasPrefix(url, "data:") {
-			t.Errorf("the page asked for %s", url)
+	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
+	b := tab{t, ctx}
+	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#curves canvas"), settle)
+
+	// A line, its button and its name in the legend have one look, and no other
+	// line has it.
+	looks := func(entries, name string) map[string]string {
+		return eval[map[string]string](b, fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll(%q)].map(e => {
+			const l = e.querySelector("svg line");
+			return [e.querySelector(%q).textContent, l ? l.style.stroke + " " + l.getAttribute("stroke-dasharray") : "none"];
+		}))`, entries, name))
+	}
+	buttons := looks("#toggles button", "span")
+	legend := looks("#curves .u-series:not([hidden]):not(:first-child)", ".u-label")
+	if len(buttons) != 18 || len(legend) != 10 {
+		t.Errorf("%d buttons and %d names in the legend; want 18 and 10", len(buttons), len(legend))
+	}
+	of := map[string]string{}
+	for cell, look := range buttons {
+		if other, ok := of[look]; ok {
+			t.Errorf("%s and %s both look like %q", cell, other, look)
+		}
+		of[look] = cell
+	}
+	for cell, look := range legend {
+		if look != buttons[cell] {
+			t.Errorf("%s is %q in the legend and %q on its button", cell, look, buttons[cell])
 		}
 	}
-	if len(seen.requests) == 0 {
-		t.Error("not even the page itself was asked for: requests are not watched")
+
+	b.phone()
+	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
+		t.Errorf("the page is %d pixels wider than a phone", wider)
 	}
+	// What is black becomes light with the text.
+	if text := eval[string](b, `getComputedStyle(document.querySelectorAll("#toggles line")[6]).stroke`); text != "rgb(232, 232, 236)" {
+		t.Errorf("dark mode: the swatch for black is %s", text)
+	}
+	seen.check(t, page)
 }

@@ -33,10 +33,12 @@ type Report struct {
 	Command string // that repeats the sweep
 	Curves  []Curve
 	Drawn   []string // cells drawn at first
-	Heat    []Panel
+	Heat    []Panel  // at most maxPanels
 	Learned []Learned
 	Axis    string       // the numeric setting with the most values; "" for none
 	Paths   []sweep.Path // the cells along it; at most maxPaths
+
+	panels, paths int // before the cut
 }
 
 // Curve is the learning curve of a cell: each figure with its band.
@@ -71,7 +73,7 @@ func Load(dir string) (*Report, error) {
 	s, err := sweep.ReadSummary(dir)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w; a sweep writes it at its end, and sweep -merge %s before that", err, dir)
+			return nil, missing(dir, err)
 		}
 		return nil, err
 	}
@@ -96,36 +98,72 @@ func Load(dir string) (*Report, error) {
 	r.heat()
 	r.Axis, r.Paths = s.Paths()
 	r.Paths = slices.DeleteFunc(r.Paths, func(p sweep.Path) bool { return len(p.Cells) < 2 })
-	if len(r.Paths) > maxPaths {
-		r.Paths = r.Paths[:maxPaths]
+	r.paths = len(r.Paths)
+	of := map[int]int{} // path of a cell
+	for k, p := range r.Paths {
+		for _, i := range p.Cells {
+			of[i] = k
+		}
 	}
+	chosen := r.best(maxPaths, func(i int) (int, bool) { k, ok := of[i]; return k, ok })
+	var paths []sweep.Path
+	for k, p := range r.Paths {
+		if chosen[k] {
+			paths = append(paths, p)
+		}
+	}
+	r.Paths = paths
 	return r, nil
+}
+
+// missing explains a directory without a summary.
+func missing(dir string, err error) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	for _, name := range []string{"config.toml", "records"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("%s holds no results of a sweep: there is no %s", dir, name)
+		}
+	}
+	return fmt.Errorf("%w; a sweep writes it at its end, and sweep -merge %s before that", err, dir)
+}
+
+// best chooses at most n groups of cells: that of the reference, and then those
+// with the best cells.
+func (r *Report) best(n int, group func(cell int) (int, bool)) map[int]bool {
+	chosen := map[int]bool{}
+	add := func(i int) {
+		if k, ok := group(i); ok && len(chosen) < n {
+			chosen[k] = true
+		}
+	}
+	for i, c := range r.Summary.Cells {
+		if c.ID == r.Summary.Reference {
+			add(i)
+		}
+	}
+	for _, i := range r.Summary.Ranking() {
+		add(i)
+	}
+	return chosen
 }
 
 // choose picks the cells whose curves are kept, and those drawn at first: all
 // of few; of many the reference and the best.
 func (r *Report) choose() map[string]bool {
-	pick := func(n int) map[string]bool {
-		chosen := map[string]bool{}
-		if len(r.Summary.Cells) > n {
-			chosen[r.Summary.Reference] = true
-			n--
-		}
-		for _, i := range r.Summary.Ranking() {
-			if id := r.Summary.Cells[i].ID; n > 0 && !chosen[id] {
-				chosen[id] = true
-				n--
-			}
-		}
-		return chosen
-	}
-	drawn := pick(maxDrawn)
-	for _, c := range r.Summary.Cells {
-		if drawn[c.ID] {
+	itself := func(i int) (int, bool) { return i, true }
+	drawn, kept := r.best(maxDrawn, itself), r.best(maxCurves, itself)
+	keep := map[string]bool{}
+	for i, c := range r.Summary.Cells {
+		if drawn[i] {
 			r.Drawn = append(r.Drawn, c.ID)
 		}
+		if kept[i] {
+			keep[c.ID] = true
+		}
 	}
-	return pick(maxCurves)
+	return keep
 }
 
 // rows calls use for every row of a file of a sweep but the first, which is
@@ -273,11 +311,14 @@ func (r *Report) heat() {
 	byCount := slices.Clone(axes)
 	slices.SortStableFunc(byCount, func(a, b axis) int { return len(b.values) - len(a.values) })
 	x, y := byCount[0], byCount[1]
-	panel := map[string]int{}
+	var (
+		titles []string
+		filled []int           // tiles of a panel
+		of     = map[int]int{} // panel of a cell
+		at     = map[string]int{}
+	)
 	for i, c := range s.Cells {
-		vx, okx := c.Settings[x.key]
-		vy, oky := c.Settings[y.key]
-		if !okx || !oky {
+		if c.Settings[x.key] == nil || c.Settings[y.key] == nil {
 			continue
 		}
 		var rest []string
@@ -287,41 +328,44 @@ func (r *Report) heat() {
 			}
 		}
 		title := strings.Join(rest, ", ")
-		k, ok := panel[title]
+		k, ok := at[title]
 		if !ok {
-			if len(r.Heat) == maxPanels {
-				continue
-			}
-			k = len(r.Heat)
-			panel[title] = k
-			p := Panel{Title: title, X: x.key, Y: y.key}
-			for _, v := range x.values {
-				p.XNames = append(p.XNames, name(v))
-			}
-			for _, v := range y.values {
-				p.YNames = append(p.YNames, name(v))
-				line := make([]int, len(x.values))
-				for j := range line {
-					line[j] = -1
-				}
-				p.Cells = append(p.Cells, line)
-			}
-			r.Heat = append(r.Heat, p)
+			k = len(titles)
+			at[title] = k
+			titles, filled = append(titles, title), append(filled, 0)
 		}
-		r.Heat[k].Cells[slices.Index(y.values, vy)][slices.Index(x.values, vx)] = i
+		of[i] = k
+		filled[k]++
 	}
 	// A panel with one cell per row is a list, not a map.
-	r.Heat = slices.DeleteFunc(r.Heat, func(p Panel) bool {
-		filled := 0
-		for _, line := range p.Cells {
-			for _, i := range line {
-				if i >= 0 {
-					filled++
-				}
-			}
+	isMap := func(k int) bool { return 2*filled[k] >= len(x.values)*len(y.values) }
+	for k := range titles {
+		if isMap(k) {
+			r.panels++
 		}
-		return 2*filled < len(p.XNames)*len(p.YNames)
-	})
+	}
+	chosen := r.best(maxPanels, func(i int) (int, bool) { k, ok := of[i]; return k, ok && isMap(k) })
+	panel := map[int]int{} // place of those chosen
+	for k, title := range titles {
+		if !chosen[k] {
+			continue
+		}
+		panel[k] = len(r.Heat)
+		p := Panel{Title: title, X: x.key, Y: y.key}
+		for _, v := range x.values {
+			p.XNames = append(p.XNames, name(v))
+		}
+		for _, v := range y.values {
+			p.YNames = append(p.YNames, name(v))
+			p.Cells = append(p.Cells, slices.Repeat([]int{-1}, len(x.values)))
+		}
+		r.Heat = append(r.Heat, p)
+	}
+	for i, c := range s.Cells {
+		if k, ok := of[i]; ok && chosen[k] {
+			r.Heat[panel[k]].Cells[slices.Index(y.values, c.Settings[y.key])][slices.Index(x.values, c.Settings[x.key])] = i
+		}
+	}
 }
 
 func name(v any) string {

@@ -18,7 +18,7 @@ func (r *Report) Pictures() (map[string]*plot.Picture, error) {
 		}
 		return err
 	}
-	s := r.Summary
+	s, notes := r.Summary, r.notes()
 	for j, f := range s.Curves {
 		var lines []plot.Line
 		for _, c := range r.Curves {
@@ -35,7 +35,7 @@ func (r *Report) Pictures() (map[string]*plot.Picture, error) {
 		if !drawable(lines) {
 			continue
 		}
-		p, err := plot.Lines(plot.Axes{Title: s.Name, X: "epoch", Y: label(f), LogX: true}, lines)
+		p, err := plot.Lines(plot.Axes{Title: r.titled(notes.Drawn), X: "epoch", Y: label(f), LogX: true}, lines)
 		if err := add("curves-"+f.Name, p, err); err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (r *Report) Pictures() (map[string]*plot.Picture, error) {
 		if !drawable(lines) {
 			continue
 		}
-		p, err := plot.Lines(plot.Axes{Title: s.Name, X: r.Axis, Y: label(s.Figures[j]), LogX: log}, lines)
+		p, err := plot.Lines(plot.Axes{Title: r.titled(notes.Paths), X: r.Axis, Y: label(s.Figures[j]), LogX: log}, lines)
 		if err := add("along-"+f, p, err); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (r *Report) Pictures() (map[string]*plot.Picture, error) {
 			lines = append(lines, x)
 		}
 		f := s.Figures[s.Column(s.Metric)]
-		p, err := plot.Lines(plot.Axes{Title: s.Name, X: label(f) + ", τ", Y: "share of runs above τ"}, lines)
+		p, err := plot.Lines(plot.Axes{Title: r.titled(notes.Profile), X: label(f) + ", τ", Y: "share of runs above τ"}, lines)
 		if err := add("profile", p, err); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (r *Report) Pictures() (map[string]*plot.Picture, error) {
 		if !drawable(groups) {
 			continue
 		}
-		p, err := plot.Scatter(plot.Axes{Title: s.Name, X: "exact " + what + ", interest", Y: "learned " + what + ", interest"}, groups)
+		p, err := plot.Scatter(plot.Axes{Title: r.titled(notes.Drawn), X: "exact " + what + ", interest", Y: "learned " + what + ", interest"}, groups)
 		if err != nil {
 			continue // one point only, or all points the same
 		}

@@ -28,7 +28,7 @@ func (toy) Selector() sweep.Key {
 }
 
 func (toy) Keys(string) []sweep.Key {
-	return []sweep.Key{{Name: "kappa", Kind: sweep.Float, Default: 1.0}, {Name: "gamma", Kind: sweep.Float, Default: 0.5}}
+	return []sweep.Key{{Name: "kappa", Kind: sweep.Float, Default: 1.0}, {Name: "gamma", Kind: sweep.Float, Default: 0.5}, {Name: "label", Kind: sweep.String, Default: "none"}}
 }
 
 func (toy) Check(*sweep.Cell) error { return nil }
@@ -191,11 +191,118 @@ func TestManyCells(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "report.html")); err != nil || info.Size() > 8<<20 {
 		t.Errorf("report.html: %d bytes, %v; want at most 8 MB", info.Size(), err)
 	}
+
+	// Of the lines those with the best cells stay, in their order, and page and
+	// pictures tell what is left out.
+	if len(r.Paths) != maxPaths || r.Paths[0].Name != "gamma 1" || r.Paths[maxPaths-1].Name != "gamma 100" {
+		t.Errorf("%d lines from %s to %s", len(r.Paths), r.Paths[0].Name, r.Paths[len(r.Paths)-1].Name)
+	}
+	for name, wants := range map[string][]string{
+		"report.html": {
+			"Shown are 16 of 100 lines: those with the reference and the best cells by reward.",
+			"The page has the curves of 48 of 10000 cells: the reference and the best by reward; the file curves.csv has all.",
+			"Drawn at first are 10 of 10000 cells: the reference and the best by reward.",
+			"Shown are 12 of 10000 cells: the best.",
+			"To choose from are 48 of 10000 cells",
+		},
+		"plots/along-reward.svg":  {">small, 16 of 100 lines: those with the reference and the best cells<"},
+		"plots/curves-reward.svg": {">small, 10 of 10000 cells: the reference and the best<"},
+		"plots/threshold.svg":     {">small, 10 of 10000 cells: the reference and the best<"},
+		"plots/profile.svg":       {">small, 12 of 10000 cells: the best<"},
+	} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(b), want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+}
+
+// Of many maps those with the reference and the best cells stay.
+func TestManyMaps(t *testing.T) {
+	r, err := Load(sweepDir(t, `seeds = 1
+kappa = [1, 2, 3, 4, 5, 6]
+gamma = [0.1, 0.2, 0.3, 0.4, 0.5]
+label = ["a", "b", "c", "d", "e", "f"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, p := range r.Heat {
+		titles = append(titles, p.Title)
+	}
+	if want := []string{"gamma = 0.1", "gamma = 0.3", "gamma = 0.4", "gamma = 0.5"}; !slices.Equal(titles, want) {
+		t.Errorf("maps %q; want %q", titles, want)
+	}
+	if note := r.notes().Heat; note != "4 of 5 maps: those with the reference and the best cells" {
+		t.Errorf("note %q", note)
+	}
 }
 
 func TestMissing(t *testing.T) {
-	_, err := Load(t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "sweep -merge") {
-		t.Errorf("a directory without a sweep: %v", err)
+	dir := t.TempDir()
+	check := func(want string) {
+		t.Helper()
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %q in it", err, want)
+		}
+	}
+	check("there is no config.toml")
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check("there is no records")
+	if err := os.Mkdir(filepath.Join(dir, "records"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	check("sweep -merge " + dir)
+	dir = filepath.Join(dir, "none")
+	check("no such file")
+}
+
+// Pictures of an earlier report go, and nothing else does.
+func TestTidy(t *testing.T) {
+	dir := sweepDir(t, "show = [\"reward\"]\n"+small)
+	plots := filepath.Join(dir, "plots")
+	put := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(plots, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(plots, name), []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := []string{"along-<crawls>.svg", "along-<crawls>.png", "heat-2.svg", "heat-4.png"}
+	others := []string{"notes.txt", "along-mine.svg", "heat-map.png", "curves.svg", "profile.pdf", "heat-1.svg/x"}
+	for _, name := range append(slices.Clone(old), others...) {
+		put(name)
+	}
+	_, files, err := Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(files, "plots/"+old[0]) {
+		t.Fatalf("%s is written: the test needs one that is not", old[0])
+	}
+	for _, name := range old {
+		if _, err := os.Lstat(filepath.Join(plots, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	for _, name := range others {
+		if b, err := os.ReadFile(filepath.Join(plots, name)); err != nil || string(b) != "old" {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	for _, name := range files {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,15 +1,18 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ephemera/experiments/plot"
 )
 
 // Write loads the directory of a sweep and writes report.html, and in plots/
-// each figure as SVG and PNG. It returns what it read and the names of the
-// files.
+// each figure as SVG and PNG. It removes figures of an earlier call that the
+// sweep no longer has. It returns what it read and the names of the files.
 func Write(dir string) (*Report, []string, error) {
 	r, err := Load(dir)
 	if err != nil {
@@ -46,7 +49,41 @@ func Write(dir string) (*Report, []string, error) {
 		}
 		files = append(files, "plots/"+name+".svg", "plots/"+name+".png")
 	}
+	if err := r.tidy(filepath.Join(dir, "plots"), pictures); err != nil {
+		return nil, nil, err
+	}
 	return r, files, nil
+}
+
+// tidy removes the pictures that a report of this sweep may write and this one
+// did not.
+func (r *Report) tidy(plots string, written map[string]*plot.Picture) error {
+	names := []string{"profile", "heat", "threshold", "index"}
+	for k := range maxPanels {
+		names = append(names, fmt.Sprintf("heat-%d", k+1))
+	}
+	for _, f := range r.Summary.Curves {
+		names = append(names, "curves-"+f.Name)
+	}
+	for _, f := range r.Summary.Figures {
+		names = append(names, "along-"+f.Name)
+	}
+	for _, name := range names {
+		if written[name] != nil {
+			continue
+		}
+		for _, ext := range []string{".svg", ".png"} {
+			path := filepath.Join(plots, name+ext)
+			info, err := os.Lstat(path)
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // put replaces a file whole.

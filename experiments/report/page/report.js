@@ -11,7 +11,22 @@
   // Okabe and Ito; black gives way to the colour of text.
   const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "text", "#94672a"];
   const colour = i => { const c = palette[i % palette.length]; return c === "text" ? css("--text") : c; };
-  const dash = i => i < palette.length ? [] : [6 - Math.floor(i / palette.length) % 4, 3];
+  // Colours repeat with dashes, which the legend and the buttons show as well.
+  const dashes = [[], [6, 3], [2, 3], [12, 5], [10, 3, 2, 3], [6, 3, 2, 3, 2, 3]];
+  const dash = i => dashes[Math.floor(i / palette.length) % dashes.length];
+  // swatch draws a bit of line i, or a point.
+  function swatch(i, dashed = dash(i), point = false) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const part = document.createElementNS(svg.namespaceURI, point ? "circle" : "line");
+    const set = (e, all) => Object.entries(all).forEach(([k, v]) => e.setAttribute(k, v));
+    set(svg, { class: "swatch", width: point ? 10 : 32, height: 10, "aria-hidden": "true" });
+    set(part, point ? { cx: 5, cy: 5, r: 4, fill: "none" } : { x1: 0, y1: 5, x2: 32, y2: 5, "stroke-dasharray": dashed.join(" ") });
+    const c = palette[i % palette.length];
+    part.style.stroke = c === "text" ? "var(--text)" : c;
+    part.style.strokeWidth = point ? "2" : "3";
+    svg.append(part);
+    return svg;
+  }
   const faint = (c, a) => {
     const p = make("canvas").getContext("2d");
     p.fillStyle = c;
@@ -25,6 +40,8 @@
     if (a >= 1e6 || a < 1e-4) return v.toExponential(3);
     return v.toFixed(Math.max(0, 3 - Math.floor(Math.log10(a))));
   };
+  // Ids may break behind each slash.
+  const breakable = text => text.split(/(?<=\/)/).flatMap(part => [part, make("wbr")]);
   const withUnit = f => f.name + (f.unit ? ", " + f.unit : "");
 
   // ---- The table of cells: sorts by every column, filters, turns pages.
@@ -75,7 +92,8 @@
       const c = data.cells[i];
       const row = make("tr", { className: c.id === data.reference ? "reference" : "" });
       const box = make("input", { type: "checkbox", checked: drawn.has(c.id), disabled: !known.has(c.id) });
-      box.setAttribute("aria-label", "draw " + c.id);
+      if (box.disabled) box.title = "the page has no curve of this cell";
+      box.setAttribute("aria-label", "draw " + c.id + (box.disabled ? ": " + box.title : ""));
       box.dataset.cell = c.id;
       box.addEventListener("change", () => toggle(c.id));
       row.append(make("td", {}, box));
@@ -111,8 +129,9 @@
     grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--grid"), width: 1 },
     values: (_, ticks) => ticks.map(v => v === null ? "" : Math.abs(v) >= 1e5 ? v.toExponential(0).replace("e+", "e") : String(+v.toPrecision(6))),
   }));
-  // lines: {name, colour index, x, bands: [[value, lo, hi], …]}
-  function lines(holder, xLabel, yLabel, list, log, label) {
+  // lines: {name, colour index, x, bands: [[value, lo, hi], …]}. A click on a
+  // name in the legend hides the line with its band, or does what click says.
+  function lines(holder, xLabel, yLabel, list, log, label, { click, hooks } = {}) {
     const xs = [...new Set(list.flatMap(l => l.x))].sort((a, b) => a - b);
     const rows = [xs], series = [{ label: xLabel }], bands = [];
     for (const l of list) {
@@ -128,12 +147,38 @@
       ...size(), series, bands, axes: axes(xLabel, yLabel),
       scales: { x: { time: false, distr: log ? 3 : 1, log: 10 } },
       cursor: { drag: { x: true, y: false } },
+      hooks,
     }, rows, holder);
     // The legend shows values under the pointer; the ends of bands stay out of it.
-    holder.querySelectorAll(".u-legend .hidden-series").forEach(e => { e.hidden = true; });
+    const legend = u.root.querySelector(".u-legend"), entries = [...legend.querySelectorAll(".u-series")];
+    legend.querySelectorAll(".hidden-series").forEach(e => { e.hidden = true; });
+    list.forEach((l, i) => {
+      const th = entries[3 * i + 1].firstChild;
+      th.querySelector(".u-marker").replaceWith(swatch(l.colour, l.dash, l.apart));
+      th.querySelector(".u-label").replaceChildren(...breakable(l.name));
+    });
+    // uPlot's own handler hides the line alone.
+    legend.addEventListener("click", e => {
+      e.stopPropagation();
+      const k = entries.indexOf(e.target.closest(".u-series"));
+      if (k < 1 || !e.target.closest("th")) return;
+      if (click) click(list[(k - 1) / 3]);
+      else u.batch(() => [k, k + 1, k + 2].forEach(i => u.setSeries(i, { show: !u.series[i].show })));
+    }, true);
     holder.setAttribute("aria-label", label);
     plots.push({ u, size });
     return u;
+  }
+  // grid is the same as lines, in numbers: a row for each x, a column per line.
+  function grid(xLabel, xs, list) {
+    const heading = (scope, text) => make("th", { scope }, text);
+    return [
+      make("thead", {}, make("tr", {}, heading("col", xLabel), ...list.map(l => heading("col", l.name)))),
+      make("tbody", {}, ...xs.map(x => make("tr", {}, heading("row", Number.isInteger(x) ? String(x) : format(x)), ...list.map(l => {
+        const b = l.bands[l.x.indexOf(x)];
+        return make("td", {}, b ? format(b[0]) : "–");
+      })))),
+    ];
   }
   function drop(u) {
     const k = plots.findIndex(p => p.u === u);
@@ -158,17 +203,12 @@
     }).join("; ") || "no cell is drawn");
     $("curves").setAttribute("aria-label", label);
     if (list.length) {
-      chart = lines($("curves"), "epoch", withUnit(data.curveFigures[j]), list, true, label);
-      if (range) chart.setScale("x", range);
+      const before = range;
+      chart = lines($("curves"), "epoch", withUnit(data.curveFigures[j]), list, true, label,
+        { click: l => toggle(l.name), hooks: { setScale: [zoomed] } });
+      if (before) chart.setScale("x", before);
     }
-    const t = $("curves-table");
-    const epochs = [...new Set(list.flatMap(l => l.x))].sort((a, b) => a - b);
-    t.replaceChildren(
-      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "epoch"), ...list.map(l => make("th", { scope: "col" }, l.name)))),
-      make("tbody", {}, ...epochs.map(n => make("tr", {}, make("th", { scope: "row" }, String(n)), ...list.map(l => {
-        const b = l.bands[l.x.indexOf(n)];
-        return make("td", {}, b ? format(b[0]) : "–");
-      })))));
+    $("curves-table").replaceChildren(...grid("epoch", [...new Set(list.flatMap(l => l.x))].sort((a, b) => a - b), list));
     for (const b of $("toggles").children) b.setAttribute("aria-pressed", String(drawn.has(b.dataset.cell)));
   }
   function toggle(id) {
@@ -177,16 +217,21 @@
     curves();
   }
   for (const c of data.curves) {
-    const b = make("button", { type: "button" }, make("i"), c.cell);
+    const b = make("button", { type: "button" }, swatch(colourOf(c.cell)), make("span", {}, ...breakable(c.cell)));
     b.dataset.cell = c.cell;
-    b.firstChild.style.color = colour(colourOf(c.cell));
     b.addEventListener("click", () => toggle(c.cell));
     $("toggles").append(b);
+  }
+  // zoomed keeps the range for the next chart, whether buttons, a drag or a
+  // double-click set it; null is all.
+  function zoomed(u, scale) {
+    if (scale !== "x") return;
+    const x = u.data[0], { min, max } = u.scales.x;
+    range = min <= x[0] && max >= x[x.length - 1] ? null : { min, max };
   }
   function zoom(factor) {
     if (!chart) return;
     if (factor === 0) {
-      range = null;
       const x = chart.data[0];
       chart.setScale("x", { min: x[0], max: x[x.length - 1] });
       return;
@@ -194,8 +239,8 @@
     // On a logarithmic axis the middle is the geometric one.
     const { min, max } = chart.scales.x, mid = (Math.log(min) + Math.log(max)) / 2, half = (Math.log(max) - Math.log(min)) / 2 * factor;
     const x = chart.data[0];
-    range = { min: Math.max(x[0], Math.exp(mid - half)), max: Math.min(x[x.length - 1], Math.exp(mid + half)) };
-    if (range.max > range.min) chart.setScale("x", range);
+    const next = { min: Math.max(x[0], Math.exp(mid - half)), max: Math.min(x[x.length - 1], Math.exp(mid + half)) };
+    if (next.max > next.min) chart.setScale("x", next);
   }
   $("zoom-in").addEventListener("click", () => zoom(.5));
   $("zoom-out").addEventListener("click", () => zoom(2));
@@ -225,7 +270,8 @@
     if (profile) drop(profile);
     const list = data.profile.lines.map((l, i) => ({ name: l.name, colour: known.has(l.name) ? colourOf(l.name) : i, x: data.profile.scores, bands: l.share }));
     profile = lines($("profile"), "τ, " + withUnit(data.figures[data.metric]), "share of runs above τ", list, false,
-      "Performance profile of " + list.map(l => l.name).join(", "));
+      `Performance profile of ${list.map(l => l.name).join(", ")}; a table of the shares follows`);
+    $("profile-table").replaceChildren(...grid("τ", data.profile.scores, list));
   }
 
   // ---- What was learned.
