@@ -47,22 +47,32 @@ type Axes struct {
 // Picture is a figure that can be written in either format.
 type Picture struct {
 	plot          *plot.Plot
+	legend        plot.Legend
+	entries       int // of the legend
 	width, height vg.Length
+}
+
+// mostInside is how many entries a legend has that stands in the plot; a longer
+// one stands beside it.
+const mostInside = 6
+
+func (p *Picture) entry(name string, thumbs ...plot.Thumbnailer) {
+	p.legend.Add(name, thumbs...)
+	p.entries++
 }
 
 func newPicture(a Axes) *Picture {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = a.Title, a.X, a.Y
 	p.Title.Padding = vg.Points(6)
-	p.Legend.Top = true
-	p.Legend.Left = false
-	p.Legend.Padding = vg.Points(2)
 	p.BackgroundColor = color.White
 	if a.LogX {
 		p.X.Scale = plot.LogScale{}
 		p.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	}
-	return &Picture{plot: p, width: 7 * vg.Inch, height: 4.4 * vg.Inch}
+	pic := &Picture{plot: p, legend: plot.NewLegend(), width: 7 * vg.Inch, height: 4.4 * vg.Inch}
+	pic.legend.Top, pic.legend.Padding = true, vg.Points(2)
+	return pic
 }
 
 func points(x, y []float64, logX bool) []plotter.XYs {
@@ -106,7 +116,7 @@ func Lines(a Axes, lines []Line) (*Picture, error) {
 			pic.plot.Add(line)
 			drawn = true
 			if k == 0 && l.Name != "" {
-				pic.plot.Legend.Add(l.Name, line)
+				pic.entry(l.Name, line)
 			}
 		}
 	}
@@ -115,11 +125,13 @@ func Lines(a Axes, lines []Line) (*Picture, error) {
 	}
 	// The legend stands on the right, where curves are high or low, away from
 	// them.
-	pic.plot.Legend.Top = a.Room || endLow(lines, pic.plot.Y.Min, pic.plot.Y.Max)
+	pic.legend.Top = a.Room || endLow(lines, pic.plot.Y.Min, pic.plot.Y.Max)
 	if a.Room {
 		y := &pic.plot.Y
 		y.Min = math.Min(0, y.Min)
-		y.Max += 0.28 * (y.Max - y.Min)
+		if pic.entries <= mostInside {
+			y.Max += 0.28 * (y.Max - y.Min)
+		}
 	}
 	return pic, nil
 }
@@ -176,7 +188,7 @@ func Scatter(a Axes, groups []Line) (*Picture, error) {
 			s.GlyphStyle = draw.GlyphStyle{Color: Colours[i%len(Colours)], Radius: vg.Points(2.5), Shape: shape(i)}
 			pic.plot.Add(s)
 			if k == 0 && g.Name != "" {
-				pic.plot.Legend.Add(g.Name, s)
+				pic.entry(g.Name, s)
 			}
 			for _, p := range part {
 				lo, hi = math.Min(lo, math.Min(p.X, p.Y)), math.Max(hi, math.Max(p.X, p.Y))
@@ -192,7 +204,7 @@ func Scatter(a Axes, groups []Line) (*Picture, error) {
 	}
 	same.Color, same.Dashes = color.Gray{128}, []vg.Length{vg.Points(3), vg.Points(3)}
 	pic.plot.Add(same)
-	pic.plot.Legend.Left = true
+	pic.legend.Left = true
 	return pic, nil
 }
 
@@ -309,12 +321,32 @@ func Dark(c color.RGBA) bool {
 
 // draw leaves room on the right for half of the last tick's label.
 func (p *Picture) draw(c vg.CanvasSizer) {
-	p.plot.Draw(draw.Crop(draw.New(c), vg.Points(2), -vg.Points(18), vg.Points(2), -vg.Points(4)))
+	to := draw.Crop(draw.New(c), vg.Points(2), -vg.Points(18), vg.Points(2), -vg.Points(4))
+	if p.entries <= mostInside {
+		p.plot.Legend = p.legend
+	} else {
+		beside := p.legend
+		beside.Top, beside.Left, beside.YOffs = true, false, -vg.Points(20) // below the title
+		beside.Draw(to)
+		r := beside.Rectangle(to)
+		to = draw.Crop(to, 0, -(r.Size().X + vg.Points(12)), 0, 0)
+	}
+	p.plot.Draw(to)
+}
+
+// size returns the extent of the picture: the plot keeps about its width where
+// the legend stands beside it.
+func (p *Picture) size() (width, height vg.Length) {
+	width = p.width
+	if p.entries > mostInside {
+		width += 1.8 * vg.Inch
+	}
+	return width, p.height
 }
 
 // SVG returns the picture as SVG.
 func (p *Picture) SVG() ([]byte, error) {
-	c := vgsvg.New(p.width, p.height)
+	c := vgsvg.New(p.size())
 	p.draw(c)
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
@@ -323,7 +355,7 @@ func (p *Picture) SVG() ([]byte, error) {
 
 // PNG returns the picture as PNG at 144 dots per inch.
 func (p *Picture) PNG() ([]byte, error) {
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(144))}
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.size()), vgimg.UseDPI(144))}
 	p.draw(c)
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)

@@ -2,6 +2,8 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
+	"image"
 	"image/color"
 	"image/png"
 	"math"
@@ -128,5 +130,55 @@ func TestShade(t *testing.T) {
 	}
 	if Shade(-5, 0, 10) != Shade(0, 0, 10) || Shade(3, 2, 2).A != 255 {
 		t.Error("values outside of the range")
+	}
+}
+
+// A legend of many entries stands beside the plot, so that it covers no line.
+func TestManyEntries(t *testing.T) {
+	draw := func(n int) *image.RGBA {
+		lines := make([]Line, n)
+		for i := range lines {
+			lines[i] = Line{Name: fmt.Sprintf("line %d", i), X: []float64{0, 1}, Y: []float64{float64(n), float64(n - i)}}
+		}
+		p, err := Lines(Axes{Title: "t"}, lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.PNG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := image.NewRGBA(img.Bounds())
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				out.Set(x, y, img.At(x, y))
+			}
+		}
+		return out
+	}
+	// The first line runs along the top of the plot; beside it the legend
+	// shows its colour once more, behind a gap.
+	img := draw(mostInside + 2)
+	if few := draw(mostInside); few.Bounds().Dx() >= img.Bounds().Dx() {
+		t.Errorf("%d entries on %d pixels, %d on %d", mostInside, few.Bounds().Dx(), mostInside+2, img.Bounds().Dx())
+	}
+	last, widest := -1, 0
+	for x := range img.Bounds().Dx() {
+		for y := range img.Bounds().Dy() {
+			if img.RGBAAt(x, y) == Colours[0] {
+				if last >= 0 {
+					widest = max(widest, x-last)
+				}
+				last = x
+				break
+			}
+		}
+	}
+	if widest < 60 {
+		t.Errorf("the widest gap in the first line's colour is %d pixels; want the names of the legend between", widest)
 	}
 }

@@ -166,7 +166,7 @@ func (r *Report) HTML() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{
-		"Summary": s, "Config": r.Config, "Command": r.Command, "Heat": r.heatPages(), "Warnings": s.Warnings(), "Notes": r.notes(),
+		"Summary": s, "Config": r.Config, "Command": r.Command, "Heat": r.heatPages(), "Warnings": s.Warnings(), "Notes": r.notes(), "Less": s.Figures[s.Column(s.Metric)].Less,
 		"Data": template.JS(data), "UPlot": template.JS(uplotJS), "Script": template.JS(pageJS),
 		"UPlotCSS": template.CSS(uplotCSS), "CSS": template.CSS(pageCSS),
 	})
