@@ -73,8 +73,8 @@ func (r *Report) Sentence() string {
 	for _, x := range r.Rows {
 		n[x.Verdict]++
 	}
-	return fmt.Sprintf("Of %d published figures %d are reproduced, %d differ and %d are not reproducible (%d seeds from %d, %d epochs).",
-		len(r.Rows), n[Reproduced], n[Differs], n[NotReproducible], r.Seeds, r.Seed, r.Steps)
+	return fmt.Sprintf("Of %d published figures %d are reproduced, %d differ and %d are not reproducible (%s from %d, %d epochs).",
+		len(r.Rows), n[Reproduced], n[Differs], n[NotReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
 // plain reports whether the first reading gives the figure.
