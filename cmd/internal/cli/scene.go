@@ -32,7 +32,7 @@ func (s *Scene) Define(f *Flags) {
 	f.Group("Recording (instead of an instance)", func() {
 		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility, sorted by time; .csv or .csv.gz")
 		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
-		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays")
+		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
 		f.Float64Var(&s.split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
 	})
 }
