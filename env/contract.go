@@ -1,6 +1,9 @@
 package env
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Terms is what every crawler knows beforehand, at each level of knowledge.
 type Terms struct {
@@ -107,9 +110,14 @@ type Agent struct {
 	learner bool
 }
 
-// NewAgent returns the agent of a policy or a learner.
+// NewAgent returns the agent of a policy or a learner. It panics if p has a
+// method named Update without being a Learner of its level: it would never be
+// told anything.
 func NewAgent[O Knowledge](p Policy[O]) Agent {
 	_, learns := p.(Learner[O])
+	if !learns && p != nil {
+		refuseUpdate[O](reflect.TypeOf(p))
+	}
 	a := Agent{learner: learns}
 	switch p := any(p).(type) {
 	case Policy[Online]:
@@ -120,6 +128,18 @@ func NewAgent[O Knowledge](p Policy[O]) Agent {
 		a.level, a.seen = LevelObserved, p
 	}
 	return a
+}
+
+// refuseUpdate panics if t, which is no Learner[O], or a pointer to it has a
+// method named Update.
+func refuseUpdate[O Knowledge](t reflect.Type) {
+	want := fmt.Sprintf("Update(crawls []env.Crawled, next *%v)", reflect.TypeFor[O]())
+	if m, ok := t.MethodByName("Update"); ok {
+		panic(fmt.Sprintf("env: method Update of %v is a %v; a policy of its level that learns has %s", t, m.Type, want))
+	}
+	if _, ok := reflect.PointerTo(t).MethodByName("Update"); ok {
+		panic(fmt.Sprintf("env: method Update belongs to *%v; a policy that learns is handed over as a pointer and has %s", t, want))
+	}
 }
 
 // Level returns the level of knowledge of the policy.

@@ -379,21 +379,30 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// The mean dynamics of 10⁶ sources move 4 float64 per source and epoch: α, u
-// and x read, x written. BenchmarkCopy is the machine's pace.
+// The mean dynamics move 4 float64 per source and epoch: α, u and x read, x
+// written. BenchmarkCopy moves as many bytes and is the machine's pace. 10⁷
+// sources leave its caches.
 func BenchmarkMean(b *testing.B) {
-	w := must(env.NewMean(env.Lognormal(1_000_000, 1, 1), false))
-	b.SetBytes(4 * 8 * 1_000_000)
-	crawl := []int{5}
-	for b.Loop() {
-		must(w.Step(crawl))
+	for _, n := range []int{1e6, 1e7} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			w := must(env.NewMean(env.Lognormal(n, 1, 1), false))
+			b.SetBytes(4 * 8 * int64(n))
+			crawl := []int{5}
+			for b.Loop() {
+				must(w.Step(crawl))
+			}
+		})
 	}
 }
 
 func BenchmarkCopy(b *testing.B) {
-	x, y := make([]float64, 2_000_000), make([]float64, 2_000_000)
-	b.SetBytes(2 * 8 * 2_000_000) // read and written
-	for b.Loop() {
-		copy(x, y)
+	for _, n := range []int{1e6, 1e7} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			x, y := make([]float64, 2*n), make([]float64, 2*n)
+			b.SetBytes(2 * 8 * 2 * int64(n)) // read and written
+			for b.Loop() {
+				copy(x, y)
+			}
+		})
 	}
 }

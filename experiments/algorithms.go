@@ -95,8 +95,12 @@ func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) 
 		var dec *toml.DecodeError
 		if errors.As(err, &dec) {
 			key := strings.Join(dec.Key(), ".")
-			what, _, _ := strings.Cut(strings.TrimPrefix(dec.Error(), "toml: "), " into struct field") // the field is a Go name
-			return nil, fmt.Errorf("setting %q of algorithm %q is %v: %s; the default is %#v", key, a.Name, keys[key], what, a.defaults(level)[key])
+			usual := a.defaults(level)[key]
+			what := strings.TrimPrefix(dec.Error(), "toml: ")
+			if strings.HasPrefix(what, "cannot decode") {
+				what = wanted(usual)
+			}
+			return nil, fmt.Errorf("setting %q of algorithm %q is %v: %s; the default is %#v", key, a.Name, keys[key], what, usual)
 		}
 		return nil, fmt.Errorf("settings of %q: %w", a.Name, err)
 	}
@@ -106,6 +110,19 @@ func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) 
 		}
 	}
 	return s, nil
+}
+
+// wanted says what kind of value a setting with that default takes.
+func wanted(usual any) string {
+	switch usual.(type) {
+	case int64:
+		return "a whole number is needed"
+	case float64:
+		return "a number is needed"
+	case bool:
+		return "true or false is needed"
+	}
+	return "a word is needed"
 }
 
 // Keys lists the settings of the algorithm at that level.

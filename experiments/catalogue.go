@@ -34,16 +34,28 @@ type Baseline struct {
 
 // Applies reports whether the policy can run in that scene when the worlds
 // show what that level gives.
-func (b Baseline) Applies(s Scene, level env.Level) bool {
-	switch {
-	case b.Items && !(s.Items && level == env.LevelOnline):
-		return false
-	case b.Marks && s.Marks == "":
-		return false
-	case b.Small && (len(s.Instance.Sources) > smallest || !s.Mean || s.Seeded):
-		return false
+func (b Baseline) Applies(s Scene, level env.Level) bool { return b.WhyNot(s, level) == "" }
+
+// WhyNot says what the policy lacks to run in that scene when the worlds show
+// what that level gives; it is empty if nothing is missing.
+func (b Baseline) WhyNot(s Scene, level env.Level) string {
+	var lacks []string
+	if b.State && level != env.LevelObserved {
+		lacks = append(lacks, "it needs to see the true state, with knowledge observed")
 	}
-	return !b.State || level == env.LevelObserved
+	if b.Items && !(s.Items && level == env.LevelOnline) {
+		lacks = append(lacks, "it needs to see the items that crawls bring back, with knowledge online")
+	}
+	if b.Marks && s.Marks == "" {
+		lacks = append(lacks, "it needs to know the law by which single items are drawn, in world poisson")
+	}
+	if n := len(s.Instance.Sources); b.Small && n > smallest {
+		lacks = append(lacks, fmt.Sprintf("it is for at most %d sources, not %d", smallest, n))
+	}
+	if b.Small && (!s.Mean || s.Seeded) {
+		lacks = append(lacks, "it is for the mean dynamics")
+	}
+	return strings.Join(lacks, "; ")
 }
 
 // smallest is the number of sources up to which the exact optimum is tried

@@ -26,8 +26,12 @@ func Sentence(r *result.Report) string {
 			best = b
 		}
 	}
-	s := fmt.Sprintf("In %d epochs the learner earned %s of what exact Whittle earns while it learned, and the policy that it ended with earns %s",
-		r.Steps, share(learning.Reward/whittle.Reward), share(learned.Reward/whittle.Reward))
+	reference := "exact Whittle"
+	if r.Fitted {
+		reference = "Whittle with fitted parameters"
+	}
+	s := fmt.Sprintf("In %d epochs the learner earned %s of what %s earns while it learned, and the policy that it ended with earns %s",
+		r.Steps, share(learning.Reward/whittle.Reward), reference, share(learned.Reward/whittle.Reward))
 	switch {
 	case learned.Over > 0:
 		s += fmt.Sprintf(", going over the budget in %s of the epochs.", share(learned.Over))

@@ -123,6 +123,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		Seed:           t.Seed,
 		StepsPerSecond: result.Ptr(speed), PeakStepsPerSecond: peak,
 		Fallbacks: &fallbacks,
+		Fitted:    t.Scene.Epochs > 0,
 		Results:   rows,
 	}
 	if t.Scene.Bounded(t.Level) {

@@ -2,6 +2,8 @@ package learner
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +23,8 @@ import (
 // seed: sources with log-normal rates of about one item in two hours.
 type synthetic struct {
 	name    string
+	sources int     // 0 means 40
+	days    int     // 0 means 112
 	own     bool    // each source has hours of its own
 	daily   float64 // amplitude of the day's wave, below 1
 	weekend float64 // share published at weekends; 0 means 1
@@ -32,7 +36,7 @@ type synthetic struct {
 // write writes the recording as a file and returns its path.
 func (s synthetic) write(t testing.TB, seed uint64) string {
 	t.Helper()
-	const sources, days = 40, 112
+	sources, days := cmp.Or(s.sources, 40), cmp.Or(s.days, 112)
 	type row struct {
 		at      float64
 		source  int
@@ -76,7 +80,7 @@ func (s synthetic) write(t testing.TB, seed uint64) string {
 	w := bufio.NewWriter(file)
 	fmt.Fprintln(w, "source,published_unix,utility")
 	for _, r := range rows {
-		if r.at < 24*days {
+		if r.at < float64(24*days) {
 			fmt.Fprintf(w, "%02d,%d,%.3f\n", r.source, 1704067200+int64(3600*r.at), r.utility)
 		}
 	}
@@ -208,6 +212,51 @@ func TestSyntheticRecordings(t *testing.T) {
 		t.Logf("%s: %.4f", c.ground, r)
 		if r < c.least {
 			t.Errorf("%s: with all ingredients %.4f of what is earned with constant rates; want %v", c.ground, r, c.least)
+		}
+	}
+}
+
+// TestSmallRecordings: on small recordings of Poisson items the learner comes
+// near Whittle, whose parameters were fitted on a first half as small, though
+// few items tell it the decay rate.
+func TestSmallRecordings(t *testing.T) {
+	type size struct {
+		sources, days int
+		budget, least float64
+	}
+	sizes, worlds := []size{{10, 28, 1, .95}, {5, 56, 1, .98}}, 8
+	if *full {
+		worlds = 40
+		sizes = []size{{5, 14, 1, 0}, {5, 56, 1, .98}, {10, 14, 1, 0}, {10, 28, 1, .95}, {10, 112, 1, 0}, {40, 14, 4, 0}, {40, 56, 4, 0}, {40, 112, 4, 0}}
+		fmt.Println("| sources | days | budget | items in the measured half | mean | least | decay given: mean | least |")
+	}
+	for _, c := range sizes {
+		var mean, least [2]float64
+		items := 0
+		least = [2]float64{math.Inf(1), math.Inf(1)}
+		for k := range worlds {
+			seed := uint64(k + 1)
+			path := synthetic{sources: c.sources, days: c.days, sigma: 1}.write(t, seed)
+			base := replay(t, path, c.budget, fitted)
+			for j, decay := range []float64{0, .175} {
+				set := DefaultOnlineSettings()
+				set.Decay = decay
+				r := replay(t, path, c.budget, online(set, seed)) / base
+				mean[j] += r / float64(worlds)
+				least[j] = min(least[j], r)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items += bytes.Count(text, []byte("\n")) / 2
+		}
+		if *full {
+			fmt.Printf("| %d | %d | %v | %d | %.3f | %.3f | %.3f | %.3f |\n", c.sources, c.days, c.budget, items/worlds, mean[0], least[0], mean[1], least[1])
+		}
+		t.Logf("%d sources, %d days: %.4f", c.sources, c.days, mean[0])
+		if mean[0] < c.least {
+			t.Errorf("%d sources, %d days: %.3f of fitted Whittle; want %v", c.sources, c.days, mean[0], c.least)
 		}
 	}
 }

@@ -81,6 +81,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if f.Given("out") && out == "" {
 		return cli.Usagef("-out is empty; allowed is the name of a directory")
 	}
+	if f.Given("policies") && strings.TrimSpace(policies) == "" {
+		return cli.Usagef("-policies is empty; without it all that apply are compared")
+	}
 	if f.Given("preset") {
 		if preset != "papers" {
 			return cli.Usagef("-preset is %q; allowed is papers", preset)
@@ -237,8 +240,8 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 		if err != nil {
 			return nil, cli.Usagef("-policies: %w, learning, learned and the learners %s", err, strings.Join(experiments.AlgorithmNames(), ", "))
 		}
-		if !b.Applies(s, level) {
-			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, b.About)
+		if why := b.WhyNot(s, level); why != "" {
+			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, why)
 		}
 		chosen = append(chosen, experiments.Contender{Baseline: &b, Optional: list == ""})
 	}
@@ -257,7 +260,7 @@ func noInterval(seeded bool, instances int) string {
 }
 
 func notes(r *result.Report, instances int, seeded bool) []string {
-	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %d seeds from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed)
+	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %s from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, result.Count(r.Seeds, "seed"), r.Seed)
 	if instances > 1 {
 		line += fmt.Sprintf(", %d instances", instances)
 	}

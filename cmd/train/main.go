@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 	"strconv"
 
@@ -33,7 +34,7 @@ it earns with exact Whittle and simple policies in the same world. Without a
 flag: Table I of the papers, budget 1, 10 000 steps.`
 
 // shownSources is the number of sources up to which the thresholds are printed
-// below the results.
+// below the results. Of more a line says where they are.
 const shownSources = 12
 
 // compared are the policies beside the learner.
@@ -129,8 +130,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		r.Notes = append(r.Notes, note)
 	}
 	thresholds := experiments.Thresholds(trained.Trainee, sc.Instance)
-	if thresholds != nil && len(thresholds.Rows) <= shownSources {
+	switch {
+	case thresholds == nil:
+	case len(thresholds.Rows) <= shownSources:
 		r.More = thresholds
+	case out == "":
+		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: with -out DIR, thresholds.csv has the schedule of each.", len(thresholds.Rows)))
+	default:
+		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: %s has the schedule of each.", len(thresholds.Rows), filepath.Join(out, "thresholds.csv")))
 	}
 	if out != "" {
 		files, err := contents(names, scene.Used(level), training, trained)
@@ -175,7 +182,7 @@ func startProfile(name string) (stop func() error, err error) {
 func notes(r *result.Report) []string {
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", r.Algorithm, r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seed)
 	if r.Bound != nil {
-		line += fmt.Sprintf("; no policy earns more than %s per epoch", result.Figure(*r.Bound))
+		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*r.Bound))
 	}
 	speed := fmt.Sprintf("%.3g steps per second while learning; %d Tikhonov fallbacks.", *r.StepsPerSecond, *r.Fallbacks)
 	return []string{line + ".\n" + speed, experiments.Sentence(r)}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -152,7 +153,14 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-marks per-item", cli.Usage, "marks", "poisson"),
 		clitest.Refuse("-sigma NaN", cli.Usage, "sigma", "poisson"),
 		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "sigma", "9", "8"),
-		clitest.Refuse("-set kappa=steep", cli.Usage, "kappa", "steep"),
+		clitest.Refuse("-set kappa=steep", cli.Usage, "kappa", "steep", "a number is needed", "6"),
+		clitest.Refuse("-set workers=1.5", cli.Usage, "workers", "a whole number is needed"),
+		clitest.Refuse("-set sampled=3 -knowledge online", cli.Usage, "sampled", "true or false is needed"),
+		clitest.Refuse("-set critic=3", cli.Usage, "critic", "a word is needed"),
+		clitest.Refuse("-set kappa=3 -kappa 2", cli.Usage, "kappa", "give it once"),
+		clitest.Refuse("-kappa 2 -set kappa=3", cli.Usage, "kappa", "give it once"),
+		clitest.Refuse("-set a=3 -a 2", cli.Usage, "\"a\"", "give it once"),
+		clitest.Refuse("-set kappa=3 -set kappa=2", cli.Usage, "kappa", "twice"),
 		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),
 		clitest.Refuse("-trace=", cli.Usage, "trace", "empty"),
 		clitest.Refuse("-instance "+dense+" -knowledge online", cli.Failure, "rate", "1e+07"),
@@ -168,7 +176,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-algorithm paper -gamma Inf", cli.Usage, "gamma", "Inf"),
 		clitest.Refuse("-algorithm paper -a nonsense", cli.Usage, "nonsense"),
 		clitest.Refuse("-set colour=red", cli.Usage, "colour", "kappa"),
-		clitest.Refuse("-budget 0", cli.Usage, "budget", "0"),
+		clitest.Refuse("-budget -1", cli.Usage, "budget", "-1", "0 for the instance's own"),
 		clitest.Refuse("-budget 5", cli.Usage, "budget", "5", "4"),
 		clitest.Refuse("-budget NaN", cli.Usage, "budget", "NaN"),
 		clitest.Refuse("-unobserved 1", cli.Usage, "unobserved", "poisson"),
@@ -187,6 +195,35 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-trace "+short, cli.Failure, "short.csv", "epoch"),
 		clitest.Refuse("-trace "+truncated, cli.Failure, "cut.csv.gz"),
 	})
+}
+
+// The lines below the table say what holds for the run: whose Whittle it is, and
+// where the schedules of many sources are.
+func TestNotes(t *testing.T) {
+	dir := t.TempDir()
+	recording := filepath.Join(dir, "posts.csv")
+	text := "source,published_unix,utility\n"
+	for k := range 200 {
+		text += fmt.Sprintf("%c,%d,1\n", 'a'+k%3, 1800*k)
+	}
+	if err := os.WriteFile(recording, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out")
+	for args, want := range map[string]string{
+		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
+		"-steps 50":                                         "what exact Whittle earns",
+		"-trace " + recording:                               "what Whittle with fitted parameters earns",
+		"-trace " + recording + " -budget 0":                "budget 1,",
+		"-steps 50 -instance lognormal:64":                  "\n64 sources: with -out DIR, thresholds.csv has the schedule of each.\n",
+		"-steps 50 -instance lognormal:64 -out " + out:      "\n64 sources: " + filepath.Join(out, "thresholds.csv") + " has the schedule of each.\n",
+		"-steps 50 -instance lognormal:6 -budget 0 -seed 3": "budget 1,",
+	} {
+		printed, _, err := train(t, strings.Fields(args)...)
+		if err != nil || !strings.Contains(printed, want) {
+			t.Errorf("%s: %v; want %q in\n%s", args, err, want, printed)
+		}
+	}
 }
 
 func TestExitStatus(t *testing.T) {

@@ -214,8 +214,8 @@ func (s *Schema) Check(cell *sweep.Cell) error {
 		return err
 	}
 	if c.baseline != nil {
-		if !c.baseline.Applies(at.scene, c.level) {
-			return &sweep.KeyError{Key: selector, Msg: fmt.Sprintf("%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), c.baseline.About)}
+		if why := c.baseline.WhyNot(at.scene, c.level); why != "" {
+			return &sweep.KeyError{Key: selector, Msg: fmt.Sprintf("%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), why)}
 		}
 		return nil
 	}

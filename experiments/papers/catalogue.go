@@ -140,7 +140,7 @@ func catalogue(s samples) []figure {
 	f := equal("tcns/relaxed", tcns, ix, "relaxed control, M = 1", perEpoch, "260.96", openRelaxed, reward...)
 	f.note = fmt.Sprintf("Above the bound of %s only crawls beyond the budget can earn.", number(bound))
 	add(f)
-	f = claim("tcns/relaxed-violations", tcns, ix, "epochs in which the relaxed control crawls more than the budget", "share", "less than 1 %", Below, 0.01, over...)
+	f = claim("tcns/relaxed-violations", tcns, ix, "epochs in which the relaxed control crawls more than the budget", shares, "less than 1 %", Below, 0.01, over...)
 	f.open = openRelaxed
 	f.note = "From x = u sources 1 and 2 fall into step and are crawled in the same epochs; nothing in (22) moves them apart."
 	add(f)

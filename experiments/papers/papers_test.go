@@ -351,3 +351,15 @@ func TestCancel(t *testing.T) {
 		t.Errorf("a cancelled run gives %d rows", len(r.Rows))
 	}
 }
+
+// A share is printed in per cent, as the papers print it.
+func TestShareInPerCent(t *testing.T) {
+	lo, hi := .25, .5
+	a := Attempt{Reading: "a reading", Measured: .366, RunLo: &lo, RunHi: &hi}
+	if got := a.in(shares); got != "a reading 37 % (single runs 25 % to 50 %)" {
+		t.Error(got)
+	}
+	if got := a.in(perEpoch); got != "a reading 0.37 (single runs 0.25 to 0.50)" {
+		t.Error(got)
+	}
+}

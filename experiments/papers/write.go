@@ -28,7 +28,7 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 		Left:   map[int]bool{1: true, 2: true, 3: true, 6: true},
 	}
 	for _, x := range r.Rows {
-		t.Add(x.ID, x.Document, x.Place, x.Printed, number(x.Measured), between(x.Lo, x.Hi), string(x.Verdict))
+		t.Add(x.ID, x.Document, x.Place, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), string(x.Verdict))
 	}
 	if err := t.Write(w, f); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 		if f == result.Text { // a line each; a terminal shows no list otherwise
 			b.WriteString("  Tried:\n")
 			for _, a := range x.Tried {
-				fmt.Fprintf(&b, "    %s\n", a)
+				fmt.Fprintf(&b, "    %s\n", a.in(x.Unit))
 			}
 			continue
 		}
@@ -59,7 +59,7 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 			if i > 0 {
 				b.WriteString("; ")
 			}
-			b.WriteString(a.String())
+			b.WriteString(a.in(x.Unit))
 		}
 		b.WriteString(".\n")
 	}
@@ -73,8 +73,8 @@ func (r *Report) Sentence() string {
 	for _, x := range r.Rows {
 		n[x.Verdict]++
 	}
-	return fmt.Sprintf("Of %d published figures %d are reproduced, %d differ and %d are not reproducible (%d seeds from %d, %d epochs).",
-		len(r.Rows), n[Reproduced], n[Differs], n[NotReproducible], r.Seeds, r.Seed, r.Steps)
+	return fmt.Sprintf("Of %d published figures %d are reproduced, %d differ and %d are not reproducible (%s from %d, %d epochs).",
+		len(r.Rows), n[Reproduced], n[Differs], n[NotReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
 // plain reports whether the first reading gives the figure.
@@ -82,11 +82,12 @@ func (x Row) plain() bool {
 	return len(x.Tried) == 1 || x.Verdict == Reproduced && x.Tried[0].Agrees && x.Tried[0].Barred == ""
 }
 
-// String returns the reading and what it gave, with the range of single runs.
-func (a Attempt) String() string {
-	s := a.Reading + " " + number(a.Measured)
+// in returns the reading and what it gave in that unit, with the range of
+// single runs.
+func (a Attempt) in(unit string) string {
+	s := a.Reading + " " + figureIn(unit, a.Measured)
 	if a.RunLo != nil && a.RunHi != nil {
-		s += " (single runs " + between(a.RunLo, a.RunHi) + ")"
+		s += " (single runs " + between(unit, a.RunLo, a.RunHi) + ")"
 	}
 	return s
 }
@@ -103,7 +104,7 @@ func (r *Report) csv() *result.Table {
 	for _, x := range r.Rows {
 		tried := make([]string, len(x.Tried))
 		for i, a := range x.Tried {
-			tried[i] = a.String()
+			tried[i] = a.in(x.Unit)
 		}
 		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, full(x.Published), string(x.Relation), full(x.Tolerance),
 			full(x.Measured), maybe(x.Lo), maybe(x.Hi), maybe(x.RunLo), maybe(x.RunHi), string(x.Verdict), x.Reason, strings.Join(tried, "; "))
@@ -111,11 +112,22 @@ func (r *Report) csv() *result.Table {
 	return t
 }
 
-func between(lo, hi *float64) string {
+// shares is the unit of figures that the papers print in per cent.
+const shares = "share"
+
+// figureIn prints a figure, a share in per cent.
+func figureIn(unit string, v float64) string {
+	if unit == shares {
+		return fmt.Sprintf("%.2g %%", 100*v)
+	}
+	return number(v)
+}
+
+func between(unit string, lo, hi *float64) string {
 	if lo == nil || hi == nil {
 		return ""
 	}
-	return number(*lo) + " to " + number(*hi)
+	return figureIn(unit, *lo) + " to " + figureIn(unit, *hi)
 }
 
 // stop ends a sentence.

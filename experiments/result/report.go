@@ -28,6 +28,10 @@ type Report struct {
 	Fallbacks          *int    `json:"fallbacks"` // Tikhonov fallbacks that the learner took; nil without a learner
 	Results            []Row   `json:"results"`
 
+	// Fitted says that policies that know the model were given parameters that
+	// were fitted on a recording, not the true ones.
+	Fitted bool `json:"-"`
+
 	// Notes are sentences in plain words, printed below a table, and More is
 	// a further table below them, or nil.
 	Notes []string `json:"-"`
@@ -190,6 +194,14 @@ func Figure(v float64) string {
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// Count prints a number of things: 1 seed, 20 seeds.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }

@@ -162,3 +162,9 @@ func TestCSVColumns(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+func TestCount(t *testing.T) {
+	if one, more := Count(1, "seed"), Count(20, "seed"); one != "1 seed" || more != "20 seeds" {
+		t.Errorf("%q and %q", one, more)
+	}
+}

@@ -19,19 +19,28 @@ type Algorithm struct {
 // Define adds the flags to f as a group.
 func (a *Algorithm) Define(f *Flags) {
 	a.keys = map[string]any{}
+	flags := map[string]bool{} // keys that a flag of their own gave
+	set := map[string]bool{}   // keys that -set gave
+	const twice = "setting %q is given by -set and by -%[1]s; give it once"
 	number := func(name, usage string) {
 		f.Func(name, usage, func(text string) error {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				return fmt.Errorf("%q is not a number", text)
 			}
-			a.keys[name] = v
+			if set[name] {
+				return fmt.Errorf(twice, name)
+			}
+			a.keys[name], flags[name] = v, true
 			return nil
 		})
 	}
 	word := func(name, usage string) {
 		f.Func(name, usage, func(text string) error {
-			a.keys[name] = text
+			if set[name] {
+				return fmt.Errorf(twice, name)
+			}
+			a.keys[name], flags[name] = text, true
 			return nil
 		})
 	}
@@ -53,7 +62,13 @@ func (a *Algorithm) Define(f *Flags) {
 			if !ok || key == "" {
 				return fmt.Errorf("%q is not of the form key=value", text)
 			}
-			a.keys[key] = parseValue(value)
+			if flags[key] {
+				return fmt.Errorf(twice, key)
+			}
+			if set[key] {
+				return fmt.Errorf("setting %q is given twice", key)
+			}
+			a.keys[key], set[key] = parseValue(value), true
 			return nil
 		})
 	})

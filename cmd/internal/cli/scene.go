@@ -23,7 +23,7 @@ type Scene struct {
 func (s *Scene) Define(f *Flags) {
 	f.Group("World", func() {
 		f.StringVar(&s.instance, "instance", "paper", "`name`: paper (Table I), lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED], or the path of a .toml file")
-		f.Float64Var(&s.budget, "budget", 0, "`units` that the crawls of one epoch may cost together, above 0 and at most what all sources cost; 0 is the instance's own (1 for paper and the families)")
+		f.Float64Var(&s.budget, "budget", 0, "`units` that the crawls of one epoch may cost together, above 0 and at most what all sources cost; 0 is the instance's own (1 for paper, the families and recordings)")
 		f.StringVar(&s.world, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
 		f.StringVar(&s.marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
 		f.Float64Var(&s.sigma, "sigma", 1, "`σ` of lognormal marks")
@@ -32,7 +32,7 @@ func (s *Scene) Define(f *Flags) {
 	f.Group("Recording (instead of an instance)", func() {
 		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility, sorted by time; .csv or .csv.gz")
 		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
-		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays")
+		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
 		f.Float64Var(&s.split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
 	})
 }
@@ -40,10 +40,7 @@ func (s *Scene) Define(f *Flags) {
 // Open returns the scene that the flags describe, for policies of that level.
 func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 	if math.IsNaN(s.budget) || s.budget < 0 || math.IsInf(s.budget, 0) {
-		return experiments.Scene{}, Usagef("-budget is %v; allowed is a finite number of budget units, above 0, or 0 for the instance's own", s.budget)
-	}
-	if f.Given("budget") && s.budget == 0 {
-		return experiments.Scene{}, Usagef("-budget is 0; allowed is above 0 and at most what crawling every source costs")
+		return experiments.Scene{}, Usagef("-budget is %v; allowed is a finite number of budget units above 0, or 0 for the instance's own", s.budget)
 	}
 	if f.Given("trace") && s.trace == "" {
 		return experiments.Scene{}, Usagef("-trace is empty; allowed is the name of a recording")
