@@ -48,6 +48,7 @@ type itemSums struct {
 const (
 	firstDecay  = 0.2  // 1/epoch, before anything has been seen
 	firstDoubt  = 0.5  // its standard error
+	givenDoubt  = 0.05 // standard error of ln c where it is given: nobody knows it exactly
 	leastDecay  = 1e-4 // 1/epoch
 	mostDecay   = 20
 	firstWeight = 0.2 // epochs; what is pooled replaces it
@@ -163,7 +164,7 @@ func (e *estimates) source(i int) (rate, decay float64) {
 // doubt returns the standard error of ln c of source i.
 func (e *estimates) doubt(i int) float64 {
 	if e.given > 0 {
-		return 0
+		return givenDoubt
 	}
 	decay, sigma, share := e.leaning(&e.sums[i])
 	// What it leans on is not known for certain either.

@@ -14,8 +14,9 @@ import (
 type OnlineSettings struct {
 	PricedSettings
 
-	// Decay, in 1/epoch, is the decay rate of all sources if it is known; 0
-	// has the rates estimated from present interest against age.
+	// Decay, in 1/epoch, is the decay rate of all sources if it is known, up
+	// to some per cent; 0 has the rates estimated from present interest against
+	// age.
 	Decay float64 `toml:"decay"`
 
 	// Cold is how many crawls a source gets before its estimates are trusted,

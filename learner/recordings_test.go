@@ -261,6 +261,24 @@ func TestSmallRecordings(t *testing.T) {
 	}
 }
 
+// TestWrongDecay: a decay rate that is given is not taken for exact, so that one
+// that is wrong by a factor of two costs little.
+func TestWrongDecay(t *testing.T) {
+	const worlds = 4
+	for _, decay := range []float64{.0875, .35} {
+		var mean float64
+		for k := range uint64(worlds) {
+			path := synthetic{sources: 20, days: 56, sigma: 1}.write(t, k+1)
+			set := DefaultOnlineSettings()
+			set.Decay = decay
+			mean += replay(t, path, 2, online(set, k+1)) / replay(t, path, 2, fitted) / worlds
+		}
+		if t.Logf("decay %v for .175: %.3f", decay, mean); mean < .92 {
+			t.Errorf("with a decay rate of %v in place of .175 it earns %.3f of fitted Whittle; want .92", decay, mean)
+		}
+	}
+}
+
 // TestProfileFound: on a recording with a day's wave of its own at each source,
 // the learner finds the wave; on one without, hardly any.
 func TestProfileFound(t *testing.T) {
