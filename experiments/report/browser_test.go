@@ -354,3 +354,39 @@ label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wr
 	}
 	seen.check(t, page)
 }
+
+// A page says what there is also where nothing was learned, no run has a result,
+// or there is one cell.
+func TestBrowserLittle(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		cells      string
+		warnings   bool
+	}{
+		{"policies", "seeds = 6\nkappa = [1, 2]\nalgorithm = \"policy\"\n", "2 cells", false},
+		{"broken", "kappa = [1, 2, 3]\nalgorithm = \"broken\"\n", "3 cells", true},
+		{"one", "seeds = 6\n", "1 cell", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, seen := browser(t)
+			dir := sweepDir(t, c.text)
+			if _, _, err := Write(dir); err != nil {
+				t.Fatal(err)
+			}
+			page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
+			b := tab{t, ctx}
+			b.do(chromedp.Navigate(page), chromedp.WaitVisible("#table tbody tr"), settle)
+			if count := eval[string](b, `document.getElementById("count").textContent + ", " + document.querySelectorAll("#table tbody tr").length`); count != c.cells+", "+c.cells[:1] {
+				t.Errorf("the table says %q; want %s and as many rows", count, c.cells)
+			}
+			empty := eval[string](b, `[...document.querySelectorAll("section")].filter(e => !e.hidden && e.querySelector(".plot") && !e.querySelector("canvas")).map(e => e.id).join(" ")`)
+			if empty != "" {
+				t.Errorf("sections without a plot: %s", empty)
+			}
+			if warned := eval[bool](b, `document.querySelector(".warning") !== null`); warned != c.warnings {
+				t.Errorf("a warning is there: %v, want %v", warned, c.warnings)
+			}
+			seen.check(t, page)
+		})
+	}
+}

@@ -120,7 +120,11 @@ type heatRow struct {
 // HTML returns the page. It loads nothing: script, style and data are in it.
 func (r *Report) HTML() ([]byte, error) {
 	s := r.Summary
-	d := pageData{Figures: s.Figures, Curves: s.Curves, Metric: s.Column(s.Metric), Reference: s.Reference, Drawn: r.Drawn}
+	// The script goes through lists, which must be lists where they are empty.
+	d := pageData{
+		Figures: s.Figures, Curves: append([]sweep.Figure{}, s.Curves...), Show: []int{}, Metric: s.Column(s.Metric), Reference: s.Reference,
+		Drawn: append([]string{}, r.Drawn...), Cells: []pageCell{}, Lines: []pageCurve{}, Learned: []pageLearned{}, Paths: []pagePath{},
+	}
 	for _, f := range s.Show {
 		d.Show = append(d.Show, s.Column(f))
 	}
@@ -136,7 +140,7 @@ func (r *Report) HTML() ([]byte, error) {
 		d.Cells = append(d.Cells, p)
 	}
 	for _, c := range r.Curves {
-		p := pageCurve{Cell: c.Cell, Epochs: c.Epochs}
+		p := pageCurve{Cell: c.Cell, Epochs: c.Epochs, Bands: [][]band{}}
 		for _, b := range c.Bands {
 			p.Bands = append(p.Bands, bandsOf(b))
 		}

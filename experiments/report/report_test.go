@@ -20,11 +20,12 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// toy is a runner whose curves and figures are known.
+// toy is a runner whose curves and figures are known; "policy" learns nothing
+// and "broken" does not run.
 type toy struct{}
 
 func (toy) Selector() sweep.Key {
-	return sweep.Key{Name: "algorithm", Kind: sweep.String, Default: "toy", Allowed: []string{"toy"}}
+	return sweep.Key{Name: "algorithm", Kind: sweep.String, Default: "toy", Allowed: []string{"toy", "policy", "broken"}}
 }
 
 func (toy) Keys(string) []sweep.Key {
@@ -46,6 +47,12 @@ func (toy) Worker() sweep.Worker { return toy{} }
 func (toy) Run(_ context.Context, c *sweep.Cell, seed uint64) (sweep.Result, error) {
 	level := 10*c.Float("kappa") + c.Float("gamma") + stream.New(seed, stream.Test).Float64()
 	r := sweep.Result{Row: []float64{level, 1 / c.Float("kappa")}}
+	switch c.Text("algorithm") {
+	case "policy":
+		return r, nil
+	case "broken":
+		return r, errors.New("it diverged")
+	}
 	for n := 1; n <= 1000; n *= 10 {
 		r.Curve = append(r.Curve, sweep.Point{Epoch: n, Values: []float64{level * (1 - 1/float64(n+1)), float64(n)}})
 	}

@@ -112,7 +112,7 @@
       return row;
     });
     $("table").tBodies[0].replaceChildren(...rows);
-    $("count").textContent = order.length === data.cells.length ? `${order.length} cells` : `${order.length} of ${data.cells.length} cells`;
+    $("count").textContent = order.length === data.cells.length ? `${order.length} ${order.length === 1 ? "cell" : "cells"}` : `${order.length} of ${data.cells.length} cells`;
     $("pages").hidden = order.length <= perPage;
     $("page").textContent = `${first + 1} to ${Math.min(first + perPage, order.length)} of ${order.length}`;
     $("prev").disabled = first === 0;
@@ -193,6 +193,7 @@
   $("figure").addEventListener("change", () => curves());
   const colourOf = id => known.get(id);
   function curves() {
+    if (!data.curves.length) return;
     const j = +$("figure").value;
     if (chart) { drop(chart); chart = null; }
     const list = data.curves.filter(c => drawn.has(c.cell))
@@ -248,14 +249,14 @@
 
   // ---- Figures along the numeric setting with the most values.
   let along = null;
-  if (data.paths && data.paths.length) {
+  if (data.paths.length) {
     $("along-section").hidden = false;
     $("h-along").textContent = "Along " + data.axis;
     data.show.forEach(j => $("along-figure").append(make("option", { value: String(j) }, withUnit(data.figures[j]))));
     $("along-figure").addEventListener("change", drawAlong);
   }
   function drawAlong() {
-    if (!data.paths || !data.paths.length) return;
+    if (!data.paths.length) return;
     if (along) drop(along);
     const j = +$("along-figure").value;
     const list = data.paths.map((p, i) => ({ name: p.name || data.axis, colour: i, x: p.x, bands: p.cells.map(c => data.cells[c].mean[j]), points: true }));
@@ -309,7 +310,7 @@
   function all() { drawAlong(); curves(); drawProfile(); drawLearned(); }
   head();
   sort();
-  if (data.curves.length === 0) $("curves-section").hidden = true;
+  $("curves-section").hidden = !data.curves.length;
   all();
   // Colours are read when a plot is made.
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
