@@ -21,31 +21,67 @@ func (s *Summary) answer() string {
 	best := s.Cells[order[0]]
 	m := s.Column(s.Metric)
 	if math.IsNaN(best.Mean[m].Value) {
-		return strings.Join(append(parts, fmt.Sprintf("No cell has a mean %s: %s.", s.Metric, best.Mean[m].Warning)), " ")
+		return strings.Join(append(parts, fmt.Sprintf("No cell has a mean %s (%s: %s).", s.Metric, best.ID, best.Mean[m].Warning)), " ")
 	}
 	text := fmt.Sprintf("Best by %s is %s with %s%s", s.Metric, best.ID, best.Mean[m], unit(s.Figures[m]))
-	if len(s.Cells) == 1 {
+	switch {
+	case len(s.Cells) == 1:
 		text = fmt.Sprintf("%s: %s is %s%s", best.ID, s.Metric, best.Mean[m], unit(s.Figures[m]))
-	} else if best.Diff != nil {
-		verdict := "which the seeds do not tell apart from"
-		switch d := *best.Diff; {
-		case math.IsNaN(d.Lo):
-			verdict = "against"
-		case d.Lo > 0 || d.Hi < 0:
-			verdict = "better than"
-		}
-		text += fmt.Sprintf(", %s the reference %s by %s", verdict, s.Reference, *best.Diff)
-		if verdict != "better than" {
-			text = strings.Replace(text, " by "+best.Diff.String(), fmt.Sprintf(" (difference %s)", *best.Diff), 1)
-		}
-	} else {
+	case best.Diff != nil:
+		text += ", " + s.against(*best.Diff)
+	default:
 		text += ", the reference itself"
 	}
 	parts = append(parts, text+".")
+	// Cells without a mean are ranked last, which says nothing against them.
+	var odd []string
+	for _, c := range s.Cells {
+		if e := c.Mean[m]; e.N > 0 && math.IsNaN(e.Value) {
+			odd = append(odd, fmt.Sprintf("%s (%s)", c.ID, e.Warning))
+		}
+	}
+	if len(odd) > 0 {
+		parts = append(parts, fmt.Sprintf("Left out for want of a mean %s: %s.", s.Metric, some(odd)))
+	}
 	if s.Missing > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
 	}
 	return strings.Join(parts, " ")
+}
+
+// some names the first three.
+func some(names []string) string {
+	if len(names) > 3 {
+		names = append(slices.Clone(names[:3]), fmt.Sprintf("and %d more", len(names)-3))
+	}
+	return strings.Join(names, ", ")
+}
+
+// against says what the difference d between a cell and the reference, under
+// the seeds that both have, tells of the two. Where runs are missing, it need
+// not agree with their means.
+func (s *Summary) against(d stats.Estimate) string {
+	better, worse := d.Lo > 0, d.Hi < 0
+	if s.Figures[s.Column(s.Metric)].Less {
+		better, worse = worse, better
+	}
+	both := ""
+	if s.Missing > 0 {
+		both = fmt.Sprintf(" under the %d seeds that both have", d.N)
+	}
+	switch {
+	case math.IsNaN(d.Value):
+		return fmt.Sprintf("not to be compared with the reference %s (%s%s)", s.Reference, d.Warning, both)
+	case math.IsNaN(d.Lo):
+		return fmt.Sprintf("against the reference %s (difference %s%s)", s.Reference, d, both)
+	case better && d.Value > 0:
+		return fmt.Sprintf("better than the reference %s by %s%s", s.Reference, d, both)
+	case better:
+		return fmt.Sprintf("better than the reference %s (difference %s%s)", s.Reference, d, both)
+	case worse:
+		return fmt.Sprintf("though worse than the reference %s%s (difference %s)", s.Reference, both, d)
+	}
+	return fmt.Sprintf("which the seeds do not tell apart from the reference %s (difference %s%s)", s.Reference, d, both)
 }
 
 func unit(f Figure) string {
@@ -189,12 +225,11 @@ func (s *Summary) trend(j int, cells []int) string {
 			text += ", which their intervals do not tell apart"
 		}
 	}
-	ends := math.Max(math.Abs(a), math.Abs(b)) * 1e-9
-	if at(hi).Value > math.Max(a, b)+0.1*span+ends {
-		text += fmt.Sprintf(", with %s at %s", stats.Format(at(hi).Value), s.Cells[hi].ID)
-	}
-	if at(lo).Value < math.Min(a, b)-0.1*span-ends {
-		text += fmt.Sprintf(", with %s at %s", stats.Format(at(lo).Value), s.Cells[lo].ID)
+	for _, i := range []int{hi, lo} {
+		beyond := math.Max(at(i).Value-math.Max(a, b), math.Min(a, b)-at(i).Value)
+		if beyond > 0.1*span && apart(at(i), first) && apart(at(i), last) {
+			text += fmt.Sprintf(", with %s at %s", stats.Format(at(i).Value), s.Cells[i].ID)
+		}
 	}
 	return text
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"ephemera/env/stream"
+	"ephemera/experiments/stats"
 )
 
 // childEnv turns the test binary into a sweep process: directory, shard.
@@ -294,7 +295,7 @@ func TestAnswer(t *testing.T) {
 		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nmetric = \"reward\"\n", "reward rises from", "tell apart"},
 		{"seeds = 6\nlearner.kappa = [1, 1.001, 1.002]\nmetric = \"reward\"\n", "which their intervals do not tell apart", "rises"},
 		{"seeds = 2\nlearner.kappa = [1, 2, 3]\nmetric = \"reward\"\n", " (n = 2)", "rises"},
-		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nmetric = \"ratio\"\n", "No cell has a mean ratio: 1 of 6 values are not finite.", "Best"},
+		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nmetric = \"ratio\"\n", "No cell has a mean ratio (kappa/1: 1 of 6 values are not finite).", "Best"},
 	} {
 		dir := t.TempDir()
 		mustRun(t, load(t, c.text), Options{Dir: dir})
@@ -305,6 +306,62 @@ func TestAnswer(t *testing.T) {
 		if !strings.Contains(s.Answer, c.want) || strings.Contains(s.Answer, c.deny) {
 			t.Errorf("%s: the answer is %q; want %q and no %q", c.text, s.Answer, c.want, c.deny)
 		}
+	}
+}
+
+// The best cell is compared with the reference in the sense of the metric, and
+// where runs are missing under the seeds that both have, which may say the
+// opposite of the means.
+func TestAgainst(t *testing.T) {
+	between := func(v, lo, hi float64) stats.Estimate { return stats.Estimate{Value: v, Lo: lo, Hi: hi, N: 5} }
+	for _, c := range []struct {
+		diff    stats.Estimate
+		less    bool
+		missing int
+		want    string
+	}{
+		{between(3, 1, 5), false, 0, "better than the reference b by 3.000 [1.000, 5.000]."},
+		{between(-3, -5, -1), true, 0, "better than the reference b (difference -3.000 [-5.000, -1.000])."},
+		{between(-3, -5, -1), false, 2, "though worse than the reference b under the 5 seeds that both have (difference -3.000 [-5.000, -1.000]). 2 of 10 runs are missing."},
+		{between(3, 1, 5), true, 2, "though worse than the reference b under the 5 seeds that both have (difference 3.000 [1.000, 5.000]). 2 of 10 runs are missing."},
+		{between(3, 1, 5), false, 2, "better than the reference b by 3.000 [1.000, 5.000] under the 5 seeds that both have. 2 of 10 runs are missing."},
+		{between(1, -1, 3), false, 0, "which the seeds do not tell apart from the reference b (difference 1.000 [-1.000, 3.000])."},
+		{stats.Estimate{Value: 1, Lo: math.NaN(), Hi: math.NaN(), N: 2}, false, 0, "against the reference b (difference 1.000 (n = 2))."},
+	} {
+		mean := []stats.Estimate{between(10, 9, 11)}
+		other := between(8, 7, 9)
+		if c.less {
+			other = between(12, 11, 13)
+		}
+		s := &Summary{
+			Figures: []Figure{{Name: "cost", Less: c.less}}, Metric: "cost", Reference: "b", Runs: 10 - c.missing, Missing: c.missing,
+			Cells: []Row{{ID: "a", Mean: mean, Diff: &c.diff}, {ID: "b", Mean: []stats.Estimate{other}}},
+		}
+		if got, want := s.answer(), "Best by cost is a with 10.00 [9.000, 11.00], "+c.want; got != want {
+			t.Errorf("%q\nwant\n%q", got, want)
+		}
+	}
+}
+
+// What has no mean is named, in the answer and in the warnings.
+func TestNotFinite(t *testing.T) {
+	dir := t.TempDir()
+	mustRun(t, load(t, "seeds = 6\nmetric = \"ratio\"\nlearner.kappa = [1, 2]\ninstance.id = [\"paper\", \"wide\"]\n"), Options{Dir: dir})
+	s, err := ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const left = "Left out for want of a mean ratio: id/paper/kappa/1 (1 of 6 values are not finite), id/paper/kappa/2 (1 of 6 values are not finite)."
+	if !strings.Contains(s.Answer, left) || !strings.Contains(s.Answer, "Best by ratio is id/wide/kappa/2 with 0.5982 [0.5950, 0.6011], not to be compared with the reference id/paper/kappa/1 (1 of 6 values are not finite).") {
+		t.Errorf("the answer is %q; want %q in it", s.Answer, left)
+	}
+	if w := s.Warnings(); len(w) != 1 || w[0] != "1 of 6 values are not finite: ratio of id/paper/kappa/1, ratio of id/paper/kappa/2" {
+		t.Errorf("warnings %q", w)
+	}
+	few := t.TempDir()
+	mustRun(t, load(t, "seeds = 2\nlearner.kappa = [1, 2]\n"), Options{Dir: few})
+	if s, err = ReadSummary(few); err != nil || !slices.Equal(s.Warnings(), []string{"need at least 5 seeds for an interval"}) {
+		t.Errorf("warnings %q, %v", s.Warnings(), err)
 	}
 }
 

@@ -415,23 +415,38 @@ func (s *Summary) csv(to *bufio.Writer) error {
 	return w.Error()
 }
 
-// Warnings returns each warning of the summary once.
+// Warnings returns each warning of the summary once, with the figures and cells
+// that it is about unless it is about all.
 func (s *Summary) Warnings() []string {
-	var out []string
-	note := func(e stats.Estimate) {
-		if e.Warning != "" && !slices.Contains(out, e.Warning) {
-			out = append(out, e.Warning)
+	var order []string
+	of := map[string][]string{}
+	note := func(cell, figure string, e stats.Estimate) {
+		if e.Warning == "" {
+			return
 		}
+		if of[e.Warning] == nil {
+			order = append(order, e.Warning)
+		}
+		of[e.Warning] = append(of[e.Warning], figure+" of "+cell)
 	}
 	for _, c := range s.Cells {
-		for j, f := range s.Figures {
-			if slices.Contains(s.Show, f.Name) {
-				note(c.Mean[j])
-			}
+		for _, f := range s.Show {
+			note(c.ID, f, c.Mean[s.Column(f)])
 		}
-		note(c.IQM)
+		if !slices.Contains(s.Show, s.Metric) {
+			note(c.ID, s.Metric, c.IQM)
+		}
 	}
-	return out
+	figures := len(s.Show)
+	if !slices.Contains(s.Show, s.Metric) {
+		figures++
+	}
+	for i, w := range order {
+		if len(of[w]) < figures*len(s.Cells) {
+			order[i] += ": " + some(of[w])
+		}
+	}
+	return order
 }
 
 // Head and Body are the short table: one row per cell, the shown figures with
