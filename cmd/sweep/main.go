@@ -111,9 +111,11 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if len(operands) == 0 {
 		operands = []string{defaultConfig}
 	}
-	shard, err := c.shardOf(f)
-	if err != nil {
-		return err
+	shard := sweep.Whole
+	if !c.list || f.Given("shard") {
+		if shard, err = c.shardOf(f); err != nil {
+			return err
+		}
 	}
 	if err := one(format, len(operands)); err != nil {
 		return err
@@ -138,6 +140,9 @@ every seed, on all cores, and goes on where an earlier call ended.
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
+			if err == nil && i+1 < len(list) {
+				errs = append(errs, interrupted(fmt.Sprintf("interrupted before %s; the same command goes on with it", list[i+1].Name)))
+			}
 			break
 		}
 	}
@@ -387,6 +392,8 @@ func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 	if err := one(format, len(dirs)); err != nil {
 		return err
 	}
+	const hint = "the records are as they were, and the same command makes the final files"
+	cli.Resume(hint)
 	var errs []error
 	for _, dir := range dirs {
 		cfg, err := sweep.LoadFile(c.schema, c.schema, filepath.Join(dir, "config.toml"), nil)
@@ -396,7 +403,7 @@ func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 		}
 		rep, err := sweep.Merge(ctx, cfg, c.schema, sweep.Options{Dir: dir, Parquet: c.parquet})
 		if errors.Is(err, sweep.ErrInterrupted) {
-			return interrupted("interrupted; the records are as they were, and the same command makes the final files")
+			return interrupted("interrupted; " + hint)
 		}
 		if err == nil {
 			err = c.tell(cfg, dir, sweep.Whole, rep)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,6 +155,31 @@ func TestInstanceFile(t *testing.T) {
 	if err != nil || other == first {
 		t.Errorf("the other instance gives the same: %v", err)
 	}
+	// What a flag names is what is there now, not the copy; where no copy can
+	// be, none is looked for.
+	if now, _, err := call(t, "out/config.toml", "-set", "instance.name=mine.toml", "-out", "set"); err != nil || strings.ReplaceAll(now, "config", "c") != strings.ReplaceAll(other, "config", "c") {
+		t.Errorf("with the flag: %v\n%s\nwant\n%s", err, now, other)
+	}
+	write("inputs", "no directory")
+	if _, log, err := call(t, "c.toml", "-out", "other"); err != nil || !strings.Contains(log, "0 runs now") {
+		t.Errorf("beside a file inputs: %v, %s", err, log)
+	}
+	long := filepath.Join(strings.Repeat("d", 200), strings.Repeat("e", 200))
+	if err := os.MkdirAll(long, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	long = filepath.Join(long, strings.Repeat("ü", 100)+".toml")
+	write(long, two)
+	write("long.toml", small+"instance.name = \""+filepath.ToSlash(long)+"\"\n")
+	if _, log, err := call(t, "long.toml", "-out", "long"); err != nil || !strings.Contains(log, "12 runs now") {
+		t.Errorf("with a long name: %v, %s", err, log)
+	}
+	if err := os.Remove(long); err != nil {
+		t.Fatal(err)
+	}
+	if _, log, err := call(t, "long/config.toml", "-out", "long"); err != nil || !strings.Contains(log, "0 runs now") {
+		t.Errorf("from the copy: %v, %s", err, log)
+	}
 	if err := os.Remove("mine.toml"); err != nil {
 		t.Fatal(err)
 	}
@@ -257,6 +284,27 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("the record file ends in the middle of a line, or is short: %d bytes, %v", len(b), err)
 	}
 }
+
+// Ctrl-C between two sweeps: the second was not run, and the status says so.
+func TestInterruptBetween(t *testing.T) {
+	one, dir := config(t, small), t.TempDir()
+	two := filepath.Join(t.TempDir(), "other.toml")
+	if err := os.WriteFile(two, []byte(small), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	err := run(ctx, []string{one, two, "-out", dir}, writerFunc(func(b []byte) (int, error) {
+		stop() // the first prints its results
+		return len(b), nil
+	}), io.Discard)
+	if cli.Status(err) != cli.Interrupted || !strings.Contains(err.Error(), "interrupted before other; the same command goes on with it") {
+		t.Errorf("status %d, %v", cli.Status(err), err)
+	}
+}
+
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // The examples at the top of main.go are calls that work.
 func TestExamples(t *testing.T) {

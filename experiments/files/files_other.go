@@ -10,7 +10,7 @@ import (
 
 // Lock opens the file without locking it: on this system two processes on one
 // directory are not noticed.
-func Lock(path string, exclusive, wait bool) (*os.File, error) {
+func Lock(path string, exclusive bool) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 }
 

@@ -10,19 +10,16 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Lock takes a lock on a file, shared or exclusive. The kernel releases it when
-// the process ends, however it ends.
-func Lock(path string, exclusive, wait bool) (*os.File, error) {
+// Lock takes a lock on a file, shared or exclusive, or returns ErrLocked. The
+// kernel releases it when the process ends, however it ends.
+func Lock(path string, exclusive bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	how := syscall.LOCK_SH
+	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if exclusive {
-		how = syscall.LOCK_EX
-	}
-	if !wait {
-		how |= syscall.LOCK_NB
+		how = syscall.LOCK_EX | syscall.LOCK_NB
 	}
 	for {
 		err = syscall.Flock(int(f.Fd()), how)

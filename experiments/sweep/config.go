@@ -197,7 +197,7 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 			}
 			switch e.name {
 			case "name":
-				if v == "" || v != filepath.Base(v) || v == "." || v == ".." || strings.ContainsAny(v, "/\\") {
+				if !isName(v) {
 					return nil, fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators", e.where, v)
 				}
 				c.Name = v
@@ -218,6 +218,9 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 			rest = append(rest, e)
 		}
 	}
+	if !isName(c.Name) {
+		return nil, fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
+	}
 	if c.Seeds == nil {
 		c.Seeds = []uint64{1}
 	}
@@ -233,6 +236,11 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 		}
 	}
 	return rest, nil
+}
+
+// isName reports whether a directory can have that name.
+func isName(s string) bool {
+	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsAny(s, `/\`)
 }
 
 // figure refuses a name that the runner does not have.
@@ -303,7 +311,7 @@ func (l *loader) product(c *Config, base, own []entry, where string, used map[st
 					return fmt.Errorf("%s: %s has %s twice; allowed is each value once", e.where, e.name, tomlValue(x))
 				}
 				seen[x] = true
-				if err := l.read(set.keys[k], x); err != nil {
+				if err := l.read(e, set.keys[k], x); err != nil {
 					return fmt.Errorf("%s: %s: %w", e.where, e.name, err)
 				}
 				b.axes[k] = append(b.axes[k], x)

@@ -134,6 +134,17 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+func TestNameOfFile(t *testing.T) {
+	for _, file := range []string{".toml", "a/...toml", "..toml"} {
+		if _, err := Load(fake{}, fake{}, file, nil, nil); err == nil || !strings.Contains(err.Error(), file+": the sweep takes its name from the file, and that would be ") {
+			t.Errorf("%s: error %v", file, err)
+		}
+		if c, err := Load(fake{}, fake{}, file, nil, []string{"name=x"}); err != nil || c.Name != "x" {
+			t.Errorf("%s with a name: %v", file, err)
+		}
+	}
+}
+
 // Ids follow from content: neither another order nor more values change them.
 func TestStableIDs(t *testing.T) {
 	a, b := load(t, "learner.kappa = [1, 2, 4]\n"), load(t, "learner.kappa = [8, 4, 2, 1]\n")

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,19 +27,29 @@ type Input struct {
 // it names. A sweep puts copies there, so that its directory says all.
 const inputsDir = "inputs"
 
-// inputFile is the name of the copy in inputsDir.
-func inputFile(name string) string { return url.PathEscape(filepath.ToSlash(name)) }
+// inputFile is the name of the copy in inputsDir: the file's own, shortened, and
+// a number that tells files of one name in several directories apart.
+func inputFile(name string) string {
+	name = filepath.ToSlash(name)
+	ext := path.Ext(name)
+	base := url.PathEscape(strings.TrimSuffix(path.Base(name), ext))
+	return fmt.Sprintf("%.60s-%08x%s", base, crc32.ChecksumIEEE([]byte(name)), ext)
+}
 
-// read reads the file that a value names, if it does: the copy beside the
-// configuration or else the one that the name leads to from the working
-// directory.
-func (l *loader) read(key Key, value any) error {
+// read reads the file that a value names, if it does: where the configuration
+// names it, the copy beside that, or else the one that the name leads to from
+// the working directory.
+func (l *loader) read(e entry, key Key, value any) error {
 	name, ok := value.(string)
 	if !ok || key.File == "" || !strings.HasSuffix(name, key.File) || l.inputs[name] != nil {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, inputFile(name)))
-	if errors.Is(err, fs.ErrNotExist) {
+	var data []byte
+	err := fs.ErrNotExist
+	if !e.set {
+		data, err = os.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, inputFile(name)))
+	}
+	if err != nil {
 		data, err = os.ReadFile(name)
 	}
 	if err == nil {

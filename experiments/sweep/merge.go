@@ -5,13 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
-
-	"ephemera/experiments/files"
 )
 
 // Files that a sweep leaves in its directory.
@@ -27,14 +27,18 @@ const (
 // memory at a time.
 func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (Report, error) {
 	// Two shards that end together may both come here: they write the same.
-	held, err := files.Lock(filepath.Join(o.Dir, "records", "merge.lock"), true, true)
+	held, err := await(ctx, filepath.Join(o.Dir, "records", "merge.lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Report{}, fmt.Errorf("%s: holds no records: there is no directory records", o.Dir)
+	}
 	if err != nil {
 		return Report{}, err
 	}
 	defer held.Close()
 
 	s := newStore(c)
-	if err := s.scanAll(o.Dir); err != nil {
+	defer s.close()
+	if err := s.scanAll(ctx, o.Dir); err != nil {
 		return Report{}, err
 	}
 	rep := s.report()
@@ -81,7 +85,7 @@ func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (R
 func keepMore(c *Config, dir string, runs int) error {
 	old, err := ReadSummary(dir)
 	if err == nil && old.Configuration == c.Hash() && old.Runs > runs {
-		return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; put the missing records back, or remove summary.json to do without", dir, old.Runs, runs)
+		return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; run the sweep again, put the missing records back, or remove summary.json to do without", dir, old.Runs, runs)
 	}
 	return nil
 }
@@ -150,9 +154,9 @@ func tables(ctx context.Context, c *Config, r Runner, s *store, sum *Summary, wo
 	}
 	pieces := slices.Collect(slices.Chunk(there, runsPerPiece))
 	cell := 0 // whose runs are being added
-	err := ordered(len(pieces), workers, func() (func(int) (*rows, error), func()) {
-		in := s.reader()
-		return func(i int) (*rows, error) { return format(c, r, in, pieces[i]) }, in.close
+	err := ordered(len(pieces), workers, func() func(int) (*rows, error) {
+		in := &reader{store: s}
+		return func(i int) (*rows, error) { return format(c, r, in, pieces[i]) }
 	}, func(p *rows) error {
 		if err := ctx.Err(); err != nil {
 			return err

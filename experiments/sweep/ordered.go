@@ -6,16 +6,15 @@ import "sync/atomic"
 // the other in this one; both may fail. At most two pieces for each goroutine
 // are made and not yet taken, which bounds the memory. The first error in the
 // order of the pieces ends it. maker is called once by each goroutine; what it
-// returns is used by that goroutine alone, release when it is done.
-func ordered[T any](n, workers int, maker func() (piece func(i int) (T, error), release func()), take func(T) error) error {
+// returns is used by that goroutine alone.
+func ordered[T any](n, workers int, maker func() (piece func(i int) (T, error)), take func(T) error) error {
 	type made struct {
 		piece T
 		err   error
 	}
 	workers = max(1, min(workers, n))
 	if workers == 1 {
-		piece, release := maker()
-		defer release()
+		piece := maker()
 		for i := range n {
 			p, err := piece(i)
 			if err == nil {
@@ -42,8 +41,7 @@ func ordered[T any](n, workers int, maker func() (piece func(i int) (T, error), 
 	for range workers {
 		go func() {
 			defer func() { ended <- struct{}{} }()
-			piece, release := maker()
-			defer release()
+			piece := maker()
 			for {
 				select {
 				case <-tokens:

@@ -11,7 +11,7 @@ import (
 
 // Pieces come in order and each once, whatever the number of goroutines; the
 // first error in the order of the pieces is the one returned, nothing behind it
-// is taken, few pieces wait, and every goroutine has let go in the end.
+// is taken, few pieces wait, and no goroutine is at work in the end.
 func TestOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 200).Draw(t, "n")
@@ -33,9 +33,10 @@ func TestOrdered(t *testing.T) {
 
 		var waiting, most, held atomic.Int64
 		got := []int{}
-		err := ordered(n, workers, func() (func(int) (int, error), func()) {
-			held.Add(1)
+		err := ordered(n, workers, func() func(int) (int, error) {
 			return func(i int) (int, error) {
+				held.Add(1)
+				defer held.Add(-1)
 				if w := waiting.Add(1); w > most.Load() {
 					most.Store(w)
 				}
@@ -43,7 +44,7 @@ func TestOrdered(t *testing.T) {
 					return 0, fmt.Errorf("make %d", i)
 				}
 				return i, nil
-			}, func() { held.Add(-1) }
+			}
 		}, func(i int) error {
 			waiting.Add(-1)
 			if got = append(got, i); i == takeFails {
@@ -62,7 +63,7 @@ func TestOrdered(t *testing.T) {
 			t.Fatalf("%d pieces waited for %d workers", most.Load(), workers)
 		}
 		if held.Load() != 0 {
-			t.Fatalf("%d goroutines have not let go", held.Load())
+			t.Fatalf("%d goroutines are still at work", held.Load())
 		}
 	})
 }

@@ -40,8 +40,7 @@ func writeParquet(ctx context.Context, c *Config, r Runner, s *store, dir string
 	}
 	return replace(dir, runsParquet, func(runsTo *bufio.Writer) error {
 		return replace(dir, curvesParquet, func(curvesTo *bufio.Writer) error {
-			in := s.reader()
-			defer in.close()
+			in := &reader{store: s}
 			rw := newTable(runsTo, "runs", runs)
 			cw := newTable(curvesTo, "curves", curves)
 			for i := range c.Cells {

@@ -3,6 +3,7 @@ package sweep
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A record file is text that only grows, one line per event:
@@ -44,7 +46,14 @@ type store struct {
 	cells     map[string]int
 	seeds     map[uint64]int
 	ends      map[string]int64 // of each file's whole lines, by base name
+
+	mu   sync.Mutex // of open
+	open []*os.File // by file, where one was read from; at most maxOpen
 }
+
+// maxOpen bounds the record files that are open at once, as systems do; those
+// beyond it are opened for each record.
+const maxOpen = 200
 
 // job numbers run k of a cell; k counts the seeds.
 func (c *Config) job(cell, k int) int { return cell*len(c.Seeds) + k }
@@ -68,14 +77,14 @@ func newStore(c *Config) *store {
 }
 
 // scanAll reads the record files of a directory.
-func (s *store) scanAll(dir string) error {
+func (s *store) scanAll(ctx context.Context, dir string) error {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "records", "*.log"))
 	if err != nil {
 		return err
 	}
 	slices.Sort(files)
 	for _, f := range files {
-		if s.ends[filepath.Base(f)], err = s.scan(f); err != nil {
+		if s.ends[filepath.Base(f)], err = s.scan(ctx, f); err != nil {
 			return err
 		}
 	}
@@ -90,7 +99,7 @@ func escapeGlob(dir string) string {
 
 // scan reads one record file and returns how many of its bytes are whole
 // lines.
-func (s *store) scan(file string) (good int64, err error) {
+func (s *store) scan(ctx context.Context, file string) (good int64, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return 0, err
@@ -101,6 +110,9 @@ func (s *store) scan(file string) (good int64, err error) {
 	r := bufio.NewReaderSize(f, 1<<16)
 	var line []byte
 	for number := 1; ; number++ {
+		if err := ctx.Err(); err != nil {
+			return good, err
+		}
 		line, err = readLine(r, line[:0])
 		if err == io.EOF { // what is left has no newline: it was never finished
 			return good, nil
@@ -117,13 +129,13 @@ func (s *store) scan(file string) (good int64, err error) {
 			if errors.Is(err, errOther) {
 				return good, fmt.Errorf("%s:%d: %w", file, number, err)
 			}
-			s.bad = append(s.bad, fmt.Sprintf("%s:%d: %v; the run will be repeated", file, number, err))
+			s.bad = append(s.bad, fmt.Sprintf("%s:%d: %v; it is left out, and running the sweep repeats its run", file, number, err))
 		}
 		good += size
 	}
 }
 
-var errOther = errors.New("the records belong to another configuration; name another directory with -out")
+var errOther = errors.New("the records belong to another configuration than config.toml; put back the config.toml and inputs/ that they were made with, or name another directory with -out")
 
 // take books one line.
 func (s *store) take(kind string, rest []byte, at location) error {
@@ -167,29 +179,56 @@ func (s *store) take(kind string, rest []byte, at location) error {
 	return nil
 }
 
+// use calls f with a record file. Files stay open until close; they may be read
+// from several goroutines at once.
+func (s *store) use(n int32, f func(*os.File) error) error {
+	if n >= maxOpen {
+		file, err := os.Open(s.files[n])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return f(file)
+	}
+	s.mu.Lock()
+	if s.open == nil {
+		s.open = make([]*os.File, min(len(s.files), maxOpen))
+	}
+	file := s.open[n]
+	var err error
+	if file == nil {
+		file, err = os.Open(s.files[n])
+		s.open[n] = file
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return f(file)
+}
+
+func (s *store) close() {
+	for _, f := range s.open {
+		f.Close() // of nil it does nothing
+	}
+}
+
 // reader reads the results that a store knows of. Several may be at work.
 type reader struct {
 	store *store
-	open  map[int32]*os.File
 	line  []byte
 }
-
-func (s *store) reader() *reader { return &reader{store: s, open: map[int32]*os.File{}} }
 
 // read returns the result of a job that is there.
 func (r *reader) read(job int) (Result, error) {
 	at := r.store.at[job]
 	name := r.store.files[at.file]
-	f := r.open[at.file]
-	if f == nil {
-		var err error
-		if f, err = os.Open(name); err != nil {
-			return Result{}, err
-		}
-		r.open[at.file] = f
-	}
 	r.line = slices.Grow(r.line[:0], int(at.size))[:at.size]
-	if _, err := f.ReadAt(r.line, at.off); err != nil {
+	err := r.store.use(at.file, func(f *os.File) error {
+		_, err := f.ReadAt(r.line, at.off)
+		return err
+	})
+	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", name, err)
 	}
 	_, rest, err := checkLine(r.line)
@@ -200,12 +239,6 @@ func (r *reader) read(job int) (Result, error) {
 		_, rest, _ = bytes.Cut(rest, []byte(" "))
 	}
 	return decodeResult(rest)
-}
-
-func (r *reader) close() {
-	for _, f := range r.open {
-		f.Close()
-	}
 }
 
 func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -85,8 +86,8 @@ type Options struct {
 	Revision string // of the program, for the records
 	Command  string // that repeats the sweep, for the files
 	Parquet  bool   // also write runs.parquet and curves.parquet
-	// Progress is called when a run ends, from one goroutine at a time: done
-	// and failed runs of this process, of how many.
+	// Progress is called before the first run and when one ends, from one
+	// goroutine at a time: done and failed runs of this process, of how many.
 	Progress func(done, failed, total int)
 	// Log receives the errors of single runs; nil for none.
 	Log io.Writer
@@ -131,15 +132,15 @@ func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
 		o.Shard = Whole
 	}
 	o.Workers = o.workers()
-	unlock, err := enter(c, o)
+	unlock, err := enter(ctx, c, o)
 	if err != nil {
 		return Report{}, explain(err)
 	}
 	defer unlock()
 
 	s := newStore(c)
-	if err := s.scanAll(o.Dir); err != nil {
-		return Report{}, err
+	if err := s.scanAll(ctx, o.Dir); err != nil {
+		return Report{}, explain(err)
 	}
 	ran, err := work(ctx, c, r, o, s)
 	if err != nil {
@@ -176,7 +177,7 @@ func explain(err error) error {
 
 // enter makes the directory this sweep's own: it locks it against other
 // processes and refuses one that holds something else, leaving that as it is.
-func enter(c *Config, o Options) (unlock func(), err error) {
+func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error) {
 	if _, err := inspect(c, o.Dir); err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func enter(c *Config, o Options) (unlock func(), err error) {
 	}
 	// One process may have all of the work, or several one shard each.
 	take := func(name string, exclusive bool, on string) error {
-		f, err := files.Lock(filepath.Join(o.Dir, "records", name), exclusive, false)
+		f, err := files.Lock(filepath.Join(o.Dir, "records", name), exclusive)
 		if errors.Is(err, files.ErrLocked) {
 			return fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, on)
 		}
@@ -206,7 +207,7 @@ func enter(c *Config, o Options) (unlock func(), err error) {
 		err = take(o.Shard.file()+".lock", true, "shard "+o.Shard.String())
 	}
 	if err == nil {
-		err = claim(c, o)
+		err = claim(ctx, c, o)
 	}
 	if err != nil {
 		unlock()
@@ -217,7 +218,23 @@ func enter(c *Config, o Options) (unlock func(), err error) {
 
 func (s Shard) file() string { return fmt.Sprintf("%04d-of-%04d", s.Index, s.Count) }
 
-const hashMark = "# Configuration "
+// hashLine is the line of config.toml that says whose configuration it is.
+var hashLine = regexp.MustCompile(`^# Configuration ([0-9a-f]{16}), every setting spelt out\.$`)
+
+// await takes a lock that others hold for a short time.
+func await(ctx context.Context, path string) (*os.File, error) {
+	for {
+		f, err := files.Lock(path, true)
+		if !errors.Is(err, files.ErrLocked) {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
 
 // inspect refuses a directory that holds something else than this sweep. It
 // returns config.toml, nil if there is none yet.
@@ -227,8 +244,8 @@ func inspect(c *Config, dir string) (config []byte, err error) {
 	case err == nil:
 		have := "that no sweep wrote"
 		for line := range strings.Lines(string(config)) {
-			if hash, ok := strings.CutPrefix(line, hashMark); ok {
-				have, _, _ = strings.Cut(strings.TrimSpace(hash), ",")
+			if m := hashLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+				have = m[1]
 			}
 		}
 		if have != c.Hash() {
@@ -248,8 +265,8 @@ func inspect(c *Config, dir string) (config []byte, err error) {
 
 // claim writes config.toml or compares the one that is there. Shards that
 // begin together take turns, so that all are of one configuration.
-func claim(c *Config, o Options) error {
-	held, err := files.Lock(filepath.Join(o.Dir, "records", "claim.lock"), true, true)
+func claim(ctx context.Context, c *Config, o Options) error {
+	held, err := await(ctx, filepath.Join(o.Dir, "records", "claim.lock"))
 	if err != nil {
 		return err
 	}
@@ -272,7 +289,7 @@ func claim(c *Config, o Options) error {
 }
 
 func (c *Config) provenance(o Options) string {
-	text := fmt.Sprintf("%s%s, every setting spelt out.\nProgram %s.\n", strings.TrimPrefix(hashMark, "# "), c.Hash(), o.Revision)
+	text := fmt.Sprintf("Configuration %s, every setting spelt out.\nProgram %s.\n", c.Hash(), o.Revision)
 	if o.Command != "" {
 		text += "Repeat with: " + o.Command + "\n"
 	}
@@ -326,6 +343,9 @@ func work(ctx context.Context, c *Config, r Runner, o Options, s *store) (int, e
 			o.Progress(ran, bad, len(todo))
 		}
 		return nil
+	}
+	if o.Progress != nil {
+		o.Progress(0, 0, len(todo))
 	}
 	group, gctx := errgroup.WithContext(ctx)
 	var workers sync.WaitGroup

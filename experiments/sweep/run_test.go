@@ -23,6 +23,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"ephemera/env/stream"
+	"ephemera/experiments/files"
 	"ephemera/experiments/stats"
 )
 
@@ -283,6 +284,60 @@ func TestMergeInterrupted(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	sameFiles(t, finals(t, dir), want)
+
+	// Also where it waits for another one.
+	held, err := files.Lock(filepath.Join(dir, "records", "merge.lock"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	ctx, stop = context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer stop()
+	if _, err := Merge(ctx, c, fake{}, Options{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting: error %v", err)
+	}
+}
+
+// More record files than may be open at once are merged all the same.
+func TestManyRecords(t *testing.T) {
+	c := load(t, "seeds = 120\nlearner.kappa = [1, 2]\n")
+	one, dir := t.TempDir(), t.TempDir()
+	mustRun(t, c, Options{Dir: one})
+	s := newStore(c)
+	if err := os.Mkdir(filepath.Join(dir, "records"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for k := range c.Jobs() { // one record in each file
+		if _, err := work(context.Background(), c, fake{}, Options{Dir: dir, Shard: Shard{k, c.Jobs()}, Workers: 1}, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if logs, _ := filepath.Glob(filepath.Join(dir, "records", "*.log")); len(logs) <= maxOpen {
+		t.Fatalf("%d record files; want more than %d", len(logs), maxOpen)
+	}
+	mustRun(t, c, Options{Dir: dir, Workers: 2})
+	sameFiles(t, finals(t, dir), finals(t, one))
+}
+
+// A directory without records is no sweep to merge.
+func TestNoRecords(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Merge(context.Background(), load(t, kappaTOML), fake{}, Options{Dir: dir}); err == nil || err.Error() != dir+": holds no records: there is no directory records" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A question may begin as the line does that names the configuration.
+func TestQuestion(t *testing.T) {
+	c, dir := load(t, "# Configuration of what?\n# Configuration 12, or another?\nseeds = 6\nlearner.kappa = [1, 2]\n"), t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	again, err := LoadFile(fake{}, fake{}, filepath.Join(dir, "config.toml"), nil)
+	if err != nil || again.Question != "Configuration of what?\nConfiguration 12, or another?" {
+		t.Errorf("question %q, %v", again.Question, err)
+	}
+	if rep := mustRun(t, again, Options{Dir: dir}); rep.Ran != 0 {
+		t.Errorf("%d runs again", rep.Ran)
+	}
 }
 
 // The sentence claims no more than the intervals: with noise alone nothing
@@ -505,9 +560,12 @@ func TestInterrupt(t *testing.T) {
 	c := load(t, lifeTOML, "name=life")
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(context.Background())
-	n := 0
+	next := 0
 	rep, err := Run(ctx, c, fake{pause: time.Millisecond}, Options{Dir: dir, Workers: 2, Revision: "test", Progress: func(done, failed, total int) {
-		if n++; n == 40 {
+		if done != next || failed != 0 || total != 600 {
+			t.Errorf("progress: %d done and %d failed of %d; want %d and 0 of 600", done, failed, total, next)
+		}
+		if next++; done == 40 {
 			stop()
 		}
 	}})
@@ -647,7 +705,7 @@ func TestLock(t *testing.T) {
 		return err
 	}
 	held := func(s Shard) (free func()) {
-		free, err := enter(c, Options{Dir: dir, Shard: s})
+		free, err := enter(context.Background(), c, Options{Dir: dir, Shard: s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -175,7 +175,7 @@ func openingComment(text string) string {
 			}
 			break
 		}
-		if strings.HasPrefix(line, hashMark) { // the provenance of a sweep that asks nothing
+		if hashLine.MatchString(line) { // the provenance of a sweep that asks nothing
 			break
 		}
 		lines = append(lines, strings.TrimSpace(strings.TrimLeft(line, "#")))
