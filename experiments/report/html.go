@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"math"
+	"strconv"
 
 	"ephemera/experiments/plot"
 	"ephemera/experiments/stats"
@@ -29,19 +30,23 @@ var (
 	page = template.Must(template.New("report").Funcs(template.FuncMap{"format": stats.Format}).Parse(pageHTML))
 )
 
-// band is an estimate as the page has it: value, lo, hi; null where there is
-// none.
-type band [3]*float64
+// num is a number as the page has it: null where there is none, and no more
+// digits than tell lines and rows apart.
+type num float64
 
-func bandOf(e stats.Estimate) band {
-	num := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
+// MarshalJSON implements json.Marshaler.
+func (n num) MarshalJSON() ([]byte, error) {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("null"), nil
 	}
-	return band{num(e.Value), num(e.Lo), num(e.Hi)}
+	return strconv.AppendFloat(nil, v, 'g', 8, 64), nil
 }
+
+// band is an estimate: value, lo, hi.
+type band [3]num
+
+func bandOf(e stats.Estimate) band { return band{num(e.Value), num(e.Lo), num(e.Hi)} }
 
 // pageData is what the page's script works on.
 type pageData struct {
@@ -91,12 +96,12 @@ type pageProfile struct {
 }
 
 type pageLearned struct {
-	Cell    string   `json:"cell"`
-	What    string   `json:"what"`
-	Source  string   `json:"source"`
-	At      float64  `json:"at"`
-	Learned band     `json:"learned"`
-	Exact   *float64 `json:"exact"`
+	Cell    string  `json:"cell"`
+	What    string  `json:"what"`
+	Source  string  `json:"source"`
+	At      float64 `json:"at"`
+	Learned band    `json:"learned"`
+	Exact   num     `json:"exact"`
 }
 
 // tile is a cell of a heat map.
@@ -156,8 +161,7 @@ func (r *Report) HTML() ([]byte, error) {
 		}
 	}
 	for _, l := range r.Learned {
-		b := bandOf(stats.Estimate{Value: l.Exact})
-		d.Learned = append(d.Learned, pageLearned{l.Cell, l.What, l.Source, l.At, bandOf(l.Learned), b[0]})
+		d.Learned = append(d.Learned, pageLearned{l.Cell, l.What, l.Source, l.At, bandOf(l.Learned), num(l.Exact)})
 	}
 	d.Axis, d.Log = r.Axis, true
 	for _, p := range r.Paths {

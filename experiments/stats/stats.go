@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"ephemera/env/stream"
 )
@@ -49,8 +50,9 @@ func Format(v float64) string {
 	case a >= 1e6 || a < 1e-4:
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	default:
-		digits := max(0, 3-int(math.Floor(math.Log10(a))))
-		return strconv.FormatFloat(v, 'f', digits, 64)
+		_, exponent, _ := strings.Cut(strconv.FormatFloat(a, 'e', 3, 64), "e") // 0 for 0.99996, which is 1.000
+		e, _ := strconv.Atoi(exponent)
+		return strconv.FormatFloat(v, 'f', max(0, 3-e), 64)
 	}
 }
 

@@ -254,7 +254,7 @@ func TestSeeded(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for v, want := range map[float64]string{260.391: "260.4", 0.99954: "0.9995", 1: "1.000", 12345.6: "12346", 0: "0", -0.01234567: "-0.01235", 3.2e-7: "3.2e-07"} {
+	for v, want := range map[float64]string{260.391: "260.4", 0.99954: "0.9995", 0.99996: "1.000", 999.97: "1000", 0.001: "0.001000", 1: "1.000", 12345.6: "12346", 0: "0", -0.01234567: "-0.01235", 3.2e-7: "3.2e-07"} {
 		if got := Format(v); got != want {
 			t.Errorf("Format(%v) = %q; want %q", v, got, want)
 		}

@@ -38,7 +38,7 @@
     const a = Math.abs(v);
     if (a === 0) return "0";
     if (a >= 1e6 || a < 1e-4) return v.toExponential(3);
-    return v.toFixed(Math.max(0, 3 - Math.floor(Math.log10(a))));
+    return v.toFixed(Math.max(0, 3 - a.toExponential(3).split("e")[1]));
   };
   // Ids may break behind each slash.
   const breakable = text => text.split(/(?<=\/)/).flatMap(part => [part, make("wbr")]);
