@@ -7,7 +7,8 @@ import (
 	"ephemera/env"
 )
 
-// Relaxed is the optimum when the budget has to be kept on average only. It is
+// Relaxed is the optimum when the budget has to be kept on average only, by
+// crawls each of which is within it. It is
 // an upper bound on every policy that keeps the budget at each epoch, and its
 // own certificate: Bound is the dual value at Price, valid at any price, and
 // the plan earns Reward; the two agree but for rounding.
@@ -48,7 +49,9 @@ func RelaxedBound(in env.Instance) (bound, price float64) {
 // reaches λ, so that the cost falls with λ in steps. Bisection goes on until
 // two neighbouring floating-point prices enclose the step at which the cost
 // crosses the budget; time-sharing between the plans on both sides of the step
-// uses the budget up. A source whose age is the same at both ends of the
+// uses the budget up. A source of which a single crawl is above the budget is
+// never crawled, so that the bound is one for policies that keep the budget at
+// every epoch. A source whose age is the same at both ends of the
 // bracket is settled and looked at no more, which makes the work O(N) but for
 // the sources that tie.
 func Relax(in env.Instance, d Dynamics) Relaxed {
@@ -58,13 +61,17 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 	n := len(in.Sources)
 	r := Relaxed{Short: make([]int, n), Long: make([]int, n), Share: make([]float64, n), Frequency: make([]float64, n)}
 	curves := make([]curve, n)
-	open := make([]int, n)
+	open := make([]int, 0, n)
 	ages := make([]int, n)
 	var full, hi float64
 	for i, s := range in.Sources {
 		curves[i] = newCurve(s, d)
-		open[i] = i
 		r.Short[i], r.Long[i] = 1, Never
+		if !env.Fits(s.Cost, in.Budget) {
+			r.Short[i] = Never
+			continue
+		}
+		open = append(open, i)
 		full += s.Cost
 		hi = math.Max(hi, curves[i].top/s.Cost)
 	}

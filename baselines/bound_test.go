@@ -3,6 +3,7 @@ package baselines
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -53,7 +54,9 @@ func TestRelaxAgainstLinearProgram(t *testing.T) {
 		}
 		for _, d := range []Dynamics{MeanDynamics, ItemDynamics} {
 			r := Relax(in, d)
-			want, err := linearBound(in, d, 70)
+			can := in
+			can.Sources = slices.DeleteFunc(slices.Clone(in.Sources), func(s env.Source) bool { return !env.Fits(s.Cost, in.Budget) })
+			want, err := linearBound(can, d, 70)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +89,7 @@ func checkPlan(t *rapid.T, in env.Instance, d Dynamics, r Relaxed) {
 			}
 		}
 		best := 0.0
-		for age := 1; age < 2000; age++ {
+		for age := 1; age < 2000 && env.Fits(s.Cost, in.Budget); age++ {
 			best = math.Max(best, (c.at(age)-r.Price*s.Cost)/float64(age))
 		}
 		dual += best
@@ -101,6 +104,56 @@ func checkPlan(t *rapid.T, in env.Instance, d Dynamics, r Relaxed) {
 	}
 	if cost < in.Budget*(1-1e-9) && r.Price > 0 {
 		t.Fatalf("the plan costs %v of %v at the price %v", cost, in.Budget, r.Price)
+	}
+}
+
+// What can never be crawled is worth nothing to those who keep the budget.
+func TestRelaxUnaffordable(t *testing.T) {
+	in := env.Paper(1)
+	dear := env.NewSource("dear", 2000, 0.1, 1)
+	dear.Cost = 1.2
+	with := in
+	with.Sources = append(slices.Clone(in.Sources), dear)
+	a, b := Relax(in, MeanDynamics), Relax(with, MeanDynamics)
+	if a.Bound != b.Bound || a.Price != b.Price || b.Frequency[4] != 0 || b.Short[4] != Never {
+		t.Errorf("%v with the dear source, crawled %v times per epoch; %v without", b, b.Frequency[4], a)
+	}
+	// Nor do the policies that are not held to it at each epoch look at it, or
+	// the exact optimum at its ages.
+	run := func(in env.Instance, p env.Policy[env.Model]) float64 {
+		w, err := env.NewMean(in, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum float64
+		for range 500 {
+			got, err := w.Step(p.Select(nil, &w.View().Model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range got {
+				sum += c.Interest
+			}
+		}
+		return sum
+	}
+	if x, y := run(in, NewRelaxedControl(in, RelaxedOptions{})), run(with, NewRelaxedControl(with, RelaxedOptions{})); x != y {
+		t.Errorf("the relaxed control earns %v with the dear source, %v without", y, x)
+	}
+	few, fewWith := in, in
+	few.Sources = in.Sources[:3]
+	fewWith.Sources = append(slices.Clone(few.Sources), dear)
+	x, err := SolveOptimum(few, OptimumOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := SolveOptimum(fewWith, OptimumOptions{})
+	if err != nil || y.States != x.States || math.Abs(y.Lower-x.Lower) > 1e-6*x.Lower {
+		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)
+	}
+	with.Budget, in.Budget = 1.2, 1.2
+	if a, b := Relax(in, MeanDynamics), Relax(with, MeanDynamics); !(b.Bound > a.Bound*1.1) || b.Frequency[4] == 0 {
+		t.Errorf("%v with the dear source within the budget; %v without", b, a)
 	}
 }
 

@@ -76,24 +76,13 @@ func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 	return law, nil
 }
 
-// markMoment returns E[ξᵏ]/ξ̄ᵏ.
-func markMoment(m env.Marks, sigma float64, k int) float64 {
-	switch m {
-	case env.MarksPerItem:
-		return math.Gamma(float64(k + 1))
-	case env.MarksLogNormal:
-		return math.Exp(float64(k*(k-1)) / 2 * sigma * sigma)
-	}
-	return 1
-}
-
 // itemLaw is the law of U for marks that are drawn for each item.
 func itemLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 	// κₖ = λ E[ξᵏ](1 − e^(−kc))/(kc)
 	var k [4]float64
 	for j := 1; j <= 3; j++ {
 		jc := float64(j) * s.Decay
-		k[j] = s.Rate * math.Pow(s.Interest, float64(j)) * markMoment(m, sigma, j) * -math.Expm1(-jc) / jc
+		k[j] = s.Rate * math.Pow(s.Interest, float64(j)) * m.Moment(j, sigma) * -math.Expm1(-jc) / jc
 	}
 	sd := math.Sqrt(k[2])
 	reach := k[1] + 12*sd + 10*k[3]/k[2]

@@ -1,35 +1,6 @@
 package baselines
 
-import (
-	"fmt"
-	"math"
-)
-
-// lambertWm1 returns W₋₁(z), the lower real branch of w e^w = z, for
-// −1/e ≤ z < 0; it falls from −1 to −∞. It panics elsewhere.
-//
-// With w = −1 − t the equation reads t − log(1+t) = L with L = −1 − log(−z),
-// which has no flat place at the branch point: L itself holds the distance.
-func lambertWm1(z float64) float64 {
-	if !(z < 0) {
-		panic(fmt.Sprintf("baselines: W₋₁ of %v; allowed is −1/e to 0", z))
-	}
-	const (
-		eHi = math.E
-		eLo = 1.4456468917292502e-16 // e − eHi
-	)
-	// q = 1 + ez, to the last bits although the terms nearly cancel.
-	q := math.FMA(z, eHi, 1) + z*eLo
-	switch {
-	case q < -1e-15:
-		panic(fmt.Sprintf("baselines: W₋₁ of %v; allowed is −1/e to 0", z))
-	case q <= 0: // −1/e itself, rounded
-		return -1
-	case q < 0.5:
-		return -1 - excess(-math.Log1p(-q))
-	}
-	return -1 - excess(-1-math.Log(-z))
-}
+import "math"
 
 // excess returns the t ≥ 0 with t − log(1+t) = l, for l ≥ 0. Newton's method
 // comes from the right, where the convex left side is above l, and so falls

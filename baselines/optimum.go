@@ -94,6 +94,9 @@ func SolveOptimum(in env.Instance, opt OptimumOptions) (*Optimum, error) {
 	o := &Optimum{tab: &jointAges{}}
 	curves := make([]curve, len(in.Sources))
 	for i, s := range in.Sources {
+		if !env.Fits(s.Cost, in.Budget) {
+			s.Rate = 0 // never crawled: its age makes no difference
+		}
 		curves[i] = newCurve(s, opt.Dynamics)
 	}
 	const state = 2 * 8 // bytes, for V and TV

@@ -154,11 +154,7 @@ func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
 // take the whole budget for a month. It is left to be given; the default is the
 // interval at which round robin spends the budget.
 func NewNutch(t env.Terms, s Adaptive) env.Learner[env.Online] {
-	var total float64
-	for _, c := range t.Costs {
-		total += c
-	}
-	s = s.or(Adaptive{Shrink: .2, Grow: .4, Min: 1. / 60, Max: 365 * day, Start: total / t.Budget * hoursPerEpoch(t)})
+	s = s.or(Adaptive{Shrink: .2, Grow: .4, Min: 1. / 60, Max: 365 * day, Start: t.Round() * hoursPerEpoch(t)})
 	checkInterval("Nutch", s.Min, s.Max)
 	p := newPractice(t, clamp(s.Start, s.Min, s.Max), s.Relative)
 	p.next = func(c env.Crawled, _ int) float64 {

@@ -48,11 +48,7 @@ var _ env.Learner[env.Online] = (*QLearner)(nil)
 func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) *QLearner {
 	n := len(t.Costs)
 	if s.Ages == 0 {
-		var total float64
-		for _, c := range t.Costs {
-			total += c
-		}
-		s.Ages = int(clamp(math.Ceil(4*total/t.Budget), 8, 64))
+		s.Ages = int(clamp(math.Ceil(4*t.Round()), 8, 64))
 	}
 	s.Fast, s.Slow, s.Explore = orDefault(s.Fast, .5), orDefault(s.Slow, .2), orDefault(s.Explore, .05)
 	if s.Ages < 2 || !(s.Fast > 0 && s.Fast <= 1) || !(s.Slow > 0) || !(s.Explore <= 1) {

@@ -32,7 +32,8 @@ func RelaxedThreshold(s env.Source, price float64) float64 {
 // RelaxedControl is the online algorithm of TCNS, section VII: it crawls every
 // source whose state is at its threshold, and learns the price by dual descent.
 // It keeps the budget on average only, so it needs a world that lets crawls
-// over the budget pass.
+// over the budget pass. Sources of which one crawl is above the budget it
+// leaves alone, as [Relax] does.
 type RelaxedControl struct {
 	sources []env.Source
 	budget  float64
@@ -75,7 +76,9 @@ func NewRelaxedControl(in env.Instance, opt RelaxedOptions) *RelaxedControl {
 	}
 	if p.first == 0 {
 		for _, s := range in.Sources {
-			p.first = math.Max(p.first, s.Gain()/s.Cost)
+			if env.Fits(s.Cost, in.Budget) {
+				p.first = math.Max(p.first, s.Gain()/s.Cost)
+			}
 		}
 		p.first *= 0.1 / in.Budget
 	}
@@ -100,7 +103,7 @@ func (p *RelaxedControl) Select(dst []int, o *env.Model) []int {
 	var cost float64
 	for i, x := range o.Mean {
 		s := &p.sources[i]
-		if p.crawls(s, x, o.Age(i)) {
+		if env.Fits(s.Cost, p.budget) && p.crawls(s, x, o.Age(i)) {
 			dst = append(dst, i)
 			cost += s.Cost
 		}

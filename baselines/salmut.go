@@ -70,11 +70,7 @@ var _ env.Learner[env.Online] = (*SalmutLearner)(nil)
 // terms and nothing else.
 func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
 	n := len(t.Costs)
-	var total float64
-	for _, c := range t.Costs {
-		total += c
-	}
-	round := total / t.Budget
+	round := t.Round()
 	if s.Ages == 0 {
 		s.Ages = int(clamp(math.Ceil(16*round), 16, 4096))
 	}
@@ -119,7 +115,11 @@ func (l *SalmutLearner) margin(i, s int) float64 {
 // the sign of the key has the probability f; the budget takes the greatest.
 func (l *SalmutLearner) Select(dst []int, o *env.Online) []int {
 	for i := range l.key {
-		if o.Last[i] < 0 {
+		switch {
+		case !env.Fits(l.costs[i], l.budget):
+			l.key[i] = math.Inf(-1)
+			continue
+		case o.Last[i] < 0:
 			l.key[i] = math.Inf(1) // a cold start
 			continue
 		}
@@ -142,6 +142,9 @@ func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
 	}
 	var cost float64
 	for i, k := range l.took {
+		if !env.Fits(l.costs[i], l.budget) {
+			continue
+		}
 		s := min(next.Age(i)-1, l.s.Ages)
 		if k >= 0 {
 			s = min(crawls[k].Age, l.s.Ages)

@@ -40,7 +40,10 @@ func NewSelector(costs []float64, budget float64) *Selector {
 
 // Top appends the chosen sources to dst. A source whose key is NaN or −Inf is
 // never chosen. It panics if there is not one key per source.
-func (s *Selector) Top(dst []int, key []float64) []int {
+func (s *Selector) Top(dst []int, key []float64) []int { return s.TopWithin(dst, key, s.budget) }
+
+// TopWithin is Top with another budget.
+func (s *Selector) TopWithin(dst []int, key []float64, budget float64) []int {
 	if len(key) != len(s.costs) {
 		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
 	}
@@ -49,7 +52,7 @@ func (s *Selector) Top(dst []int, key []float64) []int {
 	}
 	count := 0
 	if s.equal {
-		count = s.count()
+		count = s.count(budget)
 		if order := s.within(key, count); len(order) >= count {
 			quickselect(order, key, count)
 			return append(dst, order[:count]...)
@@ -73,7 +76,7 @@ func (s *Selector) Top(dst []int, key []float64) []int {
 	for i := len(order)/2 - 1; i >= 0; i-- {
 		siftDown(order, key, i)
 	}
-	left := s.budget
+	left := budget
 	for len(order) > 0 && env.Fits(s.least, left) {
 		i := order[0]
 		if env.Fits(s.costs[i], left) {
@@ -126,9 +129,9 @@ func (s *Selector) within(key []float64, count int) []int {
 }
 
 // count returns how many crawls of equal cost fit into the budget.
-func (s *Selector) count() int {
-	k := int(s.budget / s.least)
-	if env.Fits(float64(k+1)*s.least, s.budget) { // the quotient was rounded down
+func (s *Selector) count(budget float64) int {
+	k := int(budget / s.least)
+	if env.Fits(float64(k+1)*s.least, budget) { // the quotient was rounded down
 		k++
 	}
 	return k

@@ -46,7 +46,7 @@ func (d Spread) slope(s env.Source, f float64) float64 {
 		return s.Ceiling()
 	}
 	if d == EvenSpread {
-		// R′(f) = u*(1 − (1 + t)e^(−t)) with t = c/f, times crawls cost
+		// R′(f) = u*(1 − (1 + t)e^(−t)) with t = c/f
 		return s.Ceiling() * -math.Expm1(-subLog1p(s.Decay/f))
 	}
 	// R′(f) = u(1 − α)/(1 − α + αf)²
@@ -96,12 +96,14 @@ func Allocate(in env.Instance, d Spread) Allocation {
 	for _, s := range in.Sources {
 		hi = math.Max(hi, s.Ceiling()/s.Cost)
 	}
-	n := len(in.Sources)
+	n, terms := len(in.Sources), in.Terms()
 	low, high, trial := make([]float64, n), make([]float64, n), make([]float64, n)
 	fill := func(f []float64, price float64) (cost float64) {
 		for i, s := range in.Sources {
-			f[i] = d.at(s, price*s.Cost)
-			cost += s.Cost * f[i]
+			if terms.Affordable(i) {
+				f[i] = d.at(s, price*s.Cost)
+				cost += s.Cost * f[i]
+			}
 		}
 		return cost
 	}
@@ -148,7 +150,7 @@ func (a Allocation) Residual(in env.Instance) float64 {
 		worst = math.Max(0, a.Cost-in.Budget) / in.Budget
 	}
 	for i, s := range in.Sources {
-		if s.Ceiling() == 0 {
+		if s.Ceiling() == 0 || !env.Fits(s.Cost, in.Budget) {
 			continue
 		}
 		f := a.Frequency[i]

@@ -25,6 +25,12 @@ func TestAllocationKKT(t *testing.T) {
 			// Moving budget from one source to another earns no more.
 			for i := range a.Frequency {
 				for j := range a.Frequency {
+					if terms := in.Terms(); !terms.Affordable(i) || !terms.Affordable(j) {
+						if !terms.Affordable(i) && a.Frequency[i] != 0 {
+							t.Fatalf("spread %d: source %d, whose crawl is above the budget, has %v crawls per epoch", d, i, a.Frequency[i])
+						}
+						continue
+					}
 					df := 0.01 * math.Min(a.Frequency[i], (1-a.Frequency[j])*in.Sources[j].Cost/in.Sources[i].Cost)
 					got := a.Reward
 					si, sj := in.Sources[i], in.Sources[j]

@@ -17,6 +17,22 @@ type Terms struct {
 	Length float64
 }
 
+// Affordable reports whether a crawl of source i fits into the budget at all.
+// One that does not is never made, so it has no part in prices and bounds.
+func (t Terms) Affordable(i int) bool { return Fits(t.Costs[i], t.Budget) }
+
+// Round returns ΣC/M over the sources that can be afforded: how many epochs it
+// takes to crawl each of them once.
+func (t Terms) Round() float64 {
+	var total float64
+	for i, c := range t.Costs {
+		if t.Affordable(i) {
+			total += c
+		}
+	}
+	return total / t.Budget
+}
+
 // Online is what a crawler sees by itself before it decides: when it was last
 // where. It is the lowest level of knowledge, and part of the others.
 type Online struct {

@@ -49,13 +49,17 @@ func (m Marks) kind() markKind {
 	return drawnConstant
 }
 
-// moment returns E[ξᵏ]/ξ̄ᵏ for k = 1, 2, 3 of the marks that are drawn for each
-// item; under MarksPerEpoch these are constant, and the epoch's draw comes on
-// top.
-func (m Marks) moment(k int, sigma float64) float64 {
+// Moment returns E[ξᵏ]/ξ̄ᵏ of the marks that are drawn for each item, k from 1;
+// under MarksPerEpoch these are constant, and the epoch's draw comes on top.
+// sigma is the σ of log-normal marks.
+func (m Marks) Moment(k int, sigma float64) float64 {
 	switch m {
 	case MarksPerItem:
-		return [4]float64{1, 1, 2, 6}[k] // k!
+		f := 1.0 // k!
+		for j := 2; j <= k; j++ {
+			f *= float64(j)
+		}
+		return f
 	case MarksLogNormal:
 		return math.Exp(float64(k*(k-1)) / 2 * sigma * sigma)
 	}
@@ -71,7 +75,7 @@ func (m Marks) moment(k int, sigma float64) float64 {
 // and with one exponential draw for the whole epoch 2 Var U + (E U)². The
 // window is left out; sigma is the σ of log-normal marks.
 func GainVariance(s Source, m Marks, sigma float64) float64 {
-	v := m.moment(2, sigma) * s.Rate * s.Interest * s.Interest * -math.Expm1(-2*s.Decay) / (2 * s.Decay)
+	v := m.Moment(2, sigma) * s.Rate * s.Interest * s.Interest * -math.Expm1(-2*s.Decay) / (2 * s.Decay)
 	if m == MarksPerEpoch {
 		u := s.Rate * s.Interest * -math.Expm1(-s.Decay) / s.Decay
 		v = 2*v + u*u
@@ -132,8 +136,8 @@ func (l *law) partMode(d float64, marks Marks, sigma float64) sumMode {
 func (l *law) cumulants(d float64, m Marks, sigma float64) (k1, k2, k3 float64) {
 	c, rate := l.source.Decay, l.source.Rate
 	k1 = rate * -math.Expm1(-c*d) / c
-	k2 = rate * m.moment(2, sigma) * -math.Expm1(-2*c*d) / (2 * c)
-	k3 = rate * m.moment(3, sigma) * -math.Expm1(-3*c*d) / (3 * c)
+	k2 = rate * m.Moment(2, sigma) * -math.Expm1(-2*c*d) / (2 * c)
+	k3 = rate * m.Moment(3, sigma) * -math.Expm1(-3*c*d) / (3 * c)
 	return k1, k2, k3
 }
 

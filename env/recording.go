@@ -24,6 +24,8 @@ type Recording struct {
 	Last  int64    // of the last
 	Rows  int      // publications
 	Names []string // sources, sorted
+
+	open func() (io.ReadCloser, error)
 }
 
 // Survey reads a recording once, checks every row, and returns what it is
@@ -32,12 +34,21 @@ type Recording struct {
 // interest, a finite number, 0 or more); other columns are passed over. Rows
 // are sorted by time. Errors are one line that begins with the file and line.
 func Survey(path string) (*Recording, error) {
-	r, err := openRows(path)
+	return survey(path, func() (io.ReadCloser, error) { return os.Open(path) })
+}
+
+// SurveyBytes is [Survey] of a recording in memory; errors call it path.
+func SurveyBytes(path string, data []byte) (*Recording, error) {
+	return survey(path, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+}
+
+func survey(path string, open func() (io.ReadCloser, error)) (*Recording, error) {
+	rec := &Recording{Path: path, open: open}
+	r, err := rec.rows()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	rec := &Recording{Path: path}
 	seen := make(map[string]bool)
 	for {
 		p, err := r.next()
@@ -107,6 +118,8 @@ func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to float64, epoc
 		err = fmt.Errorf("decay is %v; allowed is a finite rate per hour above 0", o.Decay)
 	case !(o.Split > 0 && o.Split < 1):
 		err = fmt.Errorf("split is %v; allowed is above 0 and below 1", o.Split)
+	case span == 0:
+		err = fmt.Errorf("%s: all publications are at one time, %d; a recording needs a span of time", rec.Path, rec.First)
 	case o.Epoch.Seconds() > span:
 		err = fmt.Errorf("%s: epoch is %v, longer than the recording; allowed is at most %v", rec.Path, o.Epoch, seconds(span))
 	}
@@ -148,7 +161,7 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	r, err := openRows(rec.Path)
+	r, err := rec.rows()
 	if err != nil {
 		return Instance{}, err
 	}
@@ -203,7 +216,7 @@ type row struct {
 type rows struct {
 	path   string
 	line   int
-	file   *os.File
+	file   io.Closer
 	zip    *gzip.Reader
 	buf    *bufio.Reader
 	column [3]int // of source, published_unix, utility
@@ -218,12 +231,13 @@ var columnNames = [3]string{"source", "published_unix", "utility"}
 // maxLine is the longest line that is accepted, in bytes.
 const maxLine = 1 << 16
 
-func openRows(path string) (*rows, error) {
-	f, err := os.Open(path)
+// rows opens the recording and reads its header.
+func (rec *Recording) rows() (*rows, error) {
+	f, err := rec.open()
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{path: path, file: f, buf: bufio.NewReaderSize(f, maxLine)}
+	r := &rows{path: rec.Path, file: f, buf: bufio.NewReaderSize(f, maxLine)}
 	if err := r.begin(); err != nil {
 		f.Close()
 		return nil, err
@@ -253,7 +267,7 @@ func (r *rows) begin() error {
 	for k, name := range columnNames {
 		r.column[k] = slices.IndexFunc(r.field, func(f []byte) bool { return string(f) == name })
 		if r.column[k] < 0 {
-			return r.fail("column %q is missing; needed are %s", name, strings.Join(columnNames[:], ", "))
+			return r.fail("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, line, strings.Join(columnNames[:], ", "))
 		}
 		if slices.ContainsFunc(r.field[r.column[k]+1:], func(f []byte) bool { return string(f) == name }) {
 			return r.fail("column %q is there twice; each of %s is allowed once", name, strings.Join(columnNames[:], ", "))
@@ -325,7 +339,7 @@ func (r *rows) split(line []byte) error {
 				n++
 			}
 			if k >= len(line) {
-				return r.fail("a quote is not closed")
+				return r.fail("a quote is not closed on its line; line breaks are not allowed in fields")
 			}
 			r.field = append(r.field, line[:n])
 			if line = line[k+1:]; len(line) == 0 {

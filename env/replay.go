@@ -72,7 +72,7 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 			panic("env: replay of a recording with the sources of another")
 		}
 	}
-	r, err := openRows(rec.Path)
+	r, err := rec.rows()
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func TestRecordingErrors(t *testing.T) {
 	}{
 		{"empty.csv", "", "empty.csv:1: the file is empty", good},
 		{"header.csv", header, "header.csv:1: the recording has no row", good},
-		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix" is missing; needed are source, published_unix, utility`, good},
+		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix" is missing in the header "source,utility"; needed are source, published_unix, utility, separated by commas, without blanks`, good},
 		{"unsorted.csv", header + "a,5,1\nb,4,1\n", "unsorted.csv:3: published_unix is 4, before the 5 of the row above; rows must be sorted", good},
 		{"negative.csv", header + "a,5,-1\n", `negative.csv:2: utility is "-1"; allowed is a finite number, 0 or more`, good},
 		{"nan.csv", header + "a,5,NaN\n", `nan.csv:2: utility is "NaN"`, good},

@@ -90,7 +90,13 @@ func (a Algorithm) Configure(level env.Level, keys map[string]any) (any, error) 
 	if err := d.Decode(s); err != nil {
 		var strict *toml.StrictMissingError
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
-			return nil, fmt.Errorf("algorithm %q has no setting %q; allowed are %s", a.Name, strings.Join(strict.Errors[0].Key(), "."), strings.Join(a.Keys(level), ", "))
+			key := strings.Join(strict.Errors[0].Key(), ".")
+			for _, other := range a.Levels {
+				if _, ok := a.defaults(other)[key]; ok {
+					return nil, fmt.Errorf("algorithm %q has setting %q with knowledge %s only; here it is %s", a.Name, key, other, level)
+				}
+			}
+			return nil, fmt.Errorf("algorithm %q has no setting %q; allowed are %s", a.Name, key, strings.Join(a.Keys(level), ", "))
 		}
 		var dec *toml.DecodeError
 		if errors.As(err, &dec) {

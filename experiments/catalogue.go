@@ -49,7 +49,13 @@ func (b Baseline) WhyNot(s Scene, level env.Level) string {
 	if b.Marks && s.Marks == "" {
 		lacks = append(lacks, "it needs to know the law by which single items are drawn, in world poisson")
 	}
-	if n := len(s.Instance.Sources); b.Small && n > smallest {
+	n := 0 // sources that can be crawled at all
+	for _, x := range s.Instance.Sources {
+		if env.Fits(x.Cost, s.Instance.Budget) {
+			n++
+		}
+	}
+	if b.Small && n > smallest {
 		lacks = append(lacks, fmt.Sprintf("it is for at most %d sources, not %d", smallest, n))
 	}
 	if b.Small && (!s.Mean || s.Seeded) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
@@ -152,36 +150,32 @@ func (c Comparison) jobs() []job {
 
 // play runs one job.
 func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
-	epochs := c.Epochs
-	if n := j.scene.Epochs; n > 0 && (epochs == 0 || epochs > n) {
-		epochs = n
-	}
 	one := func(name string, overrun bool, role uint64, build func(Known) (env.Agent, error)) (RunRow, error) {
-		world, err := j.scene.Open(j.seed, c.Level, overrun)
-		if err != nil {
-			return RunRow{}, err
-		}
-		if x, ok := world.(io.Closer); ok {
-			defer x.Close()
-		}
-		k := Known{Instance: j.scene.Instance, Terms: world.Terms(), Level: c.Level, Marks: j.scene.Marks, Sigma: j.scene.Sigma, Seen: j.scene.Seen(), Rand: stream.New(j.seed, stream.Policy, role)}
-		agent, err := build(k)
-		if err != nil {
-			return RunRow{}, &buildError{err}
-		}
 		row := RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed}
-		perDay := epochsPerDay(k.Terms)
-		row.Outcome, err = Run(world, agent, epochs, func(n int, reward float64, _ []env.Crawled) error {
-			if perDay > 0 {
-				if n%perDay == 0 {
-					row.Days = append(row.Days, 0)
+		perDay := 0
+		var err error
+		row.Outcome, err = j.scene.Play(Play{
+			Seed: j.seed, Level: c.Level, Role: role, Overrun: overrun, Epochs: j.scene.Limit(c.Epochs),
+			Build: func(k Known) (env.Agent, error) {
+				perDay = epochsPerDay(k.Terms)
+				agent, err := build(k)
+				if err != nil {
+					err = &buildError{err}
 				}
-				row.Days[len(row.Days)-1] += reward / float64(perDay)
-			}
-			if n%1024 == 0 {
-				return ctx.Err()
-			}
-			return nil
+				return agent, err
+			},
+			Watch: func(n int, reward float64, _ []env.Crawled) error {
+				if perDay > 0 {
+					if n%perDay == 0 {
+						row.Days = append(row.Days, 0)
+					}
+					row.Days[len(row.Days)-1] += reward / float64(perDay)
+				}
+				if n%1024 == 0 {
+					return ctx.Err()
+				}
+				return nil
+			},
 		})
 		if perDay > 0 && row.Epochs%perDay != 0 && len(row.Days) > 0 {
 			row.Days = row.Days[:len(row.Days)-1] // the last day is not whole

@@ -272,7 +272,11 @@ func TestIntervalOfRecording(t *testing.T) {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		scene, err := ReplayScene(path, env.ReplayOptions{Epoch: time.Hour, Decay: .2, Budget: 1})
+		rec, err := env.Survey(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scene, err := ReplayScene(rec, env.ReplayOptions{Epoch: time.Hour, Decay: .2, Budget: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ephemera/env"
+	"ephemera/env/stream"
 )
 
 // Outcome is what an agent earned over a run.
@@ -25,6 +26,38 @@ type Outcome struct {
 	// Decision is the median time of one Select and Update, measured on every
 	// 64th epoch. It is the one figure that changes from run to run.
 	Decision time.Duration
+}
+
+// Play is a run of one agent in a scene as data.
+type Play struct {
+	Seed    uint64
+	Level   env.Level
+	Role    uint64 // tells the random streams of agents in one world apart
+	Overrun bool   // crawls over the budget pass
+	Epochs  int    // 0 for all that the world has
+	Build   func(Known) (env.Agent, error)
+	Watch   Watcher // may be nil
+}
+
+// Play sets the world up afresh, builds the agent from what it may know, and
+// runs it.
+func (s Scene) Play(p Play) (Outcome, error) {
+	world, err := s.Open(p.Seed, p.Level, p.Overrun)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if c, ok := world.(io.Closer); ok {
+		defer c.Close()
+	}
+	agent, err := p.Build(Known{
+		Instance: s.Instance, Terms: world.Terms(), Level: p.Level,
+		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
+		Rand: stream.New(p.Seed, stream.Policy, p.Role),
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Run(world, agent, p.Epochs, p.Watch)
 }
 
 // Watcher sees every epoch of a run, after the agent was told. The slice is

@@ -80,11 +80,7 @@ func MixedScene(in env.Instance, marks env.Marks, sigma float64, unobserved []bo
 
 // ReplayScene plays the measured part of a recording. Policies that know the
 // model are given parameters that were fitted on the part before it.
-func ReplayScene(path string, o env.ReplayOptions) (Scene, error) {
-	rec, err := env.Survey(path)
-	if err != nil {
-		return Scene{}, err
-	}
+func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 	in, err := rec.Fit(o)
 	if err != nil {
 		return Scene{}, err
@@ -103,6 +99,15 @@ func ReplayScene(path string, o env.ReplayOptions) (Scene, error) {
 			return env.NewReplay(rec, in, o)
 		},
 	}, nil
+}
+
+// Limit returns how many of that many epochs the scene has; 0 stands for all
+// that it has.
+func (s Scene) Limit(epochs int) int {
+	if s.Epochs > 0 && (epochs == 0 || epochs > s.Epochs) {
+		return s.Epochs
+	}
+	return epochs
 }
 
 // Seen returns the complement of Unobserved, nil if all sources are seen.

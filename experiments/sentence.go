@@ -6,6 +6,10 @@ import (
 	"ephemera/experiments/result"
 )
 
+// fewEpochs of a recording say little: what one crawl more or less brings is a
+// large part of all.
+const fewEpochs = 100
+
 // Sentence says in plain words what a training's report shows.
 func Sentence(r *result.Report) string {
 	row := func(name string) *result.Row {
@@ -17,8 +21,11 @@ func Sentence(r *result.Report) string {
 		return nil
 	}
 	learning, learned, whittle := row("learning"), row("learned"), row("whittle")
-	if learning == nil || learned == nil || whittle == nil || whittle.Reward <= 0 {
+	if learning == nil || learned == nil || whittle == nil {
 		return ""
+	}
+	if whittle.Reward <= 0 {
+		return "Whittle, with which the learner is compared, earned nothing here, so there is no share of it."
 	}
 	best := learned
 	for i := range r.Results {
@@ -41,6 +48,9 @@ func Sentence(r *result.Report) string {
 		s += fmt.Sprintf("; the best in this comparison, %s, earns less than 0.05 %% more.", best.Policy)
 	default:
 		s += fmt.Sprintf("; the best in this comparison is %s with %s.", best.Policy, share(best.Reward/whittle.Reward))
+	}
+	if r.Fitted && r.Steps < fewEpochs {
+		s += fmt.Sprintf(" %d epochs are too few to tell policies apart.", r.Steps)
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"ephemera/baselines"
@@ -38,12 +39,18 @@ func Thresholds(t Trainee, in env.Instance) *result.Table {
 		tab.Header = append(tab.Header, "learned age", "exact age")
 	}
 	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
+	terms := in.Terms()
 	for i, s := range in.Sources {
 		name := s.Name
 		if name == "" {
 			name = strconv.Itoa(i + 1)
 		}
 		cells := []string{name}
+		if !terms.Affordable(i) {
+			cells = append(cells, slices.Repeat([]string{"never"}, len(tab.Header)-3)...)
+			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)
+			continue
+		}
 		exact := InverseWhittle(s, p.Price())
 		if aged != nil {
 			learned := math.Ceil(aged.ThresholdAge(i))

@@ -3,12 +3,10 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments/result"
 )
 
@@ -38,10 +36,7 @@ type Trained struct {
 // Run trains, then freezes the learner and runs it and every baseline in the
 // same world from its beginning.
 func (t Training) Run(ctx context.Context) (*Trained, error) {
-	epochs := t.Epochs
-	if t.Scene.Epochs > 0 && (epochs == 0 || epochs > t.Scene.Epochs) {
-		epochs = t.Scene.Epochs
-	}
+	epochs := t.Scene.Limit(t.Epochs)
 	if epochs <= 0 {
 		return nil, fmt.Errorf("training of %d epochs; at least 1 is needed", epochs)
 	}
@@ -53,28 +48,8 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		rows []result.Row
 		pace pacemaker
 	)
-	// play sets the world up afresh and runs one agent in it.
 	play := func(name string, overrun bool, build func(k Known) (env.Agent, error), watch Watcher) error {
-		world, err := t.Scene.Open(t.Seed, t.Level, overrun)
-		if err != nil {
-			return err
-		}
-		if c, ok := world.(io.Closer); ok {
-			defer c.Close()
-		}
-		agent, err := build(Known{
-			Instance: t.Scene.Instance,
-			Terms:    world.Terms(),
-			Level:    t.Level,
-			Marks:    t.Scene.Marks,
-			Sigma:    t.Scene.Sigma,
-			Seen:     t.Scene.Seen(),
-			Rand:     stream.New(t.Seed, stream.Policy, uint64(len(rows))),
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		o, err := Run(world, agent, epochs, watch)
+		o, err := t.Scene.Play(Play{Seed: t.Seed, Level: t.Level, Role: uint64(len(rows)), Overrun: overrun, Epochs: epochs, Build: build, Watch: watch})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

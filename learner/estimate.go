@@ -296,8 +296,28 @@ func (e *estimates) setState(s EstimateState) error {
 	if len(s.Crawls) != len(e.crawls) || len(s.Drift) != len(e.drift) || len(s.Sums) != len(e.sums) {
 		return fmt.Errorf("estimates of %d and %d sources; the learner has %d", len(s.Crawls), len(s.Sums), len(e.sums))
 	}
+	for i, v := range s.Sums {
+		if err := shape(fmt.Sprintf("estimates of source %d", i+1), v[:], len(v)); err != nil {
+			return err
+		}
+	}
+	if err := shape("estimates of all sources", s.Common[:], len(s.Common)); err != nil {
+		return err
+	}
+	for i, n := range s.Crawls {
+		if err := shape(fmt.Sprintf("drift of source %d", i+1), s.Drift[i][:], 2); err != nil {
+			return err
+		}
+		if n < 0 {
+			return fmt.Errorf("crawls has %d at place %d; allowed are 0 and more", n, i)
+		}
+	}
+	if s.Common[1] < 0 {
+		return fmt.Errorf("decay is %v; allowed is 0 or more", s.Common[1])
+	}
 	copy(e.crawls, s.Crawls)
 	copy(e.drift, s.Drift)
+	e.any = false
 	for i, v := range s.Sums {
 		e.sums[i] = itemSums{v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}
 		e.any = e.any || v[7] > 0

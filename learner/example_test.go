@@ -21,7 +21,7 @@ func ExampleParseSteps() {
 	// Output:
 	// 0.5/ceil(n/1000)^2/3
 	// 0.5 0.5 0.125
-	// step "1/n^x" is not understood; allowed are 1/(n+1), c/ceil(n/block)^power, c,block,power and a constant
+	// step "1/n^x" is not understood; allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, in which shift and power may be left out
 }
 
 func ExampleNewPaper() {

@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 
@@ -532,6 +533,9 @@ func (f *forecast) state() ForecastState {
 func (f *forecast) setState(s ForecastState) error {
 	if len(s.Sources) != len(f.src) {
 		return fmt.Errorf("forecasts of %d sources; the learner has %d", len(s.Sources), len(f.src))
+	}
+	if _, err := json.Marshal(s); err != nil { // as no state that was kept
+		return fmt.Errorf("forecasts: %w", err)
 	}
 	copy(f.src, s.Sources)
 	f.pooled = s.Pooled

@@ -150,7 +150,8 @@ func (inv *Inverse) decay(b float64) (w float64, rescaled bool) {
 
 // updateSolve takes B̂ ← B̂ + w φφᵀ and writes y = B̂⁻¹v for the new B̂ into dst,
 // in one pass over P. It reports whether the incremental inverse was trusted;
-// if not, y is the Tikhonov form's, (B̂² + δI)⁻¹B̂ v.
+// if not, y is the Tikhonov form's, (B̂² + δI)⁻¹B̂ v. With Always it is that and
+// the report is true.
 func (inv *Inverse) updateSolve(dst, phi, v []float64, w float64) bool {
 	inv.count.Updates++
 	gather(inv.cols[inv.held:], phi, math.Sqrt(w), inv.set.Every)
@@ -348,7 +349,8 @@ func (inv *Inverse) refresh() {
 
 // Update takes in B ← (1 − b)B + b φφᵀ with 0 < b < 1 and writes B⁻¹v for the
 // new B into dst. It reports whether the incremental inverse was trusted; if
-// not, dst holds the Tikhonov form's solution. dst must not overlap the others.
+// not, dst holds the Tikhonov form's solution. With Always it does so at every
+// step, and the report is true. dst must not overlap the others.
 func (inv *Inverse) Update(dst, phi, v []float64, b float64) bool {
 	if len(dst) != inv.n || len(phi) != inv.n || len(v) != inv.n {
 		panic(fmt.Sprintf("learner: vectors of %d, %d and %d entries for an inverse of %d", len(dst), len(phi), len(v), inv.n))

@@ -25,9 +25,9 @@ type PricedObserved struct {
 	period float64
 	clocks pricedClocks
 
-	factor, rate, gain, ceil []float64 // α, −ln α, u, u*
-	top                      []float64 // x at the greatest age of a threshold, what features are measured in
-	fixed                    []float64 // Θ₀, the best fixed age at the present price
+	factor, decay, gain, ceil []float64 // α, c, u, u*
+	top                       []float64 // x at the greatest age of a threshold, what features are measured in
+	fixed                     []float64 // Θ₀, the best fixed age at the present price
 
 	n     int
 	price float64 // λ
@@ -73,12 +73,14 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 	p := newPriced(in.Terms(), set, r) // checks the stream
 	n := len(in.Sources)
 	l := &PricedObserved{set: p.set, costs: p.costs, budget: p.budget, rand: r, sel: p.sel, period: p.period, clocks: p.clocks, src: make([]stopping, n)}
-	for _, v := range []*[]float64{&l.factor, &l.rate, &l.gain, &l.ceil, &l.top, &l.fixed, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
+	for _, v := range []*[]float64{&l.factor, &l.decay, &l.gain, &l.ceil, &l.top, &l.fixed, &l.x, &l.key, &l.excess, &l.wrong, &l.took} {
 		*v = make([]float64, n)
 	}
 	var most float64
 	for _, s := range in.Sources {
-		most = max(most, s.Ceiling())
+		if env.Fits(s.Cost, in.Budget) {
+			most = max(most, s.Ceiling())
+		}
 	}
 	if most == 0 {
 		most = 1
@@ -90,7 +92,7 @@ func NewPricedObserved(in env.Instance, set *PricedSettings, r *stream.Rand) *Pr
 			s.Interest, s.Rate = leastCeiling*most*s.Decay, 1
 			s.Window = math.Inf(1)
 		}
-		l.factor[i], l.rate[i], l.gain[i], l.ceil[i] = s.Factor(), s.Decay, s.Gain(), s.Ceiling()
+		l.factor[i], l.decay[i], l.gain[i], l.ceil[i] = s.Factor(), s.Decay, s.Gain(), s.Ceiling()
 		l.top[i], l.fixed[i] = s.MeanState(int(math.Ceil(maxCycles*l.period))), 1
 		st := &l.src[i]
 		x := s.MeanState(int(math.Ceil(l.period)))
@@ -148,7 +150,7 @@ func (l *PricedObserved) waiting(i int, x float64) (r, d float64) {
 	f := l.phi(i, x)
 	wr, wd := l.wait.weights(i)
 	d = min(max(1, dot(wd, &f)), 2*maxCycles*l.period)
-	most := l.ceil[i] + (x-l.ceil[i])*math.Exp(-l.rate[i]*d) + 4*l.gain[i]
+	most := l.ceil[i] + (x-l.ceil[i])*math.Exp(-l.decay[i]*d) + 4*l.gain[i]
 	return min(max(dot(wr, &f), l.factor[i]*x), most), d
 }
 
@@ -187,7 +189,7 @@ func (l *PricedObserved) profit(i int) (profit, work float64) {
 
 // atAge returns (x(Θ) − λC)/Θ.
 func (l *PricedObserved) atAge(i int, age float64) float64 {
-	return (-l.ceil[i]*math.Expm1(-age*l.rate[i]) - l.price*l.costs[i]) / age
+	return (-l.ceil[i]*math.Expm1(-age*l.decay[i]) - l.price*l.costs[i]) / age
 }
 
 // follow moves Θ₀ of source i towards the best fixed age. The profit has one
@@ -211,6 +213,10 @@ func (l *PricedObserved) plan() {
 	kappa, unit := l.clocks.kappa, l.unit()
 	l.demand = 0
 	for i, x := range l.x {
+		if !env.Fits(l.costs[i], l.budget) {
+			l.key[i], l.excess[i] = math.Inf(-1), 0
+			continue
+		}
 		l.follow(i)
 		e := ratio(l.index(i, x), unit)
 		margin := math.Log(max(x, 1e-12*l.top[i])) - l.src[i].LnT
@@ -326,8 +332,17 @@ const diverged = 1e9
 func (l *PricedObserved) Price() float64 { return l.price }
 
 // Threshold returns the learned threshold of source i as a state, in interest:
-// the inverse index at the learned price.
-func (l *PricedObserved) Threshold(i int) float64 { return math.Exp(l.src[i].LnT) }
+// the inverse index at the learned price; +Inf where a crawl costs more than
+// the budget.
+func (l *PricedObserved) Threshold(i int) float64 {
+	if !env.Fits(l.costs[i], l.budget) {
+		return math.Inf(1)
+	}
+	return math.Exp(l.src[i].LnT)
+}
+
+// maxLog is beyond the logarithm of any state.
+const maxLog = 750.
 
 // ObservedState is the whole state of a [PricedObserved] learner as data.
 type ObservedState struct {
@@ -346,17 +361,36 @@ func (l *PricedObserved) State() ObservedState {
 	return ObservedState{l.n, l.price, l.scale, append([]stopping(nil), l.src...), clone(l.wait.data), clone(l.fixed), l.fallbacks, l.rand.State()}
 }
 
-// SetState takes up a state that State returned.
+// SetState takes up a state that State returned. After an error the learner
+// must not be used.
 func (l *PricedObserved) SetState(s ObservedState) error {
 	if len(s.Sources) != len(l.src) {
 		return fmt.Errorf("state of %d sources; the learner has %d", len(s.Sources), len(l.src))
 	}
-	if len(s.Critic) != len(l.wait.data) || len(s.Fixed) != len(l.fixed) {
-		return fmt.Errorf("state of critics with %d numbers and of %d ages; the learner has %d and %d", len(s.Critic), len(s.Fixed), len(l.wait.data), len(l.fixed))
+	if err := counters(s.Epochs, s.Price, s.Scale, s.Fallbacks); err != nil {
+		return err
+	}
+	if err := shape("critic", s.Critic, len(l.wait.data)); err != nil {
+		return err
+	}
+	if err := shape("fixed", s.Fixed, len(l.fixed)); err != nil {
+		return err
+	}
+	for i, x := range s.Sources {
+		if age := s.Fixed[i]; !(age >= 1 && age <= math.Ceil(maxCycles*l.period)) {
+			return fmt.Errorf("fixed has %v at place %d; allowed are ages from 1 to %v", age, i, math.Ceil(maxCycles*l.period))
+		}
+		if x.Work < 0 || math.Abs(x.LnT) > maxLog {
+			return fmt.Errorf("source %d has work %v and ln T %v; allowed are 0 or more, and up to %v either way", i+1, x.Work, x.LnT, maxLog)
+		}
+		if err := shape(fmt.Sprintf("source %d", i+1), []float64{x.LnT, x.Eta, x.Work}, 3); err != nil {
+			return err
+		}
 	}
 	if err := l.rand.SetState(s.Rand); err != nil {
 		return fmt.Errorf("state of the random stream: %w", err)
 	}
+	l.clocks = l.set.clocks()
 	l.n, l.price, l.scale, l.fallbacks = s.Epochs, s.Price, s.Scale, s.Fallbacks
 	copy(l.src, s.Sources)
 	copy(l.wait.data, s.Critic)

@@ -186,6 +186,7 @@ func TestObservedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := NewPricedObserved(in, nil, stream.New(99, stream.Policy))
+	rewards(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
 	if err := b.SetState(s); err != nil {
 		t.Fatal(err)
 	}

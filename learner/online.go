@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -66,19 +65,14 @@ func (s *OnlineSettings) Validate() error {
 	case !(s.ColdShare >= 0) || s.ColdShare > 1:
 		return fmt.Errorf("cold_share is %v; allowed is 0 to 1", s.ColdShare)
 	}
-	for _, f := range []struct {
-		name, v string
-		allowed []string
-	}{
-		{"estimate", s.Estimate, []string{"items", "harvests"}},
-		{"index", s.Index, []string{"auto", "forecast", "critic"}},
-		{"profile", s.Profile, []string{"mixed", "off", "common", "own"}},
-		{"memory", s.Memory, []string{"mixed", "long"}},
-		{"tails", s.Tails, []string{"cut", "raw"}},
-	} {
-		if !slices.Contains(f.allowed, f.v) {
-			return fmt.Errorf("%s is %q; allowed are %s", f.name, f.v, strings.Join(f.allowed, ", "))
-		}
+	if err := firstError(
+		oneOf("estimate", s.Estimate, "items", "harvests"),
+		oneOf("index", s.Index, "auto", "forecast", "critic"),
+		oneOf("profile", s.Profile, "mixed", "off", "common", "own"),
+		oneOf("memory", s.Memory, "mixed", "long"),
+		oneOf("tails", s.Tails, "cut", "raw"),
+	); err != nil {
+		return err
 	}
 	return s.PricedSettings.Validate()
 }
@@ -152,8 +146,8 @@ func (l *PricedOnline) Select(dst []int, o *env.Online) []int {
 //
 //	γ(x) = η((1−α)x − u) + x,   η = log_α(1 − x/u*)
 //
-// (TCNS, Theorem 1, as for a state that is seen), and x where x ≥ u*. The
-// inflow u is that of the time to come. One that is about to rise is worth
+// the form of the Remark below Theorem 1 of TCNS, taken at any state, and x where
+// x ≥ u*. The inflow u is that of the time to come. One that is about to rise is worth
 // waiting for; one that falls is not, and what waits only decays.
 func (p *priced) foretell(f *forecast, epoch int) {
 	if p.index == nil {
@@ -180,7 +174,7 @@ func (p *priced) grown(i int, x, share float64) float64 {
 }
 
 func (l *PricedOnline) isCold(i int) bool {
-	return l.est.crawls[i] < l.set.Cold || l.set.Horizon > 0 && float64(l.p.age[i]) > l.set.Horizon
+	return l.p.affordable(i) && (l.est.crawls[i] < l.set.Cold || l.set.Horizon > 0 && float64(l.p.age[i]) > l.set.Horizon)
 }
 
 // Update implements env.Learner.
@@ -216,11 +210,11 @@ func (l *PricedOnline) Update(crawls []env.Crawled, next *env.Online) {
 func (l *PricedOnline) Price() float64 { return l.p.price }
 
 // Threshold returns the learned threshold of source i as an age, in epochs.
-func (l *PricedOnline) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) }
+func (l *PricedOnline) Threshold(i int) float64 { return l.p.threshold(i) }
 
 // InverseIndex returns the learned inverse index at the learned price as a
 // state, in interest.
-func (l *PricedOnline) InverseIndex(i int) float64 { return l.p.top(i) }
+func (l *PricedOnline) InverseIndex(i int) float64 { return l.p.inverse(i) }
 
 // Estimate returns what is known of source i by now: rate is the interest that
 // is published per epoch, λξ̄, and decay is c, 1/epoch.
@@ -250,7 +244,8 @@ func (l *PricedOnline) State() OnlineState {
 	return OnlineState{Priced: l.p.state(), State: append([]float64(nil), l.p.x...), Estimates: l.est.state(), Forecasts: l.fore.state(), Credit: l.cold.credit}
 }
 
-// SetState takes up a state that State returned.
+// SetState takes up a state that State returned. After an error the learner
+// must not be used.
 func (l *PricedOnline) SetState(s OnlineState) error {
 	if err := l.est.setState(s.Estimates); err != nil {
 		return err
@@ -258,8 +253,11 @@ func (l *PricedOnline) SetState(s OnlineState) error {
 	if err := l.fore.setState(s.Forecasts); err != nil {
 		return err
 	}
-	if len(s.State) != len(l.p.x) {
-		return fmt.Errorf("state of %d sources; the learner has %d", len(s.State), len(l.p.x))
+	if err := shape("state", s.State, len(l.p.x)); err != nil {
+		return err
+	}
+	if !(s.Credit >= 0) || math.IsInf(s.Credit, 1) {
+		return fmt.Errorf("credit is %v; allowed is a finite number of 0 or more", s.Credit)
 	}
 	for i := range l.p.x {
 		l.know(i)
@@ -340,6 +338,7 @@ func (f *OnlinePolicy) waiting(i, age int, o *env.Online) float64 {
 type reserve struct {
 	credit float64 // budget units
 	key    []float64
+	pick   []int
 }
 
 // raise lifts the keys of the longest waiting cold sources above all others,
@@ -364,18 +363,9 @@ func (r *reserve) raise(p *priced, share float64, cold func(i int) bool) {
 	}
 	// The share may save up for one crawl when it is less than that.
 	r.credit = min(r.credit+share*p.budget, max(p.budget, least))
-	for {
-		best := -1
-		for i, k := range r.key {
-			if k > math.Inf(-1) && (best < 0 || k > r.key[best]) && p.costs[i] <= r.credit {
-				best = i
-			}
-		}
-		if best < 0 {
-			return
-		}
-		r.credit -= p.costs[best]
-		p.key[best] = math.Inf(1)
-		r.key[best] = math.Inf(-1)
+	r.pick = p.sel.TopWithin(r.pick[:0], r.key, r.credit)
+	for _, i := range r.pick {
+		r.credit = max(0, r.credit-p.costs[i])
+		p.key[i] = math.Inf(1)
 	}
 }

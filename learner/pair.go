@@ -45,7 +45,7 @@ func (d *pair) rescale(k float32) {
 	}
 }
 
-// floats is how many numbers a pair has.
+// pairNumbers is how many numbers a pair has.
 const pairNumbers = 18
 
 // append appends all numbers, and take takes them up.
@@ -117,7 +117,7 @@ func (d *pair) morrison(f0, f1, c float32) {
 // solve takes S steps r ← Mr + g with M = I + γB⁻¹A, g = γB⁻¹b̄ for both
 // right-hand sides, by doubling: Mᵏ and I + M + … + Mᵏ⁻¹ for the bits of S.
 func (d *pair) solve(gamma float32, steps int) {
-	var g [6]float32 // γB⁻¹(A | b̄ₓ b̄_c), less the I of M
+	var g [4]float32 // γB⁻¹(b̄ₓ | b̄_c)
 	i00, i10, i11 := gamma*d.inv[0], gamma*d.inv[1], gamma*d.inv[2]
 	m00, m01 := 1+i00*d.a[0]+i10*d.a[2], i00*d.a[1]+i10*d.a[3]
 	m10, m11 := i10*d.a[0]+i11*d.a[2], 1+i10*d.a[1]+i11*d.a[3]

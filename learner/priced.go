@@ -66,12 +66,13 @@ func (l *Priced) Update(crawls []env.Crawled, _ *env.Model) { l.p.learn(crawls) 
 func (l *Priced) Price() float64 { return l.p.price }
 
 // Threshold returns the learned threshold θ of source i as an age, in epochs.
-// It is the inverse index γᵢ⁻¹(λ) at the learned price, as an age.
-func (l *Priced) Threshold(i int) float64 { return math.Exp(l.p.theta[i]) }
+// It is the inverse index γᵢ⁻¹(λ) at the learned price, as an age; +Inf where a
+// crawl costs more than the budget.
+func (l *Priced) Threshold(i int) float64 { return l.p.threshold(i) }
 
 // InverseIndex returns the learned inverse index γᵢ⁻¹(λ) at the learned price
 // as a state, x(⌈θ⌉) in interest: crawl from there upwards.
-func (l *Priced) InverseIndex(i int) float64 { return l.p.top(i) }
+func (l *Priced) InverseIndex(i int) float64 { return l.p.inverse(i) }
 
 // Index returns the learned index of source i in state x at that age, in
 // interest per budget unit. It is accurate near the price.
@@ -83,7 +84,8 @@ func (l *Priced) Index(i int, x float64, age int) float64 {
 // State returns the learner's whole state.
 func (l *Priced) State() PricedState { return l.p.state() }
 
-// SetState takes up a state that State returned.
+// SetState takes up a state that State returned. After an error the learner
+// must not be used.
 func (l *Priced) SetState(s PricedState) error { return l.p.setState(s) }
 
 // Frozen returns the policy that would be deployed now: the learned index and

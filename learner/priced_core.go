@@ -19,7 +19,7 @@ type priced struct {
 	costs  []float64 // C
 	budget float64   // M
 	sel    *baselines.Selector
-	period float64 // ΣC/M: the cycle, in epochs, if all sources were equal
+	period float64 // ΣC/M over what can be afforded: the cycle, in epochs, if all sources were equal
 	clocks pricedClocks
 	crew
 
@@ -96,11 +96,7 @@ func newPriced(terms env.Terms, set *PricedSettings, r *stream.Rand) *priced {
 	for _, v := range []*[]float32{&p.ceil, &p.loss, &p.eta, &p.work, &p.slope, &p.toll, &p.turn, &p.peak, &p.age, &p.push} {
 		*v = make([]float32, n)
 	}
-	var total float64
-	for _, c := range terms.Costs {
-		total += c
-	}
-	p.period = max(1, total/terms.Budget)
+	p.period = max(1, terms.Round())
 	for i := range p.theta {
 		p.theta[i] = math.Log(p.period)
 		p.turn[i] = float32(math.Ceil(p.period))
@@ -211,6 +207,25 @@ func (p *priced) advantage(i int, x, age float64) (l, index float64) {
 		}
 	}
 	return l, l * turn / (cost * rest)
+}
+
+// affordable reports whether a crawl of source i fits into the budget at all.
+func (p *priced) affordable(i int) bool { return env.Fits(p.costs[i], p.budget) }
+
+// threshold returns θ, +Inf for a source that is never crawled.
+func (p *priced) threshold(i int) float64 {
+	if !p.affordable(i) {
+		return math.Inf(1)
+	}
+	return math.Exp(p.theta[i])
+}
+
+// inverse returns x(Θ), +Inf for a source that is never crawled.
+func (p *priced) inverse(i int) float64 {
+	if !p.affordable(i) {
+		return math.Inf(1)
+	}
+	return p.top(i)
 }
 
 // top returns x(Θ).
@@ -324,6 +339,10 @@ func (p *priced) planBlock(b *block) {
 	key, push := p.key[b.lo:b.hi], p.push[b.lo:b.hi]
 	var demand float64
 	for j, x := range p.x[b.lo:b.hi] {
+		if !env.Fits(costs[j], p.budget) {
+			key[j], push[j] = math.Inf(-1), 0
+			continue
+		}
 		age := float64(ages[j])
 		_, e := p.advantage(b.lo+j, x, age)
 		if p.index != nil {
@@ -421,7 +440,7 @@ func (p *priced) learn(crawls []env.Crawled) {
 	if !math.IsInf(least, 1) {
 		p.scale += max(1/float64(p.n+1), 1./scaleMemory) * (least - p.scale)
 	}
-	// λ ← max(0, λ + d(n) h (Σ C f − M)/M)
+	// λ ← max(0, λ + d(n) h clip((Σ C f − M)/M, 1))
 	if !s.NoPrice {
 		p.price = max(0, p.price+p.clocks.d*p.scale*clip((p.demand-p.budget)/p.budget, 1))
 	}
@@ -434,8 +453,8 @@ func (p *priced) learnBlock(b *block) {
 			b.fallbacks++
 		}
 	}
-	// ln θ ← Π[ln θ − a(n) κ |f − f*| clip((γ̂ − λ)/λ, 1)/s], a step per cycle
-	// whatever the length of the cycle.
+	// ln θ ← Π[ln θ − min(a(n) κ/min(Θ, s), ½) |f − f*| clip((γ̂ − λ)/λ, 1)], a step
+	// per cycle whatever the length of the cycle.
 	a := p.clocks.a * p.clocks.kappa
 	top, low := math.Log(maxCycles*p.period), math.Log(minTheta)
 	ages, turns, theta := p.age[b.lo:b.hi], p.turn[b.lo:b.hi], p.theta[b.lo:b.hi]
@@ -536,11 +555,46 @@ func (p *priced) state() PricedState {
 	return s
 }
 
+// counters refuses what no learner has counted up to.
+func counters(epochs int, price, scale float64, fallbacks int) error {
+	for _, v := range []struct {
+		name string
+		is   float64
+	}{{"epochs", float64(epochs)}, {"price", price}, {"scale", scale}, {"fallbacks", float64(fallbacks)}} {
+		if !(v.is >= 0) || math.IsInf(v.is, 1) {
+			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
+		}
+	}
+	if epochs > 1<<53 {
+		return fmt.Errorf("epochs is %d; allowed are up to 2^53", epochs)
+	}
+	return nil
+}
+
 func (p *priced) setState(s PricedState) error {
 	n := len(p.costs)
-	for _, v := range [][]float64{s.Threshold, s.Harvest, s.Work, s.Slope, s.Toll} {
-		if len(v) != n {
-			return fmt.Errorf("state of %d, %d, %d, %d and %d sources (threshold, harvest, work, slope, toll); the learner has %d", len(s.Threshold), len(s.Harvest), len(s.Work), len(s.Slope), len(s.Toll), n)
+	if err := counters(s.Epochs, s.Price, s.Scale, s.Fallbacks); err != nil {
+		return err
+	}
+	for _, v := range []struct {
+		name string
+		is   []float64
+	}{{"threshold", s.Threshold}, {"harvest", s.Harvest}, {"work", s.Work}, {"slope", s.Slope}, {"toll", s.Toll}} {
+		if err := shape(v.name, v.is, n); err != nil {
+			return err
+		}
+	}
+	for i := range n { // kept in single precision
+		for _, x := range []float64{s.Harvest[i] / p.unit, s.Slope[i] / p.unit, s.Work[i], s.Toll[i]} {
+			if math.Abs(x) > math.MaxFloat32 {
+				return fmt.Errorf("harvest, slope, work or toll of source %d is %v units; allowed are up to %v", i+1, x, float32(math.MaxFloat32))
+			}
+		}
+	}
+	low, top := math.Log(minTheta)-1e-9, math.Log(maxCycles*p.period)+1e-9
+	for i, t := range s.Threshold {
+		if t < low || t > top {
+			return fmt.Errorf("threshold has %v at place %d; allowed are %v to %v", t, i, low, top)
 		}
 	}
 	numbers := 0
@@ -549,12 +603,13 @@ func (p *priced) setState(s PricedState) error {
 	} else if p.poly != nil {
 		numbers = len(p.poly.data)
 	}
-	if len(s.Critic) != numbers {
-		return fmt.Errorf("state of critics with %d numbers; the learner has %d", len(s.Critic), numbers)
+	if err := shape("critic", s.Critic, numbers); err != nil {
+		return err
 	}
 	if err := p.setStreams(s.Rand); err != nil {
 		return err
 	}
+	p.clocks = p.set.clocks()
 	p.n, p.price, p.scale = s.Epochs, s.Price, s.Scale
 	p.setFallbacks(s.Fallbacks)
 	copy(p.theta, s.Threshold)
@@ -571,6 +626,9 @@ func (p *priced) setState(s PricedState) error {
 	}
 	for i := range p.turn {
 		turn := max(1, math.Ceil(math.Exp(p.theta[i])))
+		if turn > 1 && p.theta[i] <= logAge(turn-1) {
+			turn-- // e^(ln k) may be above k
+		}
 		p.turn[i], p.peak[i] = float32(turn), float32(p.mean(i, turn)/p.unit)
 	}
 	return nil

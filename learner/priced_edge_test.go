@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,73 @@ func TestPricedSettings(t *testing.T) {
 		change(&set)
 		if err := set.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
+
+// TestPricedUnaffordable: a source whose crawl costs more than the budget, the
+// richest of all, changes neither price nor choices, whatever is known.
+func TestPricedUnaffordable(t *testing.T) {
+	plain := env.Paper(1)
+	in := plain
+	dear := env.NewSource("dear", 2000, 0.1, 1)
+	dear.Cost = 1.2
+	in.Sources = append(slices.Clone(plain.Sources), dear)
+	type learner interface {
+		Price() float64
+		Threshold(i int) float64
+	}
+	const steps = 4000
+	for name, build := range map[string]func(in env.Instance, r *stream.Rand) (learner, env.Agent){
+		"model": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
+			l := NewPriced(in, nil, r)
+			return l, env.NewAgent(l)
+		},
+		"observed": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
+			l := NewPricedObserved(in, nil, r)
+			return l, env.NewAgent(l)
+		},
+		"online": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
+			l := NewPricedOnline(in.Terms(), nil, r)
+			return l, env.NewAgent(l)
+		},
+	} {
+		run := func(in env.Instance) (learner, float64) {
+			l, agent := build(in, stream.New(1, stream.Policy))
+			return l, total(rewards(t, in, 1, env.PoissonOptions{}, agent, steps)) / steps
+		}
+		l, want := run(plain)
+		with, got := run(in)
+		if got < .995*want || with.Price() < .8*l.Price() || with.Price() > 1.25*l.Price() || !math.IsInf(with.Threshold(4), 1) {
+			t.Errorf("%s: %v at the price %v, and the threshold of the dear source is %v; without it %v at %v", name, got, with.Price(), with.Threshold(4), want, l.Price())
+		}
+	}
+}
+
+// TestObservedScale: the scale of the ceilings is that of what can be crawled.
+func TestObservedScale(t *testing.T) {
+	in := env.Paper(1)
+	dear := env.NewSource("dear", 1, 0.1, 1e12)
+	dear.Cost = 1.2
+	in.Sources = append(slices.Clone(in.Sources), dear)
+	l := NewPricedObserved(in, nil, stream.New(1, stream.Policy))
+	whittle := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
+	if got := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
+		t.Errorf("%v of what Whittle earns", got/whittle)
+	}
+}
+
+// TestPricedResumed: a fresh state taken up is the same state, whatever e^(ln k)
+// is rounded to.
+func TestPricedResumed(t *testing.T) {
+	for n := 2; n < 60; n++ {
+		in := env.Lognormal(n, 1, 1)
+		a, b := NewPriced(in, nil, stream.New(1, stream.Policy)), NewPriced(in, nil, stream.New(1, stream.Policy))
+		if err := b.SetState(a.State()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.p.turn, b.p.turn) || !slices.Equal(a.p.peak, b.p.peak) {
+			t.Errorf("%d sources: Θ is %v, and %v after SetState", n, a.p.turn[0], b.p.turn[0])
 		}
 	}
 }

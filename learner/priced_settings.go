@@ -62,8 +62,8 @@ type PricedSettings struct {
 	Sampled bool `toml:"sampled"`
 	// NoPrice keeps the price at 0.
 	NoPrice bool `toml:"no_price"`
-	// Saturating multiplies the actor's step by f(1−f), the derivative of the
-	// logit, in place of the distance of f from the better action.
+	// Saturating multiplies the actor's step by 4f(1−f), the derivative of the
+	// logit over its greatest value, in place of the distance of f from the better action.
 	Saturating bool `toml:"saturating"`
 	// RankBy is what the frozen policy ranks by: "" both, "margin" or "index".
 	RankBy string `toml:"rank_by"`

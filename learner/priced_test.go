@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ephemera/baselines"
@@ -361,6 +362,7 @@ func TestPricedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := NewPriced(in, nil, stream.New(99, stream.Policy))
+	earn(t, in, b, 3000) // is forgotten
 	if err := b.SetState(s); err != nil {
 		t.Fatal(err)
 	}
@@ -371,8 +373,19 @@ func TestPricedState(t *testing.T) {
 	if string(x) != string(y) {
 		t.Errorf("states after resuming differ:\n%s\n%s", x, y)
 	}
-	if err := b.SetState(PricedState{}); err == nil {
-		t.Error("a state of no sources was taken")
+	for want, change := range map[string]func(s *PricedState){
+		"epochs is -7; allowed is a finite number of 0 or more":                    func(s *PricedState) { s.Epochs = -7 },
+		"price is -1; allowed is a finite number of 0 or more":                     func(s *PricedState) { s.Price = -1 },
+		"threshold has 0 entries; allowed are 8":                                   func(s *PricedState) { s.Threshold = nil },
+		"threshold has 1e+300 at place 0; allowed are -0.69":                       func(s *PricedState) { s.Threshold = []float64{1e300, 0, 0, 0, 0, 0, 0, 0} },
+		"slope has NaN at place 1; allowed are finite numbers":                     func(s *PricedState) { s.Slope = []float64{0, math.NaN(), 0, 0, 0, 0, 0, 0} },
+		fmt.Sprintf("critic has 3 entries; allowed are %d", len(a.State().Critic)): func(s *PricedState) { s.Critic = s.Critic[:3] },
+	} {
+		s := a.State()
+		change(&s)
+		if err := b.SetState(s); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
 	}
 }
 

@@ -17,9 +17,13 @@ import (
 // source waits, all transitions lead upwards, and r would grow without end.
 // Each source has a clock of its own: each cycle is handed its weight w.
 //
+// [PricedObserved] takes single transitions in, with features and right-hand
+// sides of its own.
+//
 // Harvest and cost have a right-hand side each and share A and B, so that the
 // weights r = rₓ − λ r_c of the profit follow the price λ at once. B⁻¹ follows
-// by Sherman and Morrison, (11) of Allerton for a general step,
+// by Sherman and Morrison, the last recursion of Allerton, section IV, for a
+// general step,
 //
 //	B⁻¹ ← (B⁻¹ − b vvᵀ/(1 − b + b φᵀv))/(1 − b),  v = B⁻¹φ
 //
@@ -29,7 +33,7 @@ type small struct {
 	l, stride, tri int
 	gamma          float64
 	data           []float64
-	faded          float64
+	faded          float64   // part of its first mean square below which a feature counts as not seen
 	first          []float64 // mean square of each feature at the beginning
 }
 

@@ -101,7 +101,7 @@ func (s Steps) String() string {
 func ParseSteps(text string) (Steps, error) {
 	s, ok := parseSteps(strings.ReplaceAll(text, " ", ""))
 	if !ok {
-		return Steps{}, fmt.Errorf("step %q is not understood; allowed are 1/(n+1), c/ceil(n/block)^power, c,block,power and a constant", text)
+		return Steps{}, fmt.Errorf("step %q is not understood; allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, in which shift and power may be left out", text)
 	}
 	if err := s.Validate(); err != nil {
 		return Steps{}, fmt.Errorf("step %q: %w", text, err)
@@ -171,7 +171,11 @@ func parseSteps(t string) (s Steps, ok bool) {
 	if rest, ok = strings.CutPrefix(rest, "^"); !ok {
 		return s, false
 	}
-	rest = strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")")
+	if inner, found := strings.CutPrefix(rest, "("); found {
+		if rest, ok = strings.CutSuffix(inner, ")"); !ok {
+			return s, false
+		}
+	}
 	s.Power, ok = number(rest)
 	return s, ok
 }

@@ -10,11 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/report"
+	"ephemera/experiments/sweep"
 )
 
 func main() { cli.Main("report", run) }
@@ -25,24 +25,16 @@ Writes report.html and plots/ into the directory of a sweep.
 
   report DIR...     DIR is what sweep named as the place of its results, or
                     holds such directories`)
-	// Flags may stand before and behind the directories.
-	var operands []string
-	for {
-		if done, err := f.ParseAll(args, true, stdout); done || err != nil {
-			return err
-		}
-		if f.NArg() == 0 {
-			break
-		}
-		operands = append(operands, f.Arg(0))
-		args = f.Args()[1:]
+	operands, done, err := f.ParseMixed(args, stdout)
+	if done || err != nil {
+		return err
 	}
 	if len(operands) == 0 {
 		return cli.Usagef("name the directory of a sweep, such as results/kappa")
 	}
 	var errs []error // one report that fails does not take the others down
 	for _, operand := range operands {
-		dirs, err := sweeps(operand)
+		dirs, err := sweep.Dirs(operand)
 		errs = append(errs, err)
 		for _, dir := range dirs {
 			if ctx.Err() != nil {
@@ -52,31 +44,6 @@ Writes report.html and plots/ into the directory of a sweep.
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// sweeps returns dir, or the directories of sweeps in it.
-func sweeps(dir string) ([]string, error) {
-	is := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, "config.toml"))
-		return err == nil
-	}
-	if is(dir) {
-		return []string{dir}, nil
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var dirs []string
-	for _, e := range entries {
-		if sub := filepath.Join(dir, e.Name()); is(sub) {
-			dirs = append(dirs, sub)
-		}
-	}
-	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", dir)
-	}
-	return dirs, nil
 }
 
 // write makes the report of one sweep.

@@ -72,18 +72,9 @@ every seed, on all cores, and goes on where an earlier call ended.
 	})
 	c.output.Define(f, nil)
 
-	// Flags may stand before and behind the configurations.
-	var operands []string
-	for {
-		done, err := f.ParseAll(args, true, stdout)
-		if done || err != nil {
-			return err
-		}
-		if f.NArg() == 0 {
-			break
-		}
-		operands = append(operands, f.Arg(0))
-		args = f.Args()[1:]
+	operands, done, err := f.ParseMixed(args, stdout)
+	if done || err != nil {
+		return err
 	}
 	if c.workers < 0 {
 		return cli.Usagef("-workers is %d; allowed is 0 or more", c.workers)
@@ -250,7 +241,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config, format result.For
 	if err := w.Flush(); err != nil || format == result.CSV {
 		return err
 	}
-	d, err := sweep.Estimate(ctx, cfg, c.schema, c.workers, 2*time.Second, cells.Class, cells.Probe)
+	d, err := sweep.Estimate(ctx, cfg, c.schema, c.workers, 2*time.Second, cells.Class, c.schema.Probe)
 	if err != nil {
 		return err
 	}
@@ -373,21 +364,9 @@ func (c *command) print(dir string) error {
 
 // mergeAll writes the final files of a directory, or of the sweeps in it.
 func (c *command) mergeAll(ctx context.Context, format result.Format) error {
-	dirs := []string{c.merge}
-	if _, err := os.Stat(filepath.Join(c.merge, "config.toml")); errors.Is(err, fs.ErrNotExist) {
-		entries, err := os.ReadDir(c.merge)
-		if err != nil {
-			return err
-		}
-		dirs = nil
-		for _, e := range entries {
-			if _, err := os.Stat(filepath.Join(c.merge, e.Name(), "config.toml")); err == nil {
-				dirs = append(dirs, filepath.Join(c.merge, e.Name()))
-			}
-		}
-		if len(dirs) == 0 {
-			return fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", c.merge)
-		}
+	dirs, err := sweep.Dirs(c.merge)
+	if err != nil {
+		return err
 	}
 	if err := one(format, len(dirs)); err != nil {
 		return err

@@ -148,7 +148,7 @@ func TestInstanceFile(t *testing.T) {
 		t.Fatalf("%v, %s", err, log)
 	}
 	write("mine.toml", strings.Replace(two, "9", "8", 1))
-	if _, _, err := call(t, "c.toml", "-out", "out"); err == nil || !strings.Contains(err.Error(), "out: holds configuration") {
+	if _, _, err := call(t, "c.toml", "-out", "out"); err == nil || !strings.Contains(err.Error(), "out: holds configuration") || !strings.Contains(err.Error(), "which differs in what mine.toml holds") {
 		t.Errorf("with another instance under the same name: %v", err)
 	}
 	other, _, err := call(t, "c.toml", "-out", "other")
@@ -159,6 +159,19 @@ func TestInstanceFile(t *testing.T) {
 	// be, none is looked for.
 	if now, _, err := call(t, "out/config.toml", "-set", "instance.name=mine.toml", "-out", "set"); err != nil || strings.ReplaceAll(now, "config", "c") != strings.ReplaceAll(other, "config", "c") {
 		t.Errorf("with the flag: %v\n%s\nwant\n%s", err, now, other)
+	}
+	// A configuration that a user writes is about the files as they are now, also
+	// beside the copies.
+	write("mine.toml", two)
+	if _, _, err := call(t, "c.toml", "-out", "."); err != nil {
+		t.Fatal(err)
+	}
+	write("mine.toml", strings.Replace(two, "9", "8", 1))
+	if _, _, err := call(t, "c.toml", "-out", "."); err == nil || !strings.Contains(err.Error(), ".: holds configuration") {
+		t.Errorf("changed, beside its copy: %v", err)
+	}
+	if err := os.RemoveAll("inputs"); err != nil {
+		t.Fatal(err)
 	}
 	write("inputs", "no directory")
 	if _, log, err := call(t, "c.toml", "-out", "other"); err != nil || !strings.Contains(log, "0 runs now") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,9 +15,11 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
 	"ephemera/experiments/sweep"
+	"ephemera/learner"
 )
 
 func load(t testing.TB, text string, set ...string) (*Schema, *sweep.Config) {
@@ -178,35 +181,195 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The exact threshold is where the index reaches the price.
-func TestExactThreshold(t *testing.T) {
-	for _, s := range env.Paper(1).Sources {
-		for _, price := range []float64{1, 20, 60} {
-			x := exactThreshold(s, price)
-			if s.Ceiling()/s.Cost <= price {
-				if x != s.Ceiling() {
-					t.Errorf("source %s, price %v: %v; want the ceiling", s.Name, price, x)
-				}
-			} else if v := baselines.WhittleIndex(s, x); math.Abs(v-price) > 1e-6*price {
-				t.Errorf("source %s: index %v at the threshold of price %v", s.Name, v, price)
+// Policies are given the law of the items.
+func TestLaw(t *testing.T) {
+	s, c := load(t, "learner.algorithm = \"stochastic\"\nsteps = 400\nworld.kind = \"poisson\"\nworld.marks = [\"constant\", \"lognormal\"]\nworld.sigma = 0.7\ninstance.budget = 1\n")
+	in := env.Paper(1)
+	for i, marks := range []env.Marks{env.MarksConstant, env.MarksLogNormal} {
+		res, err := s.Worker().Run(context.Background(), &c.Cells[i], 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		world, err := env.NewPoisson(in, 3, env.PoissonOptions{Marks: marks, Sigma: 0.7, State: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := baselines.NewStochasticWhittle(in, baselines.StochasticOptions{Marks: marks, Sigma: 0.7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := experiments.Run(world, env.NewAgent(p), 400, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Row[column(t, "learned_reward")]; got != want.Reward {
+			t.Errorf("%s: %v in a sweep and %v by hand", marks, got, want.Reward)
+		}
+	}
+}
+
+// writeRecording writes one of three sources over 20 days of two hours each.
+func writeRecording(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("source,published_unix,utility\n")
+	for h := range 20 * 24 {
+		fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h%3, 1_600_000_000+3600*h, 1+h*h%11)
+	}
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A recording is a world of sweeps, with the figures of the loop run by hand,
+// and is read once: what becomes of the file does not matter.
+func TestReplay(t *testing.T) {
+	path := writeRecording(t)
+	s, c := load(t, fmt.Sprintf("learner.algorithm = [\"greedy\", \"priced@online\"]\nworld.kind = \"replay\"\nworld.trace = %q\nworld.epoch = \"2h\"\nworld.decay = 0.1\nworld.split = 0.25\ninstance.budget = [1, 2]\n", filepath.ToSlash(path)))
+	rec, err := env.Survey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Inputs) != 1 || len(c.Cells) != 4 {
+		t.Fatalf("%d inputs and %d cells", len(c.Inputs), len(c.Cells))
+	}
+	for i, budget := range []float64{1, 2} {
+		scene, err := experiments.ReplayScene(rec, env.ReplayOptions{Epoch: 2 * time.Hour, Decay: 0.1, Split: 0.25, Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		greedy, err := experiments.FindBaseline("greedy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := scene.Play(experiments.Play{Level: env.LevelModel, Build: greedy.New})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
 			}
+		}
+		res, err := s.Worker().Run(context.Background(), &c.Cells[i], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 19 days and 23 hours have 239 epochs, three quarters of them measured.
+		if got := res.Row[column(t, "learned_reward")]; got != want.Reward || want.Epochs != 179 || res.Curve[len(res.Curve)-1].Epoch != 179 {
+			t.Errorf("budget %v: greedy earns %v in %v; by hand %v in %d", budget, got, res.Curve[len(res.Curve)-1], want.Reward, want.Epochs)
+		}
+		res, err = s.Worker().Run(context.Background(), &c.Cells[2+i], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Row[column(t, "learning_ratio")]; !(got > 0.5 && got < 2) {
+			t.Errorf("budget %v: the learner earns %v of what Whittle does", budget, got)
+		}
+		if short, times := s.Probe(&c.Cells[2+i]); short.Int("steps") != 179 || times != 1 {
+			t.Errorf("the probe runs %d epochs and takes them for one of %v", short.Int("steps"), times)
+		}
+	}
+}
+
+func TestReplayErrors(t *testing.T) {
+	path := filepath.ToSlash(writeRecording(t))
+	whole := fmt.Sprintf("world.kind = \"replay\"\nworld.trace = %q\n", path)
+	for _, c := range []struct{ text, want string }{
+		{"world.kind = \"replay\"\n", "test.toml:1:1: world.kind: replay needs a recording; world.trace names one"},
+		{fmt.Sprintf("world.trace = %q\n", path), "test.toml:1:1: world.trace: a recording is replayed by world.kind = \"replay\"; this cell has \"mean\""},
+		{"world.trace = \"none.csv\"\n", "test.toml:1:1: world.trace: open none.csv: no such file"},
+		{whole + "instance.name = \"wide:9\"\n", "test.toml:3:1: instance.name: \"wide:9\"; a recording brings sources of its own"},
+		{whole + "world.epoch = \"1 h\"\n", "test.toml:3:1: world.epoch: \"1 h\"; allowed is a length of time of 1s or more"},
+		{whole + "world.marks = \"lognormal\"\n", "test.toml:3:1: world.marks: it belongs to world.kind = \"poisson\""},
+		{"world.decay = 0.2\n", "test.toml:1:1: world.decay: it belongs to world.kind = \"replay\"; this cell has \"mean\""},
+		{whole + "world.epoch = \"900h\"\n", "test.toml:3:1: world.epoch: "},
+		{whole + "world.epoch = \"900h\"\n", "epoch is 900h0m0s, longer than the recording"},
+		{whole + "world.decay = 0\n", "test.toml:3:1: world.decay: 0; allowed is a finite rate per hour above 0"},
+		{whole + "world.split = 1\n", "test.toml:3:1: world.split: 1; allowed is above 0 and below 1"},
+		{whole + "instance.budget = 4\n", "test.toml:3:1: instance.budget: "},
+		{whole + "learner.algorithm = \"stochastic\"\n", "test.toml:3:1: learner.algorithm: stochastic does not run on r in world replay: it needs to know the law"},
+	} {
+		s := New()
+		_, err := sweep.Load(s, s, "test.toml", []byte(c.text), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v\nwant %s", c.text, err, c.want)
 		}
 	}
 }
 
 func TestLearnedPairs(t *testing.T) {
-	s, c := load(t, "steps = 100\nlearner.algorithm = \"paper\"\n")
-	res, err := s.Worker().Run(context.Background(), &c.Cells[0], 1)
+	in := env.Paper(1)
+	_, price := baselines.RelaxedBound(in)
+	world := func(o env.PoissonOptions) env.World {
+		w, err := env.NewPoisson(in, 1, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	mean, err := env.NewMean(in, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := env.Paper(1)
-	if len(res.Learned) != 4 {
-		t.Fatalf("%d learned quantities; want a threshold per source", len(res.Learned))
+	rand := func() *stream.Rand { return stream.New(1, stream.Policy, 0) }
+	paper, err := learner.NewPaper(in, learner.DefaultPaperSettings(), rand())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, p := range res.Learned {
-		if lo, hi := in.Sources[i].Gain(), in.Sources[i].Ceiling(); p.What != "threshold" || p.Learned < lo || p.Learned > hi {
-			t.Errorf("threshold %+v; the projection is on [%v, %v]", p, lo, hi)
+	priced, observed, online := learner.NewPriced(in, nil, rand()), learner.NewPricedObserved(in, nil, rand()), learner.NewPricedOnline(in.Terms(), nil, rand())
+	for _, c := range []struct {
+		algorithm string
+		world     env.World
+		agent     env.Agent
+		state     func(i int, s env.Source) float64 // threshold as a state
+	}{
+		{"paper", mean, env.NewAgent(paper), func(i int, s env.Source) float64 {
+			others := 0.0
+			for j, o := range in.Sources {
+				if j != i {
+					others += o.Gain()
+				}
+			}
+			x, _ := paper.Thresholds().At(i, others)
+			return x
+		}},
+		{"priced", nil, env.NewAgent(priced), func(i int, s env.Source) float64 {
+			return s.Ceiling() * (1 - math.Exp(-s.Decay*priced.Threshold(i)))
+		}},
+		{"priced@observed", world(env.PoissonOptions{State: true}), env.NewAgent(observed), func(i int, _ env.Source) float64 { return observed.Threshold(i) }},
+		{"priced@online", world(env.PoissonOptions{Items: true}), env.NewAgent(online), func(i int, s env.Source) float64 {
+			return s.Ceiling() * (1 - math.Exp(-s.Decay*online.Threshold(i)))
+		}},
+	} {
+		if c.world == nil {
+			if c.world, err = env.NewMean(in, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := experiments.Run(c.world, c.agent, 500, nil); err != nil {
+			t.Fatal(err)
+		}
+		s, cfg := load(t, "steps = 500\nlearner.algorithm = \""+c.algorithm+"\"\n")
+		res, err := s.Worker().Run(context.Background(), &cfg.Cells[0], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Learned = slices.DeleteFunc(res.Learned, func(p sweep.Pair) bool { return p.What != "threshold" })
+		if len(res.Learned) != 4 {
+			t.Fatalf("%s: %d thresholds; want one per source", c.algorithm, len(res.Learned))
+		}
+		for i, p := range res.Learned {
+			s := in.Sources[i]
+			if want := c.state(i, s); math.Abs(p.Learned-want) > 1e-9*want || want >= s.Ceiling() && i < 2 && c.algorithm != "paper" {
+				t.Errorf("%s: threshold %+v; the learner has %v", c.algorithm, p, want)
+			}
+			// The exact index is the price there, or below it everywhere.
+			if index := baselines.WhittleIndex(s, p.Exact*(1-1e-9)); p.Exact < s.Ceiling() && math.Abs(index-price) > 1e-5*price || p.Exact > s.Ceiling() || p.Exact == s.Ceiling() && index > price*(1+1e-9) {
+				t.Errorf("%s: source %d: index %v at the exact threshold %v; the price is %v", c.algorithm, i, index, p.Exact, price)
+			}
 		}
 	}
 }
@@ -233,7 +396,7 @@ func TestConfigurations(t *testing.T) {
 			if i > 0 && i < len(c.Cells)-1 && i%7 != 0 {
 				continue
 			}
-			short, _ := Probe(&c.Cells[i])
+			short, _ := s.Probe(&c.Cells[i])
 			if _, err := w.Run(context.Background(), short.With("steps", int64(30)).With("evaluation", int64(0)), 1); err != nil {
 				t.Errorf("%s, %s: %v", name, c.Cells[i].ID, err)
 			}

@@ -3,12 +3,10 @@ package cells
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
 	"ephemera/learner"
@@ -86,21 +84,11 @@ func milestones(steps int) []int {
 
 // play runs an agent for steps epochs and, to know what it earns in them, as
 // far as eval.
-func play(ctx context.Context, at *site, level env.Level, seed uint64, role uint64, overrun bool, steps, eval int, build func(experiments.Known) (env.Agent, error)) (*track, error) {
-	world, err := at.scene.Open(seed, level, overrun)
-	if err != nil {
-		return nil, err
-	}
-	if c, ok := world.(io.Closer); ok {
-		defer c.Close()
-	}
-	agent, err := build(experiments.Known{Instance: at.scene.Instance, Terms: world.Terms(), Level: level, Rand: stream.New(seed, stream.Policy, role)})
-	if err != nil {
-		return nil, err
-	}
+func play(ctx context.Context, at *site, p experiments.Play, steps, eval int) (*track, error) {
 	t := &track{at: milestones(steps)}
 	var total, count float64
-	watch := func(n int, reward float64, crawls []env.Crawled) error {
+	p.Epochs = max(steps, eval)
+	p.Watch = func(n int, reward float64, crawls []env.Crawled) error {
 		total += reward
 		count += float64(len(crawls))
 		if k := len(t.total); k < len(t.at) && n+1 == t.at[k] {
@@ -114,8 +102,19 @@ func play(ctx context.Context, at *site, level env.Level, seed uint64, role uint
 		}
 		return nil
 	}
-	t.out, err = experiments.Run(world, agent, max(steps, eval), watch)
+	var err error
+	t.out, err = at.scene.Play(p)
 	return t, err
+}
+
+// epochs returns how many epochs of learning and of evaluation a cell has, at
+// most those of the recording.
+func (at *site) epochs(cell *sweep.Cell) (steps, eval int) {
+	steps, eval = at.scene.Limit(cell.Int("steps")), cell.Int("evaluation")
+	if eval == 0 {
+		return steps, steps
+	}
+	return steps, at.scene.Limit(eval)
 }
 
 // exact returns the run of exact Whittle that a cell is compared with. In
@@ -135,7 +134,7 @@ func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint
 	if err != nil {
 		return nil, err
 	}
-	t, err := play(ctx, at, level, seed, 2, false, steps, eval, b.New)
+	t, err := play(ctx, at, experiments.Play{Seed: seed, Level: level, Role: 2, Build: b.New}, steps, eval)
 	if err != nil {
 		return nil, fmt.Errorf("whittle: %w", err)
 	}
@@ -154,10 +153,7 @@ func (w *worker) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.
 	if err != nil {
 		return sweep.Result{}, err
 	}
-	steps, eval := cell.Int("steps"), cell.Int("evaluation")
-	if eval == 0 {
-		eval = steps
-	}
+	steps, eval := at.epochs(cell)
 	c := choose(cell.Text(selector))
 	exact, err := w.exact(ctx, at, c.level, seed, steps, eval)
 	if err != nil {
@@ -171,33 +167,35 @@ func (w *worker) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.
 	)
 	if c.baseline != nil {
 		// The first epochs are the learning ones, so one run gives both.
-		if learning, err = play(ctx, at, c.level, seed, 0, c.baseline.Overrun, steps, steps, c.baseline.New); err != nil {
+		p := experiments.Play{Seed: seed, Level: c.level, Overrun: c.baseline.Overrun, Build: c.baseline.New}
+		if learning, err = play(ctx, at, p, steps, steps); err != nil {
 			return sweep.Result{}, err
 		}
 		learned = learning
 		if eval != steps {
-			learned, err = play(ctx, at, c.level, seed, 0, c.baseline.Overrun, eval, eval, c.baseline.New)
+			learned, err = play(ctx, at, p, eval, eval)
 		}
 	} else {
 		var set any
 		if set, err = c.settings(cell); err != nil {
 			return sweep.Result{}, err
 		}
-		overrun := c.algorithm.Overruns != nil && c.algorithm.Overruns(set)
 		var trainee experiments.Trainee
-		learning, err = play(ctx, at, c.level, seed, 0, overrun, steps, steps, func(k experiments.Known) (env.Agent, error) {
+		p := experiments.Play{Seed: seed, Level: c.level, Overrun: c.algorithm.Overruns != nil && c.algorithm.Overruns(set)}
+		p.Build = func(k experiments.Known) (env.Agent, error) {
 			var err error
 			if trainee, err = c.algorithm.New(k, set); err != nil {
 				return env.Agent{}, err
 			}
 			return trainee.Learner(), nil
-		})
-		if err != nil {
+		}
+		if learning, err = play(ctx, at, p, steps, steps); err != nil {
 			return sweep.Result{}, err
 		}
 		fallbacks = float64(trainee.Fallbacks())
 		pairs = learnedPairs(trainee, at)
-		learned, err = play(ctx, at, c.level, seed, 1, overrun, eval, eval, trainee.Frozen)
+		p.Role, p.Build = 1, trainee.Frozen
+		learned, err = play(ctx, at, p, eval, eval)
 	}
 	if err != nil {
 		return sweep.Result{}, err
@@ -234,10 +232,16 @@ const (
 // instances it keeps few sources, evenly spaced.
 func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 	src := at.scene.Instance.Sources
+	// The state at which the exact index reaches the price.
+	exact := func(s env.Source) float64 { return min(experiments.InverseWhittle(s, at.price), s.Ceiling()) }
 	var pairs []sweep.Pair
 	for k := range min(len(src), maxSources) {
 		i := k * len(src) / min(len(src), maxSources)
 		s := src[i]
+		l, priced := t.(experiments.Priced)
+		if priced && math.IsInf(l.InverseIndex(i), 1) {
+			continue // never crawled
+		}
 		switch l := t.(type) {
 		case interface{ Thresholds() *learner.Thresholds }:
 			// The paper's thresholds depend on the other sources; this is the
@@ -249,11 +253,13 @@ func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 				}
 			}
 			x, _ := l.Thresholds().At(i, others)
-			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exactThreshold(s, at.price)})
-		case interface{ Threshold(int) float64 }:
-			// In epochs of age: x = u*(1 − α^θ).
-			x := s.Ceiling() * -math.Expm1(-s.Decay*l.Threshold(i))
-			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exactThreshold(s, at.price)})
+			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exact(s)})
+		case experiments.Aged:
+			// x = u*(1 − α^θ)
+			x := s.Ceiling() * -math.Expm1(-s.Decay*l.ThresholdAge(i))
+			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exact(s)})
+		case experiments.Priced:
+			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: l.InverseIndex(i), Exact: exact(s)})
 		}
 		if l, ok := t.(interface {
 			Index(i int, x float64, age int) float64
@@ -269,37 +275,19 @@ func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 	return pairs
 }
 
-// exactThreshold returns the state at which the exact index reaches the price,
-// at most the ceiling.
-func exactThreshold(s env.Source, price float64) float64 {
-	lo, hi := 0.0, s.Ceiling()
-	if !(hi > 0) || hi/s.Cost <= price {
-		return hi
-	}
-	for range 60 { // the index rises with the state
-		mid := (lo + hi) / 2
-		if baselines.WhittleIndex(s, mid) < price {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return hi
-}
-
 // Class says which cells take the same time.
 func Class(c *sweep.Cell) string {
-	return fmt.Sprint(c.Value(selector), " ", c.Value("instance.name"), " ", c.Value("world.kind"), " ", c.Value("steps"), " ", c.Value("evaluation"))
+	return fmt.Sprint(c.Value(selector), " ", c.Value("instance.name"), " ", c.Value("world.kind"), " ", c.Value("world.trace"), " ", c.Value("world.epoch"), " ", c.Value("steps"), " ", c.Value("evaluation"))
 }
 
 // Probe returns a copy of a cell with few epochs, and how many times longer
 // the cell itself takes.
-func Probe(c *sweep.Cell) (*sweep.Cell, float64) {
+func (s *Schema) Probe(c *sweep.Cell) (*sweep.Cell, float64) {
 	const few = 400
 	steps, eval := c.Int("steps"), c.Int("evaluation")
-	if eval == 0 {
-		eval = steps
+	if at, err := s.site(c); err == nil { // else running the cell tells
+		steps, eval = at.epochs(c)
 	}
-	short := min(steps, few)
+	short := max(1, min(steps, few))
 	return c.With("steps", int64(short)).With("evaluation", int64(short)), float64(steps+eval) / float64(2*short)
 }

@@ -5,10 +5,14 @@ package cells
 import (
 	"crypto/sha256"
 	"encoding"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -36,8 +40,10 @@ func New() *Schema { return &Schema{cache: map[place]*site{}} }
 // place names a world up to its seed.
 type place struct {
 	instance, world, marks string
-	file                   [sha256.Size]byte // of an instance file
+	file                   [sha256.Size]byte // of an instance file or a recording
 	budget, sigma          float64
+	epoch                  string
+	decay, split           float64
 }
 
 // site is a world with what does not depend on a learner.
@@ -138,11 +144,15 @@ func (*Schema) Keys(selected string) []sweep.Key {
 	keys := []sweep.Key{
 		{Name: "steps", Kind: sweep.Int, Default: int64(10000), Help: "epochs of learning"},
 		{Name: "evaluation", Kind: sweep.Int, Default: int64(0), Help: "epochs over which the learned policy is measured; 0 for as many as steps"},
-		{Name: "instance.name", Kind: sweep.String, Default: "paper", File: ".toml", Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
-		{Name: "instance.budget", Kind: sweep.Float, Default: 0.0, Help: "budget units per epoch; 0 for the instance's own"},
-		{Name: "world.kind", Kind: sweep.String, Default: world, Allowed: []string{"mean", "poisson"}, Help: "mean dynamics or single items"},
+		{Name: "instance.name", Kind: sweep.String, Default: "paper", File: func(name string) bool { return strings.HasSuffix(name, ".toml") }, Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
+		{Name: "instance.budget", Kind: sweep.Float, Default: 0.0, Help: "budget units per epoch; 0 for the instance's own, 1 of a recording"},
+		{Name: "world.kind", Kind: sweep.String, Default: world, Allowed: []string{"mean", "poisson", "replay"}, Help: "mean dynamics, single items, or a recording"},
 		{Name: "world.marks", Kind: sweep.String, Default: "constant", Help: "law of the items' interest in a poisson world"},
 		{Name: "world.sigma", Kind: sweep.Float, Default: 1.0, Help: "σ of lognormal marks"},
+		{Name: "world.trace", Kind: sweep.String, Default: "", File: func(name string) bool { return name != "" }, Help: "recording that is replayed in place of an instance"},
+		{Name: "world.epoch", Kind: sweep.String, Default: "1h", Help: "length of an epoch of the replay"},
+		{Name: "world.decay", Kind: sweep.Float, Default: 0.175, Help: "decay of interest in the replay, 1/hour"},
+		{Name: "world.split", Kind: sweep.Float, Default: 0.5, Help: "share of the recording on which the model is fitted; the rest is replayed"},
 	}
 	if c.algorithm == nil {
 		return keys
@@ -154,6 +164,10 @@ func (*Schema) Keys(selected string) []sweep.Key {
 func settingKeys(v reflect.Value) []sweep.Key {
 	var keys []sweep.Key
 	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous { // settings of a learner that this one builds on
+			keys = append(keys, settingKeys(v.Field(i))...)
+			continue
+		}
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
 		if name == "" || name == "-" {
 			continue
@@ -242,42 +256,122 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 	p := place{
 		instance: cell.Text("instance.name"), budget: cell.Float("instance.budget"),
 		world: cell.Text("world.kind"), marks: cell.Text("world.marks"), sigma: cell.Float("world.sigma"),
+		epoch: cell.Text("world.epoch"), decay: cell.Float("world.decay"), split: cell.Float("world.split"),
 	}
-	file := cell.Input("instance.name")
-	if file != nil {
-		p.file = file.Sum
+	for _, key := range []string{"instance.name", "world.trace"} {
+		if file := cell.Input(key); file != nil {
+			p.file = file.Sum
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.cache[p]; ok {
 		return at, nil
 	}
-	in, err := instance(p.instance, file, p.budget)
+	open := synthetic
+	if p.world == "replay" {
+		open = replay
+	}
+	scene, err := open(cell)
 	if err != nil {
-		key := "instance.name"
-		if _, ownErr := instance(p.instance, file, 0); ownErr == nil {
-			key = "instance.budget"
-		}
-		return nil, &sweep.KeyError{Key: key, Msg: err.Error()}
+		return nil, err
 	}
-	at := &site{scene: experiments.MeanScene(in)}
-	if p.world == "poisson" {
-		marks, err := env.ParseMarks(p.marks)
-		if err != nil {
-			return nil, &sweep.KeyError{Key: "world.marks", Msg: err.Error()}
-		}
-		at.scene = experiments.PoissonScene(in, marks, p.sigma)
-		// Only opening the world tells whether σ is allowed.
-		if _, err := at.scene.Open(1, env.LevelModel, false); err != nil {
-			return nil, &sweep.KeyError{Key: "world.sigma", Msg: err.Error()}
-		}
-	}
-	_, at.price = baselines.RelaxedBound(in)
+	at := &site{scene: scene}
+	_, at.price = baselines.RelaxedBound(scene.Instance)
 	if len(s.cache) >= 256 {
 		clear(s.cache) // many instances come one after the other
 	}
 	s.cache[p] = at
 	return at, nil
+}
+
+// synthetic is the scene of an instance.
+func synthetic(cell *sweep.Cell) (experiments.Scene, error) {
+	name, file, budget := cell.Text("instance.name"), cell.Input("instance.name"), cell.Float("instance.budget")
+	kind := cell.Text("world.kind")
+	if cell.Text("world.trace") != "" {
+		return experiments.Scene{}, &sweep.KeyError{Key: "world.trace", Msg: fmt.Sprintf("a recording is replayed by world.kind = %q; this cell has %q", "replay", kind)}
+	}
+	if key := given(cell, "world.epoch", "world.decay", "world.split"); key != "" {
+		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: fmt.Sprintf("it belongs to world.kind = %q; this cell has %q", "replay", kind)}
+	}
+	in, err := instance(name, file, budget)
+	if err != nil {
+		key := "instance.name"
+		if _, ownErr := instance(name, file, 0); ownErr == nil {
+			key = "instance.budget"
+		}
+		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: err.Error()}
+	}
+	if kind == "mean" {
+		return experiments.MeanScene(in), nil
+	}
+	marks, err := env.ParseMarks(cell.Text("world.marks"))
+	if err != nil {
+		return experiments.Scene{}, &sweep.KeyError{Key: "world.marks", Msg: err.Error()}
+	}
+	scene := experiments.PoissonScene(in, marks, cell.Float("world.sigma"))
+	// Only opening the world tells whether σ is allowed.
+	if _, err := scene.Open(1, env.LevelModel, false); err != nil {
+		return experiments.Scene{}, &sweep.KeyError{Key: "world.sigma", Msg: err.Error()}
+	}
+	return scene, nil
+}
+
+// given returns the first of the keys that the cell has another value of than
+// the default.
+func given(cell *sweep.Cell, keys ...string) string {
+	for _, k := range cell.Keys() {
+		if slices.Contains(keys, k.Name) && cell.Value(k.Name) != k.Default {
+			return k.Name
+		}
+	}
+	return ""
+}
+
+// replay is the scene of a recording.
+func replay(cell *sweep.Cell) (experiments.Scene, error) {
+	wrong := func(key, format string, args ...any) (experiments.Scene, error) {
+		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
+	}
+	trace := cell.Text("world.trace")
+	switch name := cell.Text("instance.name"); {
+	case trace == "":
+		return wrong("world.kind", "replay needs a recording; world.trace names one")
+	case name != "paper":
+		return wrong("instance.name", "%q; a recording brings sources of its own, leave it out", name)
+	}
+	if key := given(cell, "world.marks", "world.sigma"); key != "" {
+		return wrong(key, "it belongs to world.kind = %q; a recording has interests of its own", "poisson")
+	}
+	epoch, err := time.ParseDuration(cell.Text("world.epoch"))
+	if err != nil || epoch < time.Second {
+		return wrong("world.epoch", "%q; allowed is a length of time of 1s or more, such as 30m or 1h", cell.Text("world.epoch"))
+	}
+	if decay := cell.Float("world.decay"); !(decay > 0) || math.IsInf(decay, 0) {
+		return wrong("world.decay", "%v; allowed is a finite rate per hour above 0", decay)
+	}
+	if split := cell.Float("world.split"); !(split > 0 && split < 1) {
+		return wrong("world.split", "%v; allowed is above 0 and below 1", split)
+	}
+	o := env.ReplayOptions{Epoch: epoch, Decay: cell.Float("world.decay"), Split: cell.Float("world.split"), Budget: cell.Float("instance.budget")}
+	if o.Budget == 0 {
+		o.Budget = 1
+	}
+	rec, err := env.SurveyBytes(trace, cell.Input("world.trace").Data)
+	if err != nil {
+		return wrong("world.trace", "%v", err)
+	}
+	scene, err := experiments.ReplayScene(rec, o)
+	switch {
+	case errors.Is(err, env.ErrBudget):
+		return wrong("instance.budget", "%v", err)
+	case err != nil && rec.First < rec.Last: // what is left is that an epoch is too long for a part
+		return wrong("world.epoch", "%v", err)
+	case err != nil:
+		return wrong("world.trace", "%v", err)
+	}
+	return scene, nil
 }
 
 // instance is env.Named with a file as the sweep read it.

@@ -6,6 +6,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/experiments/stats"
 )
 
 // figure is a figure that a document prints.
@@ -229,4 +230,4 @@ func catalogue(s samples) []figure {
 }
 
 // mean returns the mean of a sample.
-func (s samples) mean(key string) float64 { return average(s[key].Values) }
+func (s samples) mean(key string) float64 { return stats.Mean(s[key].Values) }

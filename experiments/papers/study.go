@@ -14,6 +14,7 @@ import (
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
+	"ephemera/experiments/stats"
 	"ephemera/learner"
 )
 
@@ -274,10 +275,10 @@ func fixed(s samples) error {
 		if err != nil {
 			return err
 		}
-		one(name+"/whittle", average(reward))
+		one(name+"/whittle", stats.Mean(reward))
 		for i, c := range crawls {
 			key := fmt.Sprintf("%s/source-%d/", name, i+1)
-			one(key+"crawls", average(c))
+			one(key+"crawls", stats.Mean(c))
 			// The first 100 epochs are left out: patterns need time to settle.
 			one(key+"period", float64(period(c[100:])))
 			one(key+"gaps", float64(gaps(c[100:])))
@@ -291,17 +292,17 @@ func fixed(s samples) error {
 		if err != nil {
 			return err
 		}
-		one(fmt.Sprintf("mean-1/only-%d", i+1), average(v))
+		one(fmt.Sprintf("mean-1/only-%d", i+1), stats.Mean(v))
 	}
 	// An average over 61 epochs, the first of which finds nothing.
 	v, _, err := trajectory(in, env.NewAgent(baselines.NewWhittle(in)), deterministic)
 	if err != nil {
 		return err
 	}
-	one("mean-1/whittle-empty-61", average(append([]float64{0}, v[:60]...)))
-	one("mean-1/whittle-empty", average(append([]float64{0}, v[:deterministic-1]...)))
-	one("mean-1/whittle-100", average(v[:100]))
-	one("mean-1/whittle-60", average(v[:60]))
+	one("mean-1/whittle-empty-61", stats.Mean(append([]float64{0}, v[:60]...)))
+	one("mean-1/whittle-empty", stats.Mean(append([]float64{0}, v[:deterministic-1]...)))
+	one("mean-1/whittle-100", stats.Mean(v[:100]))
+	one("mean-1/whittle-60", stats.Mean(v[:60]))
 
 	// An η that is rounded up although it is whole falls into the next epoch.
 	t := even(in.Sources, deterministic)
@@ -349,14 +350,6 @@ func trajectory(in env.Instance, a env.Agent, epochs int) (reward []float64, cra
 		return nil
 	})
 	return reward, crawls, err
-}
-
-func average(x []float64) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }
 
 // period returns the least number of epochs after which the crawls of a source

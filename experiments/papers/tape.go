@@ -1,10 +1,10 @@
 package papers
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -159,14 +159,16 @@ func (w *world) Step(crawl []int) ([]env.Crawled, error) {
 	if n := float64(len(crawl)); !w.overrun && !env.Fits(n, w.terms.Budget) {
 		return nil, fmt.Errorf("epoch %d: %v crawls; allowed is the budget, %v", v.Epoch, n, w.terms.Budget)
 	}
-	w.crawled = w.crawled[:0]
-	for _, i := range crawl {
+	for k, i := range crawl { // all before the first changes anything
 		if i < 0 || i >= len(w.factor) {
 			return nil, fmt.Errorf("epoch %d: crawl of source %d; allowed are 0 to %d", v.Epoch, i, len(w.factor)-1)
 		}
-		if v.Last[i] == v.Epoch {
-			return nil, errors.New("a source is named twice")
+		if slices.Contains(crawl[:k], i) {
+			return nil, fmt.Errorf("epoch %d: source %d is named twice", v.Epoch, i)
 		}
+	}
+	w.crawled = w.crawled[:0]
+	for _, i := range crawl {
 		w.crawled = append(w.crawled, env.Crawled{Source: i, Age: v.Age(i), Interest: v.State[i]})
 		v.Last[i], v.Mean[i], v.State[i] = v.Epoch, 0, 0
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"ephemera/experiments/sweep"
 )
 
 // browser returns a context with a fresh page of a real browser, and what the
@@ -378,6 +380,21 @@ func TestBrowserLittle(t *testing.T) {
 			b.do(chromedp.Navigate(page), chromedp.WaitVisible("#table tbody tr"), settle)
 			if count := eval[string](b, `document.getElementById("count").textContent + ", " + document.querySelectorAll("#table tbody tr").length`); count != c.cells+", "+c.cells[:1] {
 				t.Errorf("the table says %q; want %s and as many rows", count, c.cells)
+			}
+			// The table says what the summary says.
+			s, err := sweep.ReadSummary(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := eval[[][]string](b, `[...document.querySelectorAll("#table tbody tr")].map(r => [...r.cells].slice(1).map(c => c.textContent))`)
+			for i, row := range rows {
+				want := s.Body(i)
+				for k := range want {
+					want[k] = strings.TrimSuffix(want[k], fmt.Sprintf(" (n = %d)", s.Cells[i].IQM.N)) // has a column of its own
+				}
+				if !slices.Equal(row, want) {
+					t.Errorf("row %q; the summary has %q", row, want)
+				}
 			}
 			empty := eval[string](b, `[...document.querySelectorAll("section")].filter(e => !e.hidden && e.querySelector(".plot") && !e.querySelector("canvas")).map(e => e.id).join(" ")`)
 			if empty != "" {

@@ -123,7 +123,7 @@ func missing(dir string, err error) error {
 	}
 	for _, name := range []string{"config.toml", "records"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("%s holds no results of a sweep: there is no %s", dir, name)
+			return fmt.Errorf("%s holds no results of a sweep: there is no %s in it", dir, name)
 		}
 	}
 	return fmt.Errorf("%w; a sweep writes it at its end, and sweep -merge %s before that", err, dir)
@@ -293,20 +293,27 @@ func (r *Report) heat() {
 	type axis struct {
 		key    string
 		values []any
+		at     map[any]int // place of a value
+	}
+	if len(s.Axes) < 2 {
+		return
 	}
 	var axes []axis
 	for _, a := range s.Axes {
-		x := axis{key: a}
+		x := axis{key: a, at: map[any]int{}}
 		for _, c := range s.Cells {
-			if v, ok := c.Settings[a]; ok && !slices.Contains(x.values, v) {
-				x.values = append(x.values, v)
+			if v, ok := c.Settings[a]; ok {
+				if _, ok := x.at[v]; !ok {
+					x.at[v] = 0
+					x.values = append(x.values, v)
+				}
 			}
 		}
 		slices.SortStableFunc(x.values, compare)
+		for k, v := range x.values {
+			x.at[v] = k
+		}
 		axes = append(axes, x)
-	}
-	if len(axes) < 2 {
-		return
 	}
 	byCount := slices.Clone(axes)
 	slices.SortStableFunc(byCount, func(a, b axis) int { return len(b.values) - len(a.values) })
@@ -363,7 +370,7 @@ func (r *Report) heat() {
 	}
 	for i, c := range s.Cells {
 		if k, ok := of[i]; ok && chosen[k] {
-			r.Heat[panel[k]].Cells[slices.Index(y.values, c.Settings[y.key])][slices.Index(x.values, c.Settings[x.key])] = i
+			r.Heat[panel[k]].Cells[y.at[c.Settings[y.key]]][x.at[c.Settings[x.key]]] = i
 		}
 	}
 }

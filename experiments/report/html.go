@@ -40,7 +40,7 @@ func (n num) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return []byte("null"), nil
 	}
-	return strconv.AppendFloat(nil, v, 'g', 8, 64), nil
+	return strconv.AppendFloat(nil, v, 'g', 10, 64), nil
 }
 
 // band is an estimate: value, lo, hi.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 )
 
@@ -88,19 +89,13 @@ func (r *Report) tidy(plots string, written map[string]*plot.Picture) error {
 
 // put replaces a file whole.
 func put(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".pending")
+	f, err := files.Create(path, "")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once the file has its name
-	if _, err = f.Write(data); err == nil {
-		err = f.Chmod(0o644)
+	defer f.Cleanup() // does nothing once the file is in its place
+	if _, err := f.Write(data); err != nil {
+		return err
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	return f.CloseAtomicallyReplace()
 }

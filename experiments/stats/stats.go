@@ -42,18 +42,20 @@ func (e Estimate) String() string {
 // Format writes a figure with four significant digits and no exponent in the
 // usual range.
 func Format(v float64) string {
-	switch a := math.Abs(v); {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		return "–"
-	case math.IsInf(v, 0) || v == 0:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case a >= 1e6 || a < 1e-4:
-		return strconv.FormatFloat(v, 'g', 4, 64)
-	default:
-		_, exponent, _ := strings.Cut(strconv.FormatFloat(a, 'e', 3, 64), "e") // 0 for 0.99996, which is 1.000
-		e, _ := strconv.Atoi(exponent)
-		return strconv.FormatFloat(v, 'f', max(0, 3-e), 64)
 	}
+	if math.IsInf(v, 0) || v == 0 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	// The exponent is that of the rounded number: 0 for 0.99996, which is 1.000.
+	text := strconv.FormatFloat(v, 'e', 3, 64)
+	_, exponent, _ := strings.Cut(text, "e")
+	e, _ := strconv.Atoi(exponent)
+	if e >= 6 || e < -4 {
+		return text
+	}
+	return strconv.FormatFloat(v, 'f', max(0, 3-e), 64)
 }
 
 // Mean returns the arithmetic mean, NaN of nothing.
@@ -264,15 +266,16 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 		// One pass over both sorted samples: below counts the draws of ref
 		// under the value at hand, equal those on it.
 		var wins float64
-		j, below := 0, 0
+		j, below, equal := 0, 0, 0
 		for i := 0; i < n; i++ {
-			for j < m && sr[j] < sx[i] {
-				below += cr[j]
-				j++
-			}
-			equal := 0
-			for k := j; k < m && sr[k] == sx[i]; k++ {
-				equal += cr[k]
+			if i == 0 || sx[i] != sx[i-1] {
+				below += equal
+				for equal = 0; j < m && sr[j] < sx[i]; j++ {
+					below += cr[j]
+				}
+				for ; j < m && sr[j] == sx[i]; j++ {
+					equal += cr[j]
+				}
 			}
 			wins += float64(cx[i]) * (float64(below) + float64(equal)/2)
 		}

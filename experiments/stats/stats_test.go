@@ -166,8 +166,23 @@ func TestImprovementPoint(t *testing.T) {
 		if math.Abs(e.Value+o.Value-1) > 1e-12 {
 			t.Fatalf("P(x > ref) %v and P(ref > x) %v do not add up to 1", e.Value, o.Value)
 		}
-		if e.Lo > e.Value+1e-9 || e.Hi < e.Value-1e-9 {
-			t.Fatalf("%v: value outside of its interval", e)
+		// The same draws, pair by pair.
+		sx, sr := slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(ref))
+		rng := stream.New(1, stream.Bootstrap, 2<<32, uint64(len(x)), uint64(len(ref)))
+		dist := make([]float64, 2000)
+		for r := range dist {
+			dx, dr := make([]float64, len(x)), make([]float64, len(ref))
+			for i := range dx {
+				dx[i] = sx[rng.Intn(len(x))]
+			}
+			for i := range dr {
+				dr[i] = sr[rng.Intn(len(ref))]
+			}
+			dist[r] = improvement(dx, dr)
+		}
+		slices.Sort(dist)
+		if lo, hi := Quantile(dist, .025), Quantile(dist, .975); math.Abs(e.Lo-lo) > 1e-12 || math.Abs(e.Hi-hi) > 1e-12 {
+			t.Fatalf("%v; pair by pair the interval is [%v, %v]", e, lo, hi)
 		}
 	})
 }
@@ -254,7 +269,7 @@ func TestSeeded(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for v, want := range map[float64]string{260.391: "260.4", 0.99954: "0.9995", 0.99996: "1.000", 999.97: "1000", 0.001: "0.001000", 1: "1.000", 12345.6: "12346", 0: "0", -0.01234567: "-0.01235", 3.2e-7: "3.2e-07"} {
+	for v, want := range map[float64]string{260.391: "260.4", 0.99954: "0.9995", 0.99996: "1.000", 999.97: "1000", 0.001: "0.001000", 1: "1.000", 12345.6: "12346", 0: "0", -0.01234567: "-0.01235", 3.2e-7: "3.200e-07", 2e6: "2.000e+06", 999999.6: "1.000e+06", 999940: "999940", 9.99999e-5: "0.0001000", 9.9994e-5: "9.999e-05", 0.40625: "0.4062", 0.28125: "0.2812", 0.34375: "0.3438"} {
 		if got := Format(v); got != want {
 			t.Errorf("Format(%v) = %q; want %q", v, got, want)
 		}

@@ -23,28 +23,42 @@ func (s *Summary) answer() string {
 	if math.IsNaN(best.Mean[m].Value) {
 		return strings.Join(append(parts, fmt.Sprintf("No cell has a mean %s (%s: %s).", s.Metric, best.ID, best.Mean[m].Warning)), " ")
 	}
+	// Cells without a run, and cells without a mean, are ranked last, which says
+	// nothing against them.
+	var odd []string
+	none := 0
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, c := range s.Cells {
+		switch e := c.Mean[m]; {
+		case e.N == 0:
+			none++
+		case math.IsNaN(e.Value):
+			odd = append(odd, fmt.Sprintf("%s (%s)", c.ID, e.Warning))
+		default:
+			least, most = min(least, e.Value), max(most, e.Value)
+		}
+	}
 	text := fmt.Sprintf("Best by %s is %s with %s%s", s.Metric, best.ID, best.Mean[m], unit(s.Figures[m]))
 	switch {
-	case len(s.Cells) == 1:
+	case len(s.Cells)-none-len(odd) == 1:
 		text = fmt.Sprintf("%s: %s is %s%s", best.ID, s.Metric, best.Mean[m], unit(s.Figures[m]))
+	case least == most:
+		text = fmt.Sprintf("All cells have the same %s, %s%s", s.Metric, best.Mean[m], unit(s.Figures[m]))
 	case best.Diff != nil:
 		text += ", " + s.against(*best.Diff)
 	default:
 		text += ", the reference itself"
 	}
 	parts = append(parts, text+".")
-	// Cells without a mean are ranked last, which says nothing against them.
-	var odd []string
-	for _, c := range s.Cells {
-		if e := c.Mean[m]; e.N > 0 && math.IsNaN(e.Value) {
-			odd = append(odd, fmt.Sprintf("%s (%s)", c.ID, e.Warning))
-		}
-	}
 	if len(odd) > 0 {
 		parts = append(parts, fmt.Sprintf("Left out for want of a mean %s: %s.", s.Metric, some(odd)))
 	}
 	if s.Missing > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
+		text := fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs)
+		if none > 0 {
+			text += fmt.Sprintf(", all of %d of %d cells", none, len(s.Cells))
+		}
+		parts = append(parts, text+".")
 	}
 	return strings.Join(parts, " ")
 }

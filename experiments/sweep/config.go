@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
@@ -80,7 +82,7 @@ func Load(s Schema, r Runner, file string, data []byte, set []string) (*Config, 
 	if err != nil {
 		return nil, err
 	}
-	l := loader{schema: s, figures: r.Figures(), file: file, sets: map[string]*keyset{}, inputs: map[string]*Input{}}
+	l := loader{schema: s, figures: r.Figures(), file: file, written: writtenFor(data) != "", sets: map[string]*keyset{}, inputs: map[string]*Input{}}
 	for _, value := range s.Selector().Allowed {
 		l.sets[value] = newKeyset(s, value)
 	}
@@ -111,6 +113,7 @@ type loader struct {
 	schema    Schema
 	figures   []Figure
 	file      string
+	written   bool // by a sweep
 	sets      map[string]*keyset
 	inputs    map[string]*Input
 	reference string // id as the file gives it
@@ -143,6 +146,11 @@ func (l *loader) load(doc *document, overridden bool) (*Config, error) {
 	for _, e := range base {
 		if !used[e.name] {
 			return nil, fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", e.where, e.name, l.schema.Selector().Name, strings.Join(l.having(e.name), ", "))
+		}
+	}
+	for _, t := range doc.tables { // those without keys, whose names nothing has looked at
+		if !slices.ContainsFunc(l.allKeys(false), func(key string) bool { return strings.HasPrefix(key, t.name+".") }) {
+			return nil, fmt.Errorf("%s: unknown table %q; allowed are %s", t.where, t.name, strings.Join(l.tables(), ", "))
 		}
 	}
 	if c.Jobs() > maxRuns {
@@ -184,9 +192,15 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 			}
 		case "show":
 			for _, v := range e.values {
-				name, _ := v.(string)
+				name, ok := v.(string)
+				if !ok {
+					return nil, fmt.Errorf("%s: show is %s; allowed are %s", e.where, tomlValue(v), strings.Join(figureNames(l.figures), ", "))
+				}
 				if err := l.figure(e, name); err != nil {
 					return nil, err
+				}
+				if slices.Contains(c.Show, name) {
+					return nil, fmt.Errorf("%s: show has %q twice", e.where, name)
 				}
 				c.Show = append(c.Show, name)
 			}
@@ -198,7 +212,7 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 			switch e.name {
 			case "name":
 				if !isName(v) {
-					return nil, fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators", e.where, v)
+					return nil, fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators and control characters", e.where, v)
 				}
 				c.Name = v
 			case "metric":
@@ -240,7 +254,17 @@ func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
 
 // isName reports whether a directory can have that name.
 func isName(s string) bool {
-	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsAny(s, `/\`)
+	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsAny(s, `/\`) && s == printable(s)
+}
+
+// printable puts a question mark for what TOML's comments do not allow.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) && r != '\t' {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // figure refuses a name that the runner does not have.
@@ -261,6 +285,9 @@ func (l *loader) product(c *Config, base, own []entry, where string, used map[st
 	}
 	selected := []any{sel.Default}
 	for _, e := range all {
+		if slices.Contains(keyNames(reserved), e.name) {
+			return fmt.Errorf("%s: %s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", e.where, e.name)
+		}
 		if len(l.having(e.name)) == 0 {
 			return fmt.Errorf("%s: unknown key %q%s; allowed are %s", e.where, e.name, l.closest(e.name), strings.Join(l.allKeys(true), ", "))
 		}
@@ -495,6 +522,17 @@ func (l *loader) allKeys(withReserved bool) []string {
 	return out
 }
 
+// tables returns the names before the dots of all keys.
+func (l *loader) tables() []string {
+	var out []string
+	for _, key := range l.allKeys(false) {
+		if table, _, ok := strings.Cut(key, "."); ok && !slices.Contains(out, table) {
+			out = append(out, table)
+		}
+	}
+	return out
+}
+
 // closest returns a hint at the allowed key that is nearest by edits.
 func (l *loader) closest(name string) string {
 	best, d := "", 4
@@ -560,7 +598,7 @@ func (c *Config) Resolved(provenance string) []byte {
 			continue
 		}
 		for line := range strings.Lines(text) {
-			b.WriteString(strings.TrimSpace("# "+strings.TrimSpace(line)) + "\n")
+			b.WriteString(strings.TrimSpace("# "+printable(strings.TrimSpace(line))) + "\n")
 		}
 		b.WriteByte('\n') // ends the opening comment, which is the question
 	}

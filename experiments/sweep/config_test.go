@@ -107,6 +107,13 @@ func TestLoadErrors(t *testing.T) {
 		{"set reference", kappaTOML, "reference=kappa/3", []string{`-set reference=kappa/3: reference is "kappa/3"; allowed are kappa/0.5`}},
 		{"the same in a list", "[[cells]]\nlearner.algorithm = \"whittle\"\nlearner.kappa = 3\n", "", []string{"kappa.toml:3:1: learner.algorithm whittle has no setting learner.kappa; it has steps"}},
 		{"syntax", "seeds = 2\nlearner.kappa = [1,,2]\n", "", []string{"kappa.toml:2:"}},
+		{"key twice with quotes", "learner.kappa = 4\n\"learner.kappa\" = 8\n", "", []string{"kappa.toml:2:1: learner.kappa is there twice"}},
+		{"empty table", "[lerner]\n", "", []string{`kappa.toml:1:2: unknown table "lerner"; allowed are learner, instance`}},
+		{"show of another type", "show = [1]\n", "", []string{"kappa.toml:1:1: show is 1; allowed are reward, crawls, ratio"}},
+		{"show twice", "show = [\"reward\", \"reward\"]\n", "", []string{`kappa.toml:1:1: show has "reward" twice`}},
+		{"seeds of a cell", "[[cells]]\nseeds = 3\n", "", []string{"kappa.toml:2:1: seeds is not a setting of cells; it stands at the top of the file, above the first [[cells]]"}},
+		{"name with a control character", "name = \"a\\nb\"\n", "", []string{`name is "a\nb"; allowed is the name of a directory, without separators and control characters`}},
+		{"set with a line break", kappaTOML, "learner.kappa=[1,\n2]", []string{"-set learner.kappa=…: one line is allowed"}},
 		{"key twice", "steps = 2\nsteps = 3\n", "", []string{"kappa.toml:2:1"}},
 		{"list of something else", "[[sources]]\nname = 1\n", "", []string{"kappa.toml:1:3: [[sources]]; the one list of tables is [[cells]]"}},
 		{"table cells", "[cells]\nsteps = 1\n", "", []string{"kappa.toml:1:2: a list of cells is written [[cells]]"}},
@@ -114,7 +121,7 @@ func TestLoadErrors(t *testing.T) {
 		{"set wrong", kappaTOML, "learner.kappa=four", []string{`-set learner.kappa=four: learner.kappa is "four"; allowed is a number`}},
 		{"set nothing", kappaTOML, "learner.kappa", []string{"want key=value"}},
 		{"set broken list", kappaTOML, "learner.kappa=[1,", []string{"-set learner.kappa=[1,"}},
-		{"set empty list", kappaTOML, "learner.kappa=[]", []string{"empty list"}},
+		{"set empty list", kappaTOML, "learner.kappa=[]", []string{"-set learner.kappa=[]: learner.kappa is an empty list"}},
 		{"too many", "seeds = 1\nsteps = [" + numbers(1001) + "]\nlearner.kappa = [" + numbers(1001) + "]\n", "", []string{"more than 1000000 cells"}},
 	} {
 		var set []string

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,32 @@ func replaceVia(temp, dir, name string, write func(w *bufio.Writer) error) error
 		return err
 	}
 	return f.CloseAtomicallyReplace()
+}
+
+// Dirs returns dir if it is of a sweep, or else the directories of sweeps in it,
+// of which there must be one.
+func Dirs(dir string) ([]string, error) {
+	is := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "config.toml"))
+		return err == nil
+	}
+	if is(dir) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); is(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", dir)
+	}
+	return dirs, nil
 }
 
 // sweepUp removes what a killed process left half written.

@@ -13,7 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Input is a file that a setting names, as it was when the configuration was
@@ -23,30 +22,29 @@ type Input struct {
 	Sum  [sha256.Size]byte
 }
 
-// inputsDir is the directory beside a configuration that holds the files that
-// it names. A sweep puts copies there, so that its directory says all.
+// inputsDir is the directory beside the config.toml of a sweep that holds copies
+// of the files that it names, so that the sweep's directory says all.
 const inputsDir = "inputs"
 
-// inputFile is the name of the copy in inputsDir: the file's own, shortened, and
-// a number that tells files of one name in several directories apart.
+// inputFile is the name of the copy in inputsDir: a number that tells files of
+// one name in several directories apart, and the end of the file's own.
 func inputFile(name string) string {
 	name = filepath.ToSlash(name)
-	ext := path.Ext(name)
-	base := url.PathEscape(strings.TrimSuffix(path.Base(name), ext))
-	return fmt.Sprintf("%.60s-%08x%s", base, crc32.ChecksumIEEE([]byte(name)), ext)
+	base := url.PathEscape(path.Base(name))
+	return fmt.Sprintf("%08x-%s", crc32.ChecksumIEEE([]byte(name)), base[max(0, len(base)-60):])
 }
 
-// read reads the file that a value names, if it does: where the configuration
-// names it, the copy beside that, or else the one that the name leads to from
-// the working directory.
+// read reads the file that a value names, if it does: where the config.toml of
+// a sweep names it, the copy beside that, or else the one that the name leads to
+// from the working directory.
 func (l *loader) read(e entry, key Key, value any) error {
 	name, ok := value.(string)
-	if !ok || key.File == "" || !strings.HasSuffix(name, key.File) || l.inputs[name] != nil {
+	if !ok || key.File == nil || !key.File(name) || l.inputs[name] != nil {
 		return nil
 	}
 	var data []byte
 	err := fs.ErrNotExist
-	if !e.set {
+	if l.written && !e.set {
 		data, err = os.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, inputFile(name)))
 	}
 	if err != nil {

@@ -45,10 +45,10 @@ func (k Kind) String() string {
 type Key struct {
 	Name    string // dotted, as in the file: learner.kappa
 	Kind    Kind
-	Default any      // float64, int64, string or bool
-	Allowed []string // values of a string key; nil for any
-	File    string   // ending of the values that name a file, such as .toml; "" for none
-	Help    string   // a few words: meaning, symbol, unit
+	Default any                     // float64, int64, string or bool
+	Allowed []string                // values of a string key; nil for any
+	File    func(value string) bool // whether a value names a file; nil if none does
+	Help    string                  // a few words: meaning, symbol, unit
 }
 
 // Schema says which settings there are.

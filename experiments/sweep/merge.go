@@ -41,7 +41,7 @@ func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (R
 	if err := s.scanAll(ctx, o.Dir); err != nil {
 		return Report{}, err
 	}
-	rep := s.report()
+	rep := s.report(o.Shard)
 	if rep.Missing > 0 && !partial {
 		return rep, nil
 	}
@@ -90,8 +90,8 @@ func keepMore(c *Config, dir string, runs int) error {
 	return nil
 }
 
-// report says what is there and what is not.
-func (s *store) report() Report {
+// report says what is there and what is not. Failures are those of the shard.
+func (s *store) report(shard Shard) Report {
 	rep := Report{Total: s.cfg.Jobs()}
 	seeds := len(s.cfg.Seeds)
 	for i := range s.cfg.Cells {
@@ -102,7 +102,7 @@ func (s *store) report() Report {
 				continue
 			}
 			gone++
-			if msg, ok := s.failed[job]; ok {
+			if msg, ok := s.failed[job]; ok && job%shard.Count == shard.Index {
 				rep.Failed++
 				if len(rep.Failures) < 20 {
 					rep.Failures = append(rep.Failures, fmt.Sprintf("%s, seed %d: %s", s.cfg.Cells[i].ID, seed, oneLine(msg)))

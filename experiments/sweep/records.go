@@ -78,11 +78,10 @@ func newStore(c *Config) *store {
 
 // scanAll reads the record files of a directory.
 func (s *store) scanAll(ctx context.Context, dir string) error {
-	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "records", "*.log"))
+	files, err := recordFiles(dir)
 	if err != nil {
 		return err
 	}
-	slices.Sort(files)
 	for _, f := range files {
 		if s.ends[filepath.Base(f)], err = s.scan(ctx, f); err != nil {
 			return err
@@ -91,6 +90,13 @@ func (s *store) scanAll(ctx context.Context, dir string) error {
 	slices.Sort(s.revisions)
 	s.revisions = slices.Compact(s.revisions)
 	return nil
+}
+
+// recordFiles lists the record files of a directory, sorted.
+func recordFiles(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "records", "*.log"))
+	slices.Sort(files)
+	return files, err
 }
 
 func escapeGlob(dir string) string {

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,6 +158,7 @@ func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
 
 // Merge reads all records and writes the final files, complete or not.
 func Merge(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
+	o.Shard = Whole
 	rep, err := merge(ctx, c, r, o, true)
 	return rep, explain(err)
 }
@@ -221,6 +224,60 @@ func (s Shard) file() string { return fmt.Sprintf("%04d-of-%04d", s.Index, s.Cou
 // hashLine is the line of config.toml that says whose configuration it is.
 var hashLine = regexp.MustCompile(`^# Configuration ([0-9a-f]{16}), every setting spelt out\.$`)
 
+// writtenFor returns the hash in a config.toml that a sweep wrote, "" for other
+// text.
+func writtenFor(config []byte) string {
+	for line := range strings.Lines(string(config)) {
+		if m := hashLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// other is the error for a directory that holds the configuration have.
+func (c *Config) other(dir, have string, config []byte) error {
+	what := ""
+	if key := c.differs(dir, config); key != "" {
+		what = ", which differs in " + key
+	}
+	return fmt.Errorf("%s: holds configuration %s%s, not %s of %s; name another directory with -out", dir, have, what, c.Hash(), c.Name)
+}
+
+// differs names what a config.toml has otherwise than this one, as far as that
+// is told by its lines and the files beside it.
+func (c *Config) differs(dir string, config []byte) string {
+	settings := func(text []byte) map[string]int {
+		lines := map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			if line, _, _ = strings.Cut(strings.TrimSpace(line), " # "); strings.Contains(line, " = ") && line[0] != '#' {
+				lines[line]++
+			}
+		}
+		return lines
+	}
+	have, want := settings(config), settings(c.Resolved(""))
+	var keys []string
+	for _, pair := range [][2]map[string]int{{have, want}, {want, have}} {
+		for line, n := range pair[0] {
+			key, _, _ := strings.Cut(line, " = ")
+			if n != pair[1][line] && !slices.Contains(keys, key) && !slices.Contains([]string{"metric", "show", "name", "reference", "group"}, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if len(have) == 0 {
+		return ""
+	}
+	slices.Sort(keys)
+	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
+		if old, err := os.ReadFile(filepath.Join(dir, inputsDir, inputFile(name))); err == nil && !bytes.Equal(old, c.Inputs[name].Data) {
+			keys = append(keys, "what "+name+" holds")
+		}
+	}
+	return some(keys)
+}
+
 // await takes a lock that others hold for a short time.
 func await(ctx context.Context, path string) (*os.File, error) {
 	for {
@@ -242,25 +299,46 @@ func inspect(c *Config, dir string) (config []byte, err error) {
 	config, err = os.ReadFile(filepath.Join(dir, "config.toml"))
 	switch {
 	case err == nil:
-		have := "that no sweep wrote"
-		for line := range strings.Lines(string(config)) {
-			if m := hashLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				have = m[1]
-			}
+		have := writtenFor(config)
+		if have == "" {
+			have = "that no sweep wrote"
 		}
 		if have != c.Hash() {
-			return nil, fmt.Errorf("%s: holds configuration %s, not %s of %s; name another directory with -out", dir, have, c.Hash(), c.Name)
+			return nil, c.other(dir, have, config)
 		}
 		return config, nil
 	case errors.Is(err, os.ErrNotExist):
+		if logs, err := recordFiles(dir); err != nil || len(logs) > 0 {
+			return nil, errors.Join(err, c.recorded(logs, dir))
+		}
 		for _, name := range []string{"runs.csv", "curves.csv", "summary.json", "summary.csv", "summary.md"} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-				return nil, fmt.Errorf("%s: holds %s but no config.toml, so it is not of a sweep; name another directory with -out", dir, name)
+				return nil, fmt.Errorf("%s: holds %s but neither config.toml nor records, so it is not of a sweep; name another directory with -out", dir, name)
 			}
 		}
 		return nil, nil
 	}
 	return nil, err
+}
+
+// recorded refuses a directory whose records are of another sweep.
+func (c *Config) recorded(logs []string, dir string) error {
+	for _, path := range logs {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		line, err := readLine(bufio.NewReader(f), nil)
+		f.Close()
+		if err != nil {
+			continue // not a whole line yet
+		}
+		kind, rest, err := checkLine(line)
+		if hash, _, _ := bytes.Cut(rest, []byte(" ")); err == nil && kind == "config" && string(hash) != c.Hash() {
+			return c.other(dir, string(hash), nil)
+		}
+	}
+	return nil
 }
 
 // claim writes config.toml or compares the one that is there. Shards that
@@ -509,7 +587,7 @@ func (l *recordLog) sync() error {
 }
 
 // Estimate returns the time that the sweep would take on that many workers,
-// from short runs of one cell per selected value: probe returns a copy of a
+// from short runs of one cell per class: probe returns a copy of a
 // cell that is cheap to run and how many times longer the cell itself takes.
 // Setting up a run counts as if it grew with it, so that the estimate is high
 // rather than low. It measures for about limit.

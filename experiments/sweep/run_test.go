@@ -196,6 +196,39 @@ func TestDivision(t *testing.T) {
 	sameFiles(t, finals(t, dir), want)
 }
 
+// A directory whose config.toml is lost still belongs to the sweep of its
+// records: a call with another configuration leaves it as it is.
+func TestLostConfiguration(t *testing.T) {
+	c, dir := load(t, kappaTOML), t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	want := finals(t, dir)
+	for name := range want {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := load(t, kappaTOML, "seeds=7")
+	if _, err := Run(context.Background(), other, fake{}, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "holds configuration "+c.Hash()+", not "+other.Hash()) {
+		t.Errorf("error %v", err)
+	}
+	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 {
+		t.Errorf("%d runs again", rep.Ran)
+	}
+	sameFiles(t, finals(t, dir), want)
+	// Also where only that is lost.
+	if err := os.Remove(filepath.Join(dir, "config.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 {
+		t.Errorf("%d runs again", rep.Ran)
+	}
+	sameFiles(t, finals(t, dir), want)
+	// The error names what differs, where that is known.
+	if _, err := Run(context.Background(), load(t, kappaTOML, "seeds=7", "learner.gamma=0.1"), fake{}, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "holds configuration "+c.Hash()+", which differs in learner.gamma, seeds, not ") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Shards of two configurations that begin together: one configuration has the
 // directory, the other is refused, and the first goes on.
 func TestClaimTogether(t *testing.T) {
@@ -398,6 +431,28 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// No cell is called the best where nothing tells them apart or only one has run.
+func TestAnswerOfFew(t *testing.T) {
+	some := func(v float64) stats.Estimate { return stats.Estimate{Value: v, Lo: v, Hi: v, N: 5} }
+	none := stats.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), Warning: "no value"}
+	for _, c := range []struct {
+		means   []stats.Estimate
+		missing int
+		want    string
+	}{
+		{[]stats.Estimate{some(3), some(3)}, 0, "All cells have the same cost, 3.000 [3.000, 3.000]."},
+		{[]stats.Estimate{none, some(3), none}, 12, "b: cost is 3.000 [3.000, 3.000]. 12 of 22 runs are missing, all of 2 of 3 cells."},
+	} {
+		s := &Summary{Figures: []Figure{{Name: "cost"}}, Metric: "cost", Reference: "a", Runs: 10, Missing: c.missing}
+		for i, e := range c.means {
+			s.Cells = append(s.Cells, Row{ID: string(rune('a' + i)), Mean: []stats.Estimate{e}})
+		}
+		if got := s.answer(); got != c.want {
+			t.Errorf("%q\nwant\n%q", got, c.want)
+		}
+	}
+}
+
 // What has no mean is named, in the answer and in the warnings.
 func TestNotFinite(t *testing.T) {
 	dir := t.TempDir()
@@ -522,6 +577,13 @@ func TestGroup(t *testing.T) {
 	if len(s.Profile.Lines) != 2 {
 		t.Errorf("%d profiles; want one per group", len(s.Profile.Lines))
 	}
+
+	// Also where all cells have the same value of the key.
+	dir = t.TempDir()
+	mustRun(t, load(t, "seeds = 6\ngroup = \"learner.algorithm\"\ninstance.id = [\"paper\", \"wide\"]\nlearner.kappa = [1, 2]\n"), Options{Dir: dir})
+	if s, err = ReadSummary(dir); err != nil || len(s.Groups) != 1 || s.Groups[0].Value != "paper" || s.Groups[0].Cells != 4 || s.Profile == nil {
+		t.Errorf("one group: %+v, %v", s.Groups, err)
+	}
 }
 
 // A failing cell is named and the others go on; run again, only it is tried.
@@ -554,6 +616,33 @@ func TestFailures(t *testing.T) {
 		t.Errorf("again: %+v", rep)
 	}
 	sameFiles(t, finals(t, dir), first)
+}
+
+// A shard tells of its own failures, a merge of all.
+func TestFailuresOfShards(t *testing.T) {
+	c := load(t, "seeds = 4\nfail = [\"\", \"error\"]\n") // run 5 fails
+	dir := t.TempDir()
+	for i, want := range []int{0, 0, 1} {
+		if rep := mustRun(t, c, Options{Dir: dir, Shard: Shard{i, 3}}); rep.Failed != want {
+			t.Errorf("shard %d/3: %+v; want %d failures", i, rep, want)
+		}
+	}
+	if rep := mustRun(t, c, Options{Dir: dir, Shard: Shard{0, 3}}); rep.Failed != 0 {
+		t.Errorf("shard 0/3 again: %+v", rep)
+	}
+	if rep, err := Merge(context.Background(), c, fake{}, Options{Dir: dir}); err != nil || rep.Failed != 1 {
+		t.Errorf("merge: %+v, %v", rep, err)
+	}
+}
+
+// What a name or a command holds that TOML's comments cannot, does not make
+// config.toml unreadable.
+func TestUnprintable(t *testing.T) {
+	c, dir := load(t, kappaTOML), t.TempDir()
+	mustRun(t, c, Options{Dir: dir, Command: "go run ./cmd/sweep 'm\xe4\x01rz.toml'"})
+	if _, err := LoadFile(fake{}, fake{}, filepath.Join(dir, "config.toml"), nil); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestInterrupt(t *testing.T) {

@@ -50,6 +50,7 @@ type Summary struct {
 	have   []int           // seeds of the cell at hand
 	batch  []batched       // cells that wait for their intervals
 	boots  []*stats.Bootstrap
+	group  []string // value of the group's key in each cell, "" for none
 }
 
 // batched is a cell whose rows are all there.
@@ -136,6 +137,10 @@ func newSummary(ctx context.Context, c *Config, r Runner, s *store, rep Report, 
 			}
 		}
 		sum.Cells[i] = Row{ID: cell.ID, Settings: set}
+		sum.group = append(sum.group, "")
+		if c.Group != "" && cell.Has(c.Group) {
+			sum.group[i] = FormatValue(cell.Value(c.Group))
+		}
 	}
 	sum.metric = slices.Index(figureNames(sum.Figures), c.Metric)
 	sum.column = make([][]float64, len(sum.Figures))
@@ -236,14 +241,9 @@ func (s *Summary) present(i int) []float64 {
 // the metric of the cells of each.
 func (s *Summary) grouped() (names []string, tasks map[string][][]float64) {
 	tasks = map[string][][]float64{}
-	for i := range s.Cells {
-		v, ok := s.Cells[i].Settings[s.Group]
-		if !ok {
+	for i, name := range s.group {
+		if name == "" {
 			continue
-		}
-		name := fmt.Sprint(v)
-		if f, ok := v.(float64); ok {
-			name = FormatValue(f)
 		}
 		if _, ok := tasks[name]; !ok {
 			names = append(names, name)
@@ -358,6 +358,11 @@ func ReadSummary(dir string) (*Summary, error) {
 	}
 	if s.Column(s.Metric) < 0 || len(s.Cells) == 0 {
 		return nil, fmt.Errorf("%s: names no known metric or no cell", path)
+	}
+	for _, name := range s.Show {
+		if s.Column(name) < 0 {
+			return nil, fmt.Errorf("%s: shows %q, which is none of its figures", path, name)
+		}
 	}
 	for _, c := range s.Cells {
 		if len(c.Mean) != len(s.Figures) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ type document struct {
 	base    []entry   // keys outside of [[cells]]
 	cells   [][]entry // one list per [[cells]]
 	where   []string  // where each [[cells]] begins
+	tables  []entry   // [tables]: name and where
 }
 
 // parse reads a TOML file into entries that know where they stand.
@@ -62,6 +64,7 @@ func parse(file string, data []byte) (*document, error) {
 				} else {
 					list = -1
 				}
+				doc.tables = append(doc.tables, entry{name: strings.TrimSuffix(prefix, "."), where: where})
 				continue
 			}
 			if name != "cells" {
@@ -122,6 +125,10 @@ func flatten(p *unstable.Parser, file, prefix string, kv *unstable.Node, to *[]e
 			return fmt.Errorf("%s: %s: %w", where, e.name, err)
 		}
 		e.values = []any{x}
+	}
+	// The decoder does not see that "a.b" and a.b are one setting.
+	if slices.ContainsFunc(*to, func(old entry) bool { return old.name == e.name }) {
+		return fmt.Errorf("%s: %s is there twice", where, e.name)
 	}
 	*to = append(*to, e)
 	return nil
@@ -192,6 +199,9 @@ func parseSet(arg string) (entry, error) {
 	if !ok || name == "" || value == "" {
 		return entry{}, fmt.Errorf("%s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", where)
 	}
+	if strings.ContainsAny(arg, "\r\n") {
+		return entry{}, fmt.Errorf("-set %s=…: one line is allowed", name)
+	}
 	doc, err := parse("-set", []byte("x = "+value+"\n"))
 	switch {
 	case err == nil && len(doc.base) == 1 && doc.base[0].name == "x":
@@ -203,7 +213,7 @@ func parseSet(arg string) (entry, error) {
 	case err == nil:
 		err = errors.New("one value or a list of values is allowed")
 	}
-	return entry{}, fmt.Errorf("%s: %w", where, err)
+	return entry{}, fmt.Errorf("%s: %s", where, strings.Replace(strings.TrimPrefix(err.Error(), "-set:1:1: "), "x is", name+" is", 1))
 }
 
 // convert turns a value as read into the kind of the key.

@@ -161,6 +161,21 @@ func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done b
 	return false, nil
 }
 
+// ParseMixed parses flags that stand before, between and behind the operands,
+// and returns these.
+func (f *Flags) ParseMixed(args []string, stdout io.Writer) (operands []string, done bool, err error) {
+	for {
+		if done, err := f.ParseAll(args, true, stdout); done || err != nil {
+			return nil, done, err
+		}
+		if f.NArg() == 0 {
+			return operands, false, nil
+		}
+		operands = append(operands, f.Arg(0))
+		args = f.Args()[1:]
+	}
+}
+
 // explain says what is allowed where package flag says only that it could not
 // parse a value.
 func (f *Flags) explain(text string) string {

@@ -53,9 +53,9 @@ func (a *Algorithm) Define(f *Flags) {
 		f.StringVar(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)")
 		number("kappa", "`κ`, steepness of the logit, above 0")
 		number("gamma", "`γ`, step of the critic, above 0 and below 2")
-		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power")
-		word("b", "`step` b(n) of the critic's averages, as c/ceil(n/block)^power or 1/(n+1)")
-		word("d", "`step` d(n) of the price of priced, as c/ceil(n/block)^power")
+		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power or c/(n+shift)^power")
+		word("b", "`step` b(n) of the critic's averages, as those of -a")
+		word("d", "`step` d(n) of the price of priced, as those of -a")
 		word("act", "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)")
 		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
 			key, value, ok := strings.Cut(text, "=")

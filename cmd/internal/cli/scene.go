@@ -163,7 +163,11 @@ func (s *Scene) replay() (experiments.Scene, error) {
 	if budget == 0 {
 		budget = 1
 	}
-	scene, err := experiments.ReplayScene(s.trace, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+	rec, err := env.Survey(s.trace)
+	if err != nil {
+		return experiments.Scene{}, err
+	}
+	scene, err := experiments.ReplayScene(rec, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
 	if errors.Is(err, env.ErrBudget) {
 		err = AsUsage(err)
 	}

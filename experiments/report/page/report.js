@@ -33,12 +33,18 @@
     const h = p.fillStyle;
     return `rgba(${parseInt(h.slice(1, 3), 16)},${parseInt(h.slice(3, 5), 16)},${parseInt(h.slice(5, 7), 16)},${a})`;
   };
+  // As stats.Format writes numbers: four digits, exact ties to the even one.
   const format = v => {
     if (v === null || v === undefined) return "–";
     const a = Math.abs(v);
     if (a === 0) return "0";
-    if (a >= 1e6 || a < 1e-4) return v.toExponential(3);
-    return v.toFixed(Math.max(0, 3 - a.toExponential(3).split("e")[1]));
+    const e = +a.toExponential(3).split("e")[1];
+    if (e >= 6 || e < -4) return v.toExponential(3).replace(/e([+-])(\d)$/, "e$10$2");
+    const digits = Math.max(0, 3 - e);
+    const [whole, rest] = v.toFixed(100).split("."); // every digit
+    const cut = digits ? whole + "." + rest.slice(0, digits) : whole;
+    if (/^50*$/.test(rest.slice(digits)) && "02468".includes(cut.at(-1))) return cut;
+    return v.toFixed(digits);
   };
   // Ids may break behind each slash.
   const breakable = text => text.split(/(?<=\/)/).flatMap(part => [part, make("wbr")]);
@@ -53,6 +59,7 @@
   banded("IQM of " + data.figures[data.metric].name, c => c.iqm, "interquartile mean over seeds");
   if (data.cells.length > 1) {
     banded(data.figures[data.metric].name + " − " + data.reference, c => c.diff, "difference under the same seeds");
+    columns.at(-1).difference = true;
     banded("P(better)", c => c.improve, "probability that a run beats one of the reference");
   }
   const perPage = 200;
@@ -105,7 +112,7 @@
           if (b) {
             td.append(format(b[0]));
             if (b[1] !== null) td.append(" ", make("span", { className: "range" }, `[${format(b[1])}, ${format(b[2])}]`));
-          } else if (c.id === data.reference) td.append("reference");
+          } else if (c.id === data.reference && col.difference) td.append("reference");
         } else td.append(col.cell(c));
         row.append(td);
       });
