@@ -42,7 +42,6 @@ type command struct {
 	merge   string
 	workers int
 	list    bool
-	parquet bool
 	set     []string
 	output  cli.Output
 	stdout  io.Writer
@@ -68,7 +67,6 @@ every seed, on all cores, and goes on where an earlier call ended.
 	f.Group("How", func() {
 		f.IntVar(&c.workers, "workers", 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 		f.StringVar(&c.shard, "shard", "", "`i/n` runs only every n-th run, from the i-th, counted from 0; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
-		f.BoolVar(&c.parquet, "parquet", false, "also write runs.parquet and curves.parquet")
 	})
 	c.output.Define(f, nil)
 
@@ -285,7 +283,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, sha
 		return err
 	}
 	o := sweep.Options{
-		Dir: dir, Workers: c.workers, Shard: shard, Parquet: c.parquet,
+		Dir: dir, Workers: c.workers, Shard: shard,
 		Revision: sweep.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
 		Progress: func(done, failed, total int) { show(done+failed, total) },
 	}
@@ -380,7 +378,7 @@ func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 			errs = append(errs, err)
 			continue
 		}
-		rep, err := sweep.Merge(ctx, cfg, c.schema, sweep.Options{Dir: dir, Parquet: c.parquet})
+		rep, err := sweep.Merge(ctx, cfg, c.schema, sweep.Options{Dir: dir})
 		if errors.Is(err, sweep.ErrInterrupted) {
 			return interrupted("interrupted; " + hint)
 		}

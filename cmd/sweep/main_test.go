@@ -39,7 +39,7 @@ func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
 func TestSweep(t *testing.T) {
 	file, dir := config(t, small), t.TempDir()
 	// Flags may stand behind the configuration.
-	out, log, err := call(t, file, "-out", dir, "-set", "learner.gamma=0.1", "-parquet")
+	out, log, err := call(t, file, "-out", dir, "-set", "learner.gamma=0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestSweep(t *testing.T) {
 	if !strings.Contains(log, "12 runs now, 0 before") {
 		t.Errorf("stderr: %s", log)
 	}
-	for _, name := range []string{"config.toml", "runs.csv", "curves.csv", "learned.csv", "summary.csv", "summary.json", "summary.md", "runs.parquet", "curves.parquet"} {
+	for _, name := range []string{"config.toml", "runs.csv", "curves.csv", "learned.csv", "summary.csv", "summary.json", "summary.md"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

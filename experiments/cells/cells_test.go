@@ -413,7 +413,7 @@ func TestTrainImportsNoPlot(t *testing.T) {
 	if !strings.Contains(string(out), "ephemera/experiments") {
 		t.Fatalf("dependencies of cmd/train: %s", out)
 	}
-	for _, bad := range []string{"gonum.org/v1/plot", "chromedp", "parquet", "ephemera/experiments/sweep"} {
+	for _, bad := range []string{"gonum.org/v1/plot", "chromedp", "ephemera/experiments/sweep"} {
 		if strings.Contains(string(out), bad) {
 			t.Errorf("cmd/train imports %s", bad)
 		}

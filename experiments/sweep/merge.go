@@ -71,11 +71,6 @@ func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (R
 	if err := sum.write(o.Dir); err != nil {
 		return rep, err
 	}
-	if o.Parquet || parquetThere(o.Dir) {
-		if err := writeParquet(ctx, c, r, s, o.Dir); err != nil {
-			return rep, err
-		}
-	}
 	rep.Final = true
 	return rep, nil
 }

@@ -87,7 +87,6 @@ type Options struct {
 	Shard    Shard
 	Revision string // of the program, for the records
 	Command  string // that repeats the sweep, for the files
-	Parquet  bool   // also write runs.parquet and curves.parquet
 	// Progress is called before the first run and when one ends, from one
 	// goroutine at a time: done and failed runs of this process, of how many.
 	Progress func(done, failed, total int)

@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"ephemera/env/stream"
 	"ephemera/experiments/files"
 	"ephemera/experiments/stats"
@@ -269,7 +267,7 @@ func TestForeignDirectory(t *testing.T) {
 func TestHistory(t *testing.T) {
 	const text = "seeds = 6\nlearner.kappa = [1, 2]\n" // asks nothing
 	c, dir := load(t, text), t.TempDir()
-	mustRun(t, c, Options{Dir: dir, Parquet: true, Command: "go run ./cmd/sweep x"})
+	mustRun(t, c, Options{Dir: dir, Command: "go run ./cmd/sweep x"})
 	want := finals(t, dir)
 	resolved, err := LoadFile(fake{}, fake{}, filepath.Join(dir, "config.toml"), nil)
 	if err != nil || resolved.Question != "" {
@@ -280,12 +278,12 @@ func TestHistory(t *testing.T) {
 	}
 	sameFiles(t, finals(t, dir), want)
 
-	// Parquet files that are there follow the others.
+	// A merge of one part leaves no trace in the files of the whole.
 	half := t.TempDir()
 	if _, err := Run(context.Background(), c, fake{}, Options{Dir: half, Shard: Shard{0, 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Merge(context.Background(), c, fake{}, Options{Dir: half, Parquet: true}); err != nil {
+	if _, err := Merge(context.Background(), c, fake{}, Options{Dir: half}); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, c, Options{Dir: half, Command: "go run ./cmd/sweep x"})
@@ -479,7 +477,7 @@ func TestNotFinite(t *testing.T) {
 func TestFiles(t *testing.T) {
 	c := load(t, kappaTOML)
 	dir := t.TempDir()
-	mustRun(t, c, Options{Dir: dir, Revision: "v1 abc", Command: "go run ./cmd/sweep x", Parquet: true})
+	mustRun(t, c, Options{Dir: dir, Revision: "v1 abc", Command: "go run ./cmd/sweep x"})
 	files := finals(t, dir)
 
 	rows := readCSV(t, files["runs.csv"])
@@ -536,27 +534,6 @@ func TestFiles(t *testing.T) {
 	}
 	if p := s.Profile.Lines[0].Share; p[0].Value != 1 || p[60].Value != 0 {
 		t.Errorf("profile begins at %v and ends at %v", p[0], p[60])
-	}
-
-	pf, err := parquet.OpenFile(strings.NewReader(files["runs.parquet"]), int64(len(files["runs.parquet"])))
-	if err != nil {
-		t.Fatal(err)
-	}
-	type run struct {
-		Cell   string   `parquet:"cell"`
-		Seed   uint64   `parquet:"seed"`
-		Kappa  *float64 `parquet:"learner.kappa,optional"`
-		Reward float64  `parquet:"reward"`
-	}
-	got, err := parquet.Read[run](strings.NewReader(files["runs.parquet"]), pf.Size())
-	if err != nil || len(got) != 30 {
-		t.Fatalf("%d rows of Parquet: %v", len(got), err)
-	}
-	for n, g := range got {
-		want := rows[n+1]
-		if g.Cell != want[0] || fmt.Sprint(g.Seed) != want[1] || strconv.FormatFloat(g.Reward, 'g', -1, 64) != want[3] || fmt.Sprint(*g.Kappa) != want[2] {
-			t.Errorf("Parquet row %d is %+v; CSV has %q", n, g, want)
-		}
 	}
 }
 
