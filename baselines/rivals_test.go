@@ -1,6 +1,7 @@
 package baselines_test
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -190,7 +191,7 @@ func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, ru
 		t.Skipf("needs the recording: %v", err)
 	}
 	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: 5, Items: true}
-	rec, err := env.Survey(path)
+	rec, err := env.ReadRecording(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,6 @@ func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, ru
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.Close()
 		all, _ := follow(t, w, a, 0, 0)
 		return all
 	}

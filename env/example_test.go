@@ -158,7 +158,6 @@ a,14400,1
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer w.Close()
 	for _, s := range in.Sources {
 		fmt.Printf("%s: %.1f items per epoch of interest %.0f\n", s.Name, s.Rate, s.Interest)
 	}

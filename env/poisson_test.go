@@ -333,7 +333,6 @@ func TestGoldenStreams(t *testing.T) {
 	}
 	w, _, err := env.OpenReplay(recording(t, 60, true), env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 1, Items: true, State: true})
 	golden(t, "replay", trace(must(w, err)))
-	w.Close()
 	for _, name := range []string{"lognormal:3:7", "wide:3:7", "mixed:3:7"} {
 		var b strings.Builder
 		if err := env.Write(&b, must(env.Named(name, 3))); err != nil {

@@ -3,7 +3,9 @@ package env
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// Recording is what a first pass over a recording of publications tells: it
-// does not hold the publications.
+// Recording holds what was published where and when.
 type Recording struct {
 	Path  string
 	First int64    // Unix time of the first publication
@@ -25,55 +27,164 @@ type Recording struct {
 	Rows  int      // publications
 	Names []string // sources, sorted
 
-	open func() (io.ReadCloser, error)
+	published []publication // by time; those of one time in the order of the file
 }
 
-// Survey reads a recording once, checks every row, and returns what it is
-// about. A recording is CSV or gzip-compressed CSV with a header. It needs the
-// columns source, published_unix (whole seconds UTC) and utility (initial
-// interest, a finite number, 0 or more); other columns are passed over. Rows
-// are sorted by time. Errors are one line that begins with the file and line.
-func Survey(path string) (*Recording, error) {
-	return survey(path, func() (io.ReadCloser, error) { return os.Open(path) })
+// publication is one row. Its source is a number in Names.
+type publication struct {
+	at      int64 // Unix time
+	utility float64
+	source  int32
 }
 
-// SurveyBytes is [Survey] of a recording in memory; errors call it path.
-func SurveyBytes(path string, data []byte) (*Recording, error) {
-	return survey(path, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
-}
+const (
+	maxRows   = 100_000_000 // 2.4 GB
+	maxNames  = 10_000_000
+	checkRows = 4096 // rows between looks at the context
+)
 
-func survey(path string, open func() (io.ReadCloser, error)) (*Recording, error) {
-	rec := &Recording{Path: path, open: open}
-	r, err := rec.rows()
+// ReadRecording reads a recording once: a file, or a pipe such as /dev/stdin. A
+// recording is CSV or gzip-compressed CSV with a header. It needs the columns
+// source and published_unix (whole seconds UTC); utility (initial interest, a
+// finite number, 0 or more) is 1 for all if it is left out, and other columns are
+// passed over. Rows may come in any order. There may be 10⁸ rows of 10⁷ sources, and
+// 65 536 bytes in a line. Errors are one line that begins with the file and line.
+func ReadRecording(ctx context.Context, path string) (*Recording, error) {
+	f, err := openInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	seen := make(map[string]bool)
-	for {
-		p, err := r.next()
+	defer f.Close()
+	return ParseRecording(ctx, path, f)
+}
+
+// ParseRecording is [ReadRecording] of an open file; errors call it path.
+func ParseRecording(ctx context.Context, path string, r io.Reader) (*Recording, error) {
+	rows := &rows{path: path, buf: bufio.NewReaderSize(r, maxLine)}
+	if err := rows.begin(); err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	rec := &Recording{Path: path}
+	number := make(map[string]int32)
+	for sorted := true; ; {
+		p, err := rows.next()
 		if err == io.EOF {
+			if !sorted {
+				slices.SortStableFunc(rec.published, func(a, b publication) int { return cmp.Compare(a.at, b.at) })
+			}
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, interrupted(ctx, err)
 		}
-		if rec.Rows == 0 {
-			rec.First = p.at
+		if len(rec.published)%checkRows == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		rec.Last = p.at
-		rec.Rows++
-		if !seen[string(p.source)] {
-			name := string(p.source)
-			seen[name] = true
-			rec.Names = append(rec.Names, name)
+		i, ok := number[string(p.source)]
+		if !ok {
+			i = int32(len(rec.Names))
+			rec.Names = append(rec.Names, string(p.source))
+			number[rec.Names[i]] = i
+		}
+		if n := len(rec.published); n > 0 && p.at < rec.published[n-1].at {
+			sorted = false
+		}
+		rec.published = append(rec.published, publication{p.at, p.utility, i})
+		if len(rec.published) > maxRows || len(rec.Names) > maxNames {
+			return nil, rows.fail("there are %d rows of %d sources so far; allowed are %d rows of %d sources", len(rec.published), len(rec.Names), maxRows, maxNames)
 		}
 	}
-	if rec.Rows == 0 {
-		return nil, fmt.Errorf("%s:%d: the recording has no row; at least one publication is needed", path, r.line)
+	if rec.Rows = len(rec.published); rec.Rows == 0 {
+		return nil, rows.fail("the recording has no row; at least one publication is needed")
 	}
+	rec.First, rec.Last = rec.published[0].at, rec.published[rec.Rows-1].at
+
 	slices.Sort(rec.Names)
+	place := make([]int32, len(rec.Names))
+	for k, name := range rec.Names {
+		place[number[name]] = int32(k)
+	}
+	for k := range rec.published {
+		p := &rec.published[k]
+		p.source = place[p.source]
+	}
 	return rec, nil
+}
+
+// interrupted returns why reading ended: the context, or else the error.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Each calls f for every publication, by time; i is the source's number in Names.
+func (rec *Recording) Each(f func(i int, at int64, utility float64)) {
+	for _, p := range rec.published {
+		f(int(p.source), p.at, p.utility)
+	}
+}
+
+// pipeWait is how long the first byte of a pipe that nobody has opened for
+// writing is waited for.
+var pipeWait = 5 * time.Second
+
+// input is a file that is read to its end, or until the context is done.
+type input struct {
+	*os.File
+	ctx  context.Context
+	stop func() bool
+	wait time.Time // until when an end without a byte is no end; zero for none
+}
+
+// openInput opens a file or a pipe. A pipe is opened without waiting for its
+// writer, who may come within pipeWait.
+func openInput(ctx context.Context, path string) (*input, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{ctx: ctx, stop: func() bool { return true }}
+	mode := os.O_RDONLY
+	if info.Mode()&os.ModeNamedPipe != 0 {
+		mode |= syscall.O_NONBLOCK
+		in.wait = time.Now().Add(pipeWait)
+	}
+	if in.File, err = os.OpenFile(path, mode, 0); err != nil {
+		return nil, err
+	}
+	if !in.wait.IsZero() {
+		in.stop = context.AfterFunc(ctx, func() { _ = in.SetReadDeadline(time.Now()) })
+	}
+	return in, nil
+}
+
+// Read implements io.Reader.
+func (in *input) Read(p []byte) (int, error) {
+	for {
+		n, err := in.File.Read(p)
+		if n > 0 {
+			in.wait = time.Time{}
+		}
+		if n > 0 || err != io.EOF || in.wait.IsZero() {
+			return n, err
+		}
+		if time.Now().After(in.wait) {
+			return 0, fmt.Errorf("nobody wrote into the pipe for %v", pipeWait)
+		}
+		select {
+		case <-in.ctx.Done():
+			return 0, in.ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Close closes the file.
+func (in *input) Close() error {
+	in.stop()
+	return in.File.Close()
 }
 
 // Part names a part of a recording.
@@ -161,27 +272,13 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	r, err := rec.rows()
-	if err != nil {
-		return Instance{}, err
-	}
-	defer r.Close()
-	index := rec.index()
 	count, total := make([]float64, len(rec.Names)), make([]float64, len(rec.Names))
-	for {
-		p, err := r.next()
-		if err == io.EOF || err == nil && float64(p.at) >= to {
+	for _, p := range rec.published {
+		if float64(p.at) >= to {
 			break
 		}
-		if err != nil {
-			return Instance{}, err
-		}
-		i, ok := index[string(p.source)]
-		if !ok {
-			return Instance{}, r.changed()
-		}
-		count[i]++
-		total[i] += p.utility
+		count[p.source]++
+		total[p.source] += p.utility
 	}
 	base := filepath.Base(rec.Path)
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
@@ -197,14 +294,6 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 	return in, in.Validate()
 }
 
-func (rec *Recording) index() map[string]int {
-	index := make(map[string]int, len(rec.Names))
-	for i, name := range rec.Names {
-		index[name] = i
-	}
-	return index
-}
-
 // row is one publication. The name is valid until the next row is read.
 type row struct {
 	source  []byte
@@ -216,14 +305,10 @@ type row struct {
 type rows struct {
 	path   string
 	line   int
-	file   io.Closer
-	zip    *gzip.Reader
 	buf    *bufio.Reader
-	column [3]int // of source, published_unix, utility
+	column [3]int // of source, published_unix, utility; −1 where there is none
 	width  int
 	field  [][]byte
-	last   int64
-	any    bool
 }
 
 var columnNames = [3]string{"source", "published_unix", "utility"}
@@ -231,31 +316,18 @@ var columnNames = [3]string{"source", "published_unix", "utility"}
 // maxLine is the longest line that is accepted, in bytes.
 const maxLine = 1 << 16
 
-// rows opens the recording and reads its header.
-func (rec *Recording) rows() (*rows, error) {
-	f, err := rec.open()
-	if err != nil {
-		return nil, err
-	}
-	r := &rows{path: rec.Path, file: f, buf: bufio.NewReaderSize(f, maxLine)}
-	if err := r.begin(); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
 func (r *rows) begin() error {
 	if magic, err := r.buf.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
-		if r.zip, err = gzip.NewReader(r.buf); err != nil {
+		zip, err := gzip.NewReader(r.buf)
+		if err != nil {
 			return r.fail("cannot read gzip header: %v", readable(err))
 		}
-		r.buf = bufio.NewReaderSize(r.zip, maxLine)
+		r.buf = bufio.NewReaderSize(zip, maxLine)
 	}
 	line, err := r.readLine()
 	if err == io.EOF {
 		r.line = 1
-		return r.fail("the file is empty; needed is a header with the columns %s", strings.Join(columnNames[:], ", "))
+		return r.fail("the file is empty; needed is a header with the columns source and published_unix, and utility if items differ in worth")
 	}
 	if err != nil {
 		return err
@@ -267,7 +339,10 @@ func (r *rows) begin() error {
 	for k, name := range columnNames {
 		r.column[k] = slices.IndexFunc(r.field, func(f []byte) bool { return string(f) == name })
 		if r.column[k] < 0 {
-			return r.fail("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, line, strings.Join(columnNames[:], ", "))
+			if name == "utility" {
+				continue
+			}
+			return r.fail("column %q is missing in the header %.120q; needed are source and published_unix, separated by commas, without blanks; utility may be there", name, line)
 		}
 		if slices.ContainsFunc(r.field[r.column[k]+1:], func(f []byte) bool { return string(f) == name }) {
 			return r.fail("column %q is there twice; each of %s is allowed once", name, strings.Join(columnNames[:], ", "))
@@ -276,16 +351,9 @@ func (r *rows) begin() error {
 	return nil
 }
 
-// Close closes the file.
-func (r *rows) Close() error { return r.file.Close() }
-
 // fail returns an error about the present line.
 func (r *rows) fail(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", r.path, r.line, fmt.Sprintf(format, args...))
-}
-
-func (r *rows) changed() error {
-	return r.fail("the recording has changed since it was surveyed")
 }
 
 // readable says what a decompressor's error means.
@@ -385,14 +453,13 @@ func (r *rows) next() (row, error) {
 	if p.at, err = strconv.ParseInt(string(at), 10, 64); err != nil || p.at > maxTime || p.at < -maxTime {
 		return row{}, r.fail("published_unix is %q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", at)
 	}
+	if p.utility = 1; r.column[2] < 0 {
+		return p, nil
+	}
 	utility := bytes.TrimSpace(r.field[r.column[2]])
 	p.utility, err = strconv.ParseFloat(string(utility), 64)
 	if err != nil || !(p.utility >= 0) || math.IsInf(p.utility, 0) {
 		return row{}, r.fail("utility is %q; allowed is a finite number, 0 or more", utility)
 	}
-	if r.any && p.at < r.last {
-		return row{}, r.fail("published_unix is %d, before the %d of the row above; rows must be sorted by time", p.at, r.last)
-	}
-	r.last, r.any = p.at, true
 	return p, nil
 }

@@ -1,8 +1,11 @@
 package env
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"math"
+	"slices"
 )
 
 // Replay is the world of a recording: every publication is an item whose
@@ -14,31 +17,25 @@ import (
 // published since b or the last crawl and before the decision. The part ends
 // with its last whole epoch, where Step returns io.EOF.
 //
-// The recording is streamed. What waits is held as one sum per source, and
-// with Items also item by item; there an item whose present interest is below
-// 2⁻⁶⁰ of its utility is dropped, so that a source that is never crawled does
-// not fill the memory.
+// What waits is held as one sum per source, and with Items also item by item;
+// there an item whose present interest is below 2⁻⁶⁰ of its utility is dropped,
+// so that a source that is never crawled does not fill the memory.
 //
 // View's Mean follows the mean dynamics of the fitted instance.
 type Replay struct {
 	ledger
 	opt    ReplayOptions
-	rows   *rows
-	index  map[string]int
-	begin  float64 // Unix time b
-	length float64 // seconds
-	rate   float64 // decay per second
-	factor float64 // α
+	ahead  []publication // not yet arrived
+	begin  float64       // Unix time b
+	length float64       // seconds
+	rate   float64       // decay per second
+	factor float64       // α
 	epochs int
-	ahead  row // next publication, if any
-	who    int // its source
-	more   bool
 	state  []float64
 	wait   []queue
 	items  []Item
 	ends   []int
 	keep   float64 // seconds until an item is negligible
-	err    error   // of the recording; the world cannot go on after it
 }
 
 var _ World = (*Replay)(nil)
@@ -53,8 +50,7 @@ type published struct{ at, utility float64 }
 
 // NewReplay plays the part of a recording that o names. The instance is the
 // recording's own, from [Recording.Fit] or with parameters from elsewhere for
-// the same sources in the same order; its budget is the one that holds. The
-// caller closes the world.
+// the same sources in the same order; its budget is the one that holds.
 func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	from, _, epochs, err := rec.bounds(o, o.Part)
 	if err != nil {
@@ -72,13 +68,10 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 			panic("env: replay of a recording with the sources of another")
 		}
 	}
-	r, err := rec.rows()
-	if err != nil {
-		return nil, err
-	}
 	n := len(in.Sources)
+	first, _ := slices.BinarySearchFunc(rec.published, from, func(p publication, from float64) int { return cmp.Compare(float64(p.at), from) })
 	w := &Replay{
-		ledger: l, opt: o, rows: r, index: rec.index(),
+		ledger: l, opt: o, ahead: rec.published[first:],
 		begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
 		epochs: epochs, state: make([]float64, n),
 	}
@@ -92,27 +85,15 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	if o.Items {
 		w.wait = make([]queue, n)
 	}
-	for w.more = true; w.more; {
-		if err := w.read(); err != nil {
-			r.Close()
-			return nil, err
-		}
-		if float64(w.ahead.at) >= w.begin {
-			break
-		}
-	}
-	if err := w.arrive(); err != nil {
-		r.Close()
-		return nil, err
-	}
+	w.arrive()
 	return w, nil
 }
 
-// OpenReplay surveys a recording, fits its fitting part and returns the world
+// OpenReplay reads a recording, fits its fitting part and returns the world
 // of the part that o names with the fitted instance, which is what policies of
-// the level "model" are built with. The caller closes the world.
+// the level "model" are built with.
 func OpenReplay(path string, o ReplayOptions) (*Replay, Instance, error) {
-	rec, err := Survey(path)
+	rec, err := ReadRecording(context.Background(), path)
 	if err != nil {
 		return nil, Instance{}, err
 	}
@@ -124,53 +105,30 @@ func OpenReplay(path string, o ReplayOptions) (*Replay, Instance, error) {
 	return w, in, err
 }
 
-// Close closes the recording.
-func (w *Replay) Close() error { return w.rows.Close() }
-
 // Epochs returns how many epochs the world has.
 func (w *Replay) Epochs() int { return w.epochs }
-
-// read fetches the next publication.
-func (w *Replay) read() error {
-	p, err := w.rows.next()
-	if err == io.EOF {
-		w.more = false
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	i, ok := w.index[string(p.source)]
-	if !ok {
-		return w.rows.changed()
-	}
-	w.ahead, w.who = p, i
-	return nil
-}
 
 // now returns the Unix time of the present decision.
 func (w *Replay) now() float64 { return w.begin + float64(w.view.Epoch+1)*w.length }
 
 // arrive lets the epoch before the present decision pass.
-func (w *Replay) arrive() error {
+func (w *Replay) arrive() {
 	for i := range w.state {
 		w.state[i] *= w.factor
 	}
 	if w.view.Epoch >= w.epochs {
-		return nil // the part is over
+		return // the part is over
 	}
 	now := w.now()
-	for w.more && float64(w.ahead.at) < now {
-		at, i := float64(w.ahead.at), w.who
-		w.state[i] += w.ahead.utility * math.Exp(-w.rate*(now-at))
+	for len(w.ahead) > 0 && float64(w.ahead[0].at) < now {
+		p := w.ahead[0]
+		at := float64(p.at)
+		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-at))
 		if w.opt.Items {
-			w.wait[i].push(published{at, w.ahead.utility}, at-w.keep)
+			w.wait[p.source].push(published{at, p.utility}, at-w.keep)
 		}
-		if err := w.read(); err != nil {
-			return err
-		}
+		w.ahead = w.ahead[1:]
 	}
-	return nil
 }
 
 // push appends an item and drops those published before the given time.
@@ -185,14 +143,10 @@ func (q *queue) push(p published, before float64) {
 	q.item = append(q.item, p)
 }
 
-// Step implements World. After the last whole epoch it returns io.EOF; an
-// error of the recording is returned when it is met.
+// Step implements World. After the last whole epoch it returns io.EOF.
 func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	if w.view.Epoch >= w.epochs {
 		return nil, io.EOF
-	}
-	if w.err != nil {
-		return nil, w.err
 	}
 	if err := w.check(crawl); err != nil {
 		return nil, err
@@ -214,9 +168,7 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 		}
 	}
 	w.advance(crawl)
-	if w.err = w.arrive(); w.err != nil {
-		return nil, w.err
-	}
+	w.arrive()
 	return w.crawled, nil
 }
 

@@ -1,6 +1,7 @@
 package env_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -118,9 +119,6 @@ func TestReplayAgainstPublicationsOneByOne(t *testing.T) {
 					t.Errorf("after the last epoch the error is %v; want io.EOF", err)
 				}
 			}
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }
@@ -136,7 +134,6 @@ func TestReplayDropsWhatIsNegligible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
 	for range 9990 {
 		if _, err := w.Step([]int{0}); err != nil {
 			t.Fatal(err)
@@ -163,8 +160,7 @@ func TestRecordingErrors(t *testing.T) {
 	}{
 		{"empty.csv", "", "empty.csv:1: the file is empty", good},
 		{"header.csv", header, "header.csv:1: the recording has no row", good},
-		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix" is missing in the header "source,utility"; needed are source, published_unix, utility, separated by commas, without blanks`, good},
-		{"unsorted.csv", header + "a,5,1\nb,4,1\n", "unsorted.csv:3: published_unix is 4, before the 5 of the row above; rows must be sorted", good},
+		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix" is missing in the header "source,utility"; needed are source and published_unix, separated by commas, without blanks`, good},
 		{"negative.csv", header + "a,5,-1\n", `negative.csv:2: utility is "-1"; allowed is a finite number, 0 or more`, good},
 		{"nan.csv", header + "a,5,NaN\n", `nan.csv:2: utility is "NaN"`, good},
 		{"inf.csv", header + "a,5,1e400\n", `inf.csv:2: utility is "1e400"`, good},
@@ -193,11 +189,21 @@ func TestRecordingErrors(t *testing.T) {
 			t.Errorf("%s: error is %v; want one line with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := env.Survey(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := env.ReadRecording(context.Background(), filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent file: %v", err)
 	}
+	// Rows may come in any order, and items are worth 1 where no column says more.
+	rec, err := env.ParseRecording(context.Background(), "any", strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	rec.Each(func(i int, at int64, utility float64) { got += fmt.Sprint(rec.Names[i], at, utility, ";") })
+	if want := "a0 1;b3600 1;b7200 1;"; got != want || rec.First != 0 || rec.Last != 7200 {
+		t.Errorf("publications %q from %d to %d; want %q", got, rec.First, rec.Last, want)
+	}
 	// A gzip file is one whatever its name says.
-	if rec, err := env.Survey(write(t, "zipped.csv", string(gzipped(t, []byte(rows))))); err != nil || rec.Rows != 3 || rec.Last != 7200 {
+	if rec, err := env.ReadRecording(context.Background(), write(t, "zipped.csv", string(gzipped(t, []byte(rows))))); err != nil || rec.Rows != 3 || rec.Last != 7200 {
 		t.Errorf("recording %+v, error %v", rec, err)
 	}
 }
@@ -211,7 +217,7 @@ func FuzzRecording(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := env.Survey(path)
+		rec, err := env.ReadRecording(context.Background(), path)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n") {
 				t.Errorf("error of several lines: %q", err)
@@ -258,7 +264,7 @@ func TestRecordings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := recorded(t, c.name)
-			rec, err := env.Survey(path)
+			rec, err := env.ReadRecording(context.Background(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +284,6 @@ func TestRecordings(t *testing.T) {
 					t.Fatal(err)
 				}
 				out, err := experiments.Run(w, a, 0, nil)
-				w.Close()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -292,7 +297,7 @@ func TestRecordings(t *testing.T) {
 
 func BenchmarkReplay(b *testing.B) {
 	path := recorded(b, "trace_fbmedia2016.csv.gz")
-	rec := must(env.Survey(path))
+	rec := must(env.ReadRecording(context.Background(), path))
 	o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 5, Items: true}
 	in := must(rec.Fit(o))
 	for b.Loop() {
@@ -300,7 +305,6 @@ func BenchmarkReplay(b *testing.B) {
 		if _, err := experiments.Run(w, env.NewAgent(baselines.NewWhittle(in)), 0, nil); err != nil {
 			b.Fatal(err)
 		}
-		w.Close()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rec.Rows), "ns/publication")
 }

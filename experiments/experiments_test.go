@@ -272,7 +272,7 @@ func TestIntervalOfRecording(t *testing.T) {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := env.Survey(path)
+		rec, err := env.ReadRecording(context.Background(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,9 +46,6 @@ func (s Scene) Play(p Play) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if c, ok := world.(io.Closer); ok {
-		defer c.Close()
-	}
 	agent, err := p.Build(Known{
 		Instance: s.Instance, Terms: world.Terms(), Level: p.Level,
 		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),

@@ -102,7 +102,6 @@ func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
 	a := agent(w.Terms(), in)
 	var dst []int
 	var sum float64

@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	scenes, err := scenesOf(f, &scene, random, level)
+	scenes, err := scenesOf(ctx, f, &scene, random, level)
 	if err != nil {
 		return err
 	}
@@ -142,9 +142,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // scenesOf returns the one scene of the flags, or the instances of -random.
-func scenesOf(f *cli.Flags, scene *cli.Scene, random string, level env.Level) ([]experiments.Scene, error) {
+func scenesOf(ctx context.Context, f *cli.Flags, scene *cli.Scene, random string, level env.Level) ([]experiments.Scene, error) {
 	if !f.Given("random") {
-		s, err := scene.Open(f, level)
+		s, err := scene.Open(ctx, f, level)
 		return []experiments.Scene{s}, err
 	}
 	if f.Given("instance") || f.Given("budget") || f.Given("trace") {

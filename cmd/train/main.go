@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	sc, err := scene.Open(f, level)
+	sc, err := scene.Open(ctx, f, level)
 	if err != nil {
 		return err
 	}

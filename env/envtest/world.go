@@ -35,23 +35,12 @@ func PartlyObservedWorld(t *testing.T, newWorld func() env.World, unobserved []b
 
 func world(t *testing.T, newWorld func() env.World, overrun bool, unobserved []bool) {
 	t.Helper()
-	open := func(t *testing.T) env.World {
-		w := newWorld()
-		if c, ok := w.(io.Closer); ok {
-			t.Cleanup(func() {
-				if err := c.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-			})
-		}
-		return w
-	}
-	t.Run("first view", func(t *testing.T) { firstView(t, open(t)) })
-	t.Run("refusals", func(t *testing.T) { refusals(t, open(t), open(t), overrun) })
-	t.Run("books", func(t *testing.T) { books(t, open(t), unobserved) })
-	t.Run("same bytes", func(t *testing.T) { sameBytes(t, open(t), open(t)) })
-	t.Run("independence", func(t *testing.T) { independence(t, open) })
-	t.Run("allocations", func(t *testing.T) { allocations(t, open(t)) })
+	t.Run("first view", func(t *testing.T) { firstView(t, newWorld()) })
+	t.Run("refusals", func(t *testing.T) { refusals(t, newWorld(), newWorld(), overrun) })
+	t.Run("books", func(t *testing.T) { books(t, newWorld(), unobserved) })
+	t.Run("same bytes", func(t *testing.T) { sameBytes(t, newWorld(), newWorld()) })
+	t.Run("independence", func(t *testing.T) { independence(t, newWorld) })
+	t.Run("allocations", func(t *testing.T) { allocations(t, newWorld()) })
 }
 
 // crawler picks random sources within the budget.
@@ -296,13 +285,13 @@ func sameBytes(t *testing.T, a, b env.World) {
 // independence checks that what a source brings back depends on its own last
 // crawl and the epoch only: a crawl begins it anew, and crawls of the other
 // sources do not touch it.
-func independence(t *testing.T, open func(*testing.T) env.World) {
+func independence(t *testing.T, newWorld func() env.World) {
 	type when struct{ source, last, epoch int }
 	seen := make(map[when]float64)
 	var again, differ int
 	var any float64
 	for run := range 6 {
-		w := open(t)
+		w := newWorld()
 		c := newCrawler(w.Terms(), uint64(10+run))
 		for range 200 {
 			got, err := w.Step(c.next())

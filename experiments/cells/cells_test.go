@@ -228,7 +228,7 @@ func writeRecording(t *testing.T) string {
 func TestReplay(t *testing.T) {
 	path := writeRecording(t)
 	s, c := load(t, fmt.Sprintf("learner.algorithm = [\"greedy\", \"priced@online\"]\nworld.kind = \"replay\"\nworld.trace = %q\nworld.epoch = \"2h\"\nworld.decay = 0.1\nworld.split = 0.25\ninstance.budget = [1, 2]\n", filepath.ToSlash(path)))
-	rec, err := env.Survey(path)
+	rec, err := env.ReadRecording(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@
 package cells
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding"
 	"errors"
@@ -358,7 +360,7 @@ func replay(cell *sweep.Cell) (experiments.Scene, error) {
 	if o.Budget == 0 {
 		o.Budget = 1
 	}
-	rec, err := env.SurveyBytes(trace, cell.Input("world.trace").Data)
+	rec, err := env.ParseRecording(context.Background(), trace, bytes.NewReader(cell.Input("world.trace").Data))
 	if err != nil {
 		return wrong("world.trace", "%v", err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -30,7 +31,7 @@ func (s *Scene) Define(f *Flags) {
 		f.StringVar(&s.unobserved, "unobserved", "", "`names` of sources, separated by commas, whose state is not seen although knowledge is observed")
 	})
 	f.Group("Recording (instead of an instance)", func() {
-		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility, sorted by time; .csv or .csv.gz")
+		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
 		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
 		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
 		f.Float64Var(&s.split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
@@ -38,7 +39,7 @@ func (s *Scene) Define(f *Flags) {
 }
 
 // Open returns the scene that the flags describe, for policies of that level.
-func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
+func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiments.Scene, error) {
 	if math.IsNaN(s.budget) || s.budget < 0 || math.IsInf(s.budget, 0) {
 		return experiments.Scene{}, Usagef("-budget is %v; allowed is a finite number of budget units above 0, or 0 for the instance's own", s.budget)
 	}
@@ -51,7 +52,7 @@ func (s *Scene) Open(f *Flags, level env.Level) (experiments.Scene, error) {
 				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
 			}
 		}
-		return s.replay()
+		return s.replay(ctx)
 	}
 	return s.Named(f, s.instance, s.budget, level)
 }
@@ -149,7 +150,7 @@ func (s *Scene) hidden(in env.Instance, level env.Level) ([]bool, error) {
 	return hidden, nil
 }
 
-func (s *Scene) replay() (experiments.Scene, error) {
+func (s *Scene) replay(ctx context.Context) (experiments.Scene, error) {
 	switch {
 	case s.epoch < time.Second:
 		return experiments.Scene{}, Usagef("-epoch is %v; allowed is 1s or more", s.epoch)
@@ -163,7 +164,7 @@ func (s *Scene) replay() (experiments.Scene, error) {
 	if budget == 0 {
 		budget = 1
 	}
-	rec, err := env.Survey(s.trace)
+	rec, err := env.ReadRecording(ctx, s.trace)
 	if err != nil {
 		return experiments.Scene{}, err
 	}
