@@ -2,7 +2,7 @@ package experiments
 
 import (
 	"ephemera/env"
-	"ephemera/learner"
+	"ephemera/learner/allerton"
 )
 
 // Algorithms is the catalogue of learners; the first is the default.
@@ -12,10 +12,10 @@ var Algorithms = []Algorithm{
 		Name:     "paper",
 		About:    "the LSPE(0) actor-critic of Allerton 2019 as published",
 		Levels:   []env.Level{env.LevelModel},
-		Settings: func(env.Level) any { s := learner.DefaultPaperSettings(); return &s },
-		Overruns: func(s any) bool { return s.(*learner.PaperSettings).Act == "probabilistic" },
+		Settings: func(env.Level) any { s := allerton.DefaultSettings(); return &s },
+		Overruns: func(s any) bool { return s.(*allerton.Settings).Act == "probabilistic" },
 		New: func(k Known, s any) (Trainee, error) {
-			p, err := learner.NewPaper(k.Instance, *s.(*learner.PaperSettings), k.Rand)
+			p, err := allerton.New(k.Instance, *s.(*allerton.Settings), k.Rand)
 			if err != nil {
 				return nil, err
 			}
@@ -24,16 +24,18 @@ var Algorithms = []Algorithm{
 	},
 }
 
+type paperLearner = allerton.Learner
+
 // paper is the paper's learner as a trainee.
 type paper struct {
-	*learner.Paper
+	*paperLearner
 	known Known
 }
 
-func (p paper) Learner() env.Agent { return env.NewAgent[env.Model](p.Paper) }
+func (p paper) Learner() env.Agent { return env.NewAgent[env.Model](p.paperLearner) }
 
 func (p paper) Frozen(k Known) (env.Agent, error) {
-	return env.NewAgent(p.Paper.Policy(k.Rand)), nil
+	return env.NewAgent(p.paperLearner.Policy(k.Rand)), nil
 }
 
 func (p paper) Fallbacks() int { return p.Counts().Fallbacks }
@@ -42,4 +44,4 @@ func (p paper) Metrics() []Metric {
 	return []Metric{{"eta", p.Critic().Average()}, {"fallbacks", float64(p.Fallbacks())}}
 }
 
-func (p paper) State() any { return p.Paper.State() }
+func (p paper) State() any { return p.paperLearner.State() }

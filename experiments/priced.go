@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"ephemera/env"
-	"ephemera/learner"
+	"ephemera/learner/priced"
 )
 
 // pricedAlgorithm is the priced actor-critic at all levels of knowledge.
@@ -14,20 +14,20 @@ var pricedAlgorithm = Algorithm{
 	Levels: []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline},
 	Settings: func(level env.Level) any {
 		if level == env.LevelOnline {
-			s := learner.DefaultOnlineSettings()
+			s := priced.DefaultOnlineSettings()
 			return &s
 		}
-		s := learner.DefaultPricedSettings()
+		s := priced.DefaultSettings()
 		return &s
 	},
 	New: func(k Known, settings any) (Trainee, error) {
-		if s, ok := settings.(*learner.OnlineSettings); ok {
+		if s, ok := settings.(*priced.OnlineSettings); ok {
 			if err := s.Validate(); err != nil {
 				return nil, fmt.Errorf("settings: %w", err)
 			}
-			return pricedOnline{learner.NewPricedOnline(k.Terms, s, k.Rand)}, nil
+			return pricedOnline{priced.NewOnline(k.Terms, s, k.Rand)}, nil
 		}
-		s := settings.(*learner.PricedSettings)
+		s := settings.(*priced.Settings)
 		validate := s.Validate
 		if k.Level == env.LevelObserved {
 			validate = s.ValidateObserved
@@ -36,53 +36,59 @@ var pricedAlgorithm = Algorithm{
 			return nil, fmt.Errorf("settings: %w", err)
 		}
 		if k.Level == env.LevelObserved {
-			return pricedObserved{learner.NewPricedObserved(k.Instance, s, k.Rand)}, nil
+			return pricedObserved{priced.NewObserved(k.Instance, s, k.Rand)}, nil
 		}
-		return priced{learner.NewPriced(k.Instance, s, k.Rand)}, nil
+		return pricedModel{priced.New(k.Instance, s, k.Rand)}, nil
 	},
 }
 
-type priced struct{ *learner.Priced }
+type (
+	pricedLearner   = priced.Learner
+	learnerObserved = priced.Observed
+	learnerOnline   = priced.Online
+)
 
-func (p priced) Learner() env.Agent { return env.NewAgent[env.Model](p.Priced) }
+type pricedModel struct{ *pricedLearner }
 
-func (p priced) Frozen(Known) (env.Agent, error) {
-	return env.NewAgent[env.Model](p.Priced.Frozen()), nil
+func (p pricedModel) Learner() env.Agent { return env.NewAgent[env.Model](p.pricedLearner) }
+
+func (p pricedModel) Frozen(Known) (env.Agent, error) {
+	return env.NewAgent[env.Model](p.pricedLearner.Frozen()), nil
 }
 
-func (p priced) Fallbacks() int    { return p.Priced.Fallbacks() }
-func (p priced) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
-func (p priced) State() any        { return p.Priced.State() }
+func (p pricedModel) Fallbacks() int    { return p.pricedLearner.Fallbacks() }
+func (p pricedModel) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
+func (p pricedModel) State() any        { return p.pricedLearner.State() }
 
-type pricedOnline struct{ *learner.PricedOnline }
+type pricedOnline struct{ *learnerOnline }
 
-func (p pricedOnline) Learner() env.Agent { return env.NewAgent[env.Online](p.PricedOnline) }
+func (p pricedOnline) Learner() env.Agent { return env.NewAgent[env.Online](p.learnerOnline) }
 
 func (p pricedOnline) Frozen(Known) (env.Agent, error) {
-	return env.NewAgent[env.Online](p.PricedOnline.Frozen()), nil
+	return env.NewAgent[env.Online](p.learnerOnline.Frozen()), nil
 }
 
-func (p pricedOnline) Fallbacks() int    { return p.PricedOnline.Fallbacks() }
+func (p pricedOnline) Fallbacks() int    { return p.learnerOnline.Fallbacks() }
 func (p pricedOnline) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
-func (p pricedOnline) State() any        { return p.PricedOnline.State() }
+func (p pricedOnline) State() any        { return p.learnerOnline.State() }
 
-type pricedObserved struct{ *learner.PricedObserved }
+type pricedObserved struct{ *learnerObserved }
 
-func (p pricedObserved) Learner() env.Agent { return env.NewAgent[env.Observed](p.PricedObserved) }
+func (p pricedObserved) Learner() env.Agent { return env.NewAgent[env.Observed](p.learnerObserved) }
 
 func (p pricedObserved) Frozen(Known) (env.Agent, error) {
-	return env.NewAgent[env.Observed](p.PricedObserved.Frozen()), nil
+	return env.NewAgent[env.Observed](p.learnerObserved.Frozen()), nil
 }
 
-func (p pricedObserved) Fallbacks() int    { return p.PricedObserved.Fallbacks() }
+func (p pricedObserved) Fallbacks() int    { return p.learnerObserved.Fallbacks() }
 func (p pricedObserved) Metrics() []Metric { return []Metric{{"price", p.Price()}} }
-func (p pricedObserved) State() any        { return p.PricedObserved.State() }
+func (p pricedObserved) State() any        { return p.learnerObserved.State() }
 
 // InverseIndex implements Priced: on the true state the threshold is a state.
 func (p pricedObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
 
 // ThresholdAge implements Aged.
-func (p priced) ThresholdAge(i int) float64 { return p.Threshold(i) }
+func (p pricedModel) ThresholdAge(i int) float64 { return p.Threshold(i) }
 
 // ThresholdAge implements Aged.
 func (p pricedOnline) ThresholdAge(i int) float64 { return p.Threshold(i) }

@@ -19,7 +19,8 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
 	"ephemera/experiments/sweep"
-	"ephemera/learner"
+	"ephemera/learner/allerton"
+	"ephemera/learner/priced"
 )
 
 func load(t testing.TB, text string, set ...string) (*Schema, *sweep.Config) {
@@ -315,11 +316,11 @@ func TestLearnedPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	rand := func() *stream.Rand { return stream.New(1, stream.Policy, 0) }
-	paper, err := learner.NewPaper(in, learner.DefaultPaperSettings(), rand())
+	paper, err := allerton.New(in, allerton.DefaultSettings(), rand())
 	if err != nil {
 		t.Fatal(err)
 	}
-	priced, observed, online := learner.NewPriced(in, nil, rand()), learner.NewPricedObserved(in, nil, rand()), learner.NewPricedOnline(in.Terms(), nil, rand())
+	known, observed, online := priced.New(in, nil, rand()), priced.NewObserved(in, nil, rand()), priced.NewOnline(in.Terms(), nil, rand())
 	for _, c := range []struct {
 		algorithm string
 		world     env.World
@@ -336,8 +337,8 @@ func TestLearnedPairs(t *testing.T) {
 			x, _ := paper.Thresholds().At(i, others)
 			return x
 		}},
-		{"priced", nil, env.NewAgent(priced), func(i int, s env.Source) float64 {
-			return s.Ceiling() * (1 - math.Exp(-s.Decay*priced.Threshold(i)))
+		{"priced", nil, env.NewAgent(known), func(i int, s env.Source) float64 {
+			return s.Ceiling() * (1 - math.Exp(-s.Decay*known.Threshold(i)))
 		}},
 		{"priced@observed", world(env.PoissonOptions{State: true}), env.NewAgent(observed), func(i int, _ env.Source) float64 { return observed.Threshold(i) }},
 		{"priced@online", world(env.PoissonOptions{Items: true}), env.NewAgent(online), func(i int, s env.Source) float64 {

@@ -9,7 +9,7 @@ import (
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
-	"ephemera/learner"
+	"ephemera/learner/allerton"
 )
 
 // Figures implements sweep.Runner.
@@ -243,7 +243,7 @@ func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 			continue // never crawled
 		}
 		switch l := t.(type) {
-		case interface{ Thresholds() *learner.Thresholds }:
+		case interface{ Thresholds() *allerton.Thresholds }:
 			// The paper's thresholds depend on the other sources; this is the
 			// one where all of these have just been crawled.
 			others := 0.0

@@ -30,10 +30,10 @@ type reading struct {
 
 // Documents.
 const (
-	tcns     = "TCNS 2018"
-	cdc      = "CDC 2015"
-	slides   = "MAS 2016 slides"
-	allerton = "Allerton 2019"
+	tcns          = "TCNS 2018"
+	cdc           = "CDC 2015"
+	slides        = "MAS 2016 slides"
+	allertonPaper = "Allerton 2019"
 )
 
 const (
@@ -208,20 +208,20 @@ func catalogue(s samples) []figure {
 		learned = append(learned, reading{key: "allerton/" + x.key, text: x.text})
 		engaged = append(engaged, reading{key: "allerton/" + x.key + "/crawls", text: x.text})
 	}
-	f = claim("allerton/reward", allerton, v, "learned policy, κ = 2, γ = 0.05, 10 000 epochs", perEpoch, "around 160", Equal, 160, learned...)
+	f = claim("allerton/reward", allertonPaper, v, "learned policy, κ = 2, γ = 0.05, 10 000 epochs", perEpoch, "around 160", Equal, 160, learned...)
 	f.tolerance, f.open = 5, openLearner // "around", to the nearest ten
 	add(f)
-	f = claim("allerton/crawls", allerton, v, "crawls of the learned policy", crawls, "on average one", Equal, 1, engaged...)
+	f = claim("allerton/crawls", allertonPaper, v, "crawls of the learned policy", crawls, "on average one", Equal, 1, engaged...)
 	f.tolerance, f.open = 0.1, openLearner
 	add(f)
 	const between = "between … the best or the second best arm"
-	add(claim("allerton/second-source", allerton, v, "always source 2, which 160 is said to exceed", perEpoch, between, Below, 160, mean("mean-1/only-2", "mean dynamics, 1000 epochs")))
-	add(claim("allerton/best-source", allerton, v, "always source 1, which 160 is said to fall short of", perEpoch, between, Above, 160, mean("mean-1/only-1", "mean dynamics, 1000 epochs")))
+	add(claim("allerton/second-source", allertonPaper, v, "always source 2, which 160 is said to exceed", perEpoch, between, Below, 160, mean("mean-1/only-2", "mean dynamics, 1000 epochs")))
+	add(claim("allerton/best-source", allertonPaper, v, "always source 1, which 160 is said to fall short of", perEpoch, between, Above, 160, mean("mean-1/only-1", "mean dynamics, 1000 epochs")))
 	lo, hi := s.mean("mean-1/only-2"), s.mean("mean-1/only-1")
-	f = claim("allerton/between", allerton, v, "learned policy, between always source 2 and always source 1", perEpoch, between, Equal, (lo+hi)/2, learned...)
+	f = claim("allerton/between", allertonPaper, v, "learned policy, between always source 2 and always source 1", perEpoch, between, Equal, (lo+hi)/2, learned...)
 	f.tolerance, f.open = (hi-lo)/2, openLearner
 	add(f)
-	f = equal("allerton/whittle", allerton, v, "Whittle with one crawl per epoch", perEpoch, "283", openExponential,
+	f = equal("allerton/whittle", allertonPaper, v, "Whittle with one crawl per epoch", perEpoch, "283", openExponential,
 		append([]reading{whittle1}, whittleReadings(exponentialLaws, same)...)...)
 	f.note = fmt.Sprintf("The figure is TCNS's for the stochastic model with the state observed. In the mean dynamics that the learner sees, exact Whittle earns %s in the long run.", number(bound))
 	f.tolerance = 1 // 283.8, cut off

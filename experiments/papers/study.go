@@ -15,7 +15,8 @@ import (
 	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/stats"
-	"ephemera/learner"
+	"ephemera/learner/allerton"
+	"ephemera/learner/lspe"
 )
 
 // deterministic is the length of the runs of TCNS in the mean dynamics, epochs.
@@ -209,31 +210,31 @@ func playLaw(l law, seed uint64, steps int) (map[string]float64, error) {
 // variant is a reading of Allerton's experiment.
 type variant struct {
 	key, text string
-	change    func(s *learner.PaperSettings)
+	change    func(s *allerton.Settings)
 }
 
 // The first is what the paper says, with our choice where it says nothing.
 var learners = []variant{
-	{"default", "reward of the crawled sources, c = 0.5, thresholds begin in the middle", func(*learner.PaperSettings) {}},
-	{"literal", "reward Σ X as the recursion prints it", func(s *learner.PaperSettings) { s.Reward = "literal" }},
-	{"tikhonov", "the inverse always in Tikhonov's form", func(s *learner.PaperSettings) { s.Tikhonov = "always" }},
-	{"harmonic", "averages with step 1/(n+1)", func(s *learner.PaperSettings) { s.B = learner.Harmonic() }},
-	{"raw", "features of x instead of x/u*", func(s *learner.PaperSettings) { s.Features = "raw" }},
-	{"cut", "no gradient where a threshold is projected", func(s *learner.PaperSettings) { s.Projection = "cut" }},
-	{"low", "thresholds begin at u", func(s *learner.PaperSettings) { s.Start = 0 }},
-	{"quarter", "thresholds begin at a quarter of their interval", func(s *learner.PaperSettings) { s.Start = 0.25 }},
-	{"high", "thresholds begin at u*", func(s *learner.PaperSettings) { s.Start = 1 }},
-	{"c-0.1", "c = 0.1", func(s *learner.PaperSettings) { s.A.Scale, s.B.Scale = 0.1, 0.1 }},
-	{"c-0.9", "c = 0.9", func(s *learner.PaperSettings) { s.A.Scale, s.B.Scale = 0.9, 0.9 }},
+	{"default", "reward of the crawled sources, c = 0.5, thresholds begin in the middle", func(*allerton.Settings) {}},
+	{"literal", "reward Σ X as the recursion prints it", func(s *allerton.Settings) { s.Reward = "literal" }},
+	{"tikhonov", "the inverse always in Tikhonov's form", func(s *allerton.Settings) { s.Tikhonov = "always" }},
+	{"harmonic", "averages with step 1/(n+1)", func(s *allerton.Settings) { s.B = lspe.Harmonic() }},
+	{"raw", "features of x instead of x/u*", func(s *allerton.Settings) { s.Features = "raw" }},
+	{"cut", "no gradient where a threshold is projected", func(s *allerton.Settings) { s.Projection = "cut" }},
+	{"low", "thresholds begin at u", func(s *allerton.Settings) { s.Start = 0 }},
+	{"quarter", "thresholds begin at a quarter of their interval", func(s *allerton.Settings) { s.Start = 0.25 }},
+	{"high", "thresholds begin at u*", func(s *allerton.Settings) { s.Start = 1 }},
+	{"c-0.1", "c = 0.1", func(s *allerton.Settings) { s.A.Scale, s.B.Scale = 0.1, 0.1 }},
+	{"c-0.9", "c = 0.9", func(s *allerton.Settings) { s.A.Scale, s.B.Scale = 0.9, 0.9 }},
 }
 
 // learn runs Allerton's scheme. Keys are allerton/variant and
 // allerton/variant/crawls.
 func learn(v variant, seed uint64, steps int) (map[string]float64, error) {
-	set := learner.DefaultPaperSettings()
+	set := allerton.DefaultSettings()
 	v.change(&set)
 	in := env.Paper(1)
-	p, err := learner.NewPaper(in, set, stream.New(seed, stream.Policy))
+	p, err := allerton.New(in, set, stream.New(seed, stream.Policy))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,38 @@
+package allerton_test
+
+import (
+	"fmt"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/learner/allerton"
+)
+
+func ExampleNew() {
+	in := env.Paper(1)
+	set := allerton.DefaultSettings()
+	set.Act = "budget"
+	p, err := allerton.New(in, set, stream.New(1, stream.Policy))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	w, err := env.NewMean(in, false)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 1000 {
+		crawls, err := w.Step(p.Select(nil, &w.View().Model))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		p.Update(crawls, &w.View().Model)
+	}
+	fmt.Printf("η = %.1f per epoch\n", p.Critic().Average())
+	fmt.Println("deployed:", p.Policy(nil).Select(nil, &w.View().Model))
+	// Output:
+	// η = 147.7 per epoch
+	// deployed: [1]
+}

@@ -1,0 +1,40 @@
+// Package check holds the checks that learners make of settings and states.
+package check
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// OneOf reports a setting that is none of those allowed.
+func OneOf(name, found string, allowed ...string) error {
+	if slices.Contains(allowed, found) {
+		return nil
+	}
+	return fmt.Errorf("%s is %q; allowed are %s", name, found, strings.Join(allowed, ", "))
+}
+
+// First returns the first error that is not nil.
+func First(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finite reports a field that has not n finite entries.
+func Finite(name string, v []float64, n int) error {
+	if len(v) != n {
+		return fmt.Errorf("%s has %d entries; allowed are %d", name, len(v), n)
+	}
+	for i, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%s has %v at place %d; allowed are finite numbers", name, x, i)
+		}
+	}
+	return nil
+}

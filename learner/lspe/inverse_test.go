@@ -1,0 +1,274 @@
+package lspe
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"ephemera/env/stream"
+	"ephemera/learner/internal/check"
+)
+
+// TestShermanMorrison holds the running inverse against the direct inverse of
+// a matrix that is averaged beside it, over 10⁵ steps.
+// "The last iterate is simply the Sherman–Morrison formula to update the
+// inverse" (Allerton, section IV, with the indices put right).
+func TestShermanMorrison(t *testing.T) {
+	const l, steps = 6, 100_000
+	for _, c := range []struct {
+		name    string
+		step    Steps
+		noise   float64 // of a feature that is otherwise the sum of two others
+		bound   float64 // of max |B B⁻¹ − I|
+		trusted bool
+	}{
+		{"average", Harmonic(), 1, 1e-10, true},
+		{"tracking", Constant(.02), 1, 1e-11, true},
+		{"paper", Steps{Scale: .5, Block: 1000, Power: 2. / 3}, 1, 1e-5, false},
+		{"near-collinear average", Harmonic(), 1e-2, 1e-6, true},
+		{"near-collinear tracking", Constant(.02), 1e-2, 1e-6, true},
+		{"nearer average", Harmonic(), 1e-3, 1e-4, false},
+		{"nearer tracking", Constant(.02), 1e-3, 1e-4, false},
+		{"collinear average", Harmonic(), 1e-5, 1e-2, false},
+		{"collinear tracking", Constant(.02), 1e-5, 1e-2, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := DefaultInverseSettings()
+			set.Condition = 1e13
+			inv, err := NewInverse(l, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := stream.New(3, stream.Test)
+			phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+			slow := mat.NewSymDense(l, nil)
+			for i := range l {
+				slow.SetSym(i, i, set.Epsilon)
+			}
+			got, full := make([]float64, l*l), make([]float64, l*l)
+			for n := 1; n <= steps; n++ {
+				for i := range phi {
+					phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
+				}
+				phi[l-1] = phi[0] + phi[1] + c.noise*phi[l-1]
+				b := c.step.At(n)
+				fell := inv.count.Fallbacks
+				inv.Update(y, phi, v, b)
+				if inv.count.Fallbacks > fell { // a fallback adds a ridge
+					slow = mat.NewSymDense(l, inv.Matrix(full))
+				} else {
+					slow.ScaleSym(1-b, slow)
+					slow.SymRankOne(slow, b, mat.NewVecDense(l, phi))
+				}
+				if n%997 != 0 && n > 50 {
+					continue
+				}
+				inv.Inverse(got)
+				var direct, product mat.Dense
+				if err := direct.Inverse(slow); err != nil && c.noise == 1 && c.trusted {
+					t.Fatalf("step %d: %v", n, err)
+				}
+				product.Mul(slow, mat.NewDense(l, l, got))
+				for i := range l {
+					product.Set(i, i, product.At(i, i)-1)
+				}
+				if worst := mat.Max(absolute(&product)); !(worst <= c.bound) {
+					t.Fatalf("step %d: |B B⁻¹ − I| is %.3g; bound is %v", n, worst, c.bound)
+				}
+				if c.noise == 1 && c.trusted {
+					product.Sub(&direct, mat.NewDense(l, l, got))
+					if worst, size := mat.Max(absolute(&product)), mat.Max(absolute(&direct)); worst > c.bound*size {
+						t.Fatalf("step %d: inverse differs by %.3g of %.3g", n, worst, size)
+					}
+				}
+			}
+			if n := inv.Counts(); c.trusted && n.Fallbacks != 0 || n.Updates != steps || n.Checks < steps/set.Every {
+				t.Errorf("counts %+v", n)
+			}
+		})
+	}
+}
+
+func absolute(m *mat.Dense) *mat.Dense {
+	m.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, m)
+	return m
+}
+
+// TestRankDeficient: "the matrix B̄ becomes close to rank-deficient" (Allerton,
+// section V). Features that stay in a plane make it so. The fallback must be
+// taken, say so, and leave an inverse that is right again.
+func TestRankDeficient(t *testing.T) {
+	const l = 5
+	for _, set := range []InverseSettings{
+		{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8, Every: 16},
+		{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-9, Condition: 1e300, Every: 16}, // by the residual alone
+	} {
+		inv, err := NewInverse(l, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := stream.New(4, stream.Test)
+		phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+		b, p := make([]float64, l*l), make([]float64, l*l)
+		for n := 1; n <= 5000; n++ {
+			a, c := r.NormFloat64(), r.NormFloat64()
+			for i := range phi {
+				phi[i] = a + c*float64(i) // rank two
+				v[i] = r.NormFloat64()
+			}
+			trusted := inv.Update(y, phi, v, .1)
+			if trusted == (inv.since == inv.s && inv.z[0] == 0) {
+				t.Fatalf("step %d: trusted is %v, but the inverse was not left as that says", n, trusted)
+			}
+			for i, x := range y {
+				if math.IsNaN(x) || math.IsInf(x, 0) {
+					t.Fatalf("step %d: solution %d is %v", n, i, x)
+				}
+			}
+			if !trusted {
+				var product mat.Dense
+				product.Mul(mat.NewDense(l, l, inv.Matrix(b)), mat.NewDense(l, l, inv.Inverse(p)))
+				for i := range l {
+					product.Set(i, i, product.At(i, i)-1)
+				}
+				if worst := mat.Max(absolute(&product)); worst > 1e-9 {
+					t.Fatalf("step %d: |B B⁻¹ − I| is %.3g after a fresh factorisation", n, worst)
+				}
+			}
+		}
+		c := inv.Counts()
+		if c.Fallbacks < 50 || c.Fallbacks != c.Tikhonov || c.Worst > set.Tolerance {
+			t.Errorf("counts %+v", c)
+		}
+		if byCondition := set.Condition < 1e300; byCondition != (c.Deficient > 0) {
+			t.Errorf("%d fallbacks for rank deficiency at condition %v", c.Deficient, set.Condition)
+		}
+	}
+}
+
+// TestTikhonov: "(B̄ᵀB̄ + δI)⁻¹B̄ᵀ for a small δ > 0" (Allerton, section V),
+// against its form by eigenvectors, U diag(λ/(λ² + δ)) Uᵀ.
+func TestTikhonov(t *testing.T) {
+	for _, l := range []int{1, 2, 7, 30} {
+		set := DefaultInverseSettings()
+		set.Always = true
+		set.Delta = 1e-4
+		inv, err := NewInverse(l, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := stream.New(5, stream.Test)
+		phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+		for n := 1; n <= 40; n++ {
+			for i := range phi {
+				phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
+			}
+			inv.Update(y, phi, v, .05)
+			b := mat.NewSymDense(l, inv.Matrix(make([]float64, l*l)))
+			m := mat.Trace(b) / float64(l)
+			var eig mat.EigenSym
+			if !eig.Factorize(b, true) {
+				t.Fatal("no eigenvectors")
+			}
+			var u mat.Dense
+			eig.VectorsTo(&u)
+			var coord, want mat.VecDense
+			coord.MulVec(u.T(), mat.NewVecDense(l, v))
+			for i, lambda := range eig.Values(nil) {
+				coord.SetVec(i, coord.AtVec(i)*lambda/(lambda*lambda+set.Delta*m*m))
+			}
+			want.MulVec(&u, &coord)
+			size := mat.Norm(&want, math.Inf(1))
+			for i, x := range y {
+				if math.Abs(x-want.AtVec(i)) > 1e-8*size {
+					t.Fatalf("l = %d, step %d: entry %d is %v; want %v", l, n, i, x, want.AtVec(i))
+				}
+			}
+		}
+		if c := inv.Counts(); c.Tikhonov != 40 || c.Fallbacks != 0 {
+			t.Errorf("counts %+v", c)
+		}
+	}
+}
+
+// TestRescale crosses the scale at which B̂ is brought back many times.
+func TestRescale(t *testing.T) {
+	const l = 3
+	inv, err := NewInverse(l, DefaultInverseSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := stream.New(6, stream.Test)
+	phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+	rescaled := 0
+	for n := 1; n <= 2000; n++ {
+		for i := range phi {
+			phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
+		}
+		before := inv.s
+		inv.Update(y, phi, v, .3)
+		if inv.s > before {
+			rescaled++
+		}
+	}
+	var product mat.Dense
+	product.Mul(mat.NewDense(l, l, inv.Matrix(make([]float64, l*l))), mat.NewDense(l, l, inv.Inverse(make([]float64, l*l))))
+	for i := range l {
+		product.Set(i, i, product.At(i, i)-1)
+	}
+	if worst := mat.Max(absolute(&product)); worst > 1e-10 || rescaled < 10 {
+		t.Errorf("|B B⁻¹ − I| is %.3g after %d rescalings", worst, rescaled)
+	}
+}
+
+func TestInversePanics(t *testing.T) {
+	inv, err := NewInverse(2, DefaultInverseSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := []float64{1, 2}
+	for name, f := range map[string]func(){
+		"step of 1": func() { inv.Update(make([]float64, 2), two, two, 1) },
+		"step of 0": func() { inv.Update(make([]float64, 2), two, two, 0) },
+		"NaN step":  func() { inv.Update(make([]float64, 2), two, two, math.NaN()) },
+		"shape":     func() { inv.Update(make([]float64, 2), two[:1], two, .5) },
+		"no rows":   func() { _, _ = NewInverse(0, DefaultInverseSettings()) },
+	} {
+		func() {
+			defer func() {
+				if s := fmt.Sprint(recover()); len(s) < 9 || s[:8] != "learner:" {
+					t.Errorf("%s: panic %q", name, s)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// TestFading: steps near 1 and features of 0 let B vanish, and the Tikhonov
+// form keeps no inverse that could be rescaled along. The state stays finite.
+func TestFading(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		set := DefaultInverseSettings()
+		set.Always = always
+		inv, err := NewInverse(2, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := make([]float64, 2)
+		for n := range 3000 {
+			inv.Update(y, []float64{0, 0}, []float64{1, 2}, .99)
+			st := inv.State()
+			if err := check.First(check.Finite("matrix", st.Matrix, 4), check.Finite("p", st.P, 4), check.Finite("z", st.Z, 2), check.Finite("scales", []float64{st.Scale, st.Since}, 2)); err != nil {
+				t.Fatalf("always %v, step %d: %v", always, n, err)
+			}
+		}
+		inv.Update(y, []float64{1, 0}, []float64{1, 2}, .5)
+		inv.Update(y, []float64{0, 1}, []float64{1, 2}, .5)
+		if !(y[0] > 0 && y[1] > 0) {
+			t.Errorf("always %v: after features of 0 the solution is %v", always, y)
+		}
+	}
+}

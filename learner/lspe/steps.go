@@ -1,0 +1,226 @@
+package lspe
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Steps is a schedule of step sizes as data, for n = 1, 2, …:
+//
+//	c / ⌈(n + s)/block⌉^power
+//
+// Power 0 is a constant step, which tracks. Its text forms, for flags and
+// configuration files:
+//
+//	1/(n+1)               c = 1, s = 1, block 1, power 1
+//	0.5/ceil(n/500)       a(n) of Allerton, section IV, with c = 0.5
+//	0.5/ceil(n/1000)^2/3  b(n) of Allerton; ^0.6667 is allowed as well
+//	0.5,1000,2/3          the same, short: c,block,power
+//	0.01                  constant
+//
+// The count begins at 1: at n = 0 the paper's ⌈n/500⌉ is 0, and its 1/(n+1)
+// is 1, which wipes out what the recursion began with.
+type Steps struct {
+	Scale float64 // c, above 0
+	Block int     // epochs with the same step; 1 or more
+	Power float64 // 0 or more
+	Shift int     // s; 0 or more
+}
+
+// Constant returns the schedule that is always c.
+func Constant(c float64) Steps { return Steps{Scale: c, Block: 1} }
+
+// Harmonic returns 1/(n+1), the running average.
+func Harmonic() Steps { return Steps{Scale: 1, Block: 1, Power: 1, Shift: 1} }
+
+// At returns the step of count n. It panics unless n is 1 or more.
+func (s Steps) At(n int) float64 {
+	if n < 1 {
+		panic(fmt.Sprintf("learner: step of count %d; counts begin at 1", n))
+	}
+	m := float64((n + s.Shift + s.Block - 1) / s.Block)
+	switch s.Power {
+	case 0:
+		return s.Scale
+	case 1:
+		return s.Scale / m
+	}
+	return s.Scale * math.Pow(m, -s.Power)
+}
+
+// Validate reports the first field that is out of its range.
+func (s Steps) Validate() error {
+	switch {
+	case !(s.Scale > 0) || math.IsInf(s.Scale, 0):
+		return fmt.Errorf("scale c is %v; allowed is a finite number above 0", s.Scale)
+	case s.Block < 1 || s.Block > maxCount:
+		return fmt.Errorf("block is %d; allowed is 1 to %d", s.Block, maxCount)
+	case !(s.Power >= 0) || s.Power > 4:
+		return fmt.Errorf("power is %v; allowed is 0 to 4", s.Power)
+	case s.Shift < 0 || s.Shift > maxCount:
+		return fmt.Errorf("shift is %d; allowed is 0 to %d", s.Shift, maxCount)
+	}
+	return nil
+}
+
+const maxCount = 1 << 40
+
+// String returns a text form that [ParseSteps] reads back exactly.
+func (s Steps) String() string {
+	c := strconv.FormatFloat(s.Scale, 'g', -1, 64)
+	if s.Power == 0 && s.Block == 1 && s.Shift == 0 {
+		return c
+	}
+	n := "n"
+	if s.Shift != 0 {
+		n = "n+" + strconv.Itoa(s.Shift)
+	}
+	if s.Block == 1 {
+		n = "(" + n + ")"
+	} else if s.Shift == 0 {
+		n = "ceil(n/" + strconv.Itoa(s.Block) + ")"
+	} else {
+		n = "ceil((" + n + ")/" + strconv.Itoa(s.Block) + ")"
+	}
+	switch s.Power {
+	case 1:
+		return c + "/" + n
+	case 1.0 / 2, 1.0 / 3, 2.0 / 3, 3.0 / 4:
+		for _, f := range []string{"1/2", "1/3", "2/3", "3/4"} {
+			if v, _ := number(f); v == s.Power {
+				return c + "/" + n + "^" + f
+			}
+		}
+	}
+	return c + "/" + n + "^" + strconv.FormatFloat(s.Power, 'g', -1, 64)
+}
+
+// ParseSteps reads one of the text forms of [Steps].
+func ParseSteps(text string) (Steps, error) {
+	s, ok := parseSteps(strings.ReplaceAll(text, " ", ""))
+	if !ok {
+		return Steps{}, fmt.Errorf("step %q is not understood; allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, in which shift and power may be left out", text)
+	}
+	if err := s.Validate(); err != nil {
+		return Steps{}, fmt.Errorf("step %q: %w", text, err)
+	}
+	return s, nil
+}
+
+func parseSteps(t string) (s Steps, ok bool) {
+	s.Block = 1
+	if part := strings.Split(t, ","); len(part) == 3 {
+		var okC, okP bool
+		s.Scale, okC = number(part[0])
+		block, err := strconv.Atoi(part[1])
+		s.Block = block
+		s.Power, okP = number(part[2])
+		return s, okC && okP && err == nil
+	}
+	c, rest, hasN := strings.Cut(t, "n")
+	if !hasN {
+		s.Scale, ok = number(t)
+		return s, ok
+	}
+	// c stands before "/(" or "/ceil(" or "/ceil((", of which "n" of "ceil"
+	// is not one: the first n of the text is the count.
+	head := ""
+	for _, h := range []string{"/ceil((", "/ceil(", "/(", "/"} {
+		if before, found := strings.CutSuffix(c, h); found {
+			c, head = before, h
+			break
+		}
+	}
+	if s.Scale, ok = number(c); !ok || head == "" {
+		return s, false
+	}
+	// rest: [+shift] [)] [/block] [)] [^power]
+	if rest, ok = strings.CutPrefix(rest, "+"); ok {
+		k := strings.IndexAny(rest, ")/^")
+		if k < 0 || head == "/" || head == "/ceil(" {
+			return s, false
+		}
+		var err error
+		if s.Shift, err = strconv.Atoi(rest[:k]); err != nil {
+			return s, false
+		}
+		rest = rest[k:]
+	}
+	if head == "/(" || head == "/ceil((" {
+		if rest, ok = strings.CutPrefix(rest, ")"); !ok {
+			return s, false
+		}
+	}
+	if head == "/ceil((" || head == "/ceil(" {
+		if rest, ok = strings.CutPrefix(rest, "/"); !ok {
+			return s, false
+		}
+		block, after, found := strings.Cut(rest, ")")
+		v, err := strconv.Atoi(block)
+		if !found || err != nil {
+			return s, false
+		}
+		s.Block, rest = v, after
+	}
+	s.Power = 1
+	if rest == "" {
+		return s, true
+	}
+	if rest, ok = strings.CutPrefix(rest, "^"); !ok {
+		return s, false
+	}
+	if inner, found := strings.CutPrefix(rest, "("); found {
+		if rest, ok = strings.CutSuffix(inner, ")"); !ok {
+			return s, false
+		}
+	}
+	s.Power, ok = number(rest)
+	return s, ok
+}
+
+// number reads a decimal number or a fraction of two.
+func number(t string) (float64, bool) {
+	num, den, fraction := strings.Cut(t, "/")
+	v, err := strconv.ParseFloat(num, 64)
+	if err != nil {
+		return 0, false
+	}
+	if fraction {
+		d, err := strconv.ParseFloat(den, 64)
+		if err != nil {
+			return 0, false
+		}
+		v /= d
+	}
+	return v, true
+}
+
+// MarshalText returns the text form.
+func (s Steps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a text form.
+func (s *Steps) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseSteps(string(b))
+	return err
+}
+
+// Set reads a text form; with String it makes *Steps a flag.Value.
+func (s *Steps) Set(text string) error { return s.UnmarshalText([]byte(text)) }
+
+// Stepper evaluates a schedule along n = 1, 2, … and takes a power only where
+// a block begins.
+type Stepper struct {
+	Steps
+	until int // last count for which value holds
+	value float64
+}
+
+func (s *Stepper) Value(n int) float64 {
+	if n > s.until {
+		s.value = s.At(n)
+		s.until = (n+s.Shift+s.Block-1)/s.Block*s.Block - s.Shift
+	}
+	return s.value
+}

@@ -1,0 +1,95 @@
+package priced
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// epochs returns one whole epoch of the learner in the mean dynamics (act,
+// selection, simulation, critic, actor, price) of n sources, of which a tenth
+// are crawled, after some to warm up.
+func epochs(b *testing.B, n, workers int) func() {
+	in := env.Lognormal(n, max(1, float64(n/10)), 1)
+	set := DefaultSettings()
+	set.Workers = workers
+	l := New(in, &set, stream.New(1, stream.Policy))
+	w, err := env.NewMean(in, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst := make([]int, 0, n)
+	epoch := func() {
+		dst = l.Select(dst[:0], &w.View().Model)
+		got, err := w.Step(dst)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Update(got, &w.View().Model)
+	}
+	for range 20 {
+		epoch()
+	}
+	return epoch
+}
+
+// least reports the time of the fastest turn, of one epoch or of as many as
+// visit 1000 sources: turns that something else interrupts drop out.
+func least(b *testing.B, n int, epoch func()) {
+	turn := (999 + n) / n
+	best := time.Hour
+	for b.Loop() {
+		began := time.Now()
+		for range turn {
+			epoch()
+		}
+		best = min(best, time.Since(began))
+	}
+	b.ReportMetric(float64(best.Nanoseconds())/float64(turn*n), "ns/source")
+	b.ReportMetric(0, "ns/op") // with the interruptions: left out
+}
+
+// BenchmarkPriced measures epochs on one core; N = 10⁷ with -full.
+func BenchmarkPriced(b *testing.B) {
+	sizes := []int{4, 50, 1000, 10_000, 100_000, 1_000_000}
+	if *full {
+		sizes = append(sizes, 10_000_000)
+	}
+	for _, n := range sizes {
+		b.Run(fmt.Sprint("N=", n), func(b *testing.B) {
+			epoch := epochs(b, n, 1)
+			b.ReportAllocs()
+			least(b, n, epoch)
+		})
+	}
+}
+
+// BenchmarkPricedWorkers measures what more workers bring.
+func BenchmarkPricedWorkers(b *testing.B) {
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers++ {
+			b.Run(fmt.Sprintf("N=%d/workers=%d", n, workers), func(b *testing.B) {
+				epoch := epochs(b, n, workers)
+				b.ReportAllocs()
+				least(b, n, epoch)
+			})
+		}
+	}
+}
+
+// BenchmarkPricedCycle is what the critic does when a crawl closes a cycle.
+func BenchmarkPricedCycle(b *testing.B) {
+	for _, ages := range []float32{2, 20, 2000} {
+		b.Run(fmt.Sprint("S=", ages), func(b *testing.B) {
+			p := oneSource(env.NewSource("", 100, .1, 1), float64(ages), 1)
+			p.age[0] = ages
+			for b.Loop() {
+				p.evaluate(0, 100, 1, .01)
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package priced
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/learner/lspe"
+)
+
+// TestPricedSettings runs the learner at the ends of its settings' ranges: what
+// it learns stays finite and within the budget, and what is out of range is
+// named.
+func TestPricedSettings(t *testing.T) {
+	in := env.Mixed(30, 5, 1)
+	for name, change := range map[string]func(s *Settings){
+		"γ near 2":       func(s *Settings) { s.Gamma = 1.999 },
+		"γ near 0":       func(s *Settings) { s.Gamma = 1e-9 },
+		"large steps":    func(s *Settings) { s.A, s.B, s.D = lspe.Constant(1e6), lspe.Constant(1e6), lspe.Constant(10) },
+		"small steps":    func(s *Settings) { s.A, s.B, s.D = lspe.Constant(1e-9), lspe.Constant(1e-9), lspe.Constant(1e-9) },
+		"long memory":    func(s *Settings) { s.Cycles = 1e9 },
+		"short memory":   func(s *Settings) { s.Cycles = 1e-9 },
+		"as the paper's": func(s *Settings) { s.A, s.B = lspe.Steps{Scale: .5, Block: 500, Power: .6}, lspe.Harmonic() },
+	} {
+		for _, critic := range []string{"lspe", "renewal", "behaviour", "polynomial", "ages"} {
+			set := DefaultSettings()
+			set.Critic = critic
+			change(&set)
+			l := New(in, &set, stream.New(1, stream.Policy))
+			earn(t, in, l, 1500)
+			if _, err := json.Marshal(l.State()); err != nil {
+				t.Errorf("%s, critic %s: %v", name, critic, err)
+			}
+		}
+	}
+	for want, change := range map[string]func(s *Settings){
+		"a: scale c is 0; allowed is a finite number above 0":     func(s *Settings) { s.A.Scale = 0 },
+		"b: power is -1; allowed is 0 to 4":                       func(s *Settings) { s.B.Power = -1 },
+		"d: block is 0; allowed is 1 to":                          func(s *Settings) { s.D.Block = 0 },
+		"gamma is 2; allowed is above 0 and below 2":              func(s *Settings) { s.Gamma = 2 },
+		"gamma is NaN; allowed is above 0 and below 2":            func(s *Settings) { s.Gamma = math.NaN() },
+		"cycles is 0; allowed is a finite number above 0":         func(s *Settings) { s.Cycles = 0 },
+		"workers is -1; allowed is 0 or more":                     func(s *Settings) { s.Workers = -1 },
+		"degree is 5; allowed is 1 to 4":                          func(s *Settings) { s.Critic, s.Degree = "ages", 5 },
+		"critic is \"\"; allowed are lspe, renewal, behaviour, p": func(s *Settings) { s.Critic = "" },
+	} {
+		set := DefaultSettings()
+		change(&set)
+		if err := set.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
+
+// TestPricedUnaffordable: a source whose crawl costs more than the budget, the
+// richest of all, changes neither price nor choices, whatever is known.
+func TestPricedUnaffordable(t *testing.T) {
+	plain := env.Paper(1)
+	in := plain
+	dear := env.NewSource("dear", 2000, 0.1, 1)
+	dear.Cost = 1.2
+	in.Sources = append(slices.Clone(plain.Sources), dear)
+	type learner interface {
+		Price() float64
+		Threshold(i int) float64
+	}
+	const steps = 4000
+	for name, build := range map[string]func(in env.Instance, r *stream.Rand) (learner, env.Agent){
+		"model": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
+			l := New(in, nil, r)
+			return l, env.NewAgent(l)
+		},
+		"observed": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
+			l := NewObserved(in, nil, r)
+			return l, env.NewAgent(l)
+		},
+		"online": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
+			l := NewOnline(in.Terms(), nil, r)
+			return l, env.NewAgent(l)
+		},
+	} {
+		run := func(in env.Instance) (learner, float64) {
+			l, agent := build(in, stream.New(1, stream.Policy))
+			return l, total(rewards(t, in, 1, env.PoissonOptions{}, agent, steps)) / steps
+		}
+		l, want := run(plain)
+		with, got := run(in)
+		if got < .995*want || with.Price() < .8*l.Price() || with.Price() > 1.25*l.Price() || !math.IsInf(with.Threshold(4), 1) {
+			t.Errorf("%s: %v at the price %v, and the threshold of the dear source is %v; without it %v at %v", name, got, with.Price(), with.Threshold(4), want, l.Price())
+		}
+	}
+}
+
+// TestObservedScale: the scale of the ceilings is that of what can be crawled.
+func TestObservedScale(t *testing.T) {
+	in := env.Paper(1)
+	dear := env.NewSource("dear", 1, 0.1, 1e12)
+	dear.Cost = 1.2
+	in.Sources = append(slices.Clone(in.Sources), dear)
+	l := NewObserved(in, nil, stream.New(1, stream.Policy))
+	whittle := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
+	if got := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
+		t.Errorf("%v of what Whittle earns", got/whittle)
+	}
+}
+
+// TestPricedResumed: a fresh state taken up is the same state, whatever e^(ln k)
+// is rounded to.
+func TestPricedResumed(t *testing.T) {
+	for n := 2; n < 60; n++ {
+		in := env.Lognormal(n, 1, 1)
+		a, b := New(in, nil, stream.New(1, stream.Policy)), New(in, nil, stream.New(1, stream.Policy))
+		if err := b.SetState(a.State()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.p.turn, b.p.turn) || !slices.Equal(a.p.peak, b.p.peak) {
+			t.Errorf("%d sources: Θ is %v, and %v after SetState", n, a.p.turn[0], b.p.turn[0])
+		}
+	}
+}
+
+// TestPricedLasting: beside sources of usual decay one that hardly decays is
+// crawled at the best age, though that is far beyond the greatest threshold.
+func TestPricedLasting(t *testing.T) {
+	in := env.Instance{Budget: 2, Sources: []env.Source{
+		env.NewSource("", 16, 1e-6, 1), env.NewSource("", 19, 1e-6, 1),
+		env.NewSource("", 24, .3, 1), env.NewSource("", 20, .3, 1), env.NewSource("", 12, 3, 1), env.NewSource("", 9, 3, 1),
+	}}
+	learned, learning, _ := ratios(t, in, 1, 10000, 5000, nil)
+	if learned < .99 || learning < .99 {
+		t.Errorf("learned earns %.4f of Whittle, learning %.4f; want .99", learned, learning)
+	}
+}
+
+// TestPricedEdges runs the learners at all levels in worlds at the edge of what
+// is allowed: they stay finite and earn about what exact Whittle earns.
+func TestPricedEdges(t *testing.T) {
+	silent := env.Lognormal(5, 2, 1)
+	silent.Sources[0].Rate = 0
+	silent.Sources[3].Interest = 0
+	all := env.Lognormal(4, 4, 2)
+	mute := env.Lognormal(3, 1, 3)
+	for i := range mute.Sources {
+		mute.Sources[i].Rate = 0
+	}
+	apart := env.Instance{Budget: 1, Sources: []env.Source{
+		env.NewSource("fleeting", 20, 40, 10), env.NewSource("lasting", .5, 1e-3, 1),
+		env.NewSource("poor", 1e-9, .3, 1e-9), env.NewSource("rich", 1e4, .3, 1),
+	}}
+	dear := env.Mixed(6, 3, 4)
+	dear.Sources[2].Cost = 40 // can never be paid for
+	dear.Sources[4].Cost = 1e-3
+	for name, in := range map[string]env.Instance{
+		"one source": {Budget: 1, Sources: env.Lognormal(1, 1, 1).Sources},
+		"silent":     silent, "all": all, "mute": mute, "apart": apart, "dear": dear,
+	} {
+		for level, build := range map[string]func() (env.Agent, func() any){
+			"model": func() (env.Agent, func() any) {
+				l := New(in, nil, stream.New(1, stream.Policy))
+				return env.NewAgent(l), func() any { return l.State() }
+			},
+			"observed": func() (env.Agent, func() any) {
+				l := NewObserved(in, nil, stream.New(1, stream.Policy))
+				return env.NewAgent(l), func() any { return l.State() }
+			},
+			"online": func() (env.Agent, func() any) {
+				l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
+				return env.NewAgent(l), func() any { return l.State() }
+			},
+		} {
+			t.Run(fmt.Sprint(name, "/", level), func(t *testing.T) {
+				a, state := build()
+				const epochs = 1500
+				got := total(rewards(t, in, 1, env.PoissonOptions{}, a, epochs))
+				if _, err := json.Marshal(state()); err != nil { // not finite
+					t.Fatal(err)
+				}
+				want := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), epochs))
+				if !(got >= .9*want) {
+					t.Errorf("earned %v; Whittle earns %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// expect fails unless err is one line that begins with want.
+func expect(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v; want one line that begins with %q", err, want)
+	}
+}

@@ -1,0 +1,230 @@
+package priced
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// TestObservedTargets: in the model of TCNS, section IX, with one exponential
+// draw per source and epoch, the learned policy earns at least what the index
+// of the mean dynamics earns over the same content.
+func TestObservedTargets(t *testing.T) {
+	seeds, epochs, margin := 1, 8000, .999
+	if *full {
+		seeds, epochs, margin = 5, 20000, 1
+		fmt.Println("| budget | myopic | Whittle, extended | learning | learned | by index alone | by margin alone |")
+		fmt.Println("|---|---|---|---|---|---|---|")
+	}
+	for _, budget := range []float64{1, 2} {
+		in := env.Paper(budget)
+		o := env.PoissonOptions{Marks: env.MarksPerEpoch}
+		var sum [6]float64
+		for k := range seeds {
+			seed := uint64(k + 1)
+			play := func(col int, p env.Policy[env.Observed]) {
+				sum[col] += total(rewards(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
+			}
+			l := NewObserved(in, nil, stream.New(seed, stream.Policy))
+			play(1, baselines.NewWhittleObserved(in, false))
+			play(2, l)
+			play(3, l.Frozen())
+			if *full {
+				play(0, baselines.NewMyopicObserved(in))
+				l.set.RankBy = "index"
+				play(4, l.Frozen())
+				l.set.RankBy = "margin"
+				play(5, l.Frozen())
+			}
+		}
+		if *full {
+			fmt.Printf("| %v | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", budget, sum[0], sum[1], sum[2], sum[3], sum[4], sum[5])
+		}
+		if sum[3] < margin*sum[1] {
+			t.Errorf("budget %v: learned earns %.2f; the index of the mean dynamics earns %.2f", budget, sum[3], sum[1])
+		}
+	}
+}
+
+// TestObservedThreshold holds the learned threshold of a single source at a
+// fixed price against the best one, by what they earn in simulation.
+func TestObservedThreshold(t *testing.T) {
+	for _, decay := range []float64{.2, .7} {
+		for _, share := range []float64{.3, .7} {
+			s := env.NewSource("", decay/-math.Expm1(-decay), decay, 1) // u = 1
+			price := share * s.Ceiling()
+			in := env.Instance{Sources: []env.Source{s}, Budget: 1}
+			l := NewObserved(in, nil, stream.New(1, stream.Test))
+			l.set.NoPrice, l.price, l.period = true, price, 20
+			o := &env.Observed{}
+			o.State = []float64{1}
+			r := stream.New(2, stream.Test)
+			for range 30000 {
+				l.Select(nil, o)
+				var crawls []env.Crawled
+				if l.key[0] > 0 {
+					crawls = []env.Crawled{{Interest: o.State[0]}}
+					o.State[0] = 0
+				}
+				o.State[0] = s.Factor()*o.State[0] + r.ExpFloat64()
+				l.Update(crawls, o)
+			}
+			profit := func(threshold float64) float64 {
+				r := stream.New(3, stream.Test)
+				const epochs = 50000
+				x, sum := 1.0, 0.0
+				for range epochs {
+					if x >= threshold {
+						sum += x - price
+						x = 0
+					}
+					x = s.Factor()*x + r.ExpFloat64()
+				}
+				return sum / epochs
+			}
+			best, at := 0.0, 0.0
+			for k := 1; k < 100; k++ {
+				if v := profit(.1 * float64(k)); v > best {
+					best, at = v, .1*float64(k)
+				}
+			}
+			if got := profit(l.Threshold(0)); got < .98*best {
+				t.Errorf("decay %v, price %.3g: threshold %.3g earns %.4g; the best, %.3g, earns %.4g", decay, price, l.Threshold(0), got, at, best)
+			}
+		}
+	}
+}
+
+// TestObservedSlow: where sources are slow, or differ in speed, no threshold is
+// lost out of reach and no critic diverges.
+func TestObservedSlow(t *testing.T) {
+	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
+		for name, in := range map[string]env.Instance{
+			"decay 0.1": slow(.1), "decay 0.01": slow(.01), "decay 1e-3": slow(1e-3), "decay 1e-5": slow(1e-5),
+			"wide": env.Wide(50, 5, 3),
+		} {
+			o := env.PoissonOptions{Marks: marks}
+			l := NewObserved(in, nil, stream.New(1, stream.Policy))
+			rewards(t, in, 1, o, env.NewAgent(l), 6000)
+			got := total(rewards(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
+			want := total(rewards(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
+			if got < .98*want {
+				t.Errorf("%s, marks %v: learned earns %.4f of what the index of the mean dynamics earns; want .98", name, marks, got/want)
+			}
+		}
+	}
+}
+
+// slow returns six sources of equal decay.
+func slow(decay float64) env.Instance {
+	in := env.Instance{Budget: 2}
+	for _, rate := range []float64{8, 26, 24, 11, 17, 16} {
+		in.Sources = append(in.Sources, env.NewSource("", rate, decay, 1))
+	}
+	return in
+}
+
+// TestObservedFixedAge: Θ₀ follows the best fixed age, and P is at least what
+// it earns.
+func TestObservedFixedAge(t *testing.T) {
+	s := env.NewSource("", 20, .1, 1)
+	s.Cost = 1.5
+	l := NewObserved(env.Instance{Sources: []env.Source{s}, Budget: 1.5}, nil, stream.New(1, stream.Test))
+	for _, price := range []float64{40, 5, 80} {
+		l.price = price
+		for range 200 {
+			l.follow(0)
+		}
+		age, best := bestThreshold(s, price)
+		if l.fixed[0] != float64(age) {
+			t.Errorf("price %v: Θ₀ = %v; want %v", price, l.fixed[0], age)
+		}
+		l.src[0].Eta, l.src[0].Work = 0, 0
+		if p, work := l.profit(0); !near(p, best, 1e-12) || !near(work, s.Cost/float64(age), 1e-12) {
+			t.Errorf("price %v: P = %v and κ̄ = %v; want %v and %v", price, p, work, best, s.Cost/float64(age))
+		}
+		l.src[0].Eta = 30
+		if p, work := l.profit(0); p != 30 || work != 0 {
+			t.Errorf("price %v: P = %v and κ̄ = %v; want those learned", price, p, work)
+		}
+	}
+}
+
+// TestObservedSettings: what would do nothing is refused.
+func TestObservedSettings(t *testing.T) {
+	for want, change := range map[string]func(s *Settings){
+		"critic is \"renewal\"": func(s *Settings) { s.Critic = "renewal" },
+		"sampled is true":       func(s *Settings) { s.Sampled = true },
+		"saturating is true":    func(s *Settings) { s.Saturating = true },
+		"gamma is 3":            func(s *Settings) { s.Gamma = 3 },
+	} {
+		set := DefaultSettings()
+		if err := set.ValidateObserved(); err != nil {
+			t.Fatal(err)
+		}
+		change(&set)
+		expect(t, set.ValidateObserved(), want)
+	}
+}
+
+func TestObservedState(t *testing.T) {
+	in := env.Paper(2)
+	o := env.PoissonOptions{Marks: env.MarksPerEpoch}
+	a := NewObserved(in, nil, stream.New(3, stream.Policy))
+	rewards(t, in, 1, o, env.NewAgent(a), 300)
+	text, err := json.Marshal(a.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s ObservedState
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	b := NewObserved(in, nil, stream.New(99, stream.Policy))
+	rewards(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
+	if err := b.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	x := rewards(t, in, 2, o, env.NewAgent(a), 300)
+	y := rewards(t, in, 2, o, env.NewAgent(b), 300)
+	if total(x) != total(y) {
+		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
+	}
+	if err := b.SetState(ObservedState{}); err == nil {
+		t.Error("a state of no sources was taken")
+	}
+}
+
+func BenchmarkPricedObserved(b *testing.B) {
+	const n = 1000
+	in := env.Lognormal(n, 100, 1)
+	l := NewObserved(in, nil, stream.New(1, stream.Policy))
+	r := stream.New(2, stream.Test)
+	o := &env.Observed{}
+	o.State = make([]float64, n)
+	next := &env.Observed{}
+	next.State = make([]float64, n)
+	dst := make([]int, 0, n)
+	var crawls []env.Crawled
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = l.Select(dst[:0], o)
+		copy(next.State, o.State)
+		crawls = crawls[:0]
+		for _, i := range dst {
+			crawls = append(crawls, env.Crawled{Source: i, Interest: o.State[i]})
+			next.State[i] = 0
+		}
+		for i, s := range in.Sources {
+			next.State[i] = s.Factor()*next.State[i] + s.Gain()*r.ExpFloat64()
+		}
+		l.Update(crawls, next)
+		o, next = next, o
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
+}

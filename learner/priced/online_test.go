@@ -1,0 +1,223 @@
+package priced
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// rewards runs an agent in a Poisson world and returns the reward of each epoch.
+func rewards(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
+	t.Helper()
+	o.Items, o.State = a.Level() == env.LevelOnline, a.Level() == env.LevelObserved
+	w, err := env.NewPoisson(in, seed, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dst []int
+	out := make([]float64, epochs)
+	for n := range out {
+		dst = a.Select(dst[:0], w.View())
+		got, err := w.Step(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			out[n] += c.Interest
+		}
+		a.Update(got, w.View())
+	}
+	return out
+}
+
+func total(r []float64) float64 {
+	var s float64
+	for _, v := range r {
+		s += v
+	}
+	return s
+}
+
+func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, steps, epochs int, set *OnlineSettings) (learned, learning float64, l *Online) {
+	t.Helper()
+	l = NewOnline(in.Terms(), set, stream.New(seed, stream.Policy))
+	whittle := env.NewAgent(baselines.NewWhittle(in))
+	learning = total(rewards(t, in, seed, o, env.NewAgent(l), steps)) / total(rewards(t, in, seed, o, whittle, steps))
+	learned = total(rewards(t, in, seed+1000, o, env.NewAgent(l.Frozen()), epochs)) / total(rewards(t, in, seed+1000, o, whittle, epochs))
+	return learned, learning, l
+}
+
+// TestOnlineTargets holds the learner that knows nothing beforehand against
+// exact Whittle with the true parameters, over the same items.
+func TestOnlineTargets(t *testing.T) {
+	if *full {
+		fmt.Println("| instance | marks | seeds | learned: mean | worst | while learning: mean | worst |")
+		fmt.Println("|---|---|---|---|---|---|---|")
+	}
+	for _, f := range []struct {
+		name              string
+		in                func(seed uint64) env.Instance
+		seeds, few        int
+		learned, learning float64
+	}{
+		{"paper, 1", func(uint64) env.Instance { return env.Paper(1) }, 5, 1, .99, .96},
+		{"paper, 2", func(uint64) env.Instance { return env.Paper(2) }, 5, 0, .99, .96},
+		{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 5, 0, .98, 0},
+		{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 5, 0, .99, .98},
+	} {
+		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+			seeds, steps := f.few, 5000
+			if *full {
+				seeds, steps = f.seeds, 10000
+			}
+			var mean, early float64
+			worst, earlyWorst := math.Inf(1), math.Inf(1)
+			for k := range seeds {
+				seed := uint64(k + 1)
+				learned, learning, _ := onlineRatios(t, f.in(seed), seed, env.PoissonOptions{Marks: marks}, steps, 5000, nil)
+				mean += learned / float64(seeds)
+				early += learning / float64(seeds)
+				worst, earlyWorst = min(worst, learned), min(earlyWorst, learning)
+			}
+			if *full {
+				fmt.Printf("| %s | %s | %d | %.4f | %.4f | %.4f | %.4f |\n", f.name, marks, seeds, mean, worst, early, earlyWorst)
+			}
+			if seeds > 0 && (mean < f.learned || early < f.learning) {
+				t.Errorf("%s, marks %s: learned earns %.4f of Whittle, learning %.4f; want %.4f and %.4f", f.name, marks, mean, early, f.learned, f.learning)
+			}
+		}
+	}
+}
+
+// TestOnlineEstimates holds the estimates against the true parameters.
+func TestOnlineEstimates(t *testing.T) {
+	in := env.Paper(3)
+	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+		l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
+		rewards(t, in, 1, env.PoissonOptions{Marks: marks}, env.NewAgent(l), 2000)
+		for i, s := range in.Sources {
+			rate, decay := l.Estimate(i)
+			if want := s.Rate * s.Interest; math.Abs(rate/want-1) > .03 || math.Abs(decay/s.Decay-1) > .1 {
+				t.Errorf("marks %s, source %d: rate %.4g, decay %.4g; want %.4g, %.4g", marks, i, rate, decay, want, s.Decay)
+			}
+		}
+	}
+}
+
+// TestOnlineChange: at epoch 5000 the sources of Table I change places. The
+// learner earns 97 % of what Whittle with the new parameters earns
+// within 1400 epochs.
+func TestOnlineChange(t *testing.T) {
+	in, after := env.Paper(1), env.Paper(1)
+	o := env.PoissonOptions{Marks: env.MarksPerItem}
+	for i := range in.Sources {
+		s := in.Sources[3-i]
+		s.Decay = in.Sources[i].Decay
+		after.Sources[i] = s
+		o.Changes = append(o.Changes, env.Change{Epoch: 5000, Source: i, Rate: s.Rate, Decay: s.Decay, Interest: s.Interest})
+	}
+	l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
+	got := rewards(t, in, 1, o, env.NewAgent(l), 7000)
+	old := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(in)), 7000)
+	want := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(after)), 7000)
+	for _, c := range []struct {
+		from, to int
+		with     []float64
+		share    float64
+	}{{1000, 5000, old, .99}, {6400, 7000, want, .97}} {
+		if r := total(got[c.from:c.to]) / total(c.with[c.from:c.to]); r < c.share {
+			t.Errorf("epochs %d to %d: %.4f of Whittle with the parameters in force; want %v", c.from, c.to, r, c.share)
+		}
+	}
+}
+
+// TestOnlineAppear: a source that is silent for 2000 epochs and then becomes
+// the best one is found, and one that falls silent is given up.
+func TestOnlineAppear(t *testing.T) {
+	in := env.Lognormal(20, 4, 2)
+	in.Sources[7] = env.NewSource("7", 0, .3, 5)
+	in.Sources[3] = env.NewSource("3", 300, .3, 5)
+	on, off := in.Sources[7], in.Sources[3]
+	o := env.PoissonOptions{Changes: []env.Change{
+		{Epoch: 2000, Source: 7, Rate: 300, Decay: on.Decay, Interest: on.Interest},
+		{Epoch: 2000, Source: 3, Rate: 0, Decay: off.Decay, Interest: off.Interest},
+	}}
+	after := in
+	after.Sources = append([]env.Source(nil), in.Sources...)
+	after.Sources[7].Rate, after.Sources[3].Rate = 300, 0
+	set := DefaultOnlineSettings()
+	set.Horizon = 300
+	l := NewOnline(in.Terms(), &set, stream.New(1, stream.Policy))
+	got := rewards(t, in, 1, o, env.NewAgent(l), 4000)
+	want := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
+	if r := total(got[3000:]) / total(want[3000:]); r < .95 {
+		t.Errorf("1000 epochs after the change: %.4f of Whittle with the parameters in force; want .95", r)
+	}
+}
+
+// TestOnlineState: a learner that takes up an exported state goes on as the
+// one that exported it.
+func TestOnlineState(t *testing.T) {
+	in := env.Lognormal(12, 3, 1)
+	o := env.PoissonOptions{Marks: env.MarksPerItem}
+	a := NewOnline(in.Terms(), nil, stream.New(3, stream.Policy))
+	rewards(t, in, 1, o, env.NewAgent(a), 320)
+	text, err := json.Marshal(a.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s OnlineState
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	b := NewOnline(in.Terms(), nil, stream.New(99, stream.Policy))
+	rewards(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
+	if err := b.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	x := rewards(t, in, 2, o, env.NewAgent(a), 300)
+	y := rewards(t, in, 2, o, env.NewAgent(b), 300)
+	if total(x) != total(y) {
+		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
+	}
+}
+
+// TestOnlineCold: at first every source gets its two crawls from half the
+// budget, and the other half goes where it pays.
+func TestOnlineCold(t *testing.T) {
+	in := env.Lognormal(50, 1, 5)
+	l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
+	w, err := env.NewPoisson(in, 1, env.PoissonOptions{Items: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := make([]int, 50)
+	var dst []int
+	for range 230 { // 2 · 50/½ and some
+		o := &w.View().Online
+		dst = l.Select(dst[:0], o)
+		got, err := w.Step(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			count[c.Source]++
+		}
+		l.Update(got, o)
+	}
+	needed := 0
+	for i, c := range count {
+		if c < 2 {
+			t.Errorf("source %d was crawled %d times; want 2", i, c)
+		}
+		needed += min(c, 2)
+	}
+	if rest := 230 - needed; rest < 100 {
+		t.Errorf("%d of 230 crawls went where they pay; want 100", rest)
+	}
+}

@@ -1,0 +1,532 @@
+package priced
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/learner/lspe"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
+
+// earn runs a policy in the mean dynamics and returns its mean reward.
+func earn(t testing.TB, in env.Instance, p env.Policy[env.Model], epochs int) float64 {
+	t.Helper()
+	w, err := env.NewMean(in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := env.NewAgent(p)
+	var dst []int
+	var sum float64
+	for range epochs {
+		dst = a.Select(dst[:0], w.View())
+		got, err := w.Step(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			sum += c.Interest
+		}
+		a.Update(got, w.View())
+	}
+	return sum / float64(epochs)
+}
+
+// ratios returns what the learned policy and the learner itself earn over what
+// exact Whittle earns.
+func ratios(t testing.TB, in env.Instance, seed uint64, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
+	t.Helper()
+	l = New(in, set, stream.New(seed, stream.Policy))
+	learning = earn(t, in, l, steps) / earn(t, in, baselines.NewWhittle(in), steps)
+	learned = earn(t, in, l.Frozen(), epochs) / earn(t, in, baselines.NewWhittle(in), epochs)
+	return learned, learning, l
+}
+
+type pricedTarget struct {
+	name     string
+	in       func(seed uint64) env.Instance
+	seeds    int // of the full table
+	few      int // of the ordinary test
+	mean     float64
+	worst    float64
+	learning float64 // mean share while learning; 0 for no target
+	early    float64 // worst share while learning
+}
+
+var pricedTargets = []pricedTarget{
+	{"paper, 1", func(uint64) env.Instance { return env.Paper(1) }, 20, 1, .9995, .998, .985, .975},
+	{"paper, 2", func(uint64) env.Instance { return env.Paper(2) }, 20, 1, .9995, .998, .985, .975},
+	{"paper, 3", func(uint64) env.Instance { return env.Paper(3) }, 20, 1, .9995, .998, .985, .975},
+	{"lognormal 10, 2", func(s uint64) env.Instance { return env.Lognormal(10, 2, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 20, 5", func(s uint64) env.Instance { return env.Lognormal(20, 5, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 200, 20", func(s uint64) env.Instance { return env.Lognormal(200, 20, s) }, 30, 1, .998, .995, .985, .975},
+	{"lognormal 1000, 10", func(s uint64) env.Instance { return env.Lognormal(1000, 10, s) }, 30, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 50", func(s uint64) env.Instance { return env.Lognormal(1000, 50, s) }, 30, 0, .995, .99, 0, 0},
+	{"lognormal 1000, 300", func(s uint64) env.Instance { return env.Lognormal(1000, 300, s) }, 30, 0, .995, .99, 0, 0},
+	{"costs and windows 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }, 20, 1, .995, .985, 0, 0},
+	{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }, 20, 1, .99, .97, 0, 0},
+	{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 20, 1, .99, .97, 0, 0},
+	{"wide 100, 30", func(s uint64) env.Instance { return env.Wide(100, 30, s) }, 20, 1, .99, .97, 0, 0},
+	{"lognormal 1000, 1", func(s uint64) env.Instance { return env.Lognormal(1000, 1, s) }, 5, 0, .99, 0, 0, 0},
+	{"lognormal 1000, 999", func(s uint64) env.Instance { return env.Lognormal(1000, 999, s) }, 5, 0, .99, 0, 0, 0},
+	{"equal 100, 10", func(uint64) env.Instance { return alike(100, 10) }, 5, 1, .99, 0, 0, 0},
+	{"dominant 50, 5", func(s uint64) env.Instance { return dominant(50, 5, s) }, 10, 1, .99, 0, 0, 0},
+}
+
+// TestPricedTargets holds the learner with its default settings against exact
+// Whittle after 10 000 epochs of the mean dynamics. With -full all seeds are
+// run and the table of docs/priced.md is printed.
+func TestPricedTargets(t *testing.T) {
+	if *full {
+		fmt.Println("| instance | seeds | learned: mean | worst | while learning: mean | worst |")
+		fmt.Println("|---|---|---|---|---|---|")
+	}
+	for _, f := range pricedTargets {
+		seeds := f.few
+		if *full {
+			seeds = f.seeds
+		}
+		var mean, early float64
+		worst, earlyWorst := math.Inf(1), math.Inf(1)
+		for k := range seeds {
+			seed := uint64(k + 1)
+			learned, learning, _ := ratios(t, f.in(seed), seed, 10000, 5000, nil)
+			mean += learned / float64(seeds)
+			early += learning / float64(seeds)
+			worst, earlyWorst = math.Min(worst, learned), math.Min(earlyWorst, learning)
+		}
+		if *full {
+			fmt.Printf("| %s | %d | %.4f | %.4f | %.4f | %.4f |\n", f.name, seeds, mean, worst, early, earlyWorst)
+		}
+		if seeds == 0 {
+			continue
+		}
+		want := f.mean
+		if !*full && f.worst > 0 { // the mean of a few seeds is no better than they are
+			want = f.worst
+		}
+		if !(mean >= want && worst >= f.worst) {
+			t.Errorf("%s: learned earns %.4f of Whittle, worst %.4f; want %.4f and %.4f", f.name, mean, worst, want, f.worst)
+		}
+		if early < f.learning || earlyWorst < f.early {
+			t.Errorf("%s: learning earns %.4f of Whittle, worst %.4f; want %.4f and %.4f", f.name, early, earlyWorst, f.learning, f.early)
+		}
+	}
+}
+
+// TestPricedLargest is the largest instance of the targets with few epochs.
+func TestPricedLargest(t *testing.T) {
+	for _, budget := range []float64{1, 50, 999} {
+		learned, _, _ := ratios(t, env.Lognormal(1000, budget, 1), 1, 3000, 1000, nil)
+		if learned < .97 {
+			t.Errorf("1000 sources, budget %v: learned earns %.4f of Whittle after 3000 epochs; want .97", budget, learned)
+		}
+	}
+}
+
+// dualPrice returns the ends of the interval of prices at which the relaxed
+// problem's demand passes the budget.
+func dualPrice(in env.Instance) (lo, hi float64) {
+	demand := func(price float64) float64 {
+		var d float64
+		for _, s := range in.Sources {
+			if th, _ := bestThreshold(s, price); th > 0 {
+				d += s.Cost / float64(th)
+			}
+		}
+		return d
+	}
+	_, price := baselines.RelaxedBound(in)
+	lo, hi = price, price
+	for lo > 1e-9 && demand(lo) <= in.Budget {
+		lo *= .999
+	}
+	for demand(hi) >= in.Budget && hi < 1e9 {
+		hi = hi*1.001 + 1e-9
+	}
+	return lo, hi
+}
+
+// bestThreshold returns by search the age at which crawling at that price earns
+// most per epoch, and what it earns; 0 if never crawling is best.
+func bestThreshold(s env.Source, price float64) (age int, profit float64) {
+	for k := 1; k < 100000; k++ {
+		if v := (s.MeanState(k) - price*s.Cost) / float64(k); v > profit {
+			age, profit = k, v
+		}
+		if (s.Ceiling()-price*s.Cost)/float64(k+1) <= profit {
+			break
+		}
+	}
+	return age, profit
+}
+
+// TestPricedPrice compares the learned price with the exact optimum of the
+// dual, which is an interval where the relaxed demand jumps over the budget.
+func TestPricedPrice(t *testing.T) {
+	for name, in := range map[string]env.Instance{
+		"paper, 1": env.Paper(1), "paper, 2": env.Paper(2), "paper, 3": env.Paper(3),
+		"lognormal 50, 10": env.Lognormal(50, 10, 3), "costs 50, 10": env.Mixed(50, 10, 3), "wide 100, 10": env.Wide(100, 10, 3),
+	} {
+		_, _, l := ratios(t, in, 1, 10000, 1, nil)
+		lo, hi := dualPrice(in)
+		if got := l.Price(); got < .9*lo || got > 1.1*hi {
+			t.Errorf("%s: price %.4g; want [%.4g, %.4g] within a tenth", name, got, lo, hi)
+		}
+	}
+}
+
+// alone trains a learner on one source at a fixed price: in every epoch in
+// which its logit says so the source is crawled.
+func alone(s env.Source, price float64, epochs int, change func(s *Settings)) *core {
+	in := env.Instance{Sources: []env.Source{s}, Budget: s.Cost}
+	set := DefaultSettings()
+	change(&set)
+	set.D, set.NoPrice = lspe.Constant(1), true
+	p := newCore(in.Terms(), &set, stream.New(1, stream.Test))
+	p.know(0, s.Decay, s.Ceiling())
+	p.begin(0)
+	p.price, p.period = price, 20 // room for thresholds up to 1000
+	age := 1
+	for range epochs {
+		p.x[0], p.age[0] = s.MeanState(age), float32(age)
+		p.plan()
+		if p.key[0] > 0 {
+			p.learn([]env.Crawled{{Interest: p.x[0], Age: age}})
+			age = 1
+		} else {
+			p.learn(nil)
+			age++
+		}
+	}
+	return p
+}
+
+// TestPricedFixedPoint holds threshold, profit and index of single sources
+// against the exact solution over a grid of (α, u, C, λ).
+func TestPricedFixedPoint(t *testing.T) {
+	for _, decay := range []float64{.02, .1, .35, 1} {
+		for _, gain := range []float64{.5, 180} {
+			for _, cost := range []float64{1, 2.5} {
+				for _, share := range []float64{.05, .3, .7} {
+					s := env.NewSource("", gain*decay/-math.Expm1(-decay), decay, 1)
+					s.Cost = cost
+					price := share * s.Ceiling() / cost
+					want, profit := bestThreshold(s, price)
+					p := alone(s, price, 20000, func(*Settings) {})
+					name := fmt.Sprintf("c %v, u %v, C %v, λ %.3g", decay, gain, cost, price)
+					got := float64(p.turn[0])
+					// What the threshold found would earn is the measure: near
+					// the optimum neighbouring ages earn almost the same.
+					earns := (s.MeanState(int(got)) - price*cost) / got
+					if earns < .995*profit {
+						t.Errorf("%s: threshold %v earns %.5g; the best, %d, earns %.5g", name, got, earns, want, profit)
+					}
+					if eta := p.profit(0); math.Abs(eta-profit) > .03*profit {
+						t.Errorf("%s: profit per epoch %.5g; want %.5g", name, eta, profit)
+					}
+					// Exact: L = x − λC − Ps below the threshold, x(s) − x(s+1) + P above.
+					for _, age := range []int{1, want/2 + 1, want, want + 1, 2 * want} {
+						x := s.MeanState(age)
+						exact := x - s.MeanState(age+1) + profit
+						if age < want {
+							exact = x - price*cost - profit*float64(age)
+						}
+						l, _ := p.advantage(0, x, float64(age))
+						if math.Abs(l-exact) > .03*(price*cost+profit) {
+							t.Errorf("%s, age %d: Lagrangian index %.5g; want %.5g", name, age, l, exact)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPricedProfit measures, on single sources, how far the profit per epoch by
+// which the index is formed is below that of the best threshold: LSPE(0)
+// against the averages alone, when exploration ends and when it goes on.
+func TestPricedProfit(t *testing.T) {
+	for _, sharpest := range []float64{40, 6} {
+		var off [2]float64
+		for k, critic := range []string{"lspe", "renewal"} {
+			var n float64
+			for _, decay := range []float64{.02, .1, .35, 1} {
+				for _, share := range []float64{.05, .15, .3, .5} {
+					s := env.NewSource("", 100, decay, 1)
+					price := share * s.Ceiling()
+					if best, profit := bestThreshold(s, price); best > 1 {
+						p := alone(s, price, 20000, func(s *Settings) { s.Critic, s.Sharpest = critic, sharpest })
+						off[k] += math.Abs(p.profit(0)/profit - 1)
+						n++
+					}
+				}
+			}
+			off[k] /= n
+			t.Logf("κ up to %v, critic %s: off by %.2f %%", sharpest, critic, 100*off[k])
+		}
+		if most := map[float64]float64{40: .005, 6: .08}[sharpest]; off[0] > most {
+			t.Errorf("κ up to %v: LSPE(0) is off by %v; allowed is %v", sharpest, off[0], most)
+		}
+	}
+}
+
+// TestPricedIndexNearPrice compares the learned index with the exact Whittle
+// index around the learned threshold.
+func TestPricedIndexNearPrice(t *testing.T) {
+	in := env.Lognormal(50, 10, 3)
+	_, _, l := ratios(t, in, 1, 10000, 1, nil)
+	for i, s := range in.Sources {
+		if th, _ := bestThreshold(s, l.Price()); th == 0 {
+			continue
+		}
+		age := int(math.Ceil(l.Threshold(i)))
+		exact := baselines.WhittleIndexAtAge(s, age)
+		if got := l.Index(i, s.MeanState(age), age); math.Abs(got-exact) > .1*l.Price() {
+			t.Errorf("source %d at age %d: index %.4g; exact %.4g; price %.4g", i, age, got, exact, l.Price())
+		}
+	}
+}
+
+// TestPricedBudget takes 10⁶ random decisions with costs and budgets that do
+// not divide, views that no world would show included.
+func TestPricedBudget(t *testing.T) {
+	steps := 1_000_000
+	if testing.Short() {
+		steps = 50_000
+	}
+	r := stream.New(7, stream.Test)
+	const block = 1000
+	var dst []int
+	var crawls []env.Crawled
+	for done := 0; done < steps; done += block {
+		n := 1 + r.Intn(5)
+		in := env.Mixed(n, 1, r.Uint64())
+		in.Budget = 3 + (in.TotalCost()-3)*r.Float64()
+		in.Budget = math.Min(math.Max(in.Budget, .5), in.TotalCost())
+		for i := range in.Sources {
+			in.Sources[i].Cost = math.Min(in.Sources[i].Cost, in.Budget)
+		}
+		in.Budget = math.Min(in.Budget, in.TotalCost())
+		l := New(in, nil, stream.New(uint64(done), stream.Policy))
+		o := &env.Model{Mean: make([]float64, n)}
+		o.Last = make([]int, n)
+		for e := range block {
+			o.Epoch = e
+			for i, s := range in.Sources {
+				o.Last[i] = e - 1 - r.Intn(50)
+				o.Mean[i] = 2 * s.Ceiling() * r.Float64()
+			}
+			dst = l.Select(dst[:0], o)
+			var cost float64
+			crawls = crawls[:0]
+			for _, i := range dst {
+				cost += in.Sources[i].Cost
+				crawls = append(crawls, env.Crawled{Source: i, Interest: o.Mean[i], Age: o.Age(i)})
+			}
+			if !env.Fits(cost, in.Budget) {
+				t.Fatalf("epoch %d: crawls cost %v; the budget is %v", done+e, cost, in.Budget)
+			}
+			l.Update(crawls, o)
+		}
+		for i := range in.Sources {
+			if v := l.Threshold(i) + l.Price() + l.InverseIndex(i); math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("epoch %d: source %d: threshold %v, price %v", done, i, l.Threshold(i), l.Price())
+			}
+		}
+	}
+}
+
+// TestPricedState: a learner that takes up an exported state goes on as the
+// one that exported it, byte for byte.
+func TestPricedState(t *testing.T) {
+	in := env.Mixed(8, 5, 1)
+	a := New(in, nil, stream.New(3, stream.Policy))
+	earn(t, in, a, 500)
+	text, err := json.Marshal(a.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s State
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	b := New(in, nil, stream.New(99, stream.Policy))
+	earn(t, in, b, 3000) // is forgotten
+	if err := b.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	earn(t, in, a, 500)
+	earn(t, in, b, 500)
+	x, _ := json.Marshal(a.State())
+	y, _ := json.Marshal(b.State())
+	if string(x) != string(y) {
+		t.Errorf("states after resuming differ:\n%s\n%s", x, y)
+	}
+	for want, change := range map[string]func(s *State){
+		"epochs is -7; allowed is a finite number of 0 or more":                    func(s *State) { s.Epochs = -7 },
+		"price is -1; allowed is a finite number of 0 or more":                     func(s *State) { s.Price = -1 },
+		"threshold has 0 entries; allowed are 8":                                   func(s *State) { s.Threshold = nil },
+		"threshold has 1e+300 at place 0; allowed are -0.69":                       func(s *State) { s.Threshold = []float64{1e300, 0, 0, 0, 0, 0, 0, 0} },
+		"slope has NaN at place 1; allowed are finite numbers":                     func(s *State) { s.Slope = []float64{0, math.NaN(), 0, 0, 0, 0, 0, 0} },
+		fmt.Sprintf("critic has 3 entries; allowed are %d", len(a.State().Critic)): func(s *State) { s.Critic = s.Critic[:3] },
+	} {
+		s := a.State()
+		change(&s)
+		if err := b.SetState(s); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
+
+// TestPricedScale: another unit of interest changes nothing but the unit.
+func TestPricedScale(t *testing.T) {
+	in := env.Paper(2)
+	a := New(in, nil, stream.New(3, stream.Policy))
+	x := earn(t, in, a, 1000)
+	for _, e := range []int{20, 200, -200} {
+		unit := math.Ldexp(1, e)
+		other := env.Paper(2)
+		for i := range other.Sources {
+			other.Sources[i].Interest *= unit
+		}
+		b := New(other, nil, stream.New(3, stream.Policy))
+		y := earn(t, other, b, 1000)
+		if math.Abs(y/x/unit-1) > 1e-9 || math.Abs(b.Price()/a.Price()/unit-1) > 1e-6 || b.InverseIndex(0) != a.InverseIndex(0)*unit {
+			t.Errorf("reward %v and %v, price %v and %v in units of 1 and 2^%d", x, y, a.Price(), b.Price(), e)
+		}
+	}
+}
+
+// TestPricedGolden holds the trajectory of a seed.
+func TestPricedGolden(t *testing.T) {
+	in := env.Mixed(6, 4, 11)
+	l := New(in, nil, stream.New(5, stream.Policy))
+	var text string
+	for range 5 {
+		r := earn(t, in, l, 200)
+		text += fmt.Sprintf("%d %.9g %.9g", l.State().Epochs, r, l.Price())
+		for i := range in.Sources {
+			text += fmt.Sprintf(" %.9g", l.Threshold(i))
+		}
+		text += "\n"
+	}
+	golden(t, "priced.golden", text)
+}
+
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != text {
+		t.Errorf("trajectory differs from %s; run with -update if that is meant\ngot:\n%swant:\n%s", path, text, want)
+	}
+}
+
+func TestPricedAllocs(t *testing.T) {
+	in := env.Lognormal(50, 10, 1)
+	l := New(in, nil, stream.New(1, stream.Policy))
+	w, err := env.NewMean(in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]int, 0, 50)
+	step := func() {
+		dst = l.Select(dst[:0], &w.View().Model)
+		got, err := w.Step(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Update(got, &w.View().Model)
+	}
+	step()
+	if n := testing.AllocsPerRun(200, step); n != 0 {
+		t.Errorf("%v allocations per epoch; want 0", n)
+	}
+}
+
+// TestPricedAblations prints, with -full, the table of what each part brings.
+func TestPricedAblations(t *testing.T) {
+	if !*full {
+		t.Skip("prints a table with -full")
+	}
+	type change struct {
+		name string
+		f    func(s *Settings)
+	}
+	worlds := []struct {
+		name string
+		in   func(seed uint64) env.Instance
+	}{
+		{"paper, 2", func(uint64) env.Instance { return env.Paper(2) }},
+		{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }},
+		{"mixed 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }},
+		{"wide 100, 1", func(s uint64) env.Instance { return env.Wide(100, 1, s) }},
+	}
+	fmt.Print("| |")
+	for _, w := range worlds {
+		fmt.Printf(" %s: learned | worst | learning |", w.name)
+	}
+	fmt.Println()
+	for _, c := range []change{
+		{"default", func(*Settings) {}},
+		{"no price", func(s *Settings) { s.NoPrice = true }},
+		{"actor's step times f(1−f)", func(s *Settings) { s.Saturating = true }},
+		{"values anchored after the crawl", func(s *Settings) { s.Critic = "behaviour" }},
+		{"averages alone, no LSPE(0)", func(s *Settings) { s.Critic = "renewal" }},
+		{"LSPE(0) with γ = .2", func(s *Settings) { s.Gamma = .2 }},
+		{"LSPE(0) with γ = 1", func(s *Settings) { s.Gamma = 1 }},
+		{"LSPE(0) on z, z²", func(s *Settings) { s.Critic = "polynomial" }},
+		{"on z to z³", func(s *Settings) { s.Critic, s.Degree = "polynomial", 3 }},
+		{"on z to z⁴", func(s *Settings) { s.Critic, s.Degree = "polynomial", 4 }},
+		{"on the age and its square", func(s *Settings) { s.Critic = "ages" }},
+		{"κ = 6 throughout", func(s *Settings) { s.Sharpest = 6 }},
+		{"κ = 40 throughout", func(s *Settings) { s.Sharpness = 40 }},
+		{"act and rank by the margin", func(s *Settings) { s.MarginShare = 1 }},
+		{"act and rank by the index", func(s *Settings) { s.MarginShare = 0 }},
+		{"rank by the margin", func(s *Settings) { s.RankBy = "margin" }},
+		{"rank by the index", func(s *Settings) { s.RankBy = "index" }},
+	} {
+		fmt.Printf("| %s |", c.name)
+		for _, w := range worlds {
+			const seeds = 4
+			var mean, early float64
+			worst := math.Inf(1)
+			for seed := uint64(1); seed <= seeds; seed++ {
+				set := DefaultSettings()
+				c.f(&set)
+				learned, learning, _ := ratios(t, w.in(seed), seed, 10000, 5000, &set)
+				mean += learned / seeds
+				early += learning / seeds
+				worst = min(worst, learned)
+			}
+			fmt.Printf(" %.4f | %.4f | %.4f |", mean, worst, early)
+		}
+		fmt.Println()
+	}
+}

@@ -1,0 +1,436 @@
+package priced
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"testing"
+	"time"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// synthetic is a recording whose structure is known. All of it is drawn from
+// seed: sources with log-normal rates of about one item in two hours.
+type synthetic struct {
+	name    string
+	sources int     // 0 means 40
+	days    int     // 0 means 112
+	own     bool    // each source has hours of its own
+	daily   float64 // amplitude of the day's wave, below 1
+	weekend float64 // share published at weekends; 0 means 1
+	sigma   float64 // of ln ξ
+	drift   float64 // s.d. of ln rate over a week, mean-reverting
+	burst   float64 // chance of each further child of an item, below ½
+}
+
+// write writes the recording as a file and returns its path.
+func (s synthetic) write(t testing.TB, seed uint64) string {
+	t.Helper()
+	sources, days := cmp.Or(s.sources, 40), cmp.Or(s.days, 112)
+	type row struct {
+		at      float64
+		source  int
+		utility float64
+	}
+	var rows []row
+	for i := range sources {
+		r := stream.New(seed, stream.World, uint64(i))
+		rate := .5 * math.Exp(r.NormFloat64()) * (1 - s.burst/(1-s.burst)) // per hour
+		scale := 100 * math.Exp(r.NormFloat64())
+		phase := 14.0
+		if s.own {
+			phase = 24 * r.Float64()
+		}
+		drift := s.drift * r.NormFloat64()
+		var put func(at float64)
+		put = func(at float64) {
+			rows = append(rows, row{at, i, scale * math.Exp(s.sigma*r.NormFloat64()-s.sigma*s.sigma/2)})
+			for s.burst > 0 && r.Float64() < s.burst {
+				put(at + 3*r.ExpFloat64())
+			}
+		}
+		for h := range 24 * days {
+			keep := math.Exp(-1. / 168)
+			drift = keep*drift + s.drift*math.Sqrt(1-keep*keep)*r.NormFloat64()
+			now := rate * math.Exp(drift-s.drift*s.drift/2) * (1 + s.daily*math.Cos(2*math.Pi*(float64(h%24)+.5-phase)/24))
+			if s.weekend > 0 && h/24%7 >= 5 {
+				now *= s.weekend
+			}
+			for at := r.ExpFloat64() / now; at < 1; at += r.ExpFloat64() / now {
+				put(float64(h) + at)
+			}
+		}
+	}
+	sort.SliceStable(rows, func(a, b int) bool { return rows[a].at < rows[b].at })
+	path := filepath.Join(t.TempDir(), "trace.csv")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(file)
+	fmt.Fprintln(w, "source,published_unix,utility")
+	for _, r := range rows {
+		if r.at < float64(24*days) {
+			fmt.Fprintf(w, "%02d,%d,%.3f\n", r.source, 1704067200+int64(3600*r.at), r.utility)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// replay plays the measured half of a recording and returns the reward per
+// epoch and the share of the epochs from the given one on.
+func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env.Instance) env.Agent) float64 {
+	t.Helper()
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true}
+	w, in, err := env.OpenReplay(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := agent(w.Terms(), in)
+	var dst []int
+	var sum float64
+	for {
+		dst = a.Select(dst[:0], w.View())
+		got, err := w.Step(dst)
+		if err == io.EOF {
+			return sum / float64(w.View().Epoch)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			sum += c.Interest
+		}
+		a.Update(got, w.View())
+	}
+}
+
+func online(set OnlineSettings, seed uint64) func(env.Terms, env.Instance) env.Agent {
+	return func(terms env.Terms, _ env.Instance) env.Agent {
+		return env.NewAgent(NewOnline(terms, &set, stream.New(seed, stream.Policy)))
+	}
+}
+
+func fitted(_ env.Terms, in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittle(in)) }
+
+// ingredients are the rows of the table of docs/recordings.md.
+var ingredients = []struct {
+	name string
+	set  func(*OnlineSettings)
+}{
+	{"constant rates from harvests", func(s *OnlineSettings) {
+		s.Estimate, s.Index, s.MarginShare = "harvests", "critic", .5
+	}},
+	{"+ from items", func(s *OnlineSettings) {
+		s.MarginShare, s.Index, s.Profile, s.Memory, s.Tails = .5, "critic", "off", "long", "raw"
+	}},
+	{"+ tails cut", func(s *OnlineSettings) {
+		s.MarginShare, s.Index, s.Profile, s.Memory = .5, "critic", "off", "long"
+	}},
+	{"+ index of the forecast", func(s *OnlineSettings) { s.Profile, s.Memory = "off", "long" }},
+	{"+ common profile", func(s *OnlineSettings) { s.Profile, s.Memory = "common", "long" }},
+	{"+ own profiles", func(s *OnlineSettings) { s.Profile, s.Memory = "own", "long" }},
+	{"+ profiles mixed", func(s *OnlineSettings) { s.Memory = "long" }},
+	{"memories mixed, no profile", func(s *OnlineSettings) { s.Profile = "off" }},
+	{"all", func(*OnlineSettings) {}},
+}
+
+var grounds = []synthetic{
+	{name: "Poisson", sigma: 1},
+	{name: "common day", sigma: 1, daily: .8},
+	{name: "own day", sigma: 1, daily: .8, own: true},
+	{name: "own day, weekend", sigma: 1, daily: .8, own: true, weekend: .4},
+	{name: "heavy tails", sigma: 2},
+	{name: "drift", sigma: 1, drift: .8},
+	{name: "bursts", sigma: 1, burst: .4},
+}
+
+// TestSyntheticRecordings holds the learner against itself without some of its
+// ingredients, on recordings whose structure is known: what is there is found,
+// and where nothing is there nothing is lost.
+func TestSyntheticRecordings(t *testing.T) {
+	worlds := 2
+	if *full {
+		worlds = 8
+		fmt.Print("| |")
+		for _, g := range grounds {
+			fmt.Printf(" %s |", g.name)
+		}
+		fmt.Println()
+	}
+	share := map[string]map[string]float64{}
+	for _, v := range ingredients {
+		share[v.name] = map[string]float64{}
+	}
+	for _, g := range grounds {
+		for k := range worlds {
+			seed := uint64(k + 1)
+			path := g.write(t, seed)
+			base := replay(t, path, 4, fitted)
+			for _, v := range ingredients {
+				if !*full && v.name != "all" && v.name != "+ index of the forecast" && v.name != "memories mixed, no profile" {
+					continue
+				}
+				set := DefaultOnlineSettings()
+				v.set(&set)
+				share[v.name][g.name] += replay(t, path, 4, online(set, seed)) / base / float64(worlds)
+			}
+		}
+	}
+	if *full {
+		for _, v := range ingredients {
+			fmt.Printf("| %s |", v.name)
+			for _, g := range grounds {
+				fmt.Printf(" %.3f |", share[v.name][g.name])
+			}
+			fmt.Println()
+		}
+	}
+	all, plain := share["all"], share["+ index of the forecast"]
+	for _, c := range []struct {
+		ground string
+		least  float64 // of what is earned without profiles and memories
+	}{{"Poisson", .995}, {"heavy tails", .99}, {"common day", .995}, {"own day", 1.015}, {"own day, weekend", 1.01}, {"drift", 1.01}, {"bursts", .995}} {
+		r := all[c.ground] / plain[c.ground]
+		t.Logf("%s: %.4f", c.ground, r)
+		if r < c.least {
+			t.Errorf("%s: with all ingredients %.4f of what is earned with constant rates; want %v", c.ground, r, c.least)
+		}
+	}
+}
+
+// TestSmallRecordings: on small recordings of Poisson items the learner comes
+// near Whittle, whose parameters were fitted on a first half as small, though
+// few items tell it the decay rate.
+func TestSmallRecordings(t *testing.T) {
+	type size struct {
+		sources, days int
+		budget, least float64
+	}
+	sizes, worlds := []size{{10, 28, 1, .95}, {5, 56, 1, .98}}, 8
+	if *full {
+		worlds = 40
+		sizes = []size{{5, 14, 1, 0}, {5, 56, 1, .98}, {10, 14, 1, 0}, {10, 28, 1, .95}, {10, 112, 1, 0}, {40, 14, 4, 0}, {40, 56, 4, 0}, {40, 112, 4, 0}}
+		fmt.Println("| sources | days | budget | items in the measured half | mean | least | decay given: mean | least |")
+	}
+	for _, c := range sizes {
+		var mean, least [2]float64
+		items := 0
+		least = [2]float64{math.Inf(1), math.Inf(1)}
+		for k := range worlds {
+			seed := uint64(k + 1)
+			path := synthetic{sources: c.sources, days: c.days, sigma: 1}.write(t, seed)
+			base := replay(t, path, c.budget, fitted)
+			for j, decay := range []float64{0, .175} {
+				set := DefaultOnlineSettings()
+				set.Decay = decay
+				r := replay(t, path, c.budget, online(set, seed)) / base
+				mean[j] += r / float64(worlds)
+				least[j] = min(least[j], r)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items += bytes.Count(text, []byte("\n")) / 2
+		}
+		if *full {
+			fmt.Printf("| %d | %d | %v | %d | %.3f | %.3f | %.3f | %.3f |\n", c.sources, c.days, c.budget, items/worlds, mean[0], least[0], mean[1], least[1])
+		}
+		t.Logf("%d sources, %d days: %.4f", c.sources, c.days, mean[0])
+		if mean[0] < c.least {
+			t.Errorf("%d sources, %d days: %.3f of fitted Whittle; want %v", c.sources, c.days, mean[0], c.least)
+		}
+	}
+}
+
+// TestWrongDecay: a decay rate that is given is not taken for exact, so that one
+// that is wrong by a factor of two costs little.
+func TestWrongDecay(t *testing.T) {
+	const worlds = 4
+	for _, decay := range []float64{.0875, .35} {
+		var mean float64
+		for k := range uint64(worlds) {
+			path := synthetic{sources: 20, days: 56, sigma: 1}.write(t, k+1)
+			set := DefaultOnlineSettings()
+			set.Decay = decay
+			mean += replay(t, path, 2, online(set, k+1)) / replay(t, path, 2, fitted) / worlds
+		}
+		if t.Logf("decay %v for .175: %.3f", decay, mean); mean < .92 {
+			t.Errorf("with a decay rate of %v in place of .175 it earns %.3f of fitted Whittle; want .92", decay, mean)
+		}
+	}
+}
+
+// TestProfileFound: on a recording with a day's wave of its own at each source,
+// the learner finds the wave; on one without, hardly any.
+func TestProfileFound(t *testing.T) {
+	for _, c := range []struct {
+		ground synthetic
+		wave   float64 // amplitude of the truth
+		off    float64 // root mean square by which it may be missed
+	}{
+		{synthetic{sigma: .5, daily: .8}, .8, .12},
+		{synthetic{sigma: .5}, 0, .06},
+	} {
+		var l *Online
+		var start float64
+		replay(t, c.ground.write(t, 3), 10, func(terms env.Terms, _ env.Instance) env.Agent {
+			l = NewOnline(terms, nil, stream.New(1, stream.Policy))
+			start = float64(terms.Start) / 3600
+			return env.NewAgent(l)
+		})
+		var square, mean float64
+		for i := range 40 {
+			for k := range 7 * 24 {
+				middle := start + float64(k) - .5 // hours
+				want := 1 + c.wave*math.Cos(2*math.Pi*(middle-14)/24)
+				got := l.Share(i, k)
+				mean += got / (40 * 7 * 24)
+				square += (got - want) * (got - want) / (40 * 7 * 24)
+			}
+		}
+		if rms := math.Sqrt(square); rms > c.off || math.Abs(mean-1) > .01 {
+			t.Errorf("wave %v: the profiles are off by %.3f, mean %.3f; want at most %v, mean 1", c.wave, rms, mean, c.off)
+		}
+	}
+}
+
+// TestForecastIndex: where what waits is what the present inflow has brought,
+// the index is Theorem 1 at that age; it rises with the state and falls with
+// what is to come, and is never above the state.
+func TestForecastIndex(t *testing.T) {
+	for _, c := range []float64{.01, .2, 2} {
+		u, ceil, alpha := -math.Expm1(-c)*100/c, 100/c, math.Exp(-c)
+		for age := 1.0; age < 40; age++ {
+			x := -ceil * math.Expm1(-c*age)
+			got := whittle(x, ceil, 1-alpha, c)
+			if want := age*((1-alpha)*x-u) + x; math.Abs(got-want) > 1e-6*x {
+				t.Errorf("decay %v, age %v: index %v; Theorem 1 is %v", c, age, got, want)
+			}
+			last := 0.0
+			for share := 4.0; share > .01; share *= .9 {
+				g := whittle(x, share*ceil, 1-alpha, c)
+				if g < last-1e-9*x || g > x {
+					t.Fatalf("decay %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, age, share, g, last, x)
+				}
+				last = g
+			}
+		}
+	}
+}
+
+// TestOnlineFrozenWaiting: what the frozen policy foretells by going on from
+// the epoch before is what it foretells from a view alone, and it earns more on
+// the recording that it was learned on than with the index of constant rates.
+func TestOnlineFrozenWaiting(t *testing.T) {
+	var l *Online
+	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
+	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
+		l = NewOnline(terms, nil, stream.New(1, stream.Policy))
+		return env.NewAgent(l)
+	})
+	on := l.Frozen()
+	last := make([]int, 40)
+	for i := range last {
+		last[i] = -1
+	}
+	for n := range 100 {
+		o := env.Online{Epoch: n, Last: last}
+		afresh := l.Frozen()
+		got := on.Select(nil, &o)
+		want := afresh.Select(nil, &o)
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("epoch %d: crawls %v; afresh %v", n, got, want)
+		}
+		for i := range last {
+			if a, b := on.p.x[i], afresh.p.x[i]; math.Abs(a-b) > 1e-6*b {
+				t.Fatalf("epoch %d, source %d: %v waits; afresh %v", n, i, a, b)
+			}
+		}
+		for _, i := range got {
+			last[i] = n
+		}
+	}
+	plain := l.Frozen()
+	plain.p.index = nil
+	policy := func(p *OnlinePolicy) float64 {
+		return replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](p) })
+	}
+	if with, without := policy(l.Frozen()), policy(plain); with < 1.01*without {
+		t.Errorf("frozen, %v per epoch with the index of the forecast; %v without", with, without)
+	}
+}
+
+// TestOnlineDatedState: the state of a learner that has learned profiles goes
+// through JSON and back.
+func TestOnlineDatedState(t *testing.T) {
+	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
+	var a *Online
+	var terms env.Terms
+	replay(t, path, 4, func(t env.Terms, _ env.Instance) env.Agent {
+		terms = t
+		a = NewOnline(t, nil, stream.New(1, stream.Policy))
+		return env.NewAgent(a)
+	})
+	text, err := json.Marshal(a.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s OnlineState
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	b := NewOnline(terms, nil, stream.New(9, stream.Policy))
+	if err := b.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	x := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent(a) })
+	y := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent(b) })
+	if x != y {
+		t.Errorf("resumed learner earns %v; the other %v", y, x)
+	}
+}
+
+// TestRecordings: with nothing known beforehand, on real recordings, the
+// learner earns what Whittle earns with parameters fitted on the half before,
+// and more where hours matter.
+func TestRecordings(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		least float64
+	}{{"fbmedia2016", 1.03}, {"hn", .985}} {
+		path := filepath.Join("..", "..", "..", "shared", "data", "trace_"+c.name+".csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+				t.Fatalf("recording: %v", err)
+			}
+			t.Skipf("no recording: %v", err)
+		}
+		base := replay(t, path, 5, fitted)
+		var share float64
+		for seed := uint64(1); seed <= 2; seed++ {
+			share += replay(t, path, 5, online(DefaultOnlineSettings(), seed)) / base / 2
+		}
+		t.Logf("%s: %.4f of fitted Whittle", c.name, share)
+		if share < c.least {
+			t.Errorf("%s: %.4f of fitted Whittle; want %v", c.name, share, c.least)
+		}
+	}
+}
