@@ -83,11 +83,11 @@ func Load(dir string) (*Report, error) {
 		return nil, err
 	}
 	r.Config = string(config)
-	for line := range strings.Lines(r.Config) {
-		if cmd, ok := strings.CutPrefix(line, "# Repeat with: "); ok {
-			r.Command = strings.TrimSpace(cmd)
-		}
+	meta, err := sweep.ReadMeta(dir)
+	if err != nil {
+		return nil, err
 	}
+	r.Command = meta.Command
 	keep := r.choose()
 	if err := r.curves(filepath.Join(dir, sweep.CurvesFile), keep); err != nil {
 		return nil, err

@@ -15,6 +15,10 @@
 //  4. [Merge] reads the records of all processes in the order of the
 //     configuration and writes the final files, which are the same bytes
 //     however the work was divided or interrupted.
+//
+// Beside the results stands [MetaFile], a JSON object that says what they are:
+// columns with unit and sense, axes, cells, and the command that repeats the
+// sweep. Who reads results, as package report does, reads it with [ReadMeta].
 package sweep
 
 import (

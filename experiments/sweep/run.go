@@ -133,7 +133,7 @@ func Run(ctx context.Context, c *Config, r Runner, o Options) (Report, error) {
 		o.Shard = Whole
 	}
 	o.Workers = o.workers()
-	unlock, err := enter(ctx, c, o)
+	unlock, err := enter(ctx, c, r, o)
 	if err != nil {
 		return Report{}, explain(err)
 	}
@@ -179,7 +179,7 @@ func explain(err error) error {
 
 // enter makes the directory this sweep's own: it locks it against other
 // processes and refuses one that holds something else, leaving that as it is.
-func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error) {
+func enter(ctx context.Context, c *Config, r Runner, o Options) (unlock func(), err error) {
 	if _, err := inspect(c, o.Dir); err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 		err = take(o.Shard.file()+".lock", true, "shard "+o.Shard.String())
 	}
 	if err == nil {
-		err = claim(ctx, c, o)
+		err = claim(ctx, c, r, o)
 	}
 	if err != nil {
 		unlock()
@@ -340,9 +340,9 @@ func (c *Config) recorded(logs []string, dir string) error {
 	return nil
 }
 
-// claim writes config.toml or compares the one that is there. Shards that
+// claim writes config.toml and meta.json or compares the one that is there. Shards that
 // begin together take turns, so that all are of one configuration.
-func claim(ctx context.Context, c *Config, o Options) error {
+func claim(ctx context.Context, c *Config, r Runner, o Options) error {
 	held, err := await(ctx, filepath.Join(o.Dir, "records", "claim.lock"))
 	if err != nil {
 		return err
@@ -353,6 +353,9 @@ func claim(ctx context.Context, c *Config, o Options) error {
 		return err
 	}
 	if err := c.writeInputs(o.Dir); err != nil {
+		return err
+	}
+	if err := c.writeMeta(r, o); err != nil {
 		return err
 	}
 	text := c.Resolved(c.provenance(o))

@@ -148,7 +148,7 @@ func uninterrupted(t *testing.T) map[string]string {
 		t.Fatalf("report %+v", rep)
 	}
 	out := finals(t, dir)
-	for _, name := range []string{"config.toml", "runs.csv", "curves.csv", "learned.csv", "summary.json", "summary.csv", "summary.md"} {
+	for _, name := range []string{"config.toml", "meta.json", "runs.csv", "curves.csv", "learned.csv", "summary.json", "summary.csv", "summary.md"} {
 		if out[name] == "" {
 			t.Fatalf("%s is missing or empty", name)
 		}
@@ -638,8 +638,8 @@ func TestInterrupt(t *testing.T) {
 	if !errors.Is(err, ErrInterrupted) || rep.Ran < 40 || rep.Ran > 50 {
 		t.Fatalf("interrupted after 40 runs: %+v, %v", rep, err)
 	}
-	if got := finals(t, dir); len(got) != 1 {
-		t.Errorf("files after the interruption: %d; want config.toml alone", len(got))
+	if got := finals(t, dir); len(got) != 2 {
+		t.Errorf("files after the interruption: %d; want config.toml and meta.json alone", len(got))
 	}
 	again := mustRun(t, c, Options{Dir: dir, Revision: "test"})
 	if again.Ran != 600-rep.Ran {
@@ -714,8 +714,8 @@ func TestDiskFails(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "0000-of-0001.log") {
 		t.Fatalf("error %v", err)
 	}
-	if got := finals(t, dir); len(got) != 1 {
-		t.Errorf("%d final files; want config.toml alone", len(got))
+	if got := finals(t, dir); len(got) != 2 {
+		t.Errorf("%d final files; want config.toml and meta.json alone", len(got))
 	}
 }
 
@@ -771,7 +771,7 @@ func TestLock(t *testing.T) {
 		return err
 	}
 	held := func(s Shard) (free func()) {
-		free, err := enter(context.Background(), c, Options{Dir: dir, Shard: s})
+		free, err := enter(context.Background(), c, fake{}, Options{Dir: dir, Shard: s})
 		if err != nil {
 			t.Fatal(err)
 		}
