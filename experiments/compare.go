@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -306,7 +306,7 @@ func (c Comparison) bounds() []float64 {
 		if !s.Bounded(c.Level) {
 			return nil
 		}
-		v, _ := baselines.RelaxedBound(s.Instance)
+		v, _ := index.Bound(s.Instance)
 		b = append(b, v)
 	}
 	return b

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 )
@@ -229,7 +229,7 @@ func TestIntervalOverInstances(t *testing.T) {
 		var ofWhittle, ofBound float64
 		worst := math.Inf(1)
 		for k, scene := range c.Scenes {
-			bound, _ := baselines.RelaxedBound(scene.Instance)
+			bound, _ := index.Bound(scene.Instance)
 			for i := range seeds {
 				g, w := out.Runs[2*seeds*k+i], out.Runs[2*seeds*k+seeds+i]
 				if g.Policy != "greedy" || w.Policy != "whittle" || g.Instance != scene.Instance.ID {

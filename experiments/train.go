@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 )
@@ -102,7 +102,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		Results:   rows,
 	}
 	if t.Scene.Bounded(t.Level) {
-		bound, _ := baselines.RelaxedBound(t.Scene.Instance)
+		bound, _ := index.Bound(t.Scene.Instance)
 		out.Report.Bound = &bound
 	}
 	out.Report.Complete()

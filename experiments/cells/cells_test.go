@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
@@ -303,7 +304,7 @@ func TestReplayErrors(t *testing.T) {
 
 func TestLearnedPairs(t *testing.T) {
 	in := env.Paper(1)
-	_, price := baselines.RelaxedBound(in)
+	_, price := index.Bound(in)
 	world := func(o env.PoissonOptions) env.World {
 		w, err := env.NewPoisson(in, 1, o)
 		if err != nil {
@@ -368,7 +369,7 @@ func TestLearnedPairs(t *testing.T) {
 				t.Errorf("%s: threshold %+v; the learner has %v", c.algorithm, p, want)
 			}
 			// The exact index is the price there, or below it everywhere.
-			if index := baselines.WhittleIndex(s, p.Exact*(1-1e-9)); p.Exact < s.Ceiling() && math.Abs(index-price) > 1e-5*price || p.Exact > s.Ceiling() || p.Exact == s.Ceiling() && index > price*(1+1e-9) {
+			if index := index.Whittle(s, p.Exact*(1-1e-9)); p.Exact < s.Ceiling() && math.Abs(index-price) > 1e-5*price || p.Exact > s.Ceiling() || p.Exact == s.Ceiling() && index > price*(1+1e-9) {
 				t.Errorf("%s: source %d: index %v at the exact threshold %v; the price is %v", c.algorithm, i, index, p.Exact, price)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
@@ -233,7 +233,7 @@ const (
 func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 	src := at.scene.Instance.Sources
 	// The state at which the exact index reaches the price.
-	exact := func(s env.Source) float64 { return min(experiments.InverseWhittle(s, at.price), s.Ceiling()) }
+	exact := func(s env.Source) float64 { return min(index.Inverse(s, at.price), s.Ceiling()) }
 	var pairs []sweep.Pair
 	for k := range min(len(src), maxSources) {
 		i := k * len(src) / min(len(src), maxSources)
@@ -267,7 +267,7 @@ func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 			for age := 1; age <= maxAge; age++ {
 				pairs = append(pairs, sweep.Pair{
 					What: "index", Source: s.Name, At: float64(age),
-					Learned: l.Index(i, s.MeanState(age), age), Exact: baselines.WhittleIndexAtAge(s, age),
+					Learned: l.Index(i, s.MeanState(age), age), Exact: index.WhittleAtAge(s, age),
 				})
 			}
 		}

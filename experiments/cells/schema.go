@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
@@ -279,7 +279,7 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 		return nil, err
 	}
 	at := &site{scene: scene}
-	_, at.price = baselines.RelaxedBound(scene.Instance)
+	_, at.price = index.Bound(scene.Instance)
 	if len(s.cache) >= 256 {
 		clear(s.cache) // many instances come one after the other
 	}
