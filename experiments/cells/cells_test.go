@@ -162,7 +162,7 @@ func TestWorkerHasNoMemory(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"learner.kappa = -1\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.kappa: algorithm \"paper\": kappa is -1; allowed is a finite number above 0"},
+		{"learner.kappa = -1\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.kappa: paper: kappa is -1; allowed is a finite number above 0"},
 		{"learner.algorithm = \"paper\"\nlearner.a = \"fast\"\n", "test.toml:2:1: learner.a: "},
 		{"learner.act = \"both\"\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.act: "},
 		{"instance.budget = 9\n", "test.toml:1:1: instance.budget: instance \"paper\": budget is 9"},
@@ -242,14 +242,15 @@ func TestReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		greedy, err := experiments.FindBaseline("greedy")
+		greedy, err := experiments.Find("greedy")
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := scene.Play(experiments.Play{Level: env.LevelModel, Build: greedy.New})
+		played, err := scene.Play(context.Background(), experiments.Play{Entry: greedy, Level: env.LevelModel})
 		if err != nil {
 			t.Fatal(err)
 		}
+		want := played.Learned
 		if i == 1 {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
