@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -206,10 +205,10 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 		tables[i] = known[like]
 	}
 	src := in.Sources
-	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) {
+	return newIndex(in.Terms(), func(key []float64, o *env.Observed) {
 		for i, t := range tables {
 			if t == nil {
-				key[i] = index.WhittleAtAge(src[i], o.Age(i))
+				key[i] = WhittleIndexAtAge(src[i], o.Age(i))
 			} else {
 				key[i] = t.At(o.State[i])
 			}

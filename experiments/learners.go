@@ -5,15 +5,16 @@ import (
 	"ephemera/learner/allerton"
 )
 
-var learners = []Entry{
-	pricedEntry,
+// Algorithms is the catalogue of learners; the first is the default.
+var Algorithms = []Algorithm{
+	pricedAlgorithm,
 	{
 		Name:     "paper",
 		About:    "the LSPE(0) actor-critic of Allerton 2019 as published",
 		Levels:   []env.Level{env.LevelModel},
 		Settings: func(env.Level) any { s := allerton.DefaultSettings(); return &s },
 		Overruns: func(s any) bool { return s.(*allerton.Settings).Act == "probabilistic" },
-		Train: func(k Known, s any) (Trainee, error) {
+		New: func(k Known, s any) (Trainee, error) {
 			p, err := allerton.New(k.Instance, *s.(*allerton.Settings), k.Rand)
 			if err != nil {
 				return nil, err

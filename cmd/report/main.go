@@ -14,7 +14,6 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/report"
-	"ephemera/experiments/sweep"
 )
 
 func main() { cli.Main("report", run) }
@@ -25,6 +24,7 @@ Writes report.html and plots/ into the directory of a sweep.
 
   report DIR...     DIR is what sweep named as the place of its results, or
                     holds such directories`)
+	night := f.Bool("dark", false, "write each figure for dark backgrounds, too: NAME-dark.svg and NAME-dark.png")
 	operands, done, err := f.ParseMixed(args, stdout)
 	if done || err != nil {
 		return err
@@ -34,27 +34,31 @@ Writes report.html and plots/ into the directory of a sweep.
 	}
 	var errs []error // one report that fails does not take the others down
 	for _, operand := range operands {
-		dirs, err := sweep.Dirs(operand)
+		dirs, err := report.Dirs(operand)
 		errs = append(errs, err)
 		for _, dir := range dirs {
 			if ctx.Err() != nil {
 				return errors.Join(append(errs, ctx.Err())...)
 			}
-			errs = append(errs, write(dir, stdout, stderr))
+			errs = append(errs, write(dir, *night, stdout, stderr))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// write makes the report of one sweep.
-func write(dir string, stdout, stderr io.Writer) error {
-	r, files, err := report.Write(dir)
+// write makes the report of one directory.
+func write(dir string, night bool, stdout, stderr io.Writer) error {
+	r, err := report.Load(dir)
 	if err != nil {
 		return err
 	}
-	if err := r.Summary.Text(stdout); err != nil {
+	written, err := r.Page.Write(dir, night, r.Figures...)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, files[0]), len(files)-1, filepath.Join(dir, "plots"))
+	if err := r.Text(stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, written[0]), len(written)-1, filepath.Join(dir, "plots"))
 	return err
 }

@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	err := run(context.Background(), []string{dir}, &out, &log)
-	if err == nil || !strings.Contains(err.Error(), "no config.toml") || strings.Contains(err.Error(), "-merge") || cli.Status(err) != cli.Failure {
+	if err == nil || !strings.Contains(err.Error(), "holds no results") || strings.Contains(err.Error(), "-merge") || cli.Status(err) != cli.Failure {
 		t.Errorf("an empty directory: %v", err)
 	}
 	if err := run(context.Background(), []string{dir, "-x"}, &out, &log); err == nil || cli.Status(err) != cli.Usage {

@@ -80,11 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	learner, err := algo.Learner(level)
-	if err != nil {
-		return err
-	}
-	settings, err := algo.Configure(level, learner)
+	algorithm, settings, err := algo.Resolve(level)
 	if err != nil {
 		return err
 	}
@@ -109,15 +105,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 
 	training := experiments.Training{
-		Scene: sc, Learner: learner, Settings: settings[0], Level: level,
+		Scene: sc, Algorithm: algorithm, Settings: settings, Level: level,
 		Epochs: steps, Seed: seed, Rows: rows, Progress: show,
 	}
 	for _, name := range compared {
-		e, err := experiments.Find(name)
+		b, err := experiments.FindBaseline(name)
 		if err != nil {
 			return err
 		}
-		training.Compare = append(training.Compare, e)
+		training.Compare = append(training.Compare, b)
 	}
 	stop, err := startProfile(prof)
 	if err != nil {
@@ -200,7 +196,7 @@ func contents(names []string, world map[string]any, t experiments.Training, trai
 		sources[i] = map[string]any{"name": s.Name, "rate": s.Rate, "decay": s.Decay, "interest": s.Interest, "window": s.Window, "cost": s.Cost}
 	}
 	config, err := toml.Marshal(map[string]any{
-		"algorithm": t.Learner.Name,
+		"algorithm": t.Algorithm.Name,
 		"knowledge": string(t.Level),
 		"steps":     t.Epochs,
 		"seed":      t.Seed,

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"ephemera/baselines"
-	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -34,10 +33,14 @@ func (f form) index(s env.Source, x float64) float64 {
 
 // at returns γ(x) for a given η.
 func (f form) at(s env.Source, x, eta float64) float64 {
-	if f.remark && !math.IsInf(eta, 1) {
-		return index.Remark(x, s.Ceiling(), -math.Expm1(-s.Decay), eta) / s.Cost
+	if math.IsInf(eta, 1) {
+		return x / s.Cost
 	}
-	return index.Theorem1(s, x, eta)
+	gamma := eta * (-math.Expm1(-s.Decay)*x - s.Gain())
+	if f.remark {
+		return (gamma + x) / s.Cost
+	}
+	return (gamma - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
 }
 
 // exact is the logarithm without rounding.

@@ -26,20 +26,16 @@ type Picture struct {
 // which the stochastic figures of TCNS agree.
 func Pictures(seed uint64) ([]Picture, error) {
 	in := env.Paper(1)
-	var value []plot.Line
-	for _, s := range in.Sources {
-		l := plot.Line{Name: "source " + s.Name}
+	var value []plot.Series
+	for i, s := range in.Sources {
+		l := plot.Series{Name: "source " + s.Name, Style: i}
 		for k := range 101 {
 			t := float64(k) / 20
 			l.X, l.Y = append(l.X, t), append(l.Y, s.Interest*math.Exp(-s.Decay*t))
 		}
 		value = append(value, l)
 	}
-	first, err := plot.Lines(plot.Axes{Title: "Content value as a function of time", X: "time since publication, epochs", Y: "interest of an item"}, value)
-	if err != nil {
-		return nil, err
-	}
-	all := []*plot.Picture{first}
+	all := []plot.Figure{{Title: "Content value as a function of time", X: plot.Axis{Label: "time since publication, epochs"}, Y: plot.Axis{Label: "interest of an item"}, Series: value}}
 	for _, budget := range []float64{1, 2} {
 		in := env.Paper(budget)
 		w, err := env.NewMean(in, false)
@@ -65,11 +61,11 @@ func Pictures(seed uint64) ([]Picture, error) {
 
 	var files []Picture
 	for i, p := range all {
-		svg, err := p.SVG()
+		svg, err := p.SVG(plot.Light)
 		if err != nil {
 			return nil, err
 		}
-		png, err := p.PNG()
+		png, err := p.PNG(plot.Light)
 		if err != nil {
 			return nil, err
 		}
@@ -80,10 +76,10 @@ func Pictures(seed uint64) ([]Picture, error) {
 }
 
 // evolution draws the state of every source before each decision.
-func evolution(title string, w env.World, a env.Agent) (*plot.Picture, error) {
-	lines := make([]plot.Line, len(w.Terms().Names))
+func evolution(title string, w env.World, a env.Agent) (plot.Figure, error) {
+	lines := make([]plot.Series, len(w.Terms().Names))
 	for i, n := range w.Terms().Names {
-		lines[i].Name = "source " + n
+		lines[i].Name, lines[i].Style = "source "+n, i
 	}
 	look := func() {
 		v := w.View()
@@ -92,8 +88,6 @@ func evolution(title string, w env.World, a env.Agent) (*plot.Picture, error) {
 		}
 	}
 	look()
-	if _, err := experiments.Run(w, a, drawn, func(int, float64, []env.Crawled) error { look(); return nil }); err != nil {
-		return nil, err
-	}
-	return plot.Lines(plot.Axes{Title: title, X: "epoch", Y: "interest that waits", Room: true}, lines)
+	_, err := experiments.Run(w, a, drawn, func(int, float64, []env.Crawled) error { look(); return nil })
+	return plot.Figure{Title: title, X: plot.Axis{Label: "epoch"}, Y: plot.Axis{Label: "interest that waits"}, Series: lines}, err
 }

@@ -53,4 +53,4 @@ func (g polygon) turned() polygon {
 
 // shape returns the glyph of group i. Groups that share a colour get different
 // ones.
-func shape(i int) draw.GlyphDrawer { return glyphs[(i+i/len(Colours))%len(glyphs)] }
+func shape(i int) draw.GlyphDrawer { return glyphs[(i+i/len(colours))%len(glyphs)] }

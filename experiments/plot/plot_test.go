@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -9,12 +10,17 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+	"pgregory.net/rapid"
 )
 
-// count returns how many pixels of a picture have that colour.
-func count(t *testing.T, p *Picture, c color.RGBA) int {
+// picture draws the figure.
+func picture(t *testing.T, f Figure, theme Theme) image.Image {
 	t.Helper()
-	b, err := p.PNG()
+	b, err := f.PNG(theme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +28,13 @@ func count(t *testing.T, p *Picture, c color.RGBA) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return img
+}
+
+// count returns how many pixels of a figure have that colour.
+func count(t *testing.T, f Figure, theme Theme, c color.RGBA) int {
+	t.Helper()
+	img := picture(t, f, theme)
 	n := 0
 	r := img.Bounds()
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -34,83 +47,168 @@ func count(t *testing.T, p *Picture, c color.RGBA) int {
 	return n
 }
 
-func TestLines(t *testing.T) {
-	x := []float64{1, 10, 100, 1000}
-	p, err := Lines(Axes{Title: "t", X: "epoch", Y: "y", LogX: true}, []Line{
-		{Name: "a", X: x, Y: []float64{1, 2, 3, 4}, Lo: []float64{0, 1, 2, 3}, Hi: []float64{2, 3, 4, 5}},
-		{Name: "b", X: x, Y: []float64{4, math.NaN(), 2, 1}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2 {
-		if n := count(t, p, Colours[i]); n < 200 {
-			t.Errorf("line %d has %d pixels", i, n)
+func TestKinds(t *testing.T) {
+	x, y := Values{1, 2, 3, 4}, Values{2, 4, math.NaN(), 1}
+	for _, kind := range []Kind{Line, Steps, Points, Across, Marks} {
+		f := Figure{Title: "t", X: Axis{Label: "epoch"}, Series: []Series{
+			{Name: "a", Kind: kind, X: x, Y: y, Lo: Values{1, 3, 1, 0}, Hi: Values{3, 5, 3, 2}},
+			{Name: "hidden", Kind: kind, Style: 1, X: x, Y: y, Hidden: true},
+			{Name: "plain", Kind: kind, Style: Plain, X: x, Y: Values{5, 5, 5, 5}},
+		}}
+		if a, p, hidden := count(t, f, Light, colours[0]), count(t, f, Light, grey), count(t, f, Light, colours[1]); a < 60 || p < 60 || hidden > 0 {
+			t.Errorf("kind %q: %d and %d pixels of two series, %d of one that is hidden", kind, a, p, hidden)
 		}
-	}
-	svg, err := p.SVG()
-	if err != nil || !strings.Contains(string(svg), ">epoch<") {
-		t.Errorf("SVG: %v", err)
-	}
-	if again, _ := p.SVG(); !bytes.Equal(svg, again) {
-		t.Error("drawn twice, two files")
-	}
-	if _, err := Lines(Axes{Title: "empty"}, []Line{{X: x, Y: []float64{math.NaN(), math.Inf(1), math.NaN(), math.NaN()}}}); err == nil {
-		t.Error("nothing to draw and no error")
+		svg, err := f.SVG(Light)
+		if err != nil || !strings.Contains(string(svg), ">epoch<") || strings.Contains(string(svg), ">hidden<") {
+			t.Errorf("kind %q: SVG %v", kind, err)
+		}
+		if again, _ := f.SVG(Light); !bytes.Equal(svg, again) {
+			t.Errorf("kind %q: drawn twice, two files", kind)
+		}
 	}
 }
 
-func TestHeat(t *testing.T) {
-	g := Grid{XNames: []string{"1", "2", "3"}, YNames: []string{"u", "v"}, Values: [][]float64{{0, 5, 10}, {10, math.NaN(), 0}}}
-	p, err := Heat(Axes{}, g)
+func TestNothing(t *testing.T) {
+	for _, f := range []Figure{
+		{},
+		{Series: []Series{{X: Values{1, 2}, Y: Values{math.NaN(), math.Inf(1)}}}},
+		{Y: Axis{Log: true}, Series: []Series{{X: Values{1, 2}, Y: Values{0, -1}}}},
+		{Series: []Series{{X: Values{1, 2}}}},
+		{Tiles: &Tiles{X: []string{"1"}, Y: []string{"1"}, Values: [][]float64{{math.NaN()}}}},
+	} {
+		if err := f.Fit(); err == nil {
+			t.Errorf("nothing to draw and no error: %+v", f)
+		}
+	}
+}
+
+// The background covers all of the figure, its margins too, and what is black
+// on paper is light in the dark.
+func TestThemes(t *testing.T) {
+	f := Figure{Title: "t", Series: []Series{{Name: "a", Style: 6, X: Values{1, 2, 3}, Y: Values{3, 2, 4}}}}
+	for _, theme := range []Theme{Light, Dark} {
+		img := picture(t, f, theme)
+		r := img.Bounds()
+		for _, at := range []image.Point{r.Min, {r.Max.X - 1, r.Max.Y - 1}, {r.Min.X, r.Max.Y - 1}, {r.Max.X - 1, r.Min.Y}} {
+			if c := color.RGBAModel.Convert(img.At(at.X, at.Y)); c != theme.Back {
+				t.Errorf("at %v: %v, want the background %v", at, c, theme.Back)
+			}
+		}
+		if n := count(t, f, theme, theme.Text); n < 300 {
+			t.Errorf("%d pixels of line and text in %v", n, theme.Text)
+		}
+	}
+}
+
+// Ticks lie in their range, are few, and no two read the same: not for a narrow
+// range far from 0 either.
+func TestTicks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := math.Pow(10, rapid.Float64Range(-8, 12).Draw(t, "size"))
+		lo := size * rapid.Float64Range(-3, 3).Draw(t, "lo")
+		hi := lo + size*math.Pow(10, rapid.Float64Range(-6, 1).Draw(t, "width"))
+		log := rapid.Bool().Draw(t, "log") && lo > 0
+		seen := map[string]bool{}
+		n := 0
+		for _, tick := range ticks(lo, hi, log) {
+			if tick.At < lo-1e-6*(hi-lo) || tick.At > hi+1e-6*(hi-lo) {
+				t.Fatalf("%v lies outside of %v to %v", tick.At, lo, hi)
+			}
+			if tick.Text == "" {
+				continue
+			}
+			if n++; seen[tick.Text] {
+				t.Fatalf("%q stands twice on %v to %v", tick.Text, lo, hi)
+			}
+			seen[tick.Text] = true
+			var v float64
+			if _, err := fmt.Sscan(tick.Text, &v); err != nil || math.Abs(v-tick.At) > 1e-6*(hi-lo) {
+				t.Fatalf("%q stands at %v on %v to %v", tick.Text, tick.At, lo, hi)
+			}
+		}
+		if n < 2 || n > 11 {
+			t.Fatalf("%d ticks on %v to %v, log %v", n, lo, hi, log)
+		}
+	})
+}
+
+// The data fill the range, and early values do not crush late ones.
+func TestRange(t *testing.T) {
+	f := Figure{X: Axis{Log: true}, From: 10, Series: []Series{{X: Values{1, 10, 100, 1000}, Y: Values{-500, .9, .98, 1}}}}
+	if err := f.Fit(); err != nil {
+		t.Fatal(err)
+	}
+	if f.X.Lo != 10 || f.Y.Lo < .97 || f.Y.Hi > 1.01 {
+		t.Errorf("x from %v, y from %v to %v", f.X.Lo, f.Y.Lo, f.Y.Hi)
+	}
+	f = Figure{Series: []Series{{X: Values{0, 1}, Y: Values{100, 101}}, {X: Values{0, 1}, Y: Values{-750, 0}, Hidden: true}}}
+	if err := f.Fit(); err != nil {
+		t.Fatal(err)
+	}
+	if f.Y.Lo < 99.9 || f.Y.Hi > 101.1 {
+		t.Errorf("y from %v to %v, with one series from 100 to 101 and one hidden", f.Y.Lo, f.Y.Hi)
+	}
+}
+
+// A page has what the files have: names, order, style, range and ticks.
+func TestJSON(t *testing.T) {
+	f := Figure{X: Axis{Label: "epoch"}, Series: []Series{{Name: "b", Style: 3, X: Values{0, 1}, Y: Values{math.NaN(), 2}}, {Name: "a", X: Values{0, 1}, Y: Values{1, 3}}}}
+	if err := f.Fit(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, mid, high := count(t, p, Shade(0, 0, 10)), count(t, p, Shade(5, 0, 10)), count(t, p, Shade(10, 0, 10))
+	var got struct {
+		X, Y   Axis
+		Series []struct {
+			Name  string
+			Style int
+			Y     []*float64
+		}
+	}
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.X.Label != "epoch" || got.X.Hi != f.X.Hi || len(got.Y.Ticks) < 3 || got.Y.Ticks[1] != f.Y.Ticks[1] ||
+		got.Series[0].Name != "b" || got.Series[0].Style != 3 || got.Series[0].Y[0] != nil || *got.Series[0].Y[1] != 2 {
+		t.Errorf("%s", b)
+	}
+	looks, plain := Looks(20)
+	for i, l := range looks {
+		for j, other := range append([]Look{plain}, looks[:i]...) {
+			if l.Colour == other.Colour && fmt.Sprint(l.Dash) == fmt.Sprint(other.Dash) {
+				t.Errorf("styles %d and %d look the same", i, j-1)
+			}
+		}
+	}
+}
+
+func TestTiles(t *testing.T) {
+	f := Figure{Tiles: &Tiles{X: []string{"1", "2", "3"}, Y: []string{"u", "v"}, Values: [][]float64{{0, 5, 10}, {10, math.NaN(), 0}}}}
+	low, mid, high := count(t, f, Light, shade(0, 0, 10)), count(t, f, Light, shade(5, 0, 10)), count(t, f, Light, shade(10, 0, 10))
 	// Two tiles are the lowest, two the highest, one lies between.
 	if mid < 1000 || low < 3*mid/2 || high < 3*mid/2 {
 		t.Errorf("%d, %d and %d pixels of low, middle and high", low, mid, high)
-	}
-	if _, err := Heat(Axes{}, Grid{XNames: []string{"1"}, YNames: []string{"1"}, Values: [][]float64{{math.NaN()}}}); err == nil {
-		t.Error("nothing to draw and no error")
-	}
-}
-
-func TestScatter(t *testing.T) {
-	p, err := Scatter(Axes{}, []Line{{Name: "a", X: []float64{1, 2, 3}, Y: []float64{1, 3, 2}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := count(t, p, Colours[0]); n < 100 {
-		t.Errorf("%d pixels of points", n)
-	}
-	if _, err := Scatter(Axes{}, nil); err == nil {
-		t.Error("nothing to draw and no error")
 	}
 }
 
 // What has one colour differs by its dashes or its shape.
 func TestSameColour(t *testing.T) {
-	x, y := []float64{1, 2, 3, 4}, []float64{2, 4, 3, 1}
-	pictures := map[string]func(Axes, []Line) (*Picture, error){"lines": Lines, "points": Scatter}
-	for name, f := range pictures {
+	for _, kind := range []Kind{Line, Points} {
 		seen := map[string]int{}
-		for i := 0; i < 6*len(Colours); i += len(Colours) {
-			list := make([]Line, i+1)
-			list[i] = Line{X: x, Y: y}
-			p, err := f(Axes{}, list)
-			if err != nil {
-				t.Fatal(err)
+		for i := 0; i < 6*len(colours); i += len(colours) {
+			f := Figure{Series: []Series{{Style: i, Kind: kind, X: Values{1, 2, 3, 4}, Y: Values{2, 4, 3, 1}}}}
+			if n := count(t, f, Light, colours[0]); n < 100 {
+				t.Errorf("%q, number %d: %d pixels of the first colour", kind, i, n)
 			}
-			if n := count(t, p, Colours[0]); n < 100 {
-				t.Errorf("%s, number %d: %d pixels of the first colour", name, i, n)
-			}
-			svg, err := p.SVG()
+			svg, err := f.SVG(Light)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if j, ok := seen[string(svg)]; ok {
-				t.Errorf("%s: numbers %d and %d look the same", name, j, i)
+				t.Errorf("%q: numbers %d and %d look the same", kind, j, i)
 			}
 			seen[string(svg)] = i
 		}
@@ -121,64 +219,54 @@ func TestSameColour(t *testing.T) {
 func TestShade(t *testing.T) {
 	last := -1.0
 	for v := 0.0; v <= 10; v++ {
-		c := Shade(v, 0, 10)
+		c := shade(v, 0, 10)
 		light := 0.299*float64(c.R) + 0.587*float64(c.G) + 0.114*float64(c.B)
 		if light <= last {
 			t.Errorf("shade of %v has lightness %v after %v", v, light, last)
 		}
 		last = light
 	}
-	if Shade(-5, 0, 10) != Shade(0, 0, 10) || Shade(3, 2, 2).A != 255 {
+	if shade(-5, 0, 10) != shade(0, 0, 10) || shade(3, 2, 2).A != 255 {
 		t.Error("values outside of the range")
 	}
 }
 
-// A legend of many entries stands beside the plot, so that it covers no line.
-func TestManyEntries(t *testing.T) {
-	draw := func(n int) *image.RGBA {
-		lines := make([]Line, n)
-		for i := range lines {
-			lines[i] = Line{Name: fmt.Sprintf("line %d", i), X: []float64{0, 1}, Y: []float64{float64(n), float64(n - i)}}
-		}
-		p, err := Lines(Axes{Title: "t"}, lines)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := p.PNG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, err := png.Decode(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := image.NewRGBA(img.Bounds())
-		for y := range img.Bounds().Dy() {
-			for x := range img.Bounds().Dx() {
-				out.Set(x, y, img.At(x, y))
+// The legend covers no point of a series: it stands in a free corner, or beside
+// the plot, and always within the canvas.
+func TestLegend(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := Figure{Title: "t", X: Axis{Label: "x"}, Y: Axis{Label: "y"}}
+		for k := range rapid.IntRange(1, 12).Draw(t, "series") {
+			s := Series{Name: rapid.StringMatching(`[a-z/]{1,30}`).Draw(t, "name"), Style: k}
+			for x := range rapid.IntRange(2, 12).Draw(t, "points") {
+				y := rapid.Float64Range(0, 1).Draw(t, "y")
+				s.X, s.Y = append(s.X, float64(x)), append(s.Y, y)
+				s.Lo, s.Hi = append(s.Lo, y-.05), append(s.Hi, y+.05)
 			}
+			f.Series = append(f.Series, s)
 		}
-		return out
-	}
-	// The first line runs along the top of the plot; beside it the legend
-	// shows its colour once more, behind a gap.
-	img := draw(mostInside + 2)
-	if few := draw(mostInside); few.Bounds().Dx() >= img.Bounds().Dx() {
-		t.Errorf("%d entries on %d pixels, %d on %d", mostInside, few.Bounds().Dx(), mostInside+2, img.Bounds().Dx())
-	}
-	last, widest := -1, 0
-	for x := range img.Bounds().Dx() {
-		for y := range img.Bounds().Dy() {
-			if img.RGBAAt(x, y) == Colours[0] {
-				if last >= 0 {
-					widest = max(widest, x-last)
+		d, err := newDrawing(f, Light)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := draw.New(vgsvg.New(d.width, d.height))
+		to, place := d.places(c)
+		if place.Min.X < 0 || place.Min.Y < 0 || place.Max.X > d.width || place.Max.Y > d.height {
+			t.Fatalf("legend at %v of %v × %v", place, d.width, d.height)
+		}
+		data := d.plot.DataCanvas(to)
+		if data.Size().X < 2*vg.Inch {
+			t.Fatalf("the plot is %v wide", data.Size().X)
+		}
+		for _, s := range d.series {
+			parts, lo, hi := s.parts(&data, d.plot)
+			for n := range parts {
+				for k := range parts[n] {
+					if crosses(place, lo[n][k], hi[n][k]) {
+						t.Fatalf("legend at %v covers %v to %v", place, lo[n][k], hi[n][k])
+					}
 				}
-				last = x
-				break
 			}
 		}
-	}
-	if widest < 60 {
-		t.Errorf("the widest gap in the first line's colour is %d pixels; want the names of the legend between", widest)
-	}
+	})
 }

@@ -167,35 +167,41 @@ func (w *watched) check(t *testing.T, page string) {
 
 var settle = chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next frame
 
+// curves is the section of the learning curves.
+const curves = "#section-2"
+
 func TestBrowser(t *testing.T) {
 	ctx, seen := browser(t)
-	dir := sweepDir(t, small)
-	if _, _, err := Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := sweepIn(t, small)
+	write(t, dir)
 	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
 	b := tab{t, ctx}
-	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#curves canvas"))
+	b.do(chromedp.Navigate(page), chromedp.WaitVisible(curves+" canvas"))
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
 	b.do(settle)
-	blue, orange, profile := b.pixels("#curves", 0, 114, 178), b.pixels("#curves", 213, 94, 0), b.pixels("#profile", 86, 180, 233)
+	blue, orange, profile := b.pixels(curves, 0, 114, 178), b.pixels(curves, 213, 94, 0), b.pixels("#section-4", 86, 180, 233)
 	if blue < 300 || orange < 300 || profile < 300 {
 		t.Errorf("%d blue, %d orange and %d light blue pixels; want at least 300 of each", blue, orange, profile)
 	}
-
-	if n := b.pixels("#along", 0, 114, 178); n < 300 {
+	if n := b.pixels("#section-1", 0, 114, 178); n < 300 {
 		t.Errorf("%d blue pixels along the setting; want at least 300", n)
+	}
+	if n := b.pixels("#section-5", 0, 114, 178); n < 10 {
+		t.Errorf("%d blue pixels of learned over exact; want at least 10", n)
+	}
+	if n := eval[int](b, `document.querySelectorAll("#section-3 .heat tbody td").length`); n != 6 {
+		t.Errorf("%d tiles", n)
 	}
 
 	// The table sorts, both ways, and with the keyboard.
-	first := func() string { return eval[string](b, `document.querySelector("#table tbody tr th").textContent`) }
+	first := func() string { return eval[string](b, `document.querySelector("#section-0 tbody tr th").textContent`) }
 	before := first()
-	b.do(chromedp.Click(`#table thead th:nth-child(4) button`))
+	b.do(chromedp.Click(`#section-0 thead th:nth-child(4) button`))
 	down := first()
-	state := eval[string](b, `[...document.querySelectorAll("#table thead th[aria-sort]")].map(th => th.getAttribute("aria-sort")).join(" ")`)
-	b.do(chromedp.Focus(`#table thead th:nth-child(4) button`), chromedp.KeyEvent("\r"))
+	state := eval[string](b, `[...document.querySelectorAll("#section-0 thead th[aria-sort]")].map(th => th.getAttribute("aria-sort")).join(" ")`)
+	b.do(chromedp.Focus(`#section-0 thead th:nth-child(4) button`), chromedp.KeyEvent("\r"))
 	if up := first(); before != "kappa/1/gamma/0.25" || down != "kappa/4/gamma/0.5" || up != "kappa/1/gamma/0.25" {
 		t.Errorf("first row: %s, sorted down %s, sorted up %s", before, down, up)
 	}
@@ -203,94 +209,95 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("aria-sort is %q", state)
 	}
 
-	// A cell toggles, from the table and by its name, and its pixels with it.
-	b.do(chromedp.Click(`input[data-cell="kappa/1/gamma/0.25"]`), settle)
-	off := b.pixels("#curves", 0, 114, 178)
-	pressed := eval[string](b, `document.querySelector('#toggles button[data-cell="kappa/1/gamma/0.25"]').getAttribute("aria-pressed")`)
-	toggle := `#toggles button[data-cell="kappa/1/gamma/0.25"]`
-	b.do(chromedp.Click(toggle), settle)
-	on := b.pixels("#curves", 0, 114, 178)
-	checked := eval[bool](b, `document.querySelector('input[data-cell="kappa/1/gamma/0.25"]').checked`)
-	if off > blue/10 || pressed != "false" || on < blue*9/10 || !checked {
-		t.Errorf("pixels of a cell: %d, off %d (pressed %s), on again %d (checked %v)", blue, off, pressed, on, checked)
+	// A cell toggles, from the table and by its name, and its pixels with it in
+	// every figure.
+	const entry = `.legend button[data-name="kappa/1/gamma/0.25"]`
+	whole := b.pixels("#section-4", 0, 114, 178)
+	b.do(chromedp.Click(`input[data-name="kappa/1/gamma/0.25"]`), settle)
+	off, other := b.pixels(curves, 0, 114, 178), b.pixels("#section-4", 0, 114, 178)
+	pressed := eval[string](b, `document.querySelector('`+curves+" "+entry+`').getAttribute("aria-pressed")`)
+	b.do(chromedp.Click("#section-4 "+entry), settle)
+	on := b.pixels(curves, 0, 114, 178)
+	checked := eval[bool](b, `document.querySelector('input[data-name="kappa/1/gamma/0.25"]').checked`)
+	if off > blue/10 || pressed != "false" || on < blue*9/10 || !checked || other > whole/10 {
+		t.Errorf("pixels of a cell: %d, off %d (pressed %s), on again %d (checked %v); elsewhere %d, off %d", blue, off, pressed, on, checked, whole, other)
 	}
 
 	// Filter, zoom, figure.
-	b.do(chromedp.SendKeys("#filter", "gamma/0.5"))
-	if count := eval[string](b, `document.getElementById("count").textContent`); count != "3 of 6 cells" {
-		t.Errorf("filtered: %q", count)
+	image := func() string { return eval[string](b, `document.querySelector("`+curves+` canvas").toDataURL()`) }
+	zoom := func(k int) {
+		b.do(chromedp.Click(fmt.Sprintf(`%s .controls button:nth-child(%d)`, curves, k)), settle)
 	}
-	image := func() string { return eval[string](b, `document.querySelector("#curves canvas").toDataURL()`) }
 	wide := image()
-	b.do(chromedp.Click("#zoom-in"), settle)
+	zoom(1)
 	narrow := image()
-	b.do(chromedp.Click("#zoom-all"), settle)
+	zoom(3)
 	if again := image(); wide == narrow || wide != again {
 		t.Errorf("zooming in changed the picture: %v; seeing all brought it back: %v", wide != narrow, wide == again)
 	}
 	// A range stays while cells come and go, and a double-click forgets it.
 	again := func() string {
-		b.do(chromedp.Click(toggle), settle, chromedp.Click(toggle), settle)
+		b.do(chromedp.Click(curves+" "+entry), settle, chromedp.Click(curves+" "+entry), settle)
 		return image()
 	}
-	b.do(chromedp.Click("#zoom-in"), settle)
+	zoom(1)
 	kept := again()
-	eval[bool](b, `document.querySelector("#curves .u-over").dispatchEvent(new MouseEvent("dblclick", {bubbles: true}))`)
+	eval[bool](b, `document.querySelector("`+curves+` .u-over").dispatchEvent(new MouseEvent("dblclick", {bubbles: true}))`)
 	b.do(settle)
 	all := image()
 	if kept != narrow || all != wide || again() != wide {
 		t.Errorf("the range stayed: %v; a double-click brought all back: %v, and for good: %v", kept == narrow, all == wide, again() == wide)
 	}
 
-	// A name in the legend works as the cell's button does; elsewhere it takes
-	// the line away with its band.
-	eval[bool](b, `(() => { const f = document.getElementById("filter"); f.value = ""; return f.dispatchEvent(new Event("input")); })()`)
-	b.do(chromedp.Click(toggle), settle)
-	without := image()
-	b.do(chromedp.Click(toggle), settle, chromedp.Click(`#curves .u-series:nth-child(2) .u-label`), settle)
-	pressed = eval[string](b, `document.querySelector('`+toggle+`').getAttribute("aria-pressed")`)
-	checked = eval[bool](b, `document.querySelector('input[data-cell="kappa/1/gamma/0.25"]').checked`)
-	if image() != without || pressed != "false" || checked {
-		t.Errorf("by the legend: the same picture %v, pressed %s, checked %v", image() == without, pressed, checked)
-	}
-	b.do(chromedp.Click(toggle), settle)
+	// All names pressed, nothing is drawn, bands neither.
 	click := func() {
-		eval[bool](b, `document.querySelectorAll("#profile .u-series:not([hidden]) .u-label").forEach(e => e.click()) || true`)
+		eval[bool](b, `[...document.querySelectorAll("#section-4 .legend button")].map(e => e.dataset.name).forEach(n =>
+			document.querySelector('#section-4 .legend button[data-name="' + n + '"]').click()) || true`)
 		b.do(settle)
 	}
-	drawn := b.coloured("#profile")
+	drawn := b.coloured("#section-4")
 	click()
-	hidden := b.coloured("#profile")
+	hidden := b.coloured("#section-4")
 	click()
-	if shown := b.coloured("#profile"); drawn < 1000 || hidden > 0 || shown != drawn {
+	if shown := b.coloured("#section-4"); drawn < 1000 || hidden > 0 || shown != drawn {
 		t.Errorf("coloured pixels of the profile: %d, %d without any line, %d with them again", drawn, hidden, shown)
 	}
-	if rows := eval[int](b, `document.querySelectorAll("#profile-table tbody tr").length`); rows != 61 {
+	b.do(chromedp.Click("#section-4 summary"), settle)
+	if rows := eval[int](b, `document.querySelectorAll("#section-4 details tbody tr").length`); rows != 61 {
 		t.Errorf("%d rows in the table of the profile", rows)
 	}
 
-	eval[bool](b, `(() => { const s = document.getElementById("figure"); s.value = "1"; return s.dispatchEvent(new Event("change")); })()`)
-	if label := eval[string](b, `document.getElementById("curves").getAttribute("aria-label")`); !strings.Contains(label, "crawls: kappa/1/gamma/0.25 ends at 1000") {
+	eval[bool](b, `(() => { const s = document.querySelector("`+curves+` select"); s.value = "1"; return s.dispatchEvent(new Event("change")); })()`)
+	if label := eval[string](b, `document.querySelector("`+curves+` .plot").getAttribute("aria-label")`); !strings.Contains(label, "crawls over epoch: kappa/1/gamma/0.25 ends at 1000") {
 		t.Errorf("description of the plot: %q", label)
 	}
 
 	// Hovering tells values.
 	b.do(settle)
 	eval[bool](b, `(() => {
-		const o = document.querySelector("#curves .u-over"), r = o.getBoundingClientRect();
+		const o = document.querySelector("`+curves+` .u-over"), r = o.getBoundingClientRect();
 		const at = {clientX: r.right - 1, clientY: r.top + r.height / 2, bubbles: true};
 		o.dispatchEvent(new MouseEvent("mouseenter", at));
 		return o.dispatchEvent(new MouseEvent("mousemove", at));
 	})()`)
 	b.do(settle)
-	if legend := eval[string](b, `document.querySelector("#curves .u-legend").textContent`); !strings.Contains(legend, "1000") {
+	if legend := eval[string](b, `document.querySelector("`+curves+` .legend").textContent`); !strings.Contains(legend, "1000") {
 		t.Errorf("legend under the pointer: %q", legend)
+	}
+
+	// The table fits a laptop.
+	b.do(chromedp.EmulateViewport(1280, 800), settle)
+	if wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")].map(e => e.scrollWidth - e.clientWidth))`); wider > 0 {
+		t.Errorf("a table of results is %d pixels wider than its place at 1280", wider)
 	}
 
 	// Phone and dark mode: nothing is wider than the screen, text is light.
 	b.phone()
 	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
 		t.Errorf("the page is %d pixels wider than a phone", wider)
+	}
+	if wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")].map(e => e.scrollWidth - e.clientWidth))`); wider > 0 {
+		t.Errorf("a table of results is %d pixels wider than a phone", wider)
 	}
 	if colours := eval[string](b, `getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`); colours != "rgb(232, 232, 236) on rgb(21, 22, 26)" {
 		t.Errorf("dark mode: %s", colours)
@@ -309,40 +316,36 @@ func TestBrowser(t *testing.T) {
 // Cells that share a colour, and have long names.
 func TestBrowserManyCells(t *testing.T) {
 	ctx, seen := browser(t)
-	dir := sweepDir(t, `seeds = 3
+	dir := sweepIn(t, `seeds = 3
 kappa = [1, 2, 3, 4, 5, 6, 7, 8, 9]
 label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wrap"]
 `)
-	if _, _, err := Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	write(t, dir)
 	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
 	b := tab{t, ctx}
-	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#curves canvas"), settle)
+	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#section-2 canvas"), settle)
 
-	// A line, its button and its name in the legend have one look, and no other
-	// line has it.
-	looks := func(entries, name string) map[string]string {
-		return eval[map[string]string](b, fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll(%q)].map(e => {
+	// Each cell has a look of its own, and the same one wherever it stands.
+	looks := func(section string) map[string]string {
+		return eval[map[string]string](b, fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll("%s .legend button")].map(e => {
 			const l = e.querySelector("svg line");
-			return [e.querySelector(%q).textContent, l ? l.style.stroke + " " + l.getAttribute("stroke-dasharray") : "none"];
-		}))`, entries, name))
+			return [e.dataset.name, l ? l.style.stroke + " " + l.getAttribute("stroke-dasharray") : "none"];
+		}))`, section))
 	}
-	buttons := looks("#toggles button", "span")
-	legend := looks("#curves .u-series:not([hidden]):not(:first-child)", ".u-label")
-	if len(buttons) != 18 || len(legend) != 10 {
-		t.Errorf("%d buttons and %d names in the legend; want 18 and 10", len(buttons), len(legend))
+	all, profile := looks(curves), looks("#section-4")
+	if len(all) != 18 || len(profile) != 12 {
+		t.Errorf("%d and %d names in the legends; want 18 and 12", len(all), len(profile))
 	}
 	of := map[string]string{}
-	for cell, look := range buttons {
+	for cell, look := range all {
 		if other, ok := of[look]; ok {
 			t.Errorf("%s and %s both look like %q", cell, other, look)
 		}
 		of[look] = cell
 	}
-	for cell, look := range legend {
-		if look != buttons[cell] {
-			t.Errorf("%s is %q in the legend and %q on its button", cell, look, buttons[cell])
+	for cell, look := range profile {
+		if look != all[cell] {
+			t.Errorf("%s is %q in the profile and %q among the curves", cell, look, all[cell])
 		}
 	}
 
@@ -351,7 +354,7 @@ label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wr
 		t.Errorf("the page is %d pixels wider than a phone", wider)
 	}
 	// What is black becomes light with the text.
-	if text := eval[string](b, `getComputedStyle(document.querySelectorAll("#toggles line")[6]).stroke`); text != "rgb(232, 232, 236)" {
+	if text := eval[string](b, `getComputedStyle(document.querySelectorAll("#section-2 .legend line")[6]).stroke`); text != "rgb(232, 232, 236)" {
 		t.Errorf("dark mode: the swatch for black is %s", text)
 	}
 	seen.check(t, page)
@@ -365,20 +368,18 @@ func TestBrowserLittle(t *testing.T) {
 		cells      string
 		warnings   bool
 	}{
-		{"policies", "seeds = 6\nkappa = [1, 2]\nalgorithm = \"policy\"\n", "2 cells", false},
-		{"broken", "kappa = [1, 2, 3]\nalgorithm = \"broken\"\n", "3 cells", true},
-		{"one", "seeds = 6\n", "1 cell", false},
+		{"policies", "seeds = 6\nkappa = [1, 2]\nalgorithm = \"policy\"\n", "2 rows", false},
+		{"broken", "kappa = [1, 2, 3]\nalgorithm = \"broken\"\n", "3 rows", true},
+		{"one", "seeds = 6\n", "1 row", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, seen := browser(t)
-			dir := sweepDir(t, c.text)
-			if _, _, err := Write(dir); err != nil {
-				t.Fatal(err)
-			}
+			dir := sweepIn(t, c.text)
+			write(t, dir)
 			page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
 			b := tab{t, ctx}
-			b.do(chromedp.Navigate(page), chromedp.WaitVisible("#table tbody tr"), settle)
-			if count := eval[string](b, `document.getElementById("count").textContent + ", " + document.querySelectorAll("#table tbody tr").length`); count != c.cells+", "+c.cells[:1] {
+			b.do(chromedp.Navigate(page), chromedp.WaitVisible("#section-0 tbody tr"), settle)
+			if count := eval[string](b, `document.querySelector(".count").textContent + ", " + document.querySelectorAll("#section-0 tbody tr").length`); count != c.cells+", "+c.cells[:1] {
 				t.Errorf("the table says %q; want %s and as many rows", count, c.cells)
 			}
 			// The table says what the summary says.
@@ -386,12 +387,9 @@ func TestBrowserLittle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows := eval[[][]string](b, `[...document.querySelectorAll("#table tbody tr")].map(r => [...r.cells].slice(1).map(c => c.textContent))`)
+			rows := eval[[][]string](b, `[...document.querySelectorAll("#section-0 tbody tr")].map(r => [...r.cells].slice(1).map(c => c.textContent))`)
 			for i, row := range rows {
 				want := s.Body(i)
-				for k := range want {
-					want[k] = strings.TrimSuffix(want[k], fmt.Sprintf(" (n = %d)", s.Cells[i].IQM.N)) // has a column of its own
-				}
 				if !slices.Equal(row, want) {
 					t.Errorf("row %q; the summary has %q", row, want)
 				}

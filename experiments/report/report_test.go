@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"ephemera/env/stream"
+	"ephemera/experiments/plot"
 	"ephemera/experiments/sweep"
 )
 
@@ -66,8 +67,8 @@ func (toy) Run(_ context.Context, c *sweep.Cell, seed uint64) (sweep.Result, err
 	return r, nil
 }
 
-// sweepDir runs a small sweep and returns its directory.
-func sweepDir(t testing.TB, text string) string {
+// sweepIn runs a small sweep and returns its directory.
+func sweepIn(t testing.TB, text string) string {
 	t.Helper()
 	c, err := sweep.Load(toy{}, toy{}, "small.toml", []byte("# Does </script> <b>it</b> work?\nmetric = \"reward\"\n"+text), nil)
 	if err != nil {
@@ -82,50 +83,119 @@ func sweepDir(t testing.TB, text string) string {
 
 const small = "seeds = 6\nkappa = [1, 2, 4]\ngamma = [0.25, 0.5]\n"
 
-func TestLoad(t *testing.T) {
-	r, err := Load(sweepDir(t, small))
+// load reads the sweep in a directory.
+func load(t testing.TB, dir string) *sweepDir {
+	t.Helper()
+	r, err := loadSweep(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Curves) != 6 || r.Command != "go run ./cmd/sweep small" || len(r.Drawn) != 6 {
-		t.Fatalf("%d curves, command %q, drawn %q", len(r.Curves), r.Command, r.Drawn)
+	return r
+}
+
+// write makes the report of a directory.
+func write(t testing.TB, dir string) []string {
+	t.Helper()
+	r, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, c := range r.Curves {
-		if c.Cell != r.Summary.Cells[i].ID || !slices.Equal(c.Epochs, []int{1, 10, 100, 1000}) {
-			t.Errorf("curve %d is of %s at %v", i, c.Cell, c.Epochs)
-		}
-		// The last point of a curve is the level up to 1/1001.
-		want := r.Summary.Cells[i].Mean[0].Value * (1 - 1./1001)
-		if e := c.Bands[0][3]; math.Abs(e.Value-want) > 1e-9 || !(e.Lo < e.Value && e.Value < e.Hi) || e.N != 6 {
-			t.Errorf("%s ends at %v; want %v", c.Cell, e, want)
-		}
+	files, err := r.Page.Write(dir, false, r.Figures...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(r.Heat) != 1 || r.Heat[0].X != "kappa" || r.Heat[0].Y != "gamma" || !slices.Equal(r.Heat[0].XNames, []string{"1", "2", "4"}) {
-		t.Fatalf("heat map %+v", r.Heat)
-	}
-	for y, gamma := range r.Heat[0].YNames {
-		for x, kappa := range r.Heat[0].XNames {
-			if id := r.Summary.Cells[r.Heat[0].Cells[y][x]].ID; id != "kappa/"+kappa+"/gamma/"+gamma {
-				t.Errorf("tile %s, %s holds %s", kappa, gamma, id)
+	return files
+}
+
+// figure returns a figure of a page.
+func figure(t testing.TB, p *Page, name string) plot.Figure {
+	t.Helper()
+	for _, s := range p.Sections {
+		for _, f := range s.Figures {
+			if f.Name == name {
+				return f
 			}
 		}
 	}
-	if r.Axis != "kappa" || len(r.Paths) != 2 || r.Paths[1].Name != "gamma 0.5" || !slices.Equal(r.Paths[1].X, []float64{1, 2, 4}) || !slices.Equal(r.Paths[1].Cells, []int{1, 3, 5}) {
-		t.Errorf("along %s: %+v", r.Axis, r.Paths)
+	t.Fatalf("the page has no figure %s", name)
+	return plot.Figure{}
+}
+
+func TestLoad(t *testing.T) {
+	r := load(t, sweepIn(t, small))
+	p := r.page()
+	if p.Command != "go run ./cmd/sweep small" {
+		t.Errorf("command %q", p.Command)
 	}
-	if len(r.Learned) != 6*12 || r.Learned[1].What != "index" || r.Learned[1].Exact != 2 {
-		t.Errorf("%d learned quantities, second %+v", len(r.Learned), r.Learned[1])
+	curves := figure(t, p, "curves-reward")
+	if len(curves.Series) != 6 {
+		t.Fatalf("%d curves", len(curves.Series))
+	}
+	for i, c := range curves.Series {
+		if c.Name != r.Summary.Cells[i].ID || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Hidden || c.Style != i {
+			t.Errorf("curve %d is of %s at %v, style %d, hidden %v", i, c.Name, c.X, c.Style, c.Hidden)
+		}
+		// The last point of a curve is the level up to 1/1001.
+		want := r.Summary.Cells[i].Mean[0].Value * (1 - 1./1001)
+		if math.Abs(c.Y[3]-want) > 1e-9 || !(c.Lo[3] < c.Y[3] && c.Y[3] < c.Hi[3]) {
+			t.Errorf("%s ends at %v, %v to %v; want %v", c.Name, c.Y[3], c.Lo[3], c.Hi[3], want)
+		}
+	}
+	heat := figure(t, p, "heat")
+	if heat.X.Label != "kappa" || heat.Y.Label != "gamma" || !slices.Equal(heat.Tiles.X, []string{"1", "2", "4"}) {
+		t.Fatalf("heat map %+v", heat)
+	}
+	for y, gamma := range heat.Tiles.Y {
+		for x, kappa := range heat.Tiles.X {
+			id := "kappa/" + kappa + "/gamma/" + gamma
+			i := slices.IndexFunc(r.Summary.Cells, func(c sweep.Row) bool { return c.ID == id })
+			if heat.Tiles.Of[y][x] != id || heat.Tiles.Values[y][x] != r.Summary.Cells[i].Mean[0].Value {
+				t.Errorf("tile %s, %s holds %v of %s", kappa, gamma, heat.Tiles.Values[y][x], heat.Tiles.Of[y][x])
+			}
+		}
+	}
+	along := figure(t, p, "along-reward")
+	if l := along.Series[1]; along.X.Label != "kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != r.Summary.Cells[5].Mean[0].Value {
+		t.Errorf("along %s: %+v", along.X.Label, along.Series)
+	}
+	if n := len(figure(t, p, "index").Series); n != 7 { // and the line on which both agree
+		t.Errorf("%d series of learned indices over exact ones", n)
+	}
+}
+
+// One cell has one style in all figures.
+func TestOneStyle(t *testing.T) {
+	list := make([]string, 60)
+	for i := range list {
+		list[i] = fmt.Sprint(i + 1)
+	}
+	p := load(t, sweepIn(t, "seeds = 5\nkappa = ["+strings.Join(list, ", ")+"]\n")).page()
+	styles, hidden, figures := map[string]int{}, map[string]bool{}, 0
+	for _, s := range p.Sections {
+		for _, f := range s.Figures {
+			for _, x := range f.Series {
+				if !strings.HasPrefix(x.Name, "kappa/") {
+					continue
+				}
+				if k, ok := styles[x.Name]; ok && (k != x.Style || hidden[x.Name] != x.Hidden) {
+					t.Errorf("%s has style %d, hidden %v in one figure and style %d, hidden %v in %s", x.Name, k, hidden[x.Name], x.Style, x.Hidden, f.Name)
+				}
+				styles[x.Name], hidden[x.Name] = x.Style, x.Hidden
+				figures++
+			}
+		}
+	}
+	if len(styles) < maxCurves || figures < 3*maxCurves {
+		t.Errorf("%d cells in %d places", len(styles), figures)
 	}
 }
 
 func TestWrite(t *testing.T) {
-	dir := sweepDir(t, small)
-	r, files, err := Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := sweepIn(t, small)
+	files := write(t, dir)
 	first := map[string][]byte{}
 	for _, name := range files {
+		var err error
 		if first[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -151,9 +221,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s was not written; there are %q", want, files)
 		}
 	}
-	if _, _, err := Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	write(t, dir)
 	for _, name := range files {
 		if b, _ := os.ReadFile(filepath.Join(dir, name)); !bytes.Equal(b, first[name]) {
 			t.Errorf("%s differs from run to run", name)
@@ -164,7 +232,7 @@ func TestWrite(t *testing.T) {
 	}
 
 	html := string(first["report.html"])
-	for _, want := range []string{r.Summary.Cells[0].ID, "go run ./cmd/sweep small", "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Configuration " + r.Summary.Configuration} {
+	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small", "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Configuration "} {
 		if !strings.Contains(html, want) {
 			t.Errorf("report.html lacks %q", want)
 		}
@@ -185,16 +253,14 @@ func TestManyCells(t *testing.T) {
 		kappa = append(kappa, fmt.Sprint(i+1))
 	}
 	list := "[" + strings.Join(kappa, ", ") + "]"
-	dir := sweepDir(t, "seeds = 1\nkappa = "+list+"\ngamma = "+list+"\n")
-	r, _, err := Write(dir)
-	if err != nil {
-		t.Fatal(err)
+	dir := sweepIn(t, "seeds = 1\nkappa = "+list+"\ngamma = "+list+"\n")
+	write(t, dir)
+	r := load(t, dir)
+	if len(r.Summary.Cells) != 10_000 || len(r.curves) != maxCurves || r.drawn != maxDrawn {
+		t.Errorf("%d cells, %d curves, %d drawn", len(r.Summary.Cells), len(r.curves), r.drawn)
 	}
-	if len(r.Summary.Cells) != 10_000 || len(r.Curves) != maxCurves || len(r.Drawn) != maxDrawn {
-		t.Errorf("%d cells, %d curves, %d drawn", len(r.Summary.Cells), len(r.Curves), len(r.Drawn))
-	}
-	if !slices.Contains(r.Drawn, r.Summary.Reference) {
-		t.Errorf("the reference %s is not among those drawn, %q", r.Summary.Reference, r.Drawn)
+	if k, ok := r.styles[r.Summary.Reference]; !ok || k >= r.drawn {
+		t.Errorf("the reference %s is not among those drawn", r.Summary.Reference)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "report.html")); err != nil || info.Size() > 8<<20 {
 		t.Errorf("report.html: %d bytes, %v; want at most 8 MB", info.Size(), err)
@@ -202,21 +268,20 @@ func TestManyCells(t *testing.T) {
 
 	// Of the lines those with the best cells stay, in their order, and page and
 	// pictures tell what is left out.
-	if len(r.Paths) != maxPaths || r.Paths[0].Name != "gamma 1" || r.Paths[maxPaths-1].Name != "gamma 100" {
-		t.Errorf("%d lines from %s to %s", len(r.Paths), r.Paths[0].Name, r.Paths[len(r.Paths)-1].Name)
+	if l := figure(t, r.page(), "along-reward").Series; len(l) != maxPaths || l[0].Name != "gamma 1" || l[maxPaths-1].Name != "gamma 100" {
+		t.Errorf("%d lines from %s to %s", len(l), l[0].Name, l[len(l)-1].Name)
 	}
 	for name, wants := range map[string][]string{
 		"report.html": {
 			"Shown are 16 of 100 lines: those with the reference and the best cells by reward.",
 			"The page has the curves of 48 of 10000 cells: the reference and the best by reward; the file curves.csv has all.",
 			"Drawn at first are 10 of 10000 cells: the reference and the best by reward.",
-			"Shown are 12 of 10000 cells: the best.",
-			"To choose from are 48 of 10000 cells",
+			"Shown are 9 of 10000 cells: the best.",
 		},
 		"plots/along-reward.svg":  {">small, 16 of 100 lines: those with the reference and the best cells<"},
 		"plots/curves-reward.svg": {">small, 10 of 10000 cells: the reference and the best<"},
 		"plots/threshold.svg":     {">small, 10 of 10000 cells: the reference and the best<"},
-		"plots/profile.svg":       {">small, 12 of 10000 cells: the best<"},
+		"plots/profile.svg":       {">small, 9 of 10000 cells: the best<"},
 	} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -232,22 +297,24 @@ func TestManyCells(t *testing.T) {
 
 // Of many maps those with the reference and the best cells stay.
 func TestManyMaps(t *testing.T) {
-	r, err := Load(sweepDir(t, `seeds = 1
+	p := load(t, sweepIn(t, `seeds = 1
 kappa = [1, 2, 3, 4, 5, 6]
 gamma = [0.1, 0.2, 0.3, 0.4, 0.5]
 label = ["a", "b", "c", "d", "e", "f"]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)).page()
 	var titles []string
-	for _, p := range r.Heat {
-		titles = append(titles, p.Title)
+	note := ""
+	for _, s := range p.Sections {
+		if s.Title == "reward over two settings" {
+			titles = append(titles, s.Figures[0].Title)
+			note += strings.Join(s.Notes, "")
+		}
 	}
-	if want := []string{"gamma = 0.1", "gamma = 0.3", "gamma = 0.4", "gamma = 0.5"}; !slices.Equal(titles, want) {
+	want := []string{"reward, interest per epoch (gamma = 0.1)", "reward, interest per epoch (gamma = 0.3)", "reward, interest per epoch (gamma = 0.4)", "reward, interest per epoch (gamma = 0.5)"}
+	if !slices.Equal(titles, want) {
 		t.Errorf("maps %q; want %q", titles, want)
 	}
-	if note := r.notes().Heat; note != "4 of 5 maps: those with the reference and the best cells" {
+	if note != "Shown are 4 of 5 maps: those with the reference and the best cells." {
 		t.Errorf("note %q", note)
 	}
 }
@@ -268,14 +335,14 @@ func TestMissing(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "records"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	check("sweep -merge " + dir)
+	check("sweep -merge")
 	dir = filepath.Join(dir, "none")
 	check("no such file")
 }
 
 // Pictures of an earlier report go, and nothing else does.
 func TestTidy(t *testing.T) {
-	dir := sweepDir(t, "show = [\"reward\"]\n"+small)
+	dir := sweepIn(t, "show = [\"reward\"]\n"+small)
 	plots := filepath.Join(dir, "plots")
 	put := func(name string) {
 		t.Helper()
@@ -286,15 +353,12 @@ func TestTidy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := []string{"along-<crawls>.svg", "along-<crawls>.png", "heat-2.svg", "heat-4.png"}
+	old := []string{"along--crawls-.svg", "along--crawls-.png", "heat-2.svg", "heat-4.png"}
 	others := []string{"notes.txt", "along-mine.svg", "heat-map.png", "curves.svg", "profile.pdf", "heat-1.svg/x"}
 	for _, name := range append(slices.Clone(old), others...) {
 		put(name)
 	}
-	_, files, err := Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := write(t, dir)
 	if slices.Contains(files, "plots/"+old[0]) {
 		t.Fatalf("%s is written: the test needs one that is not", old[0])
 	}

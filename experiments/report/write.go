@@ -1,101 +1,124 @@
 package report
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
+	"path"
+	"strings"
+	"unicode"
 
-	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 )
 
-// Write loads the directory of a sweep and writes report.html, and in plots/
-// each figure as SVG and PNG. It removes figures of an earlier call that the
-// sweep no longer has. It returns what it read and the names of the files.
-func Write(dir string) (*Report, []string, error) {
-	r, err := Load(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	html, err := r.HTML()
-	if err != nil {
-		return nil, nil, err
-	}
-	files := []string{"report.html"}
-	if err := put(filepath.Join(dir, "report.html"), html); err != nil {
-		return nil, nil, err
-	}
-	pictures, err := r.Pictures()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "plots"), 0o777); err != nil {
-		return nil, nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(pictures)) {
-		svg, err := pictures[name].SVG()
-		if err != nil {
-			return nil, nil, err
-		}
-		png, err := pictures[name].PNG()
-		if err != nil {
-			return nil, nil, err
-		}
-		for ext, data := range map[string][]byte{".svg": svg, ".png": png} {
-			if err := put(filepath.Join(dir, "plots", name+ext), data); err != nil {
-				return nil, nil, err
-			}
-		}
-		files = append(files, "plots/"+name+".svg", "plots/"+name+".png")
-	}
-	if err := r.tidy(filepath.Join(dir, "plots"), pictures); err != nil {
-		return nil, nil, err
-	}
-	return r, files, nil
-}
+const plotsDir = "plots"
 
-// tidy removes the pictures that a report of this sweep may write and this one
-// did not.
-func (r *Report) tidy(plots string, written map[string]*plot.Picture) error {
-	names := []string{"profile", "heat", "threshold", "index"}
-	for k := range maxPanels {
-		names = append(names, fmt.Sprintf("heat-%d", k+1))
+// Write writes the page as report.html into the directory, and in plots/ each
+// figure as SVG and PNG, with night also for dark backgrounds. It removes those
+// of the names in old that it does not write. Nothing outside of the directory
+// is touched, whatever the figures are named and wherever links in it lead. It
+// returns the names of the files.
+func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range r.Summary.Curves {
-		names = append(names, "curves-"+f.Name)
+	defer root.Close()
+	html, err := p.HTML()
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range r.Summary.Figures {
-		names = append(names, "along-"+f.Name)
+	if err := root.MkdirAll(plotsDir, 0o777); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	for _, name := range names {
-		if written[name] != nil {
-			continue
-		}
-		for _, ext := range []string{".svg", ".png"} {
-			path := filepath.Join(plots, name+ext)
-			info, err := os.Lstat(path)
-			if err != nil || !info.Mode().IsRegular() {
+	type picture struct {
+		name string
+		draw func() ([]byte, error)
+	}
+	pictures := []picture{{"report.html", func() ([]byte, error) { return html, nil }}}
+	names := map[string]bool{}
+	for _, s := range p.Sections {
+		for _, f := range s.Figures {
+			if f.Page {
 				continue
 			}
-			if err := os.Remove(path); err != nil {
-				return err
+			name := fileName(f.Name)
+			for k := 2; names[name]; k++ { // two figures of one name
+				name = fmt.Sprintf("%s-%d", fileName(f.Name), k)
+			}
+			names[name] = true
+			stem := path.Join(plotsDir, name)
+			themes := map[string]plot.Theme{"": plot.Light}
+			if night {
+				themes["-dark"] = plot.Dark
+			}
+			for _, suffix := range []string{"", "-dark"} {
+				if t, ok := themes[suffix]; ok {
+					pictures = append(pictures,
+						picture{stem + suffix + ".svg", func() ([]byte, error) { return f.SVG(t) }},
+						picture{stem + suffix + ".png", func() ([]byte, error) { return f.PNG(t) }})
+				}
 			}
 		}
 	}
-	return nil
+	var written []string
+	for _, x := range pictures {
+		data, err := x.draw()
+		if err != nil {
+			return nil, err
+		}
+		if err := put(root, x.name, data); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		written = append(written, x.name)
+	}
+	for _, name := range old {
+		if name = fileName(name); names[name] {
+			continue
+		}
+		for _, ext := range []string{".svg", ".png", "-dark.svg", "-dark.png"} {
+			file := path.Join(plotsDir, name+ext)
+			if info, err := root.Lstat(file); err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			if err := root.Remove(file); err != nil {
+				return nil, fmt.Errorf("%s: %w", dir, err)
+			}
+		}
+	}
+	return written, nil
+}
+
+// fileName returns the name of a figure's files: letters, digits and a few
+// marks stay.
+func fileName(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, name)
+	for len(safe) > 120 {
+		r := []rune(safe)
+		safe = string(r[:len(r)-1])
+	}
+	return safe
 }
 
 // put replaces a file whole.
-func put(path string, data []byte) error {
-	f, err := files.Create(path, "")
-	if err != nil {
+func put(root *os.Root, name string, data []byte) (err error) {
+	pending := path.Join(path.Dir(name), ".pending-"+path.Base(name))
+	defer func() {
+		if err != nil {
+			_ = root.Remove(pending)
+		}
+	}()
+	if err := root.Remove(pending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // of a process that was killed
+	}
+	if err := root.WriteFile(pending, data, 0o666); err != nil {
 		return err
 	}
-	defer f.Cleanup() // does nothing once the file is in its place
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return root.Rename(pending, name)
 }

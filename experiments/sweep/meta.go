@@ -39,12 +39,21 @@ func ReadMeta(dir string) (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Meta{}
-	if err := json.Unmarshal(b, m); err != nil {
+	m, err := ParseMeta(b)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return m, nil
+}
+
+// ParseMeta reads what MetaFile holds.
+func ParseMeta(b []byte) (*Meta, error) {
+	m := &Meta{}
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, err
+	}
 	if m.Format != metaFormat {
-		return nil, fmt.Errorf("%s: format is %d; this program reads %d", path, m.Format, metaFormat)
+		return nil, fmt.Errorf("format is %d; this program reads %d", m.Format, metaFormat)
 	}
 	return m, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -352,21 +353,51 @@ func ReadSummary(dir string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Summary{}
-	if err := json.Unmarshal(b, s); err != nil {
+	s, err := ParseSummary(b)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if s.Column(s.Metric) < 0 || len(s.Cells) == 0 {
-		return nil, fmt.Errorf("%s: names no known metric or no cell", path)
+	return s, nil
+}
+
+// ParseSummary reads what summary.json holds. It returns an error, or a summary
+// that is whole: every list is as long as others take it to be.
+func ParseSummary(b []byte) (*Summary, error) {
+	s := &Summary{}
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, err
+	}
+	if s.Column(s.Metric) < 0 {
+		return nil, fmt.Errorf("metric is %q, which is none of its figures", s.Metric)
+	}
+	if len(s.Cells) == 0 {
+		return nil, errors.New("there is no cell")
 	}
 	for _, name := range s.Show {
 		if s.Column(name) < 0 {
-			return nil, fmt.Errorf("%s: shows %q, which is none of its figures", path, name)
+			return nil, fmt.Errorf("shows %q, which is none of its figures", name)
 		}
 	}
 	for _, c := range s.Cells {
 		if len(c.Mean) != len(s.Figures) {
-			return nil, fmt.Errorf("%s: cell %s has %d figures of %d", path, c.ID, len(c.Mean), len(s.Figures))
+			return nil, fmt.Errorf("cell %q has %d figures of %d", c.ID, len(c.Mean), len(s.Figures))
+		}
+		if (c.Diff == nil) != (c.Improve == nil) {
+			return nil, fmt.Errorf("cell %q has one of diff and improvement; allowed are both or none", c.ID)
+		}
+		for key, v := range c.Settings {
+			switch v.(type) {
+			case float64, string, bool:
+			default:
+				return nil, fmt.Errorf("cell %q has %v for %q; allowed is a number, a text or a truth value", c.ID, v, key)
+			}
+		}
+	}
+	if s.Profile != nil {
+		for _, l := range s.Profile.Lines {
+			if len(l.Share) != len(s.Profile.Scores) {
+				return nil, fmt.Errorf("profile of %q has %d shares for %d scores", l.Name, len(l.Share), len(s.Profile.Scores))
+			}
 		}
 	}
 	return s, nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/learner/estimate"
@@ -166,7 +165,7 @@ func whittle(x, ceil, loss, c float64) float64 {
 	if x >= ceil {
 		return x
 	}
-	return index.Remark(x, ceil, loss, -math.Log1p(-x/ceil)/c)
+	return x - math.Log1p(-x/ceil)/c*loss*(x-ceil) // u = (1−α)u*
 }
 
 // grown returns the state after an epoch without a crawl, with a share of the

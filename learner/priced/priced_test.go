@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"ephemera/baselines"
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/learner/lspe"
@@ -150,7 +149,7 @@ func dualPrice(in env.Instance) (lo, hi float64) {
 		}
 		return d
 	}
-	_, price := index.Bound(in)
+	_, price := baselines.RelaxedBound(in)
 	lo, hi = price, price
 	for lo > 1e-9 && demand(lo) <= in.Budget {
 		lo *= .999
@@ -295,7 +294,7 @@ func TestPricedIndexNearPrice(t *testing.T) {
 			continue
 		}
 		age := int(math.Ceil(l.Threshold(i)))
-		exact := index.WhittleAtAge(s, age)
+		exact := baselines.WhittleIndexAtAge(s, age)
 		if got := l.Index(i, s.MeanState(age), age); math.Abs(got-exact) > .1*l.Price() {
 			t.Errorf("source %d at age %d: index %.4g; exact %.4g; price %.4g", i, age, got, exact, l.Price())
 		}

@@ -1,0 +1,318 @@
+// Package plot holds figures as data, and draws them. A page draws a [Figure]
+// from its JSON, [Figure.SVG] and [Figure.PNG] from the same fields: colours,
+// labels, order, ranges and ticks are settled once, by [Figure.Fit]. It is the
+// one package that knows gonum/plot. Equal figures give equal bytes.
+package plot
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Figure is a figure as data.
+type Figure struct {
+	Name   string   `json:"name"` // of its files
+	Title  string   `json:"title"`
+	X      Axis     `json:"x"`
+	Y      Axis     `json:"y"`
+	Series []Series `json:"series,omitempty"`
+	Tiles  *Tiles   `json:"tiles,omitempty"` // in place of series
+	// From, if not 0, is where the x axis begins and, at five times that, the
+	// values that fill the y axis, if those before would crush them.
+	From float64 `json:"-"`
+	// Page keeps the figure out of the files: there are many like it.
+	Page bool `json:"-"`
+}
+
+// Axis is one axis of a figure.
+type Axis struct {
+	Label string `json:"label"` // with the unit
+	Log   bool   `json:"log,omitempty"`
+	// Lo, Hi and Ticks are what Fit finds, unless they are given.
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	Ticks []Tick  `json:"ticks"`
+}
+
+// Tick is a mark of an axis. One without text is a smaller one.
+type Tick struct {
+	At   float64 `json:"at"`
+	Text string  `json:"text"`
+}
+
+// Names returns the ticks of an axis of names, which stand at 0, 1, 2, …; of
+// many it names every few.
+func Names(names []string) []Tick {
+	every := (len(names) + 23) / 24
+	var t []Tick
+	for i, n := range names {
+		if i%every == 0 {
+			t = append(t, Tick{float64(i), n})
+		}
+	}
+	return t
+}
+
+// Kind says how a series is drawn.
+type Kind string
+
+// The kinds.
+const (
+	Line   Kind = ""       // through its points, with a band from Lo to Hi
+	Steps  Kind = "steps"  // as Line, each value up to the next point
+	Points Kind = "points" // with bars from Lo to Hi
+	Across Kind = "across" // as Points, Lo and Hi along the x axis
+	Marks  Kind = "marks"  // an upright stroke at each point
+)
+
+// Plain is the style of what data are compared with: grey and dashed.
+const Plain = -1
+
+// Series is what one entry of the legend stands for.
+type Series struct {
+	Name string `json:"name"` // "" for no entry
+	Kind Kind   `json:"kind,omitempty"`
+	// Style is the number of a colour with its dashes and shape. What has one
+	// name has one style in all figures of a page.
+	Style  int    `json:"style"`
+	X      Values `json:"x"`
+	Y      Values `json:"y"` // a gap where not finite
+	Lo     Values `json:"lo,omitempty"`
+	Hi     Values `json:"hi,omitempty"`
+	Hidden bool   `json:"hidden,omitempty"` // until the reader of a page asks for it
+}
+
+// Values are numbers of which some may be missing.
+type Values []float64
+
+// MarshalJSON implements json.Marshaler: null where a number is not finite,
+// and no more digits than tell lines apart.
+func (v Values) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, x := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if finite(x) {
+			b = strconv.AppendFloat(b, x, 'g', 8, 64)
+		} else {
+			b = append(b, "null"...)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// Drawable reports whether the figure has anything to draw.
+func (f *Figure) Drawable() bool {
+	if f.Tiles != nil {
+		lo, _ := f.Tiles.span()
+		return finite(lo)
+	}
+	for i := range f.Series {
+		found := false
+		f.each(&f.Series[i], func(_, _ float64) { found = true })
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// at returns the points that the axes can show.
+func (f *Figure) at(s *Series, k int) (x, y float64, ok bool) {
+	if k >= len(s.X) || k >= len(s.Y) {
+		return 0, 0, false
+	}
+	x, y = s.X[k], s.Y[k]
+	return x, y, f.X.shows(x) && f.Y.shows(y)
+}
+
+func (a *Axis) shows(v float64) bool { return finite(v) && (!a.Log || v > 0) }
+
+// each calls see for the points of a series and the ends of its intervals.
+func (f *Figure) each(s *Series, see func(x, y float64)) {
+	for k := range s.X {
+		x, y, ok := f.at(s, k)
+		if !ok {
+			continue
+		}
+		see(x, y)
+		if k >= len(s.Lo) || k >= len(s.Hi) {
+			continue
+		}
+		for _, v := range []float64{s.Lo[k], s.Hi[k]} {
+			if s.Kind == Across && f.X.shows(v) {
+				see(v, y)
+			} else if s.Kind != Across && f.Y.shows(v) {
+				see(x, v)
+			}
+		}
+	}
+}
+
+// Fit settles the ranges and ticks that are not given. It changes nothing the
+// second time. It returns an error if there is nothing to draw.
+func (f *Figure) Fit() error {
+	if f.Tiles != nil {
+		f.Tiles.fit()
+		f.X.Ticks, f.Y.Ticks = Names(f.Tiles.X), Names(f.Tiles.Y)
+		f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi = -.5, float64(len(f.Tiles.X))-.5, -.5, float64(len(f.Tiles.Y))-.5
+	}
+	if !f.Drawable() {
+		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
+	}
+	var x, y, late span
+	dots := false
+	for _, hidden := range []bool{false, true} {
+		for i := range f.Series {
+			if s := &f.Series[i]; s.Hidden == hidden {
+				f.each(s, func(px, py float64) {
+					x.see(px)
+					y.see(py)
+					if px >= 5*f.From {
+						late.see(py)
+					}
+				})
+				dots = dots || s.Kind != Line && s.Kind != Steps
+			}
+		}
+		if x.n > 0 {
+			break // hidden ones count only where all are
+		}
+	}
+	if late.n > 0 && y.hi-y.lo > 2*(late.hi-late.lo) && late.hi > late.lo {
+		x.lo, y = math.Max(x.lo, f.From), late
+	}
+	if dots {
+		f.X.fit(x, .04)
+	}
+	f.X.fit(x, 0)
+	f.Y.fit(y, .04)
+	return nil
+}
+
+// span is a range of values.
+type span struct {
+	n      int
+	lo, hi float64
+}
+
+func (s *span) see(v float64) {
+	if s.n == 0 {
+		s.lo, s.hi = v, v
+	}
+	s.n++
+	s.lo, s.hi = math.Min(s.lo, v), math.Max(s.hi, v)
+}
+
+// fit takes the range of the data, with some room at its ends, and its ticks.
+func (a *Axis) fit(s span, room float64) {
+	if a.Lo == 0 && a.Hi == 0 && s.n > 0 {
+		a.Lo, a.Hi = s.lo, s.hi
+		same := s.hi-s.lo <= 1e-9*math.Abs(s.hi) // but for rounding
+		switch {
+		case same && a.Log:
+			a.Lo, a.Hi = s.lo/2, 2*s.lo
+		case same && s.lo == 0:
+			a.Lo, a.Hi = -.5, .5
+		case same:
+			pad := math.Abs(s.lo) / 20
+			a.Lo, a.Hi = s.lo-pad, s.hi+pad
+		case a.Log:
+			wider := math.Pow(s.hi/s.lo, room)
+			a.Lo, a.Hi = s.lo/wider, s.hi*wider
+		default:
+			pad := room * (s.hi - s.lo)
+			a.Hi += pad
+			if s.lo >= 0 && s.lo < .25*s.hi {
+				a.Lo = 0 // which is near, and says how much there is
+			} else {
+				a.Lo -= pad
+			}
+		}
+	}
+	if a.Ticks == nil {
+		a.Ticks = ticks(a.Lo, a.Hi, a.Log)
+	}
+}
+
+// ticks returns about six marks at round numbers, of which no two read the
+// same.
+func ticks(lo, hi float64, log bool) []Tick {
+	if log {
+		if t := decades(lo, hi); t != nil {
+			return t
+		}
+	}
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/5)))
+	for _, k := range []float64{2, 2.5, 2} { // 1, 2, 5, 10
+		if (hi-lo)/step <= 7 {
+			break
+		}
+		step *= k
+	}
+	var t []Tick
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step && len(t) < 20; k++ {
+		t = append(t, Tick{k * step, number(k*step, step, math.Max(math.Abs(lo), math.Abs(hi)))})
+	}
+	return t
+}
+
+// number writes a multiple of step with the digits that step needs; most is the
+// greatest size on the axis.
+func number(v, step, most float64) string {
+	if v == 0 {
+		return "0"
+	}
+	unit := math.Floor(math.Log10(step) + 1e-9)
+	if most >= 1e6 || most < 1e-3 {
+		digits := max(0, int(math.Floor(math.Log10(math.Abs(v))+1e-9)-unit))
+		return short(strconv.FormatFloat(v, 'e', digits, 64))
+	}
+	return strconv.FormatFloat(v, 'f', max(0, int(-unit)), 64)
+}
+
+// short takes what says nothing out of an exponent: 1e+05 is 1e5.
+func short(s string) string {
+	for i := range s {
+		if s[i] == 'e' {
+			n, _ := strconv.Atoi(s[i+1:])
+			return s[:i] + "e" + strconv.Itoa(n)
+		}
+	}
+	return s
+}
+
+// decades returns the marks of a logarithmic axis: powers of ten, of a few also
+// two and five times them, of many every few; nil if there are not two.
+func decades(lo, hi float64) []Tick {
+	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
+	width := math.Log10(hi / lo)
+	every := 1 + int(width/8)
+	var t []Tick
+	named := 0
+	for e := first; e <= last; e++ {
+		for k := 1; k < 10; k++ {
+			v := float64(k) * math.Pow(10, float64(e))
+			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
+				continue
+			}
+			text := ""
+			if k == 1 && e%every == 0 || width < 2.5 && (k == 2 || k == 5) {
+				text = short(strconv.FormatFloat(v, 'e', 0, 64))
+				if v >= .00099 && v < 99999 {
+					text = strconv.FormatFloat(v, 'f', max(0, -e), 64)
+				}
+				named++
+			}
+			t = append(t, Tick{v, text})
+		}
+	}
+	if named < 2 {
+		return nil
+	}
+	return t
+}

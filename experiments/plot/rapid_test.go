@@ -1,0 +1,3 @@
+package plot
+
+import _ "ephemera/env/stream/streamtest" // fixed cases in CI

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Result is what a directory of results gives.
+type Result struct {
+	Page    *Page
+	Figures []string                // names of all figures that such a directory may have
+	Text    func(w io.Writer) error // prints the results
+}
+
+// kinds are the files that tell what a directory holds, and what reads it.
+var kinds = []struct {
+	file string
+	read func(dir fs.FS) (*Result, error)
+}{
+	{"config.toml", readSweep},
+}
+
+// Load reads a directory of results: that of a sweep.
+func Load(dir string) (*Result, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	r, err := Read(root.FS())
+	if errors.Is(err, errUnmerged) {
+		return nil, fmt.Errorf("%s: %w sweep -merge %[1]s", dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return r, nil
+}
+
+// Read reads the files of a directory of results. It takes nothing in them for
+// granted: it returns an error, or a page that can be written.
+func Read(dir fs.FS) (*Result, error) {
+	for _, k := range kinds {
+		if _, err := fs.Stat(dir, k.file); err == nil {
+			return k.read(dir)
+		}
+	}
+	return nil, errors.New("holds no results: there is no config.toml in it")
+}
+
+func readSweep(dir fs.FS) (*Result, error) {
+	s, err := loadSweep(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{s.page(), s.figures(), s.Summary.Text}, nil
+}
+
+// Dirs returns dir if it holds results, or else the directories in it that do,
+// of which there must be one.
+func Dirs(dir string) ([]string, error) {
+	is := func(dir string) bool {
+		for _, k := range kinds {
+			if _, err := os.Stat(filepath.Join(dir, k.file)); err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	if is(dir) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); is(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("%s: holds no results, nor do the directories in it", dir)
+	}
+	return dirs, nil
+}

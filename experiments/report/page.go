@@ -1,0 +1,182 @@
+// Package report makes pages of results: of a sweep, of what train and bench
+// wrote, of whatever fills a [Page]. A page is one HTML file that needs nothing
+// else, and the same figures as SVG and PNG.
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+	"unicode"
+
+	"ephemera/experiments/plot"
+	"ephemera/experiments/stats"
+)
+
+// Page is a report as data.
+type Page struct {
+	Title     string
+	Question  string // paragraphs, between empty lines
+	Answer    string
+	Notes     []string // below the answer
+	Warnings  []string
+	Sections  []Section
+	Command   string   // that makes the page again; a line each
+	Footnotes []string // below the command
+	Config    string   // what was run, in full
+}
+
+// Section is a part of a page: figures, of which one is shown at a time, and a
+// table, either of which may be missing.
+type Section struct {
+	Title   string
+	Notes   []string
+	Figures []plot.Figure
+	Table   *Table
+}
+
+// Table is a table that readers can sort by each column, and filter. Its first
+// column names the rows; where it has the names of series, it draws and hides
+// them.
+type Table struct {
+	Head      []Column `json:"head"`
+	Rows      [][]Cell `json:"rows"`
+	Draws     bool     `json:"draws,omitempty"`
+	Reference string   `json:"reference,omitempty"` // name of the row that others are compared with
+}
+
+// Column is the heading of a column.
+type Column struct {
+	Name string `json:"name"`
+	Help string `json:"help,omitempty"`
+}
+
+// Cell is one cell of a table: text, and the value that it is sorted by.
+type Cell struct {
+	Text  string   `json:"text"`
+	Value *float64 `json:"value,omitempty"` // nil: by its text
+}
+
+// Words is a cell of words.
+func Words(text string) Cell { return Cell{Text: text} }
+
+// Value is a cell of a number, as it is to be read.
+func Value(text string, v float64) Cell {
+	c := Cell{Text: text}
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		c.Value = &v
+	}
+	return c
+}
+
+// Estimated is the cell of an estimate.
+func Estimated(e stats.Estimate) Cell { return Value(e.String(), e.Value) }
+
+// uPlot (github.com/leeoniya/uPlot, MIT) is carried unchanged from its npm
+// package, version 1.6.32.
+var (
+	//go:embed page/uPlot.iife.min.js
+	uplotJS string
+	//go:embed page/uPlot.min.css
+	uplotCSS string
+	//go:embed page/report.js
+	pageJS string
+	//go:embed page/report.css
+	pageCSS string
+	//go:embed page/report.html
+	pageHTML string
+
+	page = template.Must(template.New("report").Funcs(template.FuncMap{"paragraphs": paragraphs}).Parse(pageHTML))
+)
+
+// paragraphs splits a text where a line is empty, and joins the lines of each.
+func paragraphs(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
+		if p := strings.Join(strings.Fields(part), " "); p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// drawing is what the page's script works on.
+type drawing struct {
+	Sections []drawnSection `json:"sections"`
+	Looks    []plot.Look    `json:"looks"` // of the styles
+	Plain    plot.Look      `json:"plain"`
+}
+
+type drawnSection struct {
+	Figures []plot.Figure `json:"figures"`
+	Table   *Table        `json:"table"`
+}
+
+// HTML returns the page. It loads nothing: script, style and data are in it.
+// Figures without anything to draw are left out.
+func (p *Page) HTML() ([]byte, error) {
+	p.settle()
+	var d drawing
+	styles := 0
+	for _, s := range p.Sections {
+		d.Sections = append(d.Sections, drawnSection{append([]plot.Figure{}, s.Figures...), s.Table})
+		for _, f := range s.Figures {
+			for _, x := range f.Series {
+				styles = max(styles, x.Style+1)
+			}
+		}
+	}
+	d.Looks, d.Plain = plot.Looks(styles)
+	data, err := json.Marshal(d) // escapes <, > and &, so that it can stand in a page
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = page.Execute(&b, map[string]any{
+		"Page": p, "Data": template.JS(data), "UPlot": template.JS(uplotJS), "Script": template.JS(pageJS),
+		"UPlotCSS": template.CSS(uplotCSS), "CSS": template.CSS(pageCSS),
+	})
+	return b.Bytes(), err
+}
+
+// settle fits the figures and leaves out those, and sections, that are empty.
+func (p *Page) settle() {
+	var sections []Section
+	for _, s := range p.Sections {
+		var figures []plot.Figure
+		for _, f := range s.Figures {
+			if f.Fit() == nil {
+				figures = append(figures, f)
+			}
+		}
+		s.Figures = figures
+		if len(figures) > 0 || s.Table != nil && len(s.Table.Rows) > 0 {
+			sections = append(sections, s)
+		}
+	}
+	p.Sections = sections
+}
+
+// Printable returns the text with control characters, which could steer a
+// terminal, spelt out; new lines and tabs stay.
+func Printable(text string) string {
+	odd := func(r rune) bool {
+		return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	}
+	if strings.IndexFunc(text, odd) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if odd(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,453 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"ephemera/experiments/plot"
+	"ephemera/experiments/stats"
+	"ephemera/experiments/sweep"
+)
+
+// page returns the page of the sweep.
+func (r *sweepDir) page() *Page {
+	s := r.Summary
+	p := &Page{
+		Title: s.Name, Question: s.Question, Answer: s.Answer, Command: r.command, Config: r.config,
+		Notes: []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))},
+	}
+	for _, w := range s.Warnings() {
+		p.Warnings = append(p.Warnings, "Warning: "+w+".")
+	}
+	if s.Missing > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d runs are missing.", s.Missing))
+		p.Warnings = append(p.Warnings, s.Gaps...)
+		for _, f := range s.Failures {
+			p.Warnings = append(p.Warnings, "failed: "+f)
+		}
+	}
+	p.Footnotes = append(p.Footnotes, "Configuration "+s.Configuration+".")
+	for _, v := range s.Revisions {
+		p.Footnotes = append(p.Footnotes, "Program "+v+".")
+	}
+	p.Sections = append([]Section{r.table(), r.along(), r.learning()}, r.maps()...)
+	p.Sections = append(p.Sections, r.profile(), r.pools())
+	p.Sections = append(p.Sections, r.whatLearned()...)
+	return p
+}
+
+// figures names all figures that a page of the sweep may have.
+func (r *sweepDir) figures() []string {
+	names := []string{"profile", "heat", "threshold", "index"}
+	for k := range maxPanels {
+		names = append(names, fmt.Sprintf("heat-%d", k+1))
+	}
+	for _, f := range r.Summary.Curves {
+		names = append(names, "curves-"+f.Name)
+	}
+	for _, f := range r.Summary.Figures {
+		names = append(names, "along-"+f.Name)
+	}
+	return names
+}
+
+func (r *sweepDir) table() Section {
+	s := r.Summary
+	t := &Table{Draws: true, Reference: s.Reference}
+	for i, name := range s.Head() {
+		c := Column{Name: name}
+		if k := i - 2; k >= 0 && k < len(s.Show) {
+			c.Help = s.Figures[s.Column(s.Show[k])].Help
+		}
+		t.Head = append(t.Head, c)
+	}
+	for i, c := range s.Cells {
+		values := []float64{0, float64(c.IQM.N)}
+		for _, name := range s.Show {
+			values = append(values, c.Mean[s.Column(name)].Value)
+		}
+		values = append(values, c.IQM.Value)
+		if c.Diff != nil && c.Improve != nil {
+			values = append(values, c.Diff.Value, c.Improve.Value)
+		}
+		var row []Cell
+		for k, text := range s.Body(i) {
+			if k == 0 || k >= len(values) {
+				row = append(row, Words(text))
+			} else {
+				row = append(row, Value(text, values[k]))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return Section{Title: "Cells", Table: t}
+}
+
+// along draws figures along the numeric setting with the most values.
+func (r *sweepDir) along() Section {
+	s := r.Summary
+	axis, all := s.Paths()
+	all = slices.DeleteFunc(all, func(p sweep.Path) bool { return len(p.Cells) < 2 })
+	of := map[int]int{} // path of a cell
+	log := true
+	for k, p := range all {
+		for _, i := range p.Cells {
+			of[i] = k
+		}
+		log = log && spread(p.X)
+	}
+	chosen := r.best(maxPaths, func(i int) (int, bool) { k, ok := of[i]; return k, ok })
+	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
+	note := r.cut(len(chosen), len(all), "lines", func(i int) bool { k, ok := of[i]; return ok && chosen[k] })
+	out.Notes = r.shown(out.Notes, note)
+	for _, name := range s.Show {
+		j := s.Column(name)
+		f := plot.Figure{Name: "along-" + name, Title: titled(s.Name, note), X: plot.Axis{Label: axis, Log: log}, Y: plot.Axis{Label: label(s.Figures[j])}}
+		for k, p := range all {
+			if !chosen[k] {
+				continue
+			}
+			l := plot.Series{Name: p.Name, Style: len(f.Series), X: p.X}
+			for _, i := range p.Cells {
+				add(&l, s.Cells[i].Mean[j])
+			}
+			f.Series = append(f.Series, l)
+		}
+		out.Figures = append(out.Figures, f)
+	}
+	return out
+}
+
+// learning draws the learning curves.
+func (r *sweepDir) learning() Section {
+	s := r.Summary
+	out := Section{Title: "Learning curves", Notes: []string{"Mean over seeds; the band is its 95 % interval. Each point covers the epochs since the one before. Where early epochs would crush the rest, they are left out."}}
+	everywhere := func(int) bool { return true }
+	if note := r.cut(len(r.styles), len(s.Cells), "cells", everywhere); note != "" {
+		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", note, s.Metric, sweep.CurvesFile))
+	}
+	note := r.cut(r.drawn, len(s.Cells), "cells", everywhere)
+	if note != "" {
+		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", note, s.Metric))
+	}
+	for j, c := range s.Curves {
+		f := plot.Figure{Name: "curves-" + c.Name, Title: titled(s.Name, note), X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: label(c)}}
+		for _, c := range r.curves {
+			l := r.series(c.cell)
+			l.X = c.epochs
+			for _, e := range c.bands[j] {
+				add(&l, e)
+			}
+			f.Series = append(f.Series, l)
+			f.From = max(f.From, c.epochs[len(c.epochs)-1]/1000)
+		}
+		slices.SortStableFunc(f.Series, func(a, b plot.Series) int { return a.Style - b.Style })
+		out.Figures = append(out.Figures, f)
+	}
+	return out
+}
+
+// series begins the series of a cell.
+func (r *sweepDir) series(cell string) plot.Series {
+	style := r.styles[cell]
+	return plot.Series{Name: cell, Style: style, Hidden: style >= r.drawn}
+}
+
+func (r *sweepDir) profile() Section {
+	s := r.Summary
+	out := Section{Title: "Performance profile"}
+	if s.Profile == nil {
+		return out
+	}
+	metric := s.Figures[s.Column(s.Metric)]
+	better := "higher"
+	if metric.Less {
+		better = "lower"
+	}
+	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", s.Metric, better)}
+	f := plot.Figure{Name: "profile", X: plot.Axis{Label: label(metric) + ", τ"}, Y: plot.Axis{Label: "share of runs above τ"}}
+	shown := 0
+	for k, l := range s.Profile.Lines {
+		x := plot.Series{Name: l.Name, Style: k, X: s.Profile.Scores}
+		if s.Group == "" {
+			x.Style = r.style(l.Name)
+			x.Hidden = x.Style >= r.drawn
+		}
+		if !x.Hidden {
+			shown++
+		}
+		for _, e := range l.Share {
+			add(&x, e)
+		}
+		f.Series = append(f.Series, x)
+	}
+	note := ""
+	if s.Group == "" && shown < len(s.Cells) {
+		note = fmt.Sprintf("%d of %d cells: the best", shown, len(s.Cells))
+		out.Notes = append(out.Notes, "Shown are "+note+".")
+	}
+	f.Title = titled(s.Name, note)
+	out.Figures = append(out.Figures, f)
+	return out
+}
+
+// style returns the style of a cell, also where its curve is not kept.
+func (r *sweepDir) style(cell string) int {
+	k, ok := r.styles[cell]
+	if !ok {
+		k = len(r.styles)
+		r.styles[cell] = k
+	}
+	return k
+}
+
+func (r *sweepDir) pools() Section {
+	s := r.Summary
+	t := &Table{Head: []Column{{Name: "value"}, {Name: "cells"}, {Name: "mean"}, {Name: "IQM"}}}
+	for _, g := range s.Groups {
+		t.Rows = append(t.Rows, []Cell{Words(g.Value), Value(fmt.Sprint(g.Cells), float64(g.Cells)), Estimated(g.Mean), Estimated(g.IQM)})
+	}
+	return Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: t}
+}
+
+// maps lay the cells out over the two settings with the most values.
+func (r *sweepDir) maps() []Section {
+	s := r.Summary
+	type axis struct {
+		key    string
+		values []any
+		at     map[any]int // place of a value
+	}
+	if len(s.Axes) < 2 {
+		return nil
+	}
+	var axes []axis
+	for _, a := range s.Axes {
+		x := axis{key: a, at: map[any]int{}}
+		for _, c := range s.Cells {
+			if v, ok := c.Settings[a]; ok {
+				if _, ok := x.at[v]; !ok {
+					x.at[v] = 0
+					x.values = append(x.values, v)
+				}
+			}
+		}
+		slices.SortStableFunc(x.values, compare)
+		for k, v := range x.values {
+			x.at[v] = k
+		}
+		axes = append(axes, x)
+	}
+	byCount := slices.Clone(axes)
+	slices.SortStableFunc(byCount, func(a, b axis) int { return len(b.values) - len(a.values) })
+	x, y := byCount[0], byCount[1]
+	var (
+		titles []string
+		filled []int           // tiles of a panel
+		of     = map[int]int{} // panel of a cell
+		at     = map[string]int{}
+	)
+	for i, c := range s.Cells {
+		if c.Settings[x.key] == nil || c.Settings[y.key] == nil {
+			continue
+		}
+		var rest []string
+		for _, a := range axes {
+			if v, ok := c.Settings[a.key]; ok && a.key != x.key && a.key != y.key {
+				rest = append(rest, fmt.Sprintf("%s = %s", a.key, name(v)))
+			}
+		}
+		title := strings.Join(rest, ", ")
+		k, ok := at[title]
+		if !ok {
+			k = len(titles)
+			at[title] = k
+			titles, filled = append(titles, title), append(filled, 0)
+		}
+		of[i] = k
+		filled[k]++
+	}
+	// A panel with one cell per row is a list, not a map.
+	isMap := func(k int) bool { return 2*filled[k] >= len(x.values)*len(y.values) }
+	panels := 0
+	for k := range titles {
+		if isMap(k) {
+			panels++
+		}
+	}
+	chosen := r.best(maxPanels, func(i int) (int, bool) { k, ok := of[i]; return k, ok && isMap(k) })
+	metric := s.Column(s.Metric)
+	var out []Section
+	for k, title := range titles {
+		if !chosen[k] {
+			continue
+		}
+		tiles := &plot.Tiles{}
+		for _, v := range x.values {
+			tiles.X = append(tiles.X, name(v))
+		}
+		for _, v := range y.values {
+			tiles.Y = append(tiles.Y, name(v))
+			tiles.Values = append(tiles.Values, slices.Repeat([]float64{math.NaN()}, len(x.values)))
+			tiles.Of = append(tiles.Of, make([]string, len(x.values)))
+		}
+		for i, c := range s.Cells {
+			if j, ok := of[i]; ok && j == k {
+				row, col := y.at[c.Settings[y.key]], x.at[c.Settings[x.key]]
+				tiles.Values[row][col], tiles.Of[row][col] = c.Mean[metric].Value, c.ID
+			}
+		}
+		f := plot.Figure{Name: "heat", Title: label(s.Figures[metric]), X: plot.Axis{Label: x.key}, Y: plot.Axis{Label: y.key}, Tiles: tiles}
+		if title != "" {
+			f.Title += " (" + title + ")"
+		}
+		if len(chosen) > 1 {
+			f.Name = fmt.Sprintf("heat-%d", len(out)+1)
+		}
+		out = append(out, Section{Title: s.Metric + " over two settings", Figures: []plot.Figure{f}})
+	}
+	if note := r.cut(len(chosen), panels, "maps", func(i int) bool { k, ok := of[i]; return ok && chosen[k] }); note != "" {
+		out[0].Notes = []string{"Shown are " + note + "."}
+	}
+	return out
+}
+
+// whatLearned sets learned quantities beside exact ones.
+func (r *sweepDir) whatLearned() []Section {
+	s := r.Summary
+	note := r.cut(r.drawn, len(s.Cells), "cells", func(int) bool { return true })
+	t := &Table{Head: []Column{{Name: "cell and source"}, {Name: "learned threshold, interest"}, {Name: "exact threshold, interest"}}}
+	over := map[string]*plot.Figure{}
+	for _, what := range []string{"threshold", "index"} {
+		over[what] = &plot.Figure{Name: what, Title: titled(s.Name, note), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
+	}
+	var ages []plot.Figure // of each cell
+	for _, l := range r.learned {
+		f := over[l.what]
+		if f == nil {
+			continue
+		}
+		n := len(f.Series)
+		if n == 0 || f.Series[n-1].Name != l.cell {
+			x := r.series(l.cell)
+			x.Kind = plot.Points
+			f.Series = append(f.Series, x)
+			n++
+		}
+		x := &f.Series[n-1]
+		x.X = append(x.X, l.exact)
+		add(x, l.learned)
+		if l.what == "threshold" {
+			t.Rows = append(t.Rows, []Cell{Words(l.cell + ", " + l.source), Estimated(l.learned), Value(stats.Format(l.exact), l.exact)})
+			continue
+		}
+		title := "Indices of " + l.cell
+		if n := len(ages); n == 0 || ages[n-1].Title != title {
+			ages = append(ages, plot.Figure{Title: title, Page: true, X: plot.Axis{Label: "age, epochs"}, Y: plot.Axis{Label: "index, interest"}})
+		}
+		f = &ages[len(ages)-1]
+		learned := "source " + l.source
+		if n := len(f.Series); n == 0 || f.Series[n-2].Name != learned {
+			f.Series = append(f.Series, plot.Series{Name: learned, Style: n / 2}, plot.Series{Name: learned + ", exact", Style: n/2 + 8})
+		}
+		n = len(f.Series)
+		f.Series[n-2].X, f.Series[n-1].X = append(f.Series[n-2].X, l.at), append(f.Series[n-1].X, l.at)
+		add(&f.Series[n-2], l.learned)
+		f.Series[n-1].Y = append(f.Series[n-1].Y, l.exact)
+	}
+	for _, f := range over {
+		diagonal(f)
+	}
+	return []Section{
+		{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree."},
+			Figures: []plot.Figure{*over["threshold"], *over["index"]}, Table: t},
+		{Title: "Learned and exact indices by age", Figures: ages},
+	}
+}
+
+// diagonal adds the line on which both axes agree.
+func diagonal(f *plot.Figure) {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, s := range f.Series {
+		for _, x := range s.X {
+			lo, hi = math.Min(lo, x), math.Max(hi, x)
+		}
+	}
+	if lo < hi {
+		f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
+	}
+}
+
+// cut says that a figure leaves something out; "" where it shows all. The
+// reference need not be among what it holds.
+func (r *sweepDir) cut(shown, all int, what string, holds func(cell int) bool) string {
+	if shown >= all {
+		return ""
+	}
+	which := "the best"
+	if what != "cells" {
+		which = "those with the best cells"
+	}
+	for i, c := range r.Summary.Cells {
+		if c.ID == r.Summary.Reference && holds(i) {
+			which = strings.Replace(which, "the best", "the reference and the best", 1)
+		}
+	}
+	return fmt.Sprintf("%d of %d %s: %s", shown, all, what, which)
+}
+
+func (r *sweepDir) shown(notes []string, note string) []string {
+	if note == "" {
+		return notes
+	}
+	return append(notes, fmt.Sprintf("Shown are %s by %s.", note, r.Summary.Metric))
+}
+
+// titled is a name with a note behind it.
+func titled(name, note string) string {
+	if note == "" {
+		return name
+	}
+	return name + ", " + note
+}
+
+// spread reports whether values are better drawn by their logarithms: all above
+// 0, and the last more than twenty times the first.
+func spread(x []float64) bool { return x[0] > 0 && x[len(x)-1] > 20*x[0] }
+
+// add appends an estimate to the values of a series.
+func add(s *plot.Series, e stats.Estimate) {
+	s.Y, s.Lo, s.Hi = append(s.Y, e.Value), append(s.Lo, e.Lo), append(s.Hi, e.Hi)
+}
+
+func label(f sweep.Figure) string {
+	if f.Unit == "" {
+		return f.Name
+	}
+	return f.Name + ", " + f.Unit
+}
+
+func name(v any) string {
+	if f, ok := v.(float64); ok {
+		return sweep.FormatValue(f)
+	}
+	return fmt.Sprint(v)
+}
+
+// compare orders numbers before anything else, and anything else not at all.
+func compare(a, b any) int {
+	x, okx := a.(float64)
+	y, oky := b.(float64)
+	if !okx || !oky {
+		return 0
+	}
+	switch {
+	case x < y || math.IsNaN(x):
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
