@@ -3,6 +3,7 @@ package baselines
 import (
 	"math"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -62,19 +63,11 @@ func (p *CertaintyWhittle) Select(dst []int, o *env.Online) []int {
 			continue
 		}
 		b, se := p.est.Inflow(i)
-		p.key[i] = inflowIndex(b+p.optimism*se, p.est.Decay(i), age) / p.costs[i]
+		c := p.est.Decay(i)
+		// u* = B/c
+		p.key[i] = index.AtAge((b+p.optimism*se)/c, c, -math.Expm1(-c), age) / p.costs[i]
 	}
 	return p.sel.Top(dst, p.key)
-}
-
-// inflowIndex is Theorem 1 in the form of the Remark, at age s, times the cost:
-//
-//	s((1−α)x − u) + x = (B/c)[1 − α^s − s(1−α)α^s]
-//
-// with B = λ ξ̄ and u* = B/c.
-func inflowIndex(b, c, age float64) float64 {
-	left := math.Exp(-c * age) // α^s
-	return b / c * (-math.Expm1(-c*age) - age*-math.Expm1(-c)*left)
 }
 
 // Update implements env.Learner.

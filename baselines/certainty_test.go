@@ -1,28 +1,15 @@
 package baselines
 
 import (
-	"math"
 	"slices"
 	"testing"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
-
-	"pgregory.net/rapid"
 )
 
 // Theorem 1 at the age, from the inflow, is the index of the source.
-func TestInflowIndex(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := env.NewSource("", rapid.Float64Range(.01, 300).Draw(t, "rate"), rapid.Float64Range(.01, 3).Draw(t, "decay"), rapid.Float64Range(.01, 100).Draw(t, "interest"))
-		age := rapid.IntRange(1, 500).Draw(t, "age")
-		want := WhittleIndexAtAge(s, age)
-		if got := inflowIndex(s.Rate*s.Interest, s.Decay, float64(age)); math.Abs(got-want) > 1e-9*s.Ceiling() {
-			t.Errorf("index at age %d of %+v is %v, want %v", age, s, got, want)
-		}
-	})
-}
-
 // taught returns certainty-equivalent Whittle after so many rounds in which
 // every source is crawled at ages 1 to 6.
 func taught(in env.Instance, c Certainty, rounds int, mark func(*stream.Rand) float64) *CertaintyWhittle {
@@ -99,7 +86,8 @@ func TestCertaintyOptimism(t *testing.T) {
 		p := taught(in, Certainty{Optimism: &z}, 5, markLaws["exponential"])
 		p.Select(nil, after(4, 3))
 		b, se := p.est.Inflow(2)
-		if want := inflowIndex(b+z*se, p.est.Decay(2), 1); p.key[2] != want {
+		like := env.NewSource("", b+z*se, p.est.Decay(2), 1)
+		if want := index.WhittleAtAge(like, 1); p.key[2] != want {
 			t.Errorf("key at %v standard errors is %v, want %v", z, p.key[2], want)
 		}
 	}

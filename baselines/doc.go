@@ -11,7 +11,7 @@
 //     policy of the true index, [NewLearnedStochasticWhittle] of the learned one.
 //  4. Static schedules fix the frequencies beforehand: [Allocate], then
 //     [NewEvenSchedule], [NewCreditSchedule] or [NewRandomSchedule].
-//  5. Bounds say what no policy can exceed: [RelaxedBound] and [Relax], with
+//  5. Bounds say what no policy can exceed: [index.Bound] and [index.Relax], with
 //     [NewRelaxedControl] as the control that keeps the budget on average, and
 //     the exact optimum of small instances, [SolveOptimum].
 //  6. What crawlers do today ([NewEntryFrequency], [NewNutch],

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"ephemera/env"
 	"ephemera/env/stream"
-
-	"pgregory.net/rapid"
 )
 
 // drawCrawl draws what a crawl of the source finds at an age: Poisson items

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -31,10 +32,10 @@ func TestGainLawMoments(t *testing.T) {
 			s := env.NewSource("", rate, 0.7, 2)
 			name := fmt.Sprintf("%s, %v items per epoch", m, rate)
 			law := gainLaw(t, s, m, 0.8)
-			near(t, name+": mean", law.Mean(), s.Gain(), 1e-9)
+			envtest.Near(t, name+": mean", law.Mean(), s.Gain(), 1e-9)
 			want := env.GainVariance(s, m, 0.8)
 			if m == env.MarksPerEpoch || rate < 1e8 { // at 1e9 the noise is less than the grid
-				near(t, name+": variance", law.Variance(), want, 2e-3)
+				envtest.Near(t, name+": variance", law.Variance(), want, 2e-3)
 			}
 			for k := 1; k < len(law.loss); k++ { // falling and convex
 				if law.above(k-1) < law.above(k)-1e-9 || law.above(k) < -1e-9 || law.above(k) > 1+1e-9 {
@@ -74,7 +75,7 @@ func TestGainLawAtom(t *testing.T) {
 	s := env.NewSource("", 0.5, 0.7, 2)
 	for _, m := range allMarks {
 		law := gainLaw(t, s, m, 1)
-		near(t, string(m)+": P(U = 0)", 1-law.above(0), math.Exp(-0.5), 6e-3)
+		envtest.Near(t, string(m)+": P(U = 0)", 1-law.above(0), math.Exp(-0.5), 6e-3)
 	}
 }
 
@@ -144,6 +145,6 @@ func TestGainLawWindow(t *testing.T) {
 	s := env.NewSource("", 20, 0.3, 1)
 	s.Window = 2
 	for _, m := range allMarks {
-		near(t, string(m)+": mean", gainLaw(t, s, m, 1).Mean(), s.Gain(), 1e-9)
+		envtest.Near(t, string(m)+": mean", gainLaw(t, s, m, 1).Mean(), s.Gain(), 1e-9)
 	}
 }

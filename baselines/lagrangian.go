@@ -3,97 +3,28 @@ package baselines
 import (
 	"math"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
-// lagrange is the solution of the single source's problem at a price λ, in the
-// form in which a crawl is charged: with V(u) = 0,
-//
-//	V(x) = max(−β + V(αx + u), x − λC − β)
-type lagrange struct {
-	charge float64 // λC, interest per crawl
-	beta   float64 // β, interest per epoch
-	age    int     // the least age at which a crawl is optimal
-}
-
-func newLagrange(s env.Source, price float64) lagrange {
-	c := newCurve(s, MeanDynamics)
-	l := lagrange{charge: price * s.Cost}
-	l.age = c.age(l.charge, 1, Never)
-	l.beta = math.Max(0, c.yield(l.age, l.charge))
-	return l
-}
-
-// value returns V(x), the most that can be had from x up to and with the next
-// crawl, β having been paid for every epoch:
-//
-//	V(x) = maxₖ [u* − αᵏ(u* − x) − λC − (k+1)β]
-//
-// Below the ceiling the bracket is concave in the number k of epochs that are
-// waited, and rises from k to k+1 while αᵏ(1 − α)(u* − x) > β.
-func (l *lagrange) value(s env.Source, x float64) float64 {
-	ceil := s.Ceiling()
-	if x >= ceil {
-		return math.Max(x-l.charge-l.beta, l.never())
-	}
-	gap := ceil - x
-	if l.beta == 0 { // nothing is ever earned, so nothing is ever crawled
-		return math.Max(0, x-l.charge)
-	}
-	k := math.Max(0, math.Ceil(math.Log(-math.Expm1(-s.Decay)*gap/l.beta)/s.Decay))
-	return ceil - gap*math.Exp(-s.Decay*k) - l.charge - (k+1)*l.beta
-}
-
-// never returns what not crawling again is worth.
-func (l *lagrange) never() float64 {
-	if l.beta > 0 {
-		return negInf
-	}
-	return 0
-}
-
-// LagrangianIndex returns the Lagrangian index of Avrachenkov, Borkar and Shah
-// (arXiv 2412.12641) at any state x ≥ 0 and a price λ, in interest per budget
-// unit:
-//
-//	(1/C) [x + V(u) − Cλ − V(αx + u)]
-//
-// This is what a crawl now is worth against a crawl later, when every crawl is
-// charged λ per budget unit; at the price λ = γ(x) it is 0. The division by C
-// puts sources of unequal cost in the order of Theorem 1.
-func LagrangianIndex(s env.Source, price, x float64) float64 {
-	l := newLagrange(s, price)
-	return (x - l.charge - l.value(s, s.Factor()*x+s.Gain())) / s.Cost
-}
-
-// atAge is the index at the states that the mean dynamics reach, where V is
-// linear in the age below the threshold, V(x(s)) = (s−1)β, and linear in x from
-// there on, V(x) = x − λC − β.
-func (l *lagrange) atAge(x, rise float64, age int) float64 {
-	if age < l.age {
-		return x - l.charge - float64(age)*l.beta
-	}
-	return l.beta - rise
-}
-
 // NewLagrangian returns the Lagrangian index policy on the mean state, at the
-// price that is optimal for the relaxed problem ([Relax]). It panics if the
+// price that is optimal for the relaxed problem ([index.Relax]). It panics if the
 // instance is not valid.
 func NewLagrangian(in env.Instance) env.Policy[env.Model] {
-	return newLagrangianAt(in, Relax(in, MeanDynamics).Price)
+	return newLagrangianAt(in, index.Relax(in, index.MeanDynamics).Price)
 }
 
 func newLagrangianAt(in env.Instance, price float64) env.Policy[env.Model] {
 	n := len(in.Sources)
-	sol, loss, gain := make([]lagrange, n), make([]float64, n), make([]float64, n)
+	sol, loss, gain := make([]index.Lagrange, n), make([]float64, n), make([]float64, n)
 	for i, s := range in.Sources {
-		sol[i], loss[i], gain[i] = newLagrange(s, price), -math.Expm1(-s.Decay), s.Gain()
+		sol[i], loss[i], gain[i] = index.NewLagrange(s, price), -math.Expm1(-s.Decay), s.Gain()
 	}
 	costs := in.Terms().Costs
-	return newIndex(in.Terms(), func(key []float64, o *env.Model) {
+	return newByIndex(in.Terms(), func(key []float64, o *env.Model) {
 		for i, x := range o.Mean {
 			// αx + u − x = u − (1 − α)x
-			key[i] = sol[i].atAge(x, gain[i]-loss[i]*x, o.Age(i)) / costs[i]
+			key[i] = sol[i].AtAge(x, gain[i]-loss[i]*x, o.Age(i)) / costs[i]
 		}
 	})
 }

@@ -7,12 +7,13 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
 // OptimumOptions are the settings of [SolveOptimum]; 0 stands for the default.
 type OptimumOptions struct {
-	Dynamics Dynamics
+	Dynamics index.Dynamics
 	// Truncation bounds what may be lost by not telling ages beyond a cap
 	// apart, as a share of the relaxed bound. Default 1e-7.
 	Truncation float64
@@ -90,14 +91,14 @@ type jointAges struct {
 //     that is really earned.
 func SolveOptimum(in env.Instance, opt OptimumOptions) (*Optimum, error) {
 	opt = opt.defaults()
-	relaxed := Relax(in, opt.Dynamics)
+	relaxed := index.Relax(in, opt.Dynamics)
 	o := &Optimum{tab: &jointAges{}}
-	curves := make([]curve, len(in.Sources))
+	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
 		if !env.Fits(s.Cost, in.Budget) {
 			s.Rate = 0 // never crawled: its age makes no difference
 		}
-		curves[i] = newCurve(s, opt.Dynamics)
+		curves[i] = index.NewCurve(s, opt.Dynamics)
 	}
 	const state = 2 * 8 // bytes, for V and TV
 	size, all := o.capAges(curves, opt.Truncation*relaxed.Bound, 1000*opt.Memory/state)
@@ -122,8 +123,8 @@ func SolveOptimum(in env.Instance, opt OptimumOptions) (*Optimum, error) {
 // raising the cap that removes most of the sum per factor by which the states
 // grow. It returns the number of states, and stops before it is done once that
 // exceeds most.
-func (o *Optimum) capAges(curves []curve, slack, most float64) (states float64, done bool) {
-	loss := func(i, a int) float64 { return (curves[i].top - curves[i].at(a)) / float64(a) }
+func (o *Optimum) capAges(curves []index.Curve, slack, most float64) (states float64, done bool) {
+	loss := func(i, a int) float64 { return (curves[i].Top - curves[i].At(a)) / float64(a) }
 	o.Cap = make([]int, len(curves))
 	now, gain := make([]float64, len(curves)), make([]float64, len(curves))
 	raise := func(i int) {
@@ -190,14 +191,14 @@ type ageCell struct {
 }
 
 // fill builds the tables and returns the number of states.
-func (t *jointAges) fill(curves []curve, caps []int, sets [][]int) int {
+func (t *jointAges) fill(curves []index.Curve, caps []int, sets [][]int) int {
 	t.cap, t.sets = caps, sets
 	t.cell = make([][]ageCell, len(caps))
 	step := 1
 	for i, m := range caps {
 		t.cell[i] = make([]ageCell, m)
 		for a := range t.cell[i] {
-			t.cell[i][a] = ageCell{curves[i].at(a + 1), min(a+1, m-1) * step}
+			t.cell[i][a] = ageCell{curves[i].At(a + 1), min(a+1, m-1) * step}
 		}
 		step *= m
 	}
@@ -229,16 +230,16 @@ func (t *jointAges) best(age []int, v []float64) (float64, int) {
 // start sets V to the sum of the value functions of the single sources at the
 // price of the relaxed problem, from which the first sweep yields about the
 // relaxed bound.
-func (o *Optimum) start(r Relaxed, curves []curve) {
+func (o *Optimum) start(r index.Relaxed, curves []index.Curve) {
 	single := make([][]float64, len(curves))
 	for i := range curves {
 		c := &curves[i]
-		charge := r.Price * c.cost
-		beta := math.Max(0, math.Max(c.yield(r.Short[i], charge), c.yield(r.Long[i], charge)))
+		charge := r.Price * c.Cost
+		beta := math.Max(0, math.Max(c.Yield(r.Short[i], charge), c.Yield(r.Long[i], charge)))
 		single[i] = make([]float64, o.Cap[i])
 		for a := range single[i] {
 			// Linear in the age below the threshold, x − λC − β from there.
-			single[i][a] = math.Max(float64(a)*beta, c.at(a+1)-charge-beta)
+			single[i][a] = math.Max(float64(a)*beta, c.At(a+1)-charge-beta)
 			if a+1 < r.Short[i] {
 				single[i][a] = float64(a) * beta
 			}

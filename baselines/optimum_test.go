@@ -9,7 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -131,7 +133,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", in, err)
 		}
-		bound, _ := RelaxedBound(in)
+		bound, _ := index.Bound(in)
 		if o.Lower > bound*(1+1e-12) {
 			t.Errorf("%+v: the optimum is at least %v, above the relaxed bound %v", in, o.Lower, bound)
 		}
@@ -168,7 +170,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 }
 
 func TestLargestSets(t *testing.T) {
-	in := env.Instance{Budget: 2, Sources: []env.Source{source(0.5, 1, 1), source(0.5, 1, 1), source(0.5, 1, 1.5), source(0.5, 1, 2)}}
+	in := env.Instance{Budget: 2, Sources: []env.Source{envtest.Source(0.5, 1, 1), envtest.Source(0.5, 1, 1), envtest.Source(0.5, 1, 1.5), envtest.Source(0.5, 1, 2)}}
 	sets, err := largestSets(in)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +186,7 @@ func TestLargestSets(t *testing.T) {
 // listed one is part of another.
 func TestLargestSetsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := drawInstance(t, 1, 7, true, false)
+		in := envtest.DrawInstance(t, 1, 7, true, false)
 		sets, err := largestSets(in)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +221,7 @@ func TestLargestSetsCover(t *testing.T) {
 
 func TestOptimumRefusesLargeInstances(t *testing.T) {
 	for name, in := range map[string]env.Instance{
-		"many sources": large(100),
+		"many sources": envtest.Large(100),
 		"no decay":     {ID: "slow", Budget: 1, Sources: []env.Source{env.NewSource("", 1, 1e-7, 1), env.NewSource("", 1, 1e-7, 1), env.NewSource("", 1, 1e-7, 1)}},
 	} {
 		if _, err := SolveOptimum(in, OptimumOptions{}); err == nil || !strings.Contains(err.Error(), "GiB") {

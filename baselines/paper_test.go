@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -57,9 +58,9 @@ func TestPaperSimplePolicies(t *testing.T) {
 // TCNS, section VII: the relaxation "is also useful to establish an upper bound
 // on the optimal value, therefore also on the Whittle index policy". The bounds
 // and prices for Table I are ours.
-func TestPaperRelaxedBound(t *testing.T) {
+func TestPaperBound(t *testing.T) {
 	for budget, want := range map[float64]struct{ bound, price float64 }{1: {260.39, 105.1}, 2: {338.05, 43.6}, 3: {372.41, 18.1}} {
-		bound, price := RelaxedBound(env.Paper(budget))
+		bound, price := index.Bound(env.Paper(budget))
 		if math.Round(bound*100) != math.Round(want.bound*100) || math.Round(price*10) != math.Round(want.price*10) {
 			t.Errorf("budget %v: bound %.4f at price %.3f, want %.2f at %.1f", budget, bound, price, want.bound, want.price)
 		}
@@ -74,7 +75,7 @@ func TestPaperRelaxedBound(t *testing.T) {
 func TestPaperWhittleAgainstOptimum(t *testing.T) {
 	for _, c := range []struct{ budget, ofBound, ofOptimum float64 }{{1, 1, 1}, {2, 0.99915, 1}, {3, 1, 1}} {
 		in := env.Paper(c.budget)
-		bound, _ := RelaxedBound(in)
+		bound, _ := index.Bound(in)
 		o, err := SolveOptimum(in, OptimumOptions{Truncation: 1e-6, Gap: 1e-8})
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -60,7 +61,7 @@ func TestQLearnsTheWhittleIndex(t *testing.T) {
 	const ages = 6
 	want := truncated(s, ages)
 	for k := 1; k < ages; k++ {
-		if exact := WhittleIndexAtAge(s, k); math.Abs(want[k-1]-exact) > 1e-12 {
+		if exact := index.WhittleAtAge(s, k); math.Abs(want[k-1]-exact) > 1e-12 {
 			t.Fatalf("truncation at %d ages moves the index of age %d from %v to %v", ages, k, exact, want[k-1])
 		}
 	}

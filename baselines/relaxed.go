@@ -4,36 +4,15 @@ import (
 	"fmt"
 	"math"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
-
-// RelaxedThreshold returns the threshold on the state from which a source is
-// crawled at a price λ, in interest; it is the ceiling from the price u*/C on,
-// which no state of the mean dynamics reaches. (21) of TCNS:
-//
-//	x̄(λ) = u*(1 − exp(1 + W(e⁻¹(Cλ/u* − 1))))
-//
-// The equation before it, α^η(1 − η ln α) = 1 − Cλ/u*, has y = η ln α below 0,
-// so that W is the branch W₋₁. With t = −y it reads t − log(1+t) = −log(1 −
-// Cλ/u*), which is what is solved: at low prices the argument of W runs into
-// its branch point and loses all digits, t does not.
-func RelaxedThreshold(s env.Source, price float64) float64 {
-	ceil := s.Ceiling()
-	q := s.Cost * price / ceil
-	switch {
-	case q <= 0:
-		return 0
-	case !(q < 1): // also 0/0, a source that earns nothing
-		return ceil
-	}
-	return ceil * -math.Expm1(-excess(-math.Log1p(-q)))
-}
 
 // RelaxedControl is the online algorithm of TCNS, section VII: it crawls every
 // source whose state is at its threshold, and learns the price by dual descent.
 // It keeps the budget on average only, so it needs a world that lets crawls
 // over the budget pass. Sources of which one crawl is above the budget it
-// leaves alone, as [Relax] does.
+// leaves alone, as [index.Relax] does.
 type RelaxedControl struct {
 	sources []env.Source
 	budget  float64
@@ -118,8 +97,8 @@ func (p *RelaxedControl) Select(dst []int, o *env.Model) []int {
 
 func (p *RelaxedControl) crawls(s *env.Source, x float64, age int) bool {
 	if p.exact {
-		return WhittleIndexAtAge(*s, age) >= p.price
+		return index.WhittleAtAge(*s, age) >= p.price
 	}
 	// A source without gain has its state at its threshold, 0, for ever.
-	return x > 0 && x >= RelaxedThreshold(*s, p.price)
+	return x > 0 && x >= index.RelaxedThreshold(*s, p.price)
 }

@@ -1,6 +1,8 @@
 package baselines
 
-import "ephemera/env"
+import (
+	"ephemera/env"
+)
 
 // NewGreedy returns the greedy policy of TCNS, section IX: it crawls by the
 // mean interest that has gathered since the last crawl, per budget unit,
@@ -8,7 +10,7 @@ import "ephemera/env"
 //	(λ ξ̄ / c)(1 − e^(−c t)) / C   with t the age, at most the window.
 func NewGreedy(in env.Instance) env.Policy[env.Model] {
 	src := in.Sources
-	return newIndex(in.Terms(), func(key []float64, o *env.Model) {
+	return newByIndex(in.Terms(), func(key []float64, o *env.Model) {
 		for i := range key {
 			key[i] = src[i].ExactMean(o.Age(i)) / src[i].Cost
 		}
@@ -19,13 +21,13 @@ func NewGreedy(in env.Instance) env.Policy[env.Model] {
 // budget unit: by what it would earn now.
 func NewMyopic(in env.Instance) env.Policy[env.Model] {
 	costs := in.Terms().Costs
-	return newIndex(in.Terms(), func(key []float64, o *env.Model) { perCost(key, o.Mean, costs) })
+	return newByIndex(in.Terms(), func(key []float64, o *env.Model) { perCost(key, o.Mean, costs) })
 }
 
 // NewMyopicObserved is NewMyopic on the true state.
 func NewMyopicObserved(in env.Instance) env.Policy[env.Observed] {
 	costs := in.Terms().Costs
-	return newIndex(in.Terms(), func(key []float64, o *env.Observed) { perCost(key, o.State, costs) })
+	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) { perCost(key, o.State, costs) })
 }
 
 func perCost(key, x, costs []float64) {
@@ -37,7 +39,7 @@ func perCost(key, x, costs []float64) {
 // NewRoundRobin returns the policy that crawls whichever source has waited
 // longest; at equal costs this is round robin. It needs to know nothing.
 func NewRoundRobin(t env.Terms) env.Policy[env.Online] {
-	return newIndex(t, func(key []float64, o *env.Online) {
+	return newByIndex(t, func(key []float64, o *env.Online) {
 		for i := range key {
 			key[i] = float64(o.Age(i))
 		}
@@ -51,5 +53,5 @@ func NewBestSource(in env.Instance) env.Policy[env.Model] {
 	for i, s := range in.Sources {
 		best[i] = s.Gain() / s.Cost
 	}
-	return newIndex(in.Terms(), func(key []float64, _ *env.Model) { copy(key, best) })
+	return newByIndex(in.Terms(), func(key []float64, _ *env.Model) { copy(key, best) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -19,7 +20,7 @@ const (
 	//
 	// with 1/f any real number from 1 on. Gaps of whole epochs, ⌊1/f⌋ and
 	// ⌈1/f⌉ mixed, earn what lies on the chords of R between the points
-	// f = 1/s; [Relax] finds the best frequencies on those.
+	// f = 1/s; [index.Relax] finds the best frequencies on those.
 	EvenSpread Spread = iota
 	// RandomSpread crawls at each epoch with probability f, whatever happened
 	// before, as the Poisson crawls of Azar et al., PNAS 2018, do in
@@ -47,7 +48,7 @@ func (d Spread) slope(s env.Source, f float64) float64 {
 	}
 	if d == EvenSpread {
 		// R′(f) = u*(1 − (1 + t)e^(−t)) with t = c/f
-		return s.Ceiling() * -math.Expm1(-subLog1p(s.Decay/f))
+		return s.Cost * index.RelaxedPrice(s, 1/f)
 	}
 	// R′(f) = u(1 − α)/(1 − α + αf)²
 	loss := -math.Expm1(-s.Decay)
@@ -65,7 +66,7 @@ func (d Spread) at(s env.Source, charge float64) float64 {
 	case q <= 0:
 		return 1
 	case d == EvenSpread:
-		return math.Min(1, s.Decay/excess(-math.Log1p(-q)))
+		return math.Min(1, 1/index.RelaxedAge(s, charge/s.Cost))
 	}
 	// 1 − α + αf = (1 − α)/√q
 	return math.Min(1, -math.Expm1(-s.Decay)*(1/math.Sqrt(q)-1)/s.Factor())
@@ -175,7 +176,7 @@ func (a Allocation) Residual(in env.Instance) float64 {
 // there is not one frequency from 0 to 1 per source.
 func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
 	checkFrequencies(t, f)
-	return newIndex(t, func(key []float64, o *env.Model) {
+	return newByIndex(t, func(key []float64, o *env.Model) {
 		for i, f := range f {
 			key[i] = negInf
 			if f > 0 {

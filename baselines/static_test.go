@@ -8,13 +8,15 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 	"pgregory.net/rapid"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
 func TestAllocationKKT(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := drawInstance(t, 1, 12, rapid.Bool().Draw(t, "costs"), true)
+		in := envtest.DrawInstance(t, 1, 12, rapid.Bool().Draw(t, "costs"), true)
 		var rewards []float64
 		for _, d := range []Spread{EvenSpread, RandomSpread} {
 			a := Allocate(in, d)
@@ -44,7 +46,7 @@ func TestAllocationKKT(t *testing.T) {
 		}
 		// Even gaps of any real length earn at least what whole epochs do, and
 		// those at least what random gaps do.
-		bound, _ := RelaxedBound(in)
+		bound, _ := index.Bound(in)
 		if !(rewards[0] >= bound*(1-1e-12) && bound >= rewards[1]*(1-1e-12)) {
 			t.Fatalf("even %v, whole epochs %v, random %v are out of order", rewards[0], bound, rewards[1])
 		}
@@ -58,18 +60,18 @@ func TestSpreadReward(t *testing.T) {
 		for _, f := range []float64{0.02, 0.2, 0.5, 0.9} {
 			for _, d := range []Spread{EvenSpread, RandomSpread} {
 				got := fd.Derivative(func(f float64) float64 { return d.reward(s, f) }, f, &fd.Settings{Formula: fd.Central, Step: 1e-5})
-				near(t, "slope", d.slope(s, f), got, 1e-6)
+				envtest.Near(t, "slope", d.slope(s, f), got, 1e-6)
 				if f > 0.1 { // below, R is all but straight
-					near(t, "frequency at the slope", d.at(s, d.slope(s, f)), f, 1e-11)
+					envtest.Near(t, "frequency at the slope", d.at(s, d.slope(s, f)), f, 1e-11)
 				}
 			}
 			var sum float64
 			for age := 1; age < 5000; age++ {
 				sum += f * math.Pow(1-f, float64(age-1)) * f * s.MeanState(age)
 			}
-			near(t, "randomised reward", RandomSpread.reward(s, f), sum, 1e-10)
+			envtest.Near(t, "randomised reward", RandomSpread.reward(s, f), sum, 1e-10)
 		}
-		near(t, "even reward every 3 epochs", EvenSpread.reward(s, 1./3), s.MeanState(3)/3, 1e-14)
+		envtest.Near(t, "even reward every 3 epochs", EvenSpread.reward(s, 1./3), s.MeanState(3)/3, 1e-14)
 	}
 }
 
@@ -77,7 +79,7 @@ func TestSpreadReward(t *testing.T) {
 // never more than the allocation promises for perfectly even crawls.
 func TestDeterministicSchedules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := drawInstance(t, 2, 10, rapid.Bool().Draw(t, "costs"), false)
+		in := envtest.DrawInstance(t, 2, 10, rapid.Bool().Draw(t, "costs"), false)
 		a := Allocate(in, EvenSpread)
 		const epochs = 2000
 		for name, p := range map[string]env.Policy[env.Model]{
@@ -108,7 +110,7 @@ func TestSchedulesOnTableI(t *testing.T) {
 		{1, 0.99999, 0.9938, 0.910}, {2, 0.9991, 0.9978, 0.978}, {3, 0.9994, 0.9998, 0.992},
 	} {
 		in := env.Paper(c.budget)
-		bound, _ := RelaxedBound(in)
+		bound, _ := index.Bound(in)
 		f := Allocate(in, EvenSpread).Frequency
 		even := longRun(t, in, NewEvenSchedule(in.Terms(), f), 1000, 20_000) / bound
 		credit := longRun(t, in, NewCreditSchedule(in.Terms(), f), 1000, 20_000) / bound
@@ -133,10 +135,10 @@ func TestRandomSchedule(t *testing.T) {
 	if math.Abs(out.cost-2) > 1e-12 {
 		t.Errorf("%v crawls per epoch, want exactly 2 at each", out.cost)
 	}
-	near(t, "reward", out.reward, a.Reward, 2e-3)
+	envtest.Near(t, "reward", out.reward, a.Reward, 2e-3)
 
 	rapid.Check(t, func(t *rapid.T) {
-		in := drawInstance(t, 2, 10, true, true)
+		in := envtest.DrawInstance(t, 2, 10, true, true)
 		a := Allocate(in, RandomSpread)
 		// The world refuses crawls over the budget.
 		play(t, mean(t, in, false), NewRandomSchedule(in.Terms(), a.Frequency, stream.New(2, stream.Test)), 0, 100)
@@ -164,7 +166,7 @@ func TestSchedulesRefuseWrongShapes(t *testing.T) {
 }
 
 func BenchmarkAllocate(b *testing.B) {
-	in := large(100_000)
+	in := envtest.Large(100_000)
 	for _, d := range []Spread{EvenSpread, RandomSpread} {
 		b.Run([]string{"even", "random"}[d], func(b *testing.B) {
 			for b.Loop() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -205,10 +206,10 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 		tables[i] = known[like]
 	}
 	src := in.Sources
-	return newIndex(in.Terms(), func(key []float64, o *env.Observed) {
+	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) {
 		for i, t := range tables {
 			if t == nil {
-				key[i] = WhittleIndexAtAge(src[i], o.Age(i))
+				key[i] = index.WhittleAtAge(src[i], o.Age(i))
 			} else {
 				key[i] = t.At(o.State[i])
 			}

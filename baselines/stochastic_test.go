@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -40,7 +42,7 @@ func advantage(c chain, charge float64, k int) float64 {
 func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 	opt := StochasticOptions{Nodes: 48}.defaults()
 	for _, m := range allMarks {
-		for _, s := range []env.Source{source(0.5, 10, 1), source(0.8, 3, 2.5)} {
+		for _, s := range []env.Source{envtest.Source(0.5, 10, 1), envtest.Source(0.8, 3, 2.5)} {
 			s.Rate, s.Interest = 6, s.Rate*s.Interest/6
 			law := gainLaw(t, s, m, 0.8)
 			table := StochasticIndex(s, law, opt)
@@ -72,9 +74,9 @@ func TestChainKeepsMass(t *testing.T) {
 				t.Fatalf("P(%d → %d) is %v; the first is %d", j, m, p, c.from[j])
 			}
 		}
-		near(t, "mass", sum, 1, 1e-9)
+		envtest.Near(t, "mass", sum, 1, 1e-9)
 		if j < 100 {
-			near(t, "mean", mean, s.Factor()*float64(j)*c.step+s.Gain(), 1e-4)
+			envtest.Near(t, "mean", mean, s.Factor()*float64(j)*c.step+s.Gain(), 1e-4)
 		}
 	}
 }
@@ -120,7 +122,7 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 			quiet.Rate, quiet.Interest = s.Rate*more, s.Interest/more
 			law := gainLaw(t, quiet, env.MarksConstant, 0)
 			table := StochasticIndex(quiet, law, StochasticOptions{Nodes: 1000})
-			e := indexError(s, table.At, func(x float64) float64 { return WhittleIndex(s, x) }, 1.5*s.Ceiling())
+			e := indexError(s, table.At, func(x float64) float64 { return index.Whittle(s, x) }, 1.5*s.Ceiling())
 			noise := math.Sqrt(law.Variance()) / law.Mean()
 			t.Logf("source %s, noise %.2g of the gain: the indices differ by %.2g of the ceiling", s.Name, noise, e)
 			if e > math.Max(last, 1e-3) || e > 1.5*noise+1e-3 {
@@ -148,7 +150,7 @@ func TestStochasticIndexRises(t *testing.T) {
 				}
 			}
 			x := 100 * s.Ceiling() // beyond the grid
-			near(t, "slope beyond the grid", table.At(x+1)-table.At(x), 1/s.Cost, 1e-9)
+			envtest.Near(t, "slope beyond the grid", table.At(x+1)-table.At(x), 1/s.Cost, 1e-9)
 		}
 	}
 }
@@ -207,7 +209,7 @@ func TestMixedObservation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
+	envtest.Near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
 }
 
 // gains records what each source gains in each epoch of a Poisson world.

@@ -2,12 +2,37 @@ package experiments
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
+
+// Entry is a learner or a policy of the catalogue.
+type Entry struct {
+	Name  string
+	About string // one line
+	// Levels are the levels of knowledge at which it differs; the first is the
+	// one that a sweep gives it. None stands for the model. A policy with the
+	// model among them runs at any level, and does not look at what else is
+	// shown; a learner runs at its own only.
+	Levels []env.Level
+	Marks  bool // needs to know the law of the items' initial interest
+	Small  bool // exact and dear: for instances of a few sources without noise
+
+	// Settings returns a pointer to the settings at that level, filled with
+	// the defaults. Its toml tags name the keys. nil where there are none.
+	Settings func(level env.Level) any
+	// Overruns reports whether settings let crawls cost more than the budget;
+	// nil if none do.
+	Overruns func(settings any) bool
+	// New builds a policy, and Train a learner, from settings that Configure
+	// returned. One of them is nil.
+	New   func(k Known, settings any) (env.Agent, error)
+	Train func(k Known, settings any) (Trainee, error)
+}
 
 // Known is what the constructor of a policy may use.
 type Known struct {
@@ -20,33 +45,57 @@ type Known struct {
 	Rand     *stream.Rand // the policy's own stream
 }
 
-// Baseline is a policy of the catalogue.
-type Baseline struct {
-	Name    string
-	About   string // one line
-	Overrun bool   // may crawl more than the budget
-	Items   bool   // needs to see the items that crawls bring back
-	State   bool   // needs to see the true state
-	Marks   bool   // needs to know the law of the items' initial interest
-	Small   bool   // exact and dear: for instances of a few sources without noise
-	New     func(k Known) (env.Agent, error)
+// Trainee is a learner together with what comes out of it.
+type Trainee interface {
+	// Learner is the agent that learns as it is run.
+	Learner() env.Agent
+	// Frozen is the policy that would be deployed now; it learns no more. It
+	// draws, if it does, from the stream of k.
+	Frozen(k Known) (env.Agent, error)
+	// Fallbacks counts how often an incremental inverse was not trusted and
+	// the Tikhonov form was taken.
+	Fallbacks() int
+	// Metrics are figures of the learner's state, under lasting names.
+	Metrics() []Metric
+	// State is the learner's whole state as data that encoding/json takes.
+	State() any
 }
 
-// Applies reports whether the policy can run in that scene when the worlds
-// show what that level gives.
-func (b Baseline) Applies(s Scene, level env.Level) bool { return b.WhyNot(s, level) == "" }
+// Metric is one figure of a learner's state.
+type Metric struct {
+	Name  string // with its unit, as a column heading
+	Value float64
+}
 
-// WhyNot says what the policy lacks to run in that scene when the worlds show
-// what that level gives; it is empty if nothing is missing.
-func (b Baseline) WhyNot(s Scene, level env.Level) string {
-	var lacks []string
-	if b.State && level != env.LevelObserved {
-		lacks = append(lacks, "it needs to see the true state, with knowledge observed")
+// Learns reports whether it is a learner.
+func (e *Entry) Learns() bool { return e.Train != nil }
+
+// FirstLevel returns the level of knowledge that it has where none is named.
+func (e *Entry) FirstLevel() env.Level {
+	if len(e.Levels) == 0 {
+		return env.LevelModel
 	}
-	if b.Items && !(s.Items && level == env.LevelOnline) {
+	return e.Levels[0]
+}
+
+// overruns reports whether crawls of a run with these settings may cost more
+// than the budget.
+func (e *Entry) overruns(settings any) bool { return e.Overruns != nil && e.Overruns(settings) }
+
+// WhyNot says what the entry lacks to run in that scene when the worlds show
+// what that level gives; it is empty if nothing is missing.
+func (e *Entry) WhyNot(s Scene, level env.Level) string {
+	var lacks []string
+	switch {
+	case slices.Contains(e.Levels, level) || !e.Learns() && e.FirstLevel() == env.LevelModel:
+	case e.Learns():
+		lacks = append(lacks, "it works with knowledge "+joinLevels(e.Levels)+" only")
+	case e.FirstLevel() == env.LevelObserved:
+		lacks = append(lacks, "it needs to see the true state, with knowledge observed")
+	default:
 		lacks = append(lacks, "it needs to see the items that crawls bring back, with knowledge online")
 	}
-	if b.Marks && s.Marks == "" {
+	if e.Marks && s.Marks == "" {
 		lacks = append(lacks, "it needs to know the law by which single items are drawn, in world poisson")
 	}
 	n := 0 // sources that can be crawled at all
@@ -55,32 +104,35 @@ func (b Baseline) WhyNot(s Scene, level env.Level) string {
 			n++
 		}
 	}
-	if b.Small && n > smallest {
+	if e.Small && n > smallest {
 		lacks = append(lacks, fmt.Sprintf("it is for at most %d sources, not %d", smallest, n))
 	}
-	if b.Small && (!s.Mean || s.Seeded) {
+	if e.Small && (!s.Mean || s.Seeded) {
 		lacks = append(lacks, "it is for the mean dynamics")
 	}
 	return strings.Join(lacks, "; ")
+}
+
+func joinLevels(levels []env.Level) string {
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		names[i] = l.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // smallest is the number of sources up to which the exact optimum is tried
 // unasked.
 const smallest = 4
 
-// model makes a constructor of one for policies that know the model.
-func model(f func(in env.Instance) env.Policy[env.Model]) func(Known) (env.Agent, error) {
-	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k.Instance)), nil }
+// policy makes the constructor of an entry without settings.
+func policy[O env.Knowledge](f func(k Known) env.Policy[O]) func(Known, any) (env.Agent, error) {
+	return func(k Known, _ any) (env.Agent, error) { return env.NewAgent(f(k)), nil }
 }
 
-// online makes a constructor of one for policies that know the terms only.
-func online(f func(t env.Terms, r *stream.Rand) env.Policy[env.Online]) func(Known) (env.Agent, error) {
-	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k.Terms, k.Rand)), nil }
-}
-
-// seen makes a constructor of one for policies that see the true state.
-func seen(f func(k Known) env.Policy[env.Observed]) func(Known) (env.Agent, error) {
-	return func(k Known) (env.Agent, error) { return env.NewAgent(f(k)), nil }
+// model makes one of a policy that knows the model and nothing else.
+func model(f func(in env.Instance) env.Policy[env.Model]) func(Known, any) (env.Agent, error) {
+	return policy(func(k Known) env.Policy[env.Model] { return f(k.Instance) })
 }
 
 // agent makes an agent of a policy whose construction may fail.
@@ -92,25 +144,27 @@ func agent[O env.Knowledge](p env.Policy[O], err error) (env.Agent, error) {
 }
 
 // byLevel chooses a constructor by what the world shows.
-func byLevel(model, observed func(Known) (env.Agent, error)) func(Known) (env.Agent, error) {
-	return func(k Known) (env.Agent, error) {
+func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, any) (env.Agent, error) {
+	return func(k Known, s any) (env.Agent, error) {
 		if k.Level == env.LevelObserved {
-			return observed(k)
+			return observed(k, s)
 		}
-		return model(k)
+		return model(k, s)
 	}
 }
 
 // practice is a scheduler of today under the budget. What is due is crawled by
 // hours overdue, or, relative, by multiples of the interval.
-func practice(name string, relative bool, f func(t env.Terms, relative bool) env.Policy[env.Online]) Baseline {
-	b := Baseline{Name: name, About: "intervals as " + name + " sets them, the most hours overdue first", Items: true}
-	if relative {
-		b.Name += "-relative"
-		b.About = "intervals as " + name + " sets them, the most intervals overdue first"
+func practice(name string, relative bool, f func(t env.Terms, relative bool) env.Policy[env.Online]) Entry {
+	e := Entry{
+		Name: name, About: "intervals as " + name + " sets them, the most hours overdue first", Levels: onlyOnline,
+		New: policy(func(k Known) env.Policy[env.Online] { return f(k.Terms, relative) }),
 	}
-	b.New = online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] { return f(t, relative) })
-	return b
+	if relative {
+		e.Name += "-relative"
+		e.About = "intervals as " + name + " sets them, the most intervals overdue first"
+	}
+	return e
 }
 
 func newMiniflux(t env.Terms, relative bool) env.Policy[env.Online] {
@@ -125,72 +179,113 @@ func newStormCrawler(t env.Terms, relative bool) env.Policy[env.Online] {
 	return baselines.NewStormCrawler(t, baselines.Adaptive{Relative: relative})
 }
 
-// Baselines is the catalogue, in the order in which tables show it.
-var Baselines = []Baseline{
-	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", New: byLevel(
+var (
+	modelOrState = []env.Level{env.LevelModel, env.LevelObserved}
+	onlyState    = []env.Level{env.LevelObserved}
+	onlyOnline   = []env.Level{env.LevelOnline}
+)
+
+// Catalogue holds all learners and policies: the learners first, of which the
+// first is the default, then the policies in the order in which tables show
+// them.
+var Catalogue = append(learners, policies...)
+
+var policies = []Entry{
+	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
 		model(baselines.NewWhittle),
-		seen(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
-	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", State: true, New: seen(func(k Known) env.Policy[env.Observed] {
-		return baselines.NewWhittleObserved(k.Instance, true)
-	})},
-	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", State: true, Marks: true, New: func(k Known) (env.Agent, error) {
+		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
+	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
+		New: policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
+	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
 		p, err := baselines.NewStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen})
 		return agent(p, err)
 	}},
-	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", State: true, Marks: true, New: func(k Known) (env.Agent, error) {
+	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
 		var o baselines.LearnOptions
 		o.Marks, o.Sigma, o.Observed = k.Marks, k.Sigma, k.Seen
 		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, o, k.Rand)
 		return agent(p, err)
 	}},
-	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known) (env.Agent, error) {
+	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known, _ any) (env.Agent, error) {
 		o, err := baselines.SolveOptimum(k.Instance, baselines.OptimumOptions{})
 		return agent[env.Model](o, err)
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
-	{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overrun: true, New: model(func(in env.Instance) env.Policy[env.Model] {
-		return baselines.NewRelaxedControl(in, baselines.RelaxedOptions{})
-	})},
+	{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true },
+		New: model(func(in env.Instance) env.Policy[env.Model] {
+			return baselines.NewRelaxedControl(in, baselines.RelaxedOptions{})
+		})},
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
-	{Name: "myopic", About: "the greatest state that is seen", New: byLevel(
+	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
-		seen(func(k Known) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
+		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
 	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(func(in env.Instance) env.Policy[env.Model] {
 		return baselines.NewEvenSchedule(in.Terms(), baselines.Allocate(in, baselines.EvenSpread).Frequency)
 	})},
-	{Name: "static-random", About: "optimal crawl frequencies, drawn at random", New: func(k Known) (env.Agent, error) {
+	{Name: "static-random", About: "optimal crawl frequencies, drawn at random", New: func(k Known, _ any) (env.Agent, error) {
 		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewCertainty(t, baselines.Certainty{})
-	})},
-	{Name: "q-whittle", About: "Whittle-index Q-learning on the ages", New: online(func(t env.Terms, r *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewQWhittle(t, baselines.QWhittle{}, r)
-	})},
-	{Name: "salmut", About: "structure-aware learning of thresholds", New: online(func(t env.Terms, r *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewSalmut(t, baselines.Salmut{}, r)
-	})},
+	{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back",
+		New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewCertainty(k.Terms, baselines.Certainty{}) })},
+	{Name: "q-whittle", About: "Whittle-index Q-learning on the ages",
+		New: policy(func(k Known) env.Policy[env.Online] {
+			return baselines.NewQWhittle(k.Terms, baselines.QWhittle{}, k.Rand)
+		})},
+	{Name: "salmut", About: "structure-aware learning of thresholds",
+		New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewSalmut(k.Terms, baselines.Salmut{}, k.Rand) })},
 	practice("miniflux", false, newMiniflux),
 	practice("miniflux", true, newMiniflux),
 	practice("nutch", false, newNutch),
 	practice("nutch", true, newNutch),
 	practice("stormcrawler", false, newStormCrawler),
 	practice("stormcrawler", true, newStormCrawler),
-	{Name: "round-robin", About: "the source that has waited longest", New: online(func(t env.Terms, _ *stream.Rand) env.Policy[env.Online] {
-		return baselines.NewRoundRobin(t)
-	})},
+	{Name: "round-robin", About: "the source that has waited longest",
+		New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
 	{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 }
 
-// FindBaseline returns the policy of that name.
-func FindBaseline(name string) (Baseline, error) {
-	names := make([]string, len(Baselines))
-	for i, b := range Baselines {
-		if b.Name == name {
-			return b, nil
+// Find returns the entry of that name.
+func Find(name string) (*Entry, error) {
+	for i := range Catalogue {
+		if Catalogue[i].Name == name {
+			return &Catalogue[i], nil
 		}
-		names[i] = b.Name
 	}
-	return Baseline{}, fmt.Errorf("unknown policy %q; allowed are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown policy %q; allowed are %s", name, strings.Join(Names(Catalogue), ", "))
+}
+
+// FindLearner returns the learner of that name, if it works at that level;
+// without a name the first that does.
+func FindLearner(name string, level env.Level) (*Entry, error) {
+	for i := range Catalogue {
+		e := &Catalogue[i]
+		if !e.Learns() || name != "" && name != e.Name {
+			continue
+		}
+		if slices.Contains(e.Levels, level) {
+			return e, nil
+		}
+		if name != "" {
+			return nil, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", name, level, joinLevels(e.Levels))
+		}
+	}
+	if name == "" {
+		return nil, fmt.Errorf("no learner works with knowledge %s", level)
+	}
+	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, strings.Join(Names(Learners()), ", "))
+}
+
+// Learners returns the part of the catalogue that learns.
+func Learners() []Entry {
+	return slices.DeleteFunc(slices.Clone(Catalogue), func(e Entry) bool { return !e.Learns() })
+}
+
+// Names returns the names of entries.
+func Names(entries []Entry) []string {
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name
+	}
+	return names
 }

@@ -12,23 +12,31 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
-// Contender is one policy of a comparison: a baseline, or a learner, which
-// gives two rows: what it earns while it learns, and what it has learned.
+// Contender is one policy of a comparison. A learner gives two rows: what it
+// earns while it learns, and what it has learned.
 type Contender struct {
-	Baseline  *Baseline
-	Algorithm *Algorithm
-	Settings  any // of the algorithm
-	// Learning and Learned name the learner's rows.
-	Learning, Learned string
+	Entry    *Entry
+	Settings any // what Entry.Configure returned; nil for the defaults
+	// Chosen names the rows of a learner learning and learned; otherwise its
+	// name stands before these.
+	Chosen bool
 	// Optional contenders that cannot be built for a scene, such as an exact
 	// optimum that is too large, are left out and named in Compared.Left.
 	Optional bool
+}
+
+// row returns the name of one of the contender's rows.
+func (c Contender) row(kind string) string {
+	if c.Chosen {
+		return kind
+	}
+	return c.Entry.Name + "/" + kind
 }
 
 // Comparison runs every contender in every scene under every seed. Contenders
@@ -79,19 +87,9 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 		if inner.Err() != nil {
 			break
 		}
-		g.Go(func() (err error) {
-			job := &jobs[j]
-			defer func() {
-				if p := recover(); p != nil {
-					err = fmt.Errorf("%s on %s, seed %d: panic: %v\n%s", job.name(), job.scene.Instance.ID, job.seed, p, debug.Stack())
-				}
-			}()
-			job.rows, err = c.play(inner, *job)
-			if job.contender.Optional && errors.As(err, &job.unbuilt) {
-				job.rows, err = nil, nil
-			}
-			if err != nil {
-				return fmt.Errorf("%s on %s, seed %d: %w", job.name(), job.scene.Instance.ID, job.seed, err)
+		g.Go(func() error {
+			if err := c.play(inner, &jobs[j]); err != nil {
+				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -121,19 +119,13 @@ type job struct {
 	scene     Scene
 	seed      uint64
 	rows      []RunRow
-	unbuilt   *buildError // why an optional contender did not run
+	unbuilt   *BuildError // why an optional contender did not run
 }
 
-// buildError is the error of a policy's constructor.
-type buildError struct{ error }
+func (j job) name() string { return j.contender.Entry.Name }
 
-func (e *buildError) Unwrap() error { return e.error }
-
-func (j job) name() string {
-	if j.contender.Baseline != nil {
-		return j.contender.Baseline.Name
-	}
-	return j.contender.Algorithm.Name
+func (j job) wrap(err error) error {
+	return fmt.Errorf("%s on %s, seed %d: %w", j.name(), j.scene.Instance.ID, j.seed, err)
 }
 
 func (c Comparison) jobs() []job {
@@ -149,58 +141,67 @@ func (c Comparison) jobs() []job {
 }
 
 // play runs one job.
-func (c Comparison) play(ctx context.Context, j job) ([]RunRow, error) {
-	one := func(name string, overrun bool, role uint64, build func(Known) (env.Agent, error)) (RunRow, error) {
-		row := RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed}
-		perDay := 0
-		var err error
-		row.Outcome, err = j.scene.Play(Play{
-			Seed: j.seed, Level: c.Level, Role: role, Overrun: overrun, Epochs: j.scene.Limit(c.Epochs),
-			Build: func(k Known) (env.Agent, error) {
-				perDay = epochsPerDay(k.Terms)
-				agent, err := build(k)
-				if err != nil {
-					err = &buildError{err}
-				}
-				return agent, err
-			},
-			Watch: func(n int, reward float64, _ []env.Crawled) error {
-				if perDay > 0 {
-					if n%perDay == 0 {
-						row.Days = append(row.Days, 0)
-					}
-					row.Days[len(row.Days)-1] += reward / float64(perDay)
-				}
-				if n%1024 == 0 {
-					return ctx.Err()
-				}
-				return nil
-			},
-		})
-		if perDay > 0 && row.Epochs%perDay != 0 && len(row.Days) > 0 {
-			row.Days = row.Days[:len(row.Days)-1] // the last day is not whole
+func (c Comparison) play(ctx context.Context, j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = j.wrap(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
-		return row, err
-	}
-	if b := j.contender.Baseline; b != nil {
-		row, err := one(b.Name, b.Overrun, 0, b.New)
-		return []RunRow{row}, err
-	}
-	a := j.contender.Algorithm
-	overrun := a.Overruns != nil && a.Overruns(j.contender.Settings)
-	var trainee Trainee
-	learning, err := one(j.contender.Learning, overrun, 0, func(k Known) (env.Agent, error) {
-		var err error
-		if trainee, err = a.New(k, j.contender.Settings); err != nil {
-			return env.Agent{}, err
-		}
-		return trainee.Learner(), nil
+	}()
+	e := j.contender.Entry
+	var perDay [2]days // while learning, and learned
+	played, err := j.scene.Play(ctx, Play{
+		Entry: e, Settings: j.contender.Settings, Level: c.Level, Seed: j.seed, Epochs: c.Epochs,
+		Watch: func(r Running) Watcher {
+			d := &perDay[0]
+			if r.Again {
+				d = &perDay[1]
+			}
+			d.length = epochsPerDay(r.Terms)
+			return d.see
+		},
 	})
-	if err != nil {
-		return nil, err
+	if j.contender.Optional && errors.As(err, &j.unbuilt) {
+		return nil
 	}
-	learned, err := one(j.contender.Learned, overrun, 1, trainee.Frozen)
-	return []RunRow{learning, learned}, err
+	if err != nil {
+		return j.wrap(err)
+	}
+	add := func(name string, o Outcome, d days) {
+		j.rows = append(j.rows, RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed, Outcome: o, Days: d.whole()})
+	}
+	if e.Learns() {
+		add(j.contender.row("learning"), played.Learning, perDay[0])
+		add(j.contender.row("learned"), played.Learned, perDay[1])
+	} else {
+		add(e.Name, played.Learning, perDay[0])
+	}
+	return nil
+}
+
+// days adds up what is earned on each day, in worlds with dates.
+type days struct {
+	length int // epochs; 0 without days
+	last   int // epochs of the last day so far
+	reward []float64
+}
+
+func (d *days) see(n int, reward float64, _ []env.Crawled) error {
+	if d.length == 0 {
+		return nil
+	}
+	if d.last = n%d.length + 1; d.last == 1 {
+		d.reward = append(d.reward, 0)
+	}
+	d.reward[len(d.reward)-1] += reward / float64(d.length)
+	return nil
+}
+
+// whole returns the interest per epoch of each day that is whole.
+func (d *days) whole() []float64 {
+	if d.last < d.length && len(d.reward) > 0 {
+		return d.reward[:len(d.reward)-1]
+	}
+	return d.reward
 }
 
 // epochsPerDay returns how many epochs make a day, or 0 in worlds without
@@ -265,7 +266,7 @@ func (c Comparison) collect(jobs []job) *Compared {
 		row := c.row(boot, name, byPolicy[name], whittle, bounds)
 		rep.Results = append(rep.Results, row)
 		for _, x := range c.Contenders {
-			if x.Algorithm != nil && x.Learning == name && row.Decision > 0 && fastest == 0 {
+			if x.Entry.Learns() && x.row("learning") == name && row.Decision > 0 && fastest == 0 {
 				fastest = 1e9 / row.Decision
 			}
 		}
@@ -287,13 +288,13 @@ func (c Comparison) collect(jobs []job) *Compared {
 func (c Comparison) algorithms() string {
 	s := ""
 	for _, x := range c.Contenders {
-		if x.Algorithm == nil {
+		if !x.Entry.Learns() {
 			continue
 		}
 		if s != "" {
 			s += "+"
 		}
-		s += x.Algorithm.Name
+		s += x.Entry.Name
 	}
 	return s
 }
@@ -306,7 +307,7 @@ func (c Comparison) bounds() []float64 {
 		if !s.Bounded(c.Level) {
 			return nil
 		}
-		v, _ := baselines.RelaxedBound(s.Instance)
+		v, _ := index.Bound(s.Instance)
 		b = append(b, v)
 	}
 	return b

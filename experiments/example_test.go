@@ -26,7 +26,7 @@ func (p *waiting) Select(dst []int, o *env.Model) []int {
 	return p.sel.Top(dst, p.key) // by decreasing key, within the budget
 }
 
-func newWaiting(k experiments.Known) (env.Agent, error) {
+func newWaiting(k experiments.Known, _ any) (env.Agent, error) {
 	p := &waiting{key: make([]float64, len(k.Instance.Sources)), sel: baselines.NewSelector(k.Terms.Costs, k.Terms.Budget)}
 	for _, s := range k.Instance.Sources {
 		p.rates = append(p.rates, s.Rate)
@@ -38,16 +38,16 @@ func newWaiting(k experiments.Known) (env.Agent, error) {
 // afresh for every run. The column of shares needs Whittle among the
 // contenders.
 func ExampleComparison() {
-	whittle, err := experiments.FindBaseline("whittle")
+	whittle, err := experiments.Find("whittle")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	mine := experiments.Baseline{Name: "waiting", About: "the most items waiting", New: newWaiting}
+	mine := &experiments.Entry{Name: "waiting", About: "the most items waiting", New: newWaiting}
 	compared, err := experiments.Comparison{
 		Scenes:     []experiments.Scene{experiments.MeanScene(env.Lognormal(50, 10, 1))},
 		Level:      env.LevelModel,
-		Contenders: []experiments.Contender{{Baseline: &whittle}, {Baseline: &mine}},
+		Contenders: []experiments.Contender{{Entry: whittle}, {Entry: mine}},
 		Epochs:     1000, Seeds: 1, Seed: 1, Workers: 1,
 	}.Run(context.Background())
 	if err != nil {

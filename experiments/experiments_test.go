@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 )
@@ -119,21 +119,10 @@ func TestCatalogueRuns(t *testing.T) {
 				continue
 			}
 			var all []Contender
-			for i := range Baselines {
-				if b := &Baselines[i]; b.Applies(s, level) && b.Name != "stochastic-learned" {
-					all = append(all, Contender{Baseline: b})
+			for i := range Catalogue {
+				if e := &Catalogue[i]; e.WhyNot(s, level) == "" && e.Name != "stochastic-learned" {
+					all = append(all, Contender{Entry: e})
 				}
-			}
-			for i := range Algorithms {
-				a := &Algorithms[i]
-				if _, err := FindAlgorithm(a.Name, level); err != nil {
-					continue
-				}
-				settings, err := a.Configure(level, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, Contender{Algorithm: a, Settings: settings, Learning: a.Name + " learning", Learned: a.Name})
 			}
 			c, err := Comparison{Scenes: []Scene{s}, Level: level, Contenders: all, Epochs: 60, Seeds: 1, Workers: 1}.Run(context.Background())
 			if err != nil {
@@ -150,16 +139,14 @@ func TestCatalogueRuns(t *testing.T) {
 }
 
 func comparison(workers int) Comparison {
-	whittle, _ := FindBaseline("whittle")
-	random, _ := FindBaseline("static-random")
-	a, _ := FindAlgorithm("paper", env.LevelModel)
-	settings, _ := a.Configure(env.LevelModel, nil)
+	whittle, _ := Find("whittle")
+	random, _ := Find("static-random")
+	paper, _ := Find("paper")
 	return Comparison{
 		Scenes: []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)},
 		Level:  env.LevelModel,
 		Contenders: []Contender{
-			{Algorithm: &a, Settings: settings, Learning: "learning", Learned: "learned"},
-			{Baseline: &random}, {Baseline: &whittle},
+			{Entry: paper, Chosen: true}, {Entry: random}, {Entry: whittle},
 		},
 		Epochs: 100, Seeds: 6, Seed: 3, Workers: workers,
 	}
@@ -206,10 +193,10 @@ func TestWorkersChangeNothing(t *testing.T) {
 // Over several instances the interval is over instances: more seeds of the same
 // deterministic worlds tell nothing new.
 func TestIntervalOverInstances(t *testing.T) {
-	whittle, _ := FindBaseline("whittle")
-	greedy, _ := FindBaseline("greedy")
+	whittle, _ := Find("whittle")
+	greedy, _ := Find("greedy")
 	run := func(seeds int) result.Row {
-		c := Comparison{Level: env.LevelModel, Contenders: []Contender{{Baseline: &greedy}, {Baseline: &whittle}}, Epochs: 50, Seeds: seeds, Seed: 1, Workers: 2}
+		c := Comparison{Level: env.LevelModel, Contenders: []Contender{{Entry: greedy}, {Entry: whittle}}, Epochs: 50, Seeds: seeds, Seed: 1, Workers: 2}
 		for k := range 6 {
 			c.Scenes = append(c.Scenes, MeanScene(env.Lognormal(4, 1, uint64(k+1))))
 		}
@@ -229,7 +216,7 @@ func TestIntervalOverInstances(t *testing.T) {
 		var ofWhittle, ofBound float64
 		worst := math.Inf(1)
 		for k, scene := range c.Scenes {
-			bound, _ := baselines.RelaxedBound(scene.Instance)
+			bound, _ := index.Bound(scene.Instance)
 			for i := range seeds {
 				g, w := out.Runs[2*seeds*k+i], out.Runs[2*seeds*k+seeds+i]
 				if g.Policy != "greedy" || w.Policy != "whittle" || g.Instance != scene.Instance.ID {
@@ -280,9 +267,9 @@ func TestIntervalOfRecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whittle, _ := FindBaseline("whittle")
-		robin, _ := FindBaseline("round-robin")
-		out, err := Comparison{Scenes: []Scene{scene}, Level: env.LevelModel, Contenders: []Contender{{Baseline: &whittle}, {Baseline: &robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
+		whittle, _ := Find("whittle")
+		robin, _ := Find("round-robin")
+		out, err := Comparison{Scenes: []Scene{scene}, Level: env.LevelModel, Contenders: []Contender{{Entry: whittle}, {Entry: robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,8 +292,8 @@ func TestIntervalOfRecording(t *testing.T) {
 // A policy that panics ends the comparison with an error that names it.
 func TestPanicIsReported(t *testing.T) {
 	c := comparison(2)
-	bad := Baseline{Name: "bad", New: func(Known) (env.Agent, error) { panic("boom") }}
-	c.Contenders = append(c.Contenders, Contender{Baseline: &bad})
+	bad := &Entry{Name: "bad", New: func(Known, any) (env.Agent, error) { panic("boom") }}
+	c.Contenders = append(c.Contenders, Contender{Entry: bad})
 	if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "bad") || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("the panic came back as %v", err)
 	}
@@ -346,7 +333,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 }
 
 func TestConfigure(t *testing.T) {
-	a, err := FindAlgorithm("paper", env.LevelModel)
+	a, err := Find("paper")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +347,7 @@ func TestConfigure(t *testing.T) {
 			t.Errorf("%s = %v: the error names Go types, or not the value: %v", key, value, err)
 		}
 	}
-	for _, a := range Algorithms {
+	for _, a := range Learners() {
 		for _, l := range a.Levels {
 			if len(a.Keys(l)) == 0 {
 				t.Errorf("%s has no settings with knowledge %s", a.Name, l)
@@ -372,15 +359,14 @@ func TestConfigure(t *testing.T) {
 // Training keeps one row of metrics for each part of the run, and the rows'
 // rewards average to what was earned.
 func TestTrainingMetrics(t *testing.T) {
-	a, err := FindAlgorithm("paper", env.LevelModel)
+	a, err := Find("paper")
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, _ := a.Configure(env.LevelModel, nil)
-	whittle, _ := FindBaseline("whittle")
+	whittle, _ := Find("whittle")
 	tr, err := Training{
-		Scene: MeanScene(env.Paper(1)), Algorithm: a, Settings: settings, Level: env.LevelModel,
-		Epochs: 1005, Seed: 1, Rows: 10, Compare: []Baseline{whittle},
+		Scene: MeanScene(env.Paper(1)), Learner: a, Level: env.LevelModel,
+		Epochs: 1005, Seed: 1, Rows: 10, Compare: []*Entry{whittle},
 	}.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -410,10 +396,10 @@ func TestTrainingMetrics(t *testing.T) {
 // A policy that draws draws otherwise under another seed, and where nothing
 // arrives at random that is all that differs.
 func TestPolicyDrawsBySeed(t *testing.T) {
-	random, _ := FindBaseline("static-random")
+	random, _ := Find("static-random")
 	out, err := Comparison{
 		Scenes: []Scene{MeanScene(env.Paper(1))}, Level: env.LevelModel,
-		Contenders: []Contender{{Baseline: &random}}, Epochs: 50, Seeds: 2, Seed: 1, Workers: 1,
+		Contenders: []Contender{{Entry: random}}, Epochs: 50, Seeds: 2, Seed: 1, Workers: 1,
 	}.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)

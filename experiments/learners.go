@@ -5,16 +5,15 @@ import (
 	"ephemera/learner/allerton"
 )
 
-// Algorithms is the catalogue of learners; the first is the default.
-var Algorithms = []Algorithm{
-	pricedAlgorithm,
+var learners = []Entry{
+	pricedEntry,
 	{
 		Name:     "paper",
 		About:    "the LSPE(0) actor-critic of Allerton 2019 as published",
 		Levels:   []env.Level{env.LevelModel},
 		Settings: func(env.Level) any { s := allerton.DefaultSettings(); return &s },
 		Overruns: func(s any) bool { return s.(*allerton.Settings).Act == "probabilistic" },
-		New: func(k Known, s any) (Trainee, error) {
+		Train: func(k Known, s any) (Trainee, error) {
 			p, err := allerton.New(k.Instance, *s.(*allerton.Settings), k.Rand)
 			if err != nil {
 				return nil, err

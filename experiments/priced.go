@@ -7,8 +7,8 @@ import (
 	"ephemera/learner/priced"
 )
 
-// pricedAlgorithm is the priced actor-critic at all levels of knowledge.
-var pricedAlgorithm = Algorithm{
+// pricedEntry is the priced actor-critic at all levels of knowledge.
+var pricedEntry = Entry{
 	Name:   "priced",
 	About:  "the LSPE(0) actor-critic with a price for the budget",
 	Levels: []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline},
@@ -20,7 +20,7 @@ var pricedAlgorithm = Algorithm{
 		s := priced.DefaultSettings()
 		return &s
 	},
-	New: func(k Known, settings any) (Trainee, error) {
+	Train: func(k Known, settings any) (Trainee, error) {
 		if s, ok := settings.(*priced.OnlineSettings); ok {
 			if err := s.Validate(); err != nil {
 				return nil, fmt.Errorf("settings: %w", err)

@@ -4,6 +4,7 @@
 package experiments
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"ephemera/env"
-	"ephemera/env/stream"
 )
 
 // Outcome is what an agent earned over a run.
@@ -28,35 +28,6 @@ type Outcome struct {
 	Decision time.Duration
 }
 
-// Play is a run of one agent in a scene as data.
-type Play struct {
-	Seed    uint64
-	Level   env.Level
-	Role    uint64 // tells the random streams of agents in one world apart
-	Overrun bool   // crawls over the budget pass
-	Epochs  int    // 0 for all that the world has
-	Build   func(Known) (env.Agent, error)
-	Watch   Watcher // may be nil
-}
-
-// Play sets the world up afresh, builds the agent from what it may know, and
-// runs it.
-func (s Scene) Play(p Play) (Outcome, error) {
-	world, err := s.Open(p.Seed, p.Level, p.Overrun)
-	if err != nil {
-		return Outcome{}, err
-	}
-	agent, err := p.Build(Known{
-		Instance: s.Instance, Terms: world.Terms(), Level: p.Level,
-		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
-		Rand: stream.New(p.Seed, stream.Policy, p.Role),
-	})
-	if err != nil {
-		return Outcome{}, err
-	}
-	return Run(world, agent, p.Epochs, p.Watch)
-}
-
 // Watcher sees every epoch of a run, after the agent was told. The slice is
 // valid during the call only. An error ends the run and is returned by it.
 type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
@@ -65,17 +36,30 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
-	var (
-		out   Outcome
-		crawl []int
-		terms = w.Terms()
+	var t tally
+	if err := t.run(context.Background(), w, a, epochs, watch); err != nil {
+		return Outcome{}, err
+	}
+	return t.outcome()
+}
 
-		decisions []time.Duration // of every 64th epoch
-	)
-	for n := 0; epochs == 0 || n < epochs; n++ {
+// tally adds up what is earned. Its sums are Outcome's, not yet means.
+type tally struct {
+	Outcome
+	decisions []time.Duration // of every 64th epoch
+}
+
+// run goes on with a run as far as the given epoch, 0 for the end of the world.
+func (t *tally) run(ctx context.Context, w env.World, a env.Agent, epochs int, watch Watcher) error {
+	var crawl []int
+	terms := w.Terms()
+	for epochs == 0 || t.Epochs < epochs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var began time.Time
 		var spent time.Duration
-		timed := n%64 == 0
+		timed := t.Epochs%64 == 0
 		if timed {
 			began = time.Now()
 		}
@@ -86,19 +70,19 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 		got, err := w.Step(crawl)
 		if errors.Is(err, io.EOF) {
 			if epochs != 0 {
-				return Outcome{}, fmt.Errorf("the world ended after %d epochs; %d were asked for", n, epochs)
+				return fmt.Errorf("the world ended after %d epochs; %d were asked for", t.Epochs, epochs)
 			}
-			break
+			return nil
 		}
 		if err != nil {
-			return Outcome{}, err
+			return err
 		}
 		if timed {
 			began = time.Now()
 		}
 		a.Update(got, w.View())
 		if timed {
-			decisions = append(decisions, spent+time.Since(began))
+			t.decisions = append(t.decisions, spent+time.Since(began))
 		}
 
 		var reward, cost float64
@@ -106,25 +90,34 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 			reward += c.Interest
 			cost += terms.Costs[c.Source]
 		}
-		out.Epochs++
-		out.Reward += reward
-		out.Crawls += float64(len(got))
-		out.Cost += cost
+		n := t.Epochs
+		t.Epochs++
+		t.Reward += reward
+		t.Crawls += float64(len(got))
+		t.Cost += cost
 		if !env.Fits(cost, terms.Budget) {
-			out.Over++
-			out.Overrun += cost - terms.Budget
+			t.Over++
+			t.Overrun += cost - terms.Budget
 		}
 		if watch != nil {
 			if err := watch(n, reward, got); err != nil {
-				return Outcome{}, err
+				return err
 			}
 		}
 	}
-	if out.Epochs == 0 {
+	return nil
+}
+
+// outcome returns the means.
+func (t *tally) outcome() (Outcome, error) {
+	if t.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
-	slices.Sort(decisions)
-	out.Decision = decisions[len(decisions)/2]
+	out := t.Outcome
+	if len(t.decisions) > 0 {
+		slices.Sort(t.decisions)
+		out.Decision = t.decisions[len(t.decisions)/2]
+	}
 	n := float64(out.Epochs)
 	out.Reward /= n
 	out.Crawls /= n

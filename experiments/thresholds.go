@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 )
@@ -51,7 +51,7 @@ func Thresholds(t Trainee, in env.Instance) *result.Table {
 			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)
 			continue
 		}
-		exact := InverseWhittle(s, p.Price())
+		exact := index.Inverse(s, p.Price())
 		if aged != nil {
 			learned := math.Ceil(aged.ThresholdAge(i))
 			if s.MeanState(int(learned)) <= p.Price()*s.Cost {
@@ -71,8 +71,7 @@ func firstAge(s env.Source, x float64) float64 {
 	if x >= s.Ceiling() {
 		return math.Inf(1)
 	}
-	// x = u*(1 − α^s)
-	return max(1, math.Ceil(-math.Log1p(-x/s.Ceiling())/s.Decay-1e-9))
+	return max(1, math.Ceil(index.Wait(s, x)-1e-9))
 }
 
 func age(epochs float64) string {
@@ -80,28 +79,6 @@ func age(epochs float64) string {
 		return "never"
 	}
 	return strconv.FormatFloat(epochs, 'f', 0, 64)
-}
-
-// InverseWhittle returns γ⁻¹(λ), the state at which the exact Whittle index of
-// a source reaches the price. The index rises with the state, from 0 at x = 0,
-// and is x/C above the ceiling.
-func InverseWhittle(s env.Source, price float64) float64 {
-	if price <= 0 {
-		return 0
-	}
-	lo, hi := 0.0, math.Max(s.Ceiling(), price*s.Cost)
-	for range 200 {
-		mid := lo + (hi-lo)/2
-		if mid == lo || mid == hi {
-			break
-		}
-		if baselines.WhittleIndex(s, mid) < price {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return hi
 }
 
 // PriceNote says the learned price beside the optimal one of the relaxed
@@ -113,7 +90,7 @@ func PriceNote(t Trainee, s Scene, level env.Level) string {
 	}
 	note := fmt.Sprintf("Learned price of a budget unit: %s interest", result.Figure(p.Price()))
 	if s.Bounded(level) {
-		_, price := baselines.RelaxedBound(s.Instance)
+		_, price := index.Bound(s.Instance)
 		note += fmt.Sprintf("; optimal with the budget kept on average: %s", result.Figure(price))
 	}
 	return note + "."

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -18,7 +18,7 @@ func TestWhittleIsTheRemark(t *testing.T) {
 		s.Cost = math.Exp(r.NormFloat64())
 		age := 1 + r.Intn(1+r.Intn(2000))
 		p := Whittle{}.Of(s)
-		got, want := Whittle{}.At(&p, age), baselines.WhittleIndexAtAge(s, age)
+		got, want := Whittle{}.At(&p, age), index.WhittleAtAge(s, age)
 		// Near age 0 the formula is the difference of two numbers near cs.
 		tol := 1e-12 + 1e-15/(s.Decay*float64(age))
 		if !(math.Abs(got-want) <= tol*want) {

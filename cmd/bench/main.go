@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	algo.Define(f)
 	f.Group("Comparison", func() {
 		f.StringVar(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out")
-		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, with its default settings")
+		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name")
 		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
 		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
 		f.IntVar(&seeds, "seeds", 20, "`count` of seeds")
@@ -187,27 +186,23 @@ const (
 
 // choose returns the contenders of -policies, or all that apply.
 func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorithm) ([]experiments.Contender, error) {
-	algorithm, settings, err := algo.Resolve(level) // checked also where no learner is compared
+	learner, err := algo.Learner(level) // checked also where no learner is compared
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	if list == "" {
 		names = append(names, "learned")
-		for _, a := range experiments.Algorithms {
-			if a.Name != algorithm.Name && slices.Contains(a.Levels, level) {
-				names = append(names, a.Name)
-			}
-		}
-		for _, b := range experiments.Baselines {
-			if b.Applies(s, level) {
-				names = append(names, b.Name)
+		for i := range experiments.Catalogue {
+			if e := &experiments.Catalogue[i]; e.Name != learner.Name && e.WhyNot(s, level) == "" {
+				names = append(names, e.Name)
 			}
 		}
 	} else {
 		names = strings.Split(list, ",")
 	}
 	var chosen []experiments.Contender
+	var entries []*experiments.Entry
 	seen := map[string]bool{}
 	for _, name := range names {
 		name = strings.TrimSpace(name)
@@ -221,31 +216,26 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 			return nil, cli.Usagef("-policies names %q twice", name)
 		}
 		seen[name] = true
-		if name == "learned" {
-			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: "learning", Learned: "learned"})
-			continue
-		}
-		if algorithm, err := experiments.FindAlgorithm(name, level); err == nil {
-			settings, err := algorithm.Configure(level, nil)
-			if err != nil {
-				return nil, err
+		x := experiments.Contender{Entry: learner, Chosen: name == "learned"}
+		x.Optional = list == "" && !x.Chosen
+		if !x.Chosen {
+			if x.Entry, err = experiments.Find(name); err != nil {
+				return nil, cli.Usagef("-policies: %w, learning and learned", err)
 			}
-			chosen = append(chosen, experiments.Contender{Algorithm: &algorithm, Settings: settings, Learning: name + "/learning", Learned: name + "/learned", Optional: list == ""})
-			continue
 		}
-		if _, err := experiments.FindAlgorithm(name, level); err != nil && experiments.IsAlgorithm(name) {
-			return nil, cli.Usagef("-policies: %w", err)
-		}
-		b, err := experiments.FindBaseline(name)
-		if err != nil {
-			return nil, cli.Usagef("-policies: %w, learning, learned and the learners %s", err, strings.Join(experiments.AlgorithmNames(), ", "))
-		}
-		if why := b.WhyNot(s, level); why != "" {
+		if why := x.Entry.WhyNot(s, level); why != "" {
 			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, why)
 		}
-		chosen = append(chosen, experiments.Contender{Baseline: &b, Optional: list == ""})
+		chosen, entries = append(chosen, x), append(entries, x.Entry)
 	}
-	return chosen, nil
+	if algo.Named() && !seen["learned"] {
+		return nil, cli.Usagef("-algorithm says what learning and learned stand for, which -policies does not name")
+	}
+	settings, err := algo.Configure(level, entries...)
+	for i := range settings {
+		chosen[i].Settings = settings[i]
+	}
+	return chosen, err
 }
 
 // noInterval says what an interval would need.

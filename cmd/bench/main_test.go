@@ -129,6 +129,19 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// A setting acts on every compared policy that has it.
+func TestSettings(t *testing.T) {
+	learned := func(kappa string) (float64, float64) {
+		_, byName := rows(report(t, "-steps", "300", "-seeds", "1", "-policies", "learned,paper,whittle", "-kappa", kappa))
+		return byName["learning"]["reward"].(float64), byName["paper/learning"]["reward"].(float64)
+	}
+	default1, paper1 := learned("0.5")
+	default2, paper2 := learned("8")
+	if default1 == default2 || paper1 == paper2 {
+		t.Errorf("κ = 0.5 and κ = 8 earn %v and %v, of paper %v and %v", default1, default2, paper1, paper2)
+	}
+}
+
 func TestRandom(t *testing.T) {
 	r := report(t, "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle,greedy,round-robin")
 	if got := r["instance"].(string); !strings.Contains(got, "lognormal/6/1") || !strings.Contains(got, "2 more") {
@@ -197,7 +210,11 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-policies optimum -world poisson", cli.Usage, "optimum", "mean dynamics"),
 		clitest.Refuse("-policies=", cli.Usage, "policies", "empty"),
 		clitest.Refuse("-policies whittle -algorithm magic", cli.Usage, "magic"),
-		clitest.Refuse("-policies whittle -kappa NaN", cli.Usage, "kappa"),
+		clitest.Refuse("-policies whittle -kappa 2", cli.Usage, "whittle", "kappa"),
+		clitest.Refuse("-policies whittle,greedy -kappa 2", cli.Usage, "kappa", "none"),
+		clitest.Refuse("-policies paper,whittle -kappa NaN", cli.Usage, "kappa"),
+		clitest.Refuse("-policies paper,whittle -set colour=red", cli.Usage, "colour"),
+		clitest.Refuse("-policies whittle -algorithm paper", cli.Usage, "algorithm", "learned"),
 		clitest.Refuse("-seeds 1000000000", cli.Usage, "seeds", "100000"),
 		clitest.Refuse("-random 5,0,2", cli.Usage, "5,0,2"),
 		clitest.Refuse("-random 5,1,1000000000", cli.Usage, "random", "10000000"),

@@ -80,7 +80,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	algorithm, settings, err := algo.Resolve(level)
+	learner, err := algo.Learner(level)
+	if err != nil {
+		return err
+	}
+	settings, err := algo.Configure(level, learner)
 	if err != nil {
 		return err
 	}
@@ -105,15 +109,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 
 	training := experiments.Training{
-		Scene: sc, Algorithm: algorithm, Settings: settings, Level: level,
+		Scene: sc, Learner: learner, Settings: settings[0], Level: level,
 		Epochs: steps, Seed: seed, Rows: rows, Progress: show,
 	}
 	for _, name := range compared {
-		b, err := experiments.FindBaseline(name)
+		e, err := experiments.Find(name)
 		if err != nil {
 			return err
 		}
-		training.Compare = append(training.Compare, b)
+		training.Compare = append(training.Compare, e)
 	}
 	stop, err := startProfile(prof)
 	if err != nil {
@@ -196,7 +200,7 @@ func contents(names []string, world map[string]any, t experiments.Training, trai
 		sources[i] = map[string]any{"name": s.Name, "rate": s.Rate, "decay": s.Decay, "interest": s.Interest, "window": s.Window, "cost": s.Cost}
 	}
 	config, err := toml.Marshal(map[string]any{
-		"algorithm": t.Algorithm.Name,
+		"algorithm": t.Learner.Name,
 		"knowledge": string(t.Level),
 		"steps":     t.Epochs,
 		"seed":      t.Seed,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
@@ -161,7 +162,7 @@ func TestWorkerHasNoMemory(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"learner.kappa = -1\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.kappa: algorithm \"paper\": kappa is -1; allowed is a finite number above 0"},
+		{"learner.kappa = -1\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.kappa: paper: kappa is -1; allowed is a finite number above 0"},
 		{"learner.algorithm = \"paper\"\nlearner.a = \"fast\"\n", "test.toml:2:1: learner.a: "},
 		{"learner.act = \"both\"\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.act: "},
 		{"instance.budget = 9\n", "test.toml:1:1: instance.budget: instance \"paper\": budget is 9"},
@@ -241,14 +242,15 @@ func TestReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		greedy, err := experiments.FindBaseline("greedy")
+		greedy, err := experiments.Find("greedy")
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := scene.Play(experiments.Play{Level: env.LevelModel, Build: greedy.New})
+		played, err := scene.Play(context.Background(), experiments.Play{Entry: greedy, Level: env.LevelModel})
 		if err != nil {
 			t.Fatal(err)
 		}
+		want := played.Learned
 		if i == 1 {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
@@ -303,7 +305,7 @@ func TestReplayErrors(t *testing.T) {
 
 func TestLearnedPairs(t *testing.T) {
 	in := env.Paper(1)
-	_, price := baselines.RelaxedBound(in)
+	_, price := index.Bound(in)
 	world := func(o env.PoissonOptions) env.World {
 		w, err := env.NewPoisson(in, 1, o)
 		if err != nil {
@@ -368,7 +370,7 @@ func TestLearnedPairs(t *testing.T) {
 				t.Errorf("%s: threshold %+v; the learner has %v", c.algorithm, p, want)
 			}
 			// The exact index is the price there, or below it everywhere.
-			if index := baselines.WhittleIndex(s, p.Exact*(1-1e-9)); p.Exact < s.Ceiling() && math.Abs(index-price) > 1e-5*price || p.Exact > s.Ceiling() || p.Exact == s.Ceiling() && index > price*(1+1e-9) {
+			if index := index.Whittle(s, p.Exact*(1-1e-9)); p.Exact < s.Ceiling() && math.Abs(index-price) > 1e-5*price || p.Exact > s.Ceiling() || p.Exact == s.Ceiling() && index > price*(1+1e-9) {
 				t.Errorf("%s: source %d: index %v at the exact threshold %v; the price is %v", c.algorithm, i, index, p.Exact, price)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
@@ -38,12 +38,12 @@ func (*Schema) CurveFigures() []sweep.Figure {
 
 // Worker implements sweep.Runner.
 func (s *Schema) Worker() sweep.Worker {
-	return &worker{schema: s, whittle: map[reference]*track{}}
+	return &worker{schema: s, whittle: map[reference]*run{}}
 }
 
 type worker struct {
 	schema  *Schema
-	whittle map[reference]*track
+	whittle map[reference]*run
 }
 
 // reference names a run of exact Whittle.
@@ -55,14 +55,28 @@ type reference struct {
 	eval  int
 }
 
-// track is what an agent earned in a run of the learning epochs, and on the
-// way.
+// track is what was earned on the way.
 type track struct {
-	out   experiments.Outcome
 	at    []int     // epochs of the curve
 	total []float64 // interest up to each
 	count []float64 // crawls up to each
-	eval  float64   // interest per epoch over the first epochs of the evaluation
+
+	reward, crawls float64 // so far
+}
+
+func (t *track) see(n int, reward float64, crawls []env.Crawled) error {
+	t.reward += reward
+	t.crawls += float64(len(crawls))
+	if k := len(t.total); k < len(t.at) && n+1 == t.at[k] {
+		t.total, t.count = append(t.total, t.reward), append(t.count, t.crawls)
+	}
+	return nil
+}
+
+// run is a run with its learning curve.
+type run struct {
+	experiments.Played
+	curve track
 }
 
 // perDecade is the number of points of a curve in each factor of ten.
@@ -82,29 +96,18 @@ func milestones(steps int) []int {
 	}
 }
 
-// play runs an agent for steps epochs and, to know what it earns in them, as
-// far as eval.
-func play(ctx context.Context, at *site, p experiments.Play, steps, eval int) (*track, error) {
-	t := &track{at: milestones(steps)}
-	var total, count float64
-	p.Epochs = max(steps, eval)
-	p.Watch = func(n int, reward float64, crawls []env.Crawled) error {
-		total += reward
-		count += float64(len(crawls))
-		if k := len(t.total); k < len(t.at) && n+1 == t.at[k] {
-			t.total, t.count = append(t.total, total), append(t.count, count)
+// play runs a learner or policy and follows it while it learns.
+func play(ctx context.Context, at *site, p experiments.Play) (*run, error) {
+	r := &run{curve: track{at: milestones(p.Epochs)}}
+	p.Watch = func(now experiments.Running) experiments.Watcher {
+		if now.Again {
+			return nil
 		}
-		if n+1 == eval {
-			t.eval = total / float64(eval)
-		}
-		if n%16 == 15 {
-			return ctx.Err() // an epoch of many sources may take half a second
-		}
-		return nil
+		return r.curve.see
 	}
 	var err error
-	t.out, err = at.scene.Play(p)
-	return t, err
+	r.Played, err = at.scene.Play(ctx, p)
+	return r, err
 }
 
 // epochs returns how many epochs of learning and of evaluation a cell has, at
@@ -119,7 +122,7 @@ func (at *site) epochs(cell *sweep.Cell) (steps, eval int) {
 
 // exact returns the run of exact Whittle that a cell is compared with. In
 // worlds that the seed does not change, one run serves all seeds.
-func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint64, steps, eval int) (*track, error) {
+func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint64, steps, eval int) (*run, error) {
 	if level == env.LevelOnline {
 		level = env.LevelModel // what Whittle knows that the learner does not
 	}
@@ -127,22 +130,22 @@ func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint
 	if !at.scene.Seeded {
 		key.seed = 0
 	}
-	if t, ok := w.whittle[key]; ok {
-		return t, nil
+	if r, ok := w.whittle[key]; ok {
+		return r, nil
 	}
-	b, err := experiments.FindBaseline("whittle")
+	e, err := experiments.Find("whittle")
 	if err != nil {
 		return nil, err
 	}
-	t, err := play(ctx, at, experiments.Play{Seed: seed, Level: level, Role: 2, Build: b.New}, steps, eval)
+	r, err := play(ctx, at, experiments.Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Evaluation: eval})
 	if err != nil {
 		return nil, fmt.Errorf("whittle: %w", err)
 	}
 	if len(w.whittle) >= 128 {
 		clear(w.whittle)
 	}
-	w.whittle[key] = t
-	return t, nil
+	w.whittle[key] = r
+	return r, nil
 }
 
 // Run implements sweep.Worker: it learns, then measures what was learned and
@@ -160,62 +163,35 @@ func (w *worker) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.
 		return sweep.Result{}, err
 	}
 
-	var (
-		learning, learned *track
-		pairs             []sweep.Pair
-		fallbacks         float64
-	)
-	if c.baseline != nil {
-		// The first epochs are the learning ones, so one run gives both.
-		p := experiments.Play{Seed: seed, Level: c.level, Overrun: c.baseline.Overrun, Build: c.baseline.New}
-		if learning, err = play(ctx, at, p, steps, steps); err != nil {
-			return sweep.Result{}, err
-		}
-		learned = learning
-		if eval != steps {
-			learned, err = play(ctx, at, p, eval, eval)
-		}
-	} else {
-		var set any
-		if set, err = c.settings(cell); err != nil {
-			return sweep.Result{}, err
-		}
-		var trainee experiments.Trainee
-		p := experiments.Play{Seed: seed, Level: c.level, Overrun: c.algorithm.Overruns != nil && c.algorithm.Overruns(set)}
-		p.Build = func(k experiments.Known) (env.Agent, error) {
-			var err error
-			if trainee, err = c.algorithm.New(k, set); err != nil {
-				return env.Agent{}, err
-			}
-			return trainee.Learner(), nil
-		}
-		if learning, err = play(ctx, at, p, steps, steps); err != nil {
-			return sweep.Result{}, err
-		}
-		fallbacks = float64(trainee.Fallbacks())
-		pairs = learnedPairs(trainee, at)
-		p.Role, p.Build = 1, trainee.Frozen
-		learned, err = play(ctx, at, p, eval, eval)
-	}
+	set, err := c.settings(cell)
 	if err != nil {
 		return sweep.Result{}, err
 	}
-
-	res := sweep.Result{Learned: pairs}
-	whittle := exact.total[len(exact.total)-1] / float64(steps)
+	r, err := play(ctx, at, experiments.Play{Entry: c.entry, Settings: set, Level: c.level, Seed: seed, Epochs: steps, Evaluation: eval})
+	if err != nil {
+		return sweep.Result{}, err
+	}
+	var (
+		res       sweep.Result
+		fallbacks float64
+	)
+	if r.Trainee != nil {
+		fallbacks = float64(r.Trainee.Fallbacks())
+		res.Learned = learnedPairs(r.Trainee, at)
+	}
 	res.Row = []float64{
-		learned.out.Reward / exact.eval, learning.out.Reward / whittle,
-		learning.out.Crawls, learned.out.Crawls,
-		learning.out.Reward, learned.out.Reward, exact.eval,
-		learning.out.Over, fallbacks,
+		r.Learned.Reward / exact.Learned.Reward, r.Learning.Reward / exact.Learning.Reward,
+		r.Learning.Crawls, r.Learned.Crawls,
+		r.Learning.Reward, r.Learned.Reward, exact.Learned.Reward,
+		r.Learning.Over, fallbacks,
 	}
 	last := 0
 	var reward, crawls, base float64
-	for k, n := range learning.at {
+	for k, n := range r.curve.at {
 		span := float64(n - last)
-		r, x, b := learning.total[k]-reward, learning.count[k]-crawls, exact.total[k]-base
-		res.Curve = append(res.Curve, sweep.Point{Epoch: n, Values: []float64{r / b, r / span, x / span}})
-		last, reward, crawls, base = n, learning.total[k], learning.count[k], exact.total[k]
+		total, count, whittle := r.curve.total[k], r.curve.count[k], exact.curve.total[k]
+		res.Curve = append(res.Curve, sweep.Point{Epoch: n, Values: []float64{(total - reward) / (whittle - base), (total - reward) / span, (count - crawls) / span}})
+		last, reward, crawls, base = n, total, count, whittle
 	}
 	return res, nil
 }
@@ -233,7 +209,7 @@ const (
 func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 	src := at.scene.Instance.Sources
 	// The state at which the exact index reaches the price.
-	exact := func(s env.Source) float64 { return min(experiments.InverseWhittle(s, at.price), s.Ceiling()) }
+	exact := func(s env.Source) float64 { return min(index.Inverse(s, at.price), s.Ceiling()) }
 	var pairs []sweep.Pair
 	for k := range min(len(src), maxSources) {
 		i := k * len(src) / min(len(src), maxSources)
@@ -267,7 +243,7 @@ func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
 			for age := 1; age <= maxAge; age++ {
 				pairs = append(pairs, sweep.Pair{
 					What: "index", Source: s.Name, At: float64(age),
-					Learned: l.Index(i, s.MeanState(age), age), Exact: baselines.WhittleIndexAtAge(s, age),
+					Learned: l.Index(i, s.MeanState(age), age), Exact: index.WhittleAtAge(s, age),
 				})
 			}
 		}

@@ -16,9 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
 )
@@ -65,75 +64,31 @@ func (*Schema) Selector() sweep.Key { return selectorKey() }
 
 func newSelectorKey() sweep.Key {
 	var names []string
-	for _, a := range experiments.Algorithms {
-		for k, level := range a.Levels {
-			if k == 0 {
-				names = append(names, a.Name)
-			} else {
-				names = append(names, a.Name+"@"+level.String())
-			}
-		}
-	}
-	for _, b := range experiments.Baselines {
-		names = append(names, b.Name)
-		if seesState(b) {
-			names = append(names, b.Name+"@"+env.LevelObserved.String())
+	for _, e := range experiments.Catalogue {
+		names = append(names, e.Name)
+		for k := 1; k < len(e.Levels); k++ {
+			names = append(names, e.Name+"@"+e.Levels[k].String())
 		}
 	}
 	return sweep.Key{Name: selector, Kind: sweep.String, Default: names[0], Allowed: names, Help: "learner or policy, @level where it is not the first one"}
 }
 
-// firstLevel returns the lowest level at which a policy has what it needs and
-// is compared with exact Whittle on equal terms.
-func firstLevel(b experiments.Baseline) env.Level {
-	switch {
-	case b.Items:
-		return env.LevelOnline
-	case b.State:
-		return env.LevelObserved
-	}
-	return env.LevelModel
-}
-
-// seesState reports whether a policy that needs no more than the model makes
-// use of the true state where it is shown.
-func seesState(b experiments.Baseline) bool {
-	if b.Small || firstLevel(b) != env.LevelModel {
-		return false
-	}
-	in := env.Paper(1)
-	a, err := b.New(experiments.Known{Instance: in, Terms: in.Terms(), Level: env.LevelObserved, Rand: stream.New(1, stream.Policy)})
-	return err == nil && a.Level() == env.LevelObserved
-}
-
-// chosen is what the selector's value stands for: a learner or a policy.
+// chosen is what the selector's value stands for.
 type chosen struct {
-	level     env.Level
-	algorithm *experiments.Algorithm
-	baseline  *experiments.Baseline
+	level env.Level
+	entry *experiments.Entry
 }
 
 func choose(selected string) chosen {
 	name, level, at := strings.Cut(selected, "@")
-	for i := range experiments.Algorithms {
-		if a := &experiments.Algorithms[i]; a.Name == name {
-			c := chosen{level: a.Levels[0], algorithm: a}
-			if at {
-				c.level = env.Level(level)
-			}
-			return c
-		}
+	e, err := experiments.Find(name)
+	if err != nil {
+		panic("cells: " + err.Error())
 	}
-	for i := range experiments.Baselines {
-		if b := &experiments.Baselines[i]; b.Name == name {
-			c := chosen{level: firstLevel(*b), baseline: b}
-			if at {
-				c.level = env.Level(level)
-			}
-			return c
-		}
+	if at {
+		return chosen{env.Level(level), e}
 	}
-	panic(fmt.Sprintf("cells: no learner or policy %q", selected))
+	return chosen{e.FirstLevel(), e}
 }
 
 // Keys implements sweep.Schema.
@@ -156,10 +111,10 @@ func (*Schema) Keys(selected string) []sweep.Key {
 		{Name: "world.decay", Kind: sweep.Float, Default: 0.175, Help: "decay of interest in the replay, 1/hour"},
 		{Name: "world.split", Kind: sweep.Float, Default: 0.5, Help: "share of the recording on which the model is fitted; the rest is replayed"},
 	}
-	if c.algorithm == nil {
+	if c.entry.Settings == nil {
 		return keys
 	}
-	return append(keys, settingKeys(reflect.ValueOf(c.algorithm.Settings(c.level)).Elem())...)
+	return append(keys, settingKeys(reflect.ValueOf(c.entry.Settings(c.level)).Elem())...)
 }
 
 // settingKeys reads the keys of a settings struct off its toml tags.
@@ -202,7 +157,7 @@ func settingKeys(v reflect.Value) []sweep.Key {
 	return keys
 }
 
-// settings returns the algorithm's settings of a cell.
+// settings returns the entry's settings of a cell.
 func (c chosen) settings(cell *sweep.Cell) (any, error) {
 	keys := map[string]any{}
 	for _, k := range cell.Keys() {
@@ -210,7 +165,7 @@ func (c chosen) settings(cell *sweep.Cell) (any, error) {
 			keys[name] = cell.Value(k.Name)
 		}
 	}
-	return c.algorithm.Configure(c.level, keys)
+	return c.entry.Configure(c.level, keys)
 }
 
 // Check implements sweep.Schema.
@@ -229,28 +184,17 @@ func (s *Schema) Check(cell *sweep.Cell) error {
 	if err != nil {
 		return err
 	}
-	if c.baseline != nil {
-		if why := c.baseline.WhyNot(at.scene, c.level); why != "" {
-			return &sweep.KeyError{Key: selector, Msg: fmt.Sprintf("%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), why)}
-		}
-		return nil
+	if why := c.entry.WhyNot(at.scene, c.level); why != "" {
+		return &sweep.KeyError{Key: selector, Msg: fmt.Sprintf("%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), why)}
 	}
 	if _, err := c.settings(cell); err != nil {
-		return &sweep.KeyError{Key: blamed(cell, err), Msg: err.Error()}
+		key := selector
+		if wrong := new(experiments.SettingError); errors.As(err, &wrong) && wrong.Key != "" {
+			key = "learner." + wrong.Key
+		}
+		return &sweep.KeyError{Key: key, Msg: err.Error()}
 	}
 	return nil
-}
-
-// blamed returns the key that an error of the settings is about: the first of
-// its words that is the name of one. Settings name their keys without the
-// prefix.
-func blamed(cell *sweep.Cell, err error) string {
-	for _, w := range strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(` :"`, r) }) {
-		if key := "learner." + w; key != selector && cell.Has(key) {
-			return key
-		}
-	}
-	return selector
 }
 
 // site returns the world of a cell.
@@ -279,7 +223,7 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 		return nil, err
 	}
 	at := &site{scene: scene}
-	_, at.price = baselines.RelaxedBound(scene.Instance)
+	_, at.price = index.Bound(scene.Instance)
 	if len(s.cache) >= 256 {
 		clear(s.cache) // many instances come one after the other
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/stats"
 )
@@ -99,7 +99,7 @@ func catalogue(s samples) []figure {
 	add := func(f ...figure) { all = append(all, f...) }
 	mean := func(key, text string) reading { return reading{key: key, text: text} }
 	// For M = 1 Whittle earns the bound in the long run.
-	bound, _ := baselines.RelaxedBound(env.Paper(1))
+	bound, _ := index.Bound(env.Paper(1))
 	const ix = "section IX"
 	whittle1 := mean("mean-1/whittle", "exact Whittle, mean dynamics, 1000 epochs from x = u")
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -33,14 +34,10 @@ func (f form) index(s env.Source, x float64) float64 {
 
 // at returns γ(x) for a given η.
 func (f form) at(s env.Source, x, eta float64) float64 {
-	if math.IsInf(eta, 1) {
-		return x / s.Cost
+	if f.remark && !math.IsInf(eta, 1) {
+		return index.Remark(x, s.Ceiling(), -math.Expm1(-s.Decay), eta) / s.Cost
 	}
-	gamma := eta * (-math.Expm1(-s.Decay)*x - s.Gain())
-	if f.remark {
-		return (gamma + x) / s.Cost
-	}
-	return (gamma - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
+	return index.Theorem1(s, x, eta)
 }
 
 // exact is the logarithm without rounding.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
@@ -222,12 +223,12 @@ func TestForms(t *testing.T) {
 	for i, s := range env.Paper(1).Sources {
 		for k := range 400 {
 			x := s.Ceiling() * float64(k) / 170.3
-			near(fmt.Sprintf("source %d, literal at %v", i+1, x), literal.index(s, x), baselines.WhittleIndexLiteral(s, x))
-			near(fmt.Sprintf("source %d, extended at %v", i+1, x), ext.index(s, x), baselines.WhittleIndex(s, x))
+			near(fmt.Sprintf("source %d, literal at %v", i+1, x), literal.index(s, x), index.WhittleLiteral(s, x))
+			near(fmt.Sprintf("source %d, extended at %v", i+1, x), ext.index(s, x), index.Whittle(s, x))
 		}
 		for age := 1; age < 8; age++ {
 			x := s.MeanState(age)
-			at := baselines.WhittleIndexAtAge(s, age)
+			at := index.WhittleAtAge(s, age)
 			near("remark", form{true, exact, zero}.index(s, x), at)
 			slides := form{true, math.Ceil, zero}
 			eps := 1e-9 * s.Gain()

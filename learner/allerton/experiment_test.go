@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
@@ -56,7 +56,7 @@ func moments(v []float64) (mean, sd, lo, hi float64) {
 func TestPublishedExperiment(t *testing.T) {
 	const seeds, steps = 20, 10000
 	in := env.Paper(1)
-	bound, _ := baselines.RelaxedBound(in)
+	bound, _ := index.Bound(in)
 	all, least := 0.0, math.Inf(1)
 	for _, s := range in.Sources {
 		all += s.Ceiling()

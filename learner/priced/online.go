@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/learner/estimate"
@@ -165,7 +166,7 @@ func whittle(x, ceil, loss, c float64) float64 {
 	if x >= ceil {
 		return x
 	}
-	return x - math.Log1p(-x/ceil)/c*loss*(x-ceil) // u = (1−α)u*
+	return index.Remark(x, ceil, loss, -math.Log1p(-x/ceil)/c)
 }
 
 // grown returns the state after an epoch without a crawl, with a share of the

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/learner/lspe"
@@ -149,7 +150,7 @@ func dualPrice(in env.Instance) (lo, hi float64) {
 		}
 		return d
 	}
-	_, price := baselines.RelaxedBound(in)
+	_, price := index.Bound(in)
 	lo, hi = price, price
 	for lo > 1e-9 && demand(lo) <= in.Budget {
 		lo *= .999
@@ -294,7 +295,7 @@ func TestPricedIndexNearPrice(t *testing.T) {
 			continue
 		}
 		age := int(math.Ceil(l.Threshold(i)))
-		exact := baselines.WhittleIndexAtAge(s, age)
+		exact := index.WhittleAtAge(s, age)
 		if got := l.Index(i, s.MeanState(age), age); math.Abs(got-exact) > .1*l.Price() {
 			t.Errorf("source %d at age %d: index %.4g; exact %.4g; price %.4g", i, age, got, exact, l.Price())
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ func (a *Algorithm) Define(f *Flags) {
 	}
 	f.Group("Learner (a setting that is not given has the algorithm's default; docs/priced.md and docs/paper-learner.md list them)", func() {
 		var about []string
-		for _, x := range experiments.Algorithms {
+		for _, x := range experiments.Learners() {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
 		f.StringVar(&a.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; default the first that works at the level of knowledge")
@@ -98,28 +99,40 @@ func (a *Algorithm) Level() (env.Level, error) {
 	return level, nil
 }
 
-// Resolve returns the learner that was asked for, or without a name the first
-// that works at that level, and its settings.
-func (a *Algorithm) Resolve(level env.Level) (experiments.Algorithm, any, error) {
-	name := a.name
-	if name == "" {
-		for _, x := range experiments.Algorithms {
-			if slices.Contains(x.Levels, level) {
-				name = x.Name
-				break
+// Named reports whether a learner was asked for by its name.
+func (a *Algorithm) Named() bool { return a.name != "" }
+
+// Learner returns the learner that was asked for, or without a name the first
+// that works at that level.
+func (a *Algorithm) Learner(level env.Level) (*experiments.Entry, error) {
+	e, err := experiments.FindLearner(a.name, level)
+	if err != nil {
+		return nil, Usagef("-algorithm: %w", err)
+	}
+	return e, nil
+}
+
+// Configure returns the settings of each entry: what is given goes to all that
+// have it. What none has is refused.
+func (a *Algorithm) Configure(level env.Level, entries ...*experiments.Entry) ([]any, error) {
+	reached := map[string]bool{}
+	settings := make([]any, len(entries))
+	for i, e := range entries {
+		own := map[string]any{}
+		for key, v := range a.keys {
+			if len(entries) == 1 || e.Has(level, key) {
+				own[key], reached[key] = v, true
 			}
 		}
-		if name == "" {
-			return experiments.Algorithm{}, nil, Usagef("no learner works with -knowledge %s", level)
+		var err error
+		if settings[i], err = e.Configure(level, own); err != nil {
+			return nil, AsUsage(err)
 		}
 	}
-	algorithm, err := experiments.FindAlgorithm(name, level)
-	if err != nil {
-		return experiments.Algorithm{}, nil, Usagef("-algorithm: %w", err)
+	for _, key := range slices.Sorted(maps.Keys(a.keys)) {
+		if !reached[key] {
+			return nil, Usagef("setting %q reaches none of the compared policies", key)
+		}
 	}
-	settings, err := algorithm.Configure(level, a.keys)
-	if err != nil {
-		return experiments.Algorithm{}, nil, AsUsage(err)
-	}
-	return algorithm, settings, nil
+	return settings, nil
 }

@@ -1,4 +1,4 @@
-package baselines
+package index
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ephemera/env"
-	"ephemera/env/stream"
+	"ephemera/env/envtest"
 )
 
 // linearBound solves the relaxed problem as a linear program over y[i][s], the
@@ -23,11 +23,11 @@ func linearBound(in env.Instance, d Dynamics, ages int) (float64, error) {
 	a := mat.NewDense(n+1, n*ages+n+1, nil)
 	c, b := make([]float64, n*ages+n+1), make([]float64, n+1)
 	for i, s := range in.Sources {
-		cv := newCurve(s, d)
+		cv := NewCurve(s, d)
 		for k := range ages {
 			a.Set(i, i*ages+k, float64(k+1))
 			a.Set(n, i*ages+k, s.Cost)
-			c[i*ages+k] = -cv.at(k + 1)
+			c[i*ages+k] = -cv.At(k + 1)
 		}
 		b[i] = 1
 	}
@@ -45,7 +45,7 @@ func linearBound(in env.Instance, d Dynamics, ages int) (float64, error) {
 
 func TestRelaxAgainstLinearProgram(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := drawInstance(t, 1, 10, rapid.Bool().Draw(t, "costs"), rapid.Bool().Draw(t, "windows"))
+		in := envtest.DrawInstance(t, 1, 10, rapid.Bool().Draw(t, "costs"), rapid.Bool().Draw(t, "windows"))
 		if rapid.Bool().Draw(t, "twins") { // sources that tie
 			in.Sources[len(in.Sources)-1] = in.Sources[0]
 			if in.Validate() != nil {
@@ -75,7 +75,7 @@ func TestRelaxAgainstLinearProgram(t *testing.T) {
 func checkPlan(t *rapid.T, in env.Instance, d Dynamics, r Relaxed) {
 	var earn, cost, dual float64
 	for i, s := range in.Sources {
-		c := newCurve(s, d)
+		c := NewCurve(s, d)
 		if r.Short[i] > r.Long[i] || r.Share[i] < 0 || r.Share[i] > 1 {
 			t.Fatalf("source %d: ages %d and %d, share %v", i, r.Short[i], r.Long[i], r.Share[i])
 		}
@@ -84,21 +84,21 @@ func checkPlan(t *rapid.T, in env.Instance, d Dynamics, r Relaxed) {
 			share float64
 		}{{r.Short[i], r.Share[i]}, {r.Long[i], 1 - r.Share[i]}} {
 			if part.age != Never {
-				earn += part.share * c.at(part.age) / float64(part.age)
+				earn += part.share * c.At(part.age) / float64(part.age)
 				cost += part.share * s.Cost / float64(part.age)
 			}
 		}
 		best := 0.0
 		for age := 1; age < 2000 && env.Fits(s.Cost, in.Budget); age++ {
-			best = math.Max(best, (c.at(age)-r.Price*s.Cost)/float64(age))
+			best = math.Max(best, (c.At(age)-r.Price*s.Cost)/float64(age))
 		}
 		dual += best
 	}
 	dual += r.Price * in.Budget
-	near(t, "reward of the plan", r.Reward, earn, 1e-12)
-	near(t, "reward and bound", r.Reward, r.Bound, 1e-9)
-	near(t, "bound and dual value", r.Bound, dual, 1e-6)
-	near(t, "cost of the plan", r.Cost, cost, 1e-12)
+	envtest.Near(t, "reward of the plan", r.Reward, earn, 1e-12)
+	envtest.Near(t, "reward and bound", r.Reward, r.Bound, 1e-9)
+	envtest.Near(t, "bound and dual value", r.Bound, dual, 1e-6)
+	envtest.Near(t, "cost of the plan", r.Cost, cost, 1e-12)
 	if cost > in.Budget*(1+1e-9) {
 		t.Fatalf("the plan costs %v; allowed is %v", cost, in.Budget)
 	}
@@ -108,55 +108,6 @@ func checkPlan(t *rapid.T, in env.Instance, d Dynamics, r Relaxed) {
 }
 
 // What can never be crawled is worth nothing to those who keep the budget.
-func TestRelaxUnaffordable(t *testing.T) {
-	in := env.Paper(1)
-	dear := env.NewSource("dear", 2000, 0.1, 1)
-	dear.Cost = 1.2
-	with := in
-	with.Sources = append(slices.Clone(in.Sources), dear)
-	a, b := Relax(in, MeanDynamics), Relax(with, MeanDynamics)
-	if a.Bound != b.Bound || a.Price != b.Price || b.Frequency[4] != 0 || b.Short[4] != Never {
-		t.Errorf("%v with the dear source, crawled %v times per epoch; %v without", b, b.Frequency[4], a)
-	}
-	// Nor do the policies that are not held to it at each epoch look at it, or
-	// the exact optimum at its ages.
-	run := func(in env.Instance, p env.Policy[env.Model]) float64 {
-		w, err := env.NewMean(in, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var sum float64
-		for range 500 {
-			got, err := w.Step(p.Select(nil, &w.View().Model))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range got {
-				sum += c.Interest
-			}
-		}
-		return sum
-	}
-	if x, y := run(in, NewRelaxedControl(in, RelaxedOptions{})), run(with, NewRelaxedControl(with, RelaxedOptions{})); x != y {
-		t.Errorf("the relaxed control earns %v with the dear source, %v without", y, x)
-	}
-	few, fewWith := in, in
-	few.Sources = in.Sources[:3]
-	fewWith.Sources = append(slices.Clone(few.Sources), dear)
-	x, err := SolveOptimum(few, OptimumOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := SolveOptimum(fewWith, OptimumOptions{})
-	if err != nil || y.States != x.States || math.Abs(y.Lower-x.Lower) > 1e-6*x.Lower {
-		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)
-	}
-	with.Budget, in.Budget = 1.2, 1.2
-	if a, b := Relax(in, MeanDynamics), Relax(with, MeanDynamics); !(b.Bound > a.Bound*1.1) || b.Frequency[4] == 0 {
-		t.Errorf("%v with the dear source within the budget; %v without", b, a)
-	}
-}
-
 // A larger budget is never worth less, its further parts never worth more, and
 // the price is what they are worth.
 func TestRelaxIsConcaveInTheBudget(t *testing.T) {
@@ -173,7 +124,7 @@ func TestRelaxIsConcaveInTheBudget(t *testing.T) {
 	// the last part of the budget.
 	for _, m := range []float64{2, 3} {
 		const d = 1e-4
-		near(t, "price", at(m).Price, (at(m).Bound-at(m-d).Bound)/d, 1e-6)
+		envtest.Near(t, "price", at(m).Price, (at(m).Bound-at(m-d).Bound)/d, 1e-6)
 	}
 }
 
@@ -189,7 +140,7 @@ func TestRelaxWindows(t *testing.T) {
 	}
 	// Six sources in turn would wait 6 epochs, of which the window keeps 4: it
 	// is as good to take any four of them, every 4 epochs.
-	near(t, "bound", item.Bound, s.ExactMean(4), 1e-12)
+	envtest.Near(t, "bound", item.Bound, s.ExactMean(4), 1e-12)
 }
 
 func TestRelaxRefusesInvalidInstances(t *testing.T) {
@@ -214,7 +165,7 @@ func TestRelaxExtremes(t *testing.T) {
 	} {
 		in := env.Instance{ID: fmt.Sprint(k), Budget: 1, Sources: sources}
 		r := Relax(in, MeanDynamics)
-		near(t, fmt.Sprintf("case %d: reward and bound", k), r.Reward, r.Bound, 1e-9)
+		envtest.Near(t, fmt.Sprintf("case %d: reward and bound", k), r.Reward, r.Bound, 1e-9)
 		if r.Cost > 1+1e-9 {
 			t.Errorf("case %d costs %v", k, r.Cost)
 		}
@@ -222,21 +173,11 @@ func TestRelaxExtremes(t *testing.T) {
 	// Without decay every crawl finds all there ever was: all arrivals are
 	// earned at any budget.
 	in := env.Instance{Budget: 1, Sources: []env.Source{env.NewSource("", 3, 1e-12, 1), env.NewSource("", 4, 1e-12, 1)}}
-	near(t, "bound without decay", Relax(in, MeanDynamics).Bound, 7, 1e-9)
-}
-
-// large returns a random instance of n sources.
-func large(n int) env.Instance {
-	r := stream.New(1, stream.Test)
-	in := env.Instance{ID: "large", Budget: float64(n) / 20}
-	for range n {
-		in.Sources = append(in.Sources, env.NewSource("", 100*r.Float64(), 0.01+2*r.Float64(), r.Float64()))
-	}
-	return in
+	envtest.Near(t, "bound without decay", Relax(in, MeanDynamics).Bound, 7, 1e-9)
 }
 
 func BenchmarkRelax(b *testing.B) {
-	in := large(100_000)
+	in := envtest.Large(100_000)
 	for b.Loop() {
 		Relax(in, MeanDynamics)
 	}

@@ -1,11 +1,20 @@
-package baselines
+package index
 
-import "math"
+import (
+	"math"
+)
 
-// excess returns the t ≥ 0 with t − log(1+t) = l, for l ≥ 0. Newton's method
-// comes from the right, where the convex left side is above l, and so falls
-// monotonically.
-func excess(l float64) float64 {
+// Lambert returns the t ≥ 0 with
+//
+//	t − log(1+t) = l
+//
+// for l ≥ 0. It is t = −1 − W₋₁(−e^(−1−l)), the lower branch of Lambert's
+// function. At its branch point, l = 0, the argument of W loses all digits; l
+// and t keep theirs.
+//
+// Newton's method comes from the right, where the convex left side is above l,
+// and so falls monotonically.
+func Lambert(l float64) float64 {
 	if l == 0 || math.IsInf(l, 1) {
 		return l
 	}

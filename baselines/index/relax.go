@@ -1,4 +1,4 @@
-package baselines
+package index
 
 import (
 	"fmt"
@@ -8,8 +8,7 @@ import (
 )
 
 // Relaxed is the optimum when the budget has to be kept on average only, by
-// crawls each of which is within it. It is
-// an upper bound on every policy that keeps the budget at each epoch, and its
+// crawls each of which is within it. It is an upper bound on every policy that keeps the budget at each epoch, and its
 // own certificate: Bound is the dual value at Price, valid at any price, and
 // the plan earns Reward; the two agree but for rounding.
 type Relaxed struct {
@@ -27,7 +26,7 @@ type Relaxed struct {
 	Frequency   []float64 // crawls per epoch
 }
 
-// RelaxedBound returns the Lagrangian upper bound on the average reward of any
+// Bound returns the Lagrangian upper bound on the average reward of any
 // policy that keeps the budget, in interest per epoch, and the price at which
 // it is reached, in interest per budget unit: min over λ ≥ 0 of
 //
@@ -35,7 +34,7 @@ type Relaxed struct {
 //
 // where x(s) is the mean state at age s and s = ∞ (never crawl) is allowed. It
 // panics if the instance is not valid.
-func RelaxedBound(in env.Instance) (bound, price float64) {
+func Bound(in env.Instance) (bound, price float64) {
 	r := Relax(in, MeanDynamics)
 	return r.Bound, r.Price
 }
@@ -56,16 +55,16 @@ func RelaxedBound(in env.Instance) (bound, price float64) {
 // the sources that tie.
 func Relax(in env.Instance, d Dynamics) Relaxed {
 	if err := in.Validate(); err != nil {
-		panic("baselines: " + err.Error())
+		panic("index: " + err.Error())
 	}
 	n := len(in.Sources)
 	r := Relaxed{Short: make([]int, n), Long: make([]int, n), Share: make([]float64, n), Frequency: make([]float64, n)}
-	curves := make([]curve, n)
+	curves := make([]Curve, n)
 	open := make([]int, 0, n)
 	ages := make([]int, n)
 	var full, hi float64
 	for i, s := range in.Sources {
-		curves[i] = newCurve(s, d)
+		curves[i] = NewCurve(s, d)
 		r.Short[i], r.Long[i] = 1, Never
 		if !env.Fits(s.Cost, in.Budget) {
 			r.Short[i] = Never
@@ -73,7 +72,7 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 		}
 		open = append(open, i)
 		full += s.Cost
-		hi = math.Max(hi, curves[i].top/s.Cost)
+		hi = math.Max(hi, curves[i].Top/s.Cost)
 	}
 	lo, hi := 0.0, math.Nextafter(hi, math.Inf(1)) // nothing is crawled at hi
 	atLo, atHi := full, 0.0                        // cost at the two prices
@@ -91,8 +90,8 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 		cost := settled
 		for _, i := range open {
 			c := &curves[i]
-			ages[i] = c.age(mid*c.cost, r.Short[i], r.Long[i])
-			cost += c.cost * frequency(ages[i])
+			ages[i] = c.Age(mid*c.Cost, r.Short[i], r.Long[i])
+			cost += c.Cost * frequency(ages[i])
 		}
 		// The rounding of the sum must not decide whether ½ + ½ is 1.
 		bound := r.Long
@@ -105,7 +104,7 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 		for _, i := range open {
 			bound[i] = ages[i]
 			if r.Short[i] == r.Long[i] {
-				settled += curves[i].cost * frequency(ages[i])
+				settled += curves[i].Cost * frequency(ages[i])
 			} else {
 				rest = append(rest, i)
 			}
@@ -121,13 +120,13 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 	r.Bound = r.Price * in.Budget
 	for i := range curves {
 		c := &curves[i]
-		charge := r.Price * c.cost
+		charge := r.Price * c.Cost
 		// The dual value holds at any price and for the best of both ages.
-		r.Bound += math.Max(0, math.Max(c.yield(r.Short[i], charge), c.yield(r.Long[i], charge)))
+		r.Bound += math.Max(0, math.Max(c.Yield(r.Short[i], charge), c.Yield(r.Long[i], charge)))
 		r.Share[i] = w
 		r.Frequency[i] = w*frequency(r.Short[i]) + (1-w)*frequency(r.Long[i])
-		r.Reward += w*c.yield(r.Short[i], 0) + (1-w)*c.yield(r.Long[i], 0)
-		r.Cost += c.cost * r.Frequency[i]
+		r.Reward += w*c.Yield(r.Short[i], 0) + (1-w)*c.Yield(r.Long[i], 0)
+		r.Cost += c.Cost * r.Frequency[i]
 	}
 	return r
 }

@@ -1,10 +1,12 @@
-package baselines
+package index
 
 import (
 	"fmt"
 	"math"
 	"math/big"
 	"testing"
+
+	"ephemera/env/envtest"
 )
 
 // bigExp is e^x by its series after halving the argument, for |x| < 2^20.
@@ -56,17 +58,17 @@ func TestLambertAgainstBisection(t *testing.T) {
 		zs = append(zs, z)
 	}
 	for _, z := range zs {
-		near(t, "W₋₁", lambertWm1(z), bisectW(z), 1e-14)
+		envtest.Near(t, "W₋₁", lambertWm1(z), bisectW(z), 1e-14)
 	}
 }
 
 func TestLambertKnownValues(t *testing.T) {
-	near(t, "W₋₁(−2e⁻²)", lambertWm1(-2*math.Exp(-2)), -2, 1e-14)
-	near(t, "W₋₁(−ln 2 / 2)", lambertWm1(-math.Ln2/2), -2*math.Ln2, 1e-14)
+	envtest.Near(t, "W₋₁(−2e⁻²)", lambertWm1(-2*math.Exp(-2)), -2, 1e-14)
+	envtest.Near(t, "W₋₁(−ln 2 / 2)", lambertWm1(-math.Ln2/2), -2*math.Ln2, 1e-14)
 	if w := lambertWm1(-1 / math.E); math.Abs(w+1) > 2e-8 {
 		t.Errorf("W₋₁ at the branch point is %v, want −1", w)
 	}
-	near(t, "W₋₁ next to 0", lambertWm1(-1e-305), bisectW(-1e-305), 1e-14)
+	envtest.Near(t, "W₋₁ next to 0", lambertWm1(-1e-305), bisectW(-1e-305), 1e-14)
 	for _, z := range []float64{0, 0.1, -0.4, math.NaN(), math.Inf(-1)} {
 		func() {
 			defer func() {
@@ -95,7 +97,7 @@ func TestSubLog1p(t *testing.T) {
 			l.Add(l, e)
 		}
 		want, _ := new(big.Float).SetPrec(400).Sub(bx, l).Float64()
-		near(t, "t − log(1+t)", subLog1p(x), want, 2e-15)
+		envtest.Near(t, "t − log(1+t)", subLog1p(x), want, 2e-15)
 	}
 }
 
@@ -120,7 +122,7 @@ func lambertWm1(z float64) float64 {
 	case q <= 0: // −1/e itself, rounded
 		return -1
 	case q < 0.5:
-		return -1 - excess(-math.Log1p(-q))
+		return -1 - Lambert(-math.Log1p(-q))
 	}
-	return -1 - excess(-1-math.Log(-z))
+	return -1 - Lambert(-1-math.Log(-z))
 }

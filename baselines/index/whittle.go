@@ -1,0 +1,99 @@
+package index
+
+import (
+	"math"
+
+	"ephemera/env"
+)
+
+// Whittle returns the exact Whittle index γ(x) of Theorem 1 (TCNS; (4)-(5) of
+// Allerton) at any state x ≥ 0, in interest per budget unit: [Theorem1] with
+//
+//	η = ⌈log_α⁺((u − (1−α)x)/u)⌉
+//
+// At x ≥ u* the printed log⁺ makes η = 0 and the index 0. The dynamic
+// programming equation gives γ = x/C there, which is also the limit η → ∞, and
+// that is what is returned. See [WhittleLiteral] for the printed form.
+func Whittle(s env.Source, x float64) float64 {
+	if x >= s.Ceiling() {
+		return x / s.Cost
+	}
+	return Theorem1(s, x, math.Ceil(Wait(s, x)))
+}
+
+// WhittleLiteral is Theorem 1 as printed: 0 at x ≥ u*. It is there to
+// reproduce published figures.
+func WhittleLiteral(s env.Source, x float64) float64 {
+	if x >= s.Ceiling() {
+		return 0
+	}
+	return Whittle(s, x)
+}
+
+// Wait returns log_α(1 − x/u*) for 0 ≤ x < u*: the age, in epochs, at which the
+// mean state is x.
+func Wait(s env.Source, x float64) float64 {
+	return -math.Log1p(-x/s.Ceiling()) / s.Decay
+}
+
+// Theorem1 returns the index of Theorem 1 of TCNS for a given η,
+//
+//	γ = (1/C) [η((1−α)x − u) + u(1 − α^η)/(1−α)]
+//
+// and x/C, the limit, for η = ∞.
+func Theorem1(s env.Source, x, eta float64) float64 {
+	if math.IsInf(eta, 1) {
+		return x / s.Cost
+	}
+	loss := -math.Expm1(-s.Decay)
+	return (eta*(loss*x-s.Gain()) - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
+}
+
+// Remark returns the index of the Remark below Theorem 1 for a given η, with
+// u = (1−α)u* and loss = 1 − α, in interest:
+//
+//	Cγ = η((1−α)x − u) + x
+//
+// On the states of the mean dynamics it is that of Theorem 1.
+func Remark(x, ceil, loss, eta float64) float64 { return x + eta*loss*(x-ceil) }
+
+// WhittleAtAge returns the index on the states that the mean dynamics reach,
+// x = u*(1 − α^s) with s the age in epochs.
+func WhittleAtAge(s env.Source, age int) float64 {
+	return AtAge(s.Ceiling(), s.Decay, -math.Expm1(-s.Decay), float64(age)) / s.Cost
+}
+
+// AtAge returns Cγ on the state x = u*(1 − α^s) of age s, where η = s, with
+// loss = 1 − α; in interest:
+//
+//	Cγ = s((1−α)x − u) + x = u*[1 − α^s − s(1−α)α^s]
+func AtAge(ceil, decay, loss, age float64) float64 {
+	y := decay * age
+	gone := -math.Expm1(-y) // 1 − α^s
+	return ceil * (gone - age*loss*math.Exp(-y))
+}
+
+// Inverse returns γ⁻¹(λ), the state at which the index reaches a price λ ≥ 0.
+// Between the states of ages s − 1 and s the index is linear,
+//
+//	Cγ(x) = s((1−α)x − u) + u*(1 − α^s)
+//
+// and s is the least age whose index is at least λ. Where there is none, γ⁻¹(λ)
+// is λC, at or above the ceiling.
+func Inverse(s env.Source, price float64) float64 {
+	charge, ceil := price*s.Cost, s.Ceiling()
+	if price <= 0 {
+		return 0
+	}
+	if charge >= ceil {
+		return charge
+	}
+	c := NewCurve(s, MeanDynamics)
+	age := c.Age(charge, 1, Never)
+	if age == Never {
+		return charge
+	}
+	// u = (1−α)u*
+	eta, loss := float64(age), -math.Expm1(-s.Decay)
+	return math.Max(0, ceil-(c.At(age)-charge)/(eta*loss))
+}

@@ -1,0 +1,58 @@
+package envtest
+
+import (
+	"math"
+
+	"pgregory.net/rapid"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+func Near(t rapid.TB, what string, got, want, tol float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tol*math.Max(math.Max(math.Abs(got), math.Abs(want)), 1e-300)) {
+		t.Errorf("%s is %.15g, want %.15g within %g", what, got, want, tol)
+	}
+}
+
+func DrawInstance(t *rapid.T, least, most int, costs, windows bool) env.Instance {
+	n := rapid.IntRange(least, most).Draw(t, "sources")
+	in := env.Instance{ID: "drawn"}
+	cheapest := math.Inf(1)
+	for range n {
+		s := env.NewSource("", rapid.Float64Range(0.1, 300).Draw(t, "rate"),
+			rapid.Float64Range(0.1, 2).Draw(t, "decay"), rapid.Float64Range(0.05, 2).Draw(t, "interest"))
+		if costs {
+			s.Cost = rapid.SampledFrom([]float64{0.5, 1, 1.3, 2}).Draw(t, "cost")
+		}
+		if windows && rapid.Bool().Draw(t, "windowed") {
+			s.Window = rapid.Float64Range(0.5, 9).Draw(t, "window")
+		}
+		cheapest = math.Min(cheapest, s.Cost)
+		in.Sources = append(in.Sources, s)
+	}
+	in.Budget = rapid.Float64Range(cheapest, in.TotalCost()).Draw(t, "budget")
+	if !costs {
+		in.Budget = float64(rapid.IntRange(1, n).Draw(t, "crawls"))
+	}
+	return in
+}
+
+// Source returns a source with factor α, gain u and cost C.
+func Source(alpha, u, cost float64) env.Source {
+	c := -math.Log(alpha)
+	s := env.NewSource("", u*c/(1-alpha), c, 1)
+	s.Cost = cost
+	return s
+}
+
+// Large returns a random instance of n sources.
+func Large(n int) env.Instance {
+	r := stream.New(1, stream.Test)
+	in := env.Instance{ID: "large", Budget: float64(n) / 20}
+	for range n {
+		in.Sources = append(in.Sources, env.NewSource("", 100*r.Float64(), 0.01+2*r.Float64(), r.Float64()))
+	}
+	return in
+}

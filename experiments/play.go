@@ -1,0 +1,123 @@
+package experiments
+
+import (
+	"context"
+	"io"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// Play is a run of a learner or a policy in a scene as data.
+type Play struct {
+	Entry    *Entry
+	Settings any // what Entry.Configure returned; nil for the defaults
+	Level    env.Level
+	Seed     uint64
+	Epochs   int // at most those of the scene; 0 for all of them
+	// Evaluation is for how many epochs what was learned is run, 0 for as many
+	// as it learned.
+	Evaluation int
+	// Watch, if not nil, returns what watches a run that is about to begin:
+	// first that of the learner or policy, then that of what was learned.
+	Watch func(Running) Watcher
+}
+
+// Running is a run that is about to begin.
+type Running struct {
+	Known
+	Trainee Trainee // nil where nothing learns
+	Again   bool    // it is the second run, of what was learned
+}
+
+// Played is what a run brings.
+type Played struct {
+	Learning Outcome // of the learner while it learned, or of the policy
+	Learned  Outcome // of what was learned, or of the policy, over the evaluation
+	Trainee  Trainee // the learner as it ended, or nil
+}
+
+// BuildError is the error of the constructor of a learner or a policy.
+type BuildError struct{ error }
+
+func (e *BuildError) Unwrap() error { return e.error }
+
+// Streams of the agents that one play puts into one world.
+const (
+	learningStream = iota
+	learnedStream
+)
+
+// Play opens the world, builds the learner or policy from what it may know and
+// runs it. A learner is then frozen and run in the same world from its
+// beginning. This is the one way in which anything is run.
+func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
+	e := p.Entry
+	if p.Settings == nil && e.Settings != nil {
+		p.Settings = e.Settings(p.Level)
+	}
+	p.Epochs, p.Evaluation = s.Limit(p.Epochs), s.Limit(p.Evaluation)
+	if p.Evaluation == 0 {
+		p.Evaluation = p.Epochs
+	}
+	train := func(k Known) (env.Agent, Trainee, error) {
+		t, err := e.Train(k, p.Settings)
+		if err != nil {
+			return env.Agent{}, nil, err
+		}
+		return t.Learner(), t, nil
+	}
+	if !e.Learns() {
+		train = func(k Known) (env.Agent, Trainee, error) {
+			a, err := e.New(k, p.Settings)
+			return a, nil, err
+		}
+	}
+	var out Played
+	var err error
+	if out.Learning, out.Trainee, err = s.run(ctx, p, learningStream, false, p.Epochs, train); err != nil {
+		return out, err
+	}
+	switch {
+	case e.Learns():
+		out.Learned, _, err = s.run(ctx, p, learnedStream, true, p.Evaluation, func(k Known) (env.Agent, Trainee, error) {
+			a, err := out.Trainee.Frozen(k)
+			return a, out.Trainee, err
+		})
+	case p.Evaluation == p.Epochs:
+		out.Learned = out.Learning
+	default:
+		out.Learned, _, err = s.run(ctx, p, learningStream, true, p.Evaluation, train)
+	}
+	return out, err
+}
+
+// run opens the world afresh, builds an agent and runs it.
+func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs int, build func(Known) (env.Agent, Trainee, error)) (Outcome, Trainee, error) {
+	world, err := s.Open(p.Seed, p.Level, p.Entry.overruns(p.Settings))
+	if err != nil {
+		return Outcome{}, nil, err
+	}
+	if c, ok := world.(io.Closer); ok {
+		defer c.Close()
+	}
+	known := Known{
+		Instance: s.Instance, Terms: world.Terms(), Level: p.Level,
+		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
+		Rand: stream.New(p.Seed, stream.Policy, role),
+	}
+	agent, trainee, err := build(known)
+	if err != nil {
+		return Outcome{}, nil, &BuildError{err}
+	}
+	var watch Watcher
+	if p.Watch != nil {
+		watch = p.Watch(Running{known, trainee, again})
+	}
+	var sum tally
+	if err := sum.run(ctx, world, agent, epochs, watch); err != nil {
+		return Outcome{}, nil, err
+	}
+	out, err := sum.outcome()
+	return out, trainee, err
+}

@@ -1,0 +1,133 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
+)
+
+// SettingError is about one setting of an entry.
+type SettingError struct {
+	Key string // empty where several are wrong together
+	Err error
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
+// Configure returns the settings at that level with the given keys set. A value
+// is what TOML can hold: a number, a string, a truth value. Its error is a
+// *SettingError.
+func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
+	if e.Settings == nil {
+		for key := range keys {
+			return nil, e.wrong(key, "%s has no setting %q, nor any other", e.Name, key)
+		}
+		return nil, nil
+	}
+	s := e.Settings(level)
+	text, err := toml.Marshal(keys)
+	if err != nil {
+		return nil, e.wrong("", "settings of %s: %w", e.Name, err)
+	}
+	err = toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(s)
+	var (
+		strict *toml.StrictMissingError
+		dec    *toml.DecodeError
+	)
+	switch {
+	case errors.As(err, &strict) && len(strict.Errors) > 0:
+		key := strings.Join(strict.Errors[0].Key(), ".")
+		for _, other := range e.Levels {
+			if e.Has(other, key) {
+				return nil, e.wrong(key, "%s has setting %q with knowledge %s only; here it is %s", e.Name, key, other, level)
+			}
+		}
+		return nil, e.wrong(key, "%s has no setting %q; allowed are %s", e.Name, key, strings.Join(e.Keys(level), ", "))
+	case errors.As(err, &dec):
+		key := strings.Join(dec.Key(), ".")
+		usual := e.defaults(level)[key]
+		what := strings.TrimPrefix(dec.Error(), "toml: ")
+		if strings.HasPrefix(what, "cannot decode") {
+			what = wanted(usual)
+		}
+		return nil, e.wrong(key, "setting %q of %s is %v: %s; the default is %#v", key, e.Name, keys[key], what, usual)
+	case err != nil:
+		return nil, e.wrong("", "settings of %s: %w", e.Name, err)
+	}
+	if err := validate(s); err != nil {
+		return nil, e.wrong(e.blamed(level, keys), "%s: %w", e.Name, err)
+	}
+	return s, nil
+}
+
+func (e *Entry) wrong(key, format string, args ...any) error {
+	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
+}
+
+func validate(settings any) error {
+	if v, ok := settings.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+// blamed returns the first of the keys that is out of range by itself, or none
+// if they are wrong together only.
+func (e *Entry) blamed(level env.Level, keys map[string]any) string {
+	for _, key := range e.Keys(level) {
+		v, given := keys[key]
+		if !given {
+			continue
+		}
+		one, s := map[string]any{key: v}, e.Settings(level)
+		text, err := toml.Marshal(one)
+		if err != nil || toml.Unmarshal(text, s) != nil || validate(s) != nil {
+			return key
+		}
+	}
+	return ""
+}
+
+// wanted says what kind of value a setting with that default takes.
+func wanted(usual any) string {
+	switch usual.(type) {
+	case int64:
+		return "a whole number is needed"
+	case float64:
+		return "a number is needed"
+	case bool:
+		return "true or false is needed"
+	}
+	return "a word is needed"
+}
+
+// Has reports whether there is a setting of that name at that level.
+func (e *Entry) Has(level env.Level, key string) bool { return slices.Contains(e.Keys(level), key) }
+
+// Keys lists the settings at that level.
+func (e *Entry) Keys(level env.Level) []string {
+	return slices.Sorted(maps.Keys(e.defaults(level)))
+}
+
+// defaults returns the settings at that level by key.
+func (e *Entry) defaults(level env.Level) map[string]any {
+	m := map[string]any{}
+	if e.Settings == nil {
+		return m
+	}
+	text, err := toml.Marshal(e.Settings(level))
+	if err == nil {
+		err = toml.Unmarshal(text, &m)
+	}
+	if err != nil {
+		panic("experiments: settings of " + e.Name + ": " + err.Error())
+	}
+	return m
+}
