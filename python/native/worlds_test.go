@@ -1,0 +1,311 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// settings returns settings of K worlds with changes by key.
+func settings(k int, changes map[string]any) []byte {
+	m := map[string]any{
+		"instance": "paper", "world": "mean", "knowledge": "model", "sigma": 1, "decay": 1, "split": .5, "epoch": 3600,
+		"worlds": k, "steps": 50, "action": "scores", "autoreset": true,
+	}
+	for key, v := range changes {
+		m[key] = v
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// frame returns rows for K worlds, filled with what nobody should read.
+func frame(w *Worlds, rows int) []Frame {
+	k, n, width := w.Layout()
+	all := make([]Frame, rows)
+	for r := range all {
+		f := &all[r]
+		f.Reward, f.Interest, f.Crawled, f.Over = make([]float64, k), make([]float64, k*n), make([]uint8, k*n), make([]uint8, k)
+		for i := range f.Interest {
+			f.Interest[i], f.Crawled[i] = math.NaN(), 7
+		}
+		if w.IsScaled() {
+			f.Scaled = make([]float32, k*width)
+		} else {
+			f.Raw = make([]float64, k*width)
+		}
+	}
+	return all
+}
+
+func open(t *testing.T, k int, changes map[string]any) (*Worlds, *About) {
+	t.Helper()
+	w, about, err := Open(context.Background(), settings(k, changes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w, about
+}
+
+// The worlds are env's own to the last digit, whatever is crawled, through
+// episodes that begin anew.
+func TestSameAsEnv(t *testing.T) {
+	mean := func(in env.Instance, _ uint64) (env.World, error) { return env.NewMean(in, false) }
+	poisson := func(o env.PoissonOptions) func(env.Instance, uint64) (env.World, error) {
+		return func(in env.Instance, seed uint64) (env.World, error) { return env.NewPoisson(in, seed, o) }
+	}
+	for _, c := range []struct {
+		instance string
+		changes  map[string]any
+		world    func(env.Instance, uint64) (env.World, error)
+		state    func(*env.Observed) []float64
+	}{
+		{"paper", nil, mean, func(v *env.Observed) []float64 { return v.Mean }},
+		{"wide:7", map[string]any{"budget": 3}, mean, func(v *env.Observed) []float64 { return v.Mean }},
+		{"mixed:9", map[string]any{"budget": 4, "world": "poisson"}, poisson(env.PoissonOptions{}), func(v *env.Observed) []float64 { return v.Mean }},
+		{"paper", map[string]any{"world": "poisson", "knowledge": "observed", "marks": "per-item"}, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
+		{"paper", map[string]any{"world": "poisson", "knowledge": "online"}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
+	} {
+		t.Run(fmt.Sprint(c.instance, c.changes), func(t *testing.T) {
+			const k, steps = 3, 50
+			changes := map[string]any{"instance": c.instance}
+			for key, v := range c.changes {
+				changes[key] = v
+			}
+			w, about := open(t, k, changes)
+			budget, _ := changes["budget"].(int)
+			in, err := env.Named(c.instance, float64(budget))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := len(in.Sources)
+			f := frame(w, 1)
+			w.Bind(f)
+			seeds := []uint64{5, 6, 1 << 63}
+			if err := w.Reset(nil, seeds, 0); err != nil {
+				t.Fatal(err)
+			}
+			direct, found := make([]env.World, k), make([][]float64, k)
+			begin := func(j int) {
+				if direct[j], err = c.world(in, seeds[j]); err != nil {
+					t.Fatal(err)
+				}
+				found[j] = make([]float64, n)
+			}
+			for j := range direct {
+				begin(j)
+			}
+			top, r := baselines.NewSelector(about.Costs, about.Budget), stream.New(1, stream.Test)
+			scores := make([]float64, k*n)
+			for step := range 3*(steps+1) + 1 {
+				for i := range scores {
+					scores[i] = r.NormFloat64()
+				}
+				if err := w.Step(Actions{Score64: scores}, 0); err != nil {
+					t.Fatal(err)
+				}
+				for j := range direct {
+					if reset := step%(steps+1) == steps; reset {
+						seeds[j] = stream.Mix(seeds[j])
+						begin(j)
+						if f[0].Reward[j] != 0 || f[0].Over[j] != 0 {
+							t.Fatalf("step %d resets and has reward %v, over %v", step, f[0].Reward[j], f[0].Over[j])
+						}
+					} else {
+						got, err := direct[j].Step(top.Top(nil, scores[j*n:(j+1)*n]))
+						if err != nil {
+							t.Fatal(err)
+						}
+						var reward float64
+						interest, crawled := make([]float64, n), make([]uint8, n)
+						for _, x := range got {
+							reward += x.Interest
+							interest[x.Source], crawled[x.Source], found[j][x.Source] = x.Interest, 1, x.Interest
+						}
+						if f[0].Reward[j] != reward || !slices.Equal(f[0].Interest[j*n:(j+1)*n], interest) || !slices.Equal(f[0].Crawled[j*n:(j+1)*n], crawled) {
+							t.Fatalf("step %d of world %d brings %v, want %v", step, j, f[0].Interest, interest)
+						}
+						if over := step%(steps+1) == steps-1; (f[0].Over[j] == 1) != over {
+							t.Fatalf("step %d: over %d", step, f[0].Over[j])
+						}
+					}
+					v := direct[j].View()
+					want := slices.Clone(c.state(v))
+					for i := range n {
+						want = append(want, float64(v.Age(i)))
+					}
+					want = append(want, found[j]...)
+					if got := f[0].Raw[j*about.Width : (j+1)*about.Width]; !slices.Equal(got, want) {
+						t.Fatalf("step %d of world %d shows %v, want %v", step, j, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Scaled observations are the raw ones in other units.
+func TestScaled(t *testing.T) {
+	for _, knowledge := range []string{"model", "online"} {
+		raw, about := open(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge})
+		scaled, _ := open(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge, "scaled": true})
+		a, b := frame(raw, 1), frame(scaled, 1)
+		raw.Bind(a)
+		scaled.Bind(b)
+		for _, w := range []*Worlds{raw, scaled} {
+			if err := w.Reset(nil, []uint64{1}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := env.Paper(1)
+		for range 2000 { // past the ages that are looked up
+			for _, w := range []*Worlds{raw, scaled} {
+				if err := w.Step(Actions{Score32: []float32{4, 3, 2, 1}}, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, y := range a[0].Raw {
+				s := in.Sources[i%4]
+				want := y / s.Ceiling()
+				switch part := i / 4; {
+				case part == about.Width/4-2:
+					want = 1 - math.Exp(-y/4)
+				case knowledge == "online":
+					want = math.Log(1 + y)
+				}
+				if got := float64(b[0].Scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
+					t.Fatalf("%s: figure %d is %v, want %v", knowledge, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// What is refused changes nothing in any world.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		action string
+		bad    Actions
+		want   string
+	}{
+		{"scores", Actions{Score64: []float64{1, 2, 3, 4, 1, math.NaN(), 3, 4}}, "world 1: the score of source 1 is NaN"},
+		{"scores", Actions{One: []int64{0, 1}}, "form"},
+		{"set", Actions{Set: []int8{1, 0, 0, 0, 1, 1, 0, 0}}, "world 1: the set costs 2; allowed is the budget, 1"},
+		{"set", Actions{Set: []int8{1, 0, 0, 0, 2, 0, 0, 0}}, "world 1: action 2 of source 0"},
+		{"one", Actions{One: []int64{0, 4}}, "world 1: action is source 4; allowed are 0 to 3"},
+	} {
+		w, _ := open(t, 2, map[string]any{"action": c.action})
+		f := frame(w, 2)
+		w.Bind(f)
+		if err := w.Step(c.bad, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
+			t.Errorf("step before reset: %v", err)
+		}
+		if err := w.Reset(nil, []uint64{1, 2}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Step(c.bad, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.action, err, c.want)
+		}
+		if err := w.Reset([]uint8{0, 0}, nil, 1); err != nil || !slices.Equal(f[0].Raw, f[1].Raw) {
+			t.Errorf("%s: the refused step changed %v to %v (%v)", c.action, f[0].Raw, f[1].Raw, err)
+		}
+		if err := w.Step(Actions{}, 2); err == nil || !strings.Contains(err.Error(), "row 2 of 2") {
+			t.Errorf("a row that is not there: %v", err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Step(c.bad, 0); err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("step after close: %v", err)
+		}
+	}
+	for _, c := range []struct {
+		changes map[string]any
+		want    string
+	}{
+		{map[string]any{"worlds": 0}, "0 worlds"},
+		{map[string]any{"world": "moon"}, `unknown world "moon"`},
+		{map[string]any{"world": "replay"}, "world replay takes the path"},
+		{map[string]any{"knowledge": "some"}, `unknown knowledge "some"`},
+		{map[string]any{"action": "all"}, `unknown action "all"`},
+		{map[string]any{"action": "one", "budget": 2}, "a budget of 1"},
+		{map[string]any{"marks": "constant"}, "world poisson"},
+		{map[string]any{"budget": 9}, "budget is 9"},
+		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
+		{map[string]any{"unknown": 1}, "unknown"},
+	} {
+		if _, _, err := Open(context.Background(), settings(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
+		}
+	}
+}
+
+// A set that is too dear is cut to the sources that have waited longest.
+func TestTruncate(t *testing.T) {
+	w, _ := open(t, 1, map[string]any{"action": "set", "truncate": true})
+	f := frame(w, 1)
+	w.Bind(f)
+	if err := w.Reset(nil, []uint64{1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range [][]uint8{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}} {
+		if err := w.Step(Actions{Set: []int8{1, 1, 0, 0}}, 0); err != nil || !slices.Equal(f[0].Crawled, want) {
+			t.Errorf("step %d crawls %v, want %v (%v)", step, f[0].Crawled, want, err)
+		}
+	}
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	w, _ := open(t, 16, map[string]any{"steps": 0})
+	w.Bind(frame(w, 1))
+	if err := w.Reset(nil, make([]uint64, 16), 0); err != nil {
+		t.Fatal(err)
+	}
+	a := Actions{Score32: make([]float32, 64)}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := w.Step(a, 0); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	for _, k := range []int{1, 16, 1024} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			w, _, err := Open(context.Background(), settings(k, map[string]any{"steps": 0, "scaled": true}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			w.Bind(frame(w, 1))
+			if err := w.Reset(nil, make([]uint64, k), 0); err != nil {
+				b.Fatal(err)
+			}
+			a := Actions{Score32: make([]float32, 4*k)}
+			b.ResetTimer()
+			for b.Loop() {
+				if err := w.Step(a, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(k)*float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+		})
+	}
+}

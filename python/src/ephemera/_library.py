@@ -1,0 +1,103 @@
+"""The shared library of the Go code, by ctypes.
+
+The library is loaded when it is first needed. A Go runtime does not live on in a
+forked child, so that a child process that was forked after that moment is
+refused with a clear error; child processes that are spawned are fine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class Error(ValueError):
+    """What the Go code refuses, in its words."""
+
+
+class Buffers(ctypes.Structure):
+    """Where worlds write; see eph_buffers in capi/main.go."""
+
+    _fields_ = (
+        ("observation", ctypes.c_void_p),
+        ("reward", ctypes.c_void_p),
+        ("interest", ctypes.c_void_p),
+        ("crawled", ctypes.c_void_p),
+        ("over", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+    )
+
+
+_int = ctypes.c_int64
+_pointer = ctypes.c_void_p
+_signatures: dict[str, list[Any]] = {
+    "eph_open": [ctypes.c_char_p, _pointer],
+    "eph_bind": [_int, ctypes.POINTER(Buffers)],
+    "eph_reset": [_int, _int, _pointer, _pointer],
+    "eph_step": [_int, _int, _pointer, ctypes.c_int32],
+    "eph_close": [_int],
+}
+
+_loaded: ctypes.CDLL | None = None
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _loaded is not None
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def library() -> ctypes.CDLL:
+    """Return the library, loaded."""
+    global _loaded
+    if _forked:
+        raise RuntimeError(
+            "this process was forked after ephemera was first used, which the Go runtime does not survive; "
+            "start child processes by spawn or forkserver: multiprocessing.set_start_method('spawn')"
+        )
+    if _loaded is None:
+        suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+        path = Path(__file__).with_name("_native") / f"libephemera{suffix}"
+        lib = ctypes.CDLL(str(path))
+        for name, arguments in _signatures.items():
+            function = getattr(lib, name)
+            function.argtypes = [*arguments, _pointer]
+            function.restype = ctypes.c_int32
+        lib.eph_free.argtypes = [_pointer]
+        lib.eph_free.restype = None
+        _loaded = lib
+    return _loaded
+
+
+def take(answer: ctypes.c_void_p) -> str:
+    """Return the text that an answer points to, and free it."""
+    if not answer.value:
+        return ""
+    raw: bytes = ctypes.string_at(answer.value)
+    library().eph_free(answer)
+    answer.value = None
+    return raw.decode()
+
+
+def call(name: str, *arguments: Any) -> str:
+    """Call a function of the library; its answer, or its error as an exception."""
+    answer = ctypes.c_void_p()
+    failed = getattr(library(), name)(*arguments, ctypes.byref(answer))
+    text = take(answer)
+    if failed:
+        raise Error(text)
+    return text
+
+
+def opened(name: str, settings: dict[str, Any]) -> tuple[int, Any]:
+    """Call a function that answers settings with a handle and a description."""
+    handle = ctypes.c_int64()
+    text = call(name, json.dumps(settings).encode(), ctypes.byref(handle))
+    return handle.value, json.loads(text)

@@ -1,0 +1,63 @@
+"""Instances: sources and a budget, as data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of ephemeral content."""
+
+    name: str
+    rate: float
+    """λ, items per epoch; 0 or more."""
+    decay: float
+    """c, 1/epoch; above 0."""
+    interest: float
+    """ξ̄, mean initial interest of an item; 0 or more."""
+    window: float = float("inf")
+    """M, epochs after which an item is dropped."""
+    cost: float = 1.0
+    """C, budget units per crawl; above 0."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Sources, and what the crawls of one epoch may cost together."""
+
+    sources: Sequence[Source]
+    budget: float = 1.0
+    """Budget units per epoch."""
+    id: str = "python"
+
+    def toml(self) -> str:
+        """Return the instance as the text of an instance file."""
+        lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}"]
+        for s in self.sources:
+            lines += ["", "[[source]]", f"name = {_text(s.name)}"]
+            lines += [f"{k} = {_number(getattr(s, k))}" for k in ("rate", "decay", "interest", "window", "cost")]
+        return "\n".join(lines) + "\n"
+
+
+InstanceLike: TypeAlias = "str | os.PathLike[str] | Instance"
+"""An instance, the name of one (``paper``, ``lognormal:50:1``, …), or the path of a .toml file."""
+
+
+def _number(v: float) -> str:
+    return repr(float(v))
+
+
+def _text(v: str) -> str:
+    return json.dumps(str(v), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def named(instance: InstanceLike) -> dict[str, Any]:
+    """Return the settings that name an instance."""
+    if isinstance(instance, Instance):
+        return {"toml": instance.toml()}
+    return {"instance": os.fspath(instance)}

@@ -1,0 +1,324 @@
+"""The environment of one world."""
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import ephemera
+from conftest import skip_or_fail
+
+ID = "ephemera/Crawl-v0"
+
+FORMS = [
+    {},
+    {"scaled": False},
+    {"observation": "dict"},
+    {"action": "set", "overspend": "truncate"},
+    {"action": "one"},
+    {"world": "poisson", "knowledge": "observed"},
+    {"world": "poisson", "knowledge": "online", "marks": "lognormal", "sigma": 0.5},
+    {"world": "poisson", "knowledge": "observed", "unobserved": ["1", "4"], "scaled": False},
+    {"instance": "mixed:20", "budget": 5, "steps": None},
+    {"instance": "lognormal:50", "budget": 2, "action": "set", "overspend": "truncate"},
+]
+
+
+@pytest.fixture(params=FORMS, ids=str)
+def form(request):
+    return request.param
+
+
+def test_gymnasium_checker(form):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ID, **form)
+        check_env(env.unwrapped)
+    env.close()
+
+
+def test_sb3_checker(form):
+    try:
+        from stable_baselines3.common.env_checker import check_env as check
+    except ImportError:
+        skip_or_fail("Stable-Baselines3 and PyTorch are not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ID, **form)
+        check(env)
+    env.close()
+
+
+def test_observations_stay_in_their_space():
+    """The figures that end an episode of 3000 epochs are within the bounds."""
+    for form in FORMS:
+        env = gymnasium.make(ID, **{**form, "steps": 3000}).unwrapped
+        env.action_space.seed(1)
+        seen, _ = env.reset(seed=1)
+        still = env.action_space.sample() if env.action_space.shape == () else np.zeros_like(env.action_space.sample())
+        for k in range(3000):
+            seen, _, _, over, _ = env.step(env.action_space.sample() if k < 1000 else still)
+            assert k % 50 or seen in env.observation_space, (form, k, seen)
+        assert over and seen in env.observation_space, (form, seen)
+
+
+# The policies of the Go commands that are plain scores: by name, from what an
+# observation shows.
+POLICIES = {
+    "round-robin": lambda seen: seen["age"],
+    "myopic": lambda seen: seen["state"],
+}
+
+
+@pytest.mark.parametrize("world", ["mean", "poisson"])
+@pytest.mark.parametrize("instance,budget", [("paper", 1), ("paper", 2), ("lognormal:10", 3)])
+def test_same_stream_as_go(command, world, instance, budget):
+    """What policies earn is that of `train -format json` to the last digit."""
+    seed, steps = 7, 2000
+    report = command(
+        "train", "-instance", instance, "-budget", budget, "-world", world,
+        "-seed", seed, "-steps", steps, "-format", "json",
+    )  # fmt: skip
+    rows = {row["policy"]: row for row in report["results"]}
+    env = gymnasium.make(
+        ID, instance=instance, budget=budget, world=world, steps=steps, scaled=False, observation="dict"
+    )
+    for name, scores in POLICIES.items():
+        seen, info = env.reset(seed=seed)
+        assert info["bound"] == report["bound"]
+        total, crawls = 0.0, 0
+        for _ in range(steps):
+            seen, reward, _, over, told = env.step(scores(seen))
+            total += reward
+            crawls += told["crawled"].sum()
+        assert over
+        assert total / steps == rows[name]["reward"]
+        assert crawls / steps == rows[name]["crawls"]
+    if world == "mean":
+        assert info["whittle"] == rows["whittle"]["reward"]
+
+
+def test_same_stream_as_go_observed(command):
+    seed, steps = 3, 1000
+    report = command(
+        "train", "-knowledge", "observed", "-marks", "per-item", "-seed", seed, "-steps", steps, "-format", "json"
+    )  # fmt: skip
+    (row,) = (r for r in report["results"] if r["policy"] == "myopic")
+    env = gymnasium.make(
+        ID,
+        world="poisson",
+        knowledge="observed",
+        marks="per-item",
+        steps=steps,
+        scaled=False,
+        observation="dict",
+    )
+    seen, _ = env.reset(seed=seed)
+    total = 0.0
+    for _ in range(steps):
+        seen, reward, _, _, _ = env.step(seen["state"])
+        total += reward
+    assert total / steps == row["reward"]
+
+
+def test_replay(tmp_path):
+    path = tmp_path / "recording.csv"
+    rows = ["source,published_unix,utility"]
+    rows += [f"{'ab'[k % 2]},{3600 * k},{1 + k % 3}" for k in range(100)]
+    path.write_text("\n".join(rows) + "\n")
+    env = gymnasium.make(ID, world="replay", trace=str(path), steps=None, knowledge="observed", scaled=False)
+    seen, info = env.reset(seed=1)
+    assert info["whittle"] > 0 and np.isnan(info["bound"])
+    steps, over = 0, False
+    while not over:
+        seen, reward, _, over, told = env.step(seen[:2].astype(np.float32))
+        assert reward == told["interest"].sum()
+        steps += 1
+    assert steps == 49  # the whole epochs of the second half
+
+
+def test_arrays_that_were_handed_out_stay():
+    env = gymnasium.make(ID, steps=None).unwrapped
+    env.reset(seed=1)
+    kept, copies = [], []
+    for k in range(1000):
+        seen, _, _, _, info = env.step(np.eye(4)[k % 4])
+        kept.append((seen, info["interest"], info["crawled"]))
+        copies.append([a.copy() for a in kept[-1]])
+    assert all(np.array_equal(a, b) for k, c in zip(kept, copies, strict=True) for a, b in zip(k, c, strict=True))
+
+
+def test_seed_is_kept_and_moves_on():
+    env = gymnasium.make(ID, world="poisson", steps=20).unwrapped
+
+    def episode(**how):
+        env.reset(**how)
+        return [env.step(np.eye(4)[k % 4])[1] for k in range(20)]
+
+    first, second = episode(seed=5), episode()
+    assert first != second
+    assert episode(seed=5) == first and episode() == second
+
+
+@pytest.mark.parametrize(
+    "wrong,error",
+    [
+        (np.zeros(3), ValueError),
+        (np.zeros((4, 1)), ValueError),
+        (0.0, ValueError),
+        (np.array(["a", "b", "c", "d"]), TypeError),
+        (np.zeros(4, complex), TypeError),
+        (np.array([0, 1, np.nan, 0]), ephemera.Error),
+    ],
+)
+def test_wrong_scores(wrong, error):
+    env = gymnasium.make(ID).unwrapped
+    env.reset(seed=1)
+    with pytest.raises(error):
+        env.step(wrong)
+    assert env.step(np.zeros(4))[1] > 0  # nothing is broken by it
+
+
+@pytest.mark.parametrize(
+    "wrong,error",
+    [
+        (np.zeros(3, np.int8), ValueError),
+        (np.zeros(4), TypeError),
+        (np.array([0, 1, 2, 0]), ValueError),
+        (np.array([256, 0, 0, 0]), ValueError),
+        (np.array([0, 1, -1, 0], np.int8), ephemera.Error),
+        (np.array([1, 1, 0, 0], np.int8), ephemera.Error),
+    ],
+)
+def test_wrong_sets(wrong, error):
+    env = gymnasium.make(ID, action="set").unwrapped
+    env.reset(seed=1)
+    with pytest.raises(error):
+        env.step(wrong)
+    assert env.step(np.array([True, False, False, False]))[1] > 0
+
+
+@pytest.mark.parametrize("wrong,error", [(4, ephemera.Error), (-1, ephemera.Error), (1.0, TypeError), ("1", TypeError)])
+def test_wrong_one(wrong, error):
+    env = gymnasium.make(ID, action="one").unwrapped
+    env.reset(seed=1)
+    with pytest.raises(error):
+        env.step(wrong)
+    assert env.step(np.int64(1))[1] > 0
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        ({"instance": "nothing"}, "unknown instance"),
+        ({"budget": 100}, "budget is 100"),
+        ({"world": "moon"}, "allowed are mean, poisson and replay"),
+        ({"action": "one", "budget": 2}, "a budget of 1"),
+        ({"overspend": "maybe"}, "allowed are 'refuse' and 'truncate'"),
+        ({"steps": -1}, "steps"),
+        ({"instance": ephemera.Instance([ephemera.Source("x", 1, -1, 1)])}, "decay is -1"),
+        ({"instance": ephemera.Instance([])}, "source"),
+    ],
+)
+def test_wrong_arguments(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        ephemera.CrawlEnv(**arguments)
+
+
+def test_own_instance():
+    sources = [
+        ephemera.Source('a "b"\n\x7fé😀', 250, 0.7, 1),
+        ephemera.Source("c", 250, 0.35, 0.7, window=9, cost=2),
+    ]
+    env = ephemera.CrawlEnv(ephemera.Instance(sources, budget=2))
+    assert env.names == [s.name for s in sources]
+    assert list(env.costs) == [1, 2] and env.budget == 2
+
+
+def test_use_after_close():
+    env = ephemera.CrawlEnv()
+    with pytest.raises(RuntimeError, match="before the first reset"):
+        env.step(np.zeros(4))
+    env.reset(seed=1)
+    env.close()
+    env.close()
+    for use in (lambda: env.step(np.zeros(4)), env.reset):
+        with pytest.raises(RuntimeError, match="closed"):
+            use()
+
+
+def test_pickling_is_refused():
+    import pickle
+
+    for env in (ephemera.CrawlEnv(), ephemera.CrawlVectorEnv(2)):
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(env)
+
+
+def test_two_environments_at_once():
+    """Environments in threads of their own give what each gives alone."""
+
+    def play(seed, out):
+        env = ephemera.CrawlEnv(world="poisson", steps=500)
+        env.reset(seed=seed)
+        out[seed] = [env.step(np.eye(4)[k % 4])[1] for k in range(500)]
+
+    alone, together = {}, {}
+    for seed in range(4):
+        play(seed, alone)
+    threads = [threading.Thread(target=play, args=(seed, together)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert alone == together
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_fork_is_refused():
+    code = """
+import os, sys, warnings, numpy as np, ephemera
+warnings.simplefilter("ignore")
+env = ephemera.CrawlEnv(); env.reset(seed=1)
+child = os.fork()
+if child == 0:
+    said = []
+    for use in (lambda: env.step(np.zeros(4)), env.reset, ephemera.CrawlEnv):
+        try: use()
+        except RuntimeError as e: said.append("spawn" in str(e))
+    os._exit(0 if said == [True] * 3 else 1)
+assert os.waitpid(child, 0)[1] == 0
+env.step(np.zeros(4))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_no_leak():
+    """A million steps and a thousand environments leave memory as it was."""
+    code = """
+import psutil, numpy as np, ephemera
+def rss(): return psutil.Process().memory_info().rss / 2**20
+def steps(n):
+    env = ephemera.CrawlEnv(steps=None); env.reset(seed=1)
+    for k in range(n): env.step(action)
+    return env
+action = np.zeros(4)
+def make(n):
+    for k in range(n):
+        env = ephemera.CrawlEnv("lognormal:50", steps=10); env.reset(seed=k); env.step(np.zeros(50))
+        try: env.step(np.zeros(50) + np.nan)
+        except ephemera.Error: pass
+        if k % 2: env.close()
+env = steps(50_000); make(200)
+before = rss()
+env = steps(1_000_000); make(1000)
+grown = rss() - before
+assert grown < 10, f"{grown} MiB more"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

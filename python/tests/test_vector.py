@@ -1,0 +1,130 @@
+"""The environment of K worlds."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+
+import ephemera
+
+ID = "ephemera/Crawl-v0"
+K = 5
+
+
+def equal(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
+    return np.array_equal(a, b)
+
+
+def part(seen, k):
+    return {name: v[k] for name, v in seen.items()} if isinstance(seen, dict) else seen[k]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"world": "poisson", "scaled": False},
+        {"observation": "dict"},
+        {"action": "one"},
+        {"action": "set", "overspend": "truncate"},
+    ],
+    ids=str,
+)
+def test_same_as_single(form):
+    """World k is the single world of seed + k, through ends of episodes."""
+    form = {**form, "steps": 30}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vector = gymnasium.make_vec(ID, num_envs=K, **form)
+    single = [ephemera.CrawlEnv(**form) for _ in range(K)]
+    seen, info = vector.reset(seed=9)
+    assert seen in vector.observation_space
+    over = np.zeros(K, bool)
+    for k, env in enumerate(single):
+        first, told = env.reset(seed=9 + k)
+        assert equal(first, part(seen, k))
+        assert told["whittle"] == info["whittle"][k] and told["bound"] == info["bound"][k]
+    vector.action_space.seed(1)
+    for _ in range(100):
+        action = vector.action_space.sample()
+        before = over
+        seen, reward, terminated, over, info = vector.step(action)
+        assert not terminated.any() and reward.dtype == np.float64 and over.dtype == np.bool_
+        for k, env in enumerate(single):
+            if before[k]:
+                assert reward[k] == 0 and equal(env.reset()[0], part(seen, k))
+                continue
+            one, earned, _, end, told = env.step(action[k])
+            assert equal(one, part(seen, k)) and earned == reward[k] and end == over[k]
+            assert equal(told["interest"], info["interest"][k]) and equal(told["crawled"], info["crawled"][k])
+
+
+def test_autoreset_in_the_same_step():
+    a = ephemera.CrawlVectorEnv(K, steps=30, world="poisson", autoreset_mode="SameStep")
+    b = ephemera.CrawlVectorEnv(K, steps=30, world="poisson")
+    a.reset(seed=1), b.reset(seed=1)
+    action = np.zeros((K, 4), np.float32)
+    for _ in range(70):
+        seen, reward, _, over, info = a.step(action)
+        want, earned, _, end, _ = b.step(action)
+        assert np.array_equal(reward, earned) and np.array_equal(over, end)
+        if over.all():
+            assert np.array_equal(info["final_obs"], want) and info["_final_obs"].all()
+            want = b.step(action)[0]
+        assert np.array_equal(seen, want)
+
+
+def test_reset_of_some_worlds():
+    env = ephemera.CrawlVectorEnv(K, steps=30, autoreset_mode="Disabled", scaled=False)
+    first, _ = env.reset(seed=1)
+    action = np.zeros((K, 4))
+    for _ in range(30):
+        seen, _, _, over, _ = env.step(action)
+    assert over.all()
+    with pytest.raises(ephemera.Error, match="world 0: step after the end of the episode"):
+        env.step(action)
+    mask = np.arange(K) % 2 == 0
+    after, _ = env.reset(options={"reset_mask": mask})
+    assert np.array_equal(after[mask], first[mask]) and np.array_equal(after[~mask], seen[~mask])
+    with pytest.raises(ephemera.Error, match="world 1: step after the end"):
+        env.step(action)
+    for wrong in (mask[:2], mask.astype(int)):
+        with pytest.raises(ValueError, match="reset_mask"):
+            env.reset(options={"reset_mask": wrong})
+
+
+def test_seeds():
+    env = ephemera.CrawlVectorEnv(2, world="poisson")
+    action = np.eye(4)[:2]
+
+    def rewards(**how):
+        env.reset(**how)
+        return [tuple(env.step(action)[1]) for _ in range(5)]
+
+    first = rewards(seed=[3, 4])
+    assert rewards(seed=3) == first != rewards()
+    with pytest.raises(ValueError, match="3 seeds for 2 worlds"):
+        env.reset(seed=[1, 2, 3])
+
+
+def test_wrong_actions():
+    env = ephemera.CrawlVectorEnv(2)
+    with pytest.raises(RuntimeError, match="before the first reset"):
+        env.step(np.zeros((2, 4)))
+    env.reset(seed=1)
+    for wrong in (np.zeros((2, 3)), np.zeros(8), np.zeros((4, 2)), 0.0):
+        with pytest.raises(ValueError, match="shape"):
+            env.step(wrong)
+    with pytest.raises(TypeError):
+        env.step(np.zeros((2, 4), complex))
+    with pytest.raises(ephemera.Error, match="world 1: the score of source 2 is NaN"):
+        env.step(np.array([[0, 0, 0, 0], [0, 0, np.nan, 0]]))
+    strided = np.zeros((2, 8), np.float32)[:, ::2]
+    strided[:, 3] = 1
+    assert env.step(strided)[4]["crawled"][:, 3].all()
+    env.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        env.step(strided)
