@@ -141,7 +141,7 @@ func TestReport(t *testing.T) {
 // Theorem 1 does neither. The form on the slides, η((1−α)x − u) + x with ⌈·⌉,
 // does both.
 func TestPaperSlidesForm(t *testing.T) {
-	got, err := playLaw(laws[0], 5, 4000)
+	got, err := playLaw(context.Background(), laws[0], 5, 4000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestPaperSlidesForm(t *testing.T) {
 // average reward 254.66". 61 epochs from empty sources give it, to the digit.
 func TestPaperShortHorizon(t *testing.T) {
 	s := samples{}
-	if err := fixed(s); err != nil {
+	if err := fixed(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	if v := s.mean("mean-1/whittle-empty-61"); math.Round(v*100) != 25466 {

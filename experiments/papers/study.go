@@ -30,7 +30,7 @@ func study(ctx context.Context, o Options) (samples, error) {
 	type job struct {
 		seed uint64
 		at   int
-		run  func(seed uint64) (map[string]float64, error)
+		run  run
 	}
 	var jobs []job
 	for k := range o.Seeds {
@@ -39,7 +39,7 @@ func study(ctx context.Context, o Options) (samples, error) {
 		}
 	}
 	s := samples{}
-	if err := fixed(s); err != nil {
+	if err := fixed(ctx, s); err != nil {
 		return nil, err
 	}
 	var (
@@ -58,10 +58,7 @@ func study(ctx context.Context, o Options) (samples, error) {
 					err = fmt.Errorf("seed %d: panic: %v\n%s", j.seed, p, debug.Stack())
 				}
 			}()
-			if err := inner.Err(); err != nil {
-				return err
-			}
-			got, err := j.run(j.seed)
+			got, err := j.run(inner, j.seed)
 			if err != nil {
 				return fmt.Errorf("seed %d: %w", j.seed, err)
 			}
@@ -88,16 +85,31 @@ func study(ctx context.Context, o Options) (samples, error) {
 	return s, ctx.Err()
 }
 
+// run measures something under a seed.
+type run func(ctx context.Context, seed uint64) (map[string]float64, error)
+
 // random returns the runs that are made for every seed.
-func random(steps int) []func(seed uint64) (map[string]float64, error) {
-	var runs []func(seed uint64) (map[string]float64, error)
+func random(steps int) []run {
+	var runs []run
 	for _, l := range laws {
-		runs = append(runs, func(seed uint64) (map[string]float64, error) { return playLaw(l, seed, steps) })
+		runs = append(runs, func(ctx context.Context, seed uint64) (map[string]float64, error) {
+			return playLaw(ctx, l, seed, steps)
+		})
 	}
 	for _, v := range learners {
-		runs = append(runs, func(seed uint64) (map[string]float64, error) { return learn(v, seed, steps) })
+		runs = append(runs, func(ctx context.Context, seed uint64) (map[string]float64, error) { return learn(ctx, v, seed, steps) })
 	}
 	return runs
+}
+
+// play runs an agent in a scene in the way of all commands. It may crawl more
+// than the budget if the scene lets it.
+func play(ctx context.Context, s experiments.Scene, steps int, build func(in env.Instance) (env.Agent, error), watch experiments.Watcher) (experiments.Outcome, error) {
+	e := experiments.Entry{New: func(k experiments.Known, _ any) (env.Agent, error) { return build(k.Instance) }}
+	p := experiments.Play{Entry: &e, Level: env.LevelObserved, Epochs: steps}
+	p.Watch = func(experiments.Running) experiments.Watcher { return watch }
+	got, err := s.Play(ctx, p)
+	return got.Learning, err
 }
 
 // law is a reading of how content arrives.
@@ -156,17 +168,17 @@ var policies = []policy{
 	{key: "round-robin", text: "round robin", chief: true, new: func(in env.Instance) env.Agent { return env.NewAgent(baselines.NewRoundRobin(in.Terms())) }},
 }
 
-func (p policy) agent(in env.Instance) env.Agent {
+func (p policy) agent(in env.Instance) (env.Agent, error) {
 	if p.form != nil {
-		return env.NewAgent[env.Observed](newByForm(in, *p.form))
+		return env.NewAgent[env.Observed](newByForm(in, *p.form)), nil
 	}
-	return p.new(in)
+	return p.new(in), nil
 }
 
 // playLaw plays the policies under one law and seed. Keys are law/policy for
 // the reward with budget 1, and law/policy/source-1 for the crawls per epoch of
 // source 1 with budget 2.
-func playLaw(l law, seed uint64, steps int) (map[string]float64, error) {
+func playLaw(ctx context.Context, l law, seed uint64, steps int) (map[string]float64, error) {
 	in := env.Paper(1)
 	var t *tape
 	if l.coarse != nil {
@@ -183,7 +195,7 @@ func playLaw(l law, seed uint64, steps int) (map[string]float64, error) {
 			continue
 		}
 		key := l.key + "/" + p.key
-		got, err := experiments.Run(t.world(1, false), p.agent(in), steps, nil)
+		got, err := play(ctx, t.scene(1, false), steps, p.agent, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
@@ -192,7 +204,7 @@ func playLaw(l law, seed uint64, steps int) (map[string]float64, error) {
 			continue
 		}
 		var crawls float64
-		if _, err := experiments.Run(t.world(2, false), p.agent(env.Paper(2)), steps, func(_ int, _ float64, crawled []env.Crawled) error {
+		if _, err := play(ctx, t.scene(2, false), steps, p.agent, func(_ int, _ float64, crawled []env.Crawled) error {
 			for _, c := range crawled {
 				if c.Source == 0 {
 					crawls++
@@ -230,19 +242,16 @@ var learners = []variant{
 
 // learn runs Allerton's scheme. Keys are allerton/variant and
 // allerton/variant/crawls.
-func learn(v variant, seed uint64, steps int) (map[string]float64, error) {
+func learn(ctx context.Context, v variant, seed uint64, steps int) (map[string]float64, error) {
 	set := allerton.DefaultSettings()
 	v.change(&set)
-	in := env.Paper(1)
-	p, err := allerton.New(in, set, stream.New(seed, stream.Policy))
-	if err != nil {
-		return nil, err
-	}
-	w, err := env.NewMean(in, true)
-	if err != nil {
-		return nil, err
-	}
-	got, err := experiments.Run(w, env.NewAgent[env.Model](p), steps, nil)
+	got, err := play(ctx, free(experiments.MeanScene(env.Paper(1))), steps, func(in env.Instance) (env.Agent, error) {
+		p, err := allerton.New(in, set, stream.New(seed, stream.Policy))
+		if err != nil {
+			return env.Agent{}, err
+		}
+		return env.NewAgent[env.Model](p), nil
+	}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("allerton/%s: %w", v.key, err)
 	}
@@ -268,11 +277,11 @@ var relaxedReadings = []relaxedReading{
 }
 
 // fixed measures what draws nothing.
-func fixed(s samples) error {
+func fixed(ctx context.Context, s samples) error {
 	one := func(key string, v float64) { s[key] = Sample{Values: []float64{v}} }
 	for budget, name := range map[float64]string{1: "mean-1", 2: "mean-2"} {
 		in := env.Paper(budget)
-		reward, crawls, err := trajectory(in, env.NewAgent(baselines.NewWhittle(in)), deterministic)
+		reward, crawls, err := trajectory(ctx, in, env.NewAgent(baselines.NewWhittle(in)), deterministic)
 		if err != nil {
 			return err
 		}
@@ -289,14 +298,14 @@ func fixed(s samples) error {
 	for i := range 2 {
 		only := make([]float64, len(in.Sources))
 		only[i] = 1
-		v, _, err := trajectory(in, env.NewAgent(baselines.NewEvenSchedule(in.Terms(), only)), deterministic)
+		v, _, err := trajectory(ctx, in, env.NewAgent(baselines.NewEvenSchedule(in.Terms(), only)), deterministic)
 		if err != nil {
 			return err
 		}
 		one(fmt.Sprintf("mean-1/only-%d", i+1), stats.Mean(v))
 	}
 	// An average over 61 epochs, the first of which finds nothing.
-	v, _, err := trajectory(in, env.NewAgent(baselines.NewWhittle(in)), deterministic)
+	v, _, err := trajectory(ctx, in, env.NewAgent(baselines.NewWhittle(in)), deterministic)
 	if err != nil {
 		return err
 	}
@@ -311,18 +320,16 @@ func fixed(s samples) error {
 		"mean-1/slides":           {true, math.Ceil, zero},
 		"mean-1/slides-exceeding": {true, func(eta float64) float64 { return math.Floor(eta+1e-9) + 1 }, zero},
 	} {
-		got, err := experiments.Run(t.world(1, false), env.NewAgent[env.Observed](newByForm(in, f)), deterministic, nil)
+		got, err := play(ctx, t.scene(1, false), deterministic, policy{form: &f}.agent, nil)
 		if err != nil {
 			return err
 		}
 		one(key, got.Reward)
 	}
 	for _, r := range relaxedReadings {
-		w := t.world(1, true)
-		if r.ages != nil {
-			w.begin(r.ages...)
-		}
-		got, err := experiments.Run(w, env.NewAgent[env.Model](baselines.NewRelaxedControl(in, r.options)), deterministic, nil)
+		got, err := play(ctx, t.scene(1, true, r.ages...), deterministic, func(in env.Instance) (env.Agent, error) {
+			return env.NewAgent[env.Model](baselines.NewRelaxedControl(in, r.options)), nil
+		}, nil)
 		if err != nil {
 			return err
 		}
@@ -334,13 +341,9 @@ func fixed(s samples) error {
 
 // trajectory runs an agent in the mean dynamics and returns the reward of every
 // epoch, and for every source whether it was crawled (1) or not (0).
-func trajectory(in env.Instance, a env.Agent, epochs int) (reward []float64, crawls [][]float64, err error) {
-	w, err := env.NewMean(in, false)
-	if err != nil {
-		return nil, nil, err
-	}
+func trajectory(ctx context.Context, in env.Instance, a env.Agent, epochs int) (reward []float64, crawls [][]float64, err error) {
 	crawls = make([][]float64, len(in.Sources))
-	_, err = experiments.Run(w, a, epochs, func(_ int, r float64, got []env.Crawled) error {
+	_, err = play(ctx, experiments.MeanScene(in), epochs, func(env.Instance) (env.Agent, error) { return a, nil }, func(_ int, r float64, got []env.Crawled) error {
 		reward = append(reward, r)
 		for i := range crawls {
 			crawls[i] = append(crawls[i], 0)

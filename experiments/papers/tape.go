@@ -10,6 +10,7 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/experiments"
 )
 
 // tape is what every source gains in every epoch, drawn once, so that many
@@ -133,6 +134,26 @@ func (t *tape) world(budget float64, overrun bool) *world {
 	}
 	copy(w.view.State, t.gains[0])
 	return w
+}
+
+// scene is the tape as a scene of Table I, from its beginning or from other ages
+// of the sources.
+func (t *tape) scene(budget float64, overrun bool, ages ...int) experiments.Scene {
+	return experiments.Scene{
+		Instance: env.Paper(budget),
+		Open: func(uint64, env.Level, bool) (env.World, error) {
+			w := t.world(budget, overrun)
+			w.begin(ages...)
+			return w, nil
+		},
+	}
+}
+
+// free lets crawls over the budget pass.
+func free(s experiments.Scene) experiments.Scene {
+	open := s.Open
+	s.Open = func(seed uint64, level env.Level, _ bool) (env.World, error) { return open(seed, level, true) }
+	return s
 }
 
 // begin gives the sources ages to begin with, and their mean states.
