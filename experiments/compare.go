@@ -261,18 +261,20 @@ func (c Comparison) collect(jobs []job) *Compared {
 	if bounds != nil {
 		rep.Bound = result.Ptr(stats.Mean(bounds))
 	}
-	var fastest float64
+	rep.Timing = &result.Timing{Decision: map[string]float64{}}
 	for _, name := range names {
-		row := c.row(boot, name, byPolicy[name], whittle, bounds)
-		rep.Results = append(rep.Results, row)
-		for _, x := range c.Contenders {
-			if x.Entry.Learns() && x.row("learning") == name && row.Decision > 0 && fastest == 0 {
-				fastest = 1e9 / row.Decision
-			}
+		rep.Results = append(rep.Results, c.row(boot, name, byPolicy[name], whittle, bounds))
+		var spent float64
+		for _, r := range byPolicy[name] {
+			spent += float64(r.Decision.Nanoseconds())
 		}
+		rep.Timing.Decision[name] = spent / float64(len(byPolicy[name]))
 	}
-	if fastest > 0 {
-		rep.StepsPerSecond = &fastest
+	for _, x := range c.Contenders { // of the first learner
+		if ns := rep.Timing.Decision[x.row("learning")]; x.Entry.Learns() && ns > 0 {
+			rep.Timing.StepsPerSecond = 1e9 / ns
+			break
+		}
 	}
 	sort.SliceStable(rep.Results, func(i, j int) bool {
 		a, b := rep.Results[i], rep.Results[j]
@@ -324,13 +326,11 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 		row.Crawls += r.Crawls
 		row.Over += r.Over
 		row.Overrun += r.Overrun
-		row.Decision += float64(r.Decision.Nanoseconds())
 	}
 	// Sums of equal values divide exactly; a sum of n-th parts would not.
 	row.Crawls /= n
 	row.Over /= n
 	row.Overrun /= n
-	row.Decision /= n
 	row.Reward = stats.Mean(reward)
 	paired := len(whittle) == len(runs)
 	base := make([]float64, len(runs))

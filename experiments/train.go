@@ -79,19 +79,17 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		add(e.Name, o.Learned)
 	}
 
-	fallbacks := out.Trainee.Fallbacks()
 	out.Report = result.Report{
-		Instance:       t.Scene.Instance.ID,
-		Algorithm:      t.Learner.Name,
-		Knowledge:      t.Level.String(),
-		Budget:         t.Scene.Instance.Budget,
-		Steps:          epochs,
-		Seeds:          1,
-		Seed:           t.Seed,
-		StepsPerSecond: result.Ptr(pace.speed),
-		Fallbacks:      &fallbacks,
-		Fitted:         t.Scene.Epochs > 0,
-		Results:        rows,
+		Instance:  t.Scene.Instance.ID,
+		Algorithm: t.Learner.Name,
+		Knowledge: t.Level.String(),
+		Budget:    t.Scene.Instance.Budget,
+		Steps:     epochs,
+		Seeds:     1,
+		Seed:      t.Seed,
+		Timing:    &result.Timing{StepsPerSecond: pace.speed},
+		Fitted:    t.Scene.Epochs > 0,
+		Results:   rows,
 	}
 	if t.Scene.Bounded(t.Level) {
 		bound, _ := index.Bound(t.Scene.Instance)

@@ -13,6 +13,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -22,6 +23,7 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "`count` of runs at once; the results do not depend on it")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md and runs.csv to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
+		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv and timing.json to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -108,12 +110,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"result.json", "result.md", "runs.csv"}
-	if out != "" {
-		if err := cli.NewDir(out, names...); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
+	dir, err := cli.OpenDir(out, "result.json", "result.md", "runs.csv", cli.TimingFile)
+	if err != nil {
+		return err
 	}
+	defer dir.Close()
 	show, clear, err := output.Progress(stderr, "bench")
 	if err != nil {
 		return err
@@ -128,12 +129,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	r := &compared.Report
 	r.Notes = append(notes(r, len(scenes), scenes[0].Epochs == 0), compared.Left...)
-	if out != "" {
-		files, err := contents(names, compared)
-		if err != nil {
-			return err
-		}
-		if err := cli.WriteFiles(out, files); err != nil {
+	if dir != nil {
+		if err := keep(dir, compared); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
@@ -270,28 +267,23 @@ func notes(r *result.Report, instances int, seeded bool) []string {
 	return all
 }
 
-// contents renders what -out keeps.
-func contents(names []string, c *experiments.Compared) ([]cli.File, error) {
-	var js, md, csv bytes.Buffer
-	if err := c.Report.Write(&js, result.JSON); err != nil {
-		return nil, err
-	}
-	if err := c.Report.Write(&md, result.Markdown); err != nil {
-		return nil, err
-	}
+// keep writes what -out keeps.
+func keep(dir *files.Dir, c *experiments.Compared) error {
+	timeless := c.Report
+	timeless.Timing = nil
 	t := result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for _, r := range c.Runs {
 		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
-			number(r.Reward), number(r.Crawls), number(r.Cost), number(r.Over), number(r.Overrun))
+			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
 	}
-	if err := t.Write(&csv, result.CSV); err != nil {
-		return nil, err
+	var js, md, csv bytes.Buffer
+	if err := errors.Join(timeless.Write(&js, result.JSON), timeless.Write(&md, result.Markdown), t.Write(&csv, result.CSV)); err != nil {
+		return err
 	}
-	data := [][]byte{js.Bytes(), md.Bytes(), csv.Bytes()}
-	files := make([]cli.File, len(names))
-	for i, n := range names {
-		files[i] = cli.File{Name: n, Data: data[i]}
+	timing, err := cli.Timing(c.Report.Timing)
+	if err != nil {
+		return err
 	}
-	return files, nil
+	return dir.Put(files.File{Name: "result.json", Data: js.Bytes()}, files.File{Name: "result.md", Data: md.Bytes()},
+		files.File{Name: "runs.csv", Data: csv.Bytes()}, timing)
 }

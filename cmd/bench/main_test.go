@@ -46,7 +46,7 @@ func rows(r map[string]any) (policies []string, byName map[string]map[string]any
 
 func TestJSON(t *testing.T) {
 	r := report(t, "-steps", "500", "-seeds", "6")
-	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "bound", "steps_per_second", "results"} {
+	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "bound", "results"} {
 		if r[key] == nil {
 			t.Errorf("%q is missing", key)
 		}
@@ -170,7 +170,7 @@ func TestOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string]string{}
-	for _, name := range []string{"result.json", "result.md", "runs.csv"} {
+	for _, name := range []string{"result.json", "result.md", "runs.csv", "timing.json"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -183,6 +183,9 @@ func TestOut(t *testing.T) {
 	}
 	if !strings.Contains(files["result.md"], "| whittle") || !strings.Contains(out, "| whittle") {
 		t.Errorf("result.md is\n%s", files["result.md"])
+	}
+	if strings.Contains(files["result.md"], "ns/decision") || !strings.Contains(files["timing.json"], `"whittle"`) {
+		t.Errorf("times stand in result.md, or not in timing.json:\n%s%s", files["result.md"], files["timing.json"])
 	}
 	if got := strings.Count(files["runs.csv"], "\n"); got != 5 {
 		t.Errorf("runs.csv has %d lines, want a heading and 4 runs", got)

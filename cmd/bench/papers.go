@@ -9,10 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/experiments/files"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 )
@@ -56,22 +56,23 @@ func draw(dir string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	d, err := files.Open(dir)
+	if err != nil {
 		return err
 	}
-	var files []cli.File
+	defer d.Close()
+	var drawn []files.File
 	for _, p := range pictures {
-		name := filepath.Join(dir, p.Name)
-		old, err := os.ReadFile(name)
+		old, err := os.ReadFile(d.Path(p.Name))
 		switch {
 		case err == nil && bytes.Equal(old, p.Data):
 			continue
 		case err == nil && !own:
-			return fmt.Errorf("%s is there already and would be replaced; name another directory", name)
+			return fmt.Errorf("%s is there already and would be replaced; name another directory", d.Path(p.Name))
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		files = append(files, cli.File{Name: p.Name, Data: p.Data})
+		drawn = append(drawn, files.File{Name: p.Name, Data: p.Data})
 	}
-	return cli.WriteFiles(dir, files)
+	return d.Put(drawn...)
 }

@@ -20,12 +20,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
-	"strconv"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 )
 
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw of the run is derived")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json and thresholds.csv to; created if missing")
+		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json, thresholds.csv and timing.json to; created if missing")
 		f.StringVar(&prof, "cpuprofile", "", "`file` to write a CPU profile of the run to, for go tool pprof")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
@@ -99,13 +99,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"config.toml", "metrics.csv", "state.json", "result.json"}
+	dir, err := cli.OpenDir(out, "config.toml", "metrics.csv", "state.json", "result.json", "thresholds.csv", cli.TimingFile)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	rows := 0
-	if out != "" {
+	if dir != nil {
 		rows = 200
-		if err := cli.NewDir(out, append(names, "thresholds.csv")...); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
 	}
 
 	training := experiments.Training{
@@ -129,7 +130,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := &trained.Report
-	r.Notes = notes(r)
+	r.Notes = notes(r, trained.Trainee.Fallbacks())
 	if note := experiments.PriceNote(trained.Trainee, sc, level); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
@@ -143,19 +144,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	default:
 		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: %s has the schedule of each.", len(thresholds.Rows), filepath.Join(out, "thresholds.csv")))
 	}
-	if out != "" {
-		files, err := contents(names, scene.Used(level), training, trained)
-		if err != nil {
-			return err
-		}
-		if thresholds != nil {
-			var b bytes.Buffer
-			if err := thresholds.Write(&b, result.CSV); err != nil {
-				return err
-			}
-			files = append(files, cli.File{Name: "thresholds.csv", Data: b.Bytes()})
-		}
-		if err := cli.WriteFiles(out, files); err != nil {
+	if dir != nil {
+		if err := keep(dir, scene.Used(level), training, trained, thresholds); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
@@ -183,18 +173,17 @@ func startProfile(name string) (stop func() error, err error) {
 }
 
 // notes are the lines below the table.
-func notes(r *result.Report) []string {
-	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", r.Algorithm, r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seed)
+func notes(r *result.Report, fallbacks int) []string {
+	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d, %s", r.Algorithm, r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seed, result.Count(fallbacks, "Tikhonov fallback"))
 	if r.Bound != nil {
 		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*r.Bound))
 	}
-	speed := fmt.Sprintf("%.3g steps per second while learning; %d Tikhonov fallbacks.", *r.StepsPerSecond, *r.Fallbacks)
-	return []string{line + ".\n" + speed, experiments.Sentence(r)}
+	return []string{line + ".", experiments.Sentence(r)}
 }
 
-// contents renders what -out keeps; world is what the flags settled beyond the
+// keep writes what -out keeps; world is what the flags settled beyond the
 // instance.
-func contents(names []string, world map[string]any, t experiments.Training, trained *experiments.Trained) ([]cli.File, error) {
+func keep(dir *files.Dir, world map[string]any, t experiments.Training, trained *experiments.Trained, thresholds *result.Table) error {
 	sources := make([]map[string]any, len(t.Scene.Instance.Sources))
 	for i, s := range t.Scene.Instance.Sources {
 		sources[i] = map[string]any{"name": s.Name, "rate": s.Rate, "decay": s.Decay, "interest": s.Interest, "window": s.Window, "cost": s.Cost}
@@ -209,7 +198,7 @@ func contents(names []string, world map[string]any, t experiments.Training, trai
 		"instance":  map[string]any{"id": t.Scene.Instance.ID, "budget": t.Scene.Instance.Budget, "source": sources},
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var metrics bytes.Buffer
 	w := csv.NewWriter(&metrics)
@@ -217,23 +206,30 @@ func contents(names []string, world map[string]any, t experiments.Training, trai
 	for _, row := range trained.Metrics {
 		cells := make([]string, len(row))
 		for i, v := range row {
-			cells[i] = strconv.FormatFloat(v, 'g', -1, 64)
+			cells[i] = result.Exact(v)
 		}
 		_ = w.Write(cells)
 	}
 	w.Flush()
 	state, err := json.MarshalIndent(trained.Trainee.State(), "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("state of the learner: %w", err)
+		return fmt.Errorf("state of the learner: %w", err)
 	}
 	var report bytes.Buffer
 	if err := trained.Report.Write(&report, result.JSON); err != nil {
-		return nil, err
+		return err
 	}
-	data := [][]byte{config, metrics.Bytes(), append(state, '\n'), report.Bytes()}
-	files := make([]cli.File, len(names))
-	for i, n := range names {
-		files[i] = cli.File{Name: n, Data: data[i]}
+	timing, err := cli.Timing(trained.Report.Timing)
+	if err != nil {
+		return err
 	}
-	return files, nil
+	all := []files.File{{Name: "config.toml", Data: config}, {Name: "metrics.csv", Data: metrics.Bytes()}, {Name: "state.json", Data: append(state, '\n')}, {Name: "result.json", Data: report.Bytes()}, timing}
+	if thresholds != nil {
+		var b bytes.Buffer
+		if err := thresholds.Write(&b, result.CSV); err != nil {
+			return err
+		}
+		all = append(all, files.File{Name: "thresholds.csv", Data: b.Bytes()})
+	}
+	return dir.Put(all...)
 }

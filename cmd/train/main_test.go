@@ -40,7 +40,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "bound", "steps_per_second", "results"} {
+	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "bound", "results"} {
 		if r[key] == nil {
 			t.Errorf("%q is missing", key)
 		}
@@ -107,7 +107,7 @@ func TestOut(t *testing.T) {
 	if _, _, err := train(t, "-steps", "500", "-out", dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"config.toml", "metrics.csv", "state.json", "result.json"} {
+	for _, name := range []string{"config.toml", "metrics.csv", "state.json", "result.json", "thresholds.csv", "timing.json"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}

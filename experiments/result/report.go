@@ -19,14 +19,10 @@ type Report struct {
 	Seeds     int      `json:"seeds"`     // how many
 	Seed      uint64   `json:"seed"`      // the first
 	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
-	// StepsPerSecond is the learner's, world included. In JSON it is an order
-	// of magnitude, see [Report.Write].
-	StepsPerSecond *float64 `json:"steps_per_second"`
-	// PeakStepsPerSecond is the speed of the fastest part of the run, which
-	// other work on the machine disturbs least; 0 if it was not measured.
-	PeakStepsPerSecond float64 `json:"-"`
-	Fallbacks          *int    `json:"fallbacks"` // Tikhonov fallbacks that the learner took; nil without a learner
-	Results            []Row   `json:"results"`
+	Results   []Row    `json:"results"`
+
+	// Timing is what was measured in time; nil to print none.
+	Timing *Timing `json:"-"`
 
 	// Fitted says that policies that know the model were given parameters that
 	// were fitted on a recording, not the true ones.
@@ -55,10 +51,14 @@ type Row struct {
 	DiffLo *float64 `json:"diff_lo"`
 	DiffHi *float64 `json:"diff_hi"`
 	Worst  *float64 `json:"worst"` // least of_whittle of any run
+}
 
-	// Decision is the time of one Select and Update, ns. It is not part of
-	// the machine output, which holds nothing that changes from run to run.
-	Decision float64 `json:"-"`
+// Timing is what changes from run to run, and has no place in the machine
+// output.
+type Timing struct {
+	StepsPerSecond float64 `json:"steps_per_second"` // of the learner; 0 where nothing learns
+	// Decision is the time of one Select and Update of each policy, ns.
+	Decision map[string]float64 `json:"ns_per_decision,omitempty"`
 }
 
 // Ptr returns a pointer to v, or nil if v is not a finite number.
@@ -89,22 +89,22 @@ func (r *Report) Complete() {
 	}
 }
 
-// Write prints the report. All of it but the speed is a function of the
-// configuration and the seed. So that equal runs print equal bytes, JSON holds
-// the peak speed rounded down to a power of ten and CSV leaves it out; the
-// table says the mean speed in three digits.
+// Write prints the report. JSON and CSV are a function of the configuration and
+// the seed; the others also say how long it took, if Timing is set.
 func (r *Report) Write(w io.Writer, f Format) error {
 	if f == JSON {
-		return r.writeJSON(w)
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
 	}
-	t := r.table(f)
-	if err := t.Write(w, f); err != nil {
+	if err := r.table(f).Write(w, f); err != nil || f == CSV {
 		return err
 	}
-	if f == CSV {
-		return nil
+	notes := slices.Clone(r.Notes)
+	if r.Timing != nil && r.Timing.StepsPerSecond > 0 {
+		notes = append(notes, fmt.Sprintf("%.0f steps per second while learning.", r.Timing.StepsPerSecond))
 	}
-	for _, n := range r.Notes {
+	for _, n := range notes {
 		if _, err := fmt.Fprintf(w, "\n%s\n", n); err != nil {
 			return err
 		}
@@ -118,24 +118,13 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	return r.More.Write(w, f)
 }
 
-func (r *Report) writeJSON(w io.Writer) error {
-	out := *r
-	if s := r.StepsPerSecond; s != nil {
-		peak := max(*s, r.PeakStepsPerSecond)
-		out.StepsPerSecond = Ptr(math.Pow(10, math.Floor(math.Log10(peak))))
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(&out)
-}
-
 func (r *Report) table(f Format) *Table {
 	if f == CSV {
 		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
 		for _, row := range r.Results {
-			t.Add(r.Instance, r.Algorithm, r.Knowledge, exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10),
-				row.Policy, exact(row.Reward), optional(row.Lo, exact), optional(row.Hi, exact), exact(row.Crawls), optional(row.OfWhittle, exact), optional(row.OfBound, exact), exact(row.Over),
-				exact(row.Overrun), optional(row.Diff, exact), optional(row.DiffLo, exact), optional(row.DiffHi, exact), optional(row.Worst, exact))
+			t.Add(r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10),
+				row.Policy, Exact(row.Reward), optional(row.Lo, Exact), optional(row.Hi, Exact), Exact(row.Crawls), optional(row.OfWhittle, Exact), optional(row.OfBound, Exact), Exact(row.Over),
+				Exact(row.Overrun), optional(row.Diff, Exact), optional(row.DiffLo, Exact), optional(row.DiffHi, Exact), optional(row.Worst, Exact))
 		}
 		return t
 	}
@@ -149,7 +138,7 @@ func (r *Report) table(f Format) *Table {
 		{"% of Whittle", func(r Row) string { return optional(r.OfWhittle, percent) }, nil},
 		{"worst %", func(r Row) string { return optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
 		{"% of bound", func(r Row) string { return optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
-		{"ns/decision", func(r Row) string { return fmt.Sprintf("%.0f", r.Decision) }, func(r Row) bool { return r.Decision > 0 }},
+		{"ns/decision", func(row Row) string { return fmt.Sprintf("%.0f", r.decision(row)) }, func(row Row) bool { return r.decision(row) > 0 }},
 		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
 	}
@@ -170,6 +159,14 @@ func (r *Report) table(f Format) *Table {
 		t.Add(cells...)
 	}
 	return t
+}
+
+// decision returns the time of one decision of the row's policy, ns, or 0.
+func (r *Report) decision(row Row) float64 {
+	if r.Timing == nil {
+		return 0
+	}
+	return r.Timing.Decision[row.Policy]
 }
 
 // column is a column of the table; it is left out when no row is one of which
@@ -206,7 +203,8 @@ func Count(n int, thing string) string {
 
 func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
 
-func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// Exact prints a number in as many digits as it has.
+func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func optional(v *float64, f func(float64) string) string {
 	if v == nil {

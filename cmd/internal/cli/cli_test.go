@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -77,29 +75,6 @@ func TestHelpIsGrouped(t *testing.T) {
 			t.Errorf("%q stands at %d, behind %d:\n%s", want, at, last, text)
 		}
 		last = at
-	}
-}
-
-func TestNewDirProtectsFiles(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := NewDir(dir, "one", "two"); err != nil {
-		t.Fatal(err)
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("the check left %v", left)
-	}
-	if err := WriteFiles(dir, []File{{"two", []byte("2")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := NewDir(dir, "one", "two"); err == nil || !strings.Contains(err.Error(), "two") {
-		t.Errorf("a file that is there: %v", err)
-	}
-	if b, _ := os.ReadFile(filepath.Join(dir, "two")); string(b) != "2" {
-		t.Errorf("the file holds %q", b)
-	}
-	file := filepath.Join(dir, "two")
-	if err := NewDir(file, "x"); err == nil {
-		t.Error("a file was taken for a directory")
 	}
 }
 

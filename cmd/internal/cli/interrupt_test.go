@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -55,28 +54,6 @@ func TestInterruptAlways(t *testing.T) {
 	}
 	if got := log.String(); got != "deaf: interrupted\n" {
 		t.Errorf("stderr is %q", got)
-	}
-}
-
-// A file that cannot be written keeps the others from their places too.
-func TestWriteFilesAllOrNone(t *testing.T) {
-	dir := t.TempDir()
-	if err := WriteFiles(dir, []File{{"a", []byte("1")}, {"missing/b", []byte("2")}}); err == nil {
-		t.Fatal("a file in a directory that does not exist was written")
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("%v is left behind", left)
-	}
-	if err := WriteFiles(dir, []File{{"a", []byte("1")}, {"b", []byte("2")}}); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"a": "1", "b": "2"} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Errorf("%s holds %q, %v", name, got, err)
-		}
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 2 {
-		t.Errorf("the directory holds %v", left)
 	}
 }
 

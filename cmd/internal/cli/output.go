@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -69,58 +69,32 @@ func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total 
 	}, nil
 }
 
-// File is a file to write.
-type File struct {
-	Name string
-	Data []byte
-}
-
-// NewDir checks that files can be written into dir without replacing any,
-// before work is spent on what they will hold.
-func NewDir(dir string, names ...string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+// OpenDir opens the directory of -out, checks that none of the files is there,
+// before work is spent on what they will hold, and keeps other processes out.
+// It returns nil where none is named.
+func OpenDir(path string, names ...string) (*files.Dir, error) {
+	if path == "" {
+		return nil, nil
 	}
-	for _, n := range names {
-		if _, err := os.Lstat(filepath.Join(dir, n)); err == nil {
-			return fmt.Errorf("%s is there already and would be replaced; name another directory", filepath.Join(dir, n))
+	d, err := files.Open(path)
+	if err == nil {
+		if err = d.Fresh(names...); err != nil {
+			d.Close()
 		}
 	}
-	probe, err := files.Create(filepath.Join(dir, names[0]), "")
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("-out: %w", err)
 	}
-	return probe.Cleanup()
+	return d, nil
 }
 
-// WriteFiles writes all files or, as when the disk is full, none: each is
-// written beside its place, and put there when all are whole.
-func WriteFiles(dir string, all []File) error {
-	ready := make([]files.Pending, 0, len(all))
-	defer func() {
-		for _, p := range ready {
-			_ = p.Cleanup() // does nothing for a file that is in its place
-		}
-	}()
-	for _, f := range all {
-		p, err := files.Create(filepath.Join(dir, f.Name), "")
-		if err != nil {
-			return err
-		}
-		ready = append(ready, p)
-		if _, err := p.Write(f.Data); err != nil {
-			return err
-		}
-		if err := p.Sync(); err != nil {
-			return err
-		}
-	}
-	for _, p := range ready {
-		if err := p.CloseAtomicallyReplace(); err != nil {
-			return err
-		}
-	}
-	return nil
+// TimingFile is the one file of -out that is not the same from run to run.
+const TimingFile = "timing.json"
+
+// Timing renders it.
+func Timing(t *result.Timing) (files.File, error) {
+	data, err := json.MarshalIndent(t, "", "  ")
+	return files.File{Name: TimingFile, Data: append(data, '\n')}, err
 }
 
 // Positive refuses a flag's value that is not a finite number above 0.

@@ -1,0 +1,138 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// File is a file to write.
+type File struct {
+	Name string // without a directory
+	Data []byte
+}
+
+// Dir is a directory of results that this process alone writes to.
+//
+// A set of files appears whole or not at all. It is written into the directory
+// ".new", which is then renamed to ".set": from there on the set is there, and
+// what is left is to move its files to their places. A process that is killed
+// in between leaves ".set", and the next to open the directory moves what is
+// left in it; ".new" it removes.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+const (
+	fresh = ".new"
+	whole = ".set"
+)
+
+// Open opens a directory of results, made if it is missing, and keeps other
+// processes out. It returns an error that is ErrLocked if another one is in.
+func Open(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(path)
+	if errors.Is(err, ErrLocked) {
+		return nil, fmt.Errorf("%s is in use: %w", path, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path, lock}
+	if err := d.settle(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close lets other processes in. It does nothing for a nil Dir.
+func (d *Dir) Close() error {
+	if d == nil || d.lock == nil {
+		return nil
+	}
+	return d.lock.Close()
+}
+
+// Path returns the path of a file in the directory.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+// Fresh returns an error if one of the files is there already.
+func (d *Dir) Fresh(names ...string) error {
+	for _, n := range names {
+		if _, err := os.Lstat(d.Path(n)); err == nil {
+			return fmt.Errorf("%s is there already and would be replaced; name another directory", d.Path(n))
+		}
+	}
+	return nil
+}
+
+// Put puts files into the directory, in place of those that are there: all of
+// them or, as when the disk is full, none.
+func (d *Dir) Put(files ...File) error {
+	stage := d.Path(fresh)
+	if err := os.Mkdir(stage, 0o755); err != nil {
+		return err
+	}
+	err := func() error {
+		for _, f := range files {
+			if err := write(filepath.Join(stage, f.Name), f.Data); err != nil {
+				return err
+			}
+		}
+		return errors.Join(syncDir(stage), os.Rename(stage, d.Path(whole)))
+	}()
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(stage))
+	}
+	return d.settle()
+}
+
+// settle moves the files of a set that is whole to their places, and removes
+// one that is not.
+func (d *Dir) settle() error {
+	set := d.Path(whole)
+	entries, err := os.ReadDir(set)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.Rename(filepath.Join(set, e.Name()), d.Path(e.Name())); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		if err := errors.Join(syncDir(d.path), os.Remove(set), syncDir(d.path)); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(d.Path(fresh))
+}
+
+func write(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncDir has the entries of a directory reach the disk.
+func syncDir(path string) error {
+	if runtime.GOOS == "windows" { // where a directory cannot be synced
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
