@@ -37,20 +37,20 @@ func Sentence(r *result.Report) string {
 	if r.Fitted {
 		reference = "Whittle with fitted parameters"
 	}
-	s := fmt.Sprintf("In %d epochs the learner earned %s of what %s earns while it learned, and the policy that it ended with earns %s",
-		r.Steps, share(learning.Reward/whittle.Reward), reference, share(learned.Reward/whittle.Reward))
+	s := fmt.Sprintf("While it learned, the learner earned %s of what %s earns in the same %d epochs. The policy that it learned earns %s",
+		share(learning.Reward/whittle.Reward), reference, r.Steps, share(learned.Reward/whittle.Reward))
 	switch {
 	case learned.Over > 0:
-		s += fmt.Sprintf(", going over the budget in %s of the epochs.", share(learned.Over))
+		s += fmt.Sprintf(", but goes over the budget in %s of the epochs.", share(learned.Over))
 	case best == learned:
-		s += "; no other policy in this comparison earns more."
+		s += ". No other policy compared here earns more."
 	case best.Reward < learned.Reward*1.0005:
-		s += fmt.Sprintf("; the best in this comparison, %s, earns less than 0.05 %% more.", best.Policy)
+		s += fmt.Sprintf(". The best policy compared here, %s, earns less than 0.05 %% more.", best.Policy)
 	default:
-		s += fmt.Sprintf("; the best in this comparison is %s with %s.", best.Policy, share(best.Reward/whittle.Reward))
+		s += fmt.Sprintf(". The best policy compared here, %s, earns %s.", best.Policy, share(best.Reward/whittle.Reward))
 	}
 	if r.Fitted && r.Steps < fewEpochs {
-		s += fmt.Sprintf(" %d epochs are too few to tell policies apart.", r.Steps)
+		s += fmt.Sprintf(" %d epochs are too few to tell which policy is better.", r.Steps)
 	}
 	return s
 }

@@ -91,7 +91,7 @@ func PriceNote(t Trainee, s Scene, level env.Level) string {
 	note := fmt.Sprintf("Learned price of a budget unit: %s interest", result.Figure(p.Price()))
 	if s.Bounded(level) {
 		_, price := index.Bound(s.Instance)
-		note += fmt.Sprintf("; optimal with the budget kept on average: %s", result.Figure(price))
+		note += fmt.Sprintf(". The optimal price, with the budget kept on average: %s", result.Figure(price))
 	}
 	return note + "."
 }
