@@ -18,11 +18,11 @@ import (
 func ran(t *testing.T, dir string) {
 	t.Helper()
 	s := cells.New()
-	c, err := sweep.Load(s, s, "small.toml", []byte("# Does it draw?\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
+	c, err := sweep.Load(s, "small.toml", []byte("question = \"Does it draw?\"\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sweep.Run(context.Background(), c, s, sweep.Options{Dir: dir}); err != nil {
+	if _, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -177,9 +177,9 @@ func (c *command) load(name string) (*sweep.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; a configuration is a .toml file or one of %s", err, strings.Join(configs.Names(), ", "))
 	}
-	cfg, err := sweep.Load(c.schema, c.schema, name, data, c.set)
+	cfg, err := sweep.Load(c.schema, name, data, c.set)
 	if err != nil && len(c.set) > 0 {
-		if _, plain := sweep.Load(c.schema, c.schema, name, data, nil); plain == nil {
+		if _, plain := sweep.Load(c.schema, name, data, nil); plain == nil {
 			err = cli.AsUsage(err) // the flags are wrong, not the file
 		}
 	}
@@ -198,16 +198,11 @@ func (c *command) dir(cfg *sweep.Config, of int) string {
 
 // listed is what -list prints as JSON.
 type listed struct {
-	Name    string   `json:"name"`
-	Cells   []cell   `json:"cells"`
-	Seeds   []uint64 `json:"seeds"`
-	Runs    int      `json:"runs"`
-	Seconds float64  `json:"seconds"` // estimate
-}
-
-type cell struct {
-	ID       string         `json:"id"`
-	Settings map[string]any `json:"settings"` // that differ between cells
+	Name    string           `json:"name"`
+	Cells   []sweep.MetaCell `json:"cells"`
+	Seeds   []uint64         `json:"seeds"`
+	Runs    int              `json:"runs"`
+	Seconds float64          `json:"seconds"` // estimate
 }
 
 // show lists the cells: for people by id, for machines with the settings that
@@ -239,7 +234,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config, format result.For
 	if err := w.Flush(); err != nil || format == result.CSV {
 		return err
 	}
-	d, err := sweep.Estimate(ctx, cfg, c.schema, c.workers, 2*time.Second, cells.Class, c.schema.Probe)
+	d, err := sweep.Estimate(ctx, cfg, c.workers, 2*time.Second, cells.Class, c.schema.Probe)
 	if err != nil {
 		return err
 	}
@@ -247,17 +242,8 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config, format result.For
 		fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs, about %s\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), cfg.Jobs(), round(d))
 		return nil
 	}
-	out := listed{Name: cfg.Name, Seeds: cfg.Seeds, Runs: cfg.Jobs(), Seconds: d.Seconds()}
-	for i := range cfg.Cells {
-		x := &cfg.Cells[i]
-		set := map[string]any{}
-		for _, a := range cfg.Axes {
-			if x.Has(a) {
-				set[a] = sweep.JSONValue(x.Value(a))
-			}
-		}
-		out.Cells = append(out.Cells, cell{x.ID, set})
-	}
+	m := cfg.Meta()
+	out := listed{Name: m.Name, Cells: m.Cells, Seeds: m.Seeds, Runs: cfg.Jobs(), Seconds: d.Seconds()}
 	e := json.NewEncoder(c.stdout)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
@@ -287,7 +273,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, sha
 		Revision: sweep.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
 		Progress: func(done, failed, total int) { show(done+failed, total) },
 	}
-	rep, err := sweep.Run(ctx, cfg, c.schema, o)
+	rep, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if errors.Is(err, sweep.ErrInterrupted) {
 		return interrupted("interrupted; " + hint)
@@ -373,12 +359,12 @@ func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 	cli.Resume(hint)
 	var errs []error
 	for _, dir := range dirs {
-		cfg, err := sweep.LoadFile(c.schema, c.schema, filepath.Join(dir, "config.toml"), nil)
+		cfg, err := sweep.LoadFile(c.schema, filepath.Join(dir, "config.toml"), nil)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		rep, err := sweep.Merge(ctx, cfg, c.schema, sweep.Options{Dir: dir})
+		rep, err := sweep.Merge(ctx, cfg, sweep.Options{Dir: dir})
 		if errors.Is(err, sweep.ErrInterrupted) {
 			return interrupted("interrupted; " + hint)
 		}

@@ -29,7 +29,7 @@ func config(t *testing.T, text string) string {
 	return path
 }
 
-const small = "# Does it run?\nseeds = 6\nsteps = 200\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"
+const small = "question = \"Does it run?\"\nseeds = 6\nsteps = 200\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"
 
 func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
@@ -57,8 +57,9 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, "config.toml"))
-	if !strings.Contains(string(text), "learner.gamma = 0.1") || !strings.Contains(string(text), "-set learner.gamma=0.1") {
-		t.Errorf("config.toml:\n%s", text)
+	meta, _ := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if !strings.Contains(string(text), "\ngamma = 0.1\n") || !strings.Contains(string(meta), "-set learner.gamma=0.1") {
+		t.Errorf("config.toml:\n%s\nmeta.json:\n%s", text, meta)
 	}
 
 	// Again: nothing is left to run. The resolved configuration is a sweep.
@@ -123,7 +124,7 @@ func TestSeveral(t *testing.T) {
 	}
 	// The first is refused, the second runs all the same.
 	dir = t.TempDir()
-	if _, _, err := call(t, one, "-set", "seeds=2", "-out", filepath.Join(dir, "small")); err != nil {
+	if _, _, err := call(t, one, "-set", "seeds=7", "-out", filepath.Join(dir, "small")); err != nil {
 		t.Fatal(err)
 	}
 	if out, _, err := call(t, one, two, "-out", dir); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "name another directory") || strings.Count(out, "Best by") != 1 {
@@ -148,7 +149,7 @@ func TestInstanceFile(t *testing.T) {
 		t.Fatalf("%v, %s", err, log)
 	}
 	write("mine.toml", strings.Replace(two, "9", "8", 1))
-	if _, _, err := call(t, "c.toml", "-out", "out"); err == nil || !strings.Contains(err.Error(), "out: holds configuration") || !strings.Contains(err.Error(), "which differs in what mine.toml holds") {
+	if _, _, err := call(t, "c.toml", "-out", "out"); err == nil || !strings.Contains(err.Error(), "out: holds another configuration, c: what mine.toml holds") {
 		t.Errorf("with another instance under the same name: %v", err)
 	}
 	other, _, err := call(t, "c.toml", "-out", "other")
@@ -167,7 +168,7 @@ func TestInstanceFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("mine.toml", strings.Replace(two, "9", "8", 1))
-	if _, _, err := call(t, "c.toml", "-out", "."); err == nil || !strings.Contains(err.Error(), ".: holds configuration") {
+	if _, _, err := call(t, "c.toml", "-out", "."); err == nil || !strings.Contains(err.Error(), ".: holds another configuration") {
 		t.Errorf("changed, beside its copy: %v", err)
 	}
 	if err := os.RemoveAll("inputs"); err != nil {
@@ -256,7 +257,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"-merge", t.TempDir()}, "holds no config.toml", cli.Failure},
 		{[]string{"nowhere.toml"}, "nowhere.toml: no such file", cli.Failure},
 		{[]string{file, file}, "two configurations have the name", cli.Usage},
-		{[]string{file, "-set", "learner.kapa=1"}, "is it learner.kappa?", cli.Usage},
+		{[]string{file, "-set", "learner.kapa=1"}, `unknown key "learner.kapa"; allowed are name`, cli.Usage},
 		{[]string{config(t, small+"learner.nothing = 1\n"), "-set", "learner.gamma=0.1"}, "learner.nothing", cli.Failure},
 		{[]string{"kappa", "paper", "-format", "json"}, "prints one sweep, not 2", cli.Usage},
 		{[]string{file, "-format", "xml"}, `format is "xml"`, cli.Usage},
@@ -270,16 +271,16 @@ func TestMistakes(t *testing.T) {
 
 // Ctrl-C: what is finished is kept, the message says how to go on, status 130.
 func TestInterrupt(t *testing.T) {
-	file, dir := config(t, "# Long?\nseeds = 400\nsteps = 5000\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), t.TempDir()
+	file, dir := config(t, "question = \"Long?\"\nseeds = 400\nsteps = 5000\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), t.TempDir()
 	cmd := clitest.Process(t, file, "-out", dir, "-workers", "2")
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	record := filepath.Join(dir, "records", "0000-of-0001.log")
+	record := filepath.Join(dir, "records", "0000-of-0001.jsonl")
 	for range 1000 { // until some runs are recorded
-		if b, _ := os.ReadFile(record); bytes.Count(b, []byte(" run ")) > 3 {
+		if b, _ := os.ReadFile(record); bytes.Count(b, []byte(`"row":`)) > 3 {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -293,7 +294,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("stderr: %s", &log)
 	}
 	b, err := os.ReadFile(record)
-	if err != nil || !bytes.HasSuffix(b, []byte("\n")) || bytes.Count(b, []byte(" run ")) < 4 {
+	if err != nil || !bytes.HasSuffix(b, []byte("\n")) || bytes.Count(b, []byte(`"row":`)) < 4 {
 		t.Errorf("the record file ends in the middle of a line, or is short: %d bytes, %v", len(b), err)
 	}
 }

@@ -31,7 +31,7 @@ func TestOnePlayer(t *testing.T) {
 			ran++
 
 			s := New()
-			cfg, err := sweep.Load(s, s, "test.toml", []byte(text), nil)
+			cfg, err := sweep.Load(s, "test.toml", []byte(text), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

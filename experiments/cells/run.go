@@ -12,7 +12,7 @@ import (
 	"ephemera/learner/allerton"
 )
 
-// Figures implements sweep.Runner.
+// Figures implements sweep.Experiment.
 func (*Schema) Figures() []sweep.Figure {
 	return []sweep.Figure{
 		{Name: "learned_ratio", Help: "reward of the learned policy over that of exact Whittle in the same epochs"},
@@ -27,7 +27,7 @@ func (*Schema) Figures() []sweep.Figure {
 	}
 }
 
-// CurveFigures implements sweep.Runner.
+// CurveFigures implements sweep.Experiment.
 func (*Schema) CurveFigures() []sweep.Figure {
 	return []sweep.Figure{
 		{Name: "ratio", Help: "reward over that of exact Whittle in the same epochs, since the point before"},
@@ -36,7 +36,7 @@ func (*Schema) CurveFigures() []sweep.Figure {
 	}
 }
 
-// Worker implements sweep.Runner.
+// Worker implements sweep.Experiment.
 func (s *Schema) Worker() sweep.Worker {
 	return &worker{schema: s, whittle: map[reference]*run{}}
 }

@@ -22,20 +22,16 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// Schema says which settings a cell has. It caches instances and is safe for
+// Schema says which settings a cell has and runs it. It caches instances and is safe for
 // concurrent use.
 type Schema struct {
 	mu    sync.Mutex
 	cache map[place]*site
 }
 
-var (
-	_ sweep.Schema = (*Schema)(nil)
-	_ sweep.Runner = (*Schema)(nil)
-)
+var _ sweep.Experiment = (*Schema)(nil)
 
-// New returns the schema of all learners and policies of the catalogue. It is
-// the runner as well.
+// New returns the experiment with all learners and policies of the catalogue.
 func New() *Schema { return &Schema{cache: map[place]*site{}} }
 
 // place names a world up to its seed.
@@ -57,7 +53,7 @@ const selector = "learner.algorithm"
 
 var selectorKey = sync.OnceValue(newSelectorKey)
 
-// Selector implements sweep.Schema. A learner that works at several levels of
+// Selector implements sweep.Experiment. A learner that works at several levels of
 // knowledge is there once for each; a level other than its first is written
 // behind an @.
 func (*Schema) Selector() sweep.Key { return selectorKey() }
@@ -70,7 +66,7 @@ func newSelectorKey() sweep.Key {
 			names = append(names, e.Name+"@"+e.Levels[k].String())
 		}
 	}
-	return sweep.Key{Name: selector, Kind: sweep.String, Default: names[0], Allowed: names, Help: "learner or policy, @level where it is not the first one"}
+	return sweep.Key{Name: selector, Default: names[0], Allowed: names, Help: "learner or policy, @level where it is not the first one"}
 }
 
 // chosen is what the selector's value stands for.
@@ -91,7 +87,7 @@ func choose(selected string) chosen {
 	return chosen{e.FirstLevel(), e}
 }
 
-// Keys implements sweep.Schema.
+// Keys implements sweep.Experiment.
 func (*Schema) Keys(selected string) []sweep.Key {
 	c := choose(selected)
 	world := "poisson"
@@ -99,17 +95,21 @@ func (*Schema) Keys(selected string) []sweep.Key {
 		world = "mean"
 	}
 	keys := []sweep.Key{
-		{Name: "steps", Kind: sweep.Int, Default: int64(10000), Help: "epochs of learning"},
-		{Name: "evaluation", Kind: sweep.Int, Default: int64(0), Help: "epochs over which the learned policy is measured; 0 for as many as steps"},
-		{Name: "instance.name", Kind: sweep.String, Default: "paper", File: func(name string) bool { return strings.HasSuffix(name, ".toml") }, Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
-		{Name: "instance.budget", Kind: sweep.Float, Default: 0.0, Help: "budget units per epoch; 0 for the instance's own, 1 of a recording"},
-		{Name: "world.kind", Kind: sweep.String, Default: world, Allowed: []string{"mean", "poisson", "replay"}, Help: "mean dynamics, single items, or a recording"},
-		{Name: "world.marks", Kind: sweep.String, Default: "constant", Help: "law of the items' interest in a poisson world"},
-		{Name: "world.sigma", Kind: sweep.Float, Default: 1.0, Help: "σ of lognormal marks"},
-		{Name: "world.trace", Kind: sweep.String, Default: "", File: func(name string) bool { return name != "" }, Help: "recording that is replayed in place of an instance"},
-		{Name: "world.epoch", Kind: sweep.String, Default: "1h", Help: "length of an epoch of the replay"},
-		{Name: "world.decay", Kind: sweep.Float, Default: 0.175, Help: "decay of interest in the replay, 1/hour"},
-		{Name: "world.split", Kind: sweep.Float, Default: 0.5, Help: "share of the recording on which the model is fitted; the rest is replayed"},
+		{Name: "steps", Default: int64(10000), Help: "epochs of learning"},
+		{Name: "evaluation", Default: int64(0), Help: "epochs over which the learned policy is measured; 0 for as many as steps"},
+		{Name: "instance.name", Default: "paper", File: func(name string) bool { return strings.HasSuffix(name, ".toml") }, Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
+		{Name: "instance.budget", Default: 0.0, Help: "budget units per epoch; 0 for the instance's own, 1 of a recording"},
+		{Name: "world.kind", Default: world, Allowed: []string{"mean", "poisson", "replay"}, Help: "mean dynamics, single items, or a recording"},
+		{Name: "world.marks", Default: "constant", Help: "law of the items' interest in a poisson world"},
+		{Name: "world.sigma", Default: 1.0, Help: "σ of lognormal marks"},
+		{Name: "world.trace", Default: "", File: func(name string) bool { return name != "" }, Help: "recording that is replayed in place of an instance"},
+		{Name: "world.epoch", Default: "1h", Help: "length of an epoch of the replay"},
+		{Name: "world.decay", Default: 0.175, Help: "decay of interest in the replay, 1/hour"},
+		{Name: "world.split", Default: 0.5, Help: "share of the recording on which the model is fitted; the rest is replayed"},
+	}
+	for i, k := range keys {
+		table, _, _ := strings.Cut(k.Name, ".")
+		keys[i].Problem = table == "instance" || table == "world" && k.Name != "world.kind" // which follows the learner
 	}
 	if c.entry.Settings == nil {
 		return keys
@@ -136,19 +136,19 @@ func settingKeys(v reflect.Value) []sweep.Key {
 			if err != nil {
 				panic(fmt.Sprintf("cells: default of %s: %v", k.Name, err))
 			}
-			k.Kind, k.Default = sweep.String, string(text)
+			k.Default = string(text)
 			keys = append(keys, k)
 			continue
 		}
 		switch f.Kind() {
 		case reflect.Float64:
-			k.Kind, k.Default = sweep.Float, f.Float()
+			k.Default = f.Float()
 		case reflect.Int, reflect.Int64:
-			k.Kind, k.Default = sweep.Int, f.Int()
+			k.Default = f.Int()
 		case reflect.String:
-			k.Kind, k.Default = sweep.String, f.String()
+			k.Default = f.String()
 		case reflect.Bool:
-			k.Kind, k.Default = sweep.Bool, f.Bool()
+			k.Default = f.Bool()
 		default:
 			panic(fmt.Sprintf("cells: %s has type %v, which no key has", k.Name, f.Type()))
 		}
@@ -168,7 +168,7 @@ func (c chosen) settings(cell *sweep.Cell) (any, error) {
 	return c.entry.Configure(c.level, keys)
 }
 
-// Check implements sweep.Schema.
+// Check implements sweep.Experiment.
 func (s *Schema) Check(cell *sweep.Cell) error {
 	if n := cell.Int("steps"); n < 1 {
 		return &sweep.KeyError{Key: "steps", Msg: fmt.Sprintf("%d epochs; allowed is 1 or more", n)}

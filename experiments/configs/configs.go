@@ -1,5 +1,5 @@
 // Package configs holds the configurations of the project's own sweeps. Each
-// begins with a comment that says what question it asks.
+// begins with the question that it asks.
 package configs
 
 import (

@@ -26,11 +26,11 @@ import (
 type toy struct{}
 
 func (toy) Selector() sweep.Key {
-	return sweep.Key{Name: "algorithm", Kind: sweep.String, Default: "toy", Allowed: []string{"toy", "policy", "broken"}}
+	return sweep.Key{Name: "algorithm", Default: "toy", Allowed: []string{"toy", "policy", "broken"}}
 }
 
 func (toy) Keys(string) []sweep.Key {
-	return []sweep.Key{{Name: "kappa", Kind: sweep.Float, Default: 1.0}, {Name: "gamma", Kind: sweep.Float, Default: 0.5}, {Name: "label", Kind: sweep.String, Default: "none"}}
+	return []sweep.Key{{Name: "kappa", Default: 1.0}, {Name: "gamma", Default: 0.5}, {Name: "label", Default: "none"}}
 }
 
 func (toy) Check(*sweep.Cell) error { return nil }
@@ -70,12 +70,12 @@ func (toy) Run(_ context.Context, c *sweep.Cell, seed uint64) (sweep.Result, err
 // sweepIn runs a small sweep and returns its directory.
 func sweepIn(t testing.TB, text string) string {
 	t.Helper()
-	c, err := sweep.Load(toy{}, toy{}, "small.toml", []byte("# Does </script> <b>it</b> work?\nmetric = \"reward\"\n"+text), nil)
+	c, err := sweep.Load(toy{}, "small.toml", []byte("question = \"Does </script> <b>it</b> work?\"\nmetric = \"reward\"\n"+text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := sweep.Run(context.Background(), c, toy{}, sweep.Options{Dir: dir, Revision: "v1", Command: "go run ./cmd/sweep small"}); err != nil {
+	if _, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir, Revision: "v1", Command: "go run ./cmd/sweep small"}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

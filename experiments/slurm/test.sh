@@ -99,7 +99,7 @@ echo "slurm test: $(sinfo -V), nodes n1 and n2 are up"
 
 go build -o "$work/sweep" ./cmd/sweep
 cat >"$work/cluster.toml" <<'TOML'
-# Does a cluster give the same bytes as one machine?
+question = "Does a cluster give the same bytes as one machine?"
 seeds = 16
 steps = 30000
 learner.algorithm = "paper"
@@ -112,12 +112,12 @@ submit() {
 	sbatch --parsable --export=ALL --output="$work/task-%A_%a.log" --time=10 "$@" experiments/slurm/sweep.sbatch
 }
 gone() { [ -z "$(squeue -h -j "$1" 2>/dev/null)" ]; }
-runs() { cat "$out"/records/*.log 2>/dev/null | grep -c '^[0-9a-f]* run ' || true; }
+runs() { cat "$out"/records/*.jsonl 2>/dev/null | grep -c '"row":' || true; }
 
 # First submission: one task is killed as soon as its shard has a result.
 job=$(submit)
-victim="$out/records/0003-of-0008.log"
-has_run() { grep -q '^[0-9a-f]* run ' "$victim" 2>/dev/null; }
+victim="$out/records/0003-of-0008.jsonl"
+has_run() { grep -q '"row":' "$victim" 2>/dev/null; }
 wait_for 120 has_run
 scancel --batch --signal=KILL "${job}_3"
 wait_for 300 gone "$job"

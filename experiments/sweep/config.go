@@ -2,517 +2,110 @@ package sweep
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
 type Config struct {
-	Name      string   // file name without .toml
-	Question  string   // the comment at the top of the file
+	Name      string // file name without .toml
+	Question  string
 	Seeds     []uint64 // every cell runs once with each
 	Metric    string   // the figure that cells are compared by
 	Reference int      // the cell that others are compared with
 	Group     string   // key by whose value cells are pooled; "" for none
 	Show      []string // figures of the short tables
-	Axes      []string // keys that differ between cells, in the order of the file
+	Axes      []string // keys that differ between cells
 	Cells     []Cell
 	Inputs    map[string]*Input // files that settings name, by that name
 
-	blocks []block
+	x     Experiment
+	grids []grid
 }
 
-// block is one product of values: what a [[cells]] of the resolved file holds.
-type block struct {
-	set  *keyset
-	axes [][]any // the values of each key of the set
-	seq  []int   // keys that the file gives, in its order: the first changes slowest
+// grid is one product of lists.
+type grid struct {
+	set   *keyset
+	lists [][]any // the values of each key of the set
 }
 
-// order returns the keys as the resolved file lists them: the given ones in
-// the order of the file, which is that of the cells, then the others.
-func (b *block) order() []int {
-	out := []int{0}
-	out = append(out, b.seq...)
-	for k := range b.axes {
-		if !slices.Contains(out, k) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
+// maxRuns keeps a slip in a grid from filling the memory.
+const maxRuns = 1_000_000
 
-// reserved are the keys that are not settings of a cell.
+// configFile is the name under which a sweep keeps its configuration.
+const configFile = "config.toml"
+
+// The keys of a configuration that are not settings of cells.
 var reserved = []Key{
-	{Name: "name", Kind: String, Help: "name of the sweep; by default that of the file"},
-	{Name: "seeds", Kind: Int, Help: "number of seeds, from 1, or a list of seeds"},
-	{Name: "metric", Kind: String, Help: "figure that cells are compared by"},
-	{Name: "reference", Kind: String, Help: "id of the cell that others are compared with"},
-	{Name: "show", Kind: String, Help: "figures of the short tables"},
-	{Name: "group", Kind: String, Help: "key by whose value cells are pooled"},
+	{Name: "name", Default: ""}, {Name: "question", Default: ""}, {Name: "seeds", Default: int64(0)},
+	{Name: "metric", Default: ""}, {Name: "show", Default: ""}, {Name: "reference", Default: ""}, {Name: "group", Default: ""},
 }
-
-// maxCells keeps a slip in a grid from filling the memory.
-const maxCells = 1_000_000
-
-// maxRuns does the same for the table of runs.
-const maxRuns = 10_000_000
 
 // LoadFile reads a configuration from a file; set are overrides, key=value.
-func LoadFile(s Schema, r Runner, file string, set []string) (*Config, error) {
-	data, err := os.ReadFile(file)
+func LoadFile(x Experiment, file string, set []string) (*Config, error) {
+	data, err := readFile(file, maxConfig)
 	if err != nil {
 		return nil, err
 	}
-	return Load(s, r, file, data, set)
+	return Load(x, file, data, set)
 }
 
 // Load reads a configuration. Errors say where: file, line, column and key, or
 // the flag, what was found and what is allowed.
-func Load(s Schema, r Runner, file string, data []byte, set []string) (*Config, error) {
-	doc, err := parse(file, data)
-	if err != nil {
+func Load(x Experiment, file string, data []byte, set []string) (*Config, error) {
+	l := &loader{x: x, file: file, data: data, sets: map[string]*keyset{}, flags: map[string]string{}, inputs: map[string]*Input{}}
+	for _, value := range x.Selector().Allowed {
+		s := &keyset{keys: append([]Key{x.Selector()}, x.Keys(value)...), index: map[string]int{}}
+		for i, key := range s.keys {
+			s.index[key.Name] = i
+		}
+		l.sets[value] = s
+	}
+	var err error
+	if l.base, l.cells, err = l.decode(file, data); err != nil {
 		return nil, err
 	}
-	l := loader{schema: s, figures: r.Figures(), file: file, written: writtenFor(data) != "", sets: map[string]*keyset{}, inputs: map[string]*Input{}}
-	for _, value := range s.Selector().Allowed {
-		l.sets[value] = newKeyset(s, value)
-	}
 	for _, arg := range set {
-		e, err := parseSet(arg)
+		given, err := l.parseSet(arg)
 		if err != nil {
 			return nil, err
 		}
-		doc.base = override(doc.base, e)
-		for i := range doc.cells {
-			doc.cells[i] = slices.DeleteFunc(doc.cells[i], func(old entry) bool { return old.name == e.name })
+		for key, v := range given {
+			l.base[key], l.flags[key] = v, "-set "+arg
+			for _, own := range l.cells {
+				delete(own, key)
+			}
 		}
 	}
-	return l.load(doc, len(set) > 0)
-}
-
-func override(list []entry, e entry) []entry {
-	for i := range list {
-		if list[i].name == e.name {
-			list[i] = e
-			return list
-		}
+	if l.copies, err = copied(file); err != nil {
+		return nil, err
 	}
-	return append(list, e)
+	return l.load()
 }
 
 type loader struct {
-	schema    Schema
-	figures   []Figure
-	file      string
-	written   bool // by a sweep
-	sets      map[string]*keyset
-	inputs    map[string]*Input
-	reference string // id as the file gives it
-	refWhere  string
-	refSet    bool     // given with -set
-	seeds     string   // where the seeds are given
-	where     []string // of the block of each cell
+	x      Experiment
+	file   string
+	data   []byte
+	base   table
+	cells  []table
+	flags  map[string]string // -set flags by their key
+	sets   map[string]*keyset
+	copies map[string]string // files that the sweep kept, by the names of the configuration
+	inputs map[string]*Input
 }
 
-func (l *loader) load(doc *document, overridden bool) (*Config, error) {
-	c := &Config{
-		Name:     strings.TrimSuffix(filepath.Base(l.file), ".toml"),
-		Question: doc.comment,
-		Inputs:   l.inputs,
-	}
-	base, err := l.reserved(c, doc.base)
-	if err != nil {
-		return nil, err
-	}
-	lists, where := doc.cells, doc.where
-	if len(lists) == 0 {
-		lists, where = [][]entry{nil}, []string{l.file}
-	}
-	used := map[string]bool{}
-	for i, own := range lists {
-		if err := l.product(c, base, own, where[i], used); err != nil {
-			return nil, err
-		}
-	}
-	for _, e := range base {
-		if !used[e.name] {
-			return nil, fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", e.where, e.name, l.schema.Selector().Name, strings.Join(l.having(e.name), ", "))
-		}
-	}
-	for _, t := range doc.tables { // those without keys, whose names nothing has looked at
-		if !slices.ContainsFunc(l.allKeys(false), func(key string) bool { return strings.HasPrefix(key, t.name+".") }) {
-			return nil, fmt.Errorf("%s: unknown table %q; allowed are %s", t.where, t.name, strings.Join(l.tables(), ", "))
-		}
-	}
-	if c.Jobs() > maxRuns {
-		return nil, fmt.Errorf("%s: %d cells with %d seeds are %d runs; allowed are at most %d", l.seeds, len(c.Cells), len(c.Seeds), c.Jobs(), maxRuns)
-	}
-	if err := l.identify(c, overridden); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// reserved takes the keys that are not settings out of the list.
-func (l *loader) reserved(c *Config, list []entry) ([]entry, error) {
-	var rest []entry
-	for _, e := range list {
-		switch e.name {
-		case "seeds":
-			l.seeds = e.where
-			for _, v := range e.values {
-				x, err := convert(Key{Name: "seeds", Kind: Int}, v)
-				n, ok := x.(int64)
-				if err != nil || !ok || n < 0 || !e.array && n < 1 {
-					return nil, fmt.Errorf("%s: seeds is %s; allowed is a number of seeds, 1 or more, or a list of seeds, each 0 or more", e.where, tomlValue(v))
-				}
-				if slices.Contains(c.Seeds, uint64(n)) {
-					return nil, fmt.Errorf("%s: seed %d is there twice", e.where, n)
-				}
-				c.Seeds = append(c.Seeds, uint64(n))
-			}
-			if !e.array {
-				n := c.Seeds[0]
-				if n > maxCells {
-					return nil, fmt.Errorf("%s: seeds is %d; allowed are at most %d", e.where, n, maxCells)
-				}
-				c.Seeds = c.Seeds[:0]
-				for s := range n {
-					c.Seeds = append(c.Seeds, s+1)
-				}
-			}
-		case "show":
-			for _, v := range e.values {
-				name, ok := v.(string)
-				if !ok {
-					return nil, fmt.Errorf("%s: show is %s; allowed are %s", e.where, tomlValue(v), strings.Join(figureNames(l.figures), ", "))
-				}
-				if err := l.figure(e, name); err != nil {
-					return nil, err
-				}
-				if slices.Contains(c.Show, name) {
-					return nil, fmt.Errorf("%s: show has %q twice", e.where, name)
-				}
-				c.Show = append(c.Show, name)
-			}
-		case "name", "metric", "reference", "group":
-			v, ok := e.values[0].(string)
-			if !ok || e.array {
-				return nil, fmt.Errorf("%s: %s is %s; allowed is a string", e.where, e.name, tomlValue(e.values[0]))
-			}
-			switch e.name {
-			case "name":
-				if !isName(v) {
-					return nil, fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators and control characters", e.where, v)
-				}
-				c.Name = v
-			case "metric":
-				c.Metric = v
-				if err := l.figure(e, v); err != nil {
-					return nil, err
-				}
-			case "reference":
-				l.reference, l.refWhere, l.refSet = v, e.where, e.set
-			case "group":
-				c.Group = v
-				if len(l.having(v)) == 0 {
-					return nil, fmt.Errorf("%s: group is %q; allowed are %s", e.where, v, strings.Join(l.allKeys(false), ", "))
-				}
-			}
-		default:
-			rest = append(rest, e)
-		}
-	}
-	if !isName(c.Name) {
-		return nil, fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
-	}
-	if c.Seeds == nil {
-		c.Seeds = []uint64{1}
-	}
-	if c.Metric == "" {
-		c.Metric = l.figures[0].Name
-	}
-	if c.Show == nil {
-		for _, f := range l.figures[:min(4, len(l.figures))] {
-			c.Show = append(c.Show, f.Name)
-		}
-		if !slices.Contains(c.Show, c.Metric) {
-			c.Show = append(c.Show, c.Metric)
-		}
-	}
-	return rest, nil
-}
-
-// isName reports whether a directory can have that name.
-func isName(s string) bool {
-	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsAny(s, `/\`) && s == printable(s)
-}
-
-// printable puts a question mark for what TOML's comments do not allow.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) && r != '\t' {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
-// figure refuses a name that the runner does not have.
-func (l *loader) figure(e entry, name string) error {
-	if names := figureNames(l.figures); !slices.Contains(names, name) {
-		return fmt.Errorf("%s: %s is %q; allowed are %s", e.where, e.name, name, strings.Join(names, ", "))
-	}
-	return nil
-}
-
-// product appends the cells of one list entry: for each selected value, the
-// product of all settings that such a cell has.
-func (l *loader) product(c *Config, base, own []entry, where string, used map[string]bool) error {
-	sel := l.schema.Selector()
-	all := slices.Clone(base)
-	for _, e := range own {
-		all = override(all, e)
-	}
-	selected := []any{sel.Default}
-	for _, e := range all {
-		if slices.Contains(keyNames(reserved), e.name) {
-			return fmt.Errorf("%s: %s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", e.where, e.name)
-		}
-		if len(l.having(e.name)) == 0 {
-			return fmt.Errorf("%s: unknown key %q%s; allowed are %s", e.where, e.name, l.closest(e.name), strings.Join(l.allKeys(true), ", "))
-		}
-		if e.name != sel.Name {
-			continue
-		}
-		used[e.name] = true
-		selected = nil
-		for _, v := range e.values {
-			v, err := convert(sel, v)
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.where, err)
-			}
-			selected = append(selected, v)
-		}
-	}
-	for _, e := range own {
-		if len(selected) > 1 && e.name != sel.Name && !slices.ContainsFunc(selected, func(v any) bool { _, ok := l.sets[v.(string)].index[e.name]; return ok }) {
-			return fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", e.where, e.name, sel.Name, strings.Join(l.having(e.name), ", "))
-		}
-	}
-	for _, v := range selected {
-		set := l.sets[v.(string)]
-		b := block{set: set, axes: make([][]any, len(set.keys))}
-		at := make([]string, len(set.keys)) // where each value was given
-		order := []int{}                    // axes in the order of the file
-		b.axes[0] = []any{v}
-		for _, e := range all {
-			k, ok := set.index[e.name]
-			if !ok {
-				if slices.ContainsFunc(own, func(o entry) bool { return o.name == e.name }) && len(selected) == 1 {
-					return fmt.Errorf("%s: %s %s has no setting %s; it has %s", e.where, sel.Name, v, e.name, strings.Join(keyNames(set.keys[1:]), ", "))
-				}
-				continue
-			}
-			used[e.name] = true
-			at[k] = e.where
-			if k == 0 {
-				continue
-			}
-			seen := make(map[any]bool, len(e.values))
-			for _, x := range e.values {
-				x, err := convert(set.keys[k], x)
-				if err != nil {
-					return fmt.Errorf("%s: %w", e.where, err)
-				}
-				if seen[x] {
-					return fmt.Errorf("%s: %s has %s twice; allowed is each value once", e.where, e.name, tomlValue(x))
-				}
-				seen[x] = true
-				if err := l.read(e, set.keys[k], x); err != nil {
-					return fmt.Errorf("%s: %s: %w", e.where, e.name, err)
-				}
-				b.axes[k] = append(b.axes[k], x)
-			}
-			order = append(order, k)
-		}
-		for _, e := range own {
-			used[e.name] = true
-		}
-		size := 1
-		for k, values := range b.axes {
-			if values == nil {
-				b.axes[k] = []any{set.keys[k].Default}
-			}
-			size *= len(b.axes[k])
-			if size > maxCells {
-				return fmt.Errorf("%s: the grid has more than %d cells", where, maxCells)
-			}
-		}
-		if err := l.cells(c, b, order, size, at, where); err != nil {
-			return err
-		}
-		b.seq = order
-		c.blocks = append(c.blocks, b)
-	}
-	return nil
-}
-
-// cells appends the cells of one block, the first axis of the file changing
-// slowest.
-func (l *loader) cells(c *Config, b block, order []int, size int, at []string, where string) error {
-	for n := range size {
-		cell := Cell{Index: len(c.Cells), set: b.set, values: make([]any, len(b.axes)), inputs: l.inputs}
-		for k := range b.axes {
-			cell.values[k] = b.axes[k][0]
-		}
-		rest := n
-		for i := len(order) - 1; i >= 0; i-- {
-			k := order[i]
-			cell.values[k] = b.axes[k][rest%len(b.axes[k])]
-			rest /= len(b.axes[k])
-		}
-		if err := l.schema.Check(&cell); err != nil {
-			place := where
-			if ke, ok := err.(*KeyError); ok {
-				if k, ok := b.set.index[ke.Key]; ok && at[k] != "" {
-					place = at[k]
-				}
-			}
-			return fmt.Errorf("%s: %w", place, err)
-		}
-		c.Cells = append(c.Cells, cell)
-		l.where = append(l.where, where)
-	}
-	if len(c.Cells) > maxCells {
-		return fmt.Errorf("%s: more than %d cells", where, maxCells)
-	}
-	return nil
-}
-
-// identify gives every cell its id, <key>/<value> for each key that differs
-// between cells, and refuses cells that are the same.
-func (l *loader) identify(c *Config, overridden bool) error {
-	sel := l.schema.Selector().Name
-	// A key tells cells apart if two with the same selected value have other
-	// values of it; a default that only follows the selection does not.
-	var keys []string
-	first := map[string]map[string]any{} // by key, by selected value
-	differs := map[string]bool{}
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		selected := cell.Text(sel)
-		for k, key := range cell.set.keys {
-			m := first[key.Name]
-			if m == nil {
-				m = map[string]any{}
-				first[key.Name] = m
-				keys = append(keys, key.Name)
-			}
-			if v, ok := m[selected]; !ok {
-				m[selected] = cell.values[k]
-			} else if v != cell.values[k] {
-				differs[key.Name] = true
-			}
-		}
-	}
-	for _, k := range keys {
-		if differs[k] || k == sel && len(first[k]) > 1 {
-			c.Axes = append(c.Axes, k)
-		}
-	}
-	c.Axes = slices.Clip(c.Axes)
-	last := map[string]int{}
-	for _, k := range c.Axes {
-		last[lastPart(k)]++
-	}
-	seen := make(map[string]int, len(c.Cells))
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		var parts []string
-		for _, k := range c.Axes {
-			if !cell.Has(k) {
-				continue
-			}
-			text := strings.NewReplacer("/", "_", " ", "_", "\n", "_").Replace(FormatValue(cell.Value(k)))
-			switch {
-			case k == sel:
-				parts = append(parts, text)
-			case last[lastPart(k)] > 1:
-				parts = append(parts, strings.ReplaceAll(k, ".", "-")+"/"+text)
-			default:
-				parts = append(parts, lastPart(k)+"/"+text)
-			}
-		}
-		if len(parts) == 0 {
-			parts = []string{cell.Text(sel)}
-		}
-		cell.ID = strings.Join(parts, "/")
-		if j, ok := seen[cell.ID]; ok {
-			if !slices.Equal(c.Cells[j].values, cell.values) {
-				return fmt.Errorf("%s: two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", l.where[i], cell.ID)
-			}
-			if l.where[j] == l.where[i] {
-				return fmt.Errorf("%s: cell %s is there twice; the same value stands twice in a list", l.where[i], cell.ID)
-			}
-			return fmt.Errorf("%s: cell %s is the same as one of %s", l.where[i], cell.ID, l.where[j])
-		}
-		seen[cell.ID] = i
-	}
-	if l.reference != "" {
-		i, ok := seen[l.reference]
-		if !ok && (!overridden || l.refSet) {
-			ids := make([]string, 0, 10)
-			for i := range min(len(c.Cells), 10) {
-				ids = append(ids, c.Cells[i].ID)
-			}
-			if len(c.Cells) > 10 {
-				ids = append(ids, fmt.Sprintf("… (%d cells)", len(c.Cells)))
-			}
-			return fmt.Errorf("%s: reference is %q; allowed are %s", l.refWhere, l.reference, strings.Join(ids, ", "))
-		}
-		c.Reference = i // 0, the first, where an override took the reference away
-	}
-	return nil
-}
-
-func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
-
-func keyNames(keys []Key) []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.Name
-	}
-	return names
-}
-
-// having returns the selected values whose cells have a setting.
-func (l *loader) having(name string) []string {
+// settings returns the keys that cells may have.
+func (l *loader) settings() []string {
 	var out []string
-	for _, v := range l.schema.Selector().Allowed {
-		if _, ok := l.sets[v].index[name]; ok {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// allKeys returns all keys that a file may have.
-func (l *loader) allKeys(withReserved bool) []string {
-	var out []string
-	if withReserved {
-		out = keyNames(reserved)
-	}
-	for _, v := range l.schema.Selector().Allowed {
+	for _, v := range l.x.Selector().Allowed {
 		for _, k := range l.sets[v].keys {
 			if !slices.Contains(out, k.Name) {
 				out = append(out, k.Name)
@@ -522,127 +115,388 @@ func (l *loader) allKeys(withReserved bool) []string {
 	return out
 }
 
-// tables returns the names before the dots of all keys.
-func (l *loader) tables() []string {
-	var out []string
-	for _, key := range l.allKeys(false) {
-		if table, _, ok := strings.Cut(key, "."); ok && !slices.Contains(out, table) {
-			out = append(out, table)
-		}
-	}
-	return out
+// having returns the selected values whose cells have a setting.
+func (l *loader) having(name string) []string {
+	return slices.DeleteFunc(slices.Clone(l.x.Selector().Allowed), func(v string) bool {
+		_, ok := l.sets[v].index[name]
+		return !ok
+	})
 }
 
-// closest returns a hint at the allowed key that is nearest by edits.
-func (l *loader) closest(name string) string {
-	best, d := "", 4
-	for _, k := range l.allKeys(true) {
-		if e := min(edits(name, k), edits(name, lastPart(k))+1); e < d {
-			best, d = k, e
+func (l *loader) load() (*Config, error) {
+	c := &Config{x: l.x, Inputs: l.inputs}
+	if err := l.head(c); err != nil {
+		return nil, err
+	}
+	if len(l.cells) == 0 {
+		l.cells = []table{{}}
+	}
+	unused := maps.Clone(l.base)
+	for n := range l.cells {
+		if err := l.product(c, n, unused); err != nil {
+			return nil, err
 		}
 	}
-	if best == "" {
-		return ""
+	for _, k := range reserved {
+		delete(unused, k.Name)
 	}
-	return fmt.Sprintf(" (is it %s?)", best)
+	for _, key := range slices.Sorted(maps.Keys(unused)) {
+		return nil, l.foreign(-1, key)
+	}
+	return c, l.identify(c)
 }
 
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+// foreign is the error for a setting that no cell has.
+func (l *loader) foreign(n int, key string) error {
+	return fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", l.place(n, key), key, l.x.Selector().Name, strings.Join(l.having(key), ", "))
+}
+
+// head reads the keys that are not settings.
+func (l *loader) head(c *Config) error {
+	figures := figureNames(l.x.Figures())
+	*c = Config{x: c.x, Inputs: c.Inputs, Name: strings.TrimSuffix(filepath.Base(l.file), ".toml"), Metric: figures[0], Seeds: []uint64{1}}
+	for key, to := range map[string]*string{"name": &c.Name, "question": &c.Question, "metric": &c.Metric, "group": &c.Group} {
+		if v, ok := l.base[key]; ok {
+			text, ok := v.(string)
+			if !ok {
+				return fmt.Errorf("%s: %s is %s; allowed is a string", l.place(-1, key), key, show(v))
 			}
-			diag, row[j+1] = row[j+1], min(diag+cost, row[j]+1, row[j+1]+1)
+			*to = text
 		}
 	}
-	return row[len(b)]
+	if !isName(c.Name) {
+		if _, ok := l.base["name"]; !ok {
+			return fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
+		}
+		return fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators and control characters", l.place(-1, "name"), c.Name)
+	}
+	if c.Group != "" && len(l.having(c.Group)) == 0 {
+		return fmt.Errorf("%s: group is %q; allowed are %s", l.place(-1, "group"), c.Group, strings.Join(l.settings(), ", "))
+	}
+	shown, _ := several(l.base["show"])
+	for _, v := range shown {
+		name, _ := v.(string)
+		if !slices.Contains(figures, name) {
+			return fmt.Errorf("%s: show is %s; allowed are %s", l.place(-1, "show"), show(v), strings.Join(figures, ", "))
+		}
+		if slices.Contains(c.Show, name) {
+			return fmt.Errorf("%s: show has %q twice", l.place(-1, "show"), name)
+		}
+		c.Show = append(c.Show, name)
+	}
+	if !slices.Contains(figures, c.Metric) {
+		return fmt.Errorf("%s: metric is %q; allowed are %s", l.place(-1, "metric"), c.Metric, strings.Join(figures, ", "))
+	}
+	if c.Show == nil {
+		c.Show = slices.Clone(figures[:min(4, len(figures))])
+		if !slices.Contains(c.Show, c.Metric) {
+			c.Show = append(c.Show, c.Metric)
+		}
+	}
+	return l.seeds(c)
+}
+
+// seeds reads a number of seeds, or a list of them.
+func (l *loader) seeds(c *Config) error {
+	given, ok := l.base["seeds"]
+	if !ok {
+		return nil
+	}
+	c.Seeds = nil
+	values, many := several(given)
+	for _, v := range values {
+		x, err := convert(Key{Name: "seeds", Default: int64(0)}, v)
+		n, _ := x.(int64)
+		switch {
+		case err != nil || n < 0 || !many && n < 1:
+			return fmt.Errorf("%s: seeds is %s; allowed is a number of seeds, 1 or more, or a list of seeds, each 0 or more", l.place(-1, "seeds"), show(v))
+		case !many && n > maxRuns:
+			return fmt.Errorf("%s: seeds is %d; allowed are at most %d", l.place(-1, "seeds"), n, maxRuns)
+		case !many:
+			for s := range uint64(n) {
+				c.Seeds = append(c.Seeds, s+1)
+			}
+		case slices.Contains(c.Seeds, uint64(n)):
+			return fmt.Errorf("%s: seed %d is there twice", l.place(-1, "seeds"), n)
+		default:
+			c.Seeds = append(c.Seeds, uint64(n))
+		}
+	}
+	if c.Seeds == nil {
+		return fmt.Errorf("%s: seeds is an empty list; at least one value is needed", l.place(-1, "seeds"))
+	}
+	return nil
+}
+
+// several returns the values of a key, and whether the file gives a list.
+func several(v any) (values []any, many bool) {
+	if values, many = v.([]any); many || v == nil {
+		return values, many
+	}
+	return []any{v}, false
+}
+
+// isName reports whether a directory can have that name.
+func isName(s string) bool {
+	odd := func(r rune) bool { return r == utf8.RuneError || r == '/' || r == '\\' || unicode.IsControl(r) }
+	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsFunc(s, odd)
+}
+
+// product appends the cells of [[cells]] n: for each selected value, the
+// product of the lists of all settings that such a cell has.
+func (l *loader) product(c *Config, n int, unused table) error {
+	sel := l.x.Selector()
+	own := l.cells[n]
+	given := maps.Clone(l.base)
+	maps.Copy(given, own)
+	selected, err := l.values(n, sel, given)
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for _, v := range selected {
+		g := grid{set: l.sets[v.(string)], lists: [][]any{{v}}}
+		size := 1
+		for _, key := range g.set.keys[1:] {
+			values, err := l.values(n, key, given)
+			if err != nil {
+				return err
+			}
+			g.lists = append(g.lists, values)
+			if size *= len(values); (len(c.Cells)+size)*len(c.Seeds) > maxRuns {
+				return fmt.Errorf("%s: cells and seeds are more than %d runs", l.file, maxRuns)
+			}
+		}
+		for _, key := range g.set.keys {
+			used[key.Name] = true
+		}
+		c.grids = append(c.grids, g)
+		for i := range size {
+			if err := l.cell(c, n, g, i); err != nil {
+				return err
+			}
+		}
+	}
+	for key := range used {
+		delete(unused, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		if !used[key] {
+			return l.foreign(n, key)
+		}
+	}
+	return nil
+}
+
+// values returns what is given for a key, or its default.
+func (l *loader) values(n int, key Key, given table) ([]any, error) {
+	raw, ok := given[key.Name]
+	if !ok {
+		return []any{key.Default}, nil
+	}
+	wrong := func(format string, args ...any) ([]any, error) {
+		return nil, fmt.Errorf("%s: %w", l.place(n, key.Name), fmt.Errorf(format, args...))
+	}
+	var out []any
+	seen := map[any]bool{}
+	items, _ := several(raw)
+	for _, item := range items {
+		v, err := convert(key, item)
+		if err != nil {
+			return wrong("%w", err)
+		}
+		if seen[v] {
+			return wrong("%s has %s twice; allowed is each value once", key.Name, show(v))
+		}
+		seen[v] = true
+		if err := l.read(key, v); err != nil {
+			return wrong("%s: %w", key.Name, err)
+		}
+		out = append(out, v)
+	}
+	if out == nil {
+		return wrong("%s is an empty list; at least one value is needed", key.Name)
+	}
+	return out, nil
+}
+
+// cell appends cell i of a grid, the first key changing slowest.
+func (l *loader) cell(c *Config, n int, g grid, i int) error {
+	cell := Cell{Index: len(c.Cells), set: g.set, values: make([]any, len(g.lists)), inputs: l.inputs}
+	for k := len(g.lists) - 1; k >= 0; k-- {
+		cell.values[k] = g.lists[k][i%len(g.lists[k])]
+		i /= len(g.lists[k])
+	}
+	if err := l.x.Check(&cell); err != nil {
+		place := l.file
+		if e, ok := err.(*KeyError); ok {
+			place = l.place(n, e.Key)
+		}
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	h := sha256.New()
+	for k, key := range g.set.keys {
+		fmt.Fprintf(h, "%s %#v\n", key.Name, cell.values[k])
+		if in := cell.Input(key.Name); in != nil {
+			h.Write(in.Sum[:])
+		}
+	}
+	cell.Hash = fmt.Sprintf("%x", h.Sum(nil)[:8])
+	c.Cells = append(c.Cells, cell)
+	return nil
+}
+
+// identify gives every cell its id, <key>/<value> for each key that differs
+// between cells, refuses cells that are the same, and finds the reference.
+func (l *loader) identify(c *Config) error {
+	sel := l.x.Selector().Name
+	c.Axes = axes(c.Cells, sel)
+	last := map[string]int{}
+	for _, k := range c.Axes {
+		_, name := split(k)
+		last[name]++
+	}
+	seen := make(map[string]int, len(c.Cells))
+	clean := func(r rune) rune {
+		if strings.ContainsRune("/ <>|", r) || unicode.IsControl(r) || r == utf8.RuneError {
+			return '_'
+		}
+		return r
+	}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		var parts []string
+		for _, k := range c.Axes {
+			if !cell.Has(k) {
+				continue
+			}
+			_, name := split(k)
+			if last[name] > 1 {
+				name = strings.ReplaceAll(k, ".", "-")
+			}
+			text := strings.Map(clean, FormatValue(cell.Value(k)))
+			if k != sel {
+				text = name + "/" + text
+			}
+			parts = append(parts, text)
+		}
+		if len(parts) == 0 {
+			parts = []string{cell.Text(sel)}
+		}
+		cell.ID = strings.Join(parts, "/")
+		if j, ok := seen[cell.ID]; ok {
+			if c.Cells[j].Hash == cell.Hash {
+				return fmt.Errorf("%s: cell %s is there twice", l.file, cell.ID)
+			}
+			return fmt.Errorf("%s: two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", l.file, cell.ID)
+		}
+		seen[cell.ID] = i
+	}
+	given, ok := l.base["reference"]
+	if !ok {
+		return nil
+	}
+	id, _ := given.(string)
+	i, ok := seen[id]
+	if _, flag := l.flags["reference"]; !ok && (len(l.flags) == 0 || flag) {
+		ids := make([]string, 0, 10)
+		for i := range min(len(c.Cells), 10) {
+			ids = append(ids, c.Cells[i].ID)
+		}
+		if len(c.Cells) > 10 {
+			ids = append(ids, fmt.Sprintf("… (%d cells)", len(c.Cells)))
+		}
+		return fmt.Errorf("%s: reference is %s; allowed are %s", l.place(-1, "reference"), show(given), strings.Join(ids, ", "))
+	}
+	c.Reference = i // 0, the first, where an override took the reference away
+	return nil
+}
+
+// axes returns the keys that tell cells apart: of two with the same selected
+// value one has another value. A default that only follows the selection does
+// not.
+func axes(cells []Cell, sel string) []string {
+	type at struct{ key, selected string }
+	first := map[at]any{}
+	var keys []string
+	differs := map[string]bool{}
+	for i := range cells {
+		cell := &cells[i]
+		for k, key := range cell.set.keys {
+			of := at{key.Name, cell.Text(sel)}
+			if key.Name == sel {
+				of.selected = ""
+			}
+			if !slices.Contains(keys, key.Name) {
+				keys = append(keys, key.Name)
+			}
+			if v, ok := first[of]; !ok {
+				first[of] = cell.values[k]
+			} else if v != cell.values[k] {
+				differs[key.Name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(keys, func(k string) bool { return !differs[k] })
+}
+
+func keyNames(keys []Key) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
 }
 
 // Jobs returns the number of runs: cells times seeds.
 func (c *Config) Jobs() int { return len(c.Cells) * len(c.Seeds) }
 
-// Hash names the content of the sweep: its cells, the files that these name,
-// and its seeds. Runs of another hash do not belong to it. What cells are compared by is not part of it.
-func (c *Config) Hash() string {
-	h := sha256.New()
-	for _, s := range c.Seeds {
-		fmt.Fprintln(h, s)
-	}
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		fmt.Fprintln(h, cell.ID)
-		for k, key := range cell.set.keys {
-			fmt.Fprintln(h, key.Name, tomlValue(cell.values[k]))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
-		fmt.Fprintf(h, "%s %x\n", name, c.Inputs[name].Sum)
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+// at returns the cell and the seed of a job; those of one cell stand together.
+func (c *Config) at(job int) (*Cell, uint64) {
+	return &c.Cells[job/len(c.Seeds)], c.Seeds[job%len(c.Seeds)]
 }
 
-// Resolved writes the configuration with every setting spelt out, as a file
+// Hash names what is run: cells, the files that these name, and seeds. What
+// cells are compared by is not part of it.
+func (c *Config) Hash() string {
+	h := sha256.New()
+	fmt.Fprintln(h, c.Seeds)
+	for i := range c.Cells {
+		fmt.Fprintln(h, c.Cells[i].Hash)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// resolved writes the configuration with every setting spelt out, as a file
 // that loads to the same sweep.
-func (c *Config) Resolved(provenance string) []byte {
-	var b strings.Builder
-	for _, text := range []string{c.Question, provenance} {
-		if text == "" {
-			continue
-		}
-		for line := range strings.Lines(text) {
-			b.WriteString(strings.TrimSpace("# "+printable(strings.TrimSpace(line))) + "\n")
-		}
-		b.WriteByte('\n') // ends the opening comment, which is the question
+func (c *Config) resolved() ([]byte, error) {
+	file := map[string]any{
+		"name": c.Name, "question": c.Question, "metric": c.Metric, "show": c.Show,
+		"reference": c.Cells[c.Reference].ID, "seeds": c.Seeds,
 	}
-	seeds := make([]string, len(c.Seeds))
-	upTo := true
-	for i, s := range c.Seeds {
-		seeds[i] = strconv.FormatUint(s, 10)
-		upTo = upTo && s == uint64(i)+1
+	if c.Seeds[0] == 1 && c.Seeds[len(c.Seeds)-1] == uint64(len(c.Seeds)) && slices.IsSorted(c.Seeds) {
+		file["seeds"] = len(c.Seeds)
 	}
-	if upTo {
-		fmt.Fprintf(&b, "name = %s\nseeds = %d\n", tomlString(c.Name), len(c.Seeds))
-	} else {
-		fmt.Fprintf(&b, "name = %s\nseeds = [%s]\n", tomlString(c.Name), strings.Join(seeds, ", "))
-	}
-	fmt.Fprintf(&b, "metric = %s\nreference = %s\n", tomlString(c.Metric), tomlString(c.Cells[c.Reference].ID))
-	show := make([]string, len(c.Show))
-	for i, f := range c.Show {
-		show[i] = tomlString(f)
-	}
-	fmt.Fprintf(&b, "show = [%s]\n", strings.Join(show, ", "))
 	if c.Group != "" {
-		fmt.Fprintf(&b, "group = %s\n", tomlString(c.Group))
+		file["group"] = c.Group
 	}
-	for _, blk := range c.blocks {
-		if len(c.blocks) > 1 {
-			b.WriteString("\n[[cells]]\n")
-		} else {
-			b.WriteString("\n")
+	var grids []map[string]any
+	for _, g := range c.grids {
+		out := map[string]any{}
+		for k, key := range g.set.keys {
+			to, name := out, key.Name
+			if t, rest := split(key.Name); t != "" {
+				if out[t] == nil {
+					out[t] = map[string]any{}
+				}
+				to, name = out[t].(map[string]any), rest
+			}
+			if to[name] = any(g.lists[k]); len(g.lists[k]) == 1 {
+				to[name] = g.lists[k][0]
+			}
 		}
-		for _, axis := range blk.order() {
-			values := make([]string, len(blk.axes[axis]))
-			for i, v := range blk.axes[axis] {
-				values[i] = tomlValue(v)
-			}
-			text := values[0]
-			if len(values) > 1 {
-				text = "[" + strings.Join(values, ", ") + "]"
-			}
-			line := fmt.Sprintf("%s = %s", blk.set.keys[axis].Name, text)
-			if help := blk.set.keys[axis].Help; help != "" {
-				line += " # " + help
-			}
-			b.WriteString(line + "\n")
-		}
+		grids = append(grids, out)
 	}
-	return []byte(b.String())
+	file[cellsTable] = grids
+	return toml.Marshal(file)
 }

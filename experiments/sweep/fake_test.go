@@ -13,27 +13,27 @@ import (
 	"ephemera/env/stream"
 )
 
-// fake is a schema and a runner with the shape of the real ones: a selector,
+// fake is an experiment with the shape of the real one: a selector,
 // settings of their own for each algorithm, failures on demand.
 type fake struct{ pause time.Duration }
 
 func (fake) Selector() Key {
-	return Key{Name: "learner.algorithm", Kind: String, Default: "paper", Allowed: []string{"paper", "priced", "whittle"}}
+	return Key{Name: "learner.algorithm", Default: "paper", Allowed: []string{"paper", "priced", "whittle"}}
 }
 
 func (fake) Keys(selected string) []Key {
 	keys := []Key{
-		{Name: "steps", Kind: Int, Default: int64(100), Help: "epochs of learning"},
-		{Name: "instance.id", Kind: String, Default: "paper", Allowed: []string{"paper", "wide"}},
-		{Name: "instance.budget", Kind: Float, Default: 1.0},
-		{Name: "fail", Kind: String, Default: "", Allowed: []string{"", "error", "panic", "odd"}},
+		{Name: "steps", Default: int64(100), Help: "epochs of learning"},
+		{Name: "instance.id", Default: "paper", Allowed: []string{"paper", "wide"}, Problem: true},
+		{Name: "instance.budget", Default: 1.0},
+		{Name: "fail", Default: "", Allowed: []string{"", "error", "panic", "odd"}},
 	}
 	if selected != "whittle" {
 		kappa := map[string]float64{"paper": 2, "priced": 6}[selected]
-		keys = append(keys, Key{Name: "learner.kappa", Kind: Float, Default: kappa}, Key{Name: "learner.gamma", Kind: Float, Default: 0.05})
+		keys = append(keys, Key{Name: "learner.kappa", Default: kappa}, Key{Name: "learner.gamma", Default: 0.05})
 	}
 	if selected == "priced" {
-		keys = append(keys, Key{Name: "learner.anneal", Kind: Bool, Default: false})
+		keys = append(keys, Key{Name: "learner.anneal", Default: false})
 	}
 	return keys
 }
@@ -93,10 +93,8 @@ func (w *fakeWorker) Run(ctx context.Context, c *Cell, seed uint64) (Result, err
 	return r, nil
 }
 
-const kappaTOML = `# How does κ set the number of crawls?
-# A second line.
-
-# Not part of the question.
+const kappaTOML = `
+question = "How does κ set the number of crawls?"
 seeds = 6
 metric = "reward"
 reference = "kappa/2"
@@ -107,7 +105,7 @@ kappa = [0.5, 1, 2, 4, 8]
 
 func load(t testing.TB, text string, set ...string) *Config {
 	t.Helper()
-	c, err := Load(fake{}, fake{}, "kappa.toml", []byte(text), set)
+	c, err := Load(fake{}, "kappa.toml", []byte(text), set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func load(t testing.TB, text string, set ...string) *Config {
 
 func mustRun(t testing.TB, c *Config, o Options) Report {
 	t.Helper()
-	rep, err := Run(context.Background(), c, fake{}, o)
+	rep, err := Run(context.Background(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,31 +2,48 @@ package sweep
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"ephemera/experiments/files"
 )
 
-// tempDirName holds final files while they are written. Only the holder of the
-// merge lock uses it, and empties it before and after.
-const tempDirName = "records/pending"
+// Limits of what is read whole.
+const (
+	maxConfig = 16 << 20
+	maxInput  = 1 << 30
+	maxResult = 1 << 30
+)
 
-// replace writes a final file so that at any moment either the old one or the
-// new one is there, whole.
-func replace(dir, name string, write func(w *bufio.Writer) error) error {
-	temp := filepath.Join(dir, filepath.FromSlash(tempDirName))
+// readFile reads a file of at most limit bytes.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("%s: holds more than %d bytes", path, limit)
+	}
+	return b, err
+}
+
+// replace writes a file so that at any moment either the old one or the new one
+// is there, whole. Until then it is in temp, which one process uses at a time.
+func replace(temp, path string, write func(w *bufio.Writer) error) error {
 	if err := os.MkdirAll(temp, 0o777); err != nil {
 		return err
 	}
-	return replaceVia(temp, dir, name, write)
-}
-
-// replaceVia is replace with another directory for the file in the making.
-func replaceVia(temp, dir, name string, write func(w *bufio.Writer) error) error {
-	f, err := files.Create(filepath.Join(dir, name), temp)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	f, err := files.Create(path, temp)
 	if err != nil {
 		return err
 	}
@@ -41,11 +58,26 @@ func replaceVia(temp, dir, name string, write func(w *bufio.Writer) error) error
 	return f.CloseAtomicallyReplace()
 }
 
+// await takes a lock that others hold for a short time.
+func await(ctx context.Context, path string) (*os.File, error) {
+	for {
+		f, err := files.Lock(path, true)
+		if !errors.Is(err, files.ErrLocked) {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // Dirs returns dir if it is of a sweep, or else the directories of sweeps in it,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
 	is := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, "config.toml"))
+		_, err := os.Stat(filepath.Join(dir, configFile))
 		return err == nil
 	}
 	if is(dir) {
@@ -66,9 +98,3 @@ func Dirs(dir string) ([]string, error) {
 	}
 	return dirs, nil
 }
-
-// sweepUp removes what a killed process left half written.
-func sweepUp(dir string) { os.RemoveAll(filepath.Join(dir, filepath.FromSlash(tempDirName))) }
-
-// oneLine makes a message fit into a table row.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 )
@@ -26,29 +24,24 @@ type Input struct {
 // of the files that it names, so that the sweep's directory says all.
 const inputsDir = "inputs"
 
-// inputFile is the name of the copy in inputsDir: a number that tells files of
-// one name in several directories apart, and the end of the file's own.
-func inputFile(name string) string {
-	name = filepath.ToSlash(name)
-	base := url.PathEscape(path.Base(name))
-	return fmt.Sprintf("%08x-%s", crc32.ChecksumIEEE([]byte(name)), base[max(0, len(base)-60):])
-}
+// file is the name of the copy.
+func (in *Input) file() string { return fmt.Sprintf("%x", in.Sum[:8]) }
 
 // read reads the file that a value names, if it does: where the config.toml of
 // a sweep names it, the copy beside that, or else the one that the name leads to
 // from the working directory.
-func (l *loader) read(e entry, key Key, value any) error {
+func (l *loader) read(key Key, value any) error {
 	name, ok := value.(string)
 	if !ok || key.File == nil || !key.File(name) || l.inputs[name] != nil {
 		return nil
 	}
 	var data []byte
 	err := fs.ErrNotExist
-	if l.written && !e.set {
-		data, err = os.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, inputFile(name)))
+	if copied, ok := l.copies[name]; ok && l.flags[key.Name] == "" {
+		data, err = readFile(filepath.Join(filepath.Dir(l.file), inputsDir, filepath.Base(copied)), maxInput)
 	}
 	if err != nil {
-		data, err = os.ReadFile(name)
+		data, err = readFile(name, maxInput)
 	}
 	if err == nil {
 		l.inputs[name] = &Input{data, sha256.Sum256(data)}
@@ -56,19 +49,33 @@ func (l *loader) read(e entry, key Key, value any) error {
 	return err
 }
 
+// copied returns the files beside a config.toml that a sweep wrote, by the names
+// that the configuration has for them.
+func copied(config string) (map[string]string, error) {
+	if filepath.Base(config) != configFile {
+		return nil, nil
+	}
+	m, err := ReadMeta(filepath.Dir(config))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Inputs, nil
+}
+
 // writeInputs copies the files that the settings name to the directory of the
 // sweep.
-func (c *Config) writeInputs(dir string) error {
+func (c *Config) writeInputs(temp, dir string) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
-		to, data := filepath.Join(dir, inputsDir), c.Inputs[name].Data
-		if old, err := os.ReadFile(filepath.Join(to, inputFile(name))); err == nil && bytes.Equal(old, data) {
+		in := c.Inputs[name]
+		path := filepath.Join(dir, inputsDir, in.file())
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, in.Data) {
 			continue
 		}
-		if err := os.MkdirAll(to, 0o777); err != nil {
-			return err
-		}
-		err := replaceVia(filepath.Join(dir, "records"), to, inputFile(name), func(w *bufio.Writer) error {
-			_, err := w.Write(data)
+		err := replace(temp, path, func(w *bufio.Writer) error {
+			_, err := w.Write(in.Data)
 			return err
 		})
 		if err != nil {

@@ -9,9 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Files that a sweep leaves in its directory.
@@ -23,11 +28,12 @@ const (
 
 // merge writes the final files from the records: always with partial, else
 // only when no run is missing. It is the one place that writes them, and goes
-// through cells and seeds in the order of the configuration, few results in
+// through cells and seeds in the order of the configuration, few curves in
 // memory at a time.
-func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (Report, error) {
+func merge(ctx context.Context, c *Config, o Options, partial bool) (Report, error) {
+	records := filepath.Join(o.Dir, recordsDir)
 	// Two shards that end together may both come here: they write the same.
-	held, err := await(ctx, filepath.Join(o.Dir, "records", "merge.lock"))
+	held, err := await(ctx, filepath.Join(records, "merge.lock"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Report{}, fmt.Errorf("%s: holds no records: there is no directory records", o.Dir)
 	}
@@ -35,54 +41,51 @@ func merge(ctx context.Context, c *Config, r Runner, o Options, partial bool) (R
 		return Report{}, err
 	}
 	defer held.Close()
-
-	s := newStore(c)
-	defer s.close()
-	if err := s.scanAll(ctx, o.Dir); err != nil {
+	s, err := scan(ctx, c, o.Dir)
+	if err != nil {
 		return Report{}, err
 	}
 	rep := s.report(o.Shard)
 	if rep.Missing > 0 && !partial {
 		return rep, nil
 	}
-	if rep.Missing > 0 {
-		if err := keepMore(c, o.Dir, rep.Total-rep.Missing); err != nil {
-			return rep, err
-		}
+	if old, err := ReadSummary(o.Dir); err == nil && old.Configuration == c.Hash() && old.Runs > rep.Total-rep.Missing {
+		return rep, fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; run the sweep again, put the missing records back, or remove summary.json to do without", o.Dir, old.Runs, rep.Total-rep.Missing)
 	}
-	sweepUp(o.Dir)
-	defer sweepUp(o.Dir)
-
-	sum := newSummary(ctx, c, r, s, rep, o.workers())
-	err = replace(o.Dir, RunsFile, func(runs *bufio.Writer) error {
-		return replace(o.Dir, CurvesFile, func(curves *bufio.Writer) error {
-			return replace(o.Dir, LearnedFile, func(learned *bufio.Writer) error {
-				return tables(ctx, c, r, s, sum, o.workers(), [3]io.Writer{runs, curves, learned})
+	temp := filepath.Join(records, "merge")
+	os.RemoveAll(temp) // what a killed process left
+	defer os.RemoveAll(temp)
+	put := func(name string, write func(w *bufio.Writer) error) error {
+		return replace(temp, filepath.Join(o.Dir, name), write)
+	}
+	var rows [][]float64
+	err = put(RunsFile, func(runs *bufio.Writer) error {
+		return put(CurvesFile, func(curves *bufio.Writer) error {
+			return put(LearnedFile, func(learned *bufio.Writer) error {
+				var err error
+				rows, err = s.tables(ctx, o.Workers, [3]io.Writer{runs, curves, learned})
+				return err
 			})
 		})
 	})
 	if err != nil {
 		return rep, err
 	}
-	sum.finish()
-	if err := ctx.Err(); err != nil {
-		return rep, err // the summary is of no use
+	sum, err := summarize(ctx, c, rep, s.programs, rows, o.Workers)
+	if err != nil {
+		return rep, err
 	}
-	if err := sum.write(o.Dir); err != nil {
+	if err := put("summary.json", func(w *bufio.Writer) error { return writeJSON(w, sum) }); err != nil {
+		return rep, err
+	}
+	if err := put("summary.csv", sum.csv); err != nil {
+		return rep, err
+	}
+	if err := put("summary.md", sum.Markdown); err != nil {
 		return rep, err
 	}
 	rep.Final = true
 	return rep, nil
-}
-
-// keepMore refuses to replace a summary of more runs than the records still
-// hold.
-func keepMore(c *Config, dir string, runs int) error {
-	old, err := ReadSummary(dir)
-	if err == nil && old.Configuration == c.Hash() && old.Runs > runs {
-		return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; run the sweep again, put the missing records back, or remove summary.json to do without", dir, old.Runs, runs)
-	}
-	return nil
 }
 
 // report says what is there and what is not. Failures are those of the shard.
@@ -100,7 +103,7 @@ func (s *store) report(shard Shard) Report {
 			if msg, ok := s.failed[job]; ok && job%shard.Count == shard.Index {
 				rep.Failed++
 				if len(rep.Failures) < 20 {
-					rep.Failures = append(rep.Failures, fmt.Sprintf("%s, seed %d: %s", s.cfg.Cells[i].ID, seed, oneLine(msg)))
+					rep.Failures = append(rep.Failures, fmt.Sprintf("%s, seed %d: %s", s.cfg.Cells[i].ID, seed, strings.Join(strings.Fields(msg), " ")))
 				}
 			}
 		}
@@ -115,117 +118,116 @@ func (s *store) report(shard Shard) Report {
 	return rep
 }
 
-// rows are the lines of some runs for each table, and what the summary takes.
-type rows struct {
-	tables [3]bytes.Buffer // runs, curves, learned
-	jobs   []int
-	row    [][]float64
+// parallel calls f for 0 to n−1 on several goroutines; worker counts these. The
+// context's end ends it.
+func parallel(ctx context.Context, workers, n int, f func(worker, i int) error) error {
+	var next atomic.Int64
+	group, gctx := errgroup.WithContext(ctx)
+	for w := range min(workers, n) {
+		group.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := gctx.Err(); err != nil {
+					return err
+				}
+				if err := f(w, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
-// runsPerPiece is how many runs are formatted at a time.
-const runsPerPiece = 16
+// batch is how many runs are formatted before they are written.
+const batch = 256
 
-// tables writes the rows, curves and learned quantities of all runs and feeds
-// the summary.
-func tables(ctx context.Context, c *Config, r Runner, s *store, sum *Summary, workers int, to [3]io.Writer) error {
-	head := append([]string{"cell", "seed"}, c.Axes...)
-	for k, h := range [3][]string{
-		append(head, figureNames(r.Figures())...),
-		append([]string{"cell", "seed", "epoch"}, figureNames(r.CurveFigures())...),
+// tables writes the rows, curves and learned quantities of all runs. It returns
+// the rows, by job.
+func (s *store) tables(ctx context.Context, workers int, to [3]io.Writer) ([][]float64, error) {
+	c := s.cfg
+	for k, head := range [3][]string{
+		slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(c.x.Figures())),
+		append([]string{"cell", "seed", "epoch"}, figureNames(c.x.CurveFigures())...),
 		{"cell", "seed", "what", "source", "at", "learned", "exact"},
 	} {
 		w := csv.NewWriter(to[k])
-		w.Write(h)
-		w.Flush()
-		if err := w.Error(); err != nil {
-			return err
+		w.Write(head)
+		if w.Flush(); w.Error() != nil {
+			return nil, w.Error()
 		}
 	}
-	there := make([]int, 0, c.Jobs())
-	for job := range c.Jobs() {
-		if s.at[job].size > 0 {
-			there = append(there, job)
-		}
+	in := make([]reader, workers)
+	for i := range in {
+		in[i].store = s
+		defer in[i].close()
 	}
-	pieces := slices.Collect(slices.Chunk(there, runsPerPiece))
-	cell := 0 // whose runs are being added
-	err := ordered(len(pieces), workers, func() func(int) (*rows, error) {
-		in := &reader{store: s}
-		return func(i int) (*rows, error) { return format(c, r, in, pieces[i]) }
-	}, func(p *rows) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for k := range to {
-			if _, err := p.tables[k].WriteTo(to[k]); err != nil {
-				return err
+	rows := make([][]float64, c.Jobs())
+	out := make([][3]bytes.Buffer, min(batch, c.Jobs()))
+	for first := 0; first < c.Jobs(); first += batch {
+		n := min(batch, c.Jobs()-first)
+		err := parallel(ctx, workers, n, func(w, i int) error {
+			job := first + i
+			if s.at[job].size == 0 {
+				return nil
 			}
-		}
-		for n, job := range p.jobs {
-			for ; cell < job/len(c.Seeds); cell++ {
-				sum.endCell(cell)
+			res, err := in[w].read(job)
+			if err == nil {
+				rows[job] = res.Row
+				c.format(&out[i], job, res)
 			}
-			sum.add(job%len(c.Seeds), p.row[n])
-		}
-		return nil
-	})
-	for ; err == nil && cell < len(c.Cells); cell++ {
-		sum.endCell(cell)
-	}
-	return err
-}
-
-// format makes the lines of some runs.
-func format(c *Config, r Runner, in *reader, jobs []int) (*rows, error) {
-	out := &rows{jobs: jobs}
-	var w [3]*csv.Writer
-	for k := range w {
-		w[k] = csv.NewWriter(&out.tables[k]) // neither it nor a buffer fails
-	}
-	var row []string
-	for _, job := range jobs {
-		cell, seed := &c.Cells[job/len(c.Seeds)], c.Seeds[job%len(c.Seeds)]
-		res, err := in.read(job)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		if len(res.Row) != len(r.Figures()) {
-			return nil, fmt.Errorf("%s, seed %d has %d figures; this program writes %d: it is another version, name another directory with -out", cell.ID, seed, len(res.Row), len(r.Figures()))
-		}
-		for _, p := range res.Curve {
-			if len(p.Values) != len(r.CurveFigures()) {
-				return nil, fmt.Errorf("%s, seed %d has a curve of %d figures; this program writes %d: it is another version, name another directory with -out", cell.ID, seed, len(p.Values), len(r.CurveFigures()))
+		for i := range n {
+			for k := range to {
+				if _, err := out[i][k].WriteTo(to[k]); err != nil {
+					return nil, err
+				}
 			}
 		}
-		id := []string{cell.ID, strconv.FormatUint(seed, 10)}
-		row = append(row[:0], id...)
-		for _, a := range c.Axes {
-			text := ""
-			if cell.Has(a) {
-				text = FormatValue(cell.Value(a))
-			}
-			row = append(row, text)
-		}
-		w[0].Write(appendFigures(row, res.Row))
-		for _, p := range res.Curve {
-			row = append(append(row[:0], id...), strconv.Itoa(p.Epoch))
-			w[1].Write(appendFigures(row, p.Values))
-		}
-		for _, p := range res.Learned {
-			row = append(append(row[:0], id...), p.What, p.Source)
-			w[2].Write(appendFigures(row, []float64{p.At, p.Learned, p.Exact}))
-		}
-		out.row = append(out.row, res.Row)
 	}
-	for k := range w {
-		w[k].Flush()
-	}
-	return out, nil
+	return rows, nil
 }
 
-func appendFigures(row []string, v []float64) []string {
-	for _, x := range v {
-		row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+// format makes the lines of a run for each table.
+func (c *Config) format(to *[3]bytes.Buffer, job int, res Result) {
+	cell, seed := c.at(job)
+	id := []string{cell.ID, strconv.FormatUint(seed, 10)}
+	var row []string
+	put := func(w *csv.Writer, figures ...float64) { // to a buffer, which does not fail
+		for _, v := range figures {
+			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		w.Write(row)
+		row = row[:0]
 	}
-	return row
+	w := csv.NewWriter(&to[0])
+	row = append(row, id...)
+	for _, a := range c.Axes {
+		text := ""
+		if cell.Has(a) {
+			text = FormatValue(cell.Value(a))
+		}
+		row = append(row, text)
+	}
+	put(w, res.Row...)
+	w.Flush()
+	w = csv.NewWriter(&to[1])
+	for _, p := range res.Curve {
+		row = append(append(row, id...), strconv.Itoa(p.Epoch))
+		put(w, p.Values...)
+	}
+	w.Flush()
+	w = csv.NewWriter(&to[2])
+	for _, p := range res.Learned {
+		row = append(append(row, id...), p.What, p.Source)
+		put(w, p.At, p.Learned, p.Exact)
+	}
+	w.Flush()
 }

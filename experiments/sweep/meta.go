@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 )
 
@@ -14,19 +14,23 @@ const MetaFile = "meta.json"
 
 // Meta is what MetaFile holds.
 type Meta struct {
-	Format   int      `json:"format"` // of the files of a sweep; 1
-	Program  string   `json:"program"`
-	Command  string   `json:"command"` // that repeats the sweep; "" if unknown
-	Name     string   `json:"name"`
-	Question string   `json:"question"`
-	Figures  []Figure `json:"figures"` // columns of runs.csv, in their order
-	Curves   []Figure `json:"curves"`  // columns of curves.csv
-	Axes     []string `json:"axes"`    // settings that differ between cells
-	Seeds    []uint64 `json:"seeds"`
-	Cells    []struct {
-		ID       string         `json:"id"`
-		Settings map[string]any `json:"settings"` // the axes that the cell has
-	} `json:"cells"`
+	Format   int               `json:"format"` // of the files of a sweep; 1
+	Program  string            `json:"program"`
+	Command  string            `json:"command"` // that repeats the sweep; "" if unknown
+	Name     string            `json:"name"`
+	Question string            `json:"question"`
+	Figures  []Figure          `json:"figures"` // columns of runs.csv, in their order
+	Curves   []Figure          `json:"curves"`  // columns of curves.csv
+	Axes     []string          `json:"axes"`    // settings that differ between cells
+	Seeds    []uint64          `json:"seeds"`
+	Cells    []MetaCell        `json:"cells"`
+	Inputs   map[string]string `json:"inputs,omitempty"` // files in inputs/ by the names that the configuration has for them
+}
+
+// MetaCell is a cell with those of the axes that it has.
+type MetaCell struct {
+	ID       string         `json:"id"`
+	Settings map[string]any `json:"settings"`
 }
 
 // metaFormat is the version of the files that this program writes and reads.
@@ -35,7 +39,7 @@ const metaFormat = 1
 // ReadMeta reads the MetaFile of a directory.
 func ReadMeta(dir string) (*Meta, error) {
 	path := filepath.Join(dir, MetaFile)
-	b, err := os.ReadFile(path)
+	b, err := readFile(path, maxResult)
 	if err != nil {
 		return nil, err
 	}
@@ -58,28 +62,43 @@ func ParseMeta(b []byte) (*Meta, error) {
 	return m, nil
 }
 
-func (c *Config) writeMeta(r Runner, o Options) error {
-	m := Meta{
-		Format: metaFormat, Program: o.Revision, Command: o.Command, Name: c.Name, Question: c.Question,
-		Figures: r.Figures(), Curves: r.CurveFigures(), Axes: c.Axes, Seeds: c.Seeds,
+// Meta says what the results of a sweep are.
+func (c *Config) Meta() *Meta {
+	m := &Meta{
+		Format: metaFormat, Name: c.Name, Question: c.Question,
+		Figures: c.x.Figures(), Curves: c.x.CurveFigures(), Axes: c.Axes, Seeds: c.Seeds,
 	}
 	for i := range c.Cells {
-		cell := &c.Cells[i]
-		set := map[string]any{}
-		for _, a := range c.Axes {
-			if cell.Has(a) {
-				set[a] = JSONValue(cell.Value(a))
+		m.Cells = append(m.Cells, MetaCell{c.Cells[i].ID, c.settings(&c.Cells[i])})
+	}
+	for name, in := range c.Inputs {
+		if m.Inputs == nil {
+			m.Inputs = map[string]string{}
+		}
+		m.Inputs[name] = in.file()
+	}
+	return m
+}
+
+// settings returns the axes that a cell has, as JSON can hold them: text where a
+// number is infinite.
+func (c *Config) settings(cell *Cell) map[string]any {
+	set := map[string]any{}
+	for _, a := range c.Axes {
+		if cell.Has(a) {
+			set[a] = cell.Value(a)
+			if f, ok := set[a].(float64); ok && math.IsInf(f, 0) {
+				set[a] = FormatValue(f)
 			}
 		}
-		m.Cells = append(m.Cells, struct {
-			ID       string         `json:"id"`
-			Settings map[string]any `json:"settings"`
-		}{cell.ID, set})
 	}
-	return replaceVia(filepath.Join(o.Dir, "records"), o.Dir, MetaFile, func(w *bufio.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		return e.Encode(m)
-	})
+	return set
+}
+
+// writeJSON writes a value for machines and people.
+func writeJSON(w *bufio.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }

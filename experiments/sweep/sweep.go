@@ -1,0 +1,206 @@
+// Package sweep runs experiments as data: a configuration becomes cells, every
+// cell runs once per seed on all cores, and each result is on disk as soon as
+// it is there.
+//
+// The package is read in the order in which data flow:
+//
+//  1. An [Experiment] says which settings a cell has, and turns one cell and
+//     one seed into a [Result]: a row of figures, a learning curve, and what was
+//     learned beside what is exact.
+//  2. [Load] decodes a TOML file into lists of values and makes their product:
+//     a [Config] of cells, each with a readable id that follows from its content.
+//  3. [Run] works through cells and seeds. Finished ones are appended to a
+//     record file of this process; killed and started again, it runs what is
+//     missing. [Shard] divides the work between processes.
+//  4. [Merge] reads the records of all processes in the order of the
+//     configuration and writes the final files, which are the same bytes
+//     however the work was divided or interrupted.
+//
+// Beside the results stands [MetaFile], a JSON object that says what they are:
+// columns with unit and sense, axes, cells, and the command that repeats the
+// sweep. Who reads results, as package report does, reads it with [ReadMeta].
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Experiment is what a sweep runs.
+type Experiment interface {
+	// Selector is the key whose value decides which other keys a cell has,
+	// such as learner.algorithm. Its Allowed lists the values.
+	Selector() Key
+	// Keys returns the other settings of a cell with that value, in the order
+	// in which cells vary: the first changes slowest.
+	Keys(selected string) []Key
+	// Check reports what is wrong with a cell, as a *KeyError where one key is
+	// at fault.
+	Check(c *Cell) error
+	// Figures and CurveFigures name the columns of rows and curves.
+	Figures() []Figure
+	CurveFigures() []Figure
+	// Worker returns what one goroutine runs its cells with.
+	Worker() Worker
+}
+
+// Worker runs cells one after the other and may keep buffers between them. The
+// result depends on cell and seed only; it is the caller's.
+type Worker interface {
+	Run(ctx context.Context, c *Cell, seed uint64) (Result, error)
+}
+
+// Key is one setting of a cell.
+type Key struct {
+	Name    string                  // dotted, as in the file: learner.kappa
+	Default any                     // float64, int64, string or bool, which is the setting's type
+	Allowed []string                // values of a string key; nil for any
+	File    func(value string) bool // whether a value names a file; nil if none does
+	Problem bool                    // cells that differ in it are not compared: they solve different problems
+	Help    string                  // a few words: meaning, symbol, unit
+}
+
+// KeyError is a setting that is out of its range.
+type KeyError struct {
+	Key string
+	Msg string // what was found and what is allowed
+}
+
+// Error implements error.
+func (e *KeyError) Error() string { return e.Key + ": " + e.Msg }
+
+// Figure is a column of the results.
+type Figure struct {
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+	Help string `json:"help,omitempty"` // what it is, in a few words
+	// Less is whether lower values are better. It matters for the figure that
+	// cells are compared by.
+	Less bool `json:"less,omitempty"`
+}
+
+func figureNames(f []Figure) []string {
+	names := make([]string, len(f))
+	for i := range f {
+		names[i] = f[i].Name
+	}
+	return names
+}
+
+// Result is what one run of a cell gives.
+type Result struct {
+	// Row has one value per figure; NaN where a cell has none.
+	Row []float64
+	// Curve is the learning curve, on few points that are spread evenly over
+	// the logarithm of the epochs.
+	Curve []Point
+	// Learned is what was learned beside what is exact, if anything.
+	Learned []Pair
+}
+
+// Point is one point of a learning curve.
+type Point struct {
+	Epoch  int
+	Values []float64 // one per curve figure
+}
+
+// Pair is one learned quantity and the exact one.
+type Pair struct {
+	What    string // threshold or index
+	Source  string
+	At      float64 // the age at which an index is taken, epochs; 0 for thresholds
+	Learned float64
+	Exact   float64
+}
+
+// fits reports whether a result has the figures that the experiment announces.
+func (r Result) fits(x Experiment) error {
+	if got, want := len(r.Row), len(x.Figures()); got != want {
+		return fmt.Errorf("the result has %d figures, not %d", got, want)
+	}
+	for _, p := range r.Curve {
+		if got, want := len(p.Values), len(x.CurveFigures()); got != want {
+			return fmt.Errorf("the curve has points of %d figures, not %d", got, want)
+		}
+	}
+	return nil
+}
+
+// keyset is the keys of all cells with one selected value.
+type keyset struct {
+	keys  []Key // the selector first
+	index map[string]int
+}
+
+// Cell is one set of settings. It runs once per seed.
+type Cell struct {
+	ID    string // readable; it names the settings that tell the cells of its sweep apart
+	Index int    // position in the configuration
+	Hash  string // of all settings, and of what the files hold that they name
+
+	set    *keyset
+	values []any
+	inputs map[string]*Input
+}
+
+// Keys returns the settings that the cell has.
+func (c *Cell) Keys() []Key { return c.set.keys }
+
+// Has reports whether the cell has that setting.
+func (c *Cell) Has(name string) bool { _, ok := c.set.index[name]; return ok }
+
+// Value returns a setting as float64, int64, string or bool. It panics if the
+// cell has no such setting.
+func (c *Cell) Value(name string) any {
+	i, ok := c.set.index[name]
+	if !ok {
+		panic(fmt.Sprintf("sweep: cell %s has no setting %q", c.ID, name))
+	}
+	return c.values[i]
+}
+
+// Float returns a number.
+func (c *Cell) Float(name string) float64 { return c.Value(name).(float64) }
+
+// Int returns a whole number.
+func (c *Cell) Int(name string) int { return int(c.Value(name).(int64)) }
+
+// Text returns a string.
+func (c *Cell) Text(name string) string { return c.Value(name).(string) }
+
+// Input returns the file that a setting names, nil if it names none.
+func (c *Cell) Input(name string) *Input {
+	if v, ok := c.Value(name).(string); ok {
+		return c.inputs[v]
+	}
+	return nil
+}
+
+// With returns a copy of the cell with one setting changed.
+func (c *Cell) With(name string, value any) *Cell {
+	d := *c
+	d.values = slices.Clone(c.values)
+	d.values[c.set.index[name]] = value
+	return &d
+}
+
+// problem is the settings that say what is to be solved, as text.
+func (c *Cell) problem() string {
+	var text string
+	for i, k := range c.set.keys {
+		if k.Problem {
+			text += fmt.Sprintf("%s=%v\n", k.Name, c.values[i])
+		}
+	}
+	return text
+}
+
+// FormatValue writes a setting as ids and tables have it.
+func FormatValue(v any) string {
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
