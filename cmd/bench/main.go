@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name")
 		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
 		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
-		f.IntVar(&seeds, "seeds", 20, "`count` of seeds")
+		f.IntVar(&seeds, "seeds", 20, "`count` of seeds; with -preset papers 200 unless given")
 		f.Uint64Var(&seed, "seed", 1, "`number` of the first seed")
 		f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "`count` of runs at once; the results do not depend on it")
 	})
@@ -92,6 +92,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		show, clear, err := output.Progress(stderr, "papers")
 		if err != nil {
 			return err
+		}
+		if !f.Given("seeds") {
+			seeds = papers.DefaultSeeds
 		}
 		return reproduce(ctx, f, out, format, papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
 	}

@@ -1,12 +1,14 @@
 package papers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"ephemera/experiments/result"
@@ -18,172 +20,193 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Reproduced: a reading gives the figure in which nothing was tuned to it.
-	Reproduced Verdict = "reproduced"
-	// Differs: the document says all that is needed, and another figure comes
-	// out.
-	Differs Verdict = "differs"
-	// NotReproducible: the document leaves open what is needed, and no reading
-	// gives the figure, or only such as may not stand for it: with a setting
-	// that was tuned to it, or with runs that scatter too far to tell.
-	NotReproducible Verdict = "not reproducible"
+	Reproduced          Verdict = "reproduced"              // by what is printed
+	ReproducedByReading Verdict = "reproduced by a reading" // by one way to fill what the document leaves open
+	Borderline          Verdict = "borderline"              // 1 to 5 of 100 single runs of the closest reading lie as far off
+	Differs             Verdict = "differs"                 // the document says all that is needed, and no reading gives the figure
+	NotReproducible     Verdict = "not reproducible"        // the document leaves open what is needed, and no reading gives it
 )
 
-// Relation is how a measured figure has to stand to the printed one.
-type Relation string
-
-// The relations.
+// A figure is accepted that the reading's single runs give at least once in 20
+// times, and is in doubt down to once in 100 times. There are fifteen random
+// figures, so that one of them may be in doubt though it is right.
 const (
-	Equal Relation = "="
-	Below Relation = "<"
-	Above Relation = ">"
+	accepted = 0.05
+	doubted  = 0.01
 )
 
-// Sample is what a reading gave: one value for each seed, or one in all where
-// nothing is drawn.
-type Sample struct {
-	Values []float64
-	Random bool
+// widest is half the range of single runs, as a share of the published figure,
+// beyond which agreement says nothing.
+const widest = 0.25
+
+// Reasons why a reading may not stand for a figure.
+const (
+	sought  = "a setting in it was sought for this figure"
+	scatter = "single runs scatter too far to tell"
+	untied  = "the policy does not give the 253.1 of Poisson arrivals"
+)
+
+// figure is a figure that a document prints.
+type figure struct {
+	id                string
+	documents, places []string
+	quantity, unit    string
+	printed           string  // as the document has it
+	lo, hi            float64 // what the measured figure has to lie in
+	open              string  // what the document does not say; empty if it says all
+	note              string  // further facts, as sentences
+	readings          []reading
+}
+
+// reading is one way to measure a figure.
+type reading struct {
+	key, text string
+	excluded  string // why it may not stand for the figure; empty if it may
 }
 
 // Attempt is the outcome of one reading.
 type Attempt struct {
 	Reading  string   `json:"reading"`
+	Text     string   `json:"text"`
 	Measured float64  `json:"measured"`
-	Lo       *float64 `json:"lo"`     // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
-	Hi       *float64 `json:"hi"`     //
+	Lo       *float64 `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
+	Hi       *float64 `json:"hi"`
 	RunLo    *float64 `json:"run_lo"` // where a single run falls 19 times of 20; nil where nothing is drawn
-	RunHi    *float64 `json:"run_hi"` //
-	// Deviation is how far the printed figure is from the mean, in standard
-	// deviations of a single run; nil where nothing is drawn or only words are
-	// printed.
-	Deviation *float64 `json:"deviation"`
-	Agrees    bool     `json:"agrees"` // with the printed figure
-	Barred    string   `json:"barred"` // why the reading may not stand for the figure though it agrees; empty if it may
+	RunHi    *float64 `json:"run_hi"`
+	P        float64  `json:"p"`        // share of its single runs that lie as far from its mean as what is printed; 0 or 1 where nothing is drawn
+	Excluded string   `json:"excluded"` // why the reading may not stand for the figure; empty if it may
+
+	scale float64 // standard deviation of a single run about the measured mean
+	nu    float64 // its degrees of freedom
+	off   float64 // how far what is printed lies from the mean beyond its rounding, in units of scale
 }
 
-// level is the share of single runs that fall into [RunLo, RunHi]. There are
-// about fifteen random figures, so that with other seeds one of them may be
-// turned down though it is right.
-const level = 0.95
-
-// widest is half the range of single runs, as a share of the published figure,
-// beyond which a range says nothing.
-const widest = 0.25
-
-// Reasons why a reading that agrees may not stand for a figure.
-const (
-	sought  = "a setting in it was sought for this figure"
-	scatter = "single runs scatter too far to tell"
-)
-
 // assess sets a reading beside the printed figure. The papers' random figures
-// are single runs, so what has to agree is where a single run falls: with s the
-// standard deviation over n seeds, and t Student's quantile for n − 1 degrees
-// of freedom, it is mean ± t s √(1 + 1/n).
-func (f *figure) assess(r reading, s Sample, boot *stats.Bootstrap) Attempt {
-	a := Attempt{Reading: r.text, Measured: stats.Mean(s.Values), Barred: r.barred}
-	lo, hi := a.Measured, a.Measured
-	if n := float64(len(s.Values)); s.Random && n > 1 {
-		var sum float64
-		for _, v := range s.Values {
-			sum += (v - a.Measured) * (v - a.Measured)
+// are single runs. One more run beside n that were measured, with mean m and
+// standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
+// with n − 1 degrees of freedom.
+func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) Attempt {
+	a := Attempt{Reading: r.key, Text: r.text, Measured: stats.Mean(s.values), Excluded: r.excluded}
+	if n := float64(len(s.values)); s.random && n > 1 {
+		a.nu, a.scale = n-1, stat.StdDev(s.values, nil)*math.Sqrt(1+1/n)
+		half := a.scale * distuv.StudentsT{Sigma: 1, Nu: a.nu}.Quantile(1-accepted/2)
+		a.RunLo, a.RunHi = result.Ptr(math.Max(0, a.Measured-half)), result.Ptr(a.Measured+half)
+		if half > widest*math.Abs(f.lo+f.hi)/2 {
+			a.Excluded = fmt.Sprintf("%s (%s to %s over %d seeds)", scatter, number(slices.Min(s.values)), number(slices.Max(s.values)), len(s.values))
 		}
-		t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(1 - (1-level)/2)
-		s1 := math.Sqrt(sum / (n - 1) * (1 + 1/n))
-		half := t * s1
-		lo, hi = math.Max(0, lo-half), hi+half
-		if f.relation == Equal {
-			a.Deviation = result.Ptr((f.published - a.Measured) / s1)
-		}
-		if half > widest*math.Abs(f.published) {
-			a.Barred = fmt.Sprintf("%s (%s to %s over %d seeds)", scatter, number(slices.Min(s.Values)), number(slices.Max(s.Values)), len(s.Values))
-		}
-		a.RunLo, a.RunHi = result.Ptr(lo), result.Ptr(hi)
 		if boot != nil {
-			e := boot.Mean(s.Values)
+			e := boot.Mean(s.values)
 			a.Lo, a.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 		}
 	}
-	switch f.relation {
-	case Below:
-		a.Agrees = hi < f.published
-	case Above:
-		a.Agrees = lo > f.published
-	default:
-		tol := f.tolerance * (1 + 1e-9)
-		a.Agrees = lo <= f.published+tol && hi >= f.published-tol
+	if d := math.Max(f.lo-a.Measured, a.Measured-f.hi); d > 0 {
+		a.off = d / a.scale // infinite where nothing is drawn
 	}
+	a.P = f.chance([]Attempt{a}, a)
 	return a
 }
 
-// judge returns the verdict on the attempts, the number of the one that stands
-// for the row, and the reason. It looks at nothing but the attempts and at what
-// the document leaves open.
-func judge(attempts []Attempt, open string) (v Verdict, chosen int, reason string) {
+// chance returns how often a single run of reading a lies at least as far from
+// the closest of all readings as what is printed does from a. The more readings
+// there are, the closer some reading is to any run, and the less chance is left:
+// this is the p-value of the closest reading, corrected for those tried.
+func (f *figure) chance(all []Attempt, a Attempt) float64 {
+	switch {
+	case a.off == 0:
+		return 1
+	case a.scale == 0:
+		return 0
+	}
+	rounding := (f.hi - f.lo) / 2
+	var near [][2]float64 // the runs that are closer than what is printed
+	for _, b := range all {
+		half := rounding
+		if b.scale > 0 {
+			half += a.off * b.scale
+		}
+		near = append(near, [2]float64{b.Measured - half, b.Measured + half})
+	}
+	slices.SortFunc(near, func(p, q [2]float64) int { return cmp.Compare(p[0], q[0]) })
+	run := distuv.StudentsT{Mu: a.Measured, Sigma: a.scale, Nu: a.nu}
+	p, end := 1.0, math.Inf(-1)
+	for _, n := range near {
+		if n[1] > end {
+			p -= run.CDF(n[1]) - run.CDF(math.Max(n[0], end))
+			end = n[1]
+		}
+	}
+	return math.Max(0, p)
+}
+
+// judge returns the verdict on the attempts, the one as printed first, the
+// number of the one that stands for the row, its p-value corrected for the
+// readings tried, and the reason.
+func (f *figure) judge(attempts []Attempt) (v Verdict, chosen int, p float64, reason string) {
 	first := attempts[0]
+	if first.Excluded == "" && first.P >= accepted {
+		return Reproduced, 0, first.P, "as printed: " + first.Text + f.deviation(first)
+	}
+	var free []Attempt
+	chosen = -1
 	for i, a := range attempts {
-		if !a.Agrees || a.Barred != "" {
+		if a.Excluded != "" {
 			continue
 		}
-		reason = "as printed: " + a.Reading
-		if i > 0 {
-			reason = fmt.Sprintf("by the reading: %s; the first reading (%s) gives %s", a.Reading, first.Reading, number(first.Measured))
+		free = append(free, a)
+		if chosen < 0 || a.off < attempts[chosen].off || a.off == attempts[chosen].off && f.miss(a) < f.miss(attempts[chosen]) {
+			chosen = i
 		}
-		if d := a.Deviation; d != nil {
-			reason += fmt.Sprintf("; what is printed is %s the mean", deviations(*d))
-			if c := closest(attempts); math.Abs(*d) > 1+math.Abs(*c.Deviation) {
-				reason += fmt.Sprintf("; closest is %s, with %s (%s)", c.Reading, number(c.Measured), deviations(*c.Deviation))
+	}
+	if chosen >= 0 {
+		a := attempts[chosen]
+		p = f.chance(free, a)
+		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s", result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.unit, first.Measured))
+		switch {
+		case p >= accepted && chosen > 0:
+			return ReproducedByReading, chosen, p, reason
+		case p >= doubted:
+			return Borderline, chosen, p, fmt.Sprintf("%s; %.2g %% of its single runs lie as far off", reason, 100*p)
+		}
+	}
+	if f.open == "" {
+		return Differs, 0, p, "the document leaves nothing open; measured is: " + first.Text
+	}
+	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.open, first.Text)
+	for i, a := range attempts {
+		if a.Excluded != "" && a.P >= accepted {
+			if i == 0 {
+				return NotReproducible, 0, p, reason + "; " + a.Excluded
 			}
-		}
-		return Reproduced, i, reason
-	}
-	if open == "" {
-		return Differs, 0, "the document leaves nothing open; measured is: " + first.Reading
-	}
-	reason = fmt.Sprintf("the document does not say %s; measured is: %s", open, first.Reading)
-	if first.Agrees {
-		return NotReproducible, 0, reason + "; " + first.Barred
-	}
-	for _, a := range attempts {
-		if a.Agrees {
-			return NotReproducible, 0, fmt.Sprintf("%s; of %d readings the first that gives it is: %s, and %s", reason, len(attempts), a.Reading, a.Barred)
+			return NotReproducible, 0, p, fmt.Sprintf("%s; of %d readings the first that gives it is: %s, and %s", reason, len(attempts), a.Text, a.Excluded)
 		}
 	}
-	return NotReproducible, 0, fmt.Sprintf("%s; none of %d readings gives it", reason, len(attempts))
+	return NotReproducible, 0, p, fmt.Sprintf("%s; none of %d readings gives it", reason, len(attempts))
 }
 
-// closest returns the attempt that may stand for the figure and is nearest to it
-// in standard deviations. There has to be one.
-func closest(attempts []Attempt) (best Attempt) {
-	for _, a := range attempts {
-		if a.Agrees && a.Barred == "" && a.Deviation != nil && (best.Deviation == nil || math.Abs(*a.Deviation) < math.Abs(*best.Deviation)) {
-			best = a
-		}
+// miss is how far the mean is from the middle of what is printed.
+func (f *figure) miss(a Attempt) float64 { return math.Abs(a.Measured - (f.lo+f.hi)/2) }
+
+// deviation says how far a printed number lies from the mean of a reading.
+func (f *figure) deviation(a Attempt) string {
+	switch {
+	case a.scale == 0 || f.words():
+		return ""
+	case a.off == 0:
+		return ", whose mean is what is printed, to its last digit"
 	}
-	return best
+	return fmt.Sprintf(", %.1f standard deviations of a single run from its mean", a.off)
 }
 
-func deviations(d float64) string {
-	side := "above"
-	if d < 0 {
-		side = "below"
-	}
-	return fmt.Sprintf("%.1f standard deviations of a single run %s", math.Abs(d), side)
+// words reports whether the document prints words and no number.
+func (f *figure) words() bool {
+	_, err := strconv.ParseFloat(f.printed, 64)
+	return err != nil
 }
 
 // half returns half a unit of the last digit of a printed number.
 func half(printed string) float64 {
 	_, frac, _ := strings.Cut(printed, ".")
-	return 0.5 * math.Pow10(-len(frac))
+	return 0.5 * math.Pow10(-len(frac)) * (1 + 1e-9)
 }
 
 func number(v float64) string { return result.Figure(v) }
-
-func mustNumber(printed string) float64 {
-	v, err := strconv.ParseFloat(printed, 64)
-	if err != nil {
-		panic("papers: " + err.Error())
-	}
-	return v
-}

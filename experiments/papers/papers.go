@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ephemera/experiments/stats"
 )
+
+// DefaultSeeds are enough for the verdicts not to turn on the first seed.
+const DefaultSeeds = 200
 
 // Options are the settings of [Run].
 type Options struct {
@@ -19,23 +23,23 @@ type Options struct {
 
 // Row is one published figure with what was measured.
 type Row struct {
-	ID        string    `json:"id"`
-	Document  string    `json:"document"`
-	Place     string    `json:"place"`
-	Quantity  string    `json:"quantity"`
-	Unit      string    `json:"unit"`
-	Printed   string    `json:"printed"`   // as in the document
-	Published float64   `json:"published"` // the number that it is, or stands for
-	Relation  Relation  `json:"relation"`  // in which measured has to stand to published
-	Tolerance float64   `json:"tolerance"` // of published
-	Measured  float64   `json:"measured"`
-	Lo        *float64  `json:"lo"` // 95 % interval over seeds; nil where nothing is drawn
-	Hi        *float64  `json:"hi"`
-	RunLo     *float64  `json:"run_lo"` // where a single run falls 19 times of 20
-	RunHi     *float64  `json:"run_hi"`
-	Verdict   Verdict   `json:"verdict"`
-	Reason    string    `json:"reason"`
-	Tried     []Attempt `json:"tried"` // every reading, the one as printed first
+	ID       string     `json:"id"`
+	Document string     `json:"document"` // all that print it, separated by semicolons
+	Place    string     `json:"place"`    // in each of them
+	Quantity string     `json:"quantity"`
+	Unit     string     `json:"unit"`
+	Printed  string     `json:"printed"`  // as in the document
+	Accepted [2]float64 `json:"accepted"` // what the measured figure has to lie in: the printed number give or take its rounding, or what words stand for
+	Reading  string     `json:"reading"`  // the one measured: "printed", or its name among those tried
+	Measured float64    `json:"measured"`
+	Lo       *float64   `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn
+	Hi       *float64   `json:"hi"`
+	RunLo    *float64   `json:"run_lo"` // where a single run falls 19 times of 20
+	RunHi    *float64   `json:"run_hi"`
+	P        float64    `json:"p"` // share of single runs as far off as what is printed, corrected for the readings tried
+	Verdict  Verdict    `json:"verdict"`
+	Reason   string     `json:"reason"`
+	Tried    []Attempt  `json:"tried"` // every reading, the one as printed first
 }
 
 // Report is the reproduction of all figures.
@@ -55,32 +59,37 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	boot := stats.New(o.Seed)
 	rep := &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
+	boot := stats.New(o.Seed)
 	for _, f := range catalogue(s) {
-		var attempts []Attempt
-		for _, r := range f.readings {
-			x, ok := s[r.key]
-			if !ok {
-				panic(fmt.Sprintf("papers: %s reads %q, which is not measured", f.id, r.key))
-			}
-			attempts = append(attempts, f.assess(r, x, boot))
-		}
-		rep.Rows = append(rep.Rows, f.row(attempts))
+		rep.Rows = append(rep.Rows, f.row(s, boot))
 	}
 	return rep, nil
 }
 
-func (f *figure) row(attempts []Attempt) Row {
-	verdict, chosen, reason := judge(attempts, f.open)
+// row judges a figure.
+func (f *figure) row(s samples, boot *stats.Bootstrap) Row {
+	var attempts []Attempt
+	for _, r := range f.readings {
+		x, ok := s[r.key]
+		if !ok {
+			panic(fmt.Sprintf("papers: %s reads %q, which is not measured", f.id, r.key))
+		}
+		attempts = append(attempts, f.assess(r, x, boot))
+	}
+	verdict, chosen, p, reason := f.judge(attempts)
 	if f.note != "" {
 		reason += ". " + f.note
 	}
 	a := attempts[chosen]
+	name := a.Reading
+	if chosen == 0 {
+		name = "printed"
+	}
 	return Row{
-		ID: f.id, Document: f.document, Place: f.place, Quantity: f.quantity, Unit: f.unit,
-		Printed: f.printed, Published: f.published, Relation: f.relation, Tolerance: f.tolerance,
-		Measured: a.Measured, Lo: a.Lo, Hi: a.Hi, RunLo: a.RunLo, RunHi: a.RunHi,
+		ID: f.id, Document: strings.Join(f.documents, "; "), Place: strings.Join(f.places, "; "), Quantity: f.quantity, Unit: f.unit,
+		Printed: f.printed, Accepted: [2]float64{f.lo, f.hi},
+		Reading: name, Measured: a.Measured, Lo: a.Lo, Hi: a.Hi, RunLo: a.RunLo, RunHi: a.RunHi, P: p,
 		Verdict: verdict, Reason: reason, Tried: attempts,
 	}
 }

@@ -53,7 +53,7 @@ func Pictures(seed uint64) ([]Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, err := evolution("State evolution, M = 2, stochastic", w, env.NewAgent[env.Observed](newByForm(in, form{true, math.Ceil, zero})))
+	last, err := evolution("State evolution, M = 2, stochastic", w, newByForm(in, form{true, math.Ceil, zero, false}))
 	if err != nil {
 		return nil, err
 	}

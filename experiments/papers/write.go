@@ -11,7 +11,7 @@ import (
 )
 
 // Write prints the report. Table and markdown say below the rows why each
-// verdict is as it is, and what was tried where the first reading did not give
+// verdict is as it is, and what was tried where the printed reading did not give
 // the figure; JSON and CSV hold all readings.
 func (r *Report) Write(w io.Writer, f result.Format) error {
 	switch f {
@@ -24,44 +24,38 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 		return r.csv().Write(w, f)
 	}
 	t := &result.Table{
-		Header: []string{"figure", "document", "place", "published", "measured", "95 % interval", "verdict"},
-		Left:   map[int]bool{1: true, 2: true, 3: true, 6: true},
+		Header: []string{"figure", "published", "measured", "95 % interval", "verdict", "document"},
+		Left:   map[int]bool{4: true, 5: true},
 	}
 	for _, x := range r.Rows {
-		t.Add(x.ID, x.Document, x.Place, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), string(x.Verdict))
+		t.Add(x.ID, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), string(x.Verdict), x.Document)
 	}
 	if err := t.Write(w, f); err != nil {
 		return err
 	}
+	item := ""
+	if f == result.Markdown {
+		item = "- "
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n\n", r.Sentence())
 	for _, x := range r.Rows {
-		id, item := x.ID, ""
-		if f == result.Markdown {
-			id, item = "`"+id+"`", "- "
-		}
-		fmt.Fprintf(&b, "%s%s (%s, %s): %s, %s\n", item, id, x.Quantity, x.Unit, x.Verdict, stop(x.Reason))
-		if x.plain() {
+		fmt.Fprintf(&b, "%s%s (%s, %s; %s): %s, %s.\n", item, x.ID, x.Quantity, x.Unit, x.Place, x.Verdict, strings.TrimSuffix(x.Reason, "."))
+		if len(x.Tried) == 1 || x.Verdict == Reproduced {
 			continue
 		}
-		if f == result.Markdown {
-			b.WriteString("\n")
-		}
-		if f == result.Text { // a line each; a terminal shows no list otherwise
-			b.WriteString("  Tried:\n")
-			for _, a := range x.Tried {
-				fmt.Fprintf(&b, "    %s\n", a.in(x.Unit))
+		b.WriteString("  Tried:\n")
+		others := 0
+		for _, a := range x.Tried {
+			if a.Excluded == untied {
+				others++
+				continue
 			}
-			continue
+			fmt.Fprintf(&b, "  %s%s\n", item, a.in(x.Unit))
 		}
-		b.WriteString("  Tried: ")
-		for i, a := range x.Tried {
-			if i > 0 {
-				b.WriteString("; ")
-			}
-			b.WriteString(a.in(x.Unit))
+		if others > 0 {
+			fmt.Fprintf(&b, "  %sand %d for which %s\n", item, others, untied)
 		}
-		b.WriteString(".\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -73,27 +67,24 @@ func (r *Report) Sentence() string {
 	for _, x := range r.Rows {
 		n[x.Verdict]++
 	}
-	return fmt.Sprintf("Of %d published figures %d are reproduced, %d differ and %d are not reproducible (%s from %d, %d epochs).",
-		len(r.Rows), n[Reproduced], n[Differs], n[NotReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
+	return fmt.Sprintf("Of %d published figures %d are reproduced, %d are reproduced by a reading, %d are borderline, %d differ and %d are not reproducible (%s from %d, %d epochs).",
+		len(r.Rows), n[Reproduced], n[ReproducedByReading], n[Borderline], n[Differs], n[NotReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
-// plain reports whether the first reading gives the figure.
-func (x Row) plain() bool {
-	return len(x.Tried) == 1 || x.Verdict == Reproduced && x.Tried[0].Agrees && x.Tried[0].Barred == ""
-}
-
-// in returns the reading and what it gave in that unit, with the range of
-// single runs.
+// in returns the reading and what it gave in that unit.
 func (a Attempt) in(unit string) string {
-	s := a.Reading + " " + figureIn(unit, a.Measured)
-	if a.RunLo != nil && a.RunHi != nil {
+	s := a.Text + " " + figureIn(unit, a.Measured)
+	if a.RunLo != nil {
 		s += " (single runs " + between(unit, a.RunLo, a.RunHi) + ")"
+	}
+	if a.Excluded != "" {
+		s += "; left out, for " + a.Excluded
 	}
 	return s
 }
 
 func (r *Report) csv() *result.Table {
-	t := &result.Table{Header: []string{"id", "document", "place", "quantity", "unit", "printed", "published", "relation", "tolerance", "measured", "lo", "hi", "run_lo", "run_hi", "verdict", "reason", "tried"}}
+	t := &result.Table{Header: []string{"id", "document", "place", "quantity", "unit", "printed", "accepted_lo", "accepted_hi", "reading", "measured", "lo", "hi", "run_lo", "run_hi", "p", "verdict", "reason", "tried"}}
 	full := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	maybe := func(v *float64) string {
 		if v == nil {
@@ -106,18 +97,15 @@ func (r *Report) csv() *result.Table {
 		for i, a := range x.Tried {
 			tried[i] = a.in(x.Unit)
 		}
-		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, full(x.Published), string(x.Relation), full(x.Tolerance),
-			full(x.Measured), maybe(x.Lo), maybe(x.Hi), maybe(x.RunLo), maybe(x.RunHi), string(x.Verdict), x.Reason, strings.Join(tried, "; "))
+		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, full(x.Accepted[0]), full(x.Accepted[1]), x.Reading,
+			full(x.Measured), maybe(x.Lo), maybe(x.Hi), maybe(x.RunLo), maybe(x.RunHi), full(x.P), string(x.Verdict), x.Reason, strings.Join(tried, "; "))
 	}
 	return t
 }
 
-// shares is the unit of figures that the papers print in per cent.
-const shares = "share"
-
 // figureIn prints a figure, a share in per cent.
 func figureIn(unit string, v float64) string {
-	if unit == shares {
+	if unit == share {
 		return fmt.Sprintf("%.2g %%", 100*v)
 	}
 	return number(v)
@@ -128,12 +116,4 @@ func between(unit string, lo, hi *float64) string {
 		return ""
 	}
 	return figureIn(unit, *lo) + " to " + figureIn(unit, *hi)
-}
-
-// stop ends a sentence.
-func stop(s string) string {
-	if strings.HasSuffix(s, ".") {
-		return s
-	}
-	return s + "."
 }
