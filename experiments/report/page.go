@@ -7,11 +7,9 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"math"
 	"strings"
-	"unicode"
 
 	"ephemera/experiments/plot"
 	"ephemera/experiments/stats"
@@ -159,24 +157,4 @@ func (p *Page) settle() {
 		}
 	}
 	p.Sections = sections
-}
-
-// Printable returns the text with control characters, which could steer a
-// terminal, spelt out; new lines and tabs stay.
-func Printable(text string) string {
-	odd := func(r rune) bool {
-		return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
-	}
-	if strings.IndexFunc(text, odd) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if odd(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

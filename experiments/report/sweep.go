@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 	"ephemera/experiments/sweep"
 )
@@ -71,7 +72,7 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.config = Printable(string(config))
+	r.config = result.Printable(string(config))
 	text, err = readFile(dir, sweep.MetaFile)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sweep.MetaFile, err)
 	}
-	r.command = Printable(meta.Command)
+	r.command = result.Printable(meta.Command)
 	itself := func(i int) (int, bool) { return i, true }
 	drawn, kept := r.best(maxDrawn, itself), r.best(maxCurves, itself)
 	r.drawn = len(drawn)
@@ -123,11 +124,11 @@ func clean(v reflect.Value) {
 	case reflect.Map: // of settings
 		for _, k := range v.MapKeys() {
 			if s, ok := v.MapIndex(k).Interface().(string); ok {
-				v.SetMapIndex(k, reflect.ValueOf(Printable(s)))
+				v.SetMapIndex(k, reflect.ValueOf(result.Printable(s)))
 			}
 		}
 	case reflect.String:
-		v.SetString(Printable(v.String()))
+		v.SetString(result.Printable(v.String()))
 	}
 }
 
@@ -220,7 +221,7 @@ func (r *sweepDir) readCurves(dir fs.FS) error {
 		epochs = nil
 	}
 	err := rows(dir, sweep.CurvesFile, 3+width, func(row []string) error {
-		id := Printable(row[0])
+		id := result.Printable(row[0])
 		if _, ok := r.styles[id]; !ok {
 			return nil
 		}
@@ -269,7 +270,7 @@ func (r *sweepDir) readLearned(dir fs.FS) error {
 		order = nil
 	}
 	err := rows(dir, sweep.LearnedFile, 7, func(row []string) error {
-		id := Printable(row[0])
+		id := result.Printable(row[0])
 		if _, ok := r.styles[id]; !ok {
 			return nil
 		}
@@ -284,7 +285,7 @@ func (r *sweepDir) readLearned(dir fs.FS) error {
 				return err
 			}
 		}
-		k := key{strings.Clone(row[2]), strings.Clone(Printable(row[3])), v[0]}
+		k := key{strings.Clone(row[2]), strings.Clone(result.Printable(row[3])), v[0]}
 		if _, ok := values[k]; !ok {
 			order = append(order, k)
 		}

@@ -112,13 +112,13 @@ func (t *Table) render(w io.Writer, f Format) error {
 }
 
 // oneLine returns the cells, which may hold names of any text, without line
-// breaks, and in Markdown with escaped bars.
+// breaks and control characters, and in Markdown without bars and HTML.
 func oneLine(cells []string, f Format) []string {
 	out := make([]string, len(cells))
 	for i, c := range cells {
-		out[i] = strings.Join(strings.FieldsFunc(c, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+		out[i] = Printable(strings.Join(strings.FieldsFunc(c, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
 		if f == Markdown {
-			out[i] = strings.ReplaceAll(out[i], "|", `\|`)
+			out[i] = strings.ReplaceAll(MarkdownText(out[i]), "|", `\|`)
 		}
 	}
 	return out

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"ephemera/experiments/result"
@@ -47,17 +46,6 @@ func (s *Summary) csv(to *bufio.Writer) error {
 	}
 	w.Flush()
 	return w.Error()
-}
-
-// plain makes text of others harmless in Markdown and on a terminal.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' || r == utf8.RuneError {
-			return ' '
-		}
-		return r
-	}, s)
-	return strings.ReplaceAll(s, "<", "&lt;")
 }
 
 // shown returns the columns of the short table and of what warnings are about.
@@ -139,26 +127,26 @@ func (s *Summary) Body(i int) []string {
 
 // Markdown writes the summary for readers.
 func (s *Summary) Markdown(w *bufio.Writer) error {
-	fmt.Fprintf(w, "# %s\n\n", plain(s.Name))
+	fmt.Fprintf(w, "# %s\n\n", result.MarkdownText(s.Name))
 	if s.Question != "" {
-		fmt.Fprintf(w, "%s\n\n", plain(s.Question))
+		fmt.Fprintf(w, "%s\n\n", result.MarkdownText(s.Question))
 	}
 	if s.Answer != "" {
-		fmt.Fprintf(w, "**%s**\n\n", plain(s.Answer))
+		fmt.Fprintf(w, "**%s**\n\n", result.MarkdownText(s.Answer))
 	}
 	fmt.Fprintf(w, "%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Configuration %s.\n", s.Runs, len(s.Cells), len(s.Seeds), s.Configuration)
 	for _, r := range s.Revisions {
-		fmt.Fprintf(w, "Program %s.\n", plain(r))
+		fmt.Fprintf(w, "Program %s.\n", result.MarkdownText(r))
 	}
 	for _, warning := range s.Warnings() {
-		fmt.Fprintf(w, "\nWarning: %s.\n", plain(warning))
+		fmt.Fprintf(w, "\nWarning: %s.\n", result.MarkdownText(warning))
 	}
 	w.WriteByte('\n')
 	for _, g := range s.Gaps {
-		fmt.Fprintf(w, "- missing: %s\n", plain(g))
+		fmt.Fprintf(w, "- missing: %s\n", result.MarkdownText(g))
 	}
 	for _, f := range s.Failures {
-		fmt.Fprintf(w, "- failed: %s\n", plain(f))
+		fmt.Fprintf(w, "- failed: %s\n", result.MarkdownText(f))
 	}
 	if s.Missing > 0 {
 		w.WriteByte('\n')
@@ -234,7 +222,8 @@ func (s *Summary) dots(w io.Writer, cells []int) {
 	if !(lo < hi) || math.IsInf(hi-lo, 0) {
 		return
 	}
-	place := func(v float64) int { return int(math.Round((v - lo) / (hi - lo) * (width - 1))) }
+	// A file may say that a value lies outside of its interval.
+	place := func(v float64) int { return min(max(0, int(math.Round((v-lo)/(hi-lo)*(width-1)))), width-1) }
 	fmt.Fprintf(w, "%*s  %s\n", name, "", s.Metric)
 	for k, i := range cells {
 		line := []rune(strings.Repeat(" ", width))

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"ephemera/experiments/result"
 )
 
 // Exit statuses.
@@ -107,7 +109,7 @@ func Line(name string, err error) string {
 
 func oneLine(err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return strings.Join(strings.Fields(text), " ")
+	return result.Printable(strings.Join(strings.Fields(text), " "))
 }
 
 // Flags is a flag set whose help is printed in groups.
