@@ -8,9 +8,9 @@ import (
 
 // Instance is a set of sources and a budget.
 type Instance struct {
-	ID      string
-	Sources []Source
-	Budget  float64 // what the crawls of one epoch may cost together, budget units
+	ID      string   `toml:"id"`
+	Budget  float64  `toml:"budget"` // what the crawls of one epoch may cost together, budget units
+	Sources []Source `toml:"source"`
 }
 
 // Paper returns Table I, the reference example of both papers, with the mean

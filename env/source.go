@@ -7,12 +7,12 @@ import (
 
 // Source is one source of ephemeral content.
 type Source struct {
-	Name     string
-	Rate     float64 // λ, items per epoch; 0 or more
-	Decay    float64 // c, 1/epoch; more than 0
-	Interest float64 // ξ̄, mean initial interest of an item; 0 or more
-	Window   float64 // M, epochs after which an item is dropped; +Inf for never
-	Cost     float64 // C, budget units per crawl; more than 0
+	Name     string  `toml:"name"`
+	Rate     float64 `toml:"rate"`     // λ, items per epoch; 0 or more
+	Decay    float64 `toml:"decay"`    // c, 1/epoch; more than 0
+	Interest float64 `toml:"interest"` // ξ̄, mean initial interest of an item; 0 or more
+	Window   float64 `toml:"window"`   // M, epochs after which an item is dropped; +Inf for never
+	Cost     float64 `toml:"cost"`     // C, budget units per crawl; more than 0
 }
 
 // NewSource returns a source without a window whose crawls cost 1.

@@ -7,7 +7,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/env/stream"
+	"ephemera/learner"
 )
 
 // Entry is a learner or a policy of the catalogue.
@@ -31,40 +31,15 @@ type Entry struct {
 	// New builds a policy, and Train a learner, from settings that Configure
 	// returned. One of them is nil.
 	New   func(k Known, settings any) (env.Agent, error)
-	Train func(k Known, settings any) (Trainee, error)
+	Train func(k Known, settings any) (learner.Learner, error)
 }
 
-// Known is what the constructor of a policy may use.
+// Known is what the constructor of a learner or a policy may use.
 type Known struct {
-	Instance env.Instance // parameters of the sources: the true ones, or fitted ones
-	Terms    env.Terms    // what every crawler knows; all that an online policy is given
-	Level    env.Level    // what the policy will see of the world
-	Marks    env.Marks    // law of the items' initial interest; empty where the model has none
-	Sigma    float64      // σ of log-normal marks
-	Seen     []bool       // sources whose state is seen at the level that shows states; nil for all
-	Rand     *stream.Rand // the policy's own stream
-}
-
-// Trainee is a learner together with what comes out of it.
-type Trainee interface {
-	// Learner is the agent that learns as it is run.
-	Learner() env.Agent
-	// Frozen is the policy that would be deployed now; it learns no more. It
-	// draws, if it does, from the stream of k.
-	Frozen(k Known) (env.Agent, error)
-	// Fallbacks counts how often an incremental inverse was not trusted and
-	// the Tikhonov form was taken.
-	Fallbacks() int
-	// Metrics are figures of the learner's state, under lasting names.
-	Metrics() []Metric
-	// State is the learner's whole state as data that encoding/json takes.
-	State() any
-}
-
-// Metric is one figure of a learner's state.
-type Metric struct {
-	Name  string // with its unit, as a column heading
-	Value float64
+	learner.Given
+	Marks env.Marks // law of the items' initial interest; empty where the model has none
+	Sigma float64   // σ of log-normal marks
+	Seen  []bool    // sources whose state is seen at the level that shows states; nil for all
 }
 
 // Learns reports whether it is a learner.

@@ -1,46 +1,17 @@
 package experiments
 
-import (
-	"ephemera/env"
-	"ephemera/learner/allerton"
-)
+import "ephemera/learner"
 
-var learners = []Entry{
-	pricedEntry,
-	{
-		Name:     "paper",
-		About:    "the LSPE(0) actor-critic of Allerton 2019 as published",
-		Levels:   []env.Level{env.LevelModel},
-		Settings: func(env.Level) any { s := allerton.DefaultSettings(); return &s },
-		Overruns: func(s any) bool { return s.(*allerton.Settings).Act == "probabilistic" },
-		Train: func(k Known, s any) (Trainee, error) {
-			p, err := allerton.New(k.Instance, *s.(*allerton.Settings), k.Rand)
-			if err != nil {
-				return nil, err
-			}
-			return paper{p, k}, nil
-		},
-	},
+// learners are the kinds of package learner as entries.
+var learners = entries(learner.Kinds)
+
+func entries(kinds []learner.Kind) []Entry {
+	var all []Entry
+	for _, k := range kinds {
+		all = append(all, Entry{
+			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
+			Train: func(g Known, s any) (learner.Learner, error) { return k.New(g.Given, s) },
+		})
+	}
+	return all
 }
-
-type paperLearner = allerton.Learner
-
-// paper is the paper's learner as a trainee.
-type paper struct {
-	*paperLearner
-	known Known
-}
-
-func (p paper) Learner() env.Agent { return env.NewAgent[env.Model](p.paperLearner) }
-
-func (p paper) Frozen(k Known) (env.Agent, error) {
-	return env.NewAgent(p.paperLearner.Policy(k.Rand)), nil
-}
-
-func (p paper) Fallbacks() int { return p.Counts().Fallbacks }
-
-func (p paper) Metrics() []Metric {
-	return []Metric{{"eta", p.Critic().Average()}, {"fallbacks", float64(p.Fallbacks())}}
-}
-
-func (p paper) State() any { return p.paperLearner.State() }

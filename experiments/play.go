@@ -6,6 +6,7 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/learner"
 )
 
 // Play is a run of a learner or a policy in a scene as data.
@@ -26,15 +27,15 @@ type Play struct {
 // Running is a run that is about to begin.
 type Running struct {
 	Known
-	Trainee Trainee // nil where nothing learns
-	Again   bool    // it is the second run, of what was learned
+	Trainee learner.Learner // nil where nothing learns
+	Again   bool            // it is the second run, of what was learned
 }
 
 // Played is what a run brings.
 type Played struct {
-	Learning Outcome // of the learner while it learned, or of the policy
-	Learned  Outcome // of what was learned, or of the policy, over the evaluation
-	Trainee  Trainee // the learner as it ended, or nil
+	Learning Outcome         // of the learner while it learned, or of the policy
+	Learned  Outcome         // of what was learned, or of the policy, over the evaluation
+	Trainee  learner.Learner // the learner as it ended, or nil
 }
 
 // BuildError is the error of the constructor of a learner or a policy.
@@ -60,15 +61,15 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	if p.Evaluation == 0 {
 		p.Evaluation = p.Epochs
 	}
-	train := func(k Known) (env.Agent, Trainee, error) {
+	train := func(k Known) (env.Agent, learner.Learner, error) {
 		t, err := e.Train(k, p.Settings)
 		if err != nil {
 			return env.Agent{}, nil, err
 		}
-		return t.Learner(), t, nil
+		return t.Agent(), t, nil
 	}
 	if !e.Learns() {
-		train = func(k Known) (env.Agent, Trainee, error) {
+		train = func(k Known) (env.Agent, learner.Learner, error) {
 			a, err := e.New(k, p.Settings)
 			return a, nil, err
 		}
@@ -80,9 +81,8 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	}
 	switch {
 	case e.Learns():
-		out.Learned, _, err = s.run(ctx, p, learnedStream, true, p.Evaluation, func(k Known) (env.Agent, Trainee, error) {
-			a, err := out.Trainee.Frozen(k)
-			return a, out.Trainee, err
+		out.Learned, _, err = s.run(ctx, p, learnedStream, true, p.Evaluation, func(k Known) (env.Agent, learner.Learner, error) {
+			return out.Trainee.Frozen(k.Rand), out.Trainee, nil
 		})
 	case p.Evaluation == p.Epochs:
 		out.Learned = out.Learning
@@ -93,7 +93,7 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 }
 
 // run opens the world afresh, builds an agent and runs it.
-func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs int, build func(Known) (env.Agent, Trainee, error)) (Outcome, Trainee, error) {
+func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs int, build func(Known) (env.Agent, learner.Learner, error)) (Outcome, learner.Learner, error) {
 	world, err := s.Open(p.Seed, p.Level, p.Entry.overruns(p.Settings))
 	if err != nil {
 		return Outcome{}, nil, err
@@ -102,9 +102,8 @@ func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs 
 		defer c.Close()
 	}
 	known := Known{
-		Instance: s.Instance, Terms: world.Terms(), Level: p.Level,
+		Given: learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, role)},
 		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
-		Rand: stream.New(p.Seed, stream.Policy, role),
 	}
 	agent, trainee, err := build(known)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
 
 // Priced is a trainee that learns a price λ of the budget and a threshold for
@@ -28,7 +29,7 @@ type Aged interface {
 // price beside the exact one, or returns nil if the trainee has none. Ages are
 // whole epochs, so a learned inverse index is the state at the first age that
 // reaches the exact one.
-func Thresholds(t Trainee, in env.Instance) *result.Table {
+func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 	p, ok := t.(Priced)
 	if !ok {
 		return nil
@@ -83,7 +84,7 @@ func age(epochs float64) string {
 
 // PriceNote says the learned price beside the optimal one of the relaxed
 // problem.
-func PriceNote(t Trainee, s Scene, level env.Level) string {
+func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 	p, ok := t.(Priced)
 	if !ok {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
 
 // Training is a run of one learner as data, and what it is compared with.
@@ -28,7 +29,7 @@ type Training struct {
 // Trained is what a training brings.
 type Trained struct {
 	Report  result.Report
-	Trainee Trainee
+	Trainee learner.Learner
 	Header  []string    // names of the metrics over time
 	Metrics [][]float64 // rows of metrics over time
 }
@@ -128,14 +129,14 @@ func (p *pacemaker) see(n, epochs int) {
 // state of the learner at its end.
 type recorder struct {
 	out          *Trained
-	trainee      Trainee
+	trainee      learner.Learner
 	rows, epochs int
 
 	n              int
 	reward, crawls float64
 }
 
-func newRecorder(out *Trained, trainee Trainee, rows, epochs int) *recorder {
+func newRecorder(out *Trained, trainee learner.Learner, rows, epochs int) *recorder {
 	r := &recorder{out: out, trainee: trainee, rows: min(rows, epochs), epochs: epochs}
 	if rows <= 0 {
 		return r

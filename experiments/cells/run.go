@@ -9,6 +9,7 @@ import (
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
+	"ephemera/learner"
 	"ephemera/learner/allerton"
 )
 
@@ -206,7 +207,7 @@ const (
 // states in interest, beside the state at which the exact index reaches the
 // price of the relaxed problem, and indices beside exact ones by age. Of large
 // instances it keeps few sources, evenly spaced.
-func learnedPairs(t experiments.Trainee, at *site) []sweep.Pair {
+func learnedPairs(t learner.Learner, at *site) []sweep.Pair {
 	src := at.scene.Instance.Sources
 	// The state at which the exact index reaches the price.
 	exact := func(s env.Source) float64 { return min(index.Inverse(s, at.price), s.Ceiling()) }

@@ -1,0 +1,87 @@
+package learner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// Learner is what each learner of this module offers.
+type Learner interface {
+	// Agent learns as it is run.
+	Agent() env.Agent
+	// Frozen is the policy that would be deployed now; it learns no more. It
+	// draws, if it does, from r.
+	Frozen(r *stream.Rand) env.Agent
+	// Fallbacks counts how often an incremental inverse was not trusted and
+	// the Tikhonov form was taken.
+	Fallbacks() int
+	// Metrics are figures of its state, under lasting names.
+	Metrics() []Metric
+	// State is its whole state as data that encoding/json takes, and SetState
+	// takes up a state that was encoded so. After an error the learner must not
+	// be used.
+	State() any
+	SetState(data []byte) error
+}
+
+// Metric is one figure of a learner's state.
+type Metric struct {
+	Name  string // with its unit, as a column heading
+	Value float64
+}
+
+// Given is what a learner is built from.
+type Given struct {
+	Instance env.Instance // parameters of the sources: the true ones, or fitted ones
+	Terms    env.Terms    // what every crawler knows; all that an online learner is given
+	Level    env.Level    // what it will see of the world
+	Rand     *stream.Rand // its own stream
+}
+
+// Kind is a kind of learner.
+type Kind struct {
+	Name   string
+	About  string // one line
+	Levels []env.Level
+	// Settings returns a pointer to the settings at that level, filled with
+	// the defaults. Its toml tags name the keys.
+	Settings func(level env.Level) any
+	// Overruns reports whether settings let crawls cost more than the budget;
+	// nil if none do.
+	Overruns func(settings any) bool
+	// New builds a learner from settings as Settings returns them.
+	New func(g Given, settings any) (Learner, error)
+}
+
+// Kinds are all kinds; the first is the default.
+var Kinds = []Kind{pricedKind, paperKind}
+
+// find returns the kind of that name, if it works at that level.
+func find(name string, level env.Level) (*Kind, error) {
+	var names []string
+	for i := range Kinds {
+		k := &Kinds[i]
+		if k.Name == name && slices.Contains(k.Levels, level) {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	return nil, fmt.Errorf("no learner %q at knowledge %q; there are %s", name, level, strings.Join(names, ", "))
+}
+
+// restore decodes a state and hands it to set.
+func restore[S any](data []byte, set func(S) error) error {
+	var s S
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return err
+	}
+	return set(s)
+}

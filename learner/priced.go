@@ -1,0 +1,79 @@
+package learner
+
+import (
+	"fmt"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/learner/priced"
+)
+
+// pricedKind is the priced actor-critic at all levels of knowledge.
+var pricedKind = Kind{
+	Name:   "priced",
+	About:  "the LSPE(0) actor-critic with a price for the budget",
+	Levels: []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline},
+	Settings: func(level env.Level) any {
+		if level == env.LevelOnline {
+			s := priced.DefaultOnlineSettings()
+			return &s
+		}
+		s := priced.DefaultSettings()
+		return &s
+	},
+	New: func(g Given, settings any) (Learner, error) {
+		if s, ok := settings.(*priced.OnlineSettings); ok {
+			if err := s.Validate(); err != nil {
+				return nil, fmt.Errorf("settings: %w", err)
+			}
+			return pricedOnline{priced.NewOnline(g.Terms, s, g.Rand)}, nil
+		}
+		s := settings.(*priced.Settings)
+		validate := s.Validate
+		if g.Level == env.LevelObserved {
+			validate = s.ValidateObserved
+		}
+		if err := validate(); err != nil {
+			return nil, fmt.Errorf("settings: %w", err)
+		}
+		if g.Level == env.LevelObserved {
+			return pricedObserved{priced.NewObserved(g.Instance, s, g.Rand)}, nil
+		}
+		return pricedModel{priced.New(g.Instance, s, g.Rand)}, nil
+	},
+}
+
+type (
+	pricedModel    struct{ *priced.Learner }
+	pricedObserved struct{ *priced.Observed }
+	pricedOnline   struct{ *priced.Online }
+)
+
+func (p pricedModel) Agent() env.Agent { return env.NewAgent[env.Model](p.Learner) }
+func (p pricedModel) Frozen(*stream.Rand) env.Agent {
+	return env.NewAgent[env.Model](p.Learner.Frozen())
+}
+func (p pricedModel) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
+func (p pricedModel) State() any                 { return p.Learner.State() }
+func (p pricedModel) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
+func (p pricedModel) ThresholdAge(i int) float64 { return p.Threshold(i) }
+
+func (p pricedObserved) Agent() env.Agent { return env.NewAgent[env.Observed](p.Observed) }
+func (p pricedObserved) Frozen(*stream.Rand) env.Agent {
+	return env.NewAgent[env.Observed](p.Observed.Frozen())
+}
+func (p pricedObserved) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
+func (p pricedObserved) State() any                 { return p.Observed.State() }
+func (p pricedObserved) SetState(data []byte) error { return restore(data, p.Observed.SetState) }
+
+// InverseIndex of one that sees the state: the threshold is a state.
+func (p pricedObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
+
+func (p pricedOnline) Agent() env.Agent { return env.NewAgent[env.Online](p.Online) }
+func (p pricedOnline) Frozen(*stream.Rand) env.Agent {
+	return env.NewAgent[env.Online](p.Online.Frozen())
+}
+func (p pricedOnline) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
+func (p pricedOnline) State() any                 { return p.Online.State() }
+func (p pricedOnline) SetState(data []byte) error { return restore(data, p.Online.SetState) }
+func (p pricedOnline) ThresholdAge(i int) float64 { return p.Threshold(i) }

@@ -1,0 +1,191 @@
+package learner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// StateFile is the name of the file of a saved learner in a directory of
+// results.
+const StateFile = "state.json"
+
+// maxState is the greatest size of a state file, bytes.
+const maxState = 4 << 30
+
+// Config says what a learner is. It is the part of config.toml that a saved
+// learner needs.
+type Config struct {
+	Algorithm string         `toml:"algorithm"`
+	Knowledge env.Level      `toml:"knowledge"`
+	Settings  map[string]any `toml:"settings"`
+	Instance  env.Instance   `toml:"instance"`
+}
+
+// Saved is a learner as data.
+type Saved struct {
+	// Config is the text of config.toml. Of its keys those of the type Config
+	// are looked at.
+	Config string `json:"config"`
+	// Start and Length are those of the terms: the Unix time of the first
+	// decision and the seconds between decisions, 0 without dates.
+	Start  int64   `json:"start,omitempty"`
+	Length float64 `json:"length,omitempty"`
+	// State is the learner's, as encoding/json writes it.
+	State json.RawMessage `json:"learner"`
+	// Run is what else the program that saved it wants to know again.
+	Run json.RawMessage `json:"run,omitempty"`
+
+	config   Config
+	kind     *Kind
+	settings any
+}
+
+// Load reads the learner that train saved in a directory. Its error says what
+// is wrong with the file.
+func Load(dir string) (*Saved, error) {
+	path := filepath.Join(dir, StateFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxState {
+		return nil, fmt.Errorf("%s has %d bytes or is no file; allowed is a file of at most %d bytes", path, info.Size(), maxState)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// A state file is one line of JSON: an envelope of format, version and
+// checksum, and the body, which is a Saved. The checksum is that of the body's
+// bytes.
+const (
+	format  = "ephemera learner"
+	version = 1
+)
+
+type envelope struct {
+	Format  string          `json:"format"`
+	Version int             `json:"version"`
+	Sum     string          `json:"sha256"`
+	Body    json.RawMessage `json:"body"`
+}
+
+func seal(body []byte) []byte {
+	return fmt.Appendf(nil, "{%q:%q,%q:%d,%q:\"%x\",%q:%s}\n", "format", format, "version", version, "sha256", sha256.Sum256(body), "body", body)
+}
+
+// Encode returns the contents of a state file.
+func (s *Saved) Encode() ([]byte, error) {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return seal(body), nil
+}
+
+// Decode reads the contents of a state file.
+func Decode(data []byte) (*Saved, error) {
+	var e envelope
+	if err := json.Unmarshal(data, &e); err != nil {
+		if bytes.HasPrefix(data, fmt.Appendf(nil, "{%q:%q", "format", format)) {
+			return nil, fmt.Errorf("the file is damaged: %w", err)
+		}
+		return nil, fmt.Errorf("this is no saved learner, which begins with {\"format\":%q", format)
+	}
+	switch {
+	case e.Format != format:
+		return nil, fmt.Errorf("format is %q; allowed is %q", e.Format, format)
+	case e.Version > version:
+		return nil, fmt.Errorf("version is %d; this program reads version %d, a newer one is needed", e.Version, version)
+	case e.Version < version:
+		return nil, fmt.Errorf("version is %d; this program reads version %d only", e.Version, version)
+	}
+	sum := sha256.Sum256(e.Body)
+	if hex.EncodeToString(sum[:]) != e.Sum || !bytes.Equal(data, seal(e.Body)) {
+		return nil, fmt.Errorf("the file is damaged: the checksum is not that of its content")
+	}
+	var s Saved
+	if err := json.Unmarshal(e.Body, &s); err != nil {
+		return nil, err
+	}
+	err := toml.Unmarshal([]byte(s.Config), &s.config)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	c := &s.config
+	if s.kind, err = find(c.Algorithm, c.Knowledge); err != nil {
+		return nil, err
+	}
+	s.settings = s.kind.Settings(c.Knowledge)
+	text, err := toml.Marshal(c.Settings)
+	if err == nil {
+		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s.settings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	return &s, c.Instance.Validate()
+}
+
+// What the learner is.
+func (s *Saved) Algorithm() string      { return s.config.Algorithm }
+func (s *Saved) Level() env.Level       { return s.config.Knowledge }
+func (s *Saved) Instance() env.Instance { return s.config.Instance }
+
+// Overruns reports whether its crawls may cost more than the budget.
+func (s *Saved) Overruns() bool { return s.kind.Overruns != nil && s.kind.Overruns(s.settings) }
+
+// Terms returns the terms under which it learned. A program that goes on
+// elsewhere changes Start to the time of its own first decision.
+func (s *Saved) Terms() env.Terms {
+	t := s.config.Instance.Terms()
+	t.Start, t.Length = s.Start, s.Length
+	return t
+}
+
+// Learner returns the learner as it was saved. The terms must have the sources
+// and costs that it learned with. It draws from the stream that it had.
+func (s *Saved) Learner(t env.Terms) (Learner, error) {
+	own := s.Terms()
+	if !slices.Equal(t.Names, own.Names) || !slices.Equal(t.Costs, own.Costs) {
+		return nil, fmt.Errorf("the learner is one of the %d sources of %q, with their costs; here are %d others", len(own.Names), s.config.Instance.ID, len(t.Names))
+	}
+	in := s.config.Instance
+	in.Budget = t.Budget
+	l, err := s.kind.New(Given{in, t, s.config.Knowledge, stream.New(0, stream.Policy)}, s.settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.SetState(s.State); err != nil {
+		return nil, fmt.Errorf("state of the learner: %w", err)
+	}
+	return l, nil
+}
+
+// Policy returns what was learned, as a policy that learns no more; see
+// Learner. It draws, if it does, from r.
+func (s *Saved) Policy(t env.Terms, r *stream.Rand) (env.Agent, error) {
+	l, err := s.Learner(t)
+	if err != nil {
+		return env.Agent{}, err
+	}
+	return l.Frozen(r), nil
+}
