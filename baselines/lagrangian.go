@@ -1,8 +1,6 @@
 package baselines
 
 import (
-	"math"
-
 	"ephemera/baselines/index"
 	"ephemera/env"
 )
@@ -11,20 +9,14 @@ import (
 // price that is optimal for the relaxed problem ([index.Relax]). It panics if the
 // instance is not valid.
 func NewLagrangian(in env.Instance) env.Policy[env.Model] {
-	return newLagrangianAt(in, index.Relax(in, index.MeanDynamics).Price)
+	return NewByAge(in.Terms(), lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price))
 }
 
-func newLagrangianAt(in env.Instance, price float64) env.Policy[env.Model] {
-	n := len(in.Sources)
-	sol, loss, gain := make([]index.Lagrange, n), make([]float64, n), make([]float64, n)
+// lagrangianAt returns the Lagrangian index of source i at an age.
+func lagrangianAt(in env.Instance, price float64) func(i, age int) float64 {
+	single := make([]index.Lagrange, len(in.Sources))
 	for i, s := range in.Sources {
-		sol[i], loss[i], gain[i] = index.NewLagrange(s, price), -math.Expm1(-s.Decay), s.Gain()
+		single[i] = index.NewLagrange(s, price)
 	}
-	costs := in.Terms().Costs
-	return newByIndex(in.Terms(), func(key []float64, o *env.Model) {
-		for i, x := range o.Mean {
-			// αx + u − x = u − (1 − α)x
-			key[i] = sol[i].AtAge(x, gain[i]-loss[i]*x, o.Age(i)) / costs[i]
-		}
-	})
+	return func(i, age int) float64 { return single[i].AtAge(age) }
 }

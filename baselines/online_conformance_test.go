@@ -4,22 +4,18 @@ import (
 	"testing"
 
 	"ephemera/baselines"
-	"ephemera/baselines/calendar"
 	"ephemera/env"
 	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
-// The policies that know nothing beforehand, and the calendar, keep the contract
+// The policies that know nothing beforehand keep the contract
 // and the budget, with equal costs and without.
 func TestOnlinePoliciesConform(t *testing.T) {
 	for _, in := range []env.Instance{env.Paper(1), env.Paper(2), env.Mixed(12, 4.5, 2)} {
 		terms := in.Terms()
 		rnd := func() *stream.Rand { return stream.New(1, stream.Policy) }
 		t.Run(in.ID, func(t *testing.T) {
-			conforms(t, in, "calendar", func() env.Policy[env.Online] {
-				return calendar.NewWhittle(in)
-			})
 			conforms(t, in, "entry frequency", func() env.Policy[env.Online] { return baselines.NewEntryFrequency(terms, baselines.EntryFrequency{}) })
 			conforms(t, in, "nutch", func() env.Policy[env.Online] { return baselines.NewNutch(terms, baselines.Adaptive{}) })
 			conforms(t, in, "stormcrawler", func() env.Policy[env.Online] { return baselines.NewStormCrawler(terms, baselines.Adaptive{}) })

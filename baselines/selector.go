@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ephemera/baselines/order"
 	"ephemera/env"
 )
 
@@ -16,7 +17,7 @@ type Selector struct {
 	budget  float64
 	equal   bool    // all costs are the same
 	least   float64 // cheapest crawl
-	scratch []int
+	scratch []order.Item
 }
 
 // NewSelector returns the selector for costs C, in budget units, and a budget.
@@ -25,7 +26,7 @@ func NewSelector(costs []float64, budget float64) *Selector {
 	if !(budget >= 0) {
 		panic(fmt.Sprintf("baselines: budget is %v; allowed is 0 or more", budget))
 	}
-	s := &Selector{costs: costs, budget: budget, equal: true, scratch: make([]int, len(costs))}
+	s := &Selector{costs: costs, budget: budget, equal: true, scratch: make([]order.Item, len(costs))}
 	for i, c := range costs {
 		if !(c > 0) {
 			panic(fmt.Sprintf("baselines: cost of source %d is %v; allowed is above 0", i, c))
@@ -53,40 +54,37 @@ func (s *Selector) TopWithin(dst []int, key []float64, budget float64) []int {
 	count := 0
 	if s.equal {
 		count = s.count(budget)
-		if order := s.within(key, count); len(order) >= count {
-			quickselect(order, key, count)
-			return append(dst, order[:count]...)
+		if some := s.within(key, count); len(some) >= count {
+			return first(dst, some, count)
 		}
 	}
-	order := s.scratch[:0]
+	all := s.scratch[:0]
 	for i, k := range key {
 		if k > negInf {
-			order = append(order, i)
+			all = append(all, order.Item{Key: k, ID: int32(i)})
 		}
 	}
-	if len(order) == 0 {
-		return dst
-	}
 	if s.equal {
-		k := min(len(order), count)
-		quickselect(order, key, k)
-		return append(dst, order[:k]...)
+		return first(dst, all, min(len(all), count))
 	}
 	// A heap orders only as far as the budget reaches.
-	for i := len(order)/2 - 1; i >= 0; i-- {
-		siftDown(order, key, i)
-	}
+	order.Heapify(all)
 	left := budget
-	for len(order) > 0 && env.Fits(s.least, left) {
-		i := order[0]
-		if env.Fits(s.costs[i], left) {
+	for len(all) > 0 && env.Fits(s.least, left) {
+		if i := int(all[0].ID); env.Fits(s.costs[i], left) {
 			dst = append(dst, i)
 			left -= s.costs[i]
 		}
-		last := len(order) - 1
-		order[0] = order[last]
-		order = order[:last]
-		siftDown(order, key, 0)
+		all = order.Pop(all)
+	}
+	return dst
+}
+
+// first appends the first n in the order to dst.
+func first(dst []int, v []order.Item, n int) []int {
+	order.First(v, n)
+	for _, p := range v[:n] {
+		dst = append(dst, int(p.ID))
 	}
 	return dst
 }
@@ -97,7 +95,7 @@ const sampled = 1024
 // within returns the sources whose keys reach a level that, to judge by a
 // sample, a few more than count of them reach. If at least count do, the
 // selection is among them. It returns nothing where that would not pay.
-func (s *Selector) within(key []float64, count int) []int {
+func (s *Selector) within(key []float64, count int) []order.Item {
 	n := len(key)
 	if n < 4*sampled || count > n/8 || count == 0 {
 		return nil
@@ -105,7 +103,7 @@ func (s *Selector) within(key []float64, count int) []int {
 	sample := s.scratch[:0]
 	for x := range sampled {
 		if i := x * (n / sampled); key[i] > negInf {
-			sample = append(sample, i)
+			sample = append(sample, order.Item{Key: key[i], ID: int32(i)})
 		}
 	}
 	// Of the sample, share ± √share are expected among the first count.
@@ -114,89 +112,29 @@ func (s *Selector) within(key []float64, count int) []int {
 	if rank > len(sample) {
 		return nil
 	}
-	quickselect(sample, key, rank)
+	order.First(sample, rank)
 	level := math.Inf(1)
-	for _, i := range sample[:rank] {
-		level = math.Min(level, key[i])
+	for _, p := range sample[:rank] {
+		level = math.Min(level, p.Key)
 	}
-	order := s.scratch[:0]
+	some := s.scratch[:0]
 	for i, k := range key {
 		if k >= level {
-			order = append(order, i)
+			some = append(some, order.Item{Key: k, ID: int32(i)})
 		}
 	}
-	return order
+	return some
 }
 
 // count returns how many crawls of equal cost fit into the budget.
 func (s *Selector) count(budget float64) int {
-	k := int(budget / s.least)
+	n := budget / s.least
+	if !(n < float64(len(s.costs))) {
+		return len(s.costs)
+	}
+	k := int(n)
 	if env.Fits(float64(k+1)*s.least, budget) { // the quotient was rounded down
 		k++
 	}
 	return k
-}
-
-// before is the strict order of the selection: higher key first, then lower
-// number.
-func before(key []float64, i, j int) bool {
-	return key[i] > key[j] || key[i] == key[j] && i < j
-}
-
-func siftDown(h []int, key []float64, i int) {
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			return
-		}
-		if c+1 < len(h) && before(key, h[c+1], h[c]) {
-			c++
-		}
-		if !before(key, h[c], h[i]) {
-			return
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
-}
-
-// quickselect moves the first k of the selection order to the front.
-func quickselect(v []int, key []float64, k int) {
-	lo, hi := 0, len(v)-1
-	for lo < hi && k > lo && k <= hi {
-		// Median of three, moved to the front as the pivot.
-		mid := lo + (hi-lo)/2
-		if before(key, v[mid], v[lo]) {
-			v[mid], v[lo] = v[lo], v[mid]
-		}
-		if before(key, v[hi], v[lo]) {
-			v[hi], v[lo] = v[lo], v[hi]
-		}
-		if before(key, v[hi], v[mid]) {
-			v[hi], v[mid] = v[mid], v[hi]
-		}
-		p := v[mid]
-		i, j := lo, hi
-		for i <= j {
-			for before(key, v[i], p) {
-				i++
-			}
-			for before(key, p, v[j]) {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case k <= j:
-			hi = j
-		case k >= i+1:
-			lo = i
-		default:
-			return
-		}
-	}
 }

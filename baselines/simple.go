@@ -9,12 +9,12 @@ import (
 //
 //	(λ ξ̄ / c)(1 − e^(−c t)) / C   with t the age, at most the window.
 func NewGreedy(in env.Instance) env.Policy[env.Model] {
+	return NewByAge(in.Terms(), greedyAt(in))
+}
+
+func greedyAt(in env.Instance) func(i, age int) float64 {
 	src := in.Sources
-	return newByIndex(in.Terms(), func(key []float64, o *env.Model) {
-		for i := range key {
-			key[i] = src[i].ExactMean(o.Age(i)) / src[i].Cost
-		}
-	})
+	return func(i, age int) float64 { return src[i].ExactMean(age) / src[i].Cost }
 }
 
 // NewMyopic returns the policy that crawls by the state that it sees, per

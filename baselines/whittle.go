@@ -3,6 +3,7 @@ package baselines
 import (
 	"math"
 
+	"ephemera/baselines/calendar"
 	"ephemera/baselines/index"
 	"ephemera/env"
 )
@@ -27,21 +28,11 @@ func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	return p.sel.Top(dst, p.key)
 }
 
-// NewWhittle returns the exact Whittle index policy on the mean state: the
-// policy of both papers' deterministic experiments. On those states the Remark's
-// form holds, which needs no logarithm.
+// NewWhittle returns the exact Whittle index policy on the mean state, which
+// follows from the age: the policy of both papers' deterministic experiments.
 func NewWhittle(in env.Instance) env.Policy[env.Model] {
-	n := len(in.Sources)
-	loss, gain, inv := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i, s := range in.Sources {
-		loss[i], gain[i], inv[i] = -math.Expm1(-s.Decay), s.Gain(), 1/s.Cost
-	}
-	return newByIndex(in.Terms(), func(key []float64, o *env.Model) {
-		for i, x := range o.Mean {
-			// γ = (1/C) [s((1−α)x − u) + x]
-			key[i] = (float64(o.Age(i))*(loss[i]*x-gain[i]) + x) * inv[i]
-		}
-	})
+	var w calendar.Whittle
+	return newByAge(in.Terms(), w, func(i int) calendar.Params { return w.Of(in.Sources[i]) })
 }
 
 // NewWhittleObserved returns Theorem 1's index policy on the true state, which

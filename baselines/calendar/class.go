@@ -1,390 +1,255 @@
 package calendar
 
-import "math"
+import (
+	"math"
+	"slices"
 
-// wheels is the number of levels, and of timing wheels, of a class. One level
-// would have every source of the class sorted anew whenever the floor falls;
-// each further level costs one more wake per crawl.
-const wheels = 2
+	"ephemera/baselines/order"
+)
 
-// reach[j] is how many sources, in crawls per epoch, are to lie between the
-// floor and level j.
-var reach = [wheels]float64{0, 16}
+// reach is how many sources, in crawls per epoch, are to lie between the
+// horizon and the floor. With one wheel, and no horizon, every fall of the floor
+// would rank all sources of the class.
+const reach = 16
 
-// nap is a sleep, in epochs, that is not worth the wheel of a lower level.
-// Sources that nap add at most 2 nap crawls to the first wheel.
+// nap is a sleep, in epochs, that is not worth the far wheel.
 const nap = 8
 
 // bottom is the level that every finite index reaches.
 const bottom = -math.MaxFloat64
 
-// class is the set of sources that share a cost, or nearly so, in calendars
-// with many costs.
+// class is the set of sources whose costs agree within a quarter of an octave.
 type class struct {
-	lo, hi float64 // costs, lo ≤ C ≤ hi
-	least  float64 // no present source of the class costs less
-
-	// pool holds the candidates: every present source of the class whose index
-	// is at or above the floor, level[0], and possibly others.
-	pool   []candidate
-	passed []candidate // taken from the pool in this epoch, but did not fit
-
-	// The index of the sources in wheel[j] is below level[j] until the epoch
-	// that their mark names.
-	level [wheels]float64
-	wheel [wheels]wheel
-	limit [wheels]int // entries of a wheel at which its levels are chosen anew
-
+	lo, hi  float64 // least and greatest cost
 	members int
-	rate    float64 // crawls per epoch, smoothed
-	picks   int     // crawls of this epoch
-	want    int     // candidates to gain when the floor is lowered next
-	base    int     // size of the pool after the floor was raised
+
+	// pool holds the candidates: every source of the class whose index is at
+	// or above the floor, and possibly others.
+	pool   []order.Item
+	passed []order.Item // taken from the pool at this epoch, but did not fit
+
+	// Until they wake, sources in near are below the floor, sources in far
+	// below the horizon ≤ floor.
+	floor, horizon float64
+	near, far      wheel
+
+	rate  float64 // crawls per epoch, smoothed
+	picks int     // crawls of this epoch
+	more  int     // candidates that the next fall of the floor in this epoch is to gain
+	base  int     // size of the pool after the floor was raised
+	limit int     // sources in near at which the horizon is raised
 }
 
-// floor returns the level at or above which every source is in the pool.
-func (k *class) floor() float64 { return k.level[0] }
+// makeClasses sorts the sources into classes and sizes their wheels.
+func (c *Calendar) makeClasses() {
+	// The exponent and the first two bits of the fraction.
+	quarter := func(v float64) int { return int(math.Float64bits(v) >> 50) }
+	number := make(map[int]int)
+	for _, v := range c.costs {
+		number[quarter(v)]++
+	}
+	keys := make([]int, 0, len(number))
+	for q := range number {
+		keys = append(keys, q)
+	}
+	slices.Sort(keys)
+	// Where there are very many classes the dearest share the last one.
+	const most = math.MaxUint8 + 1
+	c.classes = make([]class, min(len(keys), most))
+	at := make(map[int]uint8, len(keys))
+	for x, q := range keys {
+		at[q] = uint8(min(x, most-1))
+	}
+	if len(c.classes) > 1 {
+		c.classOf = make([]uint8, len(c.costs))
+	}
+	var total float64
+	for i, v := range c.costs {
+		x := at[quarter(v)]
+		if c.classOf != nil {
+			c.classOf[i] = x
+		}
+		k := &c.classes[x]
+		if k.members == 0 {
+			k.lo = v
+		}
+		k.lo, k.hi = min(k.lo, v), max(k.hi, v)
+		k.members++
+		total += v
+	}
+	share := min(1, c.budget/total) // of the sources, crawled at an epoch
+	for x := range c.classes {
+		k := &c.classes[x]
+		k.rate = share * float64(k.members)
+		// The wheel turns more slowly than most sources are crawled.
+		turn := min(4/share, float64(k.members)/32)
+		span := c.grain.span
+		for float64(span) < turn {
+			span *= 2
+		}
+		k.near.buckets, k.far.buckets = make([]bucket, span+1), make([]bucket, span+1)
+	}
+}
+
+// clear empties the class.
+func (k *class) clear() {
+	k.near.clear()
+	k.far.clear()
+	k.pool = k.pool[:0]
+	k.floor, k.horizon = math.Inf(1), math.Inf(1)
+	k.base, k.limit = 0, 0
+}
 
 // surplus is the number of candidates kept beyond those that are crawled.
-func (c *Calendar) surplus(k *class) int { return max(c.grain.surplus, int(k.rate/2)) }
+func (k *class) surplus(c *Calendar) int { return max(c.grain.surplus, int(k.rate/2)) }
 
-// place finds the place of a source that is in no pool and no wheel.
-func (c *Calendar) place(k *class, id int32) { c.climb(k, id, wheels) }
+// refresh computes the keys of the pool anew.
+func (k *class) refresh(c *Calendar) {
+	for x := range k.pool {
+		k.pool[x].Key = c.index(k.pool[x].ID)
+	}
+	k.more = 0
+}
 
-// climb finds the place of a source whose index may have reached the levels
-// from j on.
-func (c *Calendar) climb(k *class, id int32, j int) {
-	age := int(c.now - c.marks[id].last)
-	for j--; j >= 0; j-- {
-		if k.level[j] == bottom {
-			continue // reached by everything but the never crawled
-		}
-		if a := c.firstAge(id, k.level[j]); a > age {
-			if j > 0 && a-age <= nap {
+// wake empties the buckets of this epoch.
+func (k *class) wake(c *Calendar) {
+	c.ids = k.far.due(c, c.ids[:0])
+	for _, id := range c.ids {
+		k.climb(c, id, false)
+	}
+	c.ids = k.near.due(c, c.ids[:0])
+	for _, id := range c.ids {
+		k.arrive(c, id)
+	}
+}
+
+// climb finds the place of a source that lies nowhere; far says whether it may
+// be below the horizon.
+func (k *class) climb(c *Calendar, id int32, far bool) {
+	if far && k.horizon != bottom {
+		if w := c.wait(id, k.horizon); w > 0 {
+			if w <= nap {
 				// Soon awake: it may as well wait for the floor at once.
-				if b := c.firstAge(id, k.floor()); b > age && b-age <= 2*nap {
-					j, a = 0, b
+				if v := c.wait(id, k.floor); v > 0 && v <= 2*nap {
+					k.near.push(c, id, v)
+					return
 				}
 			}
-			c.sleep(k, id, j, a-age)
+			k.far.push(c, id, w)
 			return
 		}
 	}
-	c.arrive(k, id, age)
+	if k.floor != bottom {
+		if w := c.wait(id, k.floor); w > 0 {
+			k.near.push(c, id, w)
+			return
+		}
+	}
+	k.arrive(c, id)
 }
 
 // arrive puts a source into the pool if it has reached the floor, and else
-// back into the first wheel.
-func (c *Calendar) arrive(k *class, id int32, age int) {
-	key := c.index(id, age)
-	if key >= k.floor() || k.floor() == bottom {
-		c.marks[id].wake = awake
-		k.pool = append(k.pool, candidate{key, id})
+// back into the near wheel.
+func (k *class) arrive(c *Calendar, id int32) {
+	key := c.index(id)
+	if key >= k.floor || k.floor == bottom {
+		k.pool = append(k.pool, order.Item{Key: key, ID: id})
 		return
 	}
-	c.sleep(k, id, 0, max(1, c.firstAge(id, k.floor())-age))
-}
-
-// placeKeyed is place for a source whose index is known.
-func (c *Calendar) placeKeyed(k *class, id int32, key float64) {
-	for j := wheels - 1; j >= 0; j-- {
-		if k.level[j] != bottom && !(key >= k.level[j]) {
-			age := int(c.now - c.marks[id].last)
-			c.sleep(k, id, j, max(1, c.firstAge(id, k.level[j])-age))
-			return
-		}
-	}
-	c.marks[id].wake = awake
-	k.pool = append(k.pool, candidate{key, id})
-}
-
-// sleep puts a source into wheel j for the given number of epochs.
-func (c *Calendar) sleep(k *class, id int32, j, epochs int) {
-	w := &k.wheel[j]
-	w.n++
-	if epochs >= maxSleep {
-		c.marks[id].wake = never
-		c.slab.push(&w.never, id)
-		return
-	}
-	e := id
-	if last := len(w.buckets) - 1; epochs > last {
-		e, epochs = ^id, last
-	}
-	wake := c.now + int32(epochs)
-	c.marks[id].wake = wake
-	c.slab.push(w.at(wake), e)
-}
-
-// maxSleep is a sleep that is not worth an end. The levels move before.
-const maxSleep = 1 << 28
-
-// wake empties the buckets of this epoch.
-func (c *Calendar) wake(k *class) {
-	for j := range k.wheel {
-		w := &k.wheel[j]
-		c.woken = c.slab.drain(w.at(c.now), c.woken[:0])
-		w.n -= len(c.woken)
-		for part := c.woken; len(part) > 0; {
-			// The sources lie anywhere in memory. Reading a block of marks
-			// before any is worked on lets the reads overlap.
-			block := part[:min(len(part), blockLen)]
-			part = part[len(block):]
-			valid := block[:0]
-			for _, e := range block {
-				if c.marks[source(e)].wake == c.now { // else the entry is void
-					valid = append(valid, e)
-				}
-			}
-			for _, e := range valid {
-				id := source(e)
-				m := &c.marks[id]
-				switch {
-				case m.wake != c.now: // entered twice
-				case heldBack(e):
-					c.climb(k, id, j+1)
-				case j > 0:
-					c.climb(k, id, j)
-				default:
-					c.arrive(k, id, int(c.now-m.last))
-				}
-			}
-		}
-	}
-}
-
-// blockLen is how many sources are read before they are worked on.
-const blockLen = 64
-
-// refresh computes the keys of the pool anew and drops the sources that left.
-func (c *Calendar) refresh(k *class) {
-	keep := k.pool[:0]
-	for _, p := range k.pool {
-		m := &c.marks[p.id]
-		if m.wake == leaving {
-			m.wake = absent
-			continue
-		}
-		keep = append(keep, candidate{c.index(p.id, int(c.now-m.last)), p.id})
-	}
-	k.pool = keep
-}
-
-// detach takes all sources out of wheel j and returns the chain of their
-// entries, put before the given one. Their marks say held; void entries become
-// none.
-func (c *Calendar) detach(k *class, j int, chain int32) int32 {
-	w := &k.wheel[j]
-	take := func(b *bucket, wake int32) {
-		head, n := b.head, int(b.n)
-		*b = bucket{head: none}
-		for head != none {
-			ch := c.slab.chunk(head)
-			for x := 1; x <= chunkRoom; x++ {
-				if x > n {
-					ch[x] = none
-					continue
-				}
-				id := source(ch[x])
-				if m := &c.marks[id]; m.wake == wake {
-					m.wake = held
-					ch[x] = id
-				} else {
-					ch[x] = none
-				}
-			}
-			c.slab.used -= n
-			next := ch[0]
-			ch[0] = chain
-			chain, head, n = head, next, chunkRoom
-		}
-	}
-	for d := 1; d < len(w.buckets); d++ {
-		wake := c.now + int32(d)
-		take(w.at(wake), wake)
-	}
-	take(&w.never, never)
-	w.n = 0
-	return chain
-}
-
-// survey computes the keys of at most grain.survey sources of a chain, evenly
-// taken, and returns them with the number of sources that each stands for.
-func (c *Calendar) survey(chain int32) ([]candidate, int) {
-	n := 0
-	for h := chain; h != none; {
-		ch := c.slab.chunk(h)
-		for _, id := range ch[1:] {
-			if id != none {
-				n++
-			}
-		}
-		h = ch[0]
-	}
-	stride := (n + c.grain.survey - 1) / c.grain.survey
-	s, skip := c.sample[:0], 0
-	for h := chain; h != none; {
-		ch := c.slab.chunk(h)
-		for _, id := range ch[1:] {
-			if id == none {
-				continue
-			}
-			if skip > 0 {
-				skip--
-				continue
-			}
-			skip = stride - 1
-			s = append(s, candidate{c.index(id, int(c.now-c.marks[id].last)), id})
-		}
-		h = ch[0]
-	}
-	c.sample = s
-	return s, max(1, stride)
+	k.near.push(c, id, max(1, c.wait(id, k.floor)))
 }
 
 // lower lowers the floor until at least one more source is a candidate, or no
-// source sleeps any more. It aims at the number of sources that the class
-// wants, and doubles that for the next time in this epoch.
-func (c *Calendar) lower(k *class) {
-	c.Counts.Lowered++
-	want := k.want
-	k.want *= 2
-	chain := int32(none)
-	for j := range wheels {
-		chain = c.detach(k, j, chain)
-		under := bottom // the other sources that sleep are below
-		if j+1 < wheels {
-			under = k.level[j+1]
-		}
-		if under == bottom {
-			// All that sleep are taken, and with them void entries.
-			for j++; j < wheels; j++ {
-				chain = c.detach(k, j, chain)
-			}
-			j = wheels - 1
-			c.Counts.Swept++
-			c.cheapest(k, chain)
-		}
-		s, stride := c.survey(chain)
-		above := countAbove(s, under)
-		if j+1 < wheels && above*stride < want {
-			continue
-		}
-		k.level[0] = min(k.level[0], rank(s, want/stride, above, under))
-		for x := 1; x <= j; x++ {
-			k.level[x] = min(k.level[x-1], rank(s, int(reach[x]*k.rate)/stride, above, under))
-		}
-		c.settleChain(k, chain)
-		return
+// source sleeps any more. It aims at want and a surplus, and at twice as many
+// the next time in this epoch.
+func (k *class) lower(c *Calendar, want int) {
+	want = max(k.more, want+k.surplus(c))
+	k.more = 2 * want
+	ids := k.near.empty(c, c.ids[:0])
+	s, stride := c.survey(ids)
+	if above := countAbove(s, k.horizon); above*stride >= want {
+		k.floor = min(k.floor, rank(s, want/stride, above, k.horizon))
+	} else {
+		ids = k.far.empty(c, ids)
+		s, stride = c.survey(ids)
+		above = countAbove(s, bottom)
+		k.floor = min(k.floor, rank(s, want/stride, above, bottom))
+		k.horizon = min(k.floor, rank(s, int(reach*k.rate)/stride, above, bottom))
 	}
+	k.settle(c, ids)
 }
 
-// spread chooses the levels below wheel j anew, because too many sources lie in
-// it. The floor stays.
-func (c *Calendar) spread(k *class, j int) {
-	c.Counts.Spread++
-	chain := int32(none)
-	for x := 0; x <= j; x++ {
-		chain = c.detach(k, x, chain)
+// settle finds the places of sources that were taken out of a wheel.
+func (k *class) settle(c *Calendar, ids []int32) {
+	for _, id := range ids {
+		switch key := c.index(id); {
+		case k.horizon != bottom && !(key >= k.horizon):
+			k.far.push(c, id, max(1, c.wait(id, k.horizon)))
+		case k.floor != bottom && !(key >= k.floor):
+			k.near.push(c, id, max(1, c.wait(id, k.floor)))
+		default:
+			k.pool = append(k.pool, order.Item{Key: key, ID: id})
+		}
 	}
-	s, stride := c.survey(chain)
-	under := k.level[j+1]
-	above := countAbove(s, under)
-	for x := 1; x <= j+1; x++ {
-		k.level[x] = min(k.level[x-1], rank(s, int(reach[x]*k.rate)/stride, above, under))
-	}
-	c.settleChain(k, chain)
-	for x := 0; x <= j; x++ {
-		k.limit[x] = max(c.fill(k, x), 2*k.wheel[x].n)
-	}
+	c.ids = ids
 }
 
-// fill is the number of entries that wheel j is meant to hold at most.
-func (c *Calendar) fill(k *class, j int) int { return c.grain.fill + int(3*reach[j+1]*k.rate) }
-
-// settleChain finds the places of the sources of a chain.
-func (c *Calendar) settleChain(k *class, chain int32) {
-	for chain != none {
-		ch := *c.slab.chunk(chain)
-		c.slab.release(chain)
-		for _, id := range ch[1:] {
-			if id == none || c.marks[id].wake != held {
-				continue
-			}
-			c.placeKeyed(k, id, c.index(id, int(c.now-c.marks[id].last)))
-		}
-		chain = ch[0]
+// adapt moves the levels to what this epoch showed.
+func (k *class) adapt(c *Calendar) {
+	k.rate += (float64(k.picks) - k.rate) / 8
+	k.raise(c)
+	if fill := c.grain.fill + int(3*reach*k.rate); k.near.n > max(k.limit, fill) {
+		// Too many sources wait for the floor: the horizon is raised.
+		ids := k.near.empty(c, c.ids[:0])
+		s, stride := c.survey(ids)
+		k.horizon = min(k.floor, rank(s, int(reach*k.rate)/stride, countAbove(s, k.horizon), k.horizon))
+		k.settle(c, ids)
+		k.limit = max(fill, 2*k.near.n)
 	}
-}
-
-// cheapest finds the cheapest source of the class anew when all that sleep are in
-// the chain.
-func (c *Calendar) cheapest(k *class, chain int32) {
-	if c.costs == nil {
-		return
-	}
-	least := math.Inf(1)
-	for h := chain; h != none; {
-		ch := c.slab.chunk(h)
-		for _, id := range ch[1:] {
-			if id != none {
-				least = min(least, c.costs[id])
-			}
-		}
-		h = ch[0]
-	}
-	for _, list := range [][]candidate{k.pool, k.passed} {
-		for _, p := range list {
-			least = min(least, c.costs[p.id])
-		}
-	}
-	for _, i := range c.waiting {
-		if v := c.costs[i]; v >= k.lo && v <= k.hi {
-			least = min(least, v)
-		}
-	}
-	k.least = least
 }
 
 // raise raises the floor when too many candidates are left over, so that the
 // surplus remains.
-func (c *Calendar) raise(k *class) {
-	s := c.surplus(k)
+func (k *class) raise(c *Calendar) {
+	s := k.surplus(c)
 	k.base = min(k.base, max(s, len(k.pool)))
 	if len(k.pool) <= 2*max(s, k.base) {
 		return
 	}
-	c.Counts.Raised++
-	first(k.pool, s)
-	floor := math.Inf(1)
-	for _, p := range k.pool[:s] {
-		floor = min(floor, p.key)
-	}
-	if floor > k.floor() {
-		k.level[0] = floor
+	if floor := rank(k.pool, s, len(k.pool), k.floor); floor > k.floor {
+		k.floor = floor
 		keep := k.pool[:0]
 		for _, p := range k.pool {
-			if p.key >= floor {
-				keep = append(keep, p)
-				continue
-			}
-			age := int(c.now - c.marks[p.id].last)
 			// A source that is back in the next epoch may as well stay.
-			if a := c.firstAge(p.id, floor); a > age+1 {
-				c.sleep(k, p.id, 0, a-age)
-			} else {
-				keep = append(keep, p)
+			if p.Key < floor {
+				if w := c.wait(p.ID, floor); w > 1 {
+					k.near.push(c, p.ID, w)
+					continue
+				}
 			}
+			keep = append(keep, p)
 		}
 		k.pool = keep
 	}
 	k.base = max(s, len(k.pool))
 }
 
+// survey computes the keys of a sample, evenly taken, and returns it with the
+// number of sources that each stands for.
+func (c *Calendar) survey(ids []int32) ([]order.Item, int) {
+	stride := max(1, (len(ids)+c.grain.survey-1)/c.grain.survey)
+	s := c.sample[:0]
+	for x := 0; x < len(ids); x += stride {
+		s = append(s, order.Item{Key: c.index(ids[x]), ID: ids[x]})
+	}
+	c.sample = s
+	return s, stride
+}
+
 // countAbove returns how many keys are at or above the level.
-func countAbove(s []candidate, level float64) (n int) {
+func countAbove(s []order.Item, level float64) (n int) {
 	for _, p := range s {
-		if p.key >= level {
+		if p.Key >= level {
 			n++
 		}
 	}
@@ -393,15 +258,15 @@ func countAbove(s []candidate, level float64) (n int) {
 
 // rank returns the n-th highest key, at least the first, or under if no more
 // than above are there.
-func rank(s []candidate, n, above int, under float64) float64 {
+func rank(s []order.Item, n, above int, under float64) float64 {
 	n = max(1, n)
 	if n > above {
 		return under
 	}
-	first(s, n)
+	order.First(s, n)
 	key := math.Inf(1)
 	for _, p := range s[:n] {
-		key = min(key, p.key)
+		key = min(key, p.Key)
 	}
 	return key
 }

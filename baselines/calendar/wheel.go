@@ -1,102 +1,119 @@
 package calendar
 
 // slab holds the entries of all wheels in chunks of two cache lines: the number
-// of the next chunk, then source numbers. An entry is never searched for: it
-// is void when the source's mark no longer names its epoch.
+// of the next chunk, then source numbers. Chains of single sources would wait
+// for memory at every link.
 type slab struct {
-	words []int32
-	free  int32 // first free chunk, none if none
-	used  int   // entries that lie in chunks, void ones included
+	chunks []chunk
+	free   int32 // first free chunk
 }
 
-const (
-	none      = -1
-	chunkLen  = 32
-	chunkRoom = chunkLen - 1
-)
+const chunkRoom = 31
 
-func (s *slab) reset(entries int) {
-	if need := entries / chunkRoom * chunkLen; cap(s.words) < need {
-		s.words = make([]int32, 0, need+need/32)
-	}
-	s.words, s.free, s.used = s.words[:0], none, 0
+type chunk struct {
+	next int32
+	ids  [chunkRoom]int32
 }
 
-func (s *slab) take() int32 {
-	if k := s.free; k != none {
-		s.free = s.words[k*chunkLen]
-		return k
-	}
-	k := len(s.words) / chunkLen
-	for range chunkLen {
-		s.words = append(s.words, 0)
-	}
-	return int32(k)
-}
+// none ends a chain of chunks. Numbers count from 1.
+const none = 0
 
-func (s *slab) chunk(k int32) *[chunkLen]int32 {
-	return (*[chunkLen]int32)(s.words[int(k)*chunkLen:])
-}
+func (s *slab) clear() { s.chunks, s.free = s.chunks[:0], none }
 
-func (s *slab) release(k int32) {
-	s.words[int(k)*chunkLen] = s.free
-	s.free = k
-}
+func (s *slab) at(k int32) *chunk { return &s.chunks[k-1] }
 
-// bucket is a list of chunks of which the first may be partly filled.
+// bucket is a chain of chunks of which the first may be partly filled.
 type bucket struct {
 	head int32
-	n    int32 // entries in the first chunk
+	n    int32 // sources in the first chunk
 }
 
-func (s *slab) push(b *bucket, e int32) {
+func (s *slab) push(b *bucket, id int32) {
 	if b.head == none || b.n == chunkRoom {
-		k := s.take()
-		s.words[int(k)*chunkLen] = b.head
+		k := s.free
+		if k == none {
+			s.chunks = append(s.chunks, chunk{})
+			k = int32(len(s.chunks))
+		} else {
+			s.free = s.at(k).next
+		}
+		s.at(k).next = b.head
 		b.head, b.n = k, 0
 	}
+	s.at(b.head).ids[b.n] = id
 	b.n++
-	s.words[int(b.head)*chunkLen+int(b.n)] = e
-	s.used++
 }
 
-// drain appends the entries of a bucket to dst and empties it.
-func (s *slab) drain(b *bucket, dst []int32) []int32 {
+// take empties a bucket and appends its sources to dst.
+func (s *slab) take(b *bucket, dst []int32) []int32 {
 	head, n := b.head, b.n
-	*b = bucket{head: none}
-	from := len(dst)
+	*b = bucket{}
 	for head != none {
-		ch := s.chunk(head)
-		dst = append(dst, ch[1:1+n]...)
-		next := ch[0]
-		s.release(head)
+		k := s.at(head)
+		dst = append(dst, k.ids[:n]...)
+		next := k.next
+		k.next, s.free = s.free, head
 		head, n = next, chunkRoom
 	}
-	s.used -= len(dst) - from
 	return dst
 }
 
-// wheel is a calendar of the next len(buckets) epochs, a power of two.
+// wheel is a ring of buckets, one for each epoch to come. Sources that sleep for
+// longer than a turn are passed on when their bucket comes round.
 type wheel struct {
-	buckets []bucket
-	never   bucket // sources that will not wake by themselves
-	n       int    // entries, void ones included
+	buckets []bucket // a power of two, and one of sources that never wake
+	n       int      // sources
 }
 
-func (w *wheel) reset(span int) {
-	if len(w.buckets) != span {
-		w.buckets = make([]bucket, span)
+func (w *wheel) clear() {
+	clear(w.buckets)
+	w.n = 0
+}
+
+// bucket returns where sources that wake at an epoch lie.
+func (w *wheel) bucket(wake int32) *bucket {
+	last := len(w.buckets) - 1
+	if wake == Never {
+		return &w.buckets[last]
 	}
+	return &w.buckets[int(wake)&(last-1)]
+}
+
+// maxSleep is a sleep that is not worth an end. The levels move before.
+const maxSleep = 1 << 28
+
+// push has a source sleep for the given number of epochs.
+func (w *wheel) push(c *Calendar, id int32, epochs int) {
+	wake := int32(Never)
+	if epochs < maxSleep {
+		wake = c.epoch + int32(epochs)
+	}
+	c.marks[id].wake = wake
+	c.slab.push(w.bucket(wake), id)
+	w.n++
+}
+
+// due takes the sources out that wake now and appends them to dst.
+func (w *wheel) due(c *Calendar, dst []int32) []int32 {
+	from := len(dst)
+	dst = c.slab.take(w.bucket(c.epoch), dst)
+	awake := dst[:from]
+	for _, id := range dst[from:] {
+		if wake := c.marks[id].wake; wake == c.epoch {
+			awake = append(awake, id)
+		} else {
+			c.slab.push(w.bucket(wake), id)
+		}
+	}
+	w.n -= len(awake) - from
+	return awake
+}
+
+// empty takes all sources out and appends them to dst.
+func (w *wheel) empty(c *Calendar, dst []int32) []int32 {
 	for b := range w.buckets {
-		w.buckets[b] = bucket{head: none}
+		dst = c.slab.take(&w.buckets[b], dst)
 	}
-	w.never, w.n = bucket{head: none}, 0
+	w.n = 0
+	return dst
 }
-
-func (w *wheel) at(epoch int32) *bucket { return &w.buckets[int(epoch)&(len(w.buckets)-1)] }
-
-// heldBack tells an entry that reached the end of the wheel before its epoch.
-func heldBack(e int32) bool { return e < 0 }
-
-// source returns the number of an entry's source.
-func source(e int32) int32 { return e ^ e>>31 }

@@ -65,8 +65,14 @@ func (c *Curve) Index(age int) float64 {
 	if s+1 <= c.window {
 		return AtAge(c.scale, c.decay, c.loss, s)
 	}
-	left := math.Max(0, c.window-s) // of the window, epochs
-	return c.At(age) - s*c.scale*math.Exp(-c.decay*s)*-math.Expm1(-c.decay*left)
+	return c.At(age) - s*c.rise(age)
+}
+
+// rise returns x(s+1) − x(s).
+func (c *Curve) rise(age int) float64 {
+	s := float64(age)
+	left := math.Min(1, math.Max(0, c.window-s)) // of the window, epochs
+	return c.scale * math.Exp(-c.decay*s) * -math.Expm1(-c.decay*left)
 }
 
 // Age is the inverse of Index, the best time between crawls at a charge per

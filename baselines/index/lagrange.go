@@ -11,6 +11,7 @@ import (
 //
 //	V(x) = max(−β + V(αx + u), x − λC − β)
 type Lagrange struct {
+	curve  Curve
 	charge float64 // λC, interest per crawl
 	beta   float64 // β, interest per epoch
 	age    int     // the least age at which a crawl is optimal
@@ -19,7 +20,7 @@ type Lagrange struct {
 // NewLagrange solves the problem of a source at a price λ ≥ 0.
 func NewLagrange(s env.Source, price float64) Lagrange {
 	c := NewCurve(s, MeanDynamics)
-	l := Lagrange{charge: price * s.Cost}
+	l := Lagrange{curve: c, charge: price * s.Cost}
 	l.age = c.Age(l.charge, 1, Never)
 	l.beta = math.Max(0, c.Yield(l.age, l.charge))
 	return l
@@ -67,13 +68,12 @@ func Lagrangian(s env.Source, price, x float64) float64 {
 	return (x - l.charge - l.value(s, s.Factor()*x+s.Gain())) / s.Cost
 }
 
-// AtAge is the index at the states that the mean dynamics reach, in interest;
-// rise is αx + u − x. There V is
-// linear in the age below the threshold, V(x(s)) = (s−1)β, and linear in x from
-// there on, V(x) = x − λC − β.
-func (l *Lagrange) AtAge(x, rise float64, age int) float64 {
+// AtAge returns the Lagrangian index at the states that the mean dynamics
+// reach. There V is linear in the age below the threshold, V(x(s)) = (s−1)β, and
+// linear in x from there on, V(x) = x − λC − β.
+func (l *Lagrange) AtAge(age int) float64 {
 	if age < l.age {
-		return x - l.charge - float64(age)*l.beta
+		return (l.curve.At(age) - l.charge - float64(age)*l.beta) / l.curve.Cost
 	}
-	return l.beta - rise
+	return (l.beta - l.curve.rise(age)) / l.curve.Cost
 }

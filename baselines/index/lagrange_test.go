@@ -36,7 +36,7 @@ func TestLagrangianAtAge(t *testing.T) {
 		l := NewLagrange(s, price)
 		for age := 1; age < 30; age++ {
 			x := s.MeanState(age)
-			got := l.AtAge(x, s.Gain()-(1-s.Factor())*x, age) / s.Cost
+			got := l.AtAge(age)
 			if want := Lagrangian(s, price, x); math.Abs(got-want) > 1e-9*s.Ceiling()/s.Cost {
 				t.Fatalf("λ %v, age %d of threshold age %d: %v, want %v", price, age, l.age, got, want)
 			}

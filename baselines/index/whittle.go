@@ -69,8 +69,43 @@ func WhittleAtAge(s env.Source, age int) float64 {
 //	Cγ = s((1−α)x − u) + x = u*[1 − α^s − s(1−α)α^s]
 func AtAge(ceil, decay, loss, age float64) float64 {
 	y := decay * age
-	gone := -math.Expm1(-y) // 1 − α^s
-	return ceil * (gone - age*loss*math.Exp(-y))
+	if y > 0.5 {
+		return ceil * (1 - math.Exp(-y)*(1+age*loss))
+	}
+	m := math.Expm1(-y) // α^s − 1, exact where α^s is near 1
+	return ceil * (-m - age*loss*(1+m))
+}
+
+// AgeAt is the inverse of [AtAge], the age, any real number of epochs, at which
+// the index reaches a charge. With κ = (1−α)/c and y = cs that is where
+//
+//	(1 + κy) e^(−y) = 1 − Cγ/u*
+//
+// or, with t = y + 1/κ − 1, t − log(1+t) = 1/κ − 1 + log κ − log(1 − Cγ/u*). It
+// is +Inf for charges of u* and more. The result is right to eight digits,
+// relative to s + 1/c.
+func AgeAt(ceil, decay, loss, charge float64) float64 {
+	q := charge / ceil
+	switch {
+	case q <= 0:
+		return 0
+	case !(q < 1): // also 0/0
+		return math.Inf(1)
+	}
+	// shift = 1/κ − 1 and w = shift + log κ, about c/2 and c²/8.
+	c := decay
+	shift := c/loss - 1
+	w := shift + math.Log(loss/c)
+	if c < 0.25 {
+		q := c * c
+		shift = c * (0.5 + c*(1./12-q*(1./720-q*(1./30240))))
+		w = q * (1./8 - q*(1./576-q*(1./25920)))
+	}
+	log := math.Log(1 - q) // exact difference from ½ on
+	if q < 0.5 {
+		log = math.Log1p(-q)
+	}
+	return (nearly(math.Sqrt(2*(w-log))) - shift) / decay
 }
 
 // Inverse returns γ⁻¹(λ), the state at which the index reaches a price λ ≥ 0.
