@@ -45,12 +45,10 @@ func newByAge(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params
 	return newScan(t, rank, of)
 }
 
-// fewAreCrawled reports whether the calendar is faster than a scan. A crawl
-// costs the calendar as much as some 40 sources cost the scan, an epoch as much
-// as some hundreds.
-func fewAreCrawled(t env.Terms) bool {
-	return float64(len(t.Costs)) >= 500 && t.Round() >= 40
-}
+// fewAreCrawled reports whether the calendar is faster than a scan, see
+// BenchmarkByAge: a crawl costs the calendar as much as some ten sources cost
+// the scan, and more where memory is far.
+func fewAreCrawled(t env.Terms) bool { return len(t.Costs) >= 128 && t.Round() >= 20 }
 
 // tableRoom is the most numbers that a table holds, half a megabyte.
 const tableRoom = 1 << 16
