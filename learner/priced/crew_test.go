@@ -80,7 +80,7 @@ func TestPricedManyAllocs(t *testing.T) {
 // selector's order.
 func TestPricedMemory(t *testing.T) {
 	const n = 200_000
-	const state, scratch = 128, 8 + 4 + 8 + 4 + 1 + 8
+	const state, scratch = 128, 8 + 4 + 8 + 4 + 1 + 16
 	in := env.Lognormal(n, 1000, 1)
 	var before, after runtime.MemStats
 	runtime.GC()
