@@ -60,7 +60,56 @@ func ReadRecording(ctx context.Context, path string) (*Recording, error) {
 
 // ParseRecording is [ReadRecording] of an open file; errors call it path.
 func ParseRecording(ctx context.Context, path string, r io.Reader) (*Recording, error) {
-	rows := &rows{path: path, buf: bufio.NewReaderSize(r, maxLine)}
+	return parse(ctx, path, r, [3]string{"source", "published_unix", "utility"})
+}
+
+// ReadTimes reads a file like a recording, in which the times stand in the
+// named column and nothing has a utility: a log of crawls, for one.
+func ReadTimes(ctx context.Context, path, column string) (*Recording, error) {
+	f, err := openInput(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parse(ctx, path, f, [3]string{"source", column, ""})
+}
+
+// With returns the recording with those sources too, silent where they are new.
+func (rec *Recording) With(names []string) *Recording {
+	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(rec.Names), names...))))
+	if len(all) == len(rec.Names) {
+		return rec
+	}
+	more := *rec
+	more.Names, more.published = all, slices.Clone(rec.published)
+	place := make([]int32, len(rec.Names))
+	for k, name := range rec.Names {
+		i, _ := slices.BinarySearch(all, name)
+		place[k] = int32(i)
+	}
+	for k := range more.published {
+		p := &more.published[k]
+		p.source = place[p.source]
+	}
+	return &more
+}
+
+// Between returns the recording of the time from one Unix time to another, with
+// the same sources.
+func (rec *Recording) Between(from, to int64) *Recording {
+	place := func(at int64) int {
+		k, _ := slices.BinarySearchFunc(rec.published, at, func(p publication, at int64) int { return cmp.Compare(p.at, at) })
+		return k
+	}
+	part := *rec
+	part.First, part.Last = from, to
+	part.published = rec.published[place(from):place(to)]
+	part.Rows = len(part.published)
+	return &part
+}
+
+func parse(ctx context.Context, path string, r io.Reader, columns [3]string) (*Recording, error) {
+	rows := &rows{path: path, names: columns, buf: bufio.NewReaderSize(r, maxLine)}
 	if err := rows.begin(); err != nil {
 		return nil, interrupted(ctx, err)
 	}
@@ -306,12 +355,11 @@ type rows struct {
 	path   string
 	line   int
 	buf    *bufio.Reader
-	column [3]int // of source, published_unix, utility; −1 where there is none
+	names  [3]string // of the columns of the source, the time and the utility
+	column [3]int    // their places; −1 where there is none
 	width  int
 	field  [][]byte
 }
-
-var columnNames = [3]string{"source", "published_unix", "utility"}
 
 // maxLine is the longest line that is accepted, in bytes.
 const maxLine = 1 << 16
@@ -327,7 +375,7 @@ func (r *rows) begin() error {
 	line, err := r.readLine()
 	if err == io.EOF {
 		r.line = 1
-		return r.fail("the file is empty; needed is a header with the columns source and published_unix, and utility if items differ in worth")
+		return r.fail("the file is empty; needed is a header with the columns %s and %s", r.names[0], r.names[1])
 	}
 	if err != nil {
 		return err
@@ -336,16 +384,16 @@ func (r *rows) begin() error {
 		return err
 	}
 	r.width = len(r.field)
-	for k, name := range columnNames {
+	for k, name := range r.names {
 		r.column[k] = slices.IndexFunc(r.field, func(f []byte) bool { return string(f) == name })
 		if r.column[k] < 0 {
-			if name == "utility" {
-				continue
+			if k == 2 {
+				continue // the utility is 1
 			}
-			return r.fail("column %q is missing in the header %.120q; needed are source and published_unix, separated by commas, without blanks; utility may be there", name, line)
+			return r.fail("column %q is missing in the header %.120q; needed are %s and %s, separated by commas, without blanks", name, line, r.names[0], r.names[1])
 		}
 		if slices.ContainsFunc(r.field[r.column[k]+1:], func(f []byte) bool { return string(f) == name }) {
-			return r.fail("column %q is there twice; each of %s is allowed once", name, strings.Join(columnNames[:], ", "))
+			return r.fail("column %q is there twice; it is allowed once", name)
 		}
 	}
 	return nil
@@ -451,7 +499,7 @@ func (r *rows) next() (row, error) {
 	}
 	at := bytes.TrimSpace(r.field[r.column[1]])
 	if p.at, err = strconv.ParseInt(string(at), 10, 64); err != nil || p.at > maxTime || p.at < -maxTime {
-		return row{}, r.fail("published_unix is %q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", at)
+		return row{}, r.fail("%s is %.40q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", r.names[1], at)
 	}
 	if p.utility = 1; r.column[2] < 0 {
 		return p, nil

@@ -1,0 +1,158 @@
+// Replay tells what a better crawl schedule would bring on a log of what sources
+// published.
+//
+//	go run ./cmd/replay posts.csv.gz
+//	go run ./cmd/replay -every 30m -now miniflux posts.csv.gz
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/experiments/files"
+	"ephemera/experiments/replay"
+)
+
+func main() { cli.Main("replay", run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := cli.NewFlags("replay", `
+Tells what a better crawl schedule would bring on a log of what sources published.
+
+  replay [flags] LOG     LOG is CSV, plain or compressed by gzip, or a pipe, with the
+                         columns source, published_unix and, if items differ in
+                         worth, utility`)
+	var (
+		output   cli.Output
+		half     time.Duration
+		feedback string
+		rate     float64
+		period   time.Duration
+		now      string
+		warm     bool
+		seed     uint64
+		workers  int
+		out      string
+	)
+	f.Group("What is asked", func() {
+		f.Float64Var(&rate, "crawls-per-hour", 0, "`number` of crawls per hour; default what -now makes, or every source every 4h")
+		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
+		f.StringVar(&now, "now", "", "`schedule` that is used now: every=30m, miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix; default every source in turn")
+		f.BoolVar(&warm, "warm", false, "let all learn on the first half and measure the second only")
+	})
+	f.Group("How interest is lost", func() {
+		f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
+		f.StringVar(&feedback, "feedback", "", "`file` with the columns item_age_hours and share, from which the half-life is estimated")
+	})
+	f.Group("How", func() {
+		f.Uint64Var(&seed, "seed", 1, "`seed` of the learner's draws")
+		f.IntVar(&workers, "workers", 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+	})
+	output.Define(f, func() {
+		f.StringVar(&out, "out", "", "`directory` of the page and the timetable (default results/replay-LOG)")
+	})
+	operands, done, err := f.ParseMixed(args, stdout)
+	if done || err != nil {
+		return err
+	}
+	format, err := output.Format()
+	if err != nil {
+		return err
+	}
+	if len(operands) != 1 {
+		return cli.Usagef("%d logs are named; name one, such as posts.csv.gz", len(operands))
+	}
+	log := operands[0]
+	switch {
+	case f.Given("crawls-per-hour") && f.Given("every"):
+		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
+	case f.Given("half-life") && f.Given("feedback"):
+		return cli.Usagef("-half-life and -feedback both say how interest is lost; give one")
+	case f.Given("every") && period < time.Second:
+		return cli.Usagef("-every is %v; allowed is 1s or more", period)
+	case half < time.Second:
+		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
+	case workers < 0:
+		return cli.Usagef("-workers is %d; allowed is 0 or more", workers)
+	}
+	if f.Given("crawls-per-hour") {
+		if err := cli.Positive("crawls-per-hour", rate); err != nil {
+			return err
+		}
+	}
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if out == "" {
+		out = filepath.Join("results", "replay-"+replay.Name(log))
+	}
+	show, clear, err := output.Progress(stderr, "replay")
+	if err != nil {
+		return err
+	}
+
+	q := replay.Question{HalfLife: half.Hours(), Rate: rate, Warm: warm, Seed: seed, Workers: workers, Progress: show}
+	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
+		return err
+	}
+	if f.Given("now") {
+		if q.Now, q.Log, err = replay.ParseNow(ctx, now, q.Log); err != nil {
+			var unknown replay.NowError
+			if err = fmt.Errorf("-now: %w", err); errors.As(err, &unknown) {
+				err = cli.AsUsage(err)
+			}
+			return err
+		}
+	}
+	if f.Given("every") {
+		q.Rate = float64(len(q.Log.Names)) / period.Hours()
+	}
+	if f.Given("feedback") {
+		if q.Feedback, err = replay.ReadFeedback(ctx, feedback); err != nil {
+			return fmt.Errorf("-feedback: %w", err)
+		}
+	}
+	a, err := q.Ask(ctx)
+	clear()
+	if err != nil {
+		return err
+	}
+	if err := write(out, a, args); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	fmt.Fprintf(stderr, "wrote %s\n", filepath.Join(out, pageFile))
+	return a.Write(stdout, format)
+}
+
+const pageFile = "page.html"
+
+// write puts the page, the timetable and the figures into a directory. It
+// replaces those of an earlier call.
+func write(dir string, a *replay.Answer, args []string) error {
+	page, err := a.Page("go run ./cmd/replay " + strings.Join(args, " "))
+	if err != nil {
+		return err
+	}
+	var figures, timetable bytes.Buffer
+	if err := errors.Join(a.JSON(&figures), a.Schedule.Timetable.Write(&timetable, a.Names)); err != nil {
+		return err
+	}
+	d, err := files.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Put(
+		files.File{Name: pageFile, Data: page},
+		files.File{Name: "result.json", Data: figures.Bytes()},
+		files.File{Name: "timetable.csv", Data: timetable.Bytes()},
+	), d.Close())
+}

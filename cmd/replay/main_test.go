@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, main) }
+
+// written returns the path of a small log without utilities.
+func written(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("source,published_unix\n")
+	for k := range 3000 {
+		fmt.Fprintf(&b, "%c,%d\n", 'a'+k%7*(k%3)%9, k*700)
+	}
+	path := filepath.Join(t.TempDir(), "posts.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A log alone is enough; the page, the timetable and the figures are written,
+// and the object on stdout is the one in the file.
+func TestReplay(t *testing.T) {
+	log, dir := written(t), t.TempDir()
+	out, progress, err := clitest.Call(t, run, log, "-out", dir, "-format", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "wrote " + filepath.Join(dir, "page.html") + "\n"; progress != want {
+		t.Errorf("stderr %q; want %q", progress, want)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "result.json"))
+	if err != nil || string(kept) != out {
+		t.Errorf("result.json differs from stdout: %v", err)
+	}
+	var got struct {
+		Instance string
+		Results  []struct{ Policy string }
+	}
+	if err := json.Unmarshal(kept, &got); err != nil || got.Instance != "posts" || got.Results[0].Policy != "now" || got.Results[1].Policy != "learning" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	table, err := os.ReadFile(filepath.Join(dir, "timetable.csv"))
+	if err != nil || !strings.HasPrefix(string(table), "weekday,time_utc,source\nMonday,") {
+		t.Errorf("timetable.csv: %v\n%.200s", err, table)
+	}
+	// The same through a pipe, into the same directory.
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clitest.Process(t, "/dev/stdin", "-out", dir, "-format", "json")
+	c.Stdin = strings.NewReader(string(text))
+	piped, status := clitest.Output(t, c)
+	if status != cli.OK || strings.Replace(piped, `"instance": "stdin"`, `"instance": "posts"`, 1) != out {
+		t.Errorf("from a pipe: status %d\n%s", status, piped)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	log := written(t)
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{nil, cli.Usage, "0 logs are named; name one"},
+		{[]string{log, "-every", "30m", "-crawls-per-hour", "3"}, cli.Usage, "-crawls-per-hour and -every both say"},
+		{[]string{log, "-half-life", "0s"}, cli.Usage, "-half-life is 0s; allowed is 1s or more"},
+		{[]string{log, "-crawls-per-hour", "-1"}, cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0"},
+		{[]string{log, "-now", "every=soon"}, cli.Usage, `-now: "soon"; allowed after every= is a length of time`},
+		{[]string{log, "-now", "feedly"}, cli.Usage, `-now: "feedly" is no file; allowed are every=D`},
+		{[]string{log, "-format", "xml"}, cli.Usage, `format is "xml"`},
+		{[]string{log, "-every", "30s"}, cli.Failure, "crawl all"},
+		{[]string{log, "-crawls-per-hour", "0.005"}, cli.Failure, "needed are 8 or more"},
+		{[]string{"none.csv"}, cli.Failure, "none.csv"},
+		{[]string{log, "-feedback", log}, cli.Failure, "needed are the columns item_age_hours and share"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		_, _, err := clitest.Call(t, run, append(c.args, "-out", dir)...)
+		if err == nil || cli.Status(err) != c.status || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: status %d, %v; want %d and %q", c.args[1:], cli.Status(err), err, c.status, c.want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%v: %s was made", c.args, dir)
+		}
+	}
+}

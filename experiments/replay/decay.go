@@ -1,0 +1,290 @@
+package replay
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Form is a way in which interest is lost with age, in hours.
+type Form struct {
+	Name  string
+	Param []float64 // in hours, 1/hour, or pure numbers
+	kind  kind
+}
+
+// kind is a family of forms. Its parameters are all positive but for the last
+// of a mixture, a share.
+type kind struct {
+	name  string
+	start []float64 // logarithms of the parameters
+	// left is the share of an item's interest that is left at age a, and total
+	// its integral from 0 to a, in hours.
+	left, total func(p []float64, a float64) float64
+	says        func(p []float64) string
+}
+
+// The forms that are compared:
+//
+//	exponential  e^(−ca)
+//	power law    (1 + a/τ)^(−β)
+//	two rates    w e^(−c₁a) + (1 − w) e^(−c₂a)
+var kinds = []kind{
+	{
+		name: "exponential", start: []float64{math.Log(.2)},
+		left:  func(p []float64, a float64) float64 { return math.Exp(-p[0] * a) },
+		total: func(p []float64, a float64) float64 { return -math.Expm1(-p[0]*a) / p[0] },
+		says:  func(p []float64) string { return fmt.Sprintf("half-life %.3g h", math.Ln2/p[0]) },
+	},
+	{
+		name: "power law", start: []float64{math.Log(5), math.Log(2)},
+		left: func(p []float64, a float64) float64 { return math.Pow(1+a/p[0], -p[1]) },
+		total: func(p []float64, a float64) float64 {
+			if d := 1 - p[1]; math.Abs(d) > 1e-9 {
+				return p[0] * math.Expm1(d*math.Log1p(a/p[0])) / d
+			}
+			return p[0] * math.Log1p(a/p[0])
+		},
+		says: func(p []float64) string { return fmt.Sprintf("τ %.3g h, β %.3g", p[0], p[1]) },
+	},
+	{
+		name: "two rates", start: []float64{math.Log(.5), math.Log(.05), 0},
+		left: func(p []float64, a float64) float64 {
+			w := p[2] / (1 + p[2])
+			return w*math.Exp(-p[0]*a) + (1-w)*math.Exp(-p[1]*a)
+		},
+		total: func(p []float64, a float64) float64 {
+			w := p[2] / (1 + p[2])
+			return -w*math.Expm1(-p[0]*a)/p[0] - (1-w)*math.Expm1(-p[1]*a)/p[1]
+		},
+		says: func(p []float64) string {
+			w := p[2] / (1 + p[2])
+			return fmt.Sprintf("half-lives %.3g h (%.0f %%) and %.3g h", math.Ln2/p[0], 100*w, math.Ln2/p[1])
+		},
+	},
+}
+
+// Exponential returns the form of the model with that half-life.
+func Exponential(halfLife float64) Form {
+	return Form{kinds[0].name, []float64{math.Ln2 / halfLife}, kinds[0]}
+}
+
+// Left returns the share of an item's interest that is left at an age in hours.
+func (f Form) Left(age float64) float64 { return f.kind.left(f.Param, age) }
+
+// Total returns the interest of a stream of one item an hour, each worth 1
+// when new, after so many hours without a crawl.
+func (f Form) Total(hours float64) float64 { return f.kind.total(f.Param, hours) }
+
+// String tells the parameters.
+func (f Form) String() string { return f.kind.says(f.Param) }
+
+// Fit is a form with how well it describes feedback.
+type Fit struct {
+	Form
+	R2     float64 // share of the variance that the form accounts for
+	Lo, Hi float64 // 95 % interval of the half-life in hours; NaN but for the exponential
+}
+
+// Feedback is how much of the response to items has come by which age.
+type Feedback struct{ items [][]response }
+
+type response struct{ age, share float64 } // hours; of the last share of the item
+
+const maxFeedback = 10_000_000 // rows
+
+// ReadFeedback reads CSV, or CSV compressed by gzip, with the columns
+// item_age_hours and share: how much of all the feedback that an item gets (views,
+// votes, clicks) has come by that age, from 0 to 1. With a column item, shares may
+// be counts as well, for each item is then fitted with a total of its own.
+func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf := bufio.NewReader(f)
+	var in io.Reader = buf
+	if magic, err := buf.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		if in, err = gzip.NewReader(buf); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	r := csv.NewReader(io.LimitReader(in, 1<<31))
+	r.ReuseRecord = true
+	wrong := func(format string, args ...any) error {
+		line, _ := r.FieldPos(0)
+		return fmt.Errorf("%s:%d: %s", path, line, fmt.Sprintf(format, args...))
+	}
+	head, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: the file has no header; needed are the columns item_age_hours and share: %w", path, err)
+	}
+	column := func(name string) int { return slices.Index(head, name) }
+	age, share, item := column("item_age_hours"), column("share"), column("item")
+	if age < 0 || share < 0 {
+		return nil, wrong("the header is %.200q; needed are the columns item_age_hours and share, and item where rows of one item belong together", strings.Join(head, ","))
+	}
+	fb := &Feedback{}
+	number := map[string]int{}
+	for rows := 0; ; rows++ {
+		rec, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if rows >= maxFeedback {
+			return nil, wrong("there are more rows than %d", maxFeedback)
+		}
+		if rows%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		a, errA := strconv.ParseFloat(rec[age], 64)
+		y, errY := strconv.ParseFloat(rec[share], 64)
+		switch {
+		case errA != nil || !(a >= 0) || a > 1e6:
+			return nil, wrong("item_age_hours is %.40q; allowed is 0 to 1e6", rec[age])
+		case errY != nil || !(y >= 0) || item < 0 && y > 1 || y > 1e18:
+			return nil, wrong("share is %.40q; allowed is 0 to 1, or a count where there is a column item", rec[share])
+		}
+		k := 0
+		if item >= 0 {
+			name := rec[item]
+			var ok bool
+			if k, ok = number[name]; !ok {
+				k = len(number)
+				number[strings.Clone(name)] = k
+			}
+		} else {
+			k = rows
+		}
+		for len(fb.items) <= k {
+			fb.items = append(fb.items, nil)
+		}
+		fb.items[k] = append(fb.items[k], response{a, y})
+	}
+	if item >= 0 {
+		fb.scale()
+	}
+	if fb.rows() < 3 {
+		return nil, fmt.Errorf("%s: there are %d usable rows; needed are 3 or more", path, fb.rows())
+	}
+	return fb, nil
+}
+
+// scale measures each item's feedback in its greatest, and leaves out items of
+// a single row, which say nothing without their total.
+func (fb *Feedback) scale() {
+	fb.items = slices.DeleteFunc(fb.items, func(rows []response) bool {
+		var most float64
+		for _, r := range rows {
+			most = max(most, r.share)
+		}
+		for k := range rows {
+			rows[k].share /= most
+		}
+		return len(rows) < 2 || most == 0
+	})
+}
+
+func (fb *Feedback) rows() (n int) {
+	for _, rows := range fb.items {
+		n += len(rows)
+	}
+	return n
+}
+
+// misfit returns the sum of squares that a form leaves of one item's rows. An
+// item with several rows has a total P of its own, which is fitted:
+//
+//	Σ(y − P F(a))²,   P = Σ yF/ΣF²,   F = 1 − left
+func misfit(rows []response, k kind, p []float64) float64 {
+	if len(rows) == 1 {
+		d := rows[0].share - (1 - k.left(p, rows[0].age))
+		return d * d
+	}
+	var yy, yf, ff float64
+	for _, r := range rows {
+		f := 1 - k.left(p, r.age)
+		yy += r.share * r.share
+		yf += r.share * f
+		ff += f * f
+	}
+	if ff == 0 {
+		return yy
+	}
+	return max(0, yy-yf*yf/ff)
+}
+
+func (fb *Feedback) sum(k kind, p []float64) (s float64) {
+	for _, rows := range fb.items {
+		s += misfit(rows, k, p)
+	}
+	return s
+}
+
+// Fit fits every form by least squares; the first is the exponential. Its
+// interval treats items as drawn independently: the variance of ln c is Σ gᵢ²/H² with
+// gᵢ the slope of an item's sum of squares and H the curvature of the whole.
+func (fb *Feedback) Fit() ([]Fit, error) {
+	var mean, total float64
+	for _, rows := range fb.items {
+		for _, r := range rows {
+			mean += r.share
+		}
+	}
+	mean /= float64(fb.rows())
+	for _, rows := range fb.items {
+		for _, r := range rows {
+			total += (r.share - mean) * (r.share - mean)
+		}
+	}
+	if total == 0 {
+		return nil, errors.New("all shares are equal; nothing can be fitted")
+	}
+	var fits []Fit
+	for _, k := range kinds {
+		at := func(x []float64) []float64 {
+			p := make([]float64, len(x))
+			for i, v := range x {
+				p[i] = math.Exp(min(max(v, -25), 25))
+			}
+			return p
+		}
+		res, err := optimize.Minimize(optimize.Problem{Func: func(x []float64) float64 { return fb.sum(k, at(x)) }},
+			k.start, &optimize.Settings{MajorIterations: 400}, &optimize.NelderMead{})
+		if res == nil {
+			return nil, fmt.Errorf("%s: %w", k.name, err)
+		}
+		p := at(res.X)
+		f := Fit{Form: Form{k.name, p, k}, R2: 1 - res.F/total, Lo: math.NaN(), Hi: math.NaN()}
+		if len(p) == 1 {
+			const h = 1e-3
+			var squares, curve float64
+			for _, rows := range fb.items {
+				up, mid, down := misfit(rows, k, []float64{p[0] * math.Exp(h)}), misfit(rows, k, p), misfit(rows, k, []float64{p[0] * math.Exp(-h)})
+				g := (up - down) / (2 * h)
+				squares += g * g
+				curve += (up - 2*mid + down) / (h * h)
+			}
+			if se := math.Sqrt(squares) / curve; curve > 0 {
+				f.Lo, f.Hi = math.Ln2/p[0]*math.Exp(-1.96*se), math.Ln2/p[0]*math.Exp(1.96*se)
+			}
+		}
+		fits = append(fits, f)
+	}
+	return fits, nil
+}

@@ -1,0 +1,455 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/integrate/quad"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/experiments/result"
+)
+
+// record returns a recording of n sources over so many days: rates log-normal,
+// each source with a daily rhythm of its own; of every ten one appears and one vanishes
+// after a third of the time, and one publishes nothing but its first item.
+func record(t *testing.T, n, days int) *env.Recording {
+	t.Helper()
+	r := stream.New(7, stream.Test)
+	var b strings.Builder
+	b.WriteString("source,published_unix,utility\n")
+	for i := range n {
+		rate := math.Exp(r.NormFloat64()) / 5 // per hour
+		worth, phase := math.Exp(r.NormFloat64()), 24*r.Float64()
+		from, to := 0., float64(24*days)
+		switch i % 10 {
+		case 7:
+			from = to / 3
+		case 8:
+			to /= 3
+		case 9:
+			rate = 0
+		}
+		fmt.Fprintf(&b, "s%03d,%d,1\n", i, int(from*3600))
+		for at := from; rate > 0; {
+			if at += r.ExpFloat64() / (2 * rate); at >= to {
+				break
+			}
+			if r.Float64() < .5*(1+.8*math.Cos((at-phase)*math.Pi/12)) {
+				fmt.Fprintf(&b, "s%03d,%d,%.3f\n", i, int(at*3600), worth*r.ExpFloat64())
+			}
+		}
+	}
+	rec, err := env.ParseRecording(context.Background(), "made.csv", strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// The measures against the obvious way: for each publication, the first crawl
+// after it.
+func TestMeasure(t *testing.T) {
+	rec := record(t, 12, 6)
+	r := stream.New(1, stream.Test)
+	var crawls []Crawl
+	for at := float64(rec.First); at < float64(rec.Last); at += 4000 * r.ExpFloat64() {
+		crawls = append(crawls, Crawl{r.Intn(11), at}) // the last source is never crawled
+	}
+	from, to := float64(rec.First)+1.5*day, float64(rec.Last)-day
+	form := Exponential(3)
+	got := newCatalog(rec).measure(crawls, from, to, form.Left)
+
+	var interest, made, prompt, items float64
+	var delays, worths []float64
+	var all, weights float64
+	found := map[int]int{} // items by crawl
+	rec.Each(func(i int, at int64, utility float64) {
+		if float64(at) < from || float64(at) >= to {
+			return
+		}
+		items++
+		all += utility
+		for k, c := range crawls {
+			if c.Source == i && c.At > float64(at) && c.At >= from && c.At <= to {
+				h := (c.At - float64(at)) / 3600
+				interest += utility * math.Exp2(-h/3)
+				delays = append(delays, h)
+				worths = append(worths, utility)
+				found[k]++
+				if h < 1 {
+					prompt++
+				}
+				break
+			}
+		}
+	})
+	var neglect float64
+	for i := range 12 {
+		last, any := from, false
+		rec.Each(func(j int, at int64, _ float64) { any = any || i == j && float64(at) >= from && float64(at) < to })
+		for _, c := range append(slices.Clone(crawls), Crawl{i, to}) {
+			if any && c.Source == i && c.At >= from && c.At <= to {
+				neglect = max(neglect, c.At-last)
+				last = c.At
+			}
+		}
+	}
+	for _, c := range crawls {
+		if c.At >= from && c.At <= to {
+			made++
+		}
+	}
+	hours := (to - from) / 3600
+	order := make([]int, len(delays))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortFunc(order, func(a, b int) int { return int(math.Copysign(1, delays[a]-delays[b])) })
+	worth := math.Inf(1)
+	for _, k := range order {
+		if weights += worths[k]; weights >= all/2 {
+			worth = delays[k]
+			break
+		}
+	}
+	median := delays[order[int(math.Ceil(items/2))-1]]
+	for _, c := range []struct {
+		what           string
+		got, want, tol float64
+	}{
+		{"interest", got.Interest, interest / hours, 1e-9},
+		{"crawls", got.Crawls, made / hours, 1e-9},
+		{"empty", got.Empty, 1 - float64(len(found))/made, 1e-9},
+		{"prompt", got.Prompt, prompt / items, 1e-9},
+		{"median", got.Median, median, 1. / 60 / median},
+		{"half of the utility", got.Worth, worth, 1. / 60 / worth},
+		{"neglect", got.Neglect, neglect / 3600, 1e-9},
+	} {
+		if !(math.Abs(c.got-c.want) <= c.tol*math.Abs(c.want)) {
+			t.Errorf("%s is %v; want %v", c.what, c.got, c.want)
+		}
+	}
+	if float64(len(delays)) < .9*items && !math.IsInf(got.P90, 1) {
+		t.Errorf("nine in ten within %v h, of which %v of %v were found", got.P90, len(delays), items)
+	}
+}
+
+// What waits is the integral of what is left, for every form.
+func TestFormTotals(t *testing.T) {
+	for _, k := range kinds {
+		for _, p := range [][]float64{{.3, .05, 2}, {4, 1, .5}, {2, .7, 1}} {
+			f := Form{k.name, p[:len(k.start)], k}
+			want := quad.Fixed(f.Left, 0, 9, 200, nil, 0)
+			if got := f.Total(9); math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s %v: total is %v; the integral %v", k.name, f.Param, got, want)
+			}
+		}
+	}
+}
+
+// The half-life is found again, with an interval that holds it, from shares and
+// from counts; and the form that made the data fits best.
+func TestFeedback(t *testing.T) {
+	read := func(text string) *Feedback {
+		path := filepath.Join(t.TempDir(), "feedback.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fb, err := ReadFeedback(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fb
+	}
+	r := stream.New(3, stream.Test)
+	covered := 0
+	for range 40 {
+		var b strings.Builder
+		b.WriteString("item_age_hours,share\n")
+		for range 300 {
+			a := 20 * r.Float64()
+			fmt.Fprintf(&b, "%v,%v\n", a, min(1, max(0, 1-math.Exp2(-a/5)+.05*r.NormFloat64())))
+		}
+		fits, err := read(b.String()).Fit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := fits[0]; f.Lo < 5 && 5 < f.Hi {
+			covered++
+		} else if math.Abs(math.Ln2/f.Param[0]-5) > 1 {
+			t.Errorf("half-life %v [%v, %v]; made with 5", math.Ln2/f.Param[0], f.Lo, f.Hi)
+		}
+	}
+	if covered < 33 { // of 40 at 95 %; cut shares bias a little
+		t.Errorf("%d of 40 intervals hold the half-life", covered)
+	}
+
+	for truth, p := range [][]float64{{.2}, {1, .8}, {1, .03, 2}} {
+		var b strings.Builder
+		b.WriteString("item,item_age_hours,share\n")
+		for item := range 60 {
+			total := math.Exp(3 * r.NormFloat64())
+			for a := .5; a < 60; a *= 1.4 {
+				fmt.Fprintf(&b, "%d,%v,%v\n", item, a, total*(1-kinds[truth].left(p, a)))
+			}
+		}
+		fits, err := read(b.String()).Fit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, f := range fits {
+			if d := fits[truth].R2 - f.R2; d < -1e-6 || fits[truth].R2 < .9999 {
+				t.Errorf("data of %s: R² %v; of %s %v", kinds[truth].name, fits[truth].R2, kinds[k].name, f.R2)
+			}
+		}
+		if truth > 0 && fits[truth].R2-fits[0].R2 < 1e-3 {
+			t.Errorf("data of %s: the exponential fits as well, R² %v", kinds[truth].name, fits[0].R2)
+		}
+	}
+}
+
+func TestFeedbackErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                          "the file has no header",
+		"age,share\n1,1\n":                          "f.csv:1: the header is \"age,share\"; needed are the columns item_age_hours and share",
+		"item_age_hours,share\n1,.1\n2,1.5\n":       "f.csv:3: share is \"1.5\"; allowed is 0 to 1",
+		"item_age_hours,share\n-1,.1\n":             "f.csv:2: item_age_hours is \"-1\"; allowed is 0 to 1e6",
+		"item_age_hours,share\n1,.1\n":              "there are 1 usable rows; needed are 3 or more",
+		"item_age_hours,share\n1,.1\n1\n":           "wrong number of fields",
+		"item,item_age_hours,share\na,1,2\nb,2,3\n": "there are 0 usable rows",
+	} {
+		path := filepath.Join(t.TempDir(), "f.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadFeedback(context.Background(), path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v; want %q", text, err, want)
+		}
+	}
+}
+
+// For the exponential the index of any form is that of Theorem 1.
+func TestIndexOfForms(t *testing.T) {
+	s := env.NewSource("a", 3, .1*math.Ln2, 1)
+	f := Exponential(10)
+	p := &byForm{sel: baselines.NewSelector([]float64{1, 1}, 1), key: make([]float64, 2), rate: []float64{3, 0}}
+	for k := range ages {
+		p.total = append(p.total, f.Total(float64(k)))
+	}
+	o := &env.Model{}
+	o.Last = []int{0, 0}
+	for _, age := range []int{1, 2, 10, 40} {
+		o.Epoch = age
+		p.Select(nil, o)
+		x := s.MeanState(age)
+		want := x - float64(age)*s.Gain()*math.Exp(-s.Decay*float64(age)) // the Remark below Theorem 1
+		if math.Abs(p.key[0]-want) > 1e-9*want {
+			t.Errorf("age %d: index %v; want %v", age, p.key[0], want)
+		}
+	}
+}
+
+// Epochs and budgets make just as many crawls as were asked for.
+func TestPace(t *testing.T) {
+	for _, n := range []int{2, 64, 2000} {
+		for _, rate := range []float64{.01, .3, 1, 2.5, 7.3, 500, 4000} {
+			length, budget := pace(n, rate)
+			if budget >= n {
+				continue // refused
+			}
+			if made := float64(budget) / length * 3600; math.Abs(made/rate-1) > .01 {
+				t.Errorf("%d sources: %v crawls in %v s are %v an hour; want %v", n, budget, length, made, rate)
+			}
+			if budget > 1 && (length > 3601 || budget > n/2) {
+				t.Errorf("%d sources, %v an hour: %d crawls in %v s", n, rate, budget, length)
+			}
+		}
+	}
+}
+
+func ask(t *testing.T, q Question) *Answer {
+	t.Helper()
+	a, err := q.Ask(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// On a log with rhythms the learner earns more than visits in turn, with as
+// many crawls; its timetable, replayed as told, earns nearly what it does; and
+// the answer does not depend on the number of workers.
+func TestAnswer(t *testing.T) {
+	rec := record(t, 30, 60)
+	q := Question{Log: rec, HalfLife: 4, Rate: 3, Seed: 1, Workers: 1}
+	a := ask(t, q)
+	now, learning := a.Rows[0], a.Rows[1]
+	if !(a.Gain.Value > .1) || !(a.Gain.Lo > 0 && a.Gain.Lo < a.Gain.Value && a.Gain.Value < a.Gain.Hi) || math.Abs(learning.Interest/now.Interest-1-a.Gain.Value) > 1e-9 {
+		t.Errorf("gain %+v; %v against %v", a.Gain, learning.Interest, now.Interest)
+	}
+	for _, r := range a.Rows {
+		if math.Abs(r.Crawls/3-1) > .01 {
+			t.Errorf("%s makes %v crawls per hour; want 3", r.Policy, r.Crawls)
+		}
+	}
+	if share := a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest; !(share >= .97) {
+		t.Errorf("the timetable earns %v of what the frozen learner does", share)
+	}
+	if !(a.Fewer > .05 && a.Fewer < .9) {
+		t.Errorf("%v fewer crawls", a.Fewer)
+	}
+	for k := 1; k < len(a.HalfLives); k++ {
+		if h, g := a.HalfLives[k-1], a.HalfLives[k]; h.Learning/h.Now < g.Learning/g.Now {
+			t.Errorf("the gain grows from half-life %v h to %v h", h.Hours, g.Hours)
+		}
+	}
+	if a.Log.Never != 0 || a.Log.Silent < 5 || a.Log.Sources != 30 {
+		t.Errorf("seen %+v; every ninth and tenth source falls silent", a.Log)
+	}
+	var one, two bytes.Buffer
+	q.Workers = 2
+	if err := a.JSON(&one); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t, q).JSON(&two); err != nil {
+		t.Fatal(err)
+	}
+	if one.String() != two.String() {
+		t.Error("the answer depends on the number of workers")
+	}
+	var got map[string]any
+	if err := json.Unmarshal(one.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "bound", "results"} {
+		if _, ok := got[key]; !ok {
+			t.Errorf("no %q in the JSON object", key)
+		}
+	}
+}
+
+// A log of crawls is measured as it was, and sets how many the learner makes;
+// sources that were crawled and never published are sources too.
+func TestNowFromFile(t *testing.T) {
+	rec := record(t, 20, 20)
+	from, to := float64(rec.First), float64(rec.Last)
+	made := every(21, 10*3600, from, to)
+	var b strings.Builder
+	b.WriteString("source,crawled_unix\n")
+	for _, c := range made {
+		fmt.Fprintf(&b, "s%03d,%d\n", c.Source, int(c.At))
+	}
+	path := filepath.Join(t.TempDir(), "crawls.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now, all, err := ParseNow(context.Background(), path, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Names) != 21 || len(now.Crawls) != len(made) {
+		t.Fatalf("%d sources and %d crawls; want 21 and %d", len(all.Names), len(now.Crawls), len(made))
+	}
+	a := ask(t, Question{Log: all, HalfLife: 4, Now: now, Seed: 1, Workers: 2})
+	b2 := ask(t, Question{Log: all, HalfLife: 4, Now: Now{Every: 10 * 3600e9, Name: "every=10h"}, Seed: 1, Workers: 2})
+	if a.Log.Never != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/b2.Rows[0].Interest-1) > .01 {
+		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Log.Never, a.Rate, a.Rows[0].Interest, b2.Rows[0].Interest)
+	}
+}
+
+// A warm learner is measured on the second half, and earns more there than one
+// that begins there.
+func TestWarm(t *testing.T) {
+	rec := record(t, 30, 40)
+	warm := ask(t, Question{Log: rec, HalfLife: 4, Rate: 2, Seed: 1, Workers: 2, Warm: true})
+	half := rec.First + (rec.Last-rec.First)/2
+	if d := warm.From.Unix() - half; d < -3600 || d > 3600 {
+		t.Errorf("measured from %v; the middle is %v", warm.From.Unix(), half)
+	}
+	cold := ask(t, Question{Log: rec.Between(warm.From.Unix(), warm.To.Unix()), HalfLife: 4, Rate: 2, Seed: 1, Workers: 2})
+	if math.Abs(cold.Rows[0].Interest/warm.Rows[0].Interest-1) > .02 {
+		t.Errorf("in turn %v and %v", cold.Rows[0].Interest, warm.Rows[0].Interest)
+	}
+	if !(warm.Rows[1].Interest > cold.Rows[1].Interest) {
+		t.Errorf("warm %v, cold %v", warm.Rows[1].Interest, cold.Rows[1].Interest)
+	}
+}
+
+// The page holds every section, and names of sources as text.
+func TestPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("source,published_unix\n")
+	for k := range 4000 {
+		fmt.Fprintf(&b, "%s,%d\n", []string{"<script>alert(1)</script>", "b", "c"}[k%3], k*900)
+	}
+	rec, err := env.ParseRecording(context.Background(), "x.csv.gz", strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := ask(t, Question{Log: rec, HalfLife: 4, Rate: .5, Seed: 1, Workers: 2})
+	html, err := a.Page("go run ./cmd/replay x.csv.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(html)
+	if strings.Contains(page, "<script") || !strings.Contains(page, "&lt;script&gt;") {
+		t.Error("a source's name is not text on the page")
+	}
+	for _, s := range a.Sections() {
+		if !strings.Contains(page, "<h2>"+s.Title+"</h2>") {
+			t.Errorf("no section %q", s.Title)
+		}
+	}
+	if strings.Contains(page, "NaN") || strings.Contains(page, "%!") || !strings.Contains(page, "<svg") {
+		t.Error("the page has figures that are none, or no picture")
+	}
+	for _, f := range []result.Format{result.Text, result.Markdown, result.CSV} {
+		var out bytes.Buffer
+		if err := a.Write(&out, f); err != nil || strings.Contains(out.String(), "%!") {
+			t.Errorf("%s: %v\n%s", f, err, &out)
+		}
+	}
+}
+
+// On the recordings at hand the learner earns more than every rule; its
+// timetable, replayed as told, earns 97 % of what it does; and it finds items in at
+// least 20 % less time than the best rule, or the answer says why not.
+func TestRecordings(t *testing.T) {
+	for _, name := range []string{"hn", "fbmedia2016"} {
+		path := filepath.Join("..", "..", "..", "shared", "data", "trace_"+name+".csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+		rec, err := env.ReadRecording(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := ask(t, Question{Log: rec, HalfLife: 4, Rate: 5, Seed: 1, Workers: 2})
+		for _, r := range a.Rows {
+			if slices.Contains(Rules, r.Policy) && a.Rows[1].Interest < 1.1*r.Interest {
+				t.Errorf("%s: the learner earns %v, %s %v", name, a.Rows[1].Interest, r.Policy, r.Interest)
+			}
+		}
+		if share := a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest; !(share >= .97) {
+			t.Errorf("%s: the timetable earns %v of what the frozen learner does", name, share)
+		}
+		if text := a.delay(); !strings.Contains(text, "less time") && !strings.Contains(text, "worth most") && !strings.Contains(text, "little to be gained") {
+			t.Errorf("%s: %s", name, text)
+		}
+		t.Log(name, a.headline().Text, a.delay())
+	}
+}

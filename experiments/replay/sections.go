@@ -1,0 +1,302 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ephemera/experiments/result"
+)
+
+// Section is a part of the answer in words and figures.
+type Section struct {
+	Title string
+	Text  []string // paragraphs
+	Table *result.Table
+}
+
+// number writes a figure with up to four digits that count.
+func number(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "never"
+	case math.IsNaN(v):
+		return ""
+	case math.Abs(v) >= 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
+
+func signed(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
+
+// hours writes a length of time in hours, or in days where there are many.
+func hours(h float64) string {
+	if h >= 100 && !math.IsInf(h, 1) {
+		return number(math.Round(h/24)) + " d"
+	}
+	if math.IsInf(h, 1) {
+		return "never"
+	}
+	return strconv.FormatFloat(h, 'f', 1, 64) + " h"
+}
+
+// Sections tells the answer.
+func (a *Answer) Sections() []Section {
+	all := []Section{a.headline(), a.log(), a.schedules(), a.fewer(), a.halfLives()}
+	if a.Fits != nil {
+		all = append(all, a.decay())
+	}
+	return append(all, a.timetable(), a.method())
+}
+
+func (a *Answer) headline() Section {
+	now, learning := a.Rows[0], a.Rows[1]
+	gain := signed(a.Gain.Value)
+	if !math.IsNaN(a.Gain.Lo) {
+		gain += fmt.Sprintf(" [%s, %s]", signed(a.Gain.Lo), signed(a.Gain.Hi))
+	}
+	text := fmt.Sprintf("Now, with %s, you earn %s interest per hour. With as many crawls, %s per hour, the learner earns %s, %s; it knows nothing at first.",
+		now.About, number(now.Interest), number(now.Crawls), number(learning.Interest), gain)
+	if a.Warm {
+		text = strings.Replace(text, "it knows nothing at first", "it has learned on the first half", 1)
+	}
+	switch {
+	case math.IsNaN(a.Fewer):
+		text += " It brings nothing here."
+	case a.Fewer >= 1-fewer[0]:
+		text += fmt.Sprintf(" It would earn what you earn now with less than %s of the crawls.", percent(fewer[0]))
+	default:
+		text += fmt.Sprintf(" It would earn what you earn now with %s fewer crawls.", percent(a.Fewer))
+	}
+	return Section{Title: "What a better schedule would bring", Text: []string{text}}
+}
+
+func (a *Answer) log() Section {
+	s := a.Log
+	text := fmt.Sprintf("%s of %s over %s days.", result.Count(s.Items, "item"), result.Count(s.Sources, "source"), number(s.Days))
+	if s.Never > 0 {
+		text += fmt.Sprintf(" %s published nothing at all.", result.Count(s.Never, "source"))
+	}
+	if s.Silent > 0 {
+		text += fmt.Sprintf(" %s published nothing in the last quarter of that time.", result.Count(s.Silent, "source"))
+	}
+	if s.Gaps > 0 {
+		text += fmt.Sprintf(" It has %s without any item, of %s at most: was it interrupted?", result.Count(s.Gaps, "gap"), hours(s.Longest))
+	}
+	if s.Share > .1 {
+		text += fmt.Sprintf(" %s brings %s of all utility.", s.Dearest, percent(s.Share))
+	}
+	return Section{Title: "The log", Text: []string{text}}
+}
+
+func (a *Answer) schedules() Section {
+	t := &result.Table{Header: []string{"schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect"}}
+	for _, r := range a.Rows {
+		t.Add(r.Policy, number(r.Interest), percent(r.Interest/a.Rows[0].Interest), hours(r.Median), hours(r.P90), hours(r.Worth), percent(r.Prompt), percent(r.Empty), hours(r.Neglect))
+	}
+	text := []string{"All schedules make as many crawls. Delay is the time from the publication of an item to the crawl that finds it; “never” is written where fewer items than that were found. Neglect is the longest that a source with items waited."}
+	return Section{Title: "Schedules", Text: append(text, a.delay()), Table: t}
+}
+
+// delay compares the delays of the learner with those of the best rule.
+func (a *Answer) delay() string {
+	best := -1
+	for k, r := range a.Rows {
+		if slices.Contains(Rules, r.Policy) && (best < 0 || r.Median < a.Rows[best].Median) {
+			best = k
+		}
+	}
+	learning, rule := a.Rows[1], a.Rows[best]
+	less := 1 - learning.Median/rule.Median
+	if less >= .2 {
+		return fmt.Sprintf("The learner finds half of the items within %s, in %s less time than the best of these rules, %s (%s).", hours(learning.Median), percent(less), rule.Policy, hours(rule.Median))
+	}
+	text := fmt.Sprintf("The learner finds half of the items within %s, the best of these rules, %s, within %s.", hours(learning.Median), rule.Policy, hours(rule.Median))
+	if learning.Worth < rule.Worth {
+		return text + fmt.Sprintf(" It goes where items are worth most, not where most items are: half of all utility it finds within %s, that rule within %s. Leave out the column utility to have all items count the same.", hours(learning.Worth), hours(rule.Worth))
+	}
+	return text + fmt.Sprintf(" There is little to be gained: of all that interest could bring with no delay at all, that rule brings %s and the learner %s.", percent(rule.Interest/a.Log.PerHour), percent(learning.Interest/a.Log.PerHour))
+}
+
+func (a *Answer) fewer() Section {
+	t := &result.Table{Header: []string{"crawls", "per hour", "interest of now"}}
+	for _, s := range a.Budgets {
+		t.Add(percent(s.Crawls), number(s.Crawls*a.Rate), percent(s.Interest))
+	}
+	return Section{Title: "With fewer crawls", Text: []string{"What the learner earns with a part of the crawls, of what is earned now with all" + a.partly() + "."}, Table: t}
+}
+
+func (a *Answer) partly() string {
+	if a.Days >= a.To.Sub(a.From).Hours()/24-1 {
+		return ""
+	}
+	return fmt.Sprintf(" (on the last %s days only)", number(math.Round(a.Days)))
+}
+
+func (a *Answer) halfLives() Section {
+	t := &result.Table{Header: []string{"half-life", "now", "learner", "more"}}
+	for _, h := range a.HalfLives {
+		t.Add(hours(h.Hours), number(h.Now), number(h.Learning), signed(h.Learning/h.Now-1))
+	}
+	return Section{Title: "If interest lasts longer or shorter", Text: []string{"Interest per hour for other half-lives" + a.partly() + ". The longer interest lasts, the less it matters when a source is crawled."}, Table: t}
+}
+
+func (a *Answer) decay() Section {
+	t := &result.Table{Header: []string{"form", "fitted", "R²"}, Left: map[int]bool{1: true}}
+	for k := range a.Fits {
+		t.Header = append(t.Header, "true "+a.Fits[k].Name)
+	}
+	for k, f := range a.Fits {
+		fitted := f.String()
+		if !math.IsNaN(f.Lo) {
+			fitted += fmt.Sprintf(" [%.3g, %.3g]", f.Lo, f.Hi)
+		}
+		row := []string{f.Name, fitted, strconv.FormatFloat(f.R2, 'f', 4, 64)}
+		for truth := range a.Fits {
+			row = append(row, percent(a.Wrong[truth][k]))
+		}
+		t.Add(row...)
+	}
+	return Section{Title: "How interest is lost", Text: []string{
+		"Forms fitted to the feedback, and what a schedule earns that takes the form of its row for true while the form of the column is: in shares of what it would earn with the right one (rates from the first half, measured in the second). All other figures take interest to be lost exponentially with the half-life that was fitted."}, Table: t}
+}
+
+// shown is how many sources the table of the timetable has.
+const shown = 20
+
+func (a *Answer) timetable() Section {
+	s := a.Schedule
+	visits := s.Timetable.Visits(len(a.Names))
+	order := make([]int, len(visits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return visits[j] - visits[i] })
+	t := &result.Table{Header: []string{"source", "crawls per week", "every"}}
+	never := 0
+	for k, i := range order {
+		switch {
+		case visits[i] == 0:
+			never++
+		case k < shown:
+			t.Add(a.Names[i], strconv.Itoa(visits[i]), hours(168/float64(visits[i])))
+		}
+	}
+	text := fmt.Sprintf("timetable.csv holds what the learner would do in a week with all that it has learned, crawl by crawl, to be repeated (%s). ", result.Count(len(s.Timetable), "crawl"))
+	text += fmt.Sprintf("A timetable made in the middle of the log, replayed as told from there to the end, earns %s of what the learner as it was in the middle earns there.", percent(s.Replayed.Interest/s.Frozen.Interest))
+	if never > 0 {
+		text += fmt.Sprintf(" It leaves out %s, where the learner found too little to be worth a crawl. Look in from time to time, or run the learner, which does.", result.Count(never, "source"))
+	}
+	return Section{Title: "A schedule to use", Text: []string{text}, Table: t}
+}
+
+func (a *Answer) method() Section {
+	return Section{Title: "How this was measured", Text: []string{
+		fmt.Sprintf("From %s to %s (UTC), %s, each with %s. An item is worth its utility when it is published, half of it after %s, and so on; a crawl earns what the items that it finds are still worth. The learner is %s with its defaults. The interval is over weeks, which are drawn anew; it speaks of this log only. Schedules that repeat a period make their crawls evenly in it; rules and learner decide every %v.",
+			a.From.Format("2006-01-02 15:04"), a.To.Format("2006-01-02 15:04"), result.Count(a.Epochs, "decision"), result.Count(a.Budget, "crawl"), hours(a.Form.half()), a.Learner, a.Epoch.Round(time.Second)),
+	}}
+}
+
+// JSON writes the figures as one object.
+func (a *Answer) JSON(w io.Writer) error {
+	type row struct {
+		Policy    string   `json:"policy"`
+		Reward    float64  `json:"reward"` // interest per epoch
+		Lo        *float64 `json:"lo"`
+		Hi        *float64 `json:"hi"`
+		Crawls    float64  `json:"crawls"` // per epoch
+		OfWhittle *float64 `json:"of_whittle"`
+		OfBound   *float64 `json:"of_bound"`
+		OfNow     *float64 `json:"of_now"`
+		Median    *float64 `json:"delay_median_hours"`
+		P90       *float64 `json:"delay_p90_hours"`
+		Worth     *float64 `json:"delay_utility_median_hours"`
+		Prompt    float64  `json:"seen_within_1h"`
+		Empty     float64  `json:"empty_crawls"`
+		Neglect   float64  `json:"longest_neglect_hours"`
+	}
+	type half struct {
+		Hours    float64 `json:"hours"`
+		Now      float64 `json:"now"`
+		Learning float64 `json:"learning"`
+	}
+	out := struct {
+		Instance  string   `json:"instance"`
+		Algorithm string   `json:"algorithm"`
+		Knowledge string   `json:"knowledge"`
+		Budget    int      `json:"budget"`
+		Steps     int      `json:"steps"`
+		Seeds     int      `json:"seeds"`
+		Bound     *float64 `json:"bound"`
+		Results   []row    `json:"results"`
+		Epoch     float64  `json:"epoch_seconds"`
+		Gain      *float64 `json:"gain"`
+		GainLo    *float64 `json:"gain_lo"`
+		GainHi    *float64 `json:"gain_hi"`
+		Fewer     *float64 `json:"fewer_crawls"`
+		HalfLife  float64  `json:"half_life_hours"`
+		HalfLives []half   `json:"half_lives"`
+		Replayed  *float64 `json:"timetable_of_frozen"`
+	}{
+		Instance: a.Name, Algorithm: a.Learner, Knowledge: "online", Budget: a.Budget, Steps: a.Epochs, Seeds: 1,
+		Epoch: a.Epoch.Seconds(), Gain: result.Ptr(a.Gain.Value), GainLo: result.Ptr(a.Gain.Lo), GainHi: result.Ptr(a.Gain.Hi), Fewer: result.Ptr(a.Fewer),
+		HalfLife: a.Form.half(), Replayed: result.Ptr(a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest),
+	}
+	perEpoch := a.Epoch.Hours()
+	for k, r := range a.Rows {
+		name := r.Policy
+		if k == 0 {
+			name = "now"
+		}
+		out.Results = append(out.Results, row{
+			Policy: name, Reward: r.Interest * perEpoch, Crawls: r.Crawls * perEpoch,
+			OfWhittle: result.Ptr(r.Interest / a.Rows[2].Interest), OfNow: result.Ptr(r.Interest / a.Rows[0].Interest),
+			Median: result.Ptr(r.Median), P90: result.Ptr(r.P90), Worth: result.Ptr(r.Worth),
+			Prompt: r.Prompt, Empty: r.Empty, Neglect: r.Neglect,
+		})
+	}
+	for _, h := range a.HalfLives {
+		out.HalfLives = append(out.HalfLives, half(h))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}
+
+// Write prints the answer: all sections as a table or in Markdown, the
+// schedules alone as CSV, or the figures as JSON.
+func (a *Answer) Write(w io.Writer, f result.Format) error {
+	switch f {
+	case result.JSON:
+		return a.JSON(w)
+	case result.CSV:
+		return a.schedules().Table.Write(w, f)
+	}
+	mark := ""
+	if f == result.Markdown {
+		mark = "## "
+	}
+	for k, s := range a.Sections() {
+		if k > 0 {
+			fmt.Fprintln(w)
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n\n%s\n", mark, s.Title, strings.Join(s.Text, "\n\n")); err != nil {
+			return err
+		}
+		if s.Table != nil {
+			fmt.Fprintln(w)
+			if err := s.Table.Write(w, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package replay
+
+import (
+	"math"
+	"slices"
+
+	"ephemera/env"
+)
+
+// Seen is what a recording holds.
+type Seen struct {
+	Sources, Items int
+	Days           float64
+	Silent         int     // sources that published nothing in the last quarter of the time
+	Gaps           int     // times without any item that are far longer than usual
+	Longest        float64 // the longest of them, hours
+	Never          int     // sources without any item
+	Dearest        string  // the source with the most utility, and its share of all
+	Share          float64
+	PerHour        float64 // utility published per hour
+}
+
+// look tells what a recording holds. A gap is a time without an item of at
+// least six hours and ten times what nine in ten waits for the next item last.
+func look(rec *env.Recording) Seen {
+	s := Seen{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
+	last := make([]int64, len(rec.Names))
+	sum := make([]float64, len(rec.Names))
+	for i := range last {
+		last[i] = math.MinInt64
+	}
+	var waits []float64
+	before := rec.First
+	var all float64
+	rec.Each(func(i int, at int64, utility float64) {
+		waits = append(waits, float64(at-before))
+		before, last[i] = at, at
+		sum[i] += utility
+		all += utility
+	})
+	s.PerHour = all / (s.Days * 24)
+	quarter := rec.Last - (rec.Last-rec.First)/4
+	for i, at := range last {
+		switch {
+		case at == math.MinInt64:
+			s.Never++
+		case at < quarter:
+			s.Silent++
+		}
+		if sum[i] > s.Share*all {
+			s.Dearest, s.Share = rec.Names[i], sum[i]/all
+		}
+	}
+	slices.Sort(waits)
+	least := max(6*3600, 10*waits[len(waits)*9/10])
+	for k := len(waits) - 1; k >= 0 && waits[k] >= least; k-- {
+		s.Gaps++
+	}
+	if s.Gaps > 0 {
+		s.Longest = waits[len(waits)-1] / 3600
+	}
+	return s
+}
