@@ -130,16 +130,30 @@ func roundTrip(t interface {
 	}
 }
 
+// Any file gives one line that names it, or an instance that is valid, whose
+// sources have finite states, and that reads back as it is written.
 func FuzzInstanceFile(f *testing.F) {
 	f.Add([]byte(oneSource))
 	f.Add([]byte("budget = 1\nsource = [{name = 'a', rate = 1, decay = 1, interest = 1}]"))
+	f.Add([]byte("id = \"\\u001b\"\nbudget = 1e-3\n[[source]]\nname = 'a'\nrate = 1e308\ndecay = 1e-308\ninterest = 1e308\ncost = 0.001\nwindow = inf\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := env.Unmarshal("f.toml", data)
 		if err != nil {
+			if text := err.Error(); !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 2000 {
+				t.Errorf("error %q is not one line that names the file", text)
+			}
 			return
 		}
 		if err := in.Validate(); err != nil {
 			t.Errorf("an invalid instance was read: %v", err)
 		}
+		for _, s := range in.Sources {
+			for _, v := range []float64{s.Factor(), s.Gain(), s.Ceiling()} {
+				if !(v >= 0) || math.IsInf(v, 0) {
+					t.Errorf("%+v: factor %v, gain %v, ceiling %v", s, s.Factor(), s.Gain(), s.Ceiling())
+				}
+			}
+		}
+		roundTrip(t, in)
 	})
 }

@@ -1,6 +1,7 @@
 package env_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,24 +211,64 @@ func TestRecordingErrors(t *testing.T) {
 	}
 }
 
+// Any recording gives one line that begins with its name, or publications in
+// order that can be fitted and replayed; compressed, it gives the same.
 func FuzzRecording(f *testing.F) {
-	f.Add([]byte(header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n"))
-	f.Add([]byte("\ufeffutility,source,published_unix\r\n1,a,5\r\n"))
-	f.Add([]byte{0x1f, 0x8b, 8, 0})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "f.csv")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
+	for _, text := range []string{header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n", "\ufeffutility,source,published_unix\r\n1,a,5\r\n", "source,published_unix\na,7200\na,0\n", "\x1f\x8b\x08\x00"} {
+		f.Add([]byte(text), false)
+		f.Add([]byte(text), true)
+	}
+	f.Add(gzipped(f, []byte(header+"a,0,1\na,99999,1\n")), false)
+	f.Fuzz(func(t *testing.T, data []byte, zip bool) {
+		read := func(data []byte) (*env.Recording, string) {
+			rec, err := env.ParseRecording(context.Background(), "f.csv", bytes.NewReader(data))
+			if err != nil {
+				return nil, err.Error()
+			}
+			return rec, ""
 		}
-		rec, err := env.ReadRecording(context.Background(), path)
-		if err != nil {
-			if strings.ContainsAny(err.Error(), "\n") {
-				t.Errorf("error of several lines: %q", err)
+		rec, text := read(data)
+		if zip && !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+			if again, text2 := read(gzipped(t, data)); text2 != text || !reflect.DeepEqual(again, rec) {
+				t.Fatalf("compressed: %+v, %q; plain: %+v, %q", again, text2, rec, text)
+			}
+		}
+		if rec == nil {
+			if !strings.HasPrefix(text, "f.csv") || strings.Contains(text, "\n") {
+				t.Errorf("error %q is not one line that names the file", text)
 			}
 			return
 		}
-		if rec.Rows < 1 || len(rec.Names) < 1 || rec.Last < rec.First {
-			t.Errorf("recording %+v", rec)
+		last, n := int64(math.MinInt64), 0
+		rec.Each(func(i int, at int64, utility float64) {
+			if at < last || i < 0 || i >= len(rec.Names) || !(utility >= 0) || math.IsInf(utility, 0) {
+				t.Fatalf("publication of source %d at %d worth %v behind one at %d", i, at, utility, last)
+			}
+			last, n = at, n+1
+		})
+		if n != rec.Rows || n < 1 || rec.Last < rec.First || !slices.IsSorted(rec.Names) {
+			t.Fatalf("recording %+v of %d publications", rec, n)
+		}
+		o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Split: 0.5, Budget: 1}
+		in, err := rec.Fit(o)
+		if err != nil {
+			return
+		}
+		if err := in.Validate(); err != nil {
+			t.Fatalf("fitted: %v", err)
+		}
+		if world, err := env.NewReplay(rec, in, o); err == nil {
+			for range 3 {
+				crawls, err := world.Step([]int{0})
+				if err != nil {
+					break
+				}
+				for _, c := range crawls {
+					if !(c.Interest >= 0) {
+						t.Fatalf("crawl %+v", c)
+					}
+				}
+			}
 		}
 	})
 }

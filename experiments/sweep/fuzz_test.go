@@ -1,0 +1,150 @@
+package sweep
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A configuration gives an error that names the file or the flag, or cells with
+// ids of their own that are spelt out so that they load again.
+func FuzzConfig(f *testing.F) {
+	for _, text := range []string{
+		kappaTOML, lifeTOML,
+		"[[cells]]\nlearner.kappa = 1\n  learner.beta = 3\n", "learner = {algorithm = [\"paper\", \"whittle\"], kappa = [1, inf]}\n",
+		"steps = 1e2\n[[cells]]\nlearner.kappa = 3\n[[cells]]\nsteps = 20\n[cells.learner]\nalgorithm = \"priced\"\nanneal = [true, false]\n",
+		"cells = [{steps = 1}, {steps = 2}]\nshow = ['ratio']\ngroup = 'steps'\nseeds = [3, 0]\n", "steps = [1,,2]", "x.y.z = 1979-05-27\n",
+	} {
+		f.Add([]byte(text), "learner.kappa=[1, 2]")
+		f.Add([]byte(text), "")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, set string) {
+		var flags []string
+		if set != "" {
+			flags = []string{set}
+		}
+		c, err := Load(fake{}, "f.toml", text, flags)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f.toml:") && !strings.HasPrefix(err.Error(), "-set ") || len(err.Error()) > 4000 {
+				t.Errorf("error %q names neither file nor flag, or is long", err)
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for i, cell := range c.Cells {
+			if seen[cell.ID] || cell.Index != i || strings.ContainsFunc(cell.ID, func(r rune) bool { return r < ' ' || r == '<' }) {
+				t.Fatalf("cell %d is %q with index %d", i, cell.ID, cell.Index)
+			}
+			seen[cell.ID] = true
+		}
+		if len(c.Cells) > 1000 {
+			return
+		}
+		resolved, err := c.resolved()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(fake{}, "f.toml", resolved, nil)
+		if err != nil || again.Hash() != c.Hash() || !slices.Equal(ids(c), ids(again)) || again.Metric != c.Metric || again.Question != c.Question || again.Reference != c.Reference {
+			t.Fatalf("%v: resolved to\n%s", err, resolved)
+		}
+	})
+}
+
+// Whatever stands in a record file, also under a right checksum: reading it
+// gives an error that names the line, or a store whose results can be read or
+// say what is wrong with them.
+func FuzzRecords(f *testing.F) {
+	c := load(f, "seeds = 2\nlearner.kappa = [1, 2]\n")
+	whole := f.TempDir()
+	mustRun(f, c, Options{Dir: whole, Revision: "v1", Workers: 1})
+	good, err := os.ReadFile(filepath.Join(whole, recordsDir, "0000-of-0001.jsonl"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, true)
+	f.Add(good, false)
+	f.Add(good[:len(good)-9], false)
+	f.Add(record{Hash: c.Cells[0].Hash, Seed: 1, Error: "it\ndiverged"}.line(), true)
+	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
+		if seal {
+			data = sealed(data)
+		}
+		dir := t.TempDir()
+		path := filepath.Join(dir, recordsDir, "0000-of-0001.jsonl")
+		if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := scan(context.Background(), c, dir)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), path+":") {
+				t.Errorf("error %q does not name the line", err)
+			}
+			return
+		}
+		in := reader{store: s}
+		defer in.close()
+		for job, at := range s.at {
+			if at.size == 0 {
+				continue
+			}
+			res, err := in.read(job)
+			if err != nil && !strings.HasPrefix(err.Error(), path) {
+				t.Errorf("error %q does not name the file", err)
+			}
+			if err == nil && res.fits(c.x) != nil {
+				t.Errorf("result %v", res)
+			}
+		}
+	})
+}
+
+// sealed puts the right checksum into each line.
+func sealed(data []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(data) {
+		body := bytes.TrimSuffix(line, []byte("\n"))
+		if _, rest, ok := bytes.Cut(body, []byte(",")); ok {
+			body = rest
+		}
+		out = fmt.Appendf(out, "{\"crc32\":\"%08x\",%s\n", crc32.ChecksumIEEE(body), body)
+	}
+	return out
+}
+
+// A summary gives an error or one that can be written in every form.
+func FuzzSummary(f *testing.F) {
+	for _, text := range []string{kappaTOML, "seeds = 1\n", "seeds = 5\ngroup = \"learner.algorithm\"\nlearner.algorithm = [\"paper\", \"priced\"]\ninstance.id = [\"paper\", \"wide\"]\nmetric = \"ratio\"\n"} {
+		dir := f.TempDir()
+		mustRun(f, load(f, text), Options{Dir: dir})
+		data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ParseSummary(data)
+		if err != nil {
+			return
+		}
+		w := bufio.NewWriter(io.Discard)
+		for _, err := range []error{s.Text(w), s.Markdown(w), s.csv(w)} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		s.answer()
+	})
+}
