@@ -19,6 +19,7 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments/files"
+	"ephemera/experiments/plot"
 	"ephemera/experiments/replay"
 )
 
@@ -142,8 +143,11 @@ func write(dir string, a *replay.Answer, args []string) error {
 	if err != nil {
 		return err
 	}
+	picture := a.Figure()
+	light, errLight := picture.SVG(plot.Light)
+	dark, errDark := picture.SVG(plot.Dark)
 	var figures, timetable bytes.Buffer
-	if err := errors.Join(a.JSON(&figures), a.Schedule.Timetable.Write(&timetable, a.Names)); err != nil {
+	if err := errors.Join(errLight, errDark, a.JSON(&figures), a.Schedule.Timetable.Write(&timetable, a.Names)); err != nil {
 		return err
 	}
 	d, err := files.Open(dir)
@@ -154,5 +158,7 @@ func write(dir string, a *replay.Answer, args []string) error {
 		files.File{Name: pageFile, Data: page},
 		files.File{Name: "result.json", Data: figures.Bytes()},
 		files.File{Name: "timetable.csv", Data: timetable.Bytes()},
+		files.File{Name: "schedules.svg", Data: light},
+		files.File{Name: "schedules-dark.svg", Data: dark},
 	), d.Close())
 }

@@ -140,9 +140,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case len(thresholds.Rows) <= shownSources:
 		r.More = thresholds
 	case out == "":
-		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: with -out DIR, thresholds.csv has the schedule of each.", len(thresholds.Rows)))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: with -out DIR, thresholds.csv has the thresholds of each.", len(thresholds.Rows)))
 	default:
-		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: %s has the schedule of each.", len(thresholds.Rows), filepath.Join(out, "thresholds.csv")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), filepath.Join(out, "thresholds.csv")))
 	}
 	if dir != nil {
 		if err := keep(dir, scene.Used(level), training, trained, thresholds); err != nil {

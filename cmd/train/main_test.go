@@ -215,8 +215,8 @@ func TestNotes(t *testing.T) {
 		"-steps 50":                                         "what exact Whittle earns",
 		"-trace " + recording:                               "what Whittle with fitted parameters earns",
 		"-trace " + recording + " -budget 0":                "budget 1,",
-		"-steps 50 -instance lognormal:64":                  "\n64 sources: with -out DIR, thresholds.csv has the schedule of each.\n",
-		"-steps 50 -instance lognormal:64 -out " + out:      "\n64 sources: " + filepath.Join(out, "thresholds.csv") + " has the schedule of each.\n",
+		"-steps 50 -instance lognormal:64":                  "\n64 sources: with -out DIR, thresholds.csv has the thresholds of each.\n",
+		"-steps 50 -instance lognormal:64 -out " + out:      "\n64 sources: " + filepath.Join(out, "thresholds.csv") + " has the thresholds of each.\n",
 		"-steps 50 -instance lognormal:6 -budget 0 -seed 3": "budget 1,",
 	} {
 		printed, _, err := train(t, strings.Fields(args)...)

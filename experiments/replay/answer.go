@@ -78,6 +78,7 @@ type Answer struct {
 type Row struct {
 	Policy, About string
 	Measures
+	Interval stats.Estimate // of Interest, over weeks; not finite under five of them
 }
 
 // Share is what the learner earns with a share of the crawls, over what is

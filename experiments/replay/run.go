@@ -198,12 +198,22 @@ func (p *byForm) Select(dst []int, o *env.Model) []int {
 
 // conclude fills what follows from the runs.
 func (a *Answer) conclude(seed uint64) {
-	now, learning := a.Rows[0].days, a.Rows[1].days
 	const block = 7 // days
-	if boot := stats.New(seed); len(now) >= block {
+	none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
+	boot := stats.New(seed)
+	a.Gain = none
+	for k := range a.Rows {
+		a.Rows[k].Interval = none
+		if days := a.Rows[k].days; len(days) >= block {
+			perHour := make([]float64, len(days))
+			for d, v := range days {
+				perHour[d] = v / 24
+			}
+			a.Rows[k].Interval = boot.Blocks(perHour, block)
+		}
+	}
+	if now, learning := a.Rows[0].days, a.Rows[1].days; len(now) >= block {
 		a.Gain = boot.RatioBlocks(learning, now, block)
-	} else {
-		a.Gain = stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
 	}
 	a.Gain.Value = a.Rows[1].Interest / a.Rows[0].Interest
 	a.Gain.Value, a.Gain.Lo, a.Gain.Hi = a.Gain.Value-1, a.Gain.Lo-1, a.Gain.Hi-1
