@@ -154,7 +154,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-sigma NaN", cli.Usage, "sigma", "poisson"),
 		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "sigma", "9", "8"),
 		clitest.Refuse("-set kappa=steep", cli.Usage, "kappa", "steep", "a number is needed", "6"),
-		clitest.Refuse("-set workers=1.5", cli.Usage, "workers", "a whole number is needed"),
+		clitest.Refuse("-algorithm paper -set check=1.5", cli.Usage, "check", "a whole number is needed"),
 		clitest.Refuse("-set sampled=3 -knowledge online", cli.Usage, "sampled", "true or false is needed"),
 		clitest.Refuse("-set critic=3", cli.Usage, "critic", "a word is needed"),
 		clitest.Refuse("-set kappa=3 -kappa 2", cli.Usage, "kappa", "give it once"),

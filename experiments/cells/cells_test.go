@@ -21,6 +21,7 @@ import (
 	"ephemera/experiments/configs"
 	"ephemera/experiments/sweep"
 	"ephemera/learner/allerton"
+	"ephemera/learner/online"
 	"ephemera/learner/priced"
 )
 
@@ -173,7 +174,7 @@ func TestCheck(t *testing.T) {
 		{"world.kind = \"poisson\"\nworld.marks = \"lognormal\"\nworld.sigma = -1\n", "test.toml:3:1: world.sigma: "},
 		{"learner.algorithm = \"optimum\"\ninstance.name = \"lognormal:9\"\n", "test.toml:1:1: learner.algorithm: optimum does not run on lognormal/9/1"},
 		{"learner.capa = 3\n", "test.toml:1:1: unknown key \"learner.capa\"; allowed are name"},
-		{"learner.algorithm = \"papre\"\n", "test.toml:1:1: learner.algorithm is \"papre\"; allowed are priced"},
+		{"learner.algorithm = \"papre\"\n", "test.toml:1:1: learner.algorithm is \"papre\"; allowed are lspe"},
 	} {
 		s := New()
 		_, err := sweep.Load(s, "test.toml", []byte(c.text), nil)
@@ -229,7 +230,7 @@ func writeRecording(t *testing.T) string {
 // and is read once: what becomes of the file does not matter.
 func TestReplay(t *testing.T) {
 	path := writeRecording(t)
-	s, c := load(t, fmt.Sprintf("learner.algorithm = [\"greedy\", \"priced@online\"]\nworld.kind = \"replay\"\nworld.trace = %q\nworld.epoch = \"2h\"\nworld.decay = 0.1\nworld.split = 0.25\ninstance.budget = [1, 2]\n", filepath.ToSlash(path)))
+	s, c := load(t, fmt.Sprintf("learner.algorithm = [\"greedy\", \"lspe@online\"]\nworld.kind = \"replay\"\nworld.trace = %q\nworld.epoch = \"2h\"\nworld.decay = 0.1\nworld.split = 0.25\ninstance.budget = [1, 2]\n", filepath.ToSlash(path)))
 	rec, err := env.ReadRecording(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +323,7 @@ func TestLearnedPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, observed, online := priced.New(in, nil, rand()), priced.NewObserved(in, nil, rand()), priced.NewOnline(in.Terms(), nil, rand())
+	known, observed, blind := priced.New(in, nil, rand()), priced.NewObserved(in, nil, rand()), online.NewOnline(in.Terms(), nil, rand())
 	for _, c := range []struct {
 		algorithm string
 		world     env.World
@@ -339,12 +340,12 @@ func TestLearnedPairs(t *testing.T) {
 			x, _ := paper.Thresholds().At(i, others)
 			return x
 		}},
-		{"priced", nil, env.NewAgent(known), func(i int, s env.Source) float64 {
+		{"lspe", nil, env.NewAgent(known), func(i int, s env.Source) float64 {
 			return s.Ceiling() * (1 - math.Exp(-s.Decay*known.Threshold(i)))
 		}},
-		{"priced@observed", world(env.PoissonOptions{State: true}), env.NewAgent(observed), func(i int, _ env.Source) float64 { return observed.Threshold(i) }},
-		{"priced@online", world(env.PoissonOptions{Items: true}), env.NewAgent(online), func(i int, s env.Source) float64 {
-			return s.Ceiling() * (1 - math.Exp(-s.Decay*online.Threshold(i)))
+		{"lspe@observed", world(env.PoissonOptions{State: true}), env.NewAgent(observed), func(i int, _ env.Source) float64 { return observed.Threshold(i) }},
+		{"lspe@online", world(env.PoissonOptions{Items: true}), env.NewAgent(blind), func(i int, s env.Source) float64 {
+			return s.Ceiling() * (1 - math.Exp(-s.Decay*blind.Threshold(i)))
 		}},
 	} {
 		if c.world == nil {

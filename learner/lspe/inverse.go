@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
 
 	"ephemera/learner/internal/check"
 )
@@ -88,8 +88,8 @@ type Inverse struct {
 	since float64 // s at the last check
 	count Counts
 
-	full, gram []float64 // scratch of the factorisations, n×n
-	y          []float64 // scratch of the residual
+	dense dense     // B̂ and P as gonum's matrices, and what is solved with them
+	y     []float64 // scratch of the residual
 }
 
 // Counts is what a running inverse went through.
@@ -115,11 +115,12 @@ func NewInverse(n int, set InverseSettings) (*Inverse, error) {
 		b: make([]float64, n*n), p: make([]float64, n*n),
 		z: make([]float64, n), u: make([]float64, n),
 		cols: make([]float64, n*set.Every),
-		full: make([]float64, n*n), gram: make([]float64, n*n), y: make([]float64, n),
+		y:    make([]float64, n),
 	}
 	for i := range n {
 		inv.b[i*n+i], inv.p[i*n+i] = set.Epsilon, 1/set.Epsilon
 	}
+	inv.dense.init(inv.b, inv.p, n)
 	return inv, nil
 }
 
@@ -185,10 +186,11 @@ func (inv *Inverse) updateSolve(dst, phi, v []float64, w float64) bool {
 		return true
 	}
 	inv.flush()
+	inv.settle()
 	inv.since = inv.s
 	inv.count.Checks++
 	rho := inv.residual(dst, v)
-	if rho <= inv.set.Tolerance && inv.condition() <= inv.set.Condition {
+	if rho <= inv.set.Tolerance && inv.dense.condition() <= inv.set.Condition {
 		inv.count.Worst = math.Max(inv.count.Worst, rho)
 		return true
 	}
@@ -243,29 +245,15 @@ func (inv *Inverse) residual(y, v []float64) float64 {
 	return num / den
 }
 
-// condition returns ‖B̂‖₁‖B̂⁻¹‖₁. Both matrices are at hand, so that it is not an
-// estimate as long as the incremental inverse is right, which the residual says.
-func (inv *Inverse) condition() float64 {
+// settle applies the waiting update to P.
+func (inv *Inverse) settle() {
 	n := inv.n
-	b, p := inv.y, inv.u // row sums of |B̂| and |B̂⁻¹|; u is free after a step
-	clear(b)
-	clear(p)
-	var normB, normP float64
-	for i := range n {
-		zi := inv.z[i]
-		rowB, rowP, z := inv.b[i*n+i:i*n+n], inv.p[i*n+i:i*n+n], inv.z[i:]
-		for j := range rowB {
-			x, y := math.Abs(rowB[j]), math.Abs(rowP[j]-zi*z[j])
-			b[i] += x
-			p[i] += y
-			if j > 0 {
-				b[i+j] += x
-				p[i+j] += y
-			}
+	for i, zi := range inv.z {
+		for j, zj := range inv.z {
+			inv.p[i*n+j] -= zi * zj
 		}
-		normB, normP = math.Max(normB, b[i]), math.Max(normP, p[i]) // these rows are done
 	}
-	return normB * normP
+	clear(inv.z)
 }
 
 // fallback solves by Tikhonov and starts the incremental inverse again.
@@ -277,77 +265,17 @@ func (inv *Inverse) fallback(dst, v []float64) {
 	inv.since = inv.s
 }
 
-// meanDiagonal returns tr(B̂)/ℓ.
-func (inv *Inverse) meanDiagonal() float64 {
-	var sum float64
-	for i := 0; i < len(inv.b); i += inv.n + 1 {
-		sum += inv.b[i]
-	}
-	return sum / float64(inv.n)
-}
-
-// vanished is the mean diagonal below which B counts as 0: nothing but zero
-// features came for so long that B(−1) has faded.
-const vanished = 1e-100
-
-// tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V) by Cholesky.
-// δ is relative to the squared mean of the diagonal, so that s cancels.
+// tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V). δ is
+// relative to the squared mean of the diagonal, so that s cancels.
 func (inv *Inverse) tikhonov(dst, v []float64) {
 	inv.count.Tikhonov++
-	n, m := inv.n, inv.meanDiagonal()
-	if m < vanished {
-		clear(dst) // the limit B → 0 for any δ > 0
-		return
-	}
-	for i := range n {
-		for j := i; j < n; j++ {
-			inv.full[i*n+j] = inv.b[i*n+j]
-			inv.full[j*n+i] = inv.b[i*n+j]
-		}
-	}
-	blas64.Symv(1, inv.upper(inv.b), vector(v), 0, vector(dst))
-	// Rounding in B̂² is of the order 10⁻¹⁶ of its greatest entry; where δ is
-	// below it, δ grows until the factorisation succeeds.
-	for delta := inv.set.Delta * m * m; ; delta *= 100 {
-		blas64.Syrk(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: inv.full}, 0, inv.upper(inv.gram))
-		for i := 0; i < n*n; i += n + 1 {
-			inv.gram[i] += delta
-		}
-		if t, ok := lapack64.Potrf(inv.upper(inv.gram)); ok {
-			lapack64.Potrs(t, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: dst})
-			return
-		}
-		if !(delta < m*m) {
-			panic("learner: the matrix of the critic is not finite")
-		}
-	}
+	inv.dense.tikhonov(dst, v, inv.set.Delta)
 }
 
 // refresh adds the ridge ε to B̂ and factorises it afresh.
 func (inv *Inverse) refresh() {
-	n, m := inv.n, inv.meanDiagonal()
-	if m < vanished {
-		m = 1 // as at the beginning
-	}
-	for ridge := inv.set.Epsilon * m; ; ridge *= 100 {
-		for i := 0; i < n*n; i += n + 1 {
-			inv.b[i] += ridge
-		}
-		copy(inv.p, inv.b)
-		if t, ok := lapack64.Potrf(inv.upper(inv.p)); ok {
-			lapack64.Potri(t)
-			break
-		}
-		if !(ridge < 1e6*m) {
-			panic("learner: the matrix of the critic is not finite")
-		}
-	}
-	for i := range n {
-		inv.z[i] = 0
-		for j := range i {
-			inv.p[i*n+j] = inv.p[j*n+i]
-		}
-	}
+	inv.dense.refresh(inv.set.Epsilon)
+	clear(inv.z)
 }
 
 // Update takes in B ← (1 − b)B + b φφᵀ with 0 < b < 1 and writes B⁻¹v for the
@@ -366,29 +294,20 @@ func (inv *Inverse) Update(dst, phi, v []float64, b float64) bool {
 	return ok
 }
 
-// Matrix writes B, ℓ×ℓ row by row, into dst and returns it.
-func (inv *Inverse) Matrix(dst []float64) []float64 {
+// B returns a copy of B.
+func (inv *Inverse) B() *mat.SymDense {
 	inv.flush()
-	n := inv.n
-	for i := range n {
-		for j := i; j < n; j++ {
-			v := inv.s * inv.b[i*n+j]
-			dst[i*n+j], dst[j*n+i] = v, v
-		}
-	}
-	return dst
+	var m mat.SymDense
+	m.ScaleSym(inv.s, &inv.dense.b)
+	return &m
 }
 
-// Inverse writes the incremental B⁻¹, ℓ×ℓ row by row, into dst and returns it.
-func (inv *Inverse) Inverse(dst []float64) []float64 {
-	n := inv.n
-	for i := range n {
-		for j := i; j < n; j++ {
-			v := (inv.p[i*n+j] - inv.z[i]*inv.z[j]) / inv.s
-			dst[i*n+j], dst[j*n+i] = v, v
-		}
-	}
-	return dst
+// Inverse returns a copy of the incremental B⁻¹.
+func (inv *Inverse) Inverse() *mat.SymDense {
+	p := mat.NewSymDense(inv.n, slices.Clone(inv.p))
+	p.SymRankOne(p, -1, mat.NewVecDense(inv.n, slices.Clone(inv.z)))
+	p.ScaleSym(1/inv.s, p)
+	return p
 }
 
 // InverseState is the whole state of an Inverse as data.

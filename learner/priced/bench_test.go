@@ -2,7 +2,7 @@ package priced
 
 import (
 	"fmt"
-	"runtime"
+	"math"
 	"testing"
 	"time"
 
@@ -13,11 +13,9 @@ import (
 // epochs returns one whole epoch of the learner in the mean dynamics (act,
 // selection, simulation, critic, actor, price) of n sources, of which a tenth
 // are crawled, after some to warm up.
-func epochs(b *testing.B, n, workers int) func() {
+func epochs(b *testing.B, n int) func() {
 	in := env.Lognormal(n, max(1, float64(n/10)), 1)
-	set := DefaultSettings()
-	set.Workers = workers
-	l := New(in, &set, stream.New(1, stream.Policy))
+	l := New(in, nil, stream.New(1, stream.Policy))
 	w, err := env.NewMean(in, false)
 	if err != nil {
 		b.Fatal(err)
@@ -61,34 +59,22 @@ func BenchmarkPriced(b *testing.B) {
 	}
 	for _, n := range sizes {
 		b.Run(fmt.Sprint("N=", n), func(b *testing.B) {
-			epoch := epochs(b, n, 1)
+			epoch := epochs(b, n)
 			b.ReportAllocs()
 			least(b, n, epoch)
 		})
 	}
 }
 
-// BenchmarkPricedWorkers measures what more workers bring.
-func BenchmarkPricedWorkers(b *testing.B) {
-	for _, n := range []int{10_000, 100_000, 1_000_000} {
-		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers++ {
-			b.Run(fmt.Sprintf("N=%d/workers=%d", n, workers), func(b *testing.B) {
-				epoch := epochs(b, n, workers)
-				b.ReportAllocs()
-				least(b, n, epoch)
-			})
-		}
-	}
-}
-
-// BenchmarkPricedCycle is what the critic does when a crawl closes a cycle.
-func BenchmarkPricedCycle(b *testing.B) {
-	for _, ages := range []float32{2, 20, 2000} {
-		b.Run(fmt.Sprint("S=", ages), func(b *testing.B) {
-			p := oneSource(env.NewSource("", 100, .1, 1), float64(ages), 1)
-			p.age[0] = ages
+// BenchmarkCycle is what the critic does when a crawl closes a cycle.
+func BenchmarkCycle(b *testing.B) {
+	for _, age := range []int{2, 20, 2000} {
+		b.Run(fmt.Sprint("S=", age), func(b *testing.B) {
+			l := New(env.Instance{Sources: []env.Source{env.NewSource("", 100, .1, 1)}, Budget: 1}, nil, stream.New(1, stream.Policy))
+			l.src[0].lnTheta = math.Log(float64(age))
+			l.src[0].reach()
 			for b.Loop() {
-				p.evaluate(0, 100, 1, .01)
+				l.critic.cycle(0, age, 100, .01)
 			}
 		})
 	}

@@ -18,9 +18,9 @@ func TestLearnersConform(t *testing.T) {
 				return priced.New(in, nil, stream.New(1, stream.Policy))
 			})
 		})
-		t.Run(in.ID+"/priced online", func(t *testing.T) {
-			envtest.Policy(t, in, func() env.Policy[env.Online] {
-				return priced.NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
+		t.Run(in.ID+"/observed", func(t *testing.T) {
+			envtest.Policy(t, in, func() env.Policy[env.Observed] {
+				return priced.NewObserved(in, nil, stream.New(1, stream.Policy))
 			})
 		})
 	}

@@ -1,101 +1,245 @@
 package priced
 
-// evaluate takes a closed cycle of S epochs into the critic of source i:
-// LSPE(0) on the features in which V is linear under a threshold Θ, in the age
-// below it and in the state above it,
-//
-//	φ(s) = (min(s, Θ) − 1, (x(s) − x(min(s, Θ)))/u*),  V(1) = 0
-//
-// The sums over the cycle are at hand: of the first feature, 0, 1, …, m − 1
-// with m = min(S, Θ) and then m − 1 for the S − m epochs above Θ, where the
-// second, h, runs. It costs O(S − m).
-func (p *core) evaluate(i int, harvest, cost, w float32) bool {
-	ages, turn := p.age[i], p.turn[i]
-	m := min(ages, turn)
-	var h, sum, square, climb float32 // h(S), Σh, Σh², Σh(h′ − h)
-	if ages > turn && p.ceil[i] > 0 {
-		end := 1 - p.peak[i]/p.ceil[i] // of x at the ceiling
-		for range min(int(ages-turn), maxAbove) {
-			next := h + p.loss[i]*(end-h)
-			climb += h * (next - h)
-			h = next
-			sum += h
-			square += h * h
+import (
+	"math"
+
+	"ephemera/features"
+	"ephemera/learner/lspe"
+)
+
+// critic is a critic by LSPE(0) for each source, with a reward for its harvests
+// and one for its costs: V = Vₓ − λV_c, and a new price acts at once. V is 0
+// right after a crawl, at s = 1.
+type critic struct {
+	l    *Learner
+	bank *lspe.Bank
+	poly *features.Polynomial // nil for the exact features
+	kind string               // Settings.Critic
+
+	phi, next, d []float64
+	z            [1]float64
+}
+
+const (
+	harvests = iota
+	costs
+	bothRewards
+)
+
+func newCritic(l *Learner) critic {
+	c := critic{l: l, kind: l.set.Critic}
+	// What the mean squares of the features are taken for at first: ages up to
+	// the period, and states that are seldom above the threshold.
+	first := []float64{max(1, l.period*l.period/3), 1e-2}
+	if d := l.set.degree(); d > 0 {
+		c.poly, _ = features.New(features.Settings{Inputs: 1, Degree: d}) // validated
+		first = make([]float64, d)
+		for j := range first {
+			first[j] = 1
 		}
 	}
-	f := m - 1 // φ(S) = (f, h)
-	over := ages - m
-	c := w / ages
-	d := &p.lspe[i]
-	d.keep(1 - w)
-	// B ← B + w(mean φφᵀ − B)
-	d.add(c*(f*m*(2*m-1)/6+over*f*f), c*f*sum, c*square)
-	// A ← A + w(mean φ(φ′ − φ)ᵀ − A). The last change is −φ(S).
-	d.a[0] += c * (f*(m-2)/2 - f*f)
-	d.a[2] -= c * h * f
-	d.a[3] += c * (climb - h*h)
-	// b̄ ← b̄ + w(mean φρ − b̄)
-	ages0, ages1 := f*m/2+over*f, sum
-	eta, work := p.eta[i], p.work[i]
-	d.bx[0] += c * (f*harvest - eta*ages0)
-	d.bx[1] += c * (h*harvest - eta*ages1)
-	d.bc[0] += c * (f*cost - work*ages0)
-	d.bc[1] += c * (h*cost - work*ages1)
-
-	trusted := d.trust(p.first())
-	d.solve(float32(p.set.Gamma), int(ages))
-	// Π: an epoch more of waiting adds at most u to what is harvested, and at
-	// most one crawl. Above the threshold there is no bound; what diverges,
-	// with γ near 2, begins again.
-	d.rx[0] = project(d.rx[0], p.ceil[i]*p.loss[i])
-	d.rc[0] = project(d.rc[0], cost)
-	if v := d.rx[1] + d.rc[1]; v-v != 0 {
-		d.rx[1], d.rc[1] = p.ceil[i], 0
+	c.bank = lspe.NewBank(len(l.src), bothRewards, first, l.set.Gamma)
+	c.scratch(len(first))
+	for i := range l.src {
+		c.begin(i)
 	}
-	p.blend(i)
-	return trusted
+	return c
 }
 
-// blend sets the slope of V that the index uses. LSPE(0) finds, with weights of
-// the cycles as above,
+func (c *critic) scratch(n int) {
+	c.phi, c.next, c.d = make([]float64, n), make([]float64, n), make([]float64, n)
+}
+
+// begin sets averages and r of source i to what its first threshold would earn,
+// so that before the first crawl rich sources do not pass for poor ones.
+func (c *critic) begin(i int) {
+	s := &c.l.src[i]
+	s.eta, s.work = s.peak/s.Theta, c.l.costs[i]/s.Theta
+	if c.poly == nil {
+		rx, rc := c.bank.Weights(i, harvests), c.bank.Weights(i, costs)
+		rx[0], rx[1], rc[0] = s.eta, s.ceil, s.work
+	}
+	c.tell(i)
+}
+
+// features writes φ of an age s and the state x that goes with it. Under a
+// threshold V is linear in the age below it and in the state above it, so that
+// the exact features are
 //
-//	r₁ = 2 Σ(m − 1)X / Σ(m − 1)m − η   (of S ≤ Θ)
+//	φ(s) = (min(s, Θ) − 1, (x(s) − x(min(s, Θ)))/u*)
 //
-// which is η if all cycles are alike. If they are not, r₁ counts the long ones
-// twice and takes the mean away. The mean of r₁ and η is the rate of harvest
-// with weights (m − 1)m: cycles that exploration cut short hardly count. So the
-// slope is the mean of both, if A and B are those of cycles up to the present
-// threshold, −(Θ − 1)/2 and (Θ − 1)(2Θ − 1)/6; as far as they are not, r₁ speaks
-// of other cycles, and the slope is the average reward.
-func (p *core) blend(i int) {
-	d, turn := &p.lspe[i], p.turn[i]
-	f := turn - 1
-	if f == 0 {
+// and the others the powers of z = (x − u)/(u* − u).
+func (c *critic) features(dst []float64, s *source, age, x float64) {
+	if c.poly == nil {
+		dst[0], dst[1] = min(age, s.Theta)-1, 0
+		if age > s.Theta && s.ceil > 0 {
+			dst[1] = (x - s.peak) / s.ceil
+		}
 		return
 	}
-	off := max(magnitude(1+2*d.a[0]/f), magnitude(1-6*d.b[0]/(f*(2*turn-1))))
-	if u := .5 * (1 - 2*off); u > 0 {
-		p.slope[i] += u * (d.rx[0] - p.slope[i])
-		p.toll[i] += u * (d.rc[0] - p.toll[i])
+	c.z[0] = 0
+	if u := s.gain(); u < s.ceil {
+		c.z[0] = (x - u) / (s.ceil - u)
+	}
+	c.poly.To(dst, c.z[:])
+}
+
+// cycle takes in the transitions φ(1) → φ(2) → … → φ(S) → φ(1) = 0 of source i
+// that a crawl at age S has closed, with the weight w. Over a closed cycle A has
+// no positive direction; within one, where all transitions lead upwards, it has,
+// and r would grow without end.
+func (c *critic) cycle(i, age int, harvest, w float64) {
+	if c.kind != "lspe" {
+		return
+	}
+	s, k := &c.l.src[i], c.bank
+	k.Begin(i, w)
+	x, from, share := s.gain(), 1, 1/float64(age)
+	if c.poly == nil {
+		from = c.climb(min(age, int(s.Theta)), share, s)
+		x = s.mean(float64(from))
+	}
+	c.features(c.phi, s, float64(from), x)
+	for a := from; a < age; a++ {
+		x = s.after(x)
+		c.features(c.next, s, float64(a+1), x)
+		c.take(share, -s.eta, -s.work)
+	}
+	clear(c.next)
+	c.take(share, harvest-s.eta, c.l.costs[i]-s.work)
+	k.Solve(age)
+	c.project(i)
+}
+
+// climb takes in the transitions from s = 1 to m ≤ Θ at once: there the exact
+// features are (s − 1, 0), and their sums are known. It returns m.
+func (c *critic) climb(m int, share float64, s *source) int {
+	f := float64(m - 1)
+	c.phi[0], c.phi[1], c.d[0], c.d[1] = 1, 0, 1, 0
+	sum, squares := f*(f-1)/2, f*(f-1)*(2*f-1)/6 // of 0 … f − 1
+	if squares > 0 {
+		c.bank.Square(share*squares, c.phi)
+		c.bank.Change(share*sum, c.phi, c.d)
+		c.bank.Reward(harvests, -share*sum*s.eta, c.phi)
+		c.bank.Reward(costs, -share*sum*s.work, c.phi)
+	}
+	return m
+}
+
+// take takes in the transition from phi to next, with both rewards less their
+// averages, and goes on to next.
+func (c *critic) take(share, harvest, cost float64) {
+	for j, v := range c.next {
+		c.d[j] = v - c.phi[j]
+	}
+	c.bank.Square(share, c.phi)
+	c.bank.Change(share, c.phi, c.d)
+	c.bank.Reward(harvests, share*harvest, c.phi)
+	c.bank.Reward(costs, share*cost, c.phi)
+	c.phi, c.next = c.next, c.phi
+}
+
+// transition takes in one epoch of source i at that age, alone.
+func (c *critic) transition(i int, age float64, crawled bool, harvest, cost, b float64) {
+	if c.kind != "lspe" {
+		return
+	}
+	s := &c.l.src[i]
+	c.features(c.phi, s, age, s.mean(age))
+	clear(c.next)
+	if !crawled {
+		c.features(c.next, s, age+1, s.mean(age+1))
+	}
+	c.bank.Begin(i, b)
+	c.take(1, harvest-s.eta, cost-s.work)
+	c.bank.Solve(1)
+	c.project(i)
+}
+
+// project keeps r within what is possible: an epoch more of waiting adds at most
+// u to what is harvested, and at most one crawl. What diverges, with γ near 2,
+// begins again.
+func (c *critic) project(i int) {
+	rx, rc := c.bank.Weights(i, harvests), c.bank.Weights(i, costs)
+	if c.poly == nil {
+		s := &c.l.src[i]
+		rx[0], rc[0] = max(0, min(rx[0], s.gain())), max(0, min(rc[0], c.l.costs[i]))
+	}
+	for j := range rx {
+		if v := rx[j]/c.l.src[i].ceil + rc[j]; math.Abs(v) > overflow || v != v {
+			clear(rx)
+			clear(rc)
+			c.begin(i)
+			return
+		}
 	}
 }
 
-func magnitude(v float32) float32 { return max(v, -v) }
+const overflow = 1e60
 
-// project returns v within [0, top], and 0 for what is no number.
-func project(v, top float32) float32 {
-	if v > 0 {
-		return min(v, top)
+// tell writes what the actor's advantage needs of source i: the slope of V below
+// the threshold, which is r of the first feature.
+func (c *critic) tell(i int) {
+	s := &c.l.src[i]
+	s.slope, s.toll = s.eta, s.work
+	if c.kind == "lspe" {
+		s.slope, s.toll = c.bank.Weights(i, harvests)[0], c.bank.Weights(i, costs)[0]
 	}
-	return 0
 }
 
-// maxAbove is how far above the threshold, in epochs, the second feature is
-// followed; the rest of such a cycle counts as 0.
-const maxAbove = 1000
+// frozen returns a copy for a frozen learner.
+func (c *critic) frozen(l *Learner) critic {
+	f := *c
+	f.l, f.bank = l, c.bank.Clone()
+	f.scratch(len(c.phi))
+	return f
+}
 
-// first is what the mean squares of the features are taken for at first: ages
-// up to the period, and states that are seldom above the threshold.
-func (p *core) first() [2]float32 {
-	return [2]float32{float32(max(1, p.period*p.period/3)), 1e-2}
+// excess returns by how much the learned Lagrangian index of source i exceeds
+// the price, in interest per budget unit. With s′ the age at which it would be
+// crawled if it is not crawled now, Θ or, if Θ has passed, the next age,
+//
+//	L(s) = [x(s) − V(s)] − [x(s′) − V(s′)],   V(s) = P (s − 1),  P = r₁ₓ − λr₁c
+//
+// is what crawling now is worth over waiting: between two crawls of the same
+// source the rest of V cancels. Its derivative by the price, −C (s′ − s)/Θ, takes
+// L to the scale of the index. A source without profit is compared with never
+// crawling it.
+func (l *Learner) excess(i int, x, age float64) float64 {
+	if l.critic.poly != nil || l.critic.kind == "off" {
+		return l.critic.fitted(i, x, age)
+	}
+	s, cost := &l.src[i], l.costs[i]
+	peak, rest := s.peak, s.Theta-age // epochs to wait
+	if rest <= 0 {
+		peak, rest = s.after(x), 1
+	}
+	profit, once := s.slope-l.price*s.toll, x-l.price*cost
+	// Beyond the greatest threshold, P is at least what crawling at this age
+	// would always earn: P comes from the last cycles, which for a slow source
+	// may be far shorter than the best one.
+	if age > l.most {
+		profit = max(profit, once/age)
+	}
+	adv := once - max(0, peak-l.price*cost)
+	if profit > 0 {
+		adv = x - peak + profit*rest
+	}
+	return adv * s.Theta / (cost * rest)
+}
+
+// fitted is excess for values fitted by polynomials, and for r = 0: one epoch
+// is looked ahead, A = x − λC + V(1) − V(αx + u).
+func (c *critic) fitted(i int, x, age float64) float64 {
+	s, cost := &c.l.src[i], c.l.costs[i]
+	adv := x - c.l.price*cost
+	if c.kind == "off" {
+		return adv / cost
+	}
+	c.features(c.phi, s, age+1, s.after(x))
+	rx, rc := c.bank.Weights(i, harvests), c.bank.Weights(i, costs)
+	for j, f := range c.phi {
+		adv -= (rx[j] - c.l.price*rc[j]) * f
+	}
+	return adv * s.Theta / (cost * max(1, s.Theta-age))
 }

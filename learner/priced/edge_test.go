@@ -28,27 +28,35 @@ func TestPricedSettings(t *testing.T) {
 		"short memory":   func(s *Settings) { s.Cycles = 1e-9 },
 		"as the paper's": func(s *Settings) { s.A, s.B = lspe.Steps{Scale: .5, Block: 500, Power: .6}, lspe.Harmonic() },
 	} {
-		for _, critic := range []string{"lspe", "renewal", "behaviour", "polynomial", "ages"} {
+		for _, way := range []string{"lspe", "renewal", "off", "2", "4", "epoch"} {
 			set := DefaultSettings()
-			set.Critic = critic
+			switch way {
+			case "2", "4":
+				set.Features = way
+			case "epoch":
+				set.Learn = way
+			default:
+				set.Critic = way
+			}
 			change(&set)
 			l := New(in, &set, stream.New(1, stream.Policy))
 			earn(t, in, l, 1500)
 			if _, err := json.Marshal(l.State()); err != nil {
-				t.Errorf("%s, critic %s: %v", name, critic, err)
+				t.Errorf("%s, %s: %v", name, way, err)
 			}
 		}
 	}
 	for want, change := range map[string]func(s *Settings){
-		"a: scale c is 0; allowed is a finite number above 0":     func(s *Settings) { s.A.Scale = 0 },
-		"b: power is -1; allowed is 0 to 4":                       func(s *Settings) { s.B.Power = -1 },
-		"d: block is 0; allowed is 1 to":                          func(s *Settings) { s.D.Block = 0 },
-		"gamma is 2; allowed is above 0 and below 2":              func(s *Settings) { s.Gamma = 2 },
-		"gamma is NaN; allowed is above 0 and below 2":            func(s *Settings) { s.Gamma = math.NaN() },
-		"cycles is 0; allowed is a finite number above 0":         func(s *Settings) { s.Cycles = 0 },
-		"workers is -1; allowed is 0 or more":                     func(s *Settings) { s.Workers = -1 },
-		"degree is 5; allowed is 1 to 4":                          func(s *Settings) { s.Critic, s.Degree = "ages", 5 },
-		"critic is \"\"; allowed are lspe, renewal, behaviour, p": func(s *Settings) { s.Critic = "" },
+		"a: scale c is 0; allowed is a finite number above 0":          func(s *Settings) { s.A.Scale = 0 },
+		"b: power is -1; allowed is 0 to 4":                            func(s *Settings) { s.B.Power = -1 },
+		"d: block is 0; allowed is 1 to":                               func(s *Settings) { s.D.Block = 0 },
+		"gamma is 2; allowed is above 0 and below 2":                   func(s *Settings) { s.Gamma = 2 },
+		"gamma is NaN; allowed is above 0 and below 2":                 func(s *Settings) { s.Gamma = math.NaN() },
+		"cycles is 0; allowed is a finite number above 0":              func(s *Settings) { s.Cycles = 0 },
+		"features is \"9\"; allowed are exact and the degrees 1 to 8":  func(s *Settings) { s.Features = "9" },
+		"features is \"02\"; allowed are exact and the degrees 1 to 8": func(s *Settings) { s.Features = "02" },
+		"critic is \"\"; allowed are lspe, renewal, off":               func(s *Settings) { s.Critic = "" },
+		"price is \"on\"; allowed are learned, none":                   func(s *Settings) { s.Price = "on" },
 	} {
 		set := DefaultSettings()
 		change(&set)
@@ -80,14 +88,10 @@ func TestPricedUnaffordable(t *testing.T) {
 			l := NewObserved(in, nil, r)
 			return l, env.NewAgent(l)
 		},
-		"online": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
-			l := NewOnline(in.Terms(), nil, r)
-			return l, env.NewAgent(l)
-		},
 	} {
 		run := func(in env.Instance) (learner, float64) {
 			l, agent := build(in, stream.New(1, stream.Policy))
-			return l, total(rewards(t, in, 1, env.PoissonOptions{}, agent, steps)) / steps
+			return l, total(harvest(t, in, 1, env.PoissonOptions{}, agent, steps)) / steps
 		}
 		l, want := run(plain)
 		with, got := run(in)
@@ -104,8 +108,8 @@ func TestObservedScale(t *testing.T) {
 	dear.Cost = 1.2
 	in.Sources = append(slices.Clone(in.Sources), dear)
 	l := NewObserved(in, nil, stream.New(1, stream.Policy))
-	whittle := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
-	if got := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
+	whittle := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
+	if got := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
 		t.Errorf("%v of what Whittle earns", got/whittle)
 	}
 }
@@ -119,8 +123,8 @@ func TestPricedResumed(t *testing.T) {
 		if err := b.SetState(a.State()); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(a.p.turn, b.p.turn) || !slices.Equal(a.p.peak, b.p.peak) {
-			t.Errorf("%d sources: Θ is %v, and %v after SetState", n, a.p.turn[0], b.p.turn[0])
+		if !slices.Equal(a.src, b.src) {
+			t.Errorf("%d sources: Θ is %v, and %v after SetState", n, a.src[0].Theta, b.src[0].Theta)
 		}
 	}
 }
@@ -169,19 +173,15 @@ func TestPricedEdges(t *testing.T) {
 				l := NewObserved(in, nil, stream.New(1, stream.Policy))
 				return env.NewAgent(l), func() any { return l.State() }
 			},
-			"online": func() (env.Agent, func() any) {
-				l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
-				return env.NewAgent(l), func() any { return l.State() }
-			},
 		} {
 			t.Run(fmt.Sprint(name, "/", level), func(t *testing.T) {
 				a, state := build()
 				const epochs = 1500
-				got := total(rewards(t, in, 1, env.PoissonOptions{}, a, epochs))
+				got := total(harvest(t, in, 1, env.PoissonOptions{}, a, epochs))
 				if _, err := json.Marshal(state()); err != nil { // not finite
 					t.Fatal(err)
 				}
-				want := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), epochs))
+				want := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), epochs))
 				if !(got >= .9*want) {
 					t.Errorf("earned %v; Whittle earns %v", got, want)
 				}

@@ -1,6 +1,8 @@
 package priced
 
-import "ephemera/env"
+import (
+	"ephemera/env"
+)
 
 // alike returns n equal sources.
 func alike(n int, budget float64) env.Instance {

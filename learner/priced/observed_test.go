@@ -28,7 +28,7 @@ func TestObservedTargets(t *testing.T) {
 		for k := range seeds {
 			seed := uint64(k + 1)
 			play := func(col int, p env.Policy[env.Observed]) {
-				sum[col] += total(rewards(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
+				sum[col] += total(harvest(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
 			}
 			l := NewObserved(in, nil, stream.New(seed, stream.Policy))
 			play(1, baselines.NewWhittleObserved(in, false))
@@ -36,9 +36,9 @@ func TestObservedTargets(t *testing.T) {
 			play(3, l.Frozen())
 			if *full {
 				play(0, baselines.NewMyopicObserved(in))
-				l.set.RankBy = "index"
+				l.set.MarginShare = 0
 				play(4, l.Frozen())
-				l.set.RankBy = "margin"
+				l.set.MarginShare = 1
 				play(5, l.Frozen())
 			}
 		}
@@ -60,14 +60,13 @@ func TestObservedThreshold(t *testing.T) {
 			price := share * s.Ceiling()
 			in := env.Instance{Sources: []env.Source{s}, Budget: 1}
 			l := NewObserved(in, nil, stream.New(1, stream.Test))
-			l.set.NoPrice, l.price, l.period = true, price, 20
+			l.set.Price, l.set.Act, l.price, l.period, l.most = "none", "probabilistic", price, 20, 1000
 			o := &env.Observed{}
 			o.State = []float64{1}
 			r := stream.New(2, stream.Test)
 			for range 30000 {
-				l.Select(nil, o)
 				var crawls []env.Crawled
-				if l.key[0] > 0 {
+				if len(l.Select(nil, o)) > 0 {
 					crawls = []env.Crawled{{Interest: o.State[0]}}
 					o.State[0] = 0
 				}
@@ -110,9 +109,9 @@ func TestObservedSlow(t *testing.T) {
 		} {
 			o := env.PoissonOptions{Marks: marks}
 			l := NewObserved(in, nil, stream.New(1, stream.Policy))
-			rewards(t, in, 1, o, env.NewAgent(l), 6000)
-			got := total(rewards(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
-			want := total(rewards(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
+			harvest(t, in, 1, o, env.NewAgent(l), 6000)
+			got := total(harvest(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
+			want := total(harvest(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
 			if got < .98*want {
 				t.Errorf("%s, marks %v: learned earns %.4f of what the index of the mean dynamics earns; want .98", name, marks, got/want)
 			}
@@ -141,14 +140,14 @@ func TestObservedFixedAge(t *testing.T) {
 			l.follow(0)
 		}
 		age, best := bestThreshold(s, price)
-		if l.fixed[0] != float64(age) {
-			t.Errorf("price %v: Θ₀ = %v; want %v", price, l.fixed[0], age)
+		if l.src[0].fixed != float64(age) {
+			t.Errorf("price %v: Θ₀ = %v; want %v", price, l.src[0].fixed, age)
 		}
-		l.src[0].Eta, l.src[0].Work = 0, 0
+		l.src[0].eta, l.src[0].work = 0, 0
 		if p, work := l.profit(0); !near(p, best, 1e-12) || !near(work, s.Cost/float64(age), 1e-12) {
 			t.Errorf("price %v: P = %v and κ̄ = %v; want %v and %v", price, p, work, best, s.Cost/float64(age))
 		}
-		l.src[0].Eta = 30
+		l.src[0].eta = 30
 		if p, work := l.profit(0); p != 30 || work != 0 {
 			t.Errorf("price %v: P = %v and κ̄ = %v; want those learned", price, p, work)
 		}
@@ -159,8 +158,7 @@ func TestObservedFixedAge(t *testing.T) {
 func TestObservedSettings(t *testing.T) {
 	for want, change := range map[string]func(s *Settings){
 		"critic is \"renewal\"": func(s *Settings) { s.Critic = "renewal" },
-		"sampled is true":       func(s *Settings) { s.Sampled = true },
-		"saturating is true":    func(s *Settings) { s.Saturating = true },
+		"learn is \"epoch\"":    func(s *Settings) { s.Learn = "epoch" },
 		"gamma is 3":            func(s *Settings) { s.Gamma = 3 },
 	} {
 		set := DefaultSettings()
@@ -176,7 +174,7 @@ func TestObservedState(t *testing.T) {
 	in := env.Paper(2)
 	o := env.PoissonOptions{Marks: env.MarksPerEpoch}
 	a := NewObserved(in, nil, stream.New(3, stream.Policy))
-	rewards(t, in, 1, o, env.NewAgent(a), 300)
+	harvest(t, in, 1, o, env.NewAgent(a), 300)
 	text, err := json.Marshal(a.State())
 	if err != nil {
 		t.Fatal(err)
@@ -186,12 +184,12 @@ func TestObservedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := NewObserved(in, nil, stream.New(99, stream.Policy))
-	rewards(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
+	harvest(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
 	if err := b.SetState(s); err != nil {
 		t.Fatal(err)
 	}
-	x := rewards(t, in, 2, o, env.NewAgent(a), 300)
-	y := rewards(t, in, 2, o, env.NewAgent(b), 300)
+	x := harvest(t, in, 2, o, env.NewAgent(a), 300)
+	y := harvest(t, in, 2, o, env.NewAgent(b), 300)
 	if total(x) != total(y) {
 		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
 	}
@@ -228,3 +226,37 @@ func BenchmarkPricedObserved(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
 }
+
+// rewards runs an agent in a Poisson world and returns the reward of each epoch.
+func harvest(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
+	t.Helper()
+	o.Items, o.State = a.Level() == env.LevelOnline, a.Level() == env.LevelObserved
+	w, err := env.NewPoisson(in, seed, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dst []int
+	out := make([]float64, epochs)
+	for n := range out {
+		dst = a.Select(dst[:0], w.View())
+		got, err := w.Step(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			out[n] += c.Interest
+		}
+		a.Update(got, w.View())
+	}
+	return out
+}
+
+func total(r []float64) float64 {
+	var s float64
+	for _, v := range r {
+		s += v
+	}
+	return s
+}
+
+func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1+math.Abs(want)) }

@@ -3,20 +3,22 @@ package priced
 import (
 	"fmt"
 	"math"
+	"strconv"
 
+	"ephemera/learner/internal/check"
 	"ephemera/learner/lspe"
 )
 
-// Settings are the settings of the priced actor-critic. All of them are
-// free of units: steps are counted in a source's own cycles or as shares, and
-// interest in the harvest of the last crawl that the budget pays for, so one
-// setting serves instances of any size, share of the budget and scale.
+// Settings are the settings of the actor-critic. All of them are free of units:
+// steps are counted in a source's own cycles or as shares, and interest in the
+// harvest of the last crawl that the budget pays for, so one setting serves
+// instances of any size, share of the budget and scale.
 type Settings struct {
-	// κ(n) = min(Sharpest, Sharpness·√(1 + n/SharpenOver)), the slope of the
-	// logit: exploration at first, almost the index policy in the end.
-	Sharpness   float64 `toml:"kappa"`
-	SharpenOver float64 `toml:"kappa_over"` // epochs
-	Sharpest    float64 `toml:"kappa_max"`
+	// κ(n) = min(KappaMax, Kappa·√(1 + n/KappaOver)), the slope of the logit:
+	// exploration at first, almost the index policy in the end.
+	Kappa     float64 `toml:"kappa"`
+	KappaOver float64 `toml:"kappa_over"` // epochs
+	KappaMax  float64 `toml:"kappa_max"`
 
 	// A is a(n), the actor's step, in units of ln θ per cycle of the source.
 	A lspe.Steps `toml:"a"`
@@ -33,6 +35,22 @@ type Settings struct {
 	// Gamma is γ, the step of r in LSPE(0), above 0 and below 2.
 	Gamma float64 `toml:"gamma"`
 
+	// Features is "exact" for the two functions in which V is linear under a
+	// threshold, or the degree of a polynomial of z = (x − u)/(u* − u), "1" to
+	// "8". Where the true state is seen it is the degree of a polynomial of X,
+	// and "exact" stands for 2.
+	Features string `toml:"features"`
+	// Learn is "cycle" for a critic that takes in the transitions from one
+	// crawl of a source to the next together, or "epoch" for one that takes
+	// each as it comes.
+	Learn string `toml:"learn"`
+	// Critic is "lspe"; "renewal" for averages of harvest and cost in place of
+	// r; or "off" for r = 0.
+	Critic string `toml:"critic"`
+
+	// Act is "budget" for the sources with the best keys within the budget, or
+	// "probabilistic" for all that the logit says, over the budget or under it.
+	Act string `toml:"act"`
 	// MarginShare is the weight of the actor's margin, beside the critic's
 	// index, in the key that ranks the sources; MarginCap and IndexCap bound
 	// the two before they are mixed.
@@ -40,47 +58,43 @@ type Settings struct {
 	MarginCap   float64 `toml:"margin_cap"` // of ln(s/θ)
 	IndexCap    float64 `toml:"index_cap"`  // of the index over the price, in prices
 
+	// Price is "learned", or "none" for a price of 0.
+	Price string `toml:"price"`
+
 	// Horizon, in epochs, is how far back the learner looks in a world that
 	// changes: no step falls below its value at that count. 0 is no limit.
 	Horizon float64 `toml:"horizon"`
-
-	// Workers is how many goroutines share the sources; 0 is one for every
-	// core from 10 000 sources on, and one below. It changes no result.
-	Workers int `toml:"workers"`
-
-	// The rest is for ablations.
-
-	// Critic is "lspe" for LSPE(0) with the two features in which V is linear
-	// under a threshold, anchored at the crawl; "renewal" for no matrix, V
-	// from the averages of harvest and cost alone; "behaviour" for the same
-	// anchored after the crawl, V(1) = 0; "polynomial" for LSPE(0) on the
-	// powers 1 to Degree of z = (x − u)/(u* − u), and "ages" on those of the
-	// age, both with V(1) = 0.
-	Critic string `toml:"critic"`
-	Degree int    `toml:"degree"` // 1 to 4
-	// Sampled has the critic average the harvests themselves. By default it
-	// averages their means, xν: the same in the mean dynamics, and without the
-	// noise of single items elsewhere.
-	Sampled bool `toml:"sampled"`
-	// NoPrice keeps the price at 0.
-	NoPrice bool `toml:"no_price"`
-	// Saturating multiplies the actor's step by 4f(1−f), the derivative of the
-	// logit over its greatest value, in place of the distance of f from the better action.
-	Saturating bool `toml:"saturating"`
-	// RankBy is what the frozen policy ranks by: "" both, "margin" or "index".
-	RankBy string `toml:"rank_by"`
 }
 
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
 	return Settings{
-		Sharpness: 6, SharpenOver: 100, Sharpest: 40,
+		Kappa: 6, KappaOver: 100, KappaMax: 40,
 		A: lspe.Steps{Scale: 1, Block: 500, Power: .6},
 		D: lspe.Steps{Scale: .3, Block: 30, Power: .7},
 		B: lspe.Steps{Scale: 5, Block: 1, Power: 1, Shift: 5}, Cycles: 5,
-		Gamma: .5, Critic: "lspe",
-		MarginShare: .5, MarginCap: 1, IndexCap: 2, Degree: 2,
+		Gamma: .2, Features: exactFeatures, Learn: "cycle", Critic: "lspe",
+		Act: "budget", MarginShare: .5, MarginCap: 1, IndexCap: 2, Price: "learned",
 	}
+}
+
+// DefaultObservedSettings returns what nil stands for where the true state is
+// seen: [DefaultSettings] with γ = .5.
+func DefaultObservedSettings() Settings {
+	s := DefaultSettings()
+	s.Gamma = .5
+	return s
+}
+
+const (
+	exactFeatures = "exact"
+	mostDegree    = 8
+)
+
+// degree returns the degree of the polynomial, 0 for exact features.
+func (s *Settings) degree() int {
+	d, _ := strconv.Atoi(s.Features)
+	return d
 }
 
 // Validate reports the first setting that is out of its range.
@@ -90,7 +104,7 @@ func (s *Settings) Validate() error {
 		v    float64
 		zero bool
 	}{
-		{"kappa", s.Sharpness, false}, {"kappa_over", s.SharpenOver, false}, {"kappa_max", s.Sharpest, false},
+		{"kappa", s.Kappa, false}, {"kappa_over", s.KappaOver, false}, {"kappa_max", s.KappaMax, false},
 		{"cycles", s.Cycles, false},
 		{"margin_cap", s.MarginCap, false}, {"index_cap", s.IndexCap, false},
 		{"margin_share", s.MarginShare, true}, {"horizon", s.Horizon, true},
@@ -113,55 +127,47 @@ func (s *Settings) Validate() error {
 	if !(s.Gamma > 0 && s.Gamma < 2) {
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
 	}
-	if s.Workers < 0 {
-		return fmt.Errorf("workers is %d; allowed is 0 or more", s.Workers)
-	}
 	if s.MarginShare > 1 {
 		return fmt.Errorf("margin_share is %v; allowed is 0 to 1", s.MarginShare)
 	}
-	switch s.Critic {
-	case "lspe", "renewal", "behaviour":
-	case "polynomial", "ages":
-		if s.Degree < 1 || s.Degree > maxFeatures {
-			return fmt.Errorf("degree is %d; allowed is 1 to %d", s.Degree, maxFeatures)
-		}
-	default:
-		return fmt.Errorf("critic is %q; allowed are lspe, renewal, behaviour, polynomial and ages", s.Critic)
+	if d := s.degree(); s.Features != exactFeatures && (d < 1 || d > mostDegree || s.Features != strconv.Itoa(d)) {
+		return fmt.Errorf("features is %q; allowed are %s and the degrees 1 to %d", s.Features, exactFeatures, mostDegree)
 	}
-	switch s.RankBy {
-	case "", "margin", "index":
-	default:
-		return fmt.Errorf("rank_by is %q; allowed are \"\", \"margin\" and \"index\"", s.RankBy)
-	}
-	return nil
+	return check.First(
+		check.OneOf("learn", s.Learn, "cycle", "epoch"),
+		check.OneOf("critic", s.Critic, "lspe", "renewal", "off"),
+		check.OneOf("act", s.Act, "budget", "probabilistic"),
+		check.OneOf("price", s.Price, "learned", "none"),
+	)
 }
 
 // clocks are the schedules, evaluated at an epoch.
 type clocks struct {
-	steps             [3]lspe.Stepper
-	s                 *Settings
-	kappa, a, d       float64
-	cycles, most, all float32 // of bᵢ(n): W, 1/b(n), n
+	set         *Settings
+	a, b, d     lspe.Stepper
+	kappa       float64 // κ(n)
+	actor       float64 // a(n)
+	price       float64 // d(n)
+	least, most float64 // 1/bᵢ(n) lies between, the latter but for Θ
 }
 
-func (s *Settings) clocks() clocks {
-	c := *s
-	return clocks{s: &c, steps: [3]lspe.Stepper{{Steps: s.A}, {Steps: s.B}, {Steps: s.D}}}
+func newClocks(s *Settings) clocks {
+	return clocks{set: s, a: lspe.Stepper{Steps: s.A}, b: lspe.Stepper{Steps: s.B}, d: lspe.Stepper{Steps: s.D}}
 }
 
-// set evaluates the schedules after n epochs. With a horizon, none goes on
+// at evaluates the schedules after n epochs. With a horizon, none goes on
 // beyond its count.
-func (c *clocks) set(n int) {
-	t := float64(n)
-	if h := c.s.Horizon; h > 0 && t > h {
-		t, n = h, int(h)
+func (c *clocks) at(n int) {
+	if h := c.set.Horizon; h > 0 {
+		n = min(n, int(h))
 	}
-	c.kappa = min(max(c.s.Sharpest, c.s.Sharpness), c.s.Sharpness*math.Sqrt(1+t/c.s.SharpenOver))
-	c.a, c.d = c.steps[0].Value(n+1), c.steps[2].Value(n+1)
-	c.cycles, c.most, c.all = float32(c.s.Cycles), float32(1/c.steps[1].Value(n+1)), float32(t+1)
+	s, t := c.set, float64(n)
+	c.kappa = min(max(s.KappaMax, s.Kappa), s.Kappa*math.Sqrt(1+t/s.KappaOver))
+	c.actor, c.price = c.a.Value(n+1), c.d.Value(n+1)
+	c.least, c.most = 1/c.b.Value(n+1), t+1
 }
 
-// critic returns bᵢ(n) for a source whose cycle has about theta epochs.
-func (c *clocks) critic(theta float32) float32 {
-	return 1 / max(2, min(c.all+theta, max(c.most, c.cycles*theta)))
+// critic returns bᵢ(n) of a source whose cycle has about theta epochs.
+func (c *clocks) critic(theta float64) float64 {
+	return 1 / max(2, min(c.most+theta, max(c.least, c.set.Cycles*theta)))
 }

@@ -45,7 +45,7 @@ func (a *Algorithm) Define(f *Flags) {
 			return nil
 		})
 	}
-	f.Group("Learner (a setting that is not given has the algorithm's default; docs/priced.md and docs/paper-learner.md list them)", func() {
+	f.Group("Learner (a setting that is not given has the algorithm's default; docs/lspe.md and docs/paper-learner.md list them)", func() {
 		var about []string
 		for _, x := range experiments.Learners() {
 			about = append(about, x.Name+" ("+x.About+")")
@@ -56,7 +56,7 @@ func (a *Algorithm) Define(f *Flags) {
 		number("gamma", "`γ`, step of the critic, above 0 and below 2")
 		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power or c/(n+shift)^power")
 		word("b", "`step` b(n) of the critic's averages, as those of -a")
-		word("d", "`step` d(n) of the price of priced, as those of -a")
+		word("d", "`step` d(n) of the price of lspe, as those of -a")
 		word("act", "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)")
 		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
 			key, value, ok := strings.Cut(text, "=")

@@ -1,4 +1,4 @@
-package priced_test
+package online_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
-	"ephemera/learner/priced"
+	"ephemera/learner/online"
 )
 
 // A crawler asks the learner at each epoch which sources to crawl, and tells it
@@ -16,7 +16,7 @@ import (
 func ExampleOnline() {
 	// Three feeds, one crawl per hour; the first decision is at midnight.
 	terms := env.Terms{Names: []string{"news", "blog", "forum"}, Costs: []float64{1, 1, 1}, Budget: 1, Start: 1_700_006_400, Length: 3600}
-	l := priced.NewOnline(terms, nil, stream.New(1, stream.Policy))
+	l := online.NewOnline(terms, nil, stream.New(1, stream.Policy))
 
 	view := env.Online{Last: []int{-1, -1, -1}}
 	crawls := make([]int, 3)
@@ -36,8 +36,8 @@ func ExampleOnline() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	again := priced.NewOnline(terms, nil, stream.New(1, stream.Policy))
-	var st priced.OnlineState
+	again := online.NewOnline(terms, nil, stream.New(1, stream.Policy))
+	var st online.OnlineState
 	if err := json.Unmarshal(state, &st); err == nil {
 		err = again.SetState(st)
 	}

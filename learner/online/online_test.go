@@ -1,7 +1,8 @@
-package priced
+package online
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math"
 	"testing"
@@ -12,6 +13,8 @@ import (
 )
 
 // rewards runs an agent in a Poisson world and returns the reward of each epoch.
+var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
+
 func rewards(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
 	t.Helper()
 	o.Items, o.State = a.Level() == env.LevelOnline, a.Level() == env.LevelObserved

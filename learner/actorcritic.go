@@ -5,28 +5,37 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/learner/online"
 	"ephemera/learner/priced"
 )
 
-// pricedKind is the priced actor-critic at all levels of knowledge.
-var pricedKind = Kind{
-	Name:   "priced",
+// lspeKind is the actor-critic with a price at all levels of knowledge.
+var lspeKind = Kind{
+	Name:   "lspe",
 	About:  "the LSPE(0) actor-critic with a price for the budget",
 	Levels: []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline},
 	Settings: func(level env.Level) any {
-		if level == env.LevelOnline {
-			s := priced.DefaultOnlineSettings()
+		switch level {
+		case env.LevelOnline:
+			s := online.DefaultOnlineSettings()
+			return &s
+		case env.LevelObserved:
+			s := priced.DefaultObservedSettings()
 			return &s
 		}
 		s := priced.DefaultSettings()
 		return &s
 	},
+	Overruns: func(s any) bool {
+		p, ok := s.(*priced.Settings)
+		return ok && p.Act == "probabilistic"
+	},
 	New: func(g Given, settings any) (Learner, error) {
-		if s, ok := settings.(*priced.OnlineSettings); ok {
+		if s, ok := settings.(*online.OnlineSettings); ok {
 			if err := s.Validate(); err != nil {
 				return nil, fmt.Errorf("settings: %w", err)
 			}
-			return pricedOnline{priced.NewOnline(g.Terms, s, g.Rand)}, nil
+			return pricedOnline{online.NewOnline(g.Terms, s, g.Rand)}, nil
 		}
 		s := settings.(*priced.Settings)
 		validate := s.Validate
@@ -46,7 +55,7 @@ var pricedKind = Kind{
 type (
 	pricedModel    struct{ *priced.Learner }
 	pricedObserved struct{ *priced.Observed }
-	pricedOnline   struct{ *priced.Online }
+	pricedOnline   struct{ *online.Online }
 )
 
 func (p pricedModel) Agent() env.Agent { return env.NewAgent[env.Model](p.Learner) }

@@ -1,4 +1,4 @@
-package priced
+package online
 
 // This file holds what the priced actor-critic needs for ablations only: values
 // fitted by polynomials, and values anchored after the crawl.

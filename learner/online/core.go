@@ -1,4 +1,4 @@
-package priced
+package online
 
 import (
 	"fmt"
@@ -646,5 +646,11 @@ func widen(v []float32, unit float64) []float64 {
 func narrow(dst []float32, v []float64, unit float64) {
 	for i, x := range v {
 		dst[i] = float32(x / unit)
+	}
+}
+
+func (p *core) check(n int) {
+	if n != len(p.costs) {
+		panic(fmt.Sprintf("learner: online: view of %d sources; the learner has %d", n, len(p.costs)))
 	}
 }

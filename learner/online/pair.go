@@ -1,4 +1,4 @@
-package priced
+package online
 
 // pair is LSPE(0) for one source with two features, as [small] does it, by cycles
 // whose sums are at hand. It takes 72 bytes.

@@ -1,4 +1,4 @@
-package priced
+package online
 
 import (
 	"fmt"
