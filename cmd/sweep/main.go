@@ -19,7 +19,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -308,12 +307,12 @@ func (c *command) tell(cfg *sweep.Config, dir string, shard sweep.Shard, rep swe
 		fmt.Fprintf(c.stderr, "warning: %s\n", d)
 	}
 	if !rep.Final {
-		fmt.Fprintf(c.stderr, "%s: shard %s is done, %d of %d runs are missing; when all shards have ended: sweep -merge %s\n", cfg.Name, shard, rep.Missing, rep.Total, quote(dir))
+		fmt.Fprintf(c.stderr, "%s: shard %s is done, %d of %d runs are missing; when all shards have ended: sweep -merge %s\n", cfg.Name, shard, rep.Missing, rep.Total, cli.Quote(dir))
 	} else {
 		if err := c.print(dir); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", rep.Ran, rep.Total-rep.Missing-rep.Ran, dir, quote(dir))
+		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", rep.Ran, rep.Total-rep.Missing-rep.Ran, dir, cli.Quote(dir))
 	}
 	switch {
 	case rep.Failed > 0:
@@ -378,19 +377,9 @@ func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 
 // repeat is the command that gives the same results.
 func repeat(name string, set []string) string {
-	s := "go run ./cmd/sweep " + quote(filepath.ToSlash(name))
+	s := "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
 	for _, x := range set {
-		s += " -set " + quote(x)
+		s += " -set " + cli.Quote(x)
 	}
 	return s
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./=:,+@%-]+$`)
-
-// quote makes a word of a shell's command line.
-func quote(s string) string {
-	if plain.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -45,16 +45,28 @@ type Look struct {
 	Dash   []float64 `json:"dash"`
 }
 
-// Looks returns how styles 0 to n−1 look, and what is [Plain].
-func Looks(n int) (styles []Look, plain Look) {
+// Looks returns how styles 0 to n−1 look, and then [Dotted] and [Plain], so
+// that a negative style counts from the end.
+func Looks(n int) []Look {
+	var styles []Look
 	for i := range n {
-		l := Look{Dash: dashes[i/len(colours)%len(dashes)]}
+		l := Look{Dash: pattern(i)}
 		if c := colours[i%len(colours)]; c.A > 0 {
 			l.Colour = hex(c)
 		}
 		styles = append(styles, l)
 	}
-	return styles, Look{hex(grey), []float64{4, 4}}
+	return append(styles, Look{hex(grey), pattern(Dotted)}, Look{hex(grey), pattern(Plain)})
+}
+
+func pattern(style int) []float64 {
+	switch {
+	case style == Dotted:
+		return []float64{1.5, 3}
+	case style < 0:
+		return []float64{5, 4}
+	}
+	return dashes[style/len(colours)%len(dashes)]
 }
 
 func (t Theme) colour(style int) color.RGBA {
@@ -68,12 +80,8 @@ func (t Theme) colour(style int) color.RGBA {
 }
 
 func dash(style int) []vg.Length {
-	pattern := []float64{4, 4}
-	if style >= 0 {
-		pattern = dashes[style/len(colours)%len(dashes)]
-	}
 	var out []vg.Length
-	for _, v := range pattern {
+	for _, v := range pattern(style) {
 		out = append(out, vg.Length(v)*.7)
 	}
 	return out
@@ -125,15 +133,8 @@ func newDrawing(f Figure, t Theme) (*drawing, error) {
 	p.BackgroundColor = t.Back
 	p.Title.Text, p.Title.Padding = f.Title, vg.Points(6)
 	p.X.Label.Text, p.Y.Label.Text = f.X.Label, f.Y.Label
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi
-	p.X.Tick.Marker, p.Y.Tick.Marker = ticker(f.X.Ticks), ticker(f.Y.Ticks)
-	if f.X.Log {
-		p.X.Scale = plot.LogScale{}
-	}
-	if f.Y.Log {
-		p.Y.Scale = plot.LogScale{}
-	}
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+	for a, of := range map[*plot.Axis]Axis{&p.X: f.X, &p.Y: f.Y} {
+		a.Min, a.Max, a.Tick.Marker = of.place(of.Lo), of.place(of.Hi), ticker{of}
 		sans(&a.Label.TextStyle.Font, 11)
 		sans(&a.Tick.Label.Font, 10)
 		a.Color, a.Label.TextStyle.Color, a.Tick.Color, a.Tick.Label.Color = t.Text, t.Text, t.Text, t.Text
@@ -181,13 +182,22 @@ func sans(f *font.Font, size float64) {
 	f.Variant, f.Size = "Sans", vg.Points(size)
 }
 
-type ticker []Tick
+// place is where a value stands on an axis that knows no logarithms: gonum's
+// own scale puts the label of such an axis out of place.
+func (a *Axis) place(v float64) float64 {
+	if a.Log {
+		return math.Log10(v)
+	}
+	return v
+}
+
+type ticker struct{ of Axis }
 
 // Ticks implements plot.Ticker.
 func (t ticker) Ticks(_, _ float64) []plot.Tick {
-	out := make([]plot.Tick, len(t))
-	for i, m := range t {
-		out[i] = plot.Tick{Value: m.At, Label: m.Text}
+	out := make([]plot.Tick, len(t.of.Ticks))
+	for i, m := range t.of.Ticks {
+		out[i] = plot.Tick{Value: t.of.place(m.At), Label: m.Text}
 	}
 	return out
 }
@@ -263,7 +273,9 @@ type drawn struct {
 // parts returns the points of the series on a canvas, a part between gaps each,
 // with the ends of their intervals.
 func (d *drawn) parts(c *draw.Canvas, p *plot.Plot) (parts [][]vg.Point, lo, hi [][]vg.Point) {
-	trX, trY := p.Transforms(c)
+	toX, toY := p.Transforms(c)
+	trX := func(x float64) vg.Length { return toX(d.f.X.place(x)) }
+	trY := func(y float64) vg.Length { return toY(d.f.Y.place(y)) }
 	gap := true
 	for k := range d.s.X {
 		x, y, ok := d.f.at(d.s, k)

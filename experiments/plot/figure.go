@@ -66,8 +66,11 @@ const (
 	Marks  Kind = "marks"  // an upright stroke at each point
 )
 
-// Plain is the style of what data are compared with: grey and dashed.
-const Plain = -1
+// Styles of what data are compared with: grey and dashed, and dotted.
+const (
+	Plain  = -1
+	Dotted = -2
+)
 
 // Series is what one entry of the legend stands for.
 type Series struct {

@@ -106,7 +106,6 @@ func paragraphs(text string) []string {
 type drawing struct {
 	Sections []drawnSection `json:"sections"`
 	Looks    []plot.Look    `json:"looks"` // of the styles
-	Plain    plot.Look      `json:"plain"`
 }
 
 type drawnSection struct {
@@ -128,7 +127,7 @@ func (p *Page) HTML() ([]byte, error) {
 			}
 		}
 	}
-	d.Looks, d.Plain = plot.Looks(styles)
+	d.Looks = plot.Looks(styles)
 	data, err := json.Marshal(d) // escapes <, > and &, so that it can stand in a page
 	if err != nil {
 		return nil, err

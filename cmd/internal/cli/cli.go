@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -232,4 +233,17 @@ func (f *Flags) help(w io.Writer) {
 			fmt.Fprintln(w)
 		}
 	}
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,+@%-]+$`)
+
+// Quote returns words as a shell's command line has them.
+func Quote(words ...string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		if out[i] = w; !plainWord.MatchString(w) {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
 }

@@ -7,7 +7,7 @@
     return e;
   };
   const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const look = style => style < 0 ? data.plain : data.looks[style];
+  const look = style => data.looks.at(style);
   const colour = style => look(style).colour || css("--text");
   const faint = style => colour(style) + "2e";
   const dotted = s => ["points", "across", "marks"].includes(s.kind);

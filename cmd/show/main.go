@@ -1,0 +1,247 @@
+// Show draws an instance: the Whittle index of every source with the price and
+// the learned thresholds on it, what waits at the sources and when they are
+// crawled under a policy, the price over time, and what an extra crawl per
+// epoch is worth. It writes one page, and each figure as SVG and PNG.
+//
+//	go run ./cmd/show
+//	go run ./cmd/show -instance lognormal:50 -budget 10
+//	go run ./cmd/show -policy whittle -budget 2
+//
+// The table of what was written goes to stdout, progress to stderr. It exits
+// with 0 when all went well, 2 when it was called wrongly, 1 when something
+// else failed.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/plot"
+	"ephemera/experiments/report"
+	"ephemera/experiments/result"
+	"ephemera/learner"
+)
+
+const about = `Show draws an instance under a policy: index curves with price and thresholds,
+content and crawls over time, the price over time, and what an extra crawl per
+epoch is worth. Without a flag: Table I of the papers under what the default
+learner learns in 10 000 epochs.`
+
+func main() { cli.Main("show", run) }
+
+// shown is a run as it is drawn.
+type shown struct {
+	scene   experiments.Scene
+	entry   *experiments.Entry
+	level   env.Level
+	trainee learner.Learner // nil where nothing learns
+
+	names  []string
+	prices []price         // while it learned
+	states [][]float64     // before each of the first decisions
+	crawls [][]env.Crawled // of the epochs that are drawn
+	count  []float64       // crawls of each source over the whole run
+	epochs int             // of that run
+	reward float64
+}
+
+// firstEpochs is over how many epochs content is drawn: as TCNS draws it.
+const firstEpochs = 40
+
+// price is what a budget unit was worth to the learner.
+type price struct{ epoch, value float64 }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := cli.NewFlags("show", about)
+	var (
+		scene              cli.Scene
+		output             cli.Output
+		policy, out, level string
+		steps, epochs      int
+		seed               uint64
+		night              bool
+	)
+	scene.Define(f)
+	f.Group("Policy", func() {
+		f.StringVar(&policy, "policy", experiments.Learners()[0].Name, "`name` of a learner or policy, as in the table of bench; of a learner, what it has learned is drawn")
+		f.StringVar(&level, "knowledge", "", "`level`: model, observed or online; default the first at which the policy works")
+		f.IntVar(&steps, "steps", 10000, "`epochs` of the run, and of learning before it")
+		f.IntVar(&epochs, "epochs", 100, "`count` of the last epochs that are drawn")
+		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw is derived")
+	})
+	output.Define(f, func() {
+		f.StringVar(&out, "out", filepath.Join("results", "show"), "`directory` to write report.html and plots/ to; created if missing, its report replaced")
+		f.BoolVar(&night, "dark", false, "write each figure for dark backgrounds, too: NAME-dark.svg and NAME-dark.png")
+	})
+	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+		return err
+	}
+	format, err := output.Format()
+	if err != nil {
+		return err
+	}
+	for name, v := range map[string]int{"steps": steps, "epochs": epochs} {
+		if v < 1 {
+			return cli.Usagef("-%s is %d; allowed is 1 or more", name, v)
+		}
+	}
+	if out == "" {
+		return cli.Usagef("-out is empty; allowed is the name of a directory")
+	}
+	entry, err := experiments.Find(policy)
+	if err != nil {
+		return cli.Usagef("-policy: %w", err)
+	}
+	s := &shown{entry: entry, level: entry.FirstLevel()}
+	if level != "" {
+		if s.level, err = env.ParseLevel(level); err != nil {
+			return cli.Usagef("-knowledge: %w", err)
+		}
+	}
+	if s.scene, err = scene.Open(ctx, f, s.level); err != nil {
+		return err
+	}
+	if why := entry.WhyNot(s.scene, s.level); why != "" {
+		return cli.Usagef("-policy is %q: %s", policy, why)
+	}
+	show, clear, err := output.Progress(stderr, "show")
+	if err != nil {
+		return err
+	}
+	err = s.play(ctx, steps, epochs, seed, show)
+	clear()
+	if err != nil {
+		return err
+	}
+	page, err := s.page(ctx)
+	if err != nil {
+		return err
+	}
+	page.Command = cli.Quote(append([]string{"go", "run", "./cmd/show"}, args...)...)
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	if _, err := page.Write(out, night, figureNames...); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return s.write(stdout, format, out, page)
+}
+
+// write prints what was written.
+func (s *shown) write(w io.Writer, format result.Format, out string, page *report.Page) error {
+	type row struct {
+		File  string `json:"file"`
+		Shows string `json:"shows"`
+	}
+	rows := []row{{filepath.Join(out, "report.html"), "all figures on one page"}}
+	for _, section := range page.Sections {
+		for _, f := range section.Figures {
+			rows = append(rows, row{filepath.Join(out, "plots", f.Name+".{svg,png}"), f.Title})
+		}
+	}
+	if format == result.JSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(map[string]any{
+			"instance": s.scene.Instance.ID, "budget": s.scene.Instance.Budget, "policy": s.entry.Name,
+			"knowledge": s.level, "steps": s.epochs, "reward": s.reward, "files": rows,
+		})
+	}
+	t := result.Table{Header: []string{"file", "shows"}, Left: map[int]bool{1: true}}
+	for _, r := range rows {
+		t.Add(r.File, r.Shows)
+	}
+	return t.Write(w, format)
+}
+
+// play runs the policy, or has the learner learn and runs what it has learned,
+// and keeps what is drawn.
+func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progress func(done, total int)) error {
+	steps = s.scene.Limit(steps)
+	var world env.World
+	look := func() {
+		v := world.View()
+		state := v.State
+		if state == nil {
+			state = v.Mean
+		}
+		s.states = append(s.states, append([]float64(nil), state...))
+	}
+	scene := s.scene
+	scene.Open = func(seed uint64, level env.Level, overrun bool) (w env.World, err error) {
+		if w, err = s.scene.Open(seed, level, overrun); err == nil {
+			world, s.states = w, nil
+			look()
+		}
+		return w, err
+	}
+	total := steps
+	if s.entry.Learns() {
+		total = 2 * steps
+	}
+	played, err := scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: steps, Watch: func(r experiments.Running) experiments.Watcher {
+		s.names = names(r.Terms)
+		s.count = make([]float64, len(s.names))
+		return func(n int, _ float64, crawls []env.Crawled) error {
+			done := n + 1
+			if r.Again {
+				done += steps
+			}
+			if done%256 == 0 || done == total {
+				progress(done, total)
+			}
+			if p, ok := r.Trainee.(experiments.Priced); ok && !r.Again {
+				if at := float64(n + 1); len(s.prices) == 0 || at > 1.02*s.prices[len(s.prices)-1].epoch {
+					s.prices = append(s.prices, price{at, p.Price()})
+				}
+				return nil
+			}
+			for _, c := range crawls {
+				s.count[c.Source]++
+			}
+			if n < firstEpochs {
+				look()
+			}
+			if n < steps-epochs {
+				return nil
+			}
+			kept := make([]env.Crawled, len(crawls))
+			for k, c := range crawls {
+				kept[k] = env.Crawled{Source: c.Source, Age: c.Age, Interest: c.Interest}
+			}
+			s.crawls = append(s.crawls, kept)
+			return nil
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	s.trainee, s.epochs, s.reward = played.Trainee, steps, played.Learned.Reward
+	return nil
+}
+
+// names returns the sources' names, or numbers where there are none.
+func names(t env.Terms) []string {
+	out := make([]string, len(t.Names))
+	for i, n := range t.Names {
+		if out[i] = n; n == "" {
+			out[i] = fmt.Sprint(i + 1)
+		}
+	}
+	return out
+}
+
+var figureNames = []string{"index", "content", "crawls", "price", "learning-price", "value", "bound", "item"}
+
+// figures makes a section of figures.
+func figures(title, note string, list ...plot.Figure) report.Section {
+	return report.Section{Title: title, Notes: []string{note}, Figures: list}
+}

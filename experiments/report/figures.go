@@ -1,0 +1,38 @@
+package report
+
+import (
+	"slices"
+
+	"ephemera/env"
+	"ephemera/experiments/plot"
+)
+
+// mostRows is how many sources a raster shows.
+const mostRows = 60
+
+// Raster draws which source was crawled when: those of the sources that were
+// crawled, at most 60 of them, over epochs from first on. The styles follow the
+// order.
+func Raster(names []string, crawls [][]env.Crawled, first int, order []int) plot.Figure {
+	at := make([][]float64, len(names)) // epochs at which a source was crawled
+	for n, epoch := range crawls {
+		for _, c := range epoch {
+			at[c.Source] = append(at[c.Source], float64(first+n))
+		}
+	}
+	f := plot.Figure{Name: "crawls", Title: "Crawls", X: plot.Axis{Label: "epoch"}, Y: plot.Axis{Label: "source"}}
+	var rows []string
+	for i, x := range at {
+		if len(x) == 0 || len(rows) == mostRows {
+			continue
+		}
+		s := plot.Series{Kind: plot.Marks, Style: slices.Index(order, i) % 8, X: x}
+		for range x {
+			s.Y = append(s.Y, float64(len(rows)))
+		}
+		f.Series = append(f.Series, s)
+		rows = append(rows, names[i])
+	}
+	f.Y.Lo, f.Y.Hi, f.Y.Ticks = -.6, float64(len(rows))-.4, plot.Names(rows)
+	return f
+}
