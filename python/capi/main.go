@@ -31,6 +31,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"unsafe"
 
@@ -78,12 +79,12 @@ func eph_open(settings *C.char, handle *C.int64_t, answer **C.char) C.int32_t {
 		if err != nil {
 			return err
 		}
-		*handle = C.int64_t(worlds.add(w))
+		*handle = C.int64_t(handles.add(w))
 		return tell(answer, about)
 	})
 }
 
-var worlds table[*native.Worlds]
+var handles table
 
 // eph_bind says where the worlds write. The buffers stay the caller's and must
 // outlive the last call that names a row of them.
@@ -91,7 +92,7 @@ var worlds table[*native.Worlds]
 //export eph_bind
 func eph_bind(handle C.int64_t, b *C.eph_buffers, answer **C.char) C.int32_t {
 	return guard(answer, func() error {
-		w, err := worlds.get(int64(handle))
+		w, err := get[*native.Worlds](&handles, int64(handle))
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func row[T any](base *T, r, length int) []T {
 //export eph_reset
 func eph_reset(handle C.int64_t, into C.int64_t, mask *C.uint8_t, seeds *C.uint64_t, answer **C.char) C.int32_t {
 	return guard(answer, func() error {
-		w, err := worlds.get(int64(handle))
+		w, err := get[*native.Worlds](&handles, int64(handle))
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func eph_step(handle C.int64_t, into C.int64_t, action unsafe.Pointer, form C.in
 			status = fail(answer, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
-	w, err := worlds.get(int64(handle))
+	w, err := get[*native.Worlds](&handles, int64(handle))
 	if err == nil {
 		k, n, _ := w.Layout()
 		var a native.Actions
@@ -182,15 +183,15 @@ func eph_step(handle C.int64_t, into C.int64_t, action unsafe.Pointer, form C.in
 	return 0
 }
 
-// eph_close ends worlds and frees their handle.
+// eph_close ends what has the handle, and frees it.
 //
 //export eph_close
 func eph_close(handle C.int64_t, answer **C.char) C.int32_t {
 	return guard(answer, func() error {
-		w, err := worlds.take(int64(handle))
-		if err != nil {
-			return err
+		v, err := handles.take(int64(handle))
+		if c, ok := v.(io.Closer); ok && err == nil {
+			err = c.Close()
 		}
-		return w.Close()
+		return err
 	})
 }

@@ -8,26 +8,27 @@ import (
 )
 
 // table holds what C knows by its handle.
-type table[T any] struct {
+type table struct {
 	mu   sync.RWMutex
 	last int64
-	of   map[int64]T
+	of   map[int64]any
 }
 
-func (t *table[T]) add(v T) int64 {
+func (t *table) add(v any) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil {
-		t.of = map[int64]T{}
+		t.of = map[int64]any{}
 	}
 	t.last++
 	t.of[t.last] = v
 	return t.last
 }
 
-func (t *table[T]) get(handle int64) (T, error) {
+// get returns what has that handle, if it is a T.
+func get[T any](t *table, handle int64) (T, error) {
 	t.mu.RLock()
-	v, ok := t.of[handle]
+	v, ok := t.of[handle].(T)
 	t.mu.RUnlock()
 	if !ok {
 		return v, fmt.Errorf("handle %d is closed", handle)
@@ -35,8 +36,8 @@ func (t *table[T]) get(handle int64) (T, error) {
 	return v, nil
 }
 
-func (t *table[T]) take(handle int64) (T, error) {
-	v, err := t.get(handle)
+func (t *table) take(handle int64) (any, error) {
+	v, err := get[any](t, handle)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.of, handle)

@@ -5,16 +5,19 @@ package main
 import "testing"
 
 func TestTable(t *testing.T) {
-	var of table[string]
+	var of table
 	a, b := of.add("a"), of.add("b")
-	if v, err := of.get(a); v != "a" || err != nil {
+	if v, err := get[string](&of, a); v != "a" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}
 	if v, err := of.take(a); v != "a" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}
+	if _, err := get[int](&of, b); err == nil {
+		t.Error("a handle of another kind was taken")
+	}
 	for _, handle := range []int64{a, 0, -1, b + 1} {
-		if _, err := of.get(handle); err == nil {
+		if _, err := get[string](&of, handle); err == nil {
 			t.Errorf("handle %d is there", handle)
 		}
 	}

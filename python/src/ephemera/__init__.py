@@ -7,9 +7,51 @@ import gymnasium
 from ._library import Error
 from .envs import CrawlEnv, CrawlVectorEnv
 from .instance import Instance, InstanceLike, Source
+from .policies import Crawls, Learner, Policy, View, sources
+from .references import (
+    Relaxed,
+    bound,
+    catalogue,
+    curves,
+    index,
+    index_at_age,
+    load_instance,
+    relax,
+    state_at_age,
+    threshold,
+)
+from .runs import Agent, Comparison, Outcome, Run, compare, run, whittle
 
-__all__ = ["CrawlEnv", "CrawlVectorEnv", "Error", "Instance", "InstanceLike", "Source"]
-
+__all__ = [
+    "Agent",
+    "Comparison",
+    "CrawlEnv",
+    "CrawlVectorEnv",
+    "Crawls",
+    "Error",
+    "Instance",
+    "InstanceLike",
+    "Learner",
+    "Outcome",
+    "Policy",
+    "Relaxed",
+    "Run",
+    "Source",
+    "View",
+    "bound",
+    "catalogue",
+    "compare",
+    "curves",
+    "index",
+    "index_at_age",
+    "load_instance",
+    "relax",
+    "run",
+    "sources",
+    "state_at_age",
+    "threshold",
+    "whittle",
+]
 
 if "ephemera/Crawl-v0" not in gymnasium.registry:
     gymnasium.register(

@@ -40,6 +40,20 @@ _signatures: dict[str, list[Any]] = {
     "eph_reset": [_int, _int, _pointer, _pointer],
     "eph_step": [_int, _int, _pointer, ctypes.c_int32],
     "eph_close": [_int],
+    "eph_ask": [ctypes.c_char_p],
+    "eph_curve": [ctypes.c_char_p, _pointer, _int, _pointer],
+    "eph_crawler": [ctypes.c_char_p, _pointer],
+    "eph_load": [ctypes.c_char_p, _pointer],
+    "eph_describe": [_int],
+    "eph_select": [_int, _pointer, _pointer, _pointer, _pointer],
+    "eph_update": [_int, _int, *[_pointer] * 7],
+    "eph_thresholds": [_int, _pointer, _int],
+    "eph_freeze": [_int, ctypes.c_uint64, _pointer],
+    "eph_save": [_int],
+    "eph_resize": [_int, ctypes.c_char_p],
+    "eph_start": [ctypes.c_char_p, _pointer],
+    "eph_serve": [_int, _int, ctypes.c_int32, _pointer, _int, _pointer],
+    "eph_items": [_int, _pointer, _pointer],
 }
 
 _loaded: ctypes.CDLL | None = None

@@ -15,7 +15,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from . import _library
-from .instance import InstanceLike, named
+from .instance import InstanceLike
+from .world import spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
@@ -47,17 +48,7 @@ def _settings(
     if observation not in ("flat", "dict"):
         raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
     return {
-        **named(instance),
-        "budget": float(budget or 0),
-        "world": world,
-        "knowledge": knowledge,
-        "marks": marks or "",
-        "sigma": float(sigma),
-        "unobserved": list(unobserved) if unobserved is not None else None,
-        "trace": str(trace or ""),
-        "epoch": float(epoch),
-        "decay": float(decay),
-        "split": float(split),
+        **spec(instance, budget, world, knowledge, marks, sigma, unobserved, trace, epoch, decay, split),
         "worlds": worlds,
         "steps": operator.index(steps or 0),
         "scaled": bool(scaled),

@@ -1,0 +1,337 @@
+"""Policies and learners of the Go code, asked by a crawler in Python."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import operator
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _library
+from .instance import Instance, InstanceLike, Source
+from .world import spec
+
+Items = tuple[ArrayLike, ArrayLike]
+"""Ages (epochs) and present interest of the items of a crawl, oldest first."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What is seen before a decision."""
+
+    epoch: int
+    age: NDArray[np.int64]
+    """(n,) epochs since each source's last crawl."""
+    mean: NDArray[np.float64] | None = None
+    """(n,) mean state, interest; None with knowledge ``online``."""
+    state: NDArray[np.float64] | None = None
+    """(n,) true state, interest; with knowledge ``observed``."""
+
+
+@dataclass(frozen=True)
+class Crawls:
+    """What the m crawls of an epoch brought back."""
+
+    source: NDArray[np.int64]
+    """(m,)"""
+    interest: NDArray[np.float64]
+    """(m,) present interest of all that was found."""
+    age: NDArray[np.int64] | None = None
+    """(m,) epochs since the source's crawl before."""
+    items: Sequence[Items] | None = None
+    """Items of each crawl, where they are known."""
+
+
+def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
+    a = np.asarray(values)
+    if a.size and (a.dtype.kind not in "iuf" or (dtype == np.int64 and a.dtype.kind == "f")):
+        raise TypeError(f"{name} has dtype {a.dtype}; needed is {np.dtype(dtype)}")
+    if a.ndim != 1:
+        raise ValueError(f"{name} has shape {a.shape}; needed is one dimension")
+    return np.ascontiguousarray(a, dtype)
+
+
+def _at(a: NDArray[Any] | None) -> int | None:
+    return None if a is None else a.ctypes.data
+
+
+class Policy:
+    """A policy of the catalogue by its name, which picks sources to crawl.
+
+    It keeps the books of its own crawls, so that ``select()`` needs no argument. A view may be
+    given all the same: a :class:`View`, a mapping such as an environment's observation with
+    ``observation="dict", scaled=False``, or an array of ages. With knowledge ``observed`` it must
+    hold the states.
+
+    It is safe with threads, whose calls take turns. It cannot be pickled; a :class:`Learner` is
+    saved and loaded instead.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instance: InstanceLike = "paper",
+        budget: float | None = None,
+        knowledge: str = "model",
+        seed: int = 1,
+        marks: str | None = None,
+        sigma: float = 1.0,
+        start: int = 0,
+        length: float = 0.0,
+        **settings: float | int | str | bool,
+    ) -> None:
+        """Build the policy.
+
+        Args:
+            name: see :func:`ephemera.catalogue`.
+            instance: the sources with their parameters, of which only names and costs are used with
+                knowledge ``online``; see :func:`ephemera.sources` for crawlers that know no more.
+            budget: budget units per epoch; None is the instance's own.
+            knowledge: ``model``, ``observed`` or ``online``.
+            seed: of its draws.
+            marks: law of the items' initial interest, for policies that need to know it.
+            sigma: σ of lognormal marks.
+            start: Unix time of the first decision, for learners of hours and days.
+            length: seconds between decisions; 0 without dates.
+            settings: those of the learner, as ``-set`` of the commands takes them.
+        """
+        world = "poisson" if marks else "mean"
+        handle, about = _library.opened(
+            "eph_crawler",
+            {
+                **spec(instance, budget, world, knowledge, marks, sigma),
+                "name": name,
+                "settings": settings,
+                "seed": operator.index(seed),
+                "start": operator.index(start),
+                "length": float(length),
+            },
+        )
+        self._take(handle, about)
+
+    def _take(self, handle: int, about: dict[str, Any]) -> None:
+        self._handle = handle
+        self._about = about
+
+    def _alive(self) -> int:
+        _library.library()
+        if self._handle == 0:
+            raise RuntimeError("the policy is closed")
+        return self._handle
+
+    @property
+    def name(self) -> str:
+        """Its name in the catalogue."""
+        return str(self._about["name"])
+
+    @property
+    def knowledge(self) -> str:
+        """Its level of knowledge."""
+        return str(self._about["knowledge"])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of its n sources."""
+        return list(self._about["names"])
+
+    @property
+    def costs(self) -> NDArray[np.float64]:
+        """C of each source, budget units per crawl."""
+        return np.array(self._about["costs"])
+
+    @property
+    def budget(self) -> float:
+        """Budget units that the crawls of one epoch may cost."""
+        return float(self._about["budget"])
+
+    @property
+    def epoch(self) -> int:
+        """Number of the next decision, from 0."""
+        return int(self._describe()["epoch"])
+
+    def _describe(self) -> dict[str, Any]:
+        about: dict[str, Any] = json.loads(_library.call("eph_describe", self._alive()))
+        return about
+
+    def _seen(self, view: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+        if view is None:
+            return None, None
+        age: Any = None
+        state: Any = None
+        if isinstance(view, View):
+            age, state = view.age, view.state if self.knowledge == "observed" else view.mean
+        elif isinstance(view, Mapping):
+            age, state = view["age"], view.get("state")
+            if np.asarray(age).dtype.kind == "f":  # as environments show it
+                age = np.rint(age).astype(np.int64)
+        else:
+            age = view
+        n = len(self._about["names"])
+        ages = _array(age, np.int64, "age")
+        states = None if state is None or self.knowledge == "online" else _array(state, np.float64, "state")
+        for name, a in (("age", ages), ("state", states)):
+            if a is not None and a.shape != (n,):
+                raise ValueError(f"{name} has shape {a.shape}; needed is ({n},)")
+        return ages, states
+
+    def select(self, view: View | Mapping[str, Any] | ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return the numbers of the sources to crawl now, together within the budget; shape (m,)."""
+        handle = self._alive()
+        age, state = self._seen(view)
+        out = np.empty(len(self._about["names"]), np.int64)
+        count = ctypes.c_int64()
+        _library.call("eph_select", handle, _at(age), _at(state), out.ctypes.data, ctypes.addressof(count))
+        return out[: count.value].copy()
+
+    def update(
+        self,
+        crawls: Crawls | Iterable[tuple[int, float] | tuple[int, float, Items]],
+        view: View | Mapping[str, Any] | ArrayLike | None = None,
+    ) -> None:
+        """Tell what the crawls brought back, and go on to the next epoch.
+
+        Args:
+            crawls: a :class:`Crawls`, or ``(source, interest)`` or ``(source, interest, (ages,
+                interests))`` of each crawl; the last form names its items, oldest first, which
+                learners with knowledge ``online`` learn from.
+            view: what is seen at the next epoch; may be left out as in :meth:`select`.
+        """
+        handle = self._alive()
+        if not isinstance(crawls, Crawls):
+            rows = list(crawls)
+            items = [r[2] for r in rows if len(r) > 2]
+            if items and len(items) != len(rows):
+                raise ValueError("some of the crawls have items and some have none; needed are all or none")
+            crawls = Crawls(
+                np.array([operator.index(r[0]) for r in rows], np.int64),
+                np.array([float(r[1]) for r in rows], np.float64),
+                items=items or None,
+            )
+        source = _array(crawls.source, np.int64, "source")
+        interest = _array(crawls.interest, np.float64, "interest")
+        if source.shape != interest.shape:
+            raise ValueError(f"there are {len(source)} sources and {len(interest)} interests of crawls")
+        counts = ages = interests = None
+        if crawls.items is not None:
+            if len(crawls.items) != len(source):
+                raise ValueError(f"there are items of {len(crawls.items)} crawls, of {len(source)}")
+            parts = [(_array(a, np.float64, "ages"), _array(b, np.float64, "interests")) for a, b in crawls.items]
+            if any(a.shape != b.shape for a, b in parts):
+                raise ValueError("a crawl has another number of ages than of interests")
+            counts = np.array([len(a) for a, _ in parts], np.int64)
+            ages = np.concatenate([a for a, _ in parts] or [np.empty(0)])
+            interests = np.concatenate([b for _, b in parts] or [np.empty(0)])
+        age, state = self._seen(view)
+        _library.call(
+            "eph_update", handle, len(source), source.ctypes.data, interest.ctypes.data,
+            _at(counts), _at(ages), _at(interests), _at(age), _at(state),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Free the policy. It may be called again."""
+        handle, self._handle = getattr(self, "_handle", 0), 0
+        if handle:
+            _library.call("eph_close", handle)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a policy lives in the Go code and cannot be pickled; a Learner is saved and loaded")
+
+
+class Learner(Policy):
+    """A learner of the catalogue by its name, such as ``lspe``: it learns by :meth:`update`."""
+
+    def __init__(self, name: str, *args: Any, **keywords: Any) -> None:
+        """Build the learner; the arguments are those of :class:`Policy`."""
+        super().__init__(name, *args, **keywords)
+        if not self._about["learns"]:
+            self.close()
+            raise _library.Error(f"{name!r} does not learn; build it as a Policy")
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Figures of what was learned, such as the ``price`` of a budget unit, in interest."""
+        return dict(self._describe()["metrics"])
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """(n,) learned thresholds: ages in epochs, with knowledge ``observed`` states in interest."""
+        out = np.empty(len(self._about["names"]))
+        _library.call("eph_thresholds", self._alive(), out.ctypes.data, len(out))
+        return out
+
+    def frozen(self, seed: int = 1) -> Policy:
+        """Return what was learned as a policy that learns no more, with books of its own."""
+        handle = ctypes.c_int64()
+        about = json.loads(_library.call("eph_freeze", self._alive(), operator.index(seed), ctypes.addressof(handle)))
+        p = Policy.__new__(Policy)
+        p._take(handle.value, about)
+        return p
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole learner into a file, or as ``state.json`` into a directory.
+
+        The file appears whole or not at all. It is the one that the commands write and read.
+        """
+        text = _library.call("eph_save", self._alive())
+        target = Path(path)
+        if target.is_dir():
+            target = target / "state.json"
+        fd, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+        try:
+            with os.fdopen(fd, "w", encoding="utf-8") as f:
+                f.write(text)
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Learner:
+        """Take up a learner that was saved, here or by the command ``train``."""
+        handle = ctypes.c_int64()
+        about = json.loads(_library.call("eph_load", os.fspath(path).encode(), ctypes.addressof(handle)))
+        learner = cls.__new__(cls)
+        learner._take(handle.value, about)
+        return learner
+
+    def _resize(self, drop: list[int], add: Sequence[Source]) -> None:
+        change: dict[str, Any] = {"drop": drop}
+        if add:
+            # The budget is the learner's; that of the text has only to be allowed.
+            change["toml"] = Instance(add, budget=sum(s.cost for s in add)).toml()
+        self._about = json.loads(_library.call("eph_resize", self._alive(), json.dumps(change).encode()))
+
+    def add(self, *added: Source) -> None:
+        """Add sources behind the others. What was learned stays."""
+        if added:
+            self._resize([], added)
+
+    def remove(self, *names: str) -> None:
+        """Remove sources by their names. What was learned of the others stays; they close ranks."""
+        for name in names:
+            if name not in self._about["names"]:
+                raise ValueError(f"there is no source {name!r}; there are {', '.join(self._about['names'])}")
+        if names:
+            self._resize([self._about["names"].index(name) for name in names], [])
+
+
+def sources(names: Iterable[str], costs: Iterable[float] | None = None, budget: float = 1.0) -> Instance:
+    """Return an instance for a crawler that knows no more than names and costs (knowledge ``online``)."""
+    named = list(names)
+    prices = [1.0] * len(named) if costs is None else list(costs)
+    return Instance([Source(n, 0, 1, 0, cost=c) for n, c in zip(named, prices, strict=True)], budget, "own")

@@ -1,0 +1,132 @@
+"""Exact references: Whittle's index and its inverse, the relaxed optimum and its bound."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _library
+from .instance import Instance, InstanceLike, Source, named
+
+
+def _ask(what: str, **settings: Any) -> Any:
+    question = json.dumps({"what": what, **settings}).encode()
+    return json.loads(_library.call("eph_ask", question))
+
+
+def load_instance(instance: InstanceLike = "paper", budget: float | None = None) -> Instance:
+    """Return an instance of that name, or of a .toml file, as data."""
+    a = _ask("sources", **named(instance), budget=float(budget or 0))
+    sources = []
+    for s in a["sources"]:
+        if s["window"] < 0:
+            s["window"] = float("inf")
+        sources.append(Source(**s))
+    return Instance(sources, a["budget"], a["id"])
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """The optimum when the budget has to be kept on average only.
+
+    Source i spends the share ``share[i]`` of its epochs in cycles of ``short[i]`` epochs that end
+    with a crawl, and the rest in cycles of ``long[i]``; inf stands for never.
+    """
+
+    bound: float
+    """What no policy that keeps the budget exceeds, interest per epoch."""
+    reward: float
+    """What the plan earns, interest per epoch."""
+    price: float
+    """λ*, interest per budget unit."""
+    cost: float
+    """What the plan costs, budget units per epoch."""
+    short: NDArray[np.float64]
+    long: NDArray[np.float64]
+    share: NDArray[np.float64]
+    frequency: NDArray[np.float64]
+    """Crawls per epoch."""
+
+
+def relax(instance: InstanceLike = "paper", budget: float | None = None) -> Relaxed:
+    """Solve the relaxed problem (TCNS, section VII) exactly, under the mean dynamics."""
+    a = _ask("relax", **named(instance), budget=float(budget or 0))
+    for k in ("short", "long", "share", "frequency"):
+        a[k] = np.array(a[k], np.float64)
+    for k in ("short", "long"):
+        a[k][a[k] < 0] = np.inf
+    return Relaxed(**a)
+
+
+def bound(instance: InstanceLike = "paper", budget: float | None = None) -> float:
+    """Return what no policy that keeps the budget exceeds under the mean dynamics, interest per epoch."""
+    return relax(instance, budget).bound
+
+
+def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.float64]:
+    v = np.array(values, np.float64, order="C", ndmin=1)
+    question = json.dumps({"what": what, **named(instance)}).encode()
+    out = np.empty_like(v)
+    _library.call("eph_curve", question, v.ctypes.data, v.size, out.ctypes.data)
+    return out
+
+
+def _number_of_sources(instance: InstanceLike) -> int:
+    if isinstance(instance, Instance):
+        return len(instance.sources)
+    return len(load_instance(instance).sources)
+
+
+def index(instance: InstanceLike, state: ArrayLike) -> NDArray[np.float64]:
+    """Return the exact Whittle index γ(x) of each source (TCNS, Theorem 1).
+
+    Args:
+        instance: of n sources.
+        state: x ≥ 0, interest; shape (…, n).
+
+    Returns:
+        γ, interest per budget unit; same shape.
+    """
+    return _curve("index", instance, state)
+
+
+def index_at_age(instance: InstanceLike, age: ArrayLike) -> NDArray[np.float64]:
+    """Return the index on the mean dynamics at whole ages, epochs; shapes as in :func:`index`."""
+    return _curve("index_at_age", instance, age)
+
+
+def state_at_age(instance: InstanceLike, age: ArrayLike) -> NDArray[np.float64]:
+    """Return the mean state x = u*(1 − α^age), interest, at whole ages; shapes as in :func:`index`."""
+    return _curve("state_at_age", instance, age)
+
+
+def threshold(instance: InstanceLike, price: float) -> NDArray[np.float64]:
+    """Return γ⁻¹(λ) of each source, shape (n,): the state, in interest, whose index is the price λ."""
+    return _curve("inverse", instance, np.full(_number_of_sources(instance), float(price)))
+
+
+def curves(instance: InstanceLike = "paper", ages: int = 50) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return states and indices of all sources at the ages 1, 2, …; both of shape (ages, n)."""
+    n = _number_of_sources(instance)
+    age = np.repeat(np.arange(1.0, ages + 1)[:, None], n, axis=1)
+    return state_at_age(instance, age), index_at_age(instance, age)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A learner or policy of the catalogue."""
+
+    name: str
+    about: str
+    learns: bool
+    levels: list[str]
+    """Levels of knowledge at which it differs."""
+
+
+def catalogue() -> list[Entry]:
+    """Return the learners and policies that :func:`run`, :func:`compare` and :class:`Policy` know by name."""
+    return [Entry(**e) for e in _ask("catalogue")]

@@ -1,0 +1,311 @@
+"""Long runs: the Go loop with policies of the catalogue and of Python in it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Unpack
+
+from . import _library
+from .instance import InstanceLike
+from .policies import Crawls, View
+from .world import World, spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A policy in Python that has more than a function to offer.
+
+    ``begin(info)``, if there is one, is called before each run with names, costs, budget and
+    knowledge; ``update(crawls, view)``, if there is one, after each epoch.
+    """
+
+    def select(self, view: View) -> ArrayLike:
+        """Return source numbers (integers), a score of each source (floats) or marks (bool)."""
+        ...
+
+
+PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[[View], ArrayLike]"
+"""A name of the catalogue, a name and settings, an :class:`Agent`, or its select alone."""
+
+_BEGIN, _SELECT, _UPDATE = range(3)
+_DONE, _FAILED, _ASKED, _WAITING = range(4)
+
+
+class _Request(ctypes.Structure):
+    _fields_ = (
+        ("kind", ctypes.c_int32),
+        ("mean_seen", ctypes.c_int32),
+        ("state_seen", ctypes.c_int32),
+        ("guest", ctypes.c_int64),
+        ("epoch", ctypes.c_int64),
+        ("crawls", ctypes.c_int64),
+        ("items", ctypes.c_int64),
+        ("age", ctypes.c_void_p),
+        ("mean", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
+        ("source", ctypes.c_void_p),
+        ("since", ctypes.c_void_p),
+        ("interest", ctypes.c_void_p),
+        ("count", ctypes.c_void_p),
+    )
+
+
+def _reply(choice: ArrayLike, n: int) -> tuple[int, NDArray[Any]]:
+    """Return the form of what a policy chose, and its numbers."""
+    a = np.asarray(choice)
+    if a.dtype.kind == "f" and a.shape == (n,):
+        if np.isnan(a).any():
+            raise ValueError(f"the score of source {int(np.isnan(a).argmax())} is NaN")
+        return 1, np.ascontiguousarray(a, np.float64)
+    if a.dtype == np.bool_ and a.shape == (n,):
+        return 0, np.flatnonzero(a)
+    if a.ndim == 0 and a.dtype.kind in "iu":
+        a = a[None]
+    if a.size == 0:
+        return 0, np.empty(0, np.int64)
+    if a.ndim != 1 or a.dtype.kind not in "iu":
+        raise ValueError(
+            f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are source numbers (integers), "
+            f"scores (float, shape ({n},)) and marks (bool, shape ({n},))"
+        )
+    return 0, np.ascontiguousarray(a, np.int64)
+
+
+class _Job:
+    """A run of the Go code with guests in Python, served by the thread that waits for it.
+
+    Nothing is called from another thread, so that guests raise into the caller, and Ctrl-C ends
+    the wait at once.
+    """
+
+    def __init__(self, settings: dict[str, Any], guests: Mapping[int, Any]) -> None:
+        self.guests = guests
+        self.handle, self.about = _library.opened("eph_start", settings)
+        n = self.n = len(self.about["names"])
+        self.age, self.source, self.since, self.count = (np.empty(n, np.int64) for _ in range(4))
+        self.mean, self.state, self.interest = (np.empty(n) for _ in range(3))
+        at = (self.age, self.mean, self.state, self.source, self.since, self.interest, self.count)
+        self.request = _Request(0, 0, 0, 0, 0, 0, 0, *(a.ctypes.data for a in at))
+
+    def result(self) -> Any:
+        """Serve the guests until the job is done."""
+        serve = _library.library().eph_serve
+        answer = ctypes.c_void_p()
+        form, reply = 0, np.empty(0, np.int64)
+        try:
+            while True:
+                status = serve(
+                    self.handle, 100, form, reply.ctypes.data, len(reply),
+                    ctypes.byref(self.request), ctypes.byref(answer),
+                )  # fmt: skip
+                form, reply = 0, np.empty(0, np.int64)
+                if status == _ASKED:
+                    form, reply = self.play()
+                elif status == _DONE:
+                    return json.loads(_library.take(answer))
+                elif status == _FAILED:
+                    raise _library.Error(_library.take(answer))
+        finally:
+            _library.call("eph_close", self.handle)
+
+    def play(self) -> tuple[int, NDArray[Any]]:
+        """Have a guest answer the request."""
+        r = self.request
+        guest = self.guests[r.guest]
+        nothing = np.empty(0, np.int64)
+        if r.kind == _BEGIN:
+            begin = getattr(guest, "begin", None)
+            if begin is not None:
+                begin(self.about)
+            return 0, nothing
+        view = View(
+            int(r.epoch),
+            self.age.copy(),
+            self.mean.copy() if r.mean_seen else None,
+            self.state.copy() if r.state_seen else None,
+        )
+        if r.kind == _SELECT:
+            return _reply(guest.select(view) if hasattr(guest, "select") else guest(view), self.n)
+        m = r.crawls
+        items = None
+        if r.items:
+            ages, interests = np.empty(r.items), np.empty(r.items)
+            _library.call("eph_items", self.handle, ages.ctypes.data, interests.ctypes.data)
+            cuts = np.cumsum(self.count[:m])[:-1]
+            items = list(zip(np.split(ages, cuts), np.split(interests, cuts), strict=True))
+        guest.update(Crawls(self.source[:m].copy(), self.interest[:m].copy(), self.since[:m].copy(), items), view)
+        return 0, nothing
+
+
+def _players(policies: Sequence[tuple[str | None, PolicyLike]]) -> tuple[list[dict[str, Any]], dict[int, Any]]:
+    """Describe policies to the Go code, and return those that are guests by number."""
+    players: list[dict[str, Any]] = []
+    guests: dict[int, Any] = {}
+    for k, (name, p) in enumerate(policies):
+        if isinstance(p, str):
+            players.append({"name": p})
+        elif isinstance(p, tuple):
+            players.append({"name": p[0], "settings": dict(p[1])})
+        elif callable(p) or isinstance(p, Agent):
+            guests[k] = p
+            own = name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__
+            players.append({"name": str(own), "guest": True, "updates": hasattr(p, "update")})
+        else:
+            raise TypeError(f"{p!r} is no policy; allowed are a name, (name, settings), a function and an Agent")
+    return players, guests
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was earned over a run."""
+
+    epochs: int
+    reward: float
+    """Interest per epoch."""
+    crawls: float
+    """Per epoch."""
+    cost: float
+    """Budget units per epoch."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of one policy."""
+
+    outcome: Outcome
+    """Of the policy; of a learner while it learned."""
+    learned: Outcome | None
+    """Of what a learner had learned, in the same world from its beginning."""
+    curve: NDArray[np.float64]
+    """(rows, 3): epoch at the end of the row, mean reward and mean crawls per epoch in it."""
+
+
+def run(
+    policy: PolicyLike,
+    instance: InstanceLike = "paper",
+    steps: int | None = 10_000,
+    seed: int = 1,
+    *,
+    rows: int = 100,
+    evaluation: int | None = None,
+    **world: Unpack[World],
+) -> Run:
+    """Play a policy in the Go loop.
+
+    Args:
+        policy: a name of the catalogue, ``(name, settings)``, a function of a :class:`View`, or an
+            :class:`Agent`.
+        instance: of n sources.
+        steps: epochs; None for all of a recording.
+        seed: of the world and the policy's draws.
+        rows: rows of the curve.
+        evaluation: epochs for which what was learned is run; None for as many as it learned.
+        world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
+    """
+    players, guests = _players([(None, policy)])
+    job = _Job(
+        {
+            **spec(instance, **world), "policies": players, "steps": operator.index(steps or 0),
+            "evaluation": operator.index(evaluation or 0), "seed": operator.index(seed), "rows": operator.index(rows),
+        },
+        guests,
+    )  # fmt: skip
+    a = job.result()
+
+    def outcome(o: Mapping[str, Any]) -> Outcome:
+        return Outcome(o["Epochs"], o["Reward"], o["Crawls"], o["Cost"])
+
+    curve = np.array(a["curve"], np.float64).reshape(-1, 3)
+    return Run(outcome(a["learning"]), outcome(a["learned"]) if a["learns"] else None, curve)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The table that the command ``bench`` prints, and the runs behind it."""
+
+    report: dict[str, Any]
+    """The object that ``bench -format json`` prints."""
+    table: str
+    runs: list[dict[str, Any]] = field(repr=False)
+    """Policy, instance, seed and reward of each run."""
+
+    def __str__(self) -> str:
+        return self.table
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.report["results"])
+
+    def __getitem__(self, policy: str) -> dict[str, Any]:
+        """Return the row of a policy."""
+        for row in self:
+            if row["policy"] == policy:
+                return row
+        raise KeyError(policy)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.report["results"]).set_index("policy")
+
+
+def compare(
+    policies: Sequence[PolicyLike] | Mapping[str, PolicyLike],
+    instance: InstanceLike = "paper",
+    steps: int | None = 10_000,
+    seeds: int = 20,
+    seed: int = 1,
+    *,
+    workers: int | None = None,
+    **world: Unpack[World],
+) -> Comparison:
+    """Run policies under the same seeds and return the table that ``bench`` prints.
+
+    Args:
+        policies: as in :func:`run`; a mapping gives policies in Python names of their own. With
+            ``whittle`` among them the rows have their share of it. A learner gives two rows,
+            ``NAME/learning`` and ``NAME/learned``.
+        instance: of n sources.
+        steps: epochs of each run; None for all of a recording.
+        seeds: how many.
+        seed: the first.
+        workers: runs at a time; None for one per processor. With policies in Python it is 1.
+        world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
+    """
+    if isinstance(policies, Mapping):
+        pairs: list[tuple[str | None, PolicyLike]] = list(policies.items())
+    else:
+        pairs = [(None, p) for p in policies]
+    players, guests = _players(pairs)
+    job = _Job(
+        {
+            **spec(instance, **world), "compare": True, "policies": players, "steps": operator.index(steps or 0),
+            "seed": operator.index(seed), "seeds": operator.index(seeds), "workers": operator.index(workers or 0),
+        },
+        guests,
+    )  # fmt: skip
+    a = job.result()
+    runs = [
+        {"policy": r["Policy"], "instance": r["Instance"], "seed": r["Seed"], "epochs": r["Epochs"]}
+        | {"reward": r["Reward"], "crawls": r["Crawls"], "cost": r["Cost"]}
+        for r in a["runs"]
+    ]
+    return Comparison(a["report"], a["table"], runs)
+
+
+def whittle(
+    instance: InstanceLike = "paper", steps: int | None = 10_000, seed: int = 1, **world: Unpack[World]
+) -> float:
+    """Return what the exact Whittle index policy earns, interest per epoch."""
+    return run("whittle", instance, steps, seed, rows=0, **world).outcome.reward

@@ -1,0 +1,193 @@
+"""Policies and learners that a crawler in Python asks."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import ephemera
+
+LEARNER = next(e.name for e in ephemera.catalogue() if e.learns)
+
+
+def play(policy, steps, world="mean", seed=1, **keywords):
+    """Have a policy crawl an environment by its own books; the mean reward."""
+    env = ephemera.CrawlEnv(action="set", steps=steps, world=world, **keywords)
+    env.reset(seed=seed)
+    total = 0.0
+    for _ in range(steps):
+        pick = policy.select()
+        marks = np.zeros(len(env.names), np.int8)
+        marks[pick] = 1
+        _, reward, _, _, info = env.step(marks)
+        total += reward
+        policy.update([(i, info["interest"][i]) for i in pick])
+    return total / steps
+
+
+def test_whittle_earns_what_the_loop_says():
+    for budget in (1, 2):
+        policy = ephemera.Policy("whittle", budget=budget)
+        assert play(policy, 500, budget=budget) == ephemera.whittle(steps=500, budget=budget)
+        assert policy.epoch == 500
+
+
+def test_learner_learns():
+    learner = ephemera.Learner(LEARNER)
+    play(learner, 3000)
+    assert learner.metrics["price"] == pytest.approx(ephemera.relax().price, rel=0.2)
+    frozen = learner.frozen()
+    assert play(frozen, 500) > 0.995 * ephemera.whittle(steps=500)
+    assert learner.thresholds.shape == (4,) and (learner.thresholds > 0).all()
+
+
+def test_settings():
+    assert ephemera.Learner(LEARNER, kappa=2.0).name == LEARNER
+    with pytest.raises(ephemera.Error, match="no setting"):
+        ephemera.Learner(LEARNER, nothing=1)
+    with pytest.raises(ephemera.Error, match="does not learn"):
+        ephemera.Learner("whittle")
+    with pytest.raises(ephemera.Error, match="unknown"):
+        ephemera.Policy("nobody")
+
+
+def test_views():
+    """The books, a View, a mapping and an array of ages give the same."""
+    a, b = ephemera.Policy("whittle"), ephemera.Policy("whittle")
+    env = ephemera.CrawlEnv(observation="dict", scaled=False)
+    seen, _ = env.reset(seed=1)
+    for k in range(100):
+        view = ephemera.View(k, seen["age"].astype(int), seen["state"])
+        pick = a.select()
+        for other in (b.select(seen), b.select(view), b.select(view.age)):
+            assert np.array_equal(pick, other)
+        scores = np.zeros(4)
+        scores[pick] = 1
+        seen, _, _, _, info = env.step(scores)
+        a.update([(i, info["interest"][i]) for i in pick])
+        b.update(ephemera.Crawls(pick, info["interest"][pick]), seen)
+
+
+def test_observed_needs_states():
+    policy = ephemera.Policy("whittle", knowledge="observed")
+    with pytest.raises(ephemera.Error, match="needs the states"):
+        policy.select()
+    state = ephemera.load_instance().sources
+    x = np.array([s.rate * s.interest for s in state])
+    assert list(policy.select({"age": np.ones(4, int), "state": x})) == [int(ephemera.index("paper", x).argmax())]
+
+
+def test_online_with_items():
+    """A crawler that knows names alone learns which source is worth its crawls."""
+    learner = ephemera.Learner(LEARNER, ephemera.sources(["dull", "rich", "dead"]), knowledge="online")
+    rng = np.random.default_rng(1)
+    crawls = np.zeros(3, int)
+    last = np.full(3, -1)
+    for epoch in range(600):
+        found = []
+        for i in learner.select():
+            waited = epoch - last[i]
+            ages = np.sort(rng.uniform(0, waited, rng.poisson([2, 20, 0][i] * waited)))[::-1]
+            interest = [1, 5, 0][i] * np.exp(-0.3 * ages)
+            found.append((int(i), float(interest.sum()), (ages, interest)))
+            last[i] = epoch
+            crawls[i] += 1
+        learner.update(found)
+    assert crawls.sum() == 600 and crawls[1] > 500 and crawls.min() > 0
+
+
+def test_save_and_load(tmp_path):
+    learner = ephemera.Learner(LEARNER, seed=5)
+    play(learner, 300)
+    learner.save(tmp_path)
+    again = ephemera.Learner.load(tmp_path)
+    assert again.metrics == learner.metrics and again.epoch == 300
+    assert play(learner, 300) == play(again, 300)
+    learner.save(tmp_path / "a")
+    again.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "state.json"]
+    (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:-9])
+    with pytest.raises(ephemera.Error, match="damaged"):
+        ephemera.Learner.load(tmp_path / "a")
+    with pytest.raises(ephemera.Error, match="no such file"):
+        ephemera.Learner.load(tmp_path / "c")
+    with pytest.raises(OSError):
+        learner.save(tmp_path / "no" / "such")
+
+
+@pytest.mark.parametrize("knowledge", ["model", "online"])
+def test_sources_come_and_go(knowledge):
+    learner = ephemera.Learner(LEARNER, knowledge=knowledge)
+    for _ in range(200):
+        learner.update([(i, 100.0, ([0.5], [100.0])) for i in learner.select()])
+    kept = learner.thresholds[[0, 1, 3]]
+    learner.remove("3")
+    assert learner.names == ["1", "2", "4"]
+    assert (learner.thresholds <= kept).all() and learner.epoch == 200
+    learner.add(ephemera.Source("new", 250, 0.3, 1), ephemera.Source("newer", 250, 0.3, 0.1))
+    assert learner.names == ["1", "2", "4", "new", "newer"] and len(learner.costs) == 5
+    picked = set()
+    for _ in range(200):
+        pick = learner.select()
+        picked.update(pick)
+        learner.update([(i, 100.0, ([0.5], [100.0])) for i in pick])
+    assert 3 in picked
+    with pytest.raises(ValueError, match="no source 'x'"):
+        learner.remove("x")
+    with pytest.raises(ephemera.Error, match='a source "new" already'):
+        learner.add(ephemera.Source("new", 1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "use,error,words",
+    [
+        (lambda p: p.select([1, 1, 1]), ValueError, "shape"),
+        (lambda p: p.select([1.0, 1, 1, 1]), TypeError, "dtype"),
+        (lambda p: p.select([1, 1, 1, 0]), ephemera.Error, "age of source 3 is 0"),
+        (lambda p: p.select({"age": [1, 1, 1, 1], "state": [1, 1, 1, np.inf]}), ephemera.Error, "state of source 3"),
+        (lambda p: p.update([(4, 1.0)]), ephemera.Error, "source 4"),
+        (lambda p: p.update([(1, 1.0), (1, 1.0)]), ephemera.Error, "twice"),
+        (lambda p: p.update([(1, float("nan"))]), ephemera.Error, "NaN"),
+        (lambda p: p.update([(1.5, 1.0)]), TypeError, "integer"),
+        (lambda p: p.update([(1, 1.0, ([1.0], [1.0])), (2, 1.0)]), ValueError, "all or none"),
+        (lambda p: p.update([(1, 1.0, ([1.0, 2.0], [1.0]))]), ValueError, "ages"),
+    ],
+)
+def test_refusals(use, error, words):
+    policy = ephemera.Policy("whittle")
+    with pytest.raises(error, match=words):
+        use(policy)
+    assert policy.epoch == 0
+
+
+def test_closed_and_pickled():
+    policy = ephemera.Policy("whittle")
+    with pytest.raises(TypeError, match="saved and loaded"):
+        pickle.dumps(policy)
+    policy.close()
+    policy.close()
+    for use in (policy.select, lambda: policy.update([]), lambda: policy.epoch):
+        with pytest.raises(RuntimeError, match="closed"):
+            use()
+
+
+def test_threads_share_a_policy():
+    policy = ephemera.Policy("whittle")
+    errors = []
+
+    def work():
+        try:
+            for _ in range(500):
+                policy.select()
+                policy.update([(0, 1.0)])
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors and policy.epoch == 2000

@@ -1,0 +1,61 @@
+"""Exact references."""
+
+import numpy as np
+import pytest
+
+import ephemera
+
+
+def test_index_is_theorem_1():
+    """The index of Theorem 1 of TCNS, written out again."""
+    instance = ephemera.load_instance("mixed:9")
+    alpha = np.exp([-s.decay for s in instance.sources])
+    # u of (1); windows are those of the instance.
+    share = np.array([1.0 if np.isinf(s.window) else 1 - np.exp(-s.decay * s.window) for s in instance.sources])
+    ceiling = np.array([s.rate * s.interest / s.decay for s in instance.sources]) * share
+    u = ceiling * (1 - alpha)
+    cost = np.array([s.cost for s in instance.sources])
+    x = ceiling * np.linspace(0.01, 0.99, 20)[:, None]
+    eta = np.ceil(np.log((u - (1 - alpha) * x) / u) / np.log(alpha))
+    want = (eta * ((1 - alpha) * x - u) + u * (1 - alpha**eta) / (1 - alpha)) / cost
+    np.testing.assert_allclose(ephemera.index(instance, x), want, rtol=1e-9)
+
+
+def test_inverse_and_ages():
+    price = 20.0
+    x = ephemera.threshold("paper", price)
+    np.testing.assert_allclose(ephemera.index("paper", x), price, rtol=1e-9)
+    states, indices = ephemera.curves("paper", 30)
+    assert states.shape == indices.shape == (30, 4)
+    assert (np.diff(states, axis=0) > 0).all() and (np.diff(indices, axis=0) > 0).all()
+    np.testing.assert_array_equal(states[6], ephemera.state_at_age("paper", [7, 7, 7, 7]))
+
+
+def test_relax_bounds_whittle():
+    for budget in (1, 2, 3):
+        r = ephemera.relax("paper", budget)
+        assert r.bound == ephemera.bound("paper", budget) == pytest.approx(r.reward, rel=1e-9)
+        earned = ephemera.whittle("paper", budget=budget)
+        assert 0.99 * r.bound < earned <= r.bound
+        assert r.cost == pytest.approx(budget) and r.frequency.sum() == pytest.approx(budget)
+        assert (r.short <= r.long).all()
+
+
+def test_catalogue():
+    entries = {e.name: e for e in ephemera.catalogue()}
+    assert not entries["whittle"].learns and any(e.learns for e in entries.values())
+
+
+@pytest.mark.parametrize(
+    "call,words",
+    [
+        (lambda: ephemera.index("paper", [1, 2, 3]), "3 numbers for 4 sources"),
+        (lambda: ephemera.index("paper", [1, 2, 3, -1]), "source 3"),
+        (lambda: ephemera.index("paper", [1, 2, 3, np.nan]), "source 3"),
+        (lambda: ephemera.bound("nowhere"), "unknown instance"),
+        (lambda: ephemera.bound("paper", 9), "budget is 9"),
+    ],
+)
+def test_refusals(call, words):
+    with pytest.raises(ephemera.Error, match=words):
+        call()

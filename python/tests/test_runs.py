@@ -1,0 +1,155 @@
+"""Policies in the Go loop."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ephemera
+
+LEARNER = next(e.name for e in ephemera.catalogue() if e.learns)
+
+
+class RoundRobin:
+    """An agent that counts what it is told."""
+
+    def __init__(self):
+        self.runs, self.updates, self.items, self.reward = 0, 0, 0, 0.0
+
+    def begin(self, info):
+        self.runs += 1
+        self.names = info["names"]
+
+    def select(self, view):
+        return view.age.astype(float)
+
+    def update(self, crawls, view):
+        self.updates += 1
+        self.reward += crawls.interest.sum()
+        if crawls.items is not None:
+            for (ages, interests), total in zip(crawls.items, crawls.interest, strict=True):
+                assert ages.shape == interests.shape and np.isclose(interests.sum(), total)
+            self.items += sum(len(a) for a, _ in crawls.items)
+
+
+@pytest.mark.parametrize("knowledge,world", [("model", "mean"), ("observed", "poisson"), ("online", "poisson")])
+def test_agent_in_the_go_loop(knowledge, world):
+    keywords = {"steps": 300, "seed": 6, "budget": 2, "knowledge": knowledge, "world": world}
+    want = ephemera.run("round-robin", **keywords)
+    mine = RoundRobin()
+    got = ephemera.run(mine, **keywords)
+    assert got.outcome == want.outcome and np.array_equal(got.curve, want.curve)
+    assert mine.runs == 1 and mine.updates == 300 and len(mine.names) == 4
+    assert mine.reward / 300 == pytest.approx(got.outcome.reward)
+    assert (mine.items > 0) == (knowledge == "online")
+
+
+def test_ways_to_choose():
+    """Scores, marks, numbers and one number mean the same."""
+
+    def show(view):
+        assert view.age.dtype == np.int64 and view.mean.dtype == np.float64 and view.state is None
+        return view.mean
+
+    rewards = {
+        ephemera.run(f, steps=200).outcome.reward
+        for f in (
+            show,
+            lambda v: v.mean == v.mean.max() if (v.mean == v.mean.max()).sum() == 1 else [int(v.mean.argmax())],
+            lambda v: [int(v.mean.argmax())],
+            lambda v: v.mean.argmax(),
+        )
+    }
+    assert len(rewards) == 1
+    assert ephemera.run(lambda v: [], steps=10).outcome.reward == 0
+
+
+def test_learner_by_name():
+    run = ephemera.run((LEARNER, {"kappa": 2.0}), steps=2000, rows=20, evaluation=500)
+    assert run.learned.epochs == 500 and run.outcome.epochs == 2000
+    assert run.curve.shape == (20, 3) and run.curve[-1, 0] == 2000
+    assert run.curve[:, 1].mean() == pytest.approx(run.outcome.reward)
+    assert ephemera.run("whittle", steps=10).learned is None
+
+
+def test_compare_is_bench(command):
+    """The table is that of `bench`, to the last digit, the own agent among the rows."""
+    names = ["whittle", "greedy", "round-robin"]
+    c = ephemera.compare([*names, RoundRobin()], steps=500, seeds=4, seed=3, world="poisson")
+    report = command(
+        "bench", "-world", "poisson", "-policies", ",".join(names), "-steps", 500, "-seeds", 4, "-seed", 3,
+        "-format", "json",
+    )  # fmt: skip
+    for row in report["results"]:
+        assert c[row["policy"]] == row
+    assert c.report["bound"] == report["bound"]
+    mine = {**c["RoundRobin"], "policy": "round-robin"}
+    assert mine == c["round-robin"]
+    assert len(c.runs) == 16 and "RoundRobin" in str(c)
+
+
+def test_compare_learner_and_names():
+    c = ephemera.compare({"a": LEARNER, "mine": lambda v: v.mean}, steps=300, seeds=2, workers=1)
+    assert {r["policy"] for r in c} == {f"{LEARNER}/learning", f"{LEARNER}/learned", "mine"}
+    with pytest.raises(KeyError):
+        c["nobody"]
+
+
+class Trouble(Exception):
+    """A policy's own."""
+
+
+def test_errors_come_back():
+    def fails(view):
+        if view.epoch == 7:
+            raise Trouble("at 7")
+        return [0]
+
+    for call in (ephemera.run, lambda p, **k: ephemera.compare([p], seeds=2, **k)):
+        with pytest.raises(Trouble, match="at 7"):
+            call(fails, steps=1000)
+    for wrong, error, words in [
+        (lambda v: [9], ephemera.Error, "source 9; allowed are 0 to 3"),
+        (lambda v: [0, 1], ephemera.Error, "the budget"),
+        (lambda v: [0.5], ValueError, "the policy returned shape"),
+        (lambda v: "a", ValueError, "the policy returned shape"),
+        (lambda v: np.full(4, np.nan), ValueError, "source 0 is NaN"),
+    ]:
+        with pytest.raises(error, match=words):
+            ephemera.run(wrong, steps=10)
+    for call, words in [
+        (lambda: ephemera.run("nobody"), "unknown"),
+        (lambda: ephemera.run("whittle", steps=None), "does not end"),
+        (lambda: ephemera.compare([]), "0 policies"),
+        (lambda: ephemera.compare(["whittle", "whittle"]), "named twice"),
+        (lambda: ephemera.run(("whittle", {"kappa": 1})), "no settings"),
+    ]:
+        with pytest.raises(ephemera.Error, match=words):
+            call()
+    with pytest.raises(TypeError, match="is no policy"):
+        ephemera.run(3)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")
+@pytest.mark.parametrize("policy", ["'whittle'", "lambda v: [0]"])
+def test_interrupt(policy):
+    """Ctrl-C ends a long run within a second, and the library goes on working."""
+    code = f"""
+import ephemera
+print("go", flush=True)
+try:
+    ephemera.run({policy}, steps=10**10)
+except KeyboardInterrupt:
+    assert ephemera.run("whittle", steps=10).outcome.epochs == 10
+    print("interrupted", flush=True)
+"""
+    p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "go\n"
+    time.sleep(0.5)
+    os.kill(p.pid, signal.SIGINT)
+    out, _ = p.communicate(timeout=20)
+    assert out == "interrupted\n" and p.returncode == 0
