@@ -52,11 +52,51 @@ const (
 // Keys that are not listed here are refused. Errors are one line with the
 // file, the line and column, the key, and what is allowed.
 func Load(path string) (Instance, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path, maxFile)
 	if err != nil {
 		return Instance{}, err
 	}
 	return Unmarshal(path, data)
+}
+
+// maxFile is the greatest size of an instance file, bytes: some 10⁷ sources.
+const maxFile = 1 << 30
+
+// ReadFile reads a file of at most limit bytes. It refuses what is no file, such
+// as a device or a pipe, which may have no end.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is a %s; allowed is a file", path, kindOf(info.Mode()))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes; allowed are that many", path, limit)
+	}
+	return data, nil
+}
+
+func kindOf(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "directory"
+	case m&os.ModeNamedPipe != 0:
+		return "pipe"
+	case m&os.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
 }
 
 // Unmarshal is Load for the contents of a file; path is what errors call it.

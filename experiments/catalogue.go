@@ -32,6 +32,8 @@ type Entry struct {
 	// returned. One of them is nil.
 	New   func(k Known, settings any) (env.Agent, error)
 	Train func(k Known, settings any) (learner.Learner, error)
+
+	saved bool // it was learned before
 }
 
 // Known is what the constructor of a learner or a policy may use.

@@ -2,7 +2,10 @@ package experiments
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -17,8 +20,9 @@ type Play struct {
 	Seed     uint64
 	Epochs   int // at most those of the scene; 0 for all of them
 	// Evaluation is for how many epochs what was learned is run, 0 for as many
-	// as it learned.
+	// as it learned, below 0 for none.
 	Evaluation int
+	From       *Point // goes on from there with learning; nil for the beginning
 	// Watch, if not nil, returns what watches a run that is about to begin:
 	// first that of the learner or policy, then that of what was learned.
 	Watch func(Running) Watcher
@@ -29,6 +33,9 @@ type Running struct {
 	Known
 	Trainee learner.Learner // nil where nothing learns
 	Again   bool            // it is the second run, of what was learned
+	// Point returns where the run stands. It is called between epochs, or when
+	// the run has ended.
+	Point func() (*Point, error)
 }
 
 // Played is what a run brings.
@@ -76,10 +83,15 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	}
 	var out Played
 	var err error
-	if out.Learning, out.Trainee, err = s.run(ctx, p, learningStream, false, p.Epochs, train); err != nil {
+	stream := uint64(learningStream)
+	if e.saved {
+		stream = learnedStream
+	}
+	if out.Learning, out.Trainee, err = s.run(ctx, p, stream, false, p.Epochs, train); err != nil {
 		return out, err
 	}
 	switch {
+	case p.Evaluation < 0:
 	case e.Learns():
 		out.Learned, _, err = s.run(ctx, p, learnedStream, true, p.Evaluation, func(k Known) (env.Agent, learner.Learner, error) {
 			return out.Trainee.Frozen(k.Rand), out.Trainee, nil
@@ -87,7 +99,7 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	case p.Evaluation == p.Epochs:
 		out.Learned = out.Learning
 	default:
-		out.Learned, _, err = s.run(ctx, p, learningStream, true, p.Evaluation, train)
+		out.Learned, _, err = s.run(ctx, p, stream, true, p.Evaluation, train)
 	}
 	return out, err
 }
@@ -109,14 +121,45 @@ func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs 
 	if err != nil {
 		return Outcome{}, nil, &BuildError{err}
 	}
+	var sum tally
+	if p.From != nil && !again {
+		if err := goOn(ctx, &sum, world, trainee, p.From, epochs); err != nil {
+			return Outcome{}, nil, err
+		}
+	}
 	var watch Watcher
 	if p.Watch != nil {
-		watch = p.Watch(Running{known, trainee, again})
+		watch = p.Watch(Running{known, trainee, again, func() (*Point, error) { return point(&sum, world, trainee) }})
 	}
-	var sum tally
-	if err := sum.run(ctx, world, agent, epochs, watch); err != nil {
+	if err := sum.run(ctx, world, agent, s.Warm, epochs, watch); err != nil {
 		return Outcome{}, nil, err
 	}
 	out, err := sum.outcome()
 	return out, trainee, err
+}
+
+// point returns where a run stands.
+func point(sum *tally, world env.World, trainee learner.Learner) (*Point, error) {
+	state, err := json.Marshal(trainee.State())
+	if err != nil {
+		return nil, fmt.Errorf("state of the learner: %w", err)
+	}
+	v := world.View()
+	return &Point{Sums: sum.Outcome, Epoch: v.Epoch, Last: slices.Clone(v.Last), Learner: state}, nil
+}
+
+// goOn takes a run that has just begun to a point. Of a run that has ended the
+// world is not needed.
+func goOn(ctx context.Context, sum *tally, world env.World, trainee learner.Learner, p *Point, epochs int) error {
+	if n := len(world.Terms().Costs); len(p.Last) != n {
+		return fmt.Errorf("the run to go on with has %d sources; here are %d", len(p.Last), n)
+	}
+	if err := trainee.SetState(p.Learner); err != nil {
+		return fmt.Errorf("state of the learner: %w", err)
+	}
+	sum.Outcome = p.Sums
+	if epochs != 0 && sum.Epochs >= epochs {
+		return nil
+	}
+	return catchUp(ctx, world, p)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -16,16 +17,16 @@ import (
 
 // Outcome is what an agent earned over a run.
 type Outcome struct {
-	Epochs  int
-	Reward  float64 // interest per epoch
-	Crawls  float64 // crawls per epoch
-	Cost    float64 // budget units per epoch
-	Over    float64 // share of epochs whose crawls cost more than the budget
-	Overrun float64 // mean cost above the budget over all epochs, budget units
+	Epochs  int     `json:"epochs"`
+	Reward  float64 `json:"reward"`  // interest per epoch
+	Crawls  float64 `json:"crawls"`  // crawls per epoch
+	Cost    float64 `json:"cost"`    // budget units per epoch
+	Over    float64 `json:"over"`    // share of epochs whose crawls cost more than the budget
+	Overrun float64 `json:"overrun"` // mean cost above the budget over all epochs, budget units
 
 	// Decision is the median time of one Select and Update, measured on every
 	// 64th epoch. It is the one figure that changes from run to run.
-	Decision time.Duration
+	Decision time.Duration `json:"-"`
 }
 
 // Watcher sees every epoch of a run, after the agent was told. The slice is
@@ -37,7 +38,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // when the world does.
 func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	var t tally
-	if err := t.run(context.Background(), w, a, epochs, watch); err != nil {
+	if err := t.run(context.Background(), w, a, 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
 	return t.outcome()
@@ -50,16 +51,18 @@ type tally struct {
 }
 
 // run goes on with a run as far as the given epoch, 0 for the end of the world.
-func (t *tally) run(ctx context.Context, w env.World, a env.Agent, epochs int, watch Watcher) error {
+// The first epochs of the world, warm of them, are played and do not count.
+func (t *tally) run(ctx context.Context, w env.World, a env.Agent, warm, epochs int, watch Watcher) error {
 	var crawl []int
 	terms := w.Terms()
 	for epochs == 0 || t.Epochs < epochs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		counts := w.View().Epoch >= warm
 		var began time.Time
 		var spent time.Duration
-		timed := t.Epochs%64 == 0
+		timed := counts && t.Epochs%64 == 0
 		if timed {
 			began = time.Now()
 		}
@@ -84,28 +87,44 @@ func (t *tally) run(ctx context.Context, w env.World, a env.Agent, epochs int, w
 		if timed {
 			t.decisions = append(t.decisions, spent+time.Since(began))
 		}
-
-		var reward, cost float64
-		for _, c := range got {
-			reward += c.Interest
-			cost += terms.Costs[c.Source]
+		if !counts {
+			continue
 		}
-		n := t.Epochs
-		t.Epochs++
-		t.Reward += reward
-		t.Crawls += float64(len(got))
-		t.Cost += cost
-		if !env.Fits(cost, terms.Budget) {
-			t.Over++
-			t.Overrun += cost - terms.Budget
+		reward, err := t.add(got, terms)
+		if err != nil {
+			return err
 		}
 		if watch != nil {
-			if err := watch(n, reward, got); err != nil {
+			if err := watch(t.Epochs-1, reward, got); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// ErrNotFinite is the error of a run whose figures a number cannot hold.
+var ErrNotFinite = errors.New("not a finite number")
+
+// add books the crawls of an epoch and returns what they earned.
+func (t *tally) add(crawls []env.Crawled, terms env.Terms) (reward float64, err error) {
+	var cost float64
+	for _, c := range crawls {
+		reward += c.Interest
+		cost += terms.Costs[c.Source]
+	}
+	t.Epochs++
+	t.Reward += reward
+	t.Crawls += float64(len(crawls))
+	t.Cost += cost
+	if !env.Fits(cost, terms.Budget) {
+		t.Over++
+		t.Overrun += cost - terms.Budget
+	}
+	if math.IsNaN(t.Reward) || math.IsInf(t.Reward, 0) {
+		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", t.Epochs-1, t.Reward, ErrNotFinite)
+	}
+	return reward, nil
 }
 
 // outcome returns the means.

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
 
 	"ephemera/env"
@@ -10,7 +11,8 @@ import (
 // compared, each time with the same content.
 type Scene struct {
 	Instance env.Instance // what a policy that knows the model is given
-	Epochs   int          // how many the world has; 0 for any number
+	Epochs   int          // how many the world has that count; 0 for any number
+	Warm     int          // epochs before these, which are played and do not count
 	Seeded   bool         // the seed changes what arrives
 	Items    bool         // crawls bring back items where the level is online
 	Mean     bool         // rewards have the means of the mean dynamics
@@ -79,26 +81,34 @@ func MixedScene(in env.Instance, marks env.Marks, sigma float64, unobserved []bo
 }
 
 // ReplayScene plays the measured part of a recording. Policies that know the
-// model are given parameters that were fitted on the part before it.
+// model are given parameters that were fitted on the part before it. Where o.Part
+// is the whole recording, all policies begin with that part, which does not
+// count.
 func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 	in, err := rec.Fit(o)
 	if err != nil {
 		return Scene{}, err
 	}
-	epochs, err := rec.Epochs(o)
-	if err != nil {
+	s := Scene{Instance: in, Items: true}
+	if o.Part == env.PartWhole {
+		fitting := o
+		fitting.Part = env.PartFitting
+		if s.Warm, err = rec.Epochs(fitting); err != nil {
+			return Scene{}, err
+		}
+	}
+	if s.Epochs, err = rec.Epochs(o); err != nil {
 		return Scene{}, err
 	}
-	return Scene{
-		Instance: in,
-		Epochs:   epochs,
-		Items:    true,
-		Open: func(_ uint64, level env.Level, overrun bool) (env.World, error) {
-			o := o
-			o.Items, o.State, o.Overrun = level == env.LevelOnline, level == env.LevelObserved, overrun
-			return env.NewReplay(rec, in, o)
-		},
-	}, nil
+	if s.Epochs -= s.Warm; s.Epochs < 1 {
+		return Scene{}, fmt.Errorf("%s: nothing is left to measure; allowed is a shorter epoch or another split", rec.Path)
+	}
+	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {
+		o := o
+		o.Items, o.State, o.Overrun = level == env.LevelOnline, level == env.LevelObserved, overrun
+		return env.NewReplay(rec, in, o)
+	}
+	return s, nil
 }
 
 // Limit returns how many of that many epochs the scene has; 0 stands for all

@@ -21,7 +21,7 @@ func Sentence(r *result.Report) string {
 		return nil
 	}
 	learning, learned, whittle := row("learning"), row("learned"), row("whittle")
-	if learning == nil || learned == nil || whittle == nil {
+	if learned == nil || whittle == nil {
 		return ""
 	}
 	if whittle.Reward <= 0 {
@@ -37,8 +37,11 @@ func Sentence(r *result.Report) string {
 	if r.Fitted {
 		reference = "Whittle with fitted parameters"
 	}
-	s := fmt.Sprintf("While it learned, the learner earned %s of what %s earns in the same %d epochs. The policy that it learned earns %s",
-		share(learning.Reward/whittle.Reward), reference, r.Steps, share(learned.Reward/whittle.Reward))
+	s := fmt.Sprintf("The policy that was learned earns %s of what %s earns in the same %d epochs", share(learned.Reward/whittle.Reward), reference, r.Steps)
+	if learning != nil {
+		s = fmt.Sprintf("While it learned, the learner earned %s of what %s earns in the same %d epochs. The policy that it learned earns %s",
+			share(learning.Reward/whittle.Reward), reference, r.Steps, share(learned.Reward/whittle.Reward))
+	}
 	switch {
 	case learned.Over > 0:
 		s += fmt.Sprintf(", but goes over the budget in %s of the epochs.", share(learned.Over))

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"ephemera/baselines/index"
@@ -11,7 +12,9 @@ import (
 	"ephemera/learner"
 )
 
-// Training is a run of one learner as data, and what it is compared with.
+// Training is a run of one learner as data, and what it is compared with. In
+// place of the learner may stand what was learned before, which is then not
+// trained.
 type Training struct {
 	Scene    Scene
 	Learner  *Entry
@@ -24,6 +27,25 @@ type Training struct {
 	// Progress, if not nil, is told after every so many epochs how many of
 	// all epochs of the training and its comparisons are done.
 	Progress func(done, total int)
+
+	// Save, if not nil, is handed where the training stands: after the epochs
+	// of which Due, if not nil, says so, when it is interrupted, at the end of
+	// learning and after each comparison. From, if not nil, is where an earlier
+	// process stood.
+	Save func(*Checkpoint) error
+	Due  func(epoch int) bool
+	From *Checkpoint
+}
+
+// Checkpoint is where a training stands, as data.
+type Checkpoint struct {
+	Point
+	Start   int64   `json:"-"` // of the terms
+	Length  float64 `json:"-"`
+	Metrics metrics `json:"metrics"`
+	// Done are the rows that are finished: what was learned, then the
+	// comparisons.
+	Done []result.Row `json:"done"`
 }
 
 // Trained is what a training brings.
@@ -41,45 +63,103 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 	if epochs <= 0 {
 		return nil, fmt.Errorf("training of %d epochs; at least 1 is needed", epochs)
 	}
-	tick := t.ticker(epochs * (2 + len(t.Compare)))
-	out := &Trained{}
 	var (
-		rows []result.Row
-		pace pacemaker
+		tick    = t.ticker(epochs * (2 + len(t.Compare)))
+		now     Checkpoint
+		pace    = &pacemaker{}
+		trainee learner.Learner
+		here    func() (*Point, error)
 	)
-	add := func(name string, o Outcome) {
-		rows = append(rows, result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun})
-	}
-	onlyTick := func(int, float64, []env.Crawled) error { tick(); return nil }
 	play := Play{Entry: t.Learner, Settings: t.Settings, Level: t.Level, Seed: t.Seed, Epochs: epochs}
-	play.Watch = func(r Running) Watcher {
-		if r.Again {
-			return onlyTick
+	if t.From != nil {
+		now = *t.From
+		play.From = &now.Point
+	}
+	if len(now.Done) > 0 {
+		play.Evaluation = -1
+	}
+	save := func() error {
+		if t.Save == nil || here == nil {
+			return nil
 		}
-		record := newRecorder(out, r.Trainee, t.Rows, epochs)
-		pace = pacemaker{began: time.Now()}
+		if now.Sums.Epochs < epochs { // the point at the end stays
+			p, err := here()
+			if err != nil {
+				return err
+			}
+			now.Point = *p
+		}
+		return t.Save(&now)
+	}
+	play.Watch = func(r Running) Watcher {
+		if r.Again || r.Trainee == nil {
+			return func(int, float64, []env.Crawled) error { tick(); return nil }
+		}
+		trainee, here = r.Trainee, r.Point
+		now.Start, now.Length = r.Terms.Start, r.Terms.Length
+		pace.began = time.Now()
 		return func(n int, reward float64, crawls []env.Crawled) error {
-			pace.see(n+1, epochs)
-			record.see(n, reward, len(crawls))
+			pace.epochs++
 			tick()
+			if err := now.Metrics.see(trainee, n+1, min(t.Rows, epochs), epochs, reward, len(crawls)); err != nil {
+				return err
+			}
+			if n+1 == epochs {
+				pace.end()
+			}
+			if n+1 == epochs || t.Due != nil && t.Due(n+1) {
+				return save()
+			}
 			return nil
 		}
 	}
 	played, err := t.Scene.Play(ctx, play)
+	if ctx.Err() != nil && here != nil {
+		if saveErr := save(); saveErr != nil {
+			return nil, saveErr
+		}
+		return nil, &InterruptedError{Done: now.Sums.Epochs, Of: epochs, error: ctx.Err()}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Learner.Name, err)
 	}
-	out.Trainee = played.Trainee
-	add("learning", played.Learning)
-	add("learned", played.Learned)
-	for _, e := range t.Compare {
-		o, err := t.Scene.Play(ctx, Play{Entry: e, Level: t.Level, Seed: t.Seed, Epochs: epochs, Watch: func(Running) Watcher { return onlyTick }})
+	row := func(name string, o Outcome) result.Row {
+		return result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun}
+	}
+	add := func(name string, o Outcome) error {
+		now.Done = append(now.Done, row(name, o))
+		return save()
+	}
+	if len(now.Done) == 0 {
+		if err := add("learned", played.Learned); err != nil {
+			return nil, err
+		}
+	}
+	if len(now.Done) > 1+len(t.Compare) {
+		return nil, fmt.Errorf("the training to go on with made %d comparisons; here are %d", len(now.Done)-1, len(t.Compare))
+	}
+	for _, e := range t.Compare[len(now.Done)-1:] {
+		o, err := t.Scene.Play(ctx, Play{Entry: e, Level: t.Level, Seed: t.Seed, Epochs: epochs, Watch: func(Running) Watcher {
+			return func(int, float64, []env.Crawled) error { tick(); return nil }
+		}})
+		if ctx.Err() != nil {
+			return nil, &InterruptedError{Done: epochs, Of: epochs, error: ctx.Err()}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name, err)
 		}
-		add(e.Name, o.Learned)
+		if err := add(e.Name, o.Learned); err != nil {
+			return nil, err
+		}
 	}
 
+	out := &Trained{Trainee: trainee, Metrics: now.Metrics.Rows}
+	if t.Rows > 0 && trainee != nil {
+		out.Header = []string{"epoch", "reward", "crawls"}
+		for _, m := range trainee.Metrics() {
+			out.Header = append(out.Header, m.Name)
+		}
+	}
 	out.Report = result.Report{
 		Instance:  t.Scene.Instance.ID,
 		Algorithm: t.Learner.Name,
@@ -90,7 +170,10 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		Seed:      t.Seed,
 		Timing:    &result.Timing{StepsPerSecond: pace.speed},
 		Fitted:    t.Scene.Epochs > 0,
-		Results:   rows,
+		Results:   now.Done,
+	}
+	if t.Learner.Learns() {
+		out.Report.Results = append([]result.Row{row("learning", played.Learning)}, now.Done...)
 	}
 	if t.Scene.Bounded(t.Level) {
 		bound, _ := index.Bound(t.Scene.Instance)
@@ -99,6 +182,17 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 	out.Report.Complete()
 	return out, nil
 }
+
+// InterruptedError says how far a training came before it was interrupted.
+type InterruptedError struct {
+	Done, Of int // epochs
+	error
+}
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("%v after %d of %d epochs", e.error, e.Done, e.Of)
+}
+func (e *InterruptedError) Unwrap() error { return e.error }
 
 // ticker returns what is called at every epoch of every run and tells how far
 // all runs are.
@@ -115,54 +209,43 @@ func (t Training) ticker(total int) func() {
 
 // pacemaker measures how many epochs per second a run has.
 type pacemaker struct {
-	began time.Time
-	speed float64
+	began  time.Time
+	epochs int
+	speed  float64
 }
 
-func (p *pacemaker) see(n, epochs int) {
-	if n == epochs {
-		p.speed = float64(epochs) / time.Since(p.began).Seconds()
-	}
+func (p *pacemaker) end() { p.speed = float64(p.epochs) / time.Since(p.began).Seconds() }
+
+// metrics are the means since the last row, and the state of the learner at its
+// end, over time.
+type metrics struct {
+	Rows   [][]float64 `json:"rows"`
+	N      int         `json:"n"` // epochs since the last row
+	Reward float64     `json:"reward"`
+	Crawls float64     `json:"crawls"`
 }
 
-// recorder keeps the metrics over time: the means since the last row, and the
-// state of the learner at its end.
-type recorder struct {
-	out          *Trained
-	trainee      learner.Learner
-	rows, epochs int
-
-	n              int
-	reward, crawls float64
-}
-
-func newRecorder(out *Trained, trainee learner.Learner, rows, epochs int) *recorder {
-	r := &recorder{out: out, trainee: trainee, rows: min(rows, epochs), epochs: epochs}
+// see books an epoch, of which n have passed, so that there are that many rows
+// in the end.
+func (m *metrics) see(l learner.Learner, n, rows, epochs int, reward float64, crawls int) error {
 	if rows <= 0 {
-		return r
+		return nil
 	}
-	out.Header = []string{"epoch", "reward", "crawls"}
-	for _, m := range trainee.Metrics() {
-		out.Header = append(out.Header, m.Name)
-	}
-	return r
-}
-
-func (r *recorder) see(n int, reward float64, crawls int) {
-	if r.rows <= 0 {
-		return
-	}
-	r.n++
-	r.reward += reward
-	r.crawls += float64(crawls)
+	m.N++
+	m.Reward += reward
+	m.Crawls += float64(crawls)
 	// Row k ends at the epoch ⌈k epochs/rows⌉.
-	if k := float64(len(r.out.Metrics) + 1); float64(n+1)*float64(r.rows) < k*float64(r.epochs) {
-		return
+	if k := float64(len(m.Rows) + 1); float64(n)*float64(rows) < k*float64(epochs) {
+		return nil
 	}
-	row := []float64{float64(n + 1), r.reward / float64(r.n), r.crawls / float64(r.n)}
-	for _, m := range r.trainee.Metrics() {
-		row = append(row, m.Value)
+	row := []float64{float64(n), m.Reward / float64(m.N), m.Crawls / float64(m.N)}
+	for _, x := range l.Metrics() {
+		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
+			return fmt.Errorf("epoch %d: the learner's %s is %v, %w", n-1, x.Name, x.Value, ErrNotFinite)
+		}
+		row = append(row, x.Value)
 	}
-	r.out.Metrics = append(r.out.Metrics, row)
-	r.n, r.reward, r.crawls = 0, 0, 0
+	m.Rows = append(m.Rows, row)
+	m.N, m.Reward, m.Crawls = 0, 0, 0
+	return nil
 }

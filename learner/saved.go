@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -55,14 +54,7 @@ type Saved struct {
 // is wrong with the file.
 func Load(dir string) (*Saved, error) {
 	path := filepath.Join(dir, StateFile)
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxState {
-		return nil, fmt.Errorf("%s has %d bytes or is no file; allowed is a file of at most %d bytes", path, info.Size(), maxState)
-	}
-	data, err := os.ReadFile(path)
+	data, err := env.ReadFile(path, maxState)
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +96,16 @@ func (s *Saved) Encode() ([]byte, error) {
 // Decode reads the contents of a state file.
 func Decode(data []byte) (*Saved, error) {
 	var e envelope
+	foreign := fmt.Errorf("this is no saved learner, which begins with {%q:%q", "format", format)
 	if err := json.Unmarshal(data, &e); err != nil {
 		if bytes.HasPrefix(data, fmt.Appendf(nil, "{%q:%q", "format", format)) {
 			return nil, fmt.Errorf("the file is damaged: %w", err)
 		}
-		return nil, fmt.Errorf("this is no saved learner, which begins with {\"format\":%q", format)
+		return nil, foreign
 	}
 	switch {
 	case e.Format != format:
-		return nil, fmt.Errorf("format is %q; allowed is %q", e.Format, format)
+		return nil, foreign
 	case e.Version > version:
 		return nil, fmt.Errorf("version is %d; this program reads version %d, a newer one is needed", e.Version, version)
 	case e.Version < version:

@@ -27,6 +27,7 @@ import (
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
+	"ephemera/learner"
 )
 
 const about = `Bench compares policies in the same worlds under the same seeds: reward with a
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	algo.Define(f)
 	f.Group("Comparison", func() {
 		f.StringVar(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out")
-		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name")
+		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
 		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
 		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
 		f.IntVar(&seeds, "seeds", 20, "`count` of seeds; with -preset papers 200 unless given")
@@ -186,7 +187,7 @@ const (
 
 // choose returns the contenders of -policies, or all that apply.
 func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorithm) ([]experiments.Contender, error) {
-	learner, err := algo.Learner(level) // checked also where no learner is compared
+	named, err := algo.Learner(level) // checked also where no learner is compared
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 	if list == "" {
 		names = append(names, "learned")
 		for i := range experiments.Catalogue {
-			if e := &experiments.Catalogue[i]; e.Name != learner.Name && e.WhyNot(s, level) == "" {
+			if e := &experiments.Catalogue[i]; e.Name != named.Name && e.WhyNot(s, level) == "" {
 				names = append(names, e.Name)
 			}
 		}
@@ -216,11 +217,11 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 			return nil, cli.Usagef("-policies names %q twice", name)
 		}
 		seen[name] = true
-		x := experiments.Contender{Entry: learner, Chosen: name == "learned"}
+		x := experiments.Contender{Entry: named, Chosen: name == "learned"}
 		x.Optional = list == "" && !x.Chosen
 		if !x.Chosen {
-			if x.Entry, err = experiments.Find(name); err != nil {
-				return nil, cli.Usagef("-policies: %w, learning and learned", err)
+			if x.Entry, err = find(name); err != nil {
+				return nil, err
 			}
 		}
 		if why := x.Entry.WhyNot(s, level); why != "" {
@@ -236,6 +237,22 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 		chosen[i].Settings = settings[i]
 	}
 	return chosen, err
+}
+
+// find returns an entry of the catalogue, or of file:DIR what was learned there.
+func find(name string) (*experiments.Entry, error) {
+	if dir, ok := strings.CutPrefix(name, "file:"); ok {
+		saved, err := learner.Load(dir)
+		if err != nil {
+			return nil, fmt.Errorf("-policies: %w", err)
+		}
+		return experiments.SavedEntry(name, saved), nil
+	}
+	e, err := experiments.Find(name)
+	if err != nil {
+		return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
+	}
+	return e, nil
 }
 
 // noInterval says what an interval would need.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -139,6 +140,24 @@ func TestSettings(t *testing.T) {
 	default2, paper2 := learned("8")
 	if default1 == default2 || paper1 == paper2 {
 		t.Errorf("κ = 0.5 and κ = 8 earn %v and %v, of paper %v and %v", default1, default2, paper1, paper2)
+	}
+}
+
+// What train has learned is a policy like others.
+func TestSavedPolicy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if out, err := exec.Command("go", "run", "ephemera/cmd/train", "-steps", "500", "-out", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, byName := rows(report(t, "-steps", "500", "-seeds", "1", "-policies", "learned,whittle,file:"+dir))
+	if got, want := byName["file:"+dir]["reward"], byName["learned"]["reward"]; got != want || got == nil {
+		t.Errorf("what was learned there earns %v; here %v", got, want)
+	}
+	if _, _, err := bench(t, "-instance", "lognormal:9", "-steps", "9", "-seeds", "1", "-policies", "file:"+dir); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "sources") {
+		t.Errorf("on other sources: %v", err)
+	}
+	if _, _, err := bench(t, "-policies", "file:"+t.TempDir()); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "state.json") {
+		t.Errorf("where nothing is: %v", err)
 	}
 }
 

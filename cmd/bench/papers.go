@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/files"
@@ -23,15 +21,8 @@ const picturesDir = "results/papers"
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print.
 func reproduce(ctx context.Context, f *cli.Flags, out string, format result.Format, o papers.Options, clear func(), stdout io.Writer) error {
-	allowed := []string{"preset", "seeds", "seed", "steps", "workers", "out", "format", "progress"}
-	var stray string
-	f.Visit(func(x *flag.Flag) {
-		if stray == "" && !slices.Contains(allowed, x.Name) {
-			stray = x.Name
-		}
-	})
-	if stray != "" {
-		return cli.Usagef("-preset papers has its own worlds and policies; leave out -%s", stray)
+	if err := f.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "format", "progress"); err != nil {
+		return err
 	}
 	if err := draw(out, o.Seed); err != nil {
 		return fmt.Errorf("-out: %w", err)

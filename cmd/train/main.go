@@ -10,146 +10,167 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/pprof"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
-	"ephemera/experiments/result"
 )
 
 const about = `Train trains a learner that decides which sources to crawl, and compares what
 it earns with exact Whittle and simple policies in the same world. Without a
 flag: Table I of the papers, budget 1, 10 000 steps.`
 
-// shownSources is the number of sources up to which the thresholds are printed
-// below the results. Of more a line says where they are.
-const shownSources = 12
-
-// compared are the policies beside the learner.
-var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
-
 func main() { cli.Main("train", run) }
+
+// command is a call of train.
+type command struct {
+	flags                  *cli.Flags
+	scene                  cli.Scene
+	output                 cli.Output
+	algo                   cli.Algorithm
+	steps, checkpoint      int
+	seed                   uint64
+	out, prof              string
+	config, resume, policy string
+	dir                    *files.Dir
+}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("train", about)
-	var (
-		scene  cli.Scene
-		output cli.Output
-		steps  int
-		seed   uint64
-		algo   cli.Algorithm
-		out    string
-		prof   string
-	)
-	scene.Define(f)
-	algo.Define(f)
+	c := &command{flags: f}
+	c.scene.Define(f)
+	c.algo.Define(f)
 	f.Group("Run", func() {
-		f.IntVar(&steps, "steps", 10000, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part")
-		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw of the run is derived")
+		f.IntVar(&c.steps, "steps", 10000, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part")
+		f.Uint64Var(&c.seed, "seed", 1, "`number` from which every random draw of the run is derived")
 	})
-	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json, thresholds.csv and timing.json to; created if missing")
-		f.StringVar(&prof, "cpuprofile", "", "`file` to write a CPU profile of the run to, for go tool pprof")
+	f.Group("Runs before", func() {
+		f.StringVar(&c.resume, "resume", "", "`directory` of -out in which a run was interrupted: goes on with it")
+		f.StringVar(&c.config, "config", "", "`file` config.toml of a run: repeats it")
+		f.StringVar(&c.policy, "policy", "", "`directory` of -out of a run: runs what was learned there, which learns no more, in the world of that run or of the flags")
+	})
+	c.output.Define(f, func() {
+		f.StringVar(&c.out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json, thresholds.csv and timing.json to; created if missing")
+		f.IntVar(&c.checkpoint, "checkpoint", 0, "`epochs` between two checkpoints in -out; 0 for one every ten seconds")
+		f.StringVar(&c.prof, "cpuprofile", "", "`file` to write a CPU profile of the run to, for go tool pprof")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	format, err := output.Format()
+	format, err := c.output.Format()
 	if err != nil {
 		return err
 	}
-	if steps < 1 {
-		return cli.Usagef("-steps is %d; allowed is 1 or more", steps)
+	if err := c.check(); err != nil {
+		return err
 	}
-	if f.Given("out") && out == "" {
-		return cli.Usagef("-out is empty; allowed is the name of a directory")
-	}
-	level, err := algo.Level()
+	show, clear, err := c.output.Progress(stderr, "train")
 	if err != nil {
 		return err
 	}
-	learner, err := algo.Learner(level)
+	defer func() { c.dir.Close() }()
+	r, err := c.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	settings, err := algo.Configure(level, learner)
-	if err != nil {
-		return err
-	}
-	sc, err := scene.Open(ctx, f, level)
-	if err != nil {
-		return err
-	}
-	if sc.Epochs > 0 && (!f.Given("steps") || steps > sc.Epochs) {
-		steps = sc.Epochs
-	}
-	show, clear, err := output.Progress(stderr, "train")
-	if err != nil {
-		return err
-	}
-	dir, err := cli.OpenDir(out, "config.toml", "metrics.csv", "state.json", "result.json", "thresholds.csv", cli.TimingFile)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	rows := 0
-	if dir != nil {
-		rows = 200
-	}
-
-	training := experiments.Training{
-		Scene: sc, Learner: learner, Settings: settings[0], Level: level,
-		Epochs: steps, Seed: seed, Rows: rows, Progress: show,
-	}
-	for _, name := range compared {
-		e, err := experiments.Find(name)
-		if err != nil {
-			return err
-		}
-		training.Compare = append(training.Compare, e)
-	}
-	stop, err := startProfile(prof)
+	r.training.Progress = show
+	stop, err := startProfile(c.prof)
 	if err != nil {
 		return fmt.Errorf("-cpuprofile: %w", err)
 	}
-	trained, err := training.Run(ctx)
+	err = r.run(ctx, c.dir)
 	clear()
 	if err := errors.Join(err, stop()); err != nil {
-		return err
+		return c.explain(err)
 	}
-	r := &trained.Report
-	r.Notes = notes(r, trained.Trainee.Fallbacks())
-	if note := experiments.PriceNote(trained.Trainee, sc, level); note != "" {
-		r.Notes = append(r.Notes, note)
-	}
-	thresholds := experiments.Thresholds(trained.Trainee, sc.Instance)
-	switch {
-	case thresholds == nil:
-	case len(thresholds.Rows) <= shownSources:
-		r.More = thresholds
-	case out == "":
-		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: with -out DIR, thresholds.csv has the thresholds of each.", len(thresholds.Rows)))
-	default:
-		r.Notes = append(r.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), filepath.Join(out, "thresholds.csv")))
-	}
-	if dir != nil {
-		if err := keep(dir, scene.Used(level), training, trained, thresholds); err != nil {
-			return fmt.Errorf("-out: %w", err)
+	return r.report(c.dir).Write(stdout, format)
+}
+
+// check refuses flags that are out of range or do not go together.
+func (c *command) check() error {
+	f := c.flags
+	for name, v := range map[string]string{"out": c.out, "resume": c.resume, "config": c.config, "policy": c.policy} {
+		if f.Given(name) && v == "" {
+			return cli.Usagef("-%s is empty; allowed is the name of a directory or file", name)
 		}
 	}
-	return r.Write(stdout, format)
+	switch {
+	case c.steps < 1:
+		return cli.Usagef("-steps is %d; allowed is 1 or more", c.steps)
+	case c.checkpoint < 0:
+		return cli.Usagef("-checkpoint is %d; allowed is 1 or more, or 0 for one every ten seconds", c.checkpoint)
+	case c.resume != "":
+		return f.Only("-resume goes on with the run as it is", "resume", "trace", "checkpoint", "cpuprofile", "format", "progress")
+	case f.Given("checkpoint") && c.out == "":
+		return cli.Usagef("-checkpoint needs -out")
+	case c.config != "":
+		return f.Only("-config repeats a run as it was", "config", "trace", "out", "checkpoint", "cpuprofile", "format", "progress")
+	case c.policy != "":
+		return f.Only("-policy runs what was learned", append(cli.WorldFlags, "policy", "steps", "seed", "cpuprofile", "format", "progress")...)
+	}
+	return nil
+}
+
+// prepare returns the run that the flags ask for.
+func (c *command) prepare(ctx context.Context) (*trainRun, error) {
+	switch {
+	case c.resume != "":
+		return c.resumed(ctx)
+	case c.config != "":
+		return c.repeated(ctx)
+	case c.policy != "":
+		return c.saved(ctx)
+	}
+	level, err := c.algo.Level()
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.algo.Learner(level)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := c.algo.Configure(level, e)
+	if err != nil {
+		return nil, err
+	}
+	scene, err := c.scene.Open(ctx, c.flags, level)
+	if err != nil {
+		return nil, err
+	}
+	r := &trainRun{training: experiments.Training{Scene: scene, Learner: e, Settings: settings[0], Level: level, Epochs: c.length(scene, c.steps), Seed: c.seed}}
+	if c.out == "" {
+		return r, nil
+	}
+	err = r.describe(c.scene.World(level))
+	if err != nil {
+		return nil, err
+	}
+	return r, c.open(r, c.out)
+}
+
+// length returns how many epochs a run has if -steps does not say.
+func (c *command) length(scene experiments.Scene, steps int) int {
+	if c.flags.Given("steps") {
+		steps = c.steps
+	} else if scene.Epochs > 0 {
+		steps = 0
+	}
+	return scene.Limit(steps)
+}
+
+// explain says of an interrupted run how to go on.
+func (c *command) explain(err error) error {
+	var stopped *experiments.InterruptedError
+	if errors.As(err, &stopped) && c.dir != nil {
+		return fmt.Errorf("%w; train -resume %s goes on", err, c.out)
+	}
+	return err
 }
 
 // startProfile writes a CPU profile to the file until stop is called; without a
@@ -170,66 +191,4 @@ func startProfile(name string) (stop func() error, err error) {
 		pprof.StopCPUProfile()
 		return f.Close()
 	}, nil
-}
-
-// notes are the lines below the table.
-func notes(r *result.Report, fallbacks int) []string {
-	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d, %s", r.Algorithm, r.Instance, r.Knowledge, r.Budget, r.Steps, r.Seed, result.Count(fallbacks, "Tikhonov fallback"))
-	if r.Bound != nil {
-		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*r.Bound))
-	}
-	return []string{line + ".", experiments.Sentence(r)}
-}
-
-// keep writes what -out keeps; world is what the flags settled beyond the
-// instance.
-func keep(dir *files.Dir, world map[string]any, t experiments.Training, trained *experiments.Trained, thresholds *result.Table) error {
-	sources := make([]map[string]any, len(t.Scene.Instance.Sources))
-	for i, s := range t.Scene.Instance.Sources {
-		sources[i] = map[string]any{"name": s.Name, "rate": s.Rate, "decay": s.Decay, "interest": s.Interest, "window": s.Window, "cost": s.Cost}
-	}
-	config, err := toml.Marshal(map[string]any{
-		"algorithm": t.Learner.Name,
-		"knowledge": string(t.Level),
-		"steps":     t.Epochs,
-		"seed":      t.Seed,
-		"settings":  t.Settings,
-		"world":     world,
-		"instance":  map[string]any{"id": t.Scene.Instance.ID, "budget": t.Scene.Instance.Budget, "source": sources},
-	})
-	if err != nil {
-		return err
-	}
-	var metrics bytes.Buffer
-	w := csv.NewWriter(&metrics)
-	_ = w.Write(trained.Header) // a bytes.Buffer takes everything
-	for _, row := range trained.Metrics {
-		cells := make([]string, len(row))
-		for i, v := range row {
-			cells[i] = result.Exact(v)
-		}
-		_ = w.Write(cells)
-	}
-	w.Flush()
-	state, err := json.MarshalIndent(trained.Trainee.State(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("state of the learner: %w", err)
-	}
-	var report bytes.Buffer
-	if err := trained.Report.Write(&report, result.JSON); err != nil {
-		return err
-	}
-	timing, err := cli.Timing(trained.Report.Timing)
-	if err != nil {
-		return err
-	}
-	all := []files.File{{Name: "config.toml", Data: config}, {Name: "metrics.csv", Data: metrics.Bytes()}, {Name: "state.json", Data: append(state, '\n')}, {Name: "result.json", Data: report.Bytes()}, timing}
-	if thresholds != nil {
-		var b bytes.Buffer
-		if err := thresholds.Write(&b, result.CSV); err != nil {
-			return err
-		}
-		all = append(all, files.File{Name: "thresholds.csv", Data: b.Bytes()})
-	}
-	return dir.Put(all...)
 }

@@ -87,6 +87,9 @@ func (d *Dir) Put(files ...File) error {
 				return err
 			}
 		}
+		if len(files) == 1 { // is there at once
+			return os.Rename(filepath.Join(stage, files[0].Name), d.Path(files[0].Name))
+		}
 		return errors.Join(syncDir(stage), os.Rename(stage, d.Path(whole)))
 	}()
 	if err != nil {

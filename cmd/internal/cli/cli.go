@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -60,8 +62,21 @@ func Status(err error) int {
 
 // patience is how long an interrupted command may take to stop by itself. Not
 // all that it computes, such as the index tables of many sources, looks at the
-// context.
-const patience = 5 * time.Second
+// context. Where it holds it may take longer.
+const (
+	patience = 100 * time.Millisecond
+	longest  = 30 * time.Second
+)
+
+// held counts what is held.
+var held atomic.Int32
+
+// Hold has an interruption wait, for a command that has something to write when
+// it is interrupted, until release is called.
+func Hold() (release func()) {
+	held.Add(1)
+	return sync.OnceFunc(func() { held.Add(-1) })
+}
 
 // resume is what an interrupted command that is out of patience says.
 var resume atomic.Value
@@ -81,19 +96,31 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	case err = <-done:
 	case <-ctx.Done():
 		stop() // a second Ctrl-C ends the process at once
-		select {
-		case err = <-done:
-		case <-time.After(patience):
-			err = ctx.Err()
-			if text, ok := resume.Load().(string); ok {
-				err = fmt.Errorf("%w; %s", err, text)
-			}
-		}
+		err = await(done, ctx.Err())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, Line(name, err))
 	}
 	os.Exit(Status(err))
+}
+
+// await returns the error of an interrupted command, or, if it does not stop,
+// the given one.
+func await(done <-chan error, interrupted error) error {
+	for began := time.Now(); ; {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(patience):
+		}
+		if held.Load() > 0 && time.Since(began) < longest {
+			continue
+		}
+		if text, ok := resume.Load().(string); ok {
+			return fmt.Errorf("%w; %s", interrupted, text)
+		}
+		return interrupted
+	}
 }
 
 // Line is the one line that tells of an error, or of several that were joined.
@@ -206,6 +233,18 @@ func (f *Flags) explain(text string) string {
 		return text
 	}
 	return strings.TrimSuffix(text, ": "+reason) + "; allowed is " + allowed
+}
+
+// Only refuses all flags but those that are allowed together with what another
+// one asks for.
+func (f *Flags) Only(why string, allowed ...string) error {
+	var err error
+	f.Visit(func(x *flag.Flag) {
+		if err == nil && !slices.Contains(allowed, x.Name) {
+			err = Usagef("%s; leave out -%s", why, x.Name)
+		}
+	})
+	return err
 }
 
 // Given reports whether the flag was given.

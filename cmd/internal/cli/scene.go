@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,6 +23,32 @@ type Scene struct {
 	unobserved                    string
 	budget, decay, sigma, split   float64
 	epoch                         time.Duration
+	warm                          bool
+	rec                           *env.Recording
+}
+
+// WorldFlags are the names of the flags.
+var WorldFlags = []string{"instance", "budget", "world", "marks", "sigma", "unobserved", "trace", "epoch", "decay", "split", "warm"}
+
+// Trace returns the recording that is named.
+func (s *Scene) Trace() string { return s.trace }
+
+// World is what the flags of a scene settle beyond the instance, under the
+// names of the flags.
+type World struct {
+	World      string  `toml:"world,omitempty"`
+	Marks      string  `toml:"marks,omitempty"`
+	Sigma      float64 `toml:"sigma,omitempty"`
+	Unobserved string  `toml:"unobserved,omitempty"`
+
+	Trace string  `toml:"trace,omitempty"`
+	Epoch string  `toml:"epoch,omitempty"`
+	Decay float64 `toml:"decay,omitempty"`
+	Split float64 `toml:"split,omitempty"`
+	Warm  bool    `toml:"warm,omitempty"`
+	// SHA256 is that of the recording's publications; empty where it does not
+	// matter.
+	SHA256 string `toml:"sha256,omitempty"`
 }
 
 // Define adds the flags to f as a group.
@@ -35,6 +66,7 @@ func (s *Scene) Define(f *Flags) {
 		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
 		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
 		f.Float64Var(&s.split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
+		f.BoolVar(&s.warm, "warm", false, "begin with the part on which the model is fitted, which then does not count: the learner has learned on it")
 	})
 }
 
@@ -52,7 +84,9 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
 			}
 		}
-		return s.replay(ctx)
+		scene, rec, err := s.World(level).replay(ctx, s.budget)
+		s.rec = rec
+		return scene, err
 	}
 	return s.Named(f, s.instance, s.budget, level)
 }
@@ -60,7 +94,7 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 // Named returns the scene of an instance's name and budget in the world of the
 // flags.
 func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (experiments.Scene, error) {
-	for _, name := range []string{"epoch", "decay", "split"} {
+	for _, name := range []string{"epoch", "decay", "split", "warm"} {
 		if f.Given(name) {
 			return experiments.Scene{}, Usagef("-%s belongs to a recording; name one with -trace", name)
 		}
@@ -75,29 +109,77 @@ func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (e
 	if err != nil {
 		return experiments.Scene{}, AsUsage(err)
 	}
-	switch s.way(level) {
-	case "mean":
+	if s.way(level) == "mean" {
 		for _, name := range []string{"marks", "sigma", "unobserved"} {
 			if f.Given(name) {
 				return experiments.Scene{}, Usagef("-%s belongs to -world poisson", name)
 			}
 		}
+	}
+	if f.Given("sigma") && s.marks != string(env.MarksLogNormal) {
+		return experiments.Scene{}, Usagef("-sigma belongs to -marks lognormal")
+	}
+	return s.World(level).synthetic(in, level)
+}
+
+// synthetic is the scene of an instance.
+func (w World) synthetic(in env.Instance, level env.Level) (experiments.Scene, error) {
+	switch w.World {
+	case "mean":
 		if level == env.LevelOnline {
 			return experiments.Scene{}, Usagef("-world mean has no items, which knowledge online learns from; use -world poisson")
 		}
 		return experiments.MeanScene(in), nil
 	case "poisson":
-		marks, err := env.ParseMarks(s.marks)
+		marks, err := env.ParseMarks(w.Marks)
 		if err != nil {
 			return experiments.Scene{}, Usagef("-marks: %w", err)
 		}
-		if !(s.sigma > 0) || s.sigma > env.MaxSigma {
-			return experiments.Scene{}, Usagef("-sigma is %v; allowed is above 0 and at most %v", s.sigma, env.MaxSigma)
+		sigma := w.Sigma
+		if marks != env.MarksLogNormal && sigma == 0 {
+			sigma = 1
 		}
-		hidden, err := s.hidden(in, level)
-		return experiments.MixedScene(in, marks, s.sigma, hidden), err
+		if !(sigma > 0) || sigma > env.MaxSigma {
+			return experiments.Scene{}, Usagef("-sigma is %v; allowed is above 0 and at most %v", sigma, env.MaxSigma)
+		}
+		hidden, err := w.hidden(in, level)
+		return experiments.MixedScene(in, marks, sigma, hidden), err
 	}
-	return experiments.Scene{}, Usagef("-world is %q; allowed are mean and poisson", s.world)
+	return experiments.Scene{}, Usagef("-world is %q; allowed are mean and poisson", w.World)
+}
+
+// Scene returns the scene of an instance, or of the recording, in place of
+// which another file with the same content may be named.
+func (w World) Scene(ctx context.Context, in env.Instance, level env.Level, trace string) (experiments.Scene, error) {
+	if w.Trace == "" {
+		return w.synthetic(in, level)
+	}
+	if trace != "" {
+		w.Trace = trace
+	}
+	scene, rec, err := w.replay(ctx, in.Budget)
+	if err == nil && w.SHA256 != "" && sum(rec) != w.SHA256 {
+		err = fmt.Errorf("%s is not the recording that was used then: its publications are others", w.Trace)
+	}
+	return scene, err
+}
+
+// sum returns the checksum of a recording's publications.
+func sum(rec *env.Recording) string {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	for _, name := range rec.Names {
+		fmt.Fprintf(w, "%q", name)
+	}
+	var row [24]byte
+	rec.Each(func(i int, at int64, utility float64) {
+		binary.LittleEndian.PutUint64(row[:], uint64(i))
+		binary.LittleEndian.PutUint64(row[8:], uint64(at))
+		binary.LittleEndian.PutUint64(row[16:], math.Float64bits(utility))
+		_, _ = w.Write(row[:]) // a hash takes everything
+	})
+	_ = w.Flush()
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // way returns the world of -world, or the default at that level.
@@ -111,35 +193,35 @@ func (s *Scene) way(level env.Level) string {
 	return "poisson"
 }
 
-// Used returns what the flags settled beyond the instance, by the names of the
-// flags: the world, or the recording and how it is replayed.
-func (s *Scene) Used(level env.Level) map[string]any {
+// World returns what the flags settled.
+func (s *Scene) World(level env.Level) World {
 	if s.trace != "" {
-		return map[string]any{"trace": s.trace, "epoch": s.epoch.String(), "decay": s.decay, "split": s.split}
+		w := World{Trace: s.trace, Epoch: s.epoch.String(), Decay: s.decay, Split: s.split, Warm: s.warm}
+		if s.rec != nil {
+			w.SHA256 = sum(s.rec)
+		}
+		return w
 	}
-	used := map[string]any{"world": s.way(level)}
-	if used["world"] == "poisson" {
-		used["marks"] = s.marks
+	w := World{World: s.way(level)}
+	if w.World != "mean" {
+		w.Marks, w.Unobserved = s.marks, s.unobserved
 		if s.marks == string(env.MarksLogNormal) {
-			used["sigma"] = s.sigma
-		}
-		if s.unobserved != "" {
-			used["unobserved"] = s.unobserved
+			w.Sigma = s.sigma
 		}
 	}
-	return used
+	return w
 }
 
 // hidden returns the marks of -unobserved, nil without it.
-func (s *Scene) hidden(in env.Instance, level env.Level) ([]bool, error) {
-	if s.unobserved == "" {
+func (w World) hidden(in env.Instance, level env.Level) ([]bool, error) {
+	if w.Unobserved == "" {
 		return nil, nil
 	}
 	if level != env.LevelObserved {
 		return nil, Usagef("-unobserved belongs to -knowledge observed; with %s no state is seen", level)
 	}
 	hidden := make([]bool, len(in.Sources))
-	for _, name := range strings.Split(s.unobserved, ",") {
+	for _, name := range strings.Split(w.Unobserved, ",") {
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
 		if i < 0 {
@@ -150,27 +232,34 @@ func (s *Scene) hidden(in env.Instance, level env.Level) ([]bool, error) {
 	return hidden, nil
 }
 
-func (s *Scene) replay(ctx context.Context) (experiments.Scene, error) {
+// replay is the scene of the recording.
+func (w World) replay(ctx context.Context, budget float64) (experiments.Scene, *env.Recording, error) {
+	epoch, err := time.ParseDuration(w.Epoch)
 	switch {
-	case s.epoch < time.Second:
-		return experiments.Scene{}, Usagef("-epoch is %v; allowed is 1s or more", s.epoch)
-	case !(s.split > 0 && s.split < 1):
-		return experiments.Scene{}, Usagef("-split is %v; allowed is above 0 and below 1", s.split)
+	case err != nil || epoch < time.Second:
+		err = Usagef("-epoch is %v; allowed is 1s or more", w.Epoch)
+	case !(w.Split > 0 && w.Split < 1):
+		err = Usagef("-split is %v; allowed is above 0 and below 1", w.Split)
+	default:
+		err = Positive("decay", w.Decay)
 	}
-	if err := Positive("decay", s.decay); err != nil {
-		return experiments.Scene{}, err
-	}
-	budget := s.budget
-	if budget == 0 {
-		budget = 1
-	}
-	rec, err := env.ReadRecording(ctx, s.trace)
 	if err != nil {
-		return experiments.Scene{}, err
+		return experiments.Scene{}, nil, err
 	}
-	scene, err := experiments.ReplayScene(rec, env.ReplayOptions{Epoch: s.epoch, Decay: s.decay, Split: s.split, Budget: budget})
+	rec, err := env.ReadRecording(ctx, w.Trace)
+	if err != nil {
+		return experiments.Scene{}, nil, err
+	}
+	o := env.ReplayOptions{Epoch: epoch, Decay: w.Decay, Split: w.Split, Budget: budget}
+	if o.Budget == 0 {
+		o.Budget = 1
+	}
+	if w.Warm {
+		o.Part = env.PartWhole
+	}
+	scene, err := experiments.ReplayScene(rec, o)
 	if errors.Is(err, env.ErrBudget) {
 		err = AsUsage(err)
 	}
-	return scene, err
+	return scene, rec, err
 }

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/clitest"
+	"ephemera/learner"
+)
+
+// recording writes three sources over 40 days.
+func recording(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("source,published_unix,utility\n")
+	for h := range 40 * 24 {
+		fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h*h%3, 1_600_000_000+3600*h+h%7, 1+h*h%11)
+	}
+	path := filepath.Join(t.TempDir(), "posts.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runs are a run of every learner at every level of knowledge, in worlds of
+// every kind.
+func runs(t *testing.T) []string {
+	trace := "-trace " + recording(t)
+	return []string{
+		"-steps 6000 -algorithm paper",
+		"-steps 4000 -algorithm paper -instance mixed:6 -budget 2 -act budget -world poisson",
+		"-steps 12000",
+		"-steps 6000 -act probabilistic",
+		"-steps 4000 -instance lognormal:30 -budget 3 -world poisson -marks per-item",
+		"-steps 4000 -knowledge observed -marks per-epoch -unobserved 2",
+		"-steps 4000 -knowledge online -instance mixed:9 -budget 2",
+		trace,
+		trace + " -knowledge observed -epoch 15m -warm",
+		trace + " -knowledge online -epoch 15m",
+		trace + " -knowledge online -epoch 15m -warm -budget 2",
+	}
+}
+
+// results reads what must be the same from run to run.
+func results(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name() != cli.TimingFile {
+			got[e.Name()] = string(b)
+		}
+	}
+	return got
+}
+
+func same(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %s is not that of an uninterrupted run", what, name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d files, want %d", what, len(got), len(want))
+	}
+}
+
+var full = flag.Bool("full", false, "kill a hundred runs, not thirty")
+
+// A run that is killed again and again, each time somewhere else, and taken up
+// again, ends with the bytes of one that was not. A set of results is there as a
+// whole or not at all, whenever it is looked at.
+func TestKilled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	kills, tries := 0, 3
+	if *full {
+		tries = 10
+	}
+	for _, args := range runs(t) {
+		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
+		began := time.Now()
+		if _, status := process(t, append(strings.Fields(args), "-out", whole, "-checkpoint", "300")...); status != cli.OK {
+			t.Fatalf("%s: exit status %d", args, status)
+		}
+		took := time.Since(began)
+		want := results(t, whole)
+		for ended, try := false, 0; !ended; try++ {
+			call := append(strings.Fields(args), "-out", dir, "-checkpoint", "300")
+			if _, err := os.Stat(filepath.Join(dir, learner.StateFile)); err == nil {
+				call = []string{"-resume", dir, "-checkpoint", "100"}
+			}
+			p := clitest.Process(t, call...)
+			var log bytes.Buffer
+			p.Stderr = &log
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if try < tries {
+				time.Sleep(time.Duration(r.Int64N(int64(took/3) + 1)))
+				if p.Process.Kill() == nil {
+					kills++
+				}
+			}
+			_ = p.Wait() // the status says it
+			ended = p.ProcessState.ExitCode() == cli.OK && try >= tries
+			if p.ProcessState.ExitCode() > 0 {
+				t.Fatalf("%s: %s", args, &log)
+			}
+			_, whole := os.Stat(filepath.Join(dir, resultFile))
+			for _, name := range []string{configFile, metricsFile, cli.TimingFile} {
+				if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != (whole == nil) {
+					if _, err := os.Stat(filepath.Join(dir, ".set")); err != nil { // which the next one completes
+						t.Errorf("%s: %s is there and result.json is not, or the other way round", args, name)
+					}
+				}
+			}
+		}
+		same(t, args, results(t, dir), want)
+	}
+	if want := 10 * tries; kills < want {
+		t.Errorf("%d kills; want %d", kills, want)
+	}
+}
+
+// SIGINT and SIGTERM write a checkpoint, and the message says how to go on.
+func TestInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals")
+	}
+	for _, args := range []string{"-steps 400000", "-steps 150000 -knowledge online"} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			dir := filepath.Join(t.TempDir(), "run")
+			p := clitest.Process(t, append(strings.Fields(args), "-out", dir)...)
+			var log bytes.Buffer
+			p.Stderr = &log
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(150 * time.Millisecond)
+			if err := p.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Wait()
+			if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.Contains(log.String(), "-resume "+dir) {
+				t.Fatalf("%s: exit status %d, %q", args, got, &log)
+			}
+			saved, err := learner.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(saved.Run, []byte(`"epoch":`)) || bytes.Contains(saved.Run, []byte(`"epoch":0,`)) {
+				t.Errorf("%s: the checkpoint stands at the beginning: %.200s", args, saved.Run)
+			}
+		}
+	}
+}
+
+// config.toml repeats the run that wrote it, and what was learned is run again
+// as it was: by train -policy it earns what it earned.
+func TestRepeated(t *testing.T) {
+	for _, args := range runs(t) {
+		args = strings.Replace(strings.Replace(args, "-steps 12000", "-steps 900", 1), "000 ", "00 ", 1)
+		one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+		printed, _, err := train(t, append(strings.Fields(args), "-out", one, "-format", "csv")...)
+		if err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+		if again, _, err := train(t, "-config", filepath.Join(one, configFile), "-out", two, "-format", "csv"); err != nil || again != printed {
+			t.Errorf("%s: -config printed\n%s%v; want\n%s", args, again, err, printed)
+		}
+		same(t, args, results(t, two), results(t, one))
+		if again, _, err := train(t, "-resume", one, "-format", "csv"); err != nil || again != printed {
+			t.Errorf("%s: -resume of a finished run printed\n%s%v; want\n%s", args, again, err, printed)
+		}
+		frozen, _, err := train(t, "-policy", one, "-format", "csv")
+		if err != nil {
+			t.Errorf("%s: -policy: %v", args, err)
+			continue
+		}
+		lines := strings.Split(printed, "\n") // heading, learning, learned, …
+		if want := strings.Join(append(lines[:1:1], lines[2:]...), "\n"); frozen != want {
+			t.Errorf("%s: -policy printed\n%s; want\n%s", args, frozen, want)
+		}
+	}
+}
+
+// A state file that cannot be used is refused with one line and left as it is.
+func TestBadState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, _, err := train(t, "-steps", "300", "-out", dir); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, learner.StateFile)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, data := range map[string]string{
+		"damaged":           string(good[:len(good)/2]),
+		"no saved learner":  `{"hello": 1}`,
+		"checksum":          strings.Replace(string(good), `"epoch":300`, `"epoch":200`, 1),
+		"version is 2":      strings.Replace(string(good), `"version":1`, `"version":2`, 1),
+		"version is 0":      strings.Replace(string(good), `"version":1`, `"version":0`, 1),
+		"begins with":       "\x00\x01",
+		"no saved learner,": "",
+	} {
+		if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, flag := range []string{"-resume", "-policy"} {
+			_, _, err := train(t, flag, dir)
+			if cli.Status(err) != cli.Failure || !strings.Contains(cli.Line("train", err), what) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s with %.20q: %v; want %q", flag, data, err, what)
+			}
+		}
+		if now, _ := os.ReadFile(path); string(now) != data {
+			t.Errorf("%s: the file was changed", what)
+		}
+	}
+}
+
+// Two processes on one directory: the second is refused, and so is a run over
+// one that was interrupted.
+func TestOneProcessADirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	p := clitest.Process(t, "-steps", "100000000", "-out", dir, "-checkpoint", "300")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if _, err := os.Stat(filepath.Join(dir, learner.StateFile)); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, args := range []string{"-steps 10 -out " + dir, "-resume " + dir} {
+		if _, _, err := train(t, strings.Fields(args)...); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("%s beside another process: %v", args, err)
+		}
+	}
+	kill(t, p)
+	if _, _, err := train(t, "-steps", "10", "-out", dir); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "-resume "+dir) {
+		t.Errorf("over an interrupted run: %v", err)
+	}
+}
+
+func kill(t *testing.T, p *exec.Cmd) {
+	t.Helper()
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+}

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/files"
+	"ephemera/experiments/result"
+	"ephemera/learner"
+)
+
+// config is what config.toml holds: all that a run depends on.
+type config struct {
+	Algorithm string       `toml:"algorithm"`
+	Knowledge env.Level    `toml:"knowledge"`
+	Steps     int          `toml:"steps"`
+	Seed      uint64       `toml:"seed"`
+	Settings  any          `toml:"settings"`
+	World     cli.World    `toml:"world"`
+	Instance  env.Instance `toml:"instance"`
+}
+
+const (
+	configFile     = "config.toml"
+	resultFile     = "result.json"
+	metricsFile    = "metrics.csv"
+	thresholdsFile = "thresholds.csv"
+)
+
+// kept are the files of -out.
+var kept = []string{configFile, metricsFile, learner.StateFile, resultFile, thresholdsFile, cli.TimingFile}
+
+// metricRows is the number of rows of metrics.csv.
+const metricRows = 200
+
+// compared are the policies beside the learner.
+var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
+
+// trainRun is a run of train.
+type trainRun struct {
+	training experiments.Training
+	config   string // text of config.toml, where there is a directory
+	done     bool   // the directory holds the results already
+
+	trained    *experiments.Trained
+	thresholds *result.Table
+}
+
+// describe writes down what the run depends on.
+func (r *trainRun) describe(world cli.World) error {
+	t := &r.training
+	text, err := toml.Marshal(config{t.Learner.Name, t.Level, t.Epochs, t.Seed, t.Settings, world, t.Scene.Instance})
+	r.config = string(text)
+	return err
+}
+
+// open opens the directory of a run that has not begun.
+func (c *command) open(r *trainRun, path string) error {
+	dir, err := files.Open(path)
+	if err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	c.dir = dir
+	_, begun := os.Stat(dir.Path(learner.StateFile))
+	_, ended := os.Stat(dir.Path(resultFile))
+	if begun == nil && errors.Is(ended, fs.ErrNotExist) {
+		return fmt.Errorf("-out: %s holds a run that was interrupted; train -resume %s goes on with it", path, path)
+	}
+	if err := dir.Fresh(kept...); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	c.keepStates(r)
+	return nil
+}
+
+// keepStates has the run write checkpoints.
+func (c *command) keepStates(r *trainRun) {
+	r.training.Rows = metricRows
+	r.training.Save = func(at *experiments.Checkpoint) error {
+		run, err := json.Marshal(at)
+		if err != nil {
+			return err
+		}
+		data, err := (&learner.Saved{Config: r.config, Start: at.Start, Length: at.Length, State: at.Learner, Run: run}).Encode()
+		if err != nil {
+			return err
+		}
+		return c.dir.Put(files.File{Name: learner.StateFile, Data: data})
+	}
+	const interval = 10 * time.Second
+	last := time.Now()
+	r.training.Due = func(epoch int) bool {
+		if c.checkpoint > 0 {
+			return epoch%c.checkpoint == 0
+		}
+		due := time.Since(last) >= interval
+		if due {
+			last = time.Now()
+		}
+		return due
+	}
+}
+
+// fromConfig returns the run that a config.toml describes; name is what errors
+// call it.
+func (c *command) fromConfig(ctx context.Context, name, text string) (*trainRun, error) {
+	var conf config
+	if err := toml.NewDecoder(bytes.NewReader([]byte(text))).DisallowUnknownFields().Decode(&conf); err != nil {
+		return nil, tomlError(name, err)
+	}
+	fail := func(err error) (*trainRun, error) { return nil, fmt.Errorf("%s: %v", name, err) } // not a usage error
+	e, err := experiments.FindLearner(conf.Algorithm, conf.Knowledge)
+	if err != nil {
+		return fail(err)
+	}
+	keys, _ := conf.Settings.(map[string]any)
+	settings, err := e.Configure(conf.Knowledge, keys)
+	if err != nil {
+		return fail(err)
+	}
+	trace := ""
+	if c.flags.Given("trace") {
+		trace = c.scene.Trace()
+	}
+	if err := conf.Instance.Validate(); err != nil {
+		return fail(err)
+	}
+	scene, err := conf.World.Scene(ctx, conf.Instance, conf.Knowledge, trace)
+	if err != nil {
+		return fail(err)
+	}
+	if conf.Steps < 1 || conf.Steps != scene.Limit(conf.Steps) {
+		return fail(fmt.Errorf("steps is %d; allowed are 1 to %d epochs", conf.Steps, scene.Limit(max(conf.Steps, 1))))
+	}
+	return &trainRun{
+		training: experiments.Training{Scene: scene, Learner: e, Settings: settings, Level: conf.Knowledge, Epochs: conf.Steps, Seed: conf.Seed},
+		config:   text,
+	}, nil
+}
+
+// tomlError is one line with the place.
+func tomlError(name string, err error) error {
+	var strict *toml.StrictMissingError
+	var dec *toml.DecodeError
+	switch {
+	case errors.As(err, &strict) && len(strict.Errors) > 0:
+		line, column := strict.Errors[0].Position()
+		return fmt.Errorf("%s:%d:%d: unknown key %q", name, line, column, strict.Errors[0].Key())
+	case errors.As(err, &dec):
+		line, column := dec.Position()
+		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// maxConfig is the greatest size of a config.toml, bytes.
+const maxConfig = 1 << 30
+
+// repeated returns the run of -config.
+func (c *command) repeated(ctx context.Context) (*trainRun, error) {
+	text, err := env.ReadFile(c.config, maxConfig)
+	if err != nil {
+		return nil, fmt.Errorf("-config: %w", err)
+	}
+	r, err := c.fromConfig(ctx, c.config, string(text))
+	if err != nil || c.out == "" {
+		return r, err
+	}
+	return r, c.open(r, c.out)
+}
+
+// resumed returns the run of -resume, from where it stands.
+func (c *command) resumed(ctx context.Context) (*trainRun, error) {
+	c.out = c.resume
+	if _, err := os.Stat(c.resume); err != nil {
+		return nil, fmt.Errorf("-resume: %w", err)
+	}
+	dir, err := files.Open(c.resume)
+	if err != nil {
+		return nil, fmt.Errorf("-resume: %w", err)
+	}
+	c.dir = dir
+	saved, err := learner.Load(c.resume)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s holds no run: %w", c.resume, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-resume: %w", err)
+	}
+	r, err := c.fromConfig(ctx, dir.Path(learner.StateFile), saved.Config)
+	if err != nil {
+		return nil, fmt.Errorf("-resume: %w", err)
+	}
+	at := &experiments.Checkpoint{}
+	if err := json.Unmarshal(saved.Run, at); err != nil {
+		return nil, fmt.Errorf("-resume: %s: %w", dir.Path(learner.StateFile), err)
+	}
+	at.Learner = saved.State
+	c.keepStates(r)
+	r.training.From = at
+	_, err = os.Stat(dir.Path(resultFile))
+	r.done = err == nil
+	return r, nil
+}
+
+// saved returns the run of -policy.
+func (c *command) saved(ctx context.Context) (*trainRun, error) {
+	saved, err := learner.Load(c.policy)
+	if err != nil {
+		return nil, fmt.Errorf("-policy: %w", err)
+	}
+	own, err := c.fromConfig(ctx, c.policy, saved.Config)
+	worlds := false
+	for _, name := range cli.WorldFlags {
+		worlds = worlds || c.flags.Given(name)
+	}
+	scene, steps := experiments.Scene{}, c.steps
+	if !worlds {
+		if err != nil {
+			return nil, fmt.Errorf("-policy: %w", err)
+		}
+		scene, steps = own.training.Scene, own.training.Epochs
+		if !c.flags.Given("seed") {
+			c.seed = own.training.Seed
+		}
+		if c.flags.Given("steps") {
+			steps = scene.Limit(c.steps)
+		}
+	} else {
+		if scene, err = c.scene.Open(ctx, c.flags, saved.Level()); err != nil {
+			return nil, err
+		}
+		steps = c.length(scene, steps)
+	}
+	return &trainRun{training: experiments.Training{
+		Scene: scene, Learner: experiments.SavedEntry(saved.Algorithm(), saved), Level: saved.Level(), Epochs: steps, Seed: c.seed,
+	}}, nil
+}
+
+// run runs it and writes the files.
+func (r *trainRun) run(ctx context.Context, dir *files.Dir) error {
+	for _, name := range compared {
+		e, err := experiments.Find(name)
+		if err != nil {
+			return err
+		}
+		r.training.Compare = append(r.training.Compare, e)
+	}
+	if dir != nil {
+		defer cli.Hold()()
+	}
+	var err error
+	if r.trained, err = r.training.Run(ctx); err != nil {
+		return err
+	}
+	if r.trained.Trainee != nil {
+		r.thresholds = experiments.Thresholds(r.trained.Trainee, r.training.Scene.Instance)
+	}
+	if dir == nil || r.done {
+		return nil
+	}
+	if err := r.keep(dir); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
+
+// keep writes the results.
+func (r *trainRun) keep(dir *files.Dir) error {
+	var metrics, report bytes.Buffer
+	w := csv.NewWriter(&metrics)
+	_ = w.Write(r.trained.Header) // a bytes.Buffer takes everything
+	for _, row := range r.trained.Metrics {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = result.Exact(v)
+		}
+		_ = w.Write(cells)
+	}
+	w.Flush()
+	if err := r.trained.Report.Write(&report, result.JSON); err != nil {
+		return err
+	}
+	timing, err := cli.Timing(r.trained.Report.Timing)
+	if err != nil {
+		return err
+	}
+	all := []files.File{{Name: configFile, Data: []byte(r.config)}, {Name: metricsFile, Data: metrics.Bytes()}, {Name: resultFile, Data: report.Bytes()}, timing}
+	if r.thresholds != nil {
+		var b bytes.Buffer
+		if err := r.thresholds.Write(&b, result.CSV); err != nil {
+			return err
+		}
+		all = append(all, files.File{Name: thresholdsFile, Data: b.Bytes()})
+	}
+	return dir.Put(all...)
+}
+
+// shownSources is the number of sources up to which the thresholds are printed
+// below the results. Of more a line says where they are.
+const shownSources = 12
+
+// report returns what is printed.
+func (r *trainRun) report(dir *files.Dir) *result.Report {
+	rep, l := &r.trained.Report, r.trained.Trainee
+	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
+	if l != nil {
+		line += ", " + result.Count(l.Fallbacks(), "Tikhonov fallback")
+	}
+	if rep.Bound != nil {
+		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*rep.Bound))
+	}
+	rep.Notes = []string{line + ".", experiments.Sentence(rep)}
+	if l == nil {
+		return rep
+	}
+	if note := experiments.PriceNote(l, r.training.Scene, r.training.Level); note != "" {
+		rep.Notes = append(rep.Notes, note)
+	}
+	switch tab := r.thresholds; {
+	case tab == nil:
+	case len(tab.Rows) <= shownSources:
+		rep.More = tab
+	case dir == nil:
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, thresholds.csv has the thresholds of each.", len(tab.Rows)))
+	default:
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(tab.Rows), dir.Path(thresholdsFile)))
+	}
+	return rep
+}

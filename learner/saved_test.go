@@ -1,0 +1,158 @@
+package learner
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// trained returns a learner of a kind that has learned for a while, its world,
+// and what it was built from.
+func trained(t *testing.T, k Kind, level env.Level, epochs int) (Learner, env.World, *Saved) {
+	t.Helper()
+	in := env.Mixed(5, 2, 1)
+	w, err := env.NewPoisson(in, 3, env.PoissonOptions{Items: level == env.LevelOnline, State: level == env.LevelObserved, Overrun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := k.Settings(level)
+	l, err := k.New(Given{in, w.Terms(), level, stream.New(3, stream.Policy)}, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow(t, w, l.Agent(), epochs)
+	config, err := toml.Marshal(map[string]any{"algorithm": k.Name, "knowledge": level, "settings": set, "instance": in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := json.Marshal(l.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, w, &Saved{Config: string(config), State: state}
+}
+
+// follow runs an agent and returns what it crawled.
+func follow(t *testing.T, w env.World, a env.Agent, epochs int) (crawled []int) {
+	t.Helper()
+	for range epochs {
+		crawl := a.Select(nil, w.View())
+		got, err := w.Step(crawl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Update(got, w.View())
+		crawled = append(append(crawled, crawl...), -1)
+	}
+	return crawled
+}
+
+// A learner that was saved and loaded goes on as if nothing had been, and its
+// policy is the same.
+func TestSaved(t *testing.T) {
+	for _, k := range Kinds {
+		for _, level := range k.Levels {
+			_, _, saved := trained(t, k, level, 300)
+			data, err := saved.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, frozen := range []bool{false, true} {
+				one, w1, _ := trained(t, k, level, 300)
+				_, w2, _ := trained(t, k, level, 300)
+				loaded, err := Decode(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				two, err := loaded.Learner(w2.Terms())
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, b := one.Agent(), two.Agent()
+				if frozen {
+					a = one.Frozen(stream.New(1, 2))
+					if b, err = loaded.Policy(w2.Terms(), stream.New(1, 2)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				x, y := follow(t, w1, a, 500), follow(t, w2, b, 500)
+				if string(toBytes(x)) != string(toBytes(y)) {
+					t.Errorf("%s, %s, frozen %v: the loaded one crawls otherwise", k.Name, level, frozen)
+				}
+			}
+			if _, err := saved.decoded(t).Learner(env.Paper(1).Terms()); err == nil || !strings.Contains(err.Error(), "sources") {
+				t.Errorf("%s, %s: taken for other sources: %v", k.Name, level, err)
+			}
+		}
+	}
+}
+
+func (s *Saved) decoded(t *testing.T) *Saved {
+	t.Helper()
+	data, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func toBytes(x []int) []byte {
+	b, _ := json.Marshal(x)
+	return b
+}
+
+// Every bit and every byte counts: a file that is changed or cut anywhere is
+// refused with one line.
+func TestDamaged(t *testing.T) {
+	_, _, saved := trained(t, Kinds[0], env.LevelModel, 10)
+	good, err := saved.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, data []byte) {
+		t.Helper()
+		if _, err := Decode(data); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	for i := range good {
+		for bit := range 8 {
+			bad := bytes.Clone(good)
+			bad[i] ^= 1 << bit
+			refused("bit flipped", bad)
+		}
+		refused("cut", good[:i])
+	}
+	refused("longer", append(bytes.Clone(good), ' '))
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"format":"ephemera learner","version":1,"sha256":"","body":{}}`))
+	f.Add(seal([]byte(`{"config":"algorithm = 'paper'\nknowledge = 'model'","learner":{}}`)))
+	f.Add(seal([]byte(`{"config":"","learner":null}`)))
+	f.Add([]byte("id = 'x'"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// What is behind the checksum has to be read without a panic too.
+		for _, d := range [][]byte{data, seal(data)} {
+			s, err := Decode(d)
+			if err != nil {
+				continue
+			}
+			if _, err := s.Learner(s.Terms()); err == nil {
+				if _, err := s.Encode(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
