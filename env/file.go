@@ -59,8 +59,8 @@ func Load(path string) (Instance, error) {
 	return Unmarshal(path, data)
 }
 
-// maxFile is the greatest size of an instance file, bytes: some 10⁷ sources.
-const maxFile = 1 << 30
+// maxFile is the greatest size of an instance file, bytes: some 2·10⁶ sources.
+const maxFile = 1 << 28
 
 // ReadFile reads a file of at most limit bytes. It refuses what is no file, such
 // as a device or a pipe, which may have no end.

@@ -57,7 +57,10 @@ type Comparison struct {
 type Compared struct {
 	Report result.Report
 	Runs   []RunRow // every run, in a fixed order
-	Left   []string // why optional contenders were left out
+	Left   []string // why contenders were left out
+	// Failed is the error of the contenders of which a figure is not a finite
+	// number, which are left out, or nil.
+	Failed error
 }
 
 // RunRow is the outcome of one run.
@@ -108,6 +111,9 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	}
 	out := c.collect(jobs)
 	if len(out.Runs) == 0 {
+		if out.Failed != nil {
+			return nil, out.Failed
+		}
 		return nil, fmt.Errorf("no policy can run: %s", out.Left[0])
 	}
 	return out, nil
@@ -119,7 +125,7 @@ type job struct {
 	scene     Scene
 	seed      uint64
 	rows      []RunRow
-	unbuilt   *BuildError // why an optional contender did not run
+	left      error // why it is left out: not built and optional, or not finite
 }
 
 func (j job) name() string { return j.contender.Entry.Name }
@@ -160,7 +166,8 @@ func (c Comparison) play(ctx context.Context, j *job) (err error) {
 			return d.see
 		},
 	})
-	if j.contender.Optional && errors.As(err, &j.unbuilt) {
+	if unbuilt := new(BuildError); errors.Is(err, ErrNotFinite) || j.contender.Optional && errors.As(err, &unbuilt) {
+		j.left = err
 		return nil
 	}
 	if err != nil {
@@ -223,9 +230,13 @@ func (c Comparison) collect(jobs []job) *Compared {
 	out := &Compared{}
 	left := map[string]bool{} // in one scene means in all: means are over the same runs
 	for _, j := range jobs {
-		if j.unbuilt != nil && !left[j.name()] {
-			left[j.name()] = true
-			out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", j.name(), j.scene.Instance.ID, j.unbuilt))
+		if j.left == nil || left[j.name()] {
+			continue
+		}
+		left[j.name()] = true
+		out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", j.name(), j.scene.Instance.ID, j.left))
+		if errors.Is(j.left, ErrNotFinite) {
+			out.Failed = errors.Join(out.Failed, j.wrap(j.left))
 		}
 	}
 	byPolicy := map[string][]RunRow{}

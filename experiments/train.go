@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -57,7 +58,8 @@ type Trained struct {
 }
 
 // Run trains, then freezes the learner and runs it and every baseline in the
-// same world from its beginning.
+// same world from its beginning. Where a figure is not a finite number it
+// returns what there was before with the error.
 func (t Training) Run(ctx context.Context) (*Trained, error) {
 	epochs := t.Scene.Limit(t.Epochs)
 	if epochs <= 0 {
@@ -106,6 +108,9 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 			}
 			if n+1 == epochs {
 				pace.end()
+				if _, err := figures(trainee, n); err != nil {
+					return err
+				}
 			}
 			if n+1 == epochs || t.Due != nil && t.Due(n+1) {
 				return save()
@@ -120,24 +125,25 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		}
 		return nil, &InterruptedError{Done: now.Sums.Epochs, Of: epochs, error: ctx.Err()}
 	}
-	if err != nil {
+	if err != nil && (!errors.Is(err, ErrNotFinite) || trainee == nil) {
 		return nil, fmt.Errorf("%s: %w", t.Learner.Name, err)
+	}
+	if err != nil {
+		return t.trained(&now, trainee), fmt.Errorf("%s: %w", t.Learner.Name, err)
 	}
 	row := func(name string, o Outcome) result.Row {
 		return result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun}
 	}
-	add := func(name string, o Outcome) error {
-		now.Done = append(now.Done, row(name, o))
-		return save()
-	}
 	if len(now.Done) == 0 {
-		if err := add("learned", played.Learned); err != nil {
+		now.Done = append(now.Done, row("learned", played.Learned))
+		if err := save(); err != nil {
 			return nil, err
 		}
 	}
 	if len(now.Done) > 1+len(t.Compare) {
 		return nil, fmt.Errorf("the training to go on with made %d comparisons; here are %d", len(now.Done)-1, len(t.Compare))
 	}
+	var failed error
 	for _, e := range t.Compare[len(now.Done)-1:] {
 		o, err := t.Scene.Play(ctx, Play{Entry: e, Level: t.Level, Seed: t.Seed, Epochs: epochs, Watch: func(Running) Watcher {
 			return func(int, float64, []env.Crawled) error { tick(); return nil }
@@ -145,21 +151,20 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		if ctx.Err() != nil {
 			return nil, &InterruptedError{Done: epochs, Of: epochs, error: ctx.Err()}
 		}
+		if errors.Is(err, ErrNotFinite) {
+			failed = fmt.Errorf("%s: %w", e.Name, err)
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name, err)
 		}
-		if err := add(e.Name, o.Learned); err != nil {
+		now.Done = append(now.Done, row(e.Name, o.Learned))
+		if err := save(); err != nil {
 			return nil, err
 		}
 	}
 
-	out := &Trained{Trainee: trainee, Metrics: now.Metrics.Rows}
-	if t.Rows > 0 && trainee != nil {
-		out.Header = []string{"epoch", "reward", "crawls"}
-		for _, m := range trainee.Metrics() {
-			out.Header = append(out.Header, m.Name)
-		}
-	}
+	out := t.trained(&now, trainee)
 	out.Report = result.Report{
 		Instance:  t.Scene.Instance.ID,
 		Algorithm: t.Learner.Name,
@@ -180,7 +185,19 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		out.Report.Bound = &bound
 	}
 	out.Report.Complete()
-	return out, nil
+	return out, failed
+}
+
+// trained returns what there is so far but the report.
+func (t Training) trained(now *Checkpoint, l learner.Learner) *Trained {
+	out := &Trained{Trainee: l, Metrics: now.Metrics.Rows}
+	if t.Rows > 0 && l != nil {
+		out.Header = []string{"epoch", "reward", "crawls"}
+		for _, m := range l.Metrics() {
+			out.Header = append(out.Header, m.Name)
+		}
+	}
+	return out
 }
 
 // InterruptedError says how far a training came before it was interrupted.
@@ -238,14 +255,23 @@ func (m *metrics) see(l learner.Learner, n, rows, epochs int, reward float64, cr
 	if k := float64(len(m.Rows) + 1); float64(n)*float64(rows) < k*float64(epochs) {
 		return nil
 	}
-	row := []float64{float64(n), m.Reward / float64(m.N), m.Crawls / float64(m.N)}
-	for _, x := range l.Metrics() {
-		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
-			return fmt.Errorf("epoch %d: the learner's %s is %v, %w", n-1, x.Name, x.Value, ErrNotFinite)
-		}
-		row = append(row, x.Value)
+	own, err := figures(l, n-1)
+	if err != nil {
+		return err
 	}
-	m.Rows = append(m.Rows, row)
+	m.Rows = append(m.Rows, append([]float64{float64(n), m.Reward / float64(m.N), m.Crawls / float64(m.N)}, own...))
 	m.N, m.Reward, m.Crawls = 0, 0, 0
 	return nil
+}
+
+// figures returns a learner's own figures, which have to be finite.
+func figures(l learner.Learner, epoch int) ([]float64, error) {
+	var own []float64
+	for _, x := range l.Metrics() {
+		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
+			return nil, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, x.Name, x.Value, ErrNotFinite)
+		}
+		own = append(own, x.Value)
+	}
+	return own, nil
 }

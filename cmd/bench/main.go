@@ -138,7 +138,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
-	return r.Write(stdout, format)
+	return errors.Join(r.Write(stdout, format), compared.Failed)
 }
 
 // scenesOf returns the one scene of the flags, or the instances of -random.

@@ -269,7 +269,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, sha
 	}
 	o := sweep.Options{
 		Dir: dir, Workers: c.workers, Shard: shard,
-		Revision: sweep.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
+		Revision: cli.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
 		Progress: func(done, failed, total int) { show(done+failed, total) },
 	}
 	rep, err := sweep.Run(ctx, cfg, o)

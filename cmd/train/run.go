@@ -261,20 +261,19 @@ func (r *trainRun) run(ctx context.Context, dir *files.Dir) error {
 	if dir != nil {
 		defer cli.Hold()()
 	}
-	var err error
-	if r.trained, err = r.training.Run(ctx); err != nil {
-		return err
+	var failed error
+	if r.trained, failed = r.training.Run(ctx); r.trained == nil {
+		return failed
 	}
-	if r.trained.Trainee != nil {
+	if r.trained.Trainee != nil && failed == nil {
 		r.thresholds = experiments.Thresholds(r.trained.Trainee, r.training.Scene.Instance)
 	}
-	if dir == nil || r.done {
-		return nil
+	if dir != nil && !r.done {
+		if err := r.keep(dir); err != nil {
+			return errors.Join(failed, fmt.Errorf("-out: %w", err))
+		}
 	}
-	if err := r.keep(dir); err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return nil
+	return failed
 }
 
 // keep writes the results.
@@ -290,14 +289,17 @@ func (r *trainRun) keep(dir *files.Dir) error {
 		_ = w.Write(cells)
 	}
 	w.Flush()
-	if err := r.trained.Report.Write(&report, result.JSON); err != nil {
-		return err
+	all := []files.File{{Name: configFile, Data: []byte(r.config)}, {Name: metricsFile, Data: metrics.Bytes()}}
+	if len(r.trained.Report.Results) > 0 { // else the learner failed
+		if err := r.trained.Report.Write(&report, result.JSON); err != nil {
+			return err
+		}
+		timing, err := cli.Timing(r.trained.Report.Timing)
+		if err != nil {
+			return err
+		}
+		all = append(all, files.File{Name: resultFile, Data: report.Bytes()}, timing)
 	}
-	timing, err := cli.Timing(r.trained.Report.Timing)
-	if err != nil {
-		return err
-	}
-	all := []files.File{{Name: configFile, Data: []byte(r.config)}, {Name: metricsFile, Data: metrics.Bytes()}, {Name: resultFile, Data: report.Bytes()}, timing}
 	if r.thresholds != nil {
 		var b bytes.Buffer
 		if err := r.thresholds.Write(&b, result.CSV); err != nil {

@@ -105,7 +105,10 @@ func (r *Report) Write(w io.Writer, f Format) error {
 		notes = append(notes, fmt.Sprintf("%.0f steps per second while learning.", r.Timing.StepsPerSecond))
 	}
 	for _, n := range notes {
-		if _, err := fmt.Fprintf(w, "\n%s\n", n); err != nil {
+		if f == Markdown {
+			n = MarkdownText(n)
+		}
+		if _, err := fmt.Fprintf(w, "\n%s\n", Printable(n)); err != nil {
 			return err
 		}
 	}

@@ -57,10 +57,14 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	switch f {
 	case CSV:
 		c := csv.NewWriter(w)
-		if err := c.Write(t.Header); err != nil {
+		if err := c.Write(printable(t.Header)); err != nil {
 			return err
 		}
-		return c.WriteAll(t.Rows)
+		rows := make([][]string, len(t.Rows))
+		for i, r := range t.Rows {
+			rows[i] = printable(r)
+		}
+		return c.WriteAll(rows)
 	case Text, Markdown:
 		return t.render(w, f)
 	}
@@ -95,7 +99,7 @@ func (t *Table) render(w io.Writer, f Format) error {
 	}
 	var b strings.Builder
 	table := tablewriter.NewTable(&b, opts...)
-	table.Header(t.Header)
+	table.Header(oneLine(t.Header, f))
 	for _, r := range t.Rows {
 		if len(r) != len(t.Header) { // the renderer would print it ragged
 			return fmt.Errorf("result: row of %d cells under %d headings", len(r), len(t.Header))
@@ -109,6 +113,14 @@ func (t *Table) render(w io.Writer, f Format) error {
 	}
 	_, err := io.WriteString(w, trimLines(b.String()))
 	return err
+}
+
+func printable(cells []string) []string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = Printable(c)
+	}
+	return out
 }
 
 // oneLine returns the cells, which may hold names of any text, without line

@@ -137,14 +137,26 @@ func Line(name string, err error) string {
 
 func oneLine(err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return result.Printable(strings.Join(strings.Fields(text), " "))
+	return shorten(result.Printable(strings.Join(strings.Fields(text), " ")))
+}
+
+// shorten cuts what is too long to be read, such as a key of a megabyte, out of
+// the middle of a line.
+func shorten(line string) string {
+	const most = 1000
+	r := []rune(line)
+	if len(r) <= most {
+		return line
+	}
+	return string(r[:most/2]) + " … " + string(r[len(r)-most/2:])
 }
 
 // Flags is a flag set whose help is printed in groups.
 type Flags struct {
 	*flag.FlagSet
-	about  string
-	groups []*group
+	about   string
+	groups  []*group
+	version bool
 }
 
 type group struct {
@@ -156,6 +168,7 @@ type group struct {
 // first.
 func NewFlags(name, about string) *Flags {
 	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about}
+	f.BoolVar(&f.version, "version", false, "print version and revision")
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
 }
@@ -184,6 +197,10 @@ func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done b
 	}
 	if err != nil {
 		return false, Usagef("%s; -h lists the flags", f.explain(err.Error()))
+	}
+	if f.version {
+		_, err := fmt.Fprintf(stdout, "%s %s\n", f.Name(), Revision())
+		return true, err
 	}
 	if !operands && f.NArg() > 0 {
 		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
@@ -255,6 +272,7 @@ func (f *Flags) Given(name string) bool {
 }
 
 func (f *Flags) help(w io.Writer) {
+	f.groups = append(f.groups, &group{"Others", []string{"version"}})
 	fmt.Fprintf(w, "%s\n", strings.TrimSpace(f.about))
 	for _, g := range f.groups {
 		fmt.Fprintf(w, "\n%s\n", g.title)

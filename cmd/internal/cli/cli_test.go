@@ -33,6 +33,25 @@ func TestLineIsOneLine(t *testing.T) {
 	}
 }
 
+// What a line holds cannot steer the terminal, and is short enough to be read.
+func TestLineIsPrintable(t *testing.T) {
+	if got := Line("x", errors.New("name \x1b]0;pwned\x07 of a source")); strings.ContainsAny(got, "\x1b\x07") || !strings.Contains(got, "pwned") {
+		t.Errorf("%q", got)
+	}
+	if got := Line("x", fmt.Errorf("a.toml:3: unknown key %q; allowed are b", strings.Repeat("k", 1<<20))); len(got) > 2000 || !strings.Contains(got, "a.toml:3") || !strings.HasSuffix(got, "allowed are b") {
+		t.Errorf("%d bytes: %.100s", len(got), got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	f, _ := flags()
+	var b bytes.Buffer
+	done, err := f.ParseAll([]string{"-version"}, false, &b)
+	if !done || err != nil || !strings.HasPrefix(b.String(), "x ") || !strings.Contains(b.String(), "go1.") {
+		t.Errorf("done %v, %v: %q", done, err, b.String())
+	}
+}
+
 func flags() (*Flags, *int) {
 	f := NewFlags("x", "X does something.")
 	var n int
