@@ -12,7 +12,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import ephemera
-from conftest import skip_or_fail
 
 ID = "ephemera/Crawl-v0"
 
@@ -40,18 +39,6 @@ def test_gymnasium_checker(form):
         warnings.simplefilter("error")
         env = gymnasium.make(ID, **form)
         check_env(env.unwrapped)
-    env.close()
-
-
-def test_sb3_checker(form):
-    try:
-        from stable_baselines3.common.env_checker import check_env as check
-    except ImportError:
-        skip_or_fail("Stable-Baselines3 and PyTorch are not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        env = gymnasium.make(ID, **form)
-        check(env)
     env.close()
 
 

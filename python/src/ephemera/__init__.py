@@ -20,6 +20,7 @@ from .references import (
     state_at_age,
     threshold,
 )
+from .results import Results, load
 from .runs import Agent, Comparison, Outcome, Run, compare, run, whittle
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "Relaxed",
+    "Results",
     "Run",
     "Source",
     "View",
@@ -44,6 +46,7 @@ __all__ = [
     "curves",
     "index",
     "index_at_age",
+    "load",
     "load_instance",
     "relax",
     "run",

@@ -1,0 +1,120 @@
+"""What the commands wrote into a directory, as pandas frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of ``train``, ``bench`` or ``sweep``."""
+
+    directory: Path
+    kind: str
+    """``train``, ``bench`` or ``sweep``."""
+    config: dict[str, Any]
+    """What was run; empty for ``bench``."""
+    report: dict[str, Any]
+    """``result.json`` of ``train`` and ``bench``, ``summary.json`` of ``sweep``."""
+    table: pd.DataFrame
+    """A row for each policy, or for each cell and figure."""
+    runs: pd.DataFrame | None
+    """A row for each run of ``bench`` and ``sweep``."""
+    curves: pd.DataFrame | None
+    """Figures along the epochs of ``train`` and ``sweep``."""
+    learned: pd.DataFrame | None
+    """What was learned, source by source, beside the exact values."""
+
+    def to_rliable(self, figure: str | None = None, task: str | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return the score dictionary of rliable: by algorithm an array of shape (runs, tasks).
+
+        Args:
+            figure: column of :attr:`runs`. The default is each policy's share of Whittle under the same
+                seed for ``train`` and ``bench``, or the reward where Whittle has not run, and
+                ``learned_ratio`` for ``sweep``.
+            task: column of :attr:`runs` whose values are the tasks. The default is the instance for
+                ``bench``; each cell of a sweep has one task.
+        """
+        if self.kind == "train":
+            rows = self.report["results"]
+            key = figure or ("of_whittle" if rows[0].get("of_whittle") is not None else "reward")
+            return {r["policy"]: np.array([[r[key]]], np.float64) for r in rows}
+        runs = self.runs
+        assert runs is not None
+        if self.kind == "bench":
+            runs, task = runs.copy(), task or "instance"
+            if figure is None:
+                figure = "reward"
+                whittle = runs[runs.policy == "whittle"].set_index([task, "seed"])["reward"]
+                if len(whittle):
+                    pairs = list(zip(runs[task], runs["seed"], strict=True))
+                    runs["reward"] = runs["reward"].to_numpy() / whittle.loc[pairs].to_numpy()
+            who = runs["policy"]
+        else:
+            figure = figure or "learned_ratio"
+            if task is None:
+                who, task = runs["cell"], "cell"
+            else:
+                axes = [c for c in self.report["axes"] if c != task and c in runs]
+                who = runs[axes].astype(str).agg(" ".join, axis=1) if axes else runs["cell"]
+        for column in (figure, task):
+            if column not in runs:
+                raise ValueError(f"there is no column {column!r}; there are {', '.join(runs)}")
+        scores = {}
+        for name, part in runs.groupby(who, sort=False):
+            scores[str(name)] = part.pivot(index="seed", columns=task, values=figure).to_numpy(np.float64)
+        return scores
+
+
+def load(directory: str | os.PathLike[str]) -> Results:
+    """Read what ``train``, ``bench`` or ``sweep`` wrote into a directory. It needs pandas."""
+    import pandas as pd
+
+    d = Path(directory)
+    if not d.is_dir():
+        raise FileNotFoundError(f"{d} is no directory; needed is one that train, bench or sweep wrote")
+
+    def table(name: str) -> pd.DataFrame | None:
+        return pd.read_csv(d / name) if (d / name).exists() else None
+
+    def text(name: str) -> dict[str, Any]:
+        if not (d / name).exists():
+            return {}
+        if name.endswith(".toml"):
+            return tomllib.loads((d / name).read_text(encoding="utf-8"))
+        value: dict[str, Any] = json.loads((d / name).read_text(encoding="utf-8"))
+        return value
+
+    config = text("config.toml")
+    if (d / "summary.json").exists():
+        summary = table("summary.csv")
+        assert summary is not None
+        return Results(
+            d,
+            "sweep",
+            config,
+            text("summary.json"),
+            summary,
+            table("runs.csv"),
+            table("curves.csv"),
+            table("learned.csv"),
+        )
+    report = text("result.json")
+    if not report:
+        raise FileNotFoundError(
+            f"{d} has neither result.json nor summary.json; needed is what train, bench or sweep wrote"
+        )
+    rows = pd.DataFrame(report["results"]).set_index("policy")
+    kind = "bench" if (d / "runs.csv").exists() else "train"
+    return Results(d, kind, config, report, rows, table("runs.csv"), table("metrics.csv"), table("thresholds.csv"))

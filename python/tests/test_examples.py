@@ -1,0 +1,23 @@
+"""The notebook runs, and shows what it says."""
+
+from pathlib import Path
+
+import pytest
+
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "quickstart.ipynb"
+
+
+def test_quickstart():
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("matplotlib")
+    book = nbformat.read(NOTEBOOK, 4)
+    stored = [bool(c.outputs) for c in book.cells if c.cell_type == "code"]
+    nbclient.NotebookClient(book, timeout=300).execute()  # raises what a cell raises
+    cells = [c for c in book.cells if c.cell_type == "code"]
+    assert stored == [bool(c.outputs) for c in cells], "the notebook is stored with its outputs"
+    pictures = [o for c in cells for o in c.outputs if "image/png" in o.get("data", {})]
+    assert len(pictures) == 2
+    printed = "".join(o.get("text", "") for c in cells for o in c.outputs if o.get("name") == "stdout")
+    assert "Whittle 260.3, bound 260.4" in printed and "fresh" in printed

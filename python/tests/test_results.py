@@ -1,0 +1,96 @@
+"""What the commands wrote, as frames, scores and event files."""
+
+import numpy as np
+import pytest
+
+import ephemera
+from ephemera import tensorboard
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def written(command, tmp_path_factory):
+    d = tmp_path_factory.mktemp("results")
+    command("train", "-steps", 500, "-out", d / "train")
+    command(
+        "bench", "-world", "poisson", "-policies", "whittle,greedy,round-robin", "-steps", 200, "-seeds", 3,
+        "-out", d / "bench",
+    )  # fmt: skip
+    command("sweep", "-progress", "off", "-set", "steps=200", "-set", "seeds=3", "-out", d / "sweep", "kappa")
+    return d
+
+
+def test_load_train(written):
+    r = ephemera.load(written / "train")
+    assert r.kind == "train" and r.config["steps"] == 500
+    assert r.table.loc["whittle", "of_whittle"] == 1
+    assert r.curves["epoch"].iloc[-1] == 500 and r.curves["reward"].mean() > 0
+    assert len(r.learned) == 4 and r.runs is None
+    scores = r.to_rliable()
+    assert scores["learned"].shape == (1, 1) and scores["whittle"] == 1
+
+
+def test_load_bench(written):
+    r = ephemera.load(written / "bench")
+    assert r.kind == "bench" and len(r.runs) == 9
+    scores = r.to_rliable()
+    assert {k: v.shape for k, v in scores.items()} == dict.fromkeys(("whittle", "greedy", "round-robin"), (3, 1))
+    assert (scores["whittle"] == 1).all()
+    want = r.runs[r.runs.policy == "greedy"].reward.to_numpy() / r.runs[r.runs.policy == "whittle"].reward.to_numpy()
+    np.testing.assert_array_equal(scores["greedy"][:, 0], want)
+    assert scores["greedy"].mean() == pytest.approx(r.table.loc["greedy", "of_whittle"])
+    with pytest.raises(ValueError, match="no column 'x'"):
+        r.to_rliable("x")
+
+
+def test_load_sweep(written):
+    r = ephemera.load(written / "sweep")
+    assert r.kind == "sweep" and set(r.table) >= {"cell", "figure", "value"}
+    scores = r.to_rliable()
+    assert len(scores) == r.runs.cell.nunique() and all(v.shape == (3, 1) for v in scores.values())
+    cell, first = next(iter(scores.items()))
+    np.testing.assert_array_equal(first[:, 0], r.runs[r.runs.cell == cell].learned_ratio)
+    # κ as the task: the values that all learners share.
+    both = r.runs.groupby("learner.kappa")["learner.algorithm"].nunique() == 2
+    scores = r.to_rliable("learning_reward", task="learner.kappa")
+    assert set(scores) == {"paper", "lspe"} and both.any()
+
+
+def test_load_refuses(tmp_path):
+    with pytest.raises(FileNotFoundError, match="neither"):
+        ephemera.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no directory"):
+        ephemera.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind,runs", [("train", 1), ("bench", 9), ("sweep", 48)])
+def test_tensorboard(written, tmp_path, capsys, kind, runs):
+    """The event files are read back by TensorBoard itself."""
+    pytest.importorskip("tensorboardX")
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    out = tmp_path / "events"
+    assert tensorboard.main([str(written / kind), "--out", str(out)]) == 0
+    assert f"{runs} runs" in capsys.readouterr().out
+    found = sorted({p.parent for p in out.rglob("events.out.tfevents.*")})
+    assert len(found) == runs
+    r = ephemera.load(written / kind)
+    events = reader.EventAccumulator(str(found[0]), size_guidance={"scalars": 0}).Reload()
+    points = [(e.step, e.value) for e in events.Scalars("reward")]
+    name = found[0].relative_to(out).as_posix()
+    if kind == "train":
+        rows = r.curves.rename(columns={"epoch": "epochs"})
+    elif kind == "bench":
+        policy, _, seed = name.split("/")
+        rows = r.runs[(r.runs.policy == policy) & (r.runs.seed == int(seed[5:]))]
+    else:
+        cell, seed = name.rsplit("/", 1)
+        rows = r.curves[(r.curves.cell == cell) & (r.curves.seed == int(seed[5:]))].rename(columns={"epoch": "epochs"})
+    assert points == [(e, pytest.approx(v, rel=1e-6)) for e, v in zip(rows.epochs, rows.reward, strict=True)]
+    assert tensorboard.main([str(written / kind), "--out", str(out)]) == 1
+    assert "there already" in capsys.readouterr().err
+
+
+def test_tensorboard_refuses(tmp_path, capsys):
+    assert tensorboard.main([str(tmp_path)]) == 1
+    assert "neither result.json nor summary.json" in capsys.readouterr().err
