@@ -137,7 +137,7 @@ func TestCompareWithGuest(t *testing.T) {
 
 func TestJobStops(t *testing.T) {
 	for _, guest := range []bool{false, true} {
-		j := job(t, map[string]any{"steps": 1 << 40, "policies": []any{player("whittle", guest)}})
+		j := job(t, map[string]any{"steps": int64(1 << 40), "policies": []any{player("whittle", guest)}})
 		j.Serve(Reply{}, 20*time.Millisecond)
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
