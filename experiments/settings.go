@@ -36,6 +36,13 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	if err != nil {
 		return nil, e.wrong("", "settings of %s: %w", e.Name, err)
 	}
+	if name, ok := keys["reading"].(string); ok { // where the others begin
+		if r, ok := s.(interface{ SetReading(name string) error }); ok {
+			if err := r.SetReading(name); err != nil {
+				return nil, e.wrong("reading", "%s: %w", e.Name, err)
+			}
+		}
+	}
 	err = toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(s)
 	var (
 		strict *toml.StrictMissingError

@@ -8,7 +8,7 @@ import (
 
 var paperKind = Kind{
 	Name:     "paper",
-	About:    "the LSPE(0) actor-critic of Allerton 2019 as published",
+	About:    "the LSPE(0) actor-critic of Allerton 2019, as printed unless -set reading says otherwise",
 	Levels:   []env.Level{env.LevelModel},
 	Settings: func(env.Level) any { s := allerton.DefaultSettings(); return &s },
 	Overruns: func(s any) bool { return s.(*allerton.Settings).Act == "probabilistic" },
@@ -23,11 +23,11 @@ var paperKind = Kind{
 
 type paper struct{ *allerton.Learner }
 
-func (p paper) Agent() env.Agent                { return env.NewAgent[env.Model](p.Learner) }
-func (p paper) Frozen(r *stream.Rand) env.Agent { return env.NewAgent(p.Learner.Policy(r)) }
-func (p paper) Fallbacks() int                  { return p.Counts().Fallbacks }
-func (p paper) State() any                      { return p.Learner.State() }
-func (p paper) SetState(data []byte) error      { return restore(data, p.Learner.SetState) }
+func (p paper) Agent() env.Agent              { return env.NewAgent[env.Model](p.Learner) }
+func (p paper) Frozen(*stream.Rand) env.Agent { return env.NewAgent(p.Learner.Frozen()) }
+func (p paper) Fallbacks() int                { return p.Critic().Counts().Fallbacks }
+func (p paper) State() any                    { return p.Learner.State() }
+func (p paper) SetState(data []byte) error    { return restore(data, p.Learner.SetState) }
 
 func (p paper) Metrics() []Metric {
 	return []Metric{{"eta", p.Critic().Average()}, {"fallbacks", float64(p.Fallbacks())}}

@@ -337,7 +337,7 @@ func TestLearnedPairs(t *testing.T) {
 					others += o.Gain()
 				}
 			}
-			x, _ := paper.Thresholds().At(i, others)
+			x := paper.Threshold(i, others)
 			return x
 		}},
 		{"lspe", nil, env.NewAgent(known), func(i int, s env.Source) float64 {

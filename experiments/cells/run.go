@@ -10,7 +10,6 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
 	"ephemera/learner"
-	"ephemera/learner/allerton"
 )
 
 // Figures implements sweep.Experiment.
@@ -220,7 +219,9 @@ func learnedPairs(t learner.Learner, at *site) []sweep.Pair {
 			continue // never crawled
 		}
 		switch l := t.(type) {
-		case interface{ Thresholds() *allerton.Thresholds }:
+		case interface {
+			Threshold(i int, others float64) float64
+		}:
 			// The paper's thresholds depend on the other sources; this is the
 			// one where all of these have just been crawled.
 			others := 0.0
@@ -229,7 +230,7 @@ func learnedPairs(t learner.Learner, at *site) []sweep.Pair {
 					others += src[j].Gain()
 				}
 			}
-			x, _ := l.Thresholds().At(i, others)
+			x := l.Threshold(i, others)
 			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exact(s)})
 		case experiments.Aged:
 			// x = u*(1 − α^θ)

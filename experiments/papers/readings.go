@@ -206,27 +206,31 @@ func compare(ctx context.Context, seed uint64, steps int) (map[string]float64, e
 // variant is a reading of Allerton's experiment.
 type variant struct {
 	key, text string
+	reading   string // of the learner
 	change    func(s *allerton.Settings)
 }
 
-func printed(s *allerton.Settings) { s.Reward, s.Features, s.Tikhonov = "literal", "raw", "always" }
-
 // The first is what the paper says, with our choice where it says nothing.
 var learners = []variant{
-	{"printed", "as printed, c = 0.5, thresholds begin in the middle", printed},
-	{"high", "as printed, thresholds begin at u*", func(s *allerton.Settings) { printed(s); s.Start = 1 }},
-	{"c-0.9", "as printed, c = 0.9", func(s *allerton.Settings) { printed(s); s.A.Scale, s.B.Scale = .9, .9 }},
-	{"crawled", "reward of the crawled sources", func(s *allerton.Settings) { printed(s); s.Reward = "crawled" }},
-	{"fallback", "the running inverse, with Tikhonov's form as its fallback", func(s *allerton.Settings) { printed(s); s.Tikhonov = "fallback" }},
-	{"repaired", "reward of the crawled sources, features of x/u*, the running inverse", func(*allerton.Settings) {}},
-	{"harmonic", "the same, averages with step 1/(n+1)", func(s *allerton.Settings) { s.B = lspe.Harmonic() }},
+	{"printed", "as printed, c = 0.5, thresholds begin in the middle", "printed", nil},
+	{"high", "as printed, thresholds begin at u*", "printed", func(s *allerton.Settings) { s.Start = 1 }},
+	{"c-0.9", "as printed, c = 0.9", "printed", func(s *allerton.Settings) { s.A.Scale = .9 }},
+	{"delta", "as printed, δ = 10⁶", "printed", func(s *allerton.Settings) { s.Delta = 1e6 }},
+	{"blocks", "as printed, averages with b(n) = 0.5/⌈n/1000⌉^⅔", "printed", func(s *allerton.Settings) { s.B = lspe.Steps{Scale: .5, Block: 1000, Power: 2. / 3} }},
+	{"inverse", "the running inverse, features of x/u*, b(n) = 0.5/⌈n/1000⌉^⅔", "inverse", nil},
+	{"crawled", "the same, reward of the crawled sources", "crawled", nil},
 }
 
 // learn runs Allerton's scheme. Keys are allerton/variant and
 // allerton/variant/crawls.
 func learn(ctx context.Context, v variant, seed uint64, steps int) (map[string]float64, error) {
-	set := allerton.DefaultSettings()
-	v.change(&set)
+	var set allerton.Settings
+	if err := set.SetReading(v.reading); err != nil {
+		return nil, err
+	}
+	if v.change != nil {
+		v.change(&set)
+	}
 	free := even(env.Paper(1).Sources, steps).scene(1, true)
 	got, err := play(ctx, free, steps, func(in env.Instance) (env.Agent, error) {
 		p, err := allerton.New(in, set, stream.New(seed, stream.Policy))

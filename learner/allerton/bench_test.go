@@ -10,7 +10,6 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
-	"ephemera/learner/allerton"
 	"ephemera/learner/lspe"
 )
 
@@ -45,9 +44,8 @@ func random(n int, seed uint64) []float64 {
 
 // paperStep returns one whole step of the paper's learner on Table I: act,
 // simulate, features, critic, actor.
-func paperStep(b *testing.B, change func(*allerton.Settings)) func() {
-	set := allerton.DefaultSettings()
-	change(&set)
+func paperStep(b *testing.B, name string) func() {
+	set := reading(b, name)
 	in := env.Paper(1)
 	p, w := newPaper(b, in, set, 1), newMean(b, in, set.Act == "probabilistic")
 	agent := env.NewAgent[env.Model](p)
@@ -114,16 +112,8 @@ func against(b *testing.B, l int, work func()) {
 // BenchmarkStep is one whole step of the paper's learner on Table I, beside
 // the five passes at ℓ = 14.
 func BenchmarkStep(b *testing.B) {
-	for _, v := range []struct {
-		name string
-		set  func(*allerton.Settings)
-	}{
-		{"default", func(*allerton.Settings) {}},
-		{"average", func(s *allerton.Settings) { s.B = lspe.Harmonic() }},
-		{"budget", func(s *allerton.Settings) { s.Act = "budget" }},
-		{"tikhonov-always", func(s *allerton.Settings) { s.Tikhonov = "always" }},
-	} {
-		b.Run(v.name, func(b *testing.B) { against(b, 14, paperStep(b, v.set)) })
+	for _, name := range []string{"printed", "crawled", "ages"} {
+		b.Run(name, func(b *testing.B) { against(b, 14, paperStep(b, name)) })
 	}
 }
 

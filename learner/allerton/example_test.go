@@ -10,7 +10,11 @@ import (
 
 func ExampleNew() {
 	in := env.Paper(1)
-	set := allerton.DefaultSettings()
+	var set allerton.Settings
+	if err := set.SetReading("crawled"); err != nil {
+		fmt.Println(err)
+		return
+	}
 	set.Act = "budget"
 	p, err := allerton.New(in, set, stream.New(1, stream.Policy))
 	if err != nil {
@@ -31,7 +35,7 @@ func ExampleNew() {
 		p.Update(crawls, &w.View().Model)
 	}
 	fmt.Printf("η = %.1f per epoch\n", p.Critic().Average())
-	fmt.Println("deployed:", p.Policy(nil).Select(nil, &w.View().Model))
+	fmt.Println("deployed:", p.Frozen().Select(nil, &w.View().Model))
 	// Output:
 	// η = 147.7 per epoch
 	// deployed: [1]

@@ -13,12 +13,14 @@ import (
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
 	"ephemera/env/stream"
+	"ephemera/experiments"
 	"ephemera/learner/allerton"
 	"ephemera/learner/lspe"
 )
@@ -45,6 +47,19 @@ func newMean(t testing.TB, in env.Instance, overrun bool) *env.Mean {
 	return w
 }
 
+// reading returns the settings of a reading.
+func reading(t interface {
+	Helper()
+	Fatal(...any)
+}, name string) allerton.Settings {
+	t.Helper()
+	var set allerton.Settings
+	if err := set.SetReading(name); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 // play runs a policy and its learning for some epochs and returns what it
 // crawled.
 func play(t testing.TB, w env.World, a env.Agent, epochs int) (crawls [][]int) {
@@ -61,148 +76,13 @@ func play(t testing.TB, w env.World, a env.Agent, epochs int) (crawls [][]int) {
 	return crawls
 }
 
-// TestAgainstPrinted follows section IV word for word beside the learner: the
-// features, f, the score (8), the ascent (9) and the critic, with dense
-// matrices. Crawls are those of the learner.
-func TestAgainstPrinted(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		set  func(*allerton.Settings)
-	}{
-		{"default", func(*allerton.Settings) {}},
-		{"average", func(s *allerton.Settings) { s.B = lspe.Harmonic() }},
-		{"literal", func(s *allerton.Settings) { s.Reward = "literal" }},
-		{"cut", func(s *allerton.Settings) { s.Projection = "cut" }},
-		{"budget", func(s *allerton.Settings) { s.Act = "budget" }},
-		{"raw", func(s *allerton.Settings) { s.Features = "raw"; s.Epsilon = 10; s.Condition = 1e12 }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			in := env.Paper(1)
-			set := allerton.DefaultSettings()
-			set.A.Scale, set.B.Scale = 1e-4, .02 // slow, so that rounding is not amplified
-			set.Kappa, set.Shift = .02, 3        // few saturated
-			c.set(&set)
-			p := newPaper(t, in, set, 1)
-			w := newMean(t, in, true)
-
-			const n, l = 4, 14
-			var u, ceiling [n]float64
-			var q [n][3]float64
-			for i, s := range in.Sources {
-				u[i], ceiling[i] = s.Gain(), s.Ceiling()
-				q[i][0] = u[i] + set.Start*(ceiling[i]-u[i])
-			}
-			features := func(x []float64) *mat.VecDense {
-				var z, phi []float64
-				for i, v := range x {
-					if set.Features == "unit" {
-						v /= ceiling[i]
-					}
-					z = append(z, v)
-				}
-				phi = append(phi, z...)
-				for i := range z {
-					for j := i; j < n; j++ {
-						phi = append(phi, z[i]*z[j])
-					}
-				}
-				return mat.NewVecDense(l, phi)
-			}
-			a, b, bb, r := mat.NewDense(l, l, nil), mat.NewDense(l, l, nil), mat.NewVecDense(l, nil), mat.NewVecDense(l, nil)
-			for i := range l {
-				b.Set(i, i, set.Epsilon)
-			}
-			var eta float64
-			for step := 1; step <= 300; step++ {
-				x := append([]float64(nil), w.View().Mean...)
-				crawl := p.Select(nil, &w.View().Model)
-				got, err := w.Step(crawl)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.Update(got, &w.View().Model)
-				xNext := w.View().Mean
-
-				var nu [n]float64
-				var reward float64
-				for _, i := range crawl {
-					nu[i] = 1
-				}
-				for i := range x {
-					if set.Reward == "literal" || nu[i] == 1 {
-						reward += x[i]
-					}
-				}
-				phi, next := features(x), features(xNext)
-				v := mat.Dot(r, next)
-				for i := range q {
-					var s float64
-					for k := range x {
-						if k != i {
-							s += x[k]
-						}
-					}
-					raw := q[i][0] + q[i][1]*s + q[i][2]*s*s
-					threshold := math.Min(math.Max(raw, u[i]), ceiling[i])
-					if set.Projection == "cut" && threshold != raw {
-						continue
-					}
-					f := 1 / (1 + math.Exp(-set.Kappa*(x[i]-threshold-set.Shift)))
-					for j, psi := range []float64{1, s, s * s} {
-						q[i][j] += set.A.At(step) * set.Kappa * psi * (f - nu[i]) * v
-					}
-				}
-				beta := set.B.At(step)
-				var d, e, y mat.VecDense
-				d.SubVec(next, phi)
-				b.Scale(1-beta, b)
-				b.RankOne(b, beta, phi, phi)
-				a.Scale(1-beta, a)
-				a.RankOne(a, beta, phi, &d)
-				bb.ScaleVec(1-beta, bb)
-				bb.AddScaledVec(bb, beta*(reward-eta), phi)
-				e.MulVec(a, r)
-				e.AddVec(&e, bb)
-				if err := y.SolveVec(b, &e); err != nil {
-					if _, illConditioned := err.(mat.Condition); !illConditioned {
-						t.Fatal(err)
-					}
-				}
-				r.AddScaledVec(r, set.Gamma, &y)
-				eta += beta * (reward - eta)
-
-				size := mat.Norm(r, math.Inf(1))
-				for m, got := range p.Critic().Weights() {
-					if math.Abs(got-r.AtVec(m)) > 1e-5*size {
-						t.Fatalf("step %d: r[%d] is %v; want %v", step, m, got, r.AtVec(m))
-					}
-				}
-				for i, row := range p.Thresholds().Q {
-					for j, got := range row {
-						if math.Abs(got-q[i][j]) > 1e-5*(math.Abs(q[i][j])+1e-3) {
-							t.Fatalf("step %d: q%d of source %d is %v; want %v", step, j, i+1, got, q[i][j])
-						}
-					}
-				}
-				if math.Abs(p.Critic().Average()-eta) > 1e-9*eta {
-					t.Fatalf("step %d: η is %v; want %v", step, p.Critic().Average(), eta)
-				}
-			}
-			if n := p.Counts().Fallbacks; n != 0 {
-				t.Errorf("%d fallbacks; the printed recursion has none", n)
-			}
-		})
-	}
-}
-
 // TestProbability: "We treat this as the probability of picking 1, i.e., the
 // active mode" (section III): frequencies of crawls in a fixed state.
 func TestProbability(t *testing.T) {
 	in := env.Paper(1)
 	set := allerton.DefaultSettings()
 	set.Kappa, set.Start = .01, .3
-	p := newPaper(t, in, set, 5)
-	policy := p.Policy(stream.New(9, stream.Policy))
+	policy := newPaper(t, in, set, 5)
 	o := &newMean(t, in, true).View().Model
 	var count [4]float64
 	const draws = 40000
@@ -242,27 +122,27 @@ func TestBudget(t *testing.T) {
 		}
 		for range 50 {
 			crawl := p.Select(nil, &w.View().Model)
-			// By decreasing exponent, no source that was left out fits.
+			// By decreasing margin, no source that was left out fits.
 			picked := make([]bool, 4)
 			left := in.Budget
 			for _, i := range crawl {
 				picked[i] = true
 				left -= in.Sources[i].Cost
 			}
-			sum := allerton.Sum(w.View().Mean)
+			margin := func(i int, x float64) float64 { return x - p.Threshold(i, floats.Sum(w.View().Mean)-x) }
 			for i, x := range w.View().Mean {
 				if picked[i] {
 					continue
 				}
 				room := left
-				li, _ := p.Thresholds().Exponent(i, x, sum-x)
+				li := margin(i, x)
 				for k, y := range w.View().Mean { // what ranks below would have had to wait
-					if lk, _ := p.Thresholds().Exponent(k, y, sum-y); picked[k] && lk < li {
+					if picked[k] && margin(k, y) < li {
 						room += in.Sources[k].Cost
 					}
 				}
 				if in.Sources[i].Cost < room-1e-9 {
-					t.Fatalf("source %d with exponent %v and cost %v is left out; %v of the budget was there", i, li, in.Sources[i].Cost, room)
+					t.Fatalf("source %d with margin %v and cost %v is left out; %v of the budget was there", i, li, in.Sources[i].Cost, room)
 				}
 			}
 			got, err := w.Step(crawl) // refuses a step over the budget
@@ -281,9 +161,9 @@ func TestFrozen(t *testing.T) {
 	p := newPaper(t, in, allerton.DefaultSettings(), 3)
 	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 500)
 	before := p.State()
-	budget := p.Frozen("budget", nil)
+	frozen := p.Frozen()
 	w := newMean(t, in, false)
-	first := play(t, w, env.NewAgent(budget), 100)
+	first := play(t, w, env.NewAgent(frozen), 100)
 	if !reflect.DeepEqual(before, p.State()) {
 		t.Error("running the frozen policy changed the learner")
 	}
@@ -291,12 +171,12 @@ func TestFrozen(t *testing.T) {
 	if reflect.DeepEqual(before.Q, p.State().Q) {
 		t.Error("500 epochs of learning changed nothing")
 	}
-	if second := play(t, newMean(t, in, false), env.NewAgent(budget), 100); !reflect.DeepEqual(first, second) {
+	if second := play(t, newMean(t, in, false), env.NewAgent(frozen), 100); !reflect.DeepEqual(first, second) {
 		t.Error("learning on changed the frozen policy")
 	}
 	var dst []int
 	w = newMean(t, in, false)
-	if n := testing.AllocsPerRun(100, func() { dst = budget.Select(dst[:0], &w.View().Model) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { dst = frozen.Select(dst[:0], &w.View().Model) }); n != 0 {
 		t.Errorf("the frozen policy allocates %v times", n)
 	}
 }
@@ -305,14 +185,12 @@ func TestFrozen(t *testing.T) {
 // same, bit for bit, as one that ran on.
 func TestResume(t *testing.T) {
 	in := env.Paper(1)
-	for _, change := range []func(*allerton.Settings){
-		func(*allerton.Settings) {},
-		func(s *allerton.Settings) { s.B = lspe.Harmonic(); s.Check = 64 },
-		func(s *allerton.Settings) { s.Tikhonov = "always" },
-		func(s *allerton.Settings) { s.Act = "budget"; s.Features = "raw" },
-	} {
-		set := allerton.DefaultSettings()
-		change(&set)
+	sets := []allerton.Settings{reading(t, "crawled")}
+	sets[0].Act = "budget"
+	for _, name := range allerton.Readings() {
+		sets = append(sets, reading(t, name))
+	}
+	for _, set := range sets {
 		overrun := set.Act == "probabilistic"
 		for _, stop := range []int{0, 1, 70, 999} {
 			p := newPaper(t, in, set, 4)
@@ -343,13 +221,15 @@ func TestResume(t *testing.T) {
 
 func TestStateErrors(t *testing.T) {
 	in := env.Paper(1)
-	set := allerton.DefaultSettings()
+	set := reading(t, "ages")
 	for want, spoil := range map[string]func(*allerton.State){
-		"settings of the state": func(s *allerton.State) { s.Settings.Kappa = 3 },
-		"q has 3 rows":          func(s *allerton.State) { s.Q = s.Q[:3] },
-		"q of source 2 has NaN": func(s *allerton.State) { s.Q[1][2] = math.NaN() },
-		"stream is 0 bytes":     func(s *allerton.State) { s.Stream = nil },
-		"stream":                func(s *allerton.State) { s.Stream = s.Stream[:3] },
+		"settings of the state":   func(s *allerton.State) { s.Settings.Kappa = 7 },
+		"q has 3 rows":            func(s *allerton.State) { s.Q = s.Q[:3] },
+		"q of source 2 has NaN":   func(s *allerton.State) { s.Q[1][2] = math.NaN() },
+		"price, harvest has +Inf": func(s *allerton.State) { s.Harvest = math.Inf(1) },
+		"price is -1":             func(s *allerton.State) { s.Price = -1 },
+		"stream is 0 bytes":       func(s *allerton.State) { s.Stream = nil },
+		"stream":                  func(s *allerton.State) { s.Stream = s.Stream[:3] },
 		"critic: weights has 13": func(s *allerton.State) {
 			s.Critic.Weights = s.Critic.Weights[:13]
 		},
@@ -377,6 +257,13 @@ func TestSettings(t *testing.T) {
 		"kappa is NaN; allowed":        func(s *allerton.Settings) { s.Kappa = math.NaN() },
 		"kappa is +Inf; allowed":       func(s *allerton.Settings) { s.Kappa = math.Inf(1) },
 		"shift is NaN; allowed":        func(s *allerton.Settings) { s.Shift = math.NaN() },
+		`reading is "x"; allowed`:      func(s *allerton.Settings) { s.Reading = "x" },
+		`margin is "x"; allowed`:       func(s *allerton.Settings) { s.Margin = "x" },
+		`gradient is "x"; allowed`:     func(s *allerton.Settings) { s.Gradient = "x" },
+		`reward is "literal"; allowed`: func(s *allerton.Settings) { s.Price = true },
+		"sharpen is -1; allowed":       func(s *allerton.Settings) { s.Sharpen = -1 },
+		"kappa_most is 0; allowed":     func(s *allerton.Settings) { s.KappaMost = 0 },
+		"d: scale c is 0; allowed":     func(s *allerton.Settings) { s.D.Scale = 0 },
 		"gamma is 0; allowed":          func(s *allerton.Settings) { s.Gamma = 0 },
 		"a: scale c is 0; allowed":     func(s *allerton.Settings) { s.A.Scale = 0 },
 		"b: block is 0; allowed":       func(s *allerton.Settings) { s.B.Block = 0 },
@@ -420,9 +307,8 @@ func TestTooManyFeatures(t *testing.T) {
 
 // TestStepAllocations: one whole step allocates nothing, fallbacks included.
 func TestStepAllocations(t *testing.T) {
-	for _, tikhonov := range []string{"fallback", "always"} {
-		set := allerton.DefaultSettings()
-		set.Tikhonov = tikhonov
+	for _, name := range allerton.Readings() {
+		set := reading(t, name)
 		in := env.Paper(1)
 		p := newPaper(t, in, set, 1)
 		w := newMean(t, in, true)
@@ -440,9 +326,9 @@ func TestStepAllocations(t *testing.T) {
 			step()
 		}
 		if n := testing.AllocsPerRun(2000, step); n != 0 {
-			t.Errorf("%s: a step allocates %v times", tikhonov, n)
+			t.Errorf("%s: a step allocates %v times", name, n)
 		}
-		if c := p.Counts(); tikhonov == "fallback" && c.Fallbacks == 0 {
+		if c := p.Critic().Counts(); name == "inverse" && c.Fallbacks == 0 {
 			t.Errorf("no fallback was among the steps: %+v", c)
 		}
 	}
@@ -454,11 +340,10 @@ func TestUpdateWithoutSelect(t *testing.T) {
 		"Update": func(p *allerton.Learner, o *env.Model) { p.Update(nil, o) },
 		"State":  func(p *allerton.Learner, o *env.Model) { p.Select(nil, o); p.State() },
 		"shape":  func(p *allerton.Learner, o *env.Model) { p.Select(nil, &env.Model{}) },
-		"act":    func(p *allerton.Learner, o *env.Model) { p.Frozen("bold", nil) },
 	} {
 		func() {
 			defer func() {
-				if s := fmt.Sprint(recover()); !strings.HasPrefix(s, "learner: ") {
+				if s := fmt.Sprint(recover()); !strings.HasPrefix(s, "allerton: ") {
 					t.Errorf("%s: panic %q", name, s)
 				}
 			}()
@@ -494,7 +379,7 @@ func TestExtremes(t *testing.T) {
 			in.Sources = append(in.Sources, s)
 		}
 		in.Budget = 1
-		set := allerton.DefaultSettings()
+		set := reading(t, rapid.SampledFrom(allerton.Readings()).Draw(t, "reading"))
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
 		set.Kappa = math.Pow(10, rapid.Float64Range(-20, 20).Draw(t, "kappa"))
 		set.Gamma = rapid.Float64Range(.001, 1.99).Draw(t, "gamma")
@@ -503,10 +388,13 @@ func TestExtremes(t *testing.T) {
 		set.B = lspe.Constant(rapid.Float64Range(.001, .999).Draw(t, "b"))
 		set.Act = pick("act", "probabilistic", "budget")
 		set.Reward = pick("reward", "crawled", "literal")
+		set.Price = set.Reward == "crawled" && rapid.Bool().Draw(t, "price")
+		set.Margin = pick("margin", "state", "unit", "age")
+		set.Gradient = pick("gradient", "sampled", "expected", "relative")
 		set.Projection = pick("projection", "keep", "cut")
 		set.Features = pick("features", "unit", "raw")
 		set.Tikhonov = pick("tikhonov", "fallback", "always")
-		set.Delta = math.Pow(10, rapid.Float64Range(-30, 1).Draw(t, "delta"))
+		set.Delta = math.Pow(10, rapid.Float64Range(-30, 10).Draw(t, "delta"))
 		set.Epsilon = math.Pow(10, rapid.Float64Range(-15, 3).Draw(t, "epsilon"))
 		set.Condition = math.Pow(10, rapid.Float64Range(1, 20).Draw(t, "condition"))
 		p, err := allerton.New(in, set, stream.New(1, stream.Policy))
@@ -537,18 +425,19 @@ func TestGolden(t *testing.T) {
 		t.Skip("the golden trajectory is one of amd64")
 	}
 	var b strings.Builder
-	for seed := uint64(1); seed <= 3; seed++ {
+	for _, name := range allerton.Readings() {
+		const seed = 1
 		in := env.Paper(1)
-		p := newPaper(t, in, allerton.DefaultSettings(), seed)
+		p := newPaper(t, in, reading(t, name), seed)
 		w := newMean(t, in, true)
 		agent := env.NewAgent[env.Model](p)
 		for n := range 1000 {
 			crawl := play(t, w, agent, 1)[0]
-			if n < 40 || n%100 == 99 {
-				fmt.Fprintln(&b, seed, n, crawl, p.Critic().Average(), p.Critic().Weights()[0], p.Thresholds().Q[0])
+			if n < 20 || n%100 == 99 {
+				fmt.Fprintln(&b, name, n, crawl, p.Critic().Average(), p.State().Critic.Weights[0], p.State().Q[0])
 			}
 		}
-		fmt.Fprintf(&b, "%d %+v\n", seed, p.Counts())
+		fmt.Fprintf(&b, "%s %+v\n", name, p.Critic().Counts())
 	}
 	file := filepath.Join("testdata", "paper.golden")
 	if *update {
@@ -586,10 +475,7 @@ func TestConformance(t *testing.T) {
 			return newPaper(t, in, allerton.DefaultSettings(), 1)
 		})
 		envtest.Policy(t, in, func() env.Policy[env.Model] {
-			return newPaper(t, in, allerton.DefaultSettings(), 1).Frozen("budget", nil)
-		})
-		envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] {
-			return newPaper(t, in, budget, 1).Frozen("probabilistic", stream.New(2, stream.Policy))
+			return newPaper(t, in, allerton.DefaultSettings(), 1).Frozen()
 		})
 	}
 }
@@ -615,19 +501,45 @@ func TestSettingsAsTOML(t *testing.T) {
 	}
 }
 
-// TestMoved: a learner that finds the world in another state than the one that
-// it was told of last learns from the state that it finds.
-func TestMoved(t *testing.T) {
+// TestFrozenWithinBudget: whatever was learned, the frozen policy keeps the
+// budget and earns no more than the Lagrangian bound.
+func TestFrozenWithinBudget(t *testing.T) {
 	in := env.Paper(1)
-	set := allerton.DefaultSettings()
-	p, q := newPaper(t, in, set, 1), newPaper(t, in, set, 2)
-	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 100)
-	if err := q.SetState(p.State()); err != nil { // q remembers no state
-		t.Fatal(err)
+	bound, _ := index.Bound(in)
+	for _, name := range allerton.Readings() {
+		_, p := runPaper(t, in, reading(t, name), 1, 1000)
+		out, err := experiments.Run(newMean(t, in, false), env.NewAgent(p.Frozen()), 1000, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Over != 0 || out.Reward > bound*1.001 || out.Reward <= 0 {
+			t.Errorf("%s: %v of the epochs were over the budget and earned %v; the bound is %v", name, out.Over, out.Reward, bound)
+		}
 	}
-	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 3)
-	play(t, newMean(t, in, true), env.NewAgent[env.Model](q), 3)
-	if !reflect.DeepEqual(p.State(), q.State()) {
-		t.Error("the state before the move was learned from")
+}
+
+// TestReadings: each reading differs from the one before, and the first is the
+// default.
+func TestReadings(t *testing.T) {
+	last := allerton.Settings{}
+	for _, name := range allerton.Readings() {
+		set := reading(t, name)
+		if err := set.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if set.Reading != name {
+			t.Errorf("%s calls itself %q", name, set.Reading)
+		}
+		set.Reading = ""
+		if set == last {
+			t.Errorf("%s is the reading before it", name)
+		}
+		last = set
+	}
+	if set := reading(t, "printed"); set != allerton.DefaultSettings() {
+		t.Errorf("the reading printed is %+v, not the default", set)
+	}
+	if err := new(allerton.Settings).SetReading("loud"); err == nil || !strings.HasPrefix(err.Error(), `reading is "loud"; allowed`) {
+		t.Errorf("error %v", err)
 	}
 }

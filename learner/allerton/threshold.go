@@ -1,87 +1,119 @@
 package allerton
 
-import "math"
+import (
+	"math"
 
-// Logit returns the probability of a crawl f = eˡ/(1+eˡ) at the exponent l, and
-// 1 − f, both to full relative precision. Beyond |l| = 40 the smaller one is
-// less than 2⁻⁵⁷, below what a uniform draw of 53 bits and the sum 1 − f can
-// tell from 0, and is set to 0 without taking an exponential.
-func Logit(l float64) (f, g float64) {
-	switch {
-	case l >= saturated:
-		return 1, 0
-	case l <= -saturated:
-		return 0, 1
-	case l >= 0:
-		t := math.Exp(-l)
-		f = 1 / (1 + t)
-		return f, t * f
-	default:
-		t := math.Exp(l)
-		g = 1 / (1 + t)
-		return t * g, g
-	}
-}
+	"ephemera/env"
+)
 
-const saturated = 40
-
-// Thresholds are the paper's parametrised thresholds of N sources,
+// thresholds are the parametrised thresholds of N sources (Allerton, section V,
+// which prints q₁ for the square as well),
 //
 //	Tᵢ(x₋ᵢ) = q₀ + q₁S + q₂S²,   S = Σ_{k≠i} x_k,
 //
-// projected on [uᵢ, uᵢ/(1−αᵢ)] (Allerton, section V; the paper prints q₁ for
-// the square as well), and the probability of a crawl
-//
-//	fᵢ = eˡ/(1+eˡ),   l = κ(xᵢ − Tᵢ − shift)
-//
-// of section III.
-type Thresholds struct {
-	Kappa, Shift float64
-	Lo, Hi       []float64    // u and u*
-	Q            [][3]float64 // q, in interest, 1 and 1/interest
+// projected on [uᵢ, uᵢ*], uᵢ* = uᵢ/(1−αᵢ).
+type thresholds struct {
+	lo, hi []float64    // u and u*
+	factor []float64    // α
+	q      [][3]float64 // in interest, 1 and 1/interest
 }
 
-// Sum returns Σ x_k in the order in which At expects it.
-func Sum(x []float64) float64 {
-	var s float64
-	for _, v := range x {
-		s += v
+// at returns the threshold of source i where the other sources' states sum to
+// s, and before its projection.
+func (t *thresholds) at(i int, s float64) (threshold, raw float64) {
+	q := &t.q[i]
+	raw = q[0] + (q[1]+q[2]*s)*s
+	if math.IsNaN(raw) { // q₁S and q₂S² overflowed against each other
+		raw = math.Inf(1)
 	}
-	return s
+	return min(max(raw, t.lo[i]), t.hi[i]), raw
 }
 
-// At returns the threshold of source i after projection where the other
-// sources' states sum to s, and whether the projection binds.
-func (t *Thresholds) At(i int, s float64) (threshold float64, binds bool) {
-	q := &t.Q[i]
-	raw := q[0] + (q[1]+q[2]*s)*s
-	switch lo, hi := t.Lo[i], t.Hi[i]; {
-	case raw < lo:
-		return lo, true
-	case raw <= hi:
-		return raw, false
-	default: // also where q₁S and q₂S² overflowed against each other
-		return hi, true
+// coordinate is what a state and a threshold are compared in: y(x) grows with x,
+// and the margin of a crawl is y(x) − y(T).
+type coordinate interface {
+	of(i int, x float64) float64
+	inverse(i int, y float64) float64 // y(x) ↦ x; cut to [u, u*] where y is not defined beyond
+	slope(i int, x float64) float64   // dy/dx
+	width(i int) float64              // y(u*) − y(u)
+}
+
+// inState: y = x, as printed.
+type inState struct{ t *thresholds }
+
+func (c inState) of(_ int, x float64) float64      { return x }
+func (c inState) inverse(_ int, y float64) float64 { return y }
+func (c inState) slope(int, float64) float64       { return 1 }
+func (c inState) width(i int) float64              { return c.t.hi[i] - c.t.lo[i] }
+
+// inUnits: y = (x − u)/(u* − u).
+type inUnits struct{ t *thresholds }
+
+func (c inUnits) of(i int, x float64) float64 { return (x - c.t.lo[i]) * c.slope(i, x) }
+func (c inUnits) inverse(i int, y float64) float64 {
+	return c.t.lo[i] + y*(c.t.hi[i]-c.t.lo[i])
+}
+func (c inUnits) slope(i int, _ float64) float64 {
+	if w := c.t.hi[i] - c.t.lo[i]; w > 0 {
+		return 1 / w
 	}
+	return 0 // a source without content
+}
+func (c inUnits) width(int) float64 { return 1 }
+
+// inAges: y = ln s with the age s at which the mean state reaches x,
+//
+//	x = u*(1 − α^s),   s = ln(1 − x/u*)/ln α,
+//
+// cut at the age from which a float64 no longer tells x from u*.
+type inAges struct {
+	t     *thresholds
+	decay []float64 // c = −ln α
 }
 
-// Exponent returns l of source i in state x, where the states of the other
-// sources sum to s, and whether the projection binds.
-func (t *Thresholds) Exponent(i int, x, s float64) (l float64, binds bool) {
-	threshold, binds := t.At(i, s)
-	return t.Kappa * (x - threshold - t.Shift), binds
-}
+const oldest = 36 // e^−36 is 2⁻⁵²
 
-// Score returns ∂ log p/∂Tᵢ, given f and 1 − f as [Logit] returns them. With
-// ψ = (1, S, S²) the score (8) of Allerton is
-//
-//	∂ log p/∂q_j = ψ_j ∂ log p/∂Tᵢ = κ ψ_j (fᵢ − νᵢ)
-//
-// that is −κψ_j(1 − fᵢ) for a source that was crawled and +κψ_j fᵢ for one that
-// was not.
-func (t *Thresholds) Score(f, g float64, crawled bool) float64 {
-	if crawled {
-		return -t.Kappa * g
+func (c inAges) of(i int, x float64) float64 {
+	s := -math.Log1p(-x/c.t.hi[i]) / c.decay[i]
+	if !(s > 1) { // x ≤ u, or a source without content
+		return 0
 	}
-	return t.Kappa * f
+	return min(math.Log(s), c.width(i))
+}
+func (c inAges) inverse(i int, y float64) float64 {
+	return -c.t.hi[i] * math.Expm1(-c.decay[i]*math.Exp(y))
+}
+func (c inAges) slope(i int, x float64) float64 {
+	// s = −ln(1 − x/u*)/c: ds/dx = 1/(c(u* − x)), dy = ds/s
+	s := math.Exp(c.of(i, x))
+	d := c.decay[i] * (c.t.hi[i] - x) * s
+	if !(d > 0) {
+		return 0
+	}
+	return 1 / d
+}
+func (c inAges) width(i int) float64 { return math.Log(max(1, oldest/c.decay[i])) }
+
+func newThresholds(in env.Instance, start float64) *thresholds {
+	t := &thresholds{}
+	for _, s := range in.Sources {
+		lo, hi := s.Gain(), s.Ceiling()
+		t.lo, t.hi, t.factor = append(t.lo, lo), append(t.hi, hi), append(t.factor, s.Factor())
+		t.q = append(t.q, [3]float64{lo + start*(hi-lo)})
+	}
+	return t
+}
+
+func newCoordinate(in env.Instance, t *thresholds, margin string) coordinate {
+	switch margin {
+	case "unit":
+		return inUnits{t}
+	case "age":
+		c := inAges{t: t}
+		for _, s := range in.Sources {
+			c.decay = append(c.decay, s.Decay)
+		}
+		return c
+	}
+	return inState{t}
 }

@@ -6,18 +6,16 @@ import (
 
 	"gonum.org/v1/gonum/diff/fd"
 	"pgregory.net/rapid"
+
+	"ephemera/env"
 )
 
 // TestThresholdParametrisation: "T_i(x_{−i}) = q_0 + q_1 Σ x_k + q_2 (Σ x_k)²"
 // (Allerton, section V, with the index of the square put right).
 func TestThresholdParametrisation(t *testing.T) {
-	th := Thresholds{Kappa: 2, Shift: .5, Lo: []float64{-1e9}, Hi: []float64{1e9}, Q: [][3]float64{{3, 5, 7}}}
-	if got, binds := th.At(0, 11); got != 3+5*11+7*121 || binds {
-		t.Errorf("threshold %v, binds %v", got, binds)
-	}
-	// f = e^{κ(x − T − 0.5)}/(1 + e^{κ(x − T − 0.5)}) (section III)
-	if l, _ := th.Exponent(0, 906, 11); l != 2*(906-905-.5) {
-		t.Errorf("exponent %v", l)
+	th := &thresholds{lo: []float64{-1e9}, hi: []float64{1e9}, q: [][3]float64{{3, 5, 7}}}
+	if got, raw := th.at(0, 11); got != 3+5*11+7*121 || raw != got {
+		t.Errorf("threshold %v of %v", got, raw)
 	}
 }
 
@@ -30,24 +28,52 @@ func TestProjection(t *testing.T) {
 		wild := rapid.OneOf(rapid.Float64Range(-20, 20), rapid.Float64())
 		q := [3]float64{wild.Draw(t, "q0"), wild.Draw(t, "q1"), wild.Draw(t, "q2")}
 		s := rapid.Float64Range(0, 100).Draw(t, "sum")
-		th := Thresholds{Kappa: 1, Lo: []float64{lo}, Hi: []float64{hi}, Q: [][3]float64{q}}
-		got, binds := th.At(0, s)
+		th := &thresholds{lo: []float64{lo}, hi: []float64{hi}, q: [][3]float64{q}}
+		got, _ := th.at(0, s)
 		if !(got >= lo && got <= hi) {
 			t.Fatalf("threshold %v is outside [%v, %v]", got, lo, hi)
 		}
 		raw := q[0] + (q[1]+q[2]*s)*s
-		if inside := raw >= lo && raw <= hi; inside == binds || inside && got != raw {
-			t.Fatalf("threshold %v, binds %v, for %v in [%v, %v]", got, binds, raw, lo, hi)
-		}
-		if raw < lo && got != lo || raw > hi && got != hi {
+		if raw >= lo && raw <= hi && got != raw || raw < lo && got != lo || raw > hi && got != hi {
 			t.Fatalf("threshold %v for %v in [%v, %v]", got, raw, lo, hi)
 		}
 	})
 }
 
+// TestCoordinates: y is inverted by its inverse, its slope is its derivative, and
+// it grows from 0 or u by its width. The age of a mean state is the number of
+// epochs since the last crawl.
+func TestCoordinates(t *testing.T) {
+	in := env.Paper(1)
+	th := newThresholds(in, .5)
+	for _, margin := range []string{"state", "unit", "age"} {
+		y := newCoordinate(in, th, margin)
+		for i, s := range in.Sources {
+			for k := 1; k < 20; k++ {
+				x := s.Gain() + float64(k)/20*(s.Ceiling()-s.Gain())
+				if got := y.inverse(i, y.of(i, x)); math.Abs(got-x) > 1e-12*x {
+					t.Errorf("%s, source %d: %v comes back as %v", margin, i+1, x, got)
+				}
+				want := fd.Derivative(func(x float64) float64 { return y.of(i, x) }, x, &fd.Settings{Formula: fd.Central})
+				if got := y.slope(i, x); math.Abs(got-want) > 1e-6*want {
+					t.Errorf("%s, source %d at %v: slope %v; finite differences give %v", margin, i+1, x, got, want)
+				}
+			}
+			if got, want := y.of(i, s.Ceiling())-y.of(i, s.Gain()), y.width(i); math.Abs(got-want) > 1e-12*want {
+				t.Errorf("%s, source %d: y grows by %v from u to u*; its width is %v", margin, i+1, got, want)
+			}
+			for age := 1; margin == "age" && age < 12; age++ {
+				if got := y.of(i, s.MeanState(age)); math.Abs(got-math.Log(float64(age))) > 1e-9 {
+					t.Errorf("source %d at age %d: y is %v", i+1, age, got)
+				}
+			}
+		}
+	}
+}
+
 func TestLogit(t *testing.T) {
 	for l := -800.0; l <= 800; l += .37 {
-		f, g := Logit(l)
+		f, g := logit(l)
 		// The reference takes the exponent that cannot overflow.
 		wantF, wantG := math.Exp(-math.Log1p(math.Exp(-l))), math.Exp(-math.Log1p(math.Exp(l)))
 		if math.Abs(f-wantF) > 1e-14*wantF+1e-17 || math.Abs(g-wantG) > 1e-14*wantG+1e-17 || f < 0 || g < 0 || f > 1 || g > 1 {
@@ -58,49 +84,11 @@ func TestLogit(t *testing.T) {
 		}
 	}
 	for _, l := range []float64{math.Inf(1), math.MaxFloat64} {
-		if f, g := Logit(l); f != 1 || g != 0 {
+		if f, g := logit(l); f != 1 || g != 0 {
 			t.Errorf("at %v: %v, %v", l, f, g)
 		}
-		if f, g := Logit(-l); f != 0 || g != 1 {
+		if f, g := logit(-l); f != 0 || g != 1 {
 			t.Errorf("at %v: %v, %v", -l, f, g)
-		}
-	}
-}
-
-// TestScore holds (8) against finite differences of log p, where
-// log p = −log(1 + e^{∓l}) for a source that is crawled or not.
-func TestScore(t *testing.T) {
-	logP := func(l float64, crawled bool) float64 {
-		if crawled {
-			l = -l
-		}
-		if l > 0 {
-			return -l - math.Log1p(math.Exp(-l))
-		}
-		return -math.Log1p(math.Exp(l))
-	}
-	const s = 1.7 // Σ of the others
-	psi := [3]float64{1, s, s * s}
-	for _, kappa := range []float64{.3, 2, 11} {
-		for _, l := range []float64{-700, -60, -39, -12, -3, -.5, 0, .5, 3, 12, 39, 60, 700} {
-			for _, crawled := range []bool{false, true} {
-				th := Thresholds{Kappa: kappa, Shift: .5, Lo: []float64{-1e6}, Hi: []float64{1e6}, Q: [][3]float64{{.3, -.2, .1}}}
-				threshold, _ := th.At(0, s)
-				x := threshold + .5 + l/kappa
-				got, _ := th.Exponent(0, x, s)
-				f, g := Logit(got)
-				score := th.Score(f, g, crawled)
-				want := fd.Gradient(nil, func(q []float64) float64 {
-					th.Q[0] = [3]float64(q)
-					l, _ := th.Exponent(0, x, s)
-					return logP(l, crawled)
-				}, []float64{.3, -.2, .1}, &fd.Settings{Formula: fd.Central})
-				for j := range psi {
-					if math.Abs(score*psi[j]-want[j]) > 2e-6*kappa*(1+math.Abs(l)) {
-						t.Errorf("κ = %v, l = %v, crawled %v: ∂/∂q_%d is %v; finite differences give %v", kappa, l, crawled, j, score*psi[j], want[j])
-					}
-				}
-			}
 		}
 	}
 }

@@ -18,8 +18,7 @@ type InverseSettings struct {
 	// Epsilon is ε of B(−1) = εI, and the ridge, relative to the mean of B's
 	// diagonal, with which a fresh factorisation begins; above 0.
 	Epsilon float64
-	// Delta is δ of the Tikhonov form (BᵀB + δI)⁻¹Bᵀ, relative to the square
-	// of the mean of B's diagonal; above 0.
+	// Delta is δ of the Tikhonov form (BᵀB + δI)⁻¹Bᵀ; above 0.
 	Delta float64
 	// Tolerance is the residual ‖B y − v‖/‖v‖ (greatest entries) up to which
 	// a solution y = B⁻¹v is trusted; above 0.
@@ -265,11 +264,13 @@ func (inv *Inverse) fallback(dst, v []float64) {
 	inv.since = inv.s
 }
 
-// tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V). δ is
-// relative to the squared mean of the diagonal, so that s cancels.
+// tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V). With B = sB̂
+// the δ of B̂ is δ/s². Rounding lifts it anyway where it is far below B̂².
 func (inv *Inverse) tikhonov(dst, v []float64) {
 	inv.count.Tikhonov++
-	inv.dense.tikhonov(dst, v, inv.set.Delta)
+	const least = 1e-20
+	unit := inv.s * inv.dense.mean()
+	inv.dense.tikhonov(dst, v, math.Max(inv.set.Delta/(unit*unit), least))
 }
 
 // refresh adds the ridge ε to B̂ and factorises it afresh.

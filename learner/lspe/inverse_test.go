@@ -166,7 +166,6 @@ func TestTikhonov(t *testing.T) {
 			}
 			inv.Update(y, phi, v, .05)
 			b := inv.B()
-			m := mat.Trace(b) / float64(l)
 			var eig mat.EigenSym
 			if !eig.Factorize(b, true) {
 				t.Fatal("no eigenvectors")
@@ -176,7 +175,7 @@ func TestTikhonov(t *testing.T) {
 			var coord, want mat.VecDense
 			coord.MulVec(u.T(), mat.NewVecDense(l, v))
 			for i, lambda := range eig.Values(nil) {
-				coord.SetVec(i, coord.AtVec(i)*lambda/(lambda*lambda+set.Delta*m*m))
+				coord.SetVec(i, coord.AtVec(i)*lambda/(lambda*lambda+set.Delta))
 			}
 			want.MulVec(&u, &coord)
 			size := mat.Norm(&want, math.Inf(1))
