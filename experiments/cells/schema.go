@@ -114,7 +114,39 @@ func (*Schema) Keys(selected string) []sweep.Key {
 	if c.entry.Settings == nil {
 		return keys
 	}
-	return append(keys, settingKeys(reflect.ValueOf(c.entry.Settings(c.level)).Elem())...)
+	return append(keys, readingKeys(func() any { return c.entry.Settings(c.level) })...)
+}
+
+// readingKeys returns the keys of settings. Where these have readings, the
+// defaults of the others follow them.
+func readingKeys(settings func() any) []sweep.Key {
+	keys := settingKeys(reflect.ValueOf(settings()).Elem())
+	s, ok := settings().(interface {
+		Readings() []string
+		SetReading(name string) error
+	})
+	if !ok {
+		return keys
+	}
+	for _, name := range s.Readings() {
+		if err := s.SetReading(name); err != nil {
+			panic("cells: " + err.Error())
+		}
+		for i, k := range settingKeys(reflect.ValueOf(s).Elem()) {
+			if k.Name == "learner.reading" {
+				keys[i].Allowed = s.Readings()
+				continue
+			}
+			keys[i].Follows = "learner.reading"
+			if k.Default != keys[i].Default {
+				if keys[i].Then == nil {
+					keys[i].Then = map[string]any{}
+				}
+				keys[i].Then[name] = k.Default
+			}
+		}
+	}
+	return keys
 }
 
 // settingKeys reads the keys of a settings struct off its toml tags.

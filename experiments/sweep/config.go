@@ -34,6 +34,7 @@ type Config struct {
 type grid struct {
 	set   *keyset
 	lists [][]any // the values of each key of the set
+	given []bool  // whether the file has the key
 }
 
 // maxRuns keeps a slip in a grid from filling the memory.
@@ -255,14 +256,15 @@ func (l *loader) product(c *Config, n int, unused table) error {
 	}
 	used := map[string]bool{}
 	for _, v := range selected {
-		g := grid{set: l.sets[v.(string)], lists: [][]any{{v}}}
+		g := grid{set: l.sets[v.(string)], lists: [][]any{{v}}, given: []bool{true}}
 		size := 1
 		for _, key := range g.set.keys[1:] {
 			values, err := l.values(n, key, given)
 			if err != nil {
 				return err
 			}
-			g.lists = append(g.lists, values)
+			_, ok := given[key.Name]
+			g.lists, g.given = append(g.lists, values), append(g.given, ok)
 			if size *= len(values); (len(c.Cells)+size)*len(c.Seeds) > maxRuns {
 				return fmt.Errorf("%s: cells and seeds are more than %d runs", l.file, maxRuns)
 			}
@@ -326,6 +328,14 @@ func (l *loader) cell(c *Config, n int, g grid, i int) error {
 	for k := len(g.lists) - 1; k >= 0; k-- {
 		cell.values[k] = g.lists[k][i%len(g.lists[k])]
 		i /= len(g.lists[k])
+	}
+	for k, key := range g.set.keys {
+		if key.Follows == "" || g.given[k] {
+			continue
+		}
+		if v, ok := key.Then[cell.Text(key.Follows)]; ok {
+			cell.values[k] = v
+		}
 	}
 	if err := l.x.Check(&cell); err != nil {
 		place := l.file
@@ -426,6 +436,9 @@ func axes(cells []Cell, sel string) []string {
 			of := at{key.Name, cell.Text(sel)}
 			if key.Name == sel {
 				of.selected = ""
+			}
+			if key.Follows != "" {
+				of.selected += " " + cell.Text(key.Follows)
 			}
 			if !slices.Contains(keys, key.Name) {
 				keys = append(keys, key.Name)

@@ -60,6 +60,11 @@ type Key struct {
 	File    func(value string) bool // whether a value names a file; nil if none does
 	Problem bool                    // cells that differ in it are not compared: they solve different problems
 	Help    string                  // a few words: meaning, symbol, unit
+
+	// Follows names a string key on whose value the default depends, and Then
+	// holds it for values under which it is not Default.
+	Follows string
+	Then    map[string]any
 }
 
 // KeyError is a setting that is out of its range.

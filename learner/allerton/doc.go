@@ -9,6 +9,6 @@
 //  4. price.go: the price of the budget.
 //  5. allerton.go puts them together with the critic, lspe.Critic.
 //
-// [Settings] choose among the printed parts and the repaired ones. [Readings]
+// [Settings] choose among the printed parts and the repaired ones. [Settings.Readings]
 // are the steps from the one learner to the other.
 package allerton

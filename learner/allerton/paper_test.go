@@ -187,7 +187,7 @@ func TestResume(t *testing.T) {
 	in := env.Paper(1)
 	sets := []allerton.Settings{reading(t, "crawled")}
 	sets[0].Act = "budget"
-	for _, name := range allerton.Readings() {
+	for _, name := range allerton.DefaultSettings().Readings() {
 		sets = append(sets, reading(t, name))
 	}
 	for _, set := range sets {
@@ -307,7 +307,7 @@ func TestTooManyFeatures(t *testing.T) {
 
 // TestStepAllocations: one whole step allocates nothing, fallbacks included.
 func TestStepAllocations(t *testing.T) {
-	for _, name := range allerton.Readings() {
+	for _, name := range allerton.DefaultSettings().Readings() {
 		set := reading(t, name)
 		in := env.Paper(1)
 		p := newPaper(t, in, set, 1)
@@ -379,7 +379,7 @@ func TestExtremes(t *testing.T) {
 			in.Sources = append(in.Sources, s)
 		}
 		in.Budget = 1
-		set := reading(t, rapid.SampledFrom(allerton.Readings()).Draw(t, "reading"))
+		set := reading(t, rapid.SampledFrom(allerton.DefaultSettings().Readings()).Draw(t, "reading"))
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
 		set.Kappa = math.Pow(10, rapid.Float64Range(-20, 20).Draw(t, "kappa"))
 		set.Gamma = rapid.Float64Range(.001, 1.99).Draw(t, "gamma")
@@ -425,7 +425,7 @@ func TestGolden(t *testing.T) {
 		t.Skip("the golden trajectory is one of amd64")
 	}
 	var b strings.Builder
-	for _, name := range allerton.Readings() {
+	for _, name := range allerton.DefaultSettings().Readings() {
 		const seed = 1
 		in := env.Paper(1)
 		p := newPaper(t, in, reading(t, name), seed)
@@ -506,7 +506,7 @@ func TestSettingsAsTOML(t *testing.T) {
 func TestFrozenWithinBudget(t *testing.T) {
 	in := env.Paper(1)
 	bound, _ := index.Bound(in)
-	for _, name := range allerton.Readings() {
+	for _, name := range allerton.DefaultSettings().Readings() {
 		_, p := runPaper(t, in, reading(t, name), 1, 1000)
 		out, err := experiments.Run(newMean(t, in, false), env.NewAgent(p.Frozen()), 1000, nil)
 		if err != nil {
@@ -522,7 +522,7 @@ func TestFrozenWithinBudget(t *testing.T) {
 // default.
 func TestReadings(t *testing.T) {
 	last := allerton.Settings{}
-	for _, name := range allerton.Readings() {
+	for _, name := range allerton.DefaultSettings().Readings() {
 		set := reading(t, name)
 		if err := set.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

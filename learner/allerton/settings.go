@@ -10,7 +10,7 @@ import (
 
 // Settings are the settings of the learner.
 type Settings struct {
-	// Reading is where the other settings begin, one of Readings.
+	// Reading is where the other settings begin, one of [Settings.Readings].
 	Reading string `json:"reading" toml:"reading"`
 
 	Kappa     float64    `json:"kappa" toml:"kappa"`           // κ, steepness of the logit, in 1/unit of margin
@@ -112,7 +112,7 @@ var readings = []struct {
 
 // Readings returns the names of the readings, from the learner as printed to the
 // one that works.
-func Readings() []string {
+func (Settings) Readings() []string {
 	var names []string
 	for _, r := range readings {
 		names = append(names, r.name)
@@ -122,7 +122,7 @@ func Readings() []string {
 
 // SetReading sets all settings to those of a reading.
 func (s *Settings) SetReading(name string) error {
-	if err := check.OneOf("reading", name, Readings()...); err != nil {
+	if err := check.OneOf("reading", name, s.Readings()...); err != nil {
 		return err
 	}
 	*s = DefaultSettings()
@@ -169,7 +169,7 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("reward is %q; allowed with a price is crawled", s.Reward)
 	}
 	return check.First(
-		check.OneOf("reading", s.Reading, Readings()...),
+		check.OneOf("reading", s.Reading, s.Readings()...),
 		check.OneOf("margin", s.Margin, "state", "unit", "age"),
 		check.OneOf("gradient", s.Gradient, "sampled", "expected", "relative"),
 		check.OneOf("reward", s.Reward, "crawled", "literal"),
