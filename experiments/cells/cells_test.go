@@ -77,6 +77,45 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// A reading sets what the other settings are where they are not given, and cells
+// are told apart by it alone.
+func TestReadings(t *testing.T) {
+	s, c := load(t, `
+steps = 60
+learner.algorithm = "paper"
+learner.reading = ["printed", "crawled", "ages"]
+learner.b = ["1/(n+1)", "0.01"]
+`)
+	var ids []string
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		ids = append(ids, cell.ID)
+		settings, err := choose("paper").settings(cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want allerton.Settings
+		if err := want.SetReading(cell.Text("learner.reading")); err != nil {
+			t.Fatal(err)
+		}
+		if err := want.B.Set(cell.Text("learner.b")); err != nil {
+			t.Fatal(err)
+		}
+		if got := *settings.(*allerton.Settings); got != want {
+			t.Errorf("%s: %+v, want %+v", cell.ID, got, want)
+		}
+		if cell.Float("learner.kappa") != want.Kappa || cell.Text("learner.margin") != want.Margin {
+			t.Errorf("%s shows kappa %v and margin %s; the learner has %v and %s", cell.ID, cell.Value("learner.kappa"), cell.Text("learner.margin"), want.Kappa, want.Margin)
+		}
+	}
+	if want := []string{"b/1_(n+1)/reading/printed", "b/0.01/reading/printed"}; len(ids) != 6 || !strings.Contains(strings.Join(ids, " "), "reading/ages") || strings.Contains(strings.Join(ids, " "), "kappa") {
+		t.Errorf("cells are %v; want six such as %v", ids, want)
+	}
+	if _, err := sweep.Load(s, "test.toml", []byte("learner.algorithm = \"paper\"\nlearner.reading = \"loud\""), nil); err == nil || !strings.Contains(err.Error(), "loud") || !strings.Contains(err.Error(), "printed") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Figures are those of the loop run by hand.
 func TestFigures(t *testing.T) {
 	s, c := load(t, "steps = 1000\nlearner.algorithm = \"whittle\"\n")

@@ -333,6 +333,10 @@ func (l *loader) cell(c *Config, n int, g grid, i int) error {
 		if key.Follows == "" || g.given[k] {
 			continue
 		}
+		if cell.quiet == nil {
+			cell.quiet = map[string]bool{}
+		}
+		cell.quiet[key.Name] = true
 		if v, ok := key.Then[cell.Text(key.Follows)]; ok {
 			cell.values[k] = v
 		}
@@ -377,7 +381,7 @@ func (l *loader) identify(c *Config) error {
 		cell := &c.Cells[i]
 		var parts []string
 		for _, k := range c.Axes {
-			if !cell.Has(k) {
+			if !cell.Has(k) || cell.quiet[k] {
 				continue
 			}
 			_, name := split(k)

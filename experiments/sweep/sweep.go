@@ -148,6 +148,7 @@ type Cell struct {
 	set    *keyset
 	values []any
 	inputs map[string]*Input
+	quiet  map[string]bool // settings that follow another one and are not given
 }
 
 // Keys returns the settings that the cell has.

@@ -124,7 +124,7 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 	p.phi.To(p.now, p.x)
 	p.phi.To(p.then, p.next)
 	p.ascend(p.next, p.critic.Value(p.then), p.a.Value(n)) // with r(n), as printed
-	if p.set.Price {
+	if p.set.Price == "learned" {
 		cost := 0.0
 		for i, f := range p.f {
 			cost += p.costs[i] * f

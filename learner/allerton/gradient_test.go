@@ -287,7 +287,7 @@ func TestAlways(t *testing.T) {
 		for i := range p.q {
 			p.q[i] = [3]float64{p.lo[i]}
 		}
-		p.kappa = set.KappaMost
+		p.kappa = set.KappaMax
 		p.look(x)
 		for i, f := range p.f {
 			if f > .99 != want {

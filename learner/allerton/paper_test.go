@@ -258,11 +258,12 @@ func TestSettings(t *testing.T) {
 		"kappa is +Inf; allowed":       func(s *allerton.Settings) { s.Kappa = math.Inf(1) },
 		"shift is NaN; allowed":        func(s *allerton.Settings) { s.Shift = math.NaN() },
 		`reading is "x"; allowed`:      func(s *allerton.Settings) { s.Reading = "x" },
+		`price is "x"; allowed`:        func(s *allerton.Settings) { s.Price = "x" },
 		`margin is "x"; allowed`:       func(s *allerton.Settings) { s.Margin = "x" },
 		`gradient is "x"; allowed`:     func(s *allerton.Settings) { s.Gradient = "x" },
-		`reward is "literal"; allowed`: func(s *allerton.Settings) { s.Price = true },
-		"sharpen is -1; allowed":       func(s *allerton.Settings) { s.Sharpen = -1 },
-		"kappa_most is 0; allowed":     func(s *allerton.Settings) { s.KappaMost = 0 },
+		`reward is "literal"; allowed`: func(s *allerton.Settings) { s.Price = "learned" },
+		"kappa_over is -1; allowed":    func(s *allerton.Settings) { s.KappaOver = -1 },
+		"kappa_max is 0; allowed":      func(s *allerton.Settings) { s.KappaMax = 0 },
 		"d: scale c is 0; allowed":     func(s *allerton.Settings) { s.D.Scale = 0 },
 		"gamma is 0; allowed":          func(s *allerton.Settings) { s.Gamma = 0 },
 		"a: scale c is 0; allowed":     func(s *allerton.Settings) { s.A.Scale = 0 },
@@ -388,7 +389,9 @@ func TestExtremes(t *testing.T) {
 		set.B = lspe.Constant(rapid.Float64Range(.001, .999).Draw(t, "b"))
 		set.Act = pick("act", "probabilistic", "budget")
 		set.Reward = pick("reward", "crawled", "literal")
-		set.Price = set.Reward == "crawled" && rapid.Bool().Draw(t, "price")
+		if set.Price = "none"; set.Reward == "crawled" {
+			set.Price = pick("price", "none", "learned")
+		}
 		set.Margin = pick("margin", "state", "unit", "age")
 		set.Gradient = pick("gradient", "sampled", "expected", "relative")
 		set.Projection = pick("projection", "keep", "cut")

@@ -14,8 +14,8 @@ type Settings struct {
 	Reading string `json:"reading" toml:"reading"`
 
 	Kappa     float64    `json:"kappa" toml:"kappa"`           // κ, steepness of the logit, in 1/unit of margin
-	Sharpen   float64    `json:"sharpen" toml:"sharpen"`       // κ(n) = κ√(1 + n/sharpen), in epochs; 0: κ is constant
-	KappaMost float64    `json:"kappa_most" toml:"kappa_most"` // greatest κ(n)
+	KappaOver float64    `json:"kappa_over" toml:"kappa_over"` // κ(n) = κ√(1 + n/kappa_over), in epochs; 0: κ is constant
+	KappaMax  float64    `json:"kappa_max" toml:"kappa_max"`   // greatest κ(n)
 	Shift     float64    `json:"shift" toml:"shift"`           // shift of the logit, in units of margin
 	Gamma     float64    `json:"gamma" toml:"gamma"`           // γ, step of the critic's weights
 	A         lspe.Steps `json:"a" toml:"a"`                   // a(n), step of the thresholds
@@ -30,9 +30,9 @@ type Settings struct {
 	// average reward with both next states of each source; "relative", the same
 	// sign and zero with steps that have no unit.
 	Gradient string `json:"gradient" toml:"gradient"`
-	// Price makes the learner find the price λ at which the budget is kept on
-	// average. The reward of a crawl is then x − λC.
-	Price bool `json:"price" toml:"price"`
+	// Price is "none", or "learned": the learner finds the price λ at which the
+	// budget is kept on average. The reward of a crawl is then x − λC.
+	Price string `json:"price" toml:"price"`
 	// Reward is what the critic is told that an epoch earned: "literal", Σ Xᵢ
 	// whether crawled or not, as η and b̄ are printed, or "crawled", the interest
 	// that the crawls brought back, which is the objective.
@@ -73,11 +73,11 @@ func DefaultSettings() Settings {
 	inv := lspe.DefaultInverseSettings()
 	return Settings{
 		Reading: readings[0].name,
-		Kappa:   2, KappaMost: 40, Shift: .5, Gamma: .05,
+		Kappa:   2, KappaMax: 40, Shift: .5, Gamma: .05,
 		A:      lspe.Steps{Scale: .5, Block: 500, Power: 1},
 		B:      lspe.Harmonic(),
 		D:      lspe.Steps{Scale: .1, Block: 30, Power: .7},
-		Margin: "state", Gradient: "sampled",
+		Margin: "state", Gradient: "sampled", Price: "none",
 		Reward: "literal", Act: "probabilistic", Start: .5, Projection: "keep",
 		Features: "raw", Degree: 2, Terms: "auto",
 		Tikhonov: "always", Delta: 1e4, Epsilon: inv.Epsilon, Tolerance: inv.Tolerance, Condition: inv.Condition, Check: inv.Every,
@@ -101,11 +101,11 @@ var readings = []struct {
 	{"gradient", func(s *Settings) { s.Gradient = "expected" }},
 	{"scale-free", func(s *Settings) {
 		s.Margin, s.Gradient = "unit", "relative"
-		s.Kappa, s.Sharpen, s.Shift = 6, 100, 0
+		s.Kappa, s.KappaOver, s.Shift = 6, 100, 0
 		s.A = lspe.Steps{Scale: .4, Block: 500, Power: .7}
 		s.B = lspe.Steps{Scale: .5, Block: 200, Power: 2. / 3}
 	}},
-	{"price", func(s *Settings) { s.Price = true }},
+	{"price", func(s *Settings) { s.Price = "learned" }},
 	// At x = T = u the margin is −shift: above 0, so that f can reach 1.
 	{"ages", func(s *Settings) { s.Margin, s.Kappa, s.Shift = "age", 3, -.3 }},
 }
@@ -142,14 +142,14 @@ func (s Settings) Validate() error {
 	for _, f := range []struct {
 		name string
 		v    float64
-	}{{"kappa", s.Kappa}, {"kappa_most", s.KappaMost}} {
+	}{{"kappa", s.Kappa}, {"kappa_max", s.KappaMax}} {
 		if !(f.v > 0) || math.IsInf(f.v, 0) {
 			return fmt.Errorf("%s is %v; allowed is a finite number above 0", f.name, f.v)
 		}
 	}
 	switch {
-	case !(s.Sharpen >= 0) || math.IsInf(s.Sharpen, 0):
-		return fmt.Errorf("sharpen is %v; allowed is a finite number of epochs, or 0", s.Sharpen)
+	case !(s.KappaOver >= 0) || math.IsInf(s.KappaOver, 0):
+		return fmt.Errorf("kappa_over is %v; allowed is a finite number of epochs, or 0", s.KappaOver)
 	case math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0):
 		return fmt.Errorf("shift is %v; allowed is a finite number", s.Shift)
 	case s.Degree < 1 || s.Degree > 6:
@@ -165,13 +165,14 @@ func (s Settings) Validate() error {
 	if err := s.D.Validate(); err != nil {
 		return fmt.Errorf("d: %w", err)
 	}
-	if s.Price && s.Reward != "crawled" {
+	if s.Price == "learned" && s.Reward != "crawled" {
 		return fmt.Errorf("reward is %q; allowed with a price is crawled", s.Reward)
 	}
 	return check.First(
 		check.OneOf("reading", s.Reading, s.Readings()...),
 		check.OneOf("margin", s.Margin, "state", "unit", "age"),
 		check.OneOf("gradient", s.Gradient, "sampled", "expected", "relative"),
+		check.OneOf("price", s.Price, "none", "learned"),
 		check.OneOf("reward", s.Reward, "crawled", "literal"),
 		check.OneOf("act", s.Act, "probabilistic", "budget"),
 		check.OneOf("projection", s.Projection, "keep", "cut"),
@@ -189,10 +190,10 @@ func (s Settings) critic() lspe.Settings {
 	}}
 }
 
-// kappa returns κ(n) = min(κ√(1 + n/sharpen), most).
+// kappa returns κ(n) = min(κ√(1 + n/kappa_over), most).
 func (s *Settings) kappa(n int) float64 {
-	if s.Sharpen == 0 {
+	if s.KappaOver == 0 {
 		return s.Kappa
 	}
-	return min(s.Kappa*math.Sqrt(1+float64(n)/s.Sharpen), s.KappaMost)
+	return min(s.Kappa*math.Sqrt(1+float64(n)/s.KappaOver), s.KappaMax)
 }
