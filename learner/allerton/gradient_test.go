@@ -17,9 +17,8 @@ import (
 // value V follow from linear equations, so that gradients can be held against
 // finite differences of β.
 type chain struct {
-	p     *Learner
-	most  int
-	price float64
+	p    *Learner
+	most int
 }
 
 // newChain returns a chain on the first n sources of Table I, with a learner whose

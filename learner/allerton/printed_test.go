@@ -1,7 +1,6 @@
 package allerton_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -223,7 +222,7 @@ func TestPrinted(t *testing.T) {
 		rewards = append(rewards, out.Reward)
 	}
 	mean, sd := stat.MeanStdDev(rewards, nil)
-	t.Log(fmt.Sprintf("mean %.1f, s.d. of a single run %.1f", mean, sd))
+	t.Logf("mean %.1f, s.d. of a single run %.1f", mean, sd)
 	if mean < 89 || mean > 125 {
 		t.Errorf("20 seeds earn %.1f per epoch; want 89 to 125", mean)
 	}
