@@ -168,7 +168,7 @@ func (c *command) length(scene experiments.Scene, steps int) int {
 func (c *command) explain(err error) error {
 	var stopped *experiments.InterruptedError
 	if errors.As(err, &stopped) && c.dir != nil {
-		return fmt.Errorf("%w; train -resume %s goes on", err, c.out)
+		return fmt.Errorf("%w; %s", err, goOn(c.out))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -76,7 +77,7 @@ func (c *command) open(r *trainRun, path string) error {
 	_, begun := os.Stat(dir.Path(learner.StateFile))
 	_, ended := os.Stat(dir.Path(resultFile))
 	if begun == nil && errors.Is(ended, fs.ErrNotExist) {
-		return fmt.Errorf("-out: %s holds a run that was interrupted; train -resume %s goes on with it", path, path)
+		return fmt.Errorf("-out: %s holds a run that was interrupted; %s", path, goOn(path))
 	}
 	if err := dir.Fresh(kept...); err != nil {
 		return fmt.Errorf("-out: %w", err)
@@ -85,9 +86,12 @@ func (c *command) open(r *trainRun, path string) error {
 	return nil
 }
 
+func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on with it", path) }
+
 // keepStates has the run write checkpoints.
 func (c *command) keepStates(r *trainRun) {
 	r.training.Rows = metricRows
+	release := func() {}
 	r.training.Save = func(at *experiments.Checkpoint) error {
 		run, err := json.Marshal(at)
 		if err != nil {
@@ -97,11 +101,20 @@ func (c *command) keepStates(r *trainRun) {
 		if err != nil {
 			return err
 		}
-		return c.dir.Put(files.File{Name: learner.StateFile, Data: data})
+		if err := c.dir.Put(files.File{Name: learner.StateFile, Data: data}); err != nil {
+			return err
+		}
+		cli.Resume(goOn(c.out))
+		if at.Sums.Epochs == r.training.Epochs {
+			release()
+		}
+		return nil
 	}
 	const interval = 10 * time.Second
 	last := time.Now()
+	hold := sync.OnceFunc(func() { release = cli.Hold() })
 	r.training.Due = func(epoch int) bool {
+		hold() // from here on to the end of learning there is something to write
 		if c.checkpoint > 0 {
 			return epoch%c.checkpoint == 0
 		}
@@ -257,9 +270,6 @@ func (r *trainRun) run(ctx context.Context, dir *files.Dir) error {
 			return err
 		}
 		r.training.Compare = append(r.training.Compare, e)
-	}
-	if dir != nil {
-		defer cli.Hold()()
 	}
 	var failed error
 	if r.trained, failed = r.training.Run(ctx); r.trained == nil {

@@ -64,7 +64,7 @@ func Status(err error) int {
 // all that it computes, such as the index tables of many sources, looks at the
 // context. Where it holds it may take longer.
 const (
-	patience = 100 * time.Millisecond
+	patience = 50 * time.Millisecond
 	longest  = 30 * time.Second
 )
 
