@@ -65,7 +65,7 @@ func TestFirstAge(t *testing.T) {
 func slowFirstAge(p *Params, level float64) int {
 	lo, hi := 0, 1
 	for !((Whittle{}).At(p, hi) >= level) {
-		if hi >= 1<<40 {
+		if hi >= min(1<<40, math.MaxInt/4) {
 			return Never
 		}
 		lo, hi = hi, 2*hi

@@ -86,7 +86,7 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 		return hi
 	}
 	// Double the step from lo, then halve: index(lo) < charge ≤ index(hi).
-	const far = 1 << 52
+	const far = min(1<<52, math.MaxInt/2)
 	for step := 1; ; step *= 2 {
 		next := lo + step
 		if next >= hi || next >= far {

@@ -65,7 +65,7 @@ func (s Steps) Validate() error {
 	return nil
 }
 
-const maxCount = 1 << 40
+const maxCount = min(1<<40, math.MaxInt/2)
 
 // String returns a text form that [ParseSteps] reads back exactly.
 func (s Steps) String() string {
