@@ -211,6 +211,8 @@ func TestCheck(t *testing.T) {
 		{"evaluation = -1\n", "test.toml:1:1: evaluation: -1 epochs"},
 		{"world.kind = \"poisson\"\nworld.marks = \"loud\"\n", "test.toml:2:1: world.marks: "},
 		{"world.kind = \"poisson\"\nworld.marks = \"lognormal\"\nworld.sigma = -1\n", "test.toml:3:1: world.sigma: "},
+		{"world.marks = \"x\"\n", "test.toml:1:1: world.marks: it belongs to world.kind = \"poisson\"; this cell has \"mean\""},
+		{"world.sigma = -1\n", "test.toml:1:1: world.sigma: it belongs to world.kind = \"poisson\"; this cell has \"mean\""},
 		{"learner.algorithm = \"optimum\"\ninstance.name = \"lognormal:9\"\n", "test.toml:1:1: learner.algorithm: optimum does not run on lognormal/9/1"},
 		{"learner.capa = 3\n", "test.toml:1:1: unknown key \"learner.capa\"; allowed are name"},
 		{"learner.algorithm = \"papre\"\n", "test.toml:1:1: learner.algorithm is \"papre\"; allowed are lspe"},

@@ -282,6 +282,9 @@ func synthetic(cell *sweep.Cell) (experiments.Scene, error) {
 		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: err.Error()}
 	}
 	if kind == "mean" {
+		if key := given(cell, "world.marks", "world.sigma"); key != "" {
+			return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: fmt.Sprintf("it belongs to world.kind = %q; this cell has %q", "poisson", kind)}
+		}
 		return experiments.MeanScene(in), nil
 	}
 	marks, err := env.ParseMarks(cell.Text("world.marks"))

@@ -204,13 +204,12 @@ func convert(k Key, v any) (any, error) {
 		}
 		return nil, fmt.Errorf("%s is %s; allowed is a number", k.Name, show(v))
 	case int64:
-		switch v := v.(type) {
-		case int64:
-			return v, nil
-		case float64: // 1e5 is a float in TOML
-			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-				return int64(v), nil
-			}
+		n, ok := v.(int64)
+		if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) < 1<<53 { // 1e5 is a float in TOML
+			n, ok = int64(f), true
+		}
+		if ok && int64(int(n)) == n {
+			return n, nil
 		}
 		return nil, fmt.Errorf("%s is %s; allowed is a whole number", k.Name, show(v))
 	case bool:
