@@ -49,7 +49,7 @@ func TestSameBytes(t *testing.T) {
 // A sweep that is stopped in the middle of endless runs comes back, says so and
 // leaves no goroutine at work.
 func TestStopped(t *testing.T) {
-	_, c := load(t, "seeds = 4\nsteps = 1000000000\nlearner.algorithm = [\"paper\", \"priced\"]\n")
+	_, c := load(t, "seeds = 4\nsteps = 1000000000\nlearner.algorithm = [\"paper\", \"whittle\"]\n")
 	before := runtime.NumGoroutine()
 	ctx, stop := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer stop()
