@@ -203,7 +203,7 @@ func TestInstanceFile(t *testing.T) {
 	if again, _, err := call(t, "out/config.toml", "-out", "repeated"); err != nil || again != first {
 		t.Errorf("repeated without the file: %v\n%s", err, again)
 	}
-	if _, _, err := call(t, "c.toml", "-list"); err == nil || !strings.Contains(err.Error(), "c.toml:6:1: instance.name: open mine.toml: no such file") {
+	if _, _, err := call(t, "c.toml", "-list"); err == nil || !strings.Contains(err.Error(), "c.toml:6:1: instance.name: stat mine.toml: no such file") {
 		t.Errorf("without a file: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
 )
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
@@ -51,7 +53,7 @@ var reserved = []Key{
 
 // LoadFile reads a configuration from a file; set are overrides, key=value.
 func LoadFile(x Experiment, file string, set []string) (*Config, error) {
-	data, err := readFile(file, maxConfig)
+	data, err := env.ReadFile(file, maxConfig)
 	if err != nil {
 		return nil, err
 	}

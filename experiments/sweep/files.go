@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,20 +18,6 @@ const (
 	maxInput  = 1 << 30
 	maxResult = 1 << 30
 )
-
-// readFile reads a file of at most limit bytes.
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("%s: holds more than %d bytes", path, limit)
-	}
-	return b, err
-}
 
 // replace writes a file so that at any moment either the old one or the new one
 // is there, whole. Until then it is in temp, which one process uses at a time.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ephemera/env"
 )
 
 // Input is a file that a setting names, as it was when the configuration was
@@ -38,10 +40,10 @@ func (l *loader) read(key Key, value any) error {
 	var data []byte
 	err := fs.ErrNotExist
 	if copied, ok := l.copies[name]; ok && l.flags[key.Name] == "" {
-		data, err = readFile(filepath.Join(filepath.Dir(l.file), inputsDir, filepath.Base(copied)), maxInput)
+		data, err = env.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, filepath.Base(copied)), maxInput)
 	}
 	if err != nil {
-		data, err = readFile(name, maxInput)
+		data, err = env.ReadFile(name, maxInput)
 	}
 	if err == nil {
 		l.inputs[name] = &Input{data, sha256.Sum256(data)}

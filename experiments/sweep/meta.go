@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+
+	"ephemera/env"
 )
 
 // MetaFile stands beside the results of a sweep from its first run on and says
@@ -39,7 +41,7 @@ const metaFormat = 1
 // ReadMeta reads the MetaFile of a directory.
 func ReadMeta(dir string) (*Meta, error) {
 	path := filepath.Join(dir, MetaFile)
-	b, err := readFile(path, maxResult)
+	b, err := env.ReadFile(path, maxResult)
 	if err != nil {
 		return nil, err
 	}

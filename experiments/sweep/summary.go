@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ephemera/env"
 	"ephemera/experiments/stats"
 )
 
@@ -238,7 +239,7 @@ func (s *Summary) Ranking() []int {
 // ReadSummary reads summary.json of a directory.
 func ReadSummary(dir string) (*Summary, error) {
 	path := filepath.Join(dir, "summary.json")
-	b, err := readFile(path, maxResult)
+	b, err := env.ReadFile(path, maxResult)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func counters(epochs int, price, scale float64) error {
 			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
 		}
 	}
-	if epochs > 1<<53 {
+	if float64(epochs) > 1<<53 {
 		return fmt.Errorf("epochs is %d; allowed are up to 2^53", epochs)
 	}
 	return nil
