@@ -1,0 +1,88 @@
+"""Writes README.md and curves.svg beside it from what deep.py and plain.py measured.
+
+python peers/page.py results.jsonl
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import matplotlib
+from cells import CELLS, reached, rows
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
+HERE = Path(__file__).parent
+DEEP = ("PPO", "A2C", "DQN")
+
+
+def number(v: float) -> str:
+    """Return a number of epochs, or a dash for never."""
+    return "–" if v == float("inf") else f"{v:,.0f}".replace(",", " ")
+
+
+def ordered(agents: Any) -> list[str]:
+    return sorted(agents, key=lambda a: (a in DEEP, DEEP.index(a) if a in DEEP else 0, a != "lspe", a))
+
+
+def table(runs: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
+    lines = [
+        "| sources / budget / knowledge | agent | seeds | at the end, % of Whittle | least – greatest "
+        "| epochs to 90 % | 95 % | 99 % | after epochs | CPU seconds |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for cell in CELLS:
+        for agent in ordered({a for c, a in runs if c == cell.name}):
+            part = runs[cell.name, agent]
+            ends = [100 * r["end"] for r in part]
+            to = [number(median(reached(r["curve"], s) for r in part)) for s in (0.9, 0.95, 0.99)]
+            lines.append(
+                f"| {cell.instance} / {cell.budget} / {cell.knowledge} | {agent} | {len(part)} | {mean(ends):.2f} "
+                f"| {min(ends):.2f} – {max(ends):.2f} | {' | '.join(to)} | {number(part[0]['steps'])} "
+                f"| {mean(r['seconds'] for r in part):.1f} |"
+            )
+    return "\n".join(lines)
+
+
+def picture(runs: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
+    fig, axes = plt.subplots(2, 4, figsize=(13, 6), layout="constrained", sharey=True, sharex=True)
+    names = ordered({a for _, a in runs})
+    for ax, cell in zip(axes.flat, CELLS, strict=True):
+        for k, agent in enumerate(names):
+            curves = [dict(map(tuple, r["curve"])) for r in runs.get((cell.name, agent), [])]
+            if curves:
+                epochs = sorted(set.intersection(*(set(c) for c in curves)))
+                ax.plot(
+                    epochs, [100 * median(c[e] for c in curves) for e in epochs],
+                    color=f"C{k}", ls="--" if agent in DEEP else "-", label=agent,
+                )  # fmt: skip
+        ax.axhline(100, color="grey", lw=0.8)
+        ax.set(xscale="log", ylim=(40, 103), title=f"{cell.instance}, budget {cell.budget}, {cell.knowledge}")
+        ax.spines[["top", "right"]].set_visible(False)
+    fig.supxlabel("epochs")
+    fig.supylabel("reward, % of exact Whittle (median of the seeds)")
+    lines = {line.get_label(): line for ax in axes.flat for line in ax.get_lines() if line.get_label()[0] != "_"}
+    fig.legend([lines[n] for n in names], names, loc="outside right center", frameon=False)
+    matplotlib.rcParams["svg.hashsalt"] = "peers"
+    fig.savefig(HERE / "curves.svg", metadata={"Date": None}, facecolor="white")
+
+
+def main(path: str) -> None:
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows(Path(path)):
+        runs[row["cell"], row["agent"]].append(row)
+    picture(runs)
+    page = HERE / "README.md"
+    text = page.read_text()
+    begin, end = "<!-- table -->\n", "<!-- end of table -->"
+    head, rest = text.split(begin)
+    page.write_text(head + begin + table(runs) + "\n" + end + rest.split(end)[1])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
