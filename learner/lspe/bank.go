@@ -139,10 +139,12 @@ func (k *Bank) Square(share float64, phi []float64) {
 		lev += q * f * s
 	}
 	q /= lev
+	// Both halves see the same number: what is not symmetric in B⁻¹ would grow.
 	for i, x := range u {
-		p, qx := k.p[i*l:][:len(u)], q*x
-		for j, y := range u {
-			p[j] -= qx * y
+		qx := q * x
+		for j, y := range u[:i+1] {
+			v := k.p[i*l+j] - qx*y
+			k.p[i*l+j], k.p[j*l+i] = v, v
 		}
 	}
 }

@@ -85,7 +85,17 @@ func (c *common) worth() float64 {
 // alone.
 func (c *common) mix(margin, e float64) float64 {
 	s := &c.set
-	return s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*clip(e, s.IndexCap)
+	return s.MarginShare*clip(margin, s.MarginCap) + (1-s.MarginShare)*bend(e, s.IndexCap)
+}
+
+// bend returns v within [−c, c] and c(1 + ln v/c) above: what is far above the
+// price keeps its order, for where prices are still low, or few crawls fit, the
+// order among such sources is all that counts.
+func bend(v, c float64) float64 {
+	if v > c {
+		return c * (1 + math.Log(v/c))
+	}
+	return max(-c, v)
 }
 
 // begin begins the plan of an epoch.
@@ -130,7 +140,7 @@ func (c *common) choose(dst []int) []int {
 // sources that were crawled.
 //
 //	h ← h + (min X/C − h)/min(n, 100)
-//	λ ← max(0, λ + d(n) h clip((Σ C f − S)/M, 1))
+//	λ ← max(0, λ + d(n) max(λ, h) clip((Σ C f − S)/M, 1))
 //
 // S is what the selector can spend: where crawls do not divide the budget, less
 // than M.
@@ -147,7 +157,8 @@ func (c *common) settle(crawls []env.Crawled) {
 		if c.set.Act == "budget" {
 			can = c.spent
 		}
-		c.price = max(0, c.price+c.clocks.price*c.scale*clip((c.demand-can)/c.budget, 1))
+		unit := max(c.price, c.scale)
+		c.price = max(0, c.price+c.clocks.price*unit*clip((c.demand-can)/c.budget, 1))
 	}
 	c.n++
 }

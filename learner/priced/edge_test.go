@@ -190,6 +190,56 @@ func TestPricedEdges(t *testing.T) {
 	}
 }
 
+// TestFirstEpochs: epoch n = 1, 2, … takes the steps a(n), b(n) and d(n), and
+// what the actor does with them is what its equation says.
+func TestFirstEpochs(t *testing.T) {
+	set := DefaultSettings()
+	set.A, set.B, set.D = lspe.Steps{Scale: .01, Block: 1, Power: 1}, lspe.Steps{Scale: .02, Block: 1, Power: 1}, lspe.Steps{Scale: .04, Block: 1, Power: 1}
+	set.Cycles = 1e-9
+	in := env.Paper(1)
+	l := New(in, &set, stream.New(1, stream.Policy))
+	o := &env.Model{Online: env.Online{Last: []int{-1, -1, -1, -1}}}
+	for _, s := range in.Sources {
+		o.Mean = append(o.Mean, s.Gain())
+	}
+	for n := 1; n <= 3; n++ {
+		before := slices.Clone(l.src)
+		dst := l.Select(nil, o)
+		if a, d, b := l.clocks.actor, l.clocks.price, 1/l.clocks.least; a != set.A.At(n) || d != set.D.At(n) || !near(b, set.B.At(n), 1e-12) || l.clocks.most != float64(n) {
+			t.Errorf("epoch %d: a, b, d = %v, %v, %v", n, a, b, d)
+		}
+		kappa := set.Kappa * math.Sqrt(1+float64(n-1)/set.KappaOver)
+		for i := range l.src {
+			e := l.excess(i, o.Mean[i], float64(o.Age(i))) / l.worth()
+			f := 1 / (1 + math.Exp(-kappa*(math.Log(float64(o.Age(i))+.5)-before[i].lnTheta)))
+			better := 0.0
+			if e > 0 {
+				better = 1
+			}
+			step := min(set.A.At(n)*kappa/max(before[i].Theta, float64(o.Age(i))), .5) * math.Abs(f-better) * max(-1, min(1, e))
+			if !near(l.push[i], step, 1e-12) {
+				t.Errorf("epoch %d, source %d: the actor's step is %v; want %v", n, i, l.push[i], step)
+			}
+		}
+		price, scale, demand := l.price, l.scale, l.demand
+		var crawls []env.Crawled
+		for _, i := range dst {
+			crawls = append(crawls, env.Crawled{Source: i, Age: o.Age(i), Interest: o.Mean[i]})
+			o.Last[i] = o.Epoch
+		}
+		least := o.Mean[dst[0]]
+		o.Epoch++
+		for i, s := range in.Sources {
+			o.Mean[i] = s.MeanState(o.Age(i))
+		}
+		l.Update(crawls, o)
+		scale += (least - scale) / float64(n)
+		if want := max(0, price+set.D.At(n)*max(price, scale)*clip(demand-1, 1)); !near(l.price, want, 1e-12) {
+			t.Errorf("epoch %d: the price goes from %v to %v; want %v", n, price, l.price, want)
+		}
+	}
+}
+
 // expect fails unless err is one line that begins with want.
 func expect(t *testing.T, err error, want string) {
 	t.Helper()

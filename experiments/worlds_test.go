@@ -1,0 +1,137 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+var (
+	full       = flag.Bool("full", false, "run the long tests in full and print their tables")
+	worldLevel = flag.String("level", "model,observed", "levels of knowledge of the random worlds")
+	worldFrom  = flag.Uint64("from", 1, "seed of the first random world")
+	worldCount = flag.Int("worlds", 0, "number of random worlds")
+)
+
+// anyWorld returns a world of that seed, from the whole range that is allowed:
+// 1 to 60 sources, rates from 10⁻³ to 10⁵ and decays from 10⁻⁴ to 10, both
+// log-uniform, interest log-normal, costs of 1 or from .3 to 3, any budget from
+// the cheapest crawl to all of them, half of them whole, windows of 1 epoch and
+// more at some sources, and all marks.
+func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
+	r := stream.New(seed, stream.Test)
+	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
+	power := func(lo, hi float64) float64 { return math.Exp(uniform(math.Log(lo), math.Log(hi))) }
+	n := int(power(1, 61))
+	in := env.Instance{ID: fmt.Sprint("world-", seed)}
+	costs, windows := r.Float64() < .5, r.Float64() < .3
+	for range n {
+		s := env.NewSource("", power(1e-3, 1e5), power(1e-4, 10), math.Exp(r.NormFloat64()))
+		if costs {
+			s.Cost = uniform(.3, 3)
+		}
+		if windows && r.Float64() < .5 {
+			s.Window = power(1, 1000)
+		}
+		in.Sources = append(in.Sources, s)
+	}
+	least, total := math.Inf(1), in.TotalCost()
+	for _, s := range in.Sources {
+		least = min(least, s.Cost)
+	}
+	in.Budget = power(least, max(least, total))
+	if whole := math.Floor(in.Budget); r.Float64() < .5 && whole >= least {
+		in.Budget = whole
+	}
+	if level == env.LevelModel {
+		return MeanScene(in), ""
+	}
+	marks := []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch}[r.Intn(3)]
+	return PoissonScene(in, marks, 0), marks
+}
+
+// TestAnyWorld holds the default learner against Whittle's index with the true
+// parameters in random worlds, 3000 epochs each: -full runs 3000 worlds, and
+// prints the ten in which what was learned earns least.
+func TestAnyWorld(t *testing.T) {
+	const steps = 3000
+	worlds := 60
+	if *full {
+		worlds = 3000
+	}
+	if *worldCount > 0 {
+		worlds = *worldCount
+	}
+	whittle, err := Find("whittle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		seed  uint64
+		level env.Level
+		in    env.Instance
+		share float64
+		note  string
+	}
+	for _, name := range []string{"model", "observed", "online"} {
+		if !slices.Contains(strings.Split(*worldLevel, ","), name) {
+			continue
+		}
+		level, known := env.Level(name), env.Level(name)
+		if level == env.LevelOnline {
+			known = env.LevelModel
+		}
+		lspe, err := FindLearner("", level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []result
+		worlds := worlds
+		if level != env.LevelModel && !*full && *worldCount == 0 {
+			worlds /= 12 // items are drawn one by one
+		}
+		for k := range worlds {
+			seed := *worldFrom + uint64(k)
+			s, marks := anyWorld(seed, level)
+			play := func(e *Entry, level env.Level) Played {
+				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed, Epochs: steps})
+				if err != nil {
+					t.Fatalf("world %d, %s: %v", seed, e.Name, err)
+				}
+				return p
+			}
+			ref, got := play(whittle, known).Learned.Reward, play(lspe, level)
+			share := got.Learned.Reward / ref
+			if ref == 0 && got.Learned.Reward == 0 {
+				share = 1
+			}
+			all = append(all, result{seed, level, s.Instance, share, fmt.Sprintf("learning %.3f, marks %v", got.Learning.Reward/ref, marks)})
+		}
+		slices.SortStableFunc(all, func(a, b result) int { return cmp.Compare(a.share, b.share) })
+		var mean float64
+		below := 0
+		for _, r := range all {
+			mean += r.share / float64(len(all))
+			if !(r.share >= .97) {
+				below++
+			}
+		}
+		t.Logf("%s: %d worlds, mean %.5f, below .97 %d, least %.4f", level, worlds, mean, below, all[0].share)
+		if *full || testing.Verbose() {
+			for _, r := range all[:min(10, len(all))] {
+				fmt.Printf("%s world %d: %.4f, N %d, budget %.4g, %s\n", level, r.seed, r.share, len(r.in.Sources), r.in.Budget, r.note)
+			}
+		}
+		if !(mean >= .998) || below*100 >= worlds && worlds >= 100 || !(all[0].share >= .9) {
+			t.Errorf("%s: %d worlds, mean share of Whittle %.5f, %d below .97, least %.4f; want .998, fewer than one in a hundred, .9", level, worlds, mean, below, all[0].share)
+		}
+	}
+}
