@@ -63,7 +63,7 @@ func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
 // prints the ten in which what was learned earns least.
 func TestAnyWorld(t *testing.T) {
 	const steps = 3000
-	worlds := 60
+	worlds := 36
 	if *full {
 		worlds = 3000
 	}
