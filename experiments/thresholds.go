@@ -42,11 +42,7 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
 	terms := in.Terms()
 	for i, s := range in.Sources {
-		name := s.Name
-		if name == "" {
-			name = strconv.Itoa(i + 1)
-		}
-		cells := []string{name}
+		cells := []string{sourceName(in, i)}
 		if !terms.Affordable(i) {
 			cells = append(cells, slices.Repeat([]string{"never"}, len(tab.Header)-3)...)
 			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)

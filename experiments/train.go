@@ -24,7 +24,7 @@ type Training struct {
 	Epochs   int // of training, and of every comparison; 0 for all that the scene has
 	Seed     uint64
 	Compare  []*Entry
-	Rows     int // how many rows of metrics over time to keep; 0 for none
+	Rows     int // how many rows of metrics over time to keep; 0 for none, and for no trace
 	// Progress, if not nil, is told after every so many epochs how many of
 	// all epochs of the training and its comparisons are done.
 	Progress func(done, total int)
@@ -44,6 +44,7 @@ type Checkpoint struct {
 	Start   int64   `json:"-"` // of the terms
 	Length  float64 `json:"-"`
 	Metrics metrics `json:"metrics"`
+	Trace   Trace   `json:"trace"`
 	// Done are the rows that are finished: what was learned, then the
 	// comparisons.
 	Done []result.Row `json:"done"`
@@ -55,6 +56,7 @@ type Trained struct {
 	Trainee learner.Learner
 	Header  []string    // names of the metrics over time
 	Metrics [][]float64 // rows of metrics over time
+	Trace   Trace
 }
 
 // Run trains, then freezes the learner and runs it and every baseline in the
@@ -93,16 +95,32 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		}
 		return t.Save(&now)
 	}
-	play.Watch = func(r Running) Watcher {
-		if r.Again || r.Trainee == nil {
+	follow := func(policy string, goOn bool) Watcher {
+		if t.Rows <= 0 {
 			return func(int, float64, []env.Crawled) error { tick(); return nil }
 		}
+		see := now.Trace.watch(policy, epochs, goOn)
+		return func(n int, reward float64, crawls []env.Crawled) error {
+			tick()
+			if policy == "learned" {
+				now.Trace.crawled(n, epochs, crawls)
+			}
+			return see(n, reward, crawls)
+		}
+	}
+	play.Watch = func(r Running) Watcher {
+		if r.Again || r.Trainee == nil {
+			return follow("learned", false)
+		}
+		see := follow("learning", true)
 		trainee, here = r.Trainee, r.Point
 		now.Start, now.Length = r.Terms.Start, r.Terms.Length
 		pace.began = time.Now()
 		return func(n int, reward float64, crawls []env.Crawled) error {
 			pace.epochs++
-			tick()
+			if err := see(n, reward, crawls); err != nil {
+				return err
+			}
 			if err := now.Metrics.see(trainee, n+1, min(t.Rows, epochs), epochs, reward, len(crawls)); err != nil {
 				return err
 			}
@@ -145,9 +163,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 	}
 	var failed error
 	for _, e := range t.Compare[len(now.Done)-1:] {
-		o, err := t.Scene.Play(ctx, Play{Entry: e, Level: t.Level, Seed: t.Seed, Epochs: epochs, Watch: func(Running) Watcher {
-			return func(int, float64, []env.Crawled) error { tick(); return nil }
-		}})
+		o, err := t.Scene.Play(ctx, Play{Entry: e, Level: t.Level, Seed: t.Seed, Epochs: epochs, Watch: func(Running) Watcher { return follow(e.Name, false) }})
 		if ctx.Err() != nil {
 			return nil, &InterruptedError{Done: epochs, Of: epochs, error: ctx.Err()}
 		}
@@ -190,7 +206,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 
 // trained returns what there is so far but the report.
 func (t Training) trained(now *Checkpoint, l learner.Learner) *Trained {
-	out := &Trained{Trainee: l, Metrics: now.Metrics.Rows}
+	out := &Trained{Trainee: l, Metrics: now.Metrics.Rows, Trace: now.Trace}
 	if t.Rows > 0 && l != nil {
 		out.Header = []string{"epoch", "reward", "crawls"}
 		for _, m := range l.Metrics() {

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "`count` of runs at once; the results do not depend on it")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv and timing.json to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
+		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv, command.txt and timing.json to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cli.OpenDir(out, "result.json", "result.md", "runs.csv", cli.TimingFile)
+	dir, err := cli.OpenDir(out, "result.json", "result.md", "runs.csv", cli.CommandFile, cli.TimingFile)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	r := &compared.Report
 	r.Notes = append(notes(r, len(scenes), scenes[0].Epochs == 0), compared.Left...)
 	if dir != nil {
-		if err := keep(dir, compared); err != nil {
+		if err := keep(dir, args, compared); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
@@ -288,7 +288,7 @@ func notes(r *result.Report, instances int, seeded bool) []string {
 }
 
 // keep writes what -out keeps.
-func keep(dir *files.Dir, c *experiments.Compared) error {
+func keep(dir *files.Dir, args []string, c *experiments.Compared) error {
 	timeless := c.Report
 	timeless.Timing = nil
 	t := result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
@@ -305,5 +305,5 @@ func keep(dir *files.Dir, c *experiments.Compared) error {
 		return err
 	}
 	return dir.Put(files.File{Name: "result.json", Data: js.Bytes()}, files.File{Name: "result.md", Data: md.Bytes()},
-		files.File{Name: "runs.csv", Data: csv.Bytes()}, timing)
+		files.File{Name: "runs.csv", Data: csv.Bytes()}, cli.Command("bench", args), timing)
 }

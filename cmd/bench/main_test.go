@@ -189,7 +189,7 @@ func TestOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string]string{}
-	for _, name := range []string{"result.json", "result.md", "runs.csv", "timing.json"} {
+	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt", "timing.json"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

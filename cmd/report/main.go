@@ -1,8 +1,10 @@
-// Report turns the directory of a sweep into pictures: report.html, which needs
-// nothing else and no network, and each figure as SVG and PNG in plots/. It
-// prints the table and a small plot. Of a directory of sweeps it does each.
+// Report turns what sweep, train and bench keep into pictures: report.html,
+// which needs nothing else and no network, and each figure as SVG and PNG in
+// plots/. It prints the table of results. Of a directory of such directories it
+// does each.
 //
 //	go run ./cmd/report results/kappa
+//	go run ./cmd/report -beside round-robin results/hn results/fbmedia2016
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"ephemera/cmd/internal/cli"
@@ -20,17 +23,33 @@ func main() { cli.Main("report", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("report", `
-Writes report.html and plots/ into the directory of a sweep.
+Writes report.html and plots/ into directories of results.
 
-  report DIR...     DIR is what sweep named as the place of its results, or
+  report DIR...     DIR is where sweep, train or bench put its results, or
                     holds such directories`)
 	night := f.Bool("dark", false, "write each figure for dark backgrounds, too: NAME-dark.svg and NAME-dark.png")
+	beside := f.String("beside", "", "`policy`: set what bench kept in all DIRs beside each other, as multiples of what that policy earns, on one page in -out")
+	out := f.String("out", filepath.Join("results", "beside"), "`directory` of the page of -beside; created if missing")
 	operands, done, err := f.ParseMixed(args, stdout)
 	if done || err != nil {
 		return err
 	}
 	if len(operands) == 0 {
 		return cli.Usagef("name the directory of a sweep, such as results/kappa")
+	}
+	if *beside != "" {
+		r, err := report.Beside(operands, *beside)
+		if err != nil {
+			return err
+		}
+		r.Page.Command = "go run ./cmd/report " + cli.Quote(args...)
+		if err := os.MkdirAll(*out, 0o777); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+		return write(r, *out, *night, stdout, stderr)
+	}
+	if f.Given("out") {
+		return cli.Usagef("-out belongs to -beside; a report goes into the directory that it is of")
 	}
 	var errs []error // one report that fails does not take the others down
 	for _, operand := range operands {
@@ -40,18 +59,18 @@ Writes report.html and plots/ into the directory of a sweep.
 			if ctx.Err() != nil {
 				return errors.Join(append(errs, ctx.Err())...)
 			}
-			errs = append(errs, write(dir, *night, stdout, stderr))
+			r, err := report.Load(dir)
+			if err == nil {
+				err = write(r, dir, *night, stdout, stderr)
+			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// write makes the report of one directory.
-func write(dir string, night bool, stdout, stderr io.Writer) error {
-	r, err := report.Load(dir)
-	if err != nil {
-		return err
-	}
+// write puts a report into a directory and prints what it shows.
+func write(r *report.Result, dir string, night bool, stdout, stderr io.Writer) error {
 	written, err := r.Page.Write(dir, night, r.Figures...)
 	if err != nil {
 		return err

@@ -38,10 +38,12 @@ const (
 	resultFile     = "result.json"
 	metricsFile    = "metrics.csv"
 	thresholdsFile = "thresholds.csv"
+	curvesFile     = "curves.csv"
+	crawlsFile     = "crawls.csv"
 )
 
 // kept are the files of -out.
-var kept = []string{configFile, metricsFile, learner.StateFile, resultFile, thresholdsFile, cli.TimingFile}
+var kept = []string{configFile, metricsFile, learner.StateFile, resultFile, thresholdsFile, curvesFile, crawlsFile, cli.TimingFile}
 
 // metricRows is the number of rows of metrics.csv.
 const metricRows = 200
@@ -310,12 +312,16 @@ func (r *trainRun) keep(dir *files.Dir) error {
 		}
 		all = append(all, files.File{Name: resultFile, Data: report.Bytes()}, timing)
 	}
-	if r.thresholds != nil {
+	curves, crawls := r.trained.Trace.Tables(r.training.Scene.Instance)
+	for name, t := range map[string]*result.Table{curvesFile: curves, crawlsFile: crawls, thresholdsFile: r.thresholds} {
+		if t == nil {
+			continue
+		}
 		var b bytes.Buffer
-		if err := r.thresholds.Write(&b, result.CSV); err != nil {
+		if err := t.Write(&b, result.CSV); err != nil {
 			return err
 		}
-		all = append(all, files.File{Name: thresholdsFile, Data: b.Bytes()})
+		all = append(all, files.File{Name: name, Data: b.Bytes()})
 	}
 	return dir.Put(all...)
 }

@@ -168,14 +168,14 @@ func TestFigures(t *testing.T) {
 }
 
 func TestMilestones(t *testing.T) {
-	if got := milestones(20); !slices.Equal(got, []int{1, 2, 3, 4, 6, 7, 10, 13, 18, 20}) {
-		t.Errorf("milestones(20) = %v", got)
+	if got := experiments.Milestones(20); !slices.Equal(got, []int{1, 2, 3, 4, 6, 7, 10, 13, 18, 20}) {
+		t.Errorf("experiments.Milestones(20) = %v", got)
 	}
-	if got := milestones(1); !slices.Equal(got, []int{1}) {
-		t.Errorf("milestones(1) = %v", got)
+	if got := experiments.Milestones(1); !slices.Equal(got, []int{1}) {
+		t.Errorf("experiments.Milestones(1) = %v", got)
 	}
-	if got := milestones(10000); len(got) > 4*perDecade+1 || got[len(got)-1] != 10000 || !slices.IsSorted(got) {
-		t.Errorf("milestones(10000) = %v", got)
+	if got := experiments.Milestones(10000); len(got) > 4*8+1 || got[len(got)-1] != 10000 || !slices.IsSorted(got) {
+		t.Errorf("experiments.Milestones(10000) = %v", got)
 	}
 }
 

@@ -79,26 +79,9 @@ type run struct {
 	curve track
 }
 
-// perDecade is the number of points of a curve in each factor of ten.
-const perDecade = 8
-
-// milestones returns the epochs of a curve.
-func milestones(steps int) []int {
-	var at []int
-	for k := 0; ; k++ {
-		n := int(math.Round(math.Pow(10, float64(k)/perDecade)))
-		if n >= steps {
-			return append(at, steps)
-		}
-		if len(at) == 0 || n > at[len(at)-1] {
-			at = append(at, n)
-		}
-	}
-}
-
 // play runs a learner or policy and follows it while it learns.
 func play(ctx context.Context, at *site, p experiments.Play) (*run, error) {
-	r := &run{curve: track{at: milestones(p.Epochs)}}
+	r := &run{curve: track{at: experiments.Milestones(p.Epochs)}}
 	p.Watch = func(now experiments.Running) experiments.Watcher {
 		if now.Again {
 			return nil

@@ -186,7 +186,7 @@ func (f *Figure) Fit() error {
 			break // hidden ones count only where all are
 		}
 	}
-	if late.n > 0 && y.hi-y.lo > 2*(late.hi-late.lo) && late.hi > late.lo {
+	if f.From > 0 && late.n > 0 && y.hi-y.lo > 2*(late.hi-late.lo) && late.hi > late.lo {
 		x.lo, y = math.Max(x.lo, f.From), late
 	}
 	if dots {

@@ -141,6 +141,10 @@ func TestRange(t *testing.T) {
 	if f.X.Lo != 10 || f.Y.Lo < .97 || f.Y.Hi > 1.01 {
 		t.Errorf("x from %v, y from %v to %v", f.X.Lo, f.Y.Lo, f.Y.Hi)
 	}
+	f = Figure{Series: []Series{{X: Values{-5, -4, 1}, Y: Values{0, 100, 1}}}}
+	if err := f.Fit(); err != nil || f.X.Lo != -5 || f.Y.Hi < 100 || f.Y.Lo > 0 {
+		t.Errorf("x from %v, y from %v to %v, %v", f.X.Lo, f.Y.Lo, f.Y.Hi, err)
+	}
 	f = Figure{Series: []Series{{X: Values{0, 1}, Y: Values{100, 101}}, {X: Values{0, 1}, Y: Values{-750, 0}, Hidden: true}}}
 	if err := f.Fit(); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ const mostRows = 60
 
 // Raster draws which source was crawled when: those of the sources that were
 // crawled, at most 60 of them, over epochs from first on. The styles follow the
-// order.
+// order; without one, all are the same.
 func Raster(names []string, crawls [][]env.Crawled, first int, order []int) plot.Figure {
 	at := make([][]float64, len(names)) // epochs at which a source was crawled
 	for n, epoch := range crawls {
@@ -26,7 +26,7 @@ func Raster(names []string, crawls [][]env.Crawled, first int, order []int) plot
 		if len(x) == 0 || len(rows) == mostRows {
 			continue
 		}
-		s := plot.Series{Kind: plot.Marks, Style: slices.Index(order, i) % 8, X: x}
+		s := plot.Series{Kind: plot.Marks, Style: max(0, slices.Index(order, i)) % 8, X: x}
 		for range x {
 			s.Y = append(s.Y, float64(len(rows)))
 		}

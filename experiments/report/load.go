@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Result is what a directory of results gives.
@@ -21,10 +22,11 @@ var kinds = []struct {
 	file string
 	read func(dir fs.FS) (*Result, error)
 }{
+	{"result.json", readResult},
 	{"config.toml", readSweep},
 }
 
-// Load reads a directory of results: that of a sweep.
+// Load reads a directory of results: that of a sweep, of train or of bench.
 func Load(dir string) (*Result, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -38,6 +40,8 @@ func Load(dir string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
+	// What was trained is repeated from its directory.
+	r.Page.Command = strings.Replace(r.Page.Command, trainAgain, "go run ./cmd/train -config "+filepath.ToSlash(filepath.Join(dir, "config.toml")), 1)
 	return r, nil
 }
 
@@ -49,7 +53,7 @@ func Read(dir fs.FS) (*Result, error) {
 			return k.read(dir)
 		}
 	}
-	return nil, errors.New("holds no results: there is no config.toml in it")
+	return nil, errors.New("holds no results: there is neither result.json nor config.toml in it")
 }
 
 func readSweep(dir fs.FS) (*Result, error) {

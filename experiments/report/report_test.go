@@ -327,7 +327,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("error %v; want %q in it", err, want)
 		}
 	}
-	check("there is no config.toml")
+	check("config.toml")
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}

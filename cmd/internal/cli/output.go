@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -95,6 +97,26 @@ const TimingFile = "timing.json"
 func Timing(t *result.Timing) (files.File, error) {
 	data, err := json.MarshalIndent(t, "", "  ")
 	return files.File{Name: TimingFile, Data: append(data, '\n')}, err
+}
+
+// CommandFile has the command that repeats what a directory of results holds.
+const CommandFile = "command.txt"
+
+// Command is the CommandFile of a command that was called with args. What
+// changes no result is left out.
+func Command(name string, args []string) files.File {
+	words := []string{"go", "run", "./cmd/" + name}
+	for k := 0; k < len(args); k++ {
+		flag, _, whole := strings.Cut(strings.TrimLeft(args[k], "-"), "=")
+		if slices.Contains([]string{"out", "workers", "progress", "format"}, flag) && strings.HasPrefix(args[k], "-") {
+			if !whole {
+				k++ // its value
+			}
+			continue
+		}
+		words = append(words, args[k])
+	}
+	return files.File{Name: CommandFile, Data: []byte(Quote(words...) + "\n")}
 }
 
 // Positive refuses a flag's value that is not a finite number above 0.

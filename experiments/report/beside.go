@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
+)
+
+// Beside sets what bench kept in several directories beside each other: the
+// reward of each policy as a multiple of that of one of them, the reference. A
+// policy that is not in all of them is left out. The directories give the names
+// of the worlds.
+func Beside(dirs []string, reference string) (*Result, error) {
+	var (
+		names []string // of the policies, in the order of the first directory
+		of    []map[string]result.Row
+		base  []float64
+	)
+	for _, dir := range dirs {
+		r, err := openResult(dir)
+		if err != nil {
+			return nil, err
+		}
+		rows := map[string]result.Row{}
+		var here []string
+		for _, row := range r.Results {
+			rows[row.Policy] = row
+			here = append(here, row.Policy)
+		}
+		if len(of) == 0 {
+			names = here
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { _, ok := rows[n]; return !ok })
+		if b := rows[reference].Reward; !(b > 0) {
+			return nil, fmt.Errorf("%s: %s, with which the others are compared, earned nothing or is not among the policies %q", dir, reference, here)
+		}
+		of, base = append(of, rows), append(base, rows[reference].Reward)
+	}
+	ratio := func(k int, name string) float64 { return of[k][name].Reward / base[k] }
+	mean := func(name string) (sum float64) {
+		for k := range of {
+			sum += math.Log(ratio(k, name))
+		}
+		return sum
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch x, y := mean(a), mean(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	f := plot.Figure{Name: "beside", Title: "Interest earned", X: plot.Axis{Label: fmt.Sprintf("times that of %s", reference)}}
+	f.Y.Lo, f.Y.Hi = -.6, float64(len(names))-.4
+	table := result.Table{Header: []string{"policy"}}
+	cells := &Table{Head: []Column{{Name: "policy"}}}
+	for k, dir := range dirs {
+		world := result.Printable(filepath.Base(filepath.Clean(dir)))
+		table.Header, cells.Head = append(table.Header, world), append(cells.Head, Column{Name: world})
+		s := plot.Series{Name: world, Kind: plot.Across, Style: k}
+		for j, name := range names {
+			// The worlds stand a little below each other.
+			at := float64(len(names)-1-j) + .5*(float64(len(dirs)-1)/2-float64(k))/float64(len(dirs))
+			row := of[k][name]
+			lo, hi := math.NaN(), math.NaN()
+			if row.Lo != nil && row.Hi != nil {
+				lo, hi = *row.Lo/base[k], *row.Hi/base[k]
+			}
+			s.X, s.Y, s.Lo, s.Hi = append(s.X, ratio(k, name)), append(s.Y, at), append(s.Lo, lo), append(s.Hi, hi)
+		}
+		f.Series = append(f.Series, s)
+	}
+	f.Series = append(f.Series, plot.Series{Style: plot.Plain, X: plot.Values{1, 1}, Y: plot.Values{f.Y.Lo, f.Y.Hi}})
+	for j := len(names) - 1; j >= 0; j-- {
+		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: float64(len(names) - 1 - j), Text: names[j]})
+	}
+	for _, name := range names {
+		row, page := []string{name}, []Cell{Words(name)}
+		for k := range of {
+			v := ratio(k, name)
+			row, page = append(row, result.Figure(v)), append(page, Value(result.Figure(v), v))
+		}
+		table.Rows, cells.Rows = append(table.Rows, row), append(cells.Rows, page)
+	}
+	p := &Page{
+		Title:    "Policies in several worlds",
+		Notes:    []string{fmt.Sprintf("Reward as a multiple of what %s earns in the same world. Bars are the 95 %% intervals of the rewards.", reference)},
+		Sections: []Section{{Title: "Rewards", Figures: []plot.Figure{f}, Table: cells}},
+	}
+	return &Result{p, []string{"beside"}, func(w io.Writer) error { return table.Write(w, result.Text) }}, nil
+}
+
+// openResult reads result.json of a directory.
+func openResult(dir string) (*result.Report, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	r, err := parseResult(root.FS())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return r, nil
+}

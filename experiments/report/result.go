@@ -1,0 +1,302 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
+)
+
+// commandFile has the command that repeats what train or bench did.
+const commandFile = "command.txt"
+
+// trainAgain is the command of a run of train, whose config.toml repeats it.
+const trainAgain = "go run ./cmd/train -config config.toml"
+
+// parseResult reads result.json.
+func parseResult(dir fs.FS) (*result.Report, error) {
+	text, err := readFile(dir, "result.json")
+	if err != nil {
+		return nil, err
+	}
+	r := &result.Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("result.json: %w", err)
+	}
+	if len(r.Results) == 0 {
+		return nil, errors.New("result.json: there is no result")
+	}
+	clean(reflect.ValueOf(r))
+	return r, nil
+}
+
+// readResult reads what train or bench kept.
+func readResult(dir fs.FS) (*Result, error) {
+	r, err := parseResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &trained{Report: r, styles: map[string]int{}}
+	for _, row := range r.Results {
+		t.style(row.Policy)
+	}
+	p := &Page{
+		Title:  fmt.Sprintf("%s, budget %v", r.Instance, r.Budget),
+		Answer: experiments.Sentence(r),
+		Notes:  []string{fmt.Sprintf("Knowledge %s, %s of %s.", r.Knowledge, result.Count(r.Seeds, "seed"), result.Count(r.Steps, "epoch"))},
+	}
+	for name, to := range map[string]*string{commandFile: &p.Command, "config.toml": &p.Config} {
+		text, err := readFile(dir, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		*to = result.Printable(strings.TrimSpace(string(text)))
+	}
+	if p.Config != "" {
+		p.Command = trainAgain
+	}
+	p.Sections = append(p.Sections, t.policies())
+	for _, read := range []func(fs.FS) (Section, error){t.curves, t.crawls, t.thresholds} {
+		s, err := read(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // bench has none
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	return &Result{p, []string{"policies", "difference", "learning", "regret", "crawls", "thresholds"}, func(w io.Writer) error { return r.Write(w, result.Text) }}, nil
+}
+
+// trained is what train or bench kept.
+type trained struct {
+	*result.Report
+	styles map[string]int // of policies
+}
+
+func (t *trained) style(policy string) int {
+	k, ok := t.styles[policy]
+	if !ok {
+		k = len(t.styles)
+		t.styles[policy] = k
+	}
+	return k
+}
+
+// Dots draws a value of each row, from the best on top down, with its
+// interval. A value that is not finite is left out.
+func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, style int)) plot.Figure {
+	f.Y.Lo, f.Y.Hi, f.Y.Ticks = -.6, float64(len(names))-.4, nil
+	for k := range names {
+		y := float64(len(names) - 1 - k)
+		v, lo, hi, style := at(k)
+		f.Series = append(f.Series, plot.Series{Kind: plot.Across, Style: style, X: plot.Values{v}, Y: plot.Values{y}, Lo: plot.Values{lo}, Hi: plot.Values{hi}})
+		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: y, Text: names[k]})
+	}
+	slices.Reverse(f.Y.Ticks)
+	return f
+}
+
+// policies are the rewards and, where runs were compared, their differences to
+// Whittle's.
+func (t *trained) policies() Section {
+	or := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
+		}
+		return *v
+	}
+	var names []string
+	table := &Table{}
+	for _, name := range []string{"policy", "reward, interest per epoch", "share of Whittle", "share of the bound", "crawls per epoch", "difference to Whittle", "epochs over the budget"} {
+		table.Head = append(table.Head, Column{Name: name})
+	}
+	value := func(v, lo, hi float64) Cell {
+		if math.IsNaN(v) {
+			return Value("–", v)
+		}
+		text := result.Figure(v)
+		if !math.IsNaN(lo) {
+			text += fmt.Sprintf(" [%s, %s]", result.Figure(lo), result.Figure(hi))
+		}
+		return Value(text, v)
+	}
+	none := math.NaN()
+	for _, r := range t.Results {
+		names = append(names, r.Policy)
+		table.Rows = append(table.Rows, []Cell{Words(r.Policy), value(r.Reward, or(r.Lo), or(r.Hi)), value(or(r.OfWhittle), none, none), value(or(r.OfBound), none, none),
+			value(r.Crawls, none, none), value(or(r.Diff), or(r.DiffLo), or(r.DiffHi)), value(r.Over, none, none)})
+	}
+	reward := Dots(plot.Figure{Name: "policies", Title: "Reward", X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
+		r := t.Results[k]
+		return r.Reward, or(r.Lo), or(r.Hi), t.style(r.Policy)
+	})
+	if b := or(t.Bound); !math.IsNaN(b) {
+		reward.Series = append(reward.Series, plot.Series{Name: "bound that no policy exceeds", Style: plot.Plain, X: plot.Values{b, b}, Y: plot.Values{reward.Y.Lo, reward.Y.Hi}})
+	}
+	// Where all but a few lie close together, those would crush the rest.
+	diff := Dots(plot.Figure{Name: "difference", Title: "Reward less that of Whittle under the same seeds", X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
+		r := t.Results[k]
+		return or(r.Diff), or(r.DiffLo), or(r.DiffHi), t.style(r.Policy)
+	})
+	s := Section{Title: "Policies", Table: table, Figures: []plot.Figure{reward, diff}}
+	if t.Seeds > 1 {
+		s.Notes = []string{"Means with 95 % intervals."}
+	}
+	return s
+}
+
+// table reads a CSV file whose rows have so many columns, or as many as the
+// first.
+func table(dir fs.FS, name string, columns int) ([][]string, error) {
+	text, err := readFile(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	c := csv.NewReader(bytes.NewReader(text))
+	c.FieldsPerRecord = columns
+	rows, err := c.ReadAll()
+	if err == nil && len(rows) == 0 {
+		err = errors.New("there is no heading")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return rows, nil
+}
+
+// curves are the learning curves and the regret.
+func (t *trained) curves(dir fs.FS) (Section, error) {
+	rows, err := table(dir, "curves.csv", 3)
+	if err != nil {
+		return Section{}, err
+	}
+	type curve struct{ epochs, reward, total []float64 }
+	curves := map[string]*curve{}
+	var order []string
+	for n, row := range rows[1:] {
+		name := result.Printable(row[0])
+		at, err := strconv.Atoi(row[1])
+		v, err2 := strconv.ParseFloat(row[2], 64)
+		c := curves[name]
+		if c == nil {
+			c = &curve{}
+			curves[name], order = c, append(order, name)
+		}
+		last, total := 0., 0.
+		if k := len(c.epochs); k > 0 {
+			last, total = c.epochs[k-1], c.total[k-1]
+		}
+		if err := errors.Join(err, err2); err != nil || !(float64(at) > last) {
+			return Section{}, fmt.Errorf("curves.csv: row %d: %q, %q; needed are an epoch after %v and a number", n+2, row[1], row[2], last)
+		}
+		c.epochs, c.reward, c.total = append(c.epochs, float64(at)), append(c.reward, v), append(c.total, total+v*(float64(at)-last))
+	}
+	reward := plot.Figure{Name: "learning", Title: "Reward over time", X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: "interest per epoch"}, From: float64(t.Steps) / 1000}
+	regret := plot.Figure{Name: "regret", Title: "Regret against Whittle", X: reward.X, Y: plot.Axis{Label: "interest lost so far", Log: true}}
+	whittle := curves["whittle"]
+	for _, name := range order {
+		c := curves[name]
+		s := plot.Series{Name: name, Style: t.style(name), X: c.epochs}
+		s.Y = c.reward
+		reward.Series = append(reward.Series, s)
+		if whittle == nil || c == whittle || !slices.Equal(c.epochs, whittle.epochs) {
+			continue
+		}
+		s.Y = nil
+		for k := range c.total {
+			s.Y = append(s.Y, whittle.total[k]-c.total[k])
+		}
+		regret.Series = append(regret.Series, s)
+	}
+	return Section{
+		Title:   "Learning",
+		Notes:   []string{"Each point covers the epochs since the one before; where early epochs would crush the rest, they are left out. Regret is what Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0."},
+		Figures: []plot.Figure{reward, regret},
+	}, nil
+}
+
+// crawls is the raster of the last epochs.
+func (t *trained) crawls(dir fs.FS) (Section, error) {
+	rows, err := table(dir, "crawls.csv", 2)
+	if err != nil {
+		return Section{}, err
+	}
+	var (
+		names []string
+		epoch [][]env.Crawled
+		first = -1
+	)
+	for _, row := range rows[1:] {
+		names = append(names, result.Printable(row[1]))
+	}
+	slices.SortFunc(names, func(a, b string) int { // 2 before 10
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
+	names = slices.Compact(names)
+	for n, row := range rows[1:] {
+		at, err := strconv.Atoi(row[0])
+		if first < 0 {
+			first = at
+		}
+		if err != nil || at < first || at-first > 1e6 {
+			return Section{}, fmt.Errorf("crawls.csv: row %d: %q is no epoch from %d on", n+2, row[0], first)
+		}
+		i := slices.Index(names, result.Printable(row[1]))
+		for len(epoch) <= at-first {
+			epoch = append(epoch, nil)
+		}
+		epoch[at-first] = append(epoch[at-first], env.Crawled{Source: i})
+	}
+	return Section{Title: "Crawls", Notes: []string{"Each stroke is a crawl by what was learned, in the last epochs."}, Figures: []plot.Figure{Raster(names, epoch, first, nil)}}, nil
+}
+
+// thresholds sets the learned thresholds beside the exact ones.
+func (t *trained) thresholds(dir fs.FS) (Section, error) {
+	rows, err := table(dir, "thresholds.csv", 0)
+	if err != nil {
+		return Section{}, err
+	}
+	tab := &Table{}
+	f := plot.Figure{Name: "thresholds", Title: "Thresholds", X: plot.Axis{Label: "exact inverse index, interest"}, Y: plot.Axis{Label: "learned inverse index, interest"}}
+	for _, name := range rows[0] {
+		tab.Head = append(tab.Head, Column{Name: result.Printable(name)})
+	}
+	x, y := slices.Index(rows[0], "exact inverse index"), slices.Index(rows[0], "learned inverse index")
+	points := plot.Series{Kind: plot.Points}
+	low, high := math.Inf(1), 0.
+	for _, row := range rows[1:] {
+		var cells []Cell
+		for k, text := range row {
+			c := Words(result.Printable(text))
+			if v, err := strconv.ParseFloat(text, 64); err == nil && k > 0 {
+				c = Value(c.Text, v)
+			}
+			cells = append(cells, c)
+		}
+		tab.Rows = append(tab.Rows, cells)
+		if x >= 0 && y >= 0 && cells[x].Value != nil && cells[y].Value != nil {
+			points.X, points.Y = append(points.X, *cells[x].Value), append(points.Y, *cells[y].Value)
+			low, high = math.Min(low, *cells[x].Value), math.Max(high, *cells[x].Value)
+		}
+	}
+	f.X.Log, f.Y.Log = low > 0 && high > 20*low, low > 0 && high > 20*low
+	f.Series = []plot.Series{points}
+	diagonal(&f)
+	return Section{Title: "Thresholds", Notes: []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."}, Figures: []plot.Figure{f}, Table: tab}, nil
+}

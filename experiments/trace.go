@@ -1,0 +1,107 @@
+package experiments
+
+import (
+	"math"
+	"strconv"
+
+	"ephemera/env"
+	"ephemera/experiments/result"
+)
+
+// Trace is what a training keeps for pictures, as data.
+type Trace struct {
+	Curves []Curve  `json:"curves"`
+	Crawls [][2]int `json:"crawls"` // epoch and source, of what was learned, in the last epochs
+}
+
+// Curve is what a policy earned over a run.
+type Curve struct {
+	Policy string    `json:"policy"`
+	Epochs []int     `json:"epochs"` // the Milestones that have passed
+	Reward []float64 `json:"reward"` // mean since the one before, interest per epoch
+	Sum    float64   `json:"sum"`    // since the last one
+}
+
+// Milestones returns the epochs of a curve, over a run of so many: eight in
+// each factor of ten, and the last.
+func Milestones(epochs int) []int {
+	var at []int
+	for k := 0; ; k++ {
+		n := int(math.Round(math.Pow(10, float64(k)/8)))
+		if n >= epochs {
+			return append(at, epochs)
+		}
+		if len(at) == 0 || n > at[len(at)-1] {
+			at = append(at, n)
+		}
+	}
+}
+
+// A trace holds the crawls of the last epochs, but no more than so many.
+const (
+	tracedEpochs = 100
+	tracedCrawls = 20_000
+)
+
+// watch returns a watcher of a policy's run. It goes on with the curve of that
+// policy, or begins it afresh.
+func (t *Trace) watch(policy string, epochs int, goOn bool) Watcher {
+	k := 0
+	for k < len(t.Curves) && t.Curves[k].Policy != policy {
+		k++
+	}
+	if k == len(t.Curves) {
+		t.Curves = append(t.Curves, Curve{Policy: policy})
+	}
+	c := &t.Curves[k]
+	if !goOn {
+		*c = Curve{Policy: policy}
+	}
+	at := Milestones(epochs)
+	return func(n int, reward float64, _ []env.Crawled) error {
+		c.Sum += reward
+		if k := len(c.Epochs); k < len(at) && n+1 == at[k] {
+			before := 0
+			if k > 0 {
+				before = at[k-1]
+			}
+			c.Epochs, c.Reward, c.Sum = append(c.Epochs, n+1), append(c.Reward, c.Sum/float64(n+1-before)), 0
+		}
+		return nil
+	}
+}
+
+// crawled keeps the crawls of one of the last epochs.
+func (t *Trace) crawled(n, epochs int, crawls []env.Crawled) {
+	if n == 0 {
+		t.Crawls = nil
+	}
+	if n < epochs-tracedEpochs || len(t.Crawls)+len(crawls) > tracedCrawls {
+		return
+	}
+	for _, c := range crawls {
+		t.Crawls = append(t.Crawls, [2]int{n, c.Source})
+	}
+}
+
+// Tables returns the curves, and the crawls of the sources of an instance.
+func (t *Trace) Tables(in env.Instance) (curves, crawls *result.Table) {
+	curves, crawls = &result.Table{Header: []string{"policy", "epoch", "reward"}}, &result.Table{Header: []string{"epoch", "source"}}
+	for _, c := range t.Curves {
+		for k, n := range c.Epochs[:min(len(c.Epochs), len(c.Reward))] {
+			curves.Add(c.Policy, strconv.Itoa(n), result.Exact(c.Reward[k]))
+		}
+	}
+	for _, c := range t.Crawls {
+		crawls.Add(strconv.Itoa(c[0]), sourceName(in, c[1]))
+	}
+	return curves, crawls
+}
+
+// sourceName returns the name of source i, or its number from 1 on.
+func sourceName(in env.Instance, i int) string {
+	if i >= 0 && i < len(in.Sources) && in.Sources[i].Name != "" {
+		return in.Sources[i].Name
+	}
+	return strconv.Itoa(i + 1)
+}
