@@ -130,30 +130,20 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 	}
 }
 
-// practice is a scheduler of today under the budget. What is due is crawled by
-// hours overdue, or, relative, by multiples of the interval.
-func practice(name string, relative bool, f func(t env.Terms, relative bool) env.Policy[env.Online]) Entry {
-	e := Entry{
-		Name: name, About: "intervals as " + name + " sets them, the most hours overdue first", Levels: onlyOnline,
-		New: policy(func(k Known) env.Policy[env.Online] { return f(k.Terms, relative) }),
+// practice are the two entries of a scheduler of today under the budget. What
+// is due is crawled by hours overdue, or, relative, by multiples of the
+// interval.
+func practice[S any](name string, defaults S, build func(t env.Terms, s S, relative bool) env.Policy[env.Online]) []Entry {
+	about := "intervals as " + name + " sets them, the most "
+	var both []Entry
+	for _, relative := range []bool{false, true} {
+		e := Entry{Name: name, About: about + "hours overdue first", Levels: onlyOnline}
+		if relative {
+			e.Name, e.About = name+"-relative", about+"intervals overdue first"
+		}
+		both = append(both, tuned(e, defaults, func(k Known, s S) env.Policy[env.Online] { return build(k.Terms, s, relative) }))
 	}
-	if relative {
-		e.Name += "-relative"
-		e.About = "intervals as " + name + " sets them, the most intervals overdue first"
-	}
-	return e
-}
-
-func newMiniflux(t env.Terms, relative bool) env.Policy[env.Online] {
-	return baselines.NewEntryFrequency(t, baselines.EntryFrequency{Relative: relative})
-}
-
-func newNutch(t env.Terms, relative bool) env.Policy[env.Online] {
-	return baselines.NewNutch(t, baselines.Adaptive{Relative: relative})
-}
-
-func newStormCrawler(t env.Terms, relative bool) env.Policy[env.Online] {
-	return baselines.NewStormCrawler(t, baselines.Adaptive{Relative: relative})
+	return both
 }
 
 var (
@@ -167,7 +157,7 @@ var (
 // them.
 var Catalogue = append(learners, policies...)
 
-var policies = []Entry{
+var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
 		model(baselines.NewWhittle),
 		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
@@ -188,10 +178,8 @@ var policies = []Entry{
 		return agent[env.Model](o, err)
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
-	{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true },
-		New: model(func(in env.Instance) env.Policy[env.Model] {
-			return baselines.NewRelaxedControl(in, baselines.RelaxedOptions{})
-		})},
+	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
+		relaxedSettings{Hold: 10, Power: 1}, newRelaxed),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
@@ -203,24 +191,21 @@ var policies = []Entry{
 		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back",
-		New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewCertainty(k.Terms, baselines.Certainty{}) })},
-	{Name: "q-whittle", About: "Whittle-index Q-learning on the ages",
-		New: policy(func(k Known) env.Policy[env.Online] {
-			return baselines.NewQWhittle(k.Terms, baselines.QWhittle{}, k.Rand)
-		})},
-	{Name: "salmut", About: "structure-aware learning of thresholds",
-		New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewSalmut(k.Terms, baselines.Salmut{}, k.Rand) })},
-	practice("miniflux", false, newMiniflux),
-	practice("miniflux", true, newMiniflux),
-	practice("nutch", false, newNutch),
-	practice("nutch", true, newNutch),
-	practice("stormcrawler", false, newStormCrawler),
-	practice("stormcrawler", true, newStormCrawler),
-	{Name: "round-robin", About: "the source that has waited longest",
-		New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
-	{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
-}
+	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back"},
+		certaintySettings{Optimism: 1}, newCertainty),
+	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
+		qWhittleSettings{Fast: .5, Slow: .2, Explore: .05}, newQWhittle),
+	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds"},
+		salmutSettings{Kappa: 4, Critic: 1, Actor: .5, Dual: .02}, newSalmut),
+},
+	practice("miniflux", minifluxSettings{1, intervals{5. / 60, 24}}, newMiniflux),
+	practice("nutch", adaptiveSettings{.2, .4, intervals{1. / 60, 365 * 24}}, newNutch),
+	practice("stormcrawler", adaptiveSettings{.5, .5, intervals{1, 14 * 24}}, newStormCrawler),
+	[]Entry{
+		{Name: "round-robin", About: "the source that has waited longest",
+			New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
+		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
+	})
 
 // Find returns the entry of that name.
 func Find(name string) (*Entry, error) {

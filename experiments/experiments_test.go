@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
@@ -427,6 +428,85 @@ func TestBounded(t *testing.T) {
 	} {
 		if got := x.scene.Bounded(x.level); got != x.want {
 			t.Errorf("%s: bounded is %v, want %v", x.what, got, x.want)
+		}
+	}
+}
+
+// The defaults of a policy's settings are those that it has without any, and
+// each setting acts.
+func TestPolicySettings(t *testing.T) {
+	in := env.Mixed(8, 2, 1)
+	for i := range in.Sources {
+		in.Sources[i].Rate *= .05 // so that some crawls find nothing
+	}
+	scene := PoissonScene(in, env.MarksPerItem, 1)
+	earn := func(e *Entry, settings any) Outcome {
+		out, err := scene.Play(context.Background(), Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		out.Learned.Decision = 0
+		return out.Learned
+	}
+	for _, x := range []struct {
+		name  string
+		plain func(k Known) env.Agent
+		keys  map[string]any // another value of each setting
+	}{
+		{"certainty", func(k Known) env.Agent {
+			return env.NewAgent[env.Online](baselines.NewCertainty(k.Terms, baselines.Certainty{}))
+		}, map[string]any{"optimism": 0.}},
+		{"q-whittle", func(k Known) env.Agent {
+			return env.NewAgent[env.Online](baselines.NewQWhittle(k.Terms, baselines.QWhittle{}, k.Rand))
+		},
+			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},
+		{"salmut", func(k Known) env.Agent {
+			return env.NewAgent[env.Online](baselines.NewSalmut(k.Terms, baselines.Salmut{}, k.Rand))
+		},
+			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
+		{"relaxed", func(k Known) env.Agent {
+			return env.NewAgent[env.Model](baselines.NewRelaxedControl(k.Instance, baselines.RelaxedOptions{}))
+		},
+			map[string]any{"price": 90., "first": 3., "hold": 200., "power": .6, "exact": true}},
+		{"miniflux", func(k Known) env.Agent {
+			return env.NewAgent[env.Online](baselines.NewEntryFrequency(k.Terms, baselines.EntryFrequency{}))
+		},
+			map[string]any{"factor": 9., "min": 20., "max": 4.}},
+		{"nutch", func(k Known) env.Agent {
+			return env.NewAgent[env.Online](baselines.NewNutch(k.Terms, baselines.Adaptive{}))
+		},
+			map[string]any{"shrink": .9, "grow": .01, "min": 9., "max": 3.}},
+		{"stormcrawler", func(k Known) env.Agent {
+			return env.NewAgent[env.Online](baselines.NewStormCrawler(k.Terms, baselines.Adaptive{}))
+		},
+			map[string]any{"shrink": .9, "grow": .01, "min": 20., "max": 24.}},
+	} {
+		e := find(t, x.name)[0]
+		usual := earn(e, nil)
+		plain := *e
+		plain.Settings, plain.New = nil, func(k Known, _ any) (env.Agent, error) { return x.plain(k), nil }
+		if got := earn(&plain, nil); got != usual {
+			t.Errorf("%s with its defaults %+v, without settings %+v", x.name, usual, got)
+		}
+		if len(x.keys) != len(e.Keys(env.LevelOnline)) {
+			t.Errorf("%s has the settings %v", x.name, e.Keys(env.LevelOnline))
+		}
+		for key, v := range x.keys {
+			s, err := e.Configure(env.LevelOnline, map[string]any{key: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if earn(e, s) == usual {
+				t.Errorf("%s: %s = %v changes nothing", x.name, key, v)
+			}
+		}
+		for key := range x.keys {
+			if key == "exact" {
+				continue
+			}
+			if _, err := e.Configure(env.LevelOnline, map[string]any{key: -1}); err == nil || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s: %s = -1: %v", x.name, key, err)
+			}
 		}
 	}
 }
