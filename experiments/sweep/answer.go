@@ -25,7 +25,7 @@ func (s *Summary) answer() string {
 		text += " " + u
 	}
 	if best.Diff != nil {
-		text += fmt.Sprintf(", %s from %s", *best.Diff, s.Reference)
+		text += fmt.Sprintf(", a difference of %s to %s", *best.Diff, s.Reference)
 	} else {
 		text += ", the reference"
 	}

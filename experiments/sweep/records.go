@@ -248,7 +248,7 @@ func (s *store) file(path string) int32 {
 	return int32(len(s.files) - 1)
 }
 
-var errOther = errors.New("is not of this configuration: name another directory with -out, or put back the config.toml that the records were made with")
+var errOther = errors.New("is of another configuration, or of a program with other settings: name another directory with -out, or put back the config.toml and the program that the records were made with")
 
 // take books one line.
 func (s *store) take(line []byte, at location) error {

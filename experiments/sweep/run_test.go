@@ -366,9 +366,9 @@ func TestNoRecords(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"seeds = 6\nlearner.kappa = [1, 2, 3]\n", "Best by reward is kappa/3 with "},
-		{"seeds = 6\nlearner.kappa = [1, 2, 3]\n", " interest per epoch, 20.00 [20.00, 20.00] from kappa/1."},
+		{"seeds = 6\nlearner.kappa = [1, 2, 3]\n", " interest per epoch, a difference of 20.00 [20.00, 20.00] to kappa/1."},
 		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nreference = \"kappa/3\"\n", " interest per epoch, the reference."},
-		{"seeds = 2\nlearner.kappa = [1, 2, 3]\n", "(n = 2) interest per epoch, 20.00 (n = 2) from kappa/1."},
+		{"seeds = 2\nlearner.kappa = [1, 2, 3]\n", "(n = 2) interest per epoch, a difference of 20.00 (n = 2) to kappa/1."},
 		{"seeds = 6\nlearner.kappa = [1, 2]\ninstance.id = [\"paper\", \"wide\"]\n", ""},
 		{"seeds = 6\nlearner.kappa = 1\n", ""},
 		{"seeds = 6\nsteps = [1, 2]\n", ""},                                // all the same
@@ -484,7 +484,7 @@ func TestFiles(t *testing.T) {
 	if e := s.Cells[0].Mean[2]; !math.IsNaN(e.Value) || e.Warning == "" {
 		t.Errorf("mean of a figure with a NaN: %+v", e)
 	}
-	if want := "Best by reward is kappa/8 with "; !strings.HasPrefix(s.Answer, want) || !strings.HasSuffix(s.Answer, " interest per epoch, 60.00 [60.00, 60.00] from kappa/2.") {
+	if want := "Best by reward is kappa/8 with "; !strings.HasPrefix(s.Answer, want) || !strings.HasSuffix(s.Answer, " interest per epoch, a difference of 60.00 [60.00, 60.00] to kappa/2.") {
 		t.Errorf("answer %q", s.Answer)
 	}
 	for _, want := range []string{"question = 'How does κ", "kappa = [0.5, 1.0, 2.0, 4.0, 8.0]", "steps = 100"} {
