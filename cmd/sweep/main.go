@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,26 +158,19 @@ func (c *command) shardOf(f *cli.Flags) (sweep.Shard, error) {
 // load reads a configuration: a file, or by its name one that the program
 // carries.
 func (c *command) load(name string) (*sweep.Config, error) {
-	data, err := os.ReadFile(name)
-	if info, statErr := os.Stat(name); errors.Is(err, fs.ErrNotExist) || statErr == nil && info.IsDir() {
-		base := filepath.Base(name)
-		if !strings.HasSuffix(base, ".toml") {
-			base += ".toml"
-		}
+	read := func(set []string) (*sweep.Config, error) { return sweep.LoadFile(c.schema, name, set) }
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		base := strings.TrimSuffix(filepath.Base(name), ".toml") + ".toml"
+		own, ownErr := configs.Files.ReadFile(base)
 		// The whole path must be that of the checkout, or the bare name.
-		if name == base || name+".toml" == base || filepath.ToSlash(name) == "experiments/configs/"+base {
-			if own, ownErr := configs.Files.ReadFile(base); ownErr == nil {
-				data, err = own, nil
-				name = base
-			}
+		if ownErr != nil || name != base && name+".toml" != base && filepath.ToSlash(name) != "experiments/configs/"+base {
+			return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(configs.Names(), ", "))
 		}
+		read = func(set []string) (*sweep.Config, error) { return sweep.Load(c.schema, base, own, set) }
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w; a configuration is a .toml file or one of %s", err, strings.Join(configs.Names(), ", "))
-	}
-	cfg, err := sweep.Load(c.schema, name, data, c.set)
+	cfg, err := read(c.set)
 	if err != nil && len(c.set) > 0 {
-		if _, plain := sweep.Load(c.schema, name, data, nil); plain == nil {
+		if _, plain := read(nil); plain == nil {
 			err = cli.AsUsage(err) // the flags are wrong, not the file
 		}
 	}
