@@ -172,12 +172,22 @@ func (r *Runs) contenders(scene experiments.Scene, level env.Level, d *desk) ([]
 	return all, nil
 }
 
+// Earned is what a run brought, per epoch.
+type Earned struct {
+	Epochs int     `json:"epochs"`
+	Reward float64 `json:"reward"`
+	Crawls float64 `json:"crawls"`
+	Cost   float64 `json:"cost"`
+}
+
+func earned(o experiments.Outcome) Earned { return Earned{o.Epochs, o.Reward, o.Crawls, o.Cost} }
+
 // Ran is the outcome of one run.
 type Ran struct {
-	Learning experiments.Outcome `json:"learning"`
-	Learned  experiments.Outcome `json:"learned"`
-	Learns   bool                `json:"learns"`
-	Curve    [][3]float64        `json:"curve"` // epoch, and mean reward and crawls since the row before
+	Learning Earned       `json:"learning"`
+	Learned  Earned       `json:"learned"`
+	Learns   bool         `json:"learns"`
+	Curve    [][3]float64 `json:"curve"` // epoch, and mean reward and crawls since the row before
 }
 
 func (r *Runs) run(ctx context.Context, scene experiments.Scene, level env.Level, c experiments.Contender) (any, error) {
@@ -188,11 +198,11 @@ func (r *Runs) run(ctx context.Context, scene experiments.Scene, level env.Level
 	played, err := scene.Play(ctx, experiments.Play{
 		Entry: c.Entry, Settings: c.Settings, Level: level, Seed: r.Seed, Epochs: r.Steps, Evaluation: r.Evaluation,
 		Watch: func(run experiments.Running) experiments.Watcher {
-			return func(epoch int, earned float64, got []env.Crawled) error {
+			return func(epoch int, brought float64, got []env.Crawled) error {
 				if run.Again || rows == 0 {
 					return nil
 				}
-				n, reward, crawls = n+1, reward+earned, crawls+float64(len(got))
+				n, reward, crawls = n+1, reward+brought, crawls+float64(len(got))
 				// Row k ends at the epoch ⌈k epochs/rows⌉.
 				if k := len(out.Curve) + 1; (epoch+1)*rows >= k*epochs {
 					out.Curve = append(out.Curve, [3]float64{float64(epoch + 1), reward / n, crawls / n})
@@ -202,15 +212,23 @@ func (r *Runs) run(ctx context.Context, scene experiments.Scene, level env.Level
 			}
 		},
 	})
-	out.Learning, out.Learned = played.Learning, played.Learned
+	out.Learning, out.Learned = earned(played.Learning), earned(played.Learned)
 	return out, err
 }
 
 // Comparison is a comparison as data.
 type Comparison struct {
-	Report result.Report        `json:"report"`
-	Table  string               `json:"table"`
-	Runs   []experiments.RunRow `json:"runs"`
+	Report result.Report `json:"report"`
+	Table  string        `json:"table"`
+	Runs   []Row         `json:"runs"`
+}
+
+// Row is one run of a comparison.
+type Row struct {
+	Policy   string `json:"policy"`
+	Instance string `json:"instance"`
+	Seed     uint64 `json:"seed"`
+	Earned
 }
 
 func (r *Runs) compare(ctx context.Context, scene experiments.Scene, level env.Level, contenders []experiments.Contender) (any, error) {
@@ -242,7 +260,11 @@ func (r *Runs) compare(ctx context.Context, scene experiments.Scene, level env.L
 			}
 		}
 	}
-	return Comparison{compared.Report, table.String(), compared.Runs}, nil
+	runs := make([]Row, len(compared.Runs))
+	for k, r := range compared.Runs {
+		runs[k] = Row{r.Policy, r.Instance, r.Seed, earned(r.Outcome)}
+	}
+	return Comparison{compared.Report, table.String(), runs}, nil
 }
 
 // newGuest returns the constructor of guest number k.

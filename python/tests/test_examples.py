@@ -1,9 +1,11 @@
 """The notebook runs, and shows what it says."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+README = Path(__file__).parents[1] / "README.md"
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "quickstart.ipynb"
 
 
@@ -21,3 +23,16 @@ def test_quickstart():
     assert len(pictures) == 2
     printed = "".join(o.get("text", "") for c in cells for o in c.outputs if o.get("name") == "stdout")
     assert "Whittle 260.3, bound 260.4" in printed and "fresh" in printed
+
+
+def test_readme(command, tmp_path, monkeypatch):
+    """The README's Python runs, block after block."""
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    command("train", "-steps", 100, "-out", "DIR")
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
+    assert len(blocks) == 4
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    assert names["learner"].names == ["news", "forum"] and names["results"].kind == "train"

@@ -223,7 +223,7 @@ def run(
     a = job.result()
 
     def outcome(o: Mapping[str, Any]) -> Outcome:
-        return Outcome(o["Epochs"], o["Reward"], o["Crawls"], o["Cost"])
+        return Outcome(**o)
 
     curve = np.array(a["curve"], np.float64).reshape(-1, 3)
     return Run(outcome(a["learning"]), outcome(a["learned"]) if a["learns"] else None, curve)
@@ -295,12 +295,7 @@ def compare(
         guests,
     )  # fmt: skip
     a = job.result()
-    runs = [
-        {"policy": r["Policy"], "instance": r["Instance"], "seed": r["Seed"], "epochs": r["Epochs"]}
-        | {"reward": r["Reward"], "crawls": r["Crawls"], "cost": r["Cost"]}
-        for r in a["runs"]
-    ]
-    return Comparison(a["report"], a["table"], runs)
+    return Comparison(a["report"], a["table"], a["runs"])
 
 
 def whittle(
