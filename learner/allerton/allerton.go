@@ -32,6 +32,7 @@ type Learner struct {
 	now, then []float64                 // φ(X(n)), φ(X(n+1))
 	other     []float64                 // φ of value
 	next      []float64                 // X(n+1)
+	known     bool                      // now is φ(next)
 	crawled   []bool                    // ν
 	pending   bool                      // between Select and Update
 }
@@ -120,8 +121,10 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 		reward = p.sum
 	}
 	n := p.critic.Steps() + 1
+	if !p.known || !slices.Equal(p.x, p.next) { // else now is φ(X(n)) already
+		p.phi.To(p.now, p.x)
+	}
 	copy(p.next, o.Mean)
-	p.phi.To(p.now, p.x)
 	p.phi.To(p.then, p.next)
 	p.ascend(p.next, p.critic.Value(p.then), p.a.Value(n)) // with r(n), as printed
 	if p.set.Price == "learned" {
@@ -132,6 +135,7 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 		p.price.follow(cost, p.budget, least, p.d.Value(n))
 	}
 	p.critic.Step(p.now, p.then, reward)
+	p.now, p.then, p.known = p.then, p.now, true
 }
 
 // Threshold returns the threshold of source i, in interest, where the states of
@@ -218,7 +222,7 @@ func (p *Learner) SetState(st State) error {
 	copy(p.q, st.Q)
 	p.price = price{st.Price, st.Harvest, st.Harvests}
 	p.a, p.d = lspe.Stepper{Steps: p.set.A}, lspe.Stepper{Steps: p.set.D}
-	p.pending = false
+	p.known, p.pending = false, false
 	return nil
 }
 

@@ -521,6 +521,23 @@ func TestFrozenWithinBudget(t *testing.T) {
 	}
 }
 
+// TestMoved: a learner that finds the world in another state than the one that
+// it was told of last learns from the state that it finds.
+func TestMoved(t *testing.T) {
+	in := env.Paper(1)
+	set := reading(t, "crawled")
+	p, q := newPaper(t, in, set, 1), newPaper(t, in, set, 2)
+	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 100)
+	if err := q.SetState(p.State()); err != nil { // q remembers no state
+		t.Fatal(err)
+	}
+	play(t, newMean(t, in, true), env.NewAgent[env.Model](p), 3)
+	play(t, newMean(t, in, true), env.NewAgent[env.Model](q), 3)
+	if !reflect.DeepEqual(p.State(), q.State()) {
+		t.Error("the state before the move was learned from")
+	}
+}
+
 // TestReadings: each reading differs from the one before, and the first is the
 // default.
 func TestReadings(t *testing.T) {
