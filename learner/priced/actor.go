@@ -33,18 +33,45 @@ func (s *source) gain() float64 { return s.loss * s.ceil }
 //
 // times κ it is the exponent of the logit. With the half, the paper's, f is
 // almost 1 at s = θ = 1: "always" is a threshold.
-func (s *source) margin(age float64) float64 { return math.Log(age+halfEpoch) - s.lnTheta }
+func (s *source) margin(age float64) float64 { return lnHalf(age) - s.lnTheta }
+
+// lnHalves holds ln(s + ½) for small ages.
+var lnHalves = func() (t [1024]float64) {
+	for k := range t {
+		t[k] = math.Log(float64(k) + halfEpoch)
+	}
+	return
+}()
+
+// lnHalf returns ln(s + ½).
+func lnHalf(age float64) float64 {
+	if age < float64(len(lnHalves)) {
+		return lnHalves[int(age)]
+	}
+	return math.Log(age + halfEpoch)
+}
+
+// reached reports whether Θ is the first age with a margin of 0 or more.
+func (s *source) reached() bool {
+	return s.lnTheta <= lnHalf(s.Theta) && (s.Theta <= 1 || s.lnTheta > lnHalf(s.Theta-1))
+}
 
 // reach sets Θ, the first age with a margin of 0 or more, and x(Θ).
 func (s *source) reach() {
 	s.Theta = max(1, math.Ceil(math.Exp(s.lnTheta)-halfEpoch))
+	switch { // e^(ln x) may not be x
+	case s.lnTheta > lnHalf(s.Theta):
+		s.Theta++
+	case !s.reached():
+		s.Theta--
+	}
 	s.peak = s.mean(s.Theta)
 }
 
 // move takes ln θ ← Π[ln θ − step], with Π onto [1, most]: T is in [u, u*].
 func (s *source) move(step, most float64) {
 	s.lnTheta = max(0, min(math.Log(most), s.lnTheta-step))
-	if t := math.Exp(s.lnTheta) - halfEpoch; t > s.Theta || t <= s.Theta-1 {
+	if !s.reached() {
 		s.reach()
 	}
 }

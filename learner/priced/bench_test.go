@@ -3,6 +3,7 @@ package priced
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -78,4 +79,23 @@ func BenchmarkCycle(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestMemory: a source takes what docs/performance.md says.
+func TestMemory(t *testing.T) {
+	const n, own, lent = 100_000, 248, 24 // cost and selector are lent
+	in := env.Lognormal(n, 1000, 1)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	l := New(in, nil, stream.New(1, stream.Policy))
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if got := float64(after.HeapAlloc-before.HeapAlloc) / n; got > own+lent+1 {
+		t.Errorf("%v bytes per source; want %d", got, own+lent)
+	} else {
+		t.Logf("%.1f bytes per source", got)
+	}
+	runtime.KeepAlive(l)
+	runtime.KeepAlive(in)
 }
