@@ -101,7 +101,8 @@ type Learner[O Knowledge] interface {
 	Update(crawls []Crawled, next *O)
 }
 
-// World is one way in which content arrives.
+// World is one way in which content arrives. What waits at a source depends on
+// the epoch and the source's last crawl only.
 type World interface {
 	// View returns what can be seen now. It is the world's own and changes
 	// with the next Step. State is nil where the world does not compute it.

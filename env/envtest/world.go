@@ -40,6 +40,7 @@ func world(t *testing.T, newWorld func() env.World, overrun bool, unobserved []b
 	t.Run("books", func(t *testing.T) { books(t, newWorld(), unobserved) })
 	t.Run("same bytes", func(t *testing.T) { sameBytes(t, newWorld(), newWorld()) })
 	t.Run("independence", func(t *testing.T) { independence(t, newWorld) })
+	t.Run("last crawls", func(t *testing.T) { lastCrawls(t, newWorld(), newWorld()) })
 	t.Run("allocations", func(t *testing.T) { allocations(t, newWorld()) })
 }
 
@@ -317,6 +318,41 @@ func independence(t *testing.T, newWorld func() env.World) {
 	}
 	if again == 0 || differ == 0 {
 		t.Fatalf("%d crawls could be compared, %d differed from the one before; the check needs some of both", again, differ)
+	}
+}
+
+// lastCrawls checks that a world stands where another does in which each source
+// was crawled at its last crawl and not before, so that epoch and last crawls
+// are all that has to be kept of it.
+func lastCrawls(t *testing.T, w, twin env.World) {
+	c := newCrawler(w.Terms(), 4)
+	step := func(w env.World, crawl []int) {
+		if _, err := w.Step(crawl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range Epochs / 2 {
+		step(w, c.next())
+	}
+	for n := range Epochs / 2 {
+		var crawl []int
+		for i, last := range w.View().Last {
+			if last == n {
+				crawl = append(crawl, i)
+			}
+		}
+		step(twin, crawl)
+	}
+	for n := Epochs / 2; ; n++ {
+		if !bytes.Equal(print(w.View()), print(twin.View())) {
+			t.Fatalf("epoch %d: the views differ", n)
+		}
+		if n == Epochs-1 {
+			return
+		}
+		crawl := slices.Clone(c.next())
+		step(w, crawl)
+		step(twin, crawl)
 	}
 }
 
