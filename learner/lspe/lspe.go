@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"ephemera/learner/internal/check"
 )
 
@@ -83,6 +85,20 @@ func (c *Critic) Steps() int { return c.n }
 
 // Weights returns r. It is the critic's own and changes with the next Step.
 func (c *Critic) Weights() []float64 { return c.r }
+
+// R returns a copy of r.
+func (c *Critic) R() *mat.VecDense { return mat.NewVecDense(len(c.r), slices.Clone(c.r)) }
+
+// A returns a copy of A.
+func (c *Critic) A() *mat.Dense {
+	l := len(c.r)
+	m := mat.NewDense(l, l, slices.Clone(c.a))
+	m.Scale(c.inv.s, m)
+	return m
+}
+
+// B returns a copy of B.
+func (c *Critic) B() *mat.SymDense { return c.inv.B() }
 
 // Average returns η, the estimate of the average reward per epoch.
 func (c *Critic) Average() float64 { return c.eta }

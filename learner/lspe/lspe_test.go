@@ -134,6 +134,14 @@ func TestFixedPoint(t *testing.T) {
 		c.Step(phi[x], phi[y], reward[x])
 		x = y
 	}
+	var off mat.Dense
+	off.Sub(c.A(), a)
+	if size := mat.Norm(&off, 1); size > 1e-6 {
+		t.Errorf("A is off by %v", size)
+	}
+	if x := c.R(); x.AtVec(0) != c.Weights()[0] {
+		t.Errorf("R is %v; the weights are %v", x, c.Weights())
+	}
 	var batch mat.VecDense
 	b.ScaleVec(-1, b)
 	if err := batch.SolveVec(a, b); err != nil {

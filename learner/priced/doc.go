@@ -1,6 +1,16 @@
-// Package priced is the actor-critic with a price for the budget and small
-// LSPE(0) critics of one source each: [Learner] where the mean state is known,
-// [Observed] where the true state is seen, and [Online] where nothing is known
-// but what crawls bring back. With very many sources, [Learner] shares a pass
-// among goroutines that end with it.
+// Package priced is the actor-critic with a price for the budget, called lspe on
+// the command line: [Learner] where the mean state is known, [Observed] where
+// the true state is seen.
+//
+//  1. settings.go has the settings and what they are at an epoch.
+//  2. critic.go is the critic, LSPE(0) for each source, and what crawling now is
+//     worth by it.
+//  3. actor.go is the actor, a threshold for each source.
+//  4. common.go mixes both into keys, chooses within the budget, and holds the
+//     price.
+//  5. learner.go and observed.go put these together.
+//
+// State returns the whole state of a learner between an Update and the next
+// Select as a struct with named fields for encoding/json, and a learner of the
+// same instance and settings that takes it up by SetState goes on bit for bit.
 package priced
