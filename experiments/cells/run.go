@@ -30,7 +30,7 @@ func (*Schema) Figures() []sweep.Figure {
 // CurveFigures implements sweep.Experiment.
 func (*Schema) CurveFigures() []sweep.Figure {
 	return []sweep.Figure{
-		{Name: "ratio", Help: "reward over that of exact Whittle in the same epochs, since the point before"},
+		{Name: "ratio", Unit: "share of exact Whittle", Help: "reward over that of exact Whittle in the same epochs, since the point before"},
 		{Name: "reward", Unit: "interest per epoch", Help: "since the point before"},
 		{Name: "crawls", Unit: "crawls per epoch", Help: "since the point before"},
 	}

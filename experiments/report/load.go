@@ -40,8 +40,18 @@ func Load(dir string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	// What was trained is repeated from its directory.
-	r.Page.Command = strings.Replace(r.Page.Command, trainAgain, "go run ./cmd/train -config "+filepath.ToSlash(filepath.Join(dir, "config.toml")), 1)
+	// The command has to name the place: what was trained is repeated from it.
+	at := filepath.ToSlash(dir)
+	if strings.Trim(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") != "" {
+		at = "'" + strings.ReplaceAll(at, "'", `'\''`) + "'"
+	}
+	switch c := &r.Page.Command; *c {
+	case "":
+	case trainAgain:
+		*c = "go run ./cmd/train -config " + at + "/config.toml\ngo run ./cmd/report " + at
+	default:
+		*c += " -out " + at + "\ngo run ./cmd/report " + at
+	}
 	return r, nil
 }
 

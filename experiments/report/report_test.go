@@ -232,7 +232,7 @@ func TestWrite(t *testing.T) {
 	}
 
 	html := string(first["report.html"])
-	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small", "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Configuration "} {
+	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Configuration "} {
 		if !strings.Contains(html, want) {
 			t.Errorf("report.html lacks %q", want)
 		}

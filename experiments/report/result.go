@@ -19,13 +19,15 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
 )
 
 // commandFile has the command that repeats what train or bench did.
 const commandFile = "command.txt"
 
-// trainAgain is the command of a run of train, whose config.toml repeats it.
-const trainAgain = "go run ./cmd/train -config config.toml"
+// trainAgain stands for the command of a run of train, whose config.toml repeats
+// it.
+const trainAgain = "train"
 
 // parseResult reads result.json.
 func parseResult(dir fs.FS) (*result.Report, error) {
@@ -130,11 +132,10 @@ func (t *trained) policies() Section {
 		if math.IsNaN(v) {
 			return Value("–", v)
 		}
-		text := result.Figure(v)
-		if !math.IsNaN(lo) {
-			text += fmt.Sprintf(" [%s, %s]", result.Figure(lo), result.Figure(hi))
+		if math.IsNaN(lo) {
+			return Value(stats.Format(v), v)
 		}
-		return Value(text, v)
+		return Estimated(stats.Estimate{Value: v, Lo: lo, Hi: hi})
 	}
 	none := math.NaN()
 	for _, r := range t.Results {

@@ -140,7 +140,9 @@
   // chart draws a figure into a holder.
   function chart(f, holder, zoomed, told) {
     const shown = f.series.filter(s => !hidden.has(s.name) && s.x.length);
-    const lines = shown.filter(s => !dotted(s)), dots = shown.filter(dotted);
+    // Lines to compare with may be upright, which uPlot's cannot.
+    const byHand = s => dotted(s) || s.style < 0;
+    const lines = shown.filter(s => !byHand(s)), dots = shown.filter(byHand);
     const xs = [...new Set([f.x.lo, f.x.hi, ...lines.flatMap(s => s.x)])].filter(x => x >= f.x.lo && x <= f.x.hi).sort((a, b) => a - b);
     const rows = [xs], series = [{}], bands = [];
     for (const s of lines) {
@@ -162,6 +164,14 @@
       for (const s of dots) {
         c.strokeStyle = c.fillStyle = colour(s.style);
         c.lineWidth = 2 * ratio;
+        if (!dotted(s)) {
+          c.setLineDash(look(s.style).dash.map(d => d * ratio));
+          c.beginPath();
+          s.x.forEach((x, k) => c.lineTo(...px(x, s.y[k])));
+          c.stroke();
+          c.setLineDash([]);
+          continue;
+        }
         s.x.forEach((x, k) => {
           if (x === null || s.y[k] === null) return;
           const [left, top] = px(x, s.y[k]), half = .36 * u.bbox.height / (f.y.hi - f.y.lo);
@@ -203,7 +213,7 @@
           zoomed.range = all ? null : [lo, hi];
           return all ? [f.x.lo, f.x.hi] : [lo, hi];
         }),
-        y: scale(f.y, (u, lo, hi) => lo === null || dots.length || asGiven(f) && !zoomed.range ? [f.y.lo, f.y.hi] : f.y.log ? [lo / 1.1, hi * 1.1] : uPlot.rangeNum(lo, hi, .05, false)),
+        y: scale(f.y, (u, lo, hi) => lo === null || dots.some(dotted) || asGiven(f) && !zoomed.range ? [f.y.lo, f.y.hi] : f.y.log ? [lo / 1.1, hi * 1.1] : uPlot.rangeNum(lo, hi, .05, false)),
       },
       cursor: { drag: { x: true, y: false }, points: { show: false } },
       hooks: { draw: [dotsOf], setCursor: [point] },
