@@ -86,6 +86,7 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		if t.Save == nil || here == nil {
 			return nil
 		}
+		defer pace.pause()()
 		if now.Sums.Epochs < epochs { // the point at the end stays
 			p, err := here()
 			if err != nil {
@@ -240,7 +241,8 @@ func (t Training) ticker(total int) func() {
 	}
 }
 
-// pacemaker measures how many epochs per second a run has.
+// pacemaker measures how many epochs per second a run has, but for the time in
+// which it is saved.
 type pacemaker struct {
 	began  time.Time
 	epochs int
@@ -248,6 +250,12 @@ type pacemaker struct {
 }
 
 func (p *pacemaker) end() { p.speed = float64(p.epochs) / time.Since(p.began).Seconds() }
+
+// pause takes the time until what it returns is called out of the measure.
+func (p *pacemaker) pause() func() {
+	from := time.Now()
+	return func() { p.began = p.began.Add(time.Since(from)) }
+}
 
 // metrics are the means since the last row, and the state of the learner at its
 // end, over time.

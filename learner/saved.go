@@ -22,9 +22,9 @@ const StateFile = "state.json"
 // maxState is the greatest size of a state file, bytes.
 const maxState = 4 << 30
 
-// Config says what a learner is. It is the part of config.toml that a saved
+// config says what a learner is. It is the part of config.toml that a saved
 // learner needs.
-type Config struct {
+type config struct {
 	Algorithm string         `toml:"algorithm"`
 	Knowledge env.Level      `toml:"knowledge"`
 	Settings  map[string]any `toml:"settings"`
@@ -33,8 +33,8 @@ type Config struct {
 
 // Saved is a learner as data.
 type Saved struct {
-	// Config is the text of config.toml. Of its keys those of the type Config
-	// are looked at.
+	// Config is the text of config.toml. Of its keys algorithm, knowledge,
+	// settings and instance are looked at.
 	Config string `json:"config"`
 	// Start and Length are those of the terms: the Unix time of the first
 	// decision and the seconds between decisions, 0 without dates.
@@ -45,7 +45,7 @@ type Saved struct {
 	// Run is what else the program that saved it wants to know again.
 	Run json.RawMessage `json:"run,omitempty"`
 
-	config   Config
+	config   config
 	kind     *Kind
 	settings any
 }
