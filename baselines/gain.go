@@ -25,6 +25,9 @@ type GainLaw struct {
 	loss []float64 // π(k·step), falling to 0
 }
 
+// rare is a rate at which no two items come in one epoch.
+const rare = 1e-8
+
 // gainPoints is the size of the grid and of the Fourier transform.
 const gainPoints = 1 << 16
 
@@ -51,13 +54,18 @@ func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 	if g := full.Gain(); g > 0 {
 		share = s.Gain() / g
 	}
-	if full.Gain() == 0 {
+	// In units of the mean mark, whose powers may be beyond all numbers.
+	unit := share * s.Interest
+	if full.Interest = 1; full.Gain() == 0 || unit == 0 {
 		return GainLaw{step: 1, loss: []float64{0, 0}}, nil
 	}
 	var (
 		law GainLaw
 		err error
 	)
+	if m == env.MarksPerEpoch && full.Rate < rare {
+		m = env.MarksPerItem // the epoch's draw is that of its only item
+	}
 	if m == env.MarksPerEpoch {
 		law, err = itemLaw(full, env.MarksConstant, 0)
 		if err == nil {
@@ -69,9 +77,9 @@ func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 	if err != nil {
 		return GainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
 	}
-	law.step *= share
+	law.step *= unit
 	for k := range law.loss {
-		law.loss[k] *= share
+		law.loss[k] *= unit
 	}
 	return law, nil
 }
@@ -106,6 +114,12 @@ func itemLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 func compound(s env.Source, m env.Marks, sigma, step float64) GainLaw {
 	loss := itemLoss(s, m, sigma)
 	mass := make([]float64, gainPoints)
+	if s.Rate < rare { // one item would drown in the rounding of the transform
+		for k := range mass {
+			mass[k] = s.Rate * loss(float64(k)*step)
+		}
+		return GainLaw{step: step, loss: mass}
+	}
 	// P(D = k·step) = [π(k−1) − 2π(k) + π(k+1)]/step on the grid.
 	before, here := loss(0)+step, loss(0)
 	for k := range mass {
@@ -255,6 +269,20 @@ func (l GainLaw) Variance() float64 {
 		sum += p
 	}
 	return l.step*(2*sum-l.Mean()) - l.Mean()*l.Mean()
+}
+
+// Deviation returns the standard deviation of U, interest, also where its
+// square is beyond all numbers.
+func (l GainLaw) Deviation() float64 {
+	mean := l.Mean()
+	if mean == 0 {
+		return 0
+	}
+	var sum float64 // Σ π(k)/E U
+	for _, p := range l.loss {
+		sum += p / mean
+	}
+	return mean * math.Sqrt(math.Max(0, l.step/mean*(2*sum-1)-1))
 }
 
 // Loss returns π(t) = E(U − t)⁺.

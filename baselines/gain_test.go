@@ -148,3 +148,29 @@ func TestGainLawWindow(t *testing.T) {
 		envtest.Near(t, string(m)+": mean", gainLaw(t, s, m, 1).Mean(), s.Gain(), 1e-9)
 	}
 }
+
+// Items of any worth and any rarity have a law with the right mean.
+func TestGainLawExtremes(t *testing.T) {
+	for _, s := range []env.Source{
+		env.NewSource("", 1.4e-132, .0032, 2.3e228),
+		env.NewSource("", 1e-9, 1, 1e50),
+		env.NewSource("", 1e-300, 1e-3, 1),
+		env.NewSource("", 3, .5, 1e-200),
+		env.NewSource("", 1e5, 1e-4, 1e90),
+	} {
+		s.Window = 1000
+		for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
+			law := gainLaw(t, s, m, 0)
+			envtest.Near(t, fmt.Sprintf("mean of %s, %+v", m, s), law.Mean(), s.Gain(), 1e-3)
+			if sd := law.Deviation(); math.IsNaN(sd) || math.IsInf(sd, 0) {
+				t.Errorf("standard deviation of %s, %+v is %v", m, s, sd)
+			}
+			table := StochasticIndex(s, law, StochasticOptions{Marks: m, Nodes: 40})
+			for k, v := range table.Index {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Fatalf("index %d of %s, %+v is %v", k, m, s, v)
+				}
+			}
+		}
+	}
+}

@@ -24,6 +24,10 @@ type OptimumOptions struct {
 	Sweeps int
 	// Memory is the most memory that may be used, bytes. Default 2 GiB.
 	Memory float64
+	// Work is the most pairs of a state and a set of sources that may be looked
+	// at. Some 10 ns each; a sweep takes all pairs, and an instance whose
+	// relaxed bound is not reached takes some hundred sweeps. Default 3e9.
+	Work float64
 }
 
 func (o OptimumOptions) defaults() OptimumOptions {
@@ -38,6 +42,9 @@ func (o OptimumOptions) defaults() OptimumOptions {
 	}
 	if o.Memory == 0 {
 		o.Memory = 2 << 30
+	}
+	if o.Work == 0 {
+		o.Work = 3e9
 	}
 	return o
 }
@@ -114,9 +121,20 @@ func SolveOptimum(in env.Instance, opt OptimumOptions) (*Optimum, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pairs := size * float64(len(sets)); few*pairs > opt.Work {
+		return nil, tooLong(in.ID, size, len(sets), few, opt.Work)
+	}
 	o.States = o.tab.fill(curves, o.Cap, sets)
 	o.start(relaxed, curves)
-	return o, o.iterate(opt)
+	return o, o.iterate(in.ID, opt)
+}
+
+// A bound that is reached takes few sweeps, another one many.
+const few, many = 10, 300
+
+func tooLong(id string, states float64, sets, sweeps int, work float64) error {
+	return fmt.Errorf("exact optimum of instance %q: %d sweeps over %.3g states and %d sets of sources make %.3g pairs; allowed are %.3g",
+		id, sweeps, states, sets, float64(sweeps)*states*float64(sets), work)
 }
 
 // capAges finds caps at which Σ (x(∞) − x(cap))/cap is at most slack, by always
@@ -266,7 +284,7 @@ func (t *jointAges) increment(age []int) {
 	}
 }
 
-func (o *Optimum) iterate(opt OptimumOptions) error {
+func (o *Optimum) iterate(id string, opt OptimumOptions) error {
 	next := make([]float64, o.States)
 	o.Lower, o.Upper = negInf, math.Inf(1)
 	for o.Sweeps < opt.Sweeps {
@@ -285,6 +303,9 @@ func (o *Optimum) iterate(opt OptimumOptions) error {
 		if o.Sweeps%10 == 1 {
 			if o.Lower, o.Cycle = o.follow(); o.Upper-o.Truncation-o.Lower <= opt.Gap*o.Upper {
 				return nil
+			}
+			if pairs := float64(o.States) * float64(len(o.tab.sets)); o.Sweeps == 1 && many*pairs > opt.Work {
+				return tooLong(id, float64(o.States), len(o.tab.sets), many, opt.Work)
 			}
 		}
 		// Relative to the first state, lest V grow for ever.

@@ -69,7 +69,7 @@ type chain struct {
 // newChain lays a grid of states up to the reach.
 func newChain(s env.Source, law GainLaw, nodes int, reach float64) chain {
 	alpha := s.Factor()
-	sd := math.Sqrt(math.Max(0, law.Variance()) / -math.Expm1(-2*s.Decay))
+	sd := law.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
 	top := s.Ceiling() + reach*sd
 	if s.Ceiling() == 0 {
 		top = 1

@@ -63,7 +63,7 @@ func LearnStochasticIndex(s env.Source, law GainLaw, opt LearnOptions, r *stream
 	opt = opt.defaults()
 	c := newChain(s, law, opt.Nodes, opt.Reach)
 	alpha := s.Factor()
-	sd := math.Sqrt(math.Max(0, law.Variance()) / -math.Expm1(-2*s.Decay))
+	sd := law.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
 	t := IndexTable{Step: (s.Ceiling() + 3*sd) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
 	if t.Step == 0 {
 		t.Step = 1
