@@ -319,6 +319,34 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// What a recording holds is part of what a sweep is: with one row more it is
+// another one.
+func TestRecordingIsIdentity(t *testing.T) {
+	path := writeRecording(t)
+	text := fmt.Sprintf("learner.algorithm = \"greedy\"\nworld.kind = \"replay\"\nworld.trace = %q\n", filepath.ToSlash(path))
+	_, before := load(t, text)
+	_, same := load(t, text)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(f, "a,1700000000,3")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, after := load(t, text)
+	if same.Hash() != before.Hash() || after.Hash() == before.Hash() || after.Cells[0].Hash == before.Cells[0].Hash {
+		t.Errorf("hashes %s, %s and, of another recording, %s", before.Hash(), same.Hash(), after.Hash())
+	}
+	dir := t.TempDir()
+	if _, err := sweep.Run(context.Background(), before, sweep.Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sweep.Run(context.Background(), after, sweep.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "what "+filepath.ToSlash(path)+" holds") {
+		t.Errorf("with another recording: %v", err)
+	}
+}
+
 func TestReplayErrors(t *testing.T) {
 	path := filepath.ToSlash(writeRecording(t))
 	whole := fmt.Sprintf("world.kind = \"replay\"\nworld.trace = %q\n", path)
