@@ -47,7 +47,7 @@ func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
 	for _, s := range in.Sources {
 		least = min(least, s.Cost)
 	}
-	in.Budget = power(least, max(least, total))
+	in.Budget = max(least, min(total, power(least, total)))
 	if whole := math.Floor(in.Budget); r.Float64() < .5 && whole >= least {
 		in.Budget = whole
 	}
