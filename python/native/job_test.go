@@ -106,12 +106,18 @@ func TestGuestInRun(t *testing.T) {
 
 // Guests and entries stand in one table.
 func TestCompareWithGuest(t *testing.T) {
-	runs := 0
+	runs, next := 0, 0
 	v, err := serve(t, job(t, map[string]any{
-		"compare": true, "policies": []any{player("whittle", false), player("mine", true), player("best-source", false)},
+		"compare": true, "workers": 8, "policies": []any{player("whittle", false), player("mine", true), player("best-source", false)},
 	}), func(r *Request) Reply {
-		if r.Kind == Begin {
-			runs++
+		switch r.Kind {
+		case Begin:
+			runs, next = runs+1, 0
+		case Select:
+			if r.Epoch != next {
+				t.Fatalf("epoch %d of a run, want %d: a guest plays one run at a time", r.Epoch, next)
+			}
+			next++
 		}
 		return Reply{Sources: []int64{0}}
 	})
