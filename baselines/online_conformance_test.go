@@ -19,7 +19,6 @@ func TestOnlinePoliciesConform(t *testing.T) {
 			conforms(t, in, "entry frequency", func() env.Policy[env.Online] { return baselines.NewEntryFrequency(terms, baselines.EntryFrequency{}) })
 			conforms(t, in, "nutch", func() env.Policy[env.Online] { return baselines.NewNutch(terms, baselines.Adaptive{}) })
 			conforms(t, in, "stormcrawler", func() env.Policy[env.Online] { return baselines.NewStormCrawler(terms, baselines.Adaptive{}) })
-			conforms(t, in, "certainty", func() env.Policy[env.Online] { return baselines.NewCertainty(terms, baselines.Certainty{}) })
 			conforms(t, in, "q-whittle", func() env.Policy[env.Online] { return baselines.NewQWhittle(terms, baselines.QWhittle{}, rnd()) })
 			conforms(t, in, "salmut", func() env.Policy[env.Online] { return baselines.NewSalmut(terms, baselines.Salmut{}, rnd()) })
 		})

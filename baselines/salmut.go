@@ -237,3 +237,29 @@ func (l *SalmutLearner) move(i, s int, step float64) {
 	advantage := h - later + eta*left
 	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), -5/l.kappa, l.top)
 }
+
+// edges are the upper ends of the bins, whole epochs: one bin for each age up to
+// 16, eight for each doubling above.
+var edges = func() []float64 {
+	var v []float64
+	for k := 1; k <= 16; k++ {
+		v = append(v, float64(k))
+	}
+	for k := 1; k <= 8*48; k++ {
+		v = append(v, math.Round(16*math.Exp2(float64(k)/8)))
+	}
+	return v
+}()
+
+// binOf returns the number of the bin of an age, which is above the edge before
+// and up to its own.
+func binOf(age float64) int {
+	k := max(0, int(math.Ceil(age))-1)
+	if k >= 16 {
+		k = min(15+int(8*math.Log2(age/16)), len(edges)-1)
+		for k < len(edges)-1 && age > edges[k] {
+			k++
+		}
+	}
+	return k
+}

@@ -218,21 +218,25 @@ func Find(name string) (*Entry, error) {
 }
 
 // FindLearner returns the learner of that name, if it works at that level;
-// without a name the first that does.
+// without a name the first that is made for it, or else the first that works.
 func FindLearner(name string, level env.Level) (*Entry, error) {
+	var found *Entry
 	for i := range Catalogue {
 		e := &Catalogue[i]
-		if !e.Learns() || name != "" && name != e.Name {
-			continue
-		}
-		if slices.Contains(e.Levels, level) {
-			return e, nil
-		}
-		if name != "" {
+		switch {
+		case !e.Learns() || name != "" && name != e.Name:
+		case slices.Contains(e.Levels, level):
+			if found == nil || found.FirstLevel() != level && e.FirstLevel() == level {
+				found = e
+			}
+		case name != "":
 			return nil, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", name, level, joinLevels(e.Levels))
 		}
 	}
-	if name == "" {
+	switch {
+	case found != nil:
+		return found, nil
+	case name == "":
 		return nil, fmt.Errorf("no learner works with knowledge %s", level)
 	}
 	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, strings.Join(Names(Learners()), ", "))

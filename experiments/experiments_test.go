@@ -18,6 +18,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
+	"ephemera/learner/online"
 )
 
 // scripted crawls what it is told to.
@@ -454,8 +455,9 @@ func TestPolicySettings(t *testing.T) {
 		keys  map[string]any // another value of each setting
 	}{
 		{"certainty", func(k Known) env.Agent {
-			return env.NewAgent[env.Online](baselines.NewCertainty(k.Terms, baselines.Certainty{}))
-		}, map[string]any{"optimism": 0.}},
+			s := online.CertaintySettings()
+			return env.NewAgent[env.Online](online.New(k.Terms, &s))
+		}, map[string]any{"optimism": 0., "decay": .1}},
 		{"q-whittle", func(k Known) env.Agent {
 			return env.NewAgent[env.Online](baselines.NewQWhittle(k.Terms, baselines.QWhittle{}, k.Rand))
 		},

@@ -6,6 +6,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/learner/online"
 )
 
 // tuned is an entry of a policy with settings.
@@ -81,18 +82,24 @@ func newSalmut(k Known, s salmutSettings) env.Policy[env.Online] {
 }
 
 type certaintySettings struct {
-	Optimism float64 `toml:"optimism"` // standard errors that are added to an inflow
+	Decay    float64 `toml:"decay"`    // of all sources, 1/epoch; 0 to have it estimated
+	Optimism float64 `toml:"optimism"` // standard errors that ln of an inflow is raised by
+}
+
+func (s *certaintySettings) online() online.Settings {
+	o := online.CertaintySettings()
+	o.Decay, o.Optimism = s.Decay, s.Optimism
+	return o
 }
 
 func (s *certaintySettings) Validate() error {
-	if !(s.Optimism >= 0) || math.IsInf(s.Optimism, 1) {
-		return fmt.Errorf("optimism is %v; allowed is a finite number of 0 or more", s.Optimism)
-	}
-	return nil
+	o := s.online()
+	return o.Validate()
 }
 
 func newCertainty(k Known, s certaintySettings) env.Policy[env.Online] {
-	return baselines.NewCertainty(k.Terms, baselines.Certainty{Optimism: &s.Optimism})
+	o := s.online()
+	return online.New(k.Terms, &o)
 }
 
 type relaxedSettings struct {

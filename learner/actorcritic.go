@@ -17,7 +17,7 @@ var lspeKind = Kind{
 	Settings: func(level env.Level) any {
 		switch level {
 		case env.LevelOnline:
-			s := online.DefaultOnlineSettings()
+			s := online.DefaultActorSettings()
 			return &s
 		case env.LevelObserved:
 			s := priced.DefaultObservedSettings()
@@ -31,11 +31,11 @@ var lspeKind = Kind{
 		return ok && p.Act == "probabilistic"
 	},
 	New: func(g Given, settings any) (Learner, error) {
-		if s, ok := settings.(*online.OnlineSettings); ok {
+		if s, ok := settings.(*online.ActorSettings); ok {
 			if err := s.Validate(); err != nil {
 				return nil, fmt.Errorf("settings: %w", err)
 			}
-			return pricedOnline{online.NewOnline(g.Terms, s, g.Rand)}, nil
+			return pricedOnline{online.NewActor(g.Terms, s, g.Rand)}, nil
 		}
 		s := settings.(*priced.Settings)
 		validate := s.Validate
@@ -55,7 +55,7 @@ var lspeKind = Kind{
 type (
 	pricedModel    struct{ *priced.Learner }
 	pricedObserved struct{ *priced.Observed }
-	pricedOnline   struct{ *online.Online }
+	pricedOnline   struct{ *online.Actor }
 )
 
 func (p pricedModel) Agent() env.Agent { return env.NewAgent[env.Model](p.Learner) }
@@ -78,11 +78,11 @@ func (p pricedObserved) SetState(data []byte) error { return restore(data, p.Obs
 // InverseIndex of one that sees the state: the threshold is a state.
 func (p pricedObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
 
-func (p pricedOnline) Agent() env.Agent { return env.NewAgent[env.Online](p.Online) }
+func (p pricedOnline) Agent() env.Agent { return env.NewAgent[env.Online](p.Actor) }
 func (p pricedOnline) Frozen(*stream.Rand) env.Agent {
-	return env.NewAgent[env.Online](p.Online.Frozen())
+	return env.NewAgent[env.Online](p.Actor.Frozen())
 }
 func (p pricedOnline) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
-func (p pricedOnline) State() any                 { return p.Online.State() }
-func (p pricedOnline) SetState(data []byte) error { return restore(data, p.Online.SetState) }
+func (p pricedOnline) State() any                 { return p.Actor.State() }
+func (p pricedOnline) SetState(data []byte) error { return restore(data, p.Actor.SetState) }
 func (p pricedOnline) ThresholdAge(i int) float64 { return p.Threshold(i) }

@@ -60,7 +60,7 @@ type Kind struct {
 }
 
 // Kinds are all kinds; the first is the default.
-var Kinds = []Kind{lspeKind, paperKind}
+var Kinds = []Kind{lspeKind, forecastKind, paperKind}
 
 // find returns the kind of that name, if it works at that level.
 func find(name string, level env.Level) (*Kind, error) {

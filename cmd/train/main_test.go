@@ -83,11 +83,11 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// TestSteps: the default learner takes the schedules that the paper's takes, at
+// TestSteps: lspe takes the schedules that the paper's takes, at
 // each level of knowledge.
 func TestSteps(t *testing.T) {
 	for _, level := range []string{"model", "observed", "online"} {
-		args := strings.Fields("-steps 300 -format json -knowledge " + level)
+		args := strings.Fields("-steps 300 -format json -algorithm lspe -knowledge " + level)
 		plain, _, err := train(t, args...)
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,6 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "sigma", "9", "8"),
 		clitest.Refuse("-set kappa=steep", cli.Usage, "kappa", "steep", "a number is needed", "6"),
 		clitest.Refuse("-algorithm paper -set check=1.5", cli.Usage, "check", "a whole number is needed"),
-		clitest.Refuse("-set sampled=3 -knowledge online", cli.Usage, "sampled", "true or false is needed"),
 		clitest.Refuse("-set critic=3", cli.Usage, "critic", "a word is needed"),
 		clitest.Refuse("-set kappa=3 -kappa 2", cli.Usage, "kappa", "give it once"),
 		clitest.Refuse("-kappa 2 -set kappa=3", cli.Usage, "kappa", "give it once"),

@@ -392,7 +392,7 @@ func TestLearnedPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, observed, blind := priced.New(in, nil, rand()), priced.NewObserved(in, nil, rand()), online.NewOnline(in.Terms(), nil, rand())
+	known, observed, blind := priced.New(in, nil, rand()), priced.NewObserved(in, nil, rand()), online.NewActor(in.Terms(), nil, rand())
 	for _, c := range []struct {
 		algorithm string
 		world     env.World

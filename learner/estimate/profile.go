@@ -39,55 +39,62 @@ func wrap(v float64, n int64) int {
 	return int(k)
 }
 
-// profile is how what is published is spread over the hours of the day and the
-// days of the week, each with mean 1: an epoch has Hour·Day of the mean.
-type profile struct {
-	Hour [hours]float64
-	Day  [days]float64
-}
+// profile is how what is published is spread over the hours of the day and,
+// from hours on, the days of the week, each with mean 1: an epoch has the
+// product of the two of the mean.
+type profile [hours + days]float64
+
+func (p *profile) at(hour, day int) float64 { return p[hour] * p[hours+day] }
 
 // evenly is the profile without structure.
 func evenly() (p profile) {
-	for h := range p.Hour {
-		p.Hour[h] = 1
-	}
-	for d := range p.Day {
-		p.Day[d] = 1
+	for k := range p {
+		p[k] = 1
 	}
 	return p
 }
 
+// cycles are the bins of the hours and of the days.
+var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
+
 // tally counts, by hour and by day, what was published and the epochs in which
 // it could have been.
-type tally struct {
-	Hour, HourEpochs [hours]float64
-	Day, DayEpochs   [days]float64
-}
+type tally struct{ Got, Epochs profile }
 
-func (t *tally) scale(f float64) {
-	t.scaleCounts(f)
-	for h := range t.HourEpochs {
-		t.HourEpochs[h] *= f
-	}
-	for d := range t.DayEpochs {
-		t.DayEpochs[d] *= f
-	}
-}
-
-func (t *tally) scaleCounts(f float64) {
-	for h := range t.Hour {
-		t.Hour[h] *= f
-	}
-	for d := range t.Day {
-		t.Day[d] *= f
+func (t *tally) scale(got, epochs float64) {
+	for k := range t.Got {
+		t.Got[k] *= got
+		t.Epochs[k] *= epochs
 	}
 }
 
 func (t *tally) add(hour, day int, y, epochs float64) {
-	t.Hour[hour] += y
-	t.HourEpochs[hour] += epochs
-	t.Day[day] += y
-	t.DayEpochs[day] += epochs
+	for _, k := range [2]int{hour, hours + day} {
+		t.Got[k] += y
+		t.Epochs[k] += epochs
+	}
+}
+
+// Calendar is what is known of the hours and days of one source.
+type Calendar struct {
+	Tally tally
+	Own   profile
+}
+
+// expected writes the counts of a cycle, and what was to be expected of them
+// under a profile with the same sum, in units of φ.
+func (t *tally) expected(got, want []float64, from int, base *profile, phi float64) {
+	var sum, e float64
+	for k := range got {
+		sum += t.Got[from+k]
+		e += t.Epochs[from+k] * base[from+k]
+	}
+	for k := range got {
+		got[k], want[k] = t.Got[from+k]/phi, 0
+		if e > 0 {
+			want[k] = sum / e * t.Epochs[from+k] * base[from+k] / phi
+		}
+	}
 }
 
 // lean sets dst to the profile that counts support. A bin with the count T
@@ -120,8 +127,8 @@ type excess struct{ num, den float64 }
 
 func (x *excess) add(got, want []float64, phi float64) {
 	var bins float64
-	for k := range got {
-		if want[k] > 0 {
+	for _, e := range want {
+		if e > 0 {
 			bins++
 		}
 	}
@@ -145,83 +152,120 @@ func (x *excess) value() float64 {
 }
 
 // shapeOwn brings a source's own profile up to date: it leans on the common one.
-func (f *Forecast) shapeOwn(s *series) {
-	phi := f.phi(s)
-	if !f.clock.dated() || !(phi > 0) {
+func (e *Estimates) shapeOwn(s *source) {
+	phi := e.phi(s)
+	if s.Days == nil || !(phi > 0) {
 		return
 	}
-	var got, want [hours]float64
-	expected(got[:], want[:], s.Tally.Hour[:], s.Tally.HourEpochs[:], f.Common.Hour[:], phi)
-	lean(s.Own.Hour[:], f.Common.Hour[:], got[:], want[:], f.Psi, f.VaryOwn[0])
-	expected(got[:days], want[:days], s.Tally.Day[:], s.Tally.DayEpochs[:], f.Common.Day[:], phi)
-	lean(s.Own.Day[:], f.Common.Day[:], got[:days], want[:days], f.Psi, f.VaryOwn[1])
-}
-
-// expected writes counts, and what was to be expected of them under a profile
-// with the same sum, in units of φ.
-func expected(got, want, y, epochs, base []float64, phi float64) {
-	var t, e float64
-	for k := range y {
-		t += y[k]
-		e += epochs[k] * base[k]
-	}
-	for k := range y {
-		got[k], want[k] = y[k]/phi, 0
-		if e > 0 {
-			want[k] = t / e * epochs[k] * base[k] / phi
-		}
+	base := &e.Common.Profile
+	var g, w profile
+	for j, c := range cycles {
+		got, want := g[c[0]:c[1]], w[c[0]:c[1]]
+		s.Days.Tally.expected(got, want, c[0], base, phi)
+		lean(s.Days.Own[c[0]:c[1]], base[c[0]:c[1]], got, want, e.Common.Psi, e.Common.VaryOwn[j])
 	}
 }
 
-// poolProfiles brings the common profile up to date, which leans on the flat
+// fitProfiles brings the common profile up to date, which leans on the flat
 // one, and how much the sources' own ones differ from it.
-func (f *Forecast) poolProfiles() {
-	if !f.clock.dated() {
+func (e *Estimates) fitProfiles() {
+	if !e.clock.dated() {
 		return
 	}
-	even := evenly()
-	var hour, day common
-	var own [2]excess
-	for i := range f.src {
-		s := &f.src[i]
-		phi := f.phi(s)
-		if s.Cut == 0 {
-			continue
+	even, com := evenly(), &e.Common
+	for j, c := range cycles {
+		var own, all excess
+		var buf [4]profile
+		sumGot, sumWant := buf[0][c[0]:c[1]], buf[1][c[0]:c[1]] // of all sources
+		g, w := buf[2][c[0]:c[1]], buf[3][c[0]:c[1]]
+		for i := range e.Sources {
+			s := &e.Sources[i]
+			if s.Level.Cut == 0 {
+				continue
+			}
+			phi := e.phi(s)
+			s.Days.Tally.expected(g, w, c[0], &com.Profile, phi)
+			own.add(g, w, com.Psi)
+			s.Days.Tally.expected(g, w, c[0], &even, phi)
+			// Where sources differ by v, one of them counts for no more than
+			// its differing allows.
+			var sum float64
+			for _, x := range w {
+				sum += x
+			}
+			f := 1 / (1 + com.VaryOwn[j]/com.Psi*sum/float64(len(w)))
+			for k := range g {
+				sumGot[k] += f * g[k]
+				sumWant[k] += f * w[k]
+			}
 		}
-		var got, want [hours]float64
-		expected(got[:], want[:], s.Tally.Hour[:], s.Tally.HourEpochs[:], f.Common.Hour[:], phi)
-		own[0].add(got[:], want[:], f.Psi)
-		expected(got[:], want[:], s.Tally.Hour[:], s.Tally.HourEpochs[:], even.Hour[:], phi)
-		hour.add(got[:], want[:], f.VaryOwn[0]/f.Psi)
-		expected(got[:days], want[:days], s.Tally.Day[:], s.Tally.DayEpochs[:], f.Common.Day[:], phi)
-		own[1].add(got[:days], want[:days], f.Psi)
-		expected(got[:days], want[:days], s.Tally.Day[:], s.Tally.DayEpochs[:], even.Day[:], phi)
-		day.add(got[:days], want[:days], f.VaryOwn[1]/f.Psi)
-	}
-	f.VaryOwn = [2]float64{own[0].value(), own[1].value()}
-	hour.lean(f.Common.Hour[:], even.Hour[:], f.Psi)
-	day.lean(f.Common.Day[:], even.Day[:], f.Psi)
-}
-
-// common adds up the counts of all sources. Where sources differ by v, one of
-// them counts for no more than its differing allows.
-type common struct{ got, want [hours]float64 }
-
-func (c *common) add(got, want []float64, v float64) {
-	var e float64
-	for _, w := range want {
-		e += w
-	}
-	f := 1 / (1 + v*e/float64(len(want)))
-	for k := range got {
-		c.got[k] += f * got[k]
-		c.want[k] += f * want[k]
+		com.VaryOwn[j] = own.value()
+		all.add(sumGot, sumWant, com.Psi)
+		lean(com.Profile[c[0]:c[1]], even[c[0]:c[1]], sumGot, sumWant, com.Psi, all.value())
 	}
 }
 
-func (c *common) lean(dst, base []float64, phi float64) {
-	var x excess
-	n := len(dst)
-	x.add(c.got[:n], c.want[:n], phi)
-	lean(dst, base, c.got[:n], c.want[:n], phi, x.value())
+// shape returns the share of the mean that profile p has in an epoch.
+func (e *Estimates) shape(s *source, p, hour, day int) float64 {
+	switch p {
+	case commonProfile:
+		return e.Common.Profile.at(hour, day)
+	case ownProfile:
+		return s.Days.Own.at(hour, day)
+	}
+	return 1
+}
+
+// Even reports whether source i publishes the same at all times.
+func (e *Estimates) Even(i int) bool {
+	l := &e.Sources[i].Level
+	return l.Mix[commonProfile]+l.Mix[ownProfile] == 0
+}
+
+// Share returns what source i publishes in epoch t, over its mean.
+func (e *Estimates) Share(i, t int) float64 {
+	if e.Even(i) {
+		return 1
+	}
+	if k := t - e.from; e.from >= 0 && k >= 0 && k < lookAhead {
+		return e.mixed(&e.Sources[i], e.hour[k], e.day[k])
+	}
+	hour, day := e.clock.at(t)
+	return e.mixed(&e.Sources[i], hour, day)
+}
+
+func (e *Estimates) mixed(s *source, hour, day int) float64 {
+	var r, v float64
+	for p, m := range s.Level.Mix {
+		r += m
+		v += m * e.shape(s, p, hour, day)
+	}
+	return v / r
+}
+
+// lookAhead is over how many epochs what is to come is averaged.
+const lookAhead = 24
+
+// Ahead returns the mean of the shares from epoch t on, weighted by α^k: over
+// the time in which an item loses its interest.
+func (e *Estimates) Ahead(i, t int, alpha float64) float64 {
+	if e.Even(i) {
+		return 1
+	}
+	if e.from != t {
+		e.from = t
+		for k := range e.hour {
+			e.hour[k], e.day[k] = e.clock.at(t + k)
+		}
+	}
+	var sum, n float64
+	w := 1.0
+	for k := range e.hour {
+		sum += w * e.mixed(&e.Sources[i], e.hour[k], e.day[k])
+		n += w
+		if w *= alpha; w < 1e-3 {
+			break
+		}
+	}
+	return sum / n
 }

@@ -6,17 +6,16 @@ import (
 	"math"
 
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/learner/online"
 )
 
 // A crawler asks the learner at each epoch which sources to crawl, and tells it
 // what the crawls brought back. The learner knows nothing beforehand. Its state
 // can be stored and taken up again.
-func ExampleOnline() {
+func ExampleLearner() {
 	// Three feeds, one crawl per hour; the first decision is at midnight.
 	terms := env.Terms{Names: []string{"news", "blog", "forum"}, Costs: []float64{1, 1, 1}, Budget: 1, Start: 1_700_006_400, Length: 3600}
-	l := online.NewOnline(terms, nil, stream.New(1, stream.Policy))
+	l := online.New(terms, nil)
 
 	view := env.Online{Last: []int{-1, -1, -1}}
 	crawls := make([]int, 3)
@@ -36,14 +35,14 @@ func ExampleOnline() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	again := online.NewOnline(terms, nil, stream.New(1, stream.Policy))
-	var st online.OnlineState
+	again := online.New(terms, nil)
+	var st online.State
 	if err := json.Unmarshal(state, &st); err == nil {
 		err = again.SetState(st)
 	}
 	fmt.Println("the same price after a restart:", again.Price() == l.Price(), err)
 	// Output:
-	// crawls of news, blog and forum: [771 219 10]
+	// crawls of news, blog and forum: [753 233 14]
 	// the same price after a restart: true <nil>
 }
 

@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/learner/estimate"
 )
 
 // rewards runs an agent in a Poisson world and returns the reward of each epoch.
@@ -46,12 +48,12 @@ func total(r []float64) float64 {
 	return s
 }
 
-func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, steps, epochs int, set *OnlineSettings) (learned, learning float64, l *Online) {
+func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
 	t.Helper()
-	l = NewOnline(in.Terms(), set, stream.New(seed, stream.Policy))
+	l = New(in.Terms(), set)
 	whittle := env.NewAgent(baselines.NewWhittle(in))
-	learning = total(rewards(t, in, seed, o, env.NewAgent(l), steps)) / total(rewards(t, in, seed, o, whittle, steps))
-	learned = total(rewards(t, in, seed+1000, o, env.NewAgent(l.Frozen()), epochs)) / total(rewards(t, in, seed+1000, o, whittle, epochs))
+	learning = total(rewards(t, in, seed, o, env.NewAgent[env.Online](l), steps)) / total(rewards(t, in, seed, o, whittle, steps))
+	learned = total(rewards(t, in, seed+1000, o, env.NewAgent[env.Online](l.Frozen()), epochs)) / total(rewards(t, in, seed+1000, o, whittle, epochs))
 	return learned, learning, l
 }
 
@@ -101,8 +103,8 @@ func TestOnlineTargets(t *testing.T) {
 func TestOnlineEstimates(t *testing.T) {
 	in := env.Paper(3)
 	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
-		l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
-		rewards(t, in, 1, env.PoissonOptions{Marks: marks}, env.NewAgent(l), 2000)
+		l := New(in.Terms(), nil)
+		rewards(t, in, 1, env.PoissonOptions{Marks: marks}, env.NewAgent[env.Online](l), 2000)
 		for i, s := range in.Sources {
 			rate, decay := l.Estimate(i)
 			if want := s.Rate * s.Interest; math.Abs(rate/want-1) > .03 || math.Abs(decay/s.Decay-1) > .1 {
@@ -124,8 +126,8 @@ func TestOnlineChange(t *testing.T) {
 		after.Sources[i] = s
 		o.Changes = append(o.Changes, env.Change{Epoch: 5000, Source: i, Rate: s.Rate, Decay: s.Decay, Interest: s.Interest})
 	}
-	l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
-	got := rewards(t, in, 1, o, env.NewAgent(l), 7000)
+	l := New(in.Terms(), nil)
+	got := rewards(t, in, 1, o, env.NewAgent[env.Online](l), 7000)
 	old := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(in)), 7000)
 	want := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(after)), 7000)
 	for _, c := range []struct {
@@ -153,74 +155,73 @@ func TestOnlineAppear(t *testing.T) {
 	after := in
 	after.Sources = append([]env.Source(nil), in.Sources...)
 	after.Sources[7].Rate, after.Sources[3].Rate = 300, 0
-	set := DefaultOnlineSettings()
+	set := DefaultSettings()
 	set.Horizon = 300
-	l := NewOnline(in.Terms(), &set, stream.New(1, stream.Policy))
-	got := rewards(t, in, 1, o, env.NewAgent(l), 4000)
+	l := New(in.Terms(), &set)
+	got := rewards(t, in, 1, o, env.NewAgent[env.Online](l), 4000)
 	want := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
 	if r := total(got[3000:]) / total(want[3000:]); r < .95 {
 		t.Errorf("1000 epochs after the change: %.4f of Whittle with the parameters in force; want .95", r)
 	}
 }
 
-// TestOnlineState: a learner that takes up an exported state goes on as the
-// one that exported it.
-func TestOnlineState(t *testing.T) {
-	in := env.Lognormal(12, 3, 1)
+// TestStates: a learner that takes up an exported state, through JSON, goes on
+// as the one that exported it, bit for bit, whatever it has learned before.
+func TestStates(t *testing.T) {
+	in := env.Mixed(12, 3, 1)
 	o := env.PoissonOptions{Marks: env.MarksPerItem}
-	a := NewOnline(in.Terms(), nil, stream.New(3, stream.Policy))
-	rewards(t, in, 1, o, env.NewAgent(a), 320)
-	text, err := json.Marshal(a.State())
-	if err != nil {
-		t.Fatal(err)
+	check := func(name string, a, b env.Learner[env.Online], pass func() error) {
+		rewards(t, in, 1, o, env.NewAgent[env.Online](a), 321)
+		rewards(t, in, 7, o, env.NewAgent[env.Online](b), 1000) // is forgotten
+		if err := pass(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		x := rewards(t, in, 2, o, env.NewAgent[env.Online](a), 300)
+		y := rewards(t, in, 2, o, env.NewAgent[env.Online](b), 300)
+		if !slices.Equal(x, y) {
+			t.Errorf("%s: the resumed learner earns %v; the other %v", name, total(y), total(x))
+		}
 	}
-	var s OnlineState
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	b := NewOnline(in.Terms(), nil, stream.New(99, stream.Policy))
-	rewards(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
-	if err := b.SetState(s); err != nil {
-		t.Fatal(err)
-	}
-	x := rewards(t, in, 2, o, env.NewAgent(a), 300)
-	y := rewards(t, in, 2, o, env.NewAgent(b), 300)
-	if total(x) != total(y) {
-		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
-	}
+	a, b := New(in.Terms(), nil), New(in.Terms(), nil)
+	check("forecast", a, b, func() error { return passOn(a.State(), b.SetState) })
+	c, d := NewActor(in.Terms(), nil, stream.New(1, stream.Policy)), NewActor(in.Terms(), nil, stream.New(2, stream.Policy))
+	check("lspe", c, d, func() error { return passOn(c.State(), d.SetState) })
 }
 
-// TestOnlineCold: at first every source gets its two crawls from half the
-// budget, and the other half goes where it pays.
-func TestOnlineCold(t *testing.T) {
-	in := env.Lognormal(50, 1, 5)
-	l := NewOnline(in.Terms(), nil, stream.New(1, stream.Policy))
-	w, err := env.NewPoisson(in, 1, env.PoissonOptions{Items: true})
+// passOn takes a state through JSON.
+func passOn[S any](s S, set func(S) error) error {
+	text, err := json.Marshal(s)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	count := make([]int, 50)
-	var dst []int
-	for range 230 { // 2 · 50/½ and some
-		o := &w.View().Online
-		dst = l.Select(dst[:0], o)
-		got, err := w.Step(dst)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range got {
-			count[c.Source]++
-		}
-		l.Update(got, o)
+	var again S
+	if err := json.Unmarshal(text, &again); err != nil {
+		return err
 	}
-	needed := 0
-	for i, c := range count {
-		if c < 2 {
-			t.Errorf("source %d was crawled %d times; want 2", i, c)
+	return set(again)
+}
+
+// TestForeignState: states of other terms, and what no learner has, are refused.
+func TestForeignState(t *testing.T) {
+	in := env.Paper(1)
+	l := New(in.Terms(), nil)
+	rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 50)
+	for name, spoil := range map[string]func(s *State){
+		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
+		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
+		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
+		"credit":      func(s *State) { s.Revisits.Credit = -1 },
+		"who":         func(s *State) { s.Revisits.Who = 4 },
+		"no number":   func(s *State) { s.Estimates.Common.Mean = math.Inf(1) },
+		"other world": func(s *State) { s.Estimates.Sources[0].Days = &estimate.Calendar{} },
+	} {
+		s := l.State()
+		spoil(&s)
+		if err := New(in.Terms(), nil).SetState(s); err == nil {
+			t.Errorf("%s: a spoilt state is taken up", name)
 		}
-		needed += min(c, 2)
 	}
-	if rest := 230 - needed; rest < 100 {
-		t.Errorf("%d of 230 crawls went where they pay; want 100", rest)
+	if err := New(in.Terms(), nil).SetState(l.State()); err != nil {
+		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -121,9 +121,9 @@ func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env
 	}
 }
 
-func online(set OnlineSettings, seed uint64) func(env.Terms, env.Instance) env.Agent {
+func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 	return func(terms env.Terms, _ env.Instance) env.Agent {
-		return env.NewAgent(NewOnline(terms, &set, stream.New(seed, stream.Policy)))
+		return env.NewAgent[env.Online](New(terms, &set))
 	}
 }
 
@@ -132,23 +132,16 @@ func fitted(_ env.Terms, in env.Instance) env.Agent { return env.NewAgent(baseli
 // ingredients are the rows of the table of docs/recordings.md.
 var ingredients = []struct {
 	name string
-	set  func(*OnlineSettings)
+	set  func(*Settings)
 }{
-	{"constant rates from harvests", func(s *OnlineSettings) {
-		s.Estimate, s.Index, s.MarginShare = "harvests", "critic", .5
-	}},
-	{"+ from items", func(s *OnlineSettings) {
-		s.MarginShare, s.Index, s.Profile, s.Memory, s.Tails = .5, "critic", "off", "long", "raw"
-	}},
-	{"+ tails cut", func(s *OnlineSettings) {
-		s.MarginShare, s.Index, s.Profile, s.Memory = .5, "critic", "off", "long"
-	}},
-	{"+ index of the forecast", func(s *OnlineSettings) { s.Profile, s.Memory = "off", "long" }},
-	{"+ common profile", func(s *OnlineSettings) { s.Profile, s.Memory = "common", "long" }},
-	{"+ own profiles", func(s *OnlineSettings) { s.Profile, s.Memory = "own", "long" }},
-	{"+ profiles mixed", func(s *OnlineSettings) { s.Memory = "long" }},
-	{"memories mixed, no profile", func(s *OnlineSettings) { s.Profile = "off" }},
-	{"all", func(*OnlineSettings) {}},
+	{"constant rates", func(s *Settings) { s.Profile, s.Memory, s.Tails, s.Revisit = "off", "long", "raw", 0 }},
+	{"+ tails cut", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "off", "long", 0 }},
+	{"+ common profile", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "common", "long", 0 }},
+	{"+ own profiles", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "own", "long", 0 }},
+	{"+ profiles mixed", func(s *Settings) { s.Memory, s.Revisit = "long", 0 }},
+	{"+ memories mixed", func(s *Settings) { s.Revisit = 0 }},
+	{"+ revisits: all", func(*Settings) {}},
+	{"memories and revisits, no profile", func(s *Settings) { s.Profile = "off" }},
 }
 
 var grounds = []synthetic{
@@ -184,12 +177,12 @@ func TestSyntheticRecordings(t *testing.T) {
 			path := g.write(t, seed)
 			base := replay(t, path, 4, fitted)
 			for _, v := range ingredients {
-				if !*full && v.name != "all" && v.name != "+ index of the forecast" && v.name != "memories mixed, no profile" {
+				if !*full && v.name != "+ revisits: all" && v.name != "+ tails cut" && v.name != "constant rates" {
 					continue
 				}
-				set := DefaultOnlineSettings()
+				set := DefaultSettings()
 				v.set(&set)
-				share[v.name][g.name] += replay(t, path, 4, online(set, seed)) / base / float64(worlds)
+				share[v.name][g.name] += replay(t, path, 4, cold(set)) / base / float64(worlds)
 			}
 		}
 	}
@@ -202,7 +195,7 @@ func TestSyntheticRecordings(t *testing.T) {
 			fmt.Println()
 		}
 	}
-	all, plain := share["all"], share["+ index of the forecast"]
+	all, plain := share["+ revisits: all"], share["+ tails cut"]
 	for _, c := range []struct {
 		ground string
 		least  float64 // of what is earned without profiles and memories
@@ -238,9 +231,9 @@ func TestSmallRecordings(t *testing.T) {
 			path := synthetic{sources: c.sources, days: c.days, sigma: 1}.write(t, seed)
 			base := replay(t, path, c.budget, fitted)
 			for j, decay := range []float64{0, .175} {
-				set := DefaultOnlineSettings()
+				set := DefaultSettings()
 				set.Decay = decay
-				r := replay(t, path, c.budget, online(set, seed)) / base
+				r := replay(t, path, c.budget, cold(set)) / base
 				mean[j] += r / float64(worlds)
 				least[j] = min(least[j], r)
 			}
@@ -268,9 +261,9 @@ func TestWrongDecay(t *testing.T) {
 		var mean float64
 		for k := range uint64(worlds) {
 			path := synthetic{sources: 20, days: 56, sigma: 1}.write(t, k+1)
-			set := DefaultOnlineSettings()
+			set := DefaultSettings()
 			set.Decay = decay
-			mean += replay(t, path, 2, online(set, k+1)) / replay(t, path, 2, fitted) / worlds
+			mean += replay(t, path, 2, cold(set)) / replay(t, path, 2, fitted) / worlds
 		}
 		if t.Logf("decay %v for .175: %.3f", decay, mean); mean < .92 {
 			t.Errorf("with a decay rate of %v in place of .175 it earns %.3f of fitted Whittle; want .92", decay, mean)
@@ -289,12 +282,12 @@ func TestProfileFound(t *testing.T) {
 		{synthetic{sigma: .5, daily: .8}, .8, .12},
 		{synthetic{sigma: .5}, 0, .06},
 	} {
-		var l *Online
+		var l *Learner
 		var start float64
 		replay(t, c.ground.write(t, 3), 10, func(terms env.Terms, _ env.Instance) env.Agent {
-			l = NewOnline(terms, nil, stream.New(1, stream.Policy))
+			l = New(terms, nil)
 			start = float64(terms.Start) / 3600
-			return env.NewAgent(l)
+			return env.NewAgent[env.Online](l)
 		})
 		var square, mean float64
 		for i := range 40 {
@@ -312,25 +305,34 @@ func TestProfileFound(t *testing.T) {
 	}
 }
 
-// TestForecastIndex: where what waits is what the present inflow has brought,
-// the index is Theorem 1 at that age; it rises with the state and falls with
-// what is to come, and is never above the state.
-func TestForecastIndex(t *testing.T) {
+// TestIndex: where what waits is what the present inflow has brought, the index
+// is that of the source's age, with a window and without; it rises with the
+// state and falls with what is to come, and is never above the state.
+func TestIndex(t *testing.T) {
 	for _, c := range []float64{.01, .2, 2} {
-		u, ceil, alpha := -math.Expm1(-c)*100/c, 100/c, math.Exp(-c)
-		for age := 1.0; age < 40; age++ {
-			x := -ceil * math.Expm1(-c*age)
-			got := whittle(x, ceil, 1-alpha, c)
-			if want := age*((1-alpha)*x-u) + x; math.Abs(got-want) > 1e-6*x {
-				t.Errorf("decay %v, age %v: index %v; Theorem 1 is %v", c, age, got, want)
+		for _, window := range []float64{0, .4, 3, 7.5} {
+			s := Source{Inflow: 100, Decay: c, Window: window}
+			item := env.NewSource("", 100, c, 1)
+			if window > 0 {
+				item.Window = window
 			}
-			last := 0.0
-			for share := 4.0; share > .01; share *= .9 {
-				g := whittle(x, share*ceil, 1-alpha, c)
-				if g < last-1e-9*x || g > x {
-					t.Fatalf("decay %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, age, share, g, last, x)
+			curve := index.NewCurve(item, index.ItemDynamics)
+			for age := 1; age < 40; age++ {
+				x := curve.At(age)
+				got := whittle(&s, x)
+				if want := curve.Index(age); math.Abs(got-want) > 1e-6*x {
+					t.Errorf("decay %v, window %v, age %v: index %v; want %v", c, window, age, got, want)
 				}
-				last = g
+				last := 0.0
+				for share := 4.0; share > .01; share *= .9 {
+					next := s
+					next.Inflow *= share
+					g := whittle(&next, x)
+					if g < last-1e-9*x || g > x {
+						t.Fatalf("decay %v, window %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, window, age, share, g, last, x)
+					}
+					last = g
+				}
 			}
 		}
 	}
@@ -340,11 +342,11 @@ func TestForecastIndex(t *testing.T) {
 // the epoch before is what it foretells from a view alone, and it earns more on
 // the recording that it was learned on than with the index of constant rates.
 func TestOnlineFrozenWaiting(t *testing.T) {
-	var l *Online
+	var l *Learner
 	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
 	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
-		l = NewOnline(terms, nil, stream.New(1, stream.Policy))
-		return env.NewAgent(l)
+		l = New(terms, nil)
+		return env.NewAgent[env.Online](l)
 	})
 	on := l.Frozen()
 	last := make([]int, 40)
@@ -360,7 +362,7 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 			t.Fatalf("epoch %d: crawls %v; afresh %v", n, got, want)
 		}
 		for i := range last {
-			if a, b := on.p.x[i], afresh.p.x[i]; math.Abs(a-b) > 1e-6*b {
+			if a, b := on.l.Waiting[i], afresh.l.Waiting[i]; math.Abs(a-b) > 1e-6*b {
 				t.Fatalf("epoch %d, source %d: %v waits; afresh %v", n, i, a, b)
 			}
 		}
@@ -368,41 +370,38 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 			last[i] = n
 		}
 	}
-	plain := l.Frozen()
-	plain.p.index = nil
-	policy := func(p *OnlinePolicy) float64 {
+	plain := DefaultSettings()
+	plain.Profile = "off"
+	var p *Learner
+	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
+		p = New(terms, &plain)
+		return env.NewAgent[env.Online](p)
+	})
+	policy := func(p *Policy) float64 {
 		return replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](p) })
 	}
-	if with, without := policy(l.Frozen()), policy(plain); with < 1.01*without {
-		t.Errorf("frozen, %v per epoch with the index of the forecast; %v without", with, without)
+	if with, without := policy(l.Frozen()), policy(p.Frozen()); with < 1.01*without {
+		t.Errorf("frozen, %v per epoch with hours and days; %v without", with, without)
 	}
 }
 
-// TestOnlineDatedState: the state of a learner that has learned profiles goes
-// through JSON and back.
-func TestOnlineDatedState(t *testing.T) {
-	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
-	var a *Online
+// TestDatedState: the state of a learner that has learned profiles goes through
+// JSON and back.
+func TestDatedState(t *testing.T) {
+	path := synthetic{sigma: 1, daily: .8, own: true, days: 28}.write(t, 1)
+	var a *Learner
 	var terms env.Terms
 	replay(t, path, 4, func(t env.Terms, _ env.Instance) env.Agent {
 		terms = t
-		a = NewOnline(t, nil, stream.New(1, stream.Policy))
-		return env.NewAgent(a)
+		a = New(t, nil)
+		return env.NewAgent[env.Online](a)
 	})
-	text, err := json.Marshal(a.State())
-	if err != nil {
+	b := New(terms, nil)
+	if err := passOn(a.State(), b.SetState); err != nil {
 		t.Fatal(err)
 	}
-	var s OnlineState
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	b := NewOnline(terms, nil, stream.New(9, stream.Policy))
-	if err := b.SetState(s); err != nil {
-		t.Fatal(err)
-	}
-	x := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent(a) })
-	y := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent(b) })
+	x := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](a) })
+	y := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](b) })
 	if x != y {
 		t.Errorf("resumed learner earns %v; the other %v", y, x)
 	}
@@ -424,10 +423,7 @@ func TestRecordings(t *testing.T) {
 			t.Skipf("no recording: %v", err)
 		}
 		base := replay(t, path, 5, fitted)
-		var share float64
-		for seed := uint64(1); seed <= 2; seed++ {
-			share += replay(t, path, 5, online(DefaultOnlineSettings(), seed)) / base / 2
-		}
+		share := replay(t, path, 5, cold(DefaultSettings())) / base
 		t.Logf("%s: %.4f of fitted Whittle", c.name, share)
 		if share < c.least {
 			t.Errorf("%s: %.4f of fitted Whittle; want %v", c.name, share, c.least)

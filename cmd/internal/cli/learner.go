@@ -50,7 +50,7 @@ func (a *Algorithm) Define(f *Flags) {
 		for _, x := range experiments.Learners() {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
-		f.StringVar(&a.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; default the first that works at the level of knowledge")
+		f.StringVar(&a.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; default forecast with knowledge online, else lspe")
 		f.StringVar(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)")
 		number("kappa", "`κ`, steepness of the logit, above 0")
 		number("gamma", "`γ`, step of the critic, above 0 and below 2")

@@ -1,3 +1,3 @@
-package online_test
+package estimate
 
 import _ "ephemera/env/stream/streamtest" // fixed cases in CI
