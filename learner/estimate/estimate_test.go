@@ -64,7 +64,7 @@ func TestConverge(t *testing.T) {
 						}
 						e.Fit(n)
 					}
-					for i, x := range src[:len(src)] {
+					for i, x := range src {
 						if given && i > 0 {
 							break
 						}
