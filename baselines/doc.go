@@ -7,7 +7,7 @@
 //     ([NewMyopic]), round robin ([NewRoundRobin]) and the best sources only
 //     ([NewBestSource]).
 //  3. With the state observed, the index also knows what may still arrive: a
-//     [GainLaw] is what a source gains in an epoch, [NewStochasticWhittle] the
+//     gainLaw is what a source gains in an epoch, [NewStochasticWhittle] the
 //     policy of the true index, [NewLearnedStochasticWhittle] of the learned one.
 //  4. Static schedules fix the frequencies beforehand: [Allocate], then
 //     [NewEvenSchedule], [NewCreditSchedule] or [NewRandomSchedule].

@@ -12,7 +12,7 @@ import (
 	"ephemera/env/stream"
 )
 
-// GainLaw is φ, the law of the interest U that a source gains in an epoch
+// gainLaw is φ, the law of the interest U that a source gains in an epoch
 // (TCNS, section VIII), on a grid: it is held as its stop-loss function
 //
 //	π(t) = E(U − t)⁺
@@ -20,7 +20,7 @@ import (
 // at t = 0, d, 2d, …, from which expectations of piecewise linear functions
 // follow by differences. Between the points π is taken to be linear, which puts
 // U on the grid and keeps its mean.
-type GainLaw struct {
+type gainLaw struct {
 	step float64
 	loss []float64 // π(k·step), falling to 0
 }
@@ -31,7 +31,7 @@ const rare = 1e-8
 // gainPoints is the size of the grid and of the Fourier transform.
 const gainPoints = 1 << 16
 
-// NewGainLaw computes φ for items that arrive at Poisson times with initial
+// newGainLaw computes φ for items that arrive at Poisson times with initial
 // interests of the given law; sigma is the σ of log-normal marks. An item of
 // interest ξ has D = ξe^(−cV) left at the end of its epoch, V uniform, so that
 //
@@ -47,7 +47,7 @@ const gainPoints = 1 << 16
 //
 // It returns an error where neither way is accurate: few items per epoch with
 // log-normal marks of a large σ.
-func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
+func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	full := s
 	full.Window = math.Inf(1)
 	share := 1.0
@@ -57,10 +57,10 @@ func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 	// In units of the mean mark, whose powers may be beyond all numbers.
 	unit := share * s.Interest
 	if full.Interest = 1; full.Gain() == 0 || unit == 0 {
-		return GainLaw{step: 1, loss: []float64{0, 0}}, nil
+		return gainLaw{step: 1, loss: []float64{0, 0}}, nil
 	}
 	var (
-		law GainLaw
+		law gainLaw
 		err error
 	)
 	if m == env.MarksPerEpoch && full.Rate < rare {
@@ -75,7 +75,7 @@ func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 		law, err = itemLaw(full, m, sigma)
 	}
 	if err != nil {
-		return GainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
+		return gainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
 	}
 	law.step *= unit
 	for k := range law.loss {
@@ -85,7 +85,7 @@ func NewGainLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 }
 
 // itemLaw is the law of U for marks that are drawn for each item.
-func itemLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
+func itemLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	// κₖ = λ E[ξᵏ](1 − e^(−kc))/(kc)
 	var k [4]float64
 	for j := 1; j <= 3; j++ {
@@ -105,20 +105,20 @@ func itemLaw(s env.Source, m env.Marks, sigma float64) (GainLaw, error) {
 	// Half the Berry–Esseen bound is for U, half for the gamma law.
 	skew := k[3] / (k[2] * sd)
 	if distance := 2 * 0.3041 * skew; distance > 0.02 {
-		return GainLaw{}, fmt.Errorf("a grid of %d points does not resolve single items, and the gamma law may be wrong by %.2g; allowed is 0.02", gainPoints, distance)
+		return gainLaw{}, fmt.Errorf("a grid of %d points does not resolve single items, and the gamma law may be wrong by %.2g; allowed is 0.02", gainPoints, distance)
 	}
 	return cumulantLaw(k[1], sd, skew, (k[1]+12*sd)/gainPoints), nil
 }
 
 // compound inverts the transform of the compound Poisson law.
-func compound(s env.Source, m env.Marks, sigma, step float64) GainLaw {
+func compound(s env.Source, m env.Marks, sigma, step float64) gainLaw {
 	loss := itemLoss(s, m, sigma)
 	mass := make([]float64, gainPoints)
 	if s.Rate < rare { // one item would drown in the rounding of the transform
 		for k := range mass {
 			mass[k] = s.Rate * loss(float64(k)*step)
 		}
-		return GainLaw{step: step, loss: mass}
+		return gainLaw{step: step, loss: mass}
 	}
 	// P(D = k·step) = [π(k−1) − 2π(k) + π(k+1)]/step on the grid.
 	before, here := loss(0)+step, loss(0)
@@ -147,7 +147,7 @@ func compound(s env.Source, m env.Marks, sigma, step float64) GainLaw {
 		mass[k] = sum
 		tail += p
 	}
-	return GainLaw{step: step, loss: mass}
+	return gainLaw{step: step, loss: mass}
 }
 
 // itemLoss returns t ↦ E(D − t)⁺ for D = ξe^(−cV).
@@ -196,8 +196,8 @@ func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
 
 // cumulantLaw is the gamma law moved to have the given mean, standard deviation
 // and skewness.
-func cumulantLaw(mean, sd, skew, step float64) GainLaw {
-	law := GainLaw{step: step, loss: make([]float64, gainPoints)}
+func cumulantLaw(mean, sd, skew, step float64) gainLaw {
+	law := gainLaw{step: step, loss: make([]float64, gainPoints)}
 	shape, scale := 4/(skew*skew), sd*skew/2
 	for k := range law.loss {
 		t := float64(k) * step
@@ -217,7 +217,7 @@ func cumulantLaw(mean, sd, skew, step float64) GainLaw {
 
 // timesExponential returns the law of U = E·S with S of law l and E exponential
 // of mean 1, independent of S: E(U − t)⁺ = E[S e^(−t/S)].
-func (l GainLaw) timesExponential() GainLaw {
+func (l gainLaw) timesExponential() gainLaw {
 	// The integrand is smooth in S, so that some hundred cells do.
 	const cells, points = 1600, 1 << 13
 	mass, at := make([]float64, 0, cells), make([]float64, 0, cells)
@@ -242,7 +242,7 @@ func (l GainLaw) timesExponential() GainLaw {
 	for loss(reach) > 1e-11*l.Mean() {
 		reach *= 1.2
 	}
-	out := GainLaw{step: reach / points, loss: make([]float64, points)}
+	out := gainLaw{step: reach / points, loss: make([]float64, points)}
 	whole := l.Mean() / loss(0) // the cells that were left out
 	for k := range out.loss {
 		out.loss[k] = loss(float64(k)*out.step) * whole
@@ -251,7 +251,7 @@ func (l GainLaw) timesExponential() GainLaw {
 }
 
 // above returns P(U > k·step).
-func (l GainLaw) above(k int) float64 {
+func (l gainLaw) above(k int) float64 {
 	if k+1 >= len(l.loss) {
 		return 0
 	}
@@ -259,10 +259,10 @@ func (l GainLaw) above(k int) float64 {
 }
 
 // Mean returns E U, interest.
-func (l GainLaw) Mean() float64 { return l.loss[0] }
+func (l gainLaw) Mean() float64 { return l.loss[0] }
 
 // Variance returns Var U, interest squared.
-func (l GainLaw) Variance() float64 {
+func (l gainLaw) Variance() float64 {
 	// E U² = 2 Σ π(k)·step − step·E U on the grid.
 	var sum float64
 	for _, p := range l.loss {
@@ -273,7 +273,7 @@ func (l GainLaw) Variance() float64 {
 
 // Deviation returns the standard deviation of U, interest, also where its
 // square is beyond all numbers.
-func (l GainLaw) Deviation() float64 {
+func (l gainLaw) Deviation() float64 {
 	mean := l.Mean()
 	if mean == 0 {
 		return 0
@@ -286,7 +286,7 @@ func (l GainLaw) Deviation() float64 {
 }
 
 // Loss returns π(t) = E(U − t)⁺.
-func (l GainLaw) Loss(t float64) float64 {
+func (l gainLaw) Loss(t float64) float64 {
 	if t <= 0 {
 		return l.loss[0] - t
 	}
@@ -298,7 +298,7 @@ func (l GainLaw) Loss(t float64) float64 {
 }
 
 // Draw draws U.
-func (l GainLaw) Draw(r *stream.Rand) float64 {
+func (l gainLaw) Draw(r *stream.Rand) float64 {
 	p := r.Float64()
 	// The least k with P(U > k·step) ≤ p.
 	lo, hi := -1, len(l.loss)-1

@@ -15,9 +15,9 @@ import (
 
 var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal}
 
-func gainLaw(t testing.TB, s env.Source, m env.Marks, sigma float64) GainLaw {
+func lawOf(t testing.TB, s env.Source, m env.Marks, sigma float64) gainLaw {
 	t.Helper()
-	law, err := NewGainLaw(s, m, sigma)
+	law, err := newGainLaw(s, m, sigma)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestGainLawMoments(t *testing.T) {
 		for _, rate := range []float64{0.3, 5, 250, 1e5, 1e9} {
 			s := env.NewSource("", rate, 0.7, 2)
 			name := fmt.Sprintf("%s, %v items per epoch", m, rate)
-			law := gainLaw(t, s, m, 0.8)
+			law := lawOf(t, s, m, 0.8)
 			envtest.Near(t, name+": mean", law.Mean(), s.Gain(), 1e-9)
 			want := env.GainVariance(s, m, 0.8)
 			if m == env.MarksPerEpoch || rate < 1e8 { // at 1e9 the noise is less than the grid
@@ -50,7 +50,7 @@ func TestGainLawMoments(t *testing.T) {
 // binomial, since E e^(θU) = ((1 − αξ̄θ)/(1 − ξ̄θ))^(λ/c).
 func TestGainLawExponentialMarks(t *testing.T) {
 	s := env.NewSource("", 30, 0.7, 2)
-	law := gainLaw(t, s, env.MarksPerItem, 0)
+	law := lawOf(t, s, env.MarksPerItem, 0)
 	alpha := s.Factor()
 	r, scale := s.Rate/s.Decay, alpha*s.Interest
 	for _, at := range []float64{0, 10, 30, 43, 60, 90} {
@@ -74,7 +74,7 @@ func TestGainLawExponentialMarks(t *testing.T) {
 func TestGainLawAtom(t *testing.T) {
 	s := env.NewSource("", 0.5, 0.7, 2)
 	for _, m := range allMarks {
-		law := gainLaw(t, s, m, 1)
+		law := lawOf(t, s, m, 1)
 		envtest.Near(t, string(m)+": P(U = 0)", 1-law.above(0), math.Exp(-0.5), 6e-3)
 	}
 }
@@ -83,7 +83,7 @@ func TestGainLawAtom(t *testing.T) {
 // than a hundredth of a standard deviation.
 func TestGainLawOfCumulants(t *testing.T) {
 	s := env.NewSource("", 1500, 0.7, 1)
-	items := gainLaw(t, s, env.MarksConstant, 0)
+	items := lawOf(t, s, env.MarksConstant, 0)
 	sd := math.Sqrt(items.Variance())
 	k3 := s.Rate * -math.Expm1(-3*s.Decay) / (3 * s.Decay)
 	near3 := cumulantLaw(s.Gain(), sd, k3/(sd*sd*sd), items.step)
@@ -102,7 +102,7 @@ func TestGainLawAgainstWorld(t *testing.T) {
 	s := env.NewSource("", 12, 0.9, 1.5)
 	in := env.Instance{ID: "one", Sources: []env.Source{s}, Budget: 1}
 	for _, m := range allMarks {
-		law := gainLaw(t, s, m, 0.7)
+		law := lawOf(t, s, m, 0.7)
 		w, err := env.NewPoisson(in, 5, env.PoissonOptions{Marks: m, Sigma: 0.7, State: true})
 		if err != nil {
 			t.Fatal(err)
@@ -131,10 +131,10 @@ func TestGainLawAgainstWorld(t *testing.T) {
 }
 
 func TestGainLawRefuses(t *testing.T) {
-	if _, err := NewGainLaw(env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
+	if _, err := newGainLaw(env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
 		t.Error("no error for a few items with marks of σ = 4")
 	}
-	law := gainLaw(t, env.NewSource("", 0, 0.5, 1), env.MarksPerItem, 0)
+	law := lawOf(t, env.NewSource("", 0, 0.5, 1), env.MarksPerItem, 0)
 	if law.Mean() != 0 || law.Loss(3) != 0 {
 		t.Error("a source without items gains something")
 	}
@@ -145,7 +145,7 @@ func TestGainLawWindow(t *testing.T) {
 	s := env.NewSource("", 20, 0.3, 1)
 	s.Window = 2
 	for _, m := range allMarks {
-		envtest.Near(t, string(m)+": mean", gainLaw(t, s, m, 1).Mean(), s.Gain(), 1e-9)
+		envtest.Near(t, string(m)+": mean", lawOf(t, s, m, 1).Mean(), s.Gain(), 1e-9)
 	}
 }
 
@@ -160,12 +160,12 @@ func TestGainLawExtremes(t *testing.T) {
 	} {
 		s.Window = 1000
 		for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
-			law := gainLaw(t, s, m, 0)
+			law := lawOf(t, s, m, 0)
 			envtest.Near(t, fmt.Sprintf("mean of %s, %+v", m, s), law.Mean(), s.Gain(), 1e-3)
 			if sd := law.Deviation(); math.IsNaN(sd) || math.IsInf(sd, 0) {
 				t.Errorf("standard deviation of %s, %+v is %v", m, s, sd)
 			}
-			table := StochasticIndex(s, law, StochasticOptions{Marks: m, Nodes: 40})
+			table := stochasticIndex(s, law, StochasticOptions{Marks: m, Nodes: 40})
 			for k, v := range table.Index {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
 					t.Fatalf("index %d of %s, %+v is %v", k, m, s, v)

@@ -8,16 +8,16 @@ import (
 	"ephemera/env"
 )
 
-// IndexTable is an index on a grid of states, linear between its points and
+// indexTable is an index on a grid of states, linear between its points and
 // beyond the last one, where it rises by 1/C.
-type IndexTable struct {
+type indexTable struct {
 	Step  float64   // interest
 	Index []float64 // at states 0, Step, 2·Step, …, interest per budget unit
 	Cost  float64   // C, budget units
 }
 
 // At returns the index at a state.
-func (t *IndexTable) At(x float64) float64 {
+func (t *indexTable) At(x float64) float64 {
 	k, part := math.Modf(x / t.Step)
 	if j := int(k); j+1 < len(t.Index) {
 		return t.Index[j] + part*(t.Index[j+1]-t.Index[j])
@@ -67,7 +67,7 @@ type chain struct {
 }
 
 // newChain lays a grid of states up to the reach.
-func newChain(s env.Source, law GainLaw, nodes int, reach float64) chain {
+func newChain(s env.Source, law gainLaw, nodes int, reach float64) chain {
 	alpha := s.Factor()
 	sd := law.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
 	top := s.Ceiling() + reach*sd
@@ -86,7 +86,7 @@ func newChain(s env.Source, law GainLaw, nodes int, reach float64) chain {
 // fill writes to p the law of base + U, in which a function that is linear
 // between the nodes has its exact expectation, and returns the first node of
 // mass. Mass beyond the last node is put there.
-func (c *chain) fill(p []float64, law GainLaw, base float64) int {
+func (c *chain) fill(p []float64, law gainLaw, base float64) int {
 	h, n := c.step, len(p)
 	first := min(int(base/h), n-1)
 	// The hat around x has E hat = [π(x−h−b) − 2π(x−b) + π(x+h−b)]/h.
@@ -103,7 +103,7 @@ func (c *chain) fill(p []float64, law GainLaw, base float64) int {
 	return first
 }
 
-// StochasticIndex returns the Whittle index γ(x) of the stochastic model, (28)-(31)
+// stochasticIndex returns the Whittle index γ(x) of the stochastic model, (28)-(31)
 // of TCNS, with the law of the gain φ and the state on a grid of nodes.
 //
 // With the threshold at x̌ the system (28)-(29) is linear in λ and β and needs no
@@ -121,7 +121,7 @@ func (c *chain) fill(p []float64, law GainLaw, base float64) int {
 // states are eliminated from the chain (Grassmann, Taksar and Heyman), so that
 // the rows of x̌ and of 0, whose successor is U as after a crawl, always hold G
 // and T ready. All nodes together cost at most n³/3 operations.
-func StochasticIndex(s env.Source, law GainLaw, opt StochasticOptions) IndexTable {
+func stochasticIndex(s env.Source, law gainLaw, opt StochasticOptions) indexTable {
 	opt = opt.defaults()
 	c := newChain(s, law, opt.Nodes, opt.Reach)
 	n := opt.Nodes
@@ -130,7 +130,7 @@ func StochasticIndex(s env.Source, law GainLaw, opt StochasticOptions) IndexTabl
 	for j := range time {
 		time[j] = 1
 	}
-	t := IndexTable{Step: c.step, Cost: s.Cost}
+	t := indexTable{Step: c.step, Cost: s.Cost}
 	for k := range n * 7 / 8 {
 		row := c.next[k]
 		var goes, brings, brought float64 // 1 − P(k → k), E G(αx̌+U), E G(U)
@@ -176,19 +176,19 @@ func absorb(p, row []float64, k int, goes float64) {
 // of the gain cannot be computed, and panics if Observed has a wrong length.
 func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
 	opt = opt.defaults()
-	return tablePolicy(in, opt, func(_ int, s env.Source, law GainLaw) IndexTable {
-		return StochasticIndex(s, law, opt)
+	return tablePolicy(in, opt, func(_ int, s env.Source, law gainLaw) indexTable {
+		return stochasticIndex(s, law, opt)
 	})
 }
 
 // tablePolicy builds the table of each observed source, once for equal sources.
-func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law GainLaw) IndexTable) (env.Policy[env.Observed], error) {
+func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law gainLaw) indexTable) (env.Policy[env.Observed], error) {
 	n := len(in.Sources)
 	if opt.Observed != nil && len(opt.Observed) != n {
 		panic(fmt.Sprintf("baselines: %d marks of observed sources for %d sources", len(opt.Observed), n))
 	}
-	tables := make([]*IndexTable, n)
-	known := make(map[env.Source]*IndexTable)
+	tables := make([]*indexTable, n)
+	known := make(map[env.Source]*indexTable)
 	for i, s := range in.Sources {
 		if opt.Observed != nil && !opt.Observed[i] {
 			continue
@@ -196,7 +196,7 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 		like := s
 		like.Name = ""
 		if known[like] == nil {
-			law, err := NewGainLaw(s, opt.Marks, opt.Sigma)
+			law, err := newGainLaw(s, opt.Marks, opt.Sigma)
 			if err != nil {
 				return nil, err
 			}

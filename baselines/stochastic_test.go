@@ -44,8 +44,8 @@ func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 	for _, m := range allMarks {
 		for _, s := range []env.Source{envtest.Source(0.5, 10, 1), envtest.Source(0.8, 3, 2.5)} {
 			s.Rate, s.Interest = 6, s.Rate*s.Interest/6
-			law := gainLaw(t, s, m, 0.8)
-			table := StochasticIndex(s, law, opt)
+			law := lawOf(t, s, m, 0.8)
+			table := stochasticIndex(s, law, opt)
 			c := newChain(s, law, opt.Nodes, opt.Reach)
 			for k := 1; k < len(table.Index) && float64(k)*c.step < 1.5*s.Ceiling(); k++ {
 				charge := table.Index[k] * s.Cost
@@ -63,7 +63,7 @@ func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 // Rows are laws, and keep the mean: αx + u.
 func TestChainKeepsMass(t *testing.T) {
 	s := env.Paper(1).Sources[1]
-	law := gainLaw(t, s, env.MarksPerEpoch, 0)
+	law := lawOf(t, s, env.MarksPerEpoch, 0)
 	c := newChain(s, law, 200, 10)
 	for j, row := range c.next {
 		var sum, mean float64
@@ -94,11 +94,11 @@ func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst 
 func TestStochasticIndexRefinement(t *testing.T) {
 	s := env.Paper(1).Sources[0]
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
-		law := gainLaw(t, s, m, 0)
-		fine := StochasticIndex(s, law, StochasticOptions{Nodes: 1600})
+		law := lawOf(t, s, m, 0)
+		fine := stochasticIndex(s, law, StochasticOptions{Nodes: 1600})
 		last := math.Inf(1)
 		for _, n := range []int{100, 200, 400} {
-			coarse := StochasticIndex(s, law, StochasticOptions{Nodes: n})
+			coarse := stochasticIndex(s, law, StochasticOptions{Nodes: n})
 			e := indexError(s, coarse.At, fine.At, 1.5*s.Ceiling())
 			t.Logf("%s, %d nodes: the index is off by %.2e of the ceiling", m, n, e)
 			if e > last/2.5 {
@@ -120,8 +120,8 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 		for _, more := range []float64{1, 16, 256, 4096, 1e7} {
 			quiet := s
 			quiet.Rate, quiet.Interest = s.Rate*more, s.Interest/more
-			law := gainLaw(t, quiet, env.MarksConstant, 0)
-			table := StochasticIndex(quiet, law, StochasticOptions{Nodes: 1000})
+			law := lawOf(t, quiet, env.MarksConstant, 0)
+			table := stochasticIndex(quiet, law, StochasticOptions{Nodes: 1000})
 			e := indexError(s, table.At, func(x float64) float64 { return index.Whittle(s, x) }, 1.5*s.Ceiling())
 			noise := math.Sqrt(law.Variance()) / law.Mean()
 			t.Logf("source %s, noise %.2g of the gain: the indices differ by %.2g of the ceiling", s.Name, noise, e)
@@ -140,7 +140,7 @@ func TestStochasticIndexRises(t *testing.T) {
 	for _, m := range allMarks {
 		for _, s := range env.Paper(1).Sources {
 			s.Cost = 2.5
-			table := StochasticIndex(s, gainLaw(t, s, m, 0.8), StochasticOptions{Nodes: 300})
+			table := stochasticIndex(s, lawOf(t, s, m, 0.8), StochasticOptions{Nodes: 300})
 			if table.Index[0] > 1e-9*s.Ceiling() || table.Index[0] < -1e-9*s.Ceiling() {
 				t.Errorf("%s, source %s: γ(0) is %v, want 0", m, s.Name, table.Index[0])
 			}
@@ -160,15 +160,15 @@ func TestLearnedIndex(t *testing.T) {
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
 		s := env.Paper(1).Sources[0]
 		s.Cost = 2
-		law := gainLaw(t, s, m, 0)
-		exact := StochasticIndex(s, law, StochasticOptions{})
-		learned := LearnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
+		law := lawOf(t, s, m, 0)
+		exact := stochasticIndex(s, law, StochasticOptions{})
+		learned := learnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
 		e := indexError(s, learned.At, exact.At, s.Ceiling())
 		t.Logf("%s: the learned index is off by %.2g of the ceiling", m, e)
 		if e > 0.04 {
 			t.Errorf("%s: the learned index is off by %g of the ceiling", m, e)
 		}
-		again := LearnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
+		again := learnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
 		if !slices.Equal(again.Index, learned.Index) {
 			t.Errorf("%s: the same stream learns another index", m)
 		}
@@ -323,7 +323,7 @@ func BenchmarkStochasticIndex(b *testing.B) {
 	for _, m := range allMarks {
 		b.Run(string(m), func(b *testing.B) {
 			for b.Loop() {
-				StochasticIndex(s, gainLaw(b, s, m, 1), StochasticOptions{})
+				stochasticIndex(s, lawOf(b, s, m, 1), StochasticOptions{})
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"ephemera/env/stream"
 )
 
-// LearnOptions are the settings of [LearnStochasticIndex]; 0 stands for the
+// LearnOptions are the settings of learnStochasticIndex; 0 stands for the
 // default.
 type LearnOptions struct {
 	StochasticOptions         // here Nodes is 120 by default
@@ -41,7 +41,7 @@ func (o LearnOptions) defaults() LearnOptions {
 	return o
 }
 
-// LearnStochasticIndex learns the Whittle index of the stochastic model by the
+// learnStochasticIndex learns the Whittle index of the stochastic model by the
 // scheme (33)-(35) of TCNS on two time scales: relative value iteration for a
 // fixed threshold x̌ at the present γ, and a slower stochastic approximation
 // that moves γ until crawling at x̌ and waiting are worth the same,
@@ -59,12 +59,12 @@ func (o LearnOptions) defaults() LearnOptions {
 // are off by β against each other. And V goes half the way at each step, since
 // plain relative value iteration need not converge on a chain that is close to
 // periodic, which is what a source becomes as its noise vanishes.
-func LearnStochasticIndex(s env.Source, law GainLaw, opt LearnOptions, r *stream.Rand) IndexTable {
+func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream.Rand) indexTable {
 	opt = opt.defaults()
 	c := newChain(s, law, opt.Nodes, opt.Reach)
 	alpha := s.Factor()
 	sd := law.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
-	t := IndexTable{Step: (s.Ceiling() + 3*sd) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
+	t := indexTable{Step: (s.Ceiling() + 3*sd) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
 	if t.Step == 0 {
 		t.Step = 1
 	}
@@ -128,7 +128,7 @@ func (c *chain) value(v []float64, x float64) float64 {
 func NewLearnedStochasticWhittle(in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
 	opt = opt.defaults()
 	seed := r.Uint64()
-	return tablePolicy(in, opt.StochasticOptions, func(i int, s env.Source, law GainLaw) IndexTable {
-		return LearnStochasticIndex(s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
+	return tablePolicy(in, opt.StochasticOptions, func(i int, s env.Source, law gainLaw) indexTable {
+		return learnStochasticIndex(s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
 	})
 }
