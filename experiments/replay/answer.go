@@ -98,7 +98,7 @@ const (
 	decision = 1.0           // hours; the longest epoch, unless there is no crawl in it
 	shortest = 1. / 60       // hours; the shortest epoch
 	portion  = 4             // at most one source in so many is crawled at a decision
-	mostWork = 1.5e6         // sources × epochs of the runs of the tables beside the main figures
+	mostWork = 8e5           // sources × epochs of the runs of the tables beside the main figures
 	day      = 86400         // seconds
 	week     = 7 * day
 )
