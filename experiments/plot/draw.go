@@ -97,7 +97,8 @@ func (f Figure) SVG(t Theme) ([]byte, error) {
 	d.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err = c.WriteTo(&b)
-	return b.Bytes(), err
+	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
 }
 
 // PNG returns the figure as PNG at 144 dots per inch.
