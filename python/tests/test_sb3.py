@@ -36,25 +36,24 @@ def test_checker(form):
     env.close()
 
 
-def test_ppo_learns_on_scores():
-    """PPO on one world by the plain interface earns more than it did at first."""
+def test_ppo_learns():
+    """PPO on one world by the plain interface comes to earn most of what Whittle does."""
     from stable_baselines3 import PPO
 
     torch.set_num_threads(1)
-    env = gymnasium.make(ID, steps=200)
-    model = PPO("MlpPolicy", env, n_steps=512, batch_size=128, gamma=0.9, seed=1, device="cpu")
-
-    def earns():
-        seen, info = env.reset(seed=1)
-        total, over = 0.0, False
-        while not over:
-            seen, reward, _, over, _ = env.step(model.predict(seen, deterministic=True)[0])
-            total += reward
-        return total / 200 / info["whittle"]
-
-    before = earns()
-    model.learn(6000)
-    assert earns() > max(before, 0.8)
+    env = gymnasium.make(ID, steps=200, action="one")
+    whittle = env.reset(seed=1)[1]["whittle"]
+    paid = gymnasium.wrappers.TransformReward(env, lambda r: r / whittle - 1)
+    model = PPO(
+        "MlpPolicy", paid, n_steps=512, batch_size=128, learning_rate=2e-3, gamma=0.9, seed=1, device="cpu"
+    )  # fmt: skip
+    model.learn(10_000)
+    seen, _ = env.reset(seed=1)
+    total, over = 0.0, False
+    while not over:
+        seen, reward, _, over, _ = env.step(int(model.predict(seen, deterministic=True)[0]))
+        total += reward
+    assert total / 200 > 0.9 * whittle
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
