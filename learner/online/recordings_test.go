@@ -31,6 +31,7 @@ type synthetic struct {
 	sigma   float64 // of ln ξ
 	drift   float64 // s.d. of ln rate over a week, mean-reverting
 	burst   float64 // chance of each further child of an item, below ½
+	late    int     // sources that begin only after three quarters, with 20 times the rate
 }
 
 // write writes the recording as a file and returns its path.
@@ -46,6 +47,9 @@ func (s synthetic) write(t testing.TB, seed uint64) string {
 	for i := range sources {
 		r := stream.New(seed, stream.World, uint64(i))
 		rate := .5 * math.Exp(r.NormFloat64()) * (1 - s.burst/(1-s.burst)) // per hour
+		if i < s.late {
+			rate = 10
+		}
 		scale := 100 * math.Exp(r.NormFloat64())
 		phase := 14.0
 		if s.own {
@@ -60,6 +64,9 @@ func (s synthetic) write(t testing.TB, seed uint64) string {
 			}
 		}
 		for h := range 24 * days {
+			if i < s.late && h < 18*days {
+				continue
+			}
 			keep := math.Exp(-1. / 168)
 			drift = keep*drift + s.drift*math.Sqrt(1-keep*keep)*r.NormFloat64()
 			now := rate * math.Exp(drift-s.drift*s.drift/2) * (1 + s.daily*math.Cos(2*math.Pi*(float64(h%24)+.5-phase)/24))
@@ -249,6 +256,27 @@ func TestSmallRecordings(t *testing.T) {
 		t.Logf("%d sources, %d days: %.4f", c.sources, c.days, mean[0])
 		if mean[0] < c.least {
 			t.Errorf("%d sources, %d days: %.3f of fitted Whittle; want %v", c.sources, c.days, mean[0], c.least)
+		}
+	}
+}
+
+// TestLateSources: sources that are silent for long and then become the largest
+// are found by revisits, which cost little where nothing wakes.
+func TestLateSources(t *testing.T) {
+	const worlds = 3
+	for _, c := range []struct {
+		late  int
+		least float64 // with revisits over without
+	}{{0, .99}, {2, 1.005}} {
+		var ratio float64
+		for k := range uint64(worlds) {
+			path := synthetic{sigma: 1, late: c.late, days: 84}.write(t, k+1)
+			without := DefaultSettings()
+			without.Revisit = 0
+			ratio += replay(t, path, 2, cold(DefaultSettings())) / replay(t, path, 2, cold(without)) / worlds
+		}
+		if t.Logf("%d late sources: %.4f", c.late, ratio); ratio < c.least {
+			t.Errorf("%d late sources: with revisits %.4f of what is earned without; want %v", c.late, ratio, c.least)
 		}
 	}
 }
