@@ -40,7 +40,7 @@ const (
 	firstDecay            = 1         // 1/epoch, before anything has been seen,
 	firstDoubt            = math.Ln10 // give or take a factor of ten
 	givenDoubt            = .05       // standard error of ln c where it is given: nobody knows it exactly
-	leastTheta, mostTheta = -14., 5.  // of ln c
+	leastTheta, mostTheta = -14., 9.  // of ln c
 )
 
 // fitDecay brings the decay rates up to date. With σ² the variance of ln ξ,

@@ -64,6 +64,7 @@ func (s *Options) Validate() error {
 // that no scale of it is too large or too small.
 type Estimates struct {
 	State
+	terms env.Terms
 	set   Options
 	clock clock
 
@@ -104,7 +105,7 @@ type source struct {
 
 // New begins with nothing known of the sources.
 func New(t env.Terms, set Options) *Estimates {
-	e := &Estimates{set: set, clock: clock{float64(t.Start), t.Length}, from: -1}
+	e := &Estimates{terms: t, set: set, clock: clock{float64(t.Start), t.Length}, from: -1}
 	e.DecayMean, e.DecayVar = math.Log(firstDecay), firstDoubt*firstDoubt
 	e.Noise = 1
 	e.Common = common{Profile: evenly(), Tail: 1, Psi: 1, PsiN: psiFirst, Var: 1}
@@ -148,12 +149,18 @@ func (e *Estimates) Blind(i, age int) bool {
 
 // mostInterest is the most interest of an item, in units: its square and the
 // sums of such squares stay finite.
-const mostInterest = 1e120
+const (
+	mostInterest  = 1e120
+	leastInterest = 1e-290 // of what is more than none
+)
 
 // Units returns an interest in units, which the first interest found sets.
 func (e *Estimates) Units(interest float64) float64 {
+	if interest == 0 {
+		return 0
+	}
 	if e.perInterest > 0 {
-		return min(interest*e.perInterest, mostInterest)
+		return max(leastInterest, min(interest*e.perInterest, mostInterest))
 	}
 	if !e.Scaled && interest > 0 {
 		_, e.Exponent = math.Frexp(interest)
@@ -162,7 +169,7 @@ func (e *Estimates) Units(interest float64) float64 {
 	if e.Scaled && e.Exponent > -1000 {
 		e.perInterest = math.Ldexp(1, -e.Exponent)
 	}
-	return min(math.Ldexp(interest, -e.Exponent), mostInterest)
+	return max(leastInterest, min(math.Ldexp(interest, -e.Exponent), mostInterest))
 }
 
 // Add takes in a crawl of epoch n.
@@ -170,6 +177,7 @@ func (e *Estimates) Add(c env.Crawled, n int) {
 	s := &e.Sources[c.Source]
 	age := float64(c.Age)
 	e.sort(&c)
+	s = e.grow(c.Interest, s, c.Source)
 	keep := 1.0
 	if e.set.Horizon > 0 {
 		keep = math.Exp(-age / e.set.Horizon)
@@ -203,6 +211,22 @@ func (e *Estimates) Add(c env.Crawled, n int) {
 			s.Level.expose(s.Harvest.visible(s.reach()) / s.Harvest.visible(old))
 		}
 	}
+}
+
+// mostUnits is the exponent from which an interest is beyond comparison with the
+// unit: what was learned of so little is worth nothing beside it.
+const mostUnits = 150
+
+// grow begins afresh, in another unit, after a harvest beyond comparison.
+func (e *Estimates) grow(harvest float64, s *source, i int) *source {
+	_, exponent := math.Frexp(harvest)
+	if !e.Scaled || exponent-e.Exponent <= mostUnits {
+		return s
+	}
+	items, lumps := e.Items, e.Lumps
+	*e = *New(e.terms, e.set)
+	e.Exponent, e.Scaled, e.Items, e.Lumps = exponent, true, items, lumps
+	return &e.Sources[i]
 }
 
 // sort finds out whether crawls name items. A world that does may leave out those

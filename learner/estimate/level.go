@@ -202,7 +202,7 @@ func (e *Estimates) spread(s *source, cr *env.Crawled, c, doubt float64) (found 
 	for k := range cr.Age {
 		seen := max(0, min(1, window-float64(k)))
 		e.y = append(e.y, 0)
-		e.e = append(e.e, seen*math.Exp(min(0, limit-c*(float64(k)+seen/2))))
+		e.e = append(e.e, exposure(float64(k), float64(k)+seen, c, limit))
 	}
 	first := l.N == 0
 	if first { // its first items tell the scale
@@ -227,6 +227,15 @@ func (e *Estimates) spread(s *source, cr *env.Crawled, c, doubt float64) (found 
 		e.measure(l, cr.Items, c, limit)
 	}
 	return found
+}
+
+// exposure returns ∫ e^min(0, limit−ca) da from age lo to hi.
+func exposure(lo, hi, c, limit float64) (e float64) {
+	whole := limit / c
+	if lo < whole {
+		e, lo = min(hi, whole)-lo, min(hi, whole)
+	}
+	return e + math.Exp(min(0, limit-c*lo))*decayed(c, hi-lo)
 }
 
 // measure takes in what is usual at the source.

@@ -201,6 +201,25 @@ func passOn[S any](s S, set func(S) error) error {
 	return set(again)
 }
 
+// TestScales: sources whose items differ by a hundred orders of magnitude when
+// they are found, and one that is dearer than the budget.
+func TestScales(t *testing.T) {
+	dear := env.NewSource("dear", 100, .05, 5)
+	dear.Cost = 2
+	for _, in := range []env.Instance{
+		{ID: "fast and slow", Budget: 1, Sources: []env.Source{env.NewSource("news", .3, 500, 1), env.NewSource("blog", 30, .1, 1)}},
+		{ID: "rich and poor", Budget: 1, Sources: []env.Source{env.NewSource("a", 3, .5, 1e60), env.NewSource("b", 1, .1, 1e-90)}},
+		{ID: "dear", Budget: 1, Sources: []env.Source{env.NewSource("a", 10, .5, 1), env.NewSource("b", 1, .5, 1), dear}},
+	} {
+		l := New(in.Terms(), nil)
+		got := total(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent[env.Online](l), 5000))
+		want := total(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 5000))
+		if !(got > .99*want) || !(l.Price() > 0) || math.IsInf(l.Price(), 1) {
+			t.Errorf("%s: %v of Whittle, price %v", in.ID, got/want, l.Price())
+		}
+	}
+}
+
 // TestForeignState: states of other terms, and what no learner has, are refused.
 func TestForeignState(t *testing.T) {
 	in := env.Paper(1)
