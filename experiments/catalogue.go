@@ -191,7 +191,7 @@ var policies = slices.Concat([]Entry{
 		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back"},
+	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
 		certaintySettings{Optimism: 1}, newCertainty),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
 		qWhittleSettings{Fast: .5, Slow: .2, Explore: .05}, newQWhittle),
