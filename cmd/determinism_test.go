@@ -22,7 +22,7 @@ func TestDeterminism(t *testing.T) {
 		{"train -steps 500 -format json", false},
 		{"train -steps 300 -format json -knowledge observed -instance lognormal:40 -budget 5", false},
 		{"train -steps 300 -format json -knowledge online -instance mixed:12 -budget 2", false},
-		{"bench -steps 100 -seeds 5 -format json -policies learned,paper,whittle,relaxed,static-random,certainty,q-whittle,salmut", true},
+		{"bench -steps 100 -seeds 5 -format json -policies learned,paper,whittle,relaxed,static-random,q-whittle,salmut", true},
 		{"bench -steps 200 -seeds 5 -format json -knowledge observed -world poisson -policies learned,whittle,static-random", true},
 		{"bench -steps 60 -seeds 5 -format csv -knowledge online -random 6,2,2", true},
 		{"bench -preset papers -steps 60 -seeds 2 -format json -out OUT", true},
