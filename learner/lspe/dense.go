@@ -2,6 +2,7 @@ package lspe
 
 import (
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -14,6 +15,7 @@ type dense struct {
 	full *mat.Dense   // scratch, made when it is first needed
 	gram *mat.SymDense
 	x, y mat.VecDense
+	work []float64 // of the norms: mat.Norm takes its own from a pool that may be empty
 }
 
 // init works on B and B⁻¹, n×n, whose upper triangles it reads. It writes all
@@ -21,6 +23,7 @@ type dense struct {
 func (d *dense) init(b, p []float64, n int) {
 	d.b = *mat.NewSymDense(n, b)
 	d.p, d.raw = *mat.NewSymDense(n, p), p
+	d.work = make([]float64, n)
 }
 
 // vanished is the mean diagonal below which B counts as 0: nothing but zero
@@ -35,7 +38,10 @@ func (d *dense) mean() float64 { return mat.Trace(&d.b) / float64(d.b.SymmetricD
 
 // condition returns ‖B‖₁‖B⁻¹‖₁. Both matrices are at hand, so that it is not an
 // estimate as long as the incremental inverse is right, which the residual says.
-func (d *dense) condition() float64 { return mat.Norm(&d.b, 1) * mat.Norm(&d.p, 1) }
+func (d *dense) condition() float64 {
+	return lapack64.Lansy(lapack.MaxColumnSum, d.b.RawSymmetric(), d.work) *
+		lapack64.Lansy(lapack.MaxColumnSum, d.p.RawSymmetric(), d.work)
+}
 
 // tikhonov writes (BᵀB + δI)⁻¹Bᵀ v into dst, δ in units of the squared mean of
 // B's diagonal.
