@@ -33,9 +33,6 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			"even schedule": func() env.Policy[env.Model] {
 				return NewEvenSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
 			},
-			"credit schedule": func() env.Policy[env.Model] {
-				return NewCreditSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
-			},
 			"random schedule": func() env.Policy[env.Model] {
 				return NewRandomSchedule(in.Terms(), Allocate(in, RandomSpread).Frequency, stream.New(1, stream.Policy))
 			},
@@ -92,9 +89,8 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 		"whittle":    env.NewAgent(NewWhittle(in)),
 		"lagrangian": env.NewAgent(NewLagrangian(in)),
 		"optimum":    env.NewAgent[env.Model](o),
-		"relaxed":    env.NewAgent[env.Model](NewRelaxedControl(in, RelaxedOptions{Price: 50, First: 1e-9})),
+		"relaxed":    env.NewAgent(NewRelaxedControl(in, RelaxedOptions{Price: 50, First: 1e-9})),
 		"even":       env.NewAgent(NewEvenSchedule(in.Terms(), f)),
-		"credit":     env.NewAgent(NewCreditSchedule(in.Terms(), f)),
 		"random":     env.NewAgent(NewRandomSchedule(in.Terms(), f, stream.New(1, stream.Policy))),
 		"stochastic": env.NewAgent(stochastic),
 	} {

@@ -10,13 +10,12 @@
 //     gainLaw is what a source gains in an epoch, [NewStochasticWhittle] the
 //     policy of the true index, [NewLearnedStochasticWhittle] of the learned one.
 //  4. Static schedules fix the frequencies beforehand: [Allocate], then
-//     [NewEvenSchedule], [NewCreditSchedule] or [NewRandomSchedule].
+//     [NewEvenSchedule] or [NewRandomSchedule].
 //  5. Bounds say what no policy can exceed: [index.Bound] and [index.Relax], with
 //     [NewRelaxedControl] as the control that keeps the budget on average, and
 //     the exact optimum of small instances, [SolveOptimum].
 //  6. What crawlers do today ([NewEntryFrequency], [NewNutch],
 //     [NewStormCrawler]) knows its own crawls only.
-//  7. So do the learners: certainty-equivalent Whittle ([NewCertainty], on an
-//     [Estimator]), Q-learning of the index ([NewQWhittle]), learned thresholds
-//     ([NewSalmut]).
+//  7. So do the learners: Q-learning of the index ([NewQWhittle]) and learned
+//     thresholds ([NewSalmut]).
 package baselines

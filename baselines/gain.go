@@ -86,11 +86,9 @@ func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 
 // itemLaw is the law of U for marks that are drawn for each item.
 func itemLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
-	// κₖ = λ E[ξᵏ](1 − e^(−kc))/(kc)
 	var k [4]float64
 	for j := 1; j <= 3; j++ {
-		jc := float64(j) * s.Decay
-		k[j] = s.Rate * math.Pow(s.Interest, float64(j)) * m.Moment(j, sigma) * -math.Expm1(-jc) / jc
+		k[j] = s.Cumulant(j, 1, m, sigma)
 	}
 	sd := math.Sqrt(k[2])
 	reach := k[1] + 12*sd + 10*k[3]/k[2]
@@ -260,16 +258,6 @@ func (l gainLaw) above(k int) float64 {
 
 // Mean returns E U, interest.
 func (l gainLaw) Mean() float64 { return l.loss[0] }
-
-// Variance returns Var U, interest squared.
-func (l gainLaw) Variance() float64 {
-	// E U² = 2 Σ π(k)·step − step·E U on the grid.
-	var sum float64
-	for _, p := range l.loss {
-		sum += p
-	}
-	return l.step*(2*sum-l.Mean()) - l.Mean()*l.Mean()
-}
 
 // Deviation returns the standard deviation of U, interest, also where its
 // square is beyond all numbers.

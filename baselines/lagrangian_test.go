@@ -34,10 +34,14 @@ func TestLagrangianPolicy(t *testing.T) {
 		costs := in.Terms().Costs
 		p, w := NewLagrangian(in), mean(t, in, false)
 		key := make([]float64, len(costs))
+		single := make([]index.Lagrange, len(costs))
+		for i, s := range in.Sources {
+			single[i] = index.NewLagrange(s, price)
+		}
 		for range 30 {
 			o := &w.View().Model
-			for i, s := range in.Sources {
-				key[i] = index.Lagrangian(s, price, o.Mean[i])
+			for i := range key {
+				key[i] = single[i].AtAge(o.Age(i))
 			}
 			got := p.Select(nil, o)
 			// Indices that differ in their last bits may change places, so that

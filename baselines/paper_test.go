@@ -106,7 +106,7 @@ func TestPaperWhittleAgainstOptimum(t *testing.T) {
 // and stay below it in the others: from x = u sources 1 and 2 are crawled in the
 // same epochs, and at a price that gives each of them period two nothing in (22)
 // moves them apart. The paper does not give its start or its steps.
-func TestPaperRelaxedControl(t *testing.T) {
+func TestPaperrelaxedControl(t *testing.T) {
 	in := env.Paper(1)
 	for _, c := range []struct {
 		opt          RelaxedOptions

@@ -20,12 +20,12 @@ type QWhittle struct {
 	Explore float64
 }
 
-// QLearner is Whittle-index Q-learning (Avrachenkov and Borkar, Automatica
+// qWhittle is Whittle-index Q-learning (Avrachenkov and Borkar, Automatica
 // 2022) on the ages of the sources. For every source and every reference age k
 // it learns the relative Q-values of one source that is paid λ(k) per epoch of
 // rest, and moves λ(k) until rest and crawl are worth the same at k; this λ(k)
 // is the Whittle index of age k.
-type QLearner struct {
+type qWhittle struct {
 	s      QWhittle
 	sel    *Selector
 	costs  []float64
@@ -41,11 +41,11 @@ type QLearner struct {
 	crawl  []int     // scratch: number of each source's crawl, or −1
 }
 
-var _ env.Learner[env.Online] = (*QLearner)(nil)
+var _ env.Learner[env.Online] = (*qWhittle)(nil)
 
 // NewQWhittle returns Whittle-index Q-learning for crawlers that know the terms
 // and nothing else.
-func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) *QLearner {
+func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) env.Learner[env.Online] {
 	n := len(t.Costs)
 	if s.Ages == 0 {
 		s.Ages = int(clamp(math.Ceil(4*t.Round()), 8, 64))
@@ -54,7 +54,7 @@ func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) *QLearner {
 	if s.Ages < 2 || !(s.Fast > 0 && s.Fast <= 1) || !(s.Slow > 0) || !(s.Explore <= 1) {
 		panic(fmt.Sprintf("baselines: Q-learning with %+v; allowed are 2 ages or more, steps above 0, and at most 1 for Fast and Explore", s))
 	}
-	l := &QLearner{
+	l := &qWhittle{
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, rnd: rnd,
 		key:    make([]float64, n),
 		q:      make([]float64, n*s.Ages*2*s.Ages),
@@ -70,12 +70,12 @@ func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) *QLearner {
 
 // Index returns the learned index of source i at an age, interest per budget
 // unit.
-func (l *QLearner) Index(i, age int) float64 {
+func (l *qWhittle) Index(i, age int) float64 {
 	return l.lambda[i*l.s.Ages+min(age, l.s.Ages)-1]
 }
 
 // Select implements env.Policy.
-func (l *QLearner) Select(dst []int, o *env.Online) []int {
+func (l *qWhittle) Select(dst []int, o *env.Online) []int {
 	explore := l.rnd.Float64() < l.s.Explore/math.Sqrt(math.Ceil(float64(o.Epoch+1)/500))
 	for i := range l.key {
 		if explore {
@@ -90,7 +90,7 @@ func (l *QLearner) Select(dst []int, o *env.Online) []int {
 // ranked returns the index at an age or, if a crawl at that age has not been
 // tried yet, at the nearest younger age at which it has: the index does not
 // decrease with the age. Where there is none the source comes first.
-func (l *QLearner) ranked(i, age int) float64 {
+func (l *qWhittle) ranked(i, age int) float64 {
 	n := l.s.Ages
 	for s := min(age, n) - 1; s >= 0; s-- {
 		if l.count[(i*n+s)*2+1] > 0 {
@@ -102,7 +102,7 @@ func (l *QLearner) ranked(i, age int) float64 {
 
 // Update implements env.Learner. The age of every source is known, so every
 // source has a transition at every epoch, crawled or not.
-func (l *QLearner) Update(crawls []env.Crawled, next *env.Online) {
+func (l *qWhittle) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++
 	for i := range l.crawl {
 		l.crawl[i] = -1
@@ -130,7 +130,7 @@ func (l *QLearner) Update(crawls []env.Crawled, next *env.Online) {
 // with ν the number of visits to (s,a), the step a(ν) = C/⌈ν/500⌉, and f the
 // mean of the entries that have been visited: the others stay 0 and would let
 // the rest grow without bound.
-func (l *QLearner) learn(i, s, a int, reward float64, to int) {
+func (l *qWhittle) learn(i, s, a int, reward float64, to int) {
 	n := l.s.Ages
 	visits := &l.count[(i*n+s-1)*2+a]
 	if *visits++; *visits == 1 {
@@ -159,7 +159,7 @@ func (l *QLearner) learn(i, s, a int, reward float64, to int) {
 //
 // where both actions have been tried. Π is the projection on what an index can
 // be: at least 0, at most what the source ever yielded per budget unit.
-func (l *QLearner) price(i int, step float64) {
+func (l *qWhittle) price(i int, step float64) {
 	n := l.s.Ages
 	lambda := l.lambda[i*n : (i+1)*n]
 	top := l.most[i] / l.costs[i]
@@ -171,13 +171,13 @@ func (l *QLearner) price(i int, step float64) {
 }
 
 // slowStep returns b(n) = C′/(1 + ⌈n log n/500⌉).
-func (l *QLearner) slowStep() float64 {
+func (l *qWhittle) slowStep() float64 {
 	n := float64(l.epoch)
 	return l.s.Slow / (1 + math.Ceil(n*math.Log(n)/500))
 }
 
 // row returns Q(s,a) of source i for all reference ages.
-func (l *QLearner) row(i, s, a int) []float64 {
+func (l *qWhittle) row(i, s, a int) []float64 {
 	n := l.s.Ages
 	from := ((i*n+s-1)*2 + a) * n
 	return l.q[from : from+n]

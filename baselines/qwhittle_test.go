@@ -12,8 +12,8 @@ import (
 // teachQ lets Q-learning watch one source that is crawled with probability .4,
 // at the mean dynamics or, with noise, with exponential harvests of that mean.
 // Ages beyond the last count as that.
-func teachQ(s env.Source, ages, epochs int, noise bool) *QLearner {
-	l := NewQWhittle(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, QWhittle{Ages: ages}, stream.New(1, stream.Policy))
+func teachQ(s env.Source, ages, epochs int, noise bool) *qWhittle {
+	l := NewQWhittle(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, QWhittle{Ages: ages}, stream.New(1, stream.Policy)).(*qWhittle)
 	r := stream.New(1, stream.Test)
 	o := env.Online{Last: []int{-1}}
 	for e := range epochs {
@@ -88,7 +88,7 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewQWhittle(in.Terms(), QWhittle{}, stream.New(2, stream.Policy))
+	l := NewQWhittle(in.Terms(), QWhittle{}, stream.New(2, stream.Policy)).(*qWhittle)
 	for range 20000 {
 		got, err := w.Step(l.Select(nil, &w.View().Online))
 		if err != nil {
@@ -111,7 +111,7 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 }
 
 func TestQColdStart(t *testing.T) {
-	l := NewQWhittle(hourly(2, 1, 1), QWhittle{Ages: 10, Explore: -1}, stream.New(1))
+	l := NewQWhittle(hourly(2, 1, 1), QWhittle{Ages: 10, Explore: -1}, stream.New(1)).(*qWhittle)
 	if g := l.ranked(0, 4); !math.IsInf(g, 1) {
 		t.Errorf("a source that was never crawled ranks at %v, want first", g)
 	}
@@ -133,7 +133,7 @@ func TestQRefusesSettings(t *testing.T) {
 }
 
 func TestQWaitsForBothActions(t *testing.T) {
-	l := NewQWhittle(hourly(1, 1, 1), QWhittle{Ages: 4}, stream.New(1))
+	l := NewQWhittle(hourly(1, 1, 1), QWhittle{Ages: 4}, stream.New(1)).(*qWhittle)
 	l.Update([]env.Crawled{{Source: 0, Age: 1, Interest: 5}}, &env.Online{Epoch: 1, Last: []int{0}})
 	if g := l.Index(0, 1); g != 0 {
 		t.Errorf("index of age 1 is %v before rest was tried there, want 0", g)

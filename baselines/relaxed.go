@@ -8,12 +8,12 @@ import (
 	"ephemera/env"
 )
 
-// RelaxedControl is the online algorithm of TCNS, section VII: it crawls every
+// relaxedControl is the online algorithm of TCNS, section VII: it crawls every
 // source whose state is at its threshold, and learns the price by dual descent.
 // It keeps the budget on average only, so it needs a world that lets crawls
 // over the budget pass. Sources of which one crawl is above the budget it
 // leaves alone, as [index.Relax] does.
-type RelaxedControl struct {
+type relaxedControl struct {
 	sources []env.Source
 	budget  float64
 	price   float64
@@ -23,7 +23,7 @@ type RelaxedControl struct {
 	epoch              float64
 }
 
-var _ env.Policy[env.Model] = (*RelaxedControl)(nil)
+var _ env.Policy[env.Model] = (*relaxedControl)(nil)
 
 // RelaxedOptions are the settings of [NewRelaxedControl]; 0 stands for the
 // default.
@@ -48,8 +48,8 @@ type RelaxedOptions struct {
 
 // NewRelaxedControl returns the relaxed control of an instance. It panics if
 // a setting is out of its range.
-func NewRelaxedControl(in env.Instance, opt RelaxedOptions) *RelaxedControl {
-	p := &RelaxedControl{
+func NewRelaxedControl(in env.Instance, opt RelaxedOptions) env.Policy[env.Model] {
+	p := &relaxedControl{
 		sources: in.Sources, budget: in.Budget, price: opt.Price, exact: opt.Exact,
 		first: opt.First, hold: opt.Hold, power: opt.Power,
 	}
@@ -75,10 +75,10 @@ func NewRelaxedControl(in env.Instance, opt RelaxedOptions) *RelaxedControl {
 }
 
 // Price returns λ(k), the price at which the next epoch is decided.
-func (p *RelaxedControl) Price() float64 { return p.price }
+func (p *relaxedControl) Price() float64 { return p.price }
 
 // Select implements env.Policy, but for the budget.
-func (p *RelaxedControl) Select(dst []int, o *env.Model) []int {
+func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
 	var cost float64
 	for i, x := range o.Mean {
 		s := &p.sources[i]
@@ -95,7 +95,7 @@ func (p *RelaxedControl) Select(dst []int, o *env.Model) []int {
 	return dst
 }
 
-func (p *RelaxedControl) crawls(s *env.Source, x float64, age int) bool {
+func (p *relaxedControl) crawls(s *env.Source, x float64, age int) bool {
 	if p.exact {
 		return index.WhittleAtAge(*s, age) >= p.price
 	}

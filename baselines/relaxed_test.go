@@ -19,7 +19,7 @@ func TestRelaxedExactThreshold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := envtest.DrawInstance(t, 1, 1, true, false).Sources[0]
 		price := rapid.Float64Range(0.001, 0.95).Draw(t, "price") * s.Ceiling() / s.Cost
-		p := RelaxedControl{price: price, exact: true}
+		p := relaxedControl{price: price, exact: true}
 		first := 1
 		for !p.crawls(&s, s.MeanState(first), first) {
 			first++
@@ -42,7 +42,7 @@ func TestRelaxedControlMovesThePrice(t *testing.T) {
 	}
 	in.Budget = 3
 	w := mean(t, in, true)
-	p := NewRelaxedControl(in, RelaxedOptions{First: 0.5, Hold: 1, Power: 1})
+	p := NewRelaxedControl(in, RelaxedOptions{First: 0.5, Hold: 1, Power: 1}).(*relaxedControl)
 	if got := p.Select(nil, &w.View().Model); len(got) != 4 {
 		t.Fatalf("at price 0 sources %v are crawled, want all", got)
 	}

@@ -29,13 +29,13 @@ type Salmut struct {
 	Fixed bool
 }
 
-// SalmutLearner is structure-aware learning of thresholds (SALMUT: Roy, Borkar,
+// salmut is structure-aware learning of thresholds (SALMUT: Roy, Borkar,
 // Karandikar and Chaporkar, 2019) with one threshold per source on its age. A
 // table of values on the ages is learned on the fast scale, the thresholds on a
 // slower one, the price of a crawl on the slowest. The threshold is randomised
 // by a logit, which makes the gradient smooth, and sources are crawled by
 // decreasing margin over the threshold until the budget is used.
-type SalmutLearner struct {
+type salmut struct {
 	s      Salmut
 	sel    *Selector
 	costs  []float64
@@ -64,11 +64,11 @@ type ageValue struct {
 // harvest is the mean interest of the crawls at about one age.
 type harvest struct{ crawls, mean float64 }
 
-var _ env.Learner[env.Online] = (*SalmutLearner)(nil)
+var _ env.Learner[env.Online] = (*salmut)(nil)
 
 // NewSalmut returns SALMUT-style threshold learning for crawlers that know the
 // terms and nothing else.
-func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
+func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) env.Learner[env.Online] {
 	n := len(t.Costs)
 	round := t.Round()
 	if s.Ages == 0 {
@@ -79,7 +79,7 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
 	if s.Ages < 2 || !(s.Kappa > 0 && s.Critic > 0 && s.Actor > 0 && s.Dual > 0) {
 		panic(fmt.Sprintf("baselines: SALMUT with %+v; allowed are 2 ages or more and positive steps", s))
 	}
-	l := &SalmutLearner{
+	l := &salmut{
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, budget: t.Budget, rnd: rnd,
 		key:    make([]float64, n),
 		table:  make([][]ageValue, n),
@@ -99,21 +99,21 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) *SalmutLearner {
 }
 
 // Threshold returns the learned threshold of source i, epochs.
-func (l *SalmutLearner) Threshold(i int) float64 { return math.Exp(l.theta[i]) }
+func (l *salmut) Threshold(i int) float64 { return math.Exp(l.theta[i]) }
 
 // Price returns the price of a crawl, interest per budget unit.
-func (l *SalmutLearner) Price() float64 { return l.price }
+func (l *salmut) Price() float64 { return l.price }
 
 // margin is the logit of the probability to crawl at age s:
 //
 //	f(s, τ) = 1/(1 + e^(−κ(ln s − ln τ)))
-func (l *SalmutLearner) margin(i, s int) float64 {
+func (l *salmut) margin(i, s int) float64 {
 	return l.kappa * (math.Log(float64(s)) - l.theta[i])
 }
 
 // Select implements env.Policy. Margins are perturbed by logistic noise, so that
 // the sign of the key has the probability f; the budget takes the greatest.
-func (l *SalmutLearner) Select(dst []int, o *env.Online) []int {
+func (l *salmut) Select(dst []int, o *env.Online) []int {
 	for i := range l.key {
 		switch {
 		case !env.Fits(l.costs[i], l.budget):
@@ -130,7 +130,7 @@ func (l *SalmutLearner) Select(dst []int, o *env.Online) []int {
 }
 
 // Update implements env.Learner.
-func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
+func (l *salmut) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++
 	l.kappa = l.s.Kappa * math.Min(3, math.Sqrt(math.Ceil(float64(l.epoch+1)/500)))
 	dual := l.s.Dual / math.Pow(math.Ceil(float64(l.epoch)/500), .9)
@@ -165,7 +165,7 @@ func (l *SalmutLearner) Update(crawls []env.Crawled, next *env.Online) {
 
 // weigh keeps the scales: the mean interest of the crawls of a source, and of
 // all crawls per budget unit.
-func (l *SalmutLearner) weigh(i int, interest float64) {
+func (l *salmut) weigh(i int, interest float64) {
 	l.crawls[i]++
 	l.worth[i] += (interest - l.worth[i]) / float64(min(l.crawls[i], 100))
 	l.scale += (interest/l.costs[i] - l.scale) / float64(min(l.epoch, 1000))
@@ -182,7 +182,7 @@ func (l *SalmutLearner) weigh(i int, interest float64) {
 //
 // With η = (R(1) − λC)/L(1), the reward per epoch at the price, the relative
 // value of an age is V(r) = R(r) − λC − η L(r), and V(1) = 0.
-func (l *SalmutLearner) learn(i, s int, interest float64) {
+func (l *salmut) learn(i, s int, interest float64) {
 	t := l.table[i]
 	for len(t) < s {
 		t = append(t, ageValue{})
@@ -218,7 +218,7 @@ func (l *SalmutLearner) learn(i, s int, interest float64) {
 // 1/(1 + e⁵), and at the greatest age or less. Where s+1 was never reached, H(s+1) is
 // at most H(s)(s+1)/s, since harvests are concave in the age; that bound stands
 // in, and the threshold goes up and sees.
-func (l *SalmutLearner) move(i, s int, step float64) {
+func (l *salmut) move(i, s int, step float64) {
 	k, t := binOf(float64(s)), l.table[i]
 	if k >= len(l.yield[i]) || l.yield[i][k].crawls == 0 {
 		return

@@ -23,7 +23,7 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 		}
 		for seed := range uint64(5) {
 			noise := seed > 0
-			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Price: price, Fixed: true}, stream.New(seed, stream.Policy))
+			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Price: price, Fixed: true}, stream.New(seed, stream.Policy)).(*salmut)
 			r := stream.New(seed, stream.Test)
 			o := env.Online{Last: []int{-1}}
 			for e := range 60000 {
@@ -72,7 +72,7 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := NewSalmut(w.Terms(), Salmut{}, stream.New(3, stream.Policy))
+		l := NewSalmut(w.Terms(), Salmut{}, stream.New(3, stream.Policy)).(*salmut)
 		var reward, price float64
 		const epochs, half = 20000, 10000
 		for n := range epochs {
@@ -98,7 +98,7 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 }
 
 func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
-	l := NewSalmut(hourly(2, 1, 1), Salmut{}, stream.New(1, stream.Policy))
+	l := NewSalmut(hourly(2, 1, 1), Salmut{}, stream.New(1, stream.Policy)).(*salmut)
 	start := l.Threshold(0)
 	o := &env.Online{Epoch: 1, Last: []int{-1, -1}}
 	for e := range 3000 {

@@ -41,10 +41,7 @@ func NewSelector(costs []float64, budget float64) *Selector {
 
 // Top appends the chosen sources to dst. A source whose key is NaN or −Inf is
 // never chosen. It panics if there is not one key per source.
-func (s *Selector) Top(dst []int, key []float64) []int { return s.TopWithin(dst, key, s.budget) }
-
-// TopWithin is Top with another budget.
-func (s *Selector) TopWithin(dst []int, key []float64, budget float64) []int {
+func (s *Selector) Top(dst []int, key []float64) []int {
 	if len(key) != len(s.costs) {
 		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
 	}
@@ -53,7 +50,7 @@ func (s *Selector) TopWithin(dst []int, key []float64, budget float64) []int {
 	}
 	count := 0
 	if s.equal {
-		count = s.count(budget)
+		count = s.count()
 		if some := s.within(key, count); len(some) >= count {
 			return first(dst, some, count)
 		}
@@ -69,7 +66,7 @@ func (s *Selector) TopWithin(dst []int, key []float64, budget float64) []int {
 	}
 	// A heap orders only as far as the budget reaches.
 	order.Heapify(all)
-	left := budget
+	left := s.budget
 	for len(all) > 0 && env.Fits(s.least, left) {
 		if i := int(all[0].ID); env.Fits(s.costs[i], left) {
 			dst = append(dst, i)
@@ -127,13 +124,13 @@ func (s *Selector) within(key []float64, count int) []order.Item {
 }
 
 // count returns how many crawls of equal cost fit into the budget.
-func (s *Selector) count(budget float64) int {
-	n := budget / s.least
+func (s *Selector) count() int {
+	n := s.budget / s.least
 	if !(n < float64(len(s.costs))) {
 		return len(s.costs)
 	}
 	k := int(n)
-	if env.Fits(float64(k+1)*s.least, budget) { // the quotient was rounded down
+	if env.Fits(float64(k+1)*s.least, s.budget) { // the quotient was rounded down
 		k++
 	}
 	return k

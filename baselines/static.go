@@ -41,21 +41,6 @@ func (d Spread) reward(s env.Source, f float64) float64 {
 	return f * s.Gain() / (-math.Expm1(-s.Decay) + s.Factor()*f)
 }
 
-// slope returns R′(f), interest per crawl. Both forms start at R′(0) = u*.
-func (d Spread) slope(s env.Source, f float64) float64 {
-	if f == 0 {
-		return s.Ceiling()
-	}
-	if d == EvenSpread {
-		// R′(f) = u*(1 − (1 + t)e^(−t)) with t = c/f
-		return s.Cost * index.RelaxedPrice(s, 1/f)
-	}
-	// R′(f) = u(1 − α)/(1 − α + αf)²
-	loss := -math.Expm1(-s.Decay)
-	d2 := loss + s.Factor()*f
-	return s.Ceiling() * (loss / d2) * (loss / d2)
-}
-
 // at returns the f in [0, 1] at which R′(f) is the charge of a crawl, or the
 // end at which it comes closest.
 func (d Spread) at(s env.Source, charge float64) float64 {
@@ -142,37 +127,12 @@ func Allocate(in env.Instance, d Spread) Allocation {
 	return a
 }
 
-// Residual returns the greatest violation of the conditions of Karush, Kuhn and
-// Tucker: of R′(f) = λC for 0 < f < 1, ≤ at 0 and ≥ at 1, relative to u*, and of
-// ΣCf = M, or ≤ at price 0, relative to M.
-func (a Allocation) Residual(in env.Instance) float64 {
-	worst := math.Abs(a.Cost-in.Budget) / in.Budget
-	if a.Price == 0 {
-		worst = math.Max(0, a.Cost-in.Budget) / in.Budget
-	}
-	for i, s := range in.Sources {
-		if s.Ceiling() == 0 || !env.Fits(s.Cost, in.Budget) {
-			continue
-		}
-		f := a.Frequency[i]
-		r := (a.Spread.slope(s, f) - a.Price*s.Cost) / s.Ceiling()
-		switch {
-		case f == 0:
-			r = math.Max(0, r)
-		case f == 1:
-			r = math.Max(0, -r)
-		}
-		worst = math.Max(worst, math.Abs(r))
-	}
-	return worst
-}
-
 // NewEvenSchedule returns the deterministic schedule that crawls source i as
 // evenly as the budget lets it about f[i] times per epoch: at each epoch those
 // sources whose age is the greatest part of their interval 1/f, whether it has
 // passed or not. When the frequencies use up the budget that part settles about
-// 1. Gaps in whole epochs that do not alternate can move the frequencies; see
-// [NewCreditSchedule]. A source of frequency 0 is never crawled. It panics if
+// 1. Gaps in whole epochs that do not alternate can move the frequencies.
+// A source of frequency 0 is never crawled. It panics if
 // there is not one frequency from 0 to 1 per source.
 func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
 	checkFrequencies(t, f)
@@ -184,41 +144,6 @@ func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
 			}
 		}
 	})
-}
-
-// creditSchedule keeps an account of crawls for each source.
-type creditSchedule struct {
-	sel    *Selector
-	f      []float64
-	credit []float64
-	key    []float64
-}
-
-// NewCreditSchedule returns the deterministic schedule that keeps to the
-// frequencies exactly in the long run: a source gains f[i] of credit at each
-// epoch and pays 1 for a crawl, and the crawls go to the greatest sum of credit
-// and part of the interval that has passed. It panics if there is not one
-// frequency from 0 to 1 per source.
-func NewCreditSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
-	checkFrequencies(t, f)
-	return &creditSchedule{sel: NewSelector(t.Costs, t.Budget), f: f, credit: make([]float64, len(f)), key: make([]float64, len(f))}
-}
-
-// Select implements env.Policy.
-func (p *creditSchedule) Select(dst []int, o *env.Model) []int {
-	for i, f := range p.f {
-		p.key[i] = negInf
-		if f > 0 {
-			p.credit[i] += f
-			p.key[i] = p.credit[i] + f*float64(o.Age(i))
-		}
-	}
-	from := len(dst)
-	dst = p.sel.Top(dst, p.key)
-	for _, i := range dst[from:] {
-		p.credit[i]--
-	}
-	return dst
 }
 
 func checkFrequencies(t env.Terms, f []float64) {

@@ -123,7 +123,7 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 			law := lawOf(t, quiet, env.MarksConstant, 0)
 			table := stochasticIndex(quiet, law, StochasticOptions{Nodes: 1000})
 			e := indexError(s, table.At, func(x float64) float64 { return index.Whittle(s, x) }, 1.5*s.Ceiling())
-			noise := math.Sqrt(law.Variance()) / law.Mean()
+			noise := law.Deviation() / law.Mean()
 			t.Logf("source %s, noise %.2g of the gain: the indices differ by %.2g of the ceiling", s.Name, noise, e)
 			if e > math.Max(last, 1e-3) || e > 1.5*noise+1e-3 {
 				t.Errorf("source %s: with noise %g of the gain the indices differ by %g of the ceiling, after %g", s.Name, noise, e, last)

@@ -97,14 +97,14 @@ func TestReplayConforms(t *testing.T) {
 		o.Epoch, o.Decay, o.Budget = time.Hour, 0.175, 2
 		t.Run(fmt.Sprintf("items=%v/state=%v", o.Items, o.State), func(t *testing.T) {
 			envtest.World(t, func() env.World {
-				w, _, err := env.OpenReplay(path, o)
+				w, _, err := openReplay(path, o)
 				return must(w, err)
 			})
 		})
 	}
 	t.Run("overrun", func(t *testing.T) {
 		envtest.OverrunWorld(t, func() env.World {
-			w, _, err := env.OpenReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 2, Overrun: true})
+			w, _, err := openReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 2, Overrun: true})
 			return must(w, err)
 		})
 	})

@@ -1,11 +1,11 @@
 package env_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
-	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"ephemera/env"
@@ -136,25 +136,24 @@ func ExampleNewPoisson() {
 	// epoch 5: 8 items at source 1
 }
 
-func ExampleOpenReplay() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "blog.csv")
-	if err := os.WriteFile(path, []byte(`source,published_unix,utility
+func ExampleNewReplay() {
+	rec, err := env.ParseRecording(context.Background(), "blog.csv", strings.NewReader(`source,published_unix,utility
 a,0,10
 b,1800,20
 a,3600,30
 b,7200,8
 a,9000,16
 a,14400,1
-`), 0o600); err != nil {
+`))
+	if err != nil {
 		log.Fatal(err)
 	}
-
-	w, in, err := env.OpenReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.6931471805599453, Budget: 1, Items: true})
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.6931471805599453, Budget: 1, Items: true}
+	in, err := rec.Fit(o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	w, err := env.NewReplay(rec, in, o)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -201,21 +200,4 @@ func sourceLines(data []byte, n int) []string {
 		return make([]string, n)
 	}
 	return at
-}
-
-// Write writes the instance as the file that Load reads; all figures keep
-// their last bit. It does not validate.
-func Write(w io.Writer, in Instance) error {
-	f := fileInstance{ID: &in.ID, Budget: &in.Budget, Source: make([]fileSource, len(in.Sources))}
-	for i := range in.Sources {
-		s := &in.Sources[i]
-		f.Source[i] = fileSource{Name: &s.Name, Rate: &s.Rate, Decay: &s.Decay, Interest: &s.Interest}
-		if !math.IsInf(s.Window, 1) {
-			f.Source[i].Window = &s.Window
-		}
-		if s.Cost != 1 {
-			f.Source[i].Cost = &s.Cost
-		}
-	}
-	return toml.NewEncoder(w).Encode(f)
 }

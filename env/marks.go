@@ -49,10 +49,10 @@ func (m Marks) kind() markKind {
 	return drawnConstant
 }
 
-// Moment returns E[ξᵏ]/ξ̄ᵏ of the marks that are drawn for each item, k from 1;
+// moment returns E[ξᵏ]/ξ̄ᵏ of the marks that are drawn for each item, k from 1;
 // under MarksPerEpoch these are constant, and the epoch's draw comes on top.
 // sigma is the σ of log-normal marks.
-func (m Marks) Moment(k int, sigma float64) float64 {
+func (m Marks) moment(k int, sigma float64) float64 {
 	switch m {
 	case MarksPerItem:
 		f := 1.0 // k!
@@ -66,21 +66,15 @@ func (m Marks) Moment(k int, sigma float64) float64 {
 	return 1
 }
 
-// GainVariance returns the variance of the interest that a source gains in an
-// epoch, U = Σ ξⱼ e^(−c aⱼ) over the items of the epoch with ages aⱼ at its
-// end. By Campbell's theorem
+// Cumulant returns κₖ of the interest, at the end of d epochs, of the items that
+// a source publishes in them, by Campbell's theorem, for ξ̄ = 1 and without a
+// window; κ₁ is the mean and κ₂ the variance. As in moment, one draw for the
+// whole epoch is left out:
 //
-//	Var U = λ E[ξ²] (1 − α²) / (2c)
-//
-// and with one exponential draw for the whole epoch 2 Var U + (E U)². The
-// window is left out; sigma is the σ of log-normal marks.
-func GainVariance(s Source, m Marks, sigma float64) float64 {
-	v := m.Moment(2, sigma) * s.Rate * s.Interest * s.Interest * -math.Expm1(-2*s.Decay) / (2 * s.Decay)
-	if m == MarksPerEpoch {
-		u := s.Rate * s.Interest * -math.Expm1(-s.Decay) / s.Decay
-		v = 2*v + u*u
-	}
-	return v
+//	κₖ = λ E[ξᵏ] (1 − e^(−kcd)) / (kc)
+func (s Source) Cumulant(k int, d float64, m Marks, sigma float64) float64 {
+	kc := float64(k) * s.Decay
+	return s.Rate * m.moment(k, sigma) * -math.Expm1(-kc*d) / kc
 }
 
 // sumMode is how the interest of an epoch's items is drawn.
@@ -129,16 +123,10 @@ func (l *law) partMode(d float64, marks Marks, sigma float64) sumMode {
 	return byItem
 }
 
-// cumulants returns the first three cumulants of the interest, at the end of
-// d epochs, of the items of those d epochs, for ξ̄ = 1:
-//
-//	κₖ = λ E[ξᵏ] (1 − e^(−kcd)) / (kc)
+// cumulants returns the first three cumulants of what d epochs leave.
 func (l *law) cumulants(d float64, m Marks, sigma float64) (k1, k2, k3 float64) {
-	c, rate := l.source.Decay, l.source.Rate
-	k1 = rate * -math.Expm1(-c*d) / c
-	k2 = rate * m.Moment(2, sigma) * -math.Expm1(-2*c*d) / (2 * c)
-	k3 = rate * m.Moment(3, sigma) * -math.Expm1(-3*c*d) / (3 * c)
-	return k1, k2, k3
+	s := &l.source
+	return s.Cumulant(1, d, m, sigma), s.Cumulant(2, d, m, sigma), s.Cumulant(3, d, m, sigma)
 }
 
 // cumulantDistance bounds the Kolmogorov distance between a Poisson sum of

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 )
 
 // near fails unless got is want within a relative tolerance.
@@ -120,16 +121,16 @@ func TestGainOfPoissonItems(t *testing.T) {
 			sigma := 0.8
 			x := gains(t, s, n, 3, env.PoissonOptions{Marks: m, Sigma: sigma})
 			within(t, what, x, s.Gain(), 4)
-			varianceWithin(t, what, x, env.GainVariance(s, m, sigma), 4)
+			varianceWithin(t, what, x, envtest.GainVariance(s, m, sigma), 4)
 		}
 	}
 	// E[ξ²] of the marks, from their laws.
 	s := env.NewSource("", 250, 0.35, 0.7)
 	second := map[env.Marks]float64{env.MarksConstant: 0.49, env.MarksPerItem: 2 * 0.49, env.MarksLogNormal: 0.49 * math.Exp(0.64)}
 	for m, e := range second {
-		near(t, "variance", env.GainVariance(s, m, 0.8), 250*e*(1-math.Exp(-0.7))/0.7, 1e-12)
+		near(t, "variance", envtest.GainVariance(s, m, 0.8), 250*e*(1-math.Exp(-0.7))/0.7, 1e-12)
 	}
-	near(t, "variance", env.GainVariance(s, env.MarksPerEpoch, 0.8), 2*250*0.49*(1-math.Exp(-0.7))/0.7+s.Gain()*s.Gain(), 1e-12)
+	near(t, "variance", envtest.GainVariance(s, env.MarksPerEpoch, 0.8), 2*250*0.49*(1-math.Exp(-0.7))/0.7+s.Gain()*s.Gain(), 1e-12)
 }
 
 // The true mean of what waits k epochs after a crawl when items older than M

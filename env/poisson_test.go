@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
 	"gonum.org/v1/gonum/stat"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -201,7 +203,7 @@ func TestBulkSumsHaveTheLawOfItems(t *testing.T) {
 		what := fmt.Sprintf("%+v", c)
 		within(t, what, sums, s.ExactMean(c.age), 4)
 		if c.age == 1 {
-			varianceWithin(t, what, sums, env.GainVariance(s, c.marks, 1), 4)
+			varianceWithin(t, what, sums, envtest.GainVariance(s, c.marks, 1), 4)
 		}
 		if d := ks(items, sums); d > 1.95 {
 			t.Errorf("%s: distance %v in standard units; want at most 1.95", what, d)
@@ -331,11 +333,11 @@ func TestGoldenStreams(t *testing.T) {
 		}
 		golden(t, "poisson_bulk_"+string(m), trace(must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true}))))
 	}
-	w, _, err := env.OpenReplay(recording(t, 60, true), env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 1, Items: true, State: true})
+	w, _, err := openReplay(recording(t, 60, true), env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 1, Items: true, State: true})
 	golden(t, "replay", trace(must(w, err)))
 	for _, name := range []string{"lognormal:3:7", "wide:3:7", "mixed:3:7"} {
 		var b strings.Builder
-		if err := env.Write(&b, must(env.Named(name, 3))); err != nil {
+		if err := toml.NewEncoder(&b).Encode(must(env.Named(name, 3))); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, strings.ReplaceAll(name, ":", "_"), b.String())

@@ -2,7 +2,6 @@ package env
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"math"
 	"slices"
@@ -87,22 +86,6 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	}
 	w.arrive()
 	return w, nil
-}
-
-// OpenReplay reads a recording, fits its fitting part and returns the world
-// of the part that o names with the fitted instance, which is what policies of
-// the level "model" are built with.
-func OpenReplay(path string, o ReplayOptions) (*Replay, Instance, error) {
-	rec, err := ReadRecording(context.Background(), path)
-	if err != nil {
-		return nil, Instance{}, err
-	}
-	in, err := rec.Fit(o)
-	if err != nil {
-		return nil, Instance{}, err
-	}
-	w, err := NewReplay(rec, in, o)
-	return w, in, err
 }
 
 // Epochs returns how many epochs the world has.

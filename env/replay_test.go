@@ -63,7 +63,7 @@ func TestReplayAgainstPublicationsOneByOne(t *testing.T) {
 			to = split
 		}
 		for _, path := range []string{write(t, "r.csv", b.String()), write(t, "r.csv.gz", string(gzipped(t, []byte(b.String()))))} {
-			w, in, err := env.OpenReplay(path, env.ReplayOptions{Epoch: 90 * time.Minute, Decay: c, Budget: 2, Split: 0.25, Part: part, Items: true, State: true})
+			w, in, err := openReplay(path, env.ReplayOptions{Epoch: 90 * time.Minute, Decay: c, Budget: 2, Split: 0.25, Part: part, Items: true, State: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestReplayDropsWhatIsNegligible(t *testing.T) {
 	for k := range 20_000 {
 		fmt.Fprintf(&b, "a,%d,1\nb,%d,1\n", k*3600, k*3600)
 	}
-	w, _, err := env.OpenReplay(write(t, "long.csv", b.String()), env.ReplayOptions{Epoch: time.Hour, Decay: 0.5, Budget: 1, Items: true})
+	w, _, err := openReplay(write(t, "long.csv", b.String()), env.ReplayOptions{Epoch: time.Hour, Decay: 0.5, Budget: 1, Items: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestRecordingErrors(t *testing.T) {
 		{"budget.csv", rows, "budget is 0; allowed is above 0", env.ReplayOptions{Epoch: time.Hour, Decay: 1}},
 		{"which.csv", rows, `unknown part "second"; allowed are measured, fitting and whole`, env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Part: "second"}},
 	} {
-		_, _, err := env.OpenReplay(write(t, c.name, c.text), c.o)
+		_, _, err := openReplay(write(t, c.name, c.text), c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error is %v; want one line with %q", c.name, err, c.want)
 		}

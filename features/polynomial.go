@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// MaxLen is the largest number of features of a map. A critic holds matrices
+// maxLen is the largest number of features of a map. A critic holds matrices
 // of Len² entries, so that it is far above what can be used.
-const MaxLen = 1 << 16
+const maxLen = 1 << 16
 
 // Settings describe a polynomial feature map.
 type Settings struct {
@@ -48,8 +48,8 @@ func New(s Settings) (*Polynomial, error) {
 		return nil, fmt.Errorf("features: degree is %d; allowed is 1 or more", s.Degree)
 	}
 	p := &Polynomial{n: s.Inputs, degree: s.Degree, separable: s.Separable}
-	if p.length = count(s.Inputs, s.Degree, s.Separable); p.length > MaxLen {
-		return nil, fmt.Errorf("features: %d inputs to degree %d make more than %d features; allowed is at most that", s.Inputs, s.Degree, MaxLen)
+	if p.length = count(s.Inputs, s.Degree, s.Separable); p.length > maxLen {
+		return nil, fmt.Errorf("features: %d inputs to degree %d make more than %d features; allowed is at most that", s.Inputs, s.Degree, maxLen)
 	}
 	if s.Hi == nil && s.Lo == nil {
 		return p, nil
@@ -72,7 +72,7 @@ func New(s Settings) (*Polynomial, error) {
 	return p, nil
 }
 
-// count returns the number of features, or MaxLen+1 if there are more.
+// count returns the number of features, or maxLen+1 if there are more.
 func count(n, degree int, separable bool) int {
 	total, block := 0, 1
 	for k := 1; k <= degree; k++ {
@@ -80,13 +80,13 @@ func count(n, degree int, separable bool) int {
 			block = n
 		} else {
 			// C(n+k−1, k) from C(n+k−2, k−1); exact in this order.
-			if block > MaxLen || n > MaxLen {
-				return MaxLen + 1
+			if block > maxLen || n > maxLen {
+				return maxLen + 1
 			}
 			block = block * (n + k - 1) / k
 		}
-		if total += block; total > MaxLen {
-			return MaxLen + 1
+		if total += block; total > maxLen {
+			return maxLen + 1
 		}
 	}
 	return total

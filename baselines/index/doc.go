@@ -5,9 +5,8 @@
 //  2. Whittle's index by state ([Whittle], [WhittleLiteral]) and by age
 //     ([WhittleAtAge], [AtAge]), and its inverse, by state ([Inverse]) and by age
 //     ([Curve.Age]).
-//  3. [Lambert] is the branch W₋₁ in a form that keeps its digits. With it, the
-//     relaxed problem in real time is solved: [RelaxedThreshold], [RelaxedAge],
-//     [RelaxedPrice].
+//  3. lambert is the branch W₋₁ in a form that keeps its digits. With it, the
+//     relaxed problem in real time is solved: [RelaxedThreshold], [RelaxedAge].
 //  4. [Lagrange] is the solution of one source's problem at a price, and gives
 //     the Lagrangian index.
 //  5. [Relax] is the relaxed problem of all sources in whole epochs, and the

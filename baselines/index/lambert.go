@@ -2,14 +2,14 @@ package index
 
 import "math"
 
-// Lambert returns the t ≥ 0 with
+// lambert returns the t ≥ 0 with
 //
 //	t − log(1+t) = l
 //
 // for l ≥ 0. It is t = −1 − W₋₁(−e^(−1−l)), the lower branch of Lambert's
 // function. At its branch point, l = 0, the argument of W loses all digits; l
 // and t keep theirs.
-func Lambert(l float64) float64 {
+func lambert(l float64) float64 {
 	q := math.Sqrt(2 * l)
 	switch {
 	case q < 1e-4:
@@ -24,7 +24,7 @@ func Lambert(l float64) float64 {
 // function is smooth, t = q + q²/3 + …, also at the branch point.
 func nearly(q float64) float64 {
 	if !(q < tableEnd) {
-		return Lambert(q * q / 2)
+		return lambert(q * q / 2)
 	}
 	k := int(q * tableFine)
 	a, b := &table[k], &table[k+1]

@@ -122,7 +122,7 @@ func lambertWm1(z float64) float64 {
 	case q <= 0: // −1/e itself, rounded
 		return -1
 	case q < 0.5:
-		return -1 - Lambert(-math.Log1p(-q))
+		return -1 - lambert(-math.Log1p(-q))
 	}
-	return -1 - Lambert(-1-math.Log(-z))
+	return -1 - lambert(-1-math.Log(-z))
 }

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"fmt"
 	"math"
 
 	"ephemera/env"
@@ -129,9 +128,4 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 		r.Cost += c.Cost * r.Frequency[i]
 	}
 	return r
-}
-
-// String returns bound, price and cost on one line.
-func (r Relaxed) String() string {
-	return fmt.Sprintf("bound %.6g interest per epoch at price %.6g, %.6g budget units per epoch", r.Bound, r.Price, r.Cost)
 }

@@ -12,7 +12,7 @@ import (
 //
 //	α^η(1 − η ln α) = 1 − Cλ/u*
 //
-// With t = −η ln α it reads t − log(1+t) = −log(1 − Cλ/u*), see [Lambert].
+// With t = −η ln α it reads t − log(1+t) = −log(1 − Cλ/u*), see [lambert].
 func RelaxedAge(s env.Source, price float64) float64 {
 	q := s.Cost * price / s.Ceiling()
 	switch {
@@ -21,15 +21,7 @@ func RelaxedAge(s env.Source, price float64) float64 {
 	case !(q < 1): // also 0/0, a source that earns nothing
 		return math.Inf(1)
 	}
-	return Lambert(-math.Log1p(-q)) / s.Decay
-}
-
-// RelaxedPrice is the inverse of [RelaxedAge], the price at which crawling
-// every η epochs is best: with t = cη
-//
-//	λ = (u*/C)(1 − (1 + t)e^(−t))
-func RelaxedPrice(s env.Source, age float64) float64 {
-	return s.Ceiling() * -math.Expm1(-subLog1p(s.Decay*age)) / s.Cost
+	return lambert(-math.Log1p(-q)) / s.Decay
 }
 
 // RelaxedThreshold returns the threshold on the state from which a source is

@@ -7,7 +7,7 @@ import (
 )
 
 // Whittle returns the exact Whittle index γ(x) of Theorem 1 (TCNS; (4)-(5) of
-// Allerton) at any state x ≥ 0, in interest per budget unit: [Theorem1] with
+// Allerton) at any state x ≥ 0, in interest per budget unit: [theorem1] with
 //
 //	η = ⌈log_α⁺((u − (1−α)x)/u)⌉
 //
@@ -18,7 +18,7 @@ func Whittle(s env.Source, x float64) float64 {
 	if x >= s.Ceiling() {
 		return x / s.Cost
 	}
-	return Theorem1(s, x, math.Ceil(Wait(s, x)))
+	return theorem1(s, x, math.Ceil(Wait(s, x)))
 }
 
 // WhittleLiteral is Theorem 1 as printed: 0 at x ≥ u*. It is there to
@@ -36,26 +36,18 @@ func Wait(s env.Source, x float64) float64 {
 	return -math.Log1p(-x/s.Ceiling()) / s.Decay
 }
 
-// Theorem1 returns the index of Theorem 1 of TCNS for a given η,
+// theorem1 returns the index of Theorem 1 of TCNS for a given η,
 //
 //	γ = (1/C) [η((1−α)x − u) + u(1 − α^η)/(1−α)]
 //
 // and x/C, the limit, for η = ∞.
-func Theorem1(s env.Source, x, eta float64) float64 {
+func theorem1(s env.Source, x, eta float64) float64 {
 	if math.IsInf(eta, 1) {
 		return x / s.Cost
 	}
 	loss := -math.Expm1(-s.Decay)
 	return (eta*(loss*x-s.Gain()) - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
 }
-
-// Remark returns the index of the Remark below Theorem 1 for a given η, with
-// u = (1−α)u* and loss = 1 − α, in interest:
-//
-//	Cγ = η((1−α)x − u) + x
-//
-// On the states of the mean dynamics it is that of Theorem 1.
-func Remark(x, ceil, loss, eta float64) float64 { return x + eta*loss*(x-ceil) }
 
 // WhittleAtAge returns the index on the states that the mean dynamics reach,
 // x = u*(1 − α^s) with s the age in epochs.

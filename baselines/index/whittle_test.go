@@ -89,7 +89,7 @@ func check(t *testing.T, s env.Source, x float64) {
 	name := fmt.Sprintf("index at α %.3g, u %.3g, C %.3g, x %.6g", s.Factor(), s.Gain(), s.Cost, x)
 	want := Whittle(s, x)
 	high := 2 * (x + s.Ceiling()) / s.Cost
-	envtest.Near(t, name+", price of the Lagrangian index", bisect(0, high, func(p float64) float64 { return Lagrangian(s, p, x) }), want, 1e-9)
+	envtest.Near(t, name+", price of the Lagrangian index", bisect(0, high, func(p float64) float64 { return lagrangian(s, p, x) }), want, 1e-9)
 	// Value iteration at prices around the index: crawling is better below and
 	// worse above.
 	for _, d := range []float64{1e-3, 1e-5} {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -105,7 +106,15 @@ func (s synthetic) write(t testing.TB, seed uint64) string {
 func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env.Instance) env.Agent) float64 {
 	t.Helper()
 	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true}
-	w, in, err := env.OpenReplay(path, o)
+	rec, err := env.ReadRecording(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := rec.Fit(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := env.NewReplay(rec, in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
