@@ -93,13 +93,12 @@ func FuzzRecords(f *testing.F) {
 			}
 			return
 		}
-		in := reader{store: s}
-		defer in.close()
+		defer s.close()
 		for job, at := range s.at {
 			if at.size == 0 {
 				continue
 			}
-			res, err := in.read(job)
+			res, err := s.result(job)
 			if err != nil && !strings.HasPrefix(err.Error(), path) {
 				t.Errorf("error %q does not name the file", err)
 			}

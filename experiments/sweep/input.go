@@ -1,16 +1,11 @@
 package sweep
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"ephemera/env"
 )
@@ -65,24 +60,4 @@ func copied(config string) (map[string]string, error) {
 		return nil, err
 	}
 	return m.Inputs, nil
-}
-
-// writeInputs copies the files that the settings name to the directory of the
-// sweep.
-func (c *Config) writeInputs(temp, dir string) error {
-	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
-		in := c.Inputs[name]
-		path := filepath.Join(dir, inputsDir, in.file())
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, in.Data) {
-			continue
-		}
-		err := replace(temp, path, func(w *bufio.Writer) error {
-			_, err := w.Write(in.Data)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

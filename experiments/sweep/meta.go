@@ -16,17 +16,18 @@ const MetaFile = "meta.json"
 
 // Meta is what MetaFile holds.
 type Meta struct {
-	Format   int               `json:"format"` // of the files of a sweep; 1
-	Program  string            `json:"program"`
-	Command  string            `json:"command"` // that repeats the sweep; "" if unknown
-	Name     string            `json:"name"`
-	Question string            `json:"question"`
-	Figures  []Figure          `json:"figures"` // columns of runs.csv, in their order
-	Curves   []Figure          `json:"curves"`  // columns of curves.csv
-	Axes     []string          `json:"axes"`    // settings that differ between cells
-	Seeds    []uint64          `json:"seeds"`
-	Cells    []MetaCell        `json:"cells"`
-	Inputs   map[string]string `json:"inputs,omitempty"` // files in inputs/ by the names that the configuration has for them
+	Format     int               `json:"format"` // of the files of a sweep; 1
+	Program    string            `json:"program"`
+	Command    string            `json:"command"`    // that repeats the sweep; "" if unknown
+	Arithmetic string            `json:"arithmetic"` // in which it was begun; others differ in the last digits
+	Name       string            `json:"name"`
+	Question   string            `json:"question"`
+	Figures    []Figure          `json:"figures"` // columns of runs.csv, in their order
+	Curves     []Figure          `json:"curves"`  // columns of curves.csv
+	Axes       []string          `json:"axes"`    // settings that differ between cells
+	Seeds      []uint64          `json:"seeds"`
+	Cells      []MetaCell        `json:"cells"`
+	Inputs     map[string]string `json:"inputs,omitempty"` // files in inputs/ by the names that the configuration has for them
 }
 
 // MetaCell is a cell with those of the axes that it has.

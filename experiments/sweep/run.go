@@ -57,9 +57,6 @@ func Run(ctx context.Context, c *Config, o Options) (Report, error) {
 	if o.Shard.Count == 0 {
 		o.Shard = Whole
 	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
 	if o.openLog == nil {
 		o.openLog = appendTo
 	}
@@ -70,10 +67,11 @@ func Run(ctx context.Context, c *Config, o Options) (Report, error) {
 	}
 	defer unlock()
 	s, err := scan(ctx, c, o.Dir)
-	if err == nil {
-		rep.Ran, err = work(ctx, s, o)
-	}
 	if err != nil {
+		return rep, explain(err)
+	}
+	defer s.close()
+	if rep.Ran, err = work(ctx, s, o); err != nil {
 		return rep, explain(err)
 	}
 	merged, err := merge(ctx, c, o, o.Shard == Whole)
@@ -87,9 +85,6 @@ func Run(ctx context.Context, c *Config, o Options) (Report, error) {
 // Merge reads all records and writes the final files, complete or not.
 func Merge(ctx context.Context, c *Config, o Options) (Report, error) {
 	o.Shard = Whole
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
 	rep, err := merge(ctx, c, o, true)
 	return rep, explain(err)
 }
@@ -99,8 +94,8 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled):
-		return ErrInterrupted
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", ErrInterrupted, err)
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w; every run that was recorded is safe: make room and start again", err)
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
@@ -109,9 +104,40 @@ func explain(err error) error {
 	return err
 }
 
+// parallel calls f for 0 to n−1 on several goroutines, which worker counts; 0
+// stands for one per core. The first error ends it, or the end of the context.
+func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, worker, i int) error) error {
+	var next atomic.Int64
+	group, gctx := errgroup.WithContext(ctx)
+	for w := range min(cores(workers), n) {
+		group.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := gctx.Err(); err != nil {
+					return err
+				}
+				if err := f(gctx, w, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func cores(workers int) int {
+	if workers > 0 {
+		return workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 // work runs the jobs of the shard that are missing and returns how many it
 // finished.
-func work(ctx context.Context, s *store, o Options) (int, error) {
+func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 	var todo []int
 	for job, at := range s.at {
 		if at.size == 0 && job%o.Shard.Count == o.Shard.Index {
@@ -122,107 +148,60 @@ func work(ctx context.Context, s *store, o Options) (int, error) {
 		return 0, nil
 	}
 	path := filepath.Join(o.Dir, recordsDir, o.Shard.file()+".jsonl")
-	log, err := openLog(path, s.ends[path], o.Revision, o.openLog)
+	f, err := o.openLog(path)
 	if err != nil {
 		return 0, err
 	}
-	d := desk{log: log, o: o, total: len(todo)}
-	d.progress()
+	defer func() { err = errors.Join(err, f.Close()) }()
+	log := recordLog{f: f, size: s.ends[path]}
+	// A line that was never finished is cut off.
+	if err := f.Truncate(log.size); err != nil {
+		return 0, err
+	}
+	if err := log.write(record{Program: o.Revision, Arithmetic: arithmetic()}.line()); err != nil {
+		return 0, err
+	}
 
-	group, gctx := errgroup.WithContext(ctx)
-	var (
-		next    atomic.Int64
-		workers sync.WaitGroup
-	)
-	for range min(o.Workers, len(todo)) {
-		workers.Add(1)
-		group.Go(func() error {
-			defer workers.Done()
-			w := s.cfg.x.Worker()
-			for {
-				n := int(next.Add(1)) - 1
-				if n >= len(todo) || gctx.Err() != nil {
-					return nil
-				}
-				cell, seed := s.cfg.at(todo[n])
-				res, broken, err := runOne(gctx, s.cfg.x, w, cell, seed)
-				if err != nil && gctx.Err() != nil {
-					return nil // stopped, not failed
-				}
-				if broken { // a worker that panicked is not used again
-					w = s.cfg.x.Worker()
-				}
-				if err := d.book(cell, seed, res, err); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	idle := make(chan struct{})
-	go func() { workers.Wait(); close(idle) }()
-	group.Go(func() error { return log.follow(idle) })
-	err = group.Wait()
-	if cerr := log.f.Close(); err == nil && cerr != nil {
-		err = cerr
-	}
-	if err == nil && ctx.Err() != nil {
-		err = ErrInterrupted
-	}
-	return d.ran, err
-}
-
-// follow makes the disk follow five times a second, until all is done.
-func (l *recordLog) follow(done <-chan struct{}) error {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return l.sync()
-		case <-tick.C:
-			if err := l.sync(); err != nil {
-				return err
-			}
+	var mu sync.Mutex // of what follows, and the log
+	failed := 0
+	progress := func() {
+		if o.Progress != nil {
+			o.Progress(ran, failed, len(todo))
 		}
 	}
-}
-
-// desk books runs that have ended.
-type desk struct {
-	log   *recordLog
-	o     Options
-	total int
-
-	mu          sync.Mutex
-	ran, failed int
-}
-
-func (d *desk) book(c *Cell, seed uint64, res Result, failure error) error {
-	r := record{Cell: c.ID, Hash: c.Hash, Seed: seed}
-	if failure != nil {
-		r.Error = failure.Error()
-	} else {
-		r = resultRecord(c, seed, res)
-	}
-	line := r.line()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.log.write(line); err != nil {
-		return err
-	}
-	if failure == nil {
-		d.ran++
-	} else if d.failed++; d.o.Log != nil {
-		fmt.Fprintf(d.o.Log, "%s, seed %d: %v\n", c.ID, seed, failure)
-	}
-	d.progress()
-	return nil
-}
-
-func (d *desk) progress() {
-	if d.o.Progress != nil {
-		d.o.Progress(d.ran, d.failed, d.total)
-	}
+	progress()
+	workers := make([]Worker, cores(o.Workers))
+	err = parallel(ctx, o.Workers, len(todo), func(ctx context.Context, w, i int) error {
+		if workers[w] == nil {
+			workers[w] = s.cfg.x.Worker()
+		}
+		cell, seed := s.cfg.at(todo[i])
+		res, broken, failure := runOne(ctx, s.cfg.x, workers[w], cell, seed)
+		if failure != nil && ctx.Err() != nil {
+			return ctx.Err() // stopped, not failed
+		}
+		if broken { // a worker that panicked is not used again
+			workers[w] = nil
+		}
+		r := record{Cell: cell.ID, Hash: cell.Hash, Seed: seed, Result: &res}
+		if failure != nil {
+			r.Error, r.Result = failure.Error(), nil
+		}
+		line := r.line()
+		mu.Lock()
+		defer mu.Unlock()
+		if err := log.write(line); err != nil {
+			return err
+		}
+		if failure == nil {
+			ran++
+		} else if failed++; o.Log != nil {
+			fmt.Fprintf(o.Log, "%s, seed %d: %v\n", cell.ID, seed, failure)
+		}
+		progress()
+		return nil
+	})
+	return ran, errors.Join(err, f.Sync())
 }
 
 // runOne runs one cell with one seed and turns a panic into an error.
@@ -259,9 +238,6 @@ func panicSite() string {
 // Setting up a run counts as if it grew with it, so that the estimate is high
 // rather than low. It measures for about limit.
 func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, class func(*Cell) string, probe func(*Cell) (*Cell, float64)) (time.Duration, error) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	w := c.x.Worker()
 	per := map[string]float64{} // seconds of a run
 	var sum, known float64
@@ -283,6 +259,6 @@ func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, 
 		}
 		sum += per[k]
 	}
-	sum *= float64(len(c.Seeds)) / float64(workers)
+	sum *= float64(len(c.Seeds)) / float64(cores(workers))
 	return time.Duration(math.Min(sum, 1e9) * float64(time.Second)), nil
 }

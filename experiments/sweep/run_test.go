@@ -36,6 +36,10 @@ func TestMain(m *testing.M) {
 }
 
 func child(arg string) int {
+	if arg == "arithmetic" {
+		fmt.Print(arithmetic())
+		return 0
+	}
 	dir, shard, _ := strings.Cut(arg, "|")
 	f := fake{pause: 200 * time.Microsecond}
 	c, err := Load(f, "life.toml", []byte(lifeTOML), nil)
@@ -247,6 +251,44 @@ func TestClaimTogether(t *testing.T) {
 	}
 }
 
+// Shards of machines that compute differently are not mixed: one that is to go on
+// is refused before it runs, records that were put together when they are merged.
+func TestArithmetic(t *testing.T) {
+	c, dir, other := load(t, kappaTOML), t.TempDir(), t.TempDir()
+	here := arithmetic
+	defer func() { arithmetic = here }()
+	arithmetic = func() string { return "amd64 (exp 11)" }
+	mustRun(t, c, Options{Dir: dir, Shard: Shard{0, 2}})
+	arithmetic = func() string { return "arm64 (exp 22)" }
+	_, err := Run(context.Background(), c, Options{Dir: dir, Shard: Shard{1, 2}})
+	if err == nil || !strings.Contains(err.Error(), dir+": was begun on amd64 (exp 11), and this is arm64 (exp 22)") || len(recordFiles(dir)) != 1 {
+		t.Errorf("another shard: %v", err)
+	}
+	// Elsewhere it runs; its records do not count beside the others.
+	mustRun(t, c, Options{Dir: other, Shard: Shard{1, 2}})
+	if err := os.Rename(recordFiles(other)[0], filepath.Join(dir, "records", "0001-of-0002.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Merge(context.Background(), c, Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "0000-of-0002.jsonl was computed on amd64 (exp 11), ") || !strings.Contains(err.Error(), "0001-of-0002.jsonl on arm64 (exp 22)") || len(finals(t, dir)) != 2 {
+		t.Errorf("merged: %v", err)
+	}
+}
+
+// Processors with and without FMA instructions are told apart by what they give.
+func TestArithmeticOfProcessors(t *testing.T) {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	if runtime.GOARCH != "amd64" || !strings.Contains(string(info), " fma ") {
+		t.Skip("needs Linux on an amd64 processor that has FMA instructions, and can do without")
+	}
+	other := exec.Command(os.Args[0])
+	other.Env = append(os.Environ(), childEnv+"=arithmetic", "GODEBUG=cpu.fma=off")
+	out, err := other.Output()
+	if err != nil || !strings.HasPrefix(string(out), "amd64 (exp ") || string(out) == arithmetic() {
+		t.Errorf("%v: without FMA %s, with it %s", err, out, arithmetic())
+	}
+}
+
 // A directory of something else is left as it is.
 func TestForeignDirectory(t *testing.T) {
 	dir := t.TempDir()
@@ -344,7 +386,7 @@ func TestManyRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if logs, _ := recordFiles(dir); len(logs) != 240 {
+	if logs := recordFiles(dir); len(logs) != 240 {
 		t.Fatalf("%d record files; want 240", len(logs))
 	}
 	if rep := mustRun(t, c, Options{Dir: dir, Workers: 2}); rep.Ran != 0 {

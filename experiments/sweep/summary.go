@@ -90,13 +90,13 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 		Cells: make([]Row, len(c.Cells)),
 	}
 	m := s.Column(s.Metric)
-	boots := make([]*stats.Bootstrap, workers)
+	boots := make([]*stats.Bootstrap, cores(workers))
 	for i := range boots {
 		boots[i] = stats.New(bootSeed)
 	}
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	problem := c.Cells[c.Reference].problem()
-	err := parallel(ctx, workers, len(c.Cells), func(w, i int) error {
+	err := parallel(ctx, workers, len(c.Cells), func(_ context.Context, w, i int) error {
 		cell := &c.Cells[i]
 		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boots[w].IQM(column(of(i), m))}
 		for j := range s.Figures {
@@ -133,7 +133,7 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 			}
 		}
 		s.Groups = make([]Pool, len(order))
-		err = parallel(ctx, workers, len(order), func(w, i int) error {
+		err = parallel(ctx, workers, len(order), func(_ context.Context, w, i int) error {
 			x := tasks[order[i]]
 			s.Groups[i] = Pool{order[i], len(x), boots[w].StratifiedMean(x), boots[w].StratifiedIQM(x)}
 			return nil
@@ -148,7 +148,7 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 	}
 	if scores := scale(tasks); err == nil && scores != nil {
 		s.Profile = &Profiles{scores, make([]ProfileOf, len(order))}
-		err = parallel(ctx, workers, len(order), func(w, i int) error {
+		err = parallel(ctx, workers, len(order), func(_ context.Context, w, i int) error {
 			s.Profile.Lines[i] = ProfileOf{order[i], boots[w].Profile(tasks[order[i]], scores)}
 			return nil
 		})

@@ -97,18 +97,18 @@ func figureNames(f []Figure) []string {
 // Result is what one run of a cell gives.
 type Result struct {
 	// Row has one value per figure; NaN where a cell has none.
-	Row []float64
+	Row Numbers `json:"row,omitempty"`
 	// Curve is the learning curve, on few points that are spread evenly over
 	// the logarithm of the epochs.
-	Curve []Point
+	Curve []Point `json:"curve,omitempty"`
 	// Learned is what was learned beside what is exact, if anything.
-	Learned []Pair
+	Learned []Pair `json:"learned,omitempty"`
 }
 
 // Point is one point of a learning curve.
 type Point struct {
 	Epoch  int
-	Values []float64 // one per curve figure
+	Values Numbers // one per curve figure
 }
 
 // Pair is one learned quantity and the exact one.

@@ -2,19 +2,77 @@ package sweep
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"ephemera/experiments/files"
 )
 
 // recordsDir holds what has been finished so far, and locks.
 const recordsDir = "records"
+
+// Limits of what is read whole.
+const (
+	maxConfig = 16 << 20
+	maxInput  = 1 << 30
+	maxResult = 1 << 30
+)
+
+// put writes a file of the sweep so that at any moment either the old one or
+// the new one is there, whole.
+type put func(name string, write func(w *bufio.Writer) error) error
+
+// alone calls f while no other process writes files of the sweep but records;
+// others wait. What is not complete yet is in a directory of its own.
+func alone(ctx context.Context, dir string, f func(put put) error) error {
+	lock := filepath.Join(dir, recordsDir, "merge.lock")
+	held, err := files.Lock(lock, true)
+	for errors.Is(err, files.ErrLocked) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+		held, err = files.Lock(lock, true)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: holds no records: there is no directory records", dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	temp := filepath.Join(dir, recordsDir, "merge")
+	os.RemoveAll(temp) // what a killed process left
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	return f(func(name string, write func(w *bufio.Writer) error) error {
+		f, err := files.Create(filepath.Join(dir, name), temp)
+		if err != nil {
+			return err
+		}
+		defer f.Cleanup()
+		w := bufio.NewWriterSize(f, 1<<16)
+		if err := write(w); err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		return f.CloseAtomicallyReplace()
+	})
+}
 
 // enter makes the directory this sweep's own: it locks it against other
 // processes and refuses one that holds something else, leaving that as it is.
@@ -61,31 +119,26 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 // claim writes config.toml, meta.json and inputs/, or compares what is there.
 // Shards that begin together take turns, so that all are of one configuration.
 func claim(ctx context.Context, c *Config, o Options) error {
-	held, err := await(ctx, filepath.Join(o.Dir, recordsDir, "claim.lock"))
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	if err := inspect(c, o.Dir); err != nil {
-		return err
-	}
-	temp := filepath.Join(o.Dir, recordsDir, "claim")
-	os.RemoveAll(temp) // what a killed process left
-	defer os.RemoveAll(temp)
-	if err := c.writeInputs(temp, o.Dir); err != nil {
-		return err
-	}
-	m := c.Meta()
-	m.Program, m.Command = o.Revision, o.Command
-	if err := replace(temp, filepath.Join(o.Dir, MetaFile), func(w *bufio.Writer) error { return writeJSON(w, m) }); err != nil {
-		return err
-	}
-	return replace(temp, filepath.Join(o.Dir, configFile), func(w *bufio.Writer) error {
-		text, err := c.resolved()
-		if err == nil {
-			_, err = w.Write(text)
+	return alone(ctx, o.Dir, func(put put) error {
+		if err := inspect(c, o.Dir); err != nil {
+			return err
 		}
-		return err
+		if err := c.writeInputs(put, o.Dir); err != nil {
+			return err
+		}
+		m := c.Meta()
+		m.Program, m.Command, m.Arithmetic = o.Revision, o.Command, arithmetic()
+		if err := put(MetaFile, func(w *bufio.Writer) error { return writeJSON(w, m) }); err != nil {
+			return err
+		}
+		text, err := c.resolved()
+		if err != nil {
+			return err
+		}
+		return put(configFile, func(w *bufio.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
 	})
 }
 
@@ -93,17 +146,16 @@ func claim(ctx context.Context, c *Config, o Options) error {
 // beginning of it.
 func inspect(c *Config, dir string) error {
 	path := filepath.Join(dir, configFile)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		for _, name := range []string{RunsFile, CurvesFile, LearnedFile, "summary.json", "summary.csv", "summary.md"} {
-			_, err := os.Stat(filepath.Join(dir, name))
-			logs, listErr := recordFiles(dir)
-			if err == nil && len(logs) == 0 && listErr == nil {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil && len(recordFiles(dir)) == 0 {
 				return fmt.Errorf("%s: holds %s but neither config.toml nor records, so it is not of a sweep; name another directory with -out", dir, name)
 			}
 		}
 		return nil // records of another sweep are refused when they are read
 	}
-	if _, err := ReadMeta(dir); err != nil {
+	meta, err := ReadMeta(dir)
+	if err != nil {
 		return fmt.Errorf("%s: holds a config.toml that no sweep of this version wrote (%w); name another directory with -out", dir, err)
 	}
 	old, err := LoadFile(c.x, path, nil)
@@ -112,6 +164,9 @@ func inspect(c *Config, dir string) error {
 	}
 	if what := c.lacks(old); what != "" {
 		return fmt.Errorf("%s: holds another configuration, %s: %s; name another directory with -out", dir, old.Name, what)
+	}
+	if there, here := meta.Arithmetic, arithmetic(); there != "" && there != here {
+		return fmt.Errorf("%s: was begun on %s, and this is %s: their figures differ in the last digits; go on where it was begun, or name another directory with -out", dir, there, here)
 	}
 	return nil
 }
@@ -132,7 +187,7 @@ func (c *Config) lacks(old *Config) string {
 			differ(key, there[key], here[key])
 		}
 	}
-	differ("seeds", seedNames(old.Seeds), seedNames(c.Seeds))
+	differ("seeds", texts(old.Seeds), texts(c.Seeds))
 	for name, in := range old.Inputs {
 		if now := c.Inputs[name]; now != nil && now.Sum != in.Sum {
 			says = append(says, "what "+name+" holds")
@@ -145,8 +200,8 @@ func (c *Config) lacks(old *Config) string {
 	for i := range c.Cells {
 		have[c.Cells[i].Hash] = true
 	}
-	for i := range old.Cells {
-		if cell := &old.Cells[i]; !have[cell.Hash] {
+	for _, cell := range old.Cells {
+		if !have[cell.Hash] {
 			return fmt.Sprintf("cell %s is there and not here", cell.ID)
 		}
 	}
@@ -169,12 +224,12 @@ func (c *Config) values() (keys []string, values map[string][]string) {
 	return keys, values
 }
 
-func seedNames(seeds []uint64) []string {
-	names := make([]string, len(seeds))
-	for i, s := range seeds {
-		names[i] = fmt.Sprint(s)
+func texts(seeds []uint64) []string {
+	var out []string
+	for _, s := range seeds {
+		out = append(out, fmt.Sprint(s))
 	}
-	return names
+	return out
 }
 
 // some names the first three.
@@ -186,4 +241,55 @@ func some(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Dirs returns dir if it is of a sweep, or else the directories of sweeps in it,
+// of which there must be one.
+func Dirs(dir string) ([]string, error) {
+	is := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, configFile))
+		return err == nil
+	}
+	if is(dir) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); is(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	if dirs == nil {
+		return nil, fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", dir)
+	}
+	return dirs, nil
+}
+
+// writeInputs copies the files that the settings name to the directory of the
+// sweep.
+func (c *Config) writeInputs(put put, dir string) error {
+	if len(c.Inputs) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, inputsDir), 0o777); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
+		in := c.Inputs[name]
+		if old, err := os.ReadFile(filepath.Join(dir, inputsDir, in.file())); err == nil && bytes.Equal(old, in.Data) {
+			continue
+		}
+		err := put(filepath.Join(inputsDir, in.file()), func(w *bufio.Writer) error {
+			_, err := w.Write(in.Data)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
