@@ -212,6 +212,8 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 	var jobs []func(context.Context) error
 	a.Learner = r.learner.Name
 	budget := float64(a.Budget)
+	middle := int(math.Round((half - all.begin) / r.length))
+	frozen := make(chan env.Agent, 1)
 
 	rows := []struct{ name, about string }{
 		{r.q.Now.Name, r.q.Now.about()},
@@ -232,7 +234,7 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 			case 0:
 				crawls, err = r.now(ctx, all, budget)
 			case 1:
-				crawls, err = r.learn(ctx, all, half, budget, a)
+				crawls, err = r.learn(ctx, all, middle, budget, a, frozen)
 			default:
 				crawls, err = r.policy(ctx, row.name, all, budget, a.Form)
 			}
@@ -279,7 +281,8 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 	if a.Fits != nil {
 		jobs = append(jobs, func(ctx context.Context) error { return r.wrong(ctx, a, half, all.to) })
 	}
-	return jobs
+	// The last, for it waits for the learner to come to the middle.
+	return append(jobs, func(ctx context.Context) error { return r.check(ctx, all, middle, a, frozen) })
 }
 
 // measure measures a schedule in a window.

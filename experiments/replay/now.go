@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -66,13 +65,15 @@ func ParseNow(ctx context.Context, text string, rec *env.Recording) (Now, *env.R
 // evenly over the period.
 func every(n int, period, from, to float64) []Crawl {
 	var all []Crawl
-	for i := range n {
-		for at := from + period*float64(i+1)/float64(n); at <= to; at += period {
+	for start := from; ; start += period {
+		for i := range n {
+			at := start + period*float64(i+1)/float64(n)
+			if at > to {
+				return all
+			}
 			all = append(all, Crawl{i, at})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Crawl) int { return cmp.Compare(a.At, b.At) })
-	return all
 }
 
 // about tells what is done now.

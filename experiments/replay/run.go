@@ -22,16 +22,13 @@ func (r *runner) play(ctx context.Context, w window, budget float64, f Form, e *
 		Items: level == env.LevelOnline, Part: env.PartWhole,
 	}
 	scene := experiments.Scene{
-		Instance: in, Epochs: int(math.Round((w.to - w.begin) / r.length)), Items: true,
+		Instance: in, Epochs: r.epochs(w), Items: true,
 		Open: func(uint64, env.Level, bool) (env.World, error) { return env.NewReplay(log, in, o) },
 	}
 	var crawls []Crawl
 	_, err := scene.Play(ctx, experiments.Play{
-		Entry: e, Level: level, Seed: r.q.Seed, Evaluation: 1,
+		Entry: e, Level: level, Seed: r.q.Seed, Evaluation: -1,
 		Watch: func(run experiments.Running) experiments.Watcher {
-			if run.Again {
-				return nil
-			}
 			return func(n int, _ float64, got []env.Crawled) error {
 				at := w.begin + float64(n+1)*r.length
 				for _, c := range got {
@@ -61,37 +58,47 @@ func (r *runner) hindsight(w window, budget float64, f Form) env.Instance {
 	return in
 }
 
-// learn runs the learner in the whole window. What it has learned by the middle
-// becomes a timetable, which is replayed as told in the second half; what it has
-// learned in the end is the one to use.
-func (r *runner) learn(ctx context.Context, w window, half, budget float64, a *Answer) ([]Crawl, error) {
+// learn runs the learner in the whole window. It hands on what was learned by
+// the middle, and makes a timetable of what was learned in the end.
+func (r *runner) learn(ctx context.Context, w window, middle int, budget float64, a *Answer, frozen chan<- env.Agent) ([]Crawl, error) {
+	defer close(frozen)
 	var last experiments.Running
-	var frozen env.Agent
-	middle := int(math.Round((half - w.begin) / r.length))
 	crawls, err := r.play(ctx, w, budget, a.Form, r.learner, env.LevelOnline, func(epoch int, run experiments.Running) {
 		if last = run; epoch == middle {
-			frozen = run.Trainee.Frozen(run.Known.Rand)
+			frozen <- run.Trainee.Frozen(run.Known.Rand)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	later := window{half, half, w.to}
-	epochs := int(math.Round((w.to - w.begin) / r.length))
-	alone, err := r.follow(ctx, frozen, w.begin, middle, epochs-middle)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := r.timetable(ctx, frozen, w.begin, middle)
-	if err != nil {
-		return nil, err
-	}
-	a.Schedule.Frozen = r.measure(alone, later, a.Form)
-	a.Schedule.Replayed = r.measure(plan.between(half, w.to), later, a.Form)
-	frozen = last.Trainee.Frozen(last.Known.Rand)
-	a.Schedule.Timetable, err = r.timetable(ctx, frozen, w.begin, epochs)
+	a.Schedule.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(last.Known.Rand), w.begin, r.epochs(w))
 	return crawls, err
 }
+
+// check replays, as told, the timetable of what was learned by the middle, from
+// there to the end, beside the frozen learner itself.
+func (r *runner) check(ctx context.Context, w window, middle int, a *Answer, frozen <-chan env.Agent) error {
+	policy, ok := <-frozen
+	if !ok {
+		return nil // the learner failed, and says why
+	}
+	alone, err := r.follow(ctx, policy, w.begin, middle, r.epochs(w)-middle)
+	if err != nil {
+		return err
+	}
+	plan, err := r.timetable(ctx, policy, w.begin, middle)
+	if err != nil {
+		return err
+	}
+	half := w.begin + float64(middle)*r.length
+	later := window{half, half, w.to}
+	a.Schedule.Frozen = r.measure(alone, later, a.Form)
+	a.Schedule.Replayed = r.measure(plan.between(half, w.to), later, a.Form)
+	return nil
+}
+
+// epochs returns how many decisions there are in a window.
+func (r *runner) epochs(w window) int { return int(math.Round((w.to - w.begin) / r.length)) }
 
 // follow runs a policy that learns no more, and sees nothing but its own crawls,
 // from an epoch on that is counted from begin.
