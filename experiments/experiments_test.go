@@ -244,31 +244,38 @@ func TestIntervalOverInstances(t *testing.T) {
 	}
 }
 
+// recorded is the scene of a recording of three sources, half of which is
+// measured: so many days and ten hours.
+func recorded(t *testing.T, days int) Scene {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "r.csv")
+	var b strings.Builder
+	b.WriteString("source,published_unix,utility\n")
+	for h := range 2 * 24 * days {
+		fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h%3, 3600*h, 1+h*h%11)
+	}
+	fmt.Fprintf(&b, "a,%d,1\n", 3600*(2*24*days+20))
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := env.ReadRecording(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene, err := ReplayScene(rec, env.ReplayOptions{Epoch: time.Hour, Decay: .2, Budget: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scene
+}
+
 // A recording is the same under every seed, so that seeds give no interval; it
 // takes five weeks to have one.
 func TestIntervalOfRecording(t *testing.T) {
 	for days, want := range map[int]bool{3: false, 20: false, 40: true} {
-		path := filepath.Join(t.TempDir(), "r.csv")
-		var b strings.Builder
-		b.WriteString("source,published_unix,utility\n")
-		for h := range 2 * 24 * days {
-			fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h%3, 3600*h, 1+h*h%11)
-		}
-		b.WriteString(fmt.Sprintf("a,%d,1\n", 3600*(2*24*days+20)))
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		rec, err := env.ReadRecording(context.Background(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scene, err := ReplayScene(rec, env.ReplayOptions{Epoch: time.Hour, Decay: .2, Budget: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
 		whittle, _ := Find("whittle")
 		robin, _ := Find("round-robin")
-		out, err := Comparison{Scenes: []Scene{scene}, Level: env.LevelModel, Contenders: []Contender{{Entry: whittle}, {Entry: robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
+		out, err := Comparison{Scenes: []Scene{recorded(t, days)}, Level: env.LevelModel, Contenders: []Contender{{Entry: whittle}, {Entry: robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,6 +291,33 @@ func TestIntervalOfRecording(t *testing.T) {
 			if want && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
 				t.Errorf("%d days, %s: interval %v to %v around %v", days, r.Policy, *r.Lo, *r.Hi, r.Reward)
 			}
+		}
+	}
+}
+
+// What was learned on a part of a recording is run on that part, as are the
+// policies beside it.
+func TestPartOfRecording(t *testing.T) {
+	whittle, _ := Find("whittle")
+	lspe, _ := Find("lspe")
+	c := Comparison{Scenes: []Scene{recorded(t, 60)}, Level: env.LevelModel, Contenders: []Contender{{Entry: lspe}, {Entry: whittle}}, Epochs: 45 * 24, Seeds: 1, Seed: 1, Workers: 1}
+	out, err := c.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range out.Runs {
+		if r.Epochs != 45*24 || len(r.Days) != 45 {
+			t.Errorf("%s ran for %d epochs and %d days, want %d and 45", r.Policy, r.Epochs, len(r.Days), 45*24)
+		}
+	}
+	tr, err := Training{Scene: c.Scenes[0], Learner: lspe, Level: env.LevelModel, Epochs: 45 * 24, Seed: 1, Compare: []*Entry{whittle}}.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range tr.Report.Results {
+		k := slices.IndexFunc(out.Report.Results, func(x result.Row) bool { return strings.HasSuffix(x.Policy, r.Policy) })
+		if want := out.Report.Results[k].Reward; r.Reward != want {
+			t.Errorf("%s earns %v in a training, %v in a comparison", r.Policy, r.Reward, want)
 		}
 	}
 }

@@ -64,10 +64,11 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	if p.Settings == nil && e.Settings != nil {
 		p.Settings = e.Settings(p.Level)
 	}
-	p.Epochs, p.Evaluation = s.Limit(p.Epochs), s.Limit(p.Evaluation)
+	p.Epochs = s.Limit(p.Epochs)
 	if p.Evaluation == 0 {
 		p.Evaluation = p.Epochs
 	}
+	p.Evaluation = s.Limit(p.Evaluation)
 	train := func(k Known) (env.Agent, learner.Learner, error) {
 		t, err := e.Train(k, p.Settings)
 		if err != nil {
