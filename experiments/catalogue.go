@@ -8,6 +8,7 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/learner"
+	"ephemera/learner/online"
 )
 
 // Entry is a learner or a policy of the catalogue.
@@ -155,7 +156,18 @@ var (
 // Catalogue holds all learners and policies: the learners first, of which the
 // first is the default, then the policies in the order in which tables show
 // them.
-var Catalogue = append(learners, policies...)
+var Catalogue = append(learners(), policies...)
+
+// learners are the kinds of package learner as entries.
+func learners() (all []Entry) {
+	for _, k := range learner.Kinds {
+		all = append(all, Entry{
+			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
+			Train: func(g Known, s any) (learner.Learner, error) { return k.New(g.Given, s) },
+		})
+	}
+	return all
+}
 
 var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
@@ -179,7 +191,9 @@ var policies = slices.Concat([]Entry{
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
 	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
-		relaxedSettings{Hold: 10, Power: 1}, newRelaxed),
+		relaxedSettings{Hold: 10, Power: 1}, func(k Known, s relaxedSettings) env.Policy[env.Model] {
+			return baselines.NewRelaxedControl(k.Instance, baselines.RelaxedOptions(s))
+		}),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
@@ -192,20 +206,43 @@ var policies = slices.Concat([]Entry{
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
 	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
-		certaintySettings{Optimism: 1}, newCertainty),
+		certaintySettings{Optimism: 1}, func(k Known, s certaintySettings) env.Policy[env.Online] {
+			return online.New(k.Terms, s.online())
+		}),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
-		qWhittleSettings{Fast: .5, Slow: .2, Explore: .05}, newQWhittle),
+		qWhittleSettings{Fast: .5, Slow: .2, Explore: .05}, func(k Known, s qWhittleSettings) env.Policy[env.Online] {
+			return baselines.NewQWhittle(k.Terms, baselines.QWhittle(s), k.Rand)
+		}),
 	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds"},
-		salmutSettings{Kappa: 4, Critic: 1, Actor: .5, Dual: .02}, newSalmut),
+		salmutSettings{Kappa: 4, Critic: 1, Actor: .5, Dual: .02}, func(k Known, s salmutSettings) env.Policy[env.Online] {
+			return baselines.NewSalmut(k.Terms, baselines.Salmut{Ages: s.Ages, Kappa: s.Kappa, Critic: s.Critic, Actor: s.Actor, Dual: s.Dual}, k.Rand)
+		}),
 },
-	practice("miniflux", minifluxSettings{1, intervals{5. / 60, 24}}, newMiniflux),
-	practice("nutch", adaptiveSettings{.2, .4, intervals{1. / 60, 365 * 24}}, newNutch),
-	practice("stormcrawler", adaptiveSettings{.5, .5, intervals{1, 14 * 24}}, newStormCrawler),
+	practice("miniflux", minifluxSettings{1, intervals{5. / 60, 24}}, func(t env.Terms, s minifluxSettings, relative bool) env.Policy[env.Online] {
+		return baselines.NewEntryFrequency(t, baselines.EntryFrequency{Factor: s.Factor, Min: s.Min, Max: s.Max, Relative: relative})
+	}),
+	practice("nutch", adaptiveSettings{.2, .4, intervals{1. / 60, 365 * 24}}, func(t env.Terms, s adaptiveSettings, relative bool) env.Policy[env.Online] {
+		return baselines.NewNutch(t, s.options(relative))
+	}),
+	practice("stormcrawler", adaptiveSettings{.5, .5, intervals{1, 14 * 24}}, func(t env.Terms, s adaptiveSettings, relative bool) env.Policy[env.Online] {
+		return baselines.NewStormCrawler(t, s.options(relative))
+	}),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest",
 			New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
 		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 	})
+
+// SavedEntry is what a saved learner has learned, as a policy of that name. It
+// draws from the stream that the policy had when it was learned.
+func SavedEntry(name string, s *learner.Saved) *Entry {
+	return &Entry{
+		Name: name, About: "what a saved learner has learned", Levels: []env.Level{s.Level()},
+		Overruns: func(any) bool { return s.Overruns() },
+		New:      func(k Known, _ any) (env.Agent, error) { return s.Policy(k.Terms, k.Rand) },
+		saved:    true,
+	}
+}
 
 // Find returns the entry of that name.
 func Find(name string) (*Entry, error) {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -18,19 +19,16 @@ func tuned[S any, O env.Knowledge](e Entry, defaults S, build func(k Known, s S)
 
 // within reports the first figure that is not above lo and at most hi.
 func within(lo, hi float64, names []string, values ...float64) error {
+	most := fmt.Sprintf(" and at most %v", hi)
+	if math.IsInf(hi, 1) {
+		most = ", and finite"
+	}
 	for i, v := range values {
 		if !(v > lo && v <= hi) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s is %v; allowed is above %v%s", names[i], v, lo, atMost(hi))
+			return fmt.Errorf("%s is %v; allowed is above %v%s", names[i], v, lo, most)
 		}
 	}
 	return nil
-}
-
-func atMost(hi float64) string {
-	if math.IsInf(hi, 1) {
-		return ", and finite"
-	}
-	return fmt.Sprintf(" and at most %v", hi)
 }
 
 // ages refuses a number of ages that cannot be told apart; 0 is the policy's own.
@@ -49,17 +47,10 @@ type qWhittleSettings struct {
 }
 
 func (s *qWhittleSettings) Validate() error {
-	if err := within(0, 1, []string{"fast", "explore"}, s.Fast, s.Explore); err != nil {
-		return err
-	}
-	if err := within(0, math.Inf(1), []string{"slow"}, s.Slow); err != nil {
-		return err
-	}
-	return ages(s.Ages)
-}
-
-func newQWhittle(k Known, s qWhittleSettings) env.Policy[env.Online] {
-	return baselines.NewQWhittle(k.Terms, baselines.QWhittle{Ages: s.Ages, Fast: s.Fast, Slow: s.Slow, Explore: s.Explore}, k.Rand)
+	return cmp.Or(
+		within(0, 1, []string{"fast", "explore"}, s.Fast, s.Explore),
+		within(0, math.Inf(1), []string{"slow"}, s.Slow),
+		ages(s.Ages))
 }
 
 type salmutSettings struct {
@@ -71,14 +62,8 @@ type salmutSettings struct {
 }
 
 func (s *salmutSettings) Validate() error {
-	if err := within(0, math.Inf(1), []string{"kappa", "critic", "actor", "dual"}, s.Kappa, s.Critic, s.Actor, s.Dual); err != nil {
-		return err
-	}
-	return ages(s.Ages)
-}
-
-func newSalmut(k Known, s salmutSettings) env.Policy[env.Online] {
-	return baselines.NewSalmut(k.Terms, baselines.Salmut{Ages: s.Ages, Kappa: s.Kappa, Critic: s.Critic, Actor: s.Actor, Dual: s.Dual}, k.Rand)
+	names := []string{"kappa", "critic", "actor", "dual"}
+	return cmp.Or(within(0, math.Inf(1), names, s.Kappa, s.Critic, s.Actor, s.Dual), ages(s.Ages))
 }
 
 type certaintySettings struct {
@@ -86,21 +71,13 @@ type certaintySettings struct {
 	Optimism float64 `toml:"optimism"` // standard errors that ln of an inflow is raised by
 }
 
-func (s *certaintySettings) online() online.Settings {
+func (s *certaintySettings) online() *online.Settings {
 	o := online.CertaintySettings()
 	o.Decay, o.Optimism = s.Decay, s.Optimism
-	return o
+	return &o
 }
 
-func (s *certaintySettings) Validate() error {
-	o := s.online()
-	return o.Validate()
-}
-
-func newCertainty(k Known, s certaintySettings) env.Policy[env.Online] {
-	o := s.online()
-	return online.New(k.Terms, &o)
-}
+func (s *certaintySettings) Validate() error { return s.online().Validate() }
 
 type relaxedSettings struct {
 	Price float64 `toml:"price"` // λ(0)
@@ -114,14 +91,7 @@ func (s *relaxedSettings) Validate() error {
 	if !(s.Price >= 0 && s.First >= 0) || math.IsInf(s.Price+s.First, 1) {
 		return fmt.Errorf("price and first are %v and %v; allowed are finite numbers of 0 or more", s.Price, s.First)
 	}
-	if err := within(0, math.Inf(1), []string{"hold"}, s.Hold); err != nil {
-		return err
-	}
-	return within(.5, 1, []string{"power"}, s.Power)
-}
-
-func newRelaxed(k Known, s relaxedSettings) env.Policy[env.Model] {
-	return baselines.NewRelaxedControl(k.Instance, baselines.RelaxedOptions(s))
+	return cmp.Or(within(0, math.Inf(1), []string{"hold"}, s.Hold), within(.5, 1, []string{"power"}, s.Power))
 }
 
 // intervals bounds the intervals of a scheduler of today, hours.
@@ -143,14 +113,7 @@ type minifluxSettings struct {
 }
 
 func (s *minifluxSettings) Validate() error {
-	if err := within(0, math.Inf(1), []string{"factor"}, s.Factor); err != nil {
-		return err
-	}
-	return s.check()
-}
-
-func newMiniflux(t env.Terms, s minifluxSettings, relative bool) env.Policy[env.Online] {
-	return baselines.NewEntryFrequency(t, baselines.EntryFrequency{Factor: s.Factor, Min: s.Min, Max: s.Max, Relative: relative})
+	return cmp.Or(within(0, math.Inf(1), []string{"factor"}, s.Factor), s.check())
 }
 
 type adaptiveSettings struct {
@@ -160,23 +123,12 @@ type adaptiveSettings struct {
 }
 
 func (s *adaptiveSettings) Validate() error {
-	if err := within(0, 1, []string{"shrink"}, s.Shrink); err != nil {
-		return err
-	}
-	if err := within(0, math.Inf(1), []string{"grow"}, s.Grow); err != nil {
-		return err
-	}
-	return s.check()
+	return cmp.Or(
+		within(0, 1, []string{"shrink"}, s.Shrink),
+		within(0, math.Inf(1), []string{"grow"}, s.Grow),
+		s.check())
 }
 
 func (s adaptiveSettings) options(relative bool) baselines.Adaptive {
 	return baselines.Adaptive{Shrink: s.Shrink, Grow: s.Grow, Min: s.Min, Max: s.Max, Relative: relative}
-}
-
-func newNutch(t env.Terms, s adaptiveSettings, relative bool) env.Policy[env.Online] {
-	return baselines.NewNutch(t, s.options(relative))
-}
-
-func newStormCrawler(t env.Terms, s adaptiveSettings, relative bool) env.Policy[env.Online] {
-	return baselines.NewStormCrawler(t, s.options(relative))
 }
