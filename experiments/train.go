@@ -63,158 +63,207 @@ type Trained struct {
 // same world from its beginning. Where a figure is not a finite number it
 // returns what there was before with the error.
 func (t Training) Run(ctx context.Context) (*Trained, error) {
-	epochs := t.Scene.Limit(t.Epochs)
-	if epochs <= 0 {
-		return nil, fmt.Errorf("training of %d epochs; at least 1 is needed", epochs)
+	r := &training{Training: t, epochs: t.Scene.Limit(t.Epochs), spent: map[string]float64{}}
+	if r.epochs <= 0 {
+		return nil, fmt.Errorf("training of %d epochs; at least 1 is needed", r.epochs)
 	}
-	var (
-		tick    = t.ticker(epochs * (2 + len(t.Compare)))
-		now     Checkpoint
-		pace    = &pacemaker{}
-		trainee learner.Learner
-		here    func() (*Point, error)
-	)
-	play := Play{Entry: t.Learner, Settings: t.Settings, Level: t.Level, Seed: t.Seed, Epochs: epochs}
 	if t.From != nil {
-		now = *t.From
-		play.From = &now.Point
+		r.now = *t.From
 	}
-	if len(now.Done) > 0 {
-		play.Evaluation = -1
+	if done := len(r.now.Done) - 1; done > len(t.Compare) {
+		return nil, fmt.Errorf("the training to go on with made %d comparisons; here are %d", done, len(t.Compare))
 	}
-	save := func() error {
-		if t.Save == nil || here == nil {
-			return nil
-		}
-		defer pace.pause()()
-		if now.Sums.Epochs < epochs { // the point at the end stays
-			p, err := here()
-			if err != nil {
-				return err
-			}
-			now.Point = *p
-		}
-		return t.Save(&now)
+	learning, err := r.learn(ctx)
+	if err == nil {
+		err = r.compare(ctx)
 	}
-	follow := func(policy string, goOn bool) Watcher {
-		if t.Rows <= 0 {
-			return func(int, float64, []env.Crawled) error { tick(); return nil }
-		}
-		see := now.Trace.watch(policy, epochs, goOn)
-		return func(n int, reward float64, crawls []env.Crawled) error {
-			tick()
-			if policy == "learned" {
-				now.Trace.crawled(n, epochs, crawls)
-			}
-			return see(n, reward, crawls)
-		}
+	some := r.trainee != nil || len(r.now.Done) > 0
+	if err != nil && !(errors.Is(err, ErrNotFinite) && some) {
+		return nil, err
 	}
-	play.Watch = func(r Running) Watcher {
-		if r.Again || r.Trainee == nil {
-			return follow("learned", false)
-		}
-		see := follow("learning", true)
-		trainee, here = r.Trainee, r.Point
-		now.Start, now.Length = r.Terms.Start, r.Terms.Length
-		pace.began = time.Now()
-		return func(n int, reward float64, crawls []env.Crawled) error {
-			pace.epochs++
-			if err := see(n, reward, crawls); err != nil {
-				return err
-			}
-			if err := now.Metrics.see(trainee, n+1, min(t.Rows, epochs), epochs, reward, len(crawls)); err != nil {
-				return err
-			}
-			if n+1 == epochs {
-				pace.end()
-				if _, err := figures(trainee, n); err != nil {
-					return err
-				}
-			}
-			if n+1 == epochs || t.Due != nil && t.Due(n+1) {
-				return save()
-			}
-			return nil
-		}
-	}
-	played, err := t.Scene.Play(ctx, play)
-	if ctx.Err() != nil && here != nil {
-		if saveErr := save(); saveErr != nil {
-			return nil, saveErr
-		}
-		return nil, &InterruptedError{Done: now.Sums.Epochs, Of: epochs, error: ctx.Err()}
-	}
-	if err != nil && (!errors.Is(err, ErrNotFinite) || trainee == nil) {
-		return nil, fmt.Errorf("%s: %w", t.Learner.Name, err)
-	}
-	if err != nil {
-		return t.trained(&now, trainee), fmt.Errorf("%s: %w", t.Learner.Name, err)
-	}
-	row := func(name string, o Outcome) result.Row {
-		return result.Row{Policy: name, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun}
-	}
-	if len(now.Done) == 0 {
-		now.Done = append(now.Done, row("learned", played.Learned))
-		if err := save(); err != nil {
-			return nil, err
-		}
-	}
-	if len(now.Done) > 1+len(t.Compare) {
-		return nil, fmt.Errorf("the training to go on with made %d comparisons; here are %d", len(now.Done)-1, len(t.Compare))
-	}
-	var failed error
-	for _, e := range t.Compare[len(now.Done)-1:] {
-		o, err := t.Scene.Play(ctx, Play{Entry: e, Level: t.Level, Seed: t.Seed, Epochs: epochs, Watch: func(Running) Watcher { return follow(e.Name, false) }})
-		if ctx.Err() != nil {
-			return nil, &InterruptedError{Done: epochs, Of: epochs, error: ctx.Err()}
-		}
-		if errors.Is(err, ErrNotFinite) {
-			failed = fmt.Errorf("%s: %w", e.Name, err)
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Name, err)
-		}
-		now.Done = append(now.Done, row(e.Name, o.Learned))
-		if err := save(); err != nil {
-			return nil, err
-		}
-	}
-
-	out := t.trained(&now, trainee)
-	out.Report = result.Report{
-		Instance:  t.Scene.Instance.ID,
-		Algorithm: t.Learner.Name,
-		Knowledge: t.Level.String(),
-		Budget:    t.Scene.Instance.Budget,
-		Steps:     epochs,
-		Seeds:     1,
-		Seed:      t.Seed,
-		Timing:    &result.Timing{StepsPerSecond: pace.speed},
-		Fitted:    t.Scene.Epochs > 0,
-		Results:   now.Done,
-	}
-	if t.Learner.Learns() {
-		out.Report.Results = append([]result.Row{row("learning", played.Learning)}, now.Done...)
-	}
-	if t.Scene.Bounded(t.Level) {
-		bound, _ := index.Bound(t.Scene.Instance)
-		out.Report.Bound = &bound
-	}
-	out.Report.Complete()
-	return out, failed
-}
-
-// trained returns what there is so far but the report.
-func (t Training) trained(now *Checkpoint, l learner.Learner) *Trained {
-	out := &Trained{Trainee: l, Metrics: now.Metrics.Rows, Trace: now.Trace}
-	if t.Rows > 0 && l != nil {
+	out := &Trained{Trainee: r.trainee, Metrics: r.now.Metrics.Rows, Trace: r.now.Trace}
+	if t.Rows > 0 && r.trainee != nil {
 		out.Header = []string{"epoch", "reward", "crawls"}
-		for _, m := range l.Metrics() {
+		for _, m := range r.trainee.Metrics() {
 			out.Header = append(out.Header, m.Name)
 		}
 	}
-	return out
+	if len(r.now.Done) > 0 {
+		out.Report = r.report(learning)
+	}
+	return out, err
+}
+
+// training is a training under way.
+type training struct {
+	Training
+	epochs   int
+	finished int       // epochs of all runs of this process
+	learnt   int       // of the learner's
+	began    time.Time // of the learner's run, later by the time in which it was saved
+	speed    float64   // of the learner's run, epochs per second
+	now      Checkpoint
+	trainee  learner.Learner
+	here     func() (*Point, error) // where the run of the learner stands
+	spent    map[string]float64     // time of a decision by policy, ns
+}
+
+// learn runs the learner and then what it learned.
+func (r *training) learn(ctx context.Context) (learning result.Row, err error) {
+	play := Play{Entry: r.Learner, Settings: r.Settings, Level: r.Level, Seed: r.Seed, Epochs: r.epochs}
+	if r.From != nil {
+		play.From = &r.now.Point
+	}
+	if len(r.now.Done) > 0 {
+		play.Evaluation = -1
+	}
+	play.Watch = func(run Running) Watcher {
+		if run.Again || run.Trainee == nil {
+			return r.follow("learned", false)
+		}
+		r.trainee, r.here = run.Trainee, run.Point
+		r.now.Start, r.now.Length = run.Terms.Start, run.Terms.Length
+		see := r.follow("learning", true)
+		r.began = time.Now()
+		return func(n int, reward float64, crawls []env.Crawled) error {
+			if err := see(n, reward, crawls); err != nil {
+				return err
+			}
+			return r.learned(n+1, reward, len(crawls))
+		}
+	}
+	played, err := r.Scene.Play(ctx, play)
+	if ctx.Err() != nil && r.here != nil {
+		if err := r.save(); err != nil {
+			return learning, err
+		}
+		return learning, &InterruptedError{Done: r.now.Sums.Epochs, Of: r.epochs, error: ctx.Err()}
+	}
+	if err != nil {
+		return learning, fmt.Errorf("%s: %w", r.Learner.Name, err)
+	}
+	learning = r.row("learning", played.Learning)
+	if len(r.now.Done) == 0 {
+		err = r.done("learned", played.Learned)
+	}
+	return learning, err
+}
+
+// learned books an epoch of the learner, of which n have passed.
+func (r *training) learned(n int, reward float64, crawls int) error {
+	r.learnt++
+	if err := r.now.Metrics.see(r.trainee, n, min(r.Rows, r.epochs), r.epochs, reward, crawls); err != nil {
+		return err
+	}
+	if n == r.epochs {
+		r.speed = float64(r.learnt) / time.Since(r.began).Seconds()
+		if _, err := figures(r.trainee, n-1); err != nil {
+			return err
+		}
+	}
+	if n == r.epochs || r.Due != nil && r.Due(n) {
+		return r.save()
+	}
+	return nil
+}
+
+// compare runs what is compared, as far as it was not yet.
+func (r *training) compare(ctx context.Context) error {
+	for _, e := range r.Compare[len(r.now.Done)-1:] {
+		o, err := r.Scene.Play(ctx, Play{Entry: e, Level: r.Level, Seed: r.Seed, Epochs: r.epochs, Watch: func(Running) Watcher { return r.follow(e.Name, false) }})
+		if ctx.Err() != nil {
+			return &InterruptedError{Done: r.epochs, Of: r.epochs, error: ctx.Err()}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		if err := r.done(e.Name, o.Learned); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow returns what watches the run of a policy.
+func (r *training) follow(policy string, goOn bool) Watcher {
+	tick := r.tick
+	if r.Rows <= 0 {
+		return func(int, float64, []env.Crawled) error { tick(); return nil }
+	}
+	see := r.now.Trace.watch(policy, r.epochs, goOn)
+	return func(n int, reward float64, crawls []env.Crawled) error {
+		tick()
+		if policy == "learned" {
+			r.now.Trace.crawled(n, r.epochs, crawls)
+		}
+		return see(n, reward, crawls)
+	}
+}
+
+// tick counts an epoch of any run.
+func (r *training) tick() {
+	const every = 256 // epochs; a call of Progress costs more than an epoch
+	r.finished++
+	if total := r.epochs * (2 + len(r.Compare)); r.Progress != nil && (r.finished%every == 0 || r.finished == total) {
+		r.Progress(r.finished, total)
+	}
+}
+
+// save hands on where the training stands.
+func (r *training) save() error {
+	if r.Save == nil || r.here == nil {
+		return nil
+	}
+	defer func(from time.Time) { r.began = r.began.Add(time.Since(from)) }(time.Now())
+	if r.now.Sums.Epochs < r.epochs { // the point at the end stays
+		p, err := r.here()
+		if err != nil {
+			return err
+		}
+		r.now.Point = *p
+	}
+	return r.Save(&r.now)
+}
+
+// done adds the row of a run that is finished.
+func (r *training) done(policy string, o Outcome) error {
+	r.now.Done = append(r.now.Done, r.row(policy, o))
+	return r.save()
+}
+
+// timedSources is the number of sources from which a decision takes longer than
+// to look at the clock.
+const timedSources = 100
+
+func (r *training) row(policy string, o Outcome) result.Row {
+	if len(r.Scene.Instance.Sources) >= timedSources {
+		r.spent[policy] = float64(o.Decision.Nanoseconds())
+	}
+	return result.Row{Policy: policy, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun}
+}
+
+func (r *training) report(learning result.Row) result.Report {
+	rep := result.Report{
+		Instance:  r.Scene.Instance.ID,
+		Algorithm: r.Learner.Name,
+		Knowledge: r.Level.String(),
+		Budget:    r.Scene.Instance.Budget,
+		Steps:     r.epochs,
+		Seeds:     1,
+		Seed:      r.Seed,
+		Timing:    &result.Timing{StepsPerSecond: r.speed, Decision: r.spent},
+		Fitted:    r.Scene.Epochs > 0,
+		Results:   r.now.Done,
+	}
+	if r.Learner.Learns() {
+		rep.Results = append([]result.Row{learning}, r.now.Done...)
+	}
+	if r.Scene.Bounded(r.Level) {
+		bound, _ := index.Bound(r.Scene.Instance)
+		rep.Bound = &bound
+	}
+	rep.Complete()
+	return rep
 }
 
 // InterruptedError says how far a training came before it was interrupted.
@@ -227,35 +276,6 @@ func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("%v after %d of %d epochs", e.error, e.Done, e.Of)
 }
 func (e *InterruptedError) Unwrap() error { return e.error }
-
-// ticker returns what is called at every epoch of every run and tells how far
-// all runs are.
-func (t Training) ticker(total int) func() {
-	const every = 256 // epochs; a call of Progress costs more than an epoch
-	done := 0
-	return func() {
-		done++
-		if t.Progress != nil && (done%every == 0 || done == total) {
-			t.Progress(done, total)
-		}
-	}
-}
-
-// pacemaker measures how many epochs per second a run has, but for the time in
-// which it is saved.
-type pacemaker struct {
-	began  time.Time
-	epochs int
-	speed  float64
-}
-
-func (p *pacemaker) end() { p.speed = float64(p.epochs) / time.Since(p.began).Seconds() }
-
-// pause takes the time until what it returns is called out of the measure.
-func (p *pacemaker) pause() func() {
-	from := time.Now()
-	return func() { p.began = p.began.Add(time.Since(from)) }
-}
 
 // metrics are the means since the last row, and the state of the learner at its
 // end, over time.

@@ -141,7 +141,7 @@ func (r *Report) table(f Format) *Table {
 		{"% of Whittle", func(r Row) string { return optional(r.OfWhittle, percent) }, nil},
 		{"worst %", func(r Row) string { return optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
 		{"% of bound", func(r Row) string { return optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
-		{"ns/decision", func(row Row) string { return fmt.Sprintf("%.0f", r.decision(row)) }, func(row Row) bool { return r.decision(row) > 0 }},
+		{"ns/decision", func(row Row) string { return positive(r.decision(row)) }, func(row Row) bool { return r.decision(row) > 0 }},
 		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
 	}
@@ -202,6 +202,13 @@ func Count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func positive(v float64) string {
+	if v <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f", v)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
