@@ -1,16 +1,13 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
-	"sort"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
+	"strings"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -79,34 +76,18 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	if len(c.Scenes) == 0 || len(c.Contenders) == 0 || c.Seeds < 1 || c.Workers < 1 {
 		return nil, errors.New("comparison without a scene, a policy, a seed or a worker")
 	}
-	jobs := c.jobs()
-	var (
-		mu   sync.Mutex
-		done int
-	)
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(c.Workers)
-	for j := range jobs {
-		if inner.Err() != nil {
-			break
+	var jobs []job
+	for _, s := range c.Scenes {
+		for _, x := range c.Contenders {
+			for k := range c.Seeds {
+				jobs = append(jobs, job{contender: x, scene: s, seed: c.Seed + uint64(k)})
+			}
 		}
-		g.Go(func() error {
-			if err := c.play(inner, &jobs[j]); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			if c.Progress != nil {
-				c.Progress(done, len(jobs))
-			}
-			return nil
-		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+	err := Each(ctx, len(jobs), c.Workers, c.Progress,
+		func(i int) string { return jobs[i].String() },
+		func(ctx context.Context, i int) error { return c.play(ctx, &jobs[i]) })
+	if err != nil {
 		return nil, err
 	}
 	out := c.collect(jobs)
@@ -130,29 +111,12 @@ type job struct {
 
 func (j job) name() string { return j.contender.Entry.Name }
 
-func (j job) wrap(err error) error {
-	return fmt.Errorf("%s on %s, seed %d: %w", j.name(), j.scene.Instance.ID, j.seed, err)
-}
-
-func (c Comparison) jobs() []job {
-	var jobs []job
-	for _, s := range c.Scenes {
-		for _, x := range c.Contenders {
-			for k := range c.Seeds {
-				jobs = append(jobs, job{contender: x, scene: s, seed: c.Seed + uint64(k)})
-			}
-		}
-	}
-	return jobs
+func (j job) String() string {
+	return fmt.Sprintf("%s on %s, seed %d", j.name(), j.scene.Instance.ID, j.seed)
 }
 
 // play runs one job.
-func (c Comparison) play(ctx context.Context, j *job) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = j.wrap(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
-		}
-	}()
+func (c Comparison) play(ctx context.Context, j *job) error {
 	e := j.contender.Entry
 	var perDay [2]days // while learning, and learned
 	played, err := j.scene.Play(ctx, Play{
@@ -171,7 +135,7 @@ func (c Comparison) play(ctx context.Context, j *job) (err error) {
 		return nil
 	}
 	if err != nil {
-		return j.wrap(err)
+		return err
 	}
 	add := func(name string, o Outcome, d days) {
 		j.rows = append(j.rows, RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed, Outcome: o, Days: d.whole()})
@@ -236,7 +200,7 @@ func (c Comparison) collect(jobs []job) *Compared {
 		left[j.name()] = true
 		out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", j.name(), j.scene.Instance.ID, j.left))
 		if errors.Is(j.left, ErrNotFinite) {
-			out.Failed = errors.Join(out.Failed, j.wrap(j.left))
+			out.Failed = errors.Join(out.Failed, fmt.Errorf("%s: %w", j, j.left))
 		}
 	}
 	byPolicy := map[string][]RunRow{}
@@ -257,116 +221,97 @@ func (c Comparison) collect(jobs []job) *Compared {
 		return out
 	}
 	in := c.Scenes[0].Instance
-	id := in.ID
-	if len(c.Scenes) > 1 {
-		id = fmt.Sprintf("%s and %d more", id, len(c.Scenes)-1)
-	}
 	rep := &out.Report
 	*rep = result.Report{
-		Instance: id, Algorithm: c.algorithms(), Knowledge: c.Level.String(), Budget: in.Budget,
+		Instance: in.ID, Knowledge: c.Level.String(), Budget: in.Budget,
 		Steps: out.Runs[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
+		Timing: &result.Timing{Decision: map[string]float64{}},
 	}
-	boot := stats.New(c.Seed)
-	whittle := byPolicy["whittle"]
-	bounds := c.bounds()
-	if bounds != nil {
+	if len(c.Scenes) > 1 {
+		rep.Instance = fmt.Sprintf("%s and %d more", in.ID, len(c.Scenes)-1)
+	}
+	var bounds []float64 // of each scene; nil where they do not bound what is earned
+	for _, s := range c.Scenes {
+		if s.Bounded(c.Level) {
+			v, _ := index.Bound(s.Instance)
+			bounds = append(bounds, v)
+		}
+	}
+	if len(bounds) < len(c.Scenes) {
+		bounds = nil
+	} else {
 		rep.Bound = result.Ptr(stats.Mean(bounds))
 	}
-	rep.Timing = &result.Timing{Decision: map[string]float64{}}
+	boot := stats.New(c.Seed)
 	for _, name := range names {
-		rep.Results = append(rep.Results, c.row(boot, name, byPolicy[name], whittle, bounds))
-		var spent float64
-		for _, r := range byPolicy[name] {
-			spent += float64(r.Decision.Nanoseconds())
-		}
-		rep.Timing.Decision[name] = spent / float64(len(byPolicy[name]))
+		runs := byPolicy[name]
+		rep.Results = append(rep.Results, c.row(boot, name, runs, byPolicy["whittle"], bounds))
+		rep.Timing.Decision[name] = average(runs, func(r RunRow) float64 { return float64(r.Decision.Nanoseconds()) })
 	}
-	for _, x := range c.Contenders { // of the first learner
-		if ns := rep.Timing.Decision[x.row("learning")]; x.Entry.Learns() && ns > 0 {
-			rep.Timing.StepsPerSecond = 1e9 / ns
-			break
-		}
-	}
-	sort.SliceStable(rep.Results, func(i, j int) bool {
-		a, b := rep.Results[i], rep.Results[j]
-		if (a.Over > 0) != (b.Over > 0) {
-			return b.Over > 0
-		}
-		return a.Reward > b.Reward
-	})
-	return out
-}
-
-// algorithms names the learners that take part.
-func (c Comparison) algorithms() string {
-	s := ""
+	var learners []string
 	for _, x := range c.Contenders {
 		if !x.Entry.Learns() {
 			continue
 		}
-		if s != "" {
-			s += "+"
+		learners = append(learners, x.Entry.Name)
+		if ns := rep.Timing.Decision[x.row("learning")]; ns > 0 && rep.Timing.StepsPerSecond == 0 {
+			rep.Timing.StepsPerSecond = 1e9 / ns // of the first
 		}
-		s += x.Entry.Name
 	}
-	return s
+	rep.Algorithm = strings.Join(learners, "+")
+	slices.SortStableFunc(rep.Results, func(a, b result.Row) int {
+		if (a.Over > 0) != (b.Over > 0) {
+			return cmp.Compare(a.Over, b.Over)
+		}
+		return cmp.Compare(b.Reward, a.Reward)
+	})
+	return out
 }
 
-// bounds returns the relaxed optimum of each scene, or nil where it does not
-// bound what is earned.
-func (c Comparison) bounds() []float64 {
-	var b []float64
-	for _, s := range c.Scenes {
-		if !s.Bounded(c.Level) {
-			return nil
-		}
-		v, _ := index.Bound(s.Instance)
-		b = append(b, v)
+// average returns the mean of a figure of the runs. Sums of equal values divide
+// exactly; a sum of n-th parts would not.
+func average(runs []RunRow, figure func(RunRow) float64) float64 {
+	var sum float64
+	for _, r := range runs {
+		sum += figure(r)
 	}
-	return b
+	return sum / float64(len(runs))
 }
 
 // row aggregates the runs of one policy. Runs are ordered by scene and seed,
 // as are Whittle's, so that they pair.
 func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunRow, bounds []float64) result.Row {
-	n := float64(len(runs))
-	row := result.Row{Policy: name}
-	reward := make([]float64, len(runs))
+	row := result.Row{
+		Policy:  name,
+		Crawls:  average(runs, func(r RunRow) float64 { return r.Crawls }),
+		Over:    average(runs, func(r RunRow) float64 { return r.Over }),
+		Overrun: average(runs, func(r RunRow) float64 { return r.Overrun }),
+	}
+	n := len(runs)
+	paired := len(whittle) == n
+	reward, base, ofWhittle, ofBound := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i, r := range runs {
 		reward[i] = r.Reward
-		row.Crawls += r.Crawls
-		row.Over += r.Over
-		row.Overrun += r.Overrun
-	}
-	// Sums of equal values divide exactly; a sum of n-th parts would not.
-	row.Crawls /= n
-	row.Over /= n
-	row.Overrun /= n
-	row.Reward = stats.Mean(reward)
-	paired := len(whittle) == len(runs)
-	base := make([]float64, len(runs))
-	if paired {
-		ratio := make([]float64, len(runs))
-		for i := range runs {
+		if paired {
 			base[i] = whittle[i].Reward
-			ratio[i] = reward[i] / base[i]
+			ofWhittle[i] = reward[i] / base[i]
 		}
-		row.OfWhittle = result.Ptr(stats.Mean(ratio))
-		if len(runs) > 1 {
-			row.Worst = result.Ptr(slices.Min(ratio))
+		if bounds != nil {
+			ofBound[i] = reward[i] / bounds[i/c.Seeds]
 		}
 	}
+	row.Reward = stats.Mean(reward)
 	e, d := c.intervals(boot, runs, whittle, reward, base)
 	row.Lo, row.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 	if paired {
+		row.OfWhittle = result.Ptr(stats.Mean(ofWhittle))
 		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(d.Lo), result.Ptr(d.Hi)
 	}
+	if paired && n > 1 {
+		row.Worst = result.Ptr(slices.Min(ofWhittle))
+	}
 	if bounds != nil {
-		var sum float64
-		for i := range runs {
-			sum += reward[i] / bounds[i/c.Seeds]
-		}
-		row.OfBound = result.Ptr(sum / n)
+		row.OfBound = result.Ptr(stats.Mean(ofBound))
 	}
 	return row
 }
