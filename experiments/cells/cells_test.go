@@ -111,6 +111,16 @@ learner.b = ["1/(n+1)", "0.01"]
 	if want := []string{"b/1_(n+1)/reading/printed", "b/0.01/reading/printed"}; len(ids) != 6 || !strings.Contains(strings.Join(ids, " "), "reading/ages") || strings.Contains(strings.Join(ids, " "), "kappa") {
 		t.Errorf("cells are %v; want six such as %v", ids, want)
 	}
+	// What the sweep writes down loads to the same cells, so that it can go on.
+	dir := t.TempDir()
+	for _, want := range []int{6, 0} {
+		if rep, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir}); err != nil || rep.Ran != want {
+			t.Errorf("%+v, %v; want %d runs", rep, err, want)
+		}
+	}
+	if again, err := sweep.LoadFile(s, filepath.Join(dir, "config.toml"), nil); err != nil || again.Hash() != c.Hash() {
+		t.Errorf("loaded again: %v, %v", again, err)
+	}
 	if _, err := sweep.Load(s, "test.toml", []byte("learner.algorithm = \"paper\"\nlearner.reading = \"loud\""), nil); err == nil || !strings.Contains(err.Error(), "loud") || !strings.Contains(err.Error(), "printed") {
 		t.Errorf("error %v", err)
 	}

@@ -486,8 +486,8 @@ func (c *Config) Hash() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// resolved writes the configuration with every setting spelt out, as a file
-// that loads to the same sweep.
+// resolved writes the configuration with every setting spelt out but those that
+// follow another one, as a file that loads to the same sweep.
 func (c *Config) resolved() ([]byte, error) {
 	file := map[string]any{
 		"name": c.Name, "question": c.Question, "metric": c.Metric, "show": c.Show,
@@ -503,6 +503,9 @@ func (c *Config) resolved() ([]byte, error) {
 	for _, g := range c.grids {
 		out := map[string]any{}
 		for k, key := range g.set.keys {
+			if key.Follows != "" && !g.given[k] {
+				continue
+			}
 			to, name := out, key.Name
 			if t, rest := split(key.Name); t != "" {
 				if out[t] == nil {
