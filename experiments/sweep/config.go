@@ -2,7 +2,9 @@ package sweep
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -32,6 +34,20 @@ type Config struct {
 	grids []grid
 }
 
+// Input is a file that a setting names, as it was when the configuration was
+// loaded.
+type Input struct {
+	Data []byte
+	Sum  [sha256.Size]byte
+}
+
+// inputsDir is the directory beside the config.toml of a sweep that holds copies
+// of the files that it names, so that the sweep's directory says all.
+const inputsDir = "inputs"
+
+// file is the name of the copy.
+func (in *Input) file() string { return fmt.Sprintf("%x", in.Sum[:8]) }
+
 // grid is one product of lists.
 type grid struct {
 	set   *keyset
@@ -45,11 +61,8 @@ const maxRuns = 1_000_000
 // configFile is the name under which a sweep keeps its configuration.
 const configFile = "config.toml"
 
-// The keys of a configuration that are not settings of cells.
-var reserved = []Key{
-	{Name: "name", Default: ""}, {Name: "question", Default: ""}, {Name: "seeds", Default: int64(0)},
-	{Name: "metric", Default: ""}, {Name: "show", Default: ""}, {Name: "reference", Default: ""}, {Name: "group", Default: ""},
-}
+// reserved are the keys of a configuration that are not settings of cells.
+var reserved = []string{"name", "question", "seeds", "metric", "show", "reference", "group"}
 
 // LoadFile reads a configuration from a file; set are overrides, key=value.
 func LoadFile(x Experiment, file string, set []string) (*Config, error) {
@@ -63,26 +76,29 @@ func LoadFile(x Experiment, file string, set []string) (*Config, error) {
 // Load reads a configuration. Errors say where: file, line, column and key, or
 // the flag, what was found and what is allowed.
 func Load(x Experiment, file string, data []byte, set []string) (*Config, error) {
-	l := &loader{x: x, file: file, data: data, sets: map[string]*keyset{}, flags: map[string]string{}, inputs: map[string]*Input{}}
-	for _, value := range x.Selector().Allowed {
-		s := &keyset{keys: append([]Key{x.Selector()}, x.Keys(value)...), index: map[string]int{}}
+	l := &loader{file: file, sel: x.Selector(), sets: map[string]*keyset{}, settings: []string{x.Selector().Name}}
+	for _, value := range l.sel.Allowed {
+		s := &keyset{keys: append([]Key{l.sel}, x.Keys(value)...), index: map[string]int{}}
 		for i, key := range s.keys {
 			s.index[key.Name] = i
+			if !slices.Contains(l.settings, key.Name) {
+				l.settings = append(l.settings, key.Name)
+			}
 		}
 		l.sets[value] = s
 	}
-	var err error
-	if l.base, l.cells, err = l.decode(file, data); err != nil {
+	base, cells, err := l.decode(file, data)
+	if err != nil {
 		return nil, err
 	}
 	for _, arg := range set {
-		given, err := l.parseSet(arg)
+		one, err := l.parseSet(arg)
 		if err != nil {
 			return nil, err
 		}
-		for key, v := range given {
-			l.base[key], l.flags[key] = v, "-set "+arg
-			for _, own := range l.cells {
+		maps.Copy(base, one)
+		for key := range one {
+			for _, own := range cells {
 				delete(own, key)
 			}
 		}
@@ -90,153 +106,131 @@ func Load(x Experiment, file string, data []byte, set []string) (*Config, error)
 	if l.copies, err = copied(file); err != nil {
 		return nil, err
 	}
-	return l.load()
+	if l.c, err = l.head(x, base); err != nil {
+		return nil, err
+	}
+	if cells == nil {
+		cells = []table{{}}
+	}
+	ever := map[string]bool{}
+	for _, key := range reserved {
+		ever[key] = true
+	}
+	for _, own := range cells {
+		all := maps.Clone(base)
+		maps.Copy(all, own)
+		used, err := l.product(all)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.allUsed(own, used); err != nil {
+			return nil, err
+		}
+		maps.Copy(ever, used)
+	}
+	if err := l.allUsed(base, ever); err != nil {
+		return nil, err
+	}
+	if err := l.identify(); err != nil {
+		return nil, err
+	}
+	return l.c, l.reference(base, len(set) > 0)
 }
 
 type loader struct {
-	x      Experiment
-	file   string
-	data   []byte
-	base   table
-	cells  []table
-	flags  map[string]string // -set flags by their key
-	sets   map[string]*keyset
-	copies map[string]string // files that the sweep kept, by the names of the configuration
-	inputs map[string]*Input
-}
-
-// settings returns the keys that cells may have.
-func (l *loader) settings() []string {
-	var out []string
-	for _, v := range l.x.Selector().Allowed {
-		for _, k := range l.sets[v].keys {
-			if !slices.Contains(out, k.Name) {
-				out = append(out, k.Name)
-			}
-		}
-	}
-	return out
+	file     string
+	sel      Key
+	sets     map[string]*keyset
+	settings []string          // that cells may have
+	copies   map[string]string // files that the sweep kept, by the names of the configuration
+	c        *Config
 }
 
 // having returns the selected values whose cells have a setting.
 func (l *loader) having(name string) []string {
-	return slices.DeleteFunc(slices.Clone(l.x.Selector().Allowed), func(v string) bool {
+	return slices.DeleteFunc(slices.Clone(l.sel.Allowed), func(v string) bool {
 		_, ok := l.sets[v].index[name]
 		return !ok
 	})
 }
 
-func (l *loader) load() (*Config, error) {
-	c := &Config{x: l.x, Inputs: l.inputs}
-	if err := l.head(c); err != nil {
-		return nil, err
-	}
-	if len(l.cells) == 0 {
-		l.cells = []table{{}}
-	}
-	unused := maps.Clone(l.base)
-	for n := range l.cells {
-		if err := l.product(c, n, unused); err != nil {
-			return nil, err
+// allUsed returns an error for a setting that no cell has.
+func (l *loader) allUsed(t table, used map[string]bool) error {
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		if !used[key] {
+			return t[key].errorf("%s is not a setting of any cell here; it belongs to %s %s", key, l.sel.Name, strings.Join(l.having(key), ", "))
 		}
 	}
-	for _, k := range reserved {
-		delete(unused, k.Name)
-	}
-	for _, key := range slices.Sorted(maps.Keys(unused)) {
-		return nil, l.foreign(-1, key)
-	}
-	return c, l.identify(c)
-}
-
-// foreign is the error for a setting that no cell has.
-func (l *loader) foreign(n int, key string) error {
-	return fmt.Errorf("%s: %s is not a setting of any cell here; it belongs to %s %s", l.place(n, key), key, l.x.Selector().Name, strings.Join(l.having(key), ", "))
+	return nil
 }
 
 // head reads the keys that are not settings.
-func (l *loader) head(c *Config) error {
-	figures := figureNames(l.x.Figures())
-	*c = Config{x: c.x, Inputs: c.Inputs, Name: strings.TrimSuffix(filepath.Base(l.file), ".toml"), Metric: figures[0], Seeds: []uint64{1}}
-	for key, to := range map[string]*string{"name": &c.Name, "question": &c.Question, "metric": &c.Metric, "group": &c.Group} {
-		if v, ok := l.base[key]; ok {
-			text, ok := v.(string)
-			if !ok {
-				return fmt.Errorf("%s: %s is %s; allowed is a string", l.place(-1, key), key, show(v))
-			}
-			*to = text
+func (l *loader) head(x Experiment, base table) (*Config, error) {
+	var err error // the first
+	text := func(key, otherwise string, allowed []string) string {
+		g, ok := base[key]
+		if !ok || err != nil {
+			return otherwise
 		}
-	}
-	if !isName(c.Name) {
-		if _, ok := l.base["name"]; !ok {
-			return fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
+		v, wrong := convert(Key{Name: key, Default: "", Allowed: allowed}, g.value)
+		if wrong != nil {
+			err = g.errorf("%w", wrong)
+			return otherwise
 		}
-		return fmt.Errorf("%s: name is %q; allowed is the name of a directory, without separators and control characters", l.place(-1, "name"), c.Name)
+		return v.(string)
 	}
-	if c.Group != "" && len(l.having(c.Group)) == 0 {
-		return fmt.Errorf("%s: group is %q; allowed are %s", l.place(-1, "group"), c.Group, strings.Join(l.settings(), ", "))
+	figures := figureNames(x.Figures())
+	c := &Config{
+		Name:     text("name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil),
+		Question: text("question", "", nil),
+		Metric:   text("metric", figures[0], figures),
+		Group:    text("group", "", l.settings),
+		Inputs:   map[string]*Input{}, x: x,
 	}
-	shown, _ := several(l.base["show"])
-	for _, v := range shown {
-		name, _ := v.(string)
-		if !slices.Contains(figures, name) {
-			return fmt.Errorf("%s: show is %s; allowed are %s", l.place(-1, "show"), show(v), strings.Join(figures, ", "))
+	if err != nil {
+		return nil, err
+	}
+	name, ok := base["name"]
+	switch {
+	case ok && !isName(c.Name):
+		return nil, name.errorf("name is %q; allowed is the name of a directory, without separators and control characters", c.Name)
+	case !isName(c.Name):
+		return nil, fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
+	}
+	if _, ok := base["show"]; ok {
+		shown, err := l.values(Key{Name: "show", Default: "", Allowed: figures}, base)
+		if err != nil {
+			return nil, err
 		}
-		if slices.Contains(c.Show, name) {
-			return fmt.Errorf("%s: show has %q twice", l.place(-1, "show"), name)
+		for _, v := range shown {
+			c.Show = append(c.Show, v.(string))
 		}
-		c.Show = append(c.Show, name)
-	}
-	if !slices.Contains(figures, c.Metric) {
-		return fmt.Errorf("%s: metric is %q; allowed are %s", l.place(-1, "metric"), c.Metric, strings.Join(figures, ", "))
-	}
-	if c.Show == nil {
+	} else {
 		c.Show = slices.Clone(figures[:min(4, len(figures))])
 		if !slices.Contains(c.Show, c.Metric) {
 			c.Show = append(c.Show, c.Metric)
 		}
 	}
-	return l.seeds(c)
-}
-
-// seeds reads a number of seeds, or a list of them.
-func (l *loader) seeds(c *Config) error {
-	given, ok := l.base["seeds"]
-	if !ok {
-		return nil
+	seeds, err := l.values(Key{Name: "seeds", Default: int64(1)}, base)
+	if err != nil {
+		return nil, err
 	}
-	c.Seeds = nil
-	values, many := several(given)
-	for _, v := range values {
-		x, err := convert(Key{Name: "seeds", Default: int64(0)}, v)
-		n, _ := x.(int64)
-		switch {
-		case err != nil || n < 0 || !many && n < 1:
-			return fmt.Errorf("%s: seeds is %s; allowed is a number of seeds, 1 or more, or a list of seeds, each 0 or more", l.place(-1, "seeds"), show(v))
-		case !many && n > maxRuns:
-			return fmt.Errorf("%s: seeds is %d; allowed are at most %d", l.place(-1, "seeds"), n, maxRuns)
-		case !many:
-			for s := range uint64(n) {
-				c.Seeds = append(c.Seeds, s+1)
-			}
-		case slices.Contains(c.Seeds, uint64(n)):
-			return fmt.Errorf("%s: seed %d is there twice", l.place(-1, "seeds"), n)
-		default:
+	g := base["seeds"]
+	_, many := g.value.([]any)
+	for _, v := range seeds {
+		n := v.(int64)
+		if n < 0 || !many && (n < 1 || n > maxRuns) {
+			return nil, g.errorf("seeds is %d; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", n, maxRuns)
+		}
+		if many {
 			c.Seeds = append(c.Seeds, uint64(n))
+			continue
+		}
+		for s := range uint64(n) {
+			c.Seeds = append(c.Seeds, s+1)
 		}
 	}
-	if c.Seeds == nil {
-		return fmt.Errorf("%s: seeds is an empty list; at least one value is needed", l.place(-1, "seeds"))
-	}
-	return nil
-}
-
-// several returns the values of a key, and whether the file gives a list.
-func several(v any) (values []any, many bool) {
-	if values, many = v.([]any); many || v == nil {
-		return values, many
-	}
-	return []any{v}, false
+	return c, nil
 }
 
 // isName reports whether a directory can have that name.
@@ -245,91 +239,118 @@ func isName(s string) bool {
 	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsFunc(s, odd)
 }
 
-// product appends the cells of [[cells]] n: for each selected value, the
-// product of the lists of all settings that such a cell has.
-func (l *loader) product(c *Config, n int, unused table) error {
-	sel := l.x.Selector()
-	own := l.cells[n]
-	given := maps.Clone(l.base)
-	maps.Copy(given, own)
-	selected, err := l.values(n, sel, given)
+// product appends the cells of one [[cells]]: for each selected value, the
+// product of the lists of all settings that such a cell has. It returns these
+// settings.
+func (l *loader) product(all table) (used map[string]bool, err error) {
+	selected, err := l.values(l.sel, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	used := map[string]bool{}
+	used = map[string]bool{}
 	for _, v := range selected {
-		g := grid{set: l.sets[v.(string)], lists: [][]any{{v}}, given: []bool{true}}
+		g := grid{set: l.sets[v.(string)]}
 		size := 1
-		for _, key := range g.set.keys[1:] {
-			values, err := l.values(n, key, given)
-			if err != nil {
-				return err
-			}
-			_, ok := given[key.Name]
-			g.lists, g.given = append(g.lists, values), append(g.given, ok)
-			if size *= len(values); (len(c.Cells)+size)*len(c.Seeds) > maxRuns {
-				return fmt.Errorf("%s: cells and seeds are more than %d runs", l.file, maxRuns)
-			}
-		}
-		for _, key := range g.set.keys {
+		for k, key := range g.set.keys {
 			used[key.Name] = true
+			values := []any{v}
+			if k > 0 {
+				if values, err = l.values(key, all); err != nil {
+					return nil, err
+				}
+			}
+			_, ok := all[key.Name]
+			g.lists, g.given = append(g.lists, values), append(g.given, ok)
+			if size *= len(values); (len(l.c.Cells)+size)*len(l.c.Seeds) > maxRuns {
+				return nil, fmt.Errorf("%s: cells and seeds are more than %d runs", l.file, maxRuns)
+			}
 		}
-		c.grids = append(c.grids, g)
+		l.c.grids = append(l.c.grids, g)
 		for i := range size {
-			if err := l.cell(c, n, g, i); err != nil {
-				return err
+			if err := l.cell(all, g, i); err != nil {
+				return nil, err
 			}
 		}
 	}
-	for key := range used {
-		delete(unused, key)
-	}
-	for _, key := range slices.Sorted(maps.Keys(own)) {
-		if !used[key] {
-			return l.foreign(n, key)
-		}
-	}
-	return nil
+	return used, nil
 }
 
 // values returns what is given for a key, or its default.
-func (l *loader) values(n int, key Key, given table) ([]any, error) {
-	raw, ok := given[key.Name]
+func (l *loader) values(key Key, all table) ([]any, error) {
+	g, ok := all[key.Name]
 	if !ok {
 		return []any{key.Default}, nil
 	}
-	wrong := func(format string, args ...any) ([]any, error) {
-		return nil, fmt.Errorf("%s: %w", l.place(n, key.Name), fmt.Errorf(format, args...))
+	items, many := g.value.([]any)
+	if !many {
+		items = []any{g.value}
 	}
 	var out []any
 	seen := map[any]bool{}
-	items, _ := several(raw)
 	for _, item := range items {
 		v, err := convert(key, item)
 		if err != nil {
-			return wrong("%w", err)
+			return nil, g.errorf("%w", err)
 		}
 		if seen[v] {
-			return wrong("%s has %s twice; allowed is each value once", key.Name, show(v))
+			return nil, g.errorf("%s has %s twice; allowed is each value once", key.Name, show(v))
 		}
 		seen[v] = true
-		if err := l.read(key, v); err != nil {
-			return wrong("%s: %w", key.Name, err)
+		if err := l.read(key, v, g); err != nil {
+			return nil, g.errorf("%s: %w", key.Name, err)
 		}
 		out = append(out, v)
 	}
 	if out == nil {
-		return wrong("%s is an empty list; at least one value is needed", key.Name)
+		return nil, g.errorf("%s is an empty list; at least one value is needed", key.Name)
 	}
 	return out, nil
 }
 
+// read reads the file that a value names, if it does: where the config.toml of
+// a sweep names it, the copy beside that, or else the one that the name leads to
+// from the working directory.
+func (l *loader) read(key Key, value any, g given) error {
+	name, ok := value.(string)
+	if !ok || key.File == nil || !key.File(name) || l.c.Inputs[name] != nil {
+		return nil
+	}
+	var data []byte
+	err := fs.ErrNotExist
+	if copied, ok := l.copies[name]; ok && !g.flag() {
+		data, err = env.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, filepath.Base(copied)), maxInput)
+	}
+	if err != nil {
+		data, err = env.ReadFile(name, maxInput)
+	}
+	if err == nil {
+		l.c.Inputs[name] = &Input{data, sha256.Sum256(data)}
+	}
+	return err
+}
+
+// copied returns the files beside a config.toml that a sweep wrote, by the names
+// that the configuration has for them.
+func copied(config string) (map[string]string, error) {
+	if filepath.Base(config) != configFile {
+		return nil, nil
+	}
+	m, err := ReadMeta(filepath.Dir(config))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Inputs, nil
+}
+
 // cell appends cell i of a grid, the first key changing slowest.
-func (l *loader) cell(c *Config, n int, g grid, i int) error {
-	cell := Cell{Index: len(c.Cells), set: g.set, values: make([]any, len(g.lists)), inputs: l.inputs}
-	for k := len(g.lists) - 1; k >= 0; k-- {
-		cell.values[k] = g.lists[k][i%len(g.lists[k])]
-		i /= len(g.lists[k])
+func (l *loader) cell(all table, g grid, i int) error {
+	cell := Cell{Index: len(l.c.Cells), set: g.set, values: make([]any, len(g.lists)), inputs: l.c.Inputs}
+	for k, list := range slices.Backward(g.lists) {
+		cell.values[k] = list[i%len(list)]
+		i /= len(list)
 	}
 	for k, key := range g.set.keys {
 		if key.Follows == "" || g.given[k] {
@@ -343,12 +364,12 @@ func (l *loader) cell(c *Config, n int, g grid, i int) error {
 			cell.values[k] = v
 		}
 	}
-	if err := l.x.Check(&cell); err != nil {
-		place := l.file
-		if e, ok := err.(*KeyError); ok {
-			place = l.place(n, e.Key)
+	if err := l.c.x.Check(&cell); err != nil {
+		var wrong *KeyError
+		if errors.As(err, &wrong) && all[wrong.Key].place != "" {
+			return all[wrong.Key].errorf("%w", err)
 		}
-		return fmt.Errorf("%s: %w", place, err)
+		return fmt.Errorf("%s: %w", l.file, err)
 	}
 	h := sha256.New()
 	for k, key := range g.set.keys {
@@ -358,27 +379,21 @@ func (l *loader) cell(c *Config, n int, g grid, i int) error {
 		}
 	}
 	cell.Hash = fmt.Sprintf("%x", h.Sum(nil)[:8])
-	c.Cells = append(c.Cells, cell)
+	l.c.Cells = append(l.c.Cells, cell)
 	return nil
 }
 
 // identify gives every cell its id, <key>/<value> for each key that differs
-// between cells, refuses cells that are the same, and finds the reference.
-func (l *loader) identify(c *Config) error {
-	sel := l.x.Selector().Name
-	c.Axes = axes(c.Cells, sel)
+// between cells, and refuses cells that are the same.
+func (l *loader) identify() error {
+	c := l.c
+	c.Axes = axes(c.Cells, l.sel.Name)
 	last := map[string]int{}
 	for _, k := range c.Axes {
 		_, name := split(k)
 		last[name]++
 	}
 	seen := make(map[string]int, len(c.Cells))
-	clean := func(r rune) rune {
-		if strings.ContainsRune("/ <>|", r) || unicode.IsControl(r) || r == utf8.RuneError {
-			return '_'
-		}
-		return r
-	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		var parts []string
@@ -391,13 +406,13 @@ func (l *loader) identify(c *Config) error {
 				name = strings.ReplaceAll(k, ".", "-")
 			}
 			text := strings.Map(clean, FormatValue(cell.Value(k)))
-			if k != sel {
+			if k != l.sel.Name {
 				text = name + "/" + text
 			}
 			parts = append(parts, text)
 		}
-		if len(parts) == 0 {
-			parts = []string{cell.Text(sel)}
+		if parts == nil {
+			parts = []string{cell.Text(l.sel.Name)}
 		}
 		cell.ID = strings.Join(parts, "/")
 		if j, ok := seen[cell.ID]; ok {
@@ -408,23 +423,36 @@ func (l *loader) identify(c *Config) error {
 		}
 		seen[cell.ID] = i
 	}
-	given, ok := l.base["reference"]
+	return nil
+}
+
+// clean maps what an id cannot hold.
+func clean(r rune) rune {
+	if strings.ContainsRune("/ <>|", r) || unicode.IsControl(r) || r == utf8.RuneError {
+		return '_'
+	}
+	return r
+}
+
+// reference finds the cell that others are compared with. It is the first where
+// a flag took the given one away.
+func (l *loader) reference(base table, flags bool) error {
+	g, ok := base["reference"]
 	if !ok {
 		return nil
 	}
-	id, _ := given.(string)
-	i, ok := seen[id]
-	if _, flag := l.flags["reference"]; !ok && (len(l.flags) == 0 || flag) {
-		ids := make([]string, 0, 10)
-		for i := range min(len(c.Cells), 10) {
-			ids = append(ids, c.Cells[i].ID)
+	i := slices.IndexFunc(l.c.Cells, func(c Cell) bool { return c.ID == g.value })
+	if i < 0 && (!flags || g.flag()) {
+		var ids []string
+		for _, cell := range l.c.Cells[:min(len(l.c.Cells), 10)] {
+			ids = append(ids, cell.ID)
 		}
-		if len(c.Cells) > 10 {
-			ids = append(ids, fmt.Sprintf("… (%d cells)", len(c.Cells)))
+		if len(l.c.Cells) > 10 {
+			ids = append(ids, fmt.Sprintf("… (%d cells)", len(l.c.Cells)))
 		}
-		return fmt.Errorf("%s: reference is %s; allowed are %s", l.place(-1, "reference"), show(given), strings.Join(ids, ", "))
+		return g.errorf("reference is %s; allowed are %s", show(g.value), strings.Join(ids, ", "))
 	}
-	c.Reference = i // 0, the first, where an override took the reference away
+	l.c.Reference = max(0, i)
 	return nil
 }
 
@@ -432,39 +460,31 @@ func (l *loader) identify(c *Config) error {
 // value one has another value. A default that only follows the selection does
 // not.
 func axes(cells []Cell, sel string) []string {
-	type at struct{ key, selected string }
-	first := map[at]any{}
+	type group struct{ key, selected, followed string }
+	first := map[group]any{}
 	var keys []string
 	differs := map[string]bool{}
 	for i := range cells {
 		cell := &cells[i]
 		for k, key := range cell.set.keys {
-			of := at{key.Name, cell.Text(sel)}
-			if key.Name == sel {
-				of.selected = ""
+			of := group{key: key.Name}
+			if key.Name != sel {
+				of.selected = cell.Text(sel)
 			}
 			if key.Follows != "" {
-				of.selected += " " + cell.Text(key.Follows)
-			}
-			if !slices.Contains(keys, key.Name) {
-				keys = append(keys, key.Name)
+				of.followed = cell.Text(key.Follows)
 			}
 			if v, ok := first[of]; !ok {
 				first[of] = cell.values[k]
 			} else if v != cell.values[k] {
 				differs[key.Name] = true
 			}
+			if i == 0 || !slices.Contains(keys, key.Name) {
+				keys = append(keys, key.Name)
+			}
 		}
 	}
 	return slices.DeleteFunc(keys, func(k string) bool { return !differs[k] })
-}
-
-func keyNames(keys []Key) []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.Name
-	}
-	return names
 }
 
 // Jobs returns the number of runs: cells times seeds.
@@ -501,23 +521,21 @@ func (c *Config) resolved() ([]byte, error) {
 	}
 	var grids []map[string]any
 	for _, g := range c.grids {
-		out := map[string]any{}
+		tables := map[string]map[string]any{"": {}}
 		for k, key := range g.set.keys {
 			if key.Follows != "" && !g.given[k] {
 				continue
 			}
-			to, name := out, key.Name
-			if t, rest := split(key.Name); t != "" {
-				if out[t] == nil {
-					out[t] = map[string]any{}
-				}
-				to, name = out[t].(map[string]any), rest
+			table, name := split(key.Name)
+			if tables[table] == nil {
+				tables[table] = map[string]any{}
+				tables[""][table] = tables[table]
 			}
-			if to[name] = any(g.lists[k]); len(g.lists[k]) == 1 {
-				to[name] = g.lists[k][0]
+			if tables[table][name] = g.lists[k]; len(g.lists[k]) == 1 {
+				tables[table][name] = g.lists[k][0]
 			}
 		}
-		grids = append(grids, out)
+		grids = append(grids, tables[""])
 	}
 	file[cellsTable] = grids
 	return toml.Marshal(file)

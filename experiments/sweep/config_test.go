@@ -102,7 +102,7 @@ func TestLoadErrors(t *testing.T) {
 		{"name", "name = \"../up\"\n", "", `kappa.toml:1:1: name is "../up"; allowed is the name of a directory`},
 		{"no name", "name = \"\"\n", "", `kappa.toml:1:1: name is ""`},
 		{"name of another type", "name = 3\n", "", `kappa.toml:1:1: name is 3; allowed is a string`},
-		{"seed twice", "seeds = [3, 4, 3]\n", "", "seed 3 is there twice"},
+		{"seed twice", "seeds = [3, 4, 3]\n", "", "kappa.toml:1:1: seeds has 3 twice"},
 		{"metric", "metric = \"rewards\"\n", "", `kappa.toml:1:1: metric is "rewards"; allowed are reward, crawls, ratio`},
 		{"show", "show = [\"reward\", \"x\"]\n", "", `show is "x"; allowed are reward, crawls, ratio`},
 		{"reference", "reference = \"kappa/3\"\nlearner.kappa = [1, 2]\n", "", `kappa.toml:1:1: reference is "kappa/3"; allowed are kappa/1, kappa/2`},

@@ -13,39 +13,53 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// table is what a file gives for some keys, each as the library decodes it: a
-// value, or a []any of values.
-type table map[string]any
+// table is what a file or a flag gives for some keys.
+type table map[string]given
+
+// given is a value as the library decodes it, or a []any of values, and where it
+// stands: file, line and column, or the flag.
+type given struct {
+	value any
+	place string
+}
+
+func (g given) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", g.place, fmt.Errorf(format, args...))
+}
+
+const setFlag = "-set "
+
+// flag reports whether a flag gives the value.
+func (g given) flag() bool { return strings.HasPrefix(g.place, setFlag) }
 
 // cellsTable is the list of tables that are grids by themselves.
 const cellsTable = "cells"
 
-// shape returns the type that a file is decoded into: a field for every key, in
-// a struct for each name before a dot, and the settings once more for each
-// [[cells]]. The key without is left out.
-func shape(settings []string, without string) reflect.Type {
-	cell := fields(settings, without)
-	file := append(fields(keyNames(reserved), without), cell...)
-	return structOf(append(file, reflect.StructField{Name: cellsTable, Type: reflect.SliceOf(structOf(cell))}))
+// shape returns a struct type that TOML is decoded into, with a field for every
+// key, those with a dot in a struct for what stands before it. Without leaves it
+// has only these structs.
+func shape(keys []string, leaves bool, more ...reflect.StructField) reflect.Type {
+	var fields []reflect.StructField
+	tables := map[string][]string{}
+	for _, key := range keys {
+		if t, name := split(key); t != "" {
+			tables[t] = append(tables[t], name)
+		} else if leaves {
+			fields = append(fields, field(key, reflect.TypeFor[any]()))
+		}
+	}
+	for _, t := range slices.Sorted(maps.Keys(tables)) {
+		fields = append(fields, field(t, shape(tables[t], leaves)))
+	}
+	fields = append(fields, more...)
+	for i := range fields {
+		fields[i].Name = fmt.Sprint("F", i)
+	}
+	return reflect.StructOf(fields)
 }
 
-func fields(keys []string, without string) []reflect.StructField {
-	tables := map[string][]reflect.StructField{}
-	for _, key := range keys {
-		t, name := split(key)
-		of := tables[t] // there also without its last key
-		if key != without {
-			of = append(of, reflect.StructField{Name: name, Type: reflect.TypeFor[any]()})
-		}
-		tables[t] = of
-	}
-	all := tables[""]
-	for _, t := range slices.Sorted(maps.Keys(tables)) {
-		if t != "" {
-			all = append(all, reflect.StructField{Name: t, Type: structOf(tables[t])})
-		}
-	}
-	return all
+func field(name string, t reflect.Type) reflect.StructField {
+	return reflect.StructField{Type: t, Tag: reflect.StructTag(fmt.Sprintf("toml:%q", name))}
 }
 
 // split takes a key apart into its table, "" for none, and the rest.
@@ -54,52 +68,57 @@ func split(key string) (table, name string) {
 	return key[:max(i, 0)], key[i+1:]
 }
 
-// structOf makes a struct whose fields have the given names in TOML.
-func structOf(fields []reflect.StructField) reflect.Type {
-	named := slices.Clone(fields)
-	for i, f := range fields {
-		named[i].Tag = reflect.StructTag(fmt.Sprintf("toml:%q", f.Name))
-		named[i].Name = fmt.Sprint("F", i)
-	}
-	return reflect.StructOf(named)
-}
-
 // decode reads TOML strictly into a table and those of its [[cells]].
 func (l *loader) decode(where string, data []byte) (base table, cells []table, err error) {
-	doc := reflect.New(shape(l.settings(), "")).Elem()
-	if err := l.strict(data, doc); err != nil {
+	strict := func(leaves bool) (reflect.Value, error) {
+		list := field(cellsTable, reflect.SliceOf(shape(l.settings, leaves)))
+		doc := reflect.New(shape(append(slices.Clone(reserved), l.settings...), leaves, list))
+		return doc.Elem(), toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(doc.Interface())
+	}
+	doc, err := strict(true)
+	if err != nil {
 		return nil, nil, l.explain(where, err)
 	}
-	base = table{}
-	last := doc.NumField() - 1
-	for i := range last {
-		base.take("", doc.Type().Field(i), doc.Field(i))
-	}
-	for i := range doc.Field(last).Len() {
-		cell, own := doc.Field(last).Index(i), table{}
-		for k := range cell.NumField() {
-			own.take("", cell.Type().Field(k), cell.Field(k))
+	// Decoded without leaves, every key is unknown, and the library says where.
+	var all *toml.StrictMissingError
+	places := map[string][]string{}
+	if _, err := strict(false); errors.As(err, &all) {
+		for i := range all.Errors {
+			e := &all.Errors[i]
+			key := strings.ToLower(strings.Join(e.Key(), "."))
+			places[key] = append(places[key], at(where, e))
 		}
-		cells = append(cells, own)
+	}
+	last := doc.NumField() - 1
+	base = take(doc, last, where, "", places)
+	for i := range doc.Field(last).Len() {
+		cell := doc.Field(last).Index(i)
+		cells = append(cells, take(cell, cell.NumField(), where, cellsTable+".", places))
 	}
 	return base, cells, nil
 }
 
-func (l *loader) strict(data []byte, doc reflect.Value) error {
-	return toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(doc.Addr().Interface())
-}
-
-// take adds a field, or those in it, if the file has them.
-func (t table) take(prefix string, f reflect.StructField, v reflect.Value) {
-	name := prefix + f.Tag.Get("toml")
-	switch {
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			t.take(name+".", v.Type().Field(i), v.Field(i))
+// take returns the first n fields of a struct, or those in them, which the file
+// has. The place of each is the next one of its name behind the prefix; keys of
+// inline tables have none but the whole.
+func take(v reflect.Value, n int, where, prefix string, places map[string][]string) table {
+	t := table{}
+	for i := range n {
+		name, f := v.Type().Field(i).Tag.Get("toml"), v.Field(i)
+		switch {
+		case f.Kind() == reflect.Struct:
+			for key, g := range take(f, f.NumField(), where, prefix+name+".", places) {
+				t[name+"."+key] = g
+			}
+		case !f.IsNil():
+			g := given{f.Interface(), where}
+			if p := places[prefix+name]; len(p) > 0 {
+				g.place, places[prefix+name] = p[0], p[1:]
+			}
+			t[name] = g
 		}
-	case !v.IsNil():
-		t[name] = v.Interface()
 	}
+	return t
 }
 
 // explain puts the place before an error of the library.
@@ -110,10 +129,10 @@ func (l *loader) explain(where string, err error) error {
 	case errors.As(err, &missing):
 		e := &missing.Errors[0]
 		key := strings.TrimPrefix(strings.Join(e.Key(), "."), cellsTable+".")
-		if slices.Contains(keyNames(reserved), key) {
+		if slices.Contains(reserved, key) {
 			return fmt.Errorf("%s: %s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", at(where, e), key)
 		}
-		return fmt.Errorf("%s: unknown key %q; allowed are %s", at(where, e), key, strings.Join(append(keyNames(reserved), l.settings()...), ", "))
+		return fmt.Errorf("%s: unknown key %q; allowed are %s, %s", at(where, e), key, strings.Join(reserved, ", "), strings.Join(l.settings, ", "))
 	case errors.As(err, &decode):
 		what, _, _ := strings.Cut(strings.TrimPrefix(decode.Error(), "toml: "), " into struct field ") // of no use here
 		if key := strings.Join(decode.Key(), "."); key != "" && !strings.Contains(what, key) {
@@ -126,47 +145,11 @@ func (l *loader) explain(where string, err error) error {
 
 // at is the place of an error; in a flag, it is the flag.
 func at(where string, e *toml.DecodeError) string {
-	if strings.HasPrefix(where, "-set ") {
+	if strings.HasPrefix(where, setFlag) {
 		return where
 	}
 	line, column := e.Position()
 	return fmt.Sprintf("%s:%d:%d", where, line, column)
-}
-
-// place says where a key of the base, or of the n-th [[cells]] counted from 0,
-// was given: the flag, or the line at which the library finds it unknown when it
-// is left out.
-func (l *loader) place(n int, key string) string {
-	if flag, ok := l.flags[key]; ok {
-		return flag
-	}
-	path := key
-	if n >= 0 {
-		if _, ok := l.cells[n][key]; ok {
-			path = cellsTable + "." + key
-		}
-	}
-	skip := 0 // earlier [[cells]] with that key
-	if path != key {
-		for _, t := range l.cells[:n] {
-			if _, ok := t[key]; ok {
-				skip++
-			}
-		}
-	}
-	doc := reflect.New(shape(l.settings(), key)).Elem()
-	var missing *toml.StrictMissingError
-	if errors.As(l.strict(l.data, doc), &missing) {
-		for i := range missing.Errors {
-			if e := &missing.Errors[i]; strings.EqualFold(strings.Join(e.Key(), "."), path) {
-				if skip == 0 {
-					return at(l.file, e)
-				}
-				skip--
-			}
-		}
-	}
-	return l.file
 }
 
 // parseSet reads one -set flag, key=value, where the value is TOML; a word that
@@ -183,7 +166,7 @@ func (l *loader) parseSet(arg string) (table, error) {
 	if !strings.ContainsAny(value, "[]{}\"'") && toml.Unmarshal([]byte("x = "+value), new(map[string]any)) != nil {
 		value = fmt.Sprintf("%q", value)
 	}
-	base, cells, err := l.decode("-set "+arg, []byte(key+" = "+value))
+	base, cells, err := l.decode(setFlag+arg, []byte(key+" = "+value))
 	if err == nil && (cells != nil || len(base) == 0) {
 		err = fmt.Errorf("-set %s: one key is allowed, not tables", arg)
 	}
