@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/google/renameio/v2"
 )
 
 // lockDir takes an exclusive lock on a directory.
@@ -26,12 +28,18 @@ func flock(f *os.File, exclusive bool) (*os.File, error) {
 	for err == syscall.EINTR {
 		err = syscall.Flock(int(f.Fd()), how)
 	}
-	if err == nil {
-		return f, nil
+	if err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
-	f.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, ErrLocked
-	}
-	return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+	return f, nil
+}
+
+// Create begins a file that takes the place of path when it is complete. Until
+// then it is in tempDir, on the same file system.
+func Create(path, tempDir string) (Pending, error) {
+	return renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithTempDir(tempDir))
 }

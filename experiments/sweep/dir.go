@@ -70,7 +70,7 @@ func alone(ctx context.Context, dir string, f func(put put) error) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		return f.Replace()
+		return f.CloseAtomicallyReplace()
 	})
 }
 
