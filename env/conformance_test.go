@@ -27,21 +27,14 @@ func windows() env.Instance {
 	return in
 }
 
-var someChanges = []env.Change{
-	{Epoch: 20, Source: 0, Rate: 0, Decay: 0.3, Interest: 1},
-	{Epoch: 60, Source: 0, Rate: 80, Decay: 0.9, Interest: 2},
-	{Epoch: 25, Source: 3, Rate: 10, Decay: 0.05, Interest: 3},
-	{Epoch: 26, Source: 1, Rate: 2000, Decay: 0.5, Interest: 3},
-}
-
 func TestMeanConforms(t *testing.T) {
 	for _, in := range []env.Instance{env.Paper(1), env.Mixed(20, 5, 1), env.Wide(30, 4, 2)} {
 		t.Run(in.ID, func(t *testing.T) {
-			envtest.World(t, func() env.World { return must(env.NewMean(in, false)) })
+			envtest.World(t, func() env.World { return must(env.NewMean(in, false)) }, envtest.Kind{})
 		})
 	}
 	t.Run("overrun", func(t *testing.T) {
-		envtest.OverrunWorld(t, func() env.World { return must(env.NewMean(env.Paper(2), true)) })
+		envtest.World(t, func() env.World { return must(env.NewMean(env.Paper(2), true)) }, envtest.Kind{Overrun: true})
 	})
 }
 
@@ -59,7 +52,7 @@ func TestPoissonConforms(t *testing.T) {
 			for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
 				o.Marks = marks
 				t.Run(fmt.Sprintf("%s/%s/items=%v/state=%v", in.ID, marks, o.Items, o.State), func(t *testing.T) {
-					envtest.World(t, func() env.World { return must(env.NewPoisson(in, 7, o)) })
+					envtest.World(t, func() env.World { return must(env.NewPoisson(in, 7, o)) }, envtest.Kind{})
 				})
 			}
 		}
@@ -73,21 +66,30 @@ func TestPoissonConforms(t *testing.T) {
 				t.Run(fmt.Sprintf("bulk/%s/%s/state=%v", in.ID, marks, state), func(t *testing.T) {
 					envtest.World(t, func() env.World {
 						return must(env.NewPoisson(in, 7, env.PoissonOptions{Marks: marks, State: state}))
-					})
+					}, envtest.Kind{})
 				})
 			}
 		}
 	}
 	t.Run("overrun", func(t *testing.T) {
-		envtest.OverrunWorld(t, func() env.World {
+		envtest.World(t, func() env.World {
 			return must(env.NewPoisson(windows(), 7, env.PoissonOptions{Overrun: true}))
-		})
+		}, envtest.Kind{Overrun: true})
 	})
-	hidden := []bool{true, false, true, false}
 	t.Run("unobserved", func(t *testing.T) {
-		envtest.PartlyObservedWorld(t, func() env.World {
+		hidden := []bool{true, false, true, false}
+		build := func() env.World {
 			return must(env.NewPoisson(env.Paper(2), 7, env.PoissonOptions{State: true, Unobserved: hidden}))
-		}, hidden)
+		}
+		envtest.World(t, build, envtest.Kind{Hidden: hidden})
+		for w, epoch := build(), 0; epoch < envtest.Epochs; epoch++ {
+			for i, s := range env.Paper(2).Sources {
+				if v := w.View(); hidden[i] {
+					near(t, "shown state", v.State[i], s.MeanState(v.Age(i)), 1e-9)
+				}
+			}
+			must(w.Step([]int{epoch % 4, (epoch + 1 + epoch/7%3) % 4}[:1+epoch%2]))
+		}
 	})
 }
 
@@ -99,14 +101,14 @@ func TestReplayConforms(t *testing.T) {
 			envtest.World(t, func() env.World {
 				w, _, err := openReplay(path, o)
 				return must(w, err)
-			})
+			}, envtest.Kind{})
 		})
 	}
 	t.Run("overrun", func(t *testing.T) {
-		envtest.OverrunWorld(t, func() env.World {
+		envtest.World(t, func() env.World {
 			w, _, err := openReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 2, Overrun: true})
 			return must(w, err)
-		})
+		}, envtest.Kind{Overrun: true})
 	})
 }
 

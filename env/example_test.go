@@ -103,19 +103,15 @@ func ExampleNewMean() {
 	// epoch 3: crawls cost 2; allowed is the budget, 1
 }
 
-// A source vanishes and another appears, in a world whose crawls show items.
+// A world whose crawls show items.
 func ExampleNewPoisson() {
 	in := env.Instance{ID: "two", Budget: 1, Sources: []env.Source{
 		env.NewSource("a", 3, 0.5, 1),
-		env.NewSource("b", 0, 0.5, 1),
+		env.NewSource("b", 1, 0.5, 1),
 	}}
 	w, err := env.NewPoisson(in, 1, env.PoissonOptions{
 		Marks: env.MarksPerItem,
 		Items: true,
-		Changes: []env.Change{
-			{Epoch: 3, Source: 0, Rate: 0, Decay: 0.5, Interest: 1},
-			{Epoch: 3, Source: 1, Rate: 3, Decay: 0.5, Interest: 1},
-		},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -129,11 +125,11 @@ func ExampleNewPoisson() {
 	}
 	// Output:
 	// epoch 0: 1 items at source 0
-	// epoch 1: 0 items at source 1
+	// epoch 1: 1 items at source 1
 	// epoch 2: 5 items at source 0
-	// epoch 3: 2 items at source 1
-	// epoch 4: 0 items at source 0
-	// epoch 5: 8 items at source 1
+	// epoch 3: 5 items at source 1
+	// epoch 4: 10 items at source 0
+	// epoch 5: 1 items at source 1
 }
 
 func ExampleNewReplay() {

@@ -93,3 +93,13 @@ func (l *ledger) advance(crawl []int) {
 	}
 	l.view.Epoch++
 }
+
+// handOut gives the crawls of an epoch their items: those of crawl k end at
+// ends[k]. Without ends there are none.
+func (l *ledger) handOut(items []Item, ends []int) {
+	from := 0
+	for k, end := range ends {
+		l.crawled[k].Items = items[from:end:end]
+		from = end
+	}
+}

@@ -30,25 +30,6 @@ func ParseMarks(name string) (Marks, error) {
 		MarksConstant, MarksPerItem, MarksPerEpoch, MarksLogNormal)
 }
 
-// markKind is what is drawn for each item.
-type markKind uint8
-
-const (
-	drawnConstant markKind = iota
-	drawnExponential
-	drawnLogNormal
-)
-
-func (m Marks) kind() markKind {
-	switch m {
-	case MarksPerItem:
-		return drawnExponential
-	case MarksLogNormal:
-		return drawnLogNormal
-	}
-	return drawnConstant
-}
-
 // moment returns E[ξᵏ]/ξ̄ᵏ of the marks that are drawn for each item, k from 1;
 // under MarksPerEpoch these are constant, and the epoch's draw comes on top.
 // sigma is the σ of log-normal marks.
@@ -90,43 +71,50 @@ const (
 // an epoch's sum and the law it is drawn from under byCumulants.
 const maxDistance = 0.005
 
-// law is what a source's items follow from one epoch on.
+// law is what the items of a source follow.
 type law struct {
-	from   int // first epoch
-	source Source
+	Source
 	factor float64 // α
-	bulk   bool    // sums are drawn part by part, with these modes
-	early  sumMode
-	late   sumMode
+
+	// The window in whole epochs and a part of one. limit is false where it
+	// drops nothing but what is negligible.
+	whole int
+	part  float64
+	limit bool
+	ring  [][2]float64 // the sums of the epochs in the window, where states are computed
+
+	bulk        bool // sums are drawn part by part, with these modes
+	early, late sumMode
 }
 
-func newLaw(from int, s Source, marks Marks, sigma, bulk, late float64) law {
-	l := law{from: from, source: s, factor: s.Factor()}
-	if s.Rate > bulk && s.Interest > 0 {
-		l.early, l.late = l.partMode(1-late, marks, sigma), l.partMode(late, marks, sigma)
+func newLaw(s Source, o PoissonOptions) law {
+	l := law{Source: s, factor: s.Factor()}
+	// The epoch less is for items that are nearly an epoch older than their
+	// epoch's end.
+	if s.Window < maxWindow && math.Exp(-s.Decay*(s.Window-1)) >= negligible {
+		m, f := math.Modf(s.Window)
+		l.whole, l.part, l.limit = int(m), f, true
+	}
+	if s.Rate > o.Bulk && s.Interest > 0 {
+		l.early, l.late = l.mode(1-l.part, o), l.mode(l.part, o)
 		l.bulk = l.early != byItem || l.late != byItem
 	}
 	return l
 }
 
-// partMode returns how the items of d epochs are drawn.
-func (l *law) partMode(d float64, marks Marks, sigma float64) sumMode {
-	if d == 0 {
+// mode returns how the items of d epochs are drawn.
+func (l *law) mode(d float64, o PoissonOptions) sumMode {
+	switch {
+	case d == 0:
 		return byItem
-	}
-	if marks == MarksPerItem {
+	case o.Marks == MarksPerItem:
 		return byGamma
 	}
-	if _, k2, k3 := l.cumulants(d, marks, sigma); k2 > 0 && cumulantDistance(k2, k3) <= maxDistance {
+	k2, k3 := l.Cumulant(2, d, o.Marks, o.Sigma), l.Cumulant(3, d, o.Marks, o.Sigma)
+	if k2 > 0 && cumulantDistance(k2, k3) <= maxDistance {
 		return byCumulants
 	}
 	return byItem
-}
-
-// cumulants returns the first three cumulants of what d epochs leave.
-func (l *law) cumulants(d float64, m Marks, sigma float64) (k1, k2, k3 float64) {
-	s := &l.source
-	return s.Cumulant(1, d, m, sigma), s.Cumulant(2, d, m, sigma), s.Cumulant(3, d, m, sigma)
 }
 
 // cumulantDistance bounds the Kolmogorov distance between a Poisson sum of
@@ -140,10 +128,10 @@ func cumulantDistance(k2, k3 float64) float64 { return 2 * 0.3041 * k3 / (k2 * m
 // drawCumulants draws the interest, at the end of d epochs, of the items of
 // those d epochs from the gamma law with shape 4κ₂³/κ₃² and scale κ₃/(2κ₂),
 // moved to the mean κ₁.
-func (l *law) drawCumulants(r *stream.Rand, d float64, m Marks, sigma float64) float64 {
-	k1, k2, k3 := l.cumulants(d, m, sigma)
+func (l *law) drawCumulants(r *stream.Rand, d float64, o PoissonOptions) float64 {
+	k1, k2, k3 := l.Cumulant(1, d, o.Marks, o.Sigma), l.Cumulant(2, d, o.Marks, o.Sigma), l.Cumulant(3, d, o.Marks, o.Sigma)
 	shape, scale := 4*k2*k2*k2/(k3*k3), k3/(2*k2)
-	return l.source.Interest * math.Max(0, k1+scale*(distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()-shape))
+	return l.Interest * math.Max(0, k1+scale*(distuv.Gamma{Alpha: shape, Beta: 1, Src: r}.Rand()-shape))
 }
 
 // drawGammaSum draws the interest that Poisson items with exponential marks of

@@ -28,21 +28,6 @@ type PoissonOptions struct {
 	// their other options, so that a source below Bulk shows the same content
 	// to policies of all levels of knowledge.
 	Bulk float64
-
-	// Changes are in force from their epoch on, in any order.
-	Changes []Change
-}
-
-// Change gives a source new parameters: from the given epoch on, items arrive
-// at the new rate and with the new mean interest, and all that waits decays at
-// the new rate. Rate 0 is a source that has vanished. A change at the epoch 0
-// replaces the instance's parameters.
-type Change struct {
-	Epoch    int
-	Source   int
-	Rate     float64 // λ, items per epoch
-	Decay    float64 // c, 1/epoch
-	Interest float64 // ξ̄
 }
 
 const defaultBulk = 1000
@@ -65,7 +50,7 @@ const negligible = 0x1p-60
 
 const (
 	maxWindow = 1 << 40 // epochs; no run comes to the end of it
-	maxRing   = 1 << 27 // figures held for windows, 1 GiB
+	maxRing   = 1 << 26 // epochs held for windows, 1 GiB
 )
 
 // Poisson is the world in which items arrive at each source as a Poisson
@@ -81,22 +66,13 @@ const (
 // source is drawn.
 type Poisson struct {
 	ledger
-	id      string
-	opt     PoissonOptions
-	marks   markKind
-	seed    uint64
-	rng     *stream.Rand
-	laws    []law // of source i: laws[first[i]:first[i+1]], by epoch
-	first   []int
-	changes []Change // not yet in force, by epoch
-	whole   []int    // whole epochs in the window
-	late    []float64
-	limit   []bool // the window is finite and drops something
-	state   []float64
-	ring    []float64 // per source: early and late sums of the epochs in the window
-	at      []int     // where the source's ring begins
-	items   []Item
-	ends    []int
+	opt   PoissonOptions
+	seed  uint64
+	rng   *stream.Rand
+	laws  []law // of each source
+	state []float64
+	items []Item
+	ends  []int
 }
 
 var _ World = (*Poisson)(nil)
@@ -107,156 +83,78 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := len(in.Sources)
-	if o.Marks == "" {
-		o.Marks = MarksConstant
-	}
-	if _, err := ParseMarks(string(o.Marks)); err != nil {
+	if o, err = o.checked(len(in.Sources)); err != nil {
 		return nil, err
 	}
-	if o.Sigma == 0 {
-		o.Sigma = 1
+	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), laws: make([]law, len(in.Sources))}
+	held := 0
+	for i, s := range in.Sources {
+		if err := o.drawable(s); err != nil {
+			return nil, fmt.Errorf("instance %q, source %d (%q): %w", in.ID, i+1, s.Name, err)
+		}
+		w.laws[i] = newLaw(s, o)
+		if w.laws[i].limit && o.State {
+			held += min(w.laws[i].whole, maxRing) + 1 // no overflow in the sum
+		}
 	}
-	if !(o.Sigma > 0) || o.Sigma > MaxSigma {
-		return nil, fmt.Errorf("sigma of log-normal marks is %v; allowed is above 0 and at most %v", o.Sigma, MaxSigma)
-	}
-	if o.Bulk == 0 {
-		o.Bulk = defaultBulk
-	}
-	if !(o.Bulk > 0) {
-		return nil, fmt.Errorf("bulk rate is %v; allowed is above 0", o.Bulk)
-	}
-	if o.Items {
-		o.Bulk = math.Inf(1)
-	}
-	if o.Unobserved != nil && len(o.Unobserved) != n {
-		return nil, fmt.Errorf("there are %d marks of unobserved sources for %d sources", len(o.Unobserved), n)
-	}
-	o.Unobserved = slices.Clone(o.Unobserved)
-	w := &Poisson{ledger: l, id: in.ID, opt: o, marks: o.Marks.kind(), seed: seed, rng: stream.New(seed),
-		first: make([]int, n+1), whole: make([]int, n), late: make([]float64, n), limit: make([]bool, n), at: make([]int, n)}
-	if err := w.readLaws(in); err != nil {
-		return nil, err
-	}
-	w.changes = slices.Clone(o.Changes)
-	slices.SortStableFunc(w.changes, func(a, b Change) int { return a.Epoch - b.Epoch })
-	w.opt.Changes = nil
-	w.apply()
-	for i := range l.gain {
-		w.view.Mean[i] = w.gain[i]
+	if held > maxRing {
+		return nil, fmt.Errorf("the windows of all sources hold %d epochs together; to compute states, allowed are %d", held, maxRing)
 	}
 	if o.State {
-		w.state = make([]float64, n)
+		w.state = make([]float64, len(in.Sources))
 		w.view.State = w.state
 		if o.Unobserved != nil {
-			w.view.State = make([]float64, n)
+			w.view.State = make([]float64, len(in.Sources))
+		}
+		for i := range w.laws {
+			if l := &w.laws[i]; l.limit {
+				l.ring = make([][2]float64, l.whole+1)
+			}
 		}
 		w.arrive()
 	}
 	return w, nil
 }
 
-// readLaws checks the changes and lays out the laws and windows.
-func (w *Poisson) readLaws(in Instance) error {
-	n := len(in.Sources)
-	by := make([][]Change, n)
-	for k, c := range w.opt.Changes {
-		if c.Source < 0 || c.Source >= n {
-			return fmt.Errorf("change %d: source is %d; allowed are 0 to %d", k+1, c.Source, n-1)
-		}
-		if c.Epoch < 0 {
-			return fmt.Errorf("change %d: epoch is %d; allowed is 0 or more", k+1, c.Epoch)
-		}
-		if err := in.Sources[c.Source].changed(c).Validate(); err != nil {
-			return fmt.Errorf("change %d, source %d (%q): %w", k+1, c.Source+1, in.Sources[c.Source].Name, err)
-		}
-		if err := w.drawable(in.Sources[c.Source].changed(c)); err != nil {
-			return fmt.Errorf("change %d, source %d (%q): %w", k+1, c.Source+1, in.Sources[c.Source].Name, err)
-		}
-		by[c.Source] = append(by[c.Source], c)
+// checked returns the options with their defaults, for a number of sources.
+func (o PoissonOptions) checked(sources int) (PoissonOptions, error) {
+	if o.Marks == "" {
+		o.Marks = MarksConstant
 	}
-	size := 0
-	for i, s := range in.Sources {
-		slices.SortStableFunc(by[i], func(a, b Change) int { return a.Epoch - b.Epoch })
-		slowest := s.Decay
-		for _, c := range by[i] {
-			slowest = math.Min(slowest, c.Decay)
-		}
-		// A window that drops nothing but what is negligible is none; the epoch
-		// less is for items that are nearly an epoch older than their epoch's end.
-		if s.Window < maxWindow && math.Exp(-slowest*(s.Window-1)) >= negligible {
-			m, f := math.Modf(s.Window)
-			w.whole[i], w.late[i], w.limit[i] = int(m), f, true
-			if w.opt.State {
-				w.at[i] = size
-				size += 2 * min(int(m)+1, maxRing) // no overflow in the sum
-			}
-		}
-		if err := w.drawable(s); err != nil {
-			return fmt.Errorf("instance %q, source %d (%q): %w", in.ID, i+1, s.Name, err)
-		}
-		w.laws = append(w.laws, newLaw(0, s, w.opt.Marks, w.opt.Sigma, w.opt.Bulk, w.late[i]))
-		for _, c := range by[i] {
-			next := newLaw(c.Epoch, s.changed(c), w.opt.Marks, w.opt.Sigma, w.opt.Bulk, w.late[i])
-			if last := &w.laws[len(w.laws)-1]; last.from == c.Epoch {
-				*last = next
-			} else {
-				w.laws = append(w.laws, next)
-			}
-		}
-		w.first[i+1] = len(w.laws)
+	if _, err := ParseMarks(string(o.Marks)); err != nil {
+		return o, err
 	}
-	if size > maxRing {
-		return fmt.Errorf("the windows of all sources hold %d epochs together; to compute states, allowed are %d", size/2, maxRing/2)
+	if o.Sigma == 0 {
+		o.Sigma = 1
 	}
-	w.ring = make([]float64, size)
-	return nil
+	if !(o.Sigma > 0) || o.Sigma > MaxSigma {
+		return o, fmt.Errorf("sigma of log-normal marks is %v; allowed is above 0 and at most %v", o.Sigma, MaxSigma)
+	}
+	if o.Bulk == 0 {
+		o.Bulk = defaultBulk
+	}
+	if !(o.Bulk > 0) {
+		return o, fmt.Errorf("bulk rate is %v; allowed is above 0", o.Bulk)
+	}
+	if o.Items {
+		o.Bulk = math.Inf(1)
+	}
+	if o.Unobserved != nil && len(o.Unobserved) != sources {
+		return o, fmt.Errorf("there are %d marks of unobserved sources for %d sources", len(o.Unobserved), sources)
+	}
+	o.Unobserved = slices.Clone(o.Unobserved)
+	return o, nil
 }
 
 // drawable refuses rates at which items cannot be drawn.
-func (w *Poisson) drawable(s Source) error {
+func (o PoissonOptions) drawable(s Source) error {
 	if s.Rate > maxRate {
 		return fmt.Errorf("rate is %v; allowed in the world of items are at most %v items per epoch", s.Rate, float64(maxRate))
 	}
-	if w.opt.Items && s.Rate > maxItems {
+	if o.Items && s.Rate > maxItems {
 		return fmt.Errorf("rate is %v; where crawls bring back items, allowed are at most %v per epoch", s.Rate, float64(maxItems))
 	}
 	return nil
-}
-
-// changed returns the source after a change.
-func (s Source) changed(c Change) Source {
-	s.Rate, s.Decay, s.Interest = c.Rate, c.Decay, c.Interest
-	return s
-}
-
-// Instance returns the instance with the parameters that are in force at an
-// epoch, for policies that are to know of changes.
-func (w *Poisson) Instance(epoch int) Instance {
-	in := Instance{ID: w.id, Sources: make([]Source, len(w.gain)), Budget: w.terms.Budget}
-	for i := range in.Sources {
-		in.Sources[i] = w.laws[w.lawAt(i, epoch)].source
-	}
-	return in
-}
-
-// lawAt returns the number of the law of source i at epoch t.
-func (w *Poisson) lawAt(i, t int) int {
-	k := w.first[i+1] - 1
-	for w.laws[k].from > t {
-		k--
-	}
-	return k
-}
-
-// apply puts the changes of the present epoch into the mean dynamics.
-func (w *Poisson) apply() {
-	for len(w.changes) > 0 && w.changes[0].Epoch <= w.view.Epoch {
-		i := w.changes[0].Source
-		l := &w.laws[w.lawAt(i, w.view.Epoch)]
-		w.factor[i], w.gain[i] = l.factor, l.source.Gain()
-		w.changes = w.changes[1:]
-	}
 }
 
 // Step implements World.
@@ -280,16 +178,7 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		}
 		w.crawled = append(w.crawled, c)
 	}
-	if w.opt.Items {
-		from := 0
-		for k, end := range w.ends {
-			w.crawled[k].Items = w.items[from:end:end]
-			from = end
-		}
-	}
-	w.view.Epoch++ // changes of the next epoch are in force while it passes
-	w.apply()
-	w.view.Epoch--
+	w.handOut(w.items, w.ends)
 	w.advance(crawl)
 	if w.opt.State {
 		w.arrive()
@@ -299,14 +188,16 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 
 // arrive moves the true state of all sources on to the present epoch.
 func (w *Poisson) arrive() {
-	n := w.view.Epoch
 	for i := range w.state {
-		l := &w.laws[w.lawAt(i, n)]
-		early, late := w.sums(i, n, l)
-		if !w.limit[i] {
-			w.state[i] = l.factor*w.state[i] + (early + late)
+		l := &w.laws[i]
+		early, late := w.sums(i, w.view.Epoch)
+		if l.limit {
+			// Positive terms are added up afresh, so that nothing of a dropped
+			// item stays behind as a rounding error.
+			l.ring[w.view.Epoch%len(l.ring)] = [2]float64{early, late}
+			w.state[i] = w.gather(i)
 		} else {
-			w.state[i] = w.window(i, n, early, late)
+			w.state[i] = l.factor*w.state[i] + (early + late)
 		}
 	}
 	if w.opt.Unobserved != nil {
@@ -319,78 +210,83 @@ func (w *Poisson) arrive() {
 	}
 }
 
-// window books the sums of epoch n of a source with a window and returns its
-// state. It adds up positive terms afresh, so that nothing of a dropped item
-// stays behind as a rounding error.
-func (w *Poisson) window(i, n int, early, late float64) float64 {
-	m := w.whole[i]
-	ring := w.ring[w.at[i] : w.at[i]+2*(m+1)]
-	p := n % (m + 1)
-	ring[2*p], ring[2*p+1] = early, late
-	x, weight := 0.0, 1.0
-	k := w.lawAt(i, n)
-	since := w.view.Last[i]
-	for t := n; t > since && n-t <= m; t-- {
-		for w.laws[k].from > t {
-			k--
+// waiting calls visit for the epochs of which something waits at source i, from
+// the present one back to the last crawl, the window, or until the rest is
+// negligible. weight is what is left of an epoch's interest; items from before
+// the time cut in the epoch are older than the window.
+func (w *Poisson) waiting(i int, visit func(epoch int, weight, cut float64)) {
+	l, weight := &w.laws[i], 1.0
+	for t := w.view.Epoch; t > w.view.Last[i] && weight >= negligible; t-- {
+		cut := 0.0
+		if back := w.view.Epoch - t; l.limit && back >= l.whole {
+			if back > l.whole || l.part == 0 {
+				return
+			}
+			cut = 1 - l.part
 		}
-		if n-t < m {
-			x += weight * (ring[2*p] + ring[2*p+1])
+		visit(t, weight, cut)
+		weight *= l.factor
+	}
+}
+
+// gather returns the interest that waits at source i.
+func (w *Poisson) gather(i int) float64 {
+	var x float64
+	ring := w.laws[i].ring
+	w.waiting(i, func(t int, weight, cut float64) {
+		var early, late float64
+		if ring != nil {
+			early, late = ring[t%len(ring)][0], ring[t%len(ring)][1]
 		} else {
-			x += weight * ring[2*p+1]
+			early, late = w.sums(i, t)
 		}
-		weight *= w.laws[k].factor
-		if p--; p < 0 {
-			p = m
+		if cut > 0 {
+			early = 0
 		}
+		x += weight * (early + late)
+	})
+	return x
+}
+
+// gatherItems appends the items that wait at source i, oldest first, to
+// w.items and returns their interest.
+func (w *Poisson) gatherItems(i int) float64 {
+	start := len(w.items)
+	w.waiting(i, func(t int, weight, cut float64) { w.drawItems(i, t, weight, cut) })
+	got := w.items[start:]
+	slices.Reverse(got)
+	var x float64
+	for _, it := range got {
+		x += it.Interest
 	}
 	return x
 }
 
-// gather returns the interest that waits at source i, drawn from the present
-// epoch back to the last crawl, the window, or until the rest is negligible.
-func (w *Poisson) gather(i int) float64 {
-	n := w.view.Epoch
-	x, weight := 0.0, 1.0
-	k := w.lawAt(i, n)
-	for t := n; t > w.view.Last[i] && weight >= negligible; t-- {
-		back := n - t
-		if w.limit[i] && back >= w.whole[i] && (back > w.whole[i] || w.late[i] == 0) {
-			break
-		}
-		for w.laws[k].from > t {
-			k--
-		}
-		early, late := w.sums(i, t, &w.laws[k])
-		if w.limit[i] && back == w.whole[i] {
-			early = 0 // of this epoch only the last part is within the window
-		}
-		x += weight * (early + late)
-		weight *= w.laws[k].factor
+// open sets the stream at what source i publishes in epoch t and returns what
+// all its marks are multiplied by.
+func (w *Poisson) open(i, t int) float64 {
+	w.rng.Reset(w.seed, stream.World, uint64(i), uint64(t))
+	if w.opt.Marks == MarksPerEpoch {
+		return w.rng.ExpFloat64()
 	}
-	return x
+	return 1
 }
 
 // sums draws the interest, at the end of epoch t, of the items that source i
 // published in it: in the last part of the epoch, as long as the fractional
 // part of the window, and before.
-func (w *Poisson) sums(i, t int, l *law) (early, late float64) {
-	s := &l.source
-	if s.Rate == 0 || s.Interest == 0 {
+func (w *Poisson) sums(i, t int) (early, late float64) {
+	l := &w.laws[i]
+	if l.Rate == 0 || l.Interest == 0 {
 		return 0, 0
 	}
-	w.rng.Reset(w.seed, stream.World, uint64(i), uint64(t))
-	scale := 1.0
-	if w.opt.Marks == MarksPerEpoch {
-		scale = w.rng.ExpFloat64()
-	}
-	f := w.late[i]
+	scale := w.open(i, t)
 	if l.bulk {
-		early = scale * w.part(l, l.early, 1-f) * math.Exp(-s.Decay*f)
-		return early, scale * w.part(l, l.late, f)
+		early = scale * w.sum(l, l.early, 1-l.part) * math.Exp(-l.Decay*l.part)
+		return early, scale * w.sum(l, l.late, l.part)
 	}
-	xi := scale * s.Interest
-	gap, c, cut := 1/s.Rate, s.Decay, 1-f
+	xi := scale * l.Interest
+	gap, c, cut := 1/l.Rate, l.Decay, 1-l.part
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
 		x := w.item(c * (v - 1))
 		if v < cut {
@@ -402,84 +298,48 @@ func (w *Poisson) sums(i, t int, l *law) (early, late float64) {
 	return xi * early, xi * late
 }
 
-// part draws the interest, at the end of d epochs, of the items of those d
+// sum draws the interest, at the end of d epochs, of the items of those d
 // epochs.
-func (w *Poisson) part(l *law, mode sumMode, d float64) float64 {
-	s := &l.source
+func (w *Poisson) sum(l *law, mode sumMode, d float64) float64 {
 	switch {
 	case d == 0:
 		return 0
 	case mode == byGamma:
-		return drawGammaSum(w.rng, s.Rate, s.Decay, s.Interest, d)
+		return drawGammaSum(w.rng, l.Rate, l.Decay, l.Interest, d)
 	case mode == byCumulants:
-		return l.drawCumulants(w.rng, d, w.opt.Marks, w.opt.Sigma)
+		return l.drawCumulants(w.rng, d, w.opt)
 	}
 	var x float64
-	gap := 1 / s.Rate
+	gap := 1 / l.Rate
 	for v := w.rng.ExpFloat64() * gap; v < d; v += w.rng.ExpFloat64() * gap {
-		x += w.item(s.Decay * (v - d))
+		x += w.item(l.Decay * (v - d))
 	}
-	return s.Interest * x
+	return l.Interest * x
 }
 
 // item returns what is left of an item after decay by e^y, with a draw of its
 // mark, in units of ξ̄.
 func (w *Poisson) item(y float64) float64 {
-	switch w.marks {
-	case drawnExponential:
+	switch w.opt.Marks {
+	case MarksPerItem:
 		return math.Exp(y) * w.rng.ExpFloat64()
-	case drawnLogNormal:
+	case MarksLogNormal:
 		s := w.opt.Sigma
 		return math.Exp(y + s*(w.rng.NormFloat64()-s/2))
 	}
 	return math.Exp(y)
 }
 
-// gatherItems appends the items that wait at source i, oldest first, to
-// w.items and returns their interest.
-func (w *Poisson) gatherItems(i int) float64 {
-	n := w.view.Epoch
-	// Epochs are drawn backwards, as in gather, for their weights.
-	x, weight := 0.0, 1.0
-	k := w.lawAt(i, n)
-	start := len(w.items)
-	for t := n; t > w.view.Last[i] && weight >= negligible; t-- {
-		back := n - t
-		if w.limit[i] && back >= w.whole[i] && (back > w.whole[i] || w.late[i] == 0) {
-			break
-		}
-		for w.laws[k].from > t {
-			k--
-		}
-		cut := 0.0
-		if w.limit[i] && back == w.whole[i] {
-			cut = 1 - w.late[i]
-		}
-		w.drawItems(i, t, float64(back), weight, cut, &w.laws[k])
-		weight *= w.laws[k].factor
-	}
-	got := w.items[start:]
-	slices.Reverse(got)
-	for _, it := range got {
-		x += it.Interest
-	}
-	return x
-}
-
 // drawItems appends the items of source i and epoch t from the time cut in it,
 // youngest first. The draws are those of sums.
-func (w *Poisson) drawItems(i, t int, back, weight, cut float64, l *law) {
-	s := &l.source
-	if s.Rate == 0 {
+func (w *Poisson) drawItems(i, t int, weight, cut float64) {
+	l := &w.laws[i]
+	if l.Rate == 0 {
 		return
 	}
-	w.rng.Reset(w.seed, stream.World, uint64(i), uint64(t))
-	xi := s.Interest * weight
-	if w.opt.Marks == MarksPerEpoch {
-		xi *= w.rng.ExpFloat64()
-	}
-	start := len(w.items)
-	gap, c := 1/s.Rate, s.Decay
+	xi := l.Interest * weight * w.open(i, t)
+	back, start := float64(w.view.Epoch-t), len(w.items)
+	gap, c := 1/l.Rate, l.Decay
 	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
 		x := xi * w.item(c*(v-1))
 		if v >= cut {

@@ -25,7 +25,6 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // followed by itself.
 type naive struct {
 	in    env.Instance
-	alpha [][]float64    // α of epoch t and source i
 	items [][][]env.Item // of source i and epoch t, at the end of t
 	last  []int
 	epoch int
@@ -47,12 +46,7 @@ func newNaive(t *testing.T, in env.Instance, seed uint64, o env.PoissonOptions, 
 		v.last = append(v.last, -1)
 		v.items = append(v.items, nil)
 	}
-	for n := range epochs {
-		alpha := make([]float64, len(all))
-		for i, s := range w.Instance(n).Sources {
-			alpha[i] = s.Factor()
-		}
-		v.alpha = append(v.alpha, alpha)
+	for range epochs {
 		for i, c := range must(w.Step(all)) {
 			v.items[i] = append(v.items[i], slices.Clone(c.Items))
 		}
@@ -67,7 +61,7 @@ func (v *naive) waiting(i int) []env.Item {
 		for _, it := range v.items[i][t] {
 			for n := t + 1; n <= v.epoch; n++ {
 				it.Age++
-				it.Interest *= v.alpha[n][i]
+				it.Interest *= v.in.Sources[i].Factor()
 			}
 			if it.Age <= v.in.Sources[i].Window {
 				got = append(got, it)
@@ -78,55 +72,53 @@ func (v *naive) waiting(i int) []env.Item {
 }
 
 // Each way to draw a world against items that are followed one by one: windows
-// of all kinds, changes of all parameters, crawls at random.
+// of all kinds, crawls at random.
 func TestPoissonAgainstItemsOneByOne(t *testing.T) {
 	const epochs = 90
 	in := windows()
 	for i := range in.Sources {
 		in.Sources[i].Rate /= 10
 	}
-	for _, changes := range [][]env.Change{nil, someChanges} {
-		for _, m := range allMarks {
-			for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
-				o.Marks, o.Changes, o.Overrun, o.Bulk = m, changes, true, math.Inf(1)
-				slow := newNaive(t, in, 5, o, epochs)
-				w := must(env.NewPoisson(in, 5, o))
-				r := stream.New(6, stream.Test)
-				for n := range epochs {
-					var crawl []int
-					for i := range in.Sources {
-						if r.Float64() < 0.15 {
-							crawl = append(crawl, i)
+	for _, m := range allMarks {
+		for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
+			o.Marks, o.Overrun, o.Bulk = m, true, math.Inf(1)
+			slow := newNaive(t, in, 5, o, epochs)
+			w := must(env.NewPoisson(in, 5, o))
+			r := stream.New(6, stream.Test)
+			for n := range epochs {
+				var crawl []int
+				for i := range in.Sources {
+					if r.Float64() < 0.15 {
+						crawl = append(crawl, i)
+					}
+				}
+				slow.epoch = n
+				want := make([][]env.Item, len(in.Sources))
+				sum := make([]float64, len(in.Sources))
+				for i := range in.Sources {
+					want[i] = slow.waiting(i)
+					for _, it := range want[i] {
+						sum[i] += it.Interest
+					}
+					if o.State && math.Abs(w.View().State[i]-sum[i]) > 1e-11*sum[i] {
+						t.Fatalf("%+v, epoch %d, source %d: state is %v, want %v", o, n, i, w.View().State[i], sum[i])
+					}
+				}
+				for _, c := range must(w.Step(crawl)) {
+					i := c.Source
+					if math.Abs(c.Interest-sum[i]) > 1e-11*sum[i] {
+						t.Fatalf("%+v, epoch %d, source %d: harvest is %v, want %v", o, n, i, c.Interest, sum[i])
+					}
+					if o.Items {
+						if len(c.Items) != len(want[i]) {
+							t.Fatalf("%+v, epoch %d, source %d: %d items, want %d", o, n, i, len(c.Items), len(want[i]))
+						}
+						for k, it := range c.Items {
+							near(t, "age", it.Age, want[i][k].Age, 1e-12)
+							near(t, "interest", it.Interest, want[i][k].Interest, 1e-11)
 						}
 					}
-					slow.epoch = n
-					want := make([][]env.Item, len(in.Sources))
-					sum := make([]float64, len(in.Sources))
-					for i := range in.Sources {
-						want[i] = slow.waiting(i)
-						for _, it := range want[i] {
-							sum[i] += it.Interest
-						}
-						if o.State && math.Abs(w.View().State[i]-sum[i]) > 1e-11*sum[i] {
-							t.Fatalf("%+v, epoch %d, source %d: state is %v, want %v", o, n, i, w.View().State[i], sum[i])
-						}
-					}
-					for _, c := range must(w.Step(crawl)) {
-						i := c.Source
-						if math.Abs(c.Interest-sum[i]) > 1e-11*sum[i] {
-							t.Fatalf("%+v, epoch %d, source %d: harvest is %v, want %v", o, n, i, c.Interest, sum[i])
-						}
-						if o.Items {
-							if len(c.Items) != len(want[i]) {
-								t.Fatalf("%+v, epoch %d, source %d: %d items, want %d", o, n, i, len(c.Items), len(want[i]))
-							}
-							for k, it := range c.Items {
-								near(t, "age", it.Age, want[i][k].Age, 1e-12)
-								near(t, "interest", it.Interest, want[i][k].Interest, 1e-11)
-							}
-						}
-						slow.last[i] = n
-					}
+					slow.last[i] = n
 				}
 			}
 		}
@@ -227,46 +219,12 @@ func TestBulkIsChosenAboveTheThreshold(t *testing.T) {
 	}
 }
 
-func TestVanishedAndNewSources(t *testing.T) {
-	in := env.Paper(1)
-	changes := []env.Change{
-		{Epoch: 30, Source: 1, Rate: 0, Decay: 0.35, Interest: 0.7},
-		{Epoch: 0, Source: 2, Rate: 0, Decay: 0.7, Interest: 0.2},
-		{Epoch: 40, Source: 2, Rate: 500, Decay: 0.7, Interest: 0.2},
-	}
-	w := must(env.NewPoisson(in, 1, env.PoissonOptions{State: true, Changes: changes}))
-	var x float64
-	for n := range 60 {
-		v := w.View()
-		if (v.State[2] > 0) != (n >= 40) || (v.Mean[2] > 0) != (n >= 40) {
-			t.Errorf("epoch %d: the source that appears at 40 has state %v, mean %v", n, v.State[2], v.Mean[2])
-		}
-		if n >= 30 {
-			near(t, "state of a vanished source", v.State[1], x*in.Sources[1].Factor(), 1e-12)
-		}
-		x = v.State[1]
-		must(w.Step(nil))
-	}
-	if got := w.Instance(29).Sources[1].Rate; got != 250 {
-		t.Errorf("rate before the change is %v", got)
-	}
-	if got := w.Instance(30).Sources[1].Rate; got != 0 {
-		t.Errorf("rate after the change is %v", got)
-	}
-	if got := w.Instance(3).ID; got != "paper" {
-		t.Errorf("id is %q", got)
-	}
-}
-
 func TestPoissonRefusesOptions(t *testing.T) {
 	for want, o := range map[string]env.PoissonOptions{
 		`unknown marks "gamma"`: {Marks: "gamma"},
 		"sigma":                 {Sigma: -1},
 		"bulk":                  {Bulk: math.NaN()},
 		"3 marks of unobserved": {Unobserved: make([]bool, 3)},
-		"change 1: source is 4": {Changes: []env.Change{{Source: 4, Decay: 1}}},
-		"change 1: epoch is -1": {Changes: []env.Change{{Epoch: -1, Decay: 1}}},
-		"change 1, source 2":    {Changes: []env.Change{{Source: 1, Rate: 1, Interest: 1}}},
 	} {
 		_, err := env.NewPoisson(env.Paper(1), 1, o)
 		if err == nil || !strings.Contains(err.Error(), want) {

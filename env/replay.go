@@ -2,10 +2,121 @@ package env
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 )
+
+// Part names a part of a recording.
+type Part string
+
+// The parts of a recording.
+const (
+	PartMeasured Part = "measured" // after the split
+	PartFitting  Part = "fitting"  // before the split
+	PartWhole    Part = "whole"
+)
+
+// ReplayOptions are the settings of a [Replay]. Epoch, Decay and Budget have no
+// default.
+type ReplayOptions struct {
+	Epoch  time.Duration // length of an epoch
+	Decay  float64       // c, 1/hour
+	Budget float64       // of the fitted instance, whose crawls cost 1
+
+	// Split is the share of the recording's time span that is the fitting
+	// part; 0 means one half.
+	Split float64
+	Part  Part // part that is played; empty means PartMeasured
+
+	Items   bool // crawls bring back their items
+	State   bool // View shows the true state of all sources
+	Overrun bool // let crawls over the budget pass
+}
+
+// bounds returns the Unix times between which a part lies, and its number of
+// whole epochs.
+func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to float64, epochs int, err error) {
+	if o.Split == 0 {
+		o.Split = 0.5
+	}
+	first, last := float64(rec.First), float64(rec.Last)
+	span := last - first
+	switch {
+	case o.Epoch <= 0:
+		err = fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
+	case !(o.Decay > 0) || math.IsInf(o.Decay, 0):
+		err = fmt.Errorf("decay is %v; allowed is a finite rate per hour above 0", o.Decay)
+	case !(o.Split > 0 && o.Split < 1):
+		err = fmt.Errorf("split is %v; allowed is above 0 and below 1", o.Split)
+	case span == 0:
+		err = fmt.Errorf("%s: all publications are at one time, %d; a recording needs a span of time", rec.Path, rec.First)
+	case o.Epoch.Seconds() > span:
+		err = fmt.Errorf("%s: epoch is %v, longer than the recording; allowed is at most %v", rec.Path, o.Epoch, seconds(span))
+	}
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	split := first + o.Split*span
+	switch part {
+	case PartMeasured, "":
+		part, from, to = PartMeasured, split, last
+	case PartFitting:
+		from, to = first, split
+	case PartWhole:
+		from, to = first, last
+	default:
+		return 0, 0, 0, fmt.Errorf("unknown part %q; allowed are %s, %s and %s", part, PartMeasured, PartFitting, PartWhole)
+	}
+	epochs = int((to - from) / o.Epoch.Seconds())
+	if epochs < 1 {
+		return 0, 0, 0, fmt.Errorf("%s: the %s part lasts %v and has no whole epoch of %v; allowed is a shorter epoch or another split", rec.Path, part, seconds(to-from), o.Epoch)
+	}
+	return from, to, epochs, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
+
+// Epochs returns the number of whole epochs of the part that o names.
+func (rec *Recording) Epochs(o ReplayOptions) (int, error) {
+	_, _, n, err := rec.bounds(o, o.Part)
+	return n, err
+}
+
+// Fit reads the fitting part and returns the sources that it suggests: the
+// rate is the number of publications per epoch, the interest their mean
+// utility, the decay the given one per epoch. A source that publishes nothing
+// there has rate 0 and interest 0. Crawls cost 1 and there is no window.
+func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
+	from, to, _, err := rec.bounds(o, PartFitting)
+	if err != nil {
+		return Instance{}, err
+	}
+	count, total := make([]float64, len(rec.Names)), make([]float64, len(rec.Names))
+	for _, p := range rec.published {
+		if float64(p.at) >= to {
+			break
+		}
+		count[p.source]++
+		total[p.source] += p.utility
+	}
+	base := filepath.Base(rec.Path)
+	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
+	in := Instance{ID: base, Budget: o.Budget, Sources: make([]Source, len(rec.Names))}
+	epochs := (to - from) / o.Epoch.Seconds()
+	for i, name := range rec.Names {
+		var mean float64
+		if count[i] > 0 {
+			mean = total[i] / count[i]
+		}
+		in.Sources[i] = NewSource(name, count[i]/epochs, o.Decay*o.Epoch.Hours(), mean)
+	}
+	return in, in.Validate()
+}
 
 // Replay is the world of a recording: every publication is an item whose
 // interest is its utility at the time of publication and decays from there.
@@ -143,13 +254,7 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 			w.ends = append(w.ends, len(w.items))
 		}
 	}
-	if w.opt.Items {
-		from := 0
-		for k, end := range w.ends {
-			w.crawled[k].Items = w.items[from:end:end]
-			from = end
-		}
-	}
+	w.handOut(w.items, w.ends)
 	w.advance(crawl)
 	w.arrive()
 	return w.crawled, nil

@@ -2,6 +2,7 @@ package envtest
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -34,17 +35,13 @@ func policy[O env.Knowledge](t *testing.T, in env.Instance, newPolicy func() env
 	learnA, learns := a.(env.Learner[O])
 	learnB, _ := b.(env.Learner[O])
 	n := len(in.Sources)
-	cost := make([]float64, n)
-	for i, s := range in.Sources {
-		cost[i] = s.Cost
-	}
 	some := false
 	for epoch := range Epochs {
 		given := clone(w.View())
 		prefix := []int{-7, n + 3, 0}[:epoch%4]
 		dst := append(make([]int, 0, epoch%5*n), prefix...)
 		got := a.Select(dst, level[O](given))
-		if string(print(given)) != string(print(w.View())) {
+		if !reflect.DeepEqual(given, w.View()) {
 			t.Fatalf("epoch %d: Select wrote to the view", epoch)
 		}
 		spoil(given)
@@ -65,16 +62,13 @@ func policy[O env.Knowledge](t *testing.T, in env.Instance, newPolicy func() env
 				t.Fatalf("epoch %d: Select returned %v; want sources 0 to %d, each once", epoch, crawl, n-1)
 			}
 			seen[i] = true
-			sum += cost[i]
+			sum += in.Sources[i].Cost
 			some = true
 		}
 		if !overrun && !env.Fits(sum, in.Budget) {
 			t.Fatalf("epoch %d: Select returned %v, which costs %v; the budget is %v", epoch, crawl, sum, in.Budget)
 		}
-		brought, err := w.Step(crawl)
-		if err != nil {
-			t.Fatal(err)
-		}
+		brought := step(t, w, crawl)
 		if learns {
 			again := make([]env.Crawled, len(brought))
 			for k, c := range brought {
@@ -83,7 +77,7 @@ func policy[O env.Knowledge](t *testing.T, in env.Instance, newPolicy func() env
 			}
 			next := clone(w.View())
 			learnA.Update(again, level[O](next))
-			if string(print(next)) != string(print(w.View())) {
+			if !reflect.DeepEqual(next, w.View()) {
 				t.Fatalf("epoch %d: Update wrote to the view", epoch)
 			}
 			spoil(next)
@@ -103,14 +97,12 @@ func policy[O env.Knowledge](t *testing.T, in env.Instance, newPolicy func() env
 
 // level returns what a level of knowledge sees of v.
 func level[O env.Knowledge](v *env.Observed) *O {
-	var o any = v
-	switch any((*O)(nil)).(type) {
-	case *env.Online:
-		o = &v.Online
-	case *env.Model:
-		o = &v.Model
+	for _, o := range []any{&v.Online, &v.Model} {
+		if o, ok := o.(*O); ok {
+			return o
+		}
 	}
-	return o.(*O)
+	return any(v).(*O)
 }
 
 func clone(v *env.Observed) *env.Observed {

@@ -19,11 +19,47 @@ var full = flag.Bool("full", false, "run the targets with all their seeds and pr
 
 func rewards(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
 	t.Helper()
+	return play(t, newWorld(t, in, seed, o, a), a, epochs)
+}
+
+// newWorld returns a world that shows what the agent may know.
+func newWorld(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent) env.World {
+	t.Helper()
 	o.Items, o.State = a.Level() == env.LevelOnline, a.Level() == env.LevelObserved
 	w, err := env.NewPoisson(in, seed, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// turn is one world until an epoch and another from then on. Both go on
+// together: what waits depends on the epoch and the last crawls only.
+type turn struct {
+	env.World
+	after env.World
+	at    int
+}
+
+func (w *turn) Step(crawl []int) ([]env.Crawled, error) {
+	now, later := w.World, w.after
+	if w.View().Epoch >= w.at {
+		now, later = later, now
+	}
+	if _, err := later.Step(crawl); err != nil {
+		return nil, err
+	}
+	return now.Step(crawl)
+}
+
+// turned is rewards where the sources become others at an epoch.
+func turned(t testing.TB, in, after env.Instance, at int, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
+	t.Helper()
+	return play(t, &turn{newWorld(t, in, seed, o, a), newWorld(t, after, seed, o, a), at}, a, epochs)
+}
+
+func play(t testing.TB, w env.World, a env.Agent, epochs int) []float64 {
+	t.Helper()
 	var dst []int
 	out := make([]float64, epochs)
 	for n := range out {
@@ -124,12 +160,11 @@ func TestOnlineChange(t *testing.T) {
 		s := in.Sources[3-i]
 		s.Decay = in.Sources[i].Decay
 		after.Sources[i] = s
-		o.Changes = append(o.Changes, env.Change{Epoch: 5000, Source: i, Rate: s.Rate, Decay: s.Decay, Interest: s.Interest})
 	}
 	l := New(in.Terms(), nil)
-	got := rewards(t, in, 1, o, env.NewAgent[env.Online](l), 7000)
-	old := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(in)), 7000)
-	want := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(after)), 7000)
+	got := turned(t, in, after, 5000, 1, o, env.NewAgent[env.Online](l), 7000)
+	old := turned(t, in, after, 5000, 1, o, env.NewAgent(baselines.NewWhittle(in)), 7000)
+	want := turned(t, in, after, 5000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 7000)
 	for _, c := range []struct {
 		from, to int
 		with     []float64
@@ -147,19 +182,15 @@ func TestOnlineAppear(t *testing.T) {
 	in := env.Lognormal(20, 4, 2)
 	in.Sources[7] = env.NewSource("7", 0, .3, 5)
 	in.Sources[3] = env.NewSource("3", 300, .3, 5)
-	on, off := in.Sources[7], in.Sources[3]
-	o := env.PoissonOptions{Changes: []env.Change{
-		{Epoch: 2000, Source: 7, Rate: 300, Decay: on.Decay, Interest: on.Interest},
-		{Epoch: 2000, Source: 3, Rate: 0, Decay: off.Decay, Interest: off.Interest},
-	}}
+	var o env.PoissonOptions
 	after := in
 	after.Sources = append([]env.Source(nil), in.Sources...)
 	after.Sources[7].Rate, after.Sources[3].Rate = 300, 0
 	set := DefaultSettings()
 	set.Horizon = 300
 	l := New(in.Terms(), &set)
-	got := rewards(t, in, 1, o, env.NewAgent[env.Online](l), 4000)
-	want := rewards(t, in, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
+	got := turned(t, in, after, 2000, 1, o, env.NewAgent[env.Online](l), 4000)
+	want := turned(t, in, after, 2000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
 	if r := total(got[3000:]) / total(want[3000:]); r < .95 {
 		t.Errorf("1000 epochs after the change: %.4f of Whittle with the parameters in force; want .95", r)
 	}
