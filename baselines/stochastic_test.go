@@ -11,26 +11,94 @@ import (
 	"ephemera/env/stream"
 )
 
-// advantage solves (25) on a chain by value iteration at a price, maximising at
-// every state, and returns what crawling at node k is worth more than waiting.
-func advantage(c chain, charge float64, k int) float64 {
-	n := len(c.next)
+// iterate applies a map of values to itself until all of them grow alike, and
+// returns the last values and that growth.
+func iterate(n int, step func(v []float64, j int) float64) (v []float64, growth float64) {
 	v, w := make([]float64, n), make([]float64, n)
 	for {
 		lo, hi := math.Inf(1), math.Inf(-1)
-		fresh := dot(c.next[0], v)
 		for j := range v {
-			t := math.Max(dot(c.next[j], v), float64(j)*c.step-charge+fresh)
-			lo, hi = math.Min(lo, t-v[j]), math.Max(hi, t-v[j])
-			w[j] = (t + v[j]) / 2
-		}
-		base := w[0]
-		for j := range w {
-			w[j] -= base
+			w[j] = step(v, j)
+			lo, hi = math.Min(lo, w[j]-v[j]), math.Max(hi, w[j]-v[j])
 		}
 		v, w = w, v
 		if hi-lo < 1e-9*(1+math.Abs(hi)) {
-			return float64(k)*c.step - charge + dot(c.next[0], v) - dot(c.next[k], v)
+			return v, (lo + hi) / 2
+		}
+	}
+}
+
+// average solves (25) on a chain by value iteration, maximising at every state.
+// It returns V with ∫V(u)φ(du) = 0, and β.
+func average(c chain, subsidy float64) (v []float64, beta float64) {
+	v, growth := iterate(len(c.next), func(v []float64, j int) float64 {
+		t := math.Max(subsidy+dot(c.next[j], v), float64(j)*c.step+dot(c.next[0], v))
+		return (t + v[j]) / 2 // half a step: the chain has no period
+	})
+	base := dot(c.next[0], v)
+	for j := range v {
+		v[j] -= base
+	}
+	return v, 2 * growth
+}
+
+// discounted solves (24) on a chain by value iteration. What all states still
+// gain alike comes to growth·δ/(1−δ).
+func discounted(c chain, subsidy, delta float64) []float64 {
+	v, growth := iterate(len(c.next), func(v []float64, j int) float64 {
+		return math.Max(subsidy+delta*dot(c.next[j], v), float64(j)*c.step+delta*dot(c.next[0], v))
+	})
+	for j := range v {
+		v[j] += growth * delta / (1 - delta)
+	}
+	return v
+}
+
+// advantage returns what crawling at node k is worth more than waiting.
+func advantage(c chain, subsidy float64, k int) float64 {
+	v, _ := average(c, subsidy)
+	return float64(k)*c.step - subsidy - dot(c.next[k], v)
+}
+
+// TCNS, (24) and Lemma 6, "the conclusions of Lemma 1 continue to hold": V_δ is
+// increasing, convex and Lipschitz with the constant E[(1 − (αδ)^τ)/(1 − αδ)],
+// which is at most 1/(1 − αδ). And "the 'vanishing discount' argument of Section
+// IV can now be used to establish" (25): as δ goes to 1, V_δ(x) − ∫V_δ(u)φ(du)
+// goes to V(x) and (1 − δ)∫V_δ(u)φ(du) to β. At λ = γ(x) the state x is in the
+// end indifferent: both terms of (24) are equal.
+func TestStochasticVanishingDiscount(t *testing.T) {
+	opt := StochasticOptions{Nodes: 64}.defaults()
+	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
+		s := envtest.Source(.7, 10, 2.5)
+		s.Rate, s.Interest = 6, s.Rate*s.Interest/6
+		law := lawOf(t, s, m, 0)
+		table, c := stochasticIndex(s, law, opt), newChain(s, law, opt.Nodes, opt.Reach)
+		for _, x := range []float64{.3, .8, 1.2} { // in ceilings
+			k := int(x * s.Ceiling() / c.step)
+			subsidy := s.Cost * table.Index[k]
+			limit, beta := average(c, subsidy)
+			last, indifferent := math.Inf(1), math.Inf(1)
+			for _, delta := range []float64{.9, .99, .999, .9999} {
+				v := discounted(c, subsidy, delta)
+				fresh := dot(c.next[0], v)
+				off, slope := math.Abs((1-delta)*fresh-beta), 0.0
+				for j := range len(v) * 3 / 4 { // the cut of the grid is far above
+					off = math.Max(off, math.Abs(v[j]-fresh-limit[j]))
+					next := (v[j+1] - v[j]) / c.step
+					if next < slope-1e-6 || next > 1/(1-delta*s.Factor())+1e-6 {
+						t.Fatalf("%s, λ = γ(%v), δ = %v: the slope of V at node %d is %v after %v; want it to rise within 0 and 1/(1−αδ)", m, x, delta, j, next, slope)
+					}
+					slope = next
+				}
+				left := math.Abs(subsidy + delta*dot(c.next[k], v) - float64(k)*c.step - delta*fresh)
+				if !(off < last/5 && left < max(indifferent/5, 1e-6*s.Ceiling())) {
+					t.Errorf("%s, λ = γ(%v): at δ = %v V and β are off by %v, after %v, and the terms of (24) differ by %v, after %v", m, x, delta, off, last, left, indifferent)
+				}
+				last, indifferent = off, left
+			}
+			if last > 1e-3*s.Ceiling() {
+				t.Errorf("%s, λ = γ(%v): at δ = .9999 V and β are still off by %v", m, x, last)
+			}
 		}
 	}
 }

@@ -215,11 +215,16 @@ func (l *Learner) excess(i int, x, age float64) float64 {
 		peak, rest = s.after(x), 1
 	}
 	profit, once := s.slope-l.price*s.toll, x-l.price*cost
-	// Beyond the greatest threshold, P is at least what crawling at this age
-	// would always earn: P comes from the last cycles, which for a slow source
-	// may be far shorter than the best one.
 	if age > l.most {
+		// Beyond the greatest threshold, P is at least what crawling at this age
+		// would always earn: P comes from the last cycles, which for a slow
+		// source may be far shorter than the best one.
 		profit = max(profit, once/age)
+	} else {
+		// Crawling at Θ earns (x(Θ) − λC)/Θ, and P no more than twice that.
+		// Where others leave room, a source is crawled before its threshold; V
+		// is then not linear, and its slope at the first ages is no profit.
+		profit = min(profit, 2*max(0, s.peak-l.price*cost)/s.Theta)
 	}
 	adv := once - max(0, peak-l.price*cost)
 	if profit > 0 {

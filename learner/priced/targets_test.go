@@ -37,9 +37,7 @@ func targets() []target {
 	for _, m := range []float64{10, 50, 300} {
 		add("lognormal", env.Lognormal, 1000, m, 5, .995, .99, .98)
 	}
-	// Three or four crawls of costs from .5 to 3 fit: what else fits decides
-	// when a source is crawled, and cycles are too uneven for r₁.
-	add("mixed", env.Mixed, 20, 5, 20, .997, .98, .98)
+	add("mixed", env.Mixed, 20, 5, 20, .998, .985, .98)
 	add("mixed", env.Mixed, 50, 10, 20, .998, .985, .98)
 	for _, m := range []float64{1, 10, 30} {
 		add("wide", env.Wide, 100, m, 20, .98, .95, .97)
@@ -87,12 +85,8 @@ func TestTargets(t *testing.T) {
 		if *full {
 			w := shares(t, f.in, f.seeds, func(s *Settings) { s.Critic = "renewal" })
 			fmt.Printf("| %s | %d | %.4f | %.4f | %.4f | %.4f | %.4f | %.4f |\n", f.name, f.seeds, v.mean, v.worst, v.during, v.duringWorst, w.mean, w.during)
-			less := .002
-			if f.name == "mixed 20, 5" {
-				less = .003
-			}
-			if v.mean < w.mean-less {
-				t.Errorf("%s: learned earns %.4f of Whittle, with averages in place of r %.4f; at most %v less is allowed", f.name, v.mean, w.mean, less)
+			if v.mean < w.mean-.002 {
+				t.Errorf("%s: learned earns %.4f of Whittle, with averages in place of r %.4f; at most .002 less is allowed", f.name, v.mean, w.mean)
 			}
 		}
 	}
