@@ -63,7 +63,7 @@ func draw(dir string, seed uint64) error {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		drawn = append(drawn, files.File{Name: p.Name, Data: p.Data})
+		drawn = append(drawn, p)
 	}
 	return d.Put(drawn...)
 }

@@ -3,6 +3,7 @@ package papers
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -36,15 +37,21 @@ func (all *figures) number(id, quantity, unit, printed string, readings []readin
 	if err != nil {
 		panic("papers: " + err.Error())
 	}
-	return all.words(id, quantity, unit, printed, v-half(printed), v+half(printed), readings, where...)
+	f := all.words(id, quantity, unit, printed, v-half(printed), v+half(printed), readings, where...)
+	f.number = true
+	return f
 }
 
 // words adds words, which stand for a figure from lo to hi.
 func (all *figures) words(id, quantity, unit, printed string, lo, hi float64, readings []reading, where ...at) *figure {
-	f := &figure{id: id, quantity: quantity, unit: unit, printed: printed, lo: lo, hi: hi, readings: readings}
+	var documents, places []string
 	for _, w := range where {
-		f.documents, f.places = append(f.documents, w.document), append(f.places, w.place)
+		documents, places = append(documents, w.document), append(places, w.place)
 	}
+	f := &figure{readings: readings, Row: Row{
+		ID: id, Document: strings.Join(documents, "; "), Place: strings.Join(places, "; "),
+		Quantity: quantity, Unit: unit, Printed: printed, Accepted: [2]float64{lo, hi},
+	}}
 	*all = append(*all, f)
 	return f
 }
@@ -180,6 +187,6 @@ func catalogue(s samples) figures {
 	f = all.number("allerton/whittle", "Whittle with one crawl per epoch", interest, "283", append([]reading{whittle1}, whittle(exponentialLaws, same)...), v)
 	f.open = openDraw + ", and " + openIndex
 	f.note = fmt.Sprintf("The figure is TCNS's 283.8, cut off, for the stochastic model with the state observed. In the mean dynamics that the learner sees, exact Whittle earns %s in the long run.", number(bound))
-	f.lo, f.hi = 283, 284 // cut off, not rounded
+	f.Accepted = [2]float64{283, 284} // cut off, not rounded
 	return all
 }

@@ -26,15 +26,8 @@ type form struct {
 	modulus bool
 }
 
-// terms are what the index takes of a source.
-type terms struct{ decay, factor, gain, ceiling, cost float64 }
-
-func termsOf(s env.Source) terms {
-	return terms{s.Decay, s.Factor(), s.Gain(), s.Ceiling(), s.Cost}
-}
-
 // index returns γ(x).
-func (f form) index(s terms, x float64) complex128 {
+func (f form) index(s source, x float64) complex128 {
 	q := 1 - x/s.ceiling
 	eta := complex(-math.Log(q)/s.decay, 0)
 	if q < 0 {
@@ -57,21 +50,27 @@ func (f form) index(s terms, x float64) complex128 {
 func exact(eta float64) float64 { return eta }
 
 // What stands for log_α q where q < 0: log⁺ as printed, the real part of the
-// logarithm, all of it, the logarithm of the least number that a float64 tells
-// from 1, and the limit from below.
-func zero(float64, float64) complex128     { return 0 }
-func realLog(c, q float64) complex128      { return complex(-math.Log(-q)/c, 0) }
-func complexLog(c, q float64) complex128   { return complex(-math.Log(-q)/c, -math.Pi/c) }
-func clipped(c, _ float64) complex128      { return complex(-math.Log(0x1p-52)/c, 0) }
-func extended(float64, float64) complex128 { return cmplx.Inf() }
+// logarithm, all of it, and the logarithm of the least number that a float64
+// tells from 1.
+func zero(float64, float64) complex128   { return 0 }
+func realLog(c, q float64) complex128    { return complex(-math.Log(-q)/c, 0) }
+func complexLog(c, q float64) complex128 { return complex(-math.Log(-q)/c, -math.Pi/c) }
+func clipped(c, _ float64) complex128    { return complex(-math.Log(0x1p-52)/c, 0) }
+
+// source is what the index takes of one.
+type source struct{ decay, factor, gain, ceiling, cost float64 }
+
+func sourceOf(s env.Source) source {
+	return source{s.Decay, s.Factor(), s.Gain(), s.Ceiling(), s.Cost}
+}
 
 // byForm is the policy that crawls by an index of the true state.
 type byForm struct {
-	form  form
-	terms []terms
-	sel   *baselines.Selector
-	gamma []complex128
-	key   []float64
+	form    form
+	sources []source
+	sel     *baselines.Selector
+	gamma   []complex128
+	key     []float64
 }
 
 var _ env.Policy[env.Observed] = (*byForm)(nil)
@@ -79,18 +78,18 @@ var _ env.Policy[env.Observed] = (*byForm)(nil)
 func newByForm(in env.Instance, f form) env.Agent {
 	t := in.Terms()
 	n := len(t.Costs)
-	of := make([]terms, n)
+	of := make([]source, n)
 	for i, s := range in.Sources {
-		of[i] = termsOf(s)
+		of[i] = sourceOf(s)
 	}
-	return env.NewAgent[env.Observed](&byForm{form: f, terms: of, sel: baselines.NewSelector(t.Costs, t.Budget), gamma: make([]complex128, n), key: make([]float64, n)})
+	return env.NewAgent[env.Observed](&byForm{form: f, sources: of, sel: baselines.NewSelector(t.Costs, t.Budget), gamma: make([]complex128, n), key: make([]float64, n)})
 }
 
 // Select implements env.Policy.
 func (p *byForm) Select(dst []int, o *env.Observed) []int {
 	isReal := true
 	for i, x := range o.State {
-		p.gamma[i] = p.form.index(p.terms[i], x)
+		p.gamma[i] = p.form.index(p.sources[i], x)
 		isReal = isReal && imag(p.gamma[i]) == 0
 	}
 	for i, g := range p.gamma {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -48,14 +47,11 @@ const (
 
 // figure is a figure that a document prints.
 type figure struct {
-	id                string
-	documents, places []string
-	quantity, unit    string
-	printed           string  // as the document has it
-	lo, hi            float64 // what the measured figure has to lie in
-	open              string  // what the document does not say; empty if it says all
-	note              string  // further facts, as sentences
-	readings          []reading
+	Row
+	number   bool   // and not words
+	open     string // what the document does not say; empty if it says all
+	note     string // further facts, as sentences
+	readings []reading
 }
 
 // reading is one way to measure a figure.
@@ -64,34 +60,19 @@ type reading struct {
 	excluded  string // why it may not stand for the figure; empty if it may
 }
 
-// Attempt is the outcome of one reading.
-type Attempt struct {
-	Reading  string   `json:"reading"`
-	Text     string   `json:"text"`
-	Measured float64  `json:"measured"`
-	Lo       *float64 `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
-	Hi       *float64 `json:"hi"`
-	RunLo    *float64 `json:"run_lo"` // where a single run falls 19 times of 20; nil where nothing is drawn
-	RunHi    *float64 `json:"run_hi"`
-	P        float64  `json:"p"`        // share of its single runs that lie as far from its mean as what is printed; 0 or 1 where nothing is drawn
-	Excluded string   `json:"excluded"` // why the reading may not stand for the figure; empty if it may
-
-	scale float64 // standard deviation of a single run about the measured mean
-	nu    float64 // its degrees of freedom
-	off   float64 // how far what is printed lies from the mean beyond its rounding, in units of scale
-}
-
 // assess sets a reading beside the printed figure. The papers' random figures
 // are single runs. One more run beside n that were measured, with mean m and
 // standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
 // with n − 1 degrees of freedom.
 func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) Attempt {
-	a := Attempt{Reading: r.key, Text: r.text, Measured: stats.Mean(s.values), Excluded: r.excluded}
+	lo, hi := f.Accepted[0], f.Accepted[1]
+	a := Attempt{Reading: r.key, Text: r.text, Excluded: r.excluded}
+	a.Measured = stats.Mean(s.values)
 	if n := float64(len(s.values)); s.random && n > 1 {
 		a.nu, a.scale = n-1, stat.StdDev(s.values, nil)*math.Sqrt(1+1/n)
 		half := a.scale * distuv.StudentsT{Sigma: 1, Nu: a.nu}.Quantile(1-accepted/2)
 		a.RunLo, a.RunHi = result.Ptr(math.Max(0, a.Measured-half)), result.Ptr(a.Measured+half)
-		if half > widest*math.Abs(f.lo+f.hi)/2 {
+		if half > widest*math.Abs(lo+hi)/2 {
 			a.Excluded = fmt.Sprintf("%s (%s to %s over %d seeds)", scatter, number(slices.Min(s.values)), number(slices.Max(s.values)), len(s.values))
 		}
 		if boot != nil {
@@ -99,7 +80,7 @@ func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) Attempt {
 			a.Lo, a.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 		}
 	}
-	if d := math.Max(f.lo-a.Measured, a.Measured-f.hi); d > 0 {
+	if d := math.Max(lo-a.Measured, a.Measured-hi); d > 0 {
 		a.off = d / a.scale // infinite where nothing is drawn
 	}
 	a.P = f.chance([]Attempt{a}, a)
@@ -117,7 +98,7 @@ func (f *figure) chance(all []Attempt, a Attempt) float64 {
 	case a.scale == 0:
 		return 0
 	}
-	rounding := (f.hi - f.lo) / 2
+	rounding := (f.Accepted[1] - f.Accepted[0]) / 2
 	var near [][2]float64 // the runs that are closer than what is printed
 	for _, b := range all {
 		half := rounding
@@ -160,7 +141,7 @@ func (f *figure) judge(attempts []Attempt) (v Verdict, chosen int, p float64, re
 	if chosen >= 0 {
 		a := attempts[chosen]
 		p = f.chance(free, a)
-		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s", result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.unit, first.Measured))
+		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s", result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.Unit, first.Measured))
 		switch {
 		case p >= accepted && chosen > 0:
 			return ReproducedByReading, chosen, p, reason
@@ -172,35 +153,31 @@ func (f *figure) judge(attempts []Attempt) (v Verdict, chosen int, p float64, re
 		return Differs, 0, p, "the document leaves nothing open; measured is: " + first.Text
 	}
 	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.open, first.Text)
-	for i, a := range attempts {
-		if a.Excluded != "" && a.P >= accepted {
-			if i == 0 {
-				return NotReproducible, 0, p, reason + "; " + a.Excluded
-			}
-			return NotReproducible, 0, p, fmt.Sprintf("%s; of %d readings the first that gives it is: %s, and %s", reason, len(attempts), a.Text, a.Excluded)
-		}
+	switch i := slices.IndexFunc(attempts, func(a Attempt) bool { return a.Excluded != "" && a.P >= accepted }); i {
+	case -1:
+		reason += fmt.Sprintf("; none of %d readings gives it", len(attempts))
+	case 0:
+		reason += "; " + first.Excluded
+	default:
+		reason += fmt.Sprintf("; of %d readings the first that gives it is: %s, and %s", len(attempts), attempts[i].Text, attempts[i].Excluded)
 	}
-	return NotReproducible, 0, p, fmt.Sprintf("%s; none of %d readings gives it", reason, len(attempts))
+	return NotReproducible, 0, p, reason
 }
 
 // miss is how far the mean is from the middle of what is printed.
-func (f *figure) miss(a Attempt) float64 { return math.Abs(a.Measured - (f.lo+f.hi)/2) }
+func (f *figure) miss(a Attempt) float64 {
+	return math.Abs(a.Measured - (f.Accepted[0]+f.Accepted[1])/2)
+}
 
 // deviation says how far a printed number lies from the mean of a reading.
 func (f *figure) deviation(a Attempt) string {
 	switch {
-	case a.scale == 0 || f.words():
+	case a.scale == 0 || !f.number:
 		return ""
 	case a.off == 0:
 		return ", whose mean is what is printed, to its last digit"
 	}
 	return fmt.Sprintf(", %.1f standard deviations of a single run from its mean", a.off)
-}
-
-// words reports whether the document prints words and no number.
-func (f *figure) words() bool {
-	_, err := strconv.ParseFloat(f.printed, 64)
-	return err != nil
 }
 
 // half returns half a unit of the last digit of a printed number.

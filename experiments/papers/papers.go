@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"ephemera/experiments/stats"
 )
@@ -31,15 +30,32 @@ type Row struct {
 	Printed  string     `json:"printed"`  // as in the document
 	Accepted [2]float64 `json:"accepted"` // what the measured figure has to lie in: the printed number give or take its rounding, or what words stand for
 	Reading  string     `json:"reading"`  // the one measured: "printed", or its name among those tried
-	Measured float64    `json:"measured"`
-	Lo       *float64   `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn
-	Hi       *float64   `json:"hi"`
-	RunLo    *float64   `json:"run_lo"` // where a single run falls 19 times of 20
-	RunHi    *float64   `json:"run_hi"`
-	P        float64    `json:"p"` // share of single runs as far off as what is printed, corrected for the readings tried
+	Measure             // p is corrected for the readings tried
 	Verdict  Verdict    `json:"verdict"`
 	Reason   string     `json:"reason"`
 	Tried    []Attempt  `json:"tried"` // every reading, the one as printed first
+}
+
+// Attempt is the outcome of one reading.
+type Attempt struct {
+	Reading string `json:"reading"`
+	Text    string `json:"text"`
+	Measure
+	Excluded string `json:"excluded"` // why the reading may not stand for the figure; empty if it may
+
+	scale float64 // standard deviation of a single run about the measured mean
+	nu    float64 // its degrees of freedom
+	off   float64 // how far what is printed lies from the mean beyond its rounding, in units of scale
+}
+
+// Measure is what a reading gave.
+type Measure struct {
+	Measured float64  `json:"measured"`
+	Lo       *float64 `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
+	Hi       *float64 `json:"hi"`
+	RunLo    *float64 `json:"run_lo"` // where a single run falls 19 times of 20; nil where nothing is drawn
+	RunHi    *float64 `json:"run_hi"`
+	P        float64  `json:"p"` // share of single runs that lie as far from the mean as what is printed; 0 or 1 where nothing is drawn
 }
 
 // Report is the reproduction of all figures.
@@ -69,27 +85,21 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // row judges a figure.
 func (f *figure) row(s samples, boot *stats.Bootstrap) Row {
-	var attempts []Attempt
 	for _, r := range f.readings {
 		x, ok := s[r.key]
 		if !ok {
-			panic(fmt.Sprintf("papers: %s reads %q, which is not measured", f.id, r.key))
+			panic(fmt.Sprintf("papers: %s reads %q, which is not measured", f.ID, r.key))
 		}
-		attempts = append(attempts, f.assess(r, x, boot))
+		f.Tried = append(f.Tried, f.assess(r, x, boot))
 	}
-	verdict, chosen, p, reason := f.judge(attempts)
+	verdict, chosen, p, reason := f.judge(f.Tried)
 	if f.note != "" {
 		reason += ". " + f.note
 	}
-	a := attempts[chosen]
-	name := a.Reading
+	f.Verdict, f.Reason, f.Reading, f.Measure = verdict, reason, f.readings[chosen].key, f.Tried[chosen].Measure
+	f.P = p
 	if chosen == 0 {
-		name = "printed"
+		f.Reading = "printed"
 	}
-	return Row{
-		ID: f.id, Document: strings.Join(f.documents, "; "), Place: strings.Join(f.places, "; "), Quantity: f.quantity, Unit: f.unit,
-		Printed: f.printed, Accepted: [2]float64{f.lo, f.hi},
-		Reading: name, Measured: a.Measured, Lo: a.Lo, Hi: a.Hi, RunLo: a.RunLo, RunHi: a.RunHi, P: p,
-		Verdict: verdict, Reason: reason, Tried: attempts,
-	}
+	return f.Row
 }

@@ -201,7 +201,7 @@ func TestTapeIsTheSimulator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := experiments.Run(tp.world(2, false), env.NewAgent(baselines.NewWhittleObserved(in, false)), n, nil)
+		got, err := play(context.Background(), tp.scene(2, false), n, func(in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittleObserved(in, false)) }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,10 @@ func TestCountsAndMarks(t *testing.T) {
 }
 
 func TestTapeKeepsTheBudget(t *testing.T) {
-	w := even(env.Paper(1).Sources, 3).world(1, false)
+	w, err := even(env.Paper(1).Sources, 3).scene(1, false).Open(0, env.LevelObserved, false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Step([]int{0, 1}); err == nil {
 		t.Error("two crawls with a budget of one are accepted")
 	}
@@ -248,7 +251,7 @@ func TestTapeKeepsTheBudget(t *testing.T) {
 // mean dynamics all forms agree, and just above them that of the slides falls
 // by u − (1−α)x.
 func TestForms(t *testing.T) {
-	literal, ext := form{false, math.Ceil, zero, false}, form{false, math.Ceil, extended, false}
+	literal, ext := form{false, math.Ceil, zero, false}, form{false, math.Ceil, func(float64, float64) complex128 { return cmplx.Inf() }, false}
 	near := func(what string, got complex128, want float64) {
 		t.Helper()
 		if math.Abs(real(got)-want) > 1e-6*math.Max(1, math.Abs(want)) || imag(got) != 0 {
@@ -256,7 +259,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	for i, s := range env.Paper(1).Sources {
-		of := termsOf(s)
+		of := sourceOf(s)
 		for k := range 400 {
 			x := s.Ceiling() * float64(k) / 170.3
 			near(fmt.Sprintf("source %d, literal at %v", i+1, x), literal.index(of, x), index.WhittleLiteral(s, x))
@@ -363,7 +366,7 @@ func TestVerdicts(t *testing.T) {
 // The corrected p-value of the closest reading is the share of that reading's
 // runs whose closest reading is at least as far: found here by drawing runs.
 func TestChance(t *testing.T) {
-	f := &figure{lo: 99.95, hi: 100.05}
+	f := &figure{Row: Row{Accepted: [2]float64{99.95, 100.05}}}
 	var all []Attempt
 	for i, mean := range []float64{101.5, 103, 98, 97.9, 140} {
 		all = append(all, f.assess(reading{key: fmt.Sprint(i)}, seeds(mean), nil))
@@ -407,12 +410,12 @@ func TestTied(t *testing.T) {
 		s["per-epoch/slides-clipped"] = seeds(283.8)
 		found := 0
 		for _, f := range catalogue(s) {
-			if !slices.Contains([]string{"tcns/exponential-whittle", "allerton/whittle"}, f.id) {
+			if !slices.Contains([]string{"tcns/exponential-whittle", "allerton/whittle"}, f.ID) {
 				continue
 			}
 			found++
 			if row := f.row(s, nil); row.Verdict != c.want || (c.want == ReproducedByReading) != (row.Reading == "per-epoch/slides-clipped") {
-				t.Errorf("%s where the policy earns %v with Poisson arrivals: %s by %s, want %s", f.id, c.poisson, row.Verdict, row.Reading, c.want)
+				t.Errorf("%s where the policy earns %v with Poisson arrivals: %s by %s, want %s", f.ID, c.poisson, row.Verdict, row.Reading, c.want)
 			}
 		}
 		if found != 2 {
@@ -491,7 +494,7 @@ func TestCancel(t *testing.T) {
 // A share is printed in per cent, as the papers print it.
 func TestShareInPerCent(t *testing.T) {
 	lo, hi := .25, .5
-	a := Attempt{Text: "a reading", Measured: .366, RunLo: &lo, RunHi: &hi}
+	a := Attempt{Text: "a reading", Measure: Measure{Measured: .366, RunLo: &lo, RunHi: &hi}}
 	if got := a.in(share); got != "a reading 37 % (single runs 25 % to 50 %)" {
 		t.Error(got)
 	}

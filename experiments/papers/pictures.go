@@ -7,24 +7,19 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 )
 
 // drawn is how many epochs of the state evolution are drawn.
 const drawn = 40
 
-// Picture is a file of a figure.
-type Picture struct {
-	Name string
-	Data []byte
-}
-
 // Pictures draws the figures 1 to 4 of TCNS, each as SVG and PNG: the content
 // value over time, and the state evolution for M = 1, M = 2 and M = 2 in the
 // stochastic model with Poisson arrivals. Equal seeds give equal bytes; only
 // the last depends on the seed. There the index is that of the slides, with
 // which the stochastic figures of TCNS agree.
-func Pictures(seed uint64) ([]Picture, error) {
+func Pictures(seed uint64) ([]files.File, error) {
 	in := env.Paper(1)
 	var value []plot.Series
 	for i, s := range in.Sources {
@@ -59,7 +54,7 @@ func Pictures(seed uint64) ([]Picture, error) {
 	}
 	all = append(all, last)
 
-	var files []Picture
+	var drawings []files.File
 	for i, p := range all {
 		svg, err := p.SVG(plot.Light)
 		if err != nil {
@@ -70,9 +65,9 @@ func Pictures(seed uint64) ([]Picture, error) {
 			return nil, err
 		}
 		name := fmt.Sprintf("tcns-figure-%d", i+1)
-		files = append(files, Picture{name + ".svg", svg}, Picture{name + ".png", png})
+		drawings = append(drawings, files.File{Name: name + ".svg", Data: svg}, files.File{Name: name + ".png", Data: png})
 	}
-	return files, nil
+	return drawings, nil
 }
 
 // evolution draws the state of every source before each decision.

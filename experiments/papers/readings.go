@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -38,46 +35,23 @@ func study(ctx context.Context, o Options) (samples, error) {
 		return nil, err
 	}
 	runs := random(o.Steps)
-	var (
-		mu   sync.Mutex
-		done int
-	)
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(o.Workers)
-	for job := range o.Seeds * len(runs) {
-		if inner.Err() != nil {
-			break
-		}
-		g.Go(func() (err error) {
-			at := job / len(runs)
-			seed := o.Seed + uint64(at)
-			defer func() {
-				if p := recover(); p != nil {
-					err = fmt.Errorf("seed %d: panic: %v\n%s", seed, p, debug.Stack())
-				}
-			}()
-			got, err := runs[job%len(runs)](inner, seed)
-			if err != nil {
-				return fmt.Errorf("seed %d: %w", seed, err)
-			}
+	var mu sync.Mutex
+	seed := func(job int) uint64 { return o.Seed + uint64(job/len(runs)) }
+	err := experiments.Each(ctx, o.Seeds*len(runs), o.Workers, o.Progress,
+		func(job int) string { return fmt.Sprintf("seed %d", seed(job)) },
+		func(ctx context.Context, job int) error {
+			got, err := runs[job%len(runs)](ctx, seed(job))
 			mu.Lock()
 			defer mu.Unlock()
 			for key, v := range got {
 				if s[key].values == nil {
 					s[key] = sample{values: make([]float64, o.Seeds), random: true}
 				}
-				s[key].values[at] = v
+				s[key].values[job/len(runs)] = v
 			}
-			if done++; o.Progress != nil {
-				o.Progress(done, o.Seeds*len(runs))
-			}
-			return nil
+			return err
 		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	return s, ctx.Err()
+	return s, err
 }
 
 // run measures something under a seed.
@@ -93,8 +67,8 @@ func random(steps int) []run {
 }
 
 // play runs an agent in a scene in the way of all commands.
-func play(ctx context.Context, s experiments.Scene, steps int, build func(in env.Instance) (env.Agent, error), watch experiments.Watcher) (experiments.Outcome, error) {
-	e := experiments.Entry{New: func(k experiments.Known, _ any) (env.Agent, error) { return build(k.Instance) }}
+func play(ctx context.Context, s experiments.Scene, steps int, build func(in env.Instance) env.Agent, watch experiments.Watcher) (experiments.Outcome, error) {
+	e := experiments.Entry{New: func(k experiments.Known, _ any) (env.Agent, error) { return build(k.Instance), nil }}
 	p := experiments.Play{Entry: &e, Level: env.LevelObserved, Epochs: steps}
 	p.Watch = func(experiments.Running) experiments.Watcher { return watch }
 	got, err := s.Play(ctx, p)
@@ -147,8 +121,6 @@ type policy struct {
 	new       func(in env.Instance) env.Agent
 }
 
-func (p policy) agent(in env.Instance) (env.Agent, error) { return p.new(in), nil }
-
 func with(f form) func(env.Instance) env.Agent {
 	return func(in env.Instance) env.Agent { return newByForm(in, f) }
 }
@@ -188,7 +160,7 @@ func compare(ctx context.Context, seed uint64, steps int) (map[string]float64, e
 	for _, p := range slices.Concat(indices, rivals) {
 		for law, t := range tapes {
 			key := law + "/" + p.key
-			got, err := play(ctx, t.scene(1, false), steps, p.agent, nil)
+			got, err := play(ctx, t.scene(1, false), steps, p.new, nil)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", key, err)
 			}
@@ -231,14 +203,12 @@ func learn(ctx context.Context, v variant, seed uint64, steps int) (map[string]f
 	if v.change != nil {
 		v.change(&set)
 	}
+	p, err := allerton.New(env.Paper(1), set, stream.New(seed, stream.Policy))
+	if err != nil {
+		return nil, fmt.Errorf("allerton/%s: %w", v.key, err)
+	}
 	free := even(env.Paper(1).Sources, steps).scene(1, true)
-	got, err := play(ctx, free, steps, func(in env.Instance) (env.Agent, error) {
-		p, err := allerton.New(in, set, stream.New(seed, stream.Policy))
-		if err != nil {
-			return env.Agent{}, err
-		}
-		return env.NewAgent[env.Model](p), nil
-	}, nil)
+	got, err := play(ctx, free, steps, func(env.Instance) env.Agent { return env.NewAgent[env.Model](p) }, nil)
 	if err != nil {
 		return nil, fmt.Errorf("allerton/%s: %w", v.key, err)
 	}
@@ -301,15 +271,15 @@ func fixed(ctx context.Context, s samples) error {
 		// An η that is rounded up although it is whole falls into the next epoch.
 		{key: "mean-1/slides-exceeding", new: with(form{true, func(eta float64) float64 { return math.Floor(eta+1e-9) + 1 }, zero, false})},
 	} {
-		got, err := play(ctx, t.scene(1, false), deterministic, p.agent, nil)
+		got, err := play(ctx, t.scene(1, false), deterministic, p.new, nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.key, err)
 		}
 		one(p.key, got.Reward)
 	}
 	for _, c := range controls {
-		got, err := play(ctx, t.scene(1, true, c.ages...), deterministic, func(in env.Instance) (env.Agent, error) {
-			return env.NewAgent[env.Model](baselines.NewRelaxedControl(in, c.options)), nil
+		got, err := play(ctx, t.scene(1, true, c.ages...), deterministic, func(in env.Instance) env.Agent {
+			return env.NewAgent[env.Model](baselines.NewRelaxedControl(in, c.options))
 		}, nil)
 		if err != nil {
 			return fmt.Errorf("relaxed control, %s: %w", c.key, err)
@@ -327,7 +297,7 @@ func trajectory(ctx context.Context, at experiments.Scene, p policy, epochs int)
 	for i := range crawls {
 		crawls[i] = make([]float64, epochs)
 	}
-	_, err = play(ctx, at, epochs, p.agent, func(_ int, r float64, got []env.Crawled) error {
+	_, err = play(ctx, at, epochs, p.new, func(_ int, r float64, got []env.Crawled) error {
 		for _, c := range got {
 			crawls[c.Source][len(reward)] = 1
 		}

@@ -3,6 +3,7 @@ package papers
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -108,41 +109,26 @@ type world struct {
 
 var _ env.World = (*world)(nil)
 
-// world returns the tape from its beginning, with a budget in crawls per epoch.
+// scene is the tape as a scene of Table I, with a budget in crawls per epoch,
+// from its beginning or from other ages of the sources and their mean states.
 // With overrun, crawls over the budget pass.
-func (t *tape) world(budget float64, overrun bool) *world {
-	n := len(t.sources)
-	in := env.Instance{Sources: t.sources, Budget: budget}
-	w := &world{tape: t, terms: in.Terms(), overrun: overrun}
-	w.view.Last, w.view.Mean, w.view.State = make([]int, n), make([]float64, n), make([]float64, n)
-	for i, s := range t.sources {
-		w.factor, w.gain = append(w.factor, s.Factor()), append(w.gain, s.Gain())
-		w.view.Last[i], w.view.Mean[i] = -1, s.Gain()
-	}
-	copy(w.view.State, t.gains[0])
-	return w
-}
-
-// scene is the tape as a scene of Table I, from its beginning or from other ages
-// of the sources.
 func (t *tape) scene(budget float64, overrun bool, ages ...int) experiments.Scene {
-	return experiments.Scene{
-		Instance: env.Paper(budget),
-		Open: func(uint64, env.Level, bool) (env.World, error) {
-			w := t.world(budget, overrun)
-			w.begin(ages...)
-			return w, nil
-		},
+	in := env.Paper(budget)
+	open := func(uint64, env.Level, bool) (env.World, error) {
+		n := len(t.sources)
+		w := &world{tape: t, terms: in.Terms(), overrun: overrun}
+		w.view.Last, w.view.Mean, w.view.State = make([]int, n), make([]float64, n), slices.Clone(t.gains[0])
+		for i, s := range t.sources {
+			w.factor, w.gain = append(w.factor, s.Factor()), append(w.gain, s.Gain())
+			w.view.Last[i], w.view.Mean[i] = -1, s.Gain()
+		}
+		for i, a := range ages {
+			w.view.Last[i], w.view.Mean[i] = -a, t.sources[i].MeanState(a)
+			w.view.State[i] = w.view.Mean[i]
+		}
+		return w, nil
 	}
-}
-
-// begin gives the sources ages to begin with, and their mean states.
-func (w *world) begin(ages ...int) {
-	for i, a := range ages {
-		w.view.Last[i] = -a
-		w.view.Mean[i] = w.tape.sources[i].MeanState(a)
-		w.view.State[i] = w.view.Mean[i]
-	}
+	return experiments.Scene{Instance: in, Open: open}
 }
 
 // View implements env.World.

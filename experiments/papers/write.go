@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"ephemera/experiments/result"
@@ -85,20 +84,13 @@ func (a Attempt) in(unit string) string {
 
 func (r *Report) csv() *result.Table {
 	t := &result.Table{Header: []string{"id", "document", "place", "quantity", "unit", "printed", "accepted_lo", "accepted_hi", "reading", "measured", "lo", "hi", "run_lo", "run_hi", "p", "verdict", "reason", "tried"}}
-	full := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	maybe := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return full(*v)
-	}
 	for _, x := range r.Rows {
 		tried := make([]string, len(x.Tried))
 		for i, a := range x.Tried {
 			tried[i] = a.in(x.Unit)
 		}
-		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, full(x.Accepted[0]), full(x.Accepted[1]), x.Reading,
-			full(x.Measured), maybe(x.Lo), maybe(x.Hi), maybe(x.RunLo), maybe(x.RunHi), full(x.P), string(x.Verdict), x.Reason, strings.Join(tried, "; "))
+		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, result.Exact(x.Accepted[0]), result.Exact(x.Accepted[1]), x.Reading,
+			result.Exact(x.Measured), result.Optional(x.Lo, result.Exact), result.Optional(x.Hi, result.Exact), result.Optional(x.RunLo, result.Exact), result.Optional(x.RunHi, result.Exact), result.Exact(x.P), string(x.Verdict), x.Reason, strings.Join(tried, "; "))
 	}
 	return t
 }
