@@ -137,7 +137,7 @@ func (r *training) learn(ctx context.Context) (learning result.Row, err error) {
 		if err := r.save(); err != nil {
 			return learning, err
 		}
-		return learning, &InterruptedError{Done: r.now.Sums.Epochs, Of: r.epochs, error: ctx.Err()}
+		return learning, fmt.Errorf("%w after %d of %d epochs", ctx.Err(), r.now.Sums.Epochs, r.epochs)
 	}
 	if err != nil {
 		return learning, fmt.Errorf("%s: %w", r.Learner.Name, err)
@@ -172,7 +172,7 @@ func (r *training) compare(ctx context.Context) error {
 	for _, e := range r.Compare[len(r.now.Done)-1:] {
 		o, err := r.Scene.Play(ctx, Play{Entry: e, Level: r.Level, Seed: r.Seed, Epochs: r.epochs, Watch: func(Running) Watcher { return r.follow(e.Name, false) }})
 		if ctx.Err() != nil {
-			return &InterruptedError{Done: r.epochs, Of: r.epochs, error: ctx.Err()}
+			return fmt.Errorf("%w after %[2]d of %[2]d epochs", ctx.Err(), r.epochs)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
@@ -265,17 +265,6 @@ func (r *training) report(learning result.Row) result.Report {
 	rep.Complete()
 	return rep
 }
-
-// InterruptedError says how far a training came before it was interrupted.
-type InterruptedError struct {
-	Done, Of int // epochs
-	error
-}
-
-func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("%v after %d of %d epochs", e.error, e.Done, e.Of)
-}
-func (e *InterruptedError) Unwrap() error { return e.error }
 
 // metrics are the means since the last row, and the state of the learner at its
 // end, over time.

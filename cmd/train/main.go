@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	err = r.run(ctx, c.dir)
 	clear()
 	if err := errors.Join(err, stop()); err != nil {
-		return c.explain(err)
+		return err
 	}
 	return r.report(c.dir).Write(stdout, format)
 }
@@ -162,15 +162,6 @@ func (c *command) length(scene experiments.Scene, steps int) int {
 		steps = 0
 	}
 	return scene.Limit(steps)
-}
-
-// explain says of an interrupted run how to go on.
-func (c *command) explain(err error) error {
-	var stopped *experiments.InterruptedError
-	if errors.As(err, &stopped) && c.dir != nil {
-		return fmt.Errorf("%w; %s", err, goOn(c.out))
-	}
-	return err
 }
 
 // startProfile writes a CPU profile to the file until stop is called; without a

@@ -78,11 +78,10 @@ func Hold() (release func()) {
 	return sync.OnceFunc(func() { held.Add(-1) })
 }
 
-// resume is what an interrupted command that is out of patience says.
+// resume is what an interrupted command says last.
 var resume atomic.Value
 
-// Resume says how to go on after an interruption, for a command that may be at
-// work on something that does not look at the context.
+// Resume says how to go on after an interruption.
 func Resume(text string) { resume.Store(text) }
 
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
@@ -97,6 +96,9 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	case <-ctx.Done():
 		stop() // a second Ctrl-C ends the process at once
 		err = await(done, ctx.Err())
+	}
+	if text, ok := resume.Load().(string); ok && errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), text) {
+		err = fmt.Errorf("%w; %s", err, text)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, Line(name, err))
@@ -113,13 +115,9 @@ func await(done <-chan error, interrupted error) error {
 			return err
 		case <-time.After(patience):
 		}
-		if held.Load() > 0 && time.Since(began) < longest {
-			continue
+		if held.Load() == 0 || time.Since(began) >= longest {
+			return interrupted
 		}
-		if text, ok := resume.Load().(string); ok {
-			return fmt.Errorf("%w; %s", interrupted, text)
-		}
-		return interrupted
 	}
 }
 
