@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -296,14 +295,12 @@ func keep(dir *files.Dir, args []string, c *experiments.Compared) error {
 		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
 			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
 	}
-	var js, md, csv bytes.Buffer
-	if err := errors.Join(timeless.Write(&js, result.JSON), timeless.Write(&md, result.Markdown), t.Write(&csv, result.CSV)); err != nil {
+	js, errJSON := cli.File("result.json", func(w io.Writer) error { return timeless.Write(w, result.JSON) })
+	md, errMarkdown := cli.File("result.md", func(w io.Writer) error { return timeless.Write(w, result.Markdown) })
+	runs, errCSV := cli.File("runs.csv", func(w io.Writer) error { return t.Write(w, result.CSV) })
+	timing, errTiming := cli.Timing(c.Report.Timing)
+	if err := errors.Join(errJSON, errMarkdown, errCSV, errTiming); err != nil {
 		return err
 	}
-	timing, err := cli.Timing(c.Report.Timing)
-	if err != nil {
-		return err
-	}
-	return dir.Put(files.File{Name: "result.json", Data: js.Bytes()}, files.File{Name: "result.md", Data: md.Bytes()},
-		files.File{Name: "runs.csv", Data: csv.Bytes()}, cli.Command("bench", args), timing)
+	return dir.Put(js, md, runs, cli.Command("bench", args), timing)
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -290,38 +290,33 @@ func (r *trainRun) run(ctx context.Context, dir *files.Dir) error {
 
 // keep writes the results.
 func (r *trainRun) keep(dir *files.Dir) error {
-	var metrics, report bytes.Buffer
-	w := csv.NewWriter(&metrics)
-	_ = w.Write(r.trained.Header) // a bytes.Buffer takes everything
+	metrics := &result.Table{Header: r.trained.Header}
 	for _, row := range r.trained.Metrics {
 		cells := make([]string, len(row))
 		for i, v := range row {
 			cells[i] = result.Exact(v)
 		}
-		_ = w.Write(cells)
+		metrics.Add(cells...)
 	}
-	w.Flush()
-	all := []files.File{{Name: configFile, Data: []byte(r.config)}, {Name: metricsFile, Data: metrics.Bytes()}}
-	if len(r.trained.Report.Results) > 0 { // else the learner failed
-		if err := r.trained.Report.Write(&report, result.JSON); err != nil {
-			return err
-		}
-		timing, err := cli.Timing(r.trained.Report.Timing)
-		if err != nil {
-			return err
-		}
-		all = append(all, files.File{Name: resultFile, Data: report.Bytes()}, timing)
+	all := []files.File{{Name: configFile, Data: []byte(r.config)}}
+	add := func(f files.File, err error) error {
+		all = append(all, f)
+		return err
+	}
+	var failed error
+	if rep := &r.trained.Report; len(rep.Results) > 0 { // else the learner failed
+		failed = errors.Join(
+			add(cli.File(resultFile, func(w io.Writer) error { return rep.Write(w, result.JSON) })),
+			add(cli.Timing(rep.Timing)))
 	}
 	curves, crawls := r.trained.Trace.Tables(r.training.Scene.Instance)
-	for name, t := range map[string]*result.Table{curvesFile: curves, crawlsFile: crawls, thresholdsFile: r.thresholds} {
-		if t == nil {
-			continue
+	for name, t := range map[string]*result.Table{metricsFile: metrics, curvesFile: curves, crawlsFile: crawls, thresholdsFile: r.thresholds} {
+		if t != nil {
+			failed = errors.Join(failed, add(cli.File(name, func(w io.Writer) error { return t.Write(w, result.CSV) })))
 		}
-		var b bytes.Buffer
-		if err := t.Write(&b, result.CSV); err != nil {
-			return err
-		}
-		all = append(all, files.File{Name: name, Data: b.Bytes()})
+	}
+	if failed != nil {
+		return failed
 	}
 	return dir.Put(all...)
 }

@@ -126,8 +126,8 @@ func (r *Report) table(f Format) *Table {
 		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
 		for _, row := range r.Results {
 			t.Add(r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10),
-				row.Policy, Exact(row.Reward), optional(row.Lo, Exact), optional(row.Hi, Exact), Exact(row.Crawls), optional(row.OfWhittle, Exact), optional(row.OfBound, Exact), Exact(row.Over),
-				Exact(row.Overrun), optional(row.Diff, Exact), optional(row.DiffLo, Exact), optional(row.DiffHi, Exact), optional(row.Worst, Exact))
+				row.Policy, Exact(row.Reward), Optional(row.Lo, Exact), Optional(row.Hi, Exact), Exact(row.Crawls), Optional(row.OfWhittle, Exact), Optional(row.OfBound, Exact), Exact(row.Over),
+				Exact(row.Overrun), Optional(row.Diff, Exact), Optional(row.DiffLo, Exact), Optional(row.DiffHi, Exact), Optional(row.Worst, Exact))
 		}
 		return t
 	}
@@ -135,12 +135,12 @@ func (r *Report) table(f Format) *Table {
 		{"policy", func(r Row) string { return r.Policy }, nil},
 		{"reward", func(r Row) string { return Figure(r.Reward) }, nil},
 		{"95 % interval", func(r Row) string { return between(r.Lo, r.Hi) }, func(r Row) bool { return r.Lo != nil }},
-		{"less Whittle", func(r Row) string { return optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
+		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
 		{"95 % interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
 		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }, nil},
-		{"% of Whittle", func(r Row) string { return optional(r.OfWhittle, percent) }, nil},
-		{"worst %", func(r Row) string { return optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
-		{"% of bound", func(r Row) string { return optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
+		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percent) }, nil},
+		{"worst %", func(r Row) string { return Optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
+		{"% of bound", func(r Row) string { return Optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
 		{"ns/decision", func(row Row) string { return positive(r.decision(row)) }, func(row Row) bool { return r.decision(row) > 0 }},
 		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
@@ -216,7 +216,8 @@ func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
 // Exact prints a number in as many digits as it has.
 func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-func optional(v *float64, f func(float64) string) string {
+// Optional prints a number, or nothing for nil.
+func Optional(v *float64, f func(float64) string) string {
 	if v == nil {
 		return ""
 	}

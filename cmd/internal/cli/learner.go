@@ -20,29 +20,27 @@ type Algorithm struct {
 // Define adds the flags to f as a group.
 func (a *Algorithm) Define(f *Flags) {
 	a.keys = map[string]any{}
-	flags := map[string]bool{} // keys that a flag of their own gave
-	set := map[string]bool{}   // keys that -set gave
-	const twice = "setting %q is given by -set and by -%[1]s; give it once"
+	by := map[string]string{} // which flag gave a key
+	give := func(flag, key string, v any) error {
+		switch was := by[key]; {
+		case was == "set" && flag == "set":
+			return fmt.Errorf("setting %q is given twice", key)
+		case was != "" && was != flag:
+			return fmt.Errorf("setting %q is given by -set and by -%[1]s; give it once", key)
+		}
+		a.keys[key], by[key] = v, flag
+		return nil
+	}
+	word := func(name, usage string) {
+		f.Func(name, usage, func(text string) error { return give(name, name, text) })
+	}
 	number := func(name, usage string) {
 		f.Func(name, usage, func(text string) error {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				return fmt.Errorf("%q is not a number", text)
 			}
-			if set[name] {
-				return fmt.Errorf(twice, name)
-			}
-			a.keys[name], flags[name] = v, true
-			return nil
-		})
-	}
-	word := func(name, usage string) {
-		f.Func(name, usage, func(text string) error {
-			if set[name] {
-				return fmt.Errorf(twice, name)
-			}
-			a.keys[name], flags[name] = text, true
-			return nil
+			return give(name, name, v)
 		})
 	}
 	f.Group("Learner (a setting that is not given has the algorithm's default; docs/lspe.md and docs/paper-learner.md list them)", func() {
@@ -63,14 +61,7 @@ func (a *Algorithm) Define(f *Flags) {
 			if !ok || key == "" {
 				return fmt.Errorf("%q is not of the form key=value", text)
 			}
-			if flags[key] {
-				return fmt.Errorf(twice, key)
-			}
-			if set[key] {
-				return fmt.Errorf("setting %q is given twice", key)
-			}
-			a.keys[key], set[key] = parseValue(value), true
-			return nil
+			return give("set", key, parseValue(value))
 		})
 	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -88,6 +89,13 @@ func OpenDir(path string, names ...string) (*files.Dir, error) {
 		return nil, fmt.Errorf("-out: %w", err)
 	}
 	return d, nil
+}
+
+// File renders a file of -out.
+func File(name string, write func(io.Writer) error) (files.File, error) {
+	var b bytes.Buffer
+	err := write(&b)
+	return files.File{Name: name, Data: b.Bytes()}, err
 }
 
 // TimingFile is the one file of -out that is not the same from run to run.

@@ -19,19 +19,18 @@ import (
 
 // Scene are the flags that choose a world.
 type Scene struct {
-	instance, world, marks, trace string
-	unobserved                    string
-	budget, decay, sigma, split   float64
-	epoch                         time.Duration
-	warm                          bool
-	rec                           *env.Recording
+	instance string
+	budget   float64
+	epoch    time.Duration
+	world    World // as the flags say
+	rec      *env.Recording
 }
 
 // WorldFlags are the names of the flags.
 var WorldFlags = []string{"instance", "budget", "world", "marks", "sigma", "unobserved", "trace", "epoch", "decay", "split", "warm"}
 
 // Trace returns the recording that is named.
-func (s *Scene) Trace() string { return s.trace }
+func (s *Scene) Trace() string { return s.world.Trace }
 
 // World is what the flags of a scene settle beyond the instance, under the
 // names of the flags.
@@ -56,17 +55,17 @@ func (s *Scene) Define(f *Flags) {
 	f.Group("World", func() {
 		f.StringVar(&s.instance, "instance", "paper", "`name`: paper (Table I), lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED], or the path of a .toml file")
 		f.Float64Var(&s.budget, "budget", 0, "`units` that the crawls of one epoch may cost together, above 0 and at most what all sources cost; 0 is the instance's own (1 for paper, the families and recordings)")
-		f.StringVar(&s.world, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
-		f.StringVar(&s.marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
-		f.Float64Var(&s.sigma, "sigma", 1, "`σ` of lognormal marks")
-		f.StringVar(&s.unobserved, "unobserved", "", "`names` of sources, separated by commas, whose state is not seen although knowledge is observed")
+		f.StringVar(&s.world.World, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
+		f.StringVar(&s.world.Marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
+		f.Float64Var(&s.world.Sigma, "sigma", 1, "`σ` of lognormal marks")
+		f.StringVar(&s.world.Unobserved, "unobserved", "", "`names` of sources, separated by commas, whose state is not seen although knowledge is observed")
 	})
 	f.Group("Recording (instead of an instance)", func() {
-		f.StringVar(&s.trace, "trace", "", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
+		f.StringVar(&s.world.Trace, "trace", "", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
 		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
-		f.Float64Var(&s.decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
-		f.Float64Var(&s.split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
-		f.BoolVar(&s.warm, "warm", false, "begin with the part on which the model is fitted, which then does not count: the learner has learned on it")
+		f.Float64Var(&s.world.Decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
+		f.Float64Var(&s.world.Split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
+		f.BoolVar(&s.world.Warm, "warm", false, "begin with the part on which the model is fitted, which then does not count: the learner has learned on it")
 	})
 }
 
@@ -75,10 +74,10 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 	if math.IsNaN(s.budget) || s.budget < 0 || math.IsInf(s.budget, 0) {
 		return experiments.Scene{}, Usagef("-budget is %v; allowed is a finite number of budget units above 0, or 0 for the instance's own", s.budget)
 	}
-	if f.Given("trace") && s.trace == "" {
+	if f.Given("trace") && s.world.Trace == "" {
 		return experiments.Scene{}, Usagef("-trace is empty; allowed is the name of a recording")
 	}
-	if s.trace != "" {
+	if s.world.Trace != "" {
 		for _, name := range []string{"instance", "world", "marks", "sigma", "unobserved"} {
 			if f.Given(name) {
 				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
@@ -109,14 +108,14 @@ func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (e
 	if err != nil {
 		return experiments.Scene{}, AsUsage(err)
 	}
-	if s.way(level) == "mean" {
+	if s.World(level).World == "mean" {
 		for _, name := range []string{"marks", "sigma", "unobserved"} {
 			if f.Given(name) {
 				return experiments.Scene{}, Usagef("-%s belongs to -world poisson", name)
 			}
 		}
 	}
-	if f.Given("sigma") && s.marks != string(env.MarksLogNormal) {
+	if f.Given("sigma") && s.world.Marks != string(env.MarksLogNormal) {
 		return experiments.Scene{}, Usagef("-sigma belongs to -marks lognormal")
 	}
 	return s.World(level).synthetic(in, level)
@@ -182,34 +181,29 @@ func sum(rec *env.Recording) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// way returns the world of -world, or the default at that level.
-func (s *Scene) way(level env.Level) string {
-	switch {
-	case s.world != "":
-		return s.world
-	case level == env.LevelModel:
-		return "mean"
-	}
-	return "poisson"
-}
-
 // World returns what the flags settled.
 func (s *Scene) World(level env.Level) World {
-	if s.trace != "" {
-		w := World{Trace: s.trace, Epoch: s.epoch.String(), Decay: s.decay, Split: s.split, Warm: s.warm}
+	w := s.world
+	if w.Trace != "" {
+		w = World{Trace: w.Trace, Epoch: s.epoch.String(), Decay: w.Decay, Split: w.Split, Warm: w.Warm}
 		if s.rec != nil {
 			w.SHA256 = sum(s.rec)
 		}
 		return w
 	}
-	w := World{World: s.way(level)}
-	if w.World != "mean" {
-		w.Marks, w.Unobserved = s.marks, s.unobserved
-		if s.marks == string(env.MarksLogNormal) {
-			w.Sigma = s.sigma
+	if w.World == "" {
+		w.World = "poisson"
+		if level == env.LevelModel {
+			w.World = "mean"
 		}
 	}
-	return w
+	if w.World == "mean" {
+		return World{World: "mean"}
+	}
+	if w.Marks != string(env.MarksLogNormal) {
+		w.Sigma = 0
+	}
+	return World{World: w.World, Marks: w.Marks, Sigma: w.Sigma, Unobserved: w.Unobserved}
 }
 
 // hidden returns the marks of -unobserved, nil without it.
