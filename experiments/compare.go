@@ -62,13 +62,13 @@ type Compared struct {
 
 // RunRow is the outcome of one run.
 type RunRow struct {
-	Policy   string
-	Instance string
-	Seed     uint64
+	Policy   string `json:"policy"`
+	Instance string `json:"instance"`
+	Seed     uint64 `json:"seed"`
 	Outcome
 	// Days holds the interest per epoch of each whole day, in worlds with
 	// dates.
-	Days []float64
+	Days []float64 `json:"-"`
 }
 
 // Run runs the comparison.

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
@@ -22,39 +21,29 @@ import (
 // CrawlerSettings say what a crawler is.
 type CrawlerSettings struct {
 	Spec
-	Name     string         `json:"name"`
-	Settings map[string]any `json:"settings"`
-	Seed     uint64         `json:"seed"`
-	Start    int64          `json:"start"`  // Unix time of the first decision
-	Length   float64        `json:"length"` // seconds between decisions; 0 without dates
+	Player
+	Seed   uint64
+	Start  int64   // Unix time of the first decision
+	Length float64 // seconds between decisions; 0 without dates
 }
 
-// Crawler is a policy or a learner outside of a run: its owner crawls. It keeps
-// the books that a world would keep. It is safe for concurrent use.
+// Crawler is a policy or a learner outside of a run: its owner crawls. It is
+// safe for concurrent use.
 type Crawler struct {
-	mu sync.Mutex
-	body
-}
-
-// body is a crawler without its lock.
-type body struct {
-	entry    *experiments.Entry
-	settings any
+	experiments.Contender
 	level    env.Level
 	instance env.Instance
 	terms    env.Terms
 	agent    env.Agent
 	learner  learner.Learner // nil for what does not learn
-	view     env.Observed
-	crawl    []int
-	crawled  []env.Crawled
-}
 
-// books are the crawler's own, as they are saved beside the learner's.
-type books struct {
-	Epoch int       `json:"epoch"`
-	Last  []int     `json:"last"`
-	Mean  []float64 `json:"mean"`
+	mu sync.Mutex // guards the learner and what follows
+	// books say when each source was crawled, and hold its mean state. What the
+	// owner sees goes before them and is written into them.
+	books   *env.Mean
+	view    env.Observed
+	crawl   []int
+	crawled []env.Crawled
 }
 
 // NewCrawler builds a policy or a learner. It draws from the stream that a run
@@ -64,59 +53,49 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
-	scene, level, err := s.scene(ctx)
+	scene, err := s.scene(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &Crawler{body: body{level: level, instance: scene.Instance, terms: scene.Instance.Terms()}}
-	c.terms.Start, c.terms.Length = s.Start, s.Length
-	if c.entry, err = experiments.Find(s.Name); err != nil {
+	scene.Items = true // the owner may bring items
+	c := &Crawler{level: s.Knowledge, instance: scene.Instance}
+	if c.Contender, err = s.contender(scene, s.Knowledge); err != nil {
 		return nil, err
 	}
-	scene.Items = true // the owner may bring items
-	if why := c.entry.WhyNot(scene, level); why != "" {
-		return nil, fmt.Errorf("%q does not apply with knowledge %s: %s", s.Name, level, why)
+	if err := c.open(s.Start, s.Length); err != nil {
+		return nil, err
 	}
-	switch {
-	case c.entry.Settings != nil:
-		if c.settings, err = c.entry.Configure(level, s.Settings); err != nil {
-			return nil, err
-		}
-	case len(s.Settings) > 0:
-		return nil, fmt.Errorf("%q has no settings", s.Name)
+	known := experiments.Known{
+		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
+		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen(),
 	}
-	known := experiments.Known{Given: c.given(stream.New(s.Seed, stream.Policy, 0)), Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen()}
-	if c.entry.Learns() {
-		if c.learner, err = c.entry.Train(known, c.settings); err == nil {
-			c.agent = c.learner.Agent()
-		}
-	} else {
-		c.agent, err = c.entry.New(known, c.settings)
+	if c.Entry.Learns() {
+		return c, c.learn(c.Entry.Train(known, c.Settings))
 	}
-	c.begin()
+	c.agent, err = c.Entry.New(known, c.Settings)
 	return c, err
 }
 
-func (c *body) given(r *stream.Rand) learner.Given {
-	return learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: r}
+// open opens the books of the instance's sources.
+func (c *Crawler) open(start int64, length float64) (err error) {
+	c.terms = c.instance.Terms()
+	c.terms.Start, c.terms.Length = start, length
+	c.books, err = env.NewMean(c.instance, true)
+	return err
 }
 
-// begin opens the books as a world does: all sources were crawled one epoch
-// before the first.
-func (c *body) begin() {
-	n := len(c.instance.Sources)
-	c.view.Epoch, c.view.Last, c.view.Mean = 0, make([]int, n), make([]float64, n)
-	for i, s := range c.instance.Sources {
-		c.view.Last[i], c.view.Mean[i] = -1, s.Gain()
+// learn has c be that learner.
+func (c *Crawler) learn(l learner.Learner, err error) error {
+	if err == nil {
+		c.learner, c.agent = l, l.Agent()
 	}
+	return err
 }
 
-// Describe says who the crawler is.
-func (c *Crawler) Describe() map[string]any {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// describe says who the crawler is.
+func (c *Crawler) describe() map[string]any {
 	m := map[string]any{
-		"name": c.entry.Name, "knowledge": c.level.String(), "learns": c.learner != nil, "epoch": c.view.Epoch,
+		"name": c.Entry.Name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
 		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget,
 	}
 	if c.learner != nil {
@@ -132,11 +111,7 @@ func (c *Crawler) Describe() map[string]any {
 }
 
 // Sources returns the number of sources.
-func (c *Crawler) Sources() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.terms.Costs)
-}
+func (c *Crawler) Sources() int { return len(c.terms.Costs) }
 
 // Seen is what the owner sees, in place of the books: ages in epochs, and
 // states in interest. nil leaves the books as they are.
@@ -145,8 +120,8 @@ type Seen struct {
 	State []float64
 }
 
-// look takes over what the owner sees.
-func (c *body) look(s Seen) error {
+// check refuses what cannot be seen.
+func (c *Crawler) check(s Seen) error {
 	n := len(c.terms.Costs)
 	if s.Age != nil && len(s.Age) != n || s.State != nil && len(s.State) != n {
 		return fmt.Errorf("%d ages and %d states for %d sources", len(s.Age), len(s.State), n)
@@ -164,21 +139,22 @@ func (c *body) look(s Seen) error {
 	if s.State == nil && c.level == env.LevelObserved {
 		return errors.New("knowledge observed needs the states of the sources")
 	}
+	return nil
+}
+
+// look writes what the owner sees into the books, and returns the view.
+func (c *Crawler) look(s Seen) *env.Observed {
+	v := c.books.View()
 	for i, a := range s.Age {
-		last := c.view.Epoch - int(a)
-		if last != c.view.Last[i] {
-			c.view.Last[i] = last
-			c.view.Mean[i] = c.instance.Sources[i].MeanState(int(a))
+		if last := v.Epoch - int(a); last != v.Last[i] {
+			v.Last[i], v.Mean[i] = last, c.instance.Sources[i].MeanState(int(a))
 		}
 	}
-	switch {
-	case s.State == nil:
-	case c.level == env.LevelModel:
-		copy(c.view.Mean, s.State)
-	default:
-		c.view.State = append(c.view.State[:0], s.State...)
+	if c.level == env.LevelModel {
+		copy(v.Mean, s.State)
 	}
-	return nil
+	c.view = env.Observed{Model: v.Model, State: s.State}
+	return &c.view
 }
 
 // Select returns the sources to crawl now. The slice is valid until the next
@@ -186,10 +162,10 @@ func (c *body) look(s Seen) error {
 func (c *Crawler) Select(s Seen) ([]int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.look(s); err != nil {
+	if err := c.check(s); err != nil {
 		return nil, err
 	}
-	c.crawl = c.agent.Select(c.crawl[:0], &c.view)
+	c.crawl = c.agent.Select(c.crawl[:0], c.look(s))
 	return c.crawl, nil
 }
 
@@ -202,149 +178,158 @@ type Crawl struct {
 }
 
 // Update tells what crawls brought back, and goes on to the next epoch. What is
-// seen there may be given.
+// seen there may be given. What it refuses changes nothing.
 func (c *Crawler) Update(crawls []Crawl, next Seen) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.check(next); err != nil {
+		return err
+	}
+	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	n := len(c.terms.Costs)
-	c.crawled = c.crawled[:0]
-	for k, x := range crawls {
-		switch {
-		case x.Source < 0 || x.Source >= int64(n):
+	c.crawl, c.crawled = c.crawl[:0], c.crawled[:0]
+	for _, x := range crawls {
+		if x.Source < 0 || x.Source >= int64(n) {
 			return fmt.Errorf("crawl of source %d; allowed are 0 to %d", x.Source, n-1)
-		case !(x.Interest >= 0) || math.IsInf(x.Interest, 1):
+		}
+		if !finite(x.Interest) {
 			return fmt.Errorf("the crawl of source %d brought %v; allowed is a finite interest, 0 or more", x.Source, x.Interest)
-		case slices.ContainsFunc(crawls[:k], func(y Crawl) bool { return y.Source == x.Source }):
-			return fmt.Errorf("source %d is named twice", x.Source)
 		}
 		for _, item := range x.Items {
-			if !(item.Age >= 0) || !(item.Interest >= 0) || math.IsInf(item.Age+item.Interest, 1) {
+			if !finite(item.Age) || !finite(item.Interest) {
 				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite numbers, 0 or more", x.Source, item.Age, item.Interest)
 			}
 		}
 		i := int(x.Source)
-		c.crawled = append(c.crawled, env.Crawled{Source: i, Age: c.view.Age(i), Interest: x.Interest, Items: x.Items})
+		c.crawl = append(c.crawl, i)
+		c.crawled = append(c.crawled, env.Crawled{Source: i, Age: c.books.View().Age(i), Interest: x.Interest, Items: x.Items})
 	}
-	if c.level == env.LevelObserved && next.State == nil {
-		return errors.New("knowledge observed needs the states of the sources after the crawls")
-	}
-	for _, x := range c.crawled {
-		c.view.Last[x.Source], c.view.Mean[x.Source] = c.view.Epoch, 0
-	}
-	for i, s := range c.instance.Sources { // (2): x ← αx + u
-		c.view.Mean[i] = s.Factor()*c.view.Mean[i] + s.Gain()
-	}
-	c.view.Epoch++
-	if err := c.look(next); err != nil {
+	if _, err := c.books.Step(c.crawl); err != nil {
 		return err
 	}
-	c.agent.Update(c.crawled, &c.view)
+	c.agent.Update(c.crawled, c.look(next))
 	return nil
 }
 
-// Thresholds writes the learned threshold of each source, in epochs, or with
+// thresholds returns the learned threshold of each source, in epochs, or with
 // knowledge observed as a state.
-func (c *Crawler) Thresholds(to []float64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(to) != len(c.terms.Costs) {
-		return fmt.Errorf("room for %d thresholds; there are %d", len(to), len(c.terms.Costs))
-	}
+func (c *Crawler) thresholds() ([]number, error) {
+	to := make([]number, len(c.terms.Costs))
 	switch l := c.learner.(type) {
 	case experiments.Aged:
 		for i := range to {
-			to[i] = l.ThresholdAge(i)
+			to[i] = number(l.ThresholdAge(i))
 		}
 	case experiments.Priced:
 		for i := range to {
-			to[i] = l.InverseIndex(i)
+			to[i] = number(l.InverseIndex(i))
 		}
 	default:
-		return fmt.Errorf("%q has no thresholds", c.entry.Name)
+		return nil, fmt.Errorf("%q has no thresholds", c.Entry.Name)
+	}
+	return to, nil
+}
+
+func (c *Crawler) learns() error {
+	if c.learner == nil {
+		return fmt.Errorf("%q does not learn", c.Entry.Name)
 	}
 	return nil
 }
 
-// Freeze returns what was learned, as a policy that learns no more, with books
+// freeze returns what was learned, as a policy that learns no more, with books
 // of its own.
-func (c *Crawler) Freeze(seed uint64) (*Crawler, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.learner == nil {
-		return nil, fmt.Errorf("%q does not learn", c.entry.Name)
+func (c *Crawler) freeze(text []byte) (*Crawler, error) {
+	if err := c.learns(); err != nil {
+		return nil, err
 	}
-	f := &Crawler{body: body{entry: c.entry, settings: c.settings, level: c.level, instance: c.instance, terms: c.terms}}
-	f.agent = c.learner.Frozen(stream.New(seed, stream.Policy, 1))
-	f.begin()
-	return f, nil
+	var s struct{ Seed uint64 }
+	if err := decode(text, &s); err != nil {
+		return nil, err
+	}
+	f := &Crawler{Contender: c.Contender, level: c.level, instance: c.instance}
+	f.agent = c.learner.Frozen(stream.New(s.Seed, stream.Policy, 1))
+	return f, f.open(c.terms.Start, c.terms.Length)
 }
 
-// Save returns the contents of a state file, which learner.Load reads.
-func (c *Crawler) Save() ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.learner == nil {
-		return nil, fmt.Errorf("%q does not learn; there is nothing to save", c.entry.Name)
+// save returns the contents of a state file, which learner.Load reads.
+func (c *Crawler) save() (string, error) {
+	if err := c.learns(); err != nil {
+		return "", err
 	}
 	config, err := toml.Marshal(map[string]any{
-		"algorithm": c.entry.Name, "knowledge": string(c.level), "settings": c.settings, "instance": c.instance,
+		"algorithm": c.Entry.Name, "knowledge": string(c.level), "settings": c.Settings, "instance": c.instance,
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	state, err := json.Marshal(c.learner.State())
-	if err != nil {
-		return nil, err
+	s := learner.Saved{Config: string(config), Start: c.terms.Start, Length: c.terms.Length}
+	if s.State, err = json.Marshal(c.learner.State()); err != nil {
+		return "", err
 	}
-	run, err := json.Marshal(books{c.view.Epoch, c.view.Last, c.view.Mean})
-	if err != nil {
-		return nil, err
+	if s.Run, err = json.Marshal(c.books.View().Model); err != nil {
+		return "", err
 	}
-	s := learner.Saved{Config: string(config), Start: c.terms.Start, Length: c.terms.Length, State: state, Run: run}
-	return s.Encode()
+	data, err := s.Encode()
+	return string(data), err
 }
 
 // LoadCrawler takes up a learner that was saved in a file, or by train in a
-// directory.
-func LoadCrawler(path string) (*Crawler, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, learner.StateFile)
+// directory, or that is handed over.
+func LoadCrawler(text []byte) (*Crawler, error) {
+	var s struct {
+		Path  string
+		Saved *learner.Saved
 	}
-	data, err := os.ReadFile(path)
+	if err := decode(text, &s); err != nil {
+		return nil, err
+	}
+	if s.Saved != nil {
+		data, err := s.Saved.Encode()
+		if err != nil {
+			return nil, err
+		}
+		return restored(data)
+	}
+	if info, err := os.Stat(s.Path); err == nil && info.IsDir() {
+		s.Path = filepath.Join(s.Path, learner.StateFile)
+	}
+	data, err := os.ReadFile(s.Path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := learner.Decode(data)
-	if err == nil {
-		var c *Crawler
-		if c, err = restored(s); err == nil {
-			return c, nil
-		}
+	c, err := restored(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Path, err)
 	}
-	return nil, fmt.Errorf("%s: %w", path, err)
+	return c, nil
 }
 
-func restored(s *learner.Saved) (*Crawler, error) {
-	c := &Crawler{body: body{level: s.Level(), instance: s.Instance(), terms: s.Terms()}}
-	var err error
-	if c.entry, err = experiments.Find(s.Algorithm()); err != nil {
+func restored(data []byte) (*Crawler, error) {
+	s, err := learner.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	c := &Crawler{level: s.Level(), instance: s.Instance()}
+	if c.Entry, err = experiments.Find(s.Algorithm()); err != nil {
 		return nil, err
 	}
 	var config struct{ Settings map[string]any }
 	if err := toml.Unmarshal([]byte(s.Config), &config); err != nil {
 		return nil, err
 	}
-	if c.settings, err = c.entry.Configure(c.level, config.Settings); err != nil {
+	if c.Settings, err = c.Entry.Configure(c.level, config.Settings); err != nil {
 		return nil, err
 	}
-	if c.learner, err = s.Learner(c.terms); err != nil {
+	if err := c.open(s.Start, s.Length); err != nil {
 		return nil, err
 	}
-	c.agent = c.learner.Agent()
-	c.begin()
-	var b books
-	if json.Unmarshal(s.Run, &b) == nil && len(b.Last) == len(c.view.Last) && len(b.Mean) == len(c.view.Mean) {
-		c.view.Epoch, c.view.Last, c.view.Mean = b.Epoch, b.Last, b.Mean
+	v := c.books.View()
+	var b env.Model // the books; a run of train leaves others
+	if json.Unmarshal(s.Run, &b) == nil && len(b.Last) == len(v.Last) && len(b.Mean) == len(v.Mean) {
+		v.Epoch = b.Epoch
+		copy(v.Last, b.Last)
+		copy(v.Mean, b.Mean)
 	}
-	return c, nil
+	return c, c.learn(s.Learner(c.terms))
 }

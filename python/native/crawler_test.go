@@ -1,7 +1,6 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -16,6 +15,15 @@ import (
 	"ephemera/learner"
 )
 
+func settingsText(t *testing.T, m map[string]any) []byte {
+	t.Helper()
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // crawler builds a crawler with changes by key.
 func crawler(t *testing.T, changes map[string]any) *Crawler {
 	t.Helper()
@@ -23,11 +31,7 @@ func crawler(t *testing.T, changes map[string]any) *Crawler {
 	for k, v := range changes {
 		m[k] = v
 	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := NewCrawler(context.Background(), text)
+	c, err := NewCrawler(context.Background(), settingsText(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,8 @@ func TestCrawlerSaved(t *testing.T) {
 	c := crawler(t, nil)
 	w, _ := env.NewMean(env.Paper(1), false)
 	crawl(t, c, w, 500)
-	data, err := c.Save()
+	saved, err := c.save()
+	data := []byte(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +115,7 @@ func TestCrawlerSaved(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadCrawler(filepath.Dir(path))
+	again, err := LoadCrawler(settingsText(t, map[string]any{"path": filepath.Dir(path)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,101 +135,16 @@ func TestCrawlerSaved(t *testing.T) {
 			}
 		}
 	}
-	one, _ := c.Save()
-	two, _ := again.Save()
-	if !bytes.Equal(one, two) {
+	one, _ := c.save()
+	two, _ := again.save()
+	if one != two {
 		t.Error("both went on alike, but are saved as different bytes")
 	}
 	if err := os.WriteFile(path, data[:len(data)/2], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadCrawler(path); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := LoadCrawler(settingsText(t, map[string]any{"path": path})); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("half a file: %v", err)
-	}
-}
-
-// Sources come and go: what was learned of the others stays, and what the
-// learner earns is soon that of exact Whittle on the new instance.
-func TestResize(t *testing.T) {
-	for _, knowledge := range []string{"model", "online"} {
-		c := crawler(t, map[string]any{"knowledge": knowledge, "instance": "lognormal:12", "budget": 2})
-		in, err := env.Named("lognormal:12", 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		open := func(in env.Instance) env.World {
-			var w env.World
-			var err error
-			if knowledge == "model" {
-				w, err = env.NewMean(in, false)
-			} else {
-				w, err = env.NewPoisson(in, 5, env.PoissonOptions{Items: true})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return w
-		}
-		crawl(t, c, open(in), 2000)
-		before := make([]float64, 12)
-		if err := c.Thresholds(before); err != nil {
-			t.Fatal(err)
-		}
-		price := c.Describe()["metrics"].(map[string]float64)["price"]
-		extra := env.NewSource("new", 50, .3, 2)
-		if err := c.Resize([]int{3, 0}, []env.Source{extra}); err != nil {
-			t.Fatal(err)
-		}
-		after := make([]float64, 11)
-		if err := c.Thresholds(after); err != nil {
-			t.Fatal(err)
-		}
-		kept := slices.Concat(before[1:3], before[4:])
-		longest := slices.Max(before)
-		for i, was := range kept {
-			if after[i] != was && was < longest*9/12 {
-				t.Errorf("%s: threshold %v has become %v", knowledge, was, after[i])
-			}
-		}
-		if now := c.Describe()["metrics"].(map[string]float64)["price"]; now != price {
-			t.Errorf("%s: the price was %v and is %v", knowledge, price, now)
-		}
-		in.Sources = append(slices.Concat(in.Sources[1:3], in.Sources[4:]), extra)
-		w := open(in)
-		crawl(t, c, w, 1000)
-		got := crawl(t, c, w, 1000)
-		whittle, _ := experiments.Find("whittle")
-		want, err := experiments.MeanScene(in).Play(context.Background(), experiments.Play{Entry: whittle, Level: env.LevelModel, Epochs: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if share := got / want.Learned.Reward; share < .97 {
-			t.Errorf("%s: earns %.3f of Whittle after the change", knowledge, share)
-		}
-	}
-}
-
-func TestResizeRefusals(t *testing.T) {
-	c := crawler(t, nil)
-	for _, x := range []struct {
-		drop []int
-		add  []env.Source
-		want string
-	}{
-		{[]int{4}, nil, "source 4; allowed are 0 to 3"},
-		{nil, []env.Source{env.NewSource("1", 1, 1, 1)}, `a source "1" already`},
-		{nil, []env.Source{env.NewSource("x", 1, -1, 1)}, "decay is -1"},
-		{[]int{0, 1, 2, 3}, nil, "no source"},
-	} {
-		if err := c.Resize(x.drop, x.add); err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%v, %v: %v, want %q", x.drop, x.add, err, x.want)
-		}
-		if c.Sources() != 4 {
-			t.Fatal("a refusal changed the sources")
-		}
-	}
-	if err := crawler(t, map[string]any{"name": "paper"}).Resize([]int{0}, nil); err == nil || !strings.Contains(err.Error(), "cannot change its sources") {
-		t.Errorf("a joint critic: %v", err)
 	}
 }
 
@@ -246,6 +166,9 @@ func TestCrawlerRefusals(t *testing.T) {
 	} {
 		if err := c.Update(x.crawls, x.next); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%v: %v, want %q", x, err, x.want)
+		}
+		if now := c.books.View().Epoch; now != 0 {
+			t.Fatalf("%v: the epoch is %d after a refusal", x, now)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"ephemera/env"
 	"ephemera/experiments"
+	"ephemera/experiments/result"
 )
 
 // job begins a job with changes by key.
@@ -75,7 +77,7 @@ func TestGuestInRun(t *testing.T) {
 					return Reply{}
 				case Update:
 					updates++
-					items += r.Items()
+					items += countItems(r)
 					return Reply{}
 				}
 				if scores {
@@ -93,12 +95,18 @@ func TestGuestInRun(t *testing.T) {
 			if began != 1 || updates != 200 || (items > 0) != (knowledge == "online") {
 				t.Errorf("%d runs, %d updates with %d items", began, updates, items)
 			}
-			a, b := want.(Ran), got.(Ran)
-			if !reflect.DeepEqual(a, b) {
-				t.Errorf("%s: the guest has %v, round robin %v", knowledge, b, a)
+			for _, v := range []any{want, got} { // times differ
+				for _, k := range []string{"learning", "learned"} {
+					o := v.(map[string]any)[k].(experiments.Outcome)
+					o.Decision = 0
+					v.(map[string]any)[k] = o
+				}
 			}
-			if len(b.Curve) != 7 || b.Curve[6][0] != 200 {
-				t.Errorf("the curve is %v", b.Curve)
+			if !reflect.DeepEqual(want, got) {
+				t.Errorf("%s: the guest has %v, round robin %v", knowledge, got, want)
+			}
+			if curve := got.(map[string]any)["curve"].([][3]float64); len(curve) != 7 || curve[6][0] != 200 {
+				t.Errorf("the curve is %v", curve)
 			}
 		}
 	}
@@ -124,16 +132,16 @@ func TestCompareWithGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := v.(Comparison)
+	c := v.(map[string]any)
 	reward := map[string]float64{}
-	for _, row := range c.Report.Results {
+	for _, row := range c["report"].(result.Report).Results {
 		reward[row.Policy] = row.Reward
 	}
-	if runs != 3 || len(c.Runs) != 9 || reward["mine"] != reward["best-source"] || !(reward["mine"] > 0) || reward["whittle"] <= reward["mine"] {
-		t.Errorf("%d runs of the guest, %d in all, %v", runs, len(c.Runs), reward)
+	if runs != 3 || len(c["runs"].([]experiments.RunRow)) != 9 || reward["mine"] != reward["best-source"] || !(reward["mine"] > 0) || reward["whittle"] <= reward["mine"] {
+		t.Errorf("%d runs of the guest, %d in all, %v", runs, len(c["runs"].([]experiments.RunRow)), reward)
 	}
-	if !strings.Contains(c.Table, "mine") {
-		t.Errorf("the table is\n%s", c.Table)
+	if !strings.Contains(c["table"].(string), "mine") {
+		t.Errorf("the table is\n%s", c["table"])
 	}
 	if _, err := json.Marshal(c); err != nil {
 		t.Error(err)
@@ -168,7 +176,7 @@ func TestJobRefusals(t *testing.T) {
 		{map[string]any{"policies": []any{player("whittle", false), player("whittle", true)}}, "named twice"},
 		{map[string]any{"policies": []any{player("miniflux", false)}}, "knowledge online"},
 		{map[string]any{"steps": 0, "policies": []any{player("whittle", false)}}, "does not end"},
-		{map[string]any{"policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, "no settings"},
+		{map[string]any{"policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},
 	} {
 		m := map[string]any{"instance": "paper", "world": "mean", "knowledge": "model", "steps": 10}
 		for k, v := range c.changes {
@@ -185,13 +193,28 @@ func TestJobRefusals(t *testing.T) {
 	}
 }
 
+// What a request appends holds all that it asks.
+func TestRequestAppend(t *testing.T) {
+	r := Request{
+		Kind: Update, Guest: 2, Epoch: 9, Last: []int{8, 3}, Mean: []float64{1, 2}, State: []float64{4, 5},
+		Crawls: []env.Crawled{{Source: 1, Age: 6, Interest: 7, Items: []env.Item{{Age: .5, Interest: 3}, {Age: .25, Interest: 4}}}},
+	}
+	if got, want := r.Append(nil), []float64{2, 2, 9, 1, 1, 1, 2, 1, 6, 1, 2, 4, 5, 1, 6, 7, 2, .5, 3, .25, 4}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	r = Request{Epoch: 9, Last: []int{8, 3}}
+	if got, want := r.Append(nil), []float64{0, 0, 9, 0, 0, 0, 0, 1, 6}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestCurves(t *testing.T) {
 	in := env.Paper(1)
 	values := []float64{0, 1, 10, 100, 2, 20, 3, 5}
-	for name, f := range Curves {
+	for name, f := range curves {
 		out := make([]float64, len(values))
-		text, _ := json.Marshal(map[string]any{"instance": "paper", "what": name})
-		if err := Evaluate(context.Background(), text, values, out); err != nil {
+		text, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name})
+		if err := Evaluate(text, values, out); err != nil {
 			t.Fatal(err)
 		}
 		for k, v := range values {
@@ -199,37 +222,93 @@ func TestCurves(t *testing.T) {
 				t.Errorf("%s of source %d at %v is %v, want %v", name, k%4, v, out[k], want)
 			}
 		}
-		if err := Evaluate(context.Background(), text, []float64{1, 2, 3}, out[:3]); err == nil {
+		if err := Evaluate(text, []float64{1, 2, 3}, out[:3]); err == nil {
 			t.Errorf("%s at 3 numbers for 4 sources", name)
 		}
-		if err := Evaluate(context.Background(), text, []float64{1, -2, 3, 4}, out[:4]); err == nil || !strings.Contains(err.Error(), "source 1") {
+		if err := Evaluate(text, []float64{1, -2, 3, 4}, out[:4]); err == nil || !strings.Contains(err.Error(), "source 1") {
 			t.Errorf("%s at -2: %v", name, err)
 		}
 	}
 }
 
-func TestAsk(t *testing.T) {
-	v, err := Ask([]byte(`{"what": "relax", "instance": "paper", "budget": 1}`))
-	if err != nil {
-		t.Fatal(err)
+// ask calls about nothing that is there.
+func ask(t *testing.T, what, text string) any {
+	t.Helper()
+	made, answer, err := Call(context.Background(), what, 0, []byte(text))
+	var v any
+	if err == nil {
+		err = json.Unmarshal(bytes.ReplaceAll(answer, []byte("1e999"), []byte(`"inf"`)), &v)
 	}
-	if r := v.(Relaxed); len(r.Share) != 4 || r.Bound < r.Reward*(1-1e-9) || !slices.Contains(r.Long, -1) {
+	if err != nil || made != 0 {
+		t.Fatalf("%s: made %d, %v", what, made, err)
+	}
+	return v
+}
+
+func TestAsk(t *testing.T) {
+	r := ask(t, "relax", `{"instance": "paper", "budget": 1}`).(map[string]any)
+	if len(r["share"].([]any)) != 4 || r["bound"].(float64) < r["reward"].(float64)*(1-1e-9) || !slices.Contains(r["long"].([]any), any("inf")) {
 		t.Errorf("relax: %+v", r)
 	}
-	v, err = Ask([]byte(`{"what": "catalogue"}`))
-	if err != nil || len(v.([]Entry)) != len(experiments.Catalogue) {
-		t.Errorf("catalogue: %v, %v", v, err)
+	if v := ask(t, "catalogue", "{}").([]any); len(v) != len(experiments.Catalogue) {
+		t.Errorf("catalogue: %v", v)
 	}
-	v, err = Ask([]byte(`{"what": "sources", "instance": "mixed:5", "budget": 2}`))
+	want, err := env.Named("mixed:5", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := json.Marshal(v); err != nil {
-		t.Error(err)
+	got, err := env.Unmarshal("", []byte(ask(t, "instance", `{"instance": "mixed:5", "budget": 2}`).(string)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("instance: %v, %v; want %v", got, err, want)
 	}
-	for text, want := range map[string]string{`{"what": "luck", "instance": "paper"}`: "unknown question", `{"what": "relax", "instance": "x"}`: "unknown instance", `{`: "settings"} {
-		if _, err := Ask([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{`{"instance": "x"}`: "unknown instance", `{`: "settings", `{"luck": 1}`: "luck"} {
+		if _, _, err := Call(context.Background(), "relax", 0, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+func countItems(r *Request) (n int) {
+	for _, c := range r.Crawls {
+		n += len(c.Items)
+	}
+	return n
+}
+
+// Handles are never used twice, and what is closed is gone.
+func TestHandles(t *testing.T) {
+	call := func(what string, handle int64) (int64, error) {
+		made, _, err := Call(context.Background(), what, handle, []byte(`{"name": "whittle", "instance": "paper", "world": "mean", "knowledge": "model"}`))
+		return made, err
+	}
+	a, err := call("crawler", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := call("crawler", 0)
+	if err != nil || a == b || a == 0 || b == 0 {
+		t.Errorf("handles %d and %d (%v)", a, b, err)
+	}
+	if _, err := Get[*Crawler](a); err != nil {
+		t.Error(err)
+	}
+	if _, err := Get[*Worlds](a); err == nil {
+		t.Error("a handle of another kind was taken")
+	}
+	if _, err := call("dance", a); err == nil || !strings.Contains(err.Error(), `unknown call "dance"`) {
+		t.Errorf("an unknown call: %v", err)
+	}
+	if _, err := call("close", a); err != nil {
+		t.Error(err)
+	}
+	for _, handle := range []int64{a, 0, -1, b + 1} {
+		for _, what := range []string{"describe", "close"} {
+			if _, err := call(what, handle); err == nil || !strings.Contains(err.Error(), "is closed") {
+				t.Errorf("%s of handle %d: %v", what, handle, err)
+			}
+		}
+	}
+	if c, err := call("crawler", 0); err != nil || c == a || c == b {
+		t.Errorf("handle %d is used twice (%v)", c, err)
 	}
 }

@@ -16,21 +16,21 @@ import (
 
 // Spec names a world as data.
 type Spec struct {
-	Instance string  `json:"instance"` // a name or a path, as env.Named takes it
-	TOML     string  `json:"toml"`     // an instance file's contents; goes before Instance
-	Budget   float64 `json:"budget"`   // 0 for the instance's own
+	Instance string  // a name or a path, as env.Named takes it
+	TOML     string  // an instance file's contents; goes before Instance
+	Budget   float64 // 0 for the instance's own
 
-	World      string   `json:"world"` // mean, poisson or replay
-	Marks      string   `json:"marks"`
-	Sigma      float64  `json:"sigma"`
-	Unobserved []string `json:"unobserved"`
+	World      string // mean, poisson or replay
+	Marks      string
+	Sigma      float64
+	Unobserved []string
 
-	Trace string  `json:"trace"` // path of a recording
-	Epoch float64 `json:"epoch"` // its length, seconds
-	Decay float64 `json:"decay"` // 1/hour
-	Split float64 `json:"split"`
+	Trace string  // path of a recording
+	Epoch float64 // its length, seconds
+	Decay float64 // 1/hour
+	Split float64
 
-	Knowledge string `json:"knowledge"`
+	Knowledge env.Level
 }
 
 // decode reads JSON strictly.
@@ -59,17 +59,11 @@ func (s *Spec) instance() (env.Instance, error) {
 	return in, err
 }
 
-// scene returns the scene that s describes and the level of knowledge in it.
-func (s *Spec) scene(ctx context.Context) (experiments.Scene, env.Level, error) {
-	level, err := env.ParseLevel(s.Knowledge)
-	if err != nil {
-		return experiments.Scene{}, "", err
+// scene returns the scene that s describes.
+func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
+	if _, err := env.ParseLevel(string(s.Knowledge)); err != nil {
+		return none, err
 	}
-	scene, err := s.open(ctx, level)
-	return scene, level, err
-}
-
-func (s *Spec) open(ctx context.Context, level env.Level) (none experiments.Scene, err error) {
 	if (s.Trace != "") != (s.World == "replay") {
 		return none, fmt.Errorf("world is %q and trace is %q; world replay takes the path of a recording, the others none", s.World, s.Trace)
 	}
@@ -87,51 +81,74 @@ func (s *Spec) open(ctx context.Context, level env.Level) (none experiments.Scen
 		}
 		return experiments.MeanScene(in), nil
 	case "poisson":
-		marks := env.MarksConstant
-		if s.Marks != "" {
-			if marks, err = env.ParseMarks(s.Marks); err != nil {
-				return none, err
-			}
-		}
-		if !(s.Sigma > 0) || s.Sigma > env.MaxSigma {
-			return none, fmt.Errorf("sigma is %v; allowed is above 0 and at most %v", s.Sigma, env.MaxSigma)
-		}
-		hidden, err := s.hidden(in, level)
-		return experiments.MixedScene(in, marks, s.Sigma, hidden), err
+		return s.poisson(in)
 	}
 	return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", s.World)
 }
 
-// hidden marks the unobserved sources, nil where there are none.
-func (s *Spec) hidden(in env.Instance, level env.Level) ([]bool, error) {
-	if s.Unobserved == nil {
-		return nil, nil
+func (s *Spec) poisson(in env.Instance) (none experiments.Scene, err error) {
+	marks := env.MarksConstant
+	if s.Marks != "" {
+		if marks, err = env.ParseMarks(s.Marks); err != nil {
+			return none, err
+		}
 	}
-	if level != env.LevelObserved {
-		return nil, fmt.Errorf("unobserved belongs to knowledge observed; with %s no state is seen", level)
+	if !(s.Sigma > 0) || s.Sigma > env.MaxSigma {
+		return none, fmt.Errorf("sigma is %v; allowed is above 0 and at most %v", s.Sigma, env.MaxSigma)
+	}
+	if s.Unobserved == nil {
+		return experiments.PoissonScene(in, marks, s.Sigma), nil
+	}
+	if s.Knowledge != env.LevelObserved {
+		return none, fmt.Errorf("unobserved belongs to knowledge observed; with %s no state is seen", s.Knowledge)
 	}
 	hidden := make([]bool, len(in.Sources))
 	for _, name := range s.Unobserved {
 		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unobserved names %q; %s has no such source", name, in.ID)
+			return none, fmt.Errorf("unobserved names %q; %s has no such source", name, in.ID)
 		}
 		hidden[i] = true
 	}
-	return hidden, nil
+	return experiments.MixedScene(in, marks, s.Sigma, hidden), nil
 }
 
-func (s *Spec) replay(ctx context.Context) (experiments.Scene, error) {
+func (s *Spec) replay(ctx context.Context) (none experiments.Scene, err error) {
 	if !(s.Epoch >= 1) || s.Epoch > 1e9 {
-		return experiments.Scene{}, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", s.Epoch)
+		return none, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", s.Epoch)
 	}
 	rec, err := env.ReadRecording(ctx, s.Trace)
 	if err != nil {
-		return experiments.Scene{}, err
+		return none, err
 	}
 	o := env.ReplayOptions{Epoch: time.Duration(s.Epoch * float64(time.Second)), Decay: s.Decay, Split: s.Split, Budget: s.Budget}
 	if o.Budget == 0 {
 		o.Budget = 1
 	}
 	return experiments.ReplayScene(rec, o)
+}
+
+// Player is an entry of the catalogue, or a guest: a policy in Python.
+type Player struct {
+	Name     string
+	Settings map[string]any
+	Guest    bool
+	Updates  bool // the guest is told what crawls bring
+}
+
+// contender finds an entry of the catalogue and reads its settings.
+func (p *Player) contender(scene experiments.Scene, level env.Level) (c experiments.Contender, err error) {
+	if c.Entry, err = experiments.Find(p.Name); err != nil {
+		return c, err
+	}
+	if why := c.Entry.WhyNot(scene, level); why != "" {
+		return c, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
+	}
+	for key, v := range p.Settings {
+		if x, ok := v.(float64); ok && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			p.Settings[key] = int64(x) // JSON does not tell whole numbers from others
+		}
+	}
+	c.Settings, err = c.Entry.Configure(level, p.Settings)
+	return c, err
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"ephemera/baselines"
@@ -18,19 +18,18 @@ import (
 // Settings of a set of worlds.
 type Settings struct {
 	Spec
-	Worlds int  `json:"worlds"` // K
-	Steps  int  `json:"steps"`  // epochs of an episode; 0 for all that the world has
-	Scaled bool `json:"scaled"` // observations are float32 in units of their own
+	Worlds int  // K
+	Steps  int  // epochs of an episode; 0 for all that the world has
+	Scaled bool // observations are float32 in units of their own
 	// Action is scores, set or one. Truncate has a set that is dearer than the
 	// budget cut to it, longest waiting first; otherwise it is refused.
-	Action    string `json:"action"`
-	Truncate  bool   `json:"truncate"`
-	Autoreset bool   `json:"autoreset"` // a world that is over is reset by its next step
+	Action    string
+	Truncate  bool
+	Autoreset bool // a world that is over is reset by its next step
 }
 
 // About is what Python must know of worlds to lay out its buffers.
 type About struct {
-	ID      string    `json:"id"`
 	Names   []string  `json:"names"`
 	Costs   []float64 `json:"costs"`
 	Budget  float64   `json:"budget"`
@@ -38,45 +37,61 @@ type About struct {
 	Steps   int       `json:"steps"`   // of an episode; 0 for endless
 	Width   int       `json:"width"`   // figures of one observation
 	Limited bool      `json:"limited"` // no state is above its ceiling
-	Start   int64     `json:"start"`
-	Length  float64   `json:"length"`
 	Whittle float64   `json:"whittle"` // what exact Whittle earns, interest per epoch
 	Bound   *float64  `json:"bound"`
 }
 
-// Frame is where K worlds write what a step or a reset brings. All slices are
-// K blocks, one after the other; n is the number of sources.
+// Frame is where K worlds write what a step or a reset brings: rows of K blocks,
+// all one after the other. n is the number of sources.
 type Frame struct {
-	Raw      []float64 // K × width, or nil
-	Scaled   []float32 // K × width, or nil
-	Reward   []float64 // K, interest
-	Interest []float64 // K × n, what the crawl of each source brought
-	Crawled  []uint8   // K × n, 1 for the sources that were crawled
-	Over     []uint8   // K, 1 where the episode ended with this step
+	Raw      []float64 // rows × K × width, or nil
+	Scaled   []float32 // rows × K × width, or nil
+	Reward   []float64 // rows × K, interest
+	Interest []float64 // rows × K × n, what the crawl of each source brought
+	Crawled  []uint8   // rows × K × n, 1 for the sources that were crawled
+	Over     []uint8   // rows × K, 1 where the episode has ended
 }
 
-// Worlds are K worlds of one scene that are stepped by one call. It is safe
+// Worlds are K worlds of one scene that are stepped by one call. They are safe
 // for concurrent use; calls take turns.
 type Worlds struct {
-	mu      sync.Mutex
-	set     Settings
-	scene   experiments.Scene
-	level   env.Level
-	about   About
-	n       int
-	rate    []float64 // 1/u*
-	log     bool      // harvests are scaled without knowledge of the model
-	round   float64   // epochs to crawl each source once
-	shares  []float32 // of ages from 0 on, as scaled observations show them
-	world   []one
-	top     *baselines.Selector
-	age     *baselines.Selector // of a set that is too dear
-	key     []float64
-	crawl   []int // of all worlds
-	end     []int // where each world's crawls end
-	rows    []Frame
-	started bool
-	closed  bool
+	mu    sync.Mutex
+	set   Settings
+	scene experiments.Scene
+	about About
+	n     int
+	to    Frame
+	world []one
+	top   *baselines.Selector
+	key   []float64
+	crawl []int // of all worlds
+	end   []int // where each world's crawls end
+	units
+}
+
+// units are those of observations: interest and epochs, or, scaled, states and
+// harvests as shares of u*, where the level of knowledge tells u*, otherwise
+// log(1 + harvest), and ages as
+//
+//	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
+type units struct {
+	rate  []float64 // 1/u*, or 1
+	log   bool
+	round float64   // 0 for ages in epochs
+	ages  []float64 // of the ages from 0 on
+}
+
+// commonAges is how many ages are looked up.
+const commonAges = 1024
+
+func (u *units) age(age int) float64 {
+	switch {
+	case age < len(u.ages):
+		return u.ages[age]
+	case u.round == 0:
+		return float64(age)
+	}
+	return -math.Expm1(-float64(age) / u.round)
 }
 
 // one is a world on its way through an episode.
@@ -98,77 +113,74 @@ func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
 		return nil, nil, fmt.Errorf("%d worlds of %d steps; allowed are 1 world or more and 0 steps or more", w.set.Worlds, w.set.Steps)
 	}
 	var err error
-	if w.scene, w.level, err = w.set.scene(ctx); err != nil {
+	if w.scene, err = w.set.scene(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := w.lay(ctx); err != nil {
-		return nil, nil, err
-	}
-	return w, &w.about, nil
-}
-
-// lay fills what follows from the scene.
-func (w *Worlds) lay(ctx context.Context) error {
-	first, err := w.scene.Open(0, w.level, false)
+	first, err := w.scene.Open(0, w.set.Knowledge, false)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	terms := first.Terms()
-	if err := shut(first); err != nil {
-		return err
-	}
-	in := w.scene.Instance
-	n := len(in.Sources)
-	w.n, w.round = n, terms.Round()
-	w.rate, w.key = make([]float64, n), make([]float64, n)
+	t := first.Terms()
+	w.n, w.top = len(t.Costs), baselines.NewSelector(t.Costs, t.Budget)
+	w.key = make([]float64, w.n)
+	w.world, w.end = make([]one, w.set.Worlds), make([]int, w.set.Worlds)
 	w.about = About{
-		ID: in.ID, Names: terms.Names, Costs: terms.Costs, Budget: terms.Budget, Steps: w.scene.Limit(w.set.Steps), Width: 3 * n,
-		Start: terms.Start, Length: terms.Length, Limited: !w.scene.Seeded && w.scene.Epochs == 0,
+		Names: t.Names, Costs: t.Costs, Budget: t.Budget, Steps: w.scene.Limit(w.set.Steps), Width: 3 * w.n,
+		Limited: !w.scene.Seeded && w.scene.Epochs == 0,
 	}
-	if w.log = w.level == env.LevelOnline; w.log {
-		w.about.Width = 2 * n
+	if w.set.Knowledge == env.LevelOnline {
+		w.about.Width = 2 * w.n
 	} else {
-		for i, s := range in.Sources {
-			c := s.Ceiling()
-			w.about.Ceiling = append(w.about.Ceiling, c)
-			if w.rate[i] = 1; c > 0 {
-				w.rate[i] = 1 / c
-			}
+		for _, s := range w.scene.Instance.Sources {
+			w.about.Ceiling = append(w.about.Ceiling, s.Ceiling())
 		}
 	}
+	if err := w.allowed(t); err != nil {
+		return nil, nil, err
+	}
+	w.measure(t)
+	return w, &w.about, w.refer(ctx)
+}
+
+// allowed refuses a form of actions that does not fit the terms.
+func (w *Worlds) allowed(t env.Terms) error {
 	switch w.set.Action {
 	case "scores", "set":
+		return nil
 	case "one":
-		for i, c := range terms.Costs {
-			if c != 1 || terms.Budget < 1 || terms.Budget >= 2 {
-				return fmt.Errorf("action one is for crawls that cost 1 and a budget of 1; source %q costs %v and the budget is %v", terms.Names[i], c, terms.Budget)
-			}
+		if t.Budget < 1 || t.Budget >= 2 || slices.ContainsFunc(t.Costs, func(c float64) bool { return c != 1 }) {
+			return fmt.Errorf("action one is for crawls that cost 1 and a budget of 1; costs are %v to %v and the budget is %v", slices.Min(t.Costs), slices.Max(t.Costs), t.Budget)
 		}
-	default:
-		return fmt.Errorf("unknown action %q; allowed are scores, set and one", w.set.Action)
+		return nil
 	}
-	for age := 0; age < commonAges; age++ {
-		w.shares = append(w.shares, w.ageShare(age))
-	}
-	w.top = baselines.NewSelector(terms.Costs, terms.Budget)
-	w.age = baselines.NewSelector(terms.Costs, terms.Budget)
-	w.world, w.end = make([]one, w.set.Worlds), make([]int, w.set.Worlds)
-	found := make([]float64, n*len(w.world))
-	for k := range w.world {
-		w.world[k].found = found[k*n : (k+1)*n : (k+1)*n]
-	}
-	return w.refer(ctx)
+	return fmt.Errorf("unknown action %q; allowed are scores, set and one", w.set.Action)
 }
 
-// referenceEpochs is how long exact Whittle is run, where an episode is shorter
-// or does not end.
+// measure settles the units.
+func (w *Worlds) measure(t env.Terms) {
+	w.rate = make([]float64, w.n)
+	for i := range w.rate {
+		if w.rate[i] = 1; w.set.Scaled && w.about.Ceiling != nil && w.about.Ceiling[i] > 0 {
+			w.rate[i] = 1 / w.about.Ceiling[i]
+		}
+	}
+	if w.set.Scaled {
+		w.log, w.round = w.set.Knowledge == env.LevelOnline, t.Round()
+	}
+	for age := range commonAges {
+		w.ages = append(w.ages, w.age(age))
+	}
+}
+
+// referenceEpochs is how long exact Whittle is run, where an episode does not
+// end.
 const referenceEpochs = 10_000
 
 // refer finds what exact Whittle earns, and the bound. Where rewards have the
 // means of the mean dynamics and no state is seen, Whittle is run in these;
 // otherwise in the worlds' own scene.
 func (w *Worlds) refer(ctx context.Context) error {
-	scene, level := w.scene, w.level
+	scene, level := w.scene, w.set.Knowledge
 	if scene.Bounded(level) {
 		scene = experiments.MeanScene(scene.Instance)
 		bound, _ := index.Bound(scene.Instance)
@@ -190,30 +202,28 @@ func (w *Worlds) refer(ctx context.Context) error {
 	return err
 }
 
-func shut(w env.World) error {
-	if c, ok := w.(io.Closer); ok {
-		return c.Close()
+// Bind says where Reset and Step write.
+func (w *Worlds) Bind(to Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.to = to
+}
+
+// Layout returns the numbers of worlds, sources and figures of an observation,
+// and whether these are float32.
+func (w *Worlds) Layout() (worlds, sources, width int, scaled bool) {
+	return len(w.world), w.n, w.about.Width, w.set.Scaled
+}
+
+// has refuses a row that is not there.
+func (w *Worlds) has(row int) error {
+	if rows := len(w.to.Reward) / len(w.world); row < 0 || row >= rows {
+		return fmt.Errorf("row %d of %d", row, rows)
 	}
 	return nil
 }
 
-// Bind says where Reset and Step write.
-func (w *Worlds) Bind(rows []Frame) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rows = rows
-}
-
-// row returns the frame of a row of what Bind was given.
-func (w *Worlds) row(r int) (*Frame, error) {
-	if w.closed {
-		return nil, errClosed
-	}
-	if r < 0 || r >= len(w.rows) {
-		return nil, fmt.Errorf("row %d of %d", r, len(w.rows))
-	}
-	return &w.rows[r], nil
-}
+func (w *Worlds) started() bool { return w.world[0].World != nil }
 
 // Reset begins an episode in every world that mask marks, all with nil, and
 // writes into a row. seeds has a seed for each world; without, the seed of an
@@ -221,11 +231,10 @@ func (w *Worlds) row(r int) (*Frame, error) {
 func (w *Worlds) Reset(mask []uint8, seeds []uint64, row int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f, err := w.row(row)
-	if err != nil {
+	if err := w.has(row); err != nil {
 		return err
 	}
-	if !w.started && (mask != nil || seeds == nil) {
+	if !w.started() && (mask != nil || seeds == nil) {
 		return errors.New("the first reset is of all worlds and has their seeds")
 	}
 	for k := range w.world {
@@ -239,105 +248,76 @@ func (w *Worlds) Reset(mask []uint8, seeds []uint64, row int) error {
 				return err
 			}
 		}
-		w.write(k, f)
-		w.blank(k, f)
+		w.write(row*len(w.world)+k, x, nil)
 	}
-	w.started = true
 	return nil
 }
 
 // begin begins an episode of x under a seed.
 func (w *Worlds) begin(x *one, seed uint64) error {
-	if x.World != nil {
-		if err := shut(x.World); err != nil {
-			return err
-		}
-	}
-	world, err := w.scene.Open(seed, w.level, false)
+	world, err := w.scene.Open(seed, w.set.Knowledge, false)
 	if err != nil {
 		return err
 	}
-	x.World, x.seed, x.epoch, x.over = world, seed, 0, false
+	*x = one{World: world, seed: seed, found: x.found}
+	if x.found == nil {
+		x.found = make([]float64, w.n)
+	}
 	clear(x.found)
 	return nil
 }
 
-// blank writes that nothing was crawled in world k.
-func (w *Worlds) blank(k int, f *Frame) {
-	lo, hi := k*w.n, (k+1)*w.n
-	f.Reward[k], f.Over[k] = 0, 0
-	clear(f.Interest[lo:hi])
-	clear(f.Crawled[lo:hi])
-}
-
-// write writes what is seen of world k now.
-func (w *Worlds) write(k int, f *Frame) {
-	width := w.about.Width
-	if f.Scaled != nil {
-		w.scaled(&w.world[k], f.Scaled[k*width:(k+1)*width])
-	} else {
-		w.raw(&w.world[k], f.Raw[k*width:(k+1)*width])
+// write writes into a block of the frame what crawls of x brought and what is
+// seen of it now.
+func (w *Worlds) write(block int, x *one, crawls []env.Crawled) {
+	f, lo, hi := &w.to, block*w.n, (block+1)*w.n
+	interest, crawled := f.Interest[lo:hi], f.Crawled[lo:hi]
+	clear(interest)
+	clear(crawled)
+	var reward float64
+	for _, c := range crawls {
+		reward += c.Interest
+		interest[c.Source], crawled[c.Source], x.found[c.Source] = c.Interest, 1, c.Interest
 	}
-}
-
-// state returns what is seen of the sources' states, nil for nothing.
-func (w *Worlds) state(v *env.Observed) []float64 {
-	switch w.level {
+	f.Reward[block], f.Over[block] = reward, 0
+	if x.over {
+		f.Over[block] = 1
+	}
+	v := x.View()
+	var state []float64 // what is seen of it
+	switch w.set.Knowledge {
 	case env.LevelModel:
-		return v.Mean
+		state = v.Mean
 	case env.LevelObserved:
-		return v.State
+		state = v.State
 	}
-	return nil
+	lo, hi = block*w.about.Width, (block+1)*w.about.Width
+	if w.set.Scaled {
+		show(&w.units, v, state, x.found, f.Scaled[lo:hi])
+	} else {
+		show(&w.units, v, state, x.found, f.Raw[lo:hi])
+	}
 }
 
-// raw writes states (interest), ages (epochs) and the interest that each
-// source's last crawl brought.
-func (w *Worlds) raw(x *one, to []float64) {
-	v := x.View()
-	to = to[copy(to, w.state(v)):]
-	age, found := to[:w.n], to[w.n:]
+// show writes states, ages and the interest that each source's last crawl
+// brought.
+func show[F float32 | float64](u *units, v *env.Observed, state, found []float64, to []F) {
+	n := len(found)
+	for i, y := range state {
+		to[i] = F(y * u.rate[i])
+	}
+	to = to[len(state):]
+	ages, harvests := to[:n], to[n:2*n]
 	for i, last := range v.Last {
-		age[i] = float64(v.Epoch - last)
+		ages[i] = F(u.age(v.Epoch - last))
 	}
-	copy(found, x.found)
-}
-
-// scaled writes the same without units: states and harvests as shares of u*,
-// where the level of knowledge tells u*, otherwise log(1 + harvest); ages as
-//
-//	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
-func (w *Worlds) scaled(x *one, to []float32) {
-	v := x.View()
-	if s := w.state(v); s != nil {
-		for i, y := range s {
-			to[i] = float32(y * w.rate[i])
+	for i, y := range found {
+		if y *= u.rate[i]; u.log {
+			y = math.Log1p(y)
 		}
-		to = to[w.n:]
-	}
-	age, found := to[:w.n], to[w.n:2*w.n]
-	for i, last := range v.Last {
-		if a := v.Epoch - last; a < len(w.shares) {
-			age[i] = w.shares[a]
-		} else {
-			age[i] = w.ageShare(a)
-		}
-	}
-	if w.log {
-		for i, y := range x.found {
-			found[i] = float32(math.Log1p(y))
-		}
-		return
-	}
-	for i, y := range x.found {
-		found[i] = float32(y * w.rate[i])
+		harvests[i] = F(y)
 	}
 }
-
-// commonAges is how many ages are looked up.
-const commonAges = 1024
-
-func (w *Worlds) ageShare(age int) float32 { return float32(-math.Expm1(-float64(age) / w.round)) }
 
 // Actions of all worlds, in one of the forms.
 type Actions struct {
@@ -352,11 +332,10 @@ type Actions struct {
 func (w *Worlds) Step(a Actions, row int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f, err := w.row(row)
-	if err != nil {
+	if err := w.has(row); err != nil {
 		return err
 	}
-	if !w.started {
+	if !w.started() {
 		return errors.New("step before the first reset")
 	}
 	w.crawl = w.crawl[:0]
@@ -371,8 +350,8 @@ func (w *Worlds) Step(a Actions, row int) error {
 	}
 	from := 0
 	for k := range w.world {
-		if err := w.step(k, w.crawl[from:w.end[k]], f); err != nil {
-			return err
+		if err := w.step(&w.world[k], w.crawl[from:w.end[k]], row*len(w.world)+k); err != nil {
+			return fmt.Errorf("world %d: %w", k, err)
 		}
 		from = w.end[k]
 	}
@@ -424,12 +403,14 @@ func (w *Worlds) best(score []float64) error {
 // named crawls the sources that are named.
 func (w *Worlds) named(x *one, set []int8) error {
 	begin := len(w.crawl)
+	v := x.View()
 	var cost float64
 	for i, b := range set {
 		switch b {
 		case 0:
+			w.key[i] = math.Inf(-1)
 		case 1:
-			w.crawl = append(w.crawl, i)
+			w.crawl, w.key[i] = append(w.crawl, i), float64(v.Age(i))
 			cost += w.about.Costs[i]
 		default:
 			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
@@ -441,65 +422,25 @@ func (w *Worlds) named(x *one, set []int8) error {
 	if !w.set.Truncate {
 		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, w.about.Budget)
 	}
-	v := x.View()
-	for i, b := range set {
-		w.key[i] = math.Inf(-1)
-		if b == 1 {
-			w.key[i] = float64(v.Age(i))
-		}
-	}
-	w.crawl = w.age.Top(w.crawl[:begin], w.key)
+	w.crawl = w.top.Top(w.crawl[:begin], w.key)
 	return nil
 }
 
-// step steps world k.
-func (w *Worlds) step(k int, crawl []int, f *Frame) error {
-	x := &w.world[k]
-	w.blank(k, f)
+// step steps a world, or resets it if it is over, and writes into a block.
+func (w *Worlds) step(x *one, crawl []int, block int) error {
 	if x.over {
 		if err := w.begin(x, stream.Mix(x.seed)); err != nil {
 			return err
 		}
-		w.write(k, f)
+		w.write(block, x, nil)
 		return nil
 	}
 	got, err := x.Step(crawl)
 	if err != nil {
-		return fmt.Errorf("world %d: %w", k, err)
+		return err
 	}
-	interest, crawled := f.Interest[k*w.n:(k+1)*w.n], f.Crawled[k*w.n:(k+1)*w.n]
-	var reward float64
-	for _, c := range got {
-		reward += c.Interest
-		interest[c.Source], crawled[c.Source], x.found[c.Source] = c.Interest, 1, c.Interest
-	}
-	f.Reward[k] = reward
-	if x.epoch++; x.epoch == w.about.Steps {
-		x.over, f.Over[k] = true, 1
-	}
-	w.write(k, f)
+	x.epoch++
+	x.over = x.epoch == w.about.Steps
+	w.write(block, x, got)
 	return nil
 }
-
-var errClosed = errors.New("the environment is closed")
-
-// Close ends the worlds. It may be called again.
-func (w *Worlds) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var errs []error
-	for k := range w.world {
-		if x := &w.world[k]; x.World != nil {
-			errs = append(errs, shut(x.World))
-			x.World = nil
-		}
-	}
-	w.closed = true
-	return errors.Join(errs...)
-}
-
-// Layout returns the numbers of worlds, sources and figures of an observation.
-func (w *Worlds) Layout() (worlds, sources, width int) { return len(w.world), w.n, w.about.Width }
-
-// IsScaled reports whether observations are float32.
-func (w *Worlds) IsScaled() bool { return w.set.Scaled }

@@ -31,22 +31,19 @@ func settings(k int, changes map[string]any) []byte {
 }
 
 // frame returns rows for K worlds, filled with what nobody should read.
-func frame(w *Worlds, rows int) []Frame {
-	k, n, width := w.Layout()
-	all := make([]Frame, rows)
-	for r := range all {
-		f := &all[r]
-		f.Reward, f.Interest, f.Crawled, f.Over = make([]float64, k), make([]float64, k*n), make([]uint8, k*n), make([]uint8, k)
-		for i := range f.Interest {
-			f.Interest[i], f.Crawled[i] = math.NaN(), 7
-		}
-		if w.IsScaled() {
-			f.Scaled = make([]float32, k*width)
-		} else {
-			f.Raw = make([]float64, k*width)
-		}
+func frame(w *Worlds, rows int) Frame {
+	k, n, width, scaled := w.Layout()
+	k *= rows
+	f := Frame{Reward: make([]float64, k), Interest: make([]float64, k*n), Crawled: make([]uint8, k*n), Over: make([]uint8, k)}
+	for i := range f.Interest {
+		f.Interest[i], f.Crawled[i] = math.NaN(), 7
 	}
-	return all
+	if scaled {
+		f.Scaled = make([]float32, k*width)
+	} else {
+		f.Raw = make([]float64, k*width)
+	}
+	return f
 }
 
 func open(t *testing.T, k int, changes map[string]any) (*Worlds, *About) {
@@ -55,11 +52,6 @@ func open(t *testing.T, k int, changes map[string]any) (*Worlds, *About) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return w, about
 }
 
@@ -124,8 +116,8 @@ func TestSameAsEnv(t *testing.T) {
 					if reset := step%(steps+1) == steps; reset {
 						seeds[j] = stream.Mix(seeds[j])
 						begin(j)
-						if f[0].Reward[j] != 0 || f[0].Over[j] != 0 {
-							t.Fatalf("step %d resets and has reward %v, over %v", step, f[0].Reward[j], f[0].Over[j])
+						if f.Reward[j] != 0 || f.Over[j] != 0 {
+							t.Fatalf("step %d resets and has reward %v, over %v", step, f.Reward[j], f.Over[j])
 						}
 					} else {
 						got, err := direct[j].Step(top.Top(nil, scores[j*n:(j+1)*n]))
@@ -138,11 +130,11 @@ func TestSameAsEnv(t *testing.T) {
 							reward += x.Interest
 							interest[x.Source], crawled[x.Source], found[j][x.Source] = x.Interest, 1, x.Interest
 						}
-						if f[0].Reward[j] != reward || !slices.Equal(f[0].Interest[j*n:(j+1)*n], interest) || !slices.Equal(f[0].Crawled[j*n:(j+1)*n], crawled) {
-							t.Fatalf("step %d of world %d brings %v, want %v", step, j, f[0].Interest, interest)
+						if f.Reward[j] != reward || !slices.Equal(f.Interest[j*n:(j+1)*n], interest) || !slices.Equal(f.Crawled[j*n:(j+1)*n], crawled) {
+							t.Fatalf("step %d of world %d brings %v, want %v", step, j, f.Interest, interest)
 						}
-						if over := step%(steps+1) == steps-1; (f[0].Over[j] == 1) != over {
-							t.Fatalf("step %d: over %d", step, f[0].Over[j])
+						if over := step%(steps+1) == steps-1; (f.Over[j] == 1) != over {
+							t.Fatalf("step %d: over %d", step, f.Over[j])
 						}
 					}
 					v := direct[j].View()
@@ -151,7 +143,7 @@ func TestSameAsEnv(t *testing.T) {
 						want = append(want, float64(v.Age(i)))
 					}
 					want = append(want, found[j]...)
-					if got := f[0].Raw[j*about.Width : (j+1)*about.Width]; !slices.Equal(got, want) {
+					if got := f.Raw[j*about.Width : (j+1)*about.Width]; !slices.Equal(got, want) {
 						t.Fatalf("step %d of world %d shows %v, want %v", step, j, got, want)
 					}
 				}
@@ -180,7 +172,7 @@ func TestScaled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for i, y := range a[0].Raw {
+			for i, y := range a.Raw {
 				s := in.Sources[i%4]
 				want := y / s.Ceiling()
 				switch part := i / 4; {
@@ -189,7 +181,7 @@ func TestScaled(t *testing.T) {
 				case knowledge == "online":
 					want = math.Log(1 + y)
 				}
-				if got := float64(b[0].Scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
+				if got := float64(b.Scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
 					t.Fatalf("%s: figure %d is %v, want %v", knowledge, i, got, want)
 				}
 			}
@@ -222,17 +214,11 @@ func TestRefusals(t *testing.T) {
 		if err := w.Step(c.bad, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.action, err, c.want)
 		}
-		if err := w.Reset([]uint8{0, 0}, nil, 1); err != nil || !slices.Equal(f[0].Raw, f[1].Raw) {
-			t.Errorf("%s: the refused step changed %v to %v (%v)", c.action, f[0].Raw, f[1].Raw, err)
+		if err := w.Reset([]uint8{0, 0}, nil, 1); err != nil || !slices.Equal(f.Raw[:24], f.Raw[24:]) {
+			t.Errorf("%s: the refused step changed %v to %v (%v)", c.action, f.Raw[:24], f.Raw[24:], err)
 		}
 		if err := w.Step(Actions{}, 2); err == nil || !strings.Contains(err.Error(), "row 2 of 2") {
 			t.Errorf("a row that is not there: %v", err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Step(c.bad, 0); err == nil || !strings.Contains(err.Error(), "closed") {
-			t.Errorf("step after close: %v", err)
 		}
 	}
 	for _, c := range []struct {
@@ -265,8 +251,8 @@ func TestTruncate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step, want := range [][]uint8{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}} {
-		if err := w.Step(Actions{Set: []int8{1, 1, 0, 0}}, 0); err != nil || !slices.Equal(f[0].Crawled, want) {
-			t.Errorf("step %d crawls %v, want %v (%v)", step, f[0].Crawled, want, err)
+		if err := w.Step(Actions{Set: []int8{1, 1, 0, 0}}, 0); err != nil || !slices.Equal(f.Crawled, want) {
+			t.Errorf("step %d crawls %v, want %v (%v)", step, f.Crawled, want, err)
 		}
 	}
 }

@@ -44,6 +44,7 @@ def test_learner_learns():
 
 def test_settings():
     assert ephemera.Learner(LEARNER, kappa=2.0).name == LEARNER
+    assert ephemera.Learner("paper", check=64, settings={"start": 1}).name == "paper"
     with pytest.raises(ephemera.Error, match="no setting"):
         ephemera.Learner(LEARNER, nothing=1)
     with pytest.raises(ephemera.Error, match="does not learn"):
@@ -115,6 +116,53 @@ def test_save_and_load(tmp_path):
         ephemera.Learner.load(tmp_path / "c")
     with pytest.raises(OSError):
         learner.save(tmp_path / "no" / "such")
+
+
+class Crawler:
+    """A learner outside of a run, as the policy of a run."""
+
+    def __init__(self, learner):
+        self.learner = learner
+
+    def select(self, view):
+        return self.learner.select()
+
+    def update(self, crawls, view):
+        self.learner.update(crawls)
+
+
+@pytest.mark.parametrize("knowledge", ["model", "online"])
+def test_what_was_learned_stays(knowledge):
+    """Of other sources it stays, and what the learner earns is soon that of exact Whittle on the new ones."""
+    world = {"knowledge": knowledge, "world": "mean" if knowledge == "model" else "poisson"}
+    instance = ephemera.load_instance("lognormal:12", budget=2)
+    learner = ephemera.Learner(LEARNER, instance, knowledge=knowledge)
+    ephemera.run(Crawler(learner), instance, 2000, **world)
+    before, price = learner.thresholds, learner.metrics["price"]
+    new = ephemera.Source("new", 50, 0.3, 2)
+    names = learner.names
+    learner.remove(names[3], names[0])
+    learner.add(new)
+    after = learner.thresholds
+    for was, now in zip(np.delete(before, [0, 3]), after[:-1], strict=True):
+        assert now == was or was >= before.max() * 9 / 12
+    assert learner.metrics["price"] == price
+    changed = ephemera.Instance([*instance.sources[1:3], *instance.sources[4:], new], 2)
+    ephemera.run(Crawler(learner), changed, 1000, **world)
+    got = ephemera.run(Crawler(learner), changed, 1000, seed=2, **world).outcome.reward
+    assert got > 0.97 * ephemera.run("whittle", changed, 1000, seed=2, **world).outcome.reward
+
+
+def test_a_joint_critic_cannot_change_its_sources():
+    learner = ephemera.Learner("paper")
+    with pytest.raises(ephemera.Error, match="cannot change its sources"):
+        learner.remove("1")
+    learner.update([(i, 1.0) for i in learner.select()])
+    assert len(learner.names) == 4 and learner.epoch == 1
+    with pytest.raises(ephemera.Error, match="decay is -1"):
+        ephemera.Learner(LEARNER).add(ephemera.Source("x", 1, -1, 1))
+    with pytest.raises(ephemera.Error, match="no \\[\\[source"):
+        ephemera.Learner(LEARNER).remove("1", "2", "3", "4")
 
 
 @pytest.mark.parametrize("knowledge", ["model", "online"])

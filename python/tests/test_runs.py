@@ -126,7 +126,7 @@ def test_errors_come_back():
         (lambda: ephemera.run("whittle", steps=None), "does not end"),
         (lambda: ephemera.compare([]), "0 policies"),
         (lambda: ephemera.compare(["whittle", "whittle"]), "named twice"),
-        (lambda: ephemera.run(("whittle", {"kappa": 1})), "no settings"),
+        (lambda: ephemera.run(("whittle", {"kappa": 1})), 'no setting "kappa"'),
     ]:
         with pytest.raises(ephemera.Error, match=words):
             call()

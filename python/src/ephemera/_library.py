@@ -35,25 +35,14 @@ class Buffers(ctypes.Structure):
 _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
-    "eph_open": [ctypes.c_char_p, _pointer],
+    "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer],
+    "eph_curve": [ctypes.c_char_p, _pointer, _int, _pointer],
     "eph_bind": [_int, ctypes.POINTER(Buffers)],
     "eph_reset": [_int, _int, _pointer, _pointer],
     "eph_step": [_int, _int, _pointer, ctypes.c_int32],
-    "eph_close": [_int],
-    "eph_ask": [ctypes.c_char_p],
-    "eph_curve": [ctypes.c_char_p, _pointer, _int, _pointer],
-    "eph_crawler": [ctypes.c_char_p, _pointer],
-    "eph_load": [ctypes.c_char_p, _pointer],
-    "eph_describe": [_int],
-    "eph_select": [_int, _pointer, _pointer, _pointer, _pointer],
-    "eph_update": [_int, _int, *[_pointer] * 7],
-    "eph_thresholds": [_int, _pointer, _int],
-    "eph_freeze": [_int, ctypes.c_uint64, _pointer],
-    "eph_save": [_int],
-    "eph_resize": [_int, ctypes.c_char_p],
-    "eph_start": [ctypes.c_char_p, _pointer],
-    "eph_serve": [_int, _int, ctypes.c_int32, _pointer, _int, _pointer],
-    "eph_items": [_int, _pointer, _pointer],
+    "eph_select": [_int, *[_pointer] * 4],
+    "eph_update": [_int, _int, *[_pointer] * 6],
+    "eph_serve": [_int, _int, ctypes.c_int32, _pointer, _int, _pointer, _pointer],
 }
 
 _loaded: ctypes.CDLL | None = None
@@ -110,8 +99,13 @@ def call(name: str, *arguments: Any) -> str:
     return text
 
 
-def opened(name: str, settings: dict[str, Any]) -> tuple[int, Any]:
-    """Call a function that answers settings with a handle and a description."""
-    handle = ctypes.c_int64()
-    text = call(name, json.dumps(settings).encode(), ctypes.byref(handle))
-    return handle.value, json.loads(text)
+def build(what: str, settings: dict[str, Any], handle: int = 0) -> tuple[int, Any]:
+    """Have something built; its handle and a description."""
+    made = ctypes.c_int64()
+    text = call("eph_call", what.encode(), handle, json.dumps(settings).encode(), ctypes.byref(made))
+    return made.value, json.loads(text)
+
+
+def ask(what: str, settings: dict[str, Any] | None = None, handle: int = 0) -> Any:
+    """Ask about nothing that is there, or about what has the handle."""
+    return build(what, settings or {}, handle)[1]

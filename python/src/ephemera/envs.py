@@ -65,7 +65,7 @@ class _Worlds:
     """
 
     def __init__(self, settings: dict[str, Any], observation: str) -> None:
-        self.handle, about = _library.opened("eph_open", settings)
+        self.handle, about = _library.build("worlds", settings)
         self.library = _library.library()
         self.step_function = self.library.eph_step
         self.answer = ctypes.c_void_p()
@@ -172,7 +172,7 @@ class _Worlds:
         """Free the worlds."""
         handle, self.handle = self.handle, 0
         if handle:
-            _library.call("eph_close", handle)
+            _library.ask("close", handle=handle)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

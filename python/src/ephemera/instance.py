@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -61,3 +61,8 @@ def named(instance: InstanceLike) -> dict[str, Any]:
     if isinstance(instance, Instance):
         return {"toml": instance.toml()}
     return {"instance": os.fspath(instance)}
+
+
+def from_table(table: Mapping[str, Any]) -> Instance:
+    """Return the instance that a TOML file holds."""
+    return Instance([Source(**s) for s in table["source"]], table["budget"], table["id"])

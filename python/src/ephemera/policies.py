@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import operator
 import os
 import tempfile
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _library
+from ._resize import resized
 from .instance import Instance, InstanceLike, Source
 from .world import spec
 
@@ -87,7 +87,8 @@ class Policy:
         sigma: float = 1.0,
         start: int = 0,
         length: float = 0.0,
-        **settings: float | int | str | bool,
+        settings: Mapping[str, Any] | None = None,
+        **more: float | int | str | bool,
     ) -> None:
         """Build the policy.
 
@@ -103,14 +104,15 @@ class Policy:
             start: Unix time of the first decision, for learners of hours and days.
             length: seconds between decisions; 0 without dates.
             settings: those of the learner, as ``-set`` of the commands takes them.
+            more: such settings by keyword.
         """
         world = "poisson" if marks else "mean"
-        handle, about = _library.opened(
-            "eph_crawler",
+        handle, about = _library.build(
+            "crawler",
             {
                 **spec(instance, budget, world, knowledge, marks, sigma),
                 "name": name,
-                "settings": settings,
+                "settings": {**(settings or {}), **more},
                 "seed": operator.index(seed),
                 "start": operator.index(start),
                 "length": float(length),
@@ -159,7 +161,7 @@ class Policy:
         return int(self._describe()["epoch"])
 
     def _describe(self) -> dict[str, Any]:
-        about: dict[str, Any] = json.loads(_library.call("eph_describe", self._alive()))
+        about: dict[str, Any] = _library.ask("describe", handle=self._alive())
         return about
 
     def _seen(self, view: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
@@ -220,7 +222,7 @@ class Policy:
         interest = _array(crawls.interest, np.float64, "interest")
         if source.shape != interest.shape:
             raise ValueError(f"there are {len(source)} sources and {len(interest)} interests of crawls")
-        counts = ages = interests = None
+        counts = found = None
         if crawls.items is not None:
             if len(crawls.items) != len(source):
                 raise ValueError(f"there are items of {len(crawls.items)} crawls, of {len(source)}")
@@ -228,19 +230,18 @@ class Policy:
             if any(a.shape != b.shape for a, b in parts):
                 raise ValueError("a crawl has another number of ages than of interests")
             counts = np.array([len(a) for a, _ in parts], np.int64)
-            ages = np.concatenate([a for a, _ in parts] or [np.empty(0)])
-            interests = np.concatenate([b for _, b in parts] or [np.empty(0)])
+            found = np.concatenate([np.column_stack(part) for part in parts] or [np.empty((0, 2))])
         age, state = self._seen(view)
         _library.call(
             "eph_update", handle, len(source), source.ctypes.data, interest.ctypes.data,
-            _at(counts), _at(ages), _at(interests), _at(age), _at(state),
+            _at(counts), _at(found), _at(age), _at(state),
         )  # fmt: skip
 
     def close(self) -> None:
         """Free the policy. It may be called again."""
         handle, self._handle = getattr(self, "_handle", 0), 0
         if handle:
-            _library.call("eph_close", handle)
+            _library.ask("close", handle=handle)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
@@ -268,24 +269,24 @@ class Learner(Policy):
     @property
     def thresholds(self) -> NDArray[np.float64]:
         """(n,) learned thresholds: ages in epochs, with knowledge ``observed`` states in interest."""
-        out = np.empty(len(self._about["names"]))
-        _library.call("eph_thresholds", self._alive(), out.ctypes.data, len(out))
-        return out
+        return np.array(_library.ask("thresholds", handle=self._alive()), np.float64)
 
     def frozen(self, seed: int = 1) -> Policy:
         """Return what was learned as a policy that learns no more, with books of its own."""
-        handle = ctypes.c_int64()
-        about = json.loads(_library.call("eph_freeze", self._alive(), operator.index(seed), ctypes.addressof(handle)))
         p = Policy.__new__(Policy)
-        p._take(handle.value, about)
+        p._take(*_library.build("freeze", {"seed": operator.index(seed)}, self._alive()))
         return p
+
+    def _state(self) -> str:
+        """Return the contents of a state file."""
+        return str(_library.ask("save", handle=self._alive()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner into a file, or as ``state.json`` into a directory.
 
         The file appears whole or not at all. It is the one that the commands write and read.
         """
-        text = _library.call("eph_save", self._alive())
+        text = self._state()
         target = Path(path)
         if target.is_dir():
             target = target / "state.json"
@@ -303,31 +304,36 @@ class Learner(Policy):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Learner:
         """Take up a learner that was saved, here or by the command ``train``."""
-        handle = ctypes.c_int64()
-        about = json.loads(_library.call("eph_load", os.fspath(path).encode(), ctypes.addressof(handle)))
         learner = cls.__new__(cls)
-        learner._take(handle.value, about)
+        learner._take(*_library.build("load", {"path": os.fspath(path)}))
         return learner
 
-    def _resize(self, drop: list[int], add: Sequence[Source]) -> None:
-        change: dict[str, Any] = {"drop": drop}
-        if add:
-            # The budget is the learner's; that of the text has only to be allowed.
-            change["toml"] = Instance(add, budget=sum(s.cost for s in add)).toml()
-        self._about = json.loads(_library.call("eph_resize", self._alive(), json.dumps(change).encode()))
+    def _go_on(self, keep: Sequence[int], added: Sequence[Source]) -> None:
+        """Go on with the sources that keep numbers, and new ones behind them."""
+
+        def begin(instance: Instance, **keywords: Any) -> str:
+            with contextlib.closing(Learner(self.name, instance, knowledge=self.knowledge, **keywords)) as new:
+                return new._state()
+
+        built = resized(self._state(), keep, added, begin)
+        self.close()
+        self._take(*built)
 
     def add(self, *added: Source) -> None:
         """Add sources behind the others. What was learned stays."""
+        for source in added:
+            if source.name in self.names:
+                raise _library.Error(f'there is a source "{source.name}" already')
         if added:
-            self._resize([], added)
+            self._go_on(range(len(self.names)), added)
 
     def remove(self, *names: str) -> None:
         """Remove sources by their names. What was learned of the others stays; they close ranks."""
         for name in names:
-            if name not in self._about["names"]:
-                raise ValueError(f"there is no source {name!r}; there are {', '.join(self._about['names'])}")
+            if name not in self.names:
+                raise ValueError(f"there is no source {name!r}; there are {', '.join(self.names)}")
         if names:
-            self._resize([self._about["names"].index(name) for name in names], [])
+            self._go_on([i for i, name in enumerate(self.names) if name not in names], [])
 
 
 def sources(names: Iterable[str], costs: Iterable[float] | None = None, budget: float = 1.0) -> Instance:

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _library
-from .instance import Instance, InstanceLike, Source, named
-
-
-def _ask(what: str, **settings: Any) -> Any:
-    question = json.dumps({"what": what, **settings}).encode()
-    return json.loads(_library.call("eph_ask", question))
+from .instance import Instance, InstanceLike, from_table, named
 
 
 def load_instance(instance: InstanceLike = "paper", budget: float | None = None) -> Instance:
     """Return an instance of that name, or of a .toml file, as data."""
-    a = _ask("sources", **named(instance), budget=float(budget or 0))
-    sources = []
-    for s in a["sources"]:
-        if s["window"] < 0:
-            s["window"] = float("inf")
-        sources.append(Source(**s))
-    return Instance(sources, a["budget"], a["id"])
+    text = _library.ask("instance", {**named(instance), "budget": float(budget or 0)})
+    return from_table(tomllib.loads(text))
 
 
 @dataclass(frozen=True)
@@ -54,11 +44,9 @@ class Relaxed:
 
 def relax(instance: InstanceLike = "paper", budget: float | None = None) -> Relaxed:
     """Solve the relaxed problem (TCNS, section VII) exactly, under the mean dynamics."""
-    a = _ask("relax", **named(instance), budget=float(budget or 0))
+    a = _library.ask("relax", {**named(instance), "budget": float(budget or 0)})
     for k in ("short", "long", "share", "frequency"):
         a[k] = np.array(a[k], np.float64)
-    for k in ("short", "long"):
-        a[k][a[k] < 0] = np.inf
     return Relaxed(**a)
 
 
@@ -69,7 +57,7 @@ def bound(instance: InstanceLike = "paper", budget: float | None = None) -> floa
 
 def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.float64]:
     v = np.array(values, np.float64, order="C", ndmin=1)
-    question = json.dumps({"what": what, **named(instance)}).encode()
+    question = json.dumps({"curve": what, **named(instance)}).encode()
     out = np.empty_like(v)
     _library.call("eph_curve", question, v.ctypes.data, v.size, out.ctypes.data)
     return out
@@ -129,4 +117,4 @@ class Entry:
 
 def catalogue() -> list[Entry]:
     """Return the learners and policies that :func:`run`, :func:`compare` and :class:`Policy` know by name."""
-    return [Entry(**e) for e in _ask("catalogue")]
+    return [Entry(**e) for e in _library.ask("catalogue")]

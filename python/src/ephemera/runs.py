@@ -38,26 +38,8 @@ PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[
 """A name of the catalogue, a name and settings, an :class:`Agent`, or its select alone."""
 
 _BEGIN, _SELECT, _UPDATE = range(3)
-_DONE, _FAILED, _ASKED, _WAITING = range(4)
-
-
-class _Request(ctypes.Structure):
-    _fields_ = (
-        ("kind", ctypes.c_int32),
-        ("mean_seen", ctypes.c_int32),
-        ("state_seen", ctypes.c_int32),
-        ("guest", ctypes.c_int64),
-        ("epoch", ctypes.c_int64),
-        ("crawls", ctypes.c_int64),
-        ("items", ctypes.c_int64),
-        ("age", ctypes.c_void_p),
-        ("mean", ctypes.c_void_p),
-        ("state", ctypes.c_void_p),
-        ("source", ctypes.c_void_p),
-        ("since", ctypes.c_void_p),
-        ("interest", ctypes.c_void_p),
-        ("count", ctypes.c_void_p),
-    )
+_DONE, _FAILED, _ASKED = range(3)
+_AGAIN = 2  # the form of a reply that asks for the same request, with more room
 
 
 def _reply(choice: ArrayLike, n: int) -> tuple[int, NDArray[Any]]:
@@ -90,60 +72,60 @@ class _Job:
 
     def __init__(self, settings: dict[str, Any], guests: Mapping[int, Any]) -> None:
         self.guests = guests
-        self.handle, self.about = _library.opened("eph_start", settings)
-        n = self.n = len(self.about["names"])
-        self.age, self.source, self.since, self.count = (np.empty(n, np.int64) for _ in range(4))
-        self.mean, self.state, self.interest = (np.empty(n) for _ in range(3))
-        at = (self.age, self.mean, self.state, self.source, self.since, self.interest, self.count)
-        self.request = _Request(0, 0, 0, 0, 0, 0, 0, *(a.ctypes.data for a in at))
+        self.handle, self.about = _library.build("run", settings)
+        self.n = len(self.about["names"])
+        self.request = np.empty(7 + 7 * self.n)  # of numbers, see native/job.go
 
     def result(self) -> Any:
         """Serve the guests until the job is done."""
         serve = _library.library().eph_serve
-        answer = ctypes.c_void_p()
+        answer, size = ctypes.c_void_p(), ctypes.c_int64()
         form, reply = 0, np.empty(0, np.int64)
         try:
             while True:
+                size.value = len(self.request)
                 status = serve(
                     self.handle, 100, form, reply.ctypes.data, len(reply),
-                    ctypes.byref(self.request), ctypes.byref(answer),
+                    self.request.ctypes.data, ctypes.byref(size), ctypes.byref(answer),
                 )  # fmt: skip
                 form, reply = 0, np.empty(0, np.int64)
-                if status == _ASKED:
-                    form, reply = self.play()
+                if status == _ASKED and size.value > len(self.request):
+                    self.request, form = np.empty(2 * size.value), _AGAIN
+                elif status == _ASKED:
+                    form, reply = self.play(self.request[: size.value])
                 elif status == _DONE:
                     return json.loads(_library.take(answer))
                 elif status == _FAILED:
                     raise _library.Error(_library.take(answer))
         finally:
-            _library.call("eph_close", self.handle)
+            _library.ask("close", handle=self.handle)
 
-    def play(self) -> tuple[int, NDArray[Any]]:
-        """Have a guest answer the request."""
-        r = self.request
-        guest = self.guests[r.guest]
+    def play(self, request: NDArray[np.float64]) -> tuple[int, NDArray[Any]]:
+        """Have a guest answer a request."""
+        kind, number, epoch, shows_mean, shows_state, crawls, _ = (int(v) for v in request[:7])
+        guest = self.guests[number]
         nothing = np.empty(0, np.int64)
-        if r.kind == _BEGIN:
+        if kind == _BEGIN:
             begin = getattr(guest, "begin", None)
             if begin is not None:
                 begin(self.about)
             return 0, nothing
-        view = View(
-            int(r.epoch),
-            self.age.copy(),
-            self.mean.copy() if r.mean_seen else None,
-            self.state.copy() if r.state_seen else None,
-        )
-        if r.kind == _SELECT:
-            return _reply(guest.select(view) if hasattr(guest, "select") else guest(view), self.n)
-        m = r.crawls
+        n, at = self.n, 7
+
+        def part(length: int) -> NDArray[np.float64]:
+            nonlocal at
+            at += length
+            return request[at - length : at].copy()
+
+        view = View(epoch, part(n).astype(np.int64), part(n) if shows_mean else None, part(n) if shows_state else None)
+        if kind == _SELECT:
+            return _reply(guest.select(view) if hasattr(guest, "select") else guest(view), n)
+        source, since, interest, count = part(4 * crawls).reshape(-1, 4).T
         items = None
-        if r.items:
-            ages, interests = np.empty(r.items), np.empty(r.items)
-            _library.call("eph_items", self.handle, ages.ctypes.data, interests.ctypes.data)
-            cuts = np.cumsum(self.count[:m])[:-1]
-            items = list(zip(np.split(ages, cuts), np.split(interests, cuts), strict=True))
-        guest.update(Crawls(self.source[:m].copy(), self.interest[:m].copy(), self.since[:m].copy(), items), view)
+        if count.any():
+            cuts = np.cumsum(count.astype(np.int64))
+            items = [(i[:, 0], i[:, 1]) for i in np.split(part(2 * cuts[-1]).reshape(-1, 2), cuts[:-1])]
+        guest.update(Crawls(source.astype(np.int64), interest, since.astype(np.int64), items), view)
         return 0, nothing
 
 
@@ -176,6 +158,10 @@ class Outcome:
     """Per epoch."""
     cost: float
     """Budget units per epoch."""
+    over: float
+    """Share of the epochs whose crawls cost more than the budget."""
+    overrun: float
+    """Mean cost above the budget over all epochs, budget units."""
 
 
 @dataclass(frozen=True)
