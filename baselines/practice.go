@@ -1,8 +1,8 @@
 package baselines
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 
 	"ephemera/env"
 )
@@ -49,25 +49,24 @@ type practice struct {
 	sel      *Selector
 	key      []float64
 	interval []float64 // I, hours
+	min, max float64   // of the interval
 	hours    float64   // hours in an epoch
 	relative bool
-	// next returns the interval after a crawl at that epoch.
+	// next returns the interval after a crawl at that epoch, before it is cut.
 	next func(c env.Crawled, epoch int) float64
 }
 
-var _ env.Learner[env.Online] = (*practice)(nil)
-
-func newPractice(t env.Terms, start float64, relative bool) *practice {
+func newPractice(t env.Terms, start, min, max float64, relative bool) *practice {
+	if !(min > 0 && min <= max) {
+		panic(fmt.Sprintf("baselines: intervals from %v to %v hours; allowed is 0 < min ≤ max", min, max))
+	}
 	n := len(t.Costs)
 	p := &practice{
-		sel:      NewSelector(t.Costs, t.Budget),
-		key:      make([]float64, n),
-		interval: make([]float64, n),
-		hours:    hoursPerEpoch(t),
-		relative: relative,
+		sel: NewSelector(t.Costs, t.Budget), key: make([]float64, n), interval: make([]float64, n),
+		min: min, max: max, hours: hoursPerEpoch(t), relative: relative,
 	}
 	for i := range p.interval {
-		p.interval[i] = start
+		p.interval[i] = clamp(start, min, max)
 	}
 	return p
 }
@@ -97,7 +96,7 @@ func (p *practice) Select(dst []int, o *env.Online) []int {
 // Update implements env.Learner.
 func (p *practice) Update(crawls []env.Crawled, next *env.Online) {
 	for _, c := range crawls {
-		p.interval[c.Source] = p.next(c, next.Epoch-1)
+		p.interval[c.Source] = clamp(p.next(c, next.Epoch-1), p.min, p.max)
 	}
 }
 
@@ -114,10 +113,8 @@ func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest > 0 }
 // been crawled are due at once. In worlds whose crawls name no items, a crawl
 // that brings back interest counts as one item.
 func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
-	s.Factor = orDefault(s.Factor, 1)
-	s.Min, s.Max = orDefault(s.Min, 5./60), orDefault(s.Max, day)
-	checkInterval("entry frequency", s.Min, s.Max)
-	p := newPractice(t, 0, s.Relative)
+	factor := cmp.Or(s.Factor, 1)
+	p := newPractice(t, 0, cmp.Or(s.Min, 5./60), cmp.Or(s.Max, day), s.Relative)
 	published := make([][]float64, len(t.Costs)) // hours, ascending, of each source
 	p.next = func(c env.Crawled, epoch int) float64 {
 		now := float64(epoch) * p.hours
@@ -136,10 +133,7 @@ func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
 			all = append(all, now)
 		}
 		published[c.Source] = all
-		if len(all) == 0 {
-			return s.Max
-		}
-		return clamp(week/(float64(len(all))*s.Factor), s.Min, s.Max)
+		return week / (float64(len(all)) * factor) // without an item +Inf
 	}
 	return p
 }
@@ -154,17 +148,7 @@ func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
 // take the whole budget for a month. It is left to be given; the default is the
 // interval at which round robin spends the budget.
 func NewNutch(t env.Terms, s Adaptive) env.Learner[env.Online] {
-	s = s.or(Adaptive{Shrink: .2, Grow: .4, Min: 1. / 60, Max: 365 * day, Start: t.Round() * hoursPerEpoch(t)})
-	checkInterval("Nutch", s.Min, s.Max)
-	p := newPractice(t, clamp(s.Start, s.Min, s.Max), s.Relative)
-	p.next = func(c env.Crawled, _ int) float64 {
-		i := p.interval[c.Source]
-		if found(c) {
-			return clamp(i*(1-s.Shrink), s.Min, s.Max)
-		}
-		return clamp(i*(1+s.Grow), s.Min, s.Max)
-	}
-	return p
+	return adaptive(t, s, Adaptive{Shrink: .2, Grow: .4, Min: 1. / 60, Max: 365 * day, Start: t.Round() * hoursPerEpoch(t)}, 0)
 }
 
 // NewStormCrawler returns the adaptive scheduler of Apache StormCrawler:
@@ -173,42 +157,22 @@ func NewNutch(t env.Terms, s Adaptive) env.Learner[env.Online] {
 //
 // clamped to [min, max].
 func NewStormCrawler(t env.Terms, s Adaptive) env.Learner[env.Online] {
-	s = s.or(Adaptive{Shrink: .5, Grow: .5, Min: 1, Max: 2 * week, Start: day})
-	checkInterval("StormCrawler", s.Min, s.Max)
-	p := newPractice(t, clamp(s.Start, s.Min, s.Max), s.Relative)
+	return adaptive(t, s, Adaptive{Shrink: .5, Grow: .5, Min: 1, Max: 2 * week, Start: day}, 1)
+}
+
+// adaptive takes settings and their defaults. A find moves the interval towards
+// a multiple of the shortest.
+func adaptive(t env.Terms, s, d Adaptive, multiple float64) env.Learner[env.Online] {
+	p := newPractice(t, cmp.Or(s.Start, d.Start), cmp.Or(s.Min, d.Min), cmp.Or(s.Max, d.Max), s.Relative)
+	shrink, grow := cmp.Or(s.Shrink, d.Shrink), cmp.Or(s.Grow, d.Grow)
 	p.next = func(c env.Crawled, _ int) float64 {
 		i := p.interval[c.Source]
 		if found(c) {
-			return clamp((1-s.Shrink)*i+s.Shrink*s.Min, s.Min, s.Max)
+			return (1-shrink)*i + shrink*multiple*p.min
 		}
-		return clamp((1+s.Grow)*i, s.Min, s.Max)
+		return (1 + grow) * i
 	}
 	return p
 }
 
-func (s Adaptive) or(d Adaptive) Adaptive {
-	return Adaptive{
-		Shrink: orDefault(s.Shrink, d.Shrink),
-		Grow:   orDefault(s.Grow, d.Grow),
-		Min:    orDefault(s.Min, d.Min),
-		Max:    orDefault(s.Max, d.Max),
-		Start:  orDefault(s.Start, d.Start),
-
-		Relative: s.Relative,
-	}
-}
-
-func orDefault(v, d float64) float64 {
-	if v == 0 {
-		return d
-	}
-	return v
-}
-
-func checkInterval(name string, lo, hi float64) {
-	if !(lo > 0 && lo <= hi) {
-		panic(fmt.Sprintf("baselines: %s: intervals from %v to %v hours; allowed is 0 < min ≤ max", name, lo, hi))
-	}
-}
-
-func clamp(v, lo, hi float64) float64 { return math.Min(math.Max(v, lo), hi) }
+func clamp(v, lo, hi float64) float64 { return min(max(v, lo), hi) }

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -38,23 +39,19 @@ type qWhittle struct {
 	most   []float64 // [source], greatest interest of a crawl
 	count  []int     // visits: [source][s][action]
 	lambda []float64 // [source][k]
-	crawl  []int     // scratch: number of each source's crawl, or −1
+	took   []int     // scratch: number of each source's crawl, or −1
 }
-
-var _ env.Learner[env.Online] = (*qWhittle)(nil)
 
 // NewQWhittle returns Whittle-index Q-learning for crawlers that know the terms
 // and nothing else.
 func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) env.Learner[env.Online] {
 	n := len(t.Costs)
-	if s.Ages == 0 {
-		s.Ages = int(clamp(math.Ceil(4*t.Round()), 8, 64))
-	}
-	s.Fast, s.Slow, s.Explore = orDefault(s.Fast, .5), orDefault(s.Slow, .2), orDefault(s.Explore, .05)
+	s.Ages = cmp.Or(s.Ages, int(clamp(math.Ceil(4*t.Round()), 8, 64)))
+	s.Fast, s.Slow, s.Explore = cmp.Or(s.Fast, .5), cmp.Or(s.Slow, .2), cmp.Or(s.Explore, .05)
 	if s.Ages < 2 || !(s.Fast > 0 && s.Fast <= 1) || !(s.Slow > 0) || !(s.Explore <= 1) {
 		panic(fmt.Sprintf("baselines: Q-learning with %+v; allowed are 2 ages or more, steps above 0, and at most 1 for Fast and Explore", s))
 	}
-	l := &qWhittle{
+	return &qWhittle{
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, rnd: rnd,
 		key:    make([]float64, n),
 		q:      make([]float64, n*s.Ages*2*s.Ages),
@@ -63,15 +60,8 @@ func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) env.Learner[env.Onli
 		most:   make([]float64, n),
 		count:  make([]int, n*s.Ages*2),
 		lambda: make([]float64, n*s.Ages),
-		crawl:  make([]int, n),
+		took:   make([]int, n),
 	}
-	return l
-}
-
-// Index returns the learned index of source i at an age, interest per budget
-// unit.
-func (l *qWhittle) Index(i, age int) float64 {
-	return l.lambda[i*l.s.Ages+min(age, l.s.Ages)-1]
 }
 
 // Select implements env.Policy.
@@ -104,14 +94,10 @@ func (l *qWhittle) ranked(i, age int) float64 {
 // source has a transition at every epoch, crawled or not.
 func (l *qWhittle) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++
-	for i := range l.crawl {
-		l.crawl[i] = -1
-	}
-	for k, c := range crawls {
-		l.crawl[c.Source] = k
-	}
-	slow := l.slowStep()
-	for i, k := range l.crawl {
+	// b(n) = C′/(1 + ⌈n log n/500⌉)
+	n := float64(l.epoch)
+	slow := l.s.Slow / (1 + math.Ceil(n*math.Log(n)/500))
+	for i, k := range number(l.took, crawls) {
 		to := min(next.Age(i), l.s.Ages)
 		if k >= 0 {
 			l.learn(i, min(crawls[k].Age, l.s.Ages), 1, crawls[k].Interest, to)
@@ -170,10 +156,16 @@ func (l *qWhittle) price(i int, step float64) {
 	}
 }
 
-// slowStep returns b(n) = C′/(1 + ⌈n log n/500⌉).
-func (l *qWhittle) slowStep() float64 {
-	n := float64(l.epoch)
-	return l.s.Slow / (1 + math.Ceil(n*math.Log(n)/500))
+// number writes the number of each source's crawl into took, −1 where there is
+// none, and returns it.
+func number(took []int, crawls []env.Crawled) []int {
+	for i := range took {
+		took[i] = -1
+	}
+	for k, c := range crawls {
+		took[c.Source] = k
+	}
+	return took
 }
 
 // row returns Q(s,a) of source i for all reference ages.

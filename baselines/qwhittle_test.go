@@ -67,19 +67,24 @@ func TestQLearnsTheWhittleIndex(t *testing.T) {
 	}
 	l := teachQ(s, ages, 60000, false)
 	for k := 1; k <= ages; k++ {
-		if got := l.Index(0, k); math.Abs(got/want[k-1]-1) > .002 {
+		if got := l.index(0, k); math.Abs(got/want[k-1]-1) > .002 {
 			t.Errorf("learned index of age %d is %v, want %v", k, got, want[k-1])
 		}
 	}
-	if l.Index(0, 3*ages) != l.Index(0, ages) {
+	if l.index(0, 3*ages) != l.index(0, ages) {
 		t.Error("an age beyond the last has another index than the last")
 	}
 	l = teachQ(s, ages, 1000000, true)
 	for k := 1; k <= ages; k++ {
-		if got := l.Index(0, k); math.Abs(got/want[k-1]-1) > .25 {
+		if got := l.index(0, k); math.Abs(got/want[k-1]-1) > .25 {
 			t.Errorf("learned index of age %d from noisy harvests is %v, want %v", k, got, want[k-1])
 		}
 	}
+}
+
+// index returns the learned index of source i at an age.
+func (l *qWhittle) index(i, age int) float64 {
+	return l.lambda[i*l.s.Ages+min(age, l.s.Ages)-1]
 }
 
 func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
@@ -98,7 +103,7 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 	}
 	for i, s := range in.Sources {
 		for k := 1; k <= l.s.Ages; k++ {
-			if g := l.Index(i, k); !(g >= 0 && g <= s.Ceiling()) {
+			if g := l.index(i, k); !(g >= 0 && g <= s.Ceiling()) {
 				t.Errorf("source %d, age %d: index %v; allowed is 0 to %v", i, k, g, s.Ceiling())
 			}
 		}
@@ -135,11 +140,11 @@ func TestQRefusesSettings(t *testing.T) {
 func TestQWaitsForBothActions(t *testing.T) {
 	l := NewQWhittle(hourly(1, 1, 1), QWhittle{Ages: 4}, stream.New(1)).(*qWhittle)
 	l.Update([]env.Crawled{{Source: 0, Age: 1, Interest: 5}}, &env.Online{Epoch: 1, Last: []int{0}})
-	if g := l.Index(0, 1); g != 0 {
+	if g := l.index(0, 1); g != 0 {
 		t.Errorf("index of age 1 is %v before rest was tried there, want 0", g)
 	}
 	l.Update(nil, &env.Online{Epoch: 2, Last: []int{0}})
-	if g := l.Index(0, 1); g == 0 {
+	if g := l.index(0, 1); g == 0 {
 		t.Error("index of age 1 has not moved after crawl and rest")
 	}
 }

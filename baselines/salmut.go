@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -24,9 +25,6 @@ type Salmut struct {
 	Actor float64
 	// Dual scales d(n) = Dual/⌈n/500⌉^0.9; default .02.
 	Dual float64
-	// Price fixes the price instead of learning it, if Fixed is set.
-	Price float64
-	Fixed bool
 }
 
 // salmut is structure-aware learning of thresholds (SALMUT: Roy, Borkar,
@@ -64,18 +62,14 @@ type ageValue struct {
 // harvest is the mean interest of the crawls at about one age.
 type harvest struct{ crawls, mean float64 }
 
-var _ env.Learner[env.Online] = (*salmut)(nil)
-
 // NewSalmut returns SALMUT-style threshold learning for crawlers that know the
 // terms and nothing else.
 func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) env.Learner[env.Online] {
 	n := len(t.Costs)
 	round := t.Round()
-	if s.Ages == 0 {
-		s.Ages = int(clamp(math.Ceil(16*round), 16, 4096))
-	}
-	s.Kappa, s.Critic = orDefault(s.Kappa, 4), orDefault(s.Critic, 1)
-	s.Actor, s.Dual = orDefault(s.Actor, .5), orDefault(s.Dual, .02)
+	s.Ages = cmp.Or(s.Ages, int(clamp(math.Ceil(16*round), 16, 4096)))
+	s.Kappa, s.Critic = cmp.Or(s.Kappa, 4), cmp.Or(s.Critic, 1)
+	s.Actor, s.Dual = cmp.Or(s.Actor, .5), cmp.Or(s.Dual, .02)
 	if s.Ages < 2 || !(s.Kappa > 0 && s.Critic > 0 && s.Actor > 0 && s.Dual > 0) {
 		panic(fmt.Sprintf("baselines: SALMUT with %+v; allowed are 2 ages or more and positive steps", s))
 	}
@@ -87,7 +81,6 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) env.Learner[env.Online] 
 		theta:  make([]float64, n),
 		worth:  make([]float64, n),
 		crawls: make([]int, n),
-		price:  s.Price,
 		kappa:  s.Kappa,
 		took:   make([]int, n),
 		top:    math.Log(float64(s.Ages)),
@@ -97,12 +90,6 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) env.Learner[env.Online] 
 	}
 	return l
 }
-
-// Threshold returns the learned threshold of source i, epochs.
-func (l *salmut) Threshold(i int) float64 { return math.Exp(l.theta[i]) }
-
-// Price returns the price of a crawl, interest per budget unit.
-func (l *salmut) Price() float64 { return l.price }
 
 // margin is the logit of the probability to crawl at age s:
 //
@@ -134,14 +121,8 @@ func (l *salmut) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++
 	l.kappa = l.s.Kappa * math.Min(3, math.Sqrt(math.Ceil(float64(l.epoch+1)/500)))
 	dual := l.s.Dual / math.Pow(math.Ceil(float64(l.epoch)/500), .9)
-	for i := range l.took {
-		l.took[i] = -1
-	}
-	for k, c := range crawls {
-		l.took[c.Source] = k
-	}
 	var cost float64
-	for i, k := range l.took {
+	for i, k := range number(l.took, crawls) {
 		if !env.Fits(l.costs[i], l.budget) {
 			continue
 		}
@@ -156,11 +137,9 @@ func (l *salmut) Update(crawls []env.Crawled, next *env.Online) {
 		}
 		l.move(i, s, l.s.Actor/math.Pow(math.Ceil(float64(1+l.crawls[i])/100), .8))
 	}
-	if !l.s.Fixed {
-		// λ ← max(0, λ + d(n) h (Σ C f − M)/max(M, Σ C f)), in the price's own
-		// scale h; relative to the greater, the price falls as fast as it rises.
-		l.price = math.Max(0, l.price+dual*l.scale*(cost-l.budget)/math.Max(l.budget, cost))
-	}
+	// λ ← max(0, λ + d(n) h (Σ C f − M)/max(M, Σ C f)), in the price's own
+	// scale h; relative to the greater, the price falls as fast as it rises.
+	l.price = math.Max(0, l.price+dual*l.scale*(cost-l.budget)/math.Max(l.budget, cost))
 }
 
 // weigh keeps the scales: the mean interest of the crawls of a source, and of
@@ -195,7 +174,7 @@ func (l *salmut) learn(i, s int, interest float64) {
 		v.interest += step * (interest - v.interest)
 		v.left += step * (float64(s-r) - v.left)
 	}
-	k := binOf(float64(s))
+	k := binOf(s)
 	for len(l.yield[i]) <= k {
 		l.yield[i] = append(l.yield[i], harvest{})
 	}
@@ -219,7 +198,7 @@ func (l *salmut) learn(i, s int, interest float64) {
 // at most H(s)(s+1)/s, since harvests are concave in the age; that bound stands
 // in, and the threshold goes up and sees.
 func (l *salmut) move(i, s int, step float64) {
-	k, t := binOf(float64(s)), l.table[i]
+	k, t := binOf(s), l.table[i]
 	if k >= len(l.yield[i]) || l.yield[i][k].crawls == 0 {
 		return
 	}
@@ -238,28 +217,11 @@ func (l *salmut) move(i, s int, step float64) {
 	l.theta[i] = clamp(l.theta[i]-4*step*f*(1-f)*clamp(4*advantage/l.worth[i], -1, 1), -5/l.kappa, l.top)
 }
 
-// edges are the upper ends of the bins, whole epochs: one bin for each age up to
-// 16, eight for each doubling above.
-var edges = func() []float64 {
-	var v []float64
-	for k := 1; k <= 16; k++ {
-		v = append(v, float64(k))
+// binOf returns the number of the bin of an age: one for each age up to 16, eight
+// for each doubling above, up to whole ages.
+func binOf(age int) int {
+	if age <= 16 {
+		return age - 1
 	}
-	for k := 1; k <= 8*48; k++ {
-		v = append(v, math.Round(16*math.Exp2(float64(k)/8)))
-	}
-	return v
-}()
-
-// binOf returns the number of the bin of an age, which is above the edge before
-// and up to its own.
-func binOf(age float64) int {
-	k := max(0, int(math.Ceil(age))-1)
-	if k >= 16 {
-		k = min(15+int(8*math.Log2(age/16)), len(edges)-1)
-		for k < len(edges)-1 && age > edges[k] {
-			k++
-		}
-	}
-	return k
+	return 15 + int(math.Ceil(8*math.Log2((float64(age)-.5)/16)))
 }

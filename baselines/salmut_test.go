@@ -23,7 +23,8 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 		}
 		for seed := range uint64(5) {
 			noise := seed > 0
-			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Price: price, Fixed: true}, stream.New(seed, stream.Policy)).(*salmut)
+			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Dual: 1e-300}, stream.New(seed, stream.Policy)).(*salmut)
+			l.price = price
 			r := stream.New(seed, stream.Test)
 			o := env.Online{Last: []int{-1}}
 			for e := range 60000 {
@@ -39,7 +40,7 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 				o.Epoch++
 				l.Update(got, &o)
 			}
-			tau := l.Threshold(0)
+			tau := math.Exp(l.theta[0])
 			if noise {
 				// Near the optimum ages earn much the same.
 				age := max(1, math.Ceil(tau))
@@ -49,8 +50,8 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 			} else if float64(best-1) > tau || tau > float64(best) {
 				t.Errorf("price %v: threshold %.3f, want within (%d, %d]", price, tau, best-1, best)
 			}
-			if l.Price() != price {
-				t.Errorf("the fixed price moved from %v to %v", price, l.Price())
+			if l.price != price {
+				t.Errorf("the fixed price moved from %v to %v", price, l.price)
 			}
 			if best <= 1 || noise {
 				continue
@@ -82,7 +83,7 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 			}
 			l.Update(got, &w.View().Online)
 			if n >= half {
-				price += l.Price() / (epochs - half)
+				price += l.price / (epochs - half)
 				for _, g := range got {
 					reward += g.Interest / (epochs - half)
 				}
@@ -99,7 +100,7 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 
 func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
 	l := NewSalmut(hourly(2, 1, 1), Salmut{}, stream.New(1, stream.Policy)).(*salmut)
-	start := l.Threshold(0)
+	start := math.Exp(l.theta[0])
 	o := &env.Online{Epoch: 1, Last: []int{-1, -1}}
 	for e := range 3000 {
 		sel := l.Select(nil, o)
@@ -108,8 +109,8 @@ func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
 		o.Epoch = e + 2
 		l.Update([]env.Crawled{c}, o)
 	}
-	if l.Threshold(0) < 3*start || l.Threshold(1) > start {
-		t.Errorf("thresholds of an empty source and another went from %v to %v and %v", start, l.Threshold(0), l.Threshold(1))
+	if math.Exp(l.theta[0]) < 3*start || math.Exp(l.theta[1]) > start {
+		t.Errorf("thresholds of an empty source and another went from %v to %v and %v", start, math.Exp(l.theta[0]), math.Exp(l.theta[1]))
 	}
 }
 
