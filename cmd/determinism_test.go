@@ -9,14 +9,44 @@ import (
 	"testing"
 )
 
+// bin is where the commands are built.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if bin, err = os.MkdirTemp("", "commands"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(bin)
+		if out, err := exec.Command("go", "build", "-o", bin, "./...").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// hourly writes a log of three sources over so many days.
+func hourly(t *testing.T, days int) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("source,published_unix\n")
+	for h := range 24 * days {
+		fmt.Fprintf(&b, "%c,%d\n", 'a'+h*h%7%3, 3600*h)
+	}
+	path := filepath.Join(t.TempDir(), "log.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Every command prints the same bytes on any number of workers and processors.
 func TestDeterminism(t *testing.T) {
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "./train", "./bench", "./sweep").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	log := hourly(t, 30)
 	for _, c := range []struct {
-		line    string // OUT is a directory of its own
+		line    string // OUT is a directory of its own, LOG a log of publications
 		workers bool
 	}{
 		{"train -steps 500 -format json", false},
@@ -26,29 +56,34 @@ func TestDeterminism(t *testing.T) {
 		{"bench -steps 200 -seeds 5 -format json -knowledge observed -world poisson -policies learned,whittle,static-random", true},
 		{"bench -steps 60 -seeds 5 -format csv -knowledge online -random 6,2,2", true},
 		{"bench -preset papers -steps 60 -seeds 2 -format json -out OUT", true},
+		{"train -steps 300 -format json -algorithm paper", false},
+		{"show -steps 200 -format json -out OUT", false},
+		{"replay -format json -out OUT LOG", true},
 		{"sweep kappa -set steps=60 -set seeds=2 -format json -out OUT", true},
 	} {
 		first, by := "", ""
 		for _, procs := range []int{1, 2} {
 			for _, workers := range []int{1, 2, 8} {
-				args := strings.Fields(strings.ReplaceAll(c.line, "OUT", filepath.Join(t.TempDir(), "out")))
+				out := filepath.Join(t.TempDir(), "out")
+				args := strings.Fields(strings.NewReplacer("OUT", out, "LOG", log).Replace(c.line))
 				if c.workers {
-					args = append(args, fmt.Sprintf("-workers=%d", workers))
+					args = append([]string{args[0], fmt.Sprintf("-workers=%d", workers)}, args[1:]...)
 				} else if workers > 1 {
 					continue
 				}
 				run := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
 				run.Dir = ".."
 				run.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", procs))
-				out, err := run.Output()
-				if err != nil || len(out) == 0 {
+				printed, err := run.Output()
+				if err != nil || len(printed) == 0 {
 					t.Fatalf("%s: %v", c.line, err)
 				}
+				got := strings.ReplaceAll(string(printed), out, "OUT")
 				how := fmt.Sprintf("GOMAXPROCS=%d, %d workers", procs, workers)
 				if first == "" {
-					first, by = string(out), how
+					first, by = got, how
 				}
-				if string(out) != first {
+				if got != first {
 					t.Errorf("%s: %s prints other bytes than %s", c.line, how, by)
 				}
 			}

@@ -270,9 +270,14 @@ func (f *Flags) Given(name string) bool {
 }
 
 func (f *Flags) help(w io.Writer) {
-	f.groups = append(f.groups, &group{"Others", []string{"version"}})
+	others := &group{title: "Others"}
+	f.VisitAll(func(x *flag.Flag) {
+		if !slices.ContainsFunc(f.groups, func(g *group) bool { return slices.Contains(g.names, x.Name) }) {
+			others.names = append(others.names, x.Name)
+		}
+	})
 	fmt.Fprintf(w, "%s\n", strings.TrimSpace(f.about))
-	for _, g := range f.groups {
+	for _, g := range append(f.groups, others) {
 		fmt.Fprintf(w, "\n%s\n", g.title)
 		for _, n := range g.names {
 			x := f.Lookup(n)
