@@ -42,7 +42,7 @@ func ExampleLearner() {
 	}
 	fmt.Println("the same price after a restart:", again.Price() == l.Price(), err)
 	// Output:
-	// crawls of news, blog and forum: [749 237 14]
+	// crawls of news, blog and forum: [766 220 14]
 	// the same price after a restart: true <nil>
 }
 

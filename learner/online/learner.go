@@ -16,7 +16,7 @@ type Settings struct {
 	// by before it enters the index.
 	Optimism float64 `toml:"optimism"`
 	// Revisit is the greatest share of the budget that goes to sources which
-	// were left alone for long; 0 for none.
+	// were left alone for long; 0 for crawls by the index alone.
 	Revisit float64 `toml:"revisit"`
 }
 
@@ -66,7 +66,7 @@ func New(t env.Terms, set *Settings) *Learner {
 	if err := s.Validate(); err != nil {
 		panic("online: " + err.Error())
 	}
-	r := newRanking(t, s.Revisit)
+	r := newRanking(t, &s)
 	return &Learner{Lift: *NewLift(t, r, s.Options, s.Optimism), rank: r}
 }
 
@@ -117,7 +117,7 @@ func (l *Learner) Fallbacks() int { return 0 }
 // since it would not learn from it.
 func (l *Learner) Frozen() *Policy {
 	t := env.Terms{Costs: l.rank.costs, Budget: l.rank.budget}
-	r := newRanking(t, 0)
+	r := newRanking(t, &Settings{})
 	copy(r.src, l.rank.src)
 	return l.freeze(r)
 }
@@ -132,7 +132,7 @@ type State struct {
 // State returns a copy of the learner's whole state. A learner with the same
 // terms and settings that takes it up goes on as this one, bit for bit.
 func (l *Learner) State() State {
-	return State{l.est.Export(), l.LiftState.clone(), l.rank.Revisits}
+	return State{l.est.Export(), l.LiftState.clone(), l.rank.Revisits.clone()}
 }
 
 // SetState takes up a state that State returned. After an error the learner
@@ -141,6 +141,6 @@ func (l *Learner) SetState(s State) error {
 	if err := s.Revisits.validate(len(l.Told)); err != nil {
 		return err
 	}
-	l.rank.Revisits = s.Revisits
+	l.rank.Revisits = s.Revisits.clone()
 	return l.restore(s.Estimates, s.View)
 }

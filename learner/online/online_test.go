@@ -135,6 +135,45 @@ func TestOnlineTargets(t *testing.T) {
 	}
 }
 
+// TestNoLessThanCertainty: where the world does not change, what the learner does
+// beside Whittle with estimated parameters costs next to nothing while learning.
+func TestNoLessThanCertainty(t *testing.T) {
+	plain := CertaintySettings()
+	for _, f := range []struct {
+		name string
+		in   func(seed uint64) env.Instance
+		few  uint64
+	}{
+		{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 1},
+		{"mixed 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }, 0},
+		{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 0},
+		{"lognormal 200, 20", func(s uint64) env.Instance { return env.Lognormal(200, 20, s) }, 0},
+	} {
+		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+			n, least := f.few, -.002
+			if *full {
+				n, least = 20, -.0002
+			}
+			var mean, square float64
+			for seed := uint64(1); seed <= n; seed++ {
+				in, o := f.in(seed), env.PoissonOptions{Marks: marks}
+				earn := func(set *Settings) float64 {
+					return total(rewards(t, in, seed, o, env.NewAgent[env.Online](New(in.Terms(), set)), 5000))
+				}
+				d := earn(nil)/earn(&plain) - 1
+				mean += d / float64(n)
+				square += d * d / float64(n)
+			}
+			if *full {
+				fmt.Printf("| %s | %s | %+.5f | %.5f |\n", f.name, marks, mean, math.Sqrt((square-mean*mean)/float64(n)))
+			}
+			if mean < least {
+				t.Errorf("%s, marks %s: %+.5f of what certainty earns; want at least %+.4f", f.name, marks, mean, least)
+			}
+		}
+	}
+}
+
 // TestOnlineEstimates holds the estimates against the true parameters.
 func TestOnlineEstimates(t *testing.T) {
 	in := env.Paper(3)
@@ -260,6 +299,8 @@ func TestForeignState(t *testing.T) {
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
 		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
 		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
+		"visits":      func(s *State) { s.Revisits.Visits = nil },
+		"alone":       func(s *State) { s.Revisits.Alone[2] = math.NaN() },
 		"credit":      func(s *State) { s.Revisits.Credit = -1 },
 		"who":         func(s *State) { s.Revisits.Who = 4 },
 		"no number":   func(s *State) { s.Estimates.Common.Mean = math.Inf(1) },

@@ -3,47 +3,63 @@ package online
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/learner/internal/check"
 )
 
-// ranking is Whittle's index of the state that is foretold, and now and then a
-// revisit of the source that was left alone for longest.
+// ranking is Whittle's index of the state that is foretold, first visits to each
+// source, and now and then a revisit of the one that was left alone for longest.
 type ranking struct {
 	costs  []float64
 	budget float64
-	most   float64 // greatest share of the revisits
+	share  float64 // of the budget, for revisits
+	first  int     // first visits of a source
+	alone  float64 // age from which a source is left alone, epochs
 	sel    *baselines.Selector
 	src    []Source
 	key    []float64
 	Revisits
 }
 
-// Revisits is the state of the revisits as data.
+// Revisits is the state of the visits that the index does not ask for, as data.
 type Revisits struct {
-	Share  float64 `json:"share"`  // of the budget
-	Credit float64 `json:"credit"` // budget units saved up
-	Price  float64 `json:"price"`  // mean clearing price, units of interest per budget unit
-	Epochs float64 `json:"epochs"` // behind that mean
-	Who    int     `json:"who"`    // the source that the last Select revisited; −1 for none
+	Visits []int     `json:"visits"` // crawls of each source
+	Alone  []float64 `json:"alone"`  // age from which a source is revisited, epochs
+	Credit float64   `json:"credit"` // budget units saved up
+	Price  float64   `json:"price"`  // mean clearing price, units of interest per budget unit
+	Epochs float64   `json:"epochs"` // behind that mean
+	Who    int       `json:"who"`    // the source that the last Select revisited; −1 for none
 }
 
 const (
-	priceMemory = 72 // epochs
-	cheap       = .7 // of the mean price, at which a revisit costs little
-	patience    = 8  // crawls of credit that do not wait for a low price
-	leftAlone   = 24 // epochs
-	leastShare  = .02
-	missed      = .9 // what a revisit in vain leaves of the share
+	firstShare  = .25 // of the budget, for first visits
+	priceMemory = 72  // epochs
+	cheap       = .7  // of the mean price, at which a revisit costs little
+	patience    = 8   // crawls of credit that do not wait for a low price
+	maxAlone    = 1e9 // epochs
 )
 
-func newRanking(t env.Terms, most float64) *ranking {
+func newRanking(t env.Terms, set *Settings) *ranking {
 	n := len(t.Costs)
-	return &ranking{
-		costs: t.Costs, budget: t.Budget, most: most, sel: baselines.NewSelector(t.Costs, t.Budget),
-		src: make([]Source, n), key: make([]float64, n), Revisits: Revisits{Share: most, Who: -1},
+	r := &ranking{
+		costs: t.Costs, budget: t.Budget, share: set.Revisit, sel: baselines.NewSelector(t.Costs, t.Budget),
+		src: make([]Source, n), key: make([]float64, n), Revisits: Revisits{Visits: make([]int, n), Alone: make([]float64, n), Who: -1},
 	}
+	switch {
+	case t.Length > 0: // one visit says little where hours differ, and silence may end
+		r.first, r.alone = 2, 24
+	case set.Horizon > 0: // by then what was seen has lost its weight
+		r.first, r.alone = 1, set.Horizon
+	default:
+		r.first, r.alone = 1, maxAlone
+	}
+	for i := range r.Alone {
+		r.Alone[i] = r.alone
+	}
+	return r
 }
 
 func (r *ranking) can(i int) bool { return env.Fits(r.costs[i], r.budget) }
@@ -68,50 +84,90 @@ func (r *ranking) Select(dst []int, o *env.Model) []int {
 	}
 	r.Epochs = min(r.Epochs+1, priceMemory)
 	r.Price += (price - r.Price) / r.Epochs
-	if r.due(price, &o.Online) {
-		r.Credit -= r.costs[r.Who]
-		r.key[r.Who] = math.Inf(1)
+	if r.share > 0 && (r.introduce(&o.Online) || r.due(price, &o.Online)) {
 		dst = r.sel.Top(dst[:had], r.key)
 	}
 	return dst
 }
 
+// introduce spends a share of the budget on first visits, and reports whether
+// sources wait for one. The index alone may never come to a source while the best
+// that are known take all of the budget.
+func (r *ranking) introduce(o *env.Online) (wait bool) {
+	for {
+		who, age := -1, 0
+		for i, n := range r.Visits {
+			if a := o.Age(i); n < r.first && a > age && r.can(i) && !math.IsInf(r.key[i], 1) {
+				who, age = i, a
+			}
+		}
+		if who < 0 {
+			return wait
+		}
+		if !wait {
+			wait = true
+			r.Credit = min(r.Credit+firstShare*r.budget, r.budget)
+		}
+		if r.Credit < r.costs[who] {
+			return wait
+		}
+		r.Credit -= r.costs[who]
+		r.key[who] = math.Inf(1)
+	}
+}
+
 // due finds the source to revisit. A share of the budget is saved up, and spent
 // where the price is low.
 func (r *ranking) due(price float64, o *env.Online) bool {
-	if r.most == 0 {
-		return false
-	}
-	r.Credit = min(r.Credit+r.Share*r.budget, 2*patience)
+	r.Credit = min(r.Credit+r.share*r.budget, 2*patience)
 	if r.Credit < 1 || price >= cheap*r.Price && r.Credit < patience {
 		return false
 	}
-	age := leftAlone - 1
-	for i := range r.costs {
-		if a := o.Age(i); a > age && r.costs[i] <= r.Credit && r.can(i) {
-			r.Who, age = i, a
+	longest := 0.
+	for i, c := range r.costs {
+		age := float64(o.Age(i))
+		if late := age / r.Alone[i]; late >= 1 && late > longest && c <= r.Credit && r.can(i) {
+			r.Who, longest = i, late
 		}
 	}
-	return r.Who >= 0
+	if r.Who < 0 {
+		return false
+	}
+	r.Credit -= r.costs[r.Who]
+	r.key[r.Who] = math.Inf(1)
+	return true
 }
 
-// Update implements env.Learner. A revisit that was worth its price doubles the
-// share, one in vain takes a tenth of it.
+// Update implements env.Learner. After a revisit in vain a source is left alone
+// for twice as long, so that where nothing wakes revisits end, and a source that
+// was silent for long is found within about as long again.
 func (r *ranking) Update(crawls []env.Crawled, _ *env.Model) {
 	for _, c := range crawls {
+		r.Visits[c.Source]++
 		if c.Source != r.Who {
 			continue
 		}
 		if c.Interest >= r.Price*r.costs[r.Who] {
-			r.Share = min(r.most, 2*r.Share)
+			r.Alone[r.Who] = r.alone
 		} else {
-			r.Share = max(leastShare*r.most, missed*r.Share)
+			r.Alone[r.Who] = min(2*r.Alone[r.Who], maxAlone)
 		}
 	}
 }
 
+func (r Revisits) clone() Revisits {
+	r.Visits, r.Alone = slices.Clone(r.Visits), slices.Clone(r.Alone)
+	return r
+}
+
 func (r *Revisits) validate(n int) error {
-	for _, v := range []float64{r.Share, r.Credit, r.Price, r.Epochs} {
+	if len(r.Visits) != n {
+		return fmt.Errorf("visits of %d sources; the learner has %d", len(r.Visits), n)
+	}
+	if err := check.Finite("alone", r.Alone, n); err != nil {
+		return err
+	}
+	for _, v := range []float64{r.Credit, r.Price, r.Epochs} {
 		if !(v >= 0) || math.IsInf(v, 1) {
 			return fmt.Errorf("revisits hold %v; allowed are finite numbers of 0 or more", v)
 		}
