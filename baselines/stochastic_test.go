@@ -160,6 +160,7 @@ func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst 
 
 // Halving the step of the grid divides the error by about four.
 func TestStochasticIndexRefinement(t *testing.T) {
+	numbersAlone(t)
 	s := env.Paper(1).Sources[0]
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
 		law := lawOf(t, s, m, 0)
@@ -183,6 +184,7 @@ func TestStochasticIndexRefinement(t *testing.T) {
 // The stochastic index equals the deterministic one as the noise vanishes: the
 // difference falls with the relative standard deviation of the gain.
 func TestStochasticIndexWithoutNoise(t *testing.T) {
+	numbersAlone(t)
 	for _, s := range env.Paper(1).Sources {
 		last := math.Inf(1)
 		for _, more := range []float64{1, 16, 256, 4096, 1e7} {
@@ -225,6 +227,7 @@ func TestStochasticIndexRises(t *testing.T) {
 
 // The learned index against the computed one.
 func TestLearnedIndex(t *testing.T) {
+	numbersAlone(t)
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
 		s := env.Paper(1).Sources[0]
 		s.Cost = 2
