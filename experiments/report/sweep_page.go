@@ -56,7 +56,8 @@ func (r *sweepDir) figures() []string {
 func (r *sweepDir) table() Section {
 	s := r.Summary
 	t := &Table{Draws: true, Reference: s.Reference}
-	for i, name := range s.Head() {
+	short := s.Table()
+	for i, name := range short.Header {
 		c := Column{Name: name}
 		if k := i - 2; k >= 0 && k < len(s.Show) {
 			c.Help = s.Figures[s.Column(s.Show[k])].Help
@@ -73,7 +74,7 @@ func (r *sweepDir) table() Section {
 			values = append(values, c.Diff.Value, c.Improve.Value)
 		}
 		var row []Cell
-		for k, text := range s.Body(i) {
+		for k, text := range short.Rows[i] {
 			if k == 0 || k >= len(values) {
 				row = append(row, Words(text))
 			} else {

@@ -189,7 +189,7 @@ func (s *store) scan(ctx context.Context, path string) error {
 			return err
 		}
 		err = s.take(line, path)
-		if errors.Is(err, errOther) {
+		if errors.Is(err, errOther) || errors.Is(err, errOlder) {
 			return fmt.Errorf("%s:%d: %w", path, number, err)
 		}
 		if err != nil {
@@ -201,6 +201,8 @@ func (s *store) scan(ctx context.Context, path string) error {
 
 var errOther = errors.New("is of another configuration, or of a program with other settings: name another directory with -out, or put back the config.toml and the program that the records were made with")
 
+var errOlder = errors.New("is of an older version of the program; name another directory with -out")
+
 // take books one line of the file that was opened last.
 func (s *store) take(line []byte, path string) error {
 	var r struct {
@@ -211,10 +213,11 @@ func (s *store) take(line []byte, path string) error {
 		return err
 	}
 	if r.Hash == "" {
-		s.programs = append(s.programs, r.Program)
-		if r.Arithmetic != "" {
-			s.arithmetic[r.Arithmetic] = path
+		if r.Arithmetic == "" {
+			return errOlder
 		}
+		s.programs = append(s.programs, r.Program)
+		s.arithmetic[r.Arithmetic] = path
 		return nil
 	}
 	cell, ok1 := s.cells[r.Hash]
@@ -290,46 +293,4 @@ func (l *recordLog) write(line []byte) error {
 	}
 	l.synced = time.Now()
 	return l.f.Sync() // the disk follows, so that the lines survive the machine
-}
-
-// MarshalJSON implements json.Marshaler: epoch and values, as one list.
-func (p Point) MarshalJSON() ([]byte, error) {
-	return json.Marshal(append(Numbers{float64(p.Epoch)}, p.Values...))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Point) UnmarshalJSON(b []byte) error {
-	var n Numbers
-	if err := json.Unmarshal(b, &n); err != nil {
-		return err
-	}
-	if len(n) == 0 {
-		return errors.New("a point of the curve is empty")
-	}
-	*p = Point{int(n[0]), n[1:]}
-	return nil
-}
-
-type pairJSON struct {
-	What   string  `json:"what"`
-	Source string  `json:"source"`
-	Values Numbers `json:"values"` // age, learned, exact
-}
-
-// MarshalJSON implements json.Marshaler.
-func (p Pair) MarshalJSON() ([]byte, error) {
-	return json.Marshal(pairJSON{p.What, p.Source, Numbers{p.At, p.Learned, p.Exact}})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Pair) UnmarshalJSON(b []byte) error {
-	var in pairJSON
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	if len(in.Values) != 3 {
-		return fmt.Errorf("%d values of %s; want 3", len(in.Values), in.What)
-	}
-	*p = Pair{in.What, in.Source, in.Values[0], in.Values[1], in.Values[2]}
-	return nil
 }

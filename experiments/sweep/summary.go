@@ -90,89 +90,80 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 		Cells: make([]Row, len(c.Cells)),
 	}
 	m := s.Column(s.Metric)
+	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boots := make([]*stats.Bootstrap, cores(workers))
 	for i := range boots {
 		boots[i] = stats.New(bootSeed)
 	}
-	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
+	each := func(n int, f func(b *stats.Bootstrap, i int)) error {
+		return parallel(ctx, workers, n, func(_ context.Context, w, i int) error {
+			f(boots[w], i)
+			return nil
+		})
+	}
 	problem := c.Cells[c.Reference].problem()
-	err := parallel(ctx, workers, len(c.Cells), func(_ context.Context, w, i int) error {
+	err := each(len(c.Cells), func(b *stats.Bootstrap, i int) {
 		cell := &c.Cells[i]
-		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boots[w].IQM(column(of(i), m))}
+		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: b.IQM(column(of(i), m))}
 		for j := range s.Figures {
-			row.Mean = append(row.Mean, boots[w].Mean(column(of(i), j)))
+			row.Mean = append(row.Mean, b.Mean(column(of(i), j)))
 		}
 		if i != c.Reference && cell.problem() == problem {
 			x, y := paired(of(i), of(c.Reference), m)
-			d := boots[w].Paired(x, y)
+			d := b.Paired(x, y)
 			if s.Figures[m].Less {
 				x, y = y, x
 			}
-			p := boots[w].Improvement(x, y)
+			p := b.Improvement(x, y)
 			row.Diff, row.Improve = &d, &p
 		}
 		s.Cells[i] = row
-		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	var order []string // groups, or the best cells
+	var names []string // groups, or the best cells
 	tasks := map[string][][]float64{}
+	add := func(name string, cell int) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if x := column(of(cell), m); len(x) > 0 {
+			tasks[name] = append(tasks[name], x)
+		}
+	}
 	if c.Group != "" {
 		for i := range c.Cells {
-			if !c.Cells[i].Has(c.Group) {
-				continue
-			}
-			name := FormatValue(c.Cells[i].Value(c.Group))
-			if _, ok := tasks[name]; !ok {
-				order, tasks[name] = append(order, name), [][]float64{}
-			}
-			if x := column(of(i), m); len(x) > 0 {
-				tasks[name] = append(tasks[name], x)
+			if cell := &c.Cells[i]; cell.Has(c.Group) {
+				add(FormatValue(cell.Value(c.Group)), i)
 			}
 		}
-		s.Groups = make([]Pool, len(order))
-		err = parallel(ctx, workers, len(order), func(_ context.Context, w, i int) error {
-			x := tasks[order[i]]
-			s.Groups[i] = Pool{order[i], len(x), boots[w].StratifiedMean(x), boots[w].StratifiedIQM(x)}
-			return nil
+		s.Groups = make([]Pool, len(names))
+		err = each(len(names), func(b *stats.Bootstrap, i int) {
+			x := tasks[names[i]]
+			s.Groups[i] = Pool{names[i], len(x), b.StratifiedMean(x), b.StratifiedIQM(x)}
 		})
 	} else {
 		best := s.Ranking()
-		best = best[:min(len(best), profileLines)]
-		slices.Sort(best) // in the order of the cells
-		for _, i := range best {
-			order, tasks[s.Cells[i].ID] = append(order, s.Cells[i].ID), [][]float64{column(of(i), m)}
+		for _, i := range slices.Sorted(slices.Values(best[:min(len(best), profileLines)])) { // in the order of the cells
+			add(s.Cells[i].ID, i)
 		}
 	}
 	if scores := scale(tasks); err == nil && scores != nil {
-		s.Profile = &Profiles{scores, make([]ProfileOf, len(order))}
-		err = parallel(ctx, workers, len(order), func(_ context.Context, w, i int) error {
-			s.Profile.Lines[i] = ProfileOf{order[i], boots[w].Profile(tasks[order[i]], scores)}
-			return nil
+		s.Profile = &Profiles{scores, make([]ProfileOf, len(names))}
+		err = each(len(names), func(b *stats.Bootstrap, i int) {
+			s.Profile.Lines[i] = ProfileOf{names[i], b.Profile(tasks[names[i]], scores)}
 		})
 	}
-	if c.oneProblem() {
+	if !slices.ContainsFunc(c.Cells, func(x Cell) bool { return x.problem() != problem }) {
 		s.Answer = s.answer()
 	}
 	return s, err
 }
 
-// oneProblem reports whether all cells solve the same problem.
-func (c *Config) oneProblem() bool {
-	first := c.Cells[0].problem()
-	return !slices.ContainsFunc(c.Cells, func(x Cell) bool { return x.problem() != first })
-}
-
 // column returns a figure of the runs that are there.
 func column(rows [][]float64, figure int) []float64 {
-	var out []float64
-	for _, r := range rows {
-		if r != nil {
-			out = append(out, r[figure])
-		}
-	}
+	out, _ := paired(rows, rows, figure)
 	return out
 }
 
@@ -190,11 +181,9 @@ func paired(x, y [][]float64, figure int) (a, b []float64) {
 func scale(tasks map[string][][]float64) []float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, task := range tasks {
-		for _, x := range task {
-			for _, v := range x {
-				if !math.IsNaN(v) && !math.IsInf(v, 0) {
-					lo, hi = math.Min(lo, v), math.Max(hi, v)
-				}
+		for _, v := range slices.Concat(task...) {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				lo, hi = math.Min(lo, v), math.Max(hi, v)
 			}
 		}
 	}

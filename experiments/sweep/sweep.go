@@ -24,6 +24,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -107,17 +108,17 @@ type Result struct {
 
 // Point is one point of a learning curve.
 type Point struct {
-	Epoch  int
-	Values Numbers // one per curve figure
+	Epoch  int     `json:"epoch"`
+	Values Numbers `json:"values"` // one per curve figure
 }
 
 // Pair is one learned quantity and the exact one.
 type Pair struct {
-	What    string // threshold or index
-	Source  string
-	At      float64 // the age at which an index is taken, epochs; 0 for thresholds
-	Learned float64
-	Exact   float64
+	What    string  `json:"what"` // threshold or index
+	Source  string  `json:"source"`
+	At      float64 `json:"at,omitempty"` // the age at which an index is taken, epochs; 0 for thresholds
+	Learned float64 `json:"learned"`      // finite, as is the exact one
+	Exact   float64 `json:"exact"`
 }
 
 // fits reports whether a result has the figures that the experiment announces.
@@ -128,6 +129,11 @@ func (r Result) fits(x Experiment) error {
 	for _, p := range r.Curve {
 		if got, want := len(p.Values), len(x.CurveFigures()); got != want {
 			return fmt.Errorf("the curve has points of %d figures, not %d", got, want)
+		}
+	}
+	for _, p := range r.Learned {
+		if v := p.At + p.Learned + p.Exact; math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s of %s is learned as %v, exactly %v; want finite ones", p.What, p.Source, p.Learned, p.Exact)
 		}
 	}
 	return nil

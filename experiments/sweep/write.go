@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"bufio"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -17,16 +16,17 @@ import (
 
 // csv writes one row per cell and aggregate.
 func (s *Summary) csv(to *bufio.Writer) error {
-	w := csv.NewWriter(to)
-	w.Write([]string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"})
-	num := func(v float64) string {
-		if math.IsNaN(v) {
-			return "" // there is none
-		}
-		return FormatValue(v)
-	}
+	t := result.Table{Header: []string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"}}
 	put := func(cell string, f Figure, aggregate string, e stats.Estimate) {
-		w.Write([]string{cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N), num(e.Value), num(e.Lo), num(e.Hi), e.Warning})
+		row := []string{cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N)}
+		for _, v := range []float64{e.Value, e.Lo, e.Hi} {
+			text := FormatValue(v)
+			if math.IsNaN(v) {
+				text = "" // there is none
+			}
+			row = append(row, text)
+		}
+		t.Add(append(row, e.Warning)...)
 	}
 	m := s.Figures[s.Column(s.Metric)]
 	for _, c := range s.Cells {
@@ -44,37 +44,30 @@ func (s *Summary) csv(to *bufio.Writer) error {
 		put(group+"/"+g.Value, m, "pooled mean", g.Mean)
 		put(group+"/"+g.Value, m, "pooled iqm", g.IQM)
 	}
-	w.Flush()
-	return w.Error()
+	return t.Write(to, result.CSV)
 }
 
-// shown returns the columns of the short table and of what warnings are about.
-func (s *Summary) shown() []string {
-	if slices.Contains(s.Show, s.Metric) {
-		return s.Show
-	}
-	return append(slices.Clone(s.Show), s.Metric)
-}
-
-// Warnings returns each warning of the summary once, with the figures and cells
-// that it is about unless it is about all.
+// Warnings returns each warning about the metric and the shown figures once,
+// with the figures and cells that it is about unless it is about all.
 func (s *Summary) Warnings() []string {
+	shown := s.Show
+	if !slices.Contains(shown, s.Metric) {
+		shown = append(slices.Clone(shown), s.Metric)
+	}
 	var order []string
 	of := map[string][]string{}
 	for _, c := range s.Cells {
-		for _, f := range s.shown() {
-			w := c.Mean[s.Column(f)].Warning
-			if w == "" {
-				continue
+		for _, f := range shown {
+			if w := c.Mean[s.Column(f)].Warning; w != "" {
+				if of[w] == nil {
+					order = append(order, w)
+				}
+				of[w] = append(of[w], f+" of "+c.ID)
 			}
-			if of[w] == nil {
-				order = append(order, w)
-			}
-			of[w] = append(of[w], f+" of "+c.ID)
 		}
 	}
 	for i, w := range order {
-		if len(of[w]) < len(s.shown())*len(s.Cells) {
+		if len(of[w]) < len(shown)*len(s.Cells) {
 			order[i] += ": " + some(of[w])
 		}
 	}
@@ -84,45 +77,38 @@ func (s *Summary) Warnings() []string {
 	return order
 }
 
-// compared reports whether any cell is compared with the reference.
-func (s *Summary) compared() bool {
-	return slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
-}
-
-// Head and Body are the short table: one row per cell, the shown figures with
-// their intervals, and the comparison with the reference.
-func (s *Summary) Head() []string {
-	head := []string{"cell", "n"}
+// Table is the short table: one row per cell, the shown figures with their
+// intervals, and the comparison with the reference where there is any.
+func (s *Summary) Table() *result.Table {
+	t := &result.Table{Header: []string{"cell", "n"}}
 	for _, name := range s.Show {
 		if u := s.Figures[s.Column(name)].Unit; u != "" {
 			name += ", " + u
 		}
-		head = append(head, name)
+		t.Header = append(t.Header, name)
 	}
-	head = append(head, "IQM of "+s.Metric)
-	if s.compared() {
-		head = append(head, s.Metric+" − "+s.Reference, "P(better)")
+	t.Header = append(t.Header, "IQM of "+s.Metric)
+	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
+	if compared {
+		t.Header = append(t.Header, s.Metric+" − "+s.Reference, "P(better)")
 	}
-	return head
-}
-
-// Body returns row i of the short table.
-func (s *Summary) Body(i int) []string {
-	c := s.Cells[i]
-	row := []string{c.ID, strconv.Itoa(c.IQM.N)}
-	for _, name := range s.Show {
-		row = append(row, c.Mean[s.Column(name)].String())
+	for _, c := range s.Cells {
+		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
+		for _, name := range s.Show {
+			row = append(row, c.Mean[s.Column(name)].String())
+		}
+		row = append(row, c.IQM.String())
+		switch {
+		case c.Diff != nil:
+			row = append(row, c.Diff.String(), c.Improve.String())
+		case compared && c.ID == s.Reference:
+			row = append(row, "reference", "")
+		case compared:
+			row = append(row, "", "")
+		}
+		t.Add(row...)
 	}
-	row = append(row, c.IQM.String())
-	switch {
-	case c.Diff != nil:
-		row = append(row, c.Diff.String(), c.Improve.String())
-	case s.compared() && c.ID == s.Reference:
-		row = append(row, "reference", "")
-	case s.compared():
-		row = append(row, "", "")
-	}
-	return row
+	return t
 }
 
 // Markdown writes the summary for readers.
@@ -151,16 +137,12 @@ func (s *Summary) Markdown(w *bufio.Writer) error {
 	if s.Missing > 0 {
 		w.WriteByte('\n')
 	}
-	t := result.Table{Header: s.Head()}
-	for i := range s.Cells {
-		t.Add(s.Body(i)...)
-	}
-	if err := t.Write(w, result.Markdown); err != nil || len(s.Groups) == 0 {
+	if err := s.Table().Write(w, result.Markdown); err != nil || len(s.Groups) == 0 {
 		return err
 	}
 	_, group := split(s.Group)
 	fmt.Fprintf(w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
-	t = result.Table{Header: []string{group, "cells", "mean", "IQM"}}
+	t := result.Table{Header: []string{group, "cells", "mean", "IQM"}}
 	for _, g := range s.Groups {
 		t.Add(g.Value, strconv.Itoa(g.Cells), g.Mean.String(), g.IQM.String())
 	}
@@ -181,9 +163,10 @@ func (s *Summary) Text(w io.Writer) error {
 	} else {
 		slices.Sort(shown)
 	}
-	t := result.Table{Header: s.Head()}
+	all := s.Table()
+	t := result.Table{Header: all.Header}
 	for _, i := range shown {
-		t.Add(s.Body(i)...)
+		t.Add(all.Rows[i]...)
 	}
 	if err := t.Write(w, result.Text); err != nil {
 		return err
@@ -200,23 +183,18 @@ func (s *Summary) Text(w io.Writer) error {
 // dots draws the metric of the cells on one scale.
 func (s *Summary) dots(w io.Writer, cells []int) {
 	const width = 50
-	type span struct{ at, lo, hi float64 }
-	var (
-		m     = s.Column(s.Metric)
-		spans = make([]span, len(cells))
-		lo    = math.Inf(1)
-		hi    = math.Inf(-1)
-		name  = 0
-	)
-	for k, i := range cells {
-		e := s.Cells[i].Mean[m]
-		spans[k] = span{e.Value, e.Lo, e.Hi}
+	name, lo, hi := 0, math.Inf(1), math.Inf(-1)
+	span := func(i int) (from, at, to float64) {
+		e := s.Cells[i].Mean[s.Column(s.Metric)]
 		if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
-			spans[k] = span{e.Value, e.Value, e.Value}
+			return e.Value, e.Value, e.Value
 		}
+		return e.Lo, e.Value, e.Hi
+	}
+	for _, i := range cells {
 		name = max(name, utf8.RuneCountInString(s.Cells[i].ID))
-		if !math.IsNaN(e.Value) {
-			lo, hi = min(lo, spans[k].lo), max(hi, spans[k].hi)
+		if from, at, to := span(i); !math.IsNaN(at) {
+			lo, hi = min(lo, from), max(hi, to)
 		}
 	}
 	if !(lo < hi) || math.IsInf(hi-lo, 0) {
@@ -225,13 +203,13 @@ func (s *Summary) dots(w io.Writer, cells []int) {
 	// A file may say that a value lies outside of its interval.
 	place := func(v float64) int { return min(max(0, int(math.Round((v-lo)/(hi-lo)*(width-1)))), width-1) }
 	fmt.Fprintf(w, "%*s  %s\n", name, "", s.Metric)
-	for k, i := range cells {
+	for _, i := range cells {
 		line := []rune(strings.Repeat(" ", width))
-		if e := spans[k]; !math.IsNaN(e.at) {
-			for at := place(e.lo); at <= place(e.hi); at++ {
-				line[at] = '─'
+		if from, at, to := span(i); !math.IsNaN(at) {
+			for k := place(from); k <= place(to); k++ {
+				line[k] = '─'
 			}
-			line[place(e.at)] = '●'
+			line[place(at)] = '●'
 		}
 		fmt.Fprintf(w, "%-*s  %s\n", name, s.Cells[i].ID, strings.TrimRight(string(line), " "))
 	}
