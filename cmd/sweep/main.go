@@ -10,7 +10,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +41,7 @@ type command struct {
 	list    bool
 	set     []string
 	output  cli.Output
+	format  result.Format
 	stdout  io.Writer
 	stderr  io.Writer
 }
@@ -75,8 +75,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if c.workers < 0 {
 		return cli.Usagef("-workers is %d; allowed is 0 or more", c.workers)
 	}
-	format, err := c.output.Format()
-	if err != nil {
+	if c.format, err = c.output.Format(); err != nil {
 		return err
 	}
 	for _, name := range []string{"merge", "out"} {
@@ -93,35 +92,40 @@ every seed, on all cores, and goes on where an earlier call ended.
 		if len(operands) > 0 {
 			return cli.Usagef("-merge works on what is there; leave out %q", operands[0])
 		}
-		return c.mergeAll(ctx, format)
+		return c.mergeAll(ctx)
+	}
+	shard := sweep.Whole
+	switch {
+	case f.Given("shard"):
+		if shard, err = sweep.ParseShard(c.shard); err != nil {
+			return cli.Usagef("-shard: %w", err)
+		}
+	case !c.list:
+		if shard, err = sweep.ShardFromSlurm(os.Getenv); err != nil {
+			return err
+		}
 	}
 	if len(operands) == 0 {
 		operands = []string{defaultConfig}
 	}
-	shard := sweep.Whole
-	if !c.list || f.Given("shard") {
-		if shard, err = c.shardOf(f); err != nil {
-			return err
-		}
-	}
-	if err := one(format, len(operands)); err != nil {
+	if err := c.one(len(operands)); err != nil {
 		return err
 	}
 	list := make([]*sweep.Config, len(operands))
-	names := map[string]bool{}
 	for i, name := range operands {
 		if list[i], err = c.load(name); err != nil {
 			return err
 		}
-		if names[list[i].Name] {
-			return cli.Usagef("two configurations have the name %q; run them one by one, each with -out", list[i].Name)
+		for _, other := range list[:i] {
+			if other.Name == list[i].Name {
+				return cli.Usagef("two configurations have the name %q; run them one by one, each with -out", other.Name)
+			}
 		}
-		names[list[i].Name] = true
 	}
 	var errs []error // one sweep that fails does not take the others down
 	for i, cfg := range list {
 		if c.list {
-			err = c.show(ctx, cfg, format)
+			err = c.show(ctx, cfg)
 		} else {
 			err = c.sweep(ctx, cfg, operands[i], shard, c.dir(cfg, len(list)))
 		}
@@ -137,22 +141,11 @@ every seed, on all cores, and goes on where an earlier call ended.
 }
 
 // one refuses to print several sweeps in a format that holds one.
-func one(f result.Format, sweeps int) error {
-	if sweeps > 1 && (f == result.JSON || f == result.CSV) {
-		return cli.Usagef("-format %s prints one sweep, not %d; take them one by one, or read summary.%s in the directory of each", f, sweeps, f)
+func (c *command) one(sweeps int) error {
+	if sweeps > 1 && (c.format == result.JSON || c.format == result.CSV) {
+		return cli.Usagef("-format %s prints one sweep, not %d; take them one by one, or read summary.%s in the directory of each", c.format, sweeps, c.format)
 	}
 	return nil
-}
-
-func (c *command) shardOf(f *cli.Flags) (sweep.Shard, error) {
-	if f.Given("shard") {
-		s, err := sweep.ParseShard(c.shard)
-		if err != nil {
-			err = cli.Usagef("-shard: %w", err)
-		}
-		return s, err
-	}
-	return sweep.ShardFromSlurm(os.Getenv)
 }
 
 // load reads a configuration: a file, or by its name one that the program
@@ -187,68 +180,47 @@ func (c *command) dir(cfg *sweep.Config, of int) string {
 	return filepath.Join(c.out, cfg.Name)
 }
 
-// listed is what -list prints as JSON.
-type listed struct {
-	Name    string           `json:"name"`
-	Cells   []sweep.MetaCell `json:"cells"`
-	Seeds   []uint64         `json:"seeds"`
-	Runs    int              `json:"runs"`
-	Seconds float64          `json:"seconds"` // estimate
-}
-
 // show lists the cells: for people by id, for machines with the settings that
-// differ.
-func (c *command) show(ctx context.Context, cfg *sweep.Config, format result.Format) error {
-	w := bufio.NewWriter(c.stdout)
-	switch format {
+// differ. Behind them stands an estimate of the time.
+func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
+	switch c.format {
 	case result.Text:
 		for i := range cfg.Cells {
-			fmt.Fprintln(w, cfg.Cells[i].ID)
+			if _, err := fmt.Fprintln(c.stdout, cfg.Cells[i].ID); err != nil {
+				return err
+			}
 		}
 	case result.Markdown, result.CSV:
 		t := result.Table{Header: append([]string{"cell"}, cfg.Axes...)}
 		for i := range cfg.Cells {
-			row := []string{cfg.Cells[i].ID}
-			for _, a := range cfg.Axes {
-				text := ""
-				if cfg.Cells[i].Has(a) {
-					text = sweep.FormatValue(cfg.Cells[i].Value(a))
-				}
-				row = append(row, text)
-			}
-			t.Add(row...)
+			t.Add(append([]string{cfg.Cells[i].ID}, cfg.Cells[i].Texts(cfg.Axes)...)...)
 		}
-		if err := t.Write(w, format); err != nil {
+		if err := t.Write(c.stdout, c.format); err != nil || c.format == result.CSV {
 			return err
 		}
-	}
-	if err := w.Flush(); err != nil || format == result.CSV {
-		return err
 	}
 	d, err := sweep.Estimate(ctx, cfg, c.workers, 2*time.Second, cells.Class, c.schema.Probe)
 	if err != nil {
 		return err
 	}
-	if format != result.JSON {
-		fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs, about %s\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), cfg.Jobs(), round(d))
-		return nil
+	if c.format != result.JSON {
+		if d = d.Round(10 * time.Millisecond); d > 10*time.Second {
+			d = d.Round(time.Second)
+		}
+		_, err := fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs, about %s\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), cfg.Jobs(), d)
+		return err
 	}
 	m := cfg.Meta()
-	out := listed{Name: m.Name, Cells: m.Cells, Seeds: m.Seeds, Runs: cfg.Jobs(), Seconds: d.Seconds()}
 	e := json.NewEncoder(c.stdout)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(out)
-}
-
-func round(d time.Duration) time.Duration {
-	switch {
-	case d > time.Hour:
-		return d.Round(time.Minute)
-	case d > 10*time.Second:
-		return d.Round(time.Second)
-	}
-	return d.Round(10 * time.Millisecond)
+	return e.Encode(struct {
+		Name    string           `json:"name"`
+		Cells   []sweep.MetaCell `json:"cells"`
+		Seeds   []uint64         `json:"seeds"`
+		Runs    int              `json:"runs"`
+		Seconds float64          `json:"seconds"` // estimate
+	}{m.Name, m.Cells, m.Seeds, cfg.Jobs(), d.Seconds()})
 }
 
 // sweep runs one configuration.
@@ -317,19 +289,15 @@ func (c *command) tell(cfg *sweep.Config, dir string, shard sweep.Shard, rep swe
 
 // print writes the summary to stdout in the format that was asked for.
 func (c *command) print(dir string) error {
-	format, err := c.output.Format()
-	if err != nil {
-		return err
-	}
-	file := map[string]string{"csv": "summary.csv", "json": "summary.json", "markdown": "summary.md"}[string(format)]
-	if file == "" {
+	if c.format == result.Text {
 		s, err := sweep.ReadSummary(dir)
 		if err != nil {
 			return err
 		}
 		return s.Text(c.stdout)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, file))
+	name := map[result.Format]string{result.CSV: "summary.csv", result.JSON: "summary.json", result.Markdown: "summary.md"}[c.format]
+	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
@@ -338,12 +306,12 @@ func (c *command) print(dir string) error {
 }
 
 // mergeAll writes the final files of a directory, or of the sweeps in it.
-func (c *command) mergeAll(ctx context.Context, format result.Format) error {
+func (c *command) mergeAll(ctx context.Context) error {
 	dirs, err := sweep.Dirs(c.merge)
 	if err != nil {
 		return err
 	}
-	if err := one(format, len(dirs)); err != nil {
+	if err := c.one(len(dirs)); err != nil {
 		return err
 	}
 	const hint = "the records are as they were, and the same command makes the final files"
@@ -351,11 +319,10 @@ func (c *command) mergeAll(ctx context.Context, format result.Format) error {
 	var errs []error
 	for _, dir := range dirs {
 		cfg, err := sweep.LoadFile(c.schema, filepath.Join(dir, "config.toml"), nil)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		var rep sweep.Report
+		if err == nil {
+			rep, err = sweep.Merge(ctx, cfg, sweep.Options{Dir: dir})
 		}
-		rep, err := sweep.Merge(ctx, cfg, sweep.Options{Dir: dir})
 		if errors.Is(err, sweep.ErrInterrupted) {
 			return interrupted("interrupted; " + hint)
 		}

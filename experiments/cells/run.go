@@ -55,38 +55,30 @@ type reference struct {
 	eval  int
 }
 
-// track is what was earned on the way.
-type track struct {
-	at    []int     // epochs of the curve
-	total []float64 // interest up to each
-	count []float64 // crawls up to each
-
-	reward, crawls float64 // so far
-}
-
-func (t *track) see(n int, reward float64, crawls []env.Crawled) error {
-	t.reward += reward
-	t.crawls += float64(len(crawls))
-	if k := len(t.total); k < len(t.at) && n+1 == t.at[k] {
-		t.total, t.count = append(t.total, t.reward), append(t.count, t.crawls)
-	}
-	return nil
-}
-
 // run is a run with its learning curve.
 type run struct {
 	experiments.Played
-	curve track
+	at    []int     // epochs of the curve
+	total []float64 // interest up to each
+	count []float64 // crawls up to each
 }
 
 // play runs a learner or policy and follows it while it learns.
 func play(ctx context.Context, at *site, p experiments.Play) (*run, error) {
-	r := &run{curve: track{at: experiments.Milestones(p.Epochs)}}
+	r := &run{at: experiments.Milestones(p.Epochs)}
+	var total, count float64
 	p.Watch = func(now experiments.Running) experiments.Watcher {
 		if now.Again {
 			return nil
 		}
-		return r.curve.see
+		return func(n int, reward float64, crawls []env.Crawled) error {
+			total += reward
+			count += float64(len(crawls))
+			if k := len(r.total); k < len(r.at) && n+1 == r.at[k] {
+				r.total, r.count = append(r.total, total), append(r.count, count)
+			}
+			return nil
+		}
 	}
 	var err error
 	r.Played, err = at.scene.Play(ctx, p)
@@ -170,9 +162,9 @@ func (w *worker) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.
 	}
 	last := 0
 	var reward, crawls, base float64
-	for k, n := range r.curve.at {
+	for k, n := range r.at {
 		span := float64(n - last)
-		total, count, whittle := r.curve.total[k], r.curve.count[k], exact.curve.total[k]
+		total, count, whittle := r.total[k], r.count[k], exact.total[k]
 		res.Curve = append(res.Curve, sweep.Point{Epoch: n, Values: []float64{(total - reward) / (whittle - base), (total - reward) / span, (count - crawls) / span}})
 		last, reward, crawls, base = n, total, count, whittle
 	}
@@ -191,42 +183,26 @@ const (
 // instances it keeps few sources, evenly spaced.
 func learnedPairs(t learner.Learner, at *site) []sweep.Pair {
 	src := at.scene.Instance.Sources
-	// The state at which the exact index reaches the price.
-	exact := func(s env.Source) float64 { return min(index.Inverse(s, at.price), s.Ceiling()) }
 	var pairs []sweep.Pair
+	add := func(p sweep.Pair) {
+		if v := p.Learned + p.Exact; !math.IsNaN(v) && !math.IsInf(v, 0) {
+			pairs = append(pairs, p)
+		}
+	}
 	for k := range min(len(src), maxSources) {
 		i := k * len(src) / min(len(src), maxSources)
 		s := src[i]
-		l, priced := t.(experiments.Priced)
-		if priced && math.IsInf(l.InverseIndex(i), 1) {
+		if l, ok := t.(experiments.Priced); ok && math.IsInf(l.InverseIndex(i), 1) {
 			continue // never crawled
 		}
-		switch l := t.(type) {
-		case interface {
-			Threshold(i int, others float64) float64
-		}:
-			// The paper's thresholds depend on the other sources; this is the
-			// one where all of these have just been crawled.
-			others := 0.0
-			for j := range src {
-				if j != i {
-					others += src[j].Gain()
-				}
-			}
-			x := l.Threshold(i, others)
-			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exact(s)})
-		case experiments.Aged:
-			// x = u*(1 − α^θ)
-			x := s.Ceiling() * -math.Expm1(-s.Decay*l.ThresholdAge(i))
-			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: exact(s)})
-		case experiments.Priced:
-			pairs = append(pairs, sweep.Pair{What: "threshold", Source: s.Name, Learned: l.InverseIndex(i), Exact: exact(s)})
+		if x, ok := threshold(t, src, i); ok {
+			add(sweep.Pair{What: "threshold", Source: s.Name, Learned: x, Exact: min(index.Inverse(s, at.price), s.Ceiling())})
 		}
 		if l, ok := t.(interface {
 			Index(i int, x float64, age int) float64
 		}); ok {
 			for age := 1; age <= maxAge; age++ {
-				pairs = append(pairs, sweep.Pair{
+				add(sweep.Pair{
 					What: "index", Source: s.Name, At: float64(age),
 					Learned: l.Index(i, s.MeanState(age), age), Exact: index.WhittleAtAge(s, age),
 				})
@@ -234,6 +210,30 @@ func learnedPairs(t learner.Learner, at *site) []sweep.Pair {
 		}
 	}
 	return pairs
+}
+
+// threshold returns the learned state from which source i is crawled.
+func threshold(t learner.Learner, src []env.Source, i int) (x float64, ok bool) {
+	switch l := t.(type) {
+	case interface {
+		Threshold(i int, others float64) float64
+	}:
+		// The paper's thresholds depend on the other sources; this is the one
+		// where all of these have just been crawled.
+		others := 0.0
+		for j := range src {
+			if j != i {
+				others += src[j].Gain()
+			}
+		}
+		return l.Threshold(i, others), true
+	case experiments.Aged:
+		// x = u*(1 − α^θ)
+		return src[i].Ceiling() * -math.Expm1(-src[i].Decay*l.ThresholdAge(i)), true
+	case experiments.Priced:
+		return l.InverseIndex(i), true
+	}
+	return 0, false
 }
 
 // Class says which cells take the same time.

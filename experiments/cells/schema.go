@@ -5,7 +5,6 @@ package cells
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding"
 	"errors"
 	"fmt"
@@ -22,28 +21,19 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// Schema says which settings a cell has and runs it. It caches instances and is safe for
-// concurrent use.
+// Schema says which settings a cell has and runs it. It caches worlds and is safe
+// for concurrent use.
 type Schema struct {
 	mu    sync.Mutex
-	cache map[place]*site
+	cache map[string]*site // by the settings that make a world
 }
 
 var _ sweep.Experiment = (*Schema)(nil)
 
 // New returns the experiment with all learners and policies of the catalogue.
-func New() *Schema { return &Schema{cache: map[place]*site{}} }
+func New() *Schema { return &Schema{cache: map[string]*site{}} }
 
-// place names a world up to its seed.
-type place struct {
-	instance, world, marks string
-	file                   [sha256.Size]byte // of an instance file or a recording
-	budget, sigma          float64
-	epoch                  string
-	decay, split           float64
-}
-
-// site is a world with what does not depend on a learner.
+// site is a world up to its seed, with what does not depend on a learner.
 type site struct {
 	scene experiments.Scene
 	price float64 // λ* of the relaxed problem, interest per budget unit
@@ -51,14 +41,10 @@ type site struct {
 
 const selector = "learner.algorithm"
 
-var selectorKey = sync.OnceValue(newSelectorKey)
-
 // Selector implements sweep.Experiment. A learner that works at several levels of
 // knowledge is there once for each; a level other than its first is written
 // behind an @.
-func (*Schema) Selector() sweep.Key { return selectorKey() }
-
-func newSelectorKey() sweep.Key {
+func (*Schema) Selector() sweep.Key {
 	var names []string
 	for _, e := range experiments.Catalogue {
 		names = append(names, e.Name)
@@ -120,30 +106,28 @@ func (*Schema) Keys(selected string) []sweep.Key {
 // readingKeys returns the keys of settings. Where these have readings, the
 // defaults of the others follow them.
 func readingKeys(settings func() any) []sweep.Key {
-	keys := settingKeys(reflect.ValueOf(settings()).Elem())
-	s, ok := settings().(interface {
+	s := settings()
+	keys := settingKeys(reflect.ValueOf(s).Elem())
+	of, ok := s.(interface {
 		Readings() []string
 		SetReading(name string) error
 	})
 	if !ok {
 		return keys
 	}
-	for _, name := range s.Readings() {
-		if err := s.SetReading(name); err != nil {
+	for _, name := range of.Readings() {
+		if err := of.SetReading(name); err != nil {
 			panic("cells: " + err.Error())
 		}
 		for i, k := range settingKeys(reflect.ValueOf(s).Elem()) {
 			if k.Name == "learner.reading" {
-				keys[i].Allowed = s.Readings()
+				keys[i].Allowed = of.Readings()
 				continue
 			}
-			keys[i].Follows = "learner.reading"
-			if k.Default != keys[i].Default {
-				if keys[i].Then == nil {
-					keys[i].Then = map[string]any{}
-				}
-				keys[i].Then[name] = k.Default
+			if keys[i].Follows == "" {
+				keys[i].Follows, keys[i].Then = "learner.reading", map[string]any{}
 			}
+			keys[i].Then[name] = k.Default
 		}
 	}
 	return keys
@@ -153,8 +137,9 @@ func readingKeys(settings func() any) []sweep.Key {
 func settingKeys(v reflect.Value) []sweep.Key {
 	var keys []sweep.Key
 	for i := range v.NumField() {
+		f := v.Field(i)
 		if v.Type().Field(i).Anonymous { // settings of a learner that this one builds on
-			keys = append(keys, settingKeys(v.Field(i))...)
+			keys = append(keys, settingKeys(f)...)
 			continue
 		}
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
@@ -162,25 +147,17 @@ func settingKeys(v reflect.Value) []sweep.Key {
 			continue
 		}
 		k := sweep.Key{Name: "learner." + name}
-		f := v.Field(i)
-		if m, ok := f.Interface().(encoding.TextMarshaler); ok {
-			text, err := m.MarshalText()
+		switch value := f.Interface().(type) {
+		case encoding.TextMarshaler:
+			text, err := value.MarshalText()
 			if err != nil {
 				panic(fmt.Sprintf("cells: default of %s: %v", k.Name, err))
 			}
 			k.Default = string(text)
-			keys = append(keys, k)
-			continue
-		}
-		switch f.Kind() {
-		case reflect.Float64:
-			k.Default = f.Float()
-		case reflect.Int, reflect.Int64:
-			k.Default = f.Int()
-		case reflect.String:
-			k.Default = f.String()
-		case reflect.Bool:
-			k.Default = f.Bool()
+		case float64, int64, string, bool:
+			k.Default = value
+		case int:
+			k.Default = int64(value)
 		default:
 			panic(fmt.Sprintf("cells: %s has type %v, which no key has", k.Name, f.Type()))
 		}
@@ -200,54 +177,58 @@ func (c chosen) settings(cell *sweep.Cell) (any, error) {
 	return c.entry.Configure(c.level, keys)
 }
 
+// wrong is the error of a setting.
+func wrong(key, format string, args ...any) error {
+	return &sweep.KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
+}
+
 // Check implements sweep.Experiment.
 func (s *Schema) Check(cell *sweep.Cell) error {
 	if n := cell.Int("steps"); n < 1 {
-		return &sweep.KeyError{Key: "steps", Msg: fmt.Sprintf("%d epochs; allowed is 1 or more", n)}
+		return wrong("steps", "%d epochs; allowed is 1 or more", n)
 	}
 	if n := cell.Int("evaluation"); n < 0 {
-		return &sweep.KeyError{Key: "evaluation", Msg: fmt.Sprintf("%d epochs; allowed is 0 or more", n)}
+		return wrong("evaluation", "%d epochs; allowed is 0 or more", n)
 	}
 	c := choose(cell.Text(selector))
 	if c.level == env.LevelOnline && cell.Text("world.kind") == "mean" {
-		return &sweep.KeyError{Key: "world.kind", Msg: "mean has no items, which an online learner learns from; use poisson"}
+		return wrong("world.kind", "mean has no items, which an online learner learns from; use poisson")
 	}
 	at, err := s.site(cell)
 	if err != nil {
 		return err
 	}
 	if why := c.entry.WhyNot(at.scene, c.level); why != "" {
-		return &sweep.KeyError{Key: selector, Msg: fmt.Sprintf("%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), why)}
+		return wrong(selector, "%s does not run on %s in world %s: %s", cell.Text(selector), at.scene.Instance.ID, cell.Text("world.kind"), why)
 	}
 	if _, err := c.settings(cell); err != nil {
 		key := selector
 		if wrong := new(experiments.SettingError); errors.As(err, &wrong) && wrong.Key != "" {
 			key = "learner." + wrong.Key
 		}
-		return &sweep.KeyError{Key: key, Msg: err.Error()}
+		return wrong(key, "%v", err)
 	}
 	return nil
 }
 
 // site returns the world of a cell.
 func (s *Schema) site(cell *sweep.Cell) (*site, error) {
-	p := place{
-		instance: cell.Text("instance.name"), budget: cell.Float("instance.budget"),
-		world: cell.Text("world.kind"), marks: cell.Text("world.marks"), sigma: cell.Float("world.sigma"),
-		epoch: cell.Text("world.epoch"), decay: cell.Float("world.decay"), split: cell.Float("world.split"),
-	}
-	for _, key := range []string{"instance.name", "world.trace"} {
-		if file := cell.Input(key); file != nil {
-			p.file = file.Sum
+	var name strings.Builder
+	for _, k := range cell.Keys() {
+		if strings.HasPrefix(k.Name, "instance.") || strings.HasPrefix(k.Name, "world.") {
+			fmt.Fprintln(&name, cell.Value(k.Name))
+			if file := cell.Input(k.Name); file != nil {
+				fmt.Fprintln(&name, file.Sum)
+			}
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at, ok := s.cache[p]; ok {
+	if at, ok := s.cache[name.String()]; ok {
 		return at, nil
 	}
 	open := synthetic
-	if p.world == "replay" {
+	if cell.Text("world.kind") == "replay" {
 		open = replay
 	}
 	scene, err := open(cell)
@@ -259,42 +240,41 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 	if len(s.cache) >= 256 {
 		clear(s.cache) // many instances come one after the other
 	}
-	s.cache[p] = at
+	s.cache[name.String()] = at
 	return at, nil
 }
 
 // synthetic is the scene of an instance.
-func synthetic(cell *sweep.Cell) (experiments.Scene, error) {
-	name, file, budget := cell.Text("instance.name"), cell.Input("instance.name"), cell.Float("instance.budget")
+func synthetic(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	kind := cell.Text("world.kind")
 	if cell.Text("world.trace") != "" {
-		return experiments.Scene{}, &sweep.KeyError{Key: "world.trace", Msg: fmt.Sprintf("a recording is replayed by world.kind = %q; this cell has %q", "replay", kind)}
+		return scene, wrong("world.trace", "a recording is replayed by world.kind = %q; this cell has %q", "replay", kind)
 	}
 	if key := given(cell, "world.epoch", "world.decay", "world.split"); key != "" {
-		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: fmt.Sprintf("it belongs to world.kind = %q; this cell has %q", "replay", kind)}
+		return scene, wrong(key, "it belongs to world.kind = %q; this cell has %q", "replay", kind)
 	}
+	name, file, budget := cell.Text("instance.name"), cell.Input("instance.name"), cell.Float("instance.budget")
 	in, err := instance(name, file, budget)
 	if err != nil {
-		key := "instance.name"
-		if _, ownErr := instance(name, file, 0); ownErr == nil {
-			key = "instance.budget"
+		if _, own := instance(name, file, 0); own == nil {
+			return scene, wrong("instance.budget", "%v", err)
 		}
-		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: err.Error()}
+		return scene, wrong("instance.name", "%v", err)
 	}
 	if kind == "mean" {
 		if key := given(cell, "world.marks", "world.sigma"); key != "" {
-			return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: fmt.Sprintf("it belongs to world.kind = %q; this cell has %q", "poisson", kind)}
+			return scene, wrong(key, "it belongs to world.kind = %q; this cell has %q", "poisson", kind)
 		}
 		return experiments.MeanScene(in), nil
 	}
 	marks, err := env.ParseMarks(cell.Text("world.marks"))
 	if err != nil {
-		return experiments.Scene{}, &sweep.KeyError{Key: "world.marks", Msg: err.Error()}
+		return scene, wrong("world.marks", "%v", err)
 	}
-	scene := experiments.PoissonScene(in, marks, cell.Float("world.sigma"))
+	scene = experiments.PoissonScene(in, marks, cell.Float("world.sigma"))
 	// Only opening the world tells whether σ is allowed.
 	if _, err := scene.Open(1, env.LevelModel, false); err != nil {
-		return experiments.Scene{}, &sweep.KeyError{Key: "world.sigma", Msg: err.Error()}
+		return scene, wrong("world.sigma", "%v", err)
 	}
 	return scene, nil
 }
@@ -311,46 +291,42 @@ func given(cell *sweep.Cell, keys ...string) string {
 }
 
 // replay is the scene of a recording.
-func replay(cell *sweep.Cell) (experiments.Scene, error) {
-	wrong := func(key, format string, args ...any) (experiments.Scene, error) {
-		return experiments.Scene{}, &sweep.KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
-	}
+func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	trace := cell.Text("world.trace")
 	switch name := cell.Text("instance.name"); {
 	case trace == "":
-		return wrong("world.kind", "replay needs a recording; world.trace names one")
+		return scene, wrong("world.kind", "replay needs a recording; world.trace names one")
 	case name != "paper":
-		return wrong("instance.name", "%q; a recording brings sources of its own, leave it out", name)
+		return scene, wrong("instance.name", "%q; a recording brings sources of its own, leave it out", name)
 	}
 	if key := given(cell, "world.marks", "world.sigma"); key != "" {
-		return wrong(key, "it belongs to world.kind = %q; a recording has interests of its own", "poisson")
+		return scene, wrong(key, "it belongs to world.kind = %q; a recording has interests of its own", "poisson")
 	}
-	epoch, err := time.ParseDuration(cell.Text("world.epoch"))
-	if err != nil || epoch < time.Second {
-		return wrong("world.epoch", "%q; allowed is a length of time of 1s or more, such as 30m or 1h", cell.Text("world.epoch"))
+	o := env.ReplayOptions{Decay: cell.Float("world.decay"), Split: cell.Float("world.split"), Budget: cell.Float("instance.budget")}
+	if o.Epoch, err = time.ParseDuration(cell.Text("world.epoch")); err != nil || o.Epoch < time.Second {
+		return scene, wrong("world.epoch", "%q; allowed is a length of time of 1s or more, such as 30m or 1h", cell.Text("world.epoch"))
 	}
-	if decay := cell.Float("world.decay"); !(decay > 0) || math.IsInf(decay, 0) {
-		return wrong("world.decay", "%v; allowed is a finite rate per hour above 0", decay)
+	if !(o.Decay > 0) || math.IsInf(o.Decay, 0) {
+		return scene, wrong("world.decay", "%v; allowed is a finite rate per hour above 0", o.Decay)
 	}
-	if split := cell.Float("world.split"); !(split > 0 && split < 1) {
-		return wrong("world.split", "%v; allowed is above 0 and below 1", split)
+	if !(o.Split > 0 && o.Split < 1) {
+		return scene, wrong("world.split", "%v; allowed is above 0 and below 1", o.Split)
 	}
-	o := env.ReplayOptions{Epoch: epoch, Decay: cell.Float("world.decay"), Split: cell.Float("world.split"), Budget: cell.Float("instance.budget")}
 	if o.Budget == 0 {
 		o.Budget = 1
 	}
 	rec, err := env.ParseRecording(context.Background(), trace, bytes.NewReader(cell.Input("world.trace").Data))
 	if err != nil {
-		return wrong("world.trace", "%v", err)
+		return scene, wrong("world.trace", "%v", err)
 	}
-	scene, err := experiments.ReplayScene(rec, o)
+	scene, err = experiments.ReplayScene(rec, o)
 	switch {
 	case errors.Is(err, env.ErrBudget):
-		return wrong("instance.budget", "%v", err)
+		return scene, wrong("instance.budget", "%v", err)
 	case err != nil && rec.First < rec.Last: // what is left is that an epoch is too long for a part
-		return wrong("world.epoch", "%v", err)
+		return scene, wrong("world.epoch", "%v", err)
 	case err != nil:
-		return wrong("world.trace", "%v", err)
+		return scene, wrong("world.trace", "%v", err)
 	}
 	return scene, nil
 }

@@ -246,27 +246,20 @@ func some(names []string) string {
 // Dirs returns dir if it is of a sweep, or else the directories of sweeps in it,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
-	is := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, configFile))
-		return err == nil
-	}
-	if is(dir) {
+	if _, err := os.Stat(filepath.Join(dir, configFile)); err == nil {
 		return []string{dir}, nil
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if _, err := os.ReadDir(dir); err != nil {
 		return nil, err
 	}
-	var dirs []string
-	for _, e := range entries {
-		if sub := filepath.Join(dir, e.Name()); is(sub) {
-			dirs = append(dirs, sub)
-		}
-	}
-	if dirs == nil {
+	names, _ := fs.Glob(os.DirFS(dir), "*/"+configFile)
+	if names == nil {
 		return nil, fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", dir)
 	}
-	return dirs, nil
+	for i, name := range names {
+		names[i] = filepath.Join(dir, filepath.Dir(name))
+	}
+	return names, nil
 }
 
 // writeInputs copies the files that the settings name to the directory of the

@@ -167,15 +167,7 @@ func (c *Config) format(to *[3]bytes.Buffer, job int, res Result) {
 		}
 		w.Write(row)
 	}
-	var axes []string
-	for _, a := range c.Axes {
-		text := ""
-		if cell.Has(a) {
-			text = FormatValue(cell.Value(a))
-		}
-		axes = append(axes, text)
-	}
-	put(w[0], axes, res.Row...)
+	put(w[0], cell.Texts(c.Axes), res.Row...)
 	for _, p := range res.Curve {
 		put(w[1], []string{strconv.Itoa(p.Epoch)}, p.Values...)
 	}

@@ -182,6 +182,17 @@ func (c *Cell) Int(name string) int { return int(c.Value(name).(int64)) }
 // Text returns a string.
 func (c *Cell) Text(name string) string { return c.Value(name).(string) }
 
+// Texts returns some settings as text, "" for one that the cell has not.
+func (c *Cell) Texts(keys []string) []string {
+	texts := make([]string, len(keys))
+	for i, key := range keys {
+		if c.Has(key) {
+			texts[i] = FormatValue(c.Value(key))
+		}
+	}
+	return texts
+}
+
 // Input returns the file that a setting names, nil if it names none.
 func (c *Cell) Input(name string) *Input {
 	if v, ok := c.Value(name).(string); ok {
