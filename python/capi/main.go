@@ -10,17 +10,6 @@ package main
 /*
 #include <stdint.h>
 #include <stdlib.h>
-
-// eph_buffers are rows of frames that a set of K worlds writes into, n sources
-// and width figures of an observation each.
-typedef struct {
-	void    *observation; // rows × K × width, float or double
-	double  *reward;      // rows × K
-	double  *interest;    // rows × K × n
-	uint8_t *crawled;     // rows × K × n
-	uint8_t *over;        // rows × K
-	int64_t  rows;
-} eph_buffers;
 */
 import "C"
 
@@ -40,6 +29,9 @@ func main() {}
 
 // at returns what C has at an address, nil for NULL.
 func at[T, P any](address *P, length int) []T {
+	if address == nil {
+		return nil
+	}
 	return unsafe.Slice((*T)(unsafe.Pointer(address)), length)
 }
 
@@ -50,6 +42,18 @@ func status(answer **C.char, err error) C.int32_t {
 	}
 	*answer = C.CString(err.Error())
 	return 1
+}
+
+// told is status with v in JSON as the answer where there is no error.
+func told(answer **C.char, v any, err error) C.int32_t {
+	if err != nil {
+		return status(answer, err)
+	}
+	text, err := json.Marshal(v)
+	if err == nil {
+		*answer = C.CString(string(text))
+	}
+	return status(answer, err)
 }
 
 // caught makes an error of a panic.
@@ -67,11 +71,9 @@ func eph_free(text *C.char) { C.free(unsafe.Pointer(text)) }
 //export eph_call
 func eph_call(what *C.char, handle C.int64_t, settings *C.char, made *C.int64_t, answer **C.char) (failed C.int32_t) {
 	defer caught(answer, &failed)
-	built, text, err := native.Call(context.Background(), C.GoString(what), int64(handle), []byte(C.GoString(settings)))
-	if err == nil {
-		*made, *answer = C.int64_t(built), C.CString(string(text))
-	}
-	return status(answer, err)
+	built, v, err := native.Call(context.Background(), C.GoString(what), int64(handle), []byte(C.GoString(settings)))
+	*made = C.int64_t(built)
+	return told(answer, v, err)
 }
 
 // eph_curve writes a curve at count numbers, rows of one for each source.
@@ -83,26 +85,26 @@ func eph_curve(question *C.char, in *C.double, count C.int64_t, out *C.double, a
 	return status(answer, native.Evaluate([]byte(C.GoString(question)), at[float64](in, n), at[float64](out, n)))
 }
 
-// eph_bind says where worlds write. The buffers must outlive the last call that
-// names a row of them.
+// eph_bind says where worlds write; see native.Frame. Observations are float or
+// double. The buffers must outlive the last call that names a row of them.
 //
 //export eph_bind
-func eph_bind(handle C.int64_t, b *C.eph_buffers, answer **C.char) (failed C.int32_t) {
+func eph_bind(handle, rows C.int64_t, observation *C.char, reward, interest *C.double, crawled, over *C.uint8_t, answer **C.char) (failed C.int32_t) {
 	defer caught(answer, &failed)
 	w, err := native.Get[*native.Worlds](int64(handle))
 	if err != nil {
 		return status(answer, err)
 	}
 	k, n, width, scaled := w.Layout()
-	k *= int(b.rows)
+	k *= int(rows)
 	f := native.Frame{
-		Reward: at[float64](b.reward, k), Over: at[uint8](b.over, k),
-		Interest: at[float64](b.interest, k*n), Crawled: at[uint8](b.crawled, k*n),
+		Reward: at[float64](reward, k), Over: at[uint8](over, k),
+		Interest: at[float64](interest, k*n), Crawled: at[uint8](crawled, k*n),
 	}
 	if scaled {
-		f.Scaled = at[float32]((*byte)(b.observation), k*width)
+		f.Scaled = at[float32](observation, k*width)
 	} else {
-		f.Raw = at[float64]((*byte)(b.observation), k*width)
+		f.Raw = at[float64](observation, k*width)
 	}
 	w.Bind(f)
 	return 0
@@ -117,17 +119,9 @@ func eph_reset(handle, row C.int64_t, mask *C.uint8_t, seeds *C.uint64_t, answer
 	w, err := native.Get[*native.Worlds](int64(handle))
 	if err == nil {
 		k, _, _, _ := w.Layout()
-		err = w.Reset(optional[uint8](mask, k), optional[uint64](seeds, k), int(row))
+		err = w.Reset(at[uint8](mask, k), at[uint64](seeds, k), int(row))
 	}
 	return status(answer, err)
-}
-
-// optional is at, but nil for NULL.
-func optional[T, P any](address *P, length int) []T {
-	if address == nil {
-		return nil
-	}
-	return at[T](address, length)
 }
 
 // eph_step steps all worlds and writes into a row. Actions are K × n scores,
@@ -157,7 +151,7 @@ func eph_step(handle, row C.int64_t, action *C.char, form C.int32_t, answer **C.
 
 func seen(c *native.Crawler, age *C.int64_t, state *C.double) native.Seen {
 	n := c.Sources()
-	return native.Seen{Age: optional[int64](age, n), State: optional[float64](state, n)}
+	return native.Seen{Age: at[int64](age, n), State: at[float64](state, n)}
 }
 
 // eph_select writes the sources to crawl into to, which has room for all. age
@@ -191,11 +185,11 @@ func eph_update(handle, crawls C.int64_t, source *C.int64_t, interest *C.double,
 	if err != nil {
 		return status(answer, err)
 	}
-	got := make([]native.Crawl, int(crawls))
-	counts := optional[int64](items, len(got))
+	got := make([]env.Crawled, int(crawls))
+	counts := at[int64](items, len(got))
 	from := 0
 	for k := range got {
-		got[k] = native.Crawl{Source: at[int64](source, len(got))[k], Interest: at[float64](interest, len(got))[k]}
+		got[k] = env.Crawled{Source: int(at[int64](source, len(got))[k]), Interest: at[float64](interest, len(got))[k]}
 		if counts != nil {
 			end := from + int(counts[k])
 			got[k].Items = at[env.Item](item, end)[from:end]
@@ -244,12 +238,5 @@ func eph_serve(handle, milliseconds C.int64_t, form C.int32_t, reply *C.char, co
 		return waiting
 	}
 	v, err := j.Result()
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(v)
-	}
-	if err == nil {
-		*answer = C.CString(string(text))
-	}
-	return status(answer, err)
+	return told(answer, v, err)
 }

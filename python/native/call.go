@@ -1,11 +1,14 @@
+// Package native is the Go half of the Python package ephemera: worlds that are
+// stepped K at a time over flat buffers, policies and learners that are asked
+// outside of a run, and long runs that Python takes part in. It knows nothing of
+// C; package capi is the thin layer of exported functions over it.
+//
+// What a caller in Python can get wrong comes back as an error.
 package native
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -29,30 +32,30 @@ func Get[T any](handle int64) (T, error) {
 
 // Call does what is rare, as its name says: about what has the handle, or with
 // handle 0 about nothing that is there. The text holds settings in JSON. What it
-// builds gets a handle of its own, otherwise 0; the answer is in JSON.
-func Call(ctx context.Context, what string, handle int64, text []byte) (made int64, answer []byte, err error) {
-	var built, told any
+// builds gets a handle of its own, otherwise 0; the answer is what JSON can hold.
+func Call(ctx context.Context, what string, handle int64, text []byte) (made int64, answer any, err error) {
+	var built any
 	switch what {
 	case "worlds":
-		built, told, err = Open(ctx, text)
+		built, answer, err = Open(ctx, text)
 	case "run":
-		built, told, err = Start(text)
+		built, answer, err = Start(text)
 	case "crawler":
-		built, told, err = described(NewCrawler(ctx, text))
+		built, answer, err = described(NewCrawler(ctx, text))
 	case "load":
-		built, told, err = described(LoadCrawler(text))
+		built, answer, err = described(LoadCrawler(text))
 	case "relax":
-		told, err = relax(text)
+		answer, err = relax(text)
 	case "instance":
-		told, err = instance(text)
+		answer, err = instance(text)
 	case "catalogue":
-		told = catalogue()
+		answer = catalogue()
 	case "close":
 		err = closed(handle)
 	default:
 		var c *Crawler
 		if c, err = Get[*Crawler](handle); err == nil {
-			built, told, err = c.call(what, text)
+			built, answer, err = c.call(what, text)
 		}
 	}
 	if err != nil {
@@ -62,8 +65,7 @@ func Call(ctx context.Context, what string, handle int64, text []byte) (made int
 		made = last.Add(1)
 		named.Store(made, built)
 	}
-	answer, err = json.Marshal(told)
-	return made, answer, err
+	return made, answer, nil
 }
 
 // call is Call about a crawler.
@@ -98,24 +100,8 @@ func closed(handle int64) error {
 	if !ok {
 		return fmt.Errorf("handle %d is closed", handle)
 	}
-	if c, ok := v.(io.Closer); ok {
-		return c.Close()
+	if j, ok := v.(*Job); ok {
+		j.stop() // it ends as soon as it looks
 	}
 	return nil
-}
-
-// number is one that JSON may not have: ±Inf is written as ±1e999, which readers
-// take for it, and NaN as null.
-type number float64
-
-// MarshalJSON implements json.Marshaler.
-func (v number) MarshalJSON() ([]byte, error) {
-	switch x := float64(v); {
-	case math.IsNaN(x):
-		return []byte("null"), nil
-	case math.IsInf(x, 0):
-		return fmt.Appendf(nil, "%de999", int(math.Copysign(1, x))), nil
-	default:
-		return json.Marshal(x)
-	}
 }

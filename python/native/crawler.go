@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
@@ -40,10 +42,9 @@ type Crawler struct {
 	mu sync.Mutex // guards the learner and what follows
 	// books say when each source was crawled, and hold its mean state. What the
 	// owner sees goes before them and is written into them.
-	books   *env.Mean
-	view    env.Observed
-	crawl   []int
-	crawled []env.Crawled
+	books *env.Mean
+	view  env.Observed
+	crawl []int
 }
 
 // NewCrawler builds a policy or a learner. It draws from the stream that a run
@@ -169,17 +170,10 @@ func (c *Crawler) Select(s Seen) ([]int, error) {
 	return c.crawl, nil
 }
 
-// Crawl is what the crawl of a source brought back; Items is nil where single
-// items are not known.
-type Crawl struct {
-	Source   int64
-	Interest float64
-	Items    []env.Item // oldest first
-}
-
 // Update tells what crawls brought back, and goes on to the next epoch. What is
-// seen there may be given. What it refuses changes nothing.
-func (c *Crawler) Update(crawls []Crawl, next Seen) error {
+// seen there may be given. What it refuses changes nothing. It fills in the ages
+// of the crawls.
+func (c *Crawler) Update(crawls []env.Crawled, next Seen) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.check(next); err != nil {
@@ -187,9 +181,9 @@ func (c *Crawler) Update(crawls []Crawl, next Seen) error {
 	}
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	n := len(c.terms.Costs)
-	c.crawl, c.crawled = c.crawl[:0], c.crawled[:0]
-	for _, x := range crawls {
-		if x.Source < 0 || x.Source >= int64(n) {
+	c.crawl = c.crawl[:0]
+	for k, x := range crawls {
+		if x.Source < 0 || x.Source >= n {
 			return fmt.Errorf("crawl of source %d; allowed are 0 to %d", x.Source, n-1)
 		}
 		if !finite(x.Interest) {
@@ -200,29 +194,28 @@ func (c *Crawler) Update(crawls []Crawl, next Seen) error {
 				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite numbers, 0 or more", x.Source, item.Age, item.Interest)
 			}
 		}
-		i := int(x.Source)
-		c.crawl = append(c.crawl, i)
-		c.crawled = append(c.crawled, env.Crawled{Source: i, Age: c.books.View().Age(i), Interest: x.Interest, Items: x.Items})
+		crawls[k].Age = c.books.View().Age(x.Source)
+		c.crawl = append(c.crawl, x.Source)
 	}
 	if _, err := c.books.Step(c.crawl); err != nil {
 		return err
 	}
-	c.agent.Update(c.crawled, c.look(next))
+	c.agent.Update(crawls, c.look(next))
 	return nil
 }
 
 // thresholds returns the learned threshold of each source, in epochs, or with
-// knowledge observed as a state.
-func (c *Crawler) thresholds() ([]number, error) {
-	to := make([]number, len(c.terms.Costs))
+// knowledge observed as a state; nil stands for never.
+func (c *Crawler) thresholds() ([]*float64, error) {
+	to := make([]*float64, len(c.terms.Costs))
 	switch l := c.learner.(type) {
 	case experiments.Aged:
 		for i := range to {
-			to[i] = number(l.ThresholdAge(i))
+			to[i] = result.Ptr(l.ThresholdAge(i))
 		}
 	case experiments.Priced:
 		for i := range to {
-			to[i] = number(l.InverseIndex(i))
+			to[i] = result.Ptr(l.InverseIndex(i))
 		}
 	default:
 		return nil, fmt.Errorf("%q has no thresholds", c.Entry.Name)
@@ -284,23 +277,22 @@ func LoadCrawler(text []byte) (*Crawler, error) {
 	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
+	var data []byte
+	var err error
 	if s.Saved != nil {
-		data, err := s.Saved.Encode()
-		if err != nil {
-			return nil, err
+		data, err = s.Saved.Encode()
+	} else {
+		if info, err := os.Stat(s.Path); err == nil && info.IsDir() {
+			s.Path = filepath.Join(s.Path, learner.StateFile)
 		}
-		return restored(data)
+		data, err = os.ReadFile(s.Path)
 	}
-	if info, err := os.Stat(s.Path); err == nil && info.IsDir() {
-		s.Path = filepath.Join(s.Path, learner.StateFile)
-	}
-	data, err := os.ReadFile(s.Path)
 	if err != nil {
 		return nil, err
 	}
 	c, err := restored(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Path, err)
+		return nil, fmt.Errorf("%s: %w", cmp.Or(s.Path, "the state"), err)
 	}
 	return c, nil
 }

@@ -52,12 +52,11 @@ func crawl(t *testing.T, c *Crawler, w env.World, epochs int) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var brought []Crawl
-		for _, x := range got {
-			total += x.Interest
-			brought = append(brought, Crawl{int64(x.Source), x.Interest, x.Items})
+		for k := range got {
+			total += got[k].Interest
+			got[k].Age = 0 // its own to find
 		}
-		if err := c.Update(brought, Seen{}); err != nil {
+		if err := c.Update(got, Seen{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +127,7 @@ func TestCrawlerSaved(t *testing.T) {
 		if err != nil || !slices.Equal(a, b) {
 			t.Fatalf("step %d: %v and %v (%v)", step, a, b, err)
 		}
-		brought := []Crawl{{Source: int64(a[0]), Interest: 100}}
+		brought := []env.Crawled{{Source: a[0], Interest: 100}}
 		for _, x := range []*Crawler{c, again} {
 			if err := x.Update(brought, Seen{}); err != nil {
 				t.Fatal(err)
@@ -152,14 +151,14 @@ func TestCrawlerRefusals(t *testing.T) {
 	c := crawler(t, nil)
 	nan := math.NaN()
 	for _, x := range []struct {
-		crawls []Crawl
+		crawls []env.Crawled
 		next   Seen
 		want   string
 	}{
-		{[]Crawl{{Source: 4}}, Seen{}, "allowed are 0 to 3"},
-		{[]Crawl{{Source: 1}, {Source: 1}}, Seen{}, "named twice"},
-		{[]Crawl{{Source: 1, Interest: nan}}, Seen{}, "brought NaN"},
-		{[]Crawl{{Source: 1, Items: []env.Item{{Age: -1}}}}, Seen{}, "item of age -1"},
+		{[]env.Crawled{{Source: 4}}, Seen{}, "allowed are 0 to 3"},
+		{[]env.Crawled{{Source: 1}, {Source: 1}}, Seen{}, "named twice"},
+		{[]env.Crawled{{Source: 1, Interest: nan}}, Seen{}, "brought NaN"},
+		{[]env.Crawled{{Source: 1, Items: []env.Item{{Age: -1}}}}, Seen{}, "item of age -1"},
 		{nil, Seen{Age: []int64{1, 1, 1}}, "3 ages"},
 		{nil, Seen{Age: []int64{1, 1, 1, 0}}, "age of source 3 is 0"},
 		{nil, Seen{State: []float64{1, 1, 1, nan}}, "state of source 3 is NaN"},

@@ -1,11 +1,13 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,11 +103,10 @@ func Start(text []byte) (*Job, any, error) {
 	j := &Job{ask: make(chan *Request), reply: make(chan Reply), done: make(chan struct{})}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	scene, err := r.scene(j.ctx)
-	if err != nil {
-		j.stop()
-		return nil, nil, err
+	var contenders []experiments.Contender
+	if err == nil {
+		contenders, err = r.contenders(scene, j)
 	}
-	contenders, err := r.contenders(scene, j)
 	if err != nil {
 		j.stop()
 		return nil, nil, err
@@ -136,13 +137,11 @@ func (r *Runs) contenders(scene experiments.Scene, j *Job) ([]experiments.Conten
 	if r.Steps == 0 && scene.Epochs == 0 {
 		return nil, errors.New("the world does not end; the number of steps is needed")
 	}
-	names := map[string]bool{}
 	all := make([]experiments.Contender, len(r.Policies))
 	for k, p := range r.Policies {
-		if names[p.Name] {
+		if slices.ContainsFunc(r.Policies[:k], func(other Player) bool { return other.Name == p.Name }) {
 			return nil, fmt.Errorf("policy %q is named twice", p.Name)
 		}
-		names[p.Name] = true
 		var err error
 		if p.Guest {
 			r.Workers = 1 // a guest is one object
@@ -183,13 +182,9 @@ func (r *Runs) run(ctx context.Context, scene experiments.Scene, c experiments.C
 
 // compare answers with a comparison: its report, the table and all runs.
 func (r *Runs) compare(ctx context.Context, scene experiments.Scene, contenders []experiments.Contender) (any, error) {
-	workers := r.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	compared, err := experiments.Comparison{
 		Scenes: []experiments.Scene{scene}, Level: r.Knowledge, Contenders: contenders,
-		Epochs: r.Steps, Seeds: r.Seeds, Seed: r.Seed, Workers: workers,
+		Epochs: r.Steps, Seeds: r.Seeds, Seed: r.Seed, Workers: cmp.Or(r.Workers, runtime.GOMAXPROCS(0)),
 	}.Run(ctx)
 	if err != nil {
 		return nil, err
@@ -284,9 +279,3 @@ func (j *Job) Serve(reply Reply, wait time.Duration) (*Request, bool) {
 
 // Result returns what a job that is done has brought.
 func (j *Job) Result() (any, error) { return j.result, j.err }
-
-// Close stops the job, whose goroutine ends as soon as it looks.
-func (j *Job) Close() error {
-	j.stop()
-	return nil
-}

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
@@ -31,7 +31,7 @@ func job(t *testing.T, changes map[string]any) *Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = j.Close() })
+	t.Cleanup(j.stop)
 	return j
 }
 
@@ -152,9 +152,7 @@ func TestJobStops(t *testing.T) {
 	for _, guest := range []bool{false, true} {
 		j := job(t, map[string]any{"steps": int64(1 << 40), "policies": []any{player("whittle", guest)}})
 		j.Serve(Reply{}, 20*time.Millisecond)
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		j.stop()
 		for {
 			if _, done := j.Serve(Reply{}, time.Minute); done {
 				break
@@ -235,19 +233,23 @@ func TestCurves(t *testing.T) {
 func ask(t *testing.T, what, text string) any {
 	t.Helper()
 	made, answer, err := Call(context.Background(), what, 0, []byte(text))
-	var v any
-	if err == nil {
-		err = json.Unmarshal(bytes.ReplaceAll(answer, []byte("1e999"), []byte(`"inf"`)), &v)
-	}
 	if err != nil || made != 0 {
 		t.Fatalf("%s: made %d, %v", what, made, err)
+	}
+	data, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
 	}
 	return v
 }
 
 func TestAsk(t *testing.T) {
 	r := ask(t, "relax", `{"instance": "paper", "budget": 1}`).(map[string]any)
-	if len(r["share"].([]any)) != 4 || r["bound"].(float64) < r["reward"].(float64)*(1-1e-9) || !slices.Contains(r["long"].([]any), any("inf")) {
+	if len(r["Share"].([]any)) != 4 || r["Bound"].(float64) < r["Reward"].(float64)*(1-1e-9) || !slices.Contains(r["Long"].([]any), any(float64(index.Never))) {
 		t.Errorf("relax: %+v", r)
 	}
 	if v := ask(t, "catalogue", "{}").([]any); len(v) != len(experiments.Catalogue) {

@@ -2,7 +2,6 @@ package native
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -17,20 +16,7 @@ func relax(text []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := index.Relax(in, index.MeanDynamics)
-	ages := func(of []int) []number {
-		out := make([]number, len(of))
-		for i, a := range of {
-			if out[i] = number(a); a == index.Never {
-				out[i] = number(math.Inf(1))
-			}
-		}
-		return out
-	}
-	return map[string]any{
-		"bound": r.Bound, "reward": r.Reward, "price": r.Price, "cost": r.Cost,
-		"short": ages(r.Short), "long": ages(r.Long), "share": r.Share, "frequency": r.Frequency,
-	}, nil
+	return index.Relax(in, index.MeanDynamics), nil
 }
 
 // instance answers with the text of an instance file.

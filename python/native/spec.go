@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,11 +88,9 @@ func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 }
 
 func (s *Spec) poisson(in env.Instance) (none experiments.Scene, err error) {
-	marks := env.MarksConstant
-	if s.Marks != "" {
-		if marks, err = env.ParseMarks(s.Marks); err != nil {
-			return none, err
-		}
+	marks, err := env.ParseMarks(cmp.Or(s.Marks, string(env.MarksConstant)))
+	if err != nil {
+		return none, err
 	}
 	if !(s.Sigma > 0) || s.Sigma > env.MaxSigma {
 		return none, fmt.Errorf("sigma is %v; allowed is above 0 and at most %v", s.Sigma, env.MaxSigma)
@@ -121,11 +120,9 @@ func (s *Spec) replay(ctx context.Context) (none experiments.Scene, err error) {
 	if err != nil {
 		return none, err
 	}
-	o := env.ReplayOptions{Epoch: time.Duration(s.Epoch * float64(time.Second)), Decay: s.Decay, Split: s.Split, Budget: s.Budget}
-	if o.Budget == 0 {
-		o.Budget = 1
-	}
-	return experiments.ReplayScene(rec, o)
+	return experiments.ReplayScene(rec, env.ReplayOptions{
+		Epoch: time.Duration(s.Epoch * float64(time.Second)), Decay: s.Decay, Split: s.Split, Budget: cmp.Or(s.Budget, 1),
+	})
 }
 
 // Player is an entry of the catalogue, or a guest: a policy in Python.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"ephemera/baselines"
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
@@ -37,8 +36,7 @@ type About struct {
 	Steps   int       `json:"steps"`   // of an episode; 0 for endless
 	Width   int       `json:"width"`   // figures of one observation
 	Limited bool      `json:"limited"` // no state is above its ceiling
-	Whittle float64   `json:"whittle"` // what exact Whittle earns, interest per epoch
-	Bound   *float64  `json:"bound"`
+	Bounded bool      `json:"bounded"` // the relaxed optimum bounds what can be earned
 }
 
 // Frame is where K worlds write what a step or a reset brings: rows of K blocks,
@@ -64,8 +62,6 @@ type Worlds struct {
 	world []one
 	top   *baselines.Selector
 	key   []float64
-	crawl []int // of all worlds
-	end   []int // where each world's crawls end
 	units
 }
 
@@ -98,9 +94,9 @@ func (u *units) age(age int) float64 {
 type one struct {
 	env.World
 	seed  uint64
-	epoch int       // of the episode
 	over  bool      // the episode has ended
 	found []float64 // interest of each source's last crawl, 0 before the first
+	crawl []int     // of this step
 }
 
 // Open sets worlds up. They are reset before their first step.
@@ -123,10 +119,10 @@ func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
 	t := first.Terms()
 	w.n, w.top = len(t.Costs), baselines.NewSelector(t.Costs, t.Budget)
 	w.key = make([]float64, w.n)
-	w.world, w.end = make([]one, w.set.Worlds), make([]int, w.set.Worlds)
+	w.world = make([]one, w.set.Worlds)
 	w.about = About{
 		Names: t.Names, Costs: t.Costs, Budget: t.Budget, Steps: w.scene.Limit(w.set.Steps), Width: 3 * w.n,
-		Limited: !w.scene.Seeded && w.scene.Epochs == 0,
+		Limited: !w.scene.Seeded && w.scene.Epochs == 0, Bounded: w.scene.Bounded(w.set.Knowledge),
 	}
 	if w.set.Knowledge == env.LevelOnline {
 		w.about.Width = 2 * w.n
@@ -139,7 +135,7 @@ func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
 		return nil, nil, err
 	}
 	w.measure(t)
-	return w, &w.about, w.refer(ctx)
+	return w, &w.about, nil
 }
 
 // allowed refuses a form of actions that does not fit the terms.
@@ -170,36 +166,6 @@ func (w *Worlds) measure(t env.Terms) {
 	for age := range commonAges {
 		w.ages = append(w.ages, w.age(age))
 	}
-}
-
-// referenceEpochs is how long exact Whittle is run, where an episode does not
-// end.
-const referenceEpochs = 10_000
-
-// refer finds what exact Whittle earns, and the bound. Where rewards have the
-// means of the mean dynamics and no state is seen, Whittle is run in these;
-// otherwise in the worlds' own scene.
-func (w *Worlds) refer(ctx context.Context) error {
-	scene, level := w.scene, w.set.Knowledge
-	if scene.Bounded(level) {
-		scene = experiments.MeanScene(scene.Instance)
-		bound, _ := index.Bound(scene.Instance)
-		w.about.Bound = &bound
-	}
-	if level == env.LevelOnline {
-		level = env.LevelModel
-	}
-	whittle, err := experiments.Find("whittle")
-	if err != nil {
-		return err
-	}
-	epochs := scene.Limit(w.about.Steps)
-	if epochs == 0 {
-		epochs = referenceEpochs
-	}
-	out, err := scene.Play(ctx, experiments.Play{Entry: whittle, Seed: 1, Level: level, Epochs: epochs})
-	w.about.Whittle = out.Learned.Reward
-	return err
 }
 
 // Bind says where Reset and Step write.
@@ -259,10 +225,10 @@ func (w *Worlds) begin(x *one, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	*x = one{World: world, seed: seed, found: x.found}
 	if x.found == nil {
 		x.found = make([]float64, w.n)
 	}
+	x.World, x.seed, x.over = world, seed, false
 	clear(x.found)
 	return nil
 }
@@ -338,7 +304,6 @@ func (w *Worlds) Step(a Actions, row int) error {
 	if !w.started() {
 		return errors.New("step before the first reset")
 	}
-	w.crawl = w.crawl[:0]
 	for k := range w.world {
 		if err := w.choose(k, a); err != nil {
 			if len(w.world) > 1 {
@@ -346,21 +311,19 @@ func (w *Worlds) Step(a Actions, row int) error {
 			}
 			return err
 		}
-		w.end[k] = len(w.crawl)
 	}
-	from := 0
 	for k := range w.world {
-		if err := w.step(&w.world[k], w.crawl[from:w.end[k]], row*len(w.world)+k); err != nil {
+		if err := w.step(&w.world[k], row*len(w.world)+k); err != nil {
 			return fmt.Errorf("world %d: %w", k, err)
 		}
-		from = w.end[k]
 	}
 	return nil
 }
 
-// choose appends the crawls of world k to w.crawl.
+// choose settles the crawls of world k.
 func (w *Worlds) choose(k int, a Actions) error {
 	x := &w.world[k]
+	x.crawl = x.crawl[:0]
 	if x.over {
 		if w.set.Autoreset {
 			return nil
@@ -370,12 +333,12 @@ func (w *Worlds) choose(k int, a Actions) error {
 	lo, hi := k*w.n, (k+1)*w.n
 	switch {
 	case w.set.Action == "scores" && a.Score64 != nil:
-		return w.best(a.Score64[lo:hi])
+		return w.best(x, a.Score64[lo:hi])
 	case w.set.Action == "scores" && a.Score32 != nil:
 		for i, y := range a.Score32[lo:hi] {
 			w.key[i] = float64(y)
 		}
-		return w.best(w.key)
+		return w.best(x, w.key)
 	case w.set.Action == "set" && a.Set != nil:
 		return w.named(x, a.Set[lo:hi])
 	case w.set.Action == "one" && a.One != nil:
@@ -383,26 +346,25 @@ func (w *Worlds) choose(k int, a Actions) error {
 		if i < 0 || i >= int64(w.n) {
 			return fmt.Errorf("action is source %d; allowed are 0 to %d", i, w.n-1)
 		}
-		w.crawl = append(w.crawl, int(i))
+		x.crawl = append(x.crawl, int(i))
 		return nil
 	}
 	return fmt.Errorf("actions in another form than %q", w.set.Action)
 }
 
 // best crawls by decreasing score within the budget, equal scores by number.
-func (w *Worlds) best(score []float64) error {
+func (w *Worlds) best(x *one, score []float64) error {
 	for i, y := range score {
 		if y != y {
 			return fmt.Errorf("the score of source %d is NaN", i)
 		}
 	}
-	w.crawl = w.top.Top(w.crawl, score)
+	x.crawl = w.top.Top(x.crawl, score)
 	return nil
 }
 
 // named crawls the sources that are named.
 func (w *Worlds) named(x *one, set []int8) error {
-	begin := len(w.crawl)
 	v := x.View()
 	var cost float64
 	for i, b := range set {
@@ -410,7 +372,7 @@ func (w *Worlds) named(x *one, set []int8) error {
 		case 0:
 			w.key[i] = math.Inf(-1)
 		case 1:
-			w.crawl, w.key[i] = append(w.crawl, i), float64(v.Age(i))
+			x.crawl, w.key[i] = append(x.crawl, i), float64(v.Age(i))
 			cost += w.about.Costs[i]
 		default:
 			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
@@ -422,12 +384,12 @@ func (w *Worlds) named(x *one, set []int8) error {
 	if !w.set.Truncate {
 		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, w.about.Budget)
 	}
-	w.crawl = w.top.Top(w.crawl[:begin], w.key)
+	x.crawl = w.top.Top(x.crawl[:0], w.key)
 	return nil
 }
 
 // step steps a world, or resets it if it is over, and writes into a block.
-func (w *Worlds) step(x *one, crawl []int, block int) error {
+func (w *Worlds) step(x *one, block int) error {
 	if x.over {
 		if err := w.begin(x, stream.Mix(x.seed)); err != nil {
 			return err
@@ -435,12 +397,11 @@ func (w *Worlds) step(x *one, crawl []int, block int) error {
 		w.write(block, x, nil)
 		return nil
 	}
-	got, err := x.Step(crawl)
+	got, err := x.Step(x.crawl)
 	if err != nil {
 		return err
 	}
-	x.epoch++
-	x.over = x.epoch == w.about.Steps
+	x.over = x.View().Epoch == w.about.Steps
 	w.write(block, x, got)
 	return nil
 }

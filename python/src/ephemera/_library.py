@@ -19,25 +19,12 @@ class Error(ValueError):
     """What the Go code refuses, in its words."""
 
 
-class Buffers(ctypes.Structure):
-    """Where worlds write; see eph_buffers in capi/main.go."""
-
-    _fields_ = (
-        ("observation", ctypes.c_void_p),
-        ("reward", ctypes.c_void_p),
-        ("interest", ctypes.c_void_p),
-        ("crawled", ctypes.c_void_p),
-        ("over", ctypes.c_void_p),
-        ("rows", ctypes.c_int64),
-    )
-
-
 _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
     "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer],
     "eph_curve": [ctypes.c_char_p, _pointer, _int, _pointer],
-    "eph_bind": [_int, ctypes.POINTER(Buffers)],
+    "eph_bind": [_int, _int, *[_pointer] * 5],
     "eph_reset": [_int, _int, _pointer, _pointer],
     "eph_step": [_int, _int, _pointer, ctypes.c_int32],
     "eph_select": [_int, *[_pointer] * 4],

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from . import _library
 from .instance import InstanceLike
+from .runs import earned
 from .world import spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
 _SCORES32, _SCORES64, _SET, _ONE = range(4)
+_OF_WORLDS = ("worlds", "steps", "scaled", "action", "truncate", "autoreset")  # settings of no run
 _BLOCK = 1 << 18  # bytes of rows that are handed out before new ones are allocated
 
 
@@ -85,8 +87,23 @@ class _Worlds:
         bytes_of_row = self.worlds * (self.width * np.dtype(self.dtype).itemsize + 9 * self.sources + 9)
         self.rows = max(1, min(256, _BLOCK // bytes_of_row))
         self.row = self.rows
-        self.whittle: float = about["whittle"]
-        self.bound: float = about["bound"] if about["bound"] is not None else float("nan")
+        self.whittle, self.bound = self.references(settings)
+
+    def references(self, settings: dict[str, Any]) -> tuple[float, float]:
+        """Return what exact Whittle earns, and the bound.
+
+        Where rewards have the means of the mean dynamics and no state is seen, Whittle is run in
+        these; otherwise in the worlds' own way.
+        """
+        world = {k: v for k, v in settings.items() if k not in _OF_WORLDS}
+        if world["knowledge"] == "online":
+            world["knowledge"] = "model"
+        bound = float("nan")
+        if self.about["bounded"]:
+            world |= {"world": "mean", "marks": "", "unobserved": None}
+            bound = _library.ask("relax", world)["Bound"]
+        epochs = self.about["steps"] or 10_000
+        return earned({**world, "policies": [{"name": "whittle"}], "steps": epochs, "seed": 1}), bound
 
     def refill(self) -> None:
         """Have the worlds write into rows that are new."""
@@ -97,7 +114,7 @@ class _Worlds:
         self.crawled = np.empty((r, k, n), np.bool_)
         self.over = np.empty((r, k), np.bool_)
         arrays = (self.observation, self.reward, self.interest, self.crawled, self.over)
-        _library.call("eph_bind", self.handle, _library.Buffers(*(a.ctypes.data for a in arrays), r))
+        _library.call("eph_bind", self.handle, r, *(a.ctypes.data for a in arrays))
         self.row = 0
 
     def next_row(self) -> int:

@@ -268,8 +268,9 @@ class Learner(Policy):
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
-        """(n,) learned thresholds: ages in epochs, with knowledge ``observed`` states in interest."""
-        return np.array(_library.ask("thresholds", handle=self._alive()), np.float64)
+        """(n,) learned thresholds: ages in epochs, with knowledge ``observed`` states in interest; inf for never."""
+        found = _library.ask("thresholds", handle=self._alive())
+        return np.array([np.inf if t is None else t for t in found], np.float64)
 
     def frozen(self, seed: int = 1) -> Policy:
         """Return what was learned as a policy that learns no more, with books of its own."""

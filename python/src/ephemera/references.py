@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from dataclasses import dataclass
 
@@ -45,8 +46,9 @@ class Relaxed:
 def relax(instance: InstanceLike = "paper", budget: float | None = None) -> Relaxed:
     """Solve the relaxed problem (TCNS, section VII) exactly, under the mean dynamics."""
     a = _library.ask("relax", {**named(instance), "budget": float(budget or 0)})
-    for k in ("short", "long", "share", "frequency"):
-        a[k] = np.array(a[k], np.float64)
+    a = {k.lower(): np.array(v, np.float64) if isinstance(v, list) else v for k, v in a.items()}
+    for k in ("short", "long"):
+        a[k][a[k] >= sys.maxsize] = np.inf
     return Relaxed(**a)
 
 

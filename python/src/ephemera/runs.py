@@ -129,6 +129,11 @@ class _Job:
         return 0, nothing
 
 
+def earned(settings: dict[str, Any]) -> float:
+    """Return what a policy of the Go code earns in a run, interest per epoch."""
+    return float(_Job(settings, {}).result()["learning"]["reward"])
+
+
 def _players(policies: Sequence[tuple[str | None, PolicyLike]]) -> tuple[list[dict[str, Any]], dict[int, Any]]:
     """Describe policies to the Go code, and return those that are guests by number."""
     players: list[dict[str, Any]] = []
