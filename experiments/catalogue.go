@@ -33,8 +33,6 @@ type Entry struct {
 	// returned. One of them is nil.
 	New   func(k Known, settings any) (env.Agent, error)
 	Train func(k Known, settings any) (learner.Learner, error)
-
-	saved bool // it was learned before
 }
 
 // Known is what the constructor of a learner or a policy may use.
@@ -233,14 +231,12 @@ var policies = slices.Concat([]Entry{
 		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 	})
 
-// SavedEntry is what a saved learner has learned, as a policy of that name. It
-// draws from the stream that the policy had when it was learned.
+// SavedEntry is what a saved learner has learned, as a policy of that name.
 func SavedEntry(name string, s *learner.Saved) *Entry {
 	return &Entry{
 		Name: name, About: "what a saved learner has learned", Levels: []env.Level{s.Level()},
 		Overruns: func(any) bool { return s.Overruns() },
-		New:      func(k Known, _ any) (env.Agent, error) { return s.Policy(k.Terms, k.Rand) },
-		saved:    true,
+		New:      func(k Known, _ any) (env.Agent, error) { return s.Policy(k.Terms) },
 	}
 }
 

@@ -442,6 +442,24 @@ func TestPolicyDrawsBySeed(t *testing.T) {
 	}
 }
 
+// A constructor is told what the world is: its level, the law of its marks, and
+// which states are seen.
+func TestKnown(t *testing.T) {
+	var got Known
+	e := &Entry{Name: "asking", New: func(k Known, _ any) (env.Agent, error) {
+		got = k
+		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil
+	}}
+	s := MixedScene(env.Paper(2), env.MarksLogNormal, .7, []bool{false, true, false, false})
+	if _, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if got.Level != env.LevelObserved || got.Marks != env.MarksLogNormal || got.Sigma != .7 || !slices.Equal(got.Seen, []bool{true, false, true, true}) ||
+		got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
+		t.Errorf("told %+v", got)
+	}
+}
+
 // The relaxed optimum bounds what is earned where rewards follow the mean
 // dynamics and the policy sees no more than they hold.
 func TestBounded(t *testing.T) {

@@ -50,12 +50,6 @@ type BuildError struct{ error }
 
 func (e *BuildError) Unwrap() error { return e.error }
 
-// Streams of the agents that one play puts into one world.
-const (
-	learningStream = iota
-	learnedStream
-)
-
 // Play opens the world, builds the learner or policy from what it may know and
 // runs it. A learner is then frozen and run in the same world from its
 // beginning. This is the one way in which anything is run.
@@ -84,29 +78,25 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	}
 	var out Played
 	var err error
-	stream := uint64(learningStream)
-	if e.saved {
-		stream = learnedStream
-	}
-	if out.Learning, out.Trainee, err = s.run(ctx, p, stream, false, p.Epochs, train); err != nil {
+	if out.Learning, out.Trainee, err = s.run(ctx, p, false, p.Epochs, train); err != nil {
 		return out, err
 	}
 	switch {
 	case p.Evaluation < 0:
 	case e.Learns():
-		out.Learned, _, err = s.run(ctx, p, learnedStream, true, p.Evaluation, func(k Known) (env.Agent, learner.Learner, error) {
-			return out.Trainee.Frozen(k.Rand), out.Trainee, nil
+		out.Learned, _, err = s.run(ctx, p, true, p.Evaluation, func(Known) (env.Agent, learner.Learner, error) {
+			return out.Trainee.Frozen(), out.Trainee, nil
 		})
 	case p.Evaluation == p.Epochs:
 		out.Learned = out.Learning
 	default:
-		out.Learned, _, err = s.run(ctx, p, stream, true, p.Evaluation, train)
+		out.Learned, _, err = s.run(ctx, p, true, p.Evaluation, train)
 	}
 	return out, err
 }
 
 // run opens the world afresh, builds an agent and runs it.
-func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs int, build func(Known) (env.Agent, learner.Learner, error)) (Outcome, learner.Learner, error) {
+func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build func(Known) (env.Agent, learner.Learner, error)) (Outcome, learner.Learner, error) {
 	world, err := s.Open(p.Seed, p.Level, p.Entry.overruns(p.Settings))
 	if err != nil {
 		return Outcome{}, nil, err
@@ -115,7 +105,7 @@ func (s Scene) run(ctx context.Context, p Play, role uint64, again bool, epochs 
 		defer c.Close()
 	}
 	known := Known{
-		Given: learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, role)},
+		Given: learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
 		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
 	}
 	agent, trainee, err := build(known)

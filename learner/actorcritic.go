@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/learner/online"
 	"ephemera/learner/priced"
 )
@@ -58,19 +57,15 @@ type (
 	pricedOnline   struct{ *online.Actor }
 )
 
-func (p pricedModel) Agent() env.Agent { return env.NewAgent[env.Model](p.Learner) }
-func (p pricedModel) Frozen(*stream.Rand) env.Agent {
-	return env.NewAgent[env.Model](p.Learner.Frozen())
-}
+func (p pricedModel) Agent() env.Agent           { return env.NewAgent[env.Model](p.Learner) }
+func (p pricedModel) Frozen() env.Agent          { return env.NewAgent[env.Model](p.Learner.Frozen()) }
 func (p pricedModel) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
 func (p pricedModel) State() any                 { return p.Learner.State() }
 func (p pricedModel) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 func (p pricedModel) ThresholdAge(i int) float64 { return p.Threshold(i) }
 
-func (p pricedObserved) Agent() env.Agent { return env.NewAgent[env.Observed](p.Observed) }
-func (p pricedObserved) Frozen(*stream.Rand) env.Agent {
-	return env.NewAgent[env.Observed](p.Observed.Frozen())
-}
+func (p pricedObserved) Agent() env.Agent           { return env.NewAgent[env.Observed](p.Observed) }
+func (p pricedObserved) Frozen() env.Agent          { return env.NewAgent[env.Observed](p.Observed.Frozen()) }
 func (p pricedObserved) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
 func (p pricedObserved) State() any                 { return p.Observed.State() }
 func (p pricedObserved) SetState(data []byte) error { return restore(data, p.Observed.SetState) }
@@ -78,10 +73,8 @@ func (p pricedObserved) SetState(data []byte) error { return restore(data, p.Obs
 // InverseIndex of one that sees the state: the threshold is a state.
 func (p pricedObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
 
-func (p pricedOnline) Agent() env.Agent { return env.NewAgent[env.Online](p.Actor) }
-func (p pricedOnline) Frozen(*stream.Rand) env.Agent {
-	return env.NewAgent[env.Online](p.Actor.Frozen())
-}
+func (p pricedOnline) Agent() env.Agent           { return env.NewAgent[env.Online](p.Actor) }
+func (p pricedOnline) Frozen() env.Agent          { return env.NewAgent[env.Online](p.Actor.Frozen()) }
 func (p pricedOnline) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
 func (p pricedOnline) State() any                 { return p.Actor.State() }
 func (p pricedOnline) SetState(data []byte) error { return restore(data, p.Actor.SetState) }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/learner"
 )
@@ -32,7 +31,7 @@ func ExampleLoad() {
 	if err != nil {
 		panic(err)
 	}
-	policy, err := saved.Policy(world.Terms(), stream.New(1, stream.Policy))
+	policy, err := saved.Policy(world.Terms())
 	if err != nil {
 		panic(err)
 	}

@@ -2,7 +2,6 @@ package learner
 
 import (
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/learner/online"
 )
 
@@ -24,9 +23,9 @@ var forecastKind = Kind{
 
 type forecast struct{ *online.Learner }
 
-func (f forecast) Agent() env.Agent              { return env.NewAgent[env.Online](f.Learner) }
-func (f forecast) Frozen(*stream.Rand) env.Agent { return env.NewAgent[env.Online](f.Learner.Frozen()) }
-func (f forecast) Metrics() []Metric             { return []Metric{{"price", f.Price()}} }
-func (f forecast) State() any                    { return f.Learner.State() }
-func (f forecast) SetState(data []byte) error    { return restore(data, f.Learner.SetState) }
-func (f forecast) ThresholdAge(i int) float64    { return f.Threshold(i) }
+func (f forecast) Agent() env.Agent           { return env.NewAgent[env.Online](f.Learner) }
+func (f forecast) Frozen() env.Agent          { return env.NewAgent[env.Online](f.Learner.Frozen()) }
+func (f forecast) Metrics() []Metric          { return []Metric{{"price", f.Price()}} }
+func (f forecast) State() any                 { return f.Learner.State() }
+func (f forecast) SetState(data []byte) error { return restore(data, f.Learner.SetState) }
+func (f forecast) ThresholdAge(i int) float64 { return f.Threshold(i) }

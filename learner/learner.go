@@ -15,9 +15,9 @@ import (
 type Learner interface {
 	// Agent learns as it is run.
 	Agent() env.Agent
-	// Frozen is the policy that would be deployed now; it learns no more. It
-	// draws, if it does, from r.
-	Frozen(r *stream.Rand) env.Agent
+	// Frozen is the policy that would be deployed now. It learns no more and
+	// draws nothing.
+	Frozen() env.Agent
 	// Fallbacks counts how often an incremental inverse was not trusted and
 	// the Tikhonov form was taken.
 	Fallbacks() int

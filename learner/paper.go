@@ -2,7 +2,6 @@ package learner
 
 import (
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/learner/allerton"
 )
 
@@ -23,11 +22,11 @@ var paperKind = Kind{
 
 type paper struct{ *allerton.Learner }
 
-func (p paper) Agent() env.Agent              { return env.NewAgent[env.Model](p.Learner) }
-func (p paper) Frozen(*stream.Rand) env.Agent { return env.NewAgent(p.Learner.Frozen()) }
-func (p paper) Fallbacks() int                { return p.Critic().Counts().Fallbacks }
-func (p paper) State() any                    { return p.Learner.State() }
-func (p paper) SetState(data []byte) error    { return restore(data, p.Learner.SetState) }
+func (p paper) Agent() env.Agent           { return env.NewAgent[env.Model](p.Learner) }
+func (p paper) Frozen() env.Agent          { return env.NewAgent(p.Learner.Frozen()) }
+func (p paper) Fallbacks() int             { return p.Critic().Counts().Fallbacks }
+func (p paper) State() any                 { return p.Learner.State() }
+func (p paper) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 
 func (p paper) Metrics() []Metric {
 	return []Metric{{"eta", p.Critic().Average()}, {"fallbacks", float64(p.Fallbacks())}}

@@ -174,11 +174,11 @@ func (s *Saved) Learner(t env.Terms) (Learner, error) {
 }
 
 // Policy returns what was learned, as a policy that learns no more; see
-// Learner. It draws, if it does, from r.
-func (s *Saved) Policy(t env.Terms, r *stream.Rand) (env.Agent, error) {
+// Learner.
+func (s *Saved) Policy(t env.Terms) (env.Agent, error) {
 	l, err := s.Learner(t)
 	if err != nil {
 		return env.Agent{}, err
 	}
-	return l.Frozen(r), nil
+	return l.Frozen(), nil
 }

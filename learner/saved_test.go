@@ -76,8 +76,8 @@ func TestSaved(t *testing.T) {
 				}
 				a, b := one.Agent(), two.Agent()
 				if frozen {
-					a = one.Frozen(stream.New(1, 2))
-					if b, err = loaded.Policy(w2.Terms(), stream.New(1, 2)); err != nil {
+					a = one.Frozen()
+					if b, err = loaded.Policy(w2.Terms()); err != nil {
 						t.Fatal(err)
 					}
 				}

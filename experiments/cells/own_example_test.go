@@ -13,7 +13,6 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/cells"
 	"ephemera/experiments/sweep"
@@ -72,7 +71,7 @@ func (t *tracker) Update(crawls []env.Crawled, next *env.Online) {
 
 func (t *tracker) Agent() env.Agent { return env.NewAgent[env.Online](t) }
 
-func (t *tracker) Frozen(*stream.Rand) env.Agent {
+func (t *tracker) Frozen() env.Agent {
 	still := t.byFound
 	still.found = slices.Clone(t.found)
 	return env.NewAgent[env.Online](&still)

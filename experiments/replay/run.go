@@ -65,13 +65,13 @@ func (r *runner) learn(ctx context.Context, w window, middle int, budget float64
 	var last experiments.Running
 	crawls, err := r.play(ctx, w, budget, a.Form, r.learner, env.LevelOnline, func(epoch int, run experiments.Running) {
 		if last = run; epoch == middle {
-			frozen <- run.Trainee.Frozen(run.Known.Rand)
+			frozen <- run.Trainee.Frozen()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.Schedule.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(last.Known.Rand), w.begin, r.epochs(w))
+	a.Schedule.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(), w.begin, r.epochs(w))
 	return crawls, err
 }
 

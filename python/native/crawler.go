@@ -241,7 +241,7 @@ func (c *Crawler) freeze(text []byte) (*Crawler, error) {
 		return nil, err
 	}
 	f := &Crawler{Contender: c.Contender, level: c.level, instance: c.instance}
-	f.agent = c.learner.Frozen(stream.New(s.Seed, stream.Policy, 1))
+	f.agent = c.learner.Frozen()
 	return f, f.open(c.terms.Start, c.terms.Length)
 }
 
