@@ -51,8 +51,8 @@ func newRanking(t env.Terms, set *Settings) *ranking {
 	switch {
 	case t.Length > 0: // one visit says little where hours differ, and silence may end
 		r.first, r.alone = 2, 24
-	case set.Horizon > 0: // by then what was seen has lost its weight
-		r.first, r.alone = 1, set.Horizon
+	case set.Horizon > 0: // by then what was seen has lost 95 % of its weight
+		r.first, r.alone = 1, 3*set.Horizon
 	default:
 		r.first, r.alone = 1, maxAlone
 	}
