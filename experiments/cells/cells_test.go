@@ -277,6 +277,39 @@ func writeRecording(t *testing.T) string {
 	return path
 }
 
+// Where a cell is warm, the part on which the model is fitted is played too.
+func TestReplayWarm(t *testing.T) {
+	path := writeRecording(t)
+	s, c := load(t, fmt.Sprintf("learner.algorithm = \"certainty\"\nworld.kind = \"replay\"\nworld.trace = %q\nworld.warm = [false, true]\n", filepath.ToSlash(path)))
+	rec, err := env.ReadRecording(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := experiments.Find("certainty")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want [2]float64
+	for i, part := range []env.Part{env.PartMeasured, env.PartWhole} {
+		scene, err := experiments.ReplayScene(rec, env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: 1, Part: part})
+		if err != nil {
+			t.Fatal(err)
+		}
+		played, err := scene.Play(context.Background(), experiments.Play{Entry: entry, Level: env.LevelOnline})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Worker().Run(context.Background(), &c.Cells[i], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[i], want[i] = res.Row[column(t, "learned_reward")], played.Learned.Reward
+	}
+	if got != want || got[0] == got[1] {
+		t.Errorf("cold and warm it earns %v; by hand %v", got, want)
+	}
+}
+
 // A recording is a world of sweeps, with the figures of the loop run by hand,
 // and is read once: what becomes of the file does not matter.
 func TestReplay(t *testing.T) {

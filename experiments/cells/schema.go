@@ -92,6 +92,7 @@ func (*Schema) Keys(selected string) []sweep.Key {
 		{Name: "world.epoch", Default: "1h", Help: "length of an epoch of the replay"},
 		{Name: "world.decay", Default: 0.175, Help: "decay of interest in the replay, 1/hour"},
 		{Name: "world.split", Default: 0.5, Help: "share of the recording on which the model is fitted; the rest is replayed"},
+		{Name: "world.warm", Default: false, Help: "the part on which the model is fitted is played too, and does not count"},
 	}
 	for i, k := range keys {
 		table, _, _ := strings.Cut(k.Name, ".")
@@ -250,7 +251,7 @@ func synthetic(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	if cell.Text("world.trace") != "" {
 		return scene, wrong("world.trace", "a recording is replayed by world.kind = %q; this cell has %q", "replay", kind)
 	}
-	if key := given(cell, "world.epoch", "world.decay", "world.split"); key != "" {
+	if key := given(cell, "world.epoch", "world.decay", "world.split", "world.warm"); key != "" {
 		return scene, wrong(key, "it belongs to world.kind = %q; this cell has %q", "replay", kind)
 	}
 	name, file, budget := cell.Text("instance.name"), cell.Input("instance.name"), cell.Float("instance.budget")
@@ -314,6 +315,9 @@ func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	}
 	if o.Budget == 0 {
 		o.Budget = 1
+	}
+	if cell.Value("world.warm").(bool) {
+		o.Part = env.PartWhole
 	}
 	rec, err := env.ParseRecording(context.Background(), trace, bytes.NewReader(cell.Input("world.trace").Data))
 	if err != nil {
