@@ -3,8 +3,6 @@ package features
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 )
 
 // maxLen is the largest number of features of a map. A critic holds matrices
@@ -156,56 +154,4 @@ func (p *Polynomial) cross(dst, z []float64) {
 		}
 		prev, block = start+block, m-start-block
 	}
-}
-
-// Names returns a readable name for each feature, such as x1, x1^2 and x1·x2.
-// With a box the coordinates are called z.
-func (p *Polynomial) Names() []string {
-	letter := "x"
-	if p.scale != nil {
-		letter = "z"
-	}
-	names := make([]string, 0, p.length)
-	power := make([]int, p.n)
-	var walk func(from, left int)
-	walk = func(from, left int) {
-		if left == 0 {
-			names = append(names, monomial(letter, power))
-			return
-		}
-		for i := from; i < p.n; i++ {
-			power[i]++
-			walk(i, left-1)
-			power[i]--
-		}
-	}
-	for k := 1; k <= p.degree; k++ {
-		if !p.separable {
-			walk(0, k)
-			continue
-		}
-		for i := range power {
-			power[i] = k
-			names = append(names, monomial(letter, power))
-			power[i] = 0
-		}
-	}
-	return names
-}
-
-func monomial(letter string, power []int) string {
-	var b strings.Builder
-	for i, k := range power {
-		if k == 0 {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("·")
-		}
-		b.WriteString(letter + strconv.Itoa(i+1))
-		if k > 1 {
-			b.WriteString("^" + strconv.Itoa(k))
-		}
-	}
-	return b.String()
 }
