@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -39,34 +40,69 @@ var dashes = [][]float64{nil, {6, 3}, {2, 3}, {12, 5}, {10, 3, 2, 3}, {6, 3, 2, 
 
 var grey = color.RGBA{128, 128, 128, 255}
 
-// Look is how the series of one style look; a page has it from here.
+// Look is how the series of one style look; pages and files have it from here.
 type Look struct {
-	Colour string    `json:"colour"` // empty for that of text
-	Dash   []float64 `json:"dash"`
+	Colour string       `json:"colour"` // empty for that of text
+	Dash   []float64    `json:"dash"`
+	Shape  [][2]float64 `json:"shape"` // corners of its points, in radii; none for a circle
 }
 
 // Looks returns how styles 0 to n−1 look, and then [Dotted] and [Plain], so
 // that a negative style counts from the end.
 func Looks(n int) []Look {
-	var styles []Look
-	for i := range n {
-		l := Look{Dash: pattern(i)}
-		if c := colours[i%len(colours)]; c.A > 0 {
-			l.Colour = hex(c)
+	var looks []Look
+	for i := range n + 2 {
+		if i >= n {
+			i -= n + 2
 		}
-		styles = append(styles, l)
+		looks = append(looks, lookOf(i))
 	}
-	return append(styles, Look{hex(grey), pattern(Dotted)}, Look{hex(grey), pattern(Plain)})
+	return looks
 }
 
-func pattern(style int) []float64 {
-	switch {
-	case style == Dotted:
-		return []float64{1.5, 3}
-	case style < 0:
-		return []float64{5, 4}
+func lookOf(style int) Look {
+	switch style {
+	case Dotted:
+		return Look{Colour: hex(grey), Dash: []float64{1.5, 3}}
+	case Plain:
+		return Look{Colour: hex(grey), Dash: []float64{5, 4}}
 	}
-	return dashes[style/len(colours)%len(dashes)]
+	l := Look{Dash: dashes[style/len(colours)%len(dashes)], Shape: shapes[(style+style/len(colours))%len(shapes)]}
+	if c := colours[style%len(colours)]; c.A > 0 {
+		l.Colour = hex(c)
+	}
+	return l
+}
+
+// shapes are about equally heavy, and differ without colour: circle, square,
+// triangle, diamond, plus, triangle on its tip, bow tie, cross.
+var shapes = [][][2]float64{
+	nil,
+	{{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}},
+	{{0, 1.3}, {-1.15, -.8}, {1.15, -.8}},
+	{{0, 1.4}, {-1.1, 0}, {0, -1.4}, {1.1, 0}},
+	{{-.4, 1.3}, {-.4, .4}, {-1.3, .4}, {-1.3, -.4}, {-.4, -.4}, {-.4, -1.3}, {.4, -1.3}, {.4, -.4}, {1.3, -.4}, {1.3, .4}, {.4, .4}, {.4, 1.3}},
+	{{0, -1.3}, {-1.15, .8}, {1.15, .8}},
+	{{-1.2, -1}, {1.2, 1}, {1.2, -1}, {-1.2, 1}},
+	{{-1.2, .64}, {-.57, 0}, {-1.2, -.64}, {-.64, -1.2}, {0, -.57}, {.64, -1.2}, {1.2, -.64}, {.57, 0}, {1.2, .64}, {.64, 1.2}, {0, .57}, {-.64, 1.2}},
+}
+
+// polygon is a filled glyph.
+type polygon [][2]float64
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (g polygon) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
+	var p vg.Path
+	for i, v := range g {
+		corner := at.Add(vg.Point{X: vg.Length(v[0]), Y: vg.Length(v[1])}.Scale(sty.Radius))
+		if i == 0 {
+			p.Move(corner)
+		} else {
+			p.Line(corner)
+		}
+	}
+	p.Close()
+	c.Fill(p)
 }
 
 func (t Theme) colour(style int) color.RGBA {
@@ -77,14 +113,6 @@ func (t Theme) colour(style int) color.RGBA {
 		return c
 	}
 	return t.Text
-}
-
-func dash(style int) []vg.Length {
-	var out []vg.Length
-	for _, v := range pattern(style) {
-		out = append(out, vg.Length(v)*.7)
-	}
-	return out
 }
 
 // SVG returns the figure as SVG.
@@ -114,14 +142,18 @@ func (f Figure) PNG(t Theme) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// drawing is a figure on its way to a file.
+// mostBelow is how many entries a legend below the plot has.
+const mostBelow = 3
+
+// drawing is a figure on its way to a file. The legend stands below the plot, or
+// beside it, where it covers nothing.
 type drawing struct {
 	*Figure
 	theme         Theme
 	plot          *plot.Plot
-	series        []*drawn
 	legend        plot.Legend
-	entries       int
+	entries       int       // of the legend
+	below, aside  vg.Length // what it takes
 	width, height vg.Length
 }
 
@@ -130,22 +162,22 @@ func newDrawing(f Figure, t Theme) (*drawing, error) {
 		return nil, err
 	}
 	p := plot.New()
-	d := &drawing{Figure: &f, theme: t, plot: p, legend: plot.NewLegend(), width: 7 * vg.Inch, height: 4.4 * vg.Inch}
+	d := &drawing{Figure: &f, theme: t, plot: p, legend: plot.NewLegend(), width: 6.4 * vg.Inch, height: 4.2 * vg.Inch}
 	p.BackgroundColor = t.Back
 	p.Title.Text, p.Title.Padding = f.Title, vg.Points(6)
 	p.X.Label.Text, p.Y.Label.Text = f.X.Label, f.Y.Label
 	for a, of := range map[*plot.Axis]Axis{&p.X: f.X, &p.Y: f.Y} {
-		a.Min, a.Max, a.Tick.Marker = of.place(of.Lo), of.place(of.Hi), ticker{of}
-		sans(&a.Label.TextStyle.Font, 11)
-		sans(&a.Tick.Label.Font, 10)
-		a.Color, a.Label.TextStyle.Color, a.Tick.Color, a.Tick.Label.Color = t.Text, t.Text, t.Text, t.Text
-		a.Padding = 0
+		a.Tick.Marker = ticker{of}
+		sans(&a.Label.TextStyle, 11, t.Text)
+		sans(&a.Tick.Label, 10, t.Text)
+		a.Color, a.Tick.Color, a.Padding = t.Text, t.Text, 0
 	}
-	sans(&p.Title.TextStyle.Font, 12)
-	p.Title.TextStyle.Color = t.Text
-	sans(&d.legend.TextStyle.Font, 10)
-	d.legend.TextStyle.Color = t.Text
+	sans(&p.Title.TextStyle, 12, t.Text)
+	sans(&d.legend.TextStyle, 10, t.Text)
 	d.legend.Left, d.legend.Top, d.legend.Padding = true, true, vg.Points(2)
+	defer func() { // what is added changes the ranges
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.X.place(f.X.Lo), f.X.place(f.X.Hi), f.Y.place(f.Y.Lo), f.Y.place(f.Y.Hi)
+	}()
 	if f.Tiles != nil {
 		return d, d.tiles()
 	}
@@ -157,30 +189,34 @@ func newDrawing(f Figure, t Theme) (*drawing, error) {
 		if s.Hidden {
 			continue
 		}
-		x := &drawn{f: d.Figure, s: s, theme: t}
-		p.Add(x)
-		d.series = append(d.series, x)
+		sign := d.add(s)
 		if s.Name != "" {
-			d.legend.Add(s.Name, x)
+			d.legend.Add(s.Name, sign)
 			d.entries++
 		}
 	}
-	if n := len(d.Y.Ticks); d.named(d.Y) && n > 16 {
+	if n := len(f.Y.Ticks); f.Y.named() && n > 16 {
 		d.height += vg.Length(n-16) * vg.Points(9)
 	}
-	// A large legend takes nothing from the plot.
-	size := d.legend.Rectangle(draw.Canvas{}).Size()
-	d.width += max(0, size.X-2*vg.Inch)
-	d.height = max(d.height, size.Y+vg.Inch)
+	if d.entries == 0 {
+		return d, nil
+	}
+	switch size := d.legend.Rectangle(draw.Canvas{}).Size(); {
+	case d.entries <= mostBelow:
+		d.below = size.Y + vg.Points(8)
+		d.width = max(d.width, size.X+vg.Inch)
+		d.height += d.below
+	default:
+		d.aside = size.X + vg.Points(12)
+		d.width += d.aside
+		d.height = max(d.height, size.Y+vg.Inch)
+	}
 	return d, nil
 }
 
-// named reports whether an axis has names in place of numbers.
-func (d *drawing) named(a Axis) bool { return len(a.Ticks) > 0 && a.Ticks[0].At == 0 && a.Lo < 0 }
-
 // sans sets a font without serifs.
-func sans(f *font.Font, size float64) {
-	f.Variant, f.Size = "Sans", vg.Points(size)
+func sans(s *text.Style, size float64, c color.Color) {
+	s.Font.Variant, s.Font.Size, s.Color = "Sans", vg.Points(size), c
 }
 
 // place is where a value stands on an axis that knows no logarithms: gonum's
@@ -207,207 +243,102 @@ func (t ticker) Ticks(_, _ float64) []plot.Tick {
 func (d *drawing) draw(c draw.Canvas) {
 	c.SetColor(d.theme.Back)
 	c.Fill(c.Rectangle.Path())
-	to, place := d.places(c)
+	to, legend := d.places(c)
 	d.plot.Draw(to)
 	if d.entries > 0 {
-		d.legend.Draw(draw.Canvas{Canvas: c.Canvas, Rectangle: place})
+		d.legend.Draw(legend)
 	}
 }
 
-// places returns where the plot goes and where the legend, which covers
-// nothing: into a corner of the plot, or beside it.
-func (d *drawing) places(c draw.Canvas) (to draw.Canvas, legend vg.Rectangle) {
+// places returns where the plot goes and where the legend.
+func (d *drawing) places(c draw.Canvas) (to, legend draw.Canvas) {
 	// On the right there is room for half of the last tick's label.
-	to = draw.Crop(c, vg.Points(6), -vg.Points(20), vg.Points(6), -vg.Points(6))
-	if d.entries == 0 {
-		return to, legend
-	}
-	size := d.legend.Rectangle(to).Size()
-	size.X += vg.Points(4)
-	if legend, ok := d.corner(d.plot.DataCanvas(to), size); ok {
-		return to, legend
-	}
-	to = draw.Crop(to, 0, -(size.X + vg.Points(8)), 0, 0)
+	to = draw.Crop(c, vg.Points(6), -vg.Points(20)-d.aside, vg.Points(6)+d.below, -vg.Points(6))
 	in := d.plot.DataCanvas(to)
-	at := vg.Point{X: in.Max.X + vg.Points(10), Y: max(0, in.Max.Y-size.Y)}
-	return to, vg.Rectangle{Min: at, Max: at.Add(size)}
+	legend = c
+	if d.aside > 0 {
+		legend.Min.X, legend.Max.Y = in.Max.X+vg.Points(12), in.Max.Y
+	} else {
+		legend.Min.X, legend.Max.Y = in.Min.X, d.below
+	}
+	return to, legend
 }
 
-// most is how many entries a legend in the plot has.
-const most = 8
-
-// corner returns a place for the legend in which no series has a point.
-func (d *drawing) corner(in draw.Canvas, size vg.Point) (vg.Rectangle, bool) {
-	gap := vg.Points(8)
-	if d.entries > most || size.X > in.Size().X/2 {
-		return vg.Rectangle{}, false
+// add draws a series, and returns what stands for it in the legend.
+func (d *drawing) add(s *Series) (sign plot.Thumbnailer) {
+	colour, look := d.theme.colour(s.Style), lookOf(s.Style)
+	line := plotter.Line{LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.4)}}
+	for _, v := range look.Dash {
+		line.Dashes = append(line.Dashes, vg.Length(.7*v))
 	}
-	for _, top := range []bool{true, false} {
-		for _, left := range []bool{false, true} {
-			at := vg.Point{X: in.Max.X - size.X - gap, Y: in.Min.Y + gap}
-			if left {
-				at.X = in.Min.X + gap
-			}
-			if top {
-				at.Y = in.Max.Y - size.Y - gap
-			}
-			r := vg.Rectangle{Min: at, Max: at.Add(size)}
-			free := true
-			for _, s := range d.series {
-				free = free && !s.touches(in, d.plot, r)
-			}
-			if free {
-				return r, true
-			}
+	if s.Kind == Steps {
+		line.StepStyle = plotter.PostStep
+	}
+	bar := plotter.Line{LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.2)}}
+	points := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: polygon(look.Shape)}}
+	if look.Shape == nil {
+		points.Shape = draw.CircleGlyph{}
+	}
+	segment := func(from, to plotter.XY) {
+		if from != to {
+			l := bar
+			l.XYs = plotter.XYs{from, to}
+			d.plot.Add(&l)
 		}
 	}
-	return vg.Rectangle{}, false
+	sign = &line
+	for _, p := range d.parts(s) {
+		switch s.Kind {
+		case Points, Across:
+			for k := range p.at {
+				segment(p.lo[k], p.hi[k])
+			}
+			points.XYs = append(points.XYs, p.at...)
+			sign = &points
+		case Marks:
+			bar.Width = vg.Points(2)
+			for _, at := range p.at {
+				segment(plotter.XY{X: at.X, Y: at.Y - .36}, plotter.XY{X: at.X, Y: at.Y + .36})
+			}
+			sign = &bar
+		default:
+			if len(s.Lo) > 0 {
+				slices.Reverse(p.hi)
+				d.plot.Add(&plotter.Polygon{XYs: []plotter.XYs{append(p.lo, p.hi...)}, Color: color.NRGBA{colour.R, colour.G, colour.B, d.theme.Wash}})
+			}
+			if len(p.at) == 1 {
+				points.XYs = append(points.XYs, p.at...)
+			}
+			l := line
+			l.XYs = p.at
+			d.plot.Add(&l)
+		}
+	}
+	d.plot.Add(&points)
+	return sign
 }
 
-// drawn draws one series.
-type drawn struct {
-	f     *Figure
-	s     *Series
-	theme Theme
-}
+// part is what a series has between two gaps, as it stands on the axes: its
+// points, and the ends of their intervals.
+type part struct{ at, lo, hi plotter.XYs }
 
-// parts returns the points of the series on a canvas, a part between gaps each,
-// with the ends of their intervals.
-func (d *drawn) parts(c *draw.Canvas, p *plot.Plot) (parts [][]vg.Point, lo, hi [][]vg.Point) {
-	toX, toY := p.Transforms(c)
-	trX := func(x float64) vg.Length { return toX(d.f.X.place(x)) }
-	trY := func(y float64) vg.Length { return toY(d.f.Y.place(y)) }
+func (d *drawing) parts(s *Series) []part {
+	var parts []part
+	place := func(p plotter.XY) plotter.XY { return plotter.XY{X: d.X.place(p.X), Y: d.Y.place(p.Y)} }
 	gap := true
-	for k := range d.s.X {
-		x, y, ok := d.f.at(d.s, k)
+	for k := range s.X {
+		at, lo, hi, ok := d.at(s, k)
 		if !ok {
 			gap = true
 			continue
 		}
 		if gap {
-			parts, lo, hi = append(parts, nil), append(lo, nil), append(hi, nil)
-			gap = false
+			parts, gap = append(parts, part{}), false
 		}
-		n := len(parts) - 1
-		at := vg.Point{X: trX(x), Y: trY(y)}
-		parts[n] = append(parts[n], at)
-		from, to := at, at
-		if k < len(d.s.Lo) && k < len(d.s.Hi) {
-			if l, h := d.s.Lo[k], d.s.Hi[k]; d.s.Kind == Across && d.f.X.shows(l) && d.f.X.shows(h) {
-				from.X, to.X = trX(l), trX(h)
-			} else if d.s.Kind != Across && d.f.Y.shows(l) && d.f.Y.shows(h) {
-				from.Y, to.Y = trY(l), trY(h)
-			}
-		}
-		lo[n], hi[n] = append(lo[n], from), append(hi[n], to)
+		p := &parts[len(parts)-1]
+		p.at, p.lo, p.hi = append(p.at, place(at)), append(p.lo, place(lo)), append(p.hi, place(hi))
 	}
-	if d.s.Kind == Steps {
-		for n := range parts {
-			parts[n], lo[n], hi[n] = steps(parts[n]), steps(lo[n]), steps(hi[n])
-		}
-	}
-	return parts, lo, hi
-}
-
-// steps keeps each value up to the next point.
-func steps(p []vg.Point) []vg.Point {
-	var out []vg.Point
-	for i, at := range p {
-		if i > 0 {
-			out = append(out, vg.Point{X: at.X, Y: p[i-1].Y})
-		}
-		out = append(out, at)
-	}
-	return out
-}
-
-// Plot implements plot.Plotter.
-func (d *drawn) Plot(c draw.Canvas, p *plot.Plot) {
-	colour := d.theme.colour(d.s.Style)
-	style := d.line()
-	parts, lo, hi := d.parts(&c, p)
-	for n, part := range parts {
-		switch d.s.Kind {
-		case Points, Across:
-			bar := draw.LineStyle{Color: colour, Width: vg.Points(1.2)}
-			for k := range part {
-				if lo[n][k] != hi[n][k] {
-					c.StrokeLines(bar, c.ClipLinesXY([]vg.Point{lo[n][k], hi[n][k]})...)
-				}
-				if c.Contains(part[k]) {
-					c.DrawGlyph(d.glyph(), part[k])
-				}
-			}
-		case Marks:
-			half := .36 * c.Size().Y / vg.Length(d.f.Y.Hi-d.f.Y.Lo)
-			bar := draw.LineStyle{Color: colour, Width: vg.Points(2)}
-			for _, at := range part {
-				c.StrokeLine2(bar, at.X, at.Y-half, at.X, at.Y+half)
-			}
-		default:
-			ring := append([]vg.Point{}, lo[n]...)
-			for k := len(hi[n]) - 1; k >= 0; k-- {
-				ring = append(ring, hi[n][k])
-			}
-			if len(d.s.Lo) > 0 && len(ring) > 3 {
-				c.FillPolygon(color.NRGBA{colour.R, colour.G, colour.B, d.theme.Wash}, c.ClipPolygonXY(ring))
-			}
-			if len(part) == 1 && c.Contains(part[0]) {
-				c.DrawGlyph(d.glyph(), part[0])
-			}
-			c.StrokeLines(style, c.ClipLinesXY(part)...)
-		}
-	}
-}
-
-func (d *drawn) line() draw.LineStyle {
-	return draw.LineStyle{Color: d.theme.colour(d.s.Style), Width: vg.Points(1.4), Dashes: dash(d.s.Style)}
-}
-
-func (d *drawn) glyph() draw.GlyphStyle {
-	return draw.GlyphStyle{Color: d.theme.colour(d.s.Style), Radius: vg.Points(3), Shape: shape(max(0, d.s.Style))}
-}
-
-// Thumbnail implements plot.Thumbnailer.
-func (d *drawn) Thumbnail(c *draw.Canvas) {
-	switch mid := c.Center(); d.s.Kind {
-	case Points, Across:
-		c.DrawGlyph(d.glyph(), mid)
-	case Marks:
-		c.StrokeLine2(draw.LineStyle{Color: d.theme.colour(d.s.Style), Width: vg.Points(2)}, mid.X, c.Min.Y, mid.X, c.Max.Y)
-	default:
-		c.StrokeLine2(d.line(), c.Min.X, mid.Y, c.Max.X, mid.Y)
-	}
-}
-
-// touches reports whether the series, or its band, has a point in r.
-func (d *drawn) touches(c draw.Canvas, p *plot.Plot, r vg.Rectangle) bool {
-	margin := vg.Points(3)
-	r.Min, r.Max = r.Min.Sub(vg.Point{X: margin, Y: margin}), r.Max.Add(vg.Point{X: margin, Y: margin})
-	parts, lo, hi := d.parts(&c, p)
-	for n := range parts {
-		for k := range parts[n] {
-			if k > 0 && d.s.Kind != Points && d.s.Kind != Across && d.s.Kind != Marks {
-				// Between two points, the band with it.
-				for f := vg.Length(0); f <= 1; f += 1. / 32 {
-					mix := func(a, b vg.Point) vg.Point { return a.Add(b.Sub(a).Scale(f)) }
-					if crosses(r, mix(lo[n][k-1], lo[n][k]), mix(hi[n][k-1], hi[n][k])) || crosses(r, mix(parts[n][k-1], parts[n][k]), mix(parts[n][k-1], parts[n][k])) {
-						return true
-					}
-				}
-			}
-			if crosses(r, lo[n][k], hi[n][k]) || crosses(r, parts[n][k], parts[n][k]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// crosses reports whether the upright or level line from a to b meets r.
-func crosses(r vg.Rectangle, a, b vg.Point) bool {
-	between := func(lo, hi, a, b vg.Length) bool { return min(a, b) <= hi && max(a, b) >= lo }
-	return between(r.Min.X, r.Max.X, a.X, b.X) && between(r.Min.Y, r.Max.Y, a.Y, b.Y)
+	return parts
 }
 
 // tiles adds the tiles of a figure to its plot.
@@ -444,8 +375,7 @@ func (d *drawing) tiles() error {
 	for i := range labels.TextStyle {
 		s := &labels.TextStyle[i]
 		s.XAlign, s.YAlign = draw.XCenter, draw.YCenter
-		sans(&s.Font, math.Min(9, 60/float64(len(t.X))+4))
-		s.Color = color.Black
+		sans(s, math.Min(9, 60/float64(len(t.X))+4), color.Black)
 		if white[i] {
 			s.Color = color.White
 		}

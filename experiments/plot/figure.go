@@ -7,7 +7,10 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+
+	"gonum.org/v1/plot/plotter"
 )
 
 // Figure is a figure as data.
@@ -108,91 +111,83 @@ func (v Values) MarshalJSON() ([]byte, error) {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// Drawable reports whether the figure has anything to draw.
-func (f *Figure) Drawable() bool {
-	if f.Tiles != nil {
-		lo, _ := f.Tiles.span()
-		return finite(lo)
+// at returns a point of a series and the ends of its interval, which are the
+// point where there is none; not ok if the axes cannot show it.
+func (f *Figure) at(s *Series, k int) (at, lo, hi plotter.XY, ok bool) {
+	shows := func(p plotter.XY) bool { return f.X.shows(p.X) && f.Y.shows(p.Y) }
+	if k >= len(s.X) || k >= len(s.Y) {
+		return at, lo, hi, false
 	}
-	for i := range f.Series {
-		found := false
-		f.each(&f.Series[i], func(_, _ float64) { found = true })
-		if found {
-			return true
+	at = plotter.XY{X: s.X[k], Y: s.Y[k]}
+	lo, hi = at, at
+	if k < len(s.Lo) && k < len(s.Hi) {
+		if s.Kind == Across {
+			lo.X, hi.X = s.Lo[k], s.Hi[k]
+		} else {
+			lo.Y, hi.Y = s.Lo[k], s.Hi[k]
+		}
+		if !shows(lo) || !shows(hi) {
+			lo, hi = at, at
 		}
 	}
-	return false
-}
-
-// at returns the points that the axes can show.
-func (f *Figure) at(s *Series, k int) (x, y float64, ok bool) {
-	if k >= len(s.X) || k >= len(s.Y) {
-		return 0, 0, false
-	}
-	x, y = s.X[k], s.Y[k]
-	return x, y, f.X.shows(x) && f.Y.shows(y)
+	return at, lo, hi, shows(at)
 }
 
 func (a *Axis) shows(v float64) bool { return finite(v) && (!a.Log || v > 0) }
 
-// each calls see for the points of a series and the ends of its intervals.
-func (f *Figure) each(s *Series, see func(x, y float64)) {
-	for k := range s.X {
-		x, y, ok := f.at(s, k)
-		if !ok {
-			continue
-		}
-		see(x, y)
-		if k >= len(s.Lo) || k >= len(s.Hi) {
-			continue
-		}
-		for _, v := range []float64{s.Lo[k], s.Hi[k]} {
-			if s.Kind == Across && f.X.shows(v) {
-				see(v, y)
-			} else if s.Kind != Across && f.Y.shows(v) {
-				see(x, v)
+// named reports whether an axis has names in place of numbers.
+func (a *Axis) named() bool { return len(a.Ticks) > 0 && a.Ticks[0].At == 0 && a.Lo < 0 }
+
+// Fit settles the ranges and ticks that are not given, and leaves out series
+// that have nothing to draw. It changes nothing the second time. It returns an
+// error if there is nothing to draw at all.
+func (f *Figure) Fit() error {
+	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool {
+		for k := range s.X {
+			if _, _, _, ok := f.at(&s, k); ok {
+				return false
 			}
 		}
-	}
-}
-
-// Fit settles the ranges and ticks that are not given. It changes nothing the
-// second time. It returns an error if there is nothing to draw.
-func (f *Figure) Fit() error {
-	if f.Tiles != nil {
-		f.Tiles.fit()
-		f.X.Ticks, f.Y.Ticks = Names(f.Tiles.X), Names(f.Tiles.Y)
-		f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi = -.5, float64(len(f.Tiles.X))-.5, -.5, float64(len(f.Tiles.Y))-.5
-	}
-	if !f.Drawable() {
+		return true
+	})
+	if len(f.Series) == 0 && (f.Tiles == nil || !f.Tiles.fit()) {
 		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
 	}
+	if t := f.Tiles; t != nil {
+		f.X.Ticks, f.Y.Ticks = Names(t.X), Names(t.Y)
+		f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi = -.5, float64(len(t.X))-.5, -.5, float64(len(t.Y))-.5
+		return nil
+	}
+	// Hidden ones count only where all are.
+	every := !slices.ContainsFunc(f.Series, func(s Series) bool { return !s.Hidden })
 	var x, y, late span
-	dots := false
-	for _, hidden := range []bool{false, true} {
-		for i := range f.Series {
-			if s := &f.Series[i]; s.Hidden == hidden {
-				f.each(s, func(px, py float64) {
-					x.see(px)
-					y.see(py)
-					if px >= 5*f.From {
-						late.see(py)
-					}
-				})
-				dots = dots || s.Kind != Line && s.Kind != Steps
+	var room float64
+	for i := range f.Series {
+		s := &f.Series[i]
+		if s.Hidden && !every {
+			continue
+		}
+		if s.Kind != Line && s.Kind != Steps {
+			room = .04
+		}
+		for k := range s.X {
+			at, lo, hi, ok := f.at(s, k)
+			if !ok {
+				continue
+			}
+			for _, p := range []plotter.XY{at, lo, hi} {
+				x.see(p.X)
+				y.see(p.Y)
+				if p.X >= 5*f.From {
+					late.see(p.Y)
+				}
 			}
 		}
-		if x.n > 0 {
-			break // hidden ones count only where all are
-		}
 	}
-	if f.From > 0 && late.n > 0 && y.hi-y.lo > 2*(late.hi-late.lo) && late.hi > late.lo {
+	if f.From > 0 && late.hi > late.lo && y.hi-y.lo > 2*(late.hi-late.lo) {
 		x.lo, y = math.Max(x.lo, f.From), late
 	}
-	if dots {
-		f.X.fit(x, .04)
-	}
-	f.X.fit(x, 0)
+	f.X.fit(x, room)
 	f.Y.fit(y, .04)
 	return nil
 }

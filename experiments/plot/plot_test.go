@@ -80,6 +80,10 @@ func TestNothing(t *testing.T) {
 			t.Errorf("nothing to draw and no error: %+v", f)
 		}
 	}
+	f := Figure{Y: Axis{Log: true}, Series: []Series{{Name: "a", X: Values{1}, Y: Values{0}}, {Name: "b", X: Values{1}, Y: Values{2}}}}
+	if err := f.Fit(); err != nil || len(f.Series) != 1 || f.Series[0].Name != "b" {
+		t.Errorf("%v; %+v, of which the first has no point that the axes show", err, f.Series)
+	}
 }
 
 // The background covers all of the figure, its margins too, and what is black
@@ -182,7 +186,7 @@ func TestJSON(t *testing.T) {
 	looks := Looks(20)
 	for i, l := range looks {
 		for j, other := range looks[:i] {
-			if l.Colour == other.Colour && fmt.Sprint(l.Dash) == fmt.Sprint(other.Dash) {
+			if l.Colour == other.Colour && (fmt.Sprint(l.Dash) == fmt.Sprint(other.Dash) || fmt.Sprint(l.Shape) == fmt.Sprint(other.Shape) && i < 20) {
 				t.Errorf("styles %d and %d look the same", i, j)
 			}
 		}
@@ -235,42 +239,25 @@ func TestShade(t *testing.T) {
 	}
 }
 
-// The legend covers no point of a series: it stands in a free corner, or beside
-// the plot, and always within the canvas.
+// The legend stands within the canvas and beside the data, and leaves them room.
 func TestLegend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Figure{Title: "t", X: Axis{Label: "x"}, Y: Axis{Label: "y"}}
-		for k := range rapid.IntRange(1, 12).Draw(t, "series") {
-			s := Series{Name: rapid.StringMatching(`[a-z/]{1,30}`).Draw(t, "name"), Style: k}
-			for x := range rapid.IntRange(2, 12).Draw(t, "points") {
-				y := rapid.Float64Range(0, 1).Draw(t, "y")
-				s.X, s.Y = append(s.X, float64(x)), append(s.Y, y)
-				s.Lo, s.Hi = append(s.Lo, y-.05), append(s.Hi, y+.05)
-			}
-			f.Series = append(f.Series, s)
+		for k := range rapid.IntRange(1, 40).Draw(t, "series") {
+			f.Series = append(f.Series, Series{Name: rapid.StringMatching(`[a-z/]{1,30}`).Draw(t, "name"), Style: k, X: Values{1, 2}, Y: Values{1, 2}})
 		}
 		d, err := newDrawing(f, Light)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := draw.New(vgsvg.New(d.width, d.height))
-		to, place := d.places(c)
-		if place.Min.X < 0 || place.Min.Y < 0 || place.Max.X > d.width || place.Max.Y > d.height {
-			t.Fatalf("legend at %v of %v × %v", place, d.width, d.height)
+		to, legend := d.places(draw.New(vgsvg.New(d.width, d.height)))
+		size := d.legend.Rectangle(legend).Size()
+		if legend.Max.Y-size.Y < 0 || legend.Min.X+size.X > d.width {
+			t.Fatalf("legend of %v at %v of %v × %v", size, legend.Rectangle, d.width, d.height)
 		}
 		data := d.plot.DataCanvas(to)
-		if data.Size().X < 2*vg.Inch {
-			t.Fatalf("the plot is %v wide", data.Size().X)
-		}
-		for _, s := range d.series {
-			parts, lo, hi := s.parts(&data, d.plot)
-			for n := range parts {
-				for k := range parts[n] {
-					if crosses(place, lo[n][k], hi[n][k]) {
-						t.Fatalf("legend at %v covers %v to %v", place, lo[n][k], hi[n][k])
-					}
-				}
-			}
+		if data.Size().X < 4*vg.Inch || data.Size().Y < 2*vg.Inch || data.Max.X >= legend.Min.X && data.Min.Y <= legend.Max.Y {
+			t.Fatalf("data at %v, legend at %v", data.Rectangle, legend.Rectangle)
 		}
 	})
 }

@@ -36,21 +36,23 @@ func (t *Tiles) span() (lo, hi float64) {
 	return s.lo, s.hi
 }
 
-func (t *Tiles) fit() {
+// fit makes tiles of the values; it reports whether there are any.
+func (t *Tiles) fit() bool {
 	lo, hi := t.span()
 	t.Tiles = nil
 	for _, row := range t.Values {
 		var tiles []Tile
 		for _, v := range row {
-			if !finite(v) {
-				tiles = append(tiles, Tile{Text: "–"})
-				continue
+			tile := Tile{Text: "–"}
+			if finite(v) {
+				c := shade(v, lo, hi)
+				tile = Tile{strconv.FormatFloat(v, 'g', 4, 64), hex(c), dark(c)}
 			}
-			c := shade(v, lo, hi)
-			tiles = append(tiles, Tile{strconv.FormatFloat(v, 'g', 4, 64), hex(c), dark(c)})
+			tiles = append(tiles, tile)
 		}
 		t.Tiles = append(t.Tiles, tiles)
 	}
+	return finite(lo)
 }
 
 // shades run from dark to light with even steps in lightness, so that they can

@@ -220,8 +220,12 @@ func (t *trained) curves(dir fs.FS) (Section, error) {
 			continue
 		}
 		s.Y = nil
-		for k := range c.total {
-			s.Y = append(s.Y, whittle.total[k]-c.total[k])
+		for k, all := range whittle.total {
+			lost := all - c.total[k]
+			if math.Abs(lost) < 1e-9*all { // rounding
+				lost = 0
+			}
+			s.Y = append(s.Y, lost)
 		}
 		regret.Series = append(regret.Series, s)
 	}
