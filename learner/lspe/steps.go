@@ -1,6 +1,7 @@
 package lspe
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -109,15 +110,21 @@ func ParseSteps(text string) (Steps, error) {
 	return s, nil
 }
 
+// whole reads a whole number. One too large for an int is the greatest, which
+// Validate refuses.
+func whole(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
 func parseSteps(t string) (s Steps, ok bool) {
 	s.Block = 1
 	if part := strings.Split(t, ","); len(part) == 3 {
-		var okC, okP bool
+		var okC, okB, okP bool
 		s.Scale, okC = number(part[0])
-		block, err := strconv.Atoi(part[1])
-		s.Block = block
+		s.Block, okB = whole(part[1])
 		s.Power, okP = number(part[2])
-		return s, okC && okP && err == nil
+		return s, okC && okB && okP
 	}
 	c, rest, hasN := strings.Cut(t, "n")
 	if !hasN {
@@ -142,8 +149,7 @@ func parseSteps(t string) (s Steps, ok bool) {
 		if k < 0 || head == "/" || head == "/ceil(" {
 			return s, false
 		}
-		var err error
-		if s.Shift, err = strconv.Atoi(rest[:k]); err != nil {
+		if s.Shift, ok = whole(rest[:k]); !ok {
 			return s, false
 		}
 		rest = rest[k:]
@@ -158,11 +164,10 @@ func parseSteps(t string) (s Steps, ok bool) {
 			return s, false
 		}
 		block, after, found := strings.Cut(rest, ")")
-		v, err := strconv.Atoi(block)
-		if !found || err != nil {
+		if s.Block, ok = whole(block); !found || !ok {
 			return s, false
 		}
-		s.Block, rest = v, after
+		rest = after
 	}
 	s.Power = 1
 	if rest == "" {
