@@ -421,6 +421,9 @@ func TestTrainingMetrics(t *testing.T) {
 	if got := tr.Report.Results[0].Reward; math.Abs(sum-got) > 1e-9 {
 		t.Errorf("rows average %v, the run earned %v", sum, got)
 	}
+	if c := tr.Trace.Crawls; len(c) == 0 || c[0][0] < 905 || c[0][0] > 915 || c[len(c)-1][0] < 995 {
+		t.Errorf("crawls are kept from epoch %d to %d; want those of the last 100 of 1005", c[0][0], c[len(c)-1][0])
+	}
 	if s := Sentence(&tr.Report); !strings.Contains(s, "%") {
 		t.Errorf("the sentence is %q", s)
 	}

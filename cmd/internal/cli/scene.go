@@ -78,10 +78,8 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 		return experiments.Scene{}, Usagef("-trace is empty; allowed is the name of a recording")
 	}
 	if s.world.Trace != "" {
-		for _, name := range []string{"instance", "world", "marks", "sigma", "unobserved"} {
-			if f.Given(name) {
-				return experiments.Scene{}, Usagef("-trace replays a recording; leave out -%s", name)
-			}
+		if err := f.refuse("-trace replays a recording; leave out -%s", "instance", "world", "marks", "sigma", "unobserved"); err != nil {
+			return experiments.Scene{}, err
 		}
 		scene, rec, err := s.World(level).replay(ctx, s.budget)
 		s.rec = rec
@@ -93,10 +91,8 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 // Named returns the scene of an instance's name and budget in the world of the
 // flags.
 func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (experiments.Scene, error) {
-	for _, name := range []string{"epoch", "decay", "split", "warm"} {
-		if f.Given(name) {
-			return experiments.Scene{}, Usagef("-%s belongs to a recording; name one with -trace", name)
-		}
+	if err := f.refuse("-%s belongs to a recording; name one with -trace", "epoch", "decay", "split", "warm"); err != nil {
+		return experiments.Scene{}, err
 	}
 	if strings.HasSuffix(name, ".toml") {
 		// A bad file is a failure; what is wrong after it loads is a flag.
@@ -109,14 +105,12 @@ func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (e
 		return experiments.Scene{}, AsUsage(err)
 	}
 	if s.World(level).World == "mean" {
-		for _, name := range []string{"marks", "sigma", "unobserved"} {
-			if f.Given(name) {
-				return experiments.Scene{}, Usagef("-%s belongs to -world poisson", name)
-			}
-		}
+		err = f.refuse("-%s belongs to -world poisson", "marks", "sigma", "unobserved")
+	} else if s.world.Marks != string(env.MarksLogNormal) {
+		err = f.refuse("-%s belongs to -marks lognormal", "sigma")
 	}
-	if f.Given("sigma") && s.world.Marks != string(env.MarksLogNormal) {
-		return experiments.Scene{}, Usagef("-sigma belongs to -marks lognormal")
+	if err != nil {
+		return experiments.Scene{}, err
 	}
 	return s.World(level).synthetic(in, level)
 }
