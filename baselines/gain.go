@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -45,9 +46,9 @@ const gainPoints = 1 << 16
 // for constant marks. A finite window scales U by 1 − α^M, as it scales the
 // gain u: with a window the state is no longer a Markov chain.
 //
-// It returns an error where neither way is accurate: few items per epoch with
-// log-normal marks of a large σ.
-func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
+// It returns an error where neither way is accurate, few items per epoch with
+// log-normal marks of a large σ, and when the context is done.
+func newGainLaw(ctx context.Context, s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	full := s
 	full.Window = math.Inf(1)
 	share := 1.0
@@ -69,7 +70,7 @@ func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	if m == env.MarksPerEpoch {
 		law, err = itemLaw(full, env.MarksConstant, 0)
 		if err == nil {
-			law = law.timesExponential()
+			law, err = law.timesExponential(ctx)
 		}
 	} else {
 		law, err = itemLaw(full, m, sigma)
@@ -215,7 +216,7 @@ func cumulantLaw(mean, sd, skew, step float64) gainLaw {
 
 // timesExponential returns the law of U = E·S with S of law l and E exponential
 // of mean 1, independent of S: E(U − t)⁺ = E[S e^(−t/S)].
-func (l gainLaw) timesExponential() gainLaw {
+func (l gainLaw) timesExponential(ctx context.Context) (gainLaw, error) {
 	// The integrand is smooth in S, so that some hundred cells do.
 	const cells, points = 1600, 1 << 13
 	mass, at := make([]float64, 0, cells), make([]float64, 0, cells)
@@ -243,9 +244,12 @@ func (l gainLaw) timesExponential() gainLaw {
 	out := gainLaw{step: reach / points, loss: make([]float64, points)}
 	whole := l.Mean() / loss(0) // the cells that were left out
 	for k := range out.loss {
+		if k%128 == 0 && ctx.Err() != nil {
+			return out, ctx.Err()
+		}
 		out.loss[k] = loss(float64(k)*out.step) * whole
 	}
-	return out
+	return out, nil
 }
 
 // above returns P(U > k·step).
@@ -271,6 +275,12 @@ func (l gainLaw) Deviation() float64 {
 		sum += p / mean
 	}
 	return mean * math.Sqrt(math.Max(0, l.step/mean*(2*sum-1)-1))
+}
+
+// spread returns the standard deviation of the state of a source with that gain
+// which is never crawled.
+func (l gainLaw) spread(s env.Source) float64 {
+	return l.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
 }
 
 // Loss returns π(t) = E(U − t)⁺.

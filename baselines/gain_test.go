@@ -17,11 +17,20 @@ var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoc
 
 func lawOf(t testing.TB, s env.Source, m env.Marks, sigma float64) gainLaw {
 	t.Helper()
-	law, err := newGainLaw(s, m, sigma)
+	law, err := newGainLaw(t.Context(), s, m, sigma)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return law
+}
+
+func tableOf(t testing.TB, s env.Source, law gainLaw, opt StochasticOptions) indexTable {
+	t.Helper()
+	table, err := stochasticIndex(t.Context(), s, law, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }
 
 // Mean and variance by Campbell's theorem, from less than one item per epoch to
@@ -131,7 +140,7 @@ func TestGainLawAgainstWorld(t *testing.T) {
 }
 
 func TestGainLawRefuses(t *testing.T) {
-	if _, err := newGainLaw(env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
+	if _, err := newGainLaw(t.Context(), env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
 		t.Error("no error for a few items with marks of σ = 4")
 	}
 	law := lawOf(t, env.NewSource("", 0, 0.5, 1), env.MarksPerItem, 0)
@@ -165,7 +174,7 @@ func TestGainLawExtremes(t *testing.T) {
 			if sd := law.Deviation(); math.IsNaN(sd) || math.IsInf(sd, 0) {
 				t.Errorf("standard deviation of %s, %+v is %v", m, s, sd)
 			}
-			table := stochasticIndex(s, law, StochasticOptions{Marks: m, Nodes: 40})
+			table := tableOf(t, s, law, StochasticOptions{Marks: m, Nodes: 40})
 			for k, v := range table.Index {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
 					t.Fatalf("index %d of %s, %+v is %v", k, m, s, v)

@@ -1,6 +1,8 @@
 package baselines
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -13,40 +15,18 @@ import (
 
 // OptimumOptions are the settings of [SolveOptimum]; 0 stands for the default.
 type OptimumOptions struct {
-	Dynamics index.Dynamics
 	// Truncation bounds what may be lost by not telling ages beyond a cap
 	// apart, as a share of the relaxed bound. Default 1e-7.
 	Truncation float64
 	// Gap ends the iteration once upper and lower bound are as close, as a
 	// share of the upper one, the truncation not counted. Default 1e-9.
 	Gap float64
-	// Sweeps is the most sweeps over the states. Default 20000.
-	Sweeps int
 	// Memory is the most memory that may be used, bytes. Default 2 GiB.
 	Memory float64
 	// Work is the most pairs of a state and a set of sources that may be looked
 	// at. Some 10 ns each; a sweep takes all pairs, and an instance whose
 	// relaxed bound is not reached takes some hundred sweeps. Default 3e9.
 	Work float64
-}
-
-func (o OptimumOptions) defaults() OptimumOptions {
-	if o.Truncation == 0 {
-		o.Truncation = 1e-7
-	}
-	if o.Gap == 0 {
-		o.Gap = 1e-9
-	}
-	if o.Sweeps == 0 {
-		o.Sweeps = 20000
-	}
-	if o.Memory == 0 {
-		o.Memory = 2 << 30
-	}
-	if o.Work == 0 {
-		o.Work = 3e9
-	}
-	return o
 }
 
 // Optimum is the optimum of a small instance under its hard budget, enclosed
@@ -60,7 +40,6 @@ type Optimum struct {
 	States     int
 	Sweeps     int
 	Cap        []int // age from which the ages of a source are not told apart
-	Cycle      int   // epochs after which the policy repeats itself
 
 	tab   *jointAges
 	value []float64
@@ -83,8 +62,9 @@ type jointAges struct {
 //	V(s) + g = max over A within the budget of Σ_{i∈A} xᵢ(sᵢ) + V(s′)
 //
 // where s′ᵢ = 1 for the crawled sources and sᵢ + 1 for the others. It returns an
-// error that says the size when the instance needs more memory than allowed,
-// and an error with the bounds reached when the iteration does not end.
+// error that says the size when the instance needs more memory or, by an
+// estimate, more work than allowed, and with the bounds reached the context's
+// when that is done.
 //
 // Three facts keep it small and its bounds certain:
 //
@@ -96,16 +76,24 @@ type jointAges struct {
 //   - For any V, max over s of (TV − V)(s) is an upper bound on the optimum, and
 //     following the greedy policy of V until its states repeat gives a reward
 //     that is really earned.
-func SolveOptimum(in env.Instance, opt OptimumOptions) (*Optimum, error) {
-	opt = opt.defaults()
-	relaxed := index.Relax(in, opt.Dynamics)
-	o := &Optimum{tab: &jointAges{}}
+func SolveOptimum(ctx context.Context, in env.Instance, opt OptimumOptions) (*Optimum, error) {
+	opt.Truncation, opt.Gap = cmp.Or(opt.Truncation, 1e-7), cmp.Or(opt.Gap, 1e-9)
+	opt.Memory, opt.Work = cmp.Or(opt.Memory, 2<<30), cmp.Or(opt.Work, 3e9)
+	o := &Optimum{Lower: negInf, Upper: math.Inf(1), tab: &jointAges{}}
+	if err := o.solve(ctx, in, opt); err != nil {
+		return o, fmt.Errorf("exact optimum of instance %q: %w", in.ID, err)
+	}
+	return o, nil
+}
+
+func (o *Optimum) solve(ctx context.Context, in env.Instance, opt OptimumOptions) error {
+	relaxed := index.Relax(in, index.MeanDynamics)
 	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
 		if !env.Fits(s.Cost, in.Budget) {
 			s.Rate = 0 // never crawled: its age makes no difference
 		}
-		curves[i] = index.NewCurve(s, opt.Dynamics)
+		curves[i] = index.NewCurve(s, index.MeanDynamics)
 	}
 	const state = 2 * 8 // bytes, for V and TV
 	size, all := o.capAges(curves, opt.Truncation*relaxed.Bound, 1000*opt.Memory/state)
@@ -114,27 +102,39 @@ func SolveOptimum(in env.Instance, opt OptimumOptions) (*Optimum, error) {
 		if !all {
 			more = "more than "
 		}
-		return nil, fmt.Errorf("exact optimum of instance %q: the joint ages of %d sources make %s%.3g states, which need %s%.3g GiB; allowed are %.3g GiB",
-			in.ID, len(curves), more, size, more, need/(1<<30), opt.Memory/(1<<30))
+		return fmt.Errorf("the joint ages of %d sources make %s%.3g states, which need %s%.3g GiB; allowed are %.3g GiB",
+			len(curves), more, size, more, need/(1<<30), opt.Memory/(1<<30))
 	}
 	sets, err := largestSets(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if pairs := size * float64(len(sets)); few*pairs > opt.Work {
-		return nil, tooLong(in.ID, size, len(sets), few, opt.Work)
+	// A bound that is reached takes few sweeps, another one many.
+	const few, many = 10, 300
+	work := func(sweeps float64) error {
+		if pairs := sweeps * size * float64(len(sets)); pairs > opt.Work {
+			return fmt.Errorf("%v sweeps over %.3g states and %d sets of sources make %.3g pairs; allowed are %.3g", sweeps, size, len(sets), pairs, opt.Work)
+		}
+		return nil
+	}
+	if err := work(few); err != nil {
+		return err
 	}
 	o.States = o.tab.fill(curves, o.Cap, sets)
-	o.start(relaxed, curves)
-	return o, o.iterate(in.ID, opt)
-}
-
-// A bound that is reached takes few sweeps, another one many.
-const few, many = 10, 300
-
-func tooLong(id string, states float64, sets, sweeps int, work float64) error {
-	return fmt.Errorf("exact optimum of instance %q: %d sweeps over %.3g states and %d sets of sources make %.3g pairs; allowed are %.3g",
-		id, sweeps, states, sets, float64(sweeps)*states*float64(sets), work)
+	if err := o.start(ctx, relaxed, curves); err != nil {
+		return err
+	}
+	if done, err := o.iterate(ctx, opt.Gap, 1); done || err != nil {
+		return err
+	}
+	if err := work(many); err != nil {
+		return err
+	}
+	const most = 20_000
+	if done, err := o.iterate(ctx, opt.Gap, most); done || err != nil {
+		return err
+	}
+	return fmt.Errorf("between %v and %v after %d sweeps over %d states; allowed is a gap of %v of the upper bound", o.Lower, o.Upper, o.Sweeps, o.States, opt.Gap)
 }
 
 // capAges finds caps at which Σ (x(∞) − x(cap))/cap is at most slack, by always
@@ -197,7 +197,7 @@ func largestSets(in env.Instance) ([][]int, error) {
 		return walk(i+1, left, math.Min(skipped, c))
 	}
 	if !walk(0, in.Budget, math.Inf(1)) {
-		return nil, fmt.Errorf("exact optimum of instance %q: more than %d sets of sources fit the budget; allowed are as many", in.ID, most)
+		return nil, fmt.Errorf("more than %d sets of sources fit the budget; allowed are as many", most)
 	}
 	return sets, nil
 }
@@ -248,7 +248,7 @@ func (t *jointAges) best(age []int, v []float64) (float64, int) {
 // start sets V to the sum of the value functions of the single sources at the
 // price of the relaxed problem, from which the first sweep yields about the
 // relaxed bound.
-func (o *Optimum) start(r index.Relaxed, curves []index.Curve) {
+func (o *Optimum) start(ctx context.Context, r index.Relaxed, curves []index.Curve) error {
 	single := make([][]float64, len(curves))
 	for i := range curves {
 		c := &curves[i]
@@ -263,15 +263,28 @@ func (o *Optimum) start(r index.Relaxed, curves []index.Curve) {
 			}
 		}
 	}
-	o.value = make([]float64, o.States)
-	age := make([]int, len(curves))
-	for s := range o.value {
-		for i, a := range age {
+	o.value, o.age = make([]float64, o.States), make([]int, len(curves))
+	return o.each(ctx, func(s int) {
+		for i, a := range o.age {
 			o.value[s] += single[i][a]
 		}
-		o.tab.increment(age)
+	})
+}
+
+// checkStates is how many states are gone through between looks at the context.
+const checkStates = 1 << 12
+
+// each calls f for every state with its joint ages in o.age.
+func (o *Optimum) each(ctx context.Context, f func(s int)) error {
+	clear(o.age)
+	for s := range o.States {
+		if s%checkStates == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f(s)
+		o.tab.increment(o.age)
 	}
-	o.age = age
+	return nil
 }
 
 // increment goes on to the joint ages of the next state number.
@@ -284,28 +297,26 @@ func (t *jointAges) increment(age []int) {
 	}
 }
 
-func (o *Optimum) iterate(id string, opt OptimumOptions) error {
+// iterate goes on to the given number of sweeps, or until the bounds are close.
+func (o *Optimum) iterate(ctx context.Context, gap float64, sweeps int) (done bool, err error) {
 	next := make([]float64, o.States)
-	o.Lower, o.Upper = negInf, math.Inf(1)
-	for o.Sweeps < opt.Sweeps {
-		o.Sweeps++
+	for ; o.Sweeps < sweeps; o.Sweeps++ {
 		most := negInf
-		clear(o.age)
-		for s := range next {
+		err := o.each(ctx, func(s int) {
 			v, _ := o.tab.best(o.age, o.value)
 			most = math.Max(most, v-o.value[s])
 			// Half a step: the optimum is a cycle, and full steps would go
 			// round in it for ever.
 			next[s] = (v + o.value[s]) / 2
-			o.tab.increment(o.age)
+		})
+		if err != nil {
+			return false, err
 		}
 		o.Upper = math.Min(o.Upper, most+o.Truncation)
-		if o.Sweeps%10 == 1 {
-			if o.Lower, o.Cycle = o.follow(); o.Upper-o.Truncation-o.Lower <= opt.Gap*o.Upper {
-				return nil
-			}
-			if pairs := float64(o.States) * float64(len(o.tab.sets)); o.Sweeps == 1 && many*pairs > opt.Work {
-				return tooLong(id, float64(o.States), len(o.tab.sets), many, opt.Work)
+		if o.Sweeps%10 == 0 {
+			if o.Lower = o.follow(ctx); o.Upper-o.Truncation-o.Lower <= gap*o.Upper {
+				o.Sweeps++
+				return true, nil
 			}
 		}
 		// Relative to the first state, lest V grow for ever.
@@ -315,28 +326,30 @@ func (o *Optimum) iterate(id string, opt OptimumOptions) error {
 		}
 		o.value, next = next, o.value
 	}
-	o.Lower, o.Cycle = o.follow()
-	return fmt.Errorf("exact optimum: between %v and %v after %d sweeps over %d states; allowed is a gap of %v of the upper bound",
-		o.Lower, o.Upper, o.Sweeps, o.States, opt.Gap)
+	return false, nil
 }
 
 // follow returns the average reward of the greedy policy of V on the cycle that
-// it enters from the start, and the length of the cycle. Capped ages count with
-// x(cap), less than they earn in truth.
-func (o *Optimum) follow() (reward float64, cycle int) {
+// it enters from the start, or less if the context is done. Capped ages count
+// with x(cap), less than they earn in truth.
+func (o *Optimum) follow(ctx context.Context) float64 {
 	// Brent's method: the runner goes on from a mark that is moved to it
 	// after 1, 2, 4, … steps, and is in the cycle once it meets the mark.
 	mark, age := make([]int, len(o.Cap)), make([]int, len(o.Cap))
-	for limit := 1; ; limit *= 2 {
+	for limit := 1; ctx.Err() == nil; limit *= 2 {
 		copy(mark, age)
-		reward = 0
-		for cycle = 1; cycle <= limit; cycle++ {
+		reward := 0.0
+		for cycle := 1; cycle <= limit; cycle++ {
 			reward += o.tab.step(age, o.value)
 			if slices.Equal(age, mark) {
-				return reward / float64(cycle), cycle
+				return reward / float64(cycle)
+			}
+			if cycle%checkStates == 0 && ctx.Err() != nil {
+				break
 			}
 		}
 	}
+	return negInf
 }
 
 // step crawls what is best by V, changes the ages and returns what was earned.

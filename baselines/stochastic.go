@@ -1,6 +1,8 @@
 package baselines
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 
@@ -32,32 +34,22 @@ type StochasticOptions struct {
 	Marks env.Marks // law of the items' initial interest; default constant
 	Sigma float64   // σ of log-normal marks; default 1
 	Nodes int       // states of the grid; default 500, at least 20
-	// Reach is how far the grid goes above the ceiling u*, in standard
-	// deviations of the state of a source that is never crawled. Default 10.
-	Reach float64
 	// Observed marks the sources whose state is seen; nil means all. The
 	// others are crawled by the index at their age.
 	Observed []bool
 }
 
 func (o StochasticOptions) defaults() StochasticOptions {
-	if o.Marks == "" {
-		o.Marks = env.MarksConstant
-	}
-	if o.Sigma == 0 {
-		o.Sigma = 1
-	}
-	if o.Nodes == 0 {
-		o.Nodes = 500
-	}
-	if o.Reach == 0 {
-		o.Reach = 10
-	}
-	if o.Nodes < 20 || !(o.Reach > 0) {
-		panic(fmt.Sprintf("baselines: %d nodes with a reach of %v; allowed are at least 20 and above 0", o.Nodes, o.Reach))
+	o.Marks, o.Sigma, o.Nodes = cmp.Or(o.Marks, env.MarksConstant), cmp.Or(o.Sigma, 1), cmp.Or(o.Nodes, 500)
+	if o.Nodes < 20 {
+		panic(fmt.Sprintf("baselines: %d nodes; allowed are at least 20", o.Nodes))
 	}
 	return o
 }
+
+// reach is how far the grid goes above the ceiling u*, in standard deviations
+// of the state of a source that is never crawled.
+const reach = 10
 
 // chain is one source's state on a grid, under the law of its gain.
 type chain struct {
@@ -67,10 +59,9 @@ type chain struct {
 }
 
 // newChain lays a grid of states up to the reach.
-func newChain(s env.Source, law gainLaw, nodes int, reach float64) chain {
+func newChain(s env.Source, law gainLaw, nodes int) chain {
 	alpha := s.Factor()
-	sd := law.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
-	top := s.Ceiling() + reach*sd
+	top := s.Ceiling() + reach*law.spread(s)
 	if s.Ceiling() == 0 {
 		top = 1
 	}
@@ -121,9 +112,9 @@ func (c *chain) fill(p []float64, law gainLaw, base float64) int {
 // states are eliminated from the chain (Grassmann, Taksar and Heyman), so that
 // the rows of x̌ and of 0, whose successor is U as after a crawl, always hold G
 // and T ready. All nodes together cost at most n³/3 operations.
-func stochasticIndex(s env.Source, law gainLaw, opt StochasticOptions) indexTable {
+func stochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt StochasticOptions) (indexTable, error) {
 	opt = opt.defaults()
-	c := newChain(s, law, opt.Nodes, opt.Reach)
+	c := newChain(s, law, opt.Nodes)
 	n := opt.Nodes
 	fresh, freshTime := append([]float64(nil), c.next[0]...), 1.0
 	time := make([]float64, n) // 1 + E T(αxⱼ + U)
@@ -132,6 +123,9 @@ func stochasticIndex(s env.Source, law gainLaw, opt StochasticOptions) indexTabl
 	}
 	t := indexTable{Step: c.step, Cost: s.Cost}
 	for k := range n * 7 / 8 {
+		if ctx.Err() != nil {
+			return t, ctx.Err()
+		}
 		row := c.next[k]
 		var goes, brings, brought float64 // 1 − P(k → k), E G(αx̌+U), E G(U)
 		for m := k; m < n; m++ {
@@ -155,7 +149,7 @@ func stochasticIndex(s env.Source, law gainLaw, opt StochasticOptions) indexTabl
 		absorb(fresh, row, k, goes)
 		freshTime += fresh[k] / goes * time[k]
 	}
-	return t
+	return t, nil
 }
 
 // absorb adds to p what goes through the eliminated node k.
@@ -173,16 +167,15 @@ func absorb(p, row []float64, k int, goes float64) {
 // NewStochasticWhittle returns the policy of the true Whittle index of the
 // stochastic model on the observed state; sources that are not observed are
 // crawled by the index at their age. It returns an error for a source whose law
-// of the gain cannot be computed, and panics if Observed has a wrong length.
-func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
-	opt = opt.defaults()
-	return tablePolicy(in, opt, func(_ int, s env.Source, law gainLaw) indexTable {
-		return stochasticIndex(s, law, opt)
+// of the gain cannot be computed, or when the context is done, and panics if Observed has a wrong length.
+func NewStochasticWhittle(ctx context.Context, in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
+	return tablePolicy(ctx, in, opt.defaults(), func(_ int, s env.Source, law gainLaw) (indexTable, error) {
+		return stochasticIndex(ctx, s, law, opt)
 	})
 }
 
 // tablePolicy builds the table of each observed source, once for equal sources.
-func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law gainLaw) indexTable) (env.Policy[env.Observed], error) {
+func tablePolicy(ctx context.Context, in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law gainLaw) (indexTable, error)) (env.Policy[env.Observed], error) {
 	n := len(in.Sources)
 	if opt.Observed != nil && len(opt.Observed) != n {
 		panic(fmt.Sprintf("baselines: %d marks of observed sources for %d sources", len(opt.Observed), n))
@@ -196,11 +189,14 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 		like := s
 		like.Name = ""
 		if known[like] == nil {
-			law, err := newGainLaw(s, opt.Marks, opt.Sigma)
+			law, err := newGainLaw(ctx, s, opt.Marks, opt.Sigma)
 			if err != nil {
 				return nil, err
 			}
-			t := build(i, s, law)
+			t, err := build(i, s, law)
+			if err != nil {
+				return nil, err
+			}
 			known[like] = &t
 		}
 		tables[i] = known[like]

@@ -72,7 +72,7 @@ func TestStochasticVanishingDiscount(t *testing.T) {
 		s := envtest.Source(.7, 10, 2.5)
 		s.Rate, s.Interest = 6, s.Rate*s.Interest/6
 		law := lawOf(t, s, m, 0)
-		table, c := stochasticIndex(s, law, opt), newChain(s, law, opt.Nodes, opt.Reach)
+		table, c := tableOf(t, s, law, opt), newChain(s, law, opt.Nodes)
 		for _, x := range []float64{.3, .8, 1.2} { // in ceilings
 			k := int(x * s.Ceiling() / c.step)
 			subsidy := s.Cost * table.Index[k]
@@ -113,8 +113,8 @@ func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 		for _, s := range []env.Source{envtest.Source(0.5, 10, 1), envtest.Source(0.8, 3, 2.5)} {
 			s.Rate, s.Interest = 6, s.Rate*s.Interest/6
 			law := lawOf(t, s, m, 0.8)
-			table := stochasticIndex(s, law, opt)
-			c := newChain(s, law, opt.Nodes, opt.Reach)
+			table := tableOf(t, s, law, opt)
+			c := newChain(s, law, opt.Nodes)
 			for k := 1; k < len(table.Index) && float64(k)*c.step < 1.5*s.Ceiling(); k++ {
 				charge := table.Index[k] * s.Cost
 				if a := advantage(c, charge*(1-1e-4), k); !(a > 0) {
@@ -132,7 +132,7 @@ func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 func TestChainKeepsMass(t *testing.T) {
 	s := env.Paper(1).Sources[1]
 	law := lawOf(t, s, env.MarksPerEpoch, 0)
-	c := newChain(s, law, 200, 10)
+	c := newChain(s, law, 200)
 	for j, row := range c.next {
 		var sum, mean float64
 		for m, p := range row {
@@ -158,16 +158,25 @@ func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst 
 	return worst * s.Cost / s.Ceiling()
 }
 
+func learnedTable(t testing.TB, s env.Source, law gainLaw) indexTable {
+	t.Helper()
+	table, err := learnStochasticIndex(t.Context(), s, law, LearnOptions{}, stream.New(1, stream.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // Halving the step of the grid divides the error by about four.
 func TestStochasticIndexRefinement(t *testing.T) {
 	numbersAlone(t)
 	s := env.Paper(1).Sources[0]
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
 		law := lawOf(t, s, m, 0)
-		fine := stochasticIndex(s, law, StochasticOptions{Nodes: 1600})
+		fine := tableOf(t, s, law, StochasticOptions{Nodes: 1600})
 		last := math.Inf(1)
 		for _, n := range []int{100, 200, 400} {
-			coarse := stochasticIndex(s, law, StochasticOptions{Nodes: n})
+			coarse := tableOf(t, s, law, StochasticOptions{Nodes: n})
 			e := indexError(s, coarse.At, fine.At, 1.5*s.Ceiling())
 			t.Logf("%s, %d nodes: the index is off by %.2e of the ceiling", m, n, e)
 			if e > last/2.5 {
@@ -191,7 +200,7 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 			quiet := s
 			quiet.Rate, quiet.Interest = s.Rate*more, s.Interest/more
 			law := lawOf(t, quiet, env.MarksConstant, 0)
-			table := stochasticIndex(quiet, law, StochasticOptions{Nodes: 1000})
+			table := tableOf(t, quiet, law, StochasticOptions{Nodes: 1000})
 			e := indexError(s, table.At, func(x float64) float64 { return index.Whittle(s, x) }, 1.5*s.Ceiling())
 			noise := law.Deviation() / law.Mean()
 			t.Logf("source %s, noise %.2g of the gain: the indices differ by %.2g of the ceiling", s.Name, noise, e)
@@ -210,7 +219,7 @@ func TestStochasticIndexRises(t *testing.T) {
 	for _, m := range allMarks {
 		for _, s := range env.Paper(1).Sources {
 			s.Cost = 2.5
-			table := stochasticIndex(s, lawOf(t, s, m, 0.8), StochasticOptions{Nodes: 300})
+			table := tableOf(t, s, lawOf(t, s, m, 0.8), StochasticOptions{Nodes: 300})
 			if table.Index[0] > 1e-9*s.Ceiling() || table.Index[0] < -1e-9*s.Ceiling() {
 				t.Errorf("%s, source %s: γ(0) is %v, want 0", m, s.Name, table.Index[0])
 			}
@@ -232,14 +241,14 @@ func TestLearnedIndex(t *testing.T) {
 		s := env.Paper(1).Sources[0]
 		s.Cost = 2
 		law := lawOf(t, s, m, 0)
-		exact := stochasticIndex(s, law, StochasticOptions{})
-		learned := learnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
+		exact := tableOf(t, s, law, StochasticOptions{})
+		learned := learnedTable(t, s, law)
 		e := indexError(s, learned.At, exact.At, s.Ceiling())
 		t.Logf("%s: the learned index is off by %.2g of the ceiling", m, e)
 		if e > 0.04 {
 			t.Errorf("%s: the learned index is off by %g of the ceiling", m, e)
 		}
-		again := learnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
+		again := learnedTable(t, s, law)
 		if !slices.Equal(again.Index, learned.Index) {
 			t.Errorf("%s: the same stream learns another index", m)
 		}
@@ -252,7 +261,7 @@ func TestMixedObservation(t *testing.T) {
 	blind := []bool{true, false, true, false}
 	seen := []bool{false, true, false, true}
 	for _, m := range allMarks {
-		p, err := NewStochasticWhittle(in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen})
+		p, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +285,7 @@ func TestMixedObservation(t *testing.T) {
 		}
 	}
 	// With nothing observed this is the Whittle policy on ages.
-	p, err := NewStochasticWhittle(in, StochasticOptions{Observed: make([]bool, 4)})
+	p, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Observed: make([]bool, 4)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,11 +348,11 @@ func playGains(in env.Instance, p env.Policy[env.Observed], gains [][]float64, p
 func TestStochasticIndexEarnsMore(t *testing.T) {
 	const seeds, epochs, blocks = 5, 20_000, 20
 	in := env.Paper(1)
-	exact, err := NewStochasticWhittle(in, StochasticOptions{Marks: env.MarksPerEpoch})
+	exact, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: env.MarksPerEpoch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	learned, err := NewLearnedStochasticWhittle(in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test))
+	learned, err := NewLearnedStochasticWhittle(t.Context(), in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +403,7 @@ func BenchmarkStochasticIndex(b *testing.B) {
 	for _, m := range allMarks {
 		b.Run(string(m), func(b *testing.B) {
 			for b.Loop() {
-				stochasticIndex(s, lawOf(b, s, m, 1), StochasticOptions{})
+				tableOf(b, s, lawOf(b, s, m, 1), StochasticOptions{})
 			}
 		})
 	}

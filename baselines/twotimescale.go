@@ -1,6 +1,8 @@
 package baselines
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 
@@ -8,35 +10,19 @@ import (
 	"ephemera/env/stream"
 )
 
-// LearnOptions are the settings of learnStochasticIndex; 0 stands for the
-// default.
+// LearnOptions are the settings of [NewLearnedStochasticWhittle]; 0 stands for
+// the default.
 type LearnOptions struct {
-	StochasticOptions         // here Nodes is 120 by default
-	Thresholds        int     // states x̌ at which the index is learned; default 24
-	Steps             int     // n for each threshold; default 8000
-	First, Hold       float64 // a(n) = First/(C(1 + n/Hold)); default 0.5 and 4
+	StochasticOptions     // here Nodes is 120 by default
+	Thresholds        int // states x̌ at which the index is learned; default 24
+	Steps             int // n for each threshold; default 8000
 }
 
 func (o LearnOptions) defaults() LearnOptions {
-	if o.Nodes == 0 {
-		o.Nodes = 120
-	}
+	o.Nodes, o.Thresholds, o.Steps = cmp.Or(o.Nodes, 120), cmp.Or(o.Thresholds, 24), cmp.Or(o.Steps, 8000)
 	o.StochasticOptions = o.StochasticOptions.defaults()
-	if o.Thresholds == 0 {
-		o.Thresholds = 24
-	}
-	if o.Steps == 0 {
-		o.Steps = 8000
-	}
-	if o.First == 0 {
-		o.First = 0.5
-	}
-	if o.Hold == 0 {
-		o.Hold = 4
-	}
-	if o.Thresholds < 2 || o.Steps < 1 || !(o.First > 0) || !(o.Hold > 0) {
-		panic(fmt.Sprintf("baselines: %d thresholds, %d steps, first step %v, hold %v; allowed are at least 2, at least 1, above 0 and above 0",
-			o.Thresholds, o.Steps, o.First, o.Hold))
+	if o.Thresholds < 2 || o.Steps < 1 {
+		panic(fmt.Sprintf("baselines: %d thresholds and %d steps; allowed are at least 2 and 1", o.Thresholds, o.Steps))
 	}
 	return o
 }
@@ -50,7 +36,7 @@ func (o LearnOptions) defaults() LearnOptions {
 //	V(x) ← Cγ − f(V) + ∫V(αx + u)φ(du)   for x < x̌
 //	V(x) ← x                              for x ≥ x̌
 //
-// with Ũ drawn from φ. Thresholds are spread evenly up to three standard
+// with Ũ drawn from φ and a(n) = 1/(2C(1 + n/4)). Thresholds are spread evenly up to three standard
 // deviations above the ceiling, and the index is interpolated.
 //
 // Three readings. f(V) = ∫V(u)φ(du) stands for V(u): after a crawl the state is
@@ -59,12 +45,11 @@ func (o LearnOptions) defaults() LearnOptions {
 // are off by β against each other. And V goes half the way at each step, since
 // plain relative value iteration need not converge on a chain that is close to
 // periodic, which is what a source becomes as its noise vanishes.
-func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream.Rand) indexTable {
+func learnStochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt LearnOptions, r *stream.Rand) (indexTable, error) {
 	opt = opt.defaults()
-	c := newChain(s, law, opt.Nodes, opt.Reach)
+	c := newChain(s, law, opt.Nodes)
 	alpha := s.Factor()
-	sd := law.Deviation() / math.Sqrt(-math.Expm1(-2*s.Decay))
-	t := indexTable{Step: (s.Ceiling() + 3*sd) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
+	t := indexTable{Step: (s.Ceiling() + 3*law.spread(s)) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
 	if t.Step == 0 {
 		t.Step = 1
 	}
@@ -84,6 +69,9 @@ func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream
 	for k := 1; k < opt.Thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
 		at := float64(k) * t.Step
 		for n := range opt.Steps {
+			if n%100 == 0 && ctx.Err() != nil {
+				return t, ctx.Err()
+			}
 			f := dot(rows[0], v[c.from[0]:])
 			for j := range v {
 				x := float64(j) * c.step
@@ -93,13 +81,13 @@ func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream
 					w[j] = (v[j] + x) / 2
 				}
 			}
-			a := opt.First / (s.Cost * (1 + float64(n)/opt.Hold))
+			a := 0.5 / (s.Cost * (1 + float64(n)/4))
 			gamma -= a * (s.Cost*gamma + c.value(v, alpha*at+law.Draw(r)) - f - at)
 			v, w = w, v
 		}
 		t.Index[k] = gamma
 	}
-	return t
+	return t, nil
 }
 
 // dot returns Σ p[m] v[m] over the length of p.
@@ -125,10 +113,10 @@ func (c *chain) value(v []float64, x float64) float64 {
 // NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were
 // learned before the first epoch; each source draws from a stream of its own,
 // seeded by r.
-func NewLearnedStochasticWhittle(in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
+func NewLearnedStochasticWhittle(ctx context.Context, in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
 	opt = opt.defaults()
 	seed := r.Uint64()
-	return tablePolicy(in, opt.StochasticOptions, func(i int, s env.Source, law gainLaw) indexTable {
-		return learnStochasticIndex(s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
+	return tablePolicy(ctx, in, opt.StochasticOptions, func(i int, s env.Source, law gainLaw) (indexTable, error) {
+		return learnStochasticIndex(ctx, s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
 	})
 }

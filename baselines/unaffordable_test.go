@@ -7,6 +7,7 @@ import (
 
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/stream"
 )
 
 func TestUnaffordable(t *testing.T) {
@@ -16,7 +17,7 @@ func TestUnaffordable(t *testing.T) {
 	with := in
 	with.Sources = append(slices.Clone(in.Sources), dear)
 	a, b := index.Relax(in, index.MeanDynamics), index.Relax(with, index.MeanDynamics)
-	if a.Bound != b.Bound || a.Price != b.Price || b.Frequency[4] != 0 || b.Short[4] != index.Never {
+	if a.Bound != b.Bound || a.Price != b.Price || !slices.Equal(append(a.Frequency, 0), b.Frequency) || b.Frequency[4] != 0 || b.Short[4] != index.Never {
 		t.Errorf("%v with the dear source, crawled %v times per epoch; %v without", b, b.Frequency[4], a)
 	}
 	// Nor do the policies that are not held to it at each epoch look at it, or
@@ -41,14 +42,30 @@ func TestUnaffordable(t *testing.T) {
 	if x, y := run(in, NewRelaxedControl(in, RelaxedOptions{})), run(with, NewRelaxedControl(with, RelaxedOptions{})); x != y {
 		t.Errorf("the relaxed control earns %v with the dear source, %v without", y, x)
 	}
+	if x, y := in.Terms().Round(), with.Terms().Round(); x != y {
+		t.Errorf("a round takes %v epochs with the dear source, %v without", y, x)
+	}
+	for _, d := range []Spread{EvenSpread, RandomSpread} {
+		x, y := Allocate(in, d), Allocate(with, d)
+		if !slices.Equal(append(x.Frequency, 0), y.Frequency) || x.Price != y.Price || x.Reward != y.Reward {
+			t.Errorf("spread %d: allocation %+v with the dear source, %+v without", d, y, x)
+		}
+		even, random := NewEvenSchedule(with.Terms(), y.Frequency), NewRandomSchedule(with.Terms(), y.Frequency, stream.New(1, stream.Test))
+		if a, b := run(in, NewEvenSchedule(in.Terms(), x.Frequency[:4])), run(with, even); a != b {
+			t.Errorf("spread %d: the even schedule earns %v with the dear source, %v without", d, b, a)
+		}
+		if a, b := run(in, NewRandomSchedule(in.Terms(), x.Frequency[:4], stream.New(1, stream.Test))), run(with, random); a != b {
+			t.Errorf("spread %d: the random schedule earns %v with the dear source, %v without", d, b, a)
+		}
+	}
 	few, fewWith := in, in
 	few.Sources = in.Sources[:3]
 	fewWith.Sources = append(slices.Clone(few.Sources), dear)
-	x, err := SolveOptimum(few, OptimumOptions{})
+	x, err := SolveOptimum(t.Context(), few, OptimumOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := SolveOptimum(fewWith, OptimumOptions{})
+	y, err := SolveOptimum(t.Context(), fewWith, OptimumOptions{})
 	if err != nil || y.States != x.States || math.Abs(y.Lower-x.Lower) > 1e-6*x.Lower {
 		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)
 	}

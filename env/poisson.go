@@ -1,6 +1,8 @@
 package env
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -72,7 +74,10 @@ type Poisson struct {
 	laws  []law // of each source
 	state []float64
 	items []Item
-	ends  []int
+
+	ctx    context.Context
+	behind bool // the states are to be moved on to the present epoch
+	ends   []int
 }
 
 var _ World = (*Poisson)(nil)
@@ -86,7 +91,7 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if o, err = o.checked(len(in.Sources)); err != nil {
 		return nil, err
 	}
-	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), laws: make([]law, len(in.Sources))}
+	w := &Poisson{ctx: context.Background(), behind: o.State, ledger: l, opt: o, seed: seed, rng: stream.New(seed), laws: make([]law, len(in.Sources))}
 	held := 0
 	for i, s := range in.Sources {
 		if err := o.drawable(s); err != nil {
@@ -111,27 +116,28 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 				l.ring = make([][2]float64, l.whole+1)
 			}
 		}
-		w.arrive()
 	}
 	return w, nil
 }
 
+// Until has Step return the context's error when that is done, also in the middle
+// of an epoch of many sources. Nothing can be done with the world then.
+func (w *Poisson) Until(ctx context.Context) { w.ctx = ctx }
+
+// View implements World.
+func (w *Poisson) View() *Observed {
+	w.arrive() // at the beginning
+	return &w.view
+}
+
 // checked returns the options with their defaults, for a number of sources.
 func (o PoissonOptions) checked(sources int) (PoissonOptions, error) {
-	if o.Marks == "" {
-		o.Marks = MarksConstant
-	}
+	o.Marks, o.Sigma, o.Bulk = cmp.Or(o.Marks, MarksConstant), cmp.Or(o.Sigma, 1), cmp.Or(o.Bulk, defaultBulk)
 	if _, err := ParseMarks(string(o.Marks)); err != nil {
 		return o, err
 	}
-	if o.Sigma == 0 {
-		o.Sigma = 1
-	}
 	if !(o.Sigma > 0) || o.Sigma > MaxSigma {
 		return o, fmt.Errorf("sigma of log-normal marks is %v; allowed is above 0 and at most %v", o.Sigma, MaxSigma)
-	}
-	if o.Bulk == 0 {
-		o.Bulk = defaultBulk
 	}
 	if !(o.Bulk > 0) {
 		return o, fmt.Errorf("bulk rate is %v; allowed is above 0", o.Bulk)
@@ -163,7 +169,11 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		return nil, err
 	}
 	w.crawled, w.items, w.ends = w.crawled[:0], w.items[:0], w.ends[:0]
+	w.arrive()
 	for _, i := range crawl {
+		if w.ctx.Err() != nil {
+			return nil, w.ctx.Err()
+		}
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		switch {
 		case w.opt.Items:
@@ -180,16 +190,25 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	}
 	w.handOut(w.items, w.ends)
 	w.advance(crawl)
-	if w.opt.State {
-		w.arrive()
-	}
-	return w.crawled, nil
+	w.behind = w.opt.State
+	w.arrive()
+	return w.crawled, w.ctx.Err()
 }
+
+// checkSources is how many sources are computed between looks at the context.
+const checkSources = 64
 
 // arrive moves the true state of all sources on to the present epoch.
 func (w *Poisson) arrive() {
+	if !w.behind {
+		return
+	}
+	w.behind = false
 	for i := range w.state {
 		l := &w.laws[i]
+		if i%checkSources == 0 && w.ctx.Err() != nil {
+			return
+		}
 		early, late := w.sums(i, w.view.Epoch)
 		if l.limit {
 			// Positive terms are added up afresh, so that nothing of a dropped

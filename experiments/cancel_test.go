@@ -35,6 +35,23 @@ func TestCancelled(t *testing.T) {
 				From: &Checkpoint{Point: atEnd(t, slow, 1e9), Done: nil}}.Run(ctx)
 			return err
 		},
+		"construction": func(ctx context.Context) error {
+			long := Entry{Name: "long", New: func(k Known, _ any) (env.Agent, error) {
+				<-k.Context.Done()
+				return env.Agent{}, k.Context.Err()
+			}}
+			_, err := Comparison{Scenes: []Scene{MeanScene(in)}, Level: env.LevelModel, Contenders: []Contender{{Entry: &long, Optional: true}}, Epochs: 1, Seeds: 1, Workers: 1}.Run(ctx)
+			return err
+		},
+		"epoch": func(ctx context.Context) error {
+			s := MeanScene(in)
+			s.Open = func(uint64, env.Level, bool) (env.World, error) {
+				w, err := env.NewMean(in, false)
+				return &long{World: w}, err
+			}
+			_, err := s.Play(ctx, Play{Entry: find(t, "greedy")[0], Level: env.LevelModel, Epochs: 5})
+			return err
+		},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		err := run(ctx)
@@ -50,6 +67,19 @@ func TestCancelled(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// long is a world whose epoch lasts until it is interrupted.
+type long struct {
+	env.World
+	ctx context.Context
+}
+
+func (w *long) Until(ctx context.Context) { w.ctx = ctx }
+
+func (w *long) Step([]int) ([]env.Crawled, error) {
+	<-w.ctx.Done()
+	return nil, w.ctx.Err()
 }
 
 // atEnd returns the point of a training that has been made to look as if that

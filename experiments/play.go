@@ -104,11 +104,17 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 	if c, ok := world.(io.Closer); ok {
 		defer c.Close()
 	}
+	if c, ok := world.(interface{ Until(context.Context) }); ok {
+		c.Until(ctx)
+	}
 	known := Known{
-		Given: learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
-		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
+		Given:   learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
+		Context: ctx, Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
 	}
 	agent, trainee, err := build(known)
+	if ctx.Err() != nil {
+		return Outcome{}, nil, ctx.Err()
+	}
 	if err != nil {
 		return Outcome{}, nil, &BuildError{err}
 	}

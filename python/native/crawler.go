@@ -67,7 +67,7 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 		return nil, err
 	}
 	known := experiments.Known{
-		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
+		Context: context.Background(), Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
 		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen(),
 	}
 	if c.Entry.Learns() {

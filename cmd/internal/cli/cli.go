@@ -61,8 +61,8 @@ func Status(err error) int {
 }
 
 // patience is how long an interrupted command may take to stop by itself. Not
-// all that it computes, such as the index tables of many sources, looks at the
-// context. Where it holds it may take longer.
+// all that it computes, such as the relaxed bound of very many sources, looks at
+// the context. Where it holds it may take longer.
 const (
 	patience = 50 * time.Millisecond
 	longest  = 30 * time.Second
