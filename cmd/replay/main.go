@@ -13,7 +13,6 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"ephemera/cmd/internal/cli"
@@ -139,15 +138,13 @@ const pageFile = "page.html"
 // write puts the page, the timetable and the figures into a directory. It
 // replaces those of an earlier call.
 func write(dir string, a *replay.Answer, args []string) error {
-	page, err := a.Page("go run ./cmd/replay " + strings.Join(args, " "))
-	if err != nil {
-		return err
-	}
-	picture := a.Figure()
-	light, errLight := picture.SVG(plot.Light)
-	dark, errDark := picture.SVG(plot.Dark)
+	page := a.Page()
+	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
+	html, errPage := page.HTML()
+	light, errLight := a.Figure().SVG(plot.Light)
+	dark, errDark := a.Figure().SVG(plot.Dark)
 	var figures, timetable bytes.Buffer
-	if err := errors.Join(errLight, errDark, a.JSON(&figures), a.Schedule.Timetable.Write(&timetable, a.Names)); err != nil {
+	if err := errors.Join(errPage, errLight, errDark, a.JSON(&figures), a.Schedule.Timetable.Write(&timetable, a.Names)); err != nil {
 		return err
 	}
 	d, err := files.Open(dir)
@@ -155,7 +152,7 @@ func write(dir string, a *replay.Answer, args []string) error {
 		return err
 	}
 	return errors.Join(d.Put(
-		files.File{Name: pageFile, Data: page},
+		files.File{Name: pageFile, Data: html},
 		files.File{Name: "result.json", Data: figures.Bytes()},
 		files.File{Name: "timetable.csv", Data: timetable.Bytes()},
 		files.File{Name: "schedules.svg", Data: light},

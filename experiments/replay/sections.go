@@ -10,14 +10,23 @@ import (
 	"strings"
 	"time"
 
+	"ephemera/experiments/plot"
+	"ephemera/experiments/report"
 	"ephemera/experiments/result"
 )
 
-// Section is a part of the answer in words and figures.
-type Section struct {
-	Title string
-	Text  []string // paragraphs
-	Table *result.Table
+// Page returns the answer as a page.
+func (a *Answer) Page() *report.Page {
+	p := &report.Page{
+		Title: a.Name + ": what a better schedule would bring", Answer: a.headline(),
+		Notes: []string{a.log()}, Footnotes: []string{a.method()},
+		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives()},
+	}
+	if a.Fits != nil {
+		p.Sections = append(p.Sections, a.decay())
+	}
+	p.Sections = append(p.Sections, a.timetable())
+	return p
 }
 
 // number writes a figure with up to four digits that count.
@@ -48,16 +57,19 @@ func hours(h float64) string {
 	return strconv.FormatFloat(h, 'f', 1, 64) + " h"
 }
 
-// Sections tells the answer.
-func (a *Answer) Sections() []Section {
-	all := []Section{a.headline(), a.log(), a.schedules(), a.fewer(), a.halfLives()}
-	if a.Fits != nil {
-		all = append(all, a.decay())
+// cell is a cell of a figure.
+func cell(write func(float64) string, v float64) report.Cell { return report.Value(write(v), v) }
+
+// table begins a table.
+func table(head ...string) *report.Table {
+	t := &report.Table{}
+	for _, name := range head {
+		t.Head = append(t.Head, report.Column{Name: name})
 	}
-	return append(all, a.timetable(), a.method())
+	return t
 }
 
-func (a *Answer) headline() Section {
+func (a *Answer) headline() string {
 	now, learning := a.Rows[0], a.Rows[1]
 	gain := signed(a.Gain.Value)
 	if !math.IsNaN(a.Gain.Lo) {
@@ -74,12 +86,12 @@ func (a *Answer) headline() Section {
 	case a.Fewer >= 1-fewer[0]:
 		text += fmt.Sprintf(" It would earn what you earn now with less than %s of the crawls.", percent(fewer[0]))
 	default:
-		text += fmt.Sprintf(" It would earn what you earn now with %s fewer crawls.", percent(a.Fewer))
+		text += fmt.Sprintf(" It would earn what you earn now with %s fewer crawls%s.", percent(a.Fewer), a.partly())
 	}
-	return Section{Title: "What a better schedule would bring", Text: []string{text}}
+	return text
 }
 
-func (a *Answer) log() Section {
+func (a *Answer) log() string {
 	s := a.Log
 	text := fmt.Sprintf("%s of %s over %s days.", result.Count(s.Items, "item"), result.Count(s.Sources, "source"), number(s.Days))
 	if s.Never > 0 {
@@ -94,16 +106,19 @@ func (a *Answer) log() Section {
 	if s.Share > .1 {
 		text += fmt.Sprintf(" %s brings %s of all utility.", s.Dearest, percent(s.Share))
 	}
-	return Section{Title: "The log", Text: []string{text}}
+	return text
 }
 
-func (a *Answer) schedules() Section {
-	t := &result.Table{Header: []string{"schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect"}}
+func (a *Answer) schedules() report.Section {
+	t := table("schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect")
 	for _, r := range a.Rows {
-		t.Add(r.Policy, number(r.Interest), percent(r.Interest/a.Rows[0].Interest), hours(r.Median), hours(r.P90), hours(r.Worth), percent(r.Prompt), percent(r.Empty), hours(r.Neglect))
+		t.Add(report.Words(r.Policy), cell(number, r.Interest), cell(percent, r.Interest/a.Rows[0].Interest), cell(hours, r.Median), cell(hours, r.P90), cell(hours, r.Worth),
+			cell(percent, r.Prompt), cell(percent, r.Empty), cell(hours, r.Neglect))
 	}
-	text := []string{"All schedules make as many crawls. Delay is the time from the publication of an item to the crawl that finds it; “never” is written where fewer items than that were found. Neglect is the longest that a source with items waited."}
-	return Section{Title: "Schedules", Text: append(text, a.delay()), Table: t}
+	return report.Section{Title: "Schedules", Table: t, Figures: []plot.Figure{a.Figure()}, Notes: []string{
+		"All schedules make as many crawls. Delay is the time from the publication of an item to the crawl that finds it; “never” is written where fewer items than that were found. Neglect is the longest that a source with items waited.",
+		a.delay(),
+	}}
 }
 
 // delay compares the delays of the learner with those of the best rule.
@@ -126,12 +141,13 @@ func (a *Answer) delay() string {
 	return text + fmt.Sprintf(" There is little to be gained: of all that interest could bring with no delay at all, that rule brings %s and the learner %s.", percent(rule.Interest/a.Log.PerHour), percent(learning.Interest/a.Log.PerHour))
 }
 
-func (a *Answer) fewer() Section {
-	t := &result.Table{Header: []string{"crawls", "per hour", "interest of now"}}
+func (a *Answer) fewer() report.Section {
+	t := table("crawls", "per hour", "interest of now")
 	for _, s := range a.Budgets {
-		t.Add(percent(s.Crawls), number(s.Crawls*a.Rate), percent(s.Interest))
+		t.Add(cell(percent, s.Crawls), cell(number, s.Crawls*a.Rate), cell(percent, s.Interest))
 	}
-	return Section{Title: "With fewer crawls", Text: []string{"What the learner earns with a part of the crawls, of what is earned now with all" + a.partly() + "."}, Table: t}
+	return report.Section{Title: "With fewer crawls", Table: t, Figures: []plot.Figure{a.curve()}, Notes: []string{
+		"What the learner earns with a part of the crawls, of what is earned now with all" + a.partly() + "."}}
 }
 
 func (a *Answer) partly() string {
@@ -141,38 +157,36 @@ func (a *Answer) partly() string {
 	return fmt.Sprintf(" (on the last %s days only)", number(math.Round(a.Days)))
 }
 
-func (a *Answer) halfLives() Section {
-	t := &result.Table{Header: []string{"half-life", "now", "learner", "more"}}
+func (a *Answer) halfLives() report.Section {
+	t := table("half-life", "now", "learner", "more")
 	for _, h := range a.HalfLives {
-		t.Add(hours(h.Hours), number(h.Now), number(h.Learning), signed(h.Learning/h.Now-1))
+		t.Add(cell(hours, h.Hours), cell(number, h.Now), cell(number, h.Learning), cell(signed, h.Learning/h.Now-1))
 	}
-	return Section{Title: "If interest lasts longer or shorter", Text: []string{"Interest per hour for other half-lives" + a.partly() + ". The longer interest lasts, the less it matters when a source is crawled."}, Table: t}
+	return report.Section{Title: "If interest lasts longer or shorter", Table: t, Notes: []string{
+		"Interest per hour for other half-lives" + a.partly() + ". The longer interest lasts, the less it matters when a source is crawled."}}
 }
 
-func (a *Answer) decay() Section {
-	t := &result.Table{Header: []string{"form", "fitted", "R²"}, Left: map[int]bool{1: true}}
-	for k := range a.Fits {
-		t.Header = append(t.Header, "true "+a.Fits[k].Name)
+func (a *Answer) decay() report.Section {
+	t := table("form", "fitted", "R²")
+	for _, f := range a.Fits {
+		t.Head = append(t.Head, report.Column{Name: "true " + f.Name})
 	}
 	for k, f := range a.Fits {
 		fitted := f.String()
 		if !math.IsNaN(f.Lo) {
 			fitted += fmt.Sprintf(" [%.3g, %.3g]", f.Lo, f.Hi)
 		}
-		row := []string{f.Name, fitted, strconv.FormatFloat(f.R2, 'f', 4, 64)}
+		row := []report.Cell{report.Words(f.Name), report.Words(fitted), report.Value(strconv.FormatFloat(f.R2, 'f', 4, 64), f.R2)}
 		for truth := range a.Fits {
-			row = append(row, percent(a.Wrong[truth][k]))
+			row = append(row, cell(percent, a.Wrong[truth][k]))
 		}
 		t.Add(row...)
 	}
-	return Section{Title: "How interest is lost", Text: []string{
-		"Forms fitted to the feedback, and what a schedule earns that takes the form of its row for true while the form of the column is: in shares of what it would earn with the right one (rates from the first half, measured in the second). All other figures take interest to be lost exponentially with the half-life that was fitted."}, Table: t}
+	return report.Section{Title: "How interest is lost", Table: t, Notes: []string{
+		"Forms fitted to the feedback, and what a schedule earns that takes the form of its row for true while the form of the column is: in shares of what it would earn with the right one (rates from the first half, measured in the second). All other figures take interest to be lost exponentially with the half-life that was fitted."}}
 }
 
-// shown is how many sources the table of the timetable has.
-const shown = 20
-
-func (a *Answer) timetable() Section {
+func (a *Answer) timetable() report.Section {
 	s := a.Schedule
 	visits := s.Timetable.Visits(len(a.Names))
 	order := make([]int, len(visits))
@@ -180,29 +194,24 @@ func (a *Answer) timetable() Section {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return visits[j] - visits[i] })
-	t := &result.Table{Header: []string{"source", "crawls per week", "every"}}
-	never := 0
-	for k, i := range order {
-		switch {
-		case visits[i] == 0:
-			never++
-		case k < shown:
-			t.Add(a.Names[i], strconv.Itoa(visits[i]), hours(168/float64(visits[i])))
+	t := table("source", "crawls per week", "every")
+	for _, i := range order {
+		if n := float64(visits[i]); n > 0 {
+			t.Add(report.Words(result.Printable(a.Names[i])), cell(number, n), cell(hours, 168/n))
 		}
 	}
+	never := len(order) - len(t.Rows)
 	text := fmt.Sprintf("timetable.csv holds what the learner would do in a week with all that it has learned, crawl by crawl, to be repeated (%s). ", result.Count(len(s.Timetable), "crawl"))
 	text += fmt.Sprintf("A timetable made in the middle of the log, replayed as told from there to the end, earns %s of what the learner as it was in the middle earns there.", percent(s.Replayed.Interest/s.Frozen.Interest))
 	if never > 0 {
 		text += fmt.Sprintf(" It leaves out %s, where the learner found too little to be worth a crawl. Look in from time to time, or run the learner, which does.", result.Count(never, "source"))
 	}
-	return Section{Title: "A schedule to use", Text: []string{text}, Table: t}
+	return report.Section{Title: "A schedule to use", Notes: []string{text}, Table: t}
 }
 
-func (a *Answer) method() Section {
-	return Section{Title: "How this was measured", Text: []string{
-		fmt.Sprintf("From %s to %s (UTC), %s, each with %s. An item is worth its utility when it is published, half of it after %s, and so on; a crawl earns what the items that it finds are still worth. The learner is %s with its defaults. The interval is over weeks, which are drawn anew; it speaks of this log only. Schedules that repeat a period make their crawls evenly in it; rules and learner decide every %v.",
-			a.From.Format("2006-01-02 15:04"), a.To.Format("2006-01-02 15:04"), result.Count(a.Epochs, "decision"), result.Count(a.Budget, "crawl"), hours(a.Form.half()), a.Learner, a.Epoch.Round(time.Second)),
-	}}
+func (a *Answer) method() string {
+	return fmt.Sprintf("From %s to %s (UTC), %s, each with %s. An item is worth its utility when it is published, half of it after %s, and so on; a crawl earns what the items that it finds are still worth. The learner is %s with its defaults. The interval is over weeks, which are drawn anew; it speaks of this log only. Schedules that repeat a period make their crawls evenly in it; rules and learner decide every %v.",
+		a.From.Format("2006-01-02 15:04"), a.To.Format("2006-01-02 15:04"), result.Count(a.Epochs, "decision"), result.Count(a.Budget, "crawl"), hours(a.Form.half()), a.Learner, a.Epoch.Round(time.Second))
 }
 
 // JSON writes the figures as one object.
@@ -271,6 +280,26 @@ func (a *Answer) JSON(w io.Writer) error {
 	return e.Encode(out)
 }
 
+// shown is how many rows of a table are printed; the page has all.
+const shown = 20
+
+// printed returns a table as it is printed.
+func printed(t *report.Table) *result.Table {
+	p := &result.Table{Left: map[int]bool{}}
+	for k, c := range t.Head {
+		p.Header = append(p.Header, c.Name)
+		p.Left[k] = len(t.Rows) > 0 && t.Rows[0][k].Value == nil
+	}
+	for _, r := range t.Rows[:min(shown, len(t.Rows))] {
+		var row []string
+		for _, c := range r {
+			row = append(row, c.Text)
+		}
+		p.Add(row...)
+	}
+	return p
+}
+
 // Write prints the answer: all sections as a table or in Markdown, the
 // schedules alone as CSV, or the figures as JSON.
 func (a *Answer) Write(w io.Writer, f result.Format) error {
@@ -278,22 +307,25 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 	case result.JSON:
 		return a.JSON(w)
 	case result.CSV:
-		return a.schedules().Table.Write(w, f)
+		return printed(a.schedules().Table).Write(w, f)
 	}
 	mark := ""
 	if f == result.Markdown {
 		mark = "## "
 	}
-	for k, s := range a.Sections() {
+	p := a.Page()
+	all := []report.Section{{Title: "What a better schedule would bring", Notes: []string{p.Answer}}, {Title: "The log", Notes: p.Notes}}
+	all = append(append(all, p.Sections...), report.Section{Title: "How this was measured", Notes: p.Footnotes})
+	for k, s := range all {
 		if k > 0 {
 			fmt.Fprintln(w)
 		}
-		if _, err := fmt.Fprintf(w, "%s%s\n\n%s\n", mark, s.Title, strings.Join(s.Text, "\n\n")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s\n\n%s\n", mark, s.Title, strings.Join(s.Notes, "\n\n")); err != nil {
 			return err
 		}
 		if s.Table != nil {
 			fmt.Fprintln(w)
-			if err := s.Table.Write(w, f); err != nil {
+			if err := printed(s.Table).Write(w, f); err != nil {
 				return err
 			}
 		}

@@ -47,6 +47,9 @@ type Table struct {
 	Reference string   `json:"reference,omitempty"` // name of the row that others are compared with
 }
 
+// Add appends a row.
+func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
+
 // Column is the heading of a column.
 type Column struct {
 	Name string `json:"name"`
