@@ -14,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Form is a way in which interest is lost with age, in hours.
@@ -29,10 +31,9 @@ type Form struct {
 type kind struct {
 	name  string
 	start []float64 // logarithms of the parameters
-	// left is the share of an item's interest that is left at age a, and total
-	// its integral from 0 to a, in hours.
-	left, total func(p []float64, a float64) float64
-	says        func(p []float64) string
+	// left is the share of an item's interest that is left at age a, in hours.
+	left func(p []float64, a float64) float64
+	says func(p []float64) string
 }
 
 // The forms that are compared:
@@ -43,19 +44,12 @@ type kind struct {
 var kinds = []kind{
 	{
 		name: "exponential", start: []float64{math.Log(.2)},
-		left:  func(p []float64, a float64) float64 { return math.Exp(-p[0] * a) },
-		total: func(p []float64, a float64) float64 { return -math.Expm1(-p[0]*a) / p[0] },
-		says:  func(p []float64) string { return fmt.Sprintf("half-life %.3g h", math.Ln2/p[0]) },
+		left: func(p []float64, a float64) float64 { return math.Exp(-p[0] * a) },
+		says: func(p []float64) string { return fmt.Sprintf("half-life %.3g h", math.Ln2/p[0]) },
 	},
 	{
 		name: "power law", start: []float64{math.Log(5), math.Log(2)},
 		left: func(p []float64, a float64) float64 { return math.Pow(1+a/p[0], -p[1]) },
-		total: func(p []float64, a float64) float64 {
-			if d := 1 - p[1]; math.Abs(d) > 1e-9 {
-				return p[0] * math.Expm1(d*math.Log1p(a/p[0])) / d
-			}
-			return p[0] * math.Log1p(a/p[0])
-		},
 		says: func(p []float64) string { return fmt.Sprintf("τ %.3g h, β %.3g", p[0], p[1]) },
 	},
 	{
@@ -63,10 +57,6 @@ var kinds = []kind{
 		left: func(p []float64, a float64) float64 {
 			w := p[2] / (1 + p[2])
 			return w*math.Exp(-p[0]*a) + (1-w)*math.Exp(-p[1]*a)
-		},
-		total: func(p []float64, a float64) float64 {
-			w := p[2] / (1 + p[2])
-			return -w*math.Expm1(-p[0]*a)/p[0] - (1-w)*math.Expm1(-p[1]*a)/p[1]
 		},
 		says: func(p []float64) string {
 			w := p[2] / (1 + p[2])
@@ -83,9 +73,16 @@ func Exponential(halfLife float64) Form {
 // Left returns the share of an item's interest that is left at an age in hours.
 func (f Form) Left(age float64) float64 { return f.kind.left(f.Param, age) }
 
-// Total returns the interest of a stream of one item an hour, each worth 1
-// when new, after so many hours without a crawl.
-func (f Form) Total(hours float64) float64 { return f.kind.total(f.Param, hours) }
+// totals returns, for so many ages apart by step hours, the interest of a stream
+// of one item an hour, each worth 1 when new, without a crawl: the integral of
+// what is left.
+func (f Form) totals(n int, step float64) []float64 {
+	t := make([]float64, n)
+	for k := 1; k < n; k++ {
+		t[k] = t[k-1] + quad.Fixed(f.Left, float64(k-1)*step, float64(k)*step, 8, nil, 0)
+	}
+	return t
+}
 
 // String tells the parameters.
 func (f Form) String() string { return f.kind.says(f.Param) }
@@ -160,27 +157,24 @@ func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
 		case errY != nil || !(y >= 0) || item < 0 && y > 1 || y > 1e18:
 			return nil, wrong("share is %.40q; allowed is 0 to 1, or a count where there is a column item", rec[share])
 		}
-		k := 0
+		k, known := len(fb.items), false
 		if item >= 0 {
-			name := rec[item]
-			var ok bool
-			if k, ok = number[name]; !ok {
-				k = len(number)
-				number[strings.Clone(name)] = k
-			}
-		} else {
-			k = rows
+			k, known = number[rec[item]]
 		}
-		for len(fb.items) <= k {
+		if !known {
+			k = len(fb.items)
 			fb.items = append(fb.items, nil)
+			if item >= 0 {
+				number[strings.Clone(rec[item])] = k
+			}
 		}
 		fb.items[k] = append(fb.items[k], response{a, y})
 	}
 	if item >= 0 {
 		fb.scale()
 	}
-	if fb.rows() < 3 {
-		return nil, fmt.Errorf("%s: there are %d usable rows; needed are 3 or more", path, fb.rows())
+	if n := len(fb.shares()); n < 3 {
+		return nil, fmt.Errorf("%s: there are %d usable rows; needed are 3 or more", path, n)
 	}
 	return fb, nil
 }
@@ -200,11 +194,14 @@ func (fb *Feedback) scale() {
 	})
 }
 
-func (fb *Feedback) rows() (n int) {
+// shares returns the shares of all rows.
+func (fb *Feedback) shares() (all []float64) {
 	for _, rows := range fb.items {
-		n += len(rows)
+		for _, r := range rows {
+			all = append(all, r.share)
+		}
 	}
-	return n
+	return all
 }
 
 // misfit returns the sum of squares that a form leaves of one item's rows. An
@@ -240,18 +237,8 @@ func (fb *Feedback) sum(k kind, p []float64) (s float64) {
 // interval treats items as drawn independently: the variance of ln c is Σ gᵢ²/H² with
 // gᵢ the slope of an item's sum of squares and H the curvature of the whole.
 func (fb *Feedback) Fit() ([]Fit, error) {
-	var mean, total float64
-	for _, rows := range fb.items {
-		for _, r := range rows {
-			mean += r.share
-		}
-	}
-	mean /= float64(fb.rows())
-	for _, rows := range fb.items {
-		for _, r := range rows {
-			total += (r.share - mean) * (r.share - mean)
-		}
-	}
+	all := fb.shares()
+	total := stat.PopVariance(all, nil) * float64(len(all))
 	if total == 0 {
 		return nil, errors.New("all shares are equal; nothing can be fitted")
 	}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/integrate/quad"
-
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -145,19 +143,6 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// What waits is the integral of what is left, for every form.
-func TestFormTotals(t *testing.T) {
-	for _, k := range kinds {
-		for _, p := range [][]float64{{.3, .05, 2}, {4, 1, .5}, {2, .7, 1}} {
-			f := Form{k.name, p[:len(k.start)], k}
-			want := quad.Fixed(f.Left, 0, 9, 200, nil, 0)
-			if got := f.Total(9); math.Abs(got-want) > 1e-9*want {
-				t.Errorf("%s %v: total is %v; the integral %v", k.name, f.Param, got, want)
-			}
-		}
-	}
-}
-
 // The half-life is found again, with an interval that holds it, from shares and
 // from counts; and the form that made the data fits best.
 func TestFeedback(t *testing.T) {
@@ -244,9 +229,7 @@ func TestIndexOfForms(t *testing.T) {
 	s := env.NewSource("a", 3, .1*math.Ln2, 1)
 	f := Exponential(10)
 	p := &byForm{sel: baselines.NewSelector([]float64{1, 1}, 1), key: make([]float64, 2), rate: []float64{3, 0}}
-	for k := range ages {
-		p.total = append(p.total, f.Total(float64(k)))
-	}
+	p.total = f.totals(ages, 1)
 	o := &env.Model{}
 	o.Last = []int{0, 0}
 	for _, age := range []int{1, 2, 10, 40} {

@@ -157,9 +157,7 @@ func (r *runner) wrong(ctx context.Context, a *Answer, half, to float64) error {
 				_, sum := r.cat.published(i, first, half)
 				p.rate = append(p.rate, sum)
 			}
-			for k := range ages {
-				p.total = append(p.total, assumed.Total(float64(k)*r.length/3600))
-			}
+			p.total = assumed.totals(ages, r.length/3600)
 			return env.NewAgent(p), nil
 		}}
 		crawls[k], err = r.play(ctx, w, float64(a.Budget), a.Form, entry, env.LevelModel, nil)
