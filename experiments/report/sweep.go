@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -171,128 +171,102 @@ func (r *sweepDir) best(n int, group func(cell int) (int, bool)) map[int]bool {
 	return chosen
 }
 
-// rows calls use for every row of a CSV file but the first, which is checked
-// for its length. The rows of one cell stand together.
-func rows(dir fs.FS, name string, width int, use func(row []string) error) error {
+// record is a row of a CSV file: its words, and then its numbers.
+type record struct {
+	words   []string
+	numbers []float64
+}
+
+// cells calls use for the rows of each cell that is kept; they stand together.
+// In a row the first columns are words, of which the first is the cell.
+func (r *sweepDir) cells(dir fs.FS, name string, words, numbers int, use func(cell string, rows []record)) error {
 	f, err := dir.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	c := csv.NewReader(f)
-	c.ReuseRecord = true
-	c.FieldsPerRecord = width
+	c.FieldsPerRecord = words + numbers
+	var (
+		cell string
+		rows []record
+	)
 	for n := 0; ; n++ {
 		row, err := c.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n > 0 {
-			err = use(row)
-		}
-		if err != nil {
+		end := err == io.EOF
+		if err != nil && !end {
 			return fmt.Errorf("row %d: %w", n+1, err)
 		}
+		if len(rows) > 0 && (end || result.Printable(row[0]) != cell) {
+			use(cell, rows)
+			rows = nil
+		}
+		if end {
+			return nil
+		}
+		cell = result.Printable(row[0])
+		if _, kept := r.styles[cell]; !kept || n == 0 {
+			continue
+		}
+		x := record{words: row[:words]}
+		for _, text := range row[words:] {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return fmt.Errorf("row %d: %w", n+1, err)
+			}
+			x.numbers = append(x.numbers, v)
+		}
+		rows = append(rows, x)
 	}
 }
 
-// readCurves averages the curves of the cells that are kept.
+// readCurves averages the curves of the cells that are kept, whose rows are
+// cell, seed, epoch and figures.
 func (r *sweepDir) readCurves(dir fs.FS) error {
-	width := len(r.Summary.Curves)
 	boot := stats.New(1)
-	var (
-		cell   string
-		epochs []int
-		values map[int][][]float64 // by epoch, by figure: one value per seed
-	)
-	flush := func() {
-		if len(epochs) == 0 {
-			return
+	width := len(r.Summary.Curves)
+	return r.cells(dir, sweep.CurvesFile, 2, 1+width, func(cell string, rows []record) {
+		values := map[int][][]float64{} // by epoch, by figure: one value per seed
+		for _, row := range rows {
+			n := int(row.numbers[0])
+			if values[n] == nil {
+				values[n] = make([][]float64, width)
+			}
+			for j, v := range row.numbers[1:] {
+				values[n][j] = append(values[n][j], v)
+			}
 		}
-		slices.Sort(epochs)
 		c := curve{cell: cell, bands: make([][]stats.Estimate, width)}
-		for _, n := range epochs {
+		for _, n := range slices.Sorted(maps.Keys(values)) {
 			c.epochs = append(c.epochs, float64(n))
-			for j := range width {
-				c.bands[j] = append(c.bands[j], boot.Mean(values[n][j]))
+			for j, v := range values[n] {
+				c.bands[j] = append(c.bands[j], boot.Mean(v))
 			}
 		}
 		r.curves = append(r.curves, c)
-		epochs = nil
-	}
-	err := rows(dir, sweep.CurvesFile, 3+width, func(row []string) error {
-		id := result.Printable(row[0])
-		if _, ok := r.styles[id]; !ok {
-			return nil
-		}
-		if id != cell {
-			flush()
-			cell, values = strings.Clone(id), map[int][][]float64{}
-		}
-		n, err := strconv.Atoi(row[2])
-		if err != nil {
-			return err
-		}
-		if values[n] == nil {
-			values[n] = make([][]float64, width)
-			epochs = append(epochs, n)
-		}
-		for j, text := range row[3:] {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return err
-			}
-			values[n][j] = append(values[n][j], v)
-		}
-		return nil
 	})
-	flush()
-	return err
 }
 
-// readLearned averages what the cells that are kept learned.
+// readLearned averages what the cells that are kept learned; the rows are cell,
+// seed, what, source, age, learned and exact.
 func (r *sweepDir) readLearned(dir fs.FS) error {
 	boot := stats.New(1)
-	type key struct {
-		what, source string
-		at           float64
-	}
-	var (
-		cell   string
-		order  []key
-		values map[key][]float64
-		exact  map[key]float64
-	)
-	flush := func() {
-		for _, k := range order {
-			r.learned = append(r.learned, learned{cell, k.what, k.source, k.at, boot.Mean(values[k]), exact[k]})
-		}
-		order = nil
-	}
-	err := rows(dir, sweep.LearnedFile, 7, func(row []string) error {
-		id := result.Printable(row[0])
-		if _, ok := r.styles[id]; !ok {
-			return nil
-		}
-		if id != cell {
-			flush()
-			cell, values, exact = strings.Clone(id), map[key][]float64{}, map[key]float64{}
-		}
-		var v [3]float64
-		for i := range v {
-			var err error
-			if v[i], err = strconv.ParseFloat(row[4+i], 64); err != nil {
-				return err
+	return r.cells(dir, sweep.LearnedFile, 4, 3, func(cell string, rows []record) {
+		place := map[string]int{} // in r.learned
+		values := map[int][]float64{}
+		for _, row := range rows {
+			key := fmt.Sprint(row.words[2:], row.numbers[0])
+			k, ok := place[key]
+			if !ok {
+				k = len(r.learned)
+				place[key] = k
+				r.learned = append(r.learned, learned{cell: cell, what: row.words[2], source: result.Printable(row.words[3]), at: row.numbers[0]})
 			}
+			r.learned[k].exact = row.numbers[2]
+			values[k] = append(values[k], row.numbers[1])
 		}
-		k := key{strings.Clone(row[2]), strings.Clone(result.Printable(row[3])), v[0]}
-		if _, ok := values[k]; !ok {
-			order = append(order, k)
+		for k := len(r.learned) - len(values); k < len(r.learned); k++ {
+			r.learned[k].learned = boot.Mean(values[k])
 		}
-		values[k] = append(values[k], v[1])
-		exact[k] = v[2]
-		return nil
 	})
-	flush()
-	return err
 }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -216,29 +218,22 @@ func (r *sweepDir) pools() Section {
 // maps lay the cells out over the two settings with the most values.
 func (r *sweepDir) maps() []Section {
 	s := r.Summary
-	type axis struct {
-		key    string
-		values []any
-		at     map[any]int // place of a value
-	}
 	if len(s.Axes) < 2 {
 		return nil
 	}
+	type axis struct {
+		key    string
+		values []any
+	}
 	var axes []axis
 	for _, a := range s.Axes {
-		x := axis{key: a, at: map[any]int{}}
+		x := axis{key: a}
 		for _, c := range s.Cells {
-			if v, ok := c.Settings[a]; ok {
-				if _, ok := x.at[v]; !ok {
-					x.at[v] = 0
-					x.values = append(x.values, v)
-				}
+			if v, ok := c.Settings[a]; ok && !slices.Contains(x.values, v) {
+				x.values = append(x.values, v)
 			}
 		}
 		slices.SortStableFunc(x.values, compare)
-		for k, v := range x.values {
-			x.at[v] = k
-		}
 		axes = append(axes, x)
 	}
 	byCount := slices.Clone(axes)
@@ -272,12 +267,7 @@ func (r *sweepDir) maps() []Section {
 	}
 	// A panel with one cell per row is a list, not a map.
 	isMap := func(k int) bool { return 2*filled[k] >= len(x.values)*len(y.values) }
-	panels := 0
-	for k := range titles {
-		if isMap(k) {
-			panels++
-		}
-	}
+	panels := len(slices.DeleteFunc(slices.Collect(maps.Values(at)), func(k int) bool { return !isMap(k) }))
 	chosen := r.best(maxPanels, func(i int) (int, bool) { k, ok := of[i]; return k, ok && isMap(k) })
 	metric := s.Column(s.Metric)
 	var out []Section
@@ -296,7 +286,7 @@ func (r *sweepDir) maps() []Section {
 		}
 		for i, c := range s.Cells {
 			if j, ok := of[i]; ok && j == k {
-				row, col := y.at[c.Settings[y.key]], x.at[c.Settings[x.key]]
+				row, col := slices.Index(y.values, c.Settings[y.key]), slices.Index(x.values, c.Settings[x.key])
 				tiles.Values[row][col], tiles.Of[row][col] = c.Mean[metric].Value, c.ID
 			}
 		}
@@ -444,11 +434,5 @@ func compare(a, b any) int {
 	if !okx || !oky {
 		return 0
 	}
-	switch {
-	case x < y || math.IsNaN(x):
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(x, y)
 }
