@@ -67,10 +67,10 @@ func (e *Estimates) fitDecay() {
 	}
 	var n, sum, square float64
 	for i := range e.Sources {
-		if s := &e.Sources[i]; e.stepDecay(s) > 0 {
+		if s := &e.Sources[i].Slope; e.stepDecay(s) > 0 {
 			n++
-			sum += s.Slope.Theta
-			square += s.Slope.Theta*s.Slope.Theta + s.Slope.Var
+			sum += s.Theta
+			square += s.Theta*s.Theta + s.Var
 		}
 	}
 	if n > 1 { // one source says nothing of how sources differ
@@ -81,9 +81,8 @@ func (e *Estimates) fitDecay() {
 
 // stepDecay takes one step of a source and returns the precision of its own
 // ln c.
-func (e *Estimates) stepDecay(v *source) (info float64) {
-	s := &v.Slope
-	info, target := v.Harvest.Info, v.Harvest.Theta
+func (e *Estimates) stepDecay(s *slope) (info float64) {
+	target := s.Theta
 	if s.AgeAge > 0 {
 		sigma := e.Noise
 		if s.N > 2 {

@@ -6,13 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"ephemera/env"
 	"ephemera/env/stream"
 )
 
-func plain() Options { return Options{Profile: "off", Memory: "long", Tails: "cut"} }
+func plain() Options { return Options{Profile: "off", Memory: "long"} }
 
 func terms(n int) env.Terms { return env.Terms{Costs: make([]float64, n), Budget: 1} }
 
@@ -131,25 +129,6 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestHarvestsAlone: where crawls name no items, decay and inflow come from
-// harvests at different ages, here without noise.
-func TestHarvestsAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := env.NewSource("", 1, math.Exp(rapid.Float64Range(-2.5, .5).Draw(t, "ln c")), math.Exp(rapid.Float64Range(-5, 8).Draw(t, "ln B")))
-		e := New(terms(1), plain())
-		for n := range 150 {
-			age := 1 + n*7%11
-			e.Add(env.Crawled{Age: age, Interest: s.MeanState(age)}, n)
-			e.Fit(n)
-		}
-		b, _ := e.Inflow(0)
-		c, _ := e.Decay(0)
-		if b *= e.Unit(); math.Abs(c/s.Decay-1) > .05 || math.Abs(b/s.Interest-1) > .05 {
-			t.Errorf("decay %v and inflow %v, want %v and %v", c, b, s.Decay, s.Interest)
-		}
-	})
-}
-
 // TestChange: after the levels have changed, the memories follow within some
 // hundred epochs; without them only the horizon lets go.
 func TestChange(t *testing.T) {
@@ -242,7 +221,7 @@ func TestRedo(t *testing.T) {
 		crawl.Items = append(crawl.Items, env.Item{Age: age, Interest: math.Exp(-.3*age + .5*r.NormFloat64())})
 	}
 	gather := func(c float64) (*Estimates, *source) {
-		o := Options{Horizon: 2000, Profile: "mixed", Memory: "mixed", Tails: "cut", Decay: c}
+		o := Options{Horizon: 2000, Profile: "mixed", Memory: "mixed", Decay: c}
 		e := New(env.Terms{Costs: []float64{1}, Start: 1704067200, Length: 3600}, o)
 		e.Common.Spread = .5
 		e.Add(crawl, 10)
@@ -291,17 +270,5 @@ func TestExcess(t *testing.T) {
 	lean(dst, base, []float64{60, 40}, []float64{50, 50}, 1, .02)
 	if want := 1.1; math.Abs(dst[0]-want) > 1e-9 {
 		t.Errorf("60 of 50 with variance .02: profile %v; want %v", dst[0], want)
-	}
-}
-
-// TestSensitivity holds the derivative against a difference.
-func TestSensitivity(t *testing.T) {
-	for _, cs := range []float64{1e-12, 1e-4, .1, 1, 5, 50} {
-		const h = 1e-6
-		f := func(d float64) float64 { return math.Log(-math.Expm1(-cs*math.Exp(d))) - d }
-		want := (f(h) - f(-h)) / (2 * h)
-		if got := sensitivity(cs); math.Abs(got-want) > 1e-8 {
-			t.Errorf("sensitivity at %v is %v, want %v", cs, got, want)
-		}
 	}
 }

@@ -3,8 +3,7 @@
 // day where epochs have dates.
 //
 //  1. The decay rate of a source is the slope of its items' log interest over
-//     their age (decay.go); where crawls name no items it is fitted to harvests
-//     at different ages (harvest.go).
+//     their age (decay.go).
 //  2. A window shows by items that are missing (window.go).
 //  3. With both, every item is taken back to its publication, so that every
 //     epoch of every source is seen, late. From these epochs come the levels, by
@@ -36,13 +35,10 @@ type Options struct {
 
 	// The rest is for ablations.
 
-	// Profile of the hours and days: "mixed", "off", "common" or "own".
+	// Profile of the hours and days: "mixed" or "off".
 	Profile string `toml:"profile"`
 	// Memory is "mixed", or "long" for the horizon alone.
 	Memory string `toml:"memory"`
-	// Tails is "cut" for interest that is cut where it is far above the usual,
-	// or "raw".
-	Tails string `toml:"tails"`
 }
 
 // Validate reports the first setting that is out of its range.
@@ -54,9 +50,8 @@ func (s *Options) Validate() error {
 		return fmt.Errorf("horizon is %v; allowed is a finite number of epochs, or 0 to forget nothing", s.Horizon)
 	}
 	return check.First(
-		check.OneOf("profile", s.Profile, "mixed", "off", "common", "own"),
+		check.OneOf("profile", s.Profile, "mixed", "off"),
 		check.OneOf("memory", s.Memory, "mixed", "long"),
-		check.OneOf("tails", s.Tails, "cut", "raw"),
 	)
 }
 
@@ -81,8 +76,6 @@ type Estimates struct {
 type State struct {
 	Exponent int  `json:"exponent"` // interest is in units of 2^Exponent
 	Scaled   bool `json:"scaled"`   // the exponent has been found
-	Items    bool `json:"items"`    // crawls name items
-	Lumps    bool `json:"lumps"`    // they bring something and name none
 	Fitted   int  `json:"fitted"`   // epoch in which what is common was last brought up to date
 
 	DecayMean float64 `json:"decay_mean"` // of ln c over the sources
@@ -95,12 +88,12 @@ type State struct {
 
 // source is what is known of one source.
 type source struct {
-	Slope   slope
-	Harvest harvests
-	Oldest  float64 // greatest age of an item, epochs
-	Window  float64 // M, epochs; 0 for none
-	Level   level
-	Days    *Calendar `json:",omitempty"` // where epochs have dates
+	Slope  slope
+	Bins   []bin   // crawls by age
+	Oldest float64 // greatest age of an item, epochs
+	Window float64 // M, epochs; 0 for none
+	Level  level
+	Days   *Calendar `json:",omitempty"` // where epochs have dates
 }
 
 // New begins with nothing known of the sources.
@@ -141,12 +134,6 @@ func (e *Estimates) Decay(i int) (c, doubt float64) {
 // Window returns M of source i, epochs; 0 for none.
 func (e *Estimates) Window(i int) float64 { return e.Sources[i].Window }
 
-// Blind reports whether the crawls of source i, at least two, named no items and
-// were all at this age: from them, decay and inflow cannot be told apart.
-func (e *Estimates) Blind(i, age int) bool {
-	return e.Lumps && e.set.Decay == 0 && e.Sources[i].Harvest.blind(age)
-}
-
 // mostInterest is the most interest of an item, in units: its square and the
 // sums of such squares stay finite.
 const (
@@ -176,19 +163,12 @@ func (e *Estimates) Units(interest float64) float64 {
 func (e *Estimates) Add(c env.Crawled, n int) {
 	s := &e.Sources[c.Source]
 	age := float64(c.Age)
-	e.sort(&c)
 	s = e.grow(c.Interest, s, c.Source)
 	keep := 1.0
 	if e.set.Horizon > 0 {
 		keep = math.Exp(-age / e.set.Horizon)
 	}
 	s.Slope.forget(keep)
-	s.Harvest.forget(keep)
-	if e.Lumps {
-		s.Harvest.add(age, e.Units(c.Interest))
-		s.Harvest.fit(s.Slope.Theta, e.set.Decay == 0)
-		return
-	}
 	e.ln = e.ln[:0]
 	for _, it := range c.Items {
 		ln := math.Log(e.Units(it.Interest))
@@ -200,15 +180,15 @@ func (e *Estimates) Add(c env.Crawled, n int) {
 	}
 	for range 8 {
 		if e.set.Decay == 0 {
-			e.stepDecay(s)
+			e.stepDecay(&s.Slope)
 		}
 	}
 	e.addLevel(s, &c, n, keep)
 	// A recording has no window, and where there are dates gaps are the night.
 	if !e.clock.dated() {
-		s.Harvest.add(age, float64(len(c.Items)))
+		s.addCrawl(age, float64(len(c.Items)), keep)
 		if old := s.reach(); s.findWindow() {
-			s.Level.expose(s.Harvest.visible(s.reach()) / s.Harvest.visible(old))
+			s.Level.expose(s.visible(s.reach()) / s.visible(old))
 		}
 	}
 }
@@ -223,25 +203,9 @@ func (e *Estimates) grow(harvest float64, s *source, i int) *source {
 	if !e.Scaled || exponent-e.Exponent <= mostUnits {
 		return s
 	}
-	items, lumps := e.Items, e.Lumps
 	*e = *New(e.terms, e.set)
-	e.Exponent, e.Scaled, e.Items, e.Lumps = exponent, true, items, lumps
+	e.Exponent, e.Scaled = exponent, true
 	return &e.Sources[i]
-}
-
-// sort finds out whether crawls name items. A world that does may leave out those
-// of which next to nothing is left.
-func (e *Estimates) sort(c *env.Crawled) {
-	switch {
-	case len(c.Items) > 0 && e.Lumps:
-		for i := range e.Sources {
-			e.Sources[i].Level, e.Sources[i].Harvest = level{}, harvests{}
-		}
-		e.Lumps, e.Common.Rate = false, 0
-	case len(c.Items) == 0 && c.Interest > 0 && !e.Items:
-		e.Lumps = true
-	}
-	e.Items = e.Items || len(c.Items) > 0
 }
 
 // fitEvery is after how many epochs what is common to all sources is brought
@@ -251,9 +215,6 @@ const fitEvery = 32
 // Fit brings the estimates up to date after the crawls of epoch n.
 func (e *Estimates) Fit(n int) {
 	e.fitDecay()
-	if e.Lumps {
-		e.exposeLumps()
-	}
 	if n-e.Fitted >= fitEvery || n < fitEvery || !e.Known() {
 		e.Fitted = n
 		e.fitCommon()
@@ -266,7 +227,7 @@ func (e *Estimates) Export() State {
 	s.Sources = slices.Clone(s.Sources)
 	for i := range s.Sources {
 		v := &s.Sources[i]
-		v.Harvest.Bins = slices.Clone(v.Harvest.Bins)
+		v.Bins = slices.Clone(v.Bins)
 		if v.Days != nil {
 			days := *v.Days
 			v.Days = &days

@@ -72,34 +72,25 @@ var fading = func() (v [memories]float64) {
 const (
 	// drift is the weight, in units of φ, with which a level leans on that of
 	// the next longer memory: levels are thought to move by a half, 1/√drift.
-	drift       = 4
-	cutItems    = 10   // items that the common spread of ln ξ counts as
-	tailItems   = 200  // items that the common tail counts as
-	maxGrowth   = 30   // of ln interest, back to publication
-	psiMemory   = 1000 // harvests
-	psiFirst    = 20
-	psiCut      = 25  // of a squared standardised deviation
-	leastSpread = .05 // of levels, τ² in units of r̄²
-	leastEpochs = .2  // that a level is taken to rest on in τ²
+	drift     = 4
+	cutItems  = 10   // items that the common spread of ln ξ counts as
+	tailItems = 200  // items that the common tail counts as
+	maxGrowth = 30   // of ln interest, back to publication
+	psiMemory = 1000 // harvests
+	psiFirst  = 20
+	psiCut    = 25 // of a squared standardised deviation
 )
 
-// inUse returns the profiles [from, to) and the number of memories in use.
-func (e *Estimates) inUse() (from, to, mem int) {
-	mem = memories
+// inUse returns how many of the profiles and of the memories are in use.
+func (e *Estimates) inUse() (prof, mem int) {
+	prof, mem = profiles, memories
+	if !e.clock.dated() || e.set.Profile == "off" {
+		prof = 1
+	}
 	if e.set.Memory == "long" {
 		mem = 1
 	}
-	switch {
-	case e.Lumps:
-		return flatProfile, flatProfile + 1, 1
-	case !e.clock.dated() || e.set.Profile == "off":
-		return flatProfile, flatProfile + 1, mem
-	case e.set.Profile == "common":
-		return commonProfile, commonProfile + 1, mem
-	case e.set.Profile == "own":
-		return ownProfile, ownProfile + 1, mem
-	}
-	return 0, profiles, mem
+	return prof, mem
 }
 
 // phi returns the variance of the cut interest of a Poisson stream in units of
@@ -107,8 +98,6 @@ func (e *Estimates) inUse() (from, to, mem int) {
 func (e *Estimates) phi(s *source) float64 {
 	l := &s.Level
 	switch {
-	case e.Lumps:
-		return s.Harvest.Phi
 	case e.Common.Phi > 0:
 		return (l.Cut2 + e.Common.Phi*e.Common.Item) / (l.Cut + e.Common.Item)
 	case l.Cut > 0:
@@ -120,7 +109,7 @@ func (e *Estimates) phi(s *source) float64 {
 // top returns where the interest of an item is cut: at 1.5 standard deviations
 // and a half above the mean of ln ξ. Of exponential marks that cuts off .2 %.
 func (e *Estimates) top(l *level) float64 {
-	if l.N < 1 || e.set.Tails == "raw" {
+	if l.N < 1 {
 		return math.Inf(1)
 	}
 	m := l.Log / l.N
@@ -138,7 +127,7 @@ func (e *Estimates) addLevel(s *source, cr *env.Crawled, n int, keep float64) {
 	e.judge(s, n, cr.Age, c, found)
 
 	s.forget(keep, float64(cr.Age))
-	from, to, mem := e.inUse()
+	prof, mem := e.inUse()
 	weight := [memories]float64{1, 1, 1, 1}
 	for k, y := range e.y {
 		hour, day := e.clock.at(n - k)
@@ -147,7 +136,7 @@ func (e *Estimates) addLevel(s *source, cr *env.Crawled, n int, keep float64) {
 		}
 		for m := range mem {
 			l.Got[m] += weight[m] * y
-			for p := from; p < to; p++ {
+			for p := range prof {
 				l.Want[m][p] += weight[m] * e.e[k] * e.shape(s, p, hour, day)
 			}
 			weight[m] *= fading[m]
@@ -291,10 +280,10 @@ func (e *Estimates) redo(s *source, c float64) {
 // up to what is the same for all. It asks for the mean of X, as far as a few
 // large harvests allow it.
 func (e *Estimates) judge(s *source, n, age int, c, found float64) {
-	from, to, mem := e.inUse()
+	prof, mem := e.inUse()
 	l, com := &s.Level, &e.Common
 	phi := e.phi(s)
-	if !(l.Rate[from*memories] > 0) || !(phi > 0) {
+	if !(l.Rate[0] > 0) || !(phi > 0) {
 		return
 	}
 	var inflow [profiles]float64 // Σ α^k profile, for a level of 1
@@ -302,7 +291,7 @@ func (e *Estimates) judge(s *source, n, age int, c, found float64) {
 	w, fade := decayed(c, 1), math.Exp(-c)
 	for k := range min(age, int(min(math.Ceil(s.reach()), 1e9))) {
 		hour, day := e.clock.at(n - k)
-		for p := from; p < to; p++ {
+		for p := range prof {
 			inflow[p] += w * e.shape(s, p, hour, day)
 		}
 		sum += w
@@ -312,7 +301,7 @@ func (e *Estimates) judge(s *source, n, age int, c, found float64) {
 		}
 	}
 	var mean float64
-	for p := from; p < to; p++ {
+	for p := range prof {
 		mean += l.Mix[p] * inflow[p]
 	}
 	if !(mean > 0) {
@@ -323,7 +312,7 @@ func (e *Estimates) judge(s *source, n, age int, c, found float64) {
 	noise := phi*mean + mean*mean*l.Var
 	com.Psi += (min(d*d/noise, psiCut) - com.Psi) / com.PsiN
 	com.PsiN = min(com.PsiN+1, psiMemory)
-	for p := from; p < to; p++ {
+	for p := range prof {
 		for m := range mem {
 			j := p*memories + m
 			guess := l.Rate[j] * inflow[p]
@@ -343,13 +332,13 @@ func (e *Estimates) setLevel(s *source) {
 	if !e.Known() {
 		return
 	}
-	from, to, mem := e.inUse()
+	prof, mem := e.inUse()
 	l := &s.Level
 	phi := e.phi(s) * e.Common.Psi
 	var variance [profiles * memories]float64
-	for p := from; p < to; p++ {
+	for p := range prof {
 		variance[p*memories] = e.longest(l, p, phi)
-		if p == from {
+		if p == flatProfile {
 			l.Long = variance[p*memories]
 		}
 		lean := math.Exp(l.Theta[p])
@@ -364,14 +353,14 @@ func (e *Estimates) setLevel(s *source) {
 	var w [profiles * memories]float64
 	e.weigh(l, &w)
 	l.Mix, l.Var = [profiles]float64{}, 0
-	for p := from; p < to; p++ {
+	for p := range prof {
 		for m := range mem {
 			j := p*memories + m
 			l.Mix[p] += w[j] * l.Rate[j]
 			l.Var += w[j] * variance[j]
 		}
 	}
-	if !e.Lumps && l.Cut > 0 {
+	if l.Cut > 0 {
 		l.Sway = l.C * l.Lag / l.Cut
 	}
 }
@@ -409,16 +398,16 @@ func (e *Estimates) longest(l *level, p int, phi float64) float64 {
 
 // weigh writes the weights of the forecasters of a source.
 func (e *Estimates) weigh(l *level, w *[profiles * memories]float64) {
-	from, to, mem := e.inUse()
+	prof, mem := e.inUse()
 	best := math.Inf(-1)
-	for p := from; p < to; p++ {
+	for p := range prof {
 		for m := range mem {
 			j := p*memories + m
 			best = max(best, e.Common.Log[j]+l.Score[j])
 		}
 	}
 	var sum float64
-	for p := from; p < to; p++ {
+	for p := range prof {
 		for m := range mem {
 			j := p*memories + m
 			w[j] = math.Exp(e.Common.Log[j] + l.Score[j] - best)
@@ -430,29 +419,13 @@ func (e *Estimates) weigh(l *level, w *[profiles * memories]float64) {
 	}
 }
 
-// exposeLumps computes the levels of a world whose crawls name no items, where
-// decay rates have changed since.
-func (e *Estimates) exposeLumps() {
-	for i := range e.Sources {
-		s := &e.Sources[i]
-		if h := &s.Harvest; h.Stale || len(h.Bins) > 0 && math.Abs(s.Slope.Theta-h.Used) > 1e-3 {
-			h.Stale, h.Used = false, s.Slope.Theta
-			var mean float64
-			s.Level.Got[0], s.Level.Want[0][flatProfile], _, mean = s.Harvest.expose(math.Exp(s.Slope.Theta))
-			s.Level.Sway = -mean
-			e.setLevel(s)
-		}
-	}
-}
-
 // fitCommon brings what is common to all sources up to date.
 func (e *Estimates) fitCommon() {
-	from, _, _ := e.inUse()
 	com := &e.Common
 	var n, rate, cut, cut2, items, raw, spread, dof float64
 	for i := range e.Sources {
 		l := &e.Sources[i].Level
-		if want := l.Want[0][from]; want > 0 {
+		if want := l.Want[0][flatProfile]; want > 0 {
 			n++
 			rate += l.Got[0] / want
 		}
@@ -480,7 +453,7 @@ func (e *Estimates) fitCommon() {
 	if dof > 0 {
 		com.Spread = math.Sqrt(spread / dof)
 	}
-	e.fitLaw(from)
+	e.fitLaw()
 	e.fitProfiles()
 
 	// The weights where a source has not shown its own are the mean of the
@@ -501,17 +474,18 @@ func (e *Estimates) fitCommon() {
 }
 
 // fitLaw takes a step of expectation-maximisation of the law of the sources.
-func (e *Estimates) fitLaw(p int) {
+func (e *Estimates) fitLaw() {
 	com := &e.Common
 	var n, sum, square float64
 	for i := range e.Sources {
 		l := &e.Sources[i].Level
-		if !(l.Want[0][p] > 0) || l.Long == 0 {
+		if !(l.Want[0][flatProfile] > 0) || l.Long == 0 {
 			continue
 		}
 		n++
-		sum += l.Theta[p]
-		square += l.Theta[p]*l.Theta[p] + l.Long
+		t := l.Theta[flatProfile]
+		sum += t
+		square += t*t + l.Long
 	}
 	if n > 1 {
 		com.Mean = sum / n

@@ -2,6 +2,38 @@ package estimate
 
 import "math"
 
+// bin holds the crawls at about one age.
+type bin struct {
+	N, Age float64 // crawls, Σ age
+	Items  float64 // what they found
+}
+
+func (b *bin) age() float64 { return b.Age / b.N }
+
+// binOf returns the number of the bin of an age: one for each age up to 16,
+// eight for each doubling above.
+func binOf(age float64) int {
+	if age <= 16 {
+		return max(0, int(math.Ceil(age))-1)
+	}
+	return 15 + int(math.Ceil(8*math.Log2(age/16)))
+}
+
+// addCrawl takes in a crawl; keep is what is left of the weight of those before.
+func (s *source) addCrawl(age, items, keep float64) {
+	k := binOf(age)
+	for len(s.Bins) <= k {
+		s.Bins = append(s.Bins, bin{})
+	}
+	for j, b := range s.Bins {
+		s.Bins[j] = bin{keep * b.N, keep * b.Age, keep * b.Items}
+	}
+	b := &s.Bins[k]
+	b.N++
+	b.Age += age
+	b.Items += items
+}
+
 // unlikely is −ln of the chance below which the oldest item being so young is
 // put down to a window.
 const unlikely = 12
@@ -14,9 +46,9 @@ const unlikely = 12
 // the mean age A = Mn/(n+1).
 func (s *source) findWindow() bool {
 	var n, within, beyond float64
-	for k := range s.Harvest.Bins {
-		if b := &s.Harvest.Bins[k]; b.Sum > 0 { // found items
-			n += b.Sum
+	for _, b := range s.Bins {
+		if b.Items > 0 {
+			n += b.Items
 			within += b.N * min(b.age(), s.Oldest)
 			beyond += b.N * max(0, b.age()-s.Oldest)
 		}
@@ -38,9 +70,9 @@ func (s *source) reach() float64 {
 }
 
 // visible returns Σ min(s, M) over the crawls at ages s.
-func (h *harvests) visible(window float64) (epochs float64) {
-	for k := range h.Bins {
-		if b := &h.Bins[k]; b.N > 0 {
+func (s *source) visible(window float64) (epochs float64) {
+	for _, b := range s.Bins {
+		if b.N > 0 {
 			epochs += b.N * min(b.age(), window)
 		}
 	}

@@ -14,20 +14,19 @@ type ActorSettings struct {
 	Decay    float64 `toml:"decay"`
 	Profile  string  `toml:"profile"`
 	Memory   string  `toml:"memory"`
-	Tails    string  `toml:"tails"`
 	Optimism float64 `toml:"optimism"`
 }
 
 // DefaultActorSettings returns the settings that nil stands for.
 func DefaultActorSettings() ActorSettings {
 	d := DefaultSettings()
-	s := ActorSettings{Settings: priced.DefaultSettings(), Profile: d.Profile, Memory: d.Memory, Tails: d.Tails, Optimism: d.Optimism}
+	s := ActorSettings{Settings: priced.DefaultSettings(), Profile: d.Profile, Memory: d.Memory, Optimism: d.Optimism}
 	s.Horizon = d.Horizon
 	return s
 }
 
 func (s *ActorSettings) options() estimate.Options {
-	return estimate.Options{Decay: s.Decay, Horizon: s.Horizon, Profile: s.Profile, Memory: s.Memory, Tails: s.Tails}
+	return estimate.Options{Decay: s.Decay, Horizon: s.Horizon, Profile: s.Profile, Memory: s.Memory}
 }
 
 // Validate reports the first setting that is out of its range.

@@ -22,13 +22,13 @@ type Settings struct {
 
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
-	return Settings{Options: estimate.Options{Horizon: 2000, Profile: "mixed", Memory: "mixed", Tails: "cut"}, Optimism: 1, Revisit: .025}
+	return Settings{Options: estimate.Options{Horizon: 2000, Profile: "mixed", Memory: "mixed"}, Optimism: 1, Revisit: .025}
 }
 
 // CertaintySettings returns those of certainty-equivalent Whittle: constant
 // levels, nothing forgotten and nothing revisited.
 func CertaintySettings() Settings {
-	return Settings{Options: estimate.Options{Profile: "off", Memory: "long", Tails: "cut"}, Optimism: 1}
+	return Settings{Options: estimate.Options{Profile: "off", Memory: "long"}, Optimism: 1}
 }
 
 // Validate reports the first setting that is out of its range.

@@ -96,9 +96,6 @@ func (l *Lift) see(o *env.Online) {
 		}
 		l.Last[i] = o.Last[i]
 		l.view.Mean[i] = b * l.Waiting[i]
-		if l.est.Blind(i, age) {
-			l.view.Mean[i] = 0 // another age will tell more
-		}
 		if s != l.Told[i] {
 			l.Told[i] = s
 			l.inner.Know(i, s)

@@ -151,12 +151,9 @@ var ingredients = []struct {
 	name string
 	set  func(*Settings)
 }{
-	{"constant rates", func(s *Settings) { s.Profile, s.Memory, s.Tails, s.Revisit = "off", "long", "raw", 0 }},
-	{"+ tails cut", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "off", "long", 0 }},
-	{"+ common profile", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "common", "long", 0 }},
-	{"+ own profiles", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "own", "long", 0 }},
-	{"+ profiles mixed", func(s *Settings) { s.Memory, s.Revisit = "long", 0 }},
-	{"+ memories mixed", func(s *Settings) { s.Revisit = 0 }},
+	{"constant rates", func(s *Settings) { s.Profile, s.Memory, s.Revisit = "off", "long", 0 }},
+	{"+ profiles", func(s *Settings) { s.Memory, s.Revisit = "long", 0 }},
+	{"+ memories", func(s *Settings) { s.Revisit = 0 }},
 	{"+ revisits: all", func(*Settings) {}},
 	{"memories and revisits, no profile", func(s *Settings) { s.Profile = "off" }},
 }
@@ -194,7 +191,7 @@ func TestSyntheticRecordings(t *testing.T) {
 			path := g.write(t, seed)
 			base := replay(t, path, 4, fitted)
 			for _, v := range ingredients {
-				if !*full && v.name != "+ revisits: all" && v.name != "+ tails cut" && v.name != "constant rates" {
+				if !*full && v.name != "+ revisits: all" && v.name != "constant rates" {
 					continue
 				}
 				set := DefaultSettings()
@@ -212,7 +209,7 @@ func TestSyntheticRecordings(t *testing.T) {
 			fmt.Println()
 		}
 	}
-	all, plain := share["+ revisits: all"], share["+ tails cut"]
+	all, plain := share["+ revisits: all"], share["constant rates"]
 	for _, c := range []struct {
 		ground string
 		least  float64 // of what is earned without profiles and memories

@@ -189,6 +189,9 @@ func (c *Crawler) Update(crawls []env.Crawled, next Seen) error {
 		if !finite(x.Interest) {
 			return fmt.Errorf("the crawl of source %d brought %v; allowed is a finite interest, 0 or more", x.Source, x.Interest)
 		}
+		if c.learner != nil && c.level == env.LevelOnline && x.Interest > 0 && len(x.Items) == 0 {
+			return fmt.Errorf("the crawl of source %d brought %v and names no items; with knowledge online they are needed", x.Source, x.Interest)
+		}
 		for _, item := range x.Items {
 			if !finite(item.Age) || !finite(item.Interest) {
 				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite numbers, 0 or more", x.Source, item.Age, item.Interest)

@@ -170,4 +170,8 @@ func TestCrawlerRefusals(t *testing.T) {
 			t.Fatalf("%v: the epoch is %d after a refusal", x, now)
 		}
 	}
+	o := crawler(t, map[string]any{"knowledge": "online"})
+	if err := o.Update([]env.Crawled{{Source: 1, Interest: 2}}, Seen{}); err == nil || !strings.Contains(err.Error(), "names no items") {
+		t.Errorf("a crawl that names no items: %v", err)
+	}
 }
