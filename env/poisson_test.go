@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -295,6 +296,9 @@ func TestGoldenStreams(t *testing.T) {
 	}
 	w, _, err := openReplay(recording(t, 60, true), env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 1, Items: true, State: true})
 	golden(t, "replay", trace(must(w, err)))
+	if runtime.GOARCH != "amd64" {
+		t.Skip("others compute exponentials in other steps, and these files have all digits")
+	}
 	for _, name := range []string{"lognormal:3:7", "wide:3:7", "mixed:3:7"} {
 		var b strings.Builder
 		if err := toml.NewEncoder(&b).Encode(must(env.Named(name, 3))); err != nil {
