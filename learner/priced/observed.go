@@ -21,17 +21,18 @@ import (
 type Observed struct {
 	common
 	src  []stopping
-	wait *lspe.Bank // of R, the state at which waiting ends, and of D, how long it lasts
+	wait *lspe.Bank // of G, by how much the state grows while waiting, and of D, how long that lasts
 
-	x       []float64 // X
+	x, age  []float64 // X and s
 	phi, d  []float64
 	crawled []float64 // harvest; −1 for no crawl
 }
 
 // stopping is what is known and learned of one source besides its critic.
 type stopping struct {
-	factor, decay, gain, ceil float64 // α, c, u, u*
-	top                       float64 // x at the greatest age of a threshold, what features are measured in
+	factor, decay, window float64 // α, c, M
+	all, gain             float64 // λξ̄/c, and x(1), what comes in during an epoch
+	top                   float64 // x at the greatest age of a threshold, what features are measured in
 
 	lnT   float64 // ln T, the threshold
 	eta   float64 // η, mean harvest, interest per epoch
@@ -40,7 +41,7 @@ type stopping struct {
 }
 
 const (
-	ends  = iota // R
+	grows = iota // G
 	lasts        // D
 )
 
@@ -65,7 +66,7 @@ func NewObserved(in env.Instance, set *Settings, r *stream.Rand) *Observed {
 		panic("priced: " + err.Error())
 	}
 	n := len(in.Sources)
-	l := &Observed{common: newCommon(in, set, r), src: make([]stopping, n), x: make([]float64, n), crawled: make([]float64, n)}
+	l := &Observed{common: newCommon(in, set, r), src: make([]stopping, n), x: make([]float64, n), age: make([]float64, n), crawled: make([]float64, n)}
 	first := make([]float64, 1+max(2, l.set.degree()))
 	if d := l.set.degree(); d > 0 {
 		first = first[:1+d]
@@ -82,11 +83,11 @@ func NewObserved(in env.Instance, set *Settings, r *stream.Rand) *Observed {
 			s.Interest, s.Rate = leastCeiling*l.unit*s.Decay, 1
 			s.Window = math.Inf(1)
 		}
-		x := s.MeanState(int(start))
-		l.src[i] = stopping{
-			factor: s.Factor(), decay: s.Decay, gain: s.Gain(), ceil: s.Ceiling(), top: s.MeanState(int(l.most)),
-			lnT: math.Log(x), eta: x / start, work: s.Cost / start, fixed: 1,
-		}
+		v := stopping{factor: s.Factor(), decay: s.Decay, window: s.Window, all: s.Rate * s.Interest / s.Decay, fixed: 1}
+		x := v.mean(start)
+		v.gain, v.top = v.mean(1), v.mean(l.most)
+		v.lnT, v.eta, v.work = math.Log(x), x/start, s.Cost/start
+		l.src[i] = v
 		l.oneEpoch(i)
 	}
 	return l
@@ -104,13 +105,32 @@ func (s *Settings) ValidateObserved() error {
 	return s.Validate()
 }
 
-// oneEpoch sets R and D of source i to what waiting for one epoch brings, R =
-// αX + u, D = 1.
+// mean returns x(s), what the items are worth on average that are not older than
+// the window.
+func (s *stopping) mean(age float64) float64 {
+	return -s.all * math.Expm1(-s.decay*min(age, s.window))
+}
+
+// drift returns by how much the state is expected to change in an epoch without
+// a crawl,
+//
+//	x(s+1) + α(X − x(s)) − X
+//
+// which without a window is u − (1 − α)X.
+func (s *stopping) drift(x, age float64) float64 {
+	if math.IsInf(s.window, 1) {
+		return s.gain - (1-s.factor)*x
+	}
+	return s.mean(age+1) + s.factor*(x-s.mean(age)) - x
+}
+
+// oneEpoch sets G and D of source i to what waiting for one epoch brings, G =
+// u − (1 − α)X, D = 1.
 func (l *Observed) oneEpoch(i int) {
-	s, r, d := &l.src[i], l.wait.Weights(i, ends), l.wait.Weights(i, lasts)
-	clear(r)
+	s, g, d := &l.src[i], l.wait.Weights(i, grows), l.wait.Weights(i, lasts)
+	clear(g)
 	clear(d)
-	r[0], r[1], d[0] = s.gain, s.factor*s.top, 1
+	g[0], g[1], d[0] = s.gain, (s.factor-1)*s.top, 1
 }
 
 // features writes 1, z, z², … of X with z = X/x(Θ), cut at 4, where Θ is the
@@ -123,37 +143,40 @@ func (s *stopping) features(dst []float64, x float64) {
 	}
 }
 
-// waiting returns R(X) and D(X) as the critic has them, within what is possible:
-// D is 1 at least, and R is not far above the mean state after D epochs, u* +
-// (X − u*)αᴰ; four gains are left to the noise.
-func (l *Observed) waiting(i int, x float64) (r, d float64) {
+// waiting returns G(X) and D(X) as the critic has them, within what is possible:
+// D is 1 at least. In D epochs Du comes in, of X at least X(1 − αᴰ) is lost, and
+// in no epoch more than (1 − α) max(X, T).
+func (l *Observed) waiting(i int, x float64) (g, d float64) {
 	s := &l.src[i]
 	s.features(l.phi, x)
-	wr, wd := l.wait.Weights(i, ends), l.wait.Weights(i, lasts)
+	wg, wd := l.wait.Weights(i, grows), l.wait.Weights(i, lasts)
 	for j, f := range l.phi {
-		r += wr[j] * f
+		g += wg[j] * f
 		d += wd[j] * f
 	}
 	d = min(max(1, d), 2*maxCycles*l.period)
-	most := s.ceil + (x-s.ceil)*math.Exp(-s.decay*d) + 4*s.gain
-	return min(max(r, s.factor*x), most), d
+	least := (s.factor - 1) * x
+	if math.IsInf(s.window, 1) {
+		least = d * s.drift(max(x, math.Exp(s.lnT)), 1)
+	}
+	return min(max(g, least), s.gain*d+x*math.Expm1(-s.decay*d)), d
 }
 
 // excess returns the distance of the learned index from the price, in interest
 // per budget unit:
 //
-//	L(X) = X − R(X) + (η − λκ̄) D(X),  index − λ = L/(κ̄ D)
+//	L(X) = (η − λκ̄) D(X) − G(X),  index − λ = L/(κ̄ D)
 //
 // κ̄D, the mean work that the crawl forgoes, is −∂L/∂λ.
 func (l *Observed) excess(i int, x float64) float64 {
-	r, d := l.waiting(i, x)
+	g, d := l.waiting(i, x)
 	cost := l.costs[i]
 	profit, work := l.profit(i)
 	if profit <= 0 {
 		// Waiting for good is the alternative, and costs nothing.
-		return (x - l.price*cost - max(0, r-l.price*cost)) / cost
+		return (x - l.price*cost - max(0, x+g-l.price*cost)) / cost
 	}
-	return (x - r + profit*d) / min(max(work*d, cost/(maxCycles*l.period)), cost)
+	return (profit*d - g) / min(max(work*d, cost/(maxCycles*l.period)), cost)
 }
 
 // profit returns P = η − λκ̄ and κ̄. Crawling at a fixed age earns x(Θ) − λC in Θ
@@ -166,7 +189,7 @@ func (l *Observed) excess(i int, x float64) float64 {
 // the source waits, and waiting seems to cost nothing.
 func (l *Observed) profit(i int) (profit, work float64) {
 	s := &l.src[i]
-	profit = s.eta - l.price*s.work
+	profit = min(s.eta, s.gain) - l.price*s.work
 	if p := l.atAge(i, s.fixed); p > profit {
 		return p, l.costs[i] / s.fixed
 	}
@@ -175,8 +198,7 @@ func (l *Observed) profit(i int) (profit, work float64) {
 
 // atAge returns (x(Θ) − λC)/Θ.
 func (l *Observed) atAge(i int, age float64) float64 {
-	s := &l.src[i]
-	return (-s.ceil*math.Expm1(-age*s.decay) - l.price*l.costs[i]) / age
+	return (l.src[i].mean(age) - l.price*l.costs[i]) / age
 }
 
 // follow moves Θ₀ of source i towards the best fixed age. The profit has one
@@ -204,6 +226,9 @@ func (l *Observed) cycle(i int) float64 {
 func (l *Observed) Select(dst []int, o *env.Observed) []int {
 	l.check(o)
 	copy(l.x, o.State)
+	for i := range l.age {
+		l.age[i] = float64(o.Age(i))
+	}
 	l.begin()
 	unit := l.worth()
 	for i, x := range l.x {
@@ -242,7 +267,7 @@ func (l *Observed) Update(crawls []env.Crawled, next *env.Observed) {
 		wait := next.State[i]
 		if l.crawled[i] >= 0 {
 			harvest, cost = l.crawled[i], l.costs[i]
-			wait += s.factor * l.x[i]
+			wait += l.x[i] + s.drift(l.x[i], l.age[i]) - s.gain
 		}
 		l.evaluate(i, wait, b)
 		s.eta += b * (harvest - s.eta)
@@ -256,22 +281,25 @@ func (l *Observed) Update(crawls []env.Crawled, next *env.Observed) {
 // φ(X′) where X′ < T and 0 where the waiting ends:
 //
 //	B ← B + b(φφᵀ − B),   A ← A + b(φ(φ′ − φ)ᵀ − A)
-//	b̄ ← b̄ + b(φ·1{X′ ≥ T}X′ − b̄) for R,   b̄ ← b̄ + b(φ − b̄) for D
+//	b̄ ← b̄ + b(φ·drift − b̄) for G,   b̄ ← b̄ + b(φ − b̄) for D
 //	r ← r + γB⁻¹(A r + b̄)
 //
+// The drift stands for X′ − X: what comes in beyond its mean is a martingale and
+// adds nothing to G but noise. Where a source forgets slowly, G is P D but for a
+// small part, and that part says when to crawl.
+//
 // A crawl below T breaks the wait off. With φ′ in A such transitions could give
-// it a positive direction; R(X′) and 1 + D(X′) go into b̄ instead, which has the
+// it a positive direction; G(X′) and D(X′) go into b̄ instead, which has the
 // same fixed point. What diverges all the same begins again.
 func (l *Observed) evaluate(i int, wait, b float64) {
 	s, k := &l.src[i], l.wait
-	end, last := 0.0, 1.0
+	growth, last := s.drift(l.x[i], l.age[i]), 1.0
 	clear(l.d)
 	switch {
 	case wait >= math.Exp(s.lnT):
-		end = wait
 	case l.crawled[i] >= 0:
-		r, d := l.waiting(i, wait)
-		end, last = r, 1+d
+		g, d := l.waiting(i, wait)
+		growth, last = growth+g, last+d
 	default:
 		s.features(l.d, wait)
 	}
@@ -282,12 +310,12 @@ func (l *Observed) evaluate(i int, wait, b float64) {
 	k.Begin(i, b)
 	k.Square(1, l.phi)
 	k.Change(1, l.phi, l.d)
-	k.Reward(ends, end, l.phi)
+	k.Reward(grows, growth, l.phi)
 	k.Reward(lasts, last, l.phi)
 	k.Solve(1)
-	r, d := k.Weights(i, ends), k.Weights(i, lasts)
-	for j := range r {
-		if !(math.Abs(d[j]) < diverged && math.Abs(r[j]) < diverged*s.top) {
+	g, d := k.Weights(i, grows), k.Weights(i, lasts)
+	for j := range g {
+		if !(math.Abs(d[j]) < diverged && math.Abs(g[j]) < diverged*s.top) {
 			l.oneEpoch(i)
 			break
 		}
@@ -295,7 +323,7 @@ func (l *Observed) evaluate(i int, wait, b float64) {
 }
 
 // diverged is a weight of D that no critic has, and, in units of the features,
-// one of R.
+// one of G.
 const diverged = 1e9
 
 // Threshold returns the learned threshold of source i as a state, in interest:
@@ -322,7 +350,7 @@ func (l *Observed) Frozen() *ObservedPolicy {
 	f.l.src, f.l.wait = append([]stopping(nil), l.src...), l.wait.Clone()
 	f.l.key, f.l.phi = make([]float64, len(l.key)), make([]float64, len(l.phi))
 	f.l.sel = baselines.NewSelector(l.costs, l.budget)
-	f.l.rand, f.l.x, f.l.push = nil, nil, nil
+	f.l.rand, f.l.x, f.l.age, f.l.push = nil, nil, nil, nil
 	return f
 }
 
@@ -350,7 +378,7 @@ type ObservedState struct {
 	Harvest   []float64      `json:"harvest"`   // η, interest per epoch
 	Work      []float64      `json:"work"`      // κ̄, budget units per epoch
 	Fixed     []float64      `json:"fixed"`     // Θ₀, epochs
-	Critic    lspe.BankState `json:"critic"`    // rewards: R, D
+	Critic    lspe.BankState `json:"waiting"`   // rewards: G, D
 	Rand      []byte         `json:"rand"`      // of the stream of exploration
 }
 

@@ -62,7 +62,7 @@ func TestObservedThreshold(t *testing.T) {
 			l := NewObserved(in, nil, stream.New(1, stream.Test))
 			l.set.Price, l.set.Act, l.price, l.period, l.most = "none", "probabilistic", price, 20, 1000
 			o := &env.Observed{}
-			o.State = []float64{1}
+			o.State, o.Last = []float64{1}, []int{-1}
 			r := stream.New(2, stream.Test)
 			for range 30000 {
 				var crawls []env.Crawled
@@ -147,9 +147,31 @@ func TestObservedFixedAge(t *testing.T) {
 		if p, work := l.profit(0); !near(p, best, 1e-12) || !near(work, s.Cost/float64(age), 1e-12) {
 			t.Errorf("price %v: P = %v and κ̄ = %v; want %v and %v", price, p, work, best, s.Cost/float64(age))
 		}
-		l.src[0].eta = 30
-		if p, work := l.profit(0); p != 30 || work != 0 {
-			t.Errorf("price %v: P = %v and κ̄ = %v; want those learned", price, p, work)
+		for eta, want := range map[float64]float64{18: 18, 30: s.Gain()} { // no more than comes in
+			l.src[0].eta = eta
+			if p, work := l.profit(0); p != want || work != 0 {
+				t.Errorf("price %v, η %v: P = %v and κ̄ = %v; want %v and 0", price, eta, p, work, want)
+			}
+		}
+	}
+}
+
+// TestObservedApart: beside usual sources stand one that all but never forgets,
+// of which the profit less than what comes in decides, and one with a window of
+// few epochs, whose state grows at once.
+func TestObservedApart(t *testing.T) {
+	lasting := world(1, [4]float64{54, .16, 2, 1}, [4]float64{196, 1.7e-4, .36, 1}, [4]float64{.41, .034, .69, 1}, [4]float64{.19, 1.3e-3, .69, 1})
+	short := world(2.5, [4]float64{2.9, 2.7, .65, 1.4}, [4]float64{20, 3.7e-4, 2.5, 2.2}, [4]float64{121, .11, .27, 2.3})
+	short.Sources[1].Window, short.Sources[2].Window = 5.3, 1.8
+	for name, in := range map[string]env.Instance{"lasting": lasting, "short": short} {
+		for seed := uint64(1); seed <= 4; seed++ {
+			l := NewObserved(in, nil, stream.New(seed, stream.Policy))
+			learning := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), 3000))
+			learned := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), 3000))
+			whittle := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
+			if !(learned >= .98*whittle && learning >= .97*whittle) {
+				t.Errorf("%s, seed %d: learned earns %.4f of Whittle, learning %.4f; want .98 and .97", name, seed, learned/whittle, learning/whittle)
+			}
 		}
 	}
 }
@@ -204,9 +226,9 @@ func BenchmarkPricedObserved(b *testing.B) {
 	l := NewObserved(in, nil, stream.New(1, stream.Policy))
 	r := stream.New(2, stream.Test)
 	o := &env.Observed{}
-	o.State = make([]float64, n)
+	o.State, o.Last = make([]float64, n), make([]int, n)
 	next := &env.Observed{}
-	next.State = make([]float64, n)
+	next.State, next.Last = make([]float64, n), o.Last
 	dst := make([]int, 0, n)
 	var crawls []env.Crawled
 	b.ReportAllocs()
