@@ -1,7 +1,6 @@
 package learner
 
 import (
-	"fmt"
 
 	"ephemera/env"
 	"ephemera/learner/online"
@@ -31,23 +30,16 @@ var lspeKind = Kind{
 	},
 	New: func(g Given, settings any) (Learner, error) {
 		if s, ok := settings.(*online.ActorSettings); ok {
-			if err := s.Validate(); err != nil {
-				return nil, fmt.Errorf("settings: %w", err)
-			}
-			return pricedOnline{online.NewActor(g.Terms, s, g.Rand)}, nil
+			l, err := online.NewActor(g.Terms, s, g.Rand)
+			return pricedOnline{l}, err
 		}
 		s := settings.(*priced.Settings)
-		validate := s.Validate
 		if g.Level == env.LevelObserved {
-			validate = s.ValidateObserved
+			l, err := priced.NewObserved(g.Instance, s, g.Rand)
+			return pricedObserved{l}, err
 		}
-		if err := validate(); err != nil {
-			return nil, fmt.Errorf("settings: %w", err)
-		}
-		if g.Level == env.LevelObserved {
-			return pricedObserved{priced.NewObserved(g.Instance, s, g.Rand)}, nil
-		}
-		return pricedModel{priced.New(g.Instance, s, g.Rand)}, nil
+		l, err := priced.New(g.Instance, s, g.Rand)
+		return pricedModel{l}, err
 	},
 }
 

@@ -435,7 +435,18 @@ func TestLearnedPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, observed, blind := priced.New(in, nil, rand()), priced.NewObserved(in, nil, rand()), online.NewActor(in.Terms(), nil, rand())
+	known, err := priced.New(in, nil, rand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	observed, err := priced.NewObserved(in, nil, rand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	blind, err := online.NewActor(in.Terms(), nil, rand())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		algorithm string
 		world     env.World

@@ -58,14 +58,14 @@ func (f follower) Know(i int, s Source) {
 }
 
 // NewActor returns the learner; nil settings are [DefaultActorSettings]. It
-// explores with draws from r. It panics if a setting is out of its range.
-func NewActor(t env.Terms, set *ActorSettings, r *stream.Rand) *Actor {
+// explores with draws from r.
+func NewActor(t env.Terms, set *ActorSettings, r *stream.Rand) (*Actor, error) {
 	s := DefaultActorSettings()
 	if set != nil {
 		s = *set
 	}
 	if err := s.Validate(); err != nil {
-		panic("online: " + err.Error())
+		return nil, err
 	}
 	// Until something was found, all sources are alike.
 	in := env.Instance{ID: "online", Budget: t.Budget}
@@ -74,8 +74,11 @@ func NewActor(t env.Terms, set *ActorSettings, r *stream.Rand) *Actor {
 		s.Cost = c
 		in.Sources = append(in.Sources, s)
 	}
-	a := priced.New(in, &s.Settings, r)
-	return &Actor{Lift: *NewLift(t, follower{a}, s.options(), s.Optimism), actor: a}
+	a, err := priced.New(in, &s.Settings, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Actor{Lift: *NewLift(t, follower{a}, s.options(), s.Optimism), actor: a}, nil
 }
 
 // Price returns the learned price λ of a budget unit, in interest.

@@ -254,7 +254,7 @@ func TestStates(t *testing.T) {
 	}
 	a, b := New(in.Terms(), nil), New(in.Terms(), nil)
 	check("forecast", a, b, func() error { return passOn(a.State(), b.SetState) })
-	c, d := NewActor(in.Terms(), nil, stream.New(1, stream.Policy)), NewActor(in.Terms(), nil, stream.New(2, stream.Policy))
+	c, d := newActor(in.Terms(), stream.New(1, stream.Policy)), newActor(in.Terms(), stream.New(2, stream.Policy))
 	check("lspe", c, d, func() error { return passOn(c.State(), d.SetState) })
 }
 
@@ -315,4 +315,12 @@ func TestForeignState(t *testing.T) {
 	if err := New(in.Terms(), nil).SetState(l.State()); err != nil {
 		t.Error(err)
 	}
+}
+
+func newActor(t env.Terms, r *stream.Rand) *Actor {
+	a, err := NewActor(t, nil, r)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }

@@ -16,7 +16,7 @@ import (
 // are crawled, after some to warm up.
 func epochs(b *testing.B, n int) func() {
 	in := env.Lognormal(n, max(1, float64(n/10)), 1)
-	l := New(in, nil, stream.New(1, stream.Policy))
+	l := newModel(in, nil, stream.New(1, stream.Policy))
 	w, err := env.NewMean(in, false)
 	if err != nil {
 		b.Fatal(err)
@@ -71,7 +71,7 @@ func BenchmarkPriced(b *testing.B) {
 func BenchmarkCycle(b *testing.B) {
 	for _, age := range []int{2, 20, 2000} {
 		b.Run(fmt.Sprint("S=", age), func(b *testing.B) {
-			l := New(env.Instance{Sources: []env.Source{env.NewSource("", 100, .1, 1)}, Budget: 1}, nil, stream.New(1, stream.Policy))
+			l := newModel(env.Instance{Sources: []env.Source{env.NewSource("", 100, .1, 1)}, Budget: 1}, nil, stream.New(1, stream.Policy))
 			l.src[0].lnTheta = math.Log(float64(age))
 			l.src[0].reach()
 			for b.Loop() {
@@ -88,7 +88,7 @@ func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	l := New(in, nil, stream.New(1, stream.Policy))
+	l := newModel(in, nil, stream.New(1, stream.Policy))
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if got := float64(after.HeapAlloc-before.HeapAlloc) / n; got > own+lent+1 {

@@ -38,14 +38,7 @@ const (
 	scaleMemory = 100 // epochs that h looks back
 )
 
-func newCommon(in env.Instance, set *Settings, r *stream.Rand) common {
-	s := DefaultSettings()
-	if set != nil {
-		s = *set
-	}
-	if err := s.Validate(); err != nil {
-		panic("priced: " + err.Error())
-	}
+func newCommon(in env.Instance, s Settings, r *stream.Rand) common {
 	if r == nil {
 		panic("priced: no random stream")
 	}

@@ -1,4 +1,4 @@
-package priced_test
+package priced
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"ephemera/env"
 	"ephemera/env/envtest"
 	"ephemera/env/stream"
-	"ephemera/learner/priced"
 )
 
 // Every learner keeps the contract and the budget, with equal costs and
@@ -15,12 +14,12 @@ func TestLearnersConform(t *testing.T) {
 	for _, in := range []env.Instance{env.Paper(1), env.Paper(2), env.Mixed(12, 4.5, 2)} {
 		t.Run(in.ID+"/priced", func(t *testing.T) {
 			envtest.Policy(t, in, func() env.Policy[env.Model] {
-				return priced.New(in, nil, stream.New(1, stream.Policy))
+				return newModel(in, nil, stream.New(1, stream.Policy))
 			})
 		})
 		t.Run(in.ID+"/observed", func(t *testing.T) {
 			envtest.Policy(t, in, func() env.Policy[env.Observed] {
-				return priced.NewObserved(in, nil, stream.New(1, stream.Policy))
+				return newObserved(in, nil, stream.New(1, stream.Policy))
 			})
 		})
 	}

@@ -39,7 +39,7 @@ func TestPricedSettings(t *testing.T) {
 				set.Critic = way
 			}
 			change(&set)
-			l := New(in, &set, stream.New(1, stream.Policy))
+			l := newModel(in, &set, stream.New(1, stream.Policy))
 			earn(t, in, l, 1500)
 			if _, err := json.Marshal(l.State()); err != nil {
 				t.Errorf("%s, %s: %v", name, way, err)
@@ -81,11 +81,11 @@ func TestPricedUnaffordable(t *testing.T) {
 	const steps = 4000
 	for name, build := range map[string]func(in env.Instance, r *stream.Rand) (learner, env.Agent){
 		"model": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
-			l := New(in, nil, r)
+			l := newModel(in, nil, r)
 			return l, env.NewAgent(l)
 		},
 		"observed": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
-			l := NewObserved(in, nil, r)
+			l := newObserved(in, nil, r)
 			return l, env.NewAgent(l)
 		},
 	} {
@@ -107,7 +107,7 @@ func TestObservedScale(t *testing.T) {
 	dear := env.NewSource("dear", 1, 0.1, 1e12)
 	dear.Cost = 1.2
 	in.Sources = append(slices.Clone(in.Sources), dear)
-	l := NewObserved(in, nil, stream.New(1, stream.Policy))
+	l := newObserved(in, nil, stream.New(1, stream.Policy))
 	whittle := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
 	if got := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
 		t.Errorf("%v of what Whittle earns", got/whittle)
@@ -119,7 +119,7 @@ func TestObservedScale(t *testing.T) {
 func TestPricedResumed(t *testing.T) {
 	for n := 2; n < 60; n++ {
 		in := env.Lognormal(n, 1, 1)
-		a, b := New(in, nil, stream.New(1, stream.Policy)), New(in, nil, stream.New(1, stream.Policy))
+		a, b := newModel(in, nil, stream.New(1, stream.Policy)), newModel(in, nil, stream.New(1, stream.Policy))
 		if err := b.SetState(a.State()); err != nil {
 			t.Fatal(err)
 		}
@@ -166,11 +166,11 @@ func TestPricedEdges(t *testing.T) {
 	} {
 		for level, build := range map[string]func() (env.Agent, func() any){
 			"model": func() (env.Agent, func() any) {
-				l := New(in, nil, stream.New(1, stream.Policy))
+				l := newModel(in, nil, stream.New(1, stream.Policy))
 				return env.NewAgent(l), func() any { return l.State() }
 			},
 			"observed": func() (env.Agent, func() any) {
-				l := NewObserved(in, nil, stream.New(1, stream.Policy))
+				l := newObserved(in, nil, stream.New(1, stream.Policy))
 				return env.NewAgent(l), func() any { return l.State() }
 			},
 		} {
@@ -197,7 +197,7 @@ func TestFirstEpochs(t *testing.T) {
 	set.A, set.B, set.D = lspe.Steps{Scale: .01, Block: 1, Power: 1}, lspe.Steps{Scale: .02, Block: 1, Power: 1}, lspe.Steps{Scale: .04, Block: 1, Power: 1}
 	set.Cycles = 1e-9
 	in := env.Paper(1)
-	l := New(in, &set, stream.New(1, stream.Policy))
+	l := newModel(in, &set, stream.New(1, stream.Policy))
 	o := &env.Model{Online: env.Online{Last: []int{-1, -1, -1, -1}}}
 	for _, s := range in.Sources {
 		o.Mean = append(o.Mean, s.Gain())

@@ -7,6 +7,7 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/learner/internal/check"
 )
 
 // Learner is the actor-critic where the mean state and the parameters of the
@@ -40,20 +41,22 @@ type source struct {
 var _ env.Learner[env.Model] = (*Learner)(nil)
 
 // New returns the learner for an instance; nil settings are [DefaultSettings].
-// It explores with draws from r, one for each source and epoch. It panics if
-// the instance or a setting is out of its range: callers that hand on what a
-// user wrote ask [Settings.Validate] first.
-func New(in env.Instance, set *Settings, r *stream.Rand) *Learner {
-	if err := in.Validate(); err != nil {
-		panic("priced: " + err.Error())
+// It explores with draws from r, one for each source and epoch.
+func New(in env.Instance, set *Settings, r *stream.Rand) (*Learner, error) {
+	s := DefaultSettings()
+	if set != nil {
+		s = *set
 	}
-	l := &Learner{common: newCommon(in, set, r), src: make([]source, len(in.Sources))}
+	if err := check.First(in.Validate(), s.Validate()); err != nil {
+		return nil, err
+	}
+	l := &Learner{common: newCommon(in, s, r), src: make([]source, len(in.Sources))}
 	for i, s := range in.Sources {
 		l.src[i] = source{ceil: s.Ceiling(), loss: -math.Expm1(-s.Decay), lnTheta: math.Log(l.period)}
 		l.src[i].reach()
 	}
 	l.critic = newCritic(l)
-	return l
+	return l, nil
 }
 
 // Know replaces what is known of source i: its decay rate, 1/epoch, and its

@@ -20,6 +20,19 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
 
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func newModel(in env.Instance, set *Settings, r *stream.Rand) *Learner { return must(New(in, set, r)) }
+
+func newObserved(in env.Instance, set *Settings, r *stream.Rand) *Observed {
+	return must(NewObserved(in, set, r))
+}
+
 // earn runs a policy in the mean dynamics and returns its mean reward.
 func earn(t testing.TB, in env.Instance, p env.Policy[env.Model], epochs int) float64 {
 	t.Helper()
@@ -48,7 +61,7 @@ func earn(t testing.TB, in env.Instance, p env.Policy[env.Model], epochs int) fl
 // exact Whittle earns.
 func ratios(t testing.TB, in env.Instance, seed uint64, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
 	t.Helper()
-	l = New(in, set, stream.New(seed, stream.Policy))
+	l = newModel(in, set, stream.New(seed, stream.Policy))
 	learning = earn(t, in, l, steps) / earn(t, in, baselines.NewWhittle(in), steps)
 	learned = earn(t, in, l.Frozen(), epochs) / earn(t, in, baselines.NewWhittle(in), epochs)
 	return learned, learning, l
@@ -122,7 +135,7 @@ func alone(t testing.TB, s env.Source, price float64, epochs int, change func(s 
 	set := DefaultSettings()
 	set.Price, set.Act = "none", "probabilistic"
 	change(&set)
-	l := New(env.Instance{Sources: []env.Source{s}, Budget: s.Cost}, &set, stream.New(1, stream.Test))
+	l := newModel(env.Instance{Sources: []env.Source{s}, Budget: s.Cost}, &set, stream.New(1, stream.Test))
 	l.price, l.period, l.most = price, 20, 1000 // room for thresholds up to 1000
 	o := &env.Model{Online: env.Online{Last: []int{-1}}, Mean: []float64{s.MeanState(1)}}
 	for range epochs {
@@ -249,7 +262,7 @@ func TestPricedBudget(t *testing.T) {
 			in.Sources[i].Cost = math.Min(in.Sources[i].Cost, in.Budget)
 		}
 		in.Budget = math.Min(in.Budget, in.TotalCost())
-		l := New(in, nil, stream.New(uint64(done), stream.Policy))
+		l := newModel(in, nil, stream.New(uint64(done), stream.Policy))
 		o := &env.Model{Mean: make([]float64, n)}
 		o.Last = make([]int, n)
 		for e := range block {
@@ -282,7 +295,7 @@ func TestPricedBudget(t *testing.T) {
 // one that exported it, byte for byte.
 func TestPricedState(t *testing.T) {
 	in := env.Mixed(8, 5, 1)
-	a := New(in, nil, stream.New(3, stream.Policy))
+	a := newModel(in, nil, stream.New(3, stream.Policy))
 	earn(t, in, a, 500)
 	text, err := json.Marshal(a.State())
 	if err != nil {
@@ -292,7 +305,7 @@ func TestPricedState(t *testing.T) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatal(err)
 	}
-	b := New(in, nil, stream.New(99, stream.Policy))
+	b := newModel(in, nil, stream.New(99, stream.Policy))
 	earn(t, in, b, 3000) // is forgotten
 	if err := b.SetState(s); err != nil {
 		t.Fatal(err)
@@ -324,7 +337,7 @@ func TestPricedState(t *testing.T) {
 // TestPricedScale: another unit of interest changes nothing but the unit.
 func TestPricedScale(t *testing.T) {
 	in := env.Paper(2)
-	a := New(in, nil, stream.New(3, stream.Policy))
+	a := newModel(in, nil, stream.New(3, stream.Policy))
 	x := earn(t, in, a, 1000)
 	for _, e := range []int{20, 200, -200} {
 		unit := math.Ldexp(1, e)
@@ -332,7 +345,7 @@ func TestPricedScale(t *testing.T) {
 		for i := range other.Sources {
 			other.Sources[i].Interest *= unit
 		}
-		b := New(other, nil, stream.New(3, stream.Policy))
+		b := newModel(other, nil, stream.New(3, stream.Policy))
 		y := earn(t, other, b, 1000)
 		if math.Abs(y/x/unit-1) > 1e-9 || math.Abs(b.Price()/a.Price()/unit-1) > 1e-6 || b.InverseIndex(0) != a.InverseIndex(0)*unit {
 			t.Errorf("reward %v and %v, price %v and %v in units of 1 and 2^%d", x, y, a.Price(), b.Price(), e)
@@ -343,7 +356,7 @@ func TestPricedScale(t *testing.T) {
 // TestPricedGolden holds the trajectory of a seed.
 func TestPricedGolden(t *testing.T) {
 	in := env.Mixed(6, 4, 11)
-	l := New(in, nil, stream.New(5, stream.Policy))
+	l := newModel(in, nil, stream.New(5, stream.Policy))
 	var text string
 	for range 5 {
 		r := earn(t, in, l, 200)
@@ -379,7 +392,7 @@ func golden(t *testing.T, name, text string) {
 
 func TestPricedAllocs(t *testing.T) {
 	in := env.Lognormal(50, 10, 1)
-	l := New(in, nil, stream.New(1, stream.Policy))
+	l := newModel(in, nil, stream.New(1, stream.Policy))
 	w, err := env.NewMean(in, false)
 	if err != nil {
 		t.Fatal(err)

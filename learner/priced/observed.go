@@ -52,21 +52,17 @@ var _ env.Learner[env.Observed] = (*Observed)(nil)
 const leastCeiling = 1e-9
 
 // NewObserved returns the learner for an instance; nil settings are
-// [DefaultObservedSettings]. It explores with draws from r. It panics as [New]
-// does.
-func NewObserved(in env.Instance, set *Settings, r *stream.Rand) *Observed {
-	if err := in.Validate(); err != nil {
-		panic("priced: " + err.Error())
+// [DefaultObservedSettings]. It explores with draws from r.
+func NewObserved(in env.Instance, set *Settings, r *stream.Rand) (*Observed, error) {
+	s := DefaultObservedSettings()
+	if set != nil {
+		s = *set
 	}
-	if set == nil {
-		s := DefaultObservedSettings()
-		set = &s
-	}
-	if err := set.ValidateObserved(); err != nil {
-		panic("priced: " + err.Error())
+	if err := check.First(in.Validate(), s.ValidateObserved()); err != nil {
+		return nil, err
 	}
 	n := len(in.Sources)
-	l := &Observed{common: newCommon(in, set, r), src: make([]stopping, n), x: make([]float64, n), age: make([]float64, n), crawled: make([]float64, n)}
+	l := &Observed{common: newCommon(in, s, r), src: make([]stopping, n), x: make([]float64, n), age: make([]float64, n), crawled: make([]float64, n)}
 	first := make([]float64, 1+max(2, l.set.degree()))
 	if d := l.set.degree(); d > 0 {
 		first = first[:1+d]
@@ -90,7 +86,7 @@ func NewObserved(in env.Instance, set *Settings, r *stream.Rand) *Observed {
 		l.src[i] = v
 		l.oneEpoch(i)
 	}
-	return l
+	return l, nil
 }
 
 // ValidateObserved reports the first setting that is out of its range, or that

@@ -30,7 +30,7 @@ func TestObservedTargets(t *testing.T) {
 			play := func(col int, p env.Policy[env.Observed]) {
 				sum[col] += total(harvest(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
 			}
-			l := NewObserved(in, nil, stream.New(seed, stream.Policy))
+			l := newObserved(in, nil, stream.New(seed, stream.Policy))
 			play(1, baselines.NewWhittleObserved(in, false))
 			play(2, l)
 			play(3, l.Frozen())
@@ -59,7 +59,7 @@ func TestObservedThreshold(t *testing.T) {
 			s := env.NewSource("", decay/-math.Expm1(-decay), decay, 1) // u = 1
 			price := share * s.Ceiling()
 			in := env.Instance{Sources: []env.Source{s}, Budget: 1}
-			l := NewObserved(in, nil, stream.New(1, stream.Test))
+			l := newObserved(in, nil, stream.New(1, stream.Test))
 			l.set.Price, l.set.Act, l.price, l.period, l.most = "none", "probabilistic", price, 20, 1000
 			o := &env.Observed{}
 			o.State, o.Last = []float64{1}, []int{-1}
@@ -108,7 +108,7 @@ func TestObservedSlow(t *testing.T) {
 			"wide": env.Wide(50, 5, 3),
 		} {
 			o := env.PoissonOptions{Marks: marks}
-			l := NewObserved(in, nil, stream.New(1, stream.Policy))
+			l := newObserved(in, nil, stream.New(1, stream.Policy))
 			harvest(t, in, 1, o, env.NewAgent(l), 6000)
 			got := total(harvest(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
 			want := total(harvest(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
@@ -133,7 +133,7 @@ func slow(decay float64) env.Instance {
 func TestObservedFixedAge(t *testing.T) {
 	s := env.NewSource("", 20, .1, 1)
 	s.Cost = 1.5
-	l := NewObserved(env.Instance{Sources: []env.Source{s}, Budget: 1.5}, nil, stream.New(1, stream.Test))
+	l := newObserved(env.Instance{Sources: []env.Source{s}, Budget: 1.5}, nil, stream.New(1, stream.Test))
 	for _, price := range []float64{40, 5, 80} {
 		l.price = price
 		for range 200 {
@@ -165,7 +165,7 @@ func TestObservedApart(t *testing.T) {
 	short.Sources[1].Window, short.Sources[2].Window = 5.3, 1.8
 	for name, in := range map[string]env.Instance{"lasting": lasting, "short": short} {
 		for seed := uint64(1); seed <= 4; seed++ {
-			l := NewObserved(in, nil, stream.New(seed, stream.Policy))
+			l := newObserved(in, nil, stream.New(seed, stream.Policy))
 			learning := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), 3000))
 			learned := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), 3000))
 			whittle := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
@@ -195,7 +195,7 @@ func TestObservedSettings(t *testing.T) {
 func TestObservedState(t *testing.T) {
 	in := env.Paper(2)
 	o := env.PoissonOptions{Marks: env.MarksPerEpoch}
-	a := NewObserved(in, nil, stream.New(3, stream.Policy))
+	a := newObserved(in, nil, stream.New(3, stream.Policy))
 	harvest(t, in, 1, o, env.NewAgent(a), 300)
 	text, err := json.Marshal(a.State())
 	if err != nil {
@@ -205,7 +205,7 @@ func TestObservedState(t *testing.T) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatal(err)
 	}
-	b := NewObserved(in, nil, stream.New(99, stream.Policy))
+	b := newObserved(in, nil, stream.New(99, stream.Policy))
 	harvest(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
 	if err := b.SetState(s); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestObservedState(t *testing.T) {
 func BenchmarkPricedObserved(b *testing.B) {
 	const n = 1000
 	in := env.Lognormal(n, 100, 1)
-	l := NewObserved(in, nil, stream.New(1, stream.Policy))
+	l := newObserved(in, nil, stream.New(1, stream.Policy))
 	r := stream.New(2, stream.Test)
 	o := &env.Observed{}
 	o.State, o.Last = make([]float64, n), make([]int, n)

@@ -37,7 +37,7 @@ func TestHardWorlds(t *testing.T) {
 		if !(learned >= .995 && learning >= .97) {
 			t.Errorf("%s: learned earns %.4f of Whittle, learning %.4f; want .995 and .97; price %v", name, learned, learning, l.Price())
 		}
-		o := NewObserved(in, nil, stream.New(1, stream.Policy))
+		o := newObserved(in, nil, stream.New(1, stream.Policy))
 		whittle := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), steps))
 		learning = total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(o), steps)) / whittle
 		learned = total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(o.Frozen()), steps)) / whittle
@@ -53,7 +53,7 @@ func TestHardWorlds(t *testing.T) {
 // to where it belongs within 3000 epochs.
 func TestPriceSeesSelector(t *testing.T) {
 	price := func(in env.Instance) float64 {
-		l := New(in, nil, stream.New(1, stream.Policy))
+		l := newModel(in, nil, stream.New(1, stream.Policy))
 		earn(t, in, l, 3000)
 		return l.Price()
 	}
@@ -76,7 +76,7 @@ func TestRareItems(t *testing.T) {
 	in := world(1, [4]float64{.444, .85, .25, 1}, [4]float64{.268, 1.17, 3.8, 1})
 	const steps = 5000
 	for seed := uint64(1); seed <= 3; seed++ {
-		l := NewObserved(in, nil, stream.New(seed, stream.Policy))
+		l := newObserved(in, nil, stream.New(seed, stream.Policy))
 		learning := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), steps))
 		learned := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), steps))
 		myopic := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewMyopicObserved(in)), steps))
