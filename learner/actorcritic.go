@@ -1,7 +1,6 @@
 package learner
 
 import (
-
 	"ephemera/env"
 	"ephemera/learner/online"
 	"ephemera/learner/priced"
