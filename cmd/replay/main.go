@@ -77,6 +77,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
 	case f.Given("half-life") && f.Given("feedback"):
 		return cli.Usagef("-half-life and -feedback both say how interest is lost; give one")
+	case f.Given("out") && out == "":
+		return cli.Usagef("-out is empty; allowed is the name of a directory")
 	case f.Given("every") && period < time.Second:
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
 	case half < time.Second:

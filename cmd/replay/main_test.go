@@ -69,7 +69,10 @@ func TestReplay(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	log := written(t)
+	log, far := written(t), filepath.Join(t.TempDir(), "far.csv")
+	if err := os.WriteFile(far, []byte("source,crawled_unix\na,9000000000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -83,6 +86,8 @@ func TestErrors(t *testing.T) {
 		{[]string{log, "-now", "feedly"}, cli.Usage, `-now: "feedly" is no file; allowed are every=D`},
 		{[]string{log, "-format", "xml"}, cli.Usage, `format is "xml"`},
 		{[]string{log, "-every", "30s"}, cli.Failure, "crawl all"},
+		{[]string{log, "-crawls-per-hour", "1e300"}, cli.Failure, "crawl all"},
+		{[]string{log, "-now", far}, cli.Failure, "none of the crawls that are made now lies from 1970-01-01"},
 		{[]string{log, "-crawls-per-hour", "0.005"}, cli.Failure, "needed are 8 or more"},
 		{[]string{"none.csv"}, cli.Failure, "none.csv"},
 		{[]string{log, "-feedback", log}, cli.Failure, "needed are the columns item_age_hours and share"},

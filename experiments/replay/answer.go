@@ -107,7 +107,7 @@ const (
 // that they make just that many crawls an hour.
 func pace(n int, rate float64) (length float64, budget int) {
 	hours := max(shortest, min(decision, float64(n)/rate/portion))
-	budget = max(1, int(rate*hours))
+	budget = max(1, int(min(rate*hours, float64(n))))
 	return math.Round(3600 * float64(budget) / rate), budget
 }
 
@@ -130,6 +130,9 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	rate := q.Rate
 	if rate == 0 {
 		rate = q.Now.perHour(n, first, last)
+	}
+	if rate == 0 && q.Now.Crawls != nil {
+		return nil, fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), q.Log.Path)
 	}
 	if rate == 0 {
 		rate = float64(n) / usual.Hours()

@@ -118,15 +118,31 @@ func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	r := csv.NewReader(io.LimitReader(in, 1<<31))
-	r.ReuseRecord = true
+	lines := bufio.NewScanner(in)
+	line := 0
 	wrong := func(format string, args ...any) error {
-		line, _ := r.FieldPos(0)
-		return fmt.Errorf("%s:%d: %s", path, line, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%s:%d: %w", path, line, fmt.Errorf(format, args...))
 	}
-	head, err := r.Read()
+	next := func() (rec []string, err error) {
+		line++
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return nil, wrong("a line is longer than %d bytes, or cannot be read: %w", bufio.MaxScanTokenSize, err)
+			}
+			return nil, io.EOF
+		}
+		rec, err = csv.NewReader(strings.NewReader(lines.Text())).Read()
+		if err == nil || err == io.EOF { // an empty line
+			return rec, nil
+		}
+		return nil, wrong("%v", err)
+	}
+	head, err := next()
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: the file has no header; needed are the columns item_age_hours and share", path)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: the file has no header; needed are the columns item_age_hours and share: %w", path, err)
+		return nil, err
 	}
 	column := func(name string) int { return slices.Index(head, name) }
 	age, share, item := column("item_age_hours"), column("share"), column("item")
@@ -136,12 +152,18 @@ func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
 	fb := &Feedback{}
 	number := map[string]int{}
 	for rows := 0; ; rows++ {
-		rec, err := r.Read()
+		rec, err := next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
+		}
+		if len(rec) == 0 {
+			continue
+		}
+		if len(rec) != len(head) {
+			return nil, wrong("there are %d fields; the header has %d", len(rec), len(head))
 		}
 		if rows >= maxFeedback {
 			return nil, wrong("there are more rows than %d", maxFeedback)

@@ -211,8 +211,9 @@ func TestFeedbackErrors(t *testing.T) {
 		"item_age_hours,share\n1,.1\n2,1.5\n":       "f.csv:3: share is \"1.5\"; allowed is 0 to 1",
 		"item_age_hours,share\n-1,.1\n":             "f.csv:2: item_age_hours is \"-1\"; allowed is 0 to 1e6",
 		"item_age_hours,share\n1,.1\n":              "there are 1 usable rows; needed are 3 or more",
-		"item_age_hours,share\n1,.1\n1\n":           "wrong number of fields",
+		"item_age_hours,share\n1,.1\n1\n":           "f.csv:3: there are 1 fields; the header has 2",
 		"item,item_age_hours,share\na,1,2\nb,2,3\n": "there are 0 usable rows",
+		strings.Repeat("\x00", 1<<17):               "f.csv:1: a line is longer than 65536 bytes",
 	} {
 		path := filepath.Join(t.TempDir(), "f.csv")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
