@@ -60,15 +60,6 @@ func hours(h float64) string {
 // cell is a cell of a figure.
 func cell(write func(float64) string, v float64) report.Cell { return report.Value(write(v), v) }
 
-// table begins a table.
-func table(head ...string) *report.Table {
-	t := &report.Table{}
-	for _, name := range head {
-		t.Head = append(t.Head, report.Column{Name: name})
-	}
-	return t
-}
-
 func (a *Answer) headline() string {
 	now, learning := a.Rows[0], a.Rows[1]
 	gain := signed(a.Gain.Value)
@@ -110,7 +101,7 @@ func (a *Answer) log() string {
 }
 
 func (a *Answer) schedules() report.Section {
-	t := table("schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect")
+	t := report.NewTable("schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect")
 	for _, r := range a.Rows {
 		t.Add(report.Words(r.Policy), cell(number, r.Interest), cell(percent, r.Interest/a.Rows[0].Interest), cell(hours, r.Median), cell(hours, r.P90), cell(hours, r.Worth),
 			cell(percent, r.Prompt), cell(percent, r.Empty), cell(hours, r.Neglect))
@@ -142,7 +133,7 @@ func (a *Answer) delay() string {
 }
 
 func (a *Answer) fewer() report.Section {
-	t := table("crawls", "per hour", "interest of now")
+	t := report.NewTable("crawls", "per hour", "interest of now")
 	for _, s := range a.Budgets {
 		t.Add(cell(percent, s.Crawls), cell(number, s.Crawls*a.Rate), cell(percent, s.Interest))
 	}
@@ -158,7 +149,7 @@ func (a *Answer) partly() string {
 }
 
 func (a *Answer) halfLives() report.Section {
-	t := table("half-life", "now", "learner", "more")
+	t := report.NewTable("half-life", "now", "learner", "more")
 	for _, h := range a.HalfLives {
 		t.Add(cell(hours, h.Hours), cell(number, h.Now), cell(number, h.Learning), cell(signed, h.Learning/h.Now-1))
 	}
@@ -167,7 +158,7 @@ func (a *Answer) halfLives() report.Section {
 }
 
 func (a *Answer) decay() report.Section {
-	t := table("form", "fitted", "R²")
+	t := report.NewTable("form", "fitted", "R²")
 	for _, f := range a.Fits {
 		t.Head = append(t.Head, report.Column{Name: "true " + f.Name})
 	}
@@ -194,7 +185,7 @@ func (a *Answer) timetable() report.Section {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return visits[j] - visits[i] })
-	t := table("source", "crawls per week", "every")
+	t := report.NewTable("source", "crawls per week", "every")
 	for _, i := range order {
 		if n := float64(visits[i]); n > 0 {
 			t.Add(report.Words(result.Printable(a.Names[i])), cell(number, n), cell(hours, 168/n))
@@ -283,23 +274,6 @@ func (a *Answer) JSON(w io.Writer) error {
 // shown is how many rows of a table are printed; the page has all.
 const shown = 20
 
-// printed returns a table as it is printed.
-func printed(t *report.Table) *result.Table {
-	p := &result.Table{Left: map[int]bool{}}
-	for k, c := range t.Head {
-		p.Header = append(p.Header, c.Name)
-		p.Left[k] = len(t.Rows) > 0 && t.Rows[0][k].Value == nil
-	}
-	for _, r := range t.Rows[:min(shown, len(t.Rows))] {
-		var row []string
-		for _, c := range r {
-			row = append(row, c.Text)
-		}
-		p.Add(row...)
-	}
-	return p
-}
-
 // Write prints the answer: all sections as a table or in Markdown, the
 // schedules alone as CSV, or the figures as JSON.
 func (a *Answer) Write(w io.Writer, f result.Format) error {
@@ -307,7 +281,7 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 	case result.JSON:
 		return a.JSON(w)
 	case result.CSV:
-		return printed(a.schedules().Table).Write(w, f)
+		return a.schedules().Table.Plain(shown).Write(w, f)
 	}
 	mark := ""
 	if f == result.Markdown {
@@ -325,7 +299,7 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 		}
 		if s.Table != nil {
 			fmt.Fprintln(w)
-			if err := printed(s.Table).Write(w, f); err != nil {
+			if err := s.Table.Plain(shown).Write(w, f); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -49,53 +50,32 @@ func Beside(dirs []string, reference string) (*Result, error) {
 		}
 		return sum
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch x, y := mean(a), mean(b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
-	f := plot.Figure{Name: "beside", Title: "Interest earned", X: plot.Axis{Label: fmt.Sprintf("times that of %s", reference)}}
-	f.Y.Lo, f.Y.Hi = -.6, float64(len(names))-.4
-	table := result.Table{Header: []string{"policy"}}
-	cells := &Table{Head: []Column{{Name: "policy"}}}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
+	f := Dots(plot.Figure{Name: "beside", Title: "Interest earned", X: plot.Axis{Label: fmt.Sprintf("times that of %s", reference)}}, names, nil)
+	table := NewTable("policy")
+	for _, name := range names {
+		table.Add(Words(name))
+	}
 	for k, dir := range dirs {
 		world := result.Printable(filepath.Base(filepath.Clean(dir)))
-		table.Header, cells.Head = append(table.Header, world), append(cells.Head, Column{Name: world})
+		table.Head = append(table.Head, Column{Name: world})
 		s := plot.Series{Name: world, Kind: plot.Across, Style: k}
 		for j, name := range names {
 			// The worlds stand a little below each other.
 			at := float64(len(names)-1-j) + .5*(float64(len(dirs)-1)/2-float64(k))/float64(len(dirs))
-			row := of[k][name]
-			lo, hi := math.NaN(), math.NaN()
-			if row.Lo != nil && row.Hi != nil {
-				lo, hi = *row.Lo/base[k], *row.Hi/base[k]
-			}
-			s.X, s.Y, s.Lo, s.Hi = append(s.X, ratio(k, name)), append(s.Y, at), append(s.Lo, lo), append(s.Hi, hi)
+			row, v := of[k][name], ratio(k, name)
+			s.X, s.Y, s.Lo, s.Hi = append(s.X, v), append(s.Y, at), append(s.Lo, or(row.Lo)/base[k]), append(s.Hi, or(row.Hi)/base[k])
+			table.Rows[j] = append(table.Rows[j], Value(result.Figure(v), v))
 		}
 		f.Series = append(f.Series, s)
 	}
 	f.Series = append(f.Series, plot.Series{Style: plot.Plain, X: plot.Values{1, 1}, Y: plot.Values{f.Y.Lo, f.Y.Hi}})
-	for j := len(names) - 1; j >= 0; j-- {
-		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: float64(len(names) - 1 - j), Text: names[j]})
-	}
-	for _, name := range names {
-		row, page := []string{name}, []Cell{Words(name)}
-		for k := range of {
-			v := ratio(k, name)
-			row, page = append(row, result.Figure(v)), append(page, Value(result.Figure(v), v))
-		}
-		table.Rows, cells.Rows = append(table.Rows, row), append(cells.Rows, page)
-	}
 	p := &Page{
 		Title:    "Policies in several worlds",
 		Notes:    []string{fmt.Sprintf("Reward as a multiple of what %s earns in the same world. Bars are the 95 %% intervals of the rewards.", reference)},
-		Sections: []Section{{Title: "Rewards", Figures: []plot.Figure{f}, Table: cells}},
+		Sections: []Section{{Title: "Rewards", Figures: []plot.Figure{f}, Table: table}},
 	}
-	return &Result{p, []string{"beside"}, func(w io.Writer) error { return table.Write(w, result.Text) }}, nil
+	return &Result{p, []string{"beside"}, func(w io.Writer) error { return table.Plain(len(names)).Write(w, result.Text) }}, nil
 }
 
 // openResult reads result.json of a directory.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
@@ -45,6 +46,32 @@ type Table struct {
 	Rows      [][]Cell `json:"rows"`
 	Draws     bool     `json:"draws,omitempty"`
 	Reference string   `json:"reference,omitempty"` // name of the row that others are compared with
+}
+
+// NewTable begins a table.
+func NewTable(head ...string) *Table {
+	t := &Table{}
+	for _, name := range head {
+		t.Head = append(t.Head, Column{Name: name})
+	}
+	return t
+}
+
+// Plain returns the first rows of the table as it is printed.
+func (t *Table) Plain(rows int) *result.Table {
+	p := &result.Table{Left: map[int]bool{}}
+	for k, c := range t.Head {
+		p.Header = append(p.Header, c.Name)
+		p.Left[k] = len(t.Rows) > 0 && t.Rows[0][k].Value == nil
+	}
+	for _, r := range t.Rows[:min(rows, len(t.Rows))] {
+		var row []string
+		for _, c := range r {
+			row = append(row, c.Text)
+		}
+		p.Add(row...)
+	}
+	return p
 }
 
 // Add appends a row.

@@ -100,61 +100,71 @@ func (t *trained) style(policy string) int {
 	return k
 }
 
-// Dots draws a value of each row, from the best on top down, with its
-// interval. A value that is not finite is left out.
+// Dots draws a value of each row, if there is at, from the best on top down,
+// with its interval. A value that is not finite is left out.
 func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, style int)) plot.Figure {
 	f.Y.Lo, f.Y.Hi, f.Y.Ticks = -.6, float64(len(names))-.4, nil
-	for k := range names {
-		y := float64(len(names) - 1 - k)
-		v, lo, hi, style := at(k)
-		f.Series = append(f.Series, plot.Series{Kind: plot.Across, Style: style, X: plot.Values{v}, Y: plot.Values{y}, Lo: plot.Values{lo}, Hi: plot.Values{hi}})
-		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: y, Text: names[k]})
+	for k := len(names) - 1; k >= 0; k-- {
+		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: float64(len(names) - 1 - k), Text: names[k]})
 	}
-	slices.Reverse(f.Y.Ticks)
+	for k := range names {
+		if at != nil {
+			v, lo, hi, style := at(k)
+			f.Series = append(f.Series, plot.Series{Kind: plot.Across, Style: style, X: plot.Values{v}, Y: plot.Values{float64(len(names) - 1 - k)}, Lo: plot.Values{lo}, Hi: plot.Values{hi}})
+		}
+	}
 	return f
+}
+
+// or returns a figure that may be missing, as NaN.
+func or(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// measured is the cell of a figure that may be missing, with its interval if it has one.
+func measured(v float64, interval ...*float64) Cell {
+	switch {
+	case math.IsNaN(v):
+		return Value("–", v)
+	case len(interval) == 2 && interval[0] != nil && interval[1] != nil:
+		return Estimated(stats.Estimate{Value: v, Lo: *interval[0], Hi: *interval[1]})
+	}
+	return Value(stats.Format(v), v)
 }
 
 // policies are the rewards and, where runs were compared, their differences to
 // Whittle's.
 func (t *trained) policies() Section {
-	or := func(v *float64) float64 {
-		if v == nil {
-			return math.NaN()
-		}
-		return *v
-	}
 	var names []string
-	table := &Table{}
-	for _, name := range []string{"policy", "reward, interest per epoch", "share of Whittle", "share of the bound", "crawls per epoch", "difference to Whittle", "epochs over the budget"} {
-		table.Head = append(table.Head, Column{Name: name})
-	}
-	value := func(v, lo, hi float64) Cell {
-		if math.IsNaN(v) {
-			return Value("–", v)
-		}
-		if math.IsNaN(lo) {
-			return Value(stats.Format(v), v)
-		}
-		return Estimated(stats.Estimate{Value: v, Lo: lo, Hi: hi})
-	}
-	none := math.NaN()
+	table := NewTable("policy", "reward, interest per epoch", "share of Whittle", "share of the bound", "crawls per epoch", "difference to Whittle", "epochs over the budget")
 	for _, r := range t.Results {
 		names = append(names, r.Policy)
-		table.Rows = append(table.Rows, []Cell{Words(r.Policy), value(r.Reward, or(r.Lo), or(r.Hi)), value(or(r.OfWhittle), none, none), value(or(r.OfBound), none, none),
-			value(r.Crawls, none, none), value(or(r.Diff), or(r.DiffLo), or(r.DiffHi)), value(r.Over, none, none)})
+		table.Add(Words(r.Policy), measured(r.Reward, r.Lo, r.Hi), measured(or(r.OfWhittle)), measured(or(r.OfBound)), measured(r.Crawls), measured(or(r.Diff), r.DiffLo, r.DiffHi), measured(r.Over))
 	}
-	reward := Dots(plot.Figure{Name: "policies", Title: "Reward", X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
-		r := t.Results[k]
-		return r.Reward, or(r.Lo), or(r.Hi), t.style(r.Policy)
-	})
-	if b := or(t.Bound); !math.IsNaN(b) {
-		reward.Series = append(reward.Series, plot.Series{Name: "bound that no policy exceeds", Style: plot.Plain, X: plot.Values{b, b}, Y: plot.Values{reward.Y.Lo, reward.Y.Hi}})
+	// Columns that say nothing go.
+	for k := len(table.Head) - 1; k > 1; k-- {
+		if !slices.ContainsFunc(table.Rows, func(r []Cell) bool { return r[k].Value != nil && *r[k].Value != 0 }) {
+			table.Head = slices.Delete(table.Head, k, k+1)
+			for j := range table.Rows {
+				table.Rows[j] = slices.Delete(table.Rows[j], k, k+1)
+			}
+		}
 	}
-	// Where all but a few lie close together, those would crush the rest.
-	diff := Dots(plot.Figure{Name: "difference", Title: "Reward less that of Whittle under the same seeds", X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
-		r := t.Results[k]
-		return or(r.Diff), or(r.DiffLo), or(r.DiffHi), t.style(r.Policy)
-	})
+	dots := func(name, title string, of func(r *result.Row) (v float64, lo, hi *float64)) plot.Figure {
+		return Dots(plot.Figure{Name: name, Title: title, X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
+			r := &t.Results[k]
+			v, l, h := of(r)
+			return v, or(l), or(h), t.style(r.Policy)
+		})
+	}
+	reward := dots("policies", "Reward", func(r *result.Row) (float64, *float64, *float64) { return r.Reward, r.Lo, r.Hi })
+	if t.Bound != nil {
+		reward.Series = append(reward.Series, plot.Series{Name: "bound that no policy exceeds", Style: plot.Plain, X: plot.Values{*t.Bound, *t.Bound}, Y: plot.Values{reward.Y.Lo, reward.Y.Hi}})
+	}
+	diff := dots("difference", "Reward less that of Whittle under the same seeds", func(r *result.Row) (float64, *float64, *float64) { return or(r.Diff), r.DiffLo, r.DiffHi })
 	s := Section{Title: "Policies", Table: table, Figures: []plot.Figure{reward, diff}}
 	if t.Seeds > 1 {
 		s.Notes = []string{"Means with 95 % intervals."}
