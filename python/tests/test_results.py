@@ -57,6 +57,24 @@ def test_load_sweep(written):
     assert set(scores) == {"paper", "lspe"} and both.any()
 
 
+def test_rliable_takes_the_scores(written):
+    """Its means are the table's, and its intervals hold them."""
+    rly = pytest.importorskip("rliable.library")
+    metrics = pytest.importorskip("rliable.metrics")
+    r = ephemera.load(written / "bench")
+
+    def means(scores):
+        return np.array([metrics.aggregate_mean(scores), metrics.aggregate_iqm(scores)])
+
+    point, interval = rly.get_interval_estimates(r.to_rliable(), means, reps=200)
+    for policy in r.table.index:
+        assert point[policy][0] == pytest.approx(r.table.loc[policy, "of_whittle"])
+        low, high = interval[policy]
+        assert (low <= point[policy] + 1e-12).all() and (point[policy] <= high + 1e-12).all()
+    profiles, _ = rly.create_performance_profile(r.to_rliable(), np.linspace(0, 1.5, 7), reps=50)
+    assert profiles["whittle"][0] == 1 and profiles["whittle"][-1] == 0
+
+
 def test_load_refuses(tmp_path):
     with pytest.raises(FileNotFoundError, match="neither"):
         ephemera.load(tmp_path)
