@@ -30,7 +30,9 @@ def agents(cell: Cell) -> dict[str, Any]:
             found[e.name] = (e.name, {})
     if cell.knowledge == "model":
         found["lspe, renewal"] = ("lspe", {"critic": "renewal"})
-    return found | {"certainty": "certainty", "q-whittle": "q-whittle"}
+    else:
+        found["certainty"] = "certainty"  # it learns from items
+    return found | {"q-whittle": "q-whittle"}
 
 
 def share(cell: Cell, agent: Any, seed: int, epochs: int) -> tuple[float, float]:
