@@ -86,8 +86,18 @@ func TestSaved(t *testing.T) {
 					t.Errorf("%s, %s, frozen %v: the loaded one crawls otherwise", k.Name, level, frozen)
 				}
 			}
-			if _, err := saved.decoded(t).Learner(env.Paper(1).Terms()); err == nil || !strings.Contains(err.Error(), "sources") {
-				t.Errorf("%s, %s: taken for other sources: %v", k.Name, level, err)
+			renamed, dearer := saved.decoded(t).Terms(), saved.decoded(t).Terms()
+			renamed.Names = append([]string{"another"}, renamed.Names[1:]...)
+			dearer.Costs = append([]float64{dearer.Costs[0] / 2}, dearer.Costs[1:]...)
+			for what, terms := range map[string]env.Terms{"fewer": env.Paper(1).Terms(), "others": renamed, "other costs": dearer} {
+				if _, err := saved.decoded(t).Learner(terms); err == nil || !strings.Contains(err.Error(), "sources") {
+					t.Errorf("%s, %s: taken for other sources, %s: %v", k.Name, level, what, err)
+				}
+			}
+			foreign := saved.decoded(t)
+			foreign.State = append([]byte(`{"colour": 1, `), foreign.State[1:]...)
+			if _, err := foreign.Learner(foreign.Terms()); err == nil || !strings.Contains(err.Error(), "colour") {
+				t.Errorf("%s, %s: a state with a foreign key: %v", k.Name, level, err)
 			}
 		}
 	}

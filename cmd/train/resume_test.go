@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -239,6 +240,33 @@ func TestBadState(t *testing.T) {
 		if now, _ := os.ReadFile(path); string(now) != data {
 			t.Errorf("%s: the file was changed", what)
 		}
+	}
+}
+
+// A configuration asks for no more epochs than its recording has.
+func TestTooManySteps(t *testing.T) {
+	dir := t.TempDir()
+	log, out := filepath.Join(dir, "log.csv"), filepath.Join(dir, "out")
+	text := "source,published_unix\n"
+	for h := range 200 {
+		text += fmt.Sprintf("%c,%d\n", 'a'+h%3, 3600*h)
+	}
+	if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := train(t, "-trace", log, "-out", out); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(out, configFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	longer := filepath.Join(dir, "longer.toml")
+	if err := os.WriteFile(longer, regexp.MustCompile(`(?m)^steps = .*`).ReplaceAll(config, []byte("steps = 5000")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := train(t, "-config", longer); err == nil || !strings.Contains(err.Error(), "steps is 5000; allowed are 1 to ") {
+		t.Errorf("5000 epochs of a shorter recording: %v", err)
 	}
 }
 
