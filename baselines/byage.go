@@ -1,8 +1,6 @@
 package baselines
 
 import (
-	"sort"
-
 	"ephemera/baselines/calendar"
 	"ephemera/env"
 )
@@ -16,13 +14,6 @@ type byAge struct {
 	key  []float64
 	ages int       // ages of the table
 	seen []float64 // the indices at ages 1 to ages of source 0, then of source 1, …
-	end  []limit
-}
-
-// limit is the index to the last bit from an age on.
-type limit struct {
-	age int
-	key float64
 }
 
 // fromCalendar is the same policy without touching every source.
@@ -67,15 +58,12 @@ func newScan(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params)
 	s := &byAge{sel: NewSelector(t.Costs, t.Budget), rank: rank, p: make([]calendar.Params, n), key: make([]float64, n)}
 	s.ages = min(64, tableRoom/max(1, n))
 	s.seen = make([]float64, 0, n*s.ages)
-	s.end = make([]limit, n)
 	for i := range s.p {
 		p := of(i)
 		s.p[i] = p
 		for age := 1; age <= s.ages; age++ {
 			s.seen = append(s.seen, rank.At(&p, age))
 		}
-		key := rank.At(&p, calendar.Never)
-		s.end[i] = limit{sort.Search(calendar.Never-1, func(age int) bool { return rank.At(&p, age+1) == key }) + 1, key}
 	}
 	return s
 }
@@ -83,12 +71,9 @@ func newScan(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params)
 // Select implements env.Policy.
 func (s *byAge) Select(dst []int, o *env.Model) []int {
 	for i := range s.key {
-		switch age := o.Age(i); {
-		case age <= s.ages:
+		if age := o.Age(i); age <= s.ages {
 			s.key[i] = s.seen[i*s.ages+age-1]
-		case age >= s.end[i].age:
-			s.key[i] = s.end[i].key
-		default:
+		} else {
 			s.key[i] = s.rank.At(&s.p[i], age)
 		}
 	}

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -51,7 +52,7 @@ type RelaxedOptions struct {
 func NewRelaxedControl(in env.Instance, opt RelaxedOptions) env.Policy[env.Model] {
 	p := &relaxedControl{
 		sources: in.Sources, budget: in.Budget, price: opt.Price, exact: opt.Exact,
-		first: opt.First, hold: opt.Hold, power: opt.Power,
+		first: opt.First, hold: cmp.Or(opt.Hold, 10), power: cmp.Or(opt.Power, 1),
 	}
 	if p.first == 0 {
 		for _, s := range in.Sources {
@@ -60,12 +61,6 @@ func NewRelaxedControl(in env.Instance, opt RelaxedOptions) env.Policy[env.Model
 			}
 		}
 		p.first *= 0.1 / in.Budget
-	}
-	if p.hold == 0 {
-		p.hold = 10
-	}
-	if p.power == 0 {
-		p.power = 1
 	}
 	if !(p.price >= 0) || !(p.first >= 0) || !(p.hold > 0) || !(p.power > 0.5 && p.power <= 1) {
 		panic(fmt.Sprintf("baselines: relaxed control with price %v, first %v, hold %v, power %v; allowed are prices and steps of 0 or more, a hold above 0 and a power above 0.5 and at most 1",

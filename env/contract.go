@@ -120,29 +120,32 @@ type World interface {
 // Agent is a policy whose level of knowledge has been settled: it is handed
 // all that a world shows and passes on to the policy what its level gives.
 type Agent struct {
-	level   Level
-	online  Policy[Online]
-	model   Policy[Model]
-	seen    Policy[Observed]
-	learner bool
+	level  Level
+	pick   func(dst []int, v *Observed) []int
+	update func(crawls []Crawled, next *Observed) // nil where nothing learns
 }
 
 // NewAgent returns the agent of a policy or a learner. It panics if p has a
 // method named Update without being a Learner of its level: it would never be
 // told anything.
 func NewAgent[O Knowledge](p Policy[O]) Agent {
-	_, learns := p.(Learner[O])
-	if !learns && p != nil {
-		refuseUpdate[O](reflect.TypeOf(p))
-	}
-	a := Agent{learner: learns}
 	switch p := any(p).(type) {
 	case Policy[Online]:
-		a.level, a.online = LevelOnline, p
+		return newAgent(LevelOnline, p, func(v *Observed) *Online { return &v.Online })
 	case Policy[Model]:
-		a.level, a.model = LevelModel, p
+		return newAgent(LevelModel, p, func(v *Observed) *Model { return &v.Model })
 	case Policy[Observed]:
-		a.level, a.seen = LevelObserved, p
+		return newAgent(LevelObserved, p, func(v *Observed) *Observed { return v })
+	}
+	return Agent{} // of no policy
+}
+
+func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent {
+	a := Agent{level: at, pick: func(dst []int, v *Observed) []int { return p.Select(dst, see(v)) }}
+	if l, ok := p.(Learner[O]); ok {
+		a.update = func(crawls []Crawled, next *Observed) { l.Update(crawls, see(next)) }
+	} else {
+		refuseUpdate[O](reflect.TypeOf(p))
 	}
 	return a
 }
@@ -163,34 +166,21 @@ func refuseUpdate[O Knowledge](t reflect.Type) {
 func (a Agent) Level() Level { return a.level }
 
 // Learns reports whether the policy is a learner.
-func (a Agent) Learns() bool { return a.learner }
+func (a Agent) Learns() bool { return a.update != nil }
 
 // Select has the policy pick from what its level shows of v.
 func (a Agent) Select(dst []int, v *Observed) []int {
-	switch a.level {
-	case LevelOnline:
-		return a.online.Select(dst, &v.Model.Online)
-	case LevelModel:
-		return a.model.Select(dst, &v.Model)
-	case LevelObserved:
-		return a.seen.Select(dst, v)
+	if a.pick == nil {
+		panic("env: agent without a policy")
 	}
-	panic("env: agent without a policy")
+	return a.pick(dst, v)
 }
 
 // Update tells a learner what happened; it does nothing for a policy that does
 // not learn.
 func (a Agent) Update(crawls []Crawled, next *Observed) {
-	if !a.learner {
-		return
-	}
-	switch a.level {
-	case LevelOnline:
-		a.online.(Learner[Online]).Update(crawls, &next.Model.Online)
-	case LevelModel:
-		a.model.(Learner[Model]).Update(crawls, &next.Model)
-	case LevelObserved:
-		a.seen.(Learner[Observed]).Update(crawls, next)
+	if a.update != nil {
+		a.update(crawls, next)
 	}
 }
 

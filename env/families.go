@@ -29,12 +29,14 @@ const (
 // Most of the interest comes from a handful of sources, and the content of
 // each lasts between an epoch and a score of them. It panics unless n ≥ 1.
 func Lognormal(n int, budget float64, seed uint64) Instance {
-	return family("lognormal", n, budget, seed, func(draw drawer) Source {
-		return NewSource("",
-			distuv.LogNormal{Mu: math.Log(50), Sigma: 1, Src: draw(drawRate)}.Rand(),
-			distuv.Uniform{Min: 0.05, Max: 1.05, Src: draw(drawDecay)}.Rand(),
-			distuv.LogNormal{Mu: 0, Sigma: 1, Src: draw(drawInterest)}.Rand())
-	})
+	return family("lognormal", n, budget, seed, lognormal)
+}
+
+func lognormal(draw drawer) Source {
+	return NewSource("",
+		distuv.LogNormal{Mu: math.Log(50), Sigma: 1, Src: draw(drawRate)}.Rand(),
+		distuv.Uniform{Min: 0.05, Max: 1.05, Src: draw(drawDecay)}.Rand(),
+		distuv.LogNormal{Mu: 0, Sigma: 1, Src: draw(drawInterest)}.Rand())
 }
 
 // Wide returns n random sources without windows whose crawls cost 1, with
@@ -62,13 +64,10 @@ func Wide(n int, budget float64, seed uint64) Instance {
 // It panics unless n ≥ 1.
 func Mixed(n int, budget float64, seed uint64) Instance {
 	return family("mixed", n, budget, seed, func(draw drawer) Source {
-		return Source{
-			Rate:     distuv.LogNormal{Mu: math.Log(50), Sigma: 1, Src: draw(drawRate)}.Rand(),
-			Decay:    distuv.Uniform{Min: 0.05, Max: 1.05, Src: draw(drawDecay)}.Rand(),
-			Interest: distuv.LogNormal{Mu: 0, Sigma: 1, Src: draw(drawInterest)}.Rand(),
-			Cost:     distuv.Uniform{Min: 0.5, Max: 3, Src: draw(drawCost)}.Rand(),
-			Window:   distuv.Uniform{Min: 2, Max: 50, Src: draw(drawWindow)}.Rand(),
-		}
+		s := lognormal(draw)
+		s.Cost = distuv.Uniform{Min: 0.5, Max: 3, Src: draw(drawCost)}.Rand()
+		s.Window = distuv.Uniform{Min: 2, Max: 50, Src: draw(drawWindow)}.Rand()
+		return s
 	})
 }
 

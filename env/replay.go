@@ -142,19 +142,13 @@ type Replay struct {
 	factor float64       // α
 	epochs int
 	state  []float64
-	wait   []queue
+	wait   [][]published // oldest first
 	items  []Item
 	ends   []int
 	keep   float64 // seconds until an item is negligible
 }
 
 var _ World = (*Replay)(nil)
-
-// queue holds the items that wait at a source, oldest first, from head on.
-type queue struct {
-	item []published
-	head int
-}
 
 type published struct{ at, utility float64 }
 
@@ -193,7 +187,7 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 		w.view.State = w.state
 	}
 	if o.Items {
-		w.wait = make([]queue, n)
+		w.wait = make([][]published, n)
 	}
 	w.arrive()
 	return w, nil
@@ -219,22 +213,22 @@ func (w *Replay) arrive() {
 		at := float64(p.at)
 		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-at))
 		if w.opt.Items {
-			w.wait[p.source].push(published{at, p.utility}, at-w.keep)
+			w.wait[p.source] = push(w.wait[p.source], published{at, p.utility}, at-w.keep)
 		}
 		w.ahead = w.ahead[1:]
 	}
 }
 
-// push appends an item and drops those published before the given time.
-func (q *queue) push(p published, before float64) {
-	for q.head < len(q.item) && q.item[q.head].at < before {
-		q.head++
+// push appends an item and, once they are half of all, drops those published
+// before the given time.
+func push(q []published, p published, before float64) []published {
+	if len(q) == cap(q) {
+		old, _ := slices.BinarySearchFunc(q, before, func(p published, before float64) int { return cmp.Compare(p.at, before) })
+		if old > len(q)/2 {
+			q = q[:copy(q, q[old:])]
+		}
 	}
-	if q.head > len(q.item)/2 { // moving costs no more than what was dropped
-		q.item = q.item[:copy(q.item, q.item[q.head:])]
-		q.head = 0
-	}
-	q.item = append(q.item, p)
+	return append(q, p)
 }
 
 // Step implements World. After the last whole epoch it returns io.EOF.
@@ -250,7 +244,7 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 		w.crawled = append(w.crawled, Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i]})
 		w.state[i] = 0
 		if w.opt.Items {
-			w.take(&w.wait[i])
+			w.take(i)
 			w.ends = append(w.ends, len(w.items))
 		}
 	}
@@ -260,15 +254,13 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	return w.crawled, nil
 }
 
-// take moves what waits in q to w.items.
-func (w *Replay) take(q *queue) {
+// take moves what waits at source i to w.items.
+func (w *Replay) take(i int) {
 	now := w.now()
-	for _, p := range q.item[q.head:] {
-		age := now - p.at
-		if age > w.keep {
-			continue
+	for _, p := range w.wait[i] {
+		if age := now - p.at; age <= w.keep {
+			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
 		}
-		w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
 	}
-	q.item, q.head = q.item[:0], 0
+	w.wait[i] = w.wait[i][:0]
 }

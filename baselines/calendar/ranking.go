@@ -76,26 +76,12 @@ func (Func) Of(i int) Params { return Params{float64(i)} }
 // At implements Ranking.
 func (f Func) At(p *Params, age int) float64 { return f(int(p[0]), age) }
 
-// FirstAge implements Ranking, by doubling and bisection. It allows for a fall
-// by rounding of 1e−12 of the level.
+// FirstAge implements Ranking. It allows for a fall by rounding of 1e−12 of the
+// level.
 func (f Func) FirstAge(p *Params, level float64) int {
 	i := int(p[0])
 	level -= 1e-12 * math.Abs(level)
-	lo, hi := 0, 1 // the index is below the level at lo, and not at hi
-	for !(f(i, hi) >= level) {
-		if hi >= Never/2 {
-			return Never
-		}
-		lo, hi = hi, 2*hi
-	}
-	for hi-lo > 1 {
-		if mid := lo + (hi-lo)/2; f(i, mid) >= level {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
+	return index.FirstAge(0, Never, func(age int) bool { return f(i, age) >= level })
 }
 
 // early returns the least whole age, from 1 on, that is at or above s.

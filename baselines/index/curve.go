@@ -79,30 +79,34 @@ func (c *Curve) rise(age int) float64 {
 // crawl: the least s between lo and hi whose index reaches it. hi may be
 // [Never].
 func (c *Curve) Age(charge float64, lo, hi int) int {
-	if lo == hi || c.Index(lo) >= charge {
+	switch {
+	case lo == hi || c.Index(lo) >= charge:
 		return lo
-	}
-	if charge > c.Top {
+	case charge > c.Top:
 		return hi
 	}
-	// Double the step from lo, then halve: index(lo) < charge ≤ index(hi).
+	// Where the index is the ceiling to the last bit it does not rise further.
 	const far = min(1<<52, math.MaxInt/2)
-	for step := 1; ; step *= 2 {
-		next := lo + step
-		if next >= hi || next >= far {
-			if hi > far {
-				return Never // the index is the ceiling to the last bit
-			}
+	age := FirstAge(lo, min(hi, far), func(age int) bool { return c.Index(age) >= charge })
+	if age == far {
+		return Never
+	}
+	return age
+}
+
+// FirstAge returns the least age above lo that reaches, or hi if none below it
+// does; ages above one that reaches reach as well. The step from lo is doubled,
+// then halved.
+func FirstAge(lo, hi int, reaches func(age int) bool) int {
+	for step := 1; lo+step < hi; step *= 2 {
+		if reaches(lo + step) {
+			hi = lo + step
 			break
 		}
-		if c.Index(next) >= charge {
-			hi = next
-			break
-		}
-		lo = next
+		lo += step
 	}
 	for hi-lo > 1 {
-		if mid := lo + (hi-lo)/2; c.Index(mid) >= charge {
+		if mid := lo + (hi-lo)/2; reaches(mid) {
 			hi = mid
 		} else {
 			lo = mid
