@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,6 +17,7 @@ import (
 const (
 	mostNamed = 8   // sources that have a name in a legend
 	mostLines = 200 // sources of which a line is drawn
+	mostRows  = 1000
 )
 
 // page draws the run. What is exact is that of the mean dynamics, also where
@@ -58,15 +60,7 @@ func (s *shown) byCrawls() []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case s.count[i] > s.count[j]:
-			return -1
-		case s.count[i] < s.count[j]:
-			return 1
-		}
-		return i - j
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.count[j], s.count[i]) })
 	return order
 }
 
@@ -248,16 +242,13 @@ func (s *shown) items(order []int) plot.Figure {
 // and what was learned of them.
 func (s *shown) sources(relaxed index.Relaxed) *report.Table {
 	thresholds := experiments.Thresholds(s.trainee, s.scene.Instance)
-	t := &report.Table{}
-	for _, name := range []string{"source", "rate, items per epoch", "decay, 1/epoch", "interest of an item", "cost, budget units", "crawls per epoch", "crawls per epoch, relaxed"} {
-		t.Head = append(t.Head, report.Column{Name: name})
-	}
+	t := report.NewTable("source", "rate, items per epoch", "decay, 1/epoch", "interest of an item", "cost, budget units", "crawls per epoch", "crawls per epoch, relaxed")
 	if thresholds != nil {
 		for _, name := range thresholds.Header[1:] {
 			t.Head = append(t.Head, report.Column{Name: name})
 		}
 	}
-	for i, x := range s.scene.Instance.Sources {
+	for i, x := range s.scene.Instance.Sources[:min(mostRows, len(s.names))] {
 		row := []report.Cell{report.Words(result.Printable(s.names[i]))}
 		for _, v := range []float64{x.Rate, x.Decay, x.Interest, x.Cost, s.count[i] / float64(s.epochs), relaxed.Frequency[i]} {
 			row = append(row, report.Value(result.Figure(v), v))
@@ -267,10 +258,7 @@ func (s *shown) sources(relaxed index.Relaxed) *report.Table {
 				row = append(row, report.Words(text))
 			}
 		}
-		t.Rows = append(t.Rows, row)
-		if len(t.Rows) == 1000 {
-			break
-		}
+		t.Add(row...)
 	}
 	return t
 }

@@ -256,7 +256,7 @@ func TestLegend(t *testing.T) {
 			t.Fatalf("legend of %v at %v of %v × %v", size, legend.Rectangle, d.width, d.height)
 		}
 		data := d.plot.DataCanvas(to)
-		if data.Size().X < 4*vg.Inch || data.Size().Y < 2*vg.Inch || data.Max.X >= legend.Min.X && data.Min.Y <= legend.Max.Y {
+		if data.Size().X < 4*vg.Inch || data.Size().Y < 3*vg.Inch || data.Max.X >= legend.Min.X && data.Min.Y <= legend.Max.Y {
 			t.Fatalf("data at %v, legend at %v", data.Rectangle, legend.Rectangle)
 		}
 	})

@@ -352,6 +352,17 @@ func TestNowFromFile(t *testing.T) {
 	}
 }
 
+// Where the present schedule makes another number of crawls, the answer says so.
+func TestAnotherRate(t *testing.T) {
+	a := ask(t, Question{Log: record(t, 20, 20), HalfLife: 4, Rate: 2, Now: Now{Every: 4 * 3600e9, Name: "every=4h"}, Seed: 1, Workers: 2})
+	if text := a.headline(); !strings.Contains(text, "With 2 crawls per hour instead of 5") || strings.Contains(text, "fewer crawls") {
+		t.Error(text)
+	}
+	if text := a.schedules().Notes[0]; !strings.HasPrefix(text, "The first schedule makes 5 crawls per hour, the others 2.") {
+		t.Error(text)
+	}
+}
+
 // A warm learner is measured on the second half, and earns more there than one
 // that begins there.
 func TestWarm(t *testing.T) {

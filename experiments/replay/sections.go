@@ -66,21 +66,28 @@ func (a *Answer) headline() string {
 	if !math.IsNaN(a.Gain.Lo) {
 		gain += fmt.Sprintf(" [%s, %s]", signed(a.Gain.Lo), signed(a.Gain.Hi))
 	}
-	text := fmt.Sprintf("Now, with %s, you earn %s interest per hour. With as many crawls, %s per hour, the learner earns %s, %s; it knows nothing at first.",
-		now.About, number(now.Interest), number(now.Crawls), number(learning.Interest), gain)
-	if a.Warm {
-		text = strings.Replace(text, "it knows nothing at first", "it has learned on the first half", 1)
+	with, knows := "as many crawls, "+number(now.Crawls)+" per hour", "knows nothing at first"
+	if a.another() {
+		with = fmt.Sprintf("%s crawls per hour instead of %s", number(a.Rate), number(now.Crawls))
 	}
+	if a.Warm {
+		knows = "has learned on the first half"
+	}
+	text := fmt.Sprintf("Now, with %s, you earn %s interest per hour. With %s, the learner earns %s, %s; it %s.", now.About, number(now.Interest), with, number(learning.Interest), gain, knows)
 	switch {
 	case math.IsNaN(a.Fewer):
-		text += " It brings nothing here."
+		return text + " It brings nothing here."
 	case a.Fewer >= 1-fewer[0]:
-		text += fmt.Sprintf(" It would earn what you earn now with less than %s of the crawls.", percent(fewer[0]))
-	default:
-		text += fmt.Sprintf(" It would earn what you earn now with %s fewer crawls%s.", percent(a.Fewer), a.partly())
+		return text + fmt.Sprintf(" It would earn what you earn now with less than %s crawls per hour%s.", number(fewer[0]*a.Rate), a.partly())
+	case a.another():
+		return text + fmt.Sprintf(" It would earn what you earn now with %s crawls per hour%s.", number((1-a.Fewer)*a.Rate), a.partly())
 	}
-	return text
+	return text + fmt.Sprintf(" It would earn what you earn now with %s fewer crawls%s.", percent(a.Fewer), a.partly())
 }
+
+// another reports whether what is done now makes another number of crawls than
+// was asked for.
+func (a *Answer) another() bool { return math.Abs(a.Rows[0].Crawls/a.Rate-1) > .03 }
 
 func (a *Answer) log() string {
 	s := a.Log
@@ -106,8 +113,12 @@ func (a *Answer) schedules() report.Section {
 		t.Add(report.Words(r.Policy), cell(number, r.Interest), cell(percent, r.Interest/a.Rows[0].Interest), cell(hours, r.Median), cell(hours, r.P90), cell(hours, r.Worth),
 			cell(percent, r.Prompt), cell(percent, r.Empty), cell(hours, r.Neglect))
 	}
+	crawls := "All schedules make as many crawls."
+	if a.another() {
+		crawls = fmt.Sprintf("The first schedule makes %s crawls per hour, the others %s.", number(a.Rows[0].Crawls), number(a.Rate))
+	}
 	return report.Section{Title: "Schedules", Table: t, Figures: []plot.Figure{a.Figure()}, Notes: []string{
-		"All schedules make as many crawls. Delay is the time from the publication of an item to the crawl that finds it; “never” is written where fewer items than that were found. Neglect is the longest that a source with items waited.",
+		crawls + " Delay is the time from the publication of an item to the crawl that finds it; “never” is written where fewer items than that were found. Neglect is the longest that a source with items waited.",
 		a.delay(),
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,12 +19,11 @@ type Result struct {
 }
 
 // kinds are the files that tell what a directory holds, and what reads it.
-var kinds = []struct {
+var kinds = []kind{{"result.json", readResult}, {"config.toml", readSweep}}
+
+type kind struct {
 	file string
 	read func(dir fs.FS) (*Result, error)
-}{
-	{"result.json", readResult},
-	{"config.toml", readSweep},
 }
 
 // Load reads a directory of results: that of a sweep, of train or of bench.
@@ -78,12 +78,10 @@ func readSweep(dir fs.FS) (*Result, error) {
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
 	is := func(dir string) bool {
-		for _, k := range kinds {
-			if _, err := os.Stat(filepath.Join(dir, k.file)); err == nil {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(kinds, func(k kind) bool {
+			_, err := os.Stat(filepath.Join(dir, k.file))
+			return err == nil
+		})
 	}
 	if is(dir) {
 		return []string{dir}, nil

@@ -32,11 +32,24 @@ func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
 	if err := root.MkdirAll(plotsDir, 0o777); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	type picture struct {
-		name string
-		draw func() ([]byte, error)
+	var written []string
+	keep := func(name string, data []byte, err error) error {
+		if err == nil {
+			err = put(root, name, data)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		written = append(written, name)
+		return nil
 	}
-	pictures := []picture{{"report.html", func() ([]byte, error) { return html, nil }}}
+	if err := keep("report.html", html, nil); err != nil {
+		return nil, err
+	}
+	themes := map[string]plot.Theme{"": plot.Light}
+	if night {
+		themes["-dark"] = plot.Dark
+	}
 	names := map[string]bool{}
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
@@ -48,30 +61,15 @@ func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
 				name = fmt.Sprintf("%s-%d", fileName(f.Name), k)
 			}
 			names[name] = true
-			stem := path.Join(plotsDir, name)
-			themes := map[string]plot.Theme{"": plot.Light}
-			if night {
-				themes["-dark"] = plot.Dark
-			}
-			for _, suffix := range []string{"", "-dark"} {
-				if t, ok := themes[suffix]; ok {
-					pictures = append(pictures,
-						picture{stem + suffix + ".svg", func() ([]byte, error) { return f.SVG(t) }},
-						picture{stem + suffix + ".png", func() ([]byte, error) { return f.PNG(t) }})
+			for suffix, theme := range themes {
+				stem := path.Join(plotsDir, name+suffix)
+				svg, errSVG := f.SVG(theme)
+				png, errPNG := f.PNG(theme)
+				if err := errors.Join(keep(stem+".svg", svg, errSVG), keep(stem+".png", png, errPNG)); err != nil {
+					return nil, err
 				}
 			}
 		}
-	}
-	var written []string
-	for _, x := range pictures {
-		data, err := x.draw()
-		if err != nil {
-			return nil, err
-		}
-		if err := put(root, x.name, data); err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
-		}
-		written = append(written, x.name)
 	}
 	for _, name := range old {
 		if name = fileName(name); names[name] {
