@@ -15,6 +15,7 @@ type Source struct {
 	Inflow float64 `json:"inflow"` // λξ̄ in the time to come, units of interest per epoch
 	Decay  float64 `json:"decay"`  // c, 1/epoch
 	Window float64 `json:"window"` // M, epochs; 0 for none
+	Doubt  float64 `json:"doubt"`  // standard error of ln of the inflow
 }
 
 // Ceiling returns λξ̄/c and what the window leaves of it.
@@ -87,7 +88,7 @@ func (l *Lift) see(o *env.Online) {
 		b *= math.Exp(l.optimism * doubt)
 		c, _ := l.est.Decay(i)
 		age := o.Age(i)
-		s := Source{Inflow: b, Decay: c, Window: l.est.Window(i)}
+		s := Source{Inflow: b, Decay: c, Window: l.est.Window(i), Doubt: doubt}
 		if l.est.Even(i) {
 			l.Waiting[i] = gathered(c, age, s.Window)
 		} else {

@@ -300,7 +300,7 @@ func TestForeignState(t *testing.T) {
 		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
 		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
 		"visits":      func(s *State) { s.Revisits.Visits = nil },
-		"alone":       func(s *State) { s.Revisits.Alone[2] = math.NaN() },
+		"vain":        func(s *State) { s.Revisits.Vain[2] = 0 },
 		"credit":      func(s *State) { s.Revisits.Credit = -1 },
 		"who":         func(s *State) { s.Revisits.Who = 4 },
 		"no number":   func(s *State) { s.Estimates.Common.Mean = math.Inf(1) },

@@ -13,21 +13,22 @@ import (
 // ranking is Whittle's index of the state that is foretold, first visits to each
 // source, and now and then a revisit of the one that was left alone for longest.
 type ranking struct {
-	costs  []float64
-	budget float64
-	share  float64 // of the budget, for revisits
-	first  int     // first visits of a source
-	alone  float64 // age from which a source is left alone, epochs
-	sel    *baselines.Selector
-	src    []Source
-	key    []float64
+	costs   []float64
+	budget  float64
+	share   float64 // of the budget, for revisits
+	first   int     // first visits of a source
+	dated   bool    // epochs have hours
+	longest float64 // time after which every source is revisited, epochs
+	sel     *baselines.Selector
+	src     []Source
+	key     []float64
 	Revisits
 }
 
 // Revisits is the state of the visits that the index does not ask for, as data.
 type Revisits struct {
 	Visits []int     `json:"visits"` // crawls of each source
-	Alone  []float64 `json:"alone"`  // age from which a source is revisited, epochs
+	Vain   []float64 `json:"vain"`   // 2 to the number of revisits in vain, of each source
 	Credit float64   `json:"credit"` // budget units saved up
 	Price  float64   `json:"price"`  // mean clearing price, units of interest per budget unit
 	Epochs float64   `json:"epochs"` // behind that mean
@@ -39,25 +40,27 @@ const (
 	priceMemory = 72  // epochs
 	cheap       = .7  // of the mean price, at which a revisit costs little
 	patience    = 8   // crawls of credit that do not wait for a low price
-	maxAlone    = 1e9 // epochs
+	leftAlone   = 24  // epochs
+	unknown     = .75 // standard error of ln B
+	maxVain     = 1 << 30
 )
 
 func newRanking(t env.Terms, set *Settings) *ranking {
 	n := len(t.Costs)
 	r := &ranking{
-		costs: t.Costs, budget: t.Budget, share: set.Revisit, sel: baselines.NewSelector(t.Costs, t.Budget),
-		src: make([]Source, n), key: make([]float64, n), Revisits: Revisits{Visits: make([]int, n), Alone: make([]float64, n), Who: -1},
+		costs: t.Costs, budget: t.Budget, share: set.Revisit, first: 1, dated: t.Length > 0, longest: math.Inf(1),
+		sel: baselines.NewSelector(t.Costs, t.Budget),
+		src: make([]Source, n), key: make([]float64, n),
+		Revisits: Revisits{Visits: make([]int, n), Vain: make([]float64, n), Who: -1},
 	}
-	switch {
-	case t.Length > 0: // one visit says little where hours differ, and silence may end
-		r.first, r.alone = 2, 24
-	case set.Horizon > 0: // by then what was seen has lost 95 % of its weight
-		r.first, r.alone = 1, 3*set.Horizon
-	default:
-		r.first, r.alone = 1, maxAlone
+	if r.dated { // one visit says little where hours differ
+		r.first = 2
 	}
-	for i := range r.Alone {
-		r.Alone[i] = r.alone
+	if set.Horizon > 0 { // by then what was seen has lost 95 % of its weight
+		r.longest = 3 * set.Horizon
+	}
+	for i := range r.Vain {
+		r.Vain[i] = 1
 	}
 	return r
 }
@@ -123,11 +126,14 @@ func (r *ranking) due(price float64, o *env.Online) bool {
 	if r.Credit < 1 || price >= cheap*r.Price && r.Credit < patience {
 		return false
 	}
-	longest := 0.
+	latest := 0.
 	for i, c := range r.costs {
-		age := float64(o.Age(i))
-		if late := age / r.Alone[i]; late >= 1 && late > longest && c <= r.Credit && r.can(i) {
-			r.Who, longest = i, late
+		alone := r.longest
+		if r.dated || r.src[i].Doubt > unknown {
+			alone = min(alone, leftAlone*r.Vain[i])
+		}
+		if late := float64(o.Age(i)) / alone; late >= 1 && late > latest && c <= r.Credit && r.can(i) {
+			r.Who, latest = i, late
 		}
 	}
 	if r.Who < 0 {
@@ -148,15 +154,15 @@ func (r *ranking) Update(crawls []env.Crawled, _ *env.Model) {
 			continue
 		}
 		if c.Interest >= r.Price*r.costs[r.Who] {
-			r.Alone[r.Who] = r.alone
+			r.Vain[r.Who] = 1
 		} else {
-			r.Alone[r.Who] = min(2*r.Alone[r.Who], maxAlone)
+			r.Vain[r.Who] = min(2*r.Vain[r.Who], maxVain)
 		}
 	}
 }
 
 func (r Revisits) clone() Revisits {
-	r.Visits, r.Alone = slices.Clone(r.Visits), slices.Clone(r.Alone)
+	r.Visits, r.Vain = slices.Clone(r.Visits), slices.Clone(r.Vain)
 	return r
 }
 
@@ -164,8 +170,11 @@ func (r *Revisits) validate(n int) error {
 	if len(r.Visits) != n {
 		return fmt.Errorf("visits of %d sources; the learner has %d", len(r.Visits), n)
 	}
-	if err := check.Finite("alone", r.Alone, n); err != nil {
+	if err := check.Finite("vain", r.Vain, n); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(r.Vain, func(v float64) bool { return v < 1 }) {
+		return fmt.Errorf("vain holds %v; allowed are 1 and more", slices.Min(r.Vain))
 	}
 	for _, v := range []float64{r.Credit, r.Price, r.Epochs} {
 		if !(v >= 0) || math.IsInf(v, 1) {
