@@ -35,31 +35,19 @@ type coordinate interface {
 	of(i int, x float64) float64
 	inverse(i int, y float64) float64 // y(x) ↦ x; cut to [u, u*] where y is not defined beyond
 	slope(i int, x float64) float64   // dy/dx
-	width(i int) float64              // y(u*) − y(u)
 }
 
-// inState: y = x, as printed.
-type inState struct{ t *thresholds }
+// onLine: y = (x − from)/width; x as printed, with 0 and 1, or (x − u)/(u* − u).
+type onLine struct{ from, width []float64 }
 
-func (c inState) of(_ int, x float64) float64      { return x }
-func (c inState) inverse(_ int, y float64) float64 { return y }
-func (c inState) slope(int, float64) float64       { return 1 }
-func (c inState) width(i int) float64              { return c.t.hi[i] - c.t.lo[i] }
-
-// inUnits: y = (x − u)/(u* − u).
-type inUnits struct{ t *thresholds }
-
-func (c inUnits) of(i int, x float64) float64 { return (x - c.t.lo[i]) * c.slope(i, x) }
-func (c inUnits) inverse(i int, y float64) float64 {
-	return c.t.lo[i] + y*(c.t.hi[i]-c.t.lo[i])
-}
-func (c inUnits) slope(i int, _ float64) float64 {
-	if w := c.t.hi[i] - c.t.lo[i]; w > 0 {
+func (c onLine) of(i int, x float64) float64      { return (x - c.from[i]) * c.slope(i, x) }
+func (c onLine) inverse(i int, y float64) float64 { return c.from[i] + y*c.width[i] }
+func (c onLine) slope(i int, _ float64) float64 {
+	if w := c.width[i]; w > 0 {
 		return 1 / w
 	}
 	return 0 // a source without content
 }
-func (c inUnits) width(int) float64 { return 1 }
 
 // inAges: y = ln s with the age s at which the mean state reaches x,
 //
@@ -105,15 +93,16 @@ func newThresholds(in env.Instance, start float64) *thresholds {
 }
 
 func newCoordinate(in env.Instance, t *thresholds, margin string) coordinate {
-	switch margin {
-	case "unit":
-		return inUnits{t}
-	case "age":
-		c := inAges{t: t}
-		for _, s := range in.Sources {
-			c.decay = append(c.decay, s.Decay)
+	n := len(in.Sources)
+	line, ages := onLine{make([]float64, n), make([]float64, n)}, inAges{t, make([]float64, n)}
+	for i, s := range in.Sources {
+		ages.decay[i], line.width[i] = s.Decay, 1
+		if margin == "unit" {
+			line.from[i], line.width[i] = t.lo[i], t.hi[i]-t.lo[i]
 		}
-		return c
 	}
-	return inState{t}
+	if margin == "age" {
+		return ages
+	}
+	return line
 }

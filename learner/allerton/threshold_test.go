@@ -59,7 +59,8 @@ func TestCoordinates(t *testing.T) {
 					t.Errorf("%s, source %d at %v: slope %v; finite differences give %v", margin, i+1, x, got, want)
 				}
 			}
-			if got, want := y.of(i, s.Ceiling())-y.of(i, s.Gain()), y.width(i); math.Abs(got-want) > 1e-12*want {
+			width := map[string]float64{"state": s.Ceiling() - s.Gain(), "unit": 1, "age": math.Log(oldest / s.Decay)}
+			if got, want := y.of(i, s.Ceiling())-y.of(i, s.Gain()), width[margin]; math.Abs(got-want) > 1e-12*want {
 				t.Errorf("%s, source %d: y grows by %v from u to u*; its width is %v", margin, i+1, got, want)
 			}
 			for age := 1; margin == "age" && age < 12; age++ {

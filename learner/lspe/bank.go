@@ -170,14 +170,13 @@ func (k *Bank) Reward(reward int, share float64, phi []float64) {
 // Solve ends a batch with so many steps of r. It reports whether B⁻¹ was
 // trusted.
 func (k *Bank) Solve(steps int) bool {
-	trusted := k.trust()
-	if !trusted {
-		k.fallbacks++
-		k.fallback()
-		return false
+	if k.trust() {
+		k.advance(steps)
+		return true
 	}
-	k.advance(steps)
-	return true
+	k.fallbacks++
+	k.fallback()
+	return false
 }
 
 // advance takes so many steps r ← r + γB⁻¹(A r + b̄) = Mr + g for all rewards, by
@@ -186,10 +185,12 @@ func (k *Bank) Solve(steps int) bool {
 func (k *Bank) advance(steps int) {
 	l := k.l
 	m, m2, g := k.m[:l*l], k.m[l*l:], k.g
-	k.times(m, k.p, k.a, l) // γB⁻¹A
-	k.times(g, k.p, k.c, 0) // γB⁻¹b̄
+	k.times(m, k.a, l) // γB⁻¹A
 	for i := range l {
 		m[i*l+i]++
+	}
+	for at := 0; at < len(g); at += l {
+		k.times(g[at:at+l], k.c[at:at+l], 1) // γB⁻¹b̄
 	}
 	for ; ; steps >>= 1 {
 		if steps&1 != 0 {
@@ -212,21 +213,14 @@ func (k *Bank) advance(steps int) {
 	}
 }
 
-// times writes γPX into dst, X ℓ×cols; with cols 0 it does so for the vector of
-// each reward.
-func (k *Bank) times(dst, p, x []float64, cols int) {
+// times writes γPX into dst, X ℓ×cols.
+func (k *Bank) times(dst, x []float64, cols int) {
 	l := k.l
-	if cols == 0 {
-		for m := 0; m < len(x); m += l {
-			k.times(dst[m:m+l], p, x[m:m+l], 1)
-		}
-		return
-	}
 	for i := range l {
 		for j := range cols {
 			var s float64
 			for h := range l {
-				s += p[i*l+h] * x[h*cols+j]
+				s += k.p[i*l+h] * x[h*cols+j]
 			}
 			dst[i*cols+j] = k.gamma * s
 		}

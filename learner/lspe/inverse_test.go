@@ -3,6 +3,7 @@ package lspe
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -269,4 +270,28 @@ func TestFading(t *testing.T) {
 			t.Errorf("always %v: after features of 0 the solution is %v", always, y)
 		}
 	}
+}
+
+// Update takes in B ← (1 − b)B + b φφᵀ with 0 < b < 1 and writes B⁻¹v for the
+// new B into dst. It reports whether the incremental inverse was trusted; if
+// not, dst holds the Tikhonov form's solution. With Always it does so at every
+// step, and the report is true. dst must not overlap the others.
+func (inv *Inverse) Update(dst, phi, v []float64, b float64) bool {
+	if len(dst) != inv.n || len(phi) != inv.n || len(v) != inv.n {
+		panic(fmt.Sprintf("learner: vectors of %d, %d and %d entries for an inverse of %d", len(dst), len(phi), len(v), inv.n))
+	}
+	w, _ := inv.decay(b)
+	ok := inv.updateSolve(dst, phi, v, w)
+	for i := range dst {
+		dst[i] /= inv.s
+	}
+	return ok
+}
+
+// Inverse returns a copy of the incremental B⁻¹.
+func (inv *Inverse) Inverse() *mat.SymDense {
+	p := mat.NewSymDense(inv.n, slices.Clone(inv.p))
+	p.SymRankOne(p, -1, mat.NewVecDense(inv.n, slices.Clone(inv.z)))
+	p.ScaleSym(1/inv.s, p)
+	return p
 }

@@ -1,9 +1,11 @@
 package lspe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -75,24 +77,18 @@ func (s Steps) String() string {
 		return c
 	}
 	n := "n"
-	if s.Shift != 0 {
-		n = "n+" + strconv.Itoa(s.Shift)
+	if s.Shift != 0 || s.Block == 1 {
+		n = strings.Replace(fmt.Sprintf("(n+%d)", s.Shift), "+0", "", 1)
 	}
-	if s.Block == 1 {
-		n = "(" + n + ")"
-	} else if s.Shift == 0 {
-		n = "ceil(n/" + strconv.Itoa(s.Block) + ")"
-	} else {
-		n = "ceil((" + n + ")/" + strconv.Itoa(s.Block) + ")"
+	if s.Block != 1 {
+		n = fmt.Sprintf("ceil(%s/%d)", n, s.Block)
 	}
-	switch s.Power {
-	case 1:
+	if s.Power == 1 {
 		return c + "/" + n
-	case 1.0 / 2, 1.0 / 3, 2.0 / 3, 3.0 / 4:
-		for _, f := range []string{"1/2", "1/3", "2/3", "3/4"} {
-			if v, _ := number(f); v == s.Power {
-				return c + "/" + n + "^" + f
-			}
+	}
+	for _, f := range []string{"1/2", "1/3", "2/3", "3/4"} {
+		if v, _ := number(f); v == s.Power {
+			return c + "/" + n + "^" + f
 		}
 	}
 	return c + "/" + n + "^" + strconv.FormatFloat(s.Power, 'g', -1, 64)
@@ -117,89 +113,36 @@ func whole(text string) (int, bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
+// form is c/n, c/(n+s) or c/ceil((n+s)/block), with or without a power.
+var form = func() *regexp.Regexp {
+	const count = `(?:n|\(n(?:\+(-?\d+))?\))`
+	return regexp.MustCompile(`^([^n]+)/(?:` + count + `|ceil\(` + count + `/(-?\d+)\))(?:\^(?:\((.+)\)|(.+)))?$`)
+}()
+
 func parseSteps(t string) (s Steps, ok bool) {
-	s.Block = 1
-	if part := strings.Split(t, ","); len(part) == 3 {
-		var okC, okB, okP bool
-		s.Scale, okC = number(part[0])
-		s.Block, okB = whole(part[1])
-		s.Power, okP = number(part[2])
-		return s, okC && okB && okP
+	c, shift, block, power := t, "0", "1", "0"
+	if m := form.FindStringSubmatch(t); m != nil {
+		c, shift, block, power = m[1], cmp.Or(m[2], m[3], shift), cmp.Or(m[4], block), cmp.Or(m[5], m[6], "1")
+	} else if part := strings.Split(t, ","); len(part) == 3 {
+		c, block, power = part[0], part[1], part[2]
 	}
-	c, rest, hasN := strings.Cut(t, "n")
-	if !hasN {
-		s.Scale, ok = number(t)
-		return s, ok
-	}
-	// c stands before "/(" or "/ceil(" or "/ceil((", of which "n" of "ceil"
-	// is not one: the first n of the text is the count.
-	head := ""
-	for _, h := range []string{"/ceil((", "/ceil(", "/(", "/"} {
-		if before, found := strings.CutSuffix(c, h); found {
-			c, head = before, h
-			break
-		}
-	}
-	if s.Scale, ok = number(c); !ok || head == "" {
-		return s, false
-	}
-	// rest: [+shift] [)] [/block] [)] [^power]
-	if rest, ok = strings.CutPrefix(rest, "+"); ok {
-		k := strings.IndexAny(rest, ")/^")
-		if k < 0 || head == "/" || head == "/ceil(" {
-			return s, false
-		}
-		if s.Shift, ok = whole(rest[:k]); !ok {
-			return s, false
-		}
-		rest = rest[k:]
-	}
-	if head == "/(" || head == "/ceil((" {
-		if rest, ok = strings.CutPrefix(rest, ")"); !ok {
-			return s, false
-		}
-	}
-	if head == "/ceil((" || head == "/ceil(" {
-		if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-			return s, false
-		}
-		block, after, found := strings.Cut(rest, ")")
-		if s.Block, ok = whole(block); !found || !ok {
-			return s, false
-		}
-		rest = after
-	}
-	s.Power = 1
-	if rest == "" {
-		return s, true
-	}
-	if rest, ok = strings.CutPrefix(rest, "^"); !ok {
-		return s, false
-	}
-	if inner, found := strings.CutPrefix(rest, "("); found {
-		if rest, ok = strings.CutSuffix(inner, ")"); !ok {
-			return s, false
-		}
-	}
-	s.Power, ok = number(rest)
-	return s, ok
+	var known [3]bool
+	s.Scale, ok = number(c)
+	s.Power, known[0] = number(power)
+	s.Shift, known[1] = whole(shift)
+	s.Block, known[2] = whole(block)
+	return s, ok && known == [3]bool{true, true, true}
 }
 
 // number reads a decimal number or a fraction of two.
 func number(t string) (float64, bool) {
-	num, den, fraction := strings.Cut(t, "/")
-	v, err := strconv.ParseFloat(num, 64)
-	if err != nil {
-		return 0, false
+	over, under, fraction := strings.Cut(t, "/")
+	if !fraction {
+		under = "1"
 	}
-	if fraction {
-		d, err := strconv.ParseFloat(den, 64)
-		if err != nil {
-			return 0, false
-		}
-		v /= d
-	}
-	return v, true
+	v, err := strconv.ParseFloat(over, 64)
+	d, err2 := strconv.ParseFloat(under, 64)
+	return v / d, err == nil && err2 == nil
 }
 
 // MarshalText returns the text form.

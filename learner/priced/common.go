@@ -159,8 +159,9 @@ func (c *common) settle(crawls []env.Crawled) {
 // Price returns the learned price λ of a budget unit, in interest.
 func (c *common) Price() float64 { return c.price }
 
-// counters refuses what no learner has counted up to.
-func counters(epochs int, price, scale float64) error {
+// restore takes up the part of a state that all levels have. It refuses what no
+// learner has counted up to.
+func (c *common) restore(epochs int, price, scale float64, rand []byte) error {
 	for _, v := range []struct {
 		name string
 		is   float64
@@ -172,5 +173,9 @@ func counters(epochs int, price, scale float64) error {
 	if float64(epochs) > 1<<53 {
 		return fmt.Errorf("epochs is %d; allowed are up to 2^53", epochs)
 	}
+	if err := c.rand.SetState(rand); err != nil {
+		return fmt.Errorf("random stream: %w", err)
+	}
+	c.n, c.price, c.scale, c.clocks = epochs, price, scale, newClocks(c.clocks.set)
 	return nil
 }

@@ -397,7 +397,7 @@ const maxLog = 750.
 func (l *Observed) SetState(s ObservedState) error {
 	n := len(l.src)
 	if err := check.First(
-		counters(s.Epochs, s.Price, s.Scale),
+		l.restore(s.Epochs, s.Price, s.Scale, s.Rand),
 		check.Finite("threshold", s.Threshold, n), check.Finite("harvest", s.Harvest, n),
 		check.Finite("work", s.Work, n), check.Finite("fixed", s.Fixed, n),
 	); err != nil {
@@ -414,11 +414,6 @@ func (l *Observed) SetState(s ObservedState) error {
 	if err := l.wait.SetState(s.Critic); err != nil {
 		return fmt.Errorf("critic: %w", err)
 	}
-	if err := l.rand.SetState(s.Rand); err != nil {
-		return fmt.Errorf("random stream: %w", err)
-	}
-	l.n, l.price, l.scale = s.Epochs, s.Price, s.Scale
-	l.clocks = newClocks(l.clocks.set)
 	for i := range l.src {
 		v := &l.src[i]
 		v.lnT, v.eta, v.work, v.fixed = s.Threshold[i], s.Harvest[i], s.Work[i], s.Fixed[i]

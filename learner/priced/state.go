@@ -38,7 +38,7 @@ func (l *Learner) State() State {
 func (l *Learner) SetState(s State) error {
 	n := len(l.src)
 	if err := check.First(
-		counters(s.Epochs, s.Price, s.Scale),
+		l.restore(s.Epochs, s.Price, s.Scale, s.Rand),
 		check.Finite("threshold", s.Threshold, n), check.Finite("harvest", s.Harvest, n), check.Finite("work", s.Work, n),
 	); err != nil {
 		return err
@@ -51,11 +51,6 @@ func (l *Learner) SetState(s State) error {
 	if err := l.critic.bank.SetState(s.Critic); err != nil {
 		return fmt.Errorf("critic: %w", err)
 	}
-	if err := l.rand.SetState(s.Rand); err != nil {
-		return fmt.Errorf("random stream: %w", err)
-	}
-	l.n, l.price, l.scale = s.Epochs, s.Price, s.Scale
-	l.clocks = newClocks(l.clocks.set)
 	for i := range l.src {
 		v := &l.src[i]
 		v.lnTheta, v.eta, v.work = s.Threshold[i], s.Harvest[i], s.Work[i]
