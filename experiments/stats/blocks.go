@@ -24,14 +24,7 @@ func (b *Bootstrap) Blocks(x []float64, length int) Estimate {
 // PairedBlocks estimates the mean difference x − ref of two series over the
 // same days; both are resampled together.
 func (b *Bootstrap) PairedBlocks(x, ref []float64, length int) Estimate {
-	if len(x) != len(ref) {
-		panic(fmt.Sprintf("stats: %d days against %d; pairs need as many", len(x), len(ref)))
-	}
-	d := make([]float64, len(x))
-	for i := range d {
-		d[i] = x[i] - ref[i]
-	}
-	return b.Blocks(d, length)
+	return b.Blocks(differences(x, ref), length)
 }
 
 // RatioBlocks estimates Σ num / Σ den over the same days, such as what a policy

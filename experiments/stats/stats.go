@@ -13,8 +13,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"ephemera/env/stream"
 )
@@ -109,10 +112,7 @@ type Bootstrap struct {
 	// table[n] holds the resamples of n values as sorted positions. Every
 	// aggregate of n values uses the same ones: intervals that are compared
 	// see the same draws, and large sweeps draw once.
-	table   map[int][]int32
-	dist    []float64
-	scratch []float64
-	sample  []float64
+	table map[int][]int32
 }
 
 // New returns a bootstrap of 95 % intervals from 2000 resamples. It is not
@@ -177,25 +177,21 @@ func begin(value float64, n int, from ...[]float64) (Estimate, bool) {
 }
 
 func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
-	s := append(b.scratch[:0], x...)
-	b.scratch = s
-	slices.Sort(s)
+	s := slices.Sorted(slices.Values(x))
 	n := len(s)
 	e, ok := begin(stat(s), n, s)
 	if !ok {
 		return e
 	}
 	pos := b.positions(n)
-	b.dist = slices.Grow(b.dist[:0], b.resamples)[:b.resamples]
-	b.sample = slices.Grow(b.sample[:0], n)[:n]
-	draw := b.sample
-	for r := range b.dist {
+	dist, draw := make([]float64, b.resamples), make([]float64, n)
+	for r := range dist {
 		for k, p := range pos[r*n : (r+1)*n] {
 			draw[k] = s[p]
 		}
-		b.dist[r] = stat(draw)
+		dist[r] = stat(draw)
 	}
-	b.interval(&e, b.dist)
+	b.interval(&e, dist)
 	return e
 }
 
@@ -208,14 +204,14 @@ func (b *Bootstrap) IQM(x []float64) Estimate { return b.estimate(x, iqmSorted) 
 // Paired estimates the mean difference x − ref of values of the same seeds in
 // the same order. It panics if the lengths differ.
 func (b *Bootstrap) Paired(x, ref []float64) Estimate {
+	return b.Mean(differences(x, ref))
+}
+
+func differences(x, ref []float64) []float64 {
 	if len(x) != len(ref) {
 		panic(fmt.Sprintf("stats: %d values against %d; pairs need as many", len(x), len(ref)))
 	}
-	d := make([]float64, len(x))
-	for i := range d {
-		d[i] = x[i] - ref[i]
-	}
-	return b.Mean(d)
+	return floats.SubTo(make([]float64, len(x)), x, ref)
 }
 
 // StratifiedMean and StratifiedIQM estimate an aggregate over several tasks:
@@ -243,18 +239,38 @@ func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) fl
 // ties counting half: the Mann–Whitney statistic over all pairs, with seeds of
 // both resampled.
 func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
-	e, ok := begin(improvement(x, ref), min(len(x), len(ref)), x, ref)
+	n, m := len(x), len(ref)
+	r := slices.Sorted(slices.Values(ref))
+	less, most := make([]int, n), make([]int, n) // values of ref below each of x, and at most it
+	for i, v := range slices.Sorted(slices.Values(x)) {
+		less[i], _ = slices.BinarySearch(r, v)
+		most[i] = notAbove(r, v)
+	}
+	// Σᵢ cxᵢ (Σ_{rⱼ<xᵢ} crⱼ + ½ Σ_{rⱼ=xᵢ} crⱼ) / nm, of cx and cr draws of each value
+	cx, cr, upTo := make([]int, n), make([]int, m), make([]int, m+1)
+	share := func() float64 {
+		for j, c := range cr {
+			upTo[j+1] = upTo[j] + c
+		}
+		wins := 0
+		for i, c := range cx {
+			wins += c * (upTo[less[i]] + upTo[most[i]])
+		}
+		return float64(wins) / 2 / float64(n*m)
+	}
+	for i := range cx {
+		cx[i] = 1
+	}
+	for j := range cr {
+		cr[j] = 1
+	}
+	e, ok := begin(share(), min(n, m), x, ref)
 	if !ok {
 		return e
 	}
-	n, m := len(x), len(ref)
-	sx, sr := slices.Clone(x), slices.Clone(ref)
-	slices.Sort(sx)
-	slices.Sort(sr)
 	rng := stream.New(b.seed, stream.Bootstrap, 2<<32, uint64(n), uint64(m))
 	dist := make([]float64, b.resamples)
-	cx, cr := make([]int, n), make([]int, m)
-	for r := range dist {
+	for k := range dist {
 		clear(cx)
 		clear(cr)
 		for range n {
@@ -263,44 +279,10 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 		for range m {
 			cr[rng.Intn(m)]++
 		}
-		// One pass over both sorted samples: below counts the draws of ref
-		// under the value at hand, equal those on it.
-		var wins float64
-		j, below, equal := 0, 0, 0
-		for i := 0; i < n; i++ {
-			if i == 0 || sx[i] != sx[i-1] {
-				below += equal
-				for equal = 0; j < m && sr[j] < sx[i]; j++ {
-					below += cr[j]
-				}
-				for ; j < m && sr[j] == sx[i]; j++ {
-					equal += cr[j]
-				}
-			}
-			wins += float64(cx[i]) * (float64(below) + float64(equal)/2)
-		}
-		dist[r] = wins / float64(n*m)
+		dist[k] = share()
 	}
 	b.interval(&e, dist)
 	return e
-}
-
-func improvement(x, ref []float64) float64 {
-	if len(x) == 0 || len(ref) == 0 {
-		return math.NaN()
-	}
-	var wins float64
-	for _, v := range x {
-		for _, w := range ref {
-			switch {
-			case v > w:
-				wins++
-			case v == w:
-				wins += 0.5
-			}
-		}
-	}
-	return wins / float64(len(x)*len(ref))
 }
 
 // Profile returns the performance profile: for each score τ, the share of runs
@@ -308,34 +290,39 @@ func improvement(x, ref []float64) float64 {
 // run whose value is NaN is above no score.
 func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 	all, least := pool(tasks)
+	n := len(all)
 	out := make([]Estimate, len(taus))
-	cut := make([]int, len(taus)) // how many of all are not above τ
 	enough := false
 	for k, tau := range taus {
-		cut[k] = notAbove(all, tau)
-		out[k], enough = begin(float64(len(all)-cut[k])/float64(len(all)), least)
+		out[k], enough = begin(float64(n-notAbove(all, tau))/float64(n), least)
 	}
 	if !enough {
 		return out
 	}
 	if len(tasks) == 1 {
-		// The share above τ in a resample follows from its positions alone,
-		// so neighbouring scores with no run between them have one interval.
-		done := map[int]Estimate{}
-		for k := range out {
-			e, ok := done[cut[k]]
+		// A mean of ones and zeros; scores with no run between them have one
+		// interval.
+		done := map[float64]Estimate{}
+		above := make([]float64, n)
+		for k, o := range out {
+			e, ok := done[o.Value]
 			if !ok {
-				e = b.shareFrom(len(all), cut[k])
-				done[cut[k]] = e
+				for i, v := range all {
+					if above[i] = 0; v > taus[k] {
+						above[i] = 1
+					}
+				}
+				e = b.Mean(above)
+				done[o.Value] = e
 			}
 			out[k].Lo, out[k].Hi = e.Lo, e.Hi
 		}
 		return out
 	}
 	dist := make([][]float64, len(taus))
-	b.draw(tasks, b.affordable(len(all)), func(sorted []float64) {
+	b.draw(tasks, b.affordable(n), func(sorted []float64) {
 		for k, tau := range taus {
-			dist[k] = append(dist[k], float64(len(sorted)-notAbove(sorted, tau))/float64(len(sorted)))
+			dist[k] = append(dist[k], float64(n-notAbove(sorted, tau))/float64(n))
 		}
 	})
 	for k := range out {
@@ -346,27 +333,7 @@ func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 
 // notAbove returns how many of the sorted values are at most tau.
 func notAbove(sorted []float64, tau float64) int {
-	at, _ := slices.BinarySearchFunc(sorted, tau, func(v, tau float64) int {
-		if v > tau {
-			return 1
-		}
-		return -1
-	})
-	return at
-}
-
-// shareFrom returns the interval of the share of draws at position cut or
-// beyond in resamples of n values.
-func (b *Bootstrap) shareFrom(n, cut int) Estimate {
-	pos := b.positions(n)
-	b.dist = slices.Grow(b.dist[:0], b.resamples)[:b.resamples]
-	for r := range b.dist {
-		at, _ := slices.BinarySearch(pos[r*n:(r+1)*n], int32(cut))
-		b.dist[r] = float64(n-at) / float64(n)
-	}
-	var e Estimate
-	b.interval(&e, b.dist)
-	return e
+	return sort.Search(len(sorted), func(i int) bool { return sorted[i] > tau })
 }
 
 // pool returns the values of all tasks, sorted, and the size of the smallest.
@@ -403,23 +370,24 @@ func (b *Bootstrap) draw(tasks [][]float64, resamples int, use func(sorted []flo
 	}
 }
 
-// MarshalJSON implements json.Marshaler; bounds that are not there are null.
-func (e Estimate) MarshalJSON() ([]byte, error) {
-	num := func(v float64) any {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return v
-	}
-	return json.Marshal(estimateJSON{num(e.Value), num(e.Lo), num(e.Hi), e.N, e.Warning})
+// estimateJSON has null where there is no finite value.
+type estimateJSON struct {
+	Value   *float64 `json:"value"`
+	Lo      *float64 `json:"lo"`
+	Hi      *float64 `json:"hi"`
+	N       int      `json:"n"`
+	Warning string   `json:"warning,omitempty"`
 }
 
-type estimateJSON struct {
-	Value   any    `json:"value"`
-	Lo      any    `json:"lo"`
-	Hi      any    `json:"hi"`
-	N       int    `json:"n"`
-	Warning string `json:"warning,omitempty"`
+// MarshalJSON implements json.Marshaler.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	out := estimateJSON{&e.Value, &e.Lo, &e.Hi, e.N, e.Warning}
+	for _, v := range []**float64{&out.Value, &out.Lo, &out.Hi} {
+		if math.IsNaN(**v) || math.IsInf(**v, 0) {
+			*v = nil
+		}
+	}
+	return json.Marshal(out)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -428,11 +396,11 @@ func (e *Estimate) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &in); err != nil {
 		return err
 	}
-	num := func(v any) float64 {
-		if f, ok := v.(float64); ok {
-			return f
+	num := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
 		}
-		return math.NaN()
+		return *v
 	}
 	*e = Estimate{num(in.Value), num(in.Lo), num(in.Hi), in.N, in.Warning}
 	return nil

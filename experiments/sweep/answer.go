@@ -126,7 +126,6 @@ func (s *Summary) Paths() (axis string, paths []Path) {
 			axis, most = a, len(seen)
 		}
 	}
-	at := map[string]int{}
 	for i, c := range s.Cells {
 		x, ok := number(c.Settings[axis])
 		if !ok {
@@ -140,10 +139,9 @@ func (s *Summary) Paths() (axis string, paths []Path) {
 			}
 		}
 		name := strings.Join(rest, ", ")
-		k, ok := at[name]
-		if !ok {
+		k := slices.IndexFunc(paths, func(p Path) bool { return p.Name == name })
+		if k < 0 {
 			k = len(paths)
-			at[name] = k
 			paths = append(paths, Path{Name: name})
 		}
 		p := &paths[k]
@@ -154,11 +152,9 @@ func (s *Summary) Paths() (axis string, paths []Path) {
 }
 
 func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case int64:
-		return float64(v), true
+	if n, ok := v.(int64); ok {
+		return float64(n), true
 	}
-	return 0, false
+	x, ok := v.(float64)
+	return x, ok
 }

@@ -187,7 +187,8 @@ func (c *Config) lacks(old *Config) string {
 			differ(key, there[key], here[key])
 		}
 	}
-	differ("seeds", texts(old.Seeds), texts(c.Seeds))
+	seeds := func(c *Config) []string { return strings.Fields(strings.Trim(fmt.Sprint(c.Seeds), "[]")) }
+	differ("seeds", seeds(old), seeds(c))
 	for name, in := range old.Inputs {
 		if now := c.Inputs[name]; now != nil && now.Sum != in.Sum {
 			says = append(says, "what "+name+" holds")
@@ -222,14 +223,6 @@ func (c *Config) values() (keys []string, values map[string][]string) {
 		}
 	}
 	return keys, values
-}
-
-func texts(seeds []uint64) []string {
-	var out []string
-	for _, s := range seeds {
-		out = append(out, fmt.Sprint(s))
-	}
-	return out
 }
 
 // some names the first three.

@@ -40,17 +40,20 @@ type MetaCell struct {
 const metaFormat = 1
 
 // ReadMeta reads the MetaFile of a directory.
-func ReadMeta(dir string) (*Meta, error) {
-	path := filepath.Join(dir, MetaFile)
+func ReadMeta(dir string) (*Meta, error) { return read(dir, MetaFile, ParseMeta) }
+
+// read reads a file that sweeps write.
+func read[T any](dir, name string, parse func([]byte) (*T, error)) (*T, error) {
+	path := filepath.Join(dir, name)
 	b, err := env.ReadFile(path, maxResult)
 	if err != nil {
 		return nil, err
 	}
-	m, err := ParseMeta(b)
+	v, err := parse(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return m, nil
+	return v, nil
 }
 
 // ParseMeta reads what MetaFile holds.

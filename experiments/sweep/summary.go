@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
-	"ephemera/env"
 	"ephemera/experiments/stats"
 )
 
@@ -211,33 +209,18 @@ func (s *Summary) Ranking() []int {
 	for i := range order {
 		order[i] = i
 	}
-	key := func(i int) float64 {
-		v := s.Cells[i].Mean[m].Value
-		switch {
-		case math.IsNaN(v):
-			return math.Inf(1)
-		case s.Figures[m].Less:
-			return v
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := s.Cells[i].Mean[m].Value, s.Cells[j].Mean[m].Value
+		if math.IsNaN(a) || math.IsNaN(b) || !s.Figures[m].Less {
+			a, b = b, a // a NaN, which is less than any, comes last
 		}
-		return -v
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(key(i), key(j)) })
+		return cmp.Compare(a, b)
+	})
 	return order
 }
 
 // ReadSummary reads summary.json of a directory.
-func ReadSummary(dir string) (*Summary, error) {
-	path := filepath.Join(dir, "summary.json")
-	b, err := env.ReadFile(path, maxResult)
-	if err != nil {
-		return nil, err
-	}
-	s, err := ParseSummary(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
+func ReadSummary(dir string) (*Summary, error) { return read(dir, "summary.json", ParseSummary) }
 
 // ParseSummary reads what summary.json holds. It returns an error, or a summary
 // that is whole: every list is as long as others take it to be.
@@ -246,16 +229,13 @@ func ParseSummary(b []byte) (*Summary, error) {
 	if err := json.Unmarshal(b, s); err != nil {
 		return nil, err
 	}
-	if s.Column(s.Metric) < 0 {
-		return nil, fmt.Errorf("metric is %q, which is none of its figures", s.Metric)
+	for _, name := range append([]string{s.Metric}, s.Show...) {
+		if s.Column(name) < 0 {
+			return nil, fmt.Errorf("compares by or shows %q, which is none of its figures", name)
+		}
 	}
 	if len(s.Cells) == 0 {
 		return nil, errors.New("there is no cell")
-	}
-	for _, name := range s.Show {
-		if s.Column(name) < 0 {
-			return nil, fmt.Errorf("shows %q, which is none of its figures", name)
-		}
 	}
 	for _, c := range s.Cells {
 		if len(c.Mean) != len(s.Figures) {
