@@ -59,9 +59,8 @@ func TestCatalogue(t *testing.T) {
 	if len(c.Cells) != len(names) {
 		t.Fatalf("%d cells of %d names", len(c.Cells), len(names))
 	}
-	w := s.Worker()
 	for i := range c.Cells {
-		res, err := w.Run(context.Background(), &c.Cells[i], 1)
+		res, err := s.Run(context.Background(), &c.Cells[i], 1)
 		if err != nil {
 			t.Errorf("%s: %v", c.Cells[i].ID, err)
 			continue
@@ -129,7 +128,7 @@ learner.b = ["1/(n+1)", "0.01"]
 // Figures are those of the loop run by hand.
 func TestFigures(t *testing.T) {
 	s, c := load(t, "steps = 1000\nlearner.algorithm = \"whittle\"\n")
-	res, err := s.Worker().Run(context.Background(), &c.Cells[0], 1)
+	res, err := s.Run(context.Background(), &c.Cells[0], 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +145,7 @@ func TestFigures(t *testing.T) {
 	// A learner in a world that the seed changes, with an evaluation of
 	// another length.
 	s, c = load(t, "learner.algorithm = \"paper\"\nsteps = 700\nevaluation = 300\nworld.kind = \"poisson\"\nlearner.act = \"budget\"\n")
-	if res, err = s.Worker().Run(context.Background(), &c.Cells[0], 5); err != nil {
+	if res, err = s.Run(context.Background(), &c.Cells[0], 5); err != nil {
 		t.Fatal(err)
 	}
 	in := env.Paper(1)
@@ -189,17 +188,16 @@ func TestMilestones(t *testing.T) {
 	}
 }
 
-// The result depends on cell and seed only, not on what the worker ran before.
-func TestWorkerHasNoMemory(t *testing.T) {
+// The result depends on cell and seed only, not on what ran before.
+func TestRunsHaveNoMemory(t *testing.T) {
 	s, c := load(t, "learner.algorithm = \"paper\"\nsteps = 400\nworld.kind = \"poisson\"\nlearner.kappa = [0.1, 2]\nworld.marks = [\"constant\", \"per-item\"]\n")
-	used := s.Worker()
 	for seed := uint64(1); seed < 4; seed++ {
 		for i := range c.Cells {
-			a, err := used.Run(context.Background(), &c.Cells[i], seed)
+			a, err := s.Run(context.Background(), &c.Cells[i], seed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := New().Worker().Run(context.Background(), &c.Cells[i], seed)
+			b, err := New().Run(context.Background(), &c.Cells[i], seed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +238,7 @@ func TestLaw(t *testing.T) {
 	s, c := load(t, "learner.algorithm = \"stochastic\"\nsteps = 400\nworld.kind = \"poisson\"\nworld.marks = [\"constant\", \"lognormal\"]\nworld.sigma = 0.7\ninstance.budget = 1\n")
 	in := env.Paper(1)
 	for i, marks := range []env.Marks{env.MarksConstant, env.MarksLogNormal} {
-		res, err := s.Worker().Run(context.Background(), &c.Cells[i], 3)
+		res, err := s.Run(context.Background(), &c.Cells[i], 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +297,7 @@ func TestReplayWarm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := s.Worker().Run(context.Background(), &c.Cells[i], 1)
+		res, err := s.Run(context.Background(), &c.Cells[i], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +339,7 @@ func TestReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		res, err := s.Worker().Run(context.Background(), &c.Cells[i], 1)
+		res, err := s.Run(context.Background(), &c.Cells[i], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +347,7 @@ func TestReplay(t *testing.T) {
 		if got := res.Row[column(t, "learned_reward")]; got != want.Reward || want.Epochs != 179 || res.Curve[len(res.Curve)-1].Epoch != 179 {
 			t.Errorf("budget %v: greedy earns %v in %v; by hand %v in %d", budget, got, res.Curve[len(res.Curve)-1], want.Reward, want.Epochs)
 		}
-		res, err = s.Worker().Run(context.Background(), &c.Cells[2+i], 1)
+		res, err = s.Run(context.Background(), &c.Cells[2+i], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -480,7 +478,7 @@ func TestLearnedPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, cfg := load(t, "steps = 500\nlearner.algorithm = \""+c.algorithm+"\"\n")
-		res, err := s.Worker().Run(context.Background(), &cfg.Cells[0], 1)
+		res, err := s.Run(context.Background(), &cfg.Cells[0], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -518,13 +516,12 @@ func TestConfigurations(t *testing.T) {
 		if !strings.Contains(c.Question, "?") {
 			t.Errorf("%s begins with %q; a configuration begins with the question that it asks", name, c.Question)
 		}
-		w := s.Worker()
 		for i := range c.Cells {
 			if i > 0 && i < len(c.Cells)-1 && i%7 != 0 {
 				continue
 			}
 			short, _ := s.Probe(&c.Cells[i])
-			if _, err := w.Run(context.Background(), short.With("steps", int64(30)).With("evaluation", int64(0)), 1); err != nil {
+			if _, err := s.Run(context.Background(), short.With("steps", int64(30)).With("evaluation", int64(0)), 1); err != nil {
 				t.Errorf("%s, %s: %v", name, c.Cells[i].ID, err)
 			}
 		}

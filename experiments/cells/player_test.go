@@ -35,7 +35,7 @@ func TestOnePlayer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cell, err := s.Worker().Run(context.Background(), &cfg.Cells[0], seed)
+			cell, err := s.Run(context.Background(), &cfg.Cells[0], seed)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, world, err)
 			}

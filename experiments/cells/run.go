@@ -36,16 +36,6 @@ func (*Schema) CurveFigures() []sweep.Figure {
 	}
 }
 
-// Worker implements sweep.Experiment.
-func (s *Schema) Worker() sweep.Worker {
-	return &worker{schema: s, whittle: map[reference]*run{}}
-}
-
-type worker struct {
-	schema  *Schema
-	whittle map[reference]*run
-}
-
 // reference names a run of exact Whittle.
 type reference struct {
 	site  *site
@@ -97,7 +87,7 @@ func (at *site) epochs(cell *sweep.Cell) (steps, eval int) {
 
 // exact returns the run of exact Whittle that a cell is compared with. In
 // worlds that the seed does not change, one run serves all seeds.
-func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint64, steps, eval int) (*run, error) {
+func (s *Schema) exact(ctx context.Context, at *site, level env.Level, seed uint64, steps, eval int) (*run, error) {
 	if level == env.LevelOnline {
 		level = env.LevelModel // what Whittle knows that the learner does not
 	}
@@ -105,35 +95,40 @@ func (w *worker) exact(ctx context.Context, at *site, level env.Level, seed uint
 	if !at.scene.Seeded {
 		key.seed = 0
 	}
-	if r, ok := w.whittle[key]; ok {
+	s.mu.Lock()
+	r, ok := s.whittle[key]
+	s.mu.Unlock()
+	if ok {
 		return r, nil
 	}
 	e, err := experiments.Find("whittle")
 	if err != nil {
 		return nil, err
 	}
-	r, err := play(ctx, at, experiments.Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Evaluation: eval})
+	r, err = play(ctx, at, experiments.Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Evaluation: eval})
 	if err != nil {
 		return nil, fmt.Errorf("whittle: %w", err)
 	}
-	if len(w.whittle) >= 128 {
-		clear(w.whittle)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.whittle) >= 256 {
+		clear(s.whittle)
 	}
-	w.whittle[key] = r
+	s.whittle[key] = r
 	return r, nil
 }
 
-// Run implements sweep.Worker: it learns, then measures what was learned and
+// Run implements sweep.Experiment: it learns, then measures what was learned and
 // exact Whittle in the same world from its beginning. A policy that does not
 // learn is measured alone.
-func (w *worker) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.Result, error) {
-	at, err := w.schema.site(cell)
+func (s *Schema) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.Result, error) {
+	at, err := s.site(cell)
 	if err != nil {
 		return sweep.Result{}, err
 	}
 	steps, eval := at.epochs(cell)
 	c := choose(cell.Text(selector))
-	exact, err := w.exact(ctx, at, c.level, seed, steps, eval)
+	exact, err := s.exact(ctx, at, c.level, seed, steps, eval)
 	if err != nil {
 		return sweep.Result{}, err
 	}

@@ -21,17 +21,18 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// Schema says which settings a cell has and runs it. It caches worlds and is safe
-// for concurrent use.
+// Schema says which settings a cell has and runs it. It is safe for concurrent
+// use, and keeps worlds and runs of exact Whittle that many cells share.
 type Schema struct {
-	mu    sync.Mutex
-	cache map[string]*site // by the settings that make a world
+	mu      sync.Mutex
+	worlds  map[string]*site // by the settings that make a world
+	whittle map[reference]*run
 }
 
 var _ sweep.Experiment = (*Schema)(nil)
 
 // New returns the experiment with all learners and policies of the catalogue.
-func New() *Schema { return &Schema{cache: map[string]*site{}} }
+func New() *Schema { return &Schema{worlds: map[string]*site{}, whittle: map[reference]*run{}} }
 
 // site is a world up to its seed, with what does not depend on a learner.
 type site struct {
@@ -52,7 +53,7 @@ func (*Schema) Selector() sweep.Key {
 			names = append(names, e.Name+"@"+e.Levels[k].String())
 		}
 	}
-	return sweep.Key{Name: selector, Default: names[0], Allowed: names, Help: "learner or policy, @level where it is not the first one"}
+	return sweep.Key{Name: selector, Default: names[0], Allowed: names} // learner or policy, @level where it is not the first one
 }
 
 // chosen is what the selector's value stands for.
@@ -81,18 +82,18 @@ func (*Schema) Keys(selected string) []sweep.Key {
 		world = "mean"
 	}
 	keys := []sweep.Key{
-		{Name: "steps", Default: int64(10000), Help: "epochs of learning"},
-		{Name: "evaluation", Default: int64(0), Help: "epochs over which the learned policy is measured; 0 for as many as steps"},
-		{Name: "instance.name", Default: "paper", File: func(name string) bool { return strings.HasSuffix(name, ".toml") }, Help: "paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file"},
-		{Name: "instance.budget", Default: 0.0, Help: "budget units per epoch; 0 for the instance's own, 1 of a recording"},
-		{Name: "world.kind", Default: world, Allowed: []string{"mean", "poisson", "replay"}, Help: "mean dynamics, single items, or a recording"},
-		{Name: "world.marks", Default: "constant", Help: "law of the items' interest in a poisson world"},
-		{Name: "world.sigma", Default: 1.0, Help: "σ of lognormal marks"},
-		{Name: "world.trace", Default: "", File: func(name string) bool { return name != "" }, Help: "recording that is replayed in place of an instance"},
-		{Name: "world.epoch", Default: "1h", Help: "length of an epoch of the replay"},
-		{Name: "world.decay", Default: 0.175, Help: "decay of interest in the replay, 1/hour"},
-		{Name: "world.split", Default: 0.5, Help: "share of the recording on which the model is fitted; the rest is replayed"},
-		{Name: "world.warm", Default: false, Help: "the part on which the model is fitted is played too, and does not count"},
+		{Name: "steps", Default: int64(10000)},  // epochs of learning
+		{Name: "evaluation", Default: int64(0)}, // epochs over which the learned policy is measured; 0 for as many as steps
+		{Name: "instance.name", Default: "paper", File: func(name string) bool { return strings.HasSuffix(name, ".toml") }}, // paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file
+		{Name: "instance.budget", Default: 0.0},                                                // budget units per epoch; 0 for the instance's own, 1 of a recording
+		{Name: "world.kind", Default: world, Allowed: []string{"mean", "poisson", "replay"}},   // mean dynamics, single items, or a recording
+		{Name: "world.marks", Default: "constant"},                                             // law of the items' interest in a poisson world
+		{Name: "world.sigma", Default: 1.0},                                                    // σ of lognormal marks
+		{Name: "world.trace", Default: "", File: func(name string) bool { return name != "" }}, // recording that is replayed in place of an instance
+		{Name: "world.epoch", Default: "1h"},                                                   // length of an epoch of the replay
+		{Name: "world.decay", Default: 0.175},                                                  // decay of interest in the replay, 1/hour
+		{Name: "world.split", Default: 0.5},                                                    // share of the recording on which the model is fitted; the rest is replayed
+		{Name: "world.warm", Default: false},                                                   // the part on which the model is fitted is played too, and does not count
 	}
 	for i, k := range keys {
 		table, _, _ := strings.Cut(k.Name, ".")
@@ -101,13 +102,12 @@ func (*Schema) Keys(selected string) []sweep.Key {
 	if c.entry.Settings == nil {
 		return keys
 	}
-	return append(keys, readingKeys(func() any { return c.entry.Settings(c.level) })...)
+	return append(keys, readingKeys(c.entry.Settings(c.level))...)
 }
 
 // readingKeys returns the keys of settings. Where these have readings, the
 // defaults of the others follow them.
-func readingKeys(settings func() any) []sweep.Key {
-	s := settings()
+func readingKeys(s any) []sweep.Key {
 	keys := settingKeys(reflect.ValueOf(s).Elem())
 	of, ok := s.(interface {
 		Readings() []string
@@ -225,7 +225,7 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at, ok := s.cache[name.String()]; ok {
+	if at, ok := s.worlds[name.String()]; ok {
 		return at, nil
 	}
 	open := synthetic
@@ -238,10 +238,10 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 	}
 	at := &site{scene: scene}
 	_, at.price = index.Bound(scene.Instance)
-	if len(s.cache) >= 256 {
-		clear(s.cache) // many instances come one after the other
+	if len(s.worlds) >= 256 {
+		clear(s.worlds) // many instances come one after the other
 	}
-	s.cache[name.String()] = at
+	s.worlds[name.String()] = at
 	return at, nil
 }
 

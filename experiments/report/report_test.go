@@ -43,8 +43,6 @@ func (toy) CurveFigures() []sweep.Figure {
 	return []sweep.Figure{{Name: "reward", Unit: "interest per epoch"}, {Name: "crawls"}}
 }
 
-func (toy) Worker() sweep.Worker { return toy{} }
-
 func (toy) Run(_ context.Context, c *sweep.Cell, seed uint64) (sweep.Result, error) {
 	level := 10*c.Float("kappa") + c.Float("gamma") + stream.New(seed, stream.Test).Float64()
 	r := sweep.Result{Row: []float64{level, 1 / c.Float("kappa")}}

@@ -23,7 +23,7 @@ func (fake) Selector() Key {
 
 func (fake) Keys(selected string) []Key {
 	keys := []Key{
-		{Name: "steps", Default: int64(100), Help: "epochs of learning"},
+		{Name: "steps", Default: int64(100)},
 		{Name: "instance.id", Default: "paper", Allowed: []string{"paper", "wide"}, Problem: true},
 		{Name: "instance.budget", Default: 1.0},
 		{Name: "fail", Default: "", Allowed: []string{"", "error", "panic", "odd"}},
@@ -51,26 +51,15 @@ func (fake) Figures() []Figure {
 
 func (fake) CurveFigures() []Figure { return []Figure{{Name: "reward"}, {Name: "crawls"}} }
 
-func (f fake) Worker() Worker { return &fakeWorker{f: f} }
-
-type fakeWorker struct {
-	f     fake
-	dirty bool
-}
-
-func (w *fakeWorker) Run(ctx context.Context, c *Cell, seed uint64) (Result, error) {
-	if w.dirty {
-		return Result{}, errors.New("a worker that panicked was used again")
-	}
+func (f fake) Run(ctx context.Context, c *Cell, seed uint64) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	time.Sleep(w.f.pause)
+	time.Sleep(f.pause)
 	switch mode := c.Text("fail"); {
 	case mode == "error" && seed == 2:
 		return Result{}, errors.New("the learner\ndiverged")
 	case mode == "panic":
-		w.dirty = true
 		var none []int
 		_ = none[seed]
 	case mode == "odd":

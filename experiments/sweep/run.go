@@ -170,18 +170,11 @@ func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 		}
 	}
 	progress()
-	workers := make([]Worker, cores(o.Workers))
-	err = parallel(ctx, o.Workers, len(todo), func(ctx context.Context, w, i int) error {
-		if workers[w] == nil {
-			workers[w] = s.cfg.x.Worker()
-		}
+	err = parallel(ctx, o.Workers, len(todo), func(ctx context.Context, _, i int) error {
 		cell, seed := s.cfg.at(todo[i])
-		res, broken, failure := runOne(ctx, s.cfg.x, workers[w], cell, seed)
+		res, failure := runOne(ctx, s.cfg.x, cell, seed)
 		if failure != nil && ctx.Err() != nil {
 			return ctx.Err() // stopped, not failed
-		}
-		if broken { // a worker that panicked is not used again
-			workers[w] = nil
 		}
 		r := record{Cell: cell.ID, Hash: cell.Hash, Seed: seed, Result: &res}
 		if failure != nil {
@@ -205,17 +198,16 @@ func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 }
 
 // runOne runs one cell with one seed and turns a panic into an error.
-func runOne(ctx context.Context, x Experiment, w Worker, c *Cell, seed uint64) (res Result, broken bool, err error) {
+func runOne(ctx context.Context, x Experiment, c *Cell, seed uint64) (res Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			broken = true
 			err = fmt.Errorf("panic: %v (%s)", p, panicSite())
 		}
 	}()
-	if res, err = w.Run(ctx, c, seed); err == nil {
+	if res, err = x.Run(ctx, c, seed); err == nil {
 		err = res.fits(x)
 	}
-	return res, false, err
+	return res, err
 }
 
 // panicSite returns file and line of the panic that is being recovered, without
@@ -238,7 +230,6 @@ func panicSite() string {
 // Setting up a run counts as if it grew with it, so that the estimate is high
 // rather than low. It measures for about limit.
 func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, class func(*Cell) string, probe func(*Cell) (*Cell, float64)) (time.Duration, error) {
-	w := c.x.Worker()
 	per := map[string]float64{} // seconds of a run
 	var sum, known float64
 	begin := time.Now()
@@ -250,7 +241,7 @@ func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, 
 			} else {
 				cell, times := probe(&c.Cells[i])
 				t := time.Now()
-				if _, _, err := runOne(ctx, c.x, w, cell, c.Seeds[0]); err != nil {
+				if _, err := runOne(ctx, c.x, cell, c.Seeds[0]); err != nil {
 					return 0, fmt.Errorf("%s: %w", cell.ID, err)
 				}
 				per[k] = time.Since(t).Seconds() * times

@@ -43,13 +43,8 @@ type Experiment interface {
 	// Figures and CurveFigures name the columns of rows and curves.
 	Figures() []Figure
 	CurveFigures() []Figure
-	// Worker returns what one goroutine runs its cells with.
-	Worker() Worker
-}
-
-// Worker runs cells one after the other and may keep buffers between them. The
-// result depends on cell and seed only; it is the caller's.
-type Worker interface {
+	// Run runs a cell. The result depends on cell and seed only, and is the
+	// caller's. Run is safe for concurrent use.
 	Run(ctx context.Context, c *Cell, seed uint64) (Result, error)
 }
 
@@ -60,7 +55,6 @@ type Key struct {
 	Allowed []string                // values of a string key; nil for any
 	File    func(value string) bool // whether a value names a file; nil if none does
 	Problem bool                    // cells that differ in it are not compared: they solve different problems
-	Help    string                  // a few words: meaning, symbol, unit
 
 	// Follows names a string key on whose value the default depends, and Then
 	// holds it for values under which it is not Default.
