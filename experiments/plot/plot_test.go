@@ -98,6 +98,9 @@ func TestThemes(t *testing.T) {
 				t.Errorf("at %v: %v, want the background %v", at, c, theme.Back)
 			}
 		}
+		if svg, err := f.SVG(theme); err != nil || !strings.Contains(string(svg), `<path d="M0,0L`) || !strings.Contains(string(svg), strings.ToUpper(hex(theme.Back))) {
+			t.Errorf("SVG without %v under all of it: %v", theme.Back, err)
+		}
 		if n := count(t, f, theme, theme.Text); n < 300 {
 			t.Errorf("%d pixels of line and text in %v", n, theme.Text)
 		}
