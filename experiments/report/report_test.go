@@ -188,6 +188,17 @@ func TestOneStyle(t *testing.T) {
 	}
 }
 
+// One learned value that is far off does not crush the others.
+func TestFarOff(t *testing.T) {
+	for _, far := range []float64{-1e20, 1e20, 250} {
+		f := plot.Figure{Series: []plot.Series{{Kind: plot.Points, X: plot.Values{100, 200, 300}, Y: plot.Values{110, far, 290}}}}
+		diagonal(&f)
+		if err := f.Fit(); err != nil || f.Y.Lo < -101 || f.Y.Hi > 501 || f.Y.Lo > 110 || f.Y.Hi < 300 {
+			t.Errorf("%v: from %v to %v; %v", far, f.Y.Lo, f.Y.Hi, err)
+		}
+	}
+}
+
 func TestWrite(t *testing.T) {
 	dir := sweepIn(t, small)
 	files := write(t, dir)

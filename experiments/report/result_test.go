@@ -123,7 +123,7 @@ func TestBeside(t *testing.T) {
 		if err := os.Mkdir(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		text := kept["result.json"]
+		text := strings.Replace(kept["result.json"], `"reward": 2, "lo": null, "hi": null`, `"reward": 2, "lo": 1, "hi": 3`, 1)
 		if k == 1 {
 			text = strings.NewReplacer(`"reward": 2.5`, `"reward": 5`, "learning", "other").Replace(text)
 		}
@@ -136,7 +136,8 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := figure(t, r.Page, "beside")
-	if len(f.Series) != 3 || f.Series[0].Name != "one" || !near(f.Series[0].X, 1.25, 1) || !near(f.Series[1].X, 2.5, 1) || f.Y.Ticks[1].Text != "learned" {
+	if len(f.Series) != 3 || f.Series[0].Name != "one" || !near(f.Series[0].X, 1.25, 1) || !near(f.Series[1].X, 2.5, 1) || f.Y.Ticks[1].Text != "learned" ||
+		f.Series[0].Lo[1] != .5 || f.Series[0].Hi[1] != 1.5 {
 		t.Errorf("%+v", f)
 	}
 	var out bytes.Buffer

@@ -352,23 +352,31 @@ func (r *sweepDir) whatLearned() []Section {
 		diagonal(f)
 	}
 	return []Section{
-		{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree."},
+		{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is not drawn."},
 			Figures: []plot.Figure{*over["threshold"], *over["index"]}, Table: t},
 		{Title: "Learned and exact indices by age", Figures: ages},
 	}
 }
 
-// diagonal adds the line on which both axes agree.
+// diagonal adds the line on which both axes agree. On an even scale the y axis
+// goes as far beyond the exact values as they span, and no farther: what a
+// learner came to may be many times as large, and would crush the rest.
 func diagonal(f *plot.Figure) {
 	lo, hi := math.Inf(1), math.Inf(-1)
+	least, most := lo, hi
 	for _, s := range f.Series {
-		for _, x := range s.X {
+		for k, x := range s.X {
 			lo, hi = math.Min(lo, x), math.Max(hi, x)
+			least, most = math.Min(least, s.Y[k]), math.Max(most, s.Y[k])
 		}
 	}
-	if lo < hi {
-		f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
+	if !(lo < hi) {
+		return
 	}
+	if far := hi - lo; !f.Y.Log && (least < lo-far || most > hi+far) {
+		f.Y.Lo, f.Y.Hi = math.Max(math.Min(least, lo)-far/25, lo-far), math.Min(math.Max(most, hi)+far/25, hi+far)
+	}
+	f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
 }
 
 // cut says that a figure leaves something out; "" where it shows all. The
