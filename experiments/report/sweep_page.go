@@ -358,23 +358,31 @@ func (r *sweepDir) whatLearned() []Section {
 	}
 }
 
-// diagonal adds the line on which both axes agree. On an even scale the y axis
-// goes as far beyond the exact values as they span, and no farther: what a
-// learner came to may be many times as large, and would crush the rest.
+// diagonal adds the line on which both axes agree. On an even scale, what lies
+// farther from the exact values than they span is not drawn: what a learner came
+// to may be many times as large, and would crush the rest.
 func diagonal(f *plot.Figure) {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	least, most := lo, hi
 	for _, s := range f.Series {
-		for k, x := range s.X {
+		for _, x := range s.X {
 			lo, hi = math.Min(lo, x), math.Max(hi, x)
-			least, most = math.Min(least, s.Y[k]), math.Max(most, s.Y[k])
 		}
 	}
 	if !(lo < hi) {
 		return
 	}
-	if far := hi - lo; !f.Y.Log && (least < lo-far || most > hi+far) {
-		f.Y.Lo, f.Y.Hi = math.Max(math.Min(least, lo)-far/25, lo-far), math.Min(math.Max(most, hi)+far/25, hi+far)
+	least, most, far, out := lo, hi, hi-lo, false
+	for _, s := range f.Series {
+		for _, y := range s.Y {
+			if y < lo-far || y > hi+far {
+				out = true
+				continue
+			}
+			least, most = math.Min(least, y), math.Max(most, y)
+		}
+	}
+	if out && !f.Y.Log {
+		f.Y.Lo, f.Y.Hi = least-far/25, most+far/25
 	}
 	f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
 }
