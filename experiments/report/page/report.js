@@ -99,7 +99,7 @@
         r.forEach((c, k) => {
           if (k === 0) return row.append(make("th", { scope: "row" }, ...breakable(c.text)));
           // An interval stands below its value where there is no room beside it.
-          const [value, range] = c.text.replace(/ (%|h|d)$/, "\u00a0$1").replace(/n = /, "n\u00a0=\u00a0").split(/(?= \[)/);
+          const [value, range] = c.text.replace(/ (%|h|d)$/, "\u00a0$1").split(/(?= \[)/);
           const td = make("td", {}, value, ...(range ? [" ", make("span", { className: "range", textContent: range.trim() })] : []));
           td.dataset.label = t.head[k].name;
           row.append(td);
