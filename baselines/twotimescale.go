@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -81,8 +80,10 @@ func learnStochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt Le
 					w[j] = (v[j] + x) / 2
 				}
 			}
+			// Beyond the last node every state is crawled and V rises as x.
+			value := indexTable{Step: c.step, Index: v, Cost: 1}
 			a := 0.5 / (s.Cost * (1 + float64(n)/4))
-			gamma -= a * (s.Cost*gamma + c.value(v, alpha*at+law.Draw(r)) - f - at)
+			gamma -= a * (s.Cost*gamma + value.At(alpha*at+law.Draw(r)) - f - at)
 			v, w = w, v
 		}
 		t.Index[k] = gamma
@@ -97,17 +98,6 @@ func dot(p, v []float64) (sum float64) {
 		sum += q * v[m]
 	}
 	return sum
-}
-
-// value interpolates V; beyond the last node every state is crawled and V rises
-// as x.
-func (c *chain) value(v []float64, x float64) float64 {
-	k, part := math.Modf(x / c.step)
-	if j := int(k); j+1 < len(v) {
-		return v[j] + part*(v[j+1]-v[j])
-	}
-	last := len(v) - 1
-	return v[last] + x - float64(last)*c.step
 }
 
 // NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were

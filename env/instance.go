@@ -3,7 +3,6 @@ package env
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Instance is a set of sources and a budget.
@@ -46,18 +45,16 @@ func (in Instance) Validate() error {
 	if len(in.Sources) == 0 {
 		return fmt.Errorf("instance %q has no source; at least one is needed", in.ID)
 	}
-	cheapest := math.Inf(1)
 	for i, s := range in.Sources {
 		if err := s.Validate(); err != nil {
 			return fmt.Errorf("instance %q, source %d (%q): %w", in.ID, i+1, s.Name, err)
 		}
-		cheapest = math.Min(cheapest, s.Cost)
 	}
 	total := in.TotalCost()
 	if !(in.Budget > 0) || in.Budget > total*(1+1e-12) {
 		return fmt.Errorf("instance %q: %w is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, ErrBudget, in.Budget, total)
 	}
-	if in.Budget < cheapest {
+	if cheapest := cheapest(in); in.Budget < cheapest {
 		return fmt.Errorf("instance %q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
 	}
 	return nil
