@@ -317,8 +317,9 @@ class Learner(Policy):
                 return new._state()
 
         built = resized(self._state(), keep, added, begin)
-        self.close()
+        before = self._handle
         self._take(*built)
+        _library.ask("close", handle=before)
 
     def add(self, *added: Source) -> None:
         """Add sources behind the others. What was learned stays."""
