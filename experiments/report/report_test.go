@@ -333,6 +333,14 @@ label = ["a", "b", "c", "d", "e", "f"]
 	if note != "Shown are 4 of 5 maps: those with the reference and the best cells." {
 		t.Errorf("note %q", note)
 	}
+	// One cell in each row is a list.
+	list := "seeds = 1\n"
+	for k := range 3 {
+		list += fmt.Sprintf("[[cells]]\nkappa = %d\ngamma = %v\n", k+1, .1*float64(k+1))
+	}
+	if maps := load(t, sweepIn(t, list)).maps(); len(maps) > 0 {
+		t.Errorf("%d maps of three cells in three rows and columns", len(maps))
+	}
 }
 
 func TestMissing(t *testing.T) {
