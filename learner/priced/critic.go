@@ -224,7 +224,9 @@ func (l *Learner) excess(i int, x, age float64) float64 {
 		// Crawling at Θ earns (x(Θ) − λC)/Θ, and P no more than twice that.
 		// Where others leave room, a source is crawled before its threshold; V
 		// is then not linear, and its slope at the first ages is no profit.
-		profit = min(profit, 2*max(0, s.peak-l.price*cost)/s.Theta)
+		if most := 2 * max(0, s.peak-l.price*cost); profit*s.Theta > most {
+			profit = most / s.Theta
+		}
 	}
 	adv := once - max(0, peak-l.price*cost)
 	if profit > 0 {
