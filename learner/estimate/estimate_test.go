@@ -246,6 +246,20 @@ func TestRedo(t *testing.T) {
 	}
 }
 
+// TestRedoFar: an item that was taken back far too far, at a decay rate thought
+// fast, does not stay huge when the rate is seen to be slow.
+func TestRedoFar(t *testing.T) {
+	o := plain()
+	o.Decay = .5
+	e := New(terms(1), o)
+	e.Add(env.Crawled{Age: 40, Interest: .1, Items: []env.Item{{Age: 30, Interest: .1}}}, 40)
+	before := e.Sources[0].Level.Got[0]
+	e.redo(&e.Sources[0], .01)
+	if after := e.Sources[0].Level.Got[0]; before < 100*after || after <= 0 {
+		t.Errorf("counted as %v with a decay rate of .5, as %v with .01", before, after)
+	}
+}
+
 // TestExcess: the variance of profiles beyond chance is found, and is none
 // where counts are Poisson.
 func TestExcess(t *testing.T) {

@@ -255,7 +255,7 @@ func (e *Estimates) redo(s *source, c float64) {
 	if l.Cut == 0 || old == c {
 		return
 	}
-	g := math.Exp(clip((c-old)*l.Lag/l.Cut, 2))
+	g := math.Exp(max(-maxGrowth, min((c-old)*l.Lag/l.Cut, 2)))
 	for m := range l.Got {
 		l.Got[m] *= g
 	}
