@@ -150,7 +150,7 @@ func TestCompareWithGuest(t *testing.T) {
 
 func TestJobStops(t *testing.T) {
 	for _, guest := range []bool{false, true} {
-		j := job(t, map[string]any{"steps": int64(1 << 40), "policies": []any{player("whittle", guest)}})
+		j := job(t, map[string]any{"steps": 1 << 30, "policies": []any{player("whittle", guest)}})
 		j.Serve(Reply{}, 20*time.Millisecond)
 		j.stop()
 		for {
