@@ -150,8 +150,7 @@ func eph_step(handle, row C.int64_t, action *C.char, form C.int32_t, answer **C.
 }
 
 func seen(c *native.Crawler, age *C.int64_t, state *C.double) native.Seen {
-	n := c.Sources()
-	return native.Seen{Age: at[int64](age, n), State: at[float64](state, n)}
+	return native.Seen{Age: at[int64](age, c.Sources()), State: at[float64](state, c.Sources())}
 }
 
 // eph_select writes the sources to crawl into to, which has room for all. age

@@ -55,7 +55,7 @@ func Call(ctx context.Context, what string, handle int64, text []byte) (made int
 	default:
 		var c *Crawler
 		if c, err = Get[*Crawler](handle); err == nil {
-			built, answer, err = c.call(what, text)
+			built, answer, err = c.call(what)
 		}
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func Call(ctx context.Context, what string, handle int64, text []byte) (made int
 }
 
 // call is Call about a crawler.
-func (c *Crawler) call(what string, text []byte) (built, told any, err error) {
+func (c *Crawler) call(what string) (built, told any, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch what {
@@ -80,7 +80,7 @@ func (c *Crawler) call(what string, text []byte) (built, told any, err error) {
 	case "save":
 		told, err = c.save()
 	case "freeze":
-		return described(c.freeze(text))
+		return described(c.freeze())
 	default:
 		err = fmt.Errorf("unknown call %q", what)
 	}

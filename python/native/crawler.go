@@ -235,12 +235,8 @@ func (c *Crawler) learns() error {
 
 // freeze returns what was learned, as a policy that learns no more, with books
 // of its own.
-func (c *Crawler) freeze(text []byte) (*Crawler, error) {
+func (c *Crawler) freeze() (*Crawler, error) {
 	if err := c.learns(); err != nil {
-		return nil, err
-	}
-	var s struct{ Seed uint64 }
-	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
 	f := &Crawler{Contender: c.Contender, level: c.level, instance: c.instance}

@@ -272,10 +272,10 @@ class Learner(Policy):
         found = _library.ask("thresholds", handle=self._alive())
         return np.array([np.inf if t is None else t for t in found], np.float64)
 
-    def frozen(self, seed: int = 1) -> Policy:
+    def frozen(self) -> Policy:
         """Return what was learned as a policy that learns no more, with books of its own."""
         p = Policy.__new__(Policy)
-        p._take(*_library.build("freeze", {"seed": operator.index(seed)}, self._alive()))
+        p._take(*_library.build("freeze", {}, self._alive()))
         return p
 
     def _state(self) -> str:
