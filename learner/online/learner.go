@@ -16,7 +16,7 @@ type Settings struct {
 	// by before it enters the index.
 	Optimism float64 `toml:"optimism"`
 	// Revisit is the greatest share of the budget that goes to sources which
-	// were left alone for long; 0 for crawls by the index alone.
+	// were left alone for long; 0 for none.
 	Revisit float64 `toml:"revisit"`
 }
 
@@ -113,11 +113,12 @@ func (l *Learner) curve(i int) index.Curve {
 // Fallbacks is 0: there is no matrix to invert.
 func (l *Learner) Fallbacks() int { return 0 }
 
-// Frozen returns the policy that would be deployed now. It revisits nothing,
-// since it would not learn from it.
+// Frozen returns the policy that would be deployed now. It makes no first visits
+// and revisits nothing, since it would not learn from it.
 func (l *Learner) Frozen() *Policy {
 	t := env.Terms{Costs: l.rank.costs, Budget: l.rank.budget}
 	r := newRanking(t, &Settings{})
+	r.first = 0
 	copy(r.src, l.rank.src)
 	return l.freeze(r)
 }

@@ -174,6 +174,24 @@ func TestNoLessThanCertainty(t *testing.T) {
 	}
 }
 
+// TestFirstVisits: with one crawl for fifty sources the index alone would stay
+// with the best of the few that it happened upon.
+func TestFirstVisits(t *testing.T) {
+	plain := CertaintySettings()
+	in := env.Lognormal(50, 1, 1)
+	known := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 2000))
+	for name, set := range map[string]*Settings{"forecast": nil, "certainty": &plain} {
+		l := New(in.Terms(), set)
+		if r := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000)) / known; r < .95 {
+			t.Errorf("%s earns %.4f of Whittle while it learns; want .95", name, r)
+		}
+		frozen := env.NewAgent[env.Online](l.Frozen())
+		if r := total(rewards(t, in, 1, env.PoissonOptions{}, frozen, 2000)) / known; r < .98 {
+			t.Errorf("%s: what was learned earns %.4f of Whittle; want .98", name, r)
+		}
+	}
+}
+
 // TestOnlineEstimates holds the estimates against the true parameters.
 func TestOnlineEstimates(t *testing.T) {
 	in := env.Paper(3)

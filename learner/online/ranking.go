@@ -87,7 +87,7 @@ func (r *ranking) Select(dst []int, o *env.Model) []int {
 	}
 	r.Epochs = min(r.Epochs+1, priceMemory)
 	r.Price += (price - r.Price) / r.Epochs
-	if r.share > 0 && (r.introduce(&o.Online) || r.due(price, &o.Online)) {
+	if r.introduce(&o.Online) || r.due(price, &o.Online) {
 		dst = r.sel.Top(dst[:had], r.key)
 	}
 	return dst
@@ -122,6 +122,9 @@ func (r *ranking) introduce(o *env.Online) (wait bool) {
 // due finds the source to revisit. A share of the budget is saved up, and spent
 // where the price is low.
 func (r *ranking) due(price float64, o *env.Online) bool {
+	if r.share == 0 {
+		return false
+	}
 	r.Credit = min(r.Credit+r.share*r.budget, 2*patience)
 	if r.Credit < 1 || price >= cheap*r.Price && r.Credit < patience {
 		return false
