@@ -103,15 +103,10 @@ func (s *service) run(c *Calendar) func() {
 
 // size returns the bytes that a calendar holds.
 func (c *Calendar) size() int {
-	n := cap(c.marks)*int(unsafe.Sizeof(mark{})) + 4*(cap(c.chosen)+cap(c.ids)) + cap(c.classOf)
+	n := cap(c.marks)*int(unsafe.Sizeof(mark{})) + 128*cap(c.slab.chunks) + 4*(cap(c.chosen)+cap(c.ids)) + cap(c.classOf)
 	n += int(unsafe.Sizeof(order.Item{})) * cap(c.sample)
 	for _, k := range c.classes {
-		n += int(unsafe.Sizeof(k)) + int(unsafe.Sizeof(order.Item{}))*(cap(k.pool)+cap(k.passed))
-		for _, w := range []*wheel{&k.near, &k.far} {
-			for _, b := range w.buckets {
-				n += int(unsafe.Sizeof(b)) + 4*cap(b)
-			}
-		}
+		n += int(unsafe.Sizeof(k)) + int(unsafe.Sizeof(order.Item{}))*(cap(k.pool)+cap(k.passed)) + 8*(len(k.near.buckets)+len(k.far.buckets))
 	}
 	return n
 }

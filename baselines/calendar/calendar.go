@@ -13,7 +13,7 @@ import (
 // after it are still tried. Equal indices go to the lower number. It is not
 // safe for concurrent use.
 //
-// It holds some 42 bytes per source.
+// It holds some 36 bytes per source, and where costs differ one more.
 type Calendar struct {
 	rank   Ranking
 	costs  []float64
@@ -21,6 +21,7 @@ type Calendar struct {
 	epoch  int32 // of the next decision
 
 	marks   []mark
+	slab    slab
 	classes []class // by rising cost
 	classOf []uint8 // nil where there is one class
 	chosen  []int32 // at the last epoch
@@ -128,6 +129,7 @@ func (c *Calendar) reset(o *env.Online) {
 		panic(fmt.Sprintf("calendar: epoch %d; allowed are 0 to %d", o.Epoch, lastEpoch-1))
 	}
 	c.epoch, c.chosen = int32(o.Epoch), c.chosen[:0]
+	c.slab.clear()
 	for k := range c.classes {
 		c.classes[k].clear()
 	}

@@ -193,11 +193,13 @@ func (c *Calendar) check() error {
 		for _, w := range []*wheel{&k.near, &k.far} {
 			entries := 0
 			for b := range w.buckets {
-				for _, id := range w.buckets[b] {
-					entries++
-					seen[id]++
-					if wake := c.marks[id].wake; wake < c.epoch || w.bucket(wake) != &w.buckets[b] {
-						return fmt.Errorf("source %d wakes at %d and lies in bucket %d", id, wake, b)
+				for head, n := w.buckets[b].head, w.buckets[b].n; head != none; head, n = c.slab.at(head).next, chunkRoom {
+					for _, id := range c.slab.at(head).ids[:n] {
+						entries++
+						seen[id]++
+						if wake := c.marks[id].wake; wake < c.epoch || w.bucket(wake) != &w.buckets[b] {
+							return fmt.Errorf("source %d wakes at %d and lies in bucket %d", id, wake, b)
+						}
 					}
 				}
 			}

@@ -87,14 +87,14 @@ func (c *Calendar) makeClasses() {
 		for float64(span) < turn {
 			span *= 2
 		}
-		k.near.buckets, k.far.buckets = make([][]int32, span+1), make([][]int32, span+1)
+		k.near.buckets, k.far.buckets = make([]bucket, span+1), make([]bucket, span+1)
 	}
 }
 
 // clear empties the class.
 func (k *class) clear() {
-	k.near.empty(nil)
-	k.far.empty(nil)
+	k.near.clear()
+	k.far.clear()
 	k.pool = k.pool[:0]
 	k.floor, k.horizon = math.Inf(1), math.Inf(1)
 	k.base, k.limit = 0, 0
@@ -165,12 +165,12 @@ func (k *class) arrive(c *Calendar, id int32) {
 func (k *class) lower(c *Calendar, want int) {
 	want = max(k.more, want+k.surplus(c))
 	k.more = 2 * want
-	ids := k.near.empty(c.ids[:0])
+	ids := k.near.empty(c, c.ids[:0])
 	s, stride := c.survey(ids)
 	if above := countAbove(s, k.horizon); above*stride >= want {
 		k.floor = min(k.floor, rank(s, want/stride, above, k.horizon))
 	} else {
-		ids = k.far.empty(ids)
+		ids = k.far.empty(c, ids)
 		s, stride = c.survey(ids)
 		above = countAbove(s, bottom)
 		k.floor = min(k.floor, rank(s, want/stride, above, bottom))
@@ -200,7 +200,7 @@ func (k *class) adapt(c *Calendar) {
 	k.raise(c)
 	if fill := c.grain.fill + int(3*reach*k.rate); k.near.n > max(k.limit, fill) {
 		// Too many sources wait for the floor: the horizon is raised.
-		ids := k.near.empty(c.ids[:0])
+		ids := k.near.empty(c, c.ids[:0])
 		s, stride := c.survey(ids)
 		k.horizon = min(k.floor, rank(s, int(reach*k.rate)/stride, countAbove(s, k.horizon), k.horizon))
 		k.settle(c, ids)

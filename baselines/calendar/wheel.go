@@ -1,14 +1,77 @@
 package calendar
 
-// wheel is a ring of buckets of sources, one for each epoch to come. Sources
-// that sleep for longer than a turn stay in their bucket when it comes round.
+// slab holds the entries of all wheels in chunks of two cache lines: the number
+// of the next chunk, then source numbers. Chains of single sources would wait
+// for memory at every link.
+type slab struct {
+	chunks []chunk
+	free   int32 // first free chunk
+}
+
+const chunkRoom = 31
+
+type chunk struct {
+	next int32
+	ids  [chunkRoom]int32
+}
+
+// none ends a chain of chunks. Numbers count from 1.
+const none = 0
+
+func (s *slab) clear() { s.chunks, s.free = s.chunks[:0], none }
+
+func (s *slab) at(k int32) *chunk { return &s.chunks[k-1] }
+
+// bucket is a chain of chunks of which the first may be partly filled.
+type bucket struct {
+	head int32
+	n    int32 // sources in the first chunk
+}
+
+func (s *slab) push(b *bucket, id int32) {
+	if b.head == none || b.n == chunkRoom {
+		k := s.free
+		if k == none {
+			s.chunks = append(s.chunks, chunk{})
+			k = int32(len(s.chunks))
+		} else {
+			s.free = s.at(k).next
+		}
+		s.at(k).next = b.head
+		b.head, b.n = k, 0
+	}
+	s.at(b.head).ids[b.n] = id
+	b.n++
+}
+
+// take empties a bucket and appends its sources to dst.
+func (s *slab) take(b *bucket, dst []int32) []int32 {
+	head, n := b.head, b.n
+	*b = bucket{}
+	for head != none {
+		k := s.at(head)
+		dst = append(dst, k.ids[:n]...)
+		next := k.next
+		k.next, s.free = s.free, head
+		head, n = next, chunkRoom
+	}
+	return dst
+}
+
+// wheel is a ring of buckets, one for each epoch to come. Sources that sleep for
+// longer than a turn are passed on when their bucket comes round.
 type wheel struct {
-	buckets [][]int32 // a power of two, and one of sources that never wake
-	n       int       // sources
+	buckets []bucket // a power of two, and one of sources that never wake
+	n       int      // sources
+}
+
+func (w *wheel) clear() {
+	clear(w.buckets)
+	w.n = 0
 }
 
 // bucket returns where sources that wake at an epoch lie.
-func (w *wheel) bucket(wake int32) *[]int32 {
+func (w *wheel) bucket(wake int32) *bucket {
 	last := len(w.buckets) - 1
 	if wake == Never {
 		return &w.buckets[last]
@@ -26,37 +89,30 @@ func (w *wheel) push(c *Calendar, id int32, epochs int) {
 		wake = c.epoch + int32(epochs)
 	}
 	c.marks[id].wake = wake
-	b := w.bucket(wake)
-	*b = append(*b, id)
+	c.slab.push(w.bucket(wake), id)
 	w.n++
 }
 
 // due takes the sources out that wake now and appends them to dst.
 func (w *wheel) due(c *Calendar, dst []int32) []int32 {
-	b := w.bucket(c.epoch)
-	rest := (*b)[:0]
-	for _, id := range *b {
-		if c.marks[id].wake == c.epoch {
-			dst = append(dst, id)
+	from := len(dst)
+	dst = c.slab.take(w.bucket(c.epoch), dst)
+	awake := dst[:from]
+	for _, id := range dst[from:] {
+		if wake := c.marks[id].wake; wake == c.epoch {
+			awake = append(awake, id)
 		} else {
-			rest = append(rest, id)
+			c.slab.push(w.bucket(wake), id)
 		}
 	}
-	w.n -= len(*b) - len(rest)
-	*b = rest
-	return dst
+	w.n -= len(awake) - from
+	return awake
 }
 
-// roomy is the room of a bucket that is not kept for later.
-const roomy = 1 << 10
-
 // empty takes all sources out and appends them to dst.
-func (w *wheel) empty(dst []int32) []int32 {
-	for x, b := range w.buckets {
-		dst = append(dst, b...)
-		if w.buckets[x] = b[:0]; cap(b) > roomy {
-			w.buckets[x] = nil
-		}
+func (w *wheel) empty(c *Calendar, dst []int32) []int32 {
+	for b := range w.buckets {
+		dst = c.slab.take(&w.buckets[b], dst)
 	}
 	w.n = 0
 	return dst

@@ -105,8 +105,8 @@ func TestMemory(t *testing.T) {
 		}
 		per := float64(c.size()) / n
 		t.Logf("%s: %.1f bytes per source", family, per)
-		if per > 68 {
-			t.Errorf("%s: %.1f bytes per source; want at most 68 at this size", family, per)
+		if per > 58 {
+			t.Errorf("%s: %.1f bytes per source; want at most 58 at this size", family, per)
 		}
 	}
 }
