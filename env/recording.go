@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,18 +51,22 @@ func ReadRecording(ctx context.Context, path string) (*Recording, error) {
 
 // ParseRecording is [ReadRecording] of an open file; errors call it path.
 func ParseRecording(ctx context.Context, path string, r io.Reader) (*Recording, error) {
-	return parse(ctx, path, r, [3]string{"source", "published_unix", "utility"})
+	t, err := newTable(path, r, []string{"source", "published_unix"}, "utility")
+	if err != nil {
+		return nil, err
+	}
+	return t.recording(ctx, "published_unix")
 }
 
 // ReadTimes reads a file like a recording, in which the times stand in the
 // named column and nothing has a utility: a log of crawls, for one.
 func ReadTimes(ctx context.Context, path, column string) (*Recording, error) {
-	f, err := openInput(ctx, path)
+	t, err := OpenTable(ctx, path, []string{"source", column})
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return parse(ctx, path, f, [3]string{"source", column, ""})
+	defer t.Close()
+	return t.recording(ctx, column)
 }
 
 // With returns the recording with those sources too, silent where they are new.
@@ -89,16 +95,16 @@ func (rec *Recording) Between(from, to int64) *Recording {
 	return &part
 }
 
-// parse reads the columns of the source, the time and, if it has a name and is
-// there, the utility.
-func parse(ctx context.Context, path string, r io.Reader, columns [3]string) (*Recording, error) {
-	rec := &Recording{Path: path}
-	t, err := openTable(path, r, columns)
+// recording reads the columns of the source, the time, which is called so, and,
+// if it is there, the utility.
+func (t *Table) recording(ctx context.Context, time string) (*Recording, error) {
+	rec := &Recording{Path: t.path}
 	number := make(map[string]int32)
+	var err error
 	for err == nil {
 		var p publication
 		var name string
-		if name, p.at, p.utility, err = t.publication(); err != nil {
+		if name, p.at, p.utility, err = t.publication(time); err != nil {
 			break
 		}
 		i, ok := number[name]
@@ -110,7 +116,7 @@ func parse(ctx context.Context, path string, r io.Reader, columns [3]string) (*R
 		p.source = i
 		rec.published = append(rec.published, p)
 		if len(rec.published) > maxRows || len(rec.Names) > maxNames {
-			err = t.fail("there are %d rows of %d sources so far; allowed are %d rows of %d sources", len(rec.published), len(rec.Names), maxRows, maxNames)
+			err = t.Errorf("there are %d rows of %d sources so far; allowed are %d rows of %d sources", len(rec.published), len(rec.Names), maxRows, maxNames)
 		} else if len(rec.published)%checkRows == 0 {
 			err = ctx.Err()
 		}
@@ -122,7 +128,7 @@ func parse(ctx context.Context, path string, r io.Reader, columns [3]string) (*R
 		return nil, err
 	}
 	if rec.Rows = len(rec.published); rec.Rows == 0 {
-		return nil, t.fail("the recording has no row; at least one publication is needed")
+		return nil, t.Errorf("the recording has no row; at least one publication is needed")
 	}
 	byTime := func(a, b publication) int { return cmp.Compare(a.at, b.at) }
 	if !slices.IsSortedFunc(rec.published, byTime) {
@@ -133,6 +139,34 @@ func parse(ctx context.Context, path string, r io.Reader, columns [3]string) (*R
 	slices.Sort(rec.Names)
 	rec.renumber(old)
 	return rec, nil
+}
+
+// maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
+// most likely milliseconds.
+const maxTime = 1e11
+
+// publication returns the next row of a recording, or io.EOF. The name is valid
+// until the row after.
+func (t *Table) publication(time string) (source string, at int64, utility float64, err error) {
+	row, err := t.Next()
+	if err != nil {
+		return "", 0, 0, err
+	}
+	if source = row[0]; source == "" {
+		return "", 0, 0, t.Errorf("source is empty; needed is a name")
+	}
+	text := strings.TrimSpace(row[1])
+	if at, err = strconv.ParseInt(text, 10, 64); err != nil || at > maxTime || at < -maxTime {
+		return "", 0, 0, t.Errorf("%s is %.40q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", time, text)
+	}
+	if len(row) < 3 || !t.Has(2) {
+		return source, at, 1, nil
+	}
+	text = strings.TrimSpace(row[2])
+	if utility, err = strconv.ParseFloat(text, 64); err != nil || !(utility >= 0) || math.IsInf(utility, 0) {
+		return "", 0, 0, t.Errorf("utility is %q; allowed is a finite number, 0 or more", text)
+	}
+	return source, at, utility, nil
 }
 
 // renumber turns the sources of publications from places in old to places in

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,56 +19,101 @@ import (
 // maxLine is the longest line that is accepted, in bytes.
 const maxLine = 1 << 16
 
-// table reads three columns of a CSV file, plain or compressed, line by line.
-type table struct {
-	path   string
-	line   int
-	lines  *bufio.Reader
-	text   bytes.Reader // of the present line
-	fields *csv.Reader  // of the text
-	names  [3]string    // of the columns of the source, the time and the utility
-	column [3]int       // their places; −1 where there is none
-	width  int
+// Table reads columns of a CSV file by their names, line by line.
+type Table struct {
+	path    string
+	line    int
+	file    io.Closer
+	lines   *bufio.Reader
+	text    bytes.Reader // of the present line
+	fields  *csv.Reader  // of the text
+	columns []int        // places of the columns; −1 where there is none
+	width   int
+	row     []string
 }
 
-// openTable reads the header.
-func openTable(path string, r io.Reader, names [3]string) (*table, error) {
-	t := &table{path: path, names: names}
+// OpenTable opens a file or a pipe of CSV, plain or compressed by gzip, and reads
+// its header. It must have the needed columns, and may have the others. A line
+// has at most 65 536 bytes. Errors name the file and the line.
+func OpenTable(ctx context.Context, path string, needed []string, others ...string) (*Table, error) {
+	f, err := openInput(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTable(path, f, needed, others...)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	t.file = f
+	return t, nil
+}
+
+func newTable(path string, r io.Reader, needed []string, others ...string) (*Table, error) {
+	t := &Table{path: path, file: io.NopCloser(nil)}
 	t.fields = csv.NewReader(&t.text)
 	t.fields.FieldsPerRecord, t.fields.ReuseRecord = -1, true
 	t.lines = bufio.NewReaderSize(r, maxLine)
 	if magic, err := t.lines.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
 		zip, err := gzip.NewReader(t.lines)
 		if err != nil {
-			return nil, t.fail("cannot read gzip header: %v", readable(err))
+			return nil, t.Errorf("cannot read gzip header: %v", readable(err))
 		}
 		t.lines = bufio.NewReaderSize(zip, maxLine)
 	}
 	if mark, err := t.lines.Peek(3); err == nil && string(mark) == "\ufeff" {
 		_, _ = t.lines.Discard(3) // what was peeked at is there
 	}
+	columns := strings.Join(needed, " and ")
 	header, err := t.next()
 	if err == io.EOF {
-		return nil, t.fail("the file is empty; needed is a header with the columns %s and %s", names[0], names[1])
+		return nil, t.Errorf("the file is empty; needed is a header with the columns %s", columns)
 	}
 	if err != nil {
 		return nil, err
 	}
 	t.width = len(header)
-	for k, name := range names {
-		t.column[k] = slices.Index(header, name)
-		if t.column[k] < 0 && k < 2 { // without a utility it is 1
-			return nil, t.fail("column %q is missing in the header %.120q; needed are %s and %s, separated by commas, without blanks", name, strings.Join(header, ","), names[0], names[1])
+	for k, name := range slices.Concat(needed, others) {
+		place := slices.Index(header, name)
+		if place < 0 && k < len(needed) {
+			return nil, t.Errorf("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, strings.Join(header, ","), columns)
 		}
-		if t.column[k] >= 0 && slices.Contains(header[t.column[k]+1:], name) {
-			return nil, t.fail("column %q is there twice; it is allowed once", name)
+		if place >= 0 && slices.Contains(header[place+1:], name) {
+			return nil, t.Errorf("column %q is there twice; it is allowed once", name)
 		}
+		t.columns = append(t.columns, place)
 	}
+	t.row = make([]string, len(t.columns))
 	return t, nil
 }
 
-// fail returns an error about the present line.
-func (t *table) fail(format string, args ...any) error {
+// Close closes the file.
+func (t *Table) Close() error { return t.file.Close() }
+
+// Has reports whether the column is there, the needed ones counted first.
+func (t *Table) Has(column int) bool { return t.columns[column] >= 0 }
+
+// Next returns the next row, or io.EOF: the fields of the columns that were asked
+// for, "" for one that is not there. They are valid
+// until the row after.
+func (t *Table) Next() ([]string, error) {
+	fields, err := t.next()
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) != t.width {
+		return nil, t.Errorf("there are %d fields; the header has %d", len(fields), t.width)
+	}
+	for k, place := range t.columns {
+		if place >= 0 {
+			t.row[k] = fields[place]
+		}
+	}
+	return t.row, nil
+}
+
+// Errorf returns an error about the present line.
+func (t *Table) Errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", t.path, t.line, fmt.Sprintf(format, args...))
 }
 
@@ -84,7 +127,7 @@ func readable(err error) error {
 
 // next returns the fields of the next line that is not blank, valid until the
 // line after, or io.EOF. Fields in quotes hold no line breaks.
-func (t *table) next() ([]string, error) {
+func (t *Table) next() ([]string, error) {
 	for {
 		line, err := t.lines.ReadSlice('\n')
 		if err == io.EOF && len(line) == 0 {
@@ -94,51 +137,22 @@ func (t *table) next() ([]string, error) {
 		t.line++
 		switch {
 		case err == bufio.ErrBufferFull:
-			return nil, t.fail("line is longer than %d bytes", maxLine)
+			return nil, t.Errorf("line is longer than %d bytes", maxLine)
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			return nil, err
 		case err != nil && err != io.EOF:
-			return nil, t.fail("cannot read: %v", readable(err))
+			return nil, t.Errorf("cannot read: %v", readable(err))
 		}
 		t.text.Reset(line)
 		fields, err := t.fields.Read()
 		var bad *csv.ParseError
 		switch {
 		case errors.As(err, &bad):
-			return nil, t.fail("%v", bad.Err)
+			return nil, t.Errorf("%v", bad.Err)
 		case err == nil:
 			return fields, nil
 		}
 	}
-}
-
-// maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
-// most likely milliseconds.
-const maxTime = 1e11
-
-// publication returns the next row, or io.EOF. The name is valid until the row
-// after.
-func (t *table) publication() (source string, at int64, utility float64, err error) {
-	field, err := t.next()
-	if err != nil {
-		return "", 0, 0, err
-	}
-	if len(field) != t.width {
-		return "", 0, 0, t.fail("there are %d fields; the header has %d", len(field), t.width)
-	}
-	if source = field[t.column[0]]; source == "" {
-		return "", 0, 0, t.fail("source is empty; needed is a name")
-	}
-	text := strings.TrimSpace(field[t.column[1]])
-	if at, err = strconv.ParseInt(text, 10, 64); err != nil || at > maxTime || at < -maxTime {
-		return "", 0, 0, t.fail("%s is %.40q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", t.names[1], text)
-	}
-	if t.column[2] < 0 {
-		return source, at, 1, nil
-	}
-	text = strings.TrimSpace(field[t.column[2]])
-	if utility, err = strconv.ParseFloat(text, 64); err != nil || !(utility >= 0) || math.IsInf(utility, 0) {
-		return "", 0, 0, t.fail("utility is %q; allowed is a finite number, 0 or more", text)
-	}
-	return source, at, utility, nil
 }
 
 // pipeWait is how long the first byte of a pipe that nobody has opened for
@@ -181,6 +195,9 @@ func (in *input) Read(p []byte) (int, error) {
 		n, err := in.File.Read(p)
 		if n > 0 {
 			in.wait = time.Time{}
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = in.ctx.Err() // what set the deadline
 		}
 		if n > 0 || err != io.EOF || in.wait.IsZero() {
 			return n, err

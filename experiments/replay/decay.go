@@ -1,15 +1,11 @@
 package replay
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +13,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
+
+	"ephemera/env"
 )
 
 // Form is a way in which interest is lost with age, in hours.
@@ -106,93 +104,50 @@ const maxFeedback = 10_000_000 // rows
 // votes, clicks) has come by that age, from 0 to 1. With a column item, shares may
 // be counts as well, for each item is then fitted with a total of its own.
 func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
-	f, err := os.Open(path)
+	t, err := env.OpenTable(ctx, path, []string{"item_age_hours", "share"}, "item")
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	buf := bufio.NewReader(f)
-	var in io.Reader = buf
-	if magic, err := buf.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
-		if in, err = gzip.NewReader(buf); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	lines := bufio.NewScanner(in)
-	line := 0
-	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("%s:%d: %w", path, line, fmt.Errorf(format, args...))
-	}
-	next := func() (rec []string, err error) {
-		line++
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return nil, wrong("a line is longer than %d bytes, or cannot be read: %w", bufio.MaxScanTokenSize, err)
-			}
-			return nil, io.EOF
-		}
-		rec, err = csv.NewReader(strings.NewReader(lines.Text())).Read()
-		if err == nil || err == io.EOF { // an empty line
-			return rec, nil
-		}
-		return nil, wrong("%v", err)
-	}
-	head, err := next()
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s: the file has no header; needed are the columns item_age_hours and share", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	column := func(name string) int { return slices.Index(head, name) }
-	age, share, item := column("item_age_hours"), column("share"), column("item")
-	if age < 0 || share < 0 {
-		return nil, wrong("the header is %.200q; needed are the columns item_age_hours and share, and item where rows of one item belong together", strings.Join(head, ","))
-	}
+	defer t.Close()
+	items := t.Has(2)
 	fb := &Feedback{}
 	number := map[string]int{}
 	for rows := 0; ; rows++ {
-		rec, err := next()
+		row, err := t.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(rec) == 0 {
-			continue
-		}
-		if len(rec) != len(head) {
-			return nil, wrong("there are %d fields; the header has %d", len(rec), len(head))
-		}
 		if rows >= maxFeedback {
-			return nil, wrong("there are more rows than %d", maxFeedback)
+			return nil, t.Errorf("there are more rows than %d", maxFeedback)
 		}
 		if rows%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a, errA := strconv.ParseFloat(rec[age], 64)
-		y, errY := strconv.ParseFloat(rec[share], 64)
+		a, errA := strconv.ParseFloat(row[0], 64)
+		y, errY := strconv.ParseFloat(row[1], 64)
 		switch {
 		case errA != nil || !(a >= 0) || a > 1e6:
-			return nil, wrong("item_age_hours is %.40q; allowed is 0 to 1e6", rec[age])
-		case errY != nil || !(y >= 0) || item < 0 && y > 1 || y > 1e18:
-			return nil, wrong("share is %.40q; allowed is 0 to 1, or a count where there is a column item", rec[share])
+			return nil, t.Errorf("item_age_hours is %.40q; allowed is 0 to 1e6", row[0])
+		case errY != nil || !(y >= 0) || !items && y > 1 || y > 1e18:
+			return nil, t.Errorf("share is %.40q; allowed is 0 to 1, or a count where there is a column item", row[1])
 		}
 		k, known := len(fb.items), false
-		if item >= 0 {
-			k, known = number[rec[item]]
+		if items {
+			k, known = number[row[2]]
 		}
 		if !known {
 			k = len(fb.items)
 			fb.items = append(fb.items, nil)
-			if item >= 0 {
-				number[strings.Clone(rec[item])] = k
+			if items {
+				number[strings.Clone(row[2])] = k
 			}
 		}
 		fb.items[k] = append(fb.items[k], response{a, y})
 	}
-	if item >= 0 {
+	if items {
 		fb.scale()
 	}
 	if n := len(fb.shares()); n < 3 {

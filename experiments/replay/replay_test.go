@@ -206,14 +206,15 @@ func TestFeedback(t *testing.T) {
 
 func TestFeedbackErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                          "the file has no header",
-		"age,share\n1,1\n":                          "f.csv:1: the header is \"age,share\"; needed are the columns item_age_hours and share",
+		"":                                          "f.csv:1: the file is empty; needed is a header with the columns item_age_hours and share",
+		"age,share\n1,1\n":                          "f.csv:1: column \"item_age_hours\" is missing in the header \"age,share\"; needed are item_age_hours and share",
+		"item_age_hours,share,share\n1,.1,.2\n":     "f.csv:1: column \"share\" is there twice",
 		"item_age_hours,share\n1,.1\n2,1.5\n":       "f.csv:3: share is \"1.5\"; allowed is 0 to 1",
 		"item_age_hours,share\n-1,.1\n":             "f.csv:2: item_age_hours is \"-1\"; allowed is 0 to 1e6",
 		"item_age_hours,share\n1,.1\n":              "there are 1 usable rows; needed are 3 or more",
 		"item_age_hours,share\n1,.1\n1\n":           "f.csv:3: there are 1 fields; the header has 2",
 		"item,item_age_hours,share\na,1,2\nb,2,3\n": "there are 0 usable rows",
-		strings.Repeat("\x00", 1<<17):               "f.csv:1: a line is longer than 65536 bytes",
+		strings.Repeat("\x00", 1<<17):               "f.csv:1: line is longer than 65536 bytes",
 	} {
 		path := filepath.Join(t.TempDir(), "f.csv")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
