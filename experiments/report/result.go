@@ -52,9 +52,9 @@ func readResult(dir fs.FS) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trained{Report: r, styles: map[string]int{}}
+	t := &trained{Report: r, styles: styles{}}
 	for _, row := range r.Results {
-		t.style(row.Policy)
+		t.styles.of(row.Policy)
 	}
 	p := &Page{
 		Title:  fmt.Sprintf("%s, budget %v", r.Instance, r.Budget),
@@ -88,14 +88,17 @@ func readResult(dir fs.FS) (*Result, error) {
 // trained is what train or bench kept.
 type trained struct {
 	*result.Report
-	styles map[string]int // of policies
+	styles styles // of policies
 }
 
-func (t *trained) style(policy string) int {
-	k, ok := t.styles[policy]
+// styles are the styles of names, in the order in which they came.
+type styles map[string]int
+
+func (s styles) of(name string) int {
+	k, ok := s[name]
 	if !ok {
-		k = len(t.styles)
-		t.styles[policy] = k
+		k = len(s)
+		s[name] = k
 	}
 	return k
 }
@@ -157,7 +160,7 @@ func (t *trained) policies() Section {
 		return Dots(plot.Figure{Name: name, Title: title, X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
 			r := &t.Results[k]
 			v, l, h := of(r)
-			return v, or(l), or(h), t.style(r.Policy)
+			return v, or(l), or(h), t.styles.of(r.Policy)
 		})
 	}
 	reward := dots("policies", "Reward", func(r *result.Row) (float64, *float64, *float64) { return r.Reward, r.Lo, r.Hi })
@@ -223,7 +226,7 @@ func (t *trained) curves(dir fs.FS) (Section, error) {
 	whittle := curves["whittle"]
 	for _, name := range order {
 		c := curves[name]
-		s := plot.Series{Name: name, Style: t.style(name), X: c.epochs}
+		s := plot.Series{Name: name, Style: t.styles.of(name), X: c.epochs}
 		s.Y = c.reward
 		reward.Series = append(reward.Series, s)
 		if whittle == nil || c == whittle || !slices.Equal(c.epochs, whittle.epochs) {

@@ -31,7 +31,7 @@ type sweepDir struct {
 	command string // that repeats the sweep
 	curves  []curve
 	learned []learned
-	styles  map[string]int // of the cells, by id; those drawn at first come first
+	styles  styles // of the cells, by id; those drawn at first come first
 	drawn   int
 }
 
@@ -63,7 +63,7 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &sweepDir{styles: map[string]int{}}
+	r := &sweepDir{styles: styles{}}
 	if r.Summary, err = sweep.ParseSummary(text); err != nil {
 		return nil, fmt.Errorf("summary.json: %w", err)
 	}

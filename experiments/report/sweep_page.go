@@ -175,7 +175,7 @@ func (r *sweepDir) profile() Section {
 	for k, l := range s.Profile.Lines {
 		x := plot.Series{Name: l.Name, Style: k, X: s.Profile.Scores}
 		if s.Group == "" {
-			x.Style = r.style(l.Name)
+			x.Style = r.styles.of(l.Name)
 			x.Hidden = x.Style >= r.drawn
 		}
 		if !x.Hidden {
@@ -194,16 +194,6 @@ func (r *sweepDir) profile() Section {
 	f.Title = titled(s.Name, note)
 	out.Figures = append(out.Figures, f)
 	return out
-}
-
-// style returns the style of a cell, also where its curve is not kept.
-func (r *sweepDir) style(cell string) int {
-	k, ok := r.styles[cell]
-	if !ok {
-		k = len(r.styles)
-		r.styles[cell] = k
-	}
-	return k
 }
 
 func (r *sweepDir) pools() Section {
