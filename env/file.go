@@ -125,7 +125,7 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 	for i, s := range f.Source {
 		where := fmt.Sprintf("%s%s: source %d", path, lines[i], i+1)
 		if s.Name != nil {
-			where += fmt.Sprintf(" (%q)", *s.Name)
+			where += fmt.Sprintf(" (%.100q)", *s.Name)
 		}
 		for _, need := range []struct {
 			key    string
@@ -159,7 +159,8 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 	return in, nil
 }
 
-// tomlError makes one line of a decoder's error: file, line, column, key.
+// tomlError makes one line of a decoder's error: file, line, column, key. What
+// it quotes from the file is cut, as that may be a megabyte.
 func tomlError(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
@@ -169,18 +170,18 @@ func tomlError(path string, err error) error {
 		if len(key) > 1 && key[0] == "source" {
 			allowed = sourceKeys
 		}
-		return fmt.Errorf("%s:%d:%d: unknown key %q; allowed are %s", path, line, col, strings.Join(key, "."), allowed)
+		return fmt.Errorf("%s:%d:%d: unknown key %.100q; allowed are %s", path, line, col, strings.Join(key, "."), allowed)
 	}
 	var e *toml.DecodeError
 	if errors.As(err, &e) {
 		line, col := e.Position()
 		what, _, _ := strings.Cut(strings.TrimPrefix(e.Error(), "toml: "), " into struct field")
 		if key := e.Key(); len(key) > 0 {
-			return fmt.Errorf("%s:%d:%d: key %q: %s; id and name are strings, the other keys numbers, source is [[source]] tables", path, line, col, strings.Join(key, "."), what)
+			return fmt.Errorf("%s:%d:%d: key %.100q: %.300s; id and name are strings, the other keys numbers, source is [[source]] tables", path, line, col, strings.Join(key, "."), what)
 		}
-		return fmt.Errorf("%s:%d:%d: not TOML: %s; allowed are %s", path, line, col, what, fileKeys)
+		return fmt.Errorf("%s:%d:%d: not TOML: %.300s; allowed are %s", path, line, col, what, fileKeys)
 	}
-	return fmt.Errorf("%s: %s; allowed are %s", path, strings.TrimPrefix(err.Error(), "toml: "), fileKeys)
+	return fmt.Errorf("%s: %.300s; allowed are %s", path, strings.TrimPrefix(err.Error(), "toml: "), fileKeys)
 }
 
 var sourceHeader = regexp.MustCompile(`^[ \t]*\[\[[ \t]*["']?source["']?[ \t]*\]\]`)

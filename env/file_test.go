@@ -136,6 +136,7 @@ func roundTrip(t interface {
 func FuzzInstanceFile(f *testing.F) {
 	f.Add([]byte(oneSource))
 	f.Add([]byte("budget = 1\nsource = [{name = 'a', rate = 1, decay = 1, interest = 1}]"))
+	f.Add([]byte(strings.Repeat("k", 3000) + " = 1"))
 	f.Add([]byte("id = \"\\u001b\"\nbudget = 1e-3\n[[source]]\nname = 'a'\nrate = 1e308\ndecay = 1e-308\ninterest = 1e308\ncost = 0.001\nwindow = inf\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := env.Unmarshal("f.toml", data)
