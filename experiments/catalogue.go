@@ -205,10 +205,11 @@ var policies = slices.Concat([]Entry{
 		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
-		certaintySettings{Optimism: 1}, func(k Known, s certaintySettings) env.Policy[env.Online] {
-			return online.New(k.Terms, s.online())
-		}),
+	{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline,
+		Settings: func(env.Level) any { return &certaintySettings{Optimism: 1} }, New: func(k Known, s any) (env.Agent, error) {
+			l, err := online.New(k.Terms, s.(*certaintySettings).online())
+			return agent[env.Online](l, err)
+		}},
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
 		qWhittleSettings{Fast: .5, Slow: .2, Explore: .05}, func(k Known, s qWhittleSettings) env.Policy[env.Online] {
 			return baselines.NewQWhittle(k.Terms, baselines.QWhittle(s), k.Rand)

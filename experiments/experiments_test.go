@@ -511,7 +511,11 @@ func TestPolicySettings(t *testing.T) {
 	}{
 		{"certainty", func(k Known) env.Agent {
 			s := online.CertaintySettings()
-			return env.NewAgent[env.Online](online.New(k.Terms, &s))
+			a, err := agent(online.New(k.Terms, &s))
+			if err != nil {
+				panic(err)
+			}
+			return a
 		}, map[string]any{"optimism": 0., "decay": .1}},
 		{"q-whittle", func(k Known) env.Agent {
 			return env.NewAgent[env.Online](baselines.NewQWhittle(k.Terms, baselines.QWhittle{}, k.Rand))

@@ -13,11 +13,8 @@ var forecastKind = Kind{
 	Levels:   []env.Level{env.LevelOnline},
 	Settings: func(env.Level) any { s := online.DefaultSettings(); return &s },
 	New: func(g Given, settings any) (Learner, error) {
-		s := settings.(*online.Settings)
-		if err := s.Validate(); err != nil {
-			return nil, err
-		}
-		return forecast{online.New(g.Terms, s)}, nil
+		l, err := online.New(g.Terms, settings.(*online.Settings))
+		return forecast{l}, err
 	},
 }
 

@@ -143,6 +143,29 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// What waits is the integral of what is left, for every form.
+func TestFormTotals(t *testing.T) {
+	const step = .25
+	one := func(c, a float64) float64 { return -math.Expm1(-c*a) / c }
+	for _, c := range []struct {
+		kind  int
+		param []float64
+		total func(a float64) float64
+	}{
+		{0, []float64{.3}, func(a float64) float64 { return one(.3, a) }},
+		{1, []float64{4, 1}, func(a float64) float64 { return 4 * math.Log1p(a/4) }},
+		{1, []float64{2, .7}, func(a float64) float64 { return 2 / .3 * (math.Pow(1+a/2, .3) - 1) }},
+		{2, []float64{.3, .05, 2}, func(a float64) float64 { return 2./3*one(.3, a) + 1./3*one(.05, a) }},
+	} {
+		f := Form{kinds[c.kind].name, c.param, kinds[c.kind]}
+		for k, got := range f.totals(400, step) {
+			if want := c.total(float64(k) * step); math.Abs(got-want) > 1e-9*want {
+				t.Fatalf("%s %v: after %v hours the total is %v; the integral %v", f.Name, f.Param, float64(k)*step, got, want)
+			}
+		}
+	}
+}
+
 // The half-life is found again, with an interval that holds it, from shares and
 // from counts; and the form that made the data fits best.
 func TestFeedback(t *testing.T) {

@@ -15,7 +15,11 @@ import (
 func ExampleLearner() {
 	// Three feeds, one crawl per hour; the first decision is at midnight.
 	terms := env.Terms{Names: []string{"news", "blog", "forum"}, Costs: []float64{1, 1, 1}, Budget: 1, Start: 1_700_006_400, Length: 3600}
-	l := online.New(terms, nil)
+	l, err := online.New(terms, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 
 	view := env.Online{Last: []int{-1, -1, -1}}
 	crawls := make([]int, 3)
@@ -35,9 +39,9 @@ func ExampleLearner() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	again := online.New(terms, nil)
+	again, _ := online.New(terms, nil)
 	var st online.State
-	if err := json.Unmarshal(state, &st); err == nil {
+	if err = json.Unmarshal(state, &st); err == nil {
 		err = again.SetState(st)
 	}
 	fmt.Println("the same price after a restart:", again.Price() == l.Price(), err)

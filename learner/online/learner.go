@@ -56,18 +56,17 @@ type Learner struct {
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
 
-// New returns the learner; nil settings are [DefaultSettings]. It panics if a
-// setting is out of its range.
-func New(t env.Terms, set *Settings) *Learner {
+// New returns the learner; nil settings are [DefaultSettings].
+func New(t env.Terms, set *Settings) (*Learner, error) {
 	s := DefaultSettings()
 	if set != nil {
 		s = *set
 	}
 	if err := s.Validate(); err != nil {
-		panic("online: " + err.Error())
+		return nil, err
 	}
 	r := newRanking(t, &s)
-	return &Learner{Lift: *NewLift(t, r, s.Options, s.Optimism), rank: r}
+	return &Learner{Lift: *NewLift(t, r, s.Options, s.Optimism), rank: r}, nil
 }
 
 // Price returns λ, the index of the last source that the budget reached, in the

@@ -86,7 +86,7 @@ func total(r []float64) float64 {
 
 func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
 	t.Helper()
-	l = New(in.Terms(), set)
+	l = newLearner(in.Terms(), set)
 	whittle := env.NewAgent(baselines.NewWhittle(in))
 	learning = total(rewards(t, in, seed, o, env.NewAgent[env.Online](l), steps)) / total(rewards(t, in, seed, o, whittle, steps))
 	learned = total(rewards(t, in, seed+1000, o, env.NewAgent[env.Online](l.Frozen()), epochs)) / total(rewards(t, in, seed+1000, o, whittle, epochs))
@@ -158,7 +158,7 @@ func TestNoLessThanCertainty(t *testing.T) {
 			for seed := uint64(1); seed <= n; seed++ {
 				in, o := f.in(seed), env.PoissonOptions{Marks: marks}
 				earn := func(set *Settings) float64 {
-					return total(rewards(t, in, seed, o, env.NewAgent[env.Online](New(in.Terms(), set)), 5000))
+					return total(rewards(t, in, seed, o, env.NewAgent[env.Online](newLearner(in.Terms(), set)), 5000))
 				}
 				d := earn(nil)/earn(&plain) - 1
 				mean += d / float64(n)
@@ -181,7 +181,7 @@ func TestFirstVisits(t *testing.T) {
 	in := env.Lognormal(50, 1, 1)
 	known := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 2000))
 	for name, set := range map[string]*Settings{"forecast": nil, "certainty": &plain} {
-		l := New(in.Terms(), set)
+		l := newLearner(in.Terms(), set)
 		if r := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000)) / known; r < .95 {
 			t.Errorf("%s earns %.4f of Whittle while it learns; want .95", name, r)
 		}
@@ -196,7 +196,7 @@ func TestFirstVisits(t *testing.T) {
 func TestOnlineEstimates(t *testing.T) {
 	in := env.Paper(3)
 	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
-		l := New(in.Terms(), nil)
+		l := newLearner(in.Terms(), nil)
 		rewards(t, in, 1, env.PoissonOptions{Marks: marks}, env.NewAgent[env.Online](l), 2000)
 		for i, s := range in.Sources {
 			rate, decay := l.Estimate(i)
@@ -218,7 +218,7 @@ func TestOnlineChange(t *testing.T) {
 		s.Decay = in.Sources[i].Decay
 		after.Sources[i] = s
 	}
-	l := New(in.Terms(), nil)
+	l := newLearner(in.Terms(), nil)
 	got := turned(t, in, after, 5000, 1, o, env.NewAgent[env.Online](l), 7000)
 	old := turned(t, in, after, 5000, 1, o, env.NewAgent(baselines.NewWhittle(in)), 7000)
 	want := turned(t, in, after, 5000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 7000)
@@ -245,7 +245,7 @@ func TestOnlineAppear(t *testing.T) {
 	after.Sources[7].Rate, after.Sources[3].Rate = 300, 0
 	set := DefaultSettings()
 	set.Horizon = 300
-	l := New(in.Terms(), &set)
+	l := newLearner(in.Terms(), &set)
 	got := turned(t, in, after, 2000, 1, o, env.NewAgent[env.Online](l), 4000)
 	want := turned(t, in, after, 2000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
 	if r := total(got[3000:]) / total(want[3000:]); r < .95 {
@@ -270,7 +270,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: the resumed learner earns %v; the other %v", name, total(y), total(x))
 		}
 	}
-	a, b := New(in.Terms(), nil), New(in.Terms(), nil)
+	a, b := newLearner(in.Terms(), nil), newLearner(in.Terms(), nil)
 	check("forecast", a, b, func() error { return passOn(a.State(), b.SetState) })
 	c, d := newActor(in.Terms(), stream.New(1, stream.Policy)), newActor(in.Terms(), stream.New(2, stream.Policy))
 	check("lspe", c, d, func() error { return passOn(c.State(), d.SetState) })
@@ -299,7 +299,7 @@ func TestScales(t *testing.T) {
 		{ID: "rich and poor", Budget: 1, Sources: []env.Source{env.NewSource("a", 3, .5, 1e60), env.NewSource("b", 1, .1, 1e-90)}},
 		{ID: "dear", Budget: 1, Sources: []env.Source{env.NewSource("a", 10, .5, 1), env.NewSource("b", 1, .5, 1), dear}},
 	} {
-		l := New(in.Terms(), nil)
+		l := newLearner(in.Terms(), nil)
 		got := total(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent[env.Online](l), 5000))
 		want := total(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 5000))
 		if !(got > .99*want) || !(l.Price() > 0) || math.IsInf(l.Price(), 1) {
@@ -311,7 +311,7 @@ func TestScales(t *testing.T) {
 // TestForeignState: states of other terms, and what no learner has, are refused.
 func TestForeignState(t *testing.T) {
 	in := env.Paper(1)
-	l := New(in.Terms(), nil)
+	l := newLearner(in.Terms(), nil)
 	rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 50)
 	for name, spoil := range map[string]func(s *State){
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
@@ -326,13 +326,21 @@ func TestForeignState(t *testing.T) {
 	} {
 		s := l.State()
 		spoil(&s)
-		if err := New(in.Terms(), nil).SetState(s); err == nil {
+		if err := newLearner(in.Terms(), nil).SetState(s); err == nil {
 			t.Errorf("%s: a spoilt state is taken up", name)
 		}
 	}
-	if err := New(in.Terms(), nil).SetState(l.State()); err != nil {
+	if err := newLearner(in.Terms(), nil).SetState(l.State()); err != nil {
 		t.Error(err)
 	}
+}
+
+func newLearner(t env.Terms, set *Settings) *Learner {
+	l, err := New(t, set)
+	if err != nil {
+		panic(err)
+	}
+	return l
 }
 
 func newActor(t env.Terms, r *stream.Rand) *Actor {

@@ -140,7 +140,7 @@ func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env
 
 func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 	return func(terms env.Terms, _ env.Instance) env.Agent {
-		return env.NewAgent[env.Online](New(terms, &set))
+		return env.NewAgent[env.Online](newLearner(terms, &set))
 	}
 }
 
@@ -320,7 +320,7 @@ func TestProfileFound(t *testing.T) {
 		var l *Learner
 		var start float64
 		replay(t, c.ground.write(t, 3), 10, func(terms env.Terms, _ env.Instance) env.Agent {
-			l = New(terms, nil)
+			l = newLearner(terms, nil)
 			start = float64(terms.Start) / 3600
 			return env.NewAgent[env.Online](l)
 		})
@@ -380,7 +380,7 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 	var l *Learner
 	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
 	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
-		l = New(terms, nil)
+		l = newLearner(terms, nil)
 		return env.NewAgent[env.Online](l)
 	})
 	on := l.Frozen()
@@ -409,7 +409,7 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 	plain.Profile = "off"
 	var p *Learner
 	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
-		p = New(terms, &plain)
+		p = newLearner(terms, &plain)
 		return env.NewAgent[env.Online](p)
 	})
 	policy := func(p *Policy) float64 {
@@ -428,10 +428,10 @@ func TestDatedState(t *testing.T) {
 	var terms env.Terms
 	replay(t, path, 4, func(t env.Terms, _ env.Instance) env.Agent {
 		terms = t
-		a = New(t, nil)
+		a = newLearner(t, nil)
 		return env.NewAgent[env.Online](a)
 	})
-	b := New(terms, nil)
+	b := newLearner(terms, nil)
 	if err := passOn(a.State(), b.SetState); err != nil {
 		t.Fatal(err)
 	}
