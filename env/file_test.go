@@ -136,12 +136,14 @@ func roundTrip(t interface {
 func FuzzInstanceFile(f *testing.F) {
 	f.Add([]byte(oneSource))
 	f.Add([]byte("budget = 1\nsource = [{name = 'a', rate = 1, decay = 1, interest = 1}]"))
-	f.Add([]byte(strings.Repeat("k", 3000) + " = 1"))
+	odd := strings.Repeat("\\U0010ffff", 3000) // quoted, a character is ten
+	f.Add([]byte("id = \"" + odd + "\"\nbudget = 2\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"))
+	f.Add([]byte("[\"" + odd + "\"]\n[\"" + odd + "\"]\n"))
 	f.Add([]byte("id = \"\\u001b\"\nbudget = 1e-3\n[[source]]\nname = 'a'\nrate = 1e308\ndecay = 1e-308\ninterest = 1e308\ncost = 0.001\nwindow = inf\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := env.Unmarshal("f.toml", data)
 		if err != nil {
-			if text := err.Error(); !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 2000 {
+			if text := err.Error(); !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 4000 {
 				t.Errorf("error %q is not one line that names the file", text)
 			}
 			return

@@ -21,7 +21,7 @@ var valued = []string{
 // a run that begins.
 func FuzzFlags(f *testing.F) {
 	for i, value := range []string{"lognormal:5:3", "1.5", "poisson", "per-item", "-1", "1,2", "30m", "NaN", "2", "paper", "online", "inf", "1e-400", "0.5,500,1", "1/(n+1)", "x", "budget", "kappa=3", "0", "18446744073709551616", "json", "off"} {
-		f.Add(uint8(i), value, uint8(9), "priced")
+		f.Add(uint8(i), value, uint8(9), "lspe")
 		f.Add(uint8(i), value, uint8(10), "online")
 	}
 	large := regexp.MustCompile(`[0-9_]{4,}`) // instances that take their time
