@@ -40,7 +40,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			t.Run(name+"/"+policy, func(t *testing.T) { envtest.Policy(t, in, build) })
 		}
 		t.Run(name+"/relaxed", func(t *testing.T) {
-			envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] { return NewRelaxedControl(in, RelaxedOptions{}) })
+			envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] { return must(NewRelaxedControl(in, nil)) })
 		})
 		t.Run(name+"/round robin", func(t *testing.T) {
 			envtest.Policy(t, in, func() env.Policy[env.Online] { return NewRoundRobin(in.Terms()) })
@@ -89,7 +89,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 		"whittle":    env.NewAgent(NewWhittle(in)),
 		"lagrangian": env.NewAgent(NewLagrangian(in)),
 		"optimum":    env.NewAgent[env.Model](o),
-		"relaxed":    env.NewAgent(NewRelaxedControl(in, RelaxedOptions{Price: 50, First: 1e-9})),
+		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, &RelaxedOptions{Price: 50, First: 1e-9, Hold: 10, Power: 1}))),
 		"even":       env.NewAgent(NewEvenSchedule(in.Terms(), f)),
 		"random":     env.NewAgent(NewRandomSchedule(in.Terms(), f, stream.New(1, stream.Policy))),
 		"stochastic": env.NewAgent(stochastic),

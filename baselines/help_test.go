@@ -6,10 +6,20 @@ import (
 	"ephemera/env"
 )
 
-// near fails unless got is within tol of want, relative to the greater of the
-// two and 1e-300.
-// drawInstance draws an instance of least to most sources. Costs differ with
-// costs, and some sources have a window with windows.
+// must returns what a constructor made.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// but returns settings with some of them changed.
+func but[S any](s S, change func(s *S)) *S {
+	change(&s)
+	return &s
+}
+
 // outcome is what a policy earned over a run, per epoch.
 type outcome struct {
 	reward, cost  float64

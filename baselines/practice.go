@@ -3,6 +3,7 @@ package baselines
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"ephemera/env"
 )
@@ -11,32 +12,59 @@ import (
 // interval that its own crawls lengthen or shorten, and a crawl is due when the
 // interval has passed. Under a budget the most overdue source comes first, and
 // what is left of the budget goes to the sources that are due next, so that all
-// policies that are compared spend the same. Intervals are in hours;
+// policies that are compared spend the same. A relative one ranks by age over
+// interval instead of by the hours overdue. Intervals are in hours;
 // env.Terms.Length gives the hours of an epoch, and where it is 0 an epoch
 // counts as one hour.
 
-// EntryFrequency are the settings of [NewEntryFrequency]. Zero values mean
-// Miniflux's defaults.
-type EntryFrequency struct {
-	Factor float64 // default 1
-	Min    float64 // shortest interval, hours; default 5 minutes
-	Max    float64 // longest interval, hours; default 24
-
-	// Relative ranks by age over interval instead of by the hours overdue.
-	Relative bool
+// Intervals bounds the intervals, in hours.
+type Intervals struct {
+	Min float64 `toml:"min"`
+	Max float64 `toml:"max"`
 }
 
-// Adaptive are the settings of [NewNutch] and [NewStormCrawler]. Zero values
-// mean the defaults of the one or the other.
-type Adaptive struct {
-	Shrink float64 // rate at which a find shortens the interval; default .2 (Nutch), .5 (StormCrawler)
-	Grow   float64 // rate at which a crawl without a find lengthens it; default .4, .5
-	Min    float64 // shortest interval, hours; default 1 minute, 1 hour
-	Max    float64 // longest interval, hours; default 365 days, 2 weeks
-	Start  float64 // first interval, hours; default that of round robin (ΣC/M epochs), 24 hours
+func (s *Intervals) check() error {
+	if !(s.Min > 0 && s.Min <= s.Max) || math.IsInf(s.Max, 1) {
+		return fmt.Errorf("min and max are %v and %v hours; allowed is 0 < min ≤ max", s.Min, s.Max)
+	}
+	return nil
+}
 
-	// Relative ranks by age over interval instead of by the hours overdue.
-	Relative bool
+// EntryFrequency are the settings of [NewEntryFrequency].
+type EntryFrequency struct {
+	Factor float64 `toml:"factor"`
+	Intervals
+}
+
+// DefaultEntryFrequency returns those of Miniflux, for which nil stands.
+func DefaultEntryFrequency() EntryFrequency {
+	return EntryFrequency{1, Intervals{Min: 5. / 60, Max: day}}
+}
+
+// Validate reports the first setting that is out of its range.
+func (s *EntryFrequency) Validate() error {
+	return cmp.Or(within(0, math.Inf(1), []string{"factor"}, s.Factor), s.check())
+}
+
+// Adaptive are the settings of [NewNutch] and [NewStormCrawler].
+type Adaptive struct {
+	Shrink float64 `toml:"shrink"` // rate at which a find shortens the interval
+	Grow   float64 `toml:"grow"`   // rate at which a crawl without one lengthens it
+	Intervals
+}
+
+// DefaultNutch returns the settings of [NewNutch] that nil stands for.
+func DefaultNutch() Adaptive { return Adaptive{.2, .4, Intervals{Min: 1. / 60, Max: 365 * day}} }
+
+// DefaultStormCrawler returns those of [NewStormCrawler].
+func DefaultStormCrawler() Adaptive { return Adaptive{.5, .5, Intervals{Min: 1, Max: 2 * week}} }
+
+// Validate reports the first setting that is out of its range.
+func (s *Adaptive) Validate() error {
+	return cmp.Or(
+		within(0, 1, []string{"shrink"}, s.Shrink),
+		within(0, math.Inf(1), []string{"grow"}, s.Grow),
+		s.check())
 }
 
 const (
@@ -46,27 +74,24 @@ const (
 
 // practice crawls the most overdue source first.
 type practice struct {
+	Intervals
 	sel      *Selector
 	key      []float64
 	interval []float64 // I, hours
-	min, max float64   // of the interval
-	hours    float64   // hours in an epoch
+	hours    float64   // in an epoch
 	relative bool
 	// next returns the interval after a crawl at that epoch, before it is cut.
 	next func(c env.Crawled, epoch int) float64
 }
 
-func newPractice(t env.Terms, start, min, max float64, relative bool) *practice {
-	if !(min > 0 && min <= max) {
-		panic(fmt.Sprintf("baselines: intervals from %v to %v hours; allowed is 0 < min ≤ max", min, max))
-	}
+func newPractice(t env.Terms, start float64, s Intervals, relative bool) *practice {
 	n := len(t.Costs)
 	p := &practice{
-		sel: NewSelector(t.Costs, t.Budget), key: make([]float64, n), interval: make([]float64, n),
-		min: min, max: max, hours: hoursPerEpoch(t), relative: relative,
+		Intervals: s, sel: NewSelector(t.Costs, t.Budget), key: make([]float64, n),
+		interval: make([]float64, n), hours: hoursPerEpoch(t), relative: relative,
 	}
 	for i := range p.interval {
-		p.interval[i] = clamp(start, min, max)
+		p.interval[i] = clamp(start, s.Min, s.Max)
 	}
 	return p
 }
@@ -96,7 +121,7 @@ func (p *practice) Select(dst []int, o *env.Online) []int {
 // Update implements env.Learner.
 func (p *practice) Update(crawls []env.Crawled, next *env.Online) {
 	for _, c := range crawls {
-		p.interval[c.Source] = clamp(p.next(c, next.Epoch-1), p.min, p.max)
+		p.interval[c.Source] = clamp(p.next(c, next.Epoch-1), p.Min, p.Max)
 	}
 }
 
@@ -112,9 +137,12 @@ func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest > 0 }
 // found. Without an item the interval is the longest. Sources that have not
 // been crawled are due at once. In worlds whose crawls name no items, a crawl
 // that brings back interest counts as one item.
-func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
-	factor := cmp.Or(s.Factor, 1)
-	p := newPractice(t, 0, cmp.Or(s.Min, 5./60), cmp.Or(s.Max, day), s.Relative)
+func NewEntryFrequency(t env.Terms, set *EntryFrequency, relative bool) (env.Learner[env.Online], error) {
+	s, err := given(set, DefaultEntryFrequency())
+	if err != nil {
+		return nil, err
+	}
+	p := newPractice(t, 0, s.Intervals, relative)
 	published := make([][]float64, len(t.Costs)) // hours, ascending, of each source
 	p.next = func(c env.Crawled, epoch int) float64 {
 		now := float64(epoch) * p.hours
@@ -133,9 +161,9 @@ func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
 			all = append(all, now)
 		}
 		published[c.Source] = all
-		return week / (float64(len(all)) * factor) // without an item +Inf
+		return week / (float64(len(all)) * s.Factor) // without an item +Inf
 	}
-	return p
+	return p, nil
 }
 
 // NewNutch returns the adaptive fetch schedule of Apache Nutch without its
@@ -145,34 +173,36 @@ func NewEntryFrequency(t env.Terms, s EntryFrequency) env.Learner[env.Online] {
 //
 // clamped to [min, max]. Nutch starts at 30 days, a value for pages rather than
 // for sources of news: the few sources whose interval shrinks first would then
-// take the whole budget for a month. It is left to be given; the default is the
-// interval at which round robin spends the budget.
-func NewNutch(t env.Terms, s Adaptive) env.Learner[env.Online] {
-	return adaptive(t, s, Adaptive{Shrink: .2, Grow: .4, Min: 1. / 60, Max: 365 * day, Start: t.Round() * hoursPerEpoch(t)}, 0)
+// take the whole budget for a month. Here it starts at the interval at which
+// round robin spends the budget.
+func NewNutch(t env.Terms, set *Adaptive, relative bool) (env.Learner[env.Online], error) {
+	return adaptive(t, set, relative, DefaultNutch(), t.Round()*hoursPerEpoch(t), 0)
 }
 
 // NewStormCrawler returns the adaptive scheduler of Apache StormCrawler:
 //
 //	found new: I ← (1 − shrink) I + shrink · min    found nothing: I ← (1 + grow) I
 //
-// clamped to [min, max].
-func NewStormCrawler(t env.Terms, s Adaptive) env.Learner[env.Online] {
-	return adaptive(t, s, Adaptive{Shrink: .5, Grow: .5, Min: 1, Max: 2 * week, Start: day}, 1)
+// clamped to [min, max], from a day.
+func NewStormCrawler(t env.Terms, set *Adaptive, relative bool) (env.Learner[env.Online], error) {
+	return adaptive(t, set, relative, DefaultStormCrawler(), day, 1)
 }
 
-// adaptive takes settings and their defaults. A find moves the interval towards
-// a multiple of the shortest.
-func adaptive(t env.Terms, s, d Adaptive, multiple float64) env.Learner[env.Online] {
-	p := newPractice(t, cmp.Or(s.Start, d.Start), cmp.Or(s.Min, d.Min), cmp.Or(s.Max, d.Max), s.Relative)
-	shrink, grow := cmp.Or(s.Shrink, d.Shrink), cmp.Or(s.Grow, d.Grow)
+// adaptive moves the interval, at a find, towards a multiple of the shortest.
+func adaptive(t env.Terms, set *Adaptive, relative bool, usual Adaptive, start, multiple float64) (env.Learner[env.Online], error) {
+	s, err := given(set, usual)
+	if err != nil {
+		return nil, err
+	}
+	p := newPractice(t, start, s.Intervals, relative)
 	p.next = func(c env.Crawled, _ int) float64 {
 		i := p.interval[c.Source]
 		if found(c) {
-			return (1-shrink)*i + shrink*multiple*p.min
+			return (1-s.Shrink)*i + s.Shrink*multiple*s.Min
 		}
-		return (1 + grow) * i
+		return (1 + s.Grow) * i
 	}
-	return p
+	return p, nil
 }
 
 func clamp(v, lo, hi float64) float64 { return min(max(v, lo), hi) }

@@ -2,23 +2,32 @@ package baselines
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"ephemera/env"
 	"ephemera/env/stream"
 )
 
-// QWhittle are the settings of [NewQWhittle]. Zero values mean the defaults.
+// QWhittle are the settings of [NewQWhittle].
 type QWhittle struct {
 	// Ages is the number of ages that are told apart; older counts as that old.
-	// The default is four rounds of round robin, from 8 to 64.
-	Ages int
-	// Fast and Slow are C and C′ of the step sizes; default .5 and .2.
-	Fast, Slow float64
-	// Explore is ε: epoch n crawls at random with probability ε/⌈n/500⌉^½;
-	// default .05. Below 0 means never.
-	Explore float64
+	// 0 stands for four rounds of round robin, from 8 to 64.
+	Ages int     `toml:"ages"`
+	Fast float64 `toml:"fast"` // C of the step sizes
+	Slow float64 `toml:"slow"` // C′
+	// Explore is ε: epoch n crawls at random with probability ε/⌈n/500⌉^½.
+	Explore float64 `toml:"explore"`
+}
+
+// DefaultQWhittle returns the settings that nil stands for.
+func DefaultQWhittle() QWhittle { return QWhittle{Fast: .5, Slow: .2, Explore: .05} }
+
+// Validate reports the first setting that is out of its range.
+func (s *QWhittle) Validate() error {
+	return cmp.Or(
+		within(0, 1, []string{"fast", "explore"}, s.Fast, s.Explore),
+		within(0, math.Inf(1), []string{"slow"}, s.Slow),
+		checkAges(s.Ages))
 }
 
 // qWhittle is Whittle-index Q-learning (Avrachenkov and Borkar, Automatica
@@ -44,13 +53,13 @@ type qWhittle struct {
 
 // NewQWhittle returns Whittle-index Q-learning for crawlers that know the terms
 // and nothing else.
-func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) env.Learner[env.Online] {
+func NewQWhittle(t env.Terms, set *QWhittle, rnd *stream.Rand) (env.Learner[env.Online], error) {
+	s, err := given(set, DefaultQWhittle())
+	if err != nil {
+		return nil, err
+	}
 	n := len(t.Costs)
 	s.Ages = cmp.Or(s.Ages, int(clamp(math.Ceil(4*t.Round()), 8, 64)))
-	s.Fast, s.Slow, s.Explore = cmp.Or(s.Fast, .5), cmp.Or(s.Slow, .2), cmp.Or(s.Explore, .05)
-	if s.Ages < 2 || !(s.Fast > 0 && s.Fast <= 1) || !(s.Slow > 0) || !(s.Explore <= 1) {
-		panic(fmt.Sprintf("baselines: Q-learning with %+v; allowed are 2 ages or more, steps above 0, and at most 1 for Fast and Explore", s))
-	}
 	return &qWhittle{
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, rnd: rnd,
 		key:    make([]float64, n),
@@ -61,7 +70,7 @@ func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) env.Learner[env.Onli
 		count:  make([]int, n*s.Ages*2),
 		lambda: make([]float64, n*s.Ages),
 		took:   make([]int, n),
-	}
+	}, nil
 }
 
 // Select implements env.Policy.

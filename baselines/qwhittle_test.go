@@ -13,7 +13,7 @@ import (
 // at the mean dynamics or, with noise, with exponential harvests of that mean.
 // Ages beyond the last count as that.
 func teachQ(s env.Source, ages, epochs int, noise bool) *qWhittle {
-	l := NewQWhittle(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, QWhittle{Ages: ages}, stream.New(1, stream.Policy)).(*qWhittle)
+	l := newQ(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, func(s *QWhittle) { s.Ages = ages }, stream.New(1, stream.Policy))
 	r := stream.New(1, stream.Test)
 	o := env.Online{Last: []int{-1}}
 	for e := range epochs {
@@ -93,7 +93,7 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewQWhittle(in.Terms(), QWhittle{}, stream.New(2, stream.Policy)).(*qWhittle)
+	l := newQ(in.Terms(), func(*QWhittle) {}, stream.New(2, stream.Policy))
 	for range 20000 {
 		got, err := w.Step(l.Select(nil, &w.View().Online))
 		if err != nil {
@@ -116,7 +116,7 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 }
 
 func TestQColdStart(t *testing.T) {
-	l := NewQWhittle(hourly(2, 1, 1), QWhittle{Ages: 10, Explore: -1}, stream.New(1)).(*qWhittle)
+	l := newQ(hourly(2, 1, 1), func(s *QWhittle) { s.Ages = 10 }, stream.New(1))
 	if g := l.ranked(0, 4); !math.IsInf(g, 1) {
 		t.Errorf("a source that was never crawled ranks at %v, want first", g)
 	}
@@ -131,14 +131,12 @@ func TestQColdStart(t *testing.T) {
 	}
 }
 
-func TestQRefusesSettings(t *testing.T) {
-	for _, s := range []QWhittle{{Ages: 1}, {Fast: 2}, {Slow: -1}, {Explore: 2}} {
-		mustPanic(t, func() { NewQWhittle(hourly(1, 1, 1), s, stream.New(1)) })
-	}
+func newQ(t env.Terms, change func(s *QWhittle), r *stream.Rand) *qWhittle {
+	return must(NewQWhittle(t, but(DefaultQWhittle(), change), r)).(*qWhittle)
 }
 
 func TestQWaitsForBothActions(t *testing.T) {
-	l := NewQWhittle(hourly(1, 1, 1), QWhittle{Ages: 4}, stream.New(1)).(*qWhittle)
+	l := newQ(hourly(1, 1, 1), func(s *QWhittle) { s.Ages = 4 }, stream.New(1))
 	l.Update([]env.Crawled{{Source: 0, Age: 1, Interest: 5}}, &env.Online{Epoch: 1, Last: []int{0}})
 	if g := l.index(0, 1); g != 0 {
 		t.Errorf("index of age 1 is %v before rest was tried there, want 0", g)

@@ -15,62 +15,59 @@ import (
 // over the budget pass. Sources of which one crawl is above the budget it
 // leaves alone, as [index.Relax] does.
 type relaxedControl struct {
+	RelaxedOptions
 	sources []env.Source
 	budget  float64
-	price   float64
-	exact   bool
-	// b(k) = first/(1 + k/hold)^power
-	first, hold, power float64
-	epoch              float64
+	epoch   float64
 }
 
 var _ env.Policy[env.Model] = (*relaxedControl)(nil)
 
-// RelaxedOptions are the settings of [NewRelaxedControl]; 0 stands for the
-// default.
+// RelaxedOptions are the settings of [NewRelaxedControl].
 type RelaxedOptions struct {
-	// Price is λ(0), in interest per budget unit. It is taken as it is, and 0
-	// is where one starts who knows nothing.
-	Price float64
-	// First is b(0), in interest per budget unit squared. Default: a tenth of
-	// the greatest u/C, over the budget.
-	First float64
-	// Hold is the number of epochs after which the step has fallen to
-	// 2^(−Power) of First. Default 10.
-	Hold float64
-	// Power is the exponent of the fall, above ½ and at most 1, so that the
-	// steps sum to infinity and their squares do not. Default 1.
-	Power float64
+	// Price is λ(0), in interest per budget unit; 0 is where one starts who
+	// knows nothing.
+	Price float64 `toml:"price"`
+	// The step is b(k) = First/(1 + k/Hold)^Power, interest per budget unit
+	// squared. First 0 stands for a tenth of the greatest u/C, over the budget;
+	// with a Power above ½ and at most 1 the steps sum to infinity and their
+	// squares do not.
+	First float64 `toml:"first"`
+	Hold  float64 `toml:"hold"` // epochs
+	Power float64 `toml:"power"`
 	// Exact crawls from the least age whose Whittle index reaches the price,
 	// which is the optimal threshold in whole epochs; (21) solves for a real
 	// number of epochs and is rounded up by the dynamics.
-	Exact bool
+	Exact bool `toml:"exact"`
 }
 
-// NewRelaxedControl returns the relaxed control of an instance. It panics if
-// a setting is out of its range.
-func NewRelaxedControl(in env.Instance, opt RelaxedOptions) env.Policy[env.Model] {
-	p := &relaxedControl{
-		sources: in.Sources, budget: in.Budget, price: opt.Price, exact: opt.Exact,
-		first: opt.First, hold: cmp.Or(opt.Hold, 10), power: cmp.Or(opt.Power, 1),
+// DefaultRelaxed returns the settings that nil stands for.
+func DefaultRelaxed() RelaxedOptions { return RelaxedOptions{Hold: 10, Power: 1} }
+
+// Validate reports the first setting that is out of its range.
+func (s *RelaxedOptions) Validate() error {
+	if !(s.Price >= 0 && s.First >= 0) || math.IsInf(s.Price+s.First, 1) {
+		return fmt.Errorf("price and first are %v and %v; allowed are finite numbers of 0 or more", s.Price, s.First)
 	}
-	if p.first == 0 {
-		for _, s := range in.Sources {
-			if env.Fits(s.Cost, in.Budget) {
-				p.first = math.Max(p.first, s.Gain()/s.Cost)
+	return cmp.Or(within(0, math.Inf(1), []string{"hold"}, s.Hold), within(.5, 1, []string{"power"}, s.Power))
+}
+
+// NewRelaxedControl returns the relaxed control of an instance.
+func NewRelaxedControl(in env.Instance, set *RelaxedOptions) (env.Policy[env.Model], error) {
+	s, err := given(set, DefaultRelaxed())
+	if err != nil {
+		return nil, err
+	}
+	if s.First == 0 {
+		for _, x := range in.Sources {
+			if env.Fits(x.Cost, in.Budget) {
+				s.First = math.Max(s.First, x.Gain()/x.Cost)
 			}
 		}
-		p.first *= 0.1 / in.Budget
+		s.First *= 0.1 / in.Budget
 	}
-	if !(p.price >= 0) || !(p.first >= 0) || !(p.hold > 0) || !(p.power > 0.5 && p.power <= 1) {
-		panic(fmt.Sprintf("baselines: relaxed control with price %v, first %v, hold %v, power %v; allowed are prices and steps of 0 or more, a hold above 0 and a power above 0.5 and at most 1",
-			p.price, p.first, p.hold, p.power))
-	}
-	return p
+	return &relaxedControl{RelaxedOptions: s, sources: in.Sources, budget: in.Budget}, nil
 }
-
-// Price returns λ(k), the price at which the next epoch is decided.
-func (p *relaxedControl) Price() float64 { return p.price }
 
 // Select implements env.Policy, but for the budget.
 func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
@@ -84,16 +81,16 @@ func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
 	}
 	// (22), with the sign that raises the price when too much is crawled and
 	// both terms in budget units: λ ← [λ + b(k)(Σ C v − M)]⁺
-	step := p.first / math.Pow(1+p.epoch/p.hold, p.power)
-	p.price = math.Max(0, p.price+step*(cost-p.budget))
+	step := p.First / math.Pow(1+p.epoch/p.Hold, p.Power)
+	p.Price = math.Max(0, p.Price+step*(cost-p.budget))
 	p.epoch++
 	return dst
 }
 
 func (p *relaxedControl) crawls(s *env.Source, x float64, age int) bool {
-	if p.exact {
-		return index.WhittleAtAge(*s, age) >= p.price
+	if p.Exact {
+		return index.WhittleAtAge(*s, age) >= p.Price
 	}
 	// A source without gain has its state at its threshold, 0, for ever.
-	return x > 0 && x >= index.RelaxedThreshold(*s, p.price)
+	return x > 0 && x >= index.RelaxedThreshold(*s, p.Price)
 }

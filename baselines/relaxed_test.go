@@ -19,7 +19,7 @@ func TestRelaxedExactThreshold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := envtest.DrawInstance(t, 1, 1, true, false).Sources[0]
 		price := rapid.Float64Range(0.001, 0.95).Draw(t, "price") * s.Ceiling() / s.Cost
-		p := relaxedControl{price: price, exact: true}
+		p := relaxedControl{RelaxedOptions: RelaxedOptions{Price: price, Exact: true}}
 		first := 1
 		for !p.crawls(&s, s.MeanState(first), first) {
 			first++
@@ -42,21 +42,21 @@ func TestRelaxedControlMovesThePrice(t *testing.T) {
 	}
 	in.Budget = 3
 	w := mean(t, in, true)
-	p := NewRelaxedControl(in, RelaxedOptions{First: 0.5, Hold: 1, Power: 1}).(*relaxedControl)
+	p := must(NewRelaxedControl(in, &RelaxedOptions{First: 0.5, Hold: 1, Power: 1})).(*relaxedControl)
 	if got := p.Select(nil, &w.View().Model); len(got) != 4 {
 		t.Fatalf("at price 0 sources %v are crawled, want all", got)
 	}
-	envtest.Near(t, "price after 8 of 3 budget units", p.Price(), 0.5*(8-3), 1e-15)
-	p.price = 1e6
+	envtest.Near(t, "price after 8 of 3 budget units", p.Price, 0.5*(8-3), 1e-15)
+	p.Price = 1e6
 	if got := p.Select(nil, &w.View().Model); len(got) != 0 {
 		t.Fatalf("at price 1e6 sources %v are crawled, want none", got)
 	}
-	envtest.Near(t, "price after 0 of 3 budget units", p.Price(), 1e6-0.5/2*3, 1e-15)
-	p.price = 0.1
+	envtest.Near(t, "price after 0 of 3 budget units", p.Price, 1e6-0.5/2*3, 1e-15)
+	p.Price = 0.1
 	p.sources = nil
 	p.Select(nil, &env.Model{})
-	if p.Price() != 0 {
-		t.Errorf("price is %v, want it kept from falling below 0", p.Price())
+	if p.Price != 0 {
+		t.Errorf("price is %v, want it kept from falling below 0", p.Price)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestRelaxedControlReachesTheBound(t *testing.T) {
 		in := env.Paper(m)
 		bound, _ := index.Bound(in)
 		for _, start := range []float64{0, 300} {
-			out := play(t, mean(t, in, true), NewRelaxedControl(in, RelaxedOptions{Price: start, Exact: true}), 0, 50_000)
+			out := play(t, mean(t, in, true), must(NewRelaxedControl(in, &RelaxedOptions{Price: start, Hold: 10, Power: 1, Exact: true})), 0, 50_000)
 			envtest.Near(t, "cost", out.cost, m, 2e-3)
 			envtest.Near(t, "reward", out.reward, bound, 2e-3)
 		}

@@ -18,34 +18,38 @@ import (
 // online is a policy that learns from its crawls.
 type online = env.Learner[env.Online]
 
-// rivals are the learners of this package, built from the terms.
-var rivals = []struct {
+type rival struct {
 	name  string
 	draws bool // uses its stream
-	make  func(t env.Terms, r *stream.Rand) online
-}{
-	{"entry-frequency", false, func(t env.Terms, _ *stream.Rand) online {
-		return baselines.NewEntryFrequency(t, baselines.EntryFrequency{})
-	}},
-	{"nutch", false, func(t env.Terms, _ *stream.Rand) online {
-		return baselines.NewNutch(t, baselines.Adaptive{})
-	}},
-	{"stormcrawler", false, func(t env.Terms, _ *stream.Rand) online {
-		return baselines.NewStormCrawler(t, baselines.Adaptive{Relative: true})
-	}},
-	{"q-whittle", true, func(t env.Terms, r *stream.Rand) online {
-		return baselines.NewQWhittle(t, baselines.QWhittle{}, r)
-	}},
-	{"salmut", true, func(t env.Terms, r *stream.Rand) online {
-		return baselines.NewSalmut(t, baselines.Salmut{}, r)
-	}},
+	make  func(t env.Terms, r *stream.Rand) (online, error)
+}
+
+// rivals are the learners of this package, built from the terms.
+var rivals = []rival{
+	{"entry frequency", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, nil, false) }},
+	{"entry frequency, relative", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, nil, true) }},
+	{"Nutch", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, nil, false) }},
+	{"Nutch, relative", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, nil, true) }},
+	{"StormCrawler", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, nil, false) }},
+	{"StormCrawler, relative", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, nil, true) }},
+	{"Q-learning", true, func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewQWhittle(t, nil, r) }},
+	{"SALMUT", true, func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewSalmut(t, nil, r) }},
+}
+
+func (r rival) new(t testing.TB, terms env.Terms, seed uint64) online {
+	t.Helper()
+	p, err := r.make(terms, stream.New(seed, stream.Policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func TestRivalsKeepTheContract(t *testing.T) {
 	for _, r := range rivals {
-		for _, in := range []env.Instance{env.Paper(1), env.Lognormal(20, 4, 1), env.Mixed(30, 6, 2)} {
+		for _, in := range []env.Instance{env.Paper(1), env.Paper(2), env.Lognormal(20, 4, 1), env.Mixed(12, 4.5, 2), env.Mixed(30, 6, 2)} {
 			t.Run(r.name+" "+in.ID, func(t *testing.T) {
-				envtest.Policy(t, in, func() env.Policy[env.Online] { return r.make(in.Terms(), stream.New(5, stream.Policy)) })
+				envtest.Policy(t, in, func() env.Policy[env.Online] { return r.new(t, in.Terms(), 5) })
 			})
 		}
 	}
@@ -105,7 +109,7 @@ func TestRivalsFollowTheirStream(t *testing.T) {
 	for _, r := range rivals {
 		var runs [3][]int
 		for k, seed := range []uint64{1, 1, 2} {
-			p := &recorder{online: r.make(in.Terms(), stream.New(seed, stream.Policy))}
+			p := &recorder{online: r.new(t, in.Terms(), seed)}
 			follow(t, poisson(t, in, env.MarksPerItem), env.NewAgent[env.Online](p), 400, 0)
 			runs[k] = p.all
 		}
@@ -121,7 +125,7 @@ func TestRivalsFollowTheirStream(t *testing.T) {
 func TestRivalsAllocateNothing(t *testing.T) {
 	in := env.Lognormal(10, 2, 4)
 	for _, r := range rivals {
-		p := r.make(in.Terms(), stream.New(1, stream.Policy))
+		p := r.new(t, in.Terms(), 1)
 		w := poisson(t, in, env.MarksConstant)
 		follow(t, w, env.NewAgent[env.Online](p), 3000, 0)
 		var crawl []int
@@ -145,8 +149,8 @@ func TestRivalsAgainstWhittle(t *testing.T) {
 	// Shares of exact Whittle, exploration and all, and over the second half.
 	type share struct{ all, late float64 }
 	least := map[string][]share{
-		"q-whittle": {{.97, .98}, {.94, .95}},
-		"salmut":    {{.97, .98}, {.96, .97}},
+		"Q-learning": {{.97, .98}, {.94, .95}},
+		"SALMUT":     {{.97, .98}, {.96, .97}},
 	}
 	const epochs = 5000
 	for k, in := range []env.Instance{env.Paper(1), env.Lognormal(50, 10, 3)} {
@@ -160,7 +164,7 @@ func TestRivalsAgainstWhittle(t *testing.T) {
 				if !ok {
 					continue
 				}
-				all, late := follow(t, poisson(t, in, marks), env.NewAgent[env.Online](r.make(in.Terms(), stream.New(1, stream.Policy))), epochs, epochs/2)
+				all, late := follow(t, poisson(t, in, marks), env.NewAgent[env.Online](r.new(t, in.Terms(), 1)), epochs, epochs/2)
 				all, late = all/exactAll, late/exactLate
 				t.Logf("%s, %s marks, %s: %.4f, late %.4f", in.ID, marks, r.name, all, late)
 				if all < want[k].all || late < want[k].late {
@@ -172,9 +176,8 @@ func TestRivalsAgainstWhittle(t *testing.T) {
 }
 
 // recording returns a recorded trace with its fit on the first half, and a run
-// of an agent through the second half, warm after one through the first. It
-// skips where the recording is absent.
-func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, run func(a env.Agent, warm bool) float64) {
+// of an agent through the second half. It skips where the recording is absent.
+func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, run func(a env.Agent) float64) {
 	t.Helper()
 	path := filepath.Join("..", "..", "shared", "data", name+".csv.gz")
 	if _, err := os.Stat(path); err != nil {
@@ -191,21 +194,13 @@ func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, ru
 	if fit, err = rec.Fit(o); err != nil {
 		t.Fatal(err)
 	}
-	part := func(a env.Agent, p env.Part) float64 {
-		o := o
-		o.Part = p
+	run = func(a env.Agent) float64 {
 		w, err := env.NewReplay(rec, fit, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all, _ := follow(t, w, a, 0, 0)
 		return all
-	}
-	run = func(a env.Agent, warm bool) float64 {
-		if warm {
-			part(a, env.PartFitting)
-		}
-		return part(a, env.PartMeasured)
 	}
 	terms = fit.Terms()
 	terms.Length = 3600
@@ -218,28 +213,15 @@ func TestRivalsOnRecordings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fit, terms, run := recording(t, name)
 			show := func(name string, a env.Agent) float64 {
-				got := run(a, false)
+				got := run(a)
 				t.Logf("%-32s %12.2f", name, got)
 				return got
 			}
 			fitted := show("whittle, fitted", env.NewAgent(baselines.NewWhittle(fit)))
 			show("greedy, fitted", env.NewAgent(baselines.NewGreedy(fit)))
 			show("round robin", env.NewAgent(baselines.NewRoundRobin(terms)))
-			for _, r := range []struct {
-				name string
-				p    online
-			}{
-				{"entry frequency", baselines.NewEntryFrequency(terms, baselines.EntryFrequency{})},
-				{"entry frequency, relative", baselines.NewEntryFrequency(terms, baselines.EntryFrequency{Relative: true})},
-				{"Nutch", baselines.NewNutch(terms, baselines.Adaptive{})},
-				{"Nutch, relative", baselines.NewNutch(terms, baselines.Adaptive{Relative: true})},
-				{"Nutch, start 30 days", baselines.NewNutch(terms, baselines.Adaptive{Start: 720})},
-				{"StormCrawler", baselines.NewStormCrawler(terms, baselines.Adaptive{})},
-				{"StormCrawler, relative", baselines.NewStormCrawler(terms, baselines.Adaptive{Relative: true})},
-				{"Q-learning", baselines.NewQWhittle(terms, baselines.QWhittle{}, stream.New(1, stream.Policy))},
-				{"SALMUT", baselines.NewSalmut(terms, baselines.Salmut{}, stream.New(1, stream.Policy))},
-			} {
-				if got := show(r.name, env.NewAgent[env.Online](r.p)); got > fitted {
+			for _, r := range rivals {
+				if got := show(r.name, env.NewAgent[env.Online](r.new(t, terms, 1))); got > fitted {
 					t.Errorf("%s earns %.2f per epoch, fitted Whittle %.2f", r.name, got, fitted)
 				}
 			}
@@ -252,7 +234,7 @@ func BenchmarkRivals(b *testing.B) {
 	in := env.Lognormal(1000, 10, 1)
 	for _, r := range rivals {
 		b.Run(r.name, func(b *testing.B) {
-			p := r.make(in.Terms(), stream.New(1, stream.Policy))
+			p := r.new(b, in.Terms(), 1)
 			w := poisson(b, in, env.MarksConstant)
 			follow(b, w, env.NewAgent[env.Online](p), 300, 0)
 			var crawl []int

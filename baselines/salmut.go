@@ -2,29 +2,35 @@ package baselines
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"ephemera/env"
 	"ephemera/env/stream"
 )
 
-// Salmut are the settings of [NewSalmut]. Zero values mean the defaults.
+// Salmut are the settings of [NewSalmut].
 type Salmut struct {
 	// Ages is the greatest age that is told apart, and the highest threshold.
-	// The default is sixteen rounds of round robin, from 16 to 4096.
-	Ages int
+	// 0 stands for sixteen rounds of round robin, from 16 to 4096.
+	Ages int `toml:"ages"`
 	// Kappa is the steepness κ of the randomised threshold in the logarithm of
 	// the age at the start. It grows with ⌈n/500⌉^½, to three times that, which
-	// leaves the exploration to the beginning. Default 4.
-	Kappa float64
-	// Critic scales a(ν) = Critic/ν^0.6; default 1.
-	Critic float64
-	// Actor scales b(ν) = Actor/⌈ν/100⌉^0.8, with ν the crawls of the source:
-	// each has a clock of its own; default .5.
-	Actor float64
-	// Dual scales d(n) = Dual/⌈n/500⌉^0.9; default .02.
-	Dual float64
+	// leaves the exploration to the beginning.
+	Kappa  float64 `toml:"kappa"`
+	Critic float64 `toml:"critic"` // scale of a(ν) = Critic/ν^0.6
+	// Actor is the scale of b(ν) = Actor/⌈ν/100⌉^0.8, with ν the crawls of the
+	// source: each has a clock of its own.
+	Actor float64 `toml:"actor"`
+	Dual  float64 `toml:"dual"` // scale of d(n) = Dual/⌈n/500⌉^0.9
+}
+
+// DefaultSalmut returns the settings that nil stands for.
+func DefaultSalmut() Salmut { return Salmut{Kappa: 4, Critic: 1, Actor: .5, Dual: .02} }
+
+// Validate reports the first setting that is out of its range.
+func (s *Salmut) Validate() error {
+	names := []string{"kappa", "critic", "actor", "dual"}
+	return cmp.Or(within(0, math.Inf(1), names, s.Kappa, s.Critic, s.Actor, s.Dual), checkAges(s.Ages))
 }
 
 // salmut is structure-aware learning of thresholds (SALMUT: Roy, Borkar,
@@ -64,15 +70,13 @@ type harvest struct{ crawls, mean float64 }
 
 // NewSalmut returns SALMUT-style threshold learning for crawlers that know the
 // terms and nothing else.
-func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) env.Learner[env.Online] {
-	n := len(t.Costs)
-	round := t.Round()
-	s.Ages = cmp.Or(s.Ages, int(clamp(math.Ceil(16*round), 16, 4096)))
-	s.Kappa, s.Critic = cmp.Or(s.Kappa, 4), cmp.Or(s.Critic, 1)
-	s.Actor, s.Dual = cmp.Or(s.Actor, .5), cmp.Or(s.Dual, .02)
-	if s.Ages < 2 || !(s.Kappa > 0 && s.Critic > 0 && s.Actor > 0 && s.Dual > 0) {
-		panic(fmt.Sprintf("baselines: SALMUT with %+v; allowed are 2 ages or more and positive steps", s))
+func NewSalmut(t env.Terms, set *Salmut, rnd *stream.Rand) (env.Learner[env.Online], error) {
+	s, err := given(set, DefaultSalmut())
+	if err != nil {
+		return nil, err
 	}
+	n, round := len(t.Costs), t.Round()
+	s.Ages = cmp.Or(s.Ages, int(clamp(math.Ceil(16*round), 16, 4096)))
 	l := &salmut{
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, budget: t.Budget, rnd: rnd,
 		key:    make([]float64, n),
@@ -88,7 +92,7 @@ func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) env.Learner[env.Online] 
 	for i := range l.theta {
 		l.theta[i] = math.Log(round) // the threshold of round robin
 	}
-	return l
+	return l, nil
 }
 
 // margin is the logit of the probability to crawl at age s:

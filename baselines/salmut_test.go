@@ -23,7 +23,7 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 		}
 		for seed := range uint64(5) {
 			noise := seed > 0
-			l := NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, Salmut{Ages: 40, Dual: 1e-300}, stream.New(seed, stream.Policy)).(*salmut)
+			l := must(NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, but(DefaultSalmut(), func(s *Salmut) { s.Ages, s.Dual = 40, 1e-300 }), stream.New(seed, stream.Policy))).(*salmut)
 			l.price = price
 			r := stream.New(seed, stream.Test)
 			o := env.Online{Last: []int{-1}}
@@ -73,7 +73,7 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := NewSalmut(w.Terms(), Salmut{}, stream.New(3, stream.Policy)).(*salmut)
+		l := must(NewSalmut(w.Terms(), nil, stream.New(3, stream.Policy))).(*salmut)
 		var reward, price float64
 		const epochs, half = 20000, 10000
 		for n := range epochs {
@@ -99,7 +99,7 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 }
 
 func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
-	l := NewSalmut(hourly(2, 1, 1), Salmut{}, stream.New(1, stream.Policy)).(*salmut)
+	l := must(NewSalmut(hourly(2, 1, 1), nil, stream.New(1, stream.Policy))).(*salmut)
 	start := math.Exp(l.theta[0])
 	o := &env.Online{Epoch: 1, Last: []int{-1, -1}}
 	for e := range 3000 {
@@ -111,11 +111,5 @@ func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
 	}
 	if math.Exp(l.theta[0]) < 3*start || math.Exp(l.theta[1]) > start {
 		t.Errorf("thresholds of an empty source and another went from %v to %v and %v", start, math.Exp(l.theta[0]), math.Exp(l.theta[1]))
-	}
-}
-
-func TestSalmutRefusesSettings(t *testing.T) {
-	for _, s := range []Salmut{{Ages: 1}, {Kappa: -1}, {Critic: -1}, {Actor: -1}, {Dual: math.NaN()}} {
-		mustPanic(t, func() { NewSalmut(hourly(1, 1, 1), s, stream.New(1)) })
 	}
 }

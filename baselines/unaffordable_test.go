@@ -39,7 +39,7 @@ func TestUnaffordable(t *testing.T) {
 		}
 		return sum
 	}
-	if x, y := run(in, NewRelaxedControl(in, RelaxedOptions{})), run(with, NewRelaxedControl(with, RelaxedOptions{})); x != y {
+	if x, y := run(in, must(NewRelaxedControl(in, nil))), run(with, must(NewRelaxedControl(with, nil))); x != y {
 		t.Errorf("the relaxed control earns %v with the dear source, %v without", y, x)
 	}
 	if x, y := in.Terms().Round(), with.Terms().Round(); x != y {

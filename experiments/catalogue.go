@@ -134,7 +134,7 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
-func practice[S any](name string, defaults S, build func(t env.Terms, s S, relative bool) env.Policy[env.Online]) []Entry {
+func practice[S any](name string, defaults S, build func(t env.Terms, s *S, relative bool) (env.Learner[env.Online], error)) []Entry {
 	about := "intervals as " + name + " sets them, the most "
 	var both []Entry
 	for _, relative := range []bool{false, true} {
@@ -142,7 +142,7 @@ func practice[S any](name string, defaults S, build func(t env.Terms, s S, relat
 		if relative {
 			e.Name, e.About = name+"-relative", about+"intervals overdue first"
 		}
-		both = append(both, tuned(e, defaults, func(k Known, s S) env.Policy[env.Online] { return build(k.Terms, s, relative) }))
+		both = append(both, tuned(e, defaults, func(k Known, s *S) (env.Policy[env.Online], error) { return build(k.Terms, s, relative) }))
 	}
 	return both
 }
@@ -191,8 +191,8 @@ var policies = slices.Concat([]Entry{
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
 	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
-		relaxedSettings{Hold: 10, Power: 1}, func(k Known, s relaxedSettings) env.Policy[env.Model] {
-			return baselines.NewRelaxedControl(k.Instance, baselines.RelaxedOptions(s))
+		baselines.DefaultRelaxed(), func(k Known, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
+			return baselines.NewRelaxedControl(k.Instance, s)
 		}),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
@@ -205,29 +205,22 @@ var policies = slices.Concat([]Entry{
 		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
-	{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline,
-		Settings: func(env.Level) any { return &certaintySettings{Optimism: 1} }, New: func(k Known, s any) (env.Agent, error) {
-			l, err := online.New(k.Terms, s.(*certaintySettings).online())
-			return agent[env.Online](l, err)
-		}},
+	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
+		certaintySettings{Optimism: 1}, func(k Known, s *certaintySettings) (env.Policy[env.Online], error) {
+			return online.New(k.Terms, s.online())
+		}),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
-		qWhittleSettings{Fast: .5, Slow: .2, Explore: .05}, func(k Known, s qWhittleSettings) env.Policy[env.Online] {
-			return baselines.NewQWhittle(k.Terms, baselines.QWhittle(s), k.Rand)
+		baselines.DefaultQWhittle(), func(k Known, s *baselines.QWhittle) (env.Policy[env.Online], error) {
+			return baselines.NewQWhittle(k.Terms, s, k.Rand)
 		}),
 	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds"},
-		salmutSettings{Kappa: 4, Critic: 1, Actor: .5, Dual: .02}, func(k Known, s salmutSettings) env.Policy[env.Online] {
-			return baselines.NewSalmut(k.Terms, baselines.Salmut{Ages: s.Ages, Kappa: s.Kappa, Critic: s.Critic, Actor: s.Actor, Dual: s.Dual}, k.Rand)
+		baselines.DefaultSalmut(), func(k Known, s *baselines.Salmut) (env.Policy[env.Online], error) {
+			return baselines.NewSalmut(k.Terms, s, k.Rand)
 		}),
 },
-	practice("miniflux", minifluxSettings{1, intervals{5. / 60, 24}}, func(t env.Terms, s minifluxSettings, relative bool) env.Policy[env.Online] {
-		return baselines.NewEntryFrequency(t, baselines.EntryFrequency{Factor: s.Factor, Min: s.Min, Max: s.Max, Relative: relative})
-	}),
-	practice("nutch", adaptiveSettings{.2, .4, intervals{1. / 60, 365 * 24}}, func(t env.Terms, s adaptiveSettings, relative bool) env.Policy[env.Online] {
-		return baselines.NewNutch(t, s.options(relative))
-	}),
-	practice("stormcrawler", adaptiveSettings{.5, .5, intervals{1, 14 * 24}}, func(t env.Terms, s adaptiveSettings, relative bool) env.Policy[env.Online] {
-		return baselines.NewStormCrawler(t, s.options(relative))
-	}),
+	practice("miniflux", baselines.DefaultEntryFrequency(), baselines.NewEntryFrequency),
+	practice("nutch", baselines.DefaultNutch(), baselines.NewNutch),
+	practice("stormcrawler", baselines.DefaultStormCrawler(), baselines.NewStormCrawler),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest",
 			New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},

@@ -506,46 +506,30 @@ func TestPolicySettings(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name  string
-		plain func(k Known) env.Agent
+		plain func(k Known) (env.Agent, error)
 		keys  map[string]any // another value of each setting
 	}{
-		{"certainty", func(k Known) env.Agent {
+		{"certainty", func(k Known) (env.Agent, error) {
 			s := online.CertaintySettings()
-			a, err := agent(online.New(k.Terms, &s))
-			if err != nil {
-				panic(err)
-			}
-			return a
+			return agent(online.New(k.Terms, &s))
 		}, map[string]any{"optimism": 0., "decay": .1}},
-		{"q-whittle", func(k Known) env.Agent {
-			return env.NewAgent[env.Online](baselines.NewQWhittle(k.Terms, baselines.QWhittle{}, k.Rand))
-		},
+		{"q-whittle", func(k Known) (env.Agent, error) { return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},
-		{"salmut", func(k Known) env.Agent {
-			return env.NewAgent[env.Online](baselines.NewSalmut(k.Terms, baselines.Salmut{}, k.Rand))
-		},
+		{"salmut", func(k Known) (env.Agent, error) { return agent(baselines.NewSalmut(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
-		{"relaxed", func(k Known) env.Agent {
-			return env.NewAgent[env.Model](baselines.NewRelaxedControl(k.Instance, baselines.RelaxedOptions{}))
-		},
+		{"relaxed", func(k Known) (env.Agent, error) { return agent(baselines.NewRelaxedControl(k.Instance, nil)) },
 			map[string]any{"price": 90., "first": 3., "hold": 200., "power": .6, "exact": true}},
-		{"miniflux", func(k Known) env.Agent {
-			return env.NewAgent[env.Online](baselines.NewEntryFrequency(k.Terms, baselines.EntryFrequency{}))
-		},
+		{"miniflux", func(k Known) (env.Agent, error) { return agent(baselines.NewEntryFrequency(k.Terms, nil, false)) },
 			map[string]any{"factor": 9., "min": 20., "max": 4.}},
-		{"nutch", func(k Known) env.Agent {
-			return env.NewAgent[env.Online](baselines.NewNutch(k.Terms, baselines.Adaptive{}))
-		},
+		{"nutch", func(k Known) (env.Agent, error) { return agent(baselines.NewNutch(k.Terms, nil, false)) },
 			map[string]any{"shrink": .9, "grow": .01, "min": 9., "max": 3.}},
-		{"stormcrawler", func(k Known) env.Agent {
-			return env.NewAgent[env.Online](baselines.NewStormCrawler(k.Terms, baselines.Adaptive{}))
-		},
+		{"stormcrawler", func(k Known) (env.Agent, error) { return agent(baselines.NewStormCrawler(k.Terms, nil, false)) },
 			map[string]any{"shrink": .9, "grow": .01, "min": 20., "max": 24.}},
 	} {
 		e := find(t, x.name)[0]
 		usual := earn(e, nil)
 		plain := *e
-		plain.Settings, plain.New = nil, func(k Known, _ any) (env.Agent, error) { return x.plain(k), nil }
+		plain.Settings, plain.New = nil, func(k Known, _ any) (env.Agent, error) { return x.plain(k) }
 		if got := earn(&plain, nil); got != usual {
 			t.Errorf("%s with its defaults %+v, without settings %+v", x.name, usual, got)
 		}

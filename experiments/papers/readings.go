@@ -218,19 +218,19 @@ func learn(ctx context.Context, v variant, seed uint64, steps int) (map[string]f
 // control is a reading of the relaxed control of TCNS, section VII.
 type control struct {
 	key, text string
-	options   baselines.RelaxedOptions
-	ages      []int  // at the beginning; nil for x = u
-	excluded  string // why it may not stand for the figure
+	options   *baselines.RelaxedOptions // nil for the defaults
+	ages      []int                     // at the beginning; nil for x = u
+	excluded  string                    // why it may not stand for the figure
 }
 
 var controls = []control{
 	{key: "printed", text: "threshold (21), price from 0, x = u at the start"},
-	{key: "exact", text: "threshold in whole epochs, price from 0, x = u at the start", options: baselines.RelaxedOptions{Exact: true}},
-	{key: "from-100", text: "threshold in whole epochs, price from 100", options: baselines.RelaxedOptions{Exact: true, Price: 100}},
+	{key: "exact", text: "threshold in whole epochs, price from 0, x = u at the start", options: &baselines.RelaxedOptions{Exact: true, Hold: 10, Power: 1}},
+	{key: "from-100", text: "threshold in whole epochs, price from 100", options: &baselines.RelaxedOptions{Exact: true, Price: 100, Hold: 10, Power: 1}},
 	{key: "apart", text: "threshold (21), price from 0, sources 1 and 2 out of step at the start (ages 1, 2, 1, 1)", ages: []int{1, 2, 1, 1}},
-	{key: "exact-apart", text: "threshold in whole epochs, price from 0, sources 1 and 2 out of step at the start (ages 1, 2, 1, 1)", options: baselines.RelaxedOptions{Exact: true}, ages: []int{1, 2, 1, 1}},
+	{key: "exact-apart", text: "threshold in whole epochs, price from 0, sources 1 and 2 out of step at the start (ages 1, 2, 1, 1)", options: &baselines.RelaxedOptions{Exact: true, Hold: 10, Power: 1}, ages: []int{1, 2, 1, 1}},
 	{key: "sought", text: "threshold in whole epochs, price from 94 with b(k) = 2/(1 + k/10), sources 1 and 2 out of step at the start (ages 1, 2, 1, 1)",
-		options: baselines.RelaxedOptions{Exact: true, Price: 94, First: 2, Hold: 10, Power: 1}, ages: []int{1, 2, 1, 1}, excluded: sought},
+		options: &baselines.RelaxedOptions{Exact: true, Price: 94, First: 2, Hold: 10, Power: 1}, ages: []int{1, 2, 1, 1}, excluded: sought},
 }
 
 // deterministic is the length of the runs of TCNS in the mean dynamics, epochs.
@@ -278,9 +278,11 @@ func fixed(ctx context.Context, s samples) error {
 		one(p.key, got.Reward)
 	}
 	for _, c := range controls {
-		got, err := play(ctx, t.scene(1, true, c.ages...), deterministic, func(in env.Instance) env.Agent {
-			return env.NewAgent[env.Model](baselines.NewRelaxedControl(in, c.options))
-		}, nil)
+		p, err := baselines.NewRelaxedControl(t.scene(1, true).Instance, c.options)
+		if err != nil {
+			return fmt.Errorf("relaxed control, %s: %w", c.key, err)
+		}
+		got, err := play(ctx, t.scene(1, true, c.ages...), deterministic, func(env.Instance) env.Agent { return env.NewAgent(p) }, nil)
 		if err != nil {
 			return fmt.Errorf("relaxed control, %s: %w", c.key, err)
 		}
