@@ -4,8 +4,11 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 )
 
 // ErrLocked is returned where another process holds the lock.
@@ -27,4 +30,33 @@ func Lock(path string, exclusive bool) (*os.File, error) {
 		return nil, err
 	}
 	return flock(f, exclusive)
+}
+
+// Dirs returns dir if one of the files is in it, or else the directories in it
+// of which that is so; of these there must be one. What says in an error what
+// was looked for.
+func Dirs(dir, what string, names ...string) ([]string, error) {
+	holds := func(dir string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, err := os.Stat(filepath.Join(dir, name))
+			return err == nil
+		})
+	}
+	if holds(dir) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); holds(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	if dirs == nil {
+		return nil, fmt.Errorf("%s: holds no %s, nor do the directories in it", dir, what)
+	}
+	return dirs, nil
 }

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"ephemera/experiments/files"
 )
 
 // Result is what a directory of results gives.
@@ -77,27 +78,5 @@ func readSweep(dir fs.FS) (*Result, error) {
 // Dirs returns dir if it holds results, or else the directories in it that do,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
-	is := func(dir string) bool {
-		return slices.ContainsFunc(kinds, func(k kind) bool {
-			_, err := os.Stat(filepath.Join(dir, k.file))
-			return err == nil
-		})
-	}
-	if is(dir) {
-		return []string{dir}, nil
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var dirs []string
-	for _, e := range entries {
-		if sub := filepath.Join(dir, e.Name()); is(sub) {
-			dirs = append(dirs, sub)
-		}
-	}
-	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%s: holds no results, nor do the directories in it", dir)
-	}
-	return dirs, nil
+	return files.Dirs(dir, "results", kinds[0].file, kinds[1].file)
 }

@@ -32,10 +32,10 @@ type Page struct {
 // Section is a part of a page: figures, of which one is shown at a time, and a
 // table, either of which may be missing.
 type Section struct {
-	Title   string
-	Notes   []string
-	Figures []plot.Figure
-	Table   *Table
+	Title   string        `json:"-"`
+	Notes   []string      `json:"-"`
+	Figures []plot.Figure `json:"figures"`
+	Table   *Table        `json:"table"`
 }
 
 // Table is a table that readers can sort by each column, and filter. Its first
@@ -132,33 +132,22 @@ func paragraphs(text string) []string {
 	return out
 }
 
-// drawing is what the page's script works on.
-type drawing struct {
-	Sections []drawnSection `json:"sections"`
-	Looks    []plot.Look    `json:"looks"` // of the styles
-}
-
-type drawnSection struct {
-	Figures []plot.Figure `json:"figures"`
-	Table   *Table        `json:"table"`
-}
-
 // HTML returns the page. It loads nothing: script, style and data are in it.
 // Figures without anything to draw are left out.
 func (p *Page) HTML() ([]byte, error) {
 	p.settle()
-	var d drawing
 	styles := 0
 	for _, s := range p.Sections {
-		d.Sections = append(d.Sections, drawnSection{append([]plot.Figure{}, s.Figures...), s.Table})
 		for _, f := range s.Figures {
 			for _, x := range f.Series {
 				styles = max(styles, x.Style+1)
 			}
 		}
 	}
-	d.Looks = plot.Looks(styles)
-	data, err := json.Marshal(d) // escapes <, > and &, so that it can stand in a page
+	data, err := json.Marshal(struct { // escapes <, > and &, so that it can stand in a page
+		Sections []Section   `json:"sections"`
+		Looks    []plot.Look `json:"looks"`
+	}{p.Sections, plot.Looks(styles)})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +163,7 @@ func (p *Page) HTML() ([]byte, error) {
 func (p *Page) settle() {
 	var sections []Section
 	for _, s := range p.Sections {
-		var figures []plot.Figure
+		figures := []plot.Figure{} // not null for the script
 		for _, f := range s.Figures {
 			if f.Fit() == nil {
 				figures = append(figures, f)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -33,6 +34,8 @@ type sweepDir struct {
 	learned []learned
 	styles  styles // of the cells, by id; those drawn at first come first
 	drawn   int
+	// What the cells are that are kept and drawn, "" for all.
+	keptNote, drawnNote string
 }
 
 // curve is the learning curve of a cell: each figure with its band.
@@ -45,10 +48,14 @@ type curve struct {
 // learned is what the seeds of a cell learned, on average, beside what is
 // exact.
 type learned struct {
+	quantity
+	learned stats.Estimate
+	exact   float64
+}
+
+type quantity struct {
 	cell, what, source string  // what is threshold or index
 	at                 float64 // age in epochs; 0 for thresholds
-	learned            stats.Estimate
-	exact              float64
 }
 
 // loadSweep reads the directory of a sweep.
@@ -82,9 +89,13 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 		return nil, fmt.Errorf("%s: %w", sweep.MetaFile, err)
 	}
 	r.command = result.Printable(meta.Command)
-	itself := func(i int) (int, bool) { return i, true }
-	drawn, kept := r.best(maxDrawn, itself), r.best(maxCurves, itself)
-	r.drawn = len(drawn)
+	var each [][]int // cells as groups of one
+	for i := range r.Summary.Cells {
+		each = append(each, []int{i})
+	}
+	kept, note := r.best(maxCurves, each, "cells")
+	drawn, drawnNote := r.best(maxDrawn, each, "cells")
+	r.drawn, r.keptNote, r.drawnNote = len(drawn), note, drawnNote
 	for _, first := range []bool{true, false} {
 		for i, c := range r.Summary.Cells {
 			if kept[i] && drawn[i] == first {
@@ -152,34 +163,39 @@ func readFile(dir fs.FS, name string) ([]byte, error) {
 }
 
 // best chooses at most n groups of cells: that of the reference, and then those
-// with the best cells.
-func (r *sweepDir) best(n int, group func(cell int) (int, bool)) map[int]bool {
-	chosen := map[int]bool{}
-	add := func(i int) {
-		if k, ok := group(i); ok && len(chosen) < n {
+// with the best cells. The note says so where it leaves some out.
+func (r *sweepDir) best(n int, groups [][]int, what string) (chosen map[int]bool, note string) {
+	of := map[int]int{}
+	for k, cells := range groups {
+		for _, i := range cells {
+			of[i] = k
+		}
+	}
+	which := "the best"
+	if what != "cells" {
+		which = "those with the best cells"
+	}
+	order := r.Summary.Ranking()
+	reference := slices.IndexFunc(r.Summary.Cells, func(c sweep.Row) bool { return c.ID == r.Summary.Reference })
+	if _, ok := of[reference]; ok {
+		order = append([]int{reference}, order...)
+		which = strings.Replace(which, "the best", "the reference and the best", 1)
+	}
+	chosen = map[int]bool{}
+	for _, i := range order {
+		if k, ok := of[i]; ok && len(chosen) < n {
 			chosen[k] = true
 		}
 	}
-	for i, c := range r.Summary.Cells {
-		if c.ID == r.Summary.Reference {
-			add(i)
-		}
+	if len(chosen) < len(groups) {
+		note = fmt.Sprintf("%d of %d %s: %s", len(chosen), len(groups), what, which)
 	}
-	for _, i := range r.Summary.Ranking() {
-		add(i)
-	}
-	return chosen
+	return chosen, note
 }
 
-// record is a row of a CSV file: its words, and then its numbers.
-type record struct {
-	words   []string
-	numbers []float64
-}
-
-// cells calls use for the rows of each cell that is kept; they stand together.
-// In a row the first columns are words, of which the first is the cell.
-func (r *sweepDir) cells(dir fs.FS, name string, words, numbers int, use func(cell string, rows []record)) error {
+// rows calls use for each row of a cell that is kept, with its words, of which
+// the first is the cell, and the numbers behind them.
+func (r *sweepDir) rows(dir fs.FS, name string, words, numbers int, use func(words []string, numbers []float64)) error {
 	f, err := dir.Open(name)
 	if err != nil {
 		return err
@@ -187,86 +203,83 @@ func (r *sweepDir) cells(dir fs.FS, name string, words, numbers int, use func(ce
 	defer f.Close()
 	c := csv.NewReader(f)
 	c.FieldsPerRecord = words + numbers
-	var (
-		cell string
-		rows []record
-	)
-	for n := 0; ; n++ {
+	for n := 1; ; n++ {
 		row, err := c.Read()
-		end := err == io.EOF
-		if err != nil && !end {
-			return fmt.Errorf("row %d: %w", n+1, err)
-		}
-		if len(rows) > 0 && (end || result.Printable(row[0]) != cell) {
-			use(cell, rows)
-			rows = nil
-		}
-		if end {
+		if err == io.EOF {
 			return nil
 		}
-		cell = result.Printable(row[0])
-		if _, kept := r.styles[cell]; !kept || n == 0 {
+		if err != nil {
+			return fmt.Errorf("row %d: %w", n, err)
+		}
+		row[0] = result.Printable(row[0])
+		if _, kept := r.styles[row[0]]; !kept || n == 1 {
 			continue
 		}
-		x := record{words: row[:words]}
+		var values []float64
 		for _, text := range row[words:] {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return fmt.Errorf("row %d: %w", n+1, err)
+				return fmt.Errorf("row %d: %w", n, err)
 			}
-			x.numbers = append(x.numbers, v)
+			values = append(values, v)
 		}
-		rows = append(rows, x)
+		use(row[:words], values)
 	}
 }
 
 // readCurves averages the curves of the cells that are kept, whose rows are
 // cell, seed, epoch and figures.
 func (r *sweepDir) readCurves(dir fs.FS) error {
-	boot := stats.New(1)
 	width := len(r.Summary.Curves)
-	return r.cells(dir, sweep.CurvesFile, 2, 1+width, func(cell string, rows []record) {
-		values := map[int][][]float64{} // by epoch, by figure: one value per seed
-		for _, row := range rows {
-			n := int(row.numbers[0])
-			if values[n] == nil {
-				values[n] = make([][]float64, width)
-			}
-			for j, v := range row.numbers[1:] {
-				values[n][j] = append(values[n][j], v)
-			}
+	values := map[string]map[int][][]float64{} // by cell, by epoch, by figure: one value per seed
+	err := r.rows(dir, sweep.CurvesFile, 2, 1+width, func(words []string, numbers []float64) {
+		cell, n := words[0], int(numbers[0])
+		if values[cell] == nil {
+			values[cell] = map[int][][]float64{}
 		}
-		c := curve{cell: cell, bands: make([][]stats.Estimate, width)}
-		for _, n := range slices.Sorted(maps.Keys(values)) {
+		if values[cell][n] == nil {
+			values[cell][n] = make([][]float64, width)
+		}
+		for j, v := range numbers[1:] {
+			values[cell][n][j] = append(values[cell][n][j], v)
+		}
+	})
+	boot := stats.New(1)
+	for _, cell := range r.Summary.Cells {
+		at := values[cell.ID]
+		if at == nil {
+			continue
+		}
+		c := curve{cell: cell.ID, bands: make([][]stats.Estimate, width)}
+		for _, n := range slices.Sorted(maps.Keys(at)) {
 			c.epochs = append(c.epochs, float64(n))
-			for j, v := range values[n] {
+			for j, v := range at[n] {
 				c.bands[j] = append(c.bands[j], boot.Mean(v))
 			}
 		}
 		r.curves = append(r.curves, c)
-	})
+	}
+	return err
 }
 
 // readLearned averages what the cells that are kept learned; the rows are cell,
 // seed, what, source, age, learned and exact.
 func (r *sweepDir) readLearned(dir fs.FS) error {
-	boot := stats.New(1)
-	return r.cells(dir, sweep.LearnedFile, 4, 3, func(cell string, rows []record) {
-		place := map[string]int{} // in r.learned
-		values := map[int][]float64{}
-		for _, row := range rows {
-			key := fmt.Sprint(row.words[2:], row.numbers[0])
-			k, ok := place[key]
-			if !ok {
-				k = len(r.learned)
-				place[key] = k
-				r.learned = append(r.learned, learned{cell: cell, what: row.words[2], source: result.Printable(row.words[3]), at: row.numbers[0]})
-			}
-			r.learned[k].exact = row.numbers[2]
-			values[k] = append(values[k], row.numbers[1])
+	place := map[quantity]int{} // in r.learned
+	var values [][]float64
+	err := r.rows(dir, sweep.LearnedFile, 4, 3, func(words []string, numbers []float64) {
+		q := quantity{words[0], words[2], result.Printable(words[3]), numbers[0]}
+		k, ok := place[q]
+		if !ok {
+			k = len(values)
+			place[q], values, r.learned = k, append(values, nil), append(r.learned, learned{quantity: q})
 		}
-		for k := len(r.learned) - len(values); k < len(r.learned); k++ {
-			r.learned[k].learned = boot.Mean(values[k])
-		}
+		r.learned[k].exact = numbers[2]
+		values[k] = append(values[k], numbers[1])
 	})
+	boot := stats.New(1)
+	for k := range r.learned {
+		r.learned[k].learned = boot.Mean(values[k])
+	}
+	return err
 }

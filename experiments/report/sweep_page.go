@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -57,33 +56,23 @@ func (r *sweepDir) figures() []string {
 
 func (r *sweepDir) table() Section {
 	s := r.Summary
-	t := &Table{Draws: true, Reference: s.Reference}
-	short := s.Table()
-	for i, name := range short.Header {
-		c := Column{Name: name}
-		if k := i - 2; k >= 0 && k < len(s.Show) {
-			c.Help = s.Figures[s.Column(s.Show[k])].Help
-		}
-		t.Head = append(t.Head, c)
+	t := NewTable("cell", "n")
+	t.Draws, t.Reference = true, s.Reference
+	columns := s.Columns()
+	for _, c := range columns {
+		t.Head = append(t.Head, Column{c.Name, c.Help})
 	}
-	for i, c := range s.Cells {
-		values := []float64{0, float64(c.IQM.N)}
-		for _, name := range s.Show {
-			values = append(values, c.Mean[s.Column(name)].Value)
-		}
-		values = append(values, c.IQM.Value)
-		if c.Diff != nil && c.Improve != nil {
-			values = append(values, c.Diff.Value, c.Improve.Value)
-		}
-		var row []Cell
-		for k, text := range short.Rows[i] {
-			if k == 0 || k >= len(values) {
-				row = append(row, Words(text))
-			} else {
-				row = append(row, Value(text, values[k]))
+	for i, short := range s.Table().Rows {
+		c := &s.Cells[i]
+		row := []Cell{Words(c.ID), Value(short[1], float64(c.IQM.N))}
+		for k, column := range columns {
+			cell := Words(short[k+2])
+			if e := column.Of(c); e != nil {
+				cell = Estimated(*e)
 			}
+			row = append(row, cell)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return Section{Title: "Cells", Table: t}
 }
@@ -93,21 +82,20 @@ func (r *sweepDir) along() Section {
 	s := r.Summary
 	axis, all := s.Paths()
 	all = slices.DeleteFunc(all, func(p sweep.Path) bool { return len(p.Cells) < 2 })
-	of := map[int]int{} // path of a cell
 	log := true
-	for k, p := range all {
-		for _, i := range p.Cells {
-			of[i] = k
-		}
+	var groups [][]int
+	for _, p := range all {
+		groups = append(groups, p.Cells)
 		log = log && spread(p.X)
 	}
-	chosen := r.best(maxPaths, func(i int) (int, bool) { k, ok := of[i]; return k, ok })
+	chosen, note := r.best(maxPaths, groups, "lines")
 	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
-	note := r.cut(len(chosen), len(all), "lines", func(i int) bool { k, ok := of[i]; return ok && chosen[k] })
-	out.Notes = r.shown(out.Notes, note)
+	if note != "" {
+		out.Notes = append(out.Notes, fmt.Sprintf("Shown are %s by %s.", note, s.Metric))
+	}
 	for _, name := range s.Show {
 		j := s.Column(name)
-		f := plot.Figure{Name: "along-" + name, Title: titled(s.Name, note), X: plot.Axis{Label: axis, Log: log}, Y: plot.Axis{Label: label(s.Figures[j])}}
+		f := plot.Figure{Name: "along-" + name, Title: titled(s.Name, note), X: plot.Axis{Label: axis, Log: log}, Y: plot.Axis{Label: s.Figures[j].Label()}}
 		for k, p := range all {
 			if !chosen[k] {
 				continue
@@ -127,16 +115,14 @@ func (r *sweepDir) along() Section {
 func (r *sweepDir) learning() Section {
 	s := r.Summary
 	out := Section{Title: "Learning curves", Notes: []string{"Mean over seeds; the band is its 95 % interval. Each point covers the epochs since the one before. Where early epochs would crush the rest, they are left out."}}
-	everywhere := func(int) bool { return true }
-	if note := r.cut(len(r.styles), len(s.Cells), "cells", everywhere); note != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", note, s.Metric, sweep.CurvesFile))
+	if r.keptNote != "" {
+		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", r.keptNote, s.Metric, sweep.CurvesFile))
 	}
-	note := r.cut(r.drawn, len(s.Cells), "cells", everywhere)
-	if note != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", note, s.Metric))
+	if r.drawnNote != "" {
+		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", r.drawnNote, s.Metric))
 	}
 	for j, c := range s.Curves {
-		f := plot.Figure{Name: "curves-" + c.Name, Title: titled(s.Name, note), X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: label(c)}}
+		f := plot.Figure{Name: "curves-" + c.Name, Title: titled(s.Name, r.drawnNote), X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: c.Label()}}
 		for _, c := range r.curves {
 			l := r.series(c.cell)
 			l.X = c.epochs
@@ -170,7 +156,7 @@ func (r *sweepDir) profile() Section {
 		better = "lower"
 	}
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", s.Metric, better)}
-	f := plot.Figure{Name: "profile", X: plot.Axis{Label: label(metric) + ", τ"}, Y: plot.Axis{Label: "share of runs above τ"}}
+	f := plot.Figure{Name: "profile", X: plot.Axis{Label: metric.Label() + ", τ"}, Y: plot.Axis{Label: "share of runs above τ"}}
 	shown := 0
 	for k, l := range s.Profile.Lines {
 		x := plot.Series{Name: l.Name, Style: k, X: s.Profile.Scores}
@@ -229,12 +215,8 @@ func (r *sweepDir) maps() []Section {
 	byCount := slices.Clone(axes)
 	slices.SortStableFunc(byCount, func(a, b axis) int { return len(b.values) - len(a.values) })
 	x, y := byCount[0], byCount[1]
-	var (
-		titles []string
-		filled []int           // tiles of a panel
-		of     = map[int]int{} // panel of a cell
-		at     = map[string]int{}
-	)
+	var titles []string // of the maps
+	var groups [][]int  // their cells
 	for i, c := range s.Cells {
 		if c.Settings[x.key] == nil || c.Settings[y.key] == nil {
 			continue
@@ -242,23 +224,24 @@ func (r *sweepDir) maps() []Section {
 		var rest []string
 		for _, a := range axes {
 			if v, ok := c.Settings[a.key]; ok && a.key != x.key && a.key != y.key {
-				rest = append(rest, fmt.Sprintf("%s = %s", a.key, name(v)))
+				rest = append(rest, fmt.Sprintf("%s = %s", a.key, sweep.FormatValue(v)))
 			}
 		}
 		title := strings.Join(rest, ", ")
-		k, ok := at[title]
-		if !ok {
+		k := slices.Index(titles, title)
+		if k < 0 {
 			k = len(titles)
-			at[title] = k
-			titles, filled = append(titles, title), append(filled, 0)
+			titles, groups = append(titles, title), append(groups, nil)
 		}
-		of[i] = k
-		filled[k]++
+		groups[k] = append(groups[k], i)
 	}
-	// A panel with one cell per row is a list, not a map.
-	isMap := func(k int) bool { return 2*filled[k] >= len(x.values)*len(y.values) }
-	panels := len(slices.DeleteFunc(slices.Collect(maps.Values(at)), func(k int) bool { return !isMap(k) }))
-	chosen := r.best(maxPanels, func(i int) (int, bool) { k, ok := of[i]; return k, ok && isMap(k) })
+	// One with one cell per row is a list, not a map.
+	for k := len(groups) - 1; k >= 0; k-- {
+		if 2*len(groups[k]) < len(x.values)*len(y.values) {
+			titles, groups = slices.Delete(titles, k, k+1), slices.Delete(groups, k, k+1)
+		}
+	}
+	chosen, note := r.best(maxPanels, groups, "maps")
 	metric := s.Column(s.Metric)
 	var out []Section
 	for k, title := range titles {
@@ -267,20 +250,19 @@ func (r *sweepDir) maps() []Section {
 		}
 		tiles := &plot.Tiles{}
 		for _, v := range x.values {
-			tiles.X = append(tiles.X, name(v))
+			tiles.X = append(tiles.X, sweep.FormatValue(v))
 		}
 		for _, v := range y.values {
-			tiles.Y = append(tiles.Y, name(v))
+			tiles.Y = append(tiles.Y, sweep.FormatValue(v))
 			tiles.Values = append(tiles.Values, slices.Repeat([]float64{math.NaN()}, len(x.values)))
 			tiles.Of = append(tiles.Of, make([]string, len(x.values)))
 		}
-		for i, c := range s.Cells {
-			if j, ok := of[i]; ok && j == k {
-				row, col := slices.Index(y.values, c.Settings[y.key]), slices.Index(x.values, c.Settings[x.key])
-				tiles.Values[row][col], tiles.Of[row][col] = c.Mean[metric].Value, c.ID
-			}
+		for _, i := range groups[k] {
+			c := &s.Cells[i]
+			row, col := slices.Index(y.values, c.Settings[y.key]), slices.Index(x.values, c.Settings[x.key])
+			tiles.Values[row][col], tiles.Of[row][col] = c.Mean[metric].Value, c.ID
 		}
-		f := plot.Figure{Name: "heat", Title: label(s.Figures[metric]), X: plot.Axis{Label: x.key}, Y: plot.Axis{Label: y.key}, Tiles: tiles}
+		f := plot.Figure{Name: "heat", Title: s.Figures[metric].Label(), X: plot.Axis{Label: x.key}, Y: plot.Axis{Label: y.key}, Tiles: tiles}
 		if title != "" {
 			f.Title += " (" + title + ")"
 		}
@@ -289,7 +271,7 @@ func (r *sweepDir) maps() []Section {
 		}
 		out = append(out, Section{Title: s.Metric + " over two settings", Figures: []plot.Figure{f}})
 	}
-	if note := r.cut(len(chosen), panels, "maps", func(i int) bool { k, ok := of[i]; return ok && chosen[k] }); note != "" {
+	if note != "" {
 		out[0].Notes = []string{"Shown are " + note + "."}
 	}
 	return out
@@ -298,11 +280,10 @@ func (r *sweepDir) maps() []Section {
 // whatLearned sets learned quantities beside exact ones.
 func (r *sweepDir) whatLearned() []Section {
 	s := r.Summary
-	note := r.cut(r.drawn, len(s.Cells), "cells", func(int) bool { return true })
 	t := &Table{Head: []Column{{Name: "cell and source"}, {Name: "learned threshold, interest"}, {Name: "exact threshold, interest"}}}
 	over := map[string]*plot.Figure{}
 	for _, what := range []string{"threshold", "index"} {
-		over[what] = &plot.Figure{Name: what, Title: titled(s.Name, note), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
+		over[what] = &plot.Figure{Name: what, Title: titled(s.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
 	}
 	var ages []plot.Figure // of each cell
 	for _, l := range r.learned {
@@ -377,31 +358,6 @@ func diagonal(f *plot.Figure) {
 	f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
 }
 
-// cut says that a figure leaves something out; "" where it shows all. The
-// reference need not be among what it holds.
-func (r *sweepDir) cut(shown, all int, what string, holds func(cell int) bool) string {
-	if shown >= all {
-		return ""
-	}
-	which := "the best"
-	if what != "cells" {
-		which = "those with the best cells"
-	}
-	for i, c := range r.Summary.Cells {
-		if c.ID == r.Summary.Reference && holds(i) {
-			which = strings.Replace(which, "the best", "the reference and the best", 1)
-		}
-	}
-	return fmt.Sprintf("%d of %d %s: %s", shown, all, what, which)
-}
-
-func (r *sweepDir) shown(notes []string, note string) []string {
-	if note == "" {
-		return notes
-	}
-	return append(notes, fmt.Sprintf("Shown are %s by %s.", note, r.Summary.Metric))
-}
-
 // titled is a name with a note behind it.
 func titled(name, note string) string {
 	if note == "" {
@@ -417,20 +373,6 @@ func spread(x []float64) bool { return x[0] > 0 && x[len(x)-1] > 20*x[0] }
 // add appends an estimate to the values of a series.
 func add(s *plot.Series, e stats.Estimate) {
 	s.Y, s.Lo, s.Hi = append(s.Y, e.Value), append(s.Lo, e.Lo), append(s.Hi, e.Hi)
-}
-
-func label(f sweep.Figure) string {
-	if f.Unit == "" {
-		return f.Name
-	}
-	return f.Name + ", " + f.Unit
-}
-
-func name(v any) string {
-	if f, ok := v.(float64); ok {
-		return sweep.FormatValue(f)
-	}
-	return fmt.Sprint(v)
 }
 
 // compare orders numbers before anything else, and anything else not at all.

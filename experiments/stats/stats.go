@@ -16,6 +16,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -112,11 +113,12 @@ type Bootstrap struct {
 	// table[n] holds the resamples of n values as sorted positions. Every
 	// aggregate of n values uses the same ones: intervals that are compared
 	// see the same draws, and large sweeps draw once.
+	mu    sync.Mutex
 	table map[int][]int32
 }
 
-// New returns a bootstrap of 95 % intervals from 2000 resamples. It is not
-// safe for concurrent use.
+// New returns a bootstrap of 95 % intervals from 2000 resamples. It is safe for
+// concurrent use.
 func New(seed uint64) *Bootstrap {
 	return &Bootstrap{seed: seed, resamples: 2000, level: 0.95, table: map[int][]int32{}}
 }
@@ -124,6 +126,8 @@ func New(seed uint64) *Bootstrap {
 // positions returns the resamples of n values, each as n sorted positions. A
 // sorted sample read at sorted positions is sorted, which the IQM needs.
 func (b *Bootstrap) positions(n int) []int32 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	t, ok := b.table[n]
 	if ok {
 		return t

@@ -31,7 +31,7 @@ type Config struct {
 	Inputs    map[string]*Input // files that settings name, by that name
 
 	x     Experiment
-	grids []grid
+	grids []*grid
 }
 
 // Input is a file that a setting names, as it was when the configuration was
@@ -48,11 +48,13 @@ const inputsDir = "inputs"
 // file is the name of the copy.
 func (in *Input) file() string { return fmt.Sprintf("%x", in.Sum[:8]) }
 
-// grid is one product of lists.
+// grid is one product of lists: the cells of one [[cells]] with one selected
+// value.
 type grid struct {
-	set   *keyset
-	lists [][]any // the values of each key of the set
-	given []bool  // whether the file has the key
+	keys   []Key   // the selector first
+	lists  [][]any // the values of each key
+	quiet  []bool  // keys that follow another one and are not given
+	inputs map[string]*Input
 }
 
 // maxRuns keeps a slip in a grid from filling the memory.
@@ -76,16 +78,14 @@ func LoadFile(x Experiment, file string, set []string) (*Config, error) {
 // Load reads a configuration. Errors say where: file, line, column and key, or
 // the flag, what was found and what is allowed.
 func Load(x Experiment, file string, data []byte, set []string) (*Config, error) {
-	l := &loader{file: file, sel: x.Selector(), sets: map[string]*keyset{}, settings: []string{x.Selector().Name}}
+	l := &loader{file: file, sel: x.Selector(), keys: map[string][]Key{}, c: &Config{Inputs: map[string]*Input{}, x: x}}
 	for _, value := range l.sel.Allowed {
-		s := &keyset{keys: append([]Key{l.sel}, x.Keys(value)...), index: map[string]int{}}
-		for i, key := range s.keys {
-			s.index[key.Name] = i
+		l.keys[value] = append([]Key{l.sel}, x.Keys(value)...)
+		for _, key := range l.keys[value] {
 			if !slices.Contains(l.settings, key.Name) {
 				l.settings = append(l.settings, key.Name)
 			}
 		}
-		l.sets[value] = s
 	}
 	base, cells, err := l.decode(file, data)
 	if err != nil {
@@ -97,36 +97,31 @@ func Load(x Experiment, file string, data []byte, set []string) (*Config, error)
 			return nil, err
 		}
 		maps.Copy(base, one)
-		for key := range one {
-			for _, own := range cells {
-				delete(own, key)
-			}
+		for _, own := range cells {
+			maps.DeleteFunc(own, func(key string, _ given) bool { _, ok := one[key]; return ok })
 		}
 	}
 	if l.copies, err = copied(file); err != nil {
 		return nil, err
 	}
-	if l.c, err = l.head(x, base); err != nil {
+	if err := l.head(base); err != nil {
 		return nil, err
 	}
 	if cells == nil {
 		cells = []table{{}}
 	}
-	ever := map[string]bool{}
-	for _, key := range reserved {
-		ever[key] = true
-	}
+	ever := slices.Clone(reserved)
 	for _, own := range cells {
 		all := maps.Clone(base)
 		maps.Copy(all, own)
 		used, err := l.product(all)
+		if err == nil {
+			err = l.allUsed(own, used)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := l.allUsed(own, used); err != nil {
-			return nil, err
-		}
-		maps.Copy(ever, used)
+		ever = append(ever, used...)
 	}
 	if err := l.allUsed(base, ever); err != nil {
 		return nil, err
@@ -140,72 +135,64 @@ func Load(x Experiment, file string, data []byte, set []string) (*Config, error)
 type loader struct {
 	file     string
 	sel      Key
-	sets     map[string]*keyset
+	keys     map[string][]Key  // of cells, by their selected value
 	settings []string          // that cells may have
 	copies   map[string]string // files that the sweep kept, by the names of the configuration
 	c        *Config
 }
 
-// having returns the selected values whose cells have a setting.
-func (l *loader) having(name string) []string {
-	return slices.DeleteFunc(slices.Clone(l.sel.Allowed), func(v string) bool {
-		_, ok := l.sets[v].index[name]
-		return !ok
-	})
-}
-
 // allUsed returns an error for a setting that no cell has.
-func (l *loader) allUsed(t table, used map[string]bool) error {
-	for _, key := range slices.Sorted(maps.Keys(t)) {
-		if !used[key] {
-			return t[key].errorf("%s is not a setting of any cell here; it belongs to %s %s", key, l.sel.Name, strings.Join(l.having(key), ", "))
+func (l *loader) allUsed(t table, used []string) error {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		if slices.Contains(used, name) {
+			continue
 		}
+		var having []string // selected values
+		for _, v := range l.sel.Allowed {
+			if place(l.keys[v], name) >= 0 {
+				having = append(having, v)
+			}
+		}
+		return t[name].errorf("%s is not a setting of any cell here; it belongs to %s %s", name, l.sel.Name, strings.Join(having, ", "))
 	}
 	return nil
 }
 
 // head reads the keys that are not settings.
-func (l *loader) head(x Experiment, base table) (*Config, error) {
-	var err error // the first
-	text := func(key, otherwise string, allowed []string) string {
-		g, ok := base[key]
-		if !ok || err != nil {
-			return otherwise
+func (l *loader) head(base table) error {
+	c, figures := l.c, figureNames(l.c.x.Figures())
+	for _, h := range []struct {
+		to              *string
+		name, otherwise string
+		allowed         []string
+	}{
+		{&c.Name, "name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil},
+		{&c.Question, "question", "", nil},
+		{&c.Metric, "metric", figures[0], figures},
+		{&c.Group, "group", "", l.settings},
+	} {
+		*h.to = h.otherwise
+		if g, ok := base[h.name]; ok {
+			v, err := convert(Key{Name: h.name, Default: "", Allowed: h.allowed}, g.value)
+			if err != nil {
+				return g.errorf("%w", err)
+			}
+			*h.to = v.(string)
 		}
-		v, wrong := convert(Key{Name: key, Default: "", Allowed: allowed}, g.value)
-		if wrong != nil {
-			err = g.errorf("%w", wrong)
-			return otherwise
-		}
-		return v.(string)
 	}
-	figures := figureNames(x.Figures())
-	c := &Config{
-		Name:     text("name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil),
-		Question: text("question", "", nil),
-		Metric:   text("metric", figures[0], figures),
-		Group:    text("group", "", l.settings),
-		Inputs:   map[string]*Input{}, x: x,
+	if name, ok := base["name"]; !isName(c.Name) && ok {
+		return name.errorf("name is %q; allowed is the name of a directory, without separators and control characters", c.Name)
+	} else if !isName(c.Name) {
+		return fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
 	}
+	shown, err := l.values(Key{Name: "show", Default: "", Allowed: figures}, base)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	name, ok := base["name"]
-	switch {
-	case ok && !isName(c.Name):
-		return nil, name.errorf("name is %q; allowed is the name of a directory, without separators and control characters", c.Name)
-	case !isName(c.Name):
-		return nil, fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
+	for _, v := range shown {
+		c.Show = append(c.Show, v.(string))
 	}
-	if _, ok := base["show"]; ok {
-		shown, err := l.values(Key{Name: "show", Default: "", Allowed: figures}, base)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range shown {
-			c.Show = append(c.Show, v.(string))
-		}
-	} else {
+	if _, ok := base["show"]; !ok {
 		c.Show = slices.Clone(figures[:min(4, len(figures))])
 		if !slices.Contains(c.Show, c.Metric) {
 			c.Show = append(c.Show, c.Metric)
@@ -213,14 +200,14 @@ func (l *loader) head(x Experiment, base table) (*Config, error) {
 	}
 	seeds, err := l.values(Key{Name: "seeds", Default: int64(1)}, base)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	g := base["seeds"]
 	_, many := g.value.([]any)
 	for _, v := range seeds {
 		n := v.(int64)
 		if n < 0 || !many && (n < 1 || n > maxRuns) {
-			return nil, g.errorf("seeds is %d; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", n, maxRuns)
+			return g.errorf("seeds is %d; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", n, maxRuns)
 		}
 		if many {
 			c.Seeds = append(c.Seeds, uint64(n))
@@ -230,7 +217,7 @@ func (l *loader) head(x Experiment, base table) (*Config, error) {
 			c.Seeds = append(c.Seeds, s+1)
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // isName reports whether a directory can have that name.
@@ -242,25 +229,24 @@ func isName(s string) bool {
 // product appends the cells of one [[cells]]: for each selected value, the
 // product of the lists of all settings that such a cell has. It returns these
 // settings.
-func (l *loader) product(all table) (used map[string]bool, err error) {
+func (l *loader) product(all table) (used []string, err error) {
 	selected, err := l.values(l.sel, all)
 	if err != nil {
 		return nil, err
 	}
-	used = map[string]bool{}
 	for _, v := range selected {
-		g := grid{set: l.sets[v.(string)]}
+		g := &grid{keys: l.keys[v.(string)], inputs: l.c.Inputs}
 		size := 1
-		for k, key := range g.set.keys {
-			used[key.Name] = true
+		for k, key := range g.keys {
 			values := []any{v}
 			if k > 0 {
 				if values, err = l.values(key, all); err != nil {
 					return nil, err
 				}
 			}
-			_, ok := all[key.Name]
-			g.lists, g.given = append(g.lists, values), append(g.given, ok)
+			_, given := all[key.Name]
+			g.lists, g.quiet = append(g.lists, values), append(g.quiet, key.Follows != "" && !given)
+			used = append(used, key.Name)
 			if size *= len(values); (len(l.c.Cells)+size)*len(l.c.Seeds) > maxRuns {
 				return nil, fmt.Errorf("%s: cells and seeds are more than %d runs", l.file, maxRuns)
 			}
@@ -286,16 +272,11 @@ func (l *loader) values(key Key, all table) ([]any, error) {
 		items = []any{g.value}
 	}
 	var out []any
-	seen := map[any]bool{}
 	for _, item := range items {
 		v, err := convert(key, item)
 		if err != nil {
 			return nil, g.errorf("%w", err)
 		}
-		if seen[v] {
-			return nil, g.errorf("%s has %s twice; allowed is each value once", key.Name, show(v))
-		}
-		seen[v] = true
 		if err := l.read(key, v, g); err != nil {
 			return nil, g.errorf("%s: %w", key.Name, err)
 		}
@@ -303,6 +284,13 @@ func (l *loader) values(key Key, all table) ([]any, error) {
 	}
 	if out == nil {
 		return nil, g.errorf("%s is an empty list; at least one value is needed", key.Name)
+	}
+	seen := map[any]bool{}
+	for _, v := range out {
+		if seen[v] {
+			return nil, g.errorf("%s has %s twice; allowed is each value once", key.Name, show(v))
+		}
+		seen[v] = true
 	}
 	return out, nil
 }
@@ -346,20 +334,16 @@ func copied(config string) (map[string]string, error) {
 }
 
 // cell appends cell i of a grid, the first key changing slowest.
-func (l *loader) cell(all table, g grid, i int) error {
-	cell := Cell{Index: len(l.c.Cells), set: g.set, values: make([]any, len(g.lists)), inputs: l.c.Inputs}
+func (l *loader) cell(all table, g *grid, i int) error {
+	cell := Cell{grid: g, values: make([]any, len(g.lists))}
 	for k, list := range slices.Backward(g.lists) {
 		cell.values[k] = list[i%len(list)]
 		i /= len(list)
 	}
-	for k, key := range g.set.keys {
-		if key.Follows == "" || g.given[k] {
+	for k, key := range g.keys {
+		if !g.quiet[k] {
 			continue
 		}
-		if cell.quiet == nil {
-			cell.quiet = map[string]bool{}
-		}
-		cell.quiet[key.Name] = true
 		if v, ok := key.Then[cell.Text(key.Follows)]; ok {
 			cell.values[k] = v
 		}
@@ -372,7 +356,7 @@ func (l *loader) cell(all table, g grid, i int) error {
 		return fmt.Errorf("%s: %w", l.file, err)
 	}
 	h := sha256.New()
-	for k, key := range g.set.keys {
+	for k, key := range g.keys {
 		fmt.Fprintf(h, "%s %#v\n", key.Name, cell.values[k])
 		if in := cell.Input(key.Name); in != nil {
 			h.Write(in.Sum[:])
@@ -387,7 +371,7 @@ func (l *loader) cell(all table, g grid, i int) error {
 // between cells, and refuses cells that are the same.
 func (l *loader) identify() error {
 	c := l.c
-	c.Axes = axes(c.Cells, l.sel.Name)
+	c.Axes = c.axes()
 	last := map[string]int{}
 	for _, k := range c.Axes {
 		_, name := split(k)
@@ -398,21 +382,22 @@ func (l *loader) identify() error {
 		cell := &c.Cells[i]
 		var parts []string
 		for _, k := range c.Axes {
-			if !cell.Has(k) || cell.quiet[k] {
+			at := place(cell.grid.keys, k)
+			if at < 0 || cell.grid.quiet[at] {
 				continue
 			}
-			_, name := split(k)
-			if last[name] > 1 {
-				name = strings.ReplaceAll(k, ".", "-")
-			}
-			text := strings.Map(clean, FormatValue(cell.Value(k)))
-			if k != l.sel.Name {
+			text := strings.Map(clean, FormatValue(cell.values[at]))
+			if at > 0 {
+				_, name := split(k)
+				if last[name] > 1 {
+					name = strings.ReplaceAll(k, ".", "-")
+				}
 				text = name + "/" + text
 			}
 			parts = append(parts, text)
 		}
 		if parts == nil {
-			parts = []string{cell.Text(l.sel.Name)}
+			parts = []string{cell.values[0].(string)}
 		}
 		cell.ID = strings.Join(parts, "/")
 		if j, ok := seen[cell.ID]; ok {
@@ -459,17 +444,16 @@ func (l *loader) reference(base table, flags bool) error {
 // axes returns the keys that tell cells apart: of two with the same selected
 // value one has another value. A default that only follows the selection does
 // not.
-func axes(cells []Cell, sel string) []string {
+func (c *Config) axes() []string {
 	type group struct{ key, selected, followed string }
 	first := map[group]any{}
-	var keys []string
 	differs := map[string]bool{}
-	for i := range cells {
-		cell := &cells[i]
-		for k, key := range cell.set.keys {
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		for k, key := range cell.grid.keys {
 			of := group{key: key.Name}
-			if key.Name != sel {
-				of.selected = cell.Text(sel)
+			if k > 0 {
+				of.selected = cell.values[0].(string)
 			}
 			if key.Follows != "" {
 				of.followed = cell.Text(key.Follows)
@@ -479,12 +463,17 @@ func axes(cells []Cell, sel string) []string {
 			} else if v != cell.values[k] {
 				differs[key.Name] = true
 			}
-			if i == 0 || !slices.Contains(keys, key.Name) {
+		}
+	}
+	var keys []string
+	for _, g := range c.grids {
+		for _, key := range g.keys {
+			if differs[key.Name] && !slices.Contains(keys, key.Name) {
 				keys = append(keys, key.Name)
 			}
 		}
 	}
-	return slices.DeleteFunc(keys, func(k string) bool { return !differs[k] })
+	return keys
 }
 
 // Jobs returns the number of runs: cells times seeds.
@@ -521,21 +510,24 @@ func (c *Config) resolved() ([]byte, error) {
 	}
 	var grids []map[string]any
 	for _, g := range c.grids {
-		tables := map[string]map[string]any{"": {}}
-		for k, key := range g.set.keys {
-			if key.Follows != "" && !g.given[k] {
+		top := map[string]any{}
+		for k, key := range g.keys {
+			if g.quiet[k] {
 				continue
 			}
+			to := top
 			table, name := split(key.Name)
-			if tables[table] == nil {
-				tables[table] = map[string]any{}
-				tables[""][table] = tables[table]
+			if table != "" {
+				if top[table] == nil {
+					top[table] = map[string]any{}
+				}
+				to = top[table].(map[string]any)
 			}
-			if tables[table][name] = g.lists[k]; len(g.lists[k]) == 1 {
-				tables[table][name] = g.lists[k][0]
+			if to[name] = g.lists[k]; len(g.lists[k]) == 1 {
+				to[name] = g.lists[k][0]
 			}
 		}
-		grids = append(grids, tables[""])
+		grids = append(grids, top)
 	}
 	file[cellsTable] = grids
 	return toml.Marshal(file)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -35,32 +35,9 @@ func (g given) flag() bool { return strings.HasPrefix(g.place, setFlag) }
 // cellsTable is the list of tables that are grids by themselves.
 const cellsTable = "cells"
 
-// shape returns a struct type that TOML is decoded into, with a field for every
-// key, those with a dot in a struct for what stands before it. Without leaves it
-// has only these structs.
-func shape(keys []string, leaves bool, more ...reflect.StructField) reflect.Type {
-	var fields []reflect.StructField
-	tables := map[string][]string{}
-	for _, key := range keys {
-		if t, name := split(key); t != "" {
-			tables[t] = append(tables[t], name)
-		} else if leaves {
-			fields = append(fields, field(key, reflect.TypeFor[any]()))
-		}
-	}
-	for _, t := range slices.Sorted(maps.Keys(tables)) {
-		fields = append(fields, field(t, shape(tables[t], leaves)))
-	}
-	fields = append(fields, more...)
-	for i := range fields {
-		fields[i].Name = fmt.Sprint("F", i)
-	}
-	return reflect.StructOf(fields)
-}
-
-func field(name string, t reflect.Type) reflect.StructField {
-	return reflect.StructField{Type: t, Tag: reflect.StructTag(fmt.Sprintf("toml:%q", name))}
-}
+// tables are those that a configuration may have. Decoded strictly into them,
+// every key is unknown, and the library says where it stands.
+type tables struct{ Instance, World, Learner struct{} }
 
 // split takes a key apart into its table, "" for none, and the rest.
 func split(key string) (table, name string) {
@@ -68,79 +45,98 @@ func split(key string) (table, name string) {
 	return key[:max(i, 0)], key[i+1:]
 }
 
-// decode reads TOML strictly into a table and those of its [[cells]].
-func (l *loader) decode(where string, data []byte) (base table, cells []table, err error) {
-	strict := func(leaves bool) (reflect.Value, error) {
-		list := field(cellsTable, reflect.SliceOf(shape(l.settings, leaves)))
-		doc := reflect.New(shape(append(slices.Clone(reserved), l.settings...), leaves, list))
-		return doc.Elem(), toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(doc.Interface())
-	}
-	doc, err := strict(true)
-	if err != nil {
-		return nil, nil, l.explain(where, err)
-	}
-	// Decoded without leaves, every key is unknown, and the library says where.
-	var all *toml.StrictMissingError
-	places := map[string][]string{}
-	if _, err := strict(false); errors.As(err, &all) {
-		for i := range all.Errors {
-			e := &all.Errors[i]
-			key := strings.ToLower(strings.Join(e.Key(), "."))
-			places[key] = append(places[key], at(where, e))
+// dotted puts a key together; a part with a dot of its own is quoted.
+func dotted(parts ...string) string {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		if strings.Contains(p, ".") {
+			parts[i] = strconv.Quote(p)
 		}
 	}
-	last := doc.NumField() - 1
-	base = take(doc, last, where, "", places)
-	for i := range doc.Field(last).Len() {
-		cell := doc.Field(last).Index(i)
-		cells = append(cells, take(cell, cell.NumField(), where, cellsTable+".", places))
+	return strings.Join(parts, ".")
+}
+
+// decode reads TOML strictly into a table and those of its [[cells]].
+func (l *loader) decode(where string, data []byte) (base table, cells []table, err error) {
+	var doc map[string]any
+	if err = toml.Unmarshal(data, &doc); err == nil {
+		strict := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+		err = strict.Decode(&struct {
+			tables
+			Cells []tables
+		}{})
+	}
+	places := map[string][]string{}
+	if all := new(toml.StrictMissingError); errors.As(err, &all) {
+		for i := range all.Errors {
+			key := dotted(all.Errors[i].Key()...)
+			places[key] = append(places[key], at(where, &all.Errors[i]))
+		}
+	} else if err != nil {
+		return nil, nil, explain(where, err)
+	}
+	own, _ := doc[cellsTable].([]any)
+	delete(doc, cellsTable)
+	if base, err = l.flat(doc, where, "", places); err != nil {
+		return nil, nil, err
+	}
+	for _, one := range own {
+		t, err := l.flat(one.(map[string]any), where, cellsTable+".", places)
+		if err != nil {
+			return nil, nil, err
+		}
+		cells = append(cells, t)
 	}
 	return base, cells, nil
 }
 
-// take returns the first n fields of a struct, or those in them, which the file
-// has. The place of each is the next one of its name behind the prefix; keys of
-// inline tables have none but the whole.
-func take(v reflect.Value, n int, where, prefix string, places map[string][]string) table {
+// flat returns the keys of a table and of the tables in it. The place of each is
+// the next one of its name behind the prefix; keys of inline tables have none but
+// the whole.
+func (l *loader) flat(doc map[string]any, where, prefix string, places map[string][]string) (table, error) {
 	t := table{}
-	for i := range n {
-		name, f := v.Type().Field(i).Tag.Get("toml"), v.Field(i)
-		switch {
-		case f.Kind() == reflect.Struct:
-			for key, g := range take(f, f.NumField(), where, prefix+name+".", places) {
-				t[name+"."+key] = g
+	put := func(key string, value any) error {
+		g := given{value, where}
+		if p := places[prefix+key]; len(p) > 0 {
+			g.place, places[prefix+key] = p[0], p[1:]
+		}
+		t[key] = g
+		switch top := slices.Contains(reserved, key); {
+		case top && prefix != "":
+			return g.errorf("%s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", key)
+		case !top && !slices.Contains(l.settings, key):
+			return g.errorf("unknown key %q; allowed are %s, %s", key, strings.Join(reserved, ", "), strings.Join(l.settings, ", "))
+		}
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		sub, ok := doc[name].(map[string]any)
+		if !ok || !slices.ContainsFunc(l.settings, func(s string) bool { return strings.HasPrefix(s, name+".") }) {
+			if err := put(dotted(name), doc[name]); err != nil {
+				return nil, err
 			}
-		case !f.IsNil():
-			g := given{f.Interface(), where}
-			if p := places[prefix+name]; len(p) > 0 {
-				g.place, places[prefix+name] = p[0], p[1:]
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(sub)) {
+			if err := put(dotted(name, key), sub[key]); err != nil {
+				return nil, err
 			}
-			t[name] = g
 		}
 	}
-	return t
+	return t, nil
 }
 
 // explain puts the place before an error of the library.
-func (l *loader) explain(where string, err error) error {
-	var missing *toml.StrictMissingError
-	var decode *toml.DecodeError
-	switch {
-	case errors.As(err, &missing):
-		e := &missing.Errors[0]
-		key := strings.TrimPrefix(strings.Join(e.Key(), "."), cellsTable+".")
-		if slices.Contains(reserved, key) {
-			return fmt.Errorf("%s: %s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", at(where, e), key)
-		}
-		return fmt.Errorf("%s: unknown key %q; allowed are %s, %s", at(where, e), key, strings.Join(reserved, ", "), strings.Join(l.settings, ", "))
-	case errors.As(err, &decode):
-		what, _, _ := strings.Cut(strings.TrimPrefix(decode.Error(), "toml: "), " into struct field ") // of no use here
-		if key := strings.Join(decode.Key(), "."); key != "" && !strings.Contains(what, key) {
-			what = key + ": " + what
-		}
-		return fmt.Errorf("%s: %s", at(where, decode), what)
+func explain(where string, err error) error {
+	var wrong *toml.DecodeError
+	if !errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %w", where, err)
 	}
-	return fmt.Errorf("%s: %w", where, err)
+	what, _, _ := strings.Cut(strings.TrimPrefix(wrong.Error(), "toml: "), " into struct field ") // of no use here
+	if key := strings.Join(wrong.Key(), "."); key != "" && !strings.Contains(what, key) {
+		what = key + ": " + what
+	}
+	return fmt.Errorf("%s: %s", at(where, wrong), what)
 }
 
 // at is the place of an error; in a flag, it is the flag.

@@ -212,13 +212,15 @@ func (c *Config) lacks(old *Config) string {
 // values returns the settings of the cells, and the values that each has.
 func (c *Config) values() (keys []string, values map[string][]string) {
 	values = map[string][]string{}
-	for i := range c.Cells {
-		for k, key := range c.Cells[i].set.keys {
+	for _, g := range c.grids {
+		for k, key := range g.keys {
 			if values[key.Name] == nil {
 				keys = append(keys, key.Name)
 			}
-			if v := show(c.Cells[i].values[k]); !slices.Contains(values[key.Name], v) {
-				values[key.Name] = append(values[key.Name], v)
+			for _, v := range g.lists[k] {
+				if text := show(v); !slices.Contains(values[key.Name], text) {
+					values[key.Name] = append(values[key.Name], text)
+				}
 			}
 		}
 	}
@@ -239,20 +241,7 @@ func some(names []string) string {
 // Dirs returns dir if it is of a sweep, or else the directories of sweeps in it,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
-	if _, err := os.Stat(filepath.Join(dir, configFile)); err == nil {
-		return []string{dir}, nil
-	}
-	if _, err := os.ReadDir(dir); err != nil {
-		return nil, err
-	}
-	names, _ := fs.Glob(os.DirFS(dir), "*/"+configFile)
-	if names == nil {
-		return nil, fmt.Errorf("%s: holds no config.toml of a sweep, nor do the directories in it", dir)
-	}
-	for i, name := range names {
-		names[i] = filepath.Join(dir, filepath.Dir(name))
-	}
-	return names, nil
+	return files.Dirs(dir, "config.toml of a sweep", configFile)
 }
 
 // writeInputs copies the files that the settings name to the directory of the

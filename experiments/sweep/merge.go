@@ -2,11 +2,10 @@ package sweep
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -46,7 +45,7 @@ func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report,
 			return put(CurvesFile, func(curves *bufio.Writer) error {
 				return put(LearnedFile, func(learned *bufio.Writer) error {
 					var err error
-					rows, err = s.tables(ctx, o.Workers, [3]io.Writer{runs, curves, learned})
+					rows, err = s.tables(ctx, csv.NewWriter(runs), csv.NewWriter(curves), csv.NewWriter(learned))
 					return err
 				})
 			})
@@ -82,7 +81,7 @@ func (s *store) report(shard Shard) Report {
 		gone := 0
 		for k, seed := range s.cfg.Seeds {
 			job := i*seeds + k
-			if s.at[job].size > 0 {
+			if s.at[job].file != nil {
 				continue
 			}
 			gone++
@@ -103,75 +102,43 @@ func (s *store) report(shard Shard) Report {
 	return rep
 }
 
-// batch is how many runs are formatted before they are written.
-const batch = 256
-
 // tables writes the rows, curves and learned quantities of all runs. It returns
 // the rows, by job.
-func (s *store) tables(ctx context.Context, workers int, to [3]io.Writer) ([][]float64, error) {
+func (s *store) tables(ctx context.Context, runs, curves, learned *csv.Writer) ([][]float64, error) {
 	c := s.cfg
-	for k, head := range [3][]string{
-		slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(c.x.Figures())),
-		append([]string{"cell", "seed", "epoch"}, figureNames(c.x.CurveFigures())...),
-		{"cell", "seed", "what", "source", "at", "learned", "exact"},
-	} {
-		w := csv.NewWriter(to[k])
-		w.Write(head)
+	runs.Write(slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(c.x.Figures())))
+	curves.Write(append([]string{"cell", "seed", "epoch"}, figureNames(c.x.CurveFigures())...))
+	learned.Write([]string{"cell", "seed", "what", "source", "at", "learned", "exact"})
+	rows := make([][]float64, c.Jobs())
+	for job := range rows {
+		if s.at[job].file == nil {
+			continue
+		}
+		res, err := s.result(job)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		rows[job] = res.Row
+		cell, seed := c.at(job)
+		put := func(w *csv.Writer, texts []string, figures ...float64) {
+			row := append([]string{cell.ID, strconv.FormatUint(seed, 10)}, texts...)
+			for _, v := range figures {
+				row = append(row, FormatValue(v))
+			}
+			w.Write(row)
+		}
+		put(runs, cell.Texts(c.Axes), res.Row...)
+		for _, p := range res.Curve {
+			put(curves, []string{strconv.Itoa(p.Epoch)}, p.Values...)
+		}
+		for _, p := range res.Learned {
+			put(learned, []string{p.What, p.Source}, p.At, p.Learned, p.Exact)
+		}
+	}
+	for _, w := range []*csv.Writer{runs, curves, learned} {
 		if w.Flush(); w.Error() != nil {
 			return nil, w.Error()
 		}
 	}
-	rows := make([][]float64, c.Jobs())
-	out := make([][3]bytes.Buffer, min(batch, c.Jobs()))
-	for first := 0; first < c.Jobs(); first += batch {
-		n := min(batch, c.Jobs()-first)
-		err := parallel(ctx, workers, n, func(_ context.Context, _, i int) error {
-			job := first + i
-			if s.at[job].size == 0 {
-				return nil
-			}
-			res, err := s.result(job)
-			if err == nil {
-				rows[job] = res.Row
-				c.format(&out[i], job, res)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		for i := range n {
-			for k := range to {
-				if _, err := out[i][k].WriteTo(to[k]); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
 	return rows, nil
-}
-
-// format makes the lines of a run for each table.
-func (c *Config) format(to *[3]bytes.Buffer, job int, res Result) {
-	cell, seed := c.at(job)
-	id := []string{cell.ID, strconv.FormatUint(seed, 10)}
-	var w [3]*csv.Writer // to buffers, which do not fail
-	for k := range w {
-		w[k] = csv.NewWriter(&to[k])
-		defer w[k].Flush()
-	}
-	put := func(w *csv.Writer, texts []string, figures ...float64) {
-		row := slices.Concat(id, texts)
-		for _, v := range figures {
-			row = append(row, FormatValue(v))
-		}
-		w.Write(row)
-	}
-	put(w[0], cell.Texts(c.Axes), res.Row...)
-	for _, p := range res.Curve {
-		put(w[1], []string{strconv.Itoa(p.Epoch)}, p.Values...)
-	}
-	for _, p := range res.Learned {
-		put(w[2], []string{p.What, p.Source}, p.At, p.Learned, p.Exact)
-	}
 }

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,9 +25,9 @@ import (
 // A record file is text that only grows, one JSON object a line. Each process
 // has a file of its own, so readers need no coordination with writers. A line
 // counts if its newline is there and its checksum right: one that was being
-// written when the process died does not exist.
+// written when the process died does not exist. It begins with the checksum of
+// what stands behind that.
 type record struct {
-	Sum  string `json:"crc32"`          // of all behind it in the line
 	Cell string `json:"cell,omitempty"` // its id when it ran
 	Hash string `json:"hash,omitempty"` // of its settings, which says what ran
 	Seed uint64 `json:"seed,omitempty"`
@@ -35,6 +37,25 @@ type record struct {
 	Program    string `json:"program,omitempty"`
 	Arithmetic string `json:"arithmetic,omitempty"`
 	*Result
+}
+
+// line writes a record with its checksum.
+func (r record) line() []byte {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic("sweep: " + err.Error()) // strings and Numbers can always be written
+	}
+	return fmt.Appendf(nil, "{\"crc32\":\"%08x\",%s\n", crc32.ChecksumIEEE(b[1:]), b[1:])
+}
+
+// parse reads a line into a record, or into that part of one that into has.
+func parse(line []byte, into any) error {
+	head, body, _ := bytes.Cut(line, []byte(","))
+	body, whole := bytes.CutSuffix(body, []byte("\n"))
+	if !whole || string(head) != fmt.Sprintf("{\"crc32\":\"%08x\"", crc32.ChecksumIEEE(body)) {
+		return errors.New("damaged record: its checksum is wrong")
+	}
+	return json.Unmarshal(line, into)
 }
 
 // Numbers are written as JSON can hold them: text where one is not finite.
@@ -53,19 +74,15 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *Numbers) UnmarshalJSON(b []byte) (err error) {
-	var in []any
+	var in []json.RawMessage
 	if err = json.Unmarshal(b, &in); err != nil {
 		return err
 	}
 	*n = make(Numbers, len(in))
 	for i, v := range in {
-		f, ok := v.(float64)
-		if !ok {
-			if f, err = strconv.ParseFloat(fmt.Sprint(v), 64); err != nil {
-				return err
-			}
+		if (*n)[i], err = strconv.ParseFloat(strings.Trim(string(v), `"`), 64); err != nil {
+			return err
 		}
-		(*n)[i] = f
 	}
 	return nil
 }
@@ -81,40 +98,11 @@ var arithmetic = sync.OnceValue(func() string {
 	return fmt.Sprintf("%s (exp %08x)", runtime.GOARCH, crc32.ChecksumIEEE(exp))
 })
 
-// head is how a line begins: {"crc32":"00000000",
-const (
-	sumAt  = len(`{"crc32":"`)
-	headTo = sumAt + len(`00000000",`)
-)
-
-// line writes a record with its checksum.
-func (r record) line() []byte {
-	r.Sum = "00000000"
-	b, err := json.Marshal(r)
-	if err != nil {
-		panic("sweep: " + err.Error()) // strings and Numbers can always be written
-	}
-	copy(b[sumAt:], fmt.Sprintf("%08x", crc32.ChecksumIEEE(b[headTo:])))
-	return append(b, '\n')
-}
-
-// parse reads a line into a record, or into that part of one that into has.
-func parse(line []byte, into any) error {
-	if len(line) <= headTo || line[len(line)-1] != '\n' {
-		return errors.New("damaged record")
-	}
-	line = line[:len(line)-1]
-	if string(line[sumAt:sumAt+8]) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(line[headTo:])) {
-		return errors.New("damaged record: its checksum is wrong")
-	}
-	return json.Unmarshal(line, into)
-}
-
-// location is where a record stands; size 0 is nowhere.
+// location is where a record stands; without a file it is nowhere.
 type location struct {
-	file int32
-	size int32
+	file *os.File
 	off  int64
+	size int
 }
 
 // store is what the record files of a directory hold.
@@ -178,17 +166,14 @@ func (s *store) scan(ctx context.Context, path string) error {
 	s.files = append(s.files, f)
 	in := bufio.NewReaderSize(f, 1<<16)
 	for number := 1; ; number++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF { // what is left has no newline: it was never finished
 			return nil
 		}
-		if err != nil {
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		err = s.take(line, path)
+		err = s.take(line, location{f, s.ends[path], len(line)})
 		if errors.Is(err, errOther) || errors.Is(err, errOlder) {
 			return fmt.Errorf("%s:%d: %w", path, number, err)
 		}
@@ -203,9 +188,9 @@ var errOther = errors.New("is of another configuration, or of a program with oth
 
 var errOlder = errors.New("is of an older version of the program; name another directory with -out")
 
-// take books one line of the file that was opened last.
-func (s *store) take(line []byte, path string) error {
-	var r struct {
+// take books one line.
+func (s *store) take(line []byte, at location) error {
+	var r struct { // without the result, which is read when it is needed
 		Cell, Hash, Error, Program, Arithmetic string
 		Seed                                   uint64
 	}
@@ -217,31 +202,30 @@ func (s *store) take(line []byte, path string) error {
 			return errOlder
 		}
 		s.programs = append(s.programs, r.Program)
-		s.arithmetic[r.Arithmetic] = path
+		s.arithmetic[r.Arithmetic] = at.file.Name()
 		return nil
 	}
-	cell, ok1 := s.cells[r.Hash]
+	cell, ok := s.cells[r.Hash]
 	k, ok2 := s.seeds[r.Seed]
-	if !ok1 || !ok2 {
+	if !ok || !ok2 {
 		return fmt.Errorf("cell %.80q with seed %d %w", r.Cell, r.Seed, errOther)
 	}
 	job := cell*len(s.cfg.Seeds) + k
 	switch {
 	case r.Error == "":
-		s.at[job] = location{int32(len(s.files) - 1), int32(len(line)), s.ends[path]}
+		s.at[job] = at
 		delete(s.failed, job)
-	case s.at[job].size == 0:
+	case s.at[job].file == nil:
 		s.failed[job] = r.Error
 	}
 	return nil
 }
 
-// result reads the result of a job that is there. It is safe for concurrent use.
+// result reads the result of a job that is there.
 func (s *store) result(job int) (Result, error) {
 	at := s.at[job]
-	file := s.files[at.file]
 	line := make([]byte, at.size)
-	if _, err := file.ReadAt(line, at.off); err != nil {
+	if _, err := at.file.ReadAt(line, at.off); err != nil {
 		return Result{}, err
 	}
 	r := record{Result: &Result{}}
@@ -251,7 +235,7 @@ func (s *store) result(job int) (Result, error) {
 	}
 	if err != nil {
 		cell, seed := s.cfg.at(job)
-		return Result{}, fmt.Errorf("%s: cell %s, seed %d: %w", file.Name(), cell.ID, seed, err)
+		return Result{}, fmt.Errorf("%s: cell %s, seed %d: %w", at.file.Name(), cell.ID, seed, err)
 	}
 	return *r.Result, nil
 }

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,47 +52,45 @@ var ErrInterrupted = errors.New("interrupted")
 // Run runs what is missing of a shard, records each result as it is there, and
 // writes the final files when the whole sweep is complete. Failing runs do not
 // stop it; the Report names them.
-func Run(ctx context.Context, c *Config, o Options) (Report, error) {
+func Run(ctx context.Context, c *Config, o Options) (rep Report, err error) {
+	defer func() { err = advise(err) }()
 	if o.Shard.Count == 0 {
 		o.Shard = Whole
 	}
 	if o.openLog == nil {
 		o.openLog = appendTo
 	}
-	rep := Report{Total: c.Jobs()}
+	rep.Total = c.Jobs()
 	unlock, err := enter(ctx, c, o)
 	if err != nil {
-		return rep, explain(err)
+		return rep, err
 	}
 	defer unlock()
 	s, err := scan(ctx, c, o.Dir)
 	if err != nil {
-		return rep, explain(err)
+		return rep, err
 	}
 	defer s.close()
 	if rep.Ran, err = work(ctx, s, o); err != nil {
-		return rep, explain(err)
+		return rep, err
 	}
 	merged, err := merge(ctx, c, o, o.Shard == Whole)
-	merged.Ran = rep.Ran
-	if rep.Ran > 0 {
+	if merged.Ran = rep.Ran; rep.Ran > 0 {
 		merged.Damaged = s.bad // also where the runs are there again by now
 	}
-	return merged, explain(err)
+	return merged, err
 }
 
 // Merge reads all records and writes the final files, complete or not.
 func Merge(ctx context.Context, c *Config, o Options) (Report, error) {
 	o.Shard = Whole
 	rep, err := merge(ctx, c, o, true)
-	return rep, explain(err)
+	return rep, advise(err)
 }
 
-// explain adds what to do about errors that are not the program's.
-func explain(err error) error {
+// advise adds what to do about errors that are not the program's.
+func advise(err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrInterrupted, err)
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
@@ -104,23 +101,13 @@ func explain(err error) error {
 	return err
 }
 
-// parallel calls f for 0 to n−1 on several goroutines, which worker counts; 0
-// stands for one per core. The first error ends it, or the end of the context.
-func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, worker, i int) error) error {
-	var next atomic.Int64
-	group, gctx := errgroup.WithContext(ctx)
-	for w := range min(cores(workers), n) {
-		group.Go(func() error {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := gctx.Err(); err != nil {
-					return err
-				}
-				if err := f(gctx, w, i); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+// parallel calls f for 0 to n−1, as many at once as there are workers; 0 stands
+// for one per core. The first error ends it, or the end of the context.
+func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(cores(workers))
+	for i := 0; i < n && inner.Err() == nil; i++ {
+		group.Go(func() error { return f(inner, i) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -140,7 +127,7 @@ func cores(workers int) int {
 func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 	var todo []int
 	for job, at := range s.at {
-		if at.size == 0 && job%o.Shard.Count == o.Shard.Index {
+		if at.file == nil && job%o.Shard.Count == o.Shard.Index {
 			todo = append(todo, job)
 		}
 	}
@@ -170,15 +157,16 @@ func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 		}
 	}
 	progress()
-	err = parallel(ctx, o.Workers, len(todo), func(ctx context.Context, _, i int) error {
+	err = parallel(ctx, o.Workers, len(todo), func(ctx context.Context, i int) error {
 		cell, seed := s.cfg.at(todo[i])
+		r := record{Cell: cell.ID, Hash: cell.Hash, Seed: seed}
 		res, failure := runOne(ctx, s.cfg.x, cell, seed)
-		if failure != nil && ctx.Err() != nil {
+		if failure == nil {
+			r.Result = &res
+		} else if ctx.Err() != nil {
 			return ctx.Err() // stopped, not failed
-		}
-		r := record{Cell: cell.ID, Hash: cell.Hash, Seed: seed, Result: &res}
-		if failure != nil {
-			r.Error, r.Result = failure.Error(), nil
+		} else {
+			r.Error = failure.Error()
 		}
 		line := r.line()
 		mu.Lock()
@@ -231,22 +219,19 @@ func panicSite() string {
 // rather than low. It measures for about limit.
 func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, class func(*Cell) string, probe func(*Cell) (*Cell, float64)) (time.Duration, error) {
 	per := map[string]float64{} // seconds of a run
-	var sum, known float64
+	var sum float64
 	begin := time.Now()
 	for i := range c.Cells {
 		k := class(&c.Cells[i])
-		if _, ok := per[k]; !ok {
-			if time.Since(begin) > limit && len(per) > 0 {
-				per[k] = known / float64(len(per)) // no time left: as the others
-			} else {
-				cell, times := probe(&c.Cells[i])
-				t := time.Now()
-				if _, err := runOne(ctx, c.x, cell, c.Seeds[0]); err != nil {
-					return 0, fmt.Errorf("%s: %w", cell.ID, err)
-				}
-				per[k] = time.Since(t).Seconds() * times
+		if _, ok := per[k]; !ok && time.Since(begin) > limit && i > 0 {
+			per[k] = sum / float64(i) // no time left: as the others
+		} else if !ok {
+			cell, times := probe(&c.Cells[i])
+			t := time.Now()
+			if _, err := runOne(ctx, c.x, cell, c.Seeds[0]); err != nil {
+				return 0, fmt.Errorf("%s: %w", cell.ID, err)
 			}
-			known += per[k]
+			per[k] = time.Since(t).Seconds() * times
 		}
 		sum += per[k]
 	}

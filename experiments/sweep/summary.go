@@ -89,33 +89,25 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 	}
 	m := s.Column(s.Metric)
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
-	boots := make([]*stats.Bootstrap, cores(workers))
-	for i := range boots {
-		boots[i] = stats.New(bootSeed)
-	}
-	each := func(n int, f func(b *stats.Bootstrap, i int)) error {
-		return parallel(ctx, workers, n, func(_ context.Context, w, i int) error {
-			f(boots[w], i)
-			return nil
-		})
-	}
+	boot := stats.New(bootSeed)
 	problem := c.Cells[c.Reference].problem()
-	err := each(len(c.Cells), func(b *stats.Bootstrap, i int) {
+	err := parallel(ctx, workers, len(c.Cells), func(_ context.Context, i int) error {
 		cell := &c.Cells[i]
-		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: b.IQM(column(of(i), m))}
+		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boot.IQM(column(of(i), m))}
 		for j := range s.Figures {
-			row.Mean = append(row.Mean, b.Mean(column(of(i), j)))
+			row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
 		}
 		if i != c.Reference && cell.problem() == problem {
 			x, y := paired(of(i), of(c.Reference), m)
-			d := b.Paired(x, y)
+			d := boot.Paired(x, y)
 			if s.Figures[m].Less {
 				x, y = y, x
 			}
-			p := b.Improvement(x, y)
+			p := boot.Improvement(x, y)
 			row.Diff, row.Improve = &d, &p
 		}
 		s.Cells[i] = row
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -130,29 +122,34 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 			tasks[name] = append(tasks[name], x)
 		}
 	}
-	if c.Group != "" {
-		for i := range c.Cells {
-			if cell := &c.Cells[i]; cell.Has(c.Group) {
-				add(FormatValue(cell.Value(c.Group)), i)
-			}
-		}
-		s.Groups = make([]Pool, len(names))
-		err = each(len(names), func(b *stats.Bootstrap, i int) {
-			x := tasks[names[i]]
-			s.Groups[i] = Pool{names[i], len(x), b.StratifiedMean(x), b.StratifiedIQM(x)}
-		})
-	} else {
+	if c.Group == "" {
 		best := s.Ranking()
 		for _, i := range slices.Sorted(slices.Values(best[:min(len(best), profileLines)])) { // in the order of the cells
 			add(s.Cells[i].ID, i)
 		}
 	}
-	if scores := scale(tasks); err == nil && scores != nil {
-		s.Profile = &Profiles{scores, make([]ProfileOf, len(names))}
-		err = each(len(names), func(b *stats.Bootstrap, i int) {
-			s.Profile.Lines[i] = ProfileOf{names[i], b.Profile(tasks[names[i]], scores)}
-		})
+	for i := range c.Cells {
+		if cell := &c.Cells[i]; c.Group != "" && cell.Has(c.Group) {
+			add(FormatValue(cell.Value(c.Group)), i)
+		}
 	}
+	scores := scale(tasks)
+	if scores != nil {
+		s.Profile = &Profiles{scores, make([]ProfileOf, len(names))}
+	}
+	if c.Group != "" {
+		s.Groups = make([]Pool, len(names))
+	}
+	err = parallel(ctx, workers, len(names), func(_ context.Context, i int) error {
+		x := tasks[names[i]]
+		if s.Groups != nil {
+			s.Groups[i] = Pool{names[i], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
+		}
+		if scores != nil {
+			s.Profile.Lines[i] = ProfileOf{names[i], boot.Profile(x, scores)}
+		}
+		return nil
+	})
 	if !slices.ContainsFunc(c.Cells, func(x Cell) bool { return x.problem() != problem }) {
 		s.Answer = s.answer()
 	}

@@ -81,6 +81,14 @@ type Figure struct {
 	Less bool `json:"less,omitempty"`
 }
 
+// Label is the name with the unit.
+func (f Figure) Label() string {
+	if f.Unit == "" {
+		return f.Name
+	}
+	return f.Name + ", " + f.Unit
+}
+
 func figureNames(f []Figure) []string {
 	names := make([]string, len(f))
 	for i := range f {
@@ -133,35 +141,31 @@ func (r Result) fits(x Experiment) error {
 	return nil
 }
 
-// keyset is the keys of all cells with one selected value.
-type keyset struct {
-	keys  []Key // the selector first
-	index map[string]int
+// place returns where a key stands among others, −1 if it does not.
+func place(keys []Key, name string) int {
+	return slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 }
 
 // Cell is one set of settings. It runs once per seed.
 type Cell struct {
-	ID    string // readable; it names the settings that tell the cells of its sweep apart
-	Index int    // position in the configuration
-	Hash  string // of all settings, and of what the files hold that they name
+	ID   string // readable; it names the settings that tell the cells of its sweep apart
+	Hash string // of all settings, and of what the files hold that they name
 
-	set    *keyset
+	grid   *grid
 	values []any
-	inputs map[string]*Input
-	quiet  map[string]bool // settings that follow another one and are not given
 }
 
 // Keys returns the settings that the cell has.
-func (c *Cell) Keys() []Key { return c.set.keys }
+func (c *Cell) Keys() []Key { return c.grid.keys }
 
 // Has reports whether the cell has that setting.
-func (c *Cell) Has(name string) bool { _, ok := c.set.index[name]; return ok }
+func (c *Cell) Has(name string) bool { return place(c.grid.keys, name) >= 0 }
 
 // Value returns a setting as float64, int64, string or bool. It panics if the
 // cell has no such setting.
 func (c *Cell) Value(name string) any {
-	i, ok := c.set.index[name]
-	if !ok {
+	i := place(c.grid.keys, name)
+	if i < 0 {
 		panic(fmt.Sprintf("sweep: cell %s has no setting %q", c.ID, name))
 	}
 	return c.values[i]
@@ -189,24 +193,22 @@ func (c *Cell) Texts(keys []string) []string {
 
 // Input returns the file that a setting names, nil if it names none.
 func (c *Cell) Input(name string) *Input {
-	if v, ok := c.Value(name).(string); ok {
-		return c.inputs[v]
-	}
-	return nil
+	text, _ := c.Value(name).(string)
+	return c.grid.inputs[text]
 }
 
 // With returns a copy of the cell with one setting changed.
 func (c *Cell) With(name string, value any) *Cell {
 	d := *c
 	d.values = slices.Clone(c.values)
-	d.values[c.set.index[name]] = value
+	d.values[place(c.grid.keys, name)] = value
 	return &d
 }
 
 // problem is the settings that say what is to be solved, as text.
 func (c *Cell) problem() string {
 	var text string
-	for i, k := range c.set.keys {
+	for i, k := range c.grid.keys {
 		if k.Problem {
 			text += fmt.Sprintf("%s=%v\n", k.Name, c.values[i])
 		}

@@ -77,34 +77,49 @@ func (s *Summary) Warnings() []string {
 	return order
 }
 
-// Table is the short table: one row per cell, the shown figures with their
-// intervals, and the comparison with the reference where there is any.
+// Column is a column of the short table.
+type Column struct {
+	Name, Help string
+	Of         func(c *Row) *stats.Estimate // nil where a cell has none
+}
+
+// Columns are those behind the cell and its runs: the shown figures, and the
+// comparison with the reference where there is any.
+func (s *Summary) Columns() []Column {
+	var columns []Column
+	for _, name := range s.Show {
+		j := s.Column(name)
+		columns = append(columns, Column{s.Figures[j].Label(), s.Figures[j].Help, func(c *Row) *stats.Estimate { return &c.Mean[j] }})
+	}
+	columns = append(columns, Column{"IQM of " + s.Metric, "", func(c *Row) *stats.Estimate { return &c.IQM }})
+	if slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil }) {
+		columns = append(columns,
+			Column{s.Metric + " − " + s.Reference, "", func(c *Row) *stats.Estimate { return c.Diff }},
+			Column{"P(better)", "", func(c *Row) *stats.Estimate { return c.Improve }})
+	}
+	return columns
+}
+
+// Table is the short table: one row per cell, with intervals.
 func (s *Summary) Table() *result.Table {
 	t := &result.Table{Header: []string{"cell", "n"}}
-	for _, name := range s.Show {
-		if u := s.Figures[s.Column(name)].Unit; u != "" {
-			name += ", " + u
-		}
-		t.Header = append(t.Header, name)
+	columns := s.Columns()
+	for _, c := range columns {
+		t.Header = append(t.Header, c.Name)
 	}
-	t.Header = append(t.Header, "IQM of "+s.Metric)
-	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
-	if compared {
-		t.Header = append(t.Header, s.Metric+" − "+s.Reference, "P(better)")
-	}
-	for _, c := range s.Cells {
+	for i := range s.Cells {
+		c := &s.Cells[i]
 		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
-		for _, name := range s.Show {
-			row = append(row, c.Mean[s.Column(name)].String())
+		missing := ""
+		if c.ID == s.Reference {
+			missing = "reference" // in place of the difference to itself
 		}
-		row = append(row, c.IQM.String())
-		switch {
-		case c.Diff != nil:
-			row = append(row, c.Diff.String(), c.Improve.String())
-		case compared && c.ID == s.Reference:
-			row = append(row, "reference", "")
-		case compared:
-			row = append(row, "", "")
+		for _, column := range columns {
+			if e := column.Of(c); e != nil {
+				row = append(row, e.String())
+			} else {
+				row, missing = append(row, missing), ""
+			}
 		}
 		t.Add(row...)
 	}
