@@ -26,7 +26,7 @@ func ParseMarks(name string) (Marks, error) {
 	case MarksConstant, MarksPerItem, MarksPerEpoch, MarksLogNormal:
 		return m, nil
 	}
-	return "", fmt.Errorf("unknown marks %q; allowed are %s, %s, %s and %s", name,
+	return "", fmt.Errorf("marks is %q; allowed are %s, %s, %s and %s", name,
 		MarksConstant, MarksPerItem, MarksPerEpoch, MarksLogNormal)
 }
 

@@ -224,7 +224,7 @@ func TestBulkIsChosenAboveTheThreshold(t *testing.T) {
 
 func TestPoissonRefusesOptions(t *testing.T) {
 	for want, o := range map[string]env.PoissonOptions{
-		`unknown marks "gamma"`: {Marks: "gamma"},
+		`marks is "gamma"`:      {Marks: "gamma"},
 		"sigma":                 {Sigma: -1},
 		"bulk":                  {Bulk: math.NaN()},
 		"3 marks of unobserved": {Unobserved: make([]bool, 3)},

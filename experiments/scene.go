@@ -49,12 +49,12 @@ func (s Scene) Bounded(level env.Level) bool {
 // PoissonScene draws single items with the given law of marks; sigma is that
 // of log-normal marks.
 func PoissonScene(in env.Instance, marks env.Marks, sigma float64) Scene {
-	return MixedScene(in, marks, sigma, nil)
+	return poissonScene(in, marks, sigma, nil)
 }
 
-// MixedScene is a PoissonScene in which the state of some sources is not seen,
+// poissonScene is a PoissonScene in which the state of some sources is not seen,
 // not even at the level that shows states (TCNS, section VIII).
-func MixedScene(in env.Instance, marks env.Marks, sigma float64, unobserved []bool) Scene {
+func poissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved []bool) Scene {
 	// With a window the exact mean is above the papers' mean dynamics, so that
 	// their optimum is no bound.
 	endless := true

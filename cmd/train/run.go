@@ -24,13 +24,13 @@ import (
 
 // config is what config.toml holds: all that a run depends on.
 type config struct {
-	Algorithm string       `toml:"algorithm"`
-	Knowledge env.Level    `toml:"knowledge"`
-	Steps     int          `toml:"steps"`
-	Seed      uint64       `toml:"seed"`
-	Settings  any          `toml:"settings"`
-	World     cli.World    `toml:"world"`
-	Instance  env.Instance `toml:"instance"`
+	Algorithm string            `toml:"algorithm"`
+	Knowledge env.Level         `toml:"knowledge"`
+	Steps     int               `toml:"steps"`
+	Seed      uint64            `toml:"seed"`
+	Settings  any               `toml:"settings"`
+	World     experiments.World `toml:"world"`
+	Instance  env.Instance      `toml:"instance"`
 }
 
 const (
@@ -62,7 +62,7 @@ type trainRun struct {
 }
 
 // describe writes down what the run depends on.
-func (r *trainRun) describe(world cli.World) error {
+func (r *trainRun) describe(world experiments.World) error {
 	t := &r.training
 	text, err := toml.Marshal(config{t.Learner.Name, t.Level, t.Epochs, t.Seed, t.Settings, world, t.Scene.Instance})
 	r.config = string(text)
@@ -152,7 +152,7 @@ func (c *command) fromConfig(ctx context.Context, name, text string) (*trainRun,
 	if err := conf.Instance.Validate(); err != nil {
 		return fail(err)
 	}
-	scene, err := conf.World.Scene(ctx, conf.Instance, conf.Knowledge, trace)
+	scene, err := cli.Reopen(ctx, conf.World, conf.Instance, conf.Knowledge, trace)
 	if err != nil {
 		return fail(err)
 	}

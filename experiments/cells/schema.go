@@ -8,12 +8,10 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -268,16 +266,24 @@ func synthetic(cell *sweep.Cell) (scene experiments.Scene, err error) {
 		}
 		return experiments.MeanScene(in), nil
 	}
-	marks, err := env.ParseMarks(cell.Text("world.marks"))
-	if err != nil {
-		return scene, wrong("world.marks", "%v", err)
+	scene, err = worldOf(cell).Scene(in, choose(cell.Text(selector)).level)
+	return scene, inWorld(err)
+}
+
+// worldOf is the world of a cell as settings.
+func worldOf(cell *sweep.Cell) experiments.World {
+	return experiments.World{
+		World: cell.Text("world.kind"), Marks: cell.Text("world.marks"), Sigma: cell.Float("world.sigma"),
+		Epoch: cell.Text("world.epoch"), Decay: cell.Float("world.decay"), Split: cell.Float("world.split"), Warm: cell.Value("world.warm").(bool),
 	}
-	scene = experiments.PoissonScene(in, marks, cell.Float("world.sigma"))
-	// Only opening the world tells whether σ is allowed.
-	if _, err := scene.Open(1, env.LevelModel, false); err != nil {
-		return scene, wrong("world.sigma", "%v", err)
+}
+
+// inWorld is the error of a setting of the world, which has its key here.
+func inWorld(err error) error {
+	if setting := new(experiments.SettingError); errors.As(err, &setting) {
+		return wrong("world."+setting.Key, "%v", err)
 	}
-	return scene, nil
+	return err
 }
 
 // given returns the first of the keys that the cell has another value of than
@@ -303,21 +309,9 @@ func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	if key := given(cell, "world.marks", "world.sigma"); key != "" {
 		return scene, wrong(key, "it belongs to world.kind = %q; a recording has interests of its own", "poisson")
 	}
-	o := env.ReplayOptions{Decay: cell.Float("world.decay"), Split: cell.Float("world.split"), Budget: cell.Float("instance.budget")}
-	if o.Epoch, err = time.ParseDuration(cell.Text("world.epoch")); err != nil || o.Epoch < time.Second {
-		return scene, wrong("world.epoch", "%q; allowed is a length of time of 1s or more, such as 30m or 1h", cell.Text("world.epoch"))
-	}
-	if !(o.Decay > 0) || math.IsInf(o.Decay, 0) {
-		return scene, wrong("world.decay", "%v; allowed is a finite rate per hour above 0", o.Decay)
-	}
-	if !(o.Split > 0 && o.Split < 1) {
-		return scene, wrong("world.split", "%v; allowed is above 0 and below 1", o.Split)
-	}
-	if o.Budget == 0 {
-		o.Budget = 1
-	}
-	if cell.Value("world.warm").(bool) {
-		o.Part = env.PartWhole
+	o, err := worldOf(cell).Replay(cell.Float("instance.budget"))
+	if err != nil {
+		return scene, inWorld(err)
 	}
 	rec, err := env.ParseRecording(context.Background(), trace, bytes.NewReader(cell.Input("world.trace").Data))
 	if err != nil {

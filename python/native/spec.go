@@ -2,12 +2,10 @@ package native
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,54 +73,28 @@ func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 	if err != nil {
 		return none, err
 	}
-	switch s.World {
-	case "mean":
-		if s.Marks != "" || s.Unobserved != nil {
-			return none, fmt.Errorf("marks and unobserved belong to world poisson, not mean")
-		}
-		return experiments.MeanScene(in), nil
-	case "poisson":
-		return s.poisson(in)
+	if s.World != "mean" && s.World != "poisson" {
+		return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", s.World)
 	}
-	return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", s.World)
-}
-
-func (s *Spec) poisson(in env.Instance) (none experiments.Scene, err error) {
-	marks, err := env.ParseMarks(cmp.Or(s.Marks, string(env.MarksConstant)))
-	if err != nil {
-		return none, err
+	if s.World == "mean" && (s.Marks != "" || s.Unobserved != nil) {
+		return none, fmt.Errorf("marks and unobserved belong to world poisson, not mean")
 	}
-	if !(s.Sigma > 0) || s.Sigma > env.MaxSigma {
-		return none, fmt.Errorf("sigma is %v; allowed is above 0 and at most %v", s.Sigma, env.MaxSigma)
-	}
-	if s.Unobserved == nil {
-		return experiments.PoissonScene(in, marks, s.Sigma), nil
-	}
-	if s.Knowledge != env.LevelObserved {
-		return none, fmt.Errorf("unobserved belongs to knowledge observed; with %s no state is seen", s.Knowledge)
-	}
-	hidden := make([]bool, len(in.Sources))
-	for _, name := range s.Unobserved {
-		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
-		if i < 0 {
-			return none, fmt.Errorf("unobserved names %q; %s has no such source", name, in.ID)
-		}
-		hidden[i] = true
-	}
-	return experiments.MixedScene(in, marks, s.Sigma, hidden), nil
+	return experiments.World{World: s.World, Marks: s.Marks, Sigma: s.Sigma, Unobserved: s.Unobserved}.Scene(in, s.Knowledge)
 }
 
 func (s *Spec) replay(ctx context.Context) (none experiments.Scene, err error) {
 	if !(s.Epoch >= 1) || s.Epoch > 1e9 {
 		return none, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", s.Epoch)
 	}
+	o, err := experiments.World{Epoch: fmt.Sprint(time.Duration(s.Epoch * float64(time.Second))), Decay: s.Decay, Split: s.Split}.Replay(s.Budget)
+	if err != nil {
+		return none, err
+	}
 	rec, err := env.ReadRecording(ctx, s.Trace)
 	if err != nil {
 		return none, err
 	}
-	return experiments.ReplayScene(rec, env.ReplayOptions{
-		Epoch: time.Duration(s.Epoch * float64(time.Second)), Decay: s.Decay, Split: s.Split, Budget: cmp.Or(s.Budget, 1),
-	})
+	return experiments.ReplayScene(rec, o)
 }
 
 // Player is an entry of the catalogue, or a guest: a policy in Python.

@@ -1,0 +1,116 @@
+package experiments
+
+import (
+	"cmp"
+	"encoding"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ephemera/env"
+)
+
+// World is a world as settings, under the names that flags, a config.toml and
+// sweeps have for them.
+type World struct {
+	World      string      `toml:"world,omitempty"` // mean or poisson; empty of a recording
+	Marks      string      `toml:"marks,omitempty"`
+	Sigma      float64     `toml:"sigma,omitempty"`
+	Unobserved SourceNames `toml:"unobserved,omitempty"`
+
+	Trace string  `toml:"trace,omitempty"`
+	Epoch string  `toml:"epoch,omitempty"`
+	Decay float64 `toml:"decay,omitempty"` // 1/hour
+	Split float64 `toml:"split,omitempty"`
+	Warm  bool    `toml:"warm,omitempty"`
+	// SHA256 is that of the recording's publications; empty where it does not
+	// matter.
+	SHA256 string `toml:"sha256,omitempty"`
+}
+
+// SourceNames are names of sources, as text separated by commas.
+type SourceNames []string
+
+var _ encoding.TextMarshaler = SourceNames(nil)
+
+// MarshalText implements encoding.TextMarshaler.
+func (n SourceNames) MarshalText() ([]byte, error) { return []byte(strings.Join(n, ",")), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *SourceNames) UnmarshalText(text []byte) error {
+	*n = nil
+	for name := range strings.SplitSeq(string(text), ",") {
+		*n = append(*n, strings.TrimSpace(name))
+	}
+	return nil
+}
+
+// bad is the error of one setting, whose text begins with its key.
+func bad(key, format string, args ...any) error {
+	return &SettingError{Key: key, Err: fmt.Errorf(key+" "+format, args...)}
+}
+
+// Scene returns the scene of an instance, for policies of that level. Its error
+// is a *SettingError.
+func (w World) Scene(in env.Instance, level env.Level) (Scene, error) {
+	switch w.World {
+	case "mean":
+		return MeanScene(in), nil
+	case "poisson":
+	default:
+		return Scene{}, bad("world", "is %q; allowed are mean and poisson", w.World)
+	}
+	marks, err := env.ParseMarks(cmp.Or(w.Marks, string(env.MarksConstant)))
+	if err != nil {
+		return Scene{}, &SettingError{Key: "marks", Err: err}
+	}
+	sigma := w.Sigma
+	if marks != env.MarksLogNormal && sigma == 0 {
+		sigma = 1
+	}
+	if !(sigma > 0) || sigma > env.MaxSigma {
+		return Scene{}, bad("sigma", "is %v; allowed is above 0 and at most %v", sigma, env.MaxSigma)
+	}
+	hidden, err := w.hidden(in, level)
+	return poissonScene(in, marks, sigma, hidden), err
+}
+
+// hidden marks the sources that are named as unobserved; nil for none.
+func (w World) hidden(in env.Instance, level env.Level) ([]bool, error) {
+	if len(w.Unobserved) == 0 {
+		return nil, nil
+	}
+	if level != env.LevelObserved {
+		return nil, bad("unobserved", "belongs to knowledge observed; with %s no state is seen", level)
+	}
+	hidden := make([]bool, len(in.Sources))
+	for _, name := range w.Unobserved {
+		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
+		if i < 0 {
+			return nil, bad("unobserved", "names %q; %s has no such source", name, in.ID)
+		}
+		hidden[i] = true
+	}
+	return hidden, nil
+}
+
+// Replay returns how a recording is replayed; a budget of 0 stands for 1. Its
+// error is a *SettingError.
+func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
+	o = env.ReplayOptions{Decay: w.Decay, Split: w.Split, Budget: cmp.Or(budget, 1)}
+	o.Epoch, err = time.ParseDuration(w.Epoch)
+	switch {
+	case err != nil || o.Epoch < time.Second:
+		return o, bad("epoch", "is %q; allowed is a length of time of 1s or more, such as 30m or 1h", w.Epoch)
+	case !(w.Decay > 0) || math.IsInf(w.Decay, 0):
+		return o, bad("decay", "is %v; allowed is a finite rate per hour above 0", w.Decay)
+	case !(w.Split > 0 && w.Split < 1):
+		return o, bad("split", "is %v; allowed is above 0 and below 1", w.Split)
+	}
+	if w.Warm {
+		o.Part = env.PartWhole
+	}
+	return o, nil
+}
