@@ -90,14 +90,15 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := c.collect(jobs)
-	if len(out.Runs) == 0 {
-		if out.Failed != nil {
-			return nil, out.Failed
-		}
-		return nil, fmt.Errorf("no policy can run: %s", out.Left[0])
+	out := collect(jobs)
+	switch {
+	case len(out.Runs) > 0:
+		out.Report = c.report(out.Runs)
+		return out, nil
+	case out.Failed != nil:
+		return nil, out.Failed
 	}
-	return out, nil
+	return nil, fmt.Errorf("no policy can run: %s", out.Left[0])
 }
 
 // job is one contender in one scene under one seed.
@@ -109,25 +110,32 @@ type job struct {
 	left      error // why it is left out: not built and optional, or not finite
 }
 
-func (j job) name() string { return j.contender.Entry.Name }
-
 func (j job) String() string {
-	return fmt.Sprintf("%s on %s, seed %d", j.name(), j.scene.Instance.ID, j.seed)
+	return fmt.Sprintf("%s on %s, seed %d", j.contender.Entry.Name, j.scene.Instance.ID, j.seed)
 }
 
 // play runs one job.
 func (c Comparison) play(ctx context.Context, j *job) error {
 	e := j.contender.Entry
-	var perDay [2]days // while learning, and learned
+	var days [2][]float64 // while learning, and learned
+	length := 0           // of a day, epochs
 	played, err := j.scene.Play(ctx, Play{
 		Entry: e, Settings: j.contender.Settings, Level: c.Level, Seed: j.seed, Epochs: c.Epochs,
 		Watch: func(r Running) Watcher {
-			d := &perDay[0]
-			if r.Again {
-				d = &perDay[1]
+			if length = epochsPerDay(r.Terms); length == 0 {
+				return nil
 			}
-			d.length = epochsPerDay(r.Terms)
-			return d.see
+			sum := &days[0]
+			if r.Again {
+				sum = &days[1]
+			}
+			return func(n int, reward float64, _ []env.Crawled) error {
+				if n%length == 0 {
+					*sum = append(*sum, 0)
+				}
+				(*sum)[n/length] += reward / float64(length)
+				return nil
+			}
 		},
 	})
 	if unbuilt := new(BuildError); errors.Is(err, ErrNotFinite) || j.contender.Optional && errors.As(err, &unbuilt) {
@@ -137,116 +145,83 @@ func (c Comparison) play(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	add := func(name string, o Outcome, d days) {
-		j.rows = append(j.rows, RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed, Outcome: o, Days: d.whole()})
+	add := func(name string, o Outcome, days []float64) {
+		if length > 0 {
+			days = days[:o.Epochs/length] // those that are whole
+		}
+		j.rows = append(j.rows, RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed, Outcome: o, Days: days})
 	}
 	if e.Learns() {
-		add(j.contender.row("learning"), played.Learning, perDay[0])
-		add(j.contender.row("learned"), played.Learned, perDay[1])
+		add(j.contender.row("learning"), played.Learning, days[0])
+		add(j.contender.row("learned"), played.Learned, days[1])
 	} else {
-		add(e.Name, played.Learning, perDay[0])
+		add(e.Name, played.Learning, days[0])
 	}
 	return nil
-}
-
-// days adds up what is earned on each day, in worlds with dates.
-type days struct {
-	length int // epochs; 0 without days
-	last   int // epochs of the last day so far
-	reward []float64
-}
-
-func (d *days) see(n int, reward float64, _ []env.Crawled) error {
-	if d.length == 0 {
-		return nil
-	}
-	if d.last = n%d.length + 1; d.last == 1 {
-		d.reward = append(d.reward, 0)
-	}
-	d.reward[len(d.reward)-1] += reward / float64(d.length)
-	return nil
-}
-
-// whole returns the interest per epoch of each day that is whole.
-func (d *days) whole() []float64 {
-	if d.last < d.length && len(d.reward) > 0 {
-		return d.reward[:len(d.reward)-1]
-	}
-	return d.reward
 }
 
 // epochsPerDay returns how many epochs make a day, or 0 in worlds without
 // dates or whose days are not whole numbers of epochs.
 func epochsPerDay(t env.Terms) int {
-	if t.Length <= 0 {
-		return 0
+	if n := 86400 / t.Length; t.Length > 0 && n == math.Trunc(n) {
+		return int(n)
 	}
-	n := 86400 / t.Length
-	if n != math.Trunc(n) {
-		return 0
-	}
-	return int(n)
+	return 0
 }
 
-// collect makes the report: the mean of every policy over all runs with its
-// interval, ordered by reward, policies that break the budget last.
-func (c Comparison) collect(jobs []job) *Compared {
+// collect gathers the runs. A contender that is left out in one scene is left
+// out in all: means are over the same runs.
+func collect(jobs []job) *Compared {
 	out := &Compared{}
-	left := map[string]bool{} // in one scene means in all: means are over the same runs
+	left := map[string]bool{}
 	for _, j := range jobs {
-		if j.left == nil || left[j.name()] {
+		name := j.contender.Entry.Name
+		if j.left == nil || left[name] {
 			continue
 		}
-		left[j.name()] = true
-		out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", j.name(), j.scene.Instance.ID, j.left))
+		left[name] = true
+		out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", name, j.scene.Instance.ID, j.left))
 		if errors.Is(j.left, ErrNotFinite) {
 			out.Failed = errors.Join(out.Failed, fmt.Errorf("%s: %w", j, j.left))
 		}
 	}
+	for _, j := range jobs {
+		if !left[j.contender.Entry.Name] {
+			out.Runs = append(out.Runs, j.rows...)
+		}
+	}
+	return out
+}
+
+// report makes the report: the mean of every policy over all runs with its
+// interval, ordered by reward, policies that break the budget last.
+func (c Comparison) report(all []RunRow) result.Report {
 	byPolicy := map[string][]RunRow{}
 	var names []string
-	for _, j := range jobs {
-		if left[j.name()] {
-			continue
+	for _, r := range all {
+		if byPolicy[r.Policy] == nil {
+			names = append(names, r.Policy)
 		}
-		for _, r := range j.rows {
-			if _, ok := byPolicy[r.Policy]; !ok {
-				names = append(names, r.Policy)
-			}
-			byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
-			out.Runs = append(out.Runs, r)
-		}
-	}
-	if len(out.Runs) == 0 {
-		return out
+		byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
 	}
 	in := c.Scenes[0].Instance
-	rep := &out.Report
-	*rep = result.Report{
+	rep := result.Report{
 		Instance: in.ID, Knowledge: c.Level.String(), Budget: in.Budget,
-		Steps: out.Runs[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
+		Steps: all[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
 		Timing: &result.Timing{Decision: map[string]float64{}},
 	}
 	if len(c.Scenes) > 1 {
 		rep.Instance = fmt.Sprintf("%s and %d more", in.ID, len(c.Scenes)-1)
 	}
-	var bounds []float64 // of each scene; nil where they do not bound what is earned
-	for _, s := range c.Scenes {
-		if s.Bounded(c.Level) {
-			v, _ := index.Bound(s.Instance)
-			bounds = append(bounds, v)
-		}
-	}
-	if len(bounds) < len(c.Scenes) {
-		bounds = nil
-	} else {
+	bounds := c.bounds()
+	if bounds != nil {
 		rep.Bound = result.Ptr(stats.Mean(bounds))
 	}
 	boot := stats.New(c.Seed)
 	for _, name := range names {
 		runs := byPolicy[name]
 		rep.Results = append(rep.Results, c.row(boot, name, runs, byPolicy["whittle"], bounds))
-		rep.Timing.Decision[name] = average(runs, func(r RunRow) float64 { return float64(r.Decision.Nanoseconds()) })
+		rep.Timing.Decision[name] = mean(runs, func(r RunRow) float64 { return float64(r.Decision.Nanoseconds()) })
 	}
 	var learners []string
 	for _, x := range c.Contenders {
@@ -265,17 +240,29 @@ func (c Comparison) collect(jobs []job) *Compared {
 		}
 		return cmp.Compare(b.Reward, a.Reward)
 	})
-	return out
+	return rep
 }
 
-// average returns the mean of a figure of the runs. Sums of equal values divide
-// exactly; a sum of n-th parts would not.
-func average(runs []RunRow, figure func(RunRow) float64) float64 {
-	var sum float64
-	for _, r := range runs {
-		sum += figure(r)
+// bounds returns the relaxed optimum of each scene, or nil where one does not
+// bound what is earned.
+func (c Comparison) bounds() (all []float64) {
+	for _, s := range c.Scenes {
+		if !s.Bounded(c.Level) {
+			return nil
+		}
+		v, _ := index.Bound(s.Instance)
+		all = append(all, v)
 	}
-	return sum / float64(len(runs))
+	return all
+}
+
+// mean returns the mean of a figure of the runs.
+func mean(runs []RunRow, figure func(RunRow) float64) float64 {
+	x := make([]float64, len(runs))
+	for i, r := range runs {
+		x[i] = figure(r)
+	}
+	return stats.Mean(x)
 }
 
 // row aggregates the runs of one policy. Runs are ordered by scene and seed,
@@ -283,9 +270,9 @@ func average(runs []RunRow, figure func(RunRow) float64) float64 {
 func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunRow, bounds []float64) result.Row {
 	row := result.Row{
 		Policy:  name,
-		Crawls:  average(runs, func(r RunRow) float64 { return r.Crawls }),
-		Over:    average(runs, func(r RunRow) float64 { return r.Over }),
-		Overrun: average(runs, func(r RunRow) float64 { return r.Overrun }),
+		Crawls:  mean(runs, func(r RunRow) float64 { return r.Crawls }),
+		Over:    mean(runs, func(r RunRow) float64 { return r.Over }),
+		Overrun: mean(runs, func(r RunRow) float64 { return r.Overrun }),
 	}
 	n := len(runs)
 	paired := len(whittle) == n
@@ -316,6 +303,10 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 	return row
 }
 
+// blockDays is the length of the blocks that the bootstrap over days draws: a
+// week, since weekdays differ and neighbouring days depend on each other.
+const blockDays = 7
+
 // intervals estimates the mean of reward and of its difference to base, one
 // value per run each. What is drawn anew is what varies by chance: the seeds of
 // one scene; the scenes where there are several, for seeds of one scene share
@@ -323,7 +314,7 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 func (c Comparison) intervals(boot *stats.Bootstrap, runs, whittle []RunRow, reward, base []float64) (level, diff stats.Estimate) {
 	switch {
 	case len(c.Scenes) > 1:
-		reward, base = means(reward, c.Seeds), means(base, c.Seeds)
+		reward, base = bySeeds(reward, c.Seeds), bySeeds(base, c.Seeds)
 	case c.Scenes[0].Epochs > 0:
 		days := meanDays(runs)
 		if len(days) < blockDays {
@@ -339,27 +330,19 @@ func (c Comparison) intervals(boot *stats.Bootstrap, runs, whittle []RunRow, rew
 	return boot.Mean(reward), boot.Paired(reward, base)
 }
 
-// means returns the mean of every n values in a row.
-func means(x []float64, n int) []float64 {
-	m := make([]float64, 0, len(x)/n)
-	for ; len(x) >= n; x = x[n:] {
-		m = append(m, stats.Mean(x[:n]))
+// bySeeds returns the mean of every n values in a row.
+func bySeeds(x []float64, n int) (m []float64) {
+	for part := range slices.Chunk(x, n) {
+		m = append(m, stats.Mean(part))
 	}
 	return m
 }
 
-// blockDays is the length of the blocks that the bootstrap over days draws: a
-// week, since weekdays differ and neighbouring days depend on each other.
-const blockDays = 7
-
 // meanDays returns the interest per epoch of each day, averaged over the seeds
-// of one recording, or nil if the runs have no days or not the same ones.
+// of one recording.
 func meanDays(runs []RunRow) []float64 {
 	days := make([]float64, len(runs[0].Days))
 	for _, r := range runs {
-		if r.Instance != runs[0].Instance || len(r.Days) != len(days) {
-			return nil
-		}
 		for i, v := range r.Days {
 			days[i] += v / float64(len(runs))
 		}
