@@ -393,7 +393,7 @@ func TestReplayErrors(t *testing.T) {
 	whole := fmt.Sprintf("world.kind = \"replay\"\nworld.trace = %q\n", path)
 	for _, c := range []struct{ text, want string }{
 		{"world.kind = \"replay\"\n", "test.toml:1:1: world.kind: replay needs a recording; world.trace names one"},
-		{fmt.Sprintf("world.trace = %q\n", path), "test.toml:1:1: world.trace: a recording is replayed by world.kind = \"replay\"; this cell has \"mean\""},
+		{fmt.Sprintf("world.trace = %q\n", path), "test.toml:1:1: world.trace: it belongs to world.kind = \"replay\"; this cell has \"mean\""},
 		{"world.trace = \"none.csv\"\n", "test.toml:1:1: world.trace: stat none.csv: no such file"},
 		{whole + "instance.name = \"wide:9\"\n", "test.toml:3:1: instance.name: \"wide:9\"; a recording brings sources of its own"},
 		{whole + "world.epoch = \"1 h\"\n", "test.toml:3:1: world.epoch: epoch is \"1 h\"; allowed is a length of time of 1s or more"},

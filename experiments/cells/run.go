@@ -95,27 +95,17 @@ func (s *Schema) exact(ctx context.Context, at *site, level env.Level, seed uint
 	if !at.scene.Seeded {
 		key.seed = 0
 	}
-	s.mu.Lock()
-	r, ok := s.whittle[key]
-	s.mu.Unlock()
-	if ok {
+	return s.whittle.get(key, func() (*run, error) {
+		e, err := experiments.Find("whittle")
+		if err != nil {
+			return nil, err
+		}
+		r, err := play(ctx, at, experiments.Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Evaluation: eval})
+		if err != nil {
+			return nil, fmt.Errorf("whittle: %w", err)
+		}
 		return r, nil
-	}
-	e, err := experiments.Find("whittle")
-	if err != nil {
-		return nil, err
-	}
-	r, err = play(ctx, at, experiments.Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Evaluation: eval})
-	if err != nil {
-		return nil, fmt.Errorf("whittle: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.whittle) >= 256 {
-		clear(s.whittle)
-	}
-	s.whittle[key] = r
-	return r, nil
+	})
 }
 
 // Run implements sweep.Experiment: it learns, then measures what was learned and

@@ -5,13 +5,12 @@ package cells
 import (
 	"bytes"
 	"context"
-	"encoding"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -22,15 +21,41 @@ import (
 // Schema says which settings a cell has and runs it. It is safe for concurrent
 // use, and keeps worlds and runs of exact Whittle that many cells share.
 type Schema struct {
-	mu      sync.Mutex
-	worlds  map[string]*site // by the settings that make a world
-	whittle map[reference]*run
+	worlds  cache[string, *site] // by the settings that make a world
+	whittle cache[reference, *run]
 }
 
 var _ sweep.Experiment = (*Schema)(nil)
 
 // New returns the experiment with all learners and policies of the catalogue.
-func New() *Schema { return &Schema{worlds: map[string]*site{}, whittle: map[reference]*run{}} }
+func New() *Schema { return &Schema{} }
+
+// cache keeps what many cells share.
+type cache[K comparable, V any] struct {
+	mu sync.Mutex
+	of map[K]V
+}
+
+// get returns what is kept under a key, or else builds it.
+func (c *cache[K, V]) get(key K, build func() (V, error)) (V, error) {
+	c.mu.Lock()
+	v, ok := c.of[key]
+	c.mu.Unlock()
+	if ok {
+		return v, nil
+	}
+	v, err := build()
+	if err != nil {
+		return v, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil || len(c.of) >= 256 { // many come one after the other
+		c.of = map[K]V{}
+	}
+	c.of[key] = v
+	return v, nil
+}
 
 // site is a world up to its seed, with what does not depend on a learner.
 type site struct {
@@ -106,7 +131,7 @@ func (*Schema) Keys(selected string) []sweep.Key {
 // readingKeys returns the keys of settings. Where these have readings, the
 // defaults of the others follow them.
 func readingKeys(s any) []sweep.Key {
-	keys := settingKeys(reflect.ValueOf(s).Elem())
+	keys := settingKeys(s)
 	of, ok := s.(interface {
 		Readings() []string
 		SetReading(name string) error
@@ -118,7 +143,7 @@ func readingKeys(s any) []sweep.Key {
 		if err := of.SetReading(name); err != nil {
 			panic("cells: " + err.Error())
 		}
-		for i, k := range settingKeys(reflect.ValueOf(s).Elem()) {
+		for i, k := range settingKeys(s) {
 			if k.Name == "learner.reading" {
 				keys[i].Allowed = of.Readings()
 				continue
@@ -132,35 +157,21 @@ func readingKeys(s any) []sweep.Key {
 	return keys
 }
 
-// settingKeys reads the keys of a settings struct off its toml tags.
-func settingKeys(v reflect.Value) []sweep.Key {
+// settingKeys returns the keys of settings as TOML has them, with their values,
+// in their order.
+func settingKeys(settings any) []sweep.Key {
+	text, err := toml.Marshal(settings)
+	values := map[string]any{}
+	if err == nil {
+		err = toml.Unmarshal(text, &values)
+	}
+	if err != nil {
+		panic("cells: " + err.Error())
+	}
 	var keys []sweep.Key
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if v.Type().Field(i).Anonymous { // settings of a learner that this one builds on
-			keys = append(keys, settingKeys(f)...)
-			continue
-		}
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
-		if name == "" || name == "-" {
-			continue
-		}
-		k := sweep.Key{Name: "learner." + name}
-		switch value := f.Interface().(type) {
-		case encoding.TextMarshaler:
-			text, err := value.MarshalText()
-			if err != nil {
-				panic(fmt.Sprintf("cells: default of %s: %v", k.Name, err))
-			}
-			k.Default = string(text)
-		case float64, int64, string, bool:
-			k.Default = value
-		case int:
-			k.Default = int64(value)
-		default:
-			panic(fmt.Sprintf("cells: %s has type %v, which no key has", k.Name, f.Type()))
-		}
-		keys = append(keys, k)
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(line, " = ")
+		keys = append(keys, sweep.Key{Name: "learner." + name, Default: values[name]})
 	}
 	return keys
 }
@@ -221,36 +232,32 @@ func (s *Schema) site(cell *sweep.Cell) (*site, error) {
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.worlds[name.String()]; ok {
-		return at, nil
-	}
-	open := synthetic
-	if cell.Text("world.kind") == "replay" {
-		open = replay
-	}
-	scene, err := open(cell)
-	if err != nil {
-		return nil, err
-	}
-	at := &site{scene: scene}
-	_, at.price = index.Bound(scene.Instance)
-	if len(s.worlds) >= 256 {
-		clear(s.worlds) // many instances come one after the other
-	}
-	s.worlds[name.String()] = at
-	return at, nil
+	return s.worlds.get(name.String(), func() (*site, error) {
+		scene, err := open(cell)
+		if err != nil {
+			return nil, err
+		}
+		_, price := index.Bound(scene.Instance)
+		return &site{scene, price}, nil
+	})
 }
 
-// synthetic is the scene of an instance.
-func synthetic(cell *sweep.Cell) (scene experiments.Scene, err error) {
+// owners are the kinds of worlds that settings belong to.
+var owners = map[string]string{
+	"world.marks": "poisson", "world.sigma": "poisson", "world.trace": "replay",
+	"world.epoch": "replay", "world.decay": "replay", "world.split": "replay", "world.warm": "replay",
+}
+
+// open returns the scene of a cell.
+func open(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	kind := cell.Text("world.kind")
-	if cell.Text("world.trace") != "" {
-		return scene, wrong("world.trace", "a recording is replayed by world.kind = %q; this cell has %q", "replay", kind)
+	for _, k := range cell.Keys() {
+		if owner := owners[k.Name]; owner != "" && owner != kind && cell.Value(k.Name) != k.Default {
+			return scene, wrong(k.Name, "it belongs to world.kind = %q; this cell has %q", owner, kind)
+		}
 	}
-	if key := given(cell, "world.epoch", "world.decay", "world.split", "world.warm"); key != "" {
-		return scene, wrong(key, "it belongs to world.kind = %q; this cell has %q", "replay", kind)
+	if kind == "replay" {
+		return replay(cell)
 	}
 	name, file, budget := cell.Text("instance.name"), cell.Input("instance.name"), cell.Float("instance.budget")
 	in, err := instance(name, file, budget)
@@ -259,12 +266,6 @@ func synthetic(cell *sweep.Cell) (scene experiments.Scene, err error) {
 			return scene, wrong("instance.budget", "%v", err)
 		}
 		return scene, wrong("instance.name", "%v", err)
-	}
-	if kind == "mean" {
-		if key := given(cell, "world.marks", "world.sigma"); key != "" {
-			return scene, wrong(key, "it belongs to world.kind = %q; this cell has %q", "poisson", kind)
-		}
-		return experiments.MeanScene(in), nil
 	}
 	scene, err = worldOf(cell).Scene(in, choose(cell.Text(selector)).level)
 	return scene, inWorld(err)
@@ -286,17 +287,6 @@ func inWorld(err error) error {
 	return err
 }
 
-// given returns the first of the keys that the cell has another value of than
-// the default.
-func given(cell *sweep.Cell, keys ...string) string {
-	for _, k := range cell.Keys() {
-		if slices.Contains(keys, k.Name) && cell.Value(k.Name) != k.Default {
-			return k.Name
-		}
-	}
-	return ""
-}
-
 // replay is the scene of a recording.
 func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	trace := cell.Text("world.trace")
@@ -305,9 +295,6 @@ func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 		return scene, wrong("world.kind", "replay needs a recording; world.trace names one")
 	case name != "paper":
 		return scene, wrong("instance.name", "%q; a recording brings sources of its own, leave it out", name)
-	}
-	if key := given(cell, "world.marks", "world.sigma"); key != "" {
-		return scene, wrong(key, "it belongs to world.kind = %q; a recording has interests of its own", "poisson")
 	}
 	o, err := worldOf(cell).Replay(cell.Float("instance.budget"))
 	if err != nil {

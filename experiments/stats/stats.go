@@ -28,11 +28,11 @@ const MinSeeds = 5
 
 // Estimate is an aggregate with its interval.
 type Estimate struct {
-	Value  float64
-	Lo, Hi float64 // bounds of the interval; NaN without one
-	N      int     // values behind it
-	// Warning says why there is no interval, or what is wrong with it.
-	Warning string
+	Value   float64 `json:"value"`
+	Lo      float64 `json:"lo"` // bounds of the interval; NaN without one
+	Hi      float64 `json:"hi"`
+	N       int     `json:"n"`                 // values behind it
+	Warning string  `json:"warning,omitempty"` // why there is no interval, or what is wrong with it
 }
 
 // String returns "value [lo, hi]", or "value (n = 3)" without an interval.
@@ -67,36 +67,25 @@ func Mean(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
 	}
-	var sum float64
+	return sum(x) / float64(len(x))
+}
+
+func sum(x []float64) (sum float64) {
 	for _, v := range x {
 		sum += v
 	}
-	return sum / float64(len(x))
+	return sum
 }
 
-// IQM returns the interquartile mean: the mean of what is left when ⌊n/4⌋
-// values are dropped at each end. Fewer than four values give the mean. It
-// leaves x as it is.
-func IQM(x []float64) float64 {
-	s := slices.Clone(x)
-	slices.Sort(s)
-	return iqmSorted(s)
+// iqm returns the interquartile mean of sorted values: the mean of what is left
+// when ⌊n/4⌋ are dropped at each end. Fewer than four values give the mean.
+func iqm(sorted []float64) float64 {
+	k := len(sorted) / 4
+	return Mean(sorted[k : len(sorted)-k])
 }
 
-func iqmSorted(x []float64) float64 {
-	k := len(x) / 4
-	return Mean(x[k : len(x)-k])
-}
-
-// Quantile returns the q-quantile of sorted values, linear between neighbours.
-// It panics unless 0 ≤ q ≤ 1.
-func Quantile(sorted []float64, q float64) float64 {
-	if !(q >= 0 && q <= 1) {
-		panic(fmt.Sprintf("stats: quantile %v; allowed is 0 to 1", q))
-	}
-	if len(sorted) == 0 {
-		return math.NaN()
-	}
+// quantile returns the q-quantile of sorted values, linear between neighbours.
+func quantile(sorted []float64, q float64) float64 {
 	p := q * float64(len(sorted)-1)
 	i := int(p)
 	if i+1 == len(sorted) {
@@ -105,11 +94,11 @@ func Quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (p-float64(i))*(sorted[i+1]-sorted[i])
 }
 
+const resamples = 2000
+
 // Bootstrap makes intervals. Its zero value is not usable; see New.
 type Bootstrap struct {
-	seed      uint64
-	resamples int
-	level     float64
+	seed uint64
 	// table[n] holds the resamples of n values as sorted positions. Every
 	// aggregate of n values uses the same ones: intervals that are compared
 	// see the same draws, and large sweeps draw once.
@@ -119,9 +108,7 @@ type Bootstrap struct {
 
 // New returns a bootstrap of 95 % intervals from 2000 resamples. It is safe for
 // concurrent use.
-func New(seed uint64) *Bootstrap {
-	return &Bootstrap{seed: seed, resamples: 2000, level: 0.95, table: map[int][]int32{}}
-}
+func New(seed uint64) *Bootstrap { return &Bootstrap{seed: seed, table: map[int][]int32{}} }
 
 // positions returns the resamples of n values, each as n sorted positions. A
 // sorted sample read at sorted positions is sorted, which the IQM needs.
@@ -132,9 +119,9 @@ func (b *Bootstrap) positions(n int) []int32 {
 	if ok {
 		return t
 	}
-	t = make([]int32, b.resamples*n)
+	t = make([]int32, resamples*n)
 	rng := stream.New(b.seed, stream.Bootstrap, uint64(n))
-	for r := range b.resamples {
+	for r := range resamples {
 		row := t[r*n : (r+1)*n]
 		for k := range row {
 			row[k] = int32(rng.Intn(n))
@@ -145,11 +132,16 @@ func (b *Bootstrap) positions(n int) []int32 {
 	return t
 }
 
-// interval fills Lo and Hi from the distribution of the resampled statistic.
-func (b *Bootstrap) interval(e *Estimate, dist []float64) {
+// interval fills Lo and Hi from so many values of the resampled statistic.
+func (e *Estimate) interval(n int, next func(r int) float64) {
+	dist := make([]float64, n)
+	for r := range dist {
+		dist[r] = next(r)
+	}
 	slices.Sort(dist)
-	tail := (1 - b.level) / 2
-	e.Lo, e.Hi = Quantile(dist, tail), Quantile(dist, 1-tail)
+	level := 0.95
+	tail := (1 - level) / 2
+	e.Lo, e.Hi = quantile(dist, tail), quantile(dist, 1-tail)
 }
 
 // begin returns an estimate without an interval yet and whether there are
@@ -187,15 +179,13 @@ func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) E
 	if !ok {
 		return e
 	}
-	pos := b.positions(n)
-	dist, draw := make([]float64, b.resamples), make([]float64, n)
-	for r := range dist {
+	pos, draw := b.positions(n), make([]float64, n)
+	e.interval(resamples, func(r int) float64 {
 		for k, p := range pos[r*n : (r+1)*n] {
 			draw[k] = s[p]
 		}
-		dist[r] = stat(draw)
-	}
-	b.interval(&e, dist)
+		return stat(draw)
+	})
 	return e
 }
 
@@ -203,7 +193,7 @@ func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) E
 func (b *Bootstrap) Mean(x []float64) Estimate { return b.estimate(x, Mean) }
 
 // IQM estimates the interquartile mean of one value per seed.
-func (b *Bootstrap) IQM(x []float64) Estimate { return b.estimate(x, iqmSorted) }
+func (b *Bootstrap) IQM(x []float64) Estimate { return b.estimate(x, iqm) }
 
 // Paired estimates the mean difference x − ref of values of the same seeds in
 // the same order. It panics if the lengths differ.
@@ -225,17 +215,15 @@ func differences(x, ref []float64) []float64 {
 func (b *Bootstrap) StratifiedMean(tasks [][]float64) Estimate { return b.stratified(tasks, Mean) }
 
 // StratifiedIQM is StratifiedMean for the interquartile mean.
-func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratified(tasks, iqmSorted) }
+func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratified(tasks, iqm) }
 
 func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) float64) Estimate {
 	all, least := pool(tasks)
 	e, ok := begin(stat(all), least, all)
-	if !ok {
-		return e
+	if ok {
+		draw := b.within(tasks)
+		e.interval(affordable(len(all)), func(int) float64 { return stat(draw()) })
 	}
-	var dist []float64
-	b.draw(tasks, b.affordable(len(all)), func(sorted []float64) { dist = append(dist, stat(sorted)) })
-	b.interval(&e, dist)
 	return e
 }
 
@@ -273,8 +261,7 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 		return e
 	}
 	rng := stream.New(b.seed, stream.Bootstrap, 2<<32, uint64(n), uint64(m))
-	dist := make([]float64, b.resamples)
-	for k := range dist {
+	e.interval(resamples, func(int) float64 {
 		clear(cx)
 		clear(cr)
 		for range n {
@@ -283,9 +270,8 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 		for range m {
 			cr[rng.Intn(m)]++
 		}
-		dist[k] = share()
-	}
-	b.interval(&e, dist)
+		return share()
+	})
 	return e
 }
 
@@ -296,41 +282,36 @@ func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 	all, least := pool(tasks)
 	n := len(all)
 	out := make([]Estimate, len(taus))
+	share := func(sorted []float64, tau float64) float64 { return float64(n-notAbove(sorted, tau)) / float64(n) }
 	enough := false
 	for k, tau := range taus {
-		out[k], enough = begin(float64(n-notAbove(all, tau))/float64(n), least)
+		out[k], enough = begin(share(all, tau), least)
 	}
-	if !enough {
-		return out
-	}
-	if len(tasks) == 1 {
-		// A mean of ones and zeros; scores with no run between them have one
-		// interval.
-		done := map[float64]Estimate{}
+	switch {
+	case !enough:
+	case len(tasks) == 1: // a mean of ones and zeros
 		above := make([]float64, n)
-		for k, o := range out {
-			e, ok := done[o.Value]
-			if !ok {
-				for i, v := range all {
-					if above[i] = 0; v > taus[k] {
-						above[i] = 1
-					}
+		for k, tau := range taus {
+			for i, v := range all {
+				if above[i] = 0; v > tau {
+					above[i] = 1
 				}
-				e = b.Mean(above)
-				done[o.Value] = e
 			}
+			e := b.Mean(above)
 			out[k].Lo, out[k].Hi = e.Lo, e.Hi
 		}
-		return out
-	}
-	dist := make([][]float64, len(taus))
-	b.draw(tasks, b.affordable(n), func(sorted []float64) {
-		for k, tau := range taus {
-			dist[k] = append(dist[k], float64(n-notAbove(sorted, tau))/float64(n))
+	default:
+		draw := b.within(tasks)
+		samples := make([][]float64, affordable(n)) // shares above each score
+		for r := range samples {
+			sorted := draw()
+			for _, tau := range taus {
+				samples[r] = append(samples[r], share(sorted, tau))
+			}
 		}
-	})
-	for k := range out {
-		b.interval(&out[k], dist[k])
+		for k := range out {
+			out[k].interval(len(samples), func(r int) float64 { return samples[r][k] })
+		}
 	}
 	return out
 }
@@ -354,15 +335,13 @@ func pool(tasks [][]float64) (sorted []float64, least int) {
 
 // affordable lowers the number of resamples for large pools, whose intervals
 // vary less from draw to draw: at most 20 million values, at least 200 times.
-func (b *Bootstrap) affordable(n int) int {
-	return min(b.resamples, max(200, 20_000_000/max(1, n)))
-}
+func affordable(n int) int { return min(resamples, max(200, 20_000_000/max(1, n))) }
 
-// draw resamples within each task and hands over each sample, sorted.
-func (b *Bootstrap) draw(tasks [][]float64, resamples int, use func(sorted []float64)) {
+// within returns what resamples within each task; its samples are sorted.
+func (b *Bootstrap) within(tasks [][]float64) (draw func() []float64) {
 	rng := stream.New(b.seed, stream.Bootstrap, 1<<32, uint64(len(tasks)))
 	var sample []float64
-	for range resamples {
+	return func() []float64 {
 		sample = sample[:0]
 		for _, x := range tasks {
 			for range x {
@@ -370,42 +349,76 @@ func (b *Bootstrap) draw(tasks [][]float64, resamples int, use func(sorted []flo
 			}
 		}
 		slices.Sort(sample)
-		use(sample)
+		return sample
 	}
 }
 
-// estimateJSON has null where there is no finite value.
-type estimateJSON struct {
-	Value   *float64 `json:"value"`
-	Lo      *float64 `json:"lo"`
-	Hi      *float64 `json:"hi"`
-	N       int      `json:"n"`
-	Warning string   `json:"warning,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (e Estimate) MarshalJSON() ([]byte, error) {
-	out := estimateJSON{&e.Value, &e.Lo, &e.Hi, e.N, e.Warning}
-	for _, v := range []**float64{&out.Value, &out.Lo, &out.Hi} {
-		if math.IsNaN(**v) || math.IsInf(**v, 0) {
-			*v = nil
+// RatioBlocks estimates Σ num / Σ den of two series over the same days, such as
+// what a policy earned over what the reference earned. Neighbouring days depend
+// on each other, so whole blocks of consecutive days are resampled (the circular
+// block bootstrap of Politis and Romano, 1992, in which every day is in as many
+// blocks), of both series together. N is the number of days; the interval needs
+// at least [MinSeeds] blocks. It panics unless there are as many days in both,
+// and length is from 1 to that number.
+func (b *Bootstrap) RatioBlocks(num, den []float64, length int) Estimate {
+	n := len(num)
+	if len(den) != n || length < 1 || length > n {
+		panic(fmt.Sprintf("stats: %d days against %d in blocks of %d; pairs need as many, and blocks 1 to all", n, len(den), length))
+	}
+	e, _ := begin(sum(num)/sum(den), n)
+	if blocks := n / length; blocks < MinSeeds {
+		e.Warning = fmt.Sprintf("need at least %d blocks for an interval; %d days give %d of %d", MinSeeds, n, blocks, length)
+		return e
+	}
+	rng := stream.New(b.seed, stream.Bootstrap, 3<<32, uint64(n), uint64(length))
+	e.interval(resamples, func(int) float64 {
+		var sn, sd float64
+		for left := n; left > 0; left -= length {
+			at := rng.Intn(n)
+			for k := range min(length, left) {
+				sn += num[(at+k)%n]
+				sd += den[(at+k)%n]
+			}
 		}
+		return sn / sd
+	})
+	return e
+}
+
+// Blocks estimates the mean of a series, such as the interest earned on each
+// day of a recording, as RatioBlocks does.
+func (b *Bootstrap) Blocks(x []float64, length int) Estimate {
+	return b.RatioBlocks(x, slices.Repeat([]float64{1}, len(x)), length)
+}
+
+// PairedBlocks estimates the mean difference x − ref of two series over the
+// same days; both are resampled together.
+func (b *Bootstrap) PairedBlocks(x, ref []float64, length int) Estimate {
+	return b.Blocks(differences(x, ref), length)
+}
+
+// MarshalJSON implements json.Marshaler: null where there is no finite value.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	type plain Estimate
+	null := func(v float64) *float64 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
 	}
-	return json.Marshal(out)
+	return json.Marshal(struct { // the outer ones hide those of the same name
+		Value *float64 `json:"value"`
+		Lo    *float64 `json:"lo"`
+		Hi    *float64 `json:"hi"`
+		plain
+	}{null(e.Value), null(e.Lo), null(e.Hi), plain(e)})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (e *Estimate) UnmarshalJSON(b []byte) error {
-	var in estimateJSON
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	num := func(v *float64) float64 {
-		if v == nil {
-			return math.NaN()
-		}
-		return *v
-	}
-	*e = Estimate{num(in.Value), num(in.Lo), num(in.Hi), in.N, in.Warning}
-	return nil
+	type plain Estimate
+	in := plain{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()} // where there is null
+	err := json.Unmarshal(b, &in)
+	*e = Estimate(in)
+	return err
 }

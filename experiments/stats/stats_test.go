@@ -34,7 +34,7 @@ func TestIQM(t *testing.T) {
 		{[]float64{8, 1, 7, 2, 6, 3, 5, 4}, 4.5},
 	} {
 		in := slices.Clone(c.x)
-		if got := IQM(c.x); got != c.want {
+		if got := New(1).IQM(c.x).Value; got != c.want {
 			t.Errorf("IQM(%v) = %v; want %v", c.x, got, c.want)
 		}
 		if !slices.Equal(in, c.x) {
@@ -200,7 +200,7 @@ func TestImprovementPoint(t *testing.T) {
 			dist[r] = improvement(dx, dr)
 		}
 		slices.Sort(dist)
-		if lo, hi := Quantile(dist, .025), Quantile(dist, .975); math.Abs(e.Lo-lo) > 1e-12 || math.Abs(e.Hi-hi) > 1e-12 {
+		if lo, hi := quantile(dist, .025), quantile(dist, .975); math.Abs(e.Lo-lo) > 1e-12 || math.Abs(e.Hi-hi) > 1e-12 {
 			t.Fatalf("%v; pair by pair the interval is [%v, %v]", e, lo, hi)
 		}
 	})

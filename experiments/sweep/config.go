@@ -77,8 +77,17 @@ func LoadFile(x Experiment, file string, set []string) (*Config, error) {
 
 // Load reads a configuration. Errors say where: file, line, column and key, or
 // the flag, what was found and what is allowed.
-func Load(x Experiment, file string, data []byte, set []string) (*Config, error) {
+func Load(x Experiment, file string, data []byte, set []string) (_ *Config, err error) {
 	l := &loader{file: file, sel: x.Selector(), keys: map[string][]Key{}, c: &Config{Inputs: map[string]*Input{}, x: x}}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
 	for _, value := range l.sel.Allowed {
 		l.keys[value] = append([]Key{l.sel}, x.Keys(value)...)
 		for _, key := range l.keys[value] {
@@ -87,26 +96,16 @@ func Load(x Experiment, file string, data []byte, set []string) (*Config, error)
 			}
 		}
 	}
-	base, cells, err := l.decode(file, data)
-	if err != nil {
-		return nil, err
-	}
+	base, cells := l.decode(file, data)
 	for _, arg := range set {
-		one, err := l.parseSet(arg)
-		if err != nil {
-			return nil, err
-		}
+		one := l.parseSet(arg)
 		maps.Copy(base, one)
 		for _, own := range cells {
 			maps.DeleteFunc(own, func(key string, _ given) bool { _, ok := one[key]; return ok })
 		}
 	}
-	if l.copies, err = copied(file); err != nil {
-		return nil, err
-	}
-	if err := l.head(base); err != nil {
-		return nil, err
-	}
+	l.findCopies()
+	l.head(base)
 	if cells == nil {
 		cells = []table{{}}
 	}
@@ -114,24 +113,18 @@ func Load(x Experiment, file string, data []byte, set []string) (*Config, error)
 	for _, own := range cells {
 		all := maps.Clone(base)
 		maps.Copy(all, own)
-		used, err := l.product(all)
-		if err == nil {
-			err = l.allUsed(own, used)
-		}
-		if err != nil {
-			return nil, err
-		}
+		used := l.product(all)
+		l.allUsed(own, used)
 		ever = append(ever, used...)
 	}
-	if err := l.allUsed(base, ever); err != nil {
-		return nil, err
-	}
-	if err := l.identify(); err != nil {
-		return nil, err
-	}
-	return l.c, l.reference(base, len(set) > 0)
+	l.allUsed(base, ever)
+	l.identify()
+	l.reference(base, len(set) > 0)
+	return l.c, nil
 }
 
+// loader makes a Config. Its methods give up by a panic with a failure, which is
+// the error of Load.
 type loader struct {
 	file     string
 	sel      Key
@@ -141,8 +134,17 @@ type loader struct {
 	c        *Config
 }
 
-// allUsed returns an error for a setting that no cell has.
-func (l *loader) allUsed(t table, used []string) error {
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+// failf gives up; it is not about one place.
+func (l *loader) failf(format string, args ...any) {
+	panic(failure{fmt.Errorf("%s: %w", l.file, fmt.Errorf(format, args...))})
+}
+
+// allUsed fails for a setting that no cell has.
+func (l *loader) allUsed(t table, used []string) {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		if slices.Contains(used, name) {
 			continue
@@ -153,43 +155,29 @@ func (l *loader) allUsed(t table, used []string) error {
 				having = append(having, v)
 			}
 		}
-		return t[name].errorf("%s is not a setting of any cell here; it belongs to %s %s", name, l.sel.Name, strings.Join(having, ", "))
+		t[name].failf("%s is not a setting of any cell here; it belongs to %s %s", name, l.sel.Name, strings.Join(having, ", "))
 	}
-	return nil
 }
 
 // head reads the keys that are not settings.
-func (l *loader) head(base table) error {
+func (l *loader) head(base table) {
 	c, figures := l.c, figureNames(l.c.x.Figures())
-	for _, h := range []struct {
-		to              *string
-		name, otherwise string
-		allowed         []string
-	}{
-		{&c.Name, "name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil},
-		{&c.Question, "question", "", nil},
-		{&c.Metric, "metric", figures[0], figures},
-		{&c.Group, "group", "", l.settings},
-	} {
-		*h.to = h.otherwise
-		if g, ok := base[h.name]; ok {
-			v, err := convert(Key{Name: h.name, Default: "", Allowed: h.allowed}, g.value)
-			if err != nil {
-				return g.errorf("%w", err)
-			}
-			*h.to = v.(string)
+	text := func(name, otherwise string, allowed []string) string {
+		if g, ok := base[name]; ok {
+			return g.convert(Key{Name: name, Default: "", Allowed: allowed}, g.value).(string)
 		}
+		return otherwise
 	}
+	c.Name = text("name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil)
 	if name, ok := base["name"]; !isName(c.Name) && ok {
-		return name.errorf("name is %q; allowed is the name of a directory, without separators and control characters", c.Name)
+		name.failf("name is %q; allowed is the name of a directory, without separators and control characters", c.Name)
 	} else if !isName(c.Name) {
-		return fmt.Errorf("%s: the sweep takes its name from the file, and that would be %q; give it one with name = …", l.file, c.Name)
+		l.failf("the sweep takes its name from the file, and that would be %q; give it one with name = …", c.Name)
 	}
-	shown, err := l.values(Key{Name: "show", Default: "", Allowed: figures}, base)
-	if err != nil {
-		return err
-	}
-	for _, v := range shown {
+	c.Question = text("question", "", nil)
+	c.Metric = text("metric", figures[0], figures)
+	c.Group = text("group", "", l.settings)
+	for _, v := range l.values(Key{Name: "show", Default: "", Allowed: figures}, base) {
 		c.Show = append(c.Show, v.(string))
 	}
 	if _, ok := base["show"]; !ok {
@@ -198,16 +186,12 @@ func (l *loader) head(base table) error {
 			c.Show = append(c.Show, c.Metric)
 		}
 	}
-	seeds, err := l.values(Key{Name: "seeds", Default: int64(1)}, base)
-	if err != nil {
-		return err
-	}
 	g := base["seeds"]
 	_, many := g.value.([]any)
-	for _, v := range seeds {
+	for _, v := range l.values(Key{Name: "seeds", Default: int64(1)}, base) {
 		n := v.(int64)
 		if n < 0 || !many && (n < 1 || n > maxRuns) {
-			return g.errorf("seeds is %d; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", n, maxRuns)
+			g.failf("seeds is %d; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", n, maxRuns)
 		}
 		if many {
 			c.Seeds = append(c.Seeds, uint64(n))
@@ -217,7 +201,6 @@ func (l *loader) head(base table) error {
 			c.Seeds = append(c.Seeds, s+1)
 		}
 	}
-	return nil
 }
 
 // isName reports whether a directory can have that name.
@@ -229,70 +212,54 @@ func isName(s string) bool {
 // product appends the cells of one [[cells]]: for each selected value, the
 // product of the lists of all settings that such a cell has. It returns these
 // settings.
-func (l *loader) product(all table) (used []string, err error) {
-	selected, err := l.values(l.sel, all)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range selected {
-		g := &grid{keys: l.keys[v.(string)], inputs: l.c.Inputs}
+func (l *loader) product(all table) (used []string) {
+	for _, v := range l.values(l.sel, all) {
+		g := &grid{keys: l.keys[v.(string)], lists: [][]any{{v}}, quiet: []bool{false}, inputs: l.c.Inputs}
+		used = append(used, l.sel.Name)
 		size := 1
-		for k, key := range g.keys {
-			values := []any{v}
-			if k > 0 {
-				if values, err = l.values(key, all); err != nil {
-					return nil, err
-				}
-			}
+		for _, key := range g.keys[1:] {
+			values := l.values(key, all)
 			_, given := all[key.Name]
 			g.lists, g.quiet = append(g.lists, values), append(g.quiet, key.Follows != "" && !given)
 			used = append(used, key.Name)
 			if size *= len(values); (len(l.c.Cells)+size)*len(l.c.Seeds) > maxRuns {
-				return nil, fmt.Errorf("%s: cells and seeds are more than %d runs", l.file, maxRuns)
+				l.failf("cells and seeds are more than %d runs", maxRuns)
 			}
 		}
 		l.c.grids = append(l.c.grids, g)
 		for i := range size {
-			if err := l.cell(all, g, i); err != nil {
-				return nil, err
-			}
+			l.cell(all, g, i)
 		}
 	}
-	return used, nil
+	return used
 }
 
 // values returns what is given for a key, or its default.
-func (l *loader) values(key Key, all table) ([]any, error) {
+func (l *loader) values(key Key, all table) (out []any) {
 	g, ok := all[key.Name]
 	if !ok {
-		return []any{key.Default}, nil
+		return []any{key.Default}
 	}
 	items, many := g.value.([]any)
 	if !many {
 		items = []any{g.value}
 	}
-	var out []any
+	if len(items) == 0 {
+		g.failf("%s is an empty list; at least one value is needed", key.Name)
+	}
+	seen := map[any]bool{}
 	for _, item := range items {
-		v, err := convert(key, item)
-		if err != nil {
-			return nil, g.errorf("%w", err)
+		v := g.convert(key, item)
+		if seen[v] {
+			g.failf("%s has %s twice; allowed is each value once", key.Name, show(v))
 		}
+		seen[v] = true
 		if err := l.read(key, v, g); err != nil {
-			return nil, g.errorf("%s: %w", key.Name, err)
+			g.failf("%s: %w", key.Name, err)
 		}
 		out = append(out, v)
 	}
-	if out == nil {
-		return nil, g.errorf("%s is an empty list; at least one value is needed", key.Name)
-	}
-	seen := map[any]bool{}
-	for _, v := range out {
-		if seen[v] {
-			return nil, g.errorf("%s has %s twice; allowed is each value once", key.Name, show(v))
-		}
-		seen[v] = true
-	}
-	return out, nil
+	return out
 }
 
 // read reads the file that a value names, if it does: where the config.toml of
@@ -317,24 +284,21 @@ func (l *loader) read(key Key, value any, g given) error {
 	return err
 }
 
-// copied returns the files beside a config.toml that a sweep wrote, by the names
-// that the configuration has for them.
-func copied(config string) (map[string]string, error) {
-	if filepath.Base(config) != configFile {
-		return nil, nil
+// findCopies finds the files beside a config.toml that a sweep wrote.
+func (l *loader) findCopies() {
+	if filepath.Base(l.file) != configFile {
+		return
 	}
-	m, err := ReadMeta(filepath.Dir(config))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	m, err := ReadMeta(filepath.Dir(l.file))
+	if err == nil {
+		l.copies = m.Inputs
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		panic(failure{err})
 	}
-	if err != nil {
-		return nil, err
-	}
-	return m.Inputs, nil
 }
 
 // cell appends cell i of a grid, the first key changing slowest.
-func (l *loader) cell(all table, g *grid, i int) error {
+func (l *loader) cell(all table, g *grid, i int) {
 	cell := Cell{grid: g, values: make([]any, len(g.lists))}
 	for k, list := range slices.Backward(g.lists) {
 		cell.values[k] = list[i%len(list)]
@@ -351,9 +315,9 @@ func (l *loader) cell(all table, g *grid, i int) error {
 	if err := l.c.x.Check(&cell); err != nil {
 		var wrong *KeyError
 		if errors.As(err, &wrong) && all[wrong.Key].place != "" {
-			return all[wrong.Key].errorf("%w", err)
+			all[wrong.Key].failf("%w", err)
 		}
-		return fmt.Errorf("%s: %w", l.file, err)
+		l.failf("%w", err)
 	}
 	h := sha256.New()
 	for k, key := range g.keys {
@@ -364,12 +328,11 @@ func (l *loader) cell(all table, g *grid, i int) error {
 	}
 	cell.Hash = fmt.Sprintf("%x", h.Sum(nil)[:8])
 	l.c.Cells = append(l.c.Cells, cell)
-	return nil
 }
 
 // identify gives every cell its id, <key>/<value> for each key that differs
 // between cells, and refuses cells that are the same.
-func (l *loader) identify() error {
+func (l *loader) identify() {
 	c := l.c
 	c.Axes = c.axes()
 	last := map[string]int{}
@@ -402,13 +365,12 @@ func (l *loader) identify() error {
 		cell.ID = strings.Join(parts, "/")
 		if j, ok := seen[cell.ID]; ok {
 			if c.Cells[j].Hash == cell.Hash {
-				return fmt.Errorf("%s: cell %s is there twice", l.file, cell.ID)
+				l.failf("cell %s is there twice", cell.ID)
 			}
-			return fmt.Errorf("%s: two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", l.file, cell.ID)
+			l.failf("two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", cell.ID)
 		}
 		seen[cell.ID] = i
 	}
-	return nil
 }
 
 // clean maps what an id cannot hold.
@@ -421,10 +383,10 @@ func clean(r rune) rune {
 
 // reference finds the cell that others are compared with. It is the first where
 // a flag took the given one away.
-func (l *loader) reference(base table, flags bool) error {
+func (l *loader) reference(base table, flags bool) {
 	g, ok := base["reference"]
 	if !ok {
-		return nil
+		return
 	}
 	i := slices.IndexFunc(l.c.Cells, func(c Cell) bool { return c.ID == g.value })
 	if i < 0 && (!flags || g.flag()) {
@@ -435,10 +397,9 @@ func (l *loader) reference(base table, flags bool) error {
 		if len(l.c.Cells) > 10 {
 			ids = append(ids, fmt.Sprintf("… (%d cells)", len(l.c.Cells)))
 		}
-		return g.errorf("reference is %s; allowed are %s", show(g.value), strings.Join(ids, ", "))
+		g.failf("reference is %s; allowed are %s", show(g.value), strings.Join(ids, ", "))
 	}
 	l.c.Reference = max(0, i)
-	return nil
 }
 
 // axes returns the keys that tell cells apart: of two with the same selected

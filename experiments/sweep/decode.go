@@ -23,8 +23,9 @@ type given struct {
 	place string
 }
 
-func (g given) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", g.place, fmt.Errorf(format, args...))
+// failf gives up on the value.
+func (g given) failf(format string, args ...any) {
+	panic(failure{fmt.Errorf("%s: %w", g.place, fmt.Errorf(format, args...))})
 }
 
 const setFlag = "-set "
@@ -57,9 +58,10 @@ func dotted(parts ...string) string {
 }
 
 // decode reads TOML strictly into a table and those of its [[cells]].
-func (l *loader) decode(where string, data []byte) (base table, cells []table, err error) {
+func (l *loader) decode(where string, data []byte) (base table, cells []table) {
 	var doc map[string]any
-	if err = toml.Unmarshal(data, &doc); err == nil {
+	err := toml.Unmarshal(data, &doc)
+	if err == nil {
 		strict := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 		err = strict.Decode(&struct {
 			tables
@@ -73,57 +75,46 @@ func (l *loader) decode(where string, data []byte) (base table, cells []table, e
 			places[key] = append(places[key], at(where, &all.Errors[i]))
 		}
 	} else if err != nil {
-		return nil, nil, explain(where, err)
+		panic(failure{explain(where, err)})
 	}
 	own, _ := doc[cellsTable].([]any)
 	delete(doc, cellsTable)
-	if base, err = l.flat(doc, where, "", places); err != nil {
-		return nil, nil, err
-	}
+	base = l.flat(doc, where, "", places)
 	for _, one := range own {
-		t, err := l.flat(one.(map[string]any), where, cellsTable+".", places)
-		if err != nil {
-			return nil, nil, err
-		}
-		cells = append(cells, t)
+		cells = append(cells, l.flat(one.(map[string]any), where, cellsTable+".", places))
 	}
-	return base, cells, nil
+	return base, cells
 }
 
 // flat returns the keys of a table and of the tables in it. The place of each is
 // the next one of its name behind the prefix; keys of inline tables have none but
 // the whole.
-func (l *loader) flat(doc map[string]any, where, prefix string, places map[string][]string) (table, error) {
+func (l *loader) flat(doc map[string]any, where, prefix string, places map[string][]string) table {
 	t := table{}
-	put := func(key string, value any) error {
+	put := func(key string, value any) {
 		g := given{value, where}
 		if p := places[prefix+key]; len(p) > 0 {
 			g.place, places[prefix+key] = p[0], p[1:]
 		}
-		t[key] = g
 		switch top := slices.Contains(reserved, key); {
 		case top && prefix != "":
-			return g.errorf("%s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", key)
+			g.failf("%s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", key)
 		case !top && !slices.Contains(l.settings, key):
-			return g.errorf("unknown key %q; allowed are %s, %s", key, strings.Join(reserved, ", "), strings.Join(l.settings, ", "))
+			g.failf("unknown key %q; allowed are %s, %s", key, strings.Join(reserved, ", "), strings.Join(l.settings, ", "))
 		}
-		return nil
+		t[key] = g
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		sub, ok := doc[name].(map[string]any)
 		if !ok || !slices.ContainsFunc(l.settings, func(s string) bool { return strings.HasPrefix(s, name+".") }) {
-			if err := put(dotted(name), doc[name]); err != nil {
-				return nil, err
-			}
+			put(dotted(name), doc[name])
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(sub)) {
-			if err := put(dotted(name, key), sub[key]); err != nil {
-				return nil, err
-			}
+			put(dotted(name, key), sub[key])
 		}
 	}
-	return t, nil
+	return t
 }
 
 // explain puts the place before an error of the library.
@@ -150,61 +141,63 @@ func at(where string, e *toml.DecodeError) string {
 
 // parseSet reads one -set flag, key=value, where the value is TOML; a word that
 // is no TOML value is taken as a string.
-func (l *loader) parseSet(arg string) (table, error) {
+func (l *loader) parseSet(arg string) table {
 	key, value, ok := strings.Cut(arg, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 	if !ok || key == "" || value == "" {
-		return nil, fmt.Errorf("-set %s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", arg)
+		panic(failure{fmt.Errorf("-set %s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", arg)})
 	}
 	if strings.ContainsAny(arg, "\r\n") {
-		return nil, fmt.Errorf("-set %s=…: one line is allowed", key)
+		panic(failure{fmt.Errorf("-set %s=…: one line is allowed", key)})
 	}
 	if !strings.ContainsAny(value, "[]{}\"'") && toml.Unmarshal([]byte("x = "+value), new(map[string]any)) != nil {
-		value = fmt.Sprintf("%q", value)
+		value = strconv.Quote(value)
 	}
-	base, cells, err := l.decode(setFlag+arg, []byte(key+" = "+value))
-	if err == nil && (cells != nil || len(base) == 0) {
-		err = fmt.Errorf("-set %s: one key is allowed, not tables", arg)
+	base, cells := l.decode(setFlag+arg, []byte(key+" = "+value))
+	if cells != nil || len(base) == 0 {
+		panic(failure{fmt.Errorf("-set %s: one key is allowed, not tables", arg)})
 	}
-	return base, err
+	return base
 }
 
 // convert turns a value as decoded into the type of the key.
-func convert(k Key, v any) (any, error) {
+func (g given) convert(k Key, v any) any {
+	wanted := ""
 	switch k.Default.(type) {
 	case float64:
-		switch v := v.(type) {
-		case float64:
-			if !math.IsNaN(v) { // NaN differs from itself, so cells could not be told apart
-				return v, nil
-			}
-		case int64:
-			return float64(v), nil
+		if n, ok := v.(int64); ok {
+			return float64(n)
 		}
-		return nil, fmt.Errorf("%s is %s; allowed is a number", k.Name, show(v))
+		if f, ok := v.(float64); ok && !math.IsNaN(f) { // NaN differs from itself, so cells could not be told apart
+			return f
+		}
+		wanted = "is a number"
 	case int64:
 		n, ok := v.(int64)
 		if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) < 1<<53 { // 1e5 is a float in TOML
 			n, ok = int64(f), true
 		}
 		if ok && int64(int(n)) == n {
-			return n, nil
+			return n
 		}
-		return nil, fmt.Errorf("%s is %s; allowed is a whole number", k.Name, show(v))
+		wanted = "is a whole number"
 	case bool:
 		if v, ok := v.(bool); ok {
-			return v, nil
+			return v
 		}
-		return nil, fmt.Errorf("%s is %s; allowed is true or false", k.Name, show(v))
+		wanted = "is true or false"
+	case string:
+		text, ok := v.(string)
+		if ok && (k.Allowed == nil || slices.Contains(k.Allowed, text)) {
+			return text
+		}
+		wanted = "is a string"
+		if ok {
+			wanted = "are " + strings.Join(k.Allowed, ", ")
+		}
 	}
-	text, ok := v.(string)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("%s is %s; allowed is a string", k.Name, show(v))
-	case k.Allowed != nil && !slices.Contains(k.Allowed, text):
-		return nil, fmt.Errorf("%s is %q; allowed are %s", k.Name, text, strings.Join(k.Allowed, ", "))
-	}
-	return text, nil
+	g.failf("%s is %s; allowed %s", k.Name, show(v), wanted)
+	return nil
 }
 
 // show writes a value for an error message.
