@@ -24,7 +24,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			"myopic":     func() env.Policy[env.Model] { return NewMyopic(in) },
 			"best":       func() env.Policy[env.Model] { return NewBestSource(in) },
 			"optimum": func() env.Policy[env.Model] {
-				o, err := SolveOptimum(t.Context(), in, OptimumOptions{Truncation: 1e-2, Gap: 1e-3})
+				o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -74,7 +74,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 // Select writes into what the caller and the policy own.
 func TestPoliciesAllocateNothing(t *testing.T) {
 	in := env.Paper(2)
-	o, err := SolveOptimum(t.Context(), in, OptimumOptions{Truncation: 1e-2, Gap: 1e-3})
+	o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,21 +12,18 @@ import (
 	"ephemera/env"
 )
 
-// OptimumOptions are the settings of [SolveOptimum]; 0 stands for the default.
-type OptimumOptions struct {
-	// Truncation bounds what may be lost by not telling ages beyond a cap
-	// apart, as a share of the relaxed bound. Default 1e-7.
-	Truncation float64
-	// Gap ends the iteration once upper and lower bound are as close, as a
-	// share of the upper one, the truncation not counted. Default 1e-9.
-	Gap float64
-	// Memory is the most memory that may be used, bytes. Default 2 GiB.
-	Memory float64
-	// Work is the most pairs of a state and a set of sources that may be looked
+// limits end the computation of an optimum.
+type limits struct {
+	truncation float64 // what may be lost by not telling ages beyond a cap apart, share of the relaxed bound
+	gap        float64 // between the bounds, share of the upper one, the truncation not counted
+	memory     float64 // bytes
+	// work is the most pairs of a state and a set of sources that may be looked
 	// at. Some 10 ns each; a sweep takes all pairs, and an instance whose
-	// relaxed bound is not reached takes some hundred sweeps. Default 3e9.
-	Work float64
+	// relaxed bound is not reached takes some hundred sweeps.
+	work float64
 }
+
+var usualLimits = limits{truncation: 1e-7, gap: 1e-9, memory: 2 << 30, work: 3e9}
 
 // Optimum is the optimum of a small instance under its hard budget, enclosed
 // between two bounds, and a policy that earns the lower one.
@@ -39,22 +35,22 @@ type Optimum struct {
 	Truncation float64
 	States     int
 	Sweeps     int
-	Cap        []int // age from which the ages of a source are not told apart
 
-	tab   *jointAges
-	value []float64
-	age   []int
+	// Joint ages are numbered in a mixed radix; the last age of each source
+	// stands for all beyond.
+	cell  [][]ageCell // of each source, by its age − 1
+	sets  [][]int     // the largest sets of sources within the budget
+	value []float64   // V
+	age   []int       // scratch
+}
+
+// ageCell is what there is to know of one source at one age.
+type ageCell struct {
+	earn float64 // x, by a crawl
+	move int     // its part of the next state's number without a crawl
 }
 
 var _ env.Policy[env.Model] = (*Optimum)(nil)
-
-// jointAges numbers the joint ages of all sources, mixed radix, and lists the
-// sets of sources that are worth crawling together.
-type jointAges struct {
-	cap  []int       // ages 1 … cap, the last one standing for all beyond
-	cell [][]ageCell // of each source, by its age − 1
-	sets [][]int     // the largest sets within the budget
-}
 
 // SolveOptimum computes the optimal average reward by relative value iteration
 // over the joint ages of the sources,
@@ -76,17 +72,19 @@ type jointAges struct {
 //   - For any V, max over s of (TV − V)(s) is an upper bound on the optimum, and
 //     following the greedy policy of V until its states repeat gives a reward
 //     that is really earned.
-func SolveOptimum(ctx context.Context, in env.Instance, opt OptimumOptions) (*Optimum, error) {
-	opt.Truncation, opt.Gap = cmp.Or(opt.Truncation, 1e-7), cmp.Or(opt.Gap, 1e-9)
-	opt.Memory, opt.Work = cmp.Or(opt.Memory, 2<<30), cmp.Or(opt.Work, 3e9)
-	o := &Optimum{Lower: negInf, Upper: math.Inf(1), tab: &jointAges{}}
-	if err := o.solve(ctx, in, opt); err != nil {
+func SolveOptimum(ctx context.Context, in env.Instance) (*Optimum, error) {
+	return solveOptimum(ctx, in, usualLimits)
+}
+
+func solveOptimum(ctx context.Context, in env.Instance, most limits) (*Optimum, error) {
+	o := &Optimum{Lower: negInf, Upper: math.Inf(1), age: make([]int, len(in.Sources))}
+	if err := o.solve(ctx, in, most); err != nil {
 		return o, fmt.Errorf("exact optimum of instance %q: %w", in.ID, err)
 	}
 	return o, nil
 }
 
-func (o *Optimum) solve(ctx context.Context, in env.Instance, opt OptimumOptions) error {
+func (o *Optimum) solve(ctx context.Context, in env.Instance, most limits) error {
 	relaxed := index.Relax(in, index.MeanDynamics)
 	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
@@ -95,75 +93,61 @@ func (o *Optimum) solve(ctx context.Context, in env.Instance, opt OptimumOptions
 		}
 		curves[i] = index.NewCurve(s, index.MeanDynamics)
 	}
-	const state = 2 * 8 // bytes, for V and TV
-	size, all := o.capAges(curves, opt.Truncation*relaxed.Bound, 1000*opt.Memory/state)
-	if need := size * state; need > opt.Memory {
-		more := ""
-		if !all {
-			more = "more than "
-		}
-		return fmt.Errorf("the joint ages of %d sources make %s%.3g states, which need %s%.3g GiB; allowed are %.3g GiB",
-			len(curves), more, size, more, need/(1<<30), opt.Memory/(1<<30))
+	const state, gib = 2 * 8, 1 << 30 // bytes, for V and TV
+	caps, states := o.capAges(curves, most.truncation*relaxed.Bound, most.memory/state)
+	if need := states * state; need > most.memory {
+		return fmt.Errorf("the joint ages of %d sources make at least %.3g states, which need %.3g GiB; allowed are %.3g GiB",
+			len(curves), states, need/gib, most.memory/gib)
 	}
-	sets, err := largestSets(in)
-	if err != nil {
+	var err error
+	if o.sets, err = largestSets(in); err != nil {
 		return err
 	}
 	// A bound that is reached takes few sweeps, another one many.
-	const few, many = 10, 300
-	work := func(sweeps float64) error {
-		if pairs := sweeps * size * float64(len(sets)); pairs > opt.Work {
-			return fmt.Errorf("%v sweeps over %.3g states and %d sets of sources make %.3g pairs; allowed are %.3g", sweeps, size, len(sets), pairs, opt.Work)
+	for _, part := range []struct {
+		guess float64
+		end   int
+	}{{10, 1}, {300, 20_000}} {
+		if pairs := part.guess * states * float64(len(o.sets)); pairs > most.work {
+			return fmt.Errorf("%v sweeps over %.3g states and %d sets of sources make %.3g pairs; allowed are %.3g", part.guess, states, len(o.sets), pairs, most.work)
 		}
-		return nil
+		if o.Sweeps == 0 {
+			o.number(curves, caps)
+			if err := o.start(ctx, relaxed, curves); err != nil {
+				return err
+			}
+		}
+		if done, err := o.iterate(ctx, most.gap, part.end); done || err != nil {
+			return err
+		}
 	}
-	if err := work(few); err != nil {
-		return err
-	}
-	o.States = o.tab.fill(curves, o.Cap, sets)
-	if err := o.start(ctx, relaxed, curves); err != nil {
-		return err
-	}
-	if done, err := o.iterate(ctx, opt.Gap, 1); done || err != nil {
-		return err
-	}
-	if err := work(many); err != nil {
-		return err
-	}
-	const most = 20_000
-	if done, err := o.iterate(ctx, opt.Gap, most); done || err != nil {
-		return err
-	}
-	return fmt.Errorf("between %v and %v after %d sweeps over %d states; allowed is a gap of %v of the upper bound", o.Lower, o.Upper, o.Sweeps, o.States, opt.Gap)
+	return fmt.Errorf("between %v and %v after %d sweeps over %d states; allowed is a gap of %v of the upper bound", o.Lower, o.Upper, o.Sweeps, o.States, most.gap)
 }
 
 // capAges finds caps at which Σ (x(∞) − x(cap))/cap is at most slack, by always
 // raising the cap that removes most of the sum per factor by which the states
-// grow. It returns the number of states, and stops before it is done once that
-// exceeds most.
-func (o *Optimum) capAges(curves []index.Curve, slack, most float64) (states float64, done bool) {
+// grow. It returns them with the number of states, and stops before it is done
+// once that exceeds most.
+func (o *Optimum) capAges(curves []index.Curve, slack, most float64) (caps []int, states float64) {
 	loss := func(i, a int) float64 { return (curves[i].Top - curves[i].At(a)) / float64(a) }
-	o.Cap = make([]int, len(curves))
+	caps = make([]int, len(curves))
 	now, gain := make([]float64, len(curves)), make([]float64, len(curves))
 	raise := func(i int) {
-		o.Cap[i]++
-		a := o.Cap[i]
+		caps[i]++
+		a := caps[i]
 		now[i] = loss(i, a)
 		gain[i] = (now[i] - loss(i, a+1)) / math.Log1p(1/float64(a))
 	}
-	for i := range o.Cap {
+	for i := range caps {
 		raise(i)
 	}
 	states = 1
 	for {
-		if o.Truncation = floats.Sum(now); o.Truncation <= slack {
-			return states, true
-		}
-		if states > most {
-			return states, false
+		if o.Truncation = floats.Sum(now); o.Truncation <= slack || states > most {
+			return caps, states
 		}
 		i := floats.MaxIdx(gain)
-		a := float64(o.Cap[i])
+		a := float64(caps[i])
 		raise(i)
 		states *= (a + 1) / a
 	}
@@ -202,47 +186,38 @@ func largestSets(in env.Instance) ([][]int, error) {
 	return sets, nil
 }
 
-// ageCell is what there is to know of one source at one age.
-type ageCell struct {
-	earn float64 // x, by a crawl
-	move int     // its part of the next state's number without a crawl
-}
-
-// fill builds the tables and returns the number of states.
-func (t *jointAges) fill(curves []index.Curve, caps []int, sets [][]int) int {
-	t.cap, t.sets = caps, sets
-	t.cell = make([][]ageCell, len(caps))
-	step := 1
+// number builds the tables.
+func (o *Optimum) number(curves []index.Curve, caps []int) {
+	o.cell, o.States = make([][]ageCell, len(caps)), 1
 	for i, m := range caps {
-		t.cell[i] = make([]ageCell, m)
-		for a := range t.cell[i] {
-			t.cell[i][a] = ageCell{curves[i].At(a + 1), min(a+1, m-1) * step}
+		o.cell[i] = make([]ageCell, m)
+		for a := range o.cell[i] {
+			o.cell[i][a] = ageCell{curves[i].At(a + 1), min(a+1, m-1) * o.States}
 		}
-		step *= m
+		o.States *= m
 	}
-	return step
 }
 
 // best returns the greatest Σx + V(s′) at the joint ages and the set that
 // reaches it; of equal ones the first. Ages count from 0 here.
-func (t *jointAges) best(age []int, v []float64) (float64, int) {
+func (o *Optimum) best(age []int) (float64, []int) {
 	base := 0
 	for i, a := range age {
-		base += t.cell[i][a].move
+		base += o.cell[i][a].move
 	}
 	most, arg := negInf, 0
-	for k, set := range t.sets {
+	for k, set := range o.sets {
 		s, r := base, 0.0
 		for _, i := range set {
-			c := t.cell[i][age[i]]
+			c := o.cell[i][age[i]]
 			s -= c.move // to age 0, whose part of the number is 0
 			r += c.earn
 		}
-		if r += v[s]; r > most {
+		if r += o.value[s]; r > most {
 			most, arg = r, k
 		}
 	}
-	return most, arg
+	return most, o.sets[arg]
 }
 
 // start sets V to the sum of the value functions of the single sources at the
@@ -254,7 +229,7 @@ func (o *Optimum) start(ctx context.Context, r index.Relaxed, curves []index.Cur
 		c := &curves[i]
 		charge := r.Price * c.Cost
 		beta := math.Max(0, math.Max(c.Yield(r.Short[i], charge), c.Yield(r.Long[i], charge)))
-		single[i] = make([]float64, o.Cap[i])
+		single[i] = make([]float64, len(o.cell[i]))
 		for a := range single[i] {
 			// Linear in the age below the threshold, x − λC − β from there.
 			single[i][a] = math.Max(float64(a)*beta, c.At(a+1)-charge-beta)
@@ -263,7 +238,7 @@ func (o *Optimum) start(ctx context.Context, r index.Relaxed, curves []index.Cur
 			}
 		}
 	}
-	o.value, o.age = make([]float64, o.States), make([]int, len(curves))
+	o.value = make([]float64, o.States)
 	return o.each(ctx, func(s int) {
 		for i, a := range o.age {
 			o.value[s] += single[i][a]
@@ -282,19 +257,14 @@ func (o *Optimum) each(ctx context.Context, f func(s int)) error {
 			return ctx.Err()
 		}
 		f(s)
-		o.tab.increment(o.age)
+		for i := range o.age { // on to the next number
+			if o.age[i]++; o.age[i] < len(o.cell[i]) {
+				break
+			}
+			o.age[i] = 0
+		}
 	}
 	return nil
-}
-
-// increment goes on to the joint ages of the next state number.
-func (t *jointAges) increment(age []int) {
-	for i := range age {
-		if age[i]++; age[i] < t.cap[i] {
-			return
-		}
-		age[i] = 0
-	}
 }
 
 // iterate goes on to the given number of sweeps, or until the bounds are close.
@@ -303,7 +273,7 @@ func (o *Optimum) iterate(ctx context.Context, gap float64, sweeps int) (done bo
 	for ; o.Sweeps < sweeps; o.Sweeps++ {
 		most := negInf
 		err := o.each(ctx, func(s int) {
-			v, _ := o.tab.best(o.age, o.value)
+			v, _ := o.best(o.age)
 			most = math.Max(most, v-o.value[s])
 			// Half a step: the optimum is a cycle, and full steps would go
 			// round in it for ever.
@@ -335,12 +305,12 @@ func (o *Optimum) iterate(ctx context.Context, gap float64, sweeps int) (done bo
 func (o *Optimum) follow(ctx context.Context) float64 {
 	// Brent's method: the runner goes on from a mark that is moved to it
 	// after 1, 2, 4, … steps, and is in the cycle once it meets the mark.
-	mark, age := make([]int, len(o.Cap)), make([]int, len(o.Cap))
+	mark, age := make([]int, len(o.cell)), make([]int, len(o.cell))
 	for limit := 1; ctx.Err() == nil; limit *= 2 {
 		copy(mark, age)
 		reward := 0.0
 		for cycle := 1; cycle <= limit; cycle++ {
-			reward += o.tab.step(age, o.value)
+			reward += o.step(age)
 			if slices.Equal(age, mark) {
 				return reward / float64(cycle)
 			}
@@ -353,24 +323,23 @@ func (o *Optimum) follow(ctx context.Context) float64 {
 }
 
 // step crawls what is best by V, changes the ages and returns what was earned.
-func (t *jointAges) step(age []int, v []float64) float64 {
-	_, k := t.best(age, v)
-	var r float64
-	for _, i := range t.sets[k] {
-		r += t.cell[i][age[i]].earn
+func (o *Optimum) step(age []int) (r float64) {
+	_, set := o.best(age)
+	for _, i := range set {
+		r += o.cell[i][age[i]].earn
 		age[i] = -1
 	}
 	for i := range age {
-		age[i] = min(age[i]+1, t.cap[i]-1)
+		age[i] = min(age[i]+1, len(o.cell[i])-1)
 	}
 	return r
 }
 
-// Select implements env.Policy: the greedy set of V at the ages of o.
+// Select implements env.Policy: the greedy set of V at the ages of m.
 func (o *Optimum) Select(dst []int, m *env.Model) []int {
-	for i, c := range o.Cap {
-		o.age[i] = min(m.Age(i), c) - 1
+	for i, c := range o.cell {
+		o.age[i] = min(m.Age(i), len(c)) - 1
 	}
-	_, k := o.tab.best(o.age, o.value)
-	return append(dst, o.tab.sets[k]...)
+	_, set := o.best(o.age)
+	return append(dst, set...)
 }

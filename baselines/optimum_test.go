@@ -96,7 +96,7 @@ func TestOptimumAgainstKarp(t *testing.T) {
 			in.Budget = math.Min(in.Budget, s.Cost)
 		}
 		in.Budget += r.Float64() * (in.TotalCost() - in.Budget) * 0.8
-		o, err := SolveOptimum(t.Context(), in, OptimumOptions{Truncation: 1e-6})
+		o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation = 1e-6 }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 		if in.Validate() != nil {
 			in.Budget = in.TotalCost()
 		}
-		o, err := SolveOptimum(t.Context(), in, OptimumOptions{Truncation: 1e-4, Gap: 1e-6})
+		o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-4, 1e-6 }))
 		if err != nil {
 			t.Fatalf("%+v: %v", in, err)
 		}
@@ -227,11 +227,11 @@ func TestOptimumRefusesLargeInstances(t *testing.T) {
 		"many sources": envtest.Large(100),
 		"no decay":     {ID: "slow", Budget: 1, Sources: []env.Source{env.NewSource("", 1, 1e-7, 1), env.NewSource("", 1, 1e-7, 1), env.NewSource("", 1, 1e-7, 1)}},
 	} {
-		if _, err := SolveOptimum(t.Context(), in, OptimumOptions{}); err == nil || !strings.Contains(err.Error(), "GiB") {
+		if _, err := SolveOptimum(t.Context(), in); err == nil || !strings.Contains(err.Error(), "GiB") {
 			t.Errorf("%s: error is %v, want the size", name, err)
 		}
 	}
-	if _, err := SolveOptimum(t.Context(), env.Paper(2), OptimumOptions{Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "GiB; allowed are 0.000977 GiB") {
+	if _, err := solveOptimum(t.Context(), env.Paper(2), *but(usualLimits, func(l *limits) { l.memory = 1 << 20 })); err == nil || !strings.Contains(err.Error(), "GiB; allowed are 0.000977 GiB") {
 		t.Errorf("error is %v, want the size that is needed and that is allowed", err)
 	}
 }
@@ -240,11 +240,11 @@ func TestOptimumRefusesLargeInstances(t *testing.T) {
 // after the first one, if the relaxed bound is not reached, by many.
 func TestOptimumRefusesLongWork(t *testing.T) {
 	in := env.Paper(2)
-	o, err := SolveOptimum(t.Context(), in, OptimumOptions{Truncation: 1e-3})
+	o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation = 1e-3 }))
 	if err != nil || o.Sweeps < 2 {
 		t.Fatalf("%d sweeps, %v; the test wants an instance of more than one", o.Sweeps, err)
 	}
-	pairs := float64(o.States) * float64(len(o.tab.sets))
+	pairs := float64(o.States) * float64(len(o.sets))
 	for _, c := range []struct {
 		work   float64
 		sweeps int
@@ -255,7 +255,7 @@ func TestOptimumRefusesLongWork(t *testing.T) {
 		{299 * pairs, 1, "300 sweeps over"},
 		{301 * pairs, o.Sweeps, ""},
 	} {
-		got, err := SolveOptimum(t.Context(), in, OptimumOptions{Truncation: 1e-3, Work: c.work})
+		got, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.work = 1e-3, c.work }))
 		if got.Sweeps != c.sweeps || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("work of %.4g allowed: %v after %d sweeps; want %q after %d", c.work, err, got.Sweeps, c.want, c.sweeps)
 		}
@@ -272,7 +272,7 @@ func TestCancelled(t *testing.T) {
 	many := env.Lognormal(300, 10, 1)
 	for name, build := range map[string]func(context.Context) error{
 		"optimum": func(ctx context.Context) error {
-			_, err := SolveOptimum(ctx, slow, OptimumOptions{Work: 1e15, Memory: 8 << 30})
+			_, err := solveOptimum(ctx, slow, *but(usualLimits, func(l *limits) { l.work, l.memory = 1e15, 8<<30 }))
 			return err
 		},
 		"stochastic": func(ctx context.Context) error {

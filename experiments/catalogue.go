@@ -186,7 +186,7 @@ var policies = slices.Concat([]Entry{
 		return agent(p, err)
 	}},
 	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known, _ any) (env.Agent, error) {
-		o, err := baselines.SolveOptimum(k.Context, k.Instance, baselines.OptimumOptions{})
+		o, err := baselines.SolveOptimum(k.Context, k.Instance)
 		return agent[env.Model](o, err)
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
