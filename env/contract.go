@@ -184,9 +184,6 @@ func (a Agent) Update(crawls []Crawled, next *Observed) {
 	}
 }
 
-// String returns the name of the level.
-func (l Level) String() string { return string(l) }
-
 // ParseLevel returns the level of that name.
 func ParseLevel(name string) (Level, error) {
 	switch l := Level(name); l {

@@ -69,7 +69,16 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is a %s; allowed is a file", path, kindOf(info.Mode()))
+		kind := "special file"
+		switch m := info.Mode(); {
+		case m.IsDir():
+			kind = "directory"
+		case m&os.ModeNamedPipe != 0:
+			kind = "pipe"
+		case m&os.ModeDevice != 0:
+			kind = "device"
+		}
+		return nil, fmt.Errorf("%s is a %s; allowed is a file", path, kind)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -84,18 +93,6 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes; allowed are that many", path, limit)
 	}
 	return data, nil
-}
-
-func kindOf(m os.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "directory"
-	case m&os.ModeNamedPipe != 0:
-		return "pipe"
-	case m&os.ModeDevice != 0:
-		return "device"
-	}
-	return "special file"
 }
 
 // Unmarshal is Load for the contents of a file; path is what errors call it.
@@ -127,26 +124,28 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 		if s.Name != nil {
 			where += fmt.Sprintf(" (%.100q)", *s.Name)
 		}
-		for _, need := range []struct {
-			key    string
-			absent bool
-		}{
-			{"name", s.Name == nil}, {"rate", s.Rate == nil}, {"decay", s.Decay == nil}, {"interest", s.Interest == nil},
-		} {
-			if need.absent {
-				return Instance{}, fmt.Errorf("%s: key %q is missing; needed are name, rate, decay and interest, allowed also window and cost", where, need.key)
-			}
+		if s.Name == nil {
+			return Instance{}, missing(where, "name")
 		}
 		if j, ok := seen[*s.Name]; ok {
 			return Instance{}, fmt.Errorf("%s: source %d has the same name; each name is allowed once", where, j+1)
 		}
 		seen[*s.Name] = i
-		src := NewSource(*s.Name, *s.Rate, *s.Decay, *s.Interest)
-		if s.Window != nil {
-			src.Window = *s.Window
-		}
-		if s.Cost != nil {
-			src.Cost = *s.Cost
+		src := NewSource(*s.Name, 0, 0, 0)
+		for _, field := range []struct {
+			key    string
+			from   *float64
+			to     *float64
+			needed bool
+		}{
+			{"rate", s.Rate, &src.Rate, true}, {"decay", s.Decay, &src.Decay, true}, {"interest", s.Interest, &src.Interest, true},
+			{"window", s.Window, &src.Window, false}, {"cost", s.Cost, &src.Cost, false},
+		} {
+			if field.from != nil {
+				*field.to = *field.from
+			} else if field.needed {
+				return Instance{}, missing(where, field.key)
+			}
 		}
 		if err := src.Validate(); err != nil {
 			return Instance{}, fmt.Errorf("%s: %w", where, err)
@@ -157,6 +156,10 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return in, nil
+}
+
+func missing(where, key string) error {
+	return fmt.Errorf("%s: key %q is missing; needed are name, rate, decay and interest, allowed also window and cost", where, key)
 }
 
 // tomlError makes one line of a decoder's error: file, line, column, key. What

@@ -10,8 +10,10 @@ type ledger struct {
 	view    Observed
 	factor  []float64 // α
 	gain    []float64 // u
-	stamp   []int     // epoch+1 of the last Step that named the source
+	tries   int       // calls of check
+	named   []int     // the last of them that named the source
 	crawled []Crawled
+	items   []Item // of the crawls, where they bring back items
 }
 
 // newLedger starts at epoch 0 with x = u everywhere, as if all sources had
@@ -26,7 +28,7 @@ func newLedger(in Instance, overrun bool) (ledger, error) {
 		overrun: overrun,
 		factor:  make([]float64, n),
 		gain:    make([]float64, n),
-		stamp:   make([]int, n),
+		named:   make([]int, n),
 	}
 	l.view.Last = make([]int, n)
 	l.view.Mean = make([]float64, n)
@@ -44,34 +46,26 @@ func (l *ledger) View() *Observed { return &l.view }
 // Terms implements World.
 func (l *ledger) Terms() Terms { return l.terms }
 
-// check refuses a step that names a source wrongly or costs too much. It
-// changes nothing that a later call could see.
+// check refuses a step that names a source wrongly or costs too much, and gets
+// ready for one that does not.
 func (l *ledger) check(crawl []int) error {
 	var cost float64
-	mark := l.view.Epoch + 1
-	for k, i := range crawl {
-		if i < 0 || i >= len(l.stamp) {
-			l.unmark(crawl[:k])
-			return fmt.Errorf("epoch %d: crawl of source %d; allowed are 0 to %d", l.view.Epoch, i, len(l.stamp)-1)
+	l.tries++
+	for _, i := range crawl {
+		if i < 0 || i >= len(l.named) {
+			return fmt.Errorf("epoch %d: crawl of source %d; allowed are 0 to %d", l.view.Epoch, i, len(l.named)-1)
 		}
-		if l.stamp[i] == mark {
-			l.unmark(crawl[:k])
+		if l.named[i] == l.tries {
 			return fmt.Errorf("epoch %d: source %d is named twice", l.view.Epoch, i)
 		}
-		l.stamp[i] = mark
+		l.named[i] = l.tries
 		cost += l.terms.Costs[i]
 	}
 	if !l.overrun && !Fits(cost, l.terms.Budget) {
-		l.unmark(crawl)
 		return fmt.Errorf("epoch %d: crawls cost %v; allowed is the budget, %v", l.view.Epoch, cost, l.terms.Budget)
 	}
+	l.crawled, l.items = l.crawled[:0], l.items[:0]
 	return nil
-}
-
-func (l *ledger) unmark(crawl []int) {
-	for _, i := range crawl {
-		l.stamp[i] = 0
-	}
 }
 
 // Fits reports whether crawls of that cost are within the budget. Sums of
@@ -92,14 +86,4 @@ func (l *ledger) advance(crawl []int) {
 		x[i] = alpha[i]*x[i] + u[i]
 	}
 	l.view.Epoch++
-}
-
-// handOut gives the crawls of an epoch their items: those of crawl k end at
-// ends[k]. Without ends there are none.
-func (l *ledger) handOut(items []Item, ends []int) {
-	from := 0
-	for k, end := range ends {
-		l.crawled[k].Items = items[from:end:end]
-		from = end
-	}
 }

@@ -36,11 +36,7 @@ func ParseMarks(name string) (Marks, error) {
 func (m Marks) moment(k int, sigma float64) float64 {
 	switch m {
 	case MarksPerItem:
-		f := 1.0 // k!
-		for j := 2; j <= k; j++ {
-			f *= float64(j)
-		}
-		return f
+		return math.Gamma(float64(k + 1)) // k!
 	case MarksLogNormal:
 		return math.Exp(float64(k*(k-1)) / 2 * sigma * sigma)
 	}

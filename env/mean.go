@@ -24,7 +24,6 @@ func (w *Mean) Step(crawl []int) ([]Crawled, error) {
 	if err := w.check(crawl); err != nil {
 		return nil, err
 	}
-	w.crawled = w.crawled[:0]
 	for _, i := range crawl {
 		w.crawled = append(w.crawled, Crawled{Source: i, Age: w.view.Age(i), Interest: w.view.Mean[i]})
 	}

@@ -68,16 +68,13 @@ const (
 // source is drawn.
 type Poisson struct {
 	ledger
-	opt   PoissonOptions
-	seed  uint64
-	rng   *stream.Rand
-	laws  []law // of each source
-	state []float64
-	items []Item
-
+	opt    PoissonOptions
+	seed   uint64
+	rng    *stream.Rand
+	laws   []law // of each source
+	state  []float64
 	ctx    context.Context
 	behind bool // the states are to be moved on to the present epoch
-	ends   []int
 }
 
 var _ World = (*Poisson)(nil)
@@ -168,7 +165,6 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	if err := w.check(crawl); err != nil {
 		return nil, err
 	}
-	w.crawled, w.items, w.ends = w.crawled[:0], w.items[:0], w.ends[:0]
 	w.arrive()
 	for _, i := range crawl {
 		if w.ctx.Err() != nil {
@@ -177,8 +173,7 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		switch {
 		case w.opt.Items:
-			c.Interest = w.gatherItems(i)
-			w.ends = append(w.ends, len(w.items))
+			c.Items, c.Interest = w.gatherItems(i)
 		case !w.opt.State:
 			c.Interest = w.gather(i)
 		}
@@ -188,7 +183,6 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		}
 		w.crawled = append(w.crawled, c)
 	}
-	w.handOut(w.items, w.ends)
 	w.advance(crawl)
 	w.behind = w.opt.State
 	w.arrive()
@@ -267,18 +261,17 @@ func (w *Poisson) gather(i int) float64 {
 	return x
 }
 
-// gatherItems appends the items that wait at source i, oldest first, to
-// w.items and returns their interest.
-func (w *Poisson) gatherItems(i int) float64 {
+// gatherItems returns the items that wait at source i, oldest first, and their
+// interest.
+func (w *Poisson) gatherItems(i int) (got []Item, x float64) {
 	start := len(w.items)
 	w.waiting(i, func(t int, weight, cut float64) { w.drawItems(i, t, weight, cut) })
-	got := w.items[start:]
+	got = slices.Clip(w.items[start:])
 	slices.Reverse(got)
-	var x float64
 	for _, it := range got {
 		x += it.Interest
 	}
-	return x
+	return got, x
 }
 
 // open sets the stream at what source i publishes in epoch t and returns what
@@ -349,7 +342,7 @@ func (w *Poisson) item(y float64) float64 {
 	return math.Exp(y)
 }
 
-// drawItems appends the items of source i and epoch t from the time cut in it,
+// drawItems appends to w.items those of source i and epoch t from the time cut in it,
 // youngest first. The draws are those of sums.
 func (w *Poisson) drawItems(i, t int, weight, cut float64) {
 	l := &w.laws[i]

@@ -100,12 +100,16 @@ func (rec *Recording) Between(from, to int64) *Recording {
 func (t *Table) recording(ctx context.Context, time string) (*Recording, error) {
 	rec := &Recording{Path: t.path}
 	number := make(map[string]int32)
-	var err error
-	for err == nil {
-		var p publication
-		var name string
-		if name, p.at, p.utility, err = t.publication(time); err != nil {
+	for {
+		name, p, err := t.publication(time)
+		if err == io.EOF {
 			break
+		}
+		if err == nil && rec.Rows%checkRows == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
 		}
 		i, ok := number[name]
 		if !ok {
@@ -115,19 +119,11 @@ func (t *Table) recording(ctx context.Context, time string) (*Recording, error) 
 		}
 		p.source = i
 		rec.published = append(rec.published, p)
-		if len(rec.published) > maxRows || len(rec.Names) > maxNames {
-			err = t.Errorf("there are %d rows of %d sources so far; allowed are %d rows of %d sources", len(rec.published), len(rec.Names), maxRows, maxNames)
-		} else if len(rec.published)%checkRows == 0 {
-			err = ctx.Err()
+		if rec.Rows++; rec.Rows > maxRows || len(rec.Names) > maxNames {
+			return nil, t.Errorf("there are %d rows of %d sources so far; allowed are %d rows of %d sources", rec.Rows, len(rec.Names), maxRows, maxNames)
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != io.EOF {
-		return nil, err
-	}
-	if rec.Rows = len(rec.published); rec.Rows == 0 {
+	if rec.Rows == 0 {
 		return nil, t.Errorf("the recording has no row; at least one publication is needed")
 	}
 	byTime := func(a, b publication) int { return cmp.Compare(a.at, b.at) }
@@ -147,26 +143,25 @@ const maxTime = 1e11
 
 // publication returns the next row of a recording, or io.EOF. The name is valid
 // until the row after.
-func (t *Table) publication(time string) (source string, at int64, utility float64, err error) {
+func (t *Table) publication(time string) (source string, p publication, err error) {
 	row, err := t.Next()
 	if err != nil {
-		return "", 0, 0, err
+		return "", p, err
 	}
-	if source = row[0]; source == "" {
-		return "", 0, 0, t.Errorf("source is empty; needed is a name")
+	if row[0] == "" {
+		return "", p, t.Errorf("source is empty; needed is a name")
 	}
 	text := strings.TrimSpace(row[1])
-	if at, err = strconv.ParseInt(text, 10, 64); err != nil || at > maxTime || at < -maxTime {
-		return "", 0, 0, t.Errorf("%s is %.40q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", time, text)
+	if p.at, err = strconv.ParseInt(text, 10, 64); err != nil || p.at > maxTime || p.at < -maxTime {
+		return "", p, t.Errorf("%s is %.40q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", time, text)
 	}
-	if len(row) < 3 || !t.Has(2) {
-		return source, at, 1, nil
+	if p.utility = 1; len(row) > 2 && t.Has(2) {
+		text = strings.TrimSpace(row[2])
+		if p.utility, err = strconv.ParseFloat(text, 64); err != nil || !(p.utility >= 0) || math.IsInf(p.utility, 0) {
+			return "", p, t.Errorf("utility is %q; allowed is a finite number, 0 or more", text)
+		}
 	}
-	text = strings.TrimSpace(row[2])
-	if utility, err = strconv.ParseFloat(text, 64); err != nil || !(utility >= 0) || math.IsInf(utility, 0) {
-		return "", 0, 0, t.Errorf("utility is %q; allowed is a finite number, 0 or more", text)
-	}
-	return source, at, utility, nil
+	return row[0], p, nil
 }
 
 // renumber turns the sources of publications from places in old to places in

@@ -143,9 +143,7 @@ type Replay struct {
 	epochs int
 	state  []float64
 	wait   [][]published // oldest first
-	items  []Item
-	ends   []int
-	keep   float64 // seconds until an item is negligible
+	keep   float64       // seconds until an item is negligible
 }
 
 var _ World = (*Replay)(nil)
@@ -239,28 +237,27 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	if err := w.check(crawl); err != nil {
 		return nil, err
 	}
-	w.crawled, w.items, w.ends = w.crawled[:0], w.items[:0], w.ends[:0]
 	for _, i := range crawl {
-		w.crawled = append(w.crawled, Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i]})
+		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i]}
 		w.state[i] = 0
 		if w.opt.Items {
-			w.take(i)
-			w.ends = append(w.ends, len(w.items))
+			c.Items = w.take(i)
 		}
+		w.crawled = append(w.crawled, c)
 	}
-	w.handOut(w.items, w.ends)
 	w.advance(crawl)
 	w.arrive()
 	return w.crawled, nil
 }
 
-// take moves what waits at source i to w.items.
-func (w *Replay) take(i int) {
-	now := w.now()
+// take empties the queue of source i.
+func (w *Replay) take(i int) []Item {
+	now, start := w.now(), len(w.items)
 	for _, p := range w.wait[i] {
 		if age := now - p.at; age <= w.keep {
 			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
 		}
 	}
 	w.wait[i] = w.wait[i][:0]
+	return slices.Clip(w.items[start:])
 }

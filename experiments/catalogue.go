@@ -94,7 +94,7 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 func joinLevels(levels []env.Level) string {
 	names := make([]string, len(levels))
 	for i, l := range levels {
-		names[i] = l.String()
+		names[i] = string(l)
 	}
 	return strings.Join(names, ", ")
 }

@@ -206,7 +206,7 @@ func (c Comparison) report(all []RunRow) result.Report {
 	}
 	in := c.Scenes[0].Instance
 	rep := result.Report{
-		Instance: in.ID, Knowledge: c.Level.String(), Budget: in.Budget,
+		Instance: in.ID, Knowledge: string(c.Level), Budget: in.Budget,
 		Steps: all[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
 		Timing: &result.Timing{Decision: map[string]float64{}},
 	}

@@ -246,7 +246,7 @@ func (r *training) report(learning result.Row) result.Report {
 	rep := result.Report{
 		Instance:  r.Scene.Instance.ID,
 		Algorithm: r.Learner.Name,
-		Knowledge: r.Level.String(),
+		Knowledge: string(r.Level),
 		Budget:    r.Scene.Instance.Budget,
 		Steps:     r.epochs,
 		Seeds:     1,

@@ -73,7 +73,7 @@ func (*Schema) Selector() sweep.Key {
 	for _, e := range experiments.Catalogue {
 		names = append(names, e.Name)
 		for k := 1; k < len(e.Levels); k++ {
-			names = append(names, e.Name+"@"+e.Levels[k].String())
+			names = append(names, e.Name+"@"+string(e.Levels[k]))
 		}
 	}
 	return sweep.Key{Name: selector, Default: names[0], Allowed: names} // learner or policy, @level where it is not the first one
