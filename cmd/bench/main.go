@@ -50,13 +50,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	scene.Define(f)
 	algo.Define(f)
 	f.Group("Comparison", func() {
-		f.StringVar(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out")
+		f.Choice(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
 		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
 		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
-		f.IntVar(&steps, "steps", 10000, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
-		f.IntVar(&seeds, "seeds", 20, "`count` of seeds; with -preset papers 200 unless given")
+		f.Count(&steps, "steps", 10000, 1, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
+		f.Count(&seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 		f.Uint64Var(&seed, "seed", 1, "`number` of the first seed")
-		f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "`count` of runs at once; the results do not depend on it")
+		f.Count(&workers, "workers", runtime.GOMAXPROCS(0), 1, "`count` of runs at once; the results do not depend on it")
 	})
 	output.Define(f, func() {
 		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv, command.txt and timing.json to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
@@ -64,39 +64,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	format, err := output.Format()
-	if err != nil {
-		return err
-	}
-	for _, c := range []struct {
-		name string
-		v    int
-	}{{"steps", steps}, {"seeds", seeds}, {"workers", workers}} {
-		if c.v < 1 {
-			return cli.Usagef("-%s is %d; allowed is 1 or more", c.name, c.v)
-		}
-	}
 	if seeds > maxSeeds {
 		return cli.Usagef("-seeds is %d; allowed are 1 to %d", seeds, maxSeeds)
 	}
-	if f.Given("out") && out == "" {
-		return cli.Usagef("-out is empty; allowed is the name of a directory")
-	}
-	if f.Given("policies") && strings.TrimSpace(policies) == "" {
-		return cli.Usagef("-policies is empty; without it all that apply are compared")
-	}
+	show, clear := output.Progress(stderr, "bench")
 	if f.Given("preset") {
-		if preset != "papers" {
-			return cli.Usagef("-preset is %q; allowed is papers", preset)
-		}
-		show, clear, err := output.Progress(stderr, "papers")
-		if err != nil {
-			return err
-		}
 		if !f.Given("seeds") {
 			seeds = papers.DefaultSeeds
 		}
-		return reproduce(ctx, f, out, format, papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
+		return reproduce(ctx, f, out, output.Format(), papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
 	}
 	level, err := algo.Level()
 	if err != nil {
@@ -118,10 +94,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer dir.Close()
-	show, clear, err := output.Progress(stderr, "bench")
-	if err != nil {
-		return err
-	}
 	compared, err := experiments.Comparison{
 		Scenes: scenes, Level: level, Contenders: contenders,
 		Epochs: steps, Seeds: seeds, Seed: seed, Workers: workers, Progress: show,
@@ -137,7 +109,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
-	return errors.Join(r.Write(stdout, format), compared.Failed)
+	return errors.Join(r.Write(stdout, output.Format()), compared.Failed)
 }
 
 // scenesOf returns the one scene of the flags, or the instances of -random.

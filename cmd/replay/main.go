@@ -55,17 +55,13 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	})
 	f.Group("How", func() {
 		f.Uint64Var(&seed, "seed", 1, "`seed` of the learner's draws")
-		f.IntVar(&workers, "workers", 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+		f.Count(&workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 	})
 	output.Define(f, func() {
 		f.StringVar(&out, "out", "", "`directory` of the page and the timetable (default results/replay-LOG)")
 	})
 	operands, done, err := f.ParseMixed(args, stdout)
 	if done || err != nil {
-		return err
-	}
-	format, err := output.Format()
-	if err != nil {
 		return err
 	}
 	if len(operands) != 1 {
@@ -77,14 +73,10 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
 	case f.Given("half-life") && f.Given("feedback"):
 		return cli.Usagef("-half-life and -feedback both say how interest is lost; give one")
-	case f.Given("out") && out == "":
-		return cli.Usagef("-out is empty; allowed is the name of a directory")
 	case f.Given("every") && period < time.Second:
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
-	case workers < 0:
-		return cli.Usagef("-workers is %d; allowed is 0 or more", workers)
 	}
 	if f.Given("crawls-per-hour") {
 		if err := cli.Positive("crawls-per-hour", rate); err != nil {
@@ -97,10 +89,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	if out == "" {
 		out = filepath.Join("results", "replay-"+replay.Name(log))
 	}
-	show, clear, err := output.Progress(stderr, "replay")
-	if err != nil {
-		return err
-	}
+	show, clear := output.Progress(stderr, "replay")
 
 	q := replay.Question{HalfLife: half.Hours(), Rate: rate, Warm: warm, Seed: seed, Workers: workers, Progress: show}
 	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
@@ -132,7 +121,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return fmt.Errorf("-out: %w", err)
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", filepath.Join(out, pageFile))
-	return a.Write(stdout, format)
+	return a.Write(stdout, output.Format())
 }
 
 const pageFile = "page.html"

@@ -72,8 +72,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.Group("Policy", func() {
 		f.StringVar(&policy, "policy", experiments.Learners()[0].Name, "`name` of a learner or policy, as in the table of bench; of a learner, what it has learned is drawn")
 		f.StringVar(&level, "knowledge", "", "`level`: model, observed or online; default the first at which the policy works")
-		f.IntVar(&steps, "steps", 10000, "`epochs` of the run, and of learning before it")
-		f.IntVar(&epochs, "epochs", 100, "`count` of the last epochs that are drawn")
+		f.Count(&steps, "steps", 10000, 1, "`epochs` of the run, and of learning before it")
+		f.Count(&epochs, "epochs", 100, 1, "`count` of the last epochs that are drawn")
 		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw is derived")
 	})
 	output.Define(f, func() {
@@ -82,18 +82,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
-	}
-	format, err := output.Format()
-	if err != nil {
-		return err
-	}
-	for name, v := range map[string]int{"steps": steps, "epochs": epochs} {
-		if v < 1 {
-			return cli.Usagef("-%s is %d; allowed is 1 or more", name, v)
-		}
-	}
-	if out == "" {
-		return cli.Usagef("-out is empty; allowed is the name of a directory")
 	}
 	entry, err := experiments.Find(policy)
 	if err != nil {
@@ -111,10 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if why := entry.WhyNot(s.scene, s.level); why != "" {
 		return cli.Usagef("-policy is %q: %s", policy, why)
 	}
-	show, clear, err := output.Progress(stderr, "show")
-	if err != nil {
-		return err
-	}
+	show, clear := output.Progress(stderr, "show")
 	err = s.play(ctx, steps, epochs, seed, show)
 	clear()
 	if err != nil {
@@ -131,7 +116,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if _, err := page.Write(out, night, figureNames...); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	return s.write(stdout, format, out, page)
+	return s.write(stdout, output.Format(), out, page)
 }
 
 // write prints what was written.

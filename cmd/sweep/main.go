@@ -63,7 +63,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 		f.StringVar(&c.merge, "merge", "", "`directory` of a sweep whose final files are to be written from what is there; names what is missing")
 	})
 	f.Group("How", func() {
-		f.IntVar(&c.workers, "workers", 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+		f.Count(&c.workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 		f.StringVar(&c.shard, "shard", "", "`i/n` runs only every n-th run, from the i-th, counted from 0; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
 	})
 	c.output.Define(f, nil)
@@ -72,17 +72,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if done || err != nil {
 		return err
 	}
-	if c.workers < 0 {
-		return cli.Usagef("-workers is %d; allowed is 0 or more", c.workers)
-	}
-	if c.format, err = c.output.Format(); err != nil {
-		return err
-	}
-	for _, name := range []string{"merge", "out"} {
-		if f.Given(name) && f.Lookup(name).Value.String() == "" {
-			return cli.Usagef("-%s is empty; it names a directory", name)
-		}
-	}
+	c.format = c.output.Format()
 	if c.merge != "" {
 		for _, name := range []string{"set", "shard", "list", "out"} {
 			if f.Given(name) {
@@ -227,10 +217,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, shard sweep.Shard, dir string) error {
 	hint := fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir)
 	cli.Resume(hint)
-	show, clear, err := c.output.Progress(c.stderr, cfg.Name)
-	if err != nil {
-		return err
-	}
+	show, clear := c.output.Progress(c.stderr, cfg.Name)
 	o := sweep.Options{
 		Dir: dir, Workers: c.workers, Shard: shard,
 		Revision: cli.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},

@@ -249,8 +249,8 @@ func TestMistakes(t *testing.T) {
 	}{
 		{[]string{"-workers", "-1"}, "-workers is -1", cli.Usage},
 		{[]string{"-shard", "8/8"}, `shard is "8/8"; allowed is i/n`, cli.Usage},
-		{[]string{"-merge", ""}, "-merge is empty; it names a directory", cli.Usage},
-		{[]string{file, "-out="}, "-out is empty; it names a directory", cli.Usage},
+		{[]string{"-merge", ""}, "-merge is empty; allowed is a directory", cli.Usage},
+		{[]string{file, "-out="}, "-out is empty; allowed is a directory", cli.Usage},
 		{[]string{file, "-set", "reference=kappa/7"}, `reference is "kappa/7"; allowed are kappa/0.1, kappa/2`, cli.Usage},
 		{[]string{"-nonsense"}, "-h lists the flags", cli.Usage},
 		{[]string{"-merge", "x", "-set", "a=1"}, "leave out -set", cli.Usage},

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c.scene.Define(f)
 	c.algo.Define(f)
 	f.Group("Run", func() {
-		f.IntVar(&c.steps, "steps", 10000, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part")
+		f.Count(&c.steps, "steps", 10000, 1, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part")
 		f.Uint64Var(&c.seed, "seed", 1, "`number` from which every random draw of the run is derived")
 	})
 	f.Group("Runs before", func() {
@@ -57,23 +57,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 	c.output.Define(f, func() {
 		f.StringVar(&c.out, "out", "", "`directory` to write config.toml, metrics.csv, state.json, result.json, thresholds.csv and timing.json to; created if missing")
-		f.IntVar(&c.checkpoint, "checkpoint", 0, "`epochs` between two checkpoints in -out; 0 for one every ten seconds")
+		f.Count(&c.checkpoint, "checkpoint", 0, 0, "`epochs` between two checkpoints in -out; 0 for one every ten seconds")
 		f.StringVar(&c.prof, "cpuprofile", "", "`file` to write a CPU profile of the run to, for go tool pprof")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	format, err := c.output.Format()
-	if err != nil {
-		return err
-	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	show, clear, err := c.output.Progress(stderr, "train")
-	if err != nil {
-		return err
-	}
+	show, clear := c.output.Progress(stderr, "train")
 	defer func() { c.dir.Close() }()
 	r, err := c.prepare(ctx)
 	if err != nil {
@@ -89,22 +82,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	return r.report(c.dir).Write(stdout, format)
+	return r.report(c.dir).Write(stdout, c.output.Format())
 }
 
-// check refuses flags that are out of range or do not go together.
+// check refuses flags that do not go together.
 func (c *command) check() error {
 	f := c.flags
-	for name, v := range map[string]string{"out": c.out, "resume": c.resume, "config": c.config, "policy": c.policy} {
-		if f.Given(name) && v == "" {
-			return cli.Usagef("-%s is empty; allowed is the name of a directory or file", name)
-		}
-	}
 	switch {
-	case c.steps < 1:
-		return cli.Usagef("-steps is %d; allowed is 1 or more", c.steps)
-	case c.checkpoint < 0:
-		return cli.Usagef("-checkpoint is %d; allowed is 1 or more, or 0 for one every ten seconds", c.checkpoint)
 	case c.resume != "":
 		return f.Only("-resume goes on with the run as it is", "resume", "trace", "checkpoint", "cpuprofile", "format", "progress")
 	case f.Given("checkpoint") && c.out == "":

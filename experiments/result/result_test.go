@@ -127,17 +127,6 @@ func TestRaggedRowPanics(t *testing.T) {
 	tab.Add("1")
 }
 
-func TestParseFormat(t *testing.T) {
-	if _, err := ParseFormat("xml"); err == nil || !strings.Contains(err.Error(), "json") {
-		t.Errorf("xml: %v", err)
-	}
-	for _, n := range []string{"table", "markdown", "csv", "json"} {
-		if _, err := ParseFormat(n); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // Names of sources are any text; a table stays a table.
 func TestOddNames(t *testing.T) {
 	tab := Table{Header: []string{"source", "x"}}

@@ -24,18 +24,6 @@ const (
 	JSON     Format = "json"
 )
 
-// Formats lists the names that ParseFormat takes.
-const Formats = "table, markdown, csv or json"
-
-// ParseFormat returns the format of that name.
-func ParseFormat(name string) (Format, error) {
-	switch f := Format(name); f {
-	case Text, Markdown, CSV, JSON:
-		return f, nil
-	}
-	return "", fmt.Errorf("format is %q; allowed are %s", name, Formats)
-}
-
 // Table is a rectangle of text. The first column is aligned left, the others,
 // which hold figures, right, unless Left names them.
 type Table struct {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -154,6 +155,8 @@ type Flags struct {
 	*flag.FlagSet
 	about   string
 	groups  []*group
+	least   map[string]int      // of whole numbers
+	allowed map[string][]string // of words
 	version bool
 }
 
@@ -165,7 +168,7 @@ type group struct {
 // NewFlags returns the flag set of a command; about is what its help says
 // first.
 func NewFlags(name, about string) *Flags {
-	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about}
+	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, least: map[string]int{}, allowed: map[string][]string{}}
 	f.BoolVar(&f.version, "version", false, "print version and revision")
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
@@ -183,6 +186,40 @@ func (f *Flags) Group(title string, define func()) {
 		}
 	})
 	f.groups = append(f.groups, g)
+}
+
+// Count defines a flag for a whole number from least on.
+func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
+	f.IntVar(to, name, usual, usage)
+	f.least[name] = least
+}
+
+// Choice defines a flag for one of the words that are allowed.
+func (f *Flags) Choice(to *string, name, usual, usage string, allowed ...string) {
+	f.StringVar(to, name, usual, usage)
+	f.allowed[name] = allowed
+}
+
+// check refuses a value that is given and not allowed. No text may be empty.
+func (f *Flags) check(x *flag.Flag) error {
+	g, ok := x.Value.(flag.Getter)
+	if !ok {
+		return nil
+	}
+	switch v := g.Get().(type) {
+	case int:
+		if v < f.least[x.Name] {
+			return Usagef("-%s is %d; allowed is %d or more", x.Name, v, f.least[x.Name])
+		}
+	case string:
+		if allowed := f.allowed[x.Name]; allowed != nil && !slices.Contains(allowed, v) {
+			return Usagef("-%s is %q; allowed are %s", x.Name, v, strings.Join(allowed, ", "))
+		}
+		if name, usage := flag.UnquoteUsage(x); v == "" {
+			return Usagef("-%s is empty; allowed is a %s: %s", x.Name, name, usage)
+		}
+	}
+	return nil
 }
 
 // ParseAll parses the arguments. It prints the help and returns done for -h,
@@ -203,7 +240,8 @@ func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done b
 	if !operands && f.NArg() > 0 {
 		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
 	}
-	return false, nil
+	f.Visit(func(x *flag.Flag) { err = cmp.Or(err, f.check(x)) })
+	return false, err
 }
 
 // ParseMixed parses flags that stand before, between and behind the operands,

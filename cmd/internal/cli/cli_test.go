@@ -105,13 +105,28 @@ func TestProgressOffATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	show, clear, err := o.Progress(&b, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	show, clear := o.Progress(&b, "x")
 	show(1, 2)
 	clear()
 	if b.Len() != 0 {
 		t.Errorf("printed %q", &b)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	parse := func(format string) error {
+		f := NewFlags("x", "")
+		var o Output
+		o.Define(f, nil)
+		_, err := f.ParseAll([]string{"-format", format}, false, nil)
+		return err
+	}
+	if err := parse("xml"); Status(err) != Usage || !strings.Contains(err.Error(), "json") {
+		t.Errorf("xml: %v", err)
+	}
+	for _, n := range []string{"table", "markdown", "csv", "json"} {
+		if err := parse(n); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -26,8 +26,8 @@ type Output struct {
 // Define adds the flags to f as a group.
 func (o *Output) Define(f *Flags, more func()) {
 	f.Group("Output", func() {
-		f.StringVar(&o.format, "format", "table", "`form` of the results on stdout: "+result.Formats)
-		f.StringVar(&o.progress, "progress", "auto", "`when` to show progress on stderr: auto (on a terminal) or off")
+		f.Choice(&o.format, "format", "table", "`form` of the results on stdout: table, markdown, csv or json", "table", "markdown", "csv", "json")
+		f.Choice(&o.progress, "progress", "auto", "`when` to show progress on stderr: auto (on a terminal) or off", "auto", "off")
 		if more != nil {
 			more()
 		}
@@ -35,21 +35,14 @@ func (o *Output) Define(f *Flags, more func()) {
 }
 
 // Format returns the format that was asked for.
-func (o *Output) Format() (result.Format, error) {
-	f, err := result.ParseFormat(o.format)
-	return f, AsUsage(err)
-}
+func (o *Output) Format() result.Format { return result.Format(o.format) }
 
 // Progress returns a function that shows how much is done of a total, and one
 // that clears the line. Nothing is shown unless stderr is a terminal.
-func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total int), clear func(), err error) {
-	nothing := func(int, int) {}
-	if o.progress != "auto" && o.progress != "off" {
-		return nil, nil, Usagef("-progress is %q; allowed are auto or off", o.progress)
-	}
+func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total int), clear func()) {
 	file, ok := stderr.(*os.File)
 	if o.progress == "off" || !ok || !term.IsTerminal(int(file.Fd())) {
-		return nothing, func() {}, nil
+		return func(int, int) {}, func() {}
 	}
 	var bar *progressbar.ProgressBar
 	show = func(done, total int) {
@@ -69,7 +62,7 @@ func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total 
 		if bar != nil {
 			_ = bar.Clear()
 		}
-	}, nil
+	}
 }
 
 // OpenDir opens the directory of -out, checks that none of the files is there,

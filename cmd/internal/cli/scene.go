@@ -61,8 +61,6 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (scene expe
 		}
 		scene, s.rec, err = replay(ctx, s.World(level), s.budget)
 		return scene, wrongFlag(err)
-	case f.Given("trace"):
-		return scene, Usagef("-trace is empty; allowed is the name of a recording")
 	}
 	return s.Named(f, s.instance, s.budget, level)
 }
