@@ -84,18 +84,27 @@ func (t *Trace) crawled(n, epochs int, crawls []env.Crawled) {
 	}
 }
 
-// Tables returns the curves, and the crawls of the sources of an instance.
-func (t *Trace) Tables(in env.Instance) (curves, crawls *result.Table) {
+// Tables returns the metrics, the curves, and the crawls of the sources of an
+// instance.
+func (t *Trained) Tables(in env.Instance) (metrics, curves, crawls *result.Table) {
+	metrics = &result.Table{Header: t.Header}
 	curves, crawls = &result.Table{Header: []string{"policy", "epoch", "reward"}}, &result.Table{Header: []string{"epoch", "source"}}
-	for _, c := range t.Curves {
+	for _, row := range t.Metrics {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = result.Exact(v)
+		}
+		metrics.Add(cells...)
+	}
+	for _, c := range t.Trace.Curves {
 		for k, n := range c.Epochs[:min(len(c.Epochs), len(c.Reward))] {
 			curves.Add(c.Policy, strconv.Itoa(n), result.Exact(c.Reward[k]))
 		}
 	}
-	for _, c := range t.Crawls {
+	for _, c := range t.Trace.Crawls {
 		crawls.Add(strconv.Itoa(c[0]), sourceName(in, c[1]))
 	}
-	return curves, crawls
+	return metrics, curves, crawls
 }
 
 // sourceName returns the name of source i, or its number from 1 on.

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,10 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return reproduce(ctx, f, out, output.Format(), papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
 	}
-	level, err := algo.Level()
-	if err != nil {
-		return err
-	}
+	level := algo.Level()
 	scenes, err := scenesOf(ctx, f, &scene, random, level)
 	if err != nil {
 		return err
@@ -162,16 +160,14 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	names := strings.Split(list, ",")
 	if list == "" {
-		names = append(names, "learned")
-		for i := range experiments.Catalogue {
-			if e := &experiments.Catalogue[i]; e.Name != named.Name && e.WhyNot(s, level) == "" {
+		names = []string{"learned"}
+		for _, e := range experiments.Catalogue {
+			if e.Name != named.Name && e.WhyNot(s, level) == "" {
 				names = append(names, e.Name)
 			}
 		}
-	} else {
-		names = strings.Split(list, ",")
 	}
 	var chosen []experiments.Contender
 	var entries []*experiments.Entry
@@ -181,20 +177,18 @@ func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorit
 		if name == "learning" {
 			name = "learned" // one contender gives both rows
 		}
-		if name == "learned" && seen[name] {
+		x := experiments.Contender{Entry: named, Chosen: name == "learned", Optional: list == "" && name != "learned"}
+		switch {
+		case x.Chosen && seen[name]:
 			continue
-		}
-		if seen[name] {
+		case seen[name]:
 			return nil, cli.Usagef("-policies names %q twice", name)
-		}
-		seen[name] = true
-		x := experiments.Contender{Entry: named, Chosen: name == "learned"}
-		x.Optional = list == "" && !x.Chosen
-		if !x.Chosen {
+		case !x.Chosen:
 			if x.Entry, err = find(name); err != nil {
 				return nil, err
 			}
 		}
+		seen[name] = true
 		if why := x.Entry.WhyNot(s, level); why != "" {
 			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, why)
 		}
@@ -226,34 +220,24 @@ func find(name string) (*experiments.Entry, error) {
 	return e, nil
 }
 
-// noInterval says what an interval would need.
-func noInterval(seeded bool, instances int) string {
-	switch {
-	case instances > 1:
-		return fmt.Sprintf("No intervals: they are over instances and need at least %d.", stats.MinSeeds)
-	case seeded:
-		return fmt.Sprintf("No intervals: they are over seeds and need at least %d.", stats.MinSeeds)
-	}
-	return fmt.Sprintf("No intervals: they are over blocks of seven days and need at least %d of them in the measured part.", stats.MinSeeds)
-}
-
+// notes are the sentences below the table.
 func notes(r *result.Report, instances int, seeded bool) []string {
 	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %s from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, result.Count(r.Seeds, "seed"), r.Seed)
 	if instances > 1 {
 		line += fmt.Sprintf(", %d instances", instances)
 	}
-	if r.Bound != nil {
-		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*r.Bound))
-	}
-	all := []string{line + "."}
+	all := []string{line + r.BoundNote() + "."}
 	if len(r.Results) > 0 && r.Results[0].Lo == nil {
-		all = append(all, noInterval(seeded, instances))
-	}
-	for _, row := range r.Results {
-		if row.Over > 0 {
-			all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
-			break
+		over := "over blocks of seven days and need at least %d of them in the measured part"
+		if instances > 1 {
+			over = "over instances and need at least %d"
+		} else if seeded {
+			over = "over seeds and need at least %d"
 		}
+		all = append(all, fmt.Sprintf("No intervals: they are "+over+".", stats.MinSeeds))
+	}
+	if slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Over > 0 }) {
+		all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
 	}
 	return all
 }
@@ -267,12 +251,11 @@ func keep(dir *files.Dir, args []string, c *experiments.Compared) error {
 		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
 			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
 	}
-	js, errJSON := cli.File("result.json", func(w io.Writer) error { return timeless.Write(w, result.JSON) })
-	md, errMarkdown := cli.File("result.md", func(w io.Writer) error { return timeless.Write(w, result.Markdown) })
-	runs, errCSV := cli.File("runs.csv", func(w io.Writer) error { return t.Write(w, result.CSV) })
-	timing, errTiming := cli.Timing(c.Report.Timing)
-	if err := errors.Join(errJSON, errMarkdown, errCSV, errTiming); err != nil {
-		return err
-	}
-	return dir.Put(js, md, runs, cli.Command("bench", args), timing)
+	var out cli.Results
+	out.Print("result.json", &timeless, result.JSON)
+	out.Print("result.md", &timeless, result.Markdown)
+	out.Print("runs.csv", &t, result.CSV)
+	out.Command("bench", args)
+	out.Timing(c.Report.Timing)
+	return out.Put(dir)
 }

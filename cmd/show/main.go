@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	scene.Define(f)
 	f.Group("Policy", func() {
 		f.StringVar(&policy, "policy", experiments.Learners()[0].Name, "`name` of a learner or policy, as in the table of bench; of a learner, what it has learned is drawn")
-		f.StringVar(&level, "knowledge", "", "`level`: model, observed or online; default the first at which the policy works")
+		f.Choice(&level, "knowledge", "", "`level`: model, observed or online; default the first at which the policy works", cli.Levels...)
 		f.Count(&steps, "steps", 10000, 1, "`epochs` of the run, and of learning before it")
 		f.Count(&epochs, "epochs", 100, 1, "`count` of the last epochs that are drawn")
 		f.Uint64Var(&seed, "seed", 1, "`number` from which every random draw is derived")
@@ -87,12 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return cli.Usagef("-policy: %w", err)
 	}
-	s := &shown{entry: entry, level: entry.FirstLevel()}
-	if level != "" {
-		if s.level, err = env.ParseLevel(level); err != nil {
-			return cli.Usagef("-knowledge: %w", err)
-		}
-	}
+	s := &shown{entry: entry, level: env.Level(cmp.Or(level, entry.FirstLevel().String()))}
 	if s.scene, err = scene.Open(ctx, f, s.level); err != nil {
 		return err
 	}

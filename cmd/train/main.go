@@ -17,9 +17,12 @@ import (
 	"os"
 	"runtime/pprof"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
+	"ephemera/experiments/result"
 )
 
 const about = `Train trains a learner that decides which sources to crawl, and compares what
@@ -38,7 +41,12 @@ type command struct {
 	seed                   uint64
 	out, prof              string
 	config, resume, policy string
-	dir                    *files.Dir
+
+	training   experiments.Training // that is asked for
+	thresholds *result.Table        // that were learned
+	text       string               // of config.toml, where there is a directory
+	dir        *files.Dir           // of -out, or nil
+	done       bool                 // it holds the results already
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -68,21 +76,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	show, clear := c.output.Progress(stderr, "train")
 	defer func() { c.dir.Close() }()
-	r, err := c.prepare(ctx)
-	if err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	r.training.Progress = show
+	c.training.Progress = show
 	stop, err := startProfile(c.prof)
 	if err != nil {
 		return fmt.Errorf("-cpuprofile: %w", err)
 	}
-	err = r.run(ctx, c.dir)
+	trained, err := c.training.Run(ctx)
 	clear()
+	if err == nil {
+		c.thresholds = experiments.Thresholds(trained.Trainee, c.training.Scene.Instance)
+	}
+	if trained != nil {
+		err = errors.Join(err, c.keep(trained))
+	}
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	return r.report(c.dir).Write(stdout, c.output.Format())
+	return c.report(trained).Write(stdout, c.output.Format())
 }
 
 // check refuses flags that do not go together.
@@ -101,41 +114,45 @@ func (c *command) check() error {
 	return nil
 }
 
-// prepare returns the run that the flags ask for.
-func (c *command) prepare(ctx context.Context) (*trainRun, error) {
+// prepare settles the training that the flags ask for.
+func (c *command) prepare(ctx context.Context) error {
+	var err error
 	switch {
 	case c.resume != "":
-		return c.resumed(ctx)
+		err = c.resumed(ctx)
 	case c.config != "":
-		return c.repeated(ctx)
+		err = c.repeated(ctx)
 	case c.policy != "":
-		return c.saved(ctx)
+		err = c.saved(ctx)
+	default:
+		err = c.asked(ctx)
 	}
-	level, err := c.algo.Level()
-	if err != nil {
-		return nil, err
+	for _, name := range compared {
+		e, unknown := experiments.Find(name)
+		c.training.Compare, err = append(c.training.Compare, e), errors.Join(err, unknown)
 	}
+	return err
+}
+
+// asked settles the training of the flags.
+func (c *command) asked(ctx context.Context) error {
+	level := c.algo.Level()
 	e, err := c.algo.Learner(level)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	settings, err := c.algo.Configure(level, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	scene, err := c.scene.Open(ctx, c.flags, level)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &trainRun{training: experiments.Training{Scene: scene, Learner: e, Settings: settings[0], Level: level, Epochs: c.length(scene, c.steps), Seed: c.seed}}
-	if c.out == "" {
-		return r, nil
-	}
-	err = r.describe(c.scene.World(level))
-	if err != nil {
-		return nil, err
-	}
-	return r, c.open(r, c.out)
+	t := experiments.Training{Scene: scene, Learner: e, Settings: settings[0], Level: level, Epochs: c.length(scene, c.steps), Seed: c.seed}
+	text, err := toml.Marshal(config{e.Name, level, t.Epochs, t.Seed, t.Settings, c.scene.World(level), scene.Instance})
+	c.training, c.text = t, string(text)
+	return errors.Join(err, c.open())
 }
 
 // length returns how many epochs a run has if -steps does not say.

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,55 +51,38 @@ const metricRows = 200
 // compared are the policies beside the learner.
 var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
 
-// trainRun is a run of train.
-type trainRun struct {
-	training experiments.Training
-	config   string // text of config.toml, where there is a directory
-	done     bool   // the directory holds the results already
-
-	trained    *experiments.Trained
-	thresholds *result.Table
-}
-
-// describe writes down what the run depends on.
-func (r *trainRun) describe(world experiments.World) error {
-	t := &r.training
-	text, err := toml.Marshal(config{t.Learner.Name, t.Level, t.Epochs, t.Seed, t.Settings, world, t.Scene.Instance})
-	r.config = string(text)
-	return err
-}
-
-// open opens the directory of a run that has not begun.
-func (c *command) open(r *trainRun, path string) error {
-	dir, err := files.Open(path)
-	if err != nil {
-		return fmt.Errorf("-out: %w", err)
+// open opens the directory of a training that has not begun, if one is named.
+func (c *command) open() error {
+	dir, err := cli.OpenDir(c.out)
+	if dir == nil {
+		return err
 	}
 	c.dir = dir
 	_, begun := os.Stat(dir.Path(learner.StateFile))
 	_, ended := os.Stat(dir.Path(resultFile))
 	if begun == nil && errors.Is(ended, fs.ErrNotExist) {
-		return fmt.Errorf("-out: %s holds a run that was interrupted; %s", path, goOn(path))
+		return fmt.Errorf("-out: %s holds a run that was interrupted; %s", c.out, goOn(c.out))
 	}
 	if err := dir.Fresh(kept...); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	c.keepStates(r)
+	c.keepStates()
 	return nil
 }
 
 func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on with it", path) }
 
-// keepStates has the run write checkpoints.
-func (c *command) keepStates(r *trainRun) {
-	r.training.Rows = metricRows
+// keepStates has the training write checkpoints.
+func (c *command) keepStates() {
+	t := &c.training
+	t.Rows = metricRows
 	release := func() {}
-	r.training.Save = func(at *experiments.Checkpoint) error {
+	t.Save = func(at *experiments.Checkpoint) error {
 		run, err := json.Marshal(at)
 		if err != nil {
 			return err
 		}
-		data, err := (&learner.Saved{Config: r.config, Start: at.Start, Length: at.Length, State: at.Learner, Run: run}).Encode()
+		data, err := (&learner.Saved{Config: c.text, Start: at.Start, Length: at.Length, State: at.Learner, Run: run}).Encode()
 		if err != nil {
 			return err
 		}
@@ -107,7 +90,7 @@ func (c *command) keepStates(r *trainRun) {
 			return err
 		}
 		cli.Resume(goOn(c.out))
-		if at.Sums.Epochs == r.training.Epochs {
+		if at.Sums.Epochs == t.Epochs {
 			release()
 		}
 		return nil
@@ -115,7 +98,7 @@ func (c *command) keepStates(r *trainRun) {
 	const interval = 10 * time.Second
 	last := time.Now()
 	hold := sync.OnceFunc(func() { release = cli.Hold() })
-	r.training.Due = func(epoch int) bool {
+	t.Due = func(epoch int) bool {
 		hold() // from here on to the end of learning there is something to write
 		if c.checkpoint > 0 {
 			return epoch%c.checkpoint == 0
@@ -128,41 +111,35 @@ func (c *command) keepStates(r *trainRun) {
 	}
 }
 
-// fromConfig returns the run that a config.toml describes; name is what errors
-// call it.
-func (c *command) fromConfig(ctx context.Context, name, text string) (*trainRun, error) {
+// read settles the training that the text of a config.toml describes; name is
+// what errors call it.
+func (c *command) read(ctx context.Context, name, text string) error {
 	var conf config
-	if err := toml.NewDecoder(bytes.NewReader([]byte(text))).DisallowUnknownFields().Decode(&conf); err != nil {
-		return nil, tomlError(name, err)
+	if err := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields().Decode(&conf); err != nil {
+		return tomlError(name, err)
 	}
-	fail := func(err error) (*trainRun, error) { return nil, fmt.Errorf("%s: %v", name, err) } // not a usage error
+	var settings any
+	var scene experiments.Scene
 	e, err := experiments.FindLearner(conf.Algorithm, conf.Knowledge)
+	if err == nil {
+		keys, _ := conf.Settings.(map[string]any)
+		settings, err = e.Configure(conf.Knowledge, keys)
+	}
+	if err == nil {
+		err = conf.Instance.Validate()
+	}
+	if err == nil {
+		scene, err = cli.Reopen(ctx, conf.World, conf.Instance, conf.Knowledge, c.scene.Trace())
+	}
+	if err == nil && (conf.Steps < 1 || conf.Steps != scene.Limit(conf.Steps)) {
+		err = fmt.Errorf("steps is %d; allowed are 1 to %d epochs", conf.Steps, scene.Limit(max(conf.Steps, 1)))
+	}
 	if err != nil {
-		return fail(err)
+		return fmt.Errorf("%s: %v", name, err) // not a usage error
 	}
-	keys, _ := conf.Settings.(map[string]any)
-	settings, err := e.Configure(conf.Knowledge, keys)
-	if err != nil {
-		return fail(err)
-	}
-	trace := ""
-	if c.flags.Given("trace") {
-		trace = c.scene.Trace()
-	}
-	if err := conf.Instance.Validate(); err != nil {
-		return fail(err)
-	}
-	scene, err := cli.Reopen(ctx, conf.World, conf.Instance, conf.Knowledge, trace)
-	if err != nil {
-		return fail(err)
-	}
-	if conf.Steps < 1 || conf.Steps != scene.Limit(conf.Steps) {
-		return fail(fmt.Errorf("steps is %d; allowed are 1 to %d epochs", conf.Steps, scene.Limit(max(conf.Steps, 1))))
-	}
-	return &trainRun{
-		training: experiments.Training{Scene: scene, Learner: e, Settings: settings, Level: conf.Knowledge, Epochs: conf.Steps, Seed: conf.Seed},
-		config:   text,
-	}, nil
+	c.training = experiments.Training{Scene: scene, Learner: e, Settings: settings, Level: conf.Knowledge, Epochs: conf.Steps, Seed: conf.Seed}
+	c.text = text
+	return nil
 }
 
 // tomlError is one line with the place.
@@ -183,142 +160,98 @@ func tomlError(name string, err error) error {
 // maxConfig is the greatest size of a config.toml, bytes.
 const maxConfig = 1 << 30
 
-// repeated returns the run of -config.
-func (c *command) repeated(ctx context.Context) (*trainRun, error) {
+// repeated settles the training of -config.
+func (c *command) repeated(ctx context.Context) error {
 	text, err := env.ReadFile(c.config, maxConfig)
 	if err != nil {
-		return nil, fmt.Errorf("-config: %w", err)
+		return fmt.Errorf("-config: %w", err)
 	}
-	r, err := c.fromConfig(ctx, c.config, string(text))
-	if err != nil || c.out == "" {
-		return r, err
+	if err := c.read(ctx, c.config, string(text)); err != nil {
+		return err
 	}
-	return r, c.open(r, c.out)
+	return c.open()
 }
 
-// resumed returns the run of -resume, from where it stands.
-func (c *command) resumed(ctx context.Context) (*trainRun, error) {
+// resumed settles the training of -resume, from where it stands.
+func (c *command) resumed(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("-resume: %w", err)
+		}
+	}()
 	c.out = c.resume
 	if _, err := os.Stat(c.resume); err != nil {
-		return nil, fmt.Errorf("-resume: %w", err)
+		return err
 	}
-	dir, err := files.Open(c.resume)
-	if err != nil {
-		return nil, fmt.Errorf("-resume: %w", err)
+	if c.dir, err = files.Open(c.resume); err != nil {
+		return err
 	}
-	c.dir = dir
 	saved, err := learner.Load(c.resume)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s holds no run: %w", c.resume, err)
+		return fmt.Errorf("%s holds no run: %w", c.resume, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("-resume: %w", err)
+		return err
 	}
-	r, err := c.fromConfig(ctx, dir.Path(learner.StateFile), saved.Config)
-	if err != nil {
-		return nil, fmt.Errorf("-resume: %w", err)
+	path := c.dir.Path(learner.StateFile)
+	if err := c.read(ctx, path, saved.Config); err != nil {
+		return err
 	}
 	at := &experiments.Checkpoint{}
 	if err := json.Unmarshal(saved.Run, at); err != nil {
-		return nil, fmt.Errorf("-resume: %s: %w", dir.Path(learner.StateFile), err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	at.Learner = saved.State
-	c.keepStates(r)
-	r.training.From = at
-	_, err = os.Stat(dir.Path(resultFile))
-	r.done = err == nil
-	return r, nil
+	c.keepStates()
+	c.training.From = at
+	_, err = os.Stat(c.dir.Path(resultFile))
+	c.done = err == nil
+	return nil
 }
 
-// saved returns the run of -policy.
-func (c *command) saved(ctx context.Context) (*trainRun, error) {
+// saved settles the run of -policy, in the world of the flags or else in that in
+// which it was learned.
+func (c *command) saved(ctx context.Context) error {
 	saved, err := learner.Load(c.policy)
 	if err != nil {
-		return nil, fmt.Errorf("-policy: %w", err)
+		return fmt.Errorf("-policy: %w", err)
 	}
-	own, err := c.fromConfig(ctx, c.policy, saved.Config)
-	worlds := false
-	for _, name := range cli.WorldFlags {
-		worlds = worlds || c.flags.Given(name)
+	if slices.ContainsFunc(cli.WorldFlags, c.flags.Given) {
+		c.training.Scene, err = c.scene.Open(ctx, c.flags, saved.Level())
+		c.training.Epochs, c.training.Seed = c.length(c.training.Scene, c.steps), c.seed
+	} else if err = c.read(ctx, c.policy, saved.Config); err != nil {
+		err = fmt.Errorf("-policy: %w", err)
+	} else if c.flags.Given("steps") {
+		c.training.Epochs = c.training.Scene.Limit(c.steps)
 	}
-	scene, steps := experiments.Scene{}, c.steps
-	if !worlds {
-		if err != nil {
-			return nil, fmt.Errorf("-policy: %w", err)
-		}
-		scene, steps = own.training.Scene, own.training.Epochs
-		if !c.flags.Given("seed") {
-			c.seed = own.training.Seed
-		}
-		if c.flags.Given("steps") {
-			steps = scene.Limit(c.steps)
-		}
-	} else {
-		if scene, err = c.scene.Open(ctx, c.flags, saved.Level()); err != nil {
-			return nil, err
-		}
-		steps = c.length(scene, steps)
+	if c.flags.Given("seed") {
+		c.training.Seed = c.seed
 	}
-	return &trainRun{training: experiments.Training{
-		Scene: scene, Learner: experiments.SavedEntry(saved.Algorithm(), saved), Level: saved.Level(), Epochs: steps, Seed: c.seed,
-	}}, nil
+	c.training.Learner, c.training.Settings, c.training.Level = experiments.SavedEntry(saved.Algorithm(), saved), nil, saved.Level()
+	return err
 }
 
-// run runs it and writes the files.
-func (r *trainRun) run(ctx context.Context, dir *files.Dir) error {
-	for _, name := range compared {
-		e, err := experiments.Find(name)
-		if err != nil {
-			return err
-		}
-		r.training.Compare = append(r.training.Compare, e)
+// keep writes the results, if there is a directory that has none yet.
+func (c *command) keep(t *experiments.Trained) error {
+	if c.dir == nil || c.done {
+		return nil
 	}
-	var failed error
-	if r.trained, failed = r.training.Run(ctx); r.trained == nil {
-		return failed
+	var out cli.Results
+	out.Add(configFile, []byte(c.text), nil)
+	if len(t.Report.Results) > 0 { // else the learner failed
+		out.Print(resultFile, &t.Report, result.JSON)
+		out.Timing(t.Report.Timing)
 	}
-	if r.trained.Trainee != nil && failed == nil {
-		r.thresholds = experiments.Thresholds(r.trained.Trainee, r.training.Scene.Instance)
-	}
-	if dir != nil && !r.done {
-		if err := r.keep(dir); err != nil {
-			return errors.Join(failed, fmt.Errorf("-out: %w", err))
+	metrics, curves, crawls := t.Tables(c.training.Scene.Instance)
+	for name, table := range map[string]*result.Table{metricsFile: metrics, curvesFile: curves, crawlsFile: crawls, thresholdsFile: c.thresholds} {
+		if table != nil {
+			out.Print(name, table, result.CSV)
 		}
 	}
-	return failed
-}
-
-// keep writes the results.
-func (r *trainRun) keep(dir *files.Dir) error {
-	metrics := &result.Table{Header: r.trained.Header}
-	for _, row := range r.trained.Metrics {
-		cells := make([]string, len(row))
-		for i, v := range row {
-			cells[i] = result.Exact(v)
-		}
-		metrics.Add(cells...)
+	if err := out.Put(c.dir); err != nil {
+		return fmt.Errorf("-out: %w", err)
 	}
-	all := []files.File{{Name: configFile, Data: []byte(r.config)}}
-	add := func(f files.File, err error) error {
-		all = append(all, f)
-		return err
-	}
-	var failed error
-	if rep := &r.trained.Report; len(rep.Results) > 0 { // else the learner failed
-		failed = errors.Join(
-			add(cli.File(resultFile, func(w io.Writer) error { return rep.Write(w, result.JSON) })),
-			add(cli.Timing(rep.Timing)))
-	}
-	curves, crawls := r.trained.Trace.Tables(r.training.Scene.Instance)
-	for name, t := range map[string]*result.Table{metricsFile: metrics, curvesFile: curves, crawlsFile: crawls, thresholdsFile: r.thresholds} {
-		if t != nil {
-			failed = errors.Join(failed, add(cli.File(name, func(w io.Writer) error { return t.Write(w, result.CSV) })))
-		}
-	}
-	if failed != nil {
-		return failed
-	}
-	return dir.Put(all...)
+	return nil
 }
 
 // shownSources is the number of sources up to which the thresholds are printed
@@ -326,30 +259,24 @@ func (r *trainRun) keep(dir *files.Dir) error {
 const shownSources = 12
 
 // report returns what is printed.
-func (r *trainRun) report(dir *files.Dir) *result.Report {
-	rep, l := &r.trained.Report, r.trained.Trainee
+func (c *command) report(t *experiments.Trained) *result.Report {
+	rep, l := &t.Report, t.Trainee
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	if l != nil {
 		line += ", " + result.Count(l.Fallbacks(), "Tikhonov fallback")
 	}
-	if rep.Bound != nil {
-		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", result.Figure(*rep.Bound))
-	}
-	rep.Notes = []string{line + ".", experiments.Sentence(rep)}
-	if l == nil {
-		return rep
-	}
-	if note := experiments.PriceNote(l, r.training.Scene, r.training.Level); note != "" {
+	rep.Notes = []string{line + rep.BoundNote() + ".", experiments.Sentence(rep)}
+	if note := experiments.PriceNote(l, c.training.Scene, c.training.Level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}
-	switch tab := r.thresholds; {
+	switch tab := c.thresholds; {
 	case tab == nil:
 	case len(tab.Rows) <= shownSources:
 		rep.More = tab
-	case dir == nil:
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, thresholds.csv has the thresholds of each.", len(tab.Rows)))
+	case c.dir == nil:
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, %s has the thresholds of each.", len(tab.Rows), thresholdsFile))
 	default:
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(tab.Rows), dir.Path(thresholdsFile)))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(tab.Rows), c.dir.Path(thresholdsFile)))
 	}
 	return rep
 }

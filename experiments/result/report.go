@@ -89,6 +89,14 @@ func (r *Report) Complete() {
 	}
 }
 
+// BoundNote says what no policy exceeds, behind a semicolon, if that is known.
+func (r *Report) BoundNote() string {
+	if r.Bound == nil {
+		return ""
+	}
+	return fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
+}
+
 // Write prints the report. JSON and CSV are a function of the configuration and
 // the seed; the others also say how long it took, if Timing is set.
 func (r *Report) Write(w io.Writer, f Format) error {

@@ -17,6 +17,9 @@ type Algorithm struct {
 	keys            map[string]any
 }
 
+// Levels are the names of the levels of knowledge.
+var Levels = []string{string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline)}
+
 // Define adds the flags to f as a group.
 func (a *Algorithm) Define(f *Flags) {
 	a.keys = map[string]any{}
@@ -31,31 +34,28 @@ func (a *Algorithm) Define(f *Flags) {
 		a.keys[key], by[key] = v, flag
 		return nil
 	}
-	word := func(name, usage string) {
-		f.Func(name, usage, func(text string) error { return give(name, name, text) })
-	}
-	number := func(name, usage string) {
-		f.Func(name, usage, func(text string) error {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return fmt.Errorf("%q is not a number", text)
-			}
-			return give(name, name, v)
-		})
-	}
 	f.Group("Learner (a setting that is not given has the algorithm's default; docs/lspe.md and docs/paper-learner.md list them)", func() {
 		var about []string
 		for _, x := range experiments.Learners() {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
 		f.StringVar(&a.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; default forecast with knowledge online, else lspe")
-		f.StringVar(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)")
-		number("kappa", "`κ`, steepness of the logit, above 0")
-		number("gamma", "`γ`, step of the critic, above 0 and below 2")
-		word("a", "`step` a(n) of the actor, as c/ceil(n/block)^power or c/(n+shift)^power")
-		word("b", "`step` b(n) of the critic's averages, as those of -a")
-		word("d", "`step` d(n) of the price of lspe, as those of -a")
-		word("act", "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)")
+		f.Choice(&a.knowledge, "knowledge", "model", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back)", Levels...)
+		for name, usage := range map[string]string{
+			"kappa": "`κ`, steepness of the logit, above 0",
+			"gamma": "`γ`, step of the critic, above 0 and below 2",
+			"a":     "`step` a(n) of the actor, as c/ceil(n/block)^power or c/(n+shift)^power",
+			"b":     "`step` b(n) of the critic's averages, as those of -a",
+			"d":     "`step` d(n) of the price of lspe, as those of -a",
+			"act":   "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)",
+		} {
+			f.Func(name, usage, func(text string) error {
+				if name == "kappa" || name == "gamma" {
+					return give(name, name, parseValue(text))
+				}
+				return give(name, name, text)
+			})
+		}
 		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
 			key, value, ok := strings.Cut(text, "=")
 			if !ok || key == "" {
@@ -82,13 +82,7 @@ func parseValue(text string) any {
 }
 
 // Level returns the level of knowledge that was asked for.
-func (a *Algorithm) Level() (env.Level, error) {
-	level, err := env.ParseLevel(a.knowledge)
-	if err != nil {
-		return "", Usagef("-knowledge: %w", err)
-	}
-	return level, nil
-}
+func (a *Algorithm) Level() env.Level { return env.Level(a.knowledge) }
 
 // Named reports whether a learner was asked for by its name.
 func (a *Algorithm) Named() bool { return a.name != "" }

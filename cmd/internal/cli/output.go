@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -84,28 +85,42 @@ func OpenDir(path string, names ...string) (*files.Dir, error) {
 	return d, nil
 }
 
-// File renders a file of -out.
-func File(name string, write func(io.Writer) error) (files.File, error) {
+// TimingFile is the one file of -out that is not the same from run to run, and
+// CommandFile has the command that repeats what the directory holds.
+const (
+	TimingFile  = "timing.json"
+	CommandFile = "command.txt"
+)
+
+// Results are the files of -out in the making.
+type Results struct {
+	files []files.File
+	err   error
+}
+
+// Add adds a file.
+func (r *Results) Add(name string, data []byte, err error) {
+	r.files, r.err = append(r.files, files.File{Name: name, Data: data}), errors.Join(r.err, err)
+}
+
+// Print adds a report or a table.
+func (r *Results) Print(name string, x interface {
+	Write(io.Writer, result.Format) error
+}, f result.Format) {
 	var b bytes.Buffer
-	err := write(&b)
-	return files.File{Name: name, Data: b.Bytes()}, err
+	err := x.Write(&b, f)
+	r.Add(name, b.Bytes(), err)
 }
 
-// TimingFile is the one file of -out that is not the same from run to run.
-const TimingFile = "timing.json"
-
-// Timing renders it.
-func Timing(t *result.Timing) (files.File, error) {
+// Timing adds the TimingFile.
+func (r *Results) Timing(t *result.Timing) {
 	data, err := json.MarshalIndent(t, "", "  ")
-	return files.File{Name: TimingFile, Data: append(data, '\n')}, err
+	r.Add(TimingFile, append(data, '\n'), err)
 }
 
-// CommandFile has the command that repeats what a directory of results holds.
-const CommandFile = "command.txt"
-
-// Command is the CommandFile of a command that was called with args. What
+// Command adds the CommandFile of a command that was called with args. What
 // changes no result is left out.
-func Command(name string, args []string) files.File {
+func (r *Results) Command(name string, args []string) {
 	words := []string{"go", "run", "./cmd/" + name}
 	for k := 0; k < len(args); k++ {
 		flag, _, whole := strings.Cut(strings.TrimLeft(args[k], "-"), "=")
@@ -117,7 +132,15 @@ func Command(name string, args []string) files.File {
 		}
 		words = append(words, args[k])
 	}
-	return files.File{Name: CommandFile, Data: []byte(Quote(words...) + "\n")}
+	r.Add(CommandFile, []byte(Quote(words...)+"\n"), nil)
+}
+
+// Put puts all files into the directory, or none.
+func (r *Results) Put(dir *files.Dir) error {
+	if r.err != nil {
+		return r.err
+	}
+	return dir.Put(r.files...)
 }
 
 // Positive refuses a flag's value that is not a finite number above 0.
