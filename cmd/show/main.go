@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return cli.Usagef("-policy: %w", err)
 	}
-	s := &shown{entry: entry, level: env.Level(cmp.Or(level, entry.FirstLevel().String()))}
+	s := &shown{entry: entry, level: env.Level(cmp.Or(level, string(entry.FirstLevel())))}
 	if s.scene, err = scene.Open(ctx, f, s.level); err != nil {
 		return err
 	}
