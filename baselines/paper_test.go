@@ -115,7 +115,7 @@ func TestPaperWhittleAgainstOptimum(t *testing.T) {
 // and stay below it in the others: from x = u sources 1 and 2 are crawled in the
 // same epochs, and at a price that gives each of them period two nothing in (22)
 // moves them apart. The paper does not give its start or its steps.
-func TestPaperrelaxedControl(t *testing.T) {
+func TestPaperRelaxedControl(t *testing.T) {
 	in := env.Paper(1)
 	for _, c := range []struct {
 		exact        bool
