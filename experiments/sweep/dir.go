@@ -84,32 +84,34 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 	if err := os.MkdirAll(records, 0o777); err != nil {
 		return nil, err
 	}
+	// One process may have all of the work, or several one shard each.
+	type lock struct {
+		name      string
+		exclusive bool
+		on        string
+	}
+	locks := []lock{{"lock", true, "all of the sweep or a shard of it"}}
+	if o.Shard != Whole {
+		locks = []lock{{"lock", false, "all of the sweep"}, {o.Shard.file() + ".lock", true, "shard " + o.Shard.String()}}
+	}
 	var held []*os.File
 	unlock = func() {
 		for _, f := range held {
 			f.Close()
 		}
 	}
-	// One process may have all of the work, or several one shard each.
-	take := func(name string, exclusive bool, on string) error {
-		f, err := files.Lock(filepath.Join(records, name), exclusive)
+	for _, l := range locks {
+		f, err := files.Lock(filepath.Join(records, l.name), l.exclusive)
 		if errors.Is(err, files.ErrLocked) {
-			return fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, on)
+			err = fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, l.on)
 		}
-		if err == nil {
-			held = append(held, f)
+		if err != nil {
+			unlock()
+			return nil, err
 		}
-		return err
+		held = append(held, f)
 	}
-	if o.Shard == Whole {
-		err = take("lock", true, "all of the sweep or a shard of it")
-	} else if err = take("lock", false, "all of the sweep"); err == nil {
-		err = take(o.Shard.file()+".lock", true, "shard "+o.Shard.String())
-	}
-	if err == nil {
-		err = claim(ctx, c, o)
-	}
-	if err != nil {
+	if err := claim(ctx, c, o); err != nil {
 		unlock()
 		return nil, err
 	}
@@ -175,20 +177,16 @@ func inspect(c *Config, dir string) error {
 // are: then this one goes on where the other ended.
 func (c *Config) lacks(old *Config) string {
 	var says []string
-	differ := func(what string, there, here []string) {
-		if slices.ContainsFunc(there, func(v string) bool { return !slices.Contains(here, v) }) {
-			says = append(says, fmt.Sprintf("%s: %s there, %s here", what, some(there), some(here)))
-		}
-	}
 	keys, there := old.values()
 	_, here := c.values()
 	for _, key := range keys {
-		if here[key] != nil || says == nil { // else it went with the learner that had it
-			differ(key, there[key], here[key])
+		if here[key] == nil && says != nil {
+			continue // it went with the learner that had it
+		}
+		if slices.ContainsFunc(there[key], func(v string) bool { return !slices.Contains(here[key], v) }) {
+			says = append(says, fmt.Sprintf("%s: %s there, %s here", key, some(there[key]), some(here[key])))
 		}
 	}
-	seeds := func(c *Config) []string { return strings.Fields(strings.Trim(fmt.Sprint(c.Seeds), "[]")) }
-	differ("seeds", seeds(old), seeds(c))
 	for name, in := range old.Inputs {
 		if now := c.Inputs[name]; now != nil && now.Sum != in.Sum {
 			says = append(says, "what "+name+" holds")
@@ -209,7 +207,8 @@ func (c *Config) lacks(old *Config) string {
 	return ""
 }
 
-// values returns the settings of the cells, and the values that each has.
+// values returns the settings of the cells, and the seeds, with the values that
+// each has.
 func (c *Config) values() (keys []string, values map[string][]string) {
 	values = map[string][]string{}
 	for _, g := range c.grids {
@@ -224,7 +223,10 @@ func (c *Config) values() (keys []string, values map[string][]string) {
 			}
 		}
 	}
-	return keys, values
+	for _, seed := range c.Seeds {
+		values["seeds"] = append(values["seeds"], fmt.Sprint(seed))
+	}
+	return append(keys, "seeds"), values
 }
 
 // some names the first three.

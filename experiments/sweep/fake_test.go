@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,5 +145,48 @@ func sameFiles(t testing.TB, got, want map[string]string) {
 		if _, ok := want[name]; !ok {
 			t.Errorf("%s is there; the other run did not leave it", name)
 		}
+	}
+}
+
+// swept runs a configuration in a directory of its own.
+func swept(t testing.TB, text string) (c *Config, dir string) {
+	t.Helper()
+	c, dir = load(t, text), t.TempDir()
+	mustRun(t, c, Options{Dir: dir})
+	return c, dir
+}
+
+// summary reads the summary of a directory.
+func summary(t testing.TB, dir string) *Summary {
+	t.Helper()
+	s, err := ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// refused checks that an error says all of the words.
+func refused(t testing.TB, err error, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("error %v; want %q", err, w)
+		}
+	}
+}
+
+// writeFile and removeFile change a directory by hand.
+func writeFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeFile(t testing.TB, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -163,8 +163,7 @@ func uninterrupted(t *testing.T) map[string]string {
 // Neither the number of workers nor shards nor a change of the division on the
 // way alter a byte.
 func TestDivision(t *testing.T) {
-	c := load(t, kappaTOML)
-	one := t.TempDir()
+	c, one := load(t, kappaTOML), t.TempDir()
 	mustRun(t, c, Options{Dir: one, Workers: 1})
 	want := finals(t, one)
 
@@ -201,13 +200,10 @@ func TestDivision(t *testing.T) {
 // A directory whose config.toml is lost still belongs to the sweep of its
 // records: a call with another configuration leaves it as it is.
 func TestLostConfiguration(t *testing.T) {
-	c, dir := load(t, kappaTOML), t.TempDir()
-	mustRun(t, c, Options{Dir: dir})
+	c, dir := swept(t, kappaTOML)
 	want := finals(t, dir)
 	for name := range want {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		removeFile(t, filepath.Join(dir, name))
 	}
 	if _, err := Run(context.Background(), load(t, kappaTOML, "seeds=3"), Options{Dir: dir}); !errors.Is(err, errOther) || !strings.Contains(err.Error(), `0000-of-0001.jsonl:`) {
 		t.Errorf("error %v", err)
@@ -217,9 +213,7 @@ func TestLostConfiguration(t *testing.T) {
 	}
 	sameFiles(t, finals(t, dir), want)
 	// Also where only that is lost.
-	if err := os.Remove(filepath.Join(dir, "config.toml")); err != nil {
-		t.Fatal(err)
-	}
+	removeFile(t, filepath.Join(dir, "config.toml"))
 	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 {
 		t.Errorf("%d runs again", rep.Ran)
 	}
@@ -261,8 +255,9 @@ func TestArithmetic(t *testing.T) {
 	mustRun(t, c, Options{Dir: dir, Shard: Shard{0, 2}})
 	arithmetic = func() string { return "arm64 (exp 22)" }
 	_, err := Run(context.Background(), c, Options{Dir: dir, Shard: Shard{1, 2}})
-	if err == nil || !strings.Contains(err.Error(), dir+": was begun on amd64 (exp 11), and this is arm64 (exp 22)") || len(recordFiles(dir)) != 1 {
-		t.Errorf("another shard: %v", err)
+	refused(t, err, dir+": was begun on amd64 (exp 11), and this is arm64 (exp 22)")
+	if n := len(recordFiles(dir)); n != 1 {
+		t.Errorf("%d record files", n)
 	}
 	// Elsewhere it runs; its records do not count beside the others.
 	mustRun(t, c, Options{Dir: other, Shard: Shard{1, 2}})
@@ -270,8 +265,9 @@ func TestArithmetic(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Merge(context.Background(), c, Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "0000-of-0002.jsonl was computed on amd64 (exp 11), ") || !strings.Contains(err.Error(), "0001-of-0002.jsonl on arm64 (exp 22)") || len(finals(t, dir)) != 2 {
-		t.Errorf("merged: %v", err)
+	refused(t, err, "0000-of-0002.jsonl was computed on amd64 (exp 11), ", "0001-of-0002.jsonl on arm64 (exp 22)")
+	if n := len(finals(t, dir)); n != 2 {
+		t.Errorf("%d final files", n)
 	}
 }
 
@@ -291,14 +287,17 @@ func TestArithmeticOfProcessors(t *testing.T) {
 
 // A directory of something else is left as it is.
 func TestForeignDirectory(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "runs.csv"), []byte("mine\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Run(context.Background(), load(t, kappaTOML), Options{Dir: dir})
-	entries, _ := os.ReadDir(dir)
-	if err == nil || !strings.Contains(err.Error(), "is not of a sweep") || len(entries) != 1 {
-		t.Errorf("error %v, %d entries", err, len(entries))
+	for _, name := range []string{"runs.csv", "curves.csv"} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, name), []byte("mine\n"))
+		_, err := Run(context.Background(), load(t, kappaTOML), Options{Dir: dir})
+		refused(t, err, "is not of a sweep")
+		if got := finals(t, dir); len(got) != 1 || got[name] != "mine\n" {
+			t.Errorf("the directory of another holds %q", got)
+		}
+		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+			t.Errorf("%d entries", len(entries))
+		}
 	}
 }
 
@@ -332,22 +331,17 @@ func TestHistory(t *testing.T) {
 
 // A summary is not replaced by one of fewer runs.
 func TestLostRecords(t *testing.T) {
-	c, dir := load(t, kappaTOML), t.TempDir()
-	mustRun(t, c, Options{Dir: dir})
+	c, dir := swept(t, kappaTOML)
 	want := finals(t, dir)
-	if err := os.Remove(filepath.Join(dir, "records", "0000-of-0001.jsonl")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Merge(context.Background(), c, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "summary.json is of 30 runs, but records/ holds 0") {
-		t.Errorf("error %v", err)
-	}
+	removeFile(t, filepath.Join(dir, "records", "0000-of-0001.jsonl"))
+	_, err := Merge(context.Background(), c, Options{Dir: dir})
+	refused(t, err, "summary.json is of 30 runs, but records/ holds 0")
 	sameFiles(t, finals(t, dir), want)
 }
 
 // An interrupted merge leaves the final files as they were.
 func TestMergeInterrupted(t *testing.T) {
-	c, dir := load(t, kappaTOML), t.TempDir()
-	mustRun(t, c, Options{Dir: dir})
+	c, dir := swept(t, kappaTOML)
 	want := finals(t, dir)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
@@ -398,9 +392,8 @@ func TestManyRecords(t *testing.T) {
 // A directory without records is no sweep to merge.
 func TestNoRecords(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Merge(context.Background(), load(t, kappaTOML), Options{Dir: dir}); err == nil || err.Error() != dir+": holds no records: there is no directory records" {
-		t.Errorf("error %v", err)
-	}
+	_, err := Merge(context.Background(), load(t, kappaTOML), Options{Dir: dir})
+	refused(t, err, dir+": holds no records: there is no directory records")
 }
 
 // The answer is one sentence that claims no more than the intervals, and none
@@ -416,12 +409,8 @@ func TestAnswer(t *testing.T) {
 		{"seeds = 6\nsteps = [1, 2]\n", ""},                                // all the same
 		{"seeds = 6\nlearner.kappa = [1, 2, 3]\nmetric = \"ratio\"\n", ""}, // no cell has a mean
 	} {
-		dir := t.TempDir()
-		mustRun(t, load(t, c.text), Options{Dir: dir})
-		s, err := ReadSummary(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, dir := swept(t, c.text)
+		s := summary(t, dir)
 		if !strings.Contains(s.Answer, c.want) || (c.want == "") != (s.Answer == "") {
 			t.Errorf("%s: the answer is %q; want %q", c.text, s.Answer, c.want)
 		}
@@ -431,7 +420,7 @@ func TestAnswer(t *testing.T) {
 // Lines peak where their best point is apart from both ends, and cross between
 // points at which they are apart, in the sense of the metric.
 func TestPeaksAndCrossings(t *testing.T) {
-	summary := func(less bool, lines map[string][]float64) *Summary {
+	summaryOf := func(less bool, lines map[string][]float64) *Summary {
 		s := &Summary{Figures: []Figure{{Name: "cost", Less: less}}, Metric: "cost", Reference: "a1", Axes: []string{"line", "x"}}
 		for _, name := range []string{"a", "b"} {
 			for k, v := range lines[name] {
@@ -452,8 +441,7 @@ func TestPeaksAndCrossings(t *testing.T) {
 		{false, map[string][]float64{"a": {1, 4, 9}, "b": {5, 5, 5}}, "; line a and line b cross between x 1 and 3."},
 		{false, map[string][]float64{"a": {1, 5, 6}, "b": {5, 5, 5}}, "."},
 	} {
-		s := summary(c.less, c.lines)
-		if got := s.answer(); !strings.HasSuffix(got, "the reference"+c.want) {
+		if got := summaryOf(c.less, c.lines).answer(); !strings.HasSuffix(got, "the reference"+c.want) {
 			t.Errorf("%v: %q; want the end %q", c.lines, got, c.want)
 		}
 	}
@@ -461,22 +449,17 @@ func TestPeaksAndCrossings(t *testing.T) {
 
 // What has no mean is named, in the answer and in the warnings.
 func TestNotFinite(t *testing.T) {
-	dir := t.TempDir()
-	mustRun(t, load(t, "seeds = 6\nmetric = \"ratio\"\nlearner.kappa = [1, 2]\ninstance.id = [\"paper\", \"wide\"]\n"), Options{Dir: dir})
-	s, err := ReadSummary(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, dir := swept(t, "seeds = 6\nmetric = \"ratio\"\nlearner.kappa = [1, 2]\ninstance.id = [\"paper\", \"wide\"]\n")
+	s := summary(t, dir)
 	if s.Answer != "" || s.Cells[2].Diff != nil || s.Cells[1].Diff == nil {
 		t.Errorf("cells of two instances: the answer is %q, differences %v and %v", s.Answer, s.Cells[2].Diff, s.Cells[1].Diff)
 	}
 	if w := s.Warnings(); len(w) != 1 || w[0] != "1 of 6 values are not finite: ratio of id/paper/kappa/1, ratio of id/paper/kappa/2" {
 		t.Errorf("warnings %q", w)
 	}
-	few := t.TempDir()
-	mustRun(t, load(t, "seeds = 2\nlearner.kappa = [1, 2]\n"), Options{Dir: few})
-	if s, err = ReadSummary(few); err != nil || !slices.Equal(s.Warnings(), []string{"need at least 5 seeds for an interval"}) {
-		t.Errorf("warnings %q, %v", s.Warnings(), err)
+	_, few := swept(t, "seeds = 2\nlearner.kappa = [1, 2]\n")
+	if w := summary(t, few).Warnings(); !slices.Equal(w, []string{"need at least 5 seeds for an interval"}) {
+		t.Errorf("warnings %q", w)
 	}
 }
 
@@ -511,10 +494,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%d learned rows; third %q", len(learned), learned[2])
 	}
 
-	s, err := ReadSummary(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := summary(t, dir)
 	// Common random numbers: the difference between two cells is exactly 10 Δκ.
 	if d := s.Cells[4].Diff; math.Abs(d.Value-60) > 1e-9 || math.Abs(d.Lo-60) > 1e-9 || d.N != 6 {
 		t.Errorf("κ = 8 minus κ = 2: %v; want 60", d)
@@ -546,13 +526,8 @@ func TestFiles(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	c := load(t, "seeds = 6\ngroup = \"learner.algorithm\"\n[[cells]]\nlearner.algorithm = \"whittle\"\ninstance.id = [\"paper\", \"wide\"]\n[[cells]]\ninstance.id = [\"paper\", \"wide\"]\n")
-	dir := t.TempDir()
-	mustRun(t, c, Options{Dir: dir})
-	s, err := ReadSummary(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, dir := swept(t, "seeds = 6\ngroup = \"learner.algorithm\"\n[[cells]]\nlearner.algorithm = \"whittle\"\ninstance.id = [\"paper\", \"wide\"]\n[[cells]]\ninstance.id = [\"paper\", \"wide\"]\n")
+	s := summary(t, dir)
 	if len(s.Groups) != 2 || s.Groups[0].Value != "whittle" || s.Groups[0].Cells != 2 || s.Groups[1].Value != "paper" {
 		t.Fatalf("groups %+v", s.Groups)
 	}
@@ -564,10 +539,9 @@ func TestGroup(t *testing.T) {
 	}
 
 	// Also where all cells have the same value of the key.
-	dir = t.TempDir()
-	mustRun(t, load(t, "seeds = 6\ngroup = \"learner.algorithm\"\ninstance.id = [\"paper\", \"wide\"]\nlearner.kappa = [1, 2]\n"), Options{Dir: dir})
-	if s, err = ReadSummary(dir); err != nil || len(s.Groups) != 1 || s.Groups[0].Value != "paper" || s.Groups[0].Cells != 4 || s.Profile == nil {
-		t.Errorf("one group: %+v, %v", s.Groups, err)
+	_, dir = swept(t, "seeds = 6\ngroup = \"learner.algorithm\"\ninstance.id = [\"paper\", \"wide\"]\nlearner.kappa = [1, 2]\n")
+	if s = summary(t, dir); len(s.Groups) != 1 || s.Groups[0].Value != "paper" || s.Groups[0].Cells != 4 || s.Profile == nil {
+		t.Errorf("one group: %+v", s.Groups)
 	}
 }
 
@@ -675,10 +649,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 }
 
 func TestDiskFull(t *testing.T) {
-	c := load(t, kappaTOML)
-	want := t.TempDir()
-	mustRun(t, c, Options{Dir: want})
-
+	c, want := swept(t, kappaTOML)
 	dir := t.TempDir()
 	full := func(path string) (logFile, error) {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
@@ -759,9 +730,7 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Run(context.Background(), c, Options{Dir: filepath.Join(parent, "out")})
-	if err == nil || !strings.Contains(err.Error(), "the directory of a sweep must be writable") {
-		t.Errorf("error %v", err)
-	}
+	refused(t, err, "the directory of a sweep must be writable")
 }
 
 func TestLock(t *testing.T) {
@@ -771,6 +740,7 @@ func TestLock(t *testing.T) {
 		_, err := Run(context.Background(), c, Options{Dir: dir, Shard: s})
 		return err
 	}
+	const busy = "another process is at work here"
 	held := func(s Shard) (free func()) {
 		free, err := enter(context.Background(), c, Options{Dir: dir, Shard: s})
 		if err != nil {
@@ -780,16 +750,12 @@ func TestLock(t *testing.T) {
 	}
 	free := held(Whole)
 	for _, s := range []Shard{Whole, {1, 4}} {
-		if err := try(s); err == nil || !strings.Contains(err.Error(), "another process is at work here") {
-			t.Errorf("shard %v beside the whole: %v", s, err)
-		}
+		refused(t, try(s), busy)
 	}
 	free()
 	free = held(Shard{1, 4})
 	for _, s := range []Shard{Whole, {1, 4}} {
-		if err := try(s); err == nil || !strings.Contains(err.Error(), "another process is at work here") {
-			t.Errorf("shard %v beside 1/4: %v", s, err)
-		}
+		refused(t, try(s), busy)
 	}
 	if err := try(Shard{2, 4}); err != nil {
 		t.Errorf("shard 2/4 beside 1/4: %v", err)
@@ -816,8 +782,7 @@ func TestGrow(t *testing.T) {
 		if rep.Ran != ran || rep.Missing != 0 {
 			t.Errorf("step %d: %+v; want %d runs", i, rep, ran)
 		}
-		fresh := t.TempDir()
-		mustRun(t, c, Options{Dir: fresh})
+		_, fresh := swept(t, grown[i])
 		sameFiles(t, finals(t, dir), finals(t, fresh))
 	}
 	before := finals(t, dir)
@@ -829,46 +794,28 @@ func TestGrow(t *testing.T) {
 		"seeds = 9\n[[cells]]\nlearner.kappa = [1, 2]\nlearner.algorithm = [\"paper\", \"priced\"]\n[[cells]]\nlearner.kappa = 4\n": "cell priced/kappa/4 is there and not here;",
 	} {
 		_, err := Run(context.Background(), load(t, text), Options{Dir: dir})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v; want %q", text, err, want)
-		}
+		refused(t, err, want)
 	}
 	sameFiles(t, finals(t, dir), before)
 }
 
 func TestOtherConfiguration(t *testing.T) {
-	dir := t.TempDir()
-	mustRun(t, load(t, kappaTOML), Options{Dir: dir})
+	_, dir := swept(t, kappaTOML)
 	before := finals(t, dir)
 	for _, set := range []string{"learner.gamma=0.5", "seeds=3"} {
 		_, err := Run(context.Background(), load(t, kappaTOML, set), Options{Dir: dir})
-		if err == nil || !strings.Contains(err.Error(), "holds another configuration") || !strings.Contains(err.Error(), "-out") {
-			t.Errorf("%s: %v", set, err)
-		}
+		refused(t, err, "holds another configuration", "-out")
 	}
 	sameFiles(t, finals(t, dir), before)
 	// Another metric compares the same runs.
 	if rep := mustRun(t, load(t, kappaTOML, "metric=crawls"), Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
 		t.Errorf("another metric: %+v", rep)
 	}
-
-	foreign := t.TempDir()
-	if err := os.WriteFile(filepath.Join(foreign, "curves.csv"), []byte("mine\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Run(context.Background(), load(t, kappaTOML), Options{Dir: foreign}); err == nil || !strings.Contains(err.Error(), "not of a sweep") {
-		t.Errorf("a directory with other files: %v", err)
-	}
-	if b, _ := os.ReadFile(filepath.Join(foreign, "curves.csv")); string(b) != "mine\n" {
-		t.Errorf("the file of another was changed to %q", b)
-	}
 }
 
 // A line that was damaged on disk is reported and its run repeated.
 func TestDamage(t *testing.T) {
-	c := load(t, kappaTOML)
-	dir := t.TempDir()
-	mustRun(t, c, Options{Dir: dir})
+	c, dir := swept(t, kappaTOML)
 	want := finals(t, dir)
 	path := filepath.Join(dir, "records", "0000-of-0001.jsonl")
 	b, err := os.ReadFile(path)
@@ -878,9 +825,7 @@ func TestDamage(t *testing.T) {
 	at := bytes.Index(b, []byte(`"cell":"kappa/2"`)) + 70
 	b[at] ^= 1
 	b = b[:len(b)-7] // and the last line torn
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, b)
 	rep := mustRun(t, c, Options{Dir: dir})
 	if rep.Ran != 2 || len(rep.Damaged) != 1 || !strings.Contains(rep.Damaged[0], "checksum") {
 		t.Errorf("report %+v", rep)
