@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 )
@@ -150,13 +151,13 @@ func (f *Figure) Fit() error {
 		}
 		return true
 	})
-	if len(f.Series) == 0 && (f.Tiles == nil || !f.Tiles.fit()) {
-		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
-	}
-	if t := f.Tiles; t != nil {
+	if t := f.Tiles; t != nil && t.fit() {
 		f.X.Ticks, f.Y.Ticks = Names(t.X), Names(t.Y)
 		f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi = -.5, float64(len(t.X))-.5, -.5, float64(len(t.Y))-.5
 		return nil
+	}
+	if len(f.Series) == 0 {
+		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
 	}
 	// Hidden ones count only where all are.
 	every := !slices.ContainsFunc(f.Series, func(s Series) bool { return !s.Hidden })
@@ -274,15 +275,7 @@ func number(v, step, most float64) string {
 }
 
 // short takes what says nothing out of an exponent: 1e+05 is 1e5.
-func short(s string) string {
-	for i := range s {
-		if s[i] == 'e' {
-			n, _ := strconv.Atoi(s[i+1:])
-			return s[:i] + "e" + strconv.Itoa(n)
-		}
-	}
-	return s
-}
+var short = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace
 
 // decades returns the marks of a logarithmic axis: powers of ten, of a few also
 // two and five times them, of many every few; nil if there are not two.

@@ -101,8 +101,8 @@ func Value(text string, v float64) Cell {
 	return c
 }
 
-// Estimated is the cell of an estimate.
-func Estimated(e stats.Estimate) Cell { return Value(e.String(), e.Value) }
+// estimated is the cell of an estimate.
+func estimated(e stats.Estimate) Cell { return Value(e.String(), e.Value) }
 
 // uPlot (github.com/leeoniya/uPlot, MIT) is carried unchanged from its npm
 // package, version 1.6.32.

@@ -133,7 +133,7 @@ func measured(v float64, interval ...*float64) Cell {
 	case math.IsNaN(v):
 		return Value("–", v)
 	case len(interval) == 2 && interval[0] != nil && interval[1] != nil:
-		return Estimated(stats.Estimate{Value: v, Lo: *interval[0], Hi: *interval[1]})
+		return estimated(stats.Estimate{Value: v, Lo: *interval[0], Hi: *interval[1]})
 	}
 	return Value(stats.Format(v), v)
 }

@@ -68,7 +68,7 @@ func (r *sweepDir) table() Section {
 		for k, column := range columns {
 			cell := Words(short[k+2])
 			if e := column.Of(c); e != nil {
-				cell = Estimated(*e)
+				cell = estimated(*e)
 			}
 			row = append(row, cell)
 		}
@@ -186,7 +186,7 @@ func (r *sweepDir) pools() Section {
 	s := r.Summary
 	t := &Table{Head: []Column{{Name: "value"}, {Name: "cells"}, {Name: "mean"}, {Name: "IQM"}}}
 	for _, g := range s.Groups {
-		t.Rows = append(t.Rows, []Cell{Words(g.Value), Value(fmt.Sprint(g.Cells), float64(g.Cells)), Estimated(g.Mean), Estimated(g.IQM)})
+		t.Rows = append(t.Rows, []Cell{Words(g.Value), Value(fmt.Sprint(g.Cells), float64(g.Cells)), estimated(g.Mean), estimated(g.IQM)})
 	}
 	return Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: t}
 }
@@ -302,7 +302,7 @@ func (r *sweepDir) whatLearned() []Section {
 		x.X = append(x.X, l.exact)
 		add(x, l.learned)
 		if l.what == "threshold" {
-			t.Rows = append(t.Rows, []Cell{Words(l.cell + ", " + l.source), Estimated(l.learned), Value(stats.Format(l.exact), l.exact)})
+			t.Rows = append(t.Rows, []Cell{Words(l.cell + ", " + l.source), estimated(l.learned), Value(stats.Format(l.exact), l.exact)})
 			continue
 		}
 		title := "Indices of " + l.cell

@@ -289,7 +289,7 @@ func (l *loader) findCopies() {
 	if filepath.Base(l.file) != configFile {
 		return
 	}
-	m, err := ReadMeta(filepath.Dir(l.file))
+	m, err := readMeta(filepath.Dir(l.file))
 	if err == nil {
 		l.copies = m.Inputs
 	} else if !errors.Is(err, fs.ErrNotExist) {

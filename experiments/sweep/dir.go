@@ -149,14 +149,14 @@ func claim(ctx context.Context, c *Config, o Options) error {
 func inspect(c *Config, dir string) error {
 	path := filepath.Join(dir, configFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		for _, name := range []string{RunsFile, CurvesFile, LearnedFile, "summary.json", "summary.csv", "summary.md"} {
+		for _, name := range []string{runsFile, CurvesFile, LearnedFile, "summary.json", "summary.csv", "summary.md"} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil && len(recordFiles(dir)) == 0 {
 				return fmt.Errorf("%s: holds %s but neither config.toml nor records, so it is not of a sweep; name another directory with -out", dir, name)
 			}
 		}
 		return nil // records of another sweep are refused when they are read
 	}
-	meta, err := ReadMeta(dir)
+	meta, err := readMeta(dir)
 	if err != nil {
 		return fmt.Errorf("%s: holds a config.toml that no sweep of this version wrote (%w); name another directory with -out", dir, err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Files that a sweep leaves in its directory.
 const (
-	RunsFile    = "runs.csv"
+	runsFile    = "runs.csv"
 	CurvesFile  = "curves.csv"
 	LearnedFile = "learned.csv"
 )
@@ -41,7 +41,7 @@ func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report,
 			return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; run the sweep again, put the missing records back, or remove summary.json to do without", o.Dir, old.Runs, rep.Total-rep.Missing)
 		}
 		var rows [][]float64
-		err = put(RunsFile, func(runs *bufio.Writer) error {
+		err = put(runsFile, func(runs *bufio.Writer) error {
 			return put(CurvesFile, func(curves *bufio.Writer) error {
 				return put(LearnedFile, func(learned *bufio.Writer) error {
 					var err error

@@ -39,8 +39,8 @@ type MetaCell struct {
 // metaFormat is the version of the files that this program writes and reads.
 const metaFormat = 1
 
-// ReadMeta reads the MetaFile of a directory.
-func ReadMeta(dir string) (*Meta, error) { return read(dir, MetaFile, ParseMeta) }
+// readMeta reads the MetaFile of a directory.
+func readMeta(dir string) (*Meta, error) { return read(dir, MetaFile, ParseMeta) }
 
 // read reads a file that sweeps write.
 func read[T any](dir, name string, parse func([]byte) (*T, error)) (*T, error) {

@@ -18,7 +18,7 @@
 //
 // Beside the results stands [MetaFile], a JSON object that says what they are:
 // columns with unit and sense, axes, cells, and the command that repeats the
-// sweep. Who reads results, as package report does, reads it with [ReadMeta].
+// sweep. Who reads results, as package report does, reads it with [ParseMeta].
 package sweep
 
 import (
