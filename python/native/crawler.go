@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
@@ -158,8 +159,7 @@ func (c *Crawler) look(s Seen) *env.Observed {
 	return &c.view
 }
 
-// Select returns the sources to crawl now. The slice is valid until the next
-// call.
+// Select returns the sources to crawl now.
 func (c *Crawler) Select(s Seen) ([]int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +167,7 @@ func (c *Crawler) Select(s Seen) ([]int, error) {
 		return nil, err
 	}
 	c.crawl = c.agent.Select(c.crawl[:0], c.look(s))
-	return c.crawl, nil
+	return slices.Clone(c.crawl), nil // others may call meanwhile
 }
 
 // Update tells what crawls brought back, and goes on to the next epoch. What is

@@ -27,7 +27,7 @@ func settingsText(t *testing.T, m map[string]any) []byte {
 // crawler builds a crawler with changes by key.
 func crawler(t *testing.T, changes map[string]any) *Crawler {
 	t.Helper()
-	m := map[string]any{"name": learner.Kinds[0].Name, "instance": "paper", "world": "mean", "knowledge": "model", "seed": 1}
+	m := map[string]any{"name": learner.Kinds[0].Name, "instance": "paper", "seed": 1}
 	for k, v := range changes {
 		m[k] = v
 	}

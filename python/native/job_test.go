@@ -19,7 +19,7 @@ import (
 // job begins a job with changes by key.
 func job(t *testing.T, changes map[string]any) *Job {
 	t.Helper()
-	m := map[string]any{"instance": "paper", "world": "mean", "knowledge": "model", "sigma": 1, "steps": 200, "seed": 4, "seeds": 3, "rows": 7}
+	m := map[string]any{"instance": "paper", "steps": 200, "seed": 4, "seeds": 3, "rows": 7}
 	for k, v := range changes {
 		m[k] = v
 	}
@@ -176,7 +176,7 @@ func TestJobRefusals(t *testing.T) {
 		{map[string]any{"steps": 0, "policies": []any{player("whittle", false)}}, "does not end"},
 		{map[string]any{"policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},
 	} {
-		m := map[string]any{"instance": "paper", "world": "mean", "knowledge": "model", "steps": 10}
+		m := map[string]any{"instance": "paper", "steps": 10}
 		for k, v := range c.changes {
 			m[k] = v
 		}
@@ -211,7 +211,7 @@ func TestCurves(t *testing.T) {
 	values := []float64{0, 1, 10, 100, 2, 20, 3, 5}
 	for name, f := range curves {
 		out := make([]float64, len(values))
-		text, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name})
+		text, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 4})
 		if err := Evaluate(text, values, out); err != nil {
 			t.Fatal(err)
 		}
@@ -219,6 +219,13 @@ func TestCurves(t *testing.T) {
 			if want := f(in.Sources[k%4], v); out[k] != want {
 				t.Errorf("%s of source %d at %v is %v, want %v", name, k%4, v, out[k], want)
 			}
+		}
+		rows, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 2})
+		if err := Evaluate(rows, values, out); err == nil || !strings.Contains(err.Error(), "rows of 2") {
+			t.Errorf("%s at rows of 2: %v", name, err)
+		}
+		if err := Evaluate(text, []float64{1, 2.5, 3, 4}, out[:4]); (err != nil) != strings.HasSuffix(name, "age") {
+			t.Errorf("%s at 2.5: %v", name, err)
 		}
 		if err := Evaluate(text, []float64{1, 2, 3}, out[:3]); err == nil {
 			t.Errorf("%s at 3 numbers for 4 sources", name)
@@ -280,7 +287,7 @@ func countItems(r *Request) (n int) {
 // Handles are never used twice, and what is closed is gone.
 func TestHandles(t *testing.T) {
 	call := func(what string, handle int64) (int64, error) {
-		made, _, err := Call(context.Background(), what, handle, []byte(`{"name": "whittle", "instance": "paper", "world": "mean", "knowledge": "model"}`))
+		made, _, err := Call(context.Background(), what, handle, []byte(`{"name": "whittle", "instance": "paper"}`))
 		return made, err
 	}
 	a, err := call("crawler", 0)

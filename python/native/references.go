@@ -2,6 +2,8 @@ package native
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -64,7 +66,8 @@ var curves = map[string]func(s env.Source, v float64) float64{
 func Evaluate(text []byte, in, out []float64) error {
 	var q struct {
 		Spec
-		Curve string
+		Curve   string
+		Columns int // of the rows
 	}
 	if err := decode(text, &q); err != nil {
 		return err
@@ -74,12 +77,16 @@ func Evaluate(text []byte, in, out []float64) error {
 		return err
 	}
 	f, n := curves[q.Curve], len(inst.Sources)
-	if f == nil || len(in)%n != 0 || len(in) != len(out) {
-		return fmt.Errorf("curve %q at %d numbers for %d sources", q.Curve, len(in), n)
+	if f == nil || q.Columns != n || len(in)%n != 0 || len(in) != len(out) {
+		return fmt.Errorf("curve %q of %d sources at %d numbers in rows of %d", q.Curve, n, len(in), q.Columns)
 	}
+	ages := strings.HasSuffix(q.Curve, "_at_age")
 	for k, v := range in {
 		if !(v >= 0) {
 			return fmt.Errorf("source %d: %s at %v; allowed is 0 or more", k%n, q.Curve, v)
+		}
+		if ages && (v != math.Trunc(v) || v > 1<<53) {
+			return fmt.Errorf("source %d: %s at %v; allowed are whole numbers up to 2^53", k%n, q.Curve, v)
 		}
 		out[k] = f(inst.Sources[k%n], v)
 	}

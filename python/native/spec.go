@@ -2,8 +2,10 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,30 +15,35 @@ import (
 	"ephemera/experiments"
 )
 
-// Spec names a world as data.
+// Spec names a world as data. What is left out is the default.
 type Spec struct {
 	Instance string  // a name or a path, as env.Named takes it
 	TOML     string  // an instance file's contents; goes before Instance
 	Budget   float64 // 0 for the instance's own
 
-	World      string // mean, poisson or replay
-	Marks      string
+	World      string // mean (default), poisson or replay
+	Marks      string // default constant
 	Sigma      float64
 	Unobserved []string
 
 	Trace string  // path of a recording
-	Epoch float64 // its length, seconds
-	Decay float64 // 1/hour
-	Split float64
+	Epoch float64 // its length, seconds; default an hour
+	Decay float64 // 1/hour; default 0.175
+	Split float64 // default 0.5
 
-	Knowledge env.Level
+	Knowledge env.Level // default model
 }
 
 // decode reads JSON strictly.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	err := d.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s is %s; needed is %s", strings.ToLower(wrong.Field), strings.TrimPrefix(wrong.Value, "number "), wrong.Type)
+	}
+	if err != nil {
 		return fmt.Errorf("settings: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -44,9 +51,6 @@ func decode(text []byte, into any) error {
 
 // instance returns the instance that s names.
 func (s *Spec) instance() (env.Instance, error) {
-	if b := s.Budget; b < 0 || math.IsNaN(b) || math.IsInf(b, 0) {
-		return env.Instance{}, fmt.Errorf("budget is %v; allowed is a finite number of budget units above 0, or 0 for the instance's own", b)
-	}
 	if s.TOML == "" {
 		return env.Named(s.Instance, s.Budget)
 	}
@@ -58,35 +62,38 @@ func (s *Spec) instance() (env.Instance, error) {
 	return in, err
 }
 
-// scene returns the scene that s describes.
+// scene returns the scene that s describes, and fills in the defaults.
 func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
-	if _, err := env.ParseLevel(string(s.Knowledge)); err != nil {
+	if s.Knowledge, err = env.ParseLevel(cmp.Or(string(s.Knowledge), string(env.LevelModel))); err != nil {
 		return none, err
 	}
-	if (s.Trace != "") != (s.World == "replay") {
-		return none, fmt.Errorf("world is %q and trace is %q; world replay takes the path of a recording, the others none", s.World, s.Trace)
+	w := experiments.World{
+		World: cmp.Or(s.World, "mean"), Marks: s.Marks, Sigma: cmp.Or(s.Sigma, 1), Unobserved: s.Unobserved,
+		Decay: cmp.Or(s.Decay, .175), Split: cmp.Or(s.Split, .5),
 	}
-	if s.World == "replay" {
-		return s.replay(ctx)
+	switch w.World {
+	case "mean", "poisson":
+		in, err := s.instance()
+		if err != nil {
+			return none, err
+		}
+		return w.Scene(in, s.Knowledge)
+	case "replay":
+		return s.replay(ctx, w)
 	}
-	in, err := s.instance()
-	if err != nil {
-		return none, err
-	}
-	if s.World != "mean" && s.World != "poisson" {
-		return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", s.World)
-	}
-	if s.World == "mean" && (s.Marks != "" || s.Unobserved != nil) {
-		return none, fmt.Errorf("marks and unobserved belong to world poisson, not mean")
-	}
-	return experiments.World{World: s.World, Marks: s.Marks, Sigma: s.Sigma, Unobserved: s.Unobserved}.Scene(in, s.Knowledge)
+	return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", s.World)
 }
 
-func (s *Spec) replay(ctx context.Context) (none experiments.Scene, err error) {
-	if !(s.Epoch >= 1) || s.Epoch > 1e9 {
-		return none, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", s.Epoch)
+func (s *Spec) replay(ctx context.Context, w experiments.World) (none experiments.Scene, err error) {
+	if s.Trace == "" {
+		return none, errors.New("world replay takes the path of a recording as trace")
 	}
-	o, err := experiments.World{Epoch: fmt.Sprint(time.Duration(s.Epoch * float64(time.Second))), Decay: s.Decay, Split: s.Split}.Replay(s.Budget)
+	epoch := cmp.Or(s.Epoch, 3600)
+	if !(epoch >= 1) || epoch > 1e9 {
+		return none, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", epoch)
+	}
+	w.Epoch = time.Duration(epoch * float64(time.Second)).String()
+	o, err := w.Replay(s.Budget)
 	if err != nil {
 		return none, err
 	}

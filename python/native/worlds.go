@@ -27,6 +27,8 @@ type Settings struct {
 	Autoreset bool // a world that is over is reset by its next step
 }
 
+const maxWorlds = 1 << 24
+
 // About is what Python must know of worlds to lay out its buffers.
 type About struct {
 	Names   []string  `json:"names"`
@@ -105,8 +107,8 @@ func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
 	if err := decode(text, &w.set); err != nil {
 		return nil, nil, err
 	}
-	if w.set.Worlds < 1 || w.set.Steps < 0 {
-		return nil, nil, fmt.Errorf("%d worlds of %d steps; allowed are 1 world or more and 0 steps or more", w.set.Worlds, w.set.Steps)
+	if w.set.Worlds < 1 || w.set.Worlds > maxWorlds || w.set.Steps < 0 {
+		return nil, nil, fmt.Errorf("%d worlds of %d steps; allowed are 1 to %d worlds and 0 steps or more", w.set.Worlds, w.set.Steps, maxWorlds)
 	}
 	var err error
 	if w.scene, err = w.set.scene(ctx); err != nil {

@@ -17,8 +17,7 @@ import (
 // settings returns settings of K worlds with changes by key.
 func settings(k int, changes map[string]any) []byte {
 	m := map[string]any{
-		"instance": "paper", "world": "mean", "knowledge": "model", "sigma": 1, "decay": 1, "split": .5, "epoch": 3600,
-		"worlds": k, "steps": 50, "action": "scores", "autoreset": true,
+		"instance": "paper", "worlds": k, "steps": 50, "action": "scores", "autoreset": true,
 	}
 	for key, v := range changes {
 		m[key] = v
@@ -226,12 +225,15 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{map[string]any{"worlds": 0}, "0 worlds"},
+		{map[string]any{"worlds": 1 << 40}, "allowed are 1 to 16777216 worlds"},
+		{map[string]any{"steps": -1}, "-1 steps"},
+		{map[string]any{"steps": 1.5}, "steps is 1.5; needed is int"},
+		{map[string]any{"sigma": -1, "world": "poisson"}, "sigma is -1"},
 		{map[string]any{"world": "moon"}, `unknown world "moon"`},
 		{map[string]any{"world": "replay"}, "world replay takes the path"},
 		{map[string]any{"knowledge": "some"}, `unknown knowledge "some"`},
 		{map[string]any{"action": "all"}, `unknown action "all"`},
 		{map[string]any{"action": "one", "budget": 2}, "a budget of 1"},
-		{map[string]any{"marks": "constant"}, "world poisson"},
 		{map[string]any{"budget": 9}, "budget is 9"},
 		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
 		{map[string]any{"unknown": 1}, "unknown"},

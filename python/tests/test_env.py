@@ -208,6 +208,16 @@ def test_wrong_one(wrong, error):
         ({"world": "moon"}, "allowed are mean, poisson and replay"),
         ({"action": "one", "budget": 2}, "a budget of 1"),
         ({"overspend": "maybe"}, "allowed are 'refuse' and 'truncate'"),
+        ({"budget": 0}, "budget is 0.0; allowed is a finite number above 0"),
+        ({"budget": float("nan")}, "budget is nan"),
+        ({"world": "poisson", "marks": "lognormal", "sigma": float("inf")}, "sigma is inf"),
+        ({"marks": "constant"}, "marks belongs to world 'poisson', not to 'mean'"),
+        ({"world": "poisson", "trace": "a.csv"}, "trace belongs to world 'replay'"),
+        ({"world": "poisson", "sigma": 2}, "sigma belongs to marks 'lognormal'"),
+        ({"world": "replay"}, "takes the path of a recording"),
+        ({"world": "poisson", "knowledge": "observed", "unobserved": ["9"]}, 'unobserved names "9"'),
+        ({"knowledge": "all"}, "unknown knowledge"),
+        ({"steps": 2**70}, "steps is 1180591620717411303424"),
         ({"steps": -1}, "steps"),
         ({"instance": ephemera.Instance([ephemera.Source("x", 1, -1, 1)])}, "decay is -1"),
         ({"instance": ephemera.Instance([])}, "source"),
@@ -215,6 +225,19 @@ def test_wrong_one(wrong, error):
 )
 def test_wrong_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
+        ephemera.CrawlEnv(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        ({"moon": 1}, "unknown keyword 'moon'; those that name a world are budget, world"),
+        ({"world": "poisson", "knowledge": "observed", "unobserved": "12"}, "unobserved is a string"),
+        ({"steps": 1.5}, "integer"),
+    ],
+)
+def test_wrong_types(arguments, words):
+    with pytest.raises(TypeError, match=words):
         ephemera.CrawlEnv(**arguments)
 
 

@@ -69,7 +69,7 @@ def test_ways_to_choose():
 
 
 def test_learner_by_name():
-    run = ephemera.run((LEARNER, {"kappa": 2.0}), steps=2000, rows=20, evaluation=500)
+    run = ephemera.run((LEARNER, {"kappa": np.float32(2), "cycles": np.int64(3)}), steps=2000, rows=20, evaluation=500)
     assert run.learned.epochs == 500 and run.outcome.epochs == 2000
     assert run.curve.shape == (20, 3) and run.curve[-1, 0] == 2000
     assert run.curve[:, 1].mean() == pytest.approx(run.outcome.reward)
@@ -124,14 +124,18 @@ def test_errors_come_back():
     for call, words in [
         (lambda: ephemera.run("nobody"), "unknown"),
         (lambda: ephemera.run("whittle", steps=None), "does not end"),
+        (lambda: ephemera.run("whittle", seed=-1), "seed is -1; needed is uint64"),
         (lambda: ephemera.compare([]), "0 policies"),
         (lambda: ephemera.compare(["whittle", "whittle"]), "named twice"),
         (lambda: ephemera.run(("whittle", {"kappa": 1})), 'no setting "kappa"'),
     ]:
         with pytest.raises(ephemera.Error, match=words):
             call()
-    with pytest.raises(TypeError, match="is no policy"):
-        ephemera.run(3)
+    for wrong in (3, (LEARNER, {}, 3)):
+        with pytest.raises(TypeError, match="is no policy"):
+            ephemera.run(wrong)
+    with pytest.raises(ValueError, match="a setting is NaN"):
+        ephemera.run((LEARNER, {"kappa": float("nan")}))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")

@@ -1,5 +1,6 @@
 """The environment of K worlds."""
 
+import threading
 import warnings
 
 import gymnasium
@@ -106,8 +107,16 @@ def test_seeds():
 
     first = rewards(seed=[3, 4])
     assert rewards(seed=3) == first != rewards()
-    with pytest.raises(ValueError, match="3 seeds for 2 worlds"):
-        env.reset(seed=[1, 2, 3])
+    assert [r[0] for r in rewards(seed=[3, None])] == [r[0] for r in first]
+    for seed, error, words in [
+        ([1, 2, 3], ValueError, "3 seeds for 2 worlds"),
+        ([1, -2], ValueError, "seed is -2; allowed are 0 to 18446744073709551615"),
+        (2**64 - 1, ValueError, "seed is 18446744073709551616"),
+        ([1, 1.5], TypeError, "integer"),
+    ]:
+        with pytest.raises(error, match=words):
+            env.reset(seed=seed)
+    assert env.reset(seed=np.int64(2**62))[1]["whittle"].shape == (2,)
 
 
 def test_wrong_actions():
@@ -128,3 +137,36 @@ def test_wrong_actions():
     env.close()
     with pytest.raises(RuntimeError, match="closed"):
         env.step(strided)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_threads_share_an_environment(closed):
+    """Each call has arrays of its own, whoever calls meanwhile; some calls fail, and it may be closed."""
+    env = ephemera.CrawlVectorEnv(64, steps=None, world="poisson", instance="lognormal:40")
+    env.reset(seed=1)
+    wrong, said, errors = np.full((64, 40), np.nan), [], []
+
+    def work(number):
+        actions = np.random.default_rng(number).random((64, 40))
+        try:
+            for k in range(150):
+                if k % 10 == number:
+                    with pytest.raises(ephemera.Error, match="world 0: the score of source 0 is NaN"):
+                        env.step(wrong)
+                _, reward, _, _, info = env.step(actions)
+                np.testing.assert_allclose(reward, info["interest"].sum(axis=1))
+                assert (info["crawled"].argmax(axis=1) == actions.argmax(axis=1)).all()
+        except RuntimeError as e:
+            said.append(str(e))
+        except BaseException as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for t in threads:
+        t.start()
+    if closed:
+        env.close()
+    for t in threads:
+        t.join()
+    assert not errors
+    assert said == ["the environment is closed"] * (4 * closed)

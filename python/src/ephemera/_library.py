@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 
 class Error(ValueError):
     """What the Go code refuses, in its words."""
@@ -86,10 +88,21 @@ def call(name: str, *arguments: Any) -> str:
     return text
 
 
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of a NumPy number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a setting is {value!r}; needed is a number, a text or true or false")
+
+
 def build(what: str, settings: dict[str, Any], handle: int = 0) -> tuple[int, Any]:
     """Have something built; its handle and a description."""
     made = ctypes.c_int64()
-    text = call("eph_call", what.encode(), handle, json.dumps(settings).encode(), ctypes.byref(made))
+    try:
+        written = json.dumps(settings, allow_nan=False, default=_plain).encode()
+    except ValueError as e:
+        raise Error("a setting is NaN or infinite; needed are finite numbers") from e
+    text = call("eph_call", what.encode(), handle, written, ctypes.byref(made))
     return made.value, json.loads(text)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import operator
+import threading
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -17,46 +18,23 @@ from numpy.typing import NDArray
 from . import _library
 from .instance import InstanceLike
 from .runs import earned
-from .world import spec
+from .world import World, spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
 _SCORES32, _SCORES64, _SET, _ONE = range(4)
-_OF_WORLDS = ("worlds", "steps", "scaled", "action", "truncate", "autoreset")  # settings of no run
 _BLOCK = 1 << 18  # bytes of rows that are handed out before new ones are allocated
 
 
-def _settings(
-    worlds: int,
-    instance: InstanceLike,
-    budget: float | None,
-    world: str,
-    knowledge: str,
-    marks: str | None,
-    sigma: float,
-    unobserved: Sequence[str] | None,
-    trace: str | None,
-    epoch: float,
-    decay: float,
-    split: float,
-    steps: int | None,
-    action: str,
-    overspend: str,
-    observation: str,
-    scaled: bool,
-) -> dict[str, Any]:
-    if overspend not in ("refuse", "truncate"):
-        raise ValueError(f"overspend is {overspend!r}; allowed are 'refuse' and 'truncate'")
-    if observation not in ("flat", "dict"):
-        raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
-    return {
-        **spec(instance, budget, world, knowledge, marks, sigma, unobserved, trace, epoch, decay, split),
-        "worlds": worlds,
-        "steps": operator.index(steps or 0),
-        "scaled": bool(scaled),
-        "action": action,
-        "truncate": overspend == "truncate",
-    }
+class Form(World, total=False):
+    """Keywords of an environment; :class:`CrawlEnv` explains them."""
+
+    steps: int | None
+    action: str
+    overspend: str
+    observation: str
+    scaled: bool
+    render_mode: None
 
 
 class _Worlds:
@@ -66,41 +44,63 @@ class _Worlds:
     handed out stay as they are, and nothing is copied.
     """
 
-    def __init__(self, settings: dict[str, Any], observation: str) -> None:
-        self.handle, about = _library.build("worlds", settings)
-        self.library = _library.library()
-        self.step_function = self.library.eph_step
+    def __init__(
+        self,
+        worlds: int,
+        instance: InstanceLike,
+        autoreset: bool,
+        *,
+        steps: int | None = 1000,
+        action: str = "scores",
+        overspend: str = "refuse",
+        observation: str = "flat",
+        scaled: bool = True,
+        render_mode: None = None,
+        **world: Unpack[World],
+    ) -> None:
+        if render_mode is not None:
+            raise ValueError(f"render_mode is {render_mode!r}; nothing is rendered")
+        if overspend not in ("refuse", "truncate"):
+            raise ValueError(f"overspend is {overspend!r}; allowed are 'refuse' and 'truncate'")
+        if observation not in ("flat", "dict"):
+            raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
+        self.handle = 0
+        self.lock = threading.Lock()  # of what follows
+        named = spec(instance, **world)
+        self.worlds = operator.index(worlds)
+        self.handle, about = _library.build(
+            "worlds",
+            {
+                **named, "worlds": self.worlds, "steps": operator.index(steps or 0), "scaled": bool(scaled),
+                "action": action, "truncate": overspend == "truncate", "autoreset": autoreset,
+            },
+        )  # fmt: skip
+        self.about: dict[str, Any] = about
+        self.step_function = _library.library().eph_step
         self.answer = ctypes.c_void_p()
         self.answer_at = ctypes.addressof(self.answer)
-        self.about: dict[str, Any] = about
-        self.worlds: int = settings["worlds"]
         self.sources = len(about["names"])
         self.width: int = about["width"]
-        self.row: int
-        self.action: str = settings["action"]
-        self.dtype: Any = np.float32 if settings["scaled"] else np.float64
+        self.action = action
+        self.dtype: Any = np.float32 if scaled else np.float64
         self.dictionary = observation == "dict"
-        self.scores: NDArray[np.float64] = np.zeros(self.sources)
-        self.set: NDArray[np.int8] = np.zeros(self.sources, np.int8)
-        self.one = np.zeros(1, np.int64)
-        self.scores_at, self.set_at, self.one_at = (a.ctypes.data for a in (self.scores, self.set, self.one))
         bytes_of_row = self.worlds * (self.width * np.dtype(self.dtype).itemsize + 9 * self.sources + 9)
-        self.rows = max(1, min(256, _BLOCK // bytes_of_row))
-        self.row = self.rows
-        self.whittle, self.bound = self.references(settings)
+        self.rows: int = max(1, min(256, _BLOCK // bytes_of_row))
+        self.row: int = self.rows  # the next that nobody has seen
+        self.started = False
+        self.whittle, self.bound = self.references(named)
 
-    def references(self, settings: dict[str, Any]) -> tuple[float, float]:
+    def references(self, world: dict[str, Any]) -> tuple[float, float]:
         """Return what exact Whittle earns, and the bound.
 
         Where rewards have the means of the mean dynamics and no state is seen, Whittle is run in
         these; otherwise in the worlds' own way.
         """
-        world = {k: v for k, v in settings.items() if k not in _OF_WORLDS}
-        if world["knowledge"] == "online":
-            world["knowledge"] = "model"
         bound = float("nan")
+        if world.get("knowledge") == "online":
+            world = {**world, "knowledge": "model"}
         if self.about["bounded"]:
-            world |= {"world": "mean", "marks": "", "unobserved": None}
+            world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")}
             bound = _library.ask("relax", world)["Bound"]
         epochs = self.about["steps"] or 10_000
         return earned({**world, "policies": [{"name": "whittle"}], "steps": epochs, "seed": 1}), bound
@@ -117,33 +117,33 @@ class _Worlds:
         _library.call("eph_bind", self.handle, r, *(a.ctypes.data for a in arrays))
         self.row = 0
 
-    def next_row(self) -> int:
-        """Return a row that nobody has seen."""
-        if self.row == self.rows:
-            self.refill()
-        self.row += 1
-        return self.row - 1
-
     def reset(self, mask: NDArray[np.bool_] | None, seeds: NDArray[np.uint64] | None) -> int:
         """Reset worlds; the row that tells what is seen then."""
         self.alive()
-        row = self.next_row()
-        _library.call(
-            "eph_reset",
-            self.handle,
-            row,
-            None if mask is None else mask.ctypes.data,
-            None if seeds is None else seeds.ctypes.data,
-        )
-        return row
+        if self.row == self.rows:
+            self.refill()
+        marks, numbers = (None if a is None else a.ctypes.data for a in (mask, seeds))
+        _library.call("eph_reset", self.handle, self.row, marks, numbers)
+        self.started = True
+        self.row += 1
+        return self.row - 1
 
-    def refuse(self) -> None:
-        """Raise what the last step answered."""
-        raise _library.Error(_library.take(self.answer))
+    def step(self, at: int, form: int) -> int:
+        """Step all worlds with the actions at an address; the row that tells what it brought."""
+        row = self.row
+        if row == self.rows or self.handle == 0:
+            self.alive()
+            if not self.started:
+                raise RuntimeError("step before the first reset")
+            self.refill()
+            row = 0
+        self.row = row + 1
+        if self.step_function(self.handle, row, at, form, self.answer_at):
+            raise _library.Error(_library.take(self.answer))
+        return row
 
     def alive(self) -> None:
         """Raise if the worlds are closed."""
-        _library.library()
         if self.handle == 0:
             raise RuntimeError("the environment is closed")
 
@@ -187,13 +187,27 @@ class _Worlds:
 
     def close(self) -> None:
         """Free the worlds."""
-        handle, self.handle = self.handle, 0
-        if handle:
-            _library.ask("close", handle=handle)
+        if self.handle:
+            _library.library()
+            with self.lock:
+                handle, self.handle = self.handle, 0
+            if handle:
+                _library.ask("close", handle=handle)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+
+def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """Return a seed for each world; those that are None are drawn."""
+    if len(seeds) != worlds:
+        raise ValueError(f"there are {len(seeds)} seeds for {worlds} worlds")
+    numbers = [int(rng.integers(0, 2**63)) if s is None else operator.index(s) for s in seeds]
+    for s in numbers:
+        if not 0 <= s < 2**64:
+            raise ValueError(f"seed is {s}; allowed are 0 to {2**64 - 1}")
+    return np.array(numbers, np.uint64)
 
 
 def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
@@ -252,61 +266,44 @@ class CrawlEnv(gym.Env[Any, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as Gymnasium declares it)
 
-    def __init__(
-        self,
-        instance: InstanceLike = "paper",
-        budget: float | None = None,
-        world: str = "mean",
-        knowledge: str = "model",
-        marks: str | None = None,
-        sigma: float = 1.0,
-        unobserved: Sequence[str] | None = None,
-        trace: str | None = None,
-        epoch: float = 3600.0,
-        decay: float = 0.175,
-        split: float = 0.5,
-        steps: int | None = 1000,
-        action: str = "scores",
-        overspend: str = "refuse",
-        observation: str = "flat",
-        scaled: bool = True,
-        render_mode: None = None,
-    ) -> None:
+    def __init__(self, instance: InstanceLike = "paper", **keywords: Unpack[Form]) -> None:
         """Set the world up.
 
         Args:
             instance: an :class:`Instance`, ``paper``, ``lognormal:N[:SEED]``, ``wide:N[:SEED]``,
                 ``mixed:N[:SEED]``, or the path of a .toml file.
-            budget: budget units that the crawls of one epoch may cost; None is the instance's own.
-            world: ``mean`` (the papers' mean dynamics), ``poisson`` (single items), ``replay``.
-            knowledge: ``model``, ``observed`` or ``online``.
-            marks: law of the items' initial interest in ``poisson``: ``constant``, ``per-item``,
-                ``per-epoch`` or ``lognormal``.
-            sigma: σ of lognormal marks.
-            unobserved: names of sources whose state is not seen with knowledge ``observed``.
-            trace: path of the recording that ``replay`` plays.
-            epoch: length of an epoch of a recording, seconds.
-            decay: decay rate of interest in a recording, 1/hour.
-            split: share of the recording on which its model is fitted; the rest is played.
-            steps: epochs of an episode.
-            action: ``scores``, ``set`` or ``one``.
-            overspend: ``refuse`` or ``truncate``.
-            observation: ``flat`` or ``dict``.
-            scaled: whether observations are float32 without units.
-            render_mode: None; nothing is rendered.
+            keywords: None, or to leave one out, is the default.
+
+        Keywords that name the world:
+            ``budget``: budget units that the crawls of one epoch may cost; default the instance's own.
+            ``world``: ``mean`` (the papers' mean dynamics; default), ``poisson`` (single items), ``replay``.
+            ``knowledge``: ``model`` (default), ``observed`` or ``online``.
+            ``marks``: law of the items' initial interest in ``poisson``: ``constant`` (default),
+            ``per-item``, ``per-epoch`` or ``lognormal``.
+            ``sigma``: σ of lognormal marks; default 1.
+            ``unobserved``: names of sources of ``poisson`` whose state is not seen with knowledge ``observed``.
+            ``trace``: path of the recording that ``replay`` plays.
+            ``epoch``: length of an epoch of a recording, seconds; default an hour.
+            ``decay``: decay rate of interest in a recording, 1/hour; default 0.175.
+            ``split``: share of the recording on which its model is fitted; the rest is played; default 0.5.
+
+        Keywords of the environment:
+            ``steps``: epochs of an episode; default 1000, None for no end.
+            ``action``: ``scores`` (default), ``set`` or ``one``.
+            ``overspend``: ``refuse`` (default) or ``truncate``.
+            ``observation``: ``flat`` (default) or ``dict``.
+            ``scaled``: whether observations are float32 without units; default True.
         """
-        if render_mode is not None:
-            raise ValueError(f"render_mode is {render_mode!r}; nothing is rendered")
-        settings = _settings(
-            1, instance, budget, world, knowledge, marks, sigma, unobserved, trace, epoch, decay, split,
-            steps, action, overspend, observation, scaled,
-        )  # fmt: skip
-        self._w = w = _Worlds(settings, observation)
+        self._w = w = _Worlds(1, instance, False, **keywords)
         self.observation_space = w.observation_space()
         self.action_space = w.action_space()
-        self.render_mode = render_mode
+        self.render_mode = None
         self._shape = (w.sources,)
-        self._started = False
+        # Where the action of a step is put, one for each form.
+        self._scores: NDArray[np.float64] = np.zeros(w.sources)
+        self._set: NDArray[np.int8] = np.zeros(w.sources, np.int8)
+        self._one = np.zeros(1, np.int64)
+        self._at = [a.ctypes.data for a in (self._scores, self._scores, self._set, self._one)]
 
     @property
     def names(self) -> list[str]:
@@ -330,48 +327,39 @@ class CrawlEnv(gym.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode. The world of a seed is the one that the Go commands run under it."""
         super().reset(seed=seed)
-        seeds = None
-        if seed is not None:
-            seeds = np.array([seed], np.uint64)
-        elif not self._started:
-            seeds = self.np_random.integers(0, 2**63, 1, np.uint64)
-        row = self._w.reset(None, seeds)
-        self._started = True
         w = self._w
-        told = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0], "whittle": w.whittle, "bound": w.bound}
-        return self._seen(row), told
+        _library.library()
+        with w.lock:
+            again = seed is None and w.started
+            row = w.reset(None, None if again else _seeds([seed], 1, self.np_random))
+            told = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]}
+            return self._seen(row), {**told, "whittle": w.whittle, "bound": w.bound}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Crawl, and go on to the next epoch."""
         w = self._w
-        if w.action == "scores":
-            if type(action) is not np.ndarray or action.shape != self._shape or action.dtype.kind != "f":
-                action = _real(action, self._shape)
-            w.scores[:] = action
-            at, form = w.scores_at, _SCORES64
-        elif w.action == "one":
-            w.one[0] = operator.index(action)
-            at, form = w.one_at, _ONE
-        else:
-            w.set[:] = _binary(action, self._shape)
-            at, form = w.set_at, _SET
-        row = w.row
-        if row == w.rows or _library._forked or w.handle == 0:
-            w.alive()
-            if not self._started:
-                raise RuntimeError("step before the first reset")
-            row = w.next_row()
-        else:
-            w.row = row + 1
-        if w.step_function(w.handle, row, at, form, w.answer_at):
-            w.refuse()
-        return (
-            self._seen(row) if w.dictionary else w.observation[row, 0],
-            w.reward.item(row),
-            False,
-            w.over.item(row),
-            {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]},
-        )
+        if _library._forked:
+            _library.library()
+        with w.lock:
+            if w.action == "scores":
+                if type(action) is not np.ndarray or action.shape != self._shape or action.dtype.kind != "f":
+                    action = _real(action, self._shape)
+                self._scores[:] = action
+                form = _SCORES64
+            elif w.action == "one":
+                self._one[0] = operator.index(action)
+                form = _ONE
+            else:
+                self._set[:] = _binary(action, self._shape)
+                form = _SET
+            row = w.step(self._at[form], form)
+            return (
+                self._seen(row) if w.dictionary else w.observation[row, 0],
+                w.reward.item(row),
+                False,
+                w.over.item(row),
+                {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]},
+            )
 
     def close(self) -> None:
         """Free the world. It may be called again."""
@@ -396,49 +384,26 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         self,
         num_envs: int = 1,
         instance: InstanceLike = "paper",
-        budget: float | None = None,
-        world: str = "mean",
-        knowledge: str = "model",
-        marks: str | None = None,
-        sigma: float = 1.0,
-        unobserved: Sequence[str] | None = None,
-        trace: str | None = None,
-        epoch: float = 3600.0,
-        decay: float = 0.175,
-        split: float = 0.5,
-        steps: int | None = 1000,
-        action: str = "scores",
-        overspend: str = "refuse",
-        observation: str = "flat",
-        scaled: bool = True,
-        render_mode: None = None,
         autoreset_mode: Any = "NextStep",
+        **keywords: Unpack[Form],
     ) -> None:
-        """Set K worlds up; the arguments are those of :class:`CrawlEnv`."""
-        if render_mode is not None:
-            raise ValueError(f"render_mode is {render_mode!r}; nothing is rendered")
+        """Set K worlds up; the other arguments are those of :class:`CrawlEnv`."""
         mode = str(getattr(autoreset_mode, "value", autoreset_mode))
         if mode not in ("NextStep", "SameStep", "Disabled"):
             raise ValueError(f"autoreset_mode is {autoreset_mode!r}; allowed are NextStep, SameStep and Disabled")
-        settings = _settings(
-            operator.index(num_envs), instance, budget, world, knowledge, marks, sigma, unobserved, trace, epoch,
-            decay, split, steps, action, overspend, observation, scaled,
-        )  # fmt: skip
-        settings["autoreset"] = mode == "NextStep"
-        self._w = w = _Worlds(settings, observation)
+        self._w = w = _Worlds(num_envs, instance, mode == "NextStep", **keywords)
         self._mode = mode
         self.metadata = {**self.metadata}
         modes = getattr(gym.vector, "AutoresetMode", None)
         if modes is not None:
             self.metadata["autoreset_mode"] = modes(mode)
-        self.num_envs = num_envs
-        self.render_mode = render_mode
+        self.num_envs = w.worlds
+        self.render_mode = None
         self.single_observation_space = w.observation_space()
         self.single_action_space = w.action_space()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._shape = (num_envs, w.sources)
-        self._started = False
 
     def _seen(self, row: int) -> Any:
         flat = self._w.observation[row]
@@ -458,41 +423,34 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin episodes; ``options={"reset_mask": mask}`` (K, bool) leaves the other worlds alone."""
         super().reset(seed=seed if isinstance(seed, int) else None)
+        w, k = self._w, self.num_envs
+        _library.library()
         mask = None
         if options is not None and "reset_mask" in options:
             mask = np.ascontiguousarray(options["reset_mask"])
-            if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-                raise ValueError(
-                    f"reset_mask has shape {mask.shape} and dtype {mask.dtype}; needed is ({self.num_envs},), bool"
-                )
-        seeds: NDArray[np.uint64] | None = None
-        if isinstance(seed, (int, np.integer)):
-            seeds = np.arange(int(seed), int(seed) + self.num_envs, dtype=np.uint64)
-        elif seed is not None and all(s is not None for s in seed):
-            seeds = np.array(seed, np.uint64)
-            if seeds.shape != (self.num_envs,):
-                raise ValueError(f"there are {len(seeds)} seeds for {self.num_envs} worlds")
-        elif not self._started:
-            seeds = self.np_random.integers(0, 2**63, self.num_envs, np.uint64)
-        row = self._w.reset(mask, seeds)
-        self._started = True
-        k = self.num_envs
-        return self._seen(row), {
-            **self._told(row),
-            "whittle": np.full(k, self._w.whittle),
-            "_whittle": np.ones(k, np.bool_),
-            "bound": np.full(k, self._w.bound),
-            "_bound": np.ones(k, np.bool_),
-        }
+            if mask.shape != (k,) or mask.dtype != np.bool_:
+                raise ValueError(f"reset_mask has shape {mask.shape} and dtype {mask.dtype}; needed is ({k},), bool")
+        if seed is None:
+            seed = [None] * k
+        elif isinstance(seed, (int, np.integer)):
+            seed = range(int(seed), int(seed) + k)
+        with w.lock:
+            again = w.started and all(s is None for s in seed)
+            row = w.reset(mask, None if again else _seeds(seed, k, self.np_random))
+            return self._seen(row), {
+                **self._told(row),
+                "whittle": np.full(k, w.whittle),
+                "_whittle": np.ones(k, np.bool_),
+                "bound": np.full(k, w.bound),
+                "_bound": np.ones(k, np.bool_),
+            }
 
     def step(
         self, actions: Any
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Crawl in every world, and go on to the next epoch."""
         w = self._w
-        w.alive()
-        if not self._started:
-            raise RuntimeError("step before the first reset")
+        _library.library()
         if w.action == "scores":
             a = _real(actions, self._shape)
             if a.dtype != np.float32:
@@ -508,14 +466,13 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         else:
             a, form = _binary(actions, self._shape), _SET
         a = np.ascontiguousarray(a)
-        row = w.next_row()
-        if w.step_function(w.handle, row, a.ctypes.data, form, w.answer_at):
-            w.refuse()
-        seen, reward, over, info = self._seen(row), w.reward[row], w.over[row], self._told(row)
-        if self._mode == "SameStep" and over.any():
-            info["final_obs"], info["_final_obs"] = seen, over
-            info["final_info"], info["_final_info"] = self._told(row), over
-            seen = self._seen(w.reset(over, None))
+        with w.lock:
+            row = w.step(a.ctypes.data, form)
+            seen, reward, over, info = self._seen(row), w.reward[row], w.over[row], self._told(row)
+            if self._mode == "SameStep" and over.any():
+                info["final_obs"], info["_final_obs"] = seen, over
+                info["final_info"], info["_final_info"] = self._told(row), over
+                seen = self._seen(w.reset(over, None))
         return seen, reward, np.zeros(self.num_envs, np.bool_), over, info
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -60,7 +60,7 @@ def named(instance: InstanceLike) -> dict[str, Any]:
     """Return the settings that name an instance."""
     if isinstance(instance, Instance):
         return {"toml": instance.toml()}
-    return {"instance": os.fspath(instance)}
+    return {"instance": os.fsdecode(instance)}
 
 
 def from_table(table: Mapping[str, Any]) -> Instance:

@@ -84,7 +84,7 @@ class Policy:
         knowledge: str = "model",
         seed: int = 1,
         marks: str | None = None,
-        sigma: float = 1.0,
+        sigma: float | None = None,
         start: int = 0,
         length: float = 0.0,
         settings: Mapping[str, Any] | None = None,
@@ -100,17 +100,17 @@ class Policy:
             knowledge: ``model``, ``observed`` or ``online``.
             seed: of its draws.
             marks: law of the items' initial interest, for policies that need to know it.
-            sigma: σ of lognormal marks.
+            sigma: σ of lognormal marks; default 1.
             start: Unix time of the first decision, for learners of hours and days.
             length: seconds between decisions; 0 without dates.
             settings: those of the learner, as ``-set`` of the commands takes them.
             more: such settings by keyword.
         """
-        world = "poisson" if marks else "mean"
+        world = "poisson" if marks or sigma else "mean"
         handle, about = _library.build(
             "crawler",
             {
-                **spec(instance, budget, world, knowledge, marks, sigma),
+                **spec(instance, budget=budget, world=world, knowledge=knowledge, marks=marks, sigma=sigma),
                 "name": name,
                 "settings": {**(settings or {}), **more},
                 "seed": operator.index(seed),

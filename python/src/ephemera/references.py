@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _library
 from .instance import Instance, InstanceLike, from_table, named
+from .world import spec
 
 
 def load_instance(instance: InstanceLike = "paper", budget: float | None = None) -> Instance:
     """Return an instance of that name, or of a .toml file, as data."""
-    text = _library.ask("instance", {**named(instance), "budget": float(budget or 0)})
+    text = _library.ask("instance", spec(instance, budget=budget))
     return from_table(tomllib.loads(text))
 
 
@@ -45,7 +46,7 @@ class Relaxed:
 
 def relax(instance: InstanceLike = "paper", budget: float | None = None) -> Relaxed:
     """Solve the relaxed problem (TCNS, section VII) exactly, under the mean dynamics."""
-    a = _library.ask("relax", {**named(instance), "budget": float(budget or 0)})
+    a = _library.ask("relax", spec(instance, budget=budget))
     a = {k.lower(): np.array(v, np.float64) if isinstance(v, list) else v for k, v in a.items()}
     for k in ("short", "long"):
         a[k][a[k] >= sys.maxsize] = np.inf
@@ -58,8 +59,11 @@ def bound(instance: InstanceLike = "paper", budget: float | None = None) -> floa
 
 
 def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.float64]:
-    v = np.array(values, np.float64, order="C", ndmin=1)
-    question = json.dumps({"curve": what, **named(instance)}).encode()
+    v = np.asarray(values)
+    if v.dtype.kind not in "biuf":
+        raise TypeError(f"the values have dtype {v.dtype}; needed are real numbers")
+    v = np.array(v, np.float64, order="C", ndmin=1)
+    question = json.dumps({"curve": what, "columns": v.shape[-1], **named(instance)}).encode()
     out = np.empty_like(v)
     _library.call("eph_curve", question, v.ctypes.data, v.size, out.ctypes.data)
     return out

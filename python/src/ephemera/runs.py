@@ -141,7 +141,7 @@ def _players(policies: Sequence[tuple[str | None, PolicyLike]]) -> tuple[list[di
     for k, (name, p) in enumerate(policies):
         if isinstance(p, str):
             players.append({"name": p})
-        elif isinstance(p, tuple):
+        elif isinstance(p, tuple) and len(p) == 2:
             players.append({"name": p[0], "settings": dict(p[1])})
         elif callable(p) or isinstance(p, Agent):
             guests[k] = p

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from .instance import InstanceLike, named
 
@@ -13,41 +14,42 @@ class World(TypedDict, total=False):
     """Keywords that name a world; :class:`ephemera.CrawlEnv` explains them."""
 
     budget: float | None
-    world: str
-    knowledge: str
+    world: str | None
+    knowledge: str | None
     marks: str | None
-    sigma: float
+    sigma: float | None
     unobserved: Sequence[str] | None
     trace: str | os.PathLike[str] | None
-    epoch: float
-    decay: float
-    split: float
+    epoch: float | None
+    decay: float | None
+    split: float | None
 
 
-def spec(
-    instance: InstanceLike,
-    budget: float | None = None,
-    world: str = "mean",
-    knowledge: str = "model",
-    marks: str | None = None,
-    sigma: float = 1.0,
-    unobserved: Sequence[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    epoch: float = 3600.0,
-    decay: float = 0.175,
-    split: float = 0.5,
-) -> dict[str, Any]:
-    """Return the settings that name a world to the Go code."""
-    return {
-        **named(instance),
-        "budget": float(budget or 0),
-        "world": world,
-        "knowledge": knowledge,
-        "marks": marks or "",
-        "sigma": float(sigma),
-        "unobserved": list(unobserved) if unobserved is not None else None,
-        "trace": os.fspath(trace or ""),
-        "epoch": float(epoch),
-        "decay": float(decay),
-        "split": float(split),
-    }
+_OF = {"poisson": ("marks", "sigma", "unobserved"), "replay": ("trace", "epoch", "decay", "split")}
+
+
+def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
+    """Return the settings that name a world to the Go code: those that are given."""
+    given: dict[str, Any] = {k: v for k, v in world.items() if v is not None}
+    for name in given:
+        if name not in World.__annotations__:
+            raise TypeError(f"unknown keyword {name!r}; those that name a world are {', '.join(World.__annotations__)}")
+    kind = given.get("world", "mean")
+    for of, names in _OF.items():
+        for name in names:
+            if kind in ("mean", *_OF) and kind != of and name in given:
+                raise ValueError(f"{name} belongs to world {of!r}, not to {kind!r}")
+    if "sigma" in given and given.get("marks") != "lognormal":
+        raise ValueError("sigma belongs to marks 'lognormal'")
+    for name in ("budget", "sigma", "epoch", "decay", "split"):
+        if name in given:
+            given[name] = float(given[name])
+            if not 0 < given[name] < math.inf:
+                raise ValueError(f"{name} is {given[name]}; allowed is a finite number above 0")
+    if "unobserved" in given:
+        if isinstance(given["unobserved"], str):
+            raise TypeError("unobserved is a string; needed are several, the names of sources")
+        given["unobserved"] = list(given["unobserved"])
+    if "trace" in given:
+        given["trace"] = os.fsdecode(given["trace"])
+    return {**named(instance), **given}
