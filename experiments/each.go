@@ -10,7 +10,7 @@ import (
 )
 
 // Each calls f for the numbers from 0 to n−1, at most workers at once, until one
-// fails. A panic is an error, and name says of which number an error is.
+// fails. A panic is an error, and name, if not nil, says of which number an error is.
 // progress, if not nil, is told how many are done.
 func Each(ctx context.Context, n, workers int, progress func(done, total int), name func(i int) string, f func(ctx context.Context, i int) error) error {
 	var (
@@ -32,8 +32,12 @@ func Each(ctx context.Context, n, workers int, progress func(done, total int), n
 			break
 		}
 		g.Go(func() error {
-			if err := safely(inner, i); err != nil {
-				return fmt.Errorf("%s: %w", name(i), err)
+			err := safely(inner, i)
+			if err != nil && name != nil {
+				err = fmt.Errorf("%s: %w", name(i), err)
+			}
+			if err != nil {
+				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()

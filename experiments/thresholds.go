@@ -42,7 +42,7 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
 	terms := in.Terms()
 	for i, s := range in.Sources {
-		cells := []string{sourceName(in, i)}
+		cells := []string{SourceName(in, i)}
 		if !terms.Affordable(i) {
 			cells = append(cells, slices.Repeat([]string{"never"}, len(tab.Header)-3)...)
 			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)

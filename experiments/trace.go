@@ -102,13 +102,13 @@ func (t *Trained) Tables(in env.Instance) (metrics, curves, crawls *result.Table
 		}
 	}
 	for _, c := range t.Trace.Crawls {
-		crawls.Add(strconv.Itoa(c[0]), sourceName(in, c[1]))
+		crawls.Add(strconv.Itoa(c[0]), SourceName(in, c[1]))
 	}
 	return metrics, curves, crawls
 }
 
-// sourceName returns the name of source i, or its number from 1 on.
-func sourceName(in env.Instance, i int) string {
+// SourceName returns the name of source i, or its number from 1 on.
+func SourceName(in env.Instance, i int) string {
 	if i >= 0 && i < len(in.Sources) && in.Sources[i].Name != "" {
 		return in.Sources[i].Name
 	}

@@ -20,6 +20,7 @@ import (
 	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/replay"
+	"ephemera/experiments/result"
 )
 
 func main() { cli.Main("replay", run) }
@@ -131,22 +132,21 @@ const pageFile = "page.html"
 func write(dir string, a *replay.Answer, args []string) error {
 	page := a.Page()
 	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
-	html, errPage := page.HTML()
-	light, errLight := a.Figure().SVG(plot.Light)
-	dark, errDark := a.Figure().SVG(plot.Dark)
-	var figures, timetable bytes.Buffer
-	if err := errors.Join(errPage, errLight, errDark, a.JSON(&figures), a.Schedule.Timetable.Write(&timetable, a.Names)); err != nil {
-		return err
-	}
 	d, err := files.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Put(
-		files.File{Name: pageFile, Data: html},
-		files.File{Name: "result.json", Data: figures.Bytes()},
-		files.File{Name: "timetable.csv", Data: timetable.Bytes()},
-		files.File{Name: "schedules.svg", Data: light},
-		files.File{Name: "schedules-dark.svg", Data: dark},
-	), d.Close())
+	defer d.Close()
+	var out cli.Results
+	html, err := page.HTML()
+	out.Add(pageFile, html, err)
+	for name, theme := range map[string]plot.Theme{"schedules.svg": plot.Light, "schedules-dark.svg": plot.Dark} {
+		svg, err := a.Figure().SVG(theme)
+		out.Add(name, svg, err)
+	}
+	out.Print("result.json", a, result.JSON)
+	var timetable bytes.Buffer
+	err = a.Schedule.Timetable.Write(&timetable, a.Names)
+	out.Add("timetable.csv", timetable.Bytes(), err)
+	return out.Put(d)
 }

@@ -74,17 +74,31 @@ func (s *shown) line(order []int, k int) plot.Series {
 	return l
 }
 
+// lines draws y of each source at each x.
+func (s *shown) lines(order []int, x plot.Values, y func(i int, x float64) float64) (all []plot.Series) {
+	for k, i := range order {
+		l := s.line(order, k)
+		l.X = x
+		for _, at := range x {
+			l.Y = append(l.Y, y(i, at))
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
 // indices draws the index of each source over its age, with the price and the
 // learned thresholds.
 func (s *shown) indices(order []int, relaxed index.Relaxed) plot.Figure {
-	f := plot.Figure{Name: "index", Title: "Whittle index", X: plot.Axis{Label: "age, epochs"}, Y: plot.Axis{Label: "index, interest per budget unit"}}
+	f := figure("index", "Whittle index", "age, epochs", "index, "+perUnit)
+	in := s.scene.Instance
 	priced, _ := s.trainee.(experiments.Priced)
 	aged, _ := s.trainee.(experiments.Aged)
 	last := 10.
 	var thresholds []plot.Series
 	for k, i := range order {
-		x := s.scene.Instance.Sources[i]
-		if priced == nil || !s.scene.Instance.Terms().Affordable(i) {
+		x := in.Sources[i]
+		if priced == nil || !in.Terms().Affordable(i) {
 			continue
 		}
 		age := index.Wait(x, math.Min(priced.InverseIndex(i), x.Ceiling()))
@@ -105,13 +119,7 @@ func (s *shown) indices(order []int, relaxed index.Relaxed) plot.Figure {
 	for a := 1.; a <= last; a = math.Max(a+1, math.Floor(a*1.03)) {
 		ages = append(ages, a)
 	}
-	for k, i := range order {
-		l := s.line(order, k)
-		for _, a := range ages {
-			l.X, l.Y = append(l.X, a), append(l.Y, index.WhittleAtAge(s.scene.Instance.Sources[i], int(a)))
-		}
-		f.Series = append(f.Series, l)
-	}
+	f.Series = s.lines(order, ages, func(i int, age float64) float64 { return index.WhittleAtAge(in.Sources[i], int(age)) })
 	f.Series = append(f.Series, level("price of the relaxed problem", ages[0], last, relaxed.Price))
 	if priced != nil {
 		l := level("learned price", ages[0], last, priced.Price())
@@ -125,29 +133,38 @@ func (s *shown) indices(order []int, relaxed index.Relaxed) plot.Figure {
 	return f
 }
 
+const perUnit = "interest per budget unit"
+
+// figure begins a figure.
+func figure(name, title, x, y string) plot.Figure {
+	return plot.Figure{Name: name, Title: title, X: plot.Axis{Label: x}, Y: plot.Axis{Label: y}}
+}
+
 // level is a level line.
 func level(name string, from, to, at float64) plot.Series {
 	return plot.Series{Name: name, Style: plot.Plain, X: plot.Values{from, to}, Y: plot.Values{at, at}}
 }
 
 func (s *shown) content(order []int) plot.Figure {
-	f := plot.Figure{Name: "content", Title: "Content over time under " + s.entry.Name, X: plot.Axis{Label: "epoch"}, Y: plot.Axis{Label: "interest that waits"}}
+	f := figure("content", "Content over time under "+s.entry.Name, "epoch", "interest that waits")
 	if len(order) < len(s.names) {
 		f.Title += fmt.Sprintf(", the %d sources crawled most", len(order))
 	}
-	for k, i := range order {
-		l := s.line(order, k)
-		for n, x := range s.states {
-			l.X, l.Y = append(l.X, float64(n)), append(l.Y, x[i])
-		}
-		f.Series = append(f.Series, l)
-	}
+	f.Series = s.lines(order, count(len(s.states), 1), func(i int, n float64) float64 { return s.states[int(n)][i] })
 	return f
+}
+
+// count returns 0, step, 2 step, …, n of them.
+func count(n int, step float64) (x plot.Values) {
+	for k := range n {
+		x = append(x, step*float64(k))
+	}
+	return x
 }
 
 // clearing draws the lowest index that was crawled in each epoch.
 func (s *shown) clearing(relaxed index.Relaxed) plot.Figure {
-	f := plot.Figure{Name: "price", Title: "Clearing price under " + s.entry.Name, X: plot.Axis{Label: "epoch"}, Y: plot.Axis{Label: "interest per budget unit"}}
+	f := figure("price", "Clearing price under "+s.entry.Name, "epoch", perUnit)
 	low := plot.Series{Name: "lowest index that was crawled", Kind: plot.Steps}
 	first := float64(s.epochs - len(s.crawls))
 	for k, crawls := range s.crawls {
@@ -165,15 +182,11 @@ func (s *shown) clearing(relaxed index.Relaxed) plot.Figure {
 
 // learning draws the price that the learner came to.
 func (s *shown) learning(relaxed index.Relaxed) plot.Figure {
-	f := plot.Figure{Name: "learning-price", Title: "Price while " + s.entry.Name + " learns", X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: "interest per budget unit"}}
-	if len(s.prices) < 2 {
-		return f
+	f := figure("learning-price", "Price while "+s.entry.Name+" learns", "epoch", perUnit)
+	f.X.Log = true
+	if l := s.prices; len(l.X) > 1 {
+		f.Series = []plot.Series{l, level("price of the relaxed problem", 1, l.X[len(l.X)-1], relaxed.Price)}
 	}
-	l := plot.Series{Name: "learned price"}
-	for _, p := range s.prices {
-		l.X, l.Y = append(l.X, p.epoch), append(l.Y, p.value)
-	}
-	f.Series = []plot.Series{l, level("price of the relaxed problem", 1, l.X[len(l.X)-1], relaxed.Price)}
 	return f
 }
 
@@ -205,36 +218,30 @@ func (s *shown) budgets(ctx context.Context, here index.Relaxed) (value, bound p
 		price.X, price.Y = append(price.X, in.Budget), append(price.Y, r.Price)
 		most.X, most.Y = append(most.X, in.Budget), append(most.Y, r.Bound)
 	}
-	at := func(name string, style int, y float64) plot.Series {
-		return plot.Series{Name: name, Kind: plot.Points, Style: style, X: plot.Values{s.scene.Instance.Budget}, Y: plot.Values{y}}
+	at := func(name string, y float64) plot.Series {
+		return plot.Series{Name: name, Kind: plot.Points, Style: 3, X: plot.Values{s.scene.Instance.Budget}, Y: plot.Values{y}}
 	}
-	x := plot.Axis{Label: "budget, budget units per epoch", Log: log}
-	value = plot.Figure{Name: "value", Title: "Value of an extra crawl per epoch", X: x, Y: plot.Axis{Label: "interest per budget unit"}, Series: []plot.Series{price, at("this budget", 3, here.Price)}}
-	bound = plot.Figure{Name: "bound", Title: "What a budget can bring", X: x, Y: plot.Axis{Label: "interest per epoch"}, Series: []plot.Series{most, at(s.entry.Name, 3, s.reward)}}
+	value = figure("value", "Value of an extra crawl per epoch", "budget, budget units per epoch", perUnit)
+	bound = figure("bound", "What a budget can bring", "budget, budget units per epoch", "interest per epoch")
+	value.X.Log, bound.X.Log = log, log
+	value.Series, bound.Series = []plot.Series{price, at("this budget", here.Price)}, []plot.Series{most, at(s.entry.Name, s.reward)}
 	return value, bound, nil
 }
 
 func (s *shown) items(order []int) plot.Figure {
-	f := plot.Figure{Name: "item", Title: "Value of an item over time", X: plot.Axis{Label: "time since publication, epochs"}, Y: plot.Axis{Label: "interest of an item"}}
+	f := figure("item", "Value of an item over time", "time since publication, epochs", "interest of an item")
 	var tenth []float64 // time to a tenth of the first interest
 	for _, i := range order {
 		tenth = append(tenth, math.Ln10/s.scene.Instance.Sources[i].Decay)
 	}
 	slices.Sort(tenth)
-	longest := tenth[len(tenth)/2]
-	for k, i := range order {
+	f.Series = s.lines(order, count(101, tenth[len(tenth)/2]/100), func(i int, t float64) float64 {
 		x := s.scene.Instance.Sources[i]
-		l := s.line(order, k)
-		for n := range 101 {
-			t := longest * float64(n) / 100
-			y := x.Interest * math.Exp(-x.Decay*t)
-			if t > x.Window {
-				y = 0
-			}
-			l.X, l.Y = append(l.X, t), append(l.Y, y)
+		if t > x.Window {
+			return 0
 		}
-		f.Series = append(f.Series, l)
-	}
+		return x.Interest * math.Exp(-x.Decay*t)
+	})
 	return f
 }
 

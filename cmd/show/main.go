@@ -15,11 +15,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
@@ -45,7 +45,7 @@ type shown struct {
 	trainee learner.Learner // nil where nothing learns
 
 	names  []string
-	prices []price         // while it learned
+	prices plot.Series     // of a budget unit, while it learned
 	states [][]float64     // before each of the first decisions
 	crawls [][]env.Crawled // of the epochs that are drawn
 	count  []float64       // crawls of each source over the whole run
@@ -55,9 +55,6 @@ type shown struct {
 
 // firstEpochs is over how many epochs content is drawn: as TCNS draws it.
 const firstEpochs = 40
-
-// price is what a budget unit was worth to the learner.
-type price struct{ epoch, value float64 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("show", about)
@@ -88,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return cli.Usagef("-policy: %w", err)
 	}
-	s := &shown{entry: entry, level: env.Level(cmp.Or(level, string(entry.FirstLevel())))}
+	s := &shown{prices: plot.Series{Name: "learned price"}, entry: entry, level: env.Level(cmp.Or(level, string(entry.FirstLevel())))}
 	if s.scene, err = scene.Open(ctx, f, s.level); err != nil {
 		return err
 	}
@@ -128,10 +125,7 @@ func (s *shown) write(w io.Writer, format result.Format, out string, page *repor
 		}
 	}
 	if format == result.JSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(map[string]any{
+		return result.WriteJSON(w, map[string]any{
 			"instance": s.scene.Instance.ID, "budget": s.scene.Instance.Budget, "policy": s.entry.Name,
 			"knowledge": s.level, "steps": s.epochs, "reward": s.reward, "files": rows,
 		})
@@ -169,7 +163,10 @@ func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progre
 		total = 2 * steps
 	}
 	played, err := scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: steps, Watch: func(r experiments.Running) experiments.Watcher {
-		s.names = names(r.Terms)
+		s.names = nil
+		for i := range r.Terms.Names {
+			s.names = append(s.names, experiments.SourceName(s.scene.Instance, i))
+		}
 		s.count = make([]float64, len(s.names))
 		return func(n int, _ float64, crawls []env.Crawled) error {
 			done := n + 1
@@ -180,8 +177,8 @@ func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progre
 				progress(done, total)
 			}
 			if p, ok := r.Trainee.(experiments.Priced); ok && !r.Again {
-				if at := float64(n + 1); len(s.prices) == 0 || at > 1.02*s.prices[len(s.prices)-1].epoch {
-					s.prices = append(s.prices, price{at, p.Price()})
+				if at, l := float64(n+1), &s.prices; len(l.X) == 0 || at > 1.02*l.X[len(l.X)-1] {
+					l.X, l.Y = append(l.X, at), append(l.Y, p.Price())
 				}
 				return nil
 			}
@@ -194,9 +191,9 @@ func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progre
 			if n < steps-epochs {
 				return nil
 			}
-			kept := make([]env.Crawled, len(crawls))
-			for k, c := range crawls {
-				kept[k] = env.Crawled{Source: c.Source, Age: c.Age, Interest: c.Interest}
+			kept := slices.Clone(crawls)
+			for k := range kept {
+				kept[k].Items = nil // the world's own
 			}
 			s.crawls = append(s.crawls, kept)
 			return nil
@@ -207,17 +204,6 @@ func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progre
 	}
 	s.trainee, s.epochs, s.reward = played.Trainee, steps, played.Learned.Reward
 	return nil
-}
-
-// names returns the sources' names, or numbers where there are none.
-func names(t env.Terms) []string {
-	out := make([]string, len(t.Names))
-	for i, n := range t.Names {
-		if out[i] = n; n == "" {
-			out[i] = fmt.Sprint(i + 1)
-		}
-	}
-	return out
 }
 
 var figureNames = []string{"index", "content", "crawls", "price", "learning-price", "value", "bound", "item"}

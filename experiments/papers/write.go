@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -15,10 +14,7 @@ import (
 func (r *Report) Write(w io.Writer, f result.Format) error {
 	switch f {
 	case result.JSON:
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(r)
+		return result.WriteJSON(w, r)
 	case result.CSV:
 		return r.csv().Write(w, f)
 	}

@@ -15,10 +15,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ephemera/env"
 	"ephemera/experiments"
@@ -86,7 +83,11 @@ type Row struct {
 type Share struct{ Crawls, Interest float64 }
 
 // HalfLife is the answer for another half-life: interest per hour.
-type HalfLife struct{ Hours, Now, Learning float64 }
+type HalfLife struct {
+	Hours    float64 `json:"hours"`
+	Now      float64 `json:"now"`
+	Learning float64 `json:"learning"`
+}
 
 var (
 	halfLives = []float64{1, 4, 12, 24, 72} // hours
@@ -178,25 +179,8 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	a.Epochs = int((all.to - all.from) / r.length)
 	a.From, a.To, a.Days = unix(all.from), unix(all.to), (tail.to-tail.from)/day
 
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, q.Workers))
 	jobs := r.jobs(a, all, tail, half)
-	var mu sync.Mutex
-	done := 0
-	for _, job := range jobs {
-		g.Go(func() error {
-			if err := job(ctx); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; q.Progress != nil {
-				q.Progress(done, len(jobs))
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, nil, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
 		return nil, err
 	}
 	a.conclude(q.Seed)

@@ -19,15 +19,14 @@ import (
 
 // Form is a way in which interest is lost with age, in hours.
 type Form struct {
-	Name  string
+	kind
 	Param []float64 // in hours, 1/hour, or pure numbers
-	kind  kind
 }
 
 // kind is a family of forms. Its parameters are all positive but for the last
 // of a mixture, a share.
 type kind struct {
-	name  string
+	Name  string
 	start []float64 // logarithms of the parameters
 	// left is the share of an item's interest that is left at age a, in hours.
 	left func(p []float64, a float64) float64
@@ -41,17 +40,17 @@ type kind struct {
 //	two rates    w e^(−c₁a) + (1 − w) e^(−c₂a)
 var kinds = []kind{
 	{
-		name: "exponential", start: []float64{math.Log(.2)},
+		Name: "exponential", start: []float64{math.Log(.2)},
 		left: func(p []float64, a float64) float64 { return math.Exp(-p[0] * a) },
 		says: func(p []float64) string { return fmt.Sprintf("half-life %.3g h", math.Ln2/p[0]) },
 	},
 	{
-		name: "power law", start: []float64{math.Log(5), math.Log(2)},
+		Name: "power law", start: []float64{math.Log(5), math.Log(2)},
 		left: func(p []float64, a float64) float64 { return math.Pow(1+a/p[0], -p[1]) },
 		says: func(p []float64) string { return fmt.Sprintf("τ %.3g h, β %.3g", p[0], p[1]) },
 	},
 	{
-		name: "two rates", start: []float64{math.Log(.5), math.Log(.05), 0},
+		Name: "two rates", start: []float64{math.Log(.5), math.Log(.05), 0},
 		left: func(p []float64, a float64) float64 {
 			w := p[2] / (1 + p[2])
 			return w*math.Exp(-p[0]*a) + (1-w)*math.Exp(-p[1]*a)
@@ -65,11 +64,11 @@ var kinds = []kind{
 
 // Exponential returns the form of the model with that half-life.
 func Exponential(halfLife float64) Form {
-	return Form{kinds[0].name, []float64{math.Ln2 / halfLife}, kinds[0]}
+	return Form{kinds[0], []float64{math.Ln2 / halfLife}}
 }
 
 // Left returns the share of an item's interest that is left at an age in hours.
-func (f Form) Left(age float64) float64 { return f.kind.left(f.Param, age) }
+func (f Form) Left(age float64) float64 { return f.left(f.Param, age) }
 
 // totals returns, for so many ages apart by step hours, the interest of a stream
 // of one item an hour, each worth 1 when new, without a crawl: the integral of
@@ -83,7 +82,7 @@ func (f Form) totals(n int, step float64) []float64 {
 }
 
 // String tells the parameters.
-func (f Form) String() string { return f.kind.says(f.Param) }
+func (f Form) String() string { return f.says(f.Param) }
 
 // Fit is a form with how well it describes feedback.
 type Fit struct {
@@ -231,10 +230,10 @@ func (fb *Feedback) Fit() ([]Fit, error) {
 		res, err := optimize.Minimize(optimize.Problem{Func: func(x []float64) float64 { return fb.sum(k, at(x)) }},
 			k.start, &optimize.Settings{MajorIterations: 400}, &optimize.NelderMead{})
 		if res == nil {
-			return nil, fmt.Errorf("%s: %w", k.name, err)
+			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
 		p := at(res.X)
-		f := Fit{Form: Form{k.name, p, k}, R2: 1 - res.F/total, Lo: math.NaN(), Hi: math.NaN()}
+		f := Fit{Form: Form{k, p}, R2: 1 - res.F/total, Lo: math.NaN(), Hi: math.NaN()}
 		if len(p) == 1 {
 			const h = 1e-3
 			var squares, curve float64

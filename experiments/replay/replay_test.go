@@ -157,7 +157,7 @@ func TestFormTotals(t *testing.T) {
 		{1, []float64{2, .7}, func(a float64) float64 { return 2 / .3 * (math.Pow(1+a/2, .3) - 1) }},
 		{2, []float64{.3, .05, 2}, func(a float64) float64 { return 2./3*one(.3, a) + 1./3*one(.05, a) }},
 	} {
-		f := Form{kinds[c.kind].name, c.param, kinds[c.kind]}
+		f := Form{kinds[c.kind], c.param}
 		for k, got := range f.totals(400, step) {
 			if want := c.total(float64(k) * step); math.Abs(got-want) > 1e-9*want {
 				t.Fatalf("%s %v: after %v hours the total is %v; the integral %v", f.Name, f.Param, float64(k)*step, got, want)
@@ -218,11 +218,11 @@ func TestFeedback(t *testing.T) {
 		}
 		for k, f := range fits {
 			if d := fits[truth].R2 - f.R2; d < -1e-6 || fits[truth].R2 < .9999 {
-				t.Errorf("data of %s: R² %v; of %s %v", kinds[truth].name, fits[truth].R2, kinds[k].name, f.R2)
+				t.Errorf("data of %s: R² %v; of %s %v", kinds[truth].Name, fits[truth].R2, kinds[k].Name, f.R2)
 			}
 		}
 		if truth > 0 && fits[truth].R2-fits[0].R2 < 1e-3 {
-			t.Errorf("data of %s: the exponential fits as well, R² %v", kinds[truth].name, fits[0].R2)
+			t.Errorf("data of %s: the exponential fits as well, R² %v", kinds[truth].Name, fits[0].R2)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -234,32 +233,27 @@ func (a *Answer) JSON(w io.Writer) error {
 		Empty     float64  `json:"empty_crawls"`
 		Neglect   float64  `json:"longest_neglect_hours"`
 	}
-	type half struct {
-		Hours    float64 `json:"hours"`
-		Now      float64 `json:"now"`
-		Learning float64 `json:"learning"`
-	}
 	out := struct {
-		Instance  string   `json:"instance"`
-		Algorithm string   `json:"algorithm"`
-		Knowledge string   `json:"knowledge"`
-		Budget    int      `json:"budget"`
-		Steps     int      `json:"steps"`
-		Seeds     int      `json:"seeds"`
-		Bound     *float64 `json:"bound"`
-		Results   []row    `json:"results"`
-		Epoch     float64  `json:"epoch_seconds"`
-		Gain      *float64 `json:"gain"`
-		GainLo    *float64 `json:"gain_lo"`
-		GainHi    *float64 `json:"gain_hi"`
-		Fewer     *float64 `json:"fewer_crawls"`
-		HalfLife  float64  `json:"half_life_hours"`
-		HalfLives []half   `json:"half_lives"`
-		Replayed  *float64 `json:"timetable_of_frozen"`
+		Instance  string     `json:"instance"`
+		Algorithm string     `json:"algorithm"`
+		Knowledge string     `json:"knowledge"`
+		Budget    int        `json:"budget"`
+		Steps     int        `json:"steps"`
+		Seeds     int        `json:"seeds"`
+		Bound     *float64   `json:"bound"`
+		Results   []row      `json:"results"`
+		Epoch     float64    `json:"epoch_seconds"`
+		Gain      *float64   `json:"gain"`
+		GainLo    *float64   `json:"gain_lo"`
+		GainHi    *float64   `json:"gain_hi"`
+		Fewer     *float64   `json:"fewer_crawls"`
+		HalfLife  float64    `json:"half_life_hours"`
+		HalfLives []HalfLife `json:"half_lives"`
+		Replayed  *float64   `json:"timetable_of_frozen"`
 	}{
 		Instance: a.Name, Algorithm: a.Learner, Knowledge: "online", Budget: a.Budget, Steps: a.Epochs, Seeds: 1,
 		Epoch: a.Epoch.Seconds(), Gain: result.Ptr(a.Gain.Value), GainLo: result.Ptr(a.Gain.Lo), GainHi: result.Ptr(a.Gain.Hi), Fewer: result.Ptr(a.Fewer),
-		HalfLife: a.Form.half(), Replayed: result.Ptr(a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest),
+		HalfLife: a.Form.half(), HalfLives: a.HalfLives, Replayed: result.Ptr(a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest),
 	}
 	perEpoch := a.Epoch.Hours()
 	for k, r := range a.Rows {
@@ -274,12 +268,7 @@ func (a *Answer) JSON(w io.Writer) error {
 			Prompt: r.Prompt, Empty: r.Empty, Neglect: r.Neglect,
 		})
 	}
-	for _, h := range a.HalfLives {
-		out.HalfLives = append(out.HalfLives, half(h))
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return result.WriteJSON(w, out)
 }
 
 // shown is how many rows of a table are printed; the page has all.

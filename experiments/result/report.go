@@ -101,9 +101,7 @@ func (r *Report) BoundNote() string {
 // the seed; the others also say how long it took, if Timing is set.
 func (r *Report) Write(w io.Writer, f Format) error {
 	if f == JSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return WriteJSON(w, r)
 	}
 	if err := r.table(f).Write(w, f); err != nil || f == CSV {
 		return err
@@ -127,6 +125,14 @@ func (r *Report) Write(w io.Writer, f Format) error {
 		return err
 	}
 	return r.More.Write(w, f)
+}
+
+// WriteJSON prints one object as all commands do.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 func (r *Report) table(f Format) *Table {
