@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"ephemera/env"
 )
@@ -21,25 +20,17 @@ type Point struct {
 // catchUp takes a world that has just been opened to a point: it crawls each
 // source at the epoch of its last crawl, and not before.
 func catchUp(ctx context.Context, w env.World, p *Point) error {
-	order := make([]int, 0, len(p.Last))
+	crawls := map[int][]int{} // by epoch
 	for i, n := range p.Last {
-		if n >= 0 {
-			order = append(order, i)
-		}
+		crawls[n] = append(crawls[n], i)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return p.Last[i] - p.Last[j] })
 	for n := range p.Epoch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		k := 0
-		for k < len(order) && p.Last[order[k]] == n {
-			k++
-		}
-		if _, err := w.Step(order[:k]); err != nil {
+		if _, err := w.Step(crawls[n]); err != nil {
 			return err
 		}
-		order = order[k:]
 	}
 	return nil
 }

@@ -27,19 +27,19 @@ func (e *SettingError) Unwrap() error { return e.Err }
 func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	if e.Settings == nil {
 		for key := range keys {
-			return nil, e.wrong(key, "%s has no setting %q, nor any other", e.Name, key)
+			return nil, wrong(key, "%s has no setting %q, nor any other", e.Name, key)
 		}
 		return nil, nil
 	}
 	s := e.Settings(level)
 	text, err := toml.Marshal(keys)
 	if err != nil {
-		return nil, e.wrong("", "settings of %s: %w", e.Name, err)
+		return nil, wrong("", "settings of %s: %w", e.Name, err)
 	}
 	if name, ok := keys["reading"].(string); ok { // where the others begin
 		if r, ok := s.(interface{ SetReading(name string) error }); ok {
 			if err := r.SetReading(name); err != nil {
-				return nil, e.wrong("reading", "%s: %w", e.Name, err)
+				return nil, wrong("reading", "%s: %w", e.Name, err)
 			}
 		}
 	}
@@ -53,10 +53,10 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 		key := strings.Join(strict.Errors[0].Key(), ".")
 		for _, other := range e.Levels {
 			if e.Has(other, key) {
-				return nil, e.wrong(key, "%s has setting %q with knowledge %s only; here it is %s", e.Name, key, other, level)
+				return nil, wrong(key, "%s has setting %q with knowledge %s only; here it is %s", e.Name, key, other, level)
 			}
 		}
-		return nil, e.wrong(key, "%s has no setting %q; allowed are %s", e.Name, key, strings.Join(e.Keys(level), ", "))
+		return nil, wrong(key, "%s has no setting %q; allowed are %s", e.Name, key, strings.Join(e.Keys(level), ", "))
 	case errors.As(err, &dec):
 		key := strings.Join(dec.Key(), ".")
 		usual := e.defaults(level)[key]
@@ -64,17 +64,18 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 		if strings.HasPrefix(what, "cannot decode") {
 			what = wanted(usual)
 		}
-		return nil, e.wrong(key, "setting %q of %s is %v: %s; the default is %#v", key, e.Name, keys[key], what, usual)
+		return nil, wrong(key, "setting %q of %s is %v: %s; the default is %#v", key, e.Name, keys[key], what, usual)
 	case err != nil:
-		return nil, e.wrong("", "settings of %s: %w", e.Name, err)
+		return nil, wrong("", "settings of %s: %w", e.Name, err)
 	}
 	if err := validate(s); err != nil {
-		return nil, e.wrong(e.blamed(level, keys), "%s: %w", e.Name, err)
+		return nil, wrong(e.blamed(level, keys), "%s: %w", e.Name, err)
 	}
 	return s, nil
 }
 
-func (e *Entry) wrong(key, format string, args ...any) error {
+// wrong is the error of a setting; key is empty where it is of several.
+func wrong(key, format string, args ...any) error {
 	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"ephemera/env"
@@ -43,22 +44,22 @@ const (
 	tracedCrawls = 20_000
 )
 
-// watch returns a watcher of a policy's run. It goes on with the curve of that
-// policy, or begins it afresh.
-func (t *Trace) watch(policy string, epochs int, goOn bool) Watcher {
-	k := 0
-	for k < len(t.Curves) && t.Curves[k].Policy != policy {
-		k++
-	}
-	if k == len(t.Curves) {
-		t.Curves = append(t.Curves, Curve{Policy: policy})
+// watch returns a watcher of a policy's run. It goes on with the curve of the
+// learner, and begins any other afresh.
+func (t *Trace) watch(policy string, epochs int) Watcher {
+	k := slices.IndexFunc(t.Curves, func(c Curve) bool { return c.Policy == policy })
+	if k < 0 {
+		k, t.Curves = len(t.Curves), append(t.Curves, Curve{Policy: policy})
 	}
 	c := &t.Curves[k]
-	if !goOn {
+	if policy != "learning" {
 		*c = Curve{Policy: policy}
 	}
 	at := Milestones(epochs)
-	return func(n int, reward float64, _ []env.Crawled) error {
+	return func(n int, reward float64, crawls []env.Crawled) error {
+		if policy == "learned" {
+			t.crawled(n, epochs, crawls)
+		}
 		c.Sum += reward
 		if k := len(c.Epochs); k < len(at) && n+1 == at[k] {
 			before := 0

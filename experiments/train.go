@@ -97,15 +97,12 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 // training is a training under way.
 type training struct {
 	Training
-	epochs   int
-	finished int       // epochs of all runs of this process
-	learnt   int       // of the learner's
-	began    time.Time // of the learner's run, later by the time in which it was saved
-	speed    float64   // of the learner's run, epochs per second
-	now      Checkpoint
-	trainee  learner.Learner
-	here     func() (*Point, error) // where the run of the learner stands
-	spent    map[string]float64     // time of a decision by policy, ns
+	epochs  int
+	speed   float64 // of the learner's run, epochs per second
+	now     Checkpoint
+	trainee learner.Learner
+	here    func() (*Point, error) // where the run of the learner stands
+	spent   map[string]float64     // time of a decision by policy, ns
 }
 
 // learn runs the learner and then what it learned.
@@ -119,15 +116,18 @@ func (r *training) learn(ctx context.Context) (learning result.Row, err error) {
 	}
 	play.Watch = func(run Running) Watcher {
 		if run.Again || run.Trainee == nil {
-			return r.follow("learned", false)
+			return r.follow("learned")
 		}
 		r.trainee, r.here = run.Trainee, run.Point
 		r.now.Start, r.now.Length = run.Terms.Start, run.Terms.Length
-		see := r.follow("learning", true)
-		r.began = time.Now()
+		see := r.follow("learning")
+		first, began := r.now.Sums.Epochs, time.Now()
 		return func(n int, reward float64, crawls []env.Crawled) error {
 			if err := see(n, reward, crawls); err != nil {
 				return err
+			}
+			if n+1 == r.epochs {
+				r.speed = float64(r.epochs-first) / time.Since(began).Seconds()
 			}
 			return r.learned(n+1, reward, len(crawls))
 		}
@@ -151,26 +151,22 @@ func (r *training) learn(ctx context.Context) (learning result.Row, err error) {
 
 // learned books an epoch of the learner, of which n have passed.
 func (r *training) learned(n int, reward float64, crawls int) error {
-	r.learnt++
 	if err := r.now.Metrics.see(r.trainee, n, min(r.Rows, r.epochs), r.epochs, reward, crawls); err != nil {
 		return err
 	}
-	if n == r.epochs {
-		r.speed = float64(r.learnt) / time.Since(r.began).Seconds()
-		if _, err := figures(r.trainee, n-1); err != nil {
-			return err
-		}
+	if n < r.epochs && (r.Due == nil || !r.Due(n)) {
+		return nil
 	}
-	if n == r.epochs || r.Due != nil && r.Due(n) {
-		return r.save()
+	if _, err := figures(r.trainee, n-1); err != nil && n == r.epochs {
+		return err
 	}
-	return nil
+	return r.save()
 }
 
 // compare runs what is compared, as far as it was not yet.
 func (r *training) compare(ctx context.Context) error {
 	for _, e := range r.Compare[len(r.now.Done)-1:] {
-		o, err := r.Scene.Play(ctx, Play{Entry: e, Level: r.Level, Seed: r.Seed, Epochs: r.epochs, Watch: func(Running) Watcher { return r.follow(e.Name, false) }})
+		o, err := r.Scene.Play(ctx, Play{Entry: e, Level: r.Level, Seed: r.Seed, Epochs: r.epochs, Watch: func(Running) Watcher { return r.follow(e.Name) }})
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w after %[2]d of %[2]d epochs", ctx.Err(), r.epochs)
 		}
@@ -185,27 +181,21 @@ func (r *training) compare(ctx context.Context) error {
 }
 
 // follow returns what watches the run of a policy.
-func (r *training) follow(policy string, goOn bool) Watcher {
-	tick := r.tick
-	if r.Rows <= 0 {
-		return func(int, float64, []env.Crawled) error { tick(); return nil }
+func (r *training) follow(policy string) Watcher {
+	const every = 256 // epochs; a call of Progress costs more than an epoch
+	before, total := (len(r.now.Done)+1)*r.epochs, (len(r.Compare)+2)*r.epochs
+	if policy == "learning" {
+		before = 0
 	}
-	see := r.now.Trace.watch(policy, r.epochs, goOn)
+	see := r.now.Trace.watch(policy, r.epochs)
 	return func(n int, reward float64, crawls []env.Crawled) error {
-		tick()
-		if policy == "learned" {
-			r.now.Trace.crawled(n, r.epochs, crawls)
+		if done := before + n + 1; r.Progress != nil && (done%every == 0 || done == total) {
+			r.Progress(done, total)
+		}
+		if r.Rows <= 0 {
+			return nil
 		}
 		return see(n, reward, crawls)
-	}
-}
-
-// tick counts an epoch of any run.
-func (r *training) tick() {
-	const every = 256 // epochs; a call of Progress costs more than an epoch
-	r.finished++
-	if total := r.epochs * (2 + len(r.Compare)); r.Progress != nil && (r.finished%every == 0 || r.finished == total) {
-		r.Progress(r.finished, total)
 	}
 }
 
@@ -214,7 +204,6 @@ func (r *training) save() error {
 	if r.Save == nil || r.here == nil {
 		return nil
 	}
-	defer func(from time.Time) { r.began = r.began.Add(time.Since(from)) }(time.Now())
 	if r.now.Sums.Epochs < r.epochs { // the point at the end stays
 		p, err := r.here()
 		if err != nil {

@@ -3,7 +3,6 @@ package experiments
 import (
 	"cmp"
 	"encoding"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -49,7 +48,7 @@ func (n *SourceNames) UnmarshalText(text []byte) error {
 
 // bad is the error of one setting, whose text begins with its key.
 func bad(key, format string, args ...any) error {
-	return &SettingError{Key: key, Err: fmt.Errorf(key+" "+format, args...)}
+	return wrong(key, key+" "+format, args...)
 }
 
 // Scene returns the scene of an instance, for policies of that level. Its error
