@@ -47,6 +47,10 @@ func (s Source) windowShare() float64 {
 	return -math.Expm1(-s.Decay * s.Window)
 }
 
+// Decayed returns ∫₀ˢ e^(−ca) da = (1 − e^(−cs))/c: what an item an epoch, each of
+// interest 1, leaves after s epochs.
+func Decayed(c, s float64) float64 { return -math.Expm1(-c*s) / c }
+
 // MeanState returns the state under the mean dynamics (2)-(3) of both papers,
 // age epochs after a crawl:
 //

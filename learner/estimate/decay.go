@@ -65,17 +65,30 @@ func (e *Estimates) fitDecay() {
 	if df > 0 {
 		e.Noise = rss / df
 	}
-	var n, sum, square float64
+	var law normal
 	for i := range e.Sources {
 		if s := &e.Sources[i].Slope; e.stepDecay(s) > 0 {
-			n++
-			sum += s.Theta
-			square += s.Theta*s.Theta + s.Var
+			law.add(s.Theta, s.Var)
 		}
 	}
-	if n > 1 { // one source says nothing of how sources differ
-		e.DecayMean = sum / n
-		e.DecayVar = max(square/n-e.DecayMean*e.DecayMean, 1e-6)
+	law.fit(&e.DecayMean, &e.DecayVar)
+}
+
+// normal gathers the normal law of a parameter over the sources, from its mode
+// and variance at each of them.
+type normal struct{ n, sum, square float64 }
+
+func (l *normal) add(mode, variance float64) {
+	l.n++
+	l.sum += mode
+	l.square += mode*mode + variance
+}
+
+// fit sets the law; one source says nothing of how sources differ.
+func (l *normal) fit(mean, variance *float64) {
+	if l.n > 1 {
+		m := l.sum / l.n
+		*mean, *variance = m, max(l.square/l.n-m*m, 1e-6)
 	}
 }
 
@@ -100,6 +113,3 @@ func (e *Estimates) stepDecay(s *slope) (info float64) {
 
 // clip returns v cut to [−c, c].
 func clip(v, c float64) float64 { return max(-c, min(c, v)) }
-
-// decayed returns ∫₀ˢ e^(−ca) da = (1 − e^(−cs))/c.
-func decayed(c, s float64) float64 { return -math.Expm1(-c*s) / c }

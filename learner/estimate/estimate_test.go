@@ -176,7 +176,7 @@ func TestWindow(t *testing.T) {
 			b, _ := e.Inflow(0)
 			c, _ := e.Decay(0)
 			s := min(window, 10)
-			if found, want := b*e.Unit()*decayed(c, s), 2*decayed(.2, s); math.Abs(found/want-1) > .3 {
+			if found, want := b*e.Unit()*env.Decayed(c, s), 2*env.Decayed(.2, s); math.Abs(found/want-1) > .3 {
 				t.Errorf("window %v, seed %d: %v is found; want %v", window, seed, found, want)
 			}
 		}

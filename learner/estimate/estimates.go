@@ -63,9 +63,11 @@ type Estimates struct {
 	set   Options
 	clock clock
 
-	ln          []float64 // of a crawl's items' interest
-	y, e        []float64 // by epochs back from a crawl: interest, exposure
-	perInterest float64   // units, 0 where that is no number
+	cast  []int // forecasters in use
+	profs int   // profiles in use
+
+	ln   []float64 // of a crawl's items' interest
+	y, e []float64 // by epochs back from a crawl: interest, exposure
 
 	// Hour and day of the epochs from a given one on.
 	from      int
@@ -99,6 +101,7 @@ type source struct {
 // New begins with nothing known of the sources.
 func New(t env.Terms, set Options) *Estimates {
 	e := &Estimates{terms: t, set: set, clock: clock{float64(t.Start), t.Length}, from: -1}
+	e.cast, e.profs = e.inUse()
 	e.DecayMean, e.DecayVar = math.Log(firstDecay), firstDoubt*firstDoubt
 	e.Noise = 1
 	e.Common = common{Profile: evenly(), Tail: 1, Psi: 1, PsiN: psiFirst, Var: 1}
@@ -146,15 +149,9 @@ func (e *Estimates) Units(interest float64) float64 {
 	if interest == 0 {
 		return 0
 	}
-	if e.perInterest > 0 {
-		return max(leastInterest, min(interest*e.perInterest, mostInterest))
-	}
-	if !e.Scaled && interest > 0 {
+	if !e.Scaled {
 		_, e.Exponent = math.Frexp(interest)
 		e.Scaled = true
-	}
-	if e.Scaled && e.Exponent > -1000 {
-		e.perInterest = math.Ldexp(1, -e.Exponent)
 	}
 	return max(leastInterest, min(math.Ldexp(interest, -e.Exponent), mostInterest))
 }
@@ -259,6 +256,5 @@ func (e *Estimates) Import(s State) error {
 		return fmt.Errorf("estimates: %w", err)
 	}
 	e.State = (&Estimates{State: s}).Export()
-	e.perInterest = 0
 	return nil
 }

@@ -81,16 +81,19 @@ const (
 	psiCut    = 25 // of a squared standardised deviation
 )
 
-// inUse returns how many of the profiles and of the memories are in use.
-func (e *Estimates) inUse() (prof, mem int) {
-	prof, mem = profiles, memories
+// inUse lists the forecasters that are in use, as profile·memories + memory, and
+// counts their profiles.
+func (e *Estimates) inUse() (cast []int, profs int) {
+	profs = profiles
 	if !e.clock.dated() || e.set.Profile == "off" {
-		prof = 1
+		profs = 1
 	}
-	if e.set.Memory == "long" {
-		mem = 1
+	for j := range profs * memories {
+		if j%memories == 0 || e.set.Memory != "long" {
+			cast = append(cast, j)
+		}
 	}
-	return prof, mem
+	return cast, profs
 }
 
 // phi returns the variance of the cut interest of a Poisson stream in units of
@@ -127,18 +130,20 @@ func (e *Estimates) addLevel(s *source, cr *env.Crawled, n int, keep float64) {
 	e.judge(s, n, cr.Age, c, found)
 
 	s.forget(keep, float64(cr.Age))
-	prof, mem := e.inUse()
 	weight := [memories]float64{1, 1, 1, 1}
 	for k, y := range e.y {
 		hour, day := e.clock.at(n - k)
 		if s.Days != nil {
 			s.Days.Tally.add(hour, day, y, e.e[k])
 		}
-		for m := range mem {
-			l.Got[m] += weight[m] * y
-			for p := range prof {
-				l.Want[m][p] += weight[m] * e.e[k] * e.shape(s, p, hour, day)
+		for _, j := range e.cast {
+			p, m := j/memories, j%memories
+			if p == flatProfile {
+				l.Got[m] += weight[m] * y
 			}
+			l.Want[m][p] += weight[m] * e.e[k] * e.shape(s, p, hour, day)
+		}
+		for m := range weight {
 			weight[m] *= fading[m]
 		}
 	}
@@ -224,7 +229,7 @@ func exposure(lo, hi, c, limit float64) (e float64) {
 	if lo < whole {
 		e, lo = min(hi, whole)-lo, min(hi, whole)
 	}
-	return e + math.Exp(min(0, limit-c*lo))*decayed(c, hi-lo)
+	return e + math.Exp(min(0, limit-c*lo))*env.Decayed(c, hi-lo)
 }
 
 // measure takes in what is usual at the source.
@@ -280,7 +285,6 @@ func (e *Estimates) redo(s *source, c float64) {
 // up to what is the same for all. It asks for the mean of X, as far as a few
 // large harvests allow it.
 func (e *Estimates) judge(s *source, n, age int, c, found float64) {
-	prof, mem := e.inUse()
 	l, com := &s.Level, &e.Common
 	phi := e.phi(s)
 	if !(l.Rate[0] > 0) || !(phi > 0) {
@@ -288,10 +292,10 @@ func (e *Estimates) judge(s *source, n, age int, c, found float64) {
 	}
 	var inflow [profiles]float64 // Σ α^k profile, for a level of 1
 	var sum, square float64
-	w, fade := decayed(c, 1), math.Exp(-c)
+	w, fade := env.Decayed(c, 1), math.Exp(-c)
 	for k := range min(age, int(min(math.Ceil(s.reach()), 1e9))) {
 		hour, day := e.clock.at(n - k)
-		for p := range prof {
+		for p := range e.profs {
 			inflow[p] += w * e.shape(s, p, hour, day)
 		}
 		sum += w
@@ -301,7 +305,7 @@ func (e *Estimates) judge(s *source, n, age int, c, found float64) {
 		}
 	}
 	var mean float64
-	for p := range prof {
+	for p := range e.profs {
 		mean += l.Mix[p] * inflow[p]
 	}
 	if !(mean > 0) {
@@ -312,12 +316,9 @@ func (e *Estimates) judge(s *source, n, age int, c, found float64) {
 	noise := phi*mean + mean*mean*l.Var
 	com.Psi += (min(d*d/noise, psiCut) - com.Psi) / com.PsiN
 	com.PsiN = min(com.PsiN+1, psiMemory)
-	for p := range prof {
-		for m := range mem {
-			j := p*memories + m
-			guess := l.Rate[j] * inflow[p]
-			l.Score[j] += (found*math.Log(guess/mean) - guess + mean) / (phi * com.Psi)
-		}
+	for _, j := range e.cast {
+		guess := l.Rate[j] * inflow[j/memories]
+		l.Score[j] += (found*math.Log(guess/mean) - guess + mean) / (phi * com.Psi)
 	}
 }
 
@@ -332,33 +333,28 @@ func (e *Estimates) setLevel(s *source) {
 	if !e.Known() {
 		return
 	}
-	prof, mem := e.inUse()
 	l := &s.Level
 	phi := e.phi(s) * e.Common.Psi
 	var variance [profiles * memories]float64
-	for p := range prof {
-		variance[p*memories] = e.longest(l, p, phi)
-		if p == flatProfile {
-			l.Long = variance[p*memories]
+	for _, j := range e.cast {
+		p, m := j/memories, j%memories
+		if m == 0 {
+			variance[j] = e.longest(l, p, phi)
+			l.Rate[j] = math.Exp(l.Theta[p])
+			continue
 		}
-		lean := math.Exp(l.Theta[p])
-		l.Rate[p*memories] = lean
-		for m := 1; m < mem; m++ {
-			w := drift * phi / lean
-			lean = (l.Got[m] + w*lean) / (l.Want[m][p] + w)
-			l.Rate[p*memories+m] = lean
-			variance[p*memories+m] = phi / lean / (l.Want[m][p] + w)
-		}
+		lean := l.Rate[j-1]
+		w := drift * phi / lean
+		l.Rate[j] = (l.Got[m] + w*lean) / (l.Want[m][p] + w)
+		variance[j] = phi / l.Rate[j] / (l.Want[m][p] + w)
 	}
+	l.Long = variance[flatProfile*memories]
 	var w [profiles * memories]float64
 	e.weigh(l, &w)
 	l.Mix, l.Var = [profiles]float64{}, 0
-	for p := range prof {
-		for m := range mem {
-			j := p*memories + m
-			l.Mix[p] += w[j] * l.Rate[j]
-			l.Var += w[j] * variance[j]
-		}
+	for _, j := range e.cast {
+		l.Mix[j/memories] += w[j] * l.Rate[j]
+		l.Var += w[j] * variance[j]
 	}
 	if l.Cut > 0 {
 		l.Sway = l.C * l.Lag / l.Cut
@@ -398,21 +394,14 @@ func (e *Estimates) longest(l *level, p int, phi float64) float64 {
 
 // weigh writes the weights of the forecasters of a source.
 func (e *Estimates) weigh(l *level, w *[profiles * memories]float64) {
-	prof, mem := e.inUse()
 	best := math.Inf(-1)
-	for p := range prof {
-		for m := range mem {
-			j := p*memories + m
-			best = max(best, e.Common.Log[j]+l.Score[j])
-		}
+	for _, j := range e.cast {
+		best = max(best, e.Common.Log[j]+l.Score[j])
 	}
 	var sum float64
-	for p := range prof {
-		for m := range mem {
-			j := p*memories + m
-			w[j] = math.Exp(e.Common.Log[j] + l.Score[j] - best)
-			sum += w[j]
-		}
+	for _, j := range e.cast {
+		w[j] = math.Exp(e.Common.Log[j] + l.Score[j] - best)
+		sum += w[j]
 	}
 	for j := range w {
 		w[j] /= sum
@@ -475,22 +464,13 @@ func (e *Estimates) fitCommon() {
 
 // fitLaw takes a step of expectation-maximisation of the law of the sources.
 func (e *Estimates) fitLaw() {
-	com := &e.Common
-	var n, sum, square float64
+	var law normal
 	for i := range e.Sources {
-		l := &e.Sources[i].Level
-		if !(l.Want[0][flatProfile] > 0) || l.Long == 0 {
-			continue
+		if l := &e.Sources[i].Level; l.Want[0][flatProfile] > 0 && l.Long != 0 {
+			law.add(l.Theta[flatProfile], l.Long)
 		}
-		n++
-		t := l.Theta[flatProfile]
-		sum += t
-		square += t*t + l.Long
 	}
-	if n > 1 {
-		com.Mean = sum / n
-		com.Var = max(square/n-com.Mean*com.Mean, 1e-6)
-	}
+	law.fit(&e.Common.Mean, &e.Common.Var)
 }
 
 // Inflow returns B = λξ̄ of source i in the mean over the hours and days, in

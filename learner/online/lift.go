@@ -1,6 +1,7 @@
 package online
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -90,7 +91,7 @@ func (l *Lift) see(o *env.Online) {
 		age := o.Age(i)
 		s := Source{Inflow: b, Decay: c, Window: l.est.Window(i), Doubt: doubt}
 		if l.est.Even(i) {
-			l.Waiting[i] = gathered(c, age, s.Window)
+			l.Waiting[i] = env.Decayed(c, min(float64(age), cmp.Or(s.Window, math.Inf(1))))
 		} else {
 			l.Waiting[i] = l.gather(i, age, c, o)
 			s.Inflow *= l.est.Ahead(i, o.Epoch+1, math.Exp(-c))
@@ -105,15 +106,6 @@ func (l *Lift) see(o *env.Online) {
 	l.Epoch = o.Epoch
 }
 
-// gathered returns ∫ e^(−ca) da from 0 to the age, or to the window.
-func gathered(c float64, age int, window float64) float64 {
-	s := float64(age)
-	if window > 0 {
-		s = math.Min(s, window)
-	}
-	return -math.Expm1(-c*s) / c
-}
-
 // gather returns what waits at source i for an inflow of 1 that has hours and
 // days: with gₙ the share of the mean that epoch n has,
 //
@@ -122,7 +114,7 @@ func gathered(c float64, age int, window float64) float64 {
 // It is a function of the view alone; where the last view was that of the epoch
 // before, it goes on from there.
 func (l *Lift) gather(i, age int, c float64, o *env.Online) (w float64) {
-	alpha, gain := math.Exp(-c), gathered(c, 1, 0)
+	alpha, gain := math.Exp(-c), env.Decayed(c, 1)
 	if age > 1 && l.Epoch == o.Epoch-1 && l.Last[i] == o.Last[i] {
 		return alpha*l.Waiting[i] + gain*l.est.Share(i, o.Epoch)
 	}
