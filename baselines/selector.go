@@ -50,7 +50,7 @@ func (s *Selector) Top(dst []int, key []float64) []int {
 	}
 	count := 0
 	if s.equal {
-		count = s.count()
+		count = env.HowMany(len(key), s.least, s.budget)
 		if some := s.within(key, count); len(some) >= count {
 			return first(dst, some, count)
 		}
@@ -121,17 +121,4 @@ func (s *Selector) within(key []float64, count int) []order.Item {
 		}
 	}
 	return some
-}
-
-// count returns how many crawls of equal cost fit into the budget.
-func (s *Selector) count() int {
-	n := s.budget / s.least
-	if !(n < float64(len(s.costs))) {
-		return len(s.costs)
-	}
-	k := int(n)
-	if env.Fits(float64(k+1)*s.least, s.budget) { // the quotient was rounded down
-		k++
-	}
-	return k
 }

@@ -145,13 +145,7 @@ func (c *Calendar) reset(o *env.Online) {
 // best chooses where all crawls cost the same: the number that fits is known,
 // and their order does not matter.
 func (c *Calendar) best(k *class) {
-	n := k.members
-	if v := c.budget / k.lo; v < float64(n) {
-		n = int(v)
-		if env.Fits(float64(n+1)*k.lo, c.budget) { // the quotient was rounded down
-			n++
-		}
-	}
+	n := env.HowMany(k.members, k.lo, c.budget)
 	have := countAbove(k.pool, k.floor)
 	for have < n && k.floor != bottom {
 		k.lower(c, n-have)

@@ -176,20 +176,13 @@ func (k *class) lower(c *Calendar, want int) {
 		k.floor = min(k.floor, rank(s, want/stride, above, bottom))
 		k.horizon = min(k.floor, rank(s, int(reach*k.rate)/stride, above, bottom))
 	}
-	k.settle(c, ids)
+	k.scatter(c, ids)
 }
 
-// settle finds the places of sources that were taken out of a wheel.
-func (k *class) settle(c *Calendar, ids []int32) {
+// scatter puts sources that were taken out of a wheel where they belong.
+func (k *class) scatter(c *Calendar, ids []int32) {
 	for _, id := range ids {
-		switch key := c.index(id); {
-		case k.horizon != bottom && !(key >= k.horizon):
-			k.far.push(c, id, max(1, c.wait(id, k.horizon)))
-		case k.floor != bottom && !(key >= k.floor):
-			k.near.push(c, id, max(1, c.wait(id, k.floor)))
-		default:
-			k.pool = append(k.pool, order.Item{Key: key, ID: id})
-		}
+		k.climb(c, id, true)
 	}
 	c.ids = ids
 }
@@ -203,7 +196,7 @@ func (k *class) adapt(c *Calendar) {
 		ids := k.near.empty(c, c.ids[:0])
 		s, stride := c.survey(ids)
 		k.horizon = min(k.floor, rank(s, int(reach*k.rate)/stride, countAbove(s, k.horizon), k.horizon))
-		k.settle(c, ids)
+		k.scatter(c, ids)
 		k.limit = max(fill, 2*k.near.n)
 	}
 }
