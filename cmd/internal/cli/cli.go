@@ -154,38 +154,33 @@ func shorten(line string) string {
 type Flags struct {
 	*flag.FlagSet
 	about   string
-	groups  []*group
+	titles  []string            // of the groups
+	title   map[string]string   // of the group of a flag
 	least   map[string]int      // of whole numbers
 	allowed map[string][]string // of words
 	version bool
 }
 
-type group struct {
-	title string
-	names []string
-}
-
 // NewFlags returns the flag set of a command; about is what its help says
 // first.
 func NewFlags(name, about string) *Flags {
-	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, least: map[string]int{}, allowed: map[string][]string{}}
+	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, title: map[string]string{}, least: map[string]int{}, allowed: map[string][]string{}}
 	f.BoolVar(&f.version, "version", false, "print version and revision")
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
 }
 
+const others = "Others" // the group of flags that have none
+
 // Group begins a group: flags defined by define belong to it.
 func (f *Flags) Group(title string, define func()) {
-	known := map[string]bool{}
-	f.VisitAll(func(x *flag.Flag) { known[x.Name] = true })
+	rest := func(title string) {
+		f.VisitAll(func(x *flag.Flag) { f.title[x.Name] = cmp.Or(f.title[x.Name], title) })
+	}
+	rest(others) // those defined before
 	define()
-	g := &group{title: title}
-	f.VisitAll(func(x *flag.Flag) {
-		if !known[x.Name] {
-			g.names = append(g.names, x.Name)
-		}
-	})
-	f.groups = append(f.groups, g)
+	rest(title)
+	f.titles = append(f.titles, title)
 }
 
 // Count defines a flag for a whole number from least on.
@@ -318,19 +313,15 @@ func (f *Flags) Given(name string) bool {
 }
 
 func (f *Flags) help(w io.Writer) {
-	others := &group{title: "Others"}
-	f.VisitAll(func(x *flag.Flag) {
-		if !slices.ContainsFunc(f.groups, func(g *group) bool { return slices.Contains(g.names, x.Name) }) {
-			others.names = append(others.names, x.Name)
-		}
-	})
 	fmt.Fprintf(w, "%s\n", strings.TrimSpace(f.about))
-	for _, g := range append(f.groups, others) {
-		fmt.Fprintf(w, "\n%s\n", g.title)
-		for _, n := range g.names {
-			x := f.Lookup(n)
+	for _, title := range append(f.titles, others) {
+		fmt.Fprintf(w, "\n%s\n", title)
+		f.VisitAll(func(x *flag.Flag) {
+			if cmp.Or(f.title[x.Name], others) != title {
+				return
+			}
 			arg, usage := flag.UnquoteUsage(x)
-			head := "-" + n
+			head := "-" + x.Name
 			if arg != "" {
 				head += " " + arg
 			}
@@ -339,7 +330,7 @@ func (f *Flags) help(w io.Writer) {
 				fmt.Fprintf(w, " (default %s)", x.DefValue)
 			}
 			fmt.Fprintln(w)
-		}
+		})
 	}
 }
 
