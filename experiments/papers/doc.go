@@ -13,7 +13,8 @@
 //  1. readings.go plays policies. A reading is one way to fill what a document
 //     leaves open, and each reading has its sample: one value, or one for each
 //     seed.
-//  2. catalogue.go says what was printed, where, and which readings it has.
+//  2. figures.toml says what was printed, where, and which readings it has;
+//     catalogue.go reads it.
 //  3. judge.go sets the samples of all readings beside the printed figure.
 //  4. write.go prints the rows, and pictures.go draws.
 package papers

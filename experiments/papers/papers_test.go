@@ -95,7 +95,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s: %v is not between %v and %v", x.ID, x.Measured, *x.Lo, *x.Hi)
 		}
 	}
-	for _, d := range []string{tcns, cdc, slides, allertonPaper} {
+	for _, d := range []string{"TCNS 2018", "CDC 2015", "MAS 2016 slides", "Allerton 2019"} {
 		if !documents[d] {
 			t.Errorf("%s has no figure", d)
 		}
@@ -303,12 +303,10 @@ func seeds(mean float64) sample {
 func TestVerdicts(t *testing.T) {
 	words := func(v float64) sample { return sample{values: []float64{v}} }
 	fig := func(printed, open string) *figure {
-		f := new(figures).number("x", "q", "u", printed, nil)
-		f.open = open
-		return f
+		return newFigure(Row{ID: "x", Printed: printed}, open, "")
 	}
 	say := func(printed string, lo, hi float64) *figure {
-		return new(figures).words("x", "q", "u", printed, lo, hi, nil)
+		return newFigure(Row{ID: "x", Printed: printed, Accepted: [2]float64{lo, hi}}, "", "")
 	}
 	// Student's t with 9 degrees of freedom: 5 % beyond ±2.26, 1 % beyond ±3.25.
 	for _, c := range []struct {
@@ -498,7 +496,7 @@ func TestShareInPerCent(t *testing.T) {
 	if got := a.in(share); got != "a reading 37 % (single runs 25 % to 50 %)" {
 		t.Error(got)
 	}
-	if got := a.in(interest); got != "a reading 0.37 (single runs 0.25 to 0.50)" {
+	if got := a.in("interest per epoch"); got != "a reading 0.37 (single runs 0.25 to 0.50)" {
 		t.Error(got)
 	}
 }
