@@ -139,8 +139,8 @@ func (r *Runs) contenders(scene experiments.Scene, j *Job) ([]experiments.Conten
 	}
 	all := make([]experiments.Contender, len(r.Policies))
 	for k, p := range r.Policies {
-		if slices.ContainsFunc(r.Policies[:k], func(other Player) bool { return other.Name == p.Name }) {
-			return nil, fmt.Errorf("policy %q is named twice", p.Name)
+		if slices.ContainsFunc(r.Policies[:k], func(other Player) bool { return other.row() == p.row() }) {
+			return nil, fmt.Errorf("policy %q is named twice", p.row())
 		}
 		var err error
 		if p.Guest {
@@ -186,6 +186,9 @@ func (r *Runs) compare(ctx context.Context, scene experiments.Scene, contenders 
 		Scenes: []experiments.Scene{scene}, Level: r.Knowledge, Contenders: contenders,
 		Epochs: r.Steps, Seeds: r.Seeds, Seed: r.Seed, Workers: cmp.Or(r.Workers, runtime.GOMAXPROCS(0)),
 	}.Run(ctx)
+	if err == nil {
+		err = compared.Failed
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -172,6 +172,7 @@ func TestJobRefusals(t *testing.T) {
 		{nil, "0 policies"},
 		{map[string]any{"policies": []any{player("nobody", false)}}, `unknown`},
 		{map[string]any{"policies": []any{player("whittle", false), player("whittle", true)}}, "named twice"},
+		{map[string]any{"policies": []any{player("whittle", false), map[string]any{"name": "greedy", "as": "whittle"}}}, "named twice"},
 		{map[string]any{"policies": []any{player("miniflux", false)}}, "knowledge online"},
 		{map[string]any{"steps": 0, "policies": []any{player("whittle", false)}}, "does not end"},
 		{map[string]any{"policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},

@@ -107,10 +107,14 @@ func (s *Spec) replay(ctx context.Context, w experiments.World) (none experiment
 // Player is an entry of the catalogue, or a guest: a policy in Python.
 type Player struct {
 	Name     string
+	As       string // its name in the table; empty for Name
 	Settings map[string]any
 	Guest    bool
 	Updates  bool // the guest is told what crawls bring
 }
+
+// row returns the name in the table.
+func (p *Player) row() string { return cmp.Or(p.As, p.Name) }
 
 // contender finds an entry of the catalogue and reads its settings.
 func (p *Player) contender(scene experiments.Scene, level env.Level) (c experiments.Contender, err error) {
@@ -125,6 +129,9 @@ func (p *Player) contender(scene experiments.Scene, level env.Level) (c experime
 			p.Settings[key] = int64(x) // JSON does not tell whole numbers from others
 		}
 	}
-	c.Settings, err = c.Entry.Configure(level, p.Settings)
+	if c.Settings, err = c.Entry.Configure(level, p.Settings); err == nil && p.As != "" {
+		named := *c.Entry
+		named.Name, c.Entry = p.As, &named
+	}
 	return c, err
 }

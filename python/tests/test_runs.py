@@ -93,8 +93,11 @@ def test_compare_is_bench(command):
 
 
 def test_compare_learner_and_names():
-    c = ephemera.compare({"a": LEARNER, "mine": lambda v: v.mean}, steps=300, seeds=2, workers=1)
-    assert {r["policy"] for r in c} == {f"{LEARNER}/learning", f"{LEARNER}/learned", "mine"}
+    policies = {"a": LEARNER, "b": (LEARNER, {"kappa": 1.0}), "mine": lambda v: v.mean}
+    c = ephemera.compare(policies, steps=300, seeds=2, workers=1)
+    assert {r["policy"] for r in c} == {"a/learning", "a/learned", "b/learning", "b/learned", "mine"}
+    assert c["a/learning"]["reward"] == ephemera.compare([LEARNER], steps=300, seeds=2)[f"{LEARNER}/learning"]["reward"]
+    assert c["a/learning"]["reward"] != c["b/learning"]["reward"]
     with pytest.raises(KeyError):
         c["nobody"]
 

@@ -140,9 +140,9 @@ def _players(policies: Sequence[tuple[str | None, PolicyLike]]) -> tuple[list[di
     guests: dict[int, Any] = {}
     for k, (name, p) in enumerate(policies):
         if isinstance(p, str):
-            players.append({"name": p})
+            players.append({"name": p, "as": name or ""})
         elif isinstance(p, tuple) and len(p) == 2:
-            players.append({"name": p[0], "settings": dict(p[1])})
+            players.append({"name": p[0], "as": name or "", "settings": dict(p[1])})
         elif callable(p) or isinstance(p, Agent):
             guests[k] = p
             own = name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__
@@ -263,9 +263,9 @@ def compare(
     """Run policies under the same seeds and return the table that ``bench`` prints.
 
     Args:
-        policies: as in :func:`run`; a mapping gives policies in Python names of their own. With
-            ``whittle`` among them the rows have their share of it. A learner gives two rows,
-            ``NAME/learning`` and ``NAME/learned``.
+        policies: as in :func:`run`; a mapping gives them names of their own, so that one learner may be
+            there with several settings. With ``whittle`` among the names the rows have their share of
+            it. A learner gives two rows, ``NAME/learning`` and ``NAME/learned``.
         instance: of n sources.
         steps: epochs of each run; None for all of a recording.
         seeds: how many.
