@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -52,10 +51,9 @@ type Frame struct {
 	Over     []uint8   // rows × K, 1 where the episode has ended
 }
 
-// Worlds are K worlds of one scene that are stepped by one call. They are safe
-// for concurrent use; calls take turns.
+// Worlds are K worlds of one scene that are stepped by one call. Only one call
+// at a time is allowed.
 type Worlds struct {
-	mu    sync.Mutex
 	set   Settings
 	scene experiments.Scene
 	about About
@@ -171,24 +169,12 @@ func (w *Worlds) measure(t env.Terms) {
 }
 
 // Bind says where Reset and Step write.
-func (w *Worlds) Bind(to Frame) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.to = to
-}
+func (w *Worlds) Bind(to Frame) { w.to = to }
 
 // Layout returns the numbers of worlds, sources and figures of an observation,
 // and whether these are float32.
 func (w *Worlds) Layout() (worlds, sources, width int, scaled bool) {
 	return len(w.world), w.n, w.about.Width, w.set.Scaled
-}
-
-// has refuses a row that is not there.
-func (w *Worlds) has(row int) error {
-	if rows := len(w.to.Reward) / len(w.world); row < 0 || row >= rows {
-		return fmt.Errorf("row %d of %d", row, rows)
-	}
-	return nil
 }
 
 func (w *Worlds) started() bool { return w.world[0].World != nil }
@@ -197,11 +183,6 @@ func (w *Worlds) started() bool { return w.world[0].World != nil }
 // writes into a row. seeds has a seed for each world; without, the seed of an
 // episode follows from the one before.
 func (w *Worlds) Reset(mask []uint8, seeds []uint64, row int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.has(row); err != nil {
-		return err
-	}
 	if !w.started() && (mask != nil || seeds == nil) {
 		return errors.New("the first reset is of all worlds and has their seeds")
 	}
@@ -298,11 +279,6 @@ type Actions struct {
 // Step steps all worlds and writes into a row. What it refuses changes nothing
 // in any of them.
 func (w *Worlds) Step(a Actions, row int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.has(row); err != nil {
-		return err
-	}
 	if !w.started() {
 		return errors.New("step before the first reset")
 	}
