@@ -67,14 +67,6 @@ func Read(dir fs.FS) (*Result, error) {
 	return nil, errors.New("holds no results: there is neither result.json nor config.toml in it")
 }
 
-func readSweep(dir fs.FS) (*Result, error) {
-	s, err := loadSweep(dir)
-	if err != nil {
-		return nil, err
-	}
-	return &Result{s.page(), s.figures(), s.Summary.Text}, nil
-}
-
 // Dirs returns dir if it holds results, or else the directories in it that do,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {

@@ -82,13 +82,17 @@ func sweepIn(t testing.TB, text string) string {
 const small = "seeds = 6\nkappa = [1, 2, 4]\ngamma = [0.25, 0.5]\n"
 
 // load reads the sweep in a directory.
-func load(t testing.TB, dir string) *sweepDir {
+func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	t.Helper()
-	r, err := loadSweep(os.DirFS(dir))
+	s, err := sweep.ReadSummary(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	r, err := Read(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, r.Page
 }
 
 // write makes the report of a directory.
@@ -120,8 +124,7 @@ func figure(t testing.TB, p *Page, name string) plot.Figure {
 }
 
 func TestLoad(t *testing.T) {
-	r := load(t, sweepIn(t, small))
-	p := r.page()
+	s, p := load(t, sweepIn(t, small))
 	if p.Command != "go run ./cmd/sweep small" {
 		t.Errorf("command %q", p.Command)
 	}
@@ -130,11 +133,11 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d curves", len(curves.Series))
 	}
 	for i, c := range curves.Series {
-		if c.Name != r.Summary.Cells[i].ID || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Hidden || c.Style != i {
+		if c.Name != s.Cells[i].ID || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Hidden || c.Style != i {
 			t.Errorf("curve %d is of %s at %v, style %d, hidden %v", i, c.Name, c.X, c.Style, c.Hidden)
 		}
 		// The last point of a curve is the level up to 1/1001.
-		want := r.Summary.Cells[i].Mean[0].Value * (1 - 1./1001)
+		want := s.Cells[i].Mean[0].Value * (1 - 1./1001)
 		if math.Abs(c.Y[3]-want) > 1e-9 || !(c.Lo[3] < c.Y[3] && c.Y[3] < c.Hi[3]) {
 			t.Errorf("%s ends at %v, %v to %v; want %v", c.Name, c.Y[3], c.Lo[3], c.Hi[3], want)
 		}
@@ -146,14 +149,14 @@ func TestLoad(t *testing.T) {
 	for y, gamma := range heat.Tiles.Y {
 		for x, kappa := range heat.Tiles.X {
 			id := "kappa/" + kappa + "/gamma/" + gamma
-			i := slices.IndexFunc(r.Summary.Cells, func(c sweep.Row) bool { return c.ID == id })
-			if heat.Tiles.Of[y][x] != id || heat.Tiles.Values[y][x] != r.Summary.Cells[i].Mean[0].Value {
+			i := slices.IndexFunc(s.Cells, func(c sweep.Row) bool { return c.ID == id })
+			if heat.Tiles.Of[y][x] != id || heat.Tiles.Values[y][x] != s.Cells[i].Mean[0].Value {
 				t.Errorf("tile %s, %s holds %v of %s", kappa, gamma, heat.Tiles.Values[y][x], heat.Tiles.Of[y][x])
 			}
 		}
 	}
 	along := figure(t, p, "along-reward")
-	if l := along.Series[1]; along.X.Label != "kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != r.Summary.Cells[5].Mean[0].Value {
+	if l := along.Series[1]; along.X.Label != "kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != s.Cells[5].Mean[0].Value {
 		t.Errorf("along %s: %+v", along.X.Label, along.Series)
 	}
 	learned := figure(t, p, "index").Series
@@ -162,7 +165,7 @@ func TestLoad(t *testing.T) {
 	}
 	for i, l := range learned[1:] {
 		// Of three sources, at three ages: learned is the level times the age, exact twice the age.
-		if want := 3 * r.Summary.Cells[i].Mean[0].Value; len(l.X) != 9 || l.X[2] != 6 || math.Abs(l.Y[2]-want) > 1e-9 || !(l.Lo[2] < want && want < l.Hi[2]) {
+		if want := 3 * s.Cells[i].Mean[0].Value; len(l.X) != 9 || l.X[2] != 6 || math.Abs(l.Y[2]-want) > 1e-9 || !(l.Lo[2] < want && want < l.Hi[2]) {
 			t.Errorf("%s learned %v [%v, %v] at %v; want %v at 6", l.Name, l.Y, l.Lo, l.Hi, l.X, want)
 		}
 	}
@@ -174,7 +177,7 @@ func TestOneStyle(t *testing.T) {
 	for i := range list {
 		list[i] = fmt.Sprint(i + 1)
 	}
-	p := load(t, sweepIn(t, "seeds = 5\nkappa = ["+strings.Join(list, ", ")+"]\n")).page()
+	_, p := load(t, sweepIn(t, "seeds = 5\nkappa = ["+strings.Join(list, ", ")+"]\n"))
 	styles, hidden, figures := map[string]int{}, map[string]bool{}, 0
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
@@ -271,12 +274,20 @@ func TestManyCells(t *testing.T) {
 	list := "[" + strings.Join(kappa, ", ") + "]"
 	dir := sweepIn(t, "seeds = 1\nkappa = "+list+"\ngamma = "+list+"\n")
 	write(t, dir)
-	r := load(t, dir)
-	if len(r.Summary.Cells) != 10_000 || len(r.curves) != maxCurves || r.drawn != maxDrawn {
-		t.Errorf("%d cells, %d curves, %d drawn", len(r.Summary.Cells), len(r.curves), r.drawn)
+	s, p := load(t, dir)
+	curves, drawn := figure(t, p, "curves-reward").Series, 0
+	reference := false
+	for _, c := range curves {
+		if !c.Hidden {
+			drawn++
+			reference = reference || c.Name == s.Reference
+		}
 	}
-	if k, ok := r.styles[r.Summary.Reference]; !ok || k >= r.drawn {
-		t.Errorf("the reference %s is not among those drawn", r.Summary.Reference)
+	if len(s.Cells) != 10_000 || len(curves) != maxCurves || drawn != maxDrawn {
+		t.Errorf("%d cells, %d curves, %d drawn", len(s.Cells), len(curves), drawn)
+	}
+	if !reference {
+		t.Errorf("the reference %s is not among those drawn", s.Reference)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "report.html")); err != nil || info.Size() > 8<<20 {
 		t.Errorf("report.html: %d bytes, %v; want at most 8 MB", info.Size(), err)
@@ -284,7 +295,7 @@ func TestManyCells(t *testing.T) {
 
 	// Of the lines those with the best cells stay, in their order, and page and
 	// pictures tell what is left out.
-	if l := figure(t, r.page(), "along-reward").Series; len(l) != maxPaths || l[0].Name != "gamma 1" || l[maxPaths-1].Name != "gamma 100" {
+	if l := figure(t, p, "along-reward").Series; len(l) != maxPaths || l[0].Name != "gamma 1" || l[maxPaths-1].Name != "gamma 100" {
 		t.Errorf("%d lines from %s to %s", len(l), l[0].Name, l[len(l)-1].Name)
 	}
 	for name, wants := range map[string][]string{
@@ -313,11 +324,11 @@ func TestManyCells(t *testing.T) {
 
 // Of many maps those with the reference and the best cells stay.
 func TestManyMaps(t *testing.T) {
-	p := load(t, sweepIn(t, `seeds = 1
+	_, p := load(t, sweepIn(t, `seeds = 1
 kappa = [1, 2, 3, 4, 5, 6]
 gamma = [0.1, 0.2, 0.3, 0.4, 0.5]
 label = ["a", "b", "c", "d", "e", "f"]
-`)).page()
+`))
 	var titles []string
 	note := ""
 	for _, s := range p.Sections {
@@ -338,8 +349,11 @@ label = ["a", "b", "c", "d", "e", "f"]
 	for k := range 3 {
 		list += fmt.Sprintf("[[cells]]\nkappa = %d\ngamma = %v\n", k+1, .1*float64(k+1))
 	}
-	if maps := load(t, sweepIn(t, list)).maps(); len(maps) > 0 {
-		t.Errorf("%d maps of three cells in three rows and columns", len(maps))
+	_, p = load(t, sweepIn(t, list))
+	for _, s := range p.Sections {
+		if s.Title == "reward over two settings" {
+			t.Error("a map of three cells in three rows and columns")
+		}
 	}
 }
 

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ephemera/experiments/result"
-	"ephemera/experiments/stats"
 	"ephemera/experiments/sweep"
 )
 
@@ -27,38 +25,63 @@ const (
 
 // sweepDir is the directory of a sweep as far as its page needs it.
 type sweepDir struct {
-	Summary *sweep.Summary
-	config  string // config.toml
-	command string // that repeats the sweep
-	curves  []curve
-	learned []learned
-	styles  styles // of the cells, by id; those drawn at first come first
-	drawn   int
+	*sweep.Summary
+	dir    fs.FS
+	styles styles // of the cells whose curves are kept, by id; those drawn at first come first
+	drawn  int
 	// What the cells are that are kept and drawn, "" for all.
 	keptNote, drawnNote string
 }
 
-// curve is the learning curve of a cell: each figure with its band.
-type curve struct {
-	cell   string
-	epochs []float64
-	bands  [][]stats.Estimate // by figure, by epoch
+// readSweep makes the page of a sweep.
+func readSweep(dir fs.FS) (*Result, error) {
+	r, err := loadSweep(dir)
+	if err != nil {
+		return nil, err
+	}
+	config, err := readFile(dir, "config.toml")
+	if err != nil {
+		return nil, err
+	}
+	text, err := readFile(dir, sweep.MetaFile)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := sweep.ParseMeta(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sweep.MetaFile, err)
+	}
+	learning, err := r.learning()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sweep.CurvesFile, err)
+	}
+	learned, err := r.learned()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sweep.LearnedFile, err)
+	}
+	p := &Page{
+		Title: r.Name, Question: r.Question, Answer: r.Answer, Command: result.Printable(meta.Command), Config: result.Printable(string(config)),
+		Notes:     []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", r.Runs, len(r.Cells), len(r.Seeds))},
+		Footnotes: []string{"Configuration " + r.Configuration + "."},
+	}
+	for _, w := range r.Warnings() {
+		p.Warnings = append(p.Warnings, "Warning: "+w+".")
+	}
+	if r.Missing > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d runs are missing.", r.Missing))
+		p.Warnings = append(p.Warnings, r.Gaps...)
+		for _, f := range r.Failures {
+			p.Warnings = append(p.Warnings, "failed: "+f)
+		}
+	}
+	for _, v := range r.Revisions {
+		p.Footnotes = append(p.Footnotes, "Program "+v+".")
+	}
+	p.Sections = slices.Concat([]Section{r.table(), r.along(), learning}, r.maps(), []Section{r.profile(), r.pools()}, learned)
+	return &Result{p, r.figures(), r.Text}, nil
 }
 
-// learned is what the seeds of a cell learned, on average, beside what is
-// exact.
-type learned struct {
-	quantity
-	learned stats.Estimate
-	exact   float64
-}
-
-type quantity struct {
-	cell, what, source string  // what is threshold or index
-	at                 float64 // age in epochs; 0 for thresholds
-}
-
-// loadSweep reads the directory of a sweep.
+// loadSweep reads the summary of a sweep and chooses what its page shows.
 func loadSweep(dir fs.FS) (*sweepDir, error) {
 	text, err := readFile(dir, "summary.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,44 +93,24 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &sweepDir{styles: styles{}}
+	r := &sweepDir{dir: dir, styles: styles{}}
 	if r.Summary, err = sweep.ParseSummary(text); err != nil {
 		return nil, fmt.Errorf("summary.json: %w", err)
 	}
 	clean(reflect.ValueOf(r.Summary))
-	config, err := readFile(dir, "config.toml")
-	if err != nil {
-		return nil, err
-	}
-	r.config = result.Printable(string(config))
-	text, err = readFile(dir, sweep.MetaFile)
-	if err != nil {
-		return nil, err
-	}
-	meta, err := sweep.ParseMeta(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", sweep.MetaFile, err)
-	}
-	r.command = result.Printable(meta.Command)
 	var each [][]int // cells as groups of one
-	for i := range r.Summary.Cells {
+	for i := range r.Cells {
 		each = append(each, []int{i})
 	}
-	kept, note := r.best(maxCurves, each, "cells")
+	kept, keptNote := r.best(maxCurves, each, "cells")
 	drawn, drawnNote := r.best(maxDrawn, each, "cells")
-	r.drawn, r.keptNote, r.drawnNote = len(drawn), note, drawnNote
+	r.drawn, r.keptNote, r.drawnNote = len(drawn), keptNote, drawnNote
 	for _, first := range []bool{true, false} {
-		for i, c := range r.Summary.Cells {
+		for i, c := range r.Cells {
 			if kept[i] && drawn[i] == first {
 				r.styles[c.ID] = len(r.styles)
 			}
 		}
-	}
-	if err := r.readCurves(dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", sweep.CurvesFile, err)
-	}
-	if err := r.readLearned(dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", sweep.LearnedFile, err)
 	}
 	return r, nil
 }
@@ -175,8 +178,8 @@ func (r *sweepDir) best(n int, groups [][]int, what string) (chosen map[int]bool
 	if what != "cells" {
 		which = "those with the best cells"
 	}
-	order := r.Summary.Ranking()
-	reference := slices.IndexFunc(r.Summary.Cells, func(c sweep.Row) bool { return c.ID == r.Summary.Reference })
+	order := r.Ranking()
+	reference := slices.IndexFunc(r.Cells, func(c sweep.Row) bool { return c.ID == r.Reference })
 	if _, ok := of[reference]; ok {
 		order = append([]int{reference}, order...)
 		which = strings.Replace(which, "the best", "the reference and the best", 1)
@@ -195,8 +198,8 @@ func (r *sweepDir) best(n int, groups [][]int, what string) (chosen map[int]bool
 
 // rows calls use for each row of a cell that is kept, with its words, of which
 // the first is the cell, and the numbers behind them.
-func (r *sweepDir) rows(dir fs.FS, name string, words, numbers int, use func(words []string, numbers []float64)) error {
-	f, err := dir.Open(name)
+func (r *sweepDir) rows(name string, words, numbers int, use func(words []string, numbers []float64)) error {
+	f, err := r.dir.Open(name)
 	if err != nil {
 		return err
 	}
@@ -225,61 +228,4 @@ func (r *sweepDir) rows(dir fs.FS, name string, words, numbers int, use func(wor
 		}
 		use(row[:words], values)
 	}
-}
-
-// readCurves averages the curves of the cells that are kept, whose rows are
-// cell, seed, epoch and figures.
-func (r *sweepDir) readCurves(dir fs.FS) error {
-	width := len(r.Summary.Curves)
-	values := map[string]map[int][][]float64{} // by cell, by epoch, by figure: one value per seed
-	err := r.rows(dir, sweep.CurvesFile, 2, 1+width, func(words []string, numbers []float64) {
-		cell, n := words[0], int(numbers[0])
-		if values[cell] == nil {
-			values[cell] = map[int][][]float64{}
-		}
-		if values[cell][n] == nil {
-			values[cell][n] = make([][]float64, width)
-		}
-		for j, v := range numbers[1:] {
-			values[cell][n][j] = append(values[cell][n][j], v)
-		}
-	})
-	boot := stats.New(1)
-	for _, cell := range r.Summary.Cells {
-		at := values[cell.ID]
-		if at == nil {
-			continue
-		}
-		c := curve{cell: cell.ID, bands: make([][]stats.Estimate, width)}
-		for _, n := range slices.Sorted(maps.Keys(at)) {
-			c.epochs = append(c.epochs, float64(n))
-			for j, v := range at[n] {
-				c.bands[j] = append(c.bands[j], boot.Mean(v))
-			}
-		}
-		r.curves = append(r.curves, c)
-	}
-	return err
-}
-
-// readLearned averages what the cells that are kept learned; the rows are cell,
-// seed, what, source, age, learned and exact.
-func (r *sweepDir) readLearned(dir fs.FS) error {
-	place := map[quantity]int{} // in r.learned
-	var values [][]float64
-	err := r.rows(dir, sweep.LearnedFile, 4, 3, func(words []string, numbers []float64) {
-		q := quantity{words[0], words[2], result.Printable(words[3]), numbers[0]}
-		k, ok := place[q]
-		if !ok {
-			k = len(values)
-			place[q], values, r.learned = k, append(values, nil), append(r.learned, learned{quantity: q})
-		}
-		r.learned[k].exact = numbers[2]
-		values[k] = append(values[k], numbers[1])
-	})
-	boot := stats.New(1)
-	for k := range r.learned {
-		r.learned[k].learned = boot.Mean(values[k])
-	}
-	return err
 }

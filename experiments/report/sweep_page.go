@@ -3,41 +3,16 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 	"ephemera/experiments/sweep"
 )
-
-// page returns the page of the sweep.
-func (r *sweepDir) page() *Page {
-	s := r.Summary
-	p := &Page{
-		Title: s.Name, Question: s.Question, Answer: s.Answer, Command: r.command, Config: r.config,
-		Notes: []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))},
-	}
-	for _, w := range s.Warnings() {
-		p.Warnings = append(p.Warnings, "Warning: "+w+".")
-	}
-	if s.Missing > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d runs are missing.", s.Missing))
-		p.Warnings = append(p.Warnings, s.Gaps...)
-		for _, f := range s.Failures {
-			p.Warnings = append(p.Warnings, "failed: "+f)
-		}
-	}
-	p.Footnotes = append(p.Footnotes, "Configuration "+s.Configuration+".")
-	for _, v := range s.Revisions {
-		p.Footnotes = append(p.Footnotes, "Program "+v+".")
-	}
-	p.Sections = append([]Section{r.table(), r.along(), r.learning()}, r.maps()...)
-	p.Sections = append(p.Sections, r.profile(), r.pools())
-	p.Sections = append(p.Sections, r.whatLearned()...)
-	return p
-}
 
 // figures names all figures that a page of the sweep may have.
 func (r *sweepDir) figures() []string {
@@ -45,25 +20,24 @@ func (r *sweepDir) figures() []string {
 	for k := range maxPanels {
 		names = append(names, fmt.Sprintf("heat-%d", k+1))
 	}
-	for _, f := range r.Summary.Curves {
+	for _, f := range r.Curves {
 		names = append(names, "curves-"+f.Name)
 	}
-	for _, f := range r.Summary.Figures {
+	for _, f := range r.Figures {
 		names = append(names, "along-"+f.Name)
 	}
 	return names
 }
 
 func (r *sweepDir) table() Section {
-	s := r.Summary
 	t := NewTable("cell", "n")
-	t.Draws, t.Reference = true, s.Reference
-	columns := s.Columns()
+	t.Draws, t.Reference = true, r.Reference
+	columns := r.Columns()
 	for _, c := range columns {
 		t.Head = append(t.Head, Column{c.Name, c.Help})
 	}
-	for i, short := range s.Table().Rows {
-		c := &s.Cells[i]
+	for i, short := range r.Table().Rows {
+		c := &r.Cells[i]
 		row := []Cell{Words(c.ID), Value(short[1], float64(c.IQM.N))}
 		for k, column := range columns {
 			cell := Words(short[k+2])
@@ -79,8 +53,7 @@ func (r *sweepDir) table() Section {
 
 // along draws figures along the numeric setting with the most values.
 func (r *sweepDir) along() Section {
-	s := r.Summary
-	axis, all := s.Paths()
+	axis, all := r.Paths()
 	all = slices.DeleteFunc(all, func(p sweep.Path) bool { return len(p.Cells) < 2 })
 	log := true
 	var groups [][]int
@@ -91,18 +64,18 @@ func (r *sweepDir) along() Section {
 	chosen, note := r.best(maxPaths, groups, "lines")
 	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
 	if note != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("Shown are %s by %s.", note, s.Metric))
+		out.Notes = append(out.Notes, fmt.Sprintf("Shown are %s by %s.", note, r.Metric))
 	}
-	for _, name := range s.Show {
-		j := s.Column(name)
-		f := plot.Figure{Name: "along-" + name, Title: titled(s.Name, note), X: plot.Axis{Label: axis, Log: log}, Y: plot.Axis{Label: s.Figures[j].Label()}}
+	for _, name := range r.Show {
+		j := r.Column(name)
+		f := plot.Figure{Name: "along-" + name, Title: titled(r.Name, note), X: plot.Axis{Label: axis, Log: log}, Y: plot.Axis{Label: r.Figures[j].Label()}}
 		for k, p := range all {
 			if !chosen[k] {
 				continue
 			}
 			l := plot.Series{Name: p.Name, Style: len(f.Series), X: p.X}
 			for _, i := range p.Cells {
-				add(&l, s.Cells[i].Mean[j])
+				add(&l, r.Cells[i].Mean[j])
 			}
 			f.Series = append(f.Series, l)
 		}
@@ -111,31 +84,46 @@ func (r *sweepDir) along() Section {
 	return out
 }
 
-// learning draws the learning curves.
-func (r *sweepDir) learning() Section {
-	s := r.Summary
+// learning draws the learning curves of the cells that are kept: means over seeds.
+func (r *sweepDir) learning() (Section, error) {
 	out := Section{Title: "Learning curves", Notes: []string{"Mean over seeds; the band is its 95 % interval. Each point covers the epochs since the one before. Where early epochs would crush the rest, they are left out."}}
 	if r.keptNote != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", r.keptNote, s.Metric, sweep.CurvesFile))
+		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", r.keptNote, r.Metric, sweep.CurvesFile))
 	}
 	if r.drawnNote != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", r.drawnNote, s.Metric))
+		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", r.drawnNote, r.Metric))
 	}
-	for j, c := range s.Curves {
-		f := plot.Figure{Name: "curves-" + c.Name, Title: titled(s.Name, r.drawnNote), X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: c.Label()}}
-		for _, c := range r.curves {
-			l := r.series(c.cell)
-			l.X = c.epochs
-			for _, e := range c.bands[j] {
-				add(&l, e)
+	width := len(r.Curves)
+	values := map[string]map[int][][]float64{} // by cell, by epoch, by figure: one value per seed
+	// Rows are cell, seed, epoch and figures.
+	err := r.rows(sweep.CurvesFile, 2, 1+width, func(words []string, numbers []float64) {
+		cell, n := words[0], int(numbers[0])
+		if values[cell] == nil {
+			values[cell] = map[int][][]float64{}
+		}
+		if values[cell][n] == nil {
+			values[cell][n] = make([][]float64, width)
+		}
+		for j, v := range numbers[1:] {
+			values[cell][n][j] = append(values[cell][n][j], v)
+		}
+	})
+	boot := stats.New(1)
+	for j, c := range r.Curves {
+		f := plot.Figure{Name: "curves-" + c.Name, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: c.Label()}}
+		for cell, at := range values {
+			l := r.series(cell)
+			for _, n := range slices.Sorted(maps.Keys(at)) {
+				l.X = append(l.X, float64(n))
+				add(&l, boot.Mean(at[n][j]))
 			}
 			f.Series = append(f.Series, l)
-			f.From = max(f.From, c.epochs[len(c.epochs)-1]/1000)
+			f.From = max(f.From, l.X[len(l.X)-1]/1000)
 		}
-		slices.SortStableFunc(f.Series, func(a, b plot.Series) int { return a.Style - b.Style })
+		slices.SortFunc(f.Series, func(a, b plot.Series) int { return a.Style - b.Style })
 		out.Figures = append(out.Figures, f)
 	}
-	return out
+	return out, err
 }
 
 // series begins the series of a cell.
@@ -145,22 +133,21 @@ func (r *sweepDir) series(cell string) plot.Series {
 }
 
 func (r *sweepDir) profile() Section {
-	s := r.Summary
 	out := Section{Title: "Performance profile"}
-	if s.Profile == nil {
+	if r.Profile == nil {
 		return out
 	}
-	metric := s.Figures[s.Column(s.Metric)]
+	metric := r.Figures[r.Column(r.Metric)]
 	better := "higher"
 	if metric.Less {
 		better = "lower"
 	}
-	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", s.Metric, better)}
+	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
 	f := plot.Figure{Name: "profile", X: plot.Axis{Label: metric.Label() + ", τ"}, Y: plot.Axis{Label: "share of runs above τ"}}
 	shown := 0
-	for k, l := range s.Profile.Lines {
-		x := plot.Series{Name: l.Name, Style: k, X: s.Profile.Scores}
-		if s.Group == "" {
+	for k, l := range r.Profile.Lines {
+		x := plot.Series{Name: l.Name, Style: k, X: r.Profile.Scores}
+		if r.Group == "" {
 			x.Style = r.styles.of(l.Name)
 			x.Hidden = x.Style >= r.drawn
 		}
@@ -173,28 +160,26 @@ func (r *sweepDir) profile() Section {
 		f.Series = append(f.Series, x)
 	}
 	note := ""
-	if s.Group == "" && shown < len(s.Cells) {
-		note = fmt.Sprintf("%d of %d cells: the best", shown, len(s.Cells))
+	if r.Group == "" && shown < len(r.Cells) {
+		note = fmt.Sprintf("%d of %d cells: the best", shown, len(r.Cells))
 		out.Notes = append(out.Notes, "Shown are "+note+".")
 	}
-	f.Title = titled(s.Name, note)
+	f.Title = titled(r.Name, note)
 	out.Figures = append(out.Figures, f)
 	return out
 }
 
 func (r *sweepDir) pools() Section {
-	s := r.Summary
 	t := &Table{Head: []Column{{Name: "value"}, {Name: "cells"}, {Name: "mean"}, {Name: "IQM"}}}
-	for _, g := range s.Groups {
+	for _, g := range r.Groups {
 		t.Rows = append(t.Rows, []Cell{Words(g.Value), Value(fmt.Sprint(g.Cells), float64(g.Cells)), estimated(g.Mean), estimated(g.IQM)})
 	}
-	return Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: t}
+	return Section{Title: r.Metric + " pooled by " + r.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: t}
 }
 
 // maps lay the cells out over the two settings with the most values.
 func (r *sweepDir) maps() []Section {
-	s := r.Summary
-	if len(s.Axes) < 2 {
+	if len(r.Axes) < 2 {
 		return nil
 	}
 	type axis struct {
@@ -202,9 +187,9 @@ func (r *sweepDir) maps() []Section {
 		values []any
 	}
 	var axes []axis
-	for _, a := range s.Axes {
+	for _, a := range r.Axes {
 		x := axis{key: a}
-		for _, c := range s.Cells {
+		for _, c := range r.Cells {
 			if v, ok := c.Settings[a]; ok && !slices.Contains(x.values, v) {
 				x.values = append(x.values, v)
 			}
@@ -217,7 +202,7 @@ func (r *sweepDir) maps() []Section {
 	x, y := byCount[0], byCount[1]
 	var titles []string // of the maps
 	var groups [][]int  // their cells
-	for i, c := range s.Cells {
+	for i, c := range r.Cells {
 		if c.Settings[x.key] == nil || c.Settings[y.key] == nil {
 			continue
 		}
@@ -242,7 +227,7 @@ func (r *sweepDir) maps() []Section {
 		}
 	}
 	chosen, note := r.best(maxPanels, groups, "maps")
-	metric := s.Column(s.Metric)
+	metric := r.Column(r.Metric)
 	var out []Section
 	for k, title := range titles {
 		if !chosen[k] {
@@ -258,18 +243,18 @@ func (r *sweepDir) maps() []Section {
 			tiles.Of = append(tiles.Of, make([]string, len(x.values)))
 		}
 		for _, i := range groups[k] {
-			c := &s.Cells[i]
+			c := &r.Cells[i]
 			row, col := slices.Index(y.values, c.Settings[y.key]), slices.Index(x.values, c.Settings[x.key])
 			tiles.Values[row][col], tiles.Of[row][col] = c.Mean[metric].Value, c.ID
 		}
-		f := plot.Figure{Name: "heat", Title: s.Figures[metric].Label(), X: plot.Axis{Label: x.key}, Y: plot.Axis{Label: y.key}, Tiles: tiles}
+		f := plot.Figure{Name: "heat", Title: r.Figures[metric].Label(), X: plot.Axis{Label: x.key}, Y: plot.Axis{Label: y.key}, Tiles: tiles}
 		if title != "" {
 			f.Title += " (" + title + ")"
 		}
 		if len(chosen) > 1 {
 			f.Name = fmt.Sprintf("heat-%d", len(out)+1)
 		}
-		out = append(out, Section{Title: s.Metric + " over two settings", Figures: []plot.Figure{f}})
+		out = append(out, Section{Title: r.Metric + " over two settings", Figures: []plot.Figure{f}})
 	}
 	if note != "" {
 		out[0].Notes = []string{"Shown are " + note + "."}
@@ -277,20 +262,43 @@ func (r *sweepDir) maps() []Section {
 	return out
 }
 
-// whatLearned sets learned quantities beside exact ones.
-func (r *sweepDir) whatLearned() []Section {
-	s := r.Summary
+// learned sets what the cells that are kept learned, on average over seeds,
+// beside what is exact.
+func (r *sweepDir) learned() ([]Section, error) {
+	type quantity struct {
+		cell, what, source string  // what is threshold or index
+		at                 float64 // age in epochs; 0 for thresholds
+	}
+	type pair struct {
+		quantity
+		exact   float64
+		learned []float64
+	}
+	var pairs []*pair
+	of := map[quantity]*pair{}
+	// Rows are cell, seed, what, source, age, learned and exact.
+	err := r.rows(sweep.LearnedFile, 4, 3, func(words []string, numbers []float64) {
+		q := quantity{words[0], words[2], result.Printable(words[3]), numbers[0]}
+		p := of[q]
+		if p == nil {
+			p = &pair{quantity: q}
+			of[q], pairs = p, append(pairs, p)
+		}
+		p.exact, p.learned = numbers[2], append(p.learned, numbers[1])
+	})
+	boot := stats.New(1)
 	t := &Table{Head: []Column{{Name: "cell and source"}, {Name: "learned threshold, interest"}, {Name: "exact threshold, interest"}}}
 	over := map[string]*plot.Figure{}
 	for _, what := range []string{"threshold", "index"} {
-		over[what] = &plot.Figure{Name: what, Title: titled(s.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
+		over[what] = &plot.Figure{Name: what, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
 	}
 	var ages []plot.Figure // of each cell
-	for _, l := range r.learned {
+	for _, l := range pairs {
 		f := over[l.what]
 		if f == nil {
 			continue
 		}
+		mean := boot.Mean(l.learned)
 		n := len(f.Series)
 		if n == 0 || f.Series[n-1].Name != l.cell {
 			x := r.series(l.cell)
@@ -300,9 +308,9 @@ func (r *sweepDir) whatLearned() []Section {
 		}
 		x := &f.Series[n-1]
 		x.X = append(x.X, l.exact)
-		add(x, l.learned)
+		add(x, mean)
 		if l.what == "threshold" {
-			t.Rows = append(t.Rows, []Cell{Words(l.cell + ", " + l.source), estimated(l.learned), Value(stats.Format(l.exact), l.exact)})
+			t.Rows = append(t.Rows, []Cell{Words(l.cell + ", " + l.source), estimated(mean), Value(stats.Format(l.exact), l.exact)})
 			continue
 		}
 		title := "Indices of " + l.cell
@@ -316,7 +324,7 @@ func (r *sweepDir) whatLearned() []Section {
 		}
 		n = len(f.Series)
 		f.Series[n-2].X, f.Series[n-1].X = append(f.Series[n-2].X, l.at), append(f.Series[n-1].X, l.at)
-		add(&f.Series[n-2], l.learned)
+		add(&f.Series[n-2], mean)
 		f.Series[n-1].Y = append(f.Series[n-1].Y, l.exact)
 	}
 	for _, f := range over {
@@ -326,7 +334,7 @@ func (r *sweepDir) whatLearned() []Section {
 		{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is not drawn."},
 			Figures: []plot.Figure{*over["threshold"], *over["index"]}, Table: t},
 		{Title: "Learned and exact indices by age", Figures: ages},
-	}
+	}, err
 }
 
 // diagonal adds the line on which both axes agree. On an even scale, what lies
