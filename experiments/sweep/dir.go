@@ -3,6 +3,7 @@ package sweep
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,9 @@ const (
 	maxResult = 1 << 30
 )
 
-// put writes a file of the sweep so that at any moment either the old one or
-// the new one is there, whole.
-type put func(name string, write func(w *bufio.Writer) error) error
+// put writes files of the sweep, so that at any moment either the old ones or
+// the new ones are there, each whole.
+type put func(write func(w []*bufio.Writer) error, names ...string) error
 
 // alone calls f while no other process writes files of the sweep but records;
 // others wait. What is not complete yet is in a directory of its own.
@@ -57,20 +58,27 @@ func alone(ctx context.Context, dir string, f func(put put) error) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	return f(func(name string, write func(w *bufio.Writer) error) error {
-		f, err := files.Create(filepath.Join(dir, name), temp)
-		if err != nil {
-			return err
+	return f(func(write func(w []*bufio.Writer) error, names ...string) error {
+		var pending []files.Pending
+		var w []*bufio.Writer
+		for _, name := range names {
+			p, err := files.Create(filepath.Join(dir, name), temp)
+			if err != nil {
+				return err
+			}
+			defer p.Cleanup()
+			pending, w = append(pending, p), append(w, bufio.NewWriterSize(p, 1<<16))
 		}
-		defer f.Cleanup()
-		w := bufio.NewWriterSize(f, 1<<16)
-		if err := write(w); err != nil {
-			return err
+		err := write(w)
+		for _, w := range w {
+			err = cmp.Or(err, w.Flush())
 		}
-		if err := w.Flush(); err != nil {
-			return err
+		for _, p := range pending {
+			if err == nil {
+				err = p.CloseAtomicallyReplace()
+			}
 		}
-		return f.CloseAtomicallyReplace()
+		return err
 	})
 }
 
@@ -130,17 +138,14 @@ func claim(ctx context.Context, c *Config, o Options) error {
 		}
 		m := c.Meta()
 		m.Program, m.Command, m.Arithmetic = o.Revision, o.Command, arithmetic()
-		if err := put(MetaFile, func(w *bufio.Writer) error { return writeJSON(w, m) }); err != nil {
-			return err
-		}
 		text, err := c.resolved()
 		if err != nil {
 			return err
 		}
-		return put(configFile, func(w *bufio.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
+		return put(func(w []*bufio.Writer) error {
+			_, err := w[1].Write(text)
+			return cmp.Or(err, writeJSON(w[0], m))
+		}, MetaFile, configFile)
 	})
 }
 
@@ -149,7 +154,7 @@ func claim(ctx context.Context, c *Config, o Options) error {
 func inspect(c *Config, dir string) error {
 	path := filepath.Join(dir, configFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		for _, name := range []string{runsFile, CurvesFile, LearnedFile, "summary.json", "summary.csv", "summary.md"} {
+		for _, name := range finalFiles {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil && len(recordFiles(dir)) == 0 {
 				return fmt.Errorf("%s: holds %s but neither config.toml nor records, so it is not of a sweep; name another directory with -out", dir, name)
 			}
@@ -260,10 +265,10 @@ func (c *Config) writeInputs(put put, dir string) error {
 		if old, err := os.ReadFile(filepath.Join(dir, inputsDir, in.file())); err == nil && bytes.Equal(old, in.Data) {
 			continue
 		}
-		err := put(filepath.Join(inputsDir, in.file()), func(w *bufio.Writer) error {
-			_, err := w.Write(in.Data)
+		err := put(func(w []*bufio.Writer) error {
+			_, err := w[0].Write(in.Data)
 			return err
-		})
+		}, filepath.Join(inputsDir, in.file()))
 		if err != nil {
 			return err
 		}

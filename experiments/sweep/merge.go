@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -12,12 +13,14 @@ import (
 	"strings"
 )
 
-// Files that a sweep leaves in its directory.
+// Files that others read.
 const (
-	runsFile    = "runs.csv"
 	CurvesFile  = "curves.csv"
 	LearnedFile = "learned.csv"
 )
+
+// finalFiles are those that a sweep leaves in its directory.
+var finalFiles = []string{"runs.csv", CurvesFile, LearnedFile, "summary.json", "summary.csv", "summary.md"}
 
 // merge writes the final files from the records: always with partial, else
 // only when no run is missing. It is the one place that writes them, and goes
@@ -40,34 +43,19 @@ func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report,
 		if old, err := ReadSummary(o.Dir); err == nil && old.Configuration == c.Hash() && old.Runs > rep.Total-rep.Missing {
 			return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; run the sweep again, put the missing records back, or remove summary.json to do without", o.Dir, old.Runs, rep.Total-rep.Missing)
 		}
-		var rows [][]float64
-		err = put(runsFile, func(runs *bufio.Writer) error {
-			return put(CurvesFile, func(curves *bufio.Writer) error {
-				return put(LearnedFile, func(learned *bufio.Writer) error {
-					var err error
-					rows, err = s.tables(ctx, csv.NewWriter(runs), csv.NewWriter(curves), csv.NewWriter(learned))
-					return err
-				})
-			})
-		})
-		if err != nil {
-			return err
-		}
-		sum, err := summarize(ctx, c, rep, s.programs, rows, o.Workers)
-		if err != nil {
-			return err
-		}
-		for name, write := range map[string]func(*bufio.Writer) error{
-			"summary.json": func(w *bufio.Writer) error { return writeJSON(w, sum) },
-			"summary.csv":  sum.csv,
-			"summary.md":   sum.Markdown,
-		} {
-			if err := put(name, write); err != nil {
+		err = put(func(w []*bufio.Writer) error {
+			rows, err := s.tables(ctx, csv.NewWriter(w[0]), csv.NewWriter(w[1]), csv.NewWriter(w[2]))
+			if err != nil {
 				return err
 			}
-		}
-		rep.Final = true
-		return nil
+			sum, err := summarize(ctx, c, rep, s.programs, rows, o.Workers)
+			if err != nil {
+				return err
+			}
+			return cmp.Or(writeJSON(w[3], sum), sum.csv(w[4]), sum.Markdown(w[5]))
+		}, finalFiles...)
+		rep.Final = err == nil
+		return err
 	})
 	return rep, err
 }
