@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{map[string]any{"worlds": 0}, "0 worlds"},
-		{map[string]any{"worlds": 1 << 40}, "allowed are 1 to 16777216 worlds"},
+		{map[string]any{"worlds": 1 << 25}, "allowed are 1 to 16777216 worlds"},
 		{map[string]any{"steps": -1}, "-1 steps"},
 		{map[string]any{"steps": 1.5}, "steps is 1.5; needed is int"},
 		{map[string]any{"sigma": -1, "world": "poisson"}, "sigma is -1"},
