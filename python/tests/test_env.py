@@ -1,6 +1,7 @@
 """The environment of one world."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -288,6 +289,22 @@ def test_two_environments_at_once():
     for t in threads:
         t.join()
     assert alone == together
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_a_signal_handler_closes():
+    """It runs in the midst of a step, whose thread holds the lock."""
+    code = """
+import signal, numpy as np, ephemera
+for k in range(40):
+    env = ephemera.CrawlEnv(steps=None); env.reset(seed=1)
+    signal.signal(signal.SIGALRM, lambda *a: env.close())
+    signal.setitimer(signal.ITIMER_REAL, 0.002 + k / 1e5)
+    try:
+        while True: env.step(np.zeros(4))
+    except (RuntimeError, ephemera.Error) as e: assert "closed" in str(e)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

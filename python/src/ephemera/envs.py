@@ -65,7 +65,7 @@ class _Worlds:
         if observation not in ("flat", "dict"):
             raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
         self.handle = 0
-        self.lock = threading.Lock()  # of what follows
+        self.lock = threading.RLock()  # of what follows; a signal handler may close it meanwhile
         named = spec(instance, **world)
         self.worlds = operator.index(worlds)
         self.handle, about = _library.build(

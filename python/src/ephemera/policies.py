@@ -186,7 +186,10 @@ class Policy:
         return ages, states
 
     def select(self, view: View | Mapping[str, Any] | ArrayLike | None = None) -> NDArray[np.int64]:
-        """Return the numbers of the sources to crawl now, together within the budget; shape (m,)."""
+        """Return the numbers of the sources to crawl now, shape (m,).
+
+        They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
+        """
         handle = self._alive()
         age, state = self._seen(view)
         out = np.empty(len(self._about["names"]), np.int64)
