@@ -189,7 +189,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 			return err
 		}
 	}
-	d, err := sweep.Estimate(ctx, cfg, c.workers, 2*time.Second, cells.Class, c.schema.Probe)
+	d, err := sweep.Estimate(ctx, cfg, c.workers, 2*time.Second, c.schema.Probe)
 	if err != nil {
 		return err
 	}

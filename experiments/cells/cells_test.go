@@ -35,6 +35,34 @@ func load(t testing.TB, text string, set ...string) (*Schema, *sweep.Config) {
 	return s, c
 }
 
+// ran runs a cell.
+func ran(t testing.TB, s *Schema, c *sweep.Cell, seed uint64) sweep.Result {
+	t.Helper()
+	res, err := s.Run(context.Background(), c, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// find returns an entry of the catalogue.
+func find(t testing.TB, name string) *experiments.Entry {
+	t.Helper()
+	e, err := experiments.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// refused checks that a configuration is refused with these words.
+func refused(t *testing.T, text, want string) {
+	t.Helper()
+	if _, err := sweep.Load(New(), "test.toml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q: %v\nwant %s", text, err, want)
+	}
+}
+
 // column returns the position of a figure.
 func column(t testing.TB, name string) int {
 	t.Helper()
@@ -49,13 +77,8 @@ func column(t testing.TB, name string) int {
 
 // Every algorithm and policy of the catalogue runs at its defaults.
 func TestCatalogue(t *testing.T) {
-	s := New()
-	names := s.Selector().Allowed
-	list := "[\"" + strings.Join(names, "\", \"") + "\"]"
-	c, err := sweep.Load(s, "all.toml", []byte("steps = 60\nlearner.algorithm = "+list), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := New().Selector().Allowed
+	s, c := load(t, "steps = 60\nlearner.algorithm = [\""+strings.Join(names, "\", \"")+"\"]")
 	if len(c.Cells) != len(names) {
 		t.Fatalf("%d cells of %d names", len(c.Cells), len(names))
 	}
@@ -120,18 +143,15 @@ learner.b = ["1/(n+1)", "0.01"]
 	if again, err := sweep.LoadFile(s, filepath.Join(dir, "config.toml"), nil); err != nil || again.Hash() != c.Hash() {
 		t.Errorf("loaded again: %v, %v", again, err)
 	}
-	if _, err := sweep.Load(s, "test.toml", []byte("learner.algorithm = \"paper\"\nlearner.reading = \"loud\""), nil); err == nil || !strings.Contains(err.Error(), "loud") || !strings.Contains(err.Error(), "printed") {
-		t.Errorf("error %v", err)
+	for _, want := range []string{"loud", "printed"} {
+		refused(t, "learner.algorithm = \"paper\"\nlearner.reading = \"loud\"", want)
 	}
 }
 
 // Figures are those of the loop run by hand.
 func TestFigures(t *testing.T) {
 	s, c := load(t, "steps = 1000\nlearner.algorithm = \"whittle\"\n")
-	res, err := s.Run(context.Background(), &c.Cells[0], 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := ran(t, s, &c.Cells[0], 1)
 	// TCNS, section IX: exact Whittle earns 260.30 in 1000 steps.
 	if v := res.Row[column(t, "learned_reward")]; math.Abs(v-260.30) > 0.005 {
 		t.Errorf("exact Whittle earns %v in 1000 steps; TCNS has 260.30", v)
@@ -145,9 +165,7 @@ func TestFigures(t *testing.T) {
 	// A learner in a world that the seed changes, with an evaluation of
 	// another length.
 	s, c = load(t, "learner.algorithm = \"paper\"\nsteps = 700\nevaluation = 300\nworld.kind = \"poisson\"\nlearner.act = \"budget\"\n")
-	if res, err = s.Run(context.Background(), &c.Cells[0], 5); err != nil {
-		t.Fatal(err)
-	}
+	res = ran(t, s, &c.Cells[0], 5)
 	in := env.Paper(1)
 	world, err := env.NewPoisson(in, 5, env.PoissonOptions{})
 	if err != nil {
@@ -193,14 +211,8 @@ func TestRunsHaveNoMemory(t *testing.T) {
 	s, c := load(t, "learner.algorithm = \"paper\"\nsteps = 400\nworld.kind = \"poisson\"\nlearner.kappa = [0.1, 2]\nworld.marks = [\"constant\", \"per-item\"]\n")
 	for seed := uint64(1); seed < 4; seed++ {
 		for i := range c.Cells {
-			a, err := s.Run(context.Background(), &c.Cells[i], seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := New().Run(context.Background(), &c.Cells[i], seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := ran(t, s, &c.Cells[i], seed)
+			b := ran(t, New(), &c.Cells[i], seed)
 			if fmt.Sprint(a) != fmt.Sprint(b) {
 				t.Errorf("%s, seed %d: %v and %v", c.Cells[i].ID, seed, a.Row, b.Row)
 			}
@@ -225,11 +237,7 @@ func TestCheck(t *testing.T) {
 		{"learner.capa = 3\n", "test.toml:1:1: unknown key \"learner.capa\"; allowed are name"},
 		{"learner.algorithm = \"papre\"\n", "test.toml:1:1: learner.algorithm is \"papre\"; allowed are lspe"},
 	} {
-		s := New()
-		_, err := sweep.Load(s, "test.toml", []byte(c.text), nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v\nwant %s", c.text, err, c.want)
-		}
+		refused(t, c.text, c.want)
 	}
 }
 
@@ -238,10 +246,7 @@ func TestLaw(t *testing.T) {
 	s, c := load(t, "learner.algorithm = \"stochastic\"\nsteps = 400\nworld.kind = \"poisson\"\nworld.marks = [\"constant\", \"lognormal\"]\nworld.sigma = 0.7\ninstance.budget = 1\n")
 	in := env.Paper(1)
 	for i, marks := range []env.Marks{env.MarksConstant, env.MarksLogNormal} {
-		res, err := s.Run(context.Background(), &c.Cells[i], 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := ran(t, s, &c.Cells[i], 3)
 		world, err := env.NewPoisson(in, 3, env.PoissonOptions{Marks: marks, Sigma: 0.7, State: true})
 		if err != nil {
 			t.Fatal(err)
@@ -283,10 +288,7 @@ func TestReplayWarm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := experiments.Find("certainty")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := find(t, "certainty")
 	var got, want [2]float64
 	for i, part := range []env.Part{env.PartMeasured, env.PartWhole} {
 		scene, err := experiments.ReplayScene(rec, env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: 1, Part: part})
@@ -297,10 +299,7 @@ func TestReplayWarm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := s.Run(context.Background(), &c.Cells[i], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := ran(t, s, &c.Cells[i], 1)
 		got[i], want[i] = res.Row[column(t, "learned_reward")], played.Learned.Reward
 	}
 	if got != want || got[0] == got[1] {
@@ -325,10 +324,7 @@ func TestReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		greedy, err := experiments.Find("greedy")
-		if err != nil {
-			t.Fatal(err)
-		}
+		greedy := find(t, "greedy")
 		played, err := scene.Play(context.Background(), experiments.Play{Entry: greedy, Level: env.LevelModel})
 		if err != nil {
 			t.Fatal(err)
@@ -339,22 +335,16 @@ func TestReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		res, err := s.Run(context.Background(), &c.Cells[i], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := ran(t, s, &c.Cells[i], 1)
 		// 19 days and 23 hours have 239 epochs, three quarters of them measured.
 		if got := res.Row[column(t, "learned_reward")]; got != want.Reward || want.Epochs != 179 || res.Curve[len(res.Curve)-1].Epoch != 179 {
 			t.Errorf("budget %v: greedy earns %v in %v; by hand %v in %d", budget, got, res.Curve[len(res.Curve)-1], want.Reward, want.Epochs)
 		}
-		res, err = s.Run(context.Background(), &c.Cells[2+i], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res = ran(t, s, &c.Cells[2+i], 1)
 		if got := res.Row[column(t, "learning_ratio")]; !(got > 0.5 && got < 2) {
 			t.Errorf("budget %v: the learner earns %v of what Whittle does", budget, got)
 		}
-		if short, times := s.Probe(&c.Cells[2+i]); short.Int("steps") != 179 || times != 1 {
+		if _, short, times := s.Probe(&c.Cells[2+i]); short.Int("steps") != 179 || times != 1 {
 			t.Errorf("the probe runs %d epochs and takes them for one of %v", short.Int("steps"), times)
 		}
 	}
@@ -406,11 +396,7 @@ func TestReplayErrors(t *testing.T) {
 		{whole + "instance.budget = 4\n", "test.toml:3:1: instance.budget: "},
 		{whole + "learner.algorithm = \"stochastic\"\n", "test.toml:3:1: learner.algorithm: stochastic does not run on r in world replay: it needs to know the law"},
 	} {
-		s := New()
-		_, err := sweep.Load(s, "test.toml", []byte(c.text), nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v\nwant %s", c.text, err, c.want)
-		}
+		refused(t, c.text, c.want)
 	}
 }
 
@@ -478,10 +464,7 @@ func TestLearnedPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, cfg := load(t, "steps = 500\nlearner.algorithm = \""+c.algorithm+"\"\n")
-		res, err := s.Run(context.Background(), &cfg.Cells[0], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := ran(t, s, &cfg.Cells[0], 1)
 		res.Learned = slices.DeleteFunc(res.Learned, func(p sweep.Pair) bool { return p.What != "threshold" })
 		if len(res.Learned) != 4 {
 			t.Fatalf("%s: %d thresholds; want one per source", c.algorithm, len(res.Learned))
@@ -520,7 +503,7 @@ func TestConfigurations(t *testing.T) {
 			if i > 0 && i < len(c.Cells)-1 && i%7 != 0 {
 				continue
 			}
-			short, _ := s.Probe(&c.Cells[i])
+			_, short, _ := s.Probe(&c.Cells[i])
 			if _, err := s.Run(context.Background(), short.With("steps", int64(30)).With("evaluation", int64(0)), 1); err != nil {
 				t.Errorf("%s, %s: %v", name, c.Cells[i].ID, err)
 			}

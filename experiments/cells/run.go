@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -221,19 +222,15 @@ func threshold(t learner.Learner, src []env.Source, i int) (x float64, ok bool) 
 	return 0, false
 }
 
-// Class says which cells take the same time.
-func Class(c *sweep.Cell) string {
-	return fmt.Sprint(c.Value(selector), " ", c.Value("instance.name"), " ", c.Value("world.kind"), " ", c.Value("world.trace"), " ", c.Value("world.epoch"), " ", c.Value("steps"), " ", c.Value("evaluation"))
-}
-
-// Probe returns a copy of a cell with few epochs, and how many times longer
-// the cell itself takes.
-func (s *Schema) Probe(c *sweep.Cell) (*sweep.Cell, float64) {
+// Probe returns what cells have in common that take the same time, a copy of the
+// cell with few epochs, and how many times longer the cell itself takes.
+func (s *Schema) Probe(c *sweep.Cell) (class string, short *sweep.Cell, times float64) {
 	const few = 400
 	steps, eval := c.Int("steps"), c.Int("evaluation")
 	if at, err := s.site(c); err == nil { // else running the cell tells
 		steps, eval = at.epochs(c)
 	}
-	short := max(1, min(steps, few))
-	return c.With("steps", int64(short)).With("evaluation", int64(short)), float64(steps+eval) / float64(2*short)
+	class = strings.Join(c.Texts([]string{selector, "instance.name", "world.kind", "world.trace", "world.epoch", "steps", "evaluation"}), " ")
+	n := max(1, min(steps, few))
+	return class, c.With("steps", int64(n)).With("evaluation", int64(n)), float64(steps+eval) / float64(2*n)
 }

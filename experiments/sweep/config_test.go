@@ -80,6 +80,8 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		{"unknown key", "seeds = 2\n[learner]\nkapa = 3\n", "", `kappa.toml:3:1: unknown key "learner.kapa"; allowed are ` + keys},
 		{"unknown key in a cell", "[[cells]]\nlearner.kappa = 1\n  learner.beta = 3\n", "", `kappa.toml:3:3: unknown key "learner.beta"; allowed are ` + keys},
+		{"unknown key in an inline table", "seeds = 2\nlearner = {kapa = 3}\n", "", `kappa.toml:2:12: unknown key "learner.kapa"; allowed are ` + keys},
+		{"wrong type in an inline table of inline cells", "cells = [{learner = {kappa = 1}}, {learner = {kappa = \"x\"}}]\n", "", `kappa.toml:1:47: learner.kappa is "x"; allowed is a number`},
 		{"unknown table", "[lerner]\nkappa = 3\n", "", `kappa.toml:1:2: unknown key "lerner"`},
 		{"a value in place of a table", "seeds = 3\nlearner = 3\n", "", `kappa.toml:2:11: learner: cannot decode TOML integer`},
 		{"wrong type", "learner.kappa = \"four\"\n", "", `kappa.toml:1:1: learner.kappa is "four"; allowed is a number`},

@@ -87,14 +87,18 @@ func (l *loader) decode(where string, data []byte) (base table, cells []table) {
 }
 
 // flat returns the keys of a table and of the tables in it. The place of each is
-// the next one of its name behind the prefix; keys of inline tables have none but
-// the whole.
+// the next one of its name behind the prefix; in inline tables the library leaves
+// out what stands before.
 func (l *loader) flat(doc map[string]any, where, prefix string, places map[string][]string) table {
 	t := table{}
 	put := func(key string, value any) {
 		g := given{value, where}
-		if p := places[prefix+key]; len(p) > 0 {
-			g.place, places[prefix+key] = p[0], p[1:]
+		_, name := split(key)
+		for _, k := range []string{prefix + key, key, name} {
+			if p := places[k]; len(p) > 0 {
+				g.place, places[k] = p[0], p[1:]
+				break
+			}
 		}
 		switch top := slices.Contains(reserved, key); {
 		case top && prefix != "":

@@ -212,28 +212,27 @@ func panicSite() string {
 	}
 }
 
-// Estimate returns the time that the sweep would take on that many workers,
-// from short runs of one cell per class: probe returns a copy of a
-// cell that is cheap to run and how many times longer the cell itself takes.
-// Setting up a run counts as if it grew with it, so that the estimate is high
-// rather than low. It measures for about limit.
-func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, class func(*Cell) string, probe func(*Cell) (*Cell, float64)) (time.Duration, error) {
+// Estimate returns the time that the sweep would take on that many workers, from
+// short runs of one cell per class: probe returns the class of a cell, a copy
+// that is cheap to run and how many times longer the cell itself takes. Setting
+// up a run counts as if it grew with it, so that the estimate is high rather than
+// low. It measures for about limit.
+func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, probe func(*Cell) (class string, short *Cell, times float64)) (time.Duration, error) {
 	per := map[string]float64{} // seconds of a run
 	var sum float64
 	begin := time.Now()
 	for i := range c.Cells {
-		k := class(&c.Cells[i])
-		if _, ok := per[k]; !ok && time.Since(begin) > limit && i > 0 {
-			per[k] = sum / float64(i) // no time left: as the others
+		class, short, times := probe(&c.Cells[i])
+		if _, ok := per[class]; !ok && time.Since(begin) > limit && i > 0 {
+			per[class] = sum / float64(i) // no time left: as the others
 		} else if !ok {
-			cell, times := probe(&c.Cells[i])
 			t := time.Now()
-			if _, err := runOne(ctx, c.x, cell, c.Seeds[0]); err != nil {
-				return 0, fmt.Errorf("%s: %w", cell.ID, err)
+			if _, err := runOne(ctx, c.x, short, c.Seeds[0]); err != nil {
+				return 0, fmt.Errorf("%s: %w", short.ID, err)
 			}
-			per[k] = time.Since(t).Seconds() * times
+			per[class] = time.Since(t).Seconds() * times
 		}
-		sum += per[k]
+		sum += per[class]
 	}
 	sum *= float64(len(c.Seeds)) / float64(cores(workers))
 	return time.Duration(math.Min(sum, 1e9) * float64(time.Second)), nil

@@ -839,9 +839,10 @@ func TestEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	got, err := Estimate(context.Background(), c, 2, time.Minute,
-		func(c *Cell) string { return c.Text("learner.algorithm") },
-		func(c *Cell) (*Cell, float64) { n++; return c, 3 })
+	f := c.x.(fake)
+	f.ran = &n
+	c.x = f
+	got, err := Estimate(context.Background(), c, 2, time.Minute, func(c *Cell) (string, *Cell, float64) { return c.Text("learner.algorithm"), c, 3 })
 	// 4 cells × 10 seeds × 3 × 2 ms on 2 workers; sleeps are longer, never shorter.
 	if err != nil || got < 120*time.Millisecond || n != 2 {
 		t.Errorf("estimate %v from %d probes, %v; want at least 120ms from 2", got, n, err)
