@@ -7,6 +7,7 @@ refused with a clear error; child processes that are spawned are fine.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -109,3 +110,32 @@ def build(what: str, settings: dict[str, Any], handle: int = 0) -> tuple[int, An
 def ask(what: str, settings: dict[str, Any] | None = None, handle: int = 0) -> Any:
     """Ask about nothing that is there, or about what has the handle."""
     return build(what, settings or {}, handle)[1]
+
+
+class Handle:
+    """What lives in the Go code, and is freed there with this object."""
+
+    _kind: str
+    _handle = 0
+
+    def _alive(self) -> int:
+        """Return the handle; raise if it is closed, or of another process."""
+        library()
+        if self._handle == 0:
+            raise RuntimeError(f"the {self._kind} is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Free it. It may be called again."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            ask("close", handle=handle)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"the {self._kind} lives in the Go code and cannot be pickled; pickle its arguments, or save a Learner"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import operator
 import threading
@@ -37,12 +36,14 @@ class Form(World, total=False):
     render_mode: None
 
 
-class _Worlds:
+class _Worlds(_library.Handle):
     """K worlds behind a handle, and the rows that they write into.
 
     Each reset or step writes into a row that nobody has seen, so that arrays that were
     handed out stay as they are, and nothing is copied.
     """
+
+    _kind = "environment"
 
     def __init__(
         self,
@@ -64,11 +65,10 @@ class _Worlds:
             raise ValueError(f"overspend is {overspend!r}; allowed are 'refuse' and 'truncate'")
         if observation not in ("flat", "dict"):
             raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
-        self.handle = 0
-        self.lock = threading.RLock()  # of what follows; a signal handler may close it meanwhile
+        self.lock = threading.RLock()  # of the rows; a signal handler may close them meanwhile
         named = spec(instance, **world)
         self.worlds = operator.index(worlds)
-        self.handle, about = _library.build(
+        self._handle, about = _library.build(
             "worlds",
             {
                 **named, "worlds": self.worlds, "steps": operator.index(steps or 0), "scaled": bool(scaled),
@@ -114,16 +114,16 @@ class _Worlds:
         self.crawled = np.empty((r, k, n), np.bool_)
         self.over = np.empty((r, k), np.bool_)
         arrays = (self.observation, self.reward, self.interest, self.crawled, self.over)
-        _library.call("eph_bind", self.handle, r, *(a.ctypes.data for a in arrays))
+        _library.call("eph_bind", self._handle, r, *(a.ctypes.data for a in arrays))
         self.row = 0
 
     def reset(self, mask: NDArray[np.bool_] | None, seeds: NDArray[np.uint64] | None) -> int:
         """Reset worlds; the row that tells what is seen then."""
-        self.alive()
+        self._alive()
         if self.row == self.rows:
             self.refill()
         marks, numbers = (None if a is None else a.ctypes.data for a in (mask, seeds))
-        _library.call("eph_reset", self.handle, self.row, marks, numbers)
+        _library.call("eph_reset", self._handle, self.row, marks, numbers)
         self.started = True
         self.row += 1
         return self.row - 1
@@ -131,21 +131,16 @@ class _Worlds:
     def step(self, at: int, form: int) -> int:
         """Step all worlds with the actions at an address; the row that tells what it brought."""
         row = self.row
-        if row == self.rows or self.handle == 0:
-            self.alive()
+        if row == self.rows or self._handle == 0:
+            self._alive()
             if not self.started:
                 raise RuntimeError("step before the first reset")
             self.refill()
             row = 0
         self.row = row + 1
-        if self.step_function(self.handle, row, at, form, self.answer_at):
+        if self.step_function(self._handle, row, at, form, self.answer_at):
             raise _library.Error(_library.take(self.answer))
         return row
-
-    def alive(self) -> None:
-        """Raise if the worlds are closed."""
-        if self.handle == 0:
-            raise RuntimeError("the environment is closed")
 
     def split(self, flat: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Name the parts of a flat observation; they are views of it."""
@@ -186,17 +181,11 @@ class _Worlds:
         return spaces.Discrete(self.sources)
 
     def close(self) -> None:
-        """Free the worlds."""
-        if self.handle:
-            _library.library()
+        """Free the worlds, when nobody steps them."""
+        if self._handle:
+            _library.library()  # in a child that was forked the lock may never be free
             with self.lock:
-                handle, self.handle = self.handle, 0
-            if handle:
-                _library.ask("close", handle=handle)
-
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):
-            self.close()
+                super().close()
 
 
 def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -365,9 +354,6 @@ class CrawlEnv(gym.Env[Any, Any]):
         """Free the world. It may be called again."""
         self._w.close()
 
-    def __reduce__(self) -> Any:
-        raise TypeError("an environment holds a world of the Go code and cannot be pickled; pickle its arguments")
-
 
 class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     """K worlds of :class:`CrawlEnv` that are stepped by one call.
@@ -478,6 +464,3 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **kwargs: Any) -> None:
         """Free the worlds."""
         self._w.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("an environment holds worlds of the Go code and cannot be pickled; pickle its arguments")

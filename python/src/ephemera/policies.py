@@ -64,7 +64,7 @@ def _at(a: NDArray[Any] | None) -> int | None:
     return None if a is None else a.ctypes.data
 
 
-class Policy:
+class Policy(_library.Handle):
     """A policy of the catalogue by its name, which picks sources to crawl.
 
     It keeps the books of its own crawls, so that ``select()`` needs no argument. A view may be
@@ -75,6 +75,8 @@ class Policy:
     It is safe with threads, whose calls take turns. It cannot be pickled; a :class:`Learner` is
     saved and loaded instead.
     """
+
+    _kind = "policy"
 
     def __init__(
         self,
@@ -123,12 +125,6 @@ class Policy:
     def _take(self, handle: int, about: dict[str, Any]) -> None:
         self._handle = handle
         self._about = about
-
-    def _alive(self) -> int:
-        _library.library()
-        if self._handle == 0:
-            raise RuntimeError("the policy is closed")
-        return self._handle
 
     @property
     def name(self) -> str:
@@ -239,19 +235,6 @@ class Policy:
             "eph_update", handle, len(source), source.ctypes.data, interest.ctypes.data,
             _at(counts), _at(found), _at(age), _at(state),
         )  # fmt: skip
-
-    def close(self) -> None:
-        """Free the policy. It may be called again."""
-        handle, self._handle = getattr(self, "_handle", 0), 0
-        if handle:
-            _library.ask("close", handle=handle)
-
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):
-            self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a policy lives in the Go code and cannot be pickled; a Learner is saved and loaded")
 
 
 class Learner(Policy):
