@@ -2,7 +2,6 @@ package env
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -68,12 +67,12 @@ const (
 // source is drawn.
 type Poisson struct {
 	ledger
+	Interrupt
 	opt    PoissonOptions
 	seed   uint64
 	rng    *stream.Rand
 	laws   []law // of each source
 	state  []float64
-	ctx    context.Context
 	behind bool // the states are to be moved on to the present epoch
 }
 
@@ -88,7 +87,7 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if o, err = o.checked(len(in.Sources)); err != nil {
 		return nil, err
 	}
-	w := &Poisson{ctx: context.Background(), behind: o.State, ledger: l, opt: o, seed: seed, rng: stream.New(seed), laws: make([]law, len(in.Sources))}
+	w := &Poisson{behind: o.State, ledger: l, opt: o, seed: seed, rng: stream.New(seed), laws: make([]law, len(in.Sources))}
 	held := 0
 	for i, s := range in.Sources {
 		if err := o.drawable(s); err != nil {
@@ -116,10 +115,6 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	}
 	return w, nil
 }
-
-// Until has Step return the context's error when that is done, also in the middle
-// of an epoch of many sources. Nothing can be done with the world then.
-func (w *Poisson) Until(ctx context.Context) { w.ctx = ctx }
 
 // View implements World.
 func (w *Poisson) View() *Observed {
@@ -167,8 +162,8 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	}
 	w.arrive()
 	for _, i := range crawl {
-		if w.ctx.Err() != nil {
-			return nil, w.ctx.Err()
+		if err := w.Err(); err != nil {
+			return nil, err
 		}
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		switch {
@@ -186,11 +181,12 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	w.advance(crawl)
 	w.behind = w.opt.State
 	w.arrive()
-	return w.crawled, w.ctx.Err()
+	return w.crawled, w.Err()
 }
 
-// checkSources is how many sources are computed between looks at the context.
-const checkSources = 64
+// checked is how many sources, or epochs of a source, are computed between looks
+// at the context.
+const checked = 64
 
 // arrive moves the true state of all sources on to the present epoch.
 func (w *Poisson) arrive() {
@@ -200,7 +196,7 @@ func (w *Poisson) arrive() {
 	w.behind = false
 	for i := range w.state {
 		l := &w.laws[i]
-		if i%checkSources == 0 && w.ctx.Err() != nil {
+		if i%checked == 0 && w.Err() != nil {
 			return
 		}
 		early, late := w.sums(i, w.view.Epoch)
@@ -230,6 +226,9 @@ func (w *Poisson) arrive() {
 func (w *Poisson) waiting(i int, visit func(epoch int, weight, cut float64)) {
 	l, weight := &w.laws[i], 1.0
 	for t := w.view.Epoch; t > w.view.Last[i] && weight >= negligible; t-- {
+		if t%checked == 0 && w.Err() != nil {
+			return
+		}
 		cut := 0.0
 		if back := w.view.Epoch - t; l.limit && back >= l.whole {
 			if back > l.whole || l.part == 0 {
@@ -351,8 +350,9 @@ func (w *Poisson) drawItems(i, t int, weight, cut float64) {
 	}
 	xi := l.Interest * weight * w.open(i, t)
 	back, start := float64(w.view.Epoch-t), len(w.items)
-	gap, c := 1/l.Rate, l.Decay
-	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
+	gap, c, n := 1/l.Rate, l.Decay, 0
+	for v := w.rng.ExpFloat64() * gap; v < 1 && !w.At(n); v += w.rng.ExpFloat64() * gap {
+		n++
 		x := xi * w.item(c*(v-1))
 		if v >= cut {
 			w.items = append(w.items, Item{Age: back + (1 - v), Interest: x})

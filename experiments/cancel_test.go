@@ -1,13 +1,18 @@
 package experiments
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"testing"
 	"time"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/learner"
 )
 
 // A run that is cancelled in the middle ends, and leaves no goroutine behind.
@@ -69,6 +74,66 @@ func TestCancelled(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
+// A run that is interrupted in the middle of an epoch ends between two, so that
+// what is saved goes on to the same end.
+func TestInterruptedInside(t *testing.T) {
+	in := env.Lognormal(5, 2, 1)
+	whole := PoissonScene(in, env.MarksPerItem, 0)
+	train := func(ctx context.Context, s Scene, from *Checkpoint) (last Checkpoint, saves int, err error) {
+		_, err = Training{Scene: s, Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 300, Seed: 1, From: from,
+			Save: func(c *Checkpoint) error { last, saves = *c, saves+1; return nil }}.Run(ctx)
+		return last, saves, err
+	}
+	want, _, err := train(context.Background(), whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, 1, 117, 299} {
+		ctx, cancel := context.WithCancel(context.Background())
+		s := whole
+		s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+			w, err := whole.Open(seed, level, overrun)
+			return &cancelling{w.(*env.Poisson), at, cancel}, err
+		}
+		point, saves, err := train(ctx, s, nil)
+		if !errors.Is(err, context.Canceled) || saves == 0 || point.Epoch != at+1 {
+			t.Fatalf("interrupted in epoch %d: %v, %d saved, at epoch %d", at, err, saves, point.Epoch)
+		}
+		got, _, err := train(context.Background(), whole, &point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Learner, want.Learner) || got.Sums != want.Sums {
+			t.Errorf("interrupted in epoch %d: the learner ends otherwise", at)
+		}
+	}
+	// An epoch that goes on for too long is given up; where it stood is not kept.
+	ctx, cancel := context.WithCancel(context.Background())
+	s := whole
+	s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+		w, err := whole.Open(seed, level, overrun)
+		cancel()
+		return &long{World: w}, err
+	}
+	if _, saves, err := train(ctx, s, nil); !errors.Is(err, context.Canceled) || saves != 0 {
+		t.Errorf("within a long epoch: %v, %d saved", err, saves)
+	}
+}
+
+// cancelling is a world in which a run is interrupted in one epoch.
+type cancelling struct {
+	*env.Poisson
+	at     int
+	cancel func()
+}
+
+func (w *cancelling) Step(crawl []int) ([]env.Crawled, error) {
+	if w.View().Epoch == w.at {
+		w.cancel()
+	}
+	return w.Poisson.Step(crawl)
+}
+
 // long is a world whose epoch lasts until it is interrupted.
 type long struct {
 	env.World
@@ -93,4 +158,80 @@ func atEnd(t *testing.T, s Scene, epochs int) Point {
 	}
 	at.Sums.Epochs = epochs
 	return at
+}
+
+// Within one epoch of very many sources a run ends too. What is done after the
+// interruption is counted in looks at the context, so that no clock decides.
+func TestInterruptedInHugeEpoch(t *testing.T) {
+	const n = 100_000
+	in := env.Lognormal(n, n/1000, 1)
+	scenes := map[env.Level]Scene{env.LevelModel: MeanScene(in), env.LevelObserved: MeanScene(in), env.LevelOnline: PoissonScene(in, env.MarksConstant, 0)}
+	for _, c := range []struct {
+		entry string
+		level env.Level
+		first bool // the first epoch is the long one
+	}{
+		{"lspe", env.LevelModel, false}, {"lspe", env.LevelObserved, false}, {"lspe", env.LevelOnline, false},
+		{"forecast", env.LevelOnline, false}, {"whittle", env.LevelModel, true}, {"lagrangian", env.LevelModel, true},
+	} {
+		// epoch returns how often the agent looks in an epoch in which the context
+		// is done after so many looks.
+		epoch := func(end int) int {
+			e, s := find(t, c.entry)[0], scenes[c.level]
+			w, err := s.Open(1, c.level, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := Known{Given: learner.Given{Instance: in, Terms: w.Terms(), Level: c.level, Rand: stream.New(1)}, Context: context.Background()}
+			var a env.Agent
+			if e.Learns() {
+				l, err := e.Train(k, e.Settings(c.level))
+				if err != nil {
+					t.Fatal(err)
+				}
+				a = l.Agent()
+			} else if a, err = e.New(k, nil); err != nil {
+				t.Fatal(err)
+			}
+			play := func() {
+				got, err := w.Step(a.Select(nil, w.View()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.Update(got, w.View())
+			}
+			if !c.first {
+				play()
+			}
+			count := &looks{Context: context.Background(), end: end}
+			a.Until(count)
+			play()
+			return count.n
+		}
+		whole := epoch(math.MaxInt)
+		if whole < n/(1<<14) {
+			t.Errorf("%s, %s: %d looks at the context in an epoch of %d sources", c.entry, c.level, whole, n)
+		}
+		// What is left of each loop ends at its next look.
+		if cut := epoch(2); cut > whole/2 {
+			t.Errorf("%s, %s: %d looks after 2 of %d", c.entry, c.level, cut-2, whole)
+		}
+	}
+	count := &looks{Context: context.Background(), end: 3}
+	if _, err := index.RelaxUntil(count, in, index.MeanDynamics); !errors.Is(err, context.Canceled) || count.n > count.end+2 {
+		t.Errorf("the relaxed optimum: %v after %d looks", err, count.n)
+	}
+}
+
+// looks is a context that is done after so many looks at it.
+type looks struct {
+	context.Context
+	n, end int
+}
+
+func (c *looks) Err() error {
+	if c.n++; c.n > c.end {
+		return context.Canceled
+	}
+	return nil
 }

@@ -93,7 +93,11 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	out := collect(jobs)
 	switch {
 	case len(out.Runs) > 0:
-		out.Report = c.report(out.Runs)
+		bounds, err := c.bounds(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Report = c.report(out.Runs, bounds)
 		return out, nil
 	case out.Failed != nil:
 		return nil, out.Failed
@@ -195,7 +199,7 @@ func collect(jobs []job) *Compared {
 
 // report makes the report: the mean of every policy over all runs with its
 // interval, ordered by reward, policies that break the budget last.
-func (c Comparison) report(all []RunRow) result.Report {
+func (c Comparison) report(all []RunRow, bounds []float64) result.Report {
 	byPolicy := map[string][]RunRow{}
 	var names []string
 	for _, r := range all {
@@ -213,7 +217,6 @@ func (c Comparison) report(all []RunRow) result.Report {
 	if len(c.Scenes) > 1 {
 		rep.Instance = fmt.Sprintf("%s and %d more", in.ID, len(c.Scenes)-1)
 	}
-	bounds := c.bounds()
 	if bounds != nil {
 		rep.Bound = result.Ptr(stats.Mean(bounds))
 	}
@@ -245,15 +248,18 @@ func (c Comparison) report(all []RunRow) result.Report {
 
 // bounds returns the relaxed optimum of each scene, or nil where one does not
 // bound what is earned.
-func (c Comparison) bounds() (all []float64) {
+func (c Comparison) bounds(ctx context.Context) (all []float64, err error) {
 	for _, s := range c.Scenes {
 		if !s.Bounded(c.Level) {
-			return nil
+			return nil, nil
 		}
-		v, _ := index.Bound(s.Instance)
-		all = append(all, v)
+		r, err := index.RelaxUntil(ctx, s.Instance, index.MeanDynamics)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.Bound)
 	}
-	return all
+	return all, nil
 }
 
 // mean returns the mean of a figure of the runs.

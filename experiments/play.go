@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,7 +35,7 @@ type Running struct {
 	Trainee learner.Learner // nil where nothing learns
 	Again   bool            // it is the second run, of what was learned
 	// Point returns where the run stands. It is called between epochs, or when
-	// the run has ended.
+	// the run has ended; errCut is its error where that was within an epoch.
 	Point func() (*Point, error)
 }
 
@@ -104,8 +105,10 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 	if c, ok := world.(io.Closer); ok {
 		defer c.Close()
 	}
+	late, cancel := behind(ctx)
+	defer cancel()
 	if c, ok := world.(interface{ Until(context.Context) }); ok {
-		c.Until(ctx)
+		c.Until(late)
 	}
 	known := Known{
 		Given:   learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
@@ -118,22 +121,38 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 	if err != nil {
 		return Outcome{}, nil, &BuildError{err}
 	}
+	agent.Until(late)
+	defer agent.Until(context.Background()) // what was learned is used on
 	var sum tally
+	var cut bool // within an epoch
 	if p.From != nil && !again {
-		if err := goOn(ctx, &sum, world, trainee, p.From, epochs); err != nil {
-			return Outcome{}, nil, err
+		err = goOn(ctx, &sum, world, trainee, p.From, epochs)
+	}
+	if err == nil {
+		var watch Watcher
+		if p.Watch != nil {
+			watch = p.Watch(Running{known, trainee, again, func() (*Point, error) {
+				if cut {
+					return nil, errCut
+				}
+				return point(&sum, world, trainee)
+			}})
 		}
+		err = sum.run(ctx, late, world, agent, s.Warm, epochs, watch)
 	}
-	var watch Watcher
-	if p.Watch != nil {
-		watch = p.Watch(Running{known, trainee, again, func() (*Point, error) { return point(&sum, world, trainee) }})
+	if cut = late.Err() != nil; cut {
+		err = ctx.Err()
 	}
-	if err := sum.run(ctx, world, agent, s.Warm, epochs, watch); err != nil {
+	if err != nil {
 		return Outcome{}, nil, err
 	}
 	out, err := sum.outcome()
 	return out, trainee, err
 }
+
+// errCut is the error of a run that was interrupted within a long epoch, so that
+// it stands nowhere.
+var errCut = errors.New("interrupted within an epoch")
 
 // point returns where a run stands.
 func point(sum *tally, world env.World, trainee learner.Learner) (*Point, error) {

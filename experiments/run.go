@@ -38,7 +38,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // when the world does.
 func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	var t tally
-	if err := t.run(context.Background(), w, a, 0, epochs, watch); err != nil {
+	if err := t.run(context.Background(), context.Background(), w, a, 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
 	return t.outcome()
@@ -50,9 +50,29 @@ type tally struct {
 	decisions []time.Duration // of every 64th epoch
 }
 
+// patience is how long an epoch under way may go on after an interruption. Most
+// end within it, and what ends between two epochs can be saved.
+const patience = 50 * time.Millisecond
+
+// behind returns a context that is done when ctx has been for as long as the
+// patience.
+func behind(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-late.Done():
+		case <-time.After(patience):
+			cancel()
+		}
+	})
+	return late, func() { stop(); cancel() }
+}
+
 // run goes on with a run as far as the given epoch, 0 for the end of the world.
 // The first epochs of the world, warm of them, are played and do not count.
-func (t *tally) run(ctx context.Context, w env.World, a env.Agent, warm, epochs int, watch Watcher) error {
+// Between epochs it looks at ctx; late is the context that world and agent look
+// at within an epoch, and when that is done, neither can be used any more.
+func (t *tally) run(ctx, late context.Context, w env.World, a env.Agent, warm, epochs int, watch Watcher) error {
 	var crawl []int
 	terms := w.Terms()
 	for epochs == 0 || t.Epochs < epochs {
@@ -69,6 +89,9 @@ func (t *tally) run(ctx context.Context, w env.World, a env.Agent, warm, epochs 
 		crawl = a.Select(crawl[:0], w.View())
 		if timed {
 			spent = time.Since(began)
+		}
+		if err := late.Err(); err != nil {
+			return err
 		}
 		got, err := w.Step(crawl)
 		if errors.Is(err, io.EOF) {

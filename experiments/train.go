@@ -89,7 +89,10 @@ func (t Training) Run(ctx context.Context) (*Trained, error) {
 		}
 	}
 	if len(r.now.Done) > 0 {
-		out.Report = r.report(learning)
+		var failed error
+		if out.Report, failed = r.report(ctx, learning); failed != nil {
+			return nil, failed
+		}
 	}
 	return out, err
 }
@@ -134,7 +137,7 @@ func (r *training) learn(ctx context.Context) (learning result.Row, err error) {
 	}
 	played, err := r.Scene.Play(ctx, play)
 	if ctx.Err() != nil && r.here != nil {
-		if err := r.save(); err != nil {
+		if err := r.save(); err != nil && !errors.Is(err, errCut) {
 			return learning, err
 		}
 		return learning, fmt.Errorf("%w after %d of %d epochs", ctx.Err(), r.now.Sums.Epochs, r.epochs)
@@ -231,7 +234,7 @@ func (r *training) row(policy string, o Outcome) result.Row {
 	return result.Row{Policy: policy, Reward: o.Reward, Crawls: o.Crawls, Over: o.Over, Overrun: o.Overrun}
 }
 
-func (r *training) report(learning result.Row) result.Report {
+func (r *training) report(ctx context.Context, learning result.Row) (result.Report, error) {
 	rep := result.Report{
 		Instance:  r.Scene.Instance.ID,
 		Algorithm: r.Learner.Name,
@@ -248,11 +251,14 @@ func (r *training) report(learning result.Row) result.Report {
 		rep.Results = append([]result.Row{learning}, r.now.Done...)
 	}
 	if r.Scene.Bounded(r.Level) {
-		bound, _ := index.Bound(r.Scene.Instance)
-		rep.Bound = &bound
+		relaxed, err := index.RelaxUntil(ctx, r.Scene.Instance, index.MeanDynamics)
+		if err != nil {
+			return rep, err
+		}
+		rep.Bound = &relaxed.Bound
 	}
 	rep.Complete()
-	return rep
+	return rep, nil
 }
 
 // metrics are the means since the last row, and the state of the learner at its

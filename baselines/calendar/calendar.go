@@ -15,7 +15,9 @@ import (
 //
 // It holds some 36 bytes per source, and where costs differ one more.
 type Calendar struct {
+	env.Interrupt
 	rank   Ranking
+	of     func(i int) Params // until they are taken up
 	costs  []float64
 	budget float64
 	epoch  int32 // of the next decision
@@ -63,15 +65,25 @@ func newGrained(costs []float64, budget float64, rank Ranking, of func(i int) Pa
 	if !(budget >= 0) {
 		panic(fmt.Sprintf("calendar: budget is %v; allowed is 0 or more", budget))
 	}
-	c := &Calendar{rank: rank, costs: costs, budget: budget, epoch: math.MinInt32, grain: g, marks: make([]mark, len(costs))}
+	c := &Calendar{rank: rank, of: of, costs: costs, budget: budget, epoch: math.MinInt32, grain: g, marks: make([]mark, len(costs))}
 	for i, v := range costs {
 		if !(v > 0) || math.IsInf(v, 1) {
 			panic(fmt.Sprintf("calendar: cost of source %d is %v; allowed is a finite number above 0", i, v))
 		}
-		c.marks[i].p = of(i)
 	}
-	c.makeClasses()
 	return c
+}
+
+// build takes up the parameters, at the first decision.
+func (c *Calendar) build() {
+	for i := range c.marks {
+		if c.At(i) {
+			return
+		}
+		c.marks[i].p = c.of(i)
+	}
+	c.of = nil
+	c.makeClasses()
 }
 
 // Select implements env.Policy. Where o does not continue the epoch of the last
@@ -81,7 +93,15 @@ func (c *Calendar) Select(dst []int, o *env.Online) []int {
 		panic(fmt.Sprintf("calendar: %d last crawls for %d sources", len(o.Last), len(c.marks)))
 	}
 	if !c.continues(o) {
-		c.reset(o)
+		if c.of != nil {
+			c.build()
+		}
+		if c.Err() == nil {
+			c.reset(o)
+		}
+		if c.Err() != nil {
+			return dst
+		}
 	}
 	for k := range c.classes {
 		c.classes[k].refresh(c)
@@ -134,6 +154,9 @@ func (c *Calendar) reset(o *env.Online) {
 		c.classes[k].clear()
 	}
 	for i, l := range o.Last {
+		if c.At(i) {
+			return
+		}
 		if l >= o.Epoch || l < -lastEpoch {
 			panic(fmt.Sprintf("calendar: source %d was crawled at epoch %d; allowed is before the decision, %d", i, l, o.Epoch))
 		}

@@ -45,7 +45,10 @@ func (c *Calendar) makeClasses() {
 	// The exponent and the first two bits of the fraction.
 	quarter := func(v float64) int { return int(math.Float64bits(v) >> 50) }
 	number := make(map[int]int)
-	for _, v := range c.costs {
+	for i, v := range c.costs {
+		if c.At(i) {
+			return
+		}
 		number[quarter(v)]++
 	}
 	keys := make([]int, 0, len(number))
@@ -65,6 +68,9 @@ func (c *Calendar) makeClasses() {
 	}
 	var total float64
 	for i, v := range c.costs {
+		if c.At(i) {
+			return
+		}
 		x := at[quarter(v)]
 		if c.classOf != nil {
 			c.classOf[i] = x
@@ -181,7 +187,10 @@ func (k *class) lower(c *Calendar, want int) {
 
 // scatter puts sources that were taken out of a wheel where they belong.
 func (k *class) scatter(c *Calendar, ids []int32) {
-	for _, id := range ids {
+	for x, id := range ids {
+		if c.At(x) {
+			return
+		}
 		k.climb(c, id, true)
 	}
 	c.ids = ids

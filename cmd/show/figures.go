@@ -24,7 +24,10 @@ const (
 // the run was in another world.
 func (s *shown) page(ctx context.Context) (*report.Page, error) {
 	in := s.scene.Instance
-	relaxed := index.Relax(in, index.MeanDynamics)
+	relaxed, err := index.RelaxUntil(ctx, in, index.MeanDynamics)
+	if err != nil {
+		return nil, err
+	}
 	order := s.byCrawls()
 	value, bound, err := s.budgets(ctx, relaxed)
 	if err != nil {
@@ -206,15 +209,15 @@ func (s *shown) budgets(ctx context.Context, here index.Relaxed) (value, bound p
 	most := plot.Series{Name: "optimum of the relaxed problem", Style: 1}
 	log := hi > 50*lo
 	for k := range points {
-		if err := ctx.Err(); err != nil {
-			return value, bound, err
-		}
 		f := float64(k) / float64(points-1)
 		in.Budget = lo + f*(hi-lo)
 		if log {
 			in.Budget = math.Min(hi, lo*math.Pow(hi/lo, f))
 		}
-		r := index.Relax(in, index.MeanDynamics)
+		r, err := index.RelaxUntil(ctx, in, index.MeanDynamics)
+		if err != nil {
+			return value, bound, err
+		}
 		price.X, price.Y = append(price.X, in.Budget), append(price.Y, r.Price)
 		most.X, most.Y = append(most.X, in.Budget), append(most.Y, r.Bound)
 	}

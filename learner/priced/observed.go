@@ -1,6 +1,7 @@
 package priced
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -228,6 +229,9 @@ func (l *Observed) Select(dst []int, o *env.Observed) []int {
 	l.begin()
 	unit := l.worth()
 	for i, x := range l.x {
+		if l.At(i) {
+			return dst
+		}
 		if !l.can(i) {
 			l.never(i)
 			continue
@@ -255,6 +259,9 @@ func (l *Observed) Update(crawls []env.Crawled, next *env.Observed) {
 		l.crawled[c.Source] = c.Interest
 	}
 	for i := range l.src {
+		if l.At(i) {
+			return
+		}
 		s := &l.src[i]
 		b := l.clocks.critic(l.cycle(i))
 		var harvest, cost float64
@@ -343,6 +350,7 @@ var _ env.Policy[env.Observed] = (*ObservedPolicy)(nil)
 // Frozen returns the policy that would be deployed now.
 func (l *Observed) Frozen() *ObservedPolicy {
 	f := &ObservedPolicy{*l}
+	f.l.Interrupt = env.Interrupt{}
 	f.l.src, f.l.wait = append([]stopping(nil), l.src...), l.wait.Clone()
 	f.l.key, f.l.phi = make([]float64, len(l.key)), make([]float64, len(l.phi))
 	f.l.sel = baselines.NewSelector(l.costs, l.budget)
@@ -350,12 +358,18 @@ func (l *Observed) Frozen() *ObservedPolicy {
 	return f
 }
 
+// Until has Select return early when the context is done.
+func (f *ObservedPolicy) Until(ctx context.Context) { f.l.Until(ctx) }
+
 // Select implements env.Policy.
 func (f *ObservedPolicy) Select(dst []int, o *env.Observed) []int {
 	l := &f.l
 	l.check(o)
 	unit := l.worth()
 	for i, x := range o.State {
+		if l.At(i) {
+			return dst
+		}
 		l.key[i] = math.Inf(-1)
 		if l.can(i) {
 			l.key[i] = l.mix(l.src[i].margin(x), l.excess(i, x)/unit)
