@@ -31,9 +31,10 @@ type Settings struct {
 //
 // It has no state and is safe for concurrent use.
 type Polynomial struct {
-	n, degree int
-	separable bool
-	length    int
+	n int
+	// A monomial of degree 2 or more is one of the degree below times a
+	// coordinate: dst[N+k] = dst[of[k]]·z[by[k]].
+	of, by    []int
 	lo, scale []float64 // z = (x − lo)·scale; nil without a box
 }
 
@@ -45,8 +46,8 @@ func New(s Settings) (*Polynomial, error) {
 	if s.Degree < 1 {
 		return nil, fmt.Errorf("features: degree is %d; allowed is 1 or more", s.Degree)
 	}
-	p := &Polynomial{n: s.Inputs, degree: s.Degree, separable: s.Separable}
-	if p.length = count(s.Inputs, s.Degree, s.Separable); p.length > maxLen {
+	p := &Polynomial{n: s.Inputs}
+	if !p.build(s.Degree, s.Separable) {
 		return nil, fmt.Errorf("features: %d inputs to degree %d make more than %d features; allowed is at most that", s.Inputs, s.Degree, maxLen)
 	}
 	if s.Hi == nil && s.Lo == nil {
@@ -70,37 +71,50 @@ func New(s Settings) (*Polynomial, error) {
 	return p, nil
 }
 
-// count returns the number of features, or maxLen+1 if there are more.
-func count(n, degree int, separable bool) int {
-	total, block := 0, 1
-	for k := 1; k <= degree; k++ {
-		if separable {
-			block = n
-		} else {
-			// C(n+k−1, k) from C(n+k−2, k−1); exact in this order.
-			if block > maxLen || n > maxLen {
-				return maxLen + 1
-			}
-			block = block * (n + k - 1) / k
-		}
-		if total += block; total > maxLen {
-			return maxLen + 1
-		}
+// build lists the monomials of degree 2 and above, and reports whether they are
+// not too many. In lexicographic order those of degree k that begin with xᵢ are
+// xᵢ times those of degree k−1 that begin with xᵢ or later, which are the tail of
+// the block before.
+func (p *Polynomial) build(degree int, separable bool) bool {
+	if p.n > maxLen {
+		return false
 	}
-	return total
+	from := make([]int, p.n) // where the monomials that begin with xᵢ or later are
+	for i := range from {
+		from[i] = i
+	}
+	end := p.n
+	for k := 2; k <= degree; k++ {
+		next := make([]int, p.n)
+		for i := range next {
+			next[i] = p.Len()
+			last := end
+			if separable {
+				last = from[i] + 1
+			}
+			if p.Len()+last-from[i] > maxLen {
+				return false
+			}
+			for m := from[i]; m < last; m++ {
+				p.of, p.by = append(p.of, m), append(p.by, i)
+			}
+		}
+		from, end = next, p.Len()
+	}
+	return true
 }
 
 // Inputs returns N.
 func (p *Polynomial) Inputs() int { return p.n }
 
 // Len returns ℓ, the number of features. The full quadratic has N + N(N+1)/2.
-func (p *Polynomial) Len() int { return p.length }
+func (p *Polynomial) Len() int { return p.n + len(p.of) }
 
 // To writes φ(x) into dst and returns it. It panics unless dst has Len and x
 // has Inputs entries. They must not overlap.
 func (p *Polynomial) To(dst, x []float64) []float64 {
-	if len(dst) != p.length || len(x) != p.n {
-		panic(fmt.Sprintf("features: dst of %d and state of %d entries; want %d and %d", len(dst), len(x), p.length, p.n))
+	if len(dst) != p.Len() || len(x) != p.n {
+		panic(fmt.Sprintf("features: dst of %d and state of %d entries; want %d and %d", len(dst), len(x), p.Len(), p.n))
 	}
 	z := dst[:p.n]
 	if p.scale == nil {
@@ -111,47 +125,9 @@ func (p *Polynomial) To(dst, x []float64) []float64 {
 			z[i] = (x[i] - lo[i]) * scale[i]
 		}
 	}
-	switch {
-	case p.degree == 1:
-	case p.separable:
-		for k := p.n; k < p.length; k++ {
-			dst[k] = dst[k-p.n] * z[k%p.n]
-		}
-	default:
-		p.cross(dst, z)
+	rest, by := dst[p.n:], p.by
+	for k, m := range p.of {
+		rest[k] = dst[m] * z[by[k]]
 	}
 	return dst
-}
-
-// cross fills the blocks of degree 2 and above. In lexicographic order the
-// monomials of degree k that begin with x_i are x_i times those of degree k−1
-// that begin with x_i or later, which are the tail of the block before.
-func (p *Polynomial) cross(dst, z []float64) {
-	rest := dst[p.n:]
-	for i, a := range z { // the quadratic needs no table of tails
-		t := z[i:]
-		out := rest[:len(t)]
-		rest = rest[len(t):]
-		for j, b := range t {
-			out[j] = a * b
-		}
-	}
-	m := p.length - len(rest)
-	prev, block := p.n, m-p.n
-	for k := 3; k <= p.degree; k++ {
-		start := prev
-		// tail holds how many monomials of degree k−1 begin with x_i or later:
-		// C(N−i+k−2, k−1), all of them for i = 0.
-		tail := block
-		for i, a := range z {
-			for _, b := range dst[start+block-tail : start+block] {
-				dst[m] = a * b
-				m++
-			}
-			// C(r+k−2, k−1) → C(r+k−3, k−1) with r = N − i
-			r := p.n - i
-			tail = tail * (r - 1) / (r + k - 2)
-		}
-		prev, block = start+block, m-start-block
-	}
 }
