@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/integrate/quad"
@@ -49,31 +50,27 @@ const gainPoints = 1 << 16
 // It returns an error where neither way is accurate, few items per epoch with
 // log-normal marks of a large σ, and when the context is done.
 func newGainLaw(ctx context.Context, s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
-	full := s
-	full.Window = math.Inf(1)
-	share := 1.0
-	if g := full.Gain(); g > 0 {
-		share = s.Gain() / g
+	// In units of the mean mark, whose powers may be beyond all numbers, and
+	// without the window.
+	one := s
+	one.Interest, one.Window = 1, math.Inf(1)
+	unit := s.Interest
+	if full := one.Gain() * unit; full > 0 && !math.IsInf(s.Window, 1) {
+		unit *= s.Gain() / full
 	}
-	// In units of the mean mark, whose powers may be beyond all numbers.
-	unit := share * s.Interest
-	if full.Interest = 1; full.Gain() == 0 || unit == 0 {
+	if one.Gain() == 0 || unit == 0 {
 		return gainLaw{step: 1, loss: []float64{0, 0}}, nil
 	}
-	var (
-		law gainLaw
-		err error
-	)
-	if m == env.MarksPerEpoch && full.Rate < rare {
-		m = env.MarksPerItem // the epoch's draw is that of its only item
-	}
+	item := m
 	if m == env.MarksPerEpoch {
-		law, err = itemLaw(full, env.MarksConstant, 0)
-		if err == nil {
-			law, err = law.timesExponential(ctx)
+		item = env.MarksConstant
+		if s.Rate < rare {
+			item = env.MarksPerItem // the epoch's draw is that of its only item
 		}
-	} else {
-		law, err = itemLaw(full, m, sigma)
+	}
+	law, err := itemLaw(one, item, sigma)
+	if err == nil && m == env.MarksPerEpoch && item == env.MarksConstant {
+		law, err = law.timesExponential(ctx)
 	}
 	if err != nil {
 		return gainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
@@ -299,13 +296,5 @@ func (l gainLaw) Loss(t float64) float64 {
 func (l gainLaw) Draw(r *stream.Rand) float64 {
 	p := r.Float64()
 	// The least k with P(U > k·step) ≤ p.
-	lo, hi := -1, len(l.loss)-1
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; l.above(mid) <= p {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return float64(hi) * l.step
+	return l.step * float64(sort.Search(len(l.loss)-1, func(k int) bool { return l.above(k) <= p }))
 }

@@ -42,13 +42,19 @@ type qWhittle struct {
 	rnd    *stream.Rand
 	epoch  int // epochs learned from
 	key    []float64
-	q      []float64 // [source][age s][action][reference age k]
-	sum    []float64 // [source][k], sum of Qᵏ over s and actions
-	seen   []int     // [source], pairs (s,a) visited
-	most   []float64 // [source], greatest interest of a crawl
-	count  []int     // visits: [source][s][action]
-	lambda []float64 // [source][k]
-	took   []int     // scratch: number of each source's crawl, or −1
+	source []qSource
+	took   []int // scratch: number of each source's crawl, or −1
+}
+
+// qSource is what has been learned of one source. Ages s and reference ages k
+// count from 0 here; action 1 is a crawl.
+type qSource struct {
+	q      [][2][]float64 // Qᵏ(s,a) at [s][a][k]
+	count  [][2]int       // visits to (s,a)
+	seen   float64        // pairs (s,a) that were visited
+	sum    []float64      // of Qᵏ over all pairs
+	lambda []float64      // λ(k)
+	most   float64        // greatest interest of a crawl
 }
 
 // NewQWhittle returns Whittle-index Q-learning for crawlers that know the terms
@@ -60,17 +66,19 @@ func NewQWhittle(t env.Terms, set *QWhittle, rnd *stream.Rand) (env.Learner[env.
 	}
 	n := len(t.Costs)
 	s.Ages = cmp.Or(s.Ages, int(clamp(math.Ceil(4*t.Round()), 8, 64)))
-	return &qWhittle{
+	l := &qWhittle{
 		s: s, sel: NewSelector(t.Costs, t.Budget), costs: t.Costs, rnd: rnd,
-		key:    make([]float64, n),
-		q:      make([]float64, n*s.Ages*2*s.Ages),
-		sum:    make([]float64, n*s.Ages),
-		seen:   make([]int, n),
-		most:   make([]float64, n),
-		count:  make([]int, n*s.Ages*2),
-		lambda: make([]float64, n*s.Ages),
-		took:   make([]int, n),
-	}, nil
+		key: make([]float64, n), source: make([]qSource, n), took: make([]int, n),
+	}
+	numbers := func() []float64 { return make([]float64, s.Ages) }
+	for i := range l.source {
+		x := qSource{q: make([][2][]float64, s.Ages), count: make([][2]int, s.Ages), sum: numbers(), lambda: numbers()}
+		for age := range x.q {
+			x.q[age] = [2][]float64{numbers(), numbers()}
+		}
+		l.source[i] = x
+	}
+	return l, nil
 }
 
 // Select implements env.Policy.
@@ -90,10 +98,10 @@ func (l *qWhittle) Select(dst []int, o *env.Online) []int {
 // tried yet, at the nearest younger age at which it has: the index does not
 // decrease with the age. Where there is none the source comes first.
 func (l *qWhittle) ranked(i, age int) float64 {
-	n := l.s.Ages
-	for s := min(age, n) - 1; s >= 0; s-- {
-		if l.count[(i*n+s)*2+1] > 0 {
-			return l.lambda[i*n+s]
+	x := &l.source[i]
+	for s := min(age, l.s.Ages) - 1; s >= 0; s-- {
+		if x.count[s][1] > 0 {
+			return x.lambda[s]
 		}
 	}
 	return math.Inf(1)
@@ -106,14 +114,17 @@ func (l *qWhittle) Update(crawls []env.Crawled, next *env.Online) {
 	// b(n) = C′/(1 + ⌈n log n/500⌉)
 	n := float64(l.epoch)
 	slow := l.s.Slow / (1 + math.Ceil(n*math.Log(n)/500))
+	last := l.s.Ages - 1
 	for i, k := range number(l.took, crawls) {
-		to := min(next.Age(i), l.s.Ages)
+		x := &l.source[i]
+		to := min(next.Age(i)-1, last)
 		if k >= 0 {
-			l.learn(i, min(crawls[k].Age, l.s.Ages), 1, crawls[k].Interest, to)
+			x.most = max(x.most, crawls[k].Interest)
+			x.learn(min(crawls[k].Age-1, last), 1, to, l.s.Fast, crawls[k].Interest, 0)
 		} else {
-			l.learn(i, min(next.Age(i)-1, l.s.Ages), 0, 0, to)
+			x.learn(min(next.Age(i)-2, last), 0, to, l.s.Fast, 0, l.costs[i])
 		}
-		l.price(i, slow)
+		x.price(l.costs[i], slow)
 	}
 }
 
@@ -125,26 +136,20 @@ func (l *qWhittle) Update(crawls []env.Crawled, next *env.Online) {
 // with ν the number of visits to (s,a), the step a(ν) = C/⌈ν/500⌉, and f the
 // mean of the entries that have been visited: the others stay 0 and would let
 // the rest grow without bound.
-func (l *qWhittle) learn(i, s, a int, reward float64, to int) {
-	n := l.s.Ages
-	visits := &l.count[(i*n+s-1)*2+a]
+//
+// paid is (1−a)C.
+func (x *qSource) learn(s, a, to int, fast, reward, paid float64) {
+	visits := &x.count[s][a]
 	if *visits++; *visits == 1 {
-		l.seen[i]++
+		x.seen++
 	}
-	l.most[i] = max(l.most[i], reward)
-	step := l.s.Fast / math.Ceil(float64(*visits)/500)
-	q := l.row(i, s, a)
-	rest, crawl := l.row(i, to, 0), l.row(i, to, 1)
-	sum, lambda := l.sum[i*n:(i+1)*n], l.lambda[i*n:(i+1)*n]
-	share := 1 / float64(l.seen[i])
-	var paid float64
-	if a == 0 {
-		paid = l.costs[i]
-	}
+	step := fast / math.Ceil(float64(*visits)/500)
+	q, rest, crawl := x.q[s][a], x.q[to][0], x.q[to][1]
+	share := 1 / x.seen
 	for k := range q {
-		d := step * (reward + paid*lambda[k] + max(rest[k], crawl[k]) - share*sum[k] - q[k])
+		d := step * (reward + paid*x.lambda[k] + max(rest[k], crawl[k]) - share*x.sum[k] - q[k])
 		q[k] += d
-		sum[k] += d
+		x.sum[k] += d
 	}
 }
 
@@ -154,13 +159,10 @@ func (l *qWhittle) learn(i, s, a int, reward float64, to int) {
 //
 // where both actions have been tried. Π is the projection on what an index can
 // be: at least 0, at most what the source ever yielded per budget unit.
-func (l *qWhittle) price(i int, step float64) {
-	n := l.s.Ages
-	lambda := l.lambda[i*n : (i+1)*n]
-	top := l.most[i] / l.costs[i]
-	for k := range lambda {
-		if tried := l.count[(i*n+k)*2 : (i*n+k)*2+2]; tried[0] > 0 && tried[1] > 0 {
-			lambda[k] = clamp(lambda[k]+step*(l.row(i, k+1, 1)[k]-l.row(i, k+1, 0)[k])/l.costs[i], 0, top)
+func (x *qSource) price(cost, step float64) {
+	for k, tried := range x.count {
+		if tried[0] > 0 && tried[1] > 0 {
+			x.lambda[k] = clamp(x.lambda[k]+step*(x.q[k][1][k]-x.q[k][0][k])/cost, 0, x.most/cost)
 		}
 	}
 }
@@ -175,11 +177,4 @@ func number(took []int, crawls []env.Crawled) []int {
 		took[c.Source] = k
 	}
 	return took
-}
-
-// row returns Q(s,a) of source i for all reference ages.
-func (l *qWhittle) row(i, s, a int) []float64 {
-	n := l.s.Ages
-	from := ((i*n+s-1)*2 + a) * n
-	return l.q[from : from+n]
 }

@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"ephemera/baselines/index"
@@ -84,7 +85,7 @@ func TestQLearnsTheWhittleIndex(t *testing.T) {
 
 // index returns the learned index of source i at an age.
 func (l *qWhittle) index(i, age int) float64 {
-	return l.lambda[i*l.s.Ages+min(age, l.s.Ages)-1]
+	return l.source[i].lambda[min(age, l.s.Ages)-1]
 }
 
 func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
@@ -107,9 +108,11 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 				t.Errorf("source %d, age %d: index %v; allowed is 0 to %v", i, k, g, s.Ceiling())
 			}
 		}
-		for k, q := range l.q {
-			if math.Abs(q) > 1e5 || math.IsNaN(q) {
-				t.Fatalf("Q-value %d is %v", k, q)
+		for age, q := range l.source[i].q {
+			for _, v := range slices.Concat(q[0], q[1]) {
+				if math.Abs(v) > 1e5 || math.IsNaN(v) {
+					t.Fatalf("source %d, age %d: Q-value %v", i, age+1, v)
+				}
 			}
 		}
 	}
@@ -120,9 +123,9 @@ func TestQColdStart(t *testing.T) {
 	if g := l.ranked(0, 4); !math.IsInf(g, 1) {
 		t.Errorf("a source that was never crawled ranks at %v, want first", g)
 	}
-	l.count[(0*10+2)*2+1] = 1 // a crawl at age 3
-	l.lambda[2] = 7
-	l.lambda[5] = 9
+	x := &l.source[0]
+	x.count[2][1] = 1 // a crawl at age 3
+	x.lambda[2], x.lambda[5] = 7, 9
 	if g := l.ranked(0, 6); g != 7 {
 		t.Errorf("age 6 ranks at %v, want the 7 of age 3, the nearest that was tried", g)
 	}
