@@ -293,7 +293,7 @@ func TestForeignDirectory(t *testing.T) {
 		_, err := Run(context.Background(), load(t, kappaTOML), Options{Dir: dir})
 		refused(t, err, "is not of a sweep")
 		if got := finals(t, dir); len(got) != 1 || got[name] != "mine\n" {
-			t.Errorf("the directory of another holds %q", got)
+			t.Errorf("the directory of another holds %d files, and %.80q", len(got), got[name])
 		}
 		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 			t.Errorf("%d entries", len(entries))
