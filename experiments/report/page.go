@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"math"
+	"strconv"
 	"strings"
 
 	"ephemera/experiments/plot"
@@ -53,6 +54,24 @@ func NewTable(head ...string) *Table {
 	t := &Table{}
 	for _, name := range head {
 		t.Head = append(t.Head, Column{Name: name})
+	}
+	return t
+}
+
+// tableOf is a table as it is printed, whose cells behind the first are numbers
+// where they read as such.
+func tableOf(plain *result.Table) *Table {
+	t := NewTable(plain.Header...)
+	for _, row := range plain.Rows {
+		var cells []Cell
+		for k, text := range row {
+			c := Words(text)
+			if v, err := strconv.ParseFloat(text, 64); err == nil && k > 0 {
+				c = Value(text, v)
+			}
+			cells = append(cells, c)
+		}
+		t.Add(cells...)
 	}
 	return t
 }

@@ -19,7 +19,6 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
-	"ephemera/experiments/stats"
 )
 
 // commandFile has the command that repeats what train or bench did.
@@ -127,34 +126,12 @@ func or(v *float64) float64 {
 	return *v
 }
 
-// measured is the cell of a figure that may be missing, with its interval if it has one.
-func measured(v float64, interval ...*float64) Cell {
-	switch {
-	case math.IsNaN(v):
-		return Value("–", v)
-	case len(interval) == 2 && interval[0] != nil && interval[1] != nil:
-		return estimated(stats.Estimate{Value: v, Lo: *interval[0], Hi: *interval[1]})
-	}
-	return Value(stats.Format(v), v)
-}
-
 // policies are the rewards and, where runs were compared, their differences to
 // Whittle's.
 func (t *trained) policies() Section {
 	var names []string
-	table := NewTable("policy", "reward, interest per epoch", "share of Whittle", "share of the bound", "crawls per epoch", "difference to Whittle", "epochs over the budget")
 	for _, r := range t.Results {
 		names = append(names, r.Policy)
-		table.Add(Words(r.Policy), measured(r.Reward, r.Lo, r.Hi), measured(or(r.OfWhittle)), measured(or(r.OfBound)), measured(r.Crawls), measured(or(r.Diff), r.DiffLo, r.DiffHi), measured(r.Over))
-	}
-	// Columns that say nothing go.
-	for k := len(table.Head) - 1; k > 1; k-- {
-		if !slices.ContainsFunc(table.Rows, func(r []Cell) bool { return r[k].Value != nil && *r[k].Value != 0 }) {
-			table.Head = slices.Delete(table.Head, k, k+1)
-			for j := range table.Rows {
-				table.Rows[j] = slices.Delete(table.Rows[j], k, k+1)
-			}
-		}
 	}
 	dots := func(name, title string, of func(r *result.Row) (v float64, lo, hi *float64)) plot.Figure {
 		return Dots(plot.Figure{Name: name, Title: title, X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
@@ -168,7 +145,7 @@ func (t *trained) policies() Section {
 		reward.Series = append(reward.Series, plot.Series{Name: "bound that no policy exceeds", Style: plot.Plain, X: plot.Values{*t.Bound, *t.Bound}, Y: plot.Values{reward.Y.Lo, reward.Y.Hi}})
 	}
 	diff := dots("difference", "Reward less that of Whittle under the same seeds", func(r *result.Row) (float64, *float64, *float64) { return or(r.Diff), r.DiffLo, r.DiffHi })
-	s := Section{Title: "Policies", Table: table, Figures: []plot.Figure{reward, diff}}
+	s := Section{Title: "Policies", Table: tableOf(t.Table(result.Text)), Figures: []plot.Figure{reward, diff}}
 	if t.Seeds > 1 {
 		s.Notes = []string{"Means with 95 % intervals."}
 	}
@@ -290,24 +267,17 @@ func (t *trained) thresholds(dir fs.FS) (Section, error) {
 	if err != nil {
 		return Section{}, err
 	}
-	tab := &Table{}
 	f := plot.Figure{Name: "thresholds", Title: "Thresholds", X: plot.Axis{Label: "exact inverse index, interest"}, Y: plot.Axis{Label: "learned inverse index, interest"}}
-	for _, name := range rows[0] {
-		tab.Head = append(tab.Head, Column{Name: result.Printable(name)})
+	for _, row := range rows {
+		for k := range row {
+			row[k] = result.Printable(row[k])
+		}
 	}
 	x, y := slices.Index(rows[0], "exact inverse index"), slices.Index(rows[0], "learned inverse index")
+	tab := tableOf(&result.Table{Header: rows[0], Rows: rows[1:]})
 	points := plot.Series{Kind: plot.Points}
 	low, high := math.Inf(1), 0.
-	for _, row := range rows[1:] {
-		var cells []Cell
-		for k, text := range row {
-			c := Words(result.Printable(text))
-			if v, err := strconv.ParseFloat(text, 64); err == nil && k > 0 {
-				c = Value(c.Text, v)
-			}
-			cells = append(cells, c)
-		}
-		tab.Rows = append(tab.Rows, cells)
+	for _, cells := range tab.Rows {
 		if x >= 0 && y >= 0 && cells[x].Value != nil && cells[y].Value != nil {
 			points.X, points.Y = append(points.X, *cells[x].Value), append(points.Y, *cells[y].Value)
 			low, high = math.Min(low, *cells[x].Value), math.Max(high, *cells[x].Value)

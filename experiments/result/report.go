@@ -103,7 +103,7 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	if f == JSON {
 		return WriteJSON(w, r)
 	}
-	if err := r.table(f).Write(w, f); err != nil || f == CSV {
+	if err := r.Table(f).Write(w, f); err != nil || f == CSV {
 		return err
 	}
 	notes := slices.Clone(r.Notes)
@@ -135,7 +135,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-func (r *Report) table(f Format) *Table {
+// Table is the table that is printed, or that of CSV.
+func (r *Report) Table(f Format) *Table {
 	if f == CSV {
 		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
 		for _, row := range r.Results {
