@@ -9,12 +9,13 @@ import (
 // every source at every epoch.
 type byAge struct {
 	env.Interrupt
-	sel  *Selector
-	rank calendar.Ranking
-	p    []calendar.Params
-	key  []float64
-	ages int       // ages of the table
-	seen []float64 // the indices at ages 1 to ages of source 0, then of source 1, …
+	sel    *Selector
+	rank   calendar.Ranking
+	p      []calendar.Params
+	key    []float64
+	packed bool      // the crawls of an epoch are chosen by Pack
+	ages   int       // ages of the table
+	seen   []float64 // the indices at ages 1 to ages of source 0, then of source 1, …
 }
 
 // fromCalendar is the same policy without touching every source.
@@ -80,6 +81,9 @@ func (s *byAge) Select(dst []int, o *env.Model) []int {
 		} else {
 			s.key[i] = s.rank.At(&s.p[i], age)
 		}
+	}
+	if s.packed {
+		return s.sel.Pack(dst, s.key, nil)
 	}
 	return s.sel.Top(dst, s.key)
 }

@@ -18,6 +18,7 @@ type Selector struct {
 	equal   bool    // all costs are the same
 	least   float64 // cheapest crawl
 	scratch []order.Item
+	end     ending
 }
 
 // NewSelector returns the selector for costs C, in budget units, and a budget.
@@ -42,37 +43,53 @@ func NewSelector(costs []float64, budget float64) *Selector {
 // Top appends the chosen sources to dst. A source whose key is NaN or −Inf is
 // never chosen. It panics if there is not one key per source.
 func (s *Selector) Top(dst []int, key []float64) []int {
-	if len(key) != len(s.costs) {
-		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
+	s.check(key)
+	if !s.equal {
+		return s.fill(dst, s.heap(key), s.budget)
 	}
 	if len(key) == 0 {
 		return dst
 	}
-	count := 0
-	if s.equal {
-		count = env.HowMany(len(key), s.least, s.budget)
-		if some := s.within(key, count); len(some) >= count {
-			return first(dst, some, count)
-		}
+	count := env.HowMany(len(key), s.least, s.budget)
+	if some := s.within(key, count); len(some) >= count {
+		return first(dst, some, count)
 	}
-	all := s.scratch[:0]
+	all := s.all(key)
+	return first(dst, all, min(len(all), count))
+}
+
+func (s *Selector) check(key []float64) {
+	if len(key) != len(s.costs) {
+		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
+	}
+}
+
+// all returns the sources that may be chosen.
+func (s *Selector) all(key []float64) []order.Item {
+	v := s.scratch[:0]
 	for i, k := range key {
 		if k > negInf {
-			all = append(all, order.Item{Key: k, ID: int32(i)})
+			v = append(v, order.Item{Key: k, ID: int32(i)})
 		}
 	}
-	if s.equal {
-		return first(dst, all, min(len(all), count))
-	}
-	// A heap orders only as far as the budget reaches.
-	order.Heapify(all)
-	left := s.budget
-	for len(all) > 0 && env.Fits(s.least, left) {
-		if i := int(all[0].ID); env.Fits(s.costs[i], left) {
+	return v
+}
+
+// heap is all as a heap, which orders only as far as the budget reaches.
+func (s *Selector) heap(key []float64) []order.Item {
+	v := s.all(key)
+	order.Heapify(v)
+	return v
+}
+
+// fill appends what fits of a heap, in order.
+func (s *Selector) fill(dst []int, heap []order.Item, left float64) []int {
+	for len(heap) > 0 && env.Fits(s.least, left) {
+		if i := int(heap[0].ID); env.Fits(s.costs[i], left) {
 			dst = append(dst, i)
 			left -= s.costs[i]
 		}
-		all = order.Pop(all)
+		heap = order.Pop(heap)
 	}
 	return dst
 }

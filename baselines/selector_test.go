@@ -173,3 +173,100 @@ func BenchmarkSelector(b *testing.B) {
 		})
 	}
 }
+
+// Pack is within the budget and leaves no room for what it passed over, is worth
+// no less than Top, and among few sources the most of all sets; where costs are
+// equal it is Top.
+func TestPack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 24).Draw(t, "n")
+		costs := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(.3, 3), rapid.SampledFrom([]float64{.5, 1, 1.5})), n, n).Draw(t, "costs")
+		if rapid.Bool().Draw(t, "equal") {
+			for i := range costs {
+				costs[i] = costs[0]
+			}
+		}
+		budget := rapid.Float64Range(0, 8).Draw(t, "budget")
+		zero := rapid.SampledFrom([]float64{0, -1, 1}).Draw(t, "zero")
+		sel := NewSelector(costs, budget)
+		for range 2 { // the scratch space is used again
+			key := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-2, 4), rapid.SampledFrom([]float64{1, math.NaN(), math.Inf(-1), 1e300})), n, n).Draw(t, "keys")
+			got, top := sel.Pack([]int{-7}, key, func(i int) float64 { return key[i] - zero })[1:], sel.Top(nil, key)
+			var cost float64
+			in := make([]bool, n)
+			for _, i := range got {
+				if in[i] || !(key[i] > negInf) {
+					t.Fatalf("chose %v of keys %v", got, key)
+				}
+				in[i] = true
+				cost += costs[i]
+			}
+			if !env.Fits(cost, budget) {
+				t.Fatalf("costs %v, budget %v: %v costs %v", costs, budget, got, cost)
+			}
+			for i, k := range key {
+				if k > negInf && !in[i] && env.Fits(costs[i], budget-cost-1e-9) {
+					t.Fatalf("costs %v, budget %v: %v has room for %d", costs, budget, got, i)
+				}
+			}
+			worth := func(set []int) (v float64) {
+				for _, i := range set {
+					v += costs[i] * max(0, key[i]-zero)
+				}
+				return v
+			}
+			least := worth(top)
+			if n <= 12 && len(top) <= reopened {
+				for set := range 1 << n {
+					var some []int
+					left := budget - 1e-9
+					for i := range n {
+						if set>>i&1 != 0 && key[i] > negInf {
+							some = append(some, i)
+							left -= costs[i]
+						}
+					}
+					if left >= 0 {
+						least = max(least, worth(some))
+					}
+				}
+			}
+			if v := worth(got); v < least*(1-1.1e-3)-1e-12 {
+				t.Fatalf("costs %v, budget %v, keys %v, zero %v: %v is worth %v; %v can be had", costs, budget, key, zero, got, v, least)
+			}
+			if sel.equal && !slices.Equal(got, top) {
+				t.Fatalf("equal costs: %v; Top %v", got, top)
+			}
+		}
+	})
+}
+
+// A first visit, a key of +Inf, stays whatever else would fill the budget.
+func TestPackFirstVisits(t *testing.T) {
+	sel := NewSelector([]float64{2, 3, 1, 1, 1}, 3)
+	if got := sel.Pack(nil, []float64{math.Inf(1), 9, 8, 7, 6}, nil); !slices.Equal(got, []int{0, 2}) {
+		t.Errorf("chose %v; want 0 and 2", got)
+	}
+}
+
+// BenchmarkPack is the hardest case: sources alike but for their costs.
+func BenchmarkPack(b *testing.B) {
+	r := stream.New(1, stream.Policy)
+	costs, key := make([]float64, 1000), make([]float64, 1000)
+	for i := range costs {
+		costs[i], key[i] = .3+2.7*r.Float64(), 1
+	}
+	sel := NewSelector(costs, 20)
+	var dst []int
+	for _, pack := range []bool{false, true} {
+		b.Run(fmt.Sprintf("pack=%t", pack), func(b *testing.B) {
+			for range b.N {
+				if pack {
+					dst = sel.Pack(dst[:0], key, nil)
+				} else {
+					dst = sel.Top(dst[:0], key)
+				}
+			}
+		})
+	}
+}

@@ -35,6 +35,15 @@ func NewWhittle(in env.Instance) env.Policy[env.Model] {
 	return newByAge(in.Terms(), w, func(i int) calendar.Params { return w.Of(in.Sources[i]) })
 }
 
+// NewWhittlePacked is NewWhittle with the crawls of an epoch chosen by
+// [Selector.Pack], which matters where costs differ.
+func NewWhittlePacked(in env.Instance) env.Policy[env.Model] {
+	var w calendar.Whittle
+	s := newScan(in.Terms(), w, func(i int) calendar.Params { return w.Of(in.Sources[i]) })
+	s.packed = true
+	return s
+}
+
 // NewWhittleObserved returns Theorem 1's index policy on the true state, which
 // TCNS proposes for the stochastic model. With literal, sources above their
 // ceiling have index 0 as printed.

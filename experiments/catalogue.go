@@ -173,6 +173,7 @@ var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
 		model(baselines.NewWhittle),
 		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
+	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
 	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {

@@ -80,7 +80,7 @@ func (r *ranking) Select(dst []int, o *env.Model) []int {
 		r.key[i] = whittle(&r.src[i], x) / r.costs[i]
 	}
 	had := len(dst)
-	dst = r.sel.Top(dst, r.key)
+	dst = r.sel.Pack(dst, r.key, nil)
 	r.Who = -1
 	if len(dst) == had {
 		return dst
@@ -92,7 +92,7 @@ func (r *ranking) Select(dst []int, o *env.Model) []int {
 	r.Epochs = min(r.Epochs+1, priceMemory)
 	r.Price += (price - r.Price) / r.Epochs
 	if r.introduce(&o.Online) || r.due(price, &o.Online) {
-		dst = r.sel.Top(dst[:had], r.key)
+		dst = r.sel.Pack(dst[:had], r.key, nil)
 	}
 	return dst
 }

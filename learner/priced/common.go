@@ -25,7 +25,7 @@ type common struct {
 
 	n     int     // epochs so far
 	price float64 // λ, interest per budget unit
-	scale float64 // h, running mean of the least harvest per budget unit that was crawled
+	scale float64 // h, running geometric mean of the least harvest per budget unit that was crawled
 
 	// Of the present epoch.
 	key    []float64
@@ -64,10 +64,10 @@ func newCommon(in env.Instance, s Settings, r *stream.Rand) common {
 // can reports whether a crawl of source i fits into the budget at all.
 func (c *common) can(i int) bool { return env.Fits(c.costs[i], c.budget) }
 
-// worth returns what the excess is measured in, the price; at first, while there
+// measure returns what the excess is measured in, the price; at first, while there
 // is none, a tenth of a crawl's harvest; before the first harvest, the greatest
 // ceiling.
-func (c *common) worth() float64 {
+func (c *common) measure() float64 {
 	if v := max(c.price, leastShare*c.scale); v > 0 {
 		return v
 	}
@@ -111,11 +111,11 @@ func (c *common) plan(i int, margin, e, cycle float64) {
 // never rules a source out for this epoch.
 func (c *common) never(i int) { c.key[i], c.push[i] = math.Inf(-1), 0 }
 
-// choose appends the sources to crawl.
-func (c *common) choose(dst []int) []int {
+// choose appends the sources to crawl; worth is their index, with noise.
+func (c *common) choose(dst []int, worth func(i int) float64) []int {
 	had := len(dst)
 	if c.set.Act == "budget" {
-		dst = c.sel.Top(dst, c.key)
+		dst = c.sel.Pack(dst, c.key, worth)
 	} else {
 		for i, k := range c.key {
 			if k > 0 {
@@ -133,7 +133,7 @@ func (c *common) choose(dst []int) []int {
 // settle ends an epoch on the slowest time scale. key holds the states of the
 // sources that were crawled.
 //
-//	h ← h + (min X/C − h)/min(n, 100)
+//	ln h ← ln h + (ln min X/C − ln h)/min(n, 100)
 //	λ ← max(0, λ + d(n) max(λ, h) clip((Σ C f − S)/M, 1))
 //
 // S is what the selector can spend: where crawls do not divide the budget, less
@@ -143,8 +143,12 @@ func (c *common) settle(crawls []env.Crawled) {
 	for _, cr := range crawls {
 		least = min(least, c.key[cr.Source]/c.costs[cr.Source])
 	}
-	if !math.IsInf(least, 1) {
-		c.scale += max(1/float64(c.n+1), 1./scaleMemory) * (least - c.scale)
+	switch {
+	case !(least > 0) || math.IsInf(least, 1):
+	case c.scale == 0:
+		c.scale = least
+	default:
+		c.scale *= math.Pow(least/c.scale, max(1/float64(c.n+1), 1./scaleMemory))
 	}
 	if c.set.Price == "learned" {
 		can := c.budget

@@ -195,44 +195,57 @@ func (c *critic) frozen(l *Learner) critic {
 	return f
 }
 
-// excess returns by how much the learned Lagrangian index of source i exceeds
+// excess returns by how much the learned Lagrangian index W of source i exceeds
 // the price, in interest per budget unit. With s′ the age at which it would be
 // crawled if it is not crawled now, Θ or, if Θ has passed, the next age,
 //
 //	L(s) = [x(s) − V(s)] − [x(s′) − V(s′)],   V(s) = P (s − 1),  P = r₁ₓ − λr₁c
 //
 // is what crawling now is worth over waiting: between two crawls of the same
-// source the rest of V cancels. Its derivative by the price, −C (s′ − s)/Θ, takes
-// L to the scale of the index. A source without profit is compared with never
-// crawling it.
+// source the rest of V cancels. L is 0 at the price W; its derivative by the
+// price is −C (s′ − s)/Θ, and as the price goes from λ to W, Θ goes to s:
+//
+//	W − λ = L Θ/(C (s′ − s)) below the threshold,  L √(Θs)/C above
+//
+// A source without profit is compared with never crawling it.
 func (l *Learner) excess(i int, x, age float64) float64 {
 	if l.critic.poly != nil || l.critic.kind == "off" {
 		return l.critic.fitted(i, x, age)
 	}
 	s, cost := &l.src[i], l.costs[i]
 	peak, rest := s.peak, s.Theta-age // epochs to wait
+	scale := s.Theta / rest
 	if rest <= 0 {
-		peak, rest = s.after(x), 1
+		peak, rest, scale = s.after(x), 1, math.Sqrt(s.Theta*age)
 	}
 	profit, once := s.slope-l.price*s.toll, x-l.price*cost
-	if age > l.most {
+	at := max(0, s.peak-l.price*cost) / s.Theta // what crawling at Θ earns
+	switch {
+	case s.Theta == 1:
+		// No age is below the threshold, and r knows no slope.
+		profit = at
+	case age > l.most:
 		// Beyond the greatest threshold, P is at least what crawling at this age
 		// would always earn: P comes from the last cycles, which for a slow
 		// source may be far shorter than the best one.
 		profit = max(profit, once/age)
-	} else {
-		// Crawling at Θ earns (x(Θ) − λC)/Θ, and P no more than twice that.
-		// Where others leave room, a source is crawled before its threshold; V
-		// is then not linear, and its slope at the first ages is no profit.
-		if most := 2 * max(0, s.peak-l.price*cost); profit*s.Theta > most {
-			profit = most / s.Theta
-		}
+	default:
+		// P within a factor of two of what crawling at Θ earns. Where others
+		// leave room, a source is crawled long before its threshold. Then V is
+		// not linear, and its slope at the first ages is no profit.
+		profit = max(at/2, min(profit, 2*at))
 	}
 	adv := once - max(0, peak-l.price*cost)
 	if profit > 0 {
 		adv = x - peak + profit*rest
 	}
-	return adv * s.Theta / (cost * rest)
+	return adv * scale / cost
+}
+
+// worth returns the learned index of source i, in interest per budget unit,
+// within [0, x/C], which the index never leaves.
+func (l *Learner) worth(i int, x, age float64) float64 {
+	return max(0, min(x/l.costs[i], l.price+l.excess(i, x, age)))
 }
 
 // fitted is excess for values fitted by polynomials, and for r = 0: one epoch

@@ -210,7 +210,7 @@ func TestFirstEpochs(t *testing.T) {
 		}
 		kappa := set.Kappa * math.Sqrt(1+float64(n-1)/set.KappaOver)
 		for i := range l.src {
-			e := l.excess(i, o.Mean[i], float64(o.Age(i))) / l.worth()
+			e := l.excess(i, o.Mean[i], float64(o.Age(i))) / l.measure()
 			f := 1 / (1 + math.Exp(-kappa*(math.Log(float64(o.Age(i))+.5)-before[i].lnTheta)))
 			better := 0.0
 			if e > 0 {
@@ -233,7 +233,10 @@ func TestFirstEpochs(t *testing.T) {
 			o.Mean[i] = s.MeanState(o.Age(i))
 		}
 		l.Update(crawls, o)
-		scale += (least - scale) / float64(n)
+		if n == 1 {
+			scale = least
+		}
+		scale *= math.Pow(least/scale, 1/float64(n))
 		if want := max(0, price+set.D.At(n)*max(price, scale)*clip(demand-1, 1)); !near(l.price, want, 1e-12) {
 			t.Errorf("epoch %d: the price goes from %v to %v; want %v", n, price, l.price, want)
 		}

@@ -83,7 +83,7 @@ func (l *Learner) Know(i int, decay, ceiling float64) {
 func (l *Learner) Select(dst []int, o *env.Model) []int {
 	l.check(len(o.Mean))
 	l.begin()
-	unit := l.worth()
+	unit := l.measure()
 	for i, x := range o.Mean {
 		if l.At(i) {
 			return dst
@@ -96,7 +96,11 @@ func (l *Learner) Select(dst []int, o *env.Model) []int {
 		l.plan(i, s.margin(age), l.excess(i, x, age)/unit, max(s.Theta, age))
 	}
 	had := len(dst)
-	dst = l.choose(dst)
+	dst = l.choose(dst, func(i int) float64 {
+		x, age := o.Mean[i], float64(o.Age(i))
+		noise := l.key[i]/l.clocks.kappa - l.mix(l.src[i].margin(age), l.excess(i, x, age)/unit)
+		return l.worth(i, x, age) + unit*noise
+	})
 	for _, i := range dst[had:] {
 		l.key[i] = o.Mean[i] // what a crawl is expected to harvest
 	}
@@ -228,7 +232,7 @@ func (f *Policy) Until(ctx context.Context) { f.l.Until(ctx) }
 func (f *Policy) Select(dst []int, o *env.Model) []int {
 	l := &f.l
 	l.check(len(o.Mean))
-	unit := l.worth()
+	unit := l.measure()
 	for i, x := range o.Mean {
 		if l.At(i) {
 			return dst
@@ -239,5 +243,5 @@ func (f *Policy) Select(dst []int, o *env.Model) []int {
 			l.key[i] = l.mix(l.src[i].margin(age), l.excess(i, x, age)/unit)
 		}
 	}
-	return l.sel.Top(dst, l.key)
+	return l.sel.Pack(dst, l.key, func(i int) float64 { return l.worth(i, o.Mean[i], float64(o.Age(i))) })
 }

@@ -182,8 +182,13 @@ func TestPricedFixedPoint(t *testing.T) {
 						if age < want {
 							exact = x - price*cost - profit*float64(age)
 						}
-						theta := p.src[0].Theta
-						l := p.excess(0, x, float64(age)) * cost * max(1, theta-float64(age)) / theta
+						theta, s := p.src[0].Theta, float64(age)
+						l := p.excess(0, x, s) * cost
+						if s < theta {
+							l *= (theta - s) / theta
+						} else {
+							l /= math.Sqrt(theta * s)
+						}
 						if math.Abs(l-exact) > .03*(price*cost+profit) {
 							t.Errorf("%s, age %d: Lagrangian index %.5g; want %.5g", name, age, l, exact)
 						}
@@ -239,6 +244,31 @@ func TestPricedIndexNearPrice(t *testing.T) {
 		if got := l.Index(i, s.MeanState(age), age); math.Abs(got-exact) > .1*l.Price() {
 			t.Errorf("source %d at age %d: index %.4g; exact %.4g; price %.4g", i, age, got, exact, l.Price())
 		}
+	}
+}
+
+// TestPricedIndexAbove: the learned index keeps to the exact one for sources that
+// waited up to four times their threshold, and stays within [0, x/C].
+func TestPricedIndexAbove(t *testing.T) {
+	in := env.Lognormal(50, 10, 3)
+	_, _, l := ratios(t, in, 1, 10000, 1, nil)
+	sources := 0
+	for i, s := range in.Sources {
+		if th, _ := bestThreshold(s, l.Price()); th == 0 || l.src[i].Theta < 2 {
+			continue
+		}
+		sources++
+		for _, times := range []float64{1, 2, 4} {
+			age := times * l.src[i].Theta
+			x := s.MeanState(int(age))
+			exact := index.WhittleAtAge(s, int(age))
+			if got := l.worth(i, x, age); math.Abs(got-exact) > .1*exact {
+				t.Errorf("source %d at %v times its threshold: index %.4g; exact %.4g", i, times, got, exact)
+			}
+		}
+	}
+	if sources < 5 {
+		t.Errorf("%d sources were looked at", sources)
 	}
 }
 

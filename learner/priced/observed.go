@@ -176,6 +176,12 @@ func (l *Observed) excess(i int, x float64) float64 {
 	return (profit*d - g) / min(max(work*d, cost/(maxCycles*l.period)), cost)
 }
 
+// worth returns the learned index of source i within [0, X/C], as
+// [Learner.worth].
+func (l *Observed) worth(i int, x float64) float64 {
+	return max(0, min(x/l.costs[i], l.price+l.excess(i, x)))
+}
+
 // profit returns P = η − λκ̄ and κ̄. Crawling at a fixed age earns x(Θ) − λC in Θ
 // epochs whatever the noise, and the best policy on the true state earns no
 // less. So P is at least
@@ -227,7 +233,7 @@ func (l *Observed) Select(dst []int, o *env.Observed) []int {
 		l.age[i] = float64(o.Age(i))
 	}
 	l.begin()
-	unit := l.worth()
+	unit := l.measure()
 	for i, x := range l.x {
 		if l.At(i) {
 			return dst
@@ -239,7 +245,11 @@ func (l *Observed) Select(dst []int, o *env.Observed) []int {
 		l.follow(i)
 		l.plan(i, l.src[i].margin(x), l.excess(i, x)/unit, l.cycle(i))
 	}
-	dst = l.choose(dst)
+	dst = l.choose(dst, func(i int) float64 {
+		x := l.x[i]
+		noise := l.key[i]/l.clocks.kappa - l.mix(l.src[i].margin(x), l.excess(i, x)/unit)
+		return l.worth(i, x) + unit*noise
+	})
 	copy(l.key, l.x)
 	return dst
 }
@@ -365,7 +375,7 @@ func (f *ObservedPolicy) Until(ctx context.Context) { f.l.Until(ctx) }
 func (f *ObservedPolicy) Select(dst []int, o *env.Observed) []int {
 	l := &f.l
 	l.check(o)
-	unit := l.worth()
+	unit := l.measure()
 	for i, x := range o.State {
 		if l.At(i) {
 			return dst
@@ -375,7 +385,7 @@ func (f *ObservedPolicy) Select(dst []int, o *env.Observed) []int {
 			l.key[i] = l.mix(l.src[i].margin(x), l.excess(i, x)/unit)
 		}
 	}
-	return l.sel.Top(dst, l.key)
+	return l.sel.Pack(dst, l.key, func(i int) float64 { return l.worth(i, o.State[i]) })
 }
 
 // ObservedState is the whole state of an [Observed] learner as data, as [State]

@@ -5,7 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/stream"
 )
 
 // target is what the learner with its default settings must earn of exact
@@ -112,6 +114,29 @@ func TestCriticEarns(t *testing.T) {
 		if with.mean-without.mean < c.less {
 			t.Errorf("%s: learned earns %.4f of Whittle, with r = 0 %.4f; want %v less", c.name, with.mean, without.mean, c.less)
 		}
+	}
+}
+
+// forgetful is a learner whose actor sees r = 0, within the bounds of P.
+type forgetful struct{ *Learner }
+
+func (f forgetful) Update(crawls []env.Crawled, next *env.Model) {
+	f.Learner.Update(crawls, next)
+	for i := range f.src {
+		f.src[i].slope, f.src[i].toll = 0, 0
+	}
+}
+
+// TestBoundsEarnLess: the bounds of P do not stand in for r.
+func TestBoundsEarnLess(t *testing.T) {
+	in := env.Lognormal(50, 10, 3)
+	with, _, _ := ratios(t, in, 1, 10000, 2000, nil)
+	f := forgetful{newModel(in, nil, stream.New(1, stream.Policy))}
+	earn(t, in, f, 10000)
+	without := earn(t, in, f.Frozen(), 2000) / earn(t, in, baselines.NewWhittle(in), 2000)
+	t.Logf("%.4f with, %.4f without", with, without)
+	if with-without < .1 {
+		t.Errorf("learned earns %.4f of Whittle, with r = 0 within the bounds %.4f; want .1 less", with, without)
 	}
 }
 
