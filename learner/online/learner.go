@@ -12,8 +12,8 @@ import (
 // Settings are the settings of [Learner].
 type Settings struct {
 	estimate.Options
-	// Optimism is how many standard errors of its logarithm an inflow is raised
-	// by before it enters the index.
+	// Optimism is by how many standard errors of their logarithms an inflow is
+	// raised, and an even one's decay lowered, before they enter the index.
 	Optimism float64 `toml:"optimism"`
 	// Revisit is the greatest share of the budget that goes to sources which
 	// were left alone for long; 0 for none.

@@ -62,9 +62,9 @@ type LiftState struct {
 
 var _ env.Learner[env.Online] = (*Lift)(nil)
 
-// NewLift lifts a policy. Optimism is how many standard errors of its logarithm
-// an inflow is raised by, so that what is not known is explored and no source is
-// given up for a poor first crawl.
+// NewLift lifts a policy. Optimism is by how many standard errors of their
+// logarithms an inflow is raised, and an even one's decay lowered, so that what is
+// not known is explored and no source is given up for a poor first crawl.
 func NewLift(t env.Terms, inner Follower, o estimate.Options, optimism float64) *Lift {
 	n := len(t.Costs)
 	return &Lift{
