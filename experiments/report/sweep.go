@@ -67,12 +67,9 @@ func readSweep(dir fs.FS) (*Result, error) {
 	for _, w := range r.Warnings() {
 		p.Warnings = append(p.Warnings, "Warning: "+w+".")
 	}
-	if r.Missing > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d runs are missing.", r.Missing))
-		p.Warnings = append(p.Warnings, r.Gaps...)
-		for _, f := range r.Failures {
-			p.Warnings = append(p.Warnings, "failed: "+f)
-		}
+	p.Warnings = append(p.Warnings, r.Gaps...)
+	for _, f := range r.Failures {
+		p.Warnings = append(p.Warnings, "failed: "+f)
 	}
 	for _, v := range r.Revisions {
 		p.Footnotes = append(p.Footnotes, "Program "+v+".")
