@@ -273,9 +273,6 @@ func TestTooManySteps(t *testing.T) {
 // Two processes on one directory: the second is refused, and so is a run over
 // one that was interrupted.
 func TestOneProcessADirectory(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no locks")
-	}
 	dir := filepath.Join(t.TempDir(), "run")
 	p := clitest.Process(t, "-steps", "100000000", "-out", dir, "-checkpoint", "300")
 	if err := p.Start(); err != nil {

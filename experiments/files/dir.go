@@ -21,15 +21,17 @@ type File struct {
 // ".new", which is then renamed to ".set": from there on the set is there, and
 // what is left is to move its files to their places. A process that is killed
 // in between leaves ".set", and the next to open the directory moves what is
-// left in it; ".new" it removes.
+// left in it; ".new" it removes. The process holds the file ".lock" while it is at
+// work.
 type Dir struct {
 	path string
 	lock *os.File
 }
 
 const (
-	fresh = ".new"
-	whole = ".set"
+	fresh  = ".new"
+	whole  = ".set"
+	locked = ".lock"
 )
 
 // Open opens a directory of results, made if it is missing, and keeps other
@@ -38,7 +40,12 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(path)
+	name := filepath.Join(path, locked)
+	lock, err := Lock(name, true)
+	for err == nil && !current(lock, name) {
+		lock.Close()
+		lock, err = Lock(name, true)
+	}
 	if errors.Is(err, ErrLocked) {
 		return nil, fmt.Errorf("%s is in use: %w", path, err)
 	}
@@ -58,7 +65,7 @@ func (d *Dir) Close() error {
 	if d == nil || d.lock == nil {
 		return nil
 	}
-	return d.lock.Close()
+	return drop(d.lock)
 }
 
 // Path returns the path of a file in the directory.

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -28,6 +29,9 @@ func holds(t *testing.T, dir string, want ...string) {
 	}
 	var got []string
 	for _, e := range entries {
+		if e.Name() == locked {
+			continue
+		}
 		b, _ := os.ReadFile(filepath.Join(dir, e.Name()))
 		got = append(got, e.Name()+"="+string(b))
 	}
@@ -90,16 +94,70 @@ func TestSettle(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no locks on this system")
-	}
 	path := t.TempDir()
-	d := open(t, path)
-	if _, err := Open(path); !errors.Is(err, ErrLocked) {
-		t.Errorf("a second time: %v", err)
+	for range 2 { // a killed process leaves the file, without its lock
+		d := open(t, path)
+		if _, err := Open(path); !errors.Is(err, ErrLocked) {
+			t.Errorf("a second time: %v", err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if entries, _ := os.ReadDir(path); len(entries) > 0 {
+			t.Errorf("left behind: %v", entries)
+		}
+		if err := os.WriteFile(filepath.Join(path, locked), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
+}
+
+// Of many that open and close a directory at once one is in at a time, although
+// each removes the file that it locked.
+func TestOneAtATime(t *testing.T) {
+	path := t.TempDir()
+	var in, entered atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for entered.Load() < 300 {
+				d, err := Open(path)
+				if errors.Is(err, ErrLocked) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if in.Add(1) != 1 {
+					t.Error("two at once")
+				}
+				entered.Add(1)
+				in.Add(-1)
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
-	open(t, path)
+	all.Wait()
+}
+
+func TestSharedLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	for _, exclusive := range []bool{true, false} {
+		f, err := Lock(path, exclusive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Lock(path, true); !errors.Is(err, ErrLocked) {
+			t.Errorf("exclusive beside exclusive %v: %v", exclusive, err)
+		}
+		g, err := Lock(path, false)
+		if exclusive != errors.Is(err, ErrLocked) {
+			t.Errorf("shared beside exclusive %v: %v", exclusive, err)
+		}
+		g.Close()
+		f.Close()
+	}
 }

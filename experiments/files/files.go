@@ -21,16 +21,11 @@ type Pending interface {
 	Cleanup() error
 }
 
-// Lock takes a lock on a file, shared or exclusive, or returns ErrLocked. The
-// kernel releases it when the process ends, however it ends. Outside Unix it
-// does not lock: two processes on one directory are not noticed there.
-func Lock(path string, exclusive bool) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	return flock(f, exclusive)
-}
+// Lock takes a lock on a file, which is made if it is missing, shared or
+// exclusive, or returns ErrLocked. The kernel releases it when the process ends,
+// however it ends. It holds between machines too where their network file system
+// carries locks.
+func Lock(path string, exclusive bool) (*os.File, error) { return lock(path, exclusive) }
 
 // Dirs returns dir if one of the files is in it, or else the directories in it
 // of which that is so; of these there must be one. What says in an error what

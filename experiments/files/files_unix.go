@@ -10,21 +10,18 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// lockDir takes an exclusive lock on a directory.
-func lockDir(path string) (*os.File, error) {
-	f, err := os.Open(path)
+// lock opens the file for writing: NFS takes an exclusive lock on no other, and
+// so on no directory.
+func lock(path string, exclusive bool) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	return flock(f, true)
-}
-
-func flock(f *os.File, exclusive bool) (*os.File, error) {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if exclusive {
 		how = syscall.LOCK_EX | syscall.LOCK_NB
 	}
-	err := syscall.Flock(int(f.Fd()), how)
+	err = syscall.Flock(int(f.Fd()), how)
 	for err == syscall.EINTR {
 		err = syscall.Flock(int(f.Fd()), how)
 	}
@@ -37,6 +34,20 @@ func flock(f *os.File, exclusive bool) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// current reports whether a locked file is still the one of that name, which the
+// holder before may have removed meanwhile.
+func current(f *os.File, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(held, now)
+}
+
+// drop removes a locked file and releases it.
+func drop(f *os.File) error { return errors.Join(os.Remove(f.Name()), f.Close()) }
 
 // Create begins a file that takes the place of path when it is complete. Until
 // then it is in tempDir, on the same file system.
