@@ -66,8 +66,9 @@ type Estimates struct {
 	cast  []int // forecasters in use
 	profs int   // profiles in use
 
-	ln   []float64 // of a crawl's items' interest
-	y, e []float64 // by epochs back from a crawl: interest, exposure
+	ln          []float64 // of a crawl's items' interest
+	y, e        []float64 // by epochs back from a crawl: interest, exposure
+	perInterest float64   // units, 0 where that is no number
 
 	// Hour and day of the epochs from a given one on.
 	from      int
@@ -149,9 +150,15 @@ func (e *Estimates) Units(interest float64) float64 {
 	if interest == 0 {
 		return 0
 	}
+	if e.perInterest > 0 {
+		return max(leastInterest, min(interest*e.perInterest, mostInterest))
+	}
 	if !e.Scaled {
 		_, e.Exponent = math.Frexp(interest)
 		e.Scaled = true
+	}
+	if e.Exponent > -1000 {
+		e.perInterest = math.Ldexp(1, -e.Exponent)
 	}
 	return max(leastInterest, min(math.Ldexp(interest, -e.Exponent), mostInterest))
 }
@@ -256,5 +263,6 @@ func (e *Estimates) Import(s State) error {
 		return fmt.Errorf("estimates: %w", err)
 	}
 	e.State = (&Estimates{State: s}).Export()
+	e.perInterest = 0
 	return nil
 }
