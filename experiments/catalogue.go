@@ -121,6 +121,13 @@ func agent[O env.Knowledge](p env.Policy[O], err error) (env.Agent, error) {
 	return env.NewAgent(p), nil
 }
 
+// tuned is an entry of a policy with settings.
+func tuned[S any, O env.Knowledge](e Entry, defaults S, build func(k Known, s *S) (env.Policy[O], error)) Entry {
+	e.Settings = func(env.Level) any { s := defaults; return &s }
+	e.New = func(k Known, s any) (env.Agent, error) { return agent(build(k, s.(*S))) }
+	return e
+}
+
 // byLevel chooses a constructor by what the world shows.
 func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, any) (env.Agent, error) {
 	return func(k Known, s any) (env.Agent, error) {
@@ -130,6 +137,19 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 		return model(k, s)
 	}
 }
+
+type certaintySettings struct {
+	Decay    float64 `toml:"decay"`    // of all sources, 1/epoch; 0 to have it estimated
+	Optimism float64 `toml:"optimism"` // standard errors that ln of an inflow is raised by
+}
+
+func (s *certaintySettings) online() *online.Settings {
+	o := online.CertaintySettings()
+	o.Decay, o.Optimism = s.Decay, s.Optimism
+	return &o
+}
+
+func (s *certaintySettings) Validate() error { return s.online().Validate() }
 
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the

@@ -13,30 +13,24 @@ import (
 // fails. A panic is an error, and name, if not nil, says of which number an error is.
 // progress, if not nil, is told how many are done.
 func Each(ctx context.Context, n, workers int, progress func(done, total int), name func(i int) string, f func(ctx context.Context, i int) error) error {
-	var (
-		mu   sync.Mutex
-		done int
-	)
-	safely := func(ctx context.Context, i int) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		return f(ctx, i)
-	}
+	var mu sync.Mutex
+	done := 0
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for i := range n {
 		if inner.Err() != nil {
 			break
 		}
-		g.Go(func() error {
-			err := safely(inner, i)
-			if err != nil && name != nil {
-				err = fmt.Errorf("%s: %w", name(i), err)
-			}
-			if err != nil {
+		g.Go(func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+				if err != nil && name != nil {
+					err = fmt.Errorf("%s: %w", name(i), err)
+				}
+			}()
+			if err := f(inner, i); err != nil {
 				return err
 			}
 			mu.Lock()

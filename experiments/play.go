@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"ephemera/env"
@@ -102,9 +101,6 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 	if err != nil {
 		return Outcome{}, nil, err
 	}
-	if c, ok := world.(io.Closer); ok {
-		defer c.Close()
-	}
 	late, cancel := behind(ctx)
 	defer cancel()
 	if c, ok := world.(interface{ Until(context.Context) }); ok {
@@ -154,6 +150,16 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 // it stands nowhere.
 var errCut = errors.New("interrupted within an epoch")
 
+// Point is where the run of a learner stands between two epochs, as data. The
+// world adds no more to it than when each source was crawled last: what waits
+// at a source depends on that and the seed alone.
+type Point struct {
+	Sums    Outcome         `json:"sums"` // sums, not means
+	Epoch   int             `json:"epoch"`
+	Last    []int           `json:"last"` // epoch of each source's last crawl; −1 before the first
+	Learner json.RawMessage `json:"-"`
+}
+
 // point returns where a run stands.
 func point(sum *tally, world env.World, trainee learner.Learner) (*Point, error) {
 	state, err := json.Marshal(trainee.State())
@@ -178,4 +184,22 @@ func goOn(ctx context.Context, sum *tally, world env.World, trainee learner.Lear
 		return nil
 	}
 	return catchUp(ctx, world, p)
+}
+
+// catchUp takes a world that has just been opened to a point: it crawls each
+// source at the epoch of its last crawl, and not before.
+func catchUp(ctx context.Context, w env.World, p *Point) error {
+	crawls := map[int][]int{} // by epoch
+	for i, n := range p.Last {
+		crawls[n] = append(crawls[n], i)
+	}
+	for n := range p.Epoch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := w.Step(crawls[n]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -72,17 +73,14 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	switch {
 	case f.Given("crawls-per-hour") && f.Given("every"):
 		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
+	case f.Given("crawls-per-hour") && !(rate > 0 && rate <= math.MaxFloat64):
+		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", rate)
 	case f.Given("half-life") && f.Given("feedback"):
 		return cli.Usagef("-half-life and -feedback both say how interest is lost; give one")
 	case f.Given("every") && period < time.Second:
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
-	}
-	if f.Given("crawls-per-hour") {
-		if err := cli.Positive("crawls-per-hour", rate); err != nil {
-			return err
-		}
 	}
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -76,7 +75,6 @@ func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on wit
 func (c *command) keepStates() {
 	t := &c.training
 	t.Rows = metricRows
-	release := func() {}
 	t.Save = func(at *experiments.Checkpoint) error {
 		run, err := json.Marshal(at)
 		if err != nil {
@@ -91,15 +89,14 @@ func (c *command) keepStates() {
 		}
 		cli.Resume(goOn(c.out))
 		if at.Sums.Epochs == t.Epochs {
-			release()
+			cli.Hold(false)
 		}
 		return nil
 	}
 	const interval = 10 * time.Second
 	last := time.Now()
-	hold := sync.OnceFunc(func() { release = cli.Hold() })
 	t.Due = func(epoch int) bool {
-		hold() // from here on to the end of learning there is something to write
+		cli.Hold(true) // from here on to the end of learning there is something to write
 		if c.checkpoint > 0 {
 			return epoch%c.checkpoint == 0
 		}

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -69,15 +68,12 @@ const (
 	longest  = 30 * time.Second
 )
 
-// held counts what is held.
-var held atomic.Int32
+// held says that there is something to write.
+var held atomic.Bool
 
-// Hold has an interruption wait, for a command that has something to write when
-// it is interrupted, until release is called.
-func Hold() (release func()) {
-	held.Add(1)
-	return sync.OnceFunc(func() { held.Add(-1) })
-}
+// Hold says whether the command has something to write when it is interrupted,
+// for which an interruption waits.
+func Hold(something bool) { held.Store(something) }
 
 // resume is what an interrupted command says last.
 var resume atomic.Value
@@ -116,7 +112,7 @@ func await(done <-chan error, interrupted error) error {
 			return err
 		case <-time.After(patience):
 		}
-		if held.Load() == 0 || time.Since(began) >= longest {
+		if !held.Load() || time.Since(began) >= longest {
 			return interrupted
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -141,12 +140,4 @@ func (r *Results) Put(dir *files.Dir) error {
 		return r.err
 	}
 	return dir.Put(r.files...)
-}
-
-// Positive refuses a flag's value that is not a finite number above 0.
-func Positive(name string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return Usagef("-%s is %v; allowed is a finite number above 0", name, v)
-	}
-	return nil
 }
