@@ -170,10 +170,14 @@ func (c *common) restore(epochs int, price, scale float64, rand []byte) error {
 	for _, v := range []struct {
 		name string
 		is   float64
-	}{{"epochs", float64(epochs)}, {"price", price}, {"scale", scale}} {
+	}{{"epochs", float64(epochs)}, {"price", price}} {
 		if !(v.is >= 0) || math.IsInf(v.is, 1) {
 			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
 		}
+	}
+	// Below 0 where others were crawled than the learner chose.
+	if math.IsNaN(scale) || math.IsInf(scale, 0) {
+		return fmt.Errorf("scale is %v; allowed is a finite number", scale)
 	}
 	if float64(epochs) > 1<<53 {
 		return fmt.Errorf("epochs is %d; allowed are up to 2^53", epochs)

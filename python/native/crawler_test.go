@@ -147,6 +147,28 @@ func TestCrawlerSaved(t *testing.T) {
 	}
 }
 
+// So does one whose owner crawls others than it chose.
+func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
+	for source := range 8 {
+		c := crawler(t, map[string]any{"instance": "lognormal:8"})
+		for range 3 {
+			if _, err := c.Select(Seen{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Update([]env.Crawled{{Source: source}}, Seen{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		saved, err := c.save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := restored([]byte(saved)); err != nil {
+			t.Errorf("source %d: %v", source, err)
+		}
+	}
+}
+
 func TestCrawlerRefusals(t *testing.T) {
 	c := crawler(t, nil)
 	nan := math.NaN()

@@ -109,6 +109,9 @@ def test_save_and_load(tmp_path):
     again.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "state.json"]
+    (tmp_path / "c").write_text("")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "c").stat().st_mode
+    (tmp_path / "c").unlink()
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:-9])
     with pytest.raises(ephemera.Error, match="damaged"):
         ephemera.Learner.load(tmp_path / "a")
@@ -239,3 +242,31 @@ def test_threads_share_a_policy():
     for t in threads:
         t.join()
     assert not errors and policy.epoch == 2000
+
+
+def test_threads_use_a_learner_whose_sources_change():
+    learner = ephemera.Learner(LEARNER, "lognormal:8")
+    errors, done = [], threading.Event()
+
+    def work():
+        while not done.is_set():
+            try:
+                assert learner.select().max() < 8 + 40
+                learner.update([(0, 1.0)])
+                assert learner.thresholds.size >= 8 and learner.metrics and learner.frozen().names
+            except Exception as e:
+                errors.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    try:
+        for k in range(10):
+            more = [ephemera.Source(f"{k}.{j}", 1, 0.5, 1) for j in range(40)]
+            learner.add(*more)
+            learner.remove(*(s.name for s in more))
+    finally:
+        done.set()
+        for t in threads:
+            t.join()
+    assert not errors and len(learner.names) == 8

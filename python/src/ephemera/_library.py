@@ -12,8 +12,9 @@ import ctypes
 import json
 import os
 import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -113,23 +114,36 @@ def ask(what: str, settings: dict[str, Any] | None = None, handle: int = 0) -> A
 
 
 class Handle:
-    """What lives in the Go code, and is freed there with this object."""
+    """What lives in the Go code, and is freed there with this object. One thread at a time uses it."""
 
     _kind: str
     _handle = 0
+    _lock: threading.RLock
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        """Give it a lock, which a signal handler may pass to close it."""
+        self = super().__new__(cls)
+        self._lock = threading.RLock()
+        return self
+
+    def _turn(self) -> threading.RLock:
+        """Return the lock; raise in a child that was forked, where it may never be free."""
+        library()
+        return self._lock
 
     def _alive(self) -> int:
-        """Return the handle; raise if it is closed, or of another process."""
-        library()
+        """Return the handle; raise if it is closed."""
         if self._handle == 0:
             raise RuntimeError(f"the {self._kind} is closed")
         return self._handle
 
     def close(self) -> None:
         """Free it. It may be called again."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            ask("close", handle=handle)
+        if self._handle:
+            with self._turn():
+                handle, self._handle = self._handle, 0
+            if handle:
+                ask("close", handle=handle)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import threading
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Unpack
 
@@ -65,7 +64,6 @@ class _Worlds(_library.Handle):
             raise ValueError(f"overspend is {overspend!r}; allowed are 'refuse' and 'truncate'")
         if observation not in ("flat", "dict"):
             raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
-        self.lock = threading.RLock()  # of the rows; a signal handler may close them meanwhile
         named = spec(instance, **world)
         self.worlds = operator.index(worlds)
         self._handle, about = _library.build(
@@ -179,13 +177,6 @@ class _Worlds(_library.Handle):
         if self.action == "set":
             return spaces.MultiBinary(self.sources)
         return spaces.Discrete(self.sources)
-
-    def close(self) -> None:
-        """Free the worlds, when nobody steps them."""
-        if self._handle:
-            _library.library()  # in a child that was forked the lock may never be free
-            with self.lock:
-                super().close()
 
 
 def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -317,8 +308,7 @@ class CrawlEnv(gym.Env[Any, Any]):
         """Begin an episode. The world of a seed is the one that the Go commands run under it."""
         super().reset(seed=seed)
         w = self._w
-        _library.library()
-        with w.lock:
+        with w._turn():
             again = seed is None and w.started
             row = w.reset(None, None if again else _seeds([seed], 1, self.np_random))
             told = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]}
@@ -329,7 +319,7 @@ class CrawlEnv(gym.Env[Any, Any]):
         w = self._w
         if _library._forked:
             _library.library()
-        with w.lock:
+        with w._lock:
             if w.action == "scores":
                 if type(action) is not np.ndarray or action.shape != self._shape or action.dtype.kind != "f":
                     action = _real(action, self._shape)
@@ -410,7 +400,6 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         """Begin episodes; ``options={"reset_mask": mask}`` (K, bool) leaves the other worlds alone."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         w, k = self._w, self.num_envs
-        _library.library()
         mask = None
         if options is not None and "reset_mask" in options:
             mask = np.ascontiguousarray(options["reset_mask"])
@@ -420,7 +409,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
             seed = [None] * k
         elif isinstance(seed, (int, np.integer)):
             seed = range(int(seed), int(seed) + k)
-        with w.lock:
+        with w._turn():
             again = w.started and all(s is None for s in seed)
             row = w.reset(mask, None if again else _seeds(seed, k, self.np_random))
             return self._seen(row), {
@@ -436,7 +425,6 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Crawl in every world, and go on to the next epoch."""
         w = self._w
-        _library.library()
         if w.action == "scores":
             a = _real(actions, self._shape)
             if a.dtype != np.float32:
@@ -452,7 +440,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         else:
             a, form = _binary(actions, self._shape), _SET
         a = np.ascontiguousarray(a)
-        with w.lock:
+        with w._turn():
             row = w.step(a.ctypes.data, form)
             seen, reward, over, info = self._seen(row), w.reward[row], w.over[row], self._told(row)
             if self._mode == "SameStep" and over.any():

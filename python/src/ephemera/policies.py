@@ -157,8 +157,12 @@ class Policy(_library.Handle):
         return int(self._describe()["epoch"])
 
     def _describe(self) -> dict[str, Any]:
-        about: dict[str, Any] = _library.ask("describe", handle=self._alive())
+        about: dict[str, Any] = self._ask("describe")
         return about
+
+    def _ask(self, what: str) -> Any:
+        with self._turn():
+            return _library.ask(what, handle=self._alive())
 
     def _seen(self, view: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
         if view is None:
@@ -186,12 +190,13 @@ class Policy(_library.Handle):
 
         They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
         """
-        handle = self._alive()
-        age, state = self._seen(view)
-        out = np.empty(len(self._about["names"]), np.int64)
-        count = ctypes.c_int64()
-        _library.call("eph_select", handle, _at(age), _at(state), out.ctypes.data, ctypes.addressof(count))
-        return out[: count.value].copy()
+        with self._turn():
+            handle = self._alive()
+            age, state = self._seen(view)
+            out = np.empty(len(self._about["names"]), np.int64)
+            count = ctypes.c_int64()
+            _library.call("eph_select", handle, _at(age), _at(state), out.ctypes.data, ctypes.addressof(count))
+            return out[: count.value].copy()
 
     def update(
         self,
@@ -206,7 +211,6 @@ class Policy(_library.Handle):
                 learners with knowledge ``online`` learn from.
             view: what is seen at the next epoch; may be left out as in :meth:`select`.
         """
-        handle = self._alive()
         if not isinstance(crawls, Crawls):
             rows = list(crawls)
             items = [r[2] for r in rows if len(r) > 2]
@@ -230,11 +234,13 @@ class Policy(_library.Handle):
                 raise ValueError("a crawl has another number of ages than of interests")
             counts = np.array([len(a) for a, _ in parts], np.int64)
             found = np.concatenate([np.column_stack(part) for part in parts] or [np.empty((0, 2))])
-        age, state = self._seen(view)
-        _library.call(
-            "eph_update", handle, len(source), source.ctypes.data, interest.ctypes.data,
-            _at(counts), _at(found), _at(age), _at(state),
-        )  # fmt: skip
+        with self._turn():
+            handle = self._alive()
+            age, state = self._seen(view)
+            _library.call(
+                "eph_update", handle, len(source), source.ctypes.data, interest.ctypes.data,
+                _at(counts), _at(found), _at(age), _at(state),
+            )  # fmt: skip
 
 
 class Learner(Policy):
@@ -255,18 +261,19 @@ class Learner(Policy):
     @property
     def thresholds(self) -> NDArray[np.float64]:
         """(n,) learned thresholds: ages in epochs, with knowledge ``observed`` states in interest; inf for never."""
-        found = _library.ask("thresholds", handle=self._alive())
+        found = self._ask("thresholds")
         return np.array([np.inf if t is None else t for t in found], np.float64)
 
     def frozen(self) -> Policy:
         """Return what was learned as a policy that learns no more, with books of its own."""
         p = Policy.__new__(Policy)
-        p._take(*_library.build("freeze", {}, self._alive()))
+        with self._turn():
+            p._take(*_library.build("freeze", {}, self._alive()))
         return p
 
     def _state(self) -> str:
         """Return the contents of a state file."""
-        return str(_library.ask("save", handle=self._alive()))
+        return str(self._ask("save"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner into a file, or as ``state.json`` into a directory.
@@ -277,16 +284,13 @@ class Learner(Policy):
         target = Path(path)
         if target.is_dir():
             target = target / "state.json"
-        fd, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-        try:
-            with os.fdopen(fd, "w", encoding="utf-8") as f:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as room:
+            part = Path(room, "part")
+            with part.open("w", encoding="utf-8") as f:
                 f.write(text)
                 f.flush()
                 os.fsync(f.fileno())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            os.replace(part, target)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Learner:
@@ -309,19 +313,21 @@ class Learner(Policy):
 
     def add(self, *added: Source) -> None:
         """Add sources behind the others. What was learned stays."""
-        for source in added:
-            if source.name in self.names:
-                raise _library.Error(f'there is a source "{source.name}" already')
-        if added:
-            self._go_on(range(len(self.names)), added)
+        with self._turn():
+            for source in added:
+                if source.name in self.names:
+                    raise _library.Error(f'there is a source "{source.name}" already')
+            if added:
+                self._go_on(range(len(self.names)), added)
 
     def remove(self, *names: str) -> None:
         """Remove sources by their names. What was learned of the others stays; they close ranks."""
-        for name in names:
-            if name not in self.names:
-                raise ValueError(f"there is no source {name!r}; there are {', '.join(self.names)}")
-        if names:
-            self._go_on([i for i, name in enumerate(self.names) if name not in names], [])
+        with self._turn():
+            for name in names:
+                if name not in self.names:
+                    raise ValueError(f"there is no source {name!r}; there are {', '.join(self.names)}")
+            if names:
+                self._go_on([i for i, name in enumerate(self.names) if name not in names], [])
 
 
 def sources(names: Iterable[str], costs: Iterable[float] | None = None, budget: float = 1.0) -> Instance:
