@@ -174,6 +174,15 @@ func TestNoLessThanCertainty(t *testing.T) {
 	}
 }
 
+// TestPacking: crawls of unequal cost are packed into the budget, which exact
+// Whittle's order of the index does not do.
+func TestPacking(t *testing.T) {
+	learned, _, _ := onlineRatios(t, env.Mixed(50, 5, 1), 1, env.PoissonOptions{}, 6000, 3000, nil)
+	if learned < 1.005 {
+		t.Errorf("learned earns %.4f of Whittle; want 1.005", learned)
+	}
+}
+
 // TestFirstVisits: with one crawl for fifty sources the index alone would stay
 // with the best of the few that it happened upon.
 func TestFirstVisits(t *testing.T) {
