@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,6 +182,24 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// read reads the files of a directory.
+func read(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(b)
+	}
+	return files
+}
+
 func TestOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"-steps", "200", "-seeds", "2", "-policies", "whittle,greedy", "-out", dir}
@@ -188,13 +207,11 @@ func TestOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
+	files := read(t, dir)
 	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt", "timing.json"} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
+		if _, ok := files[name]; !ok {
+			t.Errorf("%s is missing", name)
 		}
-		files[name] = string(b)
 	}
 	var r map[string]any
 	if err := json.Unmarshal([]byte(files["result.json"]), &r); err != nil || r["results"] == nil {
@@ -291,18 +308,7 @@ func TestPresetPapers(t *testing.T) {
 	if len(r.Rows) != 29 {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))
 	}
-	figures := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures[e.Name()] = string(b)
-	}
+	figures := read(t, dir)
 	if len(figures) != 8 {
 		t.Errorf("%d files are written, want four figures in two forms", len(figures))
 	}
@@ -315,10 +321,8 @@ func TestPresetPapers(t *testing.T) {
 	if one != two {
 		t.Error("the second run printed other bytes")
 	}
-	for name, data := range figures {
-		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != data {
-			t.Errorf("%s changed: %v", name, err)
-		}
+	if !maps.Equal(read(t, dir), figures) {
+		t.Error("the second run changed the files")
 	}
 
 	// Under another seed figure 4 is another one, and is not replaced.
@@ -326,7 +330,7 @@ func TestPresetPapers(t *testing.T) {
 	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "tcns-figure-4") {
 		t.Errorf("another figure over figure 4: %v", err)
 	}
-	if b, _ := os.ReadFile(filepath.Join(dir, "tcns-figure-4.svg")); string(b) != figures["tcns-figure-4.svg"] {
+	if !maps.Equal(read(t, dir), figures) {
 		t.Error("figure 4 was replaced")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -199,16 +198,7 @@ func TestBadInput(t *testing.T) {
 // The lines below the table say what holds for the run: whose Whittle it is, and
 // where the schedules of many sources are.
 func TestNotes(t *testing.T) {
-	dir := t.TempDir()
-	recording := filepath.Join(dir, "posts.csv")
-	text := "source,published_unix,utility\n"
-	for k := range 200 {
-		text += fmt.Sprintf("%c,%d,1\n", 'a'+k%3, 1800*k)
-	}
-	if err := os.WriteFile(recording, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(dir, "out")
+	recording, out := recording(t), filepath.Join(t.TempDir(), "out")
 	for args, want := range map[string]string{
 		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
 		"-steps 50":                                         "what exact Whittle earns",

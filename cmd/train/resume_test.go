@@ -246,15 +246,8 @@ func TestBadState(t *testing.T) {
 // A configuration asks for no more epochs than its recording has.
 func TestTooManySteps(t *testing.T) {
 	dir := t.TempDir()
-	log, out := filepath.Join(dir, "log.csv"), filepath.Join(dir, "out")
-	text := "source,published_unix\n"
-	for h := range 200 {
-		text += fmt.Sprintf("%c,%d\n", 'a'+h%3, 3600*h)
-	}
-	if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := train(t, "-trace", log, "-out", out); err != nil {
+	out := filepath.Join(dir, "out")
+	if _, _, err := train(t, "-trace", recording(t), "-out", out); err != nil {
 		t.Fatal(err)
 	}
 	config, err := os.ReadFile(filepath.Join(out, configFile))
