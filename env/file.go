@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env/strict"
 )
 
 // fileInstance is an instance as its TOML file has it. Pointers tell what is
@@ -99,8 +101,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 func Unmarshal(path string, data []byte) (Instance, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var f fileInstance
-	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
+	if err := strict.Decode(data, &f); err != nil {
 		return Instance{}, tomlError(path, err)
 	}
 	if f.Budget == nil {
@@ -165,15 +166,13 @@ func missing(where, key string) error {
 // tomlError makes one line of a decoder's error: file, line, column, key. What
 // it quotes from the file is cut, as that may be a megabyte.
 func tomlError(path string, err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		e := strict.Errors[0]
-		line, col := e.Position()
-		key, allowed := e.Key(), fileKeys
-		if len(key) > 1 && key[0] == "source" {
+	var unknown *strict.UnknownError
+	if errors.As(err, &unknown) {
+		allowed := fileKeys
+		if len(unknown.Path) > 1 && unknown.Path[0] == "source" {
 			allowed = sourceKeys
 		}
-		return fmt.Errorf("%s:%d:%d: unknown key %.100q; allowed are %s", path, line, col, strings.Join(key, "."), allowed)
+		return fmt.Errorf("%s:%d:%d: %w; allowed are %s", path, unknown.Line, unknown.Column, err, allowed)
 	}
 	var e *toml.DecodeError
 	if errors.As(err, &e) {

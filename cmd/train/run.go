@@ -15,6 +15,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
+	"ephemera/env/strict"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/result"
@@ -141,12 +142,11 @@ func (c *command) read(ctx context.Context, name, text string) error {
 
 // tomlError is one line with the place.
 func tomlError(name string, err error) error {
-	var strict *toml.StrictMissingError
+	var unknown *strict.UnknownError
 	var dec *toml.DecodeError
 	switch {
-	case errors.As(err, &strict) && len(strict.Errors) > 0:
-		line, column := strict.Errors[0].Position()
-		return fmt.Errorf("%s:%d:%d: unknown key %q", name, line, column, strict.Errors[0].Key())
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%s:%d:%d: %w", name, unknown.Line, unknown.Column, err)
 	case errors.As(err, &dec):
 		line, column := dec.Position()
 		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env/strict"
 )
 
 // table is what a file or a flag gives for some keys.
@@ -36,8 +37,8 @@ func (g given) flag() bool { return strings.HasPrefix(g.place, setFlag) }
 // cellsTable is the list of tables that are grids by themselves.
 const cellsTable = "cells"
 
-// tables are those that a configuration may have. Decoded strictly into them,
-// every key is unknown, and the library says where it stands.
+// tables are those that a configuration may have. Where one is no table, the
+// library says so.
 type tables struct{ Instance, World, Learner struct{} }
 
 // split takes a key apart into its table, "" for none, and the rest.
@@ -62,20 +63,18 @@ func (l *loader) decode(where string, data []byte) (base table, cells []table) {
 	var doc map[string]any
 	err := toml.Unmarshal(data, &doc)
 	if err == nil {
-		strict := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-		err = strict.Decode(&struct {
+		err = toml.Unmarshal(data, &struct {
 			tables
 			Cells []tables
 		}{})
 	}
-	places := map[string][]string{}
-	if all := new(toml.StrictMissingError); errors.As(err, &all) {
-		for i := range all.Errors {
-			key := dotted(all.Errors[i].Key()...)
-			places[key] = append(places[key], at(where, &all.Errors[i]))
-		}
-	} else if err != nil {
+	if err != nil {
 		panic(failure{explain(where, err)})
+	}
+	places := map[string][]string{}
+	for k := range strict.Keys(data) {
+		key := dotted(k.Path...)
+		places[key] = append(places[key], at(where, k.Line, k.Column))
 	}
 	own, _ := doc[cellsTable].([]any)
 	delete(doc, cellsTable)
@@ -87,18 +86,13 @@ func (l *loader) decode(where string, data []byte) (base table, cells []table) {
 }
 
 // flat returns the keys of a table and of the tables in it. The place of each is
-// the next one of its name behind the prefix; in inline tables the library leaves
-// out what stands before.
+// the next one of its name behind the prefix.
 func (l *loader) flat(doc map[string]any, where, prefix string, places map[string][]string) table {
 	t := table{}
 	put := func(key string, value any) {
 		g := given{value, where}
-		_, name := split(key)
-		for _, k := range []string{prefix + key, key, name} {
-			if p := places[k]; len(p) > 0 {
-				g.place, places[k] = p[0], p[1:]
-				break
-			}
+		if p := places[prefix+key]; len(p) > 0 {
+			g.place, places[prefix+key] = p[0], p[1:]
 		}
 		switch top := slices.Contains(reserved, key); {
 		case top && prefix != "":
@@ -131,15 +125,15 @@ func explain(where string, err error) error {
 	if key := strings.Join(wrong.Key(), "."); key != "" && !strings.Contains(what, key) {
 		what = key + ": " + what
 	}
-	return fmt.Errorf("%s: %s", at(where, wrong), what)
+	line, column := wrong.Position()
+	return fmt.Errorf("%s: %s", at(where, line, column), what)
 }
 
 // at is the place of an error; in a flag, it is the flag.
-func at(where string, e *toml.DecodeError) string {
+func at(where string, line, column int) string {
 	if strings.HasPrefix(where, setFlag) {
 		return where
 	}
-	line, column := e.Position()
 	return fmt.Sprintf("%s:%d:%d", where, line, column)
 }
 
