@@ -4,7 +4,10 @@ import "context"
 
 // Interrupt gives what embeds it the method Until, for loops over very many
 // sources. The zero Interrupt never ends one.
-type Interrupt struct{ ctx context.Context }
+type Interrupt struct {
+	ctx   context.Context
+	ended bool // a loop was
+}
 
 // Until has the loops end when the context is done.
 func (x *Interrupt) Until(ctx context.Context) { x.ctx = ctx }
@@ -22,5 +25,7 @@ func (x *Interrupt) Err() error {
 	if x.ctx == nil {
 		return nil
 	}
-	return x.ctx.Err()
+	err := x.ctx.Err()
+	x.ended = x.ended || err != nil
+	return err
 }

@@ -161,9 +161,9 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		return nil, err
 	}
 	w.arrive()
-	for _, i := range crawl {
-		if err := w.Err(); err != nil {
-			return nil, err
+	for k, i := range crawl {
+		if k%checked == checked-1 && w.Err() != nil {
+			break
 		}
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		switch {
@@ -178,10 +178,15 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		}
 		w.crawled = append(w.crawled, c)
 	}
-	w.advance(crawl)
-	w.behind = w.opt.State
-	w.arrive()
-	return w.crawled, w.Err()
+	if !w.ended {
+		w.advance(crawl)
+		w.behind = w.opt.State
+		w.arrive()
+	}
+	if w.ended {
+		return nil, w.Err()
+	}
+	return w.crawled, nil
 }
 
 // checked is how many sources, or epochs of a source, are computed between looks
@@ -196,7 +201,7 @@ func (w *Poisson) arrive() {
 	w.behind = false
 	for i := range w.state {
 		l := &w.laws[i]
-		if i%checked == 0 && w.Err() != nil {
+		if i%checked == checked-1 && w.Err() != nil {
 			return
 		}
 		early, late := w.sums(i, w.view.Epoch)
@@ -226,7 +231,7 @@ func (w *Poisson) arrive() {
 func (w *Poisson) waiting(i int, visit func(epoch int, weight, cut float64)) {
 	l, weight := &w.laws[i], 1.0
 	for t := w.view.Epoch; t > w.view.Last[i] && weight >= negligible; t-- {
-		if t%checked == 0 && w.Err() != nil {
+		if (w.view.Epoch-t)%checked == checked-1 && w.Err() != nil {
 			return
 		}
 		cut := 0.0

@@ -136,7 +136,7 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 		}
 		err = sum.run(ctx, late, world, agent, s.Warm, epochs, watch)
 	}
-	if cut = late.Err() != nil; cut {
+	if cut = late.seen.Load(); cut {
 		err = ctx.Err()
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"ephemera/env"
@@ -38,7 +39,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // when the world does.
 func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	var t tally
-	if err := t.run(context.Background(), context.Background(), w, a, 0, epochs, watch); err != nil {
+	if err := t.run(context.Background(), new(late), w, a, 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
 	return t.outcome()
@@ -54,25 +55,38 @@ type tally struct {
 // end within it, and what ends between two epochs can be saved.
 const patience = 50 * time.Millisecond
 
-// behind returns a context that is done when ctx has been for as long as the
+// late is a context that is done when another has been for as long as the
 // patience.
-func behind(ctx context.Context) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+type late struct {
+	context.Context
+	seen atomic.Bool // something was ended by it
+}
+
+func (l *late) Err() error {
+	err := l.Context.Err()
+	if err != nil {
+		l.seen.Store(true)
+	}
+	return err
+}
+
+func behind(ctx context.Context) (*late, context.CancelFunc) {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {
-		case <-late.Done():
+		case <-inner.Done():
 		case <-time.After(patience):
 			cancel()
 		}
 	})
-	return late, func() { stop(); cancel() }
+	return &late{Context: inner}, func() { stop(); cancel() }
 }
 
 // run goes on with a run as far as the given epoch, 0 for the end of the world.
 // The first epochs of the world, warm of them, are played and do not count.
-// Between epochs it looks at ctx; late is the context that world and agent look
-// at within an epoch, and when that is done, neither can be used any more.
-func (t *tally) run(ctx, late context.Context, w env.World, a env.Agent, warm, epochs int, watch Watcher) error {
+// Between epochs it looks at ctx; world and agent look at l within an epoch, and
+// when they have seen it done, neither can be used any more.
+func (t *tally) run(ctx context.Context, l *late, w env.World, a env.Agent, warm, epochs int, watch Watcher) error {
 	var crawl []int
 	terms := w.Terms()
 	for epochs == 0 || t.Epochs < epochs {
@@ -90,8 +104,8 @@ func (t *tally) run(ctx, late context.Context, w env.World, a env.Agent, warm, e
 		if timed {
 			spent = time.Since(began)
 		}
-		if err := late.Err(); err != nil {
-			return err
+		if l.seen.Load() {
+			return ctx.Err()
 		}
 		got, err := w.Step(crawl)
 		if errors.Is(err, io.EOF) {
