@@ -78,7 +78,7 @@ func column(t testing.TB, name string) int {
 // Every algorithm and policy of the catalogue runs at its defaults.
 func TestCatalogue(t *testing.T) {
 	names := New().Selector().Allowed
-	s, c := load(t, "steps = 60\nlearner.algorithm = [\""+strings.Join(names, "\", \"")+"\"]")
+	s, c := load(t, "steps = 60\ninstance.name = \"mixed:4\"\ninstance.budget = 3\nlearner.algorithm = [\""+strings.Join(names, "\", \"")+"\"]")
 	if len(c.Cells) != len(names) {
 		t.Fatalf("%d cells of %d names", len(c.Cells), len(names))
 	}
