@@ -60,10 +60,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 		} {
 			t.Run(name+"/"+policy, func(t *testing.T) {
 				envtest.Policy(t, in, func() env.Policy[env.Observed] {
-					p, err := build()
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must(build())
 					return p
 				})
 			})
@@ -78,10 +75,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stochastic, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stochastic := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}}))
 	f := Allocate(in, RandomSpread).Frequency
 	view := mean(t, in, false).View()
 	dst := make([]int, 0, 8)

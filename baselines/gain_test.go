@@ -17,19 +17,13 @@ var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoc
 
 func lawOf(t testing.TB, s env.Source, m env.Marks, sigma float64) gainLaw {
 	t.Helper()
-	law, err := newGainLaw(t.Context(), s, m, sigma)
-	if err != nil {
-		t.Fatal(err)
-	}
+	law := must(newGainLaw(t.Context(), s, m, sigma))
 	return law
 }
 
 func tableOf(t testing.TB, s env.Source, law gainLaw, opt StochasticOptions) indexTable {
 	t.Helper()
-	table, err := stochasticIndex(t.Context(), s, law, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must(stochasticIndex(t.Context(), s, law, opt))
 	return table
 }
 
@@ -112,10 +106,7 @@ func TestGainLawAgainstWorld(t *testing.T) {
 	in := env.Instance{ID: "one", Sources: []env.Source{s}, Budget: 1}
 	for _, m := range allMarks {
 		law := lawOf(t, s, m, 0.7)
-		w, err := env.NewPoisson(in, 5, env.PoissonOptions{Marks: m, Sigma: 0.7, State: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(env.NewPoisson(in, 5, env.PoissonOptions{Marks: m, Sigma: 0.7, State: true}))
 		world, drawn := make([]float64, epochs), make([]float64, epochs)
 		r := stream.New(6, stream.Test)
 		for n := range world {

@@ -35,10 +35,7 @@ func play[O env.Knowledge](t rapid.TB, w env.World, p env.Policy[O], burn, epoch
 	var crawl []int
 	for n := range burn + epochs {
 		crawl = agent.Select(crawl[:0], w.View())
-		got, err := w.Step(crawl)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(w.Step(crawl))
 		agent.Update(got, w.View())
 		if n < burn {
 			continue
@@ -67,10 +64,7 @@ func play[O env.Knowledge](t rapid.TB, w env.World, p env.Policy[O], burn, epoch
 // mean returns the mean dynamics of an instance.
 func mean(t rapid.TB, in env.Instance, overrun bool) env.World {
 	t.Helper()
-	w, err := env.NewMean(in, overrun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must(env.NewMean(in, overrun))
 	return w
 }
 

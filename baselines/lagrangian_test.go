@@ -14,10 +14,7 @@ import (
 func TestLagrangianKeepsTheBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := envtest.DrawInstance(t, 1, 8, true, true)
-		w, err := env.NewMean(in, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(env.NewMean(in, false))
 		p := NewLagrangian(in)
 		for range 50 {
 			if _, err := w.Step(p.Select(nil, &w.View().Model)); err != nil {

@@ -174,10 +174,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 
 func TestLargestSets(t *testing.T) {
 	in := env.Instance{Budget: 2, Sources: []env.Source{envtest.Source(0.5, 1, 1), envtest.Source(0.5, 1, 1), envtest.Source(0.5, 1, 1.5), envtest.Source(0.5, 1, 2)}}
-	sets, err := largestSets(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sets := must(largestSets(in))
 	want := [][]int{{0, 1}, {2}, {3}}
 	slices.SortFunc(sets, slices.Compare)
 	if !slices.EqualFunc(sets, want, slices.Equal) {
@@ -190,10 +187,7 @@ func TestLargestSets(t *testing.T) {
 func TestLargestSetsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := envtest.DrawInstance(t, 1, 7, true, false)
-		sets, err := largestSets(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sets := must(largestSets(in))
 		masks := make([]int, len(sets))
 		for k, set := range sets {
 			for _, i := range set {

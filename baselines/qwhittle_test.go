@@ -90,16 +90,10 @@ func (l *qWhittle) index(i, age int) float64 {
 
 func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 	in := env.Paper(1)
-	w, err := env.NewMean(in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must(env.NewMean(in, false))
 	l := newQ(in.Terms(), func(*QWhittle) {}, stream.New(2, stream.Policy))
 	for range 20000 {
-		got, err := w.Step(l.Select(nil, &w.View().Online))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(w.Step(l.Select(nil, &w.View().Online)))
 		l.Update(got, &w.View().Online)
 	}
 	for i, s := range in.Sources {

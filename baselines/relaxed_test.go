@@ -12,7 +12,6 @@ import (
 
 // The threshold is where the yield of a cycle of real length is stationary:
 // (17) in (19), differentiated by η.
-// subLog1pNegExp returns log((1+y) e^(−y)).
 // In whole epochs the optimal threshold is the first age whose Whittle index
 // reaches the price: the age that earns most by trying all.
 func TestRelaxedExactThreshold(t *testing.T) {

@@ -69,18 +69,12 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 // On Table I the price settles where the Lagrangian bound has it.
 func TestSalmutLearnsThePrice(t *testing.T) {
 	for budget, c := range map[float64]struct{ price, reward float64 }{1: {105.1, 260.39}, 2: {43.6, 338.05}, 3: {18.1, 372.41}} {
-		w, err := env.NewMean(env.Paper(budget), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(env.NewMean(env.Paper(budget), false))
 		l := must(NewSalmut(w.Terms(), nil, stream.New(3, stream.Policy))).(*salmut)
 		var reward, price float64
 		const epochs, half = 20000, 10000
 		for n := range epochs {
-			got, err := w.Step(l.Select(nil, &w.View().Online))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(w.Step(l.Select(nil, &w.View().Online)))
 			l.Update(got, &w.View().Online)
 			if n >= half {
 				price += l.price / (epochs - half)

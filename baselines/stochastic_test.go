@@ -160,10 +160,7 @@ func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst 
 
 func learnedTable(t testing.TB, s env.Source, law gainLaw) indexTable {
 	t.Helper()
-	table, err := learnStochasticIndex(t.Context(), s, law, LearnOptions{}, stream.New(1, stream.Test))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must(learnStochasticIndex(t.Context(), s, law, LearnOptions{}, stream.New(1, stream.Test)))
 	return table
 }
 
@@ -261,14 +258,8 @@ func TestMixedObservation(t *testing.T) {
 	blind := []bool{true, false, true, false}
 	seen := []bool{false, true, false, true}
 	for _, m := range allMarks {
-		p, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true, Unobserved: blind})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen}))
+		w := must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true, Unobserved: blind}))
 		if got := play(t, w, p, 0, 200); !(got.reward > 280) {
 			t.Errorf("%s: %v interest per epoch", m, got.reward)
 		}
@@ -285,10 +276,7 @@ func TestMixedObservation(t *testing.T) {
 		}
 	}
 	// With nothing observed this is the Whittle policy on ages.
-	p, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Observed: make([]bool, 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Observed: make([]bool, 4)}))
 	envtest.Near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
 }
 
@@ -296,10 +284,7 @@ func TestMixedObservation(t *testing.T) {
 func gains(t testing.TB, in env.Instance, seed uint64, m env.Marks, epochs int) [][]float64 {
 	t.Helper()
 	in.Budget = in.TotalCost()
-	w, err := env.NewPoisson(in, seed, env.PoissonOptions{Marks: m, State: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must(env.NewPoisson(in, seed, env.PoissonOptions{Marks: m, State: true}))
 	all := make([]int, len(in.Sources))
 	for i := range all {
 		all[i] = i
@@ -348,14 +333,8 @@ func playGains(in env.Instance, p env.Policy[env.Observed], gains [][]float64, p
 func TestStochasticIndexEarnsMore(t *testing.T) {
 	const seeds, epochs, blocks = 5, 20_000, 20
 	in := env.Paper(1)
-	exact, err := NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: env.MarksPerEpoch})
-	if err != nil {
-		t.Fatal(err)
-	}
-	learned, err := NewLearnedStochasticWhittle(t.Context(), in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test))
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: env.MarksPerEpoch}))
+	learned := must(NewLearnedStochasticWhittle(t.Context(), in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test)))
 	var a, b, c, l []float64
 	for seed := range uint64(seeds) {
 		g := gains(t, in, seed+1, env.MarksPerEpoch, epochs)

@@ -23,16 +23,10 @@ func TestUnaffordable(t *testing.T) {
 	// Nor do the policies that are not held to it at each epoch look at it, or
 	// the exact optimum at its ages.
 	run := func(in env.Instance, p env.Policy[env.Model]) float64 {
-		w, err := env.NewMean(in, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(env.NewMean(in, true))
 		var sum float64
 		for range 500 {
-			got, err := w.Step(p.Select(nil, &w.View().Model))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(w.Step(p.Select(nil, &w.View().Model)))
 			for _, c := range got {
 				sum += c.Interest
 			}
@@ -61,10 +55,7 @@ func TestUnaffordable(t *testing.T) {
 	few, fewWith := in, in
 	few.Sources = in.Sources[:3]
 	fewWith.Sources = append(slices.Clone(few.Sources), dear)
-	x, err := SolveOptimum(t.Context(), few)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(SolveOptimum(t.Context(), few))
 	y, err := SolveOptimum(t.Context(), fewWith)
 	if err != nil || y.States != x.States || math.Abs(y.Lower-x.Lower) > 1e-6*x.Lower {
 		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)

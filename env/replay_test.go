@@ -142,10 +142,7 @@ func TestReplayDropsWhatIsNegligible(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := w.Step([]int{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(w.Step([]int{1}))
 	// 2⁻⁶⁰ is reached after 60 ln 2/.5 = 83.2 hours.
 	if n := len(got[0].Items); n != 83 {
 		t.Errorf("a crawl after %d epochs shows %d items; want 83", got[0].Age, n)
@@ -196,10 +193,7 @@ func TestRecordingErrors(t *testing.T) {
 		t.Errorf("absent file: %v", err)
 	}
 	// Rows may come in any order, and items are worth 1 where no column says more.
-	rec, err := env.ParseRecording(context.Background(), "any", strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must(env.ParseRecording(context.Background(), "any", strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n")))
 	var got string
 	rec.Each(func(i int, at int64, utility float64) { got += fmt.Sprint(rec.Names[i], at, utility, ";") })
 	if want := "a0 1;b3600 1;b7200 1;"; got != want || rec.First != 0 || rec.Last != 7200 {
@@ -307,29 +301,17 @@ func TestRecordings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := recorded(t, c.name)
-			rec, err := env.ReadRecording(context.Background(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rec := must(env.ReadRecording(context.Background(), path))
 			o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 5, State: true}
-			in, err := rec.Fit(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := must(rec.Fit(o))
 			for k, a := range []env.Agent{
 				env.NewAgent(baselines.NewRoundRobin(in.Terms())),
 				env.NewAgent(baselines.NewGreedy(in)),
 				env.NewAgent(baselines.NewWhittle(in)),
 				env.NewAgent(baselines.NewWhittleObserved(in, false)),
 			} {
-				w, err := env.NewReplay(rec, in, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := experiments.Run(w, a, 0, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := must(env.NewReplay(rec, in, o))
+				out := must(experiments.Run(w, a, 0, nil))
 				what := []string{"round robin", "greedy by age", "Whittle by age", "Whittle, state observed"}[k]
 				t.Logf("%s: %.2f over %d epochs", what, out.Reward, out.Epochs)
 				near(t, what, out.Reward, c.want[k], c.tol[k])
