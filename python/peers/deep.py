@@ -43,7 +43,7 @@ SETTINGS: dict[str, tuple[Any, int, dict[str, Any]]] = {
     ),
     "A2C": (
         A2C,
-        128,
+        32,
         {"n_steps": 8, "gamma": 0.95, "gae_lambda": 0.9, "ent_coef": 0.003, "learning_rate": linear(2e-3)}
         | {"policy_kwargs": NET},
     ),
