@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.StringVar(&c.policy, "policy", "", "`directory` of -out of a run: runs what was learned there, which learns no more, in the world of that run or of the flags")
 	})
 	c.output.Define(f, func() {
-		f.StringVar(&c.out, "out", "", "`directory` of the results, config.toml, state.json and seven more files; created if missing")
+		f.StringVar(&c.out, "out", "", "`directory` of the results, config.toml, state.json and six more files; created if missing")
 		f.Count(&c.checkpoint, "checkpoint", 0, 0, "`epochs` between two checkpoints in -out; 0 for one every ten seconds")
 		f.StringVar(&c.prof, "cpuprofile", "", "`file` to write a CPU profile of the run to, for go tool pprof")
 	})
