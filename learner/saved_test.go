@@ -151,6 +151,28 @@ func FuzzDecode(f *testing.F) {
 	f.Add(seal([]byte(`{"config":"algorithm = 'paper'\nknowledge = 'model'","learner":{}}`)))
 	f.Add(seal([]byte(`{"config":"","learner":null}`)))
 	f.Add([]byte("id = 'x'"))
+	in := env.Lognormal(2, 1, 1)
+	for _, k := range Kinds {
+		level := k.Levels[0]
+		set := k.Settings(level)
+		l, err := k.New(Given{in, in.Terms(), level, stream.New(3)}, set)
+		if err != nil {
+			f.Fatal(err)
+		}
+		config, err := toml.Marshal(map[string]any{"algorithm": k.Name, "knowledge": level, "settings": set, "instance": in})
+		if err != nil {
+			f.Fatal(err)
+		}
+		state, err := json.Marshal(l.State())
+		if err != nil {
+			f.Fatal(err)
+		}
+		body, err := json.Marshal(&Saved{Config: string(config), State: state})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body) // behind a checksum it is a learner
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		// What is behind the checksum has to be read without a panic too.
 		for _, d := range [][]byte{data, seal(data)} {
