@@ -146,6 +146,9 @@ func TestRivalsAllocateNothing(t *testing.T) {
 }
 
 func TestRivalsAgainstWhittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and on one goroutine")
+	}
 	// Shares of exact Whittle, exploration and all, and over the second half.
 	type share struct{ all, late float64 }
 	least := map[string][]share{

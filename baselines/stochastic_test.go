@@ -331,6 +331,7 @@ func playGains(in env.Instance, p env.Policy[env.Observed], gains [][]float64, p
 // extended above the ceiling, and myopic, on the same content. Five seeds of
 // 20 000 epochs, in blocks of 1000 whose paired differences give the intervals.
 func TestStochasticIndexEarnsMore(t *testing.T) {
+	numbersAlone(t)
 	const seeds, epochs, blocks = 5, 20_000, 20
 	in := env.Paper(1)
 	exact := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: env.MarksPerEpoch}))
