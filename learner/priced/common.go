@@ -130,8 +130,7 @@ func (c *common) choose(dst []int, worth func(i int) float64) []int {
 	return dst
 }
 
-// settle ends an epoch on the slowest time scale. key holds the states of the
-// sources that were crawled.
+// settle ends an epoch on the slowest time scale. key holds the states.
 //
 //	ln h ← ln h + (ln min X/C − ln h)/min(n, 100)
 //	λ ← max(0, λ + d(n) max(λ, h) clip((Σ C f − S)/M, 1))
@@ -170,14 +169,10 @@ func (c *common) restore(epochs int, price, scale float64, rand []byte) error {
 	for _, v := range []struct {
 		name string
 		is   float64
-	}{{"epochs", float64(epochs)}, {"price", price}} {
+	}{{"epochs", float64(epochs)}, {"price", price}, {"scale", scale}} {
 		if !(v.is >= 0) || math.IsInf(v.is, 1) {
 			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
 		}
-	}
-	// Below 0 where others were crawled than the learner chose.
-	if math.IsNaN(scale) || math.IsInf(scale, 0) {
-		return fmt.Errorf("scale is %v; allowed is a finite number", scale)
 	}
 	if float64(epochs) > 1<<53 {
 		return fmt.Errorf("epochs is %d; allowed are up to 2^53", epochs)

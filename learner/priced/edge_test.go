@@ -243,6 +243,30 @@ func TestFirstEpochs(t *testing.T) {
 	}
 }
 
+// TestOthersCrawled: the learner learns from the crawls that were made, not from
+// those that it chose.
+func TestOthersCrawled(t *testing.T) {
+	in := env.Paper(1)
+	l := newModel(in, nil, stream.New(1, stream.Policy))
+	w, err := env.NewMean(in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2000 {
+		l.Select(nil, &w.View().Model)
+		crawls, err := w.Step([]int{n % 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Update(crawls, &w.View().Model)
+	}
+	for i, s := range in.Sources {
+		if want := s.MeanState(4) / 4; !near(l.src[i].eta, want, 1e-6) {
+			t.Errorf("source %d earns %v per epoch; with a crawl in four epochs it earns %v", i, l.src[i].eta, want)
+		}
+	}
+}
+
 // expect fails unless err is one line that begins with want.
 func expect(t *testing.T, err error, want string) {
 	t.Helper()

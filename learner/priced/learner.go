@@ -95,15 +95,12 @@ func (l *Learner) Select(dst []int, o *env.Model) []int {
 		s, age := &l.src[i], float64(o.Age(i))
 		l.plan(i, s.margin(age), l.excess(i, x, age)/unit, max(s.Theta, age))
 	}
-	had := len(dst)
 	dst = l.choose(dst, func(i int) float64 {
 		x, age := o.Mean[i], float64(o.Age(i))
 		noise := l.key[i]/l.clocks.kappa - l.mix(l.src[i].margin(age), l.excess(i, x, age)/unit)
 		return l.worth(i, x, age) + unit*noise
 	})
-	for _, i := range dst[had:] {
-		l.key[i] = o.Mean[i] // what a crawl is expected to harvest
-	}
+	copy(l.key, o.Mean) // what crawls are expected to harvest, of whatever source
 	return dst
 }
 
