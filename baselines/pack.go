@@ -62,7 +62,7 @@ func (s *Selector) Pack(dst []int, key []float64, worth func(i int) float64) []i
 		left += s.costs[i]
 	}
 	dst = dst[:from]
-	for e.n < packed && len(all) > 0 {
+	for e.n < packed && len(all) > 0 && env.Fits(s.least, left) {
 		if i := int(all[0].ID); env.Fits(s.costs[i], left) {
 			e.add(i)
 		}
