@@ -123,7 +123,7 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 	for i, s := range f.Source {
 		where := fmt.Sprintf("%s%s: source %d", path, lines[i], i+1)
 		if s.Name != nil {
-			where += fmt.Sprintf(" (%.100q)", *s.Name)
+			where += fmt.Sprintf(" (%.60q)", *s.Name)
 		}
 		if s.Name == nil {
 			return Instance{}, missing(where, "name")
@@ -179,7 +179,7 @@ func tomlError(path string, err error) error {
 		line, col := e.Position()
 		what, _, _ := strings.Cut(strings.TrimPrefix(e.Error(), "toml: "), " into struct field")
 		if key := e.Key(); len(key) > 0 {
-			return fmt.Errorf("%s:%d:%d: key %.100q: %.300s; id and name are strings, the other keys numbers, source is [[source]] tables", path, line, col, strings.Join(key, "."), what)
+			return fmt.Errorf("%s:%d:%d: key %.60q: %.300s; id and name are strings, the other keys numbers, source is [[source]] tables", path, line, col, strings.Join(key, "."), what)
 		}
 		return fmt.Errorf("%s:%d:%d: not TOML: %.300s; allowed are %s", path, line, col, what, fileKeys)
 	}

@@ -140,10 +140,12 @@ func FuzzInstanceFile(f *testing.F) {
 	f.Add([]byte("id = \"" + odd + "\"\nbudget = 2\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"))
 	f.Add([]byte("[\"" + odd + "\"]\n[\"" + odd + "\"]\n"))
 	f.Add([]byte("id = \"\\u001b\"\nbudget = 1e-3\n[[source]]\nname = 'a'\nrate = 1e308\ndecay = 1e-308\ninterest = 1e308\ncost = 0.001\nwindow = inf\n"))
+	f.Add([]byte("id = \"" + odd + "\"\nbudget = 1\n[[source]]\nname = \"" + odd + "\"\nrate = -1\ndecay = 1\ninterest = 1\n"))
+	f.Add([]byte("id = \"" + odd + "\"\nbudget = 9\n[[source]]\nname = \"" + odd + "\"\nrate = 1\ndecay = 1\ninterest = 1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := env.Unmarshal("f.toml", data)
 		if err != nil {
-			if text := err.Error(); !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 4000 {
+			if text := err.Error(); !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 2000 {
 				t.Errorf("error %q is not one line that names the file", text)
 			}
 			return

@@ -43,19 +43,19 @@ var ErrBudget = errors.New("budget")
 // field, what was found and what is allowed.
 func (in Instance) Validate() error {
 	if len(in.Sources) == 0 {
-		return fmt.Errorf("instance %.100q has no source; at least one is needed", in.ID)
+		return fmt.Errorf("instance %.60q has no source; at least one is needed", in.ID)
 	}
 	for i, s := range in.Sources {
 		if err := s.Validate(); err != nil {
-			return fmt.Errorf("instance %.100q, source %d (%.100q): %w", in.ID, i+1, s.Name, err)
+			return fmt.Errorf("instance %.60q, source %d (%.60q): %w", in.ID, i+1, s.Name, err)
 		}
 	}
 	total := in.TotalCost()
 	if !(in.Budget > 0) || in.Budget > total*(1+1e-12) {
-		return fmt.Errorf("instance %.100q: %w is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, ErrBudget, in.Budget, total)
+		return fmt.Errorf("instance %.60q: %w is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, ErrBudget, in.Budget, total)
 	}
 	if cheapest := cheapest(in); in.Budget < cheapest {
-		return fmt.Errorf("instance %.100q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
+		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
 	}
 	return nil
 }

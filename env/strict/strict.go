@@ -19,7 +19,7 @@ import (
 type UnknownError struct{ Key }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown key %.100q", strings.Join(e.Path, "."))
+	return fmt.Sprintf("unknown key %.60q", strings.Join(e.Path, "."))
 }
 
 // Decode decodes data into what dst points to, a struct without embedded ones. Its

@@ -32,3 +32,14 @@ var markdown = strings.NewReplacer("<", "&lt;")
 
 // MarkdownText returns a text for a Markdown file: printable, without HTML.
 func MarkdownText(text string) string { return markdown.Replace(Printable(text)) }
+
+// Shorten cuts what is too long to be read, such as a key of a megabyte, out of
+// the middle of a line, and leaves less than 1000 characters.
+func Shorten(line string) string {
+	const most = 1000
+	r := []rune(line)
+	if len(r) < most {
+		return line
+	}
+	return string(r[:most/2-2]) + " … " + string(r[len(r)-most/2+2:])
+}

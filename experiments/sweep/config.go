@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
+	"ephemera/experiments/result"
 )
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
@@ -135,6 +136,8 @@ type loader struct {
 }
 
 type failure struct{ error }
+
+func (f failure) Error() string { return result.Shorten(f.error.Error()) }
 
 func (f failure) Unwrap() error { return f.error }
 

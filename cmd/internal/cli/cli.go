@@ -132,18 +132,7 @@ func Line(name string, err error) string {
 
 func oneLine(err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return shorten(result.Printable(strings.Join(strings.Fields(text), " ")))
-}
-
-// shorten cuts what is too long to be read, such as a key of a megabyte, out of
-// the middle of a line.
-func shorten(line string) string {
-	const most = 1000
-	r := []rune(line)
-	if len(r) <= most {
-		return line
-	}
-	return string(r[:most/2]) + " … " + string(r[len(r)-most/2:])
+	return result.Shorten(result.Printable(strings.Join(strings.Fields(text), " ")))
 }
 
 // Flags is a flag set whose help is printed in groups.
