@@ -111,11 +111,26 @@ func (c *common) plan(i int, margin, e, cycle float64) {
 // never rules a source out for this epoch.
 func (c *common) never(i int) { c.key[i], c.push[i] = math.Inf(-1), 0 }
 
-// choose appends the sources to crawl; worth is their index, with noise.
-func (c *common) choose(dst []int, worth func(i int) float64) []int {
+// look returns the state x of source i, its margin, and the excess of its index.
+type look func(i int) (x, margin, excess float64)
+
+// worth returns the learned index of source i, in interest per budget unit,
+// within [0, x/C], which the index never leaves.
+func (c *common) worth(i int, x, excess float64) float64 {
+	return max(0, min(x/c.costs[i], c.price+excess))
+}
+
+// choose appends the sources to crawl. To the worth by which they are packed
+// comes the noise that is in their keys.
+func (c *common) choose(dst []int, at look) []int {
 	had := len(dst)
 	if c.set.Act == "budget" {
-		dst = c.sel.Pack(dst, c.key, worth)
+		unit := c.measure()
+		dst = c.sel.Pack(dst, c.key, func(i int) float64 {
+			x, margin, excess := at(i)
+			noise := c.key[i]/c.clocks.kappa - c.mix(margin, excess/unit)
+			return c.worth(i, x, excess) + unit*noise
+		})
 	} else {
 		for i, k := range c.key {
 			if k > 0 {
@@ -128,6 +143,14 @@ func (c *common) choose(dst []int, worth func(i int) float64) []int {
 		c.spent += c.costs[i]
 	}
 	return dst
+}
+
+// pick appends the sources with the greatest keys, without noise.
+func (c *common) pick(dst []int, at look) []int {
+	return c.sel.Pack(dst, c.key, func(i int) float64 {
+		x, _, excess := at(i)
+		return c.worth(i, x, excess)
+	})
 }
 
 // settle ends an epoch on the slowest time scale. key holds the states.

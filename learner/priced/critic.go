@@ -242,12 +242,6 @@ func (l *Learner) excess(i int, x, age float64) float64 {
 	return adv * scale / cost
 }
 
-// worth returns the learned index of source i, in interest per budget unit,
-// within [0, x/C], which the index never leaves.
-func (l *Learner) worth(i int, x, age float64) float64 {
-	return max(0, min(x/l.costs[i], l.price+l.excess(i, x, age)))
-}
-
 // fitted is excess for values fitted by polynomials, and for r = 0: one epoch
 // is looked ahead, A = x − λC + V(1) − V(αx + u).
 func (c *critic) fitted(i int, x, age float64) float64 {

@@ -95,13 +95,17 @@ func (l *Learner) Select(dst []int, o *env.Model) []int {
 		s, age := &l.src[i], float64(o.Age(i))
 		l.plan(i, s.margin(age), l.excess(i, x, age)/unit, max(s.Theta, age))
 	}
-	dst = l.choose(dst, func(i int) float64 {
-		x, age := o.Mean[i], float64(o.Age(i))
-		noise := l.key[i]/l.clocks.kappa - l.mix(l.src[i].margin(age), l.excess(i, x, age)/unit)
-		return l.worth(i, x, age) + unit*noise
-	})
+	dst = l.choose(dst, l.at(o))
 	copy(l.key, o.Mean) // what crawls are expected to harvest, of whatever source
 	return dst
+}
+
+// at looks at sources in what is shown.
+func (l *Learner) at(o *env.Model) look {
+	return func(i int) (x, margin, excess float64) {
+		x, age := o.Mean[i], float64(o.Age(i))
+		return x, l.src[i].margin(age), l.excess(i, x, age)
+	}
 }
 
 // Update implements env.Learner: critic, actor and price, from the fastest to
@@ -240,5 +244,5 @@ func (f *Policy) Select(dst []int, o *env.Model) []int {
 			l.key[i] = l.mix(l.src[i].margin(age), l.excess(i, x, age)/unit)
 		}
 	}
-	return l.sel.Pack(dst, l.key, func(i int) float64 { return l.worth(i, o.Mean[i], float64(o.Age(i))) })
+	return l.pick(dst, l.at(o))
 }

@@ -262,7 +262,7 @@ func TestPricedIndexAbove(t *testing.T) {
 			age := times * l.src[i].Theta
 			x := s.MeanState(int(age))
 			exact := index.WhittleAtAge(s, int(age))
-			if got := l.worth(i, x, age); math.Abs(got-exact) > .1*exact {
+			if got := l.worth(i, x, l.excess(i, x, age)); math.Abs(got-exact) > .1*exact {
 				t.Errorf("source %d at %v times its threshold: index %.4g; exact %.4g", i, times, got, exact)
 			}
 		}

@@ -176,10 +176,11 @@ func (l *Observed) excess(i int, x float64) float64 {
 	return (profit*d - g) / min(max(work*d, cost/(maxCycles*l.period)), cost)
 }
 
-// worth returns the learned index of source i within [0, X/C], as
-// [Learner.worth].
-func (l *Observed) worth(i int, x float64) float64 {
-	return max(0, min(x/l.costs[i], l.price+l.excess(i, x)))
+// at looks at sources in these states.
+func (l *Observed) at(x []float64) look {
+	return func(i int) (state, margin, excess float64) {
+		return x[i], l.src[i].margin(x[i]), l.excess(i, x[i])
+	}
 }
 
 // profit returns P = η − λκ̄ and κ̄. Crawling at a fixed age earns x(Θ) − λC in Θ
@@ -245,11 +246,7 @@ func (l *Observed) Select(dst []int, o *env.Observed) []int {
 		l.follow(i)
 		l.plan(i, l.src[i].margin(x), l.excess(i, x)/unit, l.cycle(i))
 	}
-	dst = l.choose(dst, func(i int) float64 {
-		x := l.x[i]
-		noise := l.key[i]/l.clocks.kappa - l.mix(l.src[i].margin(x), l.excess(i, x)/unit)
-		return l.worth(i, x) + unit*noise
-	})
+	dst = l.choose(dst, l.at(l.x))
 	copy(l.key, l.x)
 	return dst
 }
@@ -385,7 +382,7 @@ func (f *ObservedPolicy) Select(dst []int, o *env.Observed) []int {
 			l.key[i] = l.mix(l.src[i].margin(x), l.excess(i, x)/unit)
 		}
 	}
-	return l.sel.Pack(dst, l.key, func(i int) float64 { return l.worth(i, o.State[i]) })
+	return l.pick(dst, l.at(o.State))
 }
 
 // ObservedState is the whole state of an [Observed] learner as data, as [State]
