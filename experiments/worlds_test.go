@@ -21,6 +21,7 @@ var (
 	worldFrom  = flag.Uint64("from", 1, "seed of the first random world")
 	worldCount = flag.Int("worlds", 0, "number of random worlds")
 	worldItems = flag.Float64("items", math.Inf(1), "leave out random worlds with more items per epoch, which are drawn one by one")
+	worldHeld  = flag.String("held", "", "a policy that is held against Whittle in place of the default learner, in the worlds to which it applies")
 	worldLarge = flag.Int("large", 0, "how many of those to run all the same, evenly over their numbers of items")
 )
 
@@ -123,7 +124,10 @@ func TestAnyWorld(t *testing.T) {
 		if level == env.LevelOnline {
 			known = env.LevelModel
 		}
-		lspe, err := FindLearner("", level)
+		held, err := FindLearner("", level)
+		if *worldHeld != "" {
+			held, err = Find(*worldHeld)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,6 +138,9 @@ func TestAnyWorld(t *testing.T) {
 		}
 		for _, seed := range worldSeeds(level, worlds) {
 			s, marks := anyWorld(seed, level)
+			if held.WhyNot(s, level) != "" {
+				continue
+			}
 			play := func(e *Entry, level env.Level) (p Played, mean float64) {
 				curves := make([]index.Curve, len(s.Instance.Sources))
 				for i, v := range s.Instance.Sources {
@@ -154,7 +161,7 @@ func TestAnyWorld(t *testing.T) {
 				return p, mean
 			}
 			base, mean := play(whittle, known)
-			got, learned := play(lspe, level)
+			got, learned := play(held, level)
 			ref := base.Learned.Reward
 			share := got.Learned.Reward / ref
 			if ref == 0 && got.Learned.Reward == 0 {
