@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"ephemera/learner/internal/check"
@@ -59,7 +61,7 @@ func (s InverseSettings) Validate() error {
 	return nil
 }
 
-// Inverse keeps the inverse of a running average of rank-one matrices,
+// inverse keeps the inverse of a running average of rank-one matrices,
 //
 //	B(n) = (1 − b) B(n−1) + b φφᵀ,   B(−1) = εI,
 //
@@ -72,7 +74,7 @@ func (s InverseSettings) Validate() error {
 // The update of B̂⁻¹ waits until the next step, whose pass over the matrix
 // applies it and multiplies in one go. B̂ itself is needed only for checks and
 // fallbacks: its updates are gathered and applied together.
-type Inverse struct {
+type inverse struct {
 	set InverseSettings
 	n   int
 
@@ -101,15 +103,15 @@ type Counts struct {
 	Worst     float64 `json:"worst"`     // greatest residual of a trusted solution that was checked
 }
 
-// NewInverse returns the running inverse of an n×n matrix.
-func NewInverse(n int, set InverseSettings) (*Inverse, error) {
+// newInverse returns the running inverse of an n×n matrix.
+func newInverse(n int, set InverseSettings) (*inverse, error) {
 	if n < 1 {
 		panic(fmt.Sprintf("learner: inverse of a matrix of %d rows", n))
 	}
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
-	inv := &Inverse{
+	inv := &inverse{
 		set: set, n: n, s: 1, since: 1,
 		b: make([]float64, n*n), p: make([]float64, n*n),
 		z: make([]float64, n), u: make([]float64, n),
@@ -124,7 +126,7 @@ func NewInverse(n int, set InverseSettings) (*Inverse, error) {
 }
 
 // Counts returns what the inverse went through so far.
-func (inv *Inverse) Counts() Counts { return inv.count }
+func (inv *inverse) Counts() Counts { return inv.count }
 
 // rescale is the power of two by which B̂ is brought back when s has become
 // small. It rounds nothing.
@@ -132,7 +134,7 @@ const rescale = 1 << 64
 
 // decay folds the step b, 0 < b < 1, into s and returns w = b/s. If it reports
 // true, everything that is held as a multiple of s has to be divided by rescale.
-func (inv *Inverse) decay(b float64) (w float64, rescaled bool) {
+func (inv *inverse) decay(b float64) (w float64, rescaled bool) {
 	if !(b > 0 && b < 1) {
 		panic(fmt.Sprintf("learner: step of the inverse is %v; allowed is above 0 and below 1", b))
 	}
@@ -155,7 +157,7 @@ func (inv *Inverse) decay(b float64) (w float64, rescaled bool) {
 // in one pass over P. It reports whether the incremental inverse was trusted;
 // if not, y is the Tikhonov form's, (B̂² + δI)⁻¹B̂ v. With Always it is that and
 // the report is true.
-func (inv *Inverse) updateSolve(dst, phi, v []float64, w float64) bool {
+func (inv *inverse) updateSolve(dst, phi, v []float64, w float64) bool {
 	inv.count.Updates++
 	gather(inv.cols[inv.held:], phi, math.Sqrt(w), inv.set.Every)
 	inv.held++
@@ -210,7 +212,7 @@ func gather(dst, phi []float64, c float64, stride int) {
 }
 
 // flush applies the gathered updates to B̂.
-func (inv *Inverse) flush() {
+func (inv *inverse) flush() {
 	if inv.held == 0 {
 		return
 	}
@@ -220,14 +222,14 @@ func (inv *Inverse) flush() {
 	inv.held = 0
 }
 
-func (inv *Inverse) upper(a []float64) blas64.Symmetric {
+func (inv *inverse) upper(a []float64) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Upper, N: inv.n, Stride: inv.n, Data: a}
 }
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
 
 // residual returns ‖B̂y − v‖∞/‖v‖∞: 0 for v = 0, +Inf if it is not a number.
-func (inv *Inverse) residual(y, v []float64) float64 {
+func (inv *inverse) residual(y, v []float64) float64 {
 	copy(inv.y, v)
 	blas64.Symv(1, inv.upper(inv.b), vector(y), -1, vector(inv.y))
 	var num, den float64
@@ -245,7 +247,7 @@ func (inv *Inverse) residual(y, v []float64) float64 {
 }
 
 // settle applies the waiting update to P.
-func (inv *Inverse) settle() {
+func (inv *inverse) settle() {
 	n := inv.n
 	for i, zi := range inv.z {
 		for j, zj := range inv.z {
@@ -256,7 +258,7 @@ func (inv *Inverse) settle() {
 }
 
 // fallback solves by Tikhonov and starts the incremental inverse again.
-func (inv *Inverse) fallback(dst, v []float64) {
+func (inv *inverse) fallback(dst, v []float64) {
 	inv.count.Fallbacks++
 	inv.flush()
 	inv.tikhonov(dst, v)
@@ -266,7 +268,7 @@ func (inv *Inverse) fallback(dst, v []float64) {
 
 // tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V). With B = sB̂
 // the δ of B̂ is δ/s². Rounding lifts it anyway where it is far below B̂².
-func (inv *Inverse) tikhonov(dst, v []float64) {
+func (inv *inverse) tikhonov(dst, v []float64) {
 	inv.count.Tikhonov++
 	const least = 1e-20
 	unit := inv.s * inv.dense.mean()
@@ -274,20 +276,20 @@ func (inv *Inverse) tikhonov(dst, v []float64) {
 }
 
 // refresh adds the ridge ε to B̂ and factorises it afresh.
-func (inv *Inverse) refresh() {
+func (inv *inverse) refresh() {
 	inv.dense.refresh(inv.set.Epsilon)
 	clear(inv.z)
 }
 
 // B returns a copy of B.
-func (inv *Inverse) B() *mat.SymDense {
+func (inv *inverse) B() *mat.SymDense {
 	inv.flush()
 	var m mat.SymDense
 	m.ScaleSym(inv.s, &inv.dense.b)
 	return &m
 }
 
-// InverseState is the whole state of an Inverse as data.
+// InverseState is the whole state of a running inverse as data.
 type InverseState struct {
 	Scale  float64     `json:"scale"`          // s
 	Since  float64     `json:"since"`          // s at the last check
@@ -299,7 +301,7 @@ type InverseState struct {
 }
 
 // State returns a copy of the state.
-func (inv *Inverse) State() InverseState {
+func (inv *inverse) State() InverseState {
 	st := InverseState{Scale: inv.s, Since: inv.since, Matrix: slices.Clone(inv.b), P: slices.Clone(inv.p), Z: slices.Clone(inv.z), Counts: inv.count}
 	for k := range inv.held {
 		col := make([]float64, inv.n)
@@ -312,7 +314,7 @@ func (inv *Inverse) State() InverseState {
 }
 
 // SetState takes up a state that State returned.
-func (inv *Inverse) SetState(st InverseState) error {
+func (inv *inverse) SetState(st InverseState) error {
 	n := inv.n
 	if !(st.Scale > 0) || math.IsInf(st.Scale, 0) || !(st.Since > 0) || math.IsInf(st.Since, 0) {
 		return fmt.Errorf("scale and since are %v and %v; allowed are finite numbers above 0", st.Scale, st.Since)
@@ -336,4 +338,104 @@ func (inv *Inverse) SetState(st InverseState) error {
 		gather(inv.cols[k:], c, 1, inv.set.Every)
 	}
 	return nil
+}
+
+// dense is what is done with a critic's matrix in full, outside the hot passes.
+type dense struct {
+	b    mat.SymDense // B, on the data of its owner
+	p    mat.SymDense // its inverse, likewise; the lower triangle is the owner's
+	raw  []float64    // of p
+	full *mat.Dense   // scratch, made when it is first needed
+	gram *mat.SymDense
+	x, y mat.VecDense
+	work []float64 // of the norms: mat.Norm takes its own from a pool that may be empty
+}
+
+// init works on B and B⁻¹, n×n, whose upper triangles it reads. It writes all
+// of B⁻¹.
+func (d *dense) init(b, p []float64, n int) {
+	d.b = *mat.NewSymDense(n, b)
+	d.p, d.raw = *mat.NewSymDense(n, p), p
+	d.work = make([]float64, n)
+}
+
+// vanished is the mean diagonal below which B counts as 0: nothing but zero
+// features came for so long that B(−1) has faded.
+const vanished = 1e-100
+
+// mostTries is how often δ or the ridge may grow by 100.
+const mostTries = 12
+
+// mean returns tr(B)/ℓ.
+func (d *dense) mean() float64 { return mat.Trace(&d.b) / float64(d.b.SymmetricDim()) }
+
+// condition returns ‖B‖₁‖B⁻¹‖₁. Both matrices are at hand, so that it is not an
+// estimate as long as the incremental inverse is right, which the residual says.
+func (d *dense) condition() float64 {
+	return lapack64.Lansy(lapack.MaxColumnSum, d.b.RawSymmetric(), d.work) *
+		lapack64.Lansy(lapack.MaxColumnSum, d.p.RawSymmetric(), d.work)
+}
+
+// tikhonov writes (BᵀB + δI)⁻¹Bᵀ v into dst, δ in units of the squared mean of
+// B's diagonal.
+func (d *dense) tikhonov(dst, v []float64, delta float64) {
+	n, m := d.b.SymmetricDim(), d.mean()
+	if m < vanished {
+		clear(dst) // the limit B → 0 for any δ > 0
+		return
+	}
+	if d.full == nil {
+		d.full, d.gram = mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+	}
+	d.x.SetRawVector(vector(v))
+	d.y.MulVec(&d.b, &d.x)
+	full, b := d.full.RawMatrix().Data, d.b.RawSymmetric().Data
+	for i := range n {
+		for j := i; j < n; j++ {
+			full[i*n+j], full[j*n+i] = b[i*n+j], b[i*n+j]
+		}
+	}
+	// Rounding in B² is of the order 10⁻¹⁶ of its greatest entry; where δ is
+	// below it, δ grows until the factorisation succeeds.
+	for range mostTries {
+		d.gram.SymOuterK(1, d.full)
+		for i := range n {
+			d.gram.SetSym(i, i, d.gram.At(i, i)+delta*m*m)
+		}
+		// mat.Cholesky estimates a condition number each time, which at ℓ = 14
+		// is more than half of its work.
+		if t, ok := lapack64.Potrf(d.gram.RawSymmetric()); ok {
+			copy(dst, d.y.RawVector().Data)
+			lapack64.Potrs(t, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: dst})
+			return
+		}
+		delta *= 100
+	}
+	panic("learner: the matrix of the critic is not finite")
+}
+
+// refresh adds a ridge to B, in units of the mean of its diagonal, and inverts
+// it afresh.
+func (d *dense) refresh(ridge float64) {
+	n, m := d.b.SymmetricDim(), d.mean()
+	if m < vanished {
+		m = 1 // as at the beginning
+	}
+	for range mostTries {
+		for i := range n {
+			d.b.SetSym(i, i, d.b.At(i, i)+ridge*m)
+		}
+		d.p.CopySym(&d.b)
+		if t, ok := lapack64.Potrf(d.p.RawSymmetric()); ok {
+			lapack64.Potri(t)
+			for i := range n {
+				for j := range i {
+					d.raw[i*n+j] = d.raw[j*n+i]
+				}
+			}
+			return
+		}
+		ridge *= 100
+	}
+	panic("learner: the matrix of the critic is not finite")
 }

@@ -38,7 +38,7 @@ func TestShermanMorrison(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			set := DefaultInverseSettings()
 			set.Condition = 1e13
-			inv, err := NewInverse(l, set)
+			inv, err := newInverse(l, set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestRankDeficient(t *testing.T) {
 		{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8, Every: 16},
 		{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-9, Condition: 1e300, Every: 16}, // by the residual alone
 	} {
-		inv, err := NewInverse(l, set)
+		inv, err := newInverse(l, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestTikhonov(t *testing.T) {
 		set := DefaultInverseSettings()
 		set.Always = true
 		set.Delta = 1e-4
-		inv, err := NewInverse(l, set)
+		inv, err := newInverse(l, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestTikhonov(t *testing.T) {
 // TestRescale crosses the scale at which B̂ is brought back many times.
 func TestRescale(t *testing.T) {
 	const l = 3
-	inv, err := NewInverse(l, DefaultInverseSettings())
+	inv, err := newInverse(l, DefaultInverseSettings())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestRescale(t *testing.T) {
 }
 
 func TestInversePanics(t *testing.T) {
-	inv, err := NewInverse(2, DefaultInverseSettings())
+	inv, err := newInverse(2, DefaultInverseSettings())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestInversePanics(t *testing.T) {
 		"step of 0": func() { inv.Update(make([]float64, 2), two, two, 0) },
 		"NaN step":  func() { inv.Update(make([]float64, 2), two, two, math.NaN()) },
 		"shape":     func() { inv.Update(make([]float64, 2), two[:1], two, .5) },
-		"no rows":   func() { _, _ = NewInverse(0, DefaultInverseSettings()) },
+		"no rows":   func() { _, _ = newInverse(0, DefaultInverseSettings()) },
 	} {
 		func() {
 			defer func() {
@@ -252,7 +252,7 @@ func TestFading(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		set := DefaultInverseSettings()
 		set.Always = always
-		inv, err := NewInverse(2, set)
+		inv, err := newInverse(2, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestFading(t *testing.T) {
 // new B into dst. It reports whether the incremental inverse was trusted; if
 // not, dst holds the Tikhonov form's solution. With Always it does so at every
 // step, and the report is true. dst must not overlap the others.
-func (inv *Inverse) Update(dst, phi, v []float64, b float64) bool {
+func (inv *inverse) Update(dst, phi, v []float64, b float64) bool {
 	if len(dst) != inv.n || len(phi) != inv.n || len(v) != inv.n {
 		panic(fmt.Sprintf("learner: vectors of %d, %d and %d entries for an inverse of %d", len(dst), len(phi), len(v), inv.n))
 	}
@@ -289,7 +289,7 @@ func (inv *Inverse) Update(dst, phi, v []float64, b float64) bool {
 }
 
 // Inverse returns a copy of the incremental B⁻¹.
-func (inv *Inverse) Inverse() *mat.SymDense {
+func (inv *inverse) Inverse() *mat.SymDense {
 	p := mat.NewSymDense(inv.n, slices.Clone(inv.p))
 	p.SymRankOne(p, -1, mat.NewVecDense(inv.n, slices.Clone(inv.z)))
 	p.ScaleSym(1/inv.s, p)

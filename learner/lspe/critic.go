@@ -40,7 +40,7 @@ func (s Settings) Validate() error {
 //	r(n+1) = r(n) + γ B⁻¹(n)(A(n) r(n) + b̄(n)),
 //	η(n+1) = η(n) + b [reward − η(n)].
 //
-// A = sÂ and b̄ = sb̂ share the scalar s of B = sB̂, see [Inverse]; it cancels in
+// A = sÂ and b̄ = sb̂ share the scalar s of B = sB̂, see inverse; it cancels in
 // the update of r:
 //
 //	B⁻¹(A r + b̄) = B̂⁻¹(Â r + b̂).
@@ -50,7 +50,7 @@ func (s Settings) Validate() error {
 type Critic struct {
 	set  Settings
 	step Stepper
-	inv  *Inverse
+	inv  *inverse
 
 	n        int       // steps taken
 	r        []float64 // weights of the features
@@ -66,7 +66,7 @@ func New(l int, set Settings) (*Critic, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
-	inv, err := NewInverse(l, set.Inverse)
+	inv, err := newInverse(l, set.Inverse)
 	if err != nil {
 		return nil, err
 	}
