@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,25 +85,66 @@ func (d *Dir) Fresh(names ...string) error {
 // Put puts files into the directory, in place of those that are there: all of
 // them or, as when the disk is full, none.
 func (d *Dir) Put(files ...File) error {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return d.Write(func(w []*bufio.Writer) error {
+		for k, f := range files {
+			if _, err := w[k].Write(f.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, names...)
+}
+
+// Write is Put for files that are too large for the memory or written side by
+// side: write gets a writer of each.
+func (d *Dir) Write(write func(w []*bufio.Writer) error, names ...string) error {
 	stage := d.Path(fresh)
 	if err := os.Mkdir(stage, 0o755); err != nil {
 		return err
 	}
-	err := func() error {
-		for _, f := range files {
-			if err := write(filepath.Join(stage, f.Name), f.Data); err != nil {
-				return err
-			}
-		}
-		if len(files) == 1 { // is there at once
-			return os.Rename(filepath.Join(stage, files[0].Name), d.Path(files[0].Name))
-		}
-		return errors.Join(syncDir(stage), os.Rename(stage, d.Path(whole)))
-	}()
+	err := fill(stage, write, names)
+	switch {
+	case err != nil:
+	case len(names) == 1: // is there at once
+		err = os.Rename(filepath.Join(stage, names[0]), d.Path(names[0]))
+	default:
+		err = errors.Join(syncDir(stage), os.Rename(stage, d.Path(whole)))
+	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(stage))
 	}
 	return d.settle()
+}
+
+// fill makes the files in a directory and has what is written reach the disk.
+func fill(dir string, write func(w []*bufio.Writer) error, names []string) (err error) {
+	var open []*os.File
+	defer func() {
+		for _, f := range open {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	var w []*bufio.Writer
+	for _, name := range names {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		open, w = append(open, f), append(w, bufio.NewWriterSize(f, 1<<16))
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	for k, f := range open {
+		if err := errors.Join(w[k].Flush(), f.Sync()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle moves the files of a set that is whole to their places, and removes
@@ -124,15 +166,6 @@ func (d *Dir) settle() error {
 		}
 	}
 	return os.RemoveAll(d.Path(fresh))
-}
-
-func write(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // syncDir has the entries of a directory reach the disk.

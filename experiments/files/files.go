@@ -5,7 +5,6 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,13 +12,6 @@ import (
 
 // ErrLocked is returned where another process holds the lock.
 var ErrLocked = errors.New("locked by another process")
-
-// Pending is a file in the making. Cleanup does nothing once it is in its place.
-type Pending interface {
-	io.Writer
-	CloseAtomicallyReplace() error
-	Cleanup() error
-}
 
 // Lock takes a lock on a file, which is made if it is missing, shared or
 // exclusive, or returns ErrLocked. The kernel releases it when the process ends,

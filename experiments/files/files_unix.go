@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"syscall"
-
-	"github.com/google/renameio/v2"
 )
 
 // lock opens the file for writing: NFS takes an exclusive lock on no other, and
@@ -48,9 +46,3 @@ func current(f *os.File, path string) bool {
 
 // drop removes a locked file and releases it.
 func drop(f *os.File) error { return errors.Join(os.Remove(f.Name()), f.Close()) }
-
-// Create begins a file that takes the place of path when it is complete. Until
-// then it is in tempDir, on the same file system.
-func Create(path, tempDir string) (Pending, error) {
-	return renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithTempDir(tempDir))
-}

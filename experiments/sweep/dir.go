@@ -28,70 +28,29 @@ const (
 	maxResult = 1 << 30
 )
 
-// put writes files of the sweep, so that at any moment either the old ones or
-// the new ones are there, each whole.
-type put func(write func(w []*bufio.Writer) error, names ...string) error
-
 // alone calls f while no other process writes files of the sweep but records;
-// others wait. What is not complete yet is in a directory of its own.
-func alone(ctx context.Context, dir string, f func(put put) error) error {
-	lock := filepath.Join(dir, recordsDir, "merge.lock")
-	held, err := files.Lock(lock, true)
+// others wait.
+func alone(ctx context.Context, dir string, f func(d *files.Dir) error) error {
+	d, err := files.Open(dir)
 	for errors.Is(err, files.ErrLocked) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
-		held, err = files.Lock(lock, true)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: holds no records: there is no directory records", dir)
+		d, err = files.Open(dir)
 	}
 	if err != nil {
 		return err
 	}
-	defer held.Close()
-	temp := filepath.Join(dir, recordsDir, "merge")
-	os.RemoveAll(temp) // what a killed process left
-	if err := os.Mkdir(temp, 0o777); err != nil {
-		return err
-	}
-	defer os.RemoveAll(temp)
-	return f(func(write func(w []*bufio.Writer) error, names ...string) error {
-		var pending []files.Pending
-		var w []*bufio.Writer
-		for _, name := range names {
-			p, err := files.Create(filepath.Join(dir, name), temp)
-			if err != nil {
-				return err
-			}
-			defer p.Cleanup()
-			pending, w = append(pending, p), append(w, bufio.NewWriterSize(p, 1<<16))
-		}
-		err := write(w)
-		for _, w := range w {
-			err = cmp.Or(err, w.Flush())
-		}
-		for _, p := range pending {
-			if err == nil {
-				err = p.CloseAtomicallyReplace()
-			}
-		}
-		return err
-	})
+	defer d.Close()
+	return f(d)
 }
 
-// enter makes the directory this sweep's own: it locks it against other
-// processes and refuses one that holds something else, leaving that as it is.
+// enter makes the directory this sweep's own: it refuses one that holds something
+// else, leaving that as it is, locks it against other processes and says in it
+// what it is of.
 func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error) {
-	if err := inspect(c, o.Dir); err != nil {
-		return nil, err
-	}
-	records := filepath.Join(o.Dir, recordsDir)
-	if err := os.MkdirAll(records, 0o777); err != nil {
-		return nil, err
-	}
 	// One process may have all of the work, or several one shard each.
 	type lock struct {
 		name      string
@@ -108,45 +67,49 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 			f.Close()
 		}
 	}
-	for _, l := range locks {
-		f, err := files.Lock(filepath.Join(records, l.name), l.exclusive)
-		if errors.Is(err, files.ErrLocked) {
-			err = fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, l.on)
+	// Shards that begin together take turns, so that all are of one configuration.
+	err = alone(ctx, o.Dir, func(d *files.Dir) error {
+		if err := inspect(c, o.Dir); err != nil {
+			return err
 		}
-		if err != nil {
-			unlock()
-			return nil, err
+		if err := os.MkdirAll(d.Path(recordsDir), 0o777); err != nil {
+			return err
 		}
-		held = append(held, f)
-	}
-	if err := claim(ctx, c, o); err != nil {
+		for _, l := range locks {
+			f, err := files.Lock(filepath.Join(d.Path(recordsDir), l.name), l.exclusive)
+			if errors.Is(err, files.ErrLocked) {
+				err = fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, l.on)
+			}
+			if err != nil {
+				return err
+			}
+			held = append(held, f)
+		}
+		return c.claim(d, o)
+	})
+	if err != nil {
 		unlock()
 		return nil, err
 	}
 	return unlock, nil
 }
 
-// claim writes config.toml, meta.json and inputs/, or compares what is there.
-// Shards that begin together take turns, so that all are of one configuration.
-func claim(ctx context.Context, c *Config, o Options) error {
-	return alone(ctx, o.Dir, func(put put) error {
-		if err := inspect(c, o.Dir); err != nil {
-			return err
-		}
-		if err := c.writeInputs(put, o.Dir); err != nil {
-			return err
-		}
-		m := c.Meta()
-		m.Program, m.Command, m.Arithmetic = o.Revision, o.Command, arithmetic()
-		text, err := c.resolved()
-		if err != nil {
-			return err
-		}
-		return put(func(w []*bufio.Writer) error {
-			_, err := w[1].Write(text)
-			return cmp.Or(err, writeJSON(w[0], m))
-		}, MetaFile, configFile)
-	})
+// claim writes config.toml, meta.json and copies of the files that the settings
+// name.
+func (c *Config) claim(d *files.Dir, o Options) error {
+	if err := c.keepInputs(d.Path(inputsDir)); err != nil {
+		return err
+	}
+	m := c.Meta()
+	m.Program, m.Command, m.Arithmetic = o.Revision, o.Command, arithmetic()
+	text, err := c.resolved()
+	if err != nil {
+		return err
+	}
+	return d.Write(func(w []*bufio.Writer) error {
+		_, err := w[1].Write(text)
+		return cmp.Or(err, writeJSON(w[0], m))
+	}, MetaFile, configFile)
 }
 
 // inspect refuses a directory that holds something else than this sweep or a
@@ -251,25 +214,22 @@ func Dirs(dir string) ([]string, error) {
 	return files.Dirs(dir, "config.toml of a sweep", configFile)
 }
 
-// writeInputs copies the files that the settings name to the directory of the
-// sweep.
-func (c *Config) writeInputs(put put, dir string) error {
+// keepInputs copies the files that the settings name.
+func (c *Config) keepInputs(dir string) error {
 	if len(c.Inputs) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Join(dir, inputsDir), 0o777); err != nil {
+	d, err := files.Open(dir)
+	if err != nil {
 		return err
 	}
+	defer d.Close()
 	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
 		in := c.Inputs[name]
-		if old, err := os.ReadFile(filepath.Join(dir, inputsDir, in.file())); err == nil && bytes.Equal(old, in.Data) {
+		if old, err := os.ReadFile(d.Path(in.file())); err == nil && bytes.Equal(old, in.Data) {
 			continue
 		}
-		err := put(func(w []*bufio.Writer) error {
-			_, err := w[0].Write(in.Data)
-			return err
-		}, filepath.Join(inputsDir, in.file()))
-		if err != nil {
+		if err := d.Put(files.File{Name: in.file(), Data: in.Data}); err != nil {
 			return err
 		}
 	}

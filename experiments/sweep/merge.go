@@ -7,10 +7,15 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ephemera/experiments/files"
 )
 
 // Files that others read.
@@ -27,8 +32,11 @@ var finalFiles = []string{"runs.csv", CurvesFile, LearnedFile, "summary.json", "
 // through cells and seeds in the order of the configuration, few curves in
 // memory at a time.
 func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report, err error) {
+	if _, err := os.Stat(filepath.Join(o.Dir, recordsDir)); errors.Is(err, fs.ErrNotExist) {
+		return rep, fmt.Errorf("%s: holds no records: there is no directory records", o.Dir)
+	}
 	// Two shards that end together may both come here: they write the same.
-	err = alone(ctx, o.Dir, func(put put) error {
+	err = alone(ctx, o.Dir, func(d *files.Dir) error {
 		s, err := scan(ctx, c, o.Dir)
 		if err != nil {
 			return err
@@ -43,7 +51,7 @@ func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report,
 		if old, err := ReadSummary(o.Dir); err == nil && old.Configuration == c.Hash() && old.Runs > rep.Total-rep.Missing {
 			return fmt.Errorf("%s: summary.json is of %d runs, but records/ holds %d; run the sweep again, put the missing records back, or remove summary.json to do without", o.Dir, old.Runs, rep.Total-rep.Missing)
 		}
-		err = put(func(w []*bufio.Writer) error {
+		err = d.Write(func(w []*bufio.Writer) error {
 			rows, err := s.tables(ctx, csv.NewWriter(w[0]), csv.NewWriter(w[1]), csv.NewWriter(w[2]))
 			if err != nil {
 				return err
