@@ -250,23 +250,19 @@ func (s *shown) items(order []int) plot.Figure {
 
 // sources is a table of the sources: what they are, how often they are crawled
 // and what was learned of them.
-func (s *shown) sources(relaxed index.Relaxed) *report.Table {
+func (s *shown) sources(relaxed index.Relaxed) *result.Table {
 	thresholds := experiments.Thresholds(s.trainee, s.scene.Instance)
-	t := report.NewTable("source", "rate, items per epoch", "decay, 1/epoch", "interest of an item", "cost, budget units", "crawls per epoch", "crawls per epoch, relaxed")
+	t := &result.Table{Header: []string{"source", "rate, items per epoch", "decay, 1/epoch", "interest of an item", "cost, budget units", "crawls per epoch", "crawls per epoch, relaxed"}}
 	if thresholds != nil {
-		for _, name := range thresholds.Header[1:] {
-			t.Head = append(t.Head, report.Column{Name: name})
-		}
+		t.Header = append(t.Header, thresholds.Header[1:]...)
 	}
 	for i, x := range s.scene.Instance.Sources[:min(mostRows, len(s.names))] {
-		row := []report.Cell{report.Words(result.Printable(s.names[i]))}
+		row := []string{result.Printable(s.names[i])}
 		for _, v := range []float64{x.Rate, x.Decay, x.Interest, x.Cost, s.count[i] / float64(s.epochs), relaxed.Frequency[i]} {
-			row = append(row, report.Value(result.Figure(v), v))
+			row = append(row, result.Figure(v))
 		}
 		if thresholds != nil {
-			for _, text := range thresholds.Rows[i][1:] {
-				row = append(row, report.Words(text))
-			}
+			row = append(row, thresholds.Rows[i][1:]...)
 		}
 		t.Add(row...)
 	}

@@ -56,9 +56,6 @@ func hours(h float64) string {
 	return strconv.FormatFloat(h, 'f', 1, 64) + " h"
 }
 
-// cell is a cell of a figure.
-func cell(write func(float64) string, v float64) report.Cell { return report.Value(write(v), v) }
-
 func (a *Answer) headline() string {
 	now, learning := a.Rows[0], a.Rows[1]
 	gain := signed(a.Gain.Value)
@@ -107,10 +104,10 @@ func (a *Answer) log() string {
 }
 
 func (a *Answer) schedules() report.Section {
-	t := report.NewTable("schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect")
+	t := &result.Table{Header: []string{"schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect"}}
 	for _, r := range a.Rows {
-		t.Add(report.Words(r.Policy), cell(number, r.Interest), cell(percent, r.Interest/a.Rows[0].Interest), cell(hours, r.Median), cell(hours, r.P90), cell(hours, r.Worth),
-			cell(percent, r.Prompt), cell(percent, r.Empty), cell(hours, r.Neglect))
+		t.Add(r.Policy, number(r.Interest), percent(r.Interest/a.Rows[0].Interest), hours(r.Median), hours(r.P90), hours(r.Worth),
+			percent(r.Prompt), percent(r.Empty), hours(r.Neglect))
 	}
 	crawls := "All schedules make as many crawls."
 	if a.another() {
@@ -143,9 +140,9 @@ func (a *Answer) delay() string {
 }
 
 func (a *Answer) fewer() report.Section {
-	t := report.NewTable("crawls", "per hour", "interest of now")
+	t := &result.Table{Header: []string{"crawls", "per hour", "interest of now"}}
 	for _, s := range a.Budgets {
-		t.Add(cell(percent, s.Crawls), cell(number, s.Crawls*a.Rate), cell(percent, s.Interest))
+		t.Add(percent(s.Crawls), number(s.Crawls*a.Rate), percent(s.Interest))
 	}
 	return report.Section{Title: "With fewer crawls", Table: t, Figures: []plot.Figure{a.curve()}, Notes: []string{
 		"What the learner earns with a part of the crawls, of what is earned now with all" + a.partly() + "."}}
@@ -159,27 +156,27 @@ func (a *Answer) partly() string {
 }
 
 func (a *Answer) halfLives() report.Section {
-	t := report.NewTable("half-life", "now", "learner", "more")
+	t := &result.Table{Header: []string{"half-life", "now", "learner", "more"}}
 	for _, h := range a.HalfLives {
-		t.Add(cell(hours, h.Hours), cell(number, h.Now), cell(number, h.Learning), cell(signed, h.Learning/h.Now-1))
+		t.Add(hours(h.Hours), number(h.Now), number(h.Learning), signed(h.Learning/h.Now-1))
 	}
 	return report.Section{Title: "If interest lasts longer or shorter", Table: t, Notes: []string{
 		"Interest per hour for other half-lives" + a.partly() + ". The longer interest lasts, the less it matters when a source is crawled."}}
 }
 
 func (a *Answer) decay() report.Section {
-	t := report.NewTable("form", "fitted", "R²")
+	t := &result.Table{Header: []string{"form", "fitted", "R²"}, Left: map[int]bool{1: true}}
 	for _, f := range a.Fits {
-		t.Head = append(t.Head, report.Column{Name: "true " + f.Name})
+		t.Header = append(t.Header, "true "+f.Name)
 	}
 	for k, f := range a.Fits {
 		fitted := f.String()
 		if !math.IsNaN(f.Lo) {
 			fitted += fmt.Sprintf(" [%.3g, %.3g]", f.Lo, f.Hi)
 		}
-		row := []report.Cell{report.Words(f.Name), report.Words(fitted), report.Value(strconv.FormatFloat(f.R2, 'f', 4, 64), f.R2)}
+		row := []string{f.Name, fitted, strconv.FormatFloat(f.R2, 'f', 4, 64)}
 		for truth := range a.Fits {
-			row = append(row, cell(percent, a.Wrong[truth][k]))
+			row = append(row, percent(a.Wrong[truth][k]))
 		}
 		t.Add(row...)
 	}
@@ -195,10 +192,10 @@ func (a *Answer) timetable() report.Section {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return visits[j] - visits[i] })
-	t := report.NewTable("source", "crawls per week", "every")
+	t := &result.Table{Header: []string{"source", "crawls per week", "every"}}
 	for _, i := range order {
 		if n := float64(visits[i]); n > 0 {
-			t.Add(report.Words(result.Printable(a.Names[i])), cell(number, n), cell(hours, 168/n))
+			t.Add(result.Printable(a.Names[i]), number(n), hours(168/n))
 		}
 	}
 	never := len(order) - len(t.Rows)
@@ -281,7 +278,7 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 	case result.JSON:
 		return a.JSON(w)
 	case result.CSV:
-		return a.schedules().Table.Plain(shown).Write(w, f)
+		return a.schedules().Table.First(shown).Write(w, f)
 	}
 	mark := ""
 	if f == result.Markdown {
@@ -299,7 +296,7 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 		}
 		if s.Table != nil {
 			fmt.Fprintln(w)
-			if err := s.Table.Plain(shown).Write(w, f); err != nil {
+			if err := s.Table.First(shown).Write(w, f); err != nil {
 				return err
 			}
 		}

@@ -52,20 +52,20 @@ func Beside(dirs []string, reference string) (*Result, error) {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
 	f := Dots(plot.Figure{Name: "beside", Title: "Interest earned", X: plot.Axis{Label: fmt.Sprintf("times that of %s", reference)}}, names, nil)
-	table := NewTable("policy")
+	table := &result.Table{Header: []string{"policy"}}
 	for _, name := range names {
-		table.Add(Words(name))
+		table.Rows = append(table.Rows, []string{name})
 	}
 	for k, dir := range dirs {
 		world := result.Printable(filepath.Base(filepath.Clean(dir)))
-		table.Head = append(table.Head, Column{Name: world})
+		table.Header = append(table.Header, world)
 		s := plot.Series{Name: world, Kind: plot.Across, Style: k}
 		for j, name := range names {
 			// The worlds stand a little below each other.
 			at := float64(len(names)-1-j) + .5*(float64(len(dirs)-1)/2-float64(k))/float64(len(dirs))
 			row, v := of[k][name], ratio(k, name)
 			s.X, s.Y, s.Lo, s.Hi = append(s.X, v), append(s.Y, at), append(s.Lo, or(row.Lo)/base[k]), append(s.Hi, or(row.Hi)/base[k])
-			table.Rows[j] = append(table.Rows[j], Value(result.Figure(v), v))
+			table.Rows[j] = append(table.Rows[j], result.Figure(v))
 		}
 		f.Series = append(f.Series, s)
 	}
@@ -75,7 +75,7 @@ func Beside(dirs []string, reference string) (*Result, error) {
 		Notes:    []string{fmt.Sprintf("Reward as a multiple of what %s earns in the same world. Bars are the 95 %% intervals of the rewards.", reference)},
 		Sections: []Section{{Title: "Rewards", Figures: []plot.Figure{f}, Table: table}},
 	}
-	return &Result{p, []string{"beside"}, func(w io.Writer) error { return table.Plain(len(names)).Write(w, result.Text) }}, nil
+	return &Result{p, []string{"beside"}, func(w io.Writer) error { return table.Write(w, result.Text) }}, nil
 }
 
 // openResult reads result.json of a directory.

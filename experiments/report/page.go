@@ -8,13 +8,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
-	"math"
-	"strconv"
 	"strings"
 
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
-	"ephemera/experiments/stats"
 )
 
 // Page is a report as data.
@@ -31,97 +28,16 @@ type Page struct {
 }
 
 // Section is a part of a page: figures, of which one is shown at a time, and a
-// table, either of which may be missing.
+// table, either of which may be missing. Readers can sort the table by each
+// column, and filter it. Its first column names the rows.
 type Section struct {
-	Title   string        `json:"-"`
-	Notes   []string      `json:"-"`
-	Figures []plot.Figure `json:"figures"`
-	Table   *Table        `json:"table"`
+	Title     string        `json:"-"`
+	Notes     []string      `json:"-"`
+	Figures   []plot.Figure `json:"figures"`
+	Table     *result.Table `json:"table"`
+	Draws     bool          `json:"draws,omitempty"`     // the rows are series, which the table draws and hides
+	Reference string        `json:"reference,omitempty"` // name of the row that others are compared with
 }
-
-// Table is a table that readers can sort by each column, and filter. Its first
-// column names the rows; where it has the names of series, it draws and hides
-// them.
-type Table struct {
-	Head      []Column `json:"head"`
-	Rows      [][]Cell `json:"rows"`
-	Draws     bool     `json:"draws,omitempty"`
-	Reference string   `json:"reference,omitempty"` // name of the row that others are compared with
-}
-
-// NewTable begins a table.
-func NewTable(head ...string) *Table {
-	t := &Table{}
-	for _, name := range head {
-		t.Head = append(t.Head, Column{Name: name})
-	}
-	return t
-}
-
-// tableOf is a table as it is printed, whose cells behind the first are numbers
-// where they read as such.
-func tableOf(plain *result.Table) *Table {
-	t := NewTable(plain.Header...)
-	for _, row := range plain.Rows {
-		var cells []Cell
-		for k, text := range row {
-			c := Words(text)
-			if v, err := strconv.ParseFloat(text, 64); err == nil && k > 0 {
-				c = Value(text, v)
-			}
-			cells = append(cells, c)
-		}
-		t.Add(cells...)
-	}
-	return t
-}
-
-// Plain returns the first rows of the table as it is printed.
-func (t *Table) Plain(rows int) *result.Table {
-	p := &result.Table{Left: map[int]bool{}}
-	for k, c := range t.Head {
-		p.Header = append(p.Header, c.Name)
-		p.Left[k] = len(t.Rows) > 0 && t.Rows[0][k].Value == nil
-	}
-	for _, r := range t.Rows[:min(rows, len(t.Rows))] {
-		var row []string
-		for _, c := range r {
-			row = append(row, c.Text)
-		}
-		p.Add(row...)
-	}
-	return p
-}
-
-// Add appends a row.
-func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
-
-// Column is the heading of a column.
-type Column struct {
-	Name string `json:"name"`
-	Help string `json:"help,omitempty"`
-}
-
-// Cell is one cell of a table: text, and the value that it is sorted by.
-type Cell struct {
-	Text  string   `json:"text"`
-	Value *float64 `json:"value,omitempty"` // nil: by its text
-}
-
-// Words is a cell of words.
-func Words(text string) Cell { return Cell{Text: text} }
-
-// Value is a cell of a number, as it is to be read.
-func Value(text string, v float64) Cell {
-	c := Cell{Text: text}
-	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		c.Value = &v
-	}
-	return c
-}
-
-// estimated is the cell of an estimate.
-func estimated(e stats.Estimate) Cell { return Value(e.String(), e.Value) }
 
 // uPlot (github.com/leeoniya/uPlot, MIT) is carried unchanged from its npm
 // package, version 1.6.32.

@@ -145,7 +145,7 @@ func (t *trained) policies() Section {
 		reward.Series = append(reward.Series, plot.Series{Name: "bound that no policy exceeds", Style: plot.Plain, X: plot.Values{*t.Bound, *t.Bound}, Y: plot.Values{reward.Y.Lo, reward.Y.Hi}})
 	}
 	diff := dots("difference", "Reward less that of Whittle under the same seeds", func(r *result.Row) (float64, *float64, *float64) { return or(r.Diff), r.DiffLo, r.DiffHi })
-	s := Section{Title: "Policies", Table: tableOf(t.Table(result.Text)), Figures: []plot.Figure{reward, diff}}
+	s := Section{Title: "Policies", Table: t.Table(result.Text), Figures: []plot.Figure{reward, diff}}
 	if t.Seeds > 1 {
 		s.Notes = []string{"Means with 95 % intervals."}
 	}
@@ -274,17 +274,21 @@ func (t *trained) thresholds(dir fs.FS) (Section, error) {
 		}
 	}
 	x, y := slices.Index(rows[0], "exact inverse index"), slices.Index(rows[0], "learned inverse index")
-	tab := tableOf(&result.Table{Header: rows[0], Rows: rows[1:]})
 	points := plot.Series{Kind: plot.Points}
 	low, high := math.Inf(1), 0.
-	for _, cells := range tab.Rows {
-		if x >= 0 && y >= 0 && cells[x].Value != nil && cells[y].Value != nil {
-			points.X, points.Y = append(points.X, *cells[x].Value), append(points.Y, *cells[y].Value)
-			low, high = math.Min(low, *cells[x].Value), math.Max(high, *cells[x].Value)
+	for _, row := range rows[1:] {
+		if x < 0 || y < 0 {
+			break
+		}
+		exact, err := strconv.ParseFloat(row[x], 64)
+		learned, err2 := strconv.ParseFloat(row[y], 64)
+		if errors.Join(err, err2) == nil && !math.IsNaN(exact) && !math.IsInf(exact, 0) {
+			points.X, points.Y = append(points.X, exact), append(points.Y, learned)
+			low, high = math.Min(low, exact), math.Max(high, exact)
 		}
 	}
 	f.X.Log, f.Y.Log = low > 0 && high > 20*low, low > 0 && high > 20*low
 	f.Series = []plot.Series{points}
 	diagonal(&f)
-	return Section{Title: "Thresholds", Notes: []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."}, Figures: []plot.Figure{f}, Table: tab}, nil
+	return Section{Title: "Thresholds", Notes: []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."}, Figures: []plot.Figure{f}, Table: &result.Table{Header: rows[0], Rows: rows[1:]}}, nil
 }

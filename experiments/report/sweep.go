@@ -74,7 +74,9 @@ func readSweep(dir fs.FS) (*Result, error) {
 	for _, v := range r.Revisions {
 		p.Footnotes = append(p.Footnotes, "Program "+v+".")
 	}
-	p.Sections = slices.Concat([]Section{r.table(), r.along(), learning}, r.maps(), []Section{r.profile(), r.pools()}, learned)
+	cells := Section{Title: "Cells", Table: r.Table(), Draws: true, Reference: r.Reference}
+	pools := Section{Title: r.Metric + " pooled by " + r.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: r.Pools()}
+	p.Sections = slices.Concat([]Section{cells, r.along(), learning}, r.maps(), []Section{r.profile(), pools}, learned)
 	return &Result{p, r.figures(), r.Text}, nil
 }
 

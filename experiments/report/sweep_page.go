@@ -29,28 +29,6 @@ func (r *sweepDir) figures() []string {
 	return names
 }
 
-func (r *sweepDir) table() Section {
-	t := NewTable("cell", "n")
-	t.Draws, t.Reference = true, r.Reference
-	columns := r.Columns()
-	for _, c := range columns {
-		t.Head = append(t.Head, Column{c.Name, c.Help})
-	}
-	for i, short := range r.Table().Rows {
-		c := &r.Cells[i]
-		row := []Cell{Words(c.ID), Value(short[1], float64(c.IQM.N))}
-		for k, column := range columns {
-			cell := Words(short[k+2])
-			if e := column.Of(c); e != nil {
-				cell = estimated(*e)
-			}
-			row = append(row, cell)
-		}
-		t.Add(row...)
-	}
-	return Section{Title: "Cells", Table: t}
-}
-
 // along draws figures along the numeric setting with the most values.
 func (r *sweepDir) along() Section {
 	axis, all := r.Paths()
@@ -169,14 +147,6 @@ func (r *sweepDir) profile() Section {
 	return out
 }
 
-func (r *sweepDir) pools() Section {
-	t := &Table{Head: []Column{{Name: "value"}, {Name: "cells"}, {Name: "mean"}, {Name: "IQM"}}}
-	for _, g := range r.Groups {
-		t.Rows = append(t.Rows, []Cell{Words(g.Value), Value(fmt.Sprint(g.Cells), float64(g.Cells)), estimated(g.Mean), estimated(g.IQM)})
-	}
-	return Section{Title: r.Metric + " pooled by " + r.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: t}
-}
-
 // maps lay the cells out over the two settings with the most values.
 func (r *sweepDir) maps() []Section {
 	if len(r.Axes) < 2 {
@@ -287,7 +257,7 @@ func (r *sweepDir) learned() ([]Section, error) {
 		p.exact, p.learned = numbers[2], append(p.learned, numbers[1])
 	})
 	boot := stats.New(1)
-	t := &Table{Head: []Column{{Name: "cell and source"}, {Name: "learned threshold, interest"}, {Name: "exact threshold, interest"}}}
+	t := &result.Table{Header: []string{"cell and source", "learned threshold, interest", "exact threshold, interest"}}
 	over := map[string]*plot.Figure{}
 	for _, what := range []string{"threshold", "index"} {
 		over[what] = &plot.Figure{Name: what, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
@@ -310,7 +280,7 @@ func (r *sweepDir) learned() ([]Section, error) {
 		x.X = append(x.X, l.exact)
 		add(x, mean)
 		if l.what == "threshold" {
-			t.Rows = append(t.Rows, []Cell{Words(l.cell + ", " + l.source), estimated(mean), Value(stats.Format(l.exact), l.exact)})
+			t.Add(l.cell+", "+l.source, mean.String(), stats.Format(l.exact))
 			continue
 		}
 		title := "Indices of " + l.cell

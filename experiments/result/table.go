@@ -27,9 +27,17 @@ const (
 // Table is a rectangle of text. The first column is aligned left, the others,
 // which hold figures, right, unless Left names them.
 type Table struct {
-	Header []string
-	Rows   [][]string
-	Left   map[int]bool // further columns that hold words
+	Header []string     `json:"header"`
+	Help   []string     `json:"help,omitempty"` // what the columns are, for readers of pages; nil for none
+	Rows   [][]string   `json:"rows"`
+	Left   map[int]bool `json:"-"` // further columns that hold words
+}
+
+// First returns the first rows of the table.
+func (t *Table) First(rows int) *Table {
+	short := *t
+	short.Rows = t.Rows[:min(rows, len(t.Rows))]
+	return &short
 }
 
 // Add appends a row. It panics if the row is not as long as the header.

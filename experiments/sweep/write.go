@@ -77,51 +77,47 @@ func (s *Summary) Warnings() []string {
 	return order
 }
 
-// Column is a column of the short table.
-type Column struct {
-	Name, Help string
-	Of         func(c *Row) *stats.Estimate // nil where a cell has none
-}
-
-// Columns are those behind the cell and its runs: the shown figures, and the
-// comparison with the reference where there is any.
-func (s *Summary) Columns() []Column {
-	var columns []Column
-	for _, name := range s.Show {
-		j := s.Column(name)
-		columns = append(columns, Column{s.Figures[j].Label(), s.Figures[j].Help, func(c *Row) *stats.Estimate { return &c.Mean[j] }})
-	}
-	columns = append(columns, Column{"IQM of " + s.Metric, "", func(c *Row) *stats.Estimate { return &c.IQM }})
-	if slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil }) {
-		columns = append(columns,
-			Column{s.Metric + " − " + s.Reference, "", func(c *Row) *stats.Estimate { return c.Diff }},
-			Column{"P(better)", "", func(c *Row) *stats.Estimate { return c.Improve }})
-	}
-	return columns
-}
-
-// Table is the short table: one row per cell, with intervals.
+// Table is the short table, one row per cell, with intervals: the shown figures,
+// and the comparison with the reference where there is any.
 func (s *Summary) Table() *result.Table {
-	t := &result.Table{Header: []string{"cell", "n"}}
-	columns := s.Columns()
-	for _, c := range columns {
-		t.Header = append(t.Header, c.Name)
+	t := &result.Table{Header: []string{"cell", "n"}, Help: []string{"", ""}}
+	column := func(name, help string) { t.Header, t.Help = append(t.Header, name), append(t.Help, help) }
+	for _, name := range s.Show {
+		f := s.Figures[s.Column(name)]
+		column(f.Label(), f.Help)
 	}
-	for i := range s.Cells {
-		c := &s.Cells[i]
+	column("IQM of "+s.Metric, "")
+	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
+	if compared {
+		column(s.Metric+" − "+s.Reference, "")
+		column("P(better)", "")
+	}
+	for _, c := range s.Cells {
 		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
-		missing := ""
-		if c.ID == s.Reference {
-			missing = "reference" // in place of the difference to itself
+		for _, name := range s.Show {
+			row = append(row, c.Mean[s.Column(name)].String())
 		}
-		for _, column := range columns {
-			if e := column.Of(c); e != nil {
-				row = append(row, e.String())
-			} else {
-				row, missing = append(row, missing), ""
-			}
+		row = append(row, c.IQM.String())
+		switch {
+		case !compared:
+		case c.Diff != nil:
+			row = append(row, c.Diff.String(), c.Improve.String())
+		case c.ID == s.Reference:
+			row = append(row, "reference", "")
+		default:
+			row = append(row, "", "")
 		}
 		t.Add(row...)
+	}
+	return t
+}
+
+// Pools is the table of the groups.
+func (s *Summary) Pools() *result.Table {
+	_, group := split(s.Group)
+	t := &result.Table{Header: []string{group, "cells", "mean", "IQM"}}
+	for _, g := range s.Groups {
+		t.Add(g.Value, strconv.Itoa(g.Cells), g.Mean.String(), g.IQM.String())
 	}
 	return t
 }
@@ -155,13 +151,8 @@ func (s *Summary) Markdown(w *bufio.Writer) error {
 	if err := s.Table().Write(w, result.Markdown); err != nil || len(s.Groups) == 0 {
 		return err
 	}
-	_, group := split(s.Group)
 	fmt.Fprintf(w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
-	t := result.Table{Header: []string{group, "cells", "mean", "IQM"}}
-	for _, g := range s.Groups {
-		t.Add(g.Value, strconv.Itoa(g.Cells), g.Mean.String(), g.IQM.String())
-	}
-	return t.Write(w, result.Markdown)
+	return s.Pools().Write(w, result.Markdown)
 }
 
 // textRows is how many cells the terminal shows.

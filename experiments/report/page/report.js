@@ -50,7 +50,9 @@
   }
 
   // ---- Tables: sorted by every column, filtered, in pages.
-  function table(section, t, title) {
+  // number is what a text begins with, days in hours; NaN for a word.
+  const number = text => parseFloat(text) * (text.endsWith(" d") ? 24 : 1);
+  function table(section, { table: t, draws, reference }, title) {
     const perPage = 200, many = t.rows.length > 8;
     let order = [], by = -1, down = false, first = 0;
     const filter = make("input", { type: "search", autocomplete: "off", placeholder: "part of a name" });
@@ -64,32 +66,33 @@
     box.setAttribute("aria-label", "Table: " + title);
     section.append(make("div", { className: "controls", hidden: !many }, make("label", {}, "Filter ", filter), count), box, pages);
     filter.addEventListener("input", () => { first = 0; sort(); });
-    if (t.draws) head.append(make("th", { scope: "col", textContent: "draw" }));
-    t.head.forEach((c, k) => {
-      const b = make("button", { type: "button", title: c.help || "" }, ...breakable(c.name));
-      b.addEventListener("click", () => { down = by === k ? !down : t.rows.some(r => r[k].value !== undefined); by = k; first = 0; sort(); });
+    if (draws) head.append(make("th", { scope: "col", textContent: "draw" }));
+    const words = k => k === 0 || t.rows.every(r => isNaN(number(r[k])));
+    t.header.forEach((name, k) => {
+      const b = make("button", { type: "button", title: t.help && t.help[k] || "" }, ...breakable(name));
+      b.addEventListener("click", () => { down = by === k ? !down : !words(k); by = k; first = 0; sort(); });
       head.append(make("th", { scope: "col", className: k ? "" : "name" }, b));
     });
     function sort() {
       const part = filter.value.trim().toLowerCase();
-      order = t.rows.filter(r => r[0].text.toLowerCase().includes(part));
+      order = t.rows.filter(r => r[0].toLowerCase().includes(part));
       if (by >= 0) {
-        const words = t.rows.every(r => r[by].value === undefined);
+        const byWords = words(by);
         order.sort((r, s) => {
-          const a = r[by].value, b = s[by].value;
-          if (words) return (down ? -1 : 1) * r[by].text.localeCompare(s[by].text, "en", { numeric: true });
-          if (a === undefined || b === undefined) return (a === undefined) - (b === undefined); // none goes last
+          if (byWords) return (down ? -1 : 1) * r[by].localeCompare(s[by], "en", { numeric: true });
+          const a = number(r[by]), b = number(s[by]);
+          if (isNaN(a) || isNaN(b)) return isNaN(a) - isNaN(b); // none goes last
           return down ? b - a : a - b;
         });
       }
-      [...head.cells].slice(t.draws ? 1 : 0).forEach((th, k) =>
+      [...head.cells].slice(draws ? 1 : 0).forEach((th, k) =>
         th.setAttribute("aria-sort", by !== k ? "none" : down ? "descending" : "ascending"));
       fill();
     }
     function fill() {
       body.replaceChildren(...order.slice(first, first + perPage).map(r => {
-        const name = r[0].text, row = make("tr", { className: name === t.reference ? "reference" : "" });
-        if (t.draws) {
+        const name = r[0], row = make("tr", { className: name === reference ? "reference" : "" });
+        if (draws) {
           const tick = make("input", { type: "checkbox", checked: known.has(name) && !hidden.has(name), disabled: !known.has(name) });
           tick.setAttribute("aria-label", "draw " + name + (tick.disabled ? ": the page has no curve of it" : ""));
           tick.dataset.name = name;
@@ -97,11 +100,11 @@
           row.append(make("td", { className: "draw" }, tick));
         }
         r.forEach((c, k) => {
-          if (k === 0) return row.append(make("th", { scope: "row" }, ...breakable(c.text)));
+          if (k === 0) return row.append(make("th", { scope: "row" }, ...breakable(c)));
           // An interval stands below its value where there is no room beside it.
-          const [value, range] = c.text.replace(/ (%|h|d)$/, "\u00a0$1").split(/(?= \[)/);
+          const [value, range] = c.replace(/ (%|h|d)$/, "\u00a0$1").split(/(?= \[)/);
           const td = make("td", {}, value, ...(range ? [" ", make("span", { className: "range", textContent: range.trim() })] : []));
-          td.dataset.label = t.head[k].name;
+          td.dataset.label = t.header[k];
           row.append(td);
         });
         return row;
@@ -112,7 +115,7 @@
       prev.disabled = first === 0;
       next.disabled = first + perPage >= order.length;
     }
-    if (t.draws) watchers.push(() => body.querySelectorAll("input[data-name]").forEach(b => { b.checked = known.has(b.dataset.name) && !hidden.has(b.dataset.name); }));
+    if (draws) watchers.push(() => body.querySelectorAll("input[data-name]").forEach(b => { b.checked = known.has(b.dataset.name) && !hidden.has(b.dataset.name); }));
     sort();
   }
 
@@ -313,6 +316,6 @@
   data.sections.forEach((s, i) => {
     const section = document.getElementById("section-" + i);
     if (s.figures.length) figures(section, s.figures);
-    if (s.table && s.table.rows.length) table(section, s.table, section.querySelector("h2").textContent);
+    if (s.table && s.table.rows.length) table(section, s, section.querySelector("h2").textContent);
   });
 })();
