@@ -144,7 +144,7 @@ func write(dir string, a *replay.Answer, args []string) error {
 	}
 	out.Print("result.json", a, result.JSON)
 	var timetable bytes.Buffer
-	err = a.Schedule.Timetable.Write(&timetable, a.Names)
+	err = a.WriteTimetable(&timetable)
 	out.Add("timetable.csv", timetable.Bytes(), err)
 	return out.Put(d)
 }

@@ -39,10 +39,9 @@ type Question struct {
 type Answer struct {
 	Name    string   // of the log
 	Names   []string // of the sources
-	Log     Seen
-	Form    Form    // how interest is lost
+	Log     seen
+	Form    form    // how interest is lost
 	Rate    float64 // crawls per hour
-	Every   float64 // hours in which that many crawls visit every source once
 	Epoch   time.Duration
 	Budget  int // crawls per epoch
 	Epochs  int // measured
@@ -51,7 +50,7 @@ type Answer struct {
 	Warm    bool
 	Learner string // its name
 
-	Rows []Row // now, learning, and what they are compared with
+	Rows []schedule // now, learning, and what they are compared with
 	// Gain is what the learner earns over what is earned now, less 1; its
 	// interval is over weeks.
 	Gain stats.Estimate
@@ -59,31 +58,35 @@ type Answer struct {
 	// The rest is measured on Days days at the end, fewer than all where there
 	// are many sources.
 	Days      float64
-	Budgets   []Share // what the learner earns with fewer crawls
+	Budgets   []part  // what the learner earns with fewer crawls
 	Fewer     float64 // share of the crawls it could leave out and still earn what is earned now; NaN if none
-	HalfLives []HalfLife
+	HalfLives []otherLife
 
-	Fits  []Fit       // of the feedback, nil without
+	Fits  []fit       // of the feedback, nil without
 	Wrong [][]float64 // share earned if [true][assumed] forms of Fits differ
 
-	Schedule Schedule
+	Timetable timetable // of what the learner has learned in the end
+	// What was learned by the middle of the recording, in its second half: by
+	// the frozen learner, and by its timetable replayed as told.
+	Frozen, Replayed measures
 
+	seed     uint64
 	nowAtEnd float64 // interest per hour that is earned now in those Days
 }
 
-// Row is one schedule.
-type Row struct {
+// schedule is one schedule.
+type schedule struct {
 	Policy, About string
-	Measures
+	measures
 	Interval stats.Estimate // of Interest, over weeks; not finite under five of them
 }
 
-// Share is what the learner earns with a share of the crawls, over what is
+// part is what the learner earns with a share of the crawls, over what is
 // earned now with all.
-type Share struct{ Crawls, Interest float64 }
+type part struct{ Crawls, Interest float64 }
 
-// HalfLife is the answer for another half-life: interest per hour.
-type HalfLife struct {
+// otherLife is the answer for another half-life: interest per hour.
+type otherLife struct {
 	Hours    float64 `json:"hours"`
 	Now      float64 `json:"now"`
 	Learning float64 `json:"learning"`
@@ -141,13 +144,13 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if q.Now.Name == "" {
 		q.Now = Now{Every: time.Duration(float64(n) / rate * float64(time.Hour)), Name: "in turn"}
 	}
-	a := &Answer{Name: Name(q.Log.Path), Names: q.Log.Names, Log: look(q.Log), Form: Exponential(q.HalfLife), Rate: rate, Every: float64(n) / rate, Warm: q.Warm}
+	a := &Answer{Name: Name(q.Log.Path), Names: q.Log.Names, Log: look(q.Log), Form: exponential(q.HalfLife), Rate: rate, Warm: q.Warm, seed: q.Seed}
 	if q.Feedback != nil {
 		var err error
-		if a.Fits, err = q.Feedback.Fit(); err != nil {
+		if a.Fits, err = q.Feedback.fit(); err != nil {
 			return nil, err
 		}
-		a.Form = a.Fits[0].Form
+		a.Form = a.Fits[0].form
 	}
 	learner, err := experiments.FindLearner("", env.LevelOnline)
 	if err != nil {
@@ -183,7 +186,7 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, nil, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
 		return nil, err
 	}
-	a.conclude(q.Seed)
+	a.conclude()
 	return a, nil
 }
 
@@ -207,16 +210,16 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 		{"learning", "the learner, which knows nothing at first"},
 		{"whittle", "the exact index, told every source's mean rate of the whole time beforehand"},
 	}
-	for _, name := range append([]string{"round-robin"}, Rules...) {
+	for _, name := range append([]string{"round-robin"}, rules...) {
 		if name != r.q.Now.Rule {
 			rows = append(rows, struct{ name, about string }{name, about(name)})
 		}
 	}
-	a.Rows = make([]Row, len(rows))
+	a.Rows = make([]schedule, len(rows))
 	for k, row := range rows {
-		a.Rows[k] = Row{Policy: row.name, About: row.about}
+		a.Rows[k] = schedule{Policy: row.name, About: row.about}
 		jobs = append(jobs, func(ctx context.Context) (err error) {
-			var crawls []Crawl
+			var crawls []crawl
 			switch k {
 			case 0:
 				crawls, err = r.now(ctx, all, budget)
@@ -225,33 +228,33 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 			default:
 				crawls, err = r.policy(ctx, row.name, all, budget, a.Form)
 			}
-			a.Rows[k].Measures = r.measure(crawls, all, a.Form)
+			a.Rows[k].measures = r.measure(crawls, all, a.Form)
 			return err
 		})
 	}
 
-	reduced := func(share float64, form Form, put func(interest float64)) func(context.Context) error {
+	reduced := func(share float64, f form, put func(interest float64)) func(context.Context) error {
 		return func(ctx context.Context) error {
 			// Fewer crawls: longer epochs, so that each has as many.
 			s := *r
 			s.length = math.Round(r.length / share)
 			w := tail
 			w.to = w.begin + math.Floor((tail.to-w.begin)/s.length)*s.length
-			crawls, err := s.play(ctx, w, budget, form, r.learner, env.LevelOnline, nil)
-			put(r.measure(crawls, window{w.begin, tail.from, w.to}, form).Interest)
+			crawls, err := s.play(ctx, w, budget, f, r.learner, env.LevelOnline, nil)
+			put(r.measure(crawls, window{w.begin, tail.from, w.to}, f).Interest)
 			return err
 		}
 	}
-	a.Budgets = make([]Share, len(fewer))
+	a.Budgets = make([]part, len(fewer))
 	for k, share := range fewer {
-		jobs = append(jobs, reduced(share, a.Form, func(v float64) { a.Budgets[k] = Share{share, v} }))
+		jobs = append(jobs, reduced(share, a.Form, func(v float64) { a.Budgets[k] = part{share, v} }))
 	}
-	a.Budgets = append(a.Budgets, Share{Crawls: 1})
+	a.Budgets = append(a.Budgets, part{Crawls: 1})
 	full := len(fewer)
 	jobs = append(jobs, reduced(1, a.Form, func(v float64) { a.Budgets[full].Interest = v }))
-	a.HalfLives = make([]HalfLife, len(halfLives))
+	a.HalfLives = make([]otherLife, len(halfLives))
 	for k, h := range halfLives {
-		jobs = append(jobs, reduced(1, Exponential(h), func(v float64) { a.HalfLives[k].Learning = v }))
+		jobs = append(jobs, reduced(1, exponential(h), func(v float64) { a.HalfLives[k].Learning = v }))
 	}
 	jobs = append(jobs, func(ctx context.Context) error {
 		crawls, err := r.now(ctx, tail, budget)
@@ -261,7 +264,7 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 		a.nowAtEnd = r.measure(crawls, tail, a.Form).Interest
 		for k, h := range halfLives {
 			a.HalfLives[k].Hours = h
-			a.HalfLives[k].Now = r.measure(crawls, tail, Exponential(h)).Interest
+			a.HalfLives[k].Now = r.measure(crawls, tail, exponential(h)).Interest
 		}
 		return nil
 	})
@@ -273,23 +276,23 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 }
 
 // measure measures a schedule in a window.
-func (r *runner) measure(crawls []Crawl, w window, f Form) Measures {
+func (r *runner) measure(crawls []crawl, w window, f form) measures {
 	return r.cat.measure(crawls, w.from, w.to, f.Left)
 }
 
 // now returns the crawls that are made now.
-func (r *runner) now(ctx context.Context, w window, budget float64) ([]Crawl, error) {
+func (r *runner) now(ctx context.Context, w window, budget float64) ([]crawl, error) {
 	switch {
 	case r.q.Now.Every > 0:
 		return every(len(r.q.Log.Names), r.q.Now.Every.Seconds(), w.from, w.to), nil
 	case r.q.Now.Rule != "":
-		return r.policy(ctx, r.q.Now.Rule, w, budget, Exponential(r.q.HalfLife))
+		return r.policy(ctx, r.q.Now.Rule, w, budget, exponential(r.q.HalfLife))
 	}
 	return r.q.Now.Crawls, nil
 }
 
 // policy returns the crawls of a policy of the catalogue.
-func (r *runner) policy(ctx context.Context, name string, w window, budget float64, f Form) ([]Crawl, error) {
+func (r *runner) policy(ctx context.Context, name string, w window, budget float64, f form) ([]crawl, error) {
 	e, err := experiments.Find(name)
 	if err != nil {
 		return nil, err

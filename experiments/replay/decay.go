@@ -17,8 +17,8 @@ import (
 	"ephemera/env"
 )
 
-// Form is a way in which interest is lost with age, in hours.
-type Form struct {
+// form is a way in which interest is lost with age, in hours.
+type form struct {
 	kind
 	Param []float64 // in hours, 1/hour, or pure numbers
 }
@@ -62,18 +62,18 @@ var kinds = []kind{
 	},
 }
 
-// Exponential returns the form of the model with that half-life.
-func Exponential(halfLife float64) Form {
-	return Form{kinds[0], []float64{math.Ln2 / halfLife}}
+// exponential returns the form of the model with that half-life.
+func exponential(halfLife float64) form {
+	return form{kinds[0], []float64{math.Ln2 / halfLife}}
 }
 
 // Left returns the share of an item's interest that is left at an age in hours.
-func (f Form) Left(age float64) float64 { return f.left(f.Param, age) }
+func (f form) Left(age float64) float64 { return f.left(f.Param, age) }
 
 // totals returns, for so many ages apart by step hours, the interest of a stream
 // of one item an hour, each worth 1 when new, without a crawl: the integral of
 // what is left.
-func (f Form) totals(n int, step float64) []float64 {
+func (f form) totals(n int, step float64) []float64 {
 	t := make([]float64, n)
 	for k := 1; k < n; k++ {
 		t[k] = t[k-1] + quad.Fixed(f.Left, float64(k-1)*step, float64(k)*step, 8, nil, 0)
@@ -82,11 +82,11 @@ func (f Form) totals(n int, step float64) []float64 {
 }
 
 // String tells the parameters.
-func (f Form) String() string { return f.says(f.Param) }
+func (f form) String() string { return f.says(f.Param) }
 
-// Fit is a form with how well it describes feedback.
-type Fit struct {
-	Form
+// fit is a form with how well it describes feedback.
+type fit struct {
+	form
 	R2     float64 // share of the variance that the form accounts for
 	Lo, Hi float64 // 95 % interval of the half-life in hours; NaN but for the exponential
 }
@@ -209,16 +209,16 @@ func (fb *Feedback) sum(k kind, p []float64) (s float64) {
 	return s
 }
 
-// Fit fits every form by least squares; the first is the exponential. Its
+// fit fits every form by least squares; the first is the exponential. Its
 // interval treats items as drawn independently: the variance of ln c is Σ gᵢ²/H² with
 // gᵢ the slope of an item's sum of squares and H the curvature of the whole.
-func (fb *Feedback) Fit() ([]Fit, error) {
+func (fb *Feedback) fit() ([]fit, error) {
 	all := fb.shares()
 	total := stat.PopVariance(all, nil) * float64(len(all))
 	if total == 0 {
 		return nil, errors.New("all shares are equal; nothing can be fitted")
 	}
-	var fits []Fit
+	var fits []fit
 	for _, k := range kinds {
 		at := func(x []float64) []float64 {
 			p := make([]float64, len(x))
@@ -233,7 +233,7 @@ func (fb *Feedback) Fit() ([]Fit, error) {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
 		p := at(res.X)
-		f := Fit{Form: Form{k, p}, R2: 1 - res.F/total, Lo: math.NaN(), Hi: math.NaN()}
+		f := fit{form: form{k, p}, R2: 1 - res.F/total, Lo: math.NaN(), Hi: math.NaN()}
 		if len(p) == 1 {
 			const h = 1e-3
 			var squares, curve float64

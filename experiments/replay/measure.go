@@ -6,14 +6,14 @@ import (
 	"ephemera/env"
 )
 
-// Crawl is one crawl of a schedule.
-type Crawl struct {
+// crawl is one crawl of a schedule.
+type crawl struct {
 	Source int
 	At     float64 // Unix time
 }
 
-// Measures is what a schedule brings in a part of a recording.
-type Measures struct {
+// measures is what a schedule brings in a part of a recording.
+type measures struct {
 	Interest float64 // per hour
 	Crawls   float64 // per hour
 	Empty    float64 // share of the crawls that found nothing new
@@ -62,7 +62,7 @@ func (c *catalog) published(i int, from, to float64) (n, sum float64) {
 
 // measure plays a schedule, sorted by time, against what was published from
 // one time to another. Interest that is a hours old is worth left(a) of what it was.
-func (c *catalog) measure(crawls []Crawl, from, to float64, left func(hours float64) float64) Measures {
+func (c *catalog) measure(crawls []crawl, from, to float64, left func(hours float64) float64) measures {
 	n := len(c.first) - 1
 	next, last := make([]int, n), make([]float64, n)
 	var items, worth float64
@@ -79,7 +79,7 @@ func (c *catalog) measure(crawls []Crawl, from, to float64, left func(hours floa
 	had := append([]int(nil), next...)
 
 	const minute = 60
-	m := Measures{days: make([]float64, int((to-from)/day))}
+	m := measures{days: make([]float64, int((to-from)/day))}
 	delays := make([]float64, int((to-from)/minute)+1) // items by minutes of delay
 	worths := make([]float64, len(delays))             // their utility
 	var made, empty float64

@@ -15,7 +15,7 @@ import (
 type Now struct {
 	Every  time.Duration // every source that often
 	Rule   string        // a scheduler of the catalogue, under the budget
-	Crawls []Crawl       // a log of crawls, sorted by time
+	Crawls []crawl       // a log of crawls, sorted by time
 	Name   string        // in tables
 }
 
@@ -24,9 +24,9 @@ type NowError struct{ text string }
 
 func (e NowError) Error() string { return e.text }
 
-// Rules are the schedulers of feed readers and crawlers that the learner is
+// rules are the schedulers of feed readers and crawlers that the learner is
 // compared with.
-var Rules = []string{"miniflux", "miniflux-relative", "nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative"}
+var rules = []string{"miniflux", "miniflux-relative", "nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative"}
 
 // ParseNow reads every=D, the name of a rule, or the name of a CSV file with the
 // columns source and crawled_unix. Sources of such a file that published
@@ -39,11 +39,11 @@ func ParseNow(ctx context.Context, text string, rec *env.Recording) (Now, *env.R
 		}
 		return Now{Every: every, Name: text}, rec, nil
 	}
-	if slices.Contains(Rules, text) {
+	if slices.Contains(rules, text) {
 		return Now{Rule: text, Name: text}, rec, nil
 	}
 	if _, err := os.Stat(text); err != nil {
-		return Now{}, nil, NowError{fmt.Sprintf("%.200q is no file; allowed are every=D such as every=30m, %s, or a file with the columns source and crawled_unix", text, strings.Join(Rules, ", "))}
+		return Now{}, nil, NowError{fmt.Sprintf("%.200q is no file; allowed are every=D such as every=30m, %s, or a file with the columns source and crawled_unix", text, strings.Join(rules, ", "))}
 	}
 	made, err := env.ReadTimes(ctx, text, "crawled_unix")
 	if err != nil {
@@ -54,24 +54,24 @@ func ParseNow(ctx context.Context, text string, rec *env.Recording) (Now, *env.R
 	for k, name := range made.Names {
 		number[k], _ = slices.BinarySearch(rec.Names, name)
 	}
-	now := Now{Name: "now", Crawls: make([]Crawl, 0, made.Rows)}
+	now := Now{Name: "now", Crawls: make([]crawl, 0, made.Rows)}
 	made.Each(func(i int, at int64, _ float64) {
-		now.Crawls = append(now.Crawls, Crawl{number[i], float64(at)})
+		now.Crawls = append(now.Crawls, crawl{number[i], float64(at)})
 	})
 	return now, rec, nil
 }
 
 // every crawls each of n sources once per period of that many seconds, spread
 // evenly over the period.
-func every(n int, period, from, to float64) []Crawl {
-	var all []Crawl
+func every(n int, period, from, to float64) []crawl {
+	var all []crawl
 	for start := from; ; start += period {
 		for i := range n {
 			at := start + period*float64(i+1)/float64(n)
 			if at > to {
 				return all
 			}
-			all = append(all, Crawl{i, at})
+			all = append(all, crawl{i, at})
 		}
 	}
 }

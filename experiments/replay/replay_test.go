@@ -60,12 +60,12 @@ func record(t *testing.T, n, days int) *env.Recording {
 func TestMeasure(t *testing.T) {
 	rec := record(t, 12, 6)
 	r := stream.New(1, stream.Test)
-	var crawls []Crawl
+	var crawls []crawl
 	for at := float64(rec.First); at < float64(rec.Last); at += 4000 * r.ExpFloat64() {
-		crawls = append(crawls, Crawl{r.Intn(11), at}) // the last source is never crawled
+		crawls = append(crawls, crawl{r.Intn(11), at}) // the last source is never crawled
 	}
 	from, to := float64(rec.First)+1.5*day, float64(rec.Last)-day
-	form := Exponential(3)
+	form := exponential(3)
 	got := newCatalog(rec).measure(crawls, from, to, form.Left)
 
 	var interest, made, prompt, items float64
@@ -96,7 +96,7 @@ func TestMeasure(t *testing.T) {
 	for i := range 12 {
 		last, any := from, false
 		rec.Each(func(j int, at int64, _ float64) { any = any || i == j && float64(at) >= from && float64(at) < to })
-		for _, c := range append(slices.Clone(crawls), Crawl{i, to}) {
+		for _, c := range append(slices.Clone(crawls), crawl{i, to}) {
 			if any && c.Source == i && c.At >= from && c.At <= to {
 				neglect = max(neglect, c.At-last)
 				last = c.At
@@ -157,7 +157,7 @@ func TestFormTotals(t *testing.T) {
 		{1, []float64{2, .7}, func(a float64) float64 { return 2 / .3 * (math.Pow(1+a/2, .3) - 1) }},
 		{2, []float64{.3, .05, 2}, func(a float64) float64 { return 2./3*one(.3, a) + 1./3*one(.05, a) }},
 	} {
-		f := Form{kinds[c.kind], c.param}
+		f := form{kinds[c.kind], c.param}
 		for k, got := range f.totals(400, step) {
 			if want := c.total(float64(k) * step); math.Abs(got-want) > 1e-9*want {
 				t.Fatalf("%s %v: after %v hours the total is %v; the integral %v", f.Name, f.Param, float64(k)*step, got, want)
@@ -189,7 +189,7 @@ func TestFeedback(t *testing.T) {
 			a := 20 * r.Float64()
 			fmt.Fprintf(&b, "%v,%v\n", a, min(1, max(0, 1-math.Exp2(-a/5)+.05*r.NormFloat64())))
 		}
-		fits, err := read(b.String()).Fit()
+		fits, err := read(b.String()).fit()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestFeedback(t *testing.T) {
 				fmt.Fprintf(&b, "%d,%v,%v\n", item, a, total*(1-kinds[truth].left(p, a)))
 			}
 		}
-		fits, err := read(b.String()).Fit()
+		fits, err := read(b.String()).fit()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +252,7 @@ func TestFeedbackErrors(t *testing.T) {
 // For the exponential the index of any form is that of Theorem 1.
 func TestIndexOfForms(t *testing.T) {
 	s := env.NewSource("a", 3, .1*math.Ln2, 1)
-	f := Exponential(10)
+	f := exponential(10)
 	p := &byForm{sel: baselines.NewSelector([]float64{1, 1}, 1), key: make([]float64, 2), rate: []float64{3, 0}}
 	p.total = f.totals(ages, 1)
 	o := &env.Model{}
@@ -311,7 +311,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s makes %v crawls per hour; want 3", r.Policy, r.Crawls)
 		}
 	}
-	if share := a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest; !(share >= .97) {
+	if share := a.Replayed.Interest / a.Frozen.Interest; !(share >= .97) {
 		t.Errorf("the timetable earns %v of what the frozen learner does", share)
 	}
 	if !(a.Fewer > .05 && a.Fewer < .9) {
@@ -467,11 +467,11 @@ func TestRecordings(t *testing.T) {
 		}
 		a := ask(t, Question{Log: rec, HalfLife: 4, Rate: 5, Seed: 1, Workers: 2})
 		for _, r := range a.Rows {
-			if slices.Contains(Rules, r.Policy) && a.Rows[1].Interest < 1.1*r.Interest {
+			if slices.Contains(rules, r.Policy) && a.Rows[1].Interest < 1.1*r.Interest {
 				t.Errorf("%s: the learner earns %v, %s %v", name, a.Rows[1].Interest, r.Policy, r.Interest)
 			}
 		}
-		if share := a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest; !(share >= .97) {
+		if share := a.Replayed.Interest / a.Frozen.Interest; !(share >= .97) {
 			t.Errorf("%s: the timetable earns %v of what the frozen learner does", name, share)
 		}
 		if text := a.delay(); !strings.Contains(text, "less time") && !strings.Contains(text, "worth most") && !strings.Contains(text, "little to be gained") {

@@ -14,7 +14,7 @@ import (
 // play runs a learner or policy in the replayed window from its beginning, and
 // returns its crawls. What is told of each epoch's end is its number, from 1, and
 // the learner.
-func (r *runner) play(ctx context.Context, w window, budget float64, f Form, e *experiments.Entry, level env.Level, watch func(epoch int, run experiments.Running)) ([]Crawl, error) {
+func (r *runner) play(ctx context.Context, w window, budget float64, f form, e *experiments.Entry, level env.Level, watch func(epoch int, run experiments.Running)) ([]crawl, error) {
 	in := r.hindsight(w, budget, f)
 	log := r.q.Log.Between(int64(w.begin), int64(w.to))
 	o := env.ReplayOptions{
@@ -25,14 +25,14 @@ func (r *runner) play(ctx context.Context, w window, budget float64, f Form, e *
 		Instance: in, Epochs: r.epochs(w), Items: true,
 		Open: func(uint64, env.Level, bool) (env.World, error) { return env.NewReplay(log, in, o) },
 	}
-	var crawls []Crawl
+	var crawls []crawl
 	_, err := scene.Play(ctx, experiments.Play{
 		Entry: e, Level: level, Seed: r.q.Seed, Evaluation: -1,
 		Watch: func(run experiments.Running) experiments.Watcher {
 			return func(n int, _ float64, got []env.Crawled) error {
 				at := w.begin + float64(n+1)*r.length
 				for _, c := range got {
-					crawls = append(crawls, Crawl{c.Source, at})
+					crawls = append(crawls, crawl{c.Source, at})
 				}
 				if watch != nil {
 					watch(n+1, run)
@@ -45,11 +45,11 @@ func (r *runner) play(ctx context.Context, w window, budget float64, f Form, e *
 }
 
 // half returns the half-life of an exponential form, hours.
-func (f Form) half() float64 { return math.Ln2 / f.Param[0] }
+func (f form) half() float64 { return math.Ln2 / f.Param[0] }
 
 // hindsight returns the sources with their mean rate and interest over the
 // measured part, which no scheduler knows beforehand.
-func (r *runner) hindsight(w window, budget float64, f Form) env.Instance {
+func (r *runner) hindsight(w window, budget float64, f form) env.Instance {
 	in := env.Instance{ID: "recording", Budget: budget, Sources: make([]env.Source, len(r.q.Log.Names))}
 	for i, name := range r.q.Log.Names {
 		n, sum := r.cat.published(i, w.from, w.to)
@@ -60,7 +60,7 @@ func (r *runner) hindsight(w window, budget float64, f Form) env.Instance {
 
 // learn runs the learner in the whole window. It hands on what was learned by
 // the middle, and makes a timetable of what was learned in the end.
-func (r *runner) learn(ctx context.Context, w window, middle int, budget float64, a *Answer, frozen chan<- env.Agent) ([]Crawl, error) {
+func (r *runner) learn(ctx context.Context, w window, middle int, budget float64, a *Answer, frozen chan<- env.Agent) ([]crawl, error) {
 	defer close(frozen)
 	var last experiments.Running
 	crawls, err := r.play(ctx, w, budget, a.Form, r.learner, env.LevelOnline, func(epoch int, run experiments.Running) {
@@ -71,7 +71,7 @@ func (r *runner) learn(ctx context.Context, w window, middle int, budget float64
 	if err != nil {
 		return nil, err
 	}
-	a.Schedule.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(), w.begin, r.epochs(w))
+	a.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(), w.begin, r.epochs(w))
 	return crawls, err
 }
 
@@ -92,8 +92,8 @@ func (r *runner) check(ctx context.Context, w window, middle int, a *Answer, fro
 	}
 	half := w.begin + float64(middle)*r.length
 	later := window{half, half, w.to}
-	a.Schedule.Frozen = r.measure(alone, later, a.Form)
-	a.Schedule.Replayed = r.measure(plan.between(half, w.to), later, a.Form)
+	a.Frozen = r.measure(alone, later, a.Form)
+	a.Replayed = r.measure(plan.between(half, w.to), later, a.Form)
 	return nil
 }
 
@@ -102,13 +102,13 @@ func (r *runner) epochs(w window) int { return int(math.Round((w.to - w.begin) /
 
 // follow runs a policy that learns no more, and sees nothing but its own crawls,
 // from an epoch on that is counted from begin.
-func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, epoch, epochs int) ([]Crawl, error) {
+func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, epoch, epochs int) ([]crawl, error) {
 	view := &env.Observed{}
 	view.Epoch, view.Last = epoch, make([]int, len(r.q.Log.Names))
 	for i := range view.Last {
 		view.Last[i] = epoch - 1 // as if all had just been crawled
 	}
-	var all []Crawl
+	var all []crawl
 	var now []int
 	for n := range epochs {
 		if n%16 == 0 && ctx.Err() != nil {
@@ -117,7 +117,7 @@ func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, ep
 		now = policy.Select(now[:0], view)
 		at := begin + float64(view.Epoch+1)*r.length
 		for _, i := range now {
-			all = append(all, Crawl{i, at})
+			all = append(all, crawl{i, at})
 			view.Last[i] = view.Epoch
 		}
 		view.Epoch++
@@ -127,13 +127,13 @@ func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, ep
 
 // timetable lets a policy that learns no more run for two weeks from an epoch
 // on, and returns the crawls of the second.
-func (r *runner) timetable(ctx context.Context, policy env.Agent, begin float64, epoch int) (Timetable, error) {
+func (r *runner) timetable(ctx context.Context, policy env.Agent, begin float64, epoch int) (timetable, error) {
 	crawls, err := r.follow(ctx, policy, begin, epoch, int(math.Ceil(2*week/r.length)))
 	if err != nil {
 		return nil, err
 	}
 	from := begin + float64(epoch)*r.length + week
-	var t Timetable
+	var t timetable
 	for _, c := range crawls {
 		if c.At > from && c.At <= from+week {
 			t = append(t, c)
@@ -148,7 +148,7 @@ func (r *runner) wrong(ctx context.Context, a *Answer, half, to float64) error {
 	w := window{half, half, to}
 	first := float64(r.q.Log.First)
 	a.Wrong = make([][]float64, len(a.Fits))
-	crawls := make([][]Crawl, len(a.Fits))
+	crawls := make([][]crawl, len(a.Fits))
 	for k, assumed := range a.Fits {
 		var err error
 		entry := &experiments.Entry{Name: assumed.Name, New: func(known experiments.Known, _ any) (env.Agent, error) {
@@ -167,7 +167,7 @@ func (r *runner) wrong(ctx context.Context, a *Answer, half, to float64) error {
 	}
 	for k, truth := range a.Fits {
 		for _, c := range crawls {
-			a.Wrong[k] = append(a.Wrong[k], r.measure(c, w, truth.Form).Interest)
+			a.Wrong[k] = append(a.Wrong[k], r.measure(c, w, truth.form).Interest)
 		}
 		right := a.Wrong[k][k]
 		for j := range a.Wrong[k] {
@@ -202,10 +202,10 @@ func (p *byForm) Select(dst []int, o *env.Model) []int {
 }
 
 // conclude fills what follows from the runs.
-func (a *Answer) conclude(seed uint64) {
+func (a *Answer) conclude() {
 	const block = 7 // days
 	none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
-	boot := stats.New(seed)
+	boot := stats.New(a.seed)
 	a.Gain = none
 	for k := range a.Rows {
 		a.Rows[k].Interval = none

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ephemera/env"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/report"
 	"ephemera/experiments/result"
@@ -123,7 +124,7 @@ func (a *Answer) schedules() report.Section {
 func (a *Answer) delay() string {
 	best := -1
 	for k, r := range a.Rows {
-		if slices.Contains(Rules, r.Policy) && (best < 0 || r.Median < a.Rows[best].Median) {
+		if slices.Contains(rules, r.Policy) && (best < 0 || r.Median < a.Rows[best].Median) {
 			best = k
 		}
 	}
@@ -185,8 +186,7 @@ func (a *Answer) decay() report.Section {
 }
 
 func (a *Answer) timetable() report.Section {
-	s := a.Schedule
-	visits := s.Timetable.Visits(len(a.Names))
+	visits := a.Timetable.visits(len(a.Names))
 	order := make([]int, len(visits))
 	for i := range order {
 		order[i] = i
@@ -199,8 +199,8 @@ func (a *Answer) timetable() report.Section {
 		}
 	}
 	never := len(order) - len(t.Rows)
-	text := fmt.Sprintf("timetable.csv holds what the learner would do in a week with all that it has learned, crawl by crawl, to be repeated (%s). ", result.Count(len(s.Timetable), "crawl"))
-	text += fmt.Sprintf("A timetable made in the middle of the log, replayed as told from there to the end, earns %s of what the learner as it was in the middle earns there.", percent(s.Replayed.Interest/s.Frozen.Interest))
+	text := fmt.Sprintf("timetable.csv holds what the learner would do in a week with all that it has learned, crawl by crawl, to be repeated (%s). ", result.Count(len(a.Timetable), "crawl"))
+	text += fmt.Sprintf("A timetable made in the middle of the log, replayed as told from there to the end, earns %s of what the learner as it was in the middle earns there.", percent(a.Replayed.Interest/a.Frozen.Interest))
 	if never > 0 {
 		text += fmt.Sprintf(" It leaves out %s, where the learner found too little to be worth a crawl. Look in from time to time, or run the learner, which does.", result.Count(never, "source"))
 	}
@@ -212,45 +212,33 @@ func (a *Answer) method() string {
 		a.From.Format("2006-01-02 15:04"), a.To.Format("2006-01-02 15:04"), result.Count(a.Epochs, "decision"), result.Count(a.Budget, "crawl"), hours(a.Form.half()), a.Learner, a.Epoch.Round(time.Second))
 }
 
-// JSON writes the figures as one object.
+// JSON writes the figures as one object: the keys of all commands, and its own.
 func (a *Answer) JSON(w io.Writer) error {
 	type row struct {
-		Policy    string   `json:"policy"`
-		Reward    float64  `json:"reward"` // interest per epoch
-		Lo        *float64 `json:"lo"`
-		Hi        *float64 `json:"hi"`
-		Crawls    float64  `json:"crawls"` // per epoch
-		OfWhittle *float64 `json:"of_whittle"`
-		OfBound   *float64 `json:"of_bound"`
-		OfNow     *float64 `json:"of_now"`
-		Median    *float64 `json:"delay_median_hours"`
-		P90       *float64 `json:"delay_p90_hours"`
-		Worth     *float64 `json:"delay_utility_median_hours"`
-		Prompt    float64  `json:"seen_within_1h"`
-		Empty     float64  `json:"empty_crawls"`
-		Neglect   float64  `json:"longest_neglect_hours"`
+		result.Row
+		OfNow   *float64 `json:"of_now"`
+		Median  *float64 `json:"delay_median_hours"`
+		P90     *float64 `json:"delay_p90_hours"`
+		Worth   *float64 `json:"delay_utility_median_hours"`
+		Prompt  float64  `json:"seen_within_1h"`
+		Empty   float64  `json:"empty_crawls"`
+		Neglect float64  `json:"longest_neglect_hours"`
 	}
 	out := struct {
-		Instance  string     `json:"instance"`
-		Algorithm string     `json:"algorithm"`
-		Knowledge string     `json:"knowledge"`
-		Budget    int        `json:"budget"`
-		Steps     int        `json:"steps"`
-		Seeds     int        `json:"seeds"`
-		Bound     *float64   `json:"bound"`
-		Results   []row      `json:"results"`
-		Epoch     float64    `json:"epoch_seconds"`
-		Gain      *float64   `json:"gain"`
-		GainLo    *float64   `json:"gain_lo"`
-		GainHi    *float64   `json:"gain_hi"`
-		Fewer     *float64   `json:"fewer_crawls"`
-		HalfLife  float64    `json:"half_life_hours"`
-		HalfLives []HalfLife `json:"half_lives"`
-		Replayed  *float64   `json:"timetable_of_frozen"`
+		result.Report
+		Results   []row       `json:"results"`
+		Epoch     float64     `json:"epoch_seconds"`
+		Gain      *float64    `json:"gain"`
+		GainLo    *float64    `json:"gain_lo"`
+		GainHi    *float64    `json:"gain_hi"`
+		Fewer     *float64    `json:"fewer_crawls"`
+		HalfLife  float64     `json:"half_life_hours"`
+		HalfLives []otherLife `json:"half_lives"`
+		Replayed  *float64    `json:"timetable_of_frozen"`
 	}{
-		Instance: a.Name, Algorithm: a.Learner, Knowledge: "online", Budget: a.Budget, Steps: a.Epochs, Seeds: 1,
-		Epoch: a.Epoch.Seconds(), Gain: result.Ptr(a.Gain.Value), GainLo: result.Ptr(a.Gain.Lo), GainHi: result.Ptr(a.Gain.Hi), Fewer: result.Ptr(a.Fewer),
-		HalfLife: a.Form.half(), HalfLives: a.HalfLives, Replayed: result.Ptr(a.Schedule.Replayed.Interest / a.Schedule.Frozen.Interest),
+		Report: result.Report{Instance: a.Name, Algorithm: a.Learner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs, Seeds: 1, Seed: a.seed},
+		Epoch:  a.Epoch.Seconds(), Gain: result.Ptr(a.Gain.Value), GainLo: result.Ptr(a.Gain.Lo), GainHi: result.Ptr(a.Gain.Hi), Fewer: result.Ptr(a.Fewer),
+		HalfLife: a.Form.half(), HalfLives: a.HalfLives, Replayed: result.Ptr(a.Replayed.Interest / a.Frozen.Interest),
 	}
 	perEpoch := a.Epoch.Hours()
 	for k, r := range a.Rows {
@@ -259,9 +247,11 @@ func (a *Answer) JSON(w io.Writer) error {
 			name = "now"
 		}
 		out.Results = append(out.Results, row{
-			Policy: name, Reward: r.Interest * perEpoch, Crawls: r.Crawls * perEpoch,
-			OfWhittle: result.Ptr(r.Interest / a.Rows[2].Interest), OfNow: result.Ptr(r.Interest / a.Rows[0].Interest),
-			Median: result.Ptr(r.Median), P90: result.Ptr(r.P90), Worth: result.Ptr(r.Worth),
+			Row: result.Row{
+				Policy: name, Reward: r.Interest * perEpoch, Lo: result.Ptr(r.Interval.Lo * perEpoch), Hi: result.Ptr(r.Interval.Hi * perEpoch),
+				Crawls: r.Crawls * perEpoch, OfWhittle: result.Ptr(r.Interest / a.Rows[2].Interest),
+			},
+			OfNow: result.Ptr(r.Interest / a.Rows[0].Interest), Median: result.Ptr(r.Median), P90: result.Ptr(r.P90), Worth: result.Ptr(r.Worth),
 			Prompt: r.Prompt, Empty: r.Empty, Neglect: r.Neglect,
 		})
 	}

@@ -7,8 +7,8 @@ import (
 	"ephemera/env"
 )
 
-// Seen is what a recording holds.
-type Seen struct {
+// seen is what a recording holds.
+type seen struct {
 	Sources, Items int
 	Days           float64
 	Silent         int     // sources that published nothing in the last quarter of the time
@@ -22,8 +22,8 @@ type Seen struct {
 
 // look tells what a recording holds. A gap is a time without an item of at
 // least six hours and ten times what nine in ten waits for the next item last.
-func look(rec *env.Recording) Seen {
-	s := Seen{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
+func look(rec *env.Recording) seen {
+	s := seen{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
 	last := make([]int64, len(rec.Names))
 	sum := make([]float64, len(rec.Names))
 	for i := range last {
