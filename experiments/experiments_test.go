@@ -332,14 +332,6 @@ func TestPanicIsReported(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := comparison(1).Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled comparison: %v", err)
-	}
-}
-
 // All policies of a comparison see the same content: what waits at a source
 // under one seed is the same whatever was crawled elsewhere.
 func TestCommonRandomNumbers(t *testing.T) {

@@ -99,25 +99,6 @@ func TestBudgetBreakersStandLast(t *testing.T) {
 	}
 }
 
-func TestWorkersDoNotMatter(t *testing.T) {
-	args := []string{"-steps", "400", "-seeds", "5", "-world", "poisson", "-knowledge", "observed", "-policies", "whittle,myopic,round-robin", "-format", "json"}
-	one, _, err := bench(t, append(args, "-workers", "1")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, _, err := bench(t, append(args, "-workers", "2")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if one != two {
-		t.Errorf("one worker printed\n%s\nand two\n%s", one, two)
-	}
-	other, _, _ := bench(t, append(args, "-seed", "9")...)
-	if strings.Replace(other, `"seed": 9`, `"seed": 1`, 1) == one {
-		t.Error("other seeds printed the same figures")
-	}
-}
-
 func TestPolicies(t *testing.T) {
 	policies, _ := rows(report(t, "-steps", "200", "-seeds", "2", "-policies", "whittle, round-robin"))
 	if got := strings.Join(policies, " "); got != "whittle round-robin" {
@@ -182,24 +163,6 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// read reads the files of a directory.
-func read(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(b)
-	}
-	return files
-}
-
 func TestOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"-steps", "200", "-seeds", "2", "-policies", "whittle,greedy", "-out", dir}
@@ -207,7 +170,7 @@ func TestOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := read(t, dir)
+	files := clitest.Files(t, dir)
 	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt", "timing.json"} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("%s is missing", name)
@@ -308,7 +271,7 @@ func TestPresetPapers(t *testing.T) {
 	if len(r.Rows) != 29 {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))
 	}
-	figures := read(t, dir)
+	figures := clitest.Files(t, dir)
 	if len(figures) != 8 {
 		t.Errorf("%d files are written, want four figures in two forms", len(figures))
 	}
@@ -321,7 +284,7 @@ func TestPresetPapers(t *testing.T) {
 	if one != two {
 		t.Error("the second run printed other bytes")
 	}
-	if !maps.Equal(read(t, dir), figures) {
+	if !maps.Equal(clitest.Files(t, dir), figures) {
 		t.Error("the second run changed the files")
 	}
 
@@ -330,7 +293,7 @@ func TestPresetPapers(t *testing.T) {
 	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "tcns-figure-4") {
 		t.Errorf("another figure over figure 4: %v", err)
 	}
-	if !maps.Equal(read(t, dir), figures) {
+	if !maps.Equal(clitest.Files(t, dir), figures) {
 		t.Error("figure 4 was replaced")
 	}
 }
@@ -344,18 +307,6 @@ func TestPresetPapersDefaultDirectory(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(filepath.FromSlash(picturesDir)); err != nil || len(entries) != 8 {
 		t.Errorf("%s holds %d files, %v", picturesDir, len(entries), err)
-	}
-}
-
-func TestHelp(t *testing.T) {
-	out, _, err := bench(t, "-h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, flag := range []string{"-preset", "-instance", "-random", "-trace", "-policies", "-seeds", "-steps", "-workers", "-out", "-format", "-progress"} {
-		if !strings.Contains(out, "  "+flag) {
-			t.Errorf("the help does not list %s", flag)
-		}
 	}
 }
 

@@ -57,20 +57,8 @@ func runs(t *testing.T) []string {
 // results reads what must be the same from run to run.
 func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	got := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Name() != cli.TimingFile {
-			got[e.Name()] = string(b)
-		}
-	}
+	got := clitest.Files(t, dir)
+	delete(got, cli.TimingFile)
 	return got
 }
 

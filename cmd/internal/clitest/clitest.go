@@ -61,6 +61,24 @@ func Output(t *testing.T, c *exec.Cmd) (stdout string, status int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
+// Files reads the files of a directory.
+func Files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(b)
+	}
+	return files
+}
+
 // Refusal is a call that has to be refused.
 type Refusal struct {
 	Args   string // separated by blanks
