@@ -53,7 +53,7 @@ type tally struct {
 
 // patience is how long an epoch under way may go on after an interruption. Most
 // end within it, and what ends between two epochs can be saved.
-const patience = 50 * time.Millisecond
+const patience = 30 * time.Millisecond
 
 // late is a context that is done when another has been for as long as the
 // patience.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
+	"ephemera/experiments"
 	"ephemera/learner"
 )
 
@@ -134,36 +136,69 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// SIGINT and SIGTERM write a checkpoint, and the message says how to go on.
-func TestInterrupted(t *testing.T) {
+// interrupt runs train until its first checkpoint is there, calls then, sends the
+// signal and returns what train said and the checkpoint that it left.
+func interrupt(t *testing.T, sig os.Signal, dir, args string, then func()) (said string, _ *learner.Saved) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
-	for _, args := range []string{"-steps 400000", "-steps 150000 -knowledge online"} {
+	p := clitest.Process(t, append(strings.Fields(args), "-out", dir)...)
+	var log bytes.Buffer
+	p.Stderr = &log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	for begun := false; !begun; time.Sleep(time.Millisecond) {
+		select {
+		case err := <-ended:
+			t.Fatalf("%s: %v, %q", args, err, &log)
+		default:
+			_, err := os.Stat(filepath.Join(dir, learner.StateFile))
+			begun = err == nil
+		}
+	}
+	then()
+	if err := p.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if got := p.ProcessState.ExitCode(); got != cli.Interrupted {
+		t.Fatalf("%s: exit status %d, %q", args, got, &log)
+	}
+	saved, err := learner.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.String(), saved
+}
+
+// SIGINT and SIGTERM write a checkpoint, and the message says how to go on.
+func TestInterrupted(t *testing.T) {
+	for _, args := range []string{"-steps 1000000000 -checkpoint 100000", "-steps 1000000000 -checkpoint 5000 -knowledge online"} {
 		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 			dir := filepath.Join(t.TempDir(), "run")
-			p := clitest.Process(t, append(strings.Fields(args), "-out", dir)...)
-			var log bytes.Buffer
-			p.Stderr = &log
-			if err := p.Start(); err != nil {
+			said, saved := interrupt(t, sig, dir, args, func() { os.Remove(filepath.Join(dir, learner.StateFile)) })
+			var at experiments.Checkpoint
+			if err := json.Unmarshal(saved.Run, &at); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(150 * time.Millisecond)
-			if err := p.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			_ = p.Wait()
-			if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.Contains(log.String(), "-resume "+dir) {
-				t.Fatalf("%s: exit status %d, %q", args, got, &log)
-			}
-			saved, err := learner.Load(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Contains(saved.Run, []byte(`"epoch":`)) || bytes.Contains(saved.Run, []byte(`"epoch":0,`)) {
-				t.Errorf("%s: the checkpoint stands at the beginning: %.200s", args, saved.Run)
+			if want := fmt.Sprintf("train: interrupted after %d of 1000000000 epochs; train -resume %s goes on with it\n", at.Epoch, dir); said != want {
+				t.Errorf("%s: %q; want %q", args, said, want)
 			}
 		}
+	}
+}
+
+// An interruption waits neither for a long epoch nor for a checkpoint of many
+// megabytes: the last one stands.
+func TestInterruptedWithMuchState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	said, _ := interrupt(t, os.Interrupt, dir, "-algorithm paper -set reading=inverse -instance lognormal:300 -checkpoint 1", func() {})
+	if want := "train: interrupted; train -resume " + dir + " goes on with it\n"; said != want {
+		t.Errorf("%q; want %q", said, want)
 	}
 }
 

@@ -72,10 +72,18 @@ func (c *command) open() error {
 
 func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on with it", path) }
 
-// keepStates has the training write checkpoints.
+// quick is the size of a checkpoint up to which an interruption waits while it
+// is written, bytes.
+const quick = 16 << 20
+
+// keepStates has the training write checkpoints, which take at most a tenth of
+// its time.
 func (c *command) keepStates() {
+	const interval = 10 * time.Second
 	t := &c.training
 	t.Rows = metricRows
+	began := time.Now() // the last checkpoint
+	ended := began
 	t.Save = func(at *experiments.Checkpoint) error {
 		run, err := json.Marshal(at)
 		if err != nil {
@@ -85,25 +93,24 @@ func (c *command) keepStates() {
 		if err != nil {
 			return err
 		}
-		if err := c.dir.Put(files.File{Name: learner.StateFile, Data: data}); err != nil {
+		cli.Hold(len(data) <= quick)
+		err = c.dir.Put(files.File{Name: learner.StateFile, Data: data})
+		cli.Hold(false)
+		if err != nil {
 			return err
 		}
 		cli.Resume(goOn(c.out))
-		if at.Sums.Epochs == t.Epochs {
-			cli.Hold(false)
-		}
+		ended = time.Now()
 		return nil
 	}
-	const interval = 10 * time.Second
-	last := time.Now()
 	t.Due = func(epoch int) bool {
-		cli.Hold(true) // from here on to the end of learning there is something to write
 		if c.checkpoint > 0 {
 			return epoch%c.checkpoint == 0
 		}
-		due := time.Since(last) >= interval
+		now := time.Now()
+		due := now.Sub(ended) >= max(interval, 10*ended.Sub(began))
 		if due {
-			last = time.Now()
+			began = now
 		}
 		return due
 	}

@@ -60,20 +60,21 @@ func Status(err error) int {
 	return Failure
 }
 
-// patience is how long an interrupted command may take to stop by itself. Not
-// all that it computes, such as the relaxed bound of very many sources, looks at
-// the context. Where it holds it may take longer.
+// An interrupted command has patience ticks to stop by itself, and ends then
+// wherever it stands: not all that it computes looks at the context, such as the
+// constructors for very many sources. They are counted one by one, so that a busy
+// machine, which is late with each, gives more time.
 const (
-	patience = 50 * time.Millisecond
-	longest  = 30 * time.Second
+	tick     = 10 * time.Millisecond
+	patience = 6
 )
 
-// held says that there is something to write.
+// held says that something is being written.
 var held atomic.Bool
 
-// Hold says whether the command has something to write when it is interrupted,
-// for which an interruption waits.
-func Hold(something bool) { held.Store(something) }
+// Hold says whether the command is writing something that is soon written, for
+// which an interruption waits.
+func Hold(writing bool) { held.Store(writing) }
 
 // resume is what an interrupted command says last.
 var resume atomic.Value
@@ -106,16 +107,14 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 // await returns the error of an interrupted command, or, if it does not stop,
 // the given one.
 func await(done <-chan error, interrupted error) error {
-	for began := time.Now(); ; {
+	for n := 1; n <= patience || held.Load(); n++ {
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(patience):
-		}
-		if !held.Load() || time.Since(began) >= longest {
-			return interrupted
+		case <-time.After(tick):
 		}
 	}
+	return interrupted
 }
 
 // Line is the one line that tells of an error, or of several that were joined.

@@ -3,57 +3,80 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
-// asDeaf has the test binary be a command that does not look at its context.
-const asDeaf = "EPHEMERA_TEST_DEAF"
+// as has the test binary be one of these commands.
+const as = "EPHEMERA_TEST_COMMAND"
+
+var commands = map[string]func(ctx context.Context) error{
+	// deaf does not look at its context.
+	"deaf": func(context.Context) error { select {} },
+	// writing writes for longer than the patience lasts.
+	"writing": func(ctx context.Context) error {
+		Hold(true)
+		defer Hold(false)
+		<-ctx.Done()
+		time.Sleep(10 * patience * tick)
+		return errors.New("written")
+	},
+}
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asDeaf) != "" {
-		Main("deaf", func(_ context.Context, _ []string, stdout, _ io.Writer) error {
-			fmt.Fprintln(stdout, "begun")
-			select {}
+	if name := os.Getenv(as); name != "" {
+		Main(name, func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
+			go fmt.Fprintln(stdout, "begun")
+			return commands[name](ctx)
 		})
 	}
 	os.Exit(m.Run())
 }
 
 // Ctrl-C ends also what does not look at the context, such as the tables of an
-// index for many sources.
+// index for many sources, but not what is being written.
 func TestInterruptAlways(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(self)
-	c.Env = append(os.Environ(), asDeaf+"=1")
-	var log strings.Builder
-	c.Stderr = &log
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "begun\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait() // the exit status says it
-	if got := c.ProcessState.ExitCode(); got != Interrupted {
-		t.Errorf("exit status %d, want %d", got, Interrupted)
-	}
-	if got := log.String(); got != "deaf: interrupted\n" {
-		t.Errorf("stderr is %q", got)
+	for _, want := range []struct {
+		command, line string
+		status        int
+	}{
+		{"deaf", "deaf: interrupted\n", Interrupted},
+		{"writing", "writing: written\n", Failure},
+	} {
+		c := exec.Command(self)
+		c.Env = append(os.Environ(), as+"="+want.command)
+		var log strings.Builder
+		c.Stderr = &log
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "begun\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait() // the exit status says it
+		if got := c.ProcessState.ExitCode(); got != want.status {
+			t.Errorf("%s: exit status %d, want %d", want.command, got, want.status)
+		}
+		if got := log.String(); got != want.line {
+			t.Errorf("%s: stderr is %q", want.command, got)
+		}
 	}
 }
 
