@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -122,7 +121,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 		errs = append(errs, err)
 		if ctx.Err() != nil {
 			if err == nil && i+1 < len(list) {
-				errs = append(errs, interrupted(fmt.Sprintf("interrupted before %s; the same command goes on with it", list[i+1].Name)))
+				errs = append(errs, fmt.Errorf("%w before %s; the same command goes on with it", ctx.Err(), list[i+1].Name))
 			}
 			break
 		}
@@ -201,10 +200,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 		return err
 	}
 	m := cfg.Meta()
-	e := json.NewEncoder(c.stdout)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(struct {
+	return result.WriteJSON(c.stdout, struct {
 		Name    string           `json:"name"`
 		Cells   []sweep.MetaCell `json:"cells"`
 		Seeds   []uint64         `json:"seeds"`
@@ -215,8 +211,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 
 // sweep runs one configuration.
 func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, shard sweep.Shard, dir string) error {
-	hint := fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir)
-	cli.Resume(hint)
+	cli.Resume(fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir))
 	show, clear := c.output.Progress(c.stderr, cfg.Name)
 	o := sweep.Options{
 		Dir: dir, Workers: c.workers, Shard: shard,
@@ -225,9 +220,6 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, sha
 	}
 	rep, err := sweep.Run(ctx, cfg, o)
 	clear()
-	if errors.Is(err, sweep.ErrInterrupted) {
-		return interrupted("interrupted; " + hint)
-	}
 	if err != nil {
 		return err
 	}
@@ -244,13 +236,6 @@ func (w lineWriter) Write(b []byte) (int, error) {
 	w.clear()
 	return w.to.Write(b)
 }
-
-// interrupted is the error of a call that Ctrl-C ended.
-type interrupted string
-
-func (e interrupted) Error() string { return string(e) }
-
-func (interrupted) Is(target error) bool { return target == context.Canceled }
 
 // tell prints what a call did.
 func (c *command) tell(cfg *sweep.Config, dir string, shard sweep.Shard, rep sweep.Report) error {
@@ -301,22 +286,19 @@ func (c *command) mergeAll(ctx context.Context) error {
 	if err := c.one(len(dirs)); err != nil {
 		return err
 	}
-	const hint = "the records are as they were, and the same command makes the final files"
-	cli.Resume(hint)
+	cli.Resume("the records are as they were, and the same command makes the final files")
 	var errs []error
 	for _, dir := range dirs {
 		cfg, err := sweep.LoadFile(c.schema, filepath.Join(dir, "config.toml"), nil)
-		var rep sweep.Report
 		if err == nil {
-			rep, err = sweep.Merge(ctx, cfg, sweep.Options{Dir: dir})
+			var rep sweep.Report
+			if rep, err = sweep.Merge(ctx, cfg, sweep.Options{Dir: dir}); err == nil {
+				err = c.tell(cfg, dir, sweep.Whole, rep)
+			}
 		}
-		if errors.Is(err, sweep.ErrInterrupted) {
-			return interrupted("interrupted; " + hint)
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
 		}
-		if err == nil {
-			err = c.tell(cfg, dir, sweep.Whole, rep)
-		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

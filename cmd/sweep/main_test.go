@@ -311,7 +311,7 @@ func TestInterruptBetween(t *testing.T) {
 		stop() // the first prints its results
 		return len(b), nil
 	}), io.Discard)
-	if cli.Status(err) != cli.Interrupted || !strings.Contains(err.Error(), "interrupted before other; the same command goes on with it") {
+	if cli.Status(err) != cli.Interrupted || !strings.Contains(cli.Line("sweep", err), "interrupted before other; the same command goes on with it") {
 		t.Errorf("status %d, %v", cli.Status(err), err)
 	}
 }

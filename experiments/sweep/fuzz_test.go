@@ -1,12 +1,10 @@
 package sweep
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,30 +121,4 @@ func sealed(data []byte) []byte {
 		out = fmt.Appendf(out, "{\"crc32\":\"%08x\",%s\n", crc32.ChecksumIEEE(body), body)
 	}
 	return out
-}
-
-// A summary gives an error or one that can be written in every form.
-func FuzzSummary(f *testing.F) {
-	for _, text := range []string{kappaTOML, "seeds = 1\n", "seeds = 5\ngroup = \"learner.algorithm\"\nlearner.algorithm = [\"paper\", \"priced\"]\ninstance.id = [\"paper\", \"wide\"]\nmetric = \"ratio\"\n"} {
-		dir := f.TempDir()
-		mustRun(f, load(f, text), Options{Dir: dir})
-		data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ParseSummary(data)
-		if err != nil {
-			return
-		}
-		w := bufio.NewWriter(io.Discard)
-		for _, err := range []error{s.Text(w), s.Markdown(w), s.csv(w)} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		s.answer()
-	})
 }

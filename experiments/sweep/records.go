@@ -115,21 +115,21 @@ type store struct {
 	programs   []string          // that wrote the records, sorted
 	arithmetic map[string]string // in which they computed, with a file of each
 	bad        []string          // damaged lines, to be reported
-	cells      map[string]int    // by hash
-	seeds      map[uint64]int
+	jobs       map[run]int
+}
+
+// run names a run whatever else its sweep has.
+type run struct {
+	hash string
+	seed uint64
 }
 
 // scan reads the record files of a directory, which stay open.
 func scan(ctx context.Context, c *Config, dir string) (*store, error) {
-	s := &store{
-		cfg: c, ends: map[string]int64{}, at: make([]location, c.Jobs()), failed: map[int]string{},
-		arithmetic: map[string]string{}, cells: map[string]int{}, seeds: map[uint64]int{},
-	}
-	for i := range c.Cells {
-		s.cells[c.Cells[i].Hash] = i
-	}
-	for k, seed := range c.Seeds {
-		s.seeds[seed] = k
+	s := &store{cfg: c, ends: map[string]int64{}, at: make([]location, c.Jobs()), failed: map[int]string{}, arithmetic: map[string]string{}, jobs: map[run]int{}}
+	for job := range s.at {
+		cell, seed := c.at(job)
+		s.jobs[run{cell.Hash, seed}] = job
 	}
 	for _, path := range recordFiles(dir) {
 		if err := s.scan(ctx, path); err != nil {
@@ -174,7 +174,7 @@ func (s *store) scan(ctx context.Context, path string) error {
 			return err
 		}
 		err = s.take(line, location{f, s.ends[path], len(line)})
-		if errors.Is(err, errOther) || errors.Is(err, errOlder) {
+		if errors.Is(err, errOther) {
 			return fmt.Errorf("%s:%d: %w", path, number, err)
 		}
 		if err != nil {
@@ -186,8 +186,6 @@ func (s *store) scan(ctx context.Context, path string) error {
 
 var errOther = errors.New("is of another configuration, or of a program with other settings: name another directory with -out, or put back the config.toml and the program that the records were made with")
 
-var errOlder = errors.New("is of an older version of the program; name another directory with -out")
-
 // take books one line.
 func (s *store) take(line []byte, at location) error {
 	var r struct { // without the result, which is read when it is needed
@@ -198,19 +196,14 @@ func (s *store) take(line []byte, at location) error {
 		return err
 	}
 	if r.Hash == "" {
-		if r.Arithmetic == "" {
-			return errOlder
-		}
 		s.programs = append(s.programs, r.Program)
 		s.arithmetic[r.Arithmetic] = at.file.Name()
 		return nil
 	}
-	cell, ok := s.cells[r.Hash]
-	k, ok2 := s.seeds[r.Seed]
-	if !ok || !ok2 {
+	job, ok := s.jobs[run{r.Hash, r.Seed}]
+	if !ok {
 		return fmt.Errorf("cell %.80q with seed %d %w", r.Cell, r.Seed, errOther)
 	}
-	job := cell*len(s.cfg.Seeds) + k
 	switch {
 	case r.Error == "":
 		s.at[job] = at

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"ephemera/experiments"
 )
 
 // Options say how a sweep is run. None of them changes its results.
@@ -45,9 +45,6 @@ type Report struct {
 	Damaged  []string // damaged records that were left out
 	Final    bool     // the final files were written
 }
-
-// ErrInterrupted says that the context ended before the work did.
-var ErrInterrupted = errors.New("interrupted")
 
 // Run runs what is missing of a shard, records each result as it is there, and
 // writes the final files when the whole sweep is complete. Failing runs do not
@@ -91,8 +88,6 @@ func Merge(ctx context.Context, c *Config, o Options) (Report, error) {
 // advise adds what to do about errors that are not the program's.
 func advise(err error) error {
 	switch {
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", ErrInterrupted, err)
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w; every run that was recorded is safe: make room and start again", err)
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
@@ -101,20 +96,7 @@ func advise(err error) error {
 	return err
 }
 
-// parallel calls f for 0 to n−1, as many at once as there are workers; 0 stands
-// for one per core. The first error ends it, or the end of the context.
-func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(cores(workers))
-	for i := 0; i < n && inner.Err() == nil; i++ {
-		group.Go(func() error { return f(inner, i) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
+// cores is how many runs there are at once.
 func cores(workers int) int {
 	if workers > 0 {
 		return workers
@@ -157,7 +139,7 @@ func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 		}
 	}
 	progress()
-	err = parallel(ctx, o.Workers, len(todo), func(ctx context.Context, i int) error {
+	err = experiments.Each(ctx, len(todo), cores(o.Workers), nil, nil, func(ctx context.Context, i int) error {
 		cell, seed := s.cfg.at(todo[i])
 		r := record{Cell: cell.ID, Hash: cell.Hash, Seed: seed}
 		res, failure := runOne(ctx, s.cfg.x, cell, seed)

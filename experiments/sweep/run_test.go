@@ -345,7 +345,7 @@ func TestMergeInterrupted(t *testing.T) {
 	want := finals(t, dir)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := Merge(ctx, c, Options{Dir: dir}); !errors.Is(err, ErrInterrupted) {
+	if _, err := Merge(ctx, c, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	sameFiles(t, finals(t, dir), want)
@@ -610,7 +610,7 @@ func TestInterrupt(t *testing.T) {
 			stop()
 		}
 	}})
-	if !errors.Is(err, ErrInterrupted) || rep.Ran < 40 || rep.Ran > 50 {
+	if !errors.Is(err, context.Canceled) || rep.Ran < 40 || rep.Ran > 50 {
 		t.Fatalf("interrupted after 40 runs: %+v, %v", rep, err)
 	}
 	if got := finals(t, dir); len(got) != 2 {

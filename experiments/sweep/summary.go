@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"ephemera/experiments"
 	"ephemera/experiments/stats"
 )
 
@@ -91,7 +92,7 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
 	problem := c.Cells[c.Reference].problem()
-	err := parallel(ctx, workers, len(c.Cells), func(_ context.Context, i int) error {
+	err := experiments.Each(ctx, len(c.Cells), cores(workers), nil, nil, func(_ context.Context, i int) error {
 		cell := &c.Cells[i]
 		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boot.IQM(column(of(i), m))}
 		for j := range s.Figures {
@@ -140,7 +141,7 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 	if c.Group != "" {
 		s.Groups = make([]Pool, len(names))
 	}
-	err = parallel(ctx, workers, len(names), func(_ context.Context, i int) error {
+	err = experiments.Each(ctx, len(names), cores(workers), nil, nil, func(_ context.Context, i int) error {
 		x := tasks[names[i]]
 		if s.Groups != nil {
 			s.Groups[i] = Pool{names[i], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
