@@ -48,13 +48,24 @@ func (s *shown) page(ctx context.Context) (*report.Page, error) {
 	p.Sections = []report.Section{
 		figures("Index of every source", "The Whittle index over the age, on the states of the mean dynamics. A source is worth a crawl from the age on at which its curve reaches the price. Points are the learned thresholds.", s.indices(order, relaxed)),
 		figures("Content over time", "What waits at a source just before each decision.", s.content(order[:min(len(order), mostNamed)])),
-		figures("Crawls", "Each stroke is a crawl.", report.Raster(s.names, s.crawls, s.epochs-len(s.crawls), order)),
+		figures("Crawls", "Each stroke is a crawl.", report.Raster(s.names, s.crawled(), order)),
 		figures("Price over time", "The clearing price of an epoch is the lowest index among the sources that were crawled in it: what the last budget unit bought.", s.clearing(relaxed), s.learning(relaxed)),
 		figures("Value of the budget", "What one more budget unit per epoch is worth is the price of the relaxed problem, the slope of its optimum.", value, bound),
 		figures("Value of an item", "Interest of one item after it is published.", s.items(order)),
 		{Title: "Sources", Table: s.sources(relaxed)},
 	}
 	return p, nil
+}
+
+// crawled returns the epochs at which each source was crawled.
+func (s *shown) crawled() [][]float64 {
+	at := make([][]float64, len(s.names))
+	for n, crawls := range s.crawls {
+		for _, c := range crawls {
+			at[c.Source] = append(at[c.Source], float64(s.epochs-len(s.crawls)+n))
+		}
+	}
+	return at
 }
 
 // byCrawls orders the sources by how often they were crawled.

@@ -189,7 +189,7 @@ func (c chosen) settings(cell *sweep.Cell) (any, error) {
 
 // wrong is the error of a setting.
 func wrong(key, format string, args ...any) error {
-	return &sweep.KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
+	return &experiments.SettingError{Key: key, Err: fmt.Errorf(key+": "+format, args...)}
 }
 
 // Check implements sweep.Experiment.

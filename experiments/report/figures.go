@@ -3,23 +3,15 @@ package report
 import (
 	"slices"
 
-	"ephemera/env"
 	"ephemera/experiments/plot"
 )
 
 // mostRows is how many sources a raster shows.
 const mostRows = 60
 
-// Raster draws which source was crawled when: those of the sources that were
-// crawled, at most 60 of them, over epochs from first on. The styles follow the
-// order; without one, all are the same.
-func Raster(names []string, crawls [][]env.Crawled, first int, order []int) plot.Figure {
-	at := make([][]float64, len(names)) // epochs at which a source was crawled
-	for n, epoch := range crawls {
-		for _, c := range epoch {
-			at[c.Source] = append(at[c.Source], float64(first+n))
-		}
-	}
+// Raster draws which source was crawled at which epochs: of the sources that were
+// crawled at most 60. The styles follow the order; without one, all are the same.
+func Raster(names []string, at [][]float64, order []int) plot.Figure {
 	f := plot.Figure{Name: "crawls", Title: "Crawls", X: plot.Axis{Label: "epoch"}, Y: plot.Axis{Label: "source"}}
 	var rows []string
 	for i, x := range at {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -71,4 +72,65 @@ func Read(dir fs.FS) (*Result, error) {
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
 	return files.Dirs(dir, "results", kinds[0].file, kinds[1].file)
+}
+
+// maxFile bounds what is read of a file, in bytes.
+const maxFile = 1 << 30
+
+// open opens a file. An error that there is none is fs.ErrNotExist.
+func open(dir fs.FS, name string) (fs.File, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s: is not a file", name)
+	case info.Size() > maxFile:
+		err = fmt.Errorf("%s: is larger than %d bytes", name, maxFile)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func readFile(dir fs.FS, name string) ([]byte, error) {
+	f, err := open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// rows calls use for each row of a CSV file behind its heading, which it returns.
+// There are so many columns, or for 0 as many as in the heading.
+func rows(dir fs.FS, name string, columns int, use func(row []string) error) (head []string, err error) {
+	f, err := open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c := csv.NewReader(f)
+	c.FieldsPerRecord = columns
+	for n := 1; ; n++ {
+		row, err := c.Read()
+		switch {
+		case err == io.EOF && n == 1:
+			err = errors.New("there is no heading")
+		case err == io.EOF:
+			return head, nil
+		case err == nil && n == 1:
+			head = row
+		case err == nil:
+			err = use(row)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: row %d: %w", name, n, err)
+		}
+	}
 }

@@ -1,21 +1,19 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
@@ -152,35 +150,12 @@ func (t *trained) policies() Section {
 	return s
 }
 
-// table reads a CSV file whose rows have so many columns, or as many as the
-// first.
-func table(dir fs.FS, name string, columns int) ([][]string, error) {
-	text, err := readFile(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	c := csv.NewReader(bytes.NewReader(text))
-	c.FieldsPerRecord = columns
-	rows, err := c.ReadAll()
-	if err == nil && len(rows) == 0 {
-		err = errors.New("there is no heading")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return rows, nil
-}
-
 // curves are the learning curves and the regret.
 func (t *trained) curves(dir fs.FS) (Section, error) {
-	rows, err := table(dir, "curves.csv", 3)
-	if err != nil {
-		return Section{}, err
-	}
 	type curve struct{ epochs, reward, total []float64 }
 	curves := map[string]*curve{}
 	var order []string
-	for n, row := range rows[1:] {
+	_, err := rows(dir, "curves.csv", 3, func(row []string) error {
 		name := result.Printable(row[0])
 		at, err := strconv.Atoi(row[1])
 		v, err2 := strconv.ParseFloat(row[2], 64)
@@ -194,9 +169,13 @@ func (t *trained) curves(dir fs.FS) (Section, error) {
 			last, total = c.epochs[k-1], c.total[k-1]
 		}
 		if err := errors.Join(err, err2); err != nil || !(float64(at) > last) {
-			return Section{}, fmt.Errorf("curves.csv: row %d: %q, %q; needed are an epoch after %v and a number", n+2, row[1], row[2], last)
+			return fmt.Errorf("%q, %q; needed are an epoch after %v and a number", row[1], row[2], last)
 		}
 		c.epochs, c.reward, c.total = append(c.epochs, float64(at)), append(c.reward, v), append(c.total, total+v*(float64(at)-last))
+		return nil
+	})
+	if err != nil {
+		return Section{}, err
 	}
 	reward := plot.Figure{Name: "learning", Title: "Reward over time", X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: "interest per epoch"}, From: float64(t.Steps) / 1000}
 	regret := plot.Figure{Name: "regret", Title: "Regret against Whittle", X: reward.X, Y: plot.Axis{Label: "interest lost so far", Log: true}}
@@ -228,55 +207,48 @@ func (t *trained) curves(dir fs.FS) (Section, error) {
 
 // crawls is the raster of the last epochs.
 func (t *trained) crawls(dir fs.FS) (Section, error) {
-	rows, err := table(dir, "crawls.csv", 2)
+	at := map[string][]float64{} // epochs of each source's crawls
+	last := 0
+	_, err := rows(dir, "crawls.csv", 2, func(row []string) error {
+		n, err := strconv.Atoi(row[0])
+		if err != nil || n < last {
+			return fmt.Errorf("%q is no epoch from %d on", row[0], last)
+		}
+		last = n
+		name := result.Printable(row[1])
+		at[name] = append(at[name], float64(n))
+		return nil
+	})
 	if err != nil {
 		return Section{}, err
 	}
-	var (
-		names []string
-		epoch [][]env.Crawled
-		first = -1
-	)
-	for _, row := range rows[1:] {
-		names = append(names, result.Printable(row[1]))
-	}
-	slices.SortFunc(names, func(a, b string) int { // 2 before 10
+	names := slices.SortedFunc(maps.Keys(at), func(a, b string) int { // 2 before 10
 		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 	})
-	names = slices.Compact(names)
-	for n, row := range rows[1:] {
-		at, err := strconv.Atoi(row[0])
-		if first < 0 {
-			first = at
-		}
-		if err != nil || at < first || at-first > 1e6 {
-			return Section{}, fmt.Errorf("crawls.csv: row %d: %q is no epoch from %d on", n+2, row[0], first)
-		}
-		i := slices.Index(names, result.Printable(row[1]))
-		for len(epoch) <= at-first {
-			epoch = append(epoch, nil)
-		}
-		epoch[at-first] = append(epoch[at-first], env.Crawled{Source: i})
+	var crawls [][]float64
+	for _, name := range names {
+		crawls = append(crawls, at[name])
 	}
-	return Section{Title: "Crawls", Notes: []string{"Each stroke is a crawl by what was learned, in the last epochs."}, Figures: []plot.Figure{Raster(names, epoch, first, nil)}}, nil
+	return Section{Title: "Crawls", Notes: []string{"Each stroke is a crawl by what was learned, in the last epochs."}, Figures: []plot.Figure{Raster(names, crawls, nil)}}, nil
 }
 
 // thresholds sets the learned thresholds beside the exact ones.
 func (t *trained) thresholds(dir fs.FS) (Section, error) {
-	rows, err := table(dir, "thresholds.csv", 0)
+	tab := &result.Table{}
+	head, err := rows(dir, "thresholds.csv", 0, func(row []string) error {
+		tab.Rows = append(tab.Rows, row)
+		return nil
+	})
 	if err != nil {
 		return Section{}, err
 	}
+	tab.Header = head
+	clean(reflect.ValueOf(tab))
 	f := plot.Figure{Name: "thresholds", Title: "Thresholds", X: plot.Axis{Label: "exact inverse index, interest"}, Y: plot.Axis{Label: "learned inverse index, interest"}}
-	for _, row := range rows {
-		for k := range row {
-			row[k] = result.Printable(row[k])
-		}
-	}
-	x, y := slices.Index(rows[0], "exact inverse index"), slices.Index(rows[0], "learned inverse index")
+	x, y := slices.Index(head, "exact inverse index"), slices.Index(head, "learned inverse index")
 	points := plot.Series{Kind: plot.Points}
 	low, high := math.Inf(1), 0.
-	for _, row := range rows[1:] {
+	for _, row := range tab.Rows {
 		if x < 0 || y < 0 {
 			break
 		}
@@ -290,5 +262,5 @@ func (t *trained) thresholds(dir fs.FS) (Section, error) {
 	f.X.Log, f.Y.Log = low > 0 && high > 20*low, low > 0 && high > 20*low
 	f.Series = []plot.Series{points}
 	diagonal(&f)
-	return Section{Title: "Thresholds", Notes: []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."}, Figures: []plot.Figure{f}, Table: &result.Table{Header: rows[0], Rows: rows[1:]}}, nil
+	return Section{Title: "Thresholds", Notes: []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."}, Figures: []plot.Figure{f}, Table: tab}, nil
 }

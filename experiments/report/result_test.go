@@ -97,7 +97,7 @@ func TestWrongResults(t *testing.T) {
 		{"curves.csv", "policy,epoch\n", "curves.csv"},
 		{"curves.csv", "", "no heading"},
 		{"crawls.csv", "epoch,source\n5,a\n4,a\n", "crawls.csv: row 3"},
-		{"crawls.csv", "epoch,source\n5,a\n99999999999,a\n", "crawls.csv: row 3"},
+		{"crawls.csv", "epoch,source\nfive,a\n", "crawls.csv: row 2"},
 		{"thresholds.csv", "source,x\na\n", "thresholds.csv"},
 	} {
 		dir := inMemory()

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -53,11 +51,11 @@ func readSweep(dir fs.FS) (*Result, error) {
 	}
 	learning, err := r.learning()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", sweep.CurvesFile, err)
+		return nil, err
 	}
 	learned, err := r.learned()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", sweep.LearnedFile, err)
+		return nil, err
 	}
 	p := &Page{
 		Title: r.Name, Question: r.Question, Answer: r.Answer, Command: result.Printable(meta.Command), Config: result.Printable(string(config)),
@@ -145,25 +143,6 @@ func clean(v reflect.Value) {
 	}
 }
 
-// maxFile bounds what is read of a file, in bytes.
-const maxFile = 1 << 30
-
-func readFile(dir fs.FS, name string) ([]byte, error) {
-	f, err := dir.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s: is not a file", name))
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(b) > maxFile {
-		err = fmt.Errorf("%s: is larger than %d bytes", name, maxFile)
-	}
-	return b, err
-}
-
 // best chooses at most n groups of cells: that of the reference, and then those
 // with the best cells. The note says so where it leaves some out.
 func (r *sweepDir) best(n int, groups [][]int, what string) (chosen map[int]bool, note string) {
@@ -198,33 +177,21 @@ func (r *sweepDir) best(n int, groups [][]int, what string) (chosen map[int]bool
 // rows calls use for each row of a cell that is kept, with its words, of which
 // the first is the cell, and the numbers behind them.
 func (r *sweepDir) rows(name string, words, numbers int, use func(words []string, numbers []float64)) error {
-	f, err := r.dir.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	c := csv.NewReader(f)
-	c.FieldsPerRecord = words + numbers
-	for n := 1; ; n++ {
-		row, err := c.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("row %d: %w", n, err)
-		}
+	_, err := rows(r.dir, name, words+numbers, func(row []string) error {
 		row[0] = result.Printable(row[0])
-		if _, kept := r.styles[row[0]]; !kept || n == 1 {
-			continue
+		if _, kept := r.styles[row[0]]; !kept {
+			return nil
 		}
 		var values []float64
 		for _, text := range row[words:] {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return fmt.Errorf("row %d: %w", n, err)
+				return err
 			}
 			values = append(values, v)
 		}
 		use(row[:words], values)
-	}
+		return nil
+	})
+	return err
 }

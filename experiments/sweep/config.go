@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
+	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
 
@@ -316,7 +317,7 @@ func (l *loader) cell(all table, g *grid, i int) {
 		}
 	}
 	if err := l.c.x.Check(&cell); err != nil {
-		var wrong *KeyError
+		var wrong *experiments.SettingError
 		if errors.As(err, &wrong) && all[wrong.Key].place != "" {
 			all[wrong.Key].failf("%w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ephemera/env/stream"
+	"ephemera/experiments"
 )
 
 // fake is an experiment with the shape of the real one: a selector,
@@ -44,7 +45,7 @@ func (fake) Keys(selected string) []Key {
 
 func (fake) Check(c *Cell) error {
 	if c.Has("learner.kappa") && !(c.Float("learner.kappa") > 0) {
-		return &KeyError{"learner.kappa", fmt.Sprintf("%v; allowed is above 0", c.Float("learner.kappa"))}
+		return &experiments.SettingError{Key: "learner.kappa", Err: fmt.Errorf("learner.kappa: %v; allowed is above 0", c.Float("learner.kappa"))}
 	}
 	return nil
 }

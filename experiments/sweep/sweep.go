@@ -37,8 +37,8 @@ type Experiment interface {
 	// Keys returns the other settings of a cell with that value, in the order
 	// in which cells vary: the first changes slowest.
 	Keys(selected string) []Key
-	// Check reports what is wrong with a cell, as a *KeyError where one key is
-	// at fault.
+	// Check reports what is wrong with a cell, as an *experiments.SettingError where
+	// one key is at fault.
 	Check(c *Cell) error
 	// Figures and CurveFigures name the columns of rows and curves.
 	Figures() []Figure
@@ -61,15 +61,6 @@ type Key struct {
 	Follows string
 	Then    map[string]any
 }
-
-// KeyError is a setting that is out of its range.
-type KeyError struct {
-	Key string
-	Msg string // what was found and what is allowed
-}
-
-// Error implements error.
-func (e *KeyError) Error() string { return e.Key + ": " + e.Msg }
 
 // Figure is a column of the results.
 type Figure struct {
