@@ -22,8 +22,8 @@ func TestOnePlayer(t *testing.T) {
 			text := fmt.Sprintf("steps = %d\nlearner.algorithm = %q\nworld.kind = %q\n", steps, name, world)
 			scene := experiments.MeanScene(env.Paper(1))
 			if world == "poisson" {
-				text += "world.marks = \"per-epoch\"\n"
-				scene = experiments.PoissonScene(env.Paper(1), env.MarksPerEpoch, 1)
+				text += "world.marks = \"lognormal\"\nworld.sigma = 0.7\n"
+				scene = experiments.PoissonScene(env.Paper(1), env.MarksLogNormal, 0.7)
 			}
 			if c.entry.WhyNot(scene, c.level) != "" || c.level == env.LevelOnline && world == "mean" {
 				continue

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func ids(c *Config) []string {
@@ -173,39 +171,6 @@ func TestStableIDs(t *testing.T) {
 			t.Errorf("%s did not change the hash", set)
 		}
 	}
-}
-
-// The resolved configuration loads to the same sweep.
-func TestResolved(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		floats := rapid.SliceOfNDistinct(rapid.Float64Range(1e-9, 1e12), 1, 4, rapid.ID[float64])
-		var b strings.Builder
-		fmt.Fprintf(&b, "question = \"What?\\nWhy? # \\\"\"\nmetric = \"crawls\"\nseeds = [%d, 0]\n", rapid.IntRange(1, 99).Draw(t, "seed"))
-		fmt.Fprintf(&b, "learner.kappa = %s\n", list(floats.Draw(t, "kappa")))
-		if rapid.Bool().Draw(t, "list") {
-			fmt.Fprintf(&b, "[[cells]]\nlearner.algorithm = [\"paper\", \"priced\"]\ninstance.budget = %s\n", list(floats.Draw(t, "budget")))
-			b.WriteString("[[cells]]\nlearner.algorithm = \"whittle\"\ninstance.id = [\"wide\", \"paper\"]\ninstance.budget = inf\n")
-		}
-		load := func(text []byte) *Config {
-			c, err := Load(fake{}, "x.toml", text, nil)
-			if err != nil {
-				t.Fatalf("%v in\n%s", err, text)
-			}
-			return c
-		}
-		a := load([]byte(b.String()))
-		text, err := a.resolved()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := load(text)
-		if !slices.Equal(ids(a), ids(c)) || a.Hash() != c.Hash() || a.Question != c.Question || a.Metric != c.Metric || a.Name != c.Name {
-			t.Fatalf("%v, %q\nresolved to\n%s\n%v, %q", ids(a), a.Question, text, ids(c), c.Question)
-		}
-		if again, err := c.resolved(); err != nil || string(again) != string(text) {
-			t.Fatalf("resolved twice:\n%s\n%s", text, again)
-		}
-	})
 }
 
 func list(v []float64) string {

@@ -20,6 +20,7 @@ func FuzzConfig(f *testing.F) {
 		"[[cells]]\nlearner.kappa = 1\n  learner.beta = 3\n", "learner = {algorithm = [\"paper\", \"whittle\"], kappa = [1, inf]}\n",
 		"steps = 1e2\n[[cells]]\nlearner.kappa = 3\n[[cells]]\nsteps = 20\n[cells.learner]\nalgorithm = \"priced\"\nanneal = [true, false]\n",
 		"cells = [{steps = 1}, {steps = 2}]\nshow = ['ratio']\ngroup = 'steps'\nseeds = [3, 0]\n", "steps = [1,,2]", "x.y.z = 1979-05-27\n",
+		"question = \"What?\\nWhy? # \\\"\"\nmetric = \"crawls\"\nseeds = [7, 0]\nreference = \"paper/budget/1e-09/kappa/0.30000000000000004\"\nlearner.kappa = [1e12, 0.30000000000000004]\n[[cells]]\nlearner.algorithm = [\"paper\", \"priced\"]\ninstance.budget = [1e-9, 3]\n[[cells]]\nlearner.algorithm = \"whittle\"\ninstance.id = [\"wide\", \"paper\"]\ninstance.budget = inf\n",
 	} {
 		f.Add([]byte(text), "learner.kappa=[1, 2]")
 		f.Add([]byte(text), "")
@@ -53,9 +54,12 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Load(fake{}, "f.toml", resolved, nil)
-		if err != nil || again.Hash() != c.Hash() || !slices.Equal(ids(c), ids(again)) || again.Metric != c.Metric || again.Question != c.Question || again.Reference != c.Reference {
+		again, err := Load(fake{}, "again.toml", resolved, nil)
+		if err != nil || again.Hash() != c.Hash() || !slices.Equal(ids(c), ids(again)) || again.Metric != c.Metric || again.Question != c.Question || again.Reference != c.Reference || again.Name != c.Name {
 			t.Fatalf("%v: resolved to\n%s", err, resolved)
+		}
+		if twice, err := again.resolved(); err != nil || string(twice) != string(resolved) {
+			t.Fatalf("%v: resolved twice:\n%s\n%s", err, resolved, twice)
 		}
 	})
 }

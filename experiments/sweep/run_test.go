@@ -161,15 +161,16 @@ func uninterrupted(t *testing.T) map[string]string {
 }
 
 // Neither the number of workers nor shards nor a change of the division on the
-// way alter a byte.
+// way alter a byte: the files follow from the records alone, also where an
+// earlier call or the configuration said more.
 func TestDivision(t *testing.T) {
 	c, one := load(t, kappaTOML), t.TempDir()
-	mustRun(t, c, Options{Dir: one, Workers: 1})
+	mustRun(t, c, Options{Dir: one, Workers: 1, Command: "sweep x"})
 	want := finals(t, one)
 
 	for _, workers := range []int{2, 7} {
 		dir := t.TempDir()
-		mustRun(t, c, Options{Dir: dir, Workers: workers})
+		mustRun(t, c, Options{Dir: dir, Workers: workers, Command: "sweep x"})
 		sameFiles(t, finals(t, dir), want)
 	}
 
@@ -187,12 +188,20 @@ func TestDivision(t *testing.T) {
 		t.Errorf("summary of two shards:\n%s", md)
 	}
 	// The rest without shards.
-	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 10 || !rep.Final || rep.Missing != 0 {
+	if rep := mustRun(t, c, Options{Dir: dir, Command: "sweep x"}); rep.Ran != 10 || !rep.Final || rep.Missing != 0 {
 		t.Errorf("the rest: %+v", rep)
 	}
 	sameFiles(t, finals(t, dir), want)
-	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
+	if rep := mustRun(t, c, Options{Dir: dir, Command: "sweep x"}); rep.Ran != 0 || !rep.Final {
 		t.Errorf("again: %+v", rep)
+	}
+	sameFiles(t, finals(t, dir), want)
+	resolved, err := LoadFile(fake{}, filepath.Join(dir, "config.toml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Merge(context.Background(), resolved, Options{Dir: dir}); err != nil {
+		t.Error(err)
 	}
 	sameFiles(t, finals(t, dir), want)
 }
@@ -301,34 +310,6 @@ func TestForeignDirectory(t *testing.T) {
 	}
 }
 
-// What a call does not mention does not change what an earlier one wrote: the
-// files follow from the records alone.
-func TestHistory(t *testing.T) {
-	const text = "seeds = 6\nlearner.kappa = [1, 2]\n" // asks nothing
-	c, dir := load(t, text), t.TempDir()
-	mustRun(t, c, Options{Dir: dir, Command: "go run ./cmd/sweep x"})
-	want := finals(t, dir)
-	resolved, err := LoadFile(fake{}, filepath.Join(dir, "config.toml"), nil)
-	if err != nil || resolved.Question != "" {
-		t.Fatalf("question %q, %v; want none", resolved.Question, err)
-	}
-	if _, err := Merge(context.Background(), resolved, Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	sameFiles(t, finals(t, dir), want)
-
-	// A merge of one part leaves no trace in the files of the whole.
-	half := t.TempDir()
-	if _, err := Run(context.Background(), c, Options{Dir: half, Shard: Shard{0, 2}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Merge(context.Background(), c, Options{Dir: half}); err != nil {
-		t.Fatal(err)
-	}
-	mustRun(t, c, Options{Dir: half, Command: "go run ./cmd/sweep x"})
-	sameFiles(t, finals(t, half), want)
-}
-
 // A summary is not replaced by one of fewer runs.
 func TestLostRecords(t *testing.T) {
 	c, dir := swept(t, kappaTOML)
@@ -361,32 +342,6 @@ func TestMergeInterrupted(t *testing.T) {
 	if _, err := Merge(ctx, c, Options{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("waiting: error %v", err)
 	}
-}
-
-// One record in each of many files is merged like all in one.
-func TestManyRecords(t *testing.T) {
-	c := load(t, "seeds = 120\nlearner.kappa = [1, 2]\n")
-	one, dir := t.TempDir(), t.TempDir()
-	mustRun(t, c, Options{Dir: one})
-	s, err := scan(context.Background(), c, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "records"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for k := range c.Jobs() {
-		if _, err := work(context.Background(), s, Options{Dir: dir, Shard: Shard{k, c.Jobs()}, Workers: 1, openLog: appendTo}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if logs := recordFiles(dir); len(logs) != 240 {
-		t.Fatalf("%d record files; want 240", len(logs))
-	}
-	if rep := mustRun(t, c, Options{Dir: dir, Workers: 2}); rep.Ran != 0 {
-		t.Errorf("%d runs again", rep.Ran)
-	}
-	sameFiles(t, finals(t, dir), finals(t, one))
 }
 
 // A directory without records is no sweep to merge.
@@ -789,7 +744,7 @@ func TestGrow(t *testing.T) {
 	const large = "seeds = 9\nlearner.kappa = [1, 2, 4]\nlearner.algorithm = [\"paper\", \"priced\"]\n"
 	for text, want := range map[string]string{
 		grown[2]:                              `learner.algorithm: "paper", "priced" there, "paper" here; seeds: 1, 2, 3 and 4 more there, 1, 2, 3 and 3 more here;`,
-		large + "steps = 7\n":                 "steps: 100 there, 7 here;",
+		large + "steps = 7\n":                 "holds another configuration, kappa: steps: 100 there, 7 here; name another directory with -out",
 		strings.Replace(large, "4]", "8]", 1): "learner.kappa: 1, 2, 4 there, 1, 2, 8 here;",
 		"seeds = 9\n[[cells]]\nlearner.kappa = [1, 2]\nlearner.algorithm = [\"paper\", \"priced\"]\n[[cells]]\nlearner.kappa = 4\n": "cell priced/kappa/4 is there and not here;",
 	} {
@@ -797,18 +752,8 @@ func TestGrow(t *testing.T) {
 		refused(t, err, want)
 	}
 	sameFiles(t, finals(t, dir), before)
-}
-
-func TestOtherConfiguration(t *testing.T) {
-	_, dir := swept(t, kappaTOML)
-	before := finals(t, dir)
-	for _, set := range []string{"learner.gamma=0.5", "seeds=3"} {
-		_, err := Run(context.Background(), load(t, kappaTOML, set), Options{Dir: dir})
-		refused(t, err, "holds another configuration", "-out")
-	}
-	sameFiles(t, finals(t, dir), before)
 	// Another metric compares the same runs.
-	if rep := mustRun(t, load(t, kappaTOML, "metric=crawls"), Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
+	if rep := mustRun(t, load(t, grown[3], "metric=crawls"), Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
 		t.Errorf("another metric: %+v", rep)
 	}
 }
