@@ -14,7 +14,6 @@ type Scene struct {
 	Epochs   int          // how many the world has that count; 0 for any number
 	Warm     int          // epochs before these, which are played and do not count
 	Seeded   bool         // the seed changes what arrives
-	Items    bool         // crawls bring back items where the level is online
 	Mean     bool         // rewards have the means of the mean dynamics
 	// Marks is the law of the items' initial interest, and Sigma its σ where
 	// it has one; empty where the model has no single items.
@@ -64,7 +63,6 @@ func poissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved []
 	return Scene{
 		Instance: in,
 		Seeded:   true,
-		Items:    true,
 		Mean:     endless,
 		Marks:    marks,
 		Sigma:    sigma,
@@ -89,7 +87,7 @@ func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 	if err != nil {
 		return Scene{}, err
 	}
-	s := Scene{Instance: in, Items: true}
+	s := Scene{Instance: in}
 	if o.Part == env.PartWhole {
 		fitting := o
 		fitting.Part = env.PartFitting

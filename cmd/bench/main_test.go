@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
+	"ephemera/experiments/result"
 )
 
 // bench runs the command and returns what it prints.
@@ -19,8 +22,9 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return clitest.Call(t, run, args...)
 }
 
-// report runs the command and reads what it prints as JSON.
-func report(t *testing.T, args ...string) map[string]any {
+// report runs the command and reads what it prints as JSON: the policies in its
+// order, and their rows.
+func report(t *testing.T, args ...string) (r result.Report, policies []string, byName map[string]result.Row) {
 	t.Helper()
 	out, log, err := bench(t, append(args, "-format", "json")...)
 	if err != nil {
@@ -29,52 +33,31 @@ func report(t *testing.T, args ...string) map[string]any {
 	if log != "" {
 		t.Errorf("stderr is %q; off a terminal nothing is shown", log)
 	}
-	var r map[string]any
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	return r
-}
-
-func rows(r map[string]any) (policies []string, byName map[string]map[string]any) {
-	byName = map[string]map[string]any{}
-	for _, x := range r["results"].([]any) {
-		row := x.(map[string]any)
-		policies = append(policies, row["policy"].(string))
-		byName[row["policy"].(string)] = row
+	byName = map[string]result.Row{}
+	for _, row := range r.Results {
+		policies = append(policies, row.Policy)
+		byName[row.Policy] = row
 	}
-	return policies, byName
+	return r, policies, byName
 }
 
 func TestJSON(t *testing.T) {
-	r := report(t, "-steps", "500", "-seeds", "6")
-	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "bound", "results"} {
-		if r[key] == nil {
-			t.Errorf("%q is missing", key)
-		}
+	r, policies, byName := report(t, "-steps", "500", "-seeds", "6")
+	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" || r.Algorithm != "lspe" || r.Knowledge != "model" || r.Bound == nil {
+		t.Errorf("ran %+v", r)
 	}
-	if r["steps"] != 500.0 || r["seeds"] != 6.0 || r["instance"] != "paper" {
-		t.Errorf("ran %v, %v epochs, %v seeds", r["instance"], r["steps"], r["seeds"])
-	}
-	policies, byName := rows(r)
 	for _, name := range []string{"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic", "static-even", "static-random", "round-robin", "best-source"} {
-		row := byName[name]
-		if row == nil {
+		row, ok := byName[name]
+		switch {
+		case !ok:
 			t.Errorf("%s is missing from %v", name, policies)
-			continue
-		}
-		for _, key := range []string{"reward", "lo", "hi", "crawls", "of_whittle", "of_bound"} {
-			if v, ok := row[key].(float64); !ok || v <= 0 {
-				t.Errorf("%s: %q is %v", name, key, row[key])
-			}
-		}
-		for _, key := range []string{"diff", "diff_lo", "diff_hi", "worst", "over_budget", "overrun"} {
-			if _, ok := row[key].(float64); !ok {
-				t.Errorf("%s: %q is %v", name, key, row[key])
-			}
-		}
-		if lo, hi := row["lo"].(float64), row["hi"].(float64); !(lo <= row["reward"].(float64)*(1+1e-12) && row["reward"].(float64) <= hi*(1+1e-12)) {
-			t.Errorf("%s: %v is not between %v and %v", name, row["reward"], lo, hi)
+		case row.Lo == nil || row.Diff == nil || row.DiffLo == nil || row.DiffHi == nil || row.Worst == nil || !(row.Crawls > 0) || !(*row.OfWhittle > 0) || !(*row.OfBound > 0):
+			t.Errorf("%+v", row)
+		case !(*row.Lo <= row.Reward*(1+1e-12) && row.Reward <= *row.Hi*(1+1e-12)):
+			t.Errorf("%s: %v is not between %v and %v", name, row.Reward, *row.Lo, *row.Hi)
 		}
 	}
 }
@@ -82,41 +65,32 @@ func TestJSON(t *testing.T) {
 // Policies that crawl more than the budget stand last, whatever they earn; the
 // others are ranked by reward.
 func TestBudgetBreakersStandLast(t *testing.T) {
-	policies, byName := rows(report(t, "-steps", "1000", "-seeds", "2", "-policies", "relaxed,round-robin,whittle,greedy", "-budget", "3"))
-	if got, want := policies[len(policies)-1], "relaxed"; got != want {
-		t.Errorf("the last of %v is %s, want %s", policies, got, want)
+	r, policies, byName := report(t, "-steps", "1000", "-seeds", "2", "-policies", "relaxed,round-robin,whittle,greedy", "-budget", "3")
+	last := len(policies) - 1
+	if relaxed := r.Results[last]; relaxed.Policy != "relaxed" || !(relaxed.Over > 0) || !(relaxed.Reward > byName["round-robin"].Reward) {
+		t.Errorf("the last of %v is %+v; want relaxed, which goes over the budget and earns more than round robin", policies, relaxed)
 	}
-	if v := byName["relaxed"]["over_budget"].(float64); !(v > 0) {
-		t.Errorf("relaxed control is over budget in a share of %v of the epochs; the test needs some", v)
-	}
-	if !(byName["relaxed"]["reward"].(float64) > byName["round-robin"]["reward"].(float64)) {
-		t.Error("relaxed control earns less than round robin, so that it would be last anyway")
-	}
-	for i := 1; i+1 < len(policies); i++ {
-		if a, b := byName[policies[i-1]]["reward"].(float64), byName[policies[i]]["reward"].(float64); a < b {
-			t.Errorf("%s with %v stands before %s with %v", policies[i-1], a, policies[i], b)
-		}
+	if !slices.IsSortedFunc(r.Results[:last], func(a, b result.Row) int { return cmp.Compare(b.Reward, a.Reward) }) {
+		t.Errorf("not in the order of what they earn: %+v", r.Results)
 	}
 }
 
 func TestPolicies(t *testing.T) {
-	policies, _ := rows(report(t, "-steps", "200", "-seeds", "2", "-policies", "whittle, round-robin"))
+	_, policies, _ := report(t, "-steps", "200", "-seeds", "2", "-policies", "whittle, round-robin")
 	if got := strings.Join(policies, " "); got != "whittle round-robin" {
 		t.Errorf("policies are %q", got)
 	}
-	policies, _ = rows(report(t, "-steps", "200", "-seeds", "2", "-policies", "learned,whittle,learning"))
-	for _, want := range []string{"learning", "learned", "whittle"} {
-		if !strings.Contains(" "+strings.Join(policies, " ")+" ", " "+want+" ") {
-			t.Errorf("%s is missing from %v", want, policies)
-		}
+	_, policies, _ = report(t, "-steps", "200", "-seeds", "2", "-policies", "learned,whittle,learning")
+	if slices.Sort(policies); !slices.Equal(policies, []string{"learned", "learning", "whittle"}) {
+		t.Errorf("policies are %q", policies)
 	}
 }
 
 // A setting acts on every compared policy that has it.
 func TestSettings(t *testing.T) {
 	learned := func(kappa string) (float64, float64) {
-		_, byName := rows(report(t, "-steps", "300", "-seeds", "1", "-policies", "learned,paper,whittle", "-kappa", kappa))
-		return byName["learning"]["reward"].(float64), byName["paper/learning"]["reward"].(float64)
+		_, _, byName := report(t, "-steps", "300", "-seeds", "1", "-policies", "learned,paper,whittle", "-kappa", kappa)
+		return byName["learning"].Reward, byName["paper/learning"].Reward
 	}
 	default1, paper1 := learned("0.5")
 	default2, paper2 := learned("8")
@@ -131,8 +105,8 @@ func TestSavedPolicy(t *testing.T) {
 	if out, err := exec.Command("go", "run", "ephemera/cmd/train", "-steps", "500", "-out", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	_, byName := rows(report(t, "-steps", "500", "-seeds", "1", "-policies", "learned,whittle,file:"+dir))
-	if got, want := byName["file:"+dir]["reward"], byName["learned"]["reward"]; got != want || got == nil {
+	_, _, byName := report(t, "-steps", "500", "-seeds", "1", "-policies", "learned,whittle,file:"+dir)
+	if got, want := byName["file:"+dir].Reward, byName["learned"].Reward; got != want || got == 0 {
 		t.Errorf("what was learned there earns %v; here %v", got, want)
 	}
 	if _, _, err := bench(t, "-instance", "lognormal:9", "-steps", "9", "-seeds", "1", "-policies", "file:"+dir); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "sources") {
@@ -144,22 +118,15 @@ func TestSavedPolicy(t *testing.T) {
 }
 
 func TestRandom(t *testing.T) {
-	r := report(t, "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle,greedy,round-robin")
-	if got := r["instance"].(string); !strings.Contains(got, "lognormal/6/1") || !strings.Contains(got, "2 more") {
-		t.Errorf("instance is %q", got)
+	r, _, byName := report(t, "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle,greedy,round-robin")
+	if !strings.Contains(r.Instance, "lognormal/6/1") || !strings.Contains(r.Instance, "2 more") || r.Budget != 2 {
+		t.Errorf("instance %q, budget %v", r.Instance, r.Budget)
 	}
-	if r["budget"] != 2.0 {
-		t.Errorf("budget is %v", r["budget"])
+	if robin := byName["round-robin"]; *byName["whittle"].OfWhittle != 1 || !(*robin.Worst > 0 && *robin.Worst <= *robin.OfWhittle) {
+		t.Errorf("shares of Whittle: %+v", byName)
 	}
-	_, byName := rows(r)
-	if v := byName["whittle"]["of_whittle"]; v != 1.0 {
-		t.Errorf("Whittle earns %v of itself", v)
-	}
-	if v := byName["round-robin"]["worst"].(float64); !(v > 0 && v <= byName["round-robin"]["of_whittle"].(float64)) {
-		t.Errorf("the worst run of round robin earns %v of Whittle", v)
-	}
-	if got := report(t, "-random", "wide:5,1,2", "-steps", "100", "-seeds", "1", "-policies", "whittle")["instance"].(string); !strings.HasPrefix(got, "wide/5/1") {
-		t.Errorf("instance is %q", got)
+	if r, _, _ := report(t, "-random", "wide:5,1,2", "-steps", "100", "-seeds", "1", "-policies", "whittle"); !strings.HasPrefix(r.Instance, "wide/5/1") {
+		t.Errorf("instance is %q", r.Instance)
 	}
 }
 
@@ -260,13 +227,6 @@ func TestPresetPapers(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(one), &r); err != nil {
 		t.Fatal(err)
-	}
-	for _, row := range r.Rows {
-		for _, key := range []string{"id", "accepted", "reading", "measured", "lo", "hi", "verdict"} {
-			if _, ok := row[key]; !ok {
-				t.Errorf("%v: %q is missing", row["id"], key)
-			}
-		}
 	}
 	if len(r.Rows) != 29 {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))

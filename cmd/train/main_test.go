@@ -11,6 +11,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
+	"ephemera/experiments/result"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, main) }
@@ -35,28 +36,15 @@ func TestJSON(t *testing.T) {
 	if log != "" {
 		t.Errorf("stderr is %q; off a terminal nothing is shown", log)
 	}
-	var r map[string]any
+	var r result.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "bound", "results"} {
-		if r[key] == nil {
-			t.Errorf("%q is missing", key)
-		}
-	}
 	var policies []string
-	for _, row := range r["results"].([]any) {
-		row := row.(map[string]any)
-		policies = append(policies, row["policy"].(string))
-		for _, key := range []string{"reward", "crawls", "of_whittle", "of_bound"} {
-			if v, ok := row[key].(float64); !ok || v <= 0 {
-				t.Errorf("%s: %q is %v", row["policy"], key, row[key])
-			}
-		}
-		for _, key := range []string{"lo", "hi"} {
-			if v, ok := row[key]; !ok || v != nil {
-				t.Errorf("%s: %q is %v; one seed has no interval", row["policy"], key, v)
-			}
+	for _, row := range r.Results {
+		policies = append(policies, row.Policy)
+		if !(row.Reward > 0) || !(row.Crawls > 0) || row.OfWhittle == nil || row.OfBound == nil || row.Lo != nil {
+			t.Errorf("%+v; one seed has no interval", row)
 		}
 	}
 	if got, want := strings.Join(policies, " "), "learning learned whittle greedy myopic round-robin best-source"; got != want {

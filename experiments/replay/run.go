@@ -22,7 +22,7 @@ func (r *runner) play(ctx context.Context, w window, budget float64, f form, e *
 		Items: level == env.LevelOnline, Part: env.PartWhole,
 	}
 	scene := experiments.Scene{
-		Instance: in, Epochs: r.epochs(w), Items: true,
+		Instance: in, Epochs: r.epochs(w),
 		Open: func(uint64, env.Level, bool) (env.World, error) { return env.NewReplay(log, in, o) },
 	}
 	var crawls []crawl

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -53,14 +54,12 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	switch f {
 	case CSV:
 		c := csv.NewWriter(w)
-		if err := c.Write(printable(t.Header)); err != nil {
-			return err
+		_ = c.Write(printable(t.Header)) // its error is kept for the end
+		for _, r := range t.Rows {
+			_ = c.Write(printable(r))
 		}
-		rows := make([][]string, len(t.Rows))
-		for i, r := range t.Rows {
-			rows[i] = printable(r)
-		}
-		return c.WriteAll(rows)
+		c.Flush()
+		return c.Error()
 	case Text, Markdown:
 		return t.render(w, f)
 	}
@@ -107,9 +106,12 @@ func (t *Table) render(w io.Writer, f Format) error {
 	if err := table.Render(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, trimLines(b.String()))
+	_, err := io.WriteString(w, padding.ReplaceAllString(b.String(), ""))
 	return err
 }
+
+// padding stands at the ends of lines.
+var padding = regexp.MustCompile(`(?m) +$`)
 
 func printable(cells []string) []string {
 	out := make([]string, len(cells))
@@ -130,13 +132,4 @@ func oneLine(cells []string, f Format) []string {
 		}
 	}
 	return out
-}
-
-// trimLines drops the padding at the ends of lines.
-func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimRight(l, " ")
-	}
-	return strings.Join(lines, "\n")
 }

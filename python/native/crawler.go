@@ -59,7 +59,6 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	scene.Items = true // the owner may bring items
 	c := &Crawler{level: s.Knowledge, instance: scene.Instance}
 	if c.Contender, err = s.contender(scene, s.Knowledge); err != nil {
 		return nil, err
