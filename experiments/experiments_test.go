@@ -140,27 +140,42 @@ func TestCatalogueRuns(t *testing.T) {
 	}
 }
 
-func comparison(workers int) Comparison {
-	whittle, _ := Find("whittle")
-	random, _ := Find("static-random")
-	paper, _ := Find("paper")
+// contenders are policies of the catalogue with their defaults.
+func contenders(t *testing.T, names ...string) (all []Contender) {
+	t.Helper()
+	for _, e := range find(t, names...) {
+		all = append(all, Contender{Entry: e})
+	}
+	return all
+}
+
+func compare(t *testing.T, c Comparison) *Compared {
+	t.Helper()
+	out, err := c.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func comparison(t *testing.T, workers int) Comparison {
 	return Comparison{
-		Scenes: []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)},
-		Level:  env.LevelModel,
-		Contenders: []Contender{
-			{Entry: paper, Chosen: true}, {Entry: random}, {Entry: whittle},
-		},
-		Epochs: 100, Seeds: 6, Seed: 3, Workers: workers,
+		Scenes:     []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)},
+		Level:      env.LevelModel,
+		Contenders: contenders(t, "paper", "static-random", "whittle"),
+		Epochs:     100, Seeds: 6, Seed: 3, Workers: workers,
 	}
 }
 
-// The workers change nothing but the time.
+// The workers change nothing but the time, and what has another name sees the
+// same worlds.
 func TestWorkersChangeNothing(t *testing.T) {
 	run := func(workers int) *Compared {
-		c, err := comparison(workers).Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := comparison(t, workers)
+		again := *find(t, "whittle")[0]
+		again.Name = "again"
+		all.Contenders = append(all.Contenders, Contender{Entry: &again})
+		c := compare(t, all)
 		for i := range c.Runs {
 			c.Runs[i].Decision = 0
 		}
@@ -171,16 +186,16 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if !reflect.DeepEqual(one, three) {
 		t.Errorf("one worker\n%+v\nthree\n%+v", one, three)
 	}
-	// 2 scenes × 6 seeds × (a learner's 2 rows + 2 baselines)
-	if len(one.Runs) != 48 {
-		t.Errorf("%d runs, want 48", len(one.Runs))
+	// 2 scenes × 6 seeds × (a learner's 2 rows + 3 baselines)
+	if len(one.Runs) != 60 {
+		t.Errorf("%d runs, want 60", len(one.Runs))
 	}
 	last := one.Report.Results[len(one.Report.Results)-1]
 	if last.Over == 0 {
 		t.Errorf("%s stands last, but the paper's learner breaks the budget", last.Policy)
 	}
 	for _, r := range one.Report.Results {
-		if r.Policy == "whittle" && (*r.OfWhittle != 1 || *r.Diff != 0) {
+		if (r.Policy == "whittle" || r.Policy == "again") && (*r.OfWhittle != 1 || *r.Diff != 0 || *r.Worst != 1) {
 			t.Errorf("Whittle against itself: %+v", r)
 		}
 		if r.Lo != nil || r.DiffLo != nil {
@@ -192,17 +207,12 @@ func TestWorkersChangeNothing(t *testing.T) {
 // Over several instances the interval is over instances: more seeds of the same
 // deterministic worlds tell nothing new.
 func TestIntervalOverInstances(t *testing.T) {
-	whittle, _ := Find("whittle")
-	greedy, _ := Find("greedy")
 	run := func(seeds int) result.Row {
-		c := Comparison{Level: env.LevelModel, Contenders: []Contender{{Entry: greedy}, {Entry: whittle}}, Epochs: 50, Seeds: seeds, Seed: 1, Workers: 2}
+		c := Comparison{Level: env.LevelModel, Contenders: contenders(t, "greedy", "whittle"), Epochs: 50, Seeds: seeds, Seed: 1, Workers: 2}
 		for k := range 6 {
 			c.Scenes = append(c.Scenes, MeanScene(env.Lognormal(4, 1, uint64(k+1))))
 		}
-		out, err := c.Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := compare(t, c)
 		for _, r := range out.Report.Results {
 			if r.Lo == nil || !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
 				t.Errorf("%s: interval %v to %v around %v", r.Policy, r.Lo, r.Hi, r.Reward)
@@ -273,12 +283,7 @@ func recorded(t *testing.T, days int) Scene {
 // takes five weeks to have one.
 func TestIntervalOfRecording(t *testing.T) {
 	for days, want := range map[int]bool{3: false, 20: false, 40: true} {
-		whittle, _ := Find("whittle")
-		robin, _ := Find("round-robin")
-		out, err := Comparison{Scenes: []Scene{recorded(t, days)}, Level: env.LevelModel, Contenders: []Contender{{Entry: whittle}, {Entry: robin}}, Seeds: 6, Seed: 1, Workers: 2}.Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := compare(t, Comparison{Scenes: []Scene{recorded(t, days)}, Level: env.LevelModel, Contenders: contenders(t, "whittle", "round-robin"), Seeds: 6, Seed: 1, Workers: 2})
 		for _, r := range out.Runs {
 			if r.Epochs != 24*days+10 || len(r.Days) != days {
 				t.Errorf("%d epochs of an hour have %d whole days, want %d and %d", r.Epochs, len(r.Days), 24*days+10, days)
@@ -298,19 +303,14 @@ func TestIntervalOfRecording(t *testing.T) {
 // What was learned on a part of a recording is run on that part, as are the
 // policies beside it.
 func TestPartOfRecording(t *testing.T) {
-	whittle, _ := Find("whittle")
-	lspe, _ := Find("lspe")
-	c := Comparison{Scenes: []Scene{recorded(t, 60)}, Level: env.LevelModel, Contenders: []Contender{{Entry: lspe}, {Entry: whittle}}, Epochs: 45 * 24, Seeds: 1, Seed: 1, Workers: 1}
-	out, err := c.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := Comparison{Scenes: []Scene{recorded(t, 60)}, Level: env.LevelModel, Contenders: contenders(t, "lspe", "whittle"), Epochs: 45 * 24, Seeds: 1, Seed: 1, Workers: 1}
+	out := compare(t, c)
 	for _, r := range out.Runs {
 		if r.Epochs != 45*24 || len(r.Days) != 45 {
 			t.Errorf("%s ran for %d epochs and %d days, want %d and 45", r.Policy, r.Epochs, len(r.Days), 45*24)
 		}
 	}
-	tr, err := Training{Scene: c.Scenes[0], Learner: lspe, Level: env.LevelModel, Epochs: 45 * 24, Seed: 1, Compare: []*Entry{whittle}}.Run(context.Background())
+	tr, err := Training{Scene: c.Scenes[0], Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 45 * 24, Seed: 1, Compare: find(t, "whittle")}.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestPartOfRecording(t *testing.T) {
 
 // A policy that panics ends the comparison with an error that names it.
 func TestPanicIsReported(t *testing.T) {
-	c := comparison(2)
+	c := comparison(t, 2)
 	bad := &Entry{Name: "bad", New: func(Known, any) (env.Agent, error) { panic("boom") }}
 	c.Contenders = append(c.Contenders, Contender{Entry: bad})
 	if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "bad") || !strings.Contains(err.Error(), "boom") {
@@ -332,36 +332,8 @@ func TestPanicIsReported(t *testing.T) {
 	}
 }
 
-// All policies of a comparison see the same content: what waits at a source
-// under one seed is the same whatever was crawled elsewhere.
-func TestCommonRandomNumbers(t *testing.T) {
-	s := PoissonScene(env.Paper(1), env.MarksPerItem, 1)
-	harvest := func(order []int) (h float64) {
-		w, err := s.Open(5, env.LevelOnline, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, i := range order {
-			got, err := w.Step([]int{i})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i == 1 {
-				h = got[0].Interest
-			}
-		}
-		return h
-	}
-	if a, b := harvest([]int{0, 2, 1}), harvest([]int{3, 3, 1}); a != b {
-		t.Errorf("source 2 brought %v in one run and %v in another", a, b)
-	}
-}
-
 func TestConfigure(t *testing.T) {
-	a, err := Find("paper")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := find(t, "paper")[0]
 	if _, err := a.Configure(env.LevelModel, map[string]any{"kappa": 3.5, "act": "budget"}); err != nil {
 		t.Error(err)
 	}
@@ -384,14 +356,9 @@ func TestConfigure(t *testing.T) {
 // Training keeps one row of metrics for each part of the run, and the rows'
 // rewards average to what was earned.
 func TestTrainingMetrics(t *testing.T) {
-	a, err := Find("paper")
-	if err != nil {
-		t.Fatal(err)
-	}
-	whittle, _ := Find("whittle")
 	tr, err := Training{
-		Scene: MeanScene(env.Paper(1)), Learner: a, Level: env.LevelModel,
-		Epochs: 1005, Seed: 1, Rows: 10, Compare: []*Entry{whittle},
+		Scene: MeanScene(env.Paper(1)), Learner: find(t, "paper")[0], Level: env.LevelModel,
+		Epochs: 1005, Seed: 1, Rows: 10, Compare: find(t, "whittle"),
 	}.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -424,14 +391,10 @@ func TestTrainingMetrics(t *testing.T) {
 // A policy that draws draws otherwise under another seed, and where nothing
 // arrives at random that is all that differs.
 func TestPolicyDrawsBySeed(t *testing.T) {
-	random, _ := Find("static-random")
-	out, err := Comparison{
+	out := compare(t, Comparison{
 		Scenes: []Scene{MeanScene(env.Paper(1))}, Level: env.LevelModel,
-		Contenders: []Contender{{Entry: random}}, Epochs: 50, Seeds: 2, Seed: 1, Workers: 1,
-	}.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+		Contenders: contenders(t, "static-random"), Epochs: 50, Seeds: 2, Seed: 1, Workers: 1,
+	})
 	if a, b := out.Runs[0].Reward, out.Runs[1].Reward; a == b {
 		t.Errorf("seeds 1 and 2 both earn %v", a)
 	}

@@ -51,11 +51,8 @@ func find(t *testing.T, names ...string) []*Entry {
 // was made before is kept.
 func TestNotFinite(t *testing.T) {
 	e := find(t, "whittle", "round-robin", "greedy")
-	c := Comparison{Scenes: []Scene{burstingScene()}, Level: env.LevelModel, Contenders: []Contender{{Entry: e[0]}, {Entry: e[1]}}, Epochs: 50, Seeds: 2, Seed: 1, Workers: 2}
-	out, err := c.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := Comparison{Scenes: []Scene{burstingScene()}, Level: env.LevelModel, Contenders: contenders(t, "whittle", "round-robin"), Epochs: 50, Seeds: 2, Seed: 1, Workers: 2}
+	out := compare(t, c)
 	if len(out.Report.Results) != 1 || out.Report.Results[0].Policy != "whittle" {
 		t.Errorf("kept are %+v", out.Report.Results)
 	}

@@ -12,8 +12,6 @@ import (
 // A training that is interrupted, while it learns, while what was learned is run
 // or in a comparison, ends as one that was not, from the last checkpoint.
 func TestGoesOn(t *testing.T) {
-	whittle, _ := Find("whittle")
-	greedy, _ := Find("greedy")
 	const epochs = 600
 	// run returns the last checkpoint as it is written, and the results. It is
 	// interrupted when that many epochs of all runs are done.
@@ -25,7 +23,7 @@ func TestGoesOn(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		out, err := Training{
-			Scene: scene, Learner: learner, Level: level, Epochs: epochs, Seed: 1, Rows: 20, Compare: []*Entry{whittle, greedy}, From: from,
+			Scene: scene, Learner: learner, Level: level, Epochs: epochs, Seed: 1, Rows: 20, Compare: find(t, "whittle", "greedy"), From: from,
 			Due: func(n int) bool { return n%100 == 0 },
 			Save: func(c *Checkpoint) error {
 				text, err := json.Marshal(c)

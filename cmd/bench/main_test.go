@@ -46,7 +46,7 @@ func report(t *testing.T, args ...string) (r result.Report, policies []string, b
 
 func TestJSON(t *testing.T) {
 	r, policies, byName := report(t, "-steps", "500", "-seeds", "6")
-	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" || r.Algorithm != "lspe" || r.Knowledge != "model" || r.Bound == nil {
+	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" || r.Algorithm != "lspe+paper" || r.Knowledge != "model" || r.Bound == nil {
 		t.Errorf("ran %+v", r)
 	}
 	for _, name := range []string{"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic", "static-even", "static-random", "round-robin", "best-source"} {
