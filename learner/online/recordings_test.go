@@ -1,10 +1,7 @@
 package online
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +34,8 @@ type synthetic struct {
 	late    int     // sources that begin only after three quarters, with 20 times the rate
 }
 
-// write writes the recording as a file and returns its path.
-func (s synthetic) write(t testing.TB, seed uint64) string {
+// record makes the recording.
+func (s synthetic) record(t testing.TB, seed uint64) *env.Recording {
 	t.Helper()
 	sources, days := cmp.Or(s.sources, 40), cmp.Or(s.days, 112)
 	type row struct {
@@ -81,36 +79,29 @@ func (s synthetic) write(t testing.TB, seed uint64) string {
 		}
 	}
 	sort.SliceStable(rows, func(a, b int) bool { return rows[a].at < rows[b].at })
-	path := filepath.Join(t.TempDir(), "trace.csv")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := bufio.NewWriter(file)
-	fmt.Fprintln(w, "source,published_unix,utility")
+	var b strings.Builder
+	b.WriteString("source,published_unix,utility\n")
 	for _, r := range rows {
 		if r.at < float64(24*days) {
-			fmt.Fprintf(w, "%02d,%d,%.3f\n", r.source, 1704067200+int64(3600*r.at), r.utility)
+			fmt.Fprintf(&b, "%02d,%d,%.3f\n", r.source, 1704067200+int64(3600*r.at), r.utility)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return parsed(t, b.String())
 }
 
-// replay plays the measured half of a recording and returns the reward per
-// epoch and the share of the epochs from the given one on.
-func replay(t testing.TB, path string, budget float64, agent func(env.Terms, env.Instance) env.Agent) float64 {
+func parsed(t testing.TB, text string) *env.Recording {
 	t.Helper()
-	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true}
-	rec, err := env.ReadRecording(context.Background(), path)
+	rec, err := env.ParseRecording(context.Background(), "trace.csv", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rec
+}
+
+// replay plays the measured half of a recording and returns the reward per epoch.
+func replay(t testing.TB, rec *env.Recording, budget float64, agent func(env.Terms, env.Instance) env.Agent) float64 {
+	t.Helper()
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true}
 	in, err := rec.Fit(o)
 	if err != nil {
 		t.Fatal(err)
@@ -188,15 +179,15 @@ func TestSyntheticRecordings(t *testing.T) {
 	for _, g := range grounds {
 		for k := range worlds {
 			seed := uint64(k + 1)
-			path := g.write(t, seed)
-			base := replay(t, path, 4, fitted)
+			rec := g.record(t, seed)
+			base := replay(t, rec, 4, fitted)
 			for _, v := range ingredients {
 				if !*full && v.name != "+ revisits: all" && v.name != "constant rates" {
 					continue
 				}
 				set := DefaultSettings()
 				v.set(&set)
-				share[v.name][g.name] += replay(t, path, 4, cold(set)) / base / float64(worlds)
+				share[v.name][g.name] += replay(t, rec, 4, cold(set)) / base / float64(worlds)
 			}
 		}
 	}
@@ -242,20 +233,16 @@ func TestSmallRecordings(t *testing.T) {
 		least = [2]float64{math.Inf(1), math.Inf(1)}
 		for k := range worlds {
 			seed := uint64(k + 1)
-			path := synthetic{sources: c.sources, days: c.days, sigma: 1}.write(t, seed)
-			base := replay(t, path, c.budget, fitted)
+			rec := synthetic{sources: c.sources, days: c.days, sigma: 1}.record(t, seed)
+			base := replay(t, rec, c.budget, fitted)
 			for j, decay := range []float64{0, .175} {
 				set := DefaultSettings()
 				set.Decay = decay
-				r := replay(t, path, c.budget, cold(set)) / base
+				r := replay(t, rec, c.budget, cold(set)) / base
 				mean[j] += r / float64(worlds)
 				least[j] = min(least[j], r)
 			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			items += bytes.Count(text, []byte("\n")) / 2
+			items += rec.Rows / 2
 		}
 		if *full {
 			fmt.Printf("| %d | %d | %v | %d | %.3f | %.3f | %.3f | %.3f |\n", c.sources, c.days, c.budget, items/worlds, mean[0], least[0], mean[1], least[1])
@@ -277,10 +264,10 @@ func TestLateSources(t *testing.T) {
 	}{{0, .99}, {2, 1.005}} {
 		var ratio float64
 		for k := range uint64(worlds) {
-			path := synthetic{sigma: 1, late: c.late, days: 84}.write(t, k+1)
+			rec := synthetic{sigma: 1, late: c.late, days: 84}.record(t, k+1)
 			without := DefaultSettings()
 			without.Revisit = 0
-			ratio += replay(t, path, 2, cold(DefaultSettings())) / replay(t, path, 2, cold(without)) / worlds
+			ratio += replay(t, rec, 2, cold(DefaultSettings())) / replay(t, rec, 2, cold(without)) / worlds
 		}
 		if t.Logf("%d late sources: %.4f", c.late, ratio); ratio < c.least {
 			t.Errorf("%d late sources: with revisits %.4f of what is earned without; want %v", c.late, ratio, c.least)
@@ -295,10 +282,10 @@ func TestWrongDecay(t *testing.T) {
 	for _, decay := range []float64{.0875, .35} {
 		var mean float64
 		for k := range uint64(worlds) {
-			path := synthetic{sources: 20, days: 56, sigma: 1}.write(t, k+1)
+			rec := synthetic{sources: 20, days: 56, sigma: 1}.record(t, k+1)
 			set := DefaultSettings()
 			set.Decay = decay
-			mean += replay(t, path, 2, cold(set)) / replay(t, path, 2, fitted) / worlds
+			mean += replay(t, rec, 2, cold(set)) / replay(t, rec, 2, fitted) / worlds
 		}
 		if t.Logf("decay %v for .175: %.3f", decay, mean); mean < .92 {
 			t.Errorf("with a decay rate of %v in place of .175 it earns %.3f of fitted Whittle; want .92", decay, mean)
@@ -319,7 +306,7 @@ func TestProfileFound(t *testing.T) {
 	} {
 		var l *Learner
 		var start float64
-		replay(t, c.ground.write(t, 3), 10, func(terms env.Terms, _ env.Instance) env.Agent {
+		replay(t, c.ground.record(t, 3), 10, func(terms env.Terms, _ env.Instance) env.Agent {
 			l = newLearner(terms, nil)
 			start = float64(terms.Start) / 3600
 			return env.NewAgent[env.Online](l)
@@ -378,8 +365,8 @@ func TestIndex(t *testing.T) {
 // the recording that it was learned on than with the index of constant rates.
 func TestOnlineFrozenWaiting(t *testing.T) {
 	var l *Learner
-	path := synthetic{sigma: 1, daily: .8, own: true}.write(t, 1)
-	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
+	rec := synthetic{sigma: 1, daily: .8, own: true}.record(t, 1)
+	replay(t, rec, 4, func(terms env.Terms, _ env.Instance) env.Agent {
 		l = newLearner(terms, nil)
 		return env.NewAgent[env.Online](l)
 	})
@@ -408,12 +395,12 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 	plain := DefaultSettings()
 	plain.Profile = "off"
 	var p *Learner
-	replay(t, path, 4, func(terms env.Terms, _ env.Instance) env.Agent {
+	replay(t, rec, 4, func(terms env.Terms, _ env.Instance) env.Agent {
 		p = newLearner(terms, &plain)
 		return env.NewAgent[env.Online](p)
 	})
 	policy := func(p *Policy) float64 {
-		return replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](p) })
+		return replay(t, rec, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](p) })
 	}
 	if with, without := policy(l.Frozen()), policy(p.Frozen()); with < 1.01*without {
 		t.Errorf("frozen, %v per epoch with hours and days; %v without", with, without)
@@ -423,10 +410,10 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 // TestDatedState: the state of a learner that has learned profiles goes through
 // JSON and back.
 func TestDatedState(t *testing.T) {
-	path := synthetic{sigma: 1, daily: .8, own: true, days: 28}.write(t, 1)
+	rec := synthetic{sigma: 1, daily: .8, own: true, days: 28}.record(t, 1)
 	var a *Learner
 	var terms env.Terms
-	replay(t, path, 4, func(t env.Terms, _ env.Instance) env.Agent {
+	replay(t, rec, 4, func(t env.Terms, _ env.Instance) env.Agent {
 		terms = t
 		a = newLearner(t, nil)
 		return env.NewAgent[env.Online](a)
@@ -435,8 +422,8 @@ func TestDatedState(t *testing.T) {
 	if err := passOn(a.State(), b.SetState); err != nil {
 		t.Fatal(err)
 	}
-	x := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](a) })
-	y := replay(t, path, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](b) })
+	x := replay(t, rec, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](a) })
+	y := replay(t, rec, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](b) })
 	if x != y {
 		t.Errorf("resumed learner earns %v; the other %v", y, x)
 	}
@@ -459,7 +446,11 @@ func TestRecordings(t *testing.T) {
 			}
 			t.Skipf("no recording: %v", err)
 		}
-		share := replay(t, path, 5, cold(DefaultSettings())) / replay(t, path, 5, fitted)
+		rec, err := env.ReadRecording(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		share := replay(t, rec, 5, cold(DefaultSettings())) / replay(t, rec, 5, fitted)
 		t.Logf("%s: %.4f of fitted Whittle", c.name, share)
 		if share < c.least {
 			t.Errorf("%s: %.4f of fitted Whittle; want %v", c.name, share, c.least)
@@ -478,7 +469,7 @@ func TestRecordings(t *testing.T) {
 				set, mean := DefaultSettings(), 0.
 				part(&set)
 				for k := range 8 {
-					early := earlier(t, path, k*900)
+					early := earlier(t, rec, k*900)
 					mean += replay(t, early, budget, cold(set)) / replay(t, early, budget, fitted) / 8
 				}
 				fmt.Printf(" %.3f |", mean)
@@ -488,32 +479,15 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// earlier writes a recording that begins with an item of interest 1, some seconds
-// before the first item of another, and returns its path.
-func earlier(t *testing.T, path string, seconds int) string {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	packed, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rows, _ := bytes.Cut(text, []byte("\n"))
-	name, rest, _ := bytes.Cut(rows, []byte(","))
-	var first int
-	if _, err := fmt.Sscan(string(rest[:bytes.IndexByte(rest, ',')]), &first); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "trace.csv")
-	if err := os.WriteFile(out, fmt.Appendf(nil, "%s\n%s,%d,1\n%s", head, name, first-seconds, rows), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return out
+// earlier returns a recording whose first source has one item of interest 1 more,
+// some seconds before the first.
+func earlier(t *testing.T, rec *env.Recording, seconds int) *env.Recording {
+	rows := []string{"source,published_unix,utility"}
+	rec.Each(func(i int, at int64, utility float64) {
+		if len(rows) == 1 {
+			rows = append(rows, fmt.Sprintf("%s,%d,1", rec.Names[i], at-int64(seconds)))
+		}
+		rows = append(rows, fmt.Sprintf("%s,%d,%v", rec.Names[i], at, utility))
+	})
+	return parsed(t, strings.Join(rows, "\n"))
 }
