@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.Count(&steps, "steps", 10000, 1, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
 		f.Count(&seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 		f.Uint64Var(&seed, "seed", 1, "`number` of the first seed")
-		f.Count(&workers, "workers", runtime.GOMAXPROCS(0), 1, "`count` of runs at once; the results do not depend on it")
+		f.Count(&workers, "workers", cli.Cores, 1, "`count` of runs at once; the results do not depend on it")
 	})
 	output.Define(f, func() {
 		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv, command.txt and timing.json to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")

@@ -7,13 +7,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"ephemera/cmd/internal/cli"
@@ -82,15 +82,12 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
 	}
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	if out == "" {
 		out = filepath.Join("results", "replay-"+replay.Name(log))
 	}
 	show, clear := output.Progress(stderr, "replay")
 
-	q := replay.Question{HalfLife: half.Hours(), Rate: rate, Warm: warm, Seed: seed, Workers: workers, Progress: show}
+	q := replay.Question{HalfLife: half.Hours(), Rate: rate, Warm: warm, Seed: seed, Workers: cmp.Or(workers, cli.Cores), Progress: show}
 	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
 		return err
 	}

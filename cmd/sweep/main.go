@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,7 +189,7 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 			return err
 		}
 	}
-	d, err := sweep.Estimate(ctx, cfg, c.workers, 2*time.Second, c.schema.Probe)
+	d, err := sweep.Estimate(ctx, cfg, cmp.Or(c.workers, cli.Cores), 2*time.Second, c.schema.Probe)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, sha
 	cli.Resume(fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir))
 	show, clear := c.output.Progress(c.stderr, cfg.Name)
 	o := sweep.Options{
-		Dir: dir, Workers: c.workers, Shard: shard,
+		Dir: dir, Workers: cmp.Or(c.workers, cli.Cores), Shard: shard,
 		Revision: cli.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
 		Progress: func(done, failed, total int) { show(done+failed, total) },
 	}

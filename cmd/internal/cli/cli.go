@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -82,9 +83,15 @@ var resume atomic.Value
 // Resume says how to go on after an interruption.
 func Resume(text string) { resume.Store(text) }
 
+// Cores is how many runs are made at once unless a flag says otherwise.
+var Cores = runtime.GOMAXPROCS(0)
+
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
 // an error becomes one line on stderr and an exit status.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+	// One processor more than there is work for: a goroutine in a kernel in
+	// assembly cannot be made to give up its own to those that hear a signal.
+	runtime.GOMAXPROCS(Cores + 1)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()

@@ -19,6 +19,16 @@ const as = "EPHEMERA_TEST_COMMAND"
 var commands = map[string]func(ctx context.Context) error{
 	// deaf does not look at its context.
 	"deaf": func(context.Context) error { select {} },
+	// busy has every core at work and, without preemption, none of them given up.
+	"busy": func(context.Context) error {
+		for range Cores {
+			go func() {
+				for n := 0; ; n++ {
+				}
+			}()
+		}
+		select {}
+	},
 	// writing writes for longer than the patience lasts.
 	"writing": func(ctx context.Context) error {
 		Hold(true)
@@ -51,10 +61,13 @@ func TestInterruptAlways(t *testing.T) {
 		status        int
 	}{
 		{"deaf", "deaf: interrupted\n", Interrupted},
+		{"busy", "busy: interrupted\n", Interrupted},
 		{"writing", "writing: written\n", Failure},
 	} {
-		c := exec.Command(self)
-		c.Env = append(os.Environ(), as+"="+want.command)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		c := exec.CommandContext(ctx, self)
+		c.Env = append(os.Environ(), as+"="+want.command, "GODEBUG=asyncpreemptoff=1")
 		var log strings.Builder
 		c.Stderr = &log
 		out, err := c.StdoutPipe()
