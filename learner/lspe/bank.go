@@ -5,46 +5,36 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 
 	"ephemera/learner/internal/check"
 )
 
-// Bank is LSPE(0) for many problems of a few features each, all in one array:
-// for each problem B, B⁻¹, A, and for each of its rewards b̄ and r. It takes in a
-// batch of transitions at a time, such as those from one crawl of a source to
-// the next,
+// Bank is LSPE(0) for many problems of a few features each, all in one array. It
+// takes in a batch of transitions at a time, such as those from one crawl of a
+// source to the next,
 //
 //	B ← B + b (mean φφᵀ − B),  A ← A + b (mean φ(φ′ − φ)ᵀ − A),  b̄ likewise,
 //	r ← r + γB⁻¹(A r + b̄), as often as the batch has transitions,
 //
-// which for one transition is the recursion of [Critic]. B⁻¹ follows by the
-// formula of Sherman and Morrison. After each batch it is compared with B; where
-// it is not trusted, r takes one step by the Tikhonov form, and B⁻¹ begins again
-// from B with a ridge. Both are relative to the diagonal of B, for a feature may
-// be large at one problem and small at another.
+// which for one transition is the recursion of [Critic]. After each batch B⁻¹ is
+// compared with B. Where it is not trusted, r takes one step by the Tikhonov form,
+// and B⁻¹ begins again from B with a ridge. Both are in units of D = diag(B)^−½.
 //
 // The problem at hand is chosen by Begin; the other methods act on it.
 type Bank struct {
-	n, l, k int
-	gamma   float64
-	first   []float64 // diagonal of B to begin with
-	data    []float64 // of each problem: B, B⁻¹, A (ℓ×ℓ), b̄, r (k×ℓ)
-
-	b, p, a, c, r []float64 // of the problem at hand
-	w             float64   // b
-
-	fallbacks int
-	u, v      []float64 // scratch: ℓ
-	m, g      []float64 // two ℓ×ℓ, and ℓ for each reward
-	dense     dense
-	bb, pp    []float64 // B and B⁻¹ in units of the diagonal, for dense
+	problem
+	n, k  int       // problems, rewards
+	first []float64 // diagonal of B to begin with
+	data  []float64 // of each problem: B, B⁻¹, A (ℓ×ℓ), b̄, r (k×ℓ)
+	w     float64   // b of the batch
+	m, g  []float64 // scratch: two ℓ×ℓ, and ℓ for each reward
 }
 
+// bankSettings are of features that D has brought to one size.
+var bankSettings = InverseSettings{Epsilon: 1e-3, Delta: 1e-6, Tolerance: 1e-6}
+
 const (
-	bankTrust = 1e-6  // of each entry of B⁻¹B − I, in units of the features
-	bankDelta = 1e-6  // δ of the Tikhonov form
-	bankRidge = 1e-3  // share of its diagonal that is added to B
 	bankFaded = 1e-30 // of the first diagonal: below, a feature has faded
 	bankFloor = 1e-12 // of the first diagonal, from where it begins again
 )
@@ -59,16 +49,15 @@ func NewBank(n, rewards int, first []float64, gamma float64) *Bank {
 		panic(fmt.Sprintf("lspe: bank of %d problems, %d rewards, %d features and γ = %v; allowed are 1 or more, and above 0 and below 2", n, rewards, l, gamma))
 	}
 	k := &Bank{
-		n: n, l: l, k: rewards, gamma: gamma, first: slices.Clone(first),
-		u: make([]float64, l), v: make([]float64, l), bb: make([]float64, l*l), pp: make([]float64, l*l),
+		problem: newProblem(l, gamma, bankSettings),
+		n:       n, k: rewards, first: slices.Clone(first),
 		m: make([]float64, 2*l*l), g: make([]float64, rewards*l),
 	}
 	k.data = make([]float64, n*k.stride())
-	k.dense.init(k.bb, k.pp, l)
 	for i := range n {
 		k.open(i)
 		for j, v := range first {
-			k.b[j*l+j], k.p[j*l+j] = v, 1/v
+			k.begin(j, v)
 		}
 	}
 	return k
@@ -78,7 +67,7 @@ func (k *Bank) stride() int { return 3*k.l*k.l + 2*k.k*k.l }
 
 func (k *Bank) open(i int) {
 	d, m := k.data[i*k.stride():(i+1)*k.stride()], k.l*k.l
-	k.b, k.p, k.a, k.c, k.r = d[:m], d[m:2*m], d[2*m:3*m], d[3*m:3*m+k.k*k.l], d[3*m+k.k*k.l:]
+	k.b, k.p, k.a, k.bbar, k.r = d[:m], d[m:2*m], d[2*m:3*m], d[3*m:3*m+k.k*k.l], d[3*m+k.k*k.l:]
 }
 
 // Weights returns r of a problem for one of its rewards. It may be written to.
@@ -90,237 +79,173 @@ func (k *Bank) Weights(i, reward int) []float64 {
 // Rescale multiplies what was learned of a reward of problem i.
 func (k *Bank) Rescale(i, reward int, by float64) {
 	k.open(i)
-	for j := reward * k.l; j < (reward+1)*k.l; j++ {
-		k.c[j] *= by
-		k.r[j] *= by
-	}
+	scale(k.bbar[reward*k.l:][:k.l], by)
+	scale(k.r[reward*k.l:][:k.l], by)
 }
 
 // Clone returns a copy that shares nothing.
 func (k *Bank) Clone() *Bank {
 	c := NewBank(k.n, k.k, k.first, k.gamma)
 	copy(c.data, k.data)
-	c.fallbacks = k.fallbacks
+	c.count = k.count
 	return c
 }
 
 // Begin begins a batch of problem i that counts with the weight b, 0 < b < 1.
 func (k *Bank) Begin(i int, b float64) {
-	if !(b > 0 && b < 1) {
-		panic(fmt.Sprintf("lspe: weight of a batch is %v; allowed is above 0 and below 1", b))
-	}
 	k.open(i)
+	k.decay(b)
+	k.scale(k.s) // s is 1 between batches: a problem has no number for it
 	k.w = b
-	keep, over := 1-b, 1/(1-b)
-	for j := range k.b {
-		k.b[j] *= keep
-		k.p[j] *= over
-		k.a[j] *= keep
-	}
-	for j := range k.c {
-		k.c[j] *= keep
-	}
 }
 
-// Square adds share·φφᵀ to what B averages, and to B⁻¹ by Sherman and Morrison:
-//
-//	B⁻¹ ← B⁻¹ − q uuᵀ/(1 + q φᵀu),  u = B⁻¹φ,  q = b·share
+// Square adds share·φφᵀ to what B averages.
 func (k *Bank) Square(share float64, phi []float64) {
-	q, l, u := k.w*share, k.l, k.u[:len(phi)]
-	lev := 1.0
-	for i, f := range phi {
-		b, p := k.b[i*l:][:len(phi)], k.p[i*l:][:len(phi)]
-		s, qf := 0.0, q*f
-		for j, g := range phi {
-			b[j] += qf * g
-			s += p[j] * g
-		}
-		u[i] = s
-		lev += q * f * s
-	}
-	q /= lev
-	// Both halves see the same number: what is not symmetric in B⁻¹ would grow.
-	for i, x := range u {
-		qx := q * x
-		for j, y := range u[:i+1] {
-			v := k.p[i*l+j] - qx*y
-			k.p[i*l+j], k.p[j*l+i] = v, v
-		}
-	}
+	k.add(phi, k.w*share)
 }
 
 // Change adds share·φdᵀ, d = φ′ − φ, to what A averages.
-func (k *Bank) Change(share float64, phi, d []float64) {
-	for i, f := range phi {
-		a, q := k.a[i*k.l:][:len(d)], k.w*share*f
-		for j, g := range d {
-			a[j] += q * g
-		}
-	}
-}
+func (k *Bank) Change(share float64, phi, d []float64) { outer(k.a, phi, d, k.w*share) }
 
 // Reward adds share·φ to what b̄ of a reward averages.
 func (k *Bank) Reward(reward int, share float64, phi []float64) {
-	c, q := k.c[reward*k.l:][:len(phi)], k.w*share
-	for j, f := range phi {
-		c[j] += q * f
-	}
+	floats.AddScaled(k.bbar[reward*k.l:][:k.l], k.w*share, phi)
 }
 
 // Solve ends a batch with so many steps of r. It reports whether B⁻¹ was
 // trusted.
 func (k *Bank) Solve(steps int) bool {
-	if k.trust() {
-		k.advance(steps)
-		return true
+	if !k.trusted() {
+		k.fallback()
+		return false
 	}
-	k.fallbacks++
-	k.fallback()
-	return false
+	if steps == 1 {
+		k.step(k.apply)
+	} else {
+		k.advance(steps)
+	}
+	return true
 }
 
-// advance takes so many steps r ← r + γB⁻¹(A r + b̄) = Mr + g for all rewards, by
-// doubling: with the bits of the number come M, M², M⁴, … and the g that belongs
-// to them.
+// apply writes y = B⁻¹v.
+func (k *Bank) apply(y, v []float64) { k.times(y, k.p, v) }
+
+// step takes r ← r + γB⁻¹(A r + b̄) for all rewards. What B⁻¹ is, solve says.
+func (k *Bank) step(solve func(y, v []float64)) {
+	for at := 0; at < len(k.r); at += k.l {
+		r := k.r[at:][:k.l]
+		affine(k.v, k.a, r, k.bbar[at:])
+		solve(k.y, k.v)
+		for i, y := range k.y {
+			r[i] += k.gamma * y
+		}
+	}
+}
+
+// advance takes so many steps at once. One is r ← Mr + g with M = I + γB⁻¹A and
+// g = γB⁻¹b̄; with the bits of the number come M, M², M⁴, … and the g that
+// belongs to them.
 func (k *Bank) advance(steps int) {
 	l := k.l
 	m, m2, g := k.m[:l*l], k.m[l*l:], k.g
-	k.times(m, k.a, l) // γB⁻¹A
+	k.times(m, k.p, k.a)
+	scale(m, k.gamma)
 	for i := range l {
 		m[i*l+i]++
 	}
 	for at := 0; at < len(g); at += l {
-		k.times(g[at:at+l], k.c[at:at+l], 1) // γB⁻¹b̄
+		k.times(g[at:at+l], k.p, k.bbar[at:at+l])
 	}
-	for ; ; steps >>= 1 {
+	scale(g, k.gamma)
+	for {
 		if steps&1 != 0 {
-			k.affine(k.r, m, g)
+			k.each(k.r, m, g)
 		}
 		if steps <= 1 {
 			return
 		}
-		k.affine(g, m, g)
-		for i := range l {
-			for j := range l {
-				var s float64
-				for h := range l {
-					s += m[i*l+h] * m[h*l+j]
-				}
-				m2[i*l+j] = s
-			}
-		}
-		m, m2 = m2, m
+		k.each(g, m, g)
+		k.times(m2, m, m)
+		m, m2, steps = m2, m, steps>>1
 	}
 }
 
-// times writes γPX into dst, X ℓ×cols.
-func (k *Bank) times(dst, x []float64, cols int) {
+// each takes x ← Mx + g for the vector of each reward. g may be x.
+func (k *Bank) each(x, m, g []float64) {
+	for at := 0; at < len(x); at += k.l {
+		affine(k.y, m, x[at:at+k.l], g[at:])
+		copy(x[at:], k.y)
+	}
+}
+
+// affine writes Mx + g.
+func affine(dst, m, x, g []float64) {
+	for i := range dst {
+		sum := g[i]
+		for j, v := range m[i*len(x):][:len(x)] {
+			sum += v * x[j]
+		}
+		dst[i] = sum
+	}
+}
+
+// times writes MX into dst, M square.
+func (k *Bank) times(dst, m, x []float64) {
 	l := k.l
+	cols := len(x) / l
 	for i := range l {
 		for j := range cols {
 			var s float64
 			for h := range l {
-				s += k.p[i*l+h] * x[h*cols+j]
+				s += m[i*l+h] * x[h*cols+j]
 			}
-			dst[i*cols+j] = k.gamma * s
+			dst[i*cols+j] = s
 		}
 	}
 }
 
-// affine takes x ← Mx + g for the vector of each reward. g may be x.
-func (k *Bank) affine(x, m, g []float64) {
-	l, y := k.l, k.v
-	for at := 0; at < len(x); at += l {
-		for i := range y {
-			s := g[at+i]
-			for h, v := range x[at : at+l] {
-				s += m[i*l+h] * v
-			}
-			y[i] = s
-		}
-		copy(x[at:at+l], y)
+// trusted reports whether B⁻¹ solves B y = e for every unit vector e, and no
+// feature has faded.
+func (k *Bank) trusted() bool {
+	if k.measure() {
+		return false
 	}
-}
-
-// trust reports whether B⁻¹B is the identity, each entry in units of its
-// features, and no feature has faded.
-func (k *Bank) trust() bool {
-	l := k.l
-	for i := range l {
-		if !(k.b[i*l+i] > bankFaded*k.first[i]) {
+	for i := range k.l {
+		clear(k.v)
+		k.v[i] = 1
+		if !(k.residual(k.p[i*k.l:][:k.l], k.v) <= k.set.Tolerance) {
 			return false
-		}
-		for j := range l {
-			e := 0.0
-			if i == j {
-				e = -1
-			}
-			for m := range l {
-				e += k.p[i*l+m] * k.b[m*l+j]
-			}
-			if !(e*e*k.b[i*l+i] <= bankTrust*bankTrust*k.b[j*l+j]) {
-				return false
-			}
 		}
 	}
 	return true
 }
 
-// fallback takes a step of r by (B̃ᵀB̃ + δI)⁻¹B̃ᵀ, B̃ = DBD with D = diag(B)^−½, and
-// inverts B afresh with a ridge.
+// measure takes D = diag(B)^−½ as the units, and reports whether a feature has
+// faded.
+func (k *Bank) measure() (faded bool) {
+	for i, first := range k.first {
+		v := k.b[i*k.l+i]
+		if !(v > bankFaded*first) {
+			v, faded = bankFaded*first, true
+		}
+		k.unit[i] = 1 / math.Sqrt(v)
+	}
+	return faded
+}
+
+// fallback takes a step of r by the Tikhonov form and inverts B afresh.
 func (k *Bank) fallback() {
-	l := k.l
-	d := make([]float64, l) // a fallback is rare
-	for i := range d {
-		d[i] = 1 / math.Sqrt(max(k.b[i*l+i], bankFaded*k.first[i]))
+	k.count.Fallbacks++
+	k.step(k.tikhonov)
+	for i, first := range k.first {
+		k.b[i*k.l+i] = max(k.b[i*k.l+i], bankFloor*first)
 	}
-	for i := range d {
-		for j := range d {
-			k.bb[i*l+j] = k.b[i*l+j] * d[i] * d[j]
-		}
-	}
-	y := make([]float64, l)
-	for m := range k.k {
-		r, v := k.r[m*l:][:l], k.v
-		for i := range v {
-			s := k.c[m*l+i]
-			for j, x := range k.a[i*l:][:l] {
-				s += x * r[j]
-			}
-			v[i] = s * d[i]
-		}
-		k.dense.tikhonov(y, v, bankDelta)
-		for i := range r {
-			r[i] += k.gamma * d[i] * y[i]
-		}
-	}
-	for i, f := range k.first {
-		k.bb[i*l+i] += bankFloor * f * d[i] * d[i]
-	}
-	k.dense.refresh(bankRidge)
-	for i := range d {
-		for j := range d {
-			lo, hi := min(i, j), max(i, j)
-			k.b[i*l+j] = k.bb[lo*l+hi] / (d[i] * d[j])
-			k.p[i*l+j] = k.pp[lo*l+hi] * d[i] * d[j]
-		}
-	}
+	k.measure()
+	k.refresh()
 }
 
 // Fallbacks counts the batches after which B⁻¹ was not trusted.
-func (k *Bank) Fallbacks() int { return k.fallbacks }
-
-// B returns a copy of B of problem i.
-func (k *Bank) B(i int) *mat.SymDense {
-	k.open(i)
-	return mat.NewSymDense(k.l, slices.Clone(k.b))
-}
-
-// A returns a copy of A of problem i.
-func (k *Bank) A(i int) *mat.Dense {
-	k.open(i)
-	return mat.NewDense(k.l, k.l, slices.Clone(k.a))
-}
+func (k *Bank) Fallbacks() int { return k.count.Fallbacks }
 
 // BankState is the whole state of a Bank as data, problem after problem.
 type BankState struct {
@@ -338,10 +263,10 @@ func (s *BankState) parts() [5]*[]float64 {
 
 // State returns a copy of the state.
 func (k *Bank) State() BankState {
-	s := BankState{Fallbacks: k.fallbacks}
+	s := BankState{Fallbacks: k.count.Fallbacks}
 	for i := range k.n {
 		k.open(i)
-		for j, v := range [...][]float64{k.b, k.p, k.a, k.c, k.r} {
+		for j, v := range [...][]float64{k.b, k.p, k.a, k.bbar, k.r} {
 			part := s.parts()[j]
 			*part = append(*part, v...)
 		}
@@ -356,7 +281,7 @@ func (k *Bank) SetState(s BankState) error {
 		return fmt.Errorf("fallbacks is %d; allowed is 0 or more", s.Fallbacks)
 	}
 	k.open(0)
-	mine := [...]int{len(k.b), len(k.p), len(k.a), len(k.c), len(k.r)}
+	mine := [...]int{len(k.b), len(k.p), len(k.a), len(k.bbar), len(k.r)}
 	for j, name := range []string{"b", "inverse", "a", "rewards", "weights"} {
 		if err := check.Finite(name, *s.parts()[j], k.n*mine[j]); err != nil {
 			return err
@@ -364,10 +289,10 @@ func (k *Bank) SetState(s BankState) error {
 	}
 	for i := range k.n {
 		k.open(i)
-		for j, v := range [...][]float64{k.b, k.p, k.a, k.c, k.r} {
+		for j, v := range [...][]float64{k.b, k.p, k.a, k.bbar, k.r} {
 			copy(v, (*s.parts()[j])[i*mine[j]:])
 		}
 	}
-	k.fallbacks = s.Fallbacks
+	k.count.Fallbacks = s.Fallbacks
 	return nil
 }

@@ -1,9 +1,11 @@
 package lspe
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -101,7 +103,7 @@ func TestBankFallback(t *testing.T) {
 		k.Reward(0, 5, []float64{v, 1e-6 * v})
 		if !k.Solve(3) {
 			var product mat.Dense
-			product.Mul(k.B(1), mat.NewDense(2, 2, k.p))
+			product.Mul(mat.NewSymDense(2, k.b), mat.NewDense(2, 2, k.p))
 			if e := math.Abs(product.At(0, 0)-1) + math.Abs(product.At(1, 1)-1) + math.Abs(product.At(0, 1))*1e-6; e > 1e-6 {
 				t.Fatalf("after a fallback B B⁻¹ is %v", mat.Formatted(&product))
 			}
@@ -111,18 +113,42 @@ func TestBankFallback(t *testing.T) {
 		t.Error("no fallback")
 	}
 	fell := k.Fallbacks()
-	for range 20000 { // the second feature fades
+	for n := range 20000 { // the second feature fades, and the first must not notice
 		k.Begin(0, .2)
 		k.Square(1, []float64{1, 0})
 		k.Change(1, []float64{1, 0}, []float64{-1, 0})
 		k.Reward(0, 5, []float64{1, 0})
 		k.Solve(1)
+		if v := k.b[0]; n > 200 && math.Abs(v-1) > .01 {
+			t.Fatalf("batch %d: the mean square of a feature that is always 1 is %v", n, v)
+		}
 	}
 	if k.Fallbacks() == fell || k.Fallbacks() > fell+200 {
 		t.Errorf("%d fallbacks while a feature faded", k.Fallbacks()-fell)
 	}
 	if r := k.Weights(0, 0); !close(r[0], 5) || r[1] != 0 {
 		t.Errorf("r = %v; want 5, 0", r)
+	}
+}
+
+// TestBankTrust: B⁻¹ is trusted up to an error of 10⁻⁶ of the units of the
+// features, whichever entry it is in.
+func TestBankTrust(t *testing.T) {
+	for place := range 4 {
+		for _, c := range []struct {
+			wrong float64
+			want  bool
+		}{{.5e-6, true}, {3e-6, false}, {math.NaN(), false}} {
+			first := []float64{1e8, 1e-4}
+			k := NewBank(1, 1, first, .2)
+			k.p[place] += c.wrong / math.Sqrt(first[place/2]*first[place%2])
+			if k.Solve(1) != c.want {
+				t.Errorf("entry %d of B⁻¹ wrong by %v: trusted is %v", place, c.wrong, !c.want)
+			}
+			if !c.want && !k.Solve(1) {
+				t.Errorf("entry %d of B⁻¹ wrong by %v: not trusted after a fallback", place, c.wrong)
+			}
+		}
 	}
 }
 
@@ -158,5 +184,52 @@ func TestBankState(t *testing.T) {
 		if err := c.SetState(s); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v; want %q", err, want)
 		}
+	}
+}
+
+// BenchmarkBank is a batch of so many transitions, ℓ features and two rewards.
+func BenchmarkBank(b *testing.B) {
+	for _, c := range []struct{ l, batch int }{{2, 1}, {2, 4}, {3, 1}, {8, 1}} {
+		b.Run(fmt.Sprintf("l=%d/batch=%d", c.l, c.batch), func(b *testing.B) {
+			first := make([]float64, c.l)
+			for j := range first {
+				first[j] = 1
+			}
+			k := NewBank(1, 2, first, .2)
+			const m = 64
+			x := make([]float64, (m+1)*c.l)
+			for i := range x {
+				x[i] = float64((i*7919)%101) / 101
+			}
+			d := make([]float64, c.l)
+			at := 0
+			share := 1 / float64(c.batch)
+			turn := func() {
+				for range 100 {
+					k.Begin(0, .05)
+					for range c.batch {
+						phi, next := x[at*c.l:][:c.l], x[(at+1)*c.l:][:c.l]
+						for j := range d {
+							d[j] = next[j] - phi[j]
+						}
+						k.Square(share, phi)
+						k.Change(share, phi, d)
+						k.Reward(0, share, phi)
+						k.Reward(1, -share, phi)
+						at = (at + 1) % m
+					}
+					k.Solve(c.batch)
+				}
+			}
+			best := time.Hour
+			b.ReportAllocs()
+			for b.Loop() {
+				began := time.Now()
+				turn()
+				best = min(best, time.Since(began))
+			}
+			b.ReportMetric(float64(best.Nanoseconds())/100, "ns/step")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }

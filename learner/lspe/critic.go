@@ -5,80 +5,58 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"ephemera/learner/internal/check"
 )
 
-// Settings are the settings of the critic.
-type Settings struct {
-	Gamma   float64 // γ, the step of r; above 0 and below 2
-	Step    Steps   // b(n) of η, B, A and b; below 1 at n = 1
-	Inverse InverseSettings
-}
-
-// Validate reports the first field that is out of its range.
-func (s Settings) Validate() error {
-	if !(s.Gamma > 0 && s.Gamma < 2) {
-		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
-	}
-	if err := s.Step.Validate(); err != nil {
-		return fmt.Errorf("b: %w", err)
-	}
-	if v := s.Step.At(1); v >= 1 {
-		return fmt.Errorf("b: step %q is %v at n = 1; allowed is below 1, for a step of 1 wipes out what the recursion began with", s.Step, v)
-	}
-	return s.Inverse.Validate()
-}
-
-// Critic is LSPE(0) for the average reward (Yu and Bertsekas, 2009), as Allerton,
-// section IV, prints it. With step b = b(n), n = 1, 2, …, and ρ = reward − η(n):
+// Critic is LSPE(0) for one problem, one transition at a time, with the steps
+// b(n), n = 1, 2, …, and the average reward
 //
-//	B(n) = B(n−1) + b [φφᵀ − B(n−1)],         φ = φ(X(n)),
-//	A(n) = A(n−1) + b [φ(φ′ − φ)ᵀ − A(n−1)],  φ′ = φ(X(n+1)),
-//	b̄(n) = b̄(n−1) + b [φρ − b̄(n−1)],
-//	r(n+1) = r(n) + γ B⁻¹(n)(A(n) r(n) + b̄(n)),
-//	η(n+1) = η(n) + b [reward − η(n)].
-//
-// A = sÂ and b̄ = sb̂ share the scalar s of B = sB̂, see inverse; it cancels in
-// the update of r:
-//
-//	B⁻¹(A r + b̄) = B̂⁻¹(Â r + b̂).
+//	η(n+1) = η(n) + b(n) [reward − η(n)].
 //
 // A step is one pass over Â, which takes in φ(φ′ − φ)ᵀ and multiplies by r, and
-// one pass over B̂⁻¹.
+// one over B̂⁻¹, which takes in the z of the step before and multiplies by φ and
+// Âr + b̂. B̂ is needed only for checks and fallbacks: what enters it is gathered
+// and taken in together.
 type Critic struct {
-	set  Settings
+	problem
 	step Stepper
-	inv  *inverse
 
 	n        int       // steps taken
-	r        []float64 // weights of the features
-	a        []float64 // Â, ℓ×ℓ row by row
-	b        []float64 // b̂
 	eta      float64   // η
 	restarts int       // how often r diverged and began again
-	v, y, d  []float64 // scratch
+	cols     []float64 // gathered √w φ, ℓ×Every, one per column
+	held     int       // how many are gathered
+	since    float64   // s at the last check
+	d        []float64 // scratch: φ′ − φ
 }
 
 // New returns the critic for ℓ features, at r = 0, η = 0, A = 0, b̄ = 0.
 func New(l int, set Settings) (*Critic, error) {
+	if l < 1 {
+		panic(fmt.Sprintf("learner: critic of %d features", l))
+	}
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
-	inv, err := newInverse(l, set.Inverse)
-	if err != nil {
-		return nil, err
+	c := &Critic{
+		problem: newProblem(l, set.Gamma, set.Inverse), step: Stepper{Steps: set.Step},
+		cols: make([]float64, l*set.Inverse.Every), since: 1, d: make([]float64, l),
 	}
-	return &Critic{
-		set: set, step: Stepper{Steps: set.Step}, inv: inv,
-		r: make([]float64, l), a: make([]float64, l*l), b: make([]float64, l),
-		v: make([]float64, l), y: make([]float64, l), d: make([]float64, l),
-	}, nil
+	c.b, c.p, c.a = make([]float64, l*l), make([]float64, l*l), make([]float64, l*l)
+	c.bbar, c.r = make([]float64, l), make([]float64, l)
+	for i := range l {
+		c.begin(i, set.Inverse.Epsilon)
+	}
+	return c, nil
 }
 
 // Len returns ℓ.
-func (c *Critic) Len() int { return len(c.r) }
+func (c *Critic) Len() int { return c.l }
 
 // Steps returns n, the steps taken.
 func (c *Critic) Steps() int { return c.n }
@@ -87,80 +65,55 @@ func (c *Critic) Steps() int { return c.n }
 func (c *Critic) Weights() []float64 { return c.r }
 
 // R returns a copy of r.
-func (c *Critic) R() *mat.VecDense { return mat.NewVecDense(len(c.r), slices.Clone(c.r)) }
+func (c *Critic) R() *mat.VecDense { return mat.NewVecDense(c.l, slices.Clone(c.r)) }
 
 // A returns a copy of A.
 func (c *Critic) A() *mat.Dense {
-	l := len(c.r)
-	m := mat.NewDense(l, l, slices.Clone(c.a))
-	m.Scale(c.inv.s, m)
+	m := mat.NewDense(c.l, c.l, slices.Clone(c.a))
+	m.Scale(c.s, m)
 	return m
 }
 
 // B returns a copy of B.
-func (c *Critic) B() *mat.SymDense { return c.inv.B() }
+func (c *Critic) B() *mat.SymDense {
+	c.flush()
+	m := mat.NewSymDense(c.l, slices.Clone(c.b))
+	m.ScaleSym(c.s, m)
+	return m
+}
 
 // Average returns η, the estimate of the average reward per epoch.
 func (c *Critic) Average() float64 { return c.eta }
 
 // Counts returns what the running inverse went through.
-func (c *Critic) Counts() Counts { return c.inv.Counts() }
+func (c *Critic) Counts() Counts { return c.count }
 
 // Restarts returns how often the weights diverged and began again at 0.
 func (c *Critic) Restarts() int { return c.restarts }
 
 // Value returns V = Σ r(m) φ_m.
-func (c *Critic) Value(phi []float64) float64 {
-	var s0, s1 float64
-	r := c.r[:len(phi)]
-	i := 0
-	for ; i < len(phi)-1; i += 2 {
-		s0 += phi[i] * r[i]
-		s1 += phi[i+1] * r[i+1]
-	}
-	if i < len(phi) {
-		s0 += phi[i] * r[i]
-	}
-	return s0 + s1
-}
+func (c *Critic) Value(phi []float64) float64 { return dot(phi, c.r) }
 
 // Step takes in one transition: φ(X(n)), φ(X(n+1)) and the reward of epoch n.
 // It allocates nothing and panics if a vector has not ℓ entries.
 func (c *Critic) Step(phi, next []float64, reward float64) {
-	l := len(c.r)
-	if len(phi) != l || len(next) != l {
-		panic(fmt.Sprintf("learner: features of %d and %d entries; want %d", len(phi), len(next), l))
+	if len(phi) != c.l || len(next) != c.l {
+		panic(fmt.Sprintf("learner: features of %d and %d entries; want %d", len(phi), len(next), c.l))
 	}
 	c.n++
 	step := c.step.Value(c.n)
-	w, rescaled := c.inv.decay(step)
-	if rescaled {
-		for i := range c.a {
-			c.a[i] *= 1.0 / rescale
-		}
-		for i := range c.b {
-			c.b[i] *= 1.0 / rescale
-		}
-	}
-	d := c.d[:len(phi)]
-	for i, f := range phi {
-		d[i] = next[i] - f
-	}
-	rho := reward - c.eta
-	// Â ← Â + w φ(φ′ − φ)ᵀ,  b̂ ← b̂ + w ρ φ,  v = Â r + b̂
-	pass(c.a, c.v, c.b, phi, d, c.r, w, w*rho)
-	// B̂ ← B̂ + w φφᵀ,  y = B̂⁻¹v
-	c.inv.updateSolve(c.y, phi, c.v, w)
-	// r ← r + γy
-	gamma := c.set.Gamma
-	r, sum := c.r[:len(c.y)], 0.0
-	for i, y := range c.y {
-		v := r[i] + gamma*y
-		r[i] = v
-		sum += math.Abs(v)
-	}
+	w, rho := c.weight(step), reward-c.eta
+	// b̂ ← b̂ + w ρφ
+	floats.AddScaled(c.bbar, w*rho, phi)
+	// Â ← Â + w φ(φ′ − φ)ᵀ,  v = Â r + b̂
+	floats.SubTo(c.d, next, phi)
+	copy(c.v, c.bbar)
+	matrixPass(c.a, c.v, phi, c.d, c.r, w)
+	// B̂ ← B̂ + w φφᵀ,  r ← r + γB̂⁻¹v
+	c.solve(phi, w)
+	floats.AddScaled(c.r, c.gamma, c.y)
 	c.eta += step * rho
-	if !(sum < overflow) {
+	if !(floats.Norm(c.r, 1) < overflow) {
 		clear(c.r)
 		c.restarts++
 	}
@@ -170,15 +123,102 @@ func (c *Critic) Step(phi, next []float64, reward float64) {
 // begins again at r = 0 before infinities reach the thresholds.
 const overflow = 1e60
 
-// pass takes Â ← Â + w φdᵀ and b̂ ← b̂ + w ρ φ and forms v = Âr + b̂ with the new
-// ones.
-func pass(a, v, b, phi, d, r []float64, w, wrho float64) {
-	v, b = v[:len(phi)], b[:len(phi)]
-	for i, f := range phi {
-		t := b[i] + wrho*f
-		b[i], v[i] = t, t
+// rescale is the power of two by which B̂ is brought back when s has become
+// small. It rounds nothing.
+const rescale = 1 << 64
+
+// weight is decay, with s kept from vanishing.
+func (c *Critic) weight(b float64) (w float64) {
+	w = c.decay(b)
+	if c.s < 1.0/rescale {
+		c.flush()
+		c.settle()
+		c.scale(1.0 / rescale)
+		c.since *= rescale
+		w /= rescale
 	}
-	matrixPass(a, v, phi, d, r, w)
+	return w
+}
+
+// gather keeps a column times that, for flush to take in.
+func (c *Critic) gather(column []float64, by float64) {
+	j, every := c.held, c.set.Every
+	for _, v := range column {
+		c.cols[j] = by * v
+		j += every
+	}
+	c.held++
+}
+
+// flush takes in B̂ ← B̂ + w φφᵀ for all that was gathered.
+func (c *Critic) flush() {
+	if c.held > 0 {
+		held := blas64.General{Rows: c.l, Cols: c.held, Stride: c.set.Every, Data: c.cols}
+		blas64.Syrk(blas.NoTrans, 1, held, 1, c.symmetric(c.b))
+		c.held = 0
+	}
+}
+
+// solve takes in B̂ ← B̂ + w φφᵀ and writes y = B̂⁻¹v for the new B̂. It reports
+// whether the incremental inverse was trusted; if not, or with Always, y is the
+// Tikhonov form's.
+func (c *Critic) solve(phi []float64, w float64) bool {
+	c.count.Updates++
+	c.gather(phi, math.Sqrt(w))
+	if c.set.Always {
+		c.flush()
+		c.since = c.s
+		c.tikhonov(c.y, c.v)
+		return true
+	}
+	right := c.invert(phi, w)
+	if right && c.held < c.set.Every && c.s*math.E > c.since {
+		return true
+	}
+	c.flush()
+	c.since = c.s
+	if right && c.trusted() {
+		return true
+	}
+	c.count.Fallbacks++
+	c.tikhonov(c.y, c.v)
+	c.refresh()
+	clear(c.z)
+	return false
+}
+
+// invert takes w φφᵀ into B̂⁻¹, as add does, and writes y = B̂⁻¹v with the new one.
+// The new z waits. It reports whether B̂⁻¹ is still positive definite.
+func (c *Critic) invert(phi []float64, w float64) bool {
+	// B̂⁻¹ ← B̂⁻¹ − zzᵀ,  u = B̂⁻¹φ,  y = B̂⁻¹v
+	symmPass(c.p, c.z, c.u, c.y, phi, c.v)
+	k, ok := c.gain(phi, w)
+	// y ← y − k u(uᵀv)
+	floats.AddScaled(c.y, -k*dot(c.u, c.v), c.u)
+	return ok
+}
+
+// settle takes in the z that waits.
+func (c *Critic) settle() {
+	outer(c.p, c.z, c.z, -1)
+	clear(c.z)
+}
+
+// trusted reports whether y solves B̂y = v and B̂ is far enough from
+// rank-deficient.
+func (c *Critic) trusted() bool {
+	c.settle()
+	c.count.Checks++
+	rho := c.residual(c.y, c.v)
+	if !(rho <= c.set.Tolerance) {
+		return false
+	}
+	if !(c.condition() <= c.set.Condition) {
+		c.count.Deficient++
+		return false
+	}
+	c.count.Worst = max(c.count.Worst, rho)
+	return true
 }
 
 // State is the whole state of a Critic as data.
@@ -192,30 +232,69 @@ type State struct {
 	Inverse  InverseState `json:"inverse"`
 }
 
-// State returns a copy of the state.
-func (c *Critic) State() State {
-	return State{Steps: c.n, Average: c.eta, Weights: slices.Clone(c.r), A: slices.Clone(c.a), B: slices.Clone(c.b), Restarts: c.restarts, Inverse: c.inv.State()}
+// InverseState is the state of the running inverse as data.
+type InverseState struct {
+	Scale  float64     `json:"scale"`          // s
+	Since  float64     `json:"since"`          // s at the last check
+	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
+	P      []float64   `json:"p"`              // B̂⁻¹ without the z that waits, ℓ×ℓ
+	Z      []float64   `json:"z"`              // z, ℓ
+	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
+	Counts Counts      `json:"counts"`
 }
 
-// SetState takes up a state that State returned.
+// State returns a copy of the state.
+func (c *Critic) State() State {
+	st := State{
+		Steps: c.n, Average: c.eta, Weights: slices.Clone(c.r), A: slices.Clone(c.a), B: slices.Clone(c.bbar), Restarts: c.restarts,
+		Inverse: InverseState{Scale: c.s, Since: c.since, Matrix: slices.Clone(c.b), P: slices.Clone(c.p), Z: slices.Clone(c.z), Counts: c.count},
+	}
+	for k := range c.held {
+		column := make([]float64, c.l)
+		for i := range column {
+			column[i] = c.cols[i*c.set.Every+k]
+		}
+		st.Inverse.Held = append(st.Inverse.Held, column)
+	}
+	return st
+}
+
+// SetState takes up a state that State returned. It changes nothing if it
+// returns an error.
 func (c *Critic) SetState(st State) error {
-	l := len(c.r)
-	if st.Steps < 0 {
+	l, in := c.l, &st.Inverse
+	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+	switch {
+	case st.Steps < 0:
 		return fmt.Errorf("steps is %d; allowed is 0 or more", st.Steps)
-	}
-	if math.IsNaN(st.Average) || math.IsInf(st.Average, 0) {
+	case math.IsNaN(st.Average) || math.IsInf(st.Average, 0):
 		return fmt.Errorf("average is %v; allowed is a finite number", st.Average)
+	case !positive(in.Scale) || !positive(in.Since):
+		return fmt.Errorf("inverse: scale and since are %v and %v; allowed are finite numbers above 0", in.Scale, in.Since)
+	case len(in.Held) >= c.set.Every:
+		return fmt.Errorf("inverse: held has %d columns; allowed are fewer than every, %d", len(in.Held), c.set.Every)
 	}
-	if err := check.First(check.Finite("weights", st.Weights, l), check.Finite("a", st.A, l*l), check.Finite("b", st.B, l)); err != nil {
+	err := check.First(
+		check.Finite("weights", st.Weights, l), check.Finite("a", st.A, l*l), check.Finite("b", st.B, l),
+		check.Finite("inverse: matrix", in.Matrix, l*l), check.Finite("inverse: p", in.P, l*l), check.Finite("inverse: z", in.Z, l),
+	)
+	for _, column := range in.Held {
+		err = check.First(err, check.Finite("inverse: held", column, l))
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.inv.SetState(st.Inverse); err != nil {
-		return fmt.Errorf("inverse: %w", err)
-	}
 	c.n, c.eta, c.restarts = st.Steps, st.Average, st.Restarts
-	c.step = Stepper{Steps: c.set.Step}
+	c.step = Stepper{Steps: c.step.Steps}
 	copy(c.r, st.Weights)
 	copy(c.a, st.A)
-	copy(c.b, st.B)
+	copy(c.bbar, st.B)
+	c.s, c.since, c.count, c.held = in.Scale, in.Since, in.Counts, 0
+	copy(c.b, in.Matrix)
+	copy(c.p, in.P)
+	copy(c.z, in.Z)
+	for _, column := range in.Held {
+		c.gather(column, 1)
+	}
 	return nil
 }

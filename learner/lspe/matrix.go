@@ -1,96 +1,46 @@
 package lspe
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
-
-	"ephemera/learner/internal/check"
 )
 
-// InverseSettings say when a running inverse is trusted and what is done when
-// it is not.
-type InverseSettings struct {
-	// Epsilon is ε of B(−1) = εI, and the ridge, relative to the mean of B's
-	// diagonal, with which a fresh factorisation begins; above 0.
-	Epsilon float64
-	// Delta is δ of the Tikhonov form (BᵀB + δI)⁻¹Bᵀ; above 0.
-	Delta float64
-	// Tolerance is the residual ‖B y − v‖/‖v‖ (greatest entries) up to which
-	// a solution y = B⁻¹v is trusted; above 0.
-	Tolerance float64
-	// Condition is the condition number ‖B‖₁‖B⁻¹‖₁ up to which B is inverted
-	// as it is; above 1. Beyond it B counts as rank-deficient.
-	Condition float64
-	// Every is the greatest number of updates between two checks; 1 to 256. A
-	// check comes earlier once the old content of B has lost a factor e of its
-	// weight since the last one.
-	Every int
-	// Always solves by the Tikhonov form at every step, as the paper ran it,
-	// and keeps no incremental inverse.
-	Always bool
-}
-
-// DefaultInverseSettings returns ε = 10⁻³, δ = 10⁻¹⁰, tolerance 10⁻⁶, condition
-// 10⁸, a check at least every 64 updates, and the Tikhonov form as a fallback
-// only. The paper gives no figures for ε and δ.
-func DefaultInverseSettings() InverseSettings {
-	return InverseSettings{Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8, Every: 64}
-}
-
-// Validate reports the first field that is out of its range.
-func (s InverseSettings) Validate() error {
-	switch {
-	case !(s.Epsilon > 0) || math.IsInf(s.Epsilon, 0):
-		return fmt.Errorf("epsilon is %v; allowed is a finite number above 0", s.Epsilon)
-	case !(s.Delta > 0) || math.IsInf(s.Delta, 0):
-		return fmt.Errorf("delta is %v; allowed is a finite number above 0", s.Delta)
-	case !(s.Tolerance > 0) || s.Tolerance >= 1:
-		return fmt.Errorf("tolerance is %v; allowed is above 0 and below 1", s.Tolerance)
-	case !(s.Condition > 1) || math.IsInf(s.Condition, 0):
-		return fmt.Errorf("condition is %v; allowed is a finite number above 1", s.Condition)
-	case s.Every < 1 || s.Every > 256:
-		return fmt.Errorf("every is %d; allowed is 1 to 256", s.Every)
-	}
-	return nil
-}
-
-// inverse keeps the inverse of a running average of rank-one matrices,
+// matrix is a running average of rank-one matrices and its inverse,
 //
-//	B(n) = (1 − b) B(n−1) + b φφᵀ,   B(−1) = εI,
+//	B(n) = (1 − b) B(n−1) + b φφᵀ,
 //
 // by the formula of Sherman and Morrison. It holds B = s B̂ with a scalar s, so
-// that a step neither scales B nor its inverse:
+// that a step need not scale B or its inverse:
 //
 //	s ← (1 − b)s,   w = b/s,   B̂ ← B̂ + w φφᵀ,
-//	B̂⁻¹ ← B̂⁻¹ − k uuᵀ,   u = B̂⁻¹φ,   k = w/(1 + w φᵀu).
+//	B̂⁻¹ ← B̂⁻¹ − zzᵀ,   z = √k u,   u = B̂⁻¹φ,   k = w/(1 + w φᵀu).
 //
-// The update of B̂⁻¹ waits until the next step, whose pass over the matrix
-// applies it and multiplies in one go. B̂ itself is needed only for checks and
-// fallbacks: its updates are gathered and applied together.
-type inverse struct {
+// With zzᵀ both halves of B̂⁻¹ see the same products: what is not symmetric in it
+// would grow.
+type matrix struct {
 	set InverseSettings
-	n   int
+	l   int
 
 	s    float64   // B = s B̂
-	b    []float64 // B̂ without the gathered updates, n×n, upper triangle
-	p    []float64 // P, n×n, symmetric in full: B̂⁻¹ = P − zzᵀ
-	z    []float64 // √k u of the last update
-	u    []float64 // B̂⁻¹φ
-	cols []float64 // gathered √w φ, n×Every, one per column
-	held int       // how many are gathered
+	b    []float64 // B̂, ℓ×ℓ, of which the upper triangle is read
+	p    []float64 // B̂⁻¹, ℓ×ℓ in full
+	u, z []float64 // of the last update
 
-	since float64 // s at the last check
+	// Diagonal of D. Residuals and the Tikhonov form are those of DB̂D: a feature
+	// may be large at one problem and small at another.
+	unit  []float64
 	count Counts
 
-	dense dense     // B̂ and P as gonum's matrices, and what is solved with them
-	y     []float64 // scratch of the residual
+	rest     []float64     // scratch: a residual
+	full     *mat.Dense    // DB̂D, made when it is first needed
+	upper    *mat.SymDense // the same numbers
+	gram     *mat.SymDense // (DB̂D)²
+	x, image mat.VecDense
 }
 
 // Counts is what a running inverse went through.
@@ -103,142 +53,84 @@ type Counts struct {
 	Worst     float64 `json:"worst"`     // greatest residual of a trusted solution that was checked
 }
 
-// newInverse returns the running inverse of an n×n matrix.
-func newInverse(n int, set InverseSettings) (*inverse, error) {
-	if n < 1 {
-		panic(fmt.Sprintf("learner: inverse of a matrix of %d rows", n))
+// newMatrix returns a matrix without its numbers b and p, with D = I.
+func newMatrix(l int, set InverseSettings) matrix {
+	m := matrix{
+		set: set, l: l, s: 1,
+		u: make([]float64, l), z: make([]float64, l), unit: make([]float64, l), rest: make([]float64, l),
 	}
-	if err := set.Validate(); err != nil {
-		return nil, err
+	for i := range m.unit {
+		m.unit[i] = 1
 	}
-	inv := &inverse{
-		set: set, n: n, s: 1, since: 1,
-		b: make([]float64, n*n), p: make([]float64, n*n),
-		z: make([]float64, n), u: make([]float64, n),
-		cols: make([]float64, n*set.Every),
-		y:    make([]float64, n),
-	}
-	for i := range n {
-		inv.b[i*n+i], inv.p[i*n+i] = set.Epsilon, 1/set.Epsilon
-	}
-	inv.dense.init(inv.b, inv.p, n)
-	return inv, nil
+	return m
 }
 
-// Counts returns what the inverse went through so far.
-func (inv *inverse) Counts() Counts { return inv.count }
+// begin begins entry i of B's diagonal at v.
+func (m *matrix) begin(i int, v float64) {
+	m.b[i*m.l+i], m.p[i*m.l+i] = v, 1/v
+}
 
-// rescale is the power of two by which B̂ is brought back when s has become
-// small. It rounds nothing.
-const rescale = 1 << 64
-
-// decay folds the step b, 0 < b < 1, into s and returns w = b/s. If it reports
-// true, everything that is held as a multiple of s has to be divided by rescale.
-func (inv *inverse) decay(b float64) (w float64, rescaled bool) {
-	if !(b > 0 && b < 1) {
-		panic(fmt.Sprintf("learner: step of the inverse is %v; allowed is above 0 and below 1", b))
-	}
-	inv.s *= 1 - b
-	if inv.s < 1.0/rescale {
-		inv.flush()
-		blas64.Scal(1.0/rescale, blas64.Vector{N: len(inv.b), Inc: 1, Data: inv.b})
-		if !inv.set.Always { // else P is not kept
-			blas64.Scal(rescale, blas64.Vector{N: len(inv.p), Inc: 1, Data: inv.p})
-			blas64.Scal(1<<32, vector(inv.z))
+// add takes in w φφᵀ.
+func (m *matrix) add(phi []float64, w float64) {
+	outer(m.b, phi, phi, w)
+	for i := range m.u {
+		var sum float64
+		for j, p := range m.p[i*m.l:][:len(phi)] {
+			sum += p * phi[j]
 		}
-		inv.s *= rescale
-		inv.since *= rescale
-		rescaled = true
+		m.u[i] = sum
 	}
-	return b / inv.s, rescaled
+	if _, ok := m.gain(phi, w); ok {
+		outer(m.p, m.z, m.z, -1)
+	}
 }
 
-// updateSolve takes B̂ ← B̂ + w φφᵀ and writes y = B̂⁻¹v for the new B̂ into dst,
-// in one pass over P. It reports whether the incremental inverse was trusted;
-// if not, y is the Tikhonov form's, (B̂² + δI)⁻¹B̂ v. With Always it is that and
-// the report is true.
-func (inv *inverse) updateSolve(dst, phi, v []float64, w float64) bool {
-	inv.count.Updates++
-	gather(inv.cols[inv.held:], phi, math.Sqrt(w), inv.set.Every)
-	inv.held++
-	if inv.set.Always {
-		inv.flush()
-		inv.since = inv.s
-		inv.tikhonov(dst, v)
-		return true
-	}
-	u := inv.u
-	symmPass(inv.p, inv.z, u, dst, phi, v)
-	phiU, vU := dots(u, phi, v)
-	// k = w/(1 + w φᵀB̂⁻¹φ); B̂⁻¹ is positive definite, or rounding won.
-	lev := w * phiU
+// gain returns k and writes z, both of u. It reports whether B̂⁻¹ is positive
+// definite as far as φ tells; if not, rounding won, and z is 0.
+func (m *matrix) gain(phi []float64, w float64) (k float64, ok bool) {
+	lev := w * dot(phi, m.u)
 	if !(lev >= 0) || math.IsInf(lev, 0) {
-		inv.fallback(dst, v)
-		return false
+		clear(m.z)
+		return 0, false
 	}
-	k := w / (1 + lev)
-	root, c := math.Sqrt(k), k*vU
-	z := inv.z[:len(u)]
-	for i, ui := range u {
-		z[i] = root * ui
-		dst[i] -= c * ui // y = B̂⁻¹v − k u (uᵀv)
+	k = w / (1 + lev)
+	root := math.Sqrt(k)
+	z := m.z[:len(phi)]
+	for i, u := range m.u {
+		z[i] = root * u
 	}
-	if inv.held < inv.set.Every && inv.s*math.E > inv.since {
-		return true
-	}
-	inv.flush()
-	inv.settle()
-	inv.since = inv.s
-	inv.count.Checks++
-	rho := inv.residual(dst, v)
-	if rho <= inv.set.Tolerance && inv.dense.condition() <= inv.set.Condition {
-		inv.count.Worst = math.Max(inv.count.Worst, rho)
-		return true
-	}
-	if rho <= inv.set.Tolerance {
-		inv.count.Deficient++
-	}
-	inv.fallback(dst, v)
-	return false
+	return k, true
 }
 
-// gather writes c φ into a column of a matrix with that stride.
-func gather(dst, phi []float64, c float64, stride int) {
-	j := 0
-	for _, f := range phi {
-		dst[j] = c * f
-		j += stride
-	}
-}
-
-// flush applies the gathered updates to B̂.
-func (inv *inverse) flush() {
-	if inv.held == 0 {
-		return
-	}
-	blas64.Syrk(blas.NoTrans, 1,
-		blas64.General{Rows: inv.n, Cols: inv.held, Stride: inv.set.Every, Data: inv.cols},
-		1, inv.upper(inv.b))
-	inv.held = 0
-}
-
-func (inv *inverse) upper(a []float64) blas64.Symmetric {
-	return blas64.Symmetric{Uplo: blas.Upper, N: inv.n, Stride: inv.n, Data: a}
-}
-
-func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
-
-// residual returns ‖B̂y − v‖∞/‖v‖∞: 0 for v = 0, +Inf if it is not a number.
-func (inv *inverse) residual(y, v []float64) float64 {
-	copy(inv.y, v)
-	blas64.Symv(1, inv.upper(inv.b), vector(y), -1, vector(inv.y))
-	var num, den float64
-	for i, r := range inv.y {
-		if math.IsNaN(r) {
-			return math.Inf(1)
+// outer takes M ← M + w xyᵀ.
+func outer(m, x, y []float64, w float64) {
+	for i, x := range x {
+		row, wx := m[i*len(y):][:len(y)], w*x
+		for j, y := range y {
+			row[j] += wx * y
 		}
-		num = max(num, math.Abs(r))
-		den = max(den, math.Abs(v[i]))
+	}
+}
+
+// residual returns ‖D(B̂y − v)‖∞/‖Dv‖∞: 0 for v = 0.
+func (m *matrix) residual(y, v []float64) float64 {
+	rest := m.rest[:len(y)]
+	for i, x := range v {
+		rest[i] = -x
+	}
+	for i, x := range y {
+		row := m.b[i*m.l:][:len(y)]
+		sum := x * row[i]
+		for j := i + 1; j < len(y); j++ {
+			sum += y[j] * row[j]
+			rest[j] += x * row[j]
+		}
+		rest[i] += sum
+	}
+	var num, den float64
+	for i, d := range m.unit {
+		num = max(num, math.Abs(rest[i])*d) // NaN remains
+		den = max(den, math.Abs(v[i])*d)
 	}
 	if num == 0 {
 		return 0
@@ -246,167 +138,71 @@ func (inv *inverse) residual(y, v []float64) float64 {
 	return num / den
 }
 
-// settle applies the waiting update to P.
-func (inv *inverse) settle() {
-	n := inv.n
-	for i, zi := range inv.z {
-		for j, zj := range inv.z {
-			inv.p[i*n+j] -= zi * zj
-		}
-	}
-	clear(inv.z)
+// condition returns ‖B̂‖₁‖B̂⁻¹‖₁. Both matrices are at hand, so that it is not an
+// estimate as long as the incremental inverse is right, which the residual says.
+func (m *matrix) condition() float64 {
+	return lapack64.Lansy(lapack.MaxColumnSum, m.symmetric(m.b), m.rest) *
+		lapack64.Lansy(lapack.MaxColumnSum, m.symmetric(m.p), m.rest)
 }
 
-// fallback solves by Tikhonov and starts the incremental inverse again.
-func (inv *inverse) fallback(dst, v []float64) {
-	inv.count.Fallbacks++
-	inv.flush()
-	inv.tikhonov(dst, v)
-	inv.refresh()
-	inv.since = inv.s
-}
-
-// tikhonov writes (B̂ᵀB̂ + δI)⁻¹B̂ᵀ v into dst (Allerton, section V). With B = sB̂
-// the δ of B̂ is δ/s². Rounding lifts it anyway where it is far below B̂².
-func (inv *inverse) tikhonov(dst, v []float64) {
-	inv.count.Tikhonov++
-	const least = 1e-20
-	unit := inv.s * inv.dense.mean()
-	inv.dense.tikhonov(dst, v, math.Max(inv.set.Delta/(unit*unit), least))
-}
-
-// refresh adds the ridge ε to B̂ and factorises it afresh.
-func (inv *inverse) refresh() {
-	inv.dense.refresh(inv.set.Epsilon)
-	clear(inv.z)
-}
-
-// B returns a copy of B.
-func (inv *inverse) B() *mat.SymDense {
-	inv.flush()
-	var m mat.SymDense
-	m.ScaleSym(inv.s, &inv.dense.b)
-	return &m
-}
-
-// InverseState is the whole state of a running inverse as data.
-type InverseState struct {
-	Scale  float64     `json:"scale"`          // s
-	Since  float64     `json:"since"`          // s at the last check
-	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
-	P      []float64   `json:"p"`              // P, ℓ×ℓ
-	Z      []float64   `json:"z"`              // z, ℓ; B̂⁻¹ = P − zzᵀ
-	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
-	Counts Counts      `json:"counts"`
-}
-
-// State returns a copy of the state.
-func (inv *inverse) State() InverseState {
-	st := InverseState{Scale: inv.s, Since: inv.since, Matrix: slices.Clone(inv.b), P: slices.Clone(inv.p), Z: slices.Clone(inv.z), Counts: inv.count}
-	for k := range inv.held {
-		col := make([]float64, inv.n)
-		for i := range col {
-			col[i] = inv.cols[i*inv.set.Every+k]
-		}
-		st.Held = append(st.Held, col)
-	}
-	return st
-}
-
-// SetState takes up a state that State returned.
-func (inv *inverse) SetState(st InverseState) error {
-	n := inv.n
-	if !(st.Scale > 0) || math.IsInf(st.Scale, 0) || !(st.Since > 0) || math.IsInf(st.Since, 0) {
-		return fmt.Errorf("scale and since are %v and %v; allowed are finite numbers above 0", st.Scale, st.Since)
-	}
-	if err := check.First(check.Finite("matrix", st.Matrix, n*n), check.Finite("p", st.P, n*n), check.Finite("z", st.Z, n)); err != nil {
-		return err
-	}
-	if len(st.Held) >= inv.set.Every {
-		return fmt.Errorf("held has %d columns; allowed are fewer than every, %d", len(st.Held), inv.set.Every)
-	}
-	for _, c := range st.Held {
-		if err := check.Finite("held", c, n); err != nil {
-			return err
-		}
-	}
-	inv.s, inv.since, inv.count, inv.held = st.Scale, st.Since, st.Counts, len(st.Held)
-	copy(inv.b, st.Matrix)
-	copy(inv.p, st.P)
-	copy(inv.z, st.Z)
-	for k, c := range st.Held {
-		gather(inv.cols[k:], c, 1, inv.set.Every)
-	}
-	return nil
-}
-
-// dense is what is done with a critic's matrix in full, outside the hot passes.
-type dense struct {
-	b    mat.SymDense // B, on the data of its owner
-	p    mat.SymDense // its inverse, likewise; the lower triangle is the owner's
-	raw  []float64    // of p
-	full *mat.Dense   // scratch, made when it is first needed
-	gram *mat.SymDense
-	x, y mat.VecDense
-	work []float64 // of the norms: mat.Norm takes its own from a pool that may be empty
-}
-
-// init works on B and B⁻¹, n×n, whose upper triangles it reads. It writes all
-// of B⁻¹.
-func (d *dense) init(b, p []float64, n int) {
-	d.b = *mat.NewSymDense(n, b)
-	d.p, d.raw = *mat.NewSymDense(n, p), p
-	d.work = make([]float64, n)
-}
-
-// vanished is the mean diagonal below which B counts as 0: nothing but zero
+// vanished is the mean diagonal below which B̂ counts as 0: nothing but zero
 // features came for so long that B(−1) has faded.
 const vanished = 1e-100
 
 // mostTries is how often δ or the ridge may grow by 100.
 const mostTries = 12
 
-// mean returns tr(B)/ℓ.
-func (d *dense) mean() float64 { return mat.Trace(&d.b) / float64(d.b.SymmetricDim()) }
-
-// condition returns ‖B‖₁‖B⁻¹‖₁. Both matrices are at hand, so that it is not an
-// estimate as long as the incremental inverse is right, which the residual says.
-func (d *dense) condition() float64 {
-	return lapack64.Lansy(lapack.MaxColumnSum, d.b.RawSymmetric(), d.work) *
-		lapack64.Lansy(lapack.MaxColumnSum, d.p.RawSymmetric(), d.work)
+// mean returns tr(DB̂D)/ℓ.
+func (m *matrix) mean() float64 {
+	var sum float64
+	for i, d := range m.unit {
+		sum += m.b[i*m.l+i] * d * d
+	}
+	return sum / float64(m.l)
 }
 
-// tikhonov writes (BᵀB + δI)⁻¹Bᵀ v into dst, δ in units of the squared mean of
-// B's diagonal.
-func (d *dense) tikhonov(dst, v []float64, delta float64) {
-	n, m := d.b.SymmetricDim(), d.mean()
-	if m < vanished {
-		clear(dst) // the limit B → 0 for any δ > 0
+// tikhonov writes y = D(B̃ᵀB̃ + δI)⁻¹B̃ᵀ Dv, B̃ = DB̂D (Allerton, section V, where D is
+// I). With B = sB̂ the δ of B̂ is δ/s². Rounding lifts it anyway where it is far
+// below B̃².
+func (m *matrix) tikhonov(y, v []float64) {
+	m.count.Tikhonov++
+	l, mean := m.l, m.mean()
+	if mean < vanished {
+		clear(y) // the limit B → 0 for any δ > 0
 		return
 	}
-	if d.full == nil {
-		d.full, d.gram = mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+	if m.full == nil {
+		m.full, m.gram = mat.NewDense(l, l, nil), mat.NewSymDense(l, nil)
+		m.upper = mat.NewSymDense(l, m.full.RawMatrix().Data)
 	}
-	d.x.SetRawVector(vector(v))
-	d.y.MulVec(&d.b, &d.x)
-	full, b := d.full.RawMatrix().Data, d.b.RawSymmetric().Data
-	for i := range n {
-		for j := i; j < n; j++ {
-			full[i*n+j], full[j*n+i] = b[i*n+j], b[i*n+j]
+	full := m.full.RawMatrix().Data
+	for i, d := range m.unit {
+		m.rest[i] = d * v[i]
+		for j := i; j < l; j++ {
+			b := m.b[i*l+j] * d * m.unit[j]
+			full[i*l+j], full[j*l+i] = b, b
 		}
 	}
+	m.x.SetRawVector(vector(m.rest))
+	m.image.MulVec(m.upper, &m.x)
+	const least = 1e-20
+	size := m.s * mean
+	delta := max(m.set.Delta/(size*size), least)
 	// Rounding in B² is of the order 10⁻¹⁶ of its greatest entry; where δ is
 	// below it, δ grows until the factorisation succeeds.
 	for range mostTries {
-		d.gram.SymOuterK(1, d.full)
-		for i := range n {
-			d.gram.SetSym(i, i, d.gram.At(i, i)+delta*m*m)
+		m.gram.SymOuterK(1, m.full)
+		for i := range l {
+			m.gram.SetSym(i, i, m.gram.At(i, i)+delta*mean*mean)
 		}
 		// mat.Cholesky estimates a condition number each time, which at ℓ = 14
 		// is more than half of its work.
-		if t, ok := lapack64.Potrf(d.gram.RawSymmetric()); ok {
-			copy(dst, d.y.RawVector().Data)
-			lapack64.Potrs(t, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: dst})
+		if t, ok := lapack64.Potrf(m.gram.RawSymmetric()); ok {
+			copy(y, m.image.RawVector().Data)
+			lapack64.Potrs(t, blas64.General{Rows: l, Cols: 1, Stride: 1, Data: y})
+			for i, d := range m.unit {
+				y[i] *= d
+			}
 			return
 		}
 		delta *= 100
@@ -414,23 +210,27 @@ func (d *dense) tikhonov(dst, v []float64, delta float64) {
 	panic("learner: the matrix of the critic is not finite")
 }
 
-// refresh adds a ridge to B, in units of the mean of its diagonal, and inverts
-// it afresh.
-func (d *dense) refresh(ridge float64) {
-	n, m := d.b.SymmetricDim(), d.mean()
-	if m < vanished {
-		m = 1 // as at the beginning
+// refresh adds the ridge ε to DB̂D, in units of the mean of its diagonal, and
+// inverts it afresh.
+func (m *matrix) refresh() {
+	l, mean, ridge := m.l, m.mean(), m.set.Epsilon
+	if mean < vanished {
+		mean = 1 // as at the beginning
 	}
+	p := m.symmetric(m.p)
 	for range mostTries {
-		for i := range n {
-			d.b.SetSym(i, i, d.b.At(i, i)+ridge*m)
+		for i, d := range m.unit {
+			m.b[i*l+i] += ridge * mean / (d * d)
+			for j := i; j < l; j++ {
+				m.p[i*l+j] = m.b[i*l+j] * d * m.unit[j]
+			}
 		}
-		d.p.CopySym(&d.b)
-		if t, ok := lapack64.Potrf(d.p.RawSymmetric()); ok {
+		if t, ok := lapack64.Potrf(p); ok {
 			lapack64.Potri(t)
-			for i := range n {
-				for j := range i {
-					d.raw[i*n+j] = d.raw[j*n+i]
+			for i, d := range m.unit {
+				for j := i; j < l; j++ {
+					v := m.p[i*l+j] * d * m.unit[j]
+					m.p[i*l+j], m.p[j*l+i] = v, v
 				}
 			}
 			return
@@ -439,3 +239,9 @@ func (d *dense) refresh(ridge float64) {
 	}
 	panic("learner: the matrix of the critic is not finite")
 }
+
+func (m *matrix) symmetric(a []float64) blas64.Symmetric {
+	return blas64.Symmetric{Uplo: blas.Upper, N: m.l, Stride: m.l, Data: a}
+}
+
+func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }

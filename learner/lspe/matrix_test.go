@@ -222,6 +222,56 @@ func TestRescale(t *testing.T) {
 	}
 }
 
+// TestFused holds what a step of Critic does in fused and delayed passes against
+// the plain updates, on numbers that both begin with.
+func TestFused(t *testing.T) {
+	for _, l := range []int{1, 2, 5, 14, 65} {
+		c, err := newInverse(l, DefaultInverseSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := newProblem(l, 1, c.set)
+		plain.a, plain.b, plain.p = slices.Clone(c.a), slices.Clone(c.b), slices.Clone(c.p)
+		rnd := stream.New(9, stream.Test)
+		random := func() []float64 {
+			v := make([]float64, l)
+			for i := range v {
+				v[i] = rnd.NormFloat64()
+			}
+			return v
+		}
+		for n := range c.set.Every {
+			phi, d, r, b, w := random(), random(), random(), random(), .1*rnd.Float64()
+			outer(plain.a, phi, d, w)
+			plain.add(phi, w)
+			copy(c.v, b)
+			matrixPass(c.a, c.v, phi, d, r, w)
+			c.gather(phi, math.Sqrt(w))
+			if !c.invert(phi, w) {
+				t.Fatal("not positive definite")
+			}
+			v, y := make([]float64, l), make([]float64, l)
+			affine(v, plain.a, r, b)
+			affine(y, plain.p, v, make([]float64, l))
+			for i := range l {
+				if math.Abs(c.v[i]-v[i]) > 1e-11 || math.Abs(c.y[i]-y[i]) > 1e-8*(1+math.Abs(y[i])) {
+					t.Fatalf("l = %d, step %d: Ar + b is %v and B⁻¹ of it %v at place %d; the plain form has %v and %v", l, n, c.v[i], c.y[i], i, v[i], y[i])
+				}
+			}
+		}
+		c.flush()
+		c.settle()
+		for i := range l * l {
+			if i%l >= i/l && math.Abs(c.b[i]-plain.b[i]) > 1e-12 || math.Abs(c.p[i]-plain.p[i]) > 1e-8*(1+math.Abs(plain.p[i])) || c.a[i] != plain.a[i] {
+				t.Fatalf("l = %d: B, B⁻¹, A have %v, %v, %v at place %d; the plain form has %v, %v, %v", l, c.b[i], c.p[i], c.a[i], i, plain.b[i], plain.p[i], plain.a[i])
+			}
+			if plain.p[i] != plain.p[i%l*l+i/l] || c.p[i] != c.p[i%l*l+i/l] {
+				t.Fatalf("l = %d: B⁻¹ is not symmetric", l)
+			}
+		}
+	}
+}
+
 func TestInversePanics(t *testing.T) {
 	inv, err := newInverse(2, DefaultInverseSettings())
 	if err != nil {
@@ -232,7 +282,7 @@ func TestInversePanics(t *testing.T) {
 		"step of 1": func() { inv.Update(make([]float64, 2), two, two, 1) },
 		"step of 0": func() { inv.Update(make([]float64, 2), two, two, 0) },
 		"NaN step":  func() { inv.Update(make([]float64, 2), two, two, math.NaN()) },
-		"shape":     func() { inv.Update(make([]float64, 2), two[:1], two, .5) },
+		"shape":     func() { inv.Step(two[:1], two, 0) },
 		"no rows":   func() { _, _ = newInverse(0, DefaultInverseSettings()) },
 	} {
 		func() {
@@ -259,7 +309,7 @@ func TestFading(t *testing.T) {
 		y := make([]float64, 2)
 		for n := range 3000 {
 			inv.Update(y, []float64{0, 0}, []float64{1, 2}, .99)
-			st := inv.State()
+			st := inv.State().Inverse
 			if err := check.First(check.Finite("matrix", st.Matrix, 4), check.Finite("p", st.P, 4), check.Finite("z", st.Z, 2), check.Finite("scales", []float64{st.Scale, st.Since}, 2)); err != nil {
 				t.Fatalf("always %v, step %d: %v", always, n, err)
 			}
@@ -272,26 +322,29 @@ func TestFading(t *testing.T) {
 	}
 }
 
+// newInverse returns a critic for its running inverse alone.
+func newInverse(l int, set InverseSettings) (*Critic, error) {
+	return New(l, Settings{Gamma: 1, Step: Harmonic(), Inverse: set})
+}
+
 // Update takes in B ← (1 − b)B + b φφᵀ with 0 < b < 1 and writes B⁻¹v for the
 // new B into dst. It reports whether the incremental inverse was trusted; if
 // not, dst holds the Tikhonov form's solution. With Always it does so at every
-// step, and the report is true. dst must not overlap the others.
-func (inv *inverse) Update(dst, phi, v []float64, b float64) bool {
-	if len(dst) != inv.n || len(phi) != inv.n || len(v) != inv.n {
-		panic(fmt.Sprintf("learner: vectors of %d, %d and %d entries for an inverse of %d", len(dst), len(phi), len(v), inv.n))
-	}
-	w, _ := inv.decay(b)
-	ok := inv.updateSolve(dst, phi, v, w)
-	for i := range dst {
-		dst[i] /= inv.s
+// step, and the report is true.
+func (c *Critic) Update(dst, phi, v []float64, b float64) bool {
+	w := c.weight(b)
+	copy(c.v, v)
+	ok := c.solve(phi, w)
+	for i, y := range c.y {
+		dst[i] = y / c.s
 	}
 	return ok
 }
 
 // Inverse returns a copy of the incremental B⁻¹.
-func (inv *inverse) Inverse() *mat.SymDense {
-	p := mat.NewSymDense(inv.n, slices.Clone(inv.p))
-	p.SymRankOne(p, -1, mat.NewVecDense(inv.n, slices.Clone(inv.z)))
-	p.ScaleSym(1/inv.s, p)
+func (m *matrix) Inverse() *mat.SymDense {
+	p := mat.NewSymDense(m.l, slices.Clone(m.p))
+	p.SymRankOne(p, -1, mat.NewVecDense(m.l, slices.Clone(m.z)))
+	p.ScaleSym(1/m.s, p)
 	return p
 }
