@@ -21,6 +21,7 @@ var (
 	worldFrom  = flag.Uint64("from", 1, "seed of the first random world")
 	worldCount = flag.Int("worlds", 0, "number of random worlds")
 	worldItems = flag.Float64("items", math.Inf(1), "leave out random worlds with more items per epoch, which are drawn one by one")
+	worldOver  = flag.Float64("over", 0, "leave out random worlds with fewer items per epoch")
 	worldHeld  = flag.String("held", "", "a policy that is held against Whittle in place of the default learner, in the worlds to which it applies")
 	worldLarge = flag.Int("large", 0, "how many of those to run all the same, evenly over their numbers of items")
 )
@@ -77,7 +78,10 @@ func worldSeeds(level env.Level, worlds int) (seeds []uint64) {
 	for k := range worlds {
 		seed := *worldFrom + uint64(k)
 		s, _ := anyWorld(seed, level)
-		if items[seed] = itemsOf(s); level != env.LevelModel && items[seed] > *worldItems {
+		if items[seed] = itemsOf(s); items[seed] < *worldOver {
+			continue
+		}
+		if level != env.LevelModel && items[seed] > *worldItems {
 			large = append(large, seed)
 		} else {
 			seeds = append(seeds, seed)

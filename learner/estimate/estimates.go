@@ -204,7 +204,7 @@ const mostUnits = 150
 // grow begins afresh, in another unit, after a harvest beyond comparison.
 func (e *Estimates) grow(harvest float64, s *source, i int) *source {
 	_, exponent := math.Frexp(harvest)
-	if !e.Scaled || exponent-e.Exponent <= mostUnits {
+	if !e.Scaled || harvest == 0 || exponent-e.Exponent <= mostUnits {
 		return s
 	}
 	*e = *New(e.terms, e.set)

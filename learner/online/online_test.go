@@ -317,6 +317,30 @@ func TestScales(t *testing.T) {
 	}
 }
 
+// TestUnit: another unit of interest changes nothing but the unit, also where
+// crawls come back empty.
+func TestUnit(t *testing.T) {
+	play := func(unit float64) (earned []float64, price float64) {
+		in := env.Instance{ID: "rare", Budget: 1, Sources: []env.Source{env.NewSource("a", .4, .5, unit), env.NewSource("b", .9, .1, unit)}}
+		l := newLearner(in.Terms(), nil)
+		return rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000), l.Price()
+	}
+	want, price := play(1)
+	if !slices.Contains(want, 0) {
+		t.Fatal("no crawl comes back empty")
+	}
+	for _, exponent := range []int{-900, -600, -200, 200} {
+		unit := math.Ldexp(1, exponent)
+		got, p := play(unit)
+		for n := range got {
+			got[n] /= unit
+		}
+		if !slices.Equal(got, want) || p != price*unit {
+			t.Errorf("in units of 2^%d %v is earned, want %v; price %v, want %v", exponent, total(got), total(want), p/unit, price)
+		}
+	}
+}
+
 // TestForeignState: states of other terms, and what no learner has, are refused.
 func TestForeignState(t *testing.T) {
 	in := env.Paper(1)
