@@ -152,74 +152,45 @@ func (r *sweepDir) maps() []Section {
 	if len(r.Axes) < 2 {
 		return nil
 	}
-	type axis struct {
-		key    string
-		values []any
-	}
-	var axes []axis
+	values := map[string][]any{} // of each axis
 	for _, a := range r.Axes {
-		x := axis{key: a}
 		for _, c := range r.Cells {
-			if v, ok := c.Settings[a]; ok && !slices.Contains(x.values, v) {
-				x.values = append(x.values, v)
+			if v, ok := c.Settings[a]; ok && !slices.Contains(values[a], v) {
+				values[a] = append(values[a], v)
 			}
 		}
-		slices.SortStableFunc(x.values, compare)
-		axes = append(axes, x)
+		slices.SortStableFunc(values[a], compare)
 	}
-	byCount := slices.Clone(axes)
-	slices.SortStableFunc(byCount, func(a, b axis) int { return len(b.values) - len(a.values) })
-	x, y := byCount[0], byCount[1]
-	var titles []string // of the maps
-	var groups [][]int  // their cells
-	for i, c := range r.Cells {
-		if c.Settings[x.key] == nil || c.Settings[y.key] == nil {
-			continue
-		}
+	most := slices.Clone(r.Axes)
+	slices.SortStableFunc(most, func(a, b string) int { return len(values[b]) - len(values[a]) })
+	x, y := most[0], most[1]
+	titles, groups := r.By(func(c *sweep.Row) (string, bool) {
 		var rest []string
-		for _, a := range axes {
-			if v, ok := c.Settings[a.key]; ok && a.key != x.key && a.key != y.key {
-				rest = append(rest, fmt.Sprintf("%s = %s", a.key, sweep.FormatValue(v)))
+		for _, a := range r.Axes {
+			if v, ok := c.Settings[a]; ok && a != x && a != y {
+				rest = append(rest, fmt.Sprintf("%s = %s", a, sweep.FormatValue(v)))
 			}
 		}
-		title := strings.Join(rest, ", ")
-		k := slices.Index(titles, title)
-		if k < 0 {
-			k = len(titles)
-			titles, groups = append(titles, title), append(groups, nil)
-		}
-		groups[k] = append(groups[k], i)
-	}
-	// One with one cell per row is a list, not a map.
-	for k := len(groups) - 1; k >= 0; k-- {
-		if 2*len(groups[k]) < len(x.values)*len(y.values) {
-			titles, groups = slices.Delete(titles, k, k+1), slices.Delete(groups, k, k+1)
+		return strings.Join(rest, ", "), c.Settings[x] != nil && c.Settings[y] != nil
+	})
+	var maps [][]int
+	title := map[int]string{}
+	for k, cells := range groups {
+		if 2*len(cells) >= len(values[x])*len(values[y]) { // else it is more of a list
+			title[len(maps)] = titles[k]
+			maps = append(maps, cells)
 		}
 	}
-	chosen, note := r.best(maxPanels, groups, "maps")
-	metric := r.Column(r.Metric)
+	chosen, note := r.best(maxPanels, maps, "maps")
+	metric := r.Figures[r.Column(r.Metric)]
 	var out []Section
-	for k, title := range titles {
+	for k, cells := range maps {
 		if !chosen[k] {
 			continue
 		}
-		tiles := &plot.Tiles{}
-		for _, v := range x.values {
-			tiles.X = append(tiles.X, sweep.FormatValue(v))
-		}
-		for _, v := range y.values {
-			tiles.Y = append(tiles.Y, sweep.FormatValue(v))
-			tiles.Values = append(tiles.Values, slices.Repeat([]float64{math.NaN()}, len(x.values)))
-			tiles.Of = append(tiles.Of, make([]string, len(x.values)))
-		}
-		for _, i := range groups[k] {
-			c := &r.Cells[i]
-			row, col := slices.Index(y.values, c.Settings[y.key]), slices.Index(x.values, c.Settings[x.key])
-			tiles.Values[row][col], tiles.Of[row][col] = c.Mean[metric].Value, c.ID
-		}
-		f := plot.Figure{Name: "heat", Title: r.Figures[metric].Label(), X: plot.Axis{Label: x.key}, Y: plot.Axis{Label: y.key}, Tiles: tiles}
-		if title != "" {
-			f.Title += " (" + title + ")"
+		f := plot.Figure{Name: "heat", Title: metric.Label(), X: plot.Axis{Label: x}, Y: plot.Axis{Label: y}, Tiles: r.tiles(cells, x, y, values)}
+		if title[k] != "" {
+			f.Title += " (" + title[k] + ")"
 		}
 		if len(chosen) > 1 {
 			f.Name = fmt.Sprintf("heat-%d", len(out)+1)
@@ -232,79 +203,113 @@ func (r *sweepDir) maps() []Section {
 	return out
 }
 
+// tiles are the metric of cells over two axes.
+func (r *sweepDir) tiles(cells []int, x, y string, values map[string][]any) *plot.Tiles {
+	t := &plot.Tiles{}
+	for _, v := range values[x] {
+		t.X = append(t.X, sweep.FormatValue(v))
+	}
+	for _, v := range values[y] {
+		t.Y = append(t.Y, sweep.FormatValue(v))
+		t.Values = append(t.Values, slices.Repeat([]float64{math.NaN()}, len(t.X)))
+		t.Of = append(t.Of, make([]string, len(t.X)))
+	}
+	for _, i := range cells {
+		c := &r.Cells[i]
+		row, col := slices.Index(values[y], c.Settings[y]), slices.Index(values[x], c.Settings[x])
+		t.Values[row][col], t.Of[row][col] = c.Mean[r.Column(r.Metric)].Value, c.ID
+	}
+	return t
+}
+
+// quantity is something that a cell learned.
+type quantity struct {
+	cell, what, source string  // what is threshold or index
+	at                 float64 // age in epochs; 0 for thresholds
+}
+
+// outcome is what it learned, one value per seed, and what is exact.
+type outcome struct {
+	quantity
+	learned []float64
+	exact   float64
+}
+
+// outcomes reads what the cells that are kept learned.
+func (r *sweepDir) outcomes() (all []*outcome, err error) {
+	of := map[quantity]*outcome{}
+	// Rows are cell, seed, what, source, age, learned and exact.
+	err = r.rows(sweep.LearnedFile, 4, 3, func(words []string, numbers []float64) {
+		q := quantity{words[0], words[2], result.Printable(words[3]), numbers[0]}
+		o := of[q]
+		if o == nil {
+			o = &outcome{quantity: q}
+			of[q], all = o, append(all, o)
+		}
+		o.exact, o.learned = numbers[2], append(o.learned, numbers[1])
+	})
+	return all, err
+}
+
 // learned sets what the cells that are kept learned, on average over seeds,
 // beside what is exact.
 func (r *sweepDir) learned() ([]Section, error) {
-	type quantity struct {
-		cell, what, source string  // what is threshold or index
-		at                 float64 // age in epochs; 0 for thresholds
+	all, err := r.outcomes()
+	if err != nil {
+		return nil, err
 	}
-	type pair struct {
-		quantity
-		exact   float64
-		learned []float64
-	}
-	var pairs []*pair
-	of := map[quantity]*pair{}
-	// Rows are cell, seed, what, source, age, learned and exact.
-	err := r.rows(sweep.LearnedFile, 4, 3, func(words []string, numbers []float64) {
-		q := quantity{words[0], words[2], result.Printable(words[3]), numbers[0]}
-		p := of[q]
-		if p == nil {
-			p = &pair{quantity: q}
-			of[q], pairs = p, append(pairs, p)
-		}
-		p.exact, p.learned = numbers[2], append(p.learned, numbers[1])
-	})
 	boot := stats.New(1)
-	t := &result.Table{Header: []string{"cell and source", "learned threshold, interest", "exact threshold, interest"}}
-	over := map[string]*plot.Figure{}
+	over := Section{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is not drawn."},
+		Table: &result.Table{Header: []string{"cell and source", "learned threshold, interest", "exact threshold, interest"}}}
 	for _, what := range []string{"threshold", "index"} {
-		over[what] = &plot.Figure{Name: what, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
+		f := plot.Figure{Name: what, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
+		for _, o := range all {
+			if o.what != what {
+				continue
+			}
+			s := last(&f, o.cell)
+			if len(s.X) == 0 {
+				*s = r.series(o.cell)
+				s.Kind = plot.Points
+			}
+			mean := boot.Mean(o.learned)
+			s.X = append(s.X, o.exact)
+			add(s, mean)
+			if what == "threshold" {
+				over.Table.Add(o.cell+", "+o.source, mean.String(), stats.Format(o.exact))
+			}
+		}
+		diagonal(&f)
+		over.Figures = append(over.Figures, f)
 	}
-	var ages []plot.Figure // of each cell
-	for _, l := range pairs {
-		f := over[l.what]
-		if f == nil {
+	ages := Section{Title: "Learned and exact indices by age"}
+	for _, o := range all {
+		if o.what != "index" {
 			continue
 		}
-		mean := boot.Mean(l.learned)
-		n := len(f.Series)
-		if n == 0 || f.Series[n-1].Name != l.cell {
-			x := r.series(l.cell)
-			x.Kind = plot.Points
-			f.Series = append(f.Series, x)
-			n++
+		title := "Indices of " + o.cell
+		if n := len(ages.Figures); n == 0 || ages.Figures[n-1].Title != title {
+			ages.Figures = append(ages.Figures, plot.Figure{Title: title, Page: true, X: plot.Axis{Label: "age, epochs"}, Y: plot.Axis{Label: "index, interest"}})
 		}
-		x := &f.Series[n-1]
-		x.X = append(x.X, l.exact)
-		add(x, mean)
-		if l.what == "threshold" {
-			t.Add(l.cell+", "+l.source, mean.String(), stats.Format(l.exact))
-			continue
+		f := &ages.Figures[len(ages.Figures)-1]
+		name := "source " + o.source
+		if n := len(f.Series); n == 0 || f.Series[n-2].Name != name {
+			f.Series = append(f.Series, plot.Series{Name: name, Style: n / 2}, plot.Series{Name: name + ", exact", Style: n/2 + 8})
 		}
-		title := "Indices of " + l.cell
-		if n := len(ages); n == 0 || ages[n-1].Title != title {
-			ages = append(ages, plot.Figure{Title: title, Page: true, X: plot.Axis{Label: "age, epochs"}, Y: plot.Axis{Label: "index, interest"}})
-		}
-		f = &ages[len(ages)-1]
-		learned := "source " + l.source
-		if n := len(f.Series); n == 0 || f.Series[n-2].Name != learned {
-			f.Series = append(f.Series, plot.Series{Name: learned, Style: n / 2}, plot.Series{Name: learned + ", exact", Style: n/2 + 8})
-		}
-		n = len(f.Series)
-		f.Series[n-2].X, f.Series[n-1].X = append(f.Series[n-2].X, l.at), append(f.Series[n-1].X, l.at)
-		add(&f.Series[n-2], mean)
-		f.Series[n-1].Y = append(f.Series[n-1].Y, l.exact)
+		learned, exact := &f.Series[len(f.Series)-2], &f.Series[len(f.Series)-1]
+		learned.X, exact.X = append(learned.X, o.at), append(exact.X, o.at)
+		add(learned, boot.Mean(o.learned))
+		exact.Y = append(exact.Y, o.exact)
 	}
-	for _, f := range over {
-		diagonal(f)
+	return []Section{over, ages}, nil
+}
+
+// last returns the last series of a figure, a new one if that has another name.
+func last(f *plot.Figure, name string) *plot.Series {
+	if n := len(f.Series); n == 0 || f.Series[n-1].Name != name {
+		f.Series = append(f.Series, plot.Series{Name: name})
 	}
-	return []Section{
-		{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is not drawn."},
-			Figures: []plot.Figure{*over["threshold"], *over["index"]}, Table: t},
-		{Title: "Learned and exact indices by age", Figures: ages},
-	}, err
+	return &f.Series[len(f.Series)-1]
 }
 
 // diagonal adds the line on which both axes agree. On an even scale, what lies

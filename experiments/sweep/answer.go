@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -126,29 +127,45 @@ func (s *Summary) Paths() (axis string, paths []Path) {
 			axis, most = a, len(seen)
 		}
 	}
-	for i, c := range s.Cells {
-		x, ok := number(c.Settings[axis])
-		if !ok {
-			continue
-		}
+	names, groups := s.By(func(c *Row) (string, bool) {
+		_, ok := number(c.Settings[axis])
 		var rest []string
 		for _, a := range s.Axes {
-			if v, ok := c.Settings[a]; ok && a != axis {
+			if v, has := c.Settings[a]; has && a != axis {
 				_, name := split(a)
 				rest = append(rest, fmt.Sprintf("%s %v", name, v))
 			}
 		}
-		name := strings.Join(rest, ", ")
-		k := slices.IndexFunc(paths, func(p Path) bool { return p.Name == name })
-		if k < 0 {
-			k = len(paths)
-			paths = append(paths, Path{Name: name})
+		return strings.Join(rest, ", "), ok
+	})
+	for k, cells := range groups {
+		x := func(i int) float64 { v, _ := number(s.Cells[i].Settings[axis]); return v }
+		slices.SortFunc(cells, func(i, j int) int { return cmp.Compare(x(i), x(j)) })
+		p := Path{Name: names[k], Cells: cells}
+		for _, i := range cells {
+			p.X = append(p.X, x(i))
 		}
-		p := &paths[k]
-		j, _ := slices.BinarySearch(p.X, x)
-		p.X, p.Cells = slices.Insert(p.X, j, x), slices.Insert(p.Cells, j, i)
+		paths = append(paths, p)
 	}
 	return axis, paths
+}
+
+// By groups cells by what of says of them, in the order in which the groups come
+// up; those of which it says false are in none.
+func (s *Summary) By(of func(c *Row) (group string, ok bool)) (groups []string, cells [][]int) {
+	for i := range s.Cells {
+		group, ok := of(&s.Cells[i])
+		if !ok {
+			continue
+		}
+		k := slices.Index(groups, group)
+		if k < 0 {
+			k = len(groups)
+			groups, cells = append(groups, group), append(cells, nil)
+		}
+		cells[k] = append(cells[k], i)
+	}
+	return groups, cells
 }
 
 func number(v any) (float64, bool) {

@@ -395,13 +395,10 @@ func (l *loader) reference(base table, flags bool) {
 	i := slices.IndexFunc(l.c.Cells, func(c Cell) bool { return c.ID == g.value })
 	if i < 0 && (!flags || g.flag()) {
 		var ids []string
-		for _, cell := range l.c.Cells[:min(len(l.c.Cells), 10)] {
+		for _, cell := range l.c.Cells {
 			ids = append(ids, cell.ID)
 		}
-		if len(l.c.Cells) > 10 {
-			ids = append(ids, fmt.Sprintf("… (%d cells)", len(l.c.Cells)))
-		}
-		g.failf("reference is %s; allowed are %s", show(g.value), strings.Join(ids, ", "))
+		g.failf("reference is %s; allowed are %s", show(g.value), some(ids))
 	}
 	l.c.Reference = max(0, i)
 }
