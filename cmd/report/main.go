@@ -59,7 +59,7 @@ Writes report.html and plots/ into directories of results.
 			if ctx.Err() != nil {
 				return errors.Join(append(errs, ctx.Err())...)
 			}
-			r, err := report.Load(dir)
+			r, err := report.Load(dir, cli.Quote(filepath.ToSlash(dir)))
 			if err == nil {
 				err = write(r, dir, *night, stdout, stderr)
 			}

@@ -217,6 +217,7 @@ func TestCheck(t *testing.T) {
 		{"learner.act = \"both\"\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.act: "},
 		{"instance.budget = 9\n", "test.toml:1:1: instance.budget: instance \"paper\": budget is 9"},
 		{"instance.name = \"pape\"\n", "test.toml:1:1: instance.name: unknown instance \"pape\""},
+		{"learner.algorithm = \"lspe@online\"\nworld.kind = \"mean\"\n", "test.toml:2:1: world.kind: mean has no items, which an online learner learns from; use poisson"},
 		{"steps = 0\n", "test.toml:1:1: steps: 0 epochs; allowed is 1 or more"},
 		{"evaluation = -1\n", "test.toml:1:1: evaluation: -1 epochs"},
 		{"world.kind = \"poisson\"\nworld.marks = \"loud\"\n", "test.toml:2:1: world.marks: "},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -24,7 +23,7 @@ func Beside(dirs []string, reference string) (*Result, error) {
 		base  []float64
 	)
 	for _, dir := range dirs {
-		r, err := openResult(dir)
+		r, err := within(dir, parseResult)
 		if err != nil {
 			return nil, err
 		}
@@ -76,18 +75,4 @@ func Beside(dirs []string, reference string) (*Result, error) {
 		Sections: []Section{{Title: "Rewards", Figures: []plot.Figure{f}, Table: table}},
 	}
 	return &Result{p, []string{"beside"}, func(w io.Writer) error { return table.Write(w, result.Text) }}, nil
-}
-
-// openResult reads result.json of a directory.
-func openResult(dir string) (*result.Report, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	r, err := parseResult(root.FS())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	return r, nil
 }

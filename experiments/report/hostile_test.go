@@ -17,8 +17,8 @@ import (
 	"ephemera/experiments/plot"
 )
 
-// within returns what a directory of results is, in the memory of the test.
-func within(t testing.TB, dir string) fstest.MapFS {
+// copied returns what a directory of results is, in the memory of the test.
+func copied(t testing.TB, dir string) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -114,7 +114,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 
 	dir = sweepIn(t, small)
 	link(dir, "plots", outside)
-	r, err := Load(dir)
+	r, err := Load(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	link(dir, "config.toml", secret)
-	if _, err := Load(dir); err == nil {
+	if _, err := Load(dir, dir); err == nil {
 		t.Error("a file was read through a link")
 	}
 }
@@ -145,7 +145,7 @@ func TestControlCharacters(t *testing.T) {
 		}
 		replace(t, filepath.Join(dir, name), "kappa/1/", by)
 	}
-	r, err := Load(dir)
+	r, err := Load(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestControlCharacters(t *testing.T) {
 
 // examine reads results and draws all of them: there is an error or a page.
 func examine(dir fs.FS) error {
-	r, err := Read(dir)
+	r, err := Read(dir, "out")
 	if err != nil {
 		return err
 	}
@@ -209,8 +209,8 @@ var mutations = flag.Int("mutations", 300, "how many spoilt summaries TestMutati
 
 // Whatever stands in the files, there is no panic.
 func TestMutations(t *testing.T) {
-	good := within(t, sweepIn(t, "group = \"gamma\"\n"+small))
-	plain := within(t, sweepIn(t, small))
+	good := copied(t, sweepIn(t, "group = \"gamma\"\n"+small))
+	plain := copied(t, sweepIn(t, small))
 	if err := examine(good); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func mutate(r *rand.Rand, name string, b []byte) []byte {
 // FuzzRead reads a summary, metadata, curves and what was learned.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{small, "group = \"gamma\"\n" + small, "seeds = 1\n"} {
-		dir := within(f, sweepIn(f, text))
+		dir := copied(f, sweepIn(f, text))
 		f.Add(dir["summary.json"].Data, dir["meta.json"].Data, dir["curves.csv"].Data, dir["learned.csv"].Data)
 	}
 	f.Fuzz(func(t *testing.T, summary, meta, curves, learned []byte) {

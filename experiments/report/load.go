@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"ephemera/experiments/files"
 )
@@ -25,45 +23,40 @@ var kinds = []kind{{"result.json", readResult}, {"config.toml", readSweep}}
 
 type kind struct {
 	file string
-	read func(dir fs.FS) (*Result, error)
+	read func(dir fs.FS, at string) (*Result, error)
 }
 
-// Load reads a directory of results: that of a sweep, of train or of bench.
-func Load(dir string) (*Result, error) {
+// Load reads a directory of results: that of a sweep, of train or of bench. Its
+// page has the commands that make it again, in which the directory is at.
+func Load(dir, at string) (*Result, error) {
+	return within(dir, func(dir fs.FS) (*Result, error) { return Read(dir, at) })
+}
+
+// within reads a directory, and nothing that links in it lead to.
+func within[T any](dir string, read func(fs.FS) (T, error)) (v T, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	defer root.Close()
-	r, err := Read(root.FS())
-	if errors.Is(err, errUnmerged) {
-		return nil, fmt.Errorf("%s: %w sweep -merge %[1]s", dir, err)
+	if v, err = read(root.FS()); err != nil {
+		return v, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	// The command has to name the place: what was trained is repeated from it.
-	at := filepath.ToSlash(dir)
-	if strings.Trim(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") != "" {
-		at = "'" + strings.ReplaceAll(at, "'", `'\''`) + "'"
-	}
-	switch c := &r.Page.Command; *c {
-	case "":
-	case trainAgain:
-		*c = "go run ./cmd/train -config " + at + "/config.toml\ngo run ./cmd/report " + at
-	default:
-		*c += " -out " + at + "\ngo run ./cmd/report " + at
-	}
-	return r, nil
+	return v, nil
 }
 
 // Read reads the files of a directory of results. It takes nothing in them for
 // granted: it returns an error, or a page that can be written.
-func Read(dir fs.FS) (*Result, error) {
+func Read(dir fs.FS, at string) (*Result, error) {
 	for _, k := range kinds {
-		if _, err := fs.Stat(dir, k.file); err == nil {
-			return k.read(dir)
+		if _, err := fs.Stat(dir, k.file); err != nil {
+			continue
 		}
+		r, err := k.read(dir, at)
+		if err == nil && r.Page.Command != "" {
+			r.Page.Command += "\ngo run ./cmd/report " + at
+		}
+		return r, err
 	}
 	return nil, errors.New("holds no results: there is neither result.json nor config.toml in it")
 }

@@ -88,7 +88,7 @@ func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Read(os.DirFS(dir))
+	r, err := Read(os.DirFS(dir), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 // write makes the report of a directory.
 func write(t testing.TB, dir string) []string {
 	t.Helper()
-	r, err := Load(dir)
+	r, err := Load(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func figure(t testing.TB, p *Page, name string) plot.Figure {
 
 func TestLoad(t *testing.T) {
 	s, p := load(t, sweepIn(t, small))
-	if p.Command != "go run ./cmd/sweep small" {
+	if p.Command != "go run ./cmd/sweep small -out out\ngo run ./cmd/report out" {
 		t.Errorf("command %q", p.Command)
 	}
 	curves := figure(t, p, "curves-reward")
@@ -361,7 +361,7 @@ func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	check := func(want string) {
 		t.Helper()
-		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(dir, dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v; want %q in it", err, want)
 		}
 	}

@@ -22,10 +22,6 @@ import (
 // commandFile has the command that repeats what train or bench did.
 const commandFile = "command.txt"
 
-// trainAgain stands for the command of a run of train, whose config.toml repeats
-// it.
-const trainAgain = "train"
-
 // parseResult reads result.json.
 func parseResult(dir fs.FS) (*result.Report, error) {
 	text, err := readFile(dir, "result.json")
@@ -44,7 +40,7 @@ func parseResult(dir fs.FS) (*result.Report, error) {
 }
 
 // readResult reads what train or bench kept.
-func readResult(dir fs.FS) (*Result, error) {
+func readResult(dir fs.FS, at string) (*Result, error) {
 	r, err := parseResult(dir)
 	if err != nil {
 		return nil, err
@@ -65,8 +61,11 @@ func readResult(dir fs.FS) (*Result, error) {
 		}
 		*to = result.Printable(strings.TrimSpace(string(text)))
 	}
-	if p.Config != "" {
-		p.Command = trainAgain
+	switch {
+	case p.Config != "": // of train
+		p.Command = "go run ./cmd/train -config " + at + "/config.toml"
+	case p.Command != "":
+		p.Command += " -out " + at
 	}
 	p.Sections = append(p.Sections, t.policies())
 	for _, read := range []func(fs.FS) (Section, error){t.curves, t.crawls, t.thresholds} {

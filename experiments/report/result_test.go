@@ -35,7 +35,7 @@ func inMemory() fstest.MapFS {
 }
 
 func TestResult(t *testing.T) {
-	r, err := Read(inMemory())
+	r, err := Read(inMemory(), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func near(got plot.Values, want ...float64) bool {
 // What bench keeps is enough.
 func TestResultAlone(t *testing.T) {
 	dir := fstest.MapFS{"result.json": inMemory()["result.json"]}
-	r, err := Read(dir)
+	r, err := Read(dir, "out")
 	if err != nil {
 		t.Fatal(err)
 	}

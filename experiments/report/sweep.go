@@ -32,8 +32,11 @@ type sweepDir struct {
 }
 
 // readSweep makes the page of a sweep.
-func readSweep(dir fs.FS) (*Result, error) {
+func readSweep(dir fs.FS, at string) (*Result, error) {
 	r, err := loadSweep(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no summary.json yet; a sweep writes it at its end, and before that sweep -merge %s", at)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +61,12 @@ func readSweep(dir fs.FS) (*Result, error) {
 		return nil, err
 	}
 	p := &Page{
-		Title: r.Name, Question: r.Question, Answer: r.Answer, Command: result.Printable(meta.Command), Config: result.Printable(string(config)),
+		Title: r.Name, Question: r.Question, Answer: r.Answer, Config: result.Printable(string(config)),
 		Notes:     []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", r.Runs, len(r.Cells), len(r.Seeds))},
 		Footnotes: []string{"Configuration " + r.Configuration + "."},
+	}
+	if meta.Command != "" {
+		p.Command = result.Printable(meta.Command) + " -out " + at
 	}
 	for _, w := range r.Warnings() {
 		p.Warnings = append(p.Warnings, "Warning: "+w+".")
@@ -85,7 +91,6 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 		if _, err := fs.Stat(dir, "records"); err != nil {
 			return nil, errors.New("holds no results of a sweep: there is no records in it")
 		}
-		return nil, errUnmerged
 	}
 	if err != nil {
 		return nil, err
@@ -111,9 +116,6 @@ func loadSweep(dir fs.FS) (*sweepDir, error) {
 	}
 	return r, nil
 }
-
-// errUnmerged is returned of a sweep that has not ended.
-var errUnmerged = errors.New("there is no summary.json yet; a sweep writes it at its end, and before that")
 
 // clean makes all texts of a value printable.
 func clean(v reflect.Value) {

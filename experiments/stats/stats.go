@@ -84,13 +84,11 @@ func iqm(sorted []float64) float64 {
 	return Mean(sorted[k : len(sorted)-k])
 }
 
-// quantile returns the q-quantile of sorted values, linear between neighbours.
+// quantile returns the q-quantile of sorted values, linear between neighbours; q is
+// below 1.
 func quantile(sorted []float64, q float64) float64 {
 	p := q * float64(len(sorted)-1)
 	i := int(p)
-	if i+1 == len(sorted) {
-		return sorted[i]
-	}
 	return sorted[i] + (p-float64(i))*(sorted[i+1]-sorted[i])
 }
 
