@@ -37,10 +37,6 @@ func (g given) flag() bool { return strings.HasPrefix(g.place, setFlag) }
 // cellsTable is the list of tables that are grids by themselves.
 const cellsTable = "cells"
 
-// tables are those that a configuration may have. Where one is no table, the
-// library says so.
-type tables struct{ Instance, World, Learner struct{} }
-
 // split takes a key apart into its table, "" for none, and the rest.
 func split(key string) (table, name string) {
 	i := strings.LastIndexByte(key, '.')
@@ -58,42 +54,50 @@ func dotted(parts ...string) string {
 	return strings.Join(parts, ".")
 }
 
-// decode reads TOML strictly into a table and those of its [[cells]].
+// decode reads TOML into a table and those of its [[cells]].
 func (l *loader) decode(where string, data []byte) (base table, cells []table) {
 	var doc map[string]any
-	err := toml.Unmarshal(data, &doc)
-	if err == nil {
-		err = toml.Unmarshal(data, &struct {
-			tables
-			Cells []tables
-		}{})
-	}
-	if err != nil {
+	if err := toml.Unmarshal(data, &doc); err != nil {
 		panic(failure{explain(where, err)})
 	}
-	places := map[string][]string{}
+	places := map[string][]string{} // of the keys of each name, in their order
 	for k := range strict.Keys(data) {
 		key := dotted(k.Path...)
 		places[key] = append(places[key], at(where, k.Line, k.Column))
 	}
-	own, _ := doc[cellsTable].([]any)
-	delete(doc, cellsTable)
-	base = l.flat(doc, where, "", places)
-	for _, one := range own {
-		cells = append(cells, l.flat(one.(map[string]any), where, cellsTable+".", places))
+	place := func(key string) string {
+		if next := places[key]; len(next) > 0 {
+			places[key] = next[1:]
+			return next[0]
+		}
+		return where
 	}
-	return base, cells
+	for _, own := range tablesOf(doc[cellsTable], place) {
+		cells = append(cells, l.flat(own, cellsTable+".", place))
+	}
+	delete(doc, cellsTable)
+	return l.flat(doc, "", place), cells
+}
+
+// tablesOf returns the tables of a list, which may be missing.
+func tablesOf(list any, place func(key string) string) (tables []map[string]any) {
+	all, ok := list.([]any)
+	for _, one := range all {
+		t, isTable := one.(map[string]any)
+		tables, ok = append(tables, t), ok && isTable
+	}
+	if list != nil && !ok {
+		given{list, place(cellsTable)}.failf("%s is %s; allowed are tables, [[%[1]s]]", cellsTable, show(list))
+	}
+	return tables
 }
 
 // flat returns the keys of a table and of the tables in it. The place of each is
 // the next one of its name behind the prefix.
-func (l *loader) flat(doc map[string]any, where, prefix string, places map[string][]string) table {
+func (l *loader) flat(doc map[string]any, prefix string, place func(key string) string) table {
 	t := table{}
 	put := func(key string, value any) {
-		g := given{value, where}
-		if p := places[prefix+key]; len(p) > 0 {
-			g.place, places[prefix+key] = p[0], p[1:]
-		}
+		g := given{value, place(prefix + key)}
 		switch top := slices.Contains(reserved, key); {
 		case top && prefix != "":
 			g.failf("%s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", key)
@@ -121,12 +125,8 @@ func explain(where string, err error) error {
 	if !errors.As(err, &wrong) {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	what, _, _ := strings.Cut(strings.TrimPrefix(wrong.Error(), "toml: "), " into struct field ") // of no use here
-	if key := strings.Join(wrong.Key(), "."); key != "" && !strings.Contains(what, key) {
-		what = key + ": " + what
-	}
 	line, column := wrong.Position()
-	return fmt.Errorf("%s: %s", at(where, line, column), what)
+	return fmt.Errorf("%s: %s", at(where, line, column), strings.TrimPrefix(wrong.Error(), "toml: "))
 }
 
 // at is the place of an error; in a flag, it is the flag.
