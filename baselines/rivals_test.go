@@ -2,12 +2,13 @@ package baselines_test
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -68,26 +69,8 @@ func poisson(t testing.TB, in env.Instance, marks env.Marks) env.World {
 // interest per epoch over all epochs and from an epoch on.
 func follow(t testing.TB, w env.World, a env.Agent, epochs, from int) (all, late float64) {
 	t.Helper()
-	var crawl []int
-	n := 0
-	for ; epochs == 0 || n < epochs; n++ {
-		crawl = a.Select(crawl[:0], w.View())
-		got, err := w.Step(crawl)
-		if err == io.EOF && epochs == 0 {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Update(got, w.View())
-		for _, g := range got {
-			all += g.Interest
-			if n >= from {
-				late += g.Interest
-			}
-		}
-	}
-	return all / float64(n), late / float64(n-from)
+	earned := envtest.Play(t, w, a, epochs)
+	return stat.Mean(earned, nil), stat.Mean(earned[from:], nil)
 }
 
 // recorder keeps what a policy selects.

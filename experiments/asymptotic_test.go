@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/experiments/plot"
 )
 
@@ -75,21 +78,7 @@ func longRunOverBound(t *testing.T, in env.Instance) float64 {
 		t.Fatal(err)
 	}
 	const burn, epochs = 300, 420
-	p := baselines.NewWhittle(in)
-	var crawl []int
-	var sum float64
-	for n := range burn + epochs {
-		crawl = p.Select(crawl[:0], &w.View().Model)
-		got, err := w.Step(crawl)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n >= burn {
-			for _, c := range got {
-				sum += c.Interest
-			}
-		}
-	}
+	earned := envtest.Play(t, w, env.NewAgent(baselines.NewWhittle(in)), burn+epochs)
 	bound, _ := index.Bound(in)
-	return sum / epochs / bound
+	return stat.Mean(earned[burn:], nil) / bound
 }

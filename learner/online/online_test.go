@@ -8,29 +8,21 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 	"ephemera/learner/estimate"
 )
 
-// rewards runs an agent in a Poisson world and returns the reward of each epoch.
 var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
 
+// rewards runs an agent in a Poisson world and returns the reward of each epoch.
 func rewards(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
 	t.Helper()
-	return play(t, newWorld(t, in, seed, o, a), a, epochs)
-}
-
-// newWorld returns a world that shows what the agent may know.
-func newWorld(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent) env.World {
-	t.Helper()
-	o.Items, o.State = a.Level() == env.LevelOnline, a.Level() == env.LevelObserved
-	w, err := env.NewPoisson(in, seed, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return envtest.Play(t, envtest.Poisson(t, in, seed, o, a), a, epochs)
 }
 
 // turn is one world until an epoch and another from then on. Both go on
@@ -55,41 +47,15 @@ func (w *turn) Step(crawl []int) ([]env.Crawled, error) {
 // turned is rewards where the sources become others at an epoch.
 func turned(t testing.TB, in, after env.Instance, at int, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
 	t.Helper()
-	return play(t, &turn{newWorld(t, in, seed, o, a), newWorld(t, after, seed, o, a), at}, a, epochs)
-}
-
-func play(t testing.TB, w env.World, a env.Agent, epochs int) []float64 {
-	t.Helper()
-	var dst []int
-	out := make([]float64, epochs)
-	for n := range out {
-		dst = a.Select(dst[:0], w.View())
-		got, err := w.Step(dst)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range got {
-			out[n] += c.Interest
-		}
-		a.Update(got, w.View())
-	}
-	return out
-}
-
-func total(r []float64) float64 {
-	var s float64
-	for _, v := range r {
-		s += v
-	}
-	return s
+	return envtest.Play(t, &turn{envtest.Poisson(t, in, seed, o, a), envtest.Poisson(t, after, seed, o, a), at}, a, epochs)
 }
 
 func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
 	t.Helper()
 	l = newLearner(in.Terms(), set)
 	whittle := env.NewAgent(baselines.NewWhittle(in))
-	learning = total(rewards(t, in, seed, o, env.NewAgent[env.Online](l), steps)) / total(rewards(t, in, seed, o, whittle, steps))
-	learned = total(rewards(t, in, seed+1000, o, env.NewAgent[env.Online](l.Frozen()), epochs)) / total(rewards(t, in, seed+1000, o, whittle, epochs))
+	learning = floats.Sum(rewards(t, in, seed, o, env.NewAgent[env.Online](l), steps)) / floats.Sum(rewards(t, in, seed, o, whittle, steps))
+	learned = floats.Sum(rewards(t, in, seed+1000, o, env.NewAgent[env.Online](l.Frozen()), epochs)) / floats.Sum(rewards(t, in, seed+1000, o, whittle, epochs))
 	return learned, learning, l
 }
 
@@ -158,7 +124,7 @@ func TestNoLessThanCertainty(t *testing.T) {
 			for seed := uint64(1); seed <= n; seed++ {
 				in, o := f.in(seed), env.PoissonOptions{Marks: marks}
 				earn := func(set *Settings) float64 {
-					return total(rewards(t, in, seed, o, env.NewAgent[env.Online](newLearner(in.Terms(), set)), 5000))
+					return floats.Sum(rewards(t, in, seed, o, env.NewAgent[env.Online](newLearner(in.Terms(), set)), 5000))
 				}
 				d := earn(nil)/earn(&plain) - 1
 				mean += d / float64(n)
@@ -188,14 +154,14 @@ func TestPacking(t *testing.T) {
 func TestFirstVisits(t *testing.T) {
 	plain := CertaintySettings()
 	in := env.Lognormal(50, 1, 1)
-	known := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 2000))
+	known := floats.Sum(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 2000))
 	for name, set := range map[string]*Settings{"forecast": nil, "certainty": &plain} {
 		l := newLearner(in.Terms(), set)
-		if r := total(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000)) / known; r < .95 {
+		if r := floats.Sum(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000)) / known; r < .95 {
 			t.Errorf("%s earns %.4f of Whittle while it learns; want .95", name, r)
 		}
 		frozen := env.NewAgent[env.Online](l.Frozen())
-		if r := total(rewards(t, in, 1, env.PoissonOptions{}, frozen, 2000)) / known; r < .98 {
+		if r := floats.Sum(rewards(t, in, 1, env.PoissonOptions{}, frozen, 2000)) / known; r < .98 {
 			t.Errorf("%s: what was learned earns %.4f of Whittle; want .98", name, r)
 		}
 	}
@@ -236,7 +202,7 @@ func TestOnlineChange(t *testing.T) {
 		with     []float64
 		share    float64
 	}{{1000, 5000, old, .99}, {6400, 7000, want, .97}} {
-		if r := total(got[c.from:c.to]) / total(c.with[c.from:c.to]); r < c.share {
+		if r := floats.Sum(got[c.from:c.to]) / floats.Sum(c.with[c.from:c.to]); r < c.share {
 			t.Errorf("epochs %d to %d: %.4f of Whittle with the parameters in force; want %v", c.from, c.to, r, c.share)
 		}
 	}
@@ -257,7 +223,7 @@ func TestOnlineAppear(t *testing.T) {
 	l := newLearner(in.Terms(), &set)
 	got := turned(t, in, after, 2000, 1, o, env.NewAgent[env.Online](l), 4000)
 	want := turned(t, in, after, 2000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
-	if r := total(got[3000:]) / total(want[3000:]); r < .95 {
+	if r := floats.Sum(got[3000:]) / floats.Sum(want[3000:]); r < .95 {
 		t.Errorf("1000 epochs after the change: %.4f of Whittle with the parameters in force; want .95", r)
 	}
 }
@@ -276,7 +242,7 @@ func TestStates(t *testing.T) {
 		x := rewards(t, in, 2, o, env.NewAgent[env.Online](a), 300)
 		y := rewards(t, in, 2, o, env.NewAgent[env.Online](b), 300)
 		if !slices.Equal(x, y) {
-			t.Errorf("%s: the resumed learner earns %v; the other %v", name, total(y), total(x))
+			t.Errorf("%s: the resumed learner earns %v; the other %v", name, floats.Sum(y), floats.Sum(x))
 		}
 	}
 	a, b := newLearner(in.Terms(), nil), newLearner(in.Terms(), nil)
@@ -309,8 +275,8 @@ func TestScales(t *testing.T) {
 		{ID: "dear", Budget: 1, Sources: []env.Source{env.NewSource("a", 10, .5, 1), env.NewSource("b", 1, .5, 1), dear}},
 	} {
 		l := newLearner(in.Terms(), nil)
-		got := total(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent[env.Online](l), 5000))
-		want := total(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 5000))
+		got := floats.Sum(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent[env.Online](l), 5000))
+		want := floats.Sum(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 5000))
 		if !(got > .99*want) || !(l.Price() > 0) || math.IsInf(l.Price(), 1) {
 			t.Errorf("%s: %v of Whittle, price %v", in.ID, got/want, l.Price())
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -110,23 +112,7 @@ func replay(t testing.TB, rec *env.Recording, budget float64, agent func(env.Ter
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := agent(w.Terms(), in)
-	var dst []int
-	var sum float64
-	for {
-		dst = a.Select(dst[:0], w.View())
-		got, err := w.Step(dst)
-		if err == io.EOF {
-			return sum / float64(w.View().Epoch)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range got {
-			sum += c.Interest
-		}
-		a.Update(got, w.View())
-	}
+	return stat.Mean(envtest.Play(t, w, agent(w.Terms(), in), 0), nil)
 }
 
 func cold(set Settings) func(env.Terms, env.Instance) env.Agent {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -91,7 +93,7 @@ func TestPricedUnaffordable(t *testing.T) {
 	} {
 		run := func(in env.Instance) (learner, float64) {
 			l, agent := build(in, stream.New(1, stream.Policy))
-			return l, total(harvest(t, in, 1, env.PoissonOptions{}, agent, steps)) / steps
+			return l, floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, agent, steps)) / steps
 		}
 		l, want := run(plain)
 		with, got := run(in)
@@ -108,8 +110,8 @@ func TestObservedScale(t *testing.T) {
 	dear.Cost = 1.2
 	in.Sources = append(slices.Clone(in.Sources), dear)
 	l := newObserved(in, nil, stream.New(1, stream.Policy))
-	whittle := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
-	if got := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
+	whittle := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
+	if got := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
 		t.Errorf("%v of what Whittle earns", got/whittle)
 	}
 }
@@ -177,11 +179,11 @@ func TestPricedEdges(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", level), func(t *testing.T) {
 				a, state := build()
 				const epochs = 1500
-				got := total(harvest(t, in, 1, env.PoissonOptions{}, a, epochs))
+				got := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, a, epochs))
 				if _, err := json.Marshal(state()); err != nil { // not finite
 					t.Fatal(err)
 				}
-				want := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), epochs))
+				want := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), epochs))
 				if !(got >= .9*want) {
 					t.Errorf("earned %v; Whittle earns %v", got, want)
 				}

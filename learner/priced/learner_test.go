@@ -10,9 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -40,21 +43,7 @@ func earn(t testing.TB, in env.Instance, p env.Policy[env.Model], epochs int) fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := env.NewAgent(p)
-	var dst []int
-	var sum float64
-	for range epochs {
-		dst = a.Select(dst[:0], w.View())
-		got, err := w.Step(dst)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range got {
-			sum += c.Interest
-		}
-		a.Update(got, w.View())
-	}
-	return sum / float64(epochs)
+	return stat.Mean(envtest.Play(t, w, env.NewAgent(p), epochs), nil)
 }
 
 // ratios returns what the learned policy and the learner itself earn over what

@@ -6,8 +6,11 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -28,7 +31,7 @@ func TestObservedTargets(t *testing.T) {
 		for k := range seeds {
 			seed := uint64(k + 1)
 			play := func(col int, p env.Policy[env.Observed]) {
-				sum[col] += total(harvest(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
+				sum[col] += floats.Sum(harvest(t, in, seed, o, env.NewAgent(p), epochs)) / float64(epochs*seeds)
 			}
 			l := newObserved(in, nil, stream.New(seed, stream.Policy))
 			play(1, baselines.NewWhittleObserved(in, false))
@@ -110,8 +113,8 @@ func TestObservedSlow(t *testing.T) {
 			o := env.PoissonOptions{Marks: marks}
 			l := newObserved(in, nil, stream.New(1, stream.Policy))
 			harvest(t, in, 1, o, env.NewAgent(l), 6000)
-			got := total(harvest(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
-			want := total(harvest(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
+			got := floats.Sum(harvest(t, in, 2, o, env.NewAgent(l.Frozen()), 3000))
+			want := floats.Sum(harvest(t, in, 2, o, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
 			if got < .98*want {
 				t.Errorf("%s, marks %v: learned earns %.4f of what the index of the mean dynamics earns; want .98", name, marks, got/want)
 			}
@@ -166,9 +169,9 @@ func TestObservedApart(t *testing.T) {
 	for name, in := range map[string]env.Instance{"lasting": lasting, "short": short} {
 		for seed := uint64(1); seed <= 4; seed++ {
 			l := newObserved(in, nil, stream.New(seed, stream.Policy))
-			learning := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), 3000))
-			learned := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), 3000))
-			whittle := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
+			learning := floats.Sum(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), 3000))
+			learned := floats.Sum(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), 3000))
+			whittle := floats.Sum(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 3000))
 			if !(learned >= .98*whittle && learning >= .97*whittle) {
 				t.Errorf("%s, seed %d: learned earns %.4f of Whittle, learning %.4f; want .98 and .97", name, seed, learned/whittle, learning/whittle)
 			}
@@ -212,8 +215,8 @@ func TestObservedState(t *testing.T) {
 	}
 	x := harvest(t, in, 2, o, env.NewAgent(a), 300)
 	y := harvest(t, in, 2, o, env.NewAgent(b), 300)
-	if total(x) != total(y) {
-		t.Errorf("resumed learner earns %v; the other %v", total(y), total(x))
+	if floats.Sum(x) != floats.Sum(y) {
+		t.Errorf("resumed learner earns %v; the other %v", floats.Sum(y), floats.Sum(x))
 	}
 	if err := b.SetState(ObservedState{}); err == nil {
 		t.Error("a state of no sources was taken")
@@ -249,36 +252,10 @@ func BenchmarkPricedObserved(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
 }
 
-// rewards runs an agent in a Poisson world and returns the reward of each epoch.
+// harvest runs an agent in a Poisson world and returns the reward of each epoch.
 func harvest(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
 	t.Helper()
-	o.Items, o.State = a.Level() == env.LevelOnline, a.Level() == env.LevelObserved
-	w, err := env.NewPoisson(in, seed, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dst []int
-	out := make([]float64, epochs)
-	for n := range out {
-		dst = a.Select(dst[:0], w.View())
-		got, err := w.Step(dst)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range got {
-			out[n] += c.Interest
-		}
-		a.Update(got, w.View())
-	}
-	return out
-}
-
-func total(r []float64) float64 {
-	var s float64
-	for _, v := range r {
-		s += v
-	}
-	return s
+	return envtest.Play(t, envtest.Poisson(t, in, seed, o, a), a, epochs)
 }
 
 func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1+math.Abs(want)) }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -38,9 +40,9 @@ func TestHardWorlds(t *testing.T) {
 			t.Errorf("%s: learned earns %.4f of Whittle, learning %.4f; want .995 and .97; price %v", name, learned, learning, l.Price())
 		}
 		o := newObserved(in, nil, stream.New(1, stream.Policy))
-		whittle := total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), steps))
-		learning = total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(o), steps)) / whittle
-		learned = total(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(o.Frozen()), steps)) / whittle
+		whittle := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), steps))
+		learning = floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(o), steps)) / whittle
+		learned = floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(o.Frozen()), steps)) / whittle
 		if !(learned >= .99 && learning >= .97) {
 			t.Errorf("%s, state seen: learned earns %.4f of Whittle, learning %.4f; want .99 and .97; price %v", name, learned, learning, o.Price())
 		}
@@ -77,9 +79,9 @@ func TestRareItems(t *testing.T) {
 	const steps = 5000
 	for seed := uint64(1); seed <= 3; seed++ {
 		l := newObserved(in, nil, stream.New(seed, stream.Policy))
-		learning := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), steps))
-		learned := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), steps))
-		myopic := total(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewMyopicObserved(in)), steps))
+		learning := floats.Sum(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l), steps))
+		learned := floats.Sum(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(l.Frozen()), steps))
+		myopic := floats.Sum(harvest(t, in, seed, env.PoissonOptions{}, env.NewAgent(baselines.NewMyopicObserved(in)), steps))
 		if t.Logf("seed %d: learned %.4f, learning %.4f of myopic", seed, learned/myopic, learning/myopic); learned < .99*myopic || math.IsNaN(learned) {
 			t.Errorf("seed %d: learned earns %.4f of what myopic earns; want .99", seed, learned/myopic)
 		}
