@@ -408,7 +408,7 @@ func TestKnown(t *testing.T) {
 		got = k
 		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil
 	}}
-	s := poissonScene(env.Paper(2), env.MarksLogNormal, .7, []bool{false, true, false, false})
+	s := PoissonScene(env.Paper(2), env.MarksLogNormal, .7, false, true, false, false)
 	if _, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}); err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ type Play struct {
 // Running is a run that is about to begin.
 type Running struct {
 	Known
+	World   env.World
 	Trainee learner.Learner // nil where nothing learns
 	Again   bool            // it is the second run, of what was learned
 	// Point returns where the run stands. It is called between epochs, or when
@@ -127,7 +128,7 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 	if err == nil {
 		var watch Watcher
 		if p.Watch != nil {
-			watch = p.Watch(Running{known, trainee, again, func() (*Point, error) {
+			watch = p.Watch(Running{known, world, trainee, again, func() (*Point, error) {
 				if cut {
 					return nil, errCut
 				}

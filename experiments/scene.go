@@ -45,15 +45,10 @@ func (s Scene) Bounded(level env.Level) bool {
 	return s.Mean && (level != env.LevelObserved || !s.Seeded)
 }
 
-// PoissonScene draws single items with the given law of marks; sigma is that
-// of log-normal marks.
-func PoissonScene(in env.Instance, marks env.Marks, sigma float64) Scene {
-	return poissonScene(in, marks, sigma, nil)
-}
-
-// poissonScene is a PoissonScene in which the state of some sources is not seen,
-// not even at the level that shows states (TCNS, section VIII).
-func poissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved []bool) Scene {
+// PoissonScene draws single items with the given law of marks; sigma is that of
+// log-normal marks. The state of the sources that are marked as unobserved is not
+// seen, not even at the level that shows states (TCNS, section VIII).
+func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ...bool) Scene {
 	// With a window the exact mean is above the papers' mean dynamics, so that
 	// their optimum is no bound.
 	endless := true

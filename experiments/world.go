@@ -73,7 +73,7 @@ func (w World) Scene(in env.Instance, level env.Level) (Scene, error) {
 		return Scene{}, bad("sigma", "is %v; allowed is above 0 and at most %v", sigma, env.MaxSigma)
 	}
 	hidden, err := w.hidden(in, level)
-	return poissonScene(in, marks, sigma, hidden), err
+	return PoissonScene(in, marks, sigma, hidden...), err
 }
 
 // hidden marks the sources that are named as unobserved; nil for none.

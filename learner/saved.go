@@ -106,10 +106,8 @@ func Decode(data []byte) (*Saved, error) {
 	switch {
 	case e.Format != format:
 		return nil, foreign
-	case e.Version > version:
-		return nil, fmt.Errorf("version is %d; this program reads version %d, a newer one is needed", e.Version, version)
-	case e.Version < version:
-		return nil, fmt.Errorf("version is %d; this program reads version %d only", e.Version, version)
+	case e.Version != version:
+		return nil, fmt.Errorf("version is %d; this program reads version %d", e.Version, version)
 	}
 	sum := sha256.Sum256(e.Body)
 	if hex.EncodeToString(sum[:]) != e.Sum || !bytes.Equal(data, seal(e.Body)) {

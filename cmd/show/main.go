@@ -141,29 +141,21 @@ func (s *shown) write(w io.Writer, format result.Format, out string, page *repor
 // and keeps what is drawn.
 func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progress func(done, total int)) error {
 	steps = s.scene.Limit(steps)
-	var world env.World
-	look := func() {
-		v := world.View()
-		state := v.State
-		if state == nil {
-			state = v.Mean
-		}
-		s.states = append(s.states, append([]float64(nil), state...))
-	}
-	scene := s.scene
-	scene.Open = func(seed uint64, level env.Level, overrun bool) (w env.World, err error) {
-		if w, err = s.scene.Open(seed, level, overrun); err == nil {
-			world, s.states = w, nil
-			look()
-		}
-		return w, err
-	}
 	total := steps
 	if s.entry.Learns() {
 		total = 2 * steps
 	}
-	played, err := scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: steps, Watch: func(r experiments.Running) experiments.Watcher {
-		s.names = nil
+	played, err := s.scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: steps, Watch: func(r experiments.Running) experiments.Watcher {
+		look := func() {
+			v := r.World.View()
+			state := v.State
+			if state == nil {
+				state = v.Mean
+			}
+			s.states = append(s.states, slices.Clone(state))
+		}
+		s.names, s.states = nil, nil
+		look()
 		for i := range r.Terms.Names {
 			s.names = append(s.names, experiments.SourceName(s.scene.Instance, i))
 		}
