@@ -3,6 +3,7 @@ package learner
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +15,10 @@ import (
 
 // trained returns a learner of a kind that has learned for a while, its world,
 // and what it was built from.
-func trained(t *testing.T, k Kind, level env.Level, epochs int) (Learner, env.World, *Saved) {
+func trained(t testing.TB, k Kind, level env.Level, epochs int) (Learner, env.World, *Saved) {
 	t.Helper()
 	in := env.Mixed(5, 2, 1)
-	w, err := env.NewPoisson(in, 3, env.PoissonOptions{Items: level == env.LevelOnline, State: level == env.LevelObserved, Overrun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := poisson(t, in, level)
 	set := k.Settings(level)
 	l, err := k.New(Given{in, w.Terms(), level, stream.New(3, stream.Policy)}, set)
 	if err != nil {
@@ -38,8 +36,17 @@ func trained(t *testing.T, k Kind, level env.Level, epochs int) (Learner, env.Wo
 	return l, w, &Saved{Config: string(config), State: state}
 }
 
+func poisson(t testing.TB, in env.Instance, level env.Level) env.World {
+	t.Helper()
+	w, err := env.NewPoisson(in, 3, env.PoissonOptions{Items: level == env.LevelOnline, State: level == env.LevelObserved, Overrun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // follow runs an agent and returns what it crawled.
-func follow(t *testing.T, w env.World, a env.Agent, epochs int) (crawled []int) {
+func follow(t testing.TB, w env.World, a env.Agent, epochs int) (crawled []int) {
 	t.Helper()
 	for range epochs {
 		crawl := a.Select(nil, w.View())
@@ -53,8 +60,8 @@ func follow(t *testing.T, w env.World, a env.Agent, epochs int) (crawled []int) 
 	return crawled
 }
 
-// A learner that was saved and loaded goes on as if nothing had been, and its
-// policy is the same.
+// A learner that was saved and loaded goes on as if nothing had been, its policy
+// is the same, and so is a learner that takes up its state after another life.
 func TestSaved(t *testing.T) {
 	for _, k := range Kinds {
 		for _, level := range k.Levels {
@@ -63,7 +70,7 @@ func TestSaved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, frozen := range []bool{false, true} {
+			for _, how := range []string{"loaded", "frozen", "used before"} {
 				one, w1, _ := trained(t, k, level, 300)
 				_, w2, _ := trained(t, k, level, 300)
 				loaded, err := Decode(data)
@@ -71,19 +78,30 @@ func TestSaved(t *testing.T) {
 					t.Fatal(err)
 				}
 				two, err := loaded.Learner(w2.Terms())
+				a := one.Agent()
+				var b env.Agent
+				switch {
+				case err != nil:
+				case how == "frozen":
+					a = one.Frozen()
+					b, err = loaded.Policy(w2.Terms())
+				case how == "used before":
+					two, _, _ = trained(t, k, level, 0)
+					rich := env.Mixed(5, 2, 1)
+					for i := range rich.Sources {
+						rich.Sources[i].Interest *= 1000
+					}
+					follow(t, poisson(t, rich, level), two.Agent(), 700)
+					err = two.SetState(loaded.State)
+					b = two.Agent()
+				default:
+					b = two.Agent()
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				a, b := one.Agent(), two.Agent()
-				if frozen {
-					a = one.Frozen()
-					if b, err = loaded.Policy(w2.Terms()); err != nil {
-						t.Fatal(err)
-					}
-				}
-				x, y := follow(t, w1, a, 500), follow(t, w2, b, 500)
-				if string(toBytes(x)) != string(toBytes(y)) {
-					t.Errorf("%s, %s, frozen %v: the loaded one crawls otherwise", k.Name, level, frozen)
+				if !slices.Equal(follow(t, w1, a, 500), follow(t, w2, b, 500)) {
+					t.Errorf("%s, %s, %s: it crawls otherwise", k.Name, level, how)
 				}
 			}
 			renamed, dearer := saved.decoded(t).Terms(), saved.decoded(t).Terms()
@@ -116,11 +134,6 @@ func (s *Saved) decoded(t *testing.T) *Saved {
 	return d
 }
 
-func toBytes(x []int) []byte {
-	b, _ := json.Marshal(x)
-	return b
-}
-
 // Every bit and every byte counts: a file that is changed or cut anywhere is
 // refused with one line.
 func TestDamaged(t *testing.T) {
@@ -151,23 +164,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(seal([]byte(`{"config":"algorithm = 'paper'\nknowledge = 'model'","learner":{}}`)))
 	f.Add(seal([]byte(`{"config":"","learner":null}`)))
 	f.Add([]byte("id = 'x'"))
-	in := env.Lognormal(2, 1, 1)
 	for _, k := range Kinds {
-		level := k.Levels[0]
-		set := k.Settings(level)
-		l, err := k.New(Given{in, in.Terms(), level, stream.New(3)}, set)
-		if err != nil {
-			f.Fatal(err)
-		}
-		config, err := toml.Marshal(map[string]any{"algorithm": k.Name, "knowledge": level, "settings": set, "instance": in})
-		if err != nil {
-			f.Fatal(err)
-		}
-		state, err := json.Marshal(l.State())
-		if err != nil {
-			f.Fatal(err)
-		}
-		body, err := json.Marshal(&Saved{Config: string(config), State: state})
+		_, _, saved := trained(f, k, k.Levels[0], 0)
+		body, err := json.Marshal(saved)
 		if err != nil {
 			f.Fatal(err)
 		}

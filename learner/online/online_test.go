@@ -1,11 +1,9 @@
 package online
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -226,42 +224,6 @@ func TestOnlineAppear(t *testing.T) {
 	if r := floats.Sum(got[3000:]) / floats.Sum(want[3000:]); r < .95 {
 		t.Errorf("1000 epochs after the change: %.4f of Whittle with the parameters in force; want .95", r)
 	}
-}
-
-// TestStates: a learner that takes up an exported state, through JSON, goes on
-// as the one that exported it, bit for bit, whatever it has learned before.
-func TestStates(t *testing.T) {
-	in := env.Mixed(12, 3, 1)
-	o := env.PoissonOptions{Marks: env.MarksPerItem}
-	check := func(name string, a, b env.Learner[env.Online], pass func() error) {
-		rewards(t, in, 1, o, env.NewAgent[env.Online](a), 321)
-		rewards(t, in, 7, o, env.NewAgent[env.Online](b), 1000) // is forgotten
-		if err := pass(); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		x := rewards(t, in, 2, o, env.NewAgent[env.Online](a), 300)
-		y := rewards(t, in, 2, o, env.NewAgent[env.Online](b), 300)
-		if !slices.Equal(x, y) {
-			t.Errorf("%s: the resumed learner earns %v; the other %v", name, floats.Sum(y), floats.Sum(x))
-		}
-	}
-	a, b := newLearner(in.Terms(), nil), newLearner(in.Terms(), nil)
-	check("forecast", a, b, func() error { return passOn(a.State(), b.SetState) })
-	c, d := newActor(in.Terms(), stream.New(1, stream.Policy)), newActor(in.Terms(), stream.New(2, stream.Policy))
-	check("lspe", c, d, func() error { return passOn(c.State(), d.SetState) })
-}
-
-// passOn takes a state through JSON.
-func passOn[S any](s S, set func(S) error) error {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	var again S
-	if err := json.Unmarshal(text, &again); err != nil {
-		return err
-	}
-	return set(again)
 }
 
 // TestScales: sources whose items differ by a hundred orders of magnitude when

@@ -393,28 +393,6 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 	}
 }
 
-// TestDatedState: the state of a learner that has learned profiles goes through
-// JSON and back.
-func TestDatedState(t *testing.T) {
-	rec := synthetic{sigma: 1, daily: .8, own: true, days: 28}.record(t, 1)
-	var a *Learner
-	var terms env.Terms
-	replay(t, rec, 4, func(t env.Terms, _ env.Instance) env.Agent {
-		terms = t
-		a = newLearner(t, nil)
-		return env.NewAgent[env.Online](a)
-	})
-	b := newLearner(terms, nil)
-	if err := passOn(a.State(), b.SetState); err != nil {
-		t.Fatal(err)
-	}
-	x := replay(t, rec, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](a) })
-	y := replay(t, rec, 4, func(env.Terms, env.Instance) env.Agent { return env.NewAgent[env.Online](b) })
-	if x != y {
-		t.Errorf("resumed learner earns %v; the other %v", y, x)
-	}
-}
-
 // TestRecordings: with nothing known beforehand, on real recordings, the
 // learner earns what Whittle earns with parameters fitted on the half before,
 // and more where hours matter. With -full it prints what each part brings, in
