@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -11,7 +12,6 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/envtest"
-	"ephemera/env/stream"
 	"ephemera/learner/estimate"
 )
 
@@ -264,7 +264,7 @@ func TestUnit(t *testing.T) {
 			got[n] /= unit
 		}
 		if !slices.Equal(got, want) || p != price*unit {
-			t.Errorf("in units of 2^%d %v is earned, want %v; price %v, want %v", exponent, total(got), total(want), p/unit, price)
+			t.Errorf("in units of 2^%d %v is earned, want %v; price %v, want %v", exponent, floats.Sum(got), floats.Sum(want), p/unit, price)
 		}
 	}
 }
@@ -302,12 +302,4 @@ func newLearner(t env.Terms, set *Settings) *Learner {
 		panic(err)
 	}
 	return l
-}
-
-func newActor(t env.Terms, r *stream.Rand) *Actor {
-	a, err := NewActor(t, nil, r)
-	if err != nil {
-		panic(err)
-	}
-	return a
 }
