@@ -221,12 +221,23 @@ func TestLostConfiguration(t *testing.T) {
 		t.Errorf("%d runs again", rep.Ran)
 	}
 	sameFiles(t, finals(t, dir), want)
-	// Also where only that is lost.
-	removeFile(t, filepath.Join(dir, "config.toml"))
-	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 {
-		t.Errorf("%d runs again", rep.Ran)
+	// Also where only that is lost, and where a process was killed that had put some
+	// files of a set in their places.
+	for _, damage := range []func() error{
+		func() error { return os.Remove(filepath.Join(dir, "config.toml")) },
+		func() error {
+			set := filepath.Join(dir, ".set")
+			return errors.Join(os.Mkdir(set, 0o777), os.Rename(filepath.Join(dir, "meta.json"), filepath.Join(set, "meta.json")))
+		},
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 {
+			t.Errorf("%d runs again", rep.Ran)
+		}
+		sameFiles(t, finals(t, dir), want)
 	}
-	sameFiles(t, finals(t, dir), want)
 }
 
 // Shards of two configurations that begin together: one configuration has the
