@@ -2,9 +2,7 @@ package sweep
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
-	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
 
@@ -34,29 +31,6 @@ type Config struct {
 
 	x     Experiment
 	grids []*grid
-}
-
-// Input is a file that a setting names, as it was when the configuration was
-// loaded.
-type Input struct {
-	Data []byte
-	Sum  [sha256.Size]byte
-}
-
-// inputsDir is the directory beside the config.toml of a sweep that holds copies
-// of the files that it names, so that the sweep's directory says all.
-const inputsDir = "inputs"
-
-// file is the name of the copy.
-func (in *Input) file() string { return fmt.Sprintf("%x", in.Sum[:8]) }
-
-// grid is one product of lists: the cells of one [[cells]] with one selected
-// value.
-type grid struct {
-	keys   []Key   // the selector first
-	lists  [][]any // the values of each key
-	quiet  []bool  // keys that follow another one and are not given
-	inputs map[string]*Input
 }
 
 // maxRuns keeps a slip in a grid from filling the memory.
@@ -266,125 +240,6 @@ func (l *loader) values(key Key, all table) (out []any) {
 	return out
 }
 
-// read reads the file that a value names, if it does: where the config.toml of
-// a sweep names it, the copy beside that, or else the one that the name leads to
-// from the working directory.
-func (l *loader) read(key Key, value any, g given) error {
-	name, ok := value.(string)
-	if !ok || key.File == nil || !key.File(name) || l.c.Inputs[name] != nil {
-		return nil
-	}
-	var data []byte
-	err := fs.ErrNotExist
-	if copied, ok := l.copies[name]; ok && !g.flag() {
-		data, err = env.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, filepath.Base(copied)), maxInput)
-	}
-	if err != nil {
-		data, err = env.ReadFile(name, maxInput)
-	}
-	if err == nil {
-		l.c.Inputs[name] = &Input{data, sha256.Sum256(data)}
-	}
-	return err
-}
-
-// findCopies finds the files beside a config.toml that a sweep wrote.
-func (l *loader) findCopies() {
-	if filepath.Base(l.file) != configFile {
-		return
-	}
-	m, err := readMeta(filepath.Dir(l.file))
-	if err == nil {
-		l.copies = m.Inputs
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		panic(failure{err})
-	}
-}
-
-// cell appends cell i of a grid, the first key changing slowest.
-func (l *loader) cell(all table, g *grid, i int) {
-	cell := Cell{grid: g, values: make([]any, len(g.lists))}
-	for k, list := range slices.Backward(g.lists) {
-		cell.values[k] = list[i%len(list)]
-		i /= len(list)
-	}
-	for k, key := range g.keys {
-		if !g.quiet[k] {
-			continue
-		}
-		if v, ok := key.Then[cell.Text(key.Follows)]; ok {
-			cell.values[k] = v
-		}
-	}
-	if err := l.c.x.Check(&cell); err != nil {
-		var wrong *experiments.SettingError
-		if errors.As(err, &wrong) && all[wrong.Key].place != "" {
-			all[wrong.Key].failf("%w", err)
-		}
-		l.failf("%w", err)
-	}
-	h := sha256.New()
-	for k, key := range g.keys {
-		fmt.Fprintf(h, "%s %#v\n", key.Name, cell.values[k])
-		if in := cell.Input(key.Name); in != nil {
-			h.Write(in.Sum[:])
-		}
-	}
-	cell.Hash = fmt.Sprintf("%x", h.Sum(nil)[:8])
-	l.c.Cells = append(l.c.Cells, cell)
-}
-
-// identify gives every cell its id, <key>/<value> for each key that differs
-// between cells, and refuses cells that are the same.
-func (l *loader) identify() {
-	c := l.c
-	c.Axes = c.axes()
-	last := map[string]int{}
-	for _, k := range c.Axes {
-		_, name := split(k)
-		last[name]++
-	}
-	seen := make(map[string]int, len(c.Cells))
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		var parts []string
-		for _, k := range c.Axes {
-			at := place(cell.grid.keys, k)
-			if at < 0 || cell.grid.quiet[at] {
-				continue
-			}
-			text := strings.Map(clean, FormatValue(cell.values[at]))
-			if at > 0 {
-				_, name := split(k)
-				if last[name] > 1 {
-					name = strings.ReplaceAll(k, ".", "-")
-				}
-				text = name + "/" + text
-			}
-			parts = append(parts, text)
-		}
-		if parts == nil {
-			parts = []string{cell.values[0].(string)}
-		}
-		cell.ID = strings.Join(parts, "/")
-		if j, ok := seen[cell.ID]; ok {
-			if c.Cells[j].Hash == cell.Hash {
-				l.failf("cell %s is there twice", cell.ID)
-			}
-			l.failf("two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", cell.ID)
-		}
-		seen[cell.ID] = i
-	}
-}
-
-// clean maps what an id cannot hold.
-func clean(r rune) rune {
-	if strings.ContainsRune("/ <>|", r) || unicode.IsControl(r) || r == utf8.RuneError {
-		return '_'
-	}
-	return r
-}
-
 // reference finds the cell that others are compared with. It is the first where
 // a flag took the given one away.
 func (l *loader) reference(base table, flags bool) {
@@ -401,41 +256,6 @@ func (l *loader) reference(base table, flags bool) {
 		g.failf("reference is %s; allowed are %s", show(g.value), some(ids))
 	}
 	l.c.Reference = max(0, i)
-}
-
-// axes returns the keys that tell cells apart: of two with the same selected
-// value one has another value. A default that only follows the selection does
-// not.
-func (c *Config) axes() []string {
-	type group struct{ key, selected, followed string }
-	first := map[group]any{}
-	differs := map[string]bool{}
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		for k, key := range cell.grid.keys {
-			of := group{key: key.Name}
-			if k > 0 {
-				of.selected = cell.values[0].(string)
-			}
-			if key.Follows != "" {
-				of.followed = cell.Text(key.Follows)
-			}
-			if v, ok := first[of]; !ok {
-				first[of] = cell.values[k]
-			} else if v != cell.values[k] {
-				differs[key.Name] = true
-			}
-		}
-	}
-	var keys []string
-	for _, g := range c.grids {
-		for _, key := range g.keys {
-			if differs[key.Name] && !slices.Contains(keys, key.Name) {
-				keys = append(keys, key.Name)
-			}
-		}
-	}
-	return keys
 }
 
 // Jobs returns the number of runs: cells times seeds.

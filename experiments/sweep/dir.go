@@ -2,13 +2,11 @@ package sweep
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -212,26 +210,4 @@ func some(names []string) string {
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
 	return files.Dirs(dir, "config.toml of a sweep", configFile)
-}
-
-// keepInputs copies the files that the settings name.
-func (c *Config) keepInputs(dir string) error {
-	if len(c.Inputs) == 0 {
-		return nil
-	}
-	d, err := files.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
-		in := c.Inputs[name]
-		if old, err := os.ReadFile(d.Path(in.file())); err == nil && bytes.Equal(old, in.Data) {
-			continue
-		}
-		if err := d.Put(files.File{Name: in.file(), Data: in.Data}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

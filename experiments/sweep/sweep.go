@@ -25,7 +25,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -130,81 +129,6 @@ func (r Result) fits(x Experiment) error {
 		}
 	}
 	return nil
-}
-
-// place returns where a key stands among others, −1 if it does not.
-func place(keys []Key, name string) int {
-	return slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
-}
-
-// Cell is one set of settings. It runs once per seed.
-type Cell struct {
-	ID   string // readable; it names the settings that tell the cells of its sweep apart
-	Hash string // of all settings, and of what the files hold that they name
-
-	grid   *grid
-	values []any
-}
-
-// Keys returns the settings that the cell has.
-func (c *Cell) Keys() []Key { return c.grid.keys }
-
-// Has reports whether the cell has that setting.
-func (c *Cell) Has(name string) bool { return place(c.grid.keys, name) >= 0 }
-
-// Value returns a setting as float64, int64, string or bool. It panics if the
-// cell has no such setting.
-func (c *Cell) Value(name string) any {
-	i := place(c.grid.keys, name)
-	if i < 0 {
-		panic(fmt.Sprintf("sweep: cell %s has no setting %q", c.ID, name))
-	}
-	return c.values[i]
-}
-
-// Float returns a number.
-func (c *Cell) Float(name string) float64 { return c.Value(name).(float64) }
-
-// Int returns a whole number.
-func (c *Cell) Int(name string) int { return int(c.Value(name).(int64)) }
-
-// Text returns a string.
-func (c *Cell) Text(name string) string { return c.Value(name).(string) }
-
-// Texts returns some settings as text, "" for one that the cell has not.
-func (c *Cell) Texts(keys []string) []string {
-	texts := make([]string, len(keys))
-	for i, key := range keys {
-		if c.Has(key) {
-			texts[i] = FormatValue(c.Value(key))
-		}
-	}
-	return texts
-}
-
-// Input returns the file that a setting names, nil if it names none.
-func (c *Cell) Input(name string) *Input {
-	text, _ := c.Value(name).(string)
-	return c.grid.inputs[text]
-}
-
-// With returns a copy of the cell with one setting changed.
-func (c *Cell) With(name string, value any) *Cell {
-	d := *c
-	d.values = slices.Clone(c.values)
-	d.values[place(c.grid.keys, name)] = value
-	return &d
-}
-
-// problem is the settings that say what is to be solved, as text.
-func (c *Cell) problem() string {
-	var text string
-	for i, k := range c.grid.keys {
-		if k.Problem {
-			text += fmt.Sprintf("%s=%v\n", k.Name, c.values[i])
-		}
-	}
-	return text
 }
 
 // FormatValue writes a setting as ids and tables have it.
