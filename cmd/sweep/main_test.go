@@ -36,20 +36,34 @@ func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return clitest.Call(t, run, args...)
 }
 
+// must is a call without an error, whose log says something.
+func must(t *testing.T, say string, args ...string) (stdout string) {
+	t.Helper()
+	stdout, log, err := call(t, args...)
+	if err != nil || !strings.Contains(log, say) {
+		t.Fatalf("%q: %v, %s; want %q", args, err, log, say)
+	}
+	return stdout
+}
+
+// refused is a call whose error says something.
+func refused(t *testing.T, say string, args ...string) (stdout string) {
+	t.Helper()
+	stdout, _, err := call(t, args...)
+	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), say) {
+		t.Errorf("%q: %v; want %q", args, err, say)
+	}
+	return stdout
+}
+
 func TestSweep(t *testing.T) {
 	file, dir := config(t, small), t.TempDir()
 	// Flags may stand behind the configuration.
-	out, log, err := call(t, file, "-out", dir, "-set", "learner.gamma=0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must(t, "12 runs now, 0 before", file, "-out", dir, "-set", "learner.gamma=0.1")
 	for _, want := range []string{"kappa/0.1", "kappa/2", "●", "Best by learned_ratio"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, out)
 		}
-	}
-	if !strings.Contains(log, "12 runs now, 0 before") {
-		t.Errorf("stderr: %s", log)
 	}
 	for _, name := range []string{"config.toml", "runs.csv", "curves.csv", "learned.csv", "summary.csv", "summary.json", "summary.md"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
@@ -63,10 +77,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	// Again: nothing is left to run. The resolved configuration is a sweep.
-	_, log, err = call(t, filepath.Join(dir, "config.toml"), "-out", dir, "-progress", "off")
-	if err != nil || !strings.Contains(log, "0 runs now, 12 before") {
-		t.Errorf("again: %v, %s", err, log)
-	}
+	must(t, "0 runs now, 12 before", filepath.Join(dir, "config.toml"), "-out", dir, "-progress", "off")
 	for format, check := range map[string]func(string) error{
 		"json": func(s string) error { return json.Unmarshal([]byte(s), &struct{}{}) },
 		"csv":  func(s string) error { _, err := csv.NewReader(strings.NewReader(s)).ReadAll(); return err },
@@ -77,11 +88,7 @@ func TestSweep(t *testing.T) {
 			return nil
 		},
 	} {
-		out, _, err := call(t, "-merge", dir, "-format", format)
-		if err == nil {
-			err = check(out)
-		}
-		if err != nil {
+		if err := check(must(t, "", "-merge", dir, "-format", format)); err != nil {
 			t.Errorf("%s: %v", format, err)
 		}
 	}
@@ -89,25 +96,16 @@ func TestSweep(t *testing.T) {
 
 func TestShards(t *testing.T) {
 	file, dir := config(t, small), t.TempDir()
-	for i, env := range []string{"1", "3"} { // an array of tasks 1, 2, 3
+	for _, env := range []string{"1", "3"} { // an array of tasks 1, 2, 3
 		t.Setenv("SLURM_ARRAY_TASK_ID", env)
 		t.Setenv("SLURM_ARRAY_TASK_COUNT", "3")
 		t.Setenv("SLURM_ARRAY_TASK_MIN", "1")
-		_, log, err := call(t, file, "-out", dir)
-		if err != nil || !strings.Contains(log, "runs are missing; when all shards have ended: sweep -merge "+dir) {
-			t.Errorf("task %d: %v, %s", i, err, log)
-		}
+		must(t, "runs are missing; when all shards have ended: sweep -merge "+dir, file, "-out", dir)
 	}
-	out, _, err := call(t, "-merge", dir)
-	if err == nil || !strings.Contains(err.Error(), "4 of 12 runs are missing: kappa/0.1: 2 of 6 seeds; kappa/2: 2 of 6 seeds") || cli.Status(err) != cli.Failure {
-		t.Errorf("merge of two of three: %v", err)
-	}
-	if !strings.Contains(out, "kappa/2") {
+	if out := refused(t, "4 of 12 runs are missing: kappa/0.1: 2 of 6 seeds; kappa/2: 2 of 6 seeds", "-merge", dir); !strings.Contains(out, "kappa/2") {
 		t.Errorf("merge prints\n%s", out)
 	}
-	if _, log, err := call(t, file, "-out", dir, "-shard", "1/3"); err != nil || !strings.Contains(log, "4 runs now, 8 before") {
-		t.Errorf("the last: %v, %s", err, log)
-	}
+	must(t, "4 runs now, 8 before", file, "-out", dir, "-shard", "1/3")
 }
 
 func TestSeveral(t *testing.T) {
@@ -116,19 +114,15 @@ func TestSeveral(t *testing.T) {
 	if err := os.WriteFile(two, []byte(small), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := call(t, one, two, "-out", dir); err != nil {
-		t.Fatal(err)
-	}
-	if out, _, err := call(t, "-merge", dir); err != nil || strings.Count(out, "Best by") != 2 {
-		t.Errorf("merge of both: %v\n%s", err, out)
+	must(t, "", one, two, "-out", dir)
+	if out := must(t, "", "-merge", dir); strings.Count(out, "Best by") != 2 {
+		t.Errorf("merge of both\n%s", out)
 	}
 	// The first is refused, the second runs all the same.
 	dir = t.TempDir()
-	if _, _, err := call(t, one, "-set", "seeds=7", "-out", filepath.Join(dir, "small")); err != nil {
-		t.Fatal(err)
-	}
-	if out, _, err := call(t, one, two, "-out", dir); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "name another directory") || strings.Count(out, "Best by") != 1 {
-		t.Errorf("after one that was refused: %v\n%s", err, out)
+	must(t, "", one, "-set", "seeds=7", "-out", filepath.Join(dir, "small"))
+	if out := refused(t, "name another directory", one, two, "-out", dir); strings.Count(out, "Best by") != 1 {
+		t.Errorf("after one that was refused\n%s", out)
 	}
 }
 
@@ -144,40 +138,31 @@ func TestInstanceFile(t *testing.T) {
 	two := "budget = 1\nsource = [{name = \"a\", rate = 9, decay = 0.1, interest = 1}, {name = \"b\", rate = 5, decay = 0.3, interest = 2}]\n"
 	write("mine.toml", two)
 	write("c.toml", small+"instance.name = \"mine.toml\"\n")
-	first, log, err := call(t, "c.toml", "-out", "out")
-	if err != nil || !strings.Contains(log, "12 runs now") {
-		t.Fatalf("%v, %s", err, log)
-	}
-	write("mine.toml", strings.Replace(two, "9", "8", 1))
-	if _, _, err := call(t, "c.toml", "-out", "out"); err == nil || !strings.Contains(err.Error(), "out: holds another configuration, c: what mine.toml holds") {
-		t.Errorf("with another instance under the same name: %v", err)
-	}
-	other, _, err := call(t, "c.toml", "-out", "other")
-	if err != nil || other == first {
-		t.Errorf("the other instance gives the same: %v", err)
+	changed := strings.Replace(two, "9", "8", 1)
+	first := must(t, "12 runs now", "c.toml", "-out", "out")
+	write("mine.toml", changed)
+	refused(t, "out: holds another configuration, c: what mine.toml holds", "c.toml", "-out", "out")
+	other := must(t, "12 runs now", "c.toml", "-out", "other")
+	if other == first {
+		t.Error("the other instance gives the same")
 	}
 	// What a flag names is what is there now, not the copy; where no copy can
 	// be, none is looked for.
-	if now, _, err := call(t, "out/config.toml", "-set", "instance.name=mine.toml", "-out", "set"); err != nil || strings.ReplaceAll(now, "config", "c") != strings.ReplaceAll(other, "config", "c") {
-		t.Errorf("with the flag: %v\n%s\nwant\n%s", err, now, other)
+	if now := must(t, "12 runs now", "out/config.toml", "-set", "instance.name=mine.toml", "-out", "set"); strings.ReplaceAll(now, "config", "c") != strings.ReplaceAll(other, "config", "c") {
+		t.Errorf("with the flag:\n%s\nwant\n%s", now, other)
 	}
 	// A configuration that a user writes is about the files as they are now, also
 	// beside the copies.
 	write("mine.toml", two)
-	if _, _, err := call(t, "c.toml", "-out", "."); err != nil {
-		t.Fatal(err)
-	}
-	write("mine.toml", strings.Replace(two, "9", "8", 1))
-	if _, _, err := call(t, "c.toml", "-out", "."); err == nil || !strings.Contains(err.Error(), ".: holds another configuration") {
-		t.Errorf("changed, beside its copy: %v", err)
-	}
+	must(t, "12 runs now", "c.toml", "-out", ".")
+	write("mine.toml", changed)
+	refused(t, ".: holds another configuration", "c.toml", "-out", ".")
 	if err := os.RemoveAll("inputs"); err != nil {
 		t.Fatal(err)
 	}
 	write("inputs", "no directory")
-	if _, log, err := call(t, "c.toml", "-out", "other"); err != nil || !strings.Contains(log, "0 runs now") {
-		t.Errorf("beside a file inputs: %v, %s", err, log)
-	}
+	must(t, "0 runs now", "c.toml", "-out", "other")
+
 	long := filepath.Join(strings.Repeat("d", 200), strings.Repeat("e", 200))
 	if err := os.MkdirAll(long, 0o777); err != nil {
 		t.Fatal(err)
@@ -185,40 +170,28 @@ func TestInstanceFile(t *testing.T) {
 	long = filepath.Join(long, strings.Repeat("ü", 100)+".toml")
 	write(long, two)
 	write("long.toml", small+"instance.name = \""+filepath.ToSlash(long)+"\"\n")
-	if _, log, err := call(t, "long.toml", "-out", "long"); err != nil || !strings.Contains(log, "12 runs now") {
-		t.Errorf("with a long name: %v, %s", err, log)
+	must(t, "12 runs now", "long.toml", "-out", "long")
+	for _, name := range []string{long, "mine.toml"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Remove(long); err != nil {
-		t.Fatal(err)
+	must(t, "0 runs now", "long/config.toml", "-out", "long") // from the copy
+	if again := must(t, "0 runs now", "-merge", "out"); again != first {
+		t.Errorf("merged without the file\n%s", again)
 	}
-	if _, log, err := call(t, "long/config.toml", "-out", "long"); err != nil || !strings.Contains(log, "0 runs now") {
-		t.Errorf("from the copy: %v, %s", err, log)
+	if again := must(t, "12 runs now", "out/config.toml", "-out", "repeated"); again != first {
+		t.Errorf("repeated without the file\n%s", again)
 	}
-	if err := os.Remove("mine.toml"); err != nil {
-		t.Fatal(err)
-	}
-	if again, _, err := call(t, "-merge", "out"); err != nil || again != first {
-		t.Errorf("merged without the file: %v\n%s", err, again)
-	}
-	if again, _, err := call(t, "out/config.toml", "-out", "repeated"); err != nil || again != first {
-		t.Errorf("repeated without the file: %v\n%s", err, again)
-	}
-	if _, _, err := call(t, "c.toml", "-list"); err == nil || !strings.Contains(err.Error(), "c.toml:6:1: instance.name: stat mine.toml: no such file") {
-		t.Errorf("without a file: %v", err)
-	}
+	refused(t, "c.toml:6:1: instance.name: stat mine.toml: no such file", "c.toml", "-list")
 }
 
+// People get the ids, machines the settings as well.
 func TestList(t *testing.T) {
-	out, _, err := call(t, "-list", "features", "-set", "learner.gamma=[0.1,0.2]", "-set", "learner.features=unit", "-set", "learner.delta=0.001")
-	if err != nil || !regexp.MustCompile(`^gamma/0.1\ngamma/0.2\n\nfeatures: 2 cells × 20 seeds = 40 runs, about [0-9.]+m?s\n$`).MatchString(out) {
-		t.Errorf("list: %v\n%s", err, out)
+	if out := must(t, "", "-list", "features", "-set", "learner.gamma=[0.1,0.2]", "-set", "learner.features=unit", "-set", "learner.delta=0.001"); !regexp.MustCompile(`^gamma/0.1\ngamma/0.2\n\nfeatures: 2 cells × 20 seeds = 40 runs, about [0-9.]+m?s\n$`).MatchString(out) {
+		t.Errorf("list\n%s", out)
 	}
-}
-
-// Machines get the settings as well.
-func TestListFormats(t *testing.T) {
 	file := config(t, small)
-	out, _, err := call(t, "-list", file, "-format", "json")
 	var got struct {
 		Name  string
 		Cells []struct {
@@ -229,14 +202,12 @@ func TestListFormats(t *testing.T) {
 		Runs    int
 		Seconds float64
 	}
-	if err == nil {
-		err = json.Unmarshal([]byte(out), &got)
-	}
-	if err != nil || got.Name != "small" || got.Runs != 12 || len(got.Seeds) != 6 || got.Seconds <= 0 || len(got.Cells) != 2 || got.Cells[1].ID != "kappa/2" || got.Cells[1].Settings["learner.kappa"] != 2 {
+	out := must(t, "", "-list", file, "-format", "json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Name != "small" || got.Runs != 12 || len(got.Seeds) != 6 || got.Seconds <= 0 || len(got.Cells) != 2 || got.Cells[1].ID != "kappa/2" || got.Cells[1].Settings["learner.kappa"] != 2 {
 		t.Errorf("%v, %+v from\n%s", err, got, out)
 	}
-	if out, _, err := call(t, "-list", file, "-format", "csv"); err != nil || out != "cell,learner.kappa\nkappa/0.1,0.1\nkappa/2,2\n" {
-		t.Errorf("%v\n%s", err, out)
+	if out := must(t, "", "-list", file, "-format", "csv"); out != "cell,learner.kappa\nkappa/0.1,0.1\nkappa/2,2\n" {
+		t.Errorf("csv\n%s", out)
 	}
 }
 
