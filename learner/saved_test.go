@@ -29,11 +29,16 @@ func trained(t testing.TB, k Kind, level env.Level, epochs int) (Learner, env.Wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := json.Marshal(l.State())
+	return l, w, &Saved{Config: string(config), State: state(t, l)}
+}
+
+func state(t testing.TB, l Learner) []byte {
+	t.Helper()
+	data, err := json.Marshal(l.State())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, w, &Saved{Config: string(config), State: state}
+	return data
 }
 
 func poisson(t testing.TB, in env.Instance, level env.Level) env.World {
@@ -102,6 +107,9 @@ func TestSaved(t *testing.T) {
 				}
 				if !slices.Equal(follow(t, w1, a, 500), follow(t, w2, b, 500)) {
 					t.Errorf("%s, %s, %s: it crawls otherwise", k.Name, level, how)
+				}
+				if x, y := state(t, one), state(t, two); how != "frozen" && !bytes.Equal(x, y) {
+					t.Errorf("%s, %s, %s: it ends in another state", k.Name, level, how)
 				}
 			}
 			renamed, dearer := saved.decoded(t).Terms(), saved.decoded(t).Terms()

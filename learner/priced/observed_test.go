@@ -1,7 +1,6 @@
 package priced
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -196,29 +195,7 @@ func TestObservedSettings(t *testing.T) {
 }
 
 func TestObservedState(t *testing.T) {
-	in := env.Paper(2)
-	o := env.PoissonOptions{Marks: env.MarksPerEpoch}
-	a := newObserved(in, nil, stream.New(3, stream.Policy))
-	harvest(t, in, 1, o, env.NewAgent(a), 300)
-	text, err := json.Marshal(a.State())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s ObservedState
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	b := newObserved(in, nil, stream.New(99, stream.Policy))
-	harvest(t, in, 7, o, env.NewAgent(b), 3000) // is forgotten
-	if err := b.SetState(s); err != nil {
-		t.Fatal(err)
-	}
-	x := harvest(t, in, 2, o, env.NewAgent(a), 300)
-	y := harvest(t, in, 2, o, env.NewAgent(b), 300)
-	if floats.Sum(x) != floats.Sum(y) {
-		t.Errorf("resumed learner earns %v; the other %v", floats.Sum(y), floats.Sum(x))
-	}
-	if err := b.SetState(ObservedState{}); err == nil {
+	if err := newObserved(env.Paper(2), nil, stream.New(3, stream.Policy)).SetState(ObservedState{}); err == nil {
 		t.Error("a state of no sources was taken")
 	}
 }
