@@ -266,23 +266,30 @@ func TestBadState(t *testing.T) {
 	}
 }
 
-// A configuration asks for no more epochs than its recording has.
-func TestTooManySteps(t *testing.T) {
+// What a configuration cannot mean is an error with its place: more epochs than
+// the recording has, too, and unknown keys.
+func TestBadConfig(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	if _, _, err := train(t, "-trace", recording(t), "-out", out); err != nil {
 		t.Fatal(err)
 	}
-	config, err := os.ReadFile(filepath.Join(out, configFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	longer := filepath.Join(dir, "longer.toml")
-	if err := os.WriteFile(longer, regexp.MustCompile(`(?m)^steps = .*`).ReplaceAll(config, []byte("steps = 5000")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := train(t, "-config", longer); err == nil || !strings.Contains(err.Error(), "steps is 5000; allowed are 1 to ") {
-		t.Errorf("5000 epochs of a shorter recording: %v", err)
+	config := clitest.Files(t, out)[configFile]
+	for _, x := range []struct{ old, now, say string }{
+		{"(?m)^steps = .*", "steps = 5000", "bad.toml: steps is 5000; allowed are 1 to "},
+		{"(?m)^steps = .*", "steps = 'x'", "bad.toml:3:9: steps: cannot decode TOML string"},
+		{"(?m)^seed = ", "sed = ", `bad.toml:4:1: unknown key "sed"; allowed are`},
+		{"(?m)^split = .*", "splits = 1", `unknown key "world.splits"; allowed are`},
+		{"rate = ", "rates = ", `unknown key "instance.source.rates"; allowed are`},
+		{"(?m)^kappa = .*", "colour = 1", `lspe has no setting "colour"; allowed are`},
+	} {
+		bad := filepath.Join(dir, "bad.toml")
+		if err := os.WriteFile(bad, []byte(regexp.MustCompile(x.old).ReplaceAllString(config, x.now)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := train(t, "-config", bad); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), x.say) {
+			t.Errorf("%s: %v; want %q", x.now, err, x.say)
+		}
 	}
 }
 

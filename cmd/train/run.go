@@ -120,7 +120,7 @@ func (c *command) keepStates() {
 // what errors call it.
 func (c *command) read(ctx context.Context, name, text string) error {
 	var conf config
-	if err := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields().Decode(&conf); err != nil {
+	if err := strict.Decode([]byte(text), &conf); err != nil {
 		return tomlError(name, err)
 	}
 	var settings any
@@ -153,10 +153,11 @@ func tomlError(name string, err error) error {
 	var dec *toml.DecodeError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Errorf("%s:%d:%d: %w", name, unknown.Line, unknown.Column, err)
+		return fmt.Errorf("%s:%d:%d: %w; allowed are those that train -out writes", name, unknown.Line, unknown.Column, err)
 	case errors.As(err, &dec):
 		line, column := dec.Position()
-		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
+		what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into struct field")
+		return fmt.Errorf("%s:%d:%d: %s: %s", name, line, column, strings.Join(dec.Key(), "."), what)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
