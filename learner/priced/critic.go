@@ -199,7 +199,7 @@ func (c *critic) frozen(l *Learner) critic {
 // the price, in interest per budget unit. With s′ the age at which it would be
 // crawled if it is not crawled now, Θ or, if Θ has passed, the next age,
 //
-//	L(s) = [x(s) − V(s)] − [x(s′) − V(s′)],   V(s) = P (s − 1),  P = r₁ₓ − λr₁c
+//	L(s) = [x(s) − V(s)] − [x(s′) − V(s′)],   V(s) = P (s − 1)
 //
 // is what crawling now is worth over waiting: between two crawls of the same
 // source the rest of V cancels. L is 0 at the price W; its derivative by the
@@ -207,40 +207,55 @@ func (c *critic) frozen(l *Learner) critic {
 //
 //	W − λ = L Θ/(C (s′ − s)) below the threshold,  L √(Θs)/C above
 //
-// A source without profit is compared with never crawling it.
+// W does not fall as the age grows, and neither does this, for x is concave. So
+// where L < 0 above the threshold the factor stays Θ, and a source without
+// profit, P = 0, is compared with never crawling it, L = x − λC, by that factor.
 func (l *Learner) excess(i int, x, age float64) float64 {
-	if l.critic.poly != nil || l.critic.kind == "off" {
+	if l.critic.fits() {
 		return l.critic.fitted(i, x, age)
 	}
 	s, cost := &l.src[i], l.costs[i]
-	peak, rest := s.peak, s.Theta-age // epochs to wait
-	scale := s.Theta / rest
-	if rest <= 0 {
-		peak, rest, scale = s.after(x), 1, math.Sqrt(s.Theta*age)
-	}
-	profit, once := s.slope-l.price*s.toll, x-l.price*cost
-	at := max(0, s.peak-l.price*cost) / s.Theta // what crawling at Θ earns
-	switch {
-	case s.Theta == 1:
-		// No age is below the threshold, and r knows no slope.
-		profit = at
-	case age > l.most:
-		// Beyond the greatest threshold, P is at least what crawling at this age
-		// would always earn: P comes from the last cycles, which for a slow
-		// source may be far shorter than the best one.
-		profit = max(profit, once/age)
+	once, grow := x-l.price*cost, s.loss*(s.ceil-x)
+	profit, at := l.profit(i)
+	var e float64
+	switch rest := s.Theta - age; {
+	case profit == 0:
+		e = s.Theta * once
+	case rest > 0:
+		// By how much P exceeds what crawling at Θ earns counts in proportion to
+		// the age: where Θ is long, a small error of P times Θ would outweigh the
+		// price, and W of a source just crawled is 0 whatever P.
+		e = s.Theta*(min(profit, at)-(s.peak-x)/rest) + age*max(0, profit-at)
+	case profit < grow:
+		e = s.Theta * (profit - grow)
 	default:
-		// P within a factor of two of what crawling at Θ earns. Where others
-		// leave room, a source is crawled long before its threshold. Then V is
-		// not linear, and its slope at the first ages is no profit.
-		profit = max(at/2, min(profit, 2*at))
+		e = math.Sqrt(s.Theta*age) * (profit - grow)
 	}
-	adv := once - max(0, peak-l.price*cost)
-	if profit > 0 {
-		adv = x - peak + profit*rest
+	if age > l.most && once > 0 {
+		// Beyond the greatest threshold, at least what follows from crawling at
+		// this age always: P comes from the last cycles, which for a slow source
+		// may be far shorter than the best one.
+		e = max(e, once-age*grow)
 	}
-	return adv * scale / cost
+	return e / cost
 }
+
+// profit returns P = r₁ₓ − λr₁c, what an epoch of waiting below the threshold
+// of source i is worth, and what crawling at Θ earns per epoch. P is within a
+// factor of two of it: where others leave room, a source is crawled long before
+// its threshold. Then V is not linear, and its slope at the first ages is no
+// profit. Where Θ is 1 no age is below it, and r knows no slope.
+func (l *Learner) profit(i int) (profit, at float64) {
+	s := &l.src[i]
+	at = max(0, s.peak-l.price*l.costs[i]) / s.Theta
+	if s.Theta == 1 {
+		return at, at
+	}
+	return max(at/2, min(s.slope-l.price*s.toll, 2*at)), at
+}
+
+// fits reports whether excess comes from fitted values.
+func (c *critic) fits() bool { return c.poly != nil || c.kind == "off" }
 
 // fitted is excess for values fitted by polynomials, and for r = 0: one epoch
 // is looked ahead, A = x − λC + V(1) − V(αx + u).

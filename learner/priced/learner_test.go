@@ -160,7 +160,7 @@ func TestPricedFixedPoint(t *testing.T) {
 					if earns < .995*profit {
 						t.Errorf("%s: threshold %v earns %.5g; the best, %d, earns %.5g", name, got, earns, want, profit)
 					}
-					if eta := p.profit(0); math.Abs(eta-profit) > .03*profit {
+					if eta := p.learned(0); math.Abs(eta-profit) > .03*profit {
 						t.Errorf("%s: profit per epoch %.5g; want %.5g", name, eta, profit)
 					}
 					// Exact: L = x − λC − Ps below the threshold, x(s) − x(s+1) + P above.
@@ -201,7 +201,7 @@ func TestPricedProfit(t *testing.T) {
 					price := share * s.Ceiling()
 					if best, profit := bestThreshold(s, price); best > 1 {
 						p := alone(t, s, price, 20000, func(s *Settings) { s.Critic, s.KappaMax = critic, sharpest })
-						off[k] += math.Abs(p.profit(0)/profit - 1)
+						off[k] += math.Abs(p.learned(0)/profit - 1)
 						n++
 					}
 				}
@@ -409,7 +409,7 @@ func TestPricedAllocs(t *testing.T) {
 	}
 }
 
-// profit returns P, what the learner takes a source to earn per epoch.
-func (l *Learner) profit(i int) float64 {
+// learned returns r₁ₓ − λr₁c, P as the critic learned it.
+func (l *Learner) learned(i int) float64 {
 	return l.src[i].slope - l.price*l.src[i].toll
 }
