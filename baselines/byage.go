@@ -13,9 +13,10 @@ type byAge struct {
 	rank   calendar.Ranking
 	p      []calendar.Params
 	key    []float64
-	packed bool      // the crawls of an epoch are chosen by Pack
-	ages   int       // ages of the table
-	seen   []float64 // the indices at ages 1 to ages of source 0, then of source 1, …
+	packed bool                     // the crawls of an epoch are chosen by Pack
+	worth  func(i, age int) float64 // for Pack; nil stands for the index
+	ages   int                      // ages of the table
+	seen   []float64                // the indices at ages 1 to ages of source 0, then of source 1, …
 }
 
 // fromCalendar is the same policy without touching every source.
@@ -36,8 +37,22 @@ var (
 // as the age grows. Among many sources of which few are crawled it looks at few,
 // with the same choices; then it must be the one who crawls.
 func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
-	f := calendar.Func(at)
+	f := calendar.Func{Index: at}
 	return newByAge(t, f, f.Of)
+}
+
+// NewPackedByAge is NewByAge with the crawls of an epoch chosen by
+// [Selector.Pack]; worth, of source i at an age, is what Pack takes. fall is by
+// how much the index of a source may fall by rounding; nil says that it is any
+// function of the age, and then all sources are looked at.
+func NewPackedByAge(t env.Terms, at, worth func(i, age int) float64, fall func(i int) float64) env.Policy[env.Model] {
+	f := calendar.Func{Index: at, Fall: fall}
+	if fall != nil && equal(t.Costs) {
+		return newByAge(t, f, f.Of)
+	}
+	s := newScan(t, f, f.Of)
+	s.packed, s.worth = true, worth
+	return s
 }
 
 func newByAge(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params) env.Policy[env.Model] {
@@ -82,8 +97,11 @@ func (s *byAge) Select(dst []int, o *env.Model) []int {
 			s.key[i] = s.rank.At(&s.p[i], age)
 		}
 	}
-	if s.packed {
+	switch {
+	case !s.packed:
+		return s.sel.Top(dst, s.key)
+	case s.worth == nil:
 		return s.sel.Pack(dst, s.key, nil)
 	}
-	return s.sel.Top(dst, s.key)
+	return s.sel.Pack(dst, s.key, func(i int) float64 { return s.worth(i, o.Age(i)) })
 }

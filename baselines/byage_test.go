@@ -20,11 +20,11 @@ var ages = map[string]func(in env.Instance) (calendar.Ranking, func(i int) calen
 		return calendar.Whittle{}, func(i int) calendar.Params { return calendar.Whittle{}.Of(in.Sources[i]) }
 	},
 	"lagrangian": func(in env.Instance) (calendar.Ranking, func(i int) calendar.Params) {
-		f := calendar.Func(lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price))
+		f := calendar.Func{Index: lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price)}
 		return f, f.Of
 	},
 	"greedy": func(in env.Instance) (calendar.Ranking, func(i int) calendar.Params) {
-		f := calendar.Func(greedyAt(in))
+		f := calendar.Func{Index: greedyAt(in)}
 		return f, f.Of
 	},
 }

@@ -3,6 +3,7 @@ package baselines
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ephemera/baselines/order"
 	"ephemera/env"
@@ -27,7 +28,7 @@ func NewSelector(costs []float64, budget float64) *Selector {
 	if !(budget >= 0) {
 		panic(fmt.Sprintf("baselines: budget is %v; allowed is 0 or more", budget))
 	}
-	s := &Selector{costs: costs, budget: budget, equal: true, scratch: make([]order.Item, len(costs))}
+	s := &Selector{costs: costs, budget: budget, equal: equal(costs), scratch: make([]order.Item, len(costs))}
 	for i, c := range costs {
 		if !(c > 0) {
 			panic(fmt.Sprintf("baselines: cost of source %d is %v; allowed is above 0", i, c))
@@ -35,9 +36,13 @@ func NewSelector(costs []float64, budget float64) *Selector {
 		if i == 0 || c < s.least {
 			s.least = c
 		}
-		s.equal = s.equal && c == costs[0]
 	}
 	return s
+}
+
+// equal reports whether all crawls cost the same.
+func equal(costs []float64) bool {
+	return !slices.ContainsFunc(costs, func(c float64) bool { return c != costs[0] })
 }
 
 // Top appends the chosen sources to dst. A source whose key is NaN or −Inf is

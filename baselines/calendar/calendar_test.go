@@ -94,19 +94,19 @@ func ranking(r *stream.Rand, kind, n int) (Ranking, []Params) {
 	}
 	p, w := make([]Params, n), make([]Params, n)
 	for i := range n {
-		p[i], w[i] = Func(nil).Of(i), Whittle{}.Of(sources[i])
+		p[i], w[i] = Func{}.Of(i), Whittle{}.Of(sources[i])
 	}
 	switch kind {
 	case 0:
 		return Whittle{}, w
 	case 1:
-		return Func(func(i, age int) float64 { return sources[i].MeanState(age) }), p
+		return Func{Index: func(i, age int) float64 { return sources[i].MeanState(age) }}, p
 	case 2:
 		return plateaus, p
 	case 3: // negative values
-		return Func(func(i, age int) float64 { return Whittle{}.At(&w[i], age) - 0.4*w[i][top] - scale }), p
+		return Func{Index: func(i, age int) float64 { return Whittle{}.At(&w[i], age) - 0.4*w[i][top] - scale }}, p
 	}
-	return Func(func(_, age int) float64 { return float64(age) }), p // ties everywhere
+	return Func{Index: func(_, age int) float64 { return float64(age) }}, p // ties everywhere
 }
 
 func cost(r *stream.Rand, mode int) float64 {

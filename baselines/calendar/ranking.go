@@ -68,20 +68,27 @@ func (Whittle) FirstAge(p *Params, level float64) int {
 
 // Func is a ranking by the number of the source, which is its only parameter,
 // and the age, without a closed form of the inverse.
-type Func func(i, age int) float64
+type Func struct {
+	Index func(i, age int) float64
+	// Fall is by how much the index of a source may fall by rounding, where that
+	// is more than 1e−12 of the index; nil where it is not.
+	Fall func(i int) float64
+}
 
 // Of returns the parameters of source i.
 func (Func) Of(i int) Params { return Params{float64(i)} }
 
 // At implements Ranking.
-func (f Func) At(p *Params, age int) float64 { return f(int(p[0]), age) }
+func (f Func) At(p *Params, age int) float64 { return f.Index(int(p[0]), age) }
 
-// FirstAge implements Ranking. It allows for a fall by rounding of 1e−12 of the
-// level.
+// FirstAge implements Ranking.
 func (f Func) FirstAge(p *Params, level float64) int {
 	i := int(p[0])
 	level -= 1e-12 * math.Abs(level)
-	return index.FirstAge(0, Never, func(age int) bool { return f(i, age) >= level })
+	if f.Fall != nil {
+		level -= f.Fall(i)
+	}
+	return index.FirstAge(0, Never, func(age int) bool { return f.Index(i, age) >= level })
 }
 
 // early returns the least whole age, from 1 on, that is at or above s.

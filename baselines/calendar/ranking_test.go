@@ -94,7 +94,7 @@ func TestFirstAgeAtTheEnds(t *testing.T) {
 			t.Errorf("%v, level %v: first age %d, want %d", c.p, c.level, got, c.want)
 		}
 	}
-	f := Func(func(i, age int) float64 { return float64(i * age) })
+	f := Func{Index: func(i, age int) float64 { return float64(i * age) }}
 	p := f.Of(3)
 	for level, want := range map[float64]int{-1: 1, 3: 1, 4: 2, 6: 2, 300: 100} {
 		if got := f.FirstAge(&p, level); got != want {

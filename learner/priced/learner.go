@@ -246,3 +246,41 @@ func (f *Policy) Select(dst []int, o *env.Model) []int {
 	}
 	return l.pick(dst, l.at(o))
 }
+
+// ByAge returns the same policy for views whose mean states follow from the ages,
+// as they do where the model is known. Among many sources of which few are
+// crawled it need not look at all.
+func (f *Policy) ByAge() env.Policy[env.Model] {
+	fall := f.fall
+	if f.l.critic.fits() {
+		fall = nil
+	}
+	return baselines.NewPackedByAge(env.Terms{Costs: f.l.costs, Budget: f.l.budget}, f.key, f.worth, fall)
+}
+
+func (f *Policy) at(i, age int) (x, margin, excess float64) {
+	s, a := &f.l.src[i], float64(age)
+	x = s.mean(a)
+	return x, s.margin(a), f.l.excess(i, x, a)
+}
+
+// key returns by what source i ranks at an age. Unless values are fitted, it does
+// not fall as the age grows, but for fall.
+func (f *Policy) key(i, age int) float64 {
+	if !f.l.can(i) {
+		return math.Inf(-1)
+	}
+	_, margin, excess := f.at(i, age)
+	return f.l.mix(margin, excess/f.l.measure())
+}
+
+func (f *Policy) worth(i, age int) float64 {
+	x, _, excess := f.at(i, age)
+	return f.l.worth(i, x, excess)
+}
+
+// fall returns the rounding of key: the excess is Θ times a slope of x.
+func (f *Policy) fall(i int) float64 {
+	s := &f.l.src[i]
+	return 0x1p-46 * (s.Theta*s.peak + s.ceil) / (f.l.costs[i] * f.l.measure())
+}

@@ -1,0 +1,79 @@
+package priced
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// The frozen learner's key does not fall as a source waits, whatever threshold,
+// price and r it has learned.
+func TestKeyRises(t *testing.T) {
+	r := stream.New(1, stream.Test)
+	power := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
+	for trial := range 300 {
+		in := env.Instance{ID: "any", Budget: power(1, 8)}
+		for range 10 {
+			s := env.NewSource("", power(1e-3, 1e5), power(1e-4, 10), power(.1, 10))
+			s.Cost = power(.3, 3) * in.Budget / 2
+			in.Sources = append(in.Sources, s)
+		}
+		l := newModel(in, nil, stream.New(2, stream.Policy))
+		l.price = power(1e-3, 3) * l.unit
+		l.scale = power(1e-3, 3) * l.unit
+		for i := range l.src {
+			s := &l.src[i]
+			s.lnTheta = r.Float64() * math.Log(l.most)
+			s.reach()
+			s.slope, s.toll = power(1e-3, 3)*s.peak/s.Theta, power(1e-3, 3)*l.costs[i]/s.Theta
+		}
+		f := l.Frozen()
+		for i := range l.src {
+			high, age := math.Inf(-1), 0
+			for a := 1.0; a < 1e7; a = max(a+1, math.Floor(a*1.02)) {
+				key := f.key(i, int(a))
+				if key < high-f.fall(i) {
+					t.Fatalf("trial %d, source %d: key %v at age %v, %v at %d; Θ is %v, most %v", trial, i, key, a, high, age, l.src[i].Theta, l.most)
+				}
+				if key > high {
+					high, age = key, int(a)
+				}
+			}
+		}
+	}
+}
+
+// By age, with and without looking at all sources, the frozen learner chooses
+// what it chooses by the states.
+func TestFrozenByAge(t *testing.T) {
+	for _, in := range []env.Instance{env.Paper(2), env.Lognormal(3000, 20, 2), env.Wide(2000, 30, 2), env.Mixed(50, 5, 1)} {
+		l := newModel(in, nil, stream.New(1, stream.Policy))
+		earn(t, in, l, 500)
+		f := l.Frozen()
+		byAge, scan := f.ByAge(), baselines.NewPackedByAge(in.Terms(), f.key, f.worth, nil)
+		w := must(env.NewMean(in, false))
+		var apart int
+		for epoch := range 500 {
+			want, got, seen := scan.Select(nil, &w.View().Model), byAge.Select(nil, &w.View().Model), f.Select(nil, &w.View().Model)
+			for _, v := range [][]int{want, got, seen} {
+				slices.Sort(v)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s, epoch %d: crawls %v; all sources looked at, %v", in.ID, epoch, got, want)
+			}
+			if !slices.Equal(got, seen) {
+				apart++ // states and ages round apart
+			}
+			if _, err := w.Step(got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if apart > 5 {
+			t.Errorf("%s: by age and by state %d of 500 epochs differ", in.ID, apart)
+		}
+	}
+}
