@@ -110,7 +110,7 @@ learner.b = ["1/(n+1)", "0.01"]
 		if err := want.SetReading(cell.Text("learner.reading")); err != nil {
 			t.Fatal(err)
 		}
-		if err := want.B.Set(cell.Text("learner.b")); err != nil {
+		if err := want.B.UnmarshalText([]byte(cell.Text("learner.b"))); err != nil {
 			t.Fatal(err)
 		}
 		if got := *settings.(*allerton.Settings); got != want {

@@ -55,9 +55,6 @@ func New(l int, set Settings) (*Critic, error) {
 	return c, nil
 }
 
-// Len returns ℓ.
-func (c *Critic) Len() int { return c.l }
-
 // Steps returns n, the steps taken.
 func (c *Critic) Steps() int { return c.n }
 
@@ -87,9 +84,6 @@ func (c *Critic) Average() float64 { return c.eta }
 
 // Counts returns what the running inverse went through.
 func (c *Critic) Counts() Counts { return c.count }
-
-// Restarts returns how often the weights diverged and began again at 0.
-func (c *Critic) Restarts() int { return c.restarts }
 
 // Value returns V = Σ r(m) φ_m.
 func (c *Critic) Value(phi []float64) float64 { return dot(phi, c.r) }

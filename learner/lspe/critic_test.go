@@ -206,7 +206,7 @@ func TestRestart(t *testing.T) {
 			t.Fatalf("weight is %v", v)
 		}
 	}
-	if c.Restarts() == 0 {
+	if c.restarts == 0 {
 		t.Error("no restart")
 	}
 }

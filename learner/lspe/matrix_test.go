@@ -192,6 +192,50 @@ func TestTikhonov(t *testing.T) {
 	}
 }
 
+// TestUnits: features in other units, powers of two apart, change the residual, the
+// Tikhonov form and the fresh inverse by these units and by nothing else.
+func TestUnits(t *testing.T) {
+	const l = 4
+	units := [l]float64{1, 1 << 20, 1. / (1 << 12), 4}
+	set := DefaultInverseSettings()
+	set.Delta = .1 // so that it matters
+	rnd := stream.New(10, stream.Test)
+	plain, scaled := newProblem(l, 1, set), newProblem(l, 1, set)
+	for _, q := range []*problem{&plain, &scaled} {
+		q.b, q.p = make([]float64, l*l), make([]float64, l*l)
+	}
+	v, y, sv, sy := make([]float64, l), make([]float64, l), make([]float64, l), make([]float64, l)
+	for i, u := range units {
+		v[i], y[i] = rnd.NormFloat64(), rnd.NormFloat64()
+		sv[i], sy[i] = v[i]*u, y[i]/u
+		scaled.unit[i] = 1 / u
+		for j := range i + 1 {
+			b := rnd.NormFloat64()
+			if i == j {
+				b = 5 + rnd.Float64()
+			}
+			plain.b[j*l+i], scaled.b[j*l+i] = b, b*u*units[j]
+		}
+	}
+	if a, b := plain.residual(y, v), scaled.residual(sy, sv); a != b || !(a > 0) {
+		t.Errorf("the residual is %v, in other units %v", a, b)
+	}
+	plain.tikhonov(y, v)
+	scaled.tikhonov(sy, sv)
+	plain.refresh()
+	scaled.refresh()
+	for i, u := range units {
+		if y[i] != sy[i]*u {
+			t.Errorf("the Tikhonov form has %v at place %d, in other units %v", y[i], i, sy[i]*u)
+		}
+		for j, w := range units {
+			if plain.p[i*l+j] != scaled.p[i*l+j]*u*w || plain.b[i*l+j] != scaled.b[i*l+j]/u/w {
+				t.Errorf("place %d, %d: B and B⁻¹ are %v and %v, in other units %v and %v", i, j, plain.b[i*l+j], plain.p[i*l+j], scaled.b[i*l+j]/u/w, scaled.p[i*l+j]*u*w)
+			}
+		}
+	}
+}
+
 // TestRescale crosses the scale at which B̂ is brought back many times.
 func TestRescale(t *testing.T) {
 	const l = 3
@@ -268,6 +312,25 @@ func TestFused(t *testing.T) {
 			if plain.p[i] != plain.p[i%l*l+i/l] || c.p[i] != c.p[i%l*l+i/l] {
 				t.Fatalf("l = %d: B⁻¹ is not symmetric", l)
 			}
+		}
+	}
+}
+
+// TestIndefinite: where rounding has made B⁻¹ indefinite, that very step takes the
+// Tikhonov form, and the next one is right again.
+func TestIndefinite(t *testing.T) {
+	for _, wrong := range []float64{-1e6, math.NaN(), math.Inf(1)} {
+		c, err := newInverse(2, DefaultInverseSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, v, y := []float64{1, .5}, []float64{1, 2}, make([]float64, 2)
+		c.p[0] = wrong
+		if c.Update(y, one, v, .1) || check.Finite("y", y, 2) != nil {
+			t.Errorf("B⁻¹ with %v: trusted, or the solution is %v", wrong, y)
+		}
+		if !c.Update(y, one, v, .1) {
+			t.Errorf("B⁻¹ with %v: not trusted after a fallback", wrong)
 		}
 	}
 }

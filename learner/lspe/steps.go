@@ -154,9 +154,6 @@ func (s *Steps) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Set reads a text form; with String it makes *Steps a flag.Value.
-func (s *Steps) Set(text string) error { return s.UnmarshalText([]byte(text)) }
-
 // Stepper evaluates a schedule along n = 1, 2, … and takes a power only where
 // a block begins.
 type Stepper struct {

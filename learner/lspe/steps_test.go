@@ -2,15 +2,12 @@ package lspe
 
 import (
 	"encoding/json"
-	"flag"
 	"math"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
-
-var _ flag.Value = (*Steps)(nil)
 
 // TestPaperSteps: "An example is: for some c ∈ (0, 1), a(n) = c/⌈n/500⌉,
 // b(n) = c/⌈n/1000⌉^(2/3)" (Allerton, section IV).
