@@ -104,7 +104,7 @@ func (s *shown) lines(order []int, x plot.Values, y func(i int, x float64) float
 // indices draws the index of each source over its age, with the price and the
 // learned thresholds.
 func (s *shown) indices(order []int, relaxed index.Relaxed) plot.Figure {
-	f := figure("index", "Whittle index", "age, epochs", "index, "+perUnit)
+	f := plot.New("index", "Whittle index", "age, epochs", "index, "+perUnit)
 	in := s.scene.Instance
 	priced, _ := s.trainee.(experiments.Priced)
 	aged, _ := s.trainee.(experiments.Aged)
@@ -149,18 +149,13 @@ func (s *shown) indices(order []int, relaxed index.Relaxed) plot.Figure {
 
 const perUnit = "interest per budget unit"
 
-// figure begins a figure.
-func figure(name, title, x, y string) plot.Figure {
-	return plot.Figure{Name: name, Title: title, X: plot.Axis{Label: x}, Y: plot.Axis{Label: y}}
-}
-
 // level is a level line.
 func level(name string, from, to, at float64) plot.Series {
 	return plot.Series{Name: name, Style: plot.Plain, X: plot.Values{from, to}, Y: plot.Values{at, at}}
 }
 
 func (s *shown) content(order []int) plot.Figure {
-	f := figure("content", "Content over time under "+s.entry.Name, "epoch", "interest that waits")
+	f := plot.New("content", "Content over time under "+s.entry.Name, "epoch", "interest that waits")
 	if len(order) < len(s.names) {
 		f.Title += fmt.Sprintf(", the %d sources crawled most", len(order))
 	}
@@ -178,7 +173,7 @@ func count(n int, step float64) (x plot.Values) {
 
 // clearing draws the lowest index that was crawled in each epoch.
 func (s *shown) clearing(relaxed index.Relaxed) plot.Figure {
-	f := figure("price", "Clearing price under "+s.entry.Name, "epoch", perUnit)
+	f := plot.New("price", "Clearing price under "+s.entry.Name, "epoch", perUnit)
 	low := plot.Series{Name: "lowest index that was crawled", Kind: plot.Steps}
 	first := float64(s.epochs - len(s.crawls))
 	for k, crawls := range s.crawls {
@@ -196,7 +191,7 @@ func (s *shown) clearing(relaxed index.Relaxed) plot.Figure {
 
 // learning draws the price that the learner came to.
 func (s *shown) learning(relaxed index.Relaxed) plot.Figure {
-	f := figure("learning-price", "Price while "+s.entry.Name+" learns", "epoch", perUnit)
+	f := plot.New("learning-price", "Price while "+s.entry.Name+" learns", "epoch", perUnit)
 	f.X.Log = true
 	if l := s.prices; len(l.X) > 1 {
 		f.Series = []plot.Series{l, level("price of the relaxed problem", 1, l.X[len(l.X)-1], relaxed.Price)}
@@ -235,15 +230,15 @@ func (s *shown) budgets(ctx context.Context, here index.Relaxed) (value, bound p
 	at := func(name string, y float64) plot.Series {
 		return plot.Series{Name: name, Kind: plot.Points, Style: 3, X: plot.Values{s.scene.Instance.Budget}, Y: plot.Values{y}}
 	}
-	value = figure("value", "Value of an extra crawl per epoch", "budget, budget units per epoch", perUnit)
-	bound = figure("bound", "What a budget can bring", "budget, budget units per epoch", "interest per epoch")
+	value = plot.New("value", "Value of an extra crawl per epoch", "budget, budget units per epoch", perUnit)
+	bound = plot.New("bound", "What a budget can bring", "budget, budget units per epoch", "interest per epoch")
 	value.X.Log, bound.X.Log = log, log
 	value.Series, bound.Series = []plot.Series{price, at("this budget", here.Price)}, []plot.Series{most, at(s.entry.Name, s.reward)}
 	return value, bound, nil
 }
 
 func (s *shown) items(order []int) plot.Figure {
-	f := figure("item", "Value of an item over time", "time since publication, epochs", "interest of an item")
+	f := plot.New("item", "Value of an item over time", "time since publication, epochs", "interest of an item")
 	var tenth []float64 // time to a tenth of the first interest
 	for _, i := range order {
 		tenth = append(tenth, math.Ln10/s.scene.Instance.Sources[i].Decay)

@@ -29,6 +29,11 @@ type Figure struct {
 	Page bool `json:"-"`
 }
 
+// New begins a figure; x and y are what its axes show, with the unit.
+func New(name, title, x, y string) Figure {
+	return Figure{Name: name, Title: title, X: Axis{Label: x}, Y: Axis{Label: y}}
+}
+
 // Axis is one axis of a figure.
 type Axis struct {
 	Label string `json:"label"` // with the unit

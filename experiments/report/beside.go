@@ -50,7 +50,7 @@ func Beside(dirs []string, reference string) (*Result, error) {
 		return sum
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
-	f := Dots(plot.Figure{Name: "beside", Title: "Interest earned", X: plot.Axis{Label: fmt.Sprintf("times that of %s", reference)}}, names, nil)
+	f := Dots(plot.New("beside", "Interest earned", "times that of "+reference, ""), names, nil)
 	table := &result.Table{Header: []string{"policy"}}
 	for _, name := range names {
 		table.Rows = append(table.Rows, []string{name})

@@ -99,22 +99,6 @@ func (s styles) of(name string) int {
 	return k
 }
 
-// Dots draws a value of each row, if there is at, from the best on top down,
-// with its interval. A value that is not finite is left out.
-func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, style int)) plot.Figure {
-	f.Y.Lo, f.Y.Hi, f.Y.Ticks = -.6, float64(len(names))-.4, nil
-	for k := len(names) - 1; k >= 0; k-- {
-		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: float64(len(names) - 1 - k), Text: names[k]})
-	}
-	for k := range names {
-		if at != nil {
-			v, lo, hi, style := at(k)
-			f.Series = append(f.Series, plot.Series{Kind: plot.Across, Style: style, X: plot.Values{v}, Y: plot.Values{float64(len(names) - 1 - k)}, Lo: plot.Values{lo}, Hi: plot.Values{hi}})
-		}
-	}
-	return f
-}
-
 // or returns a figure that may be missing, as NaN.
 func or(v *float64) float64 {
 	if v == nil {
@@ -131,7 +115,7 @@ func (t *trained) policies() Section {
 		names = append(names, r.Policy)
 	}
 	dots := func(name, title string, of func(r *result.Row) (v float64, lo, hi *float64)) plot.Figure {
-		return Dots(plot.Figure{Name: name, Title: title, X: plot.Axis{Label: "interest per epoch"}}, names, func(k int) (value, lo, hi float64, style int) {
+		return Dots(plot.New(name, title, "interest per epoch", ""), names, func(k int) (value, lo, hi float64, style int) {
 			r := &t.Results[k]
 			v, l, h := of(r)
 			return v, or(l), or(h), t.styles.of(r.Policy)
@@ -176,8 +160,10 @@ func (t *trained) curves(dir fs.FS) (Section, error) {
 	if err != nil {
 		return Section{}, err
 	}
-	reward := plot.Figure{Name: "learning", Title: "Reward over time", X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: "interest per epoch"}, From: float64(t.Steps) / 1000}
-	regret := plot.Figure{Name: "regret", Title: "Regret against Whittle", X: reward.X, Y: plot.Axis{Label: "interest lost so far", Log: true}}
+	reward := plot.New("learning", "Reward over time", "epoch", "interest per epoch")
+	reward.X.Log, reward.From = true, float64(t.Steps)/1000
+	regret := plot.New("regret", "Regret against Whittle", "epoch", "interest lost so far")
+	regret.X.Log, regret.Y.Log = true, true
 	whittle := curves["whittle"]
 	for _, name := range order {
 		c := curves[name]
@@ -228,7 +214,11 @@ func (t *trained) crawls(dir fs.FS) (Section, error) {
 	for _, name := range names {
 		crawls = append(crawls, at[name])
 	}
-	return Section{Title: "Crawls", Notes: []string{"Each stroke is a crawl by what was learned, in the last epochs."}, Figures: []plot.Figure{Raster(names, crawls, nil)}}, nil
+	return Section{
+		Title:   "Crawls",
+		Notes:   []string{"Each stroke is a crawl by what was learned, in the last epochs."},
+		Figures: []plot.Figure{Raster(names, crawls, nil)},
+	}, nil
 }
 
 // thresholds sets the learned thresholds beside the exact ones.
@@ -243,7 +233,7 @@ func (t *trained) thresholds(dir fs.FS) (Section, error) {
 	}
 	tab.Header = head
 	clean(reflect.ValueOf(tab))
-	f := plot.Figure{Name: "thresholds", Title: "Thresholds", X: plot.Axis{Label: "exact inverse index, interest"}, Y: plot.Axis{Label: "learned inverse index, interest"}}
+	f := plot.New("thresholds", "Thresholds", "exact inverse index, interest", "learned inverse index, interest")
 	x, y := slices.Index(head, "exact inverse index"), slices.Index(head, "learned inverse index")
 	points := plot.Series{Kind: plot.Points}
 	low, high := math.Inf(1), 0.
@@ -261,5 +251,10 @@ func (t *trained) thresholds(dir fs.FS) (Section, error) {
 	f.X.Log, f.Y.Log = low > 0 && high > 20*low, low > 0 && high > 20*low
 	f.Series = []plot.Series{points}
 	diagonal(&f)
-	return Section{Title: "Thresholds", Notes: []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."}, Figures: []plot.Figure{f}, Table: tab}, nil
+	return Section{
+		Title:   "Thresholds",
+		Notes:   []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."},
+		Figures: []plot.Figure{f},
+		Table:   tab,
+	}, nil
 }

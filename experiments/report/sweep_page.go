@@ -46,7 +46,8 @@ func (r *sweepDir) along() Section {
 	}
 	for _, name := range r.Show {
 		j := r.Column(name)
-		f := plot.Figure{Name: "along-" + name, Title: titled(r.Name, note), X: plot.Axis{Label: axis, Log: log}, Y: plot.Axis{Label: r.Figures[j].Label()}}
+		f := plot.New("along-"+name, titled(r.Name, note), axis, r.Figures[j].Label())
+		f.X.Log = log
 		for k, p := range all {
 			if !chosen[k] {
 				continue
@@ -88,7 +89,8 @@ func (r *sweepDir) learning() (Section, error) {
 	})
 	boot := stats.New(1)
 	for j, c := range r.Curves {
-		f := plot.Figure{Name: "curves-" + c.Name, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "epoch", Log: true}, Y: plot.Axis{Label: c.Label()}}
+		f := plot.New("curves-"+c.Name, titled(r.Name, r.drawnNote), "epoch", c.Label())
+		f.X.Log = true
 		for cell, at := range values {
 			l := r.series(cell)
 			for _, n := range slices.Sorted(maps.Keys(at)) {
@@ -121,7 +123,7 @@ func (r *sweepDir) profile() Section {
 		better = "lower"
 	}
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
-	f := plot.Figure{Name: "profile", X: plot.Axis{Label: metric.Label() + ", τ"}, Y: plot.Axis{Label: "share of runs above τ"}}
+	f := plot.New("profile", "", metric.Label()+", τ", "share of runs above τ")
 	shown := 0
 	for k, l := range r.Profile.Lines {
 		x := plot.Series{Name: l.Name, Style: k, X: r.Profile.Scores}
@@ -188,7 +190,8 @@ func (r *sweepDir) maps() []Section {
 		if !chosen[k] {
 			continue
 		}
-		f := plot.Figure{Name: "heat", Title: metric.Label(), X: plot.Axis{Label: x}, Y: plot.Axis{Label: y}, Tiles: r.tiles(cells, x, y, values)}
+		f := plot.New("heat", metric.Label(), x, y)
+		f.Tiles = r.tiles(cells, x, y, values)
 		if title[k] != "" {
 			f.Title += " (" + title[k] + ")"
 		}
@@ -259,10 +262,15 @@ func (r *sweepDir) learned() ([]Section, error) {
 		return nil, err
 	}
 	boot := stats.New(1)
-	over := Section{Title: "Learned over exact", Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is not drawn."},
-		Table: &result.Table{Header: []string{"cell and source", "learned threshold, interest", "exact threshold, interest"}}}
+	over := Section{
+		Title: "Learned over exact",
+		Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. " +
+			"Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. " +
+			"What lies farther from the exact values than they span is not drawn."},
+		Table: &result.Table{Header: []string{"cell and source", "learned threshold, interest", "exact threshold, interest"}},
+	}
 	for _, what := range []string{"threshold", "index"} {
-		f := plot.Figure{Name: what, Title: titled(r.Name, r.drawnNote), X: plot.Axis{Label: "exact " + what + ", interest"}, Y: plot.Axis{Label: "learned " + what + ", interest"}}
+		f := plot.New(what, titled(r.Name, r.drawnNote), "exact "+what+", interest", "learned "+what+", interest")
 		for _, o := range all {
 			if o.what != what {
 				continue
@@ -289,9 +297,10 @@ func (r *sweepDir) learned() ([]Section, error) {
 		}
 		title := "Indices of " + o.cell
 		if n := len(ages.Figures); n == 0 || ages.Figures[n-1].Title != title {
-			ages.Figures = append(ages.Figures, plot.Figure{Title: title, Page: true, X: plot.Axis{Label: "age, epochs"}, Y: plot.Axis{Label: "index, interest"}})
+			ages.Figures = append(ages.Figures, plot.New("", title, "age, epochs", "index, interest"))
 		}
 		f := &ages.Figures[len(ages.Figures)-1]
+		f.Page = true
 		name := "source " + o.source
 		if n := len(f.Series); n == 0 || f.Series[n-2].Name != name {
 			f.Series = append(f.Series, plot.Series{Name: name, Style: n / 2}, plot.Series{Name: name + ", exact", Style: n/2 + 8})
@@ -310,35 +319,6 @@ func last(f *plot.Figure, name string) *plot.Series {
 		f.Series = append(f.Series, plot.Series{Name: name})
 	}
 	return &f.Series[len(f.Series)-1]
-}
-
-// diagonal adds the line on which both axes agree. On an even scale, what lies
-// farther from the exact values than they span is not drawn: what a learner came
-// to may be many times as large, and would crush the rest.
-func diagonal(f *plot.Figure) {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, s := range f.Series {
-		for _, x := range s.X {
-			lo, hi = math.Min(lo, x), math.Max(hi, x)
-		}
-	}
-	if !(lo < hi) {
-		return
-	}
-	least, most, far, out := lo, hi, hi-lo, false
-	for _, s := range f.Series {
-		for _, y := range s.Y {
-			if y < lo-far || y > hi+far {
-				out = true
-				continue
-			}
-			least, most = math.Min(least, y), math.Max(most, y)
-		}
-	}
-	if out && !f.Y.Log {
-		f.Y.Lo, f.Y.Hi = least-far/25, most+far/25
-	}
-	f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
 }
 
 // titled is a name with a note behind it.
