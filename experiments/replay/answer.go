@@ -203,7 +203,6 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 	a.Learner = r.learner.Name
 	budget := float64(a.Budget)
 	middle := int(math.Round((half - all.begin) / r.length))
-	frozen := make(chan env.Agent, 1)
 
 	rows := []struct{ name, about string }{
 		{r.q.Now.Name, r.q.Now.about()},
@@ -224,7 +223,7 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 			case 0:
 				crawls, err = r.now(ctx, all, budget)
 			case 1:
-				crawls, err = r.learn(ctx, all, middle, budget, a, frozen)
+				crawls, err = r.learn(ctx, all, middle, budget, a)
 			default:
 				crawls, err = r.policy(ctx, row.name, all, budget, a.Form)
 			}
@@ -271,8 +270,7 @@ func (r *runner) jobs(a *Answer, all, tail window, half float64) []func(context.
 	if a.Fits != nil {
 		jobs = append(jobs, func(ctx context.Context) error { return r.wrong(ctx, a, half, all.to) })
 	}
-	// The last, for it waits for the learner to come to the middle.
-	return append(jobs, func(ctx context.Context) error { return r.check(ctx, all, middle, a, frozen) })
+	return jobs
 }
 
 // measure measures a schedule in a window.

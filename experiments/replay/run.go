@@ -58,30 +58,28 @@ func (r *runner) hindsight(w window, budget float64, f form) env.Instance {
 	return in
 }
 
-// learn runs the learner in the whole window. It hands on what was learned by
-// the middle, and makes a timetable of what was learned in the end.
-func (r *runner) learn(ctx context.Context, w window, middle int, budget float64, a *Answer, frozen chan<- env.Agent) ([]crawl, error) {
-	defer close(frozen)
+// learn runs the learner in the whole window, makes a timetable of what was
+// learned in the end, and tries out the one of what was learned by the middle.
+func (r *runner) learn(ctx context.Context, w window, middle int, budget float64, a *Answer) ([]crawl, error) {
+	var frozen env.Agent
 	var last experiments.Running
 	crawls, err := r.play(ctx, w, budget, a.Form, r.learner, env.LevelOnline, func(epoch int, run experiments.Running) {
 		if last = run; epoch == middle {
-			frozen <- run.Trainee.Frozen()
+			frozen = run.Trainee.Frozen()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(), w.begin, r.epochs(w))
-	return crawls, err
+	if a.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(), w.begin, r.epochs(w)); err != nil {
+		return nil, err
+	}
+	return crawls, r.try(ctx, frozen, w, middle, a)
 }
 
-// check replays, as told, the timetable of what was learned by the middle, from
-// there to the end, beside the frozen learner itself.
-func (r *runner) check(ctx context.Context, w window, middle int, a *Answer, frozen <-chan env.Agent) error {
-	policy, ok := <-frozen
-	if !ok {
-		return nil // the learner failed, and says why
-	}
+// try replays, as told, the timetable of a policy that was frozen in the middle,
+// from there to the end, beside the policy itself.
+func (r *runner) try(ctx context.Context, policy env.Agent, w window, middle int, a *Answer) error {
 	alone, err := r.follow(ctx, policy, w.begin, middle, r.epochs(w)-middle)
 	if err != nil {
 		return err
