@@ -4,6 +4,7 @@ import (
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/learner/estimate"
+	"ephemera/learner/internal/check"
 	"ephemera/learner/priced"
 )
 
@@ -31,14 +32,8 @@ func (s *ActorSettings) options() estimate.Options {
 
 // Validate reports the first setting that is out of its range.
 func (s *ActorSettings) Validate() error {
-	if !(s.Optimism >= 0) || s.Optimism > mostOptimism {
-		return optimismError(s.Optimism)
-	}
 	o := s.options()
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	return s.Settings.Validate()
+	return check.First(checkOptimism(s.Optimism), o.Validate(), s.Settings.Validate())
 }
 
 // Actor is the actor-critic with a price over what is estimated.

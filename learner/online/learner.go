@@ -7,6 +7,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/learner/estimate"
+	"ephemera/learner/internal/check"
 )
 
 // Settings are the settings of [Learner].
@@ -33,19 +34,17 @@ func CertaintySettings() Settings {
 
 // Validate reports the first setting that is out of its range.
 func (s *Settings) Validate() error {
-	switch {
-	case !(s.Optimism >= 0) || s.Optimism > mostOptimism:
-		return optimismError(s.Optimism)
-	case !(s.Revisit >= 0) || s.Revisit > 1:
+	if !(s.Revisit >= 0) || s.Revisit > 1 {
 		return fmt.Errorf("revisit is %v; allowed is a share of 0 to 1", s.Revisit)
 	}
-	return s.Options.Validate()
+	return check.First(checkOptimism(s.Optimism), s.Options.Validate())
 }
 
-const mostOptimism = 10
-
-func optimismError(v float64) error {
-	return fmt.Errorf("optimism is %v; allowed are 0 to %d standard errors", v, mostOptimism)
+func checkOptimism(v float64) error {
+	if !(v >= 0) || v > 10 {
+		return fmt.Errorf("optimism is %v; allowed are 0 to 10 standard errors", v)
+	}
+	return nil
 }
 
 // Learner crawls by Whittle's index of what it foretells. It draws nothing.
