@@ -19,11 +19,11 @@ type Verdict string
 
 // The verdicts.
 const (
-	Reproduced          Verdict = "reproduced"              // by what is printed
-	ReproducedByReading Verdict = "reproduced by a reading" // by one way to fill what the document leaves open
-	Borderline          Verdict = "borderline"              // 1 to 5 of 100 single runs of the closest reading lie as far off
-	Differs             Verdict = "differs"                 // the document says all that is needed, and no reading gives the figure
-	NotReproducible     Verdict = "not reproducible"        // the document leaves open what is needed, and no reading gives it
+	reproduced      Verdict = "reproduced"              // by what is printed
+	byReading       Verdict = "reproduced by a reading" // by one way to fill what the document leaves open
+	borderline      Verdict = "borderline"              // 1 to 5 of 100 single runs of the closest reading lie as far off
+	differs         Verdict = "differs"                 // the document says all that is needed, and no reading gives the figure
+	notReproducible Verdict = "not reproducible"        // the document leaves open what is needed, and no reading gives it
 )
 
 // A figure is accepted that the reading's single runs give at least once in 20
@@ -64,9 +64,9 @@ type reading struct {
 // are single runs. One more run beside n that were measured, with mean m and
 // standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
 // with n − 1 degrees of freedom.
-func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) Attempt {
+func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) attempt {
 	lo, hi := f.Accepted[0], f.Accepted[1]
-	a := Attempt{Reading: r.key, Text: r.text, Excluded: r.excluded}
+	a := attempt{Reading: r.key, Text: r.text, Excluded: r.excluded}
 	a.Measured = stats.Mean(s.values)
 	if n := float64(len(s.values)); s.random && n > 1 {
 		a.nu, a.scale = n-1, stat.StdDev(s.values, nil)*math.Sqrt(1+1/n)
@@ -83,7 +83,7 @@ func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) Attempt {
 	if d := math.Max(lo-a.Measured, a.Measured-hi); d > 0 {
 		a.off = d / a.scale // infinite where nothing is drawn
 	}
-	a.P = f.chance([]Attempt{a}, a)
+	a.P = f.chance([]attempt{a}, a)
 	return a
 }
 
@@ -91,7 +91,7 @@ func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) Attempt {
 // the closest of all readings as what is printed does from a. The more readings
 // there are, the closer some reading is to any run, and the less chance is left:
 // this is the p-value of the closest reading, corrected for those tried.
-func (f *figure) chance(all []Attempt, a Attempt) float64 {
+func (f *figure) chance(all []attempt, a attempt) float64 {
 	switch {
 	case a.off == 0:
 		return 1
@@ -122,12 +122,12 @@ func (f *figure) chance(all []Attempt, a Attempt) float64 {
 // judge returns the verdict on the attempts, the one as printed first, the
 // number of the one that stands for the row, its p-value corrected for the
 // readings tried, and the reason.
-func (f *figure) judge(attempts []Attempt) (v Verdict, chosen int, p float64, reason string) {
+func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, reason string) {
 	first := attempts[0]
 	if first.Excluded == "" && first.P >= accepted {
-		return Reproduced, 0, first.P, "as printed: " + first.Text + f.deviation(first)
+		return reproduced, 0, first.P, "as printed: " + first.Text + f.deviation(first)
 	}
-	var free []Attempt
+	var free []attempt
 	chosen = -1
 	for i, a := range attempts {
 		if a.Excluded != "" {
@@ -144,16 +144,16 @@ func (f *figure) judge(attempts []Attempt) (v Verdict, chosen int, p float64, re
 		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s", result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.Unit, first.Measured))
 		switch {
 		case p >= accepted && chosen > 0:
-			return ReproducedByReading, chosen, p, reason
+			return byReading, chosen, p, reason
 		case p >= doubted:
-			return Borderline, chosen, p, fmt.Sprintf("%s; %.2g %% of its single runs lie as far off", reason, 100*p)
+			return borderline, chosen, p, fmt.Sprintf("%s; %.2g %% of its single runs lie as far off", reason, 100*p)
 		}
 	}
 	if f.open == "" {
-		return Differs, 0, p, "the document leaves nothing open; measured is: " + first.Text
+		return differs, 0, p, "the document leaves nothing open; measured is: " + first.Text
 	}
 	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.open, first.Text)
-	switch i := slices.IndexFunc(attempts, func(a Attempt) bool { return a.Excluded != "" && a.P >= accepted }); i {
+	switch i := slices.IndexFunc(attempts, func(a attempt) bool { return a.Excluded != "" && a.P >= accepted }); i {
 	case -1:
 		reason += fmt.Sprintf("; none of %d readings gives it", len(attempts))
 	case 0:
@@ -161,16 +161,16 @@ func (f *figure) judge(attempts []Attempt) (v Verdict, chosen int, p float64, re
 	default:
 		reason += fmt.Sprintf("; of %d readings the first that gives it is: %s, and %s", len(attempts), attempts[i].Text, attempts[i].Excluded)
 	}
-	return NotReproducible, 0, p, reason
+	return notReproducible, 0, p, reason
 }
 
 // miss is how far the mean is from the middle of what is printed.
-func (f *figure) miss(a Attempt) float64 {
+func (f *figure) miss(a attempt) float64 {
 	return math.Abs(a.Measured - (f.Accepted[0]+f.Accepted[1])/2)
 }
 
 // deviation says how far a printed number lies from the mean of a reading.
-func (f *figure) deviation(a Attempt) string {
+func (f *figure) deviation(a attempt) string {
 	switch {
 	case a.scale == 0 || !f.number:
 		return ""

@@ -30,17 +30,17 @@ type Row struct {
 	Printed  string     `json:"printed"`  // as in the document
 	Accepted [2]float64 `json:"accepted"` // what the measured figure has to lie in: the printed number give or take its rounding, or what words stand for
 	Reading  string     `json:"reading"`  // the one measured: "printed", or its name among those tried
-	Measure             // p is corrected for the readings tried
+	measure             // p is corrected for the readings tried
 	Verdict  Verdict    `json:"verdict"`
 	Reason   string     `json:"reason"`
-	Tried    []Attempt  `json:"tried"` // every reading, the one as printed first
+	Tried    []attempt  `json:"tried"` // every reading, the one as printed first
 }
 
-// Attempt is the outcome of one reading.
-type Attempt struct {
+// attempt is the outcome of one reading.
+type attempt struct {
 	Reading string `json:"reading"`
 	Text    string `json:"text"`
-	Measure
+	measure
 	Excluded string `json:"excluded"` // why the reading may not stand for the figure; empty if it may
 
 	scale float64 // standard deviation of a single run about the measured mean
@@ -48,8 +48,8 @@ type Attempt struct {
 	off   float64 // how far what is printed lies from the mean beyond its rounding, in units of scale
 }
 
-// Measure is what a reading gave.
-type Measure struct {
+// measure is what a reading gave.
+type measure struct {
 	Measured float64  `json:"measured"`
 	Lo       *float64 `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
 	Hi       *float64 `json:"hi"`
@@ -96,7 +96,7 @@ func (f *figure) row(s samples, boot *stats.Bootstrap) Row {
 	if f.note != "" {
 		reason += ". " + f.note
 	}
-	f.Verdict, f.Reason, f.Reading, f.Measure = verdict, reason, f.readings[chosen].key, f.Tried[chosen].Measure
+	f.Verdict, f.Reason, f.Reading, f.measure = verdict, reason, f.readings[chosen].key, f.Tried[chosen].measure
 	f.P = p
 	if chosen == 0 {
 		f.Reading = "printed"

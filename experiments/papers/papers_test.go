@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 		for _, d := range strings.Split(x.Document, "; ") {
 			documents[d] = true
 		}
-		if x.Reason == "" || !slices.Contains([]Verdict{Reproduced, ReproducedByReading, Borderline, Differs, NotReproducible}, x.Verdict) {
+		if x.Reason == "" || !slices.Contains([]Verdict{reproduced, byReading, borderline, differs, notReproducible}, x.Verdict) {
 			t.Errorf("%s: verdict %q, reason %q", x.ID, x.Verdict, x.Reason)
 		}
 		if (x.Lo == nil) != (x.RunLo == nil) {
@@ -104,16 +104,16 @@ func TestReport(t *testing.T) {
 		measured float64
 		verdict  Verdict
 	}{
-		"tcns/whittle-1":          {260.30, Reproduced},
-		"cdc/source-1-only":       {179.79, Reproduced},
-		"tcns/relaxed":            {259.46, NotReproducible},
-		"tcns/period-source-1":    {2, Reproduced},
-		"tcns/never-source-4":     {0, Reproduced},
-		"tcns/always-source-1":    {1, Reproduced},
-		"tcns/irregular-source-3": {2, Reproduced},
-		"tcns/period-source-4":    {7, Reproduced},
-		"cdc/whittle-1":           {260.30, NotReproducible},
-		"allerton/second-source":  {147.66, Reproduced},
+		"tcns/whittle-1":          {260.30, reproduced},
+		"cdc/source-1-only":       {179.79, reproduced},
+		"tcns/relaxed":            {259.46, notReproducible},
+		"tcns/period-source-1":    {2, reproduced},
+		"tcns/never-source-4":     {0, reproduced},
+		"tcns/always-source-1":    {1, reproduced},
+		"tcns/irregular-source-3": {2, reproduced},
+		"tcns/period-source-4":    {7, reproduced},
+		"cdc/whittle-1":           {260.30, notReproducible},
+		"allerton/second-source":  {147.66, reproduced},
 	} {
 		x := seen[id]
 		if math.Abs(x.Measured-want.measured) > 0.005 || x.Verdict != want.verdict || x.Lo != nil {
@@ -302,28 +302,28 @@ func TestVerdicts(t *testing.T) {
 		chosen   int
 		say      string
 	}{
-		{"within rounding", fig("260.30", ""), []sample{words(260.3049)}, nil, Reproduced, 0, "as printed"},
-		{"beyond rounding", fig("260.30", ""), []sample{words(260.3051)}, nil, Differs, 0, "leaves nothing open"},
-		{"beyond rounding, open", fig("260.30", "where it begins"), []sample{words(260.31)}, nil, NotReproducible, 0, "where it begins"},
-		{"coarser rounding", fig("179.8", ""), []sample{words(179.76)}, nil, Reproduced, 0, "as printed"},
-		{"whole number", fig("208", ""), []sample{words(208.4)}, nil, Reproduced, 0, ""},
-		{"single run within", fig("100.0", ""), []sample{seeds(102.2)}, nil, Reproduced, 0, "standard deviations of a single run"},
-		{"single run in doubt", fig("100.0", ""), []sample{seeds(102.4)}, nil, Borderline, 0, "% of its single runs"},
-		{"single run beyond", fig("100.0", ""), []sample{seeds(103.4)}, nil, Differs, 0, ""},
-		{"second reading", fig("100", "how"), []sample{seeds(140), seeds(101)}, nil, ReproducedByReading, 1, "140.00"},
-		{"the closest, not the first", fig("100", "how"), []sample{seeds(140), seeds(102), seeds(101)}, nil, ReproducedByReading, 2, "closest of 3"},
-		{"the closest within rounding", fig("100", "how"), []sample{seeds(140), seeds(100.4), seeds(100)}, nil, ReproducedByReading, 2, ""},
+		{"within rounding", fig("260.30", ""), []sample{words(260.3049)}, nil, reproduced, 0, "as printed"},
+		{"beyond rounding", fig("260.30", ""), []sample{words(260.3051)}, nil, differs, 0, "leaves nothing open"},
+		{"beyond rounding, open", fig("260.30", "where it begins"), []sample{words(260.31)}, nil, notReproducible, 0, "where it begins"},
+		{"coarser rounding", fig("179.8", ""), []sample{words(179.76)}, nil, reproduced, 0, "as printed"},
+		{"whole number", fig("208", ""), []sample{words(208.4)}, nil, reproduced, 0, ""},
+		{"single run within", fig("100.0", ""), []sample{seeds(102.2)}, nil, reproduced, 0, "standard deviations of a single run"},
+		{"single run in doubt", fig("100.0", ""), []sample{seeds(102.4)}, nil, borderline, 0, "% of its single runs"},
+		{"single run beyond", fig("100.0", ""), []sample{seeds(103.4)}, nil, differs, 0, ""},
+		{"second reading", fig("100", "how"), []sample{seeds(140), seeds(101)}, nil, byReading, 1, "140.00"},
+		{"the closest, not the first", fig("100", "how"), []sample{seeds(140), seeds(102), seeds(101)}, nil, byReading, 2, "closest of 3"},
+		{"the closest within rounding", fig("100", "how"), []sample{seeds(140), seeds(100.4), seeds(100)}, nil, byReading, 2, ""},
 		// The second and third readings are near, so that a run of either is seldom
 		// as far from both as what is printed: 3.5 % alone, in doubt together.
-		{"one reading", fig("100.0", "how"), []sample{seeds(140), seeds(102.2)}, nil, ReproducedByReading, 1, ""},
-		{"several readings", fig("100.0", "how"), []sample{seeds(140), seeds(102.2), seeds(106.8)}, nil, Borderline, 1, "closest of 3"},
-		{"only a sought reading", fig("100", "how"), []sample{seeds(140), seeds(100)}, []string{"", sought}, NotReproducible, 0, sought},
-		{"a sought one and another", fig("100", "how"), []sample{seeds(140), seeds(100), seeds(101)}, []string{"", sought, ""}, ReproducedByReading, 2, ""},
-		{"scatter", fig("2", "how"), []sample{seeds(2)}, nil, NotReproducible, 0, scatter},
-		{"words, within", say("less than 1 %", 0, .01), []sample{words(.009)}, nil, Reproduced, 0, ""},
-		{"words, too little", say("long", 4, 20), []sample{words(2)}, nil, Differs, 0, ""},
-		{"words, too much", say("long", 4, 20), []sample{words(21)}, nil, Differs, 0, ""},
-		{"words, too much but random", say("now and then", 5, 95), []sample{{[]float64{99, 99.01, 99, 99}, true}}, nil, Differs, 0, ""},
+		{"one reading", fig("100.0", "how"), []sample{seeds(140), seeds(102.2)}, nil, byReading, 1, ""},
+		{"several readings", fig("100.0", "how"), []sample{seeds(140), seeds(102.2), seeds(106.8)}, nil, borderline, 1, "closest of 3"},
+		{"only a sought reading", fig("100", "how"), []sample{seeds(140), seeds(100)}, []string{"", sought}, notReproducible, 0, sought},
+		{"a sought one and another", fig("100", "how"), []sample{seeds(140), seeds(100), seeds(101)}, []string{"", sought, ""}, byReading, 2, ""},
+		{"scatter", fig("2", "how"), []sample{seeds(2)}, nil, notReproducible, 0, scatter},
+		{"words, within", say("less than 1 %", 0, .01), []sample{words(.009)}, nil, reproduced, 0, ""},
+		{"words, too little", say("long", 4, 20), []sample{words(2)}, nil, differs, 0, ""},
+		{"words, too much", say("long", 4, 20), []sample{words(21)}, nil, differs, 0, ""},
+		{"words, too much but random", say("now and then", 5, 95), []sample{{[]float64{99, 99.01, 99, 99}, true}}, nil, differs, 0, ""},
 	} {
 		s := samples{}
 		for i, x := range c.samples {
@@ -349,7 +349,7 @@ func TestVerdicts(t *testing.T) {
 // runs whose closest reading is at least as far: found here by drawing runs.
 func TestChance(t *testing.T) {
 	f := &figure{Row: Row{Accepted: [2]float64{99.95, 100.05}}}
-	var all []Attempt
+	var all []attempt
 	for i, mean := range []float64{101.5, 103, 98, 97.9, 140} {
 		all = append(all, f.assess(reading{key: fmt.Sprint(i)}, seeds(mean), nil))
 	}
@@ -381,7 +381,7 @@ func TestTied(t *testing.T) {
 	for _, c := range []struct {
 		poisson float64
 		want    Verdict
-	}{{253.1, ReproducedByReading}, {250.8, NotReproducible}} {
+	}{{253.1, byReading}, {250.8, notReproducible}} {
 		s := samples{}
 		for _, f := range catalogue(s) { // far from everything
 			for _, r := range f.readings {
@@ -396,7 +396,7 @@ func TestTied(t *testing.T) {
 				continue
 			}
 			found++
-			if row := f.row(s, nil); row.Verdict != c.want || (c.want == ReproducedByReading) != (row.Reading == "per-epoch/slides-clipped") {
+			if row := f.row(s, nil); row.Verdict != c.want || (c.want == byReading) != (row.Reading == "per-epoch/slides-clipped") {
 				t.Errorf("%s where the policy earns %v with Poisson arrivals: %s by %s, want %s", f.ID, c.poisson, row.Verdict, row.Reading, c.want)
 			}
 		}
@@ -476,7 +476,7 @@ func TestCancel(t *testing.T) {
 // A share is printed in per cent, as the papers print it.
 func TestShareInPerCent(t *testing.T) {
 	lo, hi := .25, .5
-	a := Attempt{Text: "a reading", Measure: Measure{Measured: .366, RunLo: &lo, RunHi: &hi}}
+	a := attempt{Text: "a reading", measure: measure{Measured: .366, RunLo: &lo, RunHi: &hi}}
 	if got := a.in(share); got != "a reading 37 % (single runs 25 % to 50 %)" {
 		t.Error(got)
 	}

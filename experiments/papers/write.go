@@ -36,7 +36,7 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 	fmt.Fprintf(&b, "\n%s\n\n", r.Sentence())
 	for _, x := range r.Rows {
 		fmt.Fprintf(&b, "%s%s (%s, %s; %s): %s, %s.\n", item, x.ID, x.Quantity, x.Unit, x.Place, x.Verdict, strings.TrimSuffix(x.Reason, "."))
-		if len(x.Tried) == 1 || x.Verdict == Reproduced {
+		if len(x.Tried) == 1 || x.Verdict == reproduced {
 			continue
 		}
 		b.WriteString("  Tried:\n")
@@ -63,11 +63,11 @@ func (r *Report) Sentence() string {
 		n[x.Verdict]++
 	}
 	return fmt.Sprintf("Of %d published figures %d are reproduced, %d are reproduced by a reading, %d are borderline, %d differ and %d are not reproducible (%s from %d, %d epochs).",
-		len(r.Rows), n[Reproduced], n[ReproducedByReading], n[Borderline], n[Differs], n[NotReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
+		len(r.Rows), n[reproduced], n[byReading], n[borderline], n[differs], n[notReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
 // in returns the reading and what it gave in that unit.
-func (a Attempt) in(unit string) string {
+func (a attempt) in(unit string) string {
 	s := a.Text + " " + figureIn(unit, a.Measured)
 	if a.RunLo != nil {
 		s += " (single runs " + between(unit, a.RunLo, a.RunHi) + ")"
