@@ -25,31 +25,25 @@ func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
 		return nil, err
 	}
 	defer root.Close()
+	written, err := p.write(root, night, old)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return written, nil
+}
+
+func (p *Page) write(root *os.Root, night bool, old []string) (written []string, err error) {
 	html, err := p.HTML()
+	if err == nil {
+		err = root.MkdirAll(plotsDir, 0o777)
+	}
+	if err == nil {
+		err = put(root, "report.html", html)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := root.MkdirAll(plotsDir, 0o777); err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	var written []string
-	keep := func(name string, data []byte, err error) error {
-		if err == nil {
-			err = put(root, name, data)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		written = append(written, name)
-		return nil
-	}
-	if err := keep("report.html", html, nil); err != nil {
-		return nil, err
-	}
-	themes := map[string]plot.Theme{"": plot.Light}
-	if night {
-		themes["-dark"] = plot.Dark
-	}
+	written = append(written, "report.html")
 	names := map[string]bool{}
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
@@ -61,16 +55,40 @@ func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
 				name = fmt.Sprintf("%s-%d", fileName(f.Name), k)
 			}
 			names[name] = true
-			for suffix, theme := range themes {
-				stem := path.Join(plotsDir, name+suffix)
-				svg, errSVG := f.SVG(theme)
-				png, errPNG := f.PNG(theme)
-				if err := errors.Join(keep(stem+".svg", svg, errSVG), keep(stem+".png", png, errPNG)); err != nil {
-					return nil, err
-				}
+			files, err := draw(root, f, name, night)
+			if err != nil {
+				return nil, err
 			}
+			written = append(written, files...)
 		}
 	}
+	return written, tidy(root, names, old)
+}
+
+// draw writes the files of a figure.
+func draw(root *os.Root, f plot.Figure, name string, night bool) (written []string, err error) {
+	themes := map[string]plot.Theme{"": plot.Light}
+	if night {
+		themes["-dark"] = plot.Dark
+	}
+	for suffix, theme := range themes {
+		for ext, form := range map[string]func(plot.Theme) ([]byte, error){".svg": f.SVG, ".png": f.PNG} {
+			file := path.Join(plotsDir, name+suffix+ext)
+			data, err := form(theme)
+			if err == nil {
+				err = put(root, file, data)
+			}
+			if err != nil {
+				return nil, err
+			}
+			written = append(written, file)
+		}
+	}
+	return written, nil
+}
+
+// tidy removes the files of figures of old that are not among the names.
+func tidy(root *os.Root, names map[string]bool, old []string) error {
 	for _, name := range old {
 		if name = fileName(name); names[name] {
 			continue
@@ -81,11 +99,11 @@ func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
 				continue
 			}
 			if err := root.Remove(file); err != nil {
-				return nil, fmt.Errorf("%s: %w", dir, err)
+				return err
 			}
 		}
 	}
-	return written, nil
+	return nil
 }
 
 // fileName returns the name of a figure's files: letters, digits and a few

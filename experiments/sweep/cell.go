@@ -87,6 +87,11 @@ func (c *Cell) problem() string {
 	return text
 }
 
+// comparable reports whether a cell solves the problem of the reference.
+func (c *Config) comparable(cell *Cell) bool {
+	return cell.problem() == c.Cells[c.Reference].problem()
+}
+
 // grid is one product of lists: the cells of one [[cells]] with one selected
 // value.
 type grid struct {

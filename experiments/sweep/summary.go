@@ -88,38 +88,50 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 		Runs: rep.Total - rep.Missing, Missing: rep.Missing, Gaps: rep.Gaps, Failures: rep.Failures,
 		Cells: make([]Row, len(c.Cells)),
 	}
-	m := s.Column(s.Metric)
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
-	problem := c.Cells[c.Reference].problem()
 	err := experiments.Each(ctx, len(c.Cells), cores(workers), nil, nil, func(_ context.Context, i int) error {
-		cell := &c.Cells[i]
-		row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boot.IQM(column(of(i), m))}
-		for j := range s.Figures {
-			row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
-		}
-		if i != c.Reference && cell.problem() == problem {
-			x, y := paired(of(i), of(c.Reference), m)
-			d := boot.Paired(x, y)
-			if s.Figures[m].Less {
-				x, y = y, x
-			}
-			p := boot.Improvement(x, y)
-			row.Diff, row.Improve = &d, &p
-		}
-		s.Cells[i] = row
+		s.Cells[i] = s.row(c, i, of, boot)
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.pool(ctx, c, of, boot, workers)
 	}
-	var names []string // groups, or the best cells
+	if err == nil && !slices.ContainsFunc(c.Cells, func(x Cell) bool { return !c.comparable(&x) }) {
+		s.Answer = s.answer()
+	}
+	return s, err
+}
+
+// row summarizes a cell, whose runs are of(i).
+func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.Bootstrap) Row {
+	m, cell := s.Column(s.Metric), &c.Cells[i]
+	row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boot.IQM(column(of(i), m))}
+	for j := range s.Figures {
+		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
+	}
+	if i == c.Reference || !c.comparable(cell) {
+		return row
+	}
+	x, y := paired(of(i), of(c.Reference), m)
+	d := boot.Paired(x, y)
+	if s.Figures[m].Less {
+		x, y = y, x
+	}
+	p := boot.Improvement(x, y)
+	row.Diff, row.Improve = &d, &p
+	return row
+}
+
+// pool fills the groups, and the profiles of these or else of the best cells.
+func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float64, boot *stats.Bootstrap, workers int) error {
+	var names []string
 	tasks := map[string][][]float64{}
 	add := func(name string, cell int) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-		if x := column(of(cell), m); len(x) > 0 {
+		if x := column(of(cell), s.Column(s.Metric)); len(x) > 0 {
 			tasks[name] = append(tasks[name], x)
 		}
 	}
@@ -141,7 +153,7 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 	if c.Group != "" {
 		s.Groups = make([]Pool, len(names))
 	}
-	err = experiments.Each(ctx, len(names), cores(workers), nil, nil, func(_ context.Context, i int) error {
+	return experiments.Each(ctx, len(names), cores(workers), nil, nil, func(_ context.Context, i int) error {
 		x := tasks[names[i]]
 		if s.Groups != nil {
 			s.Groups[i] = Pool{names[i], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
@@ -151,10 +163,6 @@ func summarize(ctx context.Context, c *Config, rep Report, programs []string, ro
 		}
 		return nil
 	})
-	if !slices.ContainsFunc(c.Cells, func(x Cell) bool { return x.problem() != problem }) {
-		s.Answer = s.answer()
-	}
-	return s, err
 }
 
 // column returns a figure of the runs that are there.
