@@ -84,33 +84,16 @@ every seed, on all cores, and goes on where an earlier call ended.
 		}
 		return c.mergeAll(ctx)
 	}
-	shard := sweep.Whole
-	switch {
-	case f.Given("shard"):
-		if shard, err = sweep.ParseShard(c.shard); err != nil {
-			return cli.Usagef("-shard: %w", err)
-		}
-	case !c.list:
-		if shard, err = sweep.ShardFromSlurm(os.Getenv); err != nil {
-			return err
-		}
+	shard, err := c.part(f.Given("shard"))
+	if err != nil {
+		return err
 	}
 	if len(operands) == 0 {
 		operands = []string{defaultConfig}
 	}
-	if err := c.one(len(operands)); err != nil {
+	list, err := c.loadAll(operands)
+	if err != nil {
 		return err
-	}
-	list := make([]*sweep.Config, len(operands))
-	for i, name := range operands {
-		if list[i], err = c.load(name); err != nil {
-			return err
-		}
-		for _, other := range list[:i] {
-			if other.Name == list[i].Name {
-				return cli.Usagef("two configurations have the name %q; run them one by one, each with -out", other.Name)
-			}
-		}
 	}
 	var errs []error // one sweep that fails does not take the others down
 	for i, cfg := range list {
@@ -128,6 +111,41 @@ every seed, on all cores, and goes on where an earlier call ended.
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// part is the shard that the flag or Slurm names.
+func (c *command) part(given bool) (sweep.Shard, error) {
+	switch {
+	case given:
+		shard, err := sweep.ParseShard(c.shard)
+		if err != nil {
+			err = cli.Usagef("-shard: %w", err)
+		}
+		return shard, err
+	case c.list:
+		return sweep.Whole, nil
+	}
+	return sweep.ShardFromSlurm(os.Getenv)
+}
+
+// loadAll reads configurations, which have a name each.
+func (c *command) loadAll(names []string) ([]*sweep.Config, error) {
+	if err := c.one(len(names)); err != nil {
+		return nil, err
+	}
+	of := map[string]bool{}
+	var list []*sweep.Config
+	for _, name := range names {
+		cfg, err := c.load(name)
+		if err != nil {
+			return nil, err
+		}
+		if of[cfg.Name] {
+			return nil, cli.Usagef("two configurations have the name %q; run them one by one, each with -out", cfg.Name)
+		}
+		of[cfg.Name], list = true, append(list, cfg)
+	}
+	return list, nil
 }
 
 // one refuses to print several sweeps in a format that holds one.
