@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ephemera/cmd/internal/clitest"
 )
 
 // bin is where the commands are built.
@@ -31,16 +33,7 @@ func TestMain(m *testing.M) {
 // hourly writes a log of three sources over so many days.
 func hourly(t *testing.T, days int) string {
 	t.Helper()
-	var b strings.Builder
-	b.WriteString("source,published_unix\n")
-	for h := range 24 * days {
-		fmt.Fprintf(&b, "%c,%d\n", 'a'+h*h%7%3, 3600*h)
-	}
-	path := filepath.Join(t.TempDir(), "log.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return clitest.Log(t, "source,published_unix", 24*days, func(h int) string { return fmt.Sprintf("%c,%d", 'a'+h*h%7%3, 3600*h) })
 }
 
 // Every command prints the same bytes on any number of workers and processors,

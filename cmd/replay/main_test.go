@@ -17,16 +17,7 @@ func TestMain(m *testing.M) { clitest.Main(m, main) }
 // written returns the path of a small log without utilities.
 func written(t *testing.T) string {
 	t.Helper()
-	var b strings.Builder
-	b.WriteString("source,published_unix\n")
-	for k := range 3000 {
-		fmt.Fprintf(&b, "%c,%d\n", 'a'+k%7*(k%3)%9, k*700)
-	}
-	path := filepath.Join(t.TempDir(), "posts.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return clitest.Log(t, "source,published_unix", 3000, func(k int) string { return fmt.Sprintf("%c,%d", 'a'+k%7*(k%3)%9, k*700) })
 }
 
 // A log alone is enough; the page, the timetable and the figures are written,
@@ -69,10 +60,7 @@ func TestReplay(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	log, far := written(t), filepath.Join(t.TempDir(), "far.csv")
-	if err := os.WriteFile(far, []byte("source,crawled_unix\na,9000000000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	log, far := written(t), clitest.Log(t, "source,crawled_unix", 1, func(int) string { return "a,9000000000" })
 	for _, c := range []struct {
 		args   []string
 		status int

@@ -25,16 +25,9 @@ import (
 // recording writes three sources over 40 days.
 func recording(t *testing.T) string {
 	t.Helper()
-	var b strings.Builder
-	b.WriteString("source,published_unix,utility\n")
-	for h := range 40 * 24 {
-		fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+h*h%3, 1_600_000_000+3600*h+h%7, 1+h*h%11)
-	}
-	path := filepath.Join(t.TempDir(), "posts.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return clitest.Log(t, "source,published_unix,utility", 40*24, func(h int) string {
+		return fmt.Sprintf("%c,%d,%d", 'a'+h*h%3, 1_600_000_000+3600*h+h%7, 1+h*h%11)
+	})
 }
 
 // runs are a run of every learner at every level of knowledge, in worlds of

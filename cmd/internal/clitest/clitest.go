@@ -79,6 +79,21 @@ func Files(t *testing.T, dir string) map[string]string {
 	return files
 }
 
+// Log writes a log of what was published and returns its path: a header, and a
+// line for each of so many rows.
+func Log(t *testing.T, header string, rows int, line func(k int) string) string {
+	t.Helper()
+	lines := []string{header}
+	for k := range rows {
+		lines = append(lines, line(k))
+	}
+	path := filepath.Join(t.TempDir(), "posts.csv")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Refusal is a call that has to be refused.
 type Refusal struct {
 	Args   string // separated by blanks
