@@ -19,7 +19,7 @@ import (
 //	η(n+1) = η(n) + b(n) [reward − η(n)].
 //
 // A step is one pass over Â, which takes in φ(φ′ − φ)ᵀ and multiplies by r, and
-// one over B̂⁻¹, which takes in the z of the step before and multiplies by φ and
+// one over B̂⁻¹, which takes in −k uuᵀ of the step before and multiplies by φ and
 // Âr + b̂. B̂ is needed only for checks and fallbacks: what enters it is gathered
 // and taken in together.
 type Critic struct {
@@ -29,6 +29,7 @@ type Critic struct {
 	n        int       // steps taken
 	eta      float64   // η
 	restarts int       // how often r diverged and began again
+	z        []float64 // √k u of the last step, which waits: B̂⁻¹ = P − zzᵀ with P = p
 	cols     []float64 // gathered √w φ, ℓ×Every, one per column
 	held     int       // how many are gathered
 	since    float64   // s at the last check
@@ -45,7 +46,7 @@ func New(l int, set Settings) (*Critic, error) {
 	}
 	c := &Critic{
 		problem: newProblem(l, set.Gamma, set.Inverse), step: Stepper{Steps: set.Step},
-		cols: make([]float64, l*set.Inverse.Every), since: 1, d: make([]float64, l),
+		z: make([]float64, l), cols: make([]float64, l*set.Inverse.Every), since: 1, d: make([]float64, l),
 	}
 	c.b, c.p, c.a = make([]float64, l*l), make([]float64, l*l), make([]float64, l*l)
 	c.bbar, c.r = make([]float64, l), make([]float64, l)
@@ -182,12 +183,13 @@ func (c *Critic) solve(phi []float64, w float64) bool {
 }
 
 // invert takes w φφᵀ into B̂⁻¹, as add does, and writes y = B̂⁻¹v with the new one.
-// The new z waits. It reports whether B̂⁻¹ is still positive definite.
+// −k uuᵀ waits, as z. It reports whether B̂⁻¹ is still positive definite.
 func (c *Critic) invert(phi []float64, w float64) bool {
-	// B̂⁻¹ ← B̂⁻¹ − zzᵀ,  u = B̂⁻¹φ,  y = B̂⁻¹v
+	// P ← P − zzᵀ,  u = Pφ,  y = Pv
 	symmPass(c.p, c.z, c.u, c.y, phi, c.v)
+	// z = √k u,  y = (P − k uuᵀ)v
 	k, ok := c.gain(phi, w)
-	// y ← y − k u(uᵀv)
+	floats.ScaleTo(c.z, math.Sqrt(k), c.u)
 	floats.AddScaled(c.y, -k*dot(c.u, c.v), c.u)
 	return ok
 }
@@ -231,7 +233,7 @@ type InverseState struct {
 	Scale  float64     `json:"scale"`          // s
 	Since  float64     `json:"since"`          // s at the last check
 	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
-	P      []float64   `json:"p"`              // B̂⁻¹ without the z that waits, ℓ×ℓ
+	P      []float64   `json:"p"`              // P, ℓ×ℓ; B̂⁻¹ = P − zzᵀ
 	Z      []float64   `json:"z"`              // z, ℓ
 	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
 	Counts Counts      `json:"counts"`

@@ -18,18 +18,15 @@ import (
 // that a step need not scale B or its inverse:
 //
 //	s ← (1 − b)s,   w = b/s,   B̂ ← B̂ + w φφᵀ,
-//	B̂⁻¹ ← B̂⁻¹ − zzᵀ,   z = √k u,   u = B̂⁻¹φ,   k = w/(1 + w φᵀu).
-//
-// With zzᵀ both halves of B̂⁻¹ see the same products: what is not symmetric in it
-// would grow.
+//	B̂⁻¹ ← B̂⁻¹ − k uuᵀ,   u = B̂⁻¹φ,   k = w/(1 + w φᵀu).
 type matrix struct {
 	set InverseSettings
 	l   int
 
-	s    float64   // B = s B̂
-	b    []float64 // B̂, ℓ×ℓ, of which the upper triangle is read
-	p    []float64 // B̂⁻¹, ℓ×ℓ in full
-	u, z []float64 // of the last update
+	s float64   // B = s B̂
+	b []float64 // B̂, ℓ×ℓ, of which the upper triangle is read
+	p []float64 // B̂⁻¹, ℓ×ℓ in full
+	u []float64 // of the last update
 
 	// Diagonal of D. Residuals and the Tikhonov form are those of DB̂D: a feature
 	// may be large at one problem and small at another.
@@ -57,7 +54,7 @@ type Counts struct {
 func newMatrix(l int, set InverseSettings) matrix {
 	m := matrix{
 		set: set, l: l, s: 1,
-		u: make([]float64, l), z: make([]float64, l), unit: make([]float64, l), rest: make([]float64, l),
+		u: make([]float64, l), unit: make([]float64, l), rest: make([]float64, l),
 	}
 	for i := range m.unit {
 		m.unit[i] = 1
@@ -73,33 +70,33 @@ func (m *matrix) begin(i int, v float64) {
 // add takes in w φφᵀ.
 func (m *matrix) add(phi []float64, w float64) {
 	outer(m.b, phi, phi, w)
-	for i := range m.u {
+	u := m.u[:len(phi)]
+	for i := range u {
 		var sum float64
 		for j, p := range m.p[i*m.l:][:len(phi)] {
 			sum += p * phi[j]
 		}
-		m.u[i] = sum
+		u[i] = sum
 	}
-	if _, ok := m.gain(phi, w); ok {
-		outer(m.p, m.z, m.z, -1)
+	k, _ := m.gain(phi, w)
+	// Both halves see the same number: what is not symmetric in B̂⁻¹ would grow.
+	for i, x := range u {
+		kx := k * x
+		for j, y := range u[:i+1] {
+			v := m.p[i*m.l+j] - kx*y
+			m.p[i*m.l+j], m.p[j*m.l+i] = v, v
+		}
 	}
 }
 
-// gain returns k and writes z, both of u. It reports whether B̂⁻¹ is positive
-// definite as far as φ tells; if not, rounding won, and z is 0.
+// gain returns k of u. It reports whether B̂⁻¹ is positive definite as far as φ
+// tells; if not, rounding won, and k is 0.
 func (m *matrix) gain(phi []float64, w float64) (k float64, ok bool) {
 	lev := w * dot(phi, m.u)
 	if !(lev >= 0) || math.IsInf(lev, 0) {
-		clear(m.z)
 		return 0, false
 	}
-	k = w / (1 + lev)
-	root := math.Sqrt(k)
-	z := m.z[:len(phi)]
-	for i, u := range m.u {
-		z[i] = root * u
-	}
-	return k, true
+	return w / (1 + lev), true
 }
 
 // outer takes M ← M + w xyᵀ.
