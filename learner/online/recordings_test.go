@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -390,6 +391,38 @@ func TestOnlineFrozenWaiting(t *testing.T) {
 	}
 	if with, without := policy(l.Frozen()), policy(p.Frozen()); with < 1.01*without {
 		t.Errorf("frozen, %v per epoch with hours and days; %v without", with, without)
+	}
+}
+
+// TestFrozenStays: what is frozen does as it would have done, whatever the learner
+// learns later.
+func TestFrozenStays(t *testing.T) {
+	var l *Learner
+	learn := func(seed uint64) {
+		replay(t, synthetic{sigma: 1, daily: .8, own: true, days: 28}.record(t, seed), 4, func(terms env.Terms, _ env.Instance) env.Agent {
+			if l == nil {
+				l = newLearner(terms, nil)
+			}
+			return env.NewAgent[env.Online](l)
+		})
+	}
+	crawls := func(p *Policy) (all []int) {
+		last := slices.Repeat([]int{-1}, 40)
+		for n := range 60 {
+			now := p.Select(nil, &env.Online{Epoch: n, Last: last})
+			for _, i := range now {
+				last[i] = n
+			}
+			all = append(all, now...)
+		}
+		return all
+	}
+	learn(1)
+	one, two := l.Frozen(), l.Frozen()
+	before := crawls(one)
+	learn(2)
+	if after := crawls(two); !slices.Equal(after, before) || slices.Equal(crawls(l.Frozen()), before) {
+		t.Errorf("frozen it crawls %v, and after the learner went on %v", before, after)
 	}
 }
 
