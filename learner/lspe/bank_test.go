@@ -122,6 +122,9 @@ func TestBankFallback(t *testing.T) {
 		if v := k.b[0]; n > 200 && math.Abs(v-1) > .01 {
 			t.Fatalf("batch %d: the mean square of a feature that is always 1 is %v", n, v)
 		}
+		if v := k.p[3]; !(v < 2/(bankFaded*k.first[1])) {
+			t.Fatalf("batch %d: B⁻¹ of a feature that has faded is %v", n, v)
+		}
 	}
 	if k.Fallbacks() == fell || k.Fallbacks() > fell+200 {
 		t.Errorf("%d fallbacks while a feature faded", k.Fallbacks()-fell)
@@ -132,7 +135,7 @@ func TestBankFallback(t *testing.T) {
 }
 
 // TestBankTrust: B⁻¹ is trusted up to an error of 10⁻⁶ of the units of the
-// features, whichever entry it is in.
+// features, whichever entry it is in. Trusted or not, the step of r is γB⁻¹b̄.
 func TestBankTrust(t *testing.T) {
 	for place := range 4 {
 		for _, c := range []struct {
@@ -141,9 +144,16 @@ func TestBankTrust(t *testing.T) {
 		}{{.5e-6, true}, {3e-6, false}, {math.NaN(), false}} {
 			first := []float64{1e8, 1e-4}
 			k := NewBank(1, 1, first, .2)
+			k.Begin(0, .5)
+			k.Reward(0, 1, []float64{1e4, 1e-2})
 			k.p[place] += c.wrong / math.Sqrt(first[place/2]*first[place%2])
 			if k.Solve(1) != c.want {
 				t.Errorf("entry %d of B⁻¹ wrong by %v: trusted is %v", place, c.wrong, !c.want)
+			}
+			for j, r := range k.Weights(0, 0) {
+				if want := .2 / math.Sqrt(first[j]); math.Abs(r-want) > 1e-5*want {
+					t.Errorf("entry %d of B⁻¹ wrong by %v: r(%d) is %v; want %v", place, c.wrong, j, r, want)
+				}
 			}
 			if !c.want && !k.Solve(1) {
 				t.Errorf("entry %d of B⁻¹ wrong by %v: not trusted after a fallback", place, c.wrong)

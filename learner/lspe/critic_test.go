@@ -2,6 +2,7 @@ package lspe
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -208,6 +209,65 @@ func TestRestart(t *testing.T) {
 	}
 	if c.restarts == 0 {
 		t.Error("no restart")
+	}
+}
+
+// TestState: a critic that takes up a state goes on bit for bit, from wherever
+// between two checks it was saved; a state that is refused changes nothing.
+func TestState(t *testing.T) {
+	const l = 3
+	fresh := func() *Critic {
+		c, err := New(l, Settings{Gamma: .3, Step: Constant(.02), Inverse: DefaultInverseSettings()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	r := stream.New(13, stream.Test)
+	x := make([]float64, 200*l)
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	work := func(c *Critic, from, to int) {
+		for i := from; i < to; i++ {
+			c.Step(x[i*l:][:l], x[(i+1)*l:][:l], x[i*l])
+		}
+	}
+	for _, at := range []int{0, 1, 40, 101} {
+		c, again := fresh(), fresh()
+		work(c, 0, at)
+		work(again, 100, 160) // what it did before is forgotten
+		if err := again.SetState(c.State()); err != nil {
+			t.Fatal(err)
+		}
+		work(c, at, 199)
+		work(again, at, 199)
+		if got, want := again.State(), c.State(); !reflect.DeepEqual(got, want) {
+			t.Errorf("saved at %d: the state is %+v; want %+v", at, got, want)
+		}
+	}
+	c := fresh()
+	work(c, 0, 40)
+	for want, change := range map[string]func(*State){
+		"steps is -1":              func(s *State) { s.Steps = -1 },
+		"average is NaN":           func(s *State) { s.Average = math.NaN() },
+		"weights has 0 entries":    func(s *State) { s.Weights = nil },
+		"a has 8 entries":          func(s *State) { s.A = s.A[1:] },
+		"b has +Inf at place 1":    func(s *State) { s.B[1] = math.Inf(1) },
+		"inverse: scale and since": func(s *State) { s.Inverse.Scale = 0 },
+		"inverse: matrix has NaN":  func(s *State) { s.Inverse.Matrix[2] = math.NaN() },
+		"inverse: p has 0 entries": func(s *State) { s.Inverse.P = nil },
+		"inverse: z has 4 entries": func(s *State) { s.Inverse.Z = append(s.Inverse.Z, 0) },
+		"inverse: held has 64":     func(s *State) { s.Inverse.Held = make([][]float64, 64) },
+		"inverse: held has 0":      func(s *State) { s.Inverse.Held[3] = nil },
+	} {
+		s, before := c.State(), c.State()
+		s.Steps, s.Restarts = 7, 7
+		change(&s)
+		expect(t, c.SetState(s), want)
+		if !reflect.DeepEqual(c.State(), before) {
+			t.Errorf("%s: the refused state changed the critic", want)
+		}
 	}
 }
 
