@@ -3,6 +3,7 @@ package lspe
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,38 @@ func TestBankTrust(t *testing.T) {
 				t.Errorf("entry %d of B⁻¹ wrong by %v: not trusted after a fallback", place, c.wrong)
 			}
 		}
+	}
+}
+
+// TestBankCopies: what is rescaled goes on as if its reward had always been that
+// much greater; a clone goes on alike and by itself.
+func TestBankCopies(t *testing.T) {
+	work := func(k *Bank, reward float64) {
+		k.Begin(0, .3)
+		k.Square(1, []float64{1, .5})
+		k.Change(1, []float64{1, .5}, []float64{-.2, .1})
+		k.Reward(0, reward, []float64{1, .5})
+		k.Reward(1, 1, []float64{1, .5})
+		k.Solve(2)
+	}
+	k, want := NewBank(1, 2, []float64{1, 2}, .2), NewBank(1, 2, []float64{1, 2}, .2)
+	work(k, 2)
+	work(want, 8)
+	k.Rescale(0, 0, 4)
+	work(k, 8)
+	work(want, 8)
+	if !slices.Equal(k.data, want.data) {
+		t.Errorf("after Rescale %v; want %v", k.data, want.data)
+	}
+	k.p[0] = math.NaN()
+	work(k, 8)
+	c := k.Clone()
+	if c.Fallbacks() != 1 || !slices.Equal(c.data, k.data) {
+		t.Errorf("the clone has %d fallbacks and %v; want 1 and %v", c.Fallbacks(), c.data, k.data)
+	}
+	work(c, 8)
+	if slices.Equal(c.data, k.data) {
+		t.Error("the clone shares its numbers")
 	}
 }
 
