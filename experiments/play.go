@@ -54,6 +54,10 @@ func (e *BuildError) Unwrap() error { return e.error }
 // Play opens the world, builds the learner or policy from what it may know and
 // runs it. A learner is then frozen and run in the same world from its
 // beginning. This is the one way in which anything is run.
+//
+// It ends with the context's error when that is done, within an epoch of very many
+// sources too. A constructor, and a step of the learner "paper", come to their end
+// first; a command does not wait for them.
 func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	e := p.Entry
 	if p.Settings == nil && e.Settings != nil {
