@@ -11,7 +11,7 @@ import (
 )
 
 // The frozen learner's key does not fall as a source waits, whatever threshold,
-// price and r it has learned.
+// price and r it has learned, where the margin counts for half or more.
 func TestKeyRises(t *testing.T) {
 	r := stream.New(1, stream.Test)
 	power := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
@@ -22,7 +22,9 @@ func TestKeyRises(t *testing.T) {
 			s.Cost = power(.3, 3) * in.Budget / 2
 			in.Sources = append(in.Sources, s)
 		}
-		l := newModel(in, nil, stream.New(2, stream.Policy))
+		set := DefaultSettings()
+		set.MarginShare, set.MarginCap, set.IndexCap = .5+.5*float64(trial%3)/2, power(.3, 3), power(.3, 5)
+		l := newModel(in, &set, stream.New(2, stream.Policy))
 		l.price = power(1e-3, 3) * l.unit
 		l.scale = power(1e-3, 3) * l.unit
 		for i := range l.src {

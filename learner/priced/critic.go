@@ -207,9 +207,12 @@ func (c *critic) frozen(l *Learner) critic {
 //
 //	W − λ = L Θ/(C (s′ − s)) below the threshold,  L √(Θs)/C above
 //
-// W does not fall as the age grows, and neither does this, for x is concave. So
-// where L < 0 above the threshold the factor stays Θ, and a source without
-// profit, P = 0, is compared with never crawling it, L = x − λC, by that factor.
+// W does not fall as the age grows, and neither does the key that mixes this
+// with the margin m, for x is concave. So where L < 0 above the threshold the
+// factor stays Θ. A source without profit, P = 0, is compared with never crawling
+// it, L = x − λC:
+//
+//	W − λ = max(Θ L, L − λC (1 + m))/C
 func (l *Learner) excess(i int, x, age float64) float64 {
 	if l.critic.fits() {
 		return l.critic.fitted(i, x, age)
@@ -220,7 +223,10 @@ func (l *Learner) excess(i int, x, age float64) float64 {
 	var e float64
 	switch rest := s.Theta - age; {
 	case profit == 0:
-		e = s.Theta * once
+		// Below its threshold it ranks with others that wait; past it, this
+		// outweighs the margin.
+		m := clip(s.margin(age), l.set.MarginCap)
+		e = max(s.Theta*once, once-l.price*cost*(1+m))
 	case rest > 0:
 		// By how much P exceeds what crawling at Θ earns counts in proportion to
 		// the age: where Θ is long, a small error of P times Θ would outweigh the

@@ -252,8 +252,8 @@ func (f *Policy) Select(dst []int, o *env.Model) []int {
 // crawled it need not look at all.
 func (f *Policy) ByAge() env.Policy[env.Model] {
 	fall := f.fall
-	if f.l.critic.fits() {
-		fall = nil
+	if f.l.critic.fits() || f.l.set.MarginShare < .5 {
+		fall = nil // the key may fall
 	}
 	return baselines.NewPackedByAge(env.Terms{Costs: f.l.costs, Budget: f.l.budget}, f.key, f.worth, fall)
 }
@@ -282,5 +282,5 @@ func (f *Policy) worth(i, age int) float64 {
 // fall returns the rounding of key: the excess is Θ times a slope of x.
 func (f *Policy) fall(i int) float64 {
 	s := &f.l.src[i]
-	return 0x1p-46 * (s.Theta*s.peak + s.ceil) / (f.l.costs[i] * f.l.measure())
+	return 0x1p-46 * (1 + (s.Theta*s.peak+s.ceil)/(f.l.costs[i]*f.l.measure()))
 }
