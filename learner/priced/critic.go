@@ -231,7 +231,11 @@ func (l *Learner) excess(i int, x, age float64) float64 {
 		// By how much P exceeds what crawling at Θ earns counts in proportion to
 		// the age: where Θ is long, a small error of P times Θ would outweigh the
 		// price, and W of a source just crawled is 0 whatever P.
-		e = s.Theta*(min(profit, at)-(s.peak-x)/rest) + age*max(0, profit-at)
+		if slope := (s.peak - x) / rest; profit > at {
+			e = s.Theta*(at-slope) + age*(profit-at)
+		} else {
+			e = s.Theta * (profit - slope)
+		}
 	case profit < grow:
 		e = s.Theta * (profit - grow)
 	default:
@@ -253,11 +257,21 @@ func (l *Learner) excess(i int, x, age float64) float64 {
 // profit. Where Θ is 1 no age is below it, and r knows no slope.
 func (l *Learner) profit(i int) (profit, at float64) {
 	s := &l.src[i]
-	at = max(0, s.peak-l.price*l.costs[i]) / s.Theta
-	if s.Theta == 1 {
-		return at, at
+	at = s.peak - l.price*l.costs[i]
+	if at <= 0 {
+		return 0, 0
 	}
-	return max(at/2, min(s.slope-l.price*s.toll, 2*at)), at
+	at /= s.Theta
+	profit = s.slope - l.price*s.toll
+	switch {
+	case s.Theta == 1:
+		profit = at
+	case profit < at/2:
+		profit = at / 2
+	case profit > 2*at:
+		profit = 2 * at
+	}
+	return profit, at
 }
 
 // fits reports whether excess comes from fitted values.
