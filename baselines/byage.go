@@ -35,7 +35,7 @@ var (
 // NewByAge returns the policy that crawls by decreasing index, where the index
 // of source i is a function at of its age that does not change and does not fall
 // as the age grows. Among many sources of which few are crawled it looks at few,
-// with the same choices; then it must be the one who crawls.
+// with the same choices; where what it chose is not crawled, it looks at all again.
 func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
 	f := calendar.Func{Index: at}
 	return newByAge(t, f, f.Of)

@@ -30,7 +30,7 @@ var ages = map[string]func(in env.Instance) (calendar.Ranking, func(i int) calen
 }
 
 // The calendar and the scan choose the same sources at every epoch, ties
-// included.
+// included, also where others crawl besides.
 func TestCalendarChoosesAsTheScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := envtest.DrawInstance(t, 1, 40, rapid.Bool().Draw(t, "costs"), true)
@@ -44,7 +44,8 @@ func TestCalendarChoosesAsTheScan(t *testing.T) {
 		for name, of := range ages {
 			rank, params := of(in)
 			scan, cal := newScan(in.Terms(), rank, params), fromCalendar{calendar.New(in.Terms().Costs, in.Budget, rank, params)}
-			w := mean(t, in, false)
+			w := mean(t, in, true)
+			others := rapid.Bool().Draw(t, "others")
 			for epoch := range 120 {
 				want := scan.Select(nil, &w.View().Model)
 				got := cal.Select(nil, &w.View().Model)
@@ -52,6 +53,9 @@ func TestCalendarChoosesAsTheScan(t *testing.T) {
 				slices.Sort(got)
 				if !slices.Equal(got, want) {
 					t.Fatalf("%s, epoch %d: the calendar crawls %v, the scan %v", name, epoch, got, want)
+				}
+				if extra := epoch * 7 % len(in.Sources); others && !slices.Contains(got, extra) {
+					got = append(got, extra)
 				}
 				if _, err := w.Step(got); err != nil {
 					t.Fatal(err)
@@ -70,13 +74,16 @@ func TestCalendarChoosesAsTheScanAmongMany(t *testing.T) {
 			if _, ok := p.(fromCalendar); !ok {
 				t.Fatalf("%s does not go by the calendar among %d sources, %v rounds", name, len(in.Sources), in.Terms().Round())
 			}
-			scan, w := newScan(in.Terms(), rank, params), mean(t, in, false)
+			scan, w := newScan(in.Terms(), rank, params), mean(t, in, true)
 			for epoch := range 300 {
 				want, got := scan.Select(nil, &w.View().Model), p.Select(nil, &w.View().Model)
 				slices.Sort(want)
 				slices.Sort(got)
 				if !slices.Equal(got, want) {
 					t.Fatalf("%s of %s, epoch %d: the calendar crawls %v, the scan %v", name, in.ID, epoch, got, want)
+				}
+				if extra := epoch * 7 % len(in.Sources); !slices.Contains(got, extra) {
+					got = append(got, extra)
 				}
 				if _, err := w.Step(got); err != nil {
 					t.Fatal(err)

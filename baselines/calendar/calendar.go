@@ -23,6 +23,7 @@ type Calendar struct {
 	epoch  int32 // of the next decision
 
 	marks   []mark
+	last    []int // of the present view
 	slab    slab
 	classes []class // by rising cost
 	classOf []uint8 // nil where there is one class
@@ -35,7 +36,7 @@ type Calendar struct {
 
 // mark is what a calendar knows of one source.
 type mark struct {
-	last int32 // epoch of the last crawl
+	last int32 // epoch of the last crawl, or earlier: others may have crawled since
 	wake int32 // epoch at which it leaves its wheel
 	p    Params
 }
@@ -103,6 +104,7 @@ func (c *Calendar) Select(dst []int, o *env.Online) []int {
 			return dst
 		}
 	}
+	c.last = o.Last
 	for k := range c.classes {
 		c.classes[k].refresh(c)
 		c.classes[k].wake(c)
@@ -228,6 +230,13 @@ func (c *Calendar) descend() {
 		k := &c.classes[x]
 		k.pool = append(k.pool, k.passed...)
 	}
+}
+
+// see returns the index of a candidate. What others have crawled wakes too early
+// and is found here.
+func (c *Calendar) see(id int32) float64 {
+	c.marks[id].last = int32(c.last[id])
+	return c.index(id)
 }
 
 // index returns the index of a source now, −Inf where it is NaN.

@@ -112,7 +112,7 @@ func (k *class) surplus(c *Calendar) int { return max(c.grain.surplus, int(k.rat
 // refresh computes the keys of the pool anew.
 func (k *class) refresh(c *Calendar) {
 	for x := range k.pool {
-		k.pool[x].Key = c.index(k.pool[x].ID)
+		k.pool[x].Key = c.see(k.pool[x].ID)
 	}
 	k.more = 0
 }
@@ -157,7 +157,7 @@ func (k *class) climb(c *Calendar, id int32, far bool) {
 // arrive puts a source into the pool if it has reached the floor, and else
 // back into the near wheel.
 func (k *class) arrive(c *Calendar, id int32) {
-	key := c.index(id)
+	key := c.see(id)
 	if key >= k.floor || k.floor == bottom {
 		k.pool = append(k.pool, order.Item{Key: key, ID: id})
 		return
