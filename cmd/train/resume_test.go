@@ -195,6 +195,33 @@ func TestInterruptedWithMuchState(t *testing.T) {
 	}
 }
 
+// The first checkpoint of a large run is waited for: without it there is nothing
+// to go on with.
+func TestInterruptedBeforeCheckpoint(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals")
+	}
+	var log bytes.Buffer
+	for learning := time.Second / 2; learning < 20*time.Second; learning *= 2 { // a busy machine begins late
+		dir := filepath.Join(t.TempDir(), "run")
+		p := clitest.Process(t, strings.Fields("-instance lognormal:30000 -budget 1000 -steps 1000000000 -checkpoint 1000000000 -out "+dir)...)
+		log.Reset()
+		p.Stderr = &log
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(learning)
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Wait() // the message says it
+		if _, err := learner.Load(dir); err == nil && strings.Contains(log.String(), "goes on with it") {
+			return
+		}
+	}
+	t.Errorf("nothing to go on with: %q", &log)
+}
+
 // config.toml repeats the run that wrote it, and what was learned is run again
 // as it was: by train -policy it earns what it earned.
 func TestRepeated(t *testing.T) {

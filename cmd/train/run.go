@@ -84,7 +84,11 @@ func (c *command) keepStates() {
 	t.Rows = metricRows
 	began := time.Now() // the last checkpoint
 	ended := began
+	size := 0 // of the last checkpoint
 	t.Save = func(at *experiments.Checkpoint) error {
+		// Without a checkpoint there is nothing to go on with.
+		cli.Hold(size <= quick)
+		defer cli.Hold(false)
 		run, err := json.Marshal(at)
 		if err != nil {
 			return err
@@ -93,12 +97,11 @@ func (c *command) keepStates() {
 		if err != nil {
 			return err
 		}
-		cli.Hold(len(data) <= quick)
-		err = c.dir.Put(files.File{Name: learner.StateFile, Data: data})
-		cli.Hold(false)
-		if err != nil {
+		cli.Hold(size == 0 || len(data) <= quick)
+		if err := c.dir.Put(files.File{Name: learner.StateFile, Data: data}); err != nil {
 			return err
 		}
+		size = len(data)
 		cli.Resume(goOn(c.out))
 		ended = time.Now()
 		return nil
@@ -208,6 +211,7 @@ func (c *command) resumed(ctx context.Context) (err error) {
 	}
 	at.Learner = saved.State
 	c.keepStates()
+	cli.Resume(goOn(c.out))
 	c.training.From = at
 	_, err = os.Stat(c.dir.Path(resultFile))
 	c.done = err == nil

@@ -68,6 +68,7 @@ func Status(err error) int {
 const (
 	tick     = 10 * time.Millisecond
 	patience = 6
+	writing  = 10 * patience // for what is being written
 )
 
 // held says that something is being written.
@@ -75,7 +76,7 @@ var held atomic.Bool
 
 // Hold says whether the command is writing something that is soon written, for
 // which an interruption waits.
-func Hold(writing bool) { held.Store(writing) }
+func Hold(on bool) { held.Store(on) }
 
 // resume is what an interrupted command says last.
 var resume atomic.Value
@@ -114,7 +115,7 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 // await returns the error of an interrupted command, or, if it does not stop,
 // the given one.
 func await(done <-chan error, interrupted error) error {
-	for n := 1; n <= patience || held.Load(); n++ {
+	for n := 1; n <= patience || held.Load() && n <= writing; n++ {
 		select {
 		case err := <-done:
 			return err

@@ -32,7 +32,7 @@ var commands = map[string]func(ctx context.Context) error{
 	// writing writes for longer than the patience lasts.
 	"writing": func(ctx context.Context) error {
 		<-ctx.Done()
-		time.Sleep(10 * patience * tick)
+		time.Sleep(writing / 3 * tick)
 		return errors.New("written")
 	},
 }
