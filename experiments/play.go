@@ -90,6 +90,9 @@ func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
 	case p.Evaluation < 0:
 	case e.Learns():
 		out.Learned, _, err = s.run(ctx, p, true, p.Evaluation, func(Known) (env.Agent, learner.Learner, error) {
+			if l, ok := out.Trainee.(interface{ FrozenByAge() env.Agent }); ok {
+				return l.FrozenByAge(), out.Trainee, nil // in these worlds states follow from ages
+			}
 			return out.Trainee.Frozen(), out.Trainee, nil
 		})
 	case p.Evaluation == p.Epochs:

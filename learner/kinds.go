@@ -50,7 +50,8 @@ type (
 )
 
 func (p pricedModel) Agent() env.Agent           { return env.NewAgent[env.Model](p.Learner) }
-func (p pricedModel) Frozen() env.Agent          { return env.NewAgent(p.Learner.Frozen().ByAge()) }
+func (p pricedModel) Frozen() env.Agent          { return env.NewAgent[env.Model](p.Learner.Frozen()) }
+func (p pricedModel) FrozenByAge() env.Agent     { return env.NewAgent(p.Learner.Frozen().ByAge()) }
 func (p pricedModel) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
 func (p pricedModel) State() any                 { return p.Learner.State() }
 func (p pricedModel) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
