@@ -101,6 +101,11 @@ func TestFirstAgeAtTheEnds(t *testing.T) {
 			t.Errorf("3 age, level %v: first age %d, want %d", level, got, want)
 		}
 	}
+	f.Fall = func(int) float64 { return 5 }
+	if got := f.FirstAge(&p, 11); got != 2 {
+		t.Errorf("an index that falls by up to 5: first age of 11 is %d, want 2", got)
+	}
+	f.Fall = nil
 	if p = f.Of(0); f.FirstAge(&p, 1) != Never {
 		t.Error("an index that stays 0 reaches 1")
 	}

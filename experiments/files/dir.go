@@ -151,6 +151,9 @@ func fill(dir string, write func(w []*bufio.Writer) error, names []string) (err 
 // one that is not.
 func (d *Dir) settle() error {
 	set := d.Path(whole)
+	if at, err := os.Lstat(set); err == nil && !at.IsDir() {
+		return fmt.Errorf("%s is no directory of this program; remove it", set)
+	}
 	entries, err := os.ReadDir(set)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -93,6 +93,21 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A link in place of a set is not followed: the files behind it are another's.
+func TestSettleLink(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "a"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, filepath.Join(dir, whole)); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), whole) {
+		t.Errorf("a link: %v", err)
+	}
+	holds(t, other, "a=")
+}
+
 func TestLock(t *testing.T) {
 	path := t.TempDir()
 	for range 2 { // a killed process leaves the file, without its lock
