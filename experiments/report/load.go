@@ -70,25 +70,19 @@ func Dirs(dir string) ([]string, error) {
 // maxFile bounds what is read of a file, in bytes.
 const maxFile = 1 << 30
 
-// open opens a file. An error that there is none is fs.ErrNotExist.
+// open opens a file. An error that there is none is fs.ErrNotExist. It looks
+// before it opens: a pipe that nobody writes to would never open.
 func open(dir fs.FS, name string) (fs.File, error) {
-	f, err := dir.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
+	info, err := fs.Stat(dir, name)
 	switch {
 	case err != nil:
-	case !info.Mode().IsRegular():
-		err = fmt.Errorf("%s: is not a file", name)
-	case info.Size() > maxFile:
-		err = fmt.Errorf("%s: is larger than %d bytes", name, maxFile)
-	}
-	if err != nil {
-		f.Close()
 		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is not a file", name)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s: is larger than %d bytes", name, maxFile)
 	}
-	return f, nil
+	return dir.Open(name)
 }
 
 func readFile(dir fs.FS, name string) ([]byte, error) {
