@@ -201,10 +201,13 @@ func TestInterruptedBeforeCheckpoint(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
+	if testing.Short() {
+		t.Skip("the race detector makes the checkpoint too slow")
+	}
 	var log bytes.Buffer
 	for learning := time.Second / 2; learning < 20*time.Second; learning *= 2 { // a busy machine begins late
 		dir := filepath.Join(t.TempDir(), "run")
-		p := clitest.Process(t, strings.Fields("-instance lognormal:30000 -budget 1000 -steps 1000000000 -checkpoint 1000000000 -out "+dir)...)
+		p := clitest.Process(t, strings.Fields("-instance lognormal:20000 -budget 1000 -steps 1000000000 -checkpoint 1000000000 -out "+dir)...)
 		log.Reset()
 		p.Stderr = &log
 		if err := p.Start(); err != nil {
