@@ -68,9 +68,14 @@ func Load(dir string) (*Saved, error) {
 // A state file is one line of JSON: an envelope of format, version and
 // checksum, and the body, which is a Saved. The checksum is that of the body's
 // bytes.
+//
+// The version rises with the form of a state, and where the same state would go
+// on otherwise: a run that is resumed ends as if it had not been interrupted, or
+// not at all. Since version 2 the index that lspe learns does not fall with the
+// age, and sources without profit rank with those that wait.
 const (
 	format  = "ephemera learner"
-	version = 1
+	version = 2
 )
 
 type envelope struct {
@@ -107,7 +112,7 @@ func Decode(data []byte) (*Saved, error) {
 	case e.Format != format:
 		return nil, foreign
 	case e.Version != version:
-		return nil, fmt.Errorf("version is %d; this program reads version %d", e.Version, version)
+		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", e.Version, version)
 	}
 	sum := sha256.Sum256(e.Body)
 	if hex.EncodeToString(sum[:]) != e.Sum || !bytes.Equal(data, seal(e.Body)) {

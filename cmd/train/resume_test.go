@@ -269,8 +269,8 @@ func TestBadState(t *testing.T) {
 		"damaged":           string(good[:len(good)/2]),
 		"no saved learner":  `{"hello": 1}`,
 		"checksum":          strings.Replace(string(good), `"epoch":300`, `"epoch":200`, 1),
-		"version is 2":      strings.Replace(string(good), `"version":1`, `"version":2`, 1),
-		"version is 0":      strings.Replace(string(good), `"version":1`, `"version":0`, 1),
+		"version is 1":      strings.Replace(string(good), `"version":2`, `"version":1`, 1),
+		"version is 3":      strings.Replace(string(good), `"version":2`, `"version":3`, 1),
 		"begins with":       "\x00\x01",
 		"no saved learner,": "",
 	} {
