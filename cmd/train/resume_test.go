@@ -225,6 +225,30 @@ func TestInterruptedBeforeCheckpoint(t *testing.T) {
 	t.Errorf("nothing to go on with: %q", &log)
 }
 
+// Checkpoints are written every ten seconds, and those that take long less often,
+// so that they take at most a tenth of the time.
+func TestCheckpointsTakeATenth(t *testing.T) {
+	const epoch, run = 300 * time.Millisecond, 10 * time.Hour
+	for _, takes := range []time.Duration{time.Millisecond, time.Second, 1200 * time.Millisecond, 5 * time.Second, time.Minute} {
+		var now, ended, took, writing time.Duration
+		written := 0
+		for now < run {
+			if now += epoch; due(now-ended, took) {
+				now += takes
+				ended, took = now, takes
+				writing += takes
+				written++
+			}
+		}
+		if 10*writing > now {
+			t.Errorf("checkpoints of %v take %v of %v", takes, writing, now)
+		}
+		if every := now / time.Duration(written); takes <= time.Second && every > 10*time.Second+takes+epoch || every > 11*takes+11*time.Second {
+			t.Errorf("checkpoints of %v are written every %v", takes, every)
+		}
+	}
+}
+
 // config.toml repeats the run that wrote it, and what was learned is run again
 // as it was: by train -policy it earns what it earned.
 func TestRepeated(t *testing.T) {

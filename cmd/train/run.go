@@ -76,15 +76,18 @@ func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on wit
 // is written, bytes.
 const quick = 16 << 20
 
-// keepStates has the training write checkpoints, which take at most a tenth of
-// its time.
+// due reports whether a checkpoint is to be written, so long after the one before,
+// which took that time: every ten seconds, and great ones less often, so that they
+// take at most a tenth of the time.
+func due(since, took time.Duration) bool { return since >= max(10*time.Second, 9*took) }
+
+// keepStates has the training write checkpoints.
 func (c *command) keepStates() {
-	const interval = 10 * time.Second
 	t := &c.training
 	t.Rows = metricRows
 	began := time.Now() // the last checkpoint
 	ended := began
-	size := 0 // of the last checkpoint
+	size := 0 // of it, bytes
 	t.Save = func(at *experiments.Checkpoint) error {
 		// Without a checkpoint there is nothing to go on with.
 		cli.Hold(size <= quick)
@@ -101,9 +104,8 @@ func (c *command) keepStates() {
 		if err := c.dir.Put(files.File{Name: learner.StateFile, Data: data}); err != nil {
 			return err
 		}
-		size = len(data)
 		cli.Resume(goOn(c.out))
-		ended = time.Now()
+		size, ended = len(data), time.Now()
 		return nil
 	}
 	t.Due = func(epoch int) bool {
@@ -111,11 +113,11 @@ func (c *command) keepStates() {
 			return epoch%c.checkpoint == 0
 		}
 		now := time.Now()
-		due := now.Sub(ended) >= max(interval, 10*ended.Sub(began))
-		if due {
-			began = now
+		if !due(now.Sub(ended), ended.Sub(began)) {
+			return false
 		}
-		return due
+		began = now
+		return true
 	}
 }
 
