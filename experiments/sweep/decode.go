@@ -108,9 +108,13 @@ func (l *loader) flat(doc map[string]any, prefix string, place func(key string) 
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		sub, ok := doc[name].(map[string]any)
-		if !ok || !slices.ContainsFunc(l.settings, func(s string) bool { return strings.HasPrefix(s, name+".") }) {
+		own := slices.DeleteFunc(slices.Clone(l.settings), func(s string) bool { return !strings.HasPrefix(s, name+".") })
+		if len(own) == 0 {
 			put(dotted(name), doc[name])
 			continue
+		}
+		if !ok {
+			given{place: place(prefix + name)}.failf("%s is %s; allowed is a table of the settings %s", name, show(doc[name]), strings.Join(own, ", "))
 		}
 		for _, key := range slices.Sorted(maps.Keys(sub)) {
 			put(dotted(name, key), sub[key])
