@@ -38,6 +38,20 @@ const (
 // Open opens a directory of results, made if it is missing, and keeps other
 // processes out. It returns an error that is ErrLocked if another one is in.
 func Open(path string) (*Dir, error) {
+	d, err := Enter(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Settle(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Enter is Open for one that looks first whose directory it is: what a process
+// that was killed left is as it was until Settle.
+func Enter(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
 	}
@@ -53,12 +67,7 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{path, lock}
-	if err := d.settle(); err != nil {
-		d.Close()
-		return nil, err
-	}
-	return d, nil
+	return &Dir{path, lock}, nil
 }
 
 // Close lets other processes in. It does nothing for a nil Dir.
@@ -71,6 +80,17 @@ func (d *Dir) Close() error {
 
 // Path returns the path of a file in the directory.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+// Find returns where a file is: in a set that is not settled, or in its place.
+func (d *Dir) Find(name string) string {
+	if at, err := os.Lstat(d.Path(whole)); err == nil && at.IsDir() {
+		path := filepath.Join(d.Path(whole), name)
+		if _, err := os.Lstat(path); err == nil {
+			return path
+		}
+	}
+	return d.Path(name)
+}
 
 // Fresh returns an error if one of the files is there already.
 func (d *Dir) Fresh(names ...string) error {
@@ -117,7 +137,7 @@ func (d *Dir) Write(write func(w []*bufio.Writer) error, names ...string) error 
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(stage))
 	}
-	return d.settle()
+	return d.Settle()
 }
 
 // fill makes the files in a directory and has what is written reach the disk.
@@ -147,9 +167,9 @@ func fill(dir string, write func(w []*bufio.Writer) error, names []string) (err 
 	return nil
 }
 
-// settle moves the files of a set that is whole to their places, and removes
+// Settle moves the files of a set that is whole to their places, and removes
 // one that is not.
-func (d *Dir) settle() error {
+func (d *Dir) Settle() error {
 	set := d.Path(whole)
 	if at, err := os.Lstat(set); err == nil && !at.IsDir() {
 		return fmt.Errorf("%s is no directory of this program; remove it", set)

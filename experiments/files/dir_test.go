@@ -88,6 +88,23 @@ func TestSettle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		// Who only looks finds the files where they are, and moves none.
+		d, err := Enter(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range x.want {
+			name, content, _ := strings.Cut(want, "=")
+			if b, err := os.ReadFile(d.Find(name)); err != nil || string(b) != content {
+				t.Errorf("%q: %s is found with %q, %v; want %q", x.left, name, b, err, content)
+			}
+		}
+		for _, name := range x.left {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Errorf("%q: %v", x.left, err)
+			}
+		}
+		d.Close()
 		open(t, dir)
 		holds(t, dir, x.want...)
 	}

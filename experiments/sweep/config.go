@@ -2,7 +2,9 @@ package sweep
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -44,17 +46,35 @@ var reserved = []string{"name", "question", "seeds", "metric", "show", "referenc
 
 // LoadFile reads a configuration from a file; set are overrides, key=value.
 func LoadFile(x Experiment, file string, set []string) (*Config, error) {
+	var copies map[string]string
+	if dir, name := filepath.Split(file); name == configFile { // beside which the files are that it names
+		meta, err := readMeta(filepath.Join(dir, MetaFile))
+		if err == nil {
+			copies = meta.copies(dir)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return loadFile(x, file, set, copies)
+}
+
+// loadFile is LoadFile with the copies of files that are named.
+func loadFile(x Experiment, file string, set []string, copies map[string]string) (*Config, error) {
 	data, err := env.ReadFile(file, maxConfig)
 	if err != nil {
 		return nil, err
 	}
-	return Load(x, file, data, set)
+	return load(x, file, data, set, copies)
 }
 
 // Load reads a configuration. Errors say where: file, line, column and key, or
 // the flag, what was found and what is allowed.
-func Load(x Experiment, file string, data []byte, set []string) (_ *Config, err error) {
-	l := &loader{file: file, sel: x.Selector(), keys: map[string][]Key{}, c: &Config{Inputs: map[string]*Input{}, x: x}}
+func Load(x Experiment, file string, data []byte, set []string) (*Config, error) {
+	return load(x, file, data, set, nil)
+}
+
+func load(x Experiment, file string, data []byte, set []string, copies map[string]string) (_ *Config, err error) {
+	l := &loader{file: file, copies: copies, sel: x.Selector(), keys: map[string][]Key{}, c: &Config{Inputs: map[string]*Input{}, x: x}}
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -80,7 +100,6 @@ func Load(x Experiment, file string, data []byte, set []string) (_ *Config, err 
 			maps.DeleteFunc(own, func(key string, _ given) bool { _, ok := one[key]; return ok })
 		}
 	}
-	l.findCopies()
 	l.head(base)
 	if cells == nil {
 		cells = []table{{}}

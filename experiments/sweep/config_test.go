@@ -16,7 +16,7 @@ func ids(c *Config) []string {
 }
 
 func TestLoad(t *testing.T) {
-	c := load(t, kappaTOML)
+	c := mustLoad(t, kappaTOML)
 	if want := []string{"kappa/0.5", "kappa/1", "kappa/2", "kappa/4", "kappa/8"}; !slices.Equal(ids(c), want) {
 		t.Errorf("ids %q; want %q", ids(c), want)
 	}
@@ -55,7 +55,7 @@ func TestGridAndList(t *testing.T) {
 		{"override by a list", kappaTOML, []string{"learner.kappa = [3, 5]", "learner.algorithm=priced"}, []string{"kappa/3", "kappa/5"}},
 		{"override of list entries", "[[cells]]\nlearner.kappa = 3\n[[cells]]\nlearner.kappa = 4\nsteps = 7\n", []string{"learner.kappa=1"}, []string{"steps/100", "steps/7"}},
 	} {
-		if got := ids(load(t, c.text, c.set...)); !slices.Equal(got, c.want) {
+		if got := ids(mustLoad(t, c.text, c.set...)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: ids %q; want %q", c.name, got, c.want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestNameOfFile(t *testing.T) {
 
 // Ids follow from content: neither another order nor more values change them.
 func TestStableIDs(t *testing.T) {
-	a, b := load(t, "learner.kappa = [1, 2, 4]\n"), load(t, "learner.kappa = [8, 4, 2, 1]\n")
+	a, b := mustLoad(t, "learner.kappa = [1, 2, 4]\n"), mustLoad(t, "learner.kappa = [8, 4, 2, 1]\n")
 	for _, id := range ids(a) {
 		if !slices.Contains(ids(b), id) {
 			t.Errorf("%s is not among %q", id, ids(b))
@@ -168,11 +168,11 @@ func TestStableIDs(t *testing.T) {
 	if a.Hash() == b.Hash() {
 		t.Error("sweeps of other cells have one hash")
 	}
-	if c := load(t, "learner.kappa = [1, 2, 4]\nmetric = \"crawls\"\nreference = \"kappa/2\"\n"); c.Hash() != a.Hash() {
+	if c := mustLoad(t, "learner.kappa = [1, 2, 4]\nmetric = \"crawls\"\nreference = \"kappa/2\"\n"); c.Hash() != a.Hash() {
 		t.Error("the metric changed the hash of what is run")
 	}
 	for _, set := range []string{"seeds=2", "learner.gamma=0.1", "steps=99"} {
-		if c := load(t, "learner.kappa = [1, 2, 4]\n", set); c.Hash() == a.Hash() {
+		if c := mustLoad(t, "learner.kappa = [1, 2, 4]\n", set); c.Hash() == a.Hash() {
 			t.Errorf("%s did not change the hash", set)
 		}
 	}

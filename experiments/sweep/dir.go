@@ -27,16 +27,16 @@ const (
 )
 
 // alone calls f while no other process writes files of the sweep but records;
-// others wait.
+// others wait. What a process that was killed left is for f to settle.
 func alone(ctx context.Context, dir string, f func(d *files.Dir) error) error {
-	d, err := files.Open(dir)
+	d, err := files.Enter(dir)
 	for errors.Is(err, files.ErrLocked) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
-		d, err = files.Open(dir)
+		d, err = files.Enter(dir)
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,10 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 	}
 	// Shards that begin together take turns, so that all are of one configuration.
 	err = alone(ctx, o.Dir, func(d *files.Dir) error {
-		if err := inspect(c, o.Dir); err != nil {
+		if err := inspect(c, o.Dir, d.Find); err != nil {
+			return err
+		}
+		if err := d.Settle(); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(d.Path(recordsDir), 0o777); err != nil {
@@ -111,22 +114,22 @@ func (c *Config) claim(d *files.Dir, o Options) error {
 }
 
 // inspect refuses a directory that holds something else than this sweep or a
-// beginning of it.
-func inspect(c *Config, dir string) error {
-	path := filepath.Join(dir, configFile)
+// beginning of it; find says where its files are.
+func inspect(c *Config, dir string, find func(name string) string) error {
+	path := find(configFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		for _, name := range finalFiles {
-			if _, err := os.Stat(filepath.Join(dir, name)); err == nil && len(recordFiles(dir)) == 0 {
+			if _, err := os.Stat(find(name)); err == nil && len(recordFiles(dir)) == 0 {
 				return fmt.Errorf("%s: holds %s but neither config.toml nor records, so it is not of a sweep; name another directory with -out", dir, name)
 			}
 		}
 		return nil // records of another sweep are refused when they are read
 	}
-	meta, err := readMeta(dir)
+	meta, err := readMeta(find(MetaFile))
 	if err != nil {
 		return fmt.Errorf("%s: holds a config.toml that no sweep of this version wrote (%w); name another directory with -out", dir, err)
 	}
-	old, err := LoadFile(c.x, path, nil)
+	old, err := loadFile(c.x, path, nil, meta.copies(dir))
 	if err != nil {
 		return fmt.Errorf("%w; name another directory with -out", err)
 	}

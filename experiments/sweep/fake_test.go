@@ -100,7 +100,7 @@ reference = "kappa/2"
 kappa = [0.5, 1, 2, 4, 8]
 `
 
-func load(t testing.TB, text string, set ...string) *Config {
+func mustLoad(t testing.TB, text string, set ...string) *Config {
 	t.Helper()
 	c, err := Load(fake{}, "kappa.toml", []byte(text), set)
 	if err != nil {
@@ -158,7 +158,7 @@ func sameFiles(t testing.TB, got, want map[string]string) {
 // swept runs a configuration in a directory of its own.
 func swept(t testing.TB, text string) (c *Config, dir string) {
 	t.Helper()
-	c, dir = load(t, text), t.TempDir()
+	c, dir = mustLoad(t, text), t.TempDir()
 	mustRun(t, c, Options{Dir: dir})
 	return c, dir
 }

@@ -68,7 +68,7 @@ func FuzzConfig(f *testing.F) {
 // gives an error that names the line, or a store whose results can be read or
 // say what is wrong with them.
 func FuzzRecords(f *testing.F) {
-	c := load(f, "seeds = 2\nlearner.kappa = [1, 2]\n")
+	c := mustLoad(f, "seeds = 2\nlearner.kappa = [1, 2]\n")
 	whole := f.TempDir()
 	mustRun(f, c, Options{Dir: whole, Revision: "v1", Workers: 1})
 	good, err := os.ReadFile(filepath.Join(whole, recordsDir, "0000-of-0001.jsonl"))

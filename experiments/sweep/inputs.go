@@ -3,12 +3,10 @@ package sweep
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"ephemera/env"
@@ -40,7 +38,7 @@ func (l *loader) read(key Key, value any, g given) error {
 	var data []byte
 	err := fs.ErrNotExist
 	if copied, ok := l.copies[name]; ok && !g.flag() {
-		data, err = env.ReadFile(filepath.Join(filepath.Dir(l.file), inputsDir, filepath.Base(copied)), maxInput)
+		data, err = env.ReadFile(copied, maxInput)
 	}
 	if err != nil {
 		data, err = env.ReadFile(name, maxInput)
@@ -49,19 +47,6 @@ func (l *loader) read(key Key, value any, g given) error {
 		l.c.Inputs[name] = &Input{data, sha256.Sum256(data)}
 	}
 	return err
-}
-
-// findCopies finds the files beside a config.toml that a sweep wrote.
-func (l *loader) findCopies() {
-	if filepath.Base(l.file) != configFile {
-		return
-	}
-	m, err := readMeta(filepath.Dir(l.file))
-	if err == nil {
-		l.copies = m.Inputs
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		panic(failure{err})
-	}
 }
 
 // keepInputs copies the files that the settings name.

@@ -37,6 +37,9 @@ func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report,
 	}
 	// Two shards that end together may both come here: they write the same.
 	err = alone(ctx, o.Dir, func(d *files.Dir) error {
+		if err := d.Settle(); err != nil {
+			return err
+		}
 		s, err := scan(ctx, c, o.Dir)
 		if err != nil {
 			return err

@@ -39,12 +39,11 @@ type MetaCell struct {
 // metaFormat is the version of the files that this program writes and reads.
 const metaFormat = 1
 
-// readMeta reads the MetaFile of a directory.
-func readMeta(dir string) (*Meta, error) { return read(dir, MetaFile, ParseMeta) }
+// readMeta reads a MetaFile.
+func readMeta(path string) (*Meta, error) { return read(path, ParseMeta) }
 
 // read reads a file that sweeps write.
-func read[T any](dir, name string, parse func([]byte) (*T, error)) (*T, error) {
-	path := filepath.Join(dir, name)
+func read[T any](path string, parse func([]byte) (*T, error)) (*T, error) {
 	b, err := env.ReadFile(path, maxResult)
 	if err != nil {
 		return nil, err
@@ -54,6 +53,16 @@ func read[T any](dir, name string, parse func([]byte) (*T, error)) (*T, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return v, nil
+}
+
+// copies returns the copies of files that a sweep kept in its directory, by the
+// names that its configuration has for them.
+func (m *Meta) copies(dir string) map[string]string {
+	paths := map[string]string{}
+	for name, copied := range m.Inputs {
+		paths[name] = filepath.Join(dir, inputsDir, filepath.Base(copied))
+	}
+	return paths
 }
 
 // ParseMeta reads what MetaFile holds.

@@ -164,7 +164,7 @@ func uninterrupted(t *testing.T) map[string]string {
 // way alter a byte: the files follow from the records alone, also where an
 // earlier call or the configuration said more.
 func TestDivision(t *testing.T) {
-	c, one := load(t, kappaTOML), t.TempDir()
+	c, one := mustLoad(t, kappaTOML), t.TempDir()
 	mustRun(t, c, Options{Dir: one, Workers: 1, Command: "sweep x"})
 	want := finals(t, one)
 
@@ -214,7 +214,7 @@ func TestLostConfiguration(t *testing.T) {
 	for name := range want {
 		removeFile(t, filepath.Join(dir, name))
 	}
-	if _, err := Run(context.Background(), load(t, kappaTOML, "seeds=3"), Options{Dir: dir}); !errors.Is(err, errOther) || !strings.Contains(err.Error(), `0000-of-0001.jsonl:`) {
+	if _, err := Run(context.Background(), mustLoad(t, kappaTOML, "seeds=3"), Options{Dir: dir}); !errors.Is(err, errOther) || !strings.Contains(err.Error(), `0000-of-0001.jsonl:`) {
 		t.Errorf("error %v", err)
 	}
 	if rep := mustRun(t, c, Options{Dir: dir}); rep.Ran != 0 {
@@ -248,7 +248,7 @@ func TestClaimTogether(t *testing.T) {
 		var group sync.WaitGroup
 		var errs [2]error
 		for k, text := range []string{"learner.kappa = [1, 2]\n", "learner.kappa = [1, 3]\n"} {
-			c := load(t, text)
+			c := mustLoad(t, text)
 			group.Go(func() {
 				_, errs[k] = Run(context.Background(), c, Options{Dir: dir, Shard: Shard{k, 2}})
 			})
@@ -261,14 +261,14 @@ func TestClaimTogether(t *testing.T) {
 		if want := "learner.kappa: 1, " + []string{"3", "2"}[refused] + " there, 1, " + []string{"2", "3"}[refused] + " here"; !strings.Contains(errs[refused].Error(), want) {
 			t.Errorf("error %v; want %q", errs[refused], want)
 		}
-		mustRun(t, load(t, "learner.kappa = [1, "+[]string{"3", "2"}[refused]+"]\n"), Options{Dir: dir})
+		mustRun(t, mustLoad(t, "learner.kappa = [1, "+[]string{"3", "2"}[refused]+"]\n"), Options{Dir: dir})
 	}
 }
 
 // Shards of machines that compute differently are not mixed: one that is to go on
 // is refused before it runs, records that were put together when they are merged.
 func TestArithmetic(t *testing.T) {
-	c, dir, other := load(t, kappaTOML), t.TempDir(), t.TempDir()
+	c, dir, other := mustLoad(t, kappaTOML), t.TempDir(), t.TempDir()
 	here := arithmetic
 	defer func() { arithmetic = here }()
 	arithmetic = func() string { return "amd64 (exp 11)" }
@@ -310,13 +310,39 @@ func TestForeignDirectory(t *testing.T) {
 	for _, name := range []string{"runs.csv", "curves.csv"} {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, name), []byte("mine\n"))
-		_, err := Run(context.Background(), load(t, kappaTOML), Options{Dir: dir})
+		_, err := Run(context.Background(), mustLoad(t, kappaTOML), Options{Dir: dir})
 		refused(t, err, "is not of a sweep")
 		if got := finals(t, dir); len(got) != 1 || got[name] != "mine\n" {
 			t.Errorf("the directory of another holds %d files, and %.80q", len(got), got[name])
 		}
 		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 			t.Errorf("%d entries", len(entries))
+		}
+	}
+}
+
+// Also what another program had written and not yet put in its place.
+func TestForeignSet(t *testing.T) {
+	for _, foreign := range []map[string]string{
+		{".set/runs.csv": "mine\n"},
+		{".set/config.toml": "algorithm = \"lspe\"\n", ".set/result.json": "{}"},
+		{"config.toml": "algorithm = \"lspe\"\n", ".set/result.json": "{}", ".set/meta.json": "{}"},
+		{".set/config.toml": "steps = 3\n", ".set/meta.json": `{"format": 1}`, ".new/config.toml": "steps"},
+	} {
+		dir := t.TempDir()
+		for name, text := range foreign {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, path, []byte(text))
+		}
+		_, err := Run(context.Background(), mustLoad(t, kappaTOML), Options{Dir: dir})
+		refused(t, err, dir, "name another directory with -out")
+		for name, text := range foreign {
+			if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != text {
+				t.Errorf("%v: %s holds %q, %v", foreign, name, b, err)
+			}
 		}
 	}
 }
@@ -358,7 +384,7 @@ func TestMergeInterrupted(t *testing.T) {
 // A directory without records is no sweep to merge.
 func TestNoRecords(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Merge(context.Background(), load(t, kappaTOML), Options{Dir: dir})
+	_, err := Merge(context.Background(), mustLoad(t, kappaTOML), Options{Dir: dir})
 	refused(t, err, dir+": holds no records: there is no directory records")
 }
 
@@ -431,7 +457,7 @@ func TestNotFinite(t *testing.T) {
 
 // The files say what the runner said.
 func TestFiles(t *testing.T) {
-	c := load(t, kappaTOML)
+	c := mustLoad(t, kappaTOML)
 	dir := t.TempDir()
 	mustRun(t, c, Options{Dir: dir, Revision: "v1 abc", Command: "go run ./cmd/sweep x"})
 	files := finals(t, dir)
@@ -479,7 +505,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("config.toml lacks %q:\n%s", want, files["config.toml"])
 		}
 	}
-	m, err := readMeta(dir)
+	m, err := readMeta(filepath.Join(dir, MetaFile))
 	if err != nil || m.Program != "v1 abc" || m.Command != "go run ./cmd/sweep x" || len(m.Cells) != 5 || m.Cells[4].Settings["learner.kappa"] != 8.0 || m.Figures[0].Unit != "interest per epoch" {
 		t.Errorf("meta.json: %v, %+v", err, m)
 	}
@@ -513,7 +539,7 @@ func TestGroup(t *testing.T) {
 
 // A failing cell is named and the others go on; run again, only it is tried.
 func TestFailures(t *testing.T) {
-	c := load(t, "seeds = 4\nfail = [\"\", \"error\", \"panic\", \"odd\"]\n")
+	c := mustLoad(t, "seeds = 4\nfail = [\"\", \"error\", \"panic\", \"odd\"]\n")
 	dir := t.TempDir()
 	var log bytes.Buffer
 	rep := mustRun(t, c, Options{Dir: dir, Workers: 2, Log: &log})
@@ -545,7 +571,7 @@ func TestFailures(t *testing.T) {
 
 // A shard tells of its own failures, a merge of all.
 func TestFailuresOfShards(t *testing.T) {
-	c := load(t, "seeds = 4\nfail = [\"\", \"error\"]\n") // run 5 fails
+	c := mustLoad(t, "seeds = 4\nfail = [\"\", \"error\"]\n") // run 5 fails
 	dir := t.TempDir()
 	for i, want := range []int{0, 0, 1} {
 		if rep := mustRun(t, c, Options{Dir: dir, Shard: Shard{i, 3}}); rep.Failed != want {
@@ -643,7 +669,7 @@ func (d noSync) Sync() error {
 
 // What the disk did not take is not called done.
 func TestDiskFails(t *testing.T) {
-	c := load(t, kappaTOML)
+	c := mustLoad(t, kappaTOML)
 	dir := t.TempDir()
 	_, err := Run(context.Background(), c, Options{Dir: dir, Workers: 2, openLog: func(path string) (logFile, error) {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
@@ -667,7 +693,7 @@ func TestRealDiskFull(t *testing.T) {
 		lacking(t, fmt.Sprintf("cannot mount a tmpfs here: %v: %s", err, out))
 	}
 	defer exec.Command("umount", dir).Run()
-	c := load(t, lifeTOML)
+	c := mustLoad(t, lifeTOML)
 	rep, err := Run(context.Background(), c, Options{Dir: filepath.Join(dir, "out"), Workers: 2})
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("error %v", err)
@@ -682,7 +708,7 @@ func TestRealDiskFull(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
-	c := load(t, kappaTOML)
+	c := mustLoad(t, kappaTOML)
 	parent := t.TempDir()
 	if os.Getuid() == 0 { // root may write anywhere, except to a read-only mount
 		if runtime.GOOS != "linux" {
@@ -700,7 +726,7 @@ func TestReadOnly(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	c := load(t, kappaTOML)
+	c := mustLoad(t, kappaTOML)
 	dir := t.TempDir()
 	try := func(s Shard) error {
 		_, err := Run(context.Background(), c, Options{Dir: dir, Shard: s})
@@ -743,7 +769,7 @@ func TestGrow(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for i, ran := range []int{3, 3, 12, 24} {
-		c := load(t, grown[i])
+		c := mustLoad(t, grown[i])
 		rep := mustRun(t, c, Options{Dir: dir})
 		if rep.Ran != ran || rep.Missing != 0 {
 			t.Errorf("step %d: %+v; want %d runs", i, rep, ran)
@@ -759,12 +785,12 @@ func TestGrow(t *testing.T) {
 		strings.Replace(large, "4]", "8]", 1): "learner.kappa: 1, 2, 4 there, 1, 2, 8 here;",
 		"seeds = 9\n[[cells]]\nlearner.kappa = [1, 2]\nlearner.algorithm = [\"paper\", \"priced\"]\n[[cells]]\nlearner.kappa = 4\n": "cell priced/kappa/4 is there and not here;",
 	} {
-		_, err := Run(context.Background(), load(t, text), Options{Dir: dir})
+		_, err := Run(context.Background(), mustLoad(t, text), Options{Dir: dir})
 		refused(t, err, want)
 	}
 	sameFiles(t, finals(t, dir), before)
 	// Another metric compares the same runs.
-	if rep := mustRun(t, load(t, grown[3], "metric=crawls"), Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
+	if rep := mustRun(t, mustLoad(t, grown[3], "metric=crawls"), Options{Dir: dir}); rep.Ran != 0 || !rep.Final {
 		t.Errorf("another metric: %+v", rep)
 	}
 }
@@ -820,7 +846,7 @@ func TestManyCells(t *testing.T) {
 	for i := range kappa {
 		kappa[i] = float64(i + 1)
 	}
-	c := load(t, fmt.Sprintf("seeds = 1\nsteps = 20000\nlearner.kappa = %s\nlearner.gamma = %s\n", list(kappa), list(kappa)))
+	c := mustLoad(t, fmt.Sprintf("seeds = 1\nsteps = 20000\nlearner.kappa = %s\nlearner.gamma = %s\n", list(kappa), list(kappa)))
 	dir := t.TempDir()
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -846,7 +872,7 @@ func BenchmarkOverhead(b *testing.B) {
 	for i := range kappa {
 		kappa[i] = float64(i + 1)
 	}
-	c := load(b, "seeds = 1\nlearner.kappa = "+list(kappa)+"\n")
+	c := mustLoad(b, "seeds = 1\nlearner.kappa = "+list(kappa)+"\n")
 	b.ResetTimer()
 	mustRun(b, c, Options{Dir: b.TempDir(), Workers: 1})
 }

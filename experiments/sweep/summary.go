@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"ephemera/experiments"
@@ -226,7 +227,9 @@ func (s *Summary) Ranking() []int {
 }
 
 // ReadSummary reads summary.json of a directory.
-func ReadSummary(dir string) (*Summary, error) { return read(dir, "summary.json", ParseSummary) }
+func ReadSummary(dir string) (*Summary, error) {
+	return read(filepath.Join(dir, "summary.json"), ParseSummary)
+}
 
 // ParseSummary reads what summary.json holds. It returns an error, or a summary
 // that is whole: every list is as long as others take it to be.
