@@ -34,30 +34,24 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
                          columns source, published_unix and, if items differ in
                          worth, utility`)
 	var (
-		output   cli.Output
-		half     time.Duration
-		feedback string
-		rate     float64
-		period   time.Duration
-		now      string
-		warm     bool
-		seed     uint64
-		workers  int
-		out      string
+		q                  replay.Question
+		output             cli.Output
+		half, period       time.Duration
+		feedback, now, out string
 	)
 	f.Group("What is asked", func() {
-		f.Float64Var(&rate, "crawls-per-hour", 0, "`number` of crawls per hour; default what -now makes, or every source every 4h")
+		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default what -now makes, or every source every 4h")
 		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
 		f.StringVar(&now, "now", "", "`schedule` that is used now: every=30m, miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix; default every source in turn")
-		f.BoolVar(&warm, "warm", false, "let all learn on the first half and measure the second only")
+		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
 	})
 	f.Group("How interest is lost", func() {
 		f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
 		f.StringVar(&feedback, "feedback", "", "`file` with the columns item_age_hours and share, from which the half-life is estimated")
 	})
 	f.Group("How", func() {
-		f.Uint64Var(&seed, "seed", 1, "`seed` of the learner's draws")
-		f.Count(&workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+		f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
+		f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 	})
 	output.Define(f, func() {
 		f.StringVar(&out, "out", "", "`directory` of the page and the timetable (default results/replay-LOG)")
@@ -73,8 +67,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	switch {
 	case f.Given("crawls-per-hour") && f.Given("every"):
 		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
-	case f.Given("crawls-per-hour") && !(rate > 0 && rate <= math.MaxFloat64):
-		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", rate)
+	case f.Given("crawls-per-hour") && !(q.Rate > 0 && q.Rate <= math.MaxFloat64):
+		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", q.Rate)
 	case f.Given("half-life") && f.Given("feedback"):
 		return cli.Usagef("-half-life and -feedback both say how interest is lost; give one")
 	case f.Given("every") && period < time.Second:
@@ -82,12 +76,10 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
 	}
-	if out == "" {
-		out = filepath.Join("results", "replay-"+replay.Name(log))
-	}
+	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
+	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
 	show, clear := output.Progress(stderr, "replay")
-
-	q := replay.Question{HalfLife: half.Hours(), Rate: rate, Warm: warm, Seed: seed, Workers: cmp.Or(workers, cli.Cores), Progress: show}
+	q.Progress = show
 	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,8 +82,28 @@ func (f form) totals(n int, step float64) []float64 {
 	return t
 }
 
-// String tells the parameters.
-func (f form) String() string { return f.says(f.Param) }
+// ages is how many ages the index of a form tells apart.
+const ages = 5000
+
+// index returns Whittle's index at the ages 0, 1, … in epochs of step hours, of
+// a stream like that of totals. With F(s) what waits after s epochs, which is
+// concave in s, it is
+//
+//	γ(s) = F(s) − s (F(s+1) − F(s))
+//
+// and for the exponential that of Theorem 1 of TCNS.
+func (f form) index(step float64) []float64 {
+	total := f.totals(ages+1, step)
+	index := make([]float64, ages)
+	for s := 1; s < ages; s++ {
+		// It rises with the age; rounding must not let it fall.
+		index[s] = max(index[s-1], total[s]-float64(s)*(total[s+1]-total[s]))
+	}
+	return index
+}
+
+// Half returns the half-life of an exponential form.
+func (f form) Half() hours { return hours(math.Ln2 / f.Param[0]) }
 
 // fit is a form with how well it describes feedback.
 type fit struct {
@@ -108,13 +129,15 @@ func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
 		return nil, err
 	}
 	defer t.Close()
-	items := t.Has(2)
 	fb := &Feedback{}
-	number := map[string]int{}
+	number := map[string]int{} // of each item, where they are named
 	for rows := 0; ; rows++ {
 		row, err := t.Next()
 		if err == io.EOF {
 			break
+		}
+		if err == nil && rows%4096 == 0 {
+			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, err
@@ -122,31 +145,25 @@ func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
 		if rows >= maxFeedback {
 			return nil, t.Errorf("there are more rows than %d", maxFeedback)
 		}
-		if rows%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		a, errA := strconv.ParseFloat(row[0], 64)
 		y, errY := strconv.ParseFloat(row[1], 64)
 		switch {
 		case errA != nil || !(a >= 0) || a > 1e6:
 			return nil, t.Errorf("item_age_hours is %.40q; allowed is 0 to 1e6", row[0])
-		case errY != nil || !(y >= 0) || !items && y > 1 || y > 1e18:
+		case errY != nil || !(y >= 0) || !t.Has(2) && y > 1 || y > 1e18:
 			return nil, t.Errorf("share is %.40q; allowed is 0 to 1, or a count where there is a column item", row[1])
 		}
-		k, known := len(fb.items), false
-		if items {
-			k, known = number[row[2]]
-		}
+		k, known := number[row[2]]
 		if !known {
 			k = len(fb.items)
 			fb.items = append(fb.items, nil)
-			if items {
-				number[strings.Clone(row[2])] = k
-			}
+		}
+		if t.Has(2) && !known {
+			number[strings.Clone(row[2])] = k
 		}
 		fb.items[k] = append(fb.items[k], response{a, y})
 	}
-	if items {
+	if t.Has(2) {
 		fb.scale()
 	}
 	if n := len(fb.shares()); n < 3 {
@@ -159,10 +176,7 @@ func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
 // a single row, which say nothing without their total.
 func (fb *Feedback) scale() {
 	fb.items = slices.DeleteFunc(fb.items, func(rows []response) bool {
-		var most float64
-		for _, r := range rows {
-			most = max(most, r.share)
-		}
+		most := slices.MaxFunc(rows, func(a, b response) int { return cmp.Compare(a.share, b.share) }).share
 		for k := range rows {
 			rows[k].share /= most
 		}
@@ -172,10 +186,8 @@ func (fb *Feedback) scale() {
 
 // shares returns the shares of all rows.
 func (fb *Feedback) shares() (all []float64) {
-	for _, rows := range fb.items {
-		for _, r := range rows {
-			all = append(all, r.share)
-		}
+	for _, r := range slices.Concat(fb.items...) {
+		all = append(all, r.share)
 	}
 	return all
 }
@@ -202,13 +214,6 @@ func misfit(rows []response, k kind, p []float64) float64 {
 	return max(0, yy-yf*yf/ff)
 }
 
-func (fb *Feedback) sum(k kind, p []float64) (s float64) {
-	for _, rows := range fb.items {
-		s += misfit(rows, k, p)
-	}
-	return s
-}
-
 // fit fits every form by least squares; the first is the exponential. Its
 // interval treats items as drawn independently: the variance of ln c is Σ gᵢ²/H² with
 // gᵢ the slope of an item's sum of squares and H the curvature of the whole.
@@ -227,8 +232,14 @@ func (fb *Feedback) fit() ([]fit, error) {
 			}
 			return p
 		}
-		res, err := optimize.Minimize(optimize.Problem{Func: func(x []float64) float64 { return fb.sum(k, at(x)) }},
-			k.start, &optimize.Settings{MajorIterations: 400}, &optimize.NelderMead{})
+		misfits := func(x []float64) (sum float64) {
+			p := at(x)
+			for _, rows := range fb.items {
+				sum += misfit(rows, k, p)
+			}
+			return sum
+		}
+		res, err := optimize.Minimize(optimize.Problem{Func: misfits}, k.start, &optimize.Settings{MajorIterations: 400}, &optimize.NelderMead{})
 		if res == nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}

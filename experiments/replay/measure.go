@@ -1,9 +1,14 @@
 package replay
 
 import (
+	"cmp"
+	"encoding/json"
 	"math"
+	"slices"
+	"strconv"
 
 	"ephemera/env"
+	"ephemera/experiments/result"
 )
 
 // crawl is one crawl of a schedule.
@@ -12,128 +17,141 @@ type crawl struct {
 	At     float64 // Unix time
 }
 
+// hours is a length of time; +Inf for never, which is null in JSON.
+type hours float64
+
+// String writes it in hours, or in days where there are many.
+func (h hours) String() string {
+	switch {
+	case math.IsInf(float64(h), 1):
+		return "never"
+	case h >= 100:
+		return number(math.Round(float64(h)/24)) + " d"
+	}
+	return strconv.FormatFloat(float64(h), 'f', 1, 64) + " h"
+}
+
+// MarshalJSON implements json.Marshaler.
+func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(float64(h))) }
+
 // measures is what a schedule brings in a part of a recording.
 type measures struct {
-	Interest float64 // per hour
-	Crawls   float64 // per hour
-	Empty    float64 // share of the crawls that found nothing new
-	Median   float64 // hours from publication to crawl, of half of the items; +Inf if fewer were found
-	P90      float64 // the same of nine items in ten
-	Worth    float64 // hours from publication to crawl, of half of all utility
-	Prompt   float64 // share of the items found within an hour
-	Neglect  float64 // hours, the longest that a source with items waited for a crawl
+	Interest float64 `json:"-"`                          // per hour
+	Crawls   float64 `json:"-"`                          // per hour
+	Median   hours   `json:"delay_median_hours"`         // from publication to crawl, of half of the items; never if fewer were found
+	P90      hours   `json:"delay_p90_hours"`            // the same of nine items in ten
+	Worth    hours   `json:"delay_utility_median_hours"` // the same of half of all utility
+	Prompt   float64 `json:"seen_within_1h"`             // share of the items found within an hour
+	Empty    float64 `json:"empty_crawls"`               // share of the crawls that found nothing new
+	Neglect  hours   `json:"longest_neglect_hours"`      // the longest that a source with items waited for a crawl
 
 	days []float64 // interest of each whole day
 }
 
-// catalog holds the publications of a recording by source.
-type catalog struct {
-	first   []int // of each source's publications, and their end
-	at      []float64
-	utility []float64
-}
+// publication is one item.
+type publication struct{ at, utility float64 }
 
-func newCatalog(rec *env.Recording) *catalog {
-	n := len(rec.Names)
-	c := &catalog{first: make([]int, n+1), at: make([]float64, rec.Rows), utility: make([]float64, rec.Rows)}
-	rec.Each(func(i int, _ int64, _ float64) { c.first[i+1]++ })
-	for i := range n {
-		c.first[i+1] += c.first[i]
-	}
-	next := append([]int(nil), c.first[:n]...)
+// catalog holds the publications of each source by time.
+type catalog [][]publication
+
+func newCatalog(rec *env.Recording) catalog {
+	c := make(catalog, len(rec.Names))
 	rec.Each(func(i int, at int64, utility float64) {
-		c.at[next[i]], c.utility[next[i]] = float64(at), utility
-		next[i]++
+		c[i] = append(c[i], publication{float64(at), utility})
 	})
 	return c
 }
 
-// published returns how many items source i had from one time to another, and
-// their utility.
-func (c *catalog) published(i int, from, to float64) (n, sum float64) {
-	for k := c.first[i]; k < c.first[i+1]; k++ {
-		if c.at[k] >= from && c.at[k] < to {
-			n++
-			sum += c.utility[k]
-		}
+// between returns what source i published from one time until before another.
+func (c catalog) between(i int, from, to float64) []publication {
+	place := func(t float64) int {
+		k, _ := slices.BinarySearchFunc(c[i], t, func(p publication, t float64) int { return cmp.Compare(p.at, t) })
+		return k
+	}
+	return c[i][place(from):place(to)]
+}
+
+// published returns how many items that is, and their utility.
+func (c catalog) published(i int, from, to float64) (n, sum float64) {
+	for _, p := range c.between(i, from, to) {
+		n++
+		sum += p.utility
 	}
 	return n, sum
 }
 
-// measure plays a schedule, sorted by time, against what was published from
-// one time to another. Interest that is a hours old is worth left(a) of what it was.
-func (c *catalog) measure(crawls []crawl, from, to float64, left func(hours float64) float64) measures {
-	n := len(c.first) - 1
-	next, last := make([]int, n), make([]float64, n)
+// measure plays a schedule, sorted by time, against what was published in a
+// window. Interest that is a hours old is worth left(a) of what it was.
+func (c catalog) measure(crawls []crawl, w window, left func(hours float64) float64) measures {
+	waits := make([][]publication, len(c)) // what no crawl has found yet
+	last := make([]float64, len(c))        // time of the last crawl of a source with items; +Inf for others
 	var items, worth float64
-	for i := range n {
-		next[i], last[i] = c.first[i], from
-		for next[i] < c.first[i+1] && c.at[next[i]] < from {
-			next[i]++
+	for i := range c {
+		waits[i], last[i] = c.between(i, w.from, w.to), math.Inf(1)
+		if len(waits[i]) > 0 {
+			last[i] = w.from
 		}
-		for k := next[i]; k < c.first[i+1] && c.at[k] < to; k++ {
+		for _, p := range waits[i] {
 			items++
-			worth += c.utility[k]
+			worth += p.utility
 		}
 	}
-	had := append([]int(nil), next...)
-
 	const minute = 60
-	m := measures{days: make([]float64, int((to-from)/day))}
-	delays := make([]float64, int((to-from)/minute)+1) // items by minutes of delay
-	worths := make([]float64, len(delays))             // their utility
-	var made, empty float64
-	for _, w := range crawls {
-		if w.At < from || w.At > to {
+	m := measures{days: make([]float64, int((w.to-w.from)/day))}
+	delays := make([]float64, int((w.to-w.from)/minute)+1) // items by minutes of delay
+	worths := make([]float64, len(delays))                 // their utility
+	var made, empty, neglect float64
+	for _, x := range crawls {
+		if x.At < w.from || x.At > w.to {
 			continue
 		}
-		i, k := w.Source, next[w.Source]
+		i, found := x.Source, 0
 		var interest float64
-		for ; k < c.first[i+1] && c.at[k] < w.At; k++ {
-			interest += c.utility[k] * left((w.At-c.at[k])/3600)
-			delay := int((w.At - c.at[k]) / minute)
+		for _, p := range waits[i] {
+			if p.at >= x.At {
+				break
+			}
+			found++
+			interest += p.utility * left((x.At-p.at)/3600)
+			delay := int((x.At - p.at) / minute)
 			delays[delay]++
-			worths[delay] += c.utility[k]
+			worths[delay] += p.utility
 		}
+		waits[i] = waits[i][found:]
 		made++
-		if k == next[i] {
+		if found == 0 {
 			empty++
 		}
-		next[i] = k
 		m.Interest += interest
-		if d := int((w.At - from) / day); d < len(m.days) {
+		if d := int((x.At - w.from) / day); d < len(m.days) {
 			m.days[d] += interest
 		}
-		if had[i] < c.first[i+1] && c.at[had[i]] < to {
-			m.Neglect = max(m.Neglect, w.At-last[i])
-		}
-		last[i] = w.At
+		neglect = max(neglect, x.At-last[i])
+		last[i] = max(x.At, last[i]) // +Inf stays
 	}
-	for i := range n {
-		if had[i] < c.first[i+1] && c.at[had[i]] < to {
-			m.Neglect = max(m.Neglect, to-last[i])
-		}
+	for _, at := range last {
+		neglect = max(neglect, w.to-at)
 	}
-	hours := (to - from) / 3600
-	m.Interest /= hours
-	m.Crawls = made / hours
+	long := (w.to - w.from) / 3600
+	m.Interest /= long
+	m.Crawls = made / long
 	m.Empty = empty / max(1, made)
-	m.Neglect /= 3600
-	m.Median, m.P90, m.Worth = quantile(delays, .5*items)/60, quantile(delays, .9*items)/60, quantile(worths, .5*worth)/60
+	m.Neglect = hours(neglect / 3600)
+	m.Median, m.P90, m.Worth = quantile(delays, .5*items), quantile(delays, .9*items), quantile(worths, .5*worth)
 	for _, d := range delays[:min(60, len(delays))] {
 		m.Prompt += d / max(1, items)
 	}
 	return m
 }
 
-// quantile returns the least value up to which the weights by value add up to
-// what is needed; +Inf if all of them do not.
-func quantile(weight []float64, need float64) float64 {
+// quantile returns the least delay up to which the weights by minutes of delay
+// add up to what is needed; never if all of them do not.
+func quantile(weight []float64, need float64) hours {
 	var sum float64
-	for v, w := range weight {
+	for minutes, w := range weight {
 		if sum += w; w > 0 && sum >= need*(1-1e-9) {
-			return float64(v)
+			return hours(minutes) / 60
 		}
 	}
-	return math.Inf(1)
+	return hours(math.Inf(1))
 }

@@ -19,6 +19,9 @@ type Now struct {
 	Name   string        // in tables
 }
 
+// inTurn is the name of the schedule where none is told.
+const inTurn = "in turn"
+
 // NowError says that a text names no schedule.
 type NowError struct{ text string }
 
@@ -79,7 +82,7 @@ func every(n int, period, from, to float64) []crawl {
 // about tells what is done now.
 func (w Now) about() string {
 	switch {
-	case w.Every > 0 && w.Name == "in turn":
+	case w.Every > 0 && w.Name == inTurn:
 		return "every source in turn"
 	case w.Every > 0:
 		return "every source every " + w.Every.String()

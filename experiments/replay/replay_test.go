@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments/result"
@@ -66,7 +65,7 @@ func TestMeasure(t *testing.T) {
 	}
 	from, to := float64(rec.First)+1.5*day, float64(rec.Last)-day
 	form := exponential(3)
-	got := newCatalog(rec).measure(crawls, from, to, form.Left)
+	got := newCatalog(rec).measure(crawls, window{from: from, to: to}, form.Left)
 
 	var interest, made, prompt, items float64
 	var delays, worths []float64
@@ -130,15 +129,15 @@ func TestMeasure(t *testing.T) {
 		{"crawls", got.Crawls, made / hours, 1e-9},
 		{"empty", got.Empty, 1 - float64(len(found))/made, 1e-9},
 		{"prompt", got.Prompt, prompt / items, 1e-9},
-		{"median", got.Median, median, 1. / 60 / median},
-		{"half of the utility", got.Worth, worth, 1. / 60 / worth},
-		{"neglect", got.Neglect, neglect / 3600, 1e-9},
+		{"median", float64(got.Median), median, 1. / 60 / median},
+		{"half of the utility", float64(got.Worth), worth, 1. / 60 / worth},
+		{"neglect", float64(got.Neglect), neglect / 3600, 1e-9},
 	} {
 		if !(math.Abs(c.got-c.want) <= c.tol*math.Abs(c.want)) {
 			t.Errorf("%s is %v; want %v", c.what, c.got, c.want)
 		}
 	}
-	if float64(len(delays)) < .9*items && !math.IsInf(got.P90, 1) {
+	if float64(len(delays)) < .9*items && !math.IsInf(float64(got.P90), 1) {
 		t.Errorf("nine in ten within %v h, of which %v of %v were found", got.P90, len(delays), items)
 	}
 }
@@ -252,18 +251,12 @@ func TestFeedbackErrors(t *testing.T) {
 // For the exponential the index of any form is that of Theorem 1.
 func TestIndexOfForms(t *testing.T) {
 	s := env.NewSource("a", 3, .1*math.Ln2, 1)
-	f := exponential(10)
-	p := &byForm{sel: baselines.NewSelector([]float64{1, 1}, 1), key: make([]float64, 2), rate: []float64{3, 0}}
-	p.total = f.totals(ages, 1)
-	o := &env.Model{}
-	o.Last = []int{0, 0}
+	index := exponential(10).index(1)
 	for _, age := range []int{1, 2, 10, 40} {
-		o.Epoch = age
-		p.Select(nil, o)
 		x := s.MeanState(age)
 		want := x - float64(age)*s.Gain()*math.Exp(-s.Decay*float64(age)) // the Remark below Theorem 1
-		if math.Abs(p.key[0]-want) > 1e-9*want {
-			t.Errorf("age %d: index %v; want %v", age, p.key[0], want)
+		if got := 3 * index[age]; math.Abs(got-want) > 1e-9*want {
+			t.Errorf("age %d: index %v; want %v", age, got, want)
 		}
 	}
 }
@@ -311,7 +304,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s makes %v crawls per hour; want 3", r.Policy, r.Crawls)
 		}
 	}
-	if share := a.Replayed.Interest / a.Frozen.Interest; !(share >= .97) {
+	if share := a.AsTold(); !(share >= .97) {
 		t.Errorf("the timetable earns %v of what the frozen learner does", share)
 	}
 	if !(a.Fewer > .05 && a.Fewer < .9) {
@@ -322,7 +315,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("the gain grows from half-life %v h to %v h", h.Hours, g.Hours)
 		}
 	}
-	if a.Log.Never != 0 || a.Log.Silent < 5 || a.Log.Sources != 30 {
+	if a.Seen.Never != 0 || a.Seen.Silent < 5 || a.Seen.Sources != 30 {
 		t.Errorf("seen %+v; every ninth and tenth source falls silent", a.Log)
 	}
 	var one, two bytes.Buffer
@@ -371,15 +364,15 @@ func TestNowFromFile(t *testing.T) {
 	}
 	a := ask(t, Question{Log: all, HalfLife: 4, Now: now, Seed: 1, Workers: 2})
 	b2 := ask(t, Question{Log: all, HalfLife: 4, Now: Now{Every: 10 * 3600e9, Name: "every=10h"}, Seed: 1, Workers: 2})
-	if a.Log.Never != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/b2.Rows[0].Interest-1) > .01 {
-		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Log.Never, a.Rate, a.Rows[0].Interest, b2.Rows[0].Interest)
+	if a.Seen.Never != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/b2.Rows[0].Interest-1) > .01 {
+		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Seen.Never, a.Rate, a.Rows[0].Interest, b2.Rows[0].Interest)
 	}
 }
 
 // Where the present schedule makes another number of crawls, the answer says so.
 func TestAnotherRate(t *testing.T) {
 	a := ask(t, Question{Log: record(t, 20, 20), HalfLife: 4, Rate: 2, Now: Now{Every: 4 * 3600e9, Name: "every=4h"}, Seed: 1, Workers: 2})
-	if text := a.headline(); !strings.Contains(text, "With 2 crawls per hour instead of 5") || strings.Contains(text, "fewer crawls") {
+	if text := say("answer", a); !strings.Contains(text, "With 2 crawls per hour instead of 5") || strings.Contains(text, "fewer crawls") {
 		t.Error(text)
 	}
 	if text := a.schedules().Notes[0]; !strings.HasPrefix(text, "The first schedule makes 5 crawls per hour, the others 2.") {
@@ -393,10 +386,10 @@ func TestWarm(t *testing.T) {
 	rec := record(t, 30, 40)
 	warm := ask(t, Question{Log: rec, HalfLife: 4, Rate: 2, Seed: 1, Workers: 2, Warm: true})
 	half := rec.First + (rec.Last-rec.First)/2
-	if d := warm.From.Unix() - half; d < -3600 || d > 3600 {
-		t.Errorf("measured from %v; the middle is %v", warm.From.Unix(), half)
+	if d := warm.From().Unix() - half; d < -3600 || d > 3600 {
+		t.Errorf("measured from %v; the middle is %v", warm.From().Unix(), half)
 	}
-	cold := ask(t, Question{Log: rec.Between(warm.From.Unix(), warm.To.Unix()), HalfLife: 4, Rate: 2, Seed: 1, Workers: 2})
+	cold := ask(t, Question{Log: rec.Between(warm.From().Unix(), warm.To().Unix()), HalfLife: 4, Rate: 2, Seed: 1, Workers: 2})
 	if math.Abs(cold.Rows[0].Interest/warm.Rows[0].Interest-1) > .02 {
 		t.Errorf("in turn %v and %v", cold.Rows[0].Interest, warm.Rows[0].Interest)
 	}
@@ -471,12 +464,12 @@ func TestRecordings(t *testing.T) {
 				t.Errorf("%s: the learner earns %v, %s %v", name, a.Rows[1].Interest, r.Policy, r.Interest)
 			}
 		}
-		if share := a.Replayed.Interest / a.Frozen.Interest; !(share >= .97) {
+		if share := a.AsTold(); !(share >= .97) {
 			t.Errorf("%s: the timetable earns %v of what the frozen learner does", name, share)
 		}
 		if text := a.delay(); !strings.Contains(text, "less time") && !strings.Contains(text, "worth most") && !strings.Contains(text, "little to be gained") {
 			t.Errorf("%s: %s", name, text)
 		}
-		t.Log(name, a.headline(), a.delay())
+		t.Log(name, say("answer", a), a.delay())
 	}
 }

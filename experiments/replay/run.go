@@ -3,39 +3,48 @@ package replay
 import (
 	"context"
 	"math"
-	"time"
 
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/stats"
+	"ephemera/learner"
 )
 
+// window is a part of the recording: policies run from begin on, in epochs of
+// that length, and count from from to to. All are in seconds.
+type window struct{ begin, from, to, length float64 }
+
+// epochs returns how many decisions there are in a window.
+func (w window) epochs() int { return int(math.Round((w.to - w.begin) / w.length)) }
+
+// end returns the Unix time at the end of an epoch, which is when its crawls are
+// made.
+func (w window) end(epoch int) float64 { return w.begin + float64(epoch+1)*w.length }
+
 // play runs a learner or policy in the replayed window from its beginning, and
-// returns its crawls. What is told of each epoch's end is its number, from 1, and
-// the learner.
-func (r *runner) play(ctx context.Context, w window, budget float64, f form, e *experiments.Entry, level env.Level, watch func(epoch int, run experiments.Running)) ([]crawl, error) {
-	in := r.hindsight(w, budget, f)
-	log := r.q.Log.Between(int64(w.begin), int64(w.to))
+// returns its crawls. watch, if not nil, is told of each epoch's end its number,
+// from 1, and the learner.
+func (a *Answer) play(ctx context.Context, w window, f form, e *experiments.Entry, level env.Level, watch func(epoch int, l learner.Learner)) ([]crawl, error) {
+	in := a.hindsight(w, f)
+	log := a.Log.Between(int64(w.begin), int64(w.to))
 	o := env.ReplayOptions{
-		Epoch: time.Duration(r.length) * time.Second, Decay: math.Ln2 / f.half(), Budget: budget,
+		Epoch: seconds(w.length), Decay: math.Ln2 / float64(f.Half()), Budget: in.Budget,
 		Items: level == env.LevelOnline, Part: env.PartWhole,
 	}
 	scene := experiments.Scene{
-		Instance: in, Epochs: r.epochs(w),
+		Instance: in, Epochs: w.epochs(),
 		Open: func(uint64, env.Level, bool) (env.World, error) { return env.NewReplay(log, in, o) },
 	}
 	var crawls []crawl
 	_, err := scene.Play(ctx, experiments.Play{
-		Entry: e, Level: level, Seed: r.q.Seed, Evaluation: -1,
+		Entry: e, Level: level, Seed: a.Seed, Evaluation: -1,
 		Watch: func(run experiments.Running) experiments.Watcher {
 			return func(n int, _ float64, got []env.Crawled) error {
-				at := w.begin + float64(n+1)*r.length
 				for _, c := range got {
-					crawls = append(crawls, crawl{c.Source, at})
+					crawls = append(crawls, crawl{c.Source, w.end(n)})
 				}
 				if watch != nil {
-					watch(n+1, run)
+					watch(n+1, run.Trainee)
 				}
 				return nil
 			}
@@ -44,65 +53,88 @@ func (r *runner) play(ctx context.Context, w window, budget float64, f form, e *
 	return crawls, err
 }
 
-// half returns the half-life of an exponential form, hours.
-func (f form) half() float64 { return math.Ln2 / f.Param[0] }
-
 // hindsight returns the sources with their mean rate and interest over the
 // measured part, which no scheduler knows beforehand.
-func (r *runner) hindsight(w window, budget float64, f form) env.Instance {
-	in := env.Instance{ID: "recording", Budget: budget, Sources: make([]env.Source, len(r.q.Log.Names))}
-	for i, name := range r.q.Log.Names {
-		n, sum := r.cat.published(i, w.from, w.to)
-		in.Sources[i] = env.NewSource(name, n*r.length/(w.to-w.from), r.length/3600*math.Ln2/f.half(), sum/max(1, n))
+func (a *Answer) hindsight(w window, f form) env.Instance {
+	in := env.Instance{ID: "recording", Budget: float64(a.Budget), Sources: make([]env.Source, len(a.Log.Names))}
+	for i, name := range a.Log.Names {
+		n, sum := a.catalog.published(i, w.from, w.to)
+		in.Sources[i] = env.NewSource(name, n*w.length/(w.to-w.from), w.length/3600*math.Ln2/float64(f.Half()), sum/max(1, n))
 	}
 	return in
 }
 
+// policy returns the crawls of a policy of the catalogue.
+func (a *Answer) policy(ctx context.Context, name string, w window) ([]crawl, error) {
+	e, err := experiments.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.play(ctx, w, a.Form, e, e.FirstLevel(), nil)
+}
+
+// present returns the crawls that are made now.
+func (a *Answer) present(ctx context.Context, w window) ([]crawl, error) {
+	switch {
+	case a.Now.Every > 0:
+		return every(len(a.Log.Names), a.Now.Every.Seconds(), w.from, w.to), nil
+	case a.Now.Rule != "":
+		return a.policy(ctx, a.Now.Rule, w)
+	}
+	return a.Now.Crawls, nil
+}
+
+// learning returns what the learner earns in the tail with a share of the
+// crawls, interest per hour.
+func (a *Answer) learning(ctx context.Context, share float64, f form) (float64, error) {
+	// Fewer crawls: longer epochs, so that each has as many.
+	w := a.tail
+	w.length = math.Round(w.length / share)
+	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
+	crawls, err := a.play(ctx, w, f, a.learner, env.LevelOnline, nil)
+	return a.catalog.measure(crawls, w, f.Left).Interest, err
+}
+
 // learn runs the learner in the whole window, makes a timetable of what was
-// learned in the end, and tries out the one of what was learned by the middle.
-func (r *runner) learn(ctx context.Context, w window, middle int, budget float64, a *Answer) ([]crawl, error) {
-	var frozen env.Agent
-	var last experiments.Running
-	crawls, err := r.play(ctx, w, budget, a.Form, r.learner, env.LevelOnline, func(epoch int, run experiments.Running) {
-		if last = run; epoch == middle {
-			frozen = run.Trainee.Frozen()
+// learned in the end, and replays, as told, the one of what was learned by the
+// middle, from there to the end, beside the policy itself.
+func (a *Answer) learn(ctx context.Context) ([]crawl, error) {
+	w := a.whole
+	middle := int(math.Round((a.half - w.begin) / w.length))
+	var frozen, learned env.Agent
+	crawls, err := a.play(ctx, w, a.Form, a.learner, env.LevelOnline, func(epoch int, l learner.Learner) {
+		switch epoch {
+		case middle:
+			frozen = l.Frozen()
+		case w.epochs():
+			learned = l.Frozen()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	if a.Timetable, err = r.timetable(ctx, last.Trainee.Frozen(), w.begin, r.epochs(w)); err != nil {
+	if a.Timetable, err = a.timetable(ctx, learned, w.epochs()); err != nil {
 		return nil, err
 	}
-	return crawls, r.try(ctx, frozen, w, middle, a)
-}
-
-// try replays, as told, the timetable of a policy that was frozen in the middle,
-// from there to the end, beside the policy itself.
-func (r *runner) try(ctx context.Context, policy env.Agent, w window, middle int, a *Answer) error {
-	alone, err := r.follow(ctx, policy, w.begin, middle, r.epochs(w)-middle)
+	alone, err := a.follow(ctx, frozen, middle, w.epochs()-middle)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	plan, err := r.timetable(ctx, policy, w.begin, middle)
+	plan, err := a.timetable(ctx, frozen, middle)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	half := w.begin + float64(middle)*r.length
-	later := window{half, half, w.to}
-	a.Frozen = r.measure(alone, later, a.Form)
-	a.Replayed = r.measure(plan.between(half, w.to), later, a.Form)
-	return nil
+	w.from = a.half
+	a.Frozen = a.catalog.measure(alone, w, a.Form.Left)
+	a.Replayed = a.catalog.measure(plan.between(w.from, w.to), w, a.Form.Left)
+	return crawls, nil
 }
-
-// epochs returns how many decisions there are in a window.
-func (r *runner) epochs(w window) int { return int(math.Round((w.to - w.begin) / r.length)) }
 
 // follow runs a policy that learns no more, and sees nothing but its own crawls,
-// from an epoch on that is counted from begin.
-func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, epoch, epochs int) ([]crawl, error) {
+// for some epochs from one on.
+func (a *Answer) follow(ctx context.Context, policy env.Agent, epoch, epochs int) ([]crawl, error) {
 	view := &env.Observed{}
-	view.Epoch, view.Last = epoch, make([]int, len(r.q.Log.Names))
+	view.Epoch, view.Last = epoch, make([]int, len(a.Log.Names))
 	for i := range view.Last {
 		view.Last[i] = epoch - 1 // as if all had just been crawled
 	}
@@ -113,9 +145,8 @@ func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, ep
 			return nil, ctx.Err()
 		}
 		now = policy.Select(now[:0], view)
-		at := begin + float64(view.Epoch+1)*r.length
 		for _, i := range now {
-			all = append(all, crawl{i, at})
+			all = append(all, crawl{i, a.whole.end(view.Epoch)})
 			view.Last[i] = view.Epoch
 		}
 		view.Epoch++
@@ -125,114 +156,45 @@ func (r *runner) follow(ctx context.Context, policy env.Agent, begin float64, ep
 
 // timetable lets a policy that learns no more run for two weeks from an epoch
 // on, and returns the crawls of the second.
-func (r *runner) timetable(ctx context.Context, policy env.Agent, begin float64, epoch int) (timetable, error) {
-	crawls, err := r.follow(ctx, policy, begin, epoch, int(math.Ceil(2*week/r.length)))
-	if err != nil {
-		return nil, err
-	}
-	from := begin + float64(epoch)*r.length + week
-	var t timetable
+func (a *Answer) timetable(ctx context.Context, policy env.Agent, epoch int) (t timetable, err error) {
+	w := a.whole
+	crawls, err := a.follow(ctx, policy, epoch, int(math.Ceil(2*week/w.length)))
+	from := w.begin + float64(epoch)*w.length + week
 	for _, c := range crawls {
 		if c.At > from && c.At <= from+week {
 			t = append(t, c)
 		}
 	}
-	return t, nil
+	return t, err
 }
 
 // wrong measures what it costs to schedule by a form that is not the true one:
 // by the index of the form, with rates from the first half, in the second.
-func (r *runner) wrong(ctx context.Context, a *Answer, half, to float64) error {
-	w := window{half, half, to}
-	first := float64(r.q.Log.First)
+func (a *Answer) wrong(ctx context.Context) error {
+	w := window{a.half, a.half, a.whole.to, a.whole.length}
+	rate := make([]float64, len(a.Log.Names))
+	for i := range rate {
+		_, rate[i] = a.catalog.published(i, float64(a.Log.First), a.half)
+	}
 	a.Wrong = make([][]float64, len(a.Fits))
-	crawls := make([][]crawl, len(a.Fits))
-	for k, assumed := range a.Fits {
-		var err error
+	for _, assumed := range a.Fits {
+		index := assumed.index(w.length / 3600)
 		entry := &experiments.Entry{Name: assumed.Name, New: func(known experiments.Known, _ any) (env.Agent, error) {
-			p := &byForm{sel: baselines.NewSelector(known.Terms.Costs, known.Terms.Budget), key: make([]float64, len(known.Terms.Costs))}
-			for i := range r.q.Log.Names {
-				_, sum := r.cat.published(i, first, half)
-				p.rate = append(p.rate, sum)
-			}
-			p.total = assumed.totals(ages, r.length/3600)
-			return env.NewAgent(p), nil
+			return env.NewAgent(baselines.NewByAge(known.Terms, func(i, age int) float64 { return rate[i] * index[min(age, ages-1)] })), nil
 		}}
-		crawls[k], err = r.play(ctx, w, float64(a.Budget), a.Form, entry, env.LevelModel, nil)
+		crawls, err := a.play(ctx, w, a.Form, entry, env.LevelModel, nil)
 		if err != nil {
 			return err
 		}
-	}
-	for k, truth := range a.Fits {
-		for _, c := range crawls {
-			a.Wrong[k] = append(a.Wrong[k], r.measure(c, w, truth.form).Interest)
+		for k, truth := range a.Fits {
+			a.Wrong[k] = append(a.Wrong[k], a.catalog.measure(crawls, w, truth.Left).Interest)
 		}
-		right := a.Wrong[k][k]
-		for j := range a.Wrong[k] {
-			a.Wrong[k][j] /= right
+	}
+	for k, earned := range a.Wrong {
+		right := earned[k]
+		for j := range earned {
+			earned[j] /= right
 		}
 	}
 	return nil
-}
-
-// ages is how many ages a byForm tells apart.
-const ages = 5000
-
-// byForm ranks by Whittle's index at the age for any form of decay. With F(s)
-// what waits after s epochs, which is concave in s, it is
-//
-//	γ(s) = F(s) − s (F(s+1) − F(s))
-//
-// and for the exponential that of Theorem 1 of TCNS.
-type byForm struct {
-	sel         *baselines.Selector
-	key         []float64
-	rate, total []float64
-}
-
-// Select implements env.Policy.
-func (p *byForm) Select(dst []int, o *env.Model) []int {
-	for i := range p.key {
-		s := min(o.Age(i), ages-2)
-		p.key[i] = p.rate[i] * (p.total[s] - float64(s)*(p.total[s+1]-p.total[s]))
-	}
-	return p.sel.Top(dst, p.key)
-}
-
-// conclude fills what follows from the runs.
-func (a *Answer) conclude() {
-	const block = 7 // days
-	none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
-	boot := stats.New(a.seed)
-	a.Gain = none
-	for k := range a.Rows {
-		a.Rows[k].Interval = none
-		if days := a.Rows[k].days; len(days) >= block {
-			perHour := make([]float64, len(days))
-			for d, v := range days {
-				perHour[d] = v / 24
-			}
-			a.Rows[k].Interval = boot.Blocks(perHour, block)
-		}
-	}
-	if now, learning := a.Rows[0].days, a.Rows[1].days; len(now) >= block {
-		a.Gain = boot.RatioBlocks(learning, now, block)
-	}
-	a.Gain.Value = a.Rows[1].Interest / a.Rows[0].Interest
-	a.Gain.Value, a.Gain.Lo, a.Gain.Hi = a.Gain.Value-1, a.Gain.Lo-1, a.Gain.Hi-1
-
-	for k := range a.Budgets {
-		a.Budgets[k].Interest /= a.nowAtEnd
-	}
-	a.Fewer = math.NaN()
-	if last := a.Budgets[len(a.Budgets)-1]; last.Interest >= 1 {
-		a.Fewer = 1 - a.Budgets[0].Crawls // at least
-		for k := len(a.Budgets) - 1; k > 0; k-- {
-			hi, lo := a.Budgets[k], a.Budgets[k-1]
-			if lo.Interest < 1 {
-				a.Fewer = 1 - (lo.Crawls + (hi.Crawls-lo.Crawls)*(1-lo.Interest)/(hi.Interest-lo.Interest))
-				break
-			}
-		}
-	}
 }

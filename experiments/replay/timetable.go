@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"time"
 )
 
 // timetable is the crawls of a week, by time; it is meant to be repeated.
@@ -39,18 +38,9 @@ func (a *Answer) WriteTimetable(w io.Writer) error {
 	since := func(c crawl) float64 { return math.Mod(c.At-4*day, week) }
 	slices.SortStableFunc(rows, func(a, b crawl) int { return cmp.Compare(since(a), since(b)) })
 	for _, c := range rows {
-		at := time.Unix(int64(c.At), 0).UTC()
-		_ = out.Write([]string{at.Weekday().String(), at.Format("15:04:05"), a.Names[c.Source]})
+		at := unix(c.At)
+		_ = out.Write([]string{at.Weekday().String(), at.Format("15:04:05"), a.Log.Names[c.Source]})
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// visits returns how often a source is crawled in the week.
-func (t timetable) visits(sources int) []int {
-	n := make([]int, sources)
-	for _, c := range t {
-		n[c.Source]++
-	}
-	return n
 }

@@ -11,11 +11,11 @@ import (
 type seen struct {
 	Sources, Items int
 	Days           float64
-	Silent         int     // sources that published nothing in the last quarter of the time
-	Gaps           int     // times without any item that are far longer than usual
-	Longest        float64 // the longest of them, hours
-	Never          int     // sources without any item
-	Dearest        string  // the source with the most utility, and its share of all
+	Silent         int    // sources that published nothing in the last quarter of the time
+	Gaps           int    // times without any item that are far longer than usual
+	Longest        hours  // the longest of them
+	Never          int    // sources without any item
+	Dearest        string // the source with the most utility, and its share of all
 	Share          float64
 	PerHour        float64 // utility published per hour
 }
@@ -24,16 +24,13 @@ type seen struct {
 // least six hours and ten times what nine in ten waits for the next item last.
 func look(rec *env.Recording) seen {
 	s := seen{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
-	last := make([]int64, len(rec.Names))
+	last := slices.Repeat([]int64{math.MinInt64}, len(rec.Names))
 	sum := make([]float64, len(rec.Names))
-	for i := range last {
-		last[i] = math.MinInt64
-	}
-	var waits []float64
+	var waits []int64
 	before := rec.First
 	var all float64
 	rec.Each(func(i int, at int64, utility float64) {
-		waits = append(waits, float64(at-before))
+		waits = append(waits, at-before)
 		before, last[i] = at, at
 		sum[i] += utility
 		all += utility
@@ -53,11 +50,8 @@ func look(rec *env.Recording) seen {
 	}
 	slices.Sort(waits)
 	least := max(6*3600, 10*waits[len(waits)*9/10])
-	for k := len(waits) - 1; k >= 0 && waits[k] >= least; k-- {
-		s.Gaps++
-	}
-	if s.Gaps > 0 {
-		s.Longest = waits[len(waits)-1] / 3600
+	if first, _ := slices.BinarySearch(waits, least); first < len(waits) {
+		s.Gaps, s.Longest = len(waits)-first, hours(waits[len(waits)-1])/3600
 	}
 	return s
 }
