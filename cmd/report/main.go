@@ -38,15 +38,15 @@ Writes report.html and plots/ into directories of results.
 		return cli.Usagef("name the directory of a sweep, such as results/kappa")
 	}
 	if *beside != "" {
-		r, err := report.Beside(operands, *beside)
+		p, err := report.Beside(operands, *beside)
 		if err != nil {
 			return err
 		}
-		r.Page.Command = "go run ./cmd/report " + cli.Quote(args...)
+		p.Command = "go run ./cmd/report " + cli.Quote(args...)
 		if err := os.MkdirAll(*out, 0o777); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
-		return write(r, *out, *night, stdout, stderr)
+		return write(p, *out, *night, stdout, stderr)
 	}
 	if f.Given("out") {
 		return cli.Usagef("-out belongs to -beside; a report goes into the directory that it is of")
@@ -59,9 +59,9 @@ Writes report.html and plots/ into directories of results.
 			if ctx.Err() != nil {
 				return errors.Join(append(errs, ctx.Err())...)
 			}
-			r, err := report.Load(dir, cli.Quote(filepath.ToSlash(dir)))
+			p, err := report.Load(dir, cli.Quote(filepath.ToSlash(dir)))
 			if err == nil {
-				err = write(r, dir, *night, stdout, stderr)
+				err = write(p, dir, *night, stdout, stderr)
 			}
 			errs = append(errs, err)
 		}
@@ -69,13 +69,13 @@ Writes report.html and plots/ into directories of results.
 	return errors.Join(errs...)
 }
 
-// write puts a report into a directory and prints what it shows.
-func write(r *report.Result, dir string, night bool, stdout, stderr io.Writer) error {
-	written, err := r.Page.Write(dir, night, r.Figures...)
+// write puts a page into a directory and prints the results that it shows.
+func write(p *report.Page, dir string, night bool, stdout, stderr io.Writer) error {
+	written, err := p.Write(dir, night)
 	if err != nil {
 		return err
 	}
-	if err := r.Text(stdout); err != nil {
+	if _, err := io.WriteString(stdout, p.Text); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, written[0]), len(written)-1, filepath.Join(dir, "plots"))

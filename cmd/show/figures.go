@@ -263,7 +263,7 @@ func (s *shown) sources(relaxed index.Relaxed) *result.Table {
 		t.Header = append(t.Header, thresholds.Header[1:]...)
 	}
 	for i, x := range s.scene.Instance.Sources[:min(mostRows, len(s.names))] {
-		row := []string{result.Printable(s.names[i])}
+		row := []string{s.names[i]}
 		for _, v := range []float64{x.Rate, x.Decay, x.Interest, x.Cost, s.count[i] / float64(s.epochs), relaxed.Frequency[i]} {
 			row = append(row, result.Figure(v))
 		}

@@ -102,11 +102,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	page.Names = figureNames
 	page.Command = cli.Quote(append([]string{"go", "run", "./cmd/show"}, args...)...)
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	if _, err := page.Write(out, night, figureNames...); err != nil {
+	if _, err := page.Write(out, night); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	return s.write(stdout, output.Format(), out, page)

@@ -51,13 +51,10 @@ type Look struct {
 // that a negative style counts from the end.
 func Looks(n int) []Look {
 	var looks []Look
-	for i := range n + 2 {
-		if i >= n {
-			i -= n + 2
-		}
+	for i := range n {
 		looks = append(looks, lookOf(i))
 	}
-	return looks
+	return append(looks, lookOf(Dotted), lookOf(Plain))
 }
 
 func lookOf(style int) Look {
@@ -117,28 +114,35 @@ func (t Theme) colour(style int) color.RGBA {
 
 // SVG returns the figure as SVG.
 func (f Figure) SVG(t Theme) ([]byte, error) {
-	d, err := newDrawing(f, t)
-	if err != nil {
-		return nil, err
-	}
-	c := vgsvg.New(d.width, d.height)
-	d.draw(draw.New(c))
-	var b bytes.Buffer
-	_, err = c.WriteTo(&b)
+	b, err := f.on(t, func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) })
 	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
+	return bytes.ReplaceAll(b, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
 }
 
 // PNG returns the figure as PNG at 144 dots per inch.
 func (f Figure) PNG(t Theme) ([]byte, error) {
-	d, err := newDrawing(f, t)
-	if err != nil {
+	return f.on(t, func(width, height vg.Length) vg.CanvasWriterTo {
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(t.Back))}
+	})
+}
+
+// on returns the bytes of a canvas with the figure on it.
+func (f Figure) on(t Theme, canvas func(width, height vg.Length) vg.CanvasWriterTo) ([]byte, error) {
+	if err := f.Fit(); err != nil {
 		return nil, err
 	}
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(t.Back))}
-	d.draw(draw.New(c))
+	d := newDrawing(&f, t)
+	c := canvas(d.width, d.height)
+	all := draw.New(c)
+	all.SetColor(t.Back)
+	all.Fill(all.Rectangle.Path())
+	to, legend := d.places(all)
+	d.plot.Draw(to)
+	if d.entries > 0 {
+		d.legend.Draw(legend)
+	}
 	var b bytes.Buffer
-	_, err = c.WriteTo(&b)
+	_, err := c.WriteTo(&b)
 	return b.Bytes(), err
 }
 
@@ -157,51 +161,47 @@ type drawing struct {
 	width, height vg.Length
 }
 
-func newDrawing(f Figure, t Theme) (*drawing, error) {
-	if err := f.Fit(); err != nil {
-		return nil, err
-	}
+// newDrawing puts a figure that is fitted together.
+func newDrawing(f *Figure, t Theme) *drawing {
 	p := plot.New()
-	d := &drawing{Figure: &f, theme: t, plot: p, legend: plot.NewLegend(), width: 6.4 * vg.Inch, height: 4.2 * vg.Inch}
+	d := &drawing{Figure: f, theme: t, plot: p, legend: plot.NewLegend(), width: 6.4 * vg.Inch, height: 4.2 * vg.Inch}
 	p.BackgroundColor = t.Back
 	p.Title.Text, p.Title.Padding = f.Title, vg.Points(6)
-	p.X.Label.Text, p.Y.Label.Text = f.X.Label, f.Y.Label
-	for a, of := range map[*plot.Axis]Axis{&p.X: f.X, &p.Y: f.Y} {
-		a.Tick.Marker = ticker{of}
-		sans(&a.Label.TextStyle, 11, t.Text)
-		sans(&a.Tick.Label, 10, t.Text)
-		a.Color, a.Tick.Color, a.Padding = t.Text, t.Text, 0
-	}
 	sans(&p.Title.TextStyle, 12, t.Text)
 	sans(&d.legend.TextStyle, 10, t.Text)
 	d.legend.Left, d.legend.Top, d.legend.Padding = true, true, vg.Points(2)
-	defer func() { // what is added changes the ranges
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.X.place(f.X.Lo), f.X.place(f.X.Hi), f.Y.place(f.Y.Lo), f.Y.place(f.Y.Hi)
-	}()
 	if f.Tiles != nil {
-		return d, d.tiles()
+		d.tiles()
+	} else {
+		d.series()
 	}
+	// What is added changes the ranges.
+	f.X.settle(&p.X, t)
+	f.Y.settle(&p.Y, t)
+	return d
+}
+
+// series adds the series that are not hidden, and makes room for the legend.
+func (d *drawing) series() {
 	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = t.Grid, t.Grid
-	p.Add(grid)
-	for i := range f.Series {
-		s := &f.Series[i]
+	grid.Vertical.Color, grid.Horizontal.Color = d.theme.Grid, d.theme.Grid
+	d.plot.Add(grid)
+	for _, s := range d.Series {
 		if s.Hidden {
 			continue
 		}
-		sign := d.add(s)
+		sign := d.add(&s)
 		if s.Name != "" {
 			d.legend.Add(s.Name, sign)
 			d.entries++
 		}
 	}
-	if n := len(f.Y.Ticks); f.Y.named() && n > 16 {
+	named := d.Y.Lo < 0 && len(d.Y.Ticks) > 0 && d.Y.Ticks[0].At == 0 // names in place of numbers
+	if n := len(d.Y.Ticks); named && n > 16 {
 		d.height += vg.Length(n-16) * vg.Points(9)
 	}
-	if d.entries == 0 {
-		return d, nil
-	}
 	switch size := d.legend.Rectangle(draw.Canvas{}).Size(); {
+	case d.entries == 0:
 	case d.entries <= mostBelow:
 		d.below = size.Y + vg.Points(8)
 		d.width = max(d.width, size.X+vg.Inch)
@@ -211,7 +211,6 @@ func newDrawing(f Figure, t Theme) (*drawing, error) {
 		d.width += d.aside
 		d.height = max(d.height, size.Y+vg.Inch)
 	}
-	return d, nil
 }
 
 // sans sets a font without serifs.
@@ -228,26 +227,17 @@ func (a *Axis) place(v float64) float64 {
 	return v
 }
 
-type ticker struct{ of Axis }
-
-// Ticks implements plot.Ticker.
-func (t ticker) Ticks(_, _ float64) []plot.Tick {
-	out := make([]plot.Tick, len(t.of.Ticks))
-	for i, m := range t.of.Ticks {
-		out[i] = plot.Tick{Value: t.of.place(m.At), Label: m.Text}
+// settle makes an axis of a plot look as this one.
+func (a *Axis) settle(to *plot.Axis, t Theme) {
+	var ticks plot.ConstantTicks
+	for _, m := range a.Ticks {
+		ticks = append(ticks, plot.Tick{Value: a.place(m.At), Label: m.Text})
 	}
-	return out
-}
-
-// draw fills the canvas.
-func (d *drawing) draw(c draw.Canvas) {
-	c.SetColor(d.theme.Back)
-	c.Fill(c.Rectangle.Path())
-	to, legend := d.places(c)
-	d.plot.Draw(to)
-	if d.entries > 0 {
-		d.legend.Draw(legend)
-	}
+	to.Min, to.Max, to.Tick.Marker = a.place(a.Lo), a.place(a.Hi), ticks
+	to.Label.Text, to.Padding = a.Label, 0
+	to.Color, to.Tick.Color = t.Text, t.Text
+	sans(&to.Label.TextStyle, 11, t.Text)
+	sans(&to.Tick.Label, 10, t.Text)
 }
 
 // places returns where the plot goes and where the legend.
@@ -287,30 +277,35 @@ func (d *drawing) add(s *Series) (sign plot.Thumbnailer) {
 		}
 	}
 	sign = &line
-	for _, p := range d.parts(s) {
+	for _, r := range d.runs(s) {
+		for _, at := range []plotter.XYs{r.at, r.lo, r.hi} {
+			for k := range at {
+				at[k] = plotter.XY{X: d.X.place(at[k].X), Y: d.Y.place(at[k].Y)}
+			}
+		}
 		switch s.Kind {
 		case Points, Across:
-			for k := range p.at {
-				segment(p.lo[k], p.hi[k])
+			for k := range r.at {
+				segment(r.lo[k], r.hi[k])
 			}
-			points.XYs = append(points.XYs, p.at...)
+			points.XYs = append(points.XYs, r.at...)
 			sign = &points
 		case Marks:
 			bar.Width = vg.Points(2)
-			for _, at := range p.at {
+			for _, at := range r.at {
 				segment(plotter.XY{X: at.X, Y: at.Y - .36}, plotter.XY{X: at.X, Y: at.Y + .36})
 			}
 			sign = &bar
 		default:
 			if len(s.Lo) > 0 {
-				slices.Reverse(p.hi)
-				d.plot.Add(&plotter.Polygon{XYs: []plotter.XYs{append(p.lo, p.hi...)}, Color: color.NRGBA{colour.R, colour.G, colour.B, d.theme.Wash}})
+				slices.Reverse(r.hi)
+				d.plot.Add(&plotter.Polygon{XYs: []plotter.XYs{append(r.lo, r.hi...)}, Color: color.NRGBA{colour.R, colour.G, colour.B, d.theme.Wash}})
 			}
-			if len(p.at) == 1 {
-				points.XYs = append(points.XYs, p.at...)
+			if len(r.at) == 1 {
+				points.XYs = append(points.XYs, r.at...)
 			}
 			l := line
-			l.XYs = p.at
+			l.XYs = r.at
 			d.plot.Add(&l)
 		}
 	}
@@ -318,68 +313,30 @@ func (d *drawing) add(s *Series) (sign plot.Thumbnailer) {
 	return sign
 }
 
-// part is what a series has between two gaps, as it stands on the axes: its
-// points, and the ends of their intervals.
-type part struct{ at, lo, hi plotter.XYs }
-
-func (d *drawing) parts(s *Series) []part {
-	var parts []part
-	place := func(p plotter.XY) plotter.XY { return plotter.XY{X: d.X.place(p.X), Y: d.Y.place(p.Y)} }
-	gap := true
-	for k := range s.X {
-		at, lo, hi, ok := d.at(s, k)
-		if !ok {
-			gap = true
-			continue
-		}
-		if gap {
-			parts, gap = append(parts, part{}), false
-		}
-		p := &parts[len(parts)-1]
-		p.at, p.lo, p.hi = append(p.at, place(at)), append(p.lo, place(lo)), append(p.hi, place(hi))
-	}
-	return parts
-}
+// mostTexts is how many tiles have room for their values.
+const mostTexts = 150
 
 // tiles adds the tiles of a figure to its plot.
-func (d *drawing) tiles() error {
-	t := d.Figure.Tiles
-	lo, hi := t.span()
-	var at plotter.XYLabels
-	var white []bool
-	for y, row := range t.Values {
-		for x, v := range row {
-			if !finite(v) {
+func (d *drawing) tiles() {
+	var texts plotter.Labels
+	size := math.Min(9, 60/float64(len(d.Tiles.X))+4)
+	for y, row := range d.Tiles.Tiles {
+		for x, tile := range row {
+			if tile.Back == "" {
 				continue
 			}
-			c := shade(v, lo, hi)
-			fx, fy := float64(x), float64(y)
-			tile, err := plotter.NewPolygon(plotter.XYs{{X: fx - .5, Y: fy - .5}, {X: fx + .5, Y: fy - .5}, {X: fx + .5, Y: fy + .5}, {X: fx - .5, Y: fy + .5}})
-			if err != nil {
-				return err
+			at := plotter.XY{X: float64(x), Y: float64(y)}
+			corners := plotter.XYs{{X: at.X - .5, Y: at.Y - .5}, {X: at.X + .5, Y: at.Y - .5}, {X: at.X + .5, Y: at.Y + .5}, {X: at.X - .5, Y: at.Y + .5}}
+			d.plot.Add(&plotter.Polygon{XYs: []plotter.XYs{corners}, Color: tile.colour, LineStyle: draw.LineStyle{Color: tile.colour, Width: vg.Points(.3)}})
+			style := text.Style{Font: plotter.DefaultFont, XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+			sans(&style, size, color.Black)
+			if tile.Dark {
+				style.Color = color.White
 			}
-			tile.Color = c
-			tile.LineStyle.Color, tile.LineStyle.Width = c, vg.Points(.3)
-			d.plot.Add(tile)
-			at.XYs, at.Labels = append(at.XYs, plotter.XY{X: fx, Y: fy}), append(at.Labels, t.Tiles[y][x].Text)
-			white = append(white, dark(c))
+			texts.XYs, texts.Labels, texts.TextStyle = append(texts.XYs, at), append(texts.Labels, tile.Text), append(texts.TextStyle, style)
 		}
 	}
-	if len(t.X)*len(t.Y) > 150 {
-		return nil
+	if len(d.Tiles.X)*len(d.Tiles.Y) <= mostTexts {
+		d.plot.Add(&texts)
 	}
-	labels, err := plotter.NewLabels(at)
-	if err != nil {
-		return err
-	}
-	for i := range labels.TextStyle {
-		s := &labels.TextStyle[i]
-		s.XAlign, s.YAlign = draw.XCenter, draw.YCenter
-		sans(s, math.Min(9, 60/float64(len(t.X))+4), color.Black)
-		if white[i] {
-			s.Color = color.White
-		}
-	}
-	d.plot.Add(labels)
-	return nil
 }

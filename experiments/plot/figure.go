@@ -16,7 +16,7 @@ import (
 
 // Figure is a figure as data.
 type Figure struct {
-	Name   string   `json:"name"` // of its files
+	Name   string   `json:"name"` // of its files; "" for a figure that only a page has
 	Title  string   `json:"title"`
 	X      Axis     `json:"x"`
 	Y      Axis     `json:"y"`
@@ -25,13 +25,23 @@ type Figure struct {
 	// From, if not 0, is where the x axis begins and, at five times that, the
 	// values that fill the y axis, if those before would crush them.
 	From float64 `json:"-"`
-	// Page keeps the figure out of the files: there are many like it.
-	Page bool `json:"-"`
 }
 
 // New begins a figure; x and y are what its axes show, with the unit.
 func New(name, title, x, y string) Figure {
 	return Figure{Name: name, Title: title, X: Axis{Label: x}, Y: Axis{Label: y}}
+}
+
+// Of returns the series of that name. The first time it begins it, in the next
+// style.
+func (f *Figure) Of(name string) *Series {
+	for i := range f.Series {
+		if f.Series[i].Name == name {
+			return &f.Series[i]
+		}
+	}
+	f.Series = append(f.Series, Series{Name: name, Style: len(f.Series)})
+	return &f.Series[len(f.Series)-1]
 }
 
 // Axis is one axis of a figure.
@@ -95,6 +105,21 @@ type Series struct {
 	Hidden bool   `json:"hidden,omitempty"` // until the reader of a page asks for it
 }
 
+// Guide returns a straight line to compare data with.
+func Guide(name string, x1, y1, x2, y2 float64) Series {
+	return Series{Name: name, Style: Plain, X: Values{x1, x2}, Y: Values{y1, y2}}
+}
+
+// Add appends a point.
+func (s *Series) Add(x, y float64) { s.X, s.Y = append(s.X, x), append(s.Y, y) }
+
+// AddWithin appends a point with its interval, in a series whose points all have
+// one; NaN where there is none.
+func (s *Series) AddWithin(x, y, lo, hi float64) {
+	s.Add(x, y)
+	s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
+}
+
 // Values are numbers of which some may be missing.
 type Values []float64
 
@@ -117,45 +142,46 @@ func (v Values) MarshalJSON() ([]byte, error) {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// at returns a point of a series and the ends of its interval, which are the
-// point where there is none; not ok if the axes cannot show it.
-func (f *Figure) at(s *Series, k int) (at, lo, hi plotter.XY, ok bool) {
+func (a *Axis) shows(v float64) bool { return finite(v) && (!a.Log || v > 0) }
+
+// run is what a series has between two gaps: points that the axes can show, and
+// the ends of their intervals, which are the points where there are none.
+type run struct{ at, lo, hi plotter.XYs }
+
+func (f *Figure) runs(s *Series) (all []run) {
 	shows := func(p plotter.XY) bool { return f.X.shows(p.X) && f.Y.shows(p.Y) }
-	if k >= len(s.X) || k >= len(s.Y) {
-		return at, lo, hi, false
-	}
-	at = plotter.XY{X: s.X[k], Y: s.Y[k]}
-	lo, hi = at, at
-	if k < len(s.Lo) && k < len(s.Hi) {
-		if s.Kind == Across {
+	gap := true
+	for k := range min(len(s.X), len(s.Y)) {
+		at := plotter.XY{X: s.X[k], Y: s.Y[k]}
+		if !shows(at) {
+			gap = true
+			continue
+		}
+		lo, hi := at, at
+		switch {
+		case k >= min(len(s.Lo), len(s.Hi)):
+		case s.Kind == Across:
 			lo.X, hi.X = s.Lo[k], s.Hi[k]
-		} else {
+		default:
 			lo.Y, hi.Y = s.Lo[k], s.Hi[k]
 		}
 		if !shows(lo) || !shows(hi) {
 			lo, hi = at, at
 		}
+		if gap {
+			all, gap = append(all, run{}), false
+		}
+		r := &all[len(all)-1]
+		r.at, r.lo, r.hi = append(r.at, at), append(r.lo, lo), append(r.hi, hi)
 	}
-	return at, lo, hi, shows(at)
+	return all
 }
-
-func (a *Axis) shows(v float64) bool { return finite(v) && (!a.Log || v > 0) }
-
-// named reports whether an axis has names in place of numbers.
-func (a *Axis) named() bool { return len(a.Ticks) > 0 && a.Ticks[0].At == 0 && a.Lo < 0 }
 
 // Fit settles the ranges and ticks that are not given, and leaves out series
 // that have nothing to draw. It changes nothing the second time. It returns an
 // error if there is nothing to draw at all.
 func (f *Figure) Fit() error {
-	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool {
-		for k := range s.X {
-			if _, _, _, ok := f.at(&s, k); ok {
-				return false
-			}
-		}
-		return true
-	})
+	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return len(f.runs(&s)) == 0 })
 	if t := f.Tiles; t != nil && t.fit() {
 		f.X.Ticks, f.Y.Ticks = Names(t.X), Names(t.Y)
 		f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi = -.5, float64(len(t.X))-.5, -.5, float64(len(t.Y))-.5
@@ -166,22 +192,17 @@ func (f *Figure) Fit() error {
 	}
 	// Hidden ones count only where all are.
 	every := !slices.ContainsFunc(f.Series, func(s Series) bool { return !s.Hidden })
-	var x, y, late span
-	var room float64
-	for i := range f.Series {
-		s := &f.Series[i]
+	x, y, late := nothing, nothing, nothing
+	room := 0.
+	for _, s := range f.Series {
 		if s.Hidden && !every {
 			continue
 		}
 		if s.Kind != Line && s.Kind != Steps {
 			room = .04
 		}
-		for k := range s.X {
-			at, lo, hi, ok := f.at(s, k)
-			if !ok {
-				continue
-			}
-			for _, p := range []plotter.XY{at, lo, hi} {
+		for _, r := range f.runs(&s) {
+			for _, p := range slices.Concat(r.at, r.lo, r.hi) {
 				x.see(p.X)
 				y.see(p.Y)
 				if p.X >= 5*f.From {
@@ -199,23 +220,16 @@ func (f *Figure) Fit() error {
 }
 
 // span is a range of values.
-type span struct {
-	n      int
-	lo, hi float64
-}
+type span struct{ lo, hi float64 }
 
-func (s *span) see(v float64) {
-	if s.n == 0 {
-		s.lo, s.hi = v, v
-	}
-	s.n++
-	s.lo, s.hi = math.Min(s.lo, v), math.Max(s.hi, v)
-}
+var nothing = span{math.Inf(1), math.Inf(-1)}
+
+func (s *span) see(v float64) { s.lo, s.hi = math.Min(s.lo, v), math.Max(s.hi, v) }
 
 // fit takes the range of the data, with some room at its ends, and its ticks.
 func (a *Axis) fit(s span, room float64) {
-	if a.Lo == 0 && a.Hi == 0 && s.n > 0 {
-		a.Lo, a.Hi = s.lo, s.hi
+	if a.Lo == 0 && a.Hi == 0 {
+		pad := room * (s.hi - s.lo)
 		same := s.hi-s.lo <= 1e-9*math.Abs(s.hi) // but for rounding
 		switch {
 		case same && a.Log:
@@ -223,34 +237,28 @@ func (a *Axis) fit(s span, room float64) {
 		case same && s.lo == 0:
 			a.Lo, a.Hi = -.5, .5
 		case same:
-			pad := math.Abs(s.lo) / 20
+			pad = math.Abs(s.lo) / 20
 			a.Lo, a.Hi = s.lo-pad, s.hi+pad
 		case a.Log:
 			wider := math.Pow(s.hi/s.lo, room)
 			a.Lo, a.Hi = s.lo/wider, s.hi*wider
+		case s.lo >= 0 && s.lo < .25*s.hi:
+			a.Lo, a.Hi = 0, s.hi+pad // 0 is near, and says how much there is
 		default:
-			pad := room * (s.hi - s.lo)
-			a.Hi += pad
-			if s.lo >= 0 && s.lo < .25*s.hi {
-				a.Lo = 0 // which is near, and says how much there is
-			} else {
-				a.Lo -= pad
-			}
+			a.Lo, a.Hi = s.lo-pad, s.hi+pad
 		}
 	}
+	if a.Ticks == nil && a.Log {
+		a.Ticks = decades(a.Lo, a.Hi)
+	}
 	if a.Ticks == nil {
-		a.Ticks = ticks(a.Lo, a.Hi, a.Log)
+		a.Ticks = ticks(a.Lo, a.Hi)
 	}
 }
 
 // ticks returns about six marks at round numbers, of which no two read the
 // same.
-func ticks(lo, hi float64, log bool) []Tick {
-	if log {
-		if t := decades(lo, hi); t != nil {
-			return t
-		}
-	}
+func ticks(lo, hi float64) (t []Tick) {
 	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/5)))
 	for _, k := range []float64{2, 2.5, 2} { // 1, 2, 5, 10
 		if (hi-lo)/step <= 7 {
@@ -258,7 +266,6 @@ func ticks(lo, hi float64, log bool) []Tick {
 		}
 		step *= k
 	}
-	var t []Tick
 	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step && len(t) < 20; k++ {
 		t = append(t, Tick{k * step, number(k*step, step, math.Max(math.Abs(lo), math.Abs(hi)))})
 	}
@@ -285,12 +292,11 @@ var short = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace
 // decades returns the marks of a logarithmic axis: powers of ten, of a few also
 // two and five times them, of many every few; nil if there are not two.
 func decades(lo, hi float64) []Tick {
-	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	width := math.Log10(hi / lo)
 	every := 1 + int(width/8)
 	var t []Tick
 	named := 0
-	for e := first; e <= last; e++ {
+	for e := int(math.Floor(math.Log10(lo))); e <= int(math.Ceil(math.Log10(hi))); e++ {
 		for k := 1; k < 10; k++ {
 			v := float64(k) * math.Pow(10, float64(e))
 			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {

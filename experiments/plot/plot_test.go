@@ -117,7 +117,9 @@ func TestTicks(t *testing.T) {
 		log := rapid.Bool().Draw(t, "log") && lo > 0
 		seen := map[string]bool{}
 		n := 0
-		for _, tick := range ticks(lo, hi, log) {
+		a := Axis{Lo: lo, Hi: hi, Log: log}
+		a.fit(nothing, 0)
+		for _, tick := range a.Ticks {
 			if tick.At < lo-1e-6*(hi-lo) || tick.At > hi+1e-6*(hi-lo) {
 				t.Fatalf("%v lies outside of %v to %v", tick.At, lo, hi)
 			}
@@ -249,10 +251,10 @@ func TestLegend(t *testing.T) {
 		for k := range rapid.IntRange(1, 40).Draw(t, "series") {
 			f.Series = append(f.Series, Series{Name: rapid.StringMatching(`[a-z/]{1,30}`).Draw(t, "name"), Style: k, X: Values{1, 2}, Y: Values{1, 2}})
 		}
-		d, err := newDrawing(f, Light)
-		if err != nil {
+		if err := f.Fit(); err != nil {
 			t.Fatal(err)
 		}
+		d := newDrawing(&f, Light)
 		to, legend := d.places(draw.New(vgsvg.New(d.width, d.height)))
 		size := d.legend.Rectangle(legend).Size()
 		if legend.Max.Y-size.Y < 0 || legend.Min.X+size.X > d.width {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -18,41 +19,32 @@ type Tiles struct {
 
 // Tile is a value as it looks.
 type Tile struct {
-	Text string `json:"text"`
-	Back string `json:"back,omitempty"` // #rrggbb; empty where there is no value
-	Dark bool   `json:"dark,omitempty"` // so that text on it is white
-}
-
-// span returns the least and the greatest value.
-func (t *Tiles) span() (lo, hi float64) {
-	s := span{lo: math.NaN(), hi: math.NaN()}
-	for _, row := range t.Values {
-		for _, v := range row {
-			if finite(v) {
-				s.see(v)
-			}
-		}
-	}
-	return s.lo, s.hi
+	Text   string `json:"text"`
+	Back   string `json:"back,omitempty"` // #rrggbb; empty where there is no value
+	Dark   bool   `json:"dark,omitempty"` // so that text on it is white
+	colour color.RGBA
 }
 
 // fit makes tiles of the values; it reports whether there are any.
 func (t *Tiles) fit() bool {
-	lo, hi := t.span()
-	t.Tiles = nil
-	for _, row := range t.Values {
-		var tiles []Tile
+	s := nothing
+	for _, v := range slices.Concat(t.Values...) {
+		if finite(v) {
+			s.see(v)
+		}
+	}
+	t.Tiles = make([][]Tile, len(t.Values))
+	for y, row := range t.Values {
 		for _, v := range row {
 			tile := Tile{Text: "–"}
 			if finite(v) {
-				c := shade(v, lo, hi)
-				tile = Tile{strconv.FormatFloat(v, 'g', 4, 64), hex(c), dark(c)}
+				c := shade(v, s.lo, s.hi)
+				tile = Tile{strconv.FormatFloat(v, 'g', 4, 64), hex(c), dark(c), c}
 			}
-			tiles = append(tiles, tile)
+			t.Tiles[y] = append(t.Tiles[y], tile)
 		}
-		t.Tiles = append(t.Tiles, tiles)
 	}
-	return finite(lo)
+	return s != nothing
 }
 
 // shades run from dark to light with even steps in lightness, so that they can

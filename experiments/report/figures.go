@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ephemera/experiments/plot"
+	"ephemera/experiments/stats"
 )
 
 // mostRows is how many sources a raster shows.
@@ -19,9 +20,9 @@ func Raster(names []string, at [][]float64, order []int) plot.Figure {
 		if len(x) == 0 || len(rows) == mostRows {
 			continue
 		}
-		s := plot.Series{Kind: plot.Marks, Style: max(0, slices.Index(order, i)) % 8, X: x}
-		for range x {
-			s.Y = append(s.Y, float64(len(rows)))
+		s := plot.Series{Kind: plot.Marks, Style: max(0, slices.Index(order, i)) % 8}
+		for _, n := range x {
+			s.Add(n, float64(len(rows)))
 		}
 		f.Series = append(f.Series, s)
 		rows = append(rows, names[i])
@@ -33,14 +34,17 @@ func Raster(names []string, at [][]float64, order []int) plot.Figure {
 // Dots draws a value of each row, if there is at, from the best on top down,
 // with its interval. A value that is not finite is left out.
 func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, style int)) plot.Figure {
+	top := float64(len(names) - 1)
 	f.Y.Lo, f.Y.Hi, f.Y.Ticks = -.6, float64(len(names))-.4, nil
 	for k := len(names) - 1; k >= 0; k-- {
-		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: float64(len(names) - 1 - k), Text: names[k]})
+		f.Y.Ticks = append(f.Y.Ticks, plot.Tick{At: top - float64(k), Text: names[k]})
 	}
 	for k := range names {
 		if at != nil {
 			v, lo, hi, style := at(k)
-			f.Series = append(f.Series, plot.Series{Kind: plot.Across, Style: style, X: plot.Values{v}, Y: plot.Values{float64(len(names) - 1 - k)}, Lo: plot.Values{lo}, Hi: plot.Values{hi}})
+			s := plot.Series{Kind: plot.Across, Style: style}
+			s.AddWithin(v, top-float64(k), lo, hi)
+			f.Series = append(f.Series, s)
 		}
 	}
 	return f
@@ -50,27 +54,33 @@ func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, 
 // farther from the exact values than they span is not drawn: what a learner came
 // to may be many times as large, and would crush the rest.
 func diagonal(f *plot.Figure) {
-	lo, hi := math.Inf(1), math.Inf(-1)
+	var x, y []float64
 	for _, s := range f.Series {
-		for _, x := range s.X {
-			lo, hi = math.Min(lo, x), math.Max(hi, x)
-		}
+		x, y = append(x, s.X...), append(y, s.Y...)
 	}
+	if len(x) == 0 {
+		return
+	}
+	lo, hi := slices.Min(x), slices.Max(x)
 	if !(lo < hi) {
 		return
 	}
-	least, most, far, out := lo, hi, hi-lo, false
-	for _, s := range f.Series {
-		for _, y := range s.Y {
-			if y < lo-far || y > hi+far {
-				out = true
-				continue
-			}
-			least, most = math.Min(least, y), math.Max(most, y)
-		}
+	far := hi - lo
+	near := slices.DeleteFunc(y, func(v float64) bool { return !(v >= lo-far && v <= hi+far) })
+	if len(near) < len(x) && !f.Y.Log {
+		near = append(near, lo, hi)
+		f.Y.Lo, f.Y.Hi = slices.Min(near)-far/25, slices.Max(near)+far/25
 	}
-	if out && !f.Y.Log {
-		f.Y.Lo, f.Y.Hi = least-far/25, most+far/25
+	f.Series = append([]plot.Series{plot.Guide("learned = exact", lo, lo, hi, hi)}, f.Series...)
+}
+
+// add appends an estimate to a series.
+func add(s *plot.Series, x float64, e stats.Estimate) { s.AddWithin(x, e.Value, e.Lo, e.Hi) }
+
+// or returns a figure that may be missing, as NaN.
+func or(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
 	}
-	f.Series = append([]plot.Series{{Name: "learned = exact", Style: plot.Plain, X: plot.Values{lo, hi}, Y: plot.Values{lo, hi}}}, f.Series...)
+	return *v
 }

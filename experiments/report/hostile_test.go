@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -118,7 +117,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Page.Write(dir, false); err == nil {
+	if _, err := r.Write(dir, false); err == nil {
 		t.Error("plots were written through a link")
 	}
 	if got, _ := os.ReadDir(outside); len(got) != 1 {
@@ -149,15 +148,11 @@ func TestControlCharacters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	html, err := r.Page.HTML()
+	html, err := r.HTML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
-	if err := r.Text(&text); err != nil {
-		t.Fatal(err)
-	}
-	for what, out := range map[string]string{"the page": strings.NewReplacer(uplotJS, "").Replace(string(html)), "the terminal": text.String()} {
+	for what, out := range map[string]string{"the page": strings.NewReplacer(uplotJS, "").Replace(string(html)), "the terminal": r.Text} {
 		if k := strings.IndexAny(out, "\x1b\x07\u009b"); k >= 0 {
 			t.Errorf("%s gets a control character at %q", what, out[max(0, k-20):k+20])
 		}
@@ -189,12 +184,12 @@ func examine(dir fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Page.HTML(); err != nil {
+	if _, err := r.HTML(); err != nil {
 		return err
 	}
-	for _, s := range r.Page.Sections {
+	for _, s := range r.Sections {
 		for _, f := range s.Figures {
-			if f.Page {
+			if f.Name == "" {
 				continue
 			}
 			if _, err := f.SVG(plot.Light); err != nil {
@@ -202,7 +197,7 @@ func examine(dir fs.FS) error {
 			}
 		}
 	}
-	return r.Text(io.Discard)
+	return nil
 }
 
 var mutations = flag.Int("mutations", 300, "how many spoilt summaries TestMutations reads")

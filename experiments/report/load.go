@@ -7,64 +7,44 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"ephemera/experiments/files"
 )
 
-// Result is what a directory of results gives.
-type Result struct {
-	Page    *Page
-	Figures []string                // names of all figures that such a directory may have
-	Text    func(w io.Writer) error // prints the results
-}
-
-// kinds are the files that tell what a directory holds, and what reads it.
-var kinds = []kind{{"result.json", readResult}, {"config.toml", readSweep}}
-
-type kind struct {
-	file string
-	read func(dir fs.FS, at string) (*Result, error)
-}
-
-// Load reads a directory of results: that of a sweep, of train or of bench. Its
-// page has the commands that make it again, in which the directory is at.
-func Load(dir, at string) (*Result, error) {
-	return within(dir, func(dir fs.FS) (*Result, error) { return Read(dir, at) })
-}
-
-// within reads a directory, and nothing that links in it lead to.
-func within[T any](dir string, read func(fs.FS) (T, error)) (v T, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return v, err
-	}
-	defer root.Close()
-	if v, err = read(root.FS()); err != nil {
-		return v, fmt.Errorf("%s: %w", dir, err)
-	}
-	return v, nil
-}
-
-// Read reads the files of a directory of results. It takes nothing in them for
-// granted: it returns an error, or a page that can be written.
-func Read(dir fs.FS, at string) (*Result, error) {
-	for _, k := range kinds {
-		if _, err := fs.Stat(dir, k.file); err != nil {
-			continue
-		}
-		r, err := k.read(dir, at)
-		if err == nil && r.Page.Command != "" {
-			r.Page.Command += "\ngo run ./cmd/report " + at
-		}
-		return r, err
-	}
-	return nil, errors.New("holds no results: there is neither result.json nor config.toml in it")
-}
+// The files that tell what a directory holds.
+const (
+	resultFile = "result.json" // of train and bench
+	configFile = "config.toml" // of a sweep; train has one, too
+)
 
 // Dirs returns dir if it holds results, or else the directories in it that do,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
-	return files.Dirs(dir, "results", kinds[0].file, kinds[1].file)
+	return files.Dirs(dir, "results", resultFile, configFile)
+}
+
+// Load makes the page of a directory of results: that of a sweep, of train or of
+// bench. The page has the commands that make it again, in which the directory is
+// at.
+func Load(dir, at string) (*Page, error) {
+	return within(dir, func(root *os.Root) (*Page, error) { return Read(root.FS(), at) })
+}
+
+// Read is Load of files. It takes nothing in them for granted: it returns an
+// error, or a page that can be written.
+func Read(dir fs.FS, at string) (p *Page, err error) {
+	if _, err = fs.Stat(dir, resultFile); err == nil {
+		p, err = readResult(dir, at)
+	} else if _, err = fs.Stat(dir, configFile); err == nil {
+		p, err = readSweep(dir, at)
+	} else {
+		return nil, errors.New("holds no results: there is neither result.json nor config.toml in it")
+	}
+	if err == nil && p.Command != "" {
+		p.Command += "\ngo run ./cmd/report " + at
+	}
+	return p, err
 }
 
 // maxFile bounds what is read of a file, in bytes.
@@ -85,14 +65,25 @@ func open(dir fs.FS, name string) (fs.File, error) {
 	return dir.Open(name)
 }
 
-func readFile(dir fs.FS, name string) ([]byte, error) {
+// read returns what parse makes of a file.
+func read[T any](dir fs.FS, name string, parse func([]byte) (T, error)) (v T, err error) {
 	f, err := open(dir, name)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	text, err := io.ReadAll(f)
+	if err == nil {
+		v, err = parse(text)
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", name, err)
+	}
+	return v, nil
 }
+
+// text takes a file for what it is, for read.
+func text(b []byte) (string, error) { return string(b), nil }
 
 // rows calls use for each row of a CSV file behind its heading, which it returns.
 // There are so many columns, or for 0 as many as in the heading.
@@ -104,20 +95,30 @@ func rows(dir fs.FS, name string, columns int, use func(row []string) error) (he
 	defer f.Close()
 	c := csv.NewReader(f)
 	c.FieldsPerRecord = columns
-	for n := 1; ; n++ {
-		row, err := c.Read()
-		switch {
-		case err == io.EOF && n == 1:
-			err = errors.New("there is no heading")
-		case err == io.EOF:
-			return head, nil
-		case err == nil && n == 1:
-			head = row
-		case err == nil:
+	n := 1
+	for head, err = c.Read(); err == nil; n++ {
+		var row []string
+		if row, err = c.Read(); err == nil {
 			err = use(row)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: row %d: %w", name, n, err)
+	}
+	switch {
+	case err == io.EOF && n > 1:
+		return head, nil
+	case err == io.EOF:
+		err = errors.New("there is no heading")
+	}
+	return nil, fmt.Errorf("%s: row %d: %w", name, n, err)
+}
+
+// numbers reads the numbers of a row.
+func numbers(row []string) ([]float64, error) {
+	out := make([]float64, len(row))
+	for i, text := range row {
+		var err error
+		if out[i], err = strconv.ParseFloat(text, 64); err != nil {
+			return nil, err
 		}
 	}
+	return out, nil
 }

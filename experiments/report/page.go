@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
+	"reflect"
 	"strings"
 
 	"ephemera/experiments/plot"
@@ -25,6 +26,11 @@ type Page struct {
 	Command   string   // that makes the page again; a line each
 	Footnotes []string // below the command
 	Config    string   // what was run, in full
+
+	// Not on the page: the results for a terminal, and the figures that a page of
+	// this kind may have.
+	Text  string
+	Names []string
 }
 
 // Section is a part of a page: figures, of which one is shown at a time, and a
@@ -94,8 +100,10 @@ func (p *Page) HTML() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// settle fits the figures and leaves out those, and sections, that are empty.
+// settle makes all texts printable, fits the figures, and leaves out those, and
+// sections, that are empty.
 func (p *Page) settle() {
+	clean(reflect.ValueOf(p))
 	var sections []Section
 	for _, s := range p.Sections {
 		figures := []plot.Figure{} // not null for the script
@@ -110,4 +118,25 @@ func (p *Page) settle() {
 		}
 	}
 	p.Sections = sections
+}
+
+// clean makes all texts in a value printable. They come from files that anybody
+// may have written, and from names of sources.
+func clean(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(result.Printable(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			clean(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			clean(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			clean(v.Index(i))
+		}
+	}
 }

@@ -92,7 +92,7 @@ func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, r.Page
+	return s, r
 }
 
 // write makes the report of a directory.
@@ -102,7 +102,7 @@ func write(t testing.TB, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := r.Page.Write(dir, false, r.Figures...)
+	files, err := r.Write(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -42,9 +41,9 @@ func TestResult(t *testing.T) {
 	if err := examine(inMemory()); err != nil {
 		t.Fatal(err)
 	}
-	p := r.Page
-	if len(r.Figures) < 6 || !strings.Contains(p.Answer, "75.0 %") {
-		t.Errorf("figures %q, answer %q", r.Figures, p.Answer)
+	p := r
+	if len(r.Names) < 6 || !strings.Contains(p.Answer, "75.0 %") {
+		t.Errorf("figures %q, answer %q", r.Names, p.Answer)
 	}
 	// The best stands on top; what has one name has one style.
 	dots := figure(t, p, "policies")
@@ -82,7 +81,7 @@ func TestResultAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.Page.Sections); n != 1 {
+	if n := len(r.Sections); n != 1 {
 		t.Errorf("%d sections", n)
 	}
 }
@@ -135,14 +134,13 @@ func TestBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := figure(t, r.Page, "beside")
+	f := figure(t, r, "beside")
 	if len(f.Series) != 3 || f.Series[0].Name != "one" || !near(f.Series[0].X, 1.25, 1) || !near(f.Series[1].X, 2.5, 1) || f.Y.Ticks[1].Text != "learned" ||
 		f.Series[0].Lo[1] != .5 || f.Series[0].Hi[1] != 1.5 {
 		t.Errorf("%+v", f)
 	}
-	var out bytes.Buffer
-	if err := r.Text(&out); err != nil || !strings.Contains(out.String(), "2.5") {
-		t.Errorf("%v, %s", err, &out)
+	if !strings.Contains(r.Text, "2.5") {
+		t.Errorf("%s", r.Text)
 	}
 	if _, err := Beside(dirs, "learning"); err == nil || !strings.Contains(err.Error(), dirs[1]) {
 		t.Errorf("a reference that is not everywhere: %v", err)

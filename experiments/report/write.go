@@ -9,93 +9,84 @@ import (
 	"strings"
 	"unicode"
 
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 )
 
 const plotsDir = "plots"
 
 // Write writes the page as report.html into the directory, and in plots/ each
-// figure as SVG and PNG, with night also for dark backgrounds. It removes those
-// of the names in old that it does not write. Nothing outside of the directory
-// is touched, whatever the figures are named and wherever links in it lead. It
-// returns the names of the files.
-func (p *Page) Write(dir string, night bool, old ...string) ([]string, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	written, err := p.write(root, night, old)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	return written, nil
+// figure that has a name as SVG and PNG, with night also for dark backgrounds.
+// It removes the files of those figures in Names that the page has not. Nothing
+// outside of the directory is touched, whatever the figures are named and
+// wherever links in it lead. It returns the names of the files.
+func (p *Page) Write(dir string, night bool) ([]string, error) {
+	return within(dir, func(root *os.Root) ([]string, error) { return p.write(root, night) })
 }
 
-func (p *Page) write(root *os.Root, night bool, old []string) (written []string, err error) {
+func (p *Page) write(root *os.Root, night bool) (written []string, err error) {
 	html, err := p.HTML()
-	if err == nil {
-		err = root.MkdirAll(plotsDir, 0o777)
-	}
-	if err == nil {
-		err = put(root, "report.html", html)
-	}
 	if err != nil {
 		return nil, err
 	}
-	written = append(written, "report.html")
+	all := []files.File{{Name: "report.html", Data: html}}
 	names := map[string]bool{}
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
-			if f.Page {
+			if f.Name == "" {
 				continue
 			}
 			name := fileName(f.Name)
-			for k := 2; names[name]; k++ { // two figures of one name
-				name = fmt.Sprintf("%s-%d", fileName(f.Name), k)
+			for names[name] { // two figures of one name
+				name += "-2"
 			}
 			names[name] = true
-			files, err := draw(root, f, name, night)
+			drawings, err := draw(f, path.Join(plotsDir, name), night)
 			if err != nil {
 				return nil, err
 			}
-			written = append(written, files...)
+			all = append(all, drawings...)
 		}
 	}
-	return written, tidy(root, names, old)
+	if err := root.MkdirAll(plotsDir, 0o777); err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		if err := put(root, f); err != nil {
+			return nil, err
+		}
+		written = append(written, f.Name)
+	}
+	return written, p.tidy(root, names)
 }
 
-// draw writes the files of a figure.
-func draw(root *os.Root, f plot.Figure, name string, night bool) (written []string, err error) {
+// draw makes the files of a figure.
+func draw(f plot.Figure, name string, night bool) (all []files.File, err error) {
 	themes := map[string]plot.Theme{"": plot.Light}
 	if night {
 		themes["-dark"] = plot.Dark
 	}
 	for suffix, theme := range themes {
-		for ext, form := range map[string]func(plot.Theme) ([]byte, error){".svg": f.SVG, ".png": f.PNG} {
-			file := path.Join(plotsDir, name+suffix+ext)
-			data, err := form(theme)
-			if err == nil {
-				err = put(root, file, data)
-			}
-			if err != nil {
-				return nil, err
-			}
-			written = append(written, file)
+		svg, err := f.SVG(theme)
+		if err != nil {
+			return nil, err
 		}
+		png, err := f.PNG(theme)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, files.File{Name: name + suffix + ".svg", Data: svg}, files.File{Name: name + suffix + ".png", Data: png})
 	}
-	return written, nil
+	return all, nil
 }
 
-// tidy removes the files of figures of old that are not among the names.
-func tidy(root *os.Root, names map[string]bool, old []string) error {
-	for _, name := range old {
-		if name = fileName(name); names[name] {
-			continue
-		}
+// tidy removes the files of figures that such a page may have, and this one has
+// not.
+func (p *Page) tidy(root *os.Root, has map[string]bool) error {
+	for _, name := range p.Names {
 		for _, ext := range []string{".svg", ".png", "-dark.svg", "-dark.png"} {
-			file := path.Join(plotsDir, name+ext)
-			if info, err := root.Lstat(file); err != nil || !info.Mode().IsRegular() {
+			file := path.Join(plotsDir, fileName(name)+ext)
+			if info, err := root.Lstat(file); has[fileName(name)] || err != nil || !info.Mode().IsRegular() {
 				continue
 			}
 			if err := root.Remove(file); err != nil {
@@ -115,26 +106,35 @@ func fileName(name string) string {
 		}
 		return '-'
 	}, name)
-	for len(safe) > 120 {
-		r := []rune(safe)
-		safe = string(r[:len(r)-1])
-	}
-	return safe
+	return strings.ToValidUTF8(safe[:min(len(safe), 120)], "") // without half a letter
 }
 
-// put replaces a file whole.
-func put(root *os.Root, name string, data []byte) (err error) {
-	pending := path.Join(path.Dir(name), ".pending-"+path.Base(name))
-	defer func() {
-		if err != nil {
-			_ = root.Remove(pending)
-		}
-	}()
-	if err := root.Remove(pending); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // of a process that was killed
+// put replaces a file whole, also where a link stands in its place.
+func put(root *os.Root, f files.File) error {
+	pending := path.Join(path.Dir(f.Name), ".pending-"+path.Base(f.Name))
+	err := root.Remove(pending) // of a process that was killed
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = root.WriteFile(pending, f.Data, 0o666)
 	}
-	if err := root.WriteFile(pending, data, 0o666); err != nil {
+	if err == nil {
+		err = root.Rename(pending, f.Name)
+	}
+	if err != nil {
+		_ = root.Remove(pending)
 		return err
 	}
-	return root.Rename(pending, name)
+	return nil
+}
+
+// within opens a directory, for use to look at nothing that links in it lead to.
+func within[T any](dir string, use func(*os.Root) (T, error)) (v T, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return v, err
+	}
+	defer root.Close()
+	if v, err = use(root); err != nil {
+		return v, fmt.Errorf("%s: %w", dir, err)
+	}
+	return v, nil
 }
