@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,19 +86,23 @@ func TestInterruptedInside(t *testing.T) {
 			Save: func(c *Checkpoint) error { last, saves = *c, saves+1; return nil }}.Run(ctx)
 		return last, saves, err
 	}
-	want, _, err := train(context.Background(), whole, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []int{0, 1, 117, 299} {
+	interrupted := func(at int) (context.Context, Scene) {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := whole
 		s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 			w, err := whole.Open(seed, level, overrun)
 			return &cancelling{w.(*env.Poisson), at, cancel}, err
 		}
+		return ctx, s
+	}
+	want, _, err := train(context.Background(), whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, 1, 117, 299} {
+		ctx, s := interrupted(at)
 		point, saves, err := train(ctx, s, nil)
-		if !errors.Is(err, context.Canceled) || saves == 0 || point.Epoch != at+1 {
+		if !errors.Is(err, context.Canceled) || !strings.HasSuffix(err.Error(), fmt.Sprintf("after %d of 300 epochs", at+1)) || saves == 0 || point.Epoch != at+1 {
 			t.Fatalf("interrupted in epoch %d: %v, %d saved, at epoch %d", at, err, saves, point.Epoch)
 		}
 		got, _, err := train(context.Background(), whole, &point)
@@ -107,9 +113,14 @@ func TestInterruptedInside(t *testing.T) {
 			t.Errorf("interrupted in epoch %d: the learner ends otherwise", at)
 		}
 	}
+	ctx, s := interrupted(117)
+	_, err = Training{Scene: s, Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 300}.Run(ctx)
+	if err == nil || !strings.HasSuffix(err.Error(), "after 118 of 300 epochs") {
+		t.Errorf("interrupted where nothing is saved: %v", err)
+	}
 	// An epoch that goes on for too long is given up; where it stood is not kept.
 	ctx, cancel := context.WithCancel(context.Background())
-	s := whole
+	s = whole
 	s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 		w, err := whole.Open(seed, level, overrun)
 		cancel()

@@ -49,6 +49,20 @@ type Known struct {
 // Learns reports whether it is a learner.
 func (e *Entry) Learns() bool { return e.Train != nil }
 
+// Build builds an agent, and of a learner that as well. The settings are those
+// that Configure returned.
+func (e *Entry) Build(k Known, settings any) (env.Agent, learner.Learner, error) {
+	if !e.Learns() {
+		a, err := e.New(k, settings)
+		return a, nil, err
+	}
+	l, err := e.Train(k, settings)
+	if err != nil {
+		return env.Agent{}, nil, err
+	}
+	return l.Agent(), l, nil
+}
+
 // FirstLevel returns the level of knowledge that it has where none is named.
 func (e *Entry) FirstLevel() env.Level {
 	if len(e.Levels) == 0 {

@@ -363,13 +363,14 @@ func TestTrainingMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tr.Metrics) != 10 {
-		t.Fatalf("%d rows of metrics, want 10", len(tr.Metrics))
+	metrics, _, _ := tr.Tables(env.Paper(1))
+	if len(metrics.Rows) != 10 {
+		t.Fatalf("%d rows of metrics, want 10", len(metrics.Rows))
 	}
 	var sum, last float64
-	for _, row := range tr.Metrics {
-		if len(row) != len(tr.Header) {
-			t.Fatalf("row of %d under %d headings", len(row), len(tr.Header))
+	for k, row := range tr.Metrics.Rows {
+		if len(row) != len(metrics.Header) || len(metrics.Rows[k]) != len(metrics.Header) {
+			t.Fatalf("row of %d under %d headings", len(row), len(metrics.Header))
 		}
 		if n := row[0] - last; n < 100 || n > 101 {
 			t.Errorf("a row of %v epochs; 1005 are 10 rows of 100 or 101", n)

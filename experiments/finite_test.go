@@ -74,7 +74,7 @@ func TestNotFinite(t *testing.T) {
 			t.Errorf("kept is %+v", r)
 		}
 	}
-	if len(trained.Metrics) == 0 {
+	if len(trained.Metrics.Rows) == 0 {
 		t.Error("the metrics are thrown away")
 	}
 }

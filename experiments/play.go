@@ -34,9 +34,7 @@ type Running struct {
 	World   env.World
 	Trainee learner.Learner // nil where nothing learns
 	Again   bool            // it is the second run, of what was learned
-	// Point returns where the run stands. It is called between epochs, or when
-	// the run has ended; errCut is its error where that was within an epoch.
-	Point func() (*Point, error)
+	now     *tally
 }
 
 // Played is what a run brings.
@@ -58,56 +56,34 @@ func (e *BuildError) Unwrap() error { return e.error }
 // It ends with the context's error when that is done, within an epoch of very many
 // sources too. A constructor, and a step of the learner "paper", come to their end
 // first; a command does not wait for them.
-func (s Scene) Play(ctx context.Context, p Play) (Played, error) {
-	e := p.Entry
-	if p.Settings == nil && e.Settings != nil {
-		p.Settings = e.Settings(p.Level)
+func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
+	if p.Settings == nil && p.Entry.Settings != nil {
+		p.Settings = p.Entry.Settings(p.Level)
 	}
 	p.Epochs = s.Limit(p.Epochs)
 	if p.Evaluation == 0 {
 		p.Evaluation = p.Epochs
 	}
 	p.Evaluation = s.Limit(p.Evaluation)
-	train := func(k Known) (env.Agent, learner.Learner, error) {
-		t, err := e.Train(k, p.Settings)
-		if err != nil {
-			return env.Agent{}, nil, err
-		}
-		return t.Agent(), t, nil
-	}
-	if !e.Learns() {
-		train = func(k Known) (env.Agent, learner.Learner, error) {
-			a, err := e.New(k, p.Settings)
-			return a, nil, err
-		}
-	}
-	var out Played
-	var err error
-	if out.Learning, out.Trainee, err = s.run(ctx, p, false, p.Epochs, train); err != nil {
+	if out.Learning, out.Trainee, err = s.run(ctx, p, nil); err != nil {
 		return out, err
 	}
 	switch {
 	case p.Evaluation < 0:
-	case e.Learns():
-		out.Learned, _, err = s.run(ctx, p, true, p.Evaluation, func(Known) (env.Agent, learner.Learner, error) {
-			if l, ok := out.Trainee.(interface{ FrozenByAge() env.Agent }); ok {
-				return l.FrozenByAge(), out.Trainee, nil // in these worlds states follow from ages
-			}
-			return out.Trainee.Frozen(), out.Trainee, nil
-		})
-	case p.Evaluation == p.Epochs:
+	case out.Trainee == nil && p.Evaluation == p.Epochs:
 		out.Learned = out.Learning
 	default:
-		out.Learned, _, err = s.run(ctx, p, true, p.Evaluation, train)
+		out.Learned, _, err = s.run(ctx, p, &out)
 	}
 	return out, err
 }
 
-// run opens the world afresh, builds an agent and runs it.
-func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build func(Known) (env.Agent, learner.Learner, error)) (Outcome, learner.Learner, error) {
+// run opens the world afresh, builds an agent and runs it. With first, which is
+// what the first run brought, it is the second.
+func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, trainee learner.Learner, err error) {
 	world, err := s.Open(p.Seed, p.Level, p.Entry.overruns(p.Settings))
 	if err != nil {
-		return Outcome{}, nil, err
+		return none, nil, err
 	}
 	late, cancel := behind(ctx)
 	defer cancel()
@@ -116,42 +92,50 @@ func (s Scene) run(ctx context.Context, p Play, again bool, epochs int, build fu
 	}
 	known := Known{
 		Given:   learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
-		Context: ctx, Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen(),
+		Context: ctx, Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen,
 	}
-	agent, trainee, err := build(known)
-	if ctx.Err() != nil {
-		return Outcome{}, nil, ctx.Err()
+	var agent env.Agent
+	epochs := p.Epochs
+	if first != nil {
+		epochs, trainee = p.Evaluation, first.Trainee
+	}
+	if trainee != nil {
+		agent = frozen(trainee)
+	} else if agent, trainee, err = p.Entry.Build(known, p.Settings); ctx.Err() != nil {
+		return none, nil, ctx.Err()
 	}
 	if err != nil {
-		return Outcome{}, nil, &BuildError{err}
+		return none, nil, &BuildError{err}
 	}
 	agent.Until(late)
 	defer agent.Until(context.Background()) // what was learned is used on
-	var sum tally
-	var cut bool // within an epoch
-	if p.From != nil && !again {
-		err = goOn(ctx, &sum, world, trainee, p.From, epochs)
+	run := Running{known, world, trainee, first != nil, &tally{world: world, agent: agent, late: late}}
+	if p.From != nil && first == nil {
+		err = run.goOn(ctx, p.From, epochs)
 	}
 	if err == nil {
 		var watch Watcher
 		if p.Watch != nil {
-			watch = p.Watch(Running{known, world, trainee, again, func() (*Point, error) {
-				if cut {
-					return nil, errCut
-				}
-				return point(&sum, world, trainee)
-			}})
+			watch = p.Watch(run)
 		}
-		err = sum.run(ctx, late, world, agent, s.Warm, epochs, watch)
+		err = run.now.run(ctx, s.Warm, epochs, watch)
 	}
-	if cut = late.seen.Load(); cut {
+	if late.seen.Load() {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return Outcome{}, nil, err
+		return none, nil, err
 	}
-	out, err := sum.outcome()
+	out, err := run.now.outcome()
 	return out, trainee, err
+}
+
+// frozen returns what was learned as an agent.
+func frozen(l learner.Learner) env.Agent {
+	if l, ok := l.(interface{ FrozenByAge() env.Agent }); ok {
+		return l.FrozenByAge() // in worlds that are played states follow from ages
+	}
+	return l.Frozen()
 }
 
 // errCut is the error of a run that was interrupted within a long epoch, so that
@@ -168,35 +152,34 @@ type Point struct {
 	Learner json.RawMessage `json:"-"`
 }
 
-// point returns where a run stands.
-func point(sum *tally, world env.World, trainee learner.Learner) (*Point, error) {
-	state, err := json.Marshal(trainee.State())
+// Point returns where the run stands. It is called between epochs, or when the
+// run has ended; errCut is its error where that was within an epoch.
+func (r Running) Point() (*Point, error) {
+	if r.now.late.seen.Load() {
+		return nil, errCut
+	}
+	state, err := json.Marshal(r.Trainee.State())
 	if err != nil {
 		return nil, fmt.Errorf("state of the learner: %w", err)
 	}
-	v := world.View()
-	return &Point{Sums: sum.Outcome, Epoch: v.Epoch, Last: slices.Clone(v.Last), Learner: state}, nil
+	v := r.World.View()
+	return &Point{Sums: r.now.sums, Epoch: v.Epoch, Last: slices.Clone(v.Last), Learner: state}, nil
 }
 
-// goOn takes a run that has just begun to a point. Of a run that has ended the
-// world is not needed.
-func goOn(ctx context.Context, sum *tally, world env.World, trainee learner.Learner, p *Point, epochs int) error {
-	if n := len(world.Terms().Costs); len(p.Last) != n {
+// goOn takes a run that has just begun to a point. The world is taken there by
+// crawls of each source at the epoch of its last crawl, and not before; of a run
+// that has ended it is not needed.
+func (r Running) goOn(ctx context.Context, p *Point, epochs int) error {
+	if n := len(r.Terms.Costs); len(p.Last) != n {
 		return fmt.Errorf("the run to go on with has %d sources; here are %d", len(p.Last), n)
 	}
-	if err := trainee.SetState(p.Learner); err != nil {
+	if err := r.Trainee.SetState(p.Learner); err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
-	sum.Outcome = p.Sums
-	if epochs != 0 && sum.Epochs >= epochs {
+	r.now.sums = p.Sums
+	if epochs != 0 && p.Sums.Epochs >= epochs {
 		return nil
 	}
-	return catchUp(ctx, world, p)
-}
-
-// catchUp takes a world that has just been opened to a point: it crawls each
-// source at the epoch of its last crawl, and not before.
-func catchUp(ctx context.Context, w env.World, p *Point) error {
 	crawls := map[int][]int{} // by epoch
 	for i, n := range p.Last {
 		crawls[n] = append(crawls[n], i)
@@ -205,7 +188,7 @@ func catchUp(ctx context.Context, w env.World, p *Point) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := w.Step(crawls[n]); err != nil {
+		if _, err := r.World.Step(crawls[n]); err != nil {
 			return err
 		}
 	}

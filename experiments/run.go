@@ -38,16 +38,19 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
-	var t tally
-	if err := t.run(context.Background(), new(late), w, a, 0, epochs, watch); err != nil {
+	t := &tally{world: w, agent: a, late: new(late)}
+	if err := t.run(context.Background(), 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
 	return t.outcome()
 }
 
-// tally adds up what is earned. Its sums are Outcome's, not yet means.
+// tally is a run under way.
 type tally struct {
-	Outcome
+	world     env.World
+	agent     env.Agent
+	late      *late           // to which world and agent look within an epoch
+	sums      Outcome         // not yet means
 	decisions []time.Duration // of every 64th epoch
 }
 
@@ -72,55 +75,48 @@ func (l *late) Err() error {
 
 func behind(ctx context.Context) (*late, context.CancelFunc) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-inner.Done():
-		case <-time.After(patience):
-			cancel()
-		}
-	})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
 	return &late{Context: inner}, func() { stop(); cancel() }
 }
 
-// run goes on with a run as far as the given epoch, 0 for the end of the world.
-// The first epochs of the world, warm of them, are played and do not count.
-// Between epochs it looks at ctx; world and agent look at l within an epoch, and
-// when they have seen it done, neither can be used any more.
-func (t *tally) run(ctx context.Context, l *late, w env.World, a env.Agent, warm, epochs int, watch Watcher) error {
+// run goes on as far as the given epoch, 0 for the end of the world. The first
+// epochs of the world, warm of them, are played and do not count. Between epochs
+// it looks at ctx. When world or agent have seen t.late done, within an epoch,
+// neither can be used any more.
+func (t *tally) run(ctx context.Context, warm, epochs int, watch Watcher) error {
 	var crawl []int
-	terms := w.Terms()
-	for epochs == 0 || t.Epochs < epochs {
+	terms := t.world.Terms()
+	for epochs == 0 || t.sums.Epochs < epochs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		counts := w.View().Epoch >= warm
+		counts := t.world.View().Epoch >= warm
+		timed := counts && t.sums.Epochs%64 == 0
 		var began time.Time
 		var spent time.Duration
-		timed := counts && t.Epochs%64 == 0
 		if timed {
 			began = time.Now()
 		}
-		crawl = a.Select(crawl[:0], w.View())
+		crawl = t.agent.Select(crawl[:0], t.world.View())
 		if timed {
 			spent = time.Since(began)
 		}
-		if l.seen.Load() {
+		if t.late.seen.Load() {
 			return ctx.Err()
 		}
-		got, err := w.Step(crawl)
-		if errors.Is(err, io.EOF) {
-			if epochs != 0 {
-				return fmt.Errorf("the world ended after %d epochs; %d were asked for", t.Epochs, epochs)
-			}
+		got, err := t.world.Step(crawl)
+		switch {
+		case errors.Is(err, io.EOF) && epochs == 0:
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the world ended after %d epochs; %d were asked for", t.sums.Epochs, epochs)
+		case err != nil:
 			return err
 		}
 		if timed {
 			began = time.Now()
 		}
-		a.Update(got, w.View())
+		t.agent.Update(got, t.world.View())
 		if timed {
 			t.decisions = append(t.decisions, spent+time.Since(began))
 		}
@@ -128,13 +124,11 @@ func (t *tally) run(ctx context.Context, l *late, w env.World, a env.Agent, warm
 			continue
 		}
 		reward, err := t.add(got, terms)
+		if err == nil && watch != nil {
+			err = watch(t.sums.Epochs-1, reward, got)
+		}
 		if err != nil {
 			return err
-		}
-		if watch != nil {
-			if err := watch(t.Epochs-1, reward, got); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -145,40 +139,38 @@ var ErrNotFinite = errors.New("not a finite number")
 
 // add books the crawls of an epoch and returns what they earned.
 func (t *tally) add(crawls []env.Crawled, terms env.Terms) (reward float64, err error) {
+	sum := &t.sums
 	var cost float64
 	for _, c := range crawls {
 		reward += c.Interest
 		cost += terms.Costs[c.Source]
 	}
-	t.Epochs++
-	t.Reward += reward
-	t.Crawls += float64(len(crawls))
-	t.Cost += cost
+	sum.Epochs++
+	sum.Reward += reward
+	sum.Crawls += float64(len(crawls))
+	sum.Cost += cost
 	if !env.Fits(cost, terms.Budget) {
-		t.Over++
-		t.Overrun += cost - terms.Budget
+		sum.Over++
+		sum.Overrun += cost - terms.Budget
 	}
-	if math.IsNaN(t.Reward) || math.IsInf(t.Reward, 0) {
-		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", t.Epochs-1, t.Reward, ErrNotFinite)
+	if math.IsNaN(sum.Reward) || math.IsInf(sum.Reward, 0) {
+		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", sum.Epochs-1, sum.Reward, ErrNotFinite)
 	}
 	return reward, nil
 }
 
 // outcome returns the means.
 func (t *tally) outcome() (Outcome, error) {
-	if t.Epochs == 0 {
+	out := t.sums
+	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
-	out := t.Outcome
 	if len(t.decisions) > 0 {
 		slices.Sort(t.decisions)
 		out.Decision = t.decisions[len(t.decisions)/2]
 	}
-	n := float64(out.Epochs)
-	out.Reward /= n
-	out.Crawls /= n
-	out.Cost /= n
-	out.Over /= n
-	out.Overrun /= n
+	for _, v := range []*float64{&out.Reward, &out.Crawls, &out.Cost, &out.Over, &out.Overrun} {
+		*v /= float64(out.Epochs)
+	}
 	return out, nil
 }

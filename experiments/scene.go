@@ -19,12 +19,30 @@ type Scene struct {
 	// it has one; empty where the model has no single items.
 	Marks env.Marks
 	Sigma float64
-	// Unobserved marks sources whose state is not seen at the level that shows
-	// states; nil for none.
-	Unobserved []bool
+	// Seen marks the sources whose state is seen at the level that shows
+	// states; nil for all.
+	Seen []bool
+	// Recording is what is replayed, or nil.
+	Recording *env.Recording
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
 	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
+}
+
+// Bounded reports whether the relaxed optimum of the instance bounds what a
+// policy at that level can earn: rewards must follow the mean dynamics, and the
+// policy must not see more than they hold.
+func (s Scene) Bounded(level env.Level) bool {
+	return s.Mean && (level != env.LevelObserved || !s.Seeded)
+}
+
+// Limit returns how many of that many epochs the scene has; 0 stands for all
+// that it has.
+func (s Scene) Limit(epochs int) int {
+	if s.Epochs > 0 && (epochs == 0 || epochs > s.Epochs) {
+		return s.Epochs
+	}
+	return epochs
 }
 
 // MeanScene is the mean dynamics of an instance.
@@ -38,39 +56,27 @@ func MeanScene(in env.Instance) Scene {
 	}
 }
 
-// Bounded reports whether the relaxed optimum of the instance bounds what a
-// policy at that level can earn: rewards must follow the mean dynamics, and the
-// policy must not see more than they hold.
-func (s Scene) Bounded(level env.Level) bool {
-	return s.Mean && (level != env.LevelObserved || !s.Seeded)
-}
-
 // PoissonScene draws single items with the given law of marks; sigma is that of
 // log-normal marks. The state of the sources that are marked as unobserved is not
 // seen, not even at the level that shows states (TCNS, section VIII).
 func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ...bool) Scene {
-	// With a window the exact mean is above the papers' mean dynamics, so that
-	// their optimum is no bound.
-	endless := true
-	for _, s := range in.Sources {
-		endless = endless && math.IsInf(s.Window, 1)
+	s := Scene{Instance: in, Seeded: true, Mean: true, Marks: marks, Sigma: sigma}
+	for _, v := range in.Sources {
+		// With a window the exact mean is above the papers' mean dynamics, so
+		// that their optimum is no bound.
+		s.Mean = s.Mean && math.IsInf(v.Window, 1)
 	}
-	return Scene{
-		Instance: in,
-		Seeded:   true,
-		Mean:     endless,
-		Marks:    marks,
-		Sigma:    sigma,
-
-		Unobserved: unobserved,
-		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
-			return env.NewPoisson(in, seed, env.PoissonOptions{
-				Marks: marks, Sigma: sigma, Overrun: overrun,
-				Items: level == env.LevelOnline, State: level == env.LevelObserved,
-				Unobserved: unobserved,
-			})
-		},
+	for _, u := range unobserved {
+		s.Seen = append(s.Seen, !u)
 	}
+	s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+		return env.NewPoisson(in, seed, env.PoissonOptions{
+			Marks: marks, Sigma: sigma, Overrun: overrun,
+			Items: level == env.LevelOnline, State: level == env.LevelObserved,
+			Unobserved: unobserved,
+		})
+	}
+	return s
 }
 
 // ReplayScene plays the measured part of a recording. Policies that know the
@@ -82,7 +88,7 @@ func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 	if err != nil {
 		return Scene{}, err
 	}
-	s := Scene{Instance: in}
+	s := Scene{Instance: in, Recording: rec}
 	if o.Part == env.PartWhole {
 		fitting := o
 		fitting.Part = env.PartFitting
@@ -90,10 +96,11 @@ func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 			return Scene{}, err
 		}
 	}
-	if s.Epochs, err = rec.Epochs(o); err != nil {
+	all, err := rec.Epochs(o)
+	if err != nil {
 		return Scene{}, err
 	}
-	if s.Epochs -= s.Warm; s.Epochs < 1 {
+	if s.Epochs = all - s.Warm; s.Epochs < 1 {
 		return Scene{}, fmt.Errorf("%s: nothing is left to measure; allowed is a shorter epoch or another split", rec.Path)
 	}
 	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {
@@ -102,25 +109,4 @@ func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 		return env.NewReplay(rec, in, o)
 	}
 	return s, nil
-}
-
-// Limit returns how many of that many epochs the scene has; 0 stands for all
-// that it has.
-func (s Scene) Limit(epochs int) int {
-	if s.Epochs > 0 && (epochs == 0 || epochs > s.Epochs) {
-		return s.Epochs
-	}
-	return epochs
-}
-
-// Seen returns the complement of Unobserved, nil if all sources are seen.
-func (s Scene) Seen() []bool {
-	if s.Unobserved == nil {
-		return nil
-	}
-	seen := make([]bool, len(s.Unobserved))
-	for i, u := range s.Unobserved {
-		seen[i] = !u
-	}
-	return seen
 }

@@ -1,13 +1,56 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"ephemera/env"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
+
+// Metrics are the means since the last row, and the figures of the learner at its
+// end, over time.
+type Metrics struct {
+	Rows   [][]float64 `json:"rows"`
+	N      int         `json:"n"` // epochs since the last row
+	Reward float64     `json:"reward"`
+	Crawls float64     `json:"crawls"`
+}
+
+// see books epoch n, so that there are that many rows in the end.
+func (m *Metrics) see(l learner.Learner, n, rows, epochs int, reward float64, crawls []env.Crawled) error {
+	if rows <= 0 {
+		return nil
+	}
+	m.N++
+	m.Reward += reward
+	m.Crawls += float64(len(crawls))
+	// Row k ends at the epoch ⌈k epochs/rows⌉.
+	if k := float64(len(m.Rows) + 1); float64(n+1)*float64(rows) < k*float64(epochs) {
+		return nil
+	}
+	own, err := figures(l, n)
+	if err != nil {
+		return err
+	}
+	row := []float64{float64(n + 1), m.Reward / float64(m.N), m.Crawls / float64(m.N)}
+	*m = Metrics{Rows: append(m.Rows, append(row, own...))}
+	return nil
+}
+
+// figures returns a learner's own figures, which have to be finite.
+func figures(l learner.Learner, epoch int) (own []float64, err error) {
+	for _, x := range l.Metrics() {
+		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
+			return nil, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, x.Name, x.Value, ErrNotFinite)
+		}
+		own = append(own, x.Value)
+	}
+	return own, nil
+}
 
 // Trace is what a training keeps for pictures, as data.
 type Trace struct {
@@ -49,10 +92,10 @@ const (
 func (t *Trace) watch(policy string, epochs int) Watcher {
 	k := slices.IndexFunc(t.Curves, func(c Curve) bool { return c.Policy == policy })
 	if k < 0 {
-		k, t.Curves = len(t.Curves), append(t.Curves, Curve{Policy: policy})
+		k, t.Curves = len(t.Curves), append(t.Curves, Curve{})
 	}
 	c := &t.Curves[k]
-	if policy != "learning" {
+	if policy != "learning" || c.Policy == "" {
 		*c = Curve{Policy: policy}
 	}
 	at := Milestones(epochs)
@@ -88,20 +131,24 @@ func (t *Trace) crawled(n, epochs int, crawls []env.Crawled) {
 // Tables returns the metrics, the curves, and the crawls of the sources of an
 // instance.
 func (t *Trained) Tables(in env.Instance) (metrics, curves, crawls *result.Table) {
-	metrics = &result.Table{Header: t.Header}
-	curves, crawls = &result.Table{Header: []string{"policy", "epoch", "reward"}}, &result.Table{Header: []string{"epoch", "source"}}
-	for _, row := range t.Metrics {
-		cells := make([]string, len(row))
-		for i, v := range row {
-			cells[i] = result.Exact(v)
+	metrics = &result.Table{Header: []string{"epoch", "reward", "crawls"}}
+	for _, m := range t.Trainee.Metrics() {
+		metrics.Header = append(metrics.Header, m.Name)
+	}
+	for _, row := range t.Metrics.Rows {
+		var cells []string
+		for _, v := range row {
+			cells = append(cells, result.Exact(v))
 		}
 		metrics.Add(cells...)
 	}
+	curves = &result.Table{Header: []string{"policy", "epoch", "reward"}}
 	for _, c := range t.Trace.Curves {
 		for k, n := range c.Epochs[:min(len(c.Epochs), len(c.Reward))] {
 			curves.Add(c.Policy, strconv.Itoa(n), result.Exact(c.Reward[k]))
 		}
 	}
+	crawls = &result.Table{Header: []string{"epoch", "source"}}
 	for _, c := range t.Trace.Crawls {
 		crawls.Add(strconv.Itoa(c[0]), SourceName(in, c[1]))
 	}

@@ -1,8 +1,15 @@
 package experiments
 
 import (
+	"bufio"
 	"cmp"
+	"context"
+	"crypto/sha256"
 	"encoding"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -51,6 +58,31 @@ func bad(key, format string, args ...any) error {
 	return wrong(key, key+" "+format, args...)
 }
 
+// Open returns the scene of an instance, or, where a recording is named, that of
+// the recording with the budget of the instance. Errors about a setting are
+// SettingErrors.
+func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scene, error) {
+	if w.Trace == "" {
+		return w.Scene(in, level)
+	}
+	o, err := w.Replay(in.Budget)
+	if err != nil {
+		return Scene{}, err
+	}
+	rec, err := env.ReadRecording(ctx, w.Trace)
+	if err != nil {
+		return Scene{}, err
+	}
+	if w.SHA256 != "" && w.SHA256 != Checksum(rec) {
+		return Scene{}, fmt.Errorf("%s is not the recording that was used then: its publications are others", w.Trace)
+	}
+	scene, err := ReplayScene(rec, o)
+	if errors.Is(err, env.ErrBudget) {
+		err = &SettingError{Key: "budget", Err: err}
+	}
+	return scene, err
+}
+
 // Scene returns the scene of an instance, for policies of that level. Its error
 // is a *SettingError.
 func (w World) Scene(in env.Instance, level env.Level) (Scene, error) {
@@ -72,27 +104,21 @@ func (w World) Scene(in env.Instance, level env.Level) (Scene, error) {
 	if !(sigma > 0) || sigma > env.MaxSigma {
 		return Scene{}, bad("sigma", "is %v; allowed is above 0 and at most %v", sigma, env.MaxSigma)
 	}
-	hidden, err := w.hidden(in, level)
-	return PoissonScene(in, marks, sigma, hidden...), err
-}
-
-// hidden marks the sources that are named as unobserved; nil for none.
-func (w World) hidden(in env.Instance, level env.Level) ([]bool, error) {
 	if len(w.Unobserved) == 0 {
-		return nil, nil
+		return PoissonScene(in, marks, sigma), nil
 	}
 	if level != env.LevelObserved {
-		return nil, bad("unobserved", "belongs to knowledge observed; with %s no state is seen", level)
+		return Scene{}, bad("unobserved", "belongs to knowledge observed; with %s no state is seen", level)
 	}
 	hidden := make([]bool, len(in.Sources))
 	for _, name := range w.Unobserved {
 		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
 		if i < 0 {
-			return nil, bad("unobserved", "names %q; %s has no such source", name, in.ID)
+			return Scene{}, bad("unobserved", "names %q; %s has no such source", name, in.ID)
 		}
 		hidden[i] = true
 	}
-	return hidden, nil
+	return PoissonScene(in, marks, sigma, hidden...), nil
 }
 
 // Replay returns how a recording is replayed; a budget of 0 stands for 1. Its
@@ -112,4 +138,22 @@ func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
 		o.Part = env.PartWhole
 	}
 	return o, nil
+}
+
+// Checksum returns that of a recording's publications.
+func Checksum(rec *env.Recording) string {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	for _, name := range rec.Names {
+		fmt.Fprintf(w, "%q", name)
+	}
+	rec.Each(func(i int, at int64, utility float64) {
+		row := w.AvailableBuffer()
+		for _, v := range [...]uint64{uint64(i), uint64(at), math.Float64bits(utility)} {
+			row = binary.LittleEndian.AppendUint64(row, v)
+		}
+		_, _ = w.Write(row) // a hash takes everything
+	})
+	_ = w.Flush()
+	return hex.EncodeToString(h.Sum(nil))
 }

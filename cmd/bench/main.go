@@ -138,8 +138,11 @@ func scenesOf(ctx context.Context, f *cli.Flags, scene *cli.Scene, random string
 	}
 	scenes := make([]experiments.Scene, count)
 	for k := range scenes {
-		var err error
-		if scenes[k], err = scene.Named(f, fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level); err != nil {
+		world, in, err := scene.Named(f, fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level)
+		if err == nil {
+			scenes[k], err = world.Scene(in, level)
+		}
+		if err != nil {
 			return nil, cli.Usagef("-random: %w", err)
 		}
 	}

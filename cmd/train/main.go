@@ -17,12 +17,9 @@ import (
 	"os"
 	"runtime/pprof"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
-	"ephemera/experiments/result"
 )
 
 const about = `Train trains a learner that decides which sources to crawl, and compares what
@@ -42,11 +39,9 @@ type command struct {
 	out, prof              string
 	config, resume, policy string
 
-	training   experiments.Training // that is asked for
-	thresholds *result.Table        // that were learned
-	text       string               // of config.toml, where there is a directory
-	dir        *files.Dir           // of -out, or nil
-	done       bool                 // it holds the results already
+	training experiments.Training // that is asked for
+	text     string               // of config.toml
+	dir      *files.Dir           // of -out, or nil
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -71,14 +66,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	show, clear := c.output.Progress(stderr, "train")
 	defer func() { c.dir.Close() }()
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
+	show, clear := c.output.Progress(stderr, "train")
 	c.training.Progress = show
 	stop, err := startProfile(c.prof)
 	if err != nil {
@@ -86,43 +78,39 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	trained, err := c.training.Run(ctx)
 	clear()
-	if err == nil {
-		c.thresholds = experiments.Thresholds(trained.Trainee, c.training.Scene.Instance)
+	if trained == nil {
+		return errors.Join(err, stop())
 	}
-	if trained != nil {
-		err = errors.Join(err, c.keep(trained))
-	}
-	if err := errors.Join(err, stop()); err != nil {
+	report, failed := c.finish(trained, err == nil)
+	if err := errors.Join(err, failed, stop()); err != nil {
 		return err
 	}
-	return c.report(trained).Write(stdout, c.output.Format())
+	return report.Write(stdout, c.output.Format())
 }
 
-// check refuses flags that do not go together.
-func (c *command) check() error {
+// prepare refuses flags that do not go together, and settles the training that
+// the others ask for.
+func (c *command) prepare(ctx context.Context) (err error) {
 	f := c.flags
 	switch {
 	case c.resume != "":
-		return f.Only("-resume goes on with the run as it is", "resume", "trace", "checkpoint", "cpuprofile", "format", "progress")
+		if err := f.Only("-resume goes on with the run as it is", "resume", "trace", "checkpoint", "cpuprofile", "format", "progress"); err != nil {
+			return err
+		}
+		if err = c.resumed(ctx); err != nil {
+			err = fmt.Errorf("-resume: %w", err)
+		}
 	case f.Given("checkpoint") && c.out == "":
 		return cli.Usagef("-checkpoint needs -out")
 	case c.config != "":
-		return f.Only("-config repeats a run as it was", "config", "trace", "out", "checkpoint", "cpuprofile", "format", "progress")
-	case c.policy != "":
-		return f.Only("-policy runs what was learned", append(cli.WorldFlags, "policy", "steps", "seed", "cpuprofile", "format", "progress")...)
-	}
-	return nil
-}
-
-// prepare settles the training that the flags ask for.
-func (c *command) prepare(ctx context.Context) error {
-	var err error
-	switch {
-	case c.resume != "":
-		err = c.resumed(ctx)
-	case c.config != "":
+		if err := f.Only("-config repeats a run as it was", "config", "trace", "out", "checkpoint", "cpuprofile", "format", "progress"); err != nil {
+			return err
+		}
 		err = c.repeated(ctx)
 	case c.policy != "":
+		if err := f.Only("-policy runs what was learned", append(cli.WorldFlags, "policy", "steps", "seed", "cpuprofile", "format", "progress")...); err != nil {
+			return err
+		}
 		err = c.saved(ctx)
 	default:
 		err = c.asked(ctx)
@@ -132,37 +120,6 @@ func (c *command) prepare(ctx context.Context) error {
 		c.training.Compare, err = append(c.training.Compare, e), errors.Join(err, unknown)
 	}
 	return err
-}
-
-// asked settles the training of the flags.
-func (c *command) asked(ctx context.Context) error {
-	level := c.algo.Level()
-	e, err := c.algo.Learner(level)
-	if err != nil {
-		return err
-	}
-	settings, err := c.algo.Configure(level, e)
-	if err != nil {
-		return err
-	}
-	scene, err := c.scene.Open(ctx, c.flags, level)
-	if err != nil {
-		return err
-	}
-	t := experiments.Training{Scene: scene, Learner: e, Settings: settings[0], Level: level, Epochs: c.length(scene, c.steps), Seed: c.seed}
-	text, err := toml.Marshal(config{e.Name, level, t.Epochs, t.Seed, t.Settings, c.scene.World(level), scene.Instance})
-	c.training, c.text = t, string(text)
-	return errors.Join(err, c.open())
-}
-
-// length returns how many epochs a run has if -steps does not say.
-func (c *command) length(scene experiments.Scene, steps int) int {
-	if c.flags.Given("steps") {
-		steps = c.steps
-	} else if scene.Epochs > 0 {
-		steps = 0
-	}
-	return scene.Limit(steps)
 }
 
 // startProfile writes a CPU profile to the file until stop is called; without a

@@ -51,8 +51,8 @@ const metricRows = 200
 // compared are the policies beside the learner.
 var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
 
-// open opens the directory of a training that has not begun, if one is named.
-func (c *command) open() error {
+// begin opens the directory of a training that has not begun, if one is named.
+func (c *command) begin() error {
 	dir, err := cli.OpenDir(c.out)
 	if dir == nil {
 		return err
@@ -121,6 +121,58 @@ func (c *command) keepStates() {
 	}
 }
 
+// asked settles the training of the flags.
+func (c *command) asked(ctx context.Context) error {
+	level := c.algo.Level()
+	e, err := c.algo.Learner(level)
+	if err != nil {
+		return err
+	}
+	conf := config{Algorithm: e.Name, Knowledge: level, Steps: c.length(c.steps), Seed: c.seed, Settings: c.algo.Keys()}
+	if conf.World, conf.Instance, err = c.scene.Settings(c.flags, level); err != nil {
+		return err
+	}
+	if err := c.settle(ctx, conf); err != nil {
+		return cli.WrongFlag(err)
+	}
+	t := &c.training // what was left to defaults is written down
+	conf.Settings, conf.Instance, conf.Steps = t.Settings, t.Scene.Instance, t.Epochs
+	if t.Scene.Recording != nil {
+		conf.World.SHA256 = experiments.Checksum(t.Scene.Recording)
+	}
+	text, err := toml.Marshal(conf)
+	c.text = string(text)
+	return errors.Join(err, c.begin())
+}
+
+// length returns how many epochs a run has, 0 for all of a recording, if -steps
+// does not say.
+func (c *command) length(steps int) int {
+	switch {
+	case c.flags.Given("steps"):
+		return c.steps
+	case c.scene.Trace() != "":
+		return 0
+	}
+	return steps
+}
+
+// settle settles the training of a configuration.
+func (c *command) settle(ctx context.Context, conf config) error {
+	e, err := experiments.FindLearner(conf.Algorithm, conf.Knowledge)
+	if err != nil {
+		return err
+	}
+	keys, _ := conf.Settings.(map[string]any)
+	settings, err := e.Configure(conf.Knowledge, keys)
+	if err != nil {
+		return err
+	}
+	scene, err := conf.World.Open(ctx, conf.Instance, conf.Knowledge)
+	c.training = experiments.Training{Scene: scene, Learner: e, Settings: settings, Level: conf.Knowledge, Epochs: scene.Limit(conf.Steps), Seed: conf.Seed}
+	return err
+}
+
 // read settles the training that the text of a config.toml describes; name is
 // what errors call it.
 func (c *command) read(ctx context.Context, name, text string) error {
@@ -128,26 +180,19 @@ func (c *command) read(ctx context.Context, name, text string) error {
 	if err := strict.Decode([]byte(text), &conf); err != nil {
 		return tomlError(name, err)
 	}
-	var settings any
-	var scene experiments.Scene
-	e, err := experiments.FindLearner(conf.Algorithm, conf.Knowledge)
-	if err == nil {
-		keys, _ := conf.Settings.(map[string]any)
-		settings, err = e.Configure(conf.Knowledge, keys)
+	if trace := c.scene.Trace(); trace != "" && conf.World.Trace != "" {
+		conf.World.Trace = trace
 	}
+	err := conf.Instance.Validate()
 	if err == nil {
-		err = conf.Instance.Validate()
+		err = c.settle(ctx, conf)
 	}
-	if err == nil {
-		scene, err = cli.Reopen(ctx, conf.World, conf.Instance, conf.Knowledge, c.scene.Trace())
-	}
-	if err == nil && (conf.Steps < 1 || conf.Steps != scene.Limit(conf.Steps)) {
-		err = fmt.Errorf("steps is %d; allowed are 1 to %d epochs", conf.Steps, scene.Limit(max(conf.Steps, 1)))
+	if err == nil && (conf.Steps < 1 || conf.Steps != c.training.Epochs) {
+		err = fmt.Errorf("steps is %d; allowed are 1 to %d epochs", conf.Steps, c.training.Scene.Limit(max(conf.Steps, 1)))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %v", name, err) // not a usage error
 	}
-	c.training = experiments.Training{Scene: scene, Learner: e, Settings: settings, Level: conf.Knowledge, Epochs: conf.Steps, Seed: conf.Seed}
 	c.text = text
 	return nil
 }
@@ -179,16 +224,11 @@ func (c *command) repeated(ctx context.Context) error {
 	if err := c.read(ctx, c.config, string(text)); err != nil {
 		return err
 	}
-	return c.open()
+	return c.begin()
 }
 
 // resumed settles the training of -resume, from where it stands.
 func (c *command) resumed(ctx context.Context) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("-resume: %w", err)
-		}
-	}()
 	c.out = c.resume
 	if _, err := os.Stat(c.resume); err != nil {
 		return err
@@ -212,11 +252,9 @@ func (c *command) resumed(ctx context.Context) (err error) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	at.Learner = saved.State
+	c.training.From = at
 	c.keepStates()
 	cli.Resume(goOn(c.out))
-	c.training.From = at
-	_, err = os.Stat(c.dir.Path(resultFile))
-	c.done = err == nil
 	return nil
 }
 
@@ -227,42 +265,55 @@ func (c *command) saved(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("-policy: %w", err)
 	}
+	t := &c.training
 	if slices.ContainsFunc(cli.WorldFlags, c.flags.Given) {
-		c.training.Scene, err = c.scene.Open(ctx, c.flags, saved.Level())
-		c.training.Epochs, c.training.Seed = c.length(c.training.Scene, c.steps), c.seed
-	} else if err = c.read(ctx, c.policy, saved.Config); err != nil {
-		err = fmt.Errorf("-policy: %w", err)
-	} else if c.flags.Given("steps") {
-		c.training.Epochs = c.training.Scene.Limit(c.steps)
+		t.Scene, err = c.scene.Open(ctx, c.flags, saved.Level())
+		t.Seed, t.Epochs = c.seed, c.length(c.steps)
+	} else {
+		if err = c.read(ctx, c.policy, saved.Config); err != nil {
+			err = fmt.Errorf("-policy: %w", err)
+		}
+		t.Epochs = c.length(t.Epochs)
 	}
 	if c.flags.Given("seed") {
-		c.training.Seed = c.seed
+		t.Seed = c.seed
 	}
-	c.training.Learner, c.training.Settings, c.training.Level = experiments.SavedEntry(saved.Algorithm(), saved), nil, saved.Level()
+	t.Learner, t.Settings, t.Level = experiments.SavedEntry(saved.Algorithm(), saved), nil, saved.Level()
 	return err
 }
 
-// keep writes the results, if there is a directory that has none yet.
-func (c *command) keep(t *experiments.Trained) error {
-	if c.dir == nil || c.done {
-		return nil
+// finish writes the results, if there is a directory that has none yet, and
+// returns what is printed. Not all of them are there where a figure was not
+// finite.
+func (c *command) finish(t *experiments.Trained, whole bool) (*result.Report, error) {
+	in := c.training.Scene.Instance
+	var thresholds *result.Table
+	if whole {
+		thresholds = experiments.Thresholds(t.Trainee, in)
+	}
+	rep := c.report(t, thresholds)
+	if c.dir == nil {
+		return rep, nil
+	}
+	if _, err := os.Stat(c.dir.Path(resultFile)); err == nil {
+		return rep, nil
 	}
 	var out cli.Results
 	out.Add(configFile, []byte(c.text), nil)
 	if len(t.Report.Results) > 0 { // else the learner failed
-		out.Print(resultFile, &t.Report, result.JSON)
-		out.Timing(t.Report.Timing)
+		out.Print(resultFile, rep, result.JSON)
+		out.Timing(rep.Timing)
 	}
-	metrics, curves, crawls := t.Tables(c.training.Scene.Instance)
-	for name, table := range map[string]*result.Table{metricsFile: metrics, curvesFile: curves, crawlsFile: crawls, thresholdsFile: c.thresholds} {
+	metrics, curves, crawls := t.Tables(in)
+	for name, table := range map[string]*result.Table{metricsFile: metrics, curvesFile: curves, crawlsFile: crawls, thresholdsFile: thresholds} {
 		if table != nil {
 			out.Print(name, table, result.CSV)
 		}
 	}
 	if err := out.Put(c.dir); err != nil {
-		return fmt.Errorf("-out: %w", err)
+		return nil, fmt.Errorf("-out: %w", err)
 	}
-	return nil
+	return rep, nil
 }
 
 // shownSources is the number of sources up to which the thresholds are printed
@@ -270,7 +321,7 @@ func (c *command) keep(t *experiments.Trained) error {
 const shownSources = 12
 
 // report returns what is printed.
-func (c *command) report(t *experiments.Trained) *result.Report {
+func (c *command) report(t *experiments.Trained, thresholds *result.Table) *result.Report {
 	rep, l := &t.Report, t.Trainee
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	if l != nil {
@@ -280,14 +331,14 @@ func (c *command) report(t *experiments.Trained) *result.Report {
 	if note := experiments.PriceNote(l, c.training.Scene, c.training.Level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}
-	switch tab := c.thresholds; {
-	case tab == nil:
-	case len(tab.Rows) <= shownSources:
-		rep.More = tab
+	switch {
+	case thresholds == nil:
+	case len(thresholds.Rows) <= shownSources:
+		rep.More = thresholds
 	case c.dir == nil:
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, %s has the thresholds of each.", len(tab.Rows), thresholdsFile))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, %s has the thresholds of each.", len(thresholds.Rows), thresholdsFile))
 	default:
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(tab.Rows), c.dir.Path(thresholdsFile)))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), c.dir.Path(thresholdsFile)))
 	}
 	return rep
 }

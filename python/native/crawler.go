@@ -68,12 +68,9 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 	}
 	known := experiments.Known{
 		Context: context.Background(), Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
-		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen(),
+		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen,
 	}
-	if c.Entry.Learns() {
-		return c, c.learn(c.Entry.Train(known, c.Settings))
-	}
-	c.agent, err = c.Entry.New(known, c.Settings)
+	c.agent, c.learner, err = c.Entry.Build(known, c.Settings)
 	return c, err
 }
 

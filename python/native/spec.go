@@ -92,16 +92,8 @@ func (s *Spec) replay(ctx context.Context, w experiments.World) (none experiment
 	if !(epoch >= 1) || epoch > 1e9 {
 		return none, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", epoch)
 	}
-	w.Epoch = time.Duration(epoch * float64(time.Second)).String()
-	o, err := w.Replay(s.Budget)
-	if err != nil {
-		return none, err
-	}
-	rec, err := env.ReadRecording(ctx, s.Trace)
-	if err != nil {
-		return none, err
-	}
-	return experiments.ReplayScene(rec, o)
+	w.Trace, w.Epoch = s.Trace, time.Duration(epoch*float64(time.Second)).String()
+	return w.Open(ctx, env.Instance{Budget: s.Budget}, s.Knowledge)
 }
 
 // Player is an entry of the catalogue, or a guest: a policy in Python.

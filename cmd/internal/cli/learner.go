@@ -87,6 +87,9 @@ func (a *Algorithm) Level() env.Level { return env.Level(a.knowledge) }
 // Named reports whether a learner was asked for by its name.
 func (a *Algorithm) Named() bool { return a.name != "" }
 
+// Keys returns the settings that were given.
+func (a *Algorithm) Keys() map[string]any { return a.keys }
+
 // Learner returns the learner that was asked for, or without a name the first
 // that works at that level.
 func (a *Algorithm) Learner(level env.Level) (*experiments.Entry, error) {

@@ -1,13 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -22,7 +17,6 @@ type Scene struct {
 	budget   float64
 	epoch    time.Duration
 	world    experiments.World // as the flags say
-	rec      *env.Recording
 }
 
 // WorldFlags are the names of the flags.
@@ -51,131 +45,67 @@ func (s *Scene) Define(f *Flags) {
 }
 
 // Open returns the scene that the flags describe, for policies of that level.
-func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (scene experiments.Scene, err error) {
-	switch {
-	case math.IsNaN(s.budget) || s.budget < 0 || math.IsInf(s.budget, 0):
-		return scene, Usagef("-budget is %v; allowed is a finite number of budget units above 0, or 0 for the instance's own", s.budget)
-	case s.world.Trace != "":
-		if err := f.refuse("-trace replays a recording; leave out -%s", "instance", "world", "marks", "sigma", "unobserved"); err != nil {
-			return scene, err
-		}
-		scene, s.rec, err = replay(ctx, s.World(level), s.budget)
-		return scene, wrongFlag(err)
+func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiments.Scene, error) {
+	world, in, err := s.Settings(f, level)
+	if err != nil {
+		return experiments.Scene{}, err
 	}
-	return s.Named(f, s.instance, s.budget, level)
+	scene, err := world.Open(ctx, in, level)
+	return scene, WrongFlag(err)
 }
 
-// wrongFlag marks the error of a setting as one of the flag of that name.
-func wrongFlag(err error) error {
+// WrongFlag marks the error of a setting as one of how the command was called.
+func WrongFlag(err error) error {
 	if setting := new(experiments.SettingError); errors.As(err, &setting) {
-		return Usagef("-%w", err)
+		return AsUsage(err)
 	}
 	return err
 }
 
-// Named returns the scene of an instance's name and budget in the world of the
-// flags.
-func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (scene experiments.Scene, err error) {
+// Settings returns the world that the flags describe, and its instance, or of a
+// recording only the budget of one.
+func (s *Scene) Settings(f *Flags, level env.Level) (w experiments.World, in env.Instance, err error) {
+	if math.IsNaN(s.budget) || s.budget < 0 || math.IsInf(s.budget, 0) {
+		return w, in, Usagef("-budget is %v; allowed is a finite number of budget units above 0, or 0 for the instance's own", s.budget)
+	}
+	if s.world.Trace == "" {
+		return s.Named(f, s.instance, s.budget, level)
+	}
+	w, in.Budget = s.world, s.budget
+	w.World, w.Marks, w.Sigma, w.Epoch = "", "", 0, s.epoch.String()
+	return w, in, f.refuse("-trace replays a recording; leave out -%s", "instance", "world", "marks", "sigma", "unobserved")
+}
+
+// Named returns the world of the flags with an instance of that name and budget.
+func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (w experiments.World, in env.Instance, err error) {
 	if err := f.refuse("-%s belongs to a recording; name one with -trace", "epoch", "decay", "split", "warm"); err != nil {
-		return scene, err
+		return w, in, err
 	}
 	if strings.HasSuffix(name, ".toml") {
 		// A bad file is a failure; what is wrong after it loads is a flag.
 		if _, err := env.Load(name); err != nil {
-			return scene, err
+			return w, in, err
 		}
 	}
-	in, err := env.Named(name, budget)
-	if err != nil {
-		return scene, AsUsage(err)
+	if in, err = env.Named(name, budget); err != nil {
+		return w, in, AsUsage(err)
 	}
-	world := s.World(level)
-	switch {
-	case world.World == "mean" && level == env.LevelOnline:
-		err = Usagef("-world mean has no items, which knowledge online learns from; use -world poisson")
-	case world.World == "mean":
-		err = f.refuse("-%s belongs to -world poisson", "marks", "sigma", "unobserved")
-	case world.Marks != string(env.MarksLogNormal):
-		err = f.refuse("-%s belongs to -marks lognormal", "sigma")
-	}
-	if err != nil {
-		return scene, err
-	}
-	scene, err = world.Scene(in, level)
-	return scene, wrongFlag(err)
-}
-
-// Reopen returns the scene of a world and an instance that were written down. In
-// place of the recording another file with the same content may be named.
-func Reopen(ctx context.Context, w experiments.World, in env.Instance, level env.Level, trace string) (experiments.Scene, error) {
-	if w.Trace == "" {
-		return w.Scene(in, level)
-	}
-	if trace != "" {
-		w.Trace = trace
-	}
-	scene, rec, err := replay(ctx, w, in.Budget)
-	if err == nil && w.SHA256 != "" && sum(rec) != w.SHA256 {
-		err = fmt.Errorf("%s is not the recording that was used then: its publications are others", w.Trace)
-	}
-	return scene, err
-}
-
-// replay is the scene of the recording that is named.
-func replay(ctx context.Context, w experiments.World, budget float64) (scene experiments.Scene, rec *env.Recording, err error) {
-	o, err := w.Replay(budget)
-	if err == nil {
-		rec, err = env.ReadRecording(ctx, w.Trace)
-	}
-	if err == nil {
-		scene, err = experiments.ReplayScene(rec, o)
-	}
-	if errors.Is(err, env.ErrBudget) {
-		err = AsUsage(err)
-	}
-	return scene, rec, err
-}
-
-// sum returns the checksum of a recording's publications.
-func sum(rec *env.Recording) string {
-	h := sha256.New()
-	w := bufio.NewWriter(h)
-	for _, name := range rec.Names {
-		fmt.Fprintf(w, "%q", name)
-	}
-	var row [24]byte
-	rec.Each(func(i int, at int64, utility float64) {
-		binary.LittleEndian.PutUint64(row[:], uint64(i))
-		binary.LittleEndian.PutUint64(row[8:], uint64(at))
-		binary.LittleEndian.PutUint64(row[16:], math.Float64bits(utility))
-		_, _ = w.Write(row[:]) // a hash takes everything
-	})
-	_ = w.Flush()
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// World returns what the flags settled.
-func (s *Scene) World(level env.Level) experiments.World {
-	w := s.world
-	if w.Trace != "" {
-		w.World, w.Marks, w.Sigma = "", "", 0
-		w.Epoch = s.epoch.String()
-		if s.rec != nil {
-			w.SHA256 = sum(s.rec)
-		}
-		return w
-	}
+	w = experiments.World{World: s.world.World, Marks: s.world.Marks, Sigma: s.world.Sigma, Unobserved: s.world.Unobserved}
 	if w.World == "" {
 		w.World = "poisson"
 		if level == env.LevelModel {
 			w.World = "mean"
 		}
 	}
-	if w.World == "mean" {
-		return experiments.World{World: "mean"}
-	}
-	if w.Marks != string(env.MarksLogNormal) {
+	switch {
+	case w.World == "mean" && level == env.LevelOnline:
+		err = Usagef("-world mean has no items, which knowledge online learns from; use -world poisson")
+	case w.World == "mean":
+		err = f.refuse("-%s belongs to -world poisson", "marks", "sigma", "unobserved")
+		w = experiments.World{World: "mean"}
+	case w.Marks != string(env.MarksLogNormal):
+		err = f.refuse("-%s belongs to -marks lognormal", "sigma")
 		w.Sigma = 0
 	}
-	return experiments.World{World: w.World, Marks: w.Marks, Sigma: w.Sigma, Unobserved: w.Unobserved}
+	return w, in, err
 }
