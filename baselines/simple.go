@@ -21,13 +21,13 @@ func greedyAt(in env.Instance) func(i, age int) float64 {
 // budget unit: by what it would earn now.
 func NewMyopic(in env.Instance) env.Policy[env.Model] {
 	costs := in.Terms().Costs
-	return newByIndex(in.Terms(), func(key []float64, o *env.Model) { perCost(key, o.Mean, costs) })
+	return NewByIndex(in.Terms(), func(key []float64, o *env.Model) { perCost(key, o.Mean, costs) })
 }
 
 // NewMyopicObserved is NewMyopic on the true state.
 func NewMyopicObserved(in env.Instance) env.Policy[env.Observed] {
 	costs := in.Terms().Costs
-	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) { perCost(key, o.State, costs) })
+	return NewByIndex(in.Terms(), func(key []float64, o *env.Observed) { perCost(key, o.State, costs) })
 }
 
 func perCost(key, x, costs []float64) {
@@ -39,7 +39,7 @@ func perCost(key, x, costs []float64) {
 // NewRoundRobin returns the policy that crawls whichever source has waited
 // longest; at equal costs this is round robin. It needs to know nothing.
 func NewRoundRobin(t env.Terms) env.Policy[env.Online] {
-	return newByIndex(t, func(key []float64, o *env.Online) {
+	return NewByIndex(t, func(key []float64, o *env.Online) {
 		for i := range key {
 			key[i] = float64(o.Age(i))
 		}
@@ -53,5 +53,5 @@ func NewBestSource(in env.Instance) env.Policy[env.Model] {
 	for i, s := range in.Sources {
 		best[i] = s.Gain() / s.Cost
 	}
-	return newByIndex(in.Terms(), func(key []float64, _ *env.Model) { copy(key, best) })
+	return NewByIndex(in.Terms(), func(key []float64, _ *env.Model) { copy(key, best) })
 }

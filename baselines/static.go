@@ -136,7 +136,7 @@ func Allocate(in env.Instance, d Spread) Allocation {
 // there is not one frequency from 0 to 1 per source.
 func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
 	checkFrequencies(t, f)
-	return newByIndex(t, func(key []float64, o *env.Model) {
+	return NewByIndex(t, func(key []float64, o *env.Model) {
 		for i, f := range f {
 			key[i] = negInf
 			if f > 0 {

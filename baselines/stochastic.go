@@ -202,7 +202,7 @@ func tablePolicy(ctx context.Context, in env.Instance, opt StochasticOptions, bu
 		tables[i] = known[like]
 	}
 	src := in.Sources
-	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) {
+	return NewByIndex(in.Terms(), func(key []float64, o *env.Observed) {
 		for i, t := range tables {
 			if t == nil {
 				key[i] = index.WhittleAtAge(src[i], o.Age(i))

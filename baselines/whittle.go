@@ -18,7 +18,9 @@ type byIndex[O env.Knowledge] struct {
 	fill func(key []float64, o *O)
 }
 
-func newByIndex[O env.Knowledge](t env.Terms, fill func(key []float64, o *O)) env.Policy[O] {
+// NewByIndex returns the policy that crawls by decreasing index; fill writes the
+// index of every source into key.
+func NewByIndex[O env.Knowledge](t env.Terms, fill func(key []float64, o *O)) env.Policy[O] {
 	return &byIndex[O]{sel: NewSelector(t.Costs, t.Budget), key: make([]float64, len(t.Costs)), fill: fill}
 }
 
@@ -53,7 +55,7 @@ func NewWhittleObserved(in env.Instance, literal bool) env.Policy[env.Observed] 
 		f = index.WhittleLiteral
 	}
 	src := in.Sources
-	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) {
+	return NewByIndex(in.Terms(), func(key []float64, o *env.Observed) {
 		for i, x := range o.State {
 			key[i] = f(src[i], x)
 		}

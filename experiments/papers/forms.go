@@ -57,6 +57,21 @@ func realLog(c, q float64) complex128    { return complex(-math.Log(-q)/c, 0) }
 func complexLog(c, q float64) complex128 { return complex(-math.Log(-q)/c, -math.Pi/c) }
 func clipped(c, _ float64) complex128    { return complex(-math.Log(0x1p-52)/c, 0) }
 
+// forms are the readings of the index by their names.
+var forms = map[string]form{
+	"theorem-eta":     {false, math.Ceil, realLog, false},
+	"theorem-real":    {false, math.Ceil, complexLog, false},
+	"theorem-modulus": {false, math.Ceil, complexLog, true},
+	"theorem-clipped": {false, math.Ceil, clipped, false},
+	"slides":          {true, math.Ceil, zero, false},
+	"slides-real":     {true, math.Ceil, complexLog, false},
+	"slides-modulus":  {true, math.Ceil, complexLog, true},
+	"slides-clipped":  {true, math.Ceil, clipped, false},
+	"remark":          {true, exact, zero, false},
+	// An η that is rounded up although it is whole falls into the next epoch.
+	"slides-exceeding": {true, func(eta float64) float64 { return math.Floor(eta+1e-9) + 1 }, zero, false},
+}
+
 // source is what the index takes of one.
 type source struct{ decay, factor, gain, ceiling, cost float64 }
 
@@ -65,38 +80,23 @@ func sourceOf(s env.Source) source {
 }
 
 // byForm is the policy that crawls by an index of the true state.
-type byForm struct {
-	form    form
-	sources []source
-	sel     *baselines.Selector
-	gamma   []complex128
-	key     []float64
-}
-
-var _ env.Policy[env.Observed] = (*byForm)(nil)
-
-func newByForm(in env.Instance, f form) env.Agent {
-	t := in.Terms()
-	n := len(t.Costs)
-	of := make([]source, n)
-	for i, s := range in.Sources {
-		of[i] = sourceOf(s)
+func byForm(in env.Instance, f form) env.Agent {
+	var of []source
+	for _, s := range in.Sources {
+		of = append(of, sourceOf(s))
 	}
-	return env.NewAgent[env.Observed](&byForm{form: f, sources: of, sel: baselines.NewSelector(t.Costs, t.Budget), gamma: make([]complex128, n), key: make([]float64, n)})
-}
-
-// Select implements env.Policy.
-func (p *byForm) Select(dst []int, o *env.Observed) []int {
-	isReal := true
-	for i, x := range o.State {
-		p.gamma[i] = p.form.index(p.sources[i], x)
-		isReal = isReal && imag(p.gamma[i]) == 0
-	}
-	for i, g := range p.gamma {
-		p.key[i] = real(g)
-		if p.form.modulus && !isReal {
-			p.key[i] = cmplx.Abs(g)
+	gamma := make([]complex128, len(of))
+	return env.NewAgent(baselines.NewByIndex(in.Terms(), func(key []float64, o *env.Observed) {
+		isReal := true
+		for i, x := range o.State {
+			gamma[i] = f.index(of[i], x)
+			isReal = isReal && imag(gamma[i]) == 0
 		}
-	}
-	return p.sel.Top(dst, p.key)
+		for i, g := range gamma {
+			key[i] = real(g)
+			if f.modulus && !isReal {
+				key[i] = cmplx.Abs(g)
+			}
+		}
+	}))
 }

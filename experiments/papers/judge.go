@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -45,28 +44,13 @@ const (
 	untied  = "the policy does not give the 253.1 of Poisson arrivals"
 )
 
-// figure is a figure that a document prints.
-type figure struct {
-	Row
-	number   bool   // and not words
-	open     string // what the document does not say; empty if it says all
-	note     string // further facts, as sentences
-	readings []reading
-}
-
-// reading is one way to measure a figure.
-type reading struct {
-	key, text string
-	excluded  string // why it may not stand for the figure; empty if it may
-}
-
 // assess sets a reading beside the printed figure. The papers' random figures
 // are single runs. One more run beside n that were measured, with mean m and
 // standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
 // with n − 1 degrees of freedom.
 func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) attempt {
 	lo, hi := f.Accepted[0], f.Accepted[1]
-	a := attempt{Reading: r.key, Text: r.text, Excluded: r.excluded}
+	a := attempt{Reading: r.Key, Text: r.Text, Excluded: r.outside}
 	a.Measured = stats.Mean(s.values)
 	if n := float64(len(s.values)); s.random && n > 1 {
 		a.nu, a.scale = n-1, stat.StdDev(s.values, nil)*math.Sqrt(1+1/n)
@@ -149,10 +133,10 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 			return borderline, chosen, p, fmt.Sprintf("%s; %.2g %% of its single runs lie as far off", reason, 100*p)
 		}
 	}
-	if f.open == "" {
+	if f.Open == "" {
 		return differs, 0, p, "the document leaves nothing open; measured is: " + first.Text
 	}
-	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.open, first.Text)
+	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.Open, first.Text)
 	switch i := slices.IndexFunc(attempts, func(a attempt) bool { return a.Excluded != "" && a.P >= accepted }); i {
 	case -1:
 		reason += fmt.Sprintf("; none of %d readings gives it", len(attempts))
@@ -178,12 +162,6 @@ func (f *figure) deviation(a attempt) string {
 		return ", whose mean is what is printed, to its last digit"
 	}
 	return fmt.Sprintf(", %.1f standard deviations of a single run from its mean", a.off)
-}
-
-// half returns half a unit of the last digit of a printed number.
-func half(printed string) float64 {
-	_, frac, _ := strings.Cut(printed, ".")
-	return 0.5 * math.Pow10(-len(frac)) * (1 + 1e-9)
 }
 
 func number(v float64) string { return result.Figure(v) }

@@ -1,9 +1,26 @@
+// Package papers measures every figure that four documents print, judges it,
+// and draws the figures of TCNS.
+//
+//   - TCNS: Avrachenkov and Borkar, "Whittle index policy for crawling ephemeral
+//     content", IEEE Transactions on Control of Network Systems 5(1), 2018
+//   - CDC: the conference version, CDC 2015
+//   - slides: the talk at MAS 2016, Grenoble
+//   - Allerton: the same authors, "A learning algorithm for the Whittle index
+//     policy for scheduling web crawlers", Allerton conference 2019
+//
+// From a model to a verdict:
+//
+//  1. figures.toml says what was printed, where, and how it is measured: a
+//     reading is one way to fill what a document leaves open. table.go reads it.
+//  2. play.go measures every reading: one value, or one for each seed, on the
+//     content of tape.go.
+//  3. judge.go sets what all readings gave beside the printed figure.
+//  4. write.go prints the rows, and pictures.go draws.
 package papers
 
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"ephemera/experiments/stats"
 )
@@ -71,13 +88,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Seeds < 1 || o.Steps < 1 || o.Workers < 1 {
 		return nil, errors.New("papers: seeds, steps and workers have to be 1 or more")
 	}
-	s, err := study(ctx, o)
+	figures := read()
+	s, err := study(ctx, o, figures)
 	if err != nil {
 		return nil, err
 	}
+	settle(figures, s)
 	rep := &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
 	boot := stats.New(o.Seed)
-	for _, f := range catalogue(s) {
+	for _, f := range figures {
 		rep.Rows = append(rep.Rows, f.row(s, boot))
 	}
 	return rep, nil
@@ -86,17 +105,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // row judges a figure.
 func (f *figure) row(s samples, boot *stats.Bootstrap) Row {
 	for _, r := range f.readings {
-		x, ok := s[r.key]
-		if !ok {
-			panic(fmt.Sprintf("papers: %s reads %q, which is not measured", f.ID, r.key))
-		}
-		f.Tried = append(f.Tried, f.assess(r, x, boot))
+		f.Tried = append(f.Tried, f.assess(r, s[r.Key], boot))
 	}
 	verdict, chosen, p, reason := f.judge(f.Tried)
-	if f.note != "" {
-		reason += ". " + f.note
+	if f.Note != "" {
+		reason += ". " + f.Note
 	}
-	f.Verdict, f.Reason, f.Reading, f.measure = verdict, reason, f.readings[chosen].key, f.Tried[chosen].measure
+	f.Verdict, f.Reason, f.Reading, f.measure = verdict, reason, f.readings[chosen].Key, f.Tried[chosen].measure
 	f.P = p
 	if chosen == 0 {
 		f.Reading = "printed"

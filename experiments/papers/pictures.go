@@ -19,70 +19,72 @@ const drawn = 40
 // stochastic model with Poisson arrivals. Equal seeds give equal bytes; only
 // the last depends on the seed. There the index is that of the slides, with
 // which the stochastic figures of TCNS agree.
-func Pictures(seed uint64) ([]files.File, error) {
-	in := env.Paper(1)
-	var value []plot.Series
-	for i, s := range in.Sources {
-		l := plot.Series{Name: "source " + s.Name, Style: i}
-		for k := range 101 {
-			t := float64(k) / 20
-			l.X, l.Y = append(l.X, t), append(l.Y, s.Interest*math.Exp(-s.Decay*t))
+func Pictures(seed uint64) (drawings []files.File, err error) {
+	one, two := env.Paper(1), env.Paper(2)
+	all := []plot.Figure{contentValue(one.Sources)}
+	for _, x := range []struct {
+		title string
+		scene experiments.Scene
+		agent env.Agent
+	}{
+		{"State evolution, M = 1", experiments.MeanScene(one), env.NewAgent(baselines.NewWhittle(one))},
+		{"State evolution, M = 2", experiments.MeanScene(two), env.NewAgent(baselines.NewWhittle(two))},
+		{"State evolution, M = 2, stochastic", experiments.PoissonScene(two, env.MarksConstant, 1), byForm(two, forms["slides"])},
+	} {
+		f := plot.New("", x.title, "epoch", "interest that waits")
+		if f.Series, err = evolution(x.scene, seed, x.agent); err != nil {
+			return nil, err
 		}
-		value = append(value, l)
+		all = append(all, f)
 	}
-	all := []plot.Figure{{Title: "Content value as a function of time", X: plot.Axis{Label: "time since publication, epochs"}, Y: plot.Axis{Label: "interest of an item"}, Series: value}}
-	for _, budget := range []float64{1, 2} {
-		in := env.Paper(budget)
-		w, err := env.NewMean(in, false)
+	for k, f := range all {
+		svg, err := f.SVG(plot.Light)
 		if err != nil {
 			return nil, err
 		}
-		p, err := evolution(fmt.Sprintf("State evolution, M = %v", budget), w, env.NewAgent(baselines.NewWhittle(in)))
+		png, err := f.PNG(plot.Light)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p)
-	}
-	in = env.Paper(2)
-	w, err := env.NewPoisson(in, seed, env.PoissonOptions{Marks: env.MarksConstant, State: true})
-	if err != nil {
-		return nil, err
-	}
-	last, err := evolution("State evolution, M = 2, stochastic", w, newByForm(in, form{true, math.Ceil, zero, false}))
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, last)
-
-	var drawings []files.File
-	for i, p := range all {
-		svg, err := p.SVG(plot.Light)
-		if err != nil {
-			return nil, err
-		}
-		png, err := p.PNG(plot.Light)
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprintf("tcns-figure-%d", i+1)
+		name := fmt.Sprintf("tcns-figure-%d", k+1)
 		drawings = append(drawings, files.File{Name: name + ".svg", Data: svg}, files.File{Name: name + ".png", Data: png})
 	}
 	return drawings, nil
 }
 
-// evolution draws the state of every source before each decision.
-func evolution(title string, w env.World, a env.Agent) (plot.Figure, error) {
-	lines := make([]plot.Series, len(w.Terms().Names))
-	for i, n := range w.Terms().Names {
-		lines[i].Name, lines[i].Style = "source "+n, i
+// contentValue draws the interest of an item of each source after it is
+// published.
+func contentValue(sources []env.Source) plot.Figure {
+	f := plot.New("", "Content value as a function of time", "time since publication, epochs", "interest of an item")
+	for i, s := range sources {
+		l := plot.Series{Name: "source " + s.Name, Style: i}
+		for k := range 101 {
+			t := float64(k) / 20
+			l.X, l.Y = append(l.X, t), append(l.Y, s.Interest*math.Exp(-s.Decay*t))
+		}
+		f.Series = append(f.Series, l)
 	}
-	look := func() {
+	return f
+}
+
+// evolution returns the state of every source before each decision.
+func evolution(s experiments.Scene, seed uint64, a env.Agent) ([]plot.Series, error) {
+	w, err := s.Open(seed, env.LevelObserved, false)
+	if err != nil {
+		return nil, err
+	}
+	var lines []plot.Series
+	for i, x := range s.Instance.Sources {
+		lines = append(lines, plot.Series{Name: "source " + x.Name, Style: i})
+	}
+	look := func(int, float64, []env.Crawled) error {
 		v := w.View()
 		for i, x := range v.State {
 			lines[i].X, lines[i].Y = append(lines[i].X, float64(v.Epoch)), append(lines[i].Y, x)
 		}
+		return nil
 	}
-	look()
-	_, err := experiments.Run(w, a, drawn, func(int, float64, []env.Crawled) error { look(); return nil })
-	return plot.Figure{Title: title, X: plot.Axis{Label: "epoch"}, Y: plot.Axis{Label: "interest that waits"}, Series: lines}, err
+	_ = look(0, 0, nil)
+	_, err = experiments.Run(w, a, drawn, look)
+	return lines, err
 }

@@ -8,6 +8,9 @@ import (
 	"ephemera/experiments/result"
 )
 
+// share is the unit of what is printed in per cent.
+const share = "share"
+
 // Write prints the report. Table and markdown say below the rows why each
 // verdict is as it is, and what was tried where the printed reading did not give
 // the figure; JSON and CSV hold all readings.
