@@ -10,29 +10,70 @@ import (
 	"ephemera/env/stream"
 )
 
+// power draws from lo to hi, all powers alike.
+func power(r *stream.Rand, lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
+
+// anything returns a learner of random sources that has learned anything.
+func anything(r *stream.Rand, set *Settings) *Learner {
+	in := env.Instance{ID: "any", Budget: power(r, 1, 8)}
+	for range 10 {
+		s := env.NewSource("", power(r, 1e-3, 1e5), power(r, 1e-4, 10), power(r, .1, 10))
+		s.Cost = power(r, .3, 3) * in.Budget / 2
+		in.Sources = append(in.Sources, s)
+	}
+	l := newModel(in, set, stream.New(2, stream.Policy))
+	l.price = power(r, 1e-3, 3) * l.unit
+	l.scale = power(r, 1e-3, 3) * l.unit
+	for i := range l.src {
+		s := &l.src[i]
+		s.lnTheta = r.Float64() * math.Log(l.most)
+		s.reach()
+		s.slope, s.toll = power(r, 1e-3, 3)*s.peak/s.Theta, power(r, 1e-3, 3)*l.costs[i]/s.Theta
+	}
+	return l
+}
+
+// P is within a factor of two of what crawls at Θ earn, and is that where Θ is 1
+// or crawls at Θ do not pay.
+func TestProfitBounds(t *testing.T) {
+	r := stream.New(3, stream.Test)
+	var low, high int
+	for range 300 {
+		l := anything(r, nil)
+		for i := range l.src {
+			s := &l.src[i]
+			profit, at := l.profit(i)
+			raw := s.slope - l.price*s.toll
+			want := max(0, (s.peak-l.price*l.costs[i])/s.Theta)
+			if !near(at, want, 1e-12) {
+				t.Fatalf("crawls at Θ earn %v; want %v", at, want)
+			}
+			switch {
+			case s.Theta == 1 || at == 0:
+				raw = at
+			case raw < at/2:
+				raw, low = at/2, low+1
+			case raw > 2*at:
+				raw, high = 2*at, high+1
+			}
+			if !near(profit, raw, 1e-12) {
+				t.Fatalf("P is %v; want %v, with %v at Θ = %v", profit, raw, at, s.Theta)
+			}
+		}
+	}
+	if low < 20 || high < 20 {
+		t.Errorf("%d cases below and %d above the bounds; want 20 of each", low, high)
+	}
+}
+
 // The frozen learner's key does not fall as a source waits, whatever threshold,
 // price and r it has learned, where the margin counts for half or more.
 func TestKeyRises(t *testing.T) {
 	r := stream.New(1, stream.Test)
-	power := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
 	for trial := range 300 {
-		in := env.Instance{ID: "any", Budget: power(1, 8)}
-		for range 10 {
-			s := env.NewSource("", power(1e-3, 1e5), power(1e-4, 10), power(.1, 10))
-			s.Cost = power(.3, 3) * in.Budget / 2
-			in.Sources = append(in.Sources, s)
-		}
 		set := DefaultSettings()
-		set.MarginShare, set.MarginCap, set.IndexCap = .5+.5*float64(trial%3)/2, power(.3, 3), power(.3, 5)
-		l := newModel(in, &set, stream.New(2, stream.Policy))
-		l.price = power(1e-3, 3) * l.unit
-		l.scale = power(1e-3, 3) * l.unit
-		for i := range l.src {
-			s := &l.src[i]
-			s.lnTheta = r.Float64() * math.Log(l.most)
-			s.reach()
-			s.slope, s.toll = power(1e-3, 3)*s.peak/s.Theta, power(1e-3, 3)*l.costs[i]/s.Theta
-		}
+		set.MarginShare, set.MarginCap, set.IndexCap = .5+.5*float64(trial%3)/2, power(r, .3, 3), power(r, .3, 5)
+		l := anything(r, &set)
 		f := l.Frozen()
 		for i := range l.src {
 			high, age := math.Inf(-1), 0
