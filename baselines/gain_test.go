@@ -30,6 +30,7 @@ func tableOf(t testing.TB, s env.Source, law gainLaw, opt StochasticOptions) ind
 // Mean and variance by Campbell's theorem, from less than one item per epoch to
 // rates at which the law of cumulants takes over.
 func TestGainLawMoments(t *testing.T) {
+	envtest.Alone(t)
 	for _, m := range allMarks {
 		for _, rate := range []float64{0.3, 5, 250, 1e5, 1e9} {
 			s := env.NewSource("", rate, 0.7, 2)

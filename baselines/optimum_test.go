@@ -113,6 +113,7 @@ func TestOptimumAgainstKarp(t *testing.T) {
 
 // Exact optimum ≥ every policy, bound ≥ exact optimum, on 200 random instances.
 func TestOptimumAboveEveryPolicy(t *testing.T) {
+	envtest.Alone(t)
 	r := stream.New(4, stream.Test)
 	const epochs = 400
 	for k := range 200 {
@@ -233,6 +234,7 @@ func TestOptimumRefusesLargeInstances(t *testing.T) {
 // An estimate of its time decides whether it runs: at once by a few sweeps, and
 // after the first one, if the relaxed bound is not reached, by many.
 func TestOptimumRefusesLongWork(t *testing.T) {
+	envtest.Alone(t)
 	in := env.Paper(2)
 	o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation = 1e-3 }))
 	if err != nil || o.Sweeps < 2 {

@@ -6,6 +6,7 @@ import (
 
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 )
 
 // TCNS, section IX: "This resulted in the average reward 260.30" (Whittle index
@@ -67,21 +68,13 @@ func TestPaperBound(t *testing.T) {
 	}
 }
 
-// numbersAlone skips a long test of one goroutine under -short, with which the
-// race detector runs: it has nothing to find there.
-func numbersAlone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and on one goroutine")
-	}
-}
-
 // TCNS, section IX: the bound "indicates that the Whittle index policy in this
 // particular case gives solution which is very close to the optimal one". For
 // M = 1 and 3 it is optimal, with the relaxed bound as the certificate; for
 // M = 2 it earns .9992 of the bound, and so does the optimum: dynamic programming
 // shows Whittle to be optimal there too, but for the error of its truncation.
 func TestPaperWhittleAgainstOptimum(t *testing.T) {
-	numbersAlone(t)
+	envtest.Alone(t)
 	for _, c := range []struct{ budget, ofBound, ofOptimum float64 }{{1, 1, 1}, {2, 0.99915, 1}, {3, 1, 1}} {
 		in := env.Paper(c.budget)
 		bound, _ := index.Bound(in)

@@ -106,6 +106,7 @@ func TestRivalsFollowTheirStream(t *testing.T) {
 }
 
 func TestRivalsAllocateNothing(t *testing.T) {
+	envtest.Alone(t)
 	in := env.Lognormal(10, 2, 4)
 	for _, r := range rivals {
 		p := r.new(t, in.Terms(), 1)
@@ -129,9 +130,7 @@ func TestRivalsAllocateNothing(t *testing.T) {
 }
 
 func TestRivalsAgainstWhittle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and on one goroutine")
-	}
+	envtest.Alone(t)
 	// Shares of exact Whittle, exploration and all, and over the second half.
 	type share struct{ all, late float64 }
 	least := map[string][]share{
@@ -195,6 +194,7 @@ func recording(t *testing.T, name string) (fit env.Instance, terms env.Terms, ru
 
 // No rival earns what Whittle earns with parameters fitted on the half before.
 func TestRivalsOnRecordings(t *testing.T) {
+	envtest.Alone(t)
 	for _, name := range []string{"trace_fbmedia2016", "trace_hn"} {
 		t.Run(name, func(t *testing.T) {
 			fit, terms, run := recording(t, name)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -12,6 +13,7 @@ import (
 // Karandikar and Chaporkar (2019). At a fixed price the optimal age is
 // argmax (x(s) − λC)/s, and a threshold in (s − 1, s] is crossed at age s.
 func TestSalmutLearnsTheOptimalAge(t *testing.T) {
+	envtest.Alone(t)
 	s := env.NewSource("", 1, .3, 1)
 	s.Cost = 2
 	for _, price := range []float64{.1, .25, .5, .75} {

@@ -108,6 +108,7 @@ func TestStochasticVanishingDiscount(t *testing.T) {
 // thresholds are optimal and the source indexable, neither of which value
 // iteration knows.
 func TestStochasticIndexAgainstValueIteration(t *testing.T) {
+	envtest.Alone(t)
 	opt := StochasticOptions{Nodes: 48}.defaults()
 	for _, m := range allMarks {
 		for _, s := range []env.Source{envtest.Source(0.5, 10, 1), envtest.Source(0.8, 3, 2.5)} {
@@ -166,7 +167,7 @@ func learnedTable(t testing.TB, s env.Source, law gainLaw) indexTable {
 
 // Halving the step of the grid divides the error by about four.
 func TestStochasticIndexRefinement(t *testing.T) {
-	numbersAlone(t)
+	envtest.Alone(t)
 	s := env.Paper(1).Sources[0]
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
 		law := lawOf(t, s, m, 0)
@@ -190,7 +191,7 @@ func TestStochasticIndexRefinement(t *testing.T) {
 // The stochastic index equals the deterministic one as the noise vanishes: the
 // difference falls with the relative standard deviation of the gain.
 func TestStochasticIndexWithoutNoise(t *testing.T) {
-	numbersAlone(t)
+	envtest.Alone(t)
 	for _, s := range env.Paper(1).Sources {
 		last := math.Inf(1)
 		for _, more := range []float64{1, 16, 256, 4096, 1e7} {
@@ -213,6 +214,7 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 }
 
 func TestStochasticIndexRises(t *testing.T) {
+	envtest.Alone(t)
 	for _, m := range allMarks {
 		for _, s := range env.Paper(1).Sources {
 			s.Cost = 2.5
@@ -233,7 +235,7 @@ func TestStochasticIndexRises(t *testing.T) {
 
 // The learned index against the computed one.
 func TestLearnedIndex(t *testing.T) {
-	numbersAlone(t)
+	envtest.Alone(t)
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
 		s := env.Paper(1).Sources[0]
 		s.Cost = 2
@@ -331,7 +333,7 @@ func playGains(in env.Instance, p env.Policy[env.Observed], gains [][]float64, p
 // extended above the ceiling, and myopic, on the same content. Five seeds of
 // 20 000 epochs, in blocks of 1000 whose paired differences give the intervals.
 func TestStochasticIndexEarnsMore(t *testing.T) {
-	numbersAlone(t)
+	envtest.Alone(t)
 	const seeds, epochs, blocks = 5, 20_000, 20
 	in := env.Paper(1)
 	exact := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: env.MarksPerEpoch}))

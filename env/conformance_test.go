@@ -64,6 +64,7 @@ func TestPoissonConforms(t *testing.T) {
 			}
 			for _, state := range []bool{false, true} {
 				t.Run(fmt.Sprintf("bulk/%s/%s/state=%v", in.ID, marks, state), func(t *testing.T) {
+					envtest.Alone(t)
 					envtest.World(t, func() env.World {
 						return must(env.NewPoisson(in, 7, env.PoissonOptions{Marks: marks, State: state}))
 					}, envtest.Kind{})

@@ -137,6 +137,7 @@ func TestGainOfPoissonItems(t *testing.T) {
 // are dropped is (λξ̄/c)(1 − α^min(k, M)); Allerton's mean dynamics reach the
 // same ceiling on another path.
 func TestExactMeanOfWindow(t *testing.T) {
+	envtest.Alone(t)
 	for _, rate := range []float64{40, 5e4} {
 		for _, window := range []float64{0.3, 1, 2, 2.5, 4.75} {
 			s := env.Source{Name: "w", Rate: rate, Decay: 0.4, Interest: 2, Window: window, Cost: 1}

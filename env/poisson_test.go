@@ -161,6 +161,7 @@ func ks(x, y []float64) float64 {
 // The sum of exponential marks has the law it is drawn from: by distance from
 // items, at small and large rates, and split by a fractional window.
 func TestBulkSumsHaveTheLawOfItems(t *testing.T) {
+	envtest.Alone(t)
 	never := math.Inf(1)
 	for _, c := range []struct {
 		marks  env.Marks

@@ -5,6 +5,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/experiments"
 )
 
@@ -14,6 +15,7 @@ import (
 // extended index and the myopic policy were measured at 294.1 and 292.9 over
 // longer runs. The tolerances are four standard errors of such a run.
 func TestStochasticModelOfTCNS(t *testing.T) {
+	envtest.Alone(t)
 	in := env.Paper(1)
 	for _, c := range []struct {
 		name  string

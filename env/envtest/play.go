@@ -7,6 +7,15 @@ import (
 	"ephemera/env"
 )
 
+// Alone skips a long test of one goroutine under -short, with which the race
+// detector runs: it has nothing to find there.
+func Alone(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long, and on one goroutine")
+	}
+}
+
 // Play runs an agent, to the end of the world where epochs is 0, and returns
 // what it earns in each epoch.
 func Play(t testing.TB, w env.World, a env.Agent, epochs int) (rewards []float64) {

@@ -60,6 +60,7 @@ func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptio
 // TestOnlineTargets holds the learner that knows nothing beforehand against
 // exact Whittle with the true parameters, over the same items.
 func TestOnlineTargets(t *testing.T) {
+	envtest.Alone(t)
 	if *full {
 		fmt.Println("| instance | marks | seeds | learned: mean | worst | while learning: mean | worst |")
 		fmt.Println("|---|---|---|---|---|---|---|")
@@ -102,6 +103,7 @@ func TestOnlineTargets(t *testing.T) {
 // TestNoLessThanCertainty: where the world does not change, what the learner does
 // beside Whittle with estimated parameters costs next to nothing while learning.
 func TestNoLessThanCertainty(t *testing.T) {
+	envtest.Alone(t)
 	plain := CertaintySettings()
 	for _, f := range []struct {
 		name string
@@ -141,6 +143,7 @@ func TestNoLessThanCertainty(t *testing.T) {
 // TestPacking: crawls of unequal cost are packed into the budget, which exact
 // Whittle's order of the index does not do.
 func TestPacking(t *testing.T) {
+	envtest.Alone(t)
 	learned, _, _ := onlineRatios(t, env.Mixed(50, 5, 1), 1, env.PoissonOptions{}, 6000, 3000, nil)
 	if learned < 1.005 {
 		t.Errorf("learned earns %.4f of Whittle; want 1.005", learned)
@@ -184,6 +187,7 @@ func TestOnlineEstimates(t *testing.T) {
 // learner earns 97 % of what Whittle with the new parameters earns
 // within 1400 epochs.
 func TestOnlineChange(t *testing.T) {
+	envtest.Alone(t)
 	in, after := env.Paper(1), env.Paper(1)
 	o := env.PoissonOptions{Marks: env.MarksPerItem}
 	for i := range in.Sources {

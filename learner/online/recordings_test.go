@@ -150,6 +150,7 @@ var grounds = []synthetic{
 // ingredients, on recordings whose structure is known: what is there is found,
 // and where nothing is there nothing is lost.
 func TestSyntheticRecordings(t *testing.T) {
+	envtest.Alone(t)
 	worlds := 2
 	if *full {
 		worlds = 8
@@ -244,6 +245,7 @@ func TestSmallRecordings(t *testing.T) {
 // TestLateSources: sources that are silent for long and then become the largest
 // are found by revisits, which cost little where nothing wakes.
 func TestLateSources(t *testing.T) {
+	envtest.Alone(t)
 	const worlds = 3
 	for _, c := range []struct {
 		late  int
@@ -432,6 +434,7 @@ func TestFrozenStays(t *testing.T) {
 // the mean over recordings that begin up to two hours earlier: a path of crawls
 // is chance up to 1 %.
 func TestRecordings(t *testing.T) {
+	envtest.Alone(t)
 	for _, c := range []struct {
 		name  string
 		least float64

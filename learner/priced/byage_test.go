@@ -7,6 +7,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -69,6 +70,7 @@ func TestProfitBounds(t *testing.T) {
 // The frozen learner's key does not fall as a source waits, whatever threshold,
 // price and r it has learned, where the margin counts for half or more.
 func TestKeyRises(t *testing.T) {
+	envtest.Alone(t)
 	r := stream.New(1, stream.Test)
 	for trial := range 300 {
 		set := DefaultSettings()
@@ -93,6 +95,7 @@ func TestKeyRises(t *testing.T) {
 // By age, with and without looking at all sources, the frozen learner chooses
 // what it chooses by the states.
 func TestFrozenByAge(t *testing.T) {
+	envtest.Alone(t)
 	for _, in := range []env.Instance{env.Paper(2), env.Lognormal(3000, 20, 2), env.Wide(2000, 30, 2), env.Mixed(50, 5, 1)} {
 		l := newModel(in, nil, stream.New(1, stream.Policy))
 		earn(t, in, l, 500)

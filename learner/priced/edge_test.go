@@ -12,6 +12,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 	"ephemera/learner/lspe"
 )
@@ -20,6 +21,7 @@ import (
 // it learns stays finite and within the budget, and what is out of range is
 // named.
 func TestPricedSettings(t *testing.T) {
+	envtest.Alone(t)
 	in := env.Mixed(30, 5, 1)
 	for name, change := range map[string]func(s *Settings){
 		"γ near 2":       func(s *Settings) { s.Gamma = 1.999 },
@@ -71,6 +73,7 @@ func TestPricedSettings(t *testing.T) {
 // TestPricedUnaffordable: a source whose crawl costs more than the budget, the
 // richest of all, changes neither price nor choices, whatever is known.
 func TestPricedUnaffordable(t *testing.T) {
+	envtest.Alone(t)
 	plain := env.Paper(1)
 	in := plain
 	dear := env.NewSource("dear", 2000, 0.1, 1)
@@ -147,6 +150,7 @@ func TestPricedLasting(t *testing.T) {
 // TestPricedEdges runs the learners at all levels in worlds at the edge of what
 // is allowed: they stay finite and earn about what exact Whittle earns.
 func TestPricedEdges(t *testing.T) {
+	envtest.Alone(t)
 	silent := env.Lognormal(5, 2, 1)
 	silent.Sources[0].Rate = 0
 	silent.Sources[3].Interest = 0

@@ -57,6 +57,7 @@ func ratios(t testing.TB, in env.Instance, seed uint64, steps, epochs int, set *
 
 // TestPricedLargest is the largest instance of the targets with few epochs.
 func TestPricedLargest(t *testing.T) {
+	envtest.Alone(t)
 	for _, budget := range []float64{1, 50, 999} {
 		learned, _, _ := ratios(t, env.Lognormal(1000, budget, 1), 1, 3000, 1000, nil)
 		if learned < .97 {

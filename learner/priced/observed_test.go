@@ -17,6 +17,7 @@ import (
 // draw per source and epoch, the learned policy earns at least what the index
 // of the mean dynamics earns over the same content.
 func TestObservedTargets(t *testing.T) {
+	envtest.Alone(t)
 	seeds, epochs, margin := 1, 8000, .999
 	if *full {
 		seeds, epochs, margin = 5, 20000, 1
@@ -56,6 +57,7 @@ func TestObservedTargets(t *testing.T) {
 // TestObservedThreshold holds the learned threshold of a single source at a
 // fixed price against the best one, by what they earn in simulation.
 func TestObservedThreshold(t *testing.T) {
+	envtest.Alone(t)
 	for _, decay := range []float64{.2, .7} {
 		for _, share := range []float64{.3, .7} {
 			s := env.NewSource("", decay/-math.Expm1(-decay), decay, 1) // u = 1
@@ -104,6 +106,7 @@ func TestObservedThreshold(t *testing.T) {
 // TestObservedSlow: where sources are slow, or differ in speed, no threshold is
 // lost out of reach and no critic diverges.
 func TestObservedSlow(t *testing.T) {
+	envtest.Alone(t)
 	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
 		for name, in := range map[string]env.Instance{
 			"decay 0.1": slow(.1), "decay 0.01": slow(.01), "decay 1e-3": slow(1e-3), "decay 1e-5": slow(1e-5),

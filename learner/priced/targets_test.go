@@ -7,6 +7,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -69,6 +70,7 @@ func shares(t testing.TB, in func(uint64) env.Instance, seeds int, change func(*
 // in place of r. With -full all seeds are run and the table of docs/lspe.md is
 // printed.
 func TestTargets(t *testing.T) {
+	envtest.Alone(t)
 	if *full {
 		fmt.Println("| instance | seeds | learned: mean | worst | while learning: mean | worst | `critic=renewal`: learned | while learning |")
 		fmt.Println("|---|---|---|---|---|---|---|---|")
@@ -96,6 +98,7 @@ func TestTargets(t *testing.T) {
 
 // TestCriticEarns: without its critic, r = 0, the learner earns less.
 func TestCriticEarns(t *testing.T) {
+	envtest.Alone(t)
 	seeds := 2
 	if *full {
 		seeds = 10
@@ -199,6 +202,7 @@ var ablations = []struct {
 // TestAblations holds what is taken away against the default, on one seed; with
 // -full it prints the table.
 func TestAblations(t *testing.T) {
+	envtest.Alone(t)
 	worlds := []struct {
 		name string
 		in   func(seed uint64) env.Instance
