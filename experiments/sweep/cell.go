@@ -26,6 +26,15 @@ type Cell struct {
 	values []any
 }
 
+// grid is one product of lists: the cells of one [[cells]] with one selected
+// value.
+type grid struct {
+	keys   []Key   // the selector first
+	lists  [][]any // the values of each key
+	quiet  []bool  // keys that follow another one and are not given
+	inputs map[string]*Input
+}
+
 // Keys returns the settings that the cell has.
 func (c *Cell) Keys() []Key { return c.grid.keys }
 
@@ -76,29 +85,16 @@ func (c *Cell) With(name string, value any) *Cell {
 	return &d
 }
 
-// problem is the settings that say what is to be solved, as text.
-func (c *Cell) problem() string {
-	var text string
-	for i, k := range c.grid.keys {
-		if k.Problem {
-			text += fmt.Sprintf("%s=%v\n", k.Name, c.values[i])
+// comparable reports whether a cell solves the problem of the reference: each
+// setting that says what is to be solved has the same value.
+func (c *Config) comparable(cell *Cell) bool {
+	reference := &c.Cells[c.Reference]
+	for _, k := range cell.grid.keys {
+		if k.Problem && (!reference.Has(k.Name) || reference.Value(k.Name) != cell.Value(k.Name)) {
+			return false
 		}
 	}
-	return text
-}
-
-// comparable reports whether a cell solves the problem of the reference.
-func (c *Config) comparable(cell *Cell) bool {
-	return cell.problem() == c.Cells[c.Reference].problem()
-}
-
-// grid is one product of lists: the cells of one [[cells]] with one selected
-// value.
-type grid struct {
-	keys   []Key   // the selector first
-	lists  [][]any // the values of each key
-	quiet  []bool  // keys that follow another one and are not given
-	inputs map[string]*Input
+	return true
 }
 
 // cell appends cell i of a grid, the first key changing slowest.
@@ -109,19 +105,18 @@ func (l *loader) cell(all table, g *grid, i int) {
 		i /= len(list)
 	}
 	for k, key := range g.keys {
-		if !g.quiet[k] {
-			continue
-		}
-		if v, ok := key.Then[cell.Text(key.Follows)]; ok {
-			cell.values[k] = v
+		if g.quiet[k] {
+			if v, ok := key.Then[cell.Text(key.Follows)]; ok {
+				cell.values[k] = v
+			}
 		}
 	}
 	if err := l.c.x.Check(&cell); err != nil {
-		var wrong *experiments.SettingError
-		if errors.As(err, &wrong) && all[wrong.Key].place != "" {
-			all[wrong.Key].failf("%w", err)
+		at := given{place: l.file}
+		if wrong := new(experiments.SettingError); errors.As(err, &wrong) && all[wrong.Key].place != "" {
+			at = all[wrong.Key]
 		}
-		l.failf("%w", err)
+		at.failf("%w", err)
 	}
 	h := sha256.New()
 	for k, key := range g.keys {
@@ -139,12 +134,12 @@ func (l *loader) cell(all table, g *grid, i int) {
 func (l *loader) identify() {
 	c := l.c
 	c.Axes = c.axes()
-	last := map[string]int{}
+	labels := map[string]int{}
 	for _, k := range c.Axes {
 		_, name := split(k)
-		last[name]++
+		labels[name]++
 	}
-	seen := make(map[string]int, len(c.Cells))
+	seen := make(map[string]string, len(c.Cells)) // hashes by id
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		var parts []string
@@ -153,27 +148,25 @@ func (l *loader) identify() {
 			if at < 0 || cell.grid.quiet[at] {
 				continue
 			}
-			text := strings.Map(clean, FormatValue(cell.values[at]))
-			if at > 0 {
-				_, name := split(k)
-				if last[name] > 1 {
-					name = strings.ReplaceAll(k, ".", "-")
-				}
-				text = name + "/" + text
+			_, name := split(k)
+			if labels[name] > 1 {
+				name = strings.ReplaceAll(k, ".", "-")
 			}
-			parts = append(parts, text)
+			if at > 0 { // what is selected says itself what it is
+				parts = append(parts, name)
+			}
+			parts = append(parts, strings.Map(clean, FormatValue(cell.values[at])))
 		}
 		if parts == nil {
 			parts = []string{cell.values[0].(string)}
 		}
 		cell.ID = strings.Join(parts, "/")
-		if j, ok := seen[cell.ID]; ok {
-			if c.Cells[j].Hash == cell.Hash {
-				l.failf("cell %s is there twice", cell.ID)
-			}
+		if hash, ok := seen[cell.ID]; ok && hash == cell.Hash {
+			l.failf("cell %s is there twice", cell.ID)
+		} else if ok {
 			l.failf("two cells would have the id %s, in which / and blanks are _; give their values names that differ otherwise", cell.ID)
 		}
-		seen[cell.ID] = i
+		seen[cell.ID] = cell.Hash
 	}
 }
 
@@ -183,6 +176,14 @@ func clean(r rune) rune {
 		return '_'
 	}
 	return r
+}
+
+// keys returns the settings of all cells.
+func (c *Config) keys() (all []string) {
+	for _, g := range c.grids {
+		all = names(all, g.keys)
+	}
+	return all
 }
 
 // axes returns the keys that tell cells apart: of two with the same selected
@@ -209,13 +210,5 @@ func (c *Config) axes() []string {
 			}
 		}
 	}
-	var keys []string
-	for _, g := range c.grids {
-		for _, key := range g.keys {
-			if differs[key.Name] && !slices.Contains(keys, key.Name) {
-				keys = append(keys, key.Name)
-			}
-		}
-	}
-	return keys
+	return slices.DeleteFunc(c.keys(), func(key string) bool { return !differs[key] })
 }

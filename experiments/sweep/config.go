@@ -12,8 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"ephemera/env"
 	"ephemera/experiments/result"
 )
@@ -35,20 +33,25 @@ type Config struct {
 	grids []*grid
 }
 
+// Input is a file that a setting names, as it was when the configuration was
+// loaded.
+type Input struct {
+	Data []byte
+	Sum  [sha256.Size]byte
+}
+
 // maxRuns keeps a slip in a grid from filling the memory.
 const maxRuns = 1_000_000
-
-// configFile is the name under which a sweep keeps its configuration.
-const configFile = "config.toml"
 
 // reserved are the keys of a configuration that are not settings of cells.
 var reserved = []string{"name", "question", "seeds", "metric", "show", "reference", "group"}
 
-// LoadFile reads a configuration from a file; set are overrides, key=value.
+// LoadFile reads a configuration from a file; set are overrides, key=value. Of
+// a config.toml that a sweep wrote the copies count that stand beside it.
 func LoadFile(x Experiment, file string, set []string) (*Config, error) {
 	var copies map[string]string
-	if dir, name := filepath.Split(file); name == configFile { // beside which the files are that it names
-		meta, err := readMeta(filepath.Join(dir, MetaFile))
+	if dir, name := filepath.Split(file); name == configFile {
+		meta, err := read(filepath.Join(dir, MetaFile), ParseMeta)
 		if err == nil {
 			copies = meta.copies(dir)
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +61,6 @@ func LoadFile(x Experiment, file string, set []string) (*Config, error) {
 	return loadFile(x, file, set, copies)
 }
 
-// loadFile is LoadFile with the copies of files that are named.
 func loadFile(x Experiment, file string, set []string, copies map[string]string) (*Config, error) {
 	data, err := env.ReadFile(file, maxConfig)
 	if err != nil {
@@ -73,24 +75,41 @@ func Load(x Experiment, file string, data []byte, set []string) (*Config, error)
 	return load(x, file, data, set, nil)
 }
 
-func load(x Experiment, file string, data []byte, set []string, copies map[string]string) (_ *Config, err error) {
-	l := &loader{file: file, copies: copies, sel: x.Selector(), keys: map[string][]Key{}, c: &Config{Inputs: map[string]*Input{}, x: x}}
+// loader makes a Config. Its methods give up by a panic with a failure, which is
+// the error of Load.
+type loader struct {
+	file     string
+	sel      Key
+	keys     map[string][]Key  // of cells, by their selected value
+	settings []string          // that cells may have
+	copies   map[string]string // of files, by the names of the configuration
+	c        *Config
+}
+
+type failure struct{ error }
+
+func (f failure) Error() string { return result.Shorten(f.error.Error()) }
+
+func (f failure) Unwrap() error { return f.error }
+
+// failf gives up; it is not about one place.
+func (l *loader) failf(format string, args ...any) { given{place: l.file}.failf(format, args...) }
+
+func load(x Experiment, file string, data []byte, set []string, copies map[string]string) (c *Config, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case failure:
-			err = p
+			c, err = nil, p
 		default:
 			panic(p)
 		}
 	}()
+	c = &Config{Inputs: map[string]*Input{}, x: x}
+	l := &loader{file: file, sel: x.Selector(), keys: map[string][]Key{}, copies: copies, c: c}
 	for _, value := range l.sel.Allowed {
 		l.keys[value] = append([]Key{l.sel}, x.Keys(value)...)
-		for _, key := range l.keys[value] {
-			if !slices.Contains(l.settings, key.Name) {
-				l.settings = append(l.settings, key.Name)
-			}
-		}
+		l.settings = names(l.settings, l.keys[value])
 	}
 	base, cells := l.decode(file, data)
 	for _, arg := range set {
@@ -104,46 +123,34 @@ func load(x Experiment, file string, data []byte, set []string, copies map[strin
 	if cells == nil {
 		cells = []table{{}}
 	}
-	ever := slices.Clone(reserved)
 	for _, own := range cells {
+		before := len(c.grids)
 		all := maps.Clone(base)
 		maps.Copy(all, own)
-		used := l.product(all)
-		l.allUsed(own, used)
-		ever = append(ever, used...)
+		l.product(all)
+		l.used(own, c.grids[before:])
 	}
-	l.allUsed(base, ever)
+	l.used(base, c.grids)
 	l.identify()
 	l.reference(base, len(set) > 0)
-	return l.c, nil
+	return c, nil
 }
 
-// loader makes a Config. Its methods give up by a panic with a failure, which is
-// the error of Load.
-type loader struct {
-	file     string
-	sel      Key
-	keys     map[string][]Key  // of cells, by their selected value
-	settings []string          // that cells may have
-	copies   map[string]string // files that the sweep kept, by the names of the configuration
-	c        *Config
+// names appends the names of keys that are not there yet.
+func names(to []string, keys []Key) []string {
+	for _, key := range keys {
+		if !slices.Contains(to, key.Name) {
+			to = append(to, key.Name)
+		}
+	}
+	return to
 }
 
-type failure struct{ error }
-
-func (f failure) Error() string { return result.Shorten(f.error.Error()) }
-
-func (f failure) Unwrap() error { return f.error }
-
-// failf gives up; it is not about one place.
-func (l *loader) failf(format string, args ...any) {
-	panic(failure{fmt.Errorf("%s: %w", l.file, fmt.Errorf(format, args...))})
-}
-
-// allUsed fails for a setting that no cell has.
-func (l *loader) allUsed(t table, used []string) {
+// used fails for a setting that no cell of these grids has.
+func (l *loader) used(t table, grids []*grid) {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
-		if slices.Contains(used, name) {
+		has := func(g *grid) bool { return place(g.keys, name) >= 0 }
+		if slices.Contains(reserved, name) || slices.ContainsFunc(grids, has) {
 			continue
 		}
 		var having []string // selected values
@@ -159,11 +166,11 @@ func (l *loader) allUsed(t table, used []string) {
 // head reads the keys that are not settings.
 func (l *loader) head(base table) {
 	c, figures := l.c, figureNames(l.c.x.Figures())
-	text := func(name, otherwise string, allowed []string) string {
+	text := func(name, usual string, allowed []string) string {
 		if g, ok := base[name]; ok {
 			return g.convert(Key{Name: name, Default: "", Allowed: allowed}, g.value).(string)
 		}
-		return otherwise
+		return usual
 	}
 	c.Name = text("name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil)
 	if name, ok := base["name"]; !isName(c.Name) && ok {
@@ -174,14 +181,12 @@ func (l *loader) head(base table) {
 	c.Question = text("question", "", nil)
 	c.Metric = text("metric", figures[0], figures)
 	c.Group = text("group", "", l.settings)
-	for _, v := range l.values(Key{Name: "show", Default: "", Allowed: figures}, base) {
-		c.Show = append(c.Show, v.(string))
-	}
-	if _, ok := base["show"]; !ok {
-		c.Show = slices.Clone(figures[:min(4, len(figures))])
-		if !slices.Contains(c.Show, c.Metric) {
-			c.Show = append(c.Show, c.Metric)
+	if _, ok := base["show"]; ok {
+		for _, v := range l.values(Key{Name: "show", Default: "", Allowed: figures}, base) {
+			c.Show = append(c.Show, v.(string))
 		}
+	} else if c.Show = slices.Clone(figures[:min(4, len(figures))]); !slices.Contains(c.Show, c.Metric) {
+		c.Show = append(c.Show, c.Metric)
 	}
 	g := base["seeds"]
 	_, many := g.value.([]any)
@@ -207,18 +212,15 @@ func isName(s string) bool {
 }
 
 // product appends the cells of one [[cells]]: for each selected value, the
-// product of the lists of all settings that such a cell has. It returns these
-// settings.
-func (l *loader) product(all table) (used []string) {
-	for _, v := range l.values(l.sel, all) {
-		g := &grid{keys: l.keys[v.(string)], lists: [][]any{{v}}, quiet: []bool{false}, inputs: l.c.Inputs}
-		used = append(used, l.sel.Name)
+// product of the lists of all settings that such a cell has.
+func (l *loader) product(all table) {
+	for _, selected := range l.values(l.sel, all) {
+		g := &grid{keys: l.keys[selected.(string)], lists: [][]any{{selected}}, quiet: []bool{false}, inputs: l.c.Inputs}
 		size := 1
 		for _, key := range g.keys[1:] {
 			values := l.values(key, all)
 			_, given := all[key.Name]
 			g.lists, g.quiet = append(g.lists, values), append(g.quiet, key.Follows != "" && !given)
-			used = append(used, key.Name)
 			if size *= len(values); (len(l.c.Cells)+size)*len(l.c.Seeds) > maxRuns {
 				l.failf("cells and seeds are more than %d runs", maxRuns)
 			}
@@ -228,7 +230,6 @@ func (l *loader) product(all table) (used []string) {
 			l.cell(all, g, i)
 		}
 	}
-	return used
 }
 
 // values returns what is given for a key, or its default.
@@ -250,13 +251,32 @@ func (l *loader) values(key Key, all table) (out []any) {
 		if seen[v] {
 			g.failf("%s has %s twice; allowed is each value once", key.Name, show(v))
 		}
-		seen[v] = true
-		if err := l.read(key, v, g); err != nil {
-			g.failf("%s: %w", key.Name, err)
+		seen[v], out = true, append(out, v)
+		if name, ok := v.(string); ok && key.File != nil && key.File(name) {
+			l.read(key, name, g)
 		}
-		out = append(out, v)
 	}
 	return out
+}
+
+// read reads a file that a setting names: where the config.toml of a sweep names
+// it, the copy, or else what the name leads to from the working directory.
+func (l *loader) read(key Key, name string, g given) {
+	if l.c.Inputs[name] != nil {
+		return
+	}
+	var data []byte
+	err := fs.ErrNotExist
+	if copied, ok := l.copies[name]; ok && !g.flag() {
+		data, err = env.ReadFile(copied, maxInput)
+	}
+	if err != nil {
+		data, err = env.ReadFile(name, maxInput)
+	}
+	if err != nil {
+		g.failf("%s: %w", key.Name, err)
+	}
+	l.c.Inputs[name] = &Input{data, sha256.Sum256(data)}
 }
 
 // reference finds the cell that others are compared with. It is the first where
@@ -266,12 +286,13 @@ func (l *loader) reference(base table, flags bool) {
 	if !ok {
 		return
 	}
-	i := slices.IndexFunc(l.c.Cells, func(c Cell) bool { return c.ID == g.value })
+	ids := make([]string, len(l.c.Cells))
+	for i, cell := range l.c.Cells {
+		ids[i] = cell.ID
+	}
+	id, _ := g.value.(string)
+	i := slices.Index(ids, id)
 	if i < 0 && (!flags || g.flag()) {
-		var ids []string
-		for _, cell := range l.c.Cells {
-			ids = append(ids, cell.ID)
-		}
 		g.failf("reference is %s; allowed are %s", show(g.value), some(ids))
 	}
 	l.c.Reference = max(0, i)
@@ -294,42 +315,4 @@ func (c *Config) Hash() string {
 		fmt.Fprintln(h, c.Cells[i].Hash)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
-}
-
-// resolved writes the configuration with every setting spelt out but those that
-// follow another one, as a file that loads to the same sweep.
-func (c *Config) resolved() ([]byte, error) {
-	file := map[string]any{
-		"name": c.Name, "question": c.Question, "metric": c.Metric, "show": c.Show,
-		"reference": c.Cells[c.Reference].ID, "seeds": c.Seeds,
-	}
-	if c.Seeds[0] == 1 && c.Seeds[len(c.Seeds)-1] == uint64(len(c.Seeds)) && slices.IsSorted(c.Seeds) {
-		file["seeds"] = len(c.Seeds)
-	}
-	if c.Group != "" {
-		file["group"] = c.Group
-	}
-	var grids []map[string]any
-	for _, g := range c.grids {
-		top := map[string]any{}
-		for k, key := range g.keys {
-			if g.quiet[k] {
-				continue
-			}
-			to := top
-			table, name := split(key.Name)
-			if table != "" {
-				if top[table] == nil {
-					top[table] = map[string]any{}
-				}
-				to = top[table].(map[string]any)
-			}
-			if to[name] = g.lists[k]; len(g.lists[k]) == 1 {
-				to[name] = g.lists[k][0]
-			}
-		}
-		grids = append(grids, top)
-	}
-	file[cellsTable] = grids
-	return toml.Marshal(file)
 }

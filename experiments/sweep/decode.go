@@ -56,48 +56,60 @@ func dotted(parts ...string) string {
 
 // decode reads TOML into a table and those of its [[cells]].
 func (l *loader) decode(where string, data []byte) (base table, cells []table) {
+	at := func(line, column int) string {
+		if strings.HasPrefix(where, setFlag) {
+			return where
+		}
+		return fmt.Sprintf("%s:%d:%d", where, line, column)
+	}
 	var doc map[string]any
 	if err := toml.Unmarshal(data, &doc); err != nil {
-		panic(failure{explain(where, err)})
+		g := given{place: where}
+		if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
+			g.place = at(wrong.Position())
+		}
+		g.failf("%s", strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	places := map[string][]string{} // of the keys of each name, in their order
 	for k := range strict.Keys(data) {
 		key := dotted(k.Path...)
-		places[key] = append(places[key], at(where, k.Line, k.Column))
+		places[key] = append(places[key], at(k.Line, k.Column))
 	}
-	place := func(key string) string {
-		if next := places[key]; len(next) > 0 {
-			places[key] = next[1:]
-			return next[0]
+	next := func(key string, value any) given {
+		g := given{value, where}
+		if left := places[key]; len(left) > 0 {
+			g.place, places[key] = left[0], left[1:]
 		}
-		return where
+		return g
 	}
-	for _, own := range tablesOf(doc[cellsTable], place) {
-		cells = append(cells, l.flat(own, cellsTable+".", place))
+	if list, ok := doc[cellsTable]; ok {
+		for _, own := range tables(next(cellsTable, list)) {
+			cells = append(cells, l.flat(own, cellsTable+".", next))
+		}
+		delete(doc, cellsTable)
 	}
-	delete(doc, cellsTable)
-	return l.flat(doc, "", place), cells
+	return l.flat(doc, "", next), cells
 }
 
-// tablesOf returns the tables of a list, which may be missing.
-func tablesOf(list any, place func(key string) string) (tables []map[string]any) {
-	all, ok := list.([]any)
-	for _, one := range all {
+// tables returns the tables of [[cells]].
+func tables(g given) (all []map[string]any) {
+	items, ok := g.value.([]any)
+	for _, one := range items {
 		t, isTable := one.(map[string]any)
-		tables, ok = append(tables, t), ok && isTable
+		all, ok = append(all, t), ok && isTable
 	}
-	if list != nil && !ok {
-		given{list, place(cellsTable)}.failf("%s is %s; allowed are tables, [[%[1]s]]", cellsTable, show(list))
+	if !ok {
+		g.failf("%s is %s; allowed are tables, [[%[1]s]]", cellsTable, show(g.value))
 	}
-	return tables
+	return all
 }
 
-// flat returns the keys of a table and of the tables in it. The place of each is
-// the next one of its name behind the prefix.
-func (l *loader) flat(doc map[string]any, prefix string, place func(key string) string) table {
+// flat returns the keys of a table and of the tables in it; next says where the
+// next key of a name stands.
+func (l *loader) flat(doc map[string]any, prefix string, next func(key string, value any) given) table {
 	t := table{}
 	put := func(key string, value any) {
-		g := given{value, place(prefix + key)}
+		g := next(prefix+key, value)
 		switch top := slices.Contains(reserved, key); {
 		case top && prefix != "":
 			g.failf("%s is not a setting of cells; it stands at the top of the file, above the first [[cells]]", key)
@@ -107,14 +119,14 @@ func (l *loader) flat(doc map[string]any, prefix string, place func(key string) 
 		t[key] = g
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
-		sub, ok := doc[name].(map[string]any)
+		sub, isTable := doc[name].(map[string]any)
 		own := slices.DeleteFunc(slices.Clone(l.settings), func(s string) bool { return !strings.HasPrefix(s, name+".") })
-		if len(own) == 0 {
+		switch {
+		case len(own) == 0:
 			put(dotted(name), doc[name])
 			continue
-		}
-		if !ok {
-			given{place: place(prefix + name)}.failf("%s is %s; allowed is a table of the settings %s", name, show(doc[name]), strings.Join(own, ", "))
+		case !isTable:
+			next(prefix+name, nil).failf("%s is %s; allowed is a table of the settings %s", name, show(doc[name]), strings.Join(own, ", "))
 		}
 		for _, key := range slices.Sorted(maps.Keys(sub)) {
 			put(dotted(name, key), sub[key])
@@ -123,41 +135,24 @@ func (l *loader) flat(doc map[string]any, prefix string, place func(key string) 
 	return t
 }
 
-// explain puts the place before an error of the library.
-func explain(where string, err error) error {
-	var wrong *toml.DecodeError
-	if !errors.As(err, &wrong) {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	line, column := wrong.Position()
-	return fmt.Errorf("%s: %s", at(where, line, column), strings.TrimPrefix(wrong.Error(), "toml: "))
-}
-
-// at is the place of an error; in a flag, it is the flag.
-func at(where string, line, column int) string {
-	if strings.HasPrefix(where, setFlag) {
-		return where
-	}
-	return fmt.Sprintf("%s:%d:%d", where, line, column)
-}
-
 // parseSet reads one -set flag, key=value, where the value is TOML; a word that
 // is no TOML value is taken as a string.
 func (l *loader) parseSet(arg string) table {
 	key, value, ok := strings.Cut(arg, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	flag := given{place: setFlag + arg}
 	if !ok || key == "" || value == "" {
-		panic(failure{fmt.Errorf("-set %s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", arg)})
+		flag.failf("want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]")
 	}
 	if strings.ContainsAny(arg, "\r\n") {
-		panic(failure{fmt.Errorf("-set %s=…: one line is allowed", key)})
+		given{place: setFlag + key + "=…"}.failf("one line is allowed")
 	}
 	if !strings.ContainsAny(value, "[]{}\"'") && toml.Unmarshal([]byte("x = "+value), new(map[string]any)) != nil {
 		value = strconv.Quote(value)
 	}
-	base, cells := l.decode(setFlag+arg, []byte(key+" = "+value))
+	base, cells := l.decode(flag.place, []byte(key+" = "+value))
 	if cells != nil || len(base) == 0 {
-		panic(failure{fmt.Errorf("-set %s: one key is allowed, not tables", arg)})
+		flag.failf("one key is allowed, not tables")
 	}
 	return base
 }
@@ -208,4 +203,42 @@ func show(v any) string {
 		return fmt.Sprintf("%.80q", text)
 	}
 	return fmt.Sprintf("%.80s", FormatValue(v))
+}
+
+// resolved writes the configuration with every setting spelt out but those that
+// follow another one, as a file that loads to the same sweep.
+func (c *Config) resolved() ([]byte, error) {
+	file := map[string]any{
+		"name": c.Name, "question": c.Question, "metric": c.Metric, "show": c.Show,
+		"reference": c.Cells[c.Reference].ID, "seeds": c.Seeds,
+	}
+	if c.Seeds[0] == 1 && c.Seeds[len(c.Seeds)-1] == uint64(len(c.Seeds)) && slices.IsSorted(c.Seeds) {
+		file["seeds"] = len(c.Seeds)
+	}
+	if c.Group != "" {
+		file["group"] = c.Group
+	}
+	var grids []map[string]any
+	for _, g := range c.grids {
+		top := map[string]any{}
+		for k, key := range g.keys {
+			if g.quiet[k] {
+				continue
+			}
+			to := top
+			table, name := split(key.Name)
+			if table != "" {
+				if top[table] == nil {
+					top[table] = map[string]any{}
+				}
+				to = top[table].(map[string]any)
+			}
+			if to[name] = g.lists[k]; len(g.lists[k]) == 1 {
+				to[name] = g.lists[k][0]
+			}
+		}
+		grids = append(grids, top)
+	}
+	file[cellsTable] = grids
+	return toml.Marshal(file)
 }

@@ -18,15 +18,6 @@ import (
 	"ephemera/experiments/files"
 )
 
-// Files that others read.
-const (
-	CurvesFile  = "curves.csv"
-	LearnedFile = "learned.csv"
-)
-
-// finalFiles are those that a sweep leaves in its directory.
-var finalFiles = []string{"runs.csv", CurvesFile, LearnedFile, "summary.json", "summary.csv", "summary.md"}
-
 // merge writes the final files from the records: always with partial, else
 // only when no run is missing. It is the one place that writes them, and goes
 // through cells and seeds in the order of the configuration, few curves in

@@ -505,7 +505,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("config.toml lacks %q:\n%s", want, files["config.toml"])
 		}
 	}
-	m, err := readMeta(filepath.Join(dir, MetaFile))
+	m, err := read(filepath.Join(dir, MetaFile), ParseMeta)
 	if err != nil || m.Program != "v1 abc" || m.Command != "go run ./cmd/sweep x" || len(m.Cells) != 5 || m.Cells[4].Settings["learner.kappa"] != 8.0 || m.Figures[0].Unit != "interest per epoch" {
 		t.Errorf("meta.json: %v, %+v", err, m)
 	}
