@@ -33,21 +33,21 @@ func main() { cli.Main("sweep", run) }
 
 // command is a call of sweep.
 type command struct {
-	schema  *cells.Schema
-	out     string
-	shard   string
-	merge   string
-	workers int
-	list    bool
-	set     []string
-	output  cli.Output
-	format  result.Format
-	stdout  io.Writer
-	stderr  io.Writer
+	schema *cells.Schema
+	out    string
+	merge  string
+	list   bool
+	set    []string
+	format result.Format
+	run    sweep.Options // of each configuration, but for what is its own
+	output cli.Output
+	stdout io.Writer
+	stderr io.Writer
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := &command{schema: cells.New(), stdout: stdout, stderr: stderr}
+	var shard string
 	f := cli.NewFlags("sweep", `
 Runs the cells of configurations (by default `+defaultConfig+`) under
 every seed, on all cores, and goes on where an earlier call ended.
@@ -63,8 +63,8 @@ every seed, on all cores, and goes on where an earlier call ended.
 		f.StringVar(&c.merge, "merge", "", "`directory` of a sweep whose final files are to be written from what is there; names what is missing")
 	})
 	f.Group("How", func() {
-		f.Count(&c.workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
-		f.StringVar(&c.shard, "shard", "", "`i/n` runs only every n-th run, from the i-th, counted from 0; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
+		f.Count(&c.run.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+		f.StringVar(&shard, "shard", "", "`i/n` runs only every n-th run, from the i-th, counted from 0; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
 	})
 	c.output.Define(f, nil)
 
@@ -73,34 +73,63 @@ every seed, on all cores, and goes on where an earlier call ended.
 		return err
 	}
 	c.format = c.output.Format()
+	c.run.Workers = cmp.Or(c.run.Workers, cli.Cores)
 	if c.merge != "" {
-		for _, name := range []string{"set", "shard", "list", "out"} {
-			if f.Given(name) {
-				return cli.Usagef("-merge works on what is there; leave out -%s", name)
-			}
-		}
+		const alone = "-merge works on what is there"
 		if len(operands) > 0 {
-			return cli.Usagef("-merge works on what is there; leave out %q", operands[0])
+			return cli.Usagef("%s; leave out %q", alone, operands[0])
+		}
+		if err := f.Only(alone, "merge", "workers", "format", "progress"); err != nil {
+			return err
 		}
 		return c.mergeAll(ctx)
 	}
-	shard, err := c.part(f.Given("shard"))
+	switch {
+	case shard != "":
+		c.run.Shard, err = sweep.ParseShard(shard)
+		if err != nil {
+			err = cli.Usagef("-shard: %w", err)
+		}
+	case !c.list:
+		c.run.Shard, err = sweep.ShardFromSlurm(os.Getenv)
+	}
 	if err != nil {
 		return err
 	}
 	if len(operands) == 0 {
 		operands = []string{defaultConfig}
 	}
-	list, err := c.loadAll(operands)
-	if err != nil {
+	return c.runAll(ctx, operands)
+}
+
+// runAll runs or lists configurations, which have a name each.
+func (c *command) runAll(ctx context.Context, files []string) error {
+	if err := c.one(len(files)); err != nil {
 		return err
+	}
+	of := map[string]bool{}
+	var list []*sweep.Config
+	for _, file := range files {
+		cfg, err := c.load(file)
+		if err != nil {
+			return err
+		}
+		if of[cfg.Name] {
+			return cli.Usagef("two configurations have the name %q; run them one by one, each with -out", cfg.Name)
+		}
+		of[cfg.Name], list = true, append(list, cfg)
 	}
 	var errs []error // one sweep that fails does not take the others down
 	for i, cfg := range list {
+		var err error
 		if c.list {
 			err = c.show(ctx, cfg)
 		} else {
-			err = c.sweep(ctx, cfg, operands[i], shard, c.dir(cfg, len(list)))
+			dir := cmp.Or(c.out, filepath.Join("results", cfg.Name))
+			if c.out != "" && len(list) > 1 {
+				dir = filepath.Join(c.out, cfg.Name)
+			}
+			err = c.sweep(ctx, cfg, files[i], dir)
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
@@ -111,41 +140,6 @@ every seed, on all cores, and goes on where an earlier call ended.
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// part is the shard that the flag or Slurm names.
-func (c *command) part(given bool) (sweep.Shard, error) {
-	switch {
-	case given:
-		shard, err := sweep.ParseShard(c.shard)
-		if err != nil {
-			err = cli.Usagef("-shard: %w", err)
-		}
-		return shard, err
-	case c.list:
-		return sweep.Whole, nil
-	}
-	return sweep.ShardFromSlurm(os.Getenv)
-}
-
-// loadAll reads configurations, which have a name each.
-func (c *command) loadAll(names []string) ([]*sweep.Config, error) {
-	if err := c.one(len(names)); err != nil {
-		return nil, err
-	}
-	of := map[string]bool{}
-	var list []*sweep.Config
-	for _, name := range names {
-		cfg, err := c.load(name)
-		if err != nil {
-			return nil, err
-		}
-		if of[cfg.Name] {
-			return nil, cli.Usagef("two configurations have the name %q; run them one by one, each with -out", cfg.Name)
-		}
-		of[cfg.Name], list = true, append(list, cfg)
-	}
-	return list, nil
 }
 
 // one refuses to print several sweeps in a format that holds one.
@@ -178,36 +172,25 @@ func (c *command) load(name string) (*sweep.Config, error) {
 	return cfg, err
 }
 
-func (c *command) dir(cfg *sweep.Config, of int) string {
-	switch {
-	case c.out == "":
-		return filepath.Join("results", cfg.Name)
-	case of == 1:
-		return c.out
-	}
-	return filepath.Join(c.out, cfg.Name)
-}
-
 // show lists the cells: for people by id, for machines with the settings that
 // differ. Behind them stands an estimate of the time.
 func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
+	t := result.Table{Header: append([]string{"cell"}, cfg.Axes...)}
+	for i := range cfg.Cells {
+		cell := &cfg.Cells[i]
+		t.Add(append([]string{cell.ID}, cell.Texts(cfg.Axes)...)...)
+	}
 	switch c.format {
 	case result.Text:
-		for i := range cfg.Cells {
-			if _, err := fmt.Fprintln(c.stdout, cfg.Cells[i].ID); err != nil {
-				return err
-			}
+		for _, row := range t.Rows {
+			fmt.Fprintln(c.stdout, row[0])
 		}
 	case result.Markdown, result.CSV:
-		t := result.Table{Header: append([]string{"cell"}, cfg.Axes...)}
-		for i := range cfg.Cells {
-			t.Add(append([]string{cfg.Cells[i].ID}, cfg.Cells[i].Texts(cfg.Axes)...)...)
-		}
 		if err := t.Write(c.stdout, c.format); err != nil || c.format == result.CSV {
 			return err
 		}
 	}
-	d, err := sweep.Estimate(ctx, cfg, cmp.Or(c.workers, cli.Cores), 2*time.Second, c.schema.Probe)
+	d, err := c.schema.Estimate(ctx, cfg, c.run.Workers, 2*time.Second)
 	if err != nil {
 		return err
 	}
@@ -228,46 +211,79 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 	}{m.Name, m.Cells, m.Seeds, cfg.Jobs(), d.Seconds()})
 }
 
-// sweep runs one configuration.
-func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string, shard sweep.Shard, dir string) error {
+// sweep runs a configuration; file is what the command line calls it.
+func (c *command) sweep(ctx context.Context, cfg *sweep.Config, file, dir string) error {
 	cli.Resume(fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir))
 	show, clear := c.output.Progress(c.stderr, cfg.Name)
-	o := sweep.Options{
-		Dir: dir, Workers: cmp.Or(c.workers, cli.Cores), Shard: shard,
-		Revision: cli.Revision(), Command: repeat(name, c.set), Log: lineWriter{clear, c.stderr},
-		Progress: func(done, failed, total int) { show(done+failed, total) },
+	o := c.run
+	o.Dir, o.Revision, o.Command = dir, cli.Revision(), repeat(file, c.set)
+	o.Progress = func(done, failed, total int) { show(done+failed, total) }
+	o.Log = func(line string) {
+		clear()
+		fmt.Fprintln(c.stderr, line)
 	}
 	rep, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if err != nil {
 		return err
 	}
-	return c.tell(cfg, dir, shard, rep)
+	return c.tell(cfg, o, rep)
 }
 
-// lineWriter writes lines where there may be a progress bar.
-type lineWriter struct {
-	clear func()
-	to    io.Writer
+// repeat is the command that gives the same results.
+func repeat(file string, set []string) string {
+	s := "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(file))
+	for _, x := range set {
+		s += " -set " + cli.Quote(x)
+	}
+	return s
 }
 
-func (w lineWriter) Write(b []byte) (int, error) {
-	w.clear()
-	return w.to.Write(b)
+// mergeAll writes the final files of a directory, or of the sweeps in it.
+func (c *command) mergeAll(ctx context.Context) error {
+	dirs, err := sweep.Dirs(c.merge)
+	if err != nil {
+		return err
+	}
+	if err := c.one(len(dirs)); err != nil {
+		return err
+	}
+	cli.Resume("the records are as they were, and the same command makes the final files")
+	var errs []error
+	for _, dir := range dirs {
+		if errs = append(errs, c.mergeOne(ctx, dir)); ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *command) mergeOne(ctx context.Context, dir string) error {
+	cfg, err := sweep.LoadFile(c.schema, filepath.Join(dir, "config.toml"), nil)
+	if err != nil {
+		return err
+	}
+	o := c.run
+	o.Dir = dir
+	rep, err := sweep.Merge(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	return c.tell(cfg, o, rep)
 }
 
 // tell prints what a call did.
-func (c *command) tell(cfg *sweep.Config, dir string, shard sweep.Shard, rep sweep.Report) error {
+func (c *command) tell(cfg *sweep.Config, o sweep.Options, rep sweep.Report) error {
 	for _, d := range rep.Damaged {
 		fmt.Fprintf(c.stderr, "warning: %s\n", d)
 	}
-	if !rep.Final {
-		fmt.Fprintf(c.stderr, "%s: shard %s is done, %d of %d runs are missing; when all shards have ended: sweep -merge %s\n", cfg.Name, shard, rep.Missing, rep.Total, cli.Quote(dir))
-	} else {
-		if err := c.print(dir); err != nil {
+	if rep.Final {
+		if err := c.print(o.Dir); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", rep.Ran, rep.Total-rep.Missing-rep.Ran, dir, cli.Quote(dir))
+		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", rep.Ran, rep.Total-rep.Missing-rep.Ran, o.Dir, cli.Quote(o.Dir))
+	} else {
+		fmt.Fprintf(c.stderr, "%s: shard %s is done, %d of %d runs are missing; when all shards have ended: sweep -merge %s\n", cfg.Name, o.Shard, rep.Missing, rep.Total, cli.Quote(o.Dir))
 	}
 	switch {
 	case rep.Failed > 0:
@@ -294,39 +310,4 @@ func (c *command) print(dir string) error {
 	}
 	_, err = c.stdout.Write(b)
 	return err
-}
-
-// mergeAll writes the final files of a directory, or of the sweeps in it.
-func (c *command) mergeAll(ctx context.Context) error {
-	dirs, err := sweep.Dirs(c.merge)
-	if err != nil {
-		return err
-	}
-	if err := c.one(len(dirs)); err != nil {
-		return err
-	}
-	cli.Resume("the records are as they were, and the same command makes the final files")
-	var errs []error
-	for _, dir := range dirs {
-		cfg, err := sweep.LoadFile(c.schema, filepath.Join(dir, "config.toml"), nil)
-		if err == nil {
-			var rep sweep.Report
-			if rep, err = sweep.Merge(ctx, cfg, sweep.Options{Dir: dir}); err == nil {
-				err = c.tell(cfg, dir, sweep.Whole, rep)
-			}
-		}
-		if errs = append(errs, err); ctx.Err() != nil {
-			break
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// repeat is the command that gives the same results.
-func repeat(name string, set []string) string {
-	s := "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
-	for _, x := range set {
-		s += " -set " + cli.Quote(x)
-	}
-	return s
 }

@@ -3,7 +3,6 @@ package cells
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -313,8 +312,12 @@ func TestReplay(t *testing.T) {
 		if got := res.Row[column(t, "learning_ratio")]; !(got > 0.5 && got < 2) {
 			t.Errorf("%s earns %v of what Whittle does", cell.ID, got)
 		}
-		if _, short, times := s.Probe(cell); short.Int("steps") != epochs || times != 1 {
-			t.Errorf("the probe runs %d epochs and takes them for one of %v", short.Int("steps"), times)
+		at, err := s.site(cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if steps, eval := at.epochs(cell); steps != epochs || eval != epochs {
+			t.Errorf("%s runs %d and %d epochs; the recording has %d", cell.ID, steps, eval, epochs)
 		}
 	}
 	if len(earned) != 8 {
@@ -475,11 +478,36 @@ func TestConfigurations(t *testing.T) {
 			if i > 0 && i < len(c.Cells)-1 && i%7 != 0 {
 				continue
 			}
-			_, short, _ := s.Probe(&c.Cells[i])
-			if _, err := s.Run(context.Background(), short.With("steps", int64(30)).With("evaluation", int64(0)), 1); err != nil {
+			at, err := s.site(&c.Cells[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.run(context.Background(), at, &c.Cells[i], 1, 30, 30); err != nil {
 				t.Errorf("%s, %s: %v", name, c.Cells[i].ID, err)
 			}
 		}
+	}
+}
+
+// The estimate of a sweep times one run of those that take as long.
+func TestEstimate(t *testing.T) {
+	ran := 0
+	before := experiments.Catalogue
+	defer func() { experiments.Catalogue = before }()
+	experiments.Catalogue = append(slices.Clip(before), experiments.Entry{Name: "slow", New: func(k experiments.Known, _ any) (env.Agent, error) {
+		ran++
+		time.Sleep(2 * time.Millisecond)
+		return env.NewAgent(baselines.NewRoundRobin(k.Terms)), nil
+	}})
+	s, c := load(t, "seeds = 10\nsteps = [800, 1600]\nlearner.algorithm = \"slow\"\ninstance.budget = [1, 2]\n")
+	got, err := s.Estimate(context.Background(), c, 2, time.Minute)
+	// 400 epochs stand for 1600 of two cells and for 3200 of two, of ten seeds on
+	// two workers; sleeps are longer, never shorter.
+	if least := 2 * time.Millisecond * 2 * (2 + 4) * 10 / 2; err != nil || got < least || ran != 2 {
+		t.Errorf("estimate %v from %d runs, %v; want at least %v from 2", got, ran, err, least)
+	}
+	if _, err := s.Estimate(context.Background(), c, 2, -1); err != nil || ran != 3 {
+		t.Errorf("without time: %d runs, %v; want one more", ran, err)
 	}
 }
 
@@ -517,7 +545,7 @@ func BenchmarkSweep(b *testing.B) {
 		for workers := 1; workers <= 2; workers++ {
 			dir := filepath.Join(b.TempDir(), "out")
 			began := time.Now()
-			rep, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir, Workers: workers, Log: io.Discard})
+			rep, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir, Workers: workers})
 			if err != nil || rep.Missing > 0 {
 				b.Fatal(err, rep)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -109,21 +110,24 @@ func (s *Schema) exact(ctx context.Context, at *site, level env.Level, seed uint
 	})
 }
 
-// Run implements sweep.Experiment: it learns, then measures what was learned and
-// exact Whittle in the same world from its beginning. A policy that does not
-// learn is measured alone.
+// Run implements sweep.Experiment.
 func (s *Schema) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.Result, error) {
 	at, err := s.site(cell)
 	if err != nil {
 		return sweep.Result{}, err
 	}
 	steps, eval := at.epochs(cell)
+	return s.run(ctx, at, cell, seed, steps, eval)
+}
+
+// run learns, then measures what was learned and exact Whittle in the same world
+// from its beginning. A policy that does not learn is measured alone.
+func (s *Schema) run(ctx context.Context, at *site, cell *sweep.Cell, seed uint64, steps, eval int) (sweep.Result, error) {
 	c := choose(cell.Text(selector))
 	exact, err := s.exact(ctx, at, c.level, seed, steps, eval)
 	if err != nil {
 		return sweep.Result{}, err
 	}
-
 	set, err := c.settings(cell)
 	if err != nil {
 		return sweep.Result{}, err
@@ -222,15 +226,36 @@ func threshold(t learner.Learner, src []env.Source, i int) (x float64, ok bool) 
 	return 0, false
 }
 
-// Probe returns what cells have in common that take the same time, a copy of the
-// cell with few epochs, and how many times longer the cell itself takes.
-func (s *Schema) Probe(c *sweep.Cell) (class string, short *sweep.Cell, times float64) {
-	const few = 400
-	steps, eval := c.Int("steps"), c.Int("evaluation")
-	if at, err := s.site(c); err == nil { // else running the cell tells
-		steps, eval = at.epochs(c)
-	}
-	class = strings.Join(c.Texts([]string{selector, "instance.name", "world.kind", "world.trace", "world.epoch", "steps", "evaluation"}), " ")
-	n := max(1, min(steps, few))
-	return class, c.With("steps", int64(n)).With("evaluation", int64(n)), float64(steps+eval) / float64(2*n)
+// Estimate returns the time that a sweep would take on that many workers, from
+// a short run of one cell of those that take the same time. Setting up a run counts
+// as if it grew with it, so that the estimate is high rather than low. It measures
+// for about limit.
+func (s *Schema) Estimate(ctx context.Context, c *sweep.Config, workers int, limit time.Duration) (time.Duration, error) {
+	const few = 400             // epochs
+	per := map[string]float64{} // seconds of a run
+	var sum float64
+	begin := time.Now()
+	err := experiments.Each(ctx, len(c.Cells), 1, nil, func(i int) string { return c.Cells[i].ID }, func(ctx context.Context, i int) error {
+		cell := &c.Cells[i]
+		alike := strings.Join(cell.Texts([]string{selector, "instance.name", "world.kind", "world.trace", "world.epoch", "steps", "evaluation"}), " ")
+		if _, ok := per[alike]; !ok && time.Since(begin) > limit && i > 0 {
+			per[alike] = sum / float64(i) // no time left: as the others
+		} else if !ok {
+			at, err := s.site(cell)
+			if err != nil {
+				return err
+			}
+			steps, eval := at.epochs(cell)
+			n := min(steps, few)
+			began := time.Now()
+			if _, err := s.run(ctx, at, cell, c.Seeds[0], n, n); err != nil {
+				return err
+			}
+			per[alike] = time.Since(began).Seconds() * float64(steps+eval) / float64(2*n)
+		}
+		sum += per[alike]
+		return nil
+	})
+	sum *= float64(len(c.Seeds)) / float64(workers)
+	return time.Duration(math.Min(sum, 1e9) * float64(time.Second)), err
 }

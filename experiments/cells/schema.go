@@ -76,7 +76,7 @@ func (*Schema) Selector() sweep.Key {
 			names = append(names, e.Name+"@"+string(e.Levels[k]))
 		}
 	}
-	return sweep.Key{Name: selector, Default: names[0], Allowed: names} // learner or policy, @level where it is not the first one
+	return sweep.Key{Name: selector, Default: names[0], Allowed: names}
 }
 
 // chosen is what the selector's value stands for.
@@ -91,10 +91,10 @@ func choose(selected string) chosen {
 	if err != nil {
 		panic("cells: " + err.Error())
 	}
-	if at {
-		return chosen{env.Level(level), e}
+	if !at {
+		level = string(e.FirstLevel())
 	}
-	return chosen{e.FirstLevel(), e}
+	return chosen{env.Level(level), e}
 }
 
 // Keys implements sweep.Experiment.
@@ -104,35 +104,35 @@ func (*Schema) Keys(selected string) []sweep.Key {
 	if c.level == env.LevelModel {
 		world = "mean"
 	}
+	instance := func(name string) bool { return strings.HasSuffix(name, ".toml") }
+	recording := func(name string) bool { return name != "" }
 	keys := []sweep.Key{
-		{Name: "steps", Default: int64(10000)},  // epochs of learning
-		{Name: "evaluation", Default: int64(0)}, // epochs over which the learned policy is measured; 0 for as many as steps
-		{Name: "instance.name", Default: "paper", File: func(name string) bool { return strings.HasSuffix(name, ".toml") }}, // paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file
-		{Name: "instance.budget", Default: 0.0},                                                // budget units per epoch; 0 for the instance's own, 1 of a recording
-		{Name: "world.kind", Default: world, Allowed: []string{"mean", "poisson", "replay"}},   // mean dynamics, single items, or a recording
-		{Name: "world.marks", Default: "constant"},                                             // law of the items' interest in a poisson world
-		{Name: "world.sigma", Default: 1.0},                                                    // σ of lognormal marks
-		{Name: "world.trace", Default: "", File: func(name string) bool { return name != "" }}, // recording that is replayed in place of an instance
-		{Name: "world.epoch", Default: "1h"},                                                   // length of an epoch of the replay
-		{Name: "world.decay", Default: 0.175},                                                  // decay of interest in the replay, 1/hour
-		{Name: "world.split", Default: 0.5},                                                    // share of the recording on which the model is fitted; the rest is replayed
-		{Name: "world.warm", Default: false},                                                   // the part on which the model is fitted is played too, and does not count
-	}
-	for i, k := range keys {
-		table, _, _ := strings.Cut(k.Name, ".")
-		keys[i].Problem = table == "instance" || table == "world" && k.Name != "world.kind" // which follows the learner
+		{Name: "steps", Default: int64(10000)},                                               // epochs of learning
+		{Name: "evaluation", Default: int64(0)},                                              // epochs over which the learned policy is measured; 0 for as many as steps
+		{Name: "instance.name", Default: "paper", Problem: true, File: instance},             // paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] or a .toml file
+		{Name: "instance.budget", Default: 0.0, Problem: true},                               // budget units per epoch; 0 for the instance's own, 1 of a recording
+		{Name: "world.kind", Default: world, Allowed: []string{"mean", "poisson", "replay"}}, // mean dynamics, single items, or a recording; follows the learner
+		{Name: "world.marks", Default: "constant", Problem: true},                            // law of the items' interest in a poisson world
+		{Name: "world.sigma", Default: 1.0, Problem: true},                                   // σ of lognormal marks
+		{Name: "world.trace", Default: "", Problem: true, File: recording},                   // recording that is replayed in place of an instance
+		{Name: "world.epoch", Default: "1h", Problem: true},                                  // length of an epoch of the replay
+		{Name: "world.decay", Default: 0.175, Problem: true},                                 // decay of interest in the replay, 1/hour
+		{Name: "world.split", Default: 0.5, Problem: true},                                   // share of the recording on which the model is fitted; the rest is replayed
+		{Name: "world.warm", Default: false, Problem: true},                                  // the part on which the model is fitted is played too, and does not count
 	}
 	if c.entry.Settings == nil {
 		return keys
 	}
-	return append(keys, readingKeys(c.entry.Settings(c.level))...)
+	return append(keys, learnerKeys(c.entry.Settings(c.level))...)
 }
 
-// readingKeys returns the keys of settings. Where these have readings, the
+const reading = "learner.reading"
+
+// learnerKeys returns the keys of settings. Where these have readings, the
 // defaults of the others follow them.
-func readingKeys(s any) []sweep.Key {
-	keys := settingKeys(s)
-	of, ok := s.(interface {
+func learnerKeys(settings any) []sweep.Key {
+	keys := plainKeys(settings)
+	of, ok := settings.(interface {
 		Readings() []string
 		SetReading(name string) error
 	})
@@ -143,13 +143,13 @@ func readingKeys(s any) []sweep.Key {
 		if err := of.SetReading(name); err != nil {
 			panic("cells: " + err.Error())
 		}
-		for i, k := range settingKeys(s) {
-			if k.Name == "learner.reading" {
+		for i, k := range plainKeys(settings) {
+			switch {
+			case k.Name == reading:
 				keys[i].Allowed = of.Readings()
 				continue
-			}
-			if keys[i].Follows == "" {
-				keys[i].Follows, keys[i].Then = "learner.reading", map[string]any{}
+			case keys[i].Then == nil:
+				keys[i].Follows, keys[i].Then = reading, map[string]any{}
 			}
 			keys[i].Then[name] = k.Default
 		}
@@ -157,9 +157,9 @@ func readingKeys(s any) []sweep.Key {
 	return keys
 }
 
-// settingKeys returns the keys of settings as TOML has them, with their values,
-// in their order.
-func settingKeys(settings any) []sweep.Key {
+// plainKeys returns the keys of settings as TOML has them, with their values, in
+// their order.
+func plainKeys(settings any) []sweep.Key {
 	text, err := toml.Marshal(settings)
 	values := map[string]any{}
 	if err == nil {
@@ -256,39 +256,47 @@ func open(cell *sweep.Cell) (scene experiments.Scene, err error) {
 			return scene, wrong(k.Name, "it belongs to world.kind = %q; this cell has %q", owner, kind)
 		}
 	}
-	if kind == "replay" {
-		return replay(cell)
-	}
-	name, file, budget := cell.Text("instance.name"), cell.Input("instance.name"), cell.Float("instance.budget")
-	in, err := instance(name, file, budget)
-	if err != nil {
-		if _, own := instance(name, file, 0); own == nil {
-			return scene, wrong("instance.budget", "%v", err)
-		}
-		return scene, wrong("instance.name", "%v", err)
-	}
-	scene, err = worldOf(cell).Scene(in, choose(cell.Text(selector)).level)
-	return scene, inWorld(err)
-}
-
-// worldOf is the world of a cell as settings.
-func worldOf(cell *sweep.Cell) experiments.World {
-	return experiments.World{
-		World: cell.Text("world.kind"), Marks: cell.Text("world.marks"), Sigma: cell.Float("world.sigma"),
+	world := experiments.World{
+		World: kind, Marks: cell.Text("world.marks"), Sigma: cell.Float("world.sigma"),
 		Epoch: cell.Text("world.epoch"), Decay: cell.Float("world.decay"), Split: cell.Float("world.split"), Warm: cell.Value("world.warm").(bool),
 	}
+	if kind == "replay" {
+		scene, err = replay(cell, world)
+	} else {
+		var in env.Instance
+		if in, err = instance(cell); err == nil {
+			scene, err = world.Scene(in, choose(cell.Text(selector)).level)
+		}
+	}
+	if setting := new(experiments.SettingError); errors.As(err, &setting) && !strings.Contains(setting.Key, ".") {
+		err = wrong("world."+setting.Key, "%v", err)
+	}
+	return scene, err
 }
 
-// inWorld is the error of a setting of the world, which has its key here.
-func inWorld(err error) error {
-	if setting := new(experiments.SettingError); errors.As(err, &setting) {
-		return wrong("world."+setting.Key, "%v", err)
+// instance returns the instance of a cell.
+func instance(cell *sweep.Cell) (in env.Instance, err error) {
+	name, budget := cell.Text("instance.name"), cell.Float("instance.budget")
+	if file := cell.Input("instance.name"); file != nil {
+		in, err = env.Unmarshal(name, file.Data)
+	} else {
+		in, err = env.Named(name, 0)
 	}
-	return err
+	if err != nil {
+		return in, wrong("instance.name", "%v", err)
+	}
+	if budget == 0 {
+		return in, nil
+	}
+	in.Budget = budget
+	if err := in.Validate(); err != nil {
+		return in, wrong("instance.budget", "%v", err)
+	}
+	return in, nil
 }
 
 // replay is the scene of a recording.
-func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
+func replay(cell *sweep.Cell, world experiments.World) (scene experiments.Scene, err error) {
 	trace := cell.Text("world.trace")
 	switch name := cell.Text("instance.name"); {
 	case trace == "":
@@ -296,9 +304,9 @@ func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	case name != "paper":
 		return scene, wrong("instance.name", "%q; a recording brings sources of its own, leave it out", name)
 	}
-	o, err := worldOf(cell).Replay(cell.Float("instance.budget"))
+	o, err := world.Replay(cell.Float("instance.budget"))
 	if err != nil {
-		return scene, inWorld(err)
+		return scene, err
 	}
 	rec, err := env.ParseRecording(context.Background(), trace, bytes.NewReader(cell.Input("world.trace").Data))
 	if err != nil {
@@ -306,25 +314,12 @@ func replay(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	}
 	scene, err = experiments.ReplayScene(rec, o)
 	switch {
+	case err == nil:
+		return scene, nil
 	case errors.Is(err, env.ErrBudget):
 		return scene, wrong("instance.budget", "%v", err)
-	case err != nil && rec.First < rec.Last: // what is left is that an epoch is too long for a part
+	case rec.First < rec.Last: // what is left is that an epoch is too long for a part
 		return scene, wrong("world.epoch", "%v", err)
-	case err != nil:
-		return scene, wrong("world.trace", "%v", err)
 	}
-	return scene, nil
-}
-
-// instance is env.Named with a file as the sweep read it.
-func instance(name string, file *sweep.Input, budget float64) (env.Instance, error) {
-	if file == nil {
-		return env.Named(name, budget)
-	}
-	in, err := env.Unmarshal(name, file.Data)
-	if err != nil || budget == 0 {
-		return in, err
-	}
-	in.Budget = budget
-	return in, in.Validate()
+	return scene, wrong("world.trace", "%v", err)
 }

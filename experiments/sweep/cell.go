@@ -77,14 +77,6 @@ func (c *Cell) Input(name string) *Input {
 	return c.grid.inputs[text]
 }
 
-// With returns a copy of the cell with one setting changed.
-func (c *Cell) With(name string, value any) *Cell {
-	d := *c
-	d.values = slices.Clone(c.values)
-	d.values[place(c.grid.keys, name)] = value
-	return &d
-}
-
 // comparable reports whether a cell solves the problem of the reference: each
 // setting that says what is to be solved has the same value.
 func (c *Config) comparable(cell *Cell) bool {

@@ -30,10 +30,6 @@ func TestLoad(t *testing.T) {
 	if cell.Float("learner.kappa") != 4 || cell.Float("learner.gamma") != 0.05 || cell.Int("steps") != 100 || cell.Text("learner.algorithm") != "paper" {
 		t.Errorf("cell %s: %v", cell.ID, cell.values)
 	}
-	d := cell.With("steps", int64(7))
-	if d.Int("steps") != 7 || cell.Int("steps") != 100 {
-		t.Errorf("With changed the cell itself or nothing: %d and %d", d.Int("steps"), cell.Int("steps"))
-	}
 }
 
 func TestGridAndList(t *testing.T) {

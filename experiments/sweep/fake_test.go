@@ -17,10 +17,7 @@ import (
 
 // fake is an experiment with the shape of the real one: a selector,
 // settings of their own for each algorithm, failures on demand.
-type fake struct {
-	pause time.Duration
-	ran   *int // counts runs where there is one at a time; nil for not
-}
+type fake struct{ pause time.Duration }
 
 func (fake) Selector() Key {
 	return Key{Name: "learner.algorithm", Default: "paper", Allowed: []string{"paper", "priced", "whittle"}}
@@ -61,9 +58,6 @@ func (f fake) Run(ctx context.Context, c *Cell, seed uint64) (Result, error) {
 		return Result{}, ctx.Err()
 	}
 	time.Sleep(f.pause)
-	if f.ran != nil {
-		*f.ran++
-	}
 	switch mode := c.Text("fail"); {
 	case mode == "error" && seed == 2:
 		return Result{}, errors.New("the learner\ndiverged")

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"ephemera/experiments"
 )
@@ -27,8 +24,8 @@ type Options struct {
 	// Progress is called before the first run and when one ends, from one
 	// goroutine at a time: done and failed runs of this process, of how many.
 	Progress func(done, failed, total int)
-	// Log receives the errors of single runs; nil for none.
-	Log io.Writer
+	// Log is told the error of a run, one at a time; nil for nobody.
+	Log func(line string)
 
 	// openLog replaces the record file in tests of failing disks.
 	openLog func(path string) (logFile, error)
@@ -159,7 +156,7 @@ func work(ctx context.Context, s *store, o Options) (ran int, err error) {
 		if failure == nil {
 			ran++
 		} else if failed++; o.Log != nil {
-			fmt.Fprintf(o.Log, "%s, seed %d: %v\n", cell.ID, seed, failure)
+			o.Log(fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, failure))
 		}
 		progress()
 		return nil
@@ -192,30 +189,4 @@ func panicSite() string {
 			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 	}
-}
-
-// Estimate returns the time that the sweep would take on that many workers, from
-// short runs of one cell per class: probe returns the class of a cell, a copy
-// that is cheap to run and how many times longer the cell itself takes. Setting
-// up a run counts as if it grew with it, so that the estimate is high rather than
-// low. It measures for about limit.
-func Estimate(ctx context.Context, c *Config, workers int, limit time.Duration, probe func(*Cell) (class string, short *Cell, times float64)) (time.Duration, error) {
-	per := map[string]float64{} // seconds of a run
-	var sum float64
-	begin := time.Now()
-	for i := range c.Cells {
-		class, short, times := probe(&c.Cells[i])
-		if _, ok := per[class]; !ok && time.Since(begin) > limit && i > 0 {
-			per[class] = sum / float64(i) // no time left: as the others
-		} else if !ok {
-			t := time.Now()
-			if _, err := runOne(ctx, c.x, short, c.Seeds[0]); err != nil {
-				return 0, fmt.Errorf("%s: %w", short.ID, err)
-			}
-			per[class] = time.Since(t).Seconds() * times
-		}
-		sum += per[class]
-	}
-	sum *= float64(len(c.Seeds)) / float64(cores(workers))
-	return time.Duration(math.Min(sum, 1e9) * float64(time.Second)), nil
 }
