@@ -17,10 +17,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"ephemera/baselines/index"
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
@@ -40,17 +42,19 @@ func main() { cli.Main("show", run) }
 // shown is a run as it is drawn.
 type shown struct {
 	scene   experiments.Scene
+	relaxed index.Relaxed // with the budget kept on average only
 	entry   *experiments.Entry
 	level   env.Level
 	trainee learner.Learner // nil where nothing learns
 
-	names  []string
-	prices plot.Series     // of a budget unit, while it learned
-	states [][]float64     // before each of the first decisions
-	crawls [][]env.Crawled // of the epochs that are drawn
-	count  []float64       // crawls of each source over the whole run
-	epochs int             // of that run
-	reward float64
+	epochs   int
+	reward   float64
+	names    []string
+	prices   plot.Series // of a budget unit, while it learned
+	states   [][]float64 // before each of the first decisions
+	count    []float64   // crawls of each source over the whole run
+	crawled  [][]float64 // epochs of the crawls of each source, of those that are drawn
+	clearing plot.Series // the lowest index that was crawled in each of these
 }
 
 // firstEpochs is over how many epochs content is drawn: as TCNS draws it.
@@ -85,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return cli.Usagef("-policy: %w", err)
 	}
-	s := &shown{prices: plot.Series{Name: "learned price"}, entry: entry, level: env.Level(cmp.Or(level, string(entry.FirstLevel())))}
+	s := &shown{entry: entry, level: env.Level(cmp.Or(level, string(entry.FirstLevel())))}
 	if s.scene, err = scene.Open(ctx, f, s.level); err != nil {
 		return err
 	}
@@ -98,11 +102,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.page(ctx)
-	if err != nil {
-		return err
-	}
-	page.Names = figureNames
+	page := s.page()
 	page.Command = cli.Quote(append([]string{"go", "run", "./cmd/show"}, args...)...)
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("-out: %w", err)
@@ -141,67 +141,73 @@ func (s *shown) write(w io.Writer, format result.Format, out string, page *repor
 // play runs the policy, or has the learner learn and runs what it has learned,
 // and keeps what is drawn.
 func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progress func(done, total int)) error {
-	steps = s.scene.Limit(steps)
-	total := steps
-	if s.entry.Learns() {
-		total = 2 * steps
+	s.epochs = s.scene.Limit(steps)
+	for i := range s.scene.Instance.Sources {
+		s.names = append(s.names, experiments.SourceName(s.scene.Instance, i))
 	}
-	played, err := s.scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: steps, Watch: func(r experiments.Running) experiments.Watcher {
-		look := func() {
-			v := r.World.View()
-			state := v.State
-			if state == nil {
-				state = v.Mean
+	s.count, s.crawled = make([]float64, len(s.names)), make([][]float64, len(s.names))
+	s.prices.Name, s.clearing.Name, s.clearing.Kind = "learned price", "lowest index that was crawled", plot.Steps
+	played, err := s.scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: s.epochs, Watch: func(r experiments.Running) experiments.Watcher {
+		if s.entry.Learns() && !r.Again {
+			return func(n int, _ float64, _ []env.Crawled) error {
+				progress(n+1, 2*s.epochs)
+				s.learns(n, r.Trainee)
+				return nil
 			}
-			s.states = append(s.states, slices.Clone(state))
 		}
-		s.names, s.states = nil, nil
-		look()
-		for i := range r.Terms.Names {
-			s.names = append(s.names, experiments.SourceName(s.scene.Instance, i))
+		before, total := 0, s.epochs
+		if r.Again {
+			before, total = s.epochs, 2*s.epochs
 		}
-		s.count = make([]float64, len(s.names))
+		s.look(r.World)
 		return func(n int, _ float64, crawls []env.Crawled) error {
-			done := n + 1
-			if r.Again {
-				done += steps
-			}
-			if done%256 == 0 || done == total {
-				progress(done, total)
-			}
-			if p, ok := r.Trainee.(experiments.Priced); ok && !r.Again {
-				if at, l := float64(n+1), &s.prices; len(l.X) == 0 || at > 1.02*l.X[len(l.X)-1] {
-					l.X, l.Y = append(l.X, at), append(l.Y, p.Price())
-				}
-				return nil
-			}
-			for _, c := range crawls {
-				s.count[c.Source]++
-			}
+			progress(before+n+1, total)
 			if n < firstEpochs {
-				look()
+				s.look(r.World)
 			}
-			if n < steps-epochs {
-				return nil
-			}
-			kept := slices.Clone(crawls)
-			for k := range kept {
-				kept[k].Items = nil // the world's own
-			}
-			s.crawls = append(s.crawls, kept)
+			s.crawl(n, crawls, n >= s.epochs-epochs)
 			return nil
 		}
 	}})
 	if err != nil {
 		return err
 	}
-	s.trainee, s.epochs, s.reward = played.Trainee, steps, played.Learned.Reward
+	s.trainee, s.reward = played.Trainee, played.Learned.Reward
 	return nil
 }
 
-var figureNames = []string{"index", "content", "crawls", "price", "learning-price", "value", "bound", "item"}
+// learns keeps the price that a learner has after an epoch.
+func (s *shown) learns(n int, trainee learner.Learner) {
+	p, ok := trainee.(experiments.Priced)
+	if k, at := len(s.prices.X), float64(n+1); ok && (k == 0 || at > 1.02*s.prices.X[k-1]) {
+		s.prices.Add(at, p.Price())
+	}
+}
 
-// figures makes a section of figures.
-func figures(title, note string, list ...plot.Figure) report.Section {
-	return report.Section{Title: title, Notes: []string{note}, Figures: list}
+// look keeps what waits at the sources.
+func (s *shown) look(w env.World) {
+	v := w.View()
+	state := v.State
+	if state == nil {
+		state = v.Mean
+	}
+	s.states = append(s.states, slices.Clone(state))
+}
+
+// crawl keeps the crawls of an epoch, which may be one that is drawn.
+func (s *shown) crawl(n int, crawls []env.Crawled, drawn bool) {
+	lowest := math.NaN()
+	for _, c := range crawls {
+		s.count[c.Source]++
+		if !drawn {
+			continue
+		}
+		s.crawled[c.Source] = append(s.crawled[c.Source], float64(n))
+		if at := index.WhittleAtAge(s.scene.Instance.Sources[c.Source], c.Age); !(at >= lowest) {
+			lowest = at
+		}
+	}
+	if drawn {
+		s.clearing.Add(float64(n), lowest)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,42 @@ func TestShow(t *testing.T) {
 		if err != nil || !strings.Contains(string(page), "go run ./cmd/show "+strings.Join(args, " ")) {
 			t.Errorf("%q: %v, or the page does not say how it was made", args, err)
 		}
+		// What is drawn is of the last epochs of the run of what was learned.
+		x := figures(t, dir)["price"].Series[0].X
+		want := 100
+		if slices.Contains(args, "-epochs") {
+			want = 3
+		}
+		if len(x) != want || x[0] != float64(200-want) || x[want-1] != 199 {
+			t.Errorf("%q: clearing prices of %d epochs from %v on; want %d", args, len(x), x[0], want)
+		}
 	}
+}
+
+type figure struct {
+	Name   string
+	Series []struct{ X, Y []float64 }
+}
+
+// figures returns the figures of a page by name.
+func figures(t *testing.T, dir string) map[string]figure {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data, _ := strings.Cut(string(page), `id="data">`)
+	var d struct{ Sections []struct{ Figures []figure } }
+	if err := json.NewDecoder(strings.NewReader(data)).Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]figure{}
+	for _, s := range d.Sections {
+		for _, f := range s.Figures {
+			all[f.Name] = f
+		}
+	}
+	return all
 }
 
 // The price at a budget is where the figure of the value says it is, and the
@@ -68,42 +104,19 @@ func TestBudgets(t *testing.T) {
 	if _, err := show(t, "-policy", "whittle", "-budget", "2", "-steps", "50", "-out", dir); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, data, _ := strings.Cut(string(page), `id="data">`)
-	var d struct {
-		Sections []struct {
-			Figures []struct {
-				Name   string
-				Series []struct{ X, Y []float64 }
-			}
+	all := figures(t, dir)
+	price, here, most := all["value"].Series[0], all["value"].Series[1], all["bound"].Series[0]
+	var area float64
+	for k := range len(price.X) - 1 {
+		area += price.Y[k+1] * (price.X[k+1] - price.X[k])
+		if price.X[k] <= 2 && price.X[k+1] > 2 && (here.Y[0] > price.Y[k] || here.Y[0] < price.Y[k+1]) {
+			t.Errorf("price %v at a budget of 2 between %v and %v", here.Y[0], price.Y[k], price.Y[k+1])
 		}
 	}
-	if err := json.NewDecoder(strings.NewReader(data)).Decode(&d); err != nil {
-		t.Fatal(err)
+	// The price is the slope of the optimum.
+	if rise := most.Y[len(most.Y)-1] - most.Y[0]; area > rise || area < .95*rise {
+		t.Errorf("prices add up to %v; the optimum rises by %v", area, rise)
 	}
-	for _, s := range d.Sections {
-		if len(s.Figures) != 2 || s.Figures[0].Name != "value" {
-			continue
-		}
-		price, here := s.Figures[0].Series[0], s.Figures[0].Series[1]
-		most := s.Figures[1].Series[0]
-		var area float64
-		for k := range len(price.X) - 1 {
-			area += price.Y[k+1] * (price.X[k+1] - price.X[k])
-			if price.X[k] <= 2 && price.X[k+1] > 2 && (here.Y[0] > price.Y[k] || here.Y[0] < price.Y[k+1]) {
-				t.Errorf("price %v at a budget of 2 between %v and %v", here.Y[0], price.Y[k], price.Y[k+1])
-			}
-		}
-		// The price is the slope of the optimum.
-		if rise := most.Y[len(most.Y)-1] - most.Y[0]; area > rise || area < .95*rise {
-			t.Errorf("prices add up to %v; the optimum rises by %v", area, rise)
-		}
-		return
-	}
-	t.Error("there is no figure of the value of the budget")
 }
 
 func TestMistakes(t *testing.T) {
