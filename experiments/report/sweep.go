@@ -313,49 +313,51 @@ type quantity struct {
 type outcome struct {
 	quantity
 	values []float64
-	mean   stats.Estimate
 	exact  float64
+	mean   stats.Estimate
 }
 
 // curves reads the learning curves.
 func (r *summary) curves(dir fs.FS) ([]*outcome, error) {
 	// Columns are cell, seed, epoch and figures.
-	return r.outcomes(dir, sweep.CurvesFile, 2, 1+len(r.Curves), func(words []string, v []float64, add func(q quantity, value, exact float64)) {
+	return r.outcomes(dir, sweep.CurvesFile, 2, 1+len(r.Curves), func(words []string, v []float64) (all []outcome) {
 		for j, f := range r.Curves {
-			add(quantity{cell: words[0], what: f.Name, at: v[0]}, v[1+j], 0)
+			all = append(all, outcome{quantity: quantity{cell: words[0], what: f.Name, at: v[0]}, values: []float64{v[1+j]}})
 		}
+		return all
 	})
 }
 
 // learned reads what was learned.
 func (r *summary) learned(dir fs.FS) ([]*outcome, error) {
 	// Columns are cell, seed, what, source, age, learned and exact.
-	return r.outcomes(dir, sweep.LearnedFile, 4, 3, func(words []string, v []float64, add func(q quantity, value, exact float64)) {
-		add(quantity{words[0], words[2], words[3], v[0]}, v[1], v[2])
+	return r.outcomes(dir, sweep.LearnedFile, 4, 3, func(words []string, v []float64) []outcome {
+		return []outcome{{quantity: quantity{words[0], words[2], words[3], v[0]}, values: []float64{v[1]}, exact: v[2]}}
 	})
 }
 
 // outcomes reads a CSV file of what cells came to in each run, as far as they are
 // kept. Its first columns hold words, of which the first is the cell, the others
-// numbers. What each makes of a row, it adds.
-func (r *summary) outcomes(dir fs.FS, name string, words, figures int, each func(words []string, v []float64, add func(q quantity, value, exact float64))) (all []*outcome, err error) {
-	of := map[quantity]*outcome{}
-	add := func(q quantity, value, exact float64) {
-		if of[q] == nil {
-			of[q] = &outcome{quantity: q, exact: exact}
-			all = append(all, of[q])
-		}
-		of[q].values = append(of[q].values, value)
-	}
+// figures; of says what a row means.
+func (r *summary) outcomes(dir fs.FS, name string, words, figures int, of func(words []string, v []float64) []outcome) (all []*outcome, err error) {
+	known := map[quantity]*outcome{}
 	_, err = rows(dir, name, words+figures, func(row []string) error {
 		if _, kept := r.styles[row[0]]; !kept {
 			return nil
 		}
 		v, err := numbers(row[words:])
-		if err == nil {
-			each(row[:words], v, add)
+		if err != nil {
+			return err
 		}
-		return err
+		for _, o := range of(row[:words], v) {
+			if first := known[o.quantity]; first != nil {
+				first.values = append(first.values, o.values...)
+				continue
+			}
+			known[o.quantity] = &o
+			all = append(all, &o)
+		}
+		return nil
 	})
 	for _, o := range all {
 		o.mean = r.boot.Mean(o.values)

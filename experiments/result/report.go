@@ -140,9 +140,11 @@ func (r *Report) Table(f Format) *Table {
 	if f == CSV {
 		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
 		for _, row := range r.Results {
-			t.Add(r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10),
-				row.Policy, Exact(row.Reward), Optional(row.Lo, Exact), Optional(row.Hi, Exact), Exact(row.Crawls), Optional(row.OfWhittle, Exact), Optional(row.OfBound, Exact), Exact(row.Over),
-				Exact(row.Overrun), Optional(row.Diff, Exact), Optional(row.DiffLo, Exact), Optional(row.DiffHi, Exact), Optional(row.Worst, Exact))
+			cells := []string{r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10), row.Policy}
+			for _, v := range []*float64{&row.Reward, row.Lo, row.Hi, &row.Crawls, row.OfWhittle, row.OfBound, &row.Over, &row.Overrun, row.Diff, row.DiffLo, row.DiffHi, row.Worst} {
+				cells = append(cells, Optional(v, Exact))
+			}
+			t.Add(cells...)
 		}
 		return t
 	}

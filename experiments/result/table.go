@@ -54,9 +54,9 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	switch f {
 	case CSV:
 		c := csv.NewWriter(w)
-		_ = c.Write(printable(t.Header)) // its error is kept for the end
+		_ = c.Write(shown(t.Header, f)) // its error is kept for the end
 		for _, r := range t.Rows {
-			_ = c.Write(printable(r))
+			_ = c.Write(shown(r, f))
 		}
 		c.Flush()
 		return c.Error()
@@ -94,12 +94,9 @@ func (t *Table) render(w io.Writer, f Format) error {
 	}
 	var b strings.Builder
 	table := tablewriter.NewTable(&b, opts...)
-	table.Header(oneLine(t.Header, f))
+	table.Header(shown(t.Header, f))
 	for _, r := range t.Rows {
-		if len(r) != len(t.Header) { // the renderer would print it ragged
-			return fmt.Errorf("result: row of %d cells under %d headings", len(r), len(t.Header))
-		}
-		if err := table.Append(oneLine(r, f)); err != nil {
+		if err := table.Append(shown(r, f)); err != nil {
 			return err
 		}
 	}
@@ -113,23 +110,25 @@ func (t *Table) render(w io.Writer, f Format) error {
 // padding stands at the ends of lines.
 var padding = regexp.MustCompile(`(?m) +$`)
 
-func printable(cells []string) []string {
+// shown returns the cells, which may hold names of any text, without control
+// characters; but in CSV without line breaks, and in Markdown without bars and
+// HTML.
+func shown(cells []string, f Format) []string {
 	out := make([]string, len(cells))
 	for i, c := range cells {
-		out[i] = Printable(c)
+		c = Printable(c)
+		if f != CSV {
+			c = oneLine.Replace(c)
+		}
+		if f == Markdown {
+			c = bars.Replace(MarkdownText(c))
+		}
+		out[i] = c
 	}
 	return out
 }
 
-// oneLine returns the cells, which may hold names of any text, without line
-// breaks and control characters, and in Markdown without bars and HTML.
-func oneLine(cells []string, f Format) []string {
-	out := make([]string, len(cells))
-	for i, c := range cells {
-		out[i] = Printable(strings.Join(strings.FieldsFunc(c, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
-		if f == Markdown {
-			out[i] = strings.ReplaceAll(MarkdownText(out[i]), "|", `\|`)
-		}
-	}
-	return out
-}
+var (
+	oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+	bars    = strings.NewReplacer("|", `\|`)
+)
