@@ -1,7 +1,8 @@
 // Package native is the Go half of the Python package ephemera: worlds that are
-// stepped K at a time over flat buffers, policies and learners that are asked
-// outside of a run, and long runs that Python takes part in. It knows nothing of
-// C; package capi is the thin layer of exported functions over it.
+// stepped K at a time over flat buffers, and one [Call] for all that is rarer:
+// policies and learners that are asked outside of a run, long runs that Python
+// takes part in, exact references. It knows nothing of C; package capi is the
+// thin layer of exported functions over it.
 //
 // What a caller in Python can get wrong comes back as an error.
 package native
@@ -30,68 +31,65 @@ func Get[T any](handle int64) (T, error) {
 	return t, nil
 }
 
-// Call does what is rare, as its name says: about what has the handle, or with
-// handle 0 about nothing that is there. The text holds settings in JSON. What it
-// builds gets a handle of its own, otherwise 0; the answer is what JSON can hold.
-func Call(ctx context.Context, what string, handle int64, text []byte) (made int64, answer any, err error) {
-	var built any
+// Made is what a call brings.
+type Made struct {
+	Handle  int64     // of what was built, 0 for nothing
+	Answer  any       // what JSON can hold, nil for nothing
+	Numbers []float64 // in the room that was given, if that is enough
+	built   any
+}
+
+// Call does what its name says: about what has the handle, or with handle 0
+// about nothing that is there. The text holds settings in JSON.
+func Call(ctx context.Context, what string, handle int64, text []byte, in, room []float64) (Made, error) {
+	m := Made{Numbers: room[:0]}
+	var err error
 	switch what {
 	case "worlds":
-		built, answer, err = Open(ctx, text)
+		m.built, m.Answer, err = Open(ctx, text)
 	case "run":
-		built, answer, err = Start(text)
+		m.built, m.Answer, err = Start(text)
 	case "crawler":
-		built, answer, err = described(NewCrawler(ctx, text))
+		err = m.crawler(NewCrawler(ctx, text))
 	case "load":
-		built, answer, err = described(LoadCrawler(text))
+		err = m.crawler(LoadCrawler(text))
+	case "curve":
+		m.Numbers, err = curve(text, in, m.Numbers)
 	case "relax":
-		answer, err = relax(text)
+		m.Answer, err = relax(text)
 	case "instance":
-		answer, err = instance(text)
+		m.Answer, err = instance(text)
 	case "catalogue":
-		answer = catalogue()
+		m.Answer = catalogue()
 	case "close":
 		err = closed(handle)
+	case "serve":
+		var j *Job
+		if j, err = Get[*Job](handle); err == nil {
+			m.Numbers, m.Answer, err = j.answer(in, m.Numbers)
+		}
 	default:
 		var c *Crawler
 		if c, err = Get[*Crawler](handle); err == nil {
-			built, answer, err = c.call(what)
+			err = c.call(what, in, &m)
 		}
 	}
 	if err != nil {
-		return 0, nil, err
+		return Made{}, err
 	}
-	if built != nil {
-		made = last.Add(1)
-		named.Store(made, built)
+	if m.built != nil {
+		m.Handle = last.Add(1)
+		named.Store(m.Handle, m.built)
 	}
-	return made, answer, nil
+	return m, nil
 }
 
-// call is Call about a crawler.
-func (c *Crawler) call(what string) (built, told any, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch what {
-	case "describe":
-		return nil, c.describe(), nil
-	case "thresholds":
-		told, err = c.thresholds()
-	case "save":
-		told, err = c.save()
-	case "freeze":
-		return described(c.freeze())
-	default:
-		err = fmt.Errorf("unknown call %q", what)
+// crawler has a crawler be what was built.
+func (m *Made) crawler(c *Crawler, err error) error {
+	if err == nil {
+		m.built, m.Answer = c, c.describe()
 	}
-	return nil, told, err
-}
-
-func described(c *Crawler, err error) (built, told any, _ error) {
-	if err != nil {
-		return nil, nil, err
-	}
-	return c, c.describe(), nil
+	return err
 }
 
 // closed ends what has the handle, and frees it.

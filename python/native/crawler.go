@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
@@ -30,8 +29,7 @@ type CrawlerSettings struct {
 	Length float64 // seconds between decisions; 0 without dates
 }
 
-// Crawler is a policy or a learner outside of a run: its owner crawls. It is
-// safe for concurrent use.
+// Crawler is a policy or a learner outside of a run: its owner crawls.
 type Crawler struct {
 	experiments.Contender
 	level    env.Level
@@ -40,7 +38,7 @@ type Crawler struct {
 	agent    env.Agent
 	learner  learner.Learner // nil for what does not learn
 
-	mu sync.Mutex // guards the learner and what follows
+	mu sync.Mutex // held by calls
 	// books say when each source was crawled, and hold its mean state. What the
 	// owner sees goes before them and is written into them.
 	books *env.Mean
@@ -51,7 +49,7 @@ type Crawler struct {
 // NewCrawler builds a policy or a learner. It draws from the stream that a run
 // under the seed would give it.
 func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
-	var s CrawlerSettings
+	s := CrawlerSettings{Spec: usual()}
 	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
@@ -108,15 +106,65 @@ func (c *Crawler) describe() map[string]any {
 	return m
 }
 
-// Sources returns the number of sources.
-func (c *Crawler) Sources() int { return len(c.terms.Costs) }
+// call is [Call] about a crawler.
+func (c *Crawler) call(what string, in []float64, m *Made) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch what {
+	case "describe":
+		m.Answer = c.describe()
+	case "select":
+		var pick []int
+		pick, err = c.Select(c.seen(in))
+		for _, i := range pick {
+			m.Numbers = append(m.Numbers, float64(i))
+		}
+	case "update":
+		crawls, rest := readCrawls(in)
+		err = c.Update(crawls, c.seen(rest))
+	case "thresholds":
+		m.Answer, err = c.thresholds()
+	case "save":
+		m.Answer, err = c.save()
+	case "freeze":
+		err = m.crawler(c.freeze())
+	default:
+		err = fmt.Errorf("unknown call %q", what)
+	}
+	return err
+}
+
+// seen reads what the owner sees: nothing, ages, or ages and states.
+func (c *Crawler) seen(in []float64) (s Seen) {
+	n := len(c.terms.Costs)
+	if len(in) > 0 {
+		s.Age = in[:min(n, len(in))]
+	}
+	if len(in) > n {
+		s.State = in[n:]
+	}
+	return s
+}
+
+// readCrawls reads how many crawls there are, source, interest and number of
+// items of each, and age and interest of each item. It returns what is behind them.
+func readCrawls(in []float64) ([]env.Crawled, []float64) {
+	crawls := make([]env.Crawled, int(in[0]))
+	items := in[1+3*len(crawls):]
+	for k := range crawls {
+		row := in[1+3*k:]
+		crawls[k] = env.Crawled{Source: int(row[0]), Interest: row[1]}
+		for range int(row[2]) {
+			crawls[k].Items = append(crawls[k].Items, env.Item{Age: items[0], Interest: items[1]})
+			items = items[2:]
+		}
+	}
+	return crawls, items
+}
 
 // Seen is what the owner sees, in place of the books: ages in epochs, and
 // states in interest. nil leaves the books as they are.
-type Seen struct {
-	Age   []int64
-	State []float64
-}
+type Seen struct{ Age, State []float64 }
 
 // check refuses what cannot be seen.
 func (c *Crawler) check(s Seen) error {
@@ -126,7 +174,7 @@ func (c *Crawler) check(s Seen) error {
 	}
 	for i, a := range s.Age {
 		if a < 1 {
-			return fmt.Errorf("the age of source %d is %d; allowed is 1 or more", i, a)
+			return fmt.Errorf("the age of source %d is %v; allowed is 1 or more", i, a)
 		}
 	}
 	for i, x := range s.State {
@@ -157,21 +205,17 @@ func (c *Crawler) look(s Seen) *env.Observed {
 
 // Select returns the sources to crawl now.
 func (c *Crawler) Select(s Seen) ([]int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err := c.check(s); err != nil {
 		return nil, err
 	}
 	c.crawl = c.agent.Select(c.crawl[:0], c.look(s))
-	return slices.Clone(c.crawl), nil // others may call meanwhile
+	return c.crawl, nil
 }
 
 // Update tells what crawls brought back, and goes on to the next epoch. What is
 // seen there may be given. What it refuses changes nothing. It fills in the ages
 // of the crawls.
 func (c *Crawler) Update(crawls []env.Crawled, next Seen) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err := c.check(next); err != nil {
 		return err
 	}

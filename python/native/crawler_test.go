@@ -181,8 +181,8 @@ func TestCrawlerRefusals(t *testing.T) {
 		{[]env.Crawled{{Source: 1}, {Source: 1}}, Seen{}, "named twice"},
 		{[]env.Crawled{{Source: 1, Interest: nan}}, Seen{}, "brought NaN"},
 		{[]env.Crawled{{Source: 1, Items: []env.Item{{Age: -1}}}}, Seen{}, "item of age -1"},
-		{nil, Seen{Age: []int64{1, 1, 1}}, "3 ages"},
-		{nil, Seen{Age: []int64{1, 1, 1, 0}}, "age of source 3 is 0"},
+		{nil, Seen{Age: []float64{1, 1, 1}}, "3 ages"},
+		{nil, Seen{Age: []float64{1, 1, 1, 0}}, "age of source 3 is 0"},
 		{nil, Seen{State: []float64{1, 1, 1, nan}}, "state of source 3 is NaN"},
 	} {
 		if err := c.Update(x.crawls, x.next); err == nil || !strings.Contains(err.Error(), x.want) {

@@ -39,8 +39,7 @@ type Job struct {
 	done   chan struct{}
 	result any // valid when done
 	err    error
-	// Request is the one that Python is at work on, or nil.
-	Request *Request
+	now    *Request // that Python is at work on, or nil
 }
 
 // What a guest asks for.
@@ -90,13 +89,13 @@ func (r *Request) Append(to []float64) []float64 {
 
 // Reply names sources to crawl, or gives each a score.
 type Reply struct {
-	Sources []int64
+	Sources []float64
 	Scores  []float64
 }
 
 // Start begins a job, and tells whom its guests will play with.
 func Start(text []byte) (*Job, any, error) {
-	var r Runs
+	r := Runs{Spec: usual()}
 	if err := decode(text, &r); err != nil {
 		return nil, nil, err
 	}
@@ -259,26 +258,60 @@ func (j *Job) call(r *Request) Reply {
 	}
 }
 
+// Forms of the numbers that Python hands in.
+const (
+	sources = iota // to crawl, behind the form
+	scores
+	again // the same request, with more room
+)
+
+// wait is how long Serve is asked to wait, so that Python can look for signals.
+const wait = 100 * time.Millisecond
+
+// answer hands in the reply to the request before, a form with its numbers, and
+// appends the next one. Where there is none yet, it appends nothing and answers
+// nothing; when the job is done, it answers with the result.
+func (j *Job) answer(in, to []float64) ([]float64, any, error) {
+	if len(in) == 0 {
+		return nil, nil, errors.New("a reply without its form")
+	}
+	numbers := slices.Clone(in[1:]) // the guest may look longer than the call lasts
+	var a Reply
+	switch in[0] {
+	case sources:
+		a.Sources = numbers
+	case scores:
+		a.Scores = numbers
+	case again:
+		return j.now.Append(to), nil, nil
+	}
+	r, done := j.Serve(a, wait)
+	switch {
+	case r != nil:
+		return r.Append(to), nil, nil
+	case done:
+		return nil, j.result, j.err
+	}
+	return nil, nil, nil
+}
+
 // Serve hands in the reply to the request that it returned last, and waits for
 // the next, at most for the given time. It returns nil and false when that has
 // passed, nil and true when the job is done.
 func (j *Job) Serve(reply Reply, wait time.Duration) (*Request, bool) {
-	if j.Request != nil {
-		j.Request = nil
+	if j.now != nil {
+		j.now = nil
 		select {
 		case j.reply <- reply:
 		case <-j.done:
 		}
 	}
 	select {
-	case j.Request = <-j.ask:
-		return j.Request, false
+	case j.now = <-j.ask:
+		return j.now, false
 	case <-j.done:
 		return nil, true
 	case <-time.After(wait):
 		return nil, false
 	}
 }
-
-// Result returns what a job that is done has brought.
-func (j *Job) Result() (any, error) { return j.result, j.err }

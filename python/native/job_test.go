@@ -42,7 +42,7 @@ func serve(t *testing.T, j *Job, play func(r *Request) Reply) (any, error) {
 	for {
 		r, done := j.Serve(a, time.Second)
 		if done {
-			return j.Result()
+			return j.result, j.err
 		}
 		if a = (Reply{}); r != nil {
 			a = play(r)
@@ -87,7 +87,7 @@ func TestGuestInRun(t *testing.T) {
 					}
 					return Reply{Scores: s}
 				}
-				return Reply{Sources: []int64{int64(slices.Index(r.Last, slices.Min(r.Last)))}}
+				return Reply{Sources: []float64{float64(slices.Index(r.Last, slices.Min(r.Last)))}}
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func TestCompareWithGuest(t *testing.T) {
 			}
 			next++
 		}
-		return Reply{Sources: []int64{0}}
+		return Reply{Sources: []float64{0}}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestJobStops(t *testing.T) {
 				break
 			}
 		}
-		if _, err := j.Result(); !errors.Is(err, context.Canceled) {
+		if err := j.err; !errors.Is(err, context.Canceled) {
 			t.Errorf("a job that was stopped: %v", err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestJobRefusals(t *testing.T) {
 			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
 		}
 	}
-	_, err := serve(t, job(t, map[string]any{"policies": []any{player("mine", true)}}), func(*Request) Reply { return Reply{Sources: []int64{9}} })
+	_, err := serve(t, job(t, map[string]any{"policies": []any{player("mine", true)}}), func(*Request) Reply { return Reply{Sources: []float64{9}} })
 	if err == nil || !strings.Contains(err.Error(), "source 9; allowed are 0 to 3") {
 		t.Errorf("a source that is not there: %v", err)
 	}
@@ -211,10 +211,10 @@ func TestCurves(t *testing.T) {
 	in := env.Paper(1)
 	values := []float64{0, 1, 10, 100, 2, 20, 3, 5}
 	for name, f := range curves {
-		out := make([]float64, len(values))
 		text, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 4})
-		if err := Evaluate(text, values, out); err != nil {
-			t.Fatal(err)
+		out, err := curve(text, values, nil)
+		if err != nil || len(out) != len(values) {
+			t.Fatal(out, err)
 		}
 		for k, v := range values {
 			if want := f(in.Sources[k%4], v); out[k] != want {
@@ -222,16 +222,16 @@ func TestCurves(t *testing.T) {
 			}
 		}
 		rows, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 2})
-		if err := Evaluate(rows, values, out); err == nil || !strings.Contains(err.Error(), "rows of 2") {
+		if _, err := curve(rows, values, nil); err == nil || !strings.Contains(err.Error(), "rows of 2") {
 			t.Errorf("%s at rows of 2: %v", name, err)
 		}
-		if err := Evaluate(text, []float64{1, 2.5, 3, 4}, out[:4]); (err != nil) != strings.HasSuffix(name, "age") {
+		if _, err := curve(text, []float64{1, 2.5, 3, 4}, nil); (err != nil) != strings.HasSuffix(name, "age") {
 			t.Errorf("%s at 2.5: %v", name, err)
 		}
-		if err := Evaluate(text, []float64{1, 2, 3}, out[:3]); err == nil {
+		if _, err := curve(text, []float64{1, 2, 3}, nil); err == nil {
 			t.Errorf("%s at 3 numbers for 4 sources", name)
 		}
-		if err := Evaluate(text, []float64{1, -2, 3, 4}, out[:4]); err == nil || !strings.Contains(err.Error(), "source 1") {
+		if _, err := curve(text, []float64{1, -2, 3, 4}, nil); err == nil || !strings.Contains(err.Error(), "source 1") {
 			t.Errorf("%s at -2: %v", name, err)
 		}
 	}
@@ -240,11 +240,11 @@ func TestCurves(t *testing.T) {
 // ask calls about nothing that is there.
 func ask(t *testing.T, what, text string) any {
 	t.Helper()
-	made, answer, err := Call(context.Background(), what, 0, []byte(text))
-	if err != nil || made != 0 {
-		t.Fatalf("%s: made %d, %v", what, made, err)
+	m, err := Call(context.Background(), what, 0, []byte(text), nil, nil)
+	if err != nil || m.Handle != 0 {
+		t.Fatalf("%s: %+v, %v", what, m, err)
 	}
-	data, err := json.Marshal(answer)
+	data, err := json.Marshal(m.Answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("instance: %v, %v; want %v", got, err, want)
 	}
 	for text, want := range map[string]string{`{"instance": "x"}`: "unknown instance", `{`: "settings", `{"luck": 1}`: "luck"} {
-		if _, _, err := Call(context.Background(), "relax", 0, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Call(context.Background(), "relax", 0, []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -288,8 +288,8 @@ func countItems(r *Request) (n int) {
 // Handles are never used twice, and what is closed is gone.
 func TestHandles(t *testing.T) {
 	call := func(what string, handle int64) (int64, error) {
-		made, _, err := Call(context.Background(), what, handle, []byte(`{"name": "whittle", "instance": "paper"}`))
-		return made, err
+		m, err := Call(context.Background(), what, handle, []byte(`{"name": "whittle", "instance": "paper"}`), nil, nil)
+		return m.Handle, err
 	}
 	a, err := call("crawler", 0)
 	if err != nil {

@@ -32,7 +32,7 @@ func instance(text []byte) (any, error) {
 }
 
 func asked(text []byte) (env.Instance, error) {
-	var s Spec
+	s := usual()
 	if err := decode(text, &s); err != nil {
 		return env.Instance{}, err
 	}
@@ -53,7 +53,7 @@ func catalogue() any {
 	return all
 }
 
-// curves are functions of a source and a number that Evaluate knows.
+// curves are functions of a source and a number.
 var curves = map[string]func(s env.Source, v float64) float64{
 	"index":        index.Whittle, // of a state: γ(x)
 	"index_at_age": func(s env.Source, v float64) float64 { return index.WhittleAtAge(s, int(v)) },
@@ -61,34 +61,33 @@ var curves = map[string]func(s env.Source, v float64) float64{
 	"inverse":      index.Inverse, // of a price: γ⁻¹(λ)
 }
 
-// Evaluate writes a curve at rows of numbers, one for each source of an
-// instance, into a block of the same shape.
-func Evaluate(text []byte, in, out []float64) error {
-	var q struct {
+// curve appends a curve at rows of numbers, one for each source of an instance.
+func curve(text []byte, in, to []float64) ([]float64, error) {
+	q := struct {
 		Spec
 		Curve   string
 		Columns int // of the rows
-	}
+	}{Spec: usual()}
 	if err := decode(text, &q); err != nil {
-		return err
+		return nil, err
 	}
 	inst, err := q.instance()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, n := curves[q.Curve], len(inst.Sources)
-	if f == nil || q.Columns != n || len(in)%n != 0 || len(in) != len(out) {
-		return fmt.Errorf("curve %q of %d sources at %d numbers in rows of %d", q.Curve, n, len(in), q.Columns)
+	if f == nil || q.Columns != n || len(in)%n != 0 {
+		return nil, fmt.Errorf("curve %q of %d sources at %d numbers in rows of %d", q.Curve, n, len(in), q.Columns)
 	}
 	ages := strings.HasSuffix(q.Curve, "_at_age")
 	for k, v := range in {
 		if !(v >= 0) {
-			return fmt.Errorf("source %d: %s at %v; allowed is 0 or more", k%n, q.Curve, v)
+			return nil, fmt.Errorf("source %d: %s at %v; allowed is 0 or more", k%n, q.Curve, v)
 		}
 		if ages && (v != math.Trunc(v) || v > 1<<53) {
-			return fmt.Errorf("source %d: %s at %v; allowed are whole numbers up to 2^53", k%n, q.Curve, v)
+			return nil, fmt.Errorf("source %d: %s at %v; allowed are whole numbers up to 2^53", k%n, q.Curve, v)
 		}
-		out[k] = f(inst.Sources[k%n], v)
+		to = append(to, f(inst.Sources[k%n], v))
 	}
-	return nil
+	return to, nil
 }

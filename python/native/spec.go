@@ -9,29 +9,24 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"ephemera/env"
 	"ephemera/experiments"
 )
 
-// Spec names a world as data. What is left out is the default.
+// Spec names a world as data.
 type Spec struct {
 	Instance string  // a name or a path, as env.Named takes it
 	TOML     string  // an instance file's contents; goes before Instance
 	Budget   float64 // 0 for the instance's own
+	experiments.World
+	Unobserved []string // in place of that of World, for names with commas
+	Knowledge  env.Level
+}
 
-	World      string // mean (default), poisson or replay
-	Marks      string // default constant
-	Sigma      float64
-	Unobserved []string
-
-	Trace string  // path of a recording
-	Epoch float64 // its length, seconds; default an hour
-	Decay float64 // 1/hour; default 0.175
-	Split float64 // default 0.5
-
-	Knowledge env.Level // default model
+// usual is what a Spec leaves out.
+func usual() Spec {
+	return Spec{World: experiments.World{World: "mean", Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Knowledge: env.LevelModel}
 }
 
 // decode reads JSON strictly.
@@ -62,38 +57,27 @@ func (s *Spec) instance() (env.Instance, error) {
 	return in, err
 }
 
-// scene returns the scene that s describes, and fills in the defaults.
+// scene returns the scene that s describes.
 func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
-	if s.Knowledge, err = env.ParseLevel(cmp.Or(string(s.Knowledge), string(env.LevelModel))); err != nil {
+	if s.Knowledge, err = env.ParseLevel(string(s.Knowledge)); err != nil {
 		return none, err
 	}
-	w := experiments.World{
-		World: cmp.Or(s.World, "mean"), Marks: s.Marks, Sigma: cmp.Or(s.Sigma, 1), Unobserved: s.Unobserved,
-		Decay: cmp.Or(s.Decay, .175), Split: cmp.Or(s.Split, .5),
-	}
-	switch w.World {
-	case "mean", "poisson":
-		in, err := s.instance()
-		if err != nil {
-			return none, err
+	w, in := s.World, env.Instance{Budget: s.Budget}
+	w.Unobserved = s.Unobserved
+	switch {
+	case w.World != "replay":
+		if w.World != "mean" && w.World != "poisson" {
+			return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", w.World)
 		}
-		return w.Scene(in, s.Knowledge)
-	case "replay":
-		return s.replay(ctx, w)
+		w.Trace = ""
+		in, err = s.instance()
+	case w.Trace == "":
+		err = errors.New("world replay takes the path of a recording as trace")
 	}
-	return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", s.World)
-}
-
-func (s *Spec) replay(ctx context.Context, w experiments.World) (none experiments.Scene, err error) {
-	if s.Trace == "" {
-		return none, errors.New("world replay takes the path of a recording as trace")
+	if err != nil {
+		return none, err
 	}
-	epoch := cmp.Or(s.Epoch, 3600)
-	if !(epoch >= 1) || epoch > 1e9 {
-		return none, fmt.Errorf("epoch is %v; allowed is 1 to 1e9 seconds", epoch)
-	}
-	w.Trace, w.Epoch = s.Trace, time.Duration(epoch*float64(time.Second)).String()
-	return w.Open(ctx, env.Instance{Budget: s.Budget}, s.Knowledge)
+	return w.Open(ctx, in, s.Knowledge)
 }
 
 // Player is an entry of the catalogue, or a guest: a policy in Python.

@@ -101,7 +101,7 @@ type one struct {
 
 // Open sets worlds up. They are reset before their first step.
 func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
-	w := &Worlds{}
+	w := &Worlds{set: Settings{Spec: usual()}}
 	if err := decode(text, &w.set); err != nil {
 		return nil, nil, err
 	}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Error(ValueError):
@@ -26,14 +27,10 @@ class Error(ValueError):
 _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
-    "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer],
-    "eph_curve": [ctypes.c_char_p, _pointer, _int, _pointer],
+    "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer, _int, *[_pointer] * 3],
     "eph_bind": [_int, _int, *[_pointer] * 5],
     "eph_reset": [_int, _int, _pointer, _pointer],
     "eph_step": [_int, _int, _pointer, ctypes.c_int32],
-    "eph_select": [_int, *[_pointer] * 4],
-    "eph_update": [_int, _int, *[_pointer] * 6],
-    "eph_serve": [_int, _int, ctypes.c_int32, _pointer, _int, _pointer, _pointer],
 }
 
 _loaded: ctypes.CDLL | None = None
@@ -97,15 +94,31 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a setting is {value!r}; needed is a number, a text or true or false")
 
 
+Numbers = NDArray[np.float64]
+_none: Numbers = np.empty(0)
+
+
+def exchange(what: str, handle: int, settings: bytes, given: Numbers, room: Numbers) -> tuple[int, int, str]:
+    """Hand numbers in; the handle of what was built, how many numbers came back, and the answer.
+
+    Those that came back stand in the room, unless they are more than that.
+    """
+    made, count = ctypes.c_int64(), ctypes.c_int64(len(room))
+    text = call(
+        "eph_call", what.encode(), handle, settings, given.ctypes.data, len(given), room.ctypes.data,
+        ctypes.addressof(count), ctypes.addressof(made),
+    )  # fmt: skip
+    return made.value, count.value, text
+
+
 def build(what: str, settings: dict[str, Any], handle: int = 0) -> tuple[int, Any]:
     """Have something built; its handle and a description."""
-    made = ctypes.c_int64()
     try:
         written = json.dumps(settings, allow_nan=False, default=_plain).encode()
     except ValueError as e:
         raise Error("a setting is NaN or infinite; needed are finite numbers") from e
-    text = call("eph_call", what.encode(), handle, written, ctypes.byref(made))
-    return made.value, json.loads(text)
+    made, _, text = exchange(what, handle, written, _none, _none)
+    return made, json.loads(text) if text else None
 
 
 def ask(what: str, settings: dict[str, Any] | None = None, handle: int = 0) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import operator
 import os
 import tempfile
@@ -58,10 +57,6 @@ def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
     if a.ndim != 1:
         raise ValueError(f"{name} has shape {a.shape}; needed is one dimension")
     return np.ascontiguousarray(a, dtype)
-
-
-def _at(a: NDArray[Any] | None) -> int | None:
-    return None if a is None else a.ctypes.data
 
 
 class Policy(_library.Handle):
@@ -164,9 +159,10 @@ class Policy(_library.Handle):
         with self._turn():
             return _library.ask(what, handle=self._alive())
 
-    def _seen(self, view: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+    def _seen(self, view: Any) -> list[NDArray[Any]]:
+        """Return what a view shows: nothing, ages, or ages and states."""
         if view is None:
-            return None, None
+            return []
         age: Any = None
         state: Any = None
         if isinstance(view, View):
@@ -178,25 +174,29 @@ class Policy(_library.Handle):
         else:
             age = view
         n = len(self._about["names"])
-        ages = _array(age, np.int64, "age")
-        states = None if state is None or self.knowledge == "online" else _array(state, np.float64, "state")
-        for name, a in (("age", ages), ("state", states)):
-            if a is not None and a.shape != (n,):
+        seen = [_array(age, np.int64, "age")]
+        if state is not None and self.knowledge != "online":
+            seen.append(_array(state, np.float64, "state"))
+        for name, a in zip(("age", "state"), seen, strict=False):
+            if a.shape != (n,):
                 raise ValueError(f"{name} has shape {a.shape}; needed is ({n},)")
-        return ages, states
+        return seen
+
+    def _tell(self, what: str, before: Sequence[NDArray[Any]], view: Any) -> NDArray[np.float64]:
+        """Hand in numbers and what a view shows; the numbers that come back."""
+        with self._turn():
+            handle = self._alive()
+            given = np.concatenate([np.empty(0), *before, *self._seen(view)], dtype=np.float64)
+            room = np.empty(len(self._about["names"]))
+            _, count, _ = _library.exchange(what, handle, b"", given, room)
+            return room[:count]
 
     def select(self, view: View | Mapping[str, Any] | ArrayLike | None = None) -> NDArray[np.int64]:
         """Return the numbers of the sources to crawl now, shape (m,).
 
         They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
         """
-        with self._turn():
-            handle = self._alive()
-            age, state = self._seen(view)
-            out = np.empty(len(self._about["names"]), np.int64)
-            count = ctypes.c_int64()
-            _library.call("eph_select", handle, _at(age), _at(state), out.ctypes.data, ctypes.addressof(count))
-            return out[: count.value].copy()
+        return self._tell("select", [], view).astype(np.int64)
 
     def update(
         self,
@@ -225,22 +225,17 @@ class Policy(_library.Handle):
         interest = _array(crawls.interest, np.float64, "interest")
         if source.shape != interest.shape:
             raise ValueError(f"there are {len(source)} sources and {len(interest)} interests of crawls")
-        counts = found = None
+        counts, found = np.zeros(len(source)), np.empty((0, 2))
         if crawls.items is not None:
             if len(crawls.items) != len(source):
                 raise ValueError(f"there are items of {len(crawls.items)} crawls, of {len(source)}")
             parts = [(_array(a, np.float64, "ages"), _array(b, np.float64, "interests")) for a, b in crawls.items]
             if any(a.shape != b.shape for a, b in parts):
                 raise ValueError("a crawl has another number of ages than of interests")
-            counts = np.array([len(a) for a, _ in parts], np.int64)
-            found = np.concatenate([np.column_stack(part) for part in parts] or [np.empty((0, 2))])
-        with self._turn():
-            handle = self._alive()
-            age, state = self._seen(view)
-            _library.call(
-                "eph_update", handle, len(source), source.ctypes.data, interest.ctypes.data,
-                _at(counts), _at(found), _at(age), _at(state),
-            )  # fmt: skip
+            counts = np.array([len(a) for a, _ in parts])
+            found = np.concatenate([found, *(np.column_stack(part) for part in parts)])
+        table = np.column_stack((source, interest, counts))
+        self._tell("update", [np.array([len(source)]), table.ravel(), found.ravel()], view)
 
 
 class Learner(Policy):

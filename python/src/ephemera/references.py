@@ -65,7 +65,7 @@ def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.f
     v = np.array(v, np.float64, order="C", ndmin=1)
     question = json.dumps({"curve": what, "columns": v.shape[-1], **named(instance)}).encode()
     out = np.empty_like(v)
-    _library.call("eph_curve", question, v.ctypes.data, v.size, out.ctypes.data)
+    _library.exchange("curve", 0, question, v.ravel(), out.reshape(-1))
     return out
 
 

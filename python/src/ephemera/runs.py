@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,29 +37,32 @@ PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[
 """A name of the catalogue, a name and settings, an :class:`Agent`, or its select alone."""
 
 _BEGIN, _SELECT, _UPDATE = range(3)
-_DONE, _FAILED, _ASKED = range(3)
-_AGAIN = 2  # the form of a reply that asks for the same request, with more room
+_SOURCES, _SCORES, _AGAIN = range(3)  # forms of the numbers that are handed in
 
 
-def _reply(choice: ArrayLike, n: int) -> tuple[int, NDArray[Any]]:
+def _numbers(form: int, values: ArrayLike = ()) -> NDArray[np.float64]:
+    return np.append(np.float64(form), values)
+
+
+def _reply(choice: ArrayLike, n: int) -> NDArray[np.float64]:
     """Return the form of what a policy chose, and its numbers."""
     a = np.asarray(choice)
     if a.dtype.kind == "f" and a.shape == (n,):
         if np.isnan(a).any():
             raise ValueError(f"the score of source {int(np.isnan(a).argmax())} is NaN")
-        return 1, np.ascontiguousarray(a, np.float64)
+        return _numbers(_SCORES, a)
     if a.dtype == np.bool_ and a.shape == (n,):
-        return 0, np.flatnonzero(a)
+        return _numbers(_SOURCES, np.flatnonzero(a))
     if a.ndim == 0 and a.dtype.kind in "iu":
         a = a[None]
     if a.size == 0:
-        return 0, np.empty(0, np.int64)
+        return _numbers(_SOURCES)
     if a.ndim != 1 or a.dtype.kind not in "iu":
         raise ValueError(
             f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are source numbers (integers), "
             f"scores (float, shape ({n},)) and marks (bool, shape ({n},))"
         )
-    return 0, np.ascontiguousarray(a, np.int64)
+    return _numbers(_SOURCES, a)
 
 
 class _Job:
@@ -78,38 +80,29 @@ class _Job:
 
     def result(self) -> Any:
         """Serve the guests until the job is done."""
-        serve = _library.library().eph_serve
-        answer, size = ctypes.c_void_p(), ctypes.c_int64()
-        form, reply = 0, np.empty(0, np.int64)
+        nothing = reply = _numbers(_SOURCES)
         try:
             while True:
-                size.value = len(self.request)
-                status = serve(
-                    self.handle, 100, form, reply.ctypes.data, len(reply),
-                    self.request.ctypes.data, ctypes.byref(size), ctypes.byref(answer),
-                )  # fmt: skip
-                form, reply = 0, np.empty(0, np.int64)
-                if status == _ASKED and size.value > len(self.request):
-                    self.request, form = np.empty(2 * size.value), _AGAIN
-                elif status == _ASKED:
-                    form, reply = self.play(self.request[: size.value])
-                elif status == _DONE:
-                    return json.loads(_library.take(answer))
-                elif status == _FAILED:
-                    raise _library.Error(_library.take(answer))
+                _, count, answer = _library.exchange("serve", self.handle, b"", reply, self.request)
+                reply = nothing
+                if answer:
+                    return json.loads(answer)
+                if count > len(self.request):
+                    self.request, reply = np.empty(2 * count), _numbers(_AGAIN)
+                elif count:
+                    reply = self.play(self.request[:count])
         finally:
             _library.ask("close", handle=self.handle)
 
-    def play(self, request: NDArray[np.float64]) -> tuple[int, NDArray[Any]]:
+    def play(self, request: NDArray[np.float64]) -> NDArray[np.float64]:
         """Have a guest answer a request."""
         kind, number, epoch, shows_mean, shows_state, crawls, _ = (int(v) for v in request[:7])
         guest = self.guests[number]
-        nothing = np.empty(0, np.int64)
         if kind == _BEGIN:
             begin = getattr(guest, "begin", None)
             if begin is not None:
                 begin(self.about)
-            return 0, nothing
+            return _numbers(_SOURCES)
         n, at = self.n, 7
 
         def part(length: int) -> NDArray[np.float64]:
@@ -126,7 +119,7 @@ class _Job:
             cuts = np.cumsum(count.astype(np.int64))
             items = [(i[:, 0], i[:, 1]) for i in np.split(part(2 * cuts[-1]).reshape(-1, 2), cuts[:-1])]
         guest.update(Crawls(source.astype(np.int64), interest, since.astype(np.int64), items), view)
-        return 0, nothing
+        return _numbers(_SOURCES)
 
 
 def earned(settings: dict[str, Any]) -> float:

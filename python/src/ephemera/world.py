@@ -46,6 +46,8 @@ def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
             given[name] = float(given[name])
             if not 0 < given[name] < math.inf:
                 raise ValueError(f"{name} is {given[name]}; allowed is a finite number above 0")
+    if "epoch" in given:
+        given["epoch"] = f"{given['epoch']}s"
     if "unobserved" in given:
         if isinstance(given["unobserved"], str):
             raise TypeError("unobserved is a string; needed are several, the names of sources")
