@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
@@ -71,7 +73,8 @@ type RunRow struct {
 	Days []float64 `json:"-"`
 }
 
-// Run runs the comparison.
+// Run runs the comparison. A contender that is left out in one scene is left out
+// in all: means are over the same runs.
 func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	if len(c.Scenes) == 0 || len(c.Contenders) == 0 || c.Seeds < 1 || c.Workers < 1 {
 		return nil, errors.New("comparison without a scene, a policy, a seed or a worker")
@@ -90,15 +93,28 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := collect(jobs)
+	out := &Compared{}
+	left := map[string]bool{}
+	for _, j := range jobs {
+		name := j.contender.Entry.Name
+		if j.left == nil || left[name] {
+			continue
+		}
+		left[name] = true
+		out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", name, j.scene.Instance.ID, j.left))
+		if errors.Is(j.left, ErrNotFinite) {
+			out.Failed = errors.Join(out.Failed, fmt.Errorf("%s: %w", j, j.left))
+		}
+	}
+	for _, j := range jobs {
+		if !left[j.contender.Entry.Name] {
+			out.Runs = append(out.Runs, j.rows...)
+		}
+	}
 	switch {
 	case len(out.Runs) > 0:
-		bounds, err := c.bounds(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out.Report = c.report(out.Runs, bounds)
-		return out, nil
+		out.Report, err = c.report(ctx, out.Runs)
+		return out, err
 	case out.Failed != nil:
 		return nil, out.Failed
 	}
@@ -120,86 +136,58 @@ func (j job) String() string {
 
 // play runs one job.
 func (c Comparison) play(ctx context.Context, j *job) error {
-	e := j.contender.Entry
-	var days [2][]float64 // while learning, and learned
-	length := 0           // of a day, epochs
+	x := j.contender
+	names := []string{x.Entry.Name}
+	if x.Entry.Learns() {
+		names = []string{x.row("learning"), x.row("learned")}
+	}
+	for _, name := range names {
+		j.rows = append(j.rows, RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed})
+	}
 	played, err := j.scene.Play(ctx, Play{
-		Entry: e, Settings: j.contender.Settings, Level: c.Level, Seed: j.seed, Epochs: c.Epochs,
+		Entry: x.Entry, Settings: x.Settings, Level: c.Level, Seed: j.seed, Epochs: c.Epochs,
 		Watch: func(r Running) Watcher {
-			if length = epochsPerDay(r.Terms); length == 0 {
-				return nil
-			}
-			sum := &days[0]
+			row := &j.rows[0]
 			if r.Again {
-				sum = &days[1]
+				row = &j.rows[1]
 			}
-			return func(n int, reward float64, _ []env.Crawled) error {
-				if n%length == 0 {
-					*sum = append(*sum, 0)
-				}
-				(*sum)[n/length] += reward / float64(length)
-				return nil
-			}
+			return daily(r.Terms, &row.Days)
 		},
 	})
-	if unbuilt := new(BuildError); errors.Is(err, ErrNotFinite) || j.contender.Optional && errors.As(err, &unbuilt) {
+	if unbuilt := new(BuildError); errors.Is(err, ErrNotFinite) || x.Optional && errors.As(err, &unbuilt) {
 		j.left = err
 		return nil
 	}
-	if err != nil {
-		return err
+	for k := range j.rows {
+		j.rows[k].Outcome = [...]Outcome{played.Learning, played.Learned}[k]
 	}
-	add := func(name string, o Outcome, days []float64) {
-		if length > 0 {
-			days = days[:o.Epochs/length] // those that are whole
-		}
-		j.rows = append(j.rows, RunRow{Policy: name, Instance: j.scene.Instance.ID, Seed: j.seed, Outcome: o, Days: days})
-	}
-	if e.Learns() {
-		add(j.contender.row("learning"), played.Learning, days[0])
-		add(j.contender.row("learned"), played.Learned, days[1])
-	} else {
-		add(e.Name, played.Learning, days[0])
-	}
-	return nil
+	return err
 }
 
-// epochsPerDay returns how many epochs make a day, or 0 in worlds without
-// dates or whose days are not whole numbers of epochs.
-func epochsPerDay(t env.Terms) int {
-	if n := 86400 / t.Length; t.Length > 0 && n == math.Trunc(n) {
-		return int(n)
+// daily returns what adds the interest per epoch of each whole day to days, or
+// nil in worlds without dates or whose days are not whole numbers of epochs.
+func daily(t env.Terms, days *[]float64) Watcher {
+	length := 86400 / t.Length // epochs
+	if !(t.Length > 0) || length != math.Trunc(length) {
+		return nil
 	}
-	return 0
-}
-
-// collect gathers the runs. A contender that is left out in one scene is left
-// out in all: means are over the same runs.
-func collect(jobs []job) *Compared {
-	out := &Compared{}
-	left := map[string]bool{}
-	for _, j := range jobs {
-		name := j.contender.Entry.Name
-		if j.left == nil || left[name] {
-			continue
+	var sum float64
+	return func(n int, reward float64, _ []env.Crawled) error {
+		sum += reward / length
+		if (n+1)%int(length) == 0 {
+			*days, sum = append(*days, sum), 0
 		}
-		left[name] = true
-		out.Left = append(out.Left, fmt.Sprintf("%s is left out: on %s, %v", name, j.scene.Instance.ID, j.left))
-		if errors.Is(j.left, ErrNotFinite) {
-			out.Failed = errors.Join(out.Failed, fmt.Errorf("%s: %w", j, j.left))
-		}
+		return nil
 	}
-	for _, j := range jobs {
-		if !left[j.contender.Entry.Name] {
-			out.Runs = append(out.Runs, j.rows...)
-		}
-	}
-	return out
 }
 
 // report makes the report: the mean of every policy over all runs with its
 // interval, ordered by reward, policies that break the budget last.
-func (c Comparison) report(all []RunRow, bounds []float64) result.Report {
+func (c Comparison) report(ctx context.Context, all []RunRow) (rep result.Report, err error) {
+	bounds, err := c.bounds(ctx)
+	if err != nil {
+		return rep, err
+	}
 	byPolicy := map[string][]RunRow{}
 	var names []string
 	for _, r := range all {
@@ -209,7 +197,7 @@ func (c Comparison) report(all []RunRow, bounds []float64) result.Report {
 		byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
 	}
 	in := c.Scenes[0].Instance
-	rep := result.Report{
+	rep = result.Report{
 		Instance: in.ID, Knowledge: string(c.Level), Budget: in.Budget,
 		Steps: all[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
 		Timing: &result.Timing{Decision: map[string]float64{}},
@@ -223,7 +211,7 @@ func (c Comparison) report(all []RunRow, bounds []float64) result.Report {
 	boot := stats.New(c.Seed)
 	for _, name := range names {
 		runs := byPolicy[name]
-		rep.Results = append(rep.Results, c.row(boot, name, runs, byPolicy["whittle"], bounds))
+		rep.Results = append(rep.Results, c.row(boot, runs, byPolicy["whittle"], bounds))
 		rep.Timing.Decision[name] = mean(runs, func(r RunRow) float64 { return float64(r.Decision.Nanoseconds()) })
 	}
 	var learners []string
@@ -243,7 +231,7 @@ func (c Comparison) report(all []RunRow, bounds []float64) result.Report {
 		}
 		return cmp.Compare(b.Reward, a.Reward)
 	})
-	return rep
+	return rep, nil
 }
 
 // bounds returns the relaxed optimum of each scene, or nil where one does not
@@ -262,49 +250,49 @@ func (c Comparison) bounds(ctx context.Context) (all []float64, err error) {
 	return all, nil
 }
 
-// mean returns the mean of a figure of the runs.
-func mean(runs []RunRow, figure func(RunRow) float64) float64 {
+// each returns a figure of every run.
+func each(runs []RunRow, figure func(RunRow) float64) []float64 {
 	x := make([]float64, len(runs))
 	for i, r := range runs {
 		x[i] = figure(r)
 	}
-	return stats.Mean(x)
+	return x
 }
+
+func mean(runs []RunRow, figure func(RunRow) float64) float64 { return stats.Mean(each(runs, figure)) }
+
+func reward(r RunRow) float64 { return r.Reward }
 
 // row aggregates the runs of one policy. Runs are ordered by scene and seed,
 // as are Whittle's, so that they pair.
-func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunRow, bounds []float64) result.Row {
+func (c Comparison) row(boot *stats.Bootstrap, runs, whittle []RunRow, bounds []float64) result.Row {
 	row := result.Row{
-		Policy:  name,
+		Policy:  runs[0].Policy,
+		Reward:  mean(runs, reward),
 		Crawls:  mean(runs, func(r RunRow) float64 { return r.Crawls }),
 		Over:    mean(runs, func(r RunRow) float64 { return r.Over }),
 		Overrun: mean(runs, func(r RunRow) float64 { return r.Overrun }),
 	}
-	n := len(runs)
-	paired := len(whittle) == n
-	reward, base, ofWhittle, ofBound := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	for i, r := range runs {
-		reward[i] = r.Reward
-		if paired {
-			base[i] = whittle[i].Reward
-			ofWhittle[i] = reward[i] / base[i]
-		}
-		if bounds != nil {
-			ofBound[i] = reward[i] / bounds[i/c.Seeds]
-		}
+	paired := len(whittle) == len(runs)
+	if !paired {
+		whittle = runs
 	}
-	row.Reward = stats.Mean(reward)
-	e, d := c.intervals(boot, runs, whittle, reward, base)
-	row.Lo, row.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
+	level, diff := c.intervals(boot, runs, whittle)
+	row.Lo, row.Hi = result.Ptr(level.Lo), result.Ptr(level.Hi)
 	if paired {
-		row.OfWhittle = result.Ptr(stats.Mean(ofWhittle))
-		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-stats.Mean(base)), result.Ptr(d.Lo), result.Ptr(d.Hi)
-	}
-	if paired && n > 1 {
-		row.Worst = result.Ptr(slices.Min(ofWhittle))
+		ratios := floats.DivTo(make([]float64, len(runs)), each(runs, reward), each(whittle, reward))
+		row.OfWhittle = result.Ptr(stats.Mean(ratios))
+		row.Diff, row.DiffLo, row.DiffHi = result.Ptr(row.Reward-mean(whittle, reward)), result.Ptr(diff.Lo), result.Ptr(diff.Hi)
+		if len(runs) > 1 {
+			row.Worst = result.Ptr(slices.Min(ratios))
+		}
 	}
 	if bounds != nil {
-		row.OfBound = result.Ptr(stats.Mean(ofBound))
+		ratios := each(runs, reward)
+		for i := range ratios {
+			ratios[i] /= bounds[i/c.Seeds]
+		}
+		row.OfBound = result.Ptr(stats.Mean(ratios))
 	}
 	return row
 }
@@ -313,27 +301,24 @@ func (c Comparison) row(boot *stats.Bootstrap, name string, runs, whittle []RunR
 // week, since weekdays differ and neighbouring days depend on each other.
 const blockDays = 7
 
-// intervals estimates the mean of reward and of its difference to base, one
-// value per run each. What is drawn anew is what varies by chance: the seeds of
-// one scene; the scenes where there are several, for seeds of one scene share
-// its parameters; weeks of a recording, which is the same under every seed.
-func (c Comparison) intervals(boot *stats.Bootstrap, runs, whittle []RunRow, reward, base []float64) (level, diff stats.Estimate) {
-	switch {
-	case len(c.Scenes) > 1:
-		reward, base = bySeeds(reward, c.Seeds), bySeeds(base, c.Seeds)
-	case c.Scenes[0].Epochs > 0:
+// intervals estimates the mean reward and its difference to Whittle's. What is
+// drawn anew is what varies by chance: the seeds of one scene; the scenes where
+// there are several, for seeds of one scene share its parameters; weeks of a
+// recording, which is the same under every seed.
+func (c Comparison) intervals(boot *stats.Bootstrap, runs, whittle []RunRow) (level, diff stats.Estimate) {
+	if len(c.Scenes) == 1 && c.Scenes[0].Epochs > 0 {
 		days := meanDays(runs)
 		if len(days) < blockDays {
 			none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
 			return none, none
 		}
-		level = boot.Blocks(days, blockDays)
-		if len(whittle) == len(runs) {
-			diff = boot.PairedBlocks(days, meanDays(whittle), blockDays)
-		}
-		return level, diff
+		return boot.Blocks(days, blockDays), boot.PairedBlocks(days, meanDays(whittle), blockDays)
 	}
-	return boot.Mean(reward), boot.Paired(reward, base)
+	own, base := each(runs, reward), each(whittle, reward)
+	if len(c.Scenes) > 1 {
+		own, base = bySeeds(own, c.Seeds), bySeeds(base, c.Seeds)
+	}
+	return boot.Mean(own), boot.Paired(own, base)
 }
 
 // bySeeds returns the mean of every n values in a row.

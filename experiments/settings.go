@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +13,7 @@ import (
 	"ephemera/env"
 )
 
-// SettingError is about one setting of an entry.
+// SettingError is about one setting of an entry or of a world.
 type SettingError struct {
 	Key string // empty where several are wrong together
 	Err error
@@ -20,6 +21,11 @@ type SettingError struct {
 
 func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
+
+// wrong is the error of a setting; key is empty where it is of several.
+func wrong(key, format string, args ...any) error {
+	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
+}
 
 // Configure returns the settings at that level with the given keys set. A value
 // is what TOML can hold: a number, a string, a truth value. Its error is a
@@ -31,19 +37,7 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 		}
 		return nil, nil
 	}
-	s := e.Settings(level)
-	text, err := toml.Marshal(keys)
-	if err != nil {
-		return nil, wrong("", "settings of %s: %w", e.Name, err)
-	}
-	if name, ok := keys["reading"].(string); ok { // where the others begin
-		if r, ok := s.(interface{ SetReading(name string) error }); ok {
-			if err := r.SetReading(name); err != nil {
-				return nil, wrong("reading", "%s: %w", e.Name, err)
-			}
-		}
-	}
-	err = toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(s)
+	s, err := e.decode(level, keys)
 	var (
 		strict *toml.StrictMissingError
 		dec    *toml.DecodeError
@@ -66,37 +60,40 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 		}
 		return nil, wrong(key, "setting %q of %s is %v: %s; the default is %#v", key, e.Name, keys[key], what, usual)
 	case err != nil:
-		return nil, wrong("", "settings of %s: %w", e.Name, err)
-	}
-	if err := validate(s); err != nil {
 		return nil, wrong(e.blamed(level, keys), "%s: %w", e.Name, err)
 	}
 	return s, nil
 }
 
-// wrong is the error of a setting; key is empty where it is of several.
-func wrong(key, format string, args ...any) error {
-	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
-}
-
-func validate(settings any) error {
-	if v, ok := settings.(interface{ Validate() error }); ok {
-		return v.Validate()
+// decode returns the settings with the given keys set, and what is wrong with
+// them.
+func (e *Entry) decode(level env.Level, keys map[string]any) (any, error) {
+	s := e.Settings(level)
+	text, err := toml.Marshal(keys)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if name, ok := keys["reading"].(string); ok { // where the others begin
+		if r, ok := s.(interface{ SetReading(name string) error }); ok {
+			if err := r.SetReading(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s); err != nil {
+		return nil, err
+	}
+	if v, ok := s.(interface{ Validate() error }); ok {
+		return s, v.Validate()
+	}
+	return s, nil
 }
 
-// blamed returns the first of the keys that is out of range by itself, or none
-// if they are wrong together only.
+// blamed returns the first of the keys that is wrong by itself, or none if they
+// are wrong together only.
 func (e *Entry) blamed(level env.Level, keys map[string]any) string {
-	for _, key := range e.Keys(level) {
-		v, given := keys[key]
-		if !given {
-			continue
-		}
-		one, s := map[string]any{key: v}, e.Settings(level)
-		text, err := toml.Marshal(one)
-		if err != nil || toml.Unmarshal(text, s) != nil || validate(s) != nil {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if _, err := e.decode(level, map[string]any{key: keys[key]}); err != nil {
 			return key
 		}
 	}
@@ -117,7 +114,10 @@ func wanted(usual any) string {
 }
 
 // Has reports whether there is a setting of that name at that level.
-func (e *Entry) Has(level env.Level, key string) bool { return slices.Contains(e.Keys(level), key) }
+func (e *Entry) Has(level env.Level, key string) bool {
+	_, ok := e.defaults(level)[key]
+	return ok
+}
 
 // Keys lists the settings at that level.
 func (e *Entry) Keys(level env.Level) []string {
