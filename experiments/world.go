@@ -58,14 +58,23 @@ func bad(key, format string, args ...any) error {
 	return wrong(key, key+" "+format, args...)
 }
 
-// Open returns the scene of an instance, or, where a recording is named, that of
-// the recording with the budget of the instance. Errors about a setting are
-// SettingErrors.
+// Open returns the scene of an instance, for policies of that level, or, where a
+// recording is named, that of the recording with the budget of the instance. An
+// error about a setting is a *SettingError.
 func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scene, error) {
-	if w.Trace == "" {
-		return w.Scene(in, level)
+	switch {
+	case w.Trace != "":
+		return w.recorded(ctx, in.Budget)
+	case w.World == "mean":
+		return MeanScene(in), nil
+	case w.World == "poisson":
+		return w.poisson(in, level)
 	}
-	o, err := w.Replay(in.Budget)
+	return Scene{}, bad("world", "is %q; allowed are mean and poisson", w.World)
+}
+
+func (w World) recorded(ctx context.Context, budget float64) (Scene, error) {
+	o, err := w.Replay(budget)
 	if err != nil {
 		return Scene{}, err
 	}
@@ -83,16 +92,7 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 	return scene, err
 }
 
-// Scene returns the scene of an instance, for policies of that level. Its error
-// is a *SettingError.
-func (w World) Scene(in env.Instance, level env.Level) (Scene, error) {
-	switch w.World {
-	case "mean":
-		return MeanScene(in), nil
-	case "poisson":
-	default:
-		return Scene{}, bad("world", "is %q; allowed are mean and poisson", w.World)
-	}
+func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
 	marks, err := env.ParseMarks(cmp.Or(w.Marks, string(env.MarksConstant)))
 	if err != nil {
 		return Scene{}, &SettingError{Key: "marks", Err: err}

@@ -3,7 +3,6 @@ package learner
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -78,13 +77,6 @@ const (
 	version = 2
 )
 
-type envelope struct {
-	Format  string          `json:"format"`
-	Version int             `json:"version"`
-	Sum     string          `json:"sha256"`
-	Body    json.RawMessage `json:"body"`
-}
-
 func seal(body []byte) []byte {
 	return fmt.Appendf(nil, "{%q:%q,%q:%d,%q:\"%x\",%q:%s}\n", "format", format, "version", version, "sha256", sha256.Sum256(body), "body", body)
 }
@@ -100,22 +92,20 @@ func (s *Saved) Encode() ([]byte, error) {
 
 // Decode reads the contents of a state file.
 func Decode(data []byte) (*Saved, error) {
-	var e envelope
-	foreign := fmt.Errorf("this is no saved learner, which begins with {%q:%q", "format", format)
-	if err := json.Unmarshal(data, &e); err != nil {
-		if bytes.HasPrefix(data, fmt.Appendf(nil, "{%q:%q", "format", format)) {
-			return nil, fmt.Errorf("the file is damaged: %w", err)
-		}
-		return nil, foreign
+	var e struct {
+		Format  string
+		Version int
+		Body    json.RawMessage
 	}
-	switch {
-	case e.Format != format:
-		return nil, foreign
+	begin := fmt.Sprintf("{%q:%q", "format", format)
+	switch err := json.Unmarshal(data, &e); {
+	case err != nil && bytes.HasPrefix(data, []byte(begin)):
+		return nil, fmt.Errorf("the file is damaged: %w", err)
+	case err != nil || e.Format != format:
+		return nil, fmt.Errorf("this is no saved learner, which begins with %s", begin)
 	case e.Version != version:
 		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", e.Version, version)
-	}
-	sum := sha256.Sum256(e.Body)
-	if hex.EncodeToString(sum[:]) != e.Sum || !bytes.Equal(data, seal(e.Body)) {
+	case !bytes.Equal(data, seal(e.Body)):
 		return nil, fmt.Errorf("the file is damaged: the checksum is not that of its content")
 	}
 	var s Saved

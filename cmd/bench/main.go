@@ -140,7 +140,7 @@ func scenesOf(ctx context.Context, f *cli.Flags, scene *cli.Scene, random string
 	for k := range scenes {
 		world, in, err := scene.Named(f, fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level)
 		if err == nil {
-			scenes[k], err = world.Scene(in, level)
+			scenes[k], err = world.Open(ctx, in, level)
 		}
 		if err != nil {
 			return nil, cli.Usagef("-random: %w", err)

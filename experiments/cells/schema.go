@@ -265,7 +265,7 @@ func open(cell *sweep.Cell) (scene experiments.Scene, err error) {
 	} else {
 		var in env.Instance
 		if in, err = instance(cell); err == nil {
-			scene, err = world.Scene(in, choose(cell.Text(selector)).level)
+			scene, err = world.Open(context.Background(), in, choose(cell.Text(selector)).level)
 		}
 	}
 	if setting := new(experiments.SettingError); errors.As(err, &setting) && !strings.Contains(setting.Key, ".") {

@@ -91,13 +91,3 @@ func TestInterruptAlways(t *testing.T) {
 		}
 	}
 }
-
-func TestInterruptedLine(t *testing.T) {
-	err := fmt.Errorf("learning: %w", context.Canceled)
-	if got := Line("train", err); got != "train: learning: interrupted" {
-		t.Errorf("the line is %q", got)
-	}
-	if Status(err) != Interrupted {
-		t.Errorf("the status is %d", Status(err))
-	}
-}
