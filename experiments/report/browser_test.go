@@ -22,46 +22,58 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// browser returns a context with a fresh page of a real browser, and what the
-// page complained of and asked for.
-func browser(t *testing.T) (context.Context, *watched) {
+// tab is a page in a real browser, and what it complained of and asked for.
+type tab struct {
+	t        *testing.T
+	ctx      context.Context
+	mu       sync.Mutex
+	errors   []string
+	requests []string
+}
+
+// chromium returns the path of a browser.
+func chromium(t *testing.T) string {
 	t.Helper()
-	var path string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
+			return p
 		}
 	}
-	if path == "" {
-		if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
-			t.Fatal("no Chromium here, and EPHEMERA_REQUIRE_ALL=1; Debian's package is chromium")
-		}
-		t.Skip("no Chromium here; Debian's package is chromium")
+	if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+		t.Fatal("no Chromium here, and EPHEMERA_REQUIRE_ALL=1; Debian's package is chromium")
 	}
+	t.Skip("no Chromium here; Debian's package is chromium")
+	return ""
+}
+
+// show runs a small sweep and shows its report in a browser, from a line of it
+// that is there. At the end the page may have complained of nothing, and asked
+// for nothing but itself.
+func show(t *testing.T, text, line string) (b *tab, dir string) {
+	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	w := &watched{}
+	b = &tab{t: t, ctx: ctx}
 	err := chromedp.Listen(ctx, func(ev any) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		switch ev := ev.(type) {
 		case *runtime.EventExceptionThrown:
-			w.errors = append(w.errors, ev.ExceptionDetails.Text)
+			b.errors = append(b.errors, ev.ExceptionDetails.Text)
 		case *runtime.EventConsoleAPICalled:
 			if ev.Type == "error" || ev.Type == "warning" {
-				w.errors = append(w.errors, fmt.Sprintf("console: %v", ev.Args))
+				b.errors = append(b.errors, fmt.Sprintf("console: %v", ev.Args))
 			}
 		case *log.EventEntryAdded:
 			if ev.Entry.Level == "error" { // the test's own reading of pixels gives a warning
-				w.errors = append(w.errors, "log: "+ev.Entry.Text)
+				b.errors = append(b.errors, "log: "+ev.Entry.Text)
 			}
 		case *network.EventRequestWillBeSent:
-			w.requests = append(w.requests, ev.Request.URL)
+			b.requests = append(b.requests, ev.Request.URL)
 		}
 	})
 	if err != nil {
@@ -76,22 +88,29 @@ func browser(t *testing.T) (context.Context, *watched) {
 			t.Fatal(err)
 		}
 	}
-	return ctx, w
+	dir = sweepIn(t, text)
+	write(t, dir)
+	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.errors) > 0 {
+			t.Errorf("the page complained: %q", b.errors)
+		}
+		for _, url := range b.requests {
+			if url != page && !strings.HasPrefix(url, "data:") {
+				t.Errorf("the page asked for %s", url)
+			}
+		}
+		if len(b.requests) == 0 {
+			t.Error("not even the page itself was asked for: requests are not watched")
+		}
+	})
+	b.do(chromedp.Navigate(page), chromedp.WaitVisible(line), settle)
+	return b, dir
 }
 
-type watched struct {
-	mu       sync.Mutex
-	errors   []string
-	requests []string
-}
-
-// tab is a page in the browser.
-type tab struct {
-	t   *testing.T
-	ctx context.Context
-}
-
-func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
@@ -100,7 +119,7 @@ func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-func eval[T any](b tab, js string) T {
+func eval[T any](b *tab, js string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js))
 	if err != nil {
@@ -109,35 +128,42 @@ func eval[T any](b tab, js string) T {
 	return v
 }
 
-// pixels counts the pixels of a plot's canvas that have about the given colour.
-func (b tab) pixels(holder string, red, green, blue int) int {
+// count counts the pixels of a plot's canvas that are as a script says of their
+// red, green, blue and opacity, from 0 to 255.
+func (b *tab) count(holder, is string) int {
 	b.t.Helper()
 	return eval[int](b, fmt.Sprintf(`(() => {
 		const c = document.querySelector(%q + " canvas");
 		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		const is = (r, g, b, a) => %s;
 		let n = 0;
-		for (let i = 0; i < d.length; i += 4)
-			if (d[i+3] > 200 && Math.abs(d[i]-%d) < 12 && Math.abs(d[i+1]-%d) < 12 && Math.abs(d[i+2]-%d) < 12) n++;
+		for (let i = 0; i < d.length; i += 4) if (is(d[i], d[i+1], d[i+2], d[i+3])) n++;
 		return n;
-	})()`, holder, red, green, blue))
+	})()`, holder, is))
 }
 
-// coloured counts the pixels of a plot's canvas that are not grey, however
-// faint.
-func (b tab) coloured(holder string) int {
+// pixels counts those that have about the given colour.
+func (b *tab) pixels(holder string, red, green, blue int) int {
 	b.t.Helper()
-	return eval[int](b, fmt.Sprintf(`(() => {
-		const c = document.querySelector(%q + " canvas");
-		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-		let n = 0;
-		for (let i = 0; i < d.length; i += 4)
-			if (d[i+3] > 20 && Math.max(d[i], d[i+1], d[i+2]) - Math.min(d[i], d[i+1], d[i+2]) > 40) n++;
-		return n;
-	})()`, holder))
+	return b.count(holder, fmt.Sprintf("a > 200 && Math.abs(r-%d) < 12 && Math.abs(g-%d) < 12 && Math.abs(b-%d) < 12", red, green, blue))
 }
 
-// phone is a narrow screen in dark mode.
-func (b tab) phone() {
+// coloured counts those that are not grey, however faint.
+func (b *tab) coloured(holder string) int {
+	b.t.Helper()
+	return b.count(holder, "a > 20 && Math.max(r, g, b) - Math.min(r, g, b) > 40")
+}
+
+// fits checks that no table of results is wider than its place.
+func (b *tab) fits(where string) {
+	b.t.Helper()
+	if wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")].map(e => e.scrollWidth - e.clientWidth))`); wider > 0 {
+		b.t.Errorf("a table of results is %d pixels wider than %s", wider, where)
+	}
+}
+
+// phone makes the screen narrow and dark. Nothing is wider than it.
+func (b *tab) phone() {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateScale(2), chromedp.EmulateMobile))
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
@@ -145,24 +171,10 @@ func (b tab) phone() {
 		b.t.Fatal(err)
 	}
 	b.do(settle, settle)
-}
-
-// check fails the test if a page complained or asked for anything but itself.
-func (w *watched) check(t *testing.T, page string) {
-	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.errors) > 0 {
-		t.Errorf("the page complained: %q", w.errors)
+	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
+		b.t.Errorf("the page is %d pixels wider than a phone", wider)
 	}
-	for _, url := range w.requests {
-		if url != page && !strings.HasPrefix(url, "data:") {
-			t.Errorf("the page asked for %s", url)
-		}
-	}
-	if len(w.requests) == 0 {
-		t.Error("not even the page itself was asked for: requests are not watched")
-	}
+	b.fits("a phone")
 }
 
 var settle = chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next frame
@@ -171,16 +183,10 @@ var settle = chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next f
 const curves = "#section-2"
 
 func TestBrowser(t *testing.T) {
-	ctx, seen := browser(t)
-	dir := sweepIn(t, small)
-	write(t, dir)
-	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
-	b := tab{t, ctx}
-	b.do(chromedp.Navigate(page), chromedp.WaitVisible(curves+" canvas"))
+	b, _ := show(t, small, curves+" canvas")
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
-	b.do(settle)
 	blue, orange, profile := b.pixels(curves, 0, 114, 178), b.pixels(curves, 213, 94, 0), b.pixels("#section-4", 86, 180, 233)
 	if blue < 300 || orange < 300 || profile < 300 {
 		t.Errorf("%d blue, %d orange and %d light blue pixels; want at least 300 of each", blue, orange, profile)
@@ -291,18 +297,10 @@ func TestBrowser(t *testing.T) {
 
 	// The table fits a laptop.
 	b.do(chromedp.EmulateViewport(1280, 800), settle)
-	if wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")].map(e => e.scrollWidth - e.clientWidth))`); wider > 0 {
-		t.Errorf("a table of results is %d pixels wider than its place at 1280", wider)
-	}
+	b.fits("its place at 1280")
 
-	// Phone and dark mode: nothing is wider than the screen, text is light.
+	// Phone and dark mode: text is light.
 	b.phone()
-	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
-		t.Errorf("the page is %d pixels wider than a phone", wider)
-	}
-	if wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")].map(e => e.scrollWidth - e.clientWidth))`); wider > 0 {
-		t.Errorf("a table of results is %d pixels wider than a phone", wider)
-	}
 	if colours := eval[string](b, `getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`); colours != "rgb(232, 232, 236) on rgb(21, 22, 26)" {
 		t.Errorf("dark mode: %s", colours)
 	}
@@ -313,21 +311,14 @@ func TestBrowser(t *testing.T) {
 	if nameless != "" {
 		t.Errorf("without a name: %s", nameless)
 	}
-
-	seen.check(t, page)
 }
 
 // Cells that share a colour, and have long names.
 func TestBrowserManyCells(t *testing.T) {
-	ctx, seen := browser(t)
-	dir := sweepIn(t, `seeds = 3
+	b, _ := show(t, `seeds = 3
 kappa = [1, 2, 3, 4, 5, 6, 7, 8, 9]
 label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wrap"]
-`)
-	write(t, dir)
-	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
-	b := tab{t, ctx}
-	b.do(chromedp.Navigate(page), chromedp.WaitVisible("#section-2 canvas"), settle)
+`, curves+" canvas")
 
 	// Each cell has a look of its own, and the same one wherever it stands.
 	looks := func(section string) map[string]string {
@@ -354,14 +345,10 @@ label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wr
 	}
 
 	b.phone()
-	if wider := eval[int](b, `document.documentElement.scrollWidth - 360`); wider > 0 {
-		t.Errorf("the page is %d pixels wider than a phone", wider)
-	}
 	// What is black becomes light with the text.
 	if text := eval[string](b, `getComputedStyle(document.querySelectorAll("#section-2 .legend line")[6]).stroke`); text != "rgb(232, 232, 236)" {
 		t.Errorf("dark mode: the swatch for black is %s", text)
 	}
-	seen.check(t, page)
 }
 
 // A page says what there is also where nothing was learned, no run has a result,
@@ -377,12 +364,7 @@ func TestBrowserLittle(t *testing.T) {
 		{"one", "seeds = 6\n", "1 row", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, seen := browser(t)
-			dir := sweepIn(t, c.text)
-			write(t, dir)
-			page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
-			b := tab{t, ctx}
-			b.do(chromedp.Navigate(page), chromedp.WaitVisible("#section-0 tbody tr"), settle)
+			b, dir := show(t, c.text, "#section-0 tbody tr")
 			if count := eval[string](b, `document.querySelector(".count").textContent + ", " + document.querySelectorAll("#section-0 tbody tr").length`); count != c.cells+", "+c.cells[:1] {
 				t.Errorf("the table says %q; want %s and as many rows", count, c.cells)
 			}
@@ -405,7 +387,6 @@ func TestBrowserLittle(t *testing.T) {
 			if warned := eval[bool](b, `document.querySelector(".warning") !== null`); warned != c.warnings {
 				t.Errorf("a warning is there: %v, want %v", warned, c.warnings)
 			}
-			seen.check(t, page)
 		})
 	}
 }

@@ -34,55 +34,39 @@ func copied(t testing.TB, dir string) fstest.MapFS {
 	return out
 }
 
-// replace changes a text in a file.
-func replace(t *testing.T, path, old, by string) {
+// edit changes a text in a file.
+func edit(t *testing.T, path, old, by string) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(b, []byte(old)) {
+	text := get(t, path)
+	if !strings.Contains(text, old) {
 		t.Fatalf("%s has no %q", path, old)
 	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(b, []byte(old), []byte(by)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	put(t, strings.ReplaceAll(text, old, by), path)
 }
 
 // A report writes and removes nothing outside of its directory, whatever the
 // figures in it are named.
 func TestNamesLeadNowhere(t *testing.T) {
-	dir := sweepIn(t, small)
+	dir := sweepIn(t, "show = [\"reward\", \"<crawls>\"]\n"+small)
 	outside := filepath.Dir(dir)
-	for _, name := range []string{"victim.svg", "victim.png"} {
-		if err := os.WriteFile(filepath.Join(outside, name), []byte("mine"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+	victims := []string{"victim.svg", "victim.png"}
+	for _, name := range victims {
+		put(t, "mine", outside, name)
 	}
 	summary := filepath.Join(dir, "summary.json")
-	replace(t, summary, `"name": "crawls"`, `"name": "a/../../../pwned"`)
-	replace(t, summary, `"name": "<crawls>"`, `"name": "b/../../../victim"`)
-	replace(t, summary, `"<crawls>"`, `"b/../../../victim"`)
-	for _, show := range []string{"", `"show": ["reward"]`} { // drawn, and removed
-		if show != "" {
-			b, err := os.ReadFile(summary)
-			if err != nil {
-				t.Fatal(err)
-			}
-			k := bytes.Index(b, []byte(`"show"`))
-			end := k + bytes.IndexByte(b[k:], ']') + 1
-			if err := os.WriteFile(summary, append(append(b[:k:k], show...), b[end:]...), 0o666); err != nil {
-				t.Fatal(err)
-			}
+	edit(t, summary, `"name": "crawls"`, `"name": "a/../../../pwned"`)
+	edit(t, summary, `"<crawls>"`, `"b/../../../victim"`)
+	for _, drawn := range []bool{true, false} {
+		if !drawn { // it is removed
+			edit(t, summary, ",\n  \"b/../../../victim\"\n", "\n")
 		}
-		files := write(t, dir)
-		drawn := strings.Contains(strings.Join(files, " "), "victim")
-		if drawn != (show == "") || !strings.Contains(strings.Join(files, " "), "pwned") {
+		files := strings.Join(write(t, dir), " ")
+		if strings.Contains(files, "victim") != drawn || !strings.Contains(files, "pwned") {
 			t.Fatalf("files %q", files)
 		}
-		for _, name := range []string{"victim.svg", "victim.png"} {
-			if b, err := os.ReadFile(filepath.Join(outside, name)); err != nil || string(b) != "mine" {
-				t.Errorf("%s outside: %q, %v", name, b, err)
+		for _, name := range victims {
+			if got := get(t, outside, name); got != "mine" {
+				t.Errorf("%s outside: %q", name, got)
 			}
 		}
 		if got, _ := filepath.Glob(filepath.Join(outside, "pwned*")); len(got) > 0 {
@@ -93,42 +77,33 @@ func TestNamesLeadNowhere(t *testing.T) {
 
 // Links in a directory lead nowhere either.
 func TestLinksLeadNowhere(t *testing.T) {
-	link := func(dir, name, to string) {
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	put(t, "mine", secret)
+	linked := func(name, to string) (dir string) { // the name in a directory of results
+		dir = sweepIn(t, small)
+		_ = os.Remove(filepath.Join(dir, name))
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Skip(err)
 		}
+		return dir
 	}
-	outside := t.TempDir()
-	secret := filepath.Join(outside, "secret")
-	if err := os.WriteFile(secret, []byte("mine"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-
-	dir := sweepIn(t, small)
-	link(dir, "report.html", secret)
-	write(t, dir)
-	if b, _ := os.ReadFile(secret); string(b) != "mine" {
+	write(t, linked("report.html", secret))
+	if get(t, secret) != "mine" {
 		t.Error("the page was written through a link")
 	}
-
-	dir = sweepIn(t, small)
-	link(dir, "plots", outside)
-	r, err := Load(dir, dir)
+	dir := linked("plots", outside)
+	p, err := Load(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Write(dir, false); err == nil {
+	if _, err := p.Write(dir, false); err == nil {
 		t.Error("plots were written through a link")
 	}
 	if got, _ := os.ReadDir(outside); len(got) != 1 {
 		t.Errorf("outside: %v", got)
 	}
-
-	dir = sweepIn(t, small)
-	if err := os.Remove(filepath.Join(dir, "config.toml")); err != nil {
-		t.Fatal(err)
-	}
-	link(dir, "config.toml", secret)
+	dir = linked("config.toml", secret)
 	if _, err := Load(dir, dir); err == nil {
 		t.Error("a file was read through a link")
 	}
@@ -142,7 +117,7 @@ func TestControlCharacters(t *testing.T) {
 		if strings.HasSuffix(name, "json") {
 			by = `kap\u001b]0;x\u0007pa\u009b/1/`
 		}
-		replace(t, filepath.Join(dir, name), "kappa/1/", by)
+		edit(t, filepath.Join(dir, name), "kappa/1/", by)
 	}
 	r, err := Load(dir, dir)
 	if err != nil {
@@ -169,12 +144,8 @@ func TestControlCharacters(t *testing.T) {
 	if text := fmt.Sprint(d); strings.ContainsAny(text, "\x1b\x07\u009b") || !strings.Contains(text, `u001b]0;x`) {
 		t.Error("the script of the page gets control characters, or not the name")
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "summary.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(b), "<b>") || !strings.Contains(string(b), "&lt;b>it") {
-		t.Errorf("summary.md has HTML:\n%.300s", b)
+	if text := get(t, dir, "summary.md"); strings.Contains(text, "<b>") || !strings.Contains(text, "&lt;b>it") {
+		t.Errorf("summary.md has HTML:\n%.300s", text)
 	}
 }
 

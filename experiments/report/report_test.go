@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -95,6 +94,28 @@ func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	return s, r
 }
 
+// get returns what is in a file.
+func get(t testing.TB, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// put makes a file, and the directory that it is in.
+func put(t testing.TB, text string, path ...string) {
+	t.Helper()
+	name := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // write makes the report of a directory.
 func write(t testing.TB, dir string) []string {
 	t.Helper()
@@ -171,30 +192,31 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// One cell has one style in all figures.
-func TestOneStyle(t *testing.T) {
-	list := make([]string, 60)
-	for i := range list {
-		list[i] = fmt.Sprint(i + 1)
+// oneStyle checks that each cell has one style in all figures of a page.
+func oneStyle(t *testing.T, p *Page) {
+	t.Helper()
+	type look struct {
+		style  int
+		hidden bool
 	}
-	_, p := load(t, sweepIn(t, "seeds = 5\nkappa = ["+strings.Join(list, ", ")+"]\n"))
-	styles, hidden, figures := map[string]int{}, map[string]bool{}, 0
+	looks, places := map[string]look{}, 0
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
 			for _, x := range f.Series {
 				if !strings.HasPrefix(x.Name, "kappa/") {
 					continue
 				}
-				if k, ok := styles[x.Name]; ok && (k != x.Style || hidden[x.Name] != x.Hidden) {
-					t.Errorf("%s has style %d, hidden %v in one figure and style %d, hidden %v in %s", x.Name, k, hidden[x.Name], x.Style, x.Hidden, f.Name)
+				here := look{x.Style, x.Hidden}
+				if l, ok := looks[x.Name]; ok && l != here {
+					t.Errorf("%s looks like %v in one figure and %v in %s", x.Name, l, here, f.Name)
 				}
-				styles[x.Name], hidden[x.Name] = x.Style, x.Hidden
-				figures++
+				looks[x.Name] = here
+				places++
 			}
 		}
 	}
-	if len(styles) < maxCurves || figures < 3*maxCurves {
-		t.Errorf("%d cells in %d places", len(styles), figures)
+	if len(looks) < maxCurves || places < 3*maxCurves {
+		t.Errorf("%d cells in %d places", len(looks), places)
 	}
 }
 
@@ -211,38 +233,33 @@ func TestFarOff(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	dir := sweepIn(t, small)
-	files := write(t, dir)
-	first := map[string][]byte{}
-	for _, name := range files {
-		var err error
-		if first[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	first := map[string]string{}
+	for _, name := range write(t, dir) {
+		first[name] = get(t, dir, name)
 		switch filepath.Ext(name) {
 		case ".png":
-			if img, err := png.Decode(bytes.NewReader(first[name])); err != nil || img.Bounds().Dx() < 800 {
+			if img, err := png.Decode(strings.NewReader(first[name])); err != nil || img.Bounds().Dx() < 800 {
 				t.Errorf("%s: %v", name, err)
 			}
 		case ".svg":
-			d := xml.NewDecoder(bytes.NewReader(first[name]))
-			for {
-				if _, err := d.Token(); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
-					t.Errorf("%s: %v", name, err)
-					break
-				}
+			d := xml.NewDecoder(strings.NewReader(first[name]))
+			var err error
+			for err == nil {
+				_, err = d.Token()
+			}
+			if err != io.EOF {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	for _, want := range []string{"report.html", "plots/along-reward.svg", "plots/curves-reward.svg", "plots/curves-crawls.png", "plots/heat.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
-		if first[want] == nil {
-			t.Errorf("%s was not written; there are %q", want, files)
+		if first[want] == "" {
+			t.Errorf("%s was not written", want)
 		}
 	}
 	write(t, dir)
-	for _, name := range files {
-		if b, _ := os.ReadFile(filepath.Join(dir, name)); !bytes.Equal(b, first[name]) {
+	for name, text := range first {
+		if get(t, dir, name) != text {
 			t.Errorf("%s differs from run to run", name)
 		}
 	}
@@ -250,7 +267,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 
-	html := string(first["report.html"])
+	html := first["report.html"]
 	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Configuration "} {
 		if !strings.Contains(html, want) {
 			t.Errorf("report.html lacks %q", want)
@@ -275,6 +292,7 @@ func TestManyCells(t *testing.T) {
 	dir := sweepIn(t, "seeds = 1\nkappa = "+list+"\ngamma = "+list+"\n")
 	write(t, dir)
 	s, p := load(t, dir)
+	oneStyle(t, p)
 	curves, drawn := figure(t, p, "curves-reward").Series, 0
 	reference := false
 	for _, c := range curves {
@@ -310,12 +328,9 @@ func TestManyCells(t *testing.T) {
 		"plots/threshold.svg":     {">small, 10 of 10000 cells: the reference and the best<"},
 		"plots/profile.svg":       {">small, 9 of 10000 cells: the best<"},
 	} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := get(t, dir, name)
 		for _, want := range wants {
-			if !strings.Contains(string(b), want) {
+			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q", name, want)
 			}
 		}
@@ -366,9 +381,7 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	check("config.toml")
-	if err := os.WriteFile(filepath.Join(dir, "config.toml"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	put(t, "", dir, "config.toml")
 	check("there is no records")
 	if err := os.Mkdir(filepath.Join(dir, "records"), 0o777); err != nil {
 		t.Fatal(err)
@@ -382,23 +395,13 @@ func TestMissing(t *testing.T) {
 func TestTidy(t *testing.T) {
 	dir := sweepIn(t, "show = [\"reward\"]\n"+small)
 	plots := filepath.Join(dir, "plots")
-	put := func(name string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(plots, name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(plots, name), []byte("old"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
 	old := []string{"along--crawls-.svg", "along--crawls-.png", "heat-2.svg", "heat-4.png"}
 	others := []string{"notes.txt", "along-mine.svg", "heat-map.png", "curves.svg", "profile.pdf", "heat-1.svg/x"}
-	for _, name := range append(slices.Clone(old), others...) {
-		put(name)
+	for _, name := range slices.Concat(old, others) {
+		put(t, "old", plots, name)
 	}
-	files := write(t, dir)
-	if slices.Contains(files, "plots/"+old[0]) {
-		t.Fatalf("%s is written: the test needs one that is not", old[0])
+	for _, name := range write(t, dir) {
+		get(t, dir, name)
 	}
 	for _, name := range old {
 		if _, err := os.Lstat(filepath.Join(plots, name)); err == nil {
@@ -406,13 +409,8 @@ func TestTidy(t *testing.T) {
 		}
 	}
 	for _, name := range others {
-		if b, err := os.ReadFile(filepath.Join(plots, name)); err != nil || string(b) != "old" {
-			t.Errorf("%s: %q, %v", name, b, err)
-		}
-	}
-	for _, name := range files {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
+		if got := get(t, plots, name); got != "old" {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,16 +118,11 @@ func TestBeside(t *testing.T) {
 	top := t.TempDir()
 	dirs := []string{filepath.Join(top, "one"), filepath.Join(top, "two")}
 	for k, dir := range dirs {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
 		text := strings.Replace(kept["result.json"], `"reward": 2, "lo": null, "hi": null`, `"reward": 2, "lo": 1, "hi": 3`, 1)
 		if k == 1 {
 			text = strings.NewReplacer(`"reward": 2.5`, `"reward": 5`, "learning", "other").Replace(text)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "result.json"), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		put(t, text, dir, "result.json")
 	}
 	r, err := Beside(dirs, "whittle")
 	if err != nil {

@@ -52,7 +52,7 @@ func (p *Page) write(root *os.Root, night bool) (written []string, err error) {
 		return nil, err
 	}
 	for _, f := range all {
-		if err := put(root, f); err != nil {
+		if err := save(root, f); err != nil {
 			return nil, err
 		}
 		written = append(written, f.Name)
@@ -109,8 +109,8 @@ func fileName(name string) string {
 	return strings.ToValidUTF8(safe[:min(len(safe), 120)], "") // without half a letter
 }
 
-// put replaces a file whole, also where a link stands in its place.
-func put(root *os.Root, f files.File) error {
+// save replaces a file whole, also where a link stands in its place.
+func save(root *os.Root, f files.File) error {
 	pending := path.Join(path.Dir(f.Name), ".pending-"+path.Base(f.Name))
 	err := root.Remove(pending) // of a process that was killed
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
