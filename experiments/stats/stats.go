@@ -170,20 +170,27 @@ func begin(value float64, n int, from ...[]float64) (Estimate, bool) {
 	return e, false
 }
 
+// plain resamples sorted values, up to 2000 times; its samples are sorted and
+// valid until the next one.
+func (b *Bootstrap) plain(sorted []float64) (draw func() []float64) {
+	n := len(sorted)
+	left, sample := b.positions(n), make([]float64, n)
+	return func() []float64 {
+		for k, p := range left[:n] {
+			sample[k] = sorted[p]
+		}
+		left = left[n:]
+		return sample
+	}
+}
+
 func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
 	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	e, ok := begin(stat(s), n, s)
-	if !ok {
-		return e
+	e, ok := begin(stat(s), len(s), s)
+	if ok {
+		draw := b.plain(s)
+		e.interval(resamples, func(int) float64 { return stat(draw()) })
 	}
-	pos, draw := b.positions(n), make([]float64, n)
-	e.interval(resamples, func(r int) float64 {
-		for k, p := range pos[r*n : (r+1)*n] {
-			draw[k] = s[p]
-		}
-		return stat(draw)
-	})
 	return e
 }
 
@@ -232,43 +239,34 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 	n, m := len(x), len(ref)
 	r := slices.Sorted(slices.Values(ref))
 	less, most := make([]int, n), make([]int, n) // values of ref below each of x, and at most it
+	wins := 0                                    // twice as many, as ties are halves
 	for i, v := range slices.Sorted(slices.Values(x)) {
 		less[i], _ = slices.BinarySearch(r, v)
 		most[i] = notAbove(r, v)
+		wins += less[i] + most[i]
 	}
-	// Σᵢ cxᵢ (Σ_{rⱼ<xᵢ} crⱼ + ½ Σ_{rⱼ=xᵢ} crⱼ) / nm, of cx and cr draws of each value
-	cx, cr, upTo := make([]int, n), make([]int, m), make([]int, m+1)
-	share := func() float64 {
-		for j, c := range cr {
-			upTo[j+1] = upTo[j] + c
-		}
-		wins := 0
-		for i, c := range cx {
-			wins += c * (upTo[less[i]] + upTo[most[i]])
-		}
-		return float64(wins) / 2 / float64(n*m)
-	}
-	for i := range cx {
-		cx[i] = 1
-	}
-	for j := range cr {
-		cr[j] = 1
-	}
-	e, ok := begin(share(), min(n, m), x, ref)
+	e, ok := begin(float64(wins)/2/float64(n*m), min(n, m), x, ref)
 	if !ok {
 		return e
 	}
 	rng := stream.New(b.seed, stream.Bootstrap, 2<<32, uint64(n), uint64(m))
+	drawn, upTo := make([]int, n), make([]int, m+1) // of x, and how many below each of ref
 	e.interval(resamples, func(int) float64 {
-		clear(cx)
-		clear(cr)
-		for range n {
-			cx[rng.Intn(n)]++
+		for k := range drawn {
+			drawn[k] = rng.Intn(n)
 		}
+		clear(upTo)
 		for range m {
-			cr[rng.Intn(m)]++
+			upTo[rng.Intn(m)+1]++
 		}
-		return share()
+		for j := range m {
+			upTo[j+1] += upTo[j]
+		}
+		wins := 0
+		for _, i := range drawn {
+			wins += upTo[less[i]] + upTo[most[i]]
+		}
+		return float64(wins) / 2 / float64(n*m)
 	})
 	return e
 }
@@ -278,38 +276,30 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 // run whose value is NaN is above no score.
 func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 	all, least := pool(tasks)
-	n := len(all)
-	out := make([]Estimate, len(taus))
-	share := func(sorted []float64, tau float64) float64 { return float64(n-notAbove(sorted, tau)) / float64(n) }
-	enough := false
-	for k, tau := range taus {
-		out[k], enough = begin(share(all, tau), least)
-	}
-	switch {
-	case !enough:
-	case len(tasks) == 1: // a mean of ones and zeros
-		above := make([]float64, n)
+	shares := func(sorted []float64) []float64 { // above each score
+		of := make([]float64, len(taus))
 		for k, tau := range taus {
-			for i, v := range all {
-				if above[i] = 0; v > tau {
-					above[i] = 1
-				}
-			}
-			e := b.Mean(above)
-			out[k].Lo, out[k].Hi = e.Lo, e.Hi
+			of[k] = float64(len(sorted)-notAbove(sorted, tau)) / float64(len(sorted))
 		}
-	default:
-		draw := b.within(tasks)
-		samples := make([][]float64, affordable(n)) // shares above each score
-		for r := range samples {
-			sorted := draw()
-			for _, tau := range taus {
-				samples[r] = append(samples[r], share(sorted, tau))
-			}
-		}
-		for k := range out {
-			out[k].interval(len(samples), func(r int) float64 { return samples[r][k] })
-		}
+		return of
+	}
+	out := make([]Estimate, len(taus))
+	enough := false
+	for k, share := range shares(all) {
+		out[k], enough = begin(share, least)
+	}
+	if !enough {
+		return out
+	}
+	samples, draw := make([][]float64, affordable(len(all))), b.within(tasks)
+	if len(tasks) == 1 {
+		samples, draw = make([][]float64, resamples), b.plain(all)
+	}
+	for r := range samples {
+		samples[r] = shares(draw())
+	}
+	for k := range out {
+		out[k].interval(len(samples), func(r int) float64 { return samples[r][k] })
 	}
 	return out
 }
