@@ -180,7 +180,7 @@ func refused(t testing.TB, err error, words ...string) {
 // writeFile and removeFile change a directory by hand.
 func writeFile(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o666); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 }

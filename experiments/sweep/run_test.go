@@ -6,6 +6,8 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -305,25 +307,12 @@ func TestArithmeticOfProcessors(t *testing.T) {
 	}
 }
 
-// A directory of something else is left as it is.
+// A directory of something else is left as it is, with what another program had
+// written and not yet put in its place.
 func TestForeignDirectory(t *testing.T) {
-	for _, name := range []string{"runs.csv", "curves.csv"} {
-		dir := t.TempDir()
-		writeFile(t, filepath.Join(dir, name), []byte("mine\n"))
-		_, err := Run(context.Background(), mustLoad(t, kappaTOML), Options{Dir: dir})
-		refused(t, err, "is not of a sweep")
-		if got := finals(t, dir); len(got) != 1 || got[name] != "mine\n" {
-			t.Errorf("the directory of another holds %d files, and %.80q", len(got), got[name])
-		}
-		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-			t.Errorf("%d entries", len(entries))
-		}
-	}
-}
-
-// Also what another program had written and not yet put in its place.
-func TestForeignSet(t *testing.T) {
 	for _, foreign := range []map[string]string{
+		{"runs.csv": "mine\n"},
+		{"curves.csv": "mine\n"},
 		{".set/runs.csv": "mine\n"},
 		{".set/config.toml": "algorithm = \"lspe\"\n", ".set/result.json": "{}"},
 		{"config.toml": "algorithm = \"lspe\"\n", ".set/result.json": "{}", ".set/meta.json": "{}"},
@@ -331,18 +320,21 @@ func TestForeignSet(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for name, text := range foreign {
-			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			writeFile(t, path, []byte(text))
+			writeFile(t, filepath.Join(dir, name), []byte(text))
 		}
 		_, err := Run(context.Background(), mustLoad(t, kappaTOML), Options{Dir: dir})
 		refused(t, err, dir, "name another directory with -out")
-		for name, text := range foreign {
-			if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != text {
-				t.Errorf("%v: %s holds %q, %v", foreign, name, b, err)
+		left := map[string]string{}
+		err = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
 			}
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			left[name] = string(b)
+			return err
+		})
+		if err != nil || !maps.Equal(left, foreign) {
+			t.Errorf("there was %q, and now %q; %v", foreign, left, err)
 		}
 	}
 }
@@ -625,13 +617,15 @@ func lacking(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// fullDisk takes a number of bytes, then half of a write and an error.
-type fullDisk struct {
+// broken is a record file on a disk that takes a number of bytes, then half of a
+// write and an error, or does not keep what it took.
+type broken struct {
 	*os.File
 	left int
+	sync error
 }
 
-func (d *fullDisk) Write(b []byte) (int, error) {
+func (d *broken) Write(b []byte) (int, error) {
 	if len(b) > d.left {
 		n, _ := d.File.Write(b[:d.left/2])
 		return n, &os.PathError{Op: "write", Path: d.Name(), Err: syscall.ENOSPC}
@@ -640,67 +634,61 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return d.File.Write(b)
 }
 
-func TestDiskFull(t *testing.T) {
+func (d *broken) Sync() error {
+	if d.sync != nil {
+		return &os.PathError{Op: "sync", Path: d.Name(), Err: d.sync}
+	}
+	return d.File.Sync()
+}
+
+// What the disk did not take is not called done, and run again.
+func TestBrokenDisk(t *testing.T) {
 	c, want := swept(t, kappaTOML)
-	dir := t.TempDir()
-	full := func(path string) (logFile, error) {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-		return &fullDisk{f, 5000}, err
+	for _, disk := range []struct {
+		left     int
+		sync, is error
+	}{{5000, nil, syscall.ENOSPC}, {1 << 20, syscall.EIO, syscall.EIO}} {
+		dir := t.TempDir()
+		rep, err := Run(context.Background(), c, Options{Dir: dir, Workers: 2, openLog: func(path string) (logFile, error) {
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+			return &broken{f, disk.left, disk.sync}, err
+		}})
+		refused(t, err, "0000-of-0001.jsonl")
+		if full := disk.is == syscall.ENOSPC; !errors.Is(err, disk.is) || strings.Contains(err.Error(), "make room and start again") != full || full && rep.Ran == 0 || rep.Ran == 30 {
+			t.Errorf("%d runs are recorded, and then %v; want %v", rep.Ran, err, disk.is)
+		}
+		if got := finals(t, dir); len(got) != 2 {
+			t.Errorf("%d final files; want config.toml and meta.json alone", len(got))
+		}
+		if again := mustRun(t, c, Options{Dir: dir}); disk.sync == nil && again.Ran != 30-rep.Ran {
+			t.Errorf("%d and %d runs; want 30 together", rep.Ran, again.Ran)
+		}
+		sameFiles(t, finals(t, dir), finals(t, want))
 	}
-	rep, err := Run(context.Background(), c, Options{Dir: dir, Workers: 2, openLog: full})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "0000-of-0001.jsonl") || !strings.Contains(err.Error(), "make room and start again") {
-		t.Fatalf("error %v", err)
-	}
-	if rep.Ran == 0 || rep.Ran == 30 {
-		t.Fatalf("%d runs were recorded; the test wants some", rep.Ran)
-	}
-	if again := mustRun(t, c, Options{Dir: dir}); again.Ran != 30-rep.Ran {
-		t.Errorf("%d and %d runs; want 30 together", rep.Ran, again.Ran)
-	}
-	sameFiles(t, finals(t, dir), finals(t, want))
 }
 
-// noSync takes every write and fails to bring it to the disk.
-type noSync struct{ *os.File }
-
-func (d noSync) Sync() error {
-	return &os.PathError{Op: "sync", Path: d.Name(), Err: syscall.EIO}
-}
-
-// What the disk did not take is not called done.
-func TestDiskFails(t *testing.T) {
-	c := mustLoad(t, kappaTOML)
-	dir := t.TempDir()
-	_, err := Run(context.Background(), c, Options{Dir: dir, Workers: 2, openLog: func(path string) (logFile, error) {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-		return noSync{f}, err
-	}})
-	if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "0000-of-0001.jsonl") {
-		t.Fatalf("error %v", err)
+// mount mounts a file system in the memory, or one that is there again.
+func mount(t *testing.T, dir, options string) {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		lacking(t, "needs root on Linux to mount a file system")
 	}
-	if got := finals(t, dir); len(got) != 2 {
-		t.Errorf("%d final files; want config.toml and meta.json alone", len(got))
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
+		lacking(t, fmt.Sprintf("cannot mount a tmpfs here: %v: %s", err, out))
 	}
+	t.Cleanup(func() { exec.Command("umount", dir).Run() })
 }
 
 // The same on a file system that is really full, where the test may mount one.
 func TestRealDiskFull(t *testing.T) {
-	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		lacking(t, "needs root on Linux to mount a small file system")
-	}
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput(); err != nil {
-		lacking(t, fmt.Sprintf("cannot mount a tmpfs here: %v: %s", err, out))
-	}
-	defer exec.Command("umount", dir).Run()
+	mount(t, dir, "size=256k")
 	c := mustLoad(t, lifeTOML)
 	rep, err := Run(context.Background(), c, Options{Dir: filepath.Join(dir, "out"), Workers: 2})
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("error %v", err)
 	}
-	if out, err := exec.Command("mount", "-o", "remount,size=64m", dir).CombinedOutput(); err != nil {
-		lacking(t, fmt.Sprintf("cannot enlarge the tmpfs: %v: %s", err, out))
-	}
+	mount(t, dir, "remount,size=64m")
 	again := mustRun(t, c, Options{Dir: filepath.Join(dir, "out")})
 	if rep.Ran == 0 || again.Ran == 0 || rep.Ran+again.Ran != 600 {
 		t.Errorf("%d and %d runs; want 600 together", rep.Ran, again.Ran)
@@ -711,13 +699,7 @@ func TestReadOnly(t *testing.T) {
 	c := mustLoad(t, kappaTOML)
 	parent := t.TempDir()
 	if os.Getuid() == 0 { // root may write anywhere, except to a read-only mount
-		if runtime.GOOS != "linux" {
-			lacking(t, "root can write anywhere but on a read-only file system, which needs Linux")
-		}
-		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", parent).CombinedOutput(); err != nil {
-			lacking(t, fmt.Sprintf("cannot mount a tmpfs here: %v: %s", err, out))
-		}
-		defer exec.Command("umount", parent).Run()
+		mount(t, parent, "ro")
 	} else if err := os.Chmod(parent, 0o500); err != nil {
 		t.Fatal(err)
 	}
