@@ -50,29 +50,34 @@ type reference struct {
 // run is a run with its learning curve.
 type run struct {
 	experiments.Played
-	at    []int     // epochs of the curve
-	total []float64 // interest up to each
-	count []float64 // crawls up to each
+	curve []milestone
+}
+
+// milestone is how much interest and how many crawls there were up to an epoch.
+type milestone struct {
+	epoch          int
+	reward, crawls float64
 }
 
 // play runs a learner or policy and follows it while it learns.
-func play(ctx context.Context, at *site, p experiments.Play) (*run, error) {
-	r := &run{at: experiments.Milestones(p.Epochs)}
-	var total, count float64
+func play(ctx context.Context, at *site, p experiments.Play) (r *run, err error) {
+	r = &run{}
+	ends := experiments.Milestones(p.Epochs)
+	var sum milestone
 	p.Watch = func(now experiments.Running) experiments.Watcher {
 		if now.Again {
 			return nil
 		}
 		return func(n int, reward float64, crawls []env.Crawled) error {
-			total += reward
-			count += float64(len(crawls))
-			if k := len(r.total); k < len(r.at) && n+1 == r.at[k] {
-				r.total, r.count = append(r.total, total), append(r.count, count)
+			sum.epoch = n + 1
+			sum.reward += reward
+			sum.crawls += float64(len(crawls))
+			if k := len(r.curve); k < len(ends) && ends[k] == sum.epoch {
+				r.curve = append(r.curve, sum)
 			}
 			return nil
 		}
 	}
-	var err error
 	r.Played, err = at.scene.Play(ctx, p)
 	return r, err
 }
@@ -87,22 +92,19 @@ func (at *site) epochs(cell *sweep.Cell) (steps, eval int) {
 	return steps, at.scene.Limit(eval)
 }
 
-// exact returns the run of exact Whittle that a cell is compared with. In
-// worlds that the seed does not change, one run serves all seeds.
-func (s *Schema) exact(ctx context.Context, at *site, level env.Level, seed uint64, steps, eval int) (*run, error) {
-	if level == env.LevelOnline {
-		level = env.LevelModel // what Whittle knows that the learner does not
+// exact returns the run of exact Whittle that a run is compared with. In worlds
+// that the seed does not change, one run serves all seeds.
+func (s *Schema) exact(ctx context.Context, at *site, p experiments.Play) (*run, error) {
+	p.Entry, p.Settings = choose("whittle").entry, nil
+	if p.Level == env.LevelOnline {
+		p.Level = env.LevelModel // what Whittle knows that the learner does not
 	}
-	key := reference{at, level, seed, steps, eval}
+	key := reference{at, p.Level, p.Seed, p.Epochs, p.Evaluation}
 	if !at.scene.Seeded {
 		key.seed = 0
 	}
 	return s.whittle.get(key, func() (*run, error) {
-		e, err := experiments.Find("whittle")
-		if err != nil {
-			return nil, err
-		}
-		r, err := play(ctx, at, experiments.Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Evaluation: eval})
+		r, err := play(ctx, at, p)
 		if err != nil {
 			return nil, fmt.Errorf("whittle: %w", err)
 		}
@@ -124,22 +126,21 @@ func (s *Schema) Run(ctx context.Context, cell *sweep.Cell, seed uint64) (sweep.
 // from its beginning. A policy that does not learn is measured alone.
 func (s *Schema) run(ctx context.Context, at *site, cell *sweep.Cell, seed uint64, steps, eval int) (sweep.Result, error) {
 	c := choose(cell.Text(selector))
-	exact, err := s.exact(ctx, at, c.level, seed, steps, eval)
-	if err != nil {
-		return sweep.Result{}, err
-	}
 	set, err := c.settings(cell)
 	if err != nil {
 		return sweep.Result{}, err
 	}
-	r, err := play(ctx, at, experiments.Play{Entry: c.entry, Settings: set, Level: c.level, Seed: seed, Epochs: steps, Evaluation: eval})
+	p := experiments.Play{Entry: c.entry, Settings: set, Level: c.level, Seed: seed, Epochs: steps, Evaluation: eval}
+	exact, err := s.exact(ctx, at, p)
 	if err != nil {
 		return sweep.Result{}, err
 	}
-	var (
-		res       sweep.Result
-		fallbacks float64
-	)
+	r, err := play(ctx, at, p)
+	if err != nil {
+		return sweep.Result{}, err
+	}
+	var res sweep.Result
+	fallbacks := 0.0
 	if r.Trainee != nil {
 		fallbacks = float64(r.Trainee.Fallbacks())
 		res.Learned = learnedPairs(r.Trainee, at)
@@ -150,13 +151,11 @@ func (s *Schema) run(ctx context.Context, at *site, cell *sweep.Cell, seed uint6
 		r.Learning.Reward, r.Learned.Reward, exact.Learned.Reward,
 		r.Learning.Over, fallbacks,
 	}
-	last := 0
-	var reward, crawls, base float64
-	for k, n := range r.at {
-		span := float64(n - last)
-		total, count, whittle := r.total[k], r.count[k], exact.total[k]
-		res.Curve = append(res.Curve, sweep.Point{Epoch: n, Values: []float64{(total - reward) / (whittle - base), (total - reward) / span, (count - crawls) / span}})
-		last, reward, crawls, base = n, total, count, whittle
+	var last, whittle milestone
+	for k, now := range r.curve {
+		reward, crawls, span := now.reward-last.reward, now.crawls-last.crawls, float64(now.epoch-last.epoch)
+		res.Curve = append(res.Curve, sweep.Point{Epoch: now.epoch, Values: []float64{reward / (exact.curve[k].reward - whittle.reward), reward / span, crawls / span}})
+		last, whittle = now, exact.curve[k]
 	}
 	return res, nil
 }
