@@ -58,10 +58,6 @@ func LoadFile(x Experiment, file string, set []string) (*Config, error) {
 			return nil, err
 		}
 	}
-	return loadFile(x, file, set, copies)
-}
-
-func loadFile(x Experiment, file string, set []string, copies map[string]string) (*Config, error) {
 	data, err := env.ReadFile(file, maxConfig)
 	if err != nil {
 		return nil, err

@@ -200,7 +200,7 @@ func TestParseShard(t *testing.T) {
 		id, count, first, last, step string
 		want                         Shard
 	}{
-		{"", "", "", "", "", Whole}, {"3", "8", "0", "7", "1", Shard{3, 8}}, {"8", "8", "1", "8", "1", Shard{7, 8}}, {"6", "4", "0", "6", "2", Shard{3, 4}}, {"2", "8", "", "", "", Shard{2, 8}},
+		{"", "", "", "", "", whole}, {"3", "8", "0", "7", "1", Shard{3, 8}}, {"8", "8", "1", "8", "1", Shard{7, 8}}, {"6", "4", "0", "6", "2", Shard{3, 4}}, {"2", "8", "", "", "", Shard{2, 8}},
 	} {
 		if s, err := ShardFromSlurm(slurm(c.id, c.count, c.first, c.last, c.step)); err != nil || s != c.want {
 			t.Errorf("task %s of %s from %s by %s: %v, %v; want %v", c.id, c.count, c.first, c.step, s, err, c.want)

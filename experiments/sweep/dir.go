@@ -204,7 +204,7 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 		}
 		// One process may have all of the work, or several one shard each.
 		var err error
-		if o.Shard == Whole {
+		if o.Shard == whole {
 			err = lock("lock", true, "all of the sweep or a shard of it")
 		} else if err = lock("lock", false, "all of the sweep"); err == nil {
 			err = lock(o.Shard.file()+".lock", true, "shard "+o.Shard.String())
@@ -225,7 +225,8 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 func inspect(c *Config, dir string, find func(name string) string) error {
 	const another = "name another directory with -out"
 	path := find(configFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	text, err := env.ReadFile(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
 		for _, name := range finalFiles {
 			if _, err := os.Stat(find(name)); err == nil && len(recordFiles(dir)) == 0 {
 				return fmt.Errorf("%s: holds %s but neither config.toml nor records, so it is not of a sweep; %s", dir, name, another)
@@ -233,11 +234,14 @@ func inspect(c *Config, dir string, find func(name string) string) error {
 		}
 		return nil // records of another sweep are refused when they are read
 	}
+	if err != nil {
+		return err
+	}
 	meta, err := read(find(MetaFile), ParseMeta)
 	if err != nil {
 		return fmt.Errorf("%s: holds a config.toml that no sweep of this version wrote (%w); %s", dir, err, another)
 	}
-	old, err := loadFile(c.x, path, nil, meta.copies(dir))
+	old, err := load(c.x, path, text, nil, meta.copies(dir))
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, another)
 	}

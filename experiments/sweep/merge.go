@@ -54,7 +54,7 @@ func merge(ctx context.Context, c *Config, o Options, partial bool) (rep Report,
 			if err != nil {
 				return err
 			}
-			return cmp.Or(writeJSON(w[3], sum), sum.csv(w[4]), sum.Markdown(w[5]))
+			return cmp.Or(writeJSON(w[3], sum), sum.csv(w[4]), sum.markdown(w[5]))
 		}, finalFiles...)
 		rep.Final = err == nil
 		return err

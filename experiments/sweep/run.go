@@ -49,7 +49,7 @@ type Report struct {
 func Run(ctx context.Context, c *Config, o Options) (rep Report, err error) {
 	defer func() { err = advise(err) }()
 	if o.Shard.Count == 0 {
-		o.Shard = Whole
+		o.Shard = whole
 	}
 	if o.openLog == nil {
 		o.openLog = appendTo
@@ -68,7 +68,7 @@ func Run(ctx context.Context, c *Config, o Options) (rep Report, err error) {
 	if rep.Ran, err = work(ctx, s, o); err != nil {
 		return rep, err
 	}
-	merged, err := merge(ctx, c, o, o.Shard == Whole)
+	merged, err := merge(ctx, c, o, o.Shard == whole)
 	if merged.Ran = rep.Ran; rep.Ran > 0 {
 		merged.Damaged = s.bad // also where the runs are there again by now
 	}
@@ -77,7 +77,7 @@ func Run(ctx context.Context, c *Config, o Options) (rep Report, err error) {
 
 // Merge reads all records and writes the final files, complete or not.
 func Merge(ctx context.Context, c *Config, o Options) (Report, error) {
-	o.Shard = Whole
+	o.Shard = whole
 	rep, err := merge(ctx, c, o, true)
 	return rep, advise(err)
 }

@@ -722,20 +722,20 @@ func TestLock(t *testing.T) {
 		}
 		return free
 	}
-	free := held(Whole)
-	for _, s := range []Shard{Whole, {1, 4}} {
+	free := held(whole)
+	for _, s := range []Shard{whole, {1, 4}} {
 		refused(t, try(s), busy)
 	}
 	free()
 	free = held(Shard{1, 4})
-	for _, s := range []Shard{Whole, {1, 4}} {
+	for _, s := range []Shard{whole, {1, 4}} {
 		refused(t, try(s), busy)
 	}
 	if err := try(Shard{2, 4}); err != nil {
 		t.Errorf("shard 2/4 beside 1/4: %v", err)
 	}
 	free()
-	if err := try(Whole); err != nil {
+	if err := try(whole); err != nil {
 		t.Errorf("after all have gone: %v", err)
 	}
 }

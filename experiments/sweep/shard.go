@@ -11,8 +11,8 @@ import (
 // Index when divided by Count.
 type Shard struct{ Index, Count int }
 
-// Whole is all of the work.
-var Whole = Shard{0, 1}
+// whole is all of the work.
+var whole = Shard{0, 1}
 
 // ParseShard reads i/n with 0 ≤ i < n.
 func ParseShard(text string) (Shard, error) {
@@ -26,11 +26,11 @@ func ParseShard(text string) (Shard, error) {
 }
 
 // ShardFromSlurm returns the shard that the environment of a Slurm array job
-// names, Whole outside of one. Arrays may begin anywhere and leave gaps only at
+// names, and all of the work outside of one. Arrays may begin anywhere and leave gaps only at
 // SLURM_ARRAY_TASK_STEP.
 func ShardFromSlurm(env func(string) string) (Shard, error) {
 	if env("SLURM_ARRAY_TASK_ID") == "" || env("SLURM_ARRAY_TASK_COUNT") == "" {
-		return Whole, nil
+		return whole, nil
 	}
 	var errs []error
 	num := func(name string, otherwise int) int {

@@ -122,8 +122,8 @@ func (s *Summary) Pools() *result.Table {
 	return t
 }
 
-// Markdown writes the summary for readers.
-func (s *Summary) Markdown(w *bufio.Writer) error {
+// markdown writes the summary for readers.
+func (s *Summary) markdown(w *bufio.Writer) error {
 	fmt.Fprintf(w, "# %s\n\n", result.MarkdownText(s.Name))
 	if s.Question != "" {
 		fmt.Fprintf(w, "%s\n\n", result.MarkdownText(s.Question))
