@@ -31,7 +31,9 @@ type CrawlerSettings struct {
 
 // Crawler is a policy or a learner outside of a run: its owner crawls.
 type Crawler struct {
-	experiments.Contender
+	name     string
+	settings any    // of a learner
+	config   string // of a learner that was loaded, the text of its config.toml
 	level    env.Level
 	instance env.Instance
 	terms    env.Terms
@@ -57,8 +59,9 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Crawler{level: s.Knowledge, instance: scene.Instance}
-	if c.Contender, err = s.contender(scene, s.Knowledge); err != nil {
+	c := &Crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
+	player, err := s.contender(scene, s.Knowledge)
+	if err != nil {
 		return nil, err
 	}
 	if err := c.open(s.Start, s.Length); err != nil {
@@ -68,7 +71,8 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 		Context: context.Background(), Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
 		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen,
 	}
-	c.agent, c.learner, err = c.Entry.Build(known, c.Settings)
+	c.settings = player.Settings
+	c.agent, c.learner, err = player.Entry.Build(known, c.settings)
 	return c, err
 }
 
@@ -80,18 +84,10 @@ func (c *Crawler) open(start int64, length float64) (err error) {
 	return err
 }
 
-// learn has c be that learner.
-func (c *Crawler) learn(l learner.Learner, err error) error {
-	if err == nil {
-		c.learner, c.agent = l, l.Agent()
-	}
-	return err
-}
-
 // describe says who the crawler is.
 func (c *Crawler) describe() map[string]any {
 	m := map[string]any{
-		"name": c.Entry.Name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
+		"name": c.name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
 		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget,
 	}
 	if c.learner != nil {
@@ -261,14 +257,14 @@ func (c *Crawler) thresholds() ([]*float64, error) {
 			to[i] = result.Ptr(l.InverseIndex(i))
 		}
 	default:
-		return nil, fmt.Errorf("%q has no thresholds", c.Entry.Name)
+		return nil, fmt.Errorf("%q has no thresholds", c.name)
 	}
 	return to, nil
 }
 
 func (c *Crawler) learns() error {
 	if c.learner == nil {
-		return fmt.Errorf("%q does not learn", c.Entry.Name)
+		return fmt.Errorf("%q does not learn", c.name)
 	}
 	return nil
 }
@@ -279,8 +275,7 @@ func (c *Crawler) freeze() (*Crawler, error) {
 	if err := c.learns(); err != nil {
 		return nil, err
 	}
-	f := &Crawler{Contender: c.Contender, level: c.level, instance: c.instance}
-	f.agent = c.learner.Frozen()
+	f := &Crawler{name: c.name, level: c.level, instance: c.instance, agent: c.learner.Frozen()}
 	return f, f.open(c.terms.Start, c.terms.Length)
 }
 
@@ -289,13 +284,15 @@ func (c *Crawler) save() (string, error) {
 	if err := c.learns(); err != nil {
 		return "", err
 	}
-	config, err := toml.Marshal(map[string]any{
-		"algorithm": c.Entry.Name, "knowledge": string(c.level), "settings": c.Settings, "instance": c.instance,
-	})
-	if err != nil {
-		return "", err
+	s := learner.Saved{Config: c.config, Start: c.terms.Start, Length: c.terms.Length}
+	if c.config == "" {
+		config, err := toml.Marshal(map[string]any{"algorithm": c.name, "knowledge": string(c.level), "settings": c.settings, "instance": c.instance})
+		if err != nil {
+			return "", err
+		}
+		s.Config = string(config)
 	}
-	s := learner.Saved{Config: string(config), Start: c.terms.Start, Length: c.terms.Length}
+	var err error
 	if s.State, err = json.Marshal(c.learner.State()); err != nil {
 		return "", err
 	}
@@ -341,17 +338,7 @@ func restored(data []byte) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Crawler{level: s.Level(), instance: s.Instance()}
-	if c.Entry, err = experiments.Find(s.Algorithm()); err != nil {
-		return nil, err
-	}
-	var config struct{ Settings map[string]any }
-	if err := toml.Unmarshal([]byte(s.Config), &config); err != nil {
-		return nil, err
-	}
-	if c.Settings, err = c.Entry.Configure(c.level, config.Settings); err != nil {
-		return nil, err
-	}
+	c := &Crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), instance: s.Instance()}
 	if err := c.open(s.Start, s.Length); err != nil {
 		return nil, err
 	}
@@ -362,5 +349,9 @@ func restored(data []byte) (*Crawler, error) {
 		copy(v.Last, b.Last)
 		copy(v.Mean, b.Mean)
 	}
-	return c, c.learn(s.Learner(c.terms))
+	if c.learner, err = s.Learner(c.terms); err != nil {
+		return nil, err
+	}
+	c.agent = c.learner.Agent()
+	return c, nil
 }

@@ -35,7 +35,7 @@ type Job struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	ask    chan *Request
-	reply  chan Reply
+	reply  chan []float64 // a form and its numbers
 	done   chan struct{}
 	result any // valid when done
 	err    error
@@ -87,19 +87,13 @@ func (r *Request) Append(to []float64) []float64 {
 	return to
 }
 
-// Reply names sources to crawl, or gives each a score.
-type Reply struct {
-	Sources []float64
-	Scores  []float64
-}
-
 // Start begins a job, and tells whom its guests will play with.
 func Start(text []byte) (*Job, any, error) {
 	r := Runs{Spec: usual()}
 	if err := decode(text, &r); err != nil {
 		return nil, nil, err
 	}
-	j := &Job{ask: make(chan *Request), reply: make(chan Reply), done: make(chan struct{})}
+	j := &Job{ask: make(chan *Request), reply: make(chan []float64), done: make(chan struct{})}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	scene, err := r.scene(j.ctx)
 	var contenders []experiments.Contender
@@ -216,11 +210,14 @@ func newGuest(j *Job, k int, updates bool) func(experiments.Known, any) (env.Age
 
 func (g *guest) Select(dst []int, o *env.Observed) []int {
 	a := g.call(Select, o, nil)
-	if a.Scores != nil {
-		return g.top.Top(dst, a.Scores)
-	}
-	for _, i := range a.Sources {
-		dst = append(dst, int(i))
+	switch {
+	case len(a) == 0: // the job is stopped
+	case a[0] == scores:
+		return g.top.Top(dst, a[1:])
+	default:
+		for _, i := range a[1:] {
+			dst = append(dst, int(i))
+		}
 	}
 	return dst
 }
@@ -231,7 +228,7 @@ func (g *guest) Update(crawls []env.Crawled, next *env.Observed) {
 	}
 }
 
-func (g *guest) call(kind int, o *env.Observed, crawls []env.Crawled) Reply {
+func (g *guest) call(kind int, o *env.Observed, crawls []env.Crawled) []float64 {
 	r := &Request{Kind: kind, Guest: g.number, Epoch: o.Epoch, Last: o.Last, Crawls: crawls}
 	if g.level != env.LevelOnline {
 		r.Mean = o.Mean
@@ -243,49 +240,37 @@ func (g *guest) call(kind int, o *env.Observed, crawls []env.Crawled) Reply {
 }
 
 // call hands a request to Python and waits for the reply; when the job is
-// stopped it is empty.
-func (j *Job) call(r *Request) Reply {
+// stopped there is none.
+func (j *Job) call(r *Request) []float64 {
 	select {
 	case j.ask <- r:
 	case <-j.ctx.Done():
-		return Reply{}
+		return nil
 	}
 	select {
 	case a := <-j.reply:
 		return a
 	case <-j.ctx.Done():
-		return Reply{}
+		return nil
 	}
 }
 
-// Forms of the numbers that Python hands in.
+// Forms of the numbers that Python hands in; the numbers stand behind the form.
 const (
-	sources = iota // to crawl, behind the form
-	scores
-	again // the same request, with more room
+	sources = iota // to crawl
+	scores         // of all sources
+	again          // the same request, with more room
 )
 
-// wait is how long Serve is asked to wait, so that Python can look for signals.
-const wait = 100 * time.Millisecond
-
-// answer hands in the reply to the request before, a form with its numbers, and
-// appends the next one. Where there is none yet, it appends nothing and answers
-// nothing; when the job is done, it answers with the result.
+// answer hands in the reply to the request before, and appends the next. Where
+// there is none yet, it appends nothing and answers nothing; when the job is done,
+// it answers with the result.
 func (j *Job) answer(in, to []float64) ([]float64, any, error) {
-	if len(in) == 0 {
-		return nil, nil, errors.New("a reply without its form")
-	}
-	numbers := slices.Clone(in[1:]) // the guest may look longer than the call lasts
-	var a Reply
-	switch in[0] {
-	case sources:
-		a.Sources = numbers
-	case scores:
-		a.Scores = numbers
-	case again:
+	if len(in) > 0 && in[0] == again {
 		return j.now.Append(to), nil, nil
 	}
-	r, done := j.Serve(a, wait)
+	const wait = 100 * time.Millisecond        // then Python looks for signals
+	r, done := j.Serve(slices.Clone(in), wait) // the guest may look for longer than the call lasts
 	switch {
 	case r != nil:
 		return r.Append(to), nil, nil
@@ -298,7 +283,7 @@ func (j *Job) answer(in, to []float64) ([]float64, any, error) {
 // Serve hands in the reply to the request that it returned last, and waits for
 // the next, at most for the given time. It returns nil and false when that has
 // passed, nil and true when the job is done.
-func (j *Job) Serve(reply Reply, wait time.Duration) (*Request, bool) {
+func (j *Job) Serve(reply []float64, wait time.Duration) (*Request, bool) {
 	if j.now != nil {
 		j.now = nil
 		select {

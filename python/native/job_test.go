@@ -36,15 +36,15 @@ func job(t *testing.T, changes map[string]any) *Job {
 }
 
 // serve plays the guests of a job to its end: play answers a request.
-func serve(t *testing.T, j *Job, play func(r *Request) Reply) (any, error) {
+func serve(t *testing.T, j *Job, play func(r *Request) []float64) (any, error) {
 	t.Helper()
-	var a Reply
+	var a []float64
 	for {
 		r, done := j.Serve(a, time.Second)
 		if done {
 			return j.result, j.err
 		}
-		if a = (Reply{}); r != nil {
+		if a = nil; r != nil {
 			a = play(r)
 		}
 	}
@@ -64,30 +64,30 @@ func TestGuestInRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, scores := range []bool{false, true} {
+		for _, byScore := range []bool{false, true} {
 			world["policies"] = []any{player("mine", true)}
 			began, updates, items := 0, 0, 0
-			got, err := serve(t, job(t, world), func(r *Request) Reply {
+			got, err := serve(t, job(t, world), func(r *Request) []float64 {
 				if shows := [2]bool{r.Mean != nil, r.State != nil}; r.Kind != Begin && shows != [2]bool{knowledge != "online", knowledge == "observed"} {
 					t.Fatalf("%s shows mean and state: %v", knowledge, shows)
 				}
 				switch r.Kind {
 				case Begin:
 					began++
-					return Reply{}
+					return nil
 				case Update:
 					updates++
 					items += countItems(r)
-					return Reply{}
+					return nil
 				}
-				if scores {
+				if byScore {
 					s := make([]float64, len(r.Last))
 					for i, last := range r.Last {
 						s[i] = float64(r.Epoch - last)
 					}
-					return Reply{Scores: s}
+					return append([]float64{scores}, s...)
 				}
-				return Reply{Sources: []float64{float64(slices.Index(r.Last, slices.Min(r.Last)))}}
+				return []float64{sources, float64(slices.Index(r.Last, slices.Min(r.Last)))}
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +117,7 @@ func TestCompareWithGuest(t *testing.T) {
 	runs, next := 0, 0
 	v, err := serve(t, job(t, map[string]any{
 		"compare": true, "workers": 8, "policies": []any{player("whittle", false), player("mine", true), player("best-source", false)},
-	}), func(r *Request) Reply {
+	}), func(r *Request) []float64 {
 		switch r.Kind {
 		case Begin:
 			runs, next = runs+1, 0
@@ -127,7 +127,7 @@ func TestCompareWithGuest(t *testing.T) {
 			}
 			next++
 		}
-		return Reply{Sources: []float64{0}}
+		return []float64{sources, 0}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,10 +151,10 @@ func TestCompareWithGuest(t *testing.T) {
 func TestJobStops(t *testing.T) {
 	for _, guest := range []bool{false, true} {
 		j := job(t, map[string]any{"steps": 1 << 30, "policies": []any{player("whittle", guest)}})
-		j.Serve(Reply{}, 20*time.Millisecond)
+		j.Serve(nil, 20*time.Millisecond)
 		j.stop()
 		for {
-			if _, done := j.Serve(Reply{}, time.Minute); done {
+			if _, done := j.Serve(nil, time.Minute); done {
 				break
 			}
 		}
@@ -186,7 +186,7 @@ func TestJobRefusals(t *testing.T) {
 			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
 		}
 	}
-	_, err := serve(t, job(t, map[string]any{"policies": []any{player("mine", true)}}), func(*Request) Reply { return Reply{Sources: []float64{9}} })
+	_, err := serve(t, job(t, map[string]any{"policies": []any{player("mine", true)}}), func(*Request) []float64 { return []float64{sources, 9} })
 	if err == nil || !strings.Contains(err.Error(), "source 9; allowed are 0 to 3") {
 		t.Errorf("a source that is not there: %v", err)
 	}
