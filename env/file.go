@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -186,17 +185,13 @@ func tomlError(path string, err error) error {
 	return fmt.Errorf("%s: %.300s; allowed are %s", path, strings.TrimPrefix(err.Error(), "toml: "), fileKeys)
 }
 
-var sourceHeader = regexp.MustCompile(`^[ \t]*\[\[[ \t]*["']?source["']?[ \t]*\]\]`)
-
 // sourceLines returns ":LINE" for each [[source]] table, or empty strings if
 // the sources were written in another form.
 func sourceLines(data []byte, n int) []string {
 	at := make([]string, 0, n)
-	line := 0
-	for text := range bytes.Lines(data) {
-		line++
-		if sourceHeader.Match(text) {
-			at = append(at, fmt.Sprintf(":%d", line))
+	for key := range strict.Keys(data) {
+		if len(key.Path) == 1 && key.Path[0] == "source" {
+			at = append(at, fmt.Sprintf(":%d", key.Line))
 		}
 	}
 	if len(at) != n {

@@ -80,7 +80,7 @@ func TestInstanceFileErrors(t *testing.T) {
 		{oneSource + oneSource[len("budget = 1\n"):], `f.toml:7: source 2 ("a"): source 1 has the same name`},
 		{"budget = 1\n" + oneSource, "f.toml:2:1:"},
 		{"budget = 1\nsource = 3\n", `f.toml:2:10: key "source"`},
-		{"budget = 1\nsource = [{name = 'a'}]\n", `f.toml: source 1 ("a"): key "rate" is missing`},
+		{"budget = 1\nsource = [{name = 'a'}]\n", `f.toml:2: source 1 ("a"): key "rate" is missing`},
 		{"\x00", "f.toml:1:1: not TOML"},
 		{"budget = 1\n[[source", "f.toml:2:"},
 	} {
