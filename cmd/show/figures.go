@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ephemera/baselines/index"
+	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/report"
@@ -134,7 +135,7 @@ func (s *shown) indices(order []int) plot.Figure {
 func (s *shown) threshold(i int) float64 {
 	x := s.scene.Instance.Sources[i]
 	learned, ok := s.trainee.(experiments.Priced)
-	if !ok || !s.scene.Instance.Terms().Affordable(i) {
+	if !ok || !env.Fits(x.Cost, s.scene.Instance.Budget) {
 		return math.NaN()
 	}
 	age := index.Wait(x, math.Min(learned.InverseIndex(i), x.Ceiling()))

@@ -147,21 +147,22 @@ func (s *shown) play(ctx context.Context, steps, epochs int, seed uint64, progre
 	}
 	s.count, s.crawled = make([]float64, len(s.names)), make([][]float64, len(s.names))
 	s.prices.Name, s.clearing.Name, s.clearing.Kind = "learned price", "lowest index that was crawled", plot.Steps
+	done, total := 0, s.epochs
+	if s.entry.Learns() {
+		total *= 2
+	}
 	played, err := s.scene.Play(ctx, experiments.Play{Entry: s.entry, Level: s.level, Seed: seed, Epochs: s.epochs, Watch: func(r experiments.Running) experiments.Watcher {
-		if s.entry.Learns() && !r.Again {
-			return func(n int, _ float64, _ []env.Crawled) error {
-				progress(n+1, 2*s.epochs)
+		learning := s.entry.Learns() && !r.Again
+		if !learning {
+			s.look(r.World)
+		}
+		return func(n int, _ float64, crawls []env.Crawled) error {
+			done++
+			progress(done, total)
+			if learning {
 				s.learns(n, r.Trainee)
 				return nil
 			}
-		}
-		before, total := 0, s.epochs
-		if r.Again {
-			before, total = s.epochs, 2*s.epochs
-		}
-		s.look(r.World)
-		return func(n int, _ float64, crawls []env.Crawled) error {
-			progress(before+n+1, total)
 			if n < firstEpochs {
 				s.look(r.World)
 			}

@@ -67,15 +67,13 @@ func draw(f plot.Figure, name string, night bool) (all []files.File, err error) 
 		themes["-dark"] = plot.Dark
 	}
 	for suffix, theme := range themes {
-		svg, err := f.SVG(theme)
-		if err != nil {
-			return nil, err
+		for ext, form := range map[string]func(plot.Theme) ([]byte, error){".svg": f.SVG, ".png": f.PNG} {
+			data, err := form(theme)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, files.File{Name: name + suffix + ext, Data: data})
 		}
-		png, err := f.PNG(theme)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, files.File{Name: name + suffix + ".svg", Data: svg}, files.File{Name: name + suffix + ".png", Data: png})
 	}
 	return all, nil
 }

@@ -148,6 +148,12 @@ func (r *Report) Table(f Format) *Table {
 		}
 		return t
 	}
+	ns := func(row Row) *float64 { // of one decision of the policy
+		if r.Timing == nil || r.Timing.Decision[row.Policy] <= 0 {
+			return nil
+		}
+		return Ptr(r.Timing.Decision[row.Policy])
+	}
 	columns := []column{
 		{"policy", func(r Row) string { return r.Policy }, nil},
 		{"reward", func(r Row) string { return Figure(r.Reward) }, nil},
@@ -158,7 +164,7 @@ func (r *Report) Table(f Format) *Table {
 		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percent) }, nil},
 		{"worst %", func(r Row) string { return Optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
 		{"% of bound", func(r Row) string { return Optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
-		{"ns/decision", func(row Row) string { return positive(r.decision(row)) }, func(row Row) bool { return r.decision(row) > 0 }},
+		{"ns/decision", func(r Row) string { return Optional(ns(r), rounded) }, func(r Row) bool { return ns(r) != nil }},
 		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
 	}
@@ -179,14 +185,6 @@ func (r *Report) Table(f Format) *Table {
 		t.Add(cells...)
 	}
 	return t
-}
-
-// decision returns the time of one decision of the row's policy, ns, or 0.
-func (r *Report) decision(row Row) float64 {
-	if r.Timing == nil {
-		return 0
-	}
-	return r.Timing.Decision[row.Policy]
 }
 
 // column is a column of the table; it is left out when no row is one of which
@@ -221,12 +219,7 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-func positive(v float64) string {
-	if v <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f", v)
-}
+func rounded(v float64) string { return fmt.Sprintf("%.0f", v) }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
 
