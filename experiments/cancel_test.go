@@ -1,13 +1,10 @@
 package experiments
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +51,7 @@ func TestCancelled(t *testing.T) {
 			s := MeanScene(in)
 			s.Open = func(uint64, env.Level, bool) (env.World, error) {
 				w, err := env.NewMean(in, false)
-				return &long{World: w}, err
+				return &long{World: w, begun: func() {}}, err
 			}
 			_, err := s.Play(ctx, Play{Entry: find(t, "greedy")[0], Level: env.LevelModel, Epochs: 5})
 			return err
@@ -76,84 +73,32 @@ func TestCancelled(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-// A run that is interrupted in the middle of an epoch ends between two, so that
-// what is saved goes on to the same end.
-func TestInterruptedInside(t *testing.T) {
-	in := env.Lognormal(5, 2, 1)
-	whole := PoissonScene(in, env.MarksPerItem, 0)
-	train := func(ctx context.Context, s Scene, from *Checkpoint) (last Checkpoint, saves int, err error) {
-		_, err = Training{Scene: s, Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 300, Seed: 1, From: from,
-			Save: func(c *Checkpoint) error { last, saves = *c, saves+1; return nil }}.Run(ctx)
-		return last, saves, err
-	}
-	interrupted := func(at int) (context.Context, Scene) {
-		ctx, cancel := context.WithCancel(context.Background())
-		s := whole
-		s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
-			w, err := whole.Open(seed, level, overrun)
-			return &cancelling{w.(*env.Poisson), at, cancel}, err
-		}
-		return ctx, s
-	}
-	want, _, err := train(context.Background(), whole, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []int{0, 1, 117, 299} {
-		ctx, s := interrupted(at)
-		point, saves, err := train(ctx, s, nil)
-		if !errors.Is(err, context.Canceled) || !strings.HasSuffix(err.Error(), fmt.Sprintf("after %d of 300 epochs", at+1)) || saves == 0 || point.Epoch != at+1 {
-			t.Fatalf("interrupted in epoch %d: %v, %d saved, at epoch %d", at, err, saves, point.Epoch)
-		}
-		got, _, err := train(context.Background(), whole, &point)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got.Learner, want.Learner) || got.Sums != want.Sums {
-			t.Errorf("interrupted in epoch %d: the learner ends otherwise", at)
-		}
-	}
-	ctx, s := interrupted(117)
-	_, err = Training{Scene: s, Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 300}.Run(ctx)
-	if err == nil || !strings.HasSuffix(err.Error(), "after 118 of 300 epochs") {
-		t.Errorf("interrupted where nothing is saved: %v", err)
-	}
-	// An epoch that goes on for too long is given up; where it stood is not kept.
+// An epoch that goes on for too long is given up; where it stood is not kept.
+func TestInterruptedInLongEpoch(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s = whole
-	s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
-		w, err := whole.Open(seed, level, overrun)
-		cancel()
-		return &long{World: w}, err
+	s := MeanScene(env.Paper(1))
+	s.Open = func(uint64, env.Level, bool) (env.World, error) {
+		w, err := env.NewMean(env.Paper(1), true)
+		return &long{World: w, begun: cancel}, err
 	}
-	if _, saves, err := train(ctx, s, nil); !errors.Is(err, context.Canceled) || saves != 0 {
+	saves := 0
+	_, err := Training{Scene: s, Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 300, Save: func(*Checkpoint) error { saves++; return nil }}.Run(ctx)
+	if !errors.Is(err, context.Canceled) || saves != 0 {
 		t.Errorf("within a long epoch: %v, %d saved", err, saves)
 	}
-}
-
-// cancelling is a world in which a run is interrupted in one epoch.
-type cancelling struct {
-	*env.Poisson
-	at     int
-	cancel func()
-}
-
-func (w *cancelling) Step(crawl []int) ([]env.Crawled, error) {
-	if w.View().Epoch == w.at {
-		w.cancel()
-	}
-	return w.Poisson.Step(crawl)
 }
 
 // long is a world whose epoch lasts until it is interrupted.
 type long struct {
 	env.World
-	ctx context.Context
+	begun func() // is told of it
+	ctx   context.Context
 }
 
 func (w *long) Until(ctx context.Context) { w.ctx = ctx }
 
 func (w *long) Step([]int) ([]env.Crawled, error) {
+	w.begun()
 	<-w.ctx.Done()
 	return nil, w.ctx.Err()
 }
