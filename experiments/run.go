@@ -54,9 +54,10 @@ type tally struct {
 	decisions []time.Duration // of every 64th epoch
 }
 
-// patience is how long an epoch under way may go on after an interruption. Most
-// end within it, and what ends between two epochs can be saved.
-const patience = 30 * time.Millisecond
+// patience is how long an epoch under way may go on after an interruption: nearly
+// all end within it, on a busy machine too, and what ends between two epochs can be
+// saved. A command that has nothing to save does not wait for it.
+const patience = 300 * time.Millisecond
 
 // late is a context that is done when another has been for as long as the
 // patience.

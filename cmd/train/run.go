@@ -87,10 +87,10 @@ func (c *command) keepStates() {
 	t.Rows = metricRows
 	began := time.Now() // the last checkpoint
 	ended := began
-	size := 0 // of it, bytes
+	size := 0             // of it, bytes
+	none := t.From == nil // there is nothing to go on with, and an interruption waits
 	t.Save = func(at *experiments.Checkpoint) error {
-		// Without a checkpoint there is nothing to go on with.
-		cli.Hold(size <= quick)
+		cli.Hold(none || size <= quick)
 		defer cli.Hold(false)
 		run, err := json.Marshal(at)
 		if err != nil {
@@ -100,15 +100,16 @@ func (c *command) keepStates() {
 		if err != nil {
 			return err
 		}
-		cli.Hold(size == 0 || len(data) <= quick)
+		cli.Hold(none || len(data) <= quick)
 		if err := c.dir.Put(files.File{Name: learner.StateFile, Data: data}); err != nil {
 			return err
 		}
 		cli.Resume(goOn(c.out))
-		size, ended = len(data), time.Now()
+		none, size, ended = false, len(data), time.Now()
 		return nil
 	}
 	t.Due = func(epoch int) bool {
+		cli.Hold(none)
 		if c.checkpoint > 0 {
 			return epoch%c.checkpoint == 0
 		}
