@@ -15,13 +15,11 @@ import (
 	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
 	"ephemera/experiments/sweep"
+	"ephemera/learner"
 	"ephemera/learner/allerton"
-	"ephemera/learner/online"
-	"ephemera/learner/priced"
 )
 
 func load(t testing.TB, text string, set ...string) (*Schema, *sweep.Config) {
@@ -375,83 +373,60 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
+// Thresholds are kept as states, beside the state at which the exact index
+// reaches the price.
 func TestLearnedPairs(t *testing.T) {
 	in := env.Paper(1)
 	_, price := index.Bound(in)
-	world := func(o env.PoissonOptions) env.World {
-		w, err := env.NewPoisson(in, 1, o)
+	aged := func(l learner.Learner, i int) float64 { // x = u*(1 − e^(−dθ))
+		s := in.Sources[i]
+		return s.Ceiling() * (1 - math.Exp(-s.Decay*l.(experiments.Aged).ThresholdAge(i)))
+	}
+	for name, state := range map[string]func(l learner.Learner, i int) float64{
+		"paper": func(l learner.Learner, i int) float64 {
+			others := -in.Sources[i].Gain()
+			for _, s := range in.Sources {
+				others += s.Gain()
+			}
+			return l.(interface {
+				Threshold(i int, others float64) float64
+			}).Threshold(i, others)
+		},
+		"lspe":          aged,
+		"lspe@observed": func(l learner.Learner, i int) float64 { return l.(experiments.Priced).InverseIndex(i) },
+		"lspe@online":   aged,
+	} {
+		text := "steps = 500\nlearner.algorithm = \"" + name + "\"\n"
+		if name == "paper" {
+			text += "learner.reading = \"scale-free\"\n" // with thresholds within their bounds, where the other sources matter
+		}
+		s, cfg := load(t, text)
+		at, err := s.site(&cfg.Cells[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w
-	}
-	mean, err := env.NewMean(in, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rand := func() *stream.Rand { return stream.New(1, stream.Policy, 0) }
-	paper, err := allerton.New(in, allerton.DefaultSettings(), rand())
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := priced.New(in, nil, rand())
-	if err != nil {
-		t.Fatal(err)
-	}
-	observed, err := priced.NewObserved(in, nil, rand())
-	if err != nil {
-		t.Fatal(err)
-	}
-	blind, err := online.NewActor(in.Terms(), nil, rand())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		algorithm string
-		world     env.World
-		agent     env.Agent
-		state     func(i int, s env.Source) float64 // threshold as a state
-	}{
-		{"paper", mean, env.NewAgent(paper), func(i int, s env.Source) float64 {
-			others := 0.0
-			for j, o := range in.Sources {
-				if j != i {
-					others += o.Gain()
-				}
-			}
-			x := paper.Threshold(i, others)
-			return x
-		}},
-		{"lspe", nil, env.NewAgent(known), func(i int, s env.Source) float64 {
-			return s.Ceiling() * (1 - math.Exp(-s.Decay*known.Threshold(i)))
-		}},
-		{"lspe@observed", world(env.PoissonOptions{State: true}), env.NewAgent(observed), func(i int, _ env.Source) float64 { return observed.Threshold(i) }},
-		{"lspe@online", world(env.PoissonOptions{Items: true}), env.NewAgent(blind), func(i int, s env.Source) float64 {
-			return s.Ceiling() * (1 - math.Exp(-s.Decay*blind.Threshold(i)))
-		}},
-	} {
-		if c.world == nil {
-			if c.world, err = env.NewMean(in, false); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := experiments.Run(c.world, c.agent, 500, nil); err != nil {
+		c := choose(name)
+		settings, err := c.settings(&cfg.Cells[0])
+		if err != nil {
 			t.Fatal(err)
 		}
-		s, cfg := load(t, "steps = 500\nlearner.algorithm = \""+c.algorithm+"\"\n")
-		res := ran(t, s, &cfg.Cells[0], 1)
-		res.Learned = slices.DeleteFunc(res.Learned, func(p sweep.Pair) bool { return p.What != "threshold" })
-		if len(res.Learned) != 4 {
-			t.Fatalf("%s: %d thresholds; want one per source", c.algorithm, len(res.Learned))
+		played, err := at.scene.Play(context.Background(), experiments.Play{Entry: c.entry, Settings: settings, Level: c.level, Seed: 1, Epochs: 500, Evaluation: -1})
+		if err != nil {
+			t.Fatal(err)
 		}
-		for i, p := range res.Learned {
+		res := ran(t, s, &cfg.Cells[0], 1)
+		thresholds := slices.DeleteFunc(res.Learned, func(p sweep.Pair) bool { return p.What != "threshold" })
+		if len(thresholds) != 4 {
+			t.Fatalf("%s: %d thresholds; want one per source", name, len(thresholds))
+		}
+		for i, p := range thresholds {
 			s := in.Sources[i]
-			if want := c.state(i, s); math.Abs(p.Learned-want) > 1e-9*want || want >= s.Ceiling() && i < 2 && c.algorithm != "paper" {
-				t.Errorf("%s: threshold %+v; the learner has %v", c.algorithm, p, want)
+			if want := state(played.Trainee, i); math.Abs(p.Learned-want) > 1e-9*want || want >= s.Ceiling() && i < 2 && name != "paper" {
+				t.Errorf("%s: threshold %+v; the learner has %v", name, p, want)
 			}
 			// The exact index is the price there, or below it everywhere.
 			if index := index.Whittle(s, p.Exact*(1-1e-9)); p.Exact < s.Ceiling() && math.Abs(index-price) > 1e-5*price || p.Exact > s.Ceiling() || p.Exact == s.Ceiling() && index > price*(1+1e-9) {
-				t.Errorf("%s: source %d: index %v at the exact threshold %v; the price is %v", c.algorithm, i, index, p.Exact, price)
+				t.Errorf("%s: source %d: index %v at the exact threshold %v; the price is %v", name, i, index, p.Exact, price)
 			}
 		}
 	}
