@@ -244,7 +244,8 @@ func (r *summary) maps() (out []Section) {
 	most := slices.Clone(r.Axes)
 	slices.SortStableFunc(most, func(a, b string) int { return len(values[b]) - len(values[a]) })
 	x, y := most[0], most[1]
-	titles, groups := r.By(func(c *sweep.Row) (string, bool) {
+	titles, groups := r.By(func(i int) (string, bool) {
+		c := &r.Cells[i]
 		var rest []string
 		for _, a := range r.Axes {
 			if v, ok := c.Settings[a]; ok && a != x && a != y {

@@ -127,7 +127,8 @@ func (s *Summary) Paths() (axis string, paths []Path) {
 			axis, most = a, len(seen)
 		}
 	}
-	names, groups := s.By(func(c *Row) (string, bool) {
+	names, groups := s.By(func(i int) (string, bool) {
+		c := &s.Cells[i]
 		_, ok := number(c.Settings[axis])
 		var rest []string
 		for _, a := range s.Axes {
@@ -152,9 +153,9 @@ func (s *Summary) Paths() (axis string, paths []Path) {
 
 // By groups cells by what of says of them, in the order in which the groups come
 // up; those of which it says false are in none.
-func (s *Summary) By(of func(c *Row) (group string, ok bool)) (groups []string, cells [][]int) {
+func (s *Summary) By(of func(cell int) (group string, ok bool)) (groups []string, cells [][]int) {
 	for i := range s.Cells {
-		group, ok := of(&s.Cells[i])
+		group, ok := of(i)
 		if !ok {
 			continue
 		}

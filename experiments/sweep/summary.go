@@ -126,25 +126,21 @@ func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.
 
 // pool fills the groups, and the profiles of these or else of the best cells.
 func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float64, boot *stats.Bootstrap, workers int) error {
-	var names []string
-	tasks := map[string][][]float64{}
-	add := func(name string, cell int) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+	best := s.Ranking()
+	best = best[:min(len(best), profileLines)]
+	names, groups := s.By(func(i int) (string, bool) {
+		if c.Group == "" {
+			return s.Cells[i].ID, slices.Contains(best, i)
 		}
-		if x := column(of(cell), s.Column(s.Metric)); len(x) > 0 {
-			tasks[name] = append(tasks[name], x)
-		}
-	}
-	if c.Group == "" {
-		best := s.Ranking()
-		for _, i := range slices.Sorted(slices.Values(best[:min(len(best), profileLines)])) { // in the order of the cells
-			add(s.Cells[i].ID, i)
-		}
-	}
-	for i := range c.Cells {
-		if cell := &c.Cells[i]; c.Group != "" && cell.Has(c.Group) {
-			add(FormatValue(cell.Value(c.Group)), i)
+		cell := &c.Cells[i]
+		return cell.Texts([]string{c.Group})[0], cell.Has(c.Group)
+	})
+	tasks := make([][][]float64, len(names))
+	for k, cells := range groups {
+		for _, i := range cells {
+			if x := column(of(i), s.Column(s.Metric)); len(x) > 0 {
+				tasks[k] = append(tasks[k], x)
+			}
 		}
 	}
 	scores := scale(tasks)
@@ -154,13 +150,13 @@ func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float6
 	if c.Group != "" {
 		s.Groups = make([]Pool, len(names))
 	}
-	return experiments.Each(ctx, len(names), cores(workers), nil, nil, func(_ context.Context, i int) error {
-		x := tasks[names[i]]
+	return experiments.Each(ctx, len(names), cores(workers), nil, nil, func(_ context.Context, k int) error {
+		x := tasks[k]
 		if s.Groups != nil {
-			s.Groups[i] = Pool{names[i], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
+			s.Groups[k] = Pool{names[k], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
 		}
 		if scores != nil {
-			s.Profile.Lines[i] = ProfileOf{names[i], boot.Profile(x, scores)}
+			s.Profile.Lines[k] = ProfileOf{names[k], boot.Profile(x, scores)}
 		}
 		return nil
 	})
@@ -183,7 +179,7 @@ func paired(x, y [][]float64, figure int) (a, b []float64) {
 }
 
 // scale returns the scores of profiles, nil where all values are the same.
-func scale(tasks map[string][][]float64) []float64 {
+func scale(tasks [][][]float64) []float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, task := range tasks {
 		for _, v := range slices.Concat(task...) {
