@@ -67,7 +67,7 @@ func numbers(n int) string {
 }
 
 func TestLoadErrors(t *testing.T) {
-	const keys = "name, question, seeds, metric, show, reference, group, learner.algorithm, steps, instance.id, instance.budget, fail, learner.kappa, learner.gamma, learner.anneal"
+	const keys = "name, question, seeds, metric, show, reference, group, learner.algorithm, steps, instance.id, instance.budget, fail, label, learner.kappa, learner.gamma, learner.anneal"
 	for _, c := range []struct {
 		name, text, set string
 		want            string
@@ -96,6 +96,7 @@ func TestLoadErrors(t *testing.T) {
 		{"out of range above the cells", "learner.kappa = -1\n[[cells]]\nsteps = 3\n", "", "kappa.toml:1:1: learner.kappa: -1; allowed is above 0"},
 		{"same value twice", "learner.kappa = [1, 2, 1.0]\n", "", "kappa.toml:1:1: learner.kappa has 1 twice"},
 		{"same cell twice", "[[cells]]\nlearner.kappa = [1, 2]\n[[cells]]\nlearner.kappa = 2\n", "", "kappa.toml: cell kappa/2 is there twice"},
+		{"same id", "label = [\"a/b\", \"a_b\"]\n", "", "kappa.toml: two cells would have the id label/a_b"},
 		{"seeds", "seeds = 0\n", "", "kappa.toml:1:1: seeds is 0; allowed is a number of seeds"},
 		{"seeds of another type", "seeds = \"ten\"\n", "", "kappa.toml:1:1: seeds is \"ten\""},
 		{"no seeds", "seeds = []\n", "", "kappa.toml:1:1: seeds is an empty list"},
@@ -212,19 +213,4 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("gaps in the array: %v and no error", s)
 		}
 	}
-}
-
-// Values whose ids would be the same are told apart from values given twice.
-func TestSameID(t *testing.T) {
-	_, err := Load(named{}, "kappa.toml", []byte("instance.file = [\"a/b\", \"a_b\"]\n"), nil)
-	if err == nil || !strings.Contains(err.Error(), "two cells would have the id file/a_b") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// named is fake with a setting of any text.
-type named struct{ fake }
-
-func (named) Keys(selected string) []Key {
-	return append(fake{}.Keys(selected), Key{Name: "instance.file", Default: ""})
 }

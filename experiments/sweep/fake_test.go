@@ -29,6 +29,7 @@ func (fake) Keys(selected string) []Key {
 		{Name: "instance.id", Default: "paper", Allowed: []string{"paper", "wide"}, Problem: true},
 		{Name: "instance.budget", Default: 1.0},
 		{Name: "fail", Default: "", Allowed: []string{"", "error", "panic", "odd"}},
+		{Name: "label", Default: ""},
 	}
 	if selected != "whittle" {
 		kappa := map[string]float64{"paper": 2, "priced": 6}[selected]
