@@ -44,8 +44,9 @@ func newCommon(in env.Instance, s Settings, r *stream.Rand) common {
 		panic("priced: no random stream")
 	}
 	terms, n := in.Terms(), len(in.Sources)
+	period := max(1, terms.Round())
 	c := common{
-		set: s, clocks: newClocks(&s), costs: terms.Costs, budget: terms.Budget, period: max(1, terms.Round()), rand: r,
+		set: s, clocks: newClocks(&s, period), costs: terms.Costs, budget: terms.Budget, period: period, rand: r,
 		sel: baselines.NewSelector(terms.Costs, terms.Budget),
 		key: make([]float64, n), push: make([]float64, n),
 	}
@@ -203,6 +204,6 @@ func (c *common) restore(epochs int, price, scale float64, rand []byte) error {
 	if err := c.rand.SetState(rand); err != nil {
 		return fmt.Errorf("random stream: %w", err)
 	}
-	c.n, c.price, c.scale, c.clocks = epochs, price, scale, newClocks(c.clocks.set)
+	c.n, c.price, c.scale, c.clocks = epochs, price, scale, newClocks(c.clocks.set, c.period)
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 // instances of any size, share of the budget and scale.
 type Settings struct {
 	// κ(n) = min(KappaMax, Kappa·√(1 + n/KappaOver)), the slope of the logit:
-	// exploration at first, almost the index policy in the end.
+	// exploration at first, almost the index policy in the end. Where a round,
+	// ΣC/M, takes more than 100 epochs, Kappa counts 1 + ln(ΣC/100M) times.
 	Kappa     float64 `toml:"kappa"`
 	KappaOver float64 `toml:"kappa_over"` // epochs
 	KappaMax  float64 `toml:"kappa_max"`
@@ -145,14 +146,18 @@ func (s *Settings) Validate() error {
 type clocks struct {
 	set         *Settings
 	a, b, d     lspe.Stepper
+	crowd       float64 // what κ is multiplied by among many sources
 	kappa       float64 // κ(n)
 	actor       float64 // a(n)
 	price       float64 // d(n)
 	least, most float64 // 1/bᵢ(n) lies between, the latter but for Θ
 }
 
-func newClocks(s *Settings) clocks {
-	return clocks{set: s, a: lspe.Stepper{Steps: s.A}, b: lspe.Stepper{Steps: s.B}, d: lspe.Stepper{Steps: s.D}}
+// newClocks returns the schedules for a period. Of N draws of the noise the
+// greatest grows with ln N: where a crawl is for more than a hundred sources, κ
+// grows as fast, or noise alone would decide.
+func newClocks(s *Settings, period float64) clocks {
+	return clocks{set: s, crowd: 1 + math.Log(max(1, period/100)), a: lspe.Stepper{Steps: s.A}, b: lspe.Stepper{Steps: s.B}, d: lspe.Stepper{Steps: s.D}}
 }
 
 // at evaluates the schedules after n epochs. With a horizon, none goes on
@@ -162,7 +167,8 @@ func (c *clocks) at(n int) {
 		n = min(n, int(h))
 	}
 	s, t := c.set, float64(n)
-	c.kappa = min(max(s.KappaMax, s.Kappa), s.Kappa*math.Sqrt(1+t/s.KappaOver))
+	first := s.Kappa * c.crowd
+	c.kappa = min(max(s.KappaMax, first), first*math.Sqrt(1+t/s.KappaOver))
 	c.actor, c.price = c.a.Value(n+1), c.d.Value(n+1)
 	c.least, c.most = 1/c.b.Value(n+1), t+1
 }
