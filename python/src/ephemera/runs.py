@@ -38,31 +38,28 @@ PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[
 
 _BEGIN, _SELECT, _UPDATE = range(3)
 _SOURCES, _SCORES, _AGAIN = range(3)  # forms of the numbers that are handed in
+_NONE = _SOURCES, np.empty(0)
 
 
-def _numbers(form: int, values: ArrayLike = ()) -> NDArray[np.float64]:
-    return np.append(np.float64(form), values)
-
-
-def _reply(choice: ArrayLike, n: int) -> NDArray[np.float64]:
+def _reply(choice: ArrayLike, n: int) -> tuple[int, NDArray[Any]]:
     """Return the form of what a policy chose, and its numbers."""
     a = np.asarray(choice)
     if a.dtype.kind == "f" and a.shape == (n,):
         if np.isnan(a).any():
             raise ValueError(f"the score of source {int(np.isnan(a).argmax())} is NaN")
-        return _numbers(_SCORES, a)
+        return _SCORES, a
     if a.dtype == np.bool_ and a.shape == (n,):
-        return _numbers(_SOURCES, np.flatnonzero(a))
+        return _SOURCES, np.flatnonzero(a)
     if a.ndim == 0 and a.dtype.kind in "iu":
         a = a[None]
     if a.size == 0:
-        return _numbers(_SOURCES)
+        return _NONE
     if a.ndim != 1 or a.dtype.kind not in "iu":
         raise ValueError(
             f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are source numbers (integers), "
             f"scores (float, shape ({n},)) and marks (bool, shape ({n},))"
         )
-    return _numbers(_SOURCES, a)
+    return _SOURCES, a
 
 
 class _Job:
@@ -76,25 +73,30 @@ class _Job:
         self.guests = guests
         self.handle, self.about = _library.build("run", settings)
         self.n = len(self.about["names"])
-        self.request = np.empty(7 + 7 * self.n)  # of numbers, see native/job.go
+        # Numbers that come out, see native/job.go, and that go in.
+        self.request, self.reply = np.empty(7 + 7 * self.n), np.empty(1 + self.n)
 
     def result(self) -> Any:
         """Serve the guests until the job is done."""
-        nothing = reply = _numbers(_SOURCES)
+        form, values = _NONE
         try:
             while True:
-                _, count, answer = _library.exchange("serve", self.handle, b"", reply, self.request)
-                reply = nothing
+                length = 1 + len(values)
+                if length > len(self.reply):
+                    self.reply = np.empty(length)
+                self.reply[0], self.reply[1:length] = form, values
+                _, count, answer = _library.exchange("serve", self.handle, b"", self.reply[:length], self.request)
+                form, values = _NONE
                 if answer:
                     return json.loads(answer)
                 if count > len(self.request):
-                    self.request, reply = np.empty(2 * count), _numbers(_AGAIN)
+                    self.request, form = np.empty(2 * count), _AGAIN
                 elif count:
-                    reply = self.play(self.request[:count])
+                    form, values = self.play(self.request[:count])
         finally:
             _library.ask("close", handle=self.handle)
 
-    def play(self, request: NDArray[np.float64]) -> NDArray[np.float64]:
+    def play(self, request: NDArray[np.float64]) -> tuple[int, NDArray[Any]]:
         """Have a guest answer a request."""
         kind, number, epoch, shows_mean, shows_state, crawls, _ = (int(v) for v in request[:7])
         guest = self.guests[number]
@@ -102,7 +104,7 @@ class _Job:
             begin = getattr(guest, "begin", None)
             if begin is not None:
                 begin(self.about)
-            return _numbers(_SOURCES)
+            return _NONE
         n, at = self.n, 7
 
         def part(length: int) -> NDArray[np.float64]:
@@ -119,7 +121,7 @@ class _Job:
             cuts = np.cumsum(count.astype(np.int64))
             items = [(i[:, 0], i[:, 1]) for i in np.split(part(2 * cuts[-1]).reshape(-1, 2), cuts[:-1])]
         guest.update(Crawls(source.astype(np.int64), interest, since.astype(np.int64), items), view)
-        return _numbers(_SOURCES)
+        return _NONE
 
 
 def earned(settings: dict[str, Any]) -> float:
