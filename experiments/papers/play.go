@@ -27,38 +27,17 @@ func (s samples) mean(key string) float64 { return stats.Mean(s[key].values) }
 // study measures all readings of the figures.
 func study(ctx context.Context, o Options, figures []*figure) (samples, error) {
 	s := samples{}
-	var fixed, random []reading
+	var all []reading
 	for _, f := range figures {
 		for _, r := range f.readings {
 			if _, known := s[r.Key]; known {
 				continue
 			}
-			if r.Epochs > 0 {
+			all = append(all, r)
+			if s[r.Key] = (sample{make([]float64, o.Seeds), true}); r.Epochs > 0 {
 				s[r.Key] = sample{values: make([]float64, 1)}
-				fixed = append(fixed, r)
-			} else {
-				s[r.Key] = sample{make([]float64, o.Seeds), true}
-				random = append(random, r)
 			}
 		}
-	}
-	measure := func(ctx context.Context, k int, readings []reading, tapes map[string]tape, seed uint64) error {
-		runs := map[string]run{} // some are measured in more than one way
-		for _, r := range readings {
-			x, known := runs[r.plays]
-			if !known {
-				var err error
-				if x, err = r.play(ctx, tapes[r.law], seed); err != nil {
-					return fmt.Errorf("%s: %w", r.Key, err)
-				}
-				runs[r.plays] = x
-			}
-			s[r.Key].values[k] = r.measure(x)
-		}
-		return nil
-	}
-	if err := measure(ctx, 0, fixed, map[string]tape{"": even(longest)}, 0); err != nil {
-		return nil, err
 	}
 	seed := func(k int) uint64 { return o.Seed + uint64(k) }
 	err := experiments.Each(ctx, o.Seeds, o.Workers, o.Progress,
@@ -68,13 +47,24 @@ func study(ctx context.Context, o Options, figures []*figure) (samples, error) {
 			if err != nil {
 				return err
 			}
-			return measure(ctx, k, random, tapes, seed(k))
+			runs := map[string]run{} // some are measured in more than one way
+			for _, r := range all {
+				if k >= len(s[r.Key].values) {
+					continue // nothing is drawn, and it was measured under the first seed
+				}
+				x, known := runs[r.plays]
+				if !known {
+					if x, err = r.play(ctx, tapes[r.law], o.Steps, seed(k)); err != nil {
+						return fmt.Errorf("%s: %w", r.Key, err)
+					}
+					runs[r.plays] = x
+				}
+				s[r.Key].values[k] = r.measure(x)
+			}
+			return nil
 		})
 	return s, err
 }
-
-// longest is the most epochs that a reading has in the mean dynamics.
-const longest = 1000
 
 // run is what playing a reading brought.
 type run struct {
@@ -82,13 +72,13 @@ type run struct {
 	crawled []float64 // of every epoch, 1 where the source of the reading was crawled
 }
 
-// play plays a reading on a tape.
-func (r reading) play(ctx context.Context, t tape, seed uint64) (x run, err error) {
+// play plays a reading on a tape, for so many epochs if it has none of its own.
+func (r reading) play(ctx context.Context, t tape, steps int, seed uint64) (x run, err error) {
 	e, err := r.player(seed)
 	if err != nil {
 		return x, err
 	}
-	play := experiments.Play{Entry: e, Level: env.LevelObserved, Epochs: cmp.Or(r.Epochs, len(t))}
+	play := experiments.Play{Entry: e, Level: env.LevelObserved, Epochs: cmp.Or(r.Epochs, steps)}
 	reward := []float64{0} // of every epoch, where the first finds empty sources
 	if r.Empty {
 		play.Epochs--

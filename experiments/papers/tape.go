@@ -17,6 +17,9 @@ import (
 // epoch's end.
 type tape [][]float64
 
+// longest is the most epochs that a reading has of its own.
+const longest = 1000
+
 // draw returns the content of every law, and that of the mean dynamics.
 func draw(seed uint64, steps int) (map[string]tape, error) {
 	items, err := record(seed, steps, env.MarksConstant)
@@ -29,7 +32,7 @@ func draw(seed uint64, steps int) (map[string]tape, error) {
 	}
 	counts := count(seed, steps)
 	return map[string]tape{
-		"": even(steps), "constant": items, "counts": counts,
+		"": even(max(steps, longest)), "constant": items, "counts": counts,
 		"per-item": perItem, "per-epoch": items.marked(seed), "per-epoch-counts": counts.marked(seed),
 	}, nil
 }
