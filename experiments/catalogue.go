@@ -277,12 +277,11 @@ func SavedEntry(name string, s *learner.Saved) *Entry {
 
 // Find returns the entry of that name.
 func Find(name string) (*Entry, error) {
-	for i := range Catalogue {
-		if Catalogue[i].Name == name {
-			return &Catalogue[i], nil
-		}
+	i := slices.IndexFunc(Catalogue, func(e Entry) bool { return e.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown policy %q; allowed are %s", name, names(Catalogue))
 	}
-	return nil, fmt.Errorf("unknown policy %q; allowed are %s", name, strings.Join(Names(Catalogue), ", "))
+	return &Catalogue[i], nil
 }
 
 // FindLearner returns the learner of that name, if it works at that level;
@@ -293,12 +292,12 @@ func FindLearner(name string, level env.Level) (*Entry, error) {
 		e := &Catalogue[i]
 		switch {
 		case !e.Learns() || name != "" && name != e.Name:
-		case slices.Contains(e.Levels, level):
-			if found == nil || found.FirstLevel() != level && e.FirstLevel() == level {
-				found = e
+		case !slices.Contains(e.Levels, level):
+			if name != "" {
+				return nil, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", name, level, joinLevels(e.Levels))
 			}
-		case name != "":
-			return nil, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", name, level, joinLevels(e.Levels))
+		case found == nil || found.FirstLevel() != level && e.FirstLevel() == level:
+			found = e
 		}
 	}
 	switch {
@@ -307,7 +306,7 @@ func FindLearner(name string, level env.Level) (*Entry, error) {
 	case name == "":
 		return nil, fmt.Errorf("no learner works with knowledge %s", level)
 	}
-	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, strings.Join(Names(Learners()), ", "))
+	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
 }
 
 // Learners returns the part of the catalogue that learns.
@@ -315,11 +314,10 @@ func Learners() []Entry {
 	return slices.DeleteFunc(slices.Clone(Catalogue), func(e Entry) bool { return !e.Learns() })
 }
 
-// Names returns the names of entries.
-func Names(entries []Entry) []string {
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name
+func names(entries []Entry) string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name)
 	}
-	return names
+	return strings.Join(all, ", ")
 }

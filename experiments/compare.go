@@ -154,7 +154,7 @@ func (c Comparison) play(ctx context.Context, j *job) error {
 			return daily(r.Terms, &row.Days)
 		},
 	})
-	if unbuilt := new(BuildError); errors.Is(err, ErrNotFinite) || x.Optional && errors.As(err, &unbuilt) {
+	if unbuilt := new(buildError); errors.Is(err, ErrNotFinite) || x.Optional && errors.As(err, &unbuilt) {
 		j.left = err
 		return nil
 	}

@@ -44,10 +44,10 @@ type Played struct {
 	Trainee  learner.Learner // the learner as it ended, or nil
 }
 
-// BuildError is the error of the constructor of a learner or a policy.
-type BuildError struct{ error }
+// buildError is the error of the constructor of a learner or a policy.
+type buildError struct{ error }
 
-func (e *BuildError) Unwrap() error { return e.error }
+func (e *buildError) Unwrap() error { return e.error }
 
 // Play opens the world, builds the learner or policy from what it may know and
 // runs it. A learner is then frozen and run in the same world from its
@@ -105,7 +105,7 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 		return none, nil, ctx.Err()
 	}
 	if err != nil {
-		return none, nil, &BuildError{err}
+		return none, nil, &buildError{err}
 	}
 	agent.Until(late)
 	defer agent.Until(context.Background()) // what was learned is used on

@@ -11,9 +11,9 @@ import (
 	"ephemera/learner"
 )
 
-// Metrics are the means since the last row, and the figures of the learner at its
+// metrics are the means since the last row, and the figures of the learner at its
 // end, over time.
-type Metrics struct {
+type metrics struct {
 	Rows   [][]float64 `json:"rows"`
 	N      int         `json:"n"` // epochs since the last row
 	Reward float64     `json:"reward"`
@@ -21,7 +21,7 @@ type Metrics struct {
 }
 
 // see books epoch n, so that there are that many rows in the end.
-func (m *Metrics) see(l learner.Learner, n, rows, epochs int, reward float64, crawls []env.Crawled) error {
+func (m *metrics) see(l learner.Learner, n, rows, epochs int, reward float64, crawls []env.Crawled) error {
 	if rows <= 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (m *Metrics) see(l learner.Learner, n, rows, epochs int, reward float64, cr
 		return err
 	}
 	row := []float64{float64(n + 1), m.Reward / float64(m.N), m.Crawls / float64(m.N)}
-	*m = Metrics{Rows: append(m.Rows, append(row, own...))}
+	*m = metrics{Rows: append(m.Rows, append(row, own...))}
 	return nil
 }
 
@@ -52,14 +52,14 @@ func figures(l learner.Learner, epoch int) (own []float64, err error) {
 	return own, nil
 }
 
-// Trace is what a training keeps for pictures, as data.
-type Trace struct {
-	Curves []Curve  `json:"curves"`
+// trace is what a training keeps for pictures, as data.
+type trace struct {
+	Curves []curve  `json:"curves"`
 	Crawls [][2]int `json:"crawls"` // epoch and source, of what was learned, in the last epochs
 }
 
-// Curve is what a policy earned over a run.
-type Curve struct {
+// curve is what a policy earned over a run.
+type curve struct {
 	Policy string    `json:"policy"`
 	Epochs []int     `json:"epochs"` // the Milestones that have passed
 	Reward []float64 `json:"reward"` // mean since the one before, interest per epoch
@@ -89,14 +89,14 @@ const (
 
 // watch returns a watcher of a policy's run. It goes on with the curve of the
 // learner, and begins any other afresh.
-func (t *Trace) watch(policy string, epochs int) Watcher {
-	k := slices.IndexFunc(t.Curves, func(c Curve) bool { return c.Policy == policy })
+func (t *trace) watch(policy string, epochs int) Watcher {
+	k := slices.IndexFunc(t.Curves, func(c curve) bool { return c.Policy == policy })
 	if k < 0 {
-		k, t.Curves = len(t.Curves), append(t.Curves, Curve{})
+		k, t.Curves = len(t.Curves), append(t.Curves, curve{})
 	}
 	c := &t.Curves[k]
 	if policy != "learning" || c.Policy == "" {
-		*c = Curve{Policy: policy}
+		*c = curve{Policy: policy}
 	}
 	at := Milestones(epochs)
 	return func(n int, reward float64, crawls []env.Crawled) error {
@@ -116,7 +116,7 @@ func (t *Trace) watch(policy string, epochs int) Watcher {
 }
 
 // crawled keeps the crawls of one of the last epochs.
-func (t *Trace) crawled(n, epochs int, crawls []env.Crawled) {
+func (t *trace) crawled(n, epochs int, crawls []env.Crawled) {
 	if n == 0 {
 		t.Crawls = nil
 	}

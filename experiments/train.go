@@ -42,8 +42,8 @@ type Checkpoint struct {
 	Point
 	Start   int64   `json:"-"` // of the terms
 	Length  float64 `json:"-"`
-	Metrics Metrics `json:"metrics"`
-	Trace   Trace   `json:"trace"`
+	Metrics metrics `json:"metrics"`
+	Trace   trace   `json:"trace"`
 	// Done are the rows that are finished: what was learned, then the
 	// comparisons.
 	Done []result.Row `json:"done"`
