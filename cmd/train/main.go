@@ -90,31 +90,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // prepare refuses flags that do not go together, and settles the training that
 // the others ask for.
-func (c *command) prepare(ctx context.Context) (err error) {
-	f := c.flags
-	switch {
-	case c.resume != "":
-		if err := f.Only("-resume goes on with the run as it is", "resume", "trace", "checkpoint", "cpuprofile", "format", "progress"); err != nil {
-			return err
-		}
-		if err = c.resumed(ctx); err != nil {
-			err = fmt.Errorf("-resume: %w", err)
-		}
-	case f.Given("checkpoint") && c.out == "":
+func (c *command) prepare(ctx context.Context) error {
+	if c.flags.Given("checkpoint") && c.out == "" && c.resume == "" {
 		return cli.Usagef("-checkpoint needs -out")
-	case c.config != "":
-		if err := f.Only("-config repeats a run as it was", "config", "trace", "out", "checkpoint", "cpuprofile", "format", "progress"); err != nil {
-			return err
-		}
-		err = c.repeated(ctx)
-	case c.policy != "":
-		if err := f.Only("-policy runs what was learned", append(cli.WorldFlags, "policy", "steps", "seed", "cpuprofile", "format", "progress")...); err != nil {
-			return err
-		}
-		err = c.saved(ctx)
-	default:
-		err = c.asked(ctx)
 	}
+	settle := c.asked
+	for _, before := range []struct {
+		named, why string
+		allowed    []string
+		settle     func(context.Context) error
+	}{
+		{c.policy, "-policy runs what was learned", append(cli.WorldFlags, "policy", "steps", "seed"), c.saved},
+		{c.config, "-config repeats a run as it was", []string{"config", "trace", "out", "checkpoint"}, c.repeated},
+		{c.resume, "-resume goes on with the run as it is", []string{"resume", "trace", "checkpoint"}, c.resumed},
+	} {
+		if before.named == "" {
+			continue
+		}
+		if err := c.flags.Only(before.why, append(before.allowed, "cpuprofile", "format", "progress")...); err != nil {
+			return err
+		}
+		settle = before.settle
+	}
+	err := settle(ctx)
 	for _, name := range compared {
 		e, unknown := experiments.Find(name)
 		c.training.Compare, err = append(c.training.Compare, e), errors.Join(err, unknown)

@@ -230,6 +230,11 @@ func (c *command) repeated(ctx context.Context) error {
 
 // resumed settles the training of -resume, from where it stands.
 func (c *command) resumed(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("-resume: %w", err)
+		}
+	}()
 	c.out = c.resume
 	if _, err := os.Stat(c.resume); err != nil {
 		return err
