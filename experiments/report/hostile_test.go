@@ -151,7 +151,7 @@ func TestControlCharacters(t *testing.T) {
 
 // examine reads results and draws all of them: there is an error or a page.
 func examine(dir fs.FS) error {
-	r, err := Read(dir, "out")
+	r, err := readPage(dir, "out")
 	if err != nil {
 		return err
 	}

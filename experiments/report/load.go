@@ -28,12 +28,12 @@ func Dirs(dir string) ([]string, error) {
 // bench. The page has the commands that make it again, in which the directory is
 // at.
 func Load(dir, at string) (*Page, error) {
-	return within(dir, func(root *os.Root) (*Page, error) { return Read(root.FS(), at) })
+	return within(dir, func(root *os.Root) (*Page, error) { return readPage(root.FS(), at) })
 }
 
-// Read is Load of files. It takes nothing in them for granted: it returns an
+// readPage is Load of files. It takes nothing in them for granted: it returns an
 // error, or a page that can be written.
-func Read(dir fs.FS, at string) (p *Page, err error) {
+func readPage(dir fs.FS, at string) (p *Page, err error) {
 	if _, err = fs.Stat(dir, resultFile); err == nil {
 		p, err = readResult(dir, at)
 	} else if _, err = fs.Stat(dir, configFile); err == nil {

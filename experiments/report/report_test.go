@@ -87,7 +87,7 @@ func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Read(os.DirFS(dir), "out")
+	r, err := readPage(os.DirFS(dir), "out")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func inMemory() fstest.MapFS {
 }
 
 func TestResult(t *testing.T) {
-	r, err := Read(inMemory(), "out")
+	r, err := readPage(inMemory(), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func near(got plot.Values, want ...float64) bool {
 // What bench keeps is enough.
 func TestResultAlone(t *testing.T) {
 	dir := fstest.MapFS{"result.json": inMemory()["result.json"]}
-	r, err := Read(dir, "out")
+	r, err := readPage(dir, "out")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,11 +54,7 @@ func readSweep(dir fs.FS, at string) (*Page, error) {
 		return nil, err
 	}
 	r := choose(s)
-	curves, err := r.curves(dir)
-	if err != nil {
-		return nil, err
-	}
-	learned, err := r.learned(dir)
+	all, err := r.outcomes(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +82,7 @@ func readSweep(dir fs.FS, at string) (*Page, error) {
 	}
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true, Reference: s.Reference}
 	pools := Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: s.Pools()}
-	p.Sections = slices.Concat([]Section{cells, r.along(), r.learning(curves)}, r.maps(), []Section{r.profile(), pools, r.over(learned), r.byAge(learned)})
+	p.Sections = slices.Concat([]Section{cells, r.along(), r.learning(all)}, r.maps(), []Section{r.profile(), pools, r.over(all), r.byAge(all)})
 	return p, nil
 }
 
@@ -303,62 +299,48 @@ func (r *summary) tiles(cells []int, x, y string, values map[string][]any) *plot
 	return t
 }
 
-// quantity is something that a cell came to: a point of a curve, a threshold or
-// an index.
+// quantity is something that a cell came to.
 type quantity struct {
-	cell, what, source string
-	at                 float64 // epoch or age; 0 for thresholds
+	cell   string
+	what   string  // a figure of curves, or threshold or index
+	source string  // "" for curves
+	at     float64 // epoch or age; 0 for thresholds
 }
 
 // outcome is what it came to, one value per seed, and what is exact.
 type outcome struct {
 	quantity
 	values []float64
-	exact  float64
 	mean   stats.Estimate
+	exact  float64
 }
 
-// curves reads the learning curves.
-func (r *summary) curves(dir fs.FS) ([]*outcome, error) {
-	// Columns are cell, seed, epoch and figures.
-	return r.outcomes(dir, sweep.CurvesFile, 2, 1+len(r.Curves), func(words []string, v []float64) (all []outcome) {
-		for j, f := range r.Curves {
-			all = append(all, outcome{quantity: quantity{cell: words[0], what: f.Name, at: v[0]}, values: []float64{v[1+j]}})
-		}
-		return all
-	})
-}
+// curve is the quantity of a figure of curves.
+func curve(figure string) string { return "curve of " + figure }
 
-// learned reads what was learned.
-func (r *summary) learned(dir fs.FS) ([]*outcome, error) {
-	// Columns are cell, seed, what, source, age, learned and exact.
-	return r.outcomes(dir, sweep.LearnedFile, 4, 3, func(words []string, v []float64) []outcome {
-		return []outcome{{quantity: quantity{words[0], words[2], words[3], v[0]}, values: []float64{v[1]}, exact: v[2]}}
-	})
-}
-
-// outcomes reads a CSV file of what cells came to in each run, as far as they are
-// kept. Its first columns hold words, of which the first is the cell, the others
-// figures; of says what a row means.
-func (r *summary) outcomes(dir fs.FS, name string, words, figures int, of func(words []string, v []float64) []outcome) (all []*outcome, err error) {
+// outcomes reads what the cells that are kept came to, from the learning curves
+// and from what was learned.
+func (r *summary) outcomes(dir fs.FS) (all []*outcome, err error) {
 	known := map[quantity]*outcome{}
-	_, err = rows(dir, name, words+figures, func(row []string) error {
-		if _, kept := r.styles[row[0]]; !kept {
-			return nil
+	add := func(q quantity, value, exact float64) {
+		if known[q] == nil {
+			known[q] = &outcome{quantity: q, exact: exact}
+			all = append(all, known[q])
 		}
-		v, err := numbers(row[words:])
-		if err != nil {
-			return err
+		known[q].values = append(known[q].values, value)
+	}
+	// Columns are cell, seed, epoch and figures.
+	err = r.rows(dir, sweep.CurvesFile, 2, 1+len(r.Curves), func(words []string, v []float64) {
+		for j, f := range r.Curves {
+			add(quantity{cell: words[0], what: curve(f.Name), at: v[0]}, v[1+j], 0)
 		}
-		for _, o := range of(row[:words], v) {
-			if first := known[o.quantity]; first != nil {
-				first.values = append(first.values, o.values...)
-				continue
-			}
-			known[o.quantity] = &o
-			all = append(all, &o)
-		}
-		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Columns are cell, seed, what, source, age, learned and exact.
+	err = r.rows(dir, sweep.LearnedFile, 4, 3, func(words []string, v []float64) {
+		add(quantity{words[0], words[2], words[3], v[0]}, v[1], v[2])
 	})
 	for _, o := range all {
 		o.mean = r.boot.Mean(o.values)
@@ -366,8 +348,24 @@ func (r *summary) outcomes(dir fs.FS, name string, words, figures int, of func(w
 	return all, err
 }
 
+// rows calls use for each row of a cell that is kept, with its words, of which
+// the first is the cell, and the numbers behind them.
+func (r *summary) rows(dir fs.FS, name string, words, figures int, use func(words []string, v []float64)) error {
+	_, err := rows(dir, name, words+figures, func(row []string) error {
+		if _, kept := r.styles[row[0]]; !kept {
+			return nil
+		}
+		v, err := numbers(row[words:])
+		if err == nil {
+			use(row[:words], v)
+		}
+		return err
+	})
+	return err
+}
+
 // learning draws the learning curves.
-func (r *summary) learning(curves []*outcome) Section {
+func (r *summary) learning(all []*outcome) Section {
 	out := Section{Title: "Learning curves", Notes: []string{"Mean over seeds; the band is its 95 % interval. Each point covers the epochs since the one before. Where early epochs would crush the rest, they are left out."}}
 	if r.keptNote != "" {
 		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", r.keptNote, r.Metric, sweep.CurvesFile))
@@ -375,14 +373,14 @@ func (r *summary) learning(curves []*outcome) Section {
 	if r.drawnNote != "" {
 		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", r.drawnNote, r.Metric))
 	}
-	slices.SortStableFunc(curves, func(a, b *outcome) int {
+	ordered := slices.SortedStableFunc(slices.Values(all), func(a, b *outcome) int {
 		return cmp.Or(r.styles[a.cell]-r.styles[b.cell], cmp.Compare(a.at, b.at))
 	})
 	for _, c := range r.Curves {
 		f := plot.New("curves-"+c.Name, titled(r.Name, r.drawnNote), "epoch", c.Label())
 		f.X.Log = true
-		for _, o := range curves {
-			if o.what == c.Name {
+		for _, o := range ordered {
+			if o.what == curve(c.Name) {
 				add(r.series(&f, o.cell), o.at, o.mean)
 				f.From = max(f.From, o.at/1000)
 			}
@@ -393,7 +391,7 @@ func (r *summary) learning(curves []*outcome) Section {
 }
 
 // over sets what was learned over what is exact.
-func (r *summary) over(learned []*outcome) Section {
+func (r *summary) over(all []*outcome) Section {
 	out := Section{
 		Title: "Learned over exact",
 		Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. " +
@@ -403,7 +401,7 @@ func (r *summary) over(learned []*outcome) Section {
 	}
 	for _, what := range []string{"threshold", "index"} {
 		f := plot.New(what, titled(r.Name, r.drawnNote), "exact "+what+", interest", "learned "+what+", interest")
-		for _, o := range learned {
+		for _, o := range all {
 			if o.what != what {
 				continue
 			}
@@ -422,9 +420,9 @@ func (r *summary) over(learned []*outcome) Section {
 
 // byAge sets the learned indices of each cell beside the exact ones, on the page
 // alone: there are many figures of it.
-func (r *summary) byAge(learned []*outcome) Section {
+func (r *summary) byAge(all []*outcome) Section {
 	out := Section{Title: "Learned and exact indices by age"}
-	for _, o := range learned {
+	for _, o := range all {
 		if o.what != "index" {
 			continue
 		}
