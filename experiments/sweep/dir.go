@@ -188,7 +188,9 @@ func enter(ctx context.Context, c *Config, o Options) (unlock func(), err error)
 		if errors.Is(err, files.ErrLocked) {
 			return fmt.Errorf("%s: another process is at work here on %s; wait for it or stop it", o.Dir, on)
 		}
-		held = append(held, f)
+		if err == nil {
+			held = append(held, f)
+		}
 		return err
 	}
 	// Shards that begin together take turns, so that all are of one configuration.
