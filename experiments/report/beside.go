@@ -19,33 +19,30 @@ import (
 // of the worlds.
 func Beside(dirs []string, reference string) (*Page, error) {
 	type multiple struct{ value, lo, hi float64 }
-	var names []string // of the policies, in the order of the first directory
-	var worlds []map[string]multiple
+	of := map[string][]multiple{} // of each policy, a world each
+	var names []string
 	for k, dir := range dirs {
 		r, err := within(dir, func(root *os.Root) (*result.Report, error) { return read(root.FS(), resultFile, parseResult) })
 		if err != nil {
 			return nil, err
 		}
-		here, base := policies(r), 0.
-		if k := slices.Index(here, reference); k >= 0 {
-			base = r.Results[k].Reward
+		at := slices.IndexFunc(r.Results, func(row result.Row) bool { return row.Policy == reference && row.Reward > 0 })
+		if at < 0 {
+			return nil, fmt.Errorf("%s: %s, with which the others are compared, earned nothing or is not among the policies %q", dir, reference, policies(r))
 		}
-		if !(base > 0) {
-			return nil, fmt.Errorf("%s: %s, with which the others are compared, earned nothing or is not among the policies %q", dir, reference, here)
-		}
-		if k == 0 {
-			names = slices.Clone(here)
-		}
-		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(here, n) })
-		world := map[string]multiple{}
 		for _, row := range r.Results {
-			world[row.Policy] = multiple{row.Reward / base, or(row.Lo) / base, or(row.Hi) / base}
+			if k == 0 {
+				names = append(names, row.Policy)
+			}
+			if base := r.Results[at].Reward; len(of[row.Policy]) == k { // it is in all before
+				of[row.Policy] = append(of[row.Policy], multiple{row.Reward / base, or(row.Lo) / base, or(row.Hi) / base})
+			}
 		}
-		worlds = append(worlds, world)
 	}
+	names = slices.DeleteFunc(names, func(n string) bool { return len(of[n]) < len(dirs) })
 	mean := func(name string) (sum float64) {
-		for _, w := range worlds {
-			sum += math.Log(w[name].value)
+		for _, m := range of[name] {
+			sum += math.Log(m.value)
 		}
 		return sum
 	}
@@ -58,7 +55,7 @@ func Beside(dirs []string, reference string) (*Page, error) {
 		s := plot.Series{Name: world, Kind: plot.Across, Style: k}
 		below := .5 * (float64(k) - float64(len(dirs)-1)/2) / float64(len(dirs)) // the world before
 		for j, name := range names {
-			m := worlds[k][name]
+			m := of[name][k]
 			s.AddWithin(m.value, float64(len(names)-1-j)-below, m.lo, m.hi)
 		}
 		f.Series = append(f.Series, s)
@@ -66,8 +63,8 @@ func Beside(dirs []string, reference string) (*Page, error) {
 	f.Series = append(f.Series, plot.Guide("", 1, f.Y.Lo, 1, f.Y.Hi))
 	for _, name := range names {
 		row := []string{name}
-		for _, w := range worlds {
-			row = append(row, result.Figure(w[name].value))
+		for _, m := range of[name] {
+			row = append(row, result.Figure(m.value))
 		}
 		table.Add(row...)
 	}

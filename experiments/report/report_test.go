@@ -163,6 +163,11 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s ends at %v, %v to %v; want %v", c.Name, c.Y[3], c.Lo[3], c.Hi[3], want)
 		}
 	}
+	for _, c := range figure(t, p, "curves-crawls").Series { // which are as many as epochs
+		if !slices.Equal(c.Y, c.X) {
+			t.Errorf("crawls of %s: %v at %v", c.Name, c.Y, c.X)
+		}
+	}
 	heat := figure(t, p, "heat")
 	if heat.X.Label != "kappa" || heat.Y.Label != "gamma" || !slices.Equal(heat.Tiles.X, []string{"1", "2", "4"}) {
 		t.Fatalf("heat map %+v", heat)
