@@ -46,13 +46,13 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 	var err error
 	switch what {
 	case "worlds":
-		m.built, m.Answer, err = Open(ctx, text)
+		m.built, m.Answer, err = openWorlds(ctx, text)
 	case "run":
-		m.built, m.Answer, err = Start(text)
+		m.built, m.Answer, err = start(text)
 	case "crawler":
-		err = m.crawler(NewCrawler(ctx, text))
+		err = m.crawler(newCrawler(ctx, text))
 	case "load":
-		err = m.crawler(LoadCrawler(text))
+		err = m.crawler(loadCrawler(text))
 	case "curve":
 		m.Numbers, err = curve(text, in, m.Numbers)
 	case "relax":
@@ -64,13 +64,13 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 	case "close":
 		err = closed(handle)
 	case "serve":
-		var j *Job
-		if j, err = Get[*Job](handle); err == nil {
+		var j *job
+		if j, err = Get[*job](handle); err == nil {
 			m.Numbers, m.Answer, err = j.answer(in, m.Numbers)
 		}
 	default:
-		var c *Crawler
-		if c, err = Get[*Crawler](handle); err == nil {
+		var c *crawler
+		if c, err = Get[*crawler](handle); err == nil {
 			err = c.call(what, in, &m)
 		}
 	}
@@ -85,7 +85,7 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 }
 
 // crawler has a crawler be what was built.
-func (m *Made) crawler(c *Crawler, err error) error {
+func (m *Made) crawler(c *crawler, err error) error {
 	if err == nil {
 		m.built, m.Answer = c, c.describe()
 	}
@@ -98,7 +98,7 @@ func closed(handle int64) error {
 	if !ok {
 		return fmt.Errorf("handle %d is closed", handle)
 	}
-	if j, ok := v.(*Job); ok {
+	if j, ok := v.(*job); ok {
 		j.stop() // it ends as soon as it looks
 	}
 	return nil

@@ -20,17 +20,17 @@ import (
 	"ephemera/learner"
 )
 
-// CrawlerSettings say what a crawler is.
-type CrawlerSettings struct {
-	Spec
-	Player
+// crawlerSettings say what a crawler is.
+type crawlerSettings struct {
+	spec
+	player
 	Seed   uint64
 	Start  int64   // Unix time of the first decision
 	Length float64 // seconds between decisions; 0 without dates
 }
 
-// Crawler is a policy or a learner outside of a run: its owner crawls.
-type Crawler struct {
+// crawler is a policy or a learner outside of a run: its owner crawls.
+type crawler struct {
 	name     string
 	settings any    // of a learner
 	config   string // of a learner that was loaded, the text of its config.toml
@@ -48,10 +48,10 @@ type Crawler struct {
 	crawl []int
 }
 
-// NewCrawler builds a policy or a learner. It draws from the stream that a run
+// newCrawler builds a policy or a learner. It draws from the stream that a run
 // under the seed would give it.
-func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
-	s := CrawlerSettings{Spec: usual()}
+func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
+	s := crawlerSettings{spec: usual()}
 	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
+	c := &crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
 	player, err := s.contender(scene, s.Knowledge)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func NewCrawler(ctx context.Context, text []byte) (*Crawler, error) {
 }
 
 // open opens the books of the instance's sources.
-func (c *Crawler) open(start int64, length float64) (err error) {
+func (c *crawler) open(start int64, length float64) (err error) {
 	c.terms = c.instance.Terms()
 	c.terms.Start, c.terms.Length = start, length
 	c.books, err = env.NewMean(c.instance, true)
@@ -85,7 +85,7 @@ func (c *Crawler) open(start int64, length float64) (err error) {
 }
 
 // describe says who the crawler is.
-func (c *Crawler) describe() map[string]any {
+func (c *crawler) describe() map[string]any {
 	m := map[string]any{
 		"name": c.name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
 		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget,
@@ -103,7 +103,7 @@ func (c *Crawler) describe() map[string]any {
 }
 
 // call is [Call] about a crawler.
-func (c *Crawler) call(what string, in []float64, m *Made) (err error) {
+func (c *crawler) call(what string, in []float64, m *Made) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch what {
@@ -131,7 +131,7 @@ func (c *Crawler) call(what string, in []float64, m *Made) (err error) {
 }
 
 // seen reads what the owner sees: nothing, ages, or ages and states.
-func (c *Crawler) seen(in []float64) (s Seen) {
+func (c *crawler) seen(in []float64) (s seen) {
 	n := len(c.terms.Costs)
 	if len(in) > 0 {
 		s.Age = in[:min(n, len(in))]
@@ -158,12 +158,12 @@ func readCrawls(in []float64) ([]env.Crawled, []float64) {
 	return crawls, items
 }
 
-// Seen is what the owner sees, in place of the books: ages in epochs, and
+// seen is what the owner sees, in place of the books: ages in epochs, and
 // states in interest. nil leaves the books as they are.
-type Seen struct{ Age, State []float64 }
+type seen struct{ Age, State []float64 }
 
 // check refuses what cannot be seen.
-func (c *Crawler) check(s Seen) error {
+func (c *crawler) check(s seen) error {
 	n := len(c.terms.Costs)
 	if s.Age != nil && len(s.Age) != n || s.State != nil && len(s.State) != n {
 		return fmt.Errorf("%d ages and %d states for %d sources", len(s.Age), len(s.State), n)
@@ -185,7 +185,7 @@ func (c *Crawler) check(s Seen) error {
 }
 
 // look writes what the owner sees into the books, and returns the view.
-func (c *Crawler) look(s Seen) *env.Observed {
+func (c *crawler) look(s seen) *env.Observed {
 	v := c.books.View()
 	for i, a := range s.Age {
 		if last := v.Epoch - int(a); last != v.Last[i] {
@@ -200,7 +200,7 @@ func (c *Crawler) look(s Seen) *env.Observed {
 }
 
 // Select returns the sources to crawl now.
-func (c *Crawler) Select(s Seen) ([]int, error) {
+func (c *crawler) Select(s seen) ([]int, error) {
 	if err := c.check(s); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (c *Crawler) Select(s Seen) ([]int, error) {
 // Update tells what crawls brought back, and goes on to the next epoch. What is
 // seen there may be given. What it refuses changes nothing. It fills in the ages
 // of the crawls.
-func (c *Crawler) Update(crawls []env.Crawled, next Seen) error {
+func (c *crawler) Update(crawls []env.Crawled, next seen) error {
 	if err := c.check(next); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *Crawler) Update(crawls []env.Crawled, next Seen) error {
 
 // thresholds returns the learned threshold of each source, in epochs, or with
 // knowledge observed as a state; nil stands for never.
-func (c *Crawler) thresholds() ([]*float64, error) {
+func (c *crawler) thresholds() ([]*float64, error) {
 	to := make([]*float64, len(c.terms.Costs))
 	switch l := c.learner.(type) {
 	case experiments.Aged:
@@ -262,7 +262,7 @@ func (c *Crawler) thresholds() ([]*float64, error) {
 	return to, nil
 }
 
-func (c *Crawler) learns() error {
+func (c *crawler) learns() error {
 	if c.learner == nil {
 		return fmt.Errorf("%q does not learn", c.name)
 	}
@@ -271,16 +271,16 @@ func (c *Crawler) learns() error {
 
 // freeze returns what was learned, as a policy that learns no more, with books
 // of its own.
-func (c *Crawler) freeze() (*Crawler, error) {
+func (c *crawler) freeze() (*crawler, error) {
 	if err := c.learns(); err != nil {
 		return nil, err
 	}
-	f := &Crawler{name: c.name, level: c.level, instance: c.instance, agent: c.learner.Frozen()}
+	f := &crawler{name: c.name, level: c.level, instance: c.instance, agent: c.learner.Frozen()}
 	return f, f.open(c.terms.Start, c.terms.Length)
 }
 
 // save returns the contents of a state file, which learner.Load reads.
-func (c *Crawler) save() (string, error) {
+func (c *crawler) save() (string, error) {
 	if err := c.learns(); err != nil {
 		return "", err
 	}
@@ -303,9 +303,9 @@ func (c *Crawler) save() (string, error) {
 	return string(data), err
 }
 
-// LoadCrawler takes up a learner that was saved in a file, or by train in a
+// loadCrawler takes up a learner that was saved in a file, or by train in a
 // directory, or that is handed over.
-func LoadCrawler(text []byte) (*Crawler, error) {
+func loadCrawler(text []byte) (*crawler, error) {
 	var s struct {
 		Path  string
 		Saved *learner.Saved
@@ -333,12 +333,12 @@ func LoadCrawler(text []byte) (*Crawler, error) {
 	return c, nil
 }
 
-func restored(data []byte) (*Crawler, error) {
+func restored(data []byte) (*crawler, error) {
 	s, err := learner.Decode(data)
 	if err != nil {
 		return nil, err
 	}
-	c := &Crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), instance: s.Instance()}
+	c := &crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), instance: s.Instance()}
 	if err := c.open(s.Start, s.Length); err != nil {
 		return nil, err
 	}

@@ -25,13 +25,13 @@ func settingsText(t *testing.T, m map[string]any) []byte {
 }
 
 // crawler builds a crawler with changes by key.
-func crawler(t *testing.T, changes map[string]any) *Crawler {
+func built(t *testing.T, changes map[string]any) *crawler {
 	t.Helper()
 	m := map[string]any{"name": learner.Kinds[0].Name, "instance": "paper", "seed": 1}
 	for k, v := range changes {
 		m[k] = v
 	}
-	c, err := NewCrawler(context.Background(), settingsText(t, m))
+	c, err := newCrawler(context.Background(), settingsText(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func crawler(t *testing.T, changes map[string]any) *Crawler {
 
 // crawl has a crawler crawl a world for some epochs by its own books, and
 // returns the mean reward.
-func crawl(t *testing.T, c *Crawler, w env.World, epochs int) float64 {
+func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 	t.Helper()
 	var total float64
 	for range epochs {
-		pick, err := c.Select(Seen{})
+		pick, err := c.Select(seen{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func crawl(t *testing.T, c *Crawler, w env.World, epochs int) float64 {
 			total += got[k].Interest
 			got[k].Age = 0 // its own to find
 		}
-		if err := c.Update(got, Seen{}); err != nil {
+		if err := c.Update(got, seen{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestCrawlerSameAsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := crawl(t, crawler(t, map[string]any{"name": c.name, "knowledge": c.knowledge, "seed": seed}), w, epochs)
+		got := crawl(t, built(t, map[string]any{"name": c.name, "knowledge": c.knowledge, "seed": seed}), w, epochs)
 		if math.Abs(got/want.Learning.Reward-1) > 1e-12 {
 			t.Errorf("%s with knowledge %s earns %v, in a run %v", c.name, c.knowledge, got, want.Learning.Reward)
 		}
@@ -102,7 +102,7 @@ func TestCrawlerSameAsRun(t *testing.T) {
 
 // A learner that is saved and loaded goes on as if nothing had been.
 func TestCrawlerSaved(t *testing.T) {
-	c := crawler(t, nil)
+	c := built(t, nil)
 	w, _ := env.NewMean(env.Paper(1), false)
 	crawl(t, c, w, 500)
 	saved, err := c.save()
@@ -114,22 +114,22 @@ func TestCrawlerSaved(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadCrawler(settingsText(t, map[string]any{"path": filepath.Dir(path)}))
+	again, err := loadCrawler(settingsText(t, map[string]any{"path": filepath.Dir(path)}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for step := range 500 {
-		a, err := c.Select(Seen{})
+		a, err := c.Select(seen{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := again.Select(Seen{})
+		b, err := again.Select(seen{})
 		if err != nil || !slices.Equal(a, b) {
 			t.Fatalf("step %d: %v and %v (%v)", step, a, b, err)
 		}
 		brought := []env.Crawled{{Source: a[0], Interest: 100}}
-		for _, x := range []*Crawler{c, again} {
-			if err := x.Update(brought, Seen{}); err != nil {
+		for _, x := range []*crawler{c, again} {
+			if err := x.Update(brought, seen{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -142,7 +142,7 @@ func TestCrawlerSaved(t *testing.T) {
 	if err := os.WriteFile(path, data[:len(data)/2], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadCrawler(settingsText(t, map[string]any{"path": path})); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := loadCrawler(settingsText(t, map[string]any{"path": path})); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("half a file: %v", err)
 	}
 }
@@ -150,12 +150,12 @@ func TestCrawlerSaved(t *testing.T) {
 // So does one whose owner crawls others than it chose.
 func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
 	for source := range 8 {
-		c := crawler(t, map[string]any{"instance": "lognormal:8"})
+		c := built(t, map[string]any{"instance": "lognormal:8"})
 		for range 3 {
-			if _, err := c.Select(Seen{}); err != nil {
+			if _, err := c.Select(seen{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Update([]env.Crawled{{Source: source}}, Seen{}); err != nil {
+			if err := c.Update([]env.Crawled{{Source: source}}, seen{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -170,20 +170,20 @@ func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
 }
 
 func TestCrawlerRefusals(t *testing.T) {
-	c := crawler(t, nil)
+	c := built(t, nil)
 	nan := math.NaN()
 	for _, x := range []struct {
 		crawls []env.Crawled
-		next   Seen
+		next   seen
 		want   string
 	}{
-		{[]env.Crawled{{Source: 4}}, Seen{}, "allowed are 0 to 3"},
-		{[]env.Crawled{{Source: 1}, {Source: 1}}, Seen{}, "named twice"},
-		{[]env.Crawled{{Source: 1, Interest: nan}}, Seen{}, "brought NaN"},
-		{[]env.Crawled{{Source: 1, Items: []env.Item{{Age: -1}}}}, Seen{}, "item of age -1"},
-		{nil, Seen{Age: []float64{1, 1, 1}}, "3 ages"},
-		{nil, Seen{Age: []float64{1, 1, 1, 0}}, "age of source 3 is 0"},
-		{nil, Seen{State: []float64{1, 1, 1, nan}}, "state of source 3 is NaN"},
+		{[]env.Crawled{{Source: 4}}, seen{}, "allowed are 0 to 3"},
+		{[]env.Crawled{{Source: 1}, {Source: 1}}, seen{}, "named twice"},
+		{[]env.Crawled{{Source: 1, Interest: nan}}, seen{}, "brought NaN"},
+		{[]env.Crawled{{Source: 1, Items: []env.Item{{Age: -1}}}}, seen{}, "item of age -1"},
+		{nil, seen{Age: []float64{1, 1, 1}}, "3 ages"},
+		{nil, seen{Age: []float64{1, 1, 1, 0}}, "age of source 3 is 0"},
+		{nil, seen{State: []float64{1, 1, 1, nan}}, "state of source 3 is NaN"},
 	} {
 		if err := c.Update(x.crawls, x.next); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%v: %v, want %q", x, err, x.want)
@@ -192,8 +192,8 @@ func TestCrawlerRefusals(t *testing.T) {
 			t.Fatalf("%v: the epoch is %d after a refusal", x, now)
 		}
 	}
-	o := crawler(t, map[string]any{"knowledge": "online"})
-	if err := o.Update([]env.Crawled{{Source: 1, Interest: 2}}, Seen{}); err == nil || !strings.Contains(err.Error(), "names no items") {
+	o := built(t, map[string]any{"knowledge": "online"})
+	if err := o.Update([]env.Crawled{{Source: 1, Interest: 2}}, seen{}); err == nil || !strings.Contains(err.Error(), "names no items") {
 		t.Errorf("a crawl that names no items: %v", err)
 	}
 }

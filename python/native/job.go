@@ -17,11 +17,11 @@ import (
 	"ephemera/experiments/result"
 )
 
-// Runs are long runs as data: of one policy, or a comparison of several.
-type Runs struct {
-	Spec
+// runs are long runs as data: of one policy, or a comparison of several.
+type runs struct {
+	spec
 	Compare    bool
-	Policies   []Player
+	Policies   []player
 	Steps      int // 0 for all that the world has
 	Evaluation int // of what was learned; 0 for as many
 	Seed       uint64
@@ -30,28 +30,28 @@ type Runs struct {
 	Rows       int // of the curve of one run
 }
 
-// Job is a run that goes on by itself. Python takes part in it by Serve.
-type Job struct {
+// job is a run that goes on by itself. Python takes part in it by serve.
+type job struct {
 	ctx    context.Context
 	stop   context.CancelFunc
-	ask    chan *Request
+	ask    chan *request
 	reply  chan []float64 // a form and its numbers
 	done   chan struct{}
 	result any // valid when done
 	err    error
-	now    *Request // that Python is at work on, or nil
+	now    *request // that Python is at work on, or nil
 }
 
 // What a guest asks for.
 const (
-	Begin = iota // a new run
-	Select
-	Update
+	begin = iota // a new run
+	choose
+	learn
 )
 
-// Request is what a guest asks of Python. Its slices are the world's, and stay
+// request is what a guest asks of Python. Its slices are the world's, and stay
 // as they are until the reply.
-type Request struct {
+type request struct {
 	Kind   int
 	Guest  int // number of the policy
 	Epoch  int
@@ -65,7 +65,7 @@ type Request struct {
 // and states follow, the numbers of crawls and of items; then ages, means and
 // states of all sources; of each crawl the source, the epochs since its last,
 // the interest and the number of items; age and interest of each item.
-func (r *Request) Append(to []float64) []float64 {
+func (r *request) Append(to []float64) []float64 {
 	items := 0
 	for _, c := range r.Crawls {
 		items += len(c.Items)
@@ -87,13 +87,13 @@ func (r *Request) Append(to []float64) []float64 {
 	return to
 }
 
-// Start begins a job, and tells whom its guests will play with.
-func Start(text []byte) (*Job, any, error) {
-	r := Runs{Spec: usual()}
+// start begins a job, and tells whom its guests will play with.
+func start(text []byte) (*job, any, error) {
+	r := runs{spec: usual()}
 	if err := decode(text, &r); err != nil {
 		return nil, nil, err
 	}
-	j := &Job{ask: make(chan *Request), reply: make(chan []float64), done: make(chan struct{})}
+	j := &job{ask: make(chan *request), reply: make(chan []float64), done: make(chan struct{})}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	scene, err := r.scene(j.ctx)
 	var contenders []experiments.Contender
@@ -123,7 +123,7 @@ func Start(text []byte) (*Job, any, error) {
 }
 
 // contenders finds the players.
-func (r *Runs) contenders(scene experiments.Scene, j *Job) ([]experiments.Contender, error) {
+func (r *runs) contenders(scene experiments.Scene, j *job) ([]experiments.Contender, error) {
 	if len(r.Policies) == 0 || r.Steps < 0 || r.Evaluation < 0 || r.Rows < 0 || r.Compare && r.Seeds < 1 {
 		return nil, fmt.Errorf("%d policies, %d steps, %d of evaluation, %d seeds, %d rows; at least one policy and one seed are needed, and nothing below 0", len(r.Policies), r.Steps, r.Evaluation, r.Seeds, r.Rows)
 	}
@@ -132,7 +132,7 @@ func (r *Runs) contenders(scene experiments.Scene, j *Job) ([]experiments.Conten
 	}
 	all := make([]experiments.Contender, len(r.Policies))
 	for k, p := range r.Policies {
-		if slices.ContainsFunc(r.Policies[:k], func(other Player) bool { return other.row() == p.row() }) {
+		if slices.ContainsFunc(r.Policies[:k], func(other player) bool { return other.row() == p.row() }) {
 			return nil, fmt.Errorf("policy %q is named twice", p.row())
 		}
 		var err error
@@ -148,7 +148,7 @@ func (r *Runs) contenders(scene experiments.Scene, j *Job) ([]experiments.Conten
 
 // run answers with the outcome of one run. A row of its curve is the epoch, and
 // mean reward and crawls since the row before.
-func (r *Runs) run(ctx context.Context, scene experiments.Scene, c experiments.Contender) (any, error) {
+func (r *runs) run(ctx context.Context, scene experiments.Scene, c experiments.Contender) (any, error) {
 	epochs := scene.Limit(r.Steps)
 	rows := min(r.Rows, epochs)
 	curve := [][3]float64{}
@@ -174,7 +174,7 @@ func (r *Runs) run(ctx context.Context, scene experiments.Scene, c experiments.C
 }
 
 // compare answers with a comparison: its report, the table and all runs.
-func (r *Runs) compare(ctx context.Context, scene experiments.Scene, contenders []experiments.Contender) (any, error) {
+func (r *runs) compare(ctx context.Context, scene experiments.Scene, contenders []experiments.Contender) (any, error) {
 	compared, err := experiments.Comparison{
 		Scenes: []experiments.Scene{scene}, Level: r.Knowledge, Contenders: contenders,
 		Epochs: r.Steps, Seeds: r.Seeds, Seed: r.Seed, Workers: cmp.Or(r.Workers, runtime.GOMAXPROCS(0)),
@@ -193,7 +193,7 @@ func (r *Runs) compare(ctx context.Context, scene experiments.Scene, contenders 
 // guest is a policy in Python, as the loop holds it. It passes on no more than
 // its level of knowledge shows.
 type guest struct {
-	job     *Job
+	job     *job
 	number  int
 	updates bool
 	level   env.Level
@@ -201,15 +201,15 @@ type guest struct {
 }
 
 // newGuest returns the constructor of guest number k.
-func newGuest(j *Job, k int, updates bool) func(experiments.Known, any) (env.Agent, error) {
+func newGuest(j *job, k int, updates bool) func(experiments.Known, any) (env.Agent, error) {
 	return func(known experiments.Known, _ any) (env.Agent, error) {
-		j.call(&Request{Kind: Begin, Guest: k})
+		j.call(&request{Kind: begin, Guest: k})
 		return env.NewAgent[env.Observed](&guest{j, k, updates, known.Level, baselines.NewSelector(known.Terms.Costs, known.Terms.Budget)}), nil
 	}
 }
 
 func (g *guest) Select(dst []int, o *env.Observed) []int {
-	a := g.call(Select, o, nil)
+	a := g.call(choose, o, nil)
 	switch {
 	case len(a) == 0: // the job is stopped
 	case a[0] == scores:
@@ -224,12 +224,12 @@ func (g *guest) Select(dst []int, o *env.Observed) []int {
 
 func (g *guest) Update(crawls []env.Crawled, next *env.Observed) {
 	if g.updates {
-		g.call(Update, next, crawls)
+		g.call(learn, next, crawls)
 	}
 }
 
 func (g *guest) call(kind int, o *env.Observed, crawls []env.Crawled) []float64 {
-	r := &Request{Kind: kind, Guest: g.number, Epoch: o.Epoch, Last: o.Last, Crawls: crawls}
+	r := &request{Kind: kind, Guest: g.number, Epoch: o.Epoch, Last: o.Last, Crawls: crawls}
 	if g.level != env.LevelOnline {
 		r.Mean = o.Mean
 	}
@@ -241,7 +241,7 @@ func (g *guest) call(kind int, o *env.Observed, crawls []env.Crawled) []float64 
 
 // call hands a request to Python and waits for the reply; when the job is
 // stopped there is none.
-func (j *Job) call(r *Request) []float64 {
+func (j *job) call(r *request) []float64 {
 	select {
 	case j.ask <- r:
 	case <-j.ctx.Done():
@@ -265,12 +265,12 @@ const (
 // answer hands in the reply to the request before, and appends the next. Where
 // there is none yet, it appends nothing and answers nothing; when the job is done,
 // it answers with the result.
-func (j *Job) answer(in, to []float64) ([]float64, any, error) {
+func (j *job) answer(in, to []float64) ([]float64, any, error) {
 	if len(in) > 0 && in[0] == again {
 		return j.now.Append(to), nil, nil
 	}
 	const wait = 100 * time.Millisecond        // then Python looks for signals
-	r, done := j.Serve(slices.Clone(in), wait) // the guest may look for longer than the call lasts
+	r, done := j.serve(slices.Clone(in), wait) // the guest may look for longer than the call lasts
 	switch {
 	case r != nil:
 		return r.Append(to), nil, nil
@@ -280,10 +280,10 @@ func (j *Job) answer(in, to []float64) ([]float64, any, error) {
 	return nil, nil, nil
 }
 
-// Serve hands in the reply to the request that it returned last, and waits for
+// serve hands in the reply to the request that it returned last, and waits for
 // the next, at most for the given time. It returns nil and false when that has
 // passed, nil and true when the job is done.
-func (j *Job) Serve(reply []float64, wait time.Duration) (*Request, bool) {
+func (j *job) serve(reply []float64, wait time.Duration) (*request, bool) {
 	if j.now != nil {
 		j.now = nil
 		select {

@@ -17,7 +17,7 @@ import (
 )
 
 // job begins a job with changes by key.
-func job(t *testing.T, changes map[string]any) *Job {
+func begun(t *testing.T, changes map[string]any) *job {
 	t.Helper()
 	m := map[string]any{"instance": "paper", "steps": 200, "seed": 4, "seeds": 3, "rows": 7}
 	for k, v := range changes {
@@ -27,7 +27,7 @@ func job(t *testing.T, changes map[string]any) *Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, _, err := Start(text)
+	j, _, err := start(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func job(t *testing.T, changes map[string]any) *Job {
 }
 
 // serve plays the guests of a job to its end: play answers a request.
-func serve(t *testing.T, j *Job, play func(r *Request) []float64) (any, error) {
+func serve(t *testing.T, j *job, play func(r *request) []float64) (any, error) {
 	t.Helper()
 	var a []float64
 	for {
-		r, done := j.Serve(a, time.Second)
+		r, done := j.serve(a, time.Second)
 		if done {
 			return j.result, j.err
 		}
@@ -50,7 +50,7 @@ func serve(t *testing.T, j *Job, play func(r *Request) []float64) (any, error) {
 	}
 }
 
-func player(name string, guest bool) map[string]any {
+func playing(name string, guest bool) map[string]any {
 	return map[string]any{"name": name, "guest": guest, "updates": guest}
 }
 
@@ -59,23 +59,23 @@ func player(name string, guest bool) map[string]any {
 func TestGuestInRun(t *testing.T) {
 	for _, knowledge := range []string{"model", "observed", "online"} {
 		world := map[string]any{"world": "poisson", "knowledge": knowledge}
-		world["policies"] = []any{player("round-robin", false)}
-		want, err := serve(t, job(t, world), nil)
+		world["policies"] = []any{playing("round-robin", false)}
+		want, err := serve(t, begun(t, world), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, byScore := range []bool{false, true} {
-			world["policies"] = []any{player("mine", true)}
+			world["policies"] = []any{playing("mine", true)}
 			began, updates, items := 0, 0, 0
-			got, err := serve(t, job(t, world), func(r *Request) []float64 {
-				if shows := [2]bool{r.Mean != nil, r.State != nil}; r.Kind != Begin && shows != [2]bool{knowledge != "online", knowledge == "observed"} {
+			got, err := serve(t, begun(t, world), func(r *request) []float64 {
+				if shows := [2]bool{r.Mean != nil, r.State != nil}; r.Kind != begin && shows != [2]bool{knowledge != "online", knowledge == "observed"} {
 					t.Fatalf("%s shows mean and state: %v", knowledge, shows)
 				}
 				switch r.Kind {
-				case Begin:
+				case begin:
 					began++
 					return nil
-				case Update:
+				case learn:
 					updates++
 					items += countItems(r)
 					return nil
@@ -115,13 +115,13 @@ func TestGuestInRun(t *testing.T) {
 // Guests and entries stand in one table.
 func TestCompareWithGuest(t *testing.T) {
 	runs, next := 0, 0
-	v, err := serve(t, job(t, map[string]any{
-		"compare": true, "workers": 8, "policies": []any{player("whittle", false), player("mine", true), player("best-source", false)},
-	}), func(r *Request) []float64 {
+	v, err := serve(t, begun(t, map[string]any{
+		"compare": true, "workers": 8, "policies": []any{playing("whittle", false), playing("mine", true), playing("best-source", false)},
+	}), func(r *request) []float64 {
 		switch r.Kind {
-		case Begin:
+		case begin:
 			runs, next = runs+1, 0
-		case Select:
+		case choose:
 			if r.Epoch != next {
 				t.Fatalf("epoch %d of a run, want %d: a guest plays one run at a time", r.Epoch, next)
 			}
@@ -150,11 +150,11 @@ func TestCompareWithGuest(t *testing.T) {
 
 func TestJobStops(t *testing.T) {
 	for _, guest := range []bool{false, true} {
-		j := job(t, map[string]any{"steps": 1 << 30, "policies": []any{player("whittle", guest)}})
-		j.Serve(nil, 20*time.Millisecond)
+		j := begun(t, map[string]any{"steps": 1 << 30, "policies": []any{playing("whittle", guest)}})
+		j.serve(nil, 20*time.Millisecond)
 		j.stop()
 		for {
-			if _, done := j.Serve(nil, time.Minute); done {
+			if _, done := j.serve(nil, time.Minute); done {
 				break
 			}
 		}
@@ -170,11 +170,11 @@ func TestJobRefusals(t *testing.T) {
 		want    string
 	}{
 		{nil, "0 policies"},
-		{map[string]any{"policies": []any{player("nobody", false)}}, `unknown`},
-		{map[string]any{"policies": []any{player("whittle", false), player("whittle", true)}}, "named twice"},
-		{map[string]any{"policies": []any{player("whittle", false), map[string]any{"name": "greedy", "as": "whittle"}}}, "named twice"},
-		{map[string]any{"policies": []any{player("miniflux", false)}}, "knowledge online"},
-		{map[string]any{"steps": 0, "policies": []any{player("whittle", false)}}, "does not end"},
+		{map[string]any{"policies": []any{playing("nobody", false)}}, `unknown`},
+		{map[string]any{"policies": []any{playing("whittle", false), playing("whittle", true)}}, "named twice"},
+		{map[string]any{"policies": []any{playing("whittle", false), map[string]any{"name": "greedy", "as": "whittle"}}}, "named twice"},
+		{map[string]any{"policies": []any{playing("miniflux", false)}}, "knowledge online"},
+		{map[string]any{"steps": 0, "policies": []any{playing("whittle", false)}}, "does not end"},
 		{map[string]any{"policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},
 	} {
 		m := map[string]any{"instance": "paper", "steps": 10}
@@ -182,11 +182,11 @@ func TestJobRefusals(t *testing.T) {
 			m[k] = v
 		}
 		text, _ := json.Marshal(m)
-		if _, _, err := Start(text); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := start(text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
 		}
 	}
-	_, err := serve(t, job(t, map[string]any{"policies": []any{player("mine", true)}}), func(*Request) []float64 { return []float64{sources, 9} })
+	_, err := serve(t, begun(t, map[string]any{"policies": []any{playing("mine", true)}}), func(*request) []float64 { return []float64{sources, 9} })
 	if err == nil || !strings.Contains(err.Error(), "source 9; allowed are 0 to 3") {
 		t.Errorf("a source that is not there: %v", err)
 	}
@@ -194,14 +194,14 @@ func TestJobRefusals(t *testing.T) {
 
 // What a request appends holds all that it asks.
 func TestRequestAppend(t *testing.T) {
-	r := Request{
-		Kind: Update, Guest: 2, Epoch: 9, Last: []int{8, 3}, Mean: []float64{1, 2}, State: []float64{4, 5},
+	r := request{
+		Kind: learn, Guest: 2, Epoch: 9, Last: []int{8, 3}, Mean: []float64{1, 2}, State: []float64{4, 5},
 		Crawls: []env.Crawled{{Source: 1, Age: 6, Interest: 7, Items: []env.Item{{Age: .5, Interest: 3}, {Age: .25, Interest: 4}}}},
 	}
 	if got, want := r.Append(nil), []float64{2, 2, 9, 1, 1, 1, 2, 1, 6, 1, 2, 4, 5, 1, 6, 7, 2, .5, 3, .25, 4}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	r = Request{Epoch: 9, Last: []int{8, 3}}
+	r = request{Epoch: 9, Last: []int{8, 3}}
 	if got, want := r.Append(nil), []float64{0, 0, 9, 0, 0, 0, 0, 1, 6}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -278,7 +278,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func countItems(r *Request) (n int) {
+func countItems(r *request) (n int) {
 	for _, c := range r.Crawls {
 		n += len(c.Items)
 	}
@@ -299,7 +299,7 @@ func TestHandles(t *testing.T) {
 	if err != nil || a == b || a == 0 || b == 0 {
 		t.Errorf("handles %d and %d (%v)", a, b, err)
 	}
-	if _, err := Get[*Crawler](a); err != nil {
+	if _, err := Get[*crawler](a); err != nil {
 		t.Error(err)
 	}
 	if _, err := Get[*Worlds](a); err == nil {

@@ -64,10 +64,10 @@ var curves = map[string]func(s env.Source, v float64) float64{
 // curve appends a curve at rows of numbers, one for each source of an instance.
 func curve(text []byte, in, to []float64) ([]float64, error) {
 	q := struct {
-		Spec
+		spec
 		Curve   string
 		Columns int // of the rows
-	}{Spec: usual()}
+	}{spec: usual()}
 	if err := decode(text, &q); err != nil {
 		return nil, err
 	}

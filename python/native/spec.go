@@ -14,8 +14,8 @@ import (
 	"ephemera/experiments"
 )
 
-// Spec names a world as data.
-type Spec struct {
+// spec names a world as data.
+type spec struct {
 	Instance string  // a name or a path, as env.Named takes it
 	TOML     string  // an instance file's contents; goes before Instance
 	Budget   float64 // 0 for the instance's own
@@ -24,9 +24,9 @@ type Spec struct {
 	Knowledge  env.Level
 }
 
-// usual is what a Spec leaves out.
-func usual() Spec {
-	return Spec{World: experiments.World{World: "mean", Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Knowledge: env.LevelModel}
+// usual is what a spec leaves out.
+func usual() spec {
+	return spec{World: experiments.World{World: "mean", Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Knowledge: env.LevelModel}
 }
 
 // decode reads JSON strictly.
@@ -45,7 +45,7 @@ func decode(text []byte, into any) error {
 }
 
 // instance returns the instance that s names.
-func (s *Spec) instance() (env.Instance, error) {
+func (s *spec) instance() (env.Instance, error) {
 	if s.TOML == "" {
 		return env.Named(s.Instance, s.Budget)
 	}
@@ -58,7 +58,7 @@ func (s *Spec) instance() (env.Instance, error) {
 }
 
 // scene returns the scene that s describes.
-func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
+func (s *spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 	if s.Knowledge, err = env.ParseLevel(string(s.Knowledge)); err != nil {
 		return none, err
 	}
@@ -80,8 +80,8 @@ func (s *Spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 	return w.Open(ctx, in, s.Knowledge)
 }
 
-// Player is an entry of the catalogue, or a guest: a policy in Python.
-type Player struct {
+// player is an entry of the catalogue, or a guest: a policy in Python.
+type player struct {
 	Name     string
 	As       string // its name in the table; empty for Name
 	Settings map[string]any
@@ -90,10 +90,10 @@ type Player struct {
 }
 
 // row returns the name in the table.
-func (p *Player) row() string { return cmp.Or(p.As, p.Name) }
+func (p *player) row() string { return cmp.Or(p.As, p.Name) }
 
 // contender finds an entry of the catalogue and reads its settings.
-func (p *Player) contender(scene experiments.Scene, level env.Level) (c experiments.Contender, err error) {
+func (p *player) contender(scene experiments.Scene, level env.Level) (c experiments.Contender, err error) {
 	if c.Entry, err = experiments.Find(p.Name); err != nil {
 		return c, err
 	}

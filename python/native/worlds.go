@@ -13,9 +13,9 @@ import (
 	"ephemera/experiments"
 )
 
-// Settings of a set of worlds.
-type Settings struct {
-	Spec
+// worldSettings are the settings of a set of worlds.
+type worldSettings struct {
+	spec
 	Worlds int  // K
 	Steps  int  // epochs of an episode; 0 for all that the world has
 	Scaled bool // observations are float32 in units of their own
@@ -28,8 +28,8 @@ type Settings struct {
 
 const maxWorlds = 1 << 24
 
-// About is what Python must know of worlds to lay out its buffers.
-type About struct {
+// about is what Python must know of worlds to lay out its buffers.
+type about struct {
 	Names   []string  `json:"names"`
 	Costs   []float64 `json:"costs"`
 	Budget  float64   `json:"budget"`
@@ -54,9 +54,9 @@ type Frame struct {
 // Worlds are K worlds of one scene that are stepped by one call. Only one call
 // at a time is allowed.
 type Worlds struct {
-	set   Settings
+	set   worldSettings
 	scene experiments.Scene
-	about About
+	about about
 	n     int
 	to    Frame
 	world []one
@@ -99,9 +99,9 @@ type one struct {
 	crawl []int     // of this step
 }
 
-// Open sets worlds up. They are reset before their first step.
-func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
-	w := &Worlds{set: Settings{Spec: usual()}}
+// openWorlds sets worlds up. They are reset before their first step.
+func openWorlds(ctx context.Context, text []byte) (*Worlds, *about, error) {
+	w := &Worlds{set: worldSettings{spec: usual()}}
 	if err := decode(text, &w.set); err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, text []byte) (*Worlds, *About, error) {
 	w.n, w.top = len(t.Costs), baselines.NewSelector(t.Costs, t.Budget)
 	w.key = make([]float64, w.n)
 	w.world = make([]one, w.set.Worlds)
-	w.about = About{
+	w.about = about{
 		Names: t.Names, Costs: t.Costs, Budget: t.Budget, Steps: w.scene.Limit(w.set.Steps), Width: 3 * w.n,
 		Limited: !w.scene.Seeded && w.scene.Epochs == 0, Bounded: w.scene.Bounded(w.set.Knowledge),
 	}

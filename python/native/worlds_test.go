@@ -15,7 +15,7 @@ import (
 )
 
 // settings returns settings of K worlds with changes by key.
-func settings(k int, changes map[string]any) []byte {
+func worldsText(k int, changes map[string]any) []byte {
 	m := map[string]any{
 		"instance": "paper", "worlds": k, "steps": 50, "action": "scores", "autoreset": true,
 	}
@@ -45,9 +45,9 @@ func frame(w *Worlds, rows int) Frame {
 	return f
 }
 
-func open(t *testing.T, k int, changes map[string]any) (*Worlds, *About) {
+func opened(t *testing.T, k int, changes map[string]any) (*Worlds, *about) {
 	t.Helper()
-	w, about, err := Open(context.Background(), settings(k, changes))
+	w, about, err := openWorlds(context.Background(), worldsText(k, changes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSameAsEnv(t *testing.T) {
 			for key, v := range c.changes {
 				changes[key] = v
 			}
-			w, about := open(t, k, changes)
+			w, about := opened(t, k, changes)
 			budget, _ := changes["budget"].(int)
 			in, err := env.Named(c.instance, float64(budget))
 			if err != nil {
@@ -154,8 +154,8 @@ func TestSameAsEnv(t *testing.T) {
 // Scaled observations are the raw ones in other units.
 func TestScaled(t *testing.T) {
 	for _, knowledge := range []string{"model", "online"} {
-		raw, about := open(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge})
-		scaled, _ := open(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge, "scaled": true})
+		raw, about := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge})
+		scaled, _ := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge, "scaled": true})
 		a, b := frame(raw, 1), frame(scaled, 1)
 		raw.Bind(a)
 		scaled.Bind(b)
@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		{"set", Actions{Set: []int8{1, 0, 0, 0, 2, 0, 0, 0}}, "world 1: action 2 of source 0"},
 		{"one", Actions{One: []int64{0, 4}}, "world 1: action is source 4; allowed are 0 to 3"},
 	} {
-		w, _ := open(t, 2, map[string]any{"action": c.action})
+		w, _ := opened(t, 2, map[string]any{"action": c.action})
 		f := frame(w, 2)
 		w.Bind(f)
 		if err := w.Step(c.bad, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
@@ -235,7 +235,7 @@ func TestRefusals(t *testing.T) {
 		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
 		{map[string]any{"unknown": 1}, "unknown"},
 	} {
-		if _, _, err := Open(context.Background(), settings(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := openWorlds(context.Background(), worldsText(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
 		}
 	}
@@ -243,7 +243,7 @@ func TestRefusals(t *testing.T) {
 
 // A set that is too dear is cut to the sources that have waited longest.
 func TestTruncate(t *testing.T) {
-	w, _ := open(t, 1, map[string]any{"action": "set", "truncate": true})
+	w, _ := opened(t, 1, map[string]any{"action": "set", "truncate": true})
 	f := frame(w, 1)
 	w.Bind(f)
 	if err := w.Reset(nil, []uint64{1}, 0); err != nil {
@@ -257,7 +257,7 @@ func TestTruncate(t *testing.T) {
 }
 
 func TestStepAllocatesNothing(t *testing.T) {
-	w, _ := open(t, 16, map[string]any{"steps": 0})
+	w, _ := opened(t, 16, map[string]any{"steps": 0})
 	w.Bind(frame(w, 1))
 	if err := w.Reset(nil, make([]uint64, 16), 0); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 func BenchmarkStep(b *testing.B) {
 	for _, k := range []int{1, 16, 1024} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {
-			w, _, err := Open(context.Background(), settings(k, map[string]any{"steps": 0, "scaled": true}))
+			w, _, err := openWorlds(context.Background(), worldsText(k, map[string]any{"steps": 0, "scaled": true}))
 			if err != nil {
 				b.Fatal(err)
 			}
