@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 		for _, d := range strings.Split(x.Document, "; ") {
 			documents[d] = true
 		}
-		if x.Reason == "" || !slices.Contains([]Verdict{reproduced, byReading, borderline, differs, notReproducible}, x.Verdict) {
+		if x.Reason == "" || strings.ContainsAny(x.Reason, "{}") || !slices.Contains([]Verdict{reproduced, byReading, borderline, differs, notReproducible}, x.Verdict) {
 			t.Errorf("%s: verdict %q, reason %q", x.ID, x.Verdict, x.Reason)
 		}
 		if (x.Lo == nil) != (x.RunLo == nil) {
@@ -114,11 +114,16 @@ func TestReport(t *testing.T) {
 		"tcns/period-source-4":    {7, reproduced},
 		"cdc/whittle-1":           {260.30, notReproducible},
 		"allerton/second-source":  {147.66, reproduced},
+		"allerton/best-source":    {179.79, reproduced},
+		"tcns/relaxed-violations": {.366, notReproducible},
 	} {
 		x := seen[id]
 		if math.Abs(x.Measured-want.measured) > 0.005 || x.Verdict != want.verdict || x.Lo != nil {
 			t.Errorf("%s: %v, %s; want %v, %s", id, x.Measured, x.Verdict, want.measured, want.verdict)
 		}
+	}
+	if got, want := seen["allerton/between"].Accepted, [2]float64{seen["allerton/second-source"].Measured, seen["allerton/best-source"].Measured}; got != want {
+		t.Errorf("between the two sources is %v, want %v", got, want)
 	}
 	// The reading that gives both figures of the relaxed control is one that was
 	// sought.
