@@ -24,7 +24,7 @@ func settingsText(t *testing.T, m map[string]any) []byte {
 	return text
 }
 
-// crawler builds a crawler with changes by key.
+// built builds a crawler with changes by key.
 func built(t *testing.T, changes map[string]any) *crawler {
 	t.Helper()
 	m := map[string]any{"name": learner.Kinds[0].Name, "instance": "paper", "seed": 1}
@@ -97,6 +97,65 @@ func TestCrawlerSameAsRun(t *testing.T) {
 		if math.Abs(got/want.Learning.Reward-1) > 1e-12 {
 			t.Errorf("%s with knowledge %s earns %v, in a run %v", c.name, c.knowledge, got, want.Learning.Reward)
 		}
+	}
+}
+
+// What a call says in numbers is what is said in Go.
+func TestCrawlerInNumbers(t *testing.T) {
+	call := func(what string, handle int64, text []byte, in ...float64) Made {
+		t.Helper()
+		m, err := Call(context.Background(), what, handle, text, in, make([]float64, 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	c := built(t, map[string]any{"knowledge": "online"})
+	handle := call("crawler", 0, settingsText(t, map[string]any{"name": c.name, "instance": "paper", "seed": 1, "knowledge": "online"})).Handle
+	w, err := experiments.PoissonScene(env.Paper(1), env.MarksConstant, 1).Open(1, env.LevelOnline, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for epoch := range 300 {
+		ages := []float64{1, 3, float64(1 + epoch%40), 2} // what the owner says of its crawls
+		if epoch%3 == 0 {
+			ages = nil
+		}
+		pick, err := c.Select(seen{Age: ages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var numbers []float64
+		for _, i := range pick {
+			numbers = append(numbers, float64(i))
+		}
+		if got := call("select", handle, nil, ages...).Numbers; !slices.Equal(got, numbers) {
+			t.Fatalf("epoch %d: %v and %v", epoch, got, numbers)
+		}
+		got, err := w.Step(pick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = []float64{float64(len(got))}
+		for _, x := range got {
+			numbers = append(numbers, float64(x.Source), x.Interest, float64(len(x.Items)))
+		}
+		for _, x := range got {
+			for _, item := range x.Items {
+				numbers = append(numbers, item.Age, item.Interest)
+			}
+		}
+		call("update", handle, nil, numbers...)
+		if err := c.Update(got, seen{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := c.save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if call("save", handle, nil).Answer != want {
+		t.Error("after calls in numbers the learner is another one")
 	}
 }
 

@@ -112,6 +112,35 @@ func TestGuestInRun(t *testing.T) {
 	}
 }
 
+// A request that has no room is made again, whole.
+func TestRequestAgain(t *testing.T) {
+	j := begun(t, map[string]any{"policies": []any{playing("mine", true)}, "knowledge": "observed", "world": "poisson"})
+	in, asked := []float64{sources}, 0
+	for {
+		numbers, answer, err := j.answer(in, make([]float64, 0, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer != nil {
+			break
+		}
+		if in = []float64{sources}; len(numbers) == 0 {
+			continue
+		}
+		asked++
+		more, answer, err := j.answer([]float64{again}, make([]float64, 0, 100))
+		if err != nil || answer != nil || !slices.Equal(more, numbers) {
+			t.Fatalf("%v, again %v (%v, %v)", numbers, more, answer, err)
+		}
+		if numbers[0] == choose {
+			in = append(in, 1)
+		}
+	}
+	if asked != 401 || j.result.(map[string]any)["learning"].(experiments.Outcome).Crawls != 1 {
+		t.Errorf("%d requests, %v", asked, j.result)
+	}
+}
+
 // Guests and entries stand in one table.
 func TestCompareWithGuest(t *testing.T) {
 	runs, next := 0, 0
