@@ -265,7 +265,11 @@ func (c *Config) lacks(old *Config) string {
 		if here == nil && says != nil {
 			continue // it went with the learner that had it
 		}
-		if slices.ContainsFunc(there, func(v string) bool { return !slices.Contains(here, v) }) {
+		have := map[string]bool{}
+		for _, v := range here {
+			have[v] = true
+		}
+		if slices.ContainsFunc(there, func(v string) bool { return !have[v] }) {
 			says = append(says, fmt.Sprintf("%s: %s there, %s here", key, some(there), some(here)))
 		}
 	}
@@ -291,20 +295,21 @@ func (c *Config) lacks(old *Config) string {
 
 // given returns the values of a setting, or the seeds.
 func (c *Config) given(key string) (values []string) {
+	seen := map[string]bool{}
+	add := func(text string) {
+		if !seen[text] {
+			seen[text], values = true, append(values, text)
+		}
+	}
 	if key == "seeds" {
 		for _, seed := range c.Seeds {
-			values = append(values, fmt.Sprint(seed))
+			add(fmt.Sprint(seed))
 		}
-		return values
 	}
 	for _, g := range c.grids {
-		k := place(g.keys, key)
-		if k < 0 {
-			continue
-		}
-		for _, v := range g.lists[k] {
-			if text := show(v); !slices.Contains(values, text) {
-				values = append(values, text)
+		if k := place(g.keys, key); k >= 0 {
+			for _, v := range g.lists[k] {
+				add(show(v))
 			}
 		}
 	}

@@ -777,6 +777,15 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// To see whether a directory is of this sweep takes no time that grows with the
+// square of the seeds: here that would be a minute and more.
+func TestManySeeds(t *testing.T) {
+	c := mustLoad(t, "seeds = 400000\n")
+	if what := c.lacks(c); what != "" {
+		t.Errorf("lacks of itself: %.80s", what)
+	}
+}
+
 // A line that was damaged on disk is reported and its run repeated.
 func TestDamage(t *testing.T) {
 	c, dir := swept(t, kappaTOML)
