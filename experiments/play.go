@@ -1,11 +1,13 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -23,6 +25,9 @@ type Play struct {
 	// as it learned, below 0 for none.
 	Evaluation int
 	From       *Point // goes on from there with learning; nil for the beginning
+	// Patience is how long an epoch under way may go on after an interruption; 0
+	// for 30 ms.
+	Patience time.Duration
 	// Watch, if not nil, returns what watches a run that is about to begin:
 	// first that of the learner or policy, then that of what was learned.
 	Watch func(Running) Watcher
@@ -85,7 +90,7 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 	if err != nil {
 		return none, nil, err
 	}
-	late, cancel := behind(ctx)
+	late, cancel := behind(ctx, cmp.Or(p.Patience, patience))
 	defer cancel()
 	if c, ok := world.(interface{ Until(context.Context) }); ok {
 		c.Until(late)

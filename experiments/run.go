@@ -54,13 +54,11 @@ type tally struct {
 	decisions []time.Duration // of every 64th epoch
 }
 
-// patience is how long an epoch under way may go on after an interruption: nearly
-// all end within it, on a busy machine too, and what ends between two epochs can be
-// saved. A command that has nothing to save does not wait for it.
-const patience = 300 * time.Millisecond
+// patience is how long an epoch under way may go on after an interruption. Most
+// end within it, and what ends between two epochs can be saved.
+const patience = 30 * time.Millisecond
 
-// late is a context that is done when another has been for as long as the
-// patience.
+// late is a context that is done when another has been for a while.
 type late struct {
 	context.Context
 	seen atomic.Bool // something was ended by it
@@ -74,9 +72,9 @@ func (l *late) Err() error {
 	return err
 }
 
-func behind(ctx context.Context) (*late, context.CancelFunc) {
+func behind(ctx context.Context, while time.Duration) (*late, context.CancelFunc) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
 	return &late{Context: inner}, func() { stop(); cancel() }
 }
 

@@ -111,8 +111,11 @@ func (r *training) learn(ctx context.Context) error {
 		}
 		return r.train(run)
 	}}
-	if r.From != nil {
+	switch {
+	case r.From != nil:
 		p.From = &r.now.Point
+	case r.Save != nil:
+		p.Patience = 10 * patience // until something is saved there is nothing to go on with
 	}
 	if len(r.now.Done) > 0 {
 		p.Evaluation = -1
