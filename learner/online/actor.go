@@ -22,7 +22,7 @@ type ActorSettings struct {
 func DefaultActorSettings() ActorSettings {
 	d := DefaultSettings()
 	s := ActorSettings{Settings: priced.DefaultSettings(), Profile: d.Profile, Memory: d.Memory, Optimism: d.Optimism}
-	s.Horizon = d.Horizon
+	s.Horizon, s.KappaRound = d.Horizon, 0 // who knows nothing has to try them all
 	return s
 }
 

@@ -15,11 +15,14 @@ import (
 // instances of any size, share of the budget and scale.
 type Settings struct {
 	// κ(n) = min(KappaMax, Kappa·√(1 + n/KappaOver)), the slope of the logit:
-	// exploration at first, almost the index policy in the end. Where a round,
-	// ΣC/M, takes more than 100 epochs, Kappa counts 1 + ln(ΣC/100M) times.
+	// exploration at first, almost the index policy in the end.
 	Kappa     float64 `toml:"kappa"`
 	KappaOver float64 `toml:"kappa_over"` // epochs
 	KappaMax  float64 `toml:"kappa_max"`
+	// KappaRound, R, is a number of epochs. Where a round, ΣC/M, takes more,
+	// Kappa counts 1 + ln(ΣC/RM) times: the greatest of N draws of noise grows
+	// with ln N. 0 is for never.
+	KappaRound float64 `toml:"kappa_round"`
 
 	// A is a(n), the actor's step, in units of ln θ per cycle of the source.
 	A lspe.Steps `toml:"a"`
@@ -70,7 +73,7 @@ type Settings struct {
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
 	return Settings{
-		Kappa: 6, KappaOver: 100, KappaMax: 40,
+		Kappa: 6, KappaOver: 100, KappaMax: 40, KappaRound: 100,
 		A: lspe.Steps{Scale: 1, Block: 500, Power: .6},
 		D: lspe.Steps{Scale: .3, Block: 30, Power: .7},
 		B: lspe.Steps{Scale: 5, Block: 1, Power: 1, Shift: 5}, Cycles: 5,
@@ -108,7 +111,7 @@ func (s *Settings) Validate() error {
 		{"kappa", s.Kappa, false}, {"kappa_over", s.KappaOver, false}, {"kappa_max", s.KappaMax, false},
 		{"cycles", s.Cycles, false},
 		{"margin_cap", s.MarginCap, false}, {"index_cap", s.IndexCap, false},
-		{"margin_share", s.MarginShare, true}, {"horizon", s.Horizon, true},
+		{"margin_share", s.MarginShare, true}, {"horizon", s.Horizon, true}, {"kappa_round", s.KappaRound, true},
 	} {
 		if f.zero && f.v == 0 {
 			continue
@@ -146,18 +149,20 @@ func (s *Settings) Validate() error {
 type clocks struct {
 	set         *Settings
 	a, b, d     lspe.Stepper
-	crowd       float64 // what κ is multiplied by among many sources
+	first       float64 // κ(0)
 	kappa       float64 // κ(n)
 	actor       float64 // a(n)
 	price       float64 // d(n)
 	least, most float64 // 1/bᵢ(n) lies between, the latter but for Θ
 }
 
-// newClocks returns the schedules for a period. Of N draws of the noise the
-// greatest grows with ln N: where a crawl is for more than a hundred sources, κ
-// grows as fast, or noise alone would decide.
-func newClocks(s *Settings, period float64) clocks {
-	return clocks{set: s, crowd: 1 + math.Log(max(1, period/100)), a: lspe.Stepper{Steps: s.A}, b: lspe.Stepper{Steps: s.B}, d: lspe.Stepper{Steps: s.D}}
+// newClocks returns the schedules where a round takes that many epochs.
+func newClocks(s *Settings, round float64) clocks {
+	c := clocks{set: s, first: s.Kappa, a: lspe.Stepper{Steps: s.A}, b: lspe.Stepper{Steps: s.B}, d: lspe.Stepper{Steps: s.D}}
+	if s.KappaRound > 0 && round > s.KappaRound {
+		c.first *= 1 + math.Log(round/s.KappaRound)
+	}
+	return c
 }
 
 // at evaluates the schedules after n epochs. With a horizon, none goes on
@@ -167,8 +172,7 @@ func (c *clocks) at(n int) {
 		n = min(n, int(h))
 	}
 	s, t := c.set, float64(n)
-	first := s.Kappa * c.crowd
-	c.kappa = min(max(s.KappaMax, first), first*math.Sqrt(1+t/s.KappaOver))
+	c.kappa = min(max(s.KappaMax, c.first), c.first*math.Sqrt(1+t/s.KappaOver))
 	c.actor, c.price = c.a.Value(n+1), c.d.Value(n+1)
 	c.least, c.most = 1/c.b.Value(n+1), t+1
 }
