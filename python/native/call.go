@@ -55,10 +55,8 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 		err = m.crawler(loadCrawler(text))
 	case "curve":
 		m.Numbers, err = curve(text, in, m.Numbers)
-	case "relax":
-		m.Answer, err = relax(text)
-	case "instance":
-		m.Answer, err = instance(text)
+	case "relax", "instance":
+		m.Answer, err = reference(what, text)
 	case "catalogue":
 		m.Answer = catalogue()
 	case "close":

@@ -106,6 +106,9 @@ func (c *crawler) describe() map[string]any {
 func (c *crawler) call(what string, in []float64, m *Made) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.learner == nil && (what == "save" || what == "freeze") {
+		return fmt.Errorf("%q does not learn", c.name)
+	}
 	switch what {
 	case "describe":
 		m.Answer = c.describe()
@@ -262,28 +265,15 @@ func (c *crawler) thresholds() ([]*float64, error) {
 	return to, nil
 }
 
-func (c *crawler) learns() error {
-	if c.learner == nil {
-		return fmt.Errorf("%q does not learn", c.name)
-	}
-	return nil
-}
-
 // freeze returns what was learned, as a policy that learns no more, with books
 // of its own.
 func (c *crawler) freeze() (*crawler, error) {
-	if err := c.learns(); err != nil {
-		return nil, err
-	}
 	f := &crawler{name: c.name, level: c.level, instance: c.instance, agent: c.learner.Frozen()}
 	return f, f.open(c.terms.Start, c.terms.Length)
 }
 
 // save returns the contents of a state file, which learner.Load reads.
 func (c *crawler) save() (string, error) {
-	if err := c.learns(); err != nil {
-		return "", err
-	}
 	s := learner.Saved{Config: c.config, Start: c.terms.Start, Length: c.terms.Length}
 	if c.config == "" {
 		config, err := toml.Marshal(map[string]any{"algorithm": c.name, "knowledge": string(c.level), "settings": c.settings, "instance": c.instance})

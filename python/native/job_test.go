@@ -334,6 +334,11 @@ func TestHandles(t *testing.T) {
 	if _, err := Get[*Worlds](a); err == nil {
 		t.Error("a handle of another kind was taken")
 	}
+	for _, what := range []string{"save", "freeze"} {
+		if _, err := call(what, a); err == nil || !strings.Contains(err.Error(), `"whittle" does not learn`) {
+			t.Errorf("%s of a policy: %v", what, err)
+		}
+	}
 	if _, err := call("dance", a); err == nil || !strings.Contains(err.Error(), `unknown call "dance"`) {
 		t.Errorf("an unknown call: %v", err)
 	}

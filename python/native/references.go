@@ -12,31 +12,22 @@ import (
 	"ephemera/experiments"
 )
 
-// relax answers with the relaxed optimum of an instance.
-func relax(text []byte) (any, error) {
-	in, err := asked(text)
+// reference answers about an instance: with its relaxed optimum, or with the text
+// of its file.
+func reference(what string, text []byte) (any, error) {
+	s := usual()
+	if err := decode(text, &s); err != nil {
+		return nil, err
+	}
+	in, err := s.instance()
 	if err != nil {
 		return nil, err
 	}
-	return index.Relax(in, index.MeanDynamics), nil
-}
-
-// instance answers with the text of an instance file.
-func instance(text []byte) (any, error) {
-	in, err := asked(text)
-	if err != nil {
-		return nil, err
+	if what == "relax" {
+		return index.Relax(in, index.MeanDynamics), nil
 	}
 	b, err := toml.Marshal(in)
 	return string(b), err
-}
-
-func asked(text []byte) (env.Instance, error) {
-	s := usual()
-	if err := decode(text, &s); err != nil {
-		return env.Instance{}, err
-	}
-	return s.instance()
 }
 
 // catalogue answers with the learners and policies.
