@@ -189,7 +189,7 @@ func TestInterrupted(t *testing.T) {
 // megabytes: the last one stands.
 func TestInterruptedWithMuchState(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	said, _ := interrupt(t, os.Interrupt, dir, "-algorithm paper -set reading=inverse -instance lognormal:300 -checkpoint 1", func() {})
+	said, _ := interrupt(t, os.Interrupt, dir, "-algorithm paper -set reading=inverse -instance lognormal:600 -checkpoint 1", func() {})
 	if want := "train: interrupted; train -resume " + dir + " goes on with it\n"; said != want {
 		t.Errorf("%q; want %q", said, want)
 	}
