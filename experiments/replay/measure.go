@@ -55,7 +55,12 @@ type publication struct{ at, utility float64 }
 type catalog [][]publication
 
 func newCatalog(rec *env.Recording) catalog {
-	c := make(catalog, len(rec.Names))
+	count := make([]int, len(rec.Names))
+	rec.Each(func(i int, _ int64, _ float64) { count[i]++ })
+	c := make(catalog, len(count))
+	for i, n := range count {
+		c[i] = make([]publication, 0, n) // there may be a hundred million in all
+	}
 	rec.Each(func(i int, at int64, utility float64) {
 		c[i] = append(c[i], publication{float64(at), utility})
 	})
