@@ -79,8 +79,8 @@ func every(n int, period, from, to float64) []crawl {
 	}
 }
 
-// about tells what is done now.
-func (w Now) about() string {
+// About tells what is done now.
+func (w Now) About() string {
 	switch {
 	case w.Every > 0 && w.Name == inTurn:
 		return "every source in turn"

@@ -74,7 +74,7 @@ type Answer struct {
 
 // schedule is one schedule.
 type schedule struct {
-	Policy, About string
+	Policy string
 	measures
 	Interval stats.Estimate // of Interest, over weeks; not finite under five of them
 }
@@ -190,12 +190,8 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
 // jobs lists what has to be run; each fills its part of a.
 func (a *Answer) jobs() (jobs []func(context.Context) error) {
-	a.Rows = []schedule{
-		{Policy: a.Now.Name, About: a.Now.about()},
-		{Policy: "learning", About: "the learner, which knows nothing at first"},
-		{Policy: "whittle", About: "the exact index, told every source's mean rate of the whole time beforehand"},
-	}
-	for _, name := range append([]string{"round-robin"}, rules...) {
+	a.Rows = []schedule{{Policy: a.Now.Name}}
+	for _, name := range slices.Concat([]string{"learning", "whittle", "round-robin"}, rules) {
 		if name != a.Now.Rule {
 			a.Rows = append(a.Rows, schedule{Policy: name})
 		}
