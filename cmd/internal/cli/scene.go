@@ -54,12 +54,17 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 	return scene, WrongFlag(err)
 }
 
-// WrongFlag marks the error of a setting as one of how the command was called.
+// WrongFlag marks the error of a setting as one of how the command was called. A
+// text that begins with the setting of a world begins with its flag.
 func WrongFlag(err error) error {
-	if setting := new(experiments.SettingError); errors.As(err, &setting) {
-		return AsUsage(err)
+	setting := new(experiments.SettingError)
+	switch {
+	case !errors.As(err, &setting):
+		return err
+	case strings.HasPrefix(err.Error(), setting.Key+" "):
+		return Usagef("-%w", err)
 	}
-	return err
+	return AsUsage(err)
 }
 
 // Settings returns the world that the flags describe, and its instance, or of a
