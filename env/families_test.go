@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"ephemera/env"
@@ -80,30 +82,18 @@ func TestFamiliesHaveTheirDistributions(t *testing.T) {
 // rank returns Spearman's correlation of two parameters.
 func rank(in env.Instance, f, g func(env.Source) float64) float64 {
 	n := len(in.Sources)
-	place := func(f func(env.Source) float64) []float64 {
-		order := make([]int, n)
-		for i := range order {
-			order[i] = i
+	places := func(f func(env.Source) float64) []float64 {
+		v, order, place := make([]float64, n), make([]int, n), make([]float64, n)
+		for i, s := range in.Sources {
+			v[i] = f(s)
 		}
-		slices.SortFunc(order, func(a, b int) int {
-			if f(in.Sources[a]) < f(in.Sources[b]) {
-				return -1
-			}
-			return 1
-		})
-		r := make([]float64, n)
+		floats.Argsort(v, order)
 		for k, i := range order {
-			r[i] = float64(k) - float64(n-1)/2
+			place[i] = float64(k)
 		}
-		return r
+		return place
 	}
-	var ab, aa float64
-	x, y := place(f), place(g)
-	for i := range x {
-		ab += x[i] * y[i]
-		aa += x[i] * x[i]
-	}
-	return ab / aa
+	return stat.Correlation(places(f), places(g), nil)
 }
 
 func TestFamiliesGrow(t *testing.T) {
