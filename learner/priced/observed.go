@@ -164,7 +164,9 @@ func (l *Observed) waiting(i int, x float64) (g, d float64) {
 //
 //	L(X) = (η − λκ̄) D(X) − G(X),  index − λ = L/(κ̄ D)
 //
-// κ̄D, the mean work that the crawl forgoes, is −∂L/∂λ.
+// κ̄D, the mean work that the crawl forgoes, is −∂L/∂λ. The index is X/C at most:
+// at that price a crawl earns nothing. Of states that a source has never been in
+// the critic knows nothing, and the polynomial may say anything.
 func (l *Observed) excess(i int, x float64) float64 {
 	g, d := l.waiting(i, x)
 	cost := l.costs[i]
@@ -173,7 +175,8 @@ func (l *Observed) excess(i int, x float64) float64 {
 		// Waiting for good is the alternative, and costs nothing.
 		return (x - l.price*cost - max(0, x+g-l.price*cost)) / cost
 	}
-	return (profit*d - g) / min(max(work*d, cost/(maxCycles*l.period)), cost)
+	e := (profit*d - g) / min(max(work*d, cost/(maxCycles*l.period)), cost)
+	return min(e, x/cost-l.price)
 }
 
 // at looks at sources in these states.

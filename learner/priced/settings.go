@@ -73,7 +73,7 @@ type Settings struct {
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
 	return Settings{
-		Kappa: 6, KappaOver: 100, KappaMax: 40, KappaRound: 100,
+		Kappa: 6, KappaOver: 100, KappaMax: 40, KappaRound: 10,
 		A: lspe.Steps{Scale: 1, Block: 500, Power: .6},
 		D: lspe.Steps{Scale: .3, Block: 30, Power: .7},
 		B: lspe.Steps{Scale: 5, Block: 1, Power: 1, Shift: 5}, Cycles: 5,
