@@ -54,6 +54,23 @@ func TestObservedTargets(t *testing.T) {
 	}
 }
 
+// TestUnseenStates: beside a rich source that is crawled at every epoch, a slow one
+// is near its ceiling while the learner learns. What it has learned is then run
+// from states near 0, where the critic has seen nothing.
+func TestUnseenStates(t *testing.T) {
+	in := env.Instance{ID: "slow", Budget: 1, Sources: []env.Source{env.NewSource("rich", 1400, 6.7, 4.8), env.NewSource("slow", 75, .015, .37)}}
+	o := env.PoissonOptions{Marks: env.MarksPerItem}
+	for seed := range uint64(8) {
+		l := newObserved(in, nil, stream.New(seed, stream.Policy))
+		harvest(t, in, seed, o, env.NewAgent(l), 1000)
+		learned := floats.Sum(harvest(t, in, seed, o, env.NewAgent(l.Frozen()), 200))
+		rich := floats.Sum(harvest(t, in, seed, o, env.NewAgent(baselines.NewMyopicObserved(in)), 200))
+		if learned < .98*rich {
+			t.Errorf("seed %d: learned earns %.0f; myopic %.0f", seed, learned, rich)
+		}
+	}
+}
+
 // TestObservedThreshold holds the learned threshold of a single source at a
 // fixed price against the best one, by what they earn in simulation.
 func TestObservedThreshold(t *testing.T) {
