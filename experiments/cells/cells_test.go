@@ -213,6 +213,7 @@ func TestCheck(t *testing.T) {
 		{"learner.algorithm = \"paper\"\nlearner.a = \"fast\"\n", "test.toml:2:1: learner.a: "},
 		{"learner.act = \"both\"\nlearner.algorithm = \"paper\"\n", "test.toml:1:1: learner.act: "},
 		{"instance.budget = 9\n", "test.toml:1:1: instance.budget: instance \"paper\": budget is 9"},
+		{"instance.name = \"mixed:1:2\"\ninstance.budget = 4\n", "test.toml:2:1: instance.budget: instance \"mixed/1/2\": budget is 4"},
 		{"instance.name = \"pape\"\n", "test.toml:1:1: instance.name: unknown instance \"pape\""},
 		{"learner.algorithm = \"lspe@online\"\nworld.kind = \"mean\"\n", "test.toml:2:1: world.kind: mean has no items, which an online learner learns from; use poisson"},
 		{"steps = 0\n", "test.toml:1:1: steps: 0 epochs; allowed is 1 or more"},

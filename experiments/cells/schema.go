@@ -279,8 +279,8 @@ func instance(cell *sweep.Cell) (in env.Instance, err error) {
 	name, budget := cell.Text("instance.name"), cell.Float("instance.budget")
 	if file := cell.Input("instance.name"); file != nil {
 		in, err = env.Unmarshal(name, file.Data)
-	} else {
-		in, err = env.Named(name, 0)
+	} else if in, err = env.Named(name, 0); errors.Is(err, env.ErrBudget) && budget != 0 {
+		err = nil // of one source, whose crawl costs less than the usual budget
 	}
 	if err != nil {
 		return in, wrong("instance.name", "%v", err)
