@@ -59,8 +59,13 @@ func TestShow(t *testing.T) {
 		if err != nil || !strings.Contains(string(page), "go run ./cmd/show "+strings.Join(args, " ")) {
 			t.Errorf("%q: %v, or the page does not say how it was made", args, err)
 		}
-		// What is drawn is of the last epochs of the run of what was learned.
-		x := figures(t, dir)["price"].Series[0].X
+		// What is drawn is of the first and the last epochs of the run of what was
+		// learned.
+		all := figures(t, dir)
+		if x := all["content"].Series[0].X; len(x) != firstEpochs+1 {
+			t.Errorf("%q: content at %d times; want the beginning and after each of %d epochs", args, len(x), firstEpochs)
+		}
+		x := all["price"].Series[0].X
 		want := 100
 		if slices.Contains(args, "-epochs") {
 			want = 3
