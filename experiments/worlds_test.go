@@ -23,6 +23,7 @@ var (
 	worldItems = flag.Float64("items", math.Inf(1), "leave out random worlds with more items per epoch, which are drawn one by one")
 	worldOver  = flag.Float64("over", 0, "leave out random worlds with fewer items per epoch")
 	worldHeld  = flag.String("held", "", "a policy that is held against Whittle in place of the default learner, in the worlds to which it applies")
+	worldDraw  = flag.Uint64("draw", 0, "other than 0: the same random worlds with other draws of the learner and the items")
 	worldLarge = flag.Int("large", 0, "how many of those to run all the same, evenly over their numbers of items")
 )
 
@@ -150,7 +151,7 @@ func TestAnyWorld(t *testing.T) {
 				for i, v := range s.Instance.Sources {
 					curves[i] = index.NewCurve(v, index.ItemDynamics)
 				}
-				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed, Epochs: steps, Watch: func(Running) Watcher {
+				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed + *worldDraw<<20, Epochs: steps, Watch: func(Running) Watcher {
 					mean = 0 // of the last run
 					return func(_ int, _ float64, crawls []env.Crawled) error {
 						for _, c := range crawls {

@@ -85,6 +85,7 @@ type State struct {
 	DecayVar  float64 `json:"decay_var"`
 	Noise     float64 `json:"noise"` // variance of ln ξ within a source
 	Common    common  `json:"common"`
+	Most      float64 `json:"most"` // interest of an item as it was found, units
 
 	Sources []source `json:"sources"`
 }
@@ -177,6 +178,7 @@ func (e *Estimates) Add(c env.Crawled, n int) {
 	for _, it := range c.Items {
 		ln := math.Log(e.Units(it.Interest))
 		e.ln = append(e.ln, ln)
+		e.Most = max(e.Most, e.Units(it.Interest))
 		if it.Interest > 0 {
 			s.Slope.add(it.Age, ln)
 		}

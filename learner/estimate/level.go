@@ -76,6 +76,7 @@ const (
 	cutItems  = 10   // items that the common spread of ln ξ counts as
 	tailItems = 200  // items that the common tail counts as
 	maxGrowth = 30   // of ln interest, back to publication
+	mostItem  = 10   // times the most that was ever found, what an item may have been
 	psiMemory = 1000 // harvests
 	psiFirst  = 20
 	psiCut    = 25 // of a squared standardised deviation
@@ -208,7 +209,7 @@ func (e *Estimates) spread(s *source, cr *env.Crawled, c, doubt float64) (found 
 			continue
 		}
 		ca := min(c*it.Age, limit)
-		xi := math.Exp(e.ln[k] + ca)
+		xi := min(math.Exp(e.ln[k]+ca), mostItem*e.Most)
 		v := min(xi, top)
 		e.y[min(max(int(it.Age), 0), cr.Age-1)] += v
 		found += e.Units(it.Interest) * (v / xi)
@@ -261,6 +262,7 @@ func (e *Estimates) redo(s *source, c float64) {
 		return
 	}
 	g := math.Exp(max(-maxGrowth, min((c-old)*l.Lag/l.Cut, 2)))
+	g = min(g, max(1, mostItem*e.Most*s.Slope.N/l.Raw))
 	for m := range l.Got {
 		l.Got[m] *= g
 	}

@@ -273,6 +273,22 @@ func TestUnit(t *testing.T) {
 	}
 }
 
+// TestRareItems: of a source with some items in thousands of epochs the decay is
+// thought to be that of the others. If it is slower by far, an old item must not be
+// taken for one that was beyond all when it was new.
+func TestRareItems(t *testing.T) {
+	in := env.Instance{ID: "rare", Budget: 1, Sources: []env.Source{
+		env.NewSource("slow", .0017, .00015, 1.5), env.NewSource("rare", .0054, .29, 1.2), env.NewSource("busy", .94, .083, 2.6),
+	}}
+	for seed := range uint64(60) {
+		l := newLearner(in.Terms(), nil)
+		rewards(t, in, seed, env.PoissonOptions{Items: true, Marks: env.MarksPerItem}, env.NewAgent(l), 3000)
+		if b, _ := l.Estimate(0); b > .5 {
+			t.Errorf("seed %d: an inflow of %.3g is foretold of a source with %.3g", seed, b, in.Sources[0].Rate*in.Sources[0].Interest)
+		}
+	}
+}
+
 // TestForeignState: states of other terms, and what no learner has, are refused.
 func TestForeignState(t *testing.T) {
 	in := env.Paper(1)
