@@ -62,9 +62,9 @@ func Load(path string) (Instance, error) {
 // maxFile is the greatest size of an instance file, bytes: some 2·10⁶ sources.
 const maxFile = 1 << 28
 
-// ReadFile reads a file of at most limit bytes. It refuses what is no file, such
-// as a device or a pipe, which may have no end.
-func ReadFile(path string, limit int64) ([]byte, error) {
+// OpenRegular opens a file for reading. It refuses what is none: a pipe that
+// nobody writes to would never open, and a device never end.
+func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,13 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%s is a %s; allowed is a file", path, kind)
 	}
-	f, err := os.Open(path)
+	return os.Open(path)
+}
+
+// ReadFile reads a file of at most limit bytes. It refuses what is no file, such
+// as a device or a pipe, which may have no end.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

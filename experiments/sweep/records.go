@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ephemera/env"
 )
 
 // A record file is text that only grows, one JSON object a line. Each process
@@ -159,7 +161,7 @@ func recordFiles(dir string) []string {
 
 // scan reads one record file.
 func (s *store) scan(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+	f, err := env.OpenRegular(path)
 	if err != nil {
 		return err
 	}
