@@ -12,6 +12,7 @@ import (
 
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -102,6 +103,7 @@ func worldSeeds(level env.Level, worlds int) (seeds []uint64) {
 // the most part; "in expectation" is the ratio of what the same crawls earn in the
 // mean over worlds.
 func TestAnyWorld(t *testing.T) {
+	envtest.Alone(t)
 	const steps = 3000
 	worlds := 36
 	if *full {

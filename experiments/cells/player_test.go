@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 	"ephemera/experiments"
 	"ephemera/experiments/sweep"
 )
@@ -14,6 +15,7 @@ import (
 // earns the same in all three under one seed and in one world, whatever law the
 // items follow.
 func TestOnePlayer(t *testing.T) {
+	envtest.Alone(t)
 	const steps, seed = 60, 5
 	ran := 0
 	for _, world := range []string{"mean", "poisson"} {

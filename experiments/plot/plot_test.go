@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"ephemera/env/envtest"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -48,6 +50,7 @@ func count(t *testing.T, f Figure, theme Theme, c color.RGBA) int {
 }
 
 func TestKinds(t *testing.T) {
+	envtest.Alone(t)
 	x, y := Values{1, 2, 3, 4}, Values{2, 4, math.NaN(), 1}
 	for _, kind := range []Kind{Line, Steps, Points, Across, Marks} {
 		f := Figure{Title: "t", X: Axis{Label: "epoch"}, Series: []Series{
@@ -209,6 +212,7 @@ func TestTiles(t *testing.T) {
 
 // What has one colour differs by its dashes or its shape.
 func TestSameColour(t *testing.T) {
+	envtest.Alone(t)
 	for _, kind := range []Kind{Line, Points} {
 		seen := map[string]int{}
 		for i := 0; i < 6*len(colours); i += len(colours) {

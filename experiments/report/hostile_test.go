@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"ephemera/env/envtest"
 	"ephemera/experiments/plot"
 )
 
@@ -175,6 +176,7 @@ var mutations = flag.Int("mutations", 300, "how many spoilt summaries TestMutati
 
 // Whatever stands in the files, there is no panic.
 func TestMutations(t *testing.T) {
+	envtest.Alone(t)
 	good := copied(t, sweepIn(t, "group = \"gamma\"\n"+small))
 	plain := copied(t, sweepIn(t, small))
 	if err := examine(good); err != nil {
