@@ -262,6 +262,7 @@ func (e *Estimates) redo(s *source, c float64) {
 		return
 	}
 	g := math.Exp(max(-maxGrowth, min((c-old)*l.Lag/l.Cut, 2)))
+	// Nor are the items taken to more, in the mean, than one may have been.
 	g = min(g, max(1, mostItem*e.Most*s.Slope.N/l.Raw))
 	for m := range l.Got {
 		l.Got[m] *= g
