@@ -9,7 +9,7 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/learner"
-	"ephemera/learner/online"
+	"ephemera/learner/forecast"
 )
 
 // Entry is a learner or a policy of the catalogue.
@@ -161,8 +161,8 @@ type certaintySettings struct {
 	Optimism float64 `toml:"optimism"` // standard errors that ln of an inflow is raised by
 }
 
-func (s *certaintySettings) online() *online.Settings {
-	o := online.CertaintySettings()
+func (s *certaintySettings) online() *forecast.Settings {
+	o := forecast.CertaintySettings()
 	o.Decay, o.Optimism = s.Decay, s.Optimism
 	return &o
 }
@@ -246,7 +246,7 @@ var policies = slices.Concat([]Entry{
 	}},
 	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
 		certaintySettings{Optimism: 1}, func(k Known, s *certaintySettings) (env.Policy[env.Online], error) {
-			return online.New(k.Terms, s.online())
+			return forecast.New(k.Terms, s.online())
 		}),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
 		baselines.DefaultQWhittle(), func(k Known, s *baselines.QWhittle) (env.Policy[env.Online], error) {

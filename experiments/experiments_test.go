@@ -18,7 +18,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
-	"ephemera/learner/online"
+	"ephemera/learner/forecast"
 )
 
 // scripted crawls what it is told to.
@@ -466,8 +466,8 @@ func TestPolicySettings(t *testing.T) {
 		keys  map[string]any // another value of each setting
 	}{
 		{"certainty", func(k Known) (env.Agent, error) {
-			s := online.CertaintySettings()
-			return agent(online.New(k.Terms, &s))
+			s := forecast.CertaintySettings()
+			return agent(forecast.New(k.Terms, &s))
 		}, map[string]any{"optimism": 0., "decay": .1}},
 		{"q-whittle", func(k Known) (env.Agent, error) { return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},

@@ -19,7 +19,7 @@ import (
 	"ephemera/experiments/configs"
 	"ephemera/experiments/sweep"
 	"ephemera/learner"
-	"ephemera/learner/allerton"
+	"ephemera/learner/paper"
 )
 
 func load(t testing.TB, text string, set ...string) (*Schema, *sweep.Config) {
@@ -103,14 +103,14 @@ learner.b = ["1/(n+1)", "0.01"]
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want allerton.Settings
+		var want paper.Settings
 		if err := want.SetReading(cell.Text("learner.reading")); err != nil {
 			t.Fatal(err)
 		}
 		if err := want.B.UnmarshalText([]byte(cell.Text("learner.b"))); err != nil {
 			t.Fatal(err)
 		}
-		if got := *settings.(*allerton.Settings); got != want {
+		if got := *settings.(*paper.Settings); got != want {
 			t.Errorf("%s: %+v, want %+v", cell.ID, got, want)
 		}
 		if cell.Float("learner.kappa") != want.Kappa || cell.Text("learner.margin") != want.Margin {

@@ -17,7 +17,7 @@ import (
 	"ephemera/experiments/cells"
 	"ephemera/experiments/sweep"
 	"ephemera/learner"
-	"ephemera/learner/lspe"
+	"ephemera/learner/critic"
 )
 
 // byFound crawls by what a source brought per epoch waited, times its age.
@@ -181,7 +181,7 @@ func Example_ownWorld() {
 func Example_ownFeatures() {
 	source := env.NewSource("a", 3, 0.2, 1)
 	age := func(phi []float64, n int) { phi[0] = float64(n) / 6 }
-	critic, err := lspe.New(1, lspe.Settings{Gamma: 0.1, Step: lspe.Harmonic(), Inverse: lspe.DefaultInverseSettings()})
+	critic, err := critic.New(1, critic.Settings{Gamma: 0.1, Step: critic.Harmonic(), Inverse: critic.DefaultInverseSettings()})
 	if err != nil {
 		log.Fatal(err)
 	}

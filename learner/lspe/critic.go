@@ -1,296 +1,294 @@
 package lspe
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
-
-	"ephemera/learner/internal/check"
+	"ephemera/features"
+	"ephemera/learner/critic"
 )
 
-// Critic is LSPE(0) for one problem, one transition at a time, with the steps
-// b(n), n = 1, 2, …, and the average reward
-//
-//	η(n+1) = η(n) + b(n) [reward − η(n)].
-//
-// A step is one pass over Â, which takes in φ(φ′ − φ)ᵀ and multiplies by r, and
-// one over B̂⁻¹, which takes in −k uuᵀ of the step before and multiplies by φ and
-// Âr + b̂. B̂ is needed only for checks and fallbacks: what enters it is gathered
-// and taken in together.
-type Critic struct {
-	problem
-	step Stepper
+// critic is a critic by LSPE(0) for each source, with a reward for its harvests
+// and one for its costs: V = Vₓ − λV_c, and a new price acts at once. V is 0
+// right after a crawl, at s = 1.
+type sources struct {
+	l    *Learner
+	bank *critic.Bank
+	poly *features.Polynomial // nil for the exact features
+	kind string               // Settings.Critic
 
-	n        int       // steps taken
-	eta      float64   // η
-	restarts int       // how often r diverged and began again
-	z        []float64 // √k u of the last step, which waits: B̂⁻¹ = P − zzᵀ with P = p
-	cols     []float64 // gathered √w φ, ℓ×Every, one per column
-	held     int       // how many are gathered
-	since    float64   // s at the last check
-	d        []float64 // scratch: φ′ − φ
+	phi, next, d []float64
+	z            [1]float64
 }
 
-// New returns the critic for ℓ features, at r = 0, η = 0, A = 0, b̄ = 0.
-func New(l int, set Settings) (*Critic, error) {
-	if l < 1 {
-		panic(fmt.Sprintf("learner: critic of %d features", l))
+const (
+	harvests = iota
+	costs
+	bothRewards
+)
+
+func newCritic(l *Learner) sources {
+	c := sources{l: l, kind: l.set.Critic}
+	// What the mean squares of the features are taken for at first: ages up to
+	// the period, and states that are seldom above the threshold.
+	first := []float64{max(1, l.period*l.period/3), 1e-2}
+	if d := l.set.degree(); d > 0 {
+		c.poly, _ = features.New(features.Settings{Inputs: 1, Degree: d}) // validated
+		first = make([]float64, d)
+		for j := range first {
+			first[j] = 1
+		}
 	}
-	if err := set.Validate(); err != nil {
-		return nil, err
+	c.bank = critic.NewBank(len(l.src), bothRewards, first, l.set.Gamma)
+	c.scratch(len(first))
+	for i := range l.src {
+		c.begin(i)
 	}
-	c := &Critic{
-		problem: newProblem(l, set.Gamma, set.Inverse), step: Stepper{Steps: set.Step},
-		z: make([]float64, l), cols: make([]float64, l*set.Inverse.Every), since: 1, d: make([]float64, l),
-	}
-	c.b, c.p, c.a = make([]float64, l*l), make([]float64, l*l), make([]float64, l*l)
-	c.bbar, c.r = make([]float64, l), make([]float64, l)
-	for i := range l {
-		c.begin(i, set.Inverse.Epsilon)
-	}
-	return c, nil
+	return c
 }
 
-// Steps returns n, the steps taken.
-func (c *Critic) Steps() int { return c.n }
+func (c *sources) scratch(n int) {
+	c.phi, c.next, c.d = make([]float64, n), make([]float64, n), make([]float64, n)
+}
 
-// Weights returns r. It is the critic's own and changes with the next Step.
-func (c *Critic) Weights() []float64 { return c.r }
+// begin sets averages and r of source i to what its first threshold would earn,
+// so that before the first crawl rich sources do not pass for poor ones.
+func (c *sources) begin(i int) {
+	s := &c.l.src[i]
+	s.eta, s.work = s.peak/s.Theta, c.l.costs[i]/s.Theta
+	if c.poly == nil {
+		rx, rc := c.bank.Weights(i, harvests), c.bank.Weights(i, costs)
+		rx[0], rx[1], rc[0] = s.eta, s.ceil, s.work
+	}
+	c.tell(i)
+}
 
-// R returns a copy of r.
-func (c *Critic) R() *mat.VecDense { return mat.NewVecDense(c.l, slices.Clone(c.r)) }
+// features writes φ of an age s and the state x that goes with it. Under a
+// threshold V is linear in the age below it and in the state above it, so that
+// the exact features are
+//
+//	φ(s) = (min(s, Θ) − 1, (x(s) − x(min(s, Θ)))/u*)
+//
+// and the others the powers of z = (x − u)/(u* − u).
+func (c *sources) features(dst []float64, s *source, age, x float64) {
+	if c.poly == nil {
+		dst[0], dst[1] = min(age, s.Theta)-1, 0
+		if age > s.Theta && s.ceil > 0 {
+			dst[1] = (x - s.peak) / s.ceil
+		}
+		return
+	}
+	c.z[0] = 0
+	if u := s.gain(); u < s.ceil {
+		c.z[0] = (x - u) / (s.ceil - u)
+	}
+	c.poly.To(dst, c.z[:])
+}
 
-// A returns a copy of A.
-func (c *Critic) A() *mat.Dense {
-	m := mat.NewDense(c.l, c.l, slices.Clone(c.a))
-	m.Scale(c.s, m)
+// cycle takes in the transitions φ(1) → φ(2) → … → φ(S) → φ(1) = 0 of source i
+// that a crawl at age S has closed, with the weight w. Over a closed cycle A has
+// no positive direction; within one, where all transitions lead upwards, it has,
+// and r would grow without end.
+func (c *sources) cycle(i, age int, harvest, w float64) {
+	if c.kind != "lspe" {
+		return
+	}
+	s, k := &c.l.src[i], c.bank
+	k.Begin(i, w)
+	x, from, share := s.gain(), 1, 1/float64(age)
+	if c.poly == nil {
+		from = c.climb(min(age, int(s.Theta)), share, s)
+		x = s.mean(float64(from))
+	}
+	c.features(c.phi, s, float64(from), x)
+	for a := from; a < age; a++ {
+		x = s.after(x)
+		c.features(c.next, s, float64(a+1), x)
+		c.take(share, -s.eta, -s.work)
+	}
+	clear(c.next)
+	c.take(share, harvest-s.eta, c.l.costs[i]-s.work)
+	k.Solve(age)
+	c.project(i)
+}
+
+// climb takes in the transitions from s = 1 to m ≤ Θ at once: there the exact
+// features are (s − 1, 0), and their sums are known. It returns m.
+func (c *sources) climb(m int, share float64, s *source) int {
+	f := float64(m - 1)
+	c.phi[0], c.phi[1], c.d[0], c.d[1] = 1, 0, 1, 0
+	sum, squares := f*(f-1)/2, f*(f-1)*(2*f-1)/6 // of 0 … f − 1
+	if squares > 0 {
+		c.bank.Square(share*squares, c.phi)
+		c.bank.Change(share*sum, c.phi, c.d)
+		c.bank.Reward(harvests, -share*sum*s.eta, c.phi)
+		c.bank.Reward(costs, -share*sum*s.work, c.phi)
+	}
 	return m
 }
 
-// B returns a copy of B.
-func (c *Critic) B() *mat.SymDense {
-	c.flush()
-	m := mat.NewSymDense(c.l, slices.Clone(c.b))
-	m.ScaleSym(c.s, m)
-	return m
+// take takes in the transition from phi to next, with both rewards less their
+// averages, and goes on to next.
+func (c *sources) take(share, harvest, cost float64) {
+	for j, v := range c.next {
+		c.d[j] = v - c.phi[j]
+	}
+	c.bank.Square(share, c.phi)
+	c.bank.Change(share, c.phi, c.d)
+	c.bank.Reward(harvests, share*harvest, c.phi)
+	c.bank.Reward(costs, share*cost, c.phi)
+	c.phi, c.next = c.next, c.phi
 }
 
-// Average returns η, the estimate of the average reward per epoch.
-func (c *Critic) Average() float64 { return c.eta }
-
-// Counts returns what the running inverse went through.
-func (c *Critic) Counts() Counts { return c.count }
-
-// Value returns V = Σ r(m) φ_m.
-func (c *Critic) Value(phi []float64) float64 { return dot(phi, c.r) }
-
-// Step takes in one transition: φ(X(n)), φ(X(n+1)) and the reward of epoch n.
-// It allocates nothing and panics if a vector has not ℓ entries.
-func (c *Critic) Step(phi, next []float64, reward float64) {
-	if len(phi) != c.l || len(next) != c.l {
-		panic(fmt.Sprintf("learner: features of %d and %d entries; want %d", len(phi), len(next), c.l))
+// transition takes in one epoch of source i at that age, alone.
+func (c *sources) transition(i int, age float64, crawled bool, harvest, cost, b float64) {
+	if c.kind != "lspe" {
+		return
 	}
-	c.n++
-	step := c.step.Value(c.n)
-	w, rho := c.weight(step), reward-c.eta
-	// b̂ ← b̂ + w ρφ
-	floats.AddScaled(c.bbar, w*rho, phi)
-	// Â ← Â + w φ(φ′ − φ)ᵀ,  v = Â r + b̂
-	floats.SubTo(c.d, next, phi)
-	copy(c.v, c.bbar)
-	matrixPass(c.a, c.v, phi, c.d, c.r, w)
-	// B̂ ← B̂ + w φφᵀ,  r ← r + γB̂⁻¹v
-	c.solve(phi, w)
-	floats.AddScaled(c.r, c.gamma, c.y)
-	c.eta += step * rho
-	if !(floats.Norm(c.r, 1) < overflow) {
-		clear(c.r)
-		c.restarts++
+	s := &c.l.src[i]
+	c.features(c.phi, s, age, s.mean(age))
+	clear(c.next)
+	if !crawled {
+		c.features(c.next, s, age+1, s.mean(age+1))
+	}
+	c.bank.Begin(i, b)
+	c.take(1, harvest-s.eta, cost-s.work)
+	c.bank.Solve(1)
+	c.project(i)
+}
+
+// project keeps r within what is possible: an epoch more of waiting adds at most
+// u to what is harvested, and at most one crawl. What diverges, with γ near 2,
+// begins again.
+func (c *sources) project(i int) {
+	rx, rc := c.bank.Weights(i, harvests), c.bank.Weights(i, costs)
+	if c.poly == nil {
+		s := &c.l.src[i]
+		rx[0], rc[0] = max(0, min(rx[0], s.gain())), max(0, min(rc[0], c.l.costs[i]))
+	}
+	for j := range rx {
+		if v := rx[j]/c.l.src[i].ceil + rc[j]; math.Abs(v) > overflow || v != v {
+			clear(rx)
+			clear(rc)
+			c.begin(i)
+			return
+		}
 	}
 }
 
-// overflow is the size of the weights at which the critic has diverged. It
-// begins again at r = 0 before infinities reach the thresholds.
 const overflow = 1e60
 
-// rescale is the power of two by which B̂ is brought back when s has become
-// small. It rounds nothing.
-const rescale = 1 << 64
-
-// weight is decay, with s kept from vanishing.
-func (c *Critic) weight(b float64) (w float64) {
-	w = c.decay(b)
-	if c.s < 1.0/rescale {
-		c.flush()
-		c.settle()
-		c.scale(1.0 / rescale)
-		c.since *= rescale
-		w /= rescale
-	}
-	return w
-}
-
-// gather keeps a column times that, for flush to take in.
-func (c *Critic) gather(column []float64, by float64) {
-	j, every := c.held, c.set.Every
-	for _, v := range column {
-		c.cols[j] = by * v
-		j += every
-	}
-	c.held++
-}
-
-// flush takes in B̂ ← B̂ + w φφᵀ for all that was gathered.
-func (c *Critic) flush() {
-	if c.held > 0 {
-		held := blas64.General{Rows: c.l, Cols: c.held, Stride: c.set.Every, Data: c.cols}
-		blas64.Syrk(blas.NoTrans, 1, held, 1, c.symmetric(c.b))
-		c.held = 0
+// tell writes what the actor's advantage needs of source i: the slope of V below
+// the threshold, which is r of the first feature.
+func (c *sources) tell(i int) {
+	s := &c.l.src[i]
+	s.slope, s.toll = s.eta, s.work
+	if c.kind == "lspe" {
+		s.slope, s.toll = c.bank.Weights(i, harvests)[0], c.bank.Weights(i, costs)[0]
 	}
 }
 
-// solve takes in B̂ ← B̂ + w φφᵀ and writes y = B̂⁻¹v for the new B̂. It reports
-// whether the incremental inverse was trusted; if not, or with Always, y is the
-// Tikhonov form's.
-func (c *Critic) solve(phi []float64, w float64) bool {
-	c.count.Updates++
-	c.gather(phi, math.Sqrt(w))
-	if c.set.Always {
-		c.flush()
-		c.since = c.s
-		c.tikhonov(c.y, c.v)
-		return true
-	}
-	right := c.invert(phi, w)
-	if right && c.held < c.set.Every && c.s*math.E > c.since {
-		return true
-	}
-	c.flush()
-	c.since = c.s
-	if right && c.trusted() {
-		return true
-	}
-	c.count.Fallbacks++
-	c.tikhonov(c.y, c.v)
-	c.refresh()
-	clear(c.z)
-	return false
+// frozen returns a copy for a frozen learner.
+func (c *sources) frozen(l *Learner) sources {
+	f := *c
+	f.l, f.bank = l, c.bank.Clone()
+	f.scratch(len(c.phi))
+	return f
 }
 
-// invert takes w φφᵀ into B̂⁻¹, as add does, and writes y = B̂⁻¹v with the new one.
-// −k uuᵀ waits, as z. It reports whether B̂⁻¹ is still positive definite.
-func (c *Critic) invert(phi []float64, w float64) bool {
-	// P ← P − zzᵀ,  u = Pφ,  y = Pv
-	symmPass(c.p, c.z, c.u, c.y, phi, c.v)
-	// z = √k u,  y = (P − k uuᵀ)v
-	k, ok := c.gain(phi, w)
-	floats.ScaleTo(c.z, math.Sqrt(k), c.u)
-	floats.AddScaled(c.y, -k*dot(c.u, c.v), c.u)
-	return ok
-}
-
-// settle takes in the z that waits.
-func (c *Critic) settle() {
-	outer(c.p, c.z, c.z, -1)
-	clear(c.z)
-}
-
-// trusted reports whether y solves B̂y = v and B̂ is far enough from
-// rank-deficient.
-func (c *Critic) trusted() bool {
-	c.settle()
-	c.count.Checks++
-	rho := c.residual(c.y, c.v)
-	if !(rho <= c.set.Tolerance) {
-		return false
+// excess returns by how much the learned Lagrangian index W of source i exceeds
+// the price, in interest per budget unit. With s′ the age at which it would be
+// crawled if it is not crawled now, Θ or, if Θ has passed, the next age,
+//
+//	L(s) = [x(s) − V(s)] − [x(s′) − V(s′)],   V(s) = P (s − 1)
+//
+// is what crawling now is worth over waiting: between two crawls of the same
+// source the rest of V cancels. L is 0 at the price W; its derivative by the
+// price is −C (s′ − s)/Θ, and as the price goes from λ to W, Θ goes to s:
+//
+//	W − λ = L Θ/(C (s′ − s)) below the threshold,  L √(Θs)/C above
+//
+// W does not fall as the age grows, and neither does the key that mixes this
+// with the margin m, for x is concave. So where L < 0 above the threshold the
+// factor stays Θ. A source without profit, P = 0, is compared with never crawling
+// it, L = x − λC:
+//
+//	W − λ = max(Θ L, L − λC (1 + m))/C
+func (l *Learner) excess(i int, x, age float64) float64 {
+	if l.critic.fits() {
+		return l.critic.fitted(i, x, age)
 	}
-	if !(c.condition() <= c.set.Condition) {
-		c.count.Deficient++
-		return false
-	}
-	c.count.Worst = max(c.count.Worst, rho)
-	return true
-}
-
-// State is the whole state of a Critic as data.
-type State struct {
-	Steps    int          `json:"steps"`    // n
-	Average  float64      `json:"average"`  // η
-	Weights  []float64    `json:"weights"`  // r, ℓ
-	A        []float64    `json:"a"`        // Â = A/s, ℓ×ℓ row by row
-	B        []float64    `json:"b"`        // b̂ = b̄/s, ℓ
-	Restarts int          `json:"restarts"` // how often r diverged and began again
-	Inverse  InverseState `json:"inverse"`
-}
-
-// InverseState is the state of the running inverse as data.
-type InverseState struct {
-	Scale  float64     `json:"scale"`          // s
-	Since  float64     `json:"since"`          // s at the last check
-	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
-	P      []float64   `json:"p"`              // P, ℓ×ℓ; B̂⁻¹ = P − zzᵀ
-	Z      []float64   `json:"z"`              // z, ℓ
-	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
-	Counts Counts      `json:"counts"`
-}
-
-// State returns a copy of the state.
-func (c *Critic) State() State {
-	st := State{
-		Steps: c.n, Average: c.eta, Weights: slices.Clone(c.r), A: slices.Clone(c.a), B: slices.Clone(c.bbar), Restarts: c.restarts,
-		Inverse: InverseState{Scale: c.s, Since: c.since, Matrix: slices.Clone(c.b), P: slices.Clone(c.p), Z: slices.Clone(c.z), Counts: c.count},
-	}
-	for k := range c.held {
-		column := make([]float64, c.l)
-		for i := range column {
-			column[i] = c.cols[i*c.set.Every+k]
+	s, cost := &l.src[i], l.costs[i]
+	once, grow := x-l.price*cost, s.loss*(s.ceil-x)
+	profit, at := l.profit(i)
+	var e float64
+	switch rest := s.Theta - age; {
+	case profit == 0:
+		// Below its threshold it ranks with others that wait; past it, this
+		// outweighs the margin.
+		m := clip(s.margin(age), l.set.MarginCap)
+		e = max(s.Theta*once, once-l.price*cost*(1+m))
+	case rest > 0:
+		// By how much P exceeds what crawling at Θ earns counts in proportion to
+		// the age: where Θ is long, a small error of P times Θ would outweigh the
+		// price, and W of a source just crawled is 0 whatever P.
+		if slope := (s.peak - x) / rest; profit > at {
+			e = s.Theta*(at-slope) + age*(profit-at)
+		} else {
+			e = s.Theta * (profit - slope)
 		}
-		st.Inverse.Held = append(st.Inverse.Held, column)
+	case profit < grow:
+		e = s.Theta * (profit - grow)
+	default:
+		e = math.Sqrt(s.Theta*age) * (profit - grow)
 	}
-	return st
+	if age > l.most && once > 0 {
+		// Beyond the greatest threshold, at least what follows from crawling at
+		// this age always: P comes from the last cycles, which for a slow source
+		// may be far shorter than the best one.
+		e = max(e, once-age*grow)
+	}
+	return e / cost
 }
 
-// SetState takes up a state that State returned. It changes nothing if it
-// returns an error.
-func (c *Critic) SetState(st State) error {
-	l, in := c.l, &st.Inverse
-	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+// profit returns P = r₁ₓ − λr₁c, what an epoch of waiting below the threshold
+// of source i is worth, and what crawling at Θ earns per epoch. P is within a
+// factor of two of it: where others leave room, a source is crawled long before
+// its threshold. Then V is not linear, and its slope at the first ages is no
+// profit. Where Θ is 1 no age is below it, and r knows no slope.
+func (l *Learner) profit(i int) (profit, at float64) {
+	s := &l.src[i]
+	at = s.peak - l.price*l.costs[i]
+	if at <= 0 {
+		return 0, 0
+	}
+	at /= s.Theta
+	profit = s.slope - l.price*s.toll
 	switch {
-	case st.Steps < 0:
-		return fmt.Errorf("steps is %d; allowed is 0 or more", st.Steps)
-	case math.IsNaN(st.Average) || math.IsInf(st.Average, 0):
-		return fmt.Errorf("average is %v; allowed is a finite number", st.Average)
-	case !positive(in.Scale) || !positive(in.Since):
-		return fmt.Errorf("inverse: scale and since are %v and %v; allowed are finite numbers above 0", in.Scale, in.Since)
-	case len(in.Held) >= c.set.Every:
-		return fmt.Errorf("inverse: held has %d columns; allowed are fewer than every, %d", len(in.Held), c.set.Every)
+	case s.Theta == 1:
+		profit = at
+	case profit < at/2:
+		profit = at / 2
+	case profit > 2*at:
+		profit = 2 * at
 	}
-	err := check.First(
-		check.Finite("weights", st.Weights, l), check.Finite("a", st.A, l*l), check.Finite("b", st.B, l),
-		check.Finite("inverse: matrix", in.Matrix, l*l), check.Finite("inverse: p", in.P, l*l), check.Finite("inverse: z", in.Z, l),
-	)
-	for _, column := range in.Held {
-		err = check.First(err, check.Finite("inverse: held", column, l))
+	return profit, at
+}
+
+// fits reports whether excess comes from fitted values.
+func (c *sources) fits() bool { return c.poly != nil || c.kind == "off" }
+
+// fitted is excess for values fitted by polynomials, and for r = 0: one epoch
+// is looked ahead, A = x − λC + V(1) − V(αx + u).
+func (c *sources) fitted(i int, x, age float64) float64 {
+	s, cost := &c.l.src[i], c.l.costs[i]
+	adv := x - c.l.price*cost
+	if c.kind == "off" {
+		return adv / cost
 	}
-	if err != nil {
-		return err
+	c.features(c.phi, s, age+1, s.after(x))
+	rx, rc := c.bank.Weights(i, harvests), c.bank.Weights(i, costs)
+	for j, f := range c.phi {
+		adv -= (rx[j] - c.l.price*rc[j]) * f
 	}
-	c.n, c.eta, c.restarts = st.Steps, st.Average, st.Restarts
-	c.step = Stepper{Steps: c.step.Steps}
-	copy(c.r, st.Weights)
-	copy(c.a, st.A)
-	copy(c.bbar, st.B)
-	c.s, c.since, c.count, c.held = in.Scale, in.Since, in.Counts, 0
-	copy(c.b, in.Matrix)
-	copy(c.p, in.P)
-	copy(c.z, in.Z)
-	for _, column := range in.Held {
-		c.gather(column, 1)
-	}
-	return nil
+	return adv * s.Theta / (cost * max(1, s.Theta-age))
 }

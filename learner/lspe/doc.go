@@ -1,13 +1,16 @@
-// Package lspe is the critic: least-squares policy evaluation, LSPE(0).
+// Package lspe is the actor-critic with a price for the budget, called lspe on
+// the command line: [Learner] where the mean state is known, [Observed] where
+// the true state is seen.
 //
-//  1. steps.go has step-size schedules as data, [Steps].
-//  2. matrix.go keeps B, a running average of φφᵀ, and its inverse: the formula of
-//     Sherman and Morrison, the measures by which the inverse is trusted, and the
-//     Tikhonov form and a fresh factorisation for when it is not.
-//  3. lspe.go adds A, b̄ and r: the recursion.
-//  4. critic.go is the recursion for one problem with up to thousands of features,
-//     one transition at a time, [Critic]. Its passes over the matrices are fused,
-//     in kernel.go.
-//  5. bank.go is the recursion for up to millions of problems with a few features
-//     each, a batch of transitions at a time, [Bank].
+//  1. settings.go has the settings and what they are at an epoch.
+//  2. critic.go is the critic, LSPE(0) for each source, and what crawling now is
+//     worth by it.
+//  3. actor.go is the actor, a threshold for each source.
+//  4. common.go mixes both into keys, chooses within the budget, and holds the
+//     price.
+//  5. learner.go and observed.go put these together.
+//
+// State returns the whole state of a learner between an Update and the next
+// Select as a struct with named fields for encoding/json, and a learner of the
+// same instance and settings that takes it up by SetState goes on bit for bit.
 package lspe

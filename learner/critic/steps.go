@@ -1,0 +1,171 @@
+package critic
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Steps is a schedule of step sizes as data, for n = 1, 2, …:
+//
+//	c / ⌈(n + s)/block⌉^power
+//
+// Power 0 is a constant step, which tracks. Its text forms, for flags and
+// configuration files:
+//
+//	1/(n+1)               c = 1, s = 1, block 1, power 1
+//	0.5/ceil(n/500)       a(n) of Allerton, section IV, with c = 0.5
+//	0.5/ceil(n/1000)^2/3  b(n) of Allerton; ^0.6667 is allowed as well
+//	0.5,1000,2/3          the same, short: c,block,power
+//	0.01                  constant
+//
+// The count begins at 1: at n = 0 the paper's ⌈n/500⌉ is 0, and its 1/(n+1)
+// is 1, which wipes out what the recursion began with.
+type Steps struct {
+	Scale float64 // c, above 0
+	Block int     // epochs with the same step; 1 or more
+	Power float64 // 0 or more
+	Shift int     // s; 0 or more
+}
+
+// Constant returns the schedule that is always c.
+func Constant(c float64) Steps { return Steps{Scale: c, Block: 1} }
+
+// Harmonic returns 1/(n+1), the running average.
+func Harmonic() Steps { return Steps{Scale: 1, Block: 1, Power: 1, Shift: 1} }
+
+// At returns the step of count n. It panics unless n is 1 or more.
+func (s Steps) At(n int) float64 {
+	if n < 1 {
+		panic(fmt.Sprintf("learner: step of count %d; counts begin at 1", n))
+	}
+	m := float64((n + s.Shift + s.Block - 1) / s.Block)
+	switch s.Power {
+	case 0:
+		return s.Scale
+	case 1:
+		return s.Scale / m
+	}
+	return s.Scale * math.Pow(m, -s.Power)
+}
+
+// Validate reports the first field that is out of its range.
+func (s Steps) Validate() error {
+	switch {
+	case !(s.Scale > 0) || math.IsInf(s.Scale, 0):
+		return fmt.Errorf("scale c is %v; allowed is a finite number above 0", s.Scale)
+	case s.Block < 1 || s.Block > maxCount:
+		return fmt.Errorf("block is %d; allowed is 1 to %d", s.Block, maxCount)
+	case !(s.Power >= 0) || s.Power > 4:
+		return fmt.Errorf("power is %v; allowed is 0 to 4", s.Power)
+	case s.Shift < 0 || s.Shift > maxCount:
+		return fmt.Errorf("shift is %d; allowed is 0 to %d", s.Shift, maxCount)
+	}
+	return nil
+}
+
+const maxCount = min(1<<40, math.MaxInt/2)
+
+// String returns a text form that [ParseSteps] reads back exactly.
+func (s Steps) String() string {
+	c := strconv.FormatFloat(s.Scale, 'g', -1, 64)
+	if s.Power == 0 && s.Block == 1 && s.Shift == 0 {
+		return c
+	}
+	n := "n"
+	if s.Shift != 0 || s.Block == 1 {
+		n = strings.Replace(fmt.Sprintf("(n+%d)", s.Shift), "+0", "", 1)
+	}
+	if s.Block != 1 {
+		n = fmt.Sprintf("ceil(%s/%d)", n, s.Block)
+	}
+	if s.Power == 1 {
+		return c + "/" + n
+	}
+	for _, f := range []string{"1/2", "1/3", "2/3", "3/4"} {
+		if v, _ := number(f); v == s.Power {
+			return c + "/" + n + "^" + f
+		}
+	}
+	return c + "/" + n + "^" + strconv.FormatFloat(s.Power, 'g', -1, 64)
+}
+
+// ParseSteps reads one of the text forms of [Steps].
+func ParseSteps(text string) (Steps, error) {
+	s, ok := parseSteps(strings.ReplaceAll(text, " ", ""))
+	if !ok {
+		return Steps{}, fmt.Errorf("step %q is not understood; allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, in which shift and power may be left out", text)
+	}
+	if err := s.Validate(); err != nil {
+		return Steps{}, fmt.Errorf("step %q: %w", text, err)
+	}
+	return s, nil
+}
+
+// whole reads a whole number. One too large for an int is the greatest, which
+// Validate refuses.
+func whole(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// form is c/n, c/(n+s) or c/ceil((n+s)/block), with or without a power.
+var form = func() *regexp.Regexp {
+	const count = `(?:n|\(n(?:\+(-?\d+))?\))`
+	return regexp.MustCompile(`^([^n]+)/(?:` + count + `|ceil\(` + count + `/(-?\d+)\))(?:\^(?:\((.+)\)|(.+)))?$`)
+}()
+
+func parseSteps(t string) (s Steps, ok bool) {
+	c, shift, block, power := t, "0", "1", "0"
+	if m := form.FindStringSubmatch(t); m != nil {
+		c, shift, block, power = m[1], cmp.Or(m[2], m[3], shift), cmp.Or(m[4], block), cmp.Or(m[5], m[6], "1")
+	} else if part := strings.Split(t, ","); len(part) == 3 {
+		c, block, power = part[0], part[1], part[2]
+	}
+	var known [3]bool
+	s.Scale, ok = number(c)
+	s.Power, known[0] = number(power)
+	s.Shift, known[1] = whole(shift)
+	s.Block, known[2] = whole(block)
+	return s, ok && known == [3]bool{true, true, true}
+}
+
+// number reads a decimal number or a fraction of two.
+func number(t string) (float64, bool) {
+	over, under, fraction := strings.Cut(t, "/")
+	if !fraction {
+		under = "1"
+	}
+	v, err := strconv.ParseFloat(over, 64)
+	d, err2 := strconv.ParseFloat(under, 64)
+	return v / d, err == nil && err2 == nil
+}
+
+// MarshalText returns the text form.
+func (s Steps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a text form.
+func (s *Steps) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseSteps(string(b))
+	return err
+}
+
+// Stepper evaluates a schedule along n = 1, 2, … and takes a power only where
+// a block begins.
+type Stepper struct {
+	Steps
+	until int // last count for which value holds
+	value float64
+}
+
+func (s *Stepper) Value(n int) float64 {
+	if n > s.until {
+		s.value = s.At(n)
+		s.until = (n+s.Shift+s.Block-1)/s.Block*s.Block - s.Shift
+	}
+	return s.value
+}

@@ -1,0 +1,126 @@
+package critic
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestPaperSteps: "An example is: for some c ∈ (0, 1), a(n) = c/⌈n/500⌉,
+// b(n) = c/⌈n/1000⌉^(2/3)" (Allerton, section IV).
+func TestPaperSteps(t *testing.T) {
+	a, err := ParseSteps("0.3/ceil(n/500)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ParseSteps("0.3,1000,2/3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Harmonic()
+	for _, n := range []int{1, 2, 499, 500, 501, 999, 1000, 1001, 2000, 2001, 9999, 10000, 123457} {
+		want := .3 / math.Ceil(float64(n)/500)
+		if got := a.At(n); got != want {
+			t.Errorf("a(%d) = %v; want %v", n, got, want)
+		}
+		want = .3 / math.Pow(math.Ceil(float64(n)/1000), 2./3)
+		if got := b.At(n); math.Abs(got-want) > 1e-15 {
+			t.Errorf("b(%d) = %v; want %v", n, got, want)
+		}
+		if got := h.At(n); got != 1/float64(n+1) {
+			t.Errorf("1/(n+1) at %d is %v", n, got)
+		}
+	}
+}
+
+func TestStepsText(t *testing.T) {
+	for text, want := range map[string]Steps{
+		"1/(n+1)":                Harmonic(),
+		"0.05/ceil(n/500)^1":     {Scale: .05, Block: 500, Power: 1},
+		"0.05 / ceil(n/500)":     {Scale: .05, Block: 500, Power: 1},
+		".5/ceil(n/1000)^2/3":    {Scale: .5, Block: 1000, Power: 2. / 3},
+		".5/ceil(n/1000)^(2/3)":  {Scale: .5, Block: 1000, Power: 2. / 3},
+		"0.5,1000,2/3":           {Scale: .5, Block: 1000, Power: 2. / 3},
+		"0.5,1000,0.6":           {Scale: .5, Block: 1000, Power: .6},
+		"1e-3":                   Constant(1e-3),
+		"1/n":                    {Scale: 1, Block: 1, Power: 1},
+		"2/(n+10)^.75":           {Scale: 2, Block: 1, Power: .75, Shift: 10},
+		"2/ceil((n+10)/20)^0.75": {Scale: 2, Block: 20, Power: .75, Shift: 10},
+		"1/20":                   Constant(1. / 20),
+	} {
+		if got, err := ParseSteps(text); err != nil || got != want {
+			t.Errorf("%q is %+v, error %v; want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                     "not understood",
+		"n":                    "not understood",
+		"1/(n+1":               "not understood",
+		"1/(n+1)x":             "not understood",
+		"1/ceil(n/5":           "not understood",
+		"1/ceil(n)":            "not understood",
+		"1/n+3":                "not understood",
+		"0.5/n^(2/3":           "not understood",
+		"0.5/n^2/3)":           "not understood",
+		"0.5/(n)^0.7)":         "not understood",
+		"0.5,1000":             "not understood",
+		"0.5,1000.5,1":         "not understood",
+		"0":                    "scale c is 0",
+		"-1/(n+1)":             "scale c is -1",
+		"NaN":                  "scale c is NaN",
+		"+Inf/ceil(n/5)":       "not understood",
+		"1/0":                  "scale c is +Inf",
+		"1,0,1":                "block is 0",
+		"1,-5,1":               "block is -5",
+		"1,5,-1":               "power is -1",
+		"1,5,NaN":              "power is NaN",
+		"1/(n+-3)":             "shift is -3",
+		"1,99999999999999,0.5": "block is",
+	} {
+		_, err := ParseSteps(text)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v; want one line with %q", text, err, want)
+		}
+	}
+}
+
+func drawSteps(t *rapid.T) Steps {
+	return Steps{
+		Scale: rapid.Float64Range(1e-6, 10).Draw(t, "scale"),
+		Block: rapid.IntRange(1, 50).Draw(t, "block"),
+		Power: rapid.SampledFrom([]float64{0, .5, 1. / 3, 2. / 3, .75, 1, 1.5, .123}).Draw(t, "power"),
+		Shift: rapid.IntRange(0, 70).Draw(t, "shift"),
+	}
+}
+
+func TestStepsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSteps(t)
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Steps
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatal(err)
+		}
+		if back != s {
+			t.Fatalf("%+v became %s and %+v", s, text, back)
+		}
+	})
+}
+
+func TestStepper(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSteps(t)
+		fast := Stepper{Steps: s}
+		for n := rapid.IntRange(1, 100).Draw(t, "first"); n < 300; n++ {
+			if got, want := fast.Value(n), s.At(n); got != want {
+				t.Fatalf("%v at %d is %v; want %v", s, n, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,357 @@
+package forecast
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/envtest"
+	"ephemera/env/stream"
+	"ephemera/learner/estimate"
+)
+
+var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
+
+// rewards runs an agent in a Poisson world and returns the reward of each epoch.
+func rewards(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
+	t.Helper()
+	return envtest.Play(t, envtest.Poisson(t, in, seed, o, a), a, epochs)
+}
+
+// turn is one world until an epoch and another from then on. Both go on
+// together: what waits depends on the epoch and the last crawls only.
+type turn struct {
+	env.World
+	after env.World
+	at    int
+}
+
+func (w *turn) Step(crawl []int) ([]env.Crawled, error) {
+	now, later := w.World, w.after
+	if w.View().Epoch >= w.at {
+		now, later = later, now
+	}
+	if _, err := later.Step(crawl); err != nil {
+		return nil, err
+	}
+	return now.Step(crawl)
+}
+
+// turned is rewards where the sources become others at an epoch.
+func turned(t testing.TB, in, after env.Instance, at int, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
+	t.Helper()
+	return envtest.Play(t, &turn{envtest.Poisson(t, in, seed, o, a), envtest.Poisson(t, after, seed, o, a), at}, a, epochs)
+}
+
+func onlineRatios(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
+	t.Helper()
+	l = newLearner(in.Terms(), set)
+	whittle := env.NewAgent(baselines.NewWhittle(in))
+	learning = floats.Sum(rewards(t, in, seed, o, env.NewAgent[env.Online](l), steps)) / floats.Sum(rewards(t, in, seed, o, whittle, steps))
+	learned = floats.Sum(rewards(t, in, seed+1000, o, env.NewAgent[env.Online](l.Frozen()), epochs)) / floats.Sum(rewards(t, in, seed+1000, o, whittle, epochs))
+	return learned, learning, l
+}
+
+// TestOnlineTargets holds the learner that knows nothing beforehand against
+// exact Whittle with the true parameters, over the same items.
+func TestOnlineTargets(t *testing.T) {
+	envtest.Alone(t)
+	if *full {
+		fmt.Println("| instance | marks | seeds | learned: mean | worst | while learning: mean | worst |")
+		fmt.Println("|---|---|---|---|---|---|---|")
+	}
+	for _, f := range []struct {
+		name              string
+		in                func(seed uint64) env.Instance
+		seeds, few        int
+		learned, learning float64
+	}{
+		{"paper, 1", func(uint64) env.Instance { return env.Paper(1) }, 5, 1, .99, .96},
+		{"paper, 2", func(uint64) env.Instance { return env.Paper(2) }, 5, 0, .99, .96},
+		{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 5, 0, .98, 0},
+		{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 5, 0, .99, .98},
+	} {
+		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+			seeds, steps := f.few, 5000
+			if *full {
+				seeds, steps = f.seeds, 10000
+			}
+			var mean, early float64
+			worst, earlyWorst := math.Inf(1), math.Inf(1)
+			for k := range seeds {
+				seed := uint64(k + 1)
+				learned, learning, _ := onlineRatios(t, f.in(seed), seed, env.PoissonOptions{Marks: marks}, steps, 5000, nil)
+				mean += learned / float64(seeds)
+				early += learning / float64(seeds)
+				worst, earlyWorst = min(worst, learned), min(earlyWorst, learning)
+			}
+			if *full {
+				fmt.Printf("| %s | %s | %d | %.4f | %.4f | %.4f | %.4f |\n", f.name, marks, seeds, mean, worst, early, earlyWorst)
+			}
+			if seeds > 0 && (mean < f.learned || early < f.learning) {
+				t.Errorf("%s, marks %s: learned earns %.4f of Whittle, learning %.4f; want %.4f and %.4f", f.name, marks, mean, early, f.learned, f.learning)
+			}
+		}
+	}
+}
+
+// TestNoLessThanCertainty: where the world does not change, what the learner does
+// beside Whittle with estimated parameters costs next to nothing while learning.
+func TestNoLessThanCertainty(t *testing.T) {
+	envtest.Alone(t)
+	plain := CertaintySettings()
+	for _, f := range []struct {
+		name string
+		in   func(seed uint64) env.Instance
+		few  uint64
+	}{
+		{"lognormal 50, 10", func(s uint64) env.Instance { return env.Lognormal(50, 10, s) }, 1},
+		{"mixed 50, 10", func(s uint64) env.Instance { return env.Mixed(50, 10, s) }, 0},
+		{"wide 100, 10", func(s uint64) env.Instance { return env.Wide(100, 10, s) }, 0},
+		{"lognormal 200, 20", func(s uint64) env.Instance { return env.Lognormal(200, 20, s) }, 0},
+	} {
+		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+			n, least := f.few, -.002
+			if *full {
+				n, least = 20, -.0002
+			}
+			var mean, square float64
+			for seed := uint64(1); seed <= n; seed++ {
+				in, o := f.in(seed), env.PoissonOptions{Marks: marks}
+				earn := func(set *Settings) float64 {
+					return floats.Sum(rewards(t, in, seed, o, env.NewAgent[env.Online](newLearner(in.Terms(), set)), 5000))
+				}
+				d := earn(nil)/earn(&plain) - 1
+				mean += d / float64(n)
+				square += d * d / float64(n)
+			}
+			if *full {
+				fmt.Printf("| %s | %s | %+.5f | %.5f |\n", f.name, marks, mean, math.Sqrt((square-mean*mean)/float64(n)))
+			}
+			if mean < least {
+				t.Errorf("%s, marks %s: %+.5f of what certainty earns; want at least %+.4f", f.name, marks, mean, least)
+			}
+		}
+	}
+}
+
+// TestPacking: crawls of unequal cost are packed into the budget, which exact
+// Whittle's order of the index does not do.
+func TestPacking(t *testing.T) {
+	envtest.Alone(t)
+	learned, _, _ := onlineRatios(t, env.Mixed(50, 5, 1), 1, env.PoissonOptions{}, 6000, 3000, nil)
+	if learned < 1.005 {
+		t.Errorf("learned earns %.4f of Whittle; want 1.005", learned)
+	}
+}
+
+// TestFirstVisits: with one crawl for fifty sources the index alone would stay
+// with the best of the few that it happened upon.
+func TestFirstVisits(t *testing.T) {
+	plain := CertaintySettings()
+	in := env.Lognormal(50, 1, 1)
+	known := floats.Sum(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 2000))
+	for name, set := range map[string]*Settings{"forecast": nil, "certainty": &plain} {
+		l := newLearner(in.Terms(), set)
+		if r := floats.Sum(rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000)) / known; r < .95 {
+			t.Errorf("%s earns %.4f of Whittle while it learns; want .95", name, r)
+		}
+		frozen := env.NewAgent[env.Online](l.Frozen())
+		if r := floats.Sum(rewards(t, in, 1, env.PoissonOptions{}, frozen, 2000)) / known; r < .98 {
+			t.Errorf("%s: what was learned earns %.4f of Whittle; want .98", name, r)
+		}
+	}
+}
+
+// TestOnlineEstimates holds the estimates against the true parameters.
+func TestOnlineEstimates(t *testing.T) {
+	in := env.Paper(3)
+	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
+		l := newLearner(in.Terms(), nil)
+		rewards(t, in, 1, env.PoissonOptions{Marks: marks}, env.NewAgent[env.Online](l), 2000)
+		for i, s := range in.Sources {
+			rate, decay := l.Estimate(i)
+			if want := s.Rate * s.Interest; math.Abs(rate/want-1) > .03 || math.Abs(decay/s.Decay-1) > .1 {
+				t.Errorf("marks %s, source %d: rate %.4g, decay %.4g; want %.4g, %.4g", marks, i, rate, decay, want, s.Decay)
+			}
+		}
+	}
+}
+
+// TestOnlineChange: at epoch 5000 the sources of Table I change places. The
+// learner earns 97 % of what Whittle with the new parameters earns
+// within 1400 epochs.
+func TestOnlineChange(t *testing.T) {
+	envtest.Alone(t)
+	in, after := env.Paper(1), env.Paper(1)
+	o := env.PoissonOptions{Marks: env.MarksPerItem}
+	for i := range in.Sources {
+		s := in.Sources[3-i]
+		s.Decay = in.Sources[i].Decay
+		after.Sources[i] = s
+	}
+	l := newLearner(in.Terms(), nil)
+	got := turned(t, in, after, 5000, 1, o, env.NewAgent[env.Online](l), 7000)
+	old := turned(t, in, after, 5000, 1, o, env.NewAgent(baselines.NewWhittle(in)), 7000)
+	want := turned(t, in, after, 5000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 7000)
+	for _, c := range []struct {
+		from, to int
+		with     []float64
+		share    float64
+	}{{1000, 5000, old, .99}, {6400, 7000, want, .97}} {
+		if r := floats.Sum(got[c.from:c.to]) / floats.Sum(c.with[c.from:c.to]); r < c.share {
+			t.Errorf("epochs %d to %d: %.4f of Whittle with the parameters in force; want %v", c.from, c.to, r, c.share)
+		}
+	}
+}
+
+// TestOnlineAppear: a source that is silent for 2000 epochs and then becomes
+// the best one is found, and one that falls silent is given up.
+func TestOnlineAppear(t *testing.T) {
+	in := env.Lognormal(20, 4, 2)
+	in.Sources[7] = env.NewSource("7", 0, .3, 5)
+	in.Sources[3] = env.NewSource("3", 300, .3, 5)
+	var o env.PoissonOptions
+	after := in
+	after.Sources = append([]env.Source(nil), in.Sources...)
+	after.Sources[7].Rate, after.Sources[3].Rate = 300, 0
+	set := DefaultSettings()
+	set.Horizon = 300
+	l := newLearner(in.Terms(), &set)
+	got := turned(t, in, after, 2000, 1, o, env.NewAgent[env.Online](l), 4000)
+	want := turned(t, in, after, 2000, 1, o, env.NewAgent(baselines.NewWhittle(after)), 4000)
+	if r := floats.Sum(got[3000:]) / floats.Sum(want[3000:]); r < .95 {
+		t.Errorf("1000 epochs after the change: %.4f of Whittle with the parameters in force; want .95", r)
+	}
+}
+
+// TestScales: sources whose items differ by a hundred orders of magnitude when
+// they are found, and one that is dearer than the budget.
+func TestScales(t *testing.T) {
+	dear := env.NewSource("dear", 100, .05, 5)
+	dear.Cost = 2
+	for _, in := range []env.Instance{
+		{ID: "fast and slow", Budget: 1, Sources: []env.Source{env.NewSource("news", .3, 500, 1), env.NewSource("blog", 30, .1, 1)}},
+		{ID: "rich and poor", Budget: 1, Sources: []env.Source{env.NewSource("a", 3, .5, 1e60), env.NewSource("b", 1, .1, 1e-90)}},
+		{ID: "dear", Budget: 1, Sources: []env.Source{env.NewSource("a", 10, .5, 1), env.NewSource("b", 1, .5, 1), dear}},
+	} {
+		l := newLearner(in.Terms(), nil)
+		got := floats.Sum(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent[env.Online](l), 5000))
+		want := floats.Sum(rewards(t, in, 6, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittle(in)), 5000))
+		if !(got > .99*want) || !(l.Price() > 0) || math.IsInf(l.Price(), 1) {
+			t.Errorf("%s: %v of Whittle, price %v", in.ID, got/want, l.Price())
+		}
+	}
+}
+
+// TestUnit: another unit of interest changes nothing but the unit, also where
+// crawls come back empty.
+func TestUnit(t *testing.T) {
+	play := func(unit float64) (earned []float64, price float64) {
+		in := env.Instance{ID: "rare", Budget: 1, Sources: []env.Source{env.NewSource("a", .4, .5, unit), env.NewSource("b", .9, .1, unit)}}
+		l := newLearner(in.Terms(), nil)
+		return rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 2000), l.Price()
+	}
+	want, price := play(1)
+	if !slices.Contains(want, 0) {
+		t.Fatal("no crawl comes back empty")
+	}
+	for _, exponent := range []int{-900, -600, -200, 200} {
+		unit := math.Ldexp(1, exponent)
+		got, p := play(unit)
+		for n := range got {
+			got[n] /= unit
+		}
+		if !slices.Equal(got, want) || p != price*unit {
+			t.Errorf("in units of 2^%d %v is earned, want %v; price %v, want %v", exponent, floats.Sum(got), floats.Sum(want), p/unit, price)
+		}
+	}
+}
+
+// TestActorTriesAll: the actor-critic that knows nothing goes on exploring among
+// very many sources, where one that knows the model explores less.
+func TestActorTriesAll(t *testing.T) {
+	envtest.Alone(t)
+	in := env.Lognormal(300, 2, 1)
+	var earned [2]float64
+	for k, change := range []func(*ActorSettings){func(*ActorSettings) {}, func(s *ActorSettings) { s.KappaRound = 10 }} {
+		set := DefaultActorSettings()
+		change(&set)
+		l, err := NewActor(in.Terms(), &set, stream.New(1, stream.Policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		earned[k] = floats.Sum(rewards(t, in, 1, env.PoissonOptions{Items: true}, env.NewAgent(l), 1000))
+	}
+	if earned[0] < 1.1*earned[1] {
+		t.Errorf("it earns %.0f; exploring less, %.0f", earned[0], earned[1])
+	}
+}
+
+// TestRareItems: of a source with some items in thousands of epochs the decay is
+// thought to be that of the others. If it is slower by far, an old item must not be
+// taken for one that was beyond all when it was new.
+func TestRareItems(t *testing.T) {
+	in := env.Instance{ID: "rare", Budget: 1, Sources: []env.Source{
+		env.NewSource("slow", .0016685723971374426, .0001470789185989788, 1.4892996012928312),
+		env.NewSource("rare", .005434165327996486, .2910676578358209, 1.2426277151590202),
+		env.NewSource("busy", .9380304694272221, .08345589755820915, 2.6281649914986103),
+	}}
+	for _, seed := range []uint64{3, 5, 18, 22, 30, 34, 39, 40, 182} {
+		l := newLearner(in.Terms(), nil)
+		a := env.NewAgent(l)
+		w := envtest.Poisson(t, in, seed, env.PoissonOptions{Items: true, Marks: env.MarksPerItem}, a)
+		for n := range 3000 {
+			got, err := w.Step(a.Select(nil, w.View()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Update(got, w.View())
+			if b, _ := l.Estimate(0); b > 10 {
+				t.Errorf("seed %d, epoch %d: an inflow of %.3g is foretold of a source with %.3g", seed, n, b, in.Sources[0].Rate*in.Sources[0].Interest)
+				break
+			}
+		}
+	}
+}
+
+// TestForeignState: states of other terms, and what no learner has, are refused.
+func TestForeignState(t *testing.T) {
+	in := env.Paper(1)
+	l := newLearner(in.Terms(), nil)
+	rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 50)
+	for name, spoil := range map[string]func(s *State){
+		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
+		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
+		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
+		"visits":      func(s *State) { s.Revisits.Visits = nil },
+		"vain":        func(s *State) { s.Revisits.Vain[2] = 0 },
+		"credit":      func(s *State) { s.Revisits.Credit = -1 },
+		"who":         func(s *State) { s.Revisits.Who = 4 },
+		"no number":   func(s *State) { s.Estimates.Common.Mean = math.Inf(1) },
+		"other world": func(s *State) { s.Estimates.Sources[0].Days = &estimate.Calendar{} },
+	} {
+		s := l.State()
+		spoil(&s)
+		if err := newLearner(in.Terms(), nil).SetState(s); err == nil {
+			t.Errorf("%s: a spoilt state is taken up", name)
+		}
+	}
+	if err := newLearner(in.Terms(), nil).SetState(l.State()); err != nil {
+		t.Error(err)
+	}
+}
+
+func newLearner(t env.Terms, set *Settings) *Learner {
+	l, err := New(t, set)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}

@@ -1,0 +1,235 @@
+package paper
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/features"
+	"ephemera/learner/critic"
+	"ephemera/learner/internal/check"
+)
+
+// Learner is the learner of Allerton: LSPE(0) as the critic and thresholds in
+// logit form as the actor. It knows u, u* and α of its sources, and sees the mean
+// states.
+type Learner struct {
+	actor
+	set      Settings
+	critic   *critic.Critic
+	phi      *features.Polynomial
+	a, d     critic.Stepper
+	price    price
+	costs    []float64
+	budget   float64
+	ceilings float64 // Σ u*
+
+	value     func(x []float64) float64 // V, of the critic
+	now, then []float64                 // φ(X(n)), φ(X(n+1))
+	other     []float64                 // φ of value
+	next      []float64                 // X(n+1)
+	known     bool                      // now is φ(next)
+	crawled   []bool                    // ν
+	pending   bool                      // between Select and Update
+}
+
+var _ env.Learner[env.Model] = (*Learner)(nil)
+
+const (
+	maxCeiling   = 1e30    // no matrix can overflow up to here
+	mostFeatures = 1 << 13 // the critic holds five matrices of ℓ² numbers
+	mostCrossed  = 20      // sources up to which "auto" takes all products
+)
+
+// New returns the learner for the sources of an instance. It draws from r, which
+// may be nil if it acts under the budget.
+func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
+	if err := check.First(in.Validate(), set.Validate()); err != nil {
+		return nil, err
+	}
+	n := len(in.Sources)
+	t := newThresholds(in, set.Start)
+	sum := 0.0
+	for i, hi := range t.hi {
+		// Raw features enter B with the fourth power and BᵀB with the eighth.
+		if hi > maxCeiling || hi > 0 && hi < 1/maxCeiling {
+			return nil, fmt.Errorf("instance %q, source %d (%q): ceiling is %v; allowed are 0 and %v to %v for this learner", in.ID, i+1, in.Sources[i].Name, hi, 1/maxCeiling, maxCeiling)
+		}
+		sum += hi
+	}
+	fs := features.Settings{Inputs: n, Degree: set.Degree, Separable: set.Terms == "separable" || set.Terms == "auto" && n > mostCrossed}
+	if set.Features == "unit" {
+		fs.Hi = slices.Clone(t.hi)
+		for i, hi := range fs.Hi {
+			if hi == 0 {
+				fs.Hi[i] = 1 // a source without content stays at 0
+			}
+		}
+	}
+	phi, err := features.New(fs)
+	if err != nil {
+		return nil, err
+	}
+	if phi.Len() > mostFeatures {
+		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)
+	}
+	joint, err := critic.New(phi.Len(), set.critic())
+	if err != nil {
+		return nil, err
+	}
+	terms := in.Terms()
+	p := &Learner{
+		actor: newActor(t, newCoordinate(in, t, set.Margin), set.Shift),
+		set:   set, critic: joint, phi: phi, a: critic.Stepper{Steps: set.A}, d: critic.Stepper{Steps: set.D},
+		costs: terms.Costs, budget: terms.Budget, ceilings: sum,
+		now: make([]float64, phi.Len()), then: make([]float64, phi.Len()), other: make([]float64, phi.Len()),
+		next: make([]float64, n), crawled: make([]bool, n),
+	}
+	p.value = func(x []float64) float64 { return joint.Value(phi.To(p.other, x)) }
+	p.rand = r
+	if set.Act == "budget" {
+		p.sel = baselines.NewSelector(terms.Costs, terms.Budget)
+	}
+	return p, nil
+}
+
+// Select implements env.Policy.
+func (p *Learner) Select(dst []int, o *env.Model) []int {
+	p.kappa = p.set.kappa(p.critic.Steps())
+	p.pending = true
+	return p.actor.Select(dst, o)
+}
+
+// Update implements env.Learner.
+func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
+	if !p.pending {
+		panic("paper: Update without a Select before it")
+	}
+	p.pending = false
+	clear(p.crawled)
+	reward, least := 0.0, math.Inf(1)
+	for _, c := range crawls {
+		p.crawled[c.Source] = true
+		reward += c.Interest - p.price.lambda*p.costs[c.Source]
+		least = min(least, c.Interest/p.costs[c.Source])
+	}
+	if p.set.Reward == "literal" {
+		reward = p.sum
+	}
+	n := p.critic.Steps() + 1
+	if !p.known || !slices.Equal(p.x, p.next) { // else now is φ(X(n)) already
+		p.phi.To(p.now, p.x)
+	}
+	copy(p.next, o.Mean)
+	p.phi.To(p.then, p.next)
+	p.ascend(p.next, p.critic.Value(p.then), p.a.Value(n)) // with r(n), as printed
+	if p.set.Price == "learned" {
+		cost := 0.0
+		for i, f := range p.f {
+			cost += p.costs[i] * f
+		}
+		p.price.follow(cost, p.budget, least, p.d.Value(n))
+	}
+	p.critic.Step(p.now, p.then, reward)
+	p.now, p.then, p.known = p.then, p.now, true
+}
+
+// Threshold returns the threshold of source i, in interest, where the states of
+// the other sources sum to others.
+func (p *Learner) Threshold(i int, others float64) float64 {
+	t, _ := p.thresholds.at(i, others)
+	return t
+}
+
+// Price returns λ, interest per budget unit; 0 where the learner has none.
+func (p *Learner) Price() float64 { return p.price.lambda }
+
+// Critic returns the critic. It is the learner's own.
+func (p *Learner) Critic() *critic.Critic { return p.critic }
+
+// Frozen returns the learned policy as it stands, without learning: the index
+// policy of section III, which ranks the sources by their margins and keeps the
+// budget.
+func (p *Learner) Frozen() env.Policy[env.Model] {
+	t := *p.thresholds
+	t.q = slices.Clone(t.q)
+	a := newActor(&t, p.y, p.shift)
+	a.sel = baselines.NewSelector(p.costs, p.budget)
+	return &a
+}
+
+// State is the whole state of a Learner as data.
+type State struct {
+	Settings Settings     `json:"settings"`
+	Q        [][3]float64 `json:"q"`       // thresholds, one row per source
+	Price    float64      `json:"price"`   // λ
+	Harvest  float64      `json:"harvest"` // h of the price
+	Harvests int          `json:"harvests"`
+	Critic   critic.State `json:"critic"`
+	Stream   []byte       `json:"stream,omitempty"` // of the draws
+}
+
+// State returns a copy of the state. It panics between a Select and its Update.
+func (p *Learner) State() State {
+	if p.pending {
+		panic("paper: State between a Select and its Update")
+	}
+	st := State{
+		Settings: p.set, Q: slices.Clone(p.q), Critic: p.critic.State(),
+		Price: p.price.lambda, Harvest: p.price.harvest, Harvests: p.price.n,
+	}
+	if p.rand != nil {
+		st.Stream = p.rand.State()
+	}
+	return st
+}
+
+// SetState takes up a state that State returned. The settings must be those of
+// the learner. On an error the learner must not be used further.
+func (p *Learner) SetState(st State) error {
+	if st.Settings != p.set {
+		return fmt.Errorf("settings of the state are %s; allowed are those of the learner, %s", compact(st.Settings), compact(p.set))
+	}
+	if len(st.Q) != len(p.q) {
+		return fmt.Errorf("q has %d rows; allowed is one for each of %d sources", len(st.Q), len(p.q))
+	}
+	for i, q := range st.Q {
+		if err := check.Finite("q of source "+fmt.Sprint(i+1), q[:], 3); err != nil {
+			return err
+		}
+	}
+	if err := check.Finite("price, harvest", []float64{st.Price, st.Harvest}, 2); err != nil {
+		return err
+	}
+	if st.Price < 0 || st.Harvests < 0 {
+		return fmt.Errorf("price is %v after %d harvests; allowed are 0 or more", st.Price, st.Harvests)
+	}
+	if (st.Stream != nil) != (p.rand != nil) {
+		return fmt.Errorf("stream is %d bytes; allowed is the state of the learner's stream", len(st.Stream))
+	}
+	if st.Stream != nil {
+		if err := p.rand.SetState(st.Stream); err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
+	}
+	if err := p.critic.SetState(st.Critic); err != nil {
+		return fmt.Errorf("critic: %w", err)
+	}
+	copy(p.q, st.Q)
+	p.price = price{st.Price, st.Harvest, st.Harvests}
+	p.a, p.d = critic.Stepper{Steps: p.set.A}, critic.Stepper{Steps: p.set.D}
+	p.known, p.pending = false, false
+	return nil
+}
+
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
