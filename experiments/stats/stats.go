@@ -32,12 +32,17 @@ type Estimate struct {
 	Lo      float64 `json:"lo"` // bounds of the interval; NaN without one
 	Hi      float64 `json:"hi"`
 	N       int     `json:"n"`                 // values behind it
+	Same    bool    `json:"same,omitempty"`    // all values are equal: nothing random differs between the seeds
 	Warning string  `json:"warning,omitempty"` // why there is no interval, or what is wrong with it
 }
 
-// String returns "value [lo, hi]", or "value (n = 3)" without an interval.
+// String returns "value [lo, hi]", "value (n = 3)" without an interval, or
+// "value (all 20 the same)" where nothing random differs.
 func (e Estimate) String() string {
-	if math.IsNaN(e.Lo) {
+	switch {
+	case e.Same:
+		return fmt.Sprintf("%s (all %d the same)", Format(e.Value), e.N)
+	case math.IsNaN(e.Lo):
 		return fmt.Sprintf("%s (n = %d)", Format(e.Value), e.N)
 	}
 	return fmt.Sprintf("%s [%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
@@ -190,6 +195,7 @@ func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) E
 	if ok {
 		draw := b.plain(s)
 		e.interval(resamples, func(int) float64 { return stat(draw()) })
+		e.Same = s[0] == s[len(s)-1]
 	}
 	return e
 }

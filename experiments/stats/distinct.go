@@ -1,0 +1,75 @@
+package stats
+
+import (
+	"math"
+	"strconv"
+)
+
+// Distinct reports whether the mean of best can be told from that of second at
+// the level of 5 %: whether the interval of their mean difference leaves out 0.
+// Both hold one value per seed, of the same seeds in the same order; of days of a
+// recording they hold one value per week. The level is divided by the number of
+// comparisons (Bonferroni), at least 1. The best two of m rows are a choice among
+// m(m−1)/2 pairs, which is what [Pairs] returns.
+//
+// The interval is Student's, which holds its level at small levels and few seeds,
+// where a percentile bootstrap leaves out 0 as soon as all differences have one
+// sign. Fewer than [MinSeeds] values are never distinct. Differences that are all
+// the same and not 0 always are: nothing random differs.
+func Distinct(best, second []float64, comparisons int) bool {
+	d := differences(best, second)
+	n := float64(len(d))
+	if n < MinSeeds {
+		return false
+	}
+	mean, squares := Mean(d), 0.0
+	for _, v := range d {
+		squares += (v - mean) * (v - mean)
+	}
+	if mean == 0 || math.IsNaN(squares) {
+		return false
+	}
+	return studentTails(mean/math.Sqrt(squares/(n-1)/n), len(d)-1)*float64(max(1, comparisons)) < 0.05
+}
+
+// Pairs returns how many pairs there are among that many rows.
+func Pairs(rows int) int { return rows * (rows - 1) / 2 }
+
+// studentTails returns the probability that |T| > |t| under Student's distribution
+// with ν degrees of freedom. With θ = atan(|t|/√ν) the probability of the middle is
+// (Abramowitz and Stegun, 26.7.3 and 26.7.4)
+//
+//	ν odd:   2/π [θ + sin θ (cos θ + 2/3 cos³θ + … + 2·4⋯(ν−3)/(3·5⋯(ν−2)) cos^(ν−2) θ)]
+//	ν even:  sin θ [1 + 1/2 cos²θ + … + 1·3⋯(ν−3)/(2·4⋯(ν−2)) cos^(ν−2) θ]
+func studentTails(t float64, nu int) float64 {
+	theta := math.Atan(math.Abs(t) / math.Sqrt(float64(nu)))
+	sin, cos := math.Sincos(theta)
+	first, k := 1.0, 2 // of the series, and the power of cos that comes next
+	if nu%2 == 1 {
+		first, k = cos, 3
+	}
+	sum := 0.0
+	for term := first; k <= nu; k += 2 {
+		sum += term
+		term *= cos * cos * float64(k-1) / float64(k)
+	}
+	if nu%2 == 1 {
+		return max(0, 1-2/math.Pi*(theta+sin*sum))
+	}
+	return max(0, 1-sin*sum)
+}
+
+// Regret estimates what is lost per epoch against a bound: the mean of bound −
+// reward over seeds, where each seed may have a bound of its own. Over T epochs T
+// times as much is lost.
+func (b *Bootstrap) Regret(reward, bound []float64) Estimate { return b.Paired(bound, reward) }
+
+// FormatShare writes a share of a bound or of a reference with as many digits as
+// its distance from 1 needs: 0.8312, 0.9954, 0.99987, 0.999991.
+func FormatShare(v float64) string {
+	lost := math.Abs(1 - v)
+	if !(lost > 1e-12 && lost < 0.01) {
+		return Format(v)
+	}
+	return strconv.FormatFloat(v, 'f', max(4, 1-int(math.Floor(math.Log10(lost)))), 64)
+}

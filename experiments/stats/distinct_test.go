@@ -1,0 +1,91 @@
+package stats
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// The finite series is Student's distribution.
+func TestStudentTails(t *testing.T) {
+	for nu := 1; nu < 60; nu++ {
+		s := distuv.StudentsT{Sigma: 1, Nu: float64(nu)}
+		for _, x := range []float64{0, .01, .5, 1, 2.3, 5, 12} {
+			if got, want := studentTails(-x, nu), 2*s.Survival(x); math.Abs(got-want) > 1e-12 {
+				t.Errorf("P(|T| > %v) with %d degrees of freedom is %v; gonum has %v", x, nu, got, want)
+			}
+		}
+	}
+	if p := studentTails(math.Inf(1), 9); p != 0 {
+		t.Errorf("beyond infinity lies %v", p)
+	}
+}
+
+// Of ten policies that earn the same the best two are told apart in at most 5 of
+// 100 comparisons; one that earns more by as much as the noise is, is told apart.
+func TestDistinct(t *testing.T) {
+	const trials, rows = 400, 10
+	wrong := 0
+	for k := range uint64(trials) {
+		var best, second []float64
+		for r := range uint64(rows) {
+			x := normals(8, 0, 1, 40, k, r)
+			switch m := Mean(x); {
+			case best == nil || m > Mean(best):
+				best, second = x, best
+			case second == nil || m > Mean(second):
+				second = x
+			}
+		}
+		if Distinct(best, second, Pairs(rows)) {
+			wrong++
+		}
+	}
+	if wrong > trials/20 {
+		t.Errorf("%d of %d times a winner is named among equals", wrong, trials)
+	}
+	x := normals(20, 10, 5)
+	better := make([]float64, len(x))
+	for i, noise := range normals(20, 1, 1, 41) {
+		better[i] = x[i] + noise // the same seeds: their spread of 5 does not matter
+	}
+	for _, c := range []struct {
+		what         string
+		best, second []float64
+		comparisons  int
+		want         bool
+	}{
+		{"one pair, apart", better, x, 1, true},
+		{"so many comparisons that chance does it", better, x, 1e6, false},
+		{"too few seeds", []float64{9, 9.1, 9, 9.1}, []float64{1, 1, 1, 1}, 1, false},
+		{"the same", x, x, 1, false},
+		{"nothing random differs", []float64{2, 2, 2, 2, 2}, []float64{1, 1, 1, 1, 1}, 1e6, true},
+		{"not a number", []float64{2, 3, 2, math.NaN(), 2}, []float64{1, 1, 1, 1, 1}, 1, false},
+	} {
+		if got := Distinct(c.best, c.second, c.comparisons); got != c.want {
+			t.Errorf("%s: %v; want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	e := New(1).Mean([]float64{3, 3, 3, 3, 3})
+	if !e.Same || e.Lo != 3 || e.Hi != 3 || e.String() != "3.000 (all 5 the same)" {
+		t.Errorf("five times the same: %+v, %s", e, e)
+	}
+	if e := New(1).Mean([]float64{3, 3, 3, 3, 3.1}); e.Same {
+		t.Errorf("not the same: %+v", e)
+	}
+}
+
+func TestRegret(t *testing.T) {
+	if e := New(1).Regret([]float64{9, 8, 9, 8, 9}, []float64{10, 10, 11, 10, 10}); math.Abs(e.Value-1.6) > 1e-12 || !(e.Lo < 1.6 && 1.6 < e.Hi) {
+		t.Errorf("regret %v; want 1.6", e)
+	}
+	for v, want := range map[float64]string{.8312: "0.8312", .9954: "0.9954", .99987: "0.99987", .999991: "0.9999910", 1.0023: "1.0023", 1: "1.000", .5: "0.5000", .99999999999999: "1.000"} {
+		if got := FormatShare(v); got != want {
+			t.Errorf("FormatShare(%v) = %q; want %q", v, got, want)
+		}
+	}
+}
