@@ -8,7 +8,6 @@ import (
 // byAge is a policy whose index is a function of the age alone, computed for
 // every source at every epoch.
 type byAge struct {
-	env.Interrupt
 	sel    *Selector
 	rank   calendar.Ranking
 	p      []calendar.Params
@@ -88,9 +87,6 @@ func newScan(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params)
 // Select implements env.Policy.
 func (s *byAge) Select(dst []int, o *env.Model) []int {
 	for i := range s.key {
-		if s.At(i) {
-			return dst
-		}
 		if age := o.Age(i); age <= s.ages {
 			s.key[i] = s.seen[i*s.ages+age-1]
 		} else {

@@ -24,7 +24,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			"myopic":     func() env.Policy[env.Model] { return NewMyopic(in) },
 			"best":       func() env.Policy[env.Model] { return NewBestSource(in) },
 			"optimum": func() env.Policy[env.Model] {
-				o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
+				o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,12 +50,12 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			"literal whittle on the state": func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, true), nil },
 			"myopic on the state":          func() (env.Policy[env.Observed], error) { return NewMyopicObserved(in), nil },
 			"stochastic": func() (env.Policy[env.Observed], error) {
-				return NewStochasticWhittle(t.Context(), in, StochasticOptions{Nodes: 60})
+				return NewStochasticWhittle(in, StochasticOptions{Nodes: 60})
 			},
 			"learned stochastic": func() (env.Policy[env.Observed], error) {
 				opt := LearnOptions{Steps: 50, Thresholds: 8}
 				opt.Nodes = 40
-				return NewLearnedStochasticWhittle(t.Context(), in, opt, stream.New(1, stream.Policy))
+				return NewLearnedStochasticWhittle(in, opt, stream.New(1, stream.Policy))
 			},
 		} {
 			t.Run(name+"/"+policy, func(t *testing.T) {
@@ -71,11 +71,11 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 // Select writes into what the caller and the policy own.
 func TestPoliciesAllocateNothing(t *testing.T) {
 	in := env.Paper(2)
-	o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
+	o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stochastic := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}}))
+	stochastic := must(NewStochasticWhittle(in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}}))
 	f := Allocate(in, RandomSpread).Frequency
 	view := mean(t, in, false).View()
 	dst := make([]int, 0, 8)

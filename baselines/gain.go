@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"sort"
@@ -48,8 +47,8 @@ const gainPoints = 1 << 16
 // gain u: with a window the state is no longer a Markov chain.
 //
 // It returns an error where neither way is accurate, few items per epoch with
-// log-normal marks of a large σ, and when the context is done.
-func newGainLaw(ctx context.Context, s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
+// log-normal marks of a large σ.
+func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	// In units of the mean mark, whose powers may be beyond all numbers, and
 	// without the window.
 	one := s
@@ -70,7 +69,7 @@ func newGainLaw(ctx context.Context, s env.Source, m env.Marks, sigma float64) (
 	}
 	law, err := itemLaw(one, item, sigma)
 	if err == nil && m == env.MarksPerEpoch && item == env.MarksConstant {
-		law, err = law.timesExponential(ctx)
+		law = law.timesExponential()
 	}
 	if err != nil {
 		return gainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
@@ -213,7 +212,7 @@ func cumulantLaw(mean, sd, skew, step float64) gainLaw {
 
 // timesExponential returns the law of U = E·S with S of law l and E exponential
 // of mean 1, independent of S: E(U − t)⁺ = E[S e^(−t/S)].
-func (l gainLaw) timesExponential(ctx context.Context) (gainLaw, error) {
+func (l gainLaw) timesExponential() gainLaw {
 	// The integrand is smooth in S, so that some hundred cells do.
 	const cells, points = 1600, 1 << 13
 	mass, at := make([]float64, 0, cells), make([]float64, 0, cells)
@@ -241,12 +240,9 @@ func (l gainLaw) timesExponential(ctx context.Context) (gainLaw, error) {
 	out := gainLaw{step: reach / points, loss: make([]float64, points)}
 	whole := l.Mean() / loss(0) // the cells that were left out
 	for k := range out.loss {
-		if k%128 == 0 && ctx.Err() != nil {
-			return out, ctx.Err()
-		}
 		out.loss[k] = loss(float64(k)*out.step) * whole
 	}
-	return out, nil
+	return out
 }
 
 // above returns P(U > k·step).

@@ -17,13 +17,13 @@ var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoc
 
 func lawOf(t testing.TB, s env.Source, m env.Marks, sigma float64) gainLaw {
 	t.Helper()
-	law := must(newGainLaw(t.Context(), s, m, sigma))
+	law := must(newGainLaw(s, m, sigma))
 	return law
 }
 
 func tableOf(t testing.TB, s env.Source, law gainLaw, opt StochasticOptions) indexTable {
 	t.Helper()
-	table := must(stochasticIndex(t.Context(), s, law, opt))
+	table := stochasticIndex(s, law, opt)
 	return table
 }
 
@@ -132,7 +132,7 @@ func TestGainLawAgainstWorld(t *testing.T) {
 }
 
 func TestGainLawRefuses(t *testing.T) {
-	if _, err := newGainLaw(t.Context(), env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
+	if _, err := newGainLaw(env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
 		t.Error("no error for a few items with marks of σ = 4")
 	}
 	law := lawOf(t, env.NewSource("", 0, 0.5, 1), env.MarksPerItem, 0)

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -59,8 +58,7 @@ var _ env.Policy[env.Model] = (*Optimum)(nil)
 //
 // where s′ᵢ = 1 for the crawled sources and sᵢ + 1 for the others. It returns an
 // error that says the size when the instance needs more memory or, by an
-// estimate, more work than allowed, and with the bounds reached the context's
-// when that is done.
+// estimate, more work than allowed.
 //
 // Three facts keep it small and its bounds certain:
 //
@@ -72,19 +70,19 @@ var _ env.Policy[env.Model] = (*Optimum)(nil)
 //   - For any V, max over s of (TV − V)(s) is an upper bound on the optimum, and
 //     following the greedy policy of V until its states repeat gives a reward
 //     that is really earned.
-func SolveOptimum(ctx context.Context, in env.Instance) (*Optimum, error) {
-	return solveOptimum(ctx, in, usualLimits)
+func SolveOptimum(in env.Instance) (*Optimum, error) {
+	return solveOptimum(in, usualLimits)
 }
 
-func solveOptimum(ctx context.Context, in env.Instance, most limits) (*Optimum, error) {
+func solveOptimum(in env.Instance, most limits) (*Optimum, error) {
 	o := &Optimum{Lower: negInf, Upper: math.Inf(1), age: make([]int, len(in.Sources))}
-	if err := o.solve(ctx, in, most); err != nil {
+	if err := o.solve(in, most); err != nil {
 		return o, fmt.Errorf("exact optimum of instance %q: %w", in.ID, err)
 	}
 	return o, nil
 }
 
-func (o *Optimum) solve(ctx context.Context, in env.Instance, most limits) error {
+func (o *Optimum) solve(in env.Instance, most limits) error {
 	relaxed := index.Relax(in, index.MeanDynamics)
 	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
@@ -113,12 +111,10 @@ func (o *Optimum) solve(ctx context.Context, in env.Instance, most limits) error
 		}
 		if o.Sweeps == 0 {
 			o.number(curves, caps)
-			if err := o.start(ctx, relaxed, curves); err != nil {
-				return err
-			}
+			o.start(relaxed, curves)
 		}
-		if done, err := o.iterate(ctx, most.gap, part.end); done || err != nil {
-			return err
+		if o.iterate(most.gap, part.end) {
+			return nil
 		}
 	}
 	return fmt.Errorf("between %v and %v after %d sweeps over %d states; allowed is a gap of %v of the upper bound", o.Lower, o.Upper, o.Sweeps, o.States, most.gap)
@@ -223,7 +219,7 @@ func (o *Optimum) best(age []int) (float64, []int) {
 // start sets V to the sum of the value functions of the single sources at the
 // price of the relaxed problem, from which the first sweep yields about the
 // relaxed bound.
-func (o *Optimum) start(ctx context.Context, r index.Relaxed, curves []index.Curve) error {
+func (o *Optimum) start(r index.Relaxed, curves []index.Curve) {
 	single := make([][]float64, len(curves))
 	for i := range curves {
 		c := &curves[i]
@@ -239,23 +235,17 @@ func (o *Optimum) start(ctx context.Context, r index.Relaxed, curves []index.Cur
 		}
 	}
 	o.value = make([]float64, o.States)
-	return o.each(ctx, func(s int) {
+	o.each(func(s int) {
 		for i, a := range o.age {
 			o.value[s] += single[i][a]
 		}
 	})
 }
 
-// checkStates is how many states are gone through between looks at the context.
-const checkStates = 1 << 12
-
 // each calls f for every state with its joint ages in o.age.
-func (o *Optimum) each(ctx context.Context, f func(s int)) error {
+func (o *Optimum) each(f func(s int)) {
 	clear(o.age)
 	for s := range o.States {
-		if s%checkStates == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		f(s)
 		for i := range o.age { // on to the next number
 			if o.age[i]++; o.age[i] < len(o.cell[i]) {
@@ -264,29 +254,26 @@ func (o *Optimum) each(ctx context.Context, f func(s int)) error {
 			o.age[i] = 0
 		}
 	}
-	return nil
 }
 
-// iterate goes on to the given number of sweeps, or until the bounds are close.
-func (o *Optimum) iterate(ctx context.Context, gap float64, sweeps int) (done bool, err error) {
+// iterate goes on to the given number of sweeps, and reports whether the bounds
+// came close before.
+func (o *Optimum) iterate(gap float64, sweeps int) bool {
 	next := make([]float64, o.States)
 	for ; o.Sweeps < sweeps; o.Sweeps++ {
 		most := negInf
-		err := o.each(ctx, func(s int) {
+		o.each(func(s int) {
 			v, _ := o.best(o.age)
 			most = math.Max(most, v-o.value[s])
 			// Half a step: the optimum is a cycle, and full steps would go
 			// round in it for ever.
 			next[s] = (v + o.value[s]) / 2
 		})
-		if err != nil {
-			return false, err
-		}
 		o.Upper = math.Min(o.Upper, most+o.Truncation)
 		if o.Sweeps%10 == 0 {
-			if o.Lower = o.follow(ctx); o.Upper-o.Truncation-o.Lower <= gap*o.Upper {
+			if o.Lower = o.follow(); o.Upper-o.Truncation-o.Lower <= gap*o.Upper {
 				o.Sweeps++
-				return true, nil
+				return true
 			}
 		}
 		// Relative to the first state, lest V grow for ever.
@@ -296,17 +283,17 @@ func (o *Optimum) iterate(ctx context.Context, gap float64, sweeps int) (done bo
 		}
 		o.value, next = next, o.value
 	}
-	return false, nil
+	return false
 }
 
 // follow returns the average reward of the greedy policy of V on the cycle that
-// it enters from the start, or less if the context is done. Capped ages count
-// with x(cap), less than they earn in truth.
-func (o *Optimum) follow(ctx context.Context) float64 {
+// it enters from the start. Capped ages count with x(cap), less than they earn in
+// truth.
+func (o *Optimum) follow() float64 {
 	// Brent's method: the runner goes on from a mark that is moved to it
 	// after 1, 2, 4, … steps, and is in the cycle once it meets the mark.
 	mark, age := make([]int, len(o.cell)), make([]int, len(o.cell))
-	for limit := 1; ctx.Err() == nil; limit *= 2 {
+	for limit := 1; ; limit *= 2 {
 		copy(mark, age)
 		reward := 0.0
 		for cycle := 1; cycle <= limit; cycle++ {
@@ -314,12 +301,8 @@ func (o *Optimum) follow(ctx context.Context) float64 {
 			if slices.Equal(age, mark) {
 				return reward / float64(cycle)
 			}
-			if cycle%checkStates == 0 && ctx.Err() != nil {
-				break
-			}
 		}
 	}
-	return negInf
 }
 
 // step crawls what is best by V, changes the ages and returns what was earned.

@@ -78,7 +78,7 @@ func TestPaperWhittleAgainstOptimum(t *testing.T) {
 	for _, c := range []struct{ budget, ofBound, ofOptimum float64 }{{1, 1, 1}, {2, 0.99915, 1}, {3, 1, 1}} {
 		in := env.Paper(c.budget)
 		bound, _ := index.Bound(in)
-		o, err := solveOptimum(t.Context(), in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-6, 1e-8 }))
+		o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-6, 1e-8 }))
 		if err != nil {
 			t.Fatal(err)
 		}

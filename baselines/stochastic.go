@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 
@@ -112,7 +111,7 @@ func (c *chain) fill(p []float64, law gainLaw, base float64) int {
 // states are eliminated from the chain (Grassmann, Taksar and Heyman), so that
 // the rows of x̌ and of 0, whose successor is U as after a crawl, always hold G
 // and T ready. All nodes together cost at most n³/3 operations.
-func stochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt StochasticOptions) (indexTable, error) {
+func stochasticIndex(s env.Source, law gainLaw, opt StochasticOptions) indexTable {
 	opt = opt.defaults()
 	c := newChain(s, law, opt.Nodes)
 	n := opt.Nodes
@@ -123,9 +122,6 @@ func stochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt Stochas
 	}
 	t := indexTable{Step: c.step, Cost: s.Cost}
 	for k := range n * 7 / 8 {
-		if ctx.Err() != nil {
-			return t, ctx.Err()
-		}
 		row := c.next[k]
 		var goes, brings, brought float64 // 1 − P(k → k), E G(αx̌+U), E G(U)
 		for m := k; m < n; m++ {
@@ -149,7 +145,7 @@ func stochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt Stochas
 		absorb(fresh, row, k, goes)
 		freshTime += fresh[k] / goes * time[k]
 	}
-	return t, nil
+	return t
 }
 
 // absorb adds to p what goes through the eliminated node k.
@@ -167,15 +163,15 @@ func absorb(p, row []float64, k int, goes float64) {
 // NewStochasticWhittle returns the policy of the true Whittle index of the
 // stochastic model on the observed state; sources that are not observed are
 // crawled by the index at their age. It returns an error for a source whose law
-// of the gain cannot be computed, or when the context is done, and panics if Observed has a wrong length.
-func NewStochasticWhittle(ctx context.Context, in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
-	return tablePolicy(ctx, in, opt.defaults(), func(_ int, s env.Source, law gainLaw) (indexTable, error) {
-		return stochasticIndex(ctx, s, law, opt)
+// of the gain cannot be computed, and panics if Observed has a wrong length.
+func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
+	return tablePolicy(in, opt.defaults(), func(_ int, s env.Source, law gainLaw) indexTable {
+		return stochasticIndex(s, law, opt)
 	})
 }
 
 // tablePolicy builds the table of each observed source, once for equal sources.
-func tablePolicy(ctx context.Context, in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law gainLaw) (indexTable, error)) (env.Policy[env.Observed], error) {
+func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law gainLaw) indexTable) (env.Policy[env.Observed], error) {
 	n := len(in.Sources)
 	if opt.Observed != nil && len(opt.Observed) != n {
 		panic(fmt.Sprintf("baselines: %d marks of observed sources for %d sources", len(opt.Observed), n))
@@ -189,14 +185,11 @@ func tablePolicy(ctx context.Context, in env.Instance, opt StochasticOptions, bu
 		like := s
 		like.Name = ""
 		if known[like] == nil {
-			law, err := newGainLaw(ctx, s, opt.Marks, opt.Sigma)
+			law, err := newGainLaw(s, opt.Marks, opt.Sigma)
 			if err != nil {
 				return nil, err
 			}
-			t, err := build(i, s, law)
-			if err != nil {
-				return nil, err
-			}
+			t := build(i, s, law)
 			known[like] = &t
 		}
 		tables[i] = known[like]

@@ -161,7 +161,7 @@ func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst 
 
 func learnedTable(t testing.TB, s env.Source, law gainLaw) indexTable {
 	t.Helper()
-	table := must(learnStochasticIndex(t.Context(), s, law, LearnOptions{}, stream.New(1, stream.Test)))
+	table := learnStochasticIndex(s, law, LearnOptions{}, stream.New(1, stream.Test))
 	return table
 }
 
@@ -260,7 +260,7 @@ func TestMixedObservation(t *testing.T) {
 	blind := []bool{true, false, true, false}
 	seen := []bool{false, true, false, true}
 	for _, m := range allMarks {
-		p := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen}))
+		p := must(NewStochasticWhittle(in, StochasticOptions{Marks: m, Nodes: 100, Observed: seen}))
 		w := must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true, Unobserved: blind}))
 		if got := play(t, w, p, 0, 200); !(got.reward > 280) {
 			t.Errorf("%s: %v interest per epoch", m, got.reward)
@@ -278,7 +278,7 @@ func TestMixedObservation(t *testing.T) {
 		}
 	}
 	// With nothing observed this is the Whittle policy on ages.
-	p := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Observed: make([]bool, 4)}))
+	p := must(NewStochasticWhittle(in, StochasticOptions{Observed: make([]bool, 4)}))
 	envtest.Near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
 }
 
@@ -336,8 +336,8 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 	envtest.Alone(t)
 	const seeds, epochs, blocks = 5, 20_000, 20
 	in := env.Paper(1)
-	exact := must(NewStochasticWhittle(t.Context(), in, StochasticOptions{Marks: env.MarksPerEpoch}))
-	learned := must(NewLearnedStochasticWhittle(t.Context(), in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test)))
+	exact := must(NewStochasticWhittle(in, StochasticOptions{Marks: env.MarksPerEpoch}))
+	learned := must(NewLearnedStochasticWhittle(in, LearnOptions{StochasticOptions: StochasticOptions{Marks: env.MarksPerEpoch}}, stream.New(1, stream.Test)))
 	var a, b, c, l []float64
 	for seed := range uint64(seeds) {
 		g := gains(t, in, seed+1, env.MarksPerEpoch, epochs)

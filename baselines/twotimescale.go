@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 
 	"ephemera/env"
@@ -44,7 +43,7 @@ func (o LearnOptions) defaults() LearnOptions {
 // are off by β against each other. And V goes half the way at each step, since
 // plain relative value iteration need not converge on a chain that is close to
 // periodic, which is what a source becomes as its noise vanishes.
-func learnStochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt LearnOptions, r *stream.Rand) (indexTable, error) {
+func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream.Rand) indexTable {
 	opt = opt.defaults()
 	c := newChain(s, law, opt.Nodes)
 	alpha := s.Factor()
@@ -68,9 +67,6 @@ func learnStochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt Le
 	for k := 1; k < opt.Thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
 		at := float64(k) * t.Step
 		for n := range opt.Steps {
-			if n%100 == 0 && ctx.Err() != nil {
-				return t, ctx.Err()
-			}
 			f := dot(rows[0], v[c.from[0]:])
 			for j := range v {
 				x := float64(j) * c.step
@@ -88,7 +84,7 @@ func learnStochasticIndex(ctx context.Context, s env.Source, law gainLaw, opt Le
 		}
 		t.Index[k] = gamma
 	}
-	return t, nil
+	return t
 }
 
 // dot returns Σ p[m] v[m] over the length of p.
@@ -103,10 +99,10 @@ func dot(p, v []float64) (sum float64) {
 // NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were
 // learned before the first epoch; each source draws from a stream of its own,
 // seeded by r.
-func NewLearnedStochasticWhittle(ctx context.Context, in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
+func NewLearnedStochasticWhittle(in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
 	opt = opt.defaults()
 	seed := r.Uint64()
-	return tablePolicy(ctx, in, opt.StochasticOptions, func(i int, s env.Source, law gainLaw) (indexTable, error) {
-		return learnStochasticIndex(ctx, s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
+	return tablePolicy(in, opt.StochasticOptions, func(i int, s env.Source, law gainLaw) indexTable {
+		return learnStochasticIndex(s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
 	})
 }

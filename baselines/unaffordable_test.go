@@ -55,8 +55,8 @@ func TestUnaffordable(t *testing.T) {
 	few, fewWith := in, in
 	few.Sources = in.Sources[:3]
 	fewWith.Sources = append(slices.Clone(few.Sources), dear)
-	x := must(SolveOptimum(t.Context(), few))
-	y, err := SolveOptimum(t.Context(), fewWith)
+	x := must(SolveOptimum(few))
+	y, err := SolveOptimum(fewWith)
 	if err != nil || y.States != x.States || math.Abs(y.Lower-x.Lower) > 1e-6*x.Lower {
 		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)
 	}

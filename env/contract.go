@@ -1,7 +1,6 @@
 package env
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 )
@@ -124,7 +123,6 @@ type Agent struct {
 	level  Level
 	pick   func(dst []int, v *Observed) []int
 	update func(crawls []Crawled, next *Observed) // nil where nothing learns
-	until  func(context.Context)                  // nil where epochs are short
 }
 
 // NewAgent returns the agent of a policy or a learner. It panics if p has a
@@ -149,9 +147,6 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 	} else {
 		refuseUpdate[O](reflect.TypeOf(p))
 	}
-	if u, ok := p.(interface{ Until(context.Context) }); ok {
-		a.until = u.Until
-	}
 	return a
 }
 
@@ -164,15 +159,6 @@ func refuseUpdate[O Knowledge](t reflect.Type) {
 	}
 	if _, ok := reflect.PointerTo(t).MethodByName("Update"); ok {
 		panic(fmt.Sprintf("env: method Update belongs to *%v; a policy that learns is handed over as a pointer and has %s", t, want))
-	}
-}
-
-// Until has a policy of very many sources look at the context within an epoch:
-// when that is done, Select and Update return before they are through, and
-// nothing can be done with the policy then. Others go on regardless.
-func (a Agent) Until(ctx context.Context) {
-	if a.until != nil {
-		a.until(ctx)
 	}
 }
 

@@ -67,7 +67,6 @@ const (
 // source is drawn.
 type Poisson struct {
 	ledger
-	Interrupt
 	opt    PoissonOptions
 	seed   uint64
 	rng    *stream.Rand
@@ -161,10 +160,7 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		return nil, err
 	}
 	w.arrive()
-	for k, i := range crawl {
-		if k%checked == checked-1 && w.Err() != nil {
-			break
-		}
+	for _, i := range crawl {
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		switch {
 		case w.opt.Items:
@@ -178,20 +174,11 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		}
 		w.crawled = append(w.crawled, c)
 	}
-	if !w.ended {
-		w.advance(crawl)
-		w.behind = w.opt.State
-		w.arrive()
-	}
-	if w.ended {
-		return nil, w.Err()
-	}
+	w.advance(crawl)
+	w.behind = w.opt.State
+	w.arrive()
 	return w.crawled, nil
 }
-
-// checked is how many sources, or epochs of a source, are computed between looks
-// at the context.
-const checked = 64
 
 // arrive moves the true state of all sources on to the present epoch.
 func (w *Poisson) arrive() {
@@ -201,9 +188,6 @@ func (w *Poisson) arrive() {
 	w.behind = false
 	for i := range w.state {
 		l := &w.laws[i]
-		if i%checked == checked-1 && w.Err() != nil {
-			return
-		}
 		early, late := w.sums(i, w.view.Epoch)
 		if l.limit {
 			// Positive terms are added up afresh, so that nothing of a dropped
@@ -231,9 +215,6 @@ func (w *Poisson) arrive() {
 func (w *Poisson) waiting(i int, visit func(epoch int, weight, cut float64)) {
 	l, weight := &w.laws[i], 1.0
 	for t := w.view.Epoch; t > w.view.Last[i] && weight >= negligible; t-- {
-		if (w.view.Epoch-t)%checked == checked-1 && w.Err() != nil {
-			return
-		}
 		cut := 0.0
 		if back := w.view.Epoch - t; l.limit && back >= l.whole {
 			if back > l.whole || l.part == 0 {
@@ -355,9 +336,8 @@ func (w *Poisson) drawItems(i, t int, weight, cut float64) {
 	}
 	xi := l.Interest * weight * w.open(i, t)
 	back, start := float64(w.view.Epoch-t), len(w.items)
-	gap, c, n := 1/l.Rate, l.Decay, 0
-	for v := w.rng.ExpFloat64() * gap; v < 1 && !w.At(n); v += w.rng.ExpFloat64() * gap {
-		n++
+	gap, c := 1/l.Rate, l.Decay
+	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
 		x := xi * w.item(c*(v-1))
 		if v >= cut {
 			w.items = append(w.items, Item{Age: back + (1 - v), Interest: x})

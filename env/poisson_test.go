@@ -1,8 +1,6 @@
 package env_test
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -370,31 +368,5 @@ func BenchmarkCopy(b *testing.B) {
 				copy(x, y)
 			}
 		})
-	}
-}
-
-// An epoch of many sources ends in its middle when its context is done.
-func TestEpochIsCancelled(t *testing.T) {
-	const n = 100_000
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	for _, o := range []env.PoissonOptions{{State: true}, {Items: true}, {}} {
-		w := must(env.NewPoisson(env.Lognormal(n, n, 1), 1, o))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		w.Until(ctx)
-		state := slices.Clone(w.View().State) // takes about a second
-		_, err := w.Step(all)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%+v: %v", o, err)
-		}
-		if o.State && slices.Max(state[n-100:]) > 0 {
-			t.Errorf("%+v: the states were computed to the end", o)
-		}
-		if w.View().Epoch != 0 {
-			t.Errorf("%+v: the crawls of the epoch went on to the end", o)
-		}
 	}
 }

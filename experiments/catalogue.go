@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,10 +39,9 @@ type Entry struct {
 // Known is what the constructor of a learner or a policy may use.
 type Known struct {
 	learner.Given
-	Context context.Context // ends what takes long; nothing of it is kept
-	Marks   env.Marks       // law of the items' initial interest; empty where the model has none
-	Sigma   float64         // σ of log-normal marks
-	Seen    []bool          // sources whose state is seen at the level that shows states; nil for all
+	Marks env.Marks // law of the items' initial interest; empty where the model has none
+	Sigma float64   // σ of log-normal marks
+	Seen  []bool    // sources whose state is seen at the level that shows states; nil for all
 }
 
 // Learns reports whether it is a learner.
@@ -215,17 +213,17 @@ var policies = slices.Concat([]Entry{
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
 	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
-		p, err := baselines.NewStochasticWhittle(k.Context, k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen})
+		p, err := baselines.NewStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen})
 		return agent(p, err)
 	}},
 	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
 		var o baselines.LearnOptions
 		o.Marks, o.Sigma, o.Observed = k.Marks, k.Sigma, k.Seen
-		p, err := baselines.NewLearnedStochasticWhittle(k.Context, k.Instance, o, k.Rand)
+		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, o, k.Rand)
 		return agent(p, err)
 	}},
 	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known, _ any) (env.Agent, error) {
-		o, err := baselines.SolveOptimum(k.Context, k.Instance)
+		o, err := baselines.SolveOptimum(k.Instance)
 		return agent[env.Model](o, err)
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},

@@ -113,8 +113,8 @@ func (c Comparison) Run(ctx context.Context) (*Compared, error) {
 	}
 	switch {
 	case len(out.Runs) > 0:
-		out.Report, err = c.report(ctx, out.Runs)
-		return out, err
+		out.Report = c.report(out.Runs)
+		return out, nil
 	case out.Failed != nil:
 		return nil, out.Failed
 	}
@@ -183,11 +183,8 @@ func daily(t env.Terms, days *[]float64) Watcher {
 
 // report makes the report: the mean of every policy over all runs with its
 // interval, ordered by reward, policies that break the budget last.
-func (c Comparison) report(ctx context.Context, all []RunRow) (rep result.Report, err error) {
-	bounds, err := c.bounds(ctx)
-	if err != nil {
-		return rep, err
-	}
+func (c Comparison) report(all []RunRow) result.Report {
+	bounds := c.bounds()
 	byPolicy := map[string][]RunRow{}
 	var names []string
 	for _, r := range all {
@@ -197,7 +194,7 @@ func (c Comparison) report(ctx context.Context, all []RunRow) (rep result.Report
 		byPolicy[r.Policy] = append(byPolicy[r.Policy], r)
 	}
 	in := c.Scenes[0].Instance
-	rep = result.Report{
+	rep := result.Report{
 		Instance: in.ID, Knowledge: string(c.Level), Budget: in.Budget,
 		Steps: all[0].Epochs, Seeds: c.Seeds, Seed: c.Seed,
 		Timing: &result.Timing{Decision: map[string]float64{}},
@@ -231,23 +228,20 @@ func (c Comparison) report(ctx context.Context, all []RunRow) (rep result.Report
 		}
 		return cmp.Compare(b.Reward, a.Reward)
 	})
-	return rep, nil
+	return rep
 }
 
 // bounds returns the relaxed optimum of each scene, or nil where one does not
 // bound what is earned.
-func (c Comparison) bounds(ctx context.Context) (all []float64, err error) {
+func (c Comparison) bounds() (all []float64) {
 	for _, s := range c.Scenes {
 		if !s.Bounded(c.Level) {
-			return nil, nil
+			return nil
 		}
-		r, err := index.RelaxUntil(ctx, s.Instance, index.MeanDynamics)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r.Bound)
+		bound, _ := index.Bound(s.Instance)
+		all = append(all, bound)
 	}
-	return all, nil
+	return all
 }
 
 // each returns a figure of every run.

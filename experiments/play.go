@@ -1,13 +1,10 @@
 package experiments
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -25,9 +22,6 @@ type Play struct {
 	// as it learned, below 0 for none.
 	Evaluation int
 	From       *Point // goes on from there with learning; nil for the beginning
-	// Patience is how long an epoch under way may go on after an interruption; 0
-	// for 30 ms.
-	Patience time.Duration
 	// Watch, if not nil, returns what watches a run that is about to begin:
 	// first that of the learner or policy, then that of what was learned.
 	Watch func(Running) Watcher
@@ -58,9 +52,7 @@ func (e *buildError) Unwrap() error { return e.error }
 // runs it. A learner is then frozen and run in the same world from its
 // beginning. This is the one way in which anything is run.
 //
-// It ends with the context's error when that is done, within an epoch of very many
-// sources too. A constructor, and a step of the learner "paper", come to their end
-// first; a command does not wait for them.
+// It ends with the context's error when that is done, between two epochs.
 func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 	if p.Settings == nil && p.Entry.Settings != nil {
 		p.Settings = p.Entry.Settings(p.Level)
@@ -90,14 +82,9 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 	if err != nil {
 		return none, nil, err
 	}
-	late, cancel := behind(ctx, cmp.Or(p.Patience, patience))
-	defer cancel()
-	if c, ok := world.(interface{ Until(context.Context) }); ok {
-		c.Until(late)
-	}
 	known := Known{
-		Given:   learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
-		Context: ctx, Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen,
+		Given: learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
+		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen,
 	}
 	var agent env.Agent
 	epochs := p.Epochs
@@ -106,15 +93,10 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 	}
 	if trainee != nil {
 		agent = frozen(trainee)
-	} else if agent, trainee, err = p.Entry.Build(known, p.Settings); ctx.Err() != nil {
-		return none, nil, ctx.Err()
-	}
-	if err != nil {
+	} else if agent, trainee, err = p.Entry.Build(known, p.Settings); err != nil {
 		return none, nil, &buildError{err}
 	}
-	agent.Until(late)
-	defer agent.Until(context.Background()) // what was learned is used on
-	run := Running{known, world, trainee, first != nil, &tally{world: world, agent: agent, late: late}}
+	run := Running{known, world, trainee, first != nil, &tally{world: world, agent: agent}}
 	if p.From != nil && first == nil {
 		err = run.goOn(ctx, p.From, epochs)
 	}
@@ -124,9 +106,6 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 			watch = p.Watch(run)
 		}
 		err = run.now.run(ctx, s.Warm, epochs, watch)
-	}
-	if late.seen.Load() {
-		err = ctx.Err()
 	}
 	if err != nil {
 		return none, nil, err
@@ -143,10 +122,6 @@ func frozen(l learner.Learner) env.Agent {
 	return l.Frozen()
 }
 
-// errCut is the error of a run that was interrupted within a long epoch, so that
-// it stands nowhere.
-var errCut = errors.New("interrupted within an epoch")
-
 // Point is where the run of a learner stands between two epochs, as data. The
 // world adds no more to it than when each source was crawled last: what waits
 // at a source depends on that and the seed alone.
@@ -158,11 +133,8 @@ type Point struct {
 }
 
 // Point returns where the run stands. It is called between epochs, or when the
-// run has ended; errCut is its error where that was within an epoch.
+// run has ended.
 func (r Running) Point() (*Point, error) {
-	if r.now.late.seen.Load() {
-		return nil, errCut
-	}
 	state, err := json.Marshal(r.Trainee.State())
 	if err != nil {
 		return nil, fmt.Errorf("state of the learner: %w", err)

@@ -18,12 +18,6 @@ type cancelling struct {
 	cancel func()
 }
 
-func (w *cancelling) Until(ctx context.Context) {
-	if l, ok := w.World.(interface{ Until(context.Context) }); ok {
-		l.Until(ctx)
-	}
-}
-
 func (w *cancelling) Step(crawl []int) ([]env.Crawled, error) {
 	if w.View().Epoch == w.at {
 		w.cancel()

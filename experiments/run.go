@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"ephemera/env"
@@ -38,7 +37,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
-	t := &tally{world: w, agent: a, late: new(late)}
+	t := &tally{world: w, agent: a}
 	if err := t.run(context.Background(), 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
@@ -49,39 +48,13 @@ func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 type tally struct {
 	world     env.World
 	agent     env.Agent
-	late      *late           // to which world and agent look within an epoch
 	sums      Outcome         // not yet means
 	decisions []time.Duration // of every 64th epoch
 }
 
-// patience is how long an epoch under way may go on after an interruption. Most
-// end within it, and what ends between two epochs can be saved.
-const patience = 30 * time.Millisecond
-
-// late is a context that is done when another has been for a while.
-type late struct {
-	context.Context
-	seen atomic.Bool // something was ended by it
-}
-
-func (l *late) Err() error {
-	err := l.Context.Err()
-	if err != nil {
-		l.seen.Store(true)
-	}
-	return err
-}
-
-func behind(ctx context.Context, while time.Duration) (*late, context.CancelFunc) {
-	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
-	return &late{Context: inner}, func() { stop(); cancel() }
-}
-
 // run goes on as far as the given epoch, 0 for the end of the world. The first
 // epochs of the world, warm of them, are played and do not count. Between epochs
-// it looks at ctx. When world or agent have seen t.late done, within an epoch,
-// neither can be used any more.
+// it looks at ctx.
 func (t *tally) run(ctx context.Context, warm, epochs int, watch Watcher) error {
 	var crawl []int
 	terms := t.world.Terms()
@@ -99,9 +72,6 @@ func (t *tally) run(ctx context.Context, warm, epochs int, watch Watcher) error 
 		crawl = t.agent.Select(crawl[:0], t.world.View())
 		if timed {
 			spent = time.Since(began)
-		}
-		if t.late.seen.Load() {
-			return ctx.Err()
 		}
 		got, err := t.world.Step(crawl)
 		switch {

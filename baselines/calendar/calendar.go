@@ -15,7 +15,6 @@ import (
 //
 // It holds some 36 bytes per source, and where costs differ one more.
 type Calendar struct {
-	env.Interrupt
 	rank   Ranking
 	of     func(i int) Params // until they are taken up
 	costs  []float64
@@ -78,9 +77,6 @@ func newGrained(costs []float64, budget float64, rank Ranking, of func(i int) Pa
 // build takes up the parameters, at the first decision.
 func (c *Calendar) build() {
 	for i := range c.marks {
-		if c.At(i) {
-			return
-		}
 		c.marks[i].p = c.of(i)
 	}
 	c.of = nil
@@ -97,12 +93,7 @@ func (c *Calendar) Select(dst []int, o *env.Online) []int {
 		if c.of != nil {
 			c.build()
 		}
-		if c.Err() == nil {
-			c.reset(o)
-		}
-		if c.Err() != nil {
-			return dst
-		}
+		c.reset(o)
 	}
 	c.last = o.Last
 	for k := range c.classes {
@@ -156,9 +147,6 @@ func (c *Calendar) reset(o *env.Online) {
 		c.classes[k].clear()
 	}
 	for i, l := range o.Last {
-		if c.At(i) {
-			return
-		}
 		if l >= o.Epoch || l < -lastEpoch {
 			panic(fmt.Sprintf("calendar: source %d was crawled at epoch %d; allowed is before the decision, %d", i, l, o.Epoch))
 		}

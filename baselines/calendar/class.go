@@ -45,10 +45,7 @@ func (c *Calendar) makeClasses() {
 	// The exponent and the first two bits of the fraction.
 	quarter := func(v float64) int { return int(math.Float64bits(v) >> 50) }
 	number := make(map[int]int)
-	for i, v := range c.costs {
-		if c.At(i) {
-			return
-		}
+	for _, v := range c.costs {
 		number[quarter(v)]++
 	}
 	keys := make([]int, 0, len(number))
@@ -68,9 +65,6 @@ func (c *Calendar) makeClasses() {
 	}
 	var total float64
 	for i, v := range c.costs {
-		if c.At(i) {
-			return
-		}
 		x := at[quarter(v)]
 		if c.classOf != nil {
 			c.classOf[i] = x
@@ -187,10 +181,7 @@ func (k *class) lower(c *Calendar, want int) {
 
 // scatter puts sources that were taken out of a wheel where they belong.
 func (k *class) scatter(c *Calendar, ids []int32) {
-	for x, id := range ids {
-		if c.At(x) {
-			return
-		}
+	for _, id := range ids {
 		k.climb(c, id, true)
 	}
 	c.ids = ids

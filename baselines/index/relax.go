@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"math"
 
 	"ephemera/env"
@@ -54,12 +53,6 @@ func Bound(in env.Instance) (bound, price float64) {
 // bracket is settled and looked at no more, which makes the work O(N) but for
 // the sources that tie.
 func Relax(in env.Instance, d Dynamics) Relaxed {
-	r, _ := RelaxUntil(context.Background(), in, d)
-	return r
-}
-
-// RelaxUntil is Relax that ends with the context's error when that is done.
-func RelaxUntil(ctx context.Context, in env.Instance, d Dynamics) (Relaxed, error) {
 	if err := in.Validate(); err != nil {
 		panic("index: " + err.Error())
 	}
@@ -68,13 +61,8 @@ func RelaxUntil(ctx context.Context, in env.Instance, d Dynamics) (Relaxed, erro
 	curves := make([]Curve, n)
 	open := make([]int, 0, n)
 	ages := make([]int, n)
-	var stop env.Interrupt
-	stop.Until(ctx)
 	var full, hi float64
 	for i, s := range in.Sources {
-		if stop.At(i) {
-			return r, ctx.Err()
-		}
 		curves[i] = NewCurve(s, d)
 		r.Short[i], r.Long[i] = 1, Never
 		if !env.Fits(s.Cost, in.Budget) {
@@ -99,10 +87,7 @@ func RelaxUntil(ctx context.Context, in env.Instance, d Dynamics) (Relaxed, erro
 			break
 		}
 		cost := settled
-		for k, i := range open {
-			if stop.At(k) {
-				return r, ctx.Err()
-			}
+		for _, i := range open {
 			c := &curves[i]
 			ages[i] = c.Age(mid*c.Cost, r.Short[i], r.Long[i])
 			cost += c.Cost * frequency(ages[i])
@@ -142,5 +127,5 @@ func RelaxUntil(ctx context.Context, in env.Instance, d Dynamics) (Relaxed, erro
 		r.Reward += w*c.Yield(r.Short[i], 0) + (1-w)*c.Yield(r.Long[i], 0)
 		r.Cost += c.Cost * r.Frequency[i]
 	}
-	return r, ctx.Err()
+	return r
 }

@@ -213,7 +213,6 @@ func (c *command) show(ctx context.Context, cfg *sweep.Config) error {
 
 // sweep runs a configuration; file is what the command line calls it.
 func (c *command) sweep(ctx context.Context, cfg *sweep.Config, file, dir string) error {
-	cli.Resume(fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir))
 	show, clear := c.output.Progress(c.stderr, cfg.Name)
 	o := c.run
 	o.Dir, o.Revision, o.Command = dir, cli.Revision(), repeat(file, c.set)
@@ -225,7 +224,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, file, dir string
 	rep, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if err != nil {
-		return err
+		return cli.GoOn(err, fmt.Sprintf("the runs that are finished are recorded in %s, and the same command runs the others", dir))
 	}
 	return c.tell(cfg, o, rep)
 }
@@ -248,7 +247,6 @@ func (c *command) mergeAll(ctx context.Context) error {
 	if err := c.one(len(dirs)); err != nil {
 		return err
 	}
-	cli.Resume("the records are as they were, and the same command makes the final files")
 	var errs []error
 	for _, dir := range dirs {
 		if errs = append(errs, c.mergeOne(ctx, dir)); ctx.Err() != nil {

@@ -78,6 +78,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	trained, err := c.training.Run(ctx)
 	clear()
+	if c.dir != nil {
+		err = cli.GoOn(err, goOn(c.out))
+	}
 	if trained == nil {
 		return errors.Join(err, stop())
 	}

@@ -185,46 +185,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// An interruption waits neither for a long epoch nor for a checkpoint of many
-// megabytes: the last one stands.
-func TestInterruptedWithMuchState(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	said, _ := interrupt(t, os.Interrupt, dir, "-algorithm paper -set reading=inverse -instance lognormal:600 -checkpoint 1", func() {})
-	if want := "train: interrupted; train -resume " + dir + " goes on with it\n"; said != want {
-		t.Errorf("%q; want %q", said, want)
-	}
-}
-
-// The first checkpoint of a large run is waited for: without it there is nothing
-// to go on with.
-func TestInterruptedBeforeCheckpoint(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals")
-	}
-	if testing.Short() {
-		t.Skip("the race detector makes the checkpoint too slow")
-	}
-	var log bytes.Buffer
-	for learning := time.Second / 2; learning < 20*time.Second; learning *= 2 { // a busy machine begins late
-		dir := filepath.Join(t.TempDir(), "run")
-		p := clitest.Process(t, strings.Fields("-instance lognormal:20000 -budget 1000 -steps 1000000000 -checkpoint 1000000000 -out "+dir)...)
-		log.Reset()
-		p.Stderr = &log
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(learning)
-		if err := p.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		_ = p.Wait() // the message says it
-		if _, err := learner.Load(dir); err == nil && strings.Contains(log.String(), "goes on with it") {
-			return
-		}
-	}
-	t.Errorf("nothing to go on with: %q", &log)
-}
-
 // Checkpoints are written every ten seconds, and those that take long less often,
 // so that they take at most a tenth of the time.
 func TestCheckpointsTakeATenth(t *testing.T) {

@@ -72,10 +72,6 @@ func (c *command) begin() error {
 
 func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on with it", path) }
 
-// quick is the size of a checkpoint up to which an interruption waits while it
-// is written, bytes.
-const quick = 16 << 20
-
 // due reports whether a checkpoint is to be written, so long after the one before,
 // which took that time: every ten seconds, and great ones less often, so that they
 // take at most a tenth of the time.
@@ -87,11 +83,7 @@ func (c *command) keepStates() {
 	t.Rows = metricRows
 	began := time.Now() // the last checkpoint
 	ended := began
-	size := 0             // of it, bytes
-	none := t.From == nil // there is nothing to go on with, and an interruption waits
 	t.Save = func(at *experiments.Checkpoint) error {
-		cli.Hold(none || size <= quick)
-		defer cli.Hold(false)
 		run, err := json.Marshal(at)
 		if err != nil {
 			return err
@@ -100,16 +92,11 @@ func (c *command) keepStates() {
 		if err != nil {
 			return err
 		}
-		cli.Hold(none || len(data) <= quick)
-		if err := c.dir.Put(files.File{Name: learner.StateFile, Data: data}); err != nil {
-			return err
-		}
-		cli.Resume(goOn(c.out))
-		none, size, ended = false, len(data), time.Now()
-		return nil
+		err = c.dir.Put(files.File{Name: learner.StateFile, Data: data})
+		ended = time.Now()
+		return err
 	}
 	t.Due = func(epoch int) bool {
-		cli.Hold(none)
 		if c.checkpoint > 0 {
 			return epoch%c.checkpoint == 0
 		}
@@ -260,7 +247,6 @@ func (c *command) resumed(ctx context.Context) (err error) {
 	at.Learner = saved.State
 	c.training.From = at
 	c.keepStates()
-	cli.Resume(goOn(c.out))
 	return nil
 }
 

@@ -240,7 +240,7 @@ func TestLaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := baselines.NewStochasticWhittle(t.Context(), in, baselines.StochasticOptions{Marks: marks, Sigma: 0.7})
+		p, err := baselines.NewStochasticWhittle(in, baselines.StochasticOptions{Marks: marks, Sigma: 0.7})
 		if err != nil {
 			t.Fatal(err)
 		}

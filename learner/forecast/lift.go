@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -42,7 +41,6 @@ type Follower interface {
 // terms: what its crawls bring back is turned into the parameters and the view
 // that it needs.
 type Lift struct {
-	env.Interrupt
 	est      *estimate.Estimates
 	inner    Follower
 	optimism float64
@@ -79,28 +77,14 @@ func (l *Lift) Select(dst []int, o *env.Online) []int {
 	if len(o.Last) != len(l.Last) {
 		panic(fmt.Sprintf("forecast: view of %d sources; the learner has %d", len(o.Last), len(l.Last)))
 	}
-	if !l.see(o) {
-		return dst
-	}
+	l.see(o)
 	return l.inner.Select(dst, &l.view)
 }
 
-// Until has Select and Update return early when the context is done.
-func (l *Lift) Until(ctx context.Context) {
-	l.Interrupt.Until(ctx)
-	if u, ok := l.inner.(interface{ Until(context.Context) }); ok {
-		u.Until(ctx)
-	}
-}
-
-// see turns what is seen into the view of the level "model", and reports whether
-// it came to the end.
-func (l *Lift) see(o *env.Online) bool {
+// see turns what is seen into the view of the level "model".
+func (l *Lift) see(o *env.Online) {
 	l.view.Online = *o
 	for i := range l.Told {
-		if l.At(i) {
-			return false
-		}
 		b, doubt := l.est.Inflow(i)
 		b *= math.Exp(l.optimism * doubt)
 		c, vague := l.est.Decay(i)
@@ -124,7 +108,6 @@ func (l *Lift) see(o *env.Online) bool {
 		}
 	}
 	l.Epoch = o.Epoch
-	return true
 }
 
 // gather returns what waits at source i for an inflow of 1 that has hours and
@@ -200,7 +183,6 @@ func (l *Lift) restore(e estimate.State, s LiftState) error {
 // freeze returns the lifted policy as it is now, over one that learns no more.
 func (l *Lift) freeze(inner Follower) *Policy {
 	f := *l
-	f.Interrupt = env.Interrupt{}
 	f.est, f.inner, f.LiftState = l.est.Clone(), inner, l.LiftState.clone()
 	f.view.Mean, f.crawls = make([]float64, len(l.Told)), nil
 	return &Policy{f}
@@ -212,9 +194,6 @@ func (l *Lift) freeze(inner Follower) *Policy {
 type Policy struct{ l Lift }
 
 var _ env.Policy[env.Online] = (*Policy)(nil)
-
-// Until has Select return early when the context is done.
-func (p *Policy) Until(ctx context.Context) { p.l.Until(ctx) }
 
 // Select implements env.Policy.
 func (p *Policy) Select(dst []int, o *env.Online) []int { return p.l.Select(dst, o) }

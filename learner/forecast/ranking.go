@@ -13,7 +13,6 @@ import (
 // ranking is Whittle's index of the state that is foretold, first visits to each
 // source, and now and then a revisit of the one that was left alone for longest.
 type ranking struct {
-	env.Interrupt
 	costs   []float64
 	budget  float64
 	share   float64 // of the budget, for revisits
@@ -74,9 +73,6 @@ func (r *ranking) Know(i int, s Source) { r.src[i] = s }
 // Select implements env.Policy.
 func (r *ranking) Select(dst []int, o *env.Model) []int {
 	for i, x := range o.Mean {
-		if r.At(i) {
-			return dst
-		}
 		r.key[i] = whittle(&r.src[i], x) / r.costs[i]
 	}
 	had := len(dst)
@@ -104,9 +100,6 @@ func (r *ranking) introduce(o *env.Online) (wait bool) {
 	for {
 		who, age := -1, 0
 		for i, n := range r.Visits {
-			if r.At(i) {
-				return wait
-			}
 			if a := o.Age(i); n < r.first && a > age && r.can(i) && !math.IsInf(r.key[i], 1) {
 				who, age = i, a
 			}

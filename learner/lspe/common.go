@@ -12,7 +12,6 @@ import (
 // common is what the levels of knowledge have in common: keys that mix margin
 // and index, the draw, the choice within the budget, and the price.
 type common struct {
-	env.Interrupt
 	set    Settings
 	clocks clocks
 	costs  []float64 // C

@@ -1,7 +1,6 @@
 package lspe
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -85,9 +84,6 @@ func (l *Learner) Select(dst []int, o *env.Model) []int {
 	l.begin()
 	unit := l.measure()
 	for i, x := range o.Mean {
-		if l.At(i) {
-			return dst
-		}
 		if !l.can(i) {
 			l.never(i)
 			continue
@@ -112,19 +108,13 @@ func (l *Learner) at(o *env.Model) look {
 // the slowest.
 func (l *Learner) Update(crawls []env.Crawled, next *env.Model) {
 	if l.set.Learn == "cycle" {
-		for k, c := range crawls {
-			if l.At(k) {
-				return
-			}
+		for _, c := range crawls {
 			l.close(c.Source, float64(c.Age), l.key[c.Source])
 		}
 	} else {
 		l.each(crawls, next)
 	}
 	for i, step := range l.push {
-		if l.At(i) {
-			return
-		}
 		if step != 0 {
 			l.src[i].move(step, l.most)
 		}
@@ -153,9 +143,6 @@ func (l *Learner) each(crawls []env.Crawled, next *env.Model) {
 		ages[c.Source] = c.Age
 	}
 	for i, age := range ages {
-		if l.At(i) {
-			return
-		}
 		s := &l.src[i]
 		b := l.clocks.critic(s.Theta)
 		var harvest, cost float64
@@ -217,7 +204,6 @@ var _ env.Policy[env.Model] = (*Policy)(nil)
 // Frozen returns the policy that would be deployed now.
 func (l *Learner) Frozen() *Policy {
 	f := &Policy{*l}
-	f.l.Interrupt = env.Interrupt{}
 	f.l.src = append([]source(nil), l.src...)
 	f.l.critic = l.critic.frozen(&f.l)
 	f.l.key = make([]float64, len(l.key))
@@ -226,18 +212,12 @@ func (l *Learner) Frozen() *Policy {
 	return f
 }
 
-// Until has Select return early when the context is done.
-func (f *Policy) Until(ctx context.Context) { f.l.Until(ctx) }
-
 // Select implements env.Policy.
 func (f *Policy) Select(dst []int, o *env.Model) []int {
 	l := &f.l
 	l.check(len(o.Mean))
 	unit := l.measure()
 	for i, x := range o.Mean {
-		if l.At(i) {
-			return dst
-		}
 		l.key[i] = math.Inf(-1)
 		if l.can(i) {
 			age := float64(o.Age(i))

@@ -1,7 +1,6 @@
 package lspe
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -239,9 +238,6 @@ func (l *Observed) Select(dst []int, o *env.Observed) []int {
 	l.begin()
 	unit := l.measure()
 	for i, x := range l.x {
-		if l.At(i) {
-			return dst
-		}
 		if !l.can(i) {
 			l.never(i)
 			continue
@@ -269,9 +265,6 @@ func (l *Observed) Update(crawls []env.Crawled, next *env.Observed) {
 		l.crawled[c.Source] = c.Interest
 	}
 	for i := range l.src {
-		if l.At(i) {
-			return
-		}
 		s := &l.src[i]
 		b := l.clocks.critic(l.cycle(i))
 		var harvest, cost float64
@@ -360,7 +353,6 @@ var _ env.Policy[env.Observed] = (*ObservedPolicy)(nil)
 // Frozen returns the policy that would be deployed now.
 func (l *Observed) Frozen() *ObservedPolicy {
 	f := &ObservedPolicy{*l}
-	f.l.Interrupt = env.Interrupt{}
 	f.l.src, f.l.wait = append([]stopping(nil), l.src...), l.wait.Clone()
 	f.l.key, f.l.phi = make([]float64, len(l.key)), make([]float64, len(l.phi))
 	f.l.sel = baselines.NewSelector(l.costs, l.budget)
@@ -368,18 +360,12 @@ func (l *Observed) Frozen() *ObservedPolicy {
 	return f
 }
 
-// Until has Select return early when the context is done.
-func (f *ObservedPolicy) Until(ctx context.Context) { f.l.Until(ctx) }
-
 // Select implements env.Policy.
 func (f *ObservedPolicy) Select(dst []int, o *env.Observed) []int {
 	l := &f.l
 	l.check(o)
 	unit := l.measure()
 	for i, x := range o.State {
-		if l.At(i) {
-			return dst
-		}
 		l.key[i] = math.Inf(-1)
 		if l.can(i) {
 			l.key[i] = l.mix(l.src[i].margin(x), l.excess(i, x)/unit)

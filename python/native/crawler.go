@@ -68,7 +68,7 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 		return nil, err
 	}
 	known := experiments.Known{
-		Context: context.Background(), Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
+		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
 		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen,
 	}
 	c.settings = player.Settings

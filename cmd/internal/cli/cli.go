@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -61,68 +60,28 @@ func Status(err error) int {
 	return Failure
 }
 
-// An interrupted command has patience ticks to stop by itself, and ends then
-// wherever it stands: not all that it computes looks at the context, such as the
-// constructors for very many sources. They are counted one by one, so that a busy
-// machine, which is late with each, gives more time.
-const (
-	tick     = 10 * time.Millisecond
-	patience = 6
-	writing  = 10 * patience // for what is being written
-)
-
-// held says that something is being written.
-var held atomic.Bool
-
-// Hold says whether the command is writing something that is soon written, for
-// which an interruption waits.
-func Hold(on bool) { held.Store(on) }
-
-// resume is what an interrupted command says last.
-var resume atomic.Value
-
-// Resume says how to go on after an interruption.
-func Resume(text string) { resume.Store(text) }
-
 // Cores is how many runs are made at once unless a flag says otherwise.
 var Cores = runtime.GOMAXPROCS(0)
 
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
-// an error becomes one line on stderr and an exit status.
+// an error becomes one line on stderr and an exit status. A second Ctrl-C ends the
+// process.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
-	// One processor more than there is work for: a goroutine in a kernel in
-	// assembly cannot be made to give up its own to those that hear a signal.
-	runtime.GOMAXPROCS(Cores + 1)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	done := make(chan error, 1)
-	go func() { done <- run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		stop() // a second Ctrl-C ends the process at once
-		err = await(done, ctx.Err())
-	}
-	if text, ok := resume.Load().(string); ok && errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), text) {
-		err = fmt.Errorf("%w; %s", err, text)
-	}
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, Line(name, err))
 	}
 	os.Exit(Status(err))
 }
 
-// await returns the error of an interrupted command, or, if it does not stop,
-// the given one.
-func await(done <-chan error, interrupted error) error {
-	for n := 1; n <= patience || held.Load() && n <= writing; n++ {
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(tick):
-		}
+// GoOn adds to the error of an interrupted command how to go on.
+func GoOn(err error, how string) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return interrupted
+	return fmt.Errorf("%w; %s", err, how)
 }
 
 // Line is the one line that tells of an error, or of several that were joined.
