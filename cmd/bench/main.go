@@ -22,7 +22,6 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -86,11 +85,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cli.OpenDir(out, "result.json", "result.md", "runs.csv", cli.CommandFile, cli.TimingFile)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
 	compared, err := experiments.Comparison{
 		Scenes: scenes, Level: level, Contenders: contenders,
 		Epochs: steps, Seeds: seeds, Seed: seed, Workers: workers, Progress: show,
@@ -101,8 +95,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	r := &compared.Report
 	r.Notes = append(notes(r, len(scenes), scenes[0].Epochs == 0), compared.Left...)
-	if dir != nil {
-		if err := keep(dir, args, compared); err != nil {
+	if out != "" {
+		if err := keep(out, args, compared); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
@@ -245,7 +239,7 @@ func notes(r *result.Report, instances int, seeded bool) []string {
 }
 
 // keep writes what -out keeps.
-func keep(dir *files.Dir, args []string, c *experiments.Compared) error {
+func keep(dir string, args []string, c *experiments.Compared) error {
 	timeless := c.Report
 	timeless.Timing = nil
 	t := result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/files"
@@ -24,7 +21,11 @@ func reproduce(ctx context.Context, f *cli.Flags, out string, format result.Form
 	if err := f.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "format", "progress"); err != nil {
 		return err
 	}
-	if err := draw(out, o.Seed); err != nil {
+	pictures, err := papers.Pictures(o.Seed)
+	if err == nil {
+		err = files.Put(cmp.Or(out, picturesDir), pictures...)
+	}
+	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	r, err := papers.Run(ctx, o)
@@ -33,37 +34,4 @@ func reproduce(ctx context.Context, f *cli.Flags, out string, format result.Form
 		return err
 	}
 	return r.Write(stdout, format)
-}
-
-// draw writes the figures. In the default directory, which holds nothing else,
-// they replace those of an earlier run. In a directory that was named, a file
-// that is there already must hold the same bytes; otherwise nothing is written.
-func draw(dir string, seed uint64) error {
-	own := dir == ""
-	if own {
-		dir = picturesDir
-	}
-	pictures, err := papers.Pictures(seed)
-	if err != nil {
-		return err
-	}
-	d, err := files.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	var drawn []files.File
-	for _, p := range pictures {
-		old, err := os.ReadFile(d.Path(p.Name))
-		switch {
-		case err == nil && bytes.Equal(old, p.Data):
-			continue
-		case err == nil && !own:
-			return fmt.Errorf("%s is there already and would be replaced; name another directory", d.Path(p.Name))
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-		drawn = append(drawn, p)
-	}
-	return d.Put(drawn...)
 }

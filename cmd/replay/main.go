@@ -18,7 +18,6 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
-	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
@@ -119,11 +118,6 @@ const pageFile = "page.html"
 func write(dir string, a *replay.Answer, args []string) error {
 	page := a.Page()
 	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
-	d, err := files.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
 	var out cli.Results
 	html, err := page.HTML()
 	out.Add(pageFile, html, err)
@@ -135,5 +129,5 @@ func write(dir string, a *replay.Answer, args []string) error {
 	var timetable bytes.Buffer
 	err = a.WriteTimetable(&timetable)
 	out.Add("timetable.csv", timetable.Bytes(), err)
-	return out.Put(d)
+	return out.Put(dir)
 }

@@ -19,7 +19,6 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 )
 
 const about = `Train trains a learner that decides which sources to crawl, and compares what
@@ -41,7 +40,6 @@ type command struct {
 
 	training experiments.Training // that is asked for
 	text     string               // of config.toml
-	dir      *files.Dir           // of -out, or nil
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -66,7 +64,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	defer func() { c.dir.Close() }()
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
@@ -78,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	trained, err := c.training.Run(ctx)
 	clear()
-	if c.dir != nil {
+	if c.out != "" {
 		err = cli.GoOn(err, goOn(c.out))
 	}
 	if trained == nil {

@@ -84,9 +84,14 @@ func TestOut(t *testing.T) {
 	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nworld = 'mean'\n") {
 		t.Errorf("config.toml does not hold the world:\n%s", b)
 	}
-	_, _, err := train(t, "-steps", "500", "-out", dir)
-	if cli.Status(err) != cli.Failure {
-		t.Errorf("writing over a finished run: %v", err)
+	// Another run takes the place of a finished one.
+	for _, steps := range []string{"500", "400"} {
+		if _, _, err := train(t, "-steps", steps, "-out", dir); err != nil {
+			t.Fatal(err)
+		}
+		if b := clitest.Files(t, dir)["result.json"]; !strings.Contains(b, `"steps": `+steps) {
+			t.Errorf("after %s steps result.json is\n%s", steps, b)
+		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -42,35 +42,44 @@ const (
 	crawlsFile     = "crawls.csv"
 )
 
-// kept are the files of -out.
-var kept = []string{configFile, metricsFile, learner.StateFile, resultFile, thresholdsFile, curvesFile, crawlsFile, cli.TimingFile}
-
 // metricRows is the number of rows of metrics.csv.
 const metricRows = 200
 
 // compared are the policies beside the learner.
 var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
 
-// begin opens the directory of a training that has not begun, if one is named.
+// goOn says how an interrupted training is gone on with.
+func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on with it", path) }
+
+// begin has the training keep its checkpoints in -out, if that is named, and go on
+// from one that is there of the same configuration.
 func (c *command) begin() error {
-	dir, err := cli.OpenDir(c.out)
-	if dir == nil {
-		return err
-	}
-	c.dir = dir
-	_, begun := os.Stat(dir.Path(learner.StateFile))
-	_, ended := os.Stat(dir.Path(resultFile))
-	if begun == nil && errors.Is(ended, fs.ErrNotExist) {
-		return fmt.Errorf("-out: %s holds a run that was interrupted; %s", c.out, goOn(c.out))
-	}
-	if err := dir.Fresh(kept...); err != nil {
-		return fmt.Errorf("-out: %w", err)
+	if c.out == "" {
+		return nil
 	}
 	c.keepStates()
+	saved, err := learner.Load(c.out)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && saved.Config != c.text {
+		return nil
+	}
+	if err == nil {
+		c.training.From, err = checkpoint(saved)
+	}
+	if err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
 	return nil
 }
 
-func goOn(path string) string { return fmt.Sprintf("train -resume %s goes on with it", path) }
+// checkpoint is where a saved learner's training stands.
+func checkpoint(saved *learner.Saved) (*experiments.Checkpoint, error) {
+	at := &experiments.Checkpoint{}
+	if err := json.Unmarshal(saved.Run, at); err != nil {
+		return nil, err
+	}
+	at.Learner = saved.State
+	return at, nil
+}
 
 // due reports whether a checkpoint is to be written, so long after the one before,
 // which took that time: every ten seconds, and great ones less often, so that they
@@ -92,7 +101,7 @@ func (c *command) keepStates() {
 		if err != nil {
 			return err
 		}
-		err = c.dir.Put(files.File{Name: learner.StateFile, Data: data})
+		err = files.Put(c.out, files.File{Name: learner.StateFile, Data: data})
 		ended = time.Now()
 		return err
 	}
@@ -223,31 +232,16 @@ func (c *command) resumed(ctx context.Context) (err error) {
 		}
 	}()
 	c.out = c.resume
-	if _, err := os.Stat(c.resume); err != nil {
-		return err
-	}
-	if c.dir, err = files.Open(c.resume); err != nil {
-		return err
-	}
 	saved, err := learner.Load(c.resume)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s holds no run: %w", c.resume, err)
-	}
 	if err != nil {
 		return err
 	}
-	path := c.dir.Path(learner.StateFile)
-	if err := c.read(ctx, path, saved.Config); err != nil {
+	if err := c.read(ctx, filepath.Join(c.resume, learner.StateFile), saved.Config); err != nil {
 		return err
 	}
-	at := &experiments.Checkpoint{}
-	if err := json.Unmarshal(saved.Run, at); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	at.Learner = saved.State
-	c.training.From = at
 	c.keepStates()
-	return nil
+	c.training.From, err = checkpoint(saved)
+	return err
 }
 
 // saved settles the run of -policy, in the world of the flags or else in that in
@@ -274,7 +268,7 @@ func (c *command) saved(ctx context.Context) error {
 	return err
 }
 
-// finish writes the results, if there is a directory that has none yet, and
+// finish writes the results, if -out names a directory, and
 // returns what is printed. Not all of them are there where a figure was not
 // finite.
 func (c *command) finish(t *experiments.Trained, whole bool) (*result.Report, error) {
@@ -284,17 +278,16 @@ func (c *command) finish(t *experiments.Trained, whole bool) (*result.Report, er
 		thresholds = experiments.Thresholds(t.Trainee, in)
 	}
 	rep := c.report(t, thresholds)
-	if c.dir == nil {
-		return rep, nil
-	}
-	if _, err := os.Stat(c.dir.Path(resultFile)); err == nil {
+	if c.out == "" {
 		return rep, nil
 	}
 	var out cli.Results
 	out.Add(configFile, []byte(c.text), nil)
 	if len(t.Report.Results) > 0 { // else the learner failed
 		out.Print(resultFile, rep, result.JSON)
-		out.Timing(rep.Timing)
+		if rep.Timing.StepsPerSecond > 0 { // else nothing was left to run
+			out.Timing(rep.Timing)
+		}
 	}
 	metrics, curves, crawls := t.Tables(in)
 	for name, table := range map[string]*result.Table{metricsFile: metrics, curvesFile: curves, crawlsFile: crawls, thresholdsFile: thresholds} {
@@ -302,7 +295,7 @@ func (c *command) finish(t *experiments.Trained, whole bool) (*result.Report, er
 			out.Print(name, table, result.CSV)
 		}
 	}
-	if err := out.Put(c.dir); err != nil {
+	if err := out.Put(c.out); err != nil {
 		return nil, fmt.Errorf("-out: %w", err)
 	}
 	return rep, nil
@@ -327,10 +320,10 @@ func (c *command) report(t *experiments.Trained, thresholds *result.Table) *resu
 	case thresholds == nil:
 	case len(thresholds.Rows) <= shownSources:
 		rep.More = thresholds
-	case c.dir == nil:
+	case c.out == "":
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, %s has the thresholds of each.", len(thresholds.Rows), thresholdsFile))
 	default:
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), c.dir.Path(thresholdsFile)))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), filepath.Join(c.out, thresholdsFile)))
 	}
 	return rep
 }

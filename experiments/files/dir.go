@@ -10,12 +10,6 @@ import (
 	"runtime"
 )
 
-// File is a file to write.
-type File struct {
-	Name string // without a directory
-	Data []byte
-}
-
 // Dir is a directory of results that this process alone writes to.
 //
 // A set of files appears whole or not at all. It is written into the directory
@@ -202,3 +196,12 @@ func syncDir(path string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// ErrLocked is returned where another process holds the lock.
+var ErrLocked = errors.New("locked by another process")
+
+// Lock takes a lock on a file, which is made if it is missing, shared or
+// exclusive, or returns ErrLocked. The kernel releases it when the process ends,
+// however it ends. It holds between machines too where their network file system
+// carries locks.
+func Lock(path string, exclusive bool) (*os.File, error) { return lock(path, exclusive) }

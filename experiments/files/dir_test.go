@@ -40,7 +40,7 @@ func holds(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestPut(t *testing.T) {
+func TestPutSet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	d := open(t, path)
 	holds(t, path)

@@ -1,5 +1,4 @@
-// Package files writes files that nobody sees before they are complete, and
-// locks directories against other processes.
+// Package files writes files that nobody sees before they are complete.
 package files
 
 import (
@@ -10,14 +9,43 @@ import (
 	"slices"
 )
 
-// ErrLocked is returned where another process holds the lock.
-var ErrLocked = errors.New("locked by another process")
+// File is a file to write.
+type File struct {
+	Name string // without a directory
+	Data []byte
+}
 
-// Lock takes a lock on a file, which is made if it is missing, shared or
-// exclusive, or returns ErrLocked. The kernel releases it when the process ends,
-// however it ends. It holds between machines too where their network file system
-// carries locks.
-func Lock(path string, exclusive bool) (*os.File, error) { return lock(path, exclusive) }
+// Put writes files into a directory, which is made if it is missing, in place of
+// those that are there. Each is written beside its place, under a hidden name that
+// is its own, and then renamed. Of processes that write the same file the last one
+// wins.
+func Put(dir string, files ...File) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := put(filepath.Join(dir, f.Name), f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func put(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
 
 // Dirs returns dir if one of the files is in it, or else the directories in it
 // of which that is so; of these there must be one. What says in an error what

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -65,25 +64,6 @@ func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total 
 	}
 }
 
-// OpenDir opens the directory of -out, checks that none of the files is there,
-// before work is spent on what they will hold, and keeps other processes out.
-// It returns nil where none is named.
-func OpenDir(path string, names ...string) (*files.Dir, error) {
-	if path == "" {
-		return nil, nil
-	}
-	d, err := files.Open(path)
-	if err == nil {
-		if err = d.Fresh(names...); err != nil {
-			d.Close()
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("-out: %w", err)
-	}
-	return d, nil
-}
-
 // TimingFile is the one file of -out that is not the same from run to run, and
 // CommandFile has the command that repeats what the directory holds.
 const (
@@ -134,10 +114,10 @@ func (r *Results) Command(name string, args []string) {
 	r.Add(CommandFile, []byte(Quote(words...)+"\n"), nil)
 }
 
-// Put puts all files into the directory, or none.
-func (r *Results) Put(dir *files.Dir) error {
+// Put puts all files into the directory, in place of those that are there.
+func (r *Results) Put(dir string) error {
 	if r.err != nil {
 		return r.err
 	}
-	return dir.Put(r.files...)
+	return files.Put(dir, r.files...)
 }
