@@ -311,7 +311,7 @@ func TestRecordings(t *testing.T) {
 				env.NewAgent(baselines.NewWhittleObserved(in, false)),
 			} {
 				w := must(env.NewReplay(rec, in, o))
-				out := must(experiments.Run(w, a, 0, nil))
+				out := must(experiments.Loop(w, a, 0, nil))
 				what := []string{"round robin", "greedy by age", "Whittle by age", "Whittle, state observed"}[k]
 				t.Logf("%s: %.2f over %d epochs", what, out.Reward, out.Epochs)
 				near(t, what, out.Reward, c.want[k], c.tol[k])
@@ -327,7 +327,7 @@ func BenchmarkReplay(b *testing.B) {
 	in := must(rec.Fit(o))
 	for b.Loop() {
 		w := must(env.NewReplay(rec, in, o))
-		if _, err := experiments.Run(w, env.NewAgent(baselines.NewWhittle(in)), 0, nil); err != nil {
+		if _, err := experiments.Loop(w, env.NewAgent(baselines.NewWhittle(in)), 0, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

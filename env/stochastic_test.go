@@ -33,7 +33,7 @@ func TestStochasticModelOfTCNS(t *testing.T) {
 		{"extended index", env.NewAgent(baselines.NewWhittleObserved(in, false)), env.MarksPerItem, 260.4, 0.8},
 	} {
 		w := must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: c.marks, State: c.agent.Level() == env.LevelObserved}))
-		out := must(experiments.Run(w, c.agent, 10_000, nil))
+		out := must(experiments.Loop(w, c.agent, 10_000, nil))
 		t.Logf("%s, %s marks: %.2f", c.name, c.marks, out.Reward)
 		near(t, c.name+", "+string(c.marks)+" marks", out.Reward, c.want, c.tol/c.want)
 	}

@@ -39,7 +39,7 @@ func TestRunCounts(t *testing.T) {
 	}
 	p := &scripted{plan: [][]int{{0}, {}, {0, 1, 2}, {3}}}
 	var seen []float64
-	o, err := Run(w, env.NewAgent[env.Online](p), 4, func(n int, reward float64, crawls []env.Crawled) error {
+	o, err := Loop(w, env.NewAgent[env.Online](p), 4, func(n int, reward float64, crawls []env.Crawled) error {
 		if n != len(seen) || len(crawls) != len(p.plan[n]) {
 			t.Errorf("epoch %d: watcher sees epoch %d and %d crawls", len(seen), n, len(crawls))
 		}
@@ -69,7 +69,7 @@ func TestRunRefusesOverBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(w, env.NewAgent[env.Online](&scripted{plan: [][]int{{0, 1}}}), 1, nil); err == nil {
+	if _, err := Loop(w, env.NewAgent[env.Online](&scripted{plan: [][]int{{0, 1}}}), 1, nil); err == nil {
 		t.Error("two crawls on a budget of one passed")
 	}
 }
@@ -96,15 +96,15 @@ func TestRunToTheEnd(t *testing.T) {
 		return &ending{w, 3}
 	}
 	idle := func() env.Agent { return env.NewAgent[env.Online](&scripted{plan: make([][]int, 9)}) }
-	o, err := Run(world(), idle(), 0, nil)
+	o, err := Loop(world(), idle(), 0, nil)
 	if err != nil || o.Epochs != 3 {
 		t.Errorf("ran %d epochs, %v; want all 3", o.Epochs, err)
 	}
-	if _, err := Run(world(), idle(), 5, nil); err == nil || !strings.Contains(err.Error(), "3") {
+	if _, err := Loop(world(), idle(), 5, nil); err == nil || !strings.Contains(err.Error(), "3") {
 		t.Errorf("5 epochs of a world of 3: %v", err)
 	}
 	stop := errors.New("stop")
-	if _, err := Run(world(), idle(), 0, func(int, float64, []env.Crawled) error { return stop }); err != stop {
+	if _, err := Loop(world(), idle(), 0, func(int, float64, []env.Crawled) error { return stop }); err != stop {
 		t.Errorf("the watcher's error came back as %v", err)
 	}
 }

@@ -33,10 +33,10 @@ type Outcome struct {
 // valid during the call only. An error ends the run and is returned by it.
 type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 
-// Run is the loop of every experiment: the agent selects, the world steps, the
+// Loop is the loop of every experiment: the agent selects, the world steps, the
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
-func Run(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
+func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	t := &tally{world: w, agent: a}
 	if err := t.run(context.Background(), 0, epochs, watch); err != nil {
 		return Outcome{}, err

@@ -1,17 +1,22 @@
 package experiments
 
 import (
-	"bytes"
-	"errors"
+	"encoding"
 	"fmt"
+	"iter"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
 )
+
+// Settings are structs whose toml tags name the keys, dotted where one struct
+// holds another. A value comes from a flag, from TOML or from JSON: a number, a
+// text or a truth value. This file gives each value to its field.
 
 // SettingError is about one setting of an entry or of a world.
 type SettingError struct {
@@ -27,115 +32,207 @@ func wrong(key, format string, args ...any) error {
 	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 
-// Configure returns the settings at that level with the given keys set. A value
-// is what TOML can hold: a number, a string, a truth value. Its error is a
-// *SettingError.
-func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
-	if e.Settings == nil {
-		for key := range keys {
-			return nil, wrong(key, "%s has no setting %q, nor any other", e.Name, key)
+// Setting is one setting with its value: a float64, an int64, a string or a bool.
+type Setting struct {
+	Key   string
+	Value any
+}
+
+// fields yields the settings that a struct holds, in their order.
+func fields(of reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range of.NumField() {
+			key, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("toml"), ",")
+			field := of.Field(i)
+			_, isText := field.Addr().Interface().(encoding.TextUnmarshaler)
+			switch {
+			case field.Kind() == reflect.Struct && !isText:
+				if key != "" {
+					key += "."
+				}
+				for inner, value := range fields(field) {
+					if !yield(key+inner, value) {
+						return
+					}
+				}
+			case key != "" && !yield(key, field):
+				return
+			}
 		}
-		return nil, nil
 	}
-	s, err := e.decode(level, keys)
-	var (
-		strict *toml.StrictMissingError
-		dec    *toml.DecodeError
-	)
+}
+
+// valuesOf returns the settings of a pointer to a struct, nil for none.
+func valuesOf(settings any) (all []Setting) {
+	if settings == nil {
+		return nil
+	}
+	for key, field := range fields(reflect.ValueOf(settings).Elem()) {
+		all = append(all, Setting{key, plainValue(field)})
+	}
+	return all
+}
+
+// plainValue returns a field as a float64, an int64, a string or a bool.
+func plainValue(field reflect.Value) any {
+	if text, ok := field.Addr().Interface().(encoding.TextMarshaler); ok {
+		b, err := text.MarshalText()
+		if err != nil {
+			panic("experiments: " + err.Error())
+		}
+		return string(b)
+	}
+	switch field.Kind() {
+	case reflect.Float64:
+		return field.Float()
+	case reflect.Int:
+		return field.Int()
+	case reflect.Uint64:
+		return int64(field.Uint())
+	case reflect.Bool:
+		return field.Bool()
+	}
+	return field.String()
+}
+
+// setValue gives a field a value. Its error says what is allowed.
+func setValue(field reflect.Value, value any) error {
+	if text, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return text.UnmarshalText([]byte(FormatValue(value)))
+	}
+	number, isNumber := asFloat(value)
+	whole := isNumber && number == math.Trunc(number) && math.Abs(number) < 1<<53 // 1e5 is a float in TOML
+	truth, isTruth := value.(bool)
 	switch {
-	case errors.As(err, &strict) && len(strict.Errors) > 0:
-		key := strings.Join(strict.Errors[0].Key(), ".")
-		for _, other := range e.Levels {
-			if e.Has(other, key) {
-				return nil, wrong(key, "%s has setting %q with knowledge %s only; here it is %s", e.Name, key, other, level)
-			}
-		}
-		return nil, wrong(key, "%s has no setting %q; allowed are %s", e.Name, key, strings.Join(e.Keys(level), ", "))
-	case errors.As(err, &dec):
-		key := strings.Join(dec.Key(), ".")
-		usual := e.defaults(level)[key]
-		what := strings.TrimPrefix(dec.Error(), "toml: ")
-		if strings.HasPrefix(what, "cannot decode") {
-			what = wanted(usual)
-		}
-		return nil, wrong(key, "setting %q of %s is %v: %s; the default is %#v", key, e.Name, keys[key], what, usual)
-	case err != nil:
-		return nil, wrong(e.blamed(level, keys), "%s: %w", e.Name, err)
+	case field.Kind() == reflect.Float64 && isNumber && !math.IsNaN(number):
+		field.SetFloat(number)
+	case field.Kind() == reflect.Float64:
+		return fmt.Errorf("a number is needed")
+	case field.Kind() == reflect.Int && whole:
+		field.SetInt(int64(number))
+	case field.Kind() == reflect.Int:
+		return fmt.Errorf("a whole number is needed")
+	case field.Kind() == reflect.Uint64 && whole && number >= 0:
+		field.SetUint(uint64(number))
+	case field.Kind() == reflect.Uint64:
+		return fmt.Errorf("a whole number, 0 or more, is needed")
+	case field.Kind() == reflect.Bool && isTruth:
+		field.SetBool(truth)
+	case field.Kind() == reflect.Bool:
+		return fmt.Errorf("true or false is needed")
+	default:
+		field.SetString(FormatValue(value))
 	}
-	return s, nil
+	return nil
 }
 
-// decode returns the settings with the given keys set, and what is wrong with
-// them.
-func (e *Entry) decode(level env.Level, keys map[string]any) (any, error) {
-	s := e.Settings(level)
-	text, err := toml.Marshal(keys)
-	if err != nil {
-		return nil, err
-	}
-	if name, ok := keys["reading"].(string); ok { // where the others begin
-		if r, ok := s.(interface{ SetReading(name string) error }); ok {
-			if err := r.SetReading(name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s); err != nil {
-		return nil, err
-	}
-	if v, ok := s.(interface{ Validate() error }); ok {
-		return s, v.Validate()
-	}
-	return s, nil
-}
-
-// blamed returns the first of the keys that is wrong by itself, or none if they
-// are wrong together only.
-func (e *Entry) blamed(level env.Level, keys map[string]any) string {
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if _, err := e.decode(level, map[string]any{key: keys[key]}); err != nil {
-			return key
-		}
-	}
-	return ""
-}
-
-// wanted says what kind of value a setting with that default takes.
-func wanted(usual any) string {
-	switch usual.(type) {
-	case int64:
-		return "a whole number is needed"
+// asFloat returns a number as TOML or JSON has it.
+func asFloat(value any) (float64, bool) {
+	switch v := value.(type) {
 	case float64:
-		return "a number is needed"
-	case bool:
-		return "true or false is needed"
+		return v, true
+	case int64:
+		return float64(v), true
+	case int:
+		return float64(v), true
 	}
-	return "a word is needed"
+	return 0, false
+}
+
+// FormatValue writes a setting as ids and tables have it.
+func FormatValue(v any) string {
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// WithReadings is what settings offer that have readings, such as those of the
+// printed learner: the defaults of the others follow the setting "reading".
+type WithReadings interface {
+	Readings() []string
+	SetReading(name string) error
+}
+
+const readingKey = "reading"
+
+// Configure returns the settings at that level with the given keys set. Its error
+// is a *SettingError.
+func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
+	s, key, err := e.configure(level, keys)
+	if err == nil {
+		return s, nil
+	}
+	if key == "" { // the first that is wrong by itself, if not all together are
+		for _, name := range slices.Sorted(maps.Keys(keys)) {
+			if _, _, alone := e.configure(level, map[string]any{name: keys[name]}); alone != nil {
+				key = name
+				break
+			}
+		}
+		err = fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return nil, &SettingError{key, err}
+}
+
+// configure returns the settings, or what is wrong with them and of which key
+// that is known.
+func (e *Entry) configure(level env.Level, keys map[string]any) (s any, key string, err error) {
+	names := slices.Sorted(maps.Keys(keys))
+	if e.Settings == nil {
+		if len(names) > 0 {
+			return nil, names[0], fmt.Errorf("%s has no setting %q, nor any other", e.Name, names[0])
+		}
+		return nil, "", nil
+	}
+	s = e.Settings(level)
+	if readings, ok := s.(WithReadings); ok && keys[readingKey] != nil {
+		if err := readings.SetReading(FormatValue(keys[readingKey])); err != nil {
+			return nil, "", err
+		}
+	}
+	byKey := maps.Collect(fields(reflect.ValueOf(s).Elem()))
+	for _, name := range names {
+		field, ok := byKey[name]
+		if !ok {
+			return nil, name, e.unknown(level, name)
+		}
+		usual := plainValue(field)
+		if err := setValue(field, keys[name]); err != nil {
+			return nil, name, fmt.Errorf("setting %q of %s is %v: %w; the default is %#v", name, e.Name, keys[name], err, usual)
+		}
+	}
+	if v, ok := s.(Validator); ok {
+		err = v.Validate()
+	}
+	return s, "", err
+}
+
+// Validator is what settings offer that have ranges.
+type Validator interface {
+	Validate() error // the first setting that is out of its range
+}
+
+// unknown is the error of a setting that an entry has not at that level.
+func (e *Entry) unknown(level env.Level, key string) error {
+	for _, other := range e.Levels {
+		if e.Has(other, key) {
+			return fmt.Errorf("%s has setting %q with knowledge %s only; here it is %s", e.Name, key, other, level)
+		}
+	}
+	return fmt.Errorf("%s has no setting %q; allowed are %s", e.Name, key, strings.Join(e.Keys(level), ", "))
 }
 
 // Has reports whether there is a setting of that name at that level.
-func (e *Entry) Has(level env.Level, key string) bool {
-	_, ok := e.defaults(level)[key]
-	return ok
-}
+func (e *Entry) Has(level env.Level, key string) bool { return slices.Contains(e.Keys(level), key) }
 
-// Keys lists the settings at that level.
-func (e *Entry) Keys(level env.Level) []string {
-	return slices.Sorted(maps.Keys(e.defaults(level)))
-}
-
-// defaults returns the settings at that level by key.
-func (e *Entry) defaults(level env.Level) map[string]any {
-	m := map[string]any{}
+// Keys lists the settings at that level in their order.
+func (e *Entry) Keys(level env.Level) (keys []string) {
 	if e.Settings == nil {
-		return m
+		return nil
 	}
-	text, err := toml.Marshal(e.Settings(level))
-	if err == nil {
-		err = toml.Unmarshal(text, &m)
+	for key := range fields(reflect.ValueOf(e.Settings(level)).Elem()) {
+		keys = append(keys, key)
 	}
-	if err != nil {
-		panic("experiments: settings of " + e.Name + ": " + err.Error())
-	}
-	return m
+	return keys
 }

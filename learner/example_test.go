@@ -35,7 +35,7 @@ func ExampleLoad() {
 	if err != nil {
 		panic(err)
 	}
-	got, err := experiments.Run(world, policy, 1000, nil)
+	got, err := experiments.Loop(world, policy, 1000, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -158,7 +158,7 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := experiments.Run(world, env.NewAgent(baselines.NewWhittle(in)), 300, nil)
+	out, err := experiments.Loop(world, env.NewAgent(baselines.NewWhittle(in)), 300, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestLaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := experiments.Run(world, env.NewAgent(p), 400, nil)
+		want, err := experiments.Loop(world, env.NewAgent(p), 400, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

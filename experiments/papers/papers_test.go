@@ -200,7 +200,7 @@ func TestTapeIsTheSimulator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := experiments.Run(w, env.NewAgent(baselines.NewWhittleObserved(in, false)), n, nil)
+		want, err := experiments.Loop(w, env.NewAgent(baselines.NewWhittleObserved(in, false)), n, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

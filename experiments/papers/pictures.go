@@ -85,6 +85,6 @@ func evolution(s experiments.Scene, seed uint64, a env.Agent) ([]plot.Series, er
 		return nil
 	}
 	_ = look(0, 0, nil)
-	_, err = experiments.Run(w, a, drawn, look)
+	_, err = experiments.Loop(w, a, drawn, look)
 	return lines, err
 }

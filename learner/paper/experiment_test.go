@@ -22,7 +22,7 @@ func runPaper(t testing.TB, in env.Instance, set paper.Settings, seed uint64, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := experiments.Run(w, env.NewAgent[env.Model](p), steps, nil)
+	out, err := experiments.Loop(w, env.NewAgent[env.Model](p), steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

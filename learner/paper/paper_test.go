@@ -511,7 +511,7 @@ func TestFrozenWithinBudget(t *testing.T) {
 	bound, _ := index.Bound(in)
 	for _, name := range paper.DefaultSettings().Readings() {
 		_, p := runPaper(t, in, reading(t, name), 1, 1000)
-		out, err := experiments.Run(newMean(t, in, false), env.NewAgent(p.Frozen()), 1000, nil)
+		out, err := experiments.Loop(newMean(t, in, false), env.NewAgent(p.Frozen()), 1000, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

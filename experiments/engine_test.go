@@ -1,0 +1,250 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ephemera/env"
+)
+
+// newRun returns a run of few epochs with those settings.
+func newRun(t testing.TB, settings map[string]any) Run {
+	t.Helper()
+	r := NewRun()
+	r.Steps = 300
+	for key, v := range settings {
+		if err := r.Set(key, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// A record holds what the run earned beside what exact Whittle earned in the same
+// world and epochs.
+func TestPerform(t *testing.T) {
+	var e Engine
+	r := newRun(t, map[string]any{"learner.algorithm": "greedy", "instance.name": "lognormal:10", "instance.budget": 2, "world.kind": "poisson", "evaluation": 100})
+	rec, err := e.Perform(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := env.Named("lognormal:10", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earned := map[string][2]float64{}
+	for _, name := range []string{"greedy", "whittle"} {
+		for k, epochs := range []int{300, 100} {
+			played, err := PoissonScene(in, env.MarksConstant, 1).Play(context.Background(), Play{Entry: find(t, name)[0], Level: env.LevelModel, Seed: r.Seed, Epochs: epochs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			both := earned[name]
+			both[k] = played.Learning.Reward
+			earned[name] = both
+		}
+	}
+	for k, f := range []Figures{rec.Learning, rec.Learned} {
+		if f.Reward != earned["greedy"][k] || f.Whittle != earned["whittle"][k] || *f.OfWhittle != f.Reward/f.Whittle || *f.OfBound != f.Reward / *rec.Bound {
+			t.Errorf("part %d: %+v, want rewards of greedy and Whittle %v", k, f, earned)
+		}
+	}
+	var sum float64
+	last := 0
+	for _, p := range rec.Curve {
+		sum += p.Reward * float64(p.Epoch-last)
+		last = p.Epoch
+	}
+	if last != 300 || math.Abs(sum/300-rec.Learning.Reward) > 1e-9 {
+		t.Errorf("the curve ends at epoch %d with a mean of %v, the run at 300 with %v", last, sum/300, rec.Learning.Reward)
+	}
+}
+
+// Equal runs resolve to the same settings, and what is resolved stays as it is,
+// through JSON as well.
+func TestResolve(t *testing.T) {
+	var e Engine
+	resolve := func(r Run) (Run, string) {
+		t.Helper()
+		r, err := e.Resolve(context.Background(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash, err := e.hash(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, hash
+	}
+	file := filepath.Join(t.TempDir(), "two.toml")
+	write := func(rate string) {
+		if err := os.WriteFile(file, []byte("budget = 1\n[[source]]\nname = \"a\"\nrate = "+rate+"\ndecay = 0.1\ninterest = 1\n[[source]]\nname = \"b\"\nrate = 2\ndecay = 0.1\ninterest = 1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1")
+	_, default1 := resolve(newRun(t, nil))
+	_, spelt := resolve(newRun(t, map[string]any{"learner.algorithm": Catalogue[0].Name, "instance.budget": 1, "instance.name": "paper"}))
+	if default1 != spelt {
+		t.Errorf("the default run has hash %s, spelt out %s", default1, spelt)
+	}
+	for _, settings := range []map[string]any{
+		{"learner.algorithm": "paper", "learner.reading": "ages", "learner.a": "0.5,500,1"},
+		{"learner.algorithm": "whittle@observed", "world.unobserved": "2,3"},
+		{"instance.name": file},
+	} {
+		r, hash := resolve(newRun(t, settings))
+		if hash == default1 {
+			t.Errorf("%v has the hash of the default", settings)
+		}
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Run
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatal(err)
+		}
+		if again, same := resolve(back); same != hash || !reflect.DeepEqual(again, r) {
+			t.Errorf("%v resolves to\n%+v, and that to\n%+v", settings, r, again)
+		}
+	}
+	_, before := resolve(newRun(t, map[string]any{"instance.name": file}))
+	write("3")
+	e = Engine{}
+	if _, after := resolve(newRun(t, map[string]any{"instance.name": file})); after == before {
+		t.Error("another file of the same name has the same hash")
+	}
+}
+
+// The error of a setting names it, what was found and what is allowed.
+func TestResolveRefuses(t *testing.T) {
+	for _, x := range []struct {
+		key   string
+		value any
+		want  string
+	}{
+		{"colour", "red", "allowed are steps"},
+		{"steps", 1.5, "a whole number is needed"},
+		{"steps", 0, "1 epoch or more"},
+		{"evaluation", -1, "0 epochs or more"},
+		{"seed", -1, "0 or more"},
+		{"world.warm", "yes", "true or false"},
+		{"learner.algorithm", "gold", "allowed are lspe"},
+		{"learner.algorithm", "lspe@all", "allowed"},
+		{"learner.algorithm", "whittle-packed", "all cost the same"},
+		{"learner.colour", "red", "allowed are kappa"},
+		{"learner.kappa", "steep", "a number is needed"},
+		{"learner.kappa", -1, "above 0"},
+		{"instance.name", "gold", "lognormal:N"},
+		{"instance.budget", 1e9, "budget"},
+		{"world.kind", "flat", "mean, poisson, replay"},
+		{"world.kind", "replay", "world.trace"},
+		{"world.marks", "odd", "poisson"},
+		{"world.trace", "x.csv", "replay"},
+	} {
+		r := NewRun()
+		err := r.Set(x.key, x.value)
+		if err == nil {
+			_, err = new(Engine).Resolve(context.Background(), r)
+		}
+		setting := new(SettingError)
+		if !errors.As(err, &setting) || setting.Key != x.key || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s = %v: error %v about %q; want %q", x.key, x.value, err, setting.Key, x.want)
+		}
+	}
+}
+
+// Runs bring the same bytes on any number of workers, over shards, and when some
+// were there before; a record that was cut off is made again.
+func TestPerformAll(t *testing.T) {
+	var runs []Run
+	for _, algorithm := range []string{"paper", "lspe", "whittle", "round-robin"} {
+		for seed := range 3 {
+			runs = append(runs, newRun(t, map[string]any{"learner.algorithm": algorithm, "seed": seed}))
+		}
+	}
+	perform := func(b Batch) *Performed {
+		t.Helper()
+		out, err := new(Engine).PerformAll(context.Background(), runs, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	files := func(dir string) map[string]string {
+		all := map[string]string{}
+		paths, _ := filepath.Glob(filepath.Join(dir, recordsDir, "*"))
+		for _, p := range paths {
+			data, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[filepath.Base(p)] = string(data)
+		}
+		return all
+	}
+	one, shards := t.TempDir(), t.TempDir()
+	if out := perform(Batch{Dir: one, Workers: 1}); out.Ran != len(runs) {
+		t.Fatalf("%d runs, want %d", out.Ran, len(runs))
+	}
+	want := files(one)
+	if len(want) != len(runs) {
+		t.Fatalf("%d files, want %d", len(want), len(runs))
+	}
+	for i := range 3 {
+		perform(Batch{Dir: shards, Workers: 2, Shard: Shard{i, 3}})
+	}
+	if !reflect.DeepEqual(files(shards), want) {
+		t.Error("three shards wrote other bytes than one process")
+	}
+	for name := range want {
+		if err := os.Truncate(filepath.Join(shards, recordsDir, name), 100); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	out := perform(Batch{Dir: shards, Workers: 2})
+	if out.Ran != 1 || !reflect.DeepEqual(files(shards), want) {
+		t.Errorf("a record that was cut off had %d runs repeated, or left other bytes", out.Ran)
+	}
+	for i, rec := range perform(Batch{Workers: 2}).Records {
+		data, err := json.Marshal(rec)
+		kept, err2 := json.Marshal(out.Records[i])
+		if err != nil || err2 != nil || !bytes.Equal(data, kept) {
+			t.Errorf("run %d brings other bytes when it is read: %v %v", i, err, err2)
+		}
+	}
+}
+
+// A run that fails does not stop the others.
+func TestPerformAllFailure(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "huge.toml")
+	if err := os.WriteFile(file, []byte("budget = 1\n[[source]]\nname = \"a\"\nrate = 10\ndecay = 0.1\ninterest = 1e306\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	runs := []Run{newRun(t, nil), newRun(t, map[string]any{"learner.algorithm": "greedy", "instance.name": file}), newRun(t, map[string]any{"seed": 2})}
+	out, err := new(Engine).PerformAll(context.Background(), runs, Batch{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range out.Records {
+		if (rec == nil) != (i == 1) || (out.Errors[i] == nil) != (i != 1) {
+			t.Errorf("run %d: %v", i, out.Errors[i])
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := new(Engine).PerformAll(ctx, runs, Batch{Workers: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after an interruption: %v", err)
+	}
+}

@@ -1,0 +1,337 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"ephemera/baselines/index"
+	"ephemera/env"
+)
+
+// Run is one run as data: a learner or a policy in a world under a seed, for so
+// many epochs. Configurations, flags and records have the same names for its
+// settings. [NewRun] has the defaults, [Run.Set] sets one by its name, and
+// [Engine.Resolve] fills in what was left out and checks all of it.
+type Run struct {
+	Steps      int    `toml:"steps" json:"steps"`           // epochs of learning
+	Evaluation int    `toml:"evaluation" json:"evaluation"` // epochs over which the learned policy is measured; 0 for as many as steps
+	Seed       uint64 `toml:"seed" json:"seed"`
+
+	Instance struct {
+		Name   string  `toml:"name" json:"name,omitempty"` // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
+		Budget float64 `toml:"budget" json:"budget"`       // budget units per epoch; 0 for the instance's own, 1 of a recording
+	} `toml:"instance" json:"instance"`
+
+	World struct {
+		Kind       string      `toml:"kind" json:"kind"`                       // mean, poisson or replay; it follows the learner's level of knowledge
+		Marks      string      `toml:"marks" json:"marks,omitempty"`           // poisson: law of the items' interest
+		Sigma      float64     `toml:"sigma" json:"sigma,omitempty"`           // poisson: σ of lognormal marks
+		Unobserved SourceNames `toml:"unobserved" json:"unobserved,omitempty"` // poisson: sources whose state is not seen
+		Trace      string      `toml:"trace" json:"trace,omitempty"`           // replay: the recording
+		Epoch      string      `toml:"epoch" json:"epoch,omitempty"`           // replay: length of an epoch
+		Decay      float64     `toml:"decay" json:"decay,omitempty"`           // replay: decay of interest, 1/hour
+		Split      float64     `toml:"split" json:"split,omitempty"`           // replay: share of the recording on which the model is fitted; the rest is measured
+		Warm       bool        `toml:"warm" json:"warm,omitempty"`             // replay: the part on which the model is fitted is played too, and does not count
+	} `toml:"world" json:"world"`
+
+	// Learner holds the algorithm, an entry of the catalogue, and its settings.
+	// NAME@LEVEL is the algorithm with a knowledge other than its first.
+	Learner map[string]any `toml:"learner" json:"learner"`
+}
+
+// Names of settings.
+const (
+	learnerPrefix = "learner."
+	AlgorithmKey  = learnerPrefix + "algorithm"
+)
+
+// NewRun returns a run with all defaults but those that follow the learner.
+func NewRun() (r Run) {
+	r.Steps, r.Seed = 10_000, 1
+	r.World.Marks, r.World.Sigma = string(env.MarksConstant), 1
+	r.World.Epoch, r.World.Decay, r.World.Split = "1h", .175, .5
+	return r
+}
+
+// Set sets one setting by its dotted name, such as learner.kappa. Its error is a
+// *SettingError.
+func (r *Run) Set(key string, value any) error {
+	if name, ok := strings.CutPrefix(key, learnerPrefix); ok {
+		r.Learner = maps.Clone(r.Learner) // runs may share it
+		if r.Learner == nil {
+			r.Learner = map[string]any{}
+		}
+		r.Learner[name] = value
+		return nil
+	}
+	var allowed []string
+	for name, field := range fields(reflect.ValueOf(r).Elem()) {
+		if name == "learner" {
+			continue
+		}
+		allowed = append(allowed, name)
+		if name != key {
+			continue
+		}
+		if err := setValue(field, value); err != nil {
+			return wrong(key, "%s is %#v: %w", key, value, err)
+		}
+		return nil
+	}
+	return wrong(key, "unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
+}
+
+// Settings returns all settings of a resolved run but the seed, the algorithm
+// first and its settings last.
+func (r Run) Settings() []Setting {
+	all := []Setting{{AlgorithmKey, r.Algorithm()}}
+	for _, s := range valuesOf(&r) {
+		if s.Key != "seed" && s.Key != "learner" {
+			all = append(all, s)
+		}
+	}
+	if e, level, err := r.contender(); err == nil {
+		for _, key := range e.Keys(level) {
+			all = append(all, Setting{learnerPrefix + key, r.Learner[key]})
+		}
+	}
+	return all
+}
+
+// Algorithm returns the name of the learner or policy, with its level where that
+// is not its first.
+func (r Run) Algorithm() string {
+	name, _ := r.Learner["algorithm"].(string)
+	return cmp.Or(name, Catalogue[0].Name)
+}
+
+// contender returns the learner or policy, and its level of knowledge.
+func (r Run) contender() (*Entry, env.Level, error) {
+	name, at, _ := strings.Cut(r.Algorithm(), "@")
+	e, err := Find(name)
+	if err != nil {
+		return nil, "", &SettingError{AlgorithmKey, err}
+	}
+	if at == "" {
+		return e, e.FirstLevel(), nil
+	}
+	level, err := env.ParseLevel(at)
+	if err != nil {
+		return nil, "", &SettingError{AlgorithmKey, err}
+	}
+	return e, level, nil
+}
+
+// site is a scene, and what follows from it.
+type site struct {
+	Scene
+	key   string                        // names it
+	bound func() (bound, price float64) // relaxed optimum, interest per epoch, and its λ*, interest per budget unit
+}
+
+// contest is a resolved run, ready to be performed.
+type contest struct {
+	Run
+	entry    *Entry
+	level    env.Level
+	settings any
+	at       *site
+}
+
+// Resolve returns the run with every setting spelt out, so that equal runs are
+// equal, or says what is wrong with it. An error about a setting is a
+// *SettingError with the setting's dotted name.
+func (e *Engine) Resolve(ctx context.Context, r Run) (Run, error) {
+	c, err := e.resolve(ctx, r)
+	if err != nil {
+		return Run{}, err
+	}
+	return c.Run, nil
+}
+
+func (e *Engine) resolve(ctx context.Context, r Run) (c *contest, err error) {
+	c = &contest{Run: r}
+	if r.Steps < 1 {
+		return nil, wrong("steps", "steps is %d; allowed is 1 epoch or more", r.Steps)
+	}
+	if r.Evaluation < 0 {
+		return nil, wrong("evaluation", "evaluation is %d; allowed is 0 epochs or more", r.Evaluation)
+	}
+	if c.entry, c.level, err = r.contender(); err != nil {
+		return nil, err
+	}
+	keys := maps.Clone(r.Learner)
+	delete(keys, "algorithm")
+	if c.settings, err = c.entry.Configure(c.level, keys); err != nil {
+		return nil, under("learner", err)
+	}
+	c.Learner = map[string]any{"algorithm": c.entry.Name}
+	if c.level != c.entry.FirstLevel() {
+		c.Learner["algorithm"] = c.entry.Name + "@" + string(c.level)
+	}
+	for _, s := range valuesOf(c.settings) {
+		c.Learner[s.Key] = s.Value
+	}
+	if err := c.resolveWorld(); err != nil {
+		return nil, err
+	}
+	if c.at, err = e.site(ctx, c.Run, c.level); err != nil {
+		return nil, err
+	}
+	c.Instance.Budget = c.at.Instance.Budget
+	if why := c.entry.WhyNot(c.at.Scene, c.level); why != "" {
+		return nil, wrong(AlgorithmKey, "%s does not run on %s in world %s: %s", c.Algorithm(), c.at.Instance.ID, c.World.Kind, why)
+	}
+	return c, nil
+}
+
+// under makes the key of a setting that of a table's.
+func under(table string, err error) error {
+	if wrong := new(SettingError); errors.As(err, &wrong) && wrong.Key != "" && !strings.Contains(wrong.Key, ".") {
+		return &SettingError{table + "." + wrong.Key, err}
+	}
+	return err
+}
+
+// resolveWorld fills in the kind of the world and the instance, and leaves out
+// the settings that belong to worlds of other kinds.
+func (c *contest) resolveWorld() error {
+	if c.World.Kind == "" {
+		c.World.Kind = "poisson"
+		if c.level == env.LevelModel {
+			c.World.Kind = "mean"
+		}
+	}
+	usual, w := NewRun().World, &c.World
+	given := func(key, kind string, changed bool) error {
+		if !changed || w.Kind == kind {
+			return nil
+		}
+		return wrong(key, "%s belongs to world.kind = %q; here it is %q", key, kind, w.Kind)
+	}
+	if err := cmp.Or(
+		given("world.marks", "poisson", w.Marks != "" && w.Marks != usual.Marks),
+		given("world.sigma", "poisson", w.Sigma != 0 && w.Sigma != usual.Sigma),
+		given("world.unobserved", "poisson", w.Unobserved != nil),
+		given("world.trace", "replay", w.Trace != ""),
+		given("world.epoch", "replay", w.Epoch != "" && w.Epoch != usual.Epoch),
+		given("world.decay", "replay", w.Decay != 0 && w.Decay != usual.Decay),
+		given("world.split", "replay", w.Split != 0 && w.Split != usual.Split),
+		given("world.warm", "replay", w.Warm),
+	); err != nil {
+		return err
+	}
+	if w.Kind != "poisson" {
+		w.Marks, w.Sigma = "", 0
+	}
+	if w.Kind != "replay" {
+		w.Epoch, w.Decay, w.Split = "", 0, 0
+		c.Instance.Name = cmp.Or(c.Instance.Name, "paper")
+	}
+	switch {
+	case w.Kind != "mean" && w.Kind != "poisson" && w.Kind != "replay":
+		return wrong("world.kind", "world.kind is %q; allowed are mean, poisson, replay", w.Kind)
+	case w.Kind == "mean" && c.level == env.LevelOnline:
+		return wrong("world.kind", "mean has no items, which an online learner learns from; use poisson")
+	case w.Kind == "replay" && w.Trace == "":
+		return wrong("world.kind", "replay needs a recording; world.trace names one")
+	case w.Kind == "replay" && c.Instance.Name != "":
+		return wrong("instance.name", "%q; a recording brings sources of its own, leave it out", c.Instance.Name)
+	}
+	return nil
+}
+
+// site returns the scene of a resolved run.
+func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error) {
+	key, err := json.Marshal([]any{r.Instance, r.World, level})
+	if err != nil {
+		return nil, err
+	}
+	return e.sites.get(string(key), func() (*site, error) {
+		in := env.Instance{Budget: r.Instance.Budget}
+		w := World{
+			World: r.World.Kind, Marks: r.World.Marks, Sigma: r.World.Sigma, Unobserved: r.World.Unobserved,
+			Trace: r.World.Trace, Epoch: r.World.Epoch, Decay: r.World.Decay, Split: r.World.Split, Warm: r.World.Warm,
+		}
+		if w.Trace == "" {
+			var err error
+			if in, err = env.Named(r.Instance.Name, r.Instance.Budget); errors.Is(err, env.ErrBudget) && r.Instance.Budget != 0 {
+				return nil, &SettingError{"instance.budget", err}
+			} else if err != nil {
+				return nil, &SettingError{"instance.name", err}
+			}
+		}
+		scene, err := w.Open(ctx, in, level)
+		if errors.Is(err, env.ErrBudget) {
+			return nil, &SettingError{"instance.budget", err}
+		}
+		if err != nil {
+			return nil, under("world", err)
+		}
+		return &site{scene, string(key), sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })}, nil
+	})
+}
+
+// hash names a resolved run but for its seed: it is that of all settings and of
+// what the files hold that they name.
+func (e *Engine) hash(r Run) (string, error) {
+	r.Seed = 0
+	settings, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	h.Write(settings)
+	files := []string{r.World.Trace}
+	if strings.HasSuffix(r.Instance.Name, ".toml") {
+		files = append(files, r.Instance.Name)
+	}
+	for _, name := range slices.DeleteFunc(files, func(name string) bool { return name == "" }) {
+		sum, err := e.sums.get(name, func() ([sha256.Size]byte, error) {
+			data, err := os.ReadFile(name)
+			return sha256.Sum256(data), err
+		})
+		if err != nil {
+			return "", err
+		}
+		h.Write(sum[:])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
+}
+
+// cache keeps what many runs share.
+type cache[K comparable, V any] struct {
+	mu   sync.Mutex
+	kept map[K]V
+}
+
+// get returns what is kept under a key, or else builds it.
+func (c *cache[K, V]) get(key K, build func() (V, error)) (V, error) {
+	c.mu.Lock()
+	v, ok := c.kept[key]
+	c.mu.Unlock()
+	if ok {
+		return v, nil
+	}
+	v, err := build()
+	if err != nil {
+		return v, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil || len(c.kept) >= 256 { // many come one after the other
+		c.kept = map[K]V{}
+	}
+	c.kept[key] = v
+	return v, nil
+}
