@@ -6,14 +6,14 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"ephemera/cmd/internal/cli"
@@ -39,9 +39,9 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		feedback, now, out string
 	)
 	f.Group("What is asked", func() {
-		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default what -now makes, or every source every 4h")
+		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of the file of -now, or every source every 4h")
 		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
-		f.StringVar(&now, "now", "", "`schedule` that is used now: every=30m, miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix; default every source in turn")
+		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix, which says how many crawls there are; default every source in turn")
 		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
 	})
 	f.Group("How interest is lost", func() {
@@ -66,6 +66,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	switch {
 	case f.Given("crawls-per-hour") && f.Given("every"):
 		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
+	case now != "" && !slices.Contains(replay.Rules, now) && (f.Given("crawls-per-hour") || f.Given("every")):
+		return cli.Usagef("the crawls of -now say how many there are; leave out -crawls-per-hour and -every")
 	case f.Given("crawls-per-hour") && !(q.Rate > 0 && q.Rate <= math.MaxFloat64):
 		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", q.Rate)
 	case f.Given("half-life") && f.Given("feedback"):
@@ -82,19 +84,19 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
 		return err
 	}
-	if f.Given("now") {
-		if q.Now, q.Log, err = replay.ParseNow(ctx, now, q.Log); err != nil {
-			var unknown replay.NowError
-			if err = fmt.Errorf("-now: %w", err); errors.As(err, &unknown) {
-				err = cli.AsUsage(err)
-			}
-			return err
+	switch {
+	case now == "":
+	case slices.Contains(replay.Rules, now):
+		q.Rule = now
+	default:
+		if q.Crawls, q.Log, err = replay.ReadCrawls(ctx, now, q.Log); err != nil {
+			return fmt.Errorf("-now: %w; allowed are %s, or a file with the columns source and crawled_unix", err, strings.Join(replay.Rules, ", "))
 		}
 	}
-	if f.Given("every") {
+	if period > 0 {
 		q.Rate = float64(len(q.Log.Names)) / period.Hours()
 	}
-	if f.Given("feedback") {
+	if feedback != "" {
 		if q.Feedback, err = replay.ReadFeedback(ctx, feedback); err != nil {
 			return fmt.Errorf("-feedback: %w", err)
 		}
@@ -126,8 +128,6 @@ func write(dir string, a *replay.Answer, args []string) error {
 		out.Add(name, svg, err)
 	}
 	out.Print("result.json", a, result.JSON)
-	var timetable bytes.Buffer
-	err = a.WriteTimetable(&timetable)
-	out.Add("timetable.csv", timetable.Bytes(), err)
+	out.Print("timetable.csv", a.Week(), result.CSV)
 	return out.Put(dir)
 }

@@ -7,8 +7,8 @@ import (
 	"ephemera/env"
 )
 
-// seen is what a recording holds.
-type seen struct {
+// contents is what a recording holds.
+type contents struct {
 	Sources, Items int
 	Days           float64
 	Silent         int    // sources that published nothing in the last quarter of the time
@@ -20,10 +20,10 @@ type seen struct {
 	PerHour        float64 // utility published per hour
 }
 
-// look tells what a recording holds. A gap is a time without an item of at
+// contentsOf tells what a recording holds. A gap is a time without an item of at
 // least six hours and ten times what nine in ten waits for the next item last.
-func look(rec *env.Recording) seen {
-	s := seen{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
+func contentsOf(rec *env.Recording) contents {
+	s := contents{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
 	last := slices.Repeat([]int64{math.MinInt64}, len(rec.Names))
 	sum := make([]float64, len(rec.Names))
 	var waits []int64

@@ -11,12 +11,6 @@ import (
 	"ephemera/experiments/result"
 )
 
-// crawl is one crawl of a schedule.
-type crawl struct {
-	Source int
-	At     float64 // Unix time
-}
-
 // hours is a length of time; +Inf for never, which is null in JSON.
 type hours float64
 
@@ -26,7 +20,7 @@ func (h hours) String() string {
 	case math.IsInf(float64(h), 1):
 		return "never"
 	case h >= 100:
-		return number(math.Round(float64(h)/24)) + " d"
+		return formatNumber(math.Round(float64(h)/24)) + " d"
 	}
 	return strconv.FormatFloat(float64(h), 'f', 1, 64) + " h"
 }
@@ -76,18 +70,11 @@ func (c catalog) between(i int, from, to float64) []publication {
 	return c[i][place(from):place(to)]
 }
 
-// published returns how many items that is, and their utility.
-func (c catalog) published(i int, from, to float64) (n, sum float64) {
-	for _, p := range c.between(i, from, to) {
-		n++
-		sum += p.utility
-	}
-	return n, sum
-}
-
 // measure plays a schedule, sorted by time, against what was published in a
-// window. Interest that is a hours old is worth left(a) of what it was.
-func (c catalog) measure(crawls []crawl, w window, left func(hours float64) float64) measures {
+// window. An item that is a hours old is worth e^(−ca) of its utility, with
+// c = ln 2/halfLife.
+func (c catalog) measure(crawls []Crawl, w window, halfLife float64) measures {
+	decay := math.Ln2 / halfLife
 	waits := make([][]publication, len(c)) // what no crawl has found yet
 	last := make([]float64, len(c))        // time of the last crawl of a source with items; +Inf for others
 	var items, worth float64
@@ -117,7 +104,7 @@ func (c catalog) measure(crawls []crawl, w window, left func(hours float64) floa
 				break
 			}
 			found++
-			interest += p.utility * left((x.At-p.at)/3600)
+			interest += p.utility * math.Exp(-decay*((x.At-p.at)/3600))
 			delay := int((x.At - p.at) / minute)
 			delays[delay]++
 			worths[delay] += p.utility
@@ -142,16 +129,16 @@ func (c catalog) measure(crawls []crawl, w window, left func(hours float64) floa
 	m.Crawls = made / long
 	m.Empty = empty / max(1, made)
 	m.Neglect = hours(neglect / 3600)
-	m.Median, m.P90, m.Worth = quantile(delays, .5*items), quantile(delays, .9*items), quantile(worths, .5*worth)
+	m.Median, m.P90, m.Worth = delayOf(delays, .5*items), delayOf(delays, .9*items), delayOf(worths, .5*worth)
 	for _, d := range delays[:min(60, len(delays))] {
 		m.Prompt += d / max(1, items)
 	}
 	return m
 }
 
-// quantile returns the least delay up to which the weights by minutes of delay
+// delayOf returns the least delay up to which the weights by minutes of delay
 // add up to what is needed; never if all of them do not.
-func quantile(weight []float64, need float64) hours {
+func delayOf(weight []float64, need float64) hours {
 	var sum float64
 	for minutes, w := range weight {
 		if sum += w; w > 0 && sum >= need*(1-1e-9) {

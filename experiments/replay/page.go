@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -21,13 +22,13 @@ import (
 var sentencesText string
 
 var sentences = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"number": number, "percent": percent, "signed": signed, "count": result.Count,
+	"number": formatNumber, "percent": percent, "signed": signed, "count": result.Count,
 	"known": func(v float64) bool { return !math.IsNaN(v) },
 	"date":  func(t time.Time) string { return t.Format("2006-01-02 15:04") },
 }).Parse(sentencesText))
 
-// say returns a text of sentences.tmpl about v.
-func say(name string, v any) string {
+// sentence returns a text of sentences.tmpl about v.
+func sentence(name string, v any) string {
 	var b strings.Builder
 	if err := sentences.ExecuteTemplate(&b, name, v); err != nil {
 		panic("replay: " + err.Error())
@@ -41,8 +42,8 @@ func say(name string, v any) string {
 	return strings.Join(lines, " ")
 }
 
-// number writes a figure with up to four digits that count.
-func number(v float64) string {
+// formatNumber writes a figure with up to four digits that count.
+func formatNumber(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -55,102 +56,68 @@ func signed(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 
 // What the sentences say of an answer.
 
-// Another reports whether what is done now makes another number of crawls than
-// was asked for.
-func (a *Answer) Another() bool { return math.Abs(a.Rows[0].Crawls/a.Rate-1) > .03 }
-
 // AtLeast reports whether even the least number of crawls that was tried is
-// enough to earn what is earned now, and Enough returns how many per hour are.
-func (a *Answer) AtLeast() bool   { return a.Fewer >= 1-a.Budgets[0].Crawls }
-func (a *Answer) Enough() float64 { return (1 - a.Fewer) * a.Rate }
-
-// Partly reports whether the tail, of so many Days, is not the whole.
-func (a *Answer) Partly() bool  { return (a.tail.to-a.tail.from)/day < (a.whole.to-a.whole.from)/day-1 }
-func (a *Answer) Days() float64 { return math.Round((a.tail.to - a.tail.from) / day) }
+// enough to earn what is earned now.
+func (a *Answer) AtLeast() bool { return a.Fewer >= 1-shares[0] }
 
 // What is measured: from when to when, in how many epochs of which length.
-func (a *Answer) From() time.Time      { return unix(a.whole.from) }
-func (a *Answer) To() time.Time        { return unix(a.whole.to) }
-func (a *Answer) Epochs() int          { return int((a.whole.to - a.whole.from) / a.whole.length) }
-func (a *Answer) Epoch() time.Duration { return seconds(a.whole.length) }
+func (a *Answer) From() time.Time      { return unix(a.window.from) }
+func (a *Answer) To() time.Time        { return unix(a.window.to) }
+func (a *Answer) Epochs() int          { return int((a.window.to - a.window.from) / a.window.length) }
+func (a *Answer) Epoch() time.Duration { return seconds(a.window.length) }
 
-// Learner returns the name of the learner.
+// Life returns the half-life, and Learner the name of the learner.
+func (a *Answer) Life() hours     { return hours(a.HalfLife) }
 func (a *Answer) Learner() string { return a.learner.Name }
-
-// AsTold returns what the timetable earns, over the policy that it is of.
-func (a *Answer) AsTold() float64 { return a.Replayed.Interest / a.Frozen.Interest }
 
 // Page returns the answer as a page.
 func (a *Answer) Page() *report.Page {
 	p := &report.Page{
-		Title: a.Name + ": what a better schedule would bring", Answer: say("answer", a),
-		Notes: []string{say("log", a.Seen)}, Footnotes: []string{say("method", a)},
-		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives()},
+		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
+		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{sentence("method", a)},
+		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives(), a.toUse()},
 	}
-	if a.Fits != nil {
-		p.Sections = append(p.Sections, a.decay())
-	}
-	p.Sections = append(p.Sections, a.toUse())
 	return p
 }
 
 func (a *Answer) schedules() report.Section {
 	t := &result.Table{Header: []string{"schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect"}}
 	for _, r := range a.Rows {
-		t.Add(r.Policy, number(r.Interest), percent(r.Interest/a.Rows[0].Interest), r.Median.String(), r.P90.String(), r.Worth.String(),
+		t.Add(r.Policy, formatNumber(r.Interest), percent(r.Interest/a.Rows[0].Interest), r.Median.String(), r.P90.String(), r.Worth.String(),
 			percent(r.Prompt), percent(r.Empty), r.Neglect.String())
 	}
-	return report.Section{Title: "Schedules", Table: t, Figures: []plot.Figure{a.Figure()}, Notes: []string{say("schedules", a), a.delay()}}
+	return report.Section{Title: "Schedules", Table: t, Figures: []plot.Figure{a.Figure()}, Notes: []string{sentence("schedules", a), a.delay()}}
 }
 
 // delay compares the delays of the learner with those of the best rule.
 func (a *Answer) delay() string {
 	var best schedule
 	for _, r := range a.Rows {
-		if slices.Contains(rules, r.Policy) && (best.Policy == "" || r.Median < best.Median) {
+		if slices.Contains(Rules, r.Policy) && (best.Policy == "" || r.Median < best.Median) {
 			best = r
 		}
 	}
 	learner := a.Rows[1]
-	return say("delay", map[string]any{
+	return sentence("delay", map[string]any{
 		"Learner": learner, "Rule": best, "Less": float64(1 - learner.Median/best.Median),
-		"LearnerOfAll": learner.Interest / a.Seen.PerHour, "RuleOfAll": best.Interest / a.Seen.PerHour,
+		"LearnerOfAll": learner.Interest / a.Contents.PerHour, "RuleOfAll": best.Interest / a.Contents.PerHour,
 	})
 }
 
 func (a *Answer) fewer() report.Section {
 	t := &result.Table{Header: []string{"crawls", "per hour", "interest of now"}}
 	for _, s := range a.Budgets {
-		t.Add(percent(s.Crawls), number(s.PerHour), percent(s.Interest))
+		t.Add(percent(s.Crawls), formatNumber(s.PerHour), percent(s.Interest))
 	}
-	return report.Section{Title: "With fewer crawls", Table: t, Figures: []plot.Figure{a.curve()}, Notes: []string{say("fewer", a)}}
+	return report.Section{Title: "With fewer crawls", Table: t, Figures: []plot.Figure{a.curve()}, Notes: []string{sentence("fewer", a)}}
 }
 
 func (a *Answer) halfLives() report.Section {
 	t := &result.Table{Header: []string{"half-life", "now", "learner", "more"}}
 	for _, h := range a.HalfLives {
-		t.Add(h.Hours.String(), number(h.Now), number(h.Learning), signed(h.Learning/h.Now-1))
+		t.Add(h.Hours.String(), formatNumber(h.Now), formatNumber(h.Learning), signed(h.Learning/h.Now-1))
 	}
-	return report.Section{Title: "If interest lasts longer or shorter", Table: t, Notes: []string{say("half-lives", a)}}
-}
-
-func (a *Answer) decay() report.Section {
-	t := &result.Table{Header: []string{"form", "fitted", "R²"}, Left: map[int]bool{1: true}}
-	for _, f := range a.Fits {
-		t.Header = append(t.Header, "true "+f.Name)
-	}
-	for k, f := range a.Fits {
-		fitted := f.says(f.Param)
-		if !math.IsNaN(f.Lo) {
-			fitted += fmt.Sprintf(" [%.3g, %.3g]", f.Lo, f.Hi)
-		}
-		row := []string{f.Name, fitted, strconv.FormatFloat(f.R2, 'f', 4, 64)}
-		for truth := range a.Fits {
-			row = append(row, percent(a.Wrong[truth][k]))
-		}
-		t.Add(row...)
-	}
-	return report.Section{Title: "How interest is lost", Table: t, Notes: []string{say("decay", a)}}
+	return report.Section{Title: "If interest lasts longer or shorter", Table: t, Notes: []string{sentence("half-lives", a)}}
 }
 
 func (a *Answer) toUse() report.Section {
@@ -166,11 +133,23 @@ func (a *Answer) toUse() report.Section {
 	t := &result.Table{Header: []string{"source", "crawls per week", "every"}}
 	for _, i := range order {
 		if n := float64(visits[i]); n > 0 {
-			t.Add(result.Printable(a.Log.Names[i]), number(n), hours(168/n).String())
+			t.Add(result.Printable(a.Log.Names[i]), formatNumber(n), hours(168/n).String())
 		}
 	}
-	text := say("timetable", map[string]any{"Timetable": a.Timetable, "AsTold": a.AsTold(), "LeftOut": len(visits) - len(t.Rows)})
+	text := sentence("timetable", map[string]any{"Timetable": a.Timetable, "AsTold": a.AsTold, "LeftOut": len(visits) - len(t.Rows)})
 	return report.Section{Title: "A schedule to use", Table: t, Notes: []string{text}}
+}
+
+// Week returns the timetable as a table, from Monday on.
+func (a *Answer) Week() *result.Table {
+	t := &result.Table{Header: []string{"weekday", "time_utc", "source"}}
+	since := func(c Crawl) float64 { return math.Mod(c.At-4*day, week) } // Unix time began on a Thursday
+	rows := slices.SortedStableFunc(slices.Values(a.Timetable), func(a, b Crawl) int { return cmp.Compare(since(a), since(b)) })
+	for _, c := range rows {
+		at := unix(c.At)
+		t.Add(at.Weekday().String(), at.Format("15:04:05"), a.Log.Names[c.Source])
+	}
+	return t
 }
 
 // JSON writes the figures as one object: the keys of all commands, and its own.
@@ -194,7 +173,7 @@ func (a *Answer) JSON(w io.Writer) error {
 	}{
 		Report: result.Report{Instance: a.Name, Algorithm: a.Learner(), Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
 		Epoch:  a.Epoch().Seconds(), Gain: result.Ptr(a.Gain.Value), GainLo: result.Ptr(a.Gain.Lo), GainHi: result.Ptr(a.Gain.Hi), Fewer: result.Ptr(a.Fewer),
-		HalfLife: a.Form.Half(), HalfLives: a.HalfLives, AsTold: result.Ptr(a.AsTold()),
+		HalfLife: hours(a.HalfLife), HalfLives: a.HalfLives, AsTold: result.Ptr(a.AsTold),
 	}
 	perEpoch := a.Epoch().Hours()
 	for k, r := range a.Rows {
@@ -252,9 +231,10 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 // curve shows what the learner earns with fewer crawls, and what is earned now.
 func (a *Answer) curve() plot.Figure {
 	learner, now := plot.Series{Name: "learner"}, plot.Series{Name: "now, with all crawls", Style: plot.Plain}
+	earned := a.Rows[0].Interest
 	for _, s := range a.Budgets {
-		learner.X, learner.Y = append(learner.X, s.PerHour), append(learner.Y, s.Interest*a.nowAtEnd)
-		now.X, now.Y = append(now.X, s.PerHour), append(now.Y, a.nowAtEnd)
+		learner.X, learner.Y = append(learner.X, s.PerHour), append(learner.Y, s.Interest*earned)
+		now.X, now.Y = append(now.X, s.PerHour), append(now.Y, earned)
 	}
 	f := plot.New("", "Interest with fewer crawls", "crawls per hour", "interest per hour")
 	f.Series = []plot.Series{learner, now}
@@ -268,7 +248,7 @@ func (a *Answer) Figure() plot.Figure {
 	for _, r := range a.Rows {
 		names = append(names, r.Policy)
 	}
-	f := plot.New("schedules", fmt.Sprintf("%s, %s crawls per hour", a.Name, number(a.Rate)), "interest per hour, with 95 % intervals over weeks", "")
+	f := plot.New("schedules", fmt.Sprintf("%s, %s crawls per hour", a.Name, formatNumber(a.Rate)), "interest per hour, with 95 % intervals over weeks", "")
 	return report.Dots(f, names, func(k int) (value, lo, hi float64, style int) {
 		switch style = 1; names[k] {
 		case "learning":

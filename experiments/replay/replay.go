@@ -2,10 +2,11 @@
 // what sources published: the learner, which knows nothing at first, against
 // what is done now, at the same number of crawls.
 //
-//  1. A [Question] is asked of a recording; it settles epoch and budget.
-//  2. Every schedule is a list of crawls with their times: from a file, from a
-//     rule, or from a policy that is run in the replayed world (run.go).
-//  3. All are measured by one function, publication by publication (measure.go).
+//  1. A [Question] is asked of a recording. It fixes how long an epoch is and how
+//     many crawls it has.
+//  2. Every schedule is a list of crawls with their times: from a file, in turn,
+//     or of a policy that plays the recording (schedules.go).
+//  3. One function measures all of them, publication by publication (measure.go).
 //  4. The [Answer] holds the figures; page.go prints them.
 package replay
 
@@ -26,53 +27,48 @@ import (
 // Question is what is asked of a recording.
 type Question struct {
 	Log      *env.Recording
-	HalfLife float64   // hours, in which an item loses half of its interest
-	Feedback *Feedback // from which the half-life comes if it is not nil
-	Rate     float64   // crawls per hour; 0 is what Now makes
-	Now      Now       // zero: each source in turn
-	Warm     bool      // measure the second half only, after learning on the first
+	HalfLife float64 // hours, in which an item loses half of its interest; not used with Feedback
+	Feedback *Feedback
+	Rate     float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
+	// What is done now: the crawls of a file, or one of Rules, or, with neither,
+	// each source in turn.
+	Crawls   []Crawl // sorted by time
+	Rule     string
+	Warm     bool // all learn on the first half, and the second is measured
 	Seed     uint64
 	Workers  int
 	Progress func(done, total int) // may be nil
 }
 
-// Answer is what a better schedule brings. Of its question, rate and schedule
-// of now are filled in.
+// Answer is what a better schedule brings. Rate and HalfLife of its question are
+// filled in.
 type Answer struct {
 	Question
-	Name   string // of the log
-	Seen   seen   // in it
-	Form   form   // how interest is lost
-	Budget int    // crawls per epoch
+	Name     string // of the log
+	Contents contents
+	Budget   int // crawls per epoch
 
 	Rows []schedule // now, learning, and what they are compared with
 	// Gain is what the learner earns over what is earned now, less 1; its
 	// interval is over weeks.
 	Gain stats.Estimate
 
-	// Budgets and HalfLives are of the end of the log only where there are many
-	// sources.
 	Budgets   []part      // what the learner earns with fewer crawls, and in the end with all
 	Fewer     float64     // share of the crawls it could leave out and still earn what is earned now; NaN if none
 	HalfLives []otherLife // the answer for other half-lives
 
-	Fits  []fit       // of the feedback, nil without
-	Wrong [][]float64 // share earned if [true][assumed] forms of Fits differ
+	Timetable []Crawl // a week of what the learner would do with all that it has learned
+	// AsTold is what a timetable of the middle of the recording earns in the second
+	// half, replayed as told, over what the learner as it was then earns there.
+	AsTold float64
 
-	Timetable timetable // of what the learner has learned in the end
-	// What was learned by the middle of the recording, in its second half: by
-	// the frozen learner, and by its timetable replayed as told.
-	Frozen, Replayed measures
-
-	catalog  catalog
-	learner  *experiments.Entry
-	whole    window  // what Rows are measured in
-	tail     window  // what Budgets and HalfLives are
-	half     float64 // the middle of the recording
-	nowAtEnd float64 // interest per hour that is earned now in the tail
+	catalog catalog
+	learner *experiments.Entry
+	window  window
+	middle  int // the epoch at which the second half of the recording begins
 }
 
-// schedule is one schedule.
+// schedule is what one schedule brings.
 type schedule struct {
 	Policy string
 	measures
@@ -90,37 +86,64 @@ type otherLife struct {
 	Learning float64 `json:"learning"`
 }
 
+// Rules are the schedulers of feed readers and crawlers that the learner is
+// compared with.
+var Rules = []string{"miniflux", "miniflux-relative", "nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative"}
+
 var (
 	halfLives = []hours{1, 4, 12, 24, 72}
-	shares    = []float64{.1, .2, .35, .5, .65, .8, 1} // of the crawls
+	shares    = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
 )
 
 const (
-	usual    = 4 * time.Hour // how often all sources are visited where nothing is said of it
-	decision = 1.0           // hours; the longest epoch, unless there is no crawl in it
-	shortest = 1. / 60       // hours; the shortest epoch
-	portion  = 4             // at most one source in so many is crawled at a decision
-	mostWork = 8e5           // sources × epochs of the runs of the tables beside the main figures
-	day      = 86400         // seconds
-	week     = 7 * day
-	block    = 7 // days that are resampled together
+	usual    = 4.0     // hours; how often all sources are crawled where nothing is said of it
+	longest  = 1.0     // hours of an epoch, unless there is no crawl in it
+	shortest = 1. / 60 // hours of an epoch
+	portion  = 4       // at most one source in so many is crawled in an epoch
+	day      = 86400   // seconds
+	week     = 7 * day //
+	block    = 7       // days that are resampled together
 )
 
 // pace returns how long an epoch is, in seconds, and how many crawls it has, so
 // that they make just that many crawls an hour.
 func pace(n int, rate float64) (length float64, budget int) {
-	hours := max(shortest, min(decision, float64(n)/rate/portion))
+	hours := max(shortest, min(longest, float64(n)/rate/portion))
 	budget = max(1, int(min(rate*hours, float64(n))))
 	return math.Round(3600 * float64(budget) / rate), budget
 }
 
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
-	a := &Answer{Question: q, Name: Name(q.Log.Path), Seen: look(q.Log), Form: exponential(q.HalfLife), catalog: newCatalog(q.Log)}
-	if err := a.settle(); err != nil {
+	a := &Answer{Question: q, Name: Name(q.Log.Path), Contents: contentsOf(q.Log), catalog: newCatalog(q.Log)}
+	if q.Feedback != nil {
+		a.HalfLife = q.Feedback.HalfLife
+	}
+	if err := a.fixPace(); err != nil {
 		return nil, err
 	}
-	jobs := a.jobs()
+	present, err := a.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.Rows = []schedule{a.row(a.presentName(), present), {}}
+	for _, name := range slices.Concat([]string{"whittle", "round-robin"}, Rules) {
+		if name != a.Rule {
+			a.Rows = append(a.Rows, schedule{Policy: name})
+		}
+	}
+	a.Budgets = make([]part, len(shares)+1)
+	a.HalfLives = make([]otherLife, len(halfLives))
+
+	jobs := []func(context.Context) error{a.learn}
+	add := func(n int, job func(ctx context.Context, k int) error) {
+		for k := range n {
+			jobs = append(jobs, func(ctx context.Context) error { return job(ctx, k) })
+		}
+	}
+	add(len(a.Rows)-2, a.compare)
+	add(len(shares), a.withFewer)
+	add(len(halfLives), func(ctx context.Context, k int) error { return a.withHalfLife(ctx, k, present) })
 	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, nil, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
 		return nil, err
 	}
@@ -128,28 +151,22 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	return a, nil
 }
 
-// settle finds how many crawls there are, how interest is lost, and what is
-// measured when.
-func (a *Answer) settle() (err error) {
+// fixPace finds how many crawls there are, in which epochs, and what is measured.
+func (a *Answer) fixPace() (err error) {
 	first, last := float64(a.Log.First), float64(a.Log.Last)
 	n := len(a.Log.Names)
-	if a.Rate == 0 {
-		a.Rate = a.Now.perHour(n, first, last)
-	}
-	if a.Rate == 0 && a.Now.Crawls != nil {
-		return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
-	}
-	if a.Rate == 0 {
-		a.Rate = float64(n) / usual.Hours()
-	}
-	if a.Now.Name == "" {
-		a.Now = Now{Every: time.Duration(float64(n) / a.Rate * float64(time.Hour)), Name: inTurn}
-	}
-	if a.Feedback != nil {
-		if a.Fits, err = a.Feedback.fit(); err != nil {
-			return err
+	if a.Crawls != nil {
+		for _, c := range a.Crawls {
+			if c.At >= first && c.At <= last {
+				a.Rate += 3600 / (last - first)
+			}
 		}
-		a.Form = a.Fits[0].form
+		if a.Rate == 0 {
+			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
+		}
+	}
+	if a.Rate == 0 {
+		a.Rate = float64(n) / usual
 	}
 	if a.learner, err = experiments.FindLearner("", env.LevelOnline); err != nil {
 		return err
@@ -163,18 +180,10 @@ func (a *Answer) settle() (err error) {
 	if epochs < 8 {
 		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more", a.Log.Path, seconds(last-first), epochs, a.Rate)
 	}
-	a.whole = window{first, first, first + epochs*length, length}
-	a.half = first + math.Floor(epochs/2)*length
+	a.window = window{first, first, first + epochs*length, length}
+	a.middle = int(epochs) / 2
 	if a.Warm {
-		a.whole.from = a.half
-	}
-	a.tail = a.whole
-	if most := length * math.Max(48, math.Floor(mostWork/float64(n))); a.whole.to-a.whole.from > most {
-		a.tail.from = a.whole.to - most
-		a.tail.begin = a.tail.from
-		if a.Warm {
-			a.tail.begin = math.Max(a.whole.begin, a.tail.from-most)
-		}
+		a.window.from = first + float64(a.middle)*length
 	}
 	return nil
 }
@@ -188,72 +197,15 @@ func unix(t float64) time.Time { return time.Unix(int64(t), 0).UTC() }
 
 func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
-// jobs lists what has to be run; each fills its part of a.
-func (a *Answer) jobs() (jobs []func(context.Context) error) {
-	a.Rows = []schedule{{Policy: a.Now.Name}}
-	for _, name := range slices.Concat([]string{"learning", "whittle", "round-robin"}, rules) {
-		if name != a.Now.Rule {
-			a.Rows = append(a.Rows, schedule{Policy: name})
-		}
+// row measures a schedule.
+func (a *Answer) row(policy string, crawls []Crawl) schedule {
+	s := schedule{Policy: policy, measures: a.catalog.measure(crawls, a.window, a.HalfLife)}
+	perHour, ones := make([]float64, len(s.days)), make([]float64, len(s.days))
+	for d, interest := range s.days {
+		perHour[d], ones[d] = interest/24, 1
 	}
-	a.Budgets = make([]part, len(shares))
-	a.HalfLives = make([]otherLife, len(halfLives))
-	each := func(n int, fill func(ctx context.Context, k int) error) {
-		for k := range n {
-			jobs = append(jobs, func(ctx context.Context) error { return fill(ctx, k) })
-		}
-	}
-	each(len(a.Rows), a.row)
-	each(len(shares), func(ctx context.Context, k int) (err error) {
-		p := part{Crawls: shares[k], PerHour: shares[k] * a.Rate}
-		p.Interest, err = a.learning(ctx, shares[k], a.Form)
-		a.Budgets[k] = p
-		return err
-	})
-	each(len(halfLives), func(ctx context.Context, k int) (err error) {
-		a.HalfLives[k].Learning, err = a.learning(ctx, 1, exponential(float64(halfLives[k])))
-		return err
-	})
-	jobs = append(jobs, a.now)
-	if a.Fits != nil {
-		jobs = append(jobs, a.wrong)
-	}
-	return jobs
-}
-
-// row fills a row of the schedules.
-func (a *Answer) row(ctx context.Context, k int) (err error) {
-	r := &a.Rows[k]
-	var crawls []crawl
-	switch k {
-	case 0:
-		crawls, err = a.present(ctx, a.whole)
-	case 1:
-		crawls, err = a.learn(ctx)
-	default:
-		crawls, err = a.policy(ctx, r.Policy, a.whole)
-	}
-	r.measures = a.catalog.measure(crawls, a.whole, a.Form.Left)
-	perHour := make([]float64, len(r.days))
-	for d, interest := range r.days {
-		perHour[d] = interest / 24
-	}
-	r.Interval = a.overWeeks(perHour, slices.Repeat([]float64{1}, len(perHour)))
-	return err
-}
-
-// now measures the present schedule in the tail.
-func (a *Answer) now(ctx context.Context) error {
-	crawls, err := a.present(ctx, a.tail)
-	if err != nil {
-		return err
-	}
-	interest := func(f form) float64 { return a.catalog.measure(crawls, a.tail, f.Left).Interest }
-	a.nowAtEnd = interest(a.Form)
-	for k, h := range halfLives {
-		a.HalfLives[k].Hours, a.HalfLives[k].Now = h, interest(exponential(float64(h)))
-	}
-	return nil
+	s.Interval = a.overWeeks(perHour, ones)
+	return s
 }
 
 // overWeeks returns the ratio of what two schedules earn on the same days, with
@@ -267,22 +219,23 @@ func (a *Answer) overWeeks(days, than []float64) stats.Estimate {
 
 // conclude fills what follows from the runs.
 func (a *Answer) conclude() {
-	a.Gain = a.overWeeks(a.Rows[1].days, a.Rows[0].days)
-	a.Gain.Value = a.Rows[1].Interest/a.Rows[0].Interest - 1
+	now, learning := a.Rows[0], a.Rows[1]
+	a.Gain = a.overWeeks(learning.days, now.days)
+	a.Gain.Value = learning.Interest/now.Interest - 1
 	a.Gain.Lo, a.Gain.Hi = a.Gain.Lo-1, a.Gain.Hi-1
 
-	for k := range a.Budgets {
-		a.Budgets[k].Interest /= a.nowAtEnd
-	}
+	last := len(shares)
+	a.Budgets[last] = part{1, a.Rate, learning.Interest / now.Interest}
 	a.Fewer = math.NaN()
-	if last := len(a.Budgets) - 1; a.Budgets[last].Interest >= 1 {
-		a.Fewer = 1 - a.Budgets[0].Crawls // at least
-		for k := last; k > 0; k-- {
-			hi, lo := a.Budgets[k], a.Budgets[k-1]
-			if lo.Interest < 1 {
-				a.Fewer = 1 - (lo.Crawls + (hi.Crawls-lo.Crawls)*(1-lo.Interest)/(hi.Interest-lo.Interest))
-				break
-			}
+	if a.Budgets[last].Interest < 1 {
+		return
+	}
+	a.Fewer = 1 - shares[0] // at least
+	for k := last; k > 0; k-- {
+		hi, lo := a.Budgets[k], a.Budgets[k-1]
+		if lo.Interest < 1 {
+			a.Fewer = 1 - (lo.Crawls + (hi.Crawls-lo.Crawls)*(1-lo.Interest)/(hi.Interest-lo.Interest))
+			break
 		}
 	}
 }

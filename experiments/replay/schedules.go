@@ -1,0 +1,250 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/learner"
+)
+
+// Crawl is one crawl of a schedule.
+type Crawl struct {
+	Source int
+	At     float64 // Unix time
+}
+
+// window is a part of the recording: policies run from begin on, in epochs of
+// that length, and what lies from from to to is measured. All are in seconds.
+type window struct{ begin, from, to, length float64 }
+
+// epochs returns how many decisions there are in a window.
+func (w window) epochs() int { return int(math.Round((w.to - w.begin) / w.length)) }
+
+// end returns the Unix time at the end of an epoch, which is when its crawls are
+// made.
+func (w window) end(epoch int) float64 { return w.begin + float64(epoch+1)*w.length }
+
+// ReadCrawls reads a CSV file with the columns source and crawled_unix. Sources
+// in it that published nothing are added to the recording, which is returned:
+// crawls went there too.
+func ReadCrawls(ctx context.Context, path string, rec *env.Recording) ([]Crawl, *env.Recording, error) {
+	made, err := env.ReadTimes(ctx, path, "crawled_unix")
+	if err != nil {
+		return nil, nil, err
+	}
+	rec = rec.With(made.Names)
+	crawls := make([]Crawl, 0, made.Rows)
+	made.Each(func(i int, at int64, _ float64) {
+		source, _ := slices.BinarySearch(rec.Names, made.Names[i])
+		crawls = append(crawls, Crawl{source, float64(at)})
+	})
+	return crawls, rec, nil
+}
+
+// inTurn crawls each of n sources once per period of that many seconds, spread
+// evenly over the period.
+func inTurn(n int, period, from, to float64) (all []Crawl) {
+	for start := from; ; start += period {
+		for i := range n {
+			at := start + period*float64(i+1)/float64(n)
+			if at > to {
+				return all
+			}
+			all = append(all, Crawl{i, at})
+		}
+	}
+}
+
+// presentName is what the present schedule is called in tables.
+func (a *Answer) presentName() string {
+	switch {
+	case a.Crawls != nil:
+		return "now"
+	case a.Rule != "":
+		return a.Rule
+	}
+	return "in turn"
+}
+
+// present returns the crawls that are made now.
+func (a *Answer) present(ctx context.Context) ([]Crawl, error) {
+	n := len(a.Log.Names)
+	switch {
+	case a.Crawls != nil:
+		return a.Crawls, nil
+	case a.Rule != "":
+		return a.policy(ctx, a.Rule)
+	}
+	return inTurn(n, 3600*float64(n)/a.Rate, a.window.from, a.window.to), nil
+}
+
+// play runs a learner or policy in the replayed window from its beginning, and
+// returns its crawls. watch, if not nil, is told after each epoch how many have
+// been played, and the learner.
+func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experiments.Entry, level env.Level, watch func(epochs int, l learner.Learner)) ([]Crawl, error) {
+	in := a.hindsight(w, halfLife)
+	log := a.Log.Between(int64(w.begin), int64(w.to))
+	scene := experiments.Scene{
+		Instance: in, Epochs: w.epochs(),
+		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
+			return env.NewReplay(log, in, env.ReplayOptions{
+				Epoch: seconds(w.length), Decay: math.Ln2 / halfLife, Budget: in.Budget,
+				Items: level == env.LevelOnline, Part: env.PartWhole,
+			})
+		},
+	}
+	var crawls []Crawl
+	_, err := scene.Play(ctx, experiments.Play{
+		Entry: e, Level: level, Seed: a.Seed, Evaluation: -1,
+		Watch: func(run experiments.Running) experiments.Watcher {
+			return func(n int, _ float64, got []env.Crawled) error {
+				for _, c := range got {
+					crawls = append(crawls, Crawl{c.Source, w.end(n)})
+				}
+				if watch != nil {
+					watch(n+1, run.Trainee)
+				}
+				return nil
+			}
+		},
+	})
+	return crawls, err
+}
+
+// hindsight returns the sources with their mean rate and interest over the
+// measured part, which no scheduler knows beforehand.
+func (a *Answer) hindsight(w window, halfLife float64) env.Instance {
+	in := env.Instance{ID: "recording", Budget: float64(a.Budget), Sources: make([]env.Source, len(a.Log.Names))}
+	for i, name := range a.Log.Names {
+		published := a.catalog.between(i, w.from, w.to)
+		var utility float64
+		for _, p := range published {
+			utility += p.utility
+		}
+		n := float64(len(published))
+		in.Sources[i] = env.NewSource(name, n*w.length/(w.to-w.from), w.length/3600*math.Ln2/halfLife, utility/max(1, n))
+	}
+	return in
+}
+
+// policy returns the crawls of a policy of the catalogue.
+func (a *Answer) policy(ctx context.Context, name string) ([]Crawl, error) {
+	e, err := experiments.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.play(ctx, a.window, a.HalfLife, e, e.FirstLevel(), nil)
+}
+
+// compare fills the row of a policy that is compared with the learner.
+func (a *Answer) compare(ctx context.Context, k int) error {
+	row := &a.Rows[2+k]
+	crawls, err := a.policy(ctx, row.Policy)
+	*row = a.row(row.Policy, crawls)
+	return err
+}
+
+// withFewer measures the learner with a share of the crawls. Epochs are longer,
+// so that each has as many crawls.
+func (a *Answer) withFewer(ctx context.Context, k int) error {
+	w := a.window
+	w.length = math.Round(w.length / shares[k])
+	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
+	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, env.LevelOnline, nil)
+	earned := a.catalog.measure(crawls, w, a.HalfLife).Interest
+	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
+	return err
+}
+
+// withHalfLife measures the learner and the present schedule under another
+// half-life.
+func (a *Answer) withHalfLife(ctx context.Context, k int, present []Crawl) error {
+	h := halfLives[k]
+	crawls, err := a.play(ctx, a.window, float64(h), a.learner, env.LevelOnline, nil)
+	interest := func(crawls []Crawl) float64 { return a.catalog.measure(crawls, a.window, float64(h)).Interest }
+	a.HalfLives[k] = otherLife{h, interest(present), interest(crawls)}
+	return err
+}
+
+// learn runs the learner in the whole recording and makes a timetable of what it
+// has learned in the end. From the middle to the end it plays the learner as it
+// was in the middle, and replays the timetable of that, as told.
+func (a *Answer) learn(ctx context.Context) error {
+	w := a.window
+	var frozen, learned env.Agent
+	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, env.LevelOnline, func(epochs int, l learner.Learner) {
+		switch epochs {
+		case a.middle:
+			frozen = l.Frozen()
+		case w.epochs():
+			learned = l.Frozen()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	a.Rows[1] = a.row("learning", crawls)
+	if crawls, err = a.follow(ctx, learned, w.epochs(), 0); err != nil {
+		return err
+	}
+	a.Timetable = a.secondWeek(crawls, w.epochs())
+	alone, err := a.follow(ctx, frozen, a.middle, w.epochs()-a.middle)
+	if err != nil {
+		return err
+	}
+	w.from = w.end(a.middle - 1)
+	told := repeatWeek(a.secondWeek(alone, a.middle), w.from, w.to)
+	a.AsTold = a.catalog.measure(told, w, a.HalfLife).Interest / a.catalog.measure(alone, w, a.HalfLife).Interest
+	return nil
+}
+
+// follow runs a policy that learns no more, and sees nothing but its own crawls,
+// from an epoch on, for two weeks or for that many epochs if these are longer.
+func (a *Answer) follow(ctx context.Context, policy env.Agent, epoch, epochs int) (all []Crawl, err error) {
+	view := &env.Observed{}
+	view.Epoch, view.Last = epoch, make([]int, len(a.Log.Names))
+	for i := range view.Last {
+		view.Last[i] = epoch - 1 // as if all had just been crawled
+	}
+	var selected []int
+	for range max(epochs, int(math.Ceil(2*week/a.window.length))) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		selected = policy.Select(selected[:0], view)
+		for _, i := range selected {
+			all = append(all, Crawl{i, a.window.end(view.Epoch)})
+			view.Last[i] = view.Epoch
+		}
+		view.Epoch++
+	}
+	return all, nil
+}
+
+// secondWeek returns the crawls of the second week after the beginning of an
+// epoch, when what began with all sources just crawled has settled.
+func (a *Answer) secondWeek(crawls []Crawl, epoch int) (timetable []Crawl) {
+	from := a.window.end(epoch-1) + week
+	for _, c := range crawls {
+		if c.At > from && c.At <= from+week {
+			timetable = append(timetable, c)
+		}
+	}
+	return timetable
+}
+
+// repeatWeek repeats the crawls of a week after one time and up to another.
+func repeatWeek(timetable []Crawl, from, to float64) (all []Crawl) {
+	for _, c := range timetable {
+		weeks := math.Floor((from-c.At)/week) + 1 // to the first time after from
+		for at := c.At + week*weeks; at <= to; at += week {
+			all = append(all, Crawl{c.Source, at})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Crawl) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
