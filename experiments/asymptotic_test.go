@@ -59,10 +59,10 @@ func TestPaperAsymptoticOptimality(t *testing.T) {
 	if !*updatePicture {
 		return
 	}
-	if err := f.Fit(); err != nil {
+	if err := f.Prune(); err != nil {
 		t.Fatal(err)
 	}
-	svg, err := f.SVG(plot.Light)
+	svg, err := f.SVG()
 	if err != nil {
 		t.Fatal(err)
 	}

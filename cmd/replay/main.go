@@ -18,7 +18,6 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
-	"ephemera/experiments/plot"
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
 )
@@ -123,10 +122,8 @@ func write(dir string, a *replay.Answer, args []string) error {
 	var out cli.Results
 	html, err := page.HTML()
 	out.Add(pageFile, html, err)
-	for name, theme := range map[string]plot.Theme{"schedules.svg": plot.Light, "schedules-dark.svg": plot.Dark} {
-		svg, err := a.Figure().SVG(theme)
-		out.Add(name, svg, err)
-	}
+	svg, err := a.Figure().SVG()
+	out.Add("schedules.svg", svg, err)
 	out.Print("result.json", a, result.JSON)
 	out.Print("timetable.csv", a.Week(), result.CSV)
 	return out.Put(dir)

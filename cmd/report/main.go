@@ -4,7 +4,6 @@
 // does each.
 //
 //	go run ./cmd/report results/kappa
-//	go run ./cmd/report -beside round-robin results/hn results/fbmedia2016
 package main
 
 import (
@@ -12,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"ephemera/cmd/internal/cli"
@@ -27,29 +25,12 @@ Writes report.html and plots/ into directories of results.
 
   report DIR...     DIR is where sweep, train or bench put its results, or
                     holds such directories`)
-	night := f.Bool("dark", false, "write each figure for dark backgrounds, too: NAME-dark.svg and NAME-dark.png")
-	beside := f.String("beside", "", "`policy`: set what bench kept in all DIRs beside each other, as multiples of what that policy earns, on one page in -out")
-	out := f.String("out", filepath.Join("results", "beside"), "`directory` of the page of -beside; created if missing")
 	operands, done, err := f.ParseMixed(args, stdout)
 	if done || err != nil {
 		return err
 	}
 	if len(operands) == 0 {
 		return cli.Usagef("name the directory of a sweep, such as results/kappa")
-	}
-	if *beside != "" {
-		p, err := report.Beside(operands, *beside)
-		if err != nil {
-			return err
-		}
-		p.Command = "go run ./cmd/report " + cli.Quote(args...)
-		if err := os.MkdirAll(*out, 0o777); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
-		return write(p, *out, *night, stdout, stderr)
-	}
-	if f.Given("out") {
-		return cli.Usagef("-out belongs to -beside; a report goes into the directory that it is of")
 	}
 	var errs []error // one report that fails does not take the others down
 	for _, operand := range operands {
@@ -61,7 +42,7 @@ Writes report.html and plots/ into directories of results.
 			}
 			p, err := report.Load(dir, cli.Quote(filepath.ToSlash(dir)))
 			if err == nil {
-				err = write(p, dir, *night, stdout, stderr)
+				err = write(p, dir, stdout, stderr)
 			}
 			errs = append(errs, err)
 		}
@@ -70,8 +51,8 @@ Writes report.html and plots/ into directories of results.
 }
 
 // write puts a page into a directory and prints the results that it shows.
-func write(p *report.Page, dir string, night bool, stdout, stderr io.Writer) error {
-	written, err := p.Write(dir, night)
+func write(p *report.Page, dir string, stdout, stderr io.Writer) error {
+	written, err := p.Write(dir)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,6 @@ func (s *shown) page() *report.Page {
 		Title:  fmt.Sprintf("%s, budget %v", in.ID, in.Budget),
 		Answer: fmt.Sprintf("%s earns %s interest per epoch over %d epochs; with the budget kept on average only, %s can be had.", s.entry.Name, result.Figure(s.reward), s.epochs, result.Figure(s.relaxed.Bound)),
 		Notes:  []string{fmt.Sprintf("Knowledge %s. Price of a budget unit in the relaxed problem: %s interest.", s.level, result.Figure(s.relaxed.Price))},
-		Names:  []string{"index", "content", "crawls", "price", "learning-price", "value", "bound", "item"},
 	}
 	if s.entry.Learns() {
 		p.Notes = append(p.Notes, fmt.Sprintf("What is drawn is what %s has learned in %d epochs, run in the same world from its beginning.", s.entry.Name, s.epochs))
@@ -46,13 +45,29 @@ func (s *shown) page() *report.Page {
 	}
 	add("Index of every source", "The Whittle index over the age, on the states of the mean dynamics. A source is worth a crawl from the age on at which its curve reaches the price. Points are the learned thresholds.", s.indices(order))
 	add("Content over time", "What waits at a source just before each decision.", s.content(order[:min(len(order), mostNamed)]))
-	add("Crawls", "Each stroke is a crawl.", report.Raster(s.names, s.crawled, order))
+	add("Crawls", "Each point is a crawl.", s.raster())
 	add("Price over time", "The clearing price of an epoch is the lowest index among the sources that were crawled in it: what the last budget unit bought.",
 		s.priced("price", "Clearing price under "+s.entry.Name, s.clearing), s.priced("learning-price", "Price while "+s.entry.Name+" learns", s.prices))
 	add("Value of the budget", "What one more budget unit per epoch is worth is the price of the relaxed problem, the slope of its optimum.", s.budgets()...)
 	add("Value of an item", "Interest of one item after it is published.", s.items(order))
 	p.Sections = append(p.Sections, report.Section{Title: "Sources", Table: s.sources()})
 	return p
+}
+
+// raster draws which source was crawled when.
+func (s *shown) raster() plot.Figure {
+	f := plot.New("crawls", "Crawls", "epoch", "source")
+	for i, at := range s.crawled {
+		if len(at) == 0 || len(f.Y.Names) == 60 {
+			continue
+		}
+		p := plot.Series{Kind: plot.Points}
+		for _, n := range at {
+			p.Add(n, float64(len(f.Y.Names)))
+		}
+		f.Series, f.Y.Names = append(f.Series, p), append(f.Y.Names, s.names[i])
+	}
+	return f
 }
 
 // byCrawls orders the sources by how often they were crawled.

@@ -68,7 +68,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		policy, out, level string
 		steps, epochs      int
 		seed               uint64
-		night              bool
 	)
 	scene.Define(f)
 	f.Group("Policy", func() {
@@ -80,7 +79,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 	output.Define(f, func() {
 		f.StringVar(&out, "out", filepath.Join("results", "show"), "`directory` to write report.html and plots/ to; created if missing, its report replaced")
-		f.BoolVar(&night, "dark", false, "write each figure for dark backgrounds, too: NAME-dark.svg and NAME-dark.png")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -107,7 +105,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	if _, err := page.Write(out, night); err != nil {
+	if _, err := page.Write(out); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	return s.write(stdout, output.Format(), out, page)

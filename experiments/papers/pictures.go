@@ -38,11 +38,11 @@ func Pictures(seed uint64) (drawings []files.File, err error) {
 		all = append(all, f)
 	}
 	for k, f := range all {
-		svg, err := f.SVG(plot.Light)
+		svg, err := f.SVG()
 		if err != nil {
 			return nil, err
 		}
-		png, err := f.PNG(plot.Light)
+		png, err := f.PNG()
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 // Package plot holds figures as data, and draws them. A page draws a [Figure]
-// from its JSON, [Figure.SVG] and [Figure.PNG] from the same fields: colours,
-// labels, order, ranges and ticks are settled once, by [Figure.Fit]. It is the
-// one package that knows gonum/plot. Equal figures give equal bytes.
+// from its JSON, [Figure.SVG] and [Figure.PNG] draw the same fields by
+// gonum/plot. Equal figures give equal bytes.
 package plot
 
 import (
@@ -9,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot/plotter"
 )
@@ -22,18 +20,15 @@ type Figure struct {
 	Y      Axis     `json:"y"`
 	Series []Series `json:"series,omitempty"`
 	Tiles  *Tiles   `json:"tiles,omitempty"` // in place of series
-	// From, if not 0, is where the x axis begins and, at five times that, the
-	// values that fill the y axis, if those before would crush them.
-	From float64 `json:"-"`
 }
 
-// New begins a figure; x and y are what its axes show, with the unit.
+// New returns a figure without series; x and y label its axes, with the unit.
 func New(name, title, x, y string) Figure {
 	return Figure{Name: name, Title: title, X: Axis{Label: x}, Y: Axis{Label: y}}
 }
 
-// Of returns the series of that name. The first time it begins it, in the next
-// style.
+// Of returns the series of that name. If there is none, it appends one in the
+// next style.
 func (f *Figure) Of(name string) *Series {
 	for i := range f.Series {
 		if f.Series[i].Name == name {
@@ -46,43 +41,22 @@ func (f *Figure) Of(name string) *Series {
 
 // Axis is one axis of a figure.
 type Axis struct {
-	Label string `json:"label"` // with the unit
-	Log   bool   `json:"log,omitempty"`
-	// Lo, Hi and Ticks are what Fit finds, unless they are given.
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	Ticks []Tick  `json:"ticks"`
-}
-
-// Tick is a mark of an axis. One without text is a smaller one.
-type Tick struct {
-	At   float64 `json:"at"`
-	Text string  `json:"text"`
-}
-
-// Names returns the ticks of an axis of names, which stand at 0, 1, 2, …; of
-// many it names every few.
-func Names(names []string) []Tick {
-	every := (len(names) + 23) / 24
-	var t []Tick
-	for i, n := range names {
-		if i%every == 0 {
-			t = append(t, Tick{float64(i), n})
-		}
-	}
-	return t
+	Label string   `json:"label"` // with the unit
+	Log   bool     `json:"log,omitempty"`
+	Names []string `json:"names,omitempty"` // stand at 0, 1, 2, … in place of numbers
+	// The axis runs from Lo to Hi if these differ, else over all data.
+	Lo float64 `json:"lo,omitempty"`
+	Hi float64 `json:"hi,omitempty"`
 }
 
 // Kind says how a series is drawn.
 type Kind string
 
-// The kinds.
+// The kinds. Bands and bars reach from Lo to Hi.
 const (
-	Line   Kind = ""       // through its points, with a band from Lo to Hi
+	Line   Kind = ""       // through its points, with a band
 	Steps  Kind = "steps"  // as Line, each value up to the next point
-	Points Kind = "points" // with bars from Lo to Hi
-	Across Kind = "across" // as Points, Lo and Hi along the x axis
-	Marks  Kind = "marks"  // an upright stroke at each point
+	Points Kind = "points" // with bars; they lie along the x axis if the y axis has names
 )
 
 // Styles of what data are compared with: grey and dashed, and dotted.
@@ -144,11 +118,12 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func (a *Axis) shows(v float64) bool { return finite(v) && (!a.Log || v > 0) }
 
-// run is what a series has between two gaps: points that the axes can show, and
-// the ends of their intervals, which are the points where there are none.
-type run struct{ at, lo, hi plotter.XYs }
+// stretch is what a series has between two gaps: points that the axes can show,
+// and the ends of their intervals, which are the points where there are none.
+type stretch struct{ at, lo, hi plotter.XYs }
 
-func (f *Figure) runs(s *Series) (all []run) {
+// stretches splits a series at its gaps.
+func (f *Figure) stretches(s *Series) (all []stretch) {
 	shows := func(p plotter.XY) bool { return f.X.shows(p.X) && f.Y.shows(p.Y) }
 	gap := true
 	for k := range min(len(s.X), len(s.Y)) {
@@ -158,18 +133,18 @@ func (f *Figure) runs(s *Series) (all []run) {
 			continue
 		}
 		lo, hi := at, at
-		switch {
-		case k >= min(len(s.Lo), len(s.Hi)):
-		case s.Kind == Across:
-			lo.X, hi.X = s.Lo[k], s.Hi[k]
-		default:
-			lo.Y, hi.Y = s.Lo[k], s.Hi[k]
+		if k < min(len(s.Lo), len(s.Hi)) {
+			if f.Y.Names != nil {
+				lo.X, hi.X = s.Lo[k], s.Hi[k]
+			} else {
+				lo.Y, hi.Y = s.Lo[k], s.Hi[k]
+			}
 		}
 		if !shows(lo) || !shows(hi) {
 			lo, hi = at, at
 		}
 		if gap {
-			all, gap = append(all, run{}), false
+			all, gap = append(all, stretch{}), false
 		}
 		r := &all[len(all)-1]
 		r.at, r.lo, r.hi = append(r.at, at), append(r.lo, lo), append(r.hi, hi)
@@ -177,144 +152,12 @@ func (f *Figure) runs(s *Series) (all []run) {
 	return all
 }
 
-// Fit settles the ranges and ticks that are not given, and leaves out series
-// that have nothing to draw. It changes nothing the second time. It returns an
-// error if there is nothing to draw at all.
-func (f *Figure) Fit() error {
-	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return len(f.runs(&s)) == 0 })
-	if t := f.Tiles; t != nil && t.fit() {
-		f.X.Ticks, f.Y.Ticks = Names(t.X), Names(t.Y)
-		f.X.Lo, f.X.Hi, f.Y.Lo, f.Y.Hi = -.5, float64(len(t.X))-.5, -.5, float64(len(t.Y))-.5
-		return nil
-	}
-	if len(f.Series) == 0 {
+// Prune leaves out series that have nothing to draw. It returns an error if
+// nothing is left.
+func (f *Figure) Prune() error {
+	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return len(f.stretches(&s)) == 0 })
+	if len(f.Series) == 0 && !(f.Tiles != nil && slices.ContainsFunc(slices.Concat(f.Tiles.Values...), finite)) {
 		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
 	}
-	// Hidden ones count only where all are.
-	every := !slices.ContainsFunc(f.Series, func(s Series) bool { return !s.Hidden })
-	x, y, late := nothing, nothing, nothing
-	room := 0.
-	for _, s := range f.Series {
-		if s.Hidden && !every {
-			continue
-		}
-		if s.Kind != Line && s.Kind != Steps {
-			room = .04
-		}
-		for _, r := range f.runs(&s) {
-			for _, p := range slices.Concat(r.at, r.lo, r.hi) {
-				x.see(p.X)
-				y.see(p.Y)
-				if p.X >= 5*f.From {
-					late.see(p.Y)
-				}
-			}
-		}
-	}
-	if f.From > 0 && late.hi > late.lo && y.hi-y.lo > 2*(late.hi-late.lo) {
-		x.lo, y = math.Max(x.lo, f.From), late
-	}
-	f.X.fit(x, room)
-	f.Y.fit(y, .04)
 	return nil
-}
-
-// span is a range of values.
-type span struct{ lo, hi float64 }
-
-var nothing = span{math.Inf(1), math.Inf(-1)}
-
-func (s *span) see(v float64) { s.lo, s.hi = math.Min(s.lo, v), math.Max(s.hi, v) }
-
-// fit takes the range of the data, with some room at its ends, and its ticks.
-func (a *Axis) fit(s span, room float64) {
-	if a.Lo == 0 && a.Hi == 0 {
-		pad := room * (s.hi - s.lo)
-		same := s.hi-s.lo <= 1e-9*math.Abs(s.hi) // but for rounding
-		switch {
-		case same && a.Log:
-			a.Lo, a.Hi = s.lo/2, 2*s.lo
-		case same && s.lo == 0:
-			a.Lo, a.Hi = -.5, .5
-		case same:
-			pad = math.Abs(s.lo) / 20
-			a.Lo, a.Hi = s.lo-pad, s.hi+pad
-		case a.Log:
-			wider := math.Pow(s.hi/s.lo, room)
-			a.Lo, a.Hi = s.lo/wider, s.hi*wider
-		case s.lo >= 0 && s.lo < .25*s.hi:
-			a.Lo, a.Hi = 0, s.hi+pad // 0 is near, and says how much there is
-		default:
-			a.Lo, a.Hi = s.lo-pad, s.hi+pad
-		}
-	}
-	if a.Ticks == nil && a.Log {
-		a.Ticks = decades(a.Lo, a.Hi)
-	}
-	if a.Ticks == nil {
-		a.Ticks = ticks(a.Lo, a.Hi)
-	}
-}
-
-// ticks returns about six marks at round numbers, of which no two read the
-// same.
-func ticks(lo, hi float64) (t []Tick) {
-	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/5)))
-	for _, k := range []float64{2, 2.5, 2} { // 1, 2, 5, 10
-		if (hi-lo)/step <= 7 {
-			break
-		}
-		step *= k
-	}
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step && len(t) < 20; k++ {
-		t = append(t, Tick{k * step, number(k*step, step, math.Max(math.Abs(lo), math.Abs(hi)))})
-	}
-	return t
-}
-
-// number writes a multiple of step with the digits that step needs; most is the
-// greatest size on the axis.
-func number(v, step, most float64) string {
-	if v == 0 {
-		return "0"
-	}
-	unit := math.Floor(math.Log10(step) + 1e-9)
-	if most >= 1e6 || most < 1e-3 {
-		digits := max(0, int(math.Floor(math.Log10(math.Abs(v))+1e-9)-unit))
-		return short(strconv.FormatFloat(v, 'e', digits, 64))
-	}
-	return strconv.FormatFloat(v, 'f', max(0, int(-unit)), 64)
-}
-
-// short takes what says nothing out of an exponent: 1e+05 is 1e5.
-var short = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace
-
-// decades returns the marks of a logarithmic axis: powers of ten, of a few also
-// two and five times them, of many every few; nil if there are not two.
-func decades(lo, hi float64) []Tick {
-	width := math.Log10(hi / lo)
-	every := 1 + int(width/8)
-	var t []Tick
-	named := 0
-	for e := int(math.Floor(math.Log10(lo))); e <= int(math.Ceil(math.Log10(hi))); e++ {
-		for k := 1; k < 10; k++ {
-			v := float64(k) * math.Pow(10, float64(e))
-			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
-				continue
-			}
-			text := ""
-			if k == 1 && e%every == 0 || width < 2.5 && (k == 2 || k == 5) {
-				text = short(strconv.FormatFloat(v, 'e', 0, 64))
-				if v >= .00099 && v < 99999 {
-					text = strconv.FormatFloat(v, 'f', max(0, -e), 64)
-				}
-				named++
-			}
-			t = append(t, Tick{v, text})
-		}
-	}
-	if named < 2 {
-		return nil
-	}
-	return t
 }

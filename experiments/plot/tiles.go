@@ -1,73 +1,78 @@
 package plot
 
 import (
+	"encoding/json"
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
 	"strconv"
+
+	"gonum.org/v1/plot/palette/moreland"
 )
 
 // Tiles are values over two settings.
 type Tiles struct {
-	X      []string    `json:"x"`
-	Y      []string    `json:"y"`
-	Values [][]float64 `json:"-"`     // [y][x]; NaN where there is none
-	Of     [][]string  `json:"of"`    // what the value is of
-	Tiles  [][]Tile    `json:"tiles"` // what Fit makes of the values
+	X, Y   []string
+	Values [][]float64 // [y][x]; NaN where there is none
+	Of     [][]string  // what the value is of
 }
 
-// Tile is a value as it looks.
-type Tile struct {
-	Text   string `json:"text"`
-	Back   string `json:"back,omitempty"` // #rrggbb; empty where there is no value
-	Dark   bool   `json:"dark,omitempty"` // so that text on it is white
-	colour color.RGBA
+// tile is a value as it looks.
+type tile struct {
+	Text string `json:"text"`
+	Back string `json:"back,omitempty"` // #rrggbb; empty where there is no value
+	Dark bool   `json:"dark,omitempty"` // so that text on it is white
 }
 
-// fit makes tiles of the values; it reports whether there are any.
-func (t *Tiles) fit() bool {
-	s := nothing
-	for _, v := range slices.Concat(t.Values...) {
-		if finite(v) {
-			s.see(v)
-		}
-	}
-	t.Tiles = make([][]Tile, len(t.Values))
+// MarshalJSON implements json.Marshaler.
+func (t *Tiles) MarshalJSON() ([]byte, error) {
+	lo, hi := t.span()
+	tiles := make([][]tile, len(t.Values))
 	for y, row := range t.Values {
 		for _, v := range row {
-			tile := Tile{Text: "–"}
+			one := tile{Text: "–"}
 			if finite(v) {
-				c := shade(v, s.lo, s.hi)
-				tile = Tile{strconv.FormatFloat(v, 'g', 4, 64), hex(c), dark(c), c}
+				c := shade(v, lo, hi)
+				one = tile{tileText(v), hex(c), dark(c)}
 			}
-			t.Tiles[y] = append(t.Tiles[y], tile)
+			tiles[y] = append(tiles[y], one)
 		}
 	}
-	return s != nothing
+	return json.Marshal(map[string]any{"x": t.X, "y": t.Y, "of": t.Of, "tiles": tiles})
 }
 
-// shades run from dark to light with even steps in lightness, so that they can
-// be read in grey as well.
-var shades = []color.RGBA{{53, 23, 89, 255}, {58, 82, 139, 255}, {32, 144, 140, 255}, {94, 201, 97, 255}, {253, 231, 37, 255}}
-
-// shade returns the colour of a value between lo and hi.
-func shade(v, lo, hi float64) color.RGBA {
-	t := 0.5
-	if hi > lo {
-		t = math.Max(0, math.Min(1, (v-lo)/(hi-lo)))
+// span returns the least and the greatest value.
+func (t *Tiles) span() (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, row := range t.Values {
+		for _, v := range row {
+			if finite(v) {
+				lo, hi = math.Min(lo, v), math.Max(hi, v)
+			}
+		}
 	}
-	p := t * float64(len(shades)-1)
-	i := min(int(p), len(shades)-2)
-	f := p - float64(i)
-	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + f*(float64(b)-float64(a)))) }
-	a, b := shades[i], shades[i+1]
-	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+	return lo, hi
+}
+
+func tileText(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+
+// shade returns the colour of a value between lo and hi. Lightness grows evenly
+// with the value, so that tiles can be read in grey as well.
+func shade(v, lo, hi float64) color.RGBA {
+	shades := moreland.ExtendedKindlmann()
+	if lo == hi {
+		v, lo, hi = .5, 0, 1
+	}
+	shades.SetMin(lo)
+	shades.SetMax(hi)
+	c, err := shades.At(v)
+	if err != nil {
+		panic("plot: " + err.Error()) // v is between lo and hi
+	}
+	return color.RGBAModel.Convert(c).(color.RGBA)
 }
 
 // dark reports whether text on the colour should be white.
-func dark(c color.RGBA) bool {
-	return 0.299*float64(c.R)+0.587*float64(c.G)+0.114*float64(c.B) < 140
-}
+func dark(c color.RGBA) bool { return color.GrayModel.Convert(c).(color.Gray).Y < 140 }
 
-func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }

@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
-	"reflect"
 	"strings"
 
 	"ephemera/experiments/plot"
@@ -26,11 +25,7 @@ type Page struct {
 	Command   string   // that makes the page again; a line each
 	Footnotes []string // below the command
 	Config    string   // what was run, in full
-
-	// Not on the page: the results for a terminal, and the figures that a page of
-	// this kind may have.
-	Text  string
-	Names []string
+	Text      string   // the results for a terminal; not on the page
 }
 
 // Section is a part of a page: figures, of which one is shown at a time, and a
@@ -74,17 +69,27 @@ func paragraphs(text string) []string {
 }
 
 // HTML returns the page. It loads nothing: script, style and data are in it.
-// Figures without anything to draw are left out.
+// Figures without anything to draw are left out, and sections without figures
+// and rows.
 func (p *Page) HTML() ([]byte, error) {
-	p.settle()
 	styles := 0
+	var sections []Section
 	for _, s := range p.Sections {
+		figures := []plot.Figure{} // not null for the script
 		for _, f := range s.Figures {
+			if f.Prune() == nil {
+				figures = append(figures, f)
+			}
 			for _, x := range f.Series {
 				styles = max(styles, x.Style+1)
 			}
 		}
+		s.Figures = figures
+		if len(figures) > 0 || s.Table != nil && len(s.Table.Rows) > 0 {
+			sections = append(sections, s)
+		}
 	}
+	p.Sections = sections
 	data, err := json.Marshal(struct { // escapes <, > and &, so that it can stand in a page
 		Sections []Section   `json:"sections"`
 		Looks    []plot.Look `json:"looks"`
@@ -98,45 +103,4 @@ func (p *Page) HTML() ([]byte, error) {
 		"UPlotCSS": template.CSS(uplotCSS), "CSS": template.CSS(pageCSS),
 	})
 	return b.Bytes(), err
-}
-
-// settle makes all texts printable, fits the figures, and leaves out those, and
-// sections, that are empty.
-func (p *Page) settle() {
-	clean(reflect.ValueOf(p))
-	var sections []Section
-	for _, s := range p.Sections {
-		figures := []plot.Figure{} // not null for the script
-		for _, f := range s.Figures {
-			if f.Fit() == nil {
-				figures = append(figures, f)
-			}
-		}
-		s.Figures = figures
-		if len(figures) > 0 || s.Table != nil && len(s.Table.Rows) > 0 {
-			sections = append(sections, s)
-		}
-	}
-	p.Sections = sections
-}
-
-// clean makes all texts in a value printable. They come from files that anybody
-// may have written, and from names of sources.
-func clean(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(result.Printable(v.String()))
-	case reflect.Pointer:
-		if !v.IsNil() {
-			clean(v.Elem())
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			clean(v.Field(i))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			clean(v.Index(i))
-		}
-	}
 }

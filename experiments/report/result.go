@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,14 +22,18 @@ import (
 // commandFile has the command that repeats what train or bench did.
 const commandFile = "command.txt"
 
-// parseResult reads what a resultFile holds.
-func parseResult(text []byte) (*result.Report, error) {
-	r := &result.Report{}
-	if err := json.Unmarshal(text, r); err != nil {
+// parseResult reads a resultFile.
+func parseResult(file string) (*result.Report, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
 		return nil, err
 	}
+	r := &result.Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	if len(r.Results) == 0 {
-		return nil, errors.New("there is no result")
+		return nil, fmt.Errorf("%s: there is no result", file)
 	}
 	return r, nil
 }
@@ -41,8 +47,8 @@ func policies(r *result.Report) (names []string) {
 }
 
 // readResult makes the page of what train or bench kept.
-func readResult(dir fs.FS, at string) (*Page, error) {
-	r, err := read(dir, resultFile, parseResult)
+func readResult(dir, at string) (*Page, error) {
+	r, err := parseResult(filepath.Join(dir, resultFile))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +57,6 @@ func readResult(dir fs.FS, at string) (*Page, error) {
 		Answer:   experiments.Sentence(r),
 		Notes:    []string{fmt.Sprintf("Knowledge %s, %s of %s.", r.Knowledge, result.Count(r.Seeds, "seed"), result.Count(r.Steps, "epoch"))},
 		Sections: []Section{rewards(r)},
-		Names:    []string{"policies", "difference", "learning", "regret", "crawls", "thresholds"},
 	}
 	var results strings.Builder
 	if err := r.Write(&results, result.Text); err != nil {
@@ -59,10 +64,11 @@ func readResult(dir fs.FS, at string) (*Page, error) {
 	}
 	p.Text = results.String()
 	for name, to := range map[string]*string{commandFile: &p.Command, configFile: &p.Config} {
-		if *to, err = read(dir, name, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		*to = strings.TrimSpace(*to)
+		*to = strings.TrimSpace(string(text))
 	}
 	switch {
 	case p.Config != "": // of train
@@ -70,7 +76,7 @@ func readResult(dir fs.FS, at string) (*Page, error) {
 	case p.Command != "":
 		p.Command += " -out " + at
 	}
-	for _, section := range []func(fs.FS, *result.Report) (Section, error){readCurves, readCrawls, readThresholds} {
+	for _, section := range []func(string, *result.Report) (Section, error){readCurves, readCrawls, readThresholds} {
 		s, err := section(dir, r)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // bench has none
@@ -88,14 +94,14 @@ func readResult(dir fs.FS, at string) (*Page, error) {
 func rewards(r *result.Report) Section {
 	reward := Dots(plot.New("policies", "Reward", "interest per epoch", ""), policies(r), func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
-		return row.Reward, or(row.Lo), or(row.Hi), k
+		return row.Reward, orNaN(row.Lo), orNaN(row.Hi), k
 	})
 	if r.Bound != nil {
-		reward.Series = append(reward.Series, plot.Guide("bound that no policy exceeds", *r.Bound, reward.Y.Lo, *r.Bound, reward.Y.Hi))
+		reward.Series = append(reward.Series, plot.Guide("bound that no policy exceeds", *r.Bound, -.6, *r.Bound, float64(len(r.Results))-.4))
 	}
 	diff := Dots(plot.New("difference", "Reward less that of Whittle under the same seeds", "interest per epoch", ""), policies(r), func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
-		return or(row.Diff), or(row.DiffLo), or(row.DiffHi), k
+		return orNaN(row.Diff), orNaN(row.DiffLo), orNaN(row.DiffHi), k
 	})
 	s := Section{Title: "Policies", Table: r.Table(result.Text), Figures: []plot.Figure{reward, diff}}
 	if r.Seeds > 1 {
@@ -105,9 +111,9 @@ func rewards(r *result.Report) Section {
 }
 
 // readCurves draws the learning curves and the regret.
-func readCurves(dir fs.FS, r *result.Report) (Section, error) {
+func readCurves(dir string, r *result.Report) (Section, error) {
 	reward := plot.New("learning", "Reward over time", "epoch", "interest per epoch")
-	reward.X.Log, reward.From = true, float64(r.Steps)/1000
+	reward.X.Log = true
 	earned := map[string][]float64{} // since the first epoch, at each point
 	_, err := rows(dir, "curves.csv", 3, func(row []string) error {
 		v, err := numbers(row[1:])
@@ -154,15 +160,19 @@ func readCurves(dir fs.FS, r *result.Report) (Section, error) {
 		}
 		regret.Series = append(regret.Series, s)
 	}
+	focus(&reward, float64(r.Steps))
 	return Section{
 		Title:   "Learning",
-		Notes:   []string{"Each point covers the epochs since the one before; where early epochs would crush the rest, they are left out. Regret is what Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0."},
+		Notes:   []string{"Each point covers the epochs since the one before; the figure is scaled to those after the first hundredth. Regret is what Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0."},
 		Figures: []plot.Figure{reward, regret},
 	}, nil
 }
 
+// mostRows is how many sources a figure of crawls has.
+const mostRows = 60
+
 // readCrawls draws the raster of the last epochs.
-func readCrawls(dir fs.FS, _ *result.Report) (Section, error) {
+func readCrawls(dir string, _ *result.Report) (Section, error) {
 	of := map[string][]float64{} // epochs of each source's crawls
 	last := 0
 	_, err := rows(dir, "crawls.csv", 2, func(row []string) error {
@@ -176,19 +186,25 @@ func readCrawls(dir fs.FS, _ *result.Report) (Section, error) {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { // 2 before 10
 		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 	})
-	var crawls [][]float64
-	for _, name := range names {
-		crawls = append(crawls, of[name])
+	names = names[:min(len(names), mostRows)]
+	f := plot.New("crawls", "Crawls", "epoch", "source")
+	f.Y.Names = names
+	for i, name := range names {
+		s := plot.Series{Kind: plot.Points}
+		for _, n := range of[name] {
+			s.Add(n, float64(i))
+		}
+		f.Series = append(f.Series, s)
 	}
 	return Section{
 		Title:   "Crawls",
-		Notes:   []string{"Each stroke is a crawl by what was learned, in the last epochs."},
-		Figures: []plot.Figure{Raster(names, crawls, nil)},
+		Notes:   []string{"Each point is a crawl by what was learned, in the last epochs."},
+		Figures: []plot.Figure{f},
 	}, err
 }
 
 // readThresholds sets the learned thresholds beside the exact ones.
-func readThresholds(dir fs.FS, _ *result.Report) (Section, error) {
+func readThresholds(dir string, _ *result.Report) (Section, error) {
 	table := &result.Table{}
 	head, err := rows(dir, "thresholds.csv", 0, func(row []string) error {
 		table.Rows = append(table.Rows, row)
@@ -208,9 +224,9 @@ func readThresholds(dir fs.FS, _ *result.Report) (Section, error) {
 		}
 	}
 	f.Series = []plot.Series{points}
-	wide := len(points.X) > 0 && spread(slices.Sorted(slices.Values(points.X)))
+	wide := len(points.X) > 0 && isWide(slices.Sorted(slices.Values(points.X)))
 	f.X.Log, f.Y.Log = wide, wide
-	diagonal(&f)
+	addDiagonal(&f)
 	return Section{
 		Title:   "Thresholds",
 		Notes:   []string{"The state from which a source is crawled at the learned price; on the dashed line learned and exact agree."},

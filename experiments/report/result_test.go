@@ -2,12 +2,9 @@ package report
 
 import (
 	"math"
-	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"ephemera/experiments/plot"
 )
@@ -24,29 +21,27 @@ var kept = map[string]string{
 	"thresholds.csv": "source,learned age,exact age,learned inverse index,exact inverse index,gain u,ceiling u*\na,2,2,10,11,5,20\nb,never,never,never,never,1,2\nc,3,4,30,44,5,60\n",
 }
 
-func inMemory() fstest.MapFS {
-	out := fstest.MapFS{}
-	for name, text := range kept {
-		out[name] = &fstest.MapFile{Data: []byte(text)}
+// keep writes what train keeps, with one file changed.
+func keep(t *testing.T, name, text string) (dir string) {
+	dir = t.TempDir()
+	for file, content := range kept {
+		if file == name {
+			content = text
+		}
+		put(t, content, dir, file)
 	}
-	return out
+	return dir
 }
 
 func TestResult(t *testing.T) {
-	r, err := readPage(inMemory(), "out")
+	dir := keep(t, "", "")
+	p, err := Load(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := examine(inMemory()); err != nil {
-		t.Fatal(err)
-	}
-	p := r
-	if len(r.Names) < 6 || !strings.Contains(p.Answer, "75.0 %") {
-		t.Errorf("figures %q, answer %q", r.Names, p.Answer)
-	}
 	// The best stands on top; what has one name has one style.
 	dots := figure(t, p, "policies")
-	if names := dots.Y.Ticks; names[2].Text != "learning" || names[2].At != 2 || dots.Series[0].Lo[0] != 1 || !math.IsNaN(dots.Series[1].Lo[0]) {
+	if dots.Y.Names[2] != "learning" || dots.Series[0].Lo[0] != 1 || !math.IsNaN(dots.Series[1].Lo[0]) {
 		t.Errorf("dots %+v", dots)
 	}
 	learning := figure(t, p, "learning")
@@ -61,11 +56,14 @@ func TestResult(t *testing.T) {
 		t.Errorf("regret %+v", regret)
 	}
 	raster := figure(t, p, "crawls")
-	if len(raster.Series) != 2 || !slices.Equal(raster.Series[0].X, plot.Values{2, 3}) || !slices.Equal(raster.Series[1].X, plot.Values{3}) || raster.Y.Ticks[1].Text != "b" {
+	if len(raster.Series) != 2 || !slices.Equal(raster.Series[0].X, plot.Values{2, 3}) || !slices.Equal(raster.Series[1].X, plot.Values{3}) || raster.Y.Names[1] != "b" {
 		t.Errorf("raster %+v", raster)
 	}
 	if s := figure(t, p, "thresholds").Series; len(s) != 2 || !near(s[1].X, 11, 44) || !near(s[1].Y, 10, 30) {
 		t.Errorf("thresholds %+v", s)
+	}
+	if files, err := p.Write(dir); err != nil || len(files) != 13 || !strings.Contains(p.Answer, "75.0 %") {
+		t.Errorf("files %q, %v, answer %q", files, err, p.Answer)
 	}
 }
 
@@ -75,8 +73,9 @@ func near(got plot.Values, want ...float64) bool {
 
 // What bench keeps is enough.
 func TestResultAlone(t *testing.T) {
-	dir := fstest.MapFS{"result.json": inMemory()["result.json"]}
-	r, err := readPage(dir, "out")
+	dir := t.TempDir()
+	put(t, kept["result.json"], dir, "result.json")
+	r, err := Load(dir, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,45 +97,8 @@ func TestWrongResults(t *testing.T) {
 		{"crawls.csv", "epoch,source\nfive,a\n", "crawls.csv: row 2"},
 		{"thresholds.csv", "source,x\na\n", "thresholds.csv"},
 	} {
-		dir := inMemory()
-		dir[c.name] = &fstest.MapFile{Data: []byte(c.text)}
-		if err := examine(dir); err == nil || !strings.Contains(err.Error(), c.say) {
+		if _, err := Load(keep(t, c.name, c.text), "out"); err == nil || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s of %q: %v; want %q", c.name, c.text, err, c.say)
 		}
-	}
-	r := rand.New(rand.NewPCG(3, 4))
-	names := []string{"result.json", "curves.csv", "crawls.csv", "thresholds.csv"}
-	for range 2 * *mutations {
-		dir := inMemory()
-		name := names[r.IntN(len(names))]
-		dir[name] = &fstest.MapFile{Data: mutate(r, name, dir[name].Data)}
-		_ = examine(dir)
-	}
-}
-
-func TestBeside(t *testing.T) {
-	top := t.TempDir()
-	dirs := []string{filepath.Join(top, "one"), filepath.Join(top, "two")}
-	for k, dir := range dirs {
-		text := strings.Replace(kept["result.json"], `"reward": 2, "lo": null, "hi": null`, `"reward": 2, "lo": 1, "hi": 3`, 1)
-		if k == 1 {
-			text = strings.NewReplacer(`"reward": 2.5`, `"reward": 5`, "learning", "other").Replace(text)
-		}
-		put(t, text, dir, "result.json")
-	}
-	r, err := Beside(dirs, "whittle")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := figure(t, r, "beside")
-	if len(f.Series) != 3 || f.Series[0].Name != "one" || !near(f.Series[0].X, 1.25, 1) || !near(f.Series[1].X, 2.5, 1) || f.Y.Ticks[1].Text != "learned" ||
-		f.Series[0].Lo[1] != .5 || f.Series[0].Hi[1] != 1.5 {
-		t.Errorf("%+v", f)
-	}
-	if !strings.Contains(r.Text, "2.5") {
-		t.Errorf("%s", r.Text)
-	}
-	if _, err := Beside(dirs, "learning"); err == nil || !strings.Contains(err.Error(), dirs[1]) {
-		t.Errorf("a reference that is not everywhere: %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,45 +17,48 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// Limits keep a page of a large sweep light enough for a phone.
-const (
-	maxCurves = 48 // cells whose curves are in the page
-	maxDrawn  = 10 // cells that are drawn at first, and in the files
-	maxPanels = 4  // heat maps
-	maxPaths  = 16 // lines along a setting
-)
-
-// summary is a sweep, and what its page shows of it.
+// summary is a sweep, and how its page draws the cells.
 type summary struct {
 	*sweep.Summary
-	styles map[string]int // of the cells whose curves are kept; those drawn at first come first
-	drawn  int
-	// What the cells are that are kept and drawn, "" for all.
-	keptNote, drawnNote string
-	boot                *stats.Bootstrap
+	styles map[string]int // of cells, in their order; of more than can be told apart from the best on
+	boot   *stats.Bootstrap
 }
 
 // readSweep makes the page of a sweep.
-func readSweep(dir fs.FS, at string) (*Page, error) {
-	s, err := read(dir, "summary.json", sweep.ParseSummary)
+func readSweep(dir, at string) (*Page, error) {
+	s, err := sweep.ReadSummary(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := fs.Stat(dir, "records"); err != nil {
-			return nil, errors.New("holds no results of a sweep: there is no records in it")
+		return nil, fmt.Errorf("%s: there is no summary.json yet; a sweep writes it at its end, and before that sweep -merge %s", dir, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, sweep.MetaFile))
+	if err != nil {
+		return nil, err
+	}
+	meta, err := sweep.ParseMeta(text)
+	if err != nil {
+		return nil, err
+	}
+	config, err := os.ReadFile(filepath.Join(dir, configFile))
+	if err != nil {
+		return nil, err
+	}
+	r := &summary{Summary: s, styles: map[string]int{}, boot: stats.New(1)}
+	if len(s.Cells) > plot.Distinct {
+		r.styles[s.Reference] = 0
+		for _, i := range s.Ranking() {
+			if id := s.Cells[i].ID; id != s.Reference {
+				r.styles[id] = len(r.styles)
+			}
 		}
-		return nil, fmt.Errorf("there is no summary.json yet; a sweep writes it at its end, and before that sweep -merge %s", at)
 	}
-	if err != nil {
-		return nil, err
+	for _, c := range s.Cells {
+		if _, ranked := r.styles[c.ID]; !ranked {
+			r.styles[c.ID] = len(r.styles)
+		}
 	}
-	meta, err := read(dir, sweep.MetaFile, sweep.ParseMeta)
-	if err != nil {
-		return nil, err
-	}
-	config, err := read(dir, configFile, text)
-	if err != nil {
-		return nil, err
-	}
-	r := choose(s)
 	all, err := r.outcomes(dir)
 	if err != nil {
 		return nil, err
@@ -63,7 +68,7 @@ func readSweep(dir fs.FS, at string) (*Page, error) {
 		return nil, err
 	}
 	p := &Page{
-		Title: s.Name, Question: s.Question, Answer: s.Answer, Config: config, Text: results.String(), Names: r.names(),
+		Title: s.Name, Question: s.Question, Answer: s.Answer, Config: string(config), Text: results.String(),
 		Notes:     []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))},
 		Footnotes: []string{"Configuration " + s.Configuration + "."},
 	}
@@ -82,109 +87,34 @@ func readSweep(dir fs.FS, at string) (*Page, error) {
 	}
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true, Reference: s.Reference}
 	pools := Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: s.Pools()}
-	p.Sections = slices.Concat([]Section{cells, r.along(), r.learning(all)}, r.maps(), []Section{r.profile(), pools, r.over(all), r.byAge(all)})
+	p.Sections = []Section{cells, r.along(), r.learning(all), r.maps(), r.profile(), pools, r.over(all), r.byAge(all)}
 	return p, nil
 }
 
-// names are those of all figures that a page of the sweep may have.
-func (r *summary) names() []string {
-	names := []string{"profile", "heat", "threshold", "index"}
-	for k := range maxPanels {
-		names = append(names, fmt.Sprintf("heat-%d", k+1))
-	}
-	for _, f := range r.Curves {
-		names = append(names, "curves-"+f.Name)
-	}
-	for _, f := range r.Figures {
-		names = append(names, "along-"+f.Name)
-	}
-	return names
-}
-
-// choose chooses the cells whose curves are kept and drawn.
-func choose(s *sweep.Summary) *summary {
-	r := &summary{Summary: s, styles: map[string]int{}, boot: stats.New(1)}
-	each := make([][]int, len(s.Cells)) // cells as groups of one
-	for i := range each {
-		each[i] = []int{i}
-	}
-	kept, keptNote := r.best(maxCurves, each, "cells")
-	drawn, drawnNote := r.best(maxDrawn, each, "cells")
-	r.drawn, r.keptNote, r.drawnNote = len(drawn), keptNote, drawnNote
-	for _, first := range []bool{true, false} {
-		for i, c := range s.Cells {
-			if kept[i] && drawn[i] == first {
-				r.styles[c.ID] = len(r.styles)
-			}
-		}
-	}
-	return r
-}
-
-// best chooses at most n groups of cells: that of the reference, and then those
-// with the best cells. The note says so where it leaves some out.
-func (r *summary) best(n int, groups [][]int, what string) (chosen map[int]bool, note string) {
-	group := map[int]int{}
-	for k, cells := range groups {
-		for _, i := range cells {
-			group[i] = k
-		}
-	}
-	order, which := r.Ranking(), "the best"
-	reference := slices.IndexFunc(r.Cells, func(c sweep.Row) bool { return c.ID == r.Reference })
-	if _, ok := group[reference]; ok {
-		order, which = append([]int{reference}, order...), "the reference and the best"
-	}
-	chosen = map[int]bool{}
-	for _, i := range order {
-		if k, ok := group[i]; ok && len(chosen) < n {
-			chosen[k] = true
-		}
-	}
-	if len(chosen) == len(groups) {
-		return chosen, ""
-	}
-	if what != "cells" {
-		which = "those with " + which + " cells"
-	}
-	return chosen, fmt.Sprintf("%d of %d %s: %s", len(chosen), len(groups), what, which)
-}
-
-// series returns the series of a cell in a figure.
+// series returns the series of a cell in a figure. Of many cells those that can
+// be told apart are drawn at first.
 func (r *summary) series(f *plot.Figure, cell string) *plot.Series {
 	s := f.Of(cell)
-	if style, ok := r.styles[cell]; ok {
-		s.Style, s.Hidden = style, style >= r.drawn
-	}
+	s.Style, s.Hidden = r.styles[cell], r.styles[cell] >= plot.Distinct
 	return s
 }
 
 // along draws figures along the numeric setting with the most values.
 func (r *summary) along() Section {
 	axis, all := r.Paths()
-	all = slices.DeleteFunc(all, func(p sweep.Path) bool { return len(p.Cells) < 2 })
-	log := true
-	var groups [][]int
-	for _, p := range all {
-		groups = append(groups, p.Cells)
-		log = log && spread(p.X)
-	}
-	chosen, note := r.best(maxPaths, groups, "lines")
 	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
-	if note != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("Shown are %s by %s.", note, r.Metric))
-	}
 	for _, name := range r.Show {
 		j := r.Column(name)
-		f := plot.New("along-"+name, titled(r.Name, note), axis, r.Figures[j].Label())
-		f.X.Log = log
-		for k, p := range all {
-			if !chosen[k] {
+		f := plot.New("along-"+name, r.Name, axis, r.Figures[j].Label())
+		f.X.Log = true
+		for _, p := range all {
+			if len(p.Cells) < 2 {
 				continue
 			}
+			f.X.Log = f.X.Log && isWide(p.X)
 			l := f.Of(p.Name)
 			for k, i := range p.Cells {
-				add(l, p.X[k], r.Cells[i].Mean[j])
+				addEstimate(l, p.X[k], r.Cells[i].Mean[j])
 			}
 		}
 		out.Figures = append(out.Figures, f)
@@ -205,28 +135,21 @@ func (r *summary) profile() Section {
 	}
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
 	f := plot.New("profile", r.Name, metric.Label()+", τ", "share of runs above τ")
-	shown := 0
 	for _, l := range r.Profile.Lines {
 		s := r.series(&f, l.Name)
 		for k, e := range l.Share {
-			add(s, r.Profile.Scores[k], e)
+			addEstimate(s, r.Profile.Scores[k], e)
 		}
-		if !s.Hidden {
-			shown++
-		}
-	}
-	if r.Group == "" && shown < len(r.Cells) {
-		note := fmt.Sprintf("%d of %d cells: the best", shown, len(r.Cells))
-		out.Notes, f.Title = append(out.Notes, "Shown are "+note+"."), titled(r.Name, note)
 	}
 	out.Figures = []plot.Figure{f}
 	return out
 }
 
 // maps lay the cells out over the two settings with the most values.
-func (r *summary) maps() (out []Section) {
+func (r *summary) maps() Section {
+	out := Section{Title: r.Metric + " over two settings"}
 	if len(r.Axes) < 2 {
-		return nil
+		return out
 	}
 	values := map[string][]any{} // of each axis
 	for _, a := range r.Axes {
@@ -251,31 +174,16 @@ func (r *summary) maps() (out []Section) {
 		return strings.Join(rest, ", "), c.Settings[x] != nil && c.Settings[y] != nil
 	})
 	metric := r.Figures[r.Column(r.Metric)]
-	var figures []plot.Figure
-	var full [][]int
 	for k, cells := range groups {
 		if 2*len(cells) < len(values[x])*len(values[y]) {
 			continue // it is more of a list
 		}
-		f := plot.New("heat", metric.Label(), x, y)
+		f := plot.New(fmt.Sprintf("heat-%d", len(out.Figures)+1), metric.Label(), x, y)
 		if titles[k] != "" {
 			f.Title += " (" + titles[k] + ")"
 		}
 		f.Tiles = r.tiles(cells, x, y, values)
-		figures, full = append(figures, f), append(full, cells)
-	}
-	chosen, note := r.best(maxPanels, full, "maps")
-	for k, f := range figures {
-		if !chosen[k] {
-			continue
-		}
-		if len(chosen) > 1 {
-			f.Name = fmt.Sprintf("heat-%d", len(out)+1)
-		}
-		out = append(out, Section{Title: r.Metric + " over two settings", Figures: []plot.Figure{f}})
-	}
-	if note != "" {
-		out[0].Notes = []string{"Shown are " + note + "."}
+		out.Figures = append(out.Figures, f)
 	}
 	return out
 }
@@ -320,7 +228,7 @@ func curve(figure string) string { return "curve of " + figure }
 
 // outcomes reads what the cells that are kept came to, from the learning curves
 // and from what was learned.
-func (r *summary) outcomes(dir fs.FS) (all []*outcome, err error) {
+func (r *summary) outcomes(dir string) (all []*outcome, err error) {
 	known := map[quantity]*outcome{}
 	add := func(q quantity, value, exact float64) {
 		if known[q] == nil {
@@ -348,13 +256,10 @@ func (r *summary) outcomes(dir fs.FS) (all []*outcome, err error) {
 	return all, err
 }
 
-// rows calls use for each row of a cell that is kept, with its words, of which
+// rows calls use for each row, with its words, of which
 // the first is the cell, and the numbers behind them.
-func (r *summary) rows(dir fs.FS, name string, words, figures int, use func(words []string, v []float64)) error {
+func (r *summary) rows(dir string, name string, words, figures int, use func(words []string, v []float64)) error {
 	_, err := rows(dir, name, words+figures, func(row []string) error {
-		if _, kept := r.styles[row[0]]; !kept {
-			return nil
-		}
 		v, err := numbers(row[words:])
 		if err == nil {
 			use(row[:words], v)
@@ -366,25 +271,21 @@ func (r *summary) rows(dir fs.FS, name string, words, figures int, use func(word
 
 // learning draws the learning curves.
 func (r *summary) learning(all []*outcome) Section {
-	out := Section{Title: "Learning curves", Notes: []string{"Mean over seeds; the band is its 95 % interval. Each point covers the epochs since the one before. Where early epochs would crush the rest, they are left out."}}
-	if r.keptNote != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("The page has the curves of %s by %s; the file %s has all.", r.keptNote, r.Metric, sweep.CurvesFile))
-	}
-	if r.drawnNote != "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("Drawn at first are %s by %s.", r.drawnNote, r.Metric))
-	}
+	out := Section{Title: "Learning curves", Notes: []string{"Mean over seeds; the band is its 95 % interval. Each point covers the epochs since the one before. The figure is scaled to the epochs after the first hundredth."}}
 	ordered := slices.SortedStableFunc(slices.Values(all), func(a, b *outcome) int {
 		return cmp.Or(r.styles[a.cell]-r.styles[b.cell], cmp.Compare(a.at, b.at))
 	})
 	for _, c := range r.Curves {
-		f := plot.New("curves-"+c.Name, titled(r.Name, r.drawnNote), "epoch", c.Label())
+		f := plot.New("curves-"+c.Name, r.Name, "epoch", c.Label())
 		f.X.Log = true
+		last := 0.
 		for _, o := range ordered {
 			if o.what == curve(c.Name) {
-				add(r.series(&f, o.cell), o.at, o.mean)
-				f.From = max(f.From, o.at/1000)
+				addEstimate(r.series(&f, o.cell), o.at, o.mean)
+				last = max(last, o.at)
 			}
 		}
+		focus(&f, last)
 		out.Figures = append(out.Figures, f)
 	}
 	return out
@@ -400,19 +301,19 @@ func (r *summary) over(all []*outcome) Section {
 		Table: &result.Table{Header: []string{"cell and source", "learned threshold, interest", "exact threshold, interest"}},
 	}
 	for _, what := range []string{"threshold", "index"} {
-		f := plot.New(what, titled(r.Name, r.drawnNote), "exact "+what+", interest", "learned "+what+", interest")
+		f := plot.New(what, r.Name, "exact "+what+", interest", "learned "+what+", interest")
 		for _, o := range all {
 			if o.what != what {
 				continue
 			}
 			s := r.series(&f, o.cell)
 			s.Kind = plot.Points
-			add(s, o.exact, o.mean)
+			addEstimate(s, o.exact, o.mean)
 			if what == "threshold" {
 				out.Table.Add(o.cell+", "+o.source, o.mean.String(), stats.Format(o.exact))
 			}
 		}
-		diagonal(&f)
+		addDiagonal(&f)
 		out.Figures = append(out.Figures, f)
 	}
 	return out
@@ -431,7 +332,7 @@ func (r *summary) byAge(all []*outcome) Section {
 			out.Figures = append(out.Figures, plot.New("", title, "age, epochs", "index, interest"))
 		}
 		f := &out.Figures[len(out.Figures)-1]
-		add(f.Of("source "+o.source), o.at, o.mean)
+		addEstimate(f.Of("source "+o.source), o.at, o.mean)
 		f.Of("source "+o.source+", exact").Add(o.at, o.exact)
 	}
 	for _, f := range out.Figures {
@@ -442,17 +343,9 @@ func (r *summary) byAge(all []*outcome) Section {
 	return out
 }
 
-// titled is a name with a note behind it.
-func titled(name, note string) string {
-	if note == "" {
-		return name
-	}
-	return name + ", " + note
-}
-
-// spread reports whether values are better drawn by their logarithms: all above
+// isWide reports whether values are better drawn by their logarithms: all above
 // 0, and the last more than twenty times the first.
-func spread(x []float64) bool { return x[0] > 0 && x[len(x)-1] > 20*x[0] }
+func isWide(x []float64) bool { return x[0] > 0 && x[len(x)-1] > 20*x[0] }
 
 // compare orders numbers before anything else, and anything else not at all.
 func compare(a, b any) int {

@@ -10,7 +10,7 @@
   const look = style => data.looks.at(style);
   const colour = style => look(style).colour || css("--text");
   const faint = style => colour(style) + "2e";
-  const dotted = s => ["points", "across", "marks"].includes(s.kind);
+  const dotted = s => s.kind === "points";
   const format = v => v === null || v === undefined ? "–" : v === 0 ? "0"
     : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-4 ? v.toExponential(3) : String(+v.toPrecision(5));
   // Ids and names may break behind each slash and underscore.
@@ -43,7 +43,6 @@
     known.add(x.name);
     if (x.hidden) hidden.add(x.name);
   }
-  const asGiven = f => f.series.every(s => hidden.has(s.name) === !!s.hidden);
   function toggle(name) {
     if (!hidden.delete(name)) hidden.add(name);
     watchers.forEach(w => w());
@@ -120,34 +119,22 @@
   }
 
   // ---- Figures.
-  // nice returns round numbers between lo and hi, for ranges that a reader has
-  // chosen; others come with their ticks.
-  function nice(lo, hi) {
-    let step = 10 ** Math.floor(Math.log10((hi - lo) / 5));
-    for (const k of [2, 2.5, 2]) if ((hi - lo) / step > 7) step *= k;
-    const out = [];
-    for (let k = Math.ceil(lo / step); k * step <= hi && out.length < 20; k++) out.push(+(k * step).toPrecision(12));
-    return out;
-  }
   function axis(a, side) {
-    const given = (lo, hi) => Math.abs(lo - a.lo) + Math.abs(hi - a.hi) <= 1e-9 * (a.hi - a.lo);
-    const text = new Map(a.ticks.map(t => [t.at, t.text]));
-    const named = a.ticks.filter(t => t.text);
-    const long = Math.max(...named.map(t => t.text.length));
+    const named = a.names && { splits: () => a.names.map((_, k) => k), values: () => a.names };
     return {
       label: a.label, stroke: css("--text"), labelFont: "13px system-ui, sans-serif", font: "12px system-ui, sans-serif",
       grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--grid"), width: 1 },
-      ...(side ? { size: Math.min(160, 22 + 7 * long) } : {}),
-      splits: (u, k, lo, hi) => {
-        const in_ = named.filter(t => t.at >= lo - 1e-9 * (hi - lo) && t.at <= hi + 1e-9 * (hi - lo)).map(t => t.at);
-        if (!given(lo, hi) && in_.length < 2) return nice(lo, hi);
-        // On a narrow screen every second one, or fewer.
-        const room = side ? u.height / 20 : u.width / (20 + 8 * long), every = Math.ceil(in_.length / room);
-        return in_.filter((_, k) => k % every === 0);
-      },
-      filter: (u, ticks) => ticks, // as they are on logarithmic axes, too
-      values: (u, ticks) => ticks.map(v => text.get(v) ?? format(v)),
+      ...(side ? { size: (u, values) => Math.min(160, 22 + 7 * Math.max(3, ...(values || []).map(v => String(v ?? "").length))) } : {}), ...named,
     };
+  }
+  // range returns from where to where an axis runs that has such values.
+  function range(a, values, room) {
+    if (a.names) return [-.6, a.names.length - .4];
+    if (a.lo !== undefined || a.hi !== undefined) return [a.lo || 0, a.hi || 0];
+    const all = values.filter(v => v !== null && v !== undefined && (!a.log || v > 0)).map(v => a.log ? Math.log10(v) : v);
+    const lo = all.reduce((v, w) => Math.min(v, w), Infinity), hi = all.reduce((v, w) => Math.max(v, w), -Infinity);
+    const pad = hi > lo ? room * (hi - lo) : .5;
+    return lo > hi ? [1, 2] : [lo - pad, hi + pad].map(v => a.log ? 10 ** v : v);
   }
   // chart draws a figure into a holder.
   function chart(f, holder, zoomed, told) {
@@ -155,7 +142,10 @@
     // Lines to compare with may be upright, which uPlot's cannot.
     const byHand = s => dotted(s) || s.style < 0;
     const lines = shown.filter(s => !byHand(s)), dots = shown.filter(byHand);
-    const xs = [...new Set([f.x.lo, f.x.hi, ...lines.flatMap(s => s.x)])].filter(x => x >= f.x.lo && x <= f.x.hi).sort((a, b) => a - b);
+    const across = !!f.y.names, room = dots.some(dotted) ? .04 : 0;
+    const fullX = range(f.x, shown.flatMap(s => [s.x, across ? s.lo || [] : [], across ? s.hi || [] : []].flat()), room);
+    const fullY = range(f.y, shown.flatMap(s => [s.y, across ? [] : s.lo || [], across ? [] : s.hi || []].flat()), .04);
+    const xs = [...new Set([...fullX, ...lines.flatMap(s => s.x)])].filter(x => x >= fullX[0] && x <= fullX[1]).sort((a, b) => a - b);
     const rows = [xs], series = [{}], bands = [];
     for (const s of lines) {
       const at = new Map(s.x.map((x, k) => [x, k])), k = rows.length;
@@ -186,15 +176,13 @@
         }
         s.x.forEach((x, k) => {
           if (x === null || s.y[k] === null) return;
-          const [left, top] = px(x, s.y[k]), half = .36 * u.bbox.height / (f.y.hi - f.y.lo);
           c.beginPath();
-          if (s.kind === "marks") { c.moveTo(left, top - half); c.lineTo(left, top + half); }
-          else if (s.lo && s.lo[k] !== null) {
-            c.moveTo(...(s.kind === "across" ? px(s.lo[k], s.y[k]) : px(x, s.lo[k])));
-            c.lineTo(...(s.kind === "across" ? px(s.hi[k], s.y[k]) : px(x, s.hi[k])));
+          if (s.lo && s.lo[k] !== null) {
+            c.moveTo(...(across ? px(s.lo[k], s.y[k]) : px(x, s.lo[k])));
+            c.lineTo(...(across ? px(s.hi[k], s.y[k]) : px(x, s.hi[k])));
           }
           c.stroke();
-          if (s.kind !== "marks") c.fill(shape(s.style, left, top, 4 * ratio));
+          c.fill(shape(s.style, ...px(x, s.y[k]), 4 * ratio));
         });
       }
       c.restore();
@@ -214,31 +202,31 @@
       }
       told(out);
     }
-    const size = () => ({ width: Math.max(260, holder.clientWidth), height: Math.max(280, Math.min(440, holder.clientWidth * .6), f.y.ticks.length * 14) });
-    const scale = (a, all) => ({ time: false, distr: a.log ? 3 : 1, log: 10, range: all });
-    const start = zoomed.range || [f.x.lo, f.x.hi];
+    const size = () => ({ width: Math.max(260, holder.clientWidth), height: Math.max(280, Math.min(440, holder.clientWidth * .6), (f.y.names || []).length * 14) });
+    const scale = (a, range) => ({ time: false, distr: a.log ? 3 : 1, log: 10, range });
+    const start = zoomed.range || fullX;
     const u = new uPlot({
       ...size(), series, bands, axes: [axis(f.x, false), axis(f.y, true)], legend: { show: false },
       scales: {
         x: scale(f.x, (u, lo, hi) => {
-          const all = lo === null || lo === hi || lo <= f.x.lo && hi >= f.x.hi;
+          const all = lo === null || lo === hi || lo <= fullX[0] && hi >= fullX[1];
           zoomed.range = all ? null : [lo, hi];
-          return all ? [f.x.lo, f.x.hi] : [lo, hi];
+          return all ? fullX : [lo, hi];
         }),
-        y: scale(f.y, (u, lo, hi) => lo === null || dots.some(dotted) || asGiven(f) && !zoomed.range ? [f.y.lo, f.y.hi] : f.y.log ? [lo / 1.1, hi * 1.1] : uPlot.rangeNum(lo, hi, .05, false)),
+        y: scale(f.y, (u, lo, hi) => lo === null || dots.some(dotted) || !zoomed.range ? fullY : f.y.log ? [lo / 1.1, hi * 1.1] : uPlot.rangeNum(lo, hi, .05, false)),
       },
       cursor: { drag: { x: true, y: false }, points: { show: false } },
       hooks: { draw: [dotsOf], setCursor: [point] },
     }, rows, holder);
     u.setScale("x", { min: start[0], max: start[1] });
-    return { u, size };
+    return { u, size, full: fullX };
   }
   // listed is the same as the figure in numbers.
   function listed(f) {
     const heading = (scope, text) => make("th", { scope, textContent: text }), td = v => make("td", {}, format(v));
     const shown = f.series.filter(s => !hidden.has(s.name));
     if (shown.some(dotted)) {
-      const name = new Map(f.y.ticks.map(t => [t.at, t.text])), at = v => f.y.lo < 0 && name.get(v) ? make("td", {}, name.get(v)) : td(v);
+      const at = v => f.y.names ? make("td", {}, f.y.names[v]) : td(v);
       return [make("thead", {}, make("tr", {}, ...["", f.x.label, f.y.label, "from", "to"].map(t => heading("col", t)))),
         make("tbody", {}, ...shown.flatMap(s => s.x.map((x, k) => make("tr", {}, heading("row", s.name), td(x), at(s.y[k]), td(s.lo && s.lo[k]), td(s.hi && s.hi[k])))))];
     }
@@ -274,10 +262,10 @@
     choice.addEventListener("change", () => { f = list[+choice.value]; zoomed.range = null; draw(); });
     details.addEventListener("toggle", () => { if (details.open && f.series) numbers.replaceChildren(...listed(f)); });
     function zoom(factor) {
-      const u = drawn && drawn.u, to = f.x.log ? Math.log : x => x, from = f.x.log ? Math.exp : x => x;
+      const u = drawn && drawn.u, all = drawn && drawn.full, to = f.x.log ? Math.log : x => x, from = f.x.log ? Math.exp : x => x;
       if (!u) return;
       const { min, max } = u.scales.x, mid = (to(min) + to(max)) / 2, half = (to(max) - to(min)) / 2 * factor;
-      const lo = factor ? Math.max(f.x.lo, from(mid - half)) : f.x.lo, hi = factor ? Math.min(f.x.hi, from(mid + half)) : f.x.hi;
+      const lo = factor ? Math.max(all[0], from(mid - half)) : all[0], hi = factor ? Math.min(all[1], from(mid + half)) : all[1];
       u.setScale("x", { min: lo, max: hi });
     }
     function draw() {
@@ -290,7 +278,7 @@
       if (f.tiles) { holder.removeAttribute("role"); return holder.append(tiles(f.tiles, f)); }
       holder.setAttribute("role", "img");
       const entries = f.series.filter(s => s.name);
-      const last = s => format(s.kind === "across" ? s.x.at(-1) : s.y.at(-1));
+      const last = s => format(f.y.names ? s.x.at(-1) : s.y.at(-1));
       holder.setAttribute("aria-label", `${f.title}, ${f.y.label} over ${f.x.label}: ` +
         (entries.filter(s => !hidden.has(s.name)).map(s => `${s.name} ends at ${last(s)}`).join("; ") || "nothing is drawn"));
       values.clear();

@@ -1,0 +1,100 @@
+package plot
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// What a figure stands on, and what it stands on at night.
+var (
+	back = color.RGBA{255, 255, 255, 255}
+	ink  = color.RGBA{27, 27, 31, 255}
+	grid = color.RGBA{227, 228, 233, 255}
+	grey = color.RGBA{128, 128, 128, 255}
+
+	nightBack = color.RGBA{13, 17, 23, 255}
+	nightInk  = color.RGBA{230, 237, 243, 255}
+	nightGrid = color.RGBA{44, 48, 56, 255}
+)
+
+// colours are those of Okabe and Ito, which most colour-blind readers can tell
+// apart, with ink for black.
+var colours = []color.RGBA{
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
+	{230, 159, 0, 255}, {86, 180, 233, 255}, ink, {148, 103, 40, 255},
+}
+
+// dashes tell lines of one colour apart. The first colours are drawn solid.
+var dashes = [][]float64{nil, {6, 3}, {2, 3}, {12, 5}, {10, 3, 2, 3}}
+
+// shapes tell points of one colour apart: circle, square, triangle, diamond,
+// triangle on its tip.
+var shapes = [][][2]float64{
+	nil,
+	{{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}},
+	{{0, 1.3}, {-1.15, -.8}, {1.15, -.8}},
+	{{0, 1.4}, {-1.1, 0}, {0, -1.4}, {1.1, 0}},
+	{{0, -1.3}, {-1.15, .8}, {1.15, .8}},
+}
+
+// Distinct is how many styles differ.
+var Distinct = len(colours) * len(dashes)
+
+// Look is how the series of one style look; pages and files have it from here.
+type Look struct {
+	Colour string       `json:"colour"` // empty for that of text
+	Dash   []float64    `json:"dash"`
+	Shape  [][2]float64 `json:"shape"` // corners of its points, in radii; none for a circle
+}
+
+// Looks returns how styles 0 to n−1 look, and then [Dotted] and [Plain], so
+// that a negative style counts from the end.
+func Looks(n int) []Look {
+	var looks []Look
+	for i := range n {
+		looks = append(looks, lookOf(i))
+	}
+	return append(looks, lookOf(Dotted), lookOf(Plain))
+}
+
+func lookOf(style int) Look {
+	switch style {
+	case Dotted:
+		return Look{Colour: hex(grey), Dash: []float64{1.5, 3}}
+	case Plain:
+		return Look{Colour: hex(grey), Dash: []float64{5, 4}}
+	}
+	round := style / len(colours)
+	l := Look{Dash: dashes[round%len(dashes)], Shape: shapes[(style+round)%len(shapes)]}
+	if c := colourOf(style); c != ink {
+		l.Colour = hex(c)
+	}
+	return l
+}
+
+func colourOf(style int) color.RGBA {
+	if style < 0 {
+		return grey
+	}
+	return colours[style%len(colours)]
+}
+
+// polygon is a filled glyph.
+type polygon [][2]float64
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (g polygon) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
+	var p vg.Path
+	for i, v := range g {
+		corner := at.Add(vg.Point{X: vg.Length(v[0]), Y: vg.Length(v[1])}.Scale(sty.Radius))
+		if i == 0 {
+			p.Move(corner)
+		} else {
+			p.Line(corner)
+		}
+	}
+	p.Close()
+	c.Fill(p)
+}
