@@ -52,13 +52,13 @@ Writes report.html and plots/ into directories of results.
 
 // write puts a page into a directory and prints the results that it shows.
 func write(p *report.Page, dir string, stdout, stderr io.Writer) error {
-	written, err := p.Write(dir)
+	plots, err := p.Write(dir)
 	if err != nil {
 		return err
 	}
 	if _, err := io.WriteString(stdout, p.Text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, written[0]), len(written)-1, filepath.Join(dir, "plots"))
+	_, err = fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, "report.html"), len(plots), filepath.Join(dir, "plots"))
 	return err
 }

@@ -123,11 +123,15 @@ func write(t testing.TB, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := r.Write(dir)
+	plots, err := r.Write(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return files
+	names := []string{"report.html"}
+	for _, name := range plots {
+		names = append(names, "plots/"+name)
+	}
+	return names
 }
 
 // figure returns a figure of a page.

@@ -62,8 +62,8 @@ func TestResult(t *testing.T) {
 	if s := figure(t, p, "thresholds").Series; len(s) != 2 || !near(s[1].X, 11, 44) || !near(s[1].Y, 10, 30) {
 		t.Errorf("thresholds %+v", s)
 	}
-	if files, err := p.Write(dir); err != nil || len(files) != 13 || !strings.Contains(p.Answer, "75.0 %") {
-		t.Errorf("files %q, %v, answer %q", files, err, p.Answer)
+	if plots, err := p.Write(dir); err != nil || len(plots) != 12 || !strings.Contains(p.Answer, "75.0 %") {
+		t.Errorf("plots %q, %v, answer %q", plots, err, p.Answer)
 	}
 }
 
