@@ -1,43 +1,75 @@
 package baselines
 
 import (
-	"ephemera/baselines/calendar"
+	"math"
+
+	"ephemera/baselines/index"
+	"ephemera/baselines/ring"
 	"ephemera/env"
 )
 
-// byAge is a policy whose index is a function of the age alone, computed for
-// every source at every epoch.
+// ageIndex is an index that depends on the age of a source alone.
+type ageIndex interface {
+	// at returns the index of source i when age epochs of content wait there,
+	// age ≥ 1. It does not fall as the age grows, except by rounding. A source
+	// is not crawled while its index is NaN or −Inf.
+	at(i, age int) float64
+	// firstAge returns the first age at which the index reaches a level, or an
+	// earlier one, at least 1; [index.Never] if there is none.
+	firstAge(i int, level float64) int
+}
+
+// ageFunc is an index without a closed form of its inverse.
+type ageFunc struct {
+	index func(i, age int) float64
+	fall  func(i int) float64 // by how much an index may fall by rounding; nil for 1e−12 of it
+}
+
+func (f ageFunc) at(i, age int) float64 { return f.index(i, age) }
+
+func (f ageFunc) firstAge(i int, level float64) int {
+	level -= 1e-12 * math.Abs(level)
+	if f.fall != nil {
+		level -= f.fall(i)
+	}
+	return index.FirstAge(0, index.Never, func(age int) bool { return f.index(i, age) >= level })
+}
+
+// byAge is a policy that crawls by decreasing index, where the index is a
+// function of the age.
+//
+//  1. Sources whose index has reached the floor, a level below that of the last
+//     source that is crawled, are awake: each epoch compares them all.
+//  2. The others sleep in a ring until the epoch at which they reach the floor.
+//  3. What is crawled is again below the floor, and falls asleep an epoch later.
+//  4. Where those who are awake do not use up the budget, the floor is lowered
+//     until they do, which looks at all sources. Where too many are awake, the
+//     floor is raised.
+//
+// What sleeps is below the floor, so where all crawls cost the same the choice is
+// that of a comparison of all sources. Where costs differ, what is left of the
+// budget goes to a source that is awake, and not to a cheap one far below.
 type byAge struct {
-	sel    *Selector
-	rank   calendar.Ranking
-	p      []calendar.Params
-	key    []float64
-	packed bool                     // the crawls of an epoch are chosen by Pack
-	worth  func(i, age int) float64 // for Pack; nil stands for the index
-	ages   int                      // ages of the table
-	seen   []float64                // the indices at ages 1 to ages of source 0, then of source 1, …
+	sel   *Selector
+	index ageIndex
+	pack  bool                     // the crawls of an epoch are chosen by Pack
+	worth func(i, age int) float64 // for Pack; nil stands for the index
+
+	awake []candidate
+	ring  *ring.Ring // nil where all sources are awake for ever
+	floor float64
+	want  int     // sources that are to be awake
+	due   []int32 // scratch
 }
 
-// fromCalendar is the same policy without touching every source.
-type fromCalendar struct{ *calendar.Calendar }
-
-// Select implements env.Policy.
-func (p fromCalendar) Select(dst []int, o *env.Model) []int {
-	return p.Calendar.Select(dst, &o.Online)
-}
-
-var (
-	_ env.Policy[env.Model] = (*byAge)(nil)
-	_ env.Policy[env.Model] = fromCalendar{}
-)
+var _ env.Policy[env.Model] = (*byAge)(nil)
 
 // NewByAge returns the policy that crawls by decreasing index, where the index
 // of source i is a function at of its age that does not change and does not fall
-// as the age grows. Among many sources of which few are crawled it looks at few,
-// with the same choices; where what it chose is not crawled, it looks at all again.
+// as the age grows. An epoch with many sources of which few are crawled costs
+// what its crawls cost. The policy is for one run of one world.
 func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
-	f := calendar.Func{Index: at}
-	return newByAge(t, f, f.Of)
+	return newByAge(t, ageFunc{index: at}, fewAreCrawled(t))
 }
 
 // NewPackedByAge is NewByAge with the crawls of an epoch chosen by
@@ -45,59 +77,125 @@ func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
 // how much the index of a source may fall by rounding; nil says that it is any
 // function of the age, and then all sources are looked at.
 func NewPackedByAge(t env.Terms, at, worth func(i, age int) float64, fall func(i int) float64) env.Policy[env.Model] {
-	f := calendar.Func{Index: at, Fall: fall}
-	if fall != nil && equal(t.Costs) {
-		return newByAge(t, f, f.Of)
-	}
-	s := newScan(t, f, f.Of)
-	s.packed, s.worth = true, worth
-	return s
+	p := newByAge(t, ageFunc{at, fall}, fall != nil && equal(t.Costs) && fewAreCrawled(t))
+	p.pack, p.worth = true, worth
+	return p
 }
 
-func newByAge(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params) env.Policy[env.Model] {
-	if fewAreCrawled(t) {
-		return fromCalendar{calendar.New(t.Costs, t.Budget, rank, of)}
-	}
-	return newScan(t, rank, of)
-}
-
-// fewAreCrawled reports whether the calendar is faster than a scan, see
-// BenchmarkByAge: a crawl costs the calendar as much as some ten sources cost
-// the scan, and more where memory is far.
+// fewAreCrawled reports whether sleep is faster than a look at all sources, see
+// BenchmarkByAge.
 func fewAreCrawled(t env.Terms) bool { return len(t.Costs) >= 128 && t.Round() >= 20 }
 
-// tableRoom is the most numbers that a table holds, half a megabyte.
-const tableRoom = 1 << 16
-
-func newScan(t env.Terms, rank calendar.Ranking, of func(i int) calendar.Params) *byAge {
-	n := len(t.Costs)
-	s := &byAge{sel: NewSelector(t.Costs, t.Budget), rank: rank, p: make([]calendar.Params, n), key: make([]float64, n)}
-	s.ages = min(64, tableRoom/max(1, n))
-	s.seen = make([]float64, 0, n*s.ages)
-	for i := range s.p {
-		p := of(i)
-		s.p[i] = p
-		for age := 1; age <= s.ages; age++ {
-			s.seen = append(s.seen, rank.At(&p, age))
-		}
+func newByAge(t env.Terms, x ageIndex, sleep bool) *byAge {
+	p := &byAge{sel: NewSelector(t.Costs, t.Budget), index: x, floor: bottom}
+	if sleep {
+		p.ring, p.floor = ring.New(len(t.Costs), int(min(4*t.Round(), 1<<22))), math.Inf(1)
+		p.want = int(1.5*float64(len(t.Costs))/t.Round()) + 16
 	}
-	return s
+	return p
 }
 
 // Select implements env.Policy.
-func (s *byAge) Select(dst []int, o *env.Model) []int {
-	for i := range s.key {
-		if age := o.Age(i); age <= s.ages {
-			s.key[i] = s.seen[i*s.ages+age-1]
-		} else {
-			s.key[i] = s.rank.At(&s.p[i], age)
+func (p *byAge) Select(dst []int, o *env.Model) []int {
+	if p.ring == nil {
+		p.wakeAll(o)
+		p.sleep(o)
+	} else {
+		p.wakeDue(o)
+	}
+	if !p.pack {
+		return p.sel.top(dst, p.awake)
+	}
+	var worth func(i int) float64
+	if p.worth != nil {
+		worth = func(i int) float64 { return p.worth(i, o.Age(i)) }
+	}
+	return p.sel.pack(dst, p.awake, worth)
+}
+
+// bottom is the level that every finite index reaches.
+const bottom = -math.MaxFloat64
+
+// wakeAll wakes all sources.
+func (p *byAge) wakeAll(o *env.Model) {
+	p.awake = p.awake[:0]
+	for i := range o.Last {
+		p.awake = append(p.awake, candidate{p.key(i, o), int32(i)})
+	}
+}
+
+// key returns the index of a source now, −Inf where it is NaN.
+func (p *byAge) key(i int, o *env.Model) float64 {
+	if key := p.index.at(i, o.Age(i)); key == key {
+		return key
+	}
+	return negInf
+}
+
+// sleep has those sleep who are below the floor, until they reach it. Who never
+// does is in no chain of the ring.
+func (p *byAge) sleep(o *env.Model) {
+	stay := p.awake[:0]
+	for _, c := range p.awake {
+		if c.key >= p.floor {
+			stay = append(stay, c)
+		} else if p.ring != nil {
+			if age := p.index.firstAge(int(c.id), p.floor); age != index.Never {
+				p.ring.Add(int(c.id), o.Last[c.id]+age)
+			}
 		}
 	}
-	switch {
-	case !s.packed:
-		return s.sel.Top(dst, s.key)
-	case s.worth == nil:
-		return s.sel.Pack(dst, s.key, nil)
+	p.awake = stay
+}
+
+// wakeDue wakes who is due, has those sleep who are below the floor, and moves
+// the floor where too few or too many are awake.
+func (p *byAge) wakeDue(o *env.Model) {
+	p.due = p.ring.Due(p.due[:0], o.Epoch)
+	for _, i := range p.due {
+		p.awake = append(p.awake, candidate{id: i})
 	}
-	return s.sel.Pack(dst, s.key, func(i int) float64 { return s.worth(i, o.Age(i)) })
+	for k := range p.awake {
+		c := &p.awake[k]
+		c.key = p.key(int(c.id), o)
+	}
+	p.sleep(o)
+	switch {
+	case p.floor > bottom && !p.suffice(p.awake):
+		p.ring.Clear()
+		p.wakeAll(o)
+		p.moveFloor(o)
+	case len(p.awake) > p.want+p.want/2:
+		p.moveFloor(o)
+	}
+}
+
+// moveFloor leaves as many sources awake as are wanted, and wants more where
+// those do not use up the budget.
+func (p *byAge) moveFloor(o *env.Model) {
+	p.floor = bottom
+	for ; p.want < len(p.awake); p.want *= 2 {
+		quickselect(p.awake, p.want)
+		if first := p.awake[:p.want]; p.suffice(first) {
+			for k, c := range first {
+				if k == 0 || c.key < p.floor {
+					p.floor = max(bottom, c.key)
+				}
+			}
+			break
+		}
+	}
+	p.sleep(o)
+}
+
+// suffice reports whether sources use the budget up.
+func (p *byAge) suffice(v []candidate) bool {
+	if p.sel.equal {
+		return len(v) >= p.sel.count()
+	}
+	left := p.sel.budget
+	for _, c := range v {
+		left -= p.sel.costs[c.id]
+	}
+	return left < 0
 }

@@ -8,120 +8,148 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ephemera/baselines/calendar"
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
 )
 
 // ages are the policies whose index is a function of the age.
-var ages = map[string]func(in env.Instance) (calendar.Ranking, func(i int) calendar.Params){
-	"whittle": func(in env.Instance) (calendar.Ranking, func(i int) calendar.Params) {
-		return calendar.Whittle{}, func(i int) calendar.Params { return calendar.Whittle{}.Of(in.Sources[i]) }
+var ages = map[string]func(in env.Instance) ageIndex{
+	"whittle": func(in env.Instance) ageIndex { return newWhittleByAge(in) },
+	"lagrangian": func(in env.Instance) ageIndex {
+		return ageFunc{index: lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price)}
 	},
-	"lagrangian": func(in env.Instance) (calendar.Ranking, func(i int) calendar.Params) {
-		f := calendar.Func{Index: lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price)}
-		return f, f.Of
-	},
-	"greedy": func(in env.Instance) (calendar.Ranking, func(i int) calendar.Params) {
-		f := calendar.Func{Index: greedyAt(in)}
-		return f, f.Of
-	},
+	"greedy": func(in env.Instance) ageIndex { return ageFunc{index: greedyAt(in)} },
 }
 
-// The calendar and the scan choose the same sources at every epoch, ties
-// included, also where others crawl besides.
-func TestCalendarChoosesAsTheScan(t *testing.T) {
+// alike plays an instance of equal costs by both ways of ranking by age. others
+// says whether somebody else crawls besides.
+func alike(t rapid.TB, in env.Instance, x ageIndex, epochs int, others bool) {
+	t.Helper()
+	scan, some := newByAge(in.Terms(), x, false), newByAge(in.Terms(), x, true)
+	w := mean(t, in, true)
+	for epoch := range epochs {
+		o := &w.View().Model
+		want, got := scan.Select(nil, o), some.Select(nil, o)
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("epoch %d: with the ring %v are crawled, without it %v", epoch, got, want)
+		}
+		if extra := epoch * 7 % len(in.Sources); others && !slices.Contains(got, extra) {
+			got = append(got, extra)
+		}
+		if _, err := w.Step(got); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// With the ring the same sources are crawled at every epoch, ties included, also
+// where others crawl besides.
+func TestRingChoosesAsTheScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := envtest.DrawInstance(t, 1, 40, rapid.Bool().Draw(t, "costs"), true)
+		in := envtest.DrawInstance(t, 1, 40, false, true)
 		for i := 1; i < len(in.Sources); i += 2 {
 			if rapid.Bool().Draw(t, "twin") {
-				s := in.Sources[i-1]
-				s.Cost = in.Sources[i].Cost
-				in.Sources[i] = s
+				in.Sources[i] = in.Sources[i-1]
 			}
 		}
-		for name, of := range ages {
-			rank, params := of(in)
-			scan, cal := newScan(in.Terms(), rank, params), fromCalendar{calendar.New(in.Terms().Costs, in.Budget, rank, params)}
-			w := mean(t, in, true)
-			others := rapid.Bool().Draw(t, "others")
-			for epoch := range 120 {
-				want := scan.Select(nil, &w.View().Model)
-				got := cal.Select(nil, &w.View().Model)
-				slices.Sort(want)
-				slices.Sort(got)
-				if !slices.Equal(got, want) {
-					t.Fatalf("%s, epoch %d: the calendar crawls %v, the scan %v", name, epoch, got, want)
-				}
-				if extra := epoch * 7 % len(in.Sources); others && !slices.Contains(got, extra) {
-					got = append(got, extra)
-				}
-				if _, err := w.Step(got); err != nil {
-					t.Fatal(err)
-				}
-			}
+		for _, of := range ages {
+			alike(t, in, of(in), 120, rapid.Bool().Draw(t, "others"))
 		}
 	})
+	for _, in := range []env.Instance{env.Lognormal(3000, 20, 2), env.Wide(2000, 30, 2)} {
+		for _, of := range ages {
+			alike(t, in, of(in), 300, true)
+		}
+	}
 }
 
-// The same at sizes at which policies go by the calendar.
-func TestCalendarChoosesAsTheScanAmongMany(t *testing.T) {
-	for _, in := range []env.Instance{env.Lognormal(3000, 20, 2), env.Mixed(3000, 15, 2), env.Wide(2000, 30, 2)} {
+// Where costs differ, what is left of the budget after the first that fit may
+// go to another source. What that earns or loses is little.
+func TestRingWithUnequalCosts(t *testing.T) {
+	for _, budget := range []float64{3, 60} {
+		in := env.Mixed(3000, budget, 2)
 		for name, of := range ages {
-			rank, params := of(in)
-			p := newByAge(in.Terms(), rank, params)
-			if _, ok := p.(fromCalendar); !ok {
-				t.Fatalf("%s does not go by the calendar among %d sources, %v rounds", name, len(in.Sources), in.Terms().Round())
-			}
-			scan, w := newScan(in.Terms(), rank, params), mean(t, in, true)
-			for epoch := range 300 {
-				want, got := scan.Select(nil, &w.View().Model), p.Select(nil, &w.View().Model)
-				slices.Sort(want)
-				slices.Sort(got)
-				if !slices.Equal(got, want) {
-					t.Fatalf("%s of %s, epoch %d: the calendar crawls %v, the scan %v", name, in.ID, epoch, got, want)
+			for _, pack := range []bool{false, true} {
+				if pack && name != "whittle" {
+					continue // no policy
 				}
-				if extra := epoch * 7 % len(in.Sources); !slices.Contains(got, extra) {
-					got = append(got, extra)
+				var earned [2]float64
+				for k, sleep := range []bool{false, true} {
+					p := newByAge(in.Terms(), of(in), sleep)
+					p.pack = pack
+					earned[k] = run(t, in, p, 700)
 				}
-				if _, err := w.Step(got); err != nil {
-					t.Fatal(err)
+				share := earned[1] / earned[0]
+				t.Logf("budget %v, %s, packed %t: the ring earns %.6f of the scan", budget, name, pack, share)
+				if share < .999 {
+					t.Errorf("budget %v, %s, packed %t: the ring earns %.6f of the scan; want .999", budget, name, pack, share)
 				}
 			}
 		}
 	}
 }
 
-func TestCalendarKeepsTheContract(t *testing.T) {
-	for _, in := range []env.Instance{env.Paper(1), env.Lognormal(60, 5, 1), env.Mixed(60, 7, 1)} {
-		rank, params := ages["whittle"](in)
-		envtest.Policy(t, in, func() env.Policy[env.Model] {
-			return fromCalendar{calendar.New(in.Terms().Costs, in.Budget, rank, params)}
-		})
+// counted counts what is asked of an index.
+type counted struct {
+	ageIndex
+	index, inverse int
+}
+
+func (c *counted) at(i, age int) float64 {
+	c.index++
+	return c.ageIndex.at(i, age)
+}
+
+func (c *counted) firstAge(i int, level float64) int {
+	c.inverse++
+	return c.ageIndex.firstAge(i, level)
+}
+
+// The work of an epoch grows with the crawls, not with the sources.
+func TestRingWorksByCrawls(t *testing.T) {
+	const crawls, epochs = 50, 300
+	for _, n := range []int{10_000, 50_000} {
+		in := env.Lognormal(n, crawls, 1)
+		c := &counted{ageIndex: newWhittleByAge(in)}
+		p, w := newByAge(in.Terms(), c, true), mean(t, in, false)
+		step := func() { must(w.Step(p.Select(nil, &w.View().Model))) }
+		for range 2 * n / crawls {
+			step()
+		}
+		c.index, c.inverse = 0, 0
+		for range epochs {
+			step()
+		}
+		index, inverse := float64(c.index)/(epochs*crawls), float64(c.inverse)/(epochs*crawls)
+		t.Logf("%d sources: %.2f indices and %.2f inverses for each crawl", n, index, inverse)
+		if index > 6 || inverse > 4 {
+			t.Errorf("%d sources: %.2f indices and %.2f inverses for each crawl; want at most 6 and 4", n, index, inverse)
+		}
 	}
 }
 
-// BenchmarkByAge takes turns of the scan and the calendar on the same epochs of
-// one mean world in service. It reports ns per decision of both.
+// BenchmarkByAge takes turns of the scan and the ring on the same epochs of one
+// mean world in service. It reports ns per decision of both.
 func BenchmarkByAge(b *testing.B) {
 	for _, name := range []string{"whittle", "lagrangian", "greedy"} {
-		for _, n := range []int{100, 500, 2000, 10_000, 100_000, 1_000_000} {
-			for _, round := range []int{10, 40, 200, 1000} {
+		for _, n := range []int{100, 1000, 10_000, 100_000, 1_000_000} {
+			for _, round := range []int{10, 40, 1000} {
 				if n/round == 0 {
 					continue
 				}
 				b.Run(fmt.Sprintf("%s/N=%d/round=%d", name, n, round), func(b *testing.B) {
 					in := env.Lognormal(n, float64(n/round), 1)
-					rank, params := ages[name](in)
-					w := mean(b, in, false)
-					policies := []env.Policy[env.Model]{newScan(in.Terms(), rank, params), fromCalendar{calendar.New(in.Terms().Costs, in.Budget, rank, params)}}
+					x, w := ages[name](in), mean(b, in, false)
+					policies := []env.Policy[env.Model]{newByAge(in.Terms(), x, false), newByAge(in.Terms(), x, true)}
 					var took [2][]float64
 					var dst []int
-					step := func() {
-						for k, p := range policies {
+					step := func(which int) {
+						for k := which; k < len(policies); k++ {
 							start := time.Now()
-							dst = p.Select(dst[:0], &w.View().Model)
+							dst = policies[k].Select(dst[:0], &w.View().Model)
 							took[k] = append(took[k], float64(time.Since(start)))
 						}
 						if _, err := w.Step(dst); err != nil {
@@ -129,19 +157,19 @@ func BenchmarkByAge(b *testing.B) {
 						}
 					}
 					for range 2 * round {
-						step()
+						step(1)
 					}
 					took[0], took[1] = took[0][:0], took[1][:0]
 					for b.Loop() {
-						step()
+						step(0)
 					}
 					slices.Sort(took[0])
 					slices.Sort(took[1])
-					scan, cal := took[0][len(took[0])/2], took[1][len(took[1])/2]
+					scan, ring := took[0][len(took[0])/2], took[1][len(took[1])/2]
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(scan, "scan-ns")
-					b.ReportMetric(cal, "calendar-ns")
-					b.ReportMetric(scan/cal, "ratio")
+					b.ReportMetric(ring, "ring-ns")
+					b.ReportMetric(ring*float64(round)/float64(n), "ns/crawl")
 				})
 			}
 		}

@@ -2,8 +2,8 @@ package baselines
 
 import (
 	"math"
+	"slices"
 
-	"ephemera/baselines/order"
 	"ephemera/env"
 )
 
@@ -38,37 +38,38 @@ type ending struct {
 // the source brings; nil stands for its key. Where all crawls cost the same Pack
 // is Top.
 func (s *Selector) Pack(dst []int, key []float64, worth func(i int) float64) []int {
+	return s.pack(dst, s.candidates(key), worth)
+}
+
+// pack is Pack of the candidates, and changes their order.
+func (s *Selector) pack(dst []int, all []candidate, worth func(i int) float64) []int {
 	if s.equal {
-		return s.Top(dst, key)
+		return s.top(dst, all)
 	}
-	s.check(key)
-	all := s.heap(key)
-	if len(all) == 0 {
-		return dst
-	}
-	had, left := len(dst), s.budget
-	for len(all) > 0 && env.Fits(s.costs[all[0].ID], left) {
-		i := int(all[0].ID)
-		dst, left, all = append(dst, i), left-s.costs[i], order.Pop(all)
+	heapify(all)
+	from, left := len(dst), s.budget
+	v := all // what is popped of all stays behind it in v, the last one first
+	for len(all) > 0 && env.Fits(s.costs[all[0].id], left) {
+		i := int(all[0].id)
+		dst, left, all = append(dst, i), left-s.costs[i], pop(all)
 	}
 	e := &s.end
 	e.n, e.best, e.most = 0, 0, 0
-	from := max(had, len(dst)-reopened)
-	for from < len(dst) && math.IsInf(key[dst[from]], 1) {
-		from++
-	}
-	for _, i := range dst[from:] {
-		e.add(i)
-		left += s.costs[i]
-	}
-	dst = dst[:from]
-	for e.n < packed && len(all) > 0 && env.Fits(s.least, left) {
-		if i := int(all[0].ID); env.Fits(s.costs[i], left) {
-			e.add(i)
+	last := v[len(all):][:min(reopened, len(dst)-from)]
+	for _, c := range slices.Backward(last) {
+		if !math.IsInf(c.key, 1) {
+			e.add(c, worth)
+			left += s.costs[c.id]
 		}
-		all = order.Pop(all)
 	}
-	e.weigh(s.costs, key, worth)
+	dst = dst[:len(dst)-e.n]
+	for e.n < packed && len(all) > 0 && env.Fits(s.least, left) {
+		if c := all[0]; env.Fits(s.costs[c.id], left) {
+			e.add(c, worth)
+		}
+		all = pop(all)
+	}
+	e.weigh(s.costs)
 	e.search(0, 0, 0, left)
 	for j, i := range e.id[:e.n] {
 		if e.best>>j&1 != 0 {
@@ -83,23 +84,21 @@ func (s *Selector) Pack(dst []int, key []float64, worth func(i int) float64) []i
 	return s.fill(dst, all, left)
 }
 
-func (e *ending) add(i int) {
-	e.id[e.n] = i
+// add puts a source into the order of the worth.
+func (e *ending) add(c candidate, worth func(i int) float64) {
+	j, w := e.n, c.key
+	if worth != nil {
+		w = worth(int(c.id))
+	}
+	for ; j > 0 && e.value[j-1] < w; j-- {
+		e.id[j], e.value[j] = e.id[j-1], e.value[j-1]
+	}
+	e.id[j], e.value[j] = int(c.id), w
 	e.n++
 }
 
-// weigh sets costs and values, and puts the sources in the order of their worth.
-func (e *ending) weigh(costs, key []float64, worth func(i int) float64) {
-	for j, i := range e.id[:e.n] {
-		w := key[i]
-		if worth != nil {
-			w = worth(i)
-		}
-		for ; j > 0 && e.value[j-1] < w; j-- {
-			e.id[j], e.value[j] = e.id[j-1], e.value[j-1]
-		}
-		e.id[j], e.value[j] = i, w
-	}
+// weigh sets costs and turns the worth into values.
+func (e *ending) weigh(costs []float64) {
 	top := e.value[0] // by which values stay finite
 	for j, i := range e.id[:e.n] {
 		e.cost[j] = costs[i]

@@ -5,9 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"ephemera/baselines/order"
 	"ephemera/env"
 )
+
+var negInf = math.Inf(-1)
 
 // Selector picks the sources to crawl by decreasing key until the budget is
 // used. A source that no longer fits is passed over and cheaper ones after it
@@ -18,9 +19,19 @@ type Selector struct {
 	budget  float64
 	equal   bool    // all costs are the same
 	least   float64 // cheapest crawl
-	scratch []order.Item
+	scratch []candidate
 	end     ending
 }
+
+// candidate is a source that may be crawled, with its key.
+type candidate struct {
+	key float64
+	id  int32
+}
+
+// before is the order of the selection: the higher key first, and of equal keys
+// the lower number.
+func before(a, b candidate) bool { return a.key > b.key || a.key == b.key && a.id < b.id }
 
 // NewSelector returns the selector for costs C, in budget units, and a budget.
 // It panics if a cost is not above 0 or the budget is negative or NaN.
@@ -28,14 +39,12 @@ func NewSelector(costs []float64, budget float64) *Selector {
 	if !(budget >= 0) {
 		panic(fmt.Sprintf("baselines: budget is %v; allowed is 0 or more", budget))
 	}
-	s := &Selector{costs: costs, budget: budget, equal: equal(costs), scratch: make([]order.Item, len(costs))}
+	s := &Selector{costs: costs, budget: budget, equal: equal(costs), least: math.Inf(1)}
 	for i, c := range costs {
 		if !(c > 0) {
 			panic(fmt.Sprintf("baselines: cost of source %d is %v; allowed is above 0", i, c))
 		}
-		if i == 0 || c < s.least {
-			s.least = c
-		}
+		s.least = min(s.least, c)
 	}
 	return s
 }
@@ -47,100 +56,119 @@ func equal(costs []float64) bool {
 
 // Top appends the chosen sources to dst. A source whose key is NaN or −Inf is
 // never chosen. It panics if there is not one key per source.
-func (s *Selector) Top(dst []int, key []float64) []int {
-	s.check(key)
-	if !s.equal {
-		return s.fill(dst, s.heap(key), s.budget)
-	}
-	if len(key) == 0 {
-		return dst
-	}
-	count := env.HowMany(len(key), s.least, s.budget)
-	if some := s.within(key, count); len(some) >= count {
-		return first(dst, some, count)
-	}
-	all := s.all(key)
-	return first(dst, all, min(len(all), count))
-}
+func (s *Selector) Top(dst []int, key []float64) []int { return s.top(dst, s.candidates(key)) }
 
-func (s *Selector) check(key []float64) {
+// candidates returns the sources that may be chosen.
+func (s *Selector) candidates(key []float64) []candidate {
 	if len(key) != len(s.costs) {
 		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
 	}
-}
-
-// all returns the sources that may be chosen.
-func (s *Selector) all(key []float64) []order.Item {
-	v := s.scratch[:0]
+	s.scratch = slices.Grow(s.scratch[:0], len(key))
 	for i, k := range key {
 		if k > negInf {
-			v = append(v, order.Item{Key: k, ID: int32(i)})
+			s.scratch = append(s.scratch, candidate{k, int32(i)})
 		}
 	}
-	return v
+	return s.scratch
 }
 
-// heap is all as a heap, which orders only as far as the budget reaches.
-func (s *Selector) heap(key []float64) []order.Item {
-	v := s.all(key)
-	order.Heapify(v)
-	return v
+// top appends the first of the candidates that fit, and changes their order.
+func (s *Selector) top(dst []int, v []candidate) []int {
+	if !s.equal {
+		heapify(v)
+		return s.fill(dst, v, s.budget)
+	}
+	n := min(len(v), s.count())
+	quickselect(v, n)
+	for _, c := range v[:n] {
+		dst = append(dst, int(c.id))
+	}
+	return dst
 }
+
+// count returns how many crawls fit where all cost the same.
+func (s *Selector) count() int { return env.HowMany(len(s.costs), s.least, s.budget) }
 
 // fill appends what fits of a heap, in order.
-func (s *Selector) fill(dst []int, heap []order.Item, left float64) []int {
+func (s *Selector) fill(dst []int, heap []candidate, left float64) []int {
 	for len(heap) > 0 && env.Fits(s.least, left) {
-		if i := int(heap[0].ID); env.Fits(s.costs[i], left) {
+		if i := int(heap[0].id); env.Fits(s.costs[i], left) {
 			dst = append(dst, i)
 			left -= s.costs[i]
 		}
-		heap = order.Pop(heap)
+		heap = pop(heap)
 	}
 	return dst
 }
 
-// first appends the first n in the order to dst.
-func first(dst []int, v []order.Item, n int) []int {
-	order.First(v, n)
-	for _, p := range v[:n] {
-		dst = append(dst, int(p.ID))
+// quickselect moves the first n in the order to the front.
+func quickselect(v []candidate, n int) {
+	lo, hi := 0, len(v)-1
+	for lo < hi && n > lo && n <= hi {
+		// The median of three becomes the pivot p.
+		mid := lo + (hi-lo)/2
+		if before(v[mid], v[lo]) {
+			v[mid], v[lo] = v[lo], v[mid]
+		}
+		if before(v[hi], v[lo]) {
+			v[hi], v[lo] = v[lo], v[hi]
+		}
+		if before(v[hi], v[mid]) {
+			v[hi], v[mid] = v[mid], v[hi]
+		}
+		p, i, j := v[mid], lo, hi
+		for i <= j {
+			for before(v[i], p) {
+				i++
+			}
+			for before(p, v[j]) {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n <= j:
+			hi = j
+		case n > i:
+			lo = i
+		default:
+			return
+		}
 	}
-	return dst
 }
 
-// sampled is how many keys stand for all, where there are many.
-const sampled = 1024
+// heapify makes v a heap with the first in the order at its root.
+func heapify(v []candidate) {
+	for i := len(v)/2 - 1; i >= 0; i-- {
+		sift(v, i)
+	}
+}
 
-// within returns the sources whose keys reach a level that, to judge by a
-// sample, a few more than count of them reach. If at least count do, the
-// selection is among them. It returns nothing where that would not pay.
-func (s *Selector) within(key []float64, count int) []order.Item {
-	n := len(key)
-	if n < 4*sampled || count > n/8 || count == 0 {
-		return nil
-	}
-	sample := s.scratch[:0]
-	for x := range sampled {
-		if i := x * (n / sampled); key[i] > negInf {
-			sample = append(sample, order.Item{Key: key[i], ID: int32(i)})
+// pop takes the root out of a heap.
+func pop(v []candidate) []candidate {
+	n := len(v) - 1
+	v[0], v[n] = v[n], v[0]
+	sift(v[:n], 0)
+	return v[:n]
+}
+
+func sift(v []candidate, i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(v) {
+			return
 		}
-	}
-	// Of the sample, share ± √share are expected among the first count.
-	share := float64(count) * sampled / float64(n)
-	rank := int(share+3*math.Sqrt(share)) + 4
-	if rank > len(sample) {
-		return nil
-	}
-	order.First(sample, rank)
-	level := math.Inf(1)
-	for _, p := range sample[:rank] {
-		level = math.Min(level, p.Key)
-	}
-	some := s.scratch[:0]
-	for i, k := range key {
-		if k >= level {
-			some = append(some, order.Item{Key: k, ID: int32(i)})
+		if c+1 < len(v) && before(v[c+1], v[c]) {
+			c++
 		}
+		if !before(v[c], v[i]) {
+			return
+		}
+		v[i], v[c] = v[c], v[i]
+		i = c
 	}
-	return some
 }

@@ -1,14 +1,9 @@
 package baselines
 
 import (
-	"math"
-
-	"ephemera/baselines/calendar"
 	"ephemera/baselines/index"
 	"ephemera/env"
 )
-
-var negInf = math.Inf(-1)
 
 // byIndex is a policy that crawls by decreasing index.
 type byIndex[O env.Knowledge] struct {
@@ -30,20 +25,35 @@ func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	return p.sel.Top(dst, p.key)
 }
 
+// whittleByAge is the exact Whittle index at the age, in interest per budget unit.
+type whittleByAge []index.Curve
+
+func newWhittleByAge(in env.Instance) whittleByAge {
+	w := make(whittleByAge, len(in.Sources))
+	for i, s := range in.Sources {
+		w[i] = index.NewCurve(s, index.MeanDynamics)
+	}
+	return w
+}
+
+func (w whittleByAge) at(i, age int) float64 { return w[i].Index(age) / w[i].Cost }
+
+func (w whittleByAge) firstAge(i int, level float64) int {
+	return w[i].FirstAge(level * w[i].Cost)
+}
+
 // NewWhittle returns the exact Whittle index policy on the mean state, which
 // follows from the age: the policy of both papers' deterministic experiments.
 func NewWhittle(in env.Instance) env.Policy[env.Model] {
-	var w calendar.Whittle
-	return newByAge(in.Terms(), w, func(i int) calendar.Params { return w.Of(in.Sources[i]) })
+	return newByAge(in.Terms(), newWhittleByAge(in), fewAreCrawled(in.Terms()))
 }
 
 // NewWhittlePacked is NewWhittle with the crawls of an epoch chosen by
 // [Selector.Pack], which matters where costs differ.
 func NewWhittlePacked(in env.Instance) env.Policy[env.Model] {
-	var w calendar.Whittle
-	s := newScan(in.Terms(), w, func(i int) calendar.Params { return w.Of(in.Sources[i]) })
-	s.packed = true
-	return s
+	p := newByAge(in.Terms(), newWhittleByAge(in), fewAreCrawled(in.Terms()))
+	p.pack = true
+	return p
 }
 
 // NewWhittleObserved returns Theorem 1's index policy on the true state, which

@@ -43,11 +43,20 @@ func New(sources, turn int) *Ring {
 		panic(fmt.Sprintf("ring: %d sources and a turn of %d epochs; allowed are at least 0 and 1", sources, turn))
 	}
 	r := &Ring{head: make([]int32, 1<<bits.Len(uint(turn-1)))}
+	r.grow(sources)
+	r.Clear()
+	return r
+}
+
+// Clear takes all sources out.
+func (r *Ring) Clear() {
 	for b := range r.head {
 		r.head[b] = none
 	}
-	r.grow(sources)
-	return r
+	for i := range r.links {
+		r.links[i].wake = none
+	}
+	r.size = 0
 }
 
 // grow makes room for the given number of sources.
