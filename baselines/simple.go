@@ -14,7 +14,7 @@ func NewGreedy(in env.Instance) env.Policy[env.Model] {
 
 func greedyAt(in env.Instance) func(i, age int) float64 {
 	src := in.Sources
-	return func(i, age int) float64 { return src[i].ExactMean(age) / src[i].Cost }
+	return func(i, age int) float64 { return src[i].Harvest(float64(age)) / src[i].Cost }
 }
 
 // NewMyopic returns the policy that crawls by the state that it sees, per

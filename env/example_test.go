@@ -24,11 +24,11 @@ func ExampleSource() {
 
 // The mean dynamics of the papers lose through the window from the first epoch
 // on; in truth nothing is old enough to drop before the window has passed.
-func ExampleSource_ExactMean() {
+func ExampleSource_Harvest() {
 	s := env.NewSource("news", 100, 0.2, 1)
 	s.Window = 5
 	for _, age := range []int{1, 2, 3, 5, 8, 20} {
-		fmt.Printf("age %2d: mean dynamics %6.2f, exact %6.2f\n", age, s.MeanState(age), s.ExactMean(age))
+		fmt.Printf("age %2d: mean dynamics %6.2f, exact %6.2f\n", age, s.MeanState(age), s.Harvest(float64(age)))
 	}
 	// Output:
 	// age  1: mean dynamics  57.29, exact  90.63
@@ -79,7 +79,7 @@ window = 48
 	fmt.Println(err)
 	// Output:
 	// two +Inf 48 <nil>
-	// two.toml:4:1: unknown key "source.speed"; allowed are name, rate, decay, interest, window and cost
+	// two.toml:4:1: unknown key "source.speed"; allowed are name, rate, decay, interest, window, cost, law, shape and batch
 }
 
 func ExampleNewMean() {

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-
-	"ephemera/env/strict"
 )
 
 // fileInstance is an instance as its TOML file has it. Pointers tell what is
@@ -27,13 +25,34 @@ type fileSource struct {
 	Rate     *float64 `toml:"rate"`
 	Decay    *float64 `toml:"decay"`
 	Interest *float64 `toml:"interest"`
-	Window   *float64 `toml:"window,omitempty"`
-	Cost     *float64 `toml:"cost,omitempty"`
+	Window   *float64 `toml:"window"`
+	Cost     *float64 `toml:"cost"`
+	Law      *Law     `toml:"law"`
+	Shape    *float64 `toml:"shape"`
+	Batch    *int     `toml:"batch"`
+}
+
+// set overwrites the parameters that the file has.
+func (f *fileSource) set(s *Source) {
+	overwrite(&s.Rate, f.Rate)
+	overwrite(&s.Decay, f.Decay)
+	overwrite(&s.Interest, f.Interest)
+	overwrite(&s.Window, f.Window)
+	overwrite(&s.Cost, f.Cost)
+	overwrite(&s.Law, f.Law)
+	overwrite(&s.Shape, f.Shape)
+	overwrite(&s.Batch, f.Batch)
+}
+
+func overwrite[V any](to, from *V) {
+	if from != nil {
+		*to = *from
+	}
 }
 
 const (
 	fileKeys   = "id, budget and [[source]]"
-	sourceKeys = "name, rate, decay, interest, window and cost"
+	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch"
 )
 
 // Load reads an instance file. It is TOML:
@@ -48,9 +67,12 @@ const (
 //	interest = 1.0          # ξ̄, mean initial interest of an item
 //	window = 20             # M, epochs; inf if it is left out
 //	cost = 1                # C, budget units; 1 if it is left out
+//	law = "power"           # or "hump"; "exponential" if it is left out
+//	shape = 1.5             # k of law power; 1.5 if it is left out
+//	batch = 20              # items that arrive together; 1 if it is left out
 //
 // Keys that are not listed here are refused. Errors are one line with the
-// file, the line and column, the key, and what is allowed.
+// file, the key, what was found, and what is allowed.
 func Load(path string) (Instance, error) {
 	data, err := ReadFile(path, maxFile)
 	if err != nil {
@@ -104,59 +126,31 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 
 // Unmarshal is Load for the contents of a file; path is what errors call it.
 func Unmarshal(path string, data []byte) (Instance, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var f fileInstance
-	if err := strict.Decode(data, &f); err != nil {
+	decoder := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	if err := decoder.DisallowUnknownFields().Decode(&f); err != nil {
 		return Instance{}, tomlError(path, err)
 	}
-	if f.Budget == nil {
-		return Instance{}, fmt.Errorf("%s: key \"budget\" is missing; needed are budget and at least one [[source]]", path)
-	}
-	if len(f.Source) == 0 {
-		return Instance{}, fmt.Errorf("%s: there is no [[source]]; needed are budget and at least one [[source]]", path)
+	if f.Budget == nil || len(f.Source) == 0 {
+		return Instance{}, fmt.Errorf("%s: needed are the key budget and at least one [[source]]", path)
 	}
 	in := Instance{
 		ID:      strings.TrimSuffix(filepath.Base(path), ".toml"),
 		Sources: make([]Source, len(f.Source)),
 		Budget:  *f.Budget,
 	}
-	if f.ID != nil {
-		in.ID = *f.ID
-	}
-	lines := sourceLines(data, len(f.Source))
+	overwrite(&in.ID, f.ID)
 	seen := make(map[string]int, len(f.Source))
 	for i, s := range f.Source {
-		where := fmt.Sprintf("%s%s: source %d", path, lines[i], i+1)
-		if s.Name != nil {
-			where += fmt.Sprintf(" (%.60q)", *s.Name)
-		}
-		if s.Name == nil {
-			return Instance{}, missing(where, "name")
+		if s.Name == nil || s.Rate == nil || s.Decay == nil || s.Interest == nil {
+			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest, allowed also window, cost, law, shape and batch", path, i+1)
 		}
 		if j, ok := seen[*s.Name]; ok {
-			return Instance{}, fmt.Errorf("%s: source %d has the same name; each name is allowed once", where, j+1)
+			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once", path, j+1, i+1, *s.Name)
 		}
 		seen[*s.Name] = i
-		src := NewSource(*s.Name, 0, 0, 0)
-		for _, field := range []struct {
-			key    string
-			from   *float64
-			to     *float64
-			needed bool
-		}{
-			{"rate", s.Rate, &src.Rate, true}, {"decay", s.Decay, &src.Decay, true}, {"interest", s.Interest, &src.Interest, true},
-			{"window", s.Window, &src.Window, false}, {"cost", s.Cost, &src.Cost, false},
-		} {
-			if field.from != nil {
-				*field.to = *field.from
-			} else if field.needed {
-				return Instance{}, missing(where, field.key)
-			}
-		}
-		if err := src.Validate(); err != nil {
-			return Instance{}, fmt.Errorf("%s: %w", where, err)
-		}
-		in.Sources[i] = src
+		in.Sources[i] = NewSource(*s.Name, 0, 0, 0)
+		s.set(&in.Sources[i])
 	}
 	if err := in.Validate(); err != nil {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
@@ -164,44 +158,27 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 	return in, nil
 }
 
-func missing(where, key string) error {
-	return fmt.Errorf("%s: key %q is missing; needed are name, rate, decay and interest, allowed also window and cost", where, key)
-}
-
 // tomlError makes one line of a decoder's error: file, line, column, key. What
 // it quotes from the file is cut, as that may be a megabyte.
 func tomlError(path string, err error) error {
-	var unknown *strict.UnknownError
+	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) {
+		first := unknown.Errors[0]
+		line, column := first.Position()
 		allowed := fileKeys
-		if len(unknown.Path) > 1 && unknown.Path[0] == "source" {
+		if key := first.Key(); len(key) > 1 && key[0] == "source" {
 			allowed = sourceKeys
 		}
-		return fmt.Errorf("%s:%d:%d: %w; allowed are %s", path, unknown.Line, unknown.Column, err, allowed)
+		return fmt.Errorf("%s:%d:%d: unknown key %.60q; allowed are %s", path, line, column, strings.Join(first.Key(), "."), allowed)
 	}
 	var e *toml.DecodeError
 	if errors.As(err, &e) {
-		line, col := e.Position()
+		line, column := e.Position()
 		what, _, _ := strings.Cut(strings.TrimPrefix(e.Error(), "toml: "), " into struct field")
 		if key := e.Key(); len(key) > 0 {
-			return fmt.Errorf("%s:%d:%d: key %.60q: %.300s; id and name are strings, the other keys numbers, source is [[source]] tables", path, line, col, strings.Join(key, "."), what)
+			return fmt.Errorf("%s:%d:%d: key %.60q: %.300s; id, name and law are strings, the other keys numbers, source is [[source]] tables", path, line, column, strings.Join(key, "."), what)
 		}
-		return fmt.Errorf("%s:%d:%d: not TOML: %.300s; allowed are %s", path, line, col, what, fileKeys)
+		return fmt.Errorf("%s:%d:%d: not TOML: %.300s; allowed are %s", path, line, column, what, fileKeys)
 	}
 	return fmt.Errorf("%s: %.300s; allowed are %s", path, strings.TrimPrefix(err.Error(), "toml: "), fileKeys)
-}
-
-// sourceLines returns ":LINE" for each [[source]] table, or empty strings if
-// the sources were written in another form.
-func sourceLines(data []byte, n int) []string {
-	at := make([]string, 0, n)
-	for key := range strict.Keys(data) {
-		if len(key.Path) == 1 && key.Path[0] == "source" {
-			at = append(at, fmt.Sprintf(":%d", key.Line))
-		}
-	}
-	if len(at) != n {
-		return make([]string, n)
-	}
-	return at
 }

@@ -49,19 +49,23 @@ func TestInstanceFileErrors(t *testing.T) {
 	}
 	with := func(line string) string { return without(strings.Fields(line)[0]) + line + "\n" }
 	for _, c := range []struct{ text, want string }{
-		{"", `f.toml: key "budget" is missing`},
-		{"budget = 1\n", "f.toml: there is no [[source]]"},
-		{without("name"), `f.toml:2: source 1: key "name" is missing; needed are name, rate, decay and interest, allowed also window and cost`},
-		{without("rate"), `f.toml:2: source 1 ("a"): key "rate" is missing`},
-		{without("decay"), `f.toml:2: source 1 ("a"): key "decay" is missing`},
-		{without("interest"), `f.toml:2: source 1 ("a"): key "interest" is missing`},
-		{without("budget"), `f.toml: key "budget" is missing`},
-		{with("colour = 3"), `f.toml:7:1: unknown key "source.colour"; allowed are name, rate, decay, interest, window and cost`},
+		{"", "f.toml: needed are the key budget and at least one [[source]]"},
+
+		{without("name"), "f.toml: source 1 lacks a key; needed are name, rate, decay and interest, allowed also window, cost, law, shape and batch"},
+		{without("rate"), "f.toml: source 1 lacks a key"},
+		{without("decay"), "f.toml: source 1 lacks a key"},
+		{without("interest"), "f.toml: source 1 lacks a key"},
+		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power and hump`},
+		{with("shape = 2"), "shape is 2; it belongs to law power, and the law is exponential"},
+		{with("law = 'power'\nshape = 1"), "shape is 1; allowed is a finite number above 1"},
+		{with("batch = -1"), "batch is -1; allowed are 1 to 10000 items"},
+		{with("batch = 1.5"), `f.toml:7:9: key "source.batch"`},
+		{with("colour = 3"), `f.toml:7:1: unknown key "source.colour"; allowed are name, rate, decay, interest, window, cost, law, shape and batch`},
 		{"bugdet = 1\n" + oneSource, `f.toml:1:1: unknown key "bugdet"; allowed are id, budget and [[source]]`},
 		{with("rate = 'x'"), `f.toml:6:8: key "source.rate": cannot decode TOML string`},
 		{with("rate = true"), `f.toml:6:8: key "source.rate": cannot decode TOML boolean`},
 		{with("name = 3"), `f.toml:6:8: key "source.name": cannot decode TOML integer`},
-		{with("rate = nan"), `f.toml:2: source 1 ("a"): rate is NaN; allowed is a finite number of items per epoch, 0 or more`},
+		{with("rate = nan"), `f.toml: instance "f", source 1 ("a"): rate is NaN; allowed is a finite number of items per epoch, 0 or more`},
 		{with("rate = inf"), "rate is +Inf"},
 		{with("rate = -1"), "rate is -1"},
 		{with("decay = 0"), "decay is 0; allowed is a finite rate per epoch above 0"},
@@ -77,10 +81,10 @@ func TestInstanceFileErrors(t *testing.T) {
 		{"budget = nan\n" + without("budget"), `budget is NaN; allowed is above 0 and at most 1`},
 		{"budget = 0\n" + without("budget"), `budget is 0; allowed is above 0 and at most 1`},
 		{"budget = 2\n" + without("budget"), `f.toml: instance "f": budget is 2; allowed is above 0 and at most 1, the cost of crawling every source`},
-		{oneSource + oneSource[len("budget = 1\n"):], `f.toml:7: source 2 ("a"): source 1 has the same name`},
+		{oneSource + oneSource[len("budget = 1\n"):], `f.toml: sources 1 and 2 have the same name, "a"; each name is allowed once`},
 		{"budget = 1\n" + oneSource, "f.toml:2:1:"},
 		{"budget = 1\nsource = 3\n", `f.toml:2:10: key "source"`},
-		{"budget = 1\nsource = [{name = 'a'}]\n", `f.toml:2: source 1 ("a"): key "rate" is missing`},
+		{"budget = 1\nsource = [{name = 'a'}]\n", "f.toml: source 1 lacks a key"},
 		{"\x00", "f.toml:1:1: not TOML"},
 		{"budget = 1\n[[source", "f.toml:2:"},
 	} {
@@ -111,6 +115,10 @@ func TestInstanceFileRoundTrip(t *testing.T) {
 				s.Window = positive.Draw(t, "window")
 			}
 			s.Cost = positive.Draw(t, "cost")
+			if s.Law = rapid.SampledFrom([]env.Law{"", env.LawExponential, env.LawPower, env.LawHump}).Draw(t, "law"); s.Law == env.LawPower {
+				s.Shape = rapid.SampledFrom([]float64{0, 1.01, 1.5, 9}).Draw(t, "shape")
+			}
+			s.Batch = rapid.IntRange(0, 50).Draw(t, "batch")
 			in.Sources = append(in.Sources, s)
 		}
 		in.Budget = in.TotalCost()

@@ -1,15 +1,20 @@
 package env
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ledger is the part that all worlds share: the epoch, the crawls so far, the
 // mean state, and the check of a step against the budget.
 type ledger struct {
 	terms   Terms
 	overrun bool // let crawls over the budget pass
+	sources []Source
 	view    Observed
 	factor  []float64 // α
 	gain    []float64 // u
+	other   []int     // sources whose law is not exponential
 	tries   int       // calls of check
 	named   []int     // the last of them that named the source
 	crawled []Crawled
@@ -26,6 +31,7 @@ func newLedger(in Instance, overrun bool) (ledger, error) {
 	l := ledger{
 		terms:   in.Terms(),
 		overrun: overrun,
+		sources: slices.Clone(in.Sources),
 		factor:  make([]float64, n),
 		gain:    make([]float64, n),
 		named:   make([]int, n),
@@ -36,6 +42,9 @@ func newLedger(in Instance, overrun bool) (ledger, error) {
 		l.factor[i], l.gain[i] = s.Factor(), s.Gain()
 		l.view.Last[i] = -1
 		l.view.Mean[i] = l.gain[i]
+		if s.law() != LawExponential {
+			l.other = append(l.other, i)
+		}
 	}
 	return l, nil
 }
@@ -99,4 +108,7 @@ func (l *ledger) advance(crawl []int) {
 		x[i] = alpha[i]*x[i] + u[i]
 	}
 	l.view.Epoch++
+	for _, i := range l.other {
+		x[i] = l.sources[i].MeanState(l.view.Age(i))
+	}
 }

@@ -13,10 +13,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
-	"gonum.org/v1/gonum/stat"
 
 	"ephemera/env"
-	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
@@ -60,10 +58,10 @@ func (v *naive) waiting(i int) []env.Item {
 	var got []env.Item
 	for t := v.last[i] + 1; t <= v.epoch; t++ {
 		for _, it := range v.items[i][t] {
-			for n := t + 1; n <= v.epoch; n++ {
-				it.Age++
-				it.Interest *= v.in.Sources[i].Factor()
-			}
+			// The item was seen once, at the end of its own epoch.
+			initial := it.Interest / interestAt(v.in.Sources[i], it.Age)
+			it.Age += float64(v.epoch - t)
+			it.Interest = initial * interestAt(v.in.Sources[i], it.Age)
 			if it.Age <= v.in.Sources[i].Window {
 				got = append(got, it)
 			}
@@ -76,13 +74,13 @@ func (v *naive) waiting(i int) []env.Item {
 // of all kinds, crawls at random.
 func TestPoissonAgainstItemsOneByOne(t *testing.T) {
 	const epochs = 90
-	in := windows()
+	in := everyLaw()
 	for i := range in.Sources {
 		in.Sources[i].Rate /= 10
 	}
 	for _, m := range allMarks {
 		for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
-			o.Marks, o.Overrun, o.Bulk = m, true, math.Inf(1)
+			o.Marks, o.Overrun = m, true
 			slow := newNaive(t, in, 5, o, epochs)
 			w := must(env.NewPoisson(in, 5, o))
 			r := stream.New(6, stream.Test)
@@ -147,86 +145,10 @@ func TestItemsAreWithinTheWindow(t *testing.T) {
 	}
 }
 
-// ks returns the two-sample statistic of Kolmogorov and Smirnov in units of
-// its standard scale √(nm/(n+m)); 1.95 is exceeded once in a thousand times.
-func ks(x, y []float64) float64 {
-	slices.Sort(x)
-	slices.Sort(y)
-	n, m := float64(len(x)), float64(len(y))
-	return stat.KolmogorovSmirnov(x, nil, y, nil) * math.Sqrt(n*m/(n+m))
-}
-
-// The sum of exponential marks has the law it is drawn from: by distance from
-// items, at small and large rates, and split by a fractional window.
-func TestBulkSumsHaveTheLawOfItems(t *testing.T) {
-	envtest.Alone(t)
-	never := math.Inf(1)
-	for _, c := range []struct {
-		marks  env.Marks
-		rate   float64
-		decay  float64
-		window float64
-		age    int
-		n      int
-	}{
-		{env.MarksPerItem, 0.5, 0.35, never, 1, 40_000},
-		{env.MarksPerItem, 3, 2.5, never, 1, 40_000},
-		{env.MarksPerItem, 3, 0.01, never, 1, 40_000},
-		{env.MarksPerItem, 5, 40, never, 1, 40_000},
-		{env.MarksPerItem, 250, 0.7, never, 1, 10_000},
-		{env.MarksPerItem, 4, 0.3, 2.4, 4, 20_000},
-		{env.MarksConstant, 20_000, 0.35, never, 1, 1500},
-		{env.MarksConstant, 40_000, 0.35, 1.5, 2, 500},
-		{env.MarksPerEpoch, 20_000, 0.35, never, 1, 1500},
-		{env.MarksLogNormal, 400_000, 0.1, never, 1, 60},
-	} {
-		s := env.Source{Name: "s", Rate: c.rate, Decay: c.decay, Interest: 0.7, Window: c.window, Cost: 1}
-		draw := func(bulk float64, seed uint64) []float64 {
-			in := env.Instance{ID: "one", Sources: []env.Source{s}, Budget: 1}
-			w := must(env.NewPoisson(in, seed, env.PoissonOptions{Marks: c.marks, Bulk: bulk}))
-			x := make([]float64, c.n)
-			for k := range x {
-				for range c.age - 1 {
-					must(w.Step(nil))
-				}
-				x[k] = must(w.Step([]int{0}))[0].Interest
-			}
-			return x
-		}
-		items, sums := draw(math.Inf(1), 1), draw(1e-9, 2)
-		what := fmt.Sprintf("%+v", c)
-		within(t, what, sums, s.ExactMean(c.age), 4)
-		if c.age == 1 {
-			varianceWithin(t, what, sums, envtest.GainVariance(s, c.marks, 1), 4)
-		}
-		if d := ks(items, sums); d > 1.95 {
-			t.Errorf("%s: distance %v in standard units; want at most 1.95", what, d)
-		}
-	}
-}
-
-// Draws of one seed do not depend on which options show them.
-func TestBulkIsChosenAboveTheThreshold(t *testing.T) {
-	first := func(rate float64, o env.PoissonOptions) float64 {
-		return gains(t, env.NewSource("", rate, 0.5, 1), 1, 1, o)[0]
-	}
-	for _, rate := range []float64{999, 1001} {
-		o := env.PoissonOptions{Marks: env.MarksPerItem}
-		sum := first(rate, o)
-		o.Items = true
-		items := first(rate, o)
-		if same := math.Abs(sum-items) < 1e-9*items; same != (rate <= 1000) {
-			t.Errorf("rate %v: %v with items, %v without", rate, items, sum)
-		}
-	}
-}
-
 func TestPoissonRefusesOptions(t *testing.T) {
 	for want, o := range map[string]env.PoissonOptions{
-		`marks is "gamma"`:      {Marks: "gamma"},
-		"sigma":                 {Sigma: -1},
-		"bulk":                  {Bulk: math.NaN()},
-		"3 marks of unobserved": {Unobserved: make([]bool, 3)},
+		`marks is "gamma"`: {Marks: "gamma"},
+		"sigma":            {Sigma: -1},
 	} {
 		_, err := env.NewPoisson(env.Paper(1), 1, o)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -234,13 +156,10 @@ func TestPoissonRefusesOptions(t *testing.T) {
 		}
 	}
 	in := env.Paper(1)
-	in.Sources[2].Window, in.Sources[2].Decay = 1e9, 1e-9
-	if _, err := env.NewPoisson(in, 1, env.PoissonOptions{State: true}); err == nil || !strings.Contains(err.Error(), "epochs together") {
-		t.Errorf("window of 10⁹ epochs: error is %v", err)
-	}
-	in.Sources[2].Rate = math.NaN()
-	if _, err := env.NewPoisson(in, 1, env.PoissonOptions{}); err == nil || !strings.Contains(err.Error(), "rate") {
-		t.Errorf("rate NaN: error is %v", err)
+	in.Sources[2].Rate = 10_001
+	want := `instance "paper", source 3 ("3"): rate is 10001; allowed in world poisson are at most 10000 items per epoch`
+	if _, err := env.NewPoisson(in, 1, env.PoissonOptions{}); err == nil || err.Error() != want {
+		t.Errorf("error is %v; want %s", err, want)
 	}
 }
 
@@ -287,12 +206,8 @@ func TestGoldenStreams(t *testing.T) {
 	golden(t, "mean", trace(must(env.NewMean(in, false))))
 	for _, m := range allMarks {
 		golden(t, "poisson_"+string(m), trace(must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, Items: true, State: true}))))
-		in := env.Paper(1)
-		for i := range in.Sources {
-			in.Sources[i].Rate, in.Sources[i].Window = 1e6, 2.5
-		}
-		golden(t, "poisson_bulk_"+string(m), trace(must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true}))))
 	}
+	golden(t, "poisson_laws", trace(must(env.NewPoisson(everyLaw(), 1, env.PoissonOptions{Marks: env.MarksPerItem, Items: true, State: true}))))
 	w, _, err := openReplay(recording(t, 60, true), env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 1, Items: true, State: true})
 	golden(t, "replay", trace(must(w, err)))
 	if runtime.GOARCH != "amd64" {
@@ -321,25 +236,6 @@ func BenchmarkItems(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250, "ns/item")
 			})
 		}
-	}
-}
-
-// Epochs of Table I with 10⁶ items per epoch at each source, all states computed.
-func BenchmarkBulk(b *testing.B) {
-	in := env.Paper(1)
-	for i := range in.Sources {
-		in.Sources[i].Rate = 1e6
-	}
-	for _, m := range allMarks {
-		b.Run(string(m), func(b *testing.B) {
-			w := must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true}))
-			crawl := []int{0}
-			b.ReportAllocs()
-			for b.Loop() {
-				must(w.Step(crawl))
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "epochs/s")
-		})
 	}
 }
 

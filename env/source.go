@@ -1,11 +1,13 @@
 package env
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
 
-// Source is one source of ephemeral content.
+// Source is one source of ephemeral content. Law, Shape and Batch may be left
+// out: items then arrive singly and fade exponentially, as in the papers.
 type Source struct {
 	Name     string  `toml:"name"`
 	Rate     float64 `toml:"rate"`     // λ, items per epoch; 0 or more
@@ -13,6 +15,10 @@ type Source struct {
 	Interest float64 `toml:"interest"` // ξ̄, mean initial interest of an item; 0 or more
 	Window   float64 `toml:"window"`   // M, epochs after which an item is dropped; +Inf for never
 	Cost     float64 `toml:"cost"`     // C, budget units per crawl; more than 0
+
+	Law   Law     `toml:"law,omitempty"`   // how an item's interest depends on its age; empty means exponential
+	Shape float64 `toml:"shape,omitempty"` // k of law power, above 1; 0 means 1.5
+	Batch int     `toml:"batch,omitempty"` // items that arrive together; 0 means 1
 }
 
 // NewSource returns a source without a window whose crawls cost 1.
@@ -20,61 +26,125 @@ func NewSource(name string, rate, decay, interest float64) Source {
 	return Source{Name: name, Rate: rate, Decay: decay, Interest: interest, Window: math.Inf(1), Cost: 1}
 }
 
-// Factor returns α = e^(−c), the share of interest that is left after one epoch.
-func (s Source) Factor() float64 { return math.Exp(-s.Decay) }
+// Law names how the interest of an item depends on its age a.
+type Law string
 
-// Gain returns u, the mean interest that a source gains in an epoch.
-//
-//	u = (λ ξ̄ / c)(1 − α)(1 − α^M)
-//
-// This is (1) of TCNS with the window of Allerton, section II; M = ∞ gives TCNS.
-func (s Source) Gain() float64 {
-	return s.Rate * s.Interest / s.Decay * -math.Expm1(-s.Decay) * s.windowShare()
+// The laws of interest, for items whose initial interest is 1.
+const (
+	LawExponential Law = "exponential" // f(a) = e^(−ca), the law of the papers
+	LawPower       Law = "power"       // f(a) = (1 + ca)^(−k)
+	LawHump        Law = "hump"        // f(a) = ca·e^(1−ca): rises to 1 at age 1/c, then falls
+)
+
+// laws are the known laws.
+var laws = []Law{LawExponential, LawPower, LawHump}
+
+// law returns the law of interest.
+func (s *Source) law() Law { return cmp.Or(s.Law, LawExponential) }
+
+// shape returns k.
+func (s *Source) shape() float64 { return cmp.Or(s.Shape, 1.5) }
+
+// interestAt returns f(age), the interest of an item of that age whose initial
+// interest is 1, without regard to the window.
+func (s *Source) interestAt(age float64) float64 {
+	y := s.Decay * age
+	switch s.Law {
+	case LawPower:
+		return math.Exp(-s.shape() * math.Log1p(y))
+	case LawHump:
+		return y * math.Exp(1-y)
+	}
+	return math.Exp(-y)
 }
 
-// Ceiling returns u* = u/(1 − α), the limit of the state of a source that is
-// never crawled.
-func (s Source) Ceiling() float64 {
-	// (1 − α) cancels, which keeps the ceiling exact for small decay rates.
-	return s.Rate * s.Interest / s.Decay * s.windowShare()
+// integral returns c·∫₀^age f(a) da, which has no unit.
+func (s *Source) integral(age float64) float64 {
+	y := s.Decay * age
+	switch s.Law {
+	case LawPower:
+		// ∫₀^y (1 + v)^(−k) dv = (1 − (1 + y)^(1−k))/(k − 1)
+		k := s.shape()
+		return -math.Expm1((1-k)*math.Log1p(y)) / (k - 1)
+	case LawHump:
+		// ∫₀^y v e^(1−v) dv = e(1 − (1 + y)e^(−y))
+		switch {
+		case y < 1e-2: // by its series, where the difference would lose digits
+			return math.E * y * y * (1./2 - y*(1./3-y*(1./8-y*(1./30-y/144))))
+		case y > 50:
+			return math.E
+		}
+		return math.E * (-math.Expm1(-y) - y*math.Exp(-y))
+	}
+	// ∫₀^y e^(−v) dv
+	return -math.Expm1(-y)
 }
 
-// windowShare returns 1 − α^M.
-func (s Source) windowShare() float64 {
+// scale returns λξ̄/c, interest.
+func (s *Source) scale() float64 { return s.Rate * s.Interest / s.Decay }
+
+// Harvest returns H(age), the mean interest that a crawl brings back at any
+// real age, in epochs since the crawl before; items older than the window are
+// dropped. It is what all else follows from:
+//
+//	H(s) = λ ξ̄ ∫₀^min(s, M) f(a) da
+//
+// It rises with the age and is 0 at age 0. It is concave for the laws
+// exponential and power; for the law hump it is convex up to age 1/c.
+func (s Source) Harvest(age float64) float64 {
+	return s.scale() * s.integral(math.Min(age, s.Window))
+}
+
+// windowShare returns the share of all interest ever that an item has had
+// before it is dropped; 1 − α^M for the exponential law.
+func (s *Source) windowShare() float64 {
 	if math.IsInf(s.Window, 1) {
 		return 1
 	}
-	return -math.Expm1(-s.Decay * s.Window)
+	return s.integral(s.Window) / s.integral(math.Inf(1))
 }
+
+// MeanState returns the state under the papers' mean dynamics, age epochs
+// after a crawl. With H∞ the harvest curve without a window:
+//
+//	x(s) = H∞(s) · H∞(M)/H∞(∞)
+//
+// For the exponential law that is (2)-(3) of both papers, x = u*(1 − α^s).
+// Where the window is finite it differs from [Source.Harvest]: the mean dynamics
+// spread the loss through the window over all ages, while in truth nothing is
+// old enough to be dropped until the window has passed. Both reach the same
+// ceiling.
+func (s Source) MeanState(age int) float64 {
+	return s.scale() * s.integral(float64(age)) * s.windowShare()
+}
+
+// Gain returns u, the mean interest that a source gains in an epoch: MeanState
+// at age 1. For the exponential law that is (1) of TCNS with the window of
+// Allerton, section II:
+//
+//	u = (λ ξ̄ / c)(1 − α)(1 − α^M)
+func (s Source) Gain() float64 { return s.MeanState(1) }
+
+// Ceiling returns u*, the limit of MeanState and of Harvest for a source that
+// is never crawled; u/(1 − α) for the exponential law.
+func (s Source) Ceiling() float64 {
+	return s.scale() * s.integral(math.Inf(1)) * s.windowShare()
+}
+
+// Factor returns α = e^(−c), under the exponential law the share of interest
+// that is left after one epoch.
+func (s Source) Factor() float64 { return math.Exp(-s.Decay) }
 
 // Decayed returns ∫₀ˢ e^(−ca) da = (1 − e^(−cs))/c: what an item an epoch, each of
-// interest 1, leaves after s epochs.
+// interest 1, leaves after s epochs under the exponential law.
 func Decayed(c, s float64) float64 { return -math.Expm1(-c*s) / c }
 
-// MeanState returns the state under the mean dynamics (2)-(3) of both papers,
-// age epochs after a crawl:
-//
-//	x = u* (1 − α^age)
-func (s Source) MeanState(age int) float64 {
-	return s.Ceiling() * -math.Expm1(-s.Decay*float64(age))
-}
-
-// ExactMean returns the exact mean interest that waits age epochs after a
-// crawl when items older than the window are dropped:
-//
-//	(λ ξ̄ / c)(1 − α^min(age, M))
-//
-// It differs from MeanState when the window is finite: the papers' mean
-// dynamics spread the loss through the window over all ages, while in truth
-// nothing old is left to drop until the window has passed. Both reach the same
-// ceiling.
-func (s Source) ExactMean(age int) float64 {
-	k := math.Min(float64(age), s.Window)
-	return s.Rate * s.Interest / s.Decay * -math.Expm1(-s.Decay*k)
-}
-
-// maxCeiling bounds u*, so that rewards can be added up and squared.
-const maxCeiling = 1e100
+const (
+	// maxCeiling bounds u*, so that rewards can be added up and squared.
+	maxCeiling = 1e100
+	// maxBatch bounds what a single arrival may hold.
+	maxBatch = 10_000
+)
 
 // Validate reports the first field that is out of its range.
 func (s Source) Validate() error {
@@ -89,8 +159,16 @@ func (s Source) Validate() error {
 		return fmt.Errorf("window is %v; allowed is a number of epochs above 0, or inf", s.Window)
 	case !(s.Cost > 0) || math.IsInf(s.Cost, 0):
 		return fmt.Errorf("cost is %v; allowed is a finite number of budget units above 0", s.Cost)
+	case s.law() != LawExponential && s.law() != LawPower && s.law() != LawHump:
+		return fmt.Errorf("law is %.60q; allowed are exponential, power and hump", s.Law)
+	case s.Shape != 0 && s.law() != LawPower:
+		return fmt.Errorf("shape is %v; it belongs to law power, and the law is %s", s.Shape, s.law())
+	case !(s.shape() > 1) || math.IsInf(s.Shape, 0):
+		return fmt.Errorf("shape is %v; allowed is a finite number above 1", s.Shape)
+	case s.Batch < 0 || s.Batch > maxBatch:
+		return fmt.Errorf("batch is %d; allowed are 1 to %d items", s.Batch, maxBatch)
 	case !(s.Ceiling() <= maxCeiling):
-		return fmt.Errorf("rate × interest / decay is %v; allowed is at most %v", s.Ceiling(), maxCeiling)
+		return fmt.Errorf("what gathers at a source that is never crawled, near rate × interest / decay, is %v; allowed is at most %v", s.Ceiling(), maxCeiling)
 	}
 	return nil
 }

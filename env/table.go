@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // maxLine is the longest line that is accepted, in bytes.
@@ -35,8 +32,8 @@ type Table struct {
 // OpenTable opens a file or a pipe of CSV, plain or compressed by gzip, and reads
 // its header. It must have the needed columns, and may have the others. A line
 // has at most 65 536 bytes. Errors name the file and the line.
-func OpenTable(ctx context.Context, path string, needed []string, others ...string) (*Table, error) {
-	f, err := openInput(ctx, path)
+func OpenTable(path string, needed []string, others ...string) (*Table, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +135,6 @@ func (t *Table) next() ([]string, error) {
 		switch {
 		case err == bufio.ErrBufferFull:
 			return nil, t.Errorf("line is longer than %d bytes", maxLine)
-		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-			return nil, err
 		case err != nil && err != io.EOF:
 			return nil, t.Errorf("cannot read: %v", readable(err))
 		}
@@ -153,68 +148,4 @@ func (t *Table) next() ([]string, error) {
 			return fields, nil
 		}
 	}
-}
-
-// pipeWait is how long the first byte of a pipe that nobody has opened for
-// writing is waited for.
-var pipeWait = 5 * time.Second
-
-// input is a file that is read to its end, or until the context is done.
-type input struct {
-	*os.File
-	ctx  context.Context
-	stop func() bool
-	wait time.Time // until when an end without a byte is no end; zero for none
-}
-
-// openInput opens a file or a pipe. A pipe is opened without waiting for its
-// writer, who may come within pipeWait.
-func openInput(ctx context.Context, path string) (*input, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	in := &input{ctx: ctx, stop: func() bool { return true }}
-	mode := os.O_RDONLY
-	if info.Mode()&os.ModeNamedPipe != 0 {
-		mode |= syscall.O_NONBLOCK
-		in.wait = time.Now().Add(pipeWait)
-	}
-	if in.File, err = os.OpenFile(path, mode, 0); err != nil {
-		return nil, err
-	}
-	if !in.wait.IsZero() {
-		in.stop = context.AfterFunc(ctx, func() { _ = in.SetReadDeadline(time.Now()) })
-	}
-	return in, nil
-}
-
-// Read implements io.Reader.
-func (in *input) Read(p []byte) (int, error) {
-	for {
-		n, err := in.File.Read(p)
-		if n > 0 {
-			in.wait = time.Time{}
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = in.ctx.Err() // what set the deadline
-		}
-		if n > 0 || err != io.EOF || in.wait.IsZero() {
-			return n, err
-		}
-		if time.Now().After(in.wait) {
-			return 0, fmt.Errorf("nobody wrote into the pipe for %v", pipeWait)
-		}
-		select {
-		case <-in.ctx.Done():
-			return 0, in.ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// Close closes the file.
-func (in *input) Close() error {
-	in.stop()
-	return in.File.Close()
 }

@@ -140,7 +140,7 @@ func TestRelaxWindows(t *testing.T) {
 	}
 	// Six sources in turn would wait 6 epochs, of which the window keeps 4: it
 	// is as good to take any four of them, every 4 epochs.
-	envtest.Near(t, "bound", item.Bound, s.ExactMean(4), 1e-12)
+	envtest.Near(t, "bound", item.Bound, s.Harvest(4), 1e-12)
 }
 
 func TestRelaxRefusesInvalidInstances(t *testing.T) {
