@@ -31,7 +31,7 @@ type response struct{ age, share float64 }
 // votes, clicks) has come by that age, from 0 to 1. With a column item, shares may
 // be counts as well, for each item is then fitted with a total of its own.
 func ReadFeedback(ctx context.Context, path string) (*Feedback, error) {
-	t, err := env.OpenTable(ctx, path, []string{"item_age_hours", "share"}, "item")
+	t, err := env.OpenTable(path, []string{"item_age_hours", "share"}, "item")
 	if err != nil {
 		return nil, err
 	}
