@@ -20,8 +20,8 @@ package papers
 
 import (
 	"context"
-	"errors"
 
+	"ephemera/experiments"
 	"ephemera/experiments/stats"
 )
 
@@ -30,10 +30,12 @@ const DefaultSeeds = 200
 
 // Options are the settings of [Run].
 type Options struct {
-	Seeds    int    // how many; at least 1, and 5 for intervals
-	Seed     uint64 // the first
-	Steps    int    // epochs of every random run; the papers have 10 000
-	Workers  int    // runs at once; the result does not depend on it
+	Seeds    int               // how many; at least 1, and 5 for intervals
+	Seed     uint64            // the first
+	Steps    int               // epochs of every random run; the papers have 10 000
+	Workers  int               // seeds at once; the result does not depend on it
+	Dir      string            // keeps what each seed gave in its directory runs, and does not measure it again; "" keeps nothing
+	Shard    experiments.Shard // the seeds that this process measures, with Dir
 	Progress func(done, total int)
 }
 
@@ -83,23 +85,21 @@ type Report struct {
 	Rows  []Row  `json:"rows"`
 }
 
-// Run measures and judges every published figure.
-func Run(ctx context.Context, o Options) (*Report, error) {
-	if o.Seeds < 1 || o.Steps < 1 || o.Workers < 1 {
-		return nil, errors.New("papers: seeds, steps and workers have to be 1 or more")
-	}
+// Run measures and judges every published figure. With a shard it returns how many
+// seeds are missing yet, and no report while there are any.
+func Run(ctx context.Context, o Options) (rep *Report, missing int, err error) {
 	figures := read()
-	s, err := study(ctx, o, figures)
-	if err != nil {
-		return nil, err
+	s, missing, err := measureAll(ctx, o, figures)
+	if err != nil || missing > 0 {
+		return nil, missing, err
 	}
-	settle(figures, s)
-	rep := &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
+	fillIn(figures, s)
+	rep = &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
 	boot := stats.New(o.Seed)
 	for _, f := range figures {
 		rep.Rows = append(rep.Rows, f.row(s, boot))
 	}
-	return rep, nil
+	return rep, 0, nil
 }
 
 // row judges a figure.

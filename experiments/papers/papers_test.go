@@ -9,6 +9,7 @@ import (
 	"math/cmplx"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,9 +29,9 @@ import (
 // short is a reproduction of few seeds and epochs.
 func short(t *testing.T, o Options) *Report {
 	t.Helper()
-	r, err := Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
+	r, missing, err := Run(context.Background(), o)
+	if err != nil || missing > 0 {
+		t.Fatal(err, missing)
 	}
 	return r
 }
@@ -192,7 +193,7 @@ func TestTapeIsTheSimulator(t *testing.T) {
 	const n = 400
 	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
 		in := env.Paper(2)
-		tp, err := record(11, n, marks)
+		tp, err := drawItems(11, n, marks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -413,7 +414,7 @@ func TestTied(t *testing.T) {
 		s["per-epoch/slides-clipped"] = seeds(283.8)
 		found := 0
 		figures := read()
-		settle(figures, s)
+		fillIn(figures, s)
 		for _, f := range figures {
 			if !slices.Contains([]string{"tcns/exponential-whittle", "allerton/whittle"}, f.ID) {
 				continue
@@ -488,10 +489,47 @@ func TestPicturesAreTheSame(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+// What was measured before is read and not measured again, in shards or after a
+// kill, and the report is the same.
+func TestKeepsSeeds(t *testing.T) {
+	o := Options{Seeds: 6, Seed: 3, Steps: 120, Workers: 2}
+	want, err := json.Marshal(short(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir, o.Shard = t.TempDir(), experiments.Shard{Index: 1, Count: 2}
+	if rep, missing, err := Run(context.Background(), o); rep != nil || missing != 3 || err != nil {
+		t.Fatalf("half of the seeds: %v, %d missing, %v", rep, missing, err)
+	}
+	kept, err := filepath.Glob(filepath.Join(o.Dir, "runs", "*-4.json"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("files of seed 4: %v, %v", kept, err)
+	}
+	if err := os.WriteFile(kept[0], []byte(`{"seed": 4, "rea`), 0o600); err != nil { // cut off
+		t.Fatal(err)
+	}
+	o.Shard = experiments.Shard{}
+	for _, what := range []string{"the rest", "all from files"} {
+		got, err := json.Marshal(short(t, o))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v, the report differs", what, err)
+		}
+	}
+	text, err := os.ReadFile(kept[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := regexp.MustCompile(`"constant/greedy": [0-9.]+`).ReplaceAll(text, []byte(`"constant/greedy": 1`))
+	if err := os.WriteFile(kept[0], changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(short(t, o)); err != nil || bytes.Equal(got, want) {
+		t.Errorf("a file that holds other figures changes nothing: %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if r, err := Run(ctx, Options{Seeds: 2, Seed: 1, Steps: 100, Workers: 2}); err == nil {
+	o.Dir = ""
+	if r, _, err := Run(ctx, o); err == nil {
 		t.Errorf("a cancelled run gives %d rows", len(r.Rows))
 	}
 }

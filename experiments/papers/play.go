@@ -3,12 +3,17 @@ package papers
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/stats"
 )
 
@@ -24,46 +29,93 @@ type samples map[string]sample
 
 func (s samples) mean(key string) float64 { return stats.Mean(s[key].values) }
 
-// study measures all readings of the figures.
-func study(ctx context.Context, o Options, figures []*figure) (samples, error) {
-	s := samples{}
-	var all []reading
+// record is what the readings gave under one seed. It is kept as a file
+// runs/HASH-SEED.json, with the hash of the table of figures and the epochs.
+type record struct {
+	Seed     uint64             `json:"seed"`
+	Steps    int                `json:"steps"`
+	Readings map[string]float64 `json:"readings"` // by their keys
+}
+
+// measureAll measures all readings of the figures. A seed that has a file is not
+// measured again. It also returns how many seeds are missing, for they are of
+// other shards, which have not measured them yet.
+func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, missing int, err error) {
+	s = samples{}
+	var fixed, random []reading
 	for _, f := range figures {
 		for _, r := range f.readings {
-			if _, known := s[r.Key]; known {
+			if _, listed := s[r.Key]; listed {
 				continue
 			}
-			all = append(all, r)
-			if s[r.Key] = (sample{make([]float64, o.Seeds), true}); r.Epochs > 0 {
-				s[r.Key] = sample{values: make([]float64, 1)}
+			if s[r.Key] = (sample{nil, r.Epochs == 0}); r.Epochs > 0 {
+				fixed = append(fixed, r)
+			} else {
+				random = append(random, r)
 			}
 		}
 	}
-	seed := func(k int) uint64 { return o.Seed + uint64(k) }
-	err := experiments.Each(ctx, o.Seeds, o.Workers, o.Progress,
-		func(k int) string { return fmt.Sprintf("seed %d", seed(k)) },
+	hash := fmt.Sprintf("%.6x", sha256.Sum256(fmt.Appendf(nil, "%d\n%s", o.Steps, published)))
+	seeds := make([]record, o.Seeds)
+	err = experiments.Each(ctx, o.Seeds, o.Workers, o.Progress,
+		func(k int) string { return fmt.Sprintf("seed %d", o.Seed+uint64(k)) },
 		func(ctx context.Context, k int) error {
-			tapes, err := draw(seed(k), o.Steps)
+			seed := o.Seed + uint64(k)
+			name := fmt.Sprintf("%s-%d.json", hash, seed)
+			dir := filepath.Join(o.Dir, "runs")
+			if data, err := os.ReadFile(filepath.Join(dir, name)); o.Dir != "" && err == nil && json.Unmarshal(data, &seeds[k]) == nil {
+				return nil
+			}
+			if !o.Shard.IsAll() && k%o.Shard.Count != o.Shard.Index {
+				return nil
+			}
+			tapes, err := draw(seed, o.Steps)
+			if err == nil {
+				seeds[k] = record{seed, o.Steps, map[string]float64{}}
+				err = seeds[k].measure(ctx, random, tapes)
+			}
+			if err != nil || o.Dir == "" {
+				return err
+			}
+			data, err := json.MarshalIndent(seeds[k], "", "  ")
 			if err != nil {
 				return err
 			}
-			runs := map[string]run{} // some are measured in more than one way
-			for _, r := range all {
-				if k >= len(s[r.Key].values) {
-					continue // nothing is drawn, and it was measured under the first seed
-				}
-				x, known := runs[r.plays]
-				if !known {
-					if x, err = r.play(ctx, tapes[r.law], o.Steps, seed(k)); err != nil {
-						return fmt.Errorf("%s: %w", r.Key, err)
-					}
-					runs[r.plays] = x
-				}
-				s[r.Key].values[k] = r.measure(x)
-			}
-			return nil
+			return files.Put(dir, files.File{Name: name, Data: append(data, '\n')})
 		})
-	return s, err
+	if err != nil {
+		return nil, 0, err
+	}
+	once := record{Readings: map[string]float64{}}
+	if err := once.measure(ctx, fixed, map[string]tape{"": even(longest)}); err != nil {
+		return nil, 0, err
+	}
+	for _, x := range append(seeds, once) {
+		if x.Readings == nil {
+			missing++
+		}
+		for key, v := range x.Readings {
+			s[key] = sample{append(s[key].values, v), s[key].random}
+		}
+	}
+	return s, missing, nil
+}
+
+// measure plays readings on the tapes of the seed, each on that of its law.
+func (x record) measure(ctx context.Context, all []reading, tapes map[string]tape) error {
+	runs := map[string]run{} // some are measured in more than one way
+	for _, r := range all {
+		played, known := runs[r.plays]
+		if !known {
+			var err error
+			if played, err = r.play(ctx, tapes[r.law], x.Steps, x.Seed); err != nil {
+				return fmt.Errorf("%s: %w", r.Key, err)
+			}
+			runs[r.plays] = played
+		}
+		x.Readings[r.Key] = r.measure(played)
+	}
+	return nil
 }
 
 // run is what playing a reading brought.
@@ -79,23 +131,24 @@ func (r reading) play(ctx context.Context, t tape, steps int, seed uint64) (x ru
 		return x, err
 	}
 	play := experiments.Play{Entry: e, Level: env.LevelObserved, Epochs: cmp.Or(r.Epochs, steps)}
-	reward := []float64{0} // of every epoch, where the first finds empty sources
 	if r.Empty {
-		play.Epochs--
-		play.Watch = watch(func(brought float64, _ []env.Crawled) { reward = append(reward, brought) })
+		play.Epochs-- // the first finds empty sources
 	}
 	if r.Source > 0 {
-		play.Watch = watch(func(_ float64, got []env.Crawled) {
-			is := 0.
-			if slices.ContainsFunc(got, func(c env.Crawled) bool { return c.Source == r.Source-1 }) {
-				is = 1
+		play.Watch = func(experiments.Running) experiments.Watcher {
+			return func(_ int, _ float64, got []env.Crawled) error {
+				is := 0.
+				if slices.ContainsFunc(got, func(c env.Crawled) bool { return c.Source == r.Source-1 }) {
+					is = 1
+				}
+				x.crawled = append(x.crawled, is)
+				return nil
 			}
-			x.crawled = append(x.crawled, is)
-		})
+		}
 	}
 	played, err := t.scene(cmp.Or(r.Budget, 1), r.Ages...).Play(ctx, play)
 	if x.Outcome = played.Learning; r.Empty {
-		x.Reward = stats.Mean(reward)
+		x.Reward *= float64(play.Epochs) / float64(play.Epochs+1)
 	}
 	return x, err
 }
@@ -118,15 +171,6 @@ func (r reading) measure(x run) float64 {
 	return x.Reward
 }
 
-func watch(see func(reward float64, got []env.Crawled)) func(experiments.Running) experiments.Watcher {
-	return func(experiments.Running) experiments.Watcher {
-		return func(_ int, reward float64, got []env.Crawled) error {
-			see(reward, got)
-			return nil
-		}
-	}
-}
-
 // player returns what is played.
 func (r reading) player(seed uint64) (*experiments.Entry, error) {
 	switch {
@@ -144,14 +188,8 @@ func (r reading) player(seed uint64) (*experiments.Entry, error) {
 		Overruns: func(any) bool { return e.Overruns != nil && e.Overruns(settings) },
 		New: func(k experiments.Known, _ any) (env.Agent, error) {
 			k.Level, k.Rand = cmp.Or(r.Level, e.FirstLevel()), stream.New(seed, stream.Policy)
-			if !e.Learns() {
-				return e.New(k, settings)
-			}
-			l, err := e.Train(k, settings)
-			if err != nil {
-				return env.Agent{}, err
-			}
-			return l.Agent(), nil
+			agent, _, err := e.Build(k, settings)
+			return agent, err
 		},
 	}, err
 }
@@ -182,16 +220,16 @@ func period(crawls []float64) int {
 
 // gaps returns how many different gaps there are between crawls of a source.
 func gaps(crawls []float64) int {
-	seen := map[int]bool{}
+	lengths := map[int]bool{}
 	last := -1
 	for n, v := range crawls {
 		if v == 0 {
 			continue
 		}
 		if last >= 0 {
-			seen[n-last] = true
+			lengths[n-last] = true
 		}
 		last = n
 	}
-	return len(seen)
+	return len(lengths)
 }

@@ -135,8 +135,8 @@ func (f *figure) under(r reading, laws []law) (all []reading) {
 // inBraces is what a note says of what was measured.
 var inBraces = regexp.MustCompile(`{[^}]*}`)
 
-// settle fills in what figures say of what was measured.
-func settle(figures []*figure, s samples) {
+// fillIn fills in what figures say of what was measured.
+func fillIn(figures []*figure, s samples) {
 	for _, f := range figures {
 		f.Note = inBraces.ReplaceAllStringFunc(f.Note, func(key string) string {
 			if key == "{bound}" { // which Whittle earns in the long run for M = 1

@@ -22,17 +22,17 @@ const longest = 1000
 
 // draw returns the content of every law, and that of the mean dynamics.
 func draw(seed uint64, steps int) (map[string]tape, error) {
-	items, err := record(seed, steps, env.MarksConstant)
+	items, err := drawItems(seed, steps, env.MarksConstant)
 	if err != nil {
 		return nil, err
 	}
-	perItem, err := record(seed, steps, env.MarksPerItem)
+	perItem, err := drawItems(seed, steps, env.MarksPerItem)
 	if err != nil {
 		return nil, err
 	}
 	counts := count(seed, steps)
 	return map[string]tape{
-		"": even(max(steps, longest)), "constant": items, "counts": counts,
+		"": even(steps), "constant": items, "counts": counts,
 		"per-item": perItem, "per-epoch": items.marked(seed), "per-epoch-counts": counts.marked(seed),
 	}, nil
 }
@@ -46,9 +46,9 @@ func even(n int) tape {
 	return slices.Repeat(tape{row}, n)
 }
 
-// record draws n epochs from the simulator of single items: all sources are
+// drawItems draws n epochs from the simulator of single items: all sources are
 // crawled at every epoch, so that a crawl brings back one epoch.
-func record(seed uint64, n int, marks env.Marks) (tape, error) {
+func drawItems(seed uint64, n int, marks env.Marks) (tape, error) {
 	in := env.Paper(4)
 	w, err := env.NewPoisson(in, seed, env.PoissonOptions{Marks: marks})
 	if err != nil {
