@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		steps, seeds, workers int
 		seed                  uint64
 		policies, random      string
-		out, preset           string
+		out, preset, shard    string
 	)
 	scene.Define(f)
 	algo.Define(f)
@@ -56,9 +56,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f.Count(&seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 		f.Uint64Var(&seed, "seed", 1, "`number` of the first seed")
 		f.Count(&workers, "workers", cli.Cores, 1, "`count` of runs at once; the results do not depend on it")
+		f.StringVar(&shard, "shard", "", "`I/N`, with -preset papers and -out: measure every N-th seed only, from number I of 0 to N-1 on")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv, command.txt and timing.json to, with -preset papers the drawn figures (default "+picturesDir+"); created if missing")
+		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv, command.txt and timing.json to, with -preset papers the drawn figures and what each seed gave, which is not measured again (default "+picturesDir+"); created if missing")
 	})
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if !f.Given("seeds") {
 			seeds = papers.DefaultSeeds
 		}
-		return reproduce(ctx, f, out, output.Format(), papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
+		return reproduce(ctx, f, out, shard, output.Format(), papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
 	}
 	level := algo.Level()
 	scenes, err := scenesOf(ctx, f, &scene, random, level)

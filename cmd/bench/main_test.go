@@ -195,6 +195,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-preset papers -policies whittle", cli.Usage, "papers", "policies"),
 		clitest.Refuse("-preset papers -instance paper", cli.Usage, "papers", "instance"),
 		clitest.Refuse("-preset papers -kappa 3", cli.Usage, "papers", "kappa"),
+		clitest.Refuse("-preset papers -shard 2/2", cli.Usage, "shard", "2/2"),
 	})
 }
 
@@ -218,11 +219,19 @@ func TestPresetPapers(t *testing.T) {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))
 	}
 	figures := clitest.Files(t, dir)
-	if len(figures) != 8 {
-		t.Errorf("%d files are written, want four figures in two forms", len(figures))
+	if len(figures) != 10 {
+		t.Errorf("%d files are written, want four figures in two forms and two seeds", len(figures))
 	}
 
-	// Again into the same directory: same bytes, on two workers.
+	// In shards, then again into the same directory: same bytes.
+	args[len(args)-1] = t.TempDir()
+	if part, _, err := bench(t, append(args, "-shard", "1/2")...); err != nil || !strings.HasPrefix(part, "1 of 2 seeds are measured") {
+		t.Errorf("one shard: %v\n%s", err, part)
+	}
+	if rest, _, err := bench(t, append(args, "-shard", "0/2")...); err != nil || rest != one {
+		t.Errorf("the other shard printed other bytes: %v", err)
+	}
+	args[len(args)-1] = dir
 	two, _, err := bench(t, append(args, "-workers", "2")...)
 	if err != nil {
 		t.Fatal(err)
