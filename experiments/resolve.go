@@ -91,21 +91,37 @@ func (r *Run) Set(key string, value any) error {
 	return wrong(key, "unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
 }
 
-// Settings returns all settings of a resolved run but the seed, the algorithm
-// first and its settings last.
-func (r Run) Settings() []Setting {
-	all := []Setting{{AlgorithmKey, r.Algorithm()}}
-	for _, s := range valuesOf(&r) {
-		if s.Key != "seed" && s.Key != "learner" {
-			all = append(all, s)
+// Keys lists the settings that a run with its algorithm has, but for the seed:
+// the algorithm first, and its own settings last.
+func (r Run) Keys() ([]string, error) {
+	e, level, err := r.contender()
+	if err != nil {
+		return nil, err
+	}
+	keys := []string{AlgorithmKey}
+	for key := range fields(reflect.ValueOf(&r).Elem()) {
+		if key != "seed" && key != "learner" {
+			keys = append(keys, key)
 		}
 	}
-	if e, level, err := r.contender(); err == nil {
-		for _, key := range e.Keys(level) {
-			all = append(all, Setting{learnerPrefix + key, r.Learner[key]})
+	for _, key := range e.Keys(level) {
+		keys = append(keys, learnerPrefix+key)
+	}
+	return keys, nil
+}
+
+// Value returns a setting of a resolved run, a float64, an int64, a string or a
+// bool, or nil where it has none of that name.
+func (r Run) Value(key string) any {
+	if name, ok := strings.CutPrefix(key, learnerPrefix); ok {
+		return r.Learner[name]
+	}
+	for name, field := range fields(reflect.ValueOf(&r).Elem()) {
+		if name == key {
+			return plainValue(field)
 		}
 	}
-	return all
+	return nil
 }
 
 // Algorithm returns the name of the learner or policy, with its level where that

@@ -10,19 +10,18 @@ import (
 	"testing"
 
 	"ephemera/cmd/internal/cli"
-	"ephemera/experiments/cells"
+	"ephemera/experiments"
 	"ephemera/experiments/sweep"
 )
 
 // ran runs a small sweep into dir.
 func ran(t *testing.T, dir string) {
 	t.Helper()
-	s := cells.New()
-	c, err := sweep.Load(s, "small.toml", []byte("question = \"Does it draw?\"\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
+	c, err := sweep.Load(context.Background(), "small.toml", []byte("question = \"Does it draw?\"\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir}); err != nil {
+	if _, err := sweep.Run(context.Background(), c, sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 2}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -34,7 +33,7 @@ func TestReport(t *testing.T) {
 	if err := run(context.Background(), []string{dir}, &out, &log); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "Best by learned_ratio") {
+	if !strings.Contains(out.String(), "Crawls cost more than the budget") {
 		t.Errorf("stdout\n%s", &out)
 	}
 	plots, err := os.ReadDir(filepath.Join(dir, "plots"))
@@ -58,7 +57,7 @@ func TestSeveral(t *testing.T) {
 	ran(t, a)
 	ran(t, b)
 	ran(t, half)
-	if err := os.Remove(filepath.Join(half, "summary.json")); err != nil {
+	if err := os.Remove(filepath.Join(half, "curves.csv")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "other"), 0o777); err != nil {
@@ -66,8 +65,8 @@ func TestSeveral(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	err := run(context.Background(), []string{dir}, &out, &log)
-	if err == nil || !strings.Contains(err.Error(), "sweep -merge "+half) || cli.Status(err) != cli.Failure {
-		t.Errorf("a sweep that has not ended: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "curves.csv") || cli.Status(err) != cli.Failure {
+		t.Errorf("a sweep without its curves: %v", err)
 	}
 	for _, d := range []string{a, b} {
 		if _, err := os.Stat(filepath.Join(d, "report.html")); err != nil || !strings.Contains(log.String(), "wrote "+d) {
@@ -83,7 +82,7 @@ func TestMistakes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	err := run(context.Background(), []string{dir}, &out, &log)
-	if err == nil || !strings.Contains(err.Error(), "holds no results") || strings.Contains(err.Error(), "-merge") || cli.Status(err) != cli.Failure {
+	if err == nil || !strings.Contains(err.Error(), "holds no results") || cli.Status(err) != cli.Failure {
 		t.Errorf("an empty directory: %v", err)
 	}
 	if err := run(context.Background(), []string{dir, "-x"}, &out, &log); err == nil || cli.Status(err) != cli.Usage {

@@ -278,7 +278,7 @@ func TestBrowser(t *testing.T) {
 	}
 
 	eval[bool](b, `(() => { const s = document.querySelector("`+curves+` select"); s.value = "1"; return s.dispatchEvent(new Event("change")); })()`)
-	if label := eval[string](b, `document.querySelector("`+curves+` .plot").getAttribute("aria-label")`); !strings.Contains(label, "crawls over epoch: kappa/1/gamma/0.25 ends at 1000") {
+	if label := eval[string](b, `document.querySelector("`+curves+` .plot").getAttribute("aria-label")`); !strings.Contains(label, "crawls, crawls per epoch over epoch: kappa/1/gamma/0.25 ends at 1000") {
 		t.Errorf("description of the plot: %q", label)
 	}
 
@@ -316,8 +316,9 @@ func TestBrowser(t *testing.T) {
 // Cells that share a colour, and have long names.
 func TestBrowserManyCells(t *testing.T) {
 	b, _ := show(t, `seeds = 3
-kappa = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-label = ["a-name-longer-than-a-phone-is-wide", "and-another-one-that-does-not-wrap"]
+learner.algorithm = "paper"
+learner.kappa = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+learner.a = ["0.5000000000,500,1", "0.6000000000,500,1"]
 `, curves+" canvas")
 
 	// Each cell has a look of its own, and the same one wherever it stands.
@@ -359,9 +360,9 @@ func TestBrowserLittle(t *testing.T) {
 		cells      string
 		warnings   bool
 	}{
-		{"policies", "seeds = 6\nkappa = [1, 2]\nalgorithm = \"policy\"\n", "2 rows", false},
-		{"broken", "kappa = [1, 2, 3]\nalgorithm = \"broken\"\n", "3 rows", true},
-		{"one", "seeds = 6\n", "1 row", false},
+		{"policies", "seeds = 6\nlearner.kappa = [1, 2]\nlearner.algorithm = \"salmut\"\n", "2 rows", false},
+		{"broken", "learner.kappa = [1, 2, 3]\nlearner.algorithm = \"lspe\"\n", "3 rows", true},
+		{"one", "seeds = 6\nlearner.algorithm = \"paper\"\n", "1 row", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, dir := show(t, c.text, "#section-0 tbody tr")

@@ -5,23 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"ephemera/experiments/files"
+	"ephemera/experiments/sweep"
 )
 
-// The files that tell what a directory holds.
+// Files of train and bench.
 const (
-	resultFile = "result.json" // of train and bench
-	configFile = "config.toml" // of a sweep; train has one, too
+	resultFile = "result.json" // tells their results from those of a sweep
+	configFile = "config.toml"
 )
 
 // Dirs returns dir if it holds results, or else the directories in it that do,
 // of which there must be one.
 func Dirs(dir string) ([]string, error) {
-	return files.Dirs(dir, "results", resultFile, configFile)
+	return files.Dirs(dir, "results", resultFile, sweep.SummaryFile)
 }
 
 // Load makes the page of a directory of results: that of a sweep, of train or of
@@ -30,10 +32,10 @@ func Dirs(dir string) ([]string, error) {
 func Load(dir, at string) (p *Page, err error) {
 	if exists(filepath.Join(dir, resultFile)) {
 		p, err = readResult(dir, at)
-	} else if exists(filepath.Join(dir, configFile)) {
+	} else if exists(filepath.Join(dir, sweep.SummaryFile)) {
 		p, err = readSweep(dir, at)
 	} else {
-		return nil, fmt.Errorf("%s holds no results: there is neither result.json nor config.toml in it", dir)
+		return nil, fmt.Errorf("%s holds no results: there is neither result.json nor summary.json in it", dir)
 	}
 	if err == nil && p.Command != "" {
 		p.Command += "\ngo run ./cmd/report " + at
@@ -76,6 +78,9 @@ func rows(dir, name string, columns int, use func(row []string) error) (head []s
 func numbers(row []string) ([]float64, error) {
 	out := make([]float64, len(row))
 	for i, text := range row {
+		if out[i] = math.NaN(); text == "" {
+			continue // there is none
+		}
 		var err error
 		if out[i], err = strconv.ParseFloat(text, 64); err != nil {
 			return nil, err

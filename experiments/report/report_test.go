@@ -16,69 +16,58 @@ import (
 	"testing"
 
 	"ephemera/env/stream"
+	"ephemera/experiments"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/sweep"
 )
 
-// toy is a runner whose curves and figures are known; "policy" learns nothing
-// and "broken" does not run.
-type toy struct{}
-
-func (toy) Selector() sweep.Key {
-	return sweep.Key{Name: "algorithm", Default: "toy", Allowed: []string{"toy", "policy", "broken"}}
-}
-
-func (toy) Keys(string) []sweep.Key {
-	return []sweep.Key{{Name: "kappa", Default: 1.0}, {Name: "gamma", Default: 0.5}, {Name: "label", Default: "none"}}
-}
-
-func (toy) Check(*sweep.Cell) error { return nil }
-
-func (toy) Figures() []sweep.Figure {
-	return []sweep.Figure{{Name: "reward", Unit: "interest per epoch"}, {Name: "<crawls>"}}
-}
-
-func (toy) CurveFigures() []sweep.Figure {
-	return []sweep.Figure{{Name: "reward", Unit: "interest per epoch"}, {Name: "crawls"}}
-}
-
-func (toy) Run(_ context.Context, c *sweep.Cell, seed uint64) (sweep.Result, error) {
-	level := 10*c.Float("kappa") + c.Float("gamma") + stream.New(seed, stream.Test).Float64()
-	r := sweep.Result{Row: []float64{level, 1 / c.Float("kappa")}}
-	switch c.Text("algorithm") {
-	case "policy":
-		r.Row[1] = 13. / 32 / c.Float("kappa") // half way between two numbers of four digits
-		return r, nil
-	case "broken":
-		return r, errors.New("it diverged")
+// toy is a run of which all is known. The policy salmut learns nothing, and lspe
+// fails.
+func toy(r experiments.Run) (*experiments.Record, error) {
+	if r.Algorithm() == "lspe" {
+		return nil, errors.New("it diverged")
+	}
+	kappa := r.Learner["kappa"].(float64)
+	gamma, _ := r.Learner["gamma"].(float64)
+	level := 10*kappa + gamma + stream.New(r.Seed, stream.Test).Float64()
+	rec := &experiments.Record{Run: r, Learning: experiments.Figures{Outcome: experiments.Outcome{Reward: level, Crawls: 1 / kappa}}}
+	rec.Learned = rec.Learning
+	if r.Algorithm() == "salmut" {
+		return rec, nil
 	}
 	for n := 1; n <= 1000; n *= 10 {
-		r.Curve = append(r.Curve, sweep.Point{Epoch: n, Values: []float64{level * (1 - 1/float64(n+1)), float64(n)}})
+		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: level * (1 - 1/float64(n+1)), Crawls: float64(n)})
 	}
 	for i := range 3 {
-		r.Learned = append(r.Learned, sweep.Pair{What: "threshold", Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
-		for age := 1.0; age < 4; age++ {
-			r.Learned = append(r.Learned, sweep.Pair{What: "index", Source: fmt.Sprint(i + 1), At: age, Learned: level * age, Exact: 2 * age})
+		rec.Beside = append(rec.Beside, experiments.Pair{What: "threshold", Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
+		for age := 1; age < 4; age++ {
+			rec.Beside = append(rec.Beside, experiments.Pair{What: "index", Source: fmt.Sprint(i + 1), At: age, Learned: level * float64(age), Exact: 2 * float64(age)})
 		}
 	}
-	return r, nil
+	return rec, nil
 }
 
-// sweepIn runs a small sweep and returns its directory.
+// sweepIn writes the results of a small sweep and returns its directory.
 func sweepIn(t testing.TB, text string) string {
 	t.Helper()
-	c, err := sweep.Load(toy{}, "small.toml", []byte("question = \"Does </script> <b>it</b> work?\"\nmetric = \"reward\"\n"+text), nil)
+	c, err := sweep.Load(context.Background(), "small.toml", []byte("question = \"Does </script> <b>it</b> work?\"\nmetric = \"learning_reward\"\nshow = [\"learning_reward\", \"learning_crawls\"]\n"+text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	done := &experiments.Performed{}
+	for _, r := range c.Runs() {
+		rec, err := toy(r)
+		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, err)
+	}
 	dir := t.TempDir()
-	if _, err := sweep.Run(context.Background(), c, sweep.Options{Dir: dir, Revision: "v1", Command: "go run ./cmd/sweep small"}); err != nil {
+	o := sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 1}, Program: "v1", Command: "go run ./cmd/sweep small"}
+	if _, err := sweep.Summarize(context.Background(), c, done, o); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-const small = "seeds = 6\nkappa = [1, 2, 4]\ngamma = [0.25, 0.5]\n"
+const small = "seeds = 6\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nlearner.gamma = [0.25, 0.5]\n"
 
 // load reads the sweep in a directory.
 func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
@@ -134,6 +123,11 @@ func write(t testing.TB, dir string) []string {
 	return names
 }
 
+// reward is the mean reward of a cell.
+func reward(s *sweep.Summary, cell int) float64 {
+	return s.Cells[cell].Mean[s.Column("learning_reward")].Value
+}
+
 // figure returns a figure of a page.
 func figure(t testing.TB, p *Page, name string) plot.Figure {
 	t.Helper()
@@ -162,7 +156,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("curve %d is of %s at %v, style %d, hidden %v", i, c.Name, c.X, c.Style, c.Hidden)
 		}
 		// The last point of a curve is the level up to 1/1001.
-		want := s.Cells[i].Mean[0].Value * (1 - 1./1001)
+		want := reward(s, i) * (1 - 1./1001)
 		if math.Abs(c.Y[3]-want) > 1e-9 || !(c.Lo[3] < c.Y[3] && c.Y[3] < c.Hi[3]) {
 			t.Errorf("%s ends at %v, %v to %v; want %v", c.Name, c.Y[3], c.Lo[3], c.Hi[3], want)
 		}
@@ -173,20 +167,20 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	heat := figure(t, p, "heat-1")
-	if heat.X.Label != "kappa" || heat.Y.Label != "gamma" || !slices.Equal(heat.Tiles.X, []string{"1", "2", "4"}) {
+	if heat.X.Label != "learner.kappa" || heat.Y.Label != "learner.gamma" || !slices.Equal(heat.Tiles.X, []string{"1", "2", "4"}) {
 		t.Fatalf("heat map %+v", heat)
 	}
 	for y, gamma := range heat.Tiles.Y {
 		for x, kappa := range heat.Tiles.X {
 			id := "kappa/" + kappa + "/gamma/" + gamma
 			i := slices.IndexFunc(s.Cells, func(c sweep.Row) bool { return c.ID == id })
-			if heat.Tiles.Of[y][x] != id || heat.Tiles.Values[y][x] != s.Cells[i].Mean[0].Value {
+			if heat.Tiles.Of[y][x] != id || heat.Tiles.Values[y][x] != reward(s, i) {
 				t.Errorf("tile %s, %s holds %v of %s", kappa, gamma, heat.Tiles.Values[y][x], heat.Tiles.Of[y][x])
 			}
 		}
 	}
-	along := figure(t, p, "along-reward")
-	if l := along.Series[1]; along.X.Label != "kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != s.Cells[5].Mean[0].Value {
+	along := figure(t, p, "along-learning_reward")
+	if l := along.Series[1]; along.X.Label != "learner.kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
 		t.Errorf("along %s: %+v", along.X.Label, along.Series)
 	}
 	learned := figure(t, p, "index").Series
@@ -195,7 +189,7 @@ func TestLoad(t *testing.T) {
 	}
 	for i, l := range learned[1:] {
 		// Of three sources, at three ages: learned is the level times the age, exact twice the age.
-		if want := 3 * s.Cells[i].Mean[0].Value; len(l.X) != 9 || l.X[2] != 6 || math.Abs(l.Y[2]-want) > 1e-9 || !(l.Lo[2] < want && want < l.Hi[2]) {
+		if want := 3 * reward(s, i); len(l.X) != 9 || l.X[2] != 6 || math.Abs(l.Y[2]-want) > 1e-9 || !(l.Lo[2] < want && want < l.Hi[2]) {
 			t.Errorf("%s learned %v [%v, %v] at %v; want %v at 6", l.Name, l.Y, l.Lo, l.Hi, l.X, want)
 		}
 	}
@@ -261,7 +255,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"report.html", "plots/along-reward.svg", "plots/curves-reward.svg", "plots/curves-crawls.png", "plots/heat-1.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
+	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/curves-reward.svg", "plots/curves-crawls.png", "plots/heat-1.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
 		if first[want] == "" {
 			t.Errorf("%s was not written", want)
 		}
@@ -277,7 +271,7 @@ func TestWrite(t *testing.T) {
 	}
 
 	html := first["report.html"]
-	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Configuration "} {
+	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Program v1"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("report.html lacks %q", want)
 		}
@@ -296,10 +290,10 @@ func TestWrite(t *testing.T) {
 func TestManyCells(t *testing.T) {
 	var values []string
 	for i := range 10 {
-		values = append(values, fmt.Sprint(i+1))
+		values = append(values, fmt.Sprintf("0.%02d", i+1))
 	}
 	list := "[" + strings.Join(values, ", ") + "]"
-	s, p := load(t, sweepIn(t, "seeds = 1\nkappa = "+list+"\ngamma = "+list+"\n"))
+	s, p := load(t, sweepIn(t, "seeds = 1\nlearner.algorithm = \"paper\"\nlearner.kappa = "+list+"\nlearner.gamma = "+list+"\n"))
 	oneStyle(t, p)
 	drawn := map[string]bool{}
 	for _, c := range figure(t, p, "curves-reward").Series {
@@ -314,13 +308,13 @@ func TestManyCells(t *testing.T) {
 
 // One cell in each row of a map is a list.
 func TestNoMap(t *testing.T) {
-	list := "seeds = 1\n"
+	list := "seeds = 1\nlearner.algorithm = \"paper\"\n"
 	for k := range 3 {
-		list += fmt.Sprintf("[[cells]]\nkappa = %d\ngamma = %v\n", k+1, .1*float64(k+1))
+		list += fmt.Sprintf("[[cells]]\nlearner.kappa = %d\nlearner.gamma = %v\n", k+1, .1*float64(k+1))
 	}
 	_, p := load(t, sweepIn(t, list))
 	for _, s := range p.Sections {
-		if s.Title == "reward over two settings" && len(s.Figures) > 0 {
+		if s.Title == "learning_reward over two settings" && len(s.Figures) > 0 {
 			t.Error("a map of three cells in three rows and columns")
 		}
 	}
@@ -334,9 +328,9 @@ func TestMissing(t *testing.T) {
 			t.Errorf("error %v; want %q in it", err, want)
 		}
 	}
-	check("config.toml")
-	put(t, "", dir, "config.toml")
-	check("sweep -merge")
+	check("summary.json")
+	put(t, "", dir, "summary.json")
+	check("unexpected end")
 	dir = filepath.Join(dir, "none")
 	check("holds no results")
 }

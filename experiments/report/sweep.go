@@ -2,15 +2,12 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"ephemera/experiments"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -27,21 +24,6 @@ type summary struct {
 // readSweep makes the page of a sweep.
 func readSweep(dir, at string) (*Page, error) {
 	s, err := sweep.ReadSummary(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no summary.json yet; a sweep writes it at its end, and before that sweep -merge %s", dir, at)
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(filepath.Join(dir, sweep.MetaFile))
-	if err != nil {
-		return nil, err
-	}
-	meta, err := sweep.ParseMeta(text)
-	if err != nil {
-		return nil, err
-	}
-	config, err := os.ReadFile(filepath.Join(dir, configFile))
 	if err != nil {
 		return nil, err
 	}
@@ -64,16 +46,16 @@ func readSweep(dir, at string) (*Page, error) {
 		return nil, err
 	}
 	var results strings.Builder
-	if err := s.Text(&results); err != nil {
+	if err := s.Write(&results, result.Text); err != nil {
 		return nil, err
 	}
 	p := &Page{
-		Title: s.Name, Question: s.Question, Answer: s.Answer, Config: string(config), Text: results.String(),
+		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Text: results.String(),
 		Notes:     []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))},
-		Footnotes: []string{"Configuration " + s.Configuration + "."},
+		Footnotes: []string{"Program " + s.Program + "."},
 	}
-	if meta.Command != "" {
-		p.Command = meta.Command + " -out " + at
+	if s.Command != "" {
+		p.Command = s.Command + " -out " + at
 	}
 	for _, w := range s.Warnings() {
 		p.Warnings = append(p.Warnings, "Warning: "+w+".")
@@ -81,9 +63,6 @@ func readSweep(dir, at string) (*Page, error) {
 	p.Warnings = append(p.Warnings, s.Gaps...)
 	for _, f := range s.Failures {
 		p.Warnings = append(p.Warnings, "failed: "+f)
-	}
-	for _, v := range s.Revisions {
-		p.Footnotes = append(p.Footnotes, "Program "+v+".")
 	}
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true, Reference: s.Reference}
 	pools := Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: s.Pools()}
@@ -168,7 +147,7 @@ func (r *summary) maps() Section {
 		var rest []string
 		for _, a := range r.Axes {
 			if v, ok := c.Settings[a]; ok && a != x && a != y {
-				rest = append(rest, fmt.Sprintf("%s = %s", a, sweep.FormatValue(v)))
+				rest = append(rest, fmt.Sprintf("%s = %s", a, experiments.FormatValue(v)))
 			}
 		}
 		return strings.Join(rest, ", "), c.Settings[x] != nil && c.Settings[y] != nil
@@ -192,10 +171,10 @@ func (r *summary) maps() Section {
 func (r *summary) tiles(cells []int, x, y string, values map[string][]any) *plot.Tiles {
 	t := &plot.Tiles{}
 	for _, v := range values[x] {
-		t.X = append(t.X, sweep.FormatValue(v))
+		t.X = append(t.X, experiments.FormatValue(v))
 	}
 	for _, v := range values[y] {
-		t.Y = append(t.Y, sweep.FormatValue(v))
+		t.Y = append(t.Y, experiments.FormatValue(v))
 		t.Values = append(t.Values, slices.Repeat([]float64{math.NaN()}, len(t.X)))
 		t.Of = append(t.Of, make([]string, len(t.X)))
 	}
@@ -231,6 +210,9 @@ func curve(figure string) string { return "curve of " + figure }
 func (r *summary) outcomes(dir string) (all []*outcome, err error) {
 	known := map[quantity]*outcome{}
 	add := func(q quantity, value, exact float64) {
+		if math.IsNaN(value) {
+			return
+		}
 		if known[q] == nil {
 			known[q] = &outcome{quantity: q, exact: exact}
 			all = append(all, known[q])

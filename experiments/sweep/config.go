@@ -1,314 +1,456 @@
 package sweep
 
 import (
-	"crypto/sha256"
+	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"ephemera/env"
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
 type Config struct {
 	Name      string // file name without .toml
+	Text      string // as TOML
 	Question  string
 	Seeds     []uint64 // every cell runs once with each
 	Metric    string   // the figure that cells are compared by
 	Reference int      // the cell that others are compared with
 	Group     string   // key by whose value cells are pooled; "" for none
 	Show      []string // figures of the short tables
-	Axes      []string // keys that differ between cells
+	Axes      []string // keys that tell cells apart
 	Cells     []Cell
-	Inputs    map[string]*Input // files that settings name, by that name
 
-	x     Experiment
-	grids []*grid
+	engine experiments.Engine
 }
 
-// Input is a file that a setting names, as it was when the configuration was
-// loaded.
-type Input struct {
-	Data []byte
-	Sum  [sha256.Size]byte
+// Cell is one set of settings. It runs once per seed.
+type Cell struct {
+	ID    string          // readable; it names the settings that tell the cells of its sweep apart
+	Label string          // words for pictures that the configuration gives; "" for none
+	Run   experiments.Run // but for the seed
+
+	keys  []string       // settings that it has
+	given map[string]any // those of the configuration
+}
+
+// table are settings of runs in a configuration: one value each, or a list.
+type table struct {
+	Steps      any            `toml:"steps"`
+	Evaluation any            `toml:"evaluation"`
+	Instance   map[string]any `toml:"instance"`
+	World      map[string]any `toml:"world"`
+	Learner    map[string]any `toml:"learner"`
+}
+
+// document is a configuration as TOML has it.
+type document struct {
+	Name      string `toml:"name"`
+	Question  string `toml:"question"`
+	Seeds     any    `toml:"seeds"`
+	Metric    string `toml:"metric"`
+	Show      any    `toml:"show"`
+	Reference string `toml:"reference"`
+	Group     string `toml:"group"`
+	table
+	Cells []struct {
+		Label string `toml:"label"`
+		table
+	} `toml:"cells"`
+}
+
+// settings returns what is given, by dotted key.
+func (t table) settings() map[string]any {
+	all := map[string]any{"steps": t.Steps, "evaluation": t.Evaluation}
+	for name, own := range map[string]map[string]any{"instance": t.Instance, "world": t.World, "learner": t.Learner} {
+		for key, v := range own {
+			all[name+"."+key] = v
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
+	return all
+}
+
+// decode reads TOML strictly. Its errors say where, if the library does.
+func decode(where string, text []byte) (d document, err error) {
+	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&d)
+	var (
+		strict *toml.StrictMissingError
+		wrong  *toml.DecodeError
+	)
+	switch {
+	case errors.As(err, &strict):
+		line, column := strict.Errors[0].Position()
+		err = fmt.Errorf("%s:%d:%d: unknown key %q; allowed are name, question, seeds, metric, show, reference, group, steps, evaluation, and the tables instance, world, learner and [[cells]]", where, line, column, strings.Join(strict.Errors[0].Key(), "."))
+	case errors.As(err, &wrong):
+		line, column := wrong.Position()
+		err = fmt.Errorf("%s:%d:%d: %s", where, line, column, strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	return d, err
+}
+
+// decodeSet reads a flag -set key=value. The value is TOML, or a word, or a list
+// of words.
+func decodeSet(arg string) (document, error) {
+	key, value, ok := strings.Cut(arg, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	where := "-set " + arg
+	if !ok || key == "" || value == "" || key == "cells" || strings.ContainsAny(arg, "\r\n") {
+		return document{}, fmt.Errorf("%s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", where)
+	}
+	isTOML := func(value string) bool { return toml.Unmarshal([]byte("x = "+value), new(map[string]any)) == nil }
+	if inner, isList := strings.CutPrefix(strings.TrimSuffix(value, "]"), "["); !isTOML(value) && isList {
+		words := strings.Split(inner, ",")
+		for i, word := range words {
+			if words[i] = strings.TrimSpace(word); !isTOML(words[i]) {
+				words[i] = strconv.Quote(words[i])
+			}
+		}
+		value = "[" + strings.Join(words, ", ") + "]"
+	} else if !isTOML(value) {
+		value = strconv.Quote(value)
+	}
+	d, err := decode(where, []byte(key+" = "+value))
+	if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
+		return d, fmt.Errorf("%s: %w", where, err)
+	}
+	return d, err
+}
+
+// Load reads a configuration; set are overrides, key=value. Errors say where:
+// file, line and column, or the flag, or the cell and its setting, what was found
+// and what is allowed.
+func Load(ctx context.Context, file string, text []byte, set []string) (*Config, error) {
+	d, err := decode(file, text)
+	if err != nil {
+		return nil, err
+	}
+	base := d.settings()
+	var grids []map[string]any
+	for _, t := range d.Cells {
+		grids = append(grids, t.settings())
+	}
+	for _, arg := range set {
+		one, err := decodeSet(arg)
+		if err != nil {
+			return nil, err
+		}
+		d.Name, d.Question, d.Metric = cmp.Or(one.Name, d.Name), cmp.Or(one.Question, d.Question), cmp.Or(one.Metric, d.Metric)
+		d.Reference, d.Group = cmp.Or(one.Reference, d.Reference), cmp.Or(one.Group, d.Group)
+		d.Seeds, d.Show = either(one.Seeds, d.Seeds), either(one.Show, d.Show)
+		for key, v := range one.settings() {
+			base[key] = v
+			for _, own := range grids {
+				delete(own, key)
+			}
+		}
+	}
+	c := &Config{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Text: string(text), Question: d.Question, Group: d.Group}
+	if err := c.compareBy(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if grids == nil {
+		grids = []map[string]any{{}}
+	}
+	used := map[string]bool{}
+	for i, own := range grids {
+		label := ""
+		if d.Cells != nil {
+			label = d.Cells[i].Label
+		}
+		all := maps.Clone(base)
+		maps.Copy(all, own)
+		has, err := c.product(ctx, all, label)
+		if err == nil {
+			err = unused(own, has)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		maps.Copy(used, has)
+	}
+	if err := cmp.Or(unused(base, used), c.identify()); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	ids := make([]string, len(c.Cells))
+	for i, cell := range c.Cells {
+		ids[i] = cell.ID
+	}
+	c.Reference = slices.Index(ids, d.Reference)
+	if c.Reference < 0 && d.Reference != "" && set == nil {
+		return nil, fmt.Errorf("%s: reference is %q; allowed are %s", file, d.Reference, strings.Join(ids, ", "))
+	}
+	c.Reference = max(0, c.Reference) // the first where flags took the given one away
+	return c, nil
+}
+
+// either returns the first of two values that is given.
+func either(a, b any) any {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// list returns the values of a setting: one, or those of a list.
+func list(v any) []any {
+	if items, ok := v.([]any); ok {
+		return items
+	}
+	return []any{v}
 }
 
 // maxRuns keeps a slip in a grid from filling the memory.
 const maxRuns = 1_000_000
 
-// reserved are the keys of a configuration that are not settings of cells.
-var reserved = []string{"name", "question", "seeds", "metric", "show", "reference", "group"}
-
-// LoadFile reads a configuration from a file; set are overrides, key=value. Of
-// a config.toml that a sweep wrote the copies count that stand beside it.
-func LoadFile(x Experiment, file string, set []string) (*Config, error) {
-	var copies map[string]string
-	if dir, name := filepath.Split(file); name == configFile {
-		meta, err := read(filepath.Join(dir, MetaFile), ParseMeta)
-		if err == nil {
-			copies = meta.copies(dir)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+// compareBy reads what is not a setting of cells.
+func (c *Config) compareBy(d document) error {
+	c.Metric = cmp.Or(d.Metric, figures[0].Name)
+	c.Show = figureNames(figures[:4])
+	if d.Show != nil {
+		c.Show = nil
+		for _, v := range list(d.Show) {
+			c.Show = append(c.Show, fmt.Sprint(v))
 		}
-	}
-	data, err := env.ReadFile(file, maxConfig)
-	if err != nil {
-		return nil, err
-	}
-	return load(x, file, data, set, copies)
-}
-
-// Load reads a configuration. Errors say where: file, line, column and key, or
-// the flag, what was found and what is allowed.
-func Load(x Experiment, file string, data []byte, set []string) (*Config, error) {
-	return load(x, file, data, set, nil)
-}
-
-// loader makes a Config. Its methods give up by a panic with a failure, which is
-// the error of Load.
-type loader struct {
-	file     string
-	sel      Key
-	keys     map[string][]Key  // of cells, by their selected value
-	settings []string          // that cells may have
-	copies   map[string]string // of files, by the names of the configuration
-	c        *Config
-}
-
-type failure struct{ error }
-
-func (f failure) Error() string { return result.Shorten(f.error.Error()) }
-
-func (f failure) Unwrap() error { return f.error }
-
-// failf gives up; it is not about one place.
-func (l *loader) failf(format string, args ...any) { given{place: l.file}.failf(format, args...) }
-
-func load(x Experiment, file string, data []byte, set []string, copies map[string]string) (c *Config, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case failure:
-			c, err = nil, p
-		default:
-			panic(p)
-		}
-	}()
-	c = &Config{Inputs: map[string]*Input{}, x: x}
-	l := &loader{file: file, sel: x.Selector(), keys: map[string][]Key{}, copies: copies, c: c}
-	for _, value := range l.sel.Allowed {
-		l.keys[value] = append([]Key{l.sel}, x.Keys(value)...)
-		l.settings = names(l.settings, l.keys[value])
-	}
-	base, cells := l.decode(file, data)
-	for _, arg := range set {
-		one := l.parseSet(arg)
-		maps.Copy(base, one)
-		for _, own := range cells {
-			maps.DeleteFunc(own, func(key string, _ given) bool { _, ok := one[key]; return ok })
-		}
-	}
-	l.head(base)
-	if cells == nil {
-		cells = []table{{}}
-	}
-	for _, own := range cells {
-		before := len(c.grids)
-		all := maps.Clone(base)
-		maps.Copy(all, own)
-		l.product(all)
-		l.used(own, c.grids[before:])
-	}
-	l.used(base, c.grids)
-	l.identify()
-	l.reference(base, len(set) > 0)
-	return c, nil
-}
-
-// names appends the names of keys that are not there yet.
-func names(to []string, keys []Key) []string {
-	for _, key := range keys {
-		if !slices.Contains(to, key.Name) {
-			to = append(to, key.Name)
-		}
-	}
-	return to
-}
-
-// used fails for a setting that no cell of these grids has.
-func (l *loader) used(t table, grids []*grid) {
-	for _, name := range slices.Sorted(maps.Keys(t)) {
-		has := func(g *grid) bool { return place(g.keys, name) >= 0 }
-		if slices.Contains(reserved, name) || slices.ContainsFunc(grids, has) {
-			continue
-		}
-		var having []string // selected values
-		for _, v := range l.sel.Allowed {
-			if place(l.keys[v], name) >= 0 {
-				having = append(having, v)
-			}
-		}
-		t[name].failf("%s is not a setting of any cell here; it belongs to %s %s", name, l.sel.Name, strings.Join(having, ", "))
-	}
-}
-
-// head reads the keys that are not settings.
-func (l *loader) head(base table) {
-	c, figures := l.c, figureNames(l.c.x.Figures())
-	text := func(name, usual string, allowed []string) string {
-		if g, ok := base[name]; ok {
-			return g.convert(Key{Name: name, Default: "", Allowed: allowed}, g.value).(string)
-		}
-		return usual
-	}
-	c.Name = text("name", strings.TrimSuffix(filepath.Base(l.file), ".toml"), nil)
-	if name, ok := base["name"]; !isName(c.Name) && ok {
-		name.failf("name is %q; allowed is the name of a directory, without separators and control characters", c.Name)
-	} else if !isName(c.Name) {
-		l.failf("the sweep takes its name from the file, and that would be %q; give it one with name = …", c.Name)
-	}
-	c.Question = text("question", "", nil)
-	c.Metric = text("metric", figures[0], figures)
-	c.Group = text("group", "", l.settings)
-	if _, ok := base["show"]; ok {
-		for _, v := range l.values(Key{Name: "show", Default: "", Allowed: figures}, base) {
-			c.Show = append(c.Show, v.(string))
-		}
-	} else if c.Show = slices.Clone(figures[:min(4, len(figures))]); !slices.Contains(c.Show, c.Metric) {
+	} else if !slices.Contains(c.Show, c.Metric) {
 		c.Show = append(c.Show, c.Metric)
 	}
-	g := base["seeds"]
-	_, many := g.value.([]any)
-	for _, v := range l.values(Key{Name: "seeds", Default: int64(1)}, base) {
-		n := v.(int64)
-		if n < 0 || !many && (n < 1 || n > maxRuns) {
-			g.failf("seeds is %d; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", n, maxRuns)
+	for _, name := range append([]string{c.Metric}, c.Show...) {
+		if !slices.Contains(figureNames(figures), name) {
+			return fmt.Errorf("metric or show is %q; allowed are %s", name, strings.Join(figureNames(figures), ", "))
 		}
-		if many {
-			c.Seeds = append(c.Seeds, uint64(n))
-			continue
+	}
+	seeds := list(either(d.Seeds, int64(1)))
+	for _, v := range seeds {
+		n, ok := v.(int64)
+		if !ok || n < 0 || n > maxRuns || len(seeds) == 1 && n == 0 {
+			return fmt.Errorf("seeds is %v; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", d.Seeds, maxRuns)
 		}
-		for s := range uint64(n) {
+		c.Seeds = append(c.Seeds, uint64(n))
+	}
+	if _, isList := d.Seeds.([]any); !isList {
+		n := c.Seeds[0]
+		c.Seeds = nil
+		for s := range n {
 			c.Seeds = append(c.Seeds, s+1)
 		}
 	}
+	return nil
 }
 
-// isName reports whether a directory can have that name.
-func isName(s string) bool {
-	odd := func(r rune) bool { return r == utf8.RuneError || r == '/' || r == '\\' || unicode.IsControl(r) }
-	return s != "" && s != "." && s != ".." && s == filepath.Base(s) && !strings.ContainsFunc(s, odd)
+// unused is the error of a setting that no cell has.
+func unused(settings map[string]any, used map[string]bool) error {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if !used[key] {
+			return fmt.Errorf("%s is not a setting of any cell here; allowed are %s", key, strings.Join(slices.Sorted(maps.Keys(used)), ", "))
+		}
+	}
+	return nil
 }
 
-// product appends the cells of one [[cells]]: for each selected value, the
-// product of the lists of all settings that such a cell has.
-func (l *loader) product(all table) {
-	for _, selected := range l.values(l.sel, all) {
-		g := &grid{keys: l.keys[selected.(string)], lists: [][]any{{selected}}, quiet: []bool{false}, inputs: l.c.Inputs}
-		size := 1
-		for _, key := range g.keys[1:] {
-			values := l.values(key, all)
-			_, given := all[key.Name]
-			g.lists, g.quiet = append(g.lists, values), append(g.quiet, key.Follows != "" && !given)
-			if size *= len(values); (len(l.c.Cells)+size)*len(l.c.Seeds) > maxRuns {
-				l.failf("cells and seeds are more than %d runs", maxRuns)
+// product appends the cells of one grid: for each algorithm, the product of the
+// lists of all settings that it has, the first key changing slowest. It returns
+// the settings that the cells have.
+func (c *Config) product(ctx context.Context, all map[string]any, label string) (has map[string]bool, err error) {
+	has = map[string]bool{}
+	first := len(c.Cells)
+	for _, algorithm := range list(either(all[experiments.AlgorithmKey], experiments.NewRun().Algorithm())) {
+		r := experiments.NewRun()
+		if err := r.Set(experiments.AlgorithmKey, algorithm); err != nil {
+			return nil, err
+		}
+		keys, err := r.Keys()
+		if err != nil {
+			return nil, err
+		}
+		cells := []Cell{{Run: r, keys: keys, given: map[string]any{}}}
+		for _, key := range keys {
+			has[key] = true
+			if all[key] == nil || key == experiments.AlgorithmKey {
+				continue
+			}
+			values := list(all[key])
+			if len(values) == 0 || (len(c.Cells)+len(cells)*len(values))*len(c.Seeds) > maxRuns {
+				return nil, fmt.Errorf("%s has %d values; allowed are 1 or more, and at most %d runs in all", key, len(values), maxRuns)
+			}
+			var next []Cell
+			for _, cell := range cells {
+				for _, v := range values {
+					one := Cell{Run: cell.Run, keys: keys, given: maps.Clone(cell.given)}
+					one.given[key] = v
+					if err := one.Run.Set(key, v); err != nil {
+						return nil, err
+					}
+					next = append(next, one)
+				}
+			}
+			cells = next
+		}
+		for _, cell := range cells {
+			if cell.Run, err = c.engine.Resolve(ctx, cell.Run); err != nil {
+				key := ""
+				if wrong := new(experiments.SettingError); errors.As(err, &wrong) && !strings.Contains(err.Error(), wrong.Key) {
+					key = wrong.Key + ": "
+				}
+				return nil, fmt.Errorf("%s%w", key, err)
+			}
+			c.Cells = append(c.Cells, cell)
+		}
+	}
+	if label == "" {
+		return has, nil
+	}
+	for i := range c.Cells[first:] {
+		cell := &c.Cells[first+i]
+		parts := []string{label}
+		for _, key := range cell.keys {
+			if len(list(all[key])) > 1 {
+				parts = append(parts, cell.text(key))
 			}
 		}
-		l.c.grids = append(l.c.grids, g)
-		for i := range size {
-			l.cell(all, g, i)
+		cell.Label = strings.Join(parts, ", ")
+	}
+	return has, nil
+}
+
+// readingKey names the setting that the defaults of a learner's others follow, if
+// it has one.
+const readingKey = "learner.reading"
+
+// follows reports whether a setting has a default that follows another setting.
+func (cell *Cell) follows(key string) bool {
+	return strings.HasPrefix(key, "learner.") && key != experiments.AlgorithmKey && key != readingKey && slices.Contains(cell.keys, readingKey)
+}
+
+// value returns a setting, nil if the cell has none of that name.
+func (cell *Cell) value(key string) any {
+	if text, ok := cell.given[key].(string); ok {
+		return text // as it was written
+	}
+	if !slices.Contains(cell.keys, key) {
+		return nil
+	}
+	return cell.Run.Value(key)
+}
+
+// text returns a setting as text, "" if the cell has none of that name.
+func (cell *Cell) text(key string) string {
+	if v := cell.value(key); v != nil {
+		return experiments.FormatValue(v)
+	}
+	return ""
+}
+
+func (cell *Cell) texts(keys []string) []string {
+	texts := make([]string, len(keys))
+	for i, key := range keys {
+		texts[i] = cell.text(key)
+	}
+	return texts
+}
+
+// settings returns those of the keys that the cell has.
+func (cell *Cell) settings(keys []string) map[string]any {
+	set := map[string]any{}
+	for _, key := range keys {
+		if v := cell.value(key); v != nil {
+			set[key] = v
 		}
 	}
+	return set
 }
 
-// values returns what is given for a key, or its default.
-func (l *loader) values(key Key, all table) (out []any) {
-	g, ok := all[key.Name]
-	if !ok {
-		return []any{key.Default}
-	}
-	items, many := g.value.([]any)
-	if !many {
-		items = []any{g.value}
-	}
-	if len(items) == 0 {
-		g.failf("%s is an empty list; at least one value is needed", key.Name)
-	}
-	seen := map[any]bool{}
-	for _, item := range items {
-		v := g.convert(key, item)
-		if seen[v] {
-			g.failf("%s has %s twice; allowed is each value once", key.Name, show(v))
-		}
-		seen[v], out = true, append(out, v)
-		if name, ok := v.(string); ok && key.File != nil && key.File(name) {
-			l.read(key, name, g)
-		}
-	}
-	return out
-}
-
-// read reads a file that a setting names: where the config.toml of a sweep names
-// it, the copy, or else what the name leads to from the working directory.
-func (l *loader) read(key Key, name string, g given) {
-	if l.c.Inputs[name] != nil {
-		return
-	}
-	var data []byte
-	err := fs.ErrNotExist
-	if copied, ok := l.copies[name]; ok && !g.flag() {
-		data, err = env.ReadFile(copied, maxInput)
-	}
-	if err != nil {
-		data, err = env.ReadFile(name, maxInput)
-	}
-	if err != nil {
-		g.failf("%s: %w", key.Name, err)
-	}
-	l.c.Inputs[name] = &Input{data, sha256.Sum256(data)}
-}
-
-// reference finds the cell that others are compared with. It is the first where
-// a flag took the given one away.
-func (l *loader) reference(base table, flags bool) {
-	g, ok := base["reference"]
-	if !ok {
-		return
-	}
-	ids := make([]string, len(l.c.Cells))
-	for i, cell := range l.c.Cells {
-		ids[i] = cell.ID
-	}
-	id, _ := g.value.(string)
-	i := slices.Index(ids, id)
-	if i < 0 && (!flags || g.flag()) {
-		g.failf("reference is %s; allowed are %s", show(g.value), some(ids))
-	}
-	l.c.Reference = max(0, i)
-}
-
-// Jobs returns the number of runs: cells times seeds.
-func (c *Config) Jobs() int { return len(c.Cells) * len(c.Seeds) }
-
-// at returns the cell and the seed of a job; those of one cell stand together.
-func (c *Config) at(job int) (*Cell, uint64) {
-	return &c.Cells[job/len(c.Seeds)], c.Seeds[job%len(c.Seeds)]
-}
-
-// Hash names what is run: cells, the files that these name, and seeds. What
-// cells are compared by is not part of it.
-func (c *Config) Hash() string {
-	h := sha256.New()
-	fmt.Fprintln(h, c.Seeds)
+// axes returns the keys that tell cells apart: some cell is given a value, and of
+// two cells with the same algorithm, and the same reading where the default
+// follows it, one has another value.
+func (c *Config) axes() (axes []string) {
+	type group struct{ key, algorithm, reading string }
+	first := map[group]string{}
+	given, differs := map[string]bool{experiments.AlgorithmKey: true}, map[string]bool{}
+	var keys []string
 	for i := range c.Cells {
-		fmt.Fprintln(h, c.Cells[i].Hash)
+		cell := &c.Cells[i]
+		for _, key := range cell.keys {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+			given[key] = given[key] || cell.given[key] != nil
+			of := group{key: key}
+			if key != experiments.AlgorithmKey {
+				of.algorithm = cell.text(experiments.AlgorithmKey)
+			}
+			if cell.follows(key) {
+				of.reading = cell.text(readingKey)
+			}
+			if v, ok := first[of]; !ok {
+				first[of] = cell.text(key)
+			} else if v != cell.text(key) {
+				differs[key] = true
+			}
+		}
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+	return slices.DeleteFunc(keys, func(key string) bool { return !differs[key] || !given[key] })
+}
+
+// identify gives every cell its id, NAME/VALUE for each key that tells cells
+// apart, and refuses cells that are the same.
+func (c *Config) identify() error {
+	c.Axes = c.axes()
+	short := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+	seen := map[string]bool{}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		var parts []string
+		for _, key := range c.Axes {
+			if !slices.Contains(cell.keys, key) || cell.follows(key) && cell.given[key] == nil {
+				continue
+			}
+			name := short(key)
+			if slices.ContainsFunc(c.Axes, func(other string) bool { return other != key && short(other) == name }) {
+				name = strings.ReplaceAll(key, ".", "-")
+			}
+			if key != experiments.AlgorithmKey { // which says itself what it is
+				parts = append(parts, name)
+			}
+			parts = append(parts, strings.NewReplacer("/", "_", " ", "_").Replace(cell.text(key)))
+		}
+		if parts == nil {
+			parts = []string{cell.Run.Algorithm()}
+		}
+		if cell.ID = strings.Join(parts, "/"); seen[cell.ID] {
+			return fmt.Errorf("cell %s is there twice", cell.ID)
+		}
+		seen[cell.ID] = true
+	}
+	return nil
+}
+
+// comparable reports whether a cell solves the problem of the reference: the
+// instance and the world are the same, but for how content arrives.
+func (c *Config) comparable(cell *Cell) bool {
+	problem := func(r experiments.Run) string {
+		usual := experiments.NewRun().World
+		return fmt.Sprint(r.Instance, cmp.Or(r.World.Marks, usual.Marks), cmp.Or(r.World.Sigma, usual.Sigma), r.World.Unobserved,
+			r.World.Trace, cmp.Or(r.World.Epoch, usual.Epoch), cmp.Or(r.World.Decay, usual.Decay), cmp.Or(r.World.Split, usual.Split), r.World.Warm)
+	}
+	return problem(cell.Run) == problem(c.Cells[c.Reference].Run)
+}
+
+// Table lists the cells with the settings that tell them apart.
+func (c *Config) Table() *result.Table {
+	t := &result.Table{Header: append([]string{"cell"}, c.Axes...)}
+	for i := range c.Cells {
+		t.Add(append([]string{c.Cells[i].ID}, c.Cells[i].texts(c.Axes)...)...)
+	}
+	return t
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ephemera/experiments"
 	"ephemera/experiments/stats"
@@ -17,36 +19,39 @@ import (
 // Summary is what a sweep says: summary.json holds it, summary.csv and
 // summary.md are written from it.
 type Summary struct {
-	Name          string    `json:"name"`
-	Question      string    `json:"question"`
-	Answer        string    `json:"answer"`        // one sentence, "" where cells are not comparable
-	Configuration string    `json:"configuration"` // hash of cells and seeds
-	Revisions     []string  `json:"revisions"`     // of the programs that ran it
-	Seeds         []uint64  `json:"seeds"`
-	Axes          []string  `json:"axes"`
-	Figures       []Figure  `json:"figures"`
-	Curves        []Figure  `json:"curves"`
-	Show          []string  `json:"show"` // figures of the short tables
-	Metric        string    `json:"metric"`
-	Reference     string    `json:"reference"` // id of a cell
-	Group         string    `json:"group,omitempty"`
-	Cells         []Row     `json:"cells"`
-	Groups        []Pool    `json:"groups,omitempty"`
-	Profile       *Profiles `json:"profile,omitempty"`
-	Runs          int       `json:"runs"`
-	Missing       int       `json:"missing"`
-	Gaps          []string  `json:"gaps,omitempty"`
-	Failures      []string  `json:"failures,omitempty"`
+	Name      string    `json:"name"`
+	Question  string    `json:"question"`
+	Verdict   string    `json:"verdict"` // one sentence, "" where cells are not comparable
+	Program   string    `json:"program"`
+	Command   string    `json:"command"` // that repeats the sweep
+	Config    string    `json:"config"`  // the configuration's text
+	Seeds     []uint64  `json:"seeds"`
+	Axes      []string  `json:"axes"`
+	Figures   []Figure  `json:"figures"`
+	Curves    []Figure  `json:"curves"`
+	Show      []string  `json:"show"` // figures of the short tables
+	Metric    string    `json:"metric"`
+	Reference string    `json:"reference"` // id of a cell
+	Group     string    `json:"group,omitempty"`
+	Cells     []Row     `json:"cells"`
+	Groups    []Pool    `json:"groups,omitempty"`
+	Profile   *Profiles `json:"profile,omitempty"`
+	Runs      int       `json:"runs"`
+	Missing   int       `json:"missing"`
+	Gaps      []string  `json:"gaps,omitempty"`
+	Failures  []string  `json:"failures,omitempty"`
 }
 
 // Row is one cell of a summary.
 type Row struct {
 	ID       string           `json:"id"`
+	Label    string           `json:"label,omitempty"`       // words that the configuration gives
 	Settings map[string]any   `json:"settings"`              // the axes that the cell has
 	Mean     []stats.Estimate `json:"mean"`                  // one per figure
 	IQM      stats.Estimate   `json:"iqm"`                   // of the metric
 	Diff     *stats.Estimate  `json:"diff,omitempty"`        // metric minus the reference's, same seeds; nil where that solves another problem
 	Improve  *stats.Estimate  `json:"improvement,omitempty"` // P(better than the reference)
+	Over     bool             `json:"over,omitempty"`        // its crawls cost more than the budget in some epochs
 }
 
 // Pool is the metric over all cells that share a value of the group's key.
@@ -78,39 +83,44 @@ const (
 // files.
 const bootSeed = 1
 
-// summarize makes the summary of a sweep from its rows by job, nil where a run
-// is missing. Intervals are drawn in parallel: a bootstrap gives the same ones
+// summarize makes the summary of a sweep from its records, nil where a run is
+// missing. Intervals are drawn in parallel: a bootstrap gives the same ones
 // whatever it did before.
-func summarize(ctx context.Context, c *Config, rep Report, programs []string, rows [][]float64, workers int) (*Summary, error) {
+func summarize(ctx context.Context, c *Config, rep Report, records []*experiments.Record, o Options) (*Summary, error) {
 	s := &Summary{
-		Name: c.Name, Question: c.Question, Configuration: c.Hash(), Revisions: programs,
-		Seeds: c.Seeds, Axes: c.Axes, Figures: c.x.Figures(), Curves: c.x.CurveFigures(), Show: c.Show,
+		Name: c.Name, Question: c.Question, Program: o.Program, Command: o.Command, Config: c.Text,
+		Seeds: c.Seeds, Axes: c.Axes, Figures: figures, Curves: curveFigures, Show: c.Show,
 		Metric: c.Metric, Reference: c.Cells[c.Reference].ID, Group: c.Group,
 		Runs: rep.Total - rep.Missing, Missing: rep.Missing, Gaps: rep.Gaps, Failures: rep.Failures,
 		Cells: make([]Row, len(c.Cells)),
 	}
+	rows := make([][]float64, len(records))
+	for job, r := range records {
+		if r != nil {
+			rows[job] = rowOf(r)
+		}
+	}
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
-	err := experiments.Each(ctx, len(c.Cells), cores(workers), nil, nil, func(_ context.Context, i int) error {
+	err := experiments.Each(ctx, len(c.Cells), o.Workers, nil, nil, func(_ context.Context, i int) error {
 		s.Cells[i] = s.row(c, i, of, boot)
 		return nil
 	})
 	if err == nil {
-		err = s.pool(ctx, c, of, boot, workers)
+		err = s.pool(ctx, c, of, boot, o.Workers)
 	}
-	if err == nil && !slices.ContainsFunc(c.Cells, func(x Cell) bool { return !c.comparable(&x) }) {
-		s.Answer = s.answer()
-	}
+	s.Verdict = s.verdict(of)
 	return s, err
 }
 
 // row summarizes a cell, whose runs are of(i).
 func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.Bootstrap) Row {
 	m, cell := s.Column(s.Metric), &c.Cells[i]
-	row := Row{ID: cell.ID, Settings: c.settings(cell), IQM: boot.IQM(column(of(i), m))}
+	row := Row{ID: cell.ID, Label: cell.Label, Settings: cell.settings(c.Axes), IQM: boot.IQM(column(of(i), m))}
 	for j := range s.Figures {
 		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
 	}
+	row.Over = row.Mean[s.Column(overBudget)].Value > 0
 	if i == c.Reference || !c.comparable(cell) {
 		return row
 	}
@@ -124,6 +134,40 @@ func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.
 	return row
 }
 
+// verdict says which cell is the best by the metric of those that keep the
+// budget, or that the best two cannot be told apart.
+func (s *Summary) verdict(of func(i int) [][]float64) string {
+	m := s.Column(s.Metric)
+	var kept []int
+	for _, i := range s.Ranking() {
+		cell := &s.Cells[i]
+		if cell.Diff == nil && cell.ID != s.Reference {
+			return "" // it solves another problem
+		}
+		if !cell.Over && !math.IsNaN(cell.Mean[m].Value) {
+			kept = append(kept, i)
+		}
+	}
+	say := func(i int) string { return fmt.Sprintf("%s with %s", s.Cells[i].ID, s.Cells[i].Mean[m]) }
+	whose := ""
+	if len(kept) < len(s.Cells) {
+		whose = " of those that keep the budget"
+	}
+	switch {
+	case len(s.Cells) < 2:
+		return ""
+	case len(kept) == 0:
+		return "Crawls cost more than the budget in some epochs of every cell."
+	case len(kept) == 1:
+		return fmt.Sprintf("The only cell that keeps the budget in every epoch is %s.", say(kept[0]))
+	}
+	x, y := paired(of(kept[0]), of(kept[1]), m)
+	if !stats.Distinct(x, y, stats.Pairs(len(kept))) {
+		return fmt.Sprintf("The best two cells%s by %s cannot be told apart: %s, and %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
+	}
+	return fmt.Sprintf("The best cell%s by %s is %s, before %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
+}
+
 // pool fills the groups, and the profiles of these or else of the best cells.
 func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float64, boot *stats.Bootstrap, workers int) error {
 	best := s.Ranking()
@@ -132,8 +176,8 @@ func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float6
 		if c.Group == "" {
 			return s.Cells[i].ID, slices.Contains(best, i)
 		}
-		cell := &c.Cells[i]
-		return cell.Texts([]string{c.Group})[0], cell.Has(c.Group)
+		text := c.Cells[i].text(c.Group)
+		return text, text != ""
 	})
 	tasks := make([][][]float64, len(names))
 	for k, cells := range groups {
@@ -150,7 +194,7 @@ func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float6
 	if c.Group != "" {
 		s.Groups = make([]Pool, len(names))
 	}
-	return experiments.Each(ctx, len(names), cores(workers), nil, nil, func(_ context.Context, k int) error {
+	return experiments.Each(ctx, len(names), workers, nil, nil, func(_ context.Context, k int) error {
 		x := tasks[k]
 		if s.Groups != nil {
 			s.Groups[k] = Pool{names[k], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
@@ -183,7 +227,7 @@ func scale(tasks [][][]float64) []float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, task := range tasks {
 		for _, v := range slices.Concat(task...) {
-			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if !math.IsNaN(v) {
 				lo, hi = math.Min(lo, v), math.Max(hi, v)
 			}
 		}
@@ -222,9 +266,89 @@ func (s *Summary) Ranking() []int {
 	return order
 }
 
+// By groups cells by what of says of them, in the order in which the groups come
+// up; those of which it says false are in none.
+func (s *Summary) By(of func(cell int) (group string, ok bool)) (groups []string, cells [][]int) {
+	for i := range s.Cells {
+		group, ok := of(i)
+		if !ok {
+			continue
+		}
+		k := slices.Index(groups, group)
+		if k < 0 {
+			k = len(groups)
+			groups, cells = append(groups, group), append(cells, nil)
+		}
+		cells[k] = append(cells[k], i)
+	}
+	return groups, cells
+}
+
+// Path is the cells that agree in all settings but one, in the order of that
+// one.
+type Path struct {
+	Name  string    // the other settings; "" if there are none
+	X     []float64 // values of the one
+	Cells []int     // positions in Summary.Cells
+}
+
+// Paths returns the numeric axis with the most values, "" if there is none with
+// three or more, and the cells along it.
+func (s *Summary) Paths() (axis string, paths []Path) {
+	most := 2
+	for _, a := range s.Axes {
+		seen := map[float64]bool{}
+		for _, c := range s.Cells {
+			if x, ok := number(c.Settings[a]); ok {
+				seen[x] = true
+			}
+		}
+		if len(seen) > most {
+			axis, most = a, len(seen)
+		}
+	}
+	names, groups := s.By(func(i int) (string, bool) {
+		c := &s.Cells[i]
+		_, ok := number(c.Settings[axis])
+		var rest []string
+		for _, a := range s.Axes {
+			if v, has := c.Settings[a]; has && a != axis {
+				rest = append(rest, fmt.Sprintf("%s %v", a[strings.LastIndexByte(a, '.')+1:], v))
+			}
+		}
+		return strings.Join(rest, ", "), ok
+	})
+	for k, cells := range groups {
+		x := func(i int) float64 { v, _ := number(s.Cells[i].Settings[axis]); return v }
+		slices.SortFunc(cells, func(i, j int) int { return cmp.Compare(x(i), x(j)) })
+		p := Path{Name: names[k], Cells: cells}
+		for _, i := range cells {
+			p.X = append(p.X, x(i))
+		}
+		paths = append(paths, p)
+	}
+	return axis, paths
+}
+
+func number(v any) (float64, bool) {
+	if n, ok := v.(int64); ok {
+		return float64(n), true
+	}
+	x, ok := v.(float64)
+	return x, ok
+}
+
 // ReadSummary reads summary.json of a directory.
 func ReadSummary(dir string) (*Summary, error) {
-	return read(filepath.Join(dir, "summary.json"), ParseSummary)
+	data, err := os.ReadFile(filepath.Join(dir, SummaryFile))
+	if err != nil {
+		return nil, err
+	}
+	s, err := ParseSummary(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SummaryFile), err)
+	}
+	return s, nil
 }
 
 // ParseSummary reads what summary.json holds. It returns an error, or a summary
@@ -245,23 +369,6 @@ func ParseSummary(b []byte) (*Summary, error) {
 	for _, c := range s.Cells {
 		if len(c.Mean) != len(s.Figures) {
 			return nil, fmt.Errorf("cell %q has %d figures of %d", c.ID, len(c.Mean), len(s.Figures))
-		}
-		if (c.Diff == nil) != (c.Improve == nil) {
-			return nil, fmt.Errorf("cell %q has one of diff and improvement; allowed are both or none", c.ID)
-		}
-		for key, v := range c.Settings {
-			switch v.(type) {
-			case float64, string, bool:
-			default:
-				return nil, fmt.Errorf("cell %q has %v for %q; allowed is a number, a text or a truth value", c.ID, v, key)
-			}
-		}
-	}
-	if s.Profile != nil {
-		for _, l := range s.Profile.Lines {
-			if len(l.Share) != len(s.Profile.Scores) {
-				return nil, fmt.Errorf("profile of %q has %d shares for %d scores", l.Name, len(l.Share), len(s.Profile.Scores))
-			}
 		}
 	}
 	return s, nil

@@ -1,74 +1,45 @@
-// Package sweep runs experiments as data: a configuration becomes cells, every
-// cell runs once per seed on all cores, and each result is on disk as soon as
-// it is there.
+// Package sweep runs a grid of settings over seeds and says what came out.
 //
-// The package is read in the order in which data flow:
-//
-//  1. An [Experiment] says which settings a cell has, and turns one cell and
-//     one seed into a [Result]: a row of figures, a learning curve, and what was
-//     learned beside what is exact.
-//  2. [Load] decodes a TOML file into lists of values and makes their product:
-//     a [Config] of cells, each with a readable id that follows from its content.
-//  3. [Run] works through cells and seeds. Finished ones are appended to a
-//     record file of this process; killed and started again, it runs what is
-//     missing. [Shard] divides the work between processes.
-//  4. [Merge] reads the records of all processes in the order of the
-//     configuration and writes the final files, which are the same bytes
-//     however the work was divided or interrupted.
-//
-// Beside the results stands [MetaFile], a JSON object that says what they are:
-// columns with unit and sense, axes, cells, and the command that repeats the
-// sweep. Who reads results, as package report does, reads it with [ParseMeta].
+//  1. [Load] reads a configuration: TOML with the settings of runs, each with one
+//     value or a list. The product of the lists is a [Config] of cells, each
+//     with a readable id.
+//  2. [Run] has the engine of package experiments perform each cell under each
+//     seed. Each run that is done is a file; called again, it performs what is
+//     missing. Several processes may work on one directory, a shard each.
+//  3. When all runs are done it writes what they say: runs.csv, curves.csv and
+//     learned.csv, and their [Summary] as summary.json, summary.csv and
+//     summary.md.
 package sweep
 
 import (
+	"bytes"
 	"context"
+	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+
+	"ephemera/experiments"
+	"ephemera/experiments/files"
+	"ephemera/experiments/result"
 )
 
-// Experiment is what a sweep runs.
-type Experiment interface {
-	// Selector is the key whose value decides which other keys a cell has,
-	// such as learner.algorithm. Its Allowed lists the values.
-	Selector() Key
-	// Keys returns the other settings of a cell with that value, in the order
-	// in which cells vary: the first changes slowest.
-	Keys(selected string) []Key
-	// Check reports what is wrong with a cell, as an *experiments.SettingError where
-	// one key is at fault.
-	Check(c *Cell) error
-	// Figures and CurveFigures name the columns of rows and curves.
-	Figures() []Figure
-	CurveFigures() []Figure
-	// Run runs a cell. The result depends on cell and seed only, and is the
-	// caller's. Run is safe for concurrent use.
-	Run(ctx context.Context, c *Cell, seed uint64) (Result, error)
-}
+// Files in the directory of a sweep that others read.
+const (
+	SummaryFile = "summary.json"
+	CurvesFile  = "curves.csv"
+	LearnedFile = "learned.csv"
+)
 
-// Key is one setting of a cell.
-type Key struct {
-	Name    string                  // dotted, as in the file: learner.kappa
-	Default any                     // float64, int64, string or bool, which is the setting's type
-	Allowed []string                // values of a string key; nil for any
-	File    func(value string) bool // whether a value names a file; nil if none does
-	Problem bool                    // cells that differ in it are not compared: they solve different problems
-
-	// Follows names a string key on whose value the default depends, and Then
-	// holds it for values under which it is not Default.
-	Follows string
-	Then    map[string]any
-}
-
-// Figure is a column of the results.
+// Figure is a figure of a run, and a column of the results.
 type Figure struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
 	Help string `json:"help,omitempty"` // what it is, in a few words
-	// Less is whether lower values are better. It matters for the figure that
-	// cells are compared by.
-	Less bool `json:"less,omitempty"`
+	Less bool   `json:"less,omitempty"` // lower values are better
+
+	of func(*experiments.Record) float64
 }
 
 // Label is the name with the unit.
@@ -79,6 +50,28 @@ func (f Figure) Label() string {
 	return f.Name + ", " + f.Unit
 }
 
+const overBudget = "over_budget"
+
+// figures are the figures of a run.
+var figures = []Figure{
+	{Name: "learned_ratio", Help: "reward of the learned policy over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learned.OfWhittle) }},
+	{Name: "learning_ratio", Help: "reward while learning over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learning.OfWhittle) }},
+	{Name: "learning_crawls", Unit: "crawls per epoch", Help: "while learning", of: func(r *experiments.Record) float64 { return r.Learning.Crawls }},
+	{Name: "learned_crawls", Unit: "crawls per epoch", Help: "of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Crawls }},
+	{Name: "learning_reward", Unit: "interest per epoch", Help: "while learning, exploration and all", of: func(r *experiments.Record) float64 { return r.Learning.Reward }},
+	{Name: "learned_reward", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", of: func(r *experiments.Record) float64 { return r.Learned.Reward }},
+	{Name: "whittle_reward", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Whittle }},
+	{Name: overBudget, Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, of: func(r *experiments.Record) float64 { return r.Learning.Over }},
+	{Name: "fallbacks", Help: "how often an incremental inverse was not trusted", Less: true, of: func(r *experiments.Record) float64 { return float64(r.Fallbacks) }},
+}
+
+// curveFigures are the columns of curves.csv.
+var curveFigures = []Figure{
+	{Name: "ratio", Unit: "share of exact Whittle", Help: "reward over that of exact Whittle in the same epochs, since the point before"},
+	{Name: "reward", Unit: "interest per epoch", Help: "since the point before"},
+	{Name: "crawls", Unit: "crawls per epoch", Help: "since the point before"},
+}
+
 func figureNames(f []Figure) []string {
 	names := make([]string, len(f))
 	for i := range f {
@@ -87,54 +80,143 @@ func figureNames(f []Figure) []string {
 	return names
 }
 
-// Result is what one run of a cell gives.
-type Result struct {
-	// Row has one value per figure; NaN where a cell has none.
-	Row Numbers `json:"row,omitempty"`
-	// Curve is the learning curve, on few points that are spread evenly over
-	// the logarithm of the epochs.
-	Curve []Point `json:"curve,omitempty"`
-	// Learned is what was learned beside what is exact, if anything.
-	Learned []Pair `json:"learned,omitempty"`
-}
-
-// Point is one point of a learning curve.
-type Point struct {
-	Epoch  int     `json:"epoch"`
-	Values Numbers `json:"values"` // one per curve figure
-}
-
-// Pair is one learned quantity and the exact one.
-type Pair struct {
-	What    string  `json:"what"` // threshold or index
-	Source  string  `json:"source"`
-	At      float64 `json:"at,omitempty"` // the age at which an index is taken, epochs; 0 for thresholds
-	Learned float64 `json:"learned"`      // finite, as is the exact one
-	Exact   float64 `json:"exact"`
-}
-
-// fits reports whether a result has the figures that the experiment announces.
-func (r Result) fits(x Experiment) error {
-	if got, want := len(r.Row), len(x.Figures()); got != want {
-		return fmt.Errorf("the result has %d figures, not %d", got, want)
+func orNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
 	}
-	for _, p := range r.Curve {
-		if got, want := len(p.Values), len(x.CurveFigures()); got != want {
-			return fmt.Errorf("the curve has points of %d figures, not %d", got, want)
+	return *v
+}
+
+// Options say how a sweep is run. None of them changes its results.
+type Options struct {
+	experiments.Batch
+	Program string // revision of the program, for the files
+	Command string // that repeats the sweep, for the files
+}
+
+// Report is what a call of Run did.
+type Report struct {
+	Total    int      // runs of the whole sweep
+	Ran      int      // runs that this call performed
+	Missing  int      // runs of the whole sweep that are not done
+	Gaps     []string // these, by cell
+	Failures []string // cell, seed and error of runs that failed now
+	Summary  *Summary // nil while a shard leaves runs to others
+}
+
+// Run performs the runs of a shard that are missing. When no run is missing, or
+// when all of the work is this process's own, it writes what the runs say. Runs
+// that fail do not stop it; the Report names them.
+func Run(ctx context.Context, c *Config, o Options) (Report, error) {
+	done, err := c.engine.PerformAll(ctx, c.Runs(), o.Batch)
+	if err != nil {
+		return Report{}, err
+	}
+	return Summarize(ctx, c, done, o)
+}
+
+// Runs returns all runs, those of one cell one after the other.
+func (c *Config) Runs() (runs []experiments.Run) {
+	for _, cell := range c.Cells {
+		for _, seed := range c.Seeds {
+			r := cell.Run
+			r.Seed = seed
+			runs = append(runs, r)
 		}
 	}
-	for _, p := range r.Learned {
-		if v := p.At + p.Learned + p.Exact; math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s of %s is learned as %v, exactly %v; want finite ones", p.What, p.Source, p.Learned, p.Exact)
-		}
-	}
-	return nil
+	return runs
 }
 
-// FormatValue writes a setting as ids and tables have it.
-func FormatValue(v any) string {
-	if f, ok := v.(float64); ok {
-		return strconv.FormatFloat(f, 'g', -1, 64)
+// Summarize is the second half of Run: it writes what the runs say that are done.
+func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Options) (rep Report, err error) {
+	rep.Total, rep.Ran = len(done.Records), done.Ran
+	for i, cell := range c.Cells {
+		missing := 0
+		for k, seed := range c.Seeds {
+			job := i*len(c.Seeds) + k
+			if done.Records[job] == nil {
+				missing++
+			}
+			if err := done.Errors[job]; err != nil {
+				rep.Failures = append(rep.Failures, fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err))
+			}
+		}
+		if rep.Missing += missing; missing > 0 {
+			rep.Gaps = append(rep.Gaps, fmt.Sprintf("%s: %d of %d seeds", cell.ID, missing, len(c.Seeds)))
+		}
 	}
-	return fmt.Sprint(v)
+	if rep.Missing > 0 && !o.Shard.IsAll() {
+		return rep, nil
+	}
+	if rep.Summary, err = summarize(ctx, c, rep, done.Records, o); err != nil {
+		return rep, err
+	}
+	return rep, write(c, rep.Summary, done.Records, o.Dir)
+}
+
+// write writes the files of a sweep.
+func write(c *Config, s *Summary, records []*experiments.Record, dir string) error {
+	runs := &result.Table{Header: slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(figures))}
+	curves := &result.Table{Header: append([]string{"cell", "seed", "epoch"}, figureNames(curveFigures)...)}
+	learned := &result.Table{Header: []string{"cell", "seed", "what", "source", "at", "learned", "exact"}}
+	for job, r := range records {
+		if r == nil {
+			continue
+		}
+		cell := &c.Cells[job/len(c.Seeds)]
+		put := func(t *result.Table, texts []string, figures ...float64) {
+			row := append([]string{cell.ID, strconv.FormatUint(r.Run.Seed, 10)}, texts...)
+			for _, v := range figures {
+				row = append(row, formatFigure(v))
+			}
+			t.Add(row...)
+		}
+		put(runs, cell.texts(c.Axes), rowOf(r)...)
+		for _, p := range r.Curve {
+			put(curves, []string{strconv.Itoa(p.Epoch)}, orNaN(p.OfWhittle), p.Reward, p.Crawls)
+		}
+		for _, p := range r.Beside {
+			put(learned, []string{p.What, p.Source, strconv.Itoa(p.At)}, p.Learned, p.Exact)
+		}
+	}
+	var all []files.File
+	add := func(name string, print func(b *bytes.Buffer) error) error {
+		var b bytes.Buffer
+		err := print(&b)
+		all = append(all, files.File{Name: name, Data: b.Bytes()})
+		return err
+	}
+	for name, t := range map[string]*result.Table{"runs.csv": runs, CurvesFile: curves, LearnedFile: learned} {
+		if err := add(name, func(b *bytes.Buffer) error { return writeCSV(b, t) }); err != nil {
+			return err
+		}
+	}
+	for name, f := range map[string]result.Format{"summary.csv": result.CSV, "summary.md": result.Markdown, SummaryFile: result.JSON} {
+		if err := add(name, func(b *bytes.Buffer) error { return s.Write(b, f) }); err != nil {
+			return err
+		}
+	}
+	return files.Put(dir, all...)
+}
+
+func writeCSV(b *bytes.Buffer, t *result.Table) error {
+	w := csv.NewWriter(b)
+	return w.WriteAll(append([][]string{t.Header}, t.Rows...))
+}
+
+// rowOf returns the figures of a run.
+func rowOf(r *experiments.Record) []float64 {
+	row := make([]float64, len(figures))
+	for i, f := range figures {
+		row[i] = f.of(r)
+	}
+	return row
+}
+
+// formatFigure writes a figure, nothing for one that a run has not.
+func formatFigure(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return experiments.FormatValue(v)
 }

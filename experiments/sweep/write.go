@@ -1,10 +1,8 @@
 package sweep
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,19 +12,24 @@ import (
 	"ephemera/experiments/stats"
 )
 
-// csv writes one row per cell and aggregate.
-func (s *Summary) csv(to *bufio.Writer) error {
-	t := result.Table{Header: []string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"}}
+// Write prints the summary: for a terminal, or as the files hold it.
+func (s *Summary) Write(w io.Writer, f result.Format) error {
+	switch f {
+	case result.JSON:
+		return result.WriteJSON(w, s)
+	case result.CSV:
+		return s.long().Write(w, f)
+	case result.Markdown:
+		return s.markdown(w)
+	}
+	return s.text(w)
+}
+
+// long is a table of one row per cell and aggregate.
+func (s *Summary) long() *result.Table {
+	t := &result.Table{Header: []string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"}}
 	put := func(cell string, f Figure, aggregate string, e stats.Estimate) {
-		row := []string{cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N)}
-		for _, v := range []float64{e.Value, e.Lo, e.Hi} {
-			text := FormatValue(v)
-			if math.IsNaN(v) {
-				text = "" // there is none
-			}
-			row = append(row, text)
-		}
-		t.Add(append(row, e.Warning)...)
+		t.Add(cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N), formatFigure(e.Value), formatFigure(e.Lo), formatFigure(e.Hi), e.Warning)
 	}
 	m := s.Figures[s.Column(s.Metric)]
 	for _, c := range s.Cells {
@@ -39,12 +42,12 @@ func (s *Summary) csv(to *bufio.Writer) error {
 			put(c.ID, m, "better than "+s.Reference, *c.Improve)
 		}
 	}
-	_, group := split(s.Group)
+	group := s.Group[strings.LastIndexByte(s.Group, '.')+1:]
 	for _, g := range s.Groups {
 		put(group+"/"+g.Value, m, "pooled mean", g.Mean)
 		put(group+"/"+g.Value, m, "pooled iqm", g.IQM)
 	}
-	return t.Write(to, result.CSV)
+	return t
 }
 
 // Warnings returns each warning about the metric and the shown figures once,
@@ -54,7 +57,7 @@ func (s *Summary) Warnings() []string {
 	if !slices.Contains(shown, s.Metric) {
 		shown = append(slices.Clone(shown), s.Metric)
 	}
-	var order []string
+	var order, over []string
 	of := map[string][]string{}
 	for _, c := range s.Cells {
 		for _, f := range shown {
@@ -65,11 +68,17 @@ func (s *Summary) Warnings() []string {
 				of[w] = append(of[w], f+" of "+c.ID)
 			}
 		}
+		if c.Over {
+			over = append(over, c.ID)
+		}
 	}
 	for i, w := range order {
 		if len(of[w]) < len(shown)*len(s.Cells) {
 			order[i] += ": " + some(of[w])
 		}
+	}
+	if over != nil {
+		order = append(order, "crawls cost more than the budget in some epochs, marked *: "+some(over))
 	}
 	if s.Missing > 0 {
 		order = append(order, fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs))
@@ -77,8 +86,17 @@ func (s *Summary) Warnings() []string {
 	return order
 }
 
+// some names the first three.
+func some(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Table is the short table, one row per cell, with intervals: the shown figures,
-// and the comparison with the reference where there is any.
+// and the comparison with the reference where there is any. Cells that break the
+// budget are marked.
 func (s *Summary) Table() *result.Table {
 	t := &result.Table{Header: []string{"cell", "n"}, Help: []string{"", ""}}
 	column := func(name, help string) { t.Header, t.Help = append(t.Header, name), append(t.Help, help) }
@@ -93,29 +111,42 @@ func (s *Summary) Table() *result.Table {
 		column("P(better)", "")
 	}
 	for _, c := range s.Cells {
-		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
+		row := []string{c.name(), strconv.Itoa(c.IQM.N)}
 		for _, name := range s.Show {
 			row = append(row, c.Mean[s.Column(name)].String())
 		}
 		row = append(row, c.IQM.String())
-		switch {
-		case !compared:
-		case c.Diff != nil:
-			row = append(row, c.Diff.String(), c.Improve.String())
-		case c.ID == s.Reference:
-			row = append(row, "reference", "")
-		default:
-			row = append(row, "", "")
+		if compared {
+			diff, improve := s.beside(c)
+			row = append(row, diff, improve)
 		}
 		t.Add(row...)
 	}
 	return t
 }
 
+// name is the id, with a mark where the cell breaks the budget.
+func (c Row) name() string {
+	if c.Over {
+		return c.ID + " *"
+	}
+	return c.ID
+}
+
+// beside says how a cell compares with the reference.
+func (s *Summary) beside(c Row) (diff, improve string) {
+	switch {
+	case c.Diff != nil:
+		return c.Diff.String(), c.Improve.String()
+	case c.ID == s.Reference:
+		return "reference", ""
+	}
+	return "", ""
+}
+
 // Pools is the table of the groups.
 func (s *Summary) Pools() *result.Table {
-	_, group := split(s.Group)
-	t := &result.Table{Header: []string{group, "cells", "mean", "IQM"}}
+	t := &result.Table{Header: []string{s.Group[strings.LastIndexByte(s.Group, '.')+1:], "cells", "mean", "IQM"}}
 	for _, g := range s.Groups {
 		t.Add(g.Value, strconv.Itoa(g.Cells), g.Mean.String(), g.IQM.String())
 	}
@@ -123,102 +154,110 @@ func (s *Summary) Pools() *result.Table {
 }
 
 // markdown writes the summary for readers.
-func (s *Summary) markdown(w *bufio.Writer) error {
-	fmt.Fprintf(w, "# %s\n\n", result.MarkdownText(s.Name))
-	if s.Question != "" {
-		fmt.Fprintf(w, "%s\n\n", result.MarkdownText(s.Question))
+func (s *Summary) markdown(to io.Writer) error {
+	var w strings.Builder
+	fmt.Fprintf(&w, "# %s\n\n", result.MarkdownText(s.Name))
+	for _, text := range []string{s.Question, s.Verdict} {
+		if text != "" {
+			fmt.Fprintf(&w, "%s\n\n", result.MarkdownText(text))
+		}
 	}
-	if s.Answer != "" {
-		fmt.Fprintf(w, "**%s**\n\n", result.MarkdownText(s.Answer))
-	}
-	fmt.Fprintf(w, "%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Configuration %s.\n", s.Runs, len(s.Cells), len(s.Seeds), s.Configuration)
-	for _, r := range s.Revisions {
-		fmt.Fprintf(w, "Program %s.\n", result.MarkdownText(r))
-	}
+	fmt.Fprintf(&w, "%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Program %s.\n", s.Runs, len(s.Cells), len(s.Seeds), result.MarkdownText(s.Program))
 	for _, warning := range s.Warnings() {
-		fmt.Fprintf(w, "\nWarning: %s.\n", result.MarkdownText(warning))
+		fmt.Fprintf(&w, "\nWarning: %s.\n", result.MarkdownText(warning))
 	}
 	w.WriteByte('\n')
-	for _, g := range s.Gaps {
-		fmt.Fprintf(w, "- missing: %s\n", result.MarkdownText(g))
-	}
-	for _, f := range s.Failures {
-		fmt.Fprintf(w, "- failed: %s\n", result.MarkdownText(f))
+	for _, line := range append(slices.Clone(s.Gaps), s.Failures...) {
+		fmt.Fprintf(&w, "- missing: %s\n", result.MarkdownText(line))
 	}
 	if s.Missing > 0 {
 		w.WriteByte('\n')
 	}
-	if err := s.Table().Write(w, result.Markdown); err != nil || len(s.Groups) == 0 {
+	if err := s.Table().Write(&w, result.Markdown); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
-	return s.Pools().Write(w, result.Markdown)
+	if len(s.Groups) > 0 {
+		fmt.Fprintf(&w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
+		if err := s.Pools().Write(&w, result.Markdown); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(to, w.String())
+	return err
 }
 
-// textRows is how many cells the terminal shows.
-const textRows = 40
+// What a terminal shows.
+const (
+	textRows  = 40
+	textWidth = 120
+)
 
-// Text writes the summary for a terminal: the short table, the metric of each
-// cell as a point between the ends of its interval, warnings and the answer.
-func (s *Summary) Text(w io.Writer) error {
-	shown := s.Ranking()
+// text writes the summary for a terminal: the metric and what is shown beside it,
+// as far as it fits, warnings and the verdict.
+func (s *Summary) text(w io.Writer) error {
+	order := s.Ranking()
 	more := ""
-	if len(shown) > textRows {
-		shown = shown[:textRows]
-		more = fmt.Sprintf("The %d best of %d cells; summary.md has all.\n", textRows, len(s.Cells))
+	if len(order) > textRows {
+		order = order[:textRows]
+		more = fmt.Sprintf("The %d best of %d cells; -format markdown has all.\n", textRows, len(s.Cells))
 	} else {
-		slices.Sort(shown)
+		slices.Sort(order)
 	}
-	all := s.Table()
-	t := result.Table{Header: all.Header}
-	for _, i := range shown {
-		t.Add(all.Rows[i]...)
+	type column struct {
+		head string
+		cell func(c Row) string
+	}
+	figure := func(name string) column {
+		return column{name, func(c Row) string { return c.Mean[s.Column(name)].String() }}
+	}
+	columns := []column{
+		{"cell", Row.name},
+		{s.Metric, figure(s.Metric).cell},
+		{"− " + s.Reference, func(c Row) string { diff, _ := s.beside(c); return diff }},
+	}
+	for _, name := range s.Show {
+		if name != s.Metric {
+			columns = append(columns, figure(name))
+		}
+	}
+	columns = append(columns,
+		column{"IQM", func(c Row) string { return c.IQM.String() }},
+		column{"P(better)", func(c Row) string { _, improve := s.beside(c); return improve }})
+	t := &result.Table{Rows: make([][]string, len(order))}
+	width := 0
+	var left []string // columns that do not fit
+	for k, col := range columns {
+		cells := []string{}
+		wide := utf8.RuneCountInString(col.head)
+		filled := false
+		for _, i := range order {
+			text := col.cell(s.Cells[i])
+			cells = append(cells, text)
+			wide, filled = max(wide, utf8.RuneCountInString(text)), filled || text != "" && text != "reference"
+		}
+		if !filled {
+			continue
+		}
+		if width+wide+2 > textWidth && k > 1 {
+			left = append(left, col.head)
+			continue
+		}
+		width += wide + 2
+		t.Header = append(t.Header, col.head)
+		for r := range cells {
+			t.Rows[r] = append(t.Rows[r], cells[r])
+		}
 	}
 	if err := t.Write(w, result.Text); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, more)
-	s.dots(w, shown)
+	if left != nil {
+		fmt.Fprintf(w, "Left out for want of room: %s; -format markdown has them.\n", strings.Join(left, ", "))
+	}
 	for _, warning := range s.Warnings() {
-		fmt.Fprintf(w, "\nWarning: %s.", warning)
+		fmt.Fprintf(w, "Warning: %s.\n", warning)
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", s.Answer)
+	_, err := fmt.Fprintln(w, s.Verdict)
 	return err
-}
-
-// dots draws the metric of the cells on one scale.
-func (s *Summary) dots(w io.Writer, cells []int) {
-	const width = 50
-	name, lo, hi := 0, math.Inf(1), math.Inf(-1)
-	span := func(i int) (from, at, to float64) {
-		e := s.Cells[i].Mean[s.Column(s.Metric)]
-		if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
-			return e.Value, e.Value, e.Value
-		}
-		return e.Lo, e.Value, e.Hi
-	}
-	for _, i := range cells {
-		name = max(name, utf8.RuneCountInString(s.Cells[i].ID))
-		if from, at, to := span(i); !math.IsNaN(at) {
-			lo, hi = min(lo, from), max(hi, to)
-		}
-	}
-	if !(lo < hi) || math.IsInf(hi-lo, 0) {
-		return
-	}
-	// A file may say that a value lies outside of its interval.
-	place := func(v float64) int { return min(max(0, int(math.Round((v-lo)/(hi-lo)*(width-1)))), width-1) }
-	fmt.Fprintf(w, "%*s  %s\n", name, "", s.Metric)
-	for _, i := range cells {
-		line := []rune(strings.Repeat(" ", width))
-		if from, at, to := span(i); !math.IsNaN(at) {
-			for k := place(from); k <= place(to); k++ {
-				line[k] = '─'
-			}
-			line[place(at)] = '●'
-		}
-		fmt.Fprintf(w, "%-*s  %s\n", name, s.Cells[i].ID, strings.TrimRight(string(line), " "))
-	}
-	left, right := stats.Format(lo), stats.Format(hi)
-	fmt.Fprintf(w, "%*s  %s%*s\n", name, "", left, width-utf8.RuneCountInString(left), right)
 }

@@ -1,0 +1,359 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ephemera/env/stream"
+	"ephemera/experiments"
+	"ephemera/experiments/configs"
+	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
+)
+
+// childEnv turns the test binary into a sweep process: directory and shard.
+const childEnv = "EPHEMERA_SWEEP_CHILD"
+
+func TestMain(m *testing.M) {
+	dir, shard, isChild := strings.Cut(os.Getenv(childEnv), "|")
+	if !isChild {
+		os.Exit(m.Run())
+	}
+	o := Options{Batch: experiments.Batch{Dir: dir, Workers: 2}, Program: "test"}
+	c, err := Load(context.Background(), "life.toml", []byte(lifeTOML), nil)
+	if err == nil && shard != "" {
+		o.Shard, err = experiments.ParseShard(shard)
+	}
+	if err == nil {
+		_, err = Run(context.Background(), c, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+const lifeTOML = `
+question = "Lives?"
+seeds = 10
+steps = 1000
+learner.algorithm = "paper"
+learner.kappa = [1, 2, 3, 4, 5, 6, 7, 8]
+instance.budget = [1, 2]
+`
+
+func load(t testing.TB, text string, set ...string) *Config {
+	t.Helper()
+	c, err := Load(context.Background(), "test.toml", []byte(text), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// perform runs a sweep into a directory.
+func perform(t testing.TB, c *Config, dir string, workers int, shard experiments.Shard) Report {
+	t.Helper()
+	rep, err := Run(context.Background(), c, Options{Batch: experiments.Batch{Dir: dir, Workers: workers, Shard: shard}, Program: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// finals returns the files of a sweep, but for its runs.
+func finals(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range []string{"runs.csv", CurvesFile, LearnedFile, SummaryFile, "summary.csv", "summary.md"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(data)
+	}
+	return all
+}
+
+// A sweep whose processes are killed at any moment, alone or four shards at once,
+// and which is then left alone, leaves the bytes of one that was never disturbed.
+func TestKill(t *testing.T) {
+	undisturbed := t.TempDir()
+	c, err := Load(context.Background(), "life.toml", []byte(lifeTOML), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	perform(t, c, undisturbed, 1, experiments.Shard{})
+	want := finals(t, undisturbed)
+	dir := t.TempDir()
+	start := func(shard string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childEnv+"="+dir+"|"+shard)
+		cmd.Stderr = &bytes.Buffer{}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	rng := rand.New(stream.New(1, stream.Test, 50))
+	killed := 0
+	for k := range 12 {
+		shards := []string{""}
+		if k%2 == 1 {
+			shards = []string{"0/4", "1/4", "2/4", "3/4"}
+		}
+		var processes []*exec.Cmd
+		for _, shard := range shards {
+			processes = append(processes, start(shard))
+		}
+		time.Sleep(time.Duration(rng.IntN(60_000)) * time.Microsecond)
+		for _, p := range processes {
+			p.Process.Kill()
+		}
+		for _, p := range processes {
+			if err := p.Wait(); err != nil && p.ProcessState.Exited() {
+				t.Fatalf("a process ended by itself: %v: %s", err, p.Stderr)
+			} else if err != nil {
+				killed++
+			}
+		}
+	}
+	last := start("")
+	if err := last.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, last.Stderr)
+	}
+	if got := finals(t, dir); !reflect.DeepEqual(got, want) {
+		t.Error("other bytes than undisturbed")
+	}
+	if killed < 6 {
+		t.Errorf("only %d processes were killed at work", killed)
+	}
+}
+
+// Whoever ends last summarizes: shards that leave runs to others do not.
+func TestShards(t *testing.T) {
+	text := "seeds = 3\nsteps = 100\nlearner.algorithm = [\"whittle\", \"round-robin\"]\ninstance.name = \"lognormal:5\"\nworld.kind = \"poisson\"\n"
+	c, one, dir := load(t, text), t.TempDir(), t.TempDir()
+	perform(t, c, one, 2, experiments.Shard{})
+	for i := range 3 {
+		rep := perform(t, c, dir, 1, experiments.Shard{Index: i, Count: 3})
+		if rep.Ran != 2 || (rep.Summary != nil) != (i == 2) {
+			t.Errorf("shard %d: %+v", i, rep)
+		}
+	}
+	if got := finals(t, dir); !reflect.DeepEqual(got, finals(t, one)) {
+		t.Error("three shards leave other bytes than one process")
+	}
+	// A record less is a run less for the summary of what is there.
+	paths, err := filepath.Glob(filepath.Join(dir, "runs", "*.json"))
+	if err != nil || len(paths) != 6 || os.Remove(paths[0]) != nil {
+		t.Fatal(paths, err)
+	}
+	rep, err := Run(context.Background(), c, Options{Batch: experiments.Batch{Dir: dir, Workers: 1, ReadOnly: true}})
+	if err != nil || rep.Missing != 1 || len(rep.Gaps) != 1 || !strings.Contains(finals(t, dir)["summary.md"], "1 of 6 runs are missing") {
+		t.Errorf("%v, %+v", err, rep)
+	}
+}
+
+// Cells are the products of lists, named by what tells them apart; what a flag
+// sets holds for all of them.
+func TestCells(t *testing.T) {
+	ids := func(c *Config) (ids []string) {
+		for _, cell := range c.Cells {
+			ids = append(ids, cell.ID)
+		}
+		return ids
+	}
+	for _, x := range []struct {
+		text string
+		set  []string
+		want []string
+	}{
+		{"learner.algorithm = \"paper\"\nlearner.kappa = [1, 2]\ninstance.budget = [1, 3]\n", nil,
+			[]string{"budget/1/kappa/1", "budget/1/kappa/2", "budget/3/kappa/1", "budget/3/kappa/2"}},
+		{"learner.algorithm = [\"paper\", \"greedy\"]\nlearner.kappa = [1, 2]\n", nil,
+			[]string{"paper/kappa/1", "paper/kappa/2", "greedy"}},
+		// What follows the reading tells no cells apart, unless it is given.
+		{"learner.algorithm = \"paper\"\nlearner.reading = [\"printed\", \"ages\"]\n", nil, []string{"reading/printed", "reading/ages"}},
+		{"learner.algorithm = \"paper\"\n[[cells]]\nlearner.reading = [\"printed\", \"ages\"]\n[[cells]]\nlearner.act = \"budget\"\n", nil,
+			[]string{"reading/printed", "reading/ages", "reading/printed/act/budget"}},
+		{"", []string{"learner.algorithm=[whittle, greedy]"}, []string{"whittle", "greedy"}},
+		{"learner.algorithm = \"paper\"\n[[cells]]\nlearner.kappa = 1\n[[cells]]\nlearner.gamma = 0.1\n", []string{"learner.kappa=[3,4]"},
+			[]string{"kappa/3", "kappa/4", "kappa/3/gamma/0.1", "kappa/4/gamma/0.1"}},
+		{"learner.algorithm = \"paper\"\nlearner.a = [\"0.5,500,1\", \"1/(n+1)\"]", nil, []string{"a/0.5,500,1", "a/1_(n+1)"}},
+	} {
+		if got := ids(load(t, x.text, x.set...)); !slices.Equal(got, x.want) {
+			t.Errorf("%s %v: cells %q, want %q", x.text, x.set, got, x.want)
+		}
+	}
+	// A number is a word where a word is needed.
+	c := load(t, "learner.algorithm = \"paper\"\n", "name=two", "learner.act=budget", "seeds=[7, 9]", "show=fallbacks", "steps=1e3")
+	if r := c.Runs()[1]; c.Name != "two" || r.Seed != 9 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
+		t.Errorf("%s: %+v, shows %v", c.Name, r, c.Show)
+	}
+	c = load(t, "[[cells]]\nlabel = \"as printed\"\nlearner.algorithm = \"paper\"\n[[cells]]\nlabel = \"policy\"\nlearner.algorithm = [\"greedy\", \"myopic\"]\n")
+	if c.Cells[0].Label != "as printed" || c.Cells[2].Label != "policy, myopic" {
+		t.Errorf("labels %q and %q", c.Cells[0].Label, c.Cells[2].Label)
+	}
+}
+
+// Every configuration of the project can be loaded.
+func TestConfigurations(t *testing.T) {
+	for _, name := range configs.Names() {
+		text, err := configs.Files.ReadFile(name + ".toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := load(t, string(text), "steps=10", "seeds=1"); len(c.Cells) < 2 || c.Question == "" {
+			t.Errorf("%s: %d cells, question %q", name, len(c.Cells), c.Question)
+		}
+	}
+}
+
+// An error says where, what was found and what is allowed.
+func TestRefuses(t *testing.T) {
+	for _, x := range []struct{ text, set, want string }{
+		{"seeds = ", "", "test.toml:1:8"},
+		{"colour = 1", "", "test.toml:1:1: unknown key \"colour\"; allowed are name"},
+		{"[[cells]]\nseeds = 3", "", "test.toml:2:1: unknown key \"cells.seeds\""},
+		{"metric = 3", "", "test.toml:1:10"},
+		{"metric = \"gold\"", "", "\"gold\"; allowed are learned_ratio"},
+		{"show = [\"gold\"]", "", "\"gold\"; allowed are learned_ratio"},
+		{"reference = \"gold\"\nlearner.algorithm=[\"whittle\", \"greedy\"]", "", "allowed are whittle, greedy"},
+		{"seeds = 0", "", "1 to 1000000"},
+		{"seeds = [1, -2]", "", "each 0 or more"},
+		{"seeds = 1.5", "", "a number of seeds"},
+		{"learner.algorithm = \"gold\"", "", "allowed are lspe"},
+		{"learner.algorithm = \"greedy\"\nlearner.kappa = 2", "", "learner.kappa is not a setting of any cell here"},
+		{"learner.kappa = []", "", "1 or more"},
+		{"learner.kappa = [1, 1]", "", "there twice"},
+		{"learner.algorithm = \"paper\"\nlearner.kappa = \"steep\"", "", "setting \"kappa\" of paper is steep: a number is needed"},
+		{"learner.algorithm = \"paper\"\nlearner.act = 2", "", "act is \"2\""},
+		{"instance.name = \"none.toml\"", "", "none.toml"},
+		{"steps = [10, 0]", "", "1 epoch or more"},
+		{"", "learner.kappa", "want key=value"},
+		{"", "colour=red", "-set colour=red:1:1: unknown key"},
+		{"", "steps=soon", "a whole number is needed"},
+	} {
+		var set []string
+		if x.set != "" {
+			set = []string{x.set}
+		}
+		_, err := Load(context.Background(), "test.toml", []byte(x.text), set)
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%q, -set %q: %v; want %q", x.text, x.set, err, x.want)
+		}
+	}
+}
+
+// records returns a record per run in which the cell decides the reward.
+func records(c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64) *experiments.Performed {
+	done := &experiments.Performed{}
+	for i, r := range c.Runs() {
+		cell := i / len(c.Seeds)
+		rec := &experiments.Record{Run: r}
+		rec.Learning.Reward, rec.Learning.Over = reward(cell, r.Seed), over(cell)
+		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, nil)
+	}
+	return done
+}
+
+// A winner is named where the best two differ by more than chance, of the cells
+// that keep the budget.
+func TestVerdict(t *testing.T) {
+	c := load(t, "seeds = 8\nmetric = \"learning_reward\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 3]\n")
+	noise := func(cell int, seed uint64) float64 {
+		return stream.New(seed, stream.Test, uint64(cell)).Float64()
+	}
+	none := func(int) float64 { return 0 }
+	for _, x := range []struct {
+		reward func(cell int, seed uint64) float64
+		over   func(cell int) float64
+		want   string
+	}{
+		{noise, none, "The best two cells by learning_reward cannot be told apart: "},
+		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, none, "The best cell by learning_reward is kappa/3 with 10."},
+		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, func(cell int) float64 { return float64(cell / 2) }, "The best cell of those that keep the budget by learning_reward is kappa/2 with 5."},
+		{func(cell int, _ uint64) float64 { return float64(cell) }, none, "kappa/3 with 2.000 (all 8 the same)"},
+		{noise, func(int) float64 { return .1 }, "more than the budget in some epochs of every cell"},
+	} {
+		rep, err := Summarize(context.Background(), c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
+		if err != nil || !strings.Contains(rep.Summary.Verdict, x.want) {
+			t.Errorf("%v: %q; want %q", err, rep.Summary.Verdict, x.want)
+		}
+	}
+	// Cells that solve different problems have no winner.
+	c = load(t, "seeds = 8\nlearner.algorithm = \"paper\"\ninstance.budget = [1, 2]\n")
+	rep, err := Summarize(context.Background(), c, records(c, noise, none), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
+	if err != nil || rep.Summary.Verdict != "" || rep.Summary.Cells[1].Diff != nil {
+		t.Errorf("%v: verdict %q, difference %v", err, rep.Summary.Verdict, rep.Summary.Cells[1].Diff)
+	}
+}
+
+// The summary's estimates are those of the figures of the runs, cells are paired by
+// seed, and a terminal of 120 columns holds every line of its table.
+func TestSummary(t *testing.T) {
+	c := load(t, "seeds = 6\nmetric = \"learning_reward\"\nreference = \"kappa/2\"\ngroup = \"learner.kappa\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nshow = [\"learning_reward\", \"learning_crawls\", \"learned_reward\", \"whittle_reward\", \"over_budget\", \"fallbacks\"]\n")
+	reward := func(cell int, seed uint64) float64 { return float64(10*cell) + 1/float64(seed) }
+	dir := t.TempDir()
+	rep, err := Summarize(context.Background(), c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), Options{Batch: experiments.Batch{Dir: dir, Workers: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := back.Column("learning_reward")
+	var x []float64
+	for seed := range uint64(6) {
+		x = append(x, reward(2, seed+1))
+	}
+	if got, want := back.Cells[2].Mean[m], stats.New(bootSeed).Mean(x); got != want {
+		t.Errorf("mean %+v, want %+v", got, want)
+	}
+	if d := back.Cells[2].Diff; math.Abs(d.Value-10) > 1e-12 || back.Cells[1].Diff != nil || back.Cells[2].Improve.Value != 1 {
+		t.Errorf("the difference to the reference is %+v", d)
+	}
+	if len(back.Groups) != 3 || back.Groups[0].Value != "1" || back.Profile == nil {
+		t.Errorf("groups %+v", back.Groups)
+	}
+	if !back.Cells[2].Over || back.Cells[1].Over {
+		t.Error("the mark of the cell that breaks the budget is wrong")
+	}
+	if order := back.Ranking(); !slices.Equal(order, []int{2, 1, 0}) {
+		t.Errorf("ranking %v", order)
+	}
+	axis, paths := back.Paths()
+	if axis != "learner.kappa" || len(paths) != 1 || !slices.Equal(paths[0].X, []float64{1, 2, 4}) {
+		t.Errorf("along %s: %+v", axis, paths)
+	}
+	var text, md strings.Builder
+	if err := rep.Summary.Write(&text, result.Text); err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(text.String(), "\n\n")
+	for line := range strings.Lines(table) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > textWidth {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(text.String(), "kappa/4 *") || !strings.Contains(text.String(), "Left out for want of room: ") {
+		t.Errorf("text\n%s", &text)
+	}
+	if err := rep.Summary.Write(&md, result.Markdown); err != nil || !strings.Contains(md.String(), "P(better)") || !strings.Contains(md.String(), "pooled by learner.kappa") {
+		t.Errorf("%v\n%s", err, &md)
+	}
+}
