@@ -23,6 +23,7 @@ const (
 	borderline      Verdict = "borderline"              // 1 to 5 of 100 single runs of the closest reading lie as far off
 	differs         Verdict = "differs"                 // the document says all that is needed, and no reading gives the figure
 	notReproducible Verdict = "not reproducible"        // the document leaves open what is needed, and no reading gives it
+	uninformative   Verdict = "uninformative"           // runs of a reading that may be meant scatter so far that they hold it, and almost anything else
 )
 
 // A figure is accepted that the reading's single runs give at least once in 20
@@ -33,7 +34,7 @@ const (
 	doubted  = 0.01
 )
 
-// widest is half the range of single runs, as a share of the published figure,
+// widest is half the interval of one more run, as a share of the published figure,
 // beyond which agreement says nothing.
 const widest = 0.25
 
@@ -55,9 +56,9 @@ func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) attempt {
 	if n := float64(len(s.values)); s.random && n > 1 {
 		a.nu, a.scale = n-1, stat.StdDev(s.values, nil)*math.Sqrt(1+1/n)
 		half := a.scale * distuv.StudentsT{Sigma: 1, Nu: a.nu}.Quantile(1-accepted/2)
-		a.RunLo, a.RunHi = result.Ptr(math.Max(0, a.Measured-half)), result.Ptr(a.Measured+half)
+		a.RunLo, a.RunHi = result.Ptr(slices.Min(s.values)), result.Ptr(slices.Max(s.values))
 		if half > widest*math.Abs(lo+hi)/2 {
-			a.Excluded = fmt.Sprintf("%s (%s to %s over %d seeds)", scatter, number(slices.Min(s.values)), number(slices.Max(s.values)), len(s.values))
+			a.Excluded = scatter
 		}
 		if boot != nil {
 			e := boot.Mean(s.values)
@@ -137,6 +138,15 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 		return differs, 0, p, "the document leaves nothing open; measured is: " + first.Text
 	}
 	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.Open, first.Text)
+	var within []attempt // of the readings whose runs scatter, those that hold the figure
+	for _, a := range attempts {
+		if a.Excluded == scatter && *a.RunLo <= f.Accepted[1] && *a.RunHi >= f.Accepted[0] {
+			within = append(within, a)
+		}
+	}
+	if len(within) > 0 {
+		return uninformative, 0, p, fmt.Sprintf("%s; single runs of %d of %d readings hold the figure, and almost anything else: %s, from %s", reason, len(within), len(attempts), within[0].Text, between(f.Unit, within[0].RunLo, within[0].RunHi))
+	}
 	switch i := slices.IndexFunc(attempts, func(a attempt) bool { return a.Excluded != "" && a.P >= accepted }); i {
 	case -1:
 		reason += fmt.Sprintf("; none of %d readings gives it", len(attempts))

@@ -52,7 +52,9 @@ type Row struct {
 	measure             // p is corrected for the readings tried
 	Verdict  Verdict    `json:"verdict"`
 	Reason   string     `json:"reason"`
-	Tried    []attempt  `json:"tried"` // every reading, the one as printed first
+	Wide     string     `json:"wide,omitempty"` // why next to nothing could fail Accepted, where that is so
+	Same     string     `json:"same,omitempty"` // the figure of which this is another print: both are one finding
+	Tried    []attempt  `json:"tried"`          // every reading, the one as printed first
 }
 
 // attempt is the outcome of one reading.
@@ -72,7 +74,7 @@ type measure struct {
 	Measured float64  `json:"measured"`
 	Lo       *float64 `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
 	Hi       *float64 `json:"hi"`
-	RunLo    *float64 `json:"run_lo"` // where a single run falls 19 times of 20; nil where nothing is drawn
+	RunLo    *float64 `json:"run_lo"` // the least and the greatest of the single runs; nil where nothing is drawn
 	RunHi    *float64 `json:"run_hi"`
 	P        float64  `json:"p"` // share of single runs that lie as far from the mean as what is printed; 0 or 1 where nothing is drawn
 }
@@ -108,6 +110,12 @@ func (f *figure) row(s samples, boot *stats.Bootstrap) Row {
 		f.Tried = append(f.Tried, f.assess(r, s[r.Key], boot))
 	}
 	verdict, chosen, p, reason := f.judge(f.Tried)
+	if f.Wide != "" {
+		reason += ". The accepted range is wide: " + f.Wide
+	}
+	if f.Same != "" {
+		reason += ". It is one finding with " + f.Same
+	}
 	if f.Note != "" {
 		reason += ". " + f.Note
 	}

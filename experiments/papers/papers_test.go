@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 		for _, d := range strings.Split(x.Document, "; ") {
 			documents[d] = true
 		}
-		if x.Reason == "" || strings.ContainsAny(x.Reason, "{}") || !slices.Contains([]Verdict{reproduced, byReading, borderline, differs, notReproducible}, x.Verdict) {
+		if x.Reason == "" || strings.ContainsAny(x.Reason, "{}") || !slices.Contains([]Verdict{reproduced, byReading, borderline, differs, notReproducible, uninformative}, x.Verdict) {
 			t.Errorf("%s: verdict %q, reason %q", x.ID, x.Verdict, x.Reason)
 		}
 		if (x.Lo == nil) != (x.RunLo == nil) {
@@ -85,9 +85,14 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s has no figure", d)
 		}
 	}
-	// Every figure that the four documents print, each once.
-	if len(seen) != 29 {
-		t.Errorf("%d figures, want 29", len(seen))
+	// Every figure that the four documents print, each once; some are one finding.
+	if len(seen) != 29 || !strings.HasPrefix(r.Sentence(), "29 published figures are 25 findings") {
+		t.Errorf("%d figures, want 29; %s", len(seen), r.Sentence())
+	}
+	for id, x := range seen {
+		if _, ok := seen[x.Same]; x.Same != "" && !ok {
+			t.Errorf("%s is said to be the same as %q, which is no figure", id, x.Same)
+		}
 	}
 	for id, published := range map[string]float64{
 		"tcns/whittle-1": 260.30, "tcns/relaxed": 260.96, "cdc/source-1-only": 179.79, "cdc/whittle-1": 254.66,
@@ -341,7 +346,8 @@ func TestVerdicts(t *testing.T) {
 		{"several readings", fig("100.0", "how"), []sample{seeds(140), seeds(102.2), seeds(106.8)}, nil, borderline, 1, "closest of 3"},
 		{"only a sought reading", fig("100", "how"), []sample{seeds(140), seeds(100)}, []string{"", sought}, notReproducible, 0, sought},
 		{"a sought one and another", fig("100", "how"), []sample{seeds(140), seeds(100), seeds(101)}, []string{"", sought, ""}, byReading, 2, ""},
-		{"scatter", fig("2", "how"), []sample{seeds(2)}, nil, notReproducible, 0, scatter},
+		{"scatter", fig("2", "how"), []sample{seeds(2)}, nil, uninformative, 0, "almost anything else"},
+		{"scatter elsewhere", fig("5", "how"), []sample{seeds(2)}, nil, notReproducible, 0, "none of 1 readings"},
 		{"words, within", say("less than 1 %", 0, .01), []sample{words(.009)}, nil, reproduced, 0, ""},
 		{"words, too little", say("long", 4, 20), []sample{words(2)}, nil, differs, 0, ""},
 		{"words, too much", say("long", 4, 20), []sample{words(21)}, nil, differs, 0, ""},
@@ -360,6 +366,9 @@ func TestVerdicts(t *testing.T) {
 		name := fmt.Sprint(c.chosen)
 		if c.chosen == 0 {
 			name = "printed"
+		}
+		if x := c.samples[c.chosen]; x.random && (*row.RunLo != slices.Min(x.values) || *row.RunHi != slices.Max(x.values)) {
+			t.Errorf("%s: runs from %v to %v are said to be from %v to %v", c.name, slices.Min(x.values), slices.Max(x.values), *row.RunLo, *row.RunHi)
 		}
 		if row.Verdict != c.want || row.Reading != name || row.Measured != row.Tried[c.chosen].Measured || !strings.Contains(row.Reason, c.say) {
 			t.Errorf("%s: %s, reading %s, %q; want %s of reading %s, saying %q", c.name, row.Verdict, row.Reading, row.Reason, c.want, name, c.say)

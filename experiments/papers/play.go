@@ -30,7 +30,7 @@ type samples map[string]sample
 func (s samples) mean(key string) float64 { return stats.Mean(s[key].values) }
 
 // record is what the readings gave under one seed. It is kept as a file
-// runs/HASH-SEED.json, with the hash of the table of figures and the epochs.
+// runs/HASH-SEED.json, with the hash of the readings and the epochs.
 type record struct {
 	Seed     uint64             `json:"seed"`
 	Steps    int                `json:"steps"`
@@ -55,7 +55,11 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, m
 			}
 		}
 	}
-	hash := fmt.Sprintf("%.6x", sha256.Sum256(fmt.Appendf(nil, "%d\n%s", o.Steps, published)))
+	defined, err := json.Marshal(random)
+	if err != nil {
+		return nil, 0, err
+	}
+	hash := fmt.Sprintf("%.6x", sha256.Sum256(fmt.Appendf(defined, "%d epochs", o.Steps)))
 	seeds := make([]record, o.Seeds)
 	err = experiments.Each(ctx, o.Seeds, o.Workers, o.Progress,
 		func(k int) string { return fmt.Sprintf("seed %d", o.Seed+uint64(k)) },

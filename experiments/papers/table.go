@@ -30,8 +30,9 @@ type law struct{ Key, Plain, Text string }
 
 // reading is one way to measure a figure.
 type reading struct {
-	Key, Group, Text string
-	Sought           bool
+	Key, Group string
+	Text       string `json:"-"` // not part of what is measured
+	Sought     bool
 
 	Policy   string
 	Level    env.Level

@@ -26,7 +26,11 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 		Left:   map[int]bool{4: true, 5: true},
 	}
 	for _, x := range r.Rows {
-		t.Add(x.ID, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), string(x.Verdict), x.Document)
+		verdict := string(x.Verdict)
+		if x.Wide != "" {
+			verdict += ", wide range"
+		}
+		t.Add(x.ID, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), verdict, x.Document)
 	}
 	if err := t.Write(w, f); err != nil {
 		return err
@@ -59,14 +63,29 @@ func (r *Report) Write(w io.Writer, f result.Format) error {
 	return err
 }
 
-// Sentence counts the verdicts.
+// Sentence counts the findings by their verdicts: a figure that is printed more
+// than once is one finding.
 func (r *Report) Sentence() string {
-	n := map[Verdict]int{}
+	n, wide := map[Verdict]int{}, map[Verdict]int{}
+	findings := 0
 	for _, x := range r.Rows {
+		if x.Same != "" {
+			continue
+		}
+		findings++
 		n[x.Verdict]++
+		if x.Wide != "" {
+			wide[x.Verdict]++
+		}
 	}
-	return fmt.Sprintf("Of %d published figures %d are reproduced, %d are reproduced by a reading, %d are borderline, %d differ and %d are not reproducible (%s from %d, %d epochs).",
-		len(r.Rows), n[reproduced], n[byReading], n[borderline], n[differs], n[notReproducible], result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
+	count := func(v Verdict) string {
+		if wide[v] > 0 {
+			return fmt.Sprintf("%d (%d of them over a range that next to nothing could fail)", n[v], wide[v])
+		}
+		return fmt.Sprint(n[v])
+	}
+	return fmt.Sprintf("%d published figures are %d findings, as some are printed more than once: reproduced %s, reproduced by a reading %s, borderline %s, differ %s, not reproducible %s, uninformative %s (%s from %d, %d epochs).",
+		len(r.Rows), findings, count(reproduced), count(byReading), count(borderline), count(differs), count(notReproducible), count(uninformative), result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
 // in returns the reading and what it gave in that unit.
@@ -82,14 +101,14 @@ func (a attempt) in(unit string) string {
 }
 
 func (r *Report) csv() *result.Table {
-	t := &result.Table{Header: []string{"id", "document", "place", "quantity", "unit", "printed", "accepted_lo", "accepted_hi", "reading", "measured", "lo", "hi", "run_lo", "run_hi", "p", "verdict", "reason", "tried"}}
+	t := &result.Table{Header: []string{"id", "document", "place", "quantity", "unit", "printed", "accepted_lo", "accepted_hi", "reading", "measured", "lo", "hi", "run_lo", "run_hi", "p", "verdict", "reason", "wide", "same", "tried"}}
 	for _, x := range r.Rows {
 		tried := make([]string, len(x.Tried))
 		for i, a := range x.Tried {
 			tried[i] = a.in(x.Unit)
 		}
 		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, result.Exact(x.Accepted[0]), result.Exact(x.Accepted[1]), x.Reading,
-			result.Exact(x.Measured), result.Optional(x.Lo, result.Exact), result.Optional(x.Hi, result.Exact), result.Optional(x.RunLo, result.Exact), result.Optional(x.RunHi, result.Exact), result.Exact(x.P), string(x.Verdict), x.Reason, strings.Join(tried, "; "))
+			result.Exact(x.Measured), result.Optional(x.Lo, result.Exact), result.Optional(x.Hi, result.Exact), result.Optional(x.RunLo, result.Exact), result.Optional(x.RunHi, result.Exact), result.Exact(x.P), string(x.Verdict), x.Reason, x.Wide, x.Same, strings.Join(tried, "; "))
 	}
 	return t
 }
