@@ -54,7 +54,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 			return nil
 		})
 		f.StringVar(&c.out, "out", "", "`directory` of the results, with one directory in it for each of several configurations (default results/NAME)")
-		f.BoolVar(&c.options.ReadOnly, "merge", false, "run nothing, and summarize the runs that are there")
+		f.BoolVar(&c.options.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
 	})
 	f.Group("How", func() {
 		f.Count(&c.options.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")

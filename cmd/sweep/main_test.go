@@ -73,7 +73,7 @@ func TestShards(t *testing.T) {
 		t.Setenv("SLURM_ARRAY_TASK_ID", env)
 		must(t, "of 12 runs are missing", file, "-out", dir)
 	}
-	out, _, err := clitest.Call(t, run, file, "-out", dir, "-merge")
+	out, _, err := clitest.Call(t, run, file, "-out", dir, "-summarize")
 	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "4 of 12 runs are missing: kappa/0.1: 2 of 6 seeds; kappa/2: 2 of 6 seeds") || !strings.Contains(out, "kappa/2") {
 		t.Errorf("merge: %v\n%s", err, out)
 	}
