@@ -39,8 +39,19 @@ func everyLaw() env.Instance {
 	return in
 }
 
+// changing is everyLaw in a world that changes.
+func changing() env.Instance {
+	in := everyLaw()
+	in.ID = "changing"
+	one, two := in.Sources[1], in.Sources[4]
+	one.Rate, one.Law, one.Batch = 30, env.LawExponential, 1
+	two.Interest, two.Window, two.Law = 3, math.Inf(1), env.LawHump
+	in.Changes = []env.Change{{At: 30, Sources: []env.Source{one, two}}, {At: 47, Shuffle: true}, {At: 200, Shuffle: true}}
+	return in
+}
+
 func TestMeanConforms(t *testing.T) {
-	for _, in := range []env.Instance{env.Paper(1), env.Mixed(20, 5, 1), everyLaw()} {
+	for _, in := range []env.Instance{env.Paper(1), env.Mixed(20, 5, 1), everyLaw(), changing()} {
 		t.Run(in.ID, func(t *testing.T) {
 			envtest.World(t, func() env.World { return must(env.NewMean(in, false)) }, envtest.Kind{})
 		})
@@ -51,12 +62,19 @@ func TestMeanConforms(t *testing.T) {
 }
 
 func TestPoissonConforms(t *testing.T) {
-	for _, in := range []env.Instance{env.Paper(1), windows(), everyLaw()} {
-		for _, marks := range []env.Marks{"", env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal} {
+	slow := changing()
+	for i := range slow.Sources {
+		slow.Sources[i].Rate /= 10
+	}
+	for _, c := range []struct {
+		in    env.Instance
+		marks []env.Marks
+	}{{env.Paper(1), allMarks}, {slow, []env.Marks{env.MarksConstant, env.MarksPerEpoch}}} {
+		for _, marks := range c.marks {
 			for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
 				o.Marks = marks
-				t.Run(fmt.Sprintf("%s/%s/items=%v/state=%v", in.ID, marks, o.Items, o.State), func(t *testing.T) {
-					envtest.World(t, func() env.World { return must(env.NewPoisson(in, 7, o)) }, envtest.Kind{})
+				t.Run(fmt.Sprintf("%s/%s/items=%v/state=%v", c.in.ID, marks, o.Items, o.State), func(t *testing.T) {
+					envtest.World(t, func() env.World { return must(env.NewPoisson(c.in, 7, o)) }, envtest.Kind{})
 				})
 			}
 		}

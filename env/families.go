@@ -3,6 +3,7 @@ package env
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,11 @@ const (
 	drawDecay
 	drawCost
 	drawWindow
+	drawLaw
+	drawBatch
+	drawWindowed
+	drawShuffle
+	drawDrift
 )
 
 // Lognormal returns n random sources without windows whose crawls cost 1:
@@ -71,22 +77,98 @@ func Mixed(n int, budget float64, seed uint64) Instance {
 	})
 }
 
+// Drift returns the sources of [Lognormal] under the same seed, in a world that
+// changes: at each of the epochs 1000, 2000, …, 9000 every source has one chance
+// in ten to draw its rate, decay and interest anew from the same distributions.
+// It panics unless n ≥ 1.
+func Drift(n int, budget float64, seed uint64) Instance {
+	in := Lognormal(n, budget, seed)
+	in.ID = fmt.Sprintf("drift/%d/%d", n, seed)
+	for at := 1000; at < 10_000; at += 1000 {
+		c := Change{At: at}
+		for i := range in.Sources {
+			r := stream.New(seed, stream.Family, drawDrift, uint64(at), uint64(i))
+			if r.Float64() < 0.1 {
+				s := lognormal(func(uint64) *stream.Rand { return r })
+				s.Name = in.Sources[i].Name
+				c.Sources = append(c.Sources, s)
+			}
+		}
+		if len(c.Sources) > 0 {
+			in.Changes = append(in.Changes, c)
+		}
+	}
+	return in
+}
+
 // drawer returns the stream of one parameter.
 type drawer func(parameter uint64) *stream.Rand
+
+func drawers(seed uint64) drawer {
+	streams := [drawWindowed + 1]*stream.Rand{}
+	for p := range streams {
+		streams[p] = stream.New(seed, stream.Family, uint64(p))
+	}
+	return func(p uint64) *stream.Rand { return streams[p] }
+}
 
 func family(name string, n int, budget float64, seed uint64, source func(drawer) Source) Instance {
 	if n < 1 {
 		panic(fmt.Sprintf("env: %s instance of %d sources; allowed is 1 or more", name, n))
 	}
-	streams := [drawWindow + 1]*stream.Rand{}
-	for p := range streams {
-		streams[p] = stream.New(seed, stream.Family, uint64(p))
-	}
-	draw := func(p uint64) *stream.Rand { return streams[p] }
+	draw := drawers(seed)
 	in := Instance{ID: fmt.Sprintf("%s/%d/%d", name, n, seed), Sources: make([]Source, n), Budget: budget}
 	for i := range in.Sources {
 		in.Sources[i] = source(draw)
 		in.Sources[i].Name = strconv.Itoa(i + 1)
+	}
+	return in
+}
+
+// variants are what WithLaw makes of a source.
+var variants = map[string]func(s *Source, draw drawer){
+	"exponential": func(s *Source, _ drawer) { s.Law = LawExponential },
+	"power":       func(s *Source, _ drawer) { s.Law = LawPower },
+	"hump":        func(s *Source, _ drawer) { s.Law = LawHump },
+	"window":      func(s *Source, _ drawer) { s.Window = 2 / s.Decay },
+	"batches":     func(s *Source, _ drawer) { s.Batch = 20 },
+	"mixture": func(s *Source, draw drawer) {
+		s.Law = []Law{LawExponential, LawPower, LawHump}[draw(drawLaw).Intn(3)]
+		s.Batch = []int{1, 20}[draw(drawBatch).Intn(2)]
+		if draw(drawWindowed).Intn(2) == 1 {
+			s.Window = 2 / s.Decay
+		}
+	},
+}
+
+// WithLaw returns the instance with another law of interest for all sources:
+//
+//	exponential, power, hump   that law
+//	window                     items are dropped at age 2/c
+//	batches                    items arrive in batches of 20
+//	mixture                    one of the three laws, and each with a chance of one
+//	                           half batches of 20 and a window of 2/c; drawn from
+//	                           the seed for each source
+//
+// Its ID is that of the instance and the law. It panics if the law is unknown.
+func (in Instance) WithLaw(law string, seed uint64) Instance {
+	variant := variants[law]
+	if variant == nil {
+		panic(fmt.Sprintf("env: unknown law %q", law))
+	}
+	draw := drawers(seed)
+	in.ID += "/" + law
+	in.Sources = slices.Clone(in.Sources)
+	for i := range in.Sources {
+		variant(&in.Sources[i], draw)
+	}
+	in.Changes = slices.Clone(in.Changes)
+	for k := range in.Changes {
+		c := &in.Changes[k]
+		c.Sources = slices.Clone(c.Sources)
+		for i := range c.Sources {
+			variant(&c.Sources[i], draw)
+		}
 	}
 	return in
 }
@@ -96,62 +178,69 @@ var families = map[string]func(n int, budget float64, seed uint64) Instance{
 	"lognormal": Lognormal,
 	"wide":      Wide,
 	"mixed":     Mixed,
+	"drift":     Drift,
 }
 
 // maxNamed bounds the number of sources that a name may ask for.
 const maxNamed = 10_000_000
 
-const namedAllowed = "allowed are paper, lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED] and the path of a .toml file"
+const (
+	namedAllowed = "allowed are paper, FAMILY:N[:SEED] with the families lognormal, wide, mixed and drift, either with :LAW at its end, and the path of a .toml file"
+	lawsAllowed  = "exponential, power, hump, window, batches and mixture"
+)
 
 // Named returns the instance of that name:
 //
-//	paper               Table I
-//	lognormal:N[:SEED]  Lognormal of N sources; the seed is 1 if it is left out
-//	wide:N[:SEED]       Wide
-//	mixed:N[:SEED]      Mixed
-//	FILE.toml           an instance file, see Load
+//	paper             Table I
+//	FAMILY:N[:SEED]   lognormal, wide, mixed or drift of N sources, see [Lognormal],
+//	                  [Wide], [Mixed] and [Drift]; the seed is 1 if it is left out
+//	NAME:LAW          one of these with another law of interest, see
+//	                  [Instance.WithLaw]
+//	FILE.toml         an instance file, see [Load]
 //
 // An instance's ID, such as lognormal/50/7, is understood as well. Budget 0
 // stands for the instance's own budget: that of the file, and 1 for the
 // others. The instance is valid; the error says what is allowed.
 func Named(name string, budget float64) (Instance, error) {
-	var in Instance
-	kind, rest, parts := strings.Cut(name, ":")
-	if !parts {
-		kind, rest, parts = strings.Cut(name, "/")
-	}
-	build := families[kind]
-	switch {
-	case name == "paper":
-		in = Paper(1)
-	case strings.HasSuffix(name, ".toml"):
-		var err error
-		if in, err = Load(name); err != nil {
-			return Instance{}, err
-		}
-	case build != nil && parts:
-		count, tail, seeded := strings.Cut(strings.ReplaceAll(rest, "/", ":"), ":")
-		n, err := strconv.Atoi(count)
-		if err != nil || n < 1 || n > maxNamed {
-			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s", name, count, maxNamed, namedAllowed)
-		}
-		seed := uint64(1)
-		if seeded {
-			if seed, err = strconv.ParseUint(tail, 10, 64); err != nil {
-				return Instance{}, fmt.Errorf("instance %q: seed is %q; allowed is a whole number, 0 or more; %s", name, tail, namedAllowed)
-			}
-		}
-		in = build(n, 1, seed)
-		if budget == 0 {
-			in.Budget = math.Max(1, cheapest(in)) // a crawl may cost more than 1
-		}
-	default:
-		return Instance{}, fmt.Errorf("unknown instance %q; %s", name, namedAllowed)
+	in, err := named(name)
+	if err != nil {
+		return Instance{}, err
 	}
 	if budget != 0 {
 		in.Budget = budget
 	}
 	return in, in.Validate()
+}
+
+func named(name string) (Instance, error) {
+	if strings.HasSuffix(name, ".toml") {
+		return Load(name)
+	}
+	parts := strings.Split(strings.ReplaceAll(name, "/", ":"), ":")
+	law := ""
+	if last := len(parts) - 1; last > 0 && variants[parts[last]] != nil {
+		law, parts = parts[last], parts[:last]
+	}
+	in, seed := Paper(1), uint64(1)
+	if build := families[parts[0]]; build != nil && (len(parts) == 2 || len(parts) == 3) {
+		n, err := strconv.Atoi(parts[1])
+		if err != nil || n < 1 || n > maxNamed {
+			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s", name, parts[1], maxNamed, namedAllowed)
+		}
+		if len(parts) == 3 {
+			if seed, err = strconv.ParseUint(parts[2], 10, 64); err != nil {
+				return Instance{}, fmt.Errorf("instance %q: %q is neither a seed, a whole number of 0 or more, nor a law; allowed laws are %s", name, parts[2], lawsAllowed)
+			}
+		}
+		in = build(n, 1, seed)
+		in.Budget = math.Max(1, cheapest(in)) // a crawl may cost more than 1
+	} else if len(parts) > 1 || parts[0] != "paper" {
+		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed, lawsAllowed)
+	}
+	if law != "" {
+		in = in.WithLaw(law, seed)
+	}
+	return in, nil
 }
 
 // cheapest returns the least cost of a crawl.

@@ -112,6 +112,88 @@ func TestFamiliesGrow(t *testing.T) {
 	}
 }
 
+// Three phases: some sources change, then all exchange their parameters.
+func TestPhases(t *testing.T) {
+	in := env.Mixed(30, 4, 1)
+	in.Changes = []env.Change{{At: 10, Sources: []env.Source{in.Sources[2]}}, {At: 20, Shuffle: true}}
+	in.Changes[0].Sources[0].Rate = 1e3
+	p := in.Phases()
+	if len(p) != 3 || p[0].From != 0 || p[1].From != 10 || p[2].From != 20 {
+		t.Fatalf("phases %+v", p)
+	}
+	first, second, third := p[0].Instance.Sources, p[1].Instance.Sources, p[2].Instance.Sources
+	if !reflect.DeepEqual(first, in.Sources) || second[2].Rate != 1e3 || !reflect.DeepEqual(second[3:], first[3:]) {
+		t.Errorf("%+v became %+v", first, second)
+	}
+	var before, after []float64
+	moved := 0
+	for i, s := range third {
+		if s.Name != first[i].Name || s.Cost != first[i].Cost {
+			t.Errorf("source %+v became %+v", second[i], s)
+		}
+		if s.Rate != second[i].Rate {
+			moved++
+		}
+		before, after = append(before, second[i].Rate), append(after, s.Rate)
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	if !slices.Equal(before, after) || moved < 20 {
+		t.Errorf("%d of 30 sources have another rate after a shuffle, rates were %v and are %v", moved, before, after)
+	}
+}
+
+// Drift renews one tenth of the sources each time, from the family's distributions.
+func TestDrift(t *testing.T) {
+	in := env.Drift(2000, 5, 3)
+	if err := in.Validate(); err != nil || len(in.Changes) != 9 || in.Changes[8].At != 9000 {
+		t.Fatalf("%d changes, error %v", len(in.Changes), err)
+	}
+	var renewed, logs float64
+	for _, c := range in.Changes {
+		for _, s := range c.Sources {
+			renewed++
+			logs += math.Log(s.Rate / 50)
+		}
+	}
+	if math.Abs(renewed-1800) > 5*math.Sqrt(1800) || math.Abs(logs/renewed) > 4/math.Sqrt(renewed) {
+		t.Errorf("%v sources were renewed, their mean ln(rate/50) is %v; want 1800 and 0", renewed, logs/renewed)
+	}
+	if small := env.Drift(20, 5, 3); !reflect.DeepEqual(small.Sources, in.Sources[:20]) || !reflect.DeepEqual(small.Sources, env.Lognormal(20, 5, 3).Sources) {
+		t.Error("a smaller instance has other sources")
+	}
+}
+
+func TestWithLaw(t *testing.T) {
+	const n = 3000
+	count := map[string]int{}
+	in := env.Lognormal(n, 5, 2).WithLaw("mixture", 2)
+	for i, s := range in.Sources {
+		count[string(s.Law)]++
+		count[fmt.Sprint("batch", s.Batch)]++
+		if !math.IsInf(s.Window, 1) {
+			count["window"]++
+			near(t, "window", s.Window, 2/s.Decay, 1e-15)
+		}
+		if s.Rate != env.Lognormal(n, 5, 2).Sources[i].Rate {
+			t.Fatal("a mixture changes rates")
+		}
+		if i == 9 && !reflect.DeepEqual(env.Lognormal(10, 5, 2).WithLaw("mixture", 2).Sources, in.Sources[:10]) {
+			t.Error("a smaller mixture has other sources")
+		}
+	}
+	for what, want := range map[string]float64{"exponential": 1. / 3, "power": 1. / 3, "hump": 1. / 3, "batch20": .5, "batch1": .5, "window": .5} {
+		if got := float64(count[what]) / n; math.Abs(got-want) > .04 {
+			t.Errorf("%s: %v of the sources; want %v", what, got, want)
+		}
+	}
+	for _, law := range []string{"exponential", "power", "hump", "window", "batches"} {
+		if err := env.Mixed(20, 5, 2).WithLaw(law, 1).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestNamed(t *testing.T) {
 	file := write(t, "own.toml", strings.Replace(oneSource, "budget = 1", "budget = 0.5", 1)+"cost = 0.5\n")
 	for _, c := range []struct {
@@ -128,6 +210,11 @@ func TestNamed(t *testing.T) {
 		{"lognormal/50/7", 5, "lognormal/50/7", 50, 5},
 		{"wide:3:18446744073709551615", 2, "wide/3/18446744073709551615", 3, 2},
 		{"mixed:20:3", 4, "mixed/20/3", 20, 4},
+		{"drift:20", 4, "drift/20/1", 20, 4},
+		{"paper:power", 2, "paper/power", 4, 2},
+		{"lognormal:9:7:mixture", 2, "lognormal/9/7/mixture", 9, 2},
+		{"lognormal/9/1/hump", 2, "lognormal/9/1/hump", 9, 2},
+		{"wide:9:window", 2, "wide/9/1/window", 9, 2},
 		{file, 0, "own", 1, 0.5},
 	} {
 		in, err := env.Named(c.name, c.budget)
@@ -140,7 +227,7 @@ func TestNamed(t *testing.T) {
 		budget float64
 		want   string
 	}{
-		{"papers", 0, `unknown instance "papers"; allowed are paper, lognormal:N[:SEED]`},
+		{"papers", 0, `unknown instance "papers"; allowed are paper, FAMILY:N[:SEED] with the families lognormal, wide, mixed and drift`},
 		{"", 0, "allowed are paper"},
 		{"lognormal", 0, "allowed are paper"},
 		{"lognormal:", 0, `number of sources is ""`},
@@ -148,8 +235,9 @@ func TestNamed(t *testing.T) {
 		{"wide:-3", 0, `number of sources is "-3"`},
 		{"wide:1e3", 0, `number of sources is "1e3"`},
 		{"wide:99999999999", 0, "number of sources"},
-		{"mixed:3:x", 0, `seed is "x"; allowed is a whole number`},
-		{"mixed:3:1:2", 0, `seed is "1:2"`},
+		{"mixed:3:x", 0, `"x" is neither a seed, a whole number of 0 or more, nor a law; allowed laws are exponential, power, hump`},
+		{"mixed:3:1:2", 0, "unknown instance"},
+		{"paper:gauss", 0, `unknown instance "paper:gauss"`},
 		{"none.toml", 0, "none.toml"},
 		{"paper", 5, "budget is 5; allowed is above 0 and at most 4"},
 		{"paper", -1, "budget is -1; allowed"},

@@ -18,6 +18,13 @@ type fileInstance struct {
 	ID     *string      `toml:"id,omitempty"`
 	Budget *float64     `toml:"budget"`
 	Source []fileSource `toml:"source"`
+	Change []fileChange `toml:"change"`
+}
+
+type fileChange struct {
+	At      int          `toml:"at"`
+	Shuffle bool         `toml:"shuffle"`
+	Source  []fileSource `toml:"source"`
 }
 
 type fileSource struct {
@@ -51,7 +58,8 @@ func overwrite[V any](to, from *V) {
 }
 
 const (
-	fileKeys   = "id, budget and [[source]]"
+	fileKeys   = "id, budget, [[source]] and [[change]]"
+	changeKeys = "at, shuffle and [[change.source]]"
 	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch"
 )
 
@@ -70,6 +78,16 @@ const (
 //	law = "power"           # or "hump"; "exponential" if it is left out
 //	shape = 1.5             # k of law power; 1.5 if it is left out
 //	batch = 20              # items that arrive together; 1 if it is left out
+//
+//	[[change]]
+//	at = 5000               # from this epoch on
+//	shuffle = true          # the sources exchange their parameters at random
+//
+//	[[change]]
+//	at = 7000
+//	[[change.source]]       # or some get new values, and keep the others
+//	name = "a"
+//	rate = 20
 //
 // Keys that are not listed here are refused. Errors are one line with the
 // file, the key, what was found, and what is allowed.
@@ -152,6 +170,24 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 		in.Sources[i] = NewSource(*s.Name, 0, 0, 0)
 		s.set(&in.Sources[i])
 	}
+	for k, c := range f.Change {
+		phases := in.Phases()
+		before := phases[len(phases)-1].Instance.Sources
+		change := Change{At: c.At, Shuffle: c.Shuffle}
+		for _, s := range c.Source {
+			if s.Name == nil {
+				return Instance{}, fmt.Errorf("%s: change %d has a source without a name", path, k+1)
+			}
+			i, ok := seen[*s.Name]
+			if !ok {
+				return Instance{}, fmt.Errorf("%s: change %d is of source %.60q; there is none of this name", path, k+1, *s.Name)
+			}
+			changed := before[i]
+			s.set(&changed)
+			change.Sources = append(change.Sources, changed)
+		}
+		in.Changes = append(in.Changes, change)
+	}
 	if err := in.Validate(); err != nil {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -166,8 +202,11 @@ func tomlError(path string, err error) error {
 		first := unknown.Errors[0]
 		line, column := first.Position()
 		allowed := fileKeys
-		if key := first.Key(); len(key) > 1 && key[0] == "source" {
+		switch key := first.Key(); {
+		case len(key) > 1 && key[len(key)-2] == "source":
 			allowed = sourceKeys
+		case len(key) > 1 && key[0] == "change":
+			allowed = changeKeys
 		}
 		return fmt.Errorf("%s:%d:%d: unknown key %.60q; allowed are %s", path, line, column, strings.Join(first.Key(), "."), allowed)
 	}

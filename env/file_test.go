@@ -29,6 +29,10 @@ func TestInstanceFile(t *testing.T) {
 	if !reflect.DeepEqual(in, want) {
 		t.Errorf("loaded %+v, want %+v", in, want)
 	}
+	in = must(env.Load(write(t, "change.toml", oneSource+"[[change]]\nat = 5\n[[change.source]]\nname = 'a'\nrate = 9\n[[change]]\nat = 7\n[[change.source]]\nname = 'a'\ninterest = 2\n")))
+	if s := in.Phases()[2].Instance.Sources[0]; s.Rate != 9 || s.Interest != 2 || s.Decay != 2 {
+		t.Errorf("after two changes the source is %+v", s)
+	}
 	if in, err := env.Load(write(t, "named.toml", "id = \"x\"\n"+oneSource)); err != nil || in.ID != "x" {
 		t.Errorf("id is %q, error %v", in.ID, err)
 	}
@@ -61,7 +65,7 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with("batch = -1"), "batch is -1; allowed are 1 to 10000 items"},
 		{with("batch = 1.5"), `f.toml:7:9: key "source.batch"`},
 		{with("colour = 3"), `f.toml:7:1: unknown key "source.colour"; allowed are name, rate, decay, interest, window, cost, law, shape and batch`},
-		{"bugdet = 1\n" + oneSource, `f.toml:1:1: unknown key "bugdet"; allowed are id, budget and [[source]]`},
+		{"bugdet = 1\n" + oneSource, `f.toml:1:1: unknown key "bugdet"; allowed are id, budget, [[source]] and [[change]]`},
 		{with("rate = 'x'"), `f.toml:6:8: key "source.rate": cannot decode TOML string`},
 		{with("rate = true"), `f.toml:6:8: key "source.rate": cannot decode TOML boolean`},
 		{with("name = 3"), `f.toml:6:8: key "source.name": cannot decode TOML integer`},
@@ -87,6 +91,14 @@ func TestInstanceFileErrors(t *testing.T) {
 		{"budget = 1\nsource = [{name = 'a'}]\n", "f.toml: source 1 lacks a key"},
 		{"\x00", "f.toml:1:1: not TOML"},
 		{"budget = 1\n[[source", "f.toml:2:"},
+		{with("[[change]]\nat = 0\nshuffle = true"), `f.toml: instance "f", change 1: at is 0; allowed are epochs above 0`},
+		{with("[[change]]\nat = 5"), "change 1: needed is either shuffle = true or new values of sources"},
+		{with("[[change]]\nat = 5\n[[change.source]]\nrate = 2"), "change 1 has a source without a name"},
+		{with("[[change]]\nat = 5\n[[change.source]]\nname = 'b'"), `change 1 is of source "b"; there is none of this name`},
+		{with("[[change]]\nat = 5\n[[change.source]]\nname = 'a'\ncost = 2"), `change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
+		{with("[[change]]\nat = 5\n[[change.source]]\nname = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},
+		{with("[[change]]\nwhen = 5"), `f.toml:8:1: unknown key "change.when"; allowed are at, shuffle and [[change.source]]`},
+		{with("[[change]]\nat = 5\n[[change.source]]\nspeed = 5"), `unknown key "change.source.speed"; allowed are name, rate`},
 	} {
 		_, err := env.Unmarshal("f.toml", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -102,7 +114,7 @@ func TestInstanceFileErrors(t *testing.T) {
 
 // An instance that is written as TOML is read to the last bit.
 func TestInstanceFileRoundTrip(t *testing.T) {
-	for _, in := range []env.Instance{env.Paper(2), env.Lognormal(20, 5, 1), env.Wide(20, 5, 2), env.Mixed(20, 5, 3)} {
+	for _, in := range []env.Instance{env.Paper(2), env.Lognormal(20, 5, 1), env.Wide(20, 5, 2), env.Mixed(20, 5, 3), env.Drift(20, 5, 4).WithLaw("mixture", 1), changing()} {
 		roundTrip(t, in)
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -3,6 +3,9 @@ package env
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"ephemera/env/stream"
 )
 
 // Instance is a set of sources and a budget.
@@ -10,6 +13,83 @@ type Instance struct {
 	ID      string   `toml:"id"`
 	Budget  float64  `toml:"budget"` // what the crawls of one epoch may cost together, budget units
 	Sources []Source `toml:"source"`
+	Changes []Change `toml:"change,omitempty"` // in the order of time
+}
+
+// Change gives sources other parameters from an epoch on: what is published in
+// epoch At and later follows them, and what was published before keeps its law.
+type Change struct {
+	At int `toml:"at"` // epoch, 1 or more
+	// Shuffle deals the parameters of all sources out among them anew; names and
+	// costs stay. The permutation depends on At and the number of sources alone.
+	Shuffle bool `toml:"shuffle,omitempty"`
+	// Sources are new parameters of sources of these names, whose costs stay.
+	Sources []Source `toml:"source,omitempty"`
+}
+
+// Phase is the time from one change to the next.
+type Phase struct {
+	From     int      // its first epoch
+	Instance Instance // the parameters in force, without changes
+}
+
+// Phases returns the parameters in force from epoch 0 on and from each change on.
+func (in Instance) Phases() []Phase {
+	now := in
+	now.Changes = nil
+	phases := []Phase{{From: 0, Instance: now}}
+	place := make(map[string]int, len(in.Sources))
+	for i, s := range in.Sources {
+		place[s.Name] = i
+	}
+	for _, c := range in.Changes {
+		before := now.Sources
+		now.Sources = slices.Clone(before)
+		if c.Shuffle {
+			for i, j := range stream.New(uint64(c.At), stream.Family, drawShuffle).Perm(len(before)) {
+				now.Sources[i] = before[j]
+				now.Sources[i].Name, now.Sources[i].Cost = before[i].Name, before[i].Cost
+			}
+		}
+		for _, s := range c.Sources {
+			now.Sources[place[s.Name]] = s
+		}
+		phases = append(phases, Phase{From: c.At, Instance: now})
+	}
+	return phases
+}
+
+// validateChanges reports the first thing that is wrong with the changes.
+func (in Instance) validateChanges() error {
+	if len(in.Changes) == 0 {
+		return nil
+	}
+	costs := make(map[string]float64, len(in.Sources))
+	for _, s := range in.Sources {
+		costs[s.Name] = s.Cost
+	}
+	before := 0
+	for k, c := range in.Changes {
+		if c.At <= before {
+			return fmt.Errorf("change %d: at is %d; allowed are epochs above %d, in the order of time", k+1, c.At, before)
+		}
+		before = c.At
+		if c.Shuffle == (len(c.Sources) > 0) {
+			return fmt.Errorf("change %d: needed is either shuffle = true or new values of sources", k+1)
+		}
+		for _, s := range c.Sources {
+			err := s.Validate()
+			if cost, ok := costs[s.Name]; err == nil && !ok {
+				err = errors.New("there is no source of this name")
+			} else if err == nil && s.Cost != cost {
+				err = fmt.Errorf("cost is %v; allowed is %v, as costs do not change", s.Cost, cost)
+			}
+			if err != nil {
+				return fmt.Errorf("change %d, source %.60q: %w", k+1, s.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Paper returns Table I, the reference example of both papers, with the mean
@@ -56,6 +136,9 @@ func (in Instance) Validate() error {
 	}
 	if cheapest := cheapest(in); in.Budget < cheapest {
 		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
+	}
+	if err := in.validateChanges(); err != nil {
+		return fmt.Errorf("instance %.60q, %w", in.ID, err)
 	}
 	return nil
 }

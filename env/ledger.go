@@ -2,7 +2,6 @@ package env
 
 import (
 	"fmt"
-	"slices"
 )
 
 // ledger is the part that all worlds share: the epoch, the crawls so far, the
@@ -10,11 +9,11 @@ import (
 type ledger struct {
 	terms   Terms
 	overrun bool // let crawls over the budget pass
-	sources []Source
+	phases  []Phase
 	view    Observed
 	factor  []float64 // α
 	gain    []float64 // u
-	other   []int     // sources whose law is not exponential
+	other   []int     // sources whose mean state is not αx + u: other laws, and changes
 	tries   int       // calls of check
 	named   []int     // the last of them that named the source
 	crawled []Crawled
@@ -31,7 +30,7 @@ func newLedger(in Instance, overrun bool) (ledger, error) {
 	l := ledger{
 		terms:   in.Terms(),
 		overrun: overrun,
-		sources: slices.Clone(in.Sources),
+		phases:  in.Phases(),
 		factor:  make([]float64, n),
 		gain:    make([]float64, n),
 		named:   make([]int, n),
@@ -42,7 +41,7 @@ func newLedger(in Instance, overrun bool) (ledger, error) {
 		l.factor[i], l.gain[i] = s.Factor(), s.Gain()
 		l.view.Last[i] = -1
 		l.view.Mean[i] = l.gain[i]
-		if s.law() != LawExponential {
+		if s.law() != LawExponential || len(l.phases) > 1 {
 			l.other = append(l.other, i)
 		}
 	}
@@ -109,6 +108,30 @@ func (l *ledger) advance(crawl []int) {
 	}
 	l.view.Epoch++
 	for _, i := range l.other {
-		x[i] = l.sources[i].MeanState(l.view.Age(i))
+		x[i] = l.mean(i)
 	}
+}
+
+// source returns source i with the parameters that held in an epoch.
+func (l *ledger) source(i, epoch int) *Source {
+	p := len(l.phases) - 1
+	for l.phases[p].From > epoch {
+		p--
+	}
+	return &l.phases[p].Instance.Sources[i]
+}
+
+// mean returns the mean state of source i: of each phase, newest first, what was
+// published in it, x(older) − x(newer) for the ages between which that lies.
+func (l *ledger) mean(i int) (x float64) {
+	newer := 0
+	for p := len(l.phases) - 1; p >= 0; p-- {
+		begin := max(l.phases[p].From, l.view.Last[i]+1) // its first epoch of which something waits
+		if older := l.view.Epoch - begin + 1; older > newer {
+			s := &l.phases[p].Instance.Sources[i]
+			x += s.MeanState(older) - s.MeanState(newer)
+			newer = older
+		}
+	}
+	return x
 }

@@ -173,6 +173,30 @@ func TestMeanDynamics(t *testing.T) {
 	}
 }
 
+// In a world that changes, what is published in an epoch follows the parameters
+// of that epoch for good: its share of x grows from x(k) to x(k+1) with its age k.
+func TestMeanStateOfChanges(t *testing.T) {
+	in := changing()
+	w := must(env.NewMean(in, true))
+	phases := in.Phases()
+	for n := range 90 {
+		for i := range in.Sources {
+			var want float64
+			for made := w.View().Last[i] + 1; made <= n; made++ {
+				var s env.Source
+				for _, p := range phases {
+					if p.From <= made {
+						s = p.Instance.Sources[i]
+					}
+				}
+				want += s.MeanState(n-made+1) - s.MeanState(n-made)
+			}
+			near(t, fmt.Sprintf("epoch %d: state of source %d", n, i+1), w.View().State[i], want, 1e-10)
+		}
+		must(w.Step([]int{n % 3, 3 + n%2, 6}))
+	}
+}
+
 var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch, env.MarksLogNormal}
 
 // gains returns what the source gains in each of n epochs.

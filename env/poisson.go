@@ -80,11 +80,13 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 		panic(fmt.Sprintf("env: %d marks of unobserved sources for %d sources", len(o.Unobserved), n))
 	}
 	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), reach: make([]float64, n), behind: o.State}
-	for i, s := range in.Sources {
-		if s.Rate > maxRate {
-			return nil, fmt.Errorf("instance %.60q, source %d (%.60q): rate is %v; allowed in world poisson are at most %d items per epoch", in.ID, i+1, s.Name, s.Rate, maxRate)
+	for _, phase := range w.phases {
+		for i, s := range phase.Instance.Sources {
+			if s.Rate > maxRate {
+				return nil, fmt.Errorf("instance %.60q, source %d (%.60q): rate is %v; allowed in world poisson are at most %d items per epoch", in.ID, i+1, s.Name, s.Rate, maxRate)
+			}
+			w.reach[i] = math.Max(w.reach[i], math.Min(s.Window, s.horizon()))
 		}
-		w.reach[i] = math.Min(s.Window, s.horizon())
 	}
 	if o.State {
 		w.state = make([]float64, n)
@@ -136,8 +138,8 @@ func (w *Poisson) arrive() {
 	}
 	w.behind = false
 	for i := range w.state {
-		s := &w.sources[i]
-		if s.law() == LawExponential && s.Window > w.reach[i]+1 {
+		s := w.source(i, w.view.Epoch)
+		if s.law() == LawExponential && s.Window > w.reach[i]+1 && len(w.phases) == 1 {
 			// X ← αX + U
 			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false)
 		} else {
@@ -170,7 +172,7 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 // publish draws what source i published in epoch t and returns what interest
 // is left of it now; with show the items are appended to w.items.
 func (w *Poisson) publish(i, t int, show bool) (interest float64) {
-	s := &w.sources[i]
+	s := w.source(i, t)
 	if s.Rate == 0 {
 		return 0
 	}

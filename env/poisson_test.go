@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // The slow and obvious world: all items of all epochs are held, and each is
 // followed by itself.
 type naive struct {
-	in    env.Instance
+	in    []env.Instance // by epoch
 	items [][][]env.Item // of source i and epoch t, at the end of t
 	last  []int
 	epoch int
@@ -31,15 +31,29 @@ type naive struct {
 
 func newNaive(t *testing.T, in env.Instance, seed uint64, o env.PoissonOptions, epochs int) *naive {
 	t.Helper()
+	forever := func(sources []env.Source) []env.Source {
+		sources = slices.Clone(sources)
+		for i := range sources {
+			sources[i].Window = math.Inf(1)
+		}
+		return sources
+	}
 	free := in
-	free.Sources = slices.Clone(in.Sources)
-	for i := range free.Sources {
-		free.Sources[i].Window = math.Inf(1)
+	free.Sources, free.Changes = forever(in.Sources), slices.Clone(in.Changes)
+	for k := range free.Changes {
+		free.Changes[k].Sources = forever(free.Changes[k].Sources)
 	}
 	o.Items, o.State, o.Overrun = true, false, true
 	w := must(env.NewPoisson(free, seed, o))
 	all := make([]int, len(in.Sources))
-	v := &naive{in: in}
+	v := &naive{}
+	for t := range epochs {
+		for _, phase := range in.Phases() {
+			if phase.From <= t {
+				v.in = append(v.in[:t], phase.Instance)
+			}
+		}
+	}
 	for i := range all {
 		all[i] = i
 		v.last = append(v.last, -1)
@@ -57,12 +71,13 @@ func newNaive(t *testing.T, in env.Instance, seed uint64, o env.PoissonOptions, 
 func (v *naive) waiting(i int) []env.Item {
 	var got []env.Item
 	for t := v.last[i] + 1; t <= v.epoch; t++ {
+		s := v.in[t].Sources[i]
 		for _, it := range v.items[i][t] {
 			// The item was seen once, at the end of its own epoch.
-			initial := it.Interest / interestAt(v.in.Sources[i], it.Age)
+			initial := it.Interest / interestAt(s, it.Age)
 			it.Age += float64(v.epoch - t)
-			it.Interest = initial * interestAt(v.in.Sources[i], it.Age)
-			if it.Age <= v.in.Sources[i].Window {
+			it.Interest = initial * interestAt(s, it.Age)
+			if it.Age <= s.Window {
 				got = append(got, it)
 			}
 		}
@@ -74,7 +89,7 @@ func (v *naive) waiting(i int) []env.Item {
 // of all kinds, crawls at random.
 func TestPoissonAgainstItemsOneByOne(t *testing.T) {
 	const epochs = 90
-	in := everyLaw()
+	in := changing()
 	for i := range in.Sources {
 		in.Sources[i].Rate /= 10
 	}
