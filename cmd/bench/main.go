@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if seeds > maxSeeds {
 		return cli.Usagef("-seeds is %d; allowed are 1 to %d", seeds, maxSeeds)
 	}
-	show, clear := output.Progress(stderr, "bench")
+	show, clear := output.Progress(stderr, "runs")
 	if f.Given("preset") {
 		if !f.Given("seeds") {
 			seeds = papers.DefaultSeeds

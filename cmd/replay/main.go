@@ -78,7 +78,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
 	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
-	show, clear := output.Progress(stderr, "replay")
+	show, clear := output.Progress(stderr, "tasks")
 	q.Progress = show
 	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
 		return err

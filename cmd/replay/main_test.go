@@ -71,7 +71,7 @@ func TestErrors(t *testing.T) {
 		{[]string{log, "-half-life", "0s"}, cli.Usage, "-half-life is 0s; allowed is 1s or more"},
 		{[]string{log, "-crawls-per-hour", "-1"}, cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0"},
 		{[]string{log, "-now", far, "-every", "30m"}, cli.Usage, "the crawls of -now say how many there are"},
-		{[]string{log, "-format", "xml"}, cli.Usage, `format is "xml"`},
+		{[]string{log, "-format", "xml"}, cli.Usage, `-format: allowed are`},
 		{[]string{log, "-every", "30s"}, cli.Failure, "crawl all"},
 		{[]string{log, "-crawls-per-hour", "1e300"}, cli.Failure, "crawl all"},
 		{[]string{log, "-now", "feedly"}, cli.Failure, "allowed are miniflux"},

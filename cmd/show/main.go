@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if why := entry.WhyNot(s.scene, s.level); why != "" {
 		return cli.Usagef("-policy is %q: %s", policy, why)
 	}
-	show, clear := output.Progress(stderr, "show")
+	show, clear := output.Progress(stderr, "epochs")
 	err = s.play(ctx, steps, epochs, seed, show)
 	clear()
 	if err != nil {

@@ -157,7 +157,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name, dir string
 	for _, x := range c.set {
 		o.Command += " -set " + cli.Quote(x)
 	}
-	show, clear := c.output.Progress(c.stderr, cfg.Name)
+	show, clear := c.output.Progress(c.stderr, "runs of "+cfg.Name)
 	o.Progress = func(done, _, total int) { show(done, total) }
 	rep, err := sweep.Run(ctx, cfg, o)
 	clear()

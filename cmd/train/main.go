@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	show, clear := c.output.Progress(stderr, "train")
+	show, clear := c.output.Progress(stderr, "epochs")
 	c.training.Progress = show
 	stop, err := startProfile(c.prof)
 	if err != nil {

@@ -277,8 +277,8 @@ func TestBadConfig(t *testing.T) {
 	config := clitest.Files(t, out)[configFile]
 	for _, x := range []struct{ old, now, say string }{
 		{"(?m)^steps = .*", "steps = 5000", "bad.toml: steps is 5000; allowed are 1 to "},
-		{"(?m)^steps = .*", "steps = 'x'", "bad.toml:3:9: steps: cannot decode TOML string"},
-		{"(?m)^seed = ", "sed = ", `bad.toml:4:1: unknown key "sed"; allowed are`},
+		{"(?m)^steps = .*", "steps = 'x'", "bad.toml: toml: cannot decode TOML string"},
+		{"(?m)^seed = ", "sed = ", `bad.toml: 4:1: unknown key "sed"; allowed are`},
 		{"(?m)^split = .*", "splits = 1", `unknown key "world.splits"; allowed are`},
 		{"rate = ", "rates = ", `unknown key "instance.source.rates"; allowed are`},
 		{"(?m)^kappa = .*", "colour = 1", `lspe has no setting "colour"; allowed are`},

@@ -15,7 +15,6 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
-	"ephemera/env/strict"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/result"
@@ -174,8 +173,12 @@ func (c *command) settle(ctx context.Context, conf config) error {
 // what errors call it.
 func (c *command) read(ctx context.Context, name, text string) error {
 	var conf config
-	if err := strict.Decode([]byte(text), &conf); err != nil {
-		return tomlError(name, err)
+	if err := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields().Decode(&conf); err != nil {
+		if unknown := new(toml.StrictMissingError); errors.As(err, &unknown) {
+			line, column := unknown.Errors[0].Position()
+			err = fmt.Errorf("%d:%d: unknown key %q; allowed are those that train -out writes", line, column, strings.Join(unknown.Errors[0].Key(), "."))
+		}
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if trace := c.scene.Trace(); trace != "" && conf.World.Trace != "" {
 		conf.World.Trace = trace
@@ -192,21 +195,6 @@ func (c *command) read(ctx context.Context, name, text string) error {
 	}
 	c.text = text
 	return nil
-}
-
-// tomlError is one line with the place.
-func tomlError(name string, err error) error {
-	var unknown *strict.UnknownError
-	var dec *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown):
-		return fmt.Errorf("%s:%d:%d: %w; allowed are those that train -out writes", name, unknown.Line, unknown.Column, err)
-	case errors.As(err, &dec):
-		line, column := dec.Position()
-		what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into struct field")
-		return fmt.Errorf("%s:%d:%d: %s: %s", name, line, column, strings.Join(dec.Key(), "."), what)
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }
 
 // maxConfig is the greatest size of a config.toml, bytes.

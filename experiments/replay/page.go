@@ -133,7 +133,7 @@ func (a *Answer) toUse() report.Section {
 	t := &result.Table{Header: []string{"source", "crawls per week", "every"}}
 	for _, i := range order {
 		if n := float64(visits[i]); n > 0 {
-			t.Add(result.Printable(a.Log.Names[i]), formatNumber(n), hours(168/n).String())
+			t.Add(a.Log.Names[i], formatNumber(n), hours(168/n).String())
 		}
 	}
 	text := sentence("timetable", map[string]any{"Timetable": a.Timetable, "AsTold": a.AsTold, "LeftOut": len(visits) - len(t.Rows)})

@@ -114,7 +114,7 @@ func (r *Report) Write(w io.Writer, f Format) error {
 		if f == Markdown {
 			n = MarkdownText(n)
 		}
-		if _, err := fmt.Fprintf(w, "\n%s\n", Printable(n)); err != nil {
+		if _, err := fmt.Fprintf(w, "\n%s\n", n); err != nil {
 			return err
 		}
 	}

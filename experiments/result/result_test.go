@@ -107,19 +107,6 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// No form prints what would steer a terminal.
-func TestControlCharacters(t *testing.T) {
-	r := sample()
-	const odd = "x\x1b]0;pwned\x07\u202e"
-	r.Instance, r.Results[0].Policy, r.Notes = odd, odd, []string{odd}
-	r.More = &Table{Header: []string{odd}, Rows: [][]string{{odd}}}
-	for _, f := range []Format{Text, Markdown, CSV, JSON} {
-		if got := print(t, r, f); strings.ContainsAny(got, "\x1b\x07") || f != JSON && strings.Contains(got, "\u202e") || !strings.Contains(got, "pwned") {
-			t.Errorf("%s: %q", f, got)
-		}
-	}
-}
-
 func TestCount(t *testing.T) {
 	if one, more := Count(1, "seed"), Count(20, "seed"); one != "1 seed" || more != "20 seeds" {
 		t.Errorf("%q and %q", one, more)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -110,25 +111,22 @@ func (t *Table) render(w io.Writer, f Format) error {
 // padding stands at the ends of lines.
 var padding = regexp.MustCompile(`(?m) +$`)
 
-// shown returns the cells, which may hold names of any text, without control
-// characters; but in CSV without line breaks, and in Markdown without bars and
-// HTML.
+// MarkdownText returns a text for a Markdown file, without HTML.
+func MarkdownText(text string) string { return strings.ReplaceAll(text, "<", "&lt;") }
+
+// shown returns the cells, which may hold names of any text, without what would
+// break the form: in text line breaks, and in Markdown bars and HTML.
 func shown(cells []string, f Format) []string {
-	out := make([]string, len(cells))
-	for i, c := range cells {
-		c = Printable(c)
+	out := slices.Clone(cells)
+	for i := range out {
 		if f != CSV {
-			c = oneLine.Replace(c)
+			out[i] = lineBreaks.Replace(out[i])
 		}
 		if f == Markdown {
-			c = bars.Replace(MarkdownText(c))
+			out[i] = strings.ReplaceAll(MarkdownText(out[i]), "|", `\|`)
 		}
-		out[i] = c
 	}
 	return out
 }
 
-var (
-	oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
-	bars    = strings.NewReplacer("|", `\|`)
-)
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")

@@ -9,17 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/signal"
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
-	"time"
-
-	"ephemera/experiments/result"
 )
 
 // Exit statuses.
@@ -84,38 +81,25 @@ func GoOn(err error, how string) error {
 	return fmt.Errorf("%w; %s", err, how)
 }
 
-// Line is the one line that tells of an error, or of several that were joined.
+// Line is the one line that tells of an error.
 func Line(name string, err error) string {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		var parts []string
-		for _, e := range all.Unwrap() {
-			parts = append(parts, oneLine(e))
-		}
-		return name + ": " + strings.Join(parts, "; ")
-	}
-	return name + ": " + oneLine(err)
-}
-
-func oneLine(err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return result.Shorten(result.Printable(strings.Join(strings.Fields(text), " ")))
+	return name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
 }
 
 // Flags is a flag set whose help is printed in groups.
 type Flags struct {
 	*flag.FlagSet
 	about   string
-	titles  []string            // of the groups
-	title   map[string]string   // of the group of a flag
-	least   map[string]int      // of whole numbers
-	allowed map[string][]string // of words
+	titles  []string          // of the groups
+	title   map[string]string // of the group of a flag
 	version bool
 }
 
 // NewFlags returns the flag set of a command; about is what its help says
 // first.
 func NewFlags(name, about string) *Flags {
-	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, title: map[string]string{}, least: map[string]int{}, allowed: map[string][]string{}}
+	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, title: map[string]string{}}
 	f.BoolVar(&f.version, "version", false, "print version and revision")
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
@@ -134,60 +118,77 @@ func (f *Flags) Group(title string, define func()) {
 	f.titles = append(f.titles, title)
 }
 
+// count is the value of a flag for a whole number.
+type count struct {
+	to    *int
+	least int
+}
+
+func (c count) String() string {
+	if c.to == nil { // package flag asks so what no value is
+		return ""
+	}
+	return strconv.Itoa(*c.to)
+}
+
+func (c count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < c.least {
+		return fmt.Errorf("allowed is a whole number, %d or more", c.least)
+	}
+	*c.to = n
+	return nil
+}
+
 // Count defines a flag for a whole number from least on.
 func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
-	f.IntVar(to, name, usual, usage)
-	f.least[name] = least
+	*to = usual
+	f.Var(count{to, least}, name, usage)
+}
+
+// choice is the value of a flag for one of some words.
+type choice struct {
+	to      *string
+	allowed []string
+}
+
+func (c choice) String() string {
+	if c.to == nil {
+		return ""
+	}
+	return *c.to
+}
+
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.allowed, text) {
+		return fmt.Errorf("allowed are %s", strings.Join(c.allowed, ", "))
+	}
+	*c.to = text
+	return nil
 }
 
 // Choice defines a flag for one of the words that are allowed.
 func (f *Flags) Choice(to *string, name, usual, usage string, allowed ...string) {
-	f.StringVar(to, name, usual, usage)
-	f.allowed[name] = allowed
-}
-
-// check refuses a value that is given and not allowed. No text may be empty.
-func (f *Flags) check(x *flag.Flag) error {
-	g, ok := x.Value.(flag.Getter)
-	if !ok {
-		return nil
-	}
-	switch v := g.Get().(type) {
-	case int:
-		if v < f.least[x.Name] {
-			return Usagef("-%s is %d; allowed is %d or more", x.Name, v, f.least[x.Name])
-		}
-	case string:
-		if allowed := f.allowed[x.Name]; allowed != nil && !slices.Contains(allowed, v) {
-			return Usagef("-%s is %q; allowed are %s", x.Name, v, strings.Join(allowed, ", "))
-		}
-		if name, usage := flag.UnquoteUsage(x); v == "" {
-			return Usagef("-%s is empty; allowed is a %s: %s", x.Name, name, usage)
-		}
-	}
-	return nil
+	*to = usual
+	f.Var(choice{to, allowed}, name, usage)
 }
 
 // ParseAll parses the arguments. It prints the help and returns done for -h,
 // and refuses what is left over unless operands are allowed.
 func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done bool, err error) {
-	err = f.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
+	switch err = f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
 		f.help(stdout)
 		return true, nil
-	}
-	if err != nil {
-		return false, Usagef("%s; -h lists the flags", f.explain(err.Error()))
-	}
-	if f.version {
+	case err != nil:
+		return false, Usagef("%w; -h lists the flags", err)
+	case f.version:
 		_, err := fmt.Fprintf(stdout, "%s %s\n", f.Name(), Revision())
 		return true, err
-	}
-	if !operands && f.NArg() > 0 {
+	case !operands && f.NArg() > 0:
 		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
 	}
-	f.Visit(func(x *flag.Flag) { err = cmp.Or(err, f.check(x)) })
-	return false, err
+	return false, nil
 }
 
 // ParseMixed parses flags that stand before, between and behind the operands,
@@ -203,35 +204,6 @@ func (f *Flags) ParseMixed(args []string, stdout io.Writer) (operands []string, 
 		operands = append(operands, f.Arg(0))
 		args = f.Args()[1:]
 	}
-}
-
-// explain says what is allowed where package flag says only that it could not
-// parse a value.
-func (f *Flags) explain(text string) string {
-	_, name, _ := strings.Cut(text, " for flag -")
-	name, reason, _ := strings.Cut(name, ": ")
-	x := f.Lookup(name)
-	if x == nil || reason != "parse error" && reason != "value out of range" {
-		return text
-	}
-	g, ok := x.Value.(flag.Getter)
-	if !ok {
-		return text
-	}
-	allowed := ""
-	switch g.Get().(type) {
-	case int:
-		allowed = fmt.Sprintf("a whole number up to %d", math.MaxInt)
-	case uint64:
-		allowed = fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64))
-	case float64:
-		allowed = "a number"
-	case time.Duration:
-		allowed = "a length of time with its unit, such as 30m or 1h"
-	default:
-		return text
-	}
-	return strings.TrimSuffix(text, ": "+reason) + "; allowed is " + allowed
 }
 
 // Only refuses all flags but those that are allowed together with what another

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"ephemera/experiments/files"
 	"ephemera/experiments/result"
@@ -36,32 +34,38 @@ func (o *Output) Define(f *Flags, more func()) {
 // Format returns the format that was asked for.
 func (o *Output) Format() result.Format { return result.Format(o.format) }
 
-// Progress returns a function that shows how much is done of a total, and one
-// that clears the line. Nothing is shown unless stderr is a terminal.
-func (o *Output) Progress(stderr io.Writer, what string) (show func(done, total int), clear func()) {
+// Progress returns a function that shows how many of a total of things are done,
+// and one that clears the line. Nothing is shown unless stderr is a terminal.
+func (o *Output) Progress(stderr io.Writer, things string) (show func(done, total int), clear func()) {
 	file, ok := stderr.(*os.File)
-	if o.progress == "off" || !ok || !term.IsTerminal(int(file.Fd())) {
+	if o.progress == "off" || !ok || !isTerminal(file) {
 		return func(int, int) {}, func() {}
 	}
-	var bar *progressbar.ProgressBar
+	const every = 100 * time.Millisecond
+	began := time.Now()
+	var shown time.Time
 	show = func(done, total int) {
-		if bar == nil {
-			bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(stderr),
-				progressbar.OptionSetDescription(what),
-				progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionShowCount(),
-				progressbar.OptionShowIts(),
-				progressbar.OptionSetPredictTime(true),
-				progressbar.OptionClearOnFinish())
-		}
-		_ = bar.Set(done)
-	}
-	return show, func() {
-		if bar != nil {
-			_ = bar.Clear()
+		if now := time.Now(); now.Sub(shown) >= every {
+			shown = now
+			fmt.Fprintf(stderr, "\r\x1b[K%s", progressLine(done, total, things, now.Sub(began)))
 		}
 	}
+	return show, func() { fmt.Fprint(stderr, "\r\x1b[K") }
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// progressLine says how much is done and how long the rest may take.
+func progressLine(done, total int, things string, spent time.Duration) string {
+	line := fmt.Sprintf("%d of %d %s, %v", done, total, things, spent.Round(time.Second))
+	if done > 0 {
+		left := time.Duration(float64(spent) * float64(total-done) / float64(done))
+		line += fmt.Sprintf(", about %v left", left.Round(time.Second))
+	}
+	return line
 }
 
 // TimingFile is the one file of -out that is not the same from run to run, and
