@@ -32,10 +32,10 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
                          columns source, published_unix and, if items differ in
                          worth, utility`)
 	var (
-		q                  replay.Question
-		output             cli.Output
-		half, period       time.Duration
-		feedback, now, out string
+		q            replay.Question
+		output       cli.Output
+		half, period time.Duration
+		now, out     string
 	)
 	f.Group("What is asked", func() {
 		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of the file of -now, or every source every 4h")
@@ -43,11 +43,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix, which says how many crawls there are; default every source in turn")
 		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
 	})
-	f.Group("How interest is lost", func() {
-		f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
-		f.StringVar(&feedback, "feedback", "", "`file` with the columns item_age_hours and share, from which the half-life is estimated")
-	})
 	f.Group("How", func() {
+		f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
 		f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
 		f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 	})
@@ -69,8 +66,6 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return cli.Usagef("the crawls of -now say how many there are; leave out -crawls-per-hour and -every")
 	case f.Given("crawls-per-hour") && !(q.Rate > 0 && q.Rate <= math.MaxFloat64):
 		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", q.Rate)
-	case f.Given("half-life") && f.Given("feedback"):
-		return cli.Usagef("-half-life and -feedback both say how interest is lost; give one")
 	case f.Given("every") && period < time.Second:
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
 	case half < time.Second:
@@ -94,11 +89,6 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	if period > 0 {
 		q.Rate = float64(len(q.Log.Names)) / period.Hours()
-	}
-	if feedback != "" {
-		if q.Feedback, err = replay.ReadFeedback(ctx, feedback); err != nil {
-			return fmt.Errorf("-feedback: %w", err)
-		}
 	}
 	a, err := q.Ask(ctx)
 	clear()

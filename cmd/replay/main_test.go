@@ -78,7 +78,6 @@ func TestErrors(t *testing.T) {
 		{[]string{log, "-now", far}, cli.Failure, "none of the crawls that are made now lies from 1970-01-01"},
 		{[]string{log, "-crawls-per-hour", "0.005"}, cli.Failure, "needed are 8 or more"},
 		{[]string{"none.csv"}, cli.Failure, "none.csv"},
-		{[]string{log, "-feedback", log}, cli.Failure, "needed are item_age_hours and share"},
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
 		_, _, err := clitest.Call(t, run, append(c.args, "-out", dir)...)

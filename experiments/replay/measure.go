@@ -31,7 +31,6 @@ func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(fl
 // measures is what a schedule brings in a part of a recording.
 type measures struct {
 	Interest float64 `json:"-"`                          // per hour
-	Crawls   float64 `json:"-"`                          // per hour
 	Median   hours   `json:"delay_median_hours"`         // from publication to crawl, of half of the items; never if fewer were found
 	P90      hours   `json:"delay_p90_hours"`            // the same of nine items in ten
 	Worth    hours   `json:"delay_utility_median_hours"` // the same of half of all utility
@@ -39,7 +38,8 @@ type measures struct {
 	Empty    float64 `json:"empty_crawls"`               // share of the crawls that found nothing new
 	Neglect  hours   `json:"longest_neglect_hours"`      // the longest that a source with items waited for a crawl
 
-	days []float64 // interest of each whole day
+	crawls float64   // per hour
+	days   []float64 // interest of each whole day
 }
 
 // publication is one item.
@@ -126,7 +126,7 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64) measures {
 	}
 	long := (w.to - w.from) / 3600
 	m.Interest /= long
-	m.Crawls = made / long
+	m.crawls = made / long
 	m.Empty = empty / max(1, made)
 	m.Neglect = hours(neglect / 3600)
 	m.Median, m.P90, m.Worth = delayOf(delays, .5*items), delayOf(delays, .9*items), delayOf(worths, .5*worth)

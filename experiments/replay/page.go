@@ -83,7 +83,7 @@ func (a *Answer) Page() *report.Page {
 func (a *Answer) schedules() report.Section {
 	t := &result.Table{Header: []string{"schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect"}}
 	for _, r := range a.Rows {
-		t.Add(r.Policy, formatNumber(r.Interest), percent(r.Interest/a.Rows[0].Interest), r.Median.String(), r.P90.String(), r.Worth.String(),
+		t.Add(r.Policy, formatNumber(r.Interest), result.Optional(r.OfNow, percent), r.Median.String(), r.P90.String(), r.Worth.String(),
 			percent(r.Prompt), percent(r.Empty), r.Neglect.String())
 	}
 	return report.Section{Title: "Schedules", Table: t, Figures: []plot.Figure{a.Figure()}, Notes: []string{sentence("schedules", a), a.delay()}}
@@ -154,14 +154,9 @@ func (a *Answer) Week() *result.Table {
 
 // JSON writes the figures as one object: the keys of all commands, and its own.
 func (a *Answer) JSON(w io.Writer) error {
-	type row struct {
-		result.Row
-		OfNow *float64 `json:"of_now"`
-		measures
-	}
-	out := struct {
+	return result.WriteJSON(w, struct {
 		result.Report
-		Results   []row       `json:"results"`
+		Results   []schedule  `json:"results"`
 		Epoch     float64     `json:"epoch_seconds"`
 		Gain      *float64    `json:"gain"`
 		GainLo    *float64    `json:"gain_lo"`
@@ -171,25 +166,10 @@ func (a *Answer) JSON(w io.Writer) error {
 		HalfLives []otherLife `json:"half_lives"`
 		AsTold    *float64    `json:"timetable_of_frozen"`
 	}{
-		Report: result.Report{Instance: a.Name, Algorithm: a.Learner(), Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
-		Epoch:  a.Epoch().Seconds(), Gain: result.Ptr(a.Gain.Value), GainLo: result.Ptr(a.Gain.Lo), GainHi: result.Ptr(a.Gain.Hi), Fewer: result.Ptr(a.Fewer),
-		HalfLife: hours(a.HalfLife), HalfLives: a.HalfLives, AsTold: result.Ptr(a.AsTold),
-	}
-	perEpoch := a.Epoch().Hours()
-	for k, r := range a.Rows {
-		name := r.Policy
-		if k == 0 {
-			name = "now"
-		}
-		out.Results = append(out.Results, row{
-			Row: result.Row{
-				Policy: name, Reward: r.Interest * perEpoch, Lo: result.Ptr(r.Interval.Lo * perEpoch), Hi: result.Ptr(r.Interval.Hi * perEpoch),
-				Crawls: r.Crawls * perEpoch, OfWhittle: result.Ptr(r.Interest / a.Rows[2].Interest),
-			},
-			OfNow: result.Ptr(r.Interest / a.Rows[0].Interest), measures: r.measures,
-		})
-	}
-	return result.WriteJSON(w, out)
+		result.Report{Instance: a.Name, Algorithm: a.Learner(), Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
+		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
+		hours(a.HalfLife), a.HalfLives, result.Ptr(a.AsTold),
+	})
 }
 
 // shown is how many rows of a table are printed; the page has all.
@@ -256,6 +236,10 @@ func (a *Answer) Figure() plot.Figure {
 		case "whittle":
 			style = plot.Plain
 		}
-		return a.Rows[k].Interest, a.Rows[k].Interval.Lo, a.Rows[k].Interval.Hi, style
+		r, hour := a.Rows[k], 3600/a.window.length // of an epoch
+		if r.Lo == nil {
+			return r.Interest, math.NaN(), math.NaN(), style
+		}
+		return r.Interest, *r.Lo * hour, *r.Hi * hour, style
 	})
 }

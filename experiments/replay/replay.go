@@ -21,14 +21,14 @@ import (
 
 	"ephemera/env"
 	"ephemera/experiments"
+	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
 // Question is what is asked of a recording.
 type Question struct {
 	Log      *env.Recording
-	HalfLife float64 // hours, in which an item loses half of its interest; not used with Feedback
-	Feedback *Feedback
+	HalfLife float64 // hours, in which an item loses half of its interest
 	Rate     float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
 	// What is done now: the crawls of a file, or one of Rules, or, with neither,
 	// each source in turn.
@@ -40,8 +40,7 @@ type Question struct {
 	Progress func(done, total int) // may be nil
 }
 
-// Answer is what a better schedule brings. Rate and HalfLife of its question are
-// filled in.
+// Answer is what a better schedule brings. The rate of its question is filled in.
 type Answer struct {
 	Question
 	Name     string // of the log
@@ -68,11 +67,12 @@ type Answer struct {
 	middle  int // the epoch at which the second half of the recording begins
 }
 
-// schedule is what one schedule brings.
+// schedule is what one schedule brings. The figures of its row are per epoch, with
+// an interval over weeks, which is missing under five of them.
 type schedule struct {
-	Policy string
+	result.Row
+	OfNow *float64 `json:"of_now"`
 	measures
-	Interval stats.Estimate // of Interest, over weeks; not finite under five of them
 }
 
 // part is what the learner earns with a share of the crawls, over what is
@@ -116,9 +116,6 @@ func pace(n int, rate float64) (length float64, budget int) {
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	a := &Answer{Question: q, Name: Name(q.Log.Path), Contents: contentsOf(q.Log), catalog: newCatalog(q.Log)}
-	if q.Feedback != nil {
-		a.HalfLife = q.Feedback.HalfLife
-	}
 	if err := a.fixPace(); err != nil {
 		return nil, err
 	}
@@ -126,10 +123,10 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Rows = []schedule{a.row(a.presentName(), present), {}}
+	a.Rows = []schedule{a.row("now", present), {}}
 	for _, name := range slices.Concat([]string{"whittle", "round-robin"}, Rules) {
 		if name != a.Rule {
-			a.Rows = append(a.Rows, schedule{Policy: name})
+			a.Rows = append(a.Rows, schedule{Row: result.Row{Policy: name}})
 		}
 	}
 	a.Budgets = make([]part, len(shares)+1)
@@ -199,13 +196,16 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
 // row measures a schedule.
 func (a *Answer) row(policy string, crawls []Crawl) schedule {
-	s := schedule{Policy: policy, measures: a.catalog.measure(crawls, a.window, a.HalfLife)}
-	perHour, ones := make([]float64, len(s.days)), make([]float64, len(s.days))
-	for d, interest := range s.days {
-		perHour[d], ones[d] = interest/24, 1
+	m := a.catalog.measure(crawls, a.window, a.HalfLife)
+	perDay := make([]float64, len(m.days))
+	for d := range perDay {
+		perDay[d] = day / a.window.length // epochs
 	}
-	s.Interval = a.overWeeks(perHour, ones)
-	return s
+	interval := a.overWeeks(m.days, perDay)
+	epoch := a.window.length / 3600 // hours
+	return schedule{measures: m, Row: result.Row{
+		Policy: policy, Reward: m.Interest * epoch, Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi), Crawls: m.crawls * epoch,
+	}}
 }
 
 // overWeeks returns the ratio of what two schedules earn on the same days, with
@@ -219,7 +219,11 @@ func (a *Answer) overWeeks(days, than []float64) stats.Estimate {
 
 // conclude fills what follows from the runs.
 func (a *Answer) conclude() {
-	now, learning := a.Rows[0], a.Rows[1]
+	now, learning, whittle := a.Rows[0], a.Rows[1], a.Rows[2]
+	for k := range a.Rows {
+		r := &a.Rows[k]
+		r.OfWhittle, r.OfNow = result.Ptr(r.Interest/whittle.Interest), result.Ptr(r.Interest/now.Interest)
+	}
 	a.Gain = a.overWeeks(learning.days, now.days)
 	a.Gain.Value = learning.Interest/now.Interest - 1
 	a.Gain.Lo, a.Gain.Hi = a.Gain.Lo-1, a.Gain.Hi-1

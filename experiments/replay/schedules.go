@@ -59,17 +59,6 @@ func inTurn(n int, period, from, to float64) (all []Crawl) {
 	}
 }
 
-// presentName is what the present schedule is called in tables.
-func (a *Answer) presentName() string {
-	switch {
-	case a.Crawls != nil:
-		return "now"
-	case a.Rule != "":
-		return a.Rule
-	}
-	return "in turn"
-}
-
 // present returns the crawls that are made now.
 func (a *Answer) present(ctx context.Context) ([]Crawl, error) {
 	n := len(a.Log.Names)
