@@ -79,7 +79,7 @@ func TestResolve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hash, err := e.hash(r)
+		hash, err := e.Hash(r)
 		if err != nil {
 			t.Fatal(err)
 		}

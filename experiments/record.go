@@ -1,12 +1,14 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"ephemera/learner"
@@ -62,11 +64,20 @@ const recordsDir = "runs"
 
 // recordPath returns the file of a resolved run.
 func (e *Engine) recordPath(dir string, r Run) (string, error) {
-	hash, err := e.hash(r)
-	return filepath.Join(dir, recordsDir, fmt.Sprintf("%s-%d.json", hash, r.Seed)), err
+	hash, err := e.Hash(r)
+	return recordPath(dir, hash, r.Seed), err
 }
 
-// readRecord reads the record of a run.
+func recordPath(dir, hash string, seed uint64) string {
+	return filepath.Join(dir, recordsDir, fmt.Sprintf("%s-%d.json", hash, seed))
+}
+
+// ReadRecord reads the record that a directory of results has of a run, by its
+// [Engine.Hash] and seed.
+func ReadRecord(dir, hash string, seed uint64) (*Record, error) {
+	return readRecord(recordPath(dir, hash, seed))
+}
+
 func readRecord(path string) (*Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -77,6 +88,25 @@ func readRecord(path string) (*Record, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return rec, nil
+}
+
+// ReadRecords reads the records of all runs that a directory of results keeps, by
+// seed.
+func ReadRecords(dir string) ([]*Record, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, recordsDir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var all []*Record
+	for _, path := range paths {
+		rec, err := readRecord(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rec)
+	}
+	slices.SortStableFunc(all, func(a, b *Record) int { return cmp.Compare(a.Run.Seed, b.Run.Seed) })
+	return all, nil
 }
 
 // writeRecord writes a record beside its place and then renames it, so that it

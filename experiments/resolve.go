@@ -175,6 +175,15 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (Run, error) {
 	return c.Run, nil
 }
 
+// Scene returns the scene in which a run takes place.
+func (e *Engine) Scene(ctx context.Context, r Run) (Scene, error) {
+	c, err := e.resolve(ctx, r)
+	if err != nil {
+		return Scene{}, err
+	}
+	return c.at.Scene, nil
+}
+
 func (e *Engine) resolve(ctx context.Context, r Run) (c *contest, err error) {
 	c = &contest{Run: r}
 	if r.Steps < 1 {
@@ -298,9 +307,9 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 	})
 }
 
-// hash names a resolved run but for its seed: it is that of all settings and of
+// Hash names a resolved run but for its seed: it is that of all settings and of
 // what the files hold that they name.
-func (e *Engine) hash(r Run) (string, error) {
+func (e *Engine) Hash(r Run) (string, error) {
 	r.Seed = 0
 	settings, err := json.Marshal(r)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestReport(t *testing.T) {
 	if want := fmt.Sprintf("wrote %s and %d plots in %s\n", filepath.Join(dir, "report.html"), len(plots), filepath.Join(dir, "plots")); log.String() != want {
 		t.Errorf("stderr %q; want %q", &log, want)
 	}
-	for _, name := range []string{"report.html", "plots/curves-ratio.svg", "plots/profile.png", "plots/threshold.svg"} {
+	for _, name := range []string{"report.html", "plots/learning.svg", "plots/profile.png", "plots/threshold.svg"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -57,16 +57,20 @@ func TestSeveral(t *testing.T) {
 	ran(t, a)
 	ran(t, b)
 	ran(t, half)
-	if err := os.Remove(filepath.Join(half, "curves.csv")); err != nil {
+	records, err := filepath.Glob(filepath.Join(half, "runs", "*.json"))
+	if err != nil || len(records) != 10 {
+		t.Fatalf("records %q, %v", records, err)
+	}
+	if err := os.WriteFile(records[0], []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "other"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	var out, log bytes.Buffer
-	err := run(context.Background(), []string{dir}, &out, &log)
-	if err == nil || !strings.Contains(err.Error(), "curves.csv") || cli.Status(err) != cli.Failure {
-		t.Errorf("a sweep without its curves: %v", err)
+	err = run(context.Background(), []string{dir}, &out, &log)
+	if err == nil || !strings.Contains(err.Error(), records[0]) || cli.Status(err) != cli.Failure {
+		t.Errorf("a sweep with a spoilt record: %v", err)
 	}
 	for _, d := range []string{a, b} {
 		if _, err := os.Stat(filepath.Join(d, "report.html")); err != nil || !strings.Contains(log.String(), "wrote "+d) {

@@ -147,7 +147,8 @@ func names(all []string) (ticks plot.ConstantTicks) {
 // addTo adds the series that are not hidden.
 func (f *Figure) addTo(p *plot.Plot, legend *plot.Legend) {
 	g := plotter.NewGrid()
-	g.Vertical.Color, g.Horizontal.Color = grid, grid
+	g.Vertical = draw.LineStyle{Color: grid, Width: vg.Points(.6)}
+	g.Horizontal = g.Vertical
 	p.Add(g)
 	every := !slices.ContainsFunc(f.Series, func(s Series) bool { return !s.Hidden })
 	for _, s := range f.Series {
@@ -162,18 +163,16 @@ func (f *Figure) addTo(p *plot.Plot, legend *plot.Legend) {
 
 // add draws a series, and returns what stands for it in the legend.
 func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
-	colour, look := colourOf(s.Style), lookOf(s.Style)
+	colour := colourOf(s.Style)
 	line := plotter.Line{LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.4)}}
-	for _, v := range look.Dash {
+	for _, v := range lookOf(s.Style).Dash {
 		line.Dashes = append(line.Dashes, vg.Length(.7*v))
 	}
 	if s.Kind == Steps {
 		line.StepStyle = plotter.PostStep
 	}
-	points := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: polygon(look.Shape)}}
-	if look.Shape == nil {
-		points.Shape = draw.CircleGlyph{}
-	}
+	shape := shapes[max(0, s.Style/len(colours))%len(shapes)]
+	points := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: shape}}
 	for _, r := range f.stretches(s) {
 		for _, at := range []plotter.XYs{r.at, r.lo, r.hi} {
 			for k := range at {

@@ -3,7 +3,6 @@ package plot
 import (
 	"image/color"
 
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -26,27 +25,19 @@ var colours = []color.RGBA{
 	{230, 159, 0, 255}, {86, 180, 233, 255}, ink, {148, 103, 40, 255},
 }
 
-// dashes tell lines of one colour apart. The first colours are drawn solid.
+// dashes tell lines of one colour apart.
 var dashes = [][]float64{nil, {6, 3}, {2, 3}, {12, 5}, {10, 3, 2, 3}}
 
-// shapes tell points of one colour apart: circle, square, triangle, diamond,
-// triangle on its tip.
-var shapes = [][][2]float64{
-	nil,
-	{{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}},
-	{{0, 1.3}, {-1.15, -.8}, {1.15, -.8}},
-	{{0, 1.4}, {-1.1, 0}, {0, -1.4}, {1.1, 0}},
-	{{0, -1.3}, {-1.15, .8}, {1.15, .8}},
-}
+// shapes tell points of one colour apart in files; on a page all are circles.
+var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}}
 
 // Distinct is how many styles differ.
 var Distinct = len(colours) * len(dashes)
 
 // Look is how the series of one style look; pages and files have it from here.
 type Look struct {
-	Colour string       `json:"colour"` // empty for that of text
-	Dash   []float64    `json:"dash"`
-	Shape  [][2]float64 `json:"shape"` // corners of its points, in radii; none for a circle
+	Colour string    `json:"colour"` // empty for that of text
+	Dash   []float64 `json:"dash"`
 }
 
 // Looks returns how styles 0 to n−1 look, and then [Dotted] and [Plain], so
@@ -66,8 +57,7 @@ func lookOf(style int) Look {
 	case Plain:
 		return Look{Colour: hex(grey), Dash: []float64{5, 4}}
 	}
-	round := style / len(colours)
-	l := Look{Dash: dashes[round%len(dashes)], Shape: shapes[(style+round)%len(shapes)]}
+	l := Look{Dash: dashes[style/len(colours)%len(dashes)]}
 	if c := colourOf(style); c != ink {
 		l.Colour = hex(c)
 	}
@@ -79,22 +69,4 @@ func colourOf(style int) color.RGBA {
 		return grey
 	}
 	return colours[style%len(colours)]
-}
-
-// polygon is a filled glyph.
-type polygon [][2]float64
-
-// DrawGlyph implements draw.GlyphDrawer.
-func (g polygon) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
-	var p vg.Path
-	for i, v := range g {
-		corner := at.Add(vg.Point{X: vg.Length(v[0]), Y: vg.Length(v[1])}.Scale(sty.Radius))
-		if i == 0 {
-			p.Move(corner)
-		} else {
-			p.Line(corner)
-		}
-	}
-	p.Close()
-	c.Fill(p)
 }

@@ -44,14 +44,20 @@ func addDiagonal(f *plot.Figure) {
 	f.Series = append([]plot.Series{plot.Guide("learned = exact", lo, lo, hi, hi)}, f.Series...)
 }
 
-// focus sets the range of the y axis to the values at the last hundredth of the
-// epochs up and on, so that the first epochs do not crush the rest.
-func focus(f *plot.Figure, epochs float64) {
+// focus sets the range of the y axis to what series reach after the first
+// hundredth of the epochs, so that the first do not crush the rest.
+func focus(f *plot.Figure) {
+	last := 0.
+	for _, s := range f.Series {
+		for _, x := range s.X {
+			last = math.Max(last, x)
+		}
+	}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range f.Series {
 		for k, x := range s.X {
 			for _, v := range []plot.Values{s.Y, s.Lo, s.Hi} {
-				if !s.Hidden && x >= epochs/100 && k < len(v) && !math.IsNaN(v[k]) {
+				if !s.Hidden && x > last/100 && k < len(v) && !math.IsNaN(v[k]) {
 					lo, hi = math.Min(lo, v[k]), math.Max(hi, v[k])
 				}
 			}

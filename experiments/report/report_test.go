@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 		return rec, nil
 	}
 	for n := 1; n <= 1000; n *= 10 {
-		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: level * (1 - 1/float64(n+1)), Crawls: float64(n)})
+		share := level * (1 - 1/float64(n+1)) / 100 // Whittle earns 100
+		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 100 * share, Crawls: float64(n), OfWhittle: &share})
 	}
 	for i := range 3 {
 		rec.Beside = append(rec.Beside, experiments.Pair{What: "threshold", Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
@@ -61,8 +63,20 @@ func sweepIn(t testing.TB, text string) string {
 	}
 	dir := t.TempDir()
 	o := sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 1}, Program: "v1", Command: "go run ./cmd/sweep small"}
-	if _, err := sweep.Summarize(context.Background(), c, done, o); err != nil {
+	rep, err := sweep.Summarize(context.Background(), c, done, o)
+	if err != nil {
 		t.Fatal(err)
+	}
+	for i, rec := range done.Records {
+		if rec == nil {
+			continue
+		}
+		text, err := json.Marshal(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cell := rep.Summary.Cells[i/len(c.Seeds)]
+		put(t, string(text), dir, "runs", fmt.Sprintf("%s-%d.json", cell.Hash, rec.Run.Seed))
 	}
 	return dir
 }
@@ -147,7 +161,7 @@ func TestLoad(t *testing.T) {
 	if p.Command != "go run ./cmd/sweep small -out out\ngo run ./cmd/report out" {
 		t.Errorf("command %q", p.Command)
 	}
-	curves := figure(t, p, "curves-reward")
+	curves := figure(t, p, "learning")
 	if len(curves.Series) != 6 {
 		t.Fatalf("%d curves", len(curves.Series))
 	}
@@ -156,12 +170,12 @@ func TestLoad(t *testing.T) {
 			t.Errorf("curve %d is of %s at %v, style %d, hidden %v", i, c.Name, c.X, c.Style, c.Hidden)
 		}
 		// The last point of a curve is the level up to 1/1001.
-		want := reward(s, i) * (1 - 1./1001)
+		want := reward(s, i) * (1 - 1./1001) / 100
 		if math.Abs(c.Y[3]-want) > 1e-9 || !(c.Lo[3] < c.Y[3] && c.Y[3] < c.Hi[3]) {
 			t.Errorf("%s ends at %v, %v to %v; want %v", c.Name, c.Y[3], c.Lo[3], c.Hi[3], want)
 		}
 	}
-	for _, c := range figure(t, p, "curves-crawls").Series { // which are as many as epochs
+	for _, c := range figure(t, p, "learning-crawls").Series { // which are as many as epochs
 		if !slices.Equal(c.Y, c.X) {
 			t.Errorf("crawls of %s: %v at %v", c.Name, c.Y, c.X)
 		}
@@ -255,7 +269,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/curves-reward.svg", "plots/curves-crawls.png", "plots/heat-1.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
+	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.png", "plots/regret.svg", "plots/heat-1.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
 		if first[want] == "" {
 			t.Errorf("%s was not written", want)
 		}
@@ -296,7 +310,7 @@ func TestManyCells(t *testing.T) {
 	s, p := load(t, sweepIn(t, "seeds = 1\nlearner.algorithm = \"paper\"\nlearner.kappa = "+list+"\nlearner.gamma = "+list+"\n"))
 	oneStyle(t, p)
 	drawn := map[string]bool{}
-	for _, c := range figure(t, p, "curves-reward").Series {
+	for _, c := range figure(t, p, "learning").Series {
 		if !c.Hidden {
 			drawn[c.Name] = true
 		}

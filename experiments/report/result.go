@@ -160,7 +160,7 @@ func readCurves(dir string, r *result.Report) (Section, error) {
 		}
 		regret.Series = append(regret.Series, s)
 	}
-	focus(&reward, float64(r.Steps))
+	focus(&reward)
 	return Section{
 		Title:   "Learning",
 		Notes:   []string{"Each point covers the epochs since the one before; the figure is scaled to those after the first hundredth. Regret is what Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0."},

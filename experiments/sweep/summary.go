@@ -46,6 +46,7 @@ type Summary struct {
 type Row struct {
 	ID       string           `json:"id"`
 	Label    string           `json:"label,omitempty"`       // words that the configuration gives
+	Hash     string           `json:"hash"`                  // names the files of its runs
 	Settings map[string]any   `json:"settings"`              // the axes that the cell has
 	Mean     []stats.Estimate `json:"mean"`                  // one per figure
 	IQM      stats.Estimate   `json:"iqm"`                   // of the metric
@@ -102,9 +103,10 @@ func summarize(ctx context.Context, c *Config, rep Report, records []*experiment
 	}
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
-	err := experiments.Each(ctx, len(c.Cells), o.Workers, nil, nil, func(_ context.Context, i int) error {
+	err := experiments.Each(ctx, len(c.Cells), o.Workers, nil, nil, func(_ context.Context, i int) (err error) {
 		s.Cells[i] = s.row(c, i, of, boot)
-		return nil
+		s.Cells[i].Hash, err = c.engine.Hash(c.Cells[i].Run)
+		return err
 	})
 	if err == nil {
 		err = s.pool(ctx, c, of, boot, o.Workers)

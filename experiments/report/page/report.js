@@ -15,23 +15,13 @@
     : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-4 ? v.toExponential(3) : String(+v.toPrecision(5));
   // Ids and names may break behind each slash and underscore.
   const breakable = text => text.split(/(?<=[/_])/).flatMap(part => [part, make("wbr")]);
-  // shape is the path of a point of that size; heights count upwards.
-  function shape(style, x, y, size) {
-    const corners = look(style).shape, p = new Path2D();
-    if (corners) corners.forEach(([a, b]) => p.lineTo(x + size * a, y - size * b));
-    else p.arc(x, y, size, 0, 7);
-    p.closePath();
-    return p;
-  }
   // swatch draws a bit of a series.
   function swatch(s) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const corners = look(s.style).shape, tag = !dotted(s) ? "line" : corners ? "polygon" : "circle";
-    const part = document.createElementNS(svg.namespaceURI, tag);
+    const part = document.createElementNS(svg.namespaceURI, dotted(s) ? "circle" : "line");
     const set = (e, all) => Object.entries(all).forEach(([k, v]) => e.setAttribute(k, v));
     set(svg, { class: "swatch", width: dotted(s) ? 12 : 32, height: 12, "aria-hidden": "true" });
-    set(part, !dotted(s) ? { x1: 0, y1: 6, x2: 32, y2: 6, "stroke-dasharray": (look(s.style).dash || []).join(" "), "stroke-width": 3 }
-      : corners ? { points: corners.map(([a, b]) => `${6 + 4 * a},${6 - 4 * b}`).join(" ") } : { cx: 6, cy: 6, r: 4 });
+    set(part, dotted(s) ? { cx: 6, cy: 6, r: 4 } : { x1: 0, y1: 6, x2: 32, y2: 6, "stroke-dasharray": (look(s.style).dash || []).join(" "), "stroke-width": 3 });
     part.style[dotted(s) ? "fill" : "stroke"] = look(s.style).colour || "var(--text)";
     svg.append(part);
     return svg;
@@ -182,7 +172,9 @@
             c.lineTo(...(across ? px(s.hi[k], s.y[k]) : px(x, s.hi[k])));
           }
           c.stroke();
-          c.fill(shape(s.style, ...px(x, s.y[k]), 4 * ratio));
+          c.beginPath();
+          c.arc(...px(x, s.y[k]), 4 * ratio, 0, 7);
+          c.fill();
         });
       }
       c.restore();

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	"ephemera/experiments"
+	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
+)
+
+// group is the records of one contender or of one cell of a sweep.
+type group struct {
+	name    string
+	style   int
+	records []*experiments.Record
+}
+
+// newBootstrap gives equal intervals for equal records.
+func newBootstrap() *stats.Bootstrap { return stats.New(1) }
+
+// series returns the series of a group in a figure. Of many groups those that can
+// be told apart are drawn at first.
+func (g group) series(f *plot.Figure) *plot.Series {
+	s := f.Of(g.name)
+	s.Style, s.Hidden = g.style, g.style >= plot.Distinct
+	return s
+}
+
+// drawCurves draws a figure over the epochs: the mean over the records of each
+// group, with its 95 % interval. values returns a value at each point of a curve,
+// nil where there is none.
+func drawCurves(f plot.Figure, groups []group, values func(r *experiments.Record) []*float64) plot.Figure {
+	f.X.Log = true
+	boot := newBootstrap()
+	for _, g := range groups {
+		at := map[int][]float64{}
+		for _, r := range g.records {
+			for k, v := range values(r) {
+				if v != nil {
+					at[r.Curve[k].Epoch] = append(at[r.Curve[k].Epoch], *v)
+				}
+			}
+		}
+		s := g.series(&f)
+		for _, epoch := range slices.Sorted(maps.Keys(at)) {
+			addEstimate(s, float64(epoch), boot.Mean(at[epoch]))
+		}
+	}
+	return f
+}
+
+// learning draws the learning curves and the regret.
+func learning(groups []group) Section {
+	share := plot.New("learning", "Reward over time", "epoch", "share of what exact Whittle earns")
+	share = drawCurves(share, groups, func(r *experiments.Record) (all []*float64) {
+		for _, p := range r.Curve {
+			all = append(all, p.OfWhittle)
+		}
+		return all
+	})
+	focus(&share)
+	crawls := drawCurves(plot.New("learning-crawls", "Crawls over time", "epoch", "crawls per epoch"), groups, func(r *experiments.Record) (all []*float64) {
+		for _, p := range r.Curve {
+			all = append(all, &p.Crawls)
+		}
+		return all
+	})
+	regret := plot.New("regret", "Regret against exact Whittle", "epoch", "interest lost so far")
+	regret.Y.Log = true
+	regret = drawCurves(regret, groups, func(r *experiments.Record) (all []*float64) {
+		lost, last := 0., 0
+		for _, p := range r.Curve {
+			if p.OfWhittle == nil || *p.OfWhittle == 0 {
+				return all // what Whittle earned is not known
+			}
+			lost += (p.Reward / *p.OfWhittle - p.Reward) * float64(p.Epoch-last)
+			last = p.Epoch
+			sum := lost
+			all = append(all, &sum)
+		}
+		return all
+	})
+	return Section{
+		Title: "Learning",
+		Notes: []string{"Each point covers the epochs since the one before; the figure of rewards is scaled to the epochs after the first hundredth. " +
+			"Regret is what exact Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0. Bands are 95 % intervals of the mean."},
+		Figures: []plot.Figure{share, crawls, regret},
+	}
+}
+
+// learnedOverExact sets what was learned over what is exact.
+func learnedOverExact(groups []group) Section {
+	out := Section{
+		Title: "Learned over exact",
+		Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. " +
+			"Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. " +
+			"What lies farther from the exact values than they span is out of the picture."},
+		Table: &result.Table{Header: []string{"learner and source", "learned threshold, interest", "exact threshold, interest"}},
+	}
+	boot := newBootstrap()
+	for _, what := range []string{"threshold", "index"} {
+		f := plot.New(what, "Learned over exact "+what, "exact "+what+", interest", "learned "+what+", interest")
+		for _, g := range groups {
+			type quantity struct {
+				source string
+				age    int
+			}
+			var order []quantity
+			learned, exact := map[quantity][]float64{}, map[quantity]float64{}
+			for _, r := range g.records {
+				for _, p := range r.Beside {
+					q := quantity{p.Source, p.At}
+					if p.What != what {
+						continue
+					}
+					if learned[q] == nil {
+						order = append(order, q)
+					}
+					learned[q], exact[q] = append(learned[q], p.Learned), p.Exact
+				}
+			}
+			s := g.series(&f)
+			s.Kind = plot.Points
+			for _, q := range order {
+				mean := boot.Mean(learned[q])
+				addEstimate(s, exact[q], mean)
+				if what == "threshold" {
+					out.Table.Add(g.name+", "+q.source, mean.String(), stats.Format(exact[q]))
+				}
+			}
+		}
+		addDiagonal(&f)
+		out.Figures = append(out.Figures, f)
+	}
+	return out
+}
