@@ -139,9 +139,9 @@ func (c *contest) record(out, exact *followed) *Record {
 	var last, whittle milestone
 	for k, now := range out.curve {
 		reward, crawls, span := now.reward-last.reward, now.crawls-last.crawls, float64(now.epoch-last.epoch)
+		best := exact.curve[k].reward - whittle.reward
 		rec.Curve = append(rec.Curve, CurvePoint{
-			Epoch: now.epoch, Reward: reward / span, Crawls: crawls / span,
-			OfWhittle: result.Ptr(reward / (exact.curve[k].reward - whittle.reward)),
+			Epoch: now.epoch, Reward: reward / span, Crawls: crawls / span, Whittle: best / span, OfWhittle: result.Ptr(reward / best),
 		})
 		last, whittle = now, exact.curve[k]
 	}

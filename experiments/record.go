@@ -46,7 +46,8 @@ type CurvePoint struct {
 	Epoch     int      `json:"epoch"`
 	Reward    float64  `json:"reward"`               // interest per epoch
 	Crawls    float64  `json:"crawls"`               // crawls per epoch
-	OfWhittle *float64 `json:"of_whittle,omitempty"` // the reward over that of exact Whittle
+	Whittle   float64  `json:"whittle"`              // of exact Whittle in the same epochs, interest per epoch
+	OfWhittle *float64 `json:"of_whittle,omitempty"` // the reward over that
 }
 
 // Pair is one learned quantity and the exact one.

@@ -67,6 +67,7 @@ func (f Figure) drawOn(canvas func(width, height vg.Length) vg.CanvasWriterTo) (
 	f.Y.limit(&p.Y)
 
 	size := legend.Rectangle(draw.Canvas{}).Size()
+	size.X *= 1.15 // readers may have a wider font
 	width, height := 6.4*vg.Inch, 4.2*vg.Inch+vg.Length(max(0, len(f.Y.Names)-16))*vg.Points(9)
 	if size.Y > 0 {
 		width += size.X + vg.Points(12)

@@ -44,8 +44,9 @@ func addDiagonal(f *plot.Figure) {
 	f.Series = append([]plot.Series{plot.Guide("learned = exact", lo, lo, hi, hi)}, f.Series...)
 }
 
-// focus sets the range of the y axis to what series reach after the first
-// hundredth of the epochs, so that the first do not crush the rest.
+// focus lets the x axis begin at a thousandth of the epochs and the y axis span
+// what series reach after the first hundredth, so that the first epochs do not
+// crush the rest.
 func focus(f *plot.Figure) {
 	last := 0.
 	for _, s := range f.Series {
@@ -64,6 +65,7 @@ func focus(f *plot.Figure) {
 		}
 	}
 	if lo < hi {
+		f.X.Lo, f.X.Hi = math.Max(1, last/1000), last
 		room := (hi - lo) / 25
 		f.Y.Lo, f.Y.Hi = lo-room, hi+room
 	}

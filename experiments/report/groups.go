@@ -3,6 +3,7 @@ package report
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
@@ -16,6 +17,9 @@ type group struct {
 	style   int
 	records []*experiments.Record
 }
+
+// overBudget marks the name of a group that breaks the budget.
+const overBudget = " *"
 
 // newBootstrap gives equal intervals for equal records.
 func newBootstrap() *stats.Bootstrap { return stats.New(1) }
@@ -53,7 +57,11 @@ func drawCurves(f plot.Figure, groups []group, values func(r *experiments.Record
 
 // learning draws the learning curves and the regret.
 func learning(groups []group) Section {
-	share := plot.New("learning", "Reward over time", "epoch", "share of what exact Whittle earns")
+	mark := ""
+	if slices.ContainsFunc(groups, func(g group) bool { return strings.HasSuffix(g.name, overBudget) }) {
+		mark = " (* breaks the budget)"
+	}
+	share := plot.New("learning", "Reward over time"+mark, "epoch", "share of what exact Whittle earns")
 	share = drawCurves(share, groups, func(r *experiments.Record) (all []*float64) {
 		for _, p := range r.Curve {
 			all = append(all, p.OfWhittle)
@@ -61,21 +69,18 @@ func learning(groups []group) Section {
 		return all
 	})
 	focus(&share)
-	crawls := drawCurves(plot.New("learning-crawls", "Crawls over time", "epoch", "crawls per epoch"), groups, func(r *experiments.Record) (all []*float64) {
+	crawls := drawCurves(plot.New("learning-crawls", "Crawls over time"+mark, "epoch", "crawls per epoch"), groups, func(r *experiments.Record) (all []*float64) {
 		for _, p := range r.Curve {
 			all = append(all, &p.Crawls)
 		}
 		return all
 	})
-	regret := plot.New("regret", "Regret against exact Whittle", "epoch", "interest lost so far")
+	regret := plot.New("regret", "Regret against exact Whittle"+mark, "epoch", "interest lost so far")
 	regret.Y.Log = true
 	regret = drawCurves(regret, groups, func(r *experiments.Record) (all []*float64) {
 		lost, last := 0., 0
 		for _, p := range r.Curve {
-			if p.OfWhittle == nil || *p.OfWhittle == 0 {
-				return all // what Whittle earned is not known
-			}
-			lost += (p.Reward / *p.OfWhittle - p.Reward) * float64(p.Epoch-last)
+			lost += (p.Whittle - p.Reward) * float64(p.Epoch-last)
 			last = p.Epoch
 			sum := lost
 			all = append(all, &sum)
@@ -84,7 +89,7 @@ func learning(groups []group) Section {
 	})
 	return Section{
 		Title: "Learning",
-		Notes: []string{"Each point covers the epochs since the one before; the figure of rewards is scaled to the epochs after the first hundredth. " +
+		Notes: []string{"Each point covers the epochs since the one before; the figure of rewards begins at a thousandth of the epochs, and is scaled to those after the first hundredth. " +
 			"Regret is what exact Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0. Bands are 95 % intervals of the mean."},
 		Figures: []plot.Figure{share, crawls, regret},
 	}

@@ -38,7 +38,7 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 	}
 	for n := 1; n <= 1000; n *= 10 {
 		share := level * (1 - 1/float64(n+1)) / 100 // Whittle earns 100
-		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 100 * share, Crawls: float64(n), OfWhittle: &share})
+		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 100 * share, Crawls: float64(n), Whittle: 100, OfWhittle: &share})
 	}
 	for i := range 3 {
 		rec.Beside = append(rec.Beside, experiments.Pair{What: "threshold", Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
@@ -178,6 +178,17 @@ func TestLoad(t *testing.T) {
 	for _, c := range figure(t, p, "learning-crawls").Series { // which are as many as epochs
 		if !slices.Equal(c.Y, c.X) {
 			t.Errorf("crawls of %s: %v at %v", c.Name, c.Y, c.X)
+		}
+	}
+	for i, c := range figure(t, p, "regret").Series {
+		// Whittle earns 100 in each epoch.
+		lost, last := 0., 0.
+		for n := 1.; n <= 1000; n *= 10 {
+			lost += (100 - reward(s, i)*(1-1/(n+1))) * (n - last)
+			last = n
+		}
+		if math.Abs(c.Y[3]-lost) > 1e-6 {
+			t.Errorf("regret of %s is %v; want %v", c.Name, c.Y[3], lost)
 		}
 	}
 	heat := figure(t, p, "heat-1")

@@ -33,7 +33,7 @@ func readSweep(dir, at string) (*Page, error) {
 	for i, cell := range s.Cells {
 		name := cmp.Or(cell.Label, cell.ID)
 		if cell.Over {
-			name += " (over the budget)"
+			name += overBudget
 		}
 		if cell.ID == s.Reference {
 			cells.Reference = name
@@ -85,7 +85,7 @@ func (r *sweepPage) along() Section {
 	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
 	for _, name := range r.Show {
 		j := r.Column(name)
-		f := plot.New("along-"+name, "", axis, r.Figures[j].Label())
+		f := plot.New("along-"+name, "", axis, r.Figures[j].Words)
 		f.X.Log = true
 		for _, p := range all {
 			if len(p.Cells) < 2 {
@@ -114,7 +114,7 @@ func (r *sweepPage) profile() Section {
 		better = "lower"
 	}
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
-	f := plot.New("profile", "Performance profile", metric.Label()+", τ", "share of runs above τ")
+	f := plot.New("profile", "Performance profile", metric.Words+", τ", "share of runs above τ")
 	for _, l := range r.Profile.Lines {
 		s := f.Of(l.Name)
 		if i, ok := r.of[l.Name]; ok { // else it is of a pool
@@ -161,7 +161,7 @@ func (r *sweepPage) maps() Section {
 		if 2*len(cells) < len(values[x])*len(values[y]) {
 			continue // it is more of a list
 		}
-		f := plot.New(fmt.Sprintf("heat-%d", len(out.Figures)+1), r.Figures[r.Column(r.Metric)].Label(), x, y)
+		f := plot.New(fmt.Sprintf("heat-%d", len(out.Figures)+1), r.Figures[r.Column(r.Metric)].Words, x, y)
 		if titles[k] != "" {
 			f.Title += " (" + titles[k] + ")"
 		}

@@ -34,10 +34,11 @@ const (
 
 // Figure is a figure of a run, and a column of the results.
 type Figure struct {
-	Name string `json:"name"`
-	Unit string `json:"unit,omitempty"`
-	Help string `json:"help,omitempty"` // what it is, in a few words
-	Less bool   `json:"less,omitempty"` // lower values are better
+	Name  string `json:"name"`
+	Unit  string `json:"unit,omitempty"`
+	Help  string `json:"help,omitempty"`  // what it is, in a few words
+	Words string `json:"words,omitempty"` // as the axis of a picture says it, with the unit
+	Less  bool   `json:"less,omitempty"`  // lower values are better
 
 	of func(*experiments.Record) float64
 }
@@ -54,15 +55,15 @@ const overBudget = "over_budget"
 
 // figures are the figures of a run.
 var figures = []Figure{
-	{Name: "learned_ratio", Help: "reward of the learned policy over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learned.OfWhittle) }},
-	{Name: "learning_ratio", Help: "reward while learning over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learning.OfWhittle) }},
-	{Name: "learning_crawls", Unit: "crawls per epoch", Help: "while learning", of: func(r *experiments.Record) float64 { return r.Learning.Crawls }},
-	{Name: "learned_crawls", Unit: "crawls per epoch", Help: "of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Crawls }},
-	{Name: "learning_reward", Unit: "interest per epoch", Help: "while learning, exploration and all", of: func(r *experiments.Record) float64 { return r.Learning.Reward }},
-	{Name: "learned_reward", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", of: func(r *experiments.Record) float64 { return r.Learned.Reward }},
-	{Name: "whittle_reward", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Whittle }},
-	{Name: overBudget, Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, of: func(r *experiments.Record) float64 { return r.Learning.Over }},
-	{Name: "fallbacks", Help: "how often an incremental inverse was not trusted", Less: true, of: func(r *experiments.Record) float64 { return float64(r.Fallbacks) }},
+	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Help: "reward of the learned policy over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learned.OfWhittle) }},
+	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learning.OfWhittle) }},
+	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Unit: "crawls per epoch", Help: "while learning", of: func(r *experiments.Record) float64 { return r.Learning.Crawls }},
+	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Unit: "crawls per epoch", Help: "of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Crawls }},
+	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", of: func(r *experiments.Record) float64 { return r.Learning.Reward }},
+	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", of: func(r *experiments.Record) float64 { return r.Learned.Reward }},
+	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Whittle }},
+	{Name: overBudget, Words: "share of the learning epochs over the budget", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, of: func(r *experiments.Record) float64 { return r.Learning.Over }},
+	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, of: func(r *experiments.Record) float64 { return float64(r.Fallbacks) }},
 }
 
 // curveFigures are the columns of curves.csv.
