@@ -145,7 +145,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"learner.colour", "red", "allowed are kappa"},
 		{"learner.kappa", "steep", "a number is needed"},
 		{"learner.kappa", -1, "above 0"},
-		{"instance.name", "gold", "lognormal:N"},
+		{"instance.name", "gold", "FAMILY:N"},
 		{"instance.budget", 1e9, "budget"},
 		{"world.kind", "flat", "mean, poisson, replay"},
 		{"world.kind", "replay", "world.trace"},
