@@ -184,6 +184,18 @@ func (a Agent) Update(crawls []Crawled, next *Observed) {
 	}
 }
 
+// InPhases returns the agent that has one of the agents pick at each epoch, that
+// of the phase. They are policies of one level, of which none learns.
+func InPhases(phases []Phase, agents []Agent) Agent {
+	return Agent{level: agents[0].level, pick: func(dst []int, v *Observed) []int {
+		now := 0
+		for now+1 < len(phases) && phases[now+1].From <= v.Epoch {
+			now++
+		}
+		return agents[now].Select(dst, v)
+	}}
+}
+
 // ParseLevel returns the level of that name.
 func ParseLevel(name string) (Level, error) {
 	switch l := Level(name); l {

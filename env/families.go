@@ -213,16 +213,18 @@ func Named(name string, budget float64) (Instance, error) {
 }
 
 func named(name string) (Instance, error) {
-	if strings.HasSuffix(name, ".toml") {
-		return Load(name)
+	base, law := name, ""
+	if at := strings.LastIndexAny(name, ":/"); at > 0 && variants[name[at+1:]] != nil {
+		base, law = name[:at], name[at+1:]
 	}
-	parts := strings.Split(strings.ReplaceAll(name, "/", ":"), ":")
-	law := ""
-	if last := len(parts) - 1; last > 0 && variants[parts[last]] != nil {
-		law, parts = parts[last], parts[:last]
-	}
+	parts := strings.Split(strings.ReplaceAll(base, "/", ":"), ":")
 	in, seed := Paper(1), uint64(1)
-	if build := families[parts[0]]; build != nil && (len(parts) == 2 || len(parts) == 3) {
+	if strings.HasSuffix(base, ".toml") {
+		var err error
+		if in, err = Load(base); err != nil {
+			return Instance{}, err
+		}
+	} else if build := families[parts[0]]; build != nil && (len(parts) == 2 || len(parts) == 3) {
 		n, err := strconv.Atoi(parts[1])
 		if err != nil || n < 1 || n > maxNamed {
 			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s", name, parts[1], maxNamed, namedAllowed)

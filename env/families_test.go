@@ -167,7 +167,8 @@ func TestDrift(t *testing.T) {
 func TestWithLaw(t *testing.T) {
 	const n = 3000
 	count := map[string]int{}
-	in := env.Lognormal(n, 5, 2).WithLaw("mixture", 2)
+	plain := env.Lognormal(n, 5, 2)
+	in := plain.WithLaw("mixture", 2)
 	for i, s := range in.Sources {
 		count[string(s.Law)]++
 		count[fmt.Sprint("batch", s.Batch)]++
@@ -175,7 +176,7 @@ func TestWithLaw(t *testing.T) {
 			count["window"]++
 			near(t, "window", s.Window, 2/s.Decay, 1e-15)
 		}
-		if s.Rate != env.Lognormal(n, 5, 2).Sources[i].Rate {
+		if s.Rate != plain.Sources[i].Rate {
 			t.Fatal("a mixture changes rates")
 		}
 		if i == 9 && !reflect.DeepEqual(env.Lognormal(10, 5, 2).WithLaw("mixture", 2).Sources, in.Sources[:10]) {
@@ -216,6 +217,7 @@ func TestNamed(t *testing.T) {
 		{"lognormal/9/1/hump", 2, "lognormal/9/1/hump", 9, 2},
 		{"wide:9:window", 2, "wide/9/1/window", 9, 2},
 		{file, 0, "own", 1, 0.5},
+		{file + ":hump", 0, "own/hump", 1, 0.5},
 	} {
 		in, err := env.Named(c.name, c.budget)
 		if err != nil || in.ID != c.id || len(in.Sources) != c.n || in.Budget != c.want {

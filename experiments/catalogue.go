@@ -22,6 +22,7 @@ type Entry struct {
 	Levels []env.Level
 	Marks  bool // needs to know the law of the items' initial interest
 	Small  bool // exact and dear: for instances of a few sources without noise
+	Misled bool // it is the reference with other parameters, and needs some
 	Packs  bool // another policy does the same where all crawls cost the same
 
 	// Settings returns a pointer to the settings at that level, filled with
@@ -100,6 +101,9 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	}
 	if e.Small && (!s.Mean || s.Seeded) {
 		lacks = append(lacks, "it is for the mean dynamics")
+	}
+	if e.Misled && s.Believed == nil {
+		lacks = append(lacks, "it needs parameters that are believed and not true, by -believe")
 	}
 	if e.Packs && !slices.ContainsFunc(s.Instance.Sources, func(x env.Source) bool { return x.Cost != s.Instance.Sources[0].Cost }) {
 		lacks = append(lacks, "it packs crawls of unequal cost, and here all cost the same")
@@ -209,6 +213,7 @@ var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
 		model(baselines.NewWhittle),
 		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
+	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed", Misled: true, New: model(baselines.NewWhittle)},
 	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", Packs: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},

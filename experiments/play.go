@@ -50,7 +50,7 @@ func (e *buildError) Unwrap() error { return e.error }
 
 // Play opens the world, builds the learner or policy from what it may know and
 // runs it. A learner is then frozen and run in the same world from its
-// beginning. This is the one way in which anything is run.
+// beginning, or where that changes in the world that it became. This is the one way in which anything is run.
 //
 // It ends with the context's error when that is done, between two epochs.
 func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
@@ -67,10 +67,10 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 	}
 	switch {
 	case p.Evaluation < 0:
-	case out.Trainee == nil && p.Evaluation == p.Epochs:
+	case out.Trainee == nil && p.Evaluation == p.Epochs && s.After == nil:
 		out.Learned = out.Learning
 	default:
-		out.Learned, _, err = s.run(ctx, p, &out)
+		out.Learned, _, err = s.after(p.Epochs).run(ctx, p, &out)
 	}
 	return out, err
 }
@@ -93,7 +93,7 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 	}
 	if trainee != nil {
 		agent = frozen(trainee)
-	} else if agent, trainee, err = p.Entry.Build(known, p.Settings); err != nil {
+	} else if agent, trainee, err = s.build(p, known); err != nil {
 		return none, nil, &buildError{err}
 	}
 	run := Running{known, world, trainee, first != nil, &tally{world: world, agent: agent}}
@@ -112,6 +112,25 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 	}
 	out, err := run.now.outcome()
 	return out, trainee, err
+}
+
+// build builds what is run. A policy that does not learn and knows the model knows
+// of its changes too: it is built for each phase.
+func (s Scene) build(p Play, known Known) (env.Agent, learner.Learner, error) {
+	if s.Believed != nil && p.Entry.Name != "whittle" {
+		known.Instance = *s.Believed
+	}
+	phases := known.Instance.Phases()
+	var agents []env.Agent
+	for _, phase := range phases {
+		known.Instance = phase.Instance
+		agent, trainee, err := p.Entry.Build(known, p.Settings)
+		if err != nil || trainee != nil || agent.Learns() || len(phases) == 1 {
+			return agent, trainee, err
+		}
+		agents = append(agents, agent)
+	}
+	return env.InPhases(phases, agents), nil, nil
 }
 
 // frozen returns what was learned as an agent.

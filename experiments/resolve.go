@@ -28,8 +28,10 @@ type Run struct {
 	Seed       uint64 `toml:"seed" json:"seed"`
 
 	Instance struct {
-		Name   string  `toml:"name" json:"name,omitempty"` // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
-		Budget float64 `toml:"budget" json:"budget"`       // budget units per epoch; 0 for the instance's own, 1 of a recording
+		Name    string  `toml:"name" json:"name,omitempty"`       // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
+		Law     string  `toml:"law" json:"law,omitempty"`         // law of interest of all its sources: exponential, power, hump, window, batches or mixture; their own if empty
+		Believe string  `toml:"believe" json:"believe,omitempty"` // an instance of the same sources, whose parameters all are given but the reference, "whittle"; none if empty
+		Budget  float64 `toml:"budget" json:"budget"`             // budget units per epoch; 0 for the instance's own, 1 of a recording
 	} `toml:"instance" json:"instance"`
 
 	World struct {
@@ -290,7 +292,11 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 		}
 		if w.Trace == "" {
 			var err error
-			if in, err = env.Named(r.Instance.Name, r.Instance.Budget); errors.Is(err, env.ErrBudget) && r.Instance.Budget != 0 {
+			name := r.Instance.Name
+			if r.Instance.Law != "" {
+				name += ":" + r.Instance.Law
+			}
+			if in, err = env.Named(name, r.Instance.Budget); errors.Is(err, env.ErrBudget) && r.Instance.Budget != 0 {
 				return nil, &SettingError{"instance.budget", err}
 			} else if err != nil {
 				return nil, &SettingError{"instance.name", err}
@@ -302,6 +308,11 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 		}
 		if err != nil {
 			return nil, under("world", err)
+		}
+		if name := r.Instance.Believe; name != "" {
+			if err := scene.Believe(name); err != nil {
+				return nil, &SettingError{"instance.believe", err}
+			}
 		}
 		return &site{scene, string(key), sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })}, nil
 	})
@@ -318,8 +329,10 @@ func (e *Engine) Hash(r Run) (string, error) {
 	h := sha256.New()
 	h.Write(settings)
 	files := []string{r.World.Trace}
-	if strings.HasSuffix(r.Instance.Name, ".toml") {
-		files = append(files, r.Instance.Name)
+	for _, name := range []string{r.Instance.Name, r.Instance.Believe} {
+		if strings.HasSuffix(name, ".toml") {
+			files = append(files, name)
+		}
 	}
 	for _, name := range slices.DeleteFunc(files, func(name string) bool { return name == "" }) {
 		sum, err := e.sums.get(name, func() ([sha256.Size]byte, error) {

@@ -11,10 +11,13 @@ import (
 // compared, each time with the same content.
 type Scene struct {
 	Instance env.Instance // what a policy that knows the model is given
-	Epochs   int          // how many the world has that count; 0 for any number
-	Warm     int          // epochs before these, which are played and do not count
-	Seeded   bool         // the seed changes what arrives
-	Mean     bool         // rewards have the means of the mean dynamics
+	// Believed is what all but the reference, "whittle", are given instead where
+	// they are to be mistaken; nil stands for Instance.
+	Believed *env.Instance
+	Epochs   int  // how many the world has that count; 0 for any number
+	Warm     int  // epochs before these, which are played and do not count
+	Seeded   bool // the seed changes what arrives
+	Mean     bool // rewards have the means of the mean dynamics
 	// Marks is the law of the items' initial interest, and Sigma its σ where
 	// it has one; empty where the model has no single items.
 	Marks env.Marks
@@ -27,6 +30,37 @@ type Scene struct {
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
 	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
+	// After returns the scene whose world has from its beginning, and for good,
+	// the parameters that this one has after so many epochs; nil where none change.
+	After func(epochs int) Scene
+}
+
+// after returns the scene in which what was learned in so many epochs is measured.
+func (s Scene) after(epochs int) Scene {
+	if s.After == nil {
+		return s
+	}
+	return s.After(epochs)
+}
+
+// changing sets After for an instance that changes; open makes the scene of one.
+func (s Scene) changing(open func(env.Instance) Scene) Scene {
+	if len(s.Instance.Changes) == 0 {
+		return s
+	}
+	s.Mean = false // no one price belongs to all phases
+	s.After = func(epochs int) Scene {
+		now := s.Instance
+		for _, phase := range s.Instance.Phases() {
+			if phase.From < epochs {
+				now = phase.Instance
+			}
+		}
+		after := open(now)
+		after.Believed = s.Believed
+		return after
+	}
+	return s
 }
 
 // Bounded reports whether the relaxed optimum of the instance bounds what a
@@ -53,7 +87,7 @@ func MeanScene(in env.Instance) Scene {
 		Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
 			return env.NewMean(in, overrun)
 		},
-	}
+	}.changing(MeanScene)
 }
 
 // PoissonScene draws single items with the given law of marks; sigma is that of
@@ -76,7 +110,7 @@ func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ..
 			Unobserved: unobserved,
 		})
 	}
-	return s
+	return s.changing(func(in env.Instance) Scene { return PoissonScene(in, marks, sigma, unobserved...) })
 }
 
 // ReplayScene plays the measured part of a recording. Policies that know the
@@ -109,4 +143,23 @@ func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 		return env.NewReplay(rec, in, o)
 	}
 	return s, nil
+}
+
+// Believe has policies be told the parameters of the instance of that name, which
+// has to have the same sources at the same costs.
+func (s *Scene) Believe(name string) error {
+	in, err := env.Named(name, s.Instance.Budget)
+	if err != nil {
+		return err
+	}
+	same := len(in.Sources) == len(s.Instance.Sources)
+	for i := 0; same && i < len(in.Sources); i++ {
+		a, b := in.Sources[i], s.Instance.Sources[i]
+		same = a.Name == b.Name && a.Cost == b.Cost
+	}
+	if !same {
+		return fmt.Errorf("%s has other sources or costs than %s; allowed is an instance of the same", name, s.Instance.ID)
+	}
+	s.Believed = &in
+	return nil
 }

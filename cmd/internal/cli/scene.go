@@ -14,13 +14,15 @@ import (
 // Scene are the flags that choose a world.
 type Scene struct {
 	instance string
+	law      string
+	believe  string
 	budget   float64
 	epoch    time.Duration
 	world    experiments.World // as the flags say
 }
 
 // WorldFlags are the names of the flags.
-var WorldFlags = []string{"instance", "budget", "world", "marks", "sigma", "unobserved", "trace", "epoch", "decay", "split", "warm"}
+var WorldFlags = []string{"instance", "law", "believe", "budget", "world", "marks", "sigma", "unobserved", "trace", "epoch", "decay", "split", "warm"}
 
 // Trace returns the recording that is named.
 func (s *Scene) Trace() string { return s.world.Trace }
@@ -28,7 +30,9 @@ func (s *Scene) Trace() string { return s.world.Trace }
 // Define adds the flags to f as a group.
 func (s *Scene) Define(f *Flags) {
 	f.Group("World", func() {
-		f.StringVar(&s.instance, "instance", "paper", "`name`: paper (Table I), lognormal:N[:SEED], wide:N[:SEED], mixed:N[:SEED], or the path of a .toml file")
+		f.StringVar(&s.instance, "instance", "paper", "`name`: paper (Table I), FAMILY:N[:SEED] with the families lognormal, wide, mixed and drift, or the path of a .toml file")
+		f.StringVar(&s.law, "law", "", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own")
+		f.StringVar(&s.believe, "believe", "", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference")
 		f.Float64Var(&s.budget, "budget", 0, "`units` that the crawls of one epoch may cost together, above 0 and at most what all sources cost; 0 is the instance's own (1 for paper, the families and recordings)")
 		f.StringVar(&s.world.World, "world", "", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
 		f.StringVar(&s.world.Marks, "marks", "constant", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
@@ -51,6 +55,11 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 		return experiments.Scene{}, err
 	}
 	scene, err := world.Open(ctx, in, level)
+	if err == nil && s.believe != "" {
+		if err = scene.Believe(s.believe); err != nil {
+			return scene, Usagef("-believe: %w", err)
+		}
+	}
 	return scene, WrongFlag(err)
 }
 
@@ -78,13 +87,16 @@ func (s *Scene) Settings(f *Flags, level env.Level) (w experiments.World, in env
 	}
 	w, in.Budget = s.world, s.budget
 	w.World, w.Marks, w.Sigma, w.Epoch = "", "", 0, s.epoch.String()
-	return w, in, f.refuse("-trace replays a recording; leave out -%s", "instance", "world", "marks", "sigma", "unobserved")
+	return w, in, f.refuse("-trace replays a recording; leave out -%s", "instance", "law", "believe", "world", "marks", "sigma", "unobserved")
 }
 
 // Named returns the world of the flags with an instance of that name and budget.
 func (s *Scene) Named(f *Flags, name string, budget float64, level env.Level) (w experiments.World, in env.Instance, err error) {
 	if err := f.refuse("-%s belongs to a recording; name one with -trace", "epoch", "decay", "split", "warm"); err != nil {
 		return w, in, err
+	}
+	if s.law != "" {
+		name += ":" + s.law
 	}
 	if strings.HasSuffix(name, ".toml") {
 		// A bad file is a failure; what is wrong after it loads is a flag.

@@ -1,0 +1,89 @@
+package experiments
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ephemera/env"
+)
+
+// playWhittle plays an entry of exact Whittle in a scene.
+func playWhittle(t *testing.T, name string, s Scene, epochs int) Played {
+	t.Helper()
+	e, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Play(t.Context(), Play{Entry: e, Level: env.LevelModel, Seed: 3, Epochs: epochs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Whittle who knows of a change earns after it what Whittle earns in a world that
+// has always been so; one who was not told earns less. So it is among few
+// sources, which are all compared, and among many, which sleep.
+func TestWhittleKnowsOfChanges(t *testing.T) {
+	for _, n := range []int{20, 140} {
+		in := env.Lognormal(n, float64(n)/20, 4)
+		in.Changes = []env.Change{{At: 300, Shuffle: true}}
+		last := in.Phases()[1].Instance
+		for _, open := range []func(env.Instance) Scene{
+			MeanScene, func(in env.Instance) Scene { return PoissonScene(in, env.MarksConstant, 1) },
+		} {
+			s := open(in)
+			long, short := playWhittle(t, "whittle", s, 1100), playWhittle(t, "whittle", s, 500)
+			after := (1100*long.Learning.Reward - 500*short.Learning.Reward) / 600
+			always := playWhittle(t, "whittle", open(last), 1100).Learning
+			if d := after/always.Reward - 1; d < -.02 || d > .02 {
+				t.Errorf("%d sources: after the change %v, in a world that was always so %v", n, after, always.Reward)
+			}
+			if long.Learned.Reward != always.Reward {
+				t.Errorf("%d sources: measured afterwards %v; want %v, of the world that it became", n, long.Learned.Reward, always.Reward)
+			}
+			s.Believed = &env.Instance{ID: "before", Sources: in.Sources, Budget: in.Budget}
+			if told := playWhittle(t, "whittle-believed", s, 1100).Learning.Reward; told > .95*long.Learning.Reward {
+				t.Errorf("%d sources: Whittle who is not told of the change earns %v, who is %v", n, told, long.Learning.Reward)
+			}
+		}
+	}
+}
+
+// A run may name a law of interest, and what policies believe.
+func TestRunWithLawAndBelief(t *testing.T) {
+	var e Engine
+	perform := func(settings map[string]any) (*Record, error) {
+		r := NewRun()
+		r.Steps = 500
+		settings["world.kind"] = "poisson"
+		for key, value := range settings {
+			if err := r.Set(key, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return e.Perform(t.Context(), r)
+	}
+	own, err := perform(map[string]any{AlgorithmKey: "whittle", "instance.name": "lognormal:20", "instance.law": "power"})
+	if err != nil || own.Instance != "lognormal/20/1/power" || *own.Learned.OfWhittle != 1 {
+		t.Fatalf("record %+v, error %v", own, err)
+	}
+	wrong, err := perform(map[string]any{AlgorithmKey: "whittle-believed", "instance.name": "lognormal:20", "instance.law": "power", "instance.believe": "lognormal:20:2"})
+	if err != nil || *wrong.Learned.OfWhittle > .9 || wrong.Learned.Whittle != own.Learned.Reward {
+		t.Errorf("who believes in another instance earns %+v, error %v", wrong, err)
+	}
+	path := filepath.Join(t.TempDir(), "few.toml")
+	if err := os.WriteFile(path, []byte("budget = 1\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, settings := range map[string]map[string]any{
+		"has other sources": {AlgorithmKey: "whittle-believed", "instance.believe": path},
+		"allowed laws are":  {AlgorithmKey: "whittle", "instance.law": "gauss"},
+	} {
+		if _, err := perform(settings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v; want one with %q", settings, err, want)
+		}
+	}
+}
