@@ -83,6 +83,28 @@ func (k *Bank) Rescale(i, reward int, by float64) {
 	scale(k.r[reward*k.l:][:k.l], by)
 }
 
+// Stretch measures what the features of problem i are powers of, 1, z, z², …, in
+// units that are by times as large: z ← z/by. What was learned stays the same
+// function.
+func (k *Bank) Stretch(i int, by float64) {
+	k.open(i)
+	row := 1.0 // by^−m of φ_m
+	for m := range k.l {
+		f := row
+		for j := range k.l {
+			k.b[m*k.l+j] *= f
+			k.a[m*k.l+j] *= f
+			k.p[m*k.l+j] /= f
+			f /= by
+		}
+		for at := m; at < len(k.r); at += k.l {
+			k.bbar[at] *= row
+			k.r[at] /= row
+		}
+		row /= by
+	}
+}
+
 // Clone returns a copy that shares nothing.
 func (k *Bank) Clone() *Bank {
 	c := NewBank(k.n, k.k, k.first, k.gamma)

@@ -1,0 +1,213 @@
+package observed
+
+import (
+	"math"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/stream"
+	"ephemera/learner/critic"
+)
+
+// Learner is the actor-critic. What it knows of the world are the costs and the
+// budget; what it sees are states and harvests.
+type Learner struct {
+	set    Settings
+	costs  []float64 // C, budget units
+	budget float64   // M
+	src    []waiting
+	critic *critic.Bank
+	random [][]float64 // weights of critic "random"
+	rand   *stream.Rand
+	sel    *baselines.Selector
+
+	a, b, d critic.Stepper
+	n       int     // epochs so far
+	price   float64 // λ, interest per budget unit
+	scale   float64 // h, running geometric mean of the least harvest per budget unit that was crawled
+
+	// Of the present epoch.
+	x, key      []float64 // states, and what ranks the sources
+	crawled     []bool
+	spent       float64 // cost of what was selected
+	phi, change []float64
+}
+
+var _ env.Learner[env.Observed] = (*Learner)(nil)
+
+// New returns the learner for sources of which it is told these terms; nil
+// settings are [DefaultSettings]. It explores with draws from r.
+func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
+	s := DefaultSettings()
+	if set != nil {
+		s = *set
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if r == nil {
+		panic("observed: no random stream")
+	}
+	n := len(t.Costs)
+	l := &Learner{
+		set: s, costs: t.Costs, budget: t.Budget, src: make([]waiting, n), critic: newCritic(n, &s),
+		rand: r, sel: baselines.NewSelector(t.Costs, t.Budget),
+		a: critic.Stepper{Steps: s.A}, b: critic.Stepper{Steps: s.B}, d: critic.Stepper{Steps: s.D},
+		x: make([]float64, n), key: make([]float64, n), crawled: make([]bool, n),
+		phi: make([]float64, 1+s.Features), change: make([]float64, 1+s.Features),
+	}
+	if s.Critic == "random" {
+		for range 2 * n {
+			w := make([]float64, 1+s.Features)
+			for j := range w {
+				w[j] = r.NormFloat64()
+			}
+			l.random = append(l.random, w)
+		}
+	}
+	return l, nil
+}
+
+// kappa returns κ(n).
+func (l *Learner) kappa() float64 {
+	return min(l.set.KappaMax, l.set.Kappa*math.Sqrt(1+float64(l.n)/l.set.KappaOver))
+}
+
+// affordable reports whether a crawl of source i fits into the budget at all.
+func (l *Learner) affordable(i int) bool { return env.Fits(l.costs[i], l.budget) }
+
+// margin returns ln X − ln T, −∞ where nothing was ever seen.
+func (l *Learner) margin(i int, x float64) float64 {
+	s := &l.src[i]
+	if s.unit == 0 || !l.affordable(i) {
+		return math.Inf(-1)
+	}
+	return math.Log(max(x, 1e-12*s.unit)) - s.lnT
+}
+
+// Select implements env.Policy: source i is at its threshold with the logit of
+// κ(ln X − ln T), which κ(ln X − ln T) plus a logistic draw says, and the
+// greatest sums within the budget are crawled.
+func (l *Learner) Select(dst []int, o *env.Observed) []int {
+	if len(o.State) != len(l.src) {
+		panic("observed: the view does not show the state of every source")
+	}
+	copy(l.x, o.State)
+	kappa := l.kappa()
+	for i, x := range l.x {
+		if s := &l.src[i]; s.unit == 0 && x > 0 {
+			s.seen(x)
+		}
+		v := l.rand.Float64()
+		l.key[i] = kappa*l.margin(i, x) + math.Log(v/(1-v)) // −∞ for v = 0: not chosen before others
+	}
+	had := len(dst)
+	dst = l.sel.Top(dst, l.key)
+	l.spent = 0
+	for _, i := range dst[had:] {
+		l.spent += l.costs[i]
+	}
+	return dst
+}
+
+// Update implements env.Learner. The actor moves each threshold towards the
+// state at which the index is the price, by the sign and size of
+// e = (W(T) − λ)/max(λ, h/10), of which the gradient of what a source earns at
+// that price is a positive multiple:
+//
+//	ln T ← Π[ln T − a(n) clip(e, ±1)],   Π onto [x̂/100, 2x̂]
+//
+// with x̂ the greatest state of late: the paper's [u, u*] with room for the noise.
+// From 2x̂ on a source is never crawled. The price is on the slowest scale, S
+// being what the selector spent:
+//
+//	ln h ← ln h + (ln min X/C − ln h)/min(n, 100)
+//	λ ← max(0, λ + d(n) max(λ, h) clip((Σ C f − S)/M, ±1))
+func (l *Learner) Update(crawls []env.Crawled, next *env.Observed) {
+	clear(l.crawled)
+	least := math.Inf(1)
+	for _, c := range crawls {
+		l.crawled[c.Source] = true
+		least = min(least, c.Interest/l.costs[c.Source])
+	}
+	l.n++
+	if least > 0 && !math.IsInf(least, 1) {
+		if l.scale == 0 {
+			l.scale = least
+		}
+		l.scale *= math.Pow(least/l.scale, max(1/float64(l.n), .01))
+	}
+	a, b, kappa := l.a.Value(l.n), l.b.Value(l.n), l.kappa()
+	unit := max(l.price, .1*l.scale)
+	var demand float64
+	for i := range l.src {
+		s := &l.src[i]
+		if s.unit == 0 {
+			continue
+		}
+		x := l.x[i]
+		from := x
+		if l.crawled[i] {
+			from = 0
+		}
+		s.regress(from, next.State[i])
+		l.evaluate(i, x, next.State[i], l.crawled[i], b)
+		demand += l.costs[i] / (1 + math.Exp(-kappa*l.margin(i, x)))
+		s.top = max(x, s.top+topForgets*(x-s.top))
+		if unit > 0 {
+			e := (l.Index(i, s.reached()) - l.price) / unit
+			s.lnT = min(max(s.lnT-a*min(max(e, -1), 1), math.Log(s.top/widest)), math.Log(beyond*s.top))
+			l.follow(i)
+		}
+	}
+	step := l.d.Value(l.n) * max(l.price, l.scale)
+	l.price = max(0, l.price+step*min(max((demand-l.spent)/l.budget, -1), 1))
+}
+
+const (
+	widest     = 100. // between the least threshold and x̂
+	beyond     = 2.   // between x̂ and the greatest threshold
+	topForgets = 1e-2 // of x̂, in an epoch
+)
+
+// Price returns the learned price λ of a budget unit, in interest.
+func (l *Learner) Price() float64 { return l.price }
+
+// Threshold returns the learned threshold of source i as a state, in interest;
+// +Inf where a crawl costs more than the budget or nothing was ever seen.
+func (l *Learner) Threshold(i int) float64 {
+	if l.src[i].unit == 0 || !l.affordable(i) {
+		return math.Inf(1)
+	}
+	return math.Exp(l.src[i].lnT)
+}
+
+// Fallbacks counts the times that an inverse was not trusted.
+func (l *Learner) Fallbacks() int { return l.critic.Fallbacks() }
+
+// Policy is what a [Learner] has learned: crawl the greatest X/T. It learns no
+// more and draws nothing.
+type Policy struct {
+	thresholds []float64 // ln T, +Inf for never
+	key        []float64
+	sel        *baselines.Selector
+}
+
+var _ env.Policy[env.Observed] = (*Policy)(nil)
+
+// Frozen returns the policy that would be deployed now.
+func (l *Learner) Frozen() *Policy {
+	p := &Policy{key: make([]float64, len(l.src)), sel: baselines.NewSelector(l.costs, l.budget)}
+	for i := range l.src {
+		p.thresholds = append(p.thresholds, math.Log(l.Threshold(i)))
+	}
+	return p
+}
+
+// Select implements env.Policy.
+func (p *Policy) Select(dst []int, o *env.Observed) []int {
+	for i, x := range o.State {
+		p.key[i] = math.Log(max(x, math.SmallestNonzeroFloat64)) - p.thresholds[i]
+	}
+	return p.sel.Top(dst, p.key)
+}
