@@ -4,6 +4,7 @@ import (
 	"ephemera/env"
 	"ephemera/learner/forecast"
 	"ephemera/learner/lspe"
+	"ephemera/learner/lspe/observed"
 	"ephemera/learner/paper"
 )
 
@@ -18,7 +19,7 @@ var lspeKind = Kind{
 			s := forecast.DefaultActorSettings()
 			return &s
 		case env.LevelObserved:
-			s := lspe.DefaultObservedSettings()
+			s := observed.DefaultSettings()
 			return &s
 		}
 		s := lspe.DefaultSettings()
@@ -33,19 +34,18 @@ var lspeKind = Kind{
 			l, err := forecast.NewActor(g.Terms, s, g.Rand)
 			return lspeOnline{l}, err
 		}
-		s := settings.(*lspe.Settings)
-		if g.Level == env.LevelObserved {
-			l, err := lspe.NewObserved(g.Instance, s, g.Rand)
+		if s, ok := settings.(*observed.Settings); ok {
+			l, err := observed.New(g.Terms, s, g.Rand)
 			return lspeObserved{l}, err
 		}
-		l, err := lspe.New(g.Instance, s, g.Rand)
+		l, err := lspe.New(g.Instance, settings.(*lspe.Settings), g.Rand)
 		return lspeModel{l}, err
 	},
 }
 
 type (
 	lspeModel    struct{ *lspe.Learner }
-	lspeObserved struct{ *lspe.Observed }
+	lspeObserved struct{ *observed.Learner }
 	lspeOnline   struct{ *forecast.Actor }
 )
 
@@ -57,11 +57,11 @@ func (p lspeModel) State() any                 { return p.Learner.State() }
 func (p lspeModel) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 func (p lspeModel) ThresholdAge(i int) float64 { return p.Threshold(i) }
 
-func (p lspeObserved) Agent() env.Agent           { return env.NewAgent[env.Observed](p.Observed) }
-func (p lspeObserved) Frozen() env.Agent          { return env.NewAgent[env.Observed](p.Observed.Frozen()) }
+func (p lspeObserved) Agent() env.Agent           { return env.NewAgent[env.Observed](p.Learner) }
+func (p lspeObserved) Frozen() env.Agent          { return env.NewAgent[env.Observed](p.Learner.Frozen()) }
 func (p lspeObserved) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
-func (p lspeObserved) State() any                 { return p.Observed.State() }
-func (p lspeObserved) SetState(data []byte) error { return restore(data, p.Observed.SetState) }
+func (p lspeObserved) State() any                 { return p.Learner.State() }
+func (p lspeObserved) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 
 // InverseIndex of one that sees the state: the threshold is a state.
 func (p lspeObserved) InverseIndex(i int) float64 { return p.Threshold(i) }

@@ -70,12 +70,10 @@ func Load(dir string) (*Saved, error) {
 //
 // The version rises with the form of a state, and where the same state would go
 // on otherwise: a run that is resumed ends as if it had not been interrupted, or
-// not at all. Since version 2 the index that lspe learns does not fall with the
-// age, sources without profit rank with those that wait, and among very many
-// sources it explores less.
+// not at all.
 const (
 	format  = "ephemera learner"
-	version = 2
+	version = 3
 )
 
 func seal(body []byte) []byte {

@@ -246,8 +246,8 @@ func TestBadState(t *testing.T) {
 		"damaged":           string(good[:len(good)/2]),
 		"no saved learner":  `{"hello": 1}`,
 		"checksum":          strings.Replace(string(good), `"epoch":300`, `"epoch":200`, 1),
-		"version is 1":      strings.Replace(string(good), `"version":2`, `"version":1`, 1),
-		"version is 3":      strings.Replace(string(good), `"version":2`, `"version":3`, 1),
+		"version is 2":      strings.Replace(string(good), `"version":3`, `"version":2`, 1),
+		"version is 4":      strings.Replace(string(good), `"version":3`, `"version":4`, 1),
 		"begins with":       "\x00\x01",
 		"no saved learner,": "",
 	} {

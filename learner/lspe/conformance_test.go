@@ -17,10 +17,5 @@ func TestLearnersConform(t *testing.T) {
 				return newModel(in, nil, stream.New(1, stream.Policy))
 			})
 		})
-		t.Run(in.ID+"/observed", func(t *testing.T) {
-			envtest.Policy(t, in, func() env.Policy[env.Observed] {
-				return newObserved(in, nil, stream.New(1, stream.Policy))
-			})
-		})
 	}
 }

@@ -89,10 +89,6 @@ func TestPricedUnaffordable(t *testing.T) {
 			l := newModel(in, nil, r)
 			return l, env.NewAgent(l)
 		},
-		"observed": func(in env.Instance, r *stream.Rand) (learner, env.Agent) {
-			l := newObserved(in, nil, r)
-			return l, env.NewAgent(l)
-		},
 	} {
 		run := func(in env.Instance) (learner, float64) {
 			l, agent := build(in, stream.New(1, stream.Policy))
@@ -103,19 +99,6 @@ func TestPricedUnaffordable(t *testing.T) {
 		if got < .995*want || with.Price() < .8*l.Price() || with.Price() > 1.25*l.Price() || !math.IsInf(with.Threshold(4), 1) {
 			t.Errorf("%s: %v at the price %v, and the threshold of the dear source is %v; without it %v at %v", name, got, with.Price(), with.Threshold(4), want, l.Price())
 		}
-	}
-}
-
-// TestObservedScale: the scale of the ceilings is that of what can be crawled.
-func TestObservedScale(t *testing.T) {
-	in := env.Paper(1)
-	dear := env.NewSource("dear", 1, 0.1, 1e12)
-	dear.Cost = 1.2
-	in.Sources = append(slices.Clone(in.Sources), dear)
-	l := newObserved(in, nil, stream.New(1, stream.Policy))
-	whittle := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(baselines.NewWhittleObserved(in, false)), 2000))
-	if got := floats.Sum(harvest(t, in, 1, env.PoissonOptions{}, env.NewAgent(l), 2000)); got < .98*whittle {
-		t.Errorf("%v of what Whittle earns", got/whittle)
 	}
 }
 
@@ -173,10 +156,6 @@ func TestPricedEdges(t *testing.T) {
 		for level, build := range map[string]func() (env.Agent, func() any){
 			"model": func() (env.Agent, func() any) {
 				l := newModel(in, nil, stream.New(1, stream.Policy))
-				return env.NewAgent(l), func() any { return l.State() }
-			},
-			"observed": func() (env.Agent, func() any) {
-				l := newObserved(in, nil, stream.New(1, stream.Policy))
 				return env.NewAgent(l), func() any { return l.State() }
 			},
 		} {

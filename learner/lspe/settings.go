@@ -41,8 +41,7 @@ type Settings struct {
 
 	// Features is "exact" for the two functions in which V is linear under a
 	// threshold, or the degree of a polynomial of z = (x − u)/(u* − u), "1" to
-	// "8". Where the true state is seen it is the degree of a polynomial of X,
-	// and "exact" stands for 2.
+	// "8".
 	Features string `toml:"features"`
 	// Learn is "cycle" for a critic that takes in the transitions from one
 	// crawl of a source to the next together, or "epoch" for one that takes
@@ -80,14 +79,6 @@ func DefaultSettings() Settings {
 		Gamma: .2, Features: exactFeatures, Learn: "cycle", Critic: "lspe",
 		Act: "budget", MarginShare: .5, MarginCap: 1, IndexCap: 2, Price: "learned",
 	}
-}
-
-// DefaultObservedSettings returns what nil stands for where the true state is
-// seen: [DefaultSettings] with γ = .5.
-func DefaultObservedSettings() Settings {
-	s := DefaultSettings()
-	s.Gamma = .5
-	return s
 }
 
 const (

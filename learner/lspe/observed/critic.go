@@ -126,7 +126,7 @@ func (l *Learner) evaluate(i int, x, next float64, crawled bool, b float64) {
 		next += s.factor * x
 	}
 	l.transition(i, x, next)
-	l.critic.Solve(l.set.Repeat)
+	l.critic.Solve(1)
 	for _, r := range [2][]float64{l.critic.Weights(i, growth), l.critic.Weights(i, epochs)} {
 		for _, v := range r {
 			if !(math.Abs(v) < diverged) { // an early r of few transitions may run away

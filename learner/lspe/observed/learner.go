@@ -22,6 +22,7 @@ type Learner struct {
 	sel    *baselines.Selector
 
 	a, b, d critic.Stepper
+	first   float64 // κ(0)
 	n       int     // epochs so far
 	price   float64 // λ, interest per budget unit
 	scale   float64 // h, running geometric mean of the least harvest per budget unit that was crawled
@@ -56,6 +57,7 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 		x: make([]float64, n), key: make([]float64, n), crawled: make([]bool, n),
 		phi: make([]float64, 1+s.Features), change: make([]float64, 1+s.Features),
 	}
+	l.first = s.Kappa * (1 + max(0, math.Log(t.Round()/10)))
 	if s.Critic == "random" {
 		for range 2 * n {
 			w := make([]float64, 1+s.Features)
@@ -70,7 +72,7 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 
 // kappa returns κ(n).
 func (l *Learner) kappa() float64 {
-	return min(l.set.KappaMax, l.set.Kappa*math.Sqrt(1+float64(l.n)/l.set.KappaOver))
+	return min(l.set.KappaMax, l.first*math.Sqrt(1+float64(l.n)/l.set.KappaOver))
 }
 
 // affordable reports whether a crawl of source i fits into the budget at all.

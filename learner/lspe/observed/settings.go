@@ -12,10 +12,8 @@ import (
 type Settings struct {
 	// Features is the degree of the critic's polynomials of the state, 1 to 6.
 	Features int `toml:"features"`
-	// Gamma is γ, the step of r in LSPE(0), above 0 and below 2, and Repeat how
-	// often r takes it in an epoch.
-	Gamma  float64 `toml:"gamma"`
-	Repeat int     `toml:"repeat"`
+	// Gamma is γ, the step of r in LSPE(0), above 0 and below 2.
+	Gamma float64 `toml:"gamma"`
 	// Critic is "lspe", or, to see what it does, "zero" (r = 0), "negative" (−r),
 	// "random" (a normal draw for each weight, kept) or "drift" (one epoch of
 	// waiting by the learned drift in place of r).
@@ -26,8 +24,9 @@ type Settings struct {
 	A critic.Steps `toml:"a"`
 	D critic.Steps `toml:"d"`
 
-	// κ(n) = min(KappaMax, Kappa·√(1 + n/KappaOver)), the slope of the logit in
-	// ln X − ln T.
+	// κ(n) = min(KappaMax, κ(0)·√(1 + n/KappaOver)), the slope of the logit in
+	// ln X − ln T. κ(0) is Kappa; where a round, ΣC/M, takes more than ten epochs,
+	// 1 + ln(ΣC/10M) times as much: the greatest of N draws of noise grows with ln N.
 	Kappa     float64 `toml:"kappa"`
 	KappaOver float64 `toml:"kappa_over"` // epochs
 	KappaMax  float64 `toml:"kappa_max"`
@@ -36,7 +35,7 @@ type Settings struct {
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
 	return Settings{
-		Features: 2, Gamma: 1, Repeat: 3, Critic: "lspe",
+		Features: 2, Gamma: .5, Critic: "lspe",
 		B:     critic.Steps{Scale: 1, Block: 1, Power: .7, Shift: 2},
 		A:     critic.Steps{Scale: 8, Block: 1, Power: .85, Shift: 200},
 		D:     critic.Steps{Scale: 8, Block: 1, Power: .95, Shift: 100},
@@ -67,8 +66,6 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("features is %d; allowed are the degrees 1 to 6", s.Features)
 	case !(s.Gamma > 0 && s.Gamma < 2):
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
-	case s.Repeat < 1 || s.Repeat > 100:
-		return fmt.Errorf("repeat is %d; allowed is 1 to 100", s.Repeat)
 	case !(s.B.At(1) < 1):
 		return fmt.Errorf("b begins at %v; allowed is below 1", s.B.At(1))
 	}

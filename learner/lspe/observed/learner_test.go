@@ -1,0 +1,385 @@
+package observed
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"pgregory.net/rapid"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/env/envtest"
+	"ephemera/env/stream"
+	"ephemera/learner/critic"
+)
+
+var full = flag.Bool("full", false, "run all instances and ablations, and print the tables of the documents")
+
+func build(t testing.TB, in env.Instance, set *Settings, seed uint64) *Learner {
+	t.Helper()
+	l, err := New(in.Terms(), set, stream.New(seed, stream.Policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// earn runs a policy that sees the states and returns its interest per epoch.
+func earn(t testing.TB, in env.Instance, p env.Policy[env.Observed], seed uint64, marks env.Marks, epochs int) float64 {
+	t.Helper()
+	a := env.NewAgent(p)
+	return floats.Sum(envtest.Play(t, envtest.Poisson(t, in, seed, env.PoissonOptions{Marks: marks}, a), a, epochs)) / float64(epochs)
+}
+
+// shares returns what the learner earns, learned and learning, over what the index
+// of the mean dynamics with the true parameters earns on the true state.
+func shares(t testing.TB, in env.Instance, set *Settings, seed uint64, marks env.Marks, epochs int) (learned, learning float64) {
+	t.Helper()
+	l := build(t, in, set, seed)
+	index := earn(t, in, baselines.NewWhittleObserved(in, false), seed, marks, epochs)
+	learning = earn(t, in, l, seed, marks, epochs) / index
+	return earn(t, in, l.Frozen(), seed, marks, epochs) / index, learning
+}
+
+func windows(n int, window, budget float64) env.Instance {
+	in := env.Instance{ID: fmt.Sprintf("window %v", window), Budget: budget}
+	for k := range n {
+		s := env.NewSource("", 50*float64(1+k), .1*float64(1+k%4), 1)
+		s.Window = window
+		in.Sources = append(in.Sources, s)
+	}
+	return in
+}
+
+// TestBeatsTheIndexOfTrueParameters: told nothing, the learner earns more than
+// the deterministic index with the true parameters, where noise tells something
+// (TCNS, section VIII, one exponential draw per source and epoch). What it earns
+// it earns by r: with r = 0, −r, noise, or one epoch of waiting by the learned
+// drift in its place it is below.
+func TestBeatsTheIndexOfTrueParameters(t *testing.T) {
+	envtest.Alone(t)
+	seeds, epochs := 1, 6000
+	if *full {
+		seeds, epochs = 10, 10000
+		fmt.Println("| world | learned (worst) | learning | `drift` | `zero` | `negative` | `random` |\n|---|---|---|---|---|---|---|")
+	}
+	for _, c := range []struct {
+		name  string
+		world func(seed uint64) env.Instance
+		want  float64
+	}{
+		{"Table I, 1", func(uint64) env.Instance { return env.Paper(1) }, 1.003},
+		{"Table I, 2", func(uint64) env.Instance { return env.Paper(2) }, 1},
+		{"`lognormal` 10, 2", func(seed uint64) env.Instance { return env.Lognormal(10, 2, seed) }, 1},
+		{"`lognormal` 50, 10", func(seed uint64) env.Instance { return env.Lognormal(50, 10, seed) }, 1},
+		{"`wide` 50, 5", func(seed uint64) env.Instance { return env.Wide(50, 5, seed) }, 1},
+	} {
+		row := "| " + c.name
+		for _, kind := range []string{"lspe", "drift", "zero", "negative", "random"} {
+			if !*full && kind != "lspe" && kind != "zero" && kind != "drift" {
+				continue
+			}
+			set := DefaultSettings()
+			set.Critic = kind
+			var learned, learning []float64
+			for k := range seeds {
+				a, b := shares(t, c.world(uint64(k+1)), &set, uint64(k+1), env.MarksPerEpoch, epochs)
+				learned, learning = append(learned, a), append(learning, b)
+			}
+			mean := floats.Sum(learned) / float64(seeds)
+			if kind == "lspe" {
+				row += fmt.Sprintf(" | %.4f (%.4f) | %.4f", mean, slices.Min(learned), floats.Sum(learning)/float64(seeds))
+			} else {
+				row += fmt.Sprintf(" | %.4f", mean)
+			}
+			if kind == "lspe" && mean < c.want {
+				t.Errorf("%s: learned earns %.4f of the index; want %v", c.name, mean, c.want)
+			}
+			if kind != "lspe" && mean >= .997 {
+				t.Errorf("%s: critic %s earns %.4f of the index; the figure does not hang on r", c.name, kind, mean)
+			}
+		}
+		if *full {
+			fmt.Println(row + " |")
+		}
+	}
+}
+
+// TestMeanDynamics: without noise, too, and with windows, nothing is lost to
+// speak of.
+func TestMeanDynamics(t *testing.T) {
+	for _, c := range []struct {
+		in   env.Instance
+		want float64
+	}{
+		{env.Paper(1), .999}, {env.Paper(2), .999}, {env.Lognormal(10, 2, 1), .99}, {env.Wide(50, 5, 1), .96},
+		{windows(4, 1, 1), .995}, {windows(10, 3, 2), .99}, {windows(4, .5, 1), .995},
+	} {
+		play := func(p env.Policy[env.Observed]) float64 {
+			w, err := env.NewMean(c.in, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := env.NewAgent(p)
+			return floats.Sum(envtest.Play(t, w, a, 6000))
+		}
+		l := build(t, c.in, nil, 1)
+		play(l)
+		if got := play(l.Frozen()) / play(baselines.NewWhittleObserved(c.in, false)); got < c.want {
+			t.Errorf("%s, %d sources, budget %v: learned earns %.4f of Whittle; want %v", c.in.ID, len(c.in.Sources), c.in.Budget, got, c.want)
+		}
+	}
+}
+
+// TestEdges: what is unusual does no harm. No row needs a rule of its own.
+func TestEdges(t *testing.T) {
+	envtest.Alone(t)
+	dear := env.Paper(1)
+	dear.Sources = append(slices.Clone(dear.Sources), env.NewSource("dear", 2000, .1, 1))
+	dear.Sources[4].Cost = 1.2 // can never be paid for
+	silent := env.Paper(1)
+	silent.Sources = append(slices.Clone(silent.Sources), env.NewSource("silent", 0, .1, 1))
+	tiny := env.Paper(1)
+	tiny.Sources = slices.Clone(tiny.Sources)
+	for i := range tiny.Sources {
+		tiny.Sources[i].Interest *= 1e-45
+	}
+	huge := env.Lognormal(6, 2, 1)
+	huge.Sources[3].Interest *= 1e9
+	slow := env.Instance{ID: "slow", Budget: 2}
+	for _, rate := range []float64{8, 26, 24, 11, 17, 16} {
+		slow.Sources = append(slow.Sources, env.NewSource("", rate, 1e-3, 1))
+	}
+	rare := env.Instance{Budget: 1, Sources: []env.Source{env.NewSource("", .444, .85, .25), env.NewSource("", .268, 1.17, 3.8)}}
+	for name, c := range map[string]struct {
+		in     env.Instance
+		epochs int
+		want   float64
+	}{
+		"dear":         {dear, 4000, .99},
+		"silent":       {silent, 4000, .99},
+		"tiny":         {tiny, 4000, .99},
+		"huge":         {huge, 4000, .98},
+		"slow":         {slow, 4000, .98},
+		"rare items":   {rare, 5000, .98},
+		"one source":   {env.Instance{Budget: 1, Sources: env.Lognormal(1, 1, 1).Sources}, 1500, .99},
+		"all":          {env.Lognormal(8, 8, 1), 1500, .99},
+		"unequal cost": {env.Mixed(12, 4.5, 2), 4000, .97},
+		"few crawls":   {env.Lognormal(1000, 2, 1), 300, .85},
+	} {
+		learned, learning := shares(t, c.in, nil, 1, env.MarksConstant, c.epochs)
+		if !(learned >= c.want && learning >= c.want-.03) {
+			t.Errorf("%s: learned earns %.4f of the index, learning %.4f; want %v", name, learned, learning, c.want)
+		}
+	}
+}
+
+// TestDrift: û and α̂ are the gain and the factor, whatever is crawled when.
+func TestDrift(t *testing.T) {
+	in := env.Paper(2)
+	l := build(t, in, nil, 1)
+	earn(t, in, l, 1, env.MarksPerItem, 4000)
+	for i, s := range in.Sources {
+		if v := &l.src[i]; math.Abs(v.gain/s.Gain()-1) > .02 || math.Abs(v.factor-s.Factor()) > .02 {
+			t.Errorf("source %d drifts by %.4g and %.4f; want %.4g and %.4f", i+1, v.gain, v.factor, s.Gain(), s.Factor())
+		}
+	}
+}
+
+// TestWaiting holds G and D against simulation at a fixed threshold, and the
+// index against what policies of stopping earn: at the price that is the index of
+// T, no threshold nearby earns more.
+func TestWaiting(t *testing.T) {
+	envtest.Alone(t)
+	const factor, price = .8, 2.2
+	s := env.NewSource("", .2231435513142097/.2, .2231435513142097, 1) // α = .8, u = 1
+	in := env.Instance{Sources: []env.Source{s}, Budget: 1}
+	set := DefaultSettings()
+	set.Features = 4
+	l := build(t, in, &set, 1)
+	l.price = price
+	r := stream.New(2, stream.Test)
+	o := &env.Observed{}
+	o.State, o.Last = []float64{1}, []int{-1}
+	for n := range 60000 {
+		var crawls []env.Crawled
+		l.Select(nil, o)
+		x := o.State[0]
+		if x >= l.Threshold(0) {
+			crawls, o.State[0] = []env.Crawled{{Interest: x}}, 0
+		}
+		o.State[0] = factor*o.State[0] + r.ExpFloat64()
+		l.Update(crawls, o)
+		l.price = price // fixed
+		_ = n
+	}
+	threshold := l.Threshold(0)
+	stop := func(x float64) (g, d float64) {
+		const times = 40000
+		for range times {
+			y, n := factor*x+r.ExpFloat64(), 1
+			for ; y < threshold; n++ {
+				y = factor*y + r.ExpFloat64()
+			}
+			g, d = g+(y-x)/times, d+float64(n)/times
+		}
+		return g, d
+	}
+	for _, x := range []float64{0, threshold / 2, threshold} {
+		g, d := l.wait(0, x)
+		wantG, wantD := stop(x)
+		if math.Abs(g-wantG) > .05*threshold || math.Abs(d/wantD-1) > .05 {
+			t.Errorf("at %.3g: G = %.4g and D = %.4g; simulation gives %.4g and %.4g", x, g, d, wantG, wantD)
+		}
+	}
+	profit := func(threshold float64) float64 {
+		r := stream.New(3, stream.Test)
+		const epochs = 200000
+		x, sum := 1.0, 0.0
+		for range epochs {
+			if x >= threshold {
+				sum += x - price
+				x = 0
+			}
+			x = factor*x + r.ExpFloat64()
+		}
+		return sum / epochs
+	}
+	best := 0.0
+	for k := 1; k < 100; k++ {
+		best = max(best, profit(.1*float64(k)))
+	}
+	if got := profit(threshold); got < .99*best {
+		t.Errorf("threshold %.3g earns %.4g at the price %v; the best earns %.4g", threshold, got, price, best)
+	}
+}
+
+// TestTimeScales: the actor's steps vanish beside the critic's, and the price's
+// beside the actor's.
+func TestTimeScales(t *testing.T) {
+	set := DefaultSettings()
+	for n := 100; n < 1e9; n *= 10 {
+		if a, b, d := set.A.At(n), set.B.At(n), set.D.At(n); 10*n > 1000 && (a/b < set.A.At(10*n)/set.B.At(10*n) || d/a < set.D.At(10*n)/set.A.At(10*n)) {
+			t.Errorf("from %d epochs on to ten times as many a/b or d/a rises", n)
+		}
+	}
+	if set.B.Power >= set.A.Power || set.A.Power >= set.D.Power || set.B.Power <= .5 || set.D.Power > 1 {
+		t.Errorf("powers %v, %v, %v; want 1/2 < b < a < d ≤ 1", set.B.Power, set.A.Power, set.D.Power)
+	}
+}
+
+// TestResume: a learner that takes up a state goes on to the same bits, and a
+// state that no learner has is refused.
+func TestResume(t *testing.T) {
+	in := env.Paper(2)
+	for _, kind := range []string{"lspe", "random"} {
+		set := DefaultSettings()
+		set.Critic = kind
+		l := build(t, in, &set, 1)
+		earn(t, in, l, 1, env.MarksConstant, 500)
+		data, err := json.Marshal(l.State())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s State
+		if err := json.Unmarshal(data, &s); err != nil {
+			t.Fatal(err)
+		}
+		again := build(t, in, &set, 9)
+		if err := again.SetState(s); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := earn(t, in, l, 2, env.MarksConstant, 200), earn(t, in, again, 2, env.MarksConstant, 200); a != b {
+			t.Errorf("%s: one goes on with %v, the other with %v", kind, a, b)
+		}
+		for want, change := range map[string]func(s *State){
+			"unit has 3 entries":    func(s *State) { s.Unit = s.Unit[:3] },
+			"drift has NaN":         func(s *State) { s.Drift[2] = math.NaN() },
+			"epochs is -1":          func(s *State) { s.Epochs = -1 },
+			"source 2 has the unit": func(s *State) { s.Threshold[1] = 700 },
+			"critic: ":              func(s *State) { s.Critic.B = nil },
+			"random stream":         func(s *State) { s.Rand = nil },
+		} {
+			broken := l.State()
+			change(&broken)
+			if err := build(t, in, &set, 1).SetState(broken); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("error %v; want %q", err, want)
+			}
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for want, change := range map[string]func(s *Settings){
+		"features is 7; allowed":   func(s *Settings) { s.Features = 7 },
+		"gamma is NaN; allowed":    func(s *Settings) { s.Gamma = math.NaN() },
+		"kappa is 0; allowed":      func(s *Settings) { s.Kappa = 0 },
+		"critic is \"\"; allowed":  func(s *Settings) { s.Critic = "" },
+		"a: scale c is 0; allowed": func(s *Settings) { s.A.Scale = 0 },
+		"b begins at 1; allowed":   func(s *Settings) { s.B = critic.Constant(1) },
+	} {
+		set := DefaultSettings()
+		change(&set)
+		if err := set.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
+
+// The learner keeps the contract and the budget, with equal costs and without.
+func TestConforms(t *testing.T) {
+	for _, in := range []env.Instance{env.Paper(1), env.Paper(2), env.Mixed(12, 4.5, 2)} {
+		t.Run(in.ID, func(t *testing.T) {
+			envtest.Policy(t, in, func() env.Policy[env.Observed] { return build(t, in, nil, 1) })
+		})
+	}
+}
+
+// Settings at the ends of their ranges leave the state finite.
+func TestFinite(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		set := DefaultSettings()
+		set.Features = rapid.IntRange(1, 6).Draw(r, "features")
+		set.Gamma = rapid.SampledFrom([]float64{1e-9, .5, 1.999}).Draw(r, "γ")
+		set.A = critic.Constant(rapid.SampledFrom([]float64{1e-9, .1, 10}).Draw(r, "a"))
+		set.B = critic.Constant(rapid.SampledFrom([]float64{1e-9, .1, .999}).Draw(r, "b"))
+		set.D = critic.Constant(rapid.SampledFrom([]float64{1e-9, .1, 10}).Draw(r, "d"))
+		in := env.Mixed(6, 4, rapid.Uint64Range(1, 50).Draw(r, "instance"))
+		l := build(t, in, &set, 1)
+		earn(t, in, l, 1, env.MarksPerEpoch, 100)
+		if _, err := json.Marshal(l.State()); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkObserved(b *testing.B) {
+	const n = 1000
+	in := env.Lognormal(n, 100, 1)
+	l := build(b, in, nil, 1)
+	r := stream.New(2, stream.Test)
+	o := &env.Observed{}
+	o.State, o.Last = make([]float64, n), make([]int, n)
+	var crawls []env.Crawled
+	dst := make([]int, 0, n)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = l.Select(dst[:0], o)
+		crawls = crawls[:0]
+		for _, i := range dst {
+			crawls = append(crawls, env.Crawled{Source: i, Interest: o.State[i]})
+			o.State[i] = 0
+		}
+		for i, s := range in.Sources {
+			o.State[i] = s.Factor()*o.State[i] + s.Gain()*r.ExpFloat64()
+		}
+		l.Update(crawls, o)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
+}
