@@ -21,7 +21,6 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
-	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
 )
 
@@ -78,20 +77,13 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if names == nil {
 		names = []string{defaultConfig}
 	}
-	if format := c.output.Format(); len(names) > 1 && (format == result.JSON || format == result.CSV) {
-		return cli.Usagef("-format %s prints one sweep, not %d; take them one by one", format, len(names))
-	}
 	var list []*sweep.Config
-	of := map[string]bool{}
 	for _, name := range names {
 		cfg, err := c.load(ctx, name)
 		if err != nil {
 			return err
 		}
-		if of[cfg.Name] {
-			return cli.Usagef("two configurations have the name %q; run them one by one, each with -out", cfg.Name)
-		}
-		of[cfg.Name], list = true, append(list, cfg)
+		list = append(list, cfg)
 	}
 	var errs []error // one sweep that fails does not take the others down
 	for i, cfg := range list {
@@ -100,12 +92,9 @@ every seed, on all cores, and goes on where an earlier call ended.
 			dir = filepath.Join(c.out, cfg.Name)
 		}
 		if c.list {
-			err = c.show(cfg)
+			c.show(cfg)
 		} else {
-			err = c.sweep(ctx, cfg, names[i], dir)
-		}
-		if errs = append(errs, err); ctx.Err() != nil {
-			break
+			errs = append(errs, c.sweep(ctx, cfg, names[i], dir))
 		}
 	}
 	return errors.Join(errs...)
@@ -131,23 +120,12 @@ func (c *command) load(ctx context.Context, name string) (*sweep.Config, error) 
 	return cfg, err
 }
 
-// show lists the cells with the settings that tell them apart.
-func (c *command) show(cfg *sweep.Config) error {
-	t := cfg.Table()
-	switch format := c.output.Format(); format {
-	case result.JSON:
-		return result.WriteJSON(c.stdout, t)
-	case result.Text:
-		for _, row := range t.Rows {
-			fmt.Fprintln(c.stdout, row[0])
-		}
-	default:
-		if err := t.Write(c.stdout, format); err != nil || format == result.CSV {
-			return err
-		}
+// show lists the cells.
+func (c *command) show(cfg *sweep.Config) {
+	for _, cell := range cfg.Cells {
+		fmt.Fprintln(c.stdout, cell.ID)
 	}
-	_, err := fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
-	return err
+	fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
 }
 
 // sweep runs a configuration; name is what the command line calls it.

@@ -94,9 +94,6 @@ func TestList(t *testing.T) {
 	if out := must(t, "", "-list"); !strings.Contains(out, "paper/kappa/2\n") || !strings.HasSuffix(out, "kappa: 16 cells × 20 seeds = 320 runs\n") {
 		t.Errorf("list\n%s", out)
 	}
-	if out := must(t, "", "-list", "experiments/configs/scale.toml", "-format", "csv"); !strings.HasPrefix(out, "cell,learner.algorithm,instance.name,instance.budget\n") {
-		t.Errorf("list\n%s", out)
-	}
 }
 
 // A mistake in how the command was called ends it with status 2, one in a file
@@ -113,8 +110,6 @@ func TestMistakes(t *testing.T) {
 		{cli.Usage, "unknown key", []string{"-set", "colour=1"}},
 		{cli.Usage, "gold", []string{"-set", "learner.algorithm=gold"}},
 		{cli.Usage, "allowed is i/n", []string{"-shard", "3/3"}},
-		{cli.Usage, "one by one", []string{"kappa", "scale", "-format", "csv"}},
-		{cli.Usage, "the name \"kappa\"", []string{"kappa", "kappa"}},
 	} {
 		if _, _, err := clitest.Call(t, run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%q: status %d, %v; want %d, %q", x.args, cli.Status(err), err, x.status, x.want)

@@ -15,7 +15,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/experiments"
-	"ephemera/experiments/result"
 )
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
@@ -81,9 +80,9 @@ func (t table) settings() map[string]any {
 	return all
 }
 
-// decode reads TOML strictly. Its errors say where, if the library does.
-func decode(where string, text []byte) (d document, err error) {
-	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&d)
+// decode reads TOML strictly into what was read before. Its errors say where.
+func (d *document) decode(where string, text []byte) error {
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(d)
 	var (
 		strict *toml.StrictMissingError
 		wrong  *toml.DecodeError
@@ -91,22 +90,21 @@ func decode(where string, text []byte) (d document, err error) {
 	switch {
 	case errors.As(err, &strict):
 		line, column := strict.Errors[0].Position()
-		err = fmt.Errorf("%s:%d:%d: unknown key %q; allowed are name, question, seeds, metric, show, reference, group, steps, evaluation, and the tables instance, world, learner and [[cells]]", where, line, column, strings.Join(strict.Errors[0].Key(), "."))
+		return fmt.Errorf("%s:%d:%d: unknown key %q; allowed are name, question, seeds, metric, show, reference, group, steps, evaluation, and the tables instance, world, learner and [[cells]]", where, line, column, strings.Join(strict.Errors[0].Key(), "."))
 	case errors.As(err, &wrong):
 		line, column := wrong.Position()
-		err = fmt.Errorf("%s:%d:%d: %s", where, line, column, strings.TrimPrefix(err.Error(), "toml: "))
+		return fmt.Errorf("%s:%d:%d: %s", where, line, column, strings.TrimPrefix(err.Error(), "toml: "))
 	}
-	return d, err
+	return err
 }
 
-// decodeSet reads a flag -set key=value. The value is TOML, or a word, or a list
-// of words.
-func decodeSet(arg string) (document, error) {
+// set reads a flag -set key=value. The value is TOML, or a word, or a list of
+// words. It holds for all cells.
+func (d *document) set(arg string) (key string, err error) {
 	key, value, ok := strings.Cut(arg, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-	where := "-set " + arg
-	if !ok || key == "" || value == "" || key == "cells" || strings.ContainsAny(arg, "\r\n") {
-		return document{}, fmt.Errorf("%s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", where)
+	if !ok || key == "" || value == "" || key == "cells" {
+		return "", fmt.Errorf("-set %s: want key=value, such as learner.kappa=4 or learner.kappa=[1,2,4]", arg)
 	}
 	isTOML := func(value string) bool { return toml.Unmarshal([]byte("x = "+value), new(map[string]any)) == nil }
 	if inner, isList := strings.CutPrefix(strings.TrimSuffix(value, "]"), "["); !isTOML(value) && isList {
@@ -120,67 +118,55 @@ func decodeSet(arg string) (document, error) {
 	} else if !isTOML(value) {
 		value = strconv.Quote(value)
 	}
-	d, err := decode(where, []byte(key+" = "+value))
-	if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
-		return d, fmt.Errorf("%s: %w", where, err)
-	}
-	return d, err
+	return key, d.decode("-set "+arg, []byte(key+" = "+value))
 }
 
 // Load reads a configuration; set are overrides, key=value. Errors say where:
-// file, line and column, or the flag, or the cell and its setting, what was found
-// and what is allowed.
+// file, line and column, or the flag, or the setting, what was found and what is
+// allowed.
 func Load(ctx context.Context, file string, text []byte, set []string) (*Config, error) {
-	d, err := decode(file, text)
-	if err != nil {
+	c, err := parse(ctx, file, text, set)
+	if err != nil && !strings.HasPrefix(err.Error(), "-set") && !strings.HasPrefix(err.Error(), file) {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return c, err
+}
+
+func parse(ctx context.Context, file string, text []byte, set []string) (*Config, error) {
+	var d document
+	if err := d.decode(file, text); err != nil {
 		return nil, err
 	}
-	base := d.settings()
-	var grids []map[string]any
+	grids := []grid{{}}
+	if d.Cells != nil {
+		grids = nil
+	}
 	for _, t := range d.Cells {
-		grids = append(grids, t.settings())
+		grids = append(grids, grid{t.Label, t.settings()})
 	}
 	for _, arg := range set {
-		one, err := decodeSet(arg)
+		key, err := d.set(arg)
 		if err != nil {
 			return nil, err
 		}
-		d.Name, d.Question, d.Metric = cmp.Or(one.Name, d.Name), cmp.Or(one.Question, d.Question), cmp.Or(one.Metric, d.Metric)
-		d.Reference, d.Group = cmp.Or(one.Reference, d.Reference), cmp.Or(one.Group, d.Group)
-		d.Seeds, d.Show = either(one.Seeds, d.Seeds), either(one.Show, d.Show)
-		for key, v := range one.settings() {
-			base[key] = v
-			for _, own := range grids {
-				delete(own, key)
-			}
+		for _, g := range grids {
+			delete(g.own, key)
 		}
 	}
 	c := &Config{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Text: string(text), Question: d.Question, Group: d.Group}
 	if err := c.compareBy(d); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if grids == nil {
-		grids = []map[string]any{{}}
+		return nil, err
 	}
 	used := map[string]bool{}
-	for i, own := range grids {
-		label := ""
-		if d.Cells != nil {
-			label = d.Cells[i].Label
-		}
-		all := maps.Clone(base)
-		maps.Copy(all, own)
-		has, err := c.product(ctx, all, label)
-		if err == nil {
-			err = unused(own, has)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+	for _, g := range grids {
+		has, err := c.product(ctx, d.settings(), g)
+		if err := cmp.Or(err, unused(g.own, has)); err != nil {
+			return nil, err
 		}
 		maps.Copy(used, has)
 	}
-	if err := cmp.Or(unused(base, used), c.identify()); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := cmp.Or(unused(d.settings(), used), c.identify()); err != nil {
+		return nil, err
 	}
 	ids := make([]string, len(c.Cells))
 	for i, cell := range c.Cells {
@@ -188,18 +174,16 @@ func Load(ctx context.Context, file string, text []byte, set []string) (*Config,
 	}
 	c.Reference = slices.Index(ids, d.Reference)
 	if c.Reference < 0 && d.Reference != "" && set == nil {
-		return nil, fmt.Errorf("%s: reference is %q; allowed are %s", file, d.Reference, strings.Join(ids, ", "))
+		return nil, fmt.Errorf("reference is %q; allowed are %s", d.Reference, strings.Join(ids, ", "))
 	}
 	c.Reference = max(0, c.Reference) // the first where flags took the given one away
 	return c, nil
 }
 
-// either returns the first of two values that is given.
-func either(a, b any) any {
-	if a != nil {
-		return a
-	}
-	return b
+// grid are the cells of one [[cells]].
+type grid struct {
+	label string
+	own   map[string]any // settings beside those of all cells
 }
 
 // list returns the values of a setting: one, or those of a list.
@@ -230,20 +214,24 @@ func (c *Config) compareBy(d document) error {
 			return fmt.Errorf("metric or show is %q; allowed are %s", name, strings.Join(figureNames(figures), ", "))
 		}
 	}
-	seeds := list(either(d.Seeds, int64(1)))
-	for _, v := range seeds {
+	if d.Seeds == nil {
+		d.Seeds = int64(1)
+	}
+	for _, v := range list(d.Seeds) {
 		n, ok := v.(int64)
-		if !ok || n < 0 || n > maxRuns || len(seeds) == 1 && n == 0 {
+		if !ok || n < 0 || n > maxRuns {
 			return fmt.Errorf("seeds is %v; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", d.Seeds, maxRuns)
 		}
 		c.Seeds = append(c.Seeds, uint64(n))
 	}
-	if _, isList := d.Seeds.([]any); !isList {
-		n := c.Seeds[0]
+	if n, isNumber := d.Seeds.(int64); isNumber {
 		c.Seeds = nil
-		for s := range n {
+		for s := range uint64(n) {
 			c.Seeds = append(c.Seeds, s+1)
 		}
+	}
+	if len(c.Seeds) == 0 {
+		return fmt.Errorf("there is no seed; allowed is seeds = 1 or more, or a list of seeds")
 	}
 	return nil
 }
@@ -261,20 +249,22 @@ func unused(settings map[string]any, used map[string]bool) error {
 // product appends the cells of one grid: for each algorithm, the product of the
 // lists of all settings that it has, the first key changing slowest. It returns
 // the settings that the cells have.
-func (c *Config) product(ctx context.Context, all map[string]any, label string) (has map[string]bool, err error) {
+func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has map[string]bool, err error) {
+	maps.Copy(all, g.own)
+	if all[experiments.AlgorithmKey] == nil {
+		all[experiments.AlgorithmKey] = experiments.NewRun().Algorithm()
+	}
 	has = map[string]bool{}
-	first := len(c.Cells)
-	for _, algorithm := range list(either(all[experiments.AlgorithmKey], experiments.NewRun().Algorithm())) {
-		r := experiments.NewRun()
-		if err := r.Set(experiments.AlgorithmKey, algorithm); err != nil {
+	for _, algorithm := range list(all[experiments.AlgorithmKey]) {
+		first := Cell{Label: g.label, Run: experiments.NewRun(), given: map[string]any{}}
+		if err := first.Run.Set(experiments.AlgorithmKey, algorithm); err != nil {
 			return nil, err
 		}
-		keys, err := r.Keys()
-		if err != nil {
+		if first.keys, err = first.Run.Keys(); err != nil {
 			return nil, err
 		}
-		cells := []Cell{{Run: r, keys: keys, given: map[string]any{}}}
-		for _, key := range keys {
+		cells := []Cell{first}
+		for _, key := range first.keys {
 			has[key] = true
 			if all[key] == nil || key == experiments.AlgorithmKey {
 				continue
@@ -286,10 +276,14 @@ func (c *Config) product(ctx context.Context, all map[string]any, label string) 
 			var next []Cell
 			for _, cell := range cells {
 				for _, v := range values {
-					one := Cell{Run: cell.Run, keys: keys, given: maps.Clone(cell.given)}
+					one := cell
+					one.given = maps.Clone(cell.given)
 					one.given[key] = v
 					if err := one.Run.Set(key, v); err != nil {
 						return nil, err
+					}
+					if g.label != "" && len(values) > 1 {
+						one.Label += ", " + experiments.FormatValue(v)
 					}
 					next = append(next, one)
 				}
@@ -298,27 +292,13 @@ func (c *Config) product(ctx context.Context, all map[string]any, label string) 
 		}
 		for _, cell := range cells {
 			if cell.Run, err = c.engine.Resolve(ctx, cell.Run); err != nil {
-				key := ""
-				if wrong := new(experiments.SettingError); errors.As(err, &wrong) && !strings.Contains(err.Error(), wrong.Key) {
-					key = wrong.Key + ": "
-				}
-				return nil, fmt.Errorf("%s%w", key, err)
+				return nil, err
+			}
+			if g.label != "" && len(list(all[experiments.AlgorithmKey])) > 1 {
+				cell.Label += ", " + experiments.FormatValue(algorithm)
 			}
 			c.Cells = append(c.Cells, cell)
 		}
-	}
-	if label == "" {
-		return has, nil
-	}
-	for i := range c.Cells[first:] {
-		cell := &c.Cells[first+i]
-		parts := []string{label}
-		for _, key := range cell.keys {
-			if len(list(all[key])) > 1 {
-				parts = append(parts, cell.text(key))
-			}
-		}
-		cell.Label = strings.Join(parts, ", ")
 	}
 	return has, nil
 }
@@ -332,74 +312,57 @@ func (cell *Cell) follows(key string) bool {
 	return strings.HasPrefix(key, "learner.") && key != experiments.AlgorithmKey && key != readingKey && slices.Contains(cell.keys, readingKey)
 }
 
-// value returns a setting, nil if the cell has none of that name.
-func (cell *Cell) value(key string) any {
-	if text, ok := cell.given[key].(string); ok {
-		return text // as it was written
-	}
-	if !slices.Contains(cell.keys, key) {
-		return nil
-	}
-	return cell.Run.Value(key)
-}
-
-// text returns a setting as text, "" if the cell has none of that name.
-func (cell *Cell) text(key string) string {
-	if v := cell.value(key); v != nil {
-		return experiments.FormatValue(v)
-	}
-	return ""
-}
-
-func (cell *Cell) texts(keys []string) []string {
-	texts := make([]string, len(keys))
-	for i, key := range keys {
-		texts[i] = cell.text(key)
-	}
-	return texts
-}
-
 // settings returns those of the keys that the cell has.
 func (cell *Cell) settings(keys []string) map[string]any {
 	set := map[string]any{}
 	for _, key := range keys {
-		if v := cell.value(key); v != nil {
-			set[key] = v
+		text, isText := cell.given[key].(string)
+		switch {
+		case isText: // as it was written
+			set[key] = text
+		case slices.Contains(cell.keys, key):
+			set[key] = cell.Run.Value(key)
 		}
 	}
 	return set
 }
 
-// axes returns the keys that tell cells apart: some cell is given a value, and of
-// two cells with the same algorithm, and the same reading where the default
-// follows it, one has another value.
-func (c *Config) axes() (axes []string) {
-	type group struct{ key, algorithm, reading string }
-	first := map[group]string{}
-	given, differs := map[string]bool{experiments.AlgorithmKey: true}, map[string]bool{}
+// texts returns settings as text, "" for one that the cell has not.
+func (cell *Cell) texts(keys ...string) (texts []string) {
+	set := cell.settings(keys)
+	for _, key := range keys {
+		text := ""
+		if v, ok := set[key]; ok {
+			text = experiments.FormatValue(v)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// axes returns the keys that tell cells apart: of two cells with the same
+// algorithm one is given another value, or none.
+func (c *Config) axes() []string {
+	type group struct{ key, algorithm string }
+	first, differs := map[group]string{}, map[string]bool{}
 	var keys []string
-	for i := range c.Cells {
-		cell := &c.Cells[i]
+	for _, cell := range c.Cells {
 		for _, key := range cell.keys {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
-			given[key] = given[key] || cell.given[key] != nil
-			of := group{key: key}
-			if key != experiments.AlgorithmKey {
-				of.algorithm = cell.text(experiments.AlgorithmKey)
-			}
-			if cell.follows(key) {
-				of.reading = cell.text(readingKey)
+			of, value := group{key, cell.Run.Algorithm()}, fmt.Sprint(cell.given[key])
+			if key == experiments.AlgorithmKey {
+				of.algorithm, value = "", cell.Run.Algorithm()
 			}
 			if v, ok := first[of]; !ok {
-				first[of] = cell.text(key)
-			} else if v != cell.text(key) {
+				first[of] = value
+			} else if v != value {
 				differs[key] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(keys, func(key string) bool { return !differs[key] || !given[key] })
+	return slices.DeleteFunc(keys, func(key string) bool { return !differs[key] })
 }
 
 // identify gives every cell its id, NAME/VALUE for each key that tells cells
@@ -422,7 +385,7 @@ func (c *Config) identify() error {
 			if key != experiments.AlgorithmKey { // which says itself what it is
 				parts = append(parts, name)
 			}
-			parts = append(parts, strings.NewReplacer("/", "_", " ", "_").Replace(cell.text(key)))
+			parts = append(parts, strings.NewReplacer("/", "_", " ", "_").Replace(cell.texts(key)[0]))
 		}
 		if parts == nil {
 			parts = []string{cell.Run.Algorithm()}
@@ -444,13 +407,4 @@ func (c *Config) comparable(cell *Cell) bool {
 			r.World.Trace, cmp.Or(r.World.Epoch, usual.Epoch), cmp.Or(r.World.Decay, usual.Decay), cmp.Or(r.World.Split, usual.Split), r.World.Warm)
 	}
 	return problem(cell.Run) == problem(c.Cells[c.Reference].Run)
-}
-
-// Table lists the cells with the settings that tell them apart.
-func (c *Config) Table() *result.Table {
-	t := &result.Table{Header: append([]string{"cell"}, c.Axes...)}
-	for i := range c.Cells {
-		t.Add(append([]string{c.Cells[i].ID}, c.Cells[i].texts(c.Axes)...)...)
-	}
-	return t
 }

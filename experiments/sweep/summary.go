@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"ephemera/experiments"
 	"ephemera/experiments/stats"
@@ -174,38 +172,39 @@ func (s *Summary) verdict(of func(i int) [][]float64) string {
 func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float64, boot *stats.Bootstrap, workers int) error {
 	best := s.Ranking()
 	best = best[:min(len(best), profileLines)]
-	names, groups := s.By(func(i int) (string, bool) {
-		if c.Group == "" {
-			return s.Cells[i].ID, slices.Contains(best, i)
+	var names []string
+	tasks := map[string][][]float64{} // by name
+	for i := range c.Cells {
+		name := s.Cells[i].ID
+		if c.Group != "" {
+			name = c.Cells[i].texts(c.Group)[0]
+		} else if !slices.Contains(best, i) {
+			continue
 		}
-		text := c.Cells[i].text(c.Group)
-		return text, text != ""
-	})
-	tasks := make([][][]float64, len(names))
-	for k, cells := range groups {
-		for _, i := range cells {
-			if x := column(of(i), s.Column(s.Metric)); len(x) > 0 {
-				tasks[k] = append(tasks[k], x)
-			}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if x := column(of(i), s.Column(s.Metric)); len(x) > 0 {
+			tasks[name] = append(tasks[name], x)
 		}
 	}
 	scores := scale(tasks)
-	if scores != nil {
-		s.Profile = &Profiles{scores, make([]ProfileOf, len(names))}
-	}
-	if c.Group != "" {
-		s.Groups = make([]Pool, len(names))
-	}
-	return experiments.Each(ctx, len(names), workers, nil, nil, func(_ context.Context, k int) error {
-		x := tasks[k]
-		if s.Groups != nil {
-			s.Groups[k] = Pool{names[k], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
+	pools, lines := make([]Pool, len(names)), make([]ProfileOf, len(names))
+	err := experiments.Each(ctx, len(names), workers, nil, nil, func(_ context.Context, k int) error {
+		x := tasks[names[k]]
+		if c.Group != "" {
+			pools[k] = Pool{names[k], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
 		}
-		if scores != nil {
-			s.Profile.Lines[k] = ProfileOf{names[k], boot.Profile(x, scores)}
-		}
+		lines[k] = ProfileOf{names[k], boot.Profile(x, scores)}
 		return nil
 	})
+	if c.Group != "" {
+		s.Groups = pools
+	}
+	if scores != nil {
+		s.Profile = &Profiles{scores, lines}
+	}
+	return err
 }
 
 // column returns a figure of the runs that are there.
@@ -225,7 +224,7 @@ func paired(x, y [][]float64, figure int) (a, b []float64) {
 }
 
 // scale returns the scores of profiles, nil where all values are the same.
-func scale(tasks [][][]float64) []float64 {
+func scale(tasks map[string][][]float64) []float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, task := range tasks {
 		for _, v := range slices.Concat(task...) {
@@ -268,110 +267,16 @@ func (s *Summary) Ranking() []int {
 	return order
 }
 
-// By groups cells by what of says of them, in the order in which the groups come
-// up; those of which it says false are in none.
-func (s *Summary) By(of func(cell int) (group string, ok bool)) (groups []string, cells [][]int) {
-	for i := range s.Cells {
-		group, ok := of(i)
-		if !ok {
-			continue
-		}
-		k := slices.Index(groups, group)
-		if k < 0 {
-			k = len(groups)
-			groups, cells = append(groups, group), append(cells, nil)
-		}
-		cells[k] = append(cells[k], i)
-	}
-	return groups, cells
-}
-
-// Path is the cells that agree in all settings but one, in the order of that
-// one.
-type Path struct {
-	Name  string    // the other settings; "" if there are none
-	X     []float64 // values of the one
-	Cells []int     // positions in Summary.Cells
-}
-
-// Paths returns the numeric axis with the most values, "" if there is none with
-// three or more, and the cells along it.
-func (s *Summary) Paths() (axis string, paths []Path) {
-	most := 2
-	for _, a := range s.Axes {
-		seen := map[float64]bool{}
-		for _, c := range s.Cells {
-			if x, ok := number(c.Settings[a]); ok {
-				seen[x] = true
-			}
-		}
-		if len(seen) > most {
-			axis, most = a, len(seen)
-		}
-	}
-	names, groups := s.By(func(i int) (string, bool) {
-		c := &s.Cells[i]
-		_, ok := number(c.Settings[axis])
-		var rest []string
-		for _, a := range s.Axes {
-			if v, has := c.Settings[a]; has && a != axis {
-				rest = append(rest, fmt.Sprintf("%s %v", a[strings.LastIndexByte(a, '.')+1:], v))
-			}
-		}
-		return strings.Join(rest, ", "), ok
-	})
-	for k, cells := range groups {
-		x := func(i int) float64 { v, _ := number(s.Cells[i].Settings[axis]); return v }
-		slices.SortFunc(cells, func(i, j int) int { return cmp.Compare(x(i), x(j)) })
-		p := Path{Name: names[k], Cells: cells}
-		for _, i := range cells {
-			p.X = append(p.X, x(i))
-		}
-		paths = append(paths, p)
-	}
-	return axis, paths
-}
-
-func number(v any) (float64, bool) {
-	if n, ok := v.(int64); ok {
-		return float64(n), true
-	}
-	x, ok := v.(float64)
-	return x, ok
-}
-
 // ReadSummary reads summary.json of a directory.
 func ReadSummary(dir string) (*Summary, error) {
-	data, err := os.ReadFile(filepath.Join(dir, SummaryFile))
+	path := filepath.Join(dir, SummaryFile)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := ParseSummary(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SummaryFile), err)
-	}
-	return s, nil
-}
-
-// ParseSummary reads what summary.json holds. It returns an error, or a summary
-// that is whole: every list is as long as others take it to be.
-func ParseSummary(b []byte) (*Summary, error) {
 	s := &Summary{}
-	if err := json.Unmarshal(b, s); err != nil {
-		return nil, err
-	}
-	for _, name := range append([]string{s.Metric}, s.Show...) {
-		if s.Column(name) < 0 {
-			return nil, fmt.Errorf("compares by or shows %q, which is none of its figures", name)
-		}
-	}
-	if len(s.Cells) == 0 {
-		return nil, errors.New("there is no cell")
-	}
-	for _, c := range s.Cells {
-		if len(c.Mean) != len(s.Figures) {
-			return nil, fmt.Errorf("cell %q has %d figures of %d", c.ID, len(c.Mean), len(s.Figures))
-		}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }

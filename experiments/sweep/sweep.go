@@ -14,7 +14,7 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -172,7 +172,7 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 			}
 			t.Add(row...)
 		}
-		put(runs, cell.texts(c.Axes), rowOf(r)...)
+		put(runs, cell.texts(c.Axes...), rowOf(r)...)
 		for _, p := range r.Curve {
 			put(curves, []string{strconv.Itoa(p.Epoch)}, orNaN(p.OfWhittle), p.Reward, p.Crawls)
 		}
@@ -187,22 +187,18 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 		all = append(all, files.File{Name: name, Data: b.Bytes()})
 		return err
 	}
-	for name, t := range map[string]*result.Table{"runs.csv": runs, CurvesFile: curves, LearnedFile: learned} {
-		if err := add(name, func(b *bytes.Buffer) error { return writeCSV(b, t) }); err != nil {
-			return err
-		}
-	}
-	for name, f := range map[string]result.Format{"summary.csv": result.CSV, "summary.md": result.Markdown, SummaryFile: result.JSON} {
-		if err := add(name, func(b *bytes.Buffer) error { return s.Write(b, f) }); err != nil {
-			return err
-		}
+	err := errors.Join(
+		add("runs.csv", func(b *bytes.Buffer) error { return runs.Write(b, result.CSV) }),
+		add(CurvesFile, func(b *bytes.Buffer) error { return curves.Write(b, result.CSV) }),
+		add(LearnedFile, func(b *bytes.Buffer) error { return learned.Write(b, result.CSV) }),
+		add("summary.csv", func(b *bytes.Buffer) error { return s.Write(b, result.CSV) }),
+		add("summary.md", func(b *bytes.Buffer) error { return s.Write(b, result.Markdown) }),
+		add(SummaryFile, func(b *bytes.Buffer) error { return s.Write(b, result.JSON) }),
+	)
+	if err != nil {
+		return err
 	}
 	return files.Put(dir, all...)
-}
-
-func writeCSV(b *bytes.Buffer, t *result.Table) error {
-	w := csv.NewWriter(b)
-	return w.WriteAll(append([][]string{t.Header}, t.Rows...))
 }
 
 // rowOf returns the figures of a run.

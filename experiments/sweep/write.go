@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,40 +51,33 @@ func (s *Summary) long() *result.Table {
 	return t
 }
 
-// Warnings returns each warning about the metric and the shown figures once,
-// with the figures and cells that it is about unless it is about all.
-func (s *Summary) Warnings() []string {
-	shown := s.Show
-	if !slices.Contains(shown, s.Metric) {
-		shown = append(slices.Clone(shown), s.Metric)
-	}
-	var order, over []string
-	of := map[string][]string{}
+// Warnings returns each warning about the shown figures once, with the cells that
+// it is about unless it is about all.
+func (s *Summary) Warnings() (all []string) {
+	of := map[string][]string{} // ids of cells
 	for _, c := range s.Cells {
-		for _, f := range shown {
-			if w := c.Mean[s.Column(f)].Warning; w != "" {
-				if of[w] == nil {
-					order = append(order, w)
-				}
-				of[w] = append(of[w], f+" of "+c.ID)
-			}
+		warnings := map[string]bool{}
+		for _, f := range s.Show {
+			warnings[c.Mean[s.Column(f)].Warning] = true
 		}
 		if c.Over {
-			over = append(over, c.ID)
+			warnings["crawls cost more than the budget in some epochs, marked *"] = true
+		}
+		for w := range warnings {
+			of[w] = append(of[w], c.ID)
 		}
 	}
-	for i, w := range order {
-		if len(of[w]) < len(shown)*len(s.Cells) {
-			order[i] += ": " + some(of[w])
+	delete(of, "") // none
+	for _, w := range slices.Sorted(maps.Keys(of)) {
+		if len(of[w]) < len(s.Cells) {
+			w += ": " + some(of[w])
 		}
-	}
-	if over != nil {
-		order = append(order, "crawls cost more than the budget in some epochs, marked *: "+some(over))
+		all = append(all, w)
 	}
 	if s.Missing > 0 {
-		order = append(order, fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs))
+		all = append(all, fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs))
 	}
-	return order
+	return all
 }
 
 // some names the first three.
@@ -94,54 +88,43 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// less is the head of the column of differences.
+func (s *Summary) less() string { return s.Metric + " − " + s.Reference }
+
 // Table is the short table, one row per cell, with intervals: the shown figures,
 // and the comparison with the reference where there is any. Cells that break the
 // budget are marked.
 func (s *Summary) Table() *result.Table {
 	t := &result.Table{Header: []string{"cell", "n"}, Help: []string{"", ""}}
-	column := func(name, help string) { t.Header, t.Help = append(t.Header, name), append(t.Help, help) }
 	for _, name := range s.Show {
 		f := s.Figures[s.Column(name)]
-		column(f.Label(), f.Help)
+		t.Header, t.Help = append(t.Header, f.Label()), append(t.Help, f.Help)
 	}
-	column("IQM of "+s.Metric, "")
+	t.Header, t.Help = append(t.Header, "IQM of "+s.Metric), append(t.Help, "")
 	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
 	if compared {
-		column(s.Metric+" − "+s.Reference, "")
-		column("P(better)", "")
+		t.Header, t.Help = append(t.Header, s.less(), "P(better)"), append(t.Help, "", "")
 	}
 	for _, c := range s.Cells {
-		row := []string{c.name(), strconv.Itoa(c.IQM.N)}
+		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
+		if c.Over {
+			row[0] += " *"
+		}
 		for _, name := range s.Show {
 			row = append(row, c.Mean[s.Column(name)].String())
 		}
 		row = append(row, c.IQM.String())
-		if compared {
-			diff, improve := s.beside(c)
-			row = append(row, diff, improve)
+		switch {
+		case c.Diff != nil:
+			row = append(row, c.Diff.String(), c.Improve.String())
+		case compared && c.ID == s.Reference:
+			row = append(row, "reference", "")
+		case compared:
+			row = append(row, "", "")
 		}
 		t.Add(row...)
 	}
 	return t
-}
-
-// name is the id, with a mark where the cell breaks the budget.
-func (c Row) name() string {
-	if c.Over {
-		return c.ID + " *"
-	}
-	return c.ID
-}
-
-// beside says how a cell compares with the reference.
-func (s *Summary) beside(c Row) (diff, improve string) {
-	switch {
-	case c.Diff != nil:
-		return c.Diff.String(), c.Improve.String()
-	case c.ID == s.Reference:
-		return "reference", ""
-	}
-	return "", ""
 }
 
 // Pools is the table of the groups.
@@ -154,36 +137,29 @@ func (s *Summary) Pools() *result.Table {
 }
 
 // markdown writes the summary for readers.
-func (s *Summary) markdown(to io.Writer) error {
-	var w strings.Builder
-	fmt.Fprintf(&w, "# %s\n\n", result.MarkdownText(s.Name))
-	for _, text := range []string{s.Question, s.Verdict} {
-		if text != "" {
-			fmt.Fprintf(&w, "%s\n\n", result.MarkdownText(text))
-		}
+func (s *Summary) markdown(w io.Writer) error {
+	parts := []string{"# " + s.Name}
+	if s.Question != "" {
+		parts = append(parts, s.Question)
 	}
-	fmt.Fprintf(&w, "%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Program %s.\n", s.Runs, len(s.Cells), len(s.Seeds), result.MarkdownText(s.Program))
+	if s.Verdict != "" {
+		parts = append(parts, "**"+s.Verdict+"**")
+	}
+	parts = append(parts, fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Program %s.", s.Runs, len(s.Cells), len(s.Seeds), s.Program))
 	for _, warning := range s.Warnings() {
-		fmt.Fprintf(&w, "\nWarning: %s.\n", result.MarkdownText(warning))
+		parts = append(parts, "Warning: "+warning+".")
 	}
-	w.WriteByte('\n')
-	for _, line := range append(slices.Clone(s.Gaps), s.Failures...) {
-		fmt.Fprintf(&w, "- missing: %s\n", result.MarkdownText(line))
+	for _, line := range slices.Concat(s.Gaps, s.Failures) {
+		parts = append(parts, "Missing: "+line+".")
 	}
-	if s.Missing > 0 {
-		w.WriteByte('\n')
-	}
-	if err := s.Table().Write(&w, result.Markdown); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n\n", result.MarkdownText(strings.Join(parts, "\n\n"))); err != nil {
 		return err
 	}
-	if len(s.Groups) > 0 {
-		fmt.Fprintf(&w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
-		if err := s.Pools().Write(&w, result.Markdown); err != nil {
-			return err
-		}
+	if err := s.Table().Write(w, result.Markdown); err != nil || len(s.Groups) == 0 {
+		return err
 	}
-	_, err := io.WriteString(to, w.String())
-	return err
+	fmt.Fprintf(w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
+	return s.Pools().Write(w, result.Markdown)
 }
 
 // What a terminal shows.
@@ -192,72 +168,53 @@ const (
 	textWidth = 120
 )
 
-// text writes the summary for a terminal: the metric and what is shown beside it,
-// as far as it fits, warnings and the verdict.
+// text writes the summary for a terminal: of the table the best cells and as many
+// columns as fit, those of the metric first, then warnings and the verdict.
 func (s *Summary) text(w io.Writer) error {
-	order := s.Ranking()
-	more := ""
-	if len(order) > textRows {
-		order = order[:textRows]
-		more = fmt.Sprintf("The %d best of %d cells; -format markdown has all.\n", textRows, len(s.Cells))
+	all, rows := s.Table(), s.Ranking()
+	var notes []string
+	if len(rows) > textRows {
+		rows = rows[:textRows]
+		notes = append(notes, fmt.Sprintf("The %d best of %d cells; -format markdown has all.", textRows, len(all.Rows)))
 	} else {
-		slices.Sort(order)
+		slices.Sort(rows)
 	}
-	type column struct {
-		head string
-		cell func(c Row) string
+	heads := make([]string, len(all.Header)) // without units
+	for k, head := range all.Header {
+		heads[k], _, _ = strings.Cut(head, ", ")
 	}
-	figure := func(name string) column {
-		return column{name, func(c Row) string { return c.Mean[s.Column(name)].String() }}
-	}
-	columns := []column{
-		{"cell", Row.name},
-		{s.Metric, figure(s.Metric).cell},
-		{"− " + s.Reference, func(c Row) string { diff, _ := s.beside(c); return diff }},
-	}
-	for _, name := range s.Show {
-		if name != s.Metric {
-			columns = append(columns, figure(name))
-		}
-	}
-	columns = append(columns,
-		column{"IQM", func(c Row) string { return c.IQM.String() }},
-		column{"P(better)", func(c Row) string { _, improve := s.beside(c); return improve }})
-	t := &result.Table{Rows: make([][]string, len(order))}
+	t := &result.Table{Rows: make([][]string, len(rows))}
 	width := 0
 	var left []string // columns that do not fit
-	for k, col := range columns {
-		cells := []string{}
-		wide := utf8.RuneCountInString(col.head)
-		filled := false
-		for _, i := range order {
-			text := col.cell(s.Cells[i])
-			cells = append(cells, text)
-			wide, filled = max(wide, utf8.RuneCountInString(text)), filled || text != "" && text != "reference"
-		}
-		if !filled {
+	seen := map[int]bool{-1: true}
+	for _, head := range append([]string{"cell", s.Metric, s.less()}, heads...) {
+		k := slices.Index(heads, head)
+		if seen[k] {
 			continue
 		}
-		if width+wide+2 > textWidth && k > 1 {
-			left = append(left, col.head)
+		seen[k] = true
+		wide := utf8.RuneCountInString(head)
+		for _, i := range rows {
+			wide = max(wide, utf8.RuneCountInString(all.Rows[i][k]))
+		}
+		if width += wide + 2; width > textWidth {
+			left = append(left, head)
 			continue
 		}
-		width += wide + 2
-		t.Header = append(t.Header, col.head)
-		for r := range cells {
-			t.Rows[r] = append(t.Rows[r], cells[r])
+		t.Header = append(t.Header, head)
+		for r, i := range rows {
+			t.Rows[r] = append(t.Rows[r], all.Rows[i][k])
 		}
+	}
+	if left != nil {
+		notes = append(notes, fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", ")))
+	}
+	for _, warning := range s.Warnings() {
+		notes = append(notes, "Warning: "+warning+".")
 	}
 	if err := t.Write(w, result.Text); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, more)
-	if left != nil {
-		fmt.Fprintf(w, "Left out for want of room: %s; -format markdown has them.\n", strings.Join(left, ", "))
-	}
-	for _, warning := range s.Warnings() {
-		fmt.Fprintf(w, "Warning: %s.\n", warning)
-	}
-	_, err := fmt.Fprintln(w, s.Verdict)
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(append(notes, s.Verdict), "\n"))
 	return err
 }
