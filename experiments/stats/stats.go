@@ -9,6 +9,7 @@
 package stats
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -243,36 +244,33 @@ func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) fl
 // both resampled.
 func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 	n, m := len(x), len(ref)
-	r := slices.Sorted(slices.Values(ref))
-	less, most := make([]int, n), make([]int, n) // values of ref below each of x, and at most it
-	wins := 0                                    // twice as many, as ties are halves
-	for i, v := range slices.Sorted(slices.Values(x)) {
-		less[i], _ = slices.BinarySearch(r, v)
-		most[i] = notAbove(r, v)
-		wins += less[i] + most[i]
+	x, ref = slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(ref))
+	wins := make([]int, n*m) // of each of x over each of ref, twice, as ties are halves
+	all := 0
+	for k := range wins {
+		wins[k] = 1 + cmp.Compare(x[k/m], ref[k%m])
+		all += wins[k]
 	}
-	e, ok := begin(float64(wins)/2/float64(n*m), min(n, m), x, ref)
+	e, ok := begin(float64(all)/2/float64(n*m), min(n, m), x, ref)
 	if !ok {
 		return e
 	}
 	rng := stream.New(b.seed, stream.Bootstrap, 2<<32, uint64(n), uint64(m))
-	drawn, upTo := make([]int, n), make([]int, m+1) // of x, and how many below each of ref
+	rows, columns := make([]int, n), make([]int, m)
 	e.interval(resamples, func(int) float64 {
-		for k := range drawn {
-			drawn[k] = rng.Intn(n)
+		for k := range rows {
+			rows[k] = rng.Intn(n)
 		}
-		clear(upTo)
-		for range m {
-			upTo[rng.Intn(m)+1]++
+		for k := range columns {
+			columns[k] = rng.Intn(m)
 		}
-		for j := range m {
-			upTo[j+1] += upTo[j]
+		drawn := 0
+		for _, i := range rows {
+			for _, j := range columns {
+				drawn += wins[i*m+j]
+			}
 		}
-		wins := 0
-		for _, i := range drawn {
-			wins += upTo[less[i]] + upTo[most[i]]
-		}
-		return float64(wins) / 2 / float64(n*m)
+		return float64(drawn) / 2 / float64(n*m)
 	})
 	return e
 }

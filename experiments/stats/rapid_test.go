@@ -1,3 +1,0 @@
-package stats
-
-import _ "ephemera/env/stream/streamtest" // fixed cases in CI
