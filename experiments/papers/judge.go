@@ -147,15 +147,10 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 	if len(within) > 0 {
 		return uninformative, 0, p, fmt.Sprintf("%s; single runs of %d of %d readings hold the figure, and almost anything else: %s, from %s", reason, len(within), len(attempts), within[0].Text, between(f.Unit, within[0].RunLo, within[0].RunHi))
 	}
-	switch i := slices.IndexFunc(attempts, func(a attempt) bool { return a.Excluded != "" && a.P >= accepted }); i {
-	case -1:
-		reason += fmt.Sprintf("; none of %d readings gives it", len(attempts))
-	case 0:
-		reason += "; " + first.Excluded
-	default:
-		reason += fmt.Sprintf("; of %d readings the first that gives it is: %s, and %s", len(attempts), attempts[i].Text, attempts[i].Excluded)
+	if i := slices.IndexFunc(attempts, func(a attempt) bool { return a.Excluded != "" && a.P >= accepted }); i >= 0 {
+		return notReproducible, 0, p, fmt.Sprintf("%s; of %d readings the first that gives it is: %s, and %s", reason, len(attempts), attempts[i].Text, attempts[i].Excluded)
 	}
-	return notReproducible, 0, p, reason
+	return notReproducible, 0, p, fmt.Sprintf("%s; none of %d readings gives it", reason, len(attempts))
 }
 
 // miss is how far the mean is from the middle of what is printed.
