@@ -159,13 +159,12 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 }
 
 type certaintySettings struct {
-	Decay    float64 `toml:"decay"`    // of all sources, 1/epoch; 0 to have it estimated
 	Optimism float64 `toml:"optimism"` // standard errors that ln of an inflow is raised by
 }
 
 func (s *certaintySettings) online() *forecast.Settings {
 	o := forecast.CertaintySettings()
-	o.Decay, o.Optimism = s.Decay, s.Optimism
+	o.Optimism = s.Optimism
 	return &o
 }
 

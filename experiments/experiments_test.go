@@ -468,7 +468,7 @@ func TestPolicySettings(t *testing.T) {
 		{"certainty", func(k Known) (env.Agent, error) {
 			s := forecast.CertaintySettings()
 			return agent(forecast.New(k.Terms, &s))
-		}, map[string]any{"optimism": 0., "decay": .1}},
+		}, map[string]any{"optimism": 0.}},
 		{"q-whittle", func(k Known) (env.Agent, error) { return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},
 		{"salmut", func(k Known) (env.Agent, error) { return agent(baselines.NewSalmut(k.Terms, nil, k.Rand)) },

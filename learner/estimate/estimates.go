@@ -1,17 +1,18 @@
 // Package estimate holds what crawls tell about their sources to one who knows
-// nothing beforehand: decay rates, windows, and what is published, by hour and
-// day where epochs have dates.
+// nothing beforehand. The items of source i are published at the rate λ, and one
+// of age a has the interest
 //
-//  1. The decay rate of a source is the slope of its items' log interest over
-//     their age (decay.go).
-//  2. A window shows by items that are missing (window.go).
-//  3. With both, every item is taken back to its publication, so that every
-//     epoch of every source is seen, late. From these epochs come the levels, by
-//     memories of different length (level.go), and the profiles of the hours and
-//     days (profile.go).
+//		y = ξ e^(−ca),   ln ξ ~ N(m, σ²)
 //
-// Sources about which little is known lean on what is common to all, by
-// empirical Bayes: the law of the sources is estimated along with them.
+//	 1. The line of ln y over the age gives the decay rate c and the level m
+//	    (marks.go).
+//	 2. The number of items gives λ, and where epochs have dates how λ differs by
+//	    the hour of the day and the day of the week (rate.go, profile.go).
+//	 3. Items that are missing show a window (window.go).
+//
+// Each parameter of a source leans on the law of that parameter over all
+// sources, and the law is estimated along with them (empirical Bayes). What was
+// seen loses weight with its age.
 package estimate
 
 import (
@@ -21,210 +22,178 @@ import (
 	"slices"
 
 	"ephemera/env"
-	"ephemera/learner/internal/check"
 )
 
 // Options of what is estimated.
 type Options struct {
-	// Decay, in 1/epoch, is the decay rate of all sources if it is known, up
-	// to some per cent; 0 has the rates estimated.
-	Decay float64 `toml:"decay"`
 	// Horizon is the age, in epochs, at which what was seen has lost all but
 	// 1/e of its weight; 0 forgets nothing.
 	Horizon float64 `toml:"horizon"`
-
-	// The rest is for ablations.
-
-	// Profile of the hours and days: "mixed" or "off".
-	Profile string `toml:"profile"`
-	// Memory is "mixed", or "long" for the horizon alone.
-	Memory string `toml:"memory"`
+	// Profile has the hours of the day and the days of the week estimated where
+	// epochs have dates.
+	Profile bool `toml:"profile"`
 }
 
 // Validate reports the first setting that is out of its range.
 func (s *Options) Validate() error {
-	switch {
-	case !(s.Decay >= 0) || math.IsInf(s.Decay, 0):
-		return fmt.Errorf("decay is %v; allowed is a finite rate per epoch, or 0 to have it estimated", s.Decay)
-	case !(s.Horizon >= 0) || math.IsInf(s.Horizon, 0):
+	if !(s.Horizon >= 0) || math.IsInf(s.Horizon, 0) {
 		return fmt.Errorf("horizon is %v; allowed is a finite number of epochs, or 0 to forget nothing", s.Horizon)
 	}
-	return check.First(
-		check.OneOf("profile", s.Profile, "mixed", "off"),
-		check.OneOf("memory", s.Memory, "mixed", "long"),
-	)
+	return nil
 }
 
-// Estimates are what is known of all sources. Interest is held in a unit, so
-// that no scale of it is too large or too small.
+// Estimates are the parameters of all sources as they are estimated.
 type Estimates struct {
 	State
 	terms env.Terms
 	set   Options
 	clock clock
-
-	cast  []int // forecasters in use
-	profs int   // profiles in use
-
-	ln          []float64 // of a crawl's items' interest
-	y, e        []float64 // by epochs back from a crawl: interest, exposure
-	perInterest float64   // units, 0 where that is no number
-
-	// Hour and day of the epochs from a given one on.
-	from      int
-	hour, day [lookAhead]int
+	ahead ahead
 }
 
 // State is all that was learned, as data.
 type State struct {
-	Exponent int  `json:"exponent"` // interest is in units of 2^Exponent
-	Scaled   bool `json:"scaled"`   // the exponent has been found
-	Fitted   int  `json:"fitted"`   // epoch in which what is common was last brought up to date
+	Fitted int `json:"fitted"` // epoch in which the laws of all sources were last brought up to date
 
-	DecayMean float64 `json:"decay_mean"` // of ln c over the sources
-	DecayVar  float64 `json:"decay_var"`
-	Noise     float64 `json:"noise"` // variance of ln ξ within a source
-	Common    common  `json:"common"`
-	Most      float64 `json:"most"` // interest of an item as it was found, units
+	DecayLaw normal  `json:"decay"` // of ln c over the sources
+	LevelLaw normal  `json:"level"` // of m
+	RateLaw  normal  `json:"rate"`  // of ln λ
+	Noise    float64 `json:"noise"` // σ² of all sources together
+	Tail     average `json:"tail"`  // interest of an item over what the normal law of ln ξ says
+
+	Profile profile    `json:"profile"`  // of all sources together
+	VaryOwn [2]float64 `json:"vary_own"` // variance of the sources' own profiles around it: hours, days
+
+	Gain float64 `json:"gain"` // ln of the likelihood with the profiles over that without
 
 	Sources []source `json:"sources"`
 }
 
 // source is what is known of one source.
 type source struct {
-	Slope  slope
-	Bins   []bin   // crawls by age
-	Oldest float64 // greatest age of an item, epochs
-	Window float64 // M, epochs; 0 for none
-	Level  level
-	Days   *Calendar `json:",omitempty"` // where epochs have dates
+	Marks    marks
+	Rate     rate
+	Crawls   []bin     `json:",omitempty"` // by age, where epochs have no dates
+	Oldest   float64   // greatest age of an item, epochs
+	Window   float64   // M, epochs; 0 for none
+	Calendar *Calendar `json:",omitempty"` // where epochs have dates
+}
+
+// normal is a law of a parameter over the sources.
+type normal struct {
+	Mean float64 `json:"mean"`
+	Var  float64 `json:"variance"`
+}
+
+// average is a mean of so many.
+type average struct {
+	Mean float64 `json:"mean"`
+	N    float64 `json:"n"`
+}
+
+func (a *average) add(v float64) {
+	a.N++
+	a.Mean += (v - a.Mean) / a.N
+}
+
+// fitNormal sets the law from the mode and variance of its parameter at each
+// source: one step of expectation-maximisation. One more source is thought to lie
+// 1 from the mean, so that few that are alike do not make the law too narrow.
+func fitNormal(law *normal, sources []source, parameter func(*source) (mode, variance float64, ok bool)) {
+	var n, sum, square float64
+	for i := range sources {
+		if mode, variance, ok := parameter(&sources[i]); ok {
+			n++
+			sum += mode
+			square += mode*mode + variance
+		}
+	}
+	if n > 0 {
+		m := sum / n
+		law.Mean, law.Var = m, (max(0, square-n*m*m)+1)/(n+1)
+	}
 }
 
 // New begins with nothing known of the sources.
 func New(t env.Terms, set Options) *Estimates {
-	e := &Estimates{terms: t, set: set, clock: clock{float64(t.Start), t.Length}, from: -1}
-	e.cast, e.profs = e.inUse()
-	e.DecayMean, e.DecayVar = math.Log(firstDecay), firstDoubt*firstDoubt
-	e.Noise = 1
-	e.Common = common{Profile: evenly(), Tail: 1, Psi: 1, PsiN: psiFirst, Var: 1}
-	if set.Decay > 0 {
-		e.DecayMean, e.DecayVar = math.Log(set.Decay), givenDoubt*givenDoubt
-	}
-	for j := range e.Common.Log {
-		e.Common.Log[j] = math.Log(prior(j))
-	}
+	e := &Estimates{terms: t, set: set, clock: clock{float64(t.Start), t.Length}, ahead: ahead{from: -1}}
+	e.DecayLaw = normal{math.Log(firstDecay), firstDoubt * firstDoubt}
+	e.Noise, e.Tail = 1, average{Mean: 1}
+	e.Profile = evenly()
 	e.Sources = make([]source, len(t.Costs))
 	for i := range e.Sources {
 		s := &e.Sources[i]
-		s.Slope.Theta, s.Slope.Var = e.DecayMean, e.DecayVar
-		if e.clock.dated() {
-			s.Days = &Calendar{Own: evenly()}
+		s.Marks.LogDecay, s.Marks.DecayVar = e.DecayLaw.Mean, e.DecayLaw.Var
+		if e.dated() {
+			s.Calendar = &Calendar{Own: evenly()}
 		}
 	}
 	return e
 }
 
-// Known reports whether any crawl has brought back anything.
-func (e *Estimates) Known() bool { return e.Common.Rate > 0 }
+// dated reports whether the hours and days are estimated.
+func (e *Estimates) dated() bool { return e.set.Profile && e.clock.dated() }
 
-// Unit returns the unit of interest, a power of two.
-func (e *Estimates) Unit() float64 { return math.Ldexp(1, e.Exponent) }
+// Add takes in a crawl.
+func (e *Estimates) Add(c env.Crawled, epoch int) {
+	s := &e.Sources[c.Source]
+	keep := 1.0
+	if e.set.Horizon > 0 {
+		keep = math.Exp(-float64(c.Age) / e.set.Horizon)
+	}
+	n := e.addMarks(s, c.Items, keep)
+	e.addRate(s, &c, n, epoch, keep)
+	// Where there are dates gaps are the night.
+	if !e.clock.dated() {
+		s.addCrawl(float64(c.Age), float64(len(c.Items)), keep)
+		if s.findWindow() {
+			s.Rate.Epochs = s.visible(s.reach())
+		}
+	}
+}
+
+// fitEvery is after how many epochs the laws of all sources are brought up to
+// date, at first after each.
+const fitEvery = 32
+
+// Fit brings the estimates up to date after the crawls of an epoch.
+func (e *Estimates) Fit(epoch int) {
+	e.fitDecay()
+	if e.set.Horizon > 0 {
+		e.Gain *= math.Exp(-1 / e.set.Horizon)
+	}
+	if epoch-e.Fitted < fitEvery && epoch >= fitEvery || !e.found() {
+		return
+	}
+	e.Fitted = epoch
+	e.fitLevel()
+	e.fitRate()
+	e.fitProfiles()
+}
+
+// found reports whether any crawl has found an item.
+func (e *Estimates) found() bool { return e.RateLaw.Var > 0 }
 
 // Decay returns c of source i, 1/epoch, and the standard error of ln c.
 func (e *Estimates) Decay(i int) (c, doubt float64) {
-	s := &e.Sources[i].Slope
-	return math.Exp(s.Theta), math.Sqrt(s.Var)
+	s := &e.Sources[i].Marks
+	return math.Exp(s.LogDecay), math.Sqrt(s.DecayVar)
 }
 
 // Window returns M of source i, epochs; 0 for none.
 func (e *Estimates) Window(i int) float64 { return e.Sources[i].Window }
 
-// mostInterest is the most interest of an item, in units: its square and the
-// sums of such squares stay finite.
-const (
-	mostInterest  = 1e120
-	leastInterest = 1e-290 // of what is more than none
-)
-
-// Units returns an interest in units, which the first interest found sets.
-func (e *Estimates) Units(interest float64) float64 {
-	if interest == 0 {
-		return 0
+// Inflow returns B = λξ̄ of source i in the mean over the hours and days,
+// interest per epoch, and the standard error of its logarithm. It is 1 until
+// anything was found.
+func (e *Estimates) Inflow(i int) (b, doubt float64) {
+	if !e.found() {
+		return 1, 0
 	}
-	if e.perInterest > 0 {
-		return max(leastInterest, min(interest*e.perInterest, mostInterest))
-	}
-	if !e.Scaled {
-		_, e.Exponent = math.Frexp(interest)
-		e.Scaled = true
-	}
-	if e.Exponent > -1000 {
-		e.perInterest = math.Ldexp(1, -e.Exponent)
-	}
-	return max(leastInterest, min(math.Ldexp(interest, -e.Exponent), mostInterest))
-}
-
-// Add takes in a crawl of epoch n.
-func (e *Estimates) Add(c env.Crawled, n int) {
-	s := &e.Sources[c.Source]
-	age := float64(c.Age)
-	s = e.grow(c.Interest, s, c.Source)
-	keep := 1.0
-	if e.set.Horizon > 0 {
-		keep = math.Exp(-age / e.set.Horizon)
-	}
-	s.Slope.forget(keep)
-	e.ln = e.ln[:0]
-	for _, it := range c.Items {
-		ln := math.Log(e.Units(it.Interest))
-		e.ln = append(e.ln, ln)
-		e.Most = max(e.Most, e.Units(it.Interest))
-		if it.Interest > 0 {
-			s.Slope.add(it.Age, ln)
-		}
-		s.Oldest = max(s.Oldest, it.Age)
-	}
-	for range 8 {
-		if e.set.Decay == 0 {
-			e.stepDecay(&s.Slope)
-		}
-	}
-	e.addLevel(s, &c, n, keep)
-	// A recording has no window, and where there are dates gaps are the night.
-	if !e.clock.dated() {
-		s.addCrawl(age, float64(len(c.Items)), keep)
-		if old := s.reach(); s.findWindow() {
-			s.Level.expose(s.visible(s.reach()) / s.visible(old))
-		}
-	}
-}
-
-// mostUnits is the exponent from which an interest is beyond comparison with the
-// unit: what was learned of so little is worth nothing beside it.
-const mostUnits = 150
-
-// grow begins afresh, in another unit, after a harvest beyond comparison.
-func (e *Estimates) grow(harvest float64, s *source, i int) *source {
-	_, exponent := math.Frexp(harvest)
-	if !e.Scaled || harvest == 0 || exponent-e.Exponent <= mostUnits {
-		return s
-	}
-	*e = *New(e.terms, e.set)
-	e.Exponent, e.Scaled = exponent, true
-	return &e.Sources[i]
-}
-
-// fitEvery is after how many epochs what is common to all sources is brought
-// up to date, at first after each.
-const fitEvery = 32
-
-// Fit brings the estimates up to date after the crawls of epoch n.
-func (e *Estimates) Fit(n int) {
-	e.fitDecay()
-	if n-e.Fitted >= fitEvery || n < fitEvery || !e.Known() {
-		e.Fitted = n
-		e.fitCommon()
-	}
+	s := &e.Sources[i]
+	m, ofLevel := e.level(&s.Marks)
+	rate, ofRate := e.rate(&s.Rate)
+	return math.Exp(rate+m+e.variance(&s.Marks)/2) * e.Tail.Mean, math.Sqrt(ofRate + ofLevel)
 }
 
 // Export returns a copy of all that was learned.
@@ -233,10 +202,10 @@ func (e *Estimates) Export() State {
 	s.Sources = slices.Clone(s.Sources)
 	for i := range s.Sources {
 		v := &s.Sources[i]
-		v.Bins = slices.Clone(v.Bins)
-		if v.Days != nil {
-			days := *v.Days
-			v.Days = &days
+		v.Crawls = slices.Clone(v.Crawls)
+		if v.Calendar != nil {
+			c := *v.Calendar
+			v.Calendar = &c
 		}
 	}
 	return s
@@ -246,7 +215,6 @@ func (e *Estimates) Export() State {
 func (e *Estimates) Clone() *Estimates {
 	c := *e
 	c.State = e.Export()
-	c.ln, c.y, c.e = nil, nil, nil
 	return &c
 }
 
@@ -257,14 +225,13 @@ func (e *Estimates) Import(s State) error {
 		return fmt.Errorf("estimates of %d sources; the learner has %d", len(s.Sources), len(e.Sources))
 	}
 	for i := range s.Sources {
-		if has := s.Sources[i].Days != nil; has != e.clock.dated() {
-			return fmt.Errorf("estimates of source %d know of hours and days: %v; in this world: %v", i+1, has, e.clock.dated())
+		if has := s.Sources[i].Calendar != nil; has != e.dated() {
+			return fmt.Errorf("estimates of source %d know of hours and days: %v; in this world: %v", i+1, has, e.dated())
 		}
 	}
-	if _, err := json.Marshal(s); err != nil { // as no state that was kept
+	if _, err := json.Marshal(s); err != nil { // it holds what is no number
 		return fmt.Errorf("estimates: %w", err)
 	}
 	e.State = (&Estimates{State: s}).Export()
-	e.perInterest = 0
 	return nil
 }

@@ -1,6 +1,10 @@
 package estimate
 
-import "math"
+import (
+	"math"
+
+	"ephemera/env"
+)
 
 // clock tells the hour of the day and the day of the week of an epoch. In a
 // world without dates there is one hour and one day.
@@ -57,75 +61,81 @@ func evenly() (p profile) {
 // cycles are the bins of the hours and of the days.
 var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
 
-// tally counts, by hour and by day, what was published and the epochs in which
-// it could have been.
-type tally struct{ Got, Epochs profile }
-
-func (t *tally) scale(got, epochs float64) {
-	for k := range t.Got {
-		t.Got[k] *= got
-		t.Epochs[k] *= epochs
-	}
-}
-
-func (t *tally) add(hour, day int, y, epochs float64) {
-	for _, k := range [2]int{hour, hours + day} {
-		t.Got[k] += y
-		t.Epochs[k] += epochs
-	}
-}
-
 // Calendar is what is known of the hours and days of one source.
 type Calendar struct {
-	Tally tally
-	Own   profile
+	Items, Epochs profile // by hour and by day: items, and epochs in which they could be seen
+	Own           profile
 }
 
-// expected writes the counts of a cycle, and what was to be expected of them
-// under a profile with the same sum, in units of φ.
-func (t *tally) expected(got, want []float64, from int, base *profile, phi float64) {
-	var sum, e float64
-	for k := range got {
-		sum += t.Got[from+k]
-		e += t.Epochs[from+k] * base[from+k]
+// addCalendar takes in the items of a crawl, which sees so many epochs back. First
+// it adds to the gain what the profile g was right about them: the logarithm of the
+// likelihood of Poisson items at the rate λg over that at the rate λ,
+//
+//	Σ ln g over the items − Σ λ(g − 1) over the epochs
+func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int, keep float64) {
+	for k := range c.Items {
+		c.Items[k] *= keep
+		c.Epochs[k] *= keep
 	}
-	for k := range got {
-		got[k], want[k] = t.Got[from+k]/phi, 0
+	mean := math.Exp(e.Sources[crawl.Source].Rate.Log)
+	for k := range seen {
+		hour, day := e.clock.at(epoch - k)
+		e.Gain -= mean * (c.Own.at(hour, day) - 1)
+		c.Epochs[hour]++
+		c.Epochs[hours+day]++
+	}
+	for _, it := range crawl.Items {
+		hour, day := e.clock.at(epoch - int(it.Age))
+		e.Gain += math.Log(c.Own.at(hour, day))
+		c.Items[hour]++
+		c.Items[hours+day]++
+	}
+	e.shapeOwn(c)
+}
+
+// expected writes what was to be expected of the counts of a cycle under a profile
+// with the same sum.
+func (c *Calendar) expected(want []float64, from int, base *profile) {
+	var sum, e float64
+	for k := range want {
+		sum += c.Items[from+k]
+		e += c.Epochs[from+k] * base[from+k]
+	}
+	for k := range want {
+		want[k] = 0
 		if e > 0 {
-			want[k] = sum / e * t.Epochs[from+k] * base[from+k] / phi
+			want[k] = sum / e * c.Epochs[from+k] * base[from+k]
 		}
 	}
 }
 
 // lean sets dst to the profile that counts support. A bin with the count T
-// where E was expected under the profile base, and the variance φE, is
+// where E was expected under the profile base is
 //
-//	base (T + w)/(E + w),   w = φ/v
+//	base (T + w)/(E + w),   w = 1/v
 //
 // with v the variance of such ratios between bins beyond chance: no structure,
-// v = 0, leaves the base.
-func lean(dst, base, got, want []float64, phi, v float64) {
+// v = 0, leaves the base. It is the mean of a gamma law of mean 1 and variance v
+// after Poisson counts.
+func lean(dst, base, got, want []float64, v float64) {
 	var sum float64
 	for k := range dst {
 		dst[k] = base[k]
 		if v > 0 {
-			w := phi / v
-			dst[k] *= (got[k] + w) / (want[k] + w)
+			dst[k] *= (v*got[k] + 1) / (v*want[k] + 1)
 		}
 		sum += dst[k]
 	}
-	// Bins without exposure (hours that no epoch's middle falls in) count as
-	// the others; epochs are spread evenly over the rest.
 	for k := range dst {
 		dst[k] *= float64(len(dst)) / sum
 	}
 }
 
 // excess adds up, over bins, how far counts are from what was expected beyond
-// chance: v = Σ((T − E)²/E − φ)/ΣE.
+// chance: v = Σ((T − E)²/E − 1)/ΣE.
 type excess struct{ num, den float64 }
 
-func (x *excess) add(got, want []float64, phi float64) {
+func (x *excess) add(got, want []float64) {
 	var bins float64
 	for _, e := range want {
 		if e > 0 {
@@ -138,7 +148,7 @@ func (x *excess) add(got, want []float64, phi float64) {
 	for k, e := range want {
 		if e > 0 {
 			d := got[k] - e
-			x.num += d*d/e - phi*(bins-1)/bins
+			x.num += d*d/e - (bins-1)/bins
 			x.den += e
 		}
 	}
@@ -152,116 +162,90 @@ func (x *excess) value() float64 {
 }
 
 // shapeOwn brings a source's own profile up to date: it leans on the common one.
-func (e *Estimates) shapeOwn(s *source) {
-	phi := e.phi(s)
-	if s.Days == nil || !(phi > 0) {
-		return
-	}
-	base := &e.Common.Profile
-	var g, w profile
+func (e *Estimates) shapeOwn(s *Calendar) {
+	var want profile
 	for j, c := range cycles {
-		got, want := g[c[0]:c[1]], w[c[0]:c[1]]
-		s.Days.Tally.expected(got, want, c[0], base, phi)
-		lean(s.Days.Own[c[0]:c[1]], base[c[0]:c[1]], got, want, e.Common.Psi, e.Common.VaryOwn[j])
+		s.expected(want[c[0]:c[1]], c[0], &e.Profile)
+		lean(s.Own[c[0]:c[1]], e.Profile[c[0]:c[1]], s.Items[c[0]:c[1]], want[c[0]:c[1]], e.VaryOwn[j])
 	}
 }
 
 // fitProfiles brings the common profile up to date, which leans on the flat
 // one, and how much the sources' own ones differ from it.
 func (e *Estimates) fitProfiles() {
-	if !e.clock.dated() {
+	if !e.dated() {
 		return
 	}
-	even, com := evenly(), &e.Common
+	even := evenly()
 	for j, c := range cycles {
 		var own, all excess
-		var buf [4]profile
+		var buf [3]profile
 		sumGot, sumWant := buf[0][c[0]:c[1]], buf[1][c[0]:c[1]] // of all sources
-		g, w := buf[2][c[0]:c[1]], buf[3][c[0]:c[1]]
+		want := buf[2][c[0]:c[1]]
 		for i := range e.Sources {
-			s := &e.Sources[i]
-			if s.Level.Cut == 0 {
-				continue
-			}
-			phi := e.phi(s)
-			s.Days.Tally.expected(g, w, c[0], &com.Profile, phi)
-			own.add(g, w, com.Psi)
-			s.Days.Tally.expected(g, w, c[0], &even, phi)
+			s := e.Sources[i].Calendar
+			got := s.Items[c[0]:c[1]]
+			s.expected(want, c[0], &e.Profile)
+			own.add(got, want)
+			s.expected(want, c[0], &even)
 			// Where sources differ by v, one of them counts for no more than
 			// its differing allows.
 			var sum float64
-			for _, x := range w {
+			for _, x := range want {
 				sum += x
 			}
-			f := 1 / (1 + com.VaryOwn[j]/com.Psi*sum/float64(len(w)))
-			for k := range g {
-				sumGot[k] += f * g[k]
-				sumWant[k] += f * w[k]
+			f := 1 / (1 + e.VaryOwn[j]*sum/float64(len(want)))
+			for k := range got {
+				sumGot[k] += f * got[k]
+				sumWant[k] += f * want[k]
 			}
 		}
-		com.VaryOwn[j] = own.value()
-		all.add(sumGot, sumWant, com.Psi)
-		lean(com.Profile[c[0]:c[1]], even[c[0]:c[1]], sumGot, sumWant, com.Psi, all.value())
+		e.VaryOwn[j] = own.value()
+		all.add(sumGot, sumWant)
+		lean(e.Profile[c[0]:c[1]], even[c[0]:c[1]], sumGot, sumWant, all.value())
+	}
+	for i := range e.Sources {
+		e.shapeOwn(e.Sources[i].Calendar)
 	}
 }
 
-// shape returns the share of the mean that profile p has in an epoch.
-func (e *Estimates) shape(s *source, p, hour, day int) float64 {
-	switch p {
-	case commonProfile:
-		return e.Common.Profile.at(hour, day)
-	case ownProfile:
-		return s.Days.Own.at(hour, day)
-	}
-	return 1
-}
-
-// Even reports whether source i publishes the same at all times.
-func (e *Estimates) Even(i int) bool {
-	l := &e.Sources[i].Level
-	return l.Mix[commonProfile]+l.Mix[ownProfile] == 0
-}
+// Even reports whether sources are thought to publish the same at all times: there
+// are no dates, or the profiles were wrong about more than they were right about.
+func (e *Estimates) Even() bool { return !e.dated() || e.Gain < 0 }
 
 // Share returns what source i publishes in epoch t, over its mean.
 func (e *Estimates) Share(i, t int) float64 {
-	if e.Even(i) {
+	if e.Even() {
 		return 1
 	}
-	if k := t - e.from; e.from >= 0 && k >= 0 && k < lookAhead {
-		return e.mixed(&e.Sources[i], e.hour[k], e.day[k])
-	}
 	hour, day := e.clock.at(t)
-	return e.mixed(&e.Sources[i], hour, day)
-}
-
-func (e *Estimates) mixed(s *source, hour, day int) float64 {
-	var r, v float64
-	for p, m := range s.Level.Mix {
-		r += m
-		v += m * e.shape(s, p, hour, day)
-	}
-	return v / r
+	return e.Sources[i].Calendar.Own.at(hour, day)
 }
 
 // lookAhead is over how many epochs what is to come is averaged.
 const lookAhead = 24
 
+// ahead holds the hour and the day of the epochs from a given one on.
+type ahead struct {
+	from      int
+	hour, day [lookAhead]int
+}
+
 // Ahead returns the mean of the shares from epoch t on, weighted by α^k: over
 // the time in which an item loses its interest.
 func (e *Estimates) Ahead(i, t int, alpha float64) float64 {
-	if e.Even(i) {
-		return 1
-	}
-	if e.from != t {
-		e.from = t
-		for k := range e.hour {
-			e.hour[k], e.day[k] = e.clock.at(t + k)
+	a := &e.ahead
+	if a.from != t {
+		a.from = t
+		for k := range a.hour {
+			a.hour[k], a.day[k] = e.clock.at(t + k)
 		}
 	}
+	own := &e.Sources[i].Calendar.Own
 	var sum, n float64
 	w := 1.0
-	for k := range e.hour {
-		sum += w * e.mixed(&e.Sources[i], e.hour[k], e.day[k])
+	for k := range a.hour {
+		sum += w * own.at(a.hour[k], a.day[k])
 		n += w
 		if w *= alpha; w < 1e-3 {
 			break

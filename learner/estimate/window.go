@@ -22,13 +22,13 @@ func binOf(age float64) int {
 // addCrawl takes in a crawl; keep is what is left of the weight of those before.
 func (s *source) addCrawl(age, items, keep float64) {
 	k := binOf(age)
-	for len(s.Bins) <= k {
-		s.Bins = append(s.Bins, bin{})
+	for len(s.Crawls) <= k {
+		s.Crawls = append(s.Crawls, bin{})
 	}
-	for j, b := range s.Bins {
-		s.Bins[j] = bin{keep * b.N, keep * b.Age, keep * b.Items}
+	for j, b := range s.Crawls {
+		s.Crawls[j] = bin{keep * b.N, keep * b.Age, keep * b.Items}
 	}
-	b := &s.Bins[k]
+	b := &s.Crawls[k]
 	b.N++
 	b.Age += age
 	b.Items += items
@@ -46,7 +46,7 @@ const unlikely = 12
 // the mean age A = Mn/(n+1).
 func (s *source) findWindow() bool {
 	var n, within, beyond float64
-	for _, b := range s.Bins {
+	for _, b := range s.Crawls {
 		if b.Items > 0 {
 			n += b.Items
 			within += b.N * min(b.age(), s.Oldest)
@@ -71,7 +71,7 @@ func (s *source) reach() float64 {
 
 // visible returns Σ min(s, M) over the crawls at ages s.
 func (s *source) visible(window float64) (epochs float64) {
-	for _, b := range s.Bins {
+	for _, b := range s.Crawls {
 		if b.N > 0 {
 			epochs += b.N * min(b.age(), window)
 		}

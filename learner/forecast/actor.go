@@ -12,22 +12,20 @@ import (
 // horizon is that of the estimates too, and those of what is estimated.
 type ActorSettings struct {
 	lspe.Settings
-	Decay    float64 `toml:"decay"`
-	Profile  string  `toml:"profile"`
-	Memory   string  `toml:"memory"`
+	Profile  bool    `toml:"profile"`
 	Optimism float64 `toml:"optimism"`
 }
 
 // DefaultActorSettings returns the settings that nil stands for.
 func DefaultActorSettings() ActorSettings {
 	d := DefaultSettings()
-	s := ActorSettings{Settings: lspe.DefaultSettings(), Profile: d.Profile, Memory: d.Memory, Optimism: d.Optimism}
+	s := ActorSettings{Settings: lspe.DefaultSettings(), Profile: d.Profile, Optimism: d.Optimism}
 	s.Horizon, s.KappaRound = d.Horizon, 0 // who knows nothing has to try them all
 	return s
 }
 
 func (s *ActorSettings) options() estimate.Options {
-	return estimate.Options{Decay: s.Decay, Horizon: s.Horizon, Profile: s.Profile, Memory: s.Memory}
+	return estimate.Options{Horizon: s.Horizon, Profile: s.Profile}
 }
 
 // Validate reports the first setting that is out of its range.
@@ -77,13 +75,13 @@ func NewActor(t env.Terms, set *ActorSettings, r *stream.Rand) (*Actor, error) {
 }
 
 // Price returns the learned price λ of a budget unit, in interest.
-func (l *Actor) Price() float64 { return l.actor.Price() * l.est.Unit() }
+func (l *Actor) Price() float64 { return l.actor.Price() }
 
 // Threshold returns the learned threshold of source i as an age, in epochs.
 func (l *Actor) Threshold(i int) float64 { return l.actor.Threshold(i) }
 
 // InverseIndex returns the learned threshold of source i as a state, in interest.
-func (l *Actor) InverseIndex(i int) float64 { return l.actor.InverseIndex(i) * l.est.Unit() }
+func (l *Actor) InverseIndex(i int) float64 { return l.actor.InverseIndex(i) }
 
 // Fallbacks counts how often a critic's inverse was not trusted and the Tikhonov
 // form was taken.

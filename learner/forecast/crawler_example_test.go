@@ -46,7 +46,7 @@ func ExampleLearner() {
 	}
 	fmt.Println("the same price after a restart:", again.Price() == l.Price(), err)
 	// Output:
-	// crawls of news, blog and forum: [766 220 14]
+	// crawls of news, blog and forum: [707 230 63]
 	// the same price after a restart: true <nil>
 }
 

@@ -90,7 +90,7 @@ func (l *Lift) see(o *env.Online) {
 		c, vague := l.est.Decay(i)
 		age := o.Age(i)
 		s := Source{Inflow: b, Decay: c, Window: l.est.Window(i), Doubt: doubt}
-		if l.est.Even(i) {
+		if l.est.Even() {
 			// A source whose decay is thought too fast is crawled too often for
 			// old items to show it. Thought too slow, it waits, and they do.
 			c *= math.Exp(-l.optimism * vague)
@@ -134,7 +134,7 @@ func (l *Lift) Update(crawls []env.Crawled, next *env.Online) {
 	l.crawls = l.crawls[:0]
 	for _, c := range crawls {
 		l.est.Add(c, next.Epoch-1)
-		l.crawls = append(l.crawls, env.Crawled{Source: c.Source, Age: c.Age, Interest: l.est.Units(c.Interest)})
+		l.crawls = append(l.crawls, env.Crawled{Source: c.Source, Age: c.Age, Interest: c.Interest})
 	}
 	l.est.Fit(next.Epoch - 1)
 	if inner, ok := l.inner.(env.Learner[env.Model]); ok {
@@ -148,7 +148,7 @@ func (l *Lift) Update(crawls []env.Crawled, next *env.Online) {
 func (l *Lift) Estimate(i int) (rate, decay float64) {
 	rate, _ = l.est.Inflow(i)
 	decay, _ = l.est.Decay(i)
-	return rate * l.est.Unit(), decay
+	return rate, decay
 }
 
 // Share returns what source i is foretold to publish between the decisions

@@ -42,7 +42,7 @@ func (s *Scene) Define(f *Flags) {
 	f.Group("Recording (instead of an instance)", func() {
 		f.StringVar(&s.world.Trace, "trace", "", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
 		f.DurationVar(&s.epoch, "epoch", time.Hour, "`length` of an epoch, such as 30m or 1h")
-		f.Float64Var(&s.world.Decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it, and -set decay=RATE gives it, per epoch")
+		f.Float64Var(&s.world.Decay, "decay", 0.175, "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
 		f.Float64Var(&s.world.Split, "split", 0.5, "`share` of the recording's time on which the model is fitted; the rest is measured")
 		f.BoolVar(&s.world.Warm, "warm", false, "begin with the part on which the model is fitted, which then does not count: the learner has learned on it")
 	})

@@ -1,0 +1,70 @@
+package estimate
+
+import (
+	"math"
+
+	"ephemera/env"
+)
+
+// rate is what the number of items tells of λ.
+type rate struct {
+	Items, Epochs float64 // items found, and epochs in which they could be seen
+	Log, Var      float64 // mode of ln λ and its variance, given all sources
+}
+
+// addRate takes in the number of items that a crawl has found. The first that are
+// found at all begin the laws of λ and m.
+func (e *Estimates) addRate(s *source, c *env.Crawled, items float64, epoch int, keep float64) {
+	r := &s.Rate
+	seen := min(float64(c.Age), s.reach(), faintest/math.Exp(s.Marks.LogDecay))
+	r.Items = keep*r.Items + items
+	r.Epochs = keep*r.Epochs + seen
+	if s.Calendar != nil {
+		e.addCalendar(s.Calendar, c, int(seen), epoch, keep)
+	}
+	if !e.found() && items > 0 {
+		m, _ := e.ownLevel(&s.Marks)
+		e.LevelLaw = normal{m, 1}
+		e.RateLaw = normal{math.Log(r.Items / r.Epochs), 1}
+	}
+	if e.found() {
+		e.stepRate(r)
+	}
+}
+
+// stepRate finds the mode of ln λ given N items in E epochs and the law of the
+// sources, ln λ ~ N(μ, τ²):
+//
+//	N − Eλ = (ln λ − μ)/τ²
+//
+// and its variance, 1/(Eλ + 1/τ²), by Newton's method.
+func (e *Estimates) stepRate(r *rate) {
+	if r.Var == 0 { // for the first time
+		r.Log = e.RateLaw.Mean
+	}
+	for range 3 {
+		mean := r.Epochs * math.Exp(r.Log)
+		info := mean + 1/e.RateLaw.Var
+		r.Log += clip((r.Items-mean-(r.Log-e.RateLaw.Mean)/e.RateLaw.Var)/info, 1)
+		r.Var = 1 / info
+	}
+}
+
+// rate returns ln λ and its variance.
+func (e *Estimates) rate(r *rate) (log, variance float64) {
+	if r.Var == 0 { // not crawled yet
+		return e.RateLaw.Mean, e.RateLaw.Var
+	}
+	return r.Log, r.Var
+}
+
+// fitRate takes a step of the law of λ.
+func (e *Estimates) fitRate() {
+	fitNormal(&e.RateLaw, e.Sources, func(s *source) (mode, variance float64, ok bool) {
+		r := &s.Rate
+		if r.Epochs > 0 {
+			e.stepRate(r)
+		}
+		return r.Log, r.Var, r.Epochs > 0
+	})
+}
