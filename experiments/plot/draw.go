@@ -121,7 +121,7 @@ func (a *Axis) settle(to *plot.Axis) {
 	sans(&to.Tick.Label, 10)
 	switch {
 	case a.Names != nil:
-		to.Tick.Marker = names(a.Names)
+		to.Tick.Marker, to.Tick.Length = names(a.Names), 0
 	case a.Log:
 		to.Tick.Marker = decades{}
 	}

@@ -92,7 +92,7 @@ func readResult(dir, at string) (*Page, error) {
 // rewards are those of the policies and, where runs were compared, their
 // differences to Whittle's.
 func rewards(r *result.Report) Section {
-	reward := Dots(plot.New("policies", "Reward", "interest per epoch", ""), policies(r), func(k int) (value, lo, hi float64, style int) {
+	reward := Dots(plot.New("policies", fmt.Sprintf("%s, budget %v", r.Instance, r.Budget), "interest per epoch", ""), policies(r), func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
 		return row.Reward, orNaN(row.Lo), orNaN(row.Hi), k
 	})
