@@ -9,7 +9,7 @@ import (
 
 // By groups cells by what of says of them, in the order in which the groups come
 // up; those of which it says false are in none.
-func (s *summary) By(of func(cell int) (group string, ok bool)) (groups []string, cells [][]int) {
+func (s *sweepPage) By(of func(cell int) (group string, ok bool)) (groups []string, cells [][]int) {
 	for i := range s.Cells {
 		group, ok := of(i)
 		if !ok {
@@ -35,7 +35,7 @@ type Path struct {
 
 // Paths returns the numeric axis with the most values, "" if there is none with
 // three or more, and the cells along it.
-func (s *summary) Paths() (axis string, paths []Path) {
+func (s *sweepPage) Paths() (axis string, paths []Path) {
 	most := 2
 	for _, a := range s.Axes {
 		seen := map[float64]bool{}
