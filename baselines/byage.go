@@ -91,6 +91,9 @@ func newByAge(t env.Terms, x ageIndex, sleep bool) *byAge {
 	if sleep {
 		p.ring, p.floor = ring.New(len(t.Costs), int(min(4*t.Round(), 1<<22))), math.Inf(1)
 		p.want = int(1.5*float64(len(t.Costs))/t.Round()) + 16
+		if !p.sel.equal {
+			p.want += 48 // among which to find one that still fits
+		}
 	}
 	return p
 }

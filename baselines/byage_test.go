@@ -17,7 +17,7 @@ import (
 var ages = map[string]func(in env.Instance) ageIndex{
 	"whittle": func(in env.Instance) ageIndex { return newWhittleByAge(in) },
 	"lagrangian": func(in env.Instance) ageIndex {
-		return ageFunc{index: lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price)}
+		return ageFunc{index: lagrangianAt(in, index.Relax(in).Price)}
 	},
 	"greedy": func(in env.Instance) ageIndex { return ageFunc{index: greedyAt(in)} },
 }
@@ -70,7 +70,7 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 // go to another source. What that earns or loses is little.
 func TestRingWithUnequalCosts(t *testing.T) {
 	for _, budget := range []float64{3, 60} {
-		in := env.Mixed(3000, budget, 2)
+		in := env.Mixed(3000, budget, 2).MeanDynamics()
 		for name, of := range ages {
 			for _, pack := range []bool{false, true} {
 				if pack && name != "whittle" {

@@ -5,11 +5,11 @@ import (
 	"ephemera/env"
 )
 
-// NewLagrangian returns the Lagrangian index policy on the mean state, at the
+// NewLagrangian returns the Lagrangian index policy on the harvest curves, at the
 // price that is optimal for the relaxed problem ([index.Relax]). It panics if the
 // instance is not valid.
 func NewLagrangian(in env.Instance) env.Policy[env.Model] {
-	return NewByAge(in.Terms(), lagrangianAt(in, index.Relax(in, index.MeanDynamics).Price))
+	return NewByAge(in.Terms(), lagrangianAt(in, index.Relax(in).Price))
 }
 
 // lagrangianAt returns the Lagrangian index of source i at an age.

@@ -27,7 +27,7 @@ func TestLagrangianKeepsTheBudget(t *testing.T) {
 func TestLagrangianPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := envtest.DrawInstance(t, 2, 8, rapid.Bool().Draw(t, "costs"), true)
-		price := index.Relax(in, index.MeanDynamics).Price
+		price := index.Relax(in).Price
 		costs := in.Terms().Costs
 		p, w := NewLagrangian(in), mean(t, in, false)
 		key := make([]float64, len(costs))

@@ -38,7 +38,7 @@ type Optimum struct {
 	// Joint ages are numbered in a mixed radix; the last age of each source
 	// stands for all beyond.
 	cell  [][]ageCell // of each source, by its age − 1
-	sets  [][]int     // the largest sets of sources within the budget
+	sets  [][]int     // the sets of sources within the budget that are tried
 	value []float64   // V
 	age   []int       // scratch
 }
@@ -62,7 +62,7 @@ var _ env.Policy[env.Model] = (*Optimum)(nil)
 //
 // Three facts keep it small and its bounds certain:
 //
-//   - x is concave with x(0) = 0, so a crawl that the budget leaves room for
+//   - Where x is concave with x(0) = 0, a crawl that the budget leaves room for
 //     never hurts: only the largest sets within the budget are tried.
 //   - Ages stop at a cap. A source is crawled beyond its cap at most once in so
 //     many epochs, and what it then earns is underestimated by at most
@@ -83,13 +83,13 @@ func solveOptimum(in env.Instance, most limits) (*Optimum, error) {
 }
 
 func (o *Optimum) solve(in env.Instance, most limits) error {
-	relaxed := index.Relax(in, index.MeanDynamics)
+	relaxed := index.Relax(in)
 	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
 		if !env.Fits(s.Cost, in.Budget) {
 			s.Rate = 0 // never crawled: its age makes no difference
 		}
-		curves[i] = index.NewCurve(s, index.MeanDynamics)
+		curves[i] = index.NewCurve(s)
 	}
 	const state, gib = 2 * 8, 1 << 30 // bytes, for V and TV
 	caps, states := o.capAges(curves, most.truncation*relaxed.Bound, most.memory/state)
@@ -98,7 +98,8 @@ func (o *Optimum) solve(in env.Instance, most limits) error {
 			len(curves), states, need/gib, most.memory/gib)
 	}
 	var err error
-	if o.sets, err = largestSets(in); err != nil {
+	all := slices.ContainsFunc(curves, func(c index.Curve) bool { return !c.Concave() })
+	if o.sets, err = affordableSets(in, all); err != nil {
 		return err
 	}
 	// A bound that is reached takes few sweeps, another one many.
@@ -149,9 +150,9 @@ func (o *Optimum) capAges(curves []index.Curve, slack, most float64) (caps []int
 	}
 }
 
-// largestSets lists the sets of sources that fit the budget and to which no
-// further source can be added.
-func largestSets(in env.Instance) ([][]int, error) {
+// affordableSets lists the sets of sources that fit the budget: all, or only
+// those to which no further source can be added.
+func affordableSets(in env.Instance, all bool) ([][]int, error) {
 	const most = 1 << 16
 	var (
 		sets [][]int
@@ -161,7 +162,7 @@ func largestSets(in env.Instance) ([][]int, error) {
 	// skipped is the least cost of a source that was left out.
 	walk = func(i int, left, skipped float64) bool {
 		if i == len(in.Sources) {
-			if !env.Fits(in.Budget-left+skipped, in.Budget) {
+			if all || !env.Fits(in.Budget-left+skipped, in.Budget) {
 				sets = append(sets, append([]int(nil), cur...))
 			}
 			return len(sets) <= most

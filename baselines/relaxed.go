@@ -10,7 +10,7 @@ import (
 )
 
 // relaxedControl is the online algorithm of TCNS, section VII: it crawls every
-// source whose state is at its threshold, and learns the price by dual descent.
+// source whose age is at its threshold, and learns the price by dual descent.
 // It keeps the budget on average only, so it needs a world that lets crawls
 // over the budget pass. Sources of which one crawl is above the budget it
 // leaves alone, as [index.Relax] does.
@@ -29,7 +29,7 @@ type RelaxedOptions struct {
 	// knows nothing.
 	Price float64 `toml:"price"`
 	// The step is b(k) = First/(1 + k/Hold)^Power, interest per budget unit
-	// squared. First 0 stands for a tenth of the greatest u/C, over the budget;
+	// squared. First 0 stands for a tenth of the greatest H(1)/C, over the budget;
 	// with a Power above ½ and at most 1 the steps sum to infinity and their
 	// squares do not.
 	First float64 `toml:"first"`
@@ -61,7 +61,7 @@ func NewRelaxedControl(in env.Instance, set *RelaxedOptions) (env.Policy[env.Mod
 	if s.First == 0 {
 		for _, x := range in.Sources {
 			if env.Fits(x.Cost, in.Budget) {
-				s.First = math.Max(s.First, x.Gain()/x.Cost)
+				s.First = math.Max(s.First, x.Harvest(1)/x.Cost)
 			}
 		}
 		s.First *= 0.1 / in.Budget
@@ -72,9 +72,9 @@ func NewRelaxedControl(in env.Instance, set *RelaxedOptions) (env.Policy[env.Mod
 // Select implements env.Policy, but for the budget.
 func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
 	var cost float64
-	for i, x := range o.Mean {
+	for i := range p.sources {
 		s := &p.sources[i]
-		if env.Fits(s.Cost, p.budget) && p.crawls(s, x, o.Age(i)) {
+		if env.Fits(s.Cost, p.budget) && p.crawls(s, o.Age(i)) {
 			dst = append(dst, i)
 			cost += s.Cost
 		}
@@ -87,10 +87,9 @@ func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
 	return dst
 }
 
-func (p *relaxedControl) crawls(s *env.Source, x float64, age int) bool {
+func (p *relaxedControl) crawls(s *env.Source, age int) bool {
 	if p.Exact {
 		return index.WhittleAtAge(*s, age) >= p.Price
 	}
-	// A source without gain has its state at its threshold, 0, for ever.
-	return x > 0 && x >= index.RelaxedThreshold(*s, p.Price)
+	return float64(age) >= index.RelaxedAge(*s, p.Price)
 }

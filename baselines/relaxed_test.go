@@ -10,8 +10,6 @@ import (
 	"ephemera/env/envtest"
 )
 
-// The threshold is where the yield of a cycle of real length is stationary:
-// (17) in (19), differentiated by η.
 // In whole epochs the optimal threshold is the first age whose Whittle index
 // reaches the price: the age that earns most by trying all.
 func TestRelaxedExactThreshold(t *testing.T) {
@@ -20,7 +18,7 @@ func TestRelaxedExactThreshold(t *testing.T) {
 		price := rapid.Float64Range(0.001, 0.95).Draw(t, "price") * s.Ceiling() / s.Cost
 		p := relaxedControl{RelaxedOptions: RelaxedOptions{Price: price, Exact: true}}
 		first := 1
-		for !p.crawls(&s, s.MeanState(first), first) {
+		for !p.crawls(&s, first) {
 			first++
 		}
 		yield := func(age int) float64 { return (s.MeanState(age) - price*s.Cost) / float64(age) }

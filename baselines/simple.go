@@ -5,9 +5,8 @@ import (
 )
 
 // NewGreedy returns the greedy policy of TCNS, section IX: it crawls by the
-// mean interest that has gathered since the last crawl, per budget unit,
-//
-//	(λ ξ̄ / c)(1 − e^(−c t)) / C   with t the age, at most the window.
+// mean interest that has gathered since the last crawl, H(age)/C, per budget
+// unit. It uses the whole budget, also on sources that had better wait.
 func NewGreedy(in env.Instance) env.Policy[env.Model] {
 	return NewByAge(in.Terms(), greedyAt(in))
 }
@@ -47,11 +46,11 @@ func NewRoundRobin(t env.Terms) env.Policy[env.Online] {
 }
 
 // NewBestSource returns the policy that crawls the sources with the greatest
-// gain per budget unit at every epoch, and no others.
+// harvest of one epoch per budget unit, H(1)/C, at every epoch, and no others.
 func NewBestSource(in env.Instance) env.Policy[env.Model] {
 	best := make([]float64, len(in.Sources))
 	for i, s := range in.Sources {
-		best[i] = s.Gain() / s.Cost
+		best[i] = s.Harvest(1) / s.Cost
 	}
 	return NewByIndex(in.Terms(), func(key []float64, _ *env.Model) { copy(key, best) })
 }

@@ -16,7 +16,7 @@ type Spread int
 const (
 	// EvenSpread crawls every 1/f epochs (Lefortier et al., CIKM 2013):
 	//
-	//	R(f) = f u*(1 − α^(1/f))
+	//	R(f) = f H(1/f)
 	//
 	// with 1/f any real number from 1 on. Gaps of whole epochs, ⌊1/f⌋ and
 	// ⌈1/f⌉ mixed, earn what lies on the chords of R between the points
@@ -26,35 +26,89 @@ const (
 	// before, as the Poisson crawls of Azar et al., PNAS 2018, do in
 	// continuous time. The age is geometric, and
 	//
-	//	R(f) = f E[u*(1 − α^age)] = f u/(1 − α + αf)
+	//	R(f) = f E H(age) = f Σₛ (1 − f)^(s−1) (H(s) − H(s−1)),   s ≥ 1
 	RandomSpread
 )
 
-// reward returns R(f), interest per epoch.
-func (d Spread) reward(s env.Source, f float64) float64 {
+// yield is R(f) of one source, interest per epoch, with its inverse slope.
+type yield struct {
+	env.Source
+	spread Spread
+	top    float64 // H(∞)
+	closed bool    // RandomSpread has closed forms: R(f) = f u/(1 − α + αf)
+	// node are the ages between which H counts as straight under RandomSpread,
+	// and rise is its slope between them.
+	node, rise []float64
+}
+
+// newYield prepares R. Under RandomSpread the ages up to 16 are told apart, and
+// 16 in each doubling beyond, which moves R by less than 1 part in 1000.
+func newYield(s env.Source, d Spread) yield {
+	y := yield{Source: s, spread: d, top: s.Harvest(math.Inf(1))}
+	y.closed = s.Exponential() && math.IsInf(s.Window, 1)
+	if d == EvenSpread || y.closed {
+		return y
+	}
+	before, h := 0.0, 0.0
+	for age := 1.0; h < y.top*(1-1e-12) && age < 1e12; age += math.Max(1, math.Floor(age/16)) {
+		now := s.Harvest(age)
+		y.node, y.rise = append(y.node, age), append(y.rise, (now-h)/(age-before))
+		before, h = age, now
+	}
+	return y
+}
+
+// reward returns R(f).
+func (y *yield) reward(f float64) (sum float64) {
 	switch {
 	case f == 0:
 		return 0
-	case d == EvenSpread:
-		return f * s.Ceiling() * -math.Expm1(-s.Decay/f)
+	case y.spread == EvenSpread:
+		return f * y.Harvest(1/f)
+	case y.closed:
+		return f * y.Gain() / (-math.Expm1(-y.Decay) + y.Factor()*f)
 	}
-	return f * s.Gain() / (-math.Expm1(-s.Decay) + s.Factor()*f)
+	// Between nodes a and b the sum is rise·((1−f)^a − (1−f)^b).
+	rest, last := 1.0, math.Log1p(-f)
+	for k, age := range y.node {
+		next := math.Exp(last * age)
+		sum += y.rise[k] * (rest - next)
+		rest = next
+	}
+	return sum
+}
+
+// slope returns R′(f) under RandomSpread, for 0 < f < 1.
+func (y *yield) slope(f float64) (sum float64) {
+	rest, last := 0.0, math.Log1p(-f)
+	for k, age := range y.node {
+		next := age * math.Exp(last*(age-1)) // −d/df (1−f)^age
+		sum += y.rise[k] * (next - rest)
+		rest = next
+	}
+	return sum
 }
 
 // at returns the f in [0, 1] at which R′(f) is the charge of a crawl, or the
 // end at which it comes closest.
-func (d Spread) at(s env.Source, charge float64) float64 {
-	q := charge / s.Ceiling()
+func (y *yield) at(charge float64) float64 {
+	const most = 1 - 1e-9
 	switch {
-	case !(q < 1): // also 0/0
+	case !(charge < y.top):
 		return 0
-	case q <= 0:
+	case y.spread == EvenSpread:
+		return math.Min(1, 1/index.RelaxedAge(y.Source, charge/y.Cost))
+	case y.closed: // 1 − α + αf = (1 − α)/√q
+		return math.Min(1, -math.Expm1(-y.Decay)*(1/math.Sqrt(charge/y.top)-1)/y.Factor())
+	case y.slope(most) >= charge:
 		return 1
-	case d == EvenSpread:
-		return math.Min(1, 1/index.RelaxedAge(s, charge/s.Cost))
 	}
-	// 1 − α + αf = (1 − α)/√q
-	return math.Min(1, -math.Expm1(-s.Decay)*(1/math.Sqrt(q)-1)/s.Factor())
+	// In f = e^v.
+	lo := -1.0
+	for y.slope(math.Exp(lo)) < charge && lo > -30 {
+		lo -= 2
+	}
+	return math.Exp(index.Crossing(lo, math.Log(most), func(v float64) float64 { return charge - y.slope(math.Exp(v)) }))
 }
 
 // Allocation is the static optimum: how often to crawl each source when the
@@ -77,17 +131,19 @@ func Allocate(in env.Instance, d Spread) Allocation {
 	if err := in.Validate(); err != nil {
 		panic("baselines: " + err.Error())
 	}
-	a := Allocation{Spread: d, Frequency: make([]float64, len(in.Sources))}
-	var hi float64
-	for _, s := range in.Sources {
-		hi = math.Max(hi, s.Ceiling()/s.Cost)
-	}
 	n, terms := len(in.Sources), in.Terms()
+	a := Allocation{Spread: d, Frequency: make([]float64, n)}
+	yields := make([]yield, n)
+	var hi float64
+	for i, s := range in.Sources {
+		yields[i] = newYield(s, d)
+		hi = math.Max(hi, yields[i].top/s.Cost)
+	}
 	low, high, trial := make([]float64, n), make([]float64, n), make([]float64, n)
 	fill := func(f []float64, price float64) (cost float64) {
 		for i, s := range in.Sources {
 			if terms.Affordable(i) {
-				f[i] = d.at(s, price*s.Cost)
+				f[i] = yields[i].at(price * s.Cost)
 				cost += s.Cost * f[i]
 			}
 		}
@@ -121,7 +177,7 @@ func Allocate(in env.Instance, d Spread) Allocation {
 			f = w*f + (1-w)*high[i]
 		}
 		a.Frequency[i] = f
-		a.Reward += d.reward(s, f)
+		a.Reward += yields[i].reward(f)
 		a.Cost += s.Cost * f
 	}
 	return a

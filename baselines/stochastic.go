@@ -161,8 +161,9 @@ func absorb(p, row []float64, k int, goes float64) {
 }
 
 // NewStochasticWhittle returns the policy of the true Whittle index of the
-// stochastic model on the observed state; sources that are not observed are
-// crawled by the index at their age. It returns an error for a source whose law
+// stochastic model on the observed state. Sources that are not observed, and
+// those whose items come in batches or have another law of interest than the
+// exponential, are crawled by the index at their age. It returns an error for a source whose law
 // of the gain cannot be computed, and panics if Observed has a wrong length.
 func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
 	return tablePolicy(in, opt.defaults(), func(_ int, s env.Source, law gainLaw) indexTable {
@@ -179,7 +180,7 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 	tables := make([]*indexTable, n)
 	known := make(map[env.Source]*indexTable)
 	for i, s := range in.Sources {
-		if opt.Observed != nil && !opt.Observed[i] {
+		if opt.Observed != nil && !opt.Observed[i] || s.Batch > 1 || !s.Exponential() {
 			continue
 		}
 		like := s

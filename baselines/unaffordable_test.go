@@ -16,7 +16,7 @@ func TestUnaffordable(t *testing.T) {
 	dear.Cost = 1.2
 	with := in
 	with.Sources = append(slices.Clone(in.Sources), dear)
-	a, b := index.Relax(in, index.MeanDynamics), index.Relax(with, index.MeanDynamics)
+	a, b := index.Relax(in), index.Relax(with)
 	if a.Bound != b.Bound || a.Price != b.Price || !slices.Equal(append(a.Frequency, 0), b.Frequency) || b.Frequency[4] != 0 || b.Short[4] != index.Never {
 		t.Errorf("%v with the dear source, crawled %v times per epoch; %v without", b, b.Frequency[4], a)
 	}
@@ -61,7 +61,7 @@ func TestUnaffordable(t *testing.T) {
 		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)
 	}
 	with.Budget, in.Budget = 1.2, 1.2
-	if a, b := index.Relax(in, index.MeanDynamics), index.Relax(with, index.MeanDynamics); !(b.Bound > a.Bound*1.1) || b.Frequency[4] == 0 {
+	if a, b := index.Relax(in), index.Relax(with); !(b.Bound > a.Bound*1.1) || b.Frequency[4] == 0 {
 		t.Errorf("%v with the dear source within the budget; %v without", b, a)
 	}
 }

@@ -25,25 +25,34 @@ func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	return p.sel.Top(dst, p.key)
 }
 
-// whittleByAge is the exact Whittle index at the age, in interest per budget unit.
+// whittleByAge is the exact Whittle index at the age, in interest per budget
+// unit, or −Inf where it is below 0.
 type whittleByAge []index.Curve
 
 func newWhittleByAge(in env.Instance) whittleByAge {
 	w := make(whittleByAge, len(in.Sources))
 	for i, s := range in.Sources {
-		w[i] = index.NewCurve(s, index.MeanDynamics)
+		w[i] = index.NewCurve(s)
 	}
 	return w
 }
 
-func (w whittleByAge) at(i, age int) float64 { return w[i].Index(age) / w[i].Cost }
-
-func (w whittleByAge) firstAge(i int, level float64) int {
-	return w[i].FirstAge(level * w[i].Cost)
+func (w whittleByAge) at(i, age int) float64 {
+	charge := w[i].Index(age)
+	if charge < 0 && !w[i].Concave() {
+		return negInf
+	}
+	return charge / w[i].Cost
 }
 
-// NewWhittle returns the exact Whittle index policy on the mean state, which
-// follows from the age: the policy of both papers' deterministic experiments.
+func (w whittleByAge) firstAge(i int, level float64) int {
+	return w[i].FirstAge(max(0, level*w[i].Cost))
+}
+
+// NewWhittle returns the exact Whittle index policy on the harvest curves, any
+// [index.Curve]: for the exponential law the policy of both papers'
+// deterministic experiments. A source whose index is below 0 is not crawled,
+// even if budget is left, since it is worth more to wait.
 func NewWhittle(in env.Instance) env.Policy[env.Model] {
 	return newByAge(in.Terms(), newWhittleByAge(in), fewAreCrawled(in.Terms()))
 }

@@ -116,6 +116,16 @@ func (in Instance) TotalCost() float64 {
 	return sum
 }
 
+// MeanDynamics returns the instance of [Source.MeanDynamics].
+func (in Instance) MeanDynamics() Instance {
+	from := in.Sources
+	in.Sources = make([]Source, len(from))
+	for i, s := range from {
+		in.Sources[i] = s.MeanDynamics()
+	}
+	return in
+}
+
 // ErrBudget is wrapped by errors about the budget of an instance.
 var ErrBudget = errors.New("budget")
 

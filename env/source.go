@@ -42,6 +42,9 @@ var laws = []Law{LawExponential, LawPower, LawHump}
 // law returns the law of interest.
 func (s *Source) law() Law { return cmp.Or(s.Law, LawExponential) }
 
+// Exponential reports whether the law of interest is that of the papers.
+func (s Source) Exponential() bool { return s.law() == LawExponential }
+
 // shape returns k.
 func (s *Source) shape() float64 { return cmp.Or(s.Shape, 1.5) }
 
@@ -93,6 +96,24 @@ func (s *Source) scale() float64 { return s.Rate * s.Interest / s.Decay }
 // exponential and power; for the law hump it is convex up to age 1/c.
 func (s Source) Harvest(age float64) float64 {
 	return s.scale() * s.integral(math.Min(age, s.Window))
+}
+
+// HarvestRate returns H′(age), the derivative of Harvest, interest per epoch:
+//
+//	H′(s) = λ ξ̄ f(s) for s < M, and 0 from the window on
+func (s Source) HarvestRate(age float64) float64 {
+	if age >= s.Window {
+		return 0
+	}
+	return s.Rate * s.Interest * s.interestAt(age)
+}
+
+// MeanDynamics returns the source without a window whose harvest curve is the
+// mean state of s: what a crawl of s earns under the papers' mean dynamics.
+func (s Source) MeanDynamics() Source {
+	s.Rate *= s.windowShare()
+	s.Window = math.Inf(1)
+	return s
 }
 
 // windowShare returns the share of all interest ever that an item has had

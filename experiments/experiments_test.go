@@ -436,7 +436,7 @@ func TestBounded(t *testing.T) {
 		{"mean dynamics, observed", MeanScene(in), env.LevelObserved, true},
 		{"items, online", PoissonScene(in, env.MarksConstant, 1), env.LevelOnline, true},
 		{"items, observed", PoissonScene(in, env.MarksConstant, 1), env.LevelObserved, false},
-		{"items with a window", PoissonScene(windowed, env.MarksConstant, 1), env.LevelModel, false},
+		{"items with a window", PoissonScene(windowed, env.MarksConstant, 1), env.LevelModel, true},
 	} {
 		if got := x.scene.Bounded(x.level); got != x.want {
 			t.Errorf("%s: bounded is %v, want %v", x.what, got, x.want)

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"math"
 
 	"ephemera/env"
 )
@@ -17,7 +16,7 @@ type Scene struct {
 	Epochs   int  // how many the world has that count; 0 for any number
 	Warm     int  // epochs before these, which are played and do not count
 	Seeded   bool // the seed changes what arrives
-	Mean     bool // rewards have the means of the mean dynamics
+	Mean     bool // the harvest curves of the instance are the mean rewards
 	// Marks is the law of the items' initial interest, and Sigma its σ where
 	// it has one; empty where the model has no single items.
 	Marks env.Marks
@@ -82,7 +81,7 @@ func (s Scene) Limit(epochs int) int {
 // MeanScene is the mean dynamics of an instance.
 func MeanScene(in env.Instance) Scene {
 	return Scene{
-		Instance: in,
+		Instance: in.MeanDynamics(),
 		Mean:     true,
 		Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
 			return env.NewMean(in, overrun)
@@ -95,11 +94,6 @@ func MeanScene(in env.Instance) Scene {
 // seen, not even at the level that shows states (TCNS, section VIII).
 func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ...bool) Scene {
 	s := Scene{Instance: in, Seeded: true, Mean: true, Marks: marks, Sigma: sigma}
-	for _, v := range in.Sources {
-		// With a window the exact mean is above the papers' mean dynamics, so
-		// that their optimum is no bound.
-		s.Mean = s.Mean && math.IsInf(v.Window, 1)
-	}
 	for _, u := range unobserved {
 		s.Seen = append(s.Seen, !u)
 	}

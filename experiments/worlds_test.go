@@ -151,7 +151,7 @@ func TestAnyWorld(t *testing.T) {
 			play := func(e *Entry, level env.Level) (p Played, mean float64) {
 				curves := make([]index.Curve, len(s.Instance.Sources))
 				for i, v := range s.Instance.Sources {
-					curves[i] = index.NewCurve(v, index.ItemDynamics)
+					curves[i] = index.NewCurve(v)
 				}
 				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed + *worldDraw<<20, Epochs: steps, Watch: func(Running) Watcher {
 					mean = 0 // of the last run

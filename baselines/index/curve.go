@@ -1,83 +1,110 @@
 package index
 
 import (
-	"fmt"
 	"math"
 
 	"ephemera/env"
 )
 
-// Dynamics says what a crawl earns by the age of the source.
-type Dynamics int
-
-const (
-	// MeanDynamics are the papers' (2)-(3): x(s) = u*(1 − α^s).
-	MeanDynamics Dynamics = iota
-	// ItemDynamics are the exact means of items that are dropped when they
-	// are older than the window: x(s) = (λξ̄/c)(1 − α^min(s, M)). Without a
-	// window they are the same.
-	ItemDynamics
-)
-
 // Never is the age of a source that is never crawled.
 const Never = math.MaxInt
 
-// Curve is what one crawl earns by age, concave from 0 to the ceiling:
-//
-//	x(s) = b(1 − α^min(s, M))
+// Curve is the harvest curve of a source at whole ages, with what follows from
+// it for one source whose crawls are charged. H(0) = 0, and H rises at first ever
+// faster, up to an age that may be 0, and then ever more slowly, as for every law
+// of interest and window ([env.Source.Harvest]).
 type Curve struct {
-	Top  float64 // x(∞), interest
-	Cost float64 // C, budget units
+	env.Source
+	Top float64 // H(∞), interest
 
-	scale  float64 // b
-	decay  float64 // c
-	loss   float64 // 1 − α
-	window float64 // M
+	scale float64 // λξ̄/c
+	loss  float64 // 1 − α
+	bend  float64 // the age from which on H is concave
+	plain bool    // the law is exponential
 }
 
 // NewCurve returns the curve of a source.
-func NewCurve(s env.Source, d Dynamics) Curve {
-	c := Curve{Top: s.Ceiling(), Cost: s.Cost, scale: s.Ceiling(), decay: s.Decay, loss: -math.Expm1(-s.Decay), window: math.Inf(1)}
-	switch d {
-	case MeanDynamics:
-	case ItemDynamics:
-		c.scale, c.window = s.Rate*s.Interest/s.Decay, s.Window
-	default:
-		panic(fmt.Sprintf("index: unknown dynamics %d", d))
+func NewCurve(s env.Source) Curve {
+	c := Curve{Source: s, Top: s.Harvest(math.Inf(1)), scale: s.Rate * s.Interest / s.Decay, loss: -math.Expm1(-s.Decay)}
+	c.plain = s.Exponential()
+	if s.Law == env.LawHump {
+		c.bend = 1 / s.Decay
 	}
 	return c
 }
 
-// At returns x(s), interest.
-func (c *Curve) At(age int) float64 {
-	return c.scale * -math.Expm1(-c.decay*math.Min(float64(age), c.window))
-}
+// Concave reports whether H is concave at all ages. Then the index is never
+// below 0.
+func (c *Curve) Concave() bool { return c.bend == 0 }
 
-// Index returns Cγ at age s, the charge per crawl at which crawling every s
-// and every s+1 epochs earn the same. It does not fall with s, since x is
-// concave:
+// At returns H(s), interest.
+func (c *Curve) At(age int) float64 { return c.Harvest(float64(age)) }
+
+// Index returns Cγ, the Whittle index at age s times the cost: the charge per
+// crawl at which crawling now and waiting are worth the same. It is exact for any
+// curve.
 //
-//	Cγ(s) = x(s) − s (x(s+1) − x(s))
+// At a charge p the best cycle earns β(p) = maxₜ (H(t) − p)/t. Crawling at age s
+// is right if no later crawl makes up for the epochs that it waits, H(s) ≥ H(s+k)
+// − kβ(p) for all k ≥ 1, that is if D ≤ β(p) with the steepest chord from s on,
 //
-// Before the window closes this is [AtAge].
+//	D = maxₖ (H(s+k) − H(s))/k
+//
+// β falls with p, so that every source is indexable, and β(p) ≥ D holds up to
+//
+//	Cγ(s) = maxₜ [H(t) − tD],   t ≥ 1
+//
+// With H convex and then concave the chord touches the concave part, where t = s
+// is as good as any t; in the convex part the best is t = 1. Where H is concave
+// from s on, k = 1 and
+//
+//	Cγ(s) = H(s) − s(H(s+1) − H(s)) = (s+1)H(s) − sH(s+1)
+//
+// which for the exponential law is [AtAge]. The index is below 0 as long as
+// H(s)/s still rises: not even a crawl that is free is worth while then. From
+// there on it does not fall as the age grows.
 func (c *Curve) Index(age int) float64 {
 	s := float64(age)
-	if s+1 <= c.window {
-		return AtAge(c.scale, c.decay, c.loss, s)
+	if c.plain && s+1 <= c.Window {
+		return AtAge(c.scale, c.Decay, c.loss, s)
 	}
-	return c.At(age) - s*c.rise(age)
+	d := c.chord(age)
+	charge := c.At(age) - s*d
+	if charge < 0 {
+		charge = math.Max(charge, c.At(1)-d)
+	}
+	return charge
 }
 
-// rise returns x(s+1) − x(s).
+// chord returns D, the slope of the steepest chord from an age on.
+func (c *Curve) chord(age int) float64 {
+	if float64(age) >= c.bend {
+		return c.rise(age)
+	}
+	h := c.At(age)
+	slope := func(k int) float64 { return (c.At(age+k) - h) / float64(k) }
+	// The slope rises with k up to the chord that touches H, and then falls.
+	return slope(FirstAge(0, Never, func(k int) bool { return slope(k+1) <= slope(k) }))
+}
+
+// rise returns H(s+1) − H(s).
 func (c *Curve) rise(age int) float64 {
 	s := float64(age)
-	left := math.Min(1, math.Max(0, c.window-s)) // of the window, epochs
-	return c.scale * math.Exp(-c.decay*s) * -math.Expm1(-c.decay*left)
+	if !c.plain {
+		if s < 64 || s < c.Window && s+1 > c.Window {
+			return c.At(age+1) - c.At(age)
+		}
+		// The difference would lose digits, but H′ is smooth: Gauss's three points.
+		d := math.Sqrt(.15)
+		return (5*c.HarvestRate(s+.5-d) + 8*c.HarvestRate(s+.5) + 5*c.HarvestRate(s+.5+d)) / 18
+	}
+	left := math.Min(1, math.Max(0, c.Window-s)) // of the window, epochs
+	return c.scale * math.Exp(-c.Decay*s) * -math.Expm1(-c.Decay*left)
 }
 
-// Age is the inverse of Index, the best time between crawls at a charge per
-// crawl: the least s between lo and hi whose index reaches it. hi may be
-// [Never].
+// Age is the inverse of Index for charges of 0 and more, and so the best time
+// between crawls at a charge per crawl: the least s between lo and hi whose index
+// reaches it. hi may be [Never].
 func (c *Curve) Age(charge float64, lo, hi int) int {
 	switch {
 	case lo == hi || c.Index(lo) >= charge:
@@ -94,12 +121,12 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 	return age
 }
 
-// FirstAge returns the first age at which the index reaches a charge, or an
-// earlier one, at least 1; [Never] if there is none. Before the window closes it
-// takes no search.
+// FirstAge returns the first age at which the index reaches a charge of 0 or
+// more, or an earlier one, at least 1; [Never] if there is none. For the
+// exponential law without a window it takes no search.
 func (c *Curve) FirstAge(charge float64) int {
-	if !math.IsInf(c.window, 1) {
-		return c.Age(charge-1e-12*math.Abs(charge), 1, Never)
+	if !c.plain || !math.IsInf(c.Window, 1) {
+		return c.Age(charge*(1-1e-12), 1, Never)
 	}
 	rest := 1 - charge/c.scale
 	switch {
@@ -110,11 +137,11 @@ func (c *Curve) FirstAge(charge float64) int {
 	case rest < 1e-12:
 		// The index is the charge but for rounding; it comes within 1e−12 of its
 		// limit no earlier than 1 − e^(−cs) does.
-		return wholeAge(27 / c.decay)
+		return wholeAge(27 / c.Decay)
 	}
 	// Rounding of the index moves log(1 − charge/u*) by 2e−15/(1 − charge/u*).
-	s := AgeAt(c.scale, c.decay, c.loss, charge)
-	return wholeAge(s - 1e-8*s - (1e-8+4e-15/rest)/c.decay)
+	s := ageAt(c.scale, c.Decay, c.loss, charge)
+	return wholeAge(s - 1e-8*s - (1e-8+4e-15/rest)/c.Decay)
 }
 
 // wholeAge returns the least whole age, from 1 on, that is at or above s.
@@ -154,7 +181,7 @@ func frequency(age int) float64 {
 	return 1 / float64(age)
 }
 
-// Yield returns (x(s) − charge)/s, interest per epoch.
+// Yield returns (H(s) − charge)/s, interest per epoch.
 func (c *Curve) Yield(age int, charge float64) float64 {
 	if age == Never {
 		return 0

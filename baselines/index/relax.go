@@ -29,19 +29,20 @@ type Relaxed struct {
 // policy that keeps the budget, in interest per epoch, and the price at which
 // it is reached, in interest per budget unit: min over λ ≥ 0 of
 //
-//	Σᵢ maxₛ (xᵢ(s) − λCᵢ)/s + λM
+//	Σᵢ maxₛ (Hᵢ(s) − λCᵢ)/s + λM
 //
-// where x(s) is the mean state at age s and s = ∞ (never crawl) is allowed. It
-// panics if the instance is not valid.
+// where H is the harvest curve and s = ∞ (never crawl) is allowed. It panics if
+// the instance is not valid.
 func Bound(in env.Instance) (bound, price float64) {
-	r := Relax(in, MeanDynamics)
+	r := Relax(in)
 	return r.Bound, r.Price
 }
 
-// Relax solves the relaxed problem (TCNS, section VII) exactly, for what crawls
-// earn under the given dynamics. Where a whole interval of prices is optimal,
-// Price is its upper end: what the last part of the budget is worth. It panics
-// if the instance is not valid.
+// Relax solves the relaxed problem (TCNS, section VII) exactly, for crawls that
+// earn what the harvest curves say; for the papers' mean dynamics with windows
+// that is [env.Instance.MeanDynamics]. Where a whole interval of prices is
+// optimal, Price is its upper end: what the last part of the budget is worth. It
+// panics if the instance is not valid.
 //
 // At a price λ each source is best crawled at the least age whose Whittle index
 // reaches λ, so that the cost falls with λ in steps. Bisection goes on until
@@ -52,7 +53,7 @@ func Bound(in env.Instance) (bound, price float64) {
 // every epoch. A source whose age is the same at both ends of the
 // bracket is settled and looked at no more, which makes the work O(N) but for
 // the sources that tie.
-func Relax(in env.Instance, d Dynamics) Relaxed {
+func Relax(in env.Instance) Relaxed {
 	if err := in.Validate(); err != nil {
 		panic("index: " + err.Error())
 	}
@@ -63,15 +64,16 @@ func Relax(in env.Instance, d Dynamics) Relaxed {
 	ages := make([]int, n)
 	var full, hi float64
 	for i, s := range in.Sources {
-		curves[i] = NewCurve(s, d)
-		r.Short[i], r.Long[i] = 1, Never
+		c := NewCurve(s)
+		curves[i] = c
+		r.Short[i], r.Long[i] = c.Age(0, 1, Never), Never
 		if !env.Fits(s.Cost, in.Budget) {
 			r.Short[i] = Never
 			continue
 		}
 		open = append(open, i)
-		full += s.Cost
-		hi = math.Max(hi, curves[i].Top/s.Cost)
+		full += s.Cost * frequency(r.Short[i])
+		hi = math.Max(hi, c.Top/s.Cost)
 	}
 	lo, hi := 0.0, math.Nextafter(hi, math.Inf(1)) // nothing is crawled at hi
 	atLo, atHi := full, 0.0                        // cost at the two prices

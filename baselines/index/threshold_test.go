@@ -10,25 +10,24 @@ import (
 	"ephemera/env/envtest"
 )
 
-func TestRelaxedThresholdIsStationary(t *testing.T) {
+// A cycle a little shorter or longer than the relaxed age earns less.
+func TestRelaxedAgeIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := envtest.DrawInstance(t, 1, 1, true, true).Sources[0]
-		charge := math.Pow(10, rapid.Float64Range(-14, -0.01).Draw(t, "log")) * s.Ceiling()
-		x := RelaxedThreshold(s, charge/s.Cost)
-		// α^η(1 − η ln α) = 1 − Cλ/u*, with η from x, both sides taken from 1.
-		y := -math.Log1p(-x / s.Ceiling())
-		if got := -math.Expm1(subLog1pNegExp(y)); math.Abs(got-charge/s.Ceiling()) > 1e-6*charge/s.Ceiling() {
-			t.Fatalf("threshold %v: 1 − α^η(1 − η ln α) is %v, want %v", x, got, charge/s.Ceiling())
+		c := drawCurve(t)
+		charge := math.Pow(10, rapid.Float64Range(-9, -0.01).Draw(t, "log")) * c.Top
+		age := RelaxedAge(c.Source, charge/c.Cost)
+		yield := func(t float64) float64 { return (c.Harvest(t) - charge) / t }
+		for _, other := range []float64{.5, .99, 1.01, 2} {
+			if !(yield(age) >= yield(age*other)*(1-1e-12)) {
+				t.Fatalf("%+v, charge %v: a cycle of %v earns %v, one of %v %v", c.Source, charge, age, yield(age), age*other, yield(age*other))
+			}
 		}
-		// A cycle a little shorter or longer earns less.
-		yield := func(y float64) float64 { return (s.Ceiling()*-math.Expm1(-y) - charge) / y }
-		if y > 1e-3 && !(yield(y) >= yield(y*0.99) && yield(y) >= yield(y*1.01)) {
-			t.Fatalf("threshold %v is not the best", x)
+		if c.plain && age < c.Window {
+			// α^η(1 − η ln α) = 1 − Cλ/u*, both sides taken from 1.
+			envtest.Near(t, "1 − α^η(1 − η ln α)", -math.Expm1(-subLog1p(age*c.Decay)), charge/c.scale, 1e-6)
 		}
 	})
 }
-
-func subLog1pNegExp(y float64) float64 { return -subLog1p(y) }
 
 func TestRelaxedThresholdEnds(t *testing.T) {
 	s := env.Paper(1).Sources[0]

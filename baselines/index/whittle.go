@@ -11,12 +11,19 @@ import (
 //
 //	η = ⌈log_α⁺((u − (1−α)x)/u)⌉
 //
+// For other laws the state does not say all, and the index is that of the least
+// age at which the mean state is x or more.
+//
 // At x ≥ u* the printed log⁺ makes η = 0 and the index 0. The dynamic
 // programming equation gives γ = x/C there, which is also the limit η → ∞, and
 // that is what is returned. See [WhittleLiteral] for the printed form.
 func Whittle(s env.Source, x float64) float64 {
 	if x >= s.Ceiling() {
 		return x / s.Cost
+	}
+	if !s.Exponential() {
+		c := NewCurve(s.MeanDynamics())
+		return c.Index(FirstAge(0, Never, func(age int) bool { return c.At(age) >= x })) / s.Cost
 	}
 	return theorem1(s, x, math.Ceil(Wait(s, x)))
 }
@@ -49,10 +56,11 @@ func theorem1(s env.Source, x, eta float64) float64 {
 	return (eta*(loss*x-s.Gain()) - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
 }
 
-// WhittleAtAge returns the index on the states that the mean dynamics reach,
-// x = u*(1 − α^s) with s the age in epochs.
+// WhittleAtAge returns the index at an age, for any law of interest; see
+// [Curve.Index].
 func WhittleAtAge(s env.Source, age int) float64 {
-	return AtAge(s.Ceiling(), s.Decay, -math.Expm1(-s.Decay), float64(age)) / s.Cost
+	c := NewCurve(s)
+	return c.Index(age) / s.Cost
 }
 
 // AtAge returns Cγ on the state x = u*(1 − α^s) of age s, where η = s, with
@@ -68,7 +76,7 @@ func AtAge(ceil, decay, loss, age float64) float64 {
 	return ceil * (-m - age*loss*(1+m))
 }
 
-// AgeAt is the inverse of [AtAge], the age, any real number of epochs, at which
+// ageAt is the inverse of [AtAge], the age, any real number of epochs, at which
 // the index reaches a charge. With κ = (1−α)/c and y = cs that is where
 //
 //	(1 + κy) e^(−y) = 1 − Cγ/u*
@@ -76,7 +84,7 @@ func AtAge(ceil, decay, loss, age float64) float64 {
 // or, with t = y + 1/κ − 1, t − log(1+t) = 1/κ − 1 + log κ − log(1 − Cγ/u*). It
 // is +Inf for charges of u* and more. The result is right to eight digits,
 // relative to s + 1/c.
-func AgeAt(ceil, decay, loss, charge float64) float64 {
+func ageAt(ceil, decay, loss, charge float64) float64 {
 	q := charge / ceil
 	switch {
 	case q <= 0:
@@ -100,13 +108,14 @@ func AgeAt(ceil, decay, loss, charge float64) float64 {
 	return (nearly(math.Sqrt(2*(w-log))) - shift) / decay
 }
 
-// Inverse returns γ⁻¹(λ), the state at which the index reaches a price λ ≥ 0.
-// Between the states of ages s − 1 and s the index is linear,
+// Inverse returns γ⁻¹(λ), the state at which the index reaches a price λ ≥ 0: the
+// mean state of the least age whose index does. Where there is none, γ⁻¹(λ) is
+// λC, at or above the ceiling. For the exponential law the index is linear
+// between the states of ages s − 1 and s,
 //
 //	Cγ(x) = s((1−α)x − u) + u*(1 − α^s)
 //
-// and s is the least age whose index is at least λ. Where there is none, γ⁻¹(λ)
-// is λC, at or above the ceiling.
+// and so is its inverse.
 func Inverse(s env.Source, price float64) float64 {
 	charge, ceil := price*s.Cost, s.Ceiling()
 	if price <= 0 {
@@ -115,12 +124,14 @@ func Inverse(s env.Source, price float64) float64 {
 	if charge >= ceil {
 		return charge
 	}
-	c := NewCurve(s, MeanDynamics)
+	c := NewCurve(s.MeanDynamics())
 	age := c.Age(charge, 1, Never)
-	if age == Never {
+	switch {
+	case age == Never:
 		return charge
+	case !c.plain:
+		return c.At(age)
 	}
 	// u = (1−α)u*
-	eta, loss := float64(age), -math.Expm1(-s.Decay)
-	return math.Max(0, ceil-(c.At(age)-charge)/(eta*loss))
+	return math.Max(0, ceil-(c.At(age)-charge)/(float64(age)*c.loss))
 }

@@ -26,7 +26,7 @@ const perUnit = "interest per budget unit"
 // the run was in another world.
 func (s *shown) page() *report.Page {
 	in := s.scene.Instance
-	s.relaxed = index.Relax(in, index.MeanDynamics)
+	s.relaxed = index.Relax(in)
 	p := &report.Page{
 		Title:  fmt.Sprintf("%s, budget %v", in.ID, in.Budget),
 		Answer: fmt.Sprintf("%s earns %s interest per epoch over %d epochs; with the budget kept on average only, %s can be had.", s.entry.Name, result.Figure(s.reward), s.epochs, result.Figure(s.relaxed.Bound)),
@@ -215,7 +215,7 @@ func (s *shown) budgets() []plot.Figure {
 		if log {
 			in.Budget = math.Min(hi, lo*math.Pow(hi/lo, share))
 		}
-		r := index.Relax(in, index.MeanDynamics)
+		r := index.Relax(in)
 		price.Add(in.Budget, r.Price)
 		most.Add(in.Budget, r.Bound)
 	}

@@ -108,7 +108,7 @@ func (l *Learner) curve(i int) index.Curve {
 	if w := l.est.Window(i); w > 0 {
 		s.Window = w
 	}
-	return index.NewCurve(s, index.ItemDynamics)
+	return index.NewCurve(s)
 }
 
 // Fallbacks is 0: there is no matrix to invert.

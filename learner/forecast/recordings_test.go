@@ -279,7 +279,7 @@ func TestIndex(t *testing.T) {
 			if window > 0 {
 				item.Window = window
 			}
-			curve := index.NewCurve(item, index.ItemDynamics)
+			curve := index.NewCurve(item)
 			for age := 1; age < 40; age++ {
 				x := curve.At(age)
 				got := whittle(&s, x)

@@ -24,7 +24,7 @@ func reference(what string, text []byte) (any, error) {
 		return nil, err
 	}
 	if what == "relax" {
-		return index.Relax(in, index.MeanDynamics), nil
+		return index.Relax(in.MeanDynamics()), nil
 	}
 	b, err := toml.Marshal(in)
 	return string(b), err
@@ -47,7 +47,7 @@ func catalogue() any {
 // curves are functions of a source and a number.
 var curves = map[string]func(s env.Source, v float64) float64{
 	"index":        index.Whittle, // of a state: γ(x)
-	"index_at_age": func(s env.Source, v float64) float64 { return index.WhittleAtAge(s, int(v)) },
+	"index_at_age": func(s env.Source, v float64) float64 { return index.WhittleAtAge(s.MeanDynamics(), int(v)) },
 	"state_at_age": func(s env.Source, v float64) float64 { return s.MeanState(int(v)) },
 	"inverse":      index.Inverse, // of a price: γ⁻¹(λ)
 }
