@@ -156,7 +156,7 @@ func (f *Figure) stretches(s *Series) (all []stretch) {
 // nothing is left.
 func (f *Figure) Prune() error {
 	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return len(f.stretches(&s)) == 0 })
-	if len(f.Series) == 0 && !(f.Tiles != nil && slices.ContainsFunc(slices.Concat(f.Tiles.Values...), finite)) {
+	if len(f.Series) == 0 && (f.Tiles == nil || f.Tiles.Len() == 0) {
 		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
 	}
 	return nil

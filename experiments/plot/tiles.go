@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot/palette/moreland"
@@ -15,6 +16,28 @@ type Tiles struct {
 	X, Y   []string
 	Values [][]float64 // [y][x]; NaN where there is none
 	Of     [][]string  // what the value is of
+}
+
+// NewTiles returns tiles without values.
+func NewTiles(x, y []string) *Tiles {
+	t := &Tiles{X: x, Y: y}
+	for range y {
+		t.Values = append(t.Values, slices.Repeat([]float64{math.NaN()}, len(x)))
+		t.Of = append(t.Of, make([]string, len(x)))
+	}
+	return t
+}
+
+// Len returns how many values there are.
+func (t *Tiles) Len() (n int) {
+	for _, row := range t.Values {
+		for _, v := range row {
+			if finite(v) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // tile is a value as it looks.

@@ -71,6 +71,10 @@ func focus(f *plot.Figure) {
 	}
 }
 
+// isWide reports whether sorted values are better drawn by their logarithms: all
+// above 0, and the last more than twenty times the first.
+func isWide(x []float64) bool { return len(x) > 0 && x[0] > 0 && x[len(x)-1] > 20*x[0] }
+
 // addEstimate appends an estimate to a series.
 func addEstimate(s *plot.Series, x float64, e stats.Estimate) { s.AddWithin(x, e.Value, e.Lo, e.Hi) }
 

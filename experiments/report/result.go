@@ -224,7 +224,7 @@ func readThresholds(dir string, _ *result.Report) (Section, error) {
 		}
 	}
 	f.Series = []plot.Series{points}
-	wide := len(points.X) > 0 && isWide(slices.Sorted(slices.Values(points.X)))
+	wide := isWide(slices.Sorted(slices.Values(points.X)))
 	f.X.Log, f.Y.Log = wide, wide
 	addDiagonal(&f)
 	return Section{

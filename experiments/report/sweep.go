@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strings"
 
@@ -79,24 +78,62 @@ func readSweep(dir, at string) (*Page, error) {
 	return p, nil
 }
 
-// along draws figures along the numeric setting with the most values.
+// values returns the values of a setting, numbers in their order.
+func (r *sweepPage) values(key string) (all []any) {
+	for _, c := range r.Cells {
+		if v, ok := c.Settings[key]; ok && !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	if areNumbers(all) {
+		slices.SortFunc(all, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
+	}
+	return all
+}
+
+func areNumbers(values []any) bool {
+	return !slices.ContainsFunc(values, func(v any) bool { _, ok := v.(float64); return !ok })
+}
+
+// others returns the settings that tell a cell apart, but for some.
+func (r *sweepPage) others(cell int, but ...string) string {
+	var texts []string
+	for _, key := range r.Axes {
+		if v, ok := r.Cells[cell].Settings[key]; ok && !slices.Contains(but, key) {
+			texts = append(texts, key[strings.LastIndexByte(key, '.')+1:]+" "+experiments.FormatValue(v))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// along draws figures along the numeric setting with the most values, three at
+// least: a line for each combination of the others.
 func (r *sweepPage) along() Section {
-	axis, all := r.Paths()
+	axis := ""
+	most := 2
+	for _, key := range r.Axes {
+		if values := r.values(key); len(values) > most && areNumbers(values) {
+			axis, most = key, len(values)
+		}
+	}
 	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
+	if axis == "" {
+		return out
+	}
+	values := r.values(axis)
+	least, greatest := values[0].(float64), values[most-1].(float64)
 	for _, name := range r.Show {
 		j := r.Column(name)
 		f := plot.New("along-"+name, "", axis, r.Figures[j].Words)
-		f.X.Log = true
-		for _, p := range all {
-			if len(p.Cells) < 2 {
-				continue
-			}
-			f.X.Log = f.X.Log && isWide(p.X)
-			l := f.Of(p.Name)
-			for k, i := range p.Cells {
-				addEstimate(l, p.X[k], r.Cells[i].Mean[j])
+		f.X.Log = least > 0 && greatest > 20*least
+		for _, v := range values {
+			for i, c := range r.Cells {
+				if c.Settings[axis] == v {
+					addEstimate(f.Of(r.others(i, axis)), v.(float64), c.Mean[j])
+				}
 			}
 		}
+		f.Series = slices.DeleteFunc(f.Series, func(s plot.Series) bool { return len(s.X) < 2 })
 		out.Figures = append(out.Figures, f)
 	}
 	return out
@@ -135,72 +172,38 @@ func (r *sweepPage) maps() Section {
 	if len(r.Axes) < 2 {
 		return out
 	}
-	values := map[string][]any{} // of each axis
-	for _, a := range r.Axes {
-		for _, c := range r.Cells {
-			if v, ok := c.Settings[a]; ok && !slices.Contains(values[a], v) {
-				values[a] = append(values[a], v)
-			}
-		}
-		slices.SortStableFunc(values[a], compareNumbers)
-	}
 	most := slices.Clone(r.Axes)
-	slices.SortStableFunc(most, func(a, b string) int { return len(values[b]) - len(values[a]) })
+	slices.SortStableFunc(most, func(a, b string) int { return len(r.values(b)) - len(r.values(a)) })
 	x, y := most[0], most[1]
-	titles, groups := r.By(func(i int) (string, bool) {
-		c := &r.Cells[i]
-		var rest []string
-		for _, a := range r.Axes {
-			if v, ok := c.Settings[a]; ok && a != x && a != y {
-				rest = append(rest, fmt.Sprintf("%s = %s", a, experiments.FormatValue(v)))
-			}
+	columns, rows := r.values(x), r.values(y)
+	metric := r.Column(r.Metric)
+	for i, c := range r.Cells {
+		col, row := slices.Index(columns, c.Settings[x]), slices.Index(rows, c.Settings[y])
+		if col < 0 || row < 0 {
+			continue // it has not both
 		}
-		return strings.Join(rest, ", "), c.Settings[x] != nil && c.Settings[y] != nil
-	})
-	for k, cells := range groups {
-		if 2*len(cells) < len(values[x])*len(values[y]) {
-			continue // it is more of a list
+		title := r.Figures[metric].Words
+		if others := r.others(i, x, y); others != "" {
+			title += " (" + others + ")"
 		}
-		f := plot.New(fmt.Sprintf("heat-%d", len(out.Figures)+1), r.Figures[r.Column(r.Metric)].Words, x, y)
-		if titles[k] != "" {
-			f.Title += " (" + titles[k] + ")"
+		k := slices.IndexFunc(out.Figures, func(f plot.Figure) bool { return f.Title == title })
+		if k < 0 {
+			k = len(out.Figures)
+			f := plot.New(fmt.Sprintf("heat-%d", k+1), title, x, y)
+			f.Tiles = plot.NewTiles(texts(columns), texts(rows))
+			out.Figures = append(out.Figures, f)
 		}
-		f.Tiles = r.tiles(cells, x, y, values)
-		out.Figures = append(out.Figures, f)
+		t := out.Figures[k].Tiles
+		t.Values[row][col], t.Of[row][col] = c.Mean[metric].Value, r.groups[i].name
 	}
+	// One with few cells is more of a list.
+	out.Figures = slices.DeleteFunc(out.Figures, func(f plot.Figure) bool { return 2*f.Tiles.Len() < len(columns)*len(rows) })
 	return out
 }
 
-// tiles are the metric of cells over two axes.
-func (r *sweepPage) tiles(cells []int, x, y string, values map[string][]any) *plot.Tiles {
-	t := &plot.Tiles{}
-	for _, v := range values[x] {
-		t.X = append(t.X, experiments.FormatValue(v))
+func texts(values []any) (all []string) {
+	for _, v := range values {
+		all = append(all, experiments.FormatValue(v))
 	}
-	for _, v := range values[y] {
-		t.Y = append(t.Y, experiments.FormatValue(v))
-		t.Values = append(t.Values, slices.Repeat([]float64{math.NaN()}, len(t.X)))
-		t.Of = append(t.Of, make([]string, len(t.X)))
-	}
-	for _, i := range cells {
-		c := &r.Cells[i]
-		row, col := slices.Index(values[y], c.Settings[y]), slices.Index(values[x], c.Settings[x])
-		t.Values[row][col], t.Of[row][col] = c.Mean[r.Column(r.Metric)].Value, r.groups[i].name
-	}
-	return t
-}
-
-// isWide reports whether values are better drawn by their logarithms: all above
-// 0, and the last more than twenty times the first.
-func isWide(x []float64) bool { return x[0] > 0 && x[len(x)-1] > 20*x[0] }
-
-// compareNumbers orders numbers before anything else, and anything else not at
-// all.
-func compareNumbers(a, b any) int {
-	x, okx := a.(float64)
-	y, oky := b.(float64)
-	if !okx || !oky {
-		return 0
-	}
-	return cmp.Compare(x, y)
+	return all
 }
