@@ -112,10 +112,8 @@ func (c *command) load(ctx context.Context, name string) (*sweep.Config, error) 
 		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(configs.Names(), ", "))
 	}
 	cfg, err := sweep.Load(ctx, base, text, c.set)
-	if err != nil && len(c.set) > 0 {
-		if _, plain := sweep.Load(ctx, base, text, nil); plain == nil {
-			err = cli.AsUsage(err) // the flags are wrong, not the file
-		}
+	if len(c.set) > 0 {
+		err = cli.AsUsage(err)
 	}
 	return cfg, err
 }
@@ -137,27 +135,27 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name, dir string
 	}
 	show, clear := c.output.Progress(c.stderr, "runs of "+cfg.Name)
 	o.Progress = func(done, _, total int) { show(done, total) }
-	rep, err := sweep.Run(ctx, cfg, o)
+	s, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if err != nil {
 		return cli.GoOn(err, fmt.Sprintf("the runs that are done are in %s, and the same command runs the others", dir))
 	}
-	for _, failure := range rep.Failures {
+	for _, failure := range s.Failures {
 		fmt.Fprintln(c.stderr, failure)
 	}
-	if rep.Summary == nil {
-		fmt.Fprintf(c.stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, rep.Missing, rep.Total)
-	} else {
-		if err := rep.Summary.Write(c.stdout, c.output.Format()); err != nil {
+	if s.Final {
+		if err := s.Write(c.stdout, c.output.Format()); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", rep.Ran, rep.Total-rep.Missing-rep.Ran, dir, cli.Quote(dir))
+		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, dir, cli.Quote(dir))
+	} else {
+		fmt.Fprintf(c.stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, s.Missing, s.Missing+s.Runs)
 	}
 	switch {
-	case len(rep.Failures) > 0:
-		return fmt.Errorf("%d runs failed", len(rep.Failures))
-	case rep.Summary != nil && rep.Missing > 0:
-		return fmt.Errorf("%d of %d runs are missing: %s", rep.Missing, rep.Total, strings.Join(rep.Gaps, "; "))
+	case len(s.Failures) > 0:
+		return fmt.Errorf("%d runs failed", len(s.Failures))
+	case s.Final && s.Missing > 0:
+		return fmt.Errorf("%d of %d runs are missing: %s", s.Missing, s.Missing+s.Runs, strings.Join(s.Gaps, "; "))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func sweepIn(t testing.TB, text string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cell := rep.Summary.Cells[i/len(c.Seeds)]
+		cell := rep.Cells[i/len(c.Seeds)]
 		put(t, string(text), dir, "runs", fmt.Sprintf("%s-%d.json", cell.Hash, rec.Run.Seed))
 	}
 	return dir

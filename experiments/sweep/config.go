@@ -17,18 +17,23 @@ import (
 	"ephemera/experiments"
 )
 
+// Head says what a sweep is about.
+type Head struct {
+	Name      string   `json:"name"` // file name without .toml
+	Question  string   `json:"question"`
+	Config    string   `json:"config"`          // the configuration's text
+	Seeds     []uint64 `json:"seeds"`           // every cell runs once with each
+	Axes      []string `json:"axes"`            // keys that tell cells apart
+	Show      []string `json:"show"`            // figures of the short tables
+	Metric    string   `json:"metric"`          // the figure that cells are compared by
+	Reference string   `json:"reference"`       // id of the cell that others are compared with
+	Group     string   `json:"group,omitempty"` // key by whose value cells are pooled; "" for none
+}
+
 // Config is a sweep: which cells, over which seeds, and how they are compared.
 type Config struct {
-	Name      string // file name without .toml
-	Text      string // as TOML
-	Question  string
-	Seeds     []uint64 // every cell runs once with each
-	Metric    string   // the figure that cells are compared by
-	Reference int      // the cell that others are compared with
-	Group     string   // key by whose value cells are pooled; "" for none
-	Show      []string // figures of the short tables
-	Axes      []string // keys that tell cells apart
-	Cells     []Cell
+	Head
+	Cells []Cell
 
 	engine experiments.Engine
 }
@@ -153,7 +158,7 @@ func parse(ctx context.Context, file string, text []byte, set []string) (*Config
 			delete(g.own, key)
 		}
 	}
-	c := &Config{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Text: string(text), Question: d.Question, Group: d.Group}
+	c := &Config{Head: Head{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Question: d.Question, Config: string(text), Group: d.Group}}
 	if err := c.compareBy(d); err != nil {
 		return nil, err
 	}
@@ -168,15 +173,16 @@ func parse(ctx context.Context, file string, text []byte, set []string) (*Config
 	if err := cmp.Or(unused(d.settings(), used), c.identify()); err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(c.Cells))
-	for i, cell := range c.Cells {
-		ids[i] = cell.ID
+	var ids []string
+	for _, cell := range c.Cells {
+		ids = append(ids, cell.ID)
 	}
-	c.Reference = slices.Index(ids, d.Reference)
-	if c.Reference < 0 && d.Reference != "" && set == nil {
+	c.Reference = ids[0] // also where flags took the given one away
+	if slices.Contains(ids, d.Reference) {
+		c.Reference = d.Reference
+	} else if d.Reference != "" && set == nil {
 		return nil, fmt.Errorf("reference is %q; allowed are %s", d.Reference, strings.Join(ids, ", "))
 	}
-	c.Reference = max(0, c.Reference) // the first where flags took the given one away
 	return c, nil
 }
 
@@ -398,13 +404,10 @@ func (c *Config) identify() error {
 	return nil
 }
 
-// comparable reports whether a cell solves the problem of the reference: the
-// instance and the world are the same, but for how content arrives.
-func (c *Config) comparable(cell *Cell) bool {
-	problem := func(r experiments.Run) string {
-		usual := experiments.NewRun().World
-		return fmt.Sprint(r.Instance, cmp.Or(r.World.Marks, usual.Marks), cmp.Or(r.World.Sigma, usual.Sigma), r.World.Unobserved,
-			r.World.Trace, cmp.Or(r.World.Epoch, usual.Epoch), cmp.Or(r.World.Decay, usual.Decay), cmp.Or(r.World.Split, usual.Split), r.World.Warm)
-	}
-	return problem(cell.Run) == problem(c.Cells[c.Reference].Run)
+// problem says what a cell solves: instance and world, but for what is believed
+// of it and for how content arrives.
+func (cell *Cell) problem() string {
+	r, usual := cell.Run, experiments.NewRun().World
+	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Budget, cmp.Or(r.World.Marks, usual.Marks), cmp.Or(r.World.Sigma, usual.Sigma), r.World.Unobserved,
+		r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split, r.World.Warm)
 }

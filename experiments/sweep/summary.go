@@ -17,27 +17,21 @@ import (
 // Summary is what a sweep says: summary.json holds it, summary.csv and
 // summary.md are written from it.
 type Summary struct {
-	Name      string    `json:"name"`
-	Question  string    `json:"question"`
-	Verdict   string    `json:"verdict"` // one sentence, "" where cells are not comparable
-	Program   string    `json:"program"`
-	Command   string    `json:"command"` // that repeats the sweep
-	Config    string    `json:"config"`  // the configuration's text
-	Seeds     []uint64  `json:"seeds"`
-	Axes      []string  `json:"axes"`
-	Figures   []Figure  `json:"figures"`
-	Curves    []Figure  `json:"curves"`
-	Show      []string  `json:"show"` // figures of the short tables
-	Metric    string    `json:"metric"`
-	Reference string    `json:"reference"` // id of a cell
-	Group     string    `json:"group,omitempty"`
-	Cells     []Row     `json:"cells"`
-	Groups    []Pool    `json:"groups,omitempty"`
-	Profile   *Profiles `json:"profile,omitempty"`
-	Runs      int       `json:"runs"`
-	Missing   int       `json:"missing"`
-	Gaps      []string  `json:"gaps,omitempty"`
-	Failures  []string  `json:"failures,omitempty"`
+	Head
+	Verdict  string    `json:"verdict"` // one sentence, "" where cells are not comparable
+	Program  string    `json:"program"`
+	Command  string    `json:"command"` // that repeats the sweep
+	Figures  []Figure  `json:"figures"`
+	Curves   []Figure  `json:"curves"`
+	Cells    []Row     `json:"cells"`
+	Groups   []Pool    `json:"groups,omitempty"`
+	Profile  *Profiles `json:"profile,omitempty"`
+	Runs     int       `json:"runs"` // that are done
+	Missing  int       `json:"missing"`
+	Gaps     []string  `json:"gaps,omitempty"`     // what is missing, by cell
+	Failures []string  `json:"failures,omitempty"` // cell, seed and error of runs that failed now
+	Ran      int       `json:"-"`                  // runs that were performed now
+	Final    bool      `json:"-"`                  // no runs are left to other shards, and the files are written
 }
 
 // Row is one cell of a summary.
@@ -82,17 +76,11 @@ const (
 // files.
 const bootSeed = 1
 
-// summarize makes the summary of a sweep from its records, nil where a run is
+// summarize fills the cells of the summary from the records, nil where a run is
 // missing. Intervals are drawn in parallel: a bootstrap gives the same ones
 // whatever it did before.
-func summarize(ctx context.Context, c *Config, rep Report, records []*experiments.Record, o Options) (*Summary, error) {
-	s := &Summary{
-		Name: c.Name, Question: c.Question, Program: o.Program, Command: o.Command, Config: c.Text,
-		Seeds: c.Seeds, Axes: c.Axes, Figures: figures, Curves: curveFigures, Show: c.Show,
-		Metric: c.Metric, Reference: c.Cells[c.Reference].ID, Group: c.Group,
-		Runs: rep.Total - rep.Missing, Missing: rep.Missing, Gaps: rep.Gaps, Failures: rep.Failures,
-		Cells: make([]Row, len(c.Cells)),
-	}
+func (s *Summary) summarize(ctx context.Context, c *Config, records []*experiments.Record, workers int) error {
+	s.Cells = make([]Row, len(c.Cells))
 	rows := make([][]float64, len(records))
 	for job, r := range records {
 		if r != nil {
@@ -101,16 +89,16 @@ func summarize(ctx context.Context, c *Config, rep Report, records []*experiment
 	}
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
-	err := experiments.Each(ctx, len(c.Cells), o.Workers, nil, nil, func(_ context.Context, i int) (err error) {
+	err := experiments.Each(ctx, len(c.Cells), workers, nil, nil, func(_ context.Context, i int) (err error) {
 		s.Cells[i] = s.row(c, i, of, boot)
 		s.Cells[i].Hash, err = c.engine.Hash(c.Cells[i].Run)
 		return err
 	})
 	if err == nil {
-		err = s.pool(ctx, c, of, boot, o.Workers)
+		err = s.pool(ctx, c, of, boot, workers)
 	}
 	s.Verdict = s.verdict(of)
-	return s, err
+	return err
 }
 
 // row summarizes a cell, whose runs are of(i).
@@ -121,10 +109,11 @@ func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.
 		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
 	}
 	row.Over = row.Mean[s.Column(overBudget)].Value > 0
-	if i == c.Reference || !c.comparable(cell) {
+	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
+	if i == reference || cell.problem() != c.Cells[reference].problem() {
 		return row
 	}
-	x, y := paired(of(i), of(c.Reference), m)
+	x, y := paired(of(i), of(reference), m)
 	d := boot.Paired(x, y)
 	if s.Figures[m].Less {
 		x, y = y, x

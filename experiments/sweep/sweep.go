@@ -95,23 +95,13 @@ type Options struct {
 	Command string // that repeats the sweep, for the files
 }
 
-// Report is what a call of Run did.
-type Report struct {
-	Total    int      // runs of the whole sweep
-	Ran      int      // runs that this call performed
-	Missing  int      // runs of the whole sweep that are not done
-	Gaps     []string // these, by cell
-	Failures []string // cell, seed and error of runs that failed now
-	Summary  *Summary // nil while a shard leaves runs to others
-}
-
 // Run performs the runs of a shard that are missing. When no run is missing, or
 // when all of the work is this process's own, it writes what the runs say. Runs
-// that fail do not stop it; the Report names them.
-func Run(ctx context.Context, c *Config, o Options) (Report, error) {
+// that fail do not stop it; the summary names them.
+func Run(ctx context.Context, c *Config, o Options) (*Summary, error) {
 	done, err := c.engine.PerformAll(ctx, c.Runs(), o.Batch)
 	if err != nil {
-		return Report{}, err
+		return nil, err
 	}
 	return Summarize(ctx, c, done, o)
 }
@@ -129,8 +119,8 @@ func (c *Config) Runs() (runs []experiments.Run) {
 }
 
 // Summarize is the second half of Run: it writes what the runs say that are done.
-func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Options) (rep Report, err error) {
-	rep.Total, rep.Ran = len(done.Records), done.Ran
+func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Options) (*Summary, error) {
+	s := &Summary{Head: c.Head, Program: o.Program, Command: o.Command, Figures: figures, Curves: curveFigures, Ran: done.Ran}
 	for i, cell := range c.Cells {
 		missing := 0
 		for k, seed := range c.Seeds {
@@ -139,20 +129,23 @@ func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Op
 				missing++
 			}
 			if err := done.Errors[job]; err != nil {
-				rep.Failures = append(rep.Failures, fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err))
+				s.Failures = append(s.Failures, fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err))
 			}
 		}
-		if rep.Missing += missing; missing > 0 {
-			rep.Gaps = append(rep.Gaps, fmt.Sprintf("%s: %d of %d seeds", cell.ID, missing, len(c.Seeds)))
+		if missing > 0 {
+			s.Gaps = append(s.Gaps, fmt.Sprintf("%s: %d of %d seeds", cell.ID, missing, len(c.Seeds)))
 		}
+		s.Missing += missing
+		s.Runs += len(c.Seeds) - missing
 	}
-	if rep.Missing > 0 && !o.Shard.IsAll() {
-		return rep, nil
+	if s.Missing > 0 && !o.Shard.IsAll() {
+		return s, nil
 	}
-	if rep.Summary, err = summarize(ctx, c, rep, done.Records, o); err != nil {
-		return rep, err
+	s.Final = true
+	if err := s.summarize(ctx, c, done.Records, o.Workers); err != nil {
+		return nil, err
 	}
-	return rep, write(c, rep.Summary, done.Records, o.Dir)
+	return s, write(c, s, done.Records, o.Dir)
 }
 
 // write writes the files of a sweep.

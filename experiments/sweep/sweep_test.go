@@ -64,7 +64,7 @@ func load(t testing.TB, text string, set ...string) *Config {
 }
 
 // perform runs a sweep into a directory.
-func perform(t testing.TB, c *Config, dir string, workers int, shard experiments.Shard) Report {
+func perform(t testing.TB, c *Config, dir string, workers int, shard experiments.Shard) *Summary {
 	t.Helper()
 	rep, err := Run(context.Background(), c, Options{Batch: experiments.Batch{Dir: dir, Workers: workers, Shard: shard}, Program: "test"})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestShards(t *testing.T) {
 	perform(t, c, one, 2, experiments.Shard{})
 	for i := range 3 {
 		rep := perform(t, c, dir, 1, experiments.Shard{Index: i, Count: 3})
-		if rep.Ran != 2 || (rep.Summary != nil) != (i == 2) {
+		if rep.Ran != 2 || rep.Final != (i == 2) {
 			t.Errorf("shard %d: %+v", i, rep)
 		}
 	}
@@ -290,15 +290,15 @@ func TestVerdict(t *testing.T) {
 		{noise, func(int) float64 { return .1 }, "more than the budget in some epochs of every cell"},
 	} {
 		rep, err := Summarize(context.Background(), c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
-		if err != nil || !strings.Contains(rep.Summary.Verdict, x.want) {
-			t.Errorf("%v: %q; want %q", err, rep.Summary.Verdict, x.want)
+		if err != nil || !strings.Contains(rep.Verdict, x.want) {
+			t.Errorf("%v: %q; want %q", err, rep.Verdict, x.want)
 		}
 	}
 	// Cells that solve different problems have no winner.
 	c = load(t, "seeds = 8\nlearner.algorithm = \"paper\"\ninstance.budget = [1, 2]\n")
 	rep, err := Summarize(context.Background(), c, records(c, noise, none), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
-	if err != nil || rep.Summary.Verdict != "" || rep.Summary.Cells[1].Diff != nil {
-		t.Errorf("%v: verdict %q, difference %v", err, rep.Summary.Verdict, rep.Summary.Cells[1].Diff)
+	if err != nil || rep.Verdict != "" || rep.Cells[1].Diff != nil {
+		t.Errorf("%v: verdict %q, difference %v", err, rep.Verdict, rep.Cells[1].Diff)
 	}
 }
 
@@ -337,7 +337,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("ranking %v", order)
 	}
 	var text, md strings.Builder
-	if err := rep.Summary.Write(&text, result.Text); err != nil {
+	if err := rep.Write(&text, result.Text); err != nil {
 		t.Fatal(err)
 	}
 	table, _, _ := strings.Cut(text.String(), "\n\n")
@@ -349,7 +349,7 @@ func TestSummary(t *testing.T) {
 	if !strings.Contains(text.String(), "kappa/4 *") || !strings.Contains(text.String(), "Left out for want of room: ") {
 		t.Errorf("text\n%s", &text)
 	}
-	if err := rep.Summary.Write(&md, result.Markdown); err != nil || !strings.Contains(md.String(), "P(better)") || !strings.Contains(md.String(), "pooled by learner.kappa") {
+	if err := rep.Write(&md, result.Markdown); err != nil || !strings.Contains(md.String(), "P(better)") || !strings.Contains(md.String(), "pooled by learner.kappa") {
 		t.Errorf("%v\n%s", err, &md)
 	}
 }
