@@ -97,11 +97,7 @@ func (a *Answer) delay() string {
 			best = r
 		}
 	}
-	learner := a.Rows[1]
-	return sentence("delay", map[string]any{
-		"Learner": learner, "Rule": best, "Less": float64(1 - learner.Median/best.Median),
-		"LearnerOfAll": learner.Interest / a.Contents.PerHour, "RuleOfAll": best.Interest / a.Contents.PerHour,
-	})
+	return sentence("delay", map[string]any{"Learner": a.Rows[1], "Rule": best, "Uneven": a.Contents.Uneven})
 }
 
 func (a *Answer) fewer() report.Section {

@@ -300,6 +300,9 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
+	if text := a.delay(); strings.Contains(text, "utility") {
+		t.Errorf("all items are worth the same, and the page says: %s", text)
+	}
 	if len(all) != 4 || len(all[0].Figures) != 1 || len(all[1].Figures) != 1 {
 		t.Errorf("%d sections; a picture is missing", len(all))
 	}
@@ -312,8 +315,7 @@ func TestPage(t *testing.T) {
 }
 
 // On the recordings at hand the learner earns more than every rule; its
-// timetable, replayed as told, earns 97 % of what it does; and it finds items in at
-// least 20 % less time than the best rule, or the answer says why not.
+// timetable, replayed as told, earns 97 % of what it does.
 func TestRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -338,9 +340,6 @@ func TestRecordings(t *testing.T) {
 		}
 		if share := a.AsTold; !(share >= .97) {
 			t.Errorf("%s: the timetable earns %v of what the frozen learner does", name, share)
-		}
-		if text := a.delay(); !strings.Contains(text, "less time") && !strings.Contains(text, "worth most") && !strings.Contains(text, "little to be gained") {
-			t.Errorf("%s: %s", name, text)
 		}
 		t.Log(name, sentence("answer", a), a.delay())
 	}
