@@ -84,6 +84,11 @@ func TestPoissonConforms(t *testing.T) {
 			return must(env.NewPoisson(windows(), 7, env.PoissonOptions{Overrun: true}))
 		}, envtest.Kind{Overrun: true})
 	})
+	t.Run("no mean", func(t *testing.T) {
+		envtest.World(t, func() env.World {
+			return must(env.NewPoisson(slow, 7, env.PoissonOptions{Items: true, NoMean: true}))
+		}, envtest.Kind{})
+	})
 	t.Run("unobserved", func(t *testing.T) {
 		hidden := []bool{true, false, true, false}
 		build := func() env.World {

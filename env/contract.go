@@ -105,7 +105,8 @@ type Learner[O Knowledge] interface {
 // the epoch and the source's last crawl only.
 type World interface {
 	// View returns what can be seen now. It is the world's own and changes
-	// with the next Step. State is nil where the world does not compute it.
+	// with the next Step. Mean and State are nil where the world does not
+	// compute them.
 	View() *Observed
 	// Terms returns what every crawler knows of the world.
 	Terms() Terms

@@ -96,9 +96,15 @@ func HowMany(n int, cost, budget float64) int {
 // advance books the crawls, moves the mean state on by (2)-(3) and begins the
 // next epoch.
 func (l *ledger) advance(crawl []int) {
-	x := l.view.Mean
 	for _, i := range crawl {
 		l.view.Last[i] = l.view.Epoch
+	}
+	l.view.Epoch++
+	x := l.view.Mean
+	if x == nil {
+		return
+	}
+	for _, i := range crawl {
 		x[i] = 0 // (3): 0 grows to u below
 	}
 	// (2): x ← αx + u
@@ -106,7 +112,6 @@ func (l *ledger) advance(crawl []int) {
 	for i := range x {
 		x[i] = alpha[i]*x[i] + u[i]
 	}
-	l.view.Epoch++
 	for _, i := range l.other {
 		x[i] = l.mean(i)
 	}

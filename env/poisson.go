@@ -17,6 +17,7 @@ type PoissonOptions struct {
 
 	Items   bool // crawls bring back their items
 	State   bool // View shows the true state of all sources
+	NoMean  bool // View shows no mean states, so that an epoch costs what its crawls cost
 	Overrun bool // let crawls over the budget pass
 
 	// Unobserved marks sources whose state is not seen though State is set;
@@ -87,6 +88,9 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 			}
 			w.reach[i] = math.Max(w.reach[i], math.Min(s.Window, s.horizon()))
 		}
+	}
+	if o.NoMean {
+		w.view.Mean = nil
 	}
 	if o.State {
 		w.state = make([]float64, n)

@@ -281,3 +281,18 @@ func BenchmarkCopy(b *testing.B) {
 		})
 	}
 }
+
+// Where no states are shown, a step costs what its crawls cost, whatever the
+// number of sources.
+func BenchmarkCrawls(b *testing.B) {
+	for _, n := range []int{1e3, 1e5, 1e6} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			w := must(env.NewPoisson(env.Lognormal(n, 10, 1), 1, env.PoissonOptions{NoMean: true}))
+			crawl := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+			for b.Loop() {
+				must(w.Step(crawl))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/10, "ns/crawl")
+		})
+	}
+}

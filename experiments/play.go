@@ -78,7 +78,11 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 // run opens the world afresh, builds an agent and runs it. With first, which is
 // what the first run brought, it is the second.
 func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, trainee learner.Learner, err error) {
-	world, err := s.Open(p.Seed, p.Level, p.Entry.overruns(p.Settings))
+	shown := p.Level
+	if !p.Entry.Learns() && !slices.Contains(p.Entry.Levels, p.Level) {
+		shown = p.Entry.FirstLevel() // it does not look at what else is shown
+	}
+	world, err := s.Open(p.Seed, shown, p.Entry.overruns(p.Settings))
 	if err != nil {
 		return none, nil, err
 	}

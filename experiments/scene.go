@@ -100,7 +100,7 @@ func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ..
 	s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 		return env.NewPoisson(in, seed, env.PoissonOptions{
 			Marks: marks, Sigma: sigma, Overrun: overrun,
-			Items: level == env.LevelOnline, State: level == env.LevelObserved,
+			Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
 			Unobserved: unobserved,
 		})
 	}

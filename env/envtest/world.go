@@ -84,7 +84,7 @@ func firstView(t *testing.T, w env.World) {
 	if n == 0 || len(terms.Names) != n || !(terms.Budget > 0) {
 		t.Fatalf("terms have %d costs, %d names and the budget %v", n, len(terms.Names), terms.Budget)
 	}
-	if v.Epoch != 0 || len(v.Last) != n || len(v.Mean) != n || v.State != nil && len(v.State) != n {
+	if v.Epoch != 0 || len(v.Last) != n || v.Mean != nil && len(v.Mean) != n || v.State != nil && len(v.State) != n {
 		t.Fatalf("first view: epoch %d, %d last crawls, %d mean states and %d states for %d sources", v.Epoch, len(v.Last), len(v.Mean), len(v.State), n)
 	}
 	for i := range n {
@@ -99,7 +99,7 @@ func firstView(t *testing.T, w env.World) {
 	for range 20 {
 		for _, g := range step(t, w, c.next()) {
 			seen++
-			if x := w.View().Mean[g.Source]; x != first[g.Source] {
+			if x := w.View().Mean; x != nil && x[g.Source] != first[g.Source] {
 				t.Errorf("source %d: mean state after a crawl is %v, at the start %v", g.Source, x, first[g.Source])
 			}
 		}
