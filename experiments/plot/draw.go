@@ -58,11 +58,7 @@ func (f Figure) drawOn(canvas func(width, height vg.Length) vg.CanvasWriterTo) (
 	legend := p.Legend // gonum would draw its own over the data
 	f.X.settle(&p.X)
 	f.Y.settle(&p.Y)
-	if f.Tiles != nil {
-		f.Tiles.addTo(p)
-	} else {
-		f.addTo(p, &legend)
-	}
+	f.addTo(p, &legend)
 	f.X.limit(&p.X)
 	f.Y.limit(&p.Y)
 
@@ -200,31 +196,4 @@ func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
 		return &points
 	}
 	return &line
-}
-
-// addTo adds the tiles to a plot, with their values where there is room.
-func (t *Tiles) addTo(p *plot.Plot) {
-	p.X.Tick.Marker, p.Y.Tick.Marker = names(t.X), names(t.Y)
-	lo, hi := t.span()
-	var texts plotter.Labels
-	for y, row := range t.Values {
-		for x, v := range row {
-			if !finite(v) {
-				continue
-			}
-			at, c := plotter.XY{X: float64(x), Y: float64(y)}, shade(v, lo, hi)
-			corners := plotter.XYs{{X: at.X - .5, Y: at.Y - .5}, {X: at.X + .5, Y: at.Y - .5}, {X: at.X + .5, Y: at.Y + .5}, {X: at.X - .5, Y: at.Y + .5}}
-			p.Add(&plotter.Polygon{XYs: []plotter.XYs{corners}, Color: c})
-			style := text.Style{Font: plotter.DefaultFont, XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
-			sans(&style, math.Min(9, 60/float64(len(t.X))+4))
-			style.Color = color.Black // not ink, which the night makes light
-			if dark(c) {
-				style.Color = color.RGBA{254, 254, 254, 255} // not back, which the night makes dark
-			}
-			texts.XYs, texts.Labels, texts.TextStyle = append(texts.XYs, at), append(texts.Labels, tileText(v)), append(texts.TextStyle, style)
-		}
-	}
-	if len(texts.XYs) <= 150 {
-		p.Add(&texts)
-	}
 }

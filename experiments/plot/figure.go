@@ -18,8 +18,7 @@ type Figure struct {
 	Title  string   `json:"title"`
 	X      Axis     `json:"x"`
 	Y      Axis     `json:"y"`
-	Series []Series `json:"series,omitempty"`
-	Tiles  *Tiles   `json:"tiles,omitempty"` // in place of series
+	Series []Series `json:"series"`
 }
 
 // New returns a figure without series; x and y label its axes, with the unit.
@@ -156,7 +155,7 @@ func (f *Figure) stretches(s *Series) (all []stretch) {
 // nothing is left.
 func (f *Figure) Prune() error {
 	f.Series = slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return len(f.stretches(&s)) == 0 })
-	if len(f.Series) == 0 && (f.Tiles == nil || f.Tiles.Len() == 0) {
+	if len(f.Series) == 0 {
 		return fmt.Errorf("plot: %q has nothing to draw", f.Title)
 	}
 	return nil

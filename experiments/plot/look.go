@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"fmt"
 	"image/color"
 
 	"gonum.org/v1/plot/vg/draw"
@@ -70,3 +71,5 @@ func colourOf(style int) color.RGBA {
 	}
 	return colours[style%len(colours)]
 }
+
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }

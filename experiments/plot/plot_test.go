@@ -76,7 +76,6 @@ func TestNothing(t *testing.T) {
 		{Series: []Series{{X: Values{1, 2}, Y: Values{math.NaN(), math.Inf(1)}}}},
 		{Y: Axis{Log: true}, Series: []Series{{X: Values{1, 2}, Y: Values{0, -1}}}},
 		{Series: []Series{{X: Values{1, 2}}}},
-		{Tiles: &Tiles{X: []string{"1"}, Y: []string{"1"}, Values: [][]float64{{math.NaN()}}}},
 	} {
 		if err := f.Prune(); err == nil {
 			t.Errorf("nothing to draw and no error: %+v", f)
@@ -171,15 +170,6 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestTiles(t *testing.T) {
-	f := Figure{Tiles: &Tiles{X: []string{"1", "2", "3"}, Y: []string{"u", "v"}, Values: [][]float64{{0, 5, 10}, {10, math.NaN(), 0}}}}
-	low, mid, high := count(t, f, shade(0, 0, 10)), count(t, f, shade(5, 0, 10)), count(t, f, shade(10, 0, 10))
-	// Two tiles are the lowest, two the highest, one lies between.
-	if mid < 1000 || low < 3*mid/2 || high < 3*mid/2 {
-		t.Errorf("%d, %d and %d pixels of low, middle and high", low, mid, high)
-	}
-}
-
 // What has one colour differs by its dashes or its shape.
 func TestSameColour(t *testing.T) {
 	envtest.Alone(t)
@@ -200,19 +190,6 @@ func TestSameColour(t *testing.T) {
 			seen[string(svg)] = i
 		}
 	}
-}
-
-// Shades become lighter with the value.
-func TestShade(t *testing.T) {
-	last := -1
-	for v := 0.0; v <= 10; v++ {
-		light := int(color.GrayModel.Convert(shade(v, 0, 10)).(color.Gray).Y)
-		if light <= last {
-			t.Errorf("shade of %v has lightness %v after %v", v, light, last)
-		}
-		last = light
-	}
-	shade(2, 2, 2) // where all values are equal
 }
 
 // The legend stands beside the data, and the canvas has room for it.

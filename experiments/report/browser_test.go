@@ -187,18 +187,15 @@ func TestBrowser(t *testing.T) {
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
-	blue, orange, profile := b.pixels(curves, 0, 114, 178), b.pixels(curves, 213, 94, 0), b.pixels("#section-4", 86, 180, 233)
+	blue, orange, profile := b.pixels(curves, 0, 114, 178), b.pixels(curves, 213, 94, 0), b.pixels("#section-3", 86, 180, 233)
 	if blue < 300 || orange < 300 || profile < 300 {
 		t.Errorf("%d blue, %d orange and %d light blue pixels; want at least 300 of each", blue, orange, profile)
 	}
 	if n := b.pixels("#section-1", 0, 114, 178); n < 300 {
 		t.Errorf("%d blue pixels along the setting; want at least 300", n)
 	}
-	if n := b.pixels("#section-5", 0, 114, 178); n < 10 {
+	if n := b.pixels("#section-4", 0, 114, 178); n < 10 {
 		t.Errorf("%d blue pixels of learned over exact; want at least 10", n)
-	}
-	if n := eval[int](b, `document.querySelectorAll("#section-3 .heat tbody td").length`); n != 6 {
-		t.Errorf("%d tiles", n)
 	}
 
 	// The table sorts, both ways, and with the keyboard.
@@ -218,11 +215,11 @@ func TestBrowser(t *testing.T) {
 	// A cell toggles, from the table and by its name, and its pixels with it in
 	// every figure.
 	const entry = `.legend button[data-name="kappa/1/gamma/0.25"]`
-	whole := b.pixels("#section-4", 0, 114, 178)
+	whole := b.pixels("#section-3", 0, 114, 178)
 	b.do(chromedp.Click(`input[data-name="kappa/1/gamma/0.25"]`), settle)
-	off, other := b.pixels(curves, 0, 114, 178), b.pixels("#section-4", 0, 114, 178)
+	off, other := b.pixels(curves, 0, 114, 178), b.pixels("#section-3", 0, 114, 178)
 	pressed := eval[string](b, `document.querySelector('`+curves+" "+entry+`').getAttribute("aria-pressed")`)
-	b.do(chromedp.Click("#section-4 "+entry), settle)
+	b.do(chromedp.Click("#section-3 "+entry), settle)
 	on := b.pixels(curves, 0, 114, 178)
 	checked := eval[bool](b, `document.querySelector('input[data-name="kappa/1/gamma/0.25"]').checked`)
 	if off > blue/10 || pressed != "false" || on < blue*9/10 || !checked || other > whole/10 {
@@ -257,19 +254,19 @@ func TestBrowser(t *testing.T) {
 
 	// All names pressed, nothing is drawn, bands neither.
 	click := func() {
-		eval[bool](b, `[...document.querySelectorAll("#section-4 .legend button")].map(e => e.dataset.name).forEach(n =>
-			document.querySelector('#section-4 .legend button[data-name="' + n + '"]').click()) || true`)
+		eval[bool](b, `[...document.querySelectorAll("#section-3 .legend button")].map(e => e.dataset.name).forEach(n =>
+			document.querySelector('#section-3 .legend button[data-name="' + n + '"]').click()) || true`)
 		b.do(settle)
 	}
-	drawn := b.coloured("#section-4")
+	drawn := b.coloured("#section-3")
 	click()
-	hidden := b.coloured("#section-4")
+	hidden := b.coloured("#section-3")
 	click()
-	if shown := b.coloured("#section-4"); drawn < 1000 || hidden > 0 || shown != drawn {
+	if shown := b.coloured("#section-3"); drawn < 1000 || hidden > 0 || shown != drawn {
 		t.Errorf("coloured pixels of the profile: %d, %d without any line, %d with them again", drawn, hidden, shown)
 	}
-	b.do(chromedp.Click("#section-4 summary"), settle)
-	if rows := eval[int](b, `document.querySelectorAll("#section-4 details tbody tr").length`); rows != 61 {
+	b.do(chromedp.Click("#section-3 summary"), settle)
+	if rows := eval[int](b, `document.querySelectorAll("#section-3 details tbody tr").length`); rows != 61 {
 		t.Errorf("%d rows in the table of the profile", rows)
 	}
 
@@ -324,7 +321,7 @@ learner.a = ["0.5000000000,500,1", "0.6000000000,500,1"]
 			return [e.dataset.name, l ? l.style.stroke + " " + l.getAttribute("stroke-dasharray") : "none"];
 		}))`, section))
 	}
-	all, profile := looks(curves), looks("#section-4")
+	all, profile := looks(curves), looks("#section-3")
 	if len(all) != 18 || len(profile) != 12 {
 		t.Errorf("%d and %d names in the legends; want 18 and 12", len(all), len(profile))
 	}

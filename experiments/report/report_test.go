@@ -191,19 +191,6 @@ func TestLoad(t *testing.T) {
 			t.Errorf("regret of %s is %v; want %v", c.Name, c.Y[3], lost)
 		}
 	}
-	heat := figure(t, p, "heat-1")
-	if heat.X.Label != "learner.kappa" || heat.Y.Label != "learner.gamma" || !slices.Equal(heat.Tiles.X, []string{"1", "2", "4"}) {
-		t.Fatalf("heat map %+v", heat)
-	}
-	for y, gamma := range heat.Tiles.Y {
-		for x, kappa := range heat.Tiles.X {
-			id := "kappa/" + kappa + "/gamma/" + gamma
-			i := slices.IndexFunc(s.Cells, func(c sweep.Row) bool { return c.ID == id })
-			if heat.Tiles.Of[y][x] != id || heat.Tiles.Values[y][x] != reward(s, i) {
-				t.Errorf("tile %s, %s holds %v of %s", kappa, gamma, heat.Tiles.Values[y][x], heat.Tiles.Of[y][x])
-			}
-		}
-	}
 	along := figure(t, p, "along-learning_reward")
 	if l := along.Series[1]; along.X.Label != "learner.kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
 		t.Errorf("along %s: %+v", along.X.Label, along.Series)
@@ -280,7 +267,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.png", "plots/regret.svg", "plots/heat-1.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
+	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.png", "plots/regret.svg", "plots/profile.png", "plots/threshold.svg", "plots/index.png"} {
 		if first[want] == "" {
 			t.Errorf("%s was not written", want)
 		}
@@ -328,20 +315,6 @@ func TestManyCells(t *testing.T) {
 	}
 	if len(drawn) != plot.Distinct || !drawn[s.Reference] || !drawn[s.Cells[s.Ranking()[0]].ID] {
 		t.Errorf("%d curves are drawn, the reference %v", len(drawn), drawn[s.Reference])
-	}
-}
-
-// One cell in each row of a map is a list.
-func TestNoMap(t *testing.T) {
-	list := "seeds = 1\nlearner.algorithm = \"paper\"\n"
-	for k := range 3 {
-		list += fmt.Sprintf("[[cells]]\nlearner.kappa = %d\nlearner.gamma = %v\n", k+1, .1*float64(k+1))
-	}
-	_, p := load(t, sweepIn(t, list))
-	for _, s := range p.Sections {
-		if s.Title == "learning_reward over two settings" && len(s.Figures) > 0 {
-			t.Error("a map of three cells in three rows and columns")
-		}
 	}
 }
 

@@ -74,7 +74,7 @@ func readSweep(dir, at string) (*Page, error) {
 	}
 	p.Text = results.String()
 	pools := Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: s.Pools()}
-	p.Sections = []Section{cells, r.along(), learning(r.groups), r.maps(), r.profile(), pools, learnedOverExact(r.groups)}
+	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile(), pools, learnedOverExact(r.groups)}
 	return p, nil
 }
 
@@ -163,47 +163,4 @@ func (r *sweepPage) profile() Section {
 	}
 	out.Figures = []plot.Figure{f}
 	return out
-}
-
-// maps lay the cells out over the two settings with the most values, in a map
-// for each combination of the others.
-func (r *sweepPage) maps() Section {
-	out := Section{Title: r.Metric + " over two settings"}
-	if len(r.Axes) < 2 {
-		return out
-	}
-	most := slices.Clone(r.Axes)
-	slices.SortStableFunc(most, func(a, b string) int { return len(r.values(b)) - len(r.values(a)) })
-	x, y := most[0], most[1]
-	columns, rows := r.values(x), r.values(y)
-	metric := r.Column(r.Metric)
-	for i, c := range r.Cells {
-		col, row := slices.Index(columns, c.Settings[x]), slices.Index(rows, c.Settings[y])
-		if col < 0 || row < 0 {
-			continue // it has not both
-		}
-		title := r.Figures[metric].Words
-		if others := r.others(i, x, y); others != "" {
-			title += " (" + others + ")"
-		}
-		k := slices.IndexFunc(out.Figures, func(f plot.Figure) bool { return f.Title == title })
-		if k < 0 {
-			k = len(out.Figures)
-			f := plot.New(fmt.Sprintf("heat-%d", k+1), title, x, y)
-			f.Tiles = plot.NewTiles(texts(columns), texts(rows))
-			out.Figures = append(out.Figures, f)
-		}
-		t := out.Figures[k].Tiles
-		t.Values[row][col], t.Of[row][col] = c.Mean[metric].Value, r.groups[i].name
-	}
-	// One with few cells is more of a list.
-	out.Figures = slices.DeleteFunc(out.Figures, func(f plot.Figure) bool { return 2*f.Tiles.Len() < len(columns)*len(rows) })
-	return out
-}
-
-func texts(values []any) (all []string) {
-	for _, v := range values {
-		all = append(all, experiments.FormatValue(v))
-	}
-	return all
 }

@@ -29,7 +29,7 @@
 
   // What has one name is drawn or hidden everywhere at once.
   const hidden = new Set(), known = new Set(), watchers = [];
-  for (const s of data.sections) for (const f of s.figures) for (const x of f.series || []) {
+  for (const s of data.sections) for (const f of s.figures) for (const x of f.series) {
     known.add(x.name);
     if (x.hidden) hidden.add(x.name);
   }
@@ -227,16 +227,6 @@
     return [make("thead", {}, make("tr", {}, heading("col", f.x.label), ...shown.map(s => heading("col", s.name)))),
       make("tbody", {}, ...xs.map(x => make("tr", {}, heading("row", format(x)), ...of.map(m => td(m.get(x))))))];
   }
-  function tiles(t, f) {
-    const rows = t.y.map((name, y) => make("tr", {}, make("th", { scope: "row", textContent: name }), ...t.tiles[y].map((tile, x) => {
-      const td = make("td", { textContent: tile.text, title: t.of[y][x], className: tile.dark ? "dark" : "" });
-      td.style.background = tile.back || "";
-      return td;
-    }))).reverse(); // the greatest stands on top, as in the files
-    return make("table", { className: "heat" }, make("caption", {}, `${f.title}. Across: ${f.x.label}. Down: ${f.y.label}. Lighter is more.`),
-      make("thead", {}, make("tr", {}, make("td"), ...t.x.map(name => make("th", { scope: "col", textContent: name })))), make("tbody", {}, ...rows));
-  }
-
   function figures(section, list) {
     let drawn = null, f = list[0];
     const zoomed = { range: null }, values = new Map();
@@ -252,7 +242,7 @@
     const buttons = make("span", { className: "controls" }, button("Zoom in", .5), button("Zoom out", 2), button("See all", 0));
     section.append(make("div", { className: "controls" }, ...(list.length > 1 ? [make("label", {}, "Figure ", choice)] : []), buttons), holder, legend, details);
     choice.addEventListener("change", () => { f = list[+choice.value]; zoomed.range = null; draw(); });
-    details.addEventListener("toggle", () => { if (details.open && f.series) numbers.replaceChildren(...listed(f)); });
+    details.addEventListener("toggle", () => { if (details.open) numbers.replaceChildren(...listed(f)); });
     function zoom(factor) {
       const u = drawn && drawn.u, all = drawn && drawn.full, to = f.x.log ? Math.log : x => x, from = f.x.log ? Math.exp : x => x;
       if (!u) return;
@@ -264,11 +254,7 @@
       if (drawn) drawn.u.destroy();
       drawn = null;
       holder.replaceChildren();
-      holder.className = f.tiles ? "scroll" : "plot";
-      buttons.hidden = legend.hidden = details.hidden = !!f.tiles;
       box.setAttribute("aria-label", f.title + " as a table");
-      if (f.tiles) { holder.removeAttribute("role"); return holder.append(tiles(f.tiles, f)); }
-      holder.setAttribute("role", "img");
       const entries = f.series.filter(s => s.name);
       const last = s => format(f.y.names ? s.x.at(-1) : s.y.at(-1));
       holder.setAttribute("aria-label", `${f.title}, ${f.y.label} over ${f.x.label}: ` +
@@ -286,7 +272,7 @@
       drawn = chart(f, holder, zoomed, told => values.forEach((e, name) => { e.textContent = told.get(name) || ""; }));
       if (details.open) numbers.replaceChildren(...listed(f));
     }
-    watchers.push(() => { if (f.series) draw(); });
+    watchers.push(draw);
     addEventListener("resize", () => { if (drawn) drawn.u.setSize(drawn.size()); });
     // Colours are read when a plot is made.
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
