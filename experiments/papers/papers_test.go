@@ -147,7 +147,7 @@ func measured(t *testing.T, tapes map[string]tape, key string, seed uint64) floa
 	for _, f := range read() {
 		for _, r := range f.readings {
 			if r.Key == key {
-				x, err := r.play(context.Background(), tapes[r.law], len(tapes[r.law]), seed)
+				x, err := r.play(tapes[r.law], len(tapes[r.law]), seed)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,7 +210,7 @@ func TestTapeIsTheSimulator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := reading{Policy: "whittle", Level: env.LevelObserved, Budget: 2}.play(context.Background(), tp, n, 0)
+		got, err := reading{Policy: "whittle", Level: env.LevelObserved, Budget: 2}.play(tp, n, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/stats"
+	"ephemera/learner"
 )
 
 // sample is what a reading gave: one value for each seed, or one in all where
@@ -111,8 +112,11 @@ func (x record) measure(ctx context.Context, all []reading, tapes map[string]tap
 	for _, r := range all {
 		played, known := runs[r.plays]
 		if !known {
-			var err error
-			if played, err = r.play(ctx, tapes[r.law], x.Steps, x.Seed); err != nil {
+			err := ctx.Err()
+			if err == nil {
+				played, err = r.play(tapes[r.law], x.Steps, x.Seed)
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", r.Key, err)
 			}
 			runs[r.plays] = played
@@ -125,37 +129,66 @@ func (x record) measure(ctx context.Context, all []reading, tapes map[string]tap
 // run is what playing a reading brought.
 type run struct {
 	experiments.Outcome
-	crawled []float64 // of every epoch, 1 where the source of the reading was crawled
+	crawled []float64 // of every epoch, 1 where the source of the reading was crawled, if it has one
 }
 
 // play plays a reading on a tape, for so many epochs if it has none of its own.
-func (r reading) play(ctx context.Context, t tape, steps int, seed uint64) (x run, err error) {
-	e, err := r.player(seed)
+func (r reading) play(t tape, steps int, seed uint64) (x run, err error) {
+	in := env.Paper(cmp.Or(r.Budget, 1))
+	agent, overrun, err := r.agent(in, seed)
 	if err != nil {
 		return x, err
 	}
-	play := experiments.Play{Entry: e, Level: env.LevelObserved, Epochs: cmp.Or(r.Epochs, steps)}
+	w, err := t.world(in.Budget, overrun, r.Ages...)
+	if err != nil {
+		return x, err
+	}
+	epochs := cmp.Or(r.Epochs, steps)
 	if r.Empty {
-		play.Epochs-- // the first finds empty sources
+		epochs-- // the first finds empty sources
 	}
-	if r.Source > 0 {
-		play.Watch = func(experiments.Running) experiments.Watcher {
-			return func(_ int, _ float64, got []env.Crawled) error {
-				is := 0.
-				if slices.ContainsFunc(got, func(c env.Crawled) bool { return c.Source == r.Source-1 }) {
-					is = 1
-				}
-				x.crawled = append(x.crawled, is)
-				return nil
-			}
+	x.Outcome, err = experiments.Loop(w, agent, epochs, func(_ int, _ float64, got []env.Crawled) error {
+		is := 0.
+		if slices.ContainsFunc(got, func(c env.Crawled) bool { return c.Source == r.Source-1 }) {
+			is = 1
 		}
-	}
-	played, err := t.scene(cmp.Or(r.Budget, 1), r.Ages...).Play(ctx, play)
-	if x.Outcome = played.Learning; r.Empty {
-		x.Reward *= float64(play.Epochs) / float64(play.Epochs+1)
+		x.crawled = append(x.crawled, is)
+		return nil
+	})
+	if r.Empty {
+		x.Reward *= float64(epochs) / float64(epochs+1)
 	}
 	return x, err
 }
+
+// agent builds what is played. Its crawls may cost more than the budget where
+// overrun says so.
+func (r reading) agent(in env.Instance, seed uint64) (a env.Agent, overrun bool, err error) {
+	switch {
+	case r.Always > 0:
+		return env.NewAgent(always(r.Always - 1)), false, nil
+	case r.Index != "":
+		return byForm(in, forms[r.Index]), false, nil
+	}
+	e, err := experiments.Find(r.Policy)
+	if err != nil {
+		return a, false, err
+	}
+	settings, err := e.Configure(e.FirstLevel(), r.Settings)
+	if err != nil {
+		return a, false, err
+	}
+	a, _, err = e.Build(experiments.Known{Given: learner.Given{
+		Instance: in, Terms: in.Terms(), Level: cmp.Or(r.Level, e.FirstLevel()), Rand: stream.New(seed, stream.Policy),
+	}}, settings)
+	return a, e.Overruns != nil && e.Overruns(settings), err
+}
+
+// always crawls one source.
+type always int
+
+// Select implements env.Policy.
+func (i always) Select(dst []int, _ *env.Model) []int { return append(dst, int(i)) }
 
 // measure returns what the reading measures of a run.
 func (r reading) measure(x run) float64 {
@@ -174,39 +207,6 @@ func (r reading) measure(x run) float64 {
 	}
 	return x.Reward
 }
-
-// player returns what is played.
-func (r reading) player(seed uint64) (*experiments.Entry, error) {
-	switch {
-	case r.Always > 0:
-		return policy(func(env.Instance) env.Agent { return env.NewAgent(always(r.Always - 1)) }), nil
-	case r.Index != "":
-		return policy(func(in env.Instance) env.Agent { return byForm(in, forms[r.Index]) }), nil
-	}
-	e, err := experiments.Find(r.Policy)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := e.Configure(e.FirstLevel(), r.Settings)
-	return &experiments.Entry{
-		Overruns: func(any) bool { return e.Overruns != nil && e.Overruns(settings) },
-		New: func(k experiments.Known, _ any) (env.Agent, error) {
-			k.Level, k.Rand = cmp.Or(r.Level, e.FirstLevel()), stream.New(seed, stream.Policy)
-			agent, _, err := e.Build(k, settings)
-			return agent, err
-		},
-	}, err
-}
-
-func policy(build func(in env.Instance) env.Agent) *experiments.Entry {
-	return &experiments.Entry{New: func(k experiments.Known, _ any) (env.Agent, error) { return build(k.Instance), nil }}
-}
-
-// always crawls one source.
-type always int
-
-// Select implements env.Policy.
-func (i always) Select(dst []int, _ *env.Model) []int { return append(dst, int(i)) }
 
 // period returns the least number of epochs after which the crawls of a source
 // repeat, or 0 if they do not within half of the run or there are none.

@@ -8,7 +8,6 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
-	"ephemera/experiments"
 )
 
 // tape is what every source of Table I gains in every epoch, drawn once, so that
@@ -110,28 +109,25 @@ type world struct {
 	factor    []float64
 }
 
-// scene is the tape as a scene of Table I, with a budget in crawls per epoch,
+// world returns the tape as a world of Table I, with a budget in crawls per epoch,
 // from its beginning or from other ages of the sources and their mean states.
-func (t tape) scene(budget float64, ages ...int) experiments.Scene {
+func (t tape) world(budget float64, overrun bool, ages ...int) (*world, error) {
 	in := env.Paper(budget)
-	open := func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
-		books, err := env.NewMean(in, overrun)
-		if err != nil {
-			return nil, err
-		}
-		w := &world{Mean: books, gains: t}
-		v := w.View()
-		v.State = slices.Clone(t[0])
-		for i, s := range in.Sources {
-			w.factor = append(w.factor, s.Factor())
-			if ages != nil {
-				v.Last[i], v.Mean[i] = -ages[i], s.MeanState(ages[i])
-				v.State[i] = v.Mean[i]
-			}
-		}
-		return w, nil
+	books, err := env.NewMean(in, overrun)
+	if err != nil {
+		return nil, err
 	}
-	return experiments.Scene{Instance: in, Open: open}
+	w := &world{Mean: books, gains: t}
+	v := w.View()
+	v.State = slices.Clone(t[0])
+	for i, s := range in.Sources {
+		w.factor = append(w.factor, s.Factor())
+		if ages != nil {
+			v.Last[i], v.Mean[i] = -ages[i], s.MeanState(ages[i])
+			v.State[i] = v.Mean[i]
+		}
+	}
+	return w, nil
 }
 
 // Step implements env.World.
