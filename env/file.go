@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,54 +91,11 @@ const (
 // Keys that are not listed here are refused. Errors are one line with the
 // file, the key, what was found, and what is allowed.
 func Load(path string) (Instance, error) {
-	data, err := ReadFile(path, maxFile)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return Instance{}, err
 	}
 	return Unmarshal(path, data)
-}
-
-// maxFile is the greatest size of an instance file, bytes: some 2·10⁶ sources.
-const maxFile = 1 << 28
-
-// OpenRegular opens a file for reading. It refuses what is none: a pipe that
-// nobody writes to would never open, and a device never end.
-func OpenRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		kind := "special file"
-		switch m := info.Mode(); {
-		case m.IsDir():
-			kind = "directory"
-		case m&os.ModeNamedPipe != 0:
-			kind = "pipe"
-		case m&os.ModeDevice != 0:
-			kind = "device"
-		}
-		return nil, fmt.Errorf("%s is a %s; allowed is a file", path, kind)
-	}
-	return os.Open(path)
-}
-
-// ReadFile reads a file of at most limit bytes. It refuses what is no file, such
-// as a device or a pipe, which may have no end.
-func ReadFile(path string, limit int64) ([]byte, error) {
-	f, err := OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes; allowed are that many", path, limit)
-	}
-	return data, nil
 }
 
 // Unmarshal is Load for the contents of a file; path is what errors call it.

@@ -2,7 +2,6 @@ package env_test
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -182,32 +181,4 @@ func FuzzInstanceFile(f *testing.F) {
 		}
 		roundTrip(t, in)
 	})
-}
-
-// What may have no end, or is too large, is not read.
-func TestReadFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.toml")
-	if err := os.WriteFile(path, []byte("12345"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := env.ReadFile(path, 5); err != nil || string(data) != "12345" {
-		t.Errorf("%q, %v", data, err)
-	}
-	if _, err := env.ReadFile(path, 4); err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
-		t.Errorf("a file of 5 bytes where 4 are allowed: %v", err)
-	}
-	if _, err := env.ReadFile(dir, 4); err == nil || !strings.Contains(err.Error(), "directory") {
-		t.Errorf("a directory: %v", err)
-	}
-	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip("no devices")
-	}
-	zero := filepath.Join(dir, "zero.toml")
-	if err := os.Symlink("/dev/zero", zero); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := env.Load(zero); err == nil || !strings.Contains(err.Error(), "device") {
-		t.Errorf("a link to /dev/zero: %v", err)
-	}
 }

@@ -39,8 +39,8 @@ const (
 // recording is CSV or gzip-compressed CSV with a header. It needs the columns
 // source and published_unix (whole seconds UTC); utility (initial interest, a
 // finite number, 0 or more) is 1 for all if it is left out, and other columns are
-// passed over. Rows may come in any order. There may be 10⁸ rows of 10⁷ sources, and
-// 65 536 bytes in a line. Errors are one line that begins with the file and line.
+// passed over. Rows may come in any order. There may be 10⁸ rows of 10⁷ sources.
+// Errors are one line that begins with the file and line.
 func ReadRecording(ctx context.Context, path string) (*Recording, error) {
 	f, err := os.Open(path)
 	if err != nil {

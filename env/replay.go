@@ -127,9 +127,7 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 // published since b or the last crawl and before the decision. The part ends
 // with its last whole epoch, where Step returns io.EOF.
 //
-// What waits is held as one sum per source, and with Items also item by item;
-// there an item whose present interest is below 2⁻⁶⁰ of its utility is dropped,
-// so that a source that is never crawled does not fill the memory.
+// An item whose present interest is below 2⁻⁶⁰ of its utility is not shown.
 //
 // View's Mean follows the mean dynamics of the fitted instance.
 type Replay struct {
@@ -142,13 +140,11 @@ type Replay struct {
 	factor float64       // α
 	epochs int
 	state  []float64
-	wait   [][]published // oldest first
-	keep   float64       // seconds until an item is negligible
+	wait   [][]publication // of each source, from its last crawl to the end of the recording
+	keep   float64         // seconds until an item is negligible
 }
 
 var _ World = (*Replay)(nil)
-
-type published struct{ at, utility float64 }
 
 // NewReplay plays the part of a recording that o names. The instance is the
 // recording's own, from [Recording.Fit] or with parameters from elsewhere for
@@ -185,7 +181,10 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 		w.view.State = w.state
 	}
 	if o.Items {
-		w.wait = make([][]published, n)
+		w.wait = make([][]publication, n)
+		for _, p := range w.ahead {
+			w.wait[p.source] = append(w.wait[p.source], p)
+		}
 	}
 	w.arrive()
 	return w, nil
@@ -208,25 +207,9 @@ func (w *Replay) arrive() {
 	now := w.now()
 	for len(w.ahead) > 0 && float64(w.ahead[0].at) < now {
 		p := w.ahead[0]
-		at := float64(p.at)
-		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-at))
-		if w.opt.Items {
-			w.wait[p.source] = push(w.wait[p.source], published{at, p.utility}, at-w.keep)
-		}
+		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-float64(p.at)))
 		w.ahead = w.ahead[1:]
 	}
-}
-
-// push appends an item and, once they are half of all, drops those published
-// before the given time.
-func push(q []published, p published, before float64) []published {
-	if len(q) == cap(q) {
-		old, _ := slices.BinarySearchFunc(q, before, func(p published, before float64) int { return cmp.Compare(p.at, before) })
-		if old > len(q)/2 {
-			q = q[:copy(q, q[old:])]
-		}
-	}
-	return append(q, p)
 }
 
 // Step implements World. After the last whole epoch it returns io.EOF.
@@ -250,14 +233,15 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	return w.crawled, nil
 }
 
-// take empties the queue of source i.
+// take takes what waits at source i.
 func (w *Replay) take(i int) []Item {
-	now, start := w.now(), len(w.items)
-	for _, p := range w.wait[i] {
-		if age := now - p.at; age <= w.keep {
-			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
+	now, start, wait := w.now(), len(w.items), w.wait[i]
+	for len(wait) > 0 && float64(wait[0].at) < now {
+		if age := now - float64(wait[0].at); age <= w.keep {
+			w.items = append(w.items, Item{Age: age / w.length, Interest: wait[0].utility * math.Exp(-w.rate*age)})
 		}
+		wait = wait[1:]
 	}
-	w.wait[i] = w.wait[i][:0]
+	w.wait[i] = wait
 	return slices.Clip(w.items[start:])
 }

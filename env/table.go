@@ -2,7 +2,6 @@ package env
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
@@ -13,25 +12,20 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line that is accepted, in bytes.
-const maxLine = 1 << 16
-
-// Table reads columns of a CSV file by their names, line by line.
+// Table reads columns of a CSV file by their names, row by row.
 type Table struct {
 	path    string
 	line    int
 	file    io.Closer
-	lines   *bufio.Reader
-	text    bytes.Reader // of the present line
-	fields  *csv.Reader  // of the text
-	columns []int        // places of the columns; −1 where there is none
+	rows    *csv.Reader
+	columns []int // places of the columns; −1 where there is none
 	width   int
 	row     []string
 }
 
-// OpenTable opens a file or a pipe of CSV, plain or compressed by gzip, and reads
-// its header. It must have the needed columns, and may have the others. A line
-// has at most 65 536 bytes. Errors name the file and the line.
+// OpenTable opens a file of CSV, plain or compressed by gzip, and reads its
+// header. It must have the needed columns, and may have the others. Errors name
+// the file and the line.
 func OpenTable(path string, needed []string, others ...string) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,27 +41,27 @@ func OpenTable(path string, needed []string, others ...string) (*Table, error) {
 }
 
 func newTable(path string, r io.Reader, needed []string, others ...string) (*Table, error) {
-	t := &Table{path: path, file: io.NopCloser(nil)}
-	t.fields = csv.NewReader(&t.text)
-	t.fields.FieldsPerRecord, t.fields.ReuseRecord = -1, true
-	t.lines = bufio.NewReaderSize(r, maxLine)
-	if magic, err := t.lines.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
-		zip, err := gzip.NewReader(t.lines)
+	t := &Table{path: path, line: 1, file: io.NopCloser(nil)}
+	text := bufio.NewReader(r)
+	if magic, err := text.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
+		zip, err := gzip.NewReader(text)
 		if err != nil {
-			return nil, t.Errorf("cannot read gzip header: %v", readable(err))
+			return nil, t.unreadable(err)
 		}
-		t.lines = bufio.NewReaderSize(zip, maxLine)
+		text = bufio.NewReader(zip)
 	}
-	if mark, err := t.lines.Peek(3); err == nil && string(mark) == "\ufeff" {
-		_, _ = t.lines.Discard(3) // what was peeked at is there
+	if mark, err := text.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = text.Discard(3) // what was peeked at is there
 	}
+	t.rows = csv.NewReader(text)
+	t.rows.FieldsPerRecord, t.rows.ReuseRecord = -1, true
 	columns := strings.Join(needed, " and ")
-	header, err := t.next()
+	header, err := t.rows.Read()
 	if err == io.EOF {
 		return nil, t.Errorf("the file is empty; needed is a header with the columns %s", columns)
 	}
 	if err != nil {
-		return nil, err
+		return nil, t.unreadable(err)
 	}
 	t.width = len(header)
 	for k, name := range slices.Concat(needed, others) {
@@ -91,13 +85,16 @@ func (t *Table) Close() error { return t.file.Close() }
 func (t *Table) Has(column int) bool { return t.columns[column] >= 0 }
 
 // Next returns the next row, or io.EOF: the fields of the columns that were asked
-// for, "" for one that is not there. They are valid
-// until the row after.
+// for, "" for one that is not there. They are valid until the row after.
 func (t *Table) Next() ([]string, error) {
-	fields, err := t.next()
-	if err != nil {
+	fields, err := t.rows.Read()
+	if err == io.EOF {
 		return nil, err
 	}
+	if err != nil {
+		return nil, t.unreadable(err)
+	}
+	t.line, _ = t.rows.FieldPos(0)
 	if len(fields) != t.width {
 		return nil, t.Errorf("there are %d fields; the header has %d", len(fields), t.width)
 	}
@@ -114,38 +111,15 @@ func (t *Table) Errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", t.path, t.line, fmt.Sprintf(format, args...))
 }
 
-// readable says what a decompressor's error means.
-func readable(err error) error {
+// unreadable returns the error of a line that could not be read.
+func (t *Table) unreadable(err error) error {
+	var bad *csv.ParseError
+	if errors.As(err, &bad) {
+		t.line = bad.StartLine
+		return t.Errorf("%v", bad.Err)
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		return errors.New("the compressed data end early; the file is truncated")
+		return t.Errorf("the compressed data end early; the file is truncated")
 	}
-	return err
-}
-
-// next returns the fields of the next line that is not blank, valid until the
-// line after, or io.EOF. Fields in quotes hold no line breaks.
-func (t *Table) next() ([]string, error) {
-	for {
-		line, err := t.lines.ReadSlice('\n')
-		if err == io.EOF && len(line) == 0 {
-			t.line = max(t.line, 1)
-			return nil, io.EOF
-		}
-		t.line++
-		switch {
-		case err == bufio.ErrBufferFull:
-			return nil, t.Errorf("line is longer than %d bytes", maxLine)
-		case err != nil && err != io.EOF:
-			return nil, t.Errorf("cannot read: %v", readable(err))
-		}
-		t.text.Reset(line)
-		fields, err := t.fields.Read()
-		var bad *csv.ParseError
-		switch {
-		case errors.As(err, &bad):
-			return nil, t.Errorf("%v", bad.Err)
-		case err == nil:
-			return fields, nil
-		}
-	}
+	return t.Errorf("cannot read: %v", err)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,9 +18,6 @@ import (
 // StateFile is the name of the file of a saved learner in a directory of
 // results.
 const StateFile = "state.json"
-
-// maxState is the greatest size of a state file, bytes.
-const maxState = 4 << 30
 
 // config says what a learner is. It is the part of config.toml that a saved
 // learner needs.
@@ -53,7 +51,7 @@ type Saved struct {
 // is wrong with the file.
 func Load(dir string) (*Saved, error) {
 	path := filepath.Join(dir, StateFile)
-	data, err := env.ReadFile(path, maxState)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -197,12 +198,9 @@ func (c *command) read(ctx context.Context, name, text string) error {
 	return nil
 }
 
-// maxConfig is the greatest size of a config.toml, bytes.
-const maxConfig = 1 << 30
-
 // repeated settles the training of -config.
 func (c *command) repeated(ctx context.Context) error {
-	text, err := env.ReadFile(c.config, maxConfig)
+	text, err := os.ReadFile(c.config)
 	if err != nil {
 		return fmt.Errorf("-config: %w", err)
 	}
