@@ -3,11 +3,8 @@ package baselines
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"sort"
-
-	"gonum.org/v1/gonum/dsp/fourier"
-	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/mathext"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -26,9 +23,6 @@ type gainLaw struct {
 	loss []float64 // π(k·step), falling to 0
 }
 
-// rare is a rate at which no two items come in one epoch.
-const rare = 1e-8
-
 // gainPoints is the size of the grid and of the Fourier transform.
 const gainPoints = 1 << 16
 
@@ -44,36 +38,29 @@ const gainPoints = 1 << 16
 // mean, that has its first three cumulants, the normal law in the limit. With
 // one exponential draw for all items of an epoch, U is that draw times the sum
 // for constant marks. A finite window scales U by 1 − α^M, as it scales the
-// gain u: with a window the state is no longer a Markov chain.
+// gain u: with a window the state is no longer a Markov chain. Less than an item
+// in 10⁸ epochs counts as none.
 //
 // It returns an error where neither way is accurate, few items per epoch with
 // log-normal marks of a large σ.
 func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
-	// In units of the mean mark, whose powers may be beyond all numbers, and
-	// without the window.
-	one := s
-	one.Interest, one.Window = 1, math.Inf(1)
-	unit := s.Interest
-	if full := one.Gain() * unit; full > 0 && !math.IsInf(s.Window, 1) {
-		unit *= s.Gain() / full
-	}
-	if one.Gain() == 0 || unit == 0 {
+	if s.Gain() == 0 || s.Rate < 1e-8 {
 		return gainLaw{step: 1, loss: []float64{0, 0}}, nil
 	}
+	one := s // in units of the mean mark, and without the window
+	one.Interest, one.Window = 1, math.Inf(1)
 	item := m
 	if m == env.MarksPerEpoch {
 		item = env.MarksConstant
-		if s.Rate < rare {
-			item = env.MarksPerItem // the epoch's draw is that of its only item
-		}
 	}
 	law, err := itemLaw(one, item, sigma)
-	if err == nil && m == env.MarksPerEpoch && item == env.MarksConstant {
-		law = law.timesExponential()
-	}
 	if err != nil {
 		return gainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
 	}
+	if m == env.MarksPerEpoch {
+		law = law.timesExponential()
+	}
+	unit := s.Gain() / one.Gain()
 	law.step *= unit
 	for k := range law.loss {
 		law.loss[k] *= unit
@@ -108,13 +95,7 @@ func itemLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 // compound inverts the transform of the compound Poisson law.
 func compound(s env.Source, m env.Marks, sigma, step float64) gainLaw {
 	loss := itemLoss(s, m, sigma)
-	mass := make([]float64, gainPoints)
-	if s.Rate < rare { // one item would drown in the rounding of the transform
-		for k := range mass {
-			mass[k] = s.Rate * loss(float64(k)*step)
-		}
-		return gainLaw{step: step, loss: mass}
-	}
+	mass := make([]complex128, gainPoints)
 	// P(D = k·step) = [π(k−1) − 2π(k) + π(k+1)]/step on the grid.
 	before, here := loss(0)+step, loss(0)
 	for k := range mass {
@@ -122,27 +103,48 @@ func compound(s env.Source, m env.Marks, sigma, step float64) gainLaw {
 		if here > 0 {
 			after = loss(float64(k+1) * step)
 		}
-		mass[k] = math.Max(0, (before-2*here+after)/step)
+		mass[k] = complex(math.Max(0, (before-2*here+after)/step), 0)
 		before, here = here, after
 	}
-	fft := fourier.NewFFT(gainPoints)
-	coeff := fft.Coefficients(nil, mass)
-	for k, c := range coeff {
-		// exp(λ(φ_D − 1))
-		size := math.Exp(s.Rate * (real(c) - 1))
-		sin, cos := math.Sincos(s.Rate * imag(c))
-		coeff[k] = complex(size*cos, size*sin)
+	transform(mass)
+	for k, c := range mass {
+		// exp(λ(φ_D − 1)), whose conjugate transforms back.
+		mass[k] = cmplx.Conj(cmplx.Exp(complex(s.Rate, 0) * (c - 1)))
 	}
-	mass = fft.Sequence(mass, coeff)
+	transform(mass)
 	// π(k) = π(k+1) + step·P(U > k·step), from the far end.
+	law := gainLaw{step: step, loss: make([]float64, gainPoints)}
 	var tail, sum float64
 	for k := gainPoints - 1; k >= 0; k-- {
-		p := math.Max(0, mass[k]/gainPoints)
 		sum += step * tail
-		mass[k] = sum
-		tail += p
+		law.loss[k] = sum
+		tail += math.Max(0, real(mass[k])/gainPoints)
 	}
-	return gainLaw{step: step, loss: mass}
+	return law
+}
+
+// transform is the Fourier transform Σ aₖ e^(−2πijk/n) in place, for a length n
+// that is a power of two.
+func transform(a []complex128) {
+	n := len(a)
+	for i, j := 1, 0; i < n; i++ { // j is i with its bits in the other order
+		bit := n >> 1
+		for ; j&bit != 0; bit >>= 1 {
+			j ^= bit
+		}
+		if j ^= bit; i < j {
+			a[i], a[j] = a[j], a[i]
+		}
+	}
+	for size := 2; size <= n; size *= 2 {
+		for k := range size / 2 {
+			w := cmplx.Rect(1, -2*math.Pi*float64(k)/float64(size))
+			for i := k; i < n; i += size {
+				u, v := a[i], a[i+size/2]*w
+				a[i], a[i+size/2] = u+v, u-v
+			}
+		}
+	}
 }
 
 // itemLoss returns t ↦ E(D − t)⁺ for D = ξe^(−cV).
@@ -162,9 +164,7 @@ func itemLoss(s env.Source, m env.Marks, sigma float64) func(t float64) float64 
 			return ((x - t) - t*math.Log(x/t)) / c
 		}
 	}
-	const nodes = 32
-	v, w := make([]float64, nodes), make([]float64, nodes)
-	quad.Legendre{}.FixedLocations(v, w, 0, 1)
+	v, w := legendre(32)
 	for k := range v {
 		v[k] = x * math.Exp(-c*v[k])
 	}
@@ -186,27 +186,61 @@ func itemLoss(s env.Source, m env.Marks, sigma float64) func(t float64) float64 
 	}
 }
 
+// legendre returns the nodes and weights of Gauss and Legendre on [0, 1].
+func legendre(n int) (x, w []float64) {
+	x, w = make([]float64, n), make([]float64, n)
+	for i := range x {
+		z, slope := math.Cos(math.Pi*(float64(i)+.75)/(float64(n)+.5)), 0.0
+		for range 6 { // Newton's steps to the root z of Pₙ
+			p, before := 1.0, 0.0
+			for k := range n {
+				p, before = (float64(2*k+1)*z*p-float64(k)*before)/float64(k+1), p
+			}
+			slope = float64(n) * (z*p - before) / (z*z - 1)
+			z -= p / slope
+		}
+		x[i], w[i] = (1-z)/2, 1/((1-z*z)*slope*slope)
+	}
+	return x, w
+}
+
 // normal is the standard normal distribution function.
 func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
 
 // cumulantLaw is the gamma law moved to have the given mean, standard deviation
-// and skewness.
+// and skewness, below a skewness of 1/1000 the normal law.
 func cumulantLaw(mean, sd, skew, step float64) gainLaw {
 	law := gainLaw{step: step, loss: make([]float64, gainPoints)}
-	shape, scale := 4/(skew*skew), sd*skew/2
-	for k := range law.loss {
-		t := float64(k) * step
-		if z := (t - mean) / sd; skew < 1e-3 {
+	if skew < 1e-3 {
+		for k := range law.loss {
+			z := (float64(k)*step - mean) / sd
 			law.loss[k] = sd * (math.Exp(-z*z/2)/math.Sqrt(2*math.Pi) - z*normal(-z))
-		} else if g := shape + (t-mean)/scale; g <= 0 {
-			law.loss[k] = mean - t
-		} else {
-			// E(G − g)⁺ = shape·P(G′ > g) − g·P(G > g), G′ of shape + 1.
-			law.loss[k] = scale * (shape*mathext.GammaIncRegComp(shape+1, g) - g*mathext.GammaIncRegComp(shape, g))
 		}
-		law.loss[k] = math.Max(0, law.loss[k])
+		return law
 	}
-	law.loss[0] = mean
+	// With r how far t is above the mode, over the mode, the density is as
+	// e^(−a(r − log(1+r))), a = 4/skew² − 1.
+	a, scale := 4/(skew*skew)-1, sd*skew/2
+	density := func(t float64) float64 {
+		r := ((t-mean)/scale + 1) / a
+		if r <= -1 {
+			return 0
+		}
+		return math.Exp(-a * (r - math.Log1p(r)))
+	}
+	// From the far end, by Simpson's rule on each cell:
+	// π(t) = π(t+d) + d·P(U > t+d) + E[U − t; t < U ≤ t+d].
+	var loss, tail float64
+	after := density(gainPoints * step)
+	for k := gainPoints - 1; k >= 0; k-- {
+		here, mid := density(float64(k)*step), density((float64(k)+.5)*step)
+		loss += step*tail + step*step/6*(2*mid+after)
+		tail += step / 6 * (here + 4*mid + after)
+		law.loss[k], after = loss, here
+	}
+	for k := range law.loss {
+		law.loss[k] /= tail
+	}
 	return law
 }
 

@@ -11,63 +11,23 @@ import "math"
 // and t keep theirs.
 func lambert(l float64) float64 {
 	q := math.Sqrt(2 * l)
+	t := q + q*q/3 // right to a tenth, as the other one is
 	switch {
 	case q < 1e-4:
 		return q * (1 + q*(1./3+q/36))
-	case !(q < tableEnd):
-		return steps(l, l+math.Log1p(l+q)) // t = l + log(1+t), and t ≤ l + q
-	}
-	return halley(l, nearly(q))
-}
-
-// nearly returns t to eight digits, relative to 1 + t, for l = q²/2. In q the
-// function is smooth, t = q + q²/3 + …, also at the branch point.
-func nearly(q float64) float64 {
-	if !(q < tableEnd) {
-		return lambert(q * q / 2)
-	}
-	k := int(q * tableFine)
-	a, b := &table[k], &table[k+1]
-	// Cubic Hermite interpolation.
-	p := q*tableFine - float64(k)
-	d := b.t - a.t
-	return a.t + p*(a.slope+p*((3*d-2*a.slope-b.slope)+p*(a.slope+b.slope-2*d)))
-}
-
-// halley takes a step of Halley's method for f = t − log(1+t) − l, which
-// triples the digits: f′ = t/(1+t), f″/f′ = 1/(t(1+t)).
-func halley(l, t float64) float64 {
-	d := (subLog1p(t) - l) * (1 + t) / t
-	return t - d/(1-d/(2*t*(1+t)))
-}
-
-// steps takes steps from a t that is right to some per cent.
-func steps(l, t float64) float64 {
-	if math.IsInf(l, 1) {
+	case math.IsInf(l, 1):
 		return l
+	case q > 1:
+		t = l + math.Log1p(l+q)
 	}
 	for range 3 {
-		t = halley(l, t)
+		// A step of Halley's method for f = t − log(1+t) − l, which triples the
+		// digits: f′ = t/(1+t), f″/f′ = 1/(t(1+t)).
+		d := (subLog1p(t) - l) * (1 + t) / t
+		t -= d / (1 - d/(2*t*(1+t)))
 	}
 	return t
 }
-
-const (
-	tableEnd  = 12
-	tableFine = 32 // nodes per unit of q
-)
-
-// table holds t(q) and its slope over one step.
-var table = func() (v [tableEnd*tableFine + 1]struct{ t, slope float64 }) {
-	v[0].slope = 1. / tableFine
-	for k := 1; k < len(v); k++ {
-		q := float64(k) / tableFine
-		t := steps(q*q/2, q+q*q/(3+q))
-		// dt/dq = q(1+t)/t
-		v[k].t, v[k].slope = t, q*(1+t)/t/tableFine
-	}
-	return v
-}()
 
 // subLog1p returns t − log(1+t) for t ≥ 0 without cancellation.
 func subLog1p(t float64) float64 {

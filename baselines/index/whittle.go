@@ -81,17 +81,9 @@ func AtAge(ceil, decay, loss, age float64) float64 {
 //
 //	(1 + κy) e^(−y) = 1 − Cγ/u*
 //
-// or, with t = y + 1/κ − 1, t − log(1+t) = 1/κ − 1 + log κ − log(1 − Cγ/u*). It
-// is +Inf for charges of u* and more. The result is right to eight digits,
-// relative to s + 1/c.
+// or, with t = y + 1/κ − 1, t − log(1+t) = 1/κ − 1 + log κ − log(1 − Cγ/u*), for
+// 0 < Cγ < u*.
 func ageAt(ceil, decay, loss, charge float64) float64 {
-	q := charge / ceil
-	switch {
-	case q <= 0:
-		return 0
-	case !(q < 1): // also 0/0
-		return math.Inf(1)
-	}
 	// shift = 1/κ − 1 and w = shift + log κ, about c/2 and c²/8.
 	c := decay
 	shift := c/loss - 1
@@ -101,11 +93,7 @@ func ageAt(ceil, decay, loss, charge float64) float64 {
 		shift = c * (0.5 + c*(1./12-q*(1./720-q*(1./30240))))
 		w = q * (1./8 - q*(1./576-q*(1./25920)))
 	}
-	log := math.Log(1 - q) // exact difference from ½ on
-	if q < 0.5 {
-		log = math.Log1p(-q)
-	}
-	return (nearly(math.Sqrt(2*(w-log))) - shift) / decay
+	return (lambert(w-math.Log1p(-charge/ceil)) - shift) / decay
 }
 
 // Inverse returns γ⁻¹(λ), the state at which the index reaches a price λ ≥ 0: the
