@@ -16,7 +16,10 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 	uneven.Sources[0].Cost, uneven.Sources[2].Cost = 1.7, 0.4
 	uneven.Sources[1].Window, uneven.Sources[3].Window = 2.5, 6
 	uneven.Budget = 2.2
-	for name, in := range map[string]env.Instance{"Table I": env.Paper(2), "uneven": uneven} {
+	laws := env.Paper(2)
+	laws.Sources[0].Law, laws.Sources[1].Law, laws.Sources[2].Batch = env.LawHump, env.LawPower, 20
+	laws.Sources[1].Shape, laws.Sources[3].Law, laws.Sources[3].Window = 4, env.LawHump, 3
+	for name, in := range map[string]env.Instance{"Table I": env.Paper(2), "uneven": uneven, "laws": laws} {
 		for policy, build := range map[string]func() env.Policy[env.Model]{
 			"whittle":    func() env.Policy[env.Model] { return NewWhittle(in) },
 			"lagrangian": func() env.Policy[env.Model] { return NewLagrangian(in) },
@@ -50,12 +53,10 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			"literal whittle on the state": func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, true), nil },
 			"myopic on the state":          func() (env.Policy[env.Observed], error) { return NewMyopicObserved(in), nil },
 			"stochastic": func() (env.Policy[env.Observed], error) {
-				return NewStochasticWhittle(in, StochasticOptions{Nodes: 60})
+				return NewStochasticWhittle(in, StochasticOptions{})
 			},
 			"learned stochastic": func() (env.Policy[env.Observed], error) {
-				opt := LearnOptions{Steps: 50, Thresholds: 8}
-				opt.Nodes = 40
-				return NewLearnedStochasticWhittle(in, opt, stream.New(1, stream.Policy))
+				return learnedPolicy(in, StochasticOptions{}, schooling{nodes: 40, thresholds: 8, steps: 50}, stream.New(1, stream.Policy))
 			},
 		} {
 			t.Run(name+"/"+policy, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stochastic := must(NewStochasticWhittle(in, StochasticOptions{Nodes: 60, Observed: []bool{true, true, false, true}}))
+	stochastic := must(NewStochasticWhittle(in, StochasticOptions{Observed: []bool{true, true, false, true}}))
 	f := Allocate(in, RandomSpread).Frequency
 	view := mean(t, in, false).View()
 	dst := make([]int, 0, 8)

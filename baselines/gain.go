@@ -23,9 +23,6 @@ type gainLaw struct {
 	loss []float64 // π(k·step), falling to 0
 }
 
-// gainPoints is the size of the grid and of the Fourier transform.
-const gainPoints = 1 << 16
-
 // newGainLaw computes φ for items that arrive at Poisson times with initial
 // interests of the given law; sigma is the σ of log-normal marks. An item of
 // interest ξ has D = ξe^(−cV) left at the end of its epoch, V uniform, so that
@@ -33,16 +30,13 @@ const gainPoints = 1 << 16
 //	E e^(iθU) = exp(λ(E e^(iθD) − 1))
 //
 // The law of D is put on the grid, its mean kept, and the transform inverted
-// numerically. Where the grid is too coarse for single items, that is from
-// some thousand items per epoch on, U is given the gamma law, moved to the
-// mean, that has its first three cumulants, the normal law in the limit. With
-// one exponential draw for all items of an epoch, U is that draw times the sum
-// for constant marks. A finite window scales U by 1 − α^M, as it scales the
+// numerically. With one exponential draw for all items of an epoch, U is that
+// draw times the sum for constant marks. A finite window scales U by 1 − α^M, as it scales the
 // gain u: with a window the state is no longer a Markov chain. Less than an item
 // in 10⁸ epochs counts as none.
 //
-// It returns an error where neither way is accurate, few items per epoch with
-// log-normal marks of a large σ.
+// It returns an error where no grid tells single items apart, from some 10⁵ items
+// per epoch on, and with log-normal marks of a large σ.
 func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	if s.Gain() == 0 || s.Rate < 1e-8 {
 		return gainLaw{step: 1, loss: []float64{0, 0}}, nil
@@ -79,23 +73,20 @@ func itemLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	if m == env.MarksLogNormal {
 		reach = k[1] + 12*sd + s.Interest*math.Exp(7*sigma-sigma*sigma/2)
 	}
-	step := reach / gainPoints
 	// The grid adds at most step²/4 to the variance of each item's D.
-	if step*step/4 <= 1e-3*k[2]/s.Rate {
-		return compound(s, m, sigma, step), nil
+	points := 1 << 16
+	for ; math.Pow(reach/float64(points), 2)/4 > 1e-3*k[2]/s.Rate; points *= 4 {
+		if points >= 1<<20 {
+			return gainLaw{}, fmt.Errorf("a grid of %d points does not resolve single items, of which %v come in an epoch", points, s.Rate)
+		}
 	}
-	// Half the Berry–Esseen bound is for U, half for the gamma law.
-	skew := k[3] / (k[2] * sd)
-	if distance := 2 * 0.3041 * skew; distance > 0.02 {
-		return gainLaw{}, fmt.Errorf("a grid of %d points does not resolve single items, and the gamma law may be wrong by %.2g; allowed is 0.02", gainPoints, distance)
-	}
-	return cumulantLaw(k[1], sd, skew, (k[1]+12*sd)/gainPoints), nil
+	return compound(s, m, sigma, reach/float64(points), points), nil
 }
 
 // compound inverts the transform of the compound Poisson law.
-func compound(s env.Source, m env.Marks, sigma, step float64) gainLaw {
+func compound(s env.Source, m env.Marks, sigma, step float64, points int) gainLaw {
 	loss := itemLoss(s, m, sigma)
-	mass := make([]complex128, gainPoints)
+	mass := make([]complex128, points)
 	// P(D = k·step) = [π(k−1) − 2π(k) + π(k+1)]/step on the grid.
 	before, here := loss(0)+step, loss(0)
 	for k := range mass {
@@ -113,12 +104,12 @@ func compound(s env.Source, m env.Marks, sigma, step float64) gainLaw {
 	}
 	transform(mass)
 	// π(k) = π(k+1) + step·P(U > k·step), from the far end.
-	law := gainLaw{step: step, loss: make([]float64, gainPoints)}
+	law := gainLaw{step: step, loss: make([]float64, points)}
 	var tail, sum float64
-	for k := gainPoints - 1; k >= 0; k-- {
+	for k := points - 1; k >= 0; k-- {
 		sum += step * tail
 		law.loss[k] = sum
-		tail += math.Max(0, real(mass[k])/gainPoints)
+		tail += math.Max(0, real(mass[k])/float64(points))
 	}
 	return law
 }
@@ -206,43 +197,6 @@ func legendre(n int) (x, w []float64) {
 
 // normal is the standard normal distribution function.
 func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
-
-// cumulantLaw is the gamma law moved to have the given mean, standard deviation
-// and skewness, below a skewness of 1/1000 the normal law.
-func cumulantLaw(mean, sd, skew, step float64) gainLaw {
-	law := gainLaw{step: step, loss: make([]float64, gainPoints)}
-	if skew < 1e-3 {
-		for k := range law.loss {
-			z := (float64(k)*step - mean) / sd
-			law.loss[k] = sd * (math.Exp(-z*z/2)/math.Sqrt(2*math.Pi) - z*normal(-z))
-		}
-		return law
-	}
-	// With r how far t is above the mode, over the mode, the density is as
-	// e^(−a(r − log(1+r))), a = 4/skew² − 1.
-	a, scale := 4/(skew*skew)-1, sd*skew/2
-	density := func(t float64) float64 {
-		r := ((t-mean)/scale + 1) / a
-		if r <= -1 {
-			return 0
-		}
-		return math.Exp(-a * (r - math.Log1p(r)))
-	}
-	// From the far end, by Simpson's rule on each cell:
-	// π(t) = π(t+d) + d·P(U > t+d) + E[U − t; t < U ≤ t+d].
-	var loss, tail float64
-	after := density(gainPoints * step)
-	for k := gainPoints - 1; k >= 0; k-- {
-		here, mid := density(float64(k)*step), density((float64(k)+.5)*step)
-		loss += step*tail + step*step/6*(2*mid+after)
-		tail += step / 6 * (here + 4*mid + after)
-		law.loss[k], after = loss, here
-	}
-	for k := range law.loss {
-		law.loss[k] /= tail
-	}
-	return law
-}
 
 // timesExponential returns the law of U = E·S with S of law l and E exponential
 // of mean 1, independent of S: E(U − t)⁺ = E[S e^(−t/S)].

@@ -17,30 +17,20 @@ var allMarks = []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoc
 
 func lawOf(t testing.TB, s env.Source, m env.Marks, sigma float64) gainLaw {
 	t.Helper()
-	law := must(newGainLaw(s, m, sigma))
-	return law
-}
-
-func tableOf(t testing.TB, s env.Source, law gainLaw, opt StochasticOptions) indexTable {
-	t.Helper()
-	table := stochasticIndex(s, law, opt)
-	return table
+	return must(newGainLaw(s, m, sigma))
 }
 
 // Mean and variance by Campbell's theorem, from less than one item per epoch to
-// rates at which the law of cumulants takes over.
+// rates at which the grid becomes finer.
 func TestGainLawMoments(t *testing.T) {
 	envtest.Alone(t)
 	for _, m := range allMarks {
-		for _, rate := range []float64{0.3, 5, 250, 1e5, 1e9} {
+		for _, rate := range []float64{0.3, 5, 250, 1e4} {
 			s := env.NewSource("", rate, 0.7, 2)
 			name := fmt.Sprintf("%s, %v items per epoch", m, rate)
 			law := lawOf(t, s, m, 0.8)
 			envtest.Near(t, name+": mean", law.Mean(), s.Gain(), 1e-9)
-			want := envtest.GainVariance(s, m, 0.8)
-			if m == env.MarksPerEpoch || rate < 1e8 { // at 1e9 the noise is less than the grid
-				envtest.Near(t, name+": variance", law.Deviation()*law.Deviation(), want, 2e-3)
-			}
+			envtest.Near(t, name+": variance", law.Deviation()*law.Deviation(), envtest.GainVariance(s, m, 0.8), 2e-3)
 			for k := 1; k < len(law.loss); k++ { // falling and convex
 				if law.above(k-1) < law.above(k)-1e-9 || law.above(k) < -1e-9 || law.above(k) > 1+1e-9 {
 					t.Fatalf("%s: P(U > %v) is %v after %v", name, float64(k)*law.step, law.above(k), law.above(k-1))
@@ -83,22 +73,6 @@ func TestGainLawAtom(t *testing.T) {
 	}
 }
 
-// Where both ways work, the law of cumulants is the law of items but for less
-// than a hundredth of a standard deviation.
-func TestGainLawOfCumulants(t *testing.T) {
-	s := env.NewSource("", 1500, 0.7, 1)
-	items := lawOf(t, s, env.MarksConstant, 0)
-	sd := items.Deviation()
-	k3 := s.Rate * -math.Expm1(-3*s.Decay) / (3 * s.Decay)
-	near3 := cumulantLaw(s.Gain(), sd, k3/(sd*sd*sd), items.step)
-	for z := -4.0; z < 5; z += 0.25 {
-		at := s.Gain() + z*sd
-		if d := math.Abs(items.Loss(at) - near3.Loss(at)); d > 1e-4*sd {
-			t.Errorf("at %v standard deviations E(U − t)⁺ differs by %g standard deviations", z, d/sd)
-		}
-	}
-}
-
 // Draws of the world against the law, and draws from the law: the distance of
 // Kolmogorov and Smirnov at the level 1e-4.
 func TestGainLawAgainstWorld(t *testing.T) {
@@ -132,12 +106,15 @@ func TestGainLawAgainstWorld(t *testing.T) {
 }
 
 func TestGainLawRefuses(t *testing.T) {
-	if _, err := newGainLaw(env.NewSource("x", 3, 0.5, 1), env.MarksLogNormal, 4); err == nil {
-		t.Error("no error for a few items with marks of σ = 4")
+	for _, s := range []env.Source{env.NewSource("x", 3, 0.5, 1), env.NewSource("x", 1e7, 0.5, 1)} {
+		if _, err := newGainLaw(s, env.MarksLogNormal, 4); err == nil {
+			t.Errorf("no error for %v items with marks of σ = 4", s.Rate)
+		}
 	}
-	law := lawOf(t, env.NewSource("", 0, 0.5, 1), env.MarksPerItem, 0)
-	if law.Mean() != 0 || law.Loss(3) != 0 {
-		t.Error("a source without items gains something")
+	for _, rate := range []float64{0, 1e-9} {
+		if law := lawOf(t, env.NewSource("", rate, 0.5, 1), env.MarksPerItem, 0); law.Mean() != 0 || law.Loss(3) != 0 {
+			t.Errorf("a source of %v items per epoch gains something", rate)
+		}
 	}
 }
 
@@ -147,29 +124,5 @@ func TestGainLawWindow(t *testing.T) {
 	s.Window = 2
 	for _, m := range allMarks {
 		envtest.Near(t, string(m)+": mean", lawOf(t, s, m, 1).Mean(), s.Gain(), 1e-9)
-	}
-}
-
-// Items of any worth and any rarity have a law with the right mean.
-func TestGainLawExtremes(t *testing.T) {
-	for _, s := range []env.Source{
-		env.NewSource("", 1e-7, 1, 1e50),
-		env.NewSource("", 3, .5, 1e-200),
-		env.NewSource("", 1e5, 1e-4, 1e90),
-	} {
-		s.Window = 1000
-		for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
-			law := lawOf(t, s, m, 0)
-			envtest.Near(t, fmt.Sprintf("mean of %s, %+v", m, s), law.Mean(), s.Gain(), 1e-3)
-			if sd := law.Deviation(); math.IsNaN(sd) || math.IsInf(sd, 0) {
-				t.Errorf("standard deviation of %s, %+v is %v", m, s, sd)
-			}
-			table := tableOf(t, s, law, StochasticOptions{Marks: m, Nodes: 40})
-			for k, v := range table.Index {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					t.Fatalf("index %d of %s, %+v is %v", k, m, s, v)
-				}
-			}
-		}
 	}
 }

@@ -27,23 +27,13 @@ func (t *indexTable) At(x float64) float64 {
 	return t.Index[last] + (x-float64(last)*t.Step)/t.Cost
 }
 
-// StochasticOptions are the settings of the indices of the stochastic model; 0
-// stands for the default.
+// StochasticOptions say what is known of the stochastic model.
 type StochasticOptions struct {
-	Marks env.Marks // law of the items' initial interest; default constant
-	Sigma float64   // σ of log-normal marks; default 1
-	Nodes int       // states of the grid; default 500, at least 20
+	Marks env.Marks // law of the items' initial interest; "" for constant
+	Sigma float64   // σ of log-normal marks; 0 for 1
 	// Observed marks the sources whose state is seen; nil means all. The
 	// others are crawled by the index at their age.
 	Observed []bool
-}
-
-func (o StochasticOptions) defaults() StochasticOptions {
-	o.Marks, o.Sigma, o.Nodes = cmp.Or(o.Marks, env.MarksConstant), cmp.Or(o.Sigma, 1), cmp.Or(o.Nodes, 500)
-	if o.Nodes < 20 {
-		panic(fmt.Sprintf("baselines: %d nodes; allowed are at least 20", o.Nodes))
-	}
-	return o
 }
 
 // reach is how far the grid goes above the ceiling u*, in standard deviations
@@ -94,7 +84,7 @@ func (c *chain) fill(p []float64, law gainLaw, base float64) int {
 }
 
 // stochasticIndex returns the Whittle index γ(x) of the stochastic model, (28)-(31)
-// of TCNS, with the law of the gain φ and the state on a grid of nodes.
+// of TCNS, with the law of the gain φ and the state on a grid of n nodes.
 //
 // With the threshold at x̌ the system (28)-(29) is linear in λ and β and needs no
 // iteration. Let T(y) be the epochs until the state, from y, is crawled, and
@@ -111,10 +101,8 @@ func (c *chain) fill(p []float64, law gainLaw, base float64) int {
 // states are eliminated from the chain (Grassmann, Taksar and Heyman), so that
 // the rows of x̌ and of 0, whose successor is U as after a crawl, always hold G
 // and T ready. All nodes together cost at most n³/3 operations.
-func stochasticIndex(s env.Source, law gainLaw, opt StochasticOptions) indexTable {
-	opt = opt.defaults()
-	c := newChain(s, law, opt.Nodes)
-	n := opt.Nodes
+func stochasticIndex(s env.Source, law gainLaw, n int) indexTable {
+	c := newChain(s, law, n)
 	fresh, freshTime := append([]float64(nil), c.next[0]...), 1.0
 	time := make([]float64, n) // 1 + E T(αxⱼ + U)
 	for j := range time {
@@ -166,9 +154,7 @@ func absorb(p, row []float64, k int, goes float64) {
 // exponential, are crawled by the index at their age. It returns an error for a source whose law
 // of the gain cannot be computed, and panics if Observed has a wrong length.
 func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
-	return tablePolicy(in, opt.defaults(), func(_ int, s env.Source, law gainLaw) indexTable {
-		return stochasticIndex(s, law, opt)
-	})
+	return tablePolicy(in, opt, func(_ int, s env.Source, law gainLaw) indexTable { return stochasticIndex(s, law, 500) })
 }
 
 // tablePolicy builds the table of each observed source, once for equal sources.
@@ -186,7 +172,7 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 		like := s
 		like.Name = ""
 		if known[like] == nil {
-			law, err := newGainLaw(s, opt.Marks, opt.Sigma)
+			law, err := newGainLaw(s, cmp.Or(opt.Marks, env.MarksConstant), cmp.Or(opt.Sigma, 1))
 			if err != nil {
 				return nil, err
 			}

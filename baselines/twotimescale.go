@@ -1,29 +1,18 @@
 package baselines
 
 import (
-	"cmp"
-	"fmt"
-
 	"ephemera/env"
 	"ephemera/env/stream"
 )
 
-// LearnOptions are the settings of [NewLearnedStochasticWhittle]; 0 stands for
-// the default.
-type LearnOptions struct {
-	StochasticOptions     // here Nodes is 120 by default
-	Thresholds        int // states x̌ at which the index is learned; default 24
-	Steps             int // n for each threshold; default 8000
+// schooling is how finely and how long an index is learned.
+type schooling struct {
+	nodes      int // states of the grid
+	thresholds int // states x̌ at which the index is learned
+	steps      int // n for each threshold
 }
 
-func (o LearnOptions) defaults() LearnOptions {
-	o.Nodes, o.Thresholds, o.Steps = cmp.Or(o.Nodes, 120), cmp.Or(o.Thresholds, 24), cmp.Or(o.Steps, 8000)
-	o.StochasticOptions = o.StochasticOptions.defaults()
-	if o.Thresholds < 2 || o.Steps < 1 {
-		panic(fmt.Sprintf("baselines: %d thresholds and %d steps; allowed are at least 2 and 1", o.Thresholds, o.Steps))
-	}
-	return o
-}
+var usualSchooling = schooling{nodes: 120, thresholds: 24, steps: 8000}
 
 // learnStochasticIndex learns the Whittle index of the stochastic model by the
 // scheme (33)-(35) of TCNS on two time scales: relative value iteration for a
@@ -43,19 +32,18 @@ func (o LearnOptions) defaults() LearnOptions {
 // are off by β against each other. And V goes half the way at each step, since
 // plain relative value iteration need not converge on a chain that is close to
 // periodic, which is what a source becomes as its noise vanishes.
-func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream.Rand) indexTable {
-	opt = opt.defaults()
-	c := newChain(s, law, opt.Nodes)
+func learnStochasticIndex(s env.Source, law gainLaw, opt schooling, r *stream.Rand) indexTable {
+	c := newChain(s, law, opt.nodes)
 	alpha := s.Factor()
-	t := indexTable{Step: (s.Ceiling() + 3*law.spread(s)) / float64(opt.Thresholds-1), Index: make([]float64, opt.Thresholds), Cost: s.Cost}
+	t := indexTable{Step: (s.Ceiling() + 3*law.spread(s)) / float64(opt.thresholds-1), Index: make([]float64, opt.thresholds), Cost: s.Cost}
 	if t.Step == 0 {
 		t.Step = 1
 	}
-	v, w := make([]float64, opt.Nodes), make([]float64, opt.Nodes)
+	v, w := make([]float64, opt.nodes), make([]float64, opt.nodes)
 	for j := range v {
 		v[j] = float64(j) * c.step
 	}
-	rows := make([][]float64, opt.Nodes) // the part of each row that holds mass
+	rows := make([][]float64, opt.nodes) // the part of each row that holds mass
 	for j, row := range c.next {
 		end := len(row)
 		for end > c.from[j]+1 && row[end-1] < 1e-15 {
@@ -64,9 +52,9 @@ func learnStochasticIndex(s env.Source, law gainLaw, opt LearnOptions, r *stream
 		rows[j] = row[c.from[j]:end]
 	}
 	var gamma float64
-	for k := 1; k < opt.Thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
+	for k := 1; k < opt.thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
 		at := float64(k) * t.Step
-		for n := range opt.Steps {
+		for n := range opt.steps {
 			f := dot(rows[0], v[c.from[0]:])
 			for j := range v {
 				x := float64(j) * c.step
@@ -99,10 +87,13 @@ func dot(p, v []float64) (sum float64) {
 // NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were
 // learned before the first epoch; each source draws from a stream of its own,
 // seeded by r.
-func NewLearnedStochasticWhittle(in env.Instance, opt LearnOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
-	opt = opt.defaults()
+func NewLearnedStochasticWhittle(in env.Instance, opt StochasticOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
+	return learnedPolicy(in, opt, usualSchooling, r)
+}
+
+func learnedPolicy(in env.Instance, opt StochasticOptions, how schooling, r *stream.Rand) (env.Policy[env.Observed], error) {
 	seed := r.Uint64()
-	return tablePolicy(in, opt.StochasticOptions, func(i int, s env.Source, law gainLaw) indexTable {
-		return learnStochasticIndex(s, law, opt, stream.New(seed, stream.Policy, uint64(i)))
+	return tablePolicy(in, opt, func(i int, s env.Source, law gainLaw) indexTable {
+		return learnStochasticIndex(s, law, how, stream.New(seed, stream.Policy, uint64(i)))
 	})
 }

@@ -221,9 +221,7 @@ var policies = slices.Concat([]Entry{
 		return agent(p, err)
 	}},
 	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
-		var o baselines.LearnOptions
-		o.Marks, o.Sigma, o.Observed = k.Marks, k.Sigma, k.Seen
-		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, o, k.Rand)
+		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen}, k.Rand)
 		return agent(p, err)
 	}},
 	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known, _ any) (env.Agent, error) {

@@ -39,9 +39,10 @@ func TestRelaxedThresholdEnds(t *testing.T) {
 			t.Errorf("threshold at price %v is %v, want the ceiling", p, got)
 		}
 	}
-	// (21) as printed, with W₋₁.
+	// (21) as printed: x̄ = u*(1 − e^(1+w)), where w e^w = e⁻¹(Cλ/u* − 1), w ≤ −1.
 	for _, p := range []float64{20, 105, 300} {
 		u := s.Ceiling()
-		envtest.Near(t, "threshold", RelaxedThreshold(s, p), u*(1-math.Exp(1+lambertWm1((p/u-1)/math.E))), 1e-12)
+		w := math.Log1p(-RelaxedThreshold(s, p)/u) - 1
+		envtest.Near(t, "w e^w", w*math.Exp(w), (p/u-1)/math.E, 1e-12)
 	}
 }
