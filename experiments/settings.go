@@ -159,53 +159,36 @@ const readingKey = "reading"
 // Configure returns the settings at that level with the given keys set. Its error
 // is a *SettingError.
 func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
-	s, key, err := e.configure(level, keys)
-	if err == nil {
-		return s, nil
-	}
-	if key == "" { // the first that is wrong by itself, if not all together are
-		for _, name := range slices.Sorted(maps.Keys(keys)) {
-			if _, _, alone := e.configure(level, map[string]any{name: keys[name]}); alone != nil {
-				key = name
-				break
-			}
-		}
-		err = fmt.Errorf("%s: %w", e.Name, err)
-	}
-	return nil, &SettingError{key, err}
-}
-
-// configure returns the settings, or what is wrong with them and of which key
-// that is known.
-func (e *Entry) configure(level env.Level, keys map[string]any) (s any, key string, err error) {
 	names := slices.Sorted(maps.Keys(keys))
 	if e.Settings == nil {
 		if len(names) > 0 {
-			return nil, names[0], fmt.Errorf("%s has no setting %q, nor any other", e.Name, names[0])
+			return nil, wrong(names[0], "%s has no setting %q, nor any other", e.Name, names[0])
 		}
-		return nil, "", nil
+		return nil, nil
 	}
-	s = e.Settings(level)
+	s := e.Settings(level)
 	if readings, ok := s.(WithReadings); ok && keys[readingKey] != nil {
 		if err := readings.SetReading(FormatValue(keys[readingKey])); err != nil {
-			return nil, "", err
+			return nil, wrong(readingKey, "%s: %w", e.Name, err)
 		}
 	}
 	byKey := maps.Collect(fields(reflect.ValueOf(s).Elem()))
 	for _, name := range names {
 		field, ok := byKey[name]
 		if !ok {
-			return nil, name, e.unknown(level, name)
+			return nil, &SettingError{name, e.unknown(level, name)}
 		}
 		usual := plainValue(field)
 		if err := setValue(field, keys[name]); err != nil {
-			return nil, name, fmt.Errorf("setting %q of %s is %v: %w; the default is %#v", name, e.Name, keys[name], err, usual)
+			return nil, wrong(name, "setting %q of %s is %v: %w; the default is %#v", name, e.Name, keys[name], err, usual)
 		}
 	}
 	if v, ok := s.(Validator); ok {
-		err = v.Validate()
+		if err := v.Validate(); err != nil {
+			return nil, wrong("", "%s: %w", e.Name, err)
+		}
 	}
-	return s, "", err
+	return s, nil
 }
 
 // Validator is what settings offer that have ranges.

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,28 +30,19 @@ func ParseShard(text string) (Shard, error) {
 // names, and all of the work outside of one. Arrays may begin anywhere and leave
 // gaps only at SLURM_ARRAY_TASK_STEP.
 func ShardFromSlurm(env func(string) string) (Shard, error) {
-	if env("SLURM_ARRAY_TASK_ID") == "" || env("SLURM_ARRAY_TASK_COUNT") == "" {
+	if env("SLURM_ARRAY_TASK_ID") == "" {
 		return Shard{}, nil
 	}
-	var errs []error
-	num := func(name string, otherwise int) int {
-		text := env("SLURM_ARRAY_TASK_" + name)
-		if text == "" {
-			return otherwise
+	var v [5]int
+	for k, name := range []string{"ID", "COUNT", "MIN", "MAX", "STEP"} {
+		var err error
+		if v[k], err = strconv.Atoi(env("SLURM_ARRAY_TASK_" + name)); err != nil {
+			return Shard{}, fmt.Errorf("SLURM_ARRAY_TASK_%s: %w", name, err)
 		}
-		v, err := strconv.Atoi(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("SLURM_ARRAY_TASK_%s is %q; a whole number is needed", name, text))
-		}
-		return v
 	}
-	i, n, first, step := num("ID", 0), num("COUNT", 1), num("MIN", 0), num("STEP", 1)
-	last := num("MAX", first+(n-1)*step)
-	if errs != nil {
-		return Shard{}, errors.Join(errs...)
+	id, count, first, last, step := v[0], v[1], v[2], v[3], max(1, v[4])
+	if last != first+(count-1)*step {
+		return Shard{}, fmt.Errorf("an array of %d tasks from %d to %d by %d has gaps, so that its numbers do not say which shards are meant; name the shard with -shard i/n", count, first, last, step)
 	}
-	if step < 1 || n < 1 || i < first || (i-first)%step != 0 || (i-first)/step >= n || last != first+(n-1)*step {
-		return Shard{}, fmt.Errorf("task %d of an array of %d from %d to %d by %d: it has gaps, so its numbers do not say which shards are meant; name the shard with -shard i/n", i, n, first, last, step)
-	}
-	return Shard{(i - first) / step, n}, nil
+	return Shard{(id - first) / step, count}, nil
 }

@@ -11,7 +11,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +32,7 @@ type command struct {
 	out            string
 	list           bool
 	set            []string
-	options        sweep.Options // of each configuration, but for what is its own
+	options        sweep.Options
 	output         cli.Output
 	stdout, stderr io.Writer
 }
@@ -42,17 +41,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := &command{stdout: stdout, stderr: stderr}
 	var shard string
 	f := cli.NewFlags("sweep", `
-Runs the cells of configurations (by default `+defaultConfig+`) under
+Runs the cells of a configuration (by default `+defaultConfig+`) under
 every seed, on all cores, and goes on where an earlier call ended.
 
-  sweep [flags] [CONFIG...]     CONFIG is a .toml file or one of `+strings.Join(configs.Names(), ", "))
+  sweep [flags] [CONFIG]        CONFIG is a .toml file or one of `+strings.Join(configs.Names(), ", "))
 	f.Group("What", func() {
 		f.BoolVar(&c.list, "list", false, "show the cells, and run nothing")
 		f.Func("set", "`key=value` overrides any key of the configuration, a list makes a grid; may be repeated", func(text string) error {
 			c.set = append(c.set, text)
 			return nil
 		})
-		f.StringVar(&c.out, "out", "", "`directory` of the results, with one directory in it for each of several configurations (default results/NAME)")
+		f.StringVar(&c.out, "out", "", "`directory` of the results (default results/NAME)")
 		f.BoolVar(&c.options.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
 	})
 	f.Group("How", func() {
@@ -74,30 +73,22 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if err != nil {
 		return err
 	}
-	if names == nil {
-		names = []string{defaultConfig}
+	if len(names) > 1 {
+		return cli.Usagef("one configuration is allowed, not %d", len(names))
 	}
-	var list []*sweep.Config
-	for _, name := range names {
-		cfg, err := c.load(ctx, name)
-		if err != nil {
-			return err
-		}
-		list = append(list, cfg)
+	name := append(names, defaultConfig)[0]
+	cfg, err := c.load(ctx, name)
+	if err != nil {
+		return err
 	}
-	var errs []error // one sweep that fails does not take the others down
-	for i, cfg := range list {
-		dir := cmp.Or(c.out, filepath.Join("results", cfg.Name))
-		if c.out != "" && len(list) > 1 {
-			dir = filepath.Join(c.out, cfg.Name)
+	if c.list {
+		for _, cell := range cfg.Cells {
+			fmt.Fprintln(stdout, cell.ID)
 		}
-		if c.list {
-			c.show(cfg)
-		} else {
-			errs = append(errs, c.sweep(ctx, cfg, names[i], dir))
-		}
+		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
+		return err
 	}
-	return errors.Join(errs...)
+	return c.sweep(ctx, cfg, name, cmp.Or(c.out, filepath.Join("results", cfg.Name)))
 }
 
 // load reads a configuration: a file, or by its name one that the program
@@ -116,14 +107,6 @@ func (c *command) load(ctx context.Context, name string) (*sweep.Config, error) 
 		err = cli.AsUsage(err)
 	}
 	return cfg, err
-}
-
-// show lists the cells.
-func (c *command) show(cfg *sweep.Config) {
-	for _, cell := range cfg.Cells {
-		fmt.Fprintln(c.stdout, cell.ID)
-	}
-	fmt.Fprintf(c.stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
 }
 
 // sweep runs a configuration; name is what the command line calls it.

@@ -69,6 +69,8 @@ func TestShards(t *testing.T) {
 	file, dir := config(t, "small.toml", small), t.TempDir()
 	t.Setenv("SLURM_ARRAY_TASK_COUNT", "3")
 	t.Setenv("SLURM_ARRAY_TASK_MIN", "1")
+	t.Setenv("SLURM_ARRAY_TASK_MAX", "3")
+	t.Setenv("SLURM_ARRAY_TASK_STEP", "1")
 	for _, env := range []string{"1", "3"} { // an array of tasks 1, 2, 3
 		t.Setenv("SLURM_ARRAY_TASK_ID", env)
 		must(t, "of 12 runs are missing", file, "-out", dir)
@@ -78,16 +80,6 @@ func TestShards(t *testing.T) {
 		t.Errorf("merge: %v\n%s", err, out)
 	}
 	must(t, "4 runs now, 8 before", file, "-out", dir, "-shard", "1/3")
-}
-
-func TestSeveral(t *testing.T) {
-	one, two, dir := config(t, "small.toml", small), config(t, "other.toml", small), t.TempDir()
-	must(t, "", one, two, "-out", dir)
-	for _, name := range []string{"small", "other"} {
-		if _, err := os.Stat(filepath.Join(dir, name, "summary.md")); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 func TestList(t *testing.T) {
@@ -109,6 +101,7 @@ func TestMistakes(t *testing.T) {
 		{cli.Failure, "bad.toml:1:1: unknown key", []string{bad}},
 		{cli.Usage, "unknown key", []string{"-set", "colour=1"}},
 		{cli.Usage, "gold", []string{"-set", "learner.algorithm=gold"}},
+		{cli.Usage, "one configuration", []string{"kappa", "scale"}},
 		{cli.Usage, "allowed is i/n", []string{"-shard", "3/3"}},
 	} {
 		if _, _, err := clitest.Call(t, run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {

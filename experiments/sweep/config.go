@@ -200,9 +200,6 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// maxRuns keeps a slip in a grid from filling the memory.
-const maxRuns = 1_000_000
-
 // compareBy reads what is not a setting of cells.
 func (c *Config) compareBy(d document) error {
 	c.Metric = cmp.Or(d.Metric, figures[0].Name)
@@ -225,8 +222,8 @@ func (c *Config) compareBy(d document) error {
 	}
 	for _, v := range list(d.Seeds) {
 		n, ok := v.(int64)
-		if !ok || n < 0 || n > maxRuns {
-			return fmt.Errorf("seeds is %v; allowed is a number of seeds, 1 to %d, or a list of seeds, each 0 or more", d.Seeds, maxRuns)
+		if !ok || n < 0 {
+			return fmt.Errorf("seeds is %v; allowed is a number of seeds, or a list of seeds, each 0 or more", d.Seeds)
 		}
 		c.Seeds = append(c.Seeds, uint64(n))
 	}
@@ -276,8 +273,8 @@ func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has m
 				continue
 			}
 			values := list(all[key])
-			if len(values) == 0 || (len(c.Cells)+len(cells)*len(values))*len(c.Seeds) > maxRuns {
-				return nil, fmt.Errorf("%s has %d values; allowed are 1 or more, and at most %d runs in all", key, len(values), maxRuns)
+			if len(values) == 0 {
+				return nil, fmt.Errorf("%s is an empty list; allowed is 1 value or more", key)
 			}
 			var next []Cell
 			for _, cell := range cells {
@@ -307,15 +304,6 @@ func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has m
 		}
 	}
 	return has, nil
-}
-
-// readingKey names the setting that the defaults of a learner's others follow, if
-// it has one.
-const readingKey = "learner.reading"
-
-// follows reports whether a setting has a default that follows another setting.
-func (cell *Cell) follows(key string) bool {
-	return strings.HasPrefix(key, "learner.") && key != experiments.AlgorithmKey && key != readingKey && slices.Contains(cell.keys, readingKey)
 }
 
 // settings returns those of the keys that the cell has.
@@ -371,8 +359,8 @@ func (c *Config) axes() []string {
 	return slices.DeleteFunc(keys, func(key string) bool { return !differs[key] })
 }
 
-// identify gives every cell its id, NAME/VALUE for each key that tells cells
-// apart, and refuses cells that are the same.
+// identify gives every cell its id, NAME/VALUE for each key that tells cells apart
+// and that it is given, and refuses cells that are the same.
 func (c *Config) identify() error {
 	c.Axes = c.axes()
 	short := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
@@ -381,17 +369,16 @@ func (c *Config) identify() error {
 		cell := &c.Cells[i]
 		var parts []string
 		for _, key := range c.Axes {
-			if !slices.Contains(cell.keys, key) || cell.follows(key) && cell.given[key] == nil {
-				continue
-			}
 			name := short(key)
 			if slices.ContainsFunc(c.Axes, func(other string) bool { return other != key && short(other) == name }) {
 				name = strings.ReplaceAll(key, ".", "-")
 			}
-			if key != experiments.AlgorithmKey { // which says itself what it is
-				parts = append(parts, name)
+			switch {
+			case key == experiments.AlgorithmKey: // which says itself what it is
+				parts = append(parts, cell.Run.Algorithm())
+			case cell.given[key] != nil:
+				parts = append(parts, name, strings.NewReplacer("/", "_", " ", "_").Replace(cell.texts(key)[0]))
 			}
-			parts = append(parts, strings.NewReplacer("/", "_", " ", "_").Replace(cell.texts(key)[0]))
 		}
 		if parts == nil {
 			parts = []string{cell.Run.Algorithm()}

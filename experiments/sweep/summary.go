@@ -22,7 +22,6 @@ type Summary struct {
 	Program  string    `json:"program"`
 	Command  string    `json:"command"` // that repeats the sweep
 	Figures  []Figure  `json:"figures"`
-	Curves   []Figure  `json:"curves"`
 	Cells    []Row     `json:"cells"`
 	Groups   []Pool    `json:"groups,omitempty"`
 	Profile  *Profiles `json:"profile,omitempty"`

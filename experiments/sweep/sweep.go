@@ -66,13 +66,6 @@ var figures = []Figure{
 	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, of: func(r *experiments.Record) float64 { return float64(r.Fallbacks) }},
 }
 
-// curveFigures are the columns of curves.csv.
-var curveFigures = []Figure{
-	{Name: "ratio", Unit: "share of exact Whittle", Help: "reward over that of exact Whittle in the same epochs, since the point before"},
-	{Name: "reward", Unit: "interest per epoch", Help: "since the point before"},
-	{Name: "crawls", Unit: "crawls per epoch", Help: "since the point before"},
-}
-
 func figureNames(f []Figure) []string {
 	names := make([]string, len(f))
 	for i := range f {
@@ -120,7 +113,7 @@ func (c *Config) Runs() (runs []experiments.Run) {
 
 // Summarize is the second half of Run: it writes what the runs say that are done.
 func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Options) (*Summary, error) {
-	s := &Summary{Head: c.Head, Program: o.Program, Command: o.Command, Figures: figures, Curves: curveFigures, Ran: done.Ran}
+	s := &Summary{Head: c.Head, Program: o.Program, Command: o.Command, Figures: figures, Ran: done.Ran}
 	for i, cell := range c.Cells {
 		missing := 0
 		for k, seed := range c.Seeds {
@@ -151,7 +144,7 @@ func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Op
 // write writes the files of a sweep.
 func write(c *Config, s *Summary, records []*experiments.Record, dir string) error {
 	runs := &result.Table{Header: slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(figures))}
-	curves := &result.Table{Header: append([]string{"cell", "seed", "epoch"}, figureNames(curveFigures)...)}
+	curves := &result.Table{Header: []string{"cell", "seed", "epoch", "ratio", "reward", "crawls"}}
 	learned := &result.Table{Header: []string{"cell", "seed", "what", "source", "at", "learned", "exact"}}
 	for job, r := range records {
 		if r == nil {

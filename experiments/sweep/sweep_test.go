@@ -188,7 +188,7 @@ func TestCells(t *testing.T) {
 		// What follows the reading tells no cells apart, unless it is given.
 		{"learner.algorithm = \"paper\"\nlearner.reading = [\"printed\", \"ages\"]\n", nil, []string{"reading/printed", "reading/ages"}},
 		{"learner.algorithm = \"paper\"\n[[cells]]\nlearner.reading = [\"printed\", \"ages\"]\n[[cells]]\nlearner.act = \"budget\"\n", nil,
-			[]string{"reading/printed", "reading/ages", "reading/printed/act/budget"}},
+			[]string{"reading/printed", "reading/ages", "act/budget"}},
 		{"", []string{"learner.algorithm=[whittle, greedy]"}, []string{"whittle", "greedy"}},
 		{"learner.algorithm = \"paper\"\n[[cells]]\nlearner.kappa = 1\n[[cells]]\nlearner.gamma = 0.1\n", []string{"learner.kappa=[3,4]"},
 			[]string{"kappa/3", "kappa/4", "kappa/3/gamma/0.1", "kappa/4/gamma/0.1"}},
@@ -216,7 +216,7 @@ func TestConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := load(t, string(text), "steps=10", "seeds=1"); len(c.Cells) < 2 || c.Question == "" {
+		if c := load(t, string(text)); len(c.Cells) < 2 || c.Question == "" {
 			t.Errorf("%s: %d cells, question %q", name, len(c.Cells), c.Question)
 		}
 	}
@@ -237,7 +237,7 @@ func TestRefuses(t *testing.T) {
 		{"seeds = 1.5", "", "a number of seeds"},
 		{"learner.algorithm = \"gold\"", "", "allowed are lspe"},
 		{"learner.algorithm = \"greedy\"\nlearner.kappa = 2", "", "learner.kappa is not a setting of any cell here"},
-		{"learner.kappa = []", "", "1 or more"},
+		{"learner.kappa = []", "", "1 value or more"},
 		{"learner.kappa = [1, 1]", "", "there twice"},
 		{"learner.algorithm = \"paper\"\nlearner.kappa = \"steep\"", "", "setting \"kappa\" of paper is steep: a number is needed"},
 		{"learner.algorithm = \"paper\"\nlearner.act = 2", "", "act is \"2\""},

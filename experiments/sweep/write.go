@@ -51,41 +51,22 @@ func (s *Summary) long() *result.Table {
 	return t
 }
 
-// Warnings returns each warning about the shown figures once, with the cells that
-// it is about unless it is about all.
-func (s *Summary) Warnings() (all []string) {
-	of := map[string][]string{} // ids of cells
+// Warnings returns each warning about the shown figures once.
+func (s *Summary) Warnings() []string {
+	of := map[string]bool{}
 	for _, c := range s.Cells {
-		warnings := map[string]bool{}
 		for _, f := range s.Show {
-			warnings[c.Mean[s.Column(f)].Warning] = true
+			of[c.Mean[s.Column(f)].Warning] = true
 		}
 		if c.Over {
-			warnings["crawls cost more than the budget in some epochs, marked *"] = true
-		}
-		for w := range warnings {
-			of[w] = append(of[w], c.ID)
+			of["crawls of cells marked * cost more than the budget in some epochs"] = true
 		}
 	}
 	delete(of, "") // none
-	for _, w := range slices.Sorted(maps.Keys(of)) {
-		if len(of[w]) < len(s.Cells) {
-			w += ": " + some(of[w])
-		}
-		all = append(all, w)
-	}
 	if s.Missing > 0 {
-		all = append(all, fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs))
+		of[fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs)] = true
 	}
-	return all
-}
-
-// some names the first three.
-func some(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
+	return slices.Sorted(maps.Keys(of))
 }
 
 // less is the head of the column of differences.
