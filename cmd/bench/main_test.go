@@ -216,8 +216,8 @@ func TestPresetPapers(t *testing.T) {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))
 	}
 	figures := clitest.Files(t, dir)
-	if len(figures) != 10 {
-		t.Errorf("%d files are written, want four figures in two forms and two seeds", len(figures))
+	if len(figures) != 6 {
+		t.Errorf("%d files are written, want four figures and two seeds", len(figures))
 	}
 
 	// In shards, then again into the same directory: same bytes.
@@ -248,7 +248,7 @@ func TestPresetPapersDefaultDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if entries, err := os.ReadDir(filepath.FromSlash(picturesDir)); err != nil || len(entries) != 8 {
+	if entries, err := os.ReadDir(filepath.FromSlash(picturesDir)); err != nil || len(entries) != 4 {
 		t.Errorf("%s holds %d files, %v", picturesDir, len(entries), err)
 	}
 }

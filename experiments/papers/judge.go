@@ -161,12 +161,10 @@ func (f *figure) miss(a attempt) float64 {
 // deviation says how far a printed number lies from the mean of a reading.
 func (f *figure) deviation(a attempt) string {
 	switch {
-	case a.scale == 0 || !f.number:
+	case a.scale == 0 || !f.numeric:
 		return ""
 	case a.off == 0:
 		return ", whose mean is what is printed, to its last digit"
 	}
 	return fmt.Sprintf(", %.1f standard deviations of a single run from its mean", a.off)
 }
-
-func number(v float64) string { return result.Figure(v) }

@@ -90,7 +90,7 @@ type Report struct {
 // Run measures and judges every published figure. With a shard it returns how many
 // seeds are missing yet, and no report while there are any.
 func Run(ctx context.Context, o Options) (rep *Report, missing int, err error) {
-	figures := read()
+	figures := readFigures()
 	s, missing, err := measureAll(ctx, o, figures)
 	if err != nil || missing > 0 {
 		return nil, missing, err

@@ -14,7 +14,7 @@ import (
 // drawn is how many epochs of the state evolution are drawn.
 const drawn = 40
 
-// Pictures draws the figures 1 to 4 of TCNS, each as SVG and PNG: the content
+// Pictures draws the figures 1 to 4 of TCNS: the content
 // value over time, and the state evolution for M = 1, M = 2 and M = 2 in the
 // stochastic model with Poisson arrivals. Equal seeds give equal bytes; only
 // the last depends on the seed. There the index is that of the slides, with
@@ -42,12 +42,7 @@ func Pictures(seed uint64) (drawings []files.File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		png, err := f.PNG()
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprintf("tcns-figure-%d", k+1)
-		drawings = append(drawings, files.File{Name: name + ".svg", Data: svg}, files.File{Name: name + ".png", Data: png})
+		drawings = append(drawings, files.File{Name: fmt.Sprintf("tcns-figure-%d.svg", k+1), Data: svg})
 	}
 	return drawings, nil
 }
@@ -77,14 +72,14 @@ func evolution(s experiments.Scene, seed uint64, a env.Agent) ([]plot.Series, er
 	for i, x := range s.Instance.Sources {
 		lines = append(lines, plot.Series{Name: "source " + x.Name, Style: i})
 	}
-	look := func(int, float64, []env.Crawled) error {
+	addStates := func(int, float64, []env.Crawled) error {
 		v := w.View()
 		for i, x := range v.State {
 			lines[i].X, lines[i].Y = append(lines[i].X, float64(v.Epoch)), append(lines[i].Y, x)
 		}
 		return nil
 	}
-	_ = look(0, 0, nil)
-	_, err = experiments.Loop(w, a, drawn, look)
+	_ = addStates(0, 0, nil)
+	_, err = experiments.Loop(w, a, drawn, addStates)
 	return lines, err
 }

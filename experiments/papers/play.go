@@ -110,8 +110,8 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, m
 func (x record) measure(ctx context.Context, all []reading, tapes map[string]tape) error {
 	runs := map[string]run{} // some are measured in more than one way
 	for _, r := range all {
-		played, known := runs[r.plays]
-		if !known {
+		played, done := runs[r.plays]
+		if !done {
 			err := ctx.Err()
 			if err == nil {
 				played, err = r.play(tapes[r.law], x.Steps, x.Seed)

@@ -13,6 +13,7 @@ import (
 
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/experiments/result"
 )
 
 //go:embed figures.toml
@@ -65,12 +66,12 @@ type figure struct {
 	Tied       string
 	Open, Note string
 
-	number   bool // and not words
+	numeric  bool // and not words
 	readings []reading
 }
 
-// read reads the table, and lists the readings of every figure.
-func read() []*figure {
+// readFigures reads the table, and lists the readings of every figure.
+func readFigures() []*figure {
 	var t table
 	if err := toml.NewDecoder(strings.NewReader(published)).DisallowUnknownFields().Decode(&t); err != nil {
 		panic("papers: " + err.Error())
@@ -91,7 +92,7 @@ func read() []*figure {
 // round settles what is accepted of a number: half a unit of its last digit.
 func (f *figure) round() {
 	v, err := strconv.ParseFloat(f.Printed, 64)
-	if f.number = err == nil; f.number && f.Accepted == [2]float64{} {
+	if f.numeric = err == nil; f.numeric && f.Accepted == [2]float64{} {
 		_, frac, _ := strings.Cut(f.Printed, ".")
 		half := 0.5 * math.Pow10(-len(frac)) * (1 + 1e-9)
 		f.Accepted = [2]float64{v - half, v + half}
@@ -142,9 +143,9 @@ func fillIn(figures []*figure, s samples) {
 		f.Note = inBraces.ReplaceAllStringFunc(f.Note, func(key string) string {
 			if key == "{bound}" { // which Whittle earns in the long run for M = 1
 				bound, _ := index.Bound(env.Paper(1))
-				return number(bound)
+				return result.Figure(bound)
 			}
-			return number(s.mean(strings.Trim(key, "{}")))
+			return result.Figure(s.mean(strings.Trim(key, "{}")))
 		})
 		for k, key := range f.Between {
 			f.Accepted[k] = s.mean(key)

@@ -118,7 +118,7 @@ func figureIn(unit string, v float64) string {
 	if unit == share {
 		return fmt.Sprintf("%.2g %%", 100*v)
 	}
-	return number(v)
+	return result.Figure(v)
 }
 
 func between(unit string, lo, hi *float64) string {

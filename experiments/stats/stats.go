@@ -148,10 +148,10 @@ func (e *Estimate) interval(n int, next func(r int) float64) {
 	e.Lo, e.Hi = quantile(dist, tail), quantile(dist, 1-tail)
 }
 
-// begin returns an estimate without an interval yet and whether there are
+// newEstimate returns an estimate without an interval yet and whether there are
 // enough values for one, all of them finite: what is not has no place in an
 // order, so that no aggregate is honest about it.
-func begin(value float64, n int, from ...[]float64) (Estimate, bool) {
+func newEstimate(value float64, n int, from ...[]float64) (Estimate, bool) {
 	e := Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n}
 	odd, all := 0, 0
 	for _, x := range from {
@@ -192,7 +192,7 @@ func (b *Bootstrap) plain(sorted []float64) (draw func() []float64) {
 
 func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
 	s := slices.Sorted(slices.Values(x))
-	e, ok := begin(stat(s), len(s), s)
+	e, ok := newEstimate(stat(s), len(s), s)
 	if ok {
 		draw := b.plain(s)
 		e.interval(resamples, func(int) float64 { return stat(draw()) })
@@ -231,7 +231,7 @@ func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratif
 
 func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) float64) Estimate {
 	all, least := pool(tasks)
-	e, ok := begin(stat(all), least, all)
+	e, ok := newEstimate(stat(all), least, all)
 	if ok {
 		draw := b.within(tasks)
 		e.interval(affordable(len(all)), func(int) float64 { return stat(draw()) })
@@ -251,7 +251,7 @@ func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
 		wins[k] = 1 + cmp.Compare(x[k/m], ref[k%m])
 		all += wins[k]
 	}
-	e, ok := begin(float64(all)/2/float64(n*m), min(n, m), x, ref)
+	e, ok := newEstimate(float64(all)/2/float64(n*m), min(n, m), x, ref)
 	if !ok {
 		return e
 	}
@@ -290,7 +290,7 @@ func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
 	out := make([]Estimate, len(taus))
 	enough := false
 	for k, share := range shares(all) {
-		out[k], enough = begin(share, least)
+		out[k], enough = newEstimate(share, least)
 	}
 	if !enough {
 		return out
@@ -357,7 +357,7 @@ func (b *Bootstrap) RatioBlocks(num, den []float64, length int) Estimate {
 	if len(den) != n || length < 1 || length > n {
 		panic(fmt.Sprintf("stats: %d days against %d in blocks of %d; pairs need as many, and blocks 1 to all", n, len(den), length))
 	}
-	e, _ := begin(sum(num)/sum(den), n)
+	e, _ := newEstimate(sum(num)/sum(den), n)
 	if blocks := n / length; blocks < MinSeeds {
 		e.Warning = fmt.Sprintf("need at least %d blocks for an interval; %d days give %d of %d", MinSeeds, n, blocks, length)
 		return e
