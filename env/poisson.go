@@ -180,41 +180,46 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 	if s.Rate == 0 {
 		return 0
 	}
-	w.rng.Reset(w.seed, stream.World, uint64(i), uint64(t))
+	r := w.rng
+	r.Reset(w.seed, stream.World, uint64(i), uint64(t))
 	scale := s.Interest
 	if w.opt.Marks == MarksPerEpoch {
-		scale *= w.rng.ExpFloat64()
+		scale *= r.ExpFloat64()
 	}
-	back, batch := float64(w.view.Epoch-t), max(1, s.Batch)
+	drawn := w.opt.Marks == MarksPerItem || w.opt.Marks == MarksLogNormal
+	exponential := s.law() == LawExponential
+	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
 	gap := float64(batch) / s.Rate
-	for v := w.rng.ExpFloat64() * gap; v < 1; v += w.rng.ExpFloat64() * gap {
-		age := back + (1 - v)
-		marks, f, first := 0.0, s.interestAt(age)*scale, len(w.items)
+	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
+		age, f := oldest-v, scale
+		if exponential {
+			f *= math.Exp(-s.Decay * age)
+		} else {
+			f *= s.interestAt(age)
+		}
 		for range batch {
-			mark := w.mark()
-			marks += mark
+			x := f
+			if drawn {
+				x *= w.mark()
+			}
+			if age > s.Window {
+				continue
+			}
+			interest += x
 			if show {
-				w.items = append(w.items, Item{Age: age, Interest: mark * f})
+				w.items = append(w.items, Item{Age: age, Interest: x})
 			}
 		}
-		if age > s.Window {
-			w.items = w.items[:first]
-			continue
-		}
-		interest += marks * f
 	}
 	return interest
 }
 
 // mark draws the initial interest of an item, in units of ξ̄.
 func (w *Poisson) mark() float64 {
-	switch w.opt.Marks {
-	case MarksPerItem:
+	if w.opt.Marks == MarksPerItem {
 		return w.rng.ExpFloat64()
-	case MarksLogNormal:
-		return math.Exp(w.opt.Sigma * (w.rng.NormFloat64() - w.opt.Sigma/2))
 	}
-	return 1
+	return math.Exp(w.opt.Sigma * (w.rng.NormFloat64() - w.opt.Sigma/2)) // log-normal
 }
 
 // horizon returns the age at which an item's interest becomes negligible.
