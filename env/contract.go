@@ -75,7 +75,9 @@ type Item struct {
 	Interest float64 // present interest
 }
 
-// Crawled is what the crawl of one source brought back.
+// Crawled is what the crawl of one source brought back. The first crawl of a feed
+// shows its last items, of which some are older than Age: it covers the span of its
+// items.
 type Crawled struct {
 	Source   int
 	Age      int     // epochs since the source was crawled before

@@ -33,6 +33,10 @@ type ReplayOptions struct {
 	Split float64
 	Part  Part // part that is played; empty means PartMeasured
 
+	// Shows is how many items each source shows when the part begins, though they
+	// were published before: the last ones, which wait for the first crawl.
+	Shows int
+
 	Items   bool // crawls bring back their items
 	State   bool // View shows the true state of all sources
 	Overrun bool // let crawls over the budget pass
@@ -122,7 +126,8 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 // interest is its utility at the time of publication and decays from there.
 // There is no window.
 //
-// The part that is played begins at time b with nothing waiting anywhere.
+// The part that is played begins at time b with nothing waiting anywhere, or with
+// the last items before it, as a feed shows them.
 // Decision n = 0, 1, … is taken at b + (n+1) epochs and finds what was
 // published since b or the last crawl and before the decision. The part ends
 // with its last whole epoch, where Step returns io.EOF.
@@ -180,14 +185,31 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	if o.State {
 		w.view.State = w.state
 	}
+	shown := lastOfEach(rec.published[:first], o.Shows, n)
+	for _, p := range shown {
+		w.state[p.source] += p.utility * math.Exp(-w.rate*(from-float64(p.at)))
+	}
 	if o.Items {
 		w.wait = make([][]publication, n)
-		for _, p := range w.ahead {
+		for _, p := range append(shown, w.ahead...) {
 			w.wait[p.source] = append(w.wait[p.source], p)
 		}
 	}
 	w.arrive()
 	return w, nil
+}
+
+// lastOfEach returns the last so many publications of each of n sources.
+func lastOfEach(all []publication, most, n int) (last []publication) {
+	count := make([]int, n)
+	for k := len(all) - 1; k >= 0 && most > 0; k-- {
+		if p := all[k]; count[p.source] < most {
+			count[p.source]++
+			last = append(last, p)
+		}
+	}
+	slices.Reverse(last)
+	return last
 }
 
 // Epochs returns how many epochs the world has.
@@ -237,7 +259,7 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 func (w *Replay) take(i int) []Item {
 	now, start, wait := w.now(), len(w.items), w.wait[i]
 	for len(wait) > 0 && float64(wait[0].at) < now {
-		if age := now - float64(wait[0].at); age <= w.keep {
+		if age := now - float64(wait[0].at); age <= w.keep || float64(wait[0].at) < w.begin {
 			w.items = append(w.items, Item{Age: age / w.length, Interest: wait[0].utility * math.Exp(-w.rate*age)})
 		}
 		wait = wait[1:]

@@ -332,3 +332,36 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rec.Rows), "ns/publication")
 }
+
+// TestReplayShows: a feed shows its last items at the first crawl, also those from
+// before the part, and each of them once.
+func TestReplayShows(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(header)
+	for k := range 40 { // every half hour, in turn
+		fmt.Fprintf(&b, "%s,%d,1\n", []string{"a", "b"}[k%2], 1800*k)
+	}
+	for _, shows := range []int{0, 3} {
+		w, _, err := openReplay(write(t, "r.csv", b.String()), env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 2, Items: true, State: true, Shows: shows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := slices.Clone(w.View().State)
+		got, err := w.Step([]int{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range got {
+			var sum float64
+			for _, it := range c.Items {
+				sum += it.Interest
+			}
+			if len(c.Items) != 1+shows || math.Abs(sum-c.Interest) > 1e-12 || math.Abs(sum-state[i]) > 1e-12 {
+				t.Errorf("showing %d, source %d: %d items of %v; want %d of %v, the state %v", shows, i, len(c.Items), sum, 1+shows, c.Interest, state[i])
+			}
+		}
+		if got, err = w.Step([]int{0}); err != nil || len(got[0].Items) != 1 {
+			t.Errorf("showing %d, second crawl: %+v, %v; want one item", shows, got, err)
+		}
+	}
+}

@@ -117,6 +117,28 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// TestFirstCrawl: a first crawl that shows the last twenty items of a feed, most of
+// them from before the start, tells the rate as exactly as twenty items can.
+func TestFirstCrawl(t *testing.T) {
+	r := stream.New(4, stream.Test)
+	for _, rate := range []float64{.04, .4, 4} {
+		var mean float64
+		for range 200 {
+			c := env.Crawled{Age: 3}
+			for a := r.ExpFloat64() / rate; len(c.Items) < 20; a += r.ExpFloat64() / rate {
+				c.Items = append(c.Items, env.Item{Age: a, Interest: math.Exp(-.2 * a)})
+			}
+			slices.Reverse(c.Items)
+			e := New(terms(1), Options{})
+			e.Add(c, 3)
+			mean += e.Sources[0].Rate.Log / 200
+		}
+		if off := mean - math.Log(rate); math.Abs(off) > .08 {
+			t.Errorf("rate %v: ln of the estimate is off by %.3f", rate, off)
+		}
+	}
+}
+
 // TestHorizon: after the rate of a source has changed, the estimate follows within
 // twice the horizon; without a horizon it stays at the mean of all time.
 func TestHorizon(t *testing.T) {

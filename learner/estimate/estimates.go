@@ -141,8 +141,8 @@ func (e *Estimates) Add(c env.Crawled, epoch int) {
 	if e.set.Horizon > 0 {
 		keep = math.Exp(-float64(c.Age) / e.set.Horizon)
 	}
-	n := e.addMarks(s, c.Items, keep)
-	e.addRate(s, &c, n, epoch, keep)
+	n, oldest := e.addMarks(s, c.Items, keep)
+	e.addRate(s, &c, n, oldest, epoch, keep)
 	// Where there are dates gaps are the night.
 	if !e.clock.dated() {
 		s.addCrawl(float64(c.Age), float64(len(c.Items)), keep)

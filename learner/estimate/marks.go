@@ -45,7 +45,7 @@ const (
 	firstDecay            = 1         // 1/epoch, before anything has been seen,
 	firstDoubt            = math.Ln10 // give or take a factor of ten
 	leastDecay, mostDecay = -14., 9.  // of ln c
-	faintest              = 700       // ln of what an item may lose until its interest is no number
+	faintest              = 1e-300    // interest of an item that is still counted
 	noiseItems            = 10        // items that σ² of all sources counts as
 )
 
@@ -54,19 +54,20 @@ func (e *Estimates) variance(s *marks) float64 {
 	return (s.rss() + noiseItems*e.Noise) / (max(0, s.N-2) + noiseItems)
 }
 
-// addMarks takes in the items of a crawl and returns how many of them have any
-// interest.
-func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n float64) {
+// addMarks takes in the items of a crawl. It returns how many of them have any
+// interest, and the age of the oldest of those.
+func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n, oldest float64) {
 	v := &s.Marks
 	v.forget(keep)
 	c := math.Exp(v.LogDecay)
-	m, _ := e.level(v)
+	m, doubt := e.level(v)
 	m += e.variance(v) / 2
-	known := v.N > 10
+	known := v.N > 10 && doubt < .1
 	for _, it := range items {
 		s.Oldest = max(s.Oldest, it.Age)
-		if it.Interest > 0 {
+		if it.Interest > faintest {
 			n++
+			oldest = max(oldest, it.Age)
 			log := math.Log(it.Interest)
 			v.add(it.Age, log)
 			if known && c*it.Age < 1 {
@@ -77,7 +78,7 @@ func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n float
 	for range 8 {
 		e.stepDecay(v)
 	}
-	return n
+	return n, oldest
 }
 
 // fitDecay brings the decay rates up to date. With

@@ -12,11 +12,17 @@ type rate struct {
 	Log, Var      float64 // mode of ln λ and its variance, given all sources
 }
 
-// addRate takes in the number of items that a crawl has found. The first that are
+// addRate takes in how many items a crawl has found, and the age of the oldest. The first that are
 // found at all begin the laws of λ and m.
-func (e *Estimates) addRate(s *source, c *env.Crawled, items float64, epoch int, keep float64) {
+func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, epoch int, keep float64) {
 	r := &s.Rate
-	seen := min(float64(c.Age), s.reach(), faintest/math.Exp(s.Marks.LogDecay))
+	seen := min(float64(c.Age), s.reach(), -math.Log(faintest)/math.Exp(s.Marks.LogDecay))
+	if r.Epochs == 0 && oldest > float64(c.Age) {
+		// A first crawl that shows items from before its age covers the span of
+		// its items, one of which ends it.
+		seen = oldest
+		items--
+	}
 	r.Items = keep*r.Items + items
 	r.Epochs = keep*r.Epochs + seen
 	if s.Calendar != nil {

@@ -87,14 +87,13 @@ func (l *Lift) see(o *env.Online) {
 	for i := range l.Told {
 		b, doubt := l.est.Inflow(i)
 		b *= math.Exp(l.optimism * doubt)
+		// A source whose decay is thought too fast is crawled too often for
+		// old items to show it. Thought too slow, it waits, and they do.
 		c, vague := l.est.Decay(i)
+		c *= math.Exp(-l.optimism * vague)
 		age := o.Age(i)
 		s := Source{Inflow: b, Decay: c, Window: l.est.Window(i), Doubt: doubt}
 		if l.est.Even() {
-			// A source whose decay is thought too fast is crawled too often for
-			// old items to show it. Thought too slow, it waits, and they do.
-			c *= math.Exp(-l.optimism * vague)
-			s.Decay = c
 			l.Waiting[i] = env.Decayed(c, min(float64(age), cmp.Or(s.Window, math.Inf(1))))
 		} else {
 			l.Waiting[i] = l.gather(i, age, c, o)

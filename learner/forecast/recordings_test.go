@@ -380,6 +380,29 @@ func TestFrozenStays(t *testing.T) {
 	}
 }
 
+// recordings are those of the table, and what the learner earns there at least, of
+// what Whittle earns that was fitted on the half before.
+var recordings = []struct {
+	name              string
+	least, leastShown float64 // over all of the measured half; with first crawls that show 20 items, over 6 days
+}{{"fbmedia2016", 1.03, .94}, {"hn", .985, .84}}
+
+func recording(t *testing.T, name string) *env.Recording {
+	t.Helper()
+	path := filepath.Join("..", "..", "..", "shared", "data", "trace_"+name+".csv.gz")
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+			t.Fatalf("recording: %v", err)
+		}
+		t.Skipf("no recording: %v", err)
+	}
+	rec, err := env.ReadRecording(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
 // TestRecordings: with nothing known beforehand, on real recordings, the
 // learner earns what Whittle earns with parameters fitted on the half before,
 // and more where hours matter. With -full it prints what each part brings, in
@@ -387,21 +410,8 @@ func TestFrozenStays(t *testing.T) {
 // is chance up to 1 %.
 func TestRecordings(t *testing.T) {
 	envtest.Alone(t)
-	for _, c := range []struct {
-		name  string
-		least float64
-	}{{"fbmedia2016", 1.03}, {"hn", .985}} {
-		path := filepath.Join("..", "..", "..", "shared", "data", "trace_"+c.name+".csv.gz")
-		if _, err := os.Stat(path); err != nil {
-			if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
-				t.Fatalf("recording: %v", err)
-			}
-			t.Skipf("no recording: %v", err)
-		}
-		rec, err := env.ReadRecording(context.Background(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range recordings {
+		rec := recording(t, c.name)
 		share := replay(t, rec, 5, cold(DefaultSettings())) / replay(t, rec, 5, fitted)
 		t.Logf("%s: %.4f of fitted Whittle", c.name, share)
 		if share < c.least {
@@ -410,13 +420,11 @@ func TestRecordings(t *testing.T) {
 		if !*full {
 			continue
 		}
-		for _, budget := range []float64{1, 5} {
+		for _, budget := range []float64{1, 5, 20} {
 			fmt.Printf("| %s | %v |", c.name, budget)
-			for _, part := range []func(*Settings){
-				ingredients[0].set, ingredients[1].set, ingredients[2].set,
-			} {
+			for _, part := range ingredients {
 				set, mean := DefaultSettings(), 0.
-				part(&set)
+				part.set(&set)
 				for k := range 8 {
 					early := earlier(t, rec, k*900)
 					mean += replay(t, early, budget, cold(set)) / replay(t, early, budget, fitted) / 8
@@ -424,6 +432,48 @@ func TestRecordings(t *testing.T) {
 				fmt.Printf(" %.3f |", mean)
 			}
 			fmt.Println()
+		}
+	}
+}
+
+// TestFirstDays: what the learner earns in the first six days, in the mean over ten
+// beginnings, where sources show nothing from before, and where a first crawl shows
+// the last 20 items.
+func TestFirstDays(t *testing.T) {
+	envtest.Alone(t)
+	for _, c := range recordings {
+		rec, beginnings, budgets := recording(t, c.name), 4, []float64{5}
+		if *full {
+			beginnings, budgets = 10, []float64{1, 5, 20}
+		}
+		for _, budget := range budgets {
+			var share [2][2]float64 // by shown items and settings
+			for j, shows := range []int{0, 20} {
+				for k := range beginnings {
+					o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true, Shows: shows, Split: .4 + .05*float64(k)}
+					in, err := rec.Fit(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					earn := func(agent func(env.Terms, env.Instance) env.Agent) float64 {
+						w, err := env.NewReplay(rec, in, o)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return stat.Mean(envtest.Play(t, w, agent(w.Terms(), in), 6*24), nil)
+					}
+					whittle := earn(fitted)
+					for i, set := range []Settings{DefaultSettings(), CertaintySettings()} {
+						share[j][i] += earn(cold(set)) / whittle / float64(beginnings)
+					}
+				}
+			}
+			if *full {
+				fmt.Printf("| %s | %v | %.3f | %.3f | %.3f | %.3f |\n", c.name, budget, share[0][0], share[0][1], share[1][0], share[1][1])
+			}
+			if budget == 5 && (share[1][0] < c.leastShown || share[1][0] < share[0][0]) {
+				t.Errorf("%s: in its first days it earns %.3f of fitted Whittle where first crawls show 20 items, otherwise %.3f; want %v", c.name, share[1][0], share[0][0], c.leastShown)
+			}
 		}
 	}
 }
