@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"ephemera/baselines/index"
 	"ephemera/env"
 )
@@ -83,6 +81,9 @@ func solveOptimum(in env.Instance, most limits) (*Optimum, error) {
 }
 
 func (o *Optimum) solve(in env.Instance, most limits) error {
+	if n := len(in.Sources); n > 16 {
+		return fmt.Errorf("%d sources; allowed are 16", n)
+	}
 	relaxed := index.Relax(in)
 	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
@@ -92,95 +93,70 @@ func (o *Optimum) solve(in env.Instance, most limits) error {
 		curves[i] = index.NewCurve(s)
 	}
 	const state, gib = 2 * 8, 1 << 30 // bytes, for V and TV
-	caps, states := o.capAges(curves, most.truncation*relaxed.Bound, most.memory/state)
+	caps, states := o.capAges(curves, most.truncation*relaxed.Bound)
 	if need := states * state; need > most.memory {
-		return fmt.Errorf("the joint ages of %d sources make at least %.3g states, which need %.3g GiB; allowed are %.3g GiB",
+		return fmt.Errorf("the joint ages of %d sources make %.3g states, which need %.3g GiB; allowed are %.3g GiB",
 			len(curves), states, need/gib, most.memory/gib)
 	}
-	var err error
 	all := slices.ContainsFunc(curves, func(c index.Curve) bool { return !c.Concave() })
-	if o.sets, err = affordableSets(in, all); err != nil {
-		return err
-	}
+	o.sets = affordableSets(in, all)
 	// A bound that is reached takes few sweeps, another one many.
-	for _, part := range []struct {
-		guess float64
-		end   int
-	}{{10, 1}, {300, 20_000}} {
-		if pairs := part.guess * states * float64(len(o.sets)); pairs > most.work {
-			return fmt.Errorf("%v sweeps over %.3g states and %d sets of sources make %.3g pairs; allowed are %.3g", part.guess, states, len(o.sets), pairs, most.work)
-		}
-		if o.Sweeps == 0 {
-			o.number(curves, caps)
-			o.start(relaxed, curves)
-		}
-		if o.iterate(most.gap, part.end) {
+	sweeps := most.work / (states * float64(len(o.sets)))
+	if sweeps >= 10 {
+		o.number(curves, caps)
+		o.start(relaxed, curves)
+		if o.iterate(most.gap, 1) || sweeps >= 300 && o.iterate(most.gap, 20_000) {
 			return nil
 		}
 	}
-	return fmt.Errorf("between %v and %v after %d sweeps over %d states; allowed is a gap of %v of the upper bound", o.Lower, o.Upper, o.Sweeps, o.States, most.gap)
+	return fmt.Errorf("between %v and %v after %d sweeps over %.3g states and %d sets of sources; the work that is allowed is %.0f sweeps", o.Lower, o.Upper, o.Sweeps, states, len(o.sets), sweeps)
 }
 
-// capAges finds caps at which Σ (x(∞) − x(cap))/cap is at most slack, by always
-// raising the cap that removes most of the sum per factor by which the states
-// grow. It returns them with the number of states, and stops before it is done
-// once that exceeds most.
-func (o *Optimum) capAges(curves []index.Curve, slack, most float64) (caps []int, states float64) {
-	loss := func(i, a int) float64 { return (curves[i].Top - curves[i].At(a)) / float64(a) }
-	caps = make([]int, len(curves))
-	now, gain := make([]float64, len(curves)), make([]float64, len(curves))
-	raise := func(i int) {
-		caps[i]++
-		a := caps[i]
-		now[i] = loss(i, a)
-		gain[i] = (now[i] - loss(i, a+1)) / math.Log1p(1/float64(a))
-	}
-	for i := range caps {
-		raise(i)
-	}
-	states = 1
-	for {
-		if o.Truncation = floats.Sum(now); o.Truncation <= slack || states > most {
-			return caps, states
+// capAges finds caps at which Σ (x(∞) − x(cap))/cap is at most slack, the same
+// part of it for each source. It returns them with the number of states.
+func (o *Optimum) capAges(curves []index.Curve, slack float64) (caps []int, states float64) {
+	caps, states = make([]int, len(curves)), 1
+	earning := 0.0 // sources
+	for _, c := range curves {
+		if c.Top > 0 {
+			earning++
 		}
-		i := floats.MaxIdx(gain)
-		a := float64(caps[i])
-		raise(i)
-		states *= (a + 1) / a
 	}
+	for i := range curves {
+		c := &curves[i]
+		loss := func(age int) float64 { return (c.Top - c.At(age)) / float64(age) }
+		caps[i] = index.FirstAge(0, math.MaxInt32, func(age int) bool { return loss(age)*earning <= slack })
+		states *= float64(caps[i])
+		o.Truncation += loss(caps[i])
+	}
+	return caps, states
 }
 
 // affordableSets lists the sets of sources that fit the budget: all, or only
 // those to which no further source can be added.
-func affordableSets(in env.Instance, all bool) ([][]int, error) {
-	const most = 1 << 16
-	var (
-		sets [][]int
-		cur  []int
-		walk func(i int, left, skipped float64) bool
-	)
-	// skipped is the least cost of a source that was left out.
-	walk = func(i int, left, skipped float64) bool {
-		if i == len(in.Sources) {
-			if all || !env.Fits(in.Budget-left+skipped, in.Budget) {
-				sets = append(sets, append([]int(nil), cur...))
+func affordableSets(in env.Instance, all bool) (sets [][]int) {
+	costs := in.Terms().Costs
+	var set []int
+	var walk func(i int, cost float64)
+	walk = func(i int, cost float64) {
+		if i < len(costs) {
+			if env.Fits(cost+costs[i], in.Budget) {
+				set = append(set, i)
+				walk(i+1, cost+costs[i])
+				set = set[:len(set)-1]
 			}
-			return len(sets) <= most
+			walk(i+1, cost)
+			return
 		}
-		c := in.Sources[i].Cost
-		if env.Fits(in.Budget-left+c, in.Budget) {
-			cur = append(cur, i)
-			if !walk(i+1, left-c, skipped) {
-				return false
+		for k, c := range costs {
+			if !all && !slices.Contains(set, k) && env.Fits(cost+c, in.Budget) {
+				return
 			}
-			cur = cur[:len(cur)-1]
 		}
-		return walk(i+1, left, math.Min(skipped, c))
+		sets = append(sets, slices.Clone(set))
 	}
-	if !walk(0, in.Budget, math.Inf(1)) {
-		return nil, fmt.Errorf("more than %d sets of sources fit the budget; allowed are as many", most)
-	}
-	return sets, nil
+	walk(0, 0)
+	return sets
 }
 
 // number builds the tables.
