@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"ephemera/env"
 )
@@ -36,16 +37,6 @@ type EntryFrequency struct {
 	Intervals
 }
 
-// DefaultEntryFrequency returns those of Miniflux, for which nil stands.
-func DefaultEntryFrequency() EntryFrequency {
-	return EntryFrequency{1, Intervals{Min: 5. / 60, Max: day}}
-}
-
-// Validate reports the first setting that is out of its range.
-func (s *EntryFrequency) Validate() error {
-	return cmp.Or(within(0, math.Inf(1), []string{"factor"}, s.Factor), s.check())
-}
-
 // Adaptive are the settings of [NewNutch] and [NewStormCrawler].
 type Adaptive struct {
 	Shrink float64 `toml:"shrink"` // rate at which a find shortens the interval
@@ -53,11 +44,21 @@ type Adaptive struct {
 	Intervals
 }
 
+// DefaultEntryFrequency returns the settings of Miniflux, for which nil stands.
+func DefaultEntryFrequency() EntryFrequency {
+	return EntryFrequency{1, Intervals{Min: 5. / 60, Max: day}}
+}
+
 // DefaultNutch returns the settings of [NewNutch] that nil stands for.
 func DefaultNutch() Adaptive { return Adaptive{.2, .4, Intervals{Min: 1. / 60, Max: 365 * day}} }
 
 // DefaultStormCrawler returns those of [NewStormCrawler].
 func DefaultStormCrawler() Adaptive { return Adaptive{.5, .5, Intervals{Min: 1, Max: 2 * week}} }
+
+// Validate reports the first setting that is out of its range.
+func (s *EntryFrequency) Validate() error {
+	return cmp.Or(within(0, math.Inf(1), []string{"factor"}, s.Factor), s.check())
+}
 
 // Validate reports the first setting that is out of its range.
 func (s *Adaptive) Validate() error {
@@ -146,12 +147,7 @@ func NewEntryFrequency(t env.Terms, set *EntryFrequency, relative bool) (env.Lea
 	published := make([][]float64, len(t.Costs)) // hours, ascending, of each source
 	p.next = func(c env.Crawled, epoch int) float64 {
 		now := float64(epoch) * p.hours
-		all := published[c.Source]
-		first := 0
-		for first < len(all) && all[first] <= now-week {
-			first++
-		}
-		all = all[:copy(all, all[first:])]
+		all := slices.DeleteFunc(published[c.Source], func(at float64) bool { return at <= now-week })
 		for _, it := range c.Items {
 			if at := now - it.Age*p.hours; at > now-week {
 				all = append(all, at)
