@@ -275,8 +275,19 @@ func SavedEntry(name string, s *learner.Saved) *Entry {
 	}
 }
 
-// Find returns the entry of that name.
+// SavedPrefix stands before the directory of -out in which train saved a learner,
+// in the name of the policy that is what it learned.
+const SavedPrefix = "file:"
+
+// Find returns the entry of that name, which may be what was learned before.
 func Find(name string) (*Entry, error) {
+	if dir, ok := strings.CutPrefix(name, SavedPrefix); ok {
+		saved, err := learner.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		return SavedEntry(name, saved), nil
+	}
 	i := slices.IndexFunc(Catalogue, func(e Entry) bool { return e.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("unknown policy %q; allowed are %s", name, names(Catalogue))

@@ -22,60 +22,10 @@ type Engine struct {
 	sums    cache[string, [32]byte] // of files that settings name
 }
 
-// followed is a run with its learning curve.
-type followed struct {
-	Played
-	learningDays, learnedDays []float64
-	curve                     []milestone
-}
-
-// milestone is how much interest and how many crawls there were up to an epoch.
-type milestone struct {
-	epoch          int
-	reward, crawls float64
-}
-
-// follow performs a run and follows it while it learns.
-func (c *contest) follow(ctx context.Context) (*followed, error) {
-	out := &followed{}
-	ends := Milestones(c.at.Limit(c.Steps))
-	var sum milestone
-	watch := func(n int, reward float64, crawls []env.Crawled) error {
-		sum.epoch = n + 1
-		sum.reward += reward
-		sum.crawls += float64(len(crawls))
-		if k := len(out.curve); k < len(ends) && ends[k] == sum.epoch {
-			out.curve = append(out.curve, sum)
-		}
-		return nil
-	}
-	played, err := c.at.Play(ctx, Play{
-		Entry: c.entry, Settings: c.settings, Level: c.level, Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
-		Watch: func(now Running) Watcher {
-			if now.Again {
-				return daily(now.Terms, &out.learnedDays)
-			}
-			perDay := daily(now.Terms, &out.learningDays)
-			return func(n int, reward float64, crawls []env.Crawled) error {
-				if perDay != nil {
-					if err := perDay(n, reward, crawls); err != nil {
-						return err
-					}
-				}
-				return watch(n, reward, crawls)
-			}
-		},
-	})
-	out.Played = played
-	if out.learnedDays == nil {
-		out.learnedDays = out.learningDays
-	}
-	return out, err
-}
-
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *contest) (*followed, error) {
+func (e *Engine) exact(ctx context.Context, c *contest, how follow) (*followed, error) {
+	how.state = ""
 	w := contest{Run: c.Run, level: c.level, at: c.at}
 	if w.level == env.LevelOnline {
 		w.level = env.LevelModel // what Whittle knows that the learner does not
@@ -89,7 +39,7 @@ func (e *Engine) exact(ctx context.Context, c *contest) (*followed, error) {
 	}
 	key := fmt.Sprintf("%s %s %d %d %d", w.at.key, w.level, w.Seed, w.Steps, w.Evaluation)
 	return e.whittle.get(key, func() (*followed, error) {
-		out, err := w.follow(ctx)
+		out, err := w.follow(ctx, how)
 		if err != nil {
 			return nil, fmt.Errorf("whittle: %w", err)
 		}
@@ -105,29 +55,48 @@ func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, err := e.exact(ctx, c)
+	return e.perform(ctx, c, follow{})
+}
+
+func (e *Engine) perform(ctx context.Context, c *contest, how follow) (*Record, error) {
+	exact, err := e.exact(ctx, c, how)
 	if err != nil {
 		return nil, err
 	}
 	out := exact
 	if c.entry.Name != "whittle" || c.level == env.LevelOnline {
-		if out, err = c.follow(ctx); err != nil {
+		if out, err = c.follow(ctx, how); err != nil {
 			return nil, err
 		}
 	}
-	return c.record(out, exact), nil
+	rec := c.record(out)
+	rec.beside(out, exact)
+	return rec, nil
 }
 
-// record makes the record of a run.
-func (c *contest) record(out, exact *followed) *Record {
+// Record performs a run in a scene of one's own, with an entry that need not be in
+// the catalogue. Its record has no shares of exact Whittle.
+func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
+	c := &contest{entry: p.Entry, level: p.Level, settings: p.Settings, at: newSite(s, "")}
+	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
+	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
+	c.Learner = map[string]any{"algorithm": p.Entry.Name}
+	out, err := c.follow(ctx, follow{})
+	if err != nil {
+		return nil, err
+	}
+	return c.record(out), nil
+}
+
+// record makes the record of a run, but for its shares of exact Whittle.
+func (c *contest) record(out *followed) *Record {
 	rec := &Record{
 		Run: c.Run, Instance: c.at.Instance.ID, Fitted: c.at.Epochs > 0,
-		Learning: Figures{Outcome: out.Learning, Whittle: exact.Learning.Reward, Days: out.learningDays},
-		Learned:  Figures{Outcome: out.Learned, Whittle: exact.Learned.Reward, Days: out.learnedDays},
-		Trainee:  out.Trainee,
-	}
-	for _, f := range []*Figures{&rec.Learning, &rec.Learned} {
-		f.OfWhittle = result.Ptr(f.Reward / f.Whittle)
+		Learning: Figures{Outcome: out.Learning, Days: out.learning.Days},
+		Learned:  Figures{Outcome: out.Learned, Days: out.learned.Days},
+		Curve:    out.learning.means(),
+		Crawls:   out.learned.Crawls,
+		Trainee:  out.Trainee, StepsPerSecond: out.stepsPerSecond,
 	}
 	if c.at.Bounded(c.level) {
 		bound, _ := c.at.bound()
@@ -136,17 +105,11 @@ func (c *contest) record(out, exact *followed) *Record {
 			f.OfBound = result.Ptr(f.Reward / bound)
 		}
 	}
-	var last, whittle milestone
-	for k, now := range out.curve {
-		reward, crawls, span := now.reward-last.reward, now.crawls-last.crawls, float64(now.epoch-last.epoch)
-		best := exact.curve[k].reward - whittle.reward
-		rec.Curve = append(rec.Curve, CurvePoint{
-			Epoch: now.epoch, Reward: reward / span, Crawls: crawls / span, Whittle: best / span, OfWhittle: result.Ptr(reward / best),
-		})
-		last, whittle = now, exact.curve[k]
-	}
 	if out.Trainee != nil {
 		rec.Fallbacks = out.Trainee.Fallbacks()
+		for _, m := range out.Trainee.Metrics() {
+			rec.Metrics = append(rec.Metrics, m.Name)
+		}
 		rec.Beside = besideExact(out.Trainee, c.at)
 	}
 	return rec

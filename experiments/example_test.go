@@ -35,26 +35,25 @@ func newWaiting(k experiments.Known, _ any) (env.Agent, error) {
 }
 
 // A policy of one's own is compared like those of the catalogue. It is built
-// afresh for every run. The column of shares needs Whittle among the
-// contenders.
-func ExampleComparison() {
+// afresh for every run. The column of shares needs Whittle among the contenders.
+func ExampleCompare() {
 	whittle, err := experiments.Find("whittle")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	mine := &experiments.Entry{Name: "waiting", About: "the most items waiting", New: newWaiting}
-	compared, err := experiments.Comparison{
-		Scenes:     []experiments.Scene{experiments.MeanScene(env.Lognormal(50, 10, 1))},
-		Level:      env.LevelModel,
-		Contenders: []experiments.Contender{{Entry: whittle}, {Entry: mine}},
-		Epochs:     1000, Seeds: 1, Seed: 1, Workers: 1,
-	}.Run(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
+	scene := experiments.MeanScene(env.Lognormal(50, 10, 1))
+	var contenders []experiments.Contender
+	for _, e := range []*experiments.Entry{whittle, mine} {
+		record, err := scene.Record(context.Background(), experiments.Play{Entry: e, Level: env.LevelModel, Seed: 1, Epochs: 1000})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		contenders = append(contenders, experiments.Contender{Name: e.Name, Records: []*experiments.Record{record}})
 	}
-	for _, row := range compared.Report.Results {
+	for _, row := range experiments.Compare(contenders, env.LevelModel, 1, 1).Results {
 		fmt.Printf("%s earns %s per epoch, %.1f %% of Whittle\n", row.Policy, result.Figure(row.Reward), 100**row.OfWhittle)
 	}
 	// Output:

@@ -8,16 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ephemera/baselines"
-	"ephemera/baselines/index"
 	"ephemera/env"
-	"ephemera/experiments/result"
 	"ephemera/learner/forecast"
 )
 
@@ -109,6 +106,25 @@ func TestRunToTheEnd(t *testing.T) {
 	}
 }
 
+// recordsOf returns the contenders of a comparison with their records.
+func recordsOf(t *testing.T, scenes []Scene, level env.Level, entries []*Entry, epochs, seeds int) (all []Contender) {
+	t.Helper()
+	for _, e := range entries {
+		c := Contender{Name: e.Name, Learns: e.Learns()}
+		for _, s := range scenes {
+			for seed := range seeds {
+				r, err := s.Record(context.Background(), Play{Entry: e, Level: level, Seed: uint64(seed), Epochs: epochs})
+				if err != nil {
+					t.Fatalf("%s on %s, %s: %v", e.Name, s.Instance.ID, level, err)
+				}
+				c.Records = append(c.Records, r)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 // Every policy and learner of the catalogue runs wherever it says it applies.
 func TestCatalogueRuns(t *testing.T) {
 	for name, s := range map[string]Scene{
@@ -120,136 +136,17 @@ func TestCatalogueRuns(t *testing.T) {
 			if level == env.LevelOnline && name == "mean" {
 				continue
 			}
-			var all []Contender
+			var all []*Entry
 			for i := range Catalogue {
 				if e := &Catalogue[i]; e.WhyNot(s, level) == "" && e.Name != "stochastic-learned" {
-					all = append(all, Contender{Entry: e})
+					all = append(all, e)
 				}
 			}
-			c, err := Comparison{Scenes: []Scene{s}, Level: level, Contenders: all, Epochs: 60, Seeds: 1, Workers: 1}.Run(context.Background())
-			if err != nil {
-				t.Errorf("%s, %s: %v", name, level, err)
-				continue
-			}
-			for _, r := range c.Report.Results {
+			for _, r := range Compare(recordsOf(t, []Scene{s}, level, all, 60, 1), level, 1, 0).Results {
 				if !(r.Reward > 0) || r.OfWhittle == nil {
 					t.Errorf("%s, %s: %s earned %v", name, level, r.Policy, r.Reward)
 				}
 			}
-		}
-	}
-}
-
-// contenders are policies of the catalogue with their defaults.
-func contenders(t *testing.T, names ...string) (all []Contender) {
-	t.Helper()
-	for _, e := range find(t, names...) {
-		all = append(all, Contender{Entry: e})
-	}
-	return all
-}
-
-func compare(t *testing.T, c Comparison) *Compared {
-	t.Helper()
-	out, err := c.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func comparison(t *testing.T, workers int) Comparison {
-	return Comparison{
-		Scenes:     []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)},
-		Level:      env.LevelModel,
-		Contenders: contenders(t, "paper", "static-random", "whittle"),
-		Epochs:     100, Seeds: 6, Seed: 3, Workers: workers,
-	}
-}
-
-// The workers change nothing but the time, and what has another name sees the
-// same worlds.
-func TestWorkersChangeNothing(t *testing.T) {
-	run := func(workers int) *Compared {
-		all := comparison(t, workers)
-		again := *find(t, "whittle")[0]
-		again.Name = "again"
-		all.Contenders = append(all.Contenders, Contender{Entry: &again})
-		c := compare(t, all)
-		for i := range c.Runs {
-			c.Runs[i].Decision = 0
-		}
-		c.Report.Timing = nil
-		return c
-	}
-	one, three := run(1), run(3)
-	if !reflect.DeepEqual(one, three) {
-		t.Errorf("one worker\n%+v\nthree\n%+v", one, three)
-	}
-	// 2 scenes × 6 seeds × (a learner's 2 rows + 3 baselines)
-	if len(one.Runs) != 60 {
-		t.Errorf("%d runs, want 60", len(one.Runs))
-	}
-	last := one.Report.Results[len(one.Report.Results)-1]
-	if last.Over == 0 {
-		t.Errorf("%s stands last, but the paper's learner breaks the budget", last.Policy)
-	}
-	for _, r := range one.Report.Results {
-		if (r.Policy == "whittle" || r.Policy == "again") && (*r.OfWhittle != 1 || *r.Diff != 0 || *r.Worst != 1) {
-			t.Errorf("Whittle against itself: %+v", r)
-		}
-		if r.Lo != nil || r.DiffLo != nil {
-			t.Errorf("%s has an interval; two instances are too few for one", r.Policy)
-		}
-	}
-}
-
-// Over several instances the interval is over instances: more seeds of the same
-// deterministic worlds tell nothing new.
-func TestIntervalOverInstances(t *testing.T) {
-	run := func(seeds int) result.Row {
-		c := Comparison{Level: env.LevelModel, Contenders: contenders(t, "greedy", "whittle"), Epochs: 50, Seeds: seeds, Seed: 1, Workers: 2}
-		for k := range 6 {
-			c.Scenes = append(c.Scenes, MeanScene(env.Lognormal(4, 1, uint64(k+1))))
-		}
-		out := compare(t, c)
-		for _, r := range out.Report.Results {
-			if r.Lo == nil || !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
-				t.Errorf("%s: interval %v to %v around %v", r.Policy, r.Lo, r.Hi, r.Reward)
-			}
-			if r.Policy == "whittle" && (*r.DiffLo != 0 || *r.DiffHi != 0) {
-				t.Errorf("Whittle against itself: %+v", r)
-			}
-		}
-		// The ratios, from the runs: greedy's come before Whittle's in each scene.
-		var ofWhittle, ofBound float64
-		worst := math.Inf(1)
-		for k, scene := range c.Scenes {
-			bound, _ := index.Bound(scene.Instance)
-			for i := range seeds {
-				g, w := out.Runs[2*seeds*k+i], out.Runs[2*seeds*k+seeds+i]
-				if g.Policy != "greedy" || w.Policy != "whittle" || g.Instance != scene.Instance.ID {
-					t.Fatalf("runs are in another order: %+v, %+v", g, w)
-				}
-				ofWhittle += g.Reward / w.Reward / float64(6*seeds)
-				ofBound += g.Reward / bound / float64(6*seeds)
-				worst = min(worst, g.Reward/w.Reward)
-			}
-		}
-		for _, r := range out.Report.Results {
-			if r.Policy == "greedy" && !(math.Abs(*r.OfWhittle-ofWhittle) < 1e-12 && math.Abs(*r.OfBound-ofBound) < 1e-12 && *r.Worst == worst) {
-				t.Errorf("greedy earns %v of Whittle, %v of the bound, at worst %v; want %v, %v, %v", *r.OfWhittle, *r.OfBound, *r.Worst, ofWhittle, ofBound, worst)
-			}
-		}
-		return out.Report.Results[slices.IndexFunc(out.Report.Results, func(r result.Row) bool { return r.Policy == "greedy" })]
-	}
-	one, five := run(1), run(5)
-	for _, x := range []struct {
-		what string
-		a, b float64
-	}{{"lo", *one.Lo, *five.Lo}, {"hi", *one.Hi, *five.Hi}, {"diff_lo", *one.DiffLo, *five.DiffLo}, {"diff_hi", *one.DiffHi, *five.DiffHi}} {
-		if math.Abs(x.a-x.b) > 1e-9*math.Abs(x.a) {
-			t.Errorf("%s is %v with one seed and %v with five", x.what, x.a, x.b)
 		}
 	}
 }
@@ -279,59 +176,6 @@ func recorded(t *testing.T, days int) Scene {
 	return scene
 }
 
-// A recording is the same under every seed, so that seeds give no interval; it
-// takes five weeks to have one.
-func TestIntervalOfRecording(t *testing.T) {
-	for days, want := range map[int]bool{3: false, 20: false, 40: true} {
-		out := compare(t, Comparison{Scenes: []Scene{recorded(t, days)}, Level: env.LevelModel, Contenders: contenders(t, "whittle", "round-robin"), Seeds: 6, Seed: 1, Workers: 2})
-		for _, r := range out.Runs {
-			if r.Epochs != 24*days+10 || len(r.Days) != days {
-				t.Errorf("%d epochs of an hour have %d whole days, want %d and %d", r.Epochs, len(r.Days), 24*days+10, days)
-			}
-		}
-		for _, r := range out.Report.Results {
-			if got := r.Lo != nil; got != want {
-				t.Errorf("%d days, %s: interval is %v, want %v", days, r.Policy, got, want)
-			}
-			if want && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
-				t.Errorf("%d days, %s: interval %v to %v around %v", days, r.Policy, *r.Lo, *r.Hi, r.Reward)
-			}
-		}
-	}
-}
-
-// What was learned on a part of a recording is run on that part, as are the
-// policies beside it.
-func TestPartOfRecording(t *testing.T) {
-	c := Comparison{Scenes: []Scene{recorded(t, 60)}, Level: env.LevelModel, Contenders: contenders(t, "lspe", "whittle"), Epochs: 45 * 24, Seeds: 1, Seed: 1, Workers: 1}
-	out := compare(t, c)
-	for _, r := range out.Runs {
-		if r.Epochs != 45*24 || len(r.Days) != 45 {
-			t.Errorf("%s ran for %d epochs and %d days, want %d and 45", r.Policy, r.Epochs, len(r.Days), 45*24)
-		}
-	}
-	tr, err := Training{Scene: c.Scenes[0], Learner: find(t, "lspe")[0], Level: env.LevelModel, Epochs: 45 * 24, Seed: 1, Compare: find(t, "whittle")}.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range tr.Report.Results {
-		k := slices.IndexFunc(out.Report.Results, func(x result.Row) bool { return strings.HasSuffix(x.Policy, r.Policy) })
-		if want := out.Report.Results[k].Reward; r.Reward != want {
-			t.Errorf("%s earns %v in a training, %v in a comparison", r.Policy, r.Reward, want)
-		}
-	}
-}
-
-// A policy that panics ends the comparison with an error that names it.
-func TestPanicIsReported(t *testing.T) {
-	c := comparison(t, 2)
-	bad := &Entry{Name: "bad", New: func(Known, any) (env.Agent, error) { panic("boom") }}
-	c.Contenders = append(c.Contenders, Contender{Entry: bad})
-	if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "bad") || !strings.Contains(err.Error(), "boom") {
-		t.Errorf("the panic came back as %v", err)
-	}
-}
-
 func TestConfigure(t *testing.T) {
 	a := find(t, "paper")[0]
 	if _, err := a.Configure(env.LevelModel, map[string]any{"kappa": 3.5, "act": "budget"}); err != nil {
@@ -350,54 +194,6 @@ func TestConfigure(t *testing.T) {
 				t.Errorf("%s has no settings with knowledge %s", a.Name, l)
 			}
 		}
-	}
-}
-
-// Training keeps one row of metrics for each part of the run, and the rows'
-// rewards average to what was earned.
-func TestTrainingMetrics(t *testing.T) {
-	tr, err := Training{
-		Scene: MeanScene(env.Paper(1)), Learner: find(t, "paper")[0], Level: env.LevelModel,
-		Epochs: 1005, Seed: 1, Rows: 10, Compare: find(t, "whittle"),
-	}.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	metrics, _, _ := tr.Tables(env.Paper(1))
-	if len(metrics.Rows) != 10 {
-		t.Fatalf("%d rows of metrics, want 10", len(metrics.Rows))
-	}
-	var sum, last float64
-	for k, row := range tr.Metrics.Rows {
-		if len(row) != len(metrics.Header) || len(metrics.Rows[k]) != len(metrics.Header) {
-			t.Fatalf("row of %d under %d headings", len(row), len(metrics.Header))
-		}
-		if n := row[0] - last; n < 100 || n > 101 {
-			t.Errorf("a row of %v epochs; 1005 are 10 rows of 100 or 101", n)
-		}
-		sum += row[1] * (row[0] - last) / 1005
-		last = row[0]
-	}
-	if got := tr.Report.Results[0].Reward; math.Abs(sum-got) > 1e-9 {
-		t.Errorf("rows average %v, the run earned %v", sum, got)
-	}
-	if c := tr.Trace.Crawls; len(c) == 0 || c[0][0] < 905 || c[0][0] > 915 || c[len(c)-1][0] < 995 {
-		t.Errorf("crawls are kept from epoch %d to %d; want those of the last 100 of 1005", c[0][0], c[len(c)-1][0])
-	}
-	if s := Sentence(&tr.Report); !strings.Contains(s, "%") {
-		t.Errorf("the sentence is %q", s)
-	}
-}
-
-// A policy that draws draws otherwise under another seed, and where nothing
-// arrives at random that is all that differs.
-func TestPolicyDrawsBySeed(t *testing.T) {
-	out := compare(t, Comparison{
-		Scenes: []Scene{MeanScene(env.Paper(1))}, Level: env.LevelModel,
-		Contenders: contenders(t, "static-random"), Epochs: 50, Seeds: 2, Seed: 1, Workers: 1,
-	})
-	if a, b := out.Runs[0].Reward, out.Runs[1].Reward; a == b {
-		t.Errorf("seeds 1 and 2 both earn %v", a)
 	}
 }
 

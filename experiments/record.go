@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
+	"ephemera/experiments/files"
 	"ephemera/learner"
 )
 
@@ -25,10 +25,14 @@ type Record struct {
 	Learning  Figures      `json:"learning"`            // of the learner while it learned, or of the policy
 	Learned   Figures      `json:"learned"`             // of what was learned, or of the policy
 	Fallbacks int          `json:"fallbacks,omitempty"` // how often an incremental inverse was not trusted
+	Metrics   []string     `json:"metrics,omitempty"`   // names of the learner's own figures
 	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones
 	Beside    []Pair       `json:"beside,omitempty"`    // what was learned beside what is exact
+	Crawls    [][2]int     `json:"crawls,omitempty"`    // epoch and source of the last crawls of what was learned, if Batch asks for them
 
-	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read
+	// These are of a run that was performed now, and not of a record that was read.
+	Trainee        learner.Learner `json:"-"` // as it ended; nil where nothing learns
+	StepsPerSecond float64         `json:"-"` // of the learner while it learned
 }
 
 // Figures are what one part of a run earned.
@@ -48,6 +52,8 @@ type CurvePoint struct {
 	Crawls    float64  `json:"crawls"`               // crawls per epoch
 	Whittle   float64  `json:"whittle"`              // of exact Whittle in the same epochs, interest per epoch
 	OfWhittle *float64 `json:"of_whittle,omitempty"` // the reward over that
+	// Own are the learner's own figures after the epoch.
+	Own []float64 `json:"own,omitempty"`
 }
 
 // Pair is one learned quantity and the exact one.
@@ -63,20 +69,16 @@ type Pair struct {
 // of results.
 const recordsDir = "runs"
 
-// recordPath returns the file of a resolved run.
-func (e *Engine) recordPath(dir string, r Run) (string, error) {
+// id names a resolved run: what it depends on, and its seed.
+func (e *Engine) id(r Run) (string, error) {
 	hash, err := e.Hash(r)
-	return recordPath(dir, hash, r.Seed), err
-}
-
-func recordPath(dir, hash string, seed uint64) string {
-	return filepath.Join(dir, recordsDir, fmt.Sprintf("%s-%d.json", hash, seed))
+	return fmt.Sprintf("%s-%d", hash, r.Seed), err
 }
 
 // ReadRecord reads the record that a directory of results has of a run, by its
 // [Engine.Hash] and seed.
 func ReadRecord(dir, hash string, seed uint64) (*Record, error) {
-	return readRecord(recordPath(dir, hash, seed))
+	return readRecord(filepath.Join(dir, recordsDir, fmt.Sprintf("%s-%d.json", hash, seed)))
 }
 
 func readRecord(path string) (*Record, error) {
@@ -110,28 +112,12 @@ func ReadRecords(dir string) ([]*Record, error) {
 	return all, nil
 }
 
-// writeRecord writes a record beside its place and then renames it, so that it
-// is there whole or not at all.
 func writeRecord(path string, rec *Record) error {
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return files.Put(filepath.Dir(path), files.File{Name: filepath.Base(path), Data: append(data, '\n')})
 }
 
 // Batch says how runs are performed. Nothing of it changes what they bring.
@@ -143,6 +129,19 @@ type Batch struct {
 	// Progress, if not nil, is told how many of the runs to be performed are
 	// done, and how many of these failed.
 	Progress func(done, failed, total int)
+	// Played, if not nil, is told now and then how many epochs of any run were
+	// played since it was told before.
+	Played func(epochs int)
+
+	// While a learner learns, Checkpoint is after how many epochs it is saved; 0 is
+	// for every ten seconds. It is saved beside the record that is to come, until
+	// that is there.
+	Checkpoint int
+	// Saved is the file in which the learner of the first run is saved instead. It
+	// stays.
+	Saved string
+	// Crawls keeps the last crawls of each run.
+	Crawls bool
 }
 
 // Performed is what runs bring, in their order.
@@ -158,20 +157,40 @@ type Performed struct {
 // one directory at once: they write the same bytes.
 func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed, error) {
 	out := &Performed{Records: make([]*Record, len(runs)), Errors: make([]error, len(runs))}
+	contests := make([]*contest, len(runs))
+	hows := make([]follow, len(runs))
 	paths := make([]string, len(runs))
 	var todo []int
 	for i, r := range runs {
+		c, err := e.resolve(ctx, r)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			out.Errors[i] = err
+			continue
+		}
+		contests[i], hows[i] = c, follow{every: b.Checkpoint, crawls: b.Crawls, played: b.Played}
 		if b.Dir != "" {
-			r, err := e.Resolve(ctx, r)
-			if err == nil {
-				paths[i], err = e.recordPath(b.Dir, r)
-			}
+			id, err := e.id(c.Run)
 			if err != nil {
 				return nil, err
 			}
-			if out.Records[i], err = readRecord(paths[i]); err == nil {
+			base := filepath.Join(b.Dir, recordsDir, id)
+			paths[i], hows[i].id, hows[i].state = base+".json", id, base+".state"
+			saved := true
+			if i == 0 && b.Saved != "" {
+				hows[i].state = b.Saved
+				at, err := readCheckpoint(b.Saved)
+				if err != nil {
+					return nil, err
+				}
+				saved = at != nil && at.ID == id
+			}
+			if out.Records[i], err = readRecord(paths[i]); err == nil && saved {
 				continue
 			}
+			out.Records[i] = nil
 		}
 		if !b.ReadOnly && b.Shard.has(i) {
 			todo = append(todo, i)
@@ -186,19 +205,24 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	}
 	progress()
 	name := func(k int) string {
-		r := runs[todo[k]]
-		return fmt.Sprintf("%s, seed %d", r.Algorithm(), r.Seed)
+		c := contests[todo[k]]
+		return fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.at.Instance.ID, c.Seed)
 	}
 	err := Each(ctx, len(todo), b.Workers, nil, name, func(ctx context.Context, k int) error {
 		i := todo[k]
-		rec, err := e.Perform(ctx, runs[i])
+		rec, err := e.perform(ctx, contests[i], hows[i])
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return err
 		}
 		if err == nil && b.Dir != "" {
 			if err := writeRecord(paths[i], rec); err != nil {
 				return err
 			}
+			if state := hows[i].state; state != b.Saved {
+				os.Remove(state) // where there was time for one
+			}
+		}
+		if err == nil && i > 0 {
 			rec.Trainee = nil // many would fill the memory
 		}
 		mu.Lock()

@@ -9,13 +9,17 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/learner"
 )
 
 // Run is one run as data: a learner or a policy in a world under a seed, for so
@@ -93,6 +97,33 @@ func (r *Run) Set(key string, value any) error {
 	return wrong(key, "unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
 }
 
+// ParseRun reads a run from TOML, as train writes its config.toml.
+func ParseRun(text []byte) (Run, error) {
+	r := NewRun()
+	var doc map[string]any
+	if err := toml.Unmarshal(text, &doc); err != nil {
+		if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
+			line, column := wrong.Position()
+			err = fmt.Errorf("%d:%d: %w", line, column, err)
+		}
+		return r, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		table, ok := doc[name].(map[string]any)
+		if !ok {
+			if err := r.Set(name, doc[name]); err != nil {
+				return r, err
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			if err := r.Set(name+"."+key, table[key]); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
+}
+
 // Keys lists the settings that a run with its algorithm has, but for the seed:
 // the algorithm first, and its own settings last.
 func (r Run) Keys() ([]string, error) {
@@ -133,9 +164,19 @@ func (r Run) Algorithm() string {
 	return cmp.Or(name, Catalogue[0].Name)
 }
 
+// Knowledge returns the level of knowledge of the learner or policy of a resolved
+// run.
+func (r Run) Knowledge() env.Level {
+	_, level, _ := r.contender() // there is one
+	return level
+}
+
 // contender returns the learner or policy, and its level of knowledge.
 func (r Run) contender() (*Entry, env.Level, error) {
-	name, at, _ := strings.Cut(r.Algorithm(), "@")
+	name, at := r.Algorithm(), ""
+	if !strings.HasPrefix(name, SavedPrefix) {
+		name, at, _ = strings.Cut(name, "@")
+	}
 	e, err := Find(name)
 	if err != nil {
 		return nil, "", &SettingError{AlgorithmKey, err}
@@ -155,6 +196,10 @@ type site struct {
 	Scene
 	key   string                        // names it
 	bound func() (bound, price float64) // relaxed optimum, interest per epoch, and its λ*, interest per budget unit
+}
+
+func newSite(s Scene, key string) *site {
+	return &site{s, key, sync.OnceValues(func() (bound, price float64) { return index.Bound(s.Instance) })}
 }
 
 // contest is a resolved run, ready to be performed.
@@ -216,6 +261,7 @@ func (e *Engine) resolve(ctx context.Context, r Run) (c *contest, err error) {
 		return nil, err
 	}
 	c.Instance.Budget = c.at.Instance.Budget
+	c.Steps, c.Evaluation = c.at.Limit(c.Steps), min(c.Evaluation, c.at.Limit(c.Evaluation))
 	if why := c.entry.WhyNot(c.at.Scene, c.level); why != "" {
 		return nil, wrong(AlgorithmKey, "%s does not run on %s in world %s: %s", c.Algorithm(), c.at.Instance.ID, c.World.Kind, why)
 	}
@@ -298,6 +344,8 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 			}
 			if in, err = env.Named(name, r.Instance.Budget); errors.Is(err, env.ErrBudget) && r.Instance.Budget != 0 {
 				return nil, &SettingError{"instance.budget", err}
+			} else if err != nil && strings.HasSuffix(r.Instance.Name, ".toml") {
+				return nil, err // about the file
 			} else if err != nil {
 				return nil, &SettingError{"instance.name", err}
 			}
@@ -314,7 +362,7 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 				return nil, &SettingError{"instance.believe", err}
 			}
 		}
-		return &site{scene, string(key), sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })}, nil
+		return newSite(scene, string(key)), nil
 	})
 }
 
@@ -329,6 +377,9 @@ func (e *Engine) Hash(r Run) (string, error) {
 	h := sha256.New()
 	h.Write(settings)
 	files := []string{r.World.Trace}
+	if dir, ok := strings.CutPrefix(r.Algorithm(), SavedPrefix); ok {
+		files = append(files, filepath.Join(dir, learner.StateFile))
+	}
 	for _, name := range []string{r.Instance.Name, r.Instance.Believe} {
 		if strings.HasSuffix(name, ".toml") {
 			files = append(files, name)

@@ -2,103 +2,131 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"ephemera/env"
+	"time"
 )
 
-// cancelling is a world in which a run is interrupted within one epoch.
-type cancelling struct {
-	env.World
-	at     int
-	cancel func()
-}
-
-func (w *cancelling) Step(crawl []int) ([]env.Crawled, error) {
-	if w.View().Epoch == w.at {
-		w.cancel()
-	}
-	return w.World.Step(crawl)
-}
-
-// A training that is interrupted, while it learns, while what was learned is run
-// or in a comparison, between two epochs or within one, ends as one that was not,
-// from the last checkpoint. Within an epoch it ends behind it.
+// A learner that is interrupted while it learns, or while what it learned is run,
+// goes on from its checkpoint, and ends with the bytes of one that was not.
 func TestGoesOn(t *testing.T) {
-	const epochs = 600
-	for _, x := range []struct {
-		learner string
-		level   env.Level
-		scene   Scene
-	}{
-		{"lspe", env.LevelModel, MeanScene(env.Paper(1))},
-		{"paper", env.LevelModel, PoissonScene(env.Paper(1), env.MarksPerItem, 0)},
-		{"lspe", env.LevelObserved, PoissonScene(env.Paper(2), env.MarksPerEpoch, 0)},
-		{"forecast", env.LevelOnline, PoissonScene(env.Mixed(6, 2, 1), env.MarksPerItem, 0)},
+	for _, settings := range []map[string]any{
+		{"learner.algorithm": "lspe@model", "steps": 1100},
+		{"learner.algorithm": "paper", "steps": 1100, "world.kind": "poisson", "world.marks": "per-item"},
+		{"learner.algorithm": "lspe@observed", "steps": 1100, "instance.budget": 2, "world.marks": "per-epoch"},
+		{"learner.algorithm": "forecast", "steps": 600, "instance.name": "mixed:6", "instance.budget": 2, "world.marks": "per-item"},
 	} {
-		learner, err := FindLearner(x.learner, x.level)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// run returns the last checkpoint as it is written, and the results. It is
-		// interrupted when that many epochs of all runs are done, or within one.
-		run := func(from *Checkpoint, done, within int, keep bool) (last *Checkpoint, results string, err error) {
+		run := newRun(t, settings)
+		// perform performs the run until that many reports of epochs have come, and
+		// returns what is in the directory.
+		var played int // reports of the last call
+		perform := func(dir, saved string, reports int) (map[string]string, error) {
+			played = 0
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			training := Training{Scene: x.scene, Learner: learner, Level: x.level, Epochs: epochs, Seed: 1, Rows: 20, Compare: find(t, "whittle", "greedy"), From: from}
-			training.Scene.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
-				w, err := x.scene.Open(seed, level, overrun)
-				return &cancelling{w, within, cancel}, err
-			}
-			training.Progress = func(n, _ int) {
-				if done > 0 && n >= done {
+			b := Batch{Dir: dir, Workers: 1, Checkpoint: 100, Crawls: true, Played: func(int) {
+				played++
+				if reports--; reports == 0 {
 					cancel()
 				}
+			}}
+			if saved != "" {
+				b.Saved = filepath.Join(dir, saved)
 			}
-			if keep {
-				training.Due = func(n int) bool { return n%100 == 0 }
-				training.Save = func(c *Checkpoint) error {
-					text, err := json.Marshal(c)
-					last = &Checkpoint{}
-					last.Learner = c.Learner
-					return errors.Join(err, json.Unmarshal(text, last))
-				}
-			}
-			out, err := training.Run(ctx)
+			out, err := new(Engine).PerformAll(ctx, []Run{run}, b)
 			if err != nil {
-				return last, "", err
+				return nil, err
 			}
-			out.Report.Timing = nil
-			text, err := json.Marshal([]any{out.Report, last})
-			return last, string(text) + string(last.Learner), err
+			if out.Errors[0] != nil {
+				t.Fatal(out.Errors[0])
+			}
+			return treeOf(t, dir), nil
 		}
-		const never = -1
-		_, want, err := run(nil, 0, never, true)
-		if err != nil {
-			t.Fatal(err)
+		for _, saved := range []string{"", "state.json"} {
+			want, err := perform(t.TempDir(), saved, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, kept := want[saved]; kept != (saved != "") || len(want) != 1 && saved == "" {
+				t.Errorf("%v: the directory holds %d files", settings, len(want))
+			}
+			whole := played
+			for reports := 1; reports < 8; reports++ {
+				dir := t.TempDir()
+				if _, err := perform(dir, saved, reports); !errors.Is(err, context.Canceled) && err != nil {
+					t.Fatal(err)
+				}
+				got, err := perform(dir, saved, -1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reports == 5 && played >= whole {
+					t.Errorf("%v: stopped in the middle, it began again", settings)
+				}
+				for name := range want {
+					if got[name] != want[name] || len(got) != len(want) {
+						t.Errorf("%v, stopped after %d reports: %s is another one", settings, reports, name)
+					}
+				}
+			}
 		}
-		for _, stop := range [][2]int{{256, never}, {512, never}, {768, never}, {1280, never}, {2048, never}, {0, 0}, {0, 1}, {0, 117}, {0, epochs - 1}} {
-			done, within := stop[0], stop[1]
-			at, _, err := run(nil, done, within, true)
-			if !errors.Is(err, context.Canceled) || at == nil {
-				t.Fatalf("%s, %s, stopped after %d epochs, within %d: %v", x.learner, x.level, done, within, err)
+	}
+}
+
+// treeOf reads all files of a directory and the directories in it.
+func treeOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, dir+string(filepath.Separator))] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The saved learner of another run in the same place is not gone on with.
+func TestSavedOfAnotherRun(t *testing.T) {
+	dir := t.TempDir()
+	b := Batch{Dir: dir, Workers: 1, Saved: filepath.Join(dir, "state.json")}
+	states := map[string]bool{}
+	for _, steps := range []int{300, 200, 300} {
+		run := newRun(t, map[string]any{"steps": steps})
+		out, err := new(Engine).PerformAll(context.Background(), []Run{run}, b)
+		if err != nil || out.Ran != 1 || out.Records[0].Learning.Epochs != steps {
+			t.Fatalf("%d steps: %+v, %v", steps, out, err)
+		}
+		states[treeOf(t, dir)["state.json"]] = true
+	}
+	if len(states) != 2 {
+		t.Errorf("%d different states; want those of 300 and of 200 steps", len(states))
+	}
+}
+
+// Checkpoints are written every ten seconds, and those that take long less often,
+// so that they take at most a tenth of the time.
+func TestCheckpointsTakeATenth(t *testing.T) {
+	const epoch, run = 300 * time.Millisecond, 10 * time.Hour
+	for _, takes := range []time.Duration{time.Millisecond, time.Second, 5 * time.Second, time.Minute} {
+		var now, ended, took, writing time.Duration
+		for now < run {
+			if now += epoch; checkpointDue(now-ended, took) {
+				now += takes
+				ended, took = now, takes
+				writing += takes
 			}
-			if within != never {
-				said := fmt.Sprintf(" after %d of %d epochs", within+1, epochs)
-				if at.Epoch != within+1 || !strings.HasSuffix(err.Error(), said) {
-					t.Errorf("%s, %s, stopped within epoch %d: at epoch %d, %v", x.learner, x.level, within, at.Epoch, err)
-				}
-				if _, _, err := run(nil, done, within, false); err == nil || !strings.HasSuffix(err.Error(), said) {
-					t.Errorf("%s, %s, stopped within epoch %d where nothing is saved: %v", x.learner, x.level, within, err)
-				}
-			}
-			if _, got, err := run(at, 0, never, true); err != nil || got != want {
-				t.Errorf("%s, %s, stopped after %d epochs, within %d: ends otherwise (%v)\n%.600s\nwant\n%.600s", x.learner, x.level, done, within, err, got, want)
-			}
+		}
+		if 10*writing > now || writing == 0 {
+			t.Errorf("checkpoints of %v take %v of %v", takes, writing, now)
 		}
 	}
 }

@@ -102,6 +102,7 @@ func setValue(field reflect.Value, value any) error {
 	}
 	number, isNumber := asFloat(value)
 	whole := isNumber && number == math.Trunc(number) && math.Abs(number) < 1<<53 // 1e5 is a float in TOML
+	exact, isInt := value.(int64)
 	truth, isTruth := value.(bool)
 	switch {
 	case field.Kind() == reflect.Float64 && isNumber && !math.IsNaN(number):
@@ -112,6 +113,8 @@ func setValue(field reflect.Value, value any) error {
 		field.SetInt(int64(number))
 	case field.Kind() == reflect.Int:
 		return fmt.Errorf("a whole number is needed")
+	case field.Kind() == reflect.Uint64 && isInt && exact >= 0:
+		field.SetUint(uint64(exact))
 	case field.Kind() == reflect.Uint64 && whole && number >= 0:
 		field.SetUint(uint64(number))
 	case field.Kind() == reflect.Uint64:

@@ -92,3 +92,11 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 	}
 	return note + "."
 }
+
+// SourceName returns the name of source i, or its number from 1 on.
+func SourceName(in env.Instance, i int) string {
+	if i >= 0 && i < len(in.Sources) && in.Sources[i].Name != "" {
+		return in.Sources[i].Name
+	}
+	return strconv.Itoa(i + 1)
+}

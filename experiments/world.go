@@ -47,6 +47,9 @@ func (n SourceNames) MarshalText() ([]byte, error) { return []byte(strings.Join(
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (n *SourceNames) UnmarshalText(text []byte) error {
 	*n = nil
+	if len(text) == 0 {
+		return nil
+	}
 	for name := range strings.SplitSeq(string(text), ",") {
 		*n = append(*n, strings.TrimSpace(name))
 	}

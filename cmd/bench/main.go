@@ -22,214 +22,279 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
-	"ephemera/learner"
 )
 
 const about = `Bench compares policies in the same worlds under the same seeds: reward with a
 95 % interval, the difference to exact Whittle, crawls per epoch and the share
 of the bound. Without a flag: every policy that applies to Table I, 20 seeds.
-With -preset papers: every figure that the papers print, measured and judged.`
+With -preset papers: every figure that the papers print, measured and judged.
+With -out a run that is done is kept, and the same command runs what is missing.`
 
 func main() { cli.Main("bench", run) }
 
+// command is a call of bench.
+type command struct {
+	flags            *cli.Flags
+	runs             cli.Runs
+	output           cli.Output
+	batch            experiments.Batch
+	seeds            int
+	policies, random string
+	args             []string
+
+	engine    experiments.Engine
+	level     env.Level
+	instances []instance
+}
+
+// instance is one of those on which policies are compared.
+type instance struct {
+	name   string
+	budget float64
+}
+
+// contender is a policy of the comparison.
+type contender struct {
+	entry *experiments.Entry
+	name  string // of its row; empty of the learner that was chosen
+	run   experiments.Run
+	// optional contenders that cannot be built are left out.
+	optional bool
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("bench", about)
-	var (
-		scene                 cli.Scene
-		output                cli.Output
-		algo                  cli.Algorithm
-		steps, seeds, workers int
-		seed                  uint64
-		policies, random      string
-		out, preset, shard    string
-	)
-	scene.Define(f)
-	algo.Define(f)
+	c := &command{flags: f, args: args}
+	var preset string
+	c.runs.Define(f)
 	f.Group("Comparison", func() {
 		f.Choice(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
-		f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
-		f.StringVar(&random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
-		f.Count(&steps, "steps", 10000, 1, "`epochs` of every run; on a recording at most, and by default, all of its measured part")
-		f.Count(&seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
-		f.Uint64Var(&seed, "seed", 1, "`number` of the first seed")
-		f.Count(&workers, "workers", cli.Cores, 1, "`count` of runs at once; the results do not depend on it")
-		f.StringVar(&shard, "shard", "", "`I/N`, with -preset papers and -out: measure every N-th seed only, from number I of 0 to N-1 on")
+		f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
+		f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
+		c.runs.DefineSteps(f, "`epochs` of every run; on a recording at most, and by default, all of its measured part", "`number` of the first seed")
+		f.Count(&c.seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	})
-	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` to write result.json, result.md, runs.csv, command.txt and timing.json to, with -preset papers the drawn figures and what each seed gave, which is not measured again (default "+picturesDir+"); created if missing")
+	c.output.Define(f, func() {
+		f.StringVar(&c.batch.Dir, "out", "", "`directory` of the runs and of result.json, result.md, runs.csv, command.txt and timing.json, with -preset papers of the drawn figures (default "+picturesDir+"); created if missing")
 	})
+	readBatch := cli.DefineBatch(f, &c.batch)
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	if seeds > maxSeeds {
-		return cli.Usagef("-seeds is %d; allowed are 1 to %d", seeds, maxSeeds)
-	}
-	show, clear := output.Progress(stderr, "runs")
-	if f.Given("preset") {
-		if !f.Given("seeds") {
-			seeds = papers.DefaultSeeds
-		}
-		return reproduce(ctx, f, out, shard, output.Format(), papers.Options{Seeds: seeds, Seed: seed, Steps: steps, Workers: workers, Progress: show}, clear, stdout)
-	}
-	level := algo.Level()
-	scenes, err := scenesOf(ctx, f, &scene, random, level)
-	if err != nil {
+	if err := readBatch(); err != nil {
 		return err
 	}
-	if scenes[0].Epochs > 0 && !f.Given("steps") {
-		steps = 0
+	show, clear := c.output.Progress(stderr, "runs")
+	if preset != "" {
+		return c.reproduce(ctx, show, clear, stdout)
 	}
-	contenders, err := choose(policies, scenes[0], level, &algo)
+	c.batch.Progress = func(done, _, total int) { show(done, total) }
+	contenders, err := c.choose(ctx)
 	if err != nil {
-		return err
+		return cli.WrongFlag(err)
 	}
-	compared, err := experiments.Comparison{
-		Scenes: scenes, Level: level, Contenders: contenders,
-		Epochs: steps, Seeds: seeds, Seed: seed, Workers: workers, Progress: show,
-	}.Run(ctx)
+	done, left, err := c.perform(ctx, contenders)
 	clear()
 	if err != nil {
 		return err
 	}
-	r := &compared.Report
-	r.Notes = append(notes(r, len(scenes), scenes[0].Epochs == 0), compared.Left...)
-	if out != "" {
-		if err := keep(out, args, compared); err != nil {
+	if done == nil {
+		fmt.Fprintf(stderr, "bench: shard %d/%d is done; the others have runs left\n", c.batch.Shard.Index, c.batch.Shard.Count)
+		return nil
+	}
+	return c.tell(done, left, stdout)
+}
+
+// tell writes what -out keeps, and prints the results.
+func (c *command) tell(done []experiments.Contender, left []string, stdout io.Writer) error {
+	r := experiments.Compare(done, c.level, c.seeds, c.runs.Seed())
+	r.Notes = slices.Concat(notes(&r, len(c.instances)), r.Notes, left)
+	if c.batch.Dir != "" {
+		if err := c.keep(r, experiments.RunRows(done)); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
-	return errors.Join(r.Write(stdout, output.Format()), compared.Failed)
+	return r.Write(stdout, c.output.Format())
 }
-
-// scenesOf returns the one scene of the flags, or the instances of -random.
-func scenesOf(ctx context.Context, f *cli.Flags, scene *cli.Scene, random string, level env.Level) ([]experiments.Scene, error) {
-	if !f.Given("random") {
-		s, err := scene.Open(ctx, f, level)
-		return []experiments.Scene{s}, err
-	}
-	if f.Given("instance") || f.Given("budget") || f.Given("trace") {
-		return nil, cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
-	}
-	family, rest, ok := strings.Cut(random, ":")
-	if !ok {
-		family, rest = "lognormal", random
-	}
-	part := strings.Split(rest, ",")
-	bad := cli.Usagef("-random is %q; allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30", random)
-	if len(part) != 3 {
-		return nil, bad
-	}
-	n, errN := strconv.Atoi(part[0])
-	m, errM := strconv.ParseFloat(part[1], 64)
-	count, errC := strconv.Atoi(part[2])
-	if errN != nil || errM != nil || errC != nil || !(m > 0) || count < 1 {
-		return nil, bad
-	}
-	if n > maxRandom/count {
-		return nil, cli.Usagef("-random is %q; allowed are at most %d sources in all instances together", random, maxRandom)
-	}
-	scenes := make([]experiments.Scene, count)
-	for k := range scenes {
-		world, in, err := scene.Named(f, fmt.Sprintf("%s:%d:%d", family, n, k+1), m, level)
-		if err == nil {
-			scenes[k], err = world.Open(ctx, in, level)
-		}
-		if err != nil {
-			return nil, cli.Usagef("-random: %w", err)
-		}
-	}
-	return scenes, nil
-}
-
-// maxRandom is the number of sources of all instances of -random together, and
-// maxSeeds that of seeds, that fit in memory.
-const (
-	maxRandom = 10_000_000
-	maxSeeds  = 100_000
-)
 
 // choose returns the contenders of -policies, or all that apply.
-func choose(list string, s experiments.Scene, level env.Level, algo *cli.Algorithm) ([]experiments.Contender, error) {
-	named, err := algo.Learner(level) // checked also where no learner is compared
+func (c *command) choose(ctx context.Context) ([]contender, error) {
+	named, level, err := c.runs.Learner() // checked also where no learner is compared
 	if err != nil {
 		return nil, err
 	}
-	names := strings.Split(list, ",")
-	if list == "" {
+	c.level = level
+	if c.instances, err = c.named(); err != nil {
+		return nil, err
+	}
+	base := c.on(c.runs.Run(c.flags, "whittle", level), 0)
+	scene, err := c.engine.Scene(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Split(c.policies, ",")
+	if c.policies == "" {
 		names = []string{"learned"}
 		for _, e := range experiments.Catalogue {
-			if e.Name != named.Name && e.WhyNot(s, level) == "" {
+			if e.Name != named.Name && e.WhyNot(scene, level) == "" {
 				names = append(names, e.Name)
 			}
 		}
 	}
-	var chosen []experiments.Contender
-	var entries []*experiments.Entry
+	var chosen []contender
 	seen := map[string]bool{}
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if name == "learning" {
 			name = "learned" // one contender gives both rows
 		}
-		x := experiments.Contender{Entry: named, Chosen: name == "learned", Optional: list == "" && name != "learned"}
+		x := contender{name: name, optional: c.policies == "" && name != "learned"}
 		switch {
-		case x.Chosen && seen[name]:
+		case name == "learned" && seen[name]:
 			continue
 		case seen[name]:
 			return nil, cli.Usagef("-policies names %q twice", name)
-		case !x.Chosen:
-			if x.Entry, err = find(name); err != nil {
+		case name == "learned":
+			x.entry, x.name = named, ""
+		default:
+			if x.entry, err = find(name); err != nil {
 				return nil, err
 			}
 		}
 		seen[name] = true
-		if why := x.Entry.WhyNot(s, level); why != "" {
-			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, s.Instance.ID, level, why)
+		if why := x.entry.WhyNot(scene, level); why != "" {
+			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, scene.Instance.ID, level, why)
 		}
-		chosen, entries = append(chosen, x), append(entries, x.Entry)
+		x.run = c.runs.Run(c.flags, x.entry.Name, level)
+		chosen = append(chosen, x)
 	}
-	if algo.Named() && !seen["learned"] {
+	if c.runs.Named() && !seen["learned"] {
 		return nil, cli.Usagef("-algorithm says what learning and learned stand for, which -policies does not name")
 	}
-	settings, err := algo.Configure(level, entries...)
-	for i := range settings {
-		chosen[i].Settings = settings[i]
+	return chosen, c.configure(ctx, chosen)
+}
+
+// configure gives the contenders their settings, and checks them.
+func (c *command) configure(ctx context.Context, chosen []contender) error {
+	var entries []*experiments.Entry
+	var runs []experiments.Run
+	for _, x := range chosen {
+		entries, runs = append(entries, x.entry), append(runs, x.run)
 	}
-	return chosen, err
+	if err := c.runs.Configure(c.level, entries, runs); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if _, err := c.engine.Resolve(ctx, c.on(r, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // find returns an entry of the catalogue, or of file:DIR what was learned there.
 func find(name string) (*experiments.Entry, error) {
-	if dir, ok := strings.CutPrefix(name, "file:"); ok {
-		saved, err := learner.Load(dir)
-		if err != nil {
-			return nil, fmt.Errorf("-policies: %w", err)
-		}
-		return experiments.SavedEntry(name, saved), nil
-	}
 	e, err := experiments.Find(name)
-	if err != nil {
-		return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
+	switch {
+	case err == nil:
+		return e, nil
+	case strings.HasPrefix(name, experiments.SavedPrefix):
+		return nil, fmt.Errorf("-policies: %w", err)
 	}
-	return e, nil
+	return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
+}
+
+// named returns the one instance of the flags, or those of -random.
+func (c *command) named() ([]instance, error) {
+	if c.random == "" {
+		return make([]instance, 1), nil
+	}
+	if c.flags.Given("instance") || c.flags.Given("budget") || c.flags.Given("trace") {
+		return nil, cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
+	}
+	family, rest, ok := strings.Cut(c.random, ":")
+	if !ok {
+		family, rest = "lognormal", c.random
+	}
+	var n, count int
+	var m float64
+	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &n, &m, &count)
+	if err != nil || !(m > 0) || count < 1 {
+		return nil, cli.Usagef("-random is %q; allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30", c.random)
+	}
+	all := make([]instance, count)
+	for k := range all {
+		all[k] = instance{fmt.Sprintf("%s:%d:%d", family, n, k+1), m}
+	}
+	return all, nil
+}
+
+// on returns the run on an instance.
+func (c *command) on(r experiments.Run, k int) experiments.Run {
+	if c.random != "" {
+		r.Instance.Name, r.Instance.Budget = c.instances[k].name, c.instances[k].budget
+	}
+	return r
+}
+
+// perform runs what is missing, and returns what the contenders bring, and why
+// others are left out. A contender that fails in one run is left out in all: means
+// are over the same runs. It returns nothing while other shards have runs left.
+func (c *command) perform(ctx context.Context, contenders []contender) (done []experiments.Contender, left []string, err error) {
+	var runs []experiments.Run
+	for _, x := range contenders {
+		for k := range c.instances {
+			for n := range c.seeds {
+				r := c.on(x.run, k)
+				r.Seed += uint64(n)
+				runs = append(runs, r)
+			}
+		}
+	}
+	out, err := c.engine.PerformAll(ctx, runs, c.batch)
+	if err != nil && c.batch.Dir != "" {
+		err = cli.GoOn(err, "the same command goes on with it")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	each := len(c.instances) * c.seeds
+	for i, x := range contenders {
+		records, errs := out.Records[i*each:(i+1)*each], out.Errors[i*each:(i+1)*each]
+		if k := slices.IndexFunc(errs, func(err error) bool { return err != nil }); k >= 0 {
+			if !x.optional {
+				return nil, nil, cli.WrongFlag(errs[k])
+			}
+			left = append(left, fmt.Sprintf("%s is left out: on %s, %v", x.name, runs[i*each+k].Instance.Name, errs[k]))
+			continue
+		}
+		if slices.Contains(records, nil) {
+			return nil, nil, nil
+		}
+		done = append(done, experiments.Contender{Name: x.name, Learns: x.entry.Learns(), Records: records})
+	}
+	if done == nil {
+		return nil, nil, errors.New("no policy can run: " + left[0])
+	}
+	return done, left, nil
 }
 
 // notes are the sentences below the table.
-func notes(r *result.Report, instances int, seeded bool) []string {
+func notes(r *result.Report, instances int) []string {
 	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %s from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, result.Count(r.Seeds, "seed"), r.Seed)
 	if instances > 1 {
 		line += fmt.Sprintf(", %d instances", instances)
 	}
 	all := []string{line + r.BoundNote() + "."}
-	if len(r.Results) > 0 && r.Results[0].Lo == nil {
-		over := "over blocks of seven days and need at least %d of them in the measured part"
-		if instances > 1 {
+	if first := r.Results[0]; first.Lo == nil && !first.Same {
+		over := "over seeds and need at least %d"
+		switch {
+		case instances > 1:
 			over = "over instances and need at least %d"
-		} else if seeded {
-			over = "over seeds and need at least %d"
+		case r.Fitted:
+			over = "over blocks of seven days and need at least %d of them in the measured part"
 		}
 		all = append(all, fmt.Sprintf("No intervals: they are "+over+".", stats.MinSeeds))
 	}
@@ -240,19 +305,21 @@ func notes(r *result.Report, instances int, seeded bool) []string {
 }
 
 // keep writes what -out keeps.
-func keep(dir string, args []string, c *experiments.Compared) error {
-	timeless := c.Report
-	timeless.Timing = nil
+func (c *command) keep(r result.Report, runs []experiments.RunRow) error {
+	timing := r.Timing
+	r.Timing = nil
 	t := result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
-	for _, r := range c.Runs {
+	for _, r := range runs {
 		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
 			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
 	}
 	var out cli.Results
-	out.Print("result.json", &timeless, result.JSON)
-	out.Print("result.md", &timeless, result.Markdown)
+	out.Print("result.json", &r, result.JSON)
+	out.Print("result.md", &r, result.Markdown)
 	out.Print("runs.csv", &t, result.CSV)
-	out.Command("bench", args)
-	out.Timing(c.Report.Timing)
-	return out.Put(dir)
+	out.Command("bench", c.args)
+	if timing.StepsPerSecond > 0 || len(timing.Decision) > 0 {
+		out.Timing(timing)
+	}
+	return out.Put(c.batch.Dir)
 }

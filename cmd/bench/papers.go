@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"ephemera/cmd/internal/cli"
-	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/papers"
-	"ephemera/experiments/result"
 )
 
 // picturesDir is where the figures go unless -out names another directory.
@@ -18,19 +15,18 @@ const picturesDir = "results/papers"
 
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
-func reproduce(ctx context.Context, f *cli.Flags, out, shard string, format result.Format, o papers.Options, clear func(), stdout io.Writer) (err error) {
-	if err := f.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format", "progress"); err != nil {
+func (c *command) reproduce(ctx context.Context, show func(done, total int), clear func(), stdout io.Writer) error {
+	if err := c.flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format", "progress"); err != nil {
 		return err
 	}
-	if shard != "" {
-		if o.Shard, err = experiments.ParseShard(shard); err != nil {
-			return cli.Usagef("-shard: %w", err)
-		}
-		if out == "" {
-			return cli.Usagef("-shard needs -out, where all shards keep what they measure")
-		}
+	out := c.batch.Dir
+	o := papers.Options{
+		Seeds: c.seeds, Seed: c.runs.Seed(), Steps: c.runs.Steps(), Workers: c.batch.Workers, Progress: show,
+		Dir: out, Shard: c.batch.Shard,
 	}
-	o.Dir = out
+	if !c.flags.Given("seeds") {
+		o.Seeds = papers.DefaultSeeds
+	}
 	pictures, err := papers.Pictures(o.Seed)
 	if err == nil {
 		err = files.Put(cmp.Or(out, picturesDir), pictures...)
@@ -47,5 +43,5 @@ func reproduce(ctx context.Context, f *cli.Flags, out, shard string, format resu
 		_, err := fmt.Fprintf(stdout, "%d of %d seeds are measured; the call that finds all of them in %s prints the report.\n", o.Seeds-missing, o.Seeds, out)
 		return err
 	}
-	return r.Write(stdout, format)
+	return r.Write(stdout, c.output.Format())
 }

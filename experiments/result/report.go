@@ -51,6 +51,12 @@ type Row struct {
 	DiffLo *float64 `json:"diff_lo"`
 	DiffHi *float64 `json:"diff_hi"`
 	Worst  *float64 `json:"worst"` // least of_whittle of any run
+
+	// Regret is the bound less the reward, interest per epoch; nil where no bound is
+	// known.
+	Regret *float64 `json:"-"`
+	// Same says that all runs earned the same, so that there is no interval.
+	Same bool `json:"-"`
 }
 
 // Timing is what changes from run to run, and has no place in the machine
@@ -157,13 +163,19 @@ func (r *Report) Table(f Format) *Table {
 	columns := []column{
 		{"policy", func(r Row) string { return r.Policy }, nil},
 		{"reward", func(r Row) string { return Figure(r.Reward) }, nil},
-		{"95 % interval", func(r Row) string { return between(r.Lo, r.Hi) }, func(r Row) bool { return r.Lo != nil }},
+		{"95 % interval", func(r Row) string {
+			if r.Same {
+				return "all runs the same"
+			}
+			return between(r.Lo, r.Hi)
+		}, func(r Row) bool { return r.Lo != nil || r.Same }},
 		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
-		{"95 % interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
+		{"its 95 % interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
 		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }, nil},
 		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percent) }, nil},
 		{"worst %", func(r Row) string { return Optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
 		{"% of bound", func(r Row) string { return Optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
+		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }, func(r Row) bool { return r.Regret != nil }},
 		{"ns/decision", func(r Row) string { return Optional(ns(r), rounded) }, func(r Row) bool { return ns(r) != nil }},
 		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},

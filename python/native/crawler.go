@@ -71,8 +71,8 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
 		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen,
 	}
-	c.settings = player.Settings
-	c.agent, c.learner, err = player.Entry.Build(known, c.settings)
+	c.settings = player.settings
+	c.agent, c.learner, err = player.entry.Build(known, c.settings)
 	return c, err
 }
 

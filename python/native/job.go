@@ -96,7 +96,7 @@ func start(text []byte) (*job, any, error) {
 	j := &job{ask: make(chan *request), reply: make(chan []float64), done: make(chan struct{})}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	scene, err := r.scene(j.ctx)
-	var contenders []experiments.Contender
+	var contenders []contender
 	if err == nil {
 		contenders, err = r.contenders(scene, j)
 	}
@@ -123,14 +123,14 @@ func start(text []byte) (*job, any, error) {
 }
 
 // contenders finds the players.
-func (r *runs) contenders(scene experiments.Scene, j *job) ([]experiments.Contender, error) {
+func (r *runs) contenders(scene experiments.Scene, j *job) ([]contender, error) {
 	if len(r.Policies) == 0 || r.Steps < 0 || r.Evaluation < 0 || r.Rows < 0 || r.Compare && r.Seeds < 1 {
 		return nil, fmt.Errorf("%d policies, %d steps, %d of evaluation, %d seeds, %d rows; at least one policy and one seed are needed, and nothing below 0", len(r.Policies), r.Steps, r.Evaluation, r.Seeds, r.Rows)
 	}
 	if r.Steps == 0 && scene.Epochs == 0 {
 		return nil, errors.New("the world does not end; the number of steps is needed")
 	}
-	all := make([]experiments.Contender, len(r.Policies))
+	all := make([]contender, len(r.Policies))
 	for k, p := range r.Policies {
 		if slices.ContainsFunc(r.Policies[:k], func(other player) bool { return other.row() == p.row() }) {
 			return nil, fmt.Errorf("policy %q is named twice", p.row())
@@ -138,7 +138,7 @@ func (r *runs) contenders(scene experiments.Scene, j *job) ([]experiments.Conten
 		var err error
 		if p.Guest {
 			r.Workers = 1 // a guest is one object
-			all[k].Entry = &experiments.Entry{Name: p.Name, Levels: []env.Level{r.Knowledge}, New: newGuest(j, k, p.Updates)}
+			all[k].entry = &experiments.Entry{Name: p.Name, Levels: []env.Level{r.Knowledge}, New: newGuest(j, k, p.Updates)}
 		} else if all[k], err = p.contender(scene, r.Knowledge); err != nil {
 			return nil, err
 		}
@@ -148,13 +148,13 @@ func (r *runs) contenders(scene experiments.Scene, j *job) ([]experiments.Conten
 
 // run answers with the outcome of one run. A row of its curve is the epoch, and
 // mean reward and crawls since the row before.
-func (r *runs) run(ctx context.Context, scene experiments.Scene, c experiments.Contender) (any, error) {
+func (r *runs) run(ctx context.Context, scene experiments.Scene, c contender) (any, error) {
 	epochs := scene.Limit(r.Steps)
 	rows := min(r.Rows, epochs)
 	curve := [][3]float64{}
 	var n, reward, crawls float64
 	played, err := scene.Play(ctx, experiments.Play{
-		Entry: c.Entry, Settings: c.Settings, Level: r.Knowledge, Seed: r.Seed, Epochs: r.Steps, Evaluation: r.Evaluation,
+		Entry: c.entry, Settings: c.settings, Level: r.Knowledge, Seed: r.Seed, Epochs: r.Steps, Evaluation: r.Evaluation,
 		Watch: func(run experiments.Running) experiments.Watcher {
 			return func(epoch int, brought float64, got []env.Crawled) error {
 				if run.Again || rows == 0 {
@@ -170,24 +170,33 @@ func (r *runs) run(ctx context.Context, scene experiments.Scene, c experiments.C
 			}
 		},
 	})
-	return map[string]any{"learning": played.Learning, "learned": played.Learned, "learns": c.Entry.Learns(), "curve": curve}, err
+	return map[string]any{"learning": played.Learning, "learned": played.Learned, "learns": c.entry.Learns(), "curve": curve}, err
 }
 
 // compare answers with a comparison: its report, the table and all runs.
-func (r *runs) compare(ctx context.Context, scene experiments.Scene, contenders []experiments.Contender) (any, error) {
-	compared, err := experiments.Comparison{
-		Scenes: []experiments.Scene{scene}, Level: r.Knowledge, Contenders: contenders,
-		Epochs: r.Steps, Seeds: r.Seeds, Seed: r.Seed, Workers: cmp.Or(r.Workers, runtime.GOMAXPROCS(0)),
-	}.Run(ctx)
-	if err == nil {
-		err = compared.Failed
+func (r *runs) compare(ctx context.Context, scene experiments.Scene, contenders []contender) (any, error) {
+	all := make([]experiments.Contender, len(contenders))
+	for k, c := range contenders {
+		all[k] = experiments.Contender{Name: c.entry.Name, Learns: c.entry.Learns(), Records: make([]*experiments.Record, r.Seeds)}
 	}
+	err := experiments.Each(ctx, len(all)*r.Seeds, cmp.Or(r.Workers, runtime.GOMAXPROCS(0)), nil, nil, func(ctx context.Context, i int) (err error) {
+		k, n := i/r.Seeds, i%r.Seeds
+		c := contenders[k]
+		all[k].Records[n], err = scene.Record(ctx, experiments.Play{
+			Entry: c.entry, Settings: c.settings, Level: r.Knowledge, Seed: r.Seed + uint64(n), Epochs: r.Steps,
+		})
+		if err != nil {
+			err = fmt.Errorf("%s on %s, seed %d: %w", c.entry.Name, scene.Instance.ID, r.Seed+uint64(n), err)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
+	report := experiments.Compare(all, r.Knowledge, r.Seeds, r.Seed)
 	var table strings.Builder
-	err = compared.Report.Write(&table, result.Text)
-	return map[string]any{"report": compared.Report, "table": table.String(), "runs": compared.Runs}, err
+	err = report.Write(&table, result.Text)
+	return map[string]any{"report": report, "table": table.String(), "runs": experiments.RunRows(all)}, err
 }
 
 // guest is a policy in Python, as the loop holds it. It passes on no more than

@@ -92,12 +92,18 @@ type player struct {
 // row returns the name in the table.
 func (p *player) row() string { return cmp.Or(p.As, p.Name) }
 
+// contender is a learner or a policy with its settings.
+type contender struct {
+	entry    *experiments.Entry
+	settings any
+}
+
 // contender finds an entry of the catalogue and reads its settings.
-func (p *player) contender(scene experiments.Scene, level env.Level) (c experiments.Contender, err error) {
-	if c.Entry, err = experiments.Find(p.Name); err != nil {
+func (p *player) contender(scene experiments.Scene, level env.Level) (c contender, err error) {
+	if c.entry, err = experiments.Find(p.Name); err != nil {
 		return c, err
 	}
-	if why := c.Entry.WhyNot(scene, level); why != "" {
+	if why := c.entry.WhyNot(scene, level); why != "" {
 		return c, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
 	}
 	for key, v := range p.Settings {
@@ -105,9 +111,9 @@ func (p *player) contender(scene experiments.Scene, level env.Level) (c experime
 			p.Settings[key] = int64(x) // JSON does not tell whole numbers from others
 		}
 	}
-	if c.Settings, err = c.Entry.Configure(level, p.Settings); err == nil && p.As != "" {
-		named := *c.Entry
-		named.Name, c.Entry = p.As, &named
+	if c.settings, err = c.entry.Configure(level, p.Settings); err == nil && p.As != "" {
+		named := *c.entry
+		named.Name, c.entry = p.As, &named
 	}
 	return c, err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"time"
@@ -20,12 +19,6 @@ type Scene struct {
 	epoch    time.Duration
 	world    experiments.World // as the flags say
 }
-
-// WorldFlags are the names of the flags.
-var WorldFlags = []string{"instance", "law", "believe", "budget", "world", "marks", "sigma", "unobserved", "trace", "epoch", "decay", "split", "warm"}
-
-// Trace returns the recording that is named.
-func (s *Scene) Trace() string { return s.world.Trace }
 
 // Define adds the flags to f as a group.
 func (s *Scene) Define(f *Flags) {
@@ -61,19 +54,6 @@ func (s *Scene) Open(ctx context.Context, f *Flags, level env.Level) (experiment
 		}
 	}
 	return scene, WrongFlag(err)
-}
-
-// WrongFlag marks the error of a setting as one of how the command was called. A
-// text that begins with the setting of a world begins with its flag.
-func WrongFlag(err error) error {
-	setting := new(experiments.SettingError)
-	switch {
-	case !errors.As(err, &setting):
-		return err
-	case strings.HasPrefix(err.Error(), setting.Key+" "):
-		return Usagef("-%w", err)
-	}
-	return AsUsage(err)
 }
 
 // Settings returns the world that the flags describe, and its instance, or of a

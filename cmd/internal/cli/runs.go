@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ephemera/env"
+	"ephemera/experiments"
+)
+
+// Runs are the flags that describe runs: a world, a learner and its settings.
+type Runs struct {
+	run             experiments.Run // but for the learner
+	name, knowledge string
+	settings        map[string]any
+}
+
+// Levels are the names of the levels of knowledge.
+var Levels = []string{string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline)}
+
+// flagKeys are the settings of a run that flags give, by the names of the flags.
+var flagKeys = map[string]string{
+	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks", "sigma": "world.sigma", "unobserved": "world.unobserved",
+	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "warm": "world.warm", "steps": "steps",
+}
+
+// WorldFlags are the names of the flags that choose a world.
+var WorldFlags = slices.DeleteFunc(slices.Sorted(maps.Keys(flagKeys)), func(name string) bool { return name == "steps" })
+
+// setting is the value of a flag that is a setting of a run.
+type setting struct {
+	run *experiments.Run
+	key string
+}
+
+func (s setting) String() string {
+	if s.run == nil {
+		return ""
+	}
+	if v := s.run.Value(s.key); v != nil && v != 0. {
+		return experiments.FormatValue(v)
+	}
+	return ""
+}
+
+func (s setting) IsBoolFlag() bool { return s.key == "world.warm" }
+
+// Set takes the text for a text if that is allowed, and else for a number or a
+// truth value.
+func (s setting) Set(text string) error {
+	err := s.run.Set(s.key, text)
+	if err != nil {
+		err = s.run.Set(s.key, parseValue(text))
+	}
+	return err
+}
+
+// Define adds the flags to f in groups.
+func (r *Runs) Define(f *Flags) {
+	r.run, r.settings = experiments.NewRun(), map[string]any{}
+	add := func(name, usage string) { f.Var(setting{&r.run, flagKeys[name]}, name, usage) }
+	f.Group("World", func() {
+		add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
+		add("law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own")
+		add("believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference")
+		add("budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)")
+		add("world", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
+		add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
+		add("sigma", "`σ` of lognormal marks")
+		add("unobserved", "`names` of sources, separated by commas, whose state is not seen although knowledge is observed")
+	})
+	f.Group("Recording (instead of an instance)", func() {
+		add("trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
+		add("epoch", "`length` of an epoch, such as 30m or 1h")
+		add("decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
+		add("split", "`share` of the recording's time on which the model is fitted; the rest is measured")
+		add("warm", "begin with the part on which the model is fitted, which then does not count: the learner has learned on it")
+	})
+	r.defineLearner(f)
+}
+
+func (r *Runs) defineLearner(f *Flags) {
+	give := func(key, value string) error {
+		if _, given := r.settings[key]; given {
+			return fmt.Errorf("setting %q is given twice", key)
+		}
+		r.settings[key] = parseValue(value)
+		return nil
+	}
+	f.Group("Learner (a setting that is not given has the algorithm's default; docs/lspe.md and docs/paper-learner.md list them)", func() {
+		var about []string
+		for _, x := range experiments.Learners() {
+			about = append(about, x.Name+" ("+x.About+")")
+		}
+		f.StringVar(&r.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
+		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first, or model", Levels...)
+		for name, usage := range map[string]string{
+			"kappa": "`κ`, steepness of the logit, above 0",
+			"gamma": "`γ`, step of the critic, above 0 and below 2",
+			"a":     "`step` a(n) of the actor, as c/ceil(n/block)^power or c/(n+shift)^power",
+			"b":     "`step` b(n) of the critic's averages, as those of -a",
+			"d":     "`step` d(n) of the price of lspe, as those of -a",
+			"act":   "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)",
+		} {
+			f.Func(name, usage, func(text string) error { return give(name, text) })
+		}
+		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
+			key, value, ok := strings.Cut(text, "=")
+			if !ok || key == "" {
+				return fmt.Errorf("%q is not of the form key=value", text)
+			}
+			return give(key, value)
+		})
+	})
+}
+
+// DefineSteps adds the flags for the length and the seed of a run.
+func (r *Runs) DefineSteps(f *Flags, steps, seed string) {
+	f.Var(setting{&r.run, "steps"}, "steps", steps)
+	f.Uint64Var(&r.run.Seed, "seed", r.run.Seed, seed)
+}
+
+// parseValue reads a value as TOML would: an integer, a number, a truth value,
+// or else a string.
+func parseValue(text string) any {
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return v
+	}
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v
+	}
+	if v, err := strconv.ParseBool(text); err == nil {
+		return v
+	}
+	return text
+}
+
+// Learner returns the learner that was asked for, or without a name the first
+// that works at the level, and the level.
+func (r *Runs) Learner() (*experiments.Entry, env.Level, error) {
+	level := env.Level(r.knowledge)
+	if r.name != "" && level == "" {
+		e, err := experiments.Find(r.name)
+		if err == nil && e.Learns() {
+			return e, e.FirstLevel(), nil
+		}
+	}
+	level = cmp.Or(level, env.LevelModel)
+	e, err := experiments.FindLearner(r.name, level)
+	if err != nil {
+		return nil, "", Usagef("-algorithm: %w", err)
+	}
+	return e, level, nil
+}
+
+// Named reports whether a learner was asked for by its name.
+func (r *Runs) Named() bool { return r.name != "" }
+
+// Run returns the run of the flags for a policy of that name at a level. The
+// world is the same for all policies.
+
+func (r *Runs) Run(f *Flags, policy string, level env.Level) experiments.Run {
+	run := r.run
+	if run.World.Trace != "" {
+		run.World.Kind = cmp.Or(run.World.Kind, "replay")
+		if !f.Given("steps") {
+			run.Steps = math.MaxInt32 // as many as there are
+		}
+	} else if run.World.Kind == "" && level != env.LevelModel {
+		run.World.Kind = "poisson"
+	} else if run.World.Kind == "" {
+		run.World.Kind = "mean"
+	}
+	if !strings.HasPrefix(policy, experiments.SavedPrefix) {
+		policy += "@" + string(level)
+	}
+	run.Learner = map[string]any{"algorithm": policy}
+	return run
+}
+
+// Configure gives the settings of the flags to the runs of those entries that have
+// them. A setting that none has is refused.
+func (r *Runs) Configure(level env.Level, entries []*experiments.Entry, runs []experiments.Run) error {
+	for _, key := range slices.Sorted(maps.Keys(r.settings)) {
+		reached := false
+		for i, e := range entries {
+			if len(entries) == 1 || e.Has(level, key) {
+				runs[i].Learner[key], reached = r.settings[key], true
+			}
+		}
+		if !reached {
+			return Usagef("setting %q reaches none of the compared policies", key)
+		}
+	}
+	return nil
+}
+
+// WrongFlag marks the error of a setting as one of how the command was called. A
+// text that begins with the setting begins with its flag.
+func WrongFlag(err error) error {
+	wrong := new(experiments.SettingError)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	for name, key := range flagKeys {
+		text := err.Error()
+		if key == wrong.Key {
+			if rest, ok := strings.CutPrefix(text, key+" "); ok {
+				return Usagef("-%s %s", name, rest)
+			}
+			if strings.HasPrefix(text, name+" ") {
+				return Usagef("-%s", text)
+			}
+			return Usagef("-%s: %s", name, text)
+		}
+	}
+	return AsUsage(err)
+}
+
+// Seed returns the seed, the first of several.
+func (r *Runs) Seed() uint64 { return r.run.Seed }
+
+// Steps returns the number of epochs.
+func (r *Runs) Steps() int { return r.run.Steps }
+
+// DefineBatch adds the flags that say how runs are performed. What it returns reads
+// them.
+func DefineBatch(f *Flags, b *experiments.Batch) (read func() error) {
+	var shard string
+	f.Group("How", func() {
+		f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
+		f.StringVar(&shard, "shard", "", "`I/N`, with -out: perform only every N-th run, from number I of 0 to N-1 on; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
+	})
+	return func() (err error) {
+		switch {
+		case shard != "" && b.Dir == "":
+			return Usagef("-shard needs -out, where all shards keep their runs")
+		case shard != "":
+			b.Shard, err = experiments.ParseShard(shard)
+		case b.Dir != "":
+			b.Shard, err = experiments.ShardFromSlurm(os.Getenv)
+		}
+		if err != nil {
+			return Usagef("-shard: %w", err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,253 @@
+package experiments
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"ephemera/env"
+	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
+)
+
+// Contender is a learner or a policy of a comparison with its records: of each
+// instance under each seed, in the same order for all contenders. A learner gives
+// two rows: what it earns while it learns, and what it has learned.
+type Contender struct {
+	Name    string // of its row
+	Learns  bool   // its rows are Name/learning and Name/learned, or without a Name learning and learned
+	Records []*Record
+}
+
+// row is one row of a comparison in the making.
+type row struct {
+	policy  string
+	records []*Record
+	figures []Figures // of one part of each run
+}
+
+func (c Contender) rows() (rows []row) {
+	part := func(name string, of func(r *Record) Figures) {
+		x := row{policy: name, records: c.Records}
+		for _, r := range c.Records {
+			x.figures = append(x.figures, of(r))
+		}
+		rows = append(rows, x)
+	}
+	learned := func(r *Record) Figures { return r.Learned }
+	switch {
+	case !c.Learns:
+		part(c.Name, learned)
+	case c.Name == "":
+		part("learning", func(r *Record) Figures { return r.Learning })
+		part("learned", learned)
+	default:
+		part(c.Name+"/learning", func(r *Record) Figures { return r.Learning })
+		part(c.Name+"/learned", learned)
+	}
+	return rows
+}
+
+// values returns a figure of every run.
+func (x row) values(figure func(f Figures) float64) []float64 {
+	v := make([]float64, len(x.figures))
+	for i, f := range x.figures {
+		v[i] = figure(f)
+	}
+	return v
+}
+
+func (x row) mean(figure func(f Figures) float64) float64 { return stats.Mean(x.values(figure)) }
+
+func (x row) rewards() []float64 { return x.values(func(f Figures) float64 { return f.Reward }) }
+
+// Compare summarizes a comparison of contenders under so many seeds from the first
+// on: the mean of every row over all runs with its interval and its difference to
+// the row named whittle, ordered by reward, rows that break the budget last. The
+// notes say which of the best two rows is better, if one is.
+func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
+	var rows []row
+	var learners []string
+	for _, c := range contenders {
+		rows = append(rows, c.rows()...)
+		if c.Learns {
+			learners = append(learners, strings.TrimSuffix(c.Records[0].Run.Algorithm(), "@"+string(level)))
+		}
+	}
+	records := rows[0].records
+	rep := result.Report{
+		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
+		Steps: rows[0].figures[0].Epochs, Seeds: seeds, Seed: first, Fitted: records[0].Fitted,
+		Timing: &result.Timing{Decision: map[string]float64{}},
+	}
+	if n := len(records) / seeds; n > 1 {
+		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
+	}
+	if bounds := boundsOf(records); bounds != nil {
+		rep.Bound = result.Ptr(stats.Mean(bounds))
+	}
+	var whittle row
+	if i := slices.IndexFunc(rows, func(x row) bool { return x.policy == "whittle" }); i >= 0 {
+		whittle = rows[i]
+	}
+	boot := stats.New(first)
+	for _, x := range rows {
+		rep.Results = append(rep.Results, x.summarize(boot, whittle, seeds))
+		rep.Timing.Decision[x.policy] = x.mean(func(f Figures) float64 { return float64(f.Decision.Nanoseconds()) })
+	}
+	for _, c := range contenders {
+		if ns := rep.Timing.Decision[c.rows()[0].policy]; c.Learns && ns > 0 && rep.Timing.StepsPerSecond == 0 {
+			rep.Timing.StepsPerSecond = 1e9 / ns // of the first
+		}
+	}
+	slices.SortStableFunc(rep.Results, func(a, b result.Row) int {
+		if (a.Over > 0) != (b.Over > 0) {
+			return cmp.Compare(a.Over, b.Over)
+		}
+		return cmp.Compare(b.Reward, a.Reward)
+	})
+	rep.Notes = append(rep.Notes, verdict(rep.Results, rows, seeds)...)
+	return rep
+}
+
+// boundsOf returns the bound of each run, or nil where one has none.
+func boundsOf(records []*Record) (all []float64) {
+	for _, r := range records {
+		if r.Bound == nil {
+			return nil
+		}
+		all = append(all, *r.Bound)
+	}
+	return all
+}
+
+// summarize aggregates a row. Its runs pair with Whittle's.
+func (x row) summarize(boot *stats.Bootstrap, whittle row, seeds int) result.Row {
+	out := result.Row{
+		Policy:  x.policy,
+		Reward:  stats.Mean(x.rewards()),
+		Crawls:  x.mean(func(f Figures) float64 { return f.Crawls }),
+		Over:    x.mean(func(f Figures) float64 { return f.Over }),
+		Overrun: x.mean(func(f Figures) float64 { return f.Overrun }),
+	}
+	level, diff := x.intervals(boot, whittle, seeds)
+	out.Same = level.Same
+	if !level.Same {
+		out.Lo, out.Hi = result.Ptr(level.Lo), result.Ptr(level.Hi)
+	}
+	if whittle.records != nil {
+		ratios := floats.DivTo(make([]float64, len(x.figures)), x.rewards(), whittle.rewards())
+		out.OfWhittle = result.Ptr(stats.Mean(ratios))
+		out.Diff = result.Ptr(out.Reward - stats.Mean(whittle.rewards()))
+		if !diff.Same && x.policy != whittle.policy {
+			out.DiffLo, out.DiffHi = result.Ptr(diff.Lo), result.Ptr(diff.Hi)
+		}
+		if len(ratios) > 1 {
+			out.Worst = result.Ptr(slices.Min(ratios))
+		}
+	}
+	if bounds := boundsOf(x.records); bounds != nil {
+		out.OfBound = result.Ptr(stats.Mean(floats.DivTo(make([]float64, len(bounds)), x.rewards(), bounds)))
+		out.Regret = result.Ptr(stats.Mean(bounds) - out.Reward)
+	}
+	return out
+}
+
+// blockDays is the length of the blocks that the bootstrap over days draws: a
+// week, since weekdays differ and neighbouring days depend on each other.
+const blockDays = 7
+
+// intervals estimates the mean reward and its difference to Whittle's. What is
+// drawn anew is what varies by chance: the seeds of one instance; the instances
+// where there are several, for seeds of one share its parameters; weeks of a
+// recording, which is the same under every seed.
+func (x row) intervals(boot *stats.Bootstrap, whittle row, seeds int) (level, diff stats.Estimate) {
+	if whittle.records == nil {
+		whittle = x
+	}
+	own, base := x.independent(seeds), whittle.independent(seeds)
+	if x.records[0].Fitted {
+		if len(own) < blockDays {
+			none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
+			return none, none
+		}
+		return boot.Blocks(own, blockDays), boot.PairedBlocks(own, base, blockDays)
+	}
+	return boot.Mean(own), boot.Paired(own, base)
+}
+
+// independent returns the rewards of what varies by chance: of the days of a
+// recording, of instances, or of seeds.
+func (x row) independent(seeds int) []float64 {
+	switch {
+	case x.records[0].Fitted:
+		days := make([]float64, len(x.figures[0].Days))
+		for _, f := range x.figures {
+			floats.AddScaled(days, 1/float64(len(x.figures)), f.Days)
+		}
+		return days
+	case len(x.records) > seeds:
+		return meansOf(x.rewards(), seeds)
+	}
+	return x.rewards()
+}
+
+// meansOf returns the mean of every n values in a row.
+func meansOf(v []float64, n int) (means []float64) {
+	for part := range slices.Chunk(v, n) {
+		means = append(means, stats.Mean(part))
+	}
+	return means
+}
+
+// verdict says whether the best two rows that keep the budget can be told apart.
+// While a learner learns it is no policy of its own.
+func verdict(results []result.Row, rows []row, seeds int) []string {
+	values := map[string][]float64{}
+	for _, x := range rows {
+		v := x.independent(seeds)
+		if x.records[0].Fitted {
+			v = meansOf(v[:len(v)/blockDays*blockDays], blockDays)
+		}
+		values[x.policy] = v
+	}
+	var ranked []string
+	for _, r := range results {
+		if r.Over == 0 && r.Policy != "learning" && !strings.HasSuffix(r.Policy, "/learning") {
+			ranked = append(ranked, r.Policy)
+		}
+	}
+	if len(ranked) < 2 || len(values[ranked[0]]) < stats.MinSeeds {
+		return nil
+	}
+	best, second := ranked[0], ranked[1]
+	if stats.Distinct(values[best], values[second], stats.Pairs(len(ranked))) {
+		return []string{fmt.Sprintf("The best is %s, before %s.", best, second)}
+	}
+	return []string{fmt.Sprintf("The best two, %s and %s, cannot be told apart.", best, second)}
+}
+
+// RunRow is what one part of a run earned.
+type RunRow struct {
+	Policy   string `json:"policy"`
+	Instance string `json:"instance"`
+	Seed     uint64 `json:"seed"`
+	Outcome
+}
+
+// RunRows returns the rows of all runs, in the contenders' order.
+func RunRows(contenders []Contender) (all []RunRow) {
+	for _, c := range contenders {
+		parts := c.rows()
+		for i, r := range c.Records {
+			for _, x := range parts {
+				all = append(all, RunRow{x.policy, r.Instance, r.Run.Seed, x.figures[i].Outcome})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,123 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ephemera/baselines/index"
+	"ephemera/env"
+	"ephemera/experiments/result"
+)
+
+func rowOf(r result.Report, policy string) result.Row {
+	return r.Results[slices.IndexFunc(r.Results, func(x result.Row) bool { return x.Policy == policy })]
+}
+
+// Rows that go over the budget stand last, whatever they earn. Over few instances
+// there is no interval.
+func TestCompare(t *testing.T) {
+	scenes := []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)}
+	again := *find(t, "whittle")[0]
+	again.Name = "again"
+	all := recordsOf(t, scenes, env.LevelModel, append(find(t, "paper", "static-random", "whittle"), &again), 100, 3)
+	r := Compare(all, env.LevelModel, 3, 0)
+	if last := r.Results[len(r.Results)-1]; last.Over == 0 || r.Algorithm != "paper" || r.Instance != "paper and 1 more" || r.Steps != 100 {
+		t.Errorf("%+v", r)
+	}
+	for _, row := range r.Results {
+		if (row.Policy == "whittle" || row.Policy == "again") && (*row.OfWhittle != 1 || *row.Diff != 0 || *row.Worst != 1) {
+			t.Errorf("Whittle against itself: %+v", row)
+		}
+		if row.Lo != nil || row.DiffLo != nil {
+			t.Errorf("%s has an interval; two instances are too few for one", row.Policy)
+		}
+	}
+	if rows := RunRows(all); len(rows) != 2*3*5 || rows[1].Policy != "paper/learned" || rows[2].Seed != 1 || rows[6].Instance != scenes[1].Instance.ID {
+		t.Errorf("%d runs: %+v", len(rows), rows)
+	}
+}
+
+// Over several instances the interval is over instances: more seeds of the same
+// deterministic worlds tell nothing new.
+func TestIntervalOverInstances(t *testing.T) {
+	var scenes []Scene
+	for k := range 6 {
+		scenes = append(scenes, MeanScene(env.Lognormal(4, 1, uint64(k+1))))
+	}
+	greedy := func(seeds int) result.Row {
+		all := recordsOf(t, scenes, env.LevelModel, find(t, "greedy", "whittle"), 50, seeds)
+		row := rowOf(Compare(all, env.LevelModel, seeds, 0), "greedy")
+		var ofWhittle, ofBound float64
+		worst := math.Inf(1)
+		for k, g := range all[0].Records {
+			bound, _ := index.Bound(scenes[k/seeds].Instance)
+			share := g.Learned.Reward / all[1].Records[k].Learned.Reward
+			ofWhittle += share / float64(6*seeds)
+			ofBound += g.Learned.Reward / bound / float64(6*seeds)
+			worst = min(worst, share)
+		}
+		if !(math.Abs(*row.OfWhittle-ofWhittle) < 1e-12 && math.Abs(*row.OfBound-ofBound) < 1e-12 && *row.Worst == worst && *row.Lo < row.Reward && row.Reward < *row.Hi) {
+			t.Errorf("%+v; want %v of Whittle, %v of the bound, at worst %v", row, ofWhittle, ofBound, worst)
+		}
+		return row
+	}
+	one, five := greedy(1), greedy(5)
+	for what, x := range map[string][2]*float64{"lo": {one.Lo, five.Lo}, "hi": {one.Hi, five.Hi}, "diff_lo": {one.DiffLo, five.DiffLo}, "diff_hi": {one.DiffHi, five.DiffHi}} {
+		if a, b := *x[0], *x[1]; math.Abs(a-b) > 1e-9*math.Abs(a) {
+			t.Errorf("%s is %v with one seed and %v with five", what, a, b)
+		}
+	}
+}
+
+// A recording is the same under every seed, so that seeds give no interval; it
+// takes five weeks to have one.
+func TestIntervalOfRecording(t *testing.T) {
+	for days, want := range map[int]bool{3: false, 20: false, 40: true} {
+		all := recordsOf(t, []Scene{recorded(t, days)}, env.LevelModel, find(t, "whittle", "round-robin"), 0, 2)
+		if f := all[0].Records[0].Learned; f.Epochs != 24*days+10 || len(f.Days) != days {
+			t.Errorf("%d epochs of an hour have %d whole days, want %d and %d", f.Epochs, len(f.Days), 24*days+10, days)
+		}
+		for _, r := range Compare(all, env.LevelModel, 2, 0).Results {
+			if got := r.Lo != nil; got != want || want && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
+				t.Errorf("%d days: %+v", days, r)
+			}
+		}
+	}
+}
+
+// No winner is named that is not one, and where nothing random differs between
+// seeds there is no interval.
+func TestVerdict(t *testing.T) {
+	mean, items := []Scene{MeanScene(env.Paper(1))}, []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1)}
+	for _, x := range []struct {
+		what   string
+		scenes []Scene
+		names  string
+		say    string
+	}{
+		{"the same choices", items, "whittle greedy round-robin", "The best two, whittle and greedy, cannot be told apart."},
+		{"far apart", items, "round-robin whittle", "The best is whittle, before round-robin."},
+		{"nothing random", mean, "round-robin whittle", "The best is whittle, before round-robin."},
+	} {
+		r := Compare(recordsOf(t, x.scenes, env.LevelModel, find(t, strings.Fields(x.names)...), 200, 6), env.LevelModel, 6, 0)
+		if len(r.Notes) != 1 || r.Notes[0] != x.say {
+			t.Errorf("%s: %q, want %q", x.what, r.Notes, x.say)
+		}
+		for _, row := range r.Results {
+			if same := x.what == "nothing random"; row.Same != same || (row.Lo == nil) != same {
+				t.Errorf("%s: %+v", x.what, row)
+			}
+		}
+	}
+}
+
+// A policy that draws draws otherwise under another seed, and where nothing
+// arrives at random that is all that differs.
+func TestPolicyDrawsBySeed(t *testing.T) {
+	r := recordsOf(t, []Scene{MeanScene(env.Paper(1))}, env.LevelModel, find(t, "static-random"), 50, 2)[0].Records
+	if a, b := r[0].Learned.Reward, r[1].Learned.Reward; a == b {
+		t.Errorf("seeds 0 and 1 both earn %v", a)
+	}
+}
