@@ -59,15 +59,20 @@ func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
 }
 
 func (e *Engine) perform(ctx context.Context, c *contest, how follow) (*Record, error) {
+	var out *followed
+	var err error
+	itself := c.entry.Name == "whittle" && c.level != env.LevelOnline
+	if !itself { // before Whittle, so that a learner that is interrupted is saved
+		if out, err = c.follow(ctx, how); err != nil {
+			return nil, err
+		}
+	}
 	exact, err := e.exact(ctx, c, how)
 	if err != nil {
 		return nil, err
 	}
-	out := exact
-	if c.entry.Name != "whittle" || c.level == env.LevelOnline {
-		if out, err = c.follow(ctx, how); err != nil {
-			return nil, err
-		}
+	if itself {
+		out = exact
 	}
 	rec := c.record(out)
 	rec.beside(out, exact)

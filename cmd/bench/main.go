@@ -267,7 +267,11 @@ func (c *command) perform(ctx context.Context, contenders []contender) (done []e
 			if !x.optional {
 				return nil, nil, cli.WrongFlag(errs[k])
 			}
-			left = append(left, fmt.Sprintf("%s is left out: on %s, %v", x.name, runs[i*each+k].Instance.Name, errs[k]))
+			scene, err := c.engine.Scene(ctx, runs[i*each+k])
+			if err != nil {
+				return nil, nil, err
+			}
+			left = append(left, fmt.Sprintf("%s is left out: on %s, %v", x.name, scene.Instance.ID, errs[k]))
 			continue
 		}
 		if slices.Contains(records, nil) {

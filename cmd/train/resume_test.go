@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -19,7 +18,6 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
-	"ephemera/experiments"
 	"ephemera/learner"
 )
 
@@ -55,7 +53,7 @@ func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := clitest.Files(t, dir)
 	delete(got, cli.TimingFile)
-	maps.DeleteFunc(got, func(name, _ string) bool { return name[0] == '.' }) // half a file of a killed process
+	maps.DeleteFunc(got, func(name, _ string) bool { return strings.HasPrefix(filepath.Base(name), ".") }) // half a file of a killed process
 	return got
 }
 
@@ -122,82 +120,35 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// interrupt runs train until its first checkpoint is there, calls then, sends the
-// signal and returns what train said and the checkpoint that it left.
-func interrupt(t *testing.T, sig os.Signal, dir, args string, then func()) (said string, _ *learner.Saved) {
-	t.Helper()
+// SIGINT and SIGTERM write a checkpoint, and the message says how to go on.
+func TestInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
-	p := clitest.Process(t, append(strings.Fields(args), "-out", dir)...)
-	var log bytes.Buffer
-	p.Stderr = &log
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
-	for begun := false; !begun; time.Sleep(time.Millisecond) {
-		select {
-		case err := <-ended:
-			t.Fatalf("%s: %v, %q", args, err, &log)
-		default:
-			_, err := os.Stat(filepath.Join(dir, learner.StateFile))
+	for args, sig := range map[string]os.Signal{"-checkpoint 100000": os.Interrupt, "-checkpoint 5000 -knowledge online": syscall.SIGTERM} {
+		dir := filepath.Join(t.TempDir(), "run")
+		p := clitest.Process(t, append(strings.Fields(args), "-steps", "1000000000", "-out", dir)...)
+		var log bytes.Buffer
+		p.Stderr = &log
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		state := filepath.Join(dir, learner.StateFile)
+		for begun, left := false, 20_000; !begun && left > 0; left-- {
+			time.Sleep(time.Millisecond)
+			_, err := os.Stat(state)
 			begun = err == nil
 		}
-	}
-	then()
-	if err := p.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
-	if got := p.ProcessState.ExitCode(); got != cli.Interrupted {
-		t.Fatalf("%s: exit status %d, %q", args, got, &log)
-	}
-	saved, err := learner.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log.String(), saved
-}
-
-// SIGINT and SIGTERM write a checkpoint, and the message says how to go on.
-func TestInterrupted(t *testing.T) {
-	for _, args := range []string{"-steps 1000000000 -checkpoint 100000", "-steps 1000000000 -checkpoint 5000 -knowledge online"} {
-		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-			dir := filepath.Join(t.TempDir(), "run")
-			said, saved := interrupt(t, sig, dir, args, func() { os.Remove(filepath.Join(dir, learner.StateFile)) })
-			var at experiments.Checkpoint
-			if err := json.Unmarshal(saved.Run, &at); err != nil {
-				t.Fatal(err)
-			}
-			if want := fmt.Sprintf("train: interrupted after %d of 1000000000 epochs; train -resume %s goes on with it\n", at.Epoch, dir); said != want {
-				t.Errorf("%s: %q; want %q", args, said, want)
-			}
+		os.Remove(state)
+		if err := p.Process.Signal(sig); err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// Checkpoints are written every ten seconds, and those that take long less often,
-// so that they take at most a tenth of the time.
-func TestCheckpointsTakeATenth(t *testing.T) {
-	const epoch, run = 300 * time.Millisecond, 10 * time.Hour
-	for _, takes := range []time.Duration{time.Millisecond, time.Second, 1200 * time.Millisecond, 5 * time.Second, time.Minute} {
-		var now, ended, took, writing time.Duration
-		written := 0
-		for now < run {
-			if now += epoch; due(now-ended, took) {
-				now += takes
-				ended, took = now, takes
-				writing += takes
-				written++
-			}
+		_ = p.Wait() // the status says it
+		if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), "interrupted; train -resume "+dir+" goes on with it\n") {
+			t.Errorf("%s: exit status %d, %q", args, got, &log)
 		}
-		if 10*writing > now {
-			t.Errorf("checkpoints of %v take %v of %v", takes, writing, now)
-		}
-		if every := now / time.Duration(written); takes <= time.Second && every > 10*time.Second+takes+epoch || every > 11*takes+11*time.Second {
-			t.Errorf("checkpoints of %v are written every %v", takes, every)
+		if _, err := learner.Load(dir); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -246,9 +197,7 @@ func TestBadState(t *testing.T) {
 		"damaged":           string(good[:len(good)/2]),
 		"no saved learner":  `{"hello": 1}`,
 		"checksum":          strings.Replace(string(good), `"epoch":300`, `"epoch":200`, 1),
-		"version is 2":      strings.Replace(string(good), `"version":3`, `"version":2`, 1),
-		"version is 4":      strings.Replace(string(good), `"version":3`, `"version":4`, 1),
-		"begins with":       "\x00\x01",
+		"version is 1":      regexp.MustCompile(`"version":\d+`).ReplaceAllString(string(good), `"version":1`),
 		"no saved learner,": "",
 	} {
 		if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
@@ -266,8 +215,7 @@ func TestBadState(t *testing.T) {
 	}
 }
 
-// What a configuration cannot mean is an error with its place: more epochs than
-// the recording has, too, and unknown keys.
+// What a configuration cannot mean is an error that names the setting.
 func TestBadConfig(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
@@ -276,11 +224,10 @@ func TestBadConfig(t *testing.T) {
 	}
 	config := clitest.Files(t, out)[configFile]
 	for _, x := range []struct{ old, now, say string }{
-		{"(?m)^steps = .*", "steps = 5000", "bad.toml: steps is 5000; allowed are 1 to "},
-		{"(?m)^steps = .*", "steps = 'x'", "bad.toml: toml: cannot decode TOML string"},
-		{"(?m)^seed = ", "sed = ", `bad.toml: 4:1: unknown key "sed"; allowed are`},
-		{"(?m)^split = .*", "splits = 1", `unknown key "world.splits"; allowed are`},
-		{"rate = ", "rates = ", `unknown key "instance.source.rates"; allowed are`},
+		{"(?m)^steps = .*", "steps = 'x'", "bad.toml: steps is \"x\": a whole number is needed"},
+		{"(?m)^steps = .*", "steps =", "bad.toml: 1:8: "},
+		{"(?m)^seed = ", "sed = ", `unknown setting "sed"; allowed are`},
+		{"(?m)^split = .*", "splits = 1", `unknown setting "world.splits"; allowed are`},
 		{"(?m)^kappa = .*", "colour = 1", `lspe has no setting "colour"; allowed are`},
 	} {
 		bad := filepath.Join(dir, "bad.toml")
