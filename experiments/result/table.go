@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -48,6 +49,35 @@ func (t *Table) Add(cells ...string) {
 		panic(fmt.Sprintf("result: row of %d cells under %d headings", len(cells), len(t.Header)))
 	}
 	t.Rows = append(t.Rows, cells)
+}
+
+// Fit returns the table with as many columns as a terminal of that width has room
+// for, and the heads of those that are left out. The columns named first stand
+// first.
+func (t *Table) Fit(width int, first ...string) (short *Table, left []string) {
+	short = &Table{Rows: make([][]string, len(t.Rows)), Left: map[int]bool{}}
+	used, seen := 0, map[int]bool{-1: true}
+	for _, head := range append(first, t.Header...) {
+		k := slices.Index(t.Header, head)
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		wide := utf8.RuneCountInString(head)
+		for _, row := range t.Rows {
+			wide = max(wide, utf8.RuneCountInString(row[k]))
+		}
+		if used += wide + 2; used > width {
+			left = append(left, head)
+			continue
+		}
+		short.Left[len(short.Header)] = t.Left[k]
+		short.Header = append(short.Header, head)
+		for r, row := range t.Rows {
+			short.Rows[r] = append(short.Rows[r], row[k])
+		}
+	}
+	return short, left
 }
 
 // Write prints the table as Text, Markdown or CSV; JSON has no table form.

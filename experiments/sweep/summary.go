@@ -18,19 +18,19 @@ import (
 // summary.md are written from it.
 type Summary struct {
 	Head
-	Verdict  string    `json:"verdict"` // one sentence, "" where cells are not comparable
-	Program  string    `json:"program"`
-	Command  string    `json:"command"` // that repeats the sweep
-	Figures  []Figure  `json:"figures"`
-	Cells    []Row     `json:"cells"`
-	Groups   []Pool    `json:"groups,omitempty"`
-	Profile  *Profiles `json:"profile,omitempty"`
-	Runs     int       `json:"runs"` // that are done
-	Missing  int       `json:"missing"`
-	Gaps     []string  `json:"gaps,omitempty"`     // what is missing, by cell
-	Failures []string  `json:"failures,omitempty"` // cell, seed and error of runs that failed now
-	Ran      int       `json:"-"`                  // runs that were performed now
-	Final    bool      `json:"-"`                  // no runs are left to other shards, and the files are written
+	Verdict  string               `json:"verdict"` // one sentence, "" where cells are not comparable
+	Program  string               `json:"program"`
+	Command  string               `json:"command"` // that repeats the sweep
+	Figures  []experiments.Figure `json:"figures"`
+	Cells    []Row                `json:"cells"`
+	Groups   []Pool               `json:"groups,omitempty"`
+	Profile  *Profiles            `json:"profile,omitempty"`
+	Runs     int                  `json:"runs"` // that are done
+	Missing  int                  `json:"missing"`
+	Gaps     []string             `json:"gaps,omitempty"`     // what is missing, by cell
+	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
+	Ran      int                  `json:"-"`                  // runs that were performed now
+	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written
 }
 
 // Row is one cell of a summary.
@@ -107,7 +107,7 @@ func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.
 	for j := range s.Figures {
 		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
 	}
-	row.Over = row.Mean[s.Column(overBudget)].Value > 0
+	row.Over = row.Mean[s.Column(experiments.OverBudget)].Value > 0
 	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
 	if i == reference || cell.problem() != c.Cells[reference].problem() {
 		return row

@@ -14,8 +14,8 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -25,60 +25,19 @@ import (
 	"ephemera/experiments/result"
 )
 
-// Files in the directory of a sweep that others read.
-const (
-	SummaryFile = "summary.json"
-	CurvesFile  = "curves.csv"
-	LearnedFile = "learned.csv"
-)
-
-// Figure is a figure of a run, and a column of the results.
-type Figure struct {
-	Name  string `json:"name"`
-	Unit  string `json:"unit,omitempty"`
-	Help  string `json:"help,omitempty"`  // what it is, in a few words
-	Words string `json:"words,omitempty"` // as the axis of a picture says it, with the unit
-	Less  bool   `json:"less,omitempty"`  // lower values are better
-
-	of func(*experiments.Record) float64
-}
-
-// Label is the name with the unit.
-func (f Figure) Label() string {
-	if f.Unit == "" {
-		return f.Name
-	}
-	return f.Name + ", " + f.Unit
-}
-
-const overBudget = "over_budget"
+// SummaryFile is the file of a sweep's Summary, which tells its directory from
+// others.
+const SummaryFile = "summary.json"
 
 // figures are the figures of a run.
-var figures = []Figure{
-	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Help: "reward of the learned policy over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learned.OfWhittle) }},
-	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", of: func(r *experiments.Record) float64 { return orNaN(r.Learning.OfWhittle) }},
-	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Unit: "crawls per epoch", Help: "while learning", of: func(r *experiments.Record) float64 { return r.Learning.Crawls }},
-	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Unit: "crawls per epoch", Help: "of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Crawls }},
-	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", of: func(r *experiments.Record) float64 { return r.Learning.Reward }},
-	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", of: func(r *experiments.Record) float64 { return r.Learned.Reward }},
-	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", of: func(r *experiments.Record) float64 { return r.Learned.Whittle }},
-	{Name: overBudget, Words: "share of the learning epochs over the budget", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, of: func(r *experiments.Record) float64 { return r.Learning.Over }},
-	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, of: func(r *experiments.Record) float64 { return float64(r.Fallbacks) }},
-}
+var figures = experiments.FiguresOfRuns
 
-func figureNames(f []Figure) []string {
+func figureNames(f []experiments.Figure) []string {
 	names := make([]string, len(f))
 	for i := range f {
 		names[i] = f[i].Name
 	}
 	return names
-}
-
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
 }
 
 // Options say how a sweep is run. None of them changes its results.
@@ -160,38 +119,44 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 		}
 		put(runs, cell.texts(c.Axes...), rowOf(r)...)
 		for _, p := range r.Curve {
-			put(curves, []string{strconv.Itoa(p.Epoch)}, orNaN(p.OfWhittle), p.Reward, p.Crawls)
+			ratio := math.NaN()
+			if p.OfWhittle != nil {
+				ratio = *p.OfWhittle
+			}
+			put(curves, []string{strconv.Itoa(p.Epoch)}, ratio, p.Reward, p.Crawls)
 		}
 		for _, p := range r.Beside {
 			put(learned, []string{p.What, p.Source, strconv.Itoa(p.At)}, p.Learned, p.Exact)
 		}
 	}
 	var all []files.File
-	add := func(name string, print func(b *bytes.Buffer) error) error {
+	for _, x := range []struct {
+		name string
+		Writer
+		format result.Format
+	}{
+		{"runs.csv", runs, result.CSV}, {"curves.csv", curves, result.CSV}, {"learned.csv", learned, result.CSV},
+		{"summary.csv", s, result.CSV}, {"summary.md", s, result.Markdown}, {SummaryFile, s, result.JSON},
+	} {
 		var b bytes.Buffer
-		err := print(&b)
-		all = append(all, files.File{Name: name, Data: b.Bytes()})
-		return err
-	}
-	err := errors.Join(
-		add("runs.csv", func(b *bytes.Buffer) error { return runs.Write(b, result.CSV) }),
-		add(CurvesFile, func(b *bytes.Buffer) error { return curves.Write(b, result.CSV) }),
-		add(LearnedFile, func(b *bytes.Buffer) error { return learned.Write(b, result.CSV) }),
-		add("summary.csv", func(b *bytes.Buffer) error { return s.Write(b, result.CSV) }),
-		add("summary.md", func(b *bytes.Buffer) error { return s.Write(b, result.Markdown) }),
-		add(SummaryFile, func(b *bytes.Buffer) error { return s.Write(b, result.JSON) }),
-	)
-	if err != nil {
-		return err
+		if err := x.Write(&b, x.format); err != nil {
+			return err
+		}
+		all = append(all, files.File{Name: x.name, Data: b.Bytes()})
 	}
 	return files.Put(dir, all...)
+}
+
+// Writer is what can be printed in a form: a table or a summary.
+type Writer interface {
+	Write(w io.Writer, f result.Format) error
 }
 
 // rowOf returns the figures of a run.
 func rowOf(r *experiments.Record) []float64 {
 	row := make([]float64, len(figures))
 	for i, f := range figures {
-		row[i] = f.of(r)
+		row[i] = f.Of(r)
 	}
 	return row
 }

@@ -77,7 +77,7 @@ func perform(t testing.TB, c *Config, dir string, workers int, shard experiments
 func finals(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, name := range []string{"runs.csv", CurvesFile, LearnedFile, SummaryFile, "summary.csv", "summary.md"} {
+	for _, name := range []string{"runs.csv", "curves.csv", "learned.csv", SummaryFile, "summary.csv", "summary.md"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

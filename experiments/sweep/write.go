@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
@@ -29,7 +29,7 @@ func (s *Summary) Write(w io.Writer, f result.Format) error {
 // long is a table of one row per cell and aggregate.
 func (s *Summary) long() *result.Table {
 	t := &result.Table{Header: []string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"}}
-	put := func(cell string, f Figure, aggregate string, e stats.Estimate) {
+	put := func(cell string, f experiments.Figure, aggregate string, e stats.Estimate) {
 		t.Add(cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N), formatFigure(e.Value), formatFigure(e.Lo), formatFigure(e.Hi), e.Warning)
 	}
 	m := s.Figures[s.Column(s.Metric)]
@@ -152,41 +152,23 @@ const (
 // text writes the summary for a terminal: of the table the best cells and as many
 // columns as fit, those of the metric first, then warnings and the verdict.
 func (s *Summary) text(w io.Writer) error {
-	all, rows := s.Table(), s.Ranking()
+	t, rows := s.Table(), s.Ranking()
 	var notes []string
 	if len(rows) > textRows {
 		rows = rows[:textRows]
-		notes = append(notes, fmt.Sprintf("The %d best of %d cells; -format markdown has all.", textRows, len(all.Rows)))
+		notes = append(notes, fmt.Sprintf("The %d best of %d cells; -format markdown has all.", textRows, len(t.Rows)))
 	} else {
 		slices.Sort(rows)
 	}
-	heads := make([]string, len(all.Header)) // without units
-	for k, head := range all.Header {
-		heads[k], _, _ = strings.Cut(head, ", ")
+	best := make([][]string, len(rows))
+	for k, i := range rows {
+		best[k] = t.Rows[i]
 	}
-	t := &result.Table{Rows: make([][]string, len(rows))}
-	width := 0
-	var left []string // columns that do not fit
-	seen := map[int]bool{-1: true}
-	for _, head := range append([]string{"cell", s.Metric, s.less()}, heads...) {
-		k := slices.Index(heads, head)
-		if seen[k] {
-			continue
-		}
-		seen[k] = true
-		wide := utf8.RuneCountInString(head)
-		for _, i := range rows {
-			wide = max(wide, utf8.RuneCountInString(all.Rows[i][k]))
-		}
-		if width += wide + 2; width > textWidth {
-			left = append(left, head)
-			continue
-		}
-		t.Header = append(t.Header, head)
-		for r, i := range rows {
-			t.Rows[r] = append(t.Rows[r], all.Rows[i][k])
-		}
+	t.Rows = best
+	for k := range t.Header {
+		t.Header[k], _, _ = strings.Cut(t.Header[k], ", ") // without units
 	}
+	t, left := t.Fit(textWidth, "cell", s.Metric, s.less())
 	if left != nil {
 		notes = append(notes, fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", ")))
 	}

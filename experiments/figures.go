@@ -1,0 +1,71 @@
+package experiments
+
+import "math"
+
+// Figure is a figure of a run.
+type Figure struct {
+	Name  string `json:"name"`
+	Unit  string `json:"unit,omitempty"`
+	Help  string `json:"help,omitempty"`  // what it is, in a few words
+	Words string `json:"words,omitempty"` // as the axis of a picture says it, with the unit
+	Less  bool   `json:"less,omitempty"`  // lower values are better
+
+	Of func(r *Record) float64 `json:"-"` // NaN where a run has none
+}
+
+// Label is the name with the unit.
+func (f Figure) Label() string {
+	if f.Unit == "" {
+		return f.Name
+	}
+	return f.Name + ", " + f.Unit
+}
+
+// OverBudget names the figure that is above 0 where crawls break the budget.
+const OverBudget = "over_budget"
+
+// FiguresOfRuns are the figures of a run.
+var FiguresOfRuns = []Figure{
+	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Help: "reward of the learned policy over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return orNaN(r.Learned.OfWhittle) }},
+	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return orNaN(r.Learning.OfWhittle) }},
+	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Unit: "crawls per epoch", Help: "while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
+	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Unit: "crawls per epoch", Help: "of the learned policy", Of: func(r *Record) float64 { return r.Learned.Crawls }},
+	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", Of: func(r *Record) float64 { return r.Learning.Reward }},
+	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", Of: func(r *Record) float64 { return r.Learned.Reward }},
+	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", Of: func(r *Record) float64 { return r.Learned.Whittle }},
+	{Name: OverBudget, Words: "share of the learning epochs over the budget", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
+	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
+	{Name: "regret", Words: "interest lost against the bound", Unit: "interest", Help: "what the bound is above the reward while learning, over all epochs", Less: true, Of: (*Record).Regret},
+	{Name: "regret_exponent", Words: "power by which the regret grows", Help: "power of the epochs by which the regret grows in the last two factors of ten", Less: true, Of: (*Record).RegretExponent},
+}
+
+func orNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// Regret returns what the bound is above the reward while learning, over all
+// epochs, interest; NaN where no bound is known.
+func (r *Record) Regret() float64 {
+	return (orNaN(r.Bound) - r.Learning.Reward) * float64(r.Learning.Epochs)
+}
+
+// RegretExponent returns the power β of the fit of the regret up to epoch n by
+// c n^β, by least squares of the logarithms over the last two factors of ten of
+// the curve; NaN where no bound is known or less than nothing is lost.
+func (r *Record) RegretExponent() float64 {
+	var regret, n, sx, sy, sxx, sxy float64
+	last := 0
+	for _, p := range r.Curve {
+		regret += (orNaN(r.Bound) - p.Reward) * float64(p.Epoch-last)
+		last = p.Epoch
+		if 100*p.Epoch < r.Learning.Epochs {
+			continue
+		}
+		x, y := math.Log(float64(p.Epoch)), math.Log(regret)
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
