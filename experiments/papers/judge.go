@@ -49,19 +49,19 @@ const (
 // are single runs. One more run beside n that were measured, with mean m and
 // standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
 // with n − 1 degrees of freedom.
-func (f *figure) assess(r reading, s sample, boot *stats.Bootstrap) attempt {
+func (f *figure) assess(r reading, s []float64, boot *stats.Bootstrap) attempt {
 	lo, hi := f.Accepted[0], f.Accepted[1]
 	a := attempt{Reading: r.Key, Text: r.Text, Excluded: r.outside}
-	a.Measured = stats.Mean(s.values)
-	if n := float64(len(s.values)); s.random && n > 1 {
-		a.nu, a.scale = n-1, stat.StdDev(s.values, nil)*math.Sqrt(1+1/n)
+	a.Measured = stats.Mean(s)
+	if n := float64(len(s)); n > 1 {
+		a.nu, a.scale = n-1, stat.StdDev(s, nil)*math.Sqrt(1+1/n)
 		half := a.scale * distuv.StudentsT{Sigma: 1, Nu: a.nu}.Quantile(1-accepted/2)
-		a.RunLo, a.RunHi = result.Ptr(slices.Min(s.values)), result.Ptr(slices.Max(s.values))
+		a.RunLo, a.RunHi = result.Ptr(slices.Min(s)), result.Ptr(slices.Max(s))
 		if half > widest*math.Abs(lo+hi)/2 {
 			a.Excluded = scatter
 		}
 		if boot != nil {
-			e := boot.Mean(s.values)
+			e := boot.Mean(s)
 			a.Lo, a.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 		}
 	}

@@ -272,17 +272,17 @@ func TestForms(t *testing.T) {
 }
 
 // seeds is a sample of mean and standard deviation 1 of a single run.
-func seeds(mean float64) sample {
+func seeds(mean float64) []float64 {
 	v := []float64{-1, 1, -1, 1, -1, 1, -1, 1, 0, 0}
 	sd := math.Sqrt(8. / 9 * 1.1) // with the error of the mean
 	for i := range v {
 		v[i] = mean + v[i]/sd
 	}
-	return sample{v, true}
+	return v
 }
 
 func TestVerdicts(t *testing.T) {
-	words := func(v float64) sample { return sample{values: []float64{v}} }
+	words := func(v float64) []float64 { return []float64{v} }
 	fig := func(printed, open string) *figure {
 		f := &figure{Row: Row{ID: "x", Printed: printed}, Open: open}
 		f.round()
@@ -295,35 +295,35 @@ func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		f        *figure
-		samples  []sample
+		samples  [][]float64
 		excluded []string
 		want     Verdict
 		chosen   int
 		say      string
 	}{
-		{"within rounding", fig("260.30", ""), []sample{words(260.3049)}, nil, reproduced, 0, "as printed"},
-		{"beyond rounding", fig("260.30", ""), []sample{words(260.3051)}, nil, differs, 0, "leaves nothing open"},
-		{"beyond rounding, open", fig("260.30", "where it begins"), []sample{words(260.31)}, nil, notReproducible, 0, "where it begins"},
-		{"coarser rounding", fig("179.8", ""), []sample{words(179.76)}, nil, reproduced, 0, "as printed"},
-		{"whole number", fig("208", ""), []sample{words(208.4)}, nil, reproduced, 0, ""},
-		{"single run within", fig("100.0", ""), []sample{seeds(102.2)}, nil, reproduced, 0, "standard deviations of a single run"},
-		{"single run in doubt", fig("100.0", ""), []sample{seeds(102.4)}, nil, borderline, 0, "% of its single runs"},
-		{"single run beyond", fig("100.0", ""), []sample{seeds(103.4)}, nil, differs, 0, ""},
-		{"second reading", fig("100", "how"), []sample{seeds(140), seeds(101)}, nil, byReading, 1, "140.00"},
-		{"the closest, not the first", fig("100", "how"), []sample{seeds(140), seeds(102), seeds(101)}, nil, byReading, 2, "closest of 3"},
-		{"the closest within rounding", fig("100", "how"), []sample{seeds(140), seeds(100.4), seeds(100)}, nil, byReading, 2, ""},
+		{"within rounding", fig("260.30", ""), [][]float64{words(260.3049)}, nil, reproduced, 0, "as printed"},
+		{"beyond rounding", fig("260.30", ""), [][]float64{words(260.3051)}, nil, differs, 0, "leaves nothing open"},
+		{"beyond rounding, open", fig("260.30", "where it begins"), [][]float64{words(260.31)}, nil, notReproducible, 0, "where it begins"},
+		{"coarser rounding", fig("179.8", ""), [][]float64{words(179.76)}, nil, reproduced, 0, "as printed"},
+		{"whole number", fig("208", ""), [][]float64{words(208.4)}, nil, reproduced, 0, ""},
+		{"single run within", fig("100.0", ""), [][]float64{seeds(102.2)}, nil, reproduced, 0, "standard deviations of a single run"},
+		{"single run in doubt", fig("100.0", ""), [][]float64{seeds(102.4)}, nil, borderline, 0, "% of its single runs"},
+		{"single run beyond", fig("100.0", ""), [][]float64{seeds(103.4)}, nil, differs, 0, ""},
+		{"second reading", fig("100", "how"), [][]float64{seeds(140), seeds(101)}, nil, byReading, 1, "140.00"},
+		{"the closest, not the first", fig("100", "how"), [][]float64{seeds(140), seeds(102), seeds(101)}, nil, byReading, 2, "closest of 3"},
+		{"the closest within rounding", fig("100", "how"), [][]float64{seeds(140), seeds(100.4), seeds(100)}, nil, byReading, 2, ""},
 		// The second and third readings are near, so that a run of either is seldom
 		// as far from both as what is printed: 3.5 % alone, in doubt together.
-		{"one reading", fig("100.0", "how"), []sample{seeds(140), seeds(102.2)}, nil, byReading, 1, ""},
-		{"several readings", fig("100.0", "how"), []sample{seeds(140), seeds(102.2), seeds(106.8)}, nil, borderline, 1, "closest of 3"},
-		{"only a sought reading", fig("100", "how"), []sample{seeds(140), seeds(100)}, []string{"", sought}, notReproducible, 0, sought},
-		{"a sought one and another", fig("100", "how"), []sample{seeds(140), seeds(100), seeds(101)}, []string{"", sought, ""}, byReading, 2, ""},
-		{"scatter", fig("2", "how"), []sample{seeds(2)}, nil, uninformative, 0, "almost anything else"},
-		{"scatter elsewhere", fig("5", "how"), []sample{seeds(2)}, nil, notReproducible, 0, "none of 1 readings"},
-		{"words, within", say("less than 1 %", 0, .01), []sample{words(.009)}, nil, reproduced, 0, ""},
-		{"words, too little", say("long", 4, 20), []sample{words(2)}, nil, differs, 0, ""},
-		{"words, too much", say("long", 4, 20), []sample{words(21)}, nil, differs, 0, ""},
-		{"words, too much but random", say("now and then", 5, 95), []sample{{[]float64{99, 99.01, 99, 99}, true}}, nil, differs, 0, ""},
+		{"one reading", fig("100.0", "how"), [][]float64{seeds(140), seeds(102.2)}, nil, byReading, 1, ""},
+		{"several readings", fig("100.0", "how"), [][]float64{seeds(140), seeds(102.2), seeds(106.8)}, nil, borderline, 1, "closest of 3"},
+		{"only a sought reading", fig("100", "how"), [][]float64{seeds(140), seeds(100)}, []string{"", sought}, notReproducible, 0, sought},
+		{"a sought one and another", fig("100", "how"), [][]float64{seeds(140), seeds(100), seeds(101)}, []string{"", sought, ""}, byReading, 2, ""},
+		{"scatter", fig("2", "how"), [][]float64{seeds(2)}, nil, uninformative, 0, "almost anything else"},
+		{"scatter elsewhere", fig("5", "how"), [][]float64{seeds(2)}, nil, notReproducible, 0, "none of 1 readings"},
+		{"words, within", say("less than 1 %", 0, .01), [][]float64{words(.009)}, nil, reproduced, 0, ""},
+		{"words, too little", say("long", 4, 20), [][]float64{words(2)}, nil, differs, 0, ""},
+		{"words, too much", say("long", 4, 20), [][]float64{words(21)}, nil, differs, 0, ""},
+		{"words, too much but random", say("now and then", 5, 95), [][]float64{{99, 99.01, 99, 99}}, nil, differs, 0, ""},
 	} {
 		s := samples{}
 		for i, x := range c.samples {
@@ -339,8 +339,8 @@ func TestVerdicts(t *testing.T) {
 		if c.chosen == 0 {
 			name = "printed"
 		}
-		if x := c.samples[c.chosen]; x.random && (*row.RunLo != slices.Min(x.values) || *row.RunHi != slices.Max(x.values)) {
-			t.Errorf("%s: runs from %v to %v are said to be from %v to %v", c.name, slices.Min(x.values), slices.Max(x.values), *row.RunLo, *row.RunHi)
+		if x := c.samples[c.chosen]; len(x) > 1 && (*row.RunLo != slices.Min(x) || *row.RunHi != slices.Max(x)) {
+			t.Errorf("%s: runs from %v to %v are said to be from %v to %v", c.name, slices.Min(x), slices.Max(x), *row.RunLo, *row.RunHi)
 		}
 		if row.Verdict != c.want || row.Reading != name || row.Measured != row.Tried[c.chosen].Measured || !strings.Contains(row.Reason, c.say) {
 			t.Errorf("%s: %s, reading %s, %q; want %s of reading %s, saying %q", c.name, row.Verdict, row.Reading, row.Reason, c.want, name, c.say)

@@ -18,17 +18,11 @@ import (
 	"ephemera/learner"
 )
 
-// sample is what a reading gave: one value for each seed, or one in all where
-// nothing is drawn.
-type sample struct {
-	values []float64
-	random bool
-}
+// samples holds what was measured, by the key of the reading: one value for each
+// seed, or one in all where nothing is drawn.
+type samples map[string][]float64
 
-// samples holds what was measured, by the key of the reading.
-type samples map[string]sample
-
-func (s samples) mean(key string) float64 { return stats.Mean(s[key].values) }
+func (s samples) mean(key string) float64 { return stats.Mean(s[key]) }
 
 // record is what the readings gave under one seed. It is kept as a file
 // runs/HASH-SEED.json, with the hash of the readings and the epochs.
@@ -49,7 +43,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, m
 			if _, listed := s[r.Key]; listed {
 				continue
 			}
-			if s[r.Key] = (sample{nil, r.Epochs == 0}); r.Epochs > 0 {
+			if s[r.Key] = nil; r.Epochs > 0 {
 				fixed = append(fixed, r)
 			} else {
 				random = append(random, r)
@@ -100,7 +94,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, m
 			missing++
 		}
 		for key, v := range x.Readings {
-			s[key] = sample{append(s[key].values, v), s[key].random}
+			s[key] = append(s[key], v)
 		}
 	}
 	return s, missing, nil
