@@ -156,12 +156,10 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 // refuseUpdate panics if t, which is no Learner[O], or a pointer to it has a
 // method named Update.
 func refuseUpdate[O Knowledge](t reflect.Type) {
-	want := fmt.Sprintf("Update(crawls []env.Crawled, next *%v)", reflect.TypeFor[O]())
-	if m, ok := t.MethodByName("Update"); ok {
-		panic(fmt.Sprintf("env: method Update of %v is a %v; a policy of its level that learns has %s", t, m.Type, want))
-	}
-	if _, ok := reflect.PointerTo(t).MethodByName("Update"); ok {
-		panic(fmt.Sprintf("env: method Update belongs to *%v; a policy that learns is handed over as a pointer and has %s", t, want))
+	for _, t := range []reflect.Type{t, reflect.PointerTo(t)} {
+		if _, ok := t.MethodByName("Update"); ok {
+			panic(fmt.Sprintf("env: %v has a method Update, but what is handed over is no learner of its level; that has Update(crawls []env.Crawled, next *%v)", t, reflect.TypeFor[O]()))
+		}
 	}
 }
 

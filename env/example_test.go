@@ -79,7 +79,7 @@ window = 48
 	fmt.Println(err)
 	// Output:
 	// two +Inf 48 <nil>
-	// two.toml:4:1: unknown key "source.speed"; allowed are name, rate, decay, interest, window, cost, law, shape and batch
+	// two.toml:4:1: key "source.speed": unknown key; allowed are id, budget, [[source]] with name, rate, decay, interest, window, cost, law, shape and batch, and [[change]] with at, shuffle and [[change.source]]; id, name and law are strings, shuffle is true or false, the others are numbers
 }
 
 func ExampleNewMean() {

@@ -57,9 +57,8 @@ func overwrite[V any](to, from *V) {
 }
 
 const (
-	fileKeys   = "id, budget, [[source]] and [[change]]"
-	changeKeys = "at, shuffle and [[change.source]]"
 	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch"
+	fileKeys   = "id, budget, [[source]] with " + sourceKeys + ", and [[change]] with at, shuffle and [[change.source]]; id, name and law are strings, shuffle is true or false, the others are numbers"
 )
 
 // Load reads an instance file. It is TOML:
@@ -117,7 +116,7 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 	seen := make(map[string]int, len(f.Source))
 	for i, s := range f.Source {
 		if s.Name == nil || s.Rate == nil || s.Decay == nil || s.Interest == nil {
-			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest, allowed also window, cost, law, shape and batch", path, i+1)
+			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest", path, i+1)
 		}
 		if j, ok := seen[*s.Name]; ok {
 			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once", path, j+1, i+1, *s.Name)
@@ -153,27 +152,22 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 // tomlError makes one line of a decoder's error: file, line, column, key. What
 // it quotes from the file is cut, as that may be a megabyte.
 func tomlError(path string, err error) error {
+	what, place := err, ""
 	var unknown *toml.StrictMissingError
+	var bad *toml.DecodeError
 	if errors.As(err, &unknown) {
-		first := unknown.Errors[0]
-		line, column := first.Position()
-		allowed := fileKeys
-		switch key := first.Key(); {
-		case len(key) > 1 && key[len(key)-2] == "source":
-			allowed = sourceKeys
-		case len(key) > 1 && key[0] == "change":
-			allowed = changeKeys
-		}
-		return fmt.Errorf("%s:%d:%d: unknown key %.60q; allowed are %s", path, line, column, strings.Join(first.Key(), "."), allowed)
+		bad = &unknown.Errors[0]
+		what = errors.New("unknown key")
+	} else if errors.As(err, &bad) {
+		text, _, _ := strings.Cut(bad.Error(), " into struct field")
+		what = errors.New(strings.TrimPrefix(text, "toml: "))
 	}
-	var e *toml.DecodeError
-	if errors.As(err, &e) {
-		line, column := e.Position()
-		what, _, _ := strings.Cut(strings.TrimPrefix(e.Error(), "toml: "), " into struct field")
-		if key := e.Key(); len(key) > 0 {
-			return fmt.Errorf("%s:%d:%d: key %.60q: %.300s; id, name and law are strings, the other keys numbers, source is [[source]] tables", path, line, column, strings.Join(key, "."), what)
+	if bad != nil {
+		line, column := bad.Position()
+		place = fmt.Sprintf("%d:%d:", line, column)
+		if key := strings.Join(bad.Key(), "."); key != "" {
+			place += fmt.Sprintf(" key %.60q:", key)
 		}
-		return fmt.Errorf("%s:%d:%d: not TOML: %.300s; allowed are %s", path, line, column, what, fileKeys)
 	}
-	return fmt.Errorf("%s: %.300s; allowed are %s", path, strings.TrimPrefix(err.Error(), "toml: "), fileKeys)
+	return fmt.Errorf("%s:%s %.150s; allowed are %s", path, place, what, fileKeys)
 }

@@ -139,27 +139,6 @@ func TestPoissonAgainstItemsOneByOne(t *testing.T) {
 	}
 }
 
-// No item is shown that is older than the window, however little is left of
-// what is older.
-func TestItemsAreWithinTheWindow(t *testing.T) {
-	for _, window := range []float64{0.01, 1.5, 41, 41.2, 42, 43.9, 50} {
-		s := env.Source{Name: "s", Rate: 30, Decay: 1, Interest: 1, Window: window, Cost: 1}
-		w := must(env.NewPoisson(env.Instance{ID: "one", Sources: []env.Source{s}, Budget: 1}, 2, env.PoissonOptions{Items: true}))
-		for range 60 {
-			must(w.Step(nil))
-		}
-		got := must(w.Step([]int{0}))[0].Items
-		if want := 30 * math.Min(window, 42); math.Abs(float64(len(got))-want) > 5*math.Sqrt(want)+1 {
-			t.Errorf("M = %v: %d items; want about %v", window, len(got), want)
-		}
-		for _, it := range got {
-			if it.Age > window*(1+1e-14) {
-				t.Errorf("M = %v: item of age %v", window, it.Age)
-			}
-		}
-	}
-}
-
 func TestPoissonRefusesOptions(t *testing.T) {
 	for want, o := range map[string]env.PoissonOptions{
 		`marks is "gamma"`: {Marks: "gamma"},
