@@ -43,6 +43,7 @@ func everyLaw() env.Instance {
 func changing() env.Instance {
 	in := everyLaw()
 	in.ID = "changing"
+	in.Sources[7].Window = math.Inf(1)
 	one, two := in.Sources[1], in.Sources[4]
 	one.Rate, one.Law, one.Batch = 30, env.LawExponential, 1
 	two.Interest, two.Window, two.Law = 3, math.Inf(1), env.LawHump
