@@ -172,9 +172,9 @@ func (r *Report) Table(f Format) *Table {
 		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
 		{"its 95 % interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
 		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }, nil},
-		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percent) }, nil},
-		{"worst %", func(r Row) string { return Optional(r.Worst, percent) }, func(r Row) bool { return r.Worst != nil }},
-		{"% of bound", func(r Row) string { return Optional(r.OfBound, percent) }, func(r Row) bool { return r.OfBound != nil }},
+		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }, nil},
+		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }, func(r Row) bool { return r.Worst != nil }},
+		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }, func(r Row) bool { return r.OfBound != nil }},
 		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }, func(r Row) bool { return r.Regret != nil }},
 		{"ns/decision", func(r Row) string { return Optional(ns(r), rounded) }, func(r Row) bool { return ns(r) != nil }},
 		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
@@ -232,6 +232,16 @@ func Count(n int, thing string) string {
 }
 
 func rounded(v float64) string { return fmt.Sprintf("%.0f", v) }
+
+// percentOf prints a share of Whittle or of the bound in per cent: with two
+// decimals, or with as many as its distance from 1 needs.
+func percentOf(v float64) string {
+	decimals := 2
+	if lost := math.Abs(1 - v); lost > 1e-12 && lost < 0.001 {
+		decimals = -1 - int(math.Floor(math.Log10(lost)))
+	}
+	return strconv.FormatFloat(100*v, 'f', decimals, 64)
+}
 
 func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
 

@@ -35,19 +35,19 @@ func print(t *testing.T, r *Report, f Format) string {
 // and in no machine output.
 func TestForms(t *testing.T) {
 	for f, want := range map[Format]string{
-		Text: ` policy   reward   95 % interval  less Whittle     95 % interval  crawls/epoch  % of Whittle  worst %  % of bound  ns/decision  % of epochs over budget  mean overrun
-──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- learned   90.00  80.00 to 95.00        -90.00  -91.00 to -89.00         1.250         50.00    40.00       45.00                                 25.00         0.500
- whittle  180.00                                                         1.000        100.00                90.00           77                     0.00         0.000
+		Text: ` policy   reward   95 % interval  less Whittle  its 95 % interval  crawls/epoch  % of Whittle  worst %  % of bound  ns/decision  % of epochs over budget  mean overrun
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ learned   90.00  80.00 to 95.00        -90.00   -91.00 to -89.00         1.250         50.00    40.00       45.00                                 25.00         0.500
+ whittle  180.00                                                          1.000        100.00                90.00           77                     0.00         0.000
 
 A <sentence>.
 
 1234568 steps per second while learning.
 `,
-		Markdown: `| policy  | reward |  95 % interval | less Whittle |    95 % interval | crawls/epoch | % of Whittle | worst % | % of bound | ns/decision | % of epochs over budget | mean overrun |
-|:--------|-------:|---------------:|-------------:|-----------------:|-------------:|-------------:|--------:|-----------:|------------:|------------------------:|-------------:|
-| learned |  90.00 | 80.00 to 95.00 |       -90.00 | -91.00 to -89.00 |        1.250 |        50.00 |   40.00 |      45.00 |             |                   25.00 |        0.500 |
-| whittle | 180.00 |                |              |                  |        1.000 |       100.00 |         |      90.00 |          77 |                    0.00 |        0.000 |
+		Markdown: `| policy  | reward |  95 % interval | less Whittle | its 95 % interval | crawls/epoch | % of Whittle | worst % | % of bound | ns/decision | % of epochs over budget | mean overrun |
+|:--------|-------:|---------------:|-------------:|------------------:|-------------:|-------------:|--------:|-----------:|------------:|------------------------:|-------------:|
+| learned |  90.00 | 80.00 to 95.00 |       -90.00 |  -91.00 to -89.00 |        1.250 |        50.00 |   40.00 |      45.00 |             |                   25.00 |        0.500 |
+| whittle | 180.00 |                |              |                   |        1.000 |       100.00 |         |      90.00 |          77 |                    0.00 |        0.000 |
 
 A &lt;sentence>.
 
@@ -110,5 +110,14 @@ func TestOddNames(t *testing.T) {
 func TestCount(t *testing.T) {
 	if one, more := Count(1, "seed"), Count(20, "seed"); one != "1 seed" || more != "20 seeds" {
 		t.Errorf("%q and %q", one, more)
+	}
+}
+
+// A share near 1 shows how far from it it is.
+func TestPercentOf(t *testing.T) {
+	for v, want := range map[float64]string{.8312: "83.12", .9954: "99.54", .99987: "99.987", .999991: "99.99910", 1.0003: "100.030", 1: "100.00", .99999999999999: "100.00"} {
+		if got := percentOf(v); got != want {
+			t.Errorf("%v is %s %%; want %s", v, got, want)
+		}
 	}
 }

@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"math"
-	"strconv"
-)
+import "math"
 
 // Distinct reports whether the mean of best can be told from that of second at
 // the level of 5 %: whether the interval of their mean difference leaves out 0.
@@ -63,13 +60,3 @@ func studentTails(t float64, nu int) float64 {
 // reward over seeds, where each seed may have a bound of its own. Over T epochs T
 // times as much is lost.
 func (b *Bootstrap) Regret(reward, bound []float64) Estimate { return b.Paired(bound, reward) }
-
-// FormatShare writes a share of a bound or of a reference with as many digits as
-// its distance from 1 needs: 0.8312, 0.9954, 0.99987, 0.999991.
-func FormatShare(v float64) string {
-	lost := math.Abs(1 - v)
-	if !(lost > 1e-12 && lost < 0.01) {
-		return Format(v)
-	}
-	return strconv.FormatFloat(v, 'f', max(4, 1-int(math.Floor(math.Log10(lost)))), 64)
-}
