@@ -1,0 +1,69 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ephemera/cmd/internal/clitest"
+)
+
+// Each command line that stands in a document, or at the top of a command, runs
+// with few epochs.
+func TestDocuments(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	commands, err := filepath.Glob("*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(append(pages, "../README.md", "../RUNNING.md"), commands...) {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(data)
+	}
+	joined := strings.ReplaceAll(text.String(), "\\\n", " ")
+	log := clitest.Log(t, "source,published_unix", 24*60, func(h int) string { return fmt.Sprintf("%c,%d", 'a'+h*h%11, 3600*h) })
+	placeholder := regexp.MustCompile(`"|\[\w+\]|…|DIR|CONFIG|\|`)
+	recording := regexp.MustCompile(`\bLOG\b|\bFILE\b|\S+\.csv\.gz`)
+	few := map[string]string{
+		"train": " -steps 20", "bench": " -steps 20 -seeds 1", "sweep": " -set steps=20 -set seeds=1",
+	}
+	var lines []string
+	for _, m := range regexp.MustCompile("(?m)go run \\./cmd/(train|bench|sweep|replay|report)\\b([^`\n#]*)").FindAllStringSubmatch(joined, -1) {
+		args := strings.TrimSpace(m[2])
+		if strings.Contains(args, "waiting") || placeholder.MatchString(args) { // of the reader
+			continue
+		}
+		args = strings.NewReplacer("$w", "w", "-budget M", "-budget 1").Replace(recording.ReplaceAllString(args, log))
+		if line := m[1] + " " + args + few[m[1]]; !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	// Reports are of what the others wrote.
+	slices.SortStableFunc(lines, func(a, b string) int {
+		return strings.Count(a[:6], "report") - strings.Count(b[:6], "report")
+	})
+	if len(lines) < 15 {
+		t.Errorf("%d command lines: %q", len(lines), lines)
+	}
+	dir := t.TempDir()
+	for _, line := range lines {
+		words := strings.Fields(line)
+		command := exec.Command(filepath.Join(bin, words[0]), words[1:]...)
+		command.Dir = dir
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
