@@ -91,7 +91,7 @@ func (c *Curve) chord(age int) float64 {
 func (c *Curve) rise(age int) float64 {
 	s := float64(age)
 	if !c.plain {
-		if s < 64 || s < c.Window && s+1 > c.Window {
+		if s < 1<<16 || s < c.Window && s+1 > c.Window {
 			return c.At(age+1) - c.At(age)
 		}
 		// The difference would lose digits, but H′ is smooth: Gauss's three points.
@@ -126,7 +126,7 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 // exponential law without a window it takes no search.
 func (c *Curve) FirstAge(charge float64) int {
 	if !c.plain || !math.IsInf(c.Window, 1) {
-		return c.Age(charge*(1-1e-12), 1, Never)
+		return c.Age(charge*(1-1e-10), 1, Never)
 	}
 	rest := 1 - charge/c.scale
 	switch {
