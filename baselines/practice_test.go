@@ -72,23 +72,6 @@ func seq(n int) []float64 {
 	return v
 }
 
-func TestEntryFrequencyForgetsAfterAWeek(t *testing.T) {
-	p := must(NewEntryFrequency(hourly(1, 1, 1), nil, false)).(*practice)
-	p.Update([]env.Crawled{crawlOf(0, seq(14)...)}, after(1, 1))
-	p.Update([]env.Crawled{crawlOf(0, seq(7)...)}, after(1, 100))
-	if got := p.interval[0]; got != 8 {
-		t.Errorf("21 items in a week: interval is %v hours, want 8", got)
-	}
-	p.Update([]env.Crawled{crawlOf(0)}, after(1, 200))
-	if got := p.interval[0]; got != 24 {
-		t.Errorf("7 items of 99 hours ago remain: interval is %v hours, want 24", got)
-	}
-	p.Update([]env.Crawled{crawlOf(0, seq(14)...)}, after(1, 202))
-	if got := p.interval[0]; got != 8 {
-		t.Errorf("7 and 14 items: interval is %v hours, want 8", got)
-	}
-}
-
 func TestAdaptiveByExample(t *testing.T) {
 	terms := hourly(2, 1, 1)
 	item, none := crawlOf(0, .5), crawlOf(0)
@@ -152,11 +135,4 @@ func sorted(v []int) []int {
 	v = slices.Clone(v)
 	slices.Sort(v)
 	return v
-}
-
-func TestPracticeWithoutDates(t *testing.T) {
-	p := must(NewStormCrawler(hourly(1, 1, 0), nil, false)).(*practice)
-	if p.hours != 1 {
-		t.Errorf("an epoch without a length has %v hours, want 1", p.hours)
-	}
 }

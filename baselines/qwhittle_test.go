@@ -112,34 +112,6 @@ func TestQStaysWithinWhatAnIndexCanBe(t *testing.T) {
 	}
 }
 
-func TestQColdStart(t *testing.T) {
-	l := newQ(hourly(2, 1, 1), func(s *QWhittle) { s.Ages = 10 }, stream.New(1))
-	if g := l.ranked(0, 4); !math.IsInf(g, 1) {
-		t.Errorf("a source that was never crawled ranks at %v, want first", g)
-	}
-	x := &l.source[0]
-	x.count[2][1] = 1 // a crawl at age 3
-	x.lambda[2], x.lambda[5] = 7, 9
-	if g := l.ranked(0, 6); g != 7 {
-		t.Errorf("age 6 ranks at %v, want the 7 of age 3, the nearest that was tried", g)
-	}
-	if g := l.ranked(0, 2); !math.IsInf(g, 1) {
-		t.Errorf("age 2 ranks at %v, want first: no age up to it was tried", g)
-	}
-}
-
 func newQ(t env.Terms, change func(s *QWhittle), r *stream.Rand) *qWhittle {
 	return must(NewQWhittle(t, but(DefaultQWhittle(), change), r)).(*qWhittle)
-}
-
-func TestQWaitsForBothActions(t *testing.T) {
-	l := newQ(hourly(1, 1, 1), func(s *QWhittle) { s.Ages = 4 }, stream.New(1))
-	l.Update([]env.Crawled{{Source: 0, Age: 1, Interest: 5}}, &env.Online{Epoch: 1, Last: []int{0}})
-	if g := l.index(0, 1); g != 0 {
-		t.Errorf("index of age 1 is %v before rest was tried there, want 0", g)
-	}
-	l.Update(nil, &env.Online{Epoch: 2, Last: []int{0}})
-	if g := l.index(0, 1); g == 0 {
-		t.Error("index of age 1 has not moved after crawl and rest")
-	}
 }

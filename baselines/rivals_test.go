@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,21 +19,20 @@ import (
 type online = env.Learner[env.Online]
 
 type rival struct {
-	name  string
-	draws bool // uses its stream
-	make  func(t env.Terms, r *stream.Rand) (online, error)
+	name string
+	make func(t env.Terms, r *stream.Rand) (online, error)
 }
 
 // rivals are the learners of this package, built from the terms.
 var rivals = []rival{
-	{"entry frequency", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, nil, false) }},
-	{"entry frequency, relative", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, nil, true) }},
-	{"Nutch", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, nil, false) }},
-	{"Nutch, relative", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, nil, true) }},
-	{"StormCrawler", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, nil, false) }},
-	{"StormCrawler, relative", false, func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, nil, true) }},
-	{"Q-learning", true, func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewQWhittle(t, nil, r) }},
-	{"SALMUT", true, func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewSalmut(t, nil, r) }},
+	{"entry frequency", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, nil, false) }},
+	{"entry frequency, relative", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, nil, true) }},
+	{"Nutch", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, nil, false) }},
+	{"Nutch, relative", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, nil, true) }},
+	{"StormCrawler", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, nil, false) }},
+	{"StormCrawler, relative", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, nil, true) }},
+	{"Q-learning", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewQWhittle(t, nil, r) }},
+	{"SALMUT", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewSalmut(t, nil, r) }},
 }
 
 func (r rival) new(t testing.TB, terms env.Terms, seed uint64) online {
@@ -71,38 +69,6 @@ func follow(t testing.TB, w env.World, a env.Agent, epochs, from int) (all, late
 	t.Helper()
 	earned := envtest.Play(t, w, a, epochs)
 	return stat.Mean(earned, nil), stat.Mean(earned[from:], nil)
-}
-
-// recorder keeps what a policy selects.
-type recorder struct {
-	online
-	all []int
-}
-
-func (r *recorder) Select(dst []int, o *env.Online) []int {
-	dst = r.online.Select(dst, o)
-	r.all = append(append(r.all, dst...), -1)
-	return dst
-}
-
-// The same seed gives the same crawls; those that draw crawl otherwise under
-// another seed, and those that do not, do not.
-func TestRivalsFollowTheirStream(t *testing.T) {
-	in := env.Lognormal(12, 3, 4)
-	for _, r := range rivals {
-		var runs [3][]int
-		for k, seed := range []uint64{1, 1, 2} {
-			p := &recorder{online: r.new(t, in.Terms(), seed)}
-			follow(t, poisson(t, in, env.MarksPerItem), env.NewAgent[env.Online](p), 400, 0)
-			runs[k] = p.all
-		}
-		if !slices.Equal(runs[0], runs[1]) {
-			t.Errorf("%s: two runs under one seed differ", r.name)
-		}
-		if same := slices.Equal(runs[0], runs[2]); same == r.draws {
-			t.Errorf("%s: runs under two seeds are equal: %v", r.name, same)
-		}
-	}
 }
 
 func TestRivalsAllocateNothing(t *testing.T) {
@@ -210,30 +176,6 @@ func TestRivalsOnRecordings(t *testing.T) {
 				if got := show(r.name, env.NewAgent[env.Online](r.new(t, terms, 1))); got > fitted {
 					t.Errorf("%s earns %.2f per epoch, fitted Whittle %.2f", r.name, got, fitted)
 				}
-			}
-		})
-	}
-}
-
-// One decision and its update, 1000 sources with a budget of 10.
-func BenchmarkRivals(b *testing.B) {
-	in := env.Lognormal(1000, 10, 1)
-	for _, r := range rivals {
-		b.Run(r.name, func(b *testing.B) {
-			p := r.new(b, in.Terms(), 1)
-			w := poisson(b, in, env.MarksConstant)
-			follow(b, w, env.NewAgent[env.Online](p), 300, 0)
-			var crawl []int
-			b.ReportAllocs()
-			for b.Loop() {
-				crawl = p.Select(crawl[:0], &w.View().Online)
-				b.StopTimer()
-				got, err := w.Step(crawl)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-				p.Update(got, &w.View().Online)
 			}
 		})
 	}

@@ -93,19 +93,3 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 		}
 	}
 }
-
-func TestSalmutGivesUpWhatIsEmpty(t *testing.T) {
-	l := must(NewSalmut(hourly(2, 1, 1), nil, stream.New(1, stream.Policy))).(*salmut)
-	start := math.Exp(l.theta[0])
-	o := &env.Online{Epoch: 1, Last: []int{-1, -1}}
-	for e := range 3000 {
-		sel := l.Select(nil, o)
-		c := env.Crawled{Source: sel[0], Age: o.Age(sel[0]), Interest: float64(sel[0])}
-		o.Last[sel[0]] = e + 1
-		o.Epoch = e + 2
-		l.Update([]env.Crawled{c}, o)
-	}
-	if math.Exp(l.theta[0]) < 3*start || math.Exp(l.theta[1]) > start {
-		t.Errorf("thresholds of an empty source and another went from %v to %v and %v", start, math.Exp(l.theta[0]), math.Exp(l.theta[1]))
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"ephemera/env"
-	"ephemera/env/stream"
 )
 
 // topSlow sorts everything and fills the budget.
@@ -80,24 +79,6 @@ func TestSelectorAgainstSort(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestSelectorRefusesWrongShapes(t *testing.T) {
-	for name, f := range map[string]func(){
-		"budget": func() { NewSelector([]float64{1}, -1) },
-		"NaN":    func() { NewSelector([]float64{1}, math.NaN()) },
-		"cost":   func() { NewSelector([]float64{1, 0}, 1) },
-		"keys":   func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
 }
 
 func TestSelectorAllocatesNothing(t *testing.T) {
@@ -203,27 +184,5 @@ func TestPackFirstVisits(t *testing.T) {
 	sel := NewSelector([]float64{2, 3, 1, 1, 1}, 3)
 	if got := sel.Pack(nil, []float64{math.Inf(1), 9, 8, 7, 6}, nil); !slices.Equal(got, []int{0, 2}) {
 		t.Errorf("chose %v; want 0 and 2", got)
-	}
-}
-
-// BenchmarkPack is the hardest case: sources alike but for their costs.
-func BenchmarkPack(b *testing.B) {
-	r := stream.New(1, stream.Policy)
-	costs, key := make([]float64, 1000), make([]float64, 1000)
-	for i := range costs {
-		costs[i], key[i] = .3+2.7*r.Float64(), 1
-	}
-	sel := NewSelector(costs, 20)
-	var dst []int
-	for _, pack := range []bool{false, true} {
-		b.Run(fmt.Sprintf("pack=%t", pack), func(b *testing.B) {
-			for range b.N {
-				if pack {
-					dst = sel.Pack(dst[:0], key, nil)
-				} else {
-					dst = sel.Top(dst[:0], key)
-				}
-			}
-		})
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"math"
 	"testing"
 
+	"ephemera/baselines/index"
+	"ephemera/baselines/ring"
 	"ephemera/env"
+	"ephemera/env/stream"
 )
 
 // Settings that are out of their range are errors.
@@ -36,4 +39,35 @@ func TestBadSettings(t *testing.T) {
 	}
 	refuse(NewEntryFrequency(terms, but(DefaultEntryFrequency(), func(s *EntryFrequency) { s.Min = 30 }), false))
 	refuse(NewRelaxedControl(env.Paper(1), but(DefaultRelaxed(), func(s *RelaxedOptions) { s.Power = .5 })))
+}
+
+// What a caller does wrong panics.
+func TestMistakesPanic(t *testing.T) {
+	terms := env.Paper(1).Terms()
+	broken := env.Paper(1)
+	broken.Budget = 9
+	cases := map[string]func(){
+		"a negative budget":    func() { NewSelector([]float64{1}, -1) },
+		"a budget of NaN":      func() { NewSelector([]float64{1}, math.NaN()) },
+		"a cost of 0":          func() { NewSelector([]float64{1, 0}, 1) },
+		"a key too few":        func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) },
+		"a relaxed optimum":    func() { index.Relax(broken) },
+		"an allocation":        func() { Allocate(broken, EvenSpread) },
+		"a source added twice": func() { r := ring.New(2, 4); r.Add(0, 1); r.Add(0, 2) },
+		"a source not there":   func() { ring.New(2, 4).Remove(1) },
+	}
+	for name, f := range map[string][]float64{"three": {0, 0, 0}, "negative": {0, 0, 0, -0.1}, "above 1": {1.1, 0, 0, 0}, "NaN": {0, math.NaN(), 0, 0}} {
+		cases[name+", even"] = func() { NewEvenSchedule(terms, f) }
+		cases[name+", random"] = func() { NewRandomSchedule(terms, f, stream.New(1)) }
+	}
+	for name, f := range cases {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
 }

@@ -122,29 +122,6 @@ func TestSpreadReward(t *testing.T) {
 	}
 }
 
-// Schedules within the budget, never a source of frequency 0, and on average
-// never more than the allocation promises for perfectly even crawls.
-func TestDeterministicSchedules(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := envtest.DrawInstance(t, 2, 10, rapid.Bool().Draw(t, "costs"), false)
-		a := Allocate(in, EvenSpread)
-		const epochs = 2000
-		for name, p := range map[string]env.Policy[env.Model]{
-			"even": NewEvenSchedule(in.Terms(), a.Frequency),
-		} {
-			out := play(t, mean(t, in, false), p, 300, epochs)
-			if out.reward > a.Reward*1.01 {
-				t.Fatalf("%s: the schedule earns %v, more than the allocation, %v", name, out.reward, a.Reward)
-			}
-			for i, f := range a.Frequency {
-				if f == 0 && out.crawls[i] > 0 {
-					t.Fatalf("%s: source %d has frequency 0 and is crawled", name, i)
-				}
-			}
-		}
-	})
-}
-
 // What the schedules earn on Table I, of the bound.
 func TestSchedulesOnTableI(t *testing.T) {
 	for _, c := range []struct{ budget, even, random float64 }{
@@ -183,34 +160,4 @@ func TestRandomSchedule(t *testing.T) {
 		// The world refuses crawls over the budget.
 		play(t, mean(t, in, false), NewRandomSchedule(in.Terms(), a.Frequency, stream.New(2, stream.Test)), 0, 100)
 	})
-}
-
-func TestSchedulesRefuseWrongShapes(t *testing.T) {
-	in := env.Paper(1)
-	for name, f := range map[string][]float64{"three": {0, 0, 0}, "negative": {0, 0, 0, -0.1}, "above 1": {1.1, 0, 0, 0}, "NaN": {0, math.NaN(), 0, 0}} {
-		for k, build := range []func(){
-			func() { NewEvenSchedule(in.Terms(), f) },
-			func() { NewRandomSchedule(in.Terms(), f, stream.New(1)) },
-		} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%s, constructor %d: no panic", name, k)
-					}
-				}()
-				build()
-			}()
-		}
-	}
-}
-
-func BenchmarkAllocate(b *testing.B) {
-	in := envtest.Large(100_000)
-	for _, d := range []Spread{EvenSpread, RandomSpread} {
-		b.Run([]string{"even", "random"}[d], func(b *testing.B) {
-			for b.Loop() {
-				Allocate(in, d)
-			}
-		})
-	}
 }

@@ -213,26 +213,6 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 	}
 }
 
-func TestStochasticIndexRises(t *testing.T) {
-	envtest.Alone(t)
-	for _, m := range allMarks {
-		for _, s := range env.Paper(1).Sources {
-			s.Cost = 2.5
-			table := stochasticIndex(s, lawOf(t, s, m, 0.8), 300)
-			if table.Index[0] > 1e-9*s.Ceiling() || table.Index[0] < -1e-9*s.Ceiling() {
-				t.Errorf("%s, source %s: γ(0) is %v, want 0", m, s.Name, table.Index[0])
-			}
-			for k := 1; k < len(table.Index); k++ {
-				if table.Index[k] < table.Index[k-1]-1e-9*s.Ceiling() {
-					t.Fatalf("%s, source %s: the index falls from %v to %v at node %d", m, s.Name, table.Index[k-1], table.Index[k], k)
-				}
-			}
-			x := 100 * s.Ceiling() // beyond the grid
-			envtest.Near(t, "slope beyond the grid", table.At(x+1)-table.At(x), 1/s.Cost, 1e-9)
-		}
-	}
-}
-
 // The learned index against the computed one.
 func TestLearnedIndex(t *testing.T) {
 	envtest.Alone(t)
@@ -377,16 +357,5 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 	}
 	if m, _ := paired(a, zero); math.Abs(m-295.3) > 2 {
 		t.Errorf("the stochastic index earns %.2f, want about 295.3", m)
-	}
-}
-
-func BenchmarkStochasticIndex(b *testing.B) {
-	s := env.Paper(1).Sources[0]
-	for _, m := range allMarks {
-		b.Run(string(m), func(b *testing.B) {
-			for b.Loop() {
-				stochasticIndex(s, lawOf(b, s, m, 1), 500)
-			}
-		})
 	}
 }

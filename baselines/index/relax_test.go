@@ -131,32 +131,6 @@ func TestRelaxIsConcaveInTheBudget(t *testing.T) {
 	}
 }
 
-// Windows: under the mean dynamics they lower the ceiling only, under the exact
-// means nothing is gained after the window.
-func TestRelaxWindows(t *testing.T) {
-	s := env.NewSource("", 100, 0.1, 1)
-	s.Window = 4
-	in := env.Instance{ID: "windows", Budget: 1, Sources: []env.Source{s, s, s, s, s, s}}
-	mean, item := Relax(in.MeanDynamics()), Relax(in)
-	if item.Bound <= mean.Bound {
-		t.Errorf("bound for items %v, for the mean dynamics %v; a crawl of items finds more", item.Bound, mean.Bound)
-	}
-	// Six sources in turn would wait 6 epochs, of which the window keeps 4: it
-	// is as good to take any four of them, every 4 epochs.
-	envtest.Near(t, "bound", item.Bound, s.Harvest(4), 1e-12)
-}
-
-func TestRelaxRefusesInvalidInstances(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	in := env.Paper(1)
-	in.Budget = 9
-	Relax(in)
-}
-
 // Hard cases for the bisection: hardly any decay, rates 20 orders of magnitude
 // apart, nothing to earn.
 func TestRelaxExtremes(t *testing.T) {

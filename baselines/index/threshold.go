@@ -18,7 +18,10 @@ import (
 //
 //	α^η(1 − η ln α) = 1 − Cλ/u*
 //
-// With t = −η ln α it reads t − log(1+t) = −log(1 − Cλ/u*), see [lambert].
+// With t = −η ln α it reads t − log(1+t) = −log(1 − Cλ/u*), see [lambert]. What
+// is harvested there is the threshold (21) of the relaxed control,
+//
+//	x̄(λ) = u*(1 − exp(1 + W(e⁻¹(Cλ/u* − 1))))
 func RelaxedAge(s env.Source, price float64) float64 {
 	window, charge := s.Window, price*s.Cost
 	top := s.Harvest(math.Inf(1))
@@ -78,13 +81,4 @@ func Crossing(lo, hi float64, f func(float64) float64) float64 {
 		}
 	}
 	return (lo + hi) / 2
-}
-
-// RelaxedThreshold returns the harvest from which on a source is crawled at a
-// price λ, that at [RelaxedAge]; it is the ceiling from the price u*/C on, which
-// no age reaches. For the exponential law that is (21) of TCNS:
-//
-//	x̄(λ) = u*(1 − exp(1 + W(e⁻¹(Cλ/u* − 1))))
-func RelaxedThreshold(s env.Source, price float64) float64 {
-	return s.Harvest(RelaxedAge(s, price))
 }

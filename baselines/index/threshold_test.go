@@ -29,20 +29,21 @@ func TestRelaxedAgeIsTheBest(t *testing.T) {
 	})
 }
 
-func TestRelaxedThresholdEnds(t *testing.T) {
+func TestRelaxedThreshold(t *testing.T) {
 	s := env.Paper(1).Sources[0]
-	if got := RelaxedThreshold(s, 0); got != 0 {
+	threshold := func(price float64) float64 { return s.Harvest(RelaxedAge(s, price)) }
+	if got := threshold(0); got != 0 {
 		t.Errorf("threshold at price 0 is %v, want 0", got)
 	}
 	for _, p := range []float64{s.Ceiling(), 2 * s.Ceiling(), math.Inf(1)} {
-		if got := RelaxedThreshold(s, p); got != s.Ceiling() {
+		if got := threshold(p); got != s.Ceiling() {
 			t.Errorf("threshold at price %v is %v, want the ceiling", p, got)
 		}
 	}
 	// (21) as printed: x̄ = u*(1 − e^(1+w)), where w e^w = e⁻¹(Cλ/u* − 1), w ≤ −1.
 	for _, p := range []float64{20, 105, 300} {
 		u := s.Ceiling()
-		w := math.Log1p(-RelaxedThreshold(s, p)/u) - 1
+		w := math.Log1p(-threshold(p)/u) - 1
 		envtest.Near(t, "w e^w", w*math.Exp(w), (p/u-1)/math.E, 1e-12)
 	}
 }

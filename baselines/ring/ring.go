@@ -4,7 +4,7 @@
 //  1. A [Ring] has a power of two of buckets. A source that wakes at epoch e lies
 //     in the chain of bucket e modulo their number. A chain is linked through
 //     the sources themselves, 12 bytes a source, in both directions.
-//  2. [Ring.Add], [Ring.Move] and [Ring.Remove] link and unlink one source.
+//  2. [Ring.Add] and [Ring.Remove] link and unlink one source.
 //  3. [Ring.Due] takes out what wakes. A source that sleeps for longer than one
 //     turn of the ring stays in its chain while others leave it.
 //
@@ -24,7 +24,6 @@ type Ring struct {
 	head  []int32 // the first source of each chain, or none
 	links []link  // of each source
 	next  int32   // the first epoch that Due has not taken
-	size  int
 }
 
 // link is the place of one source.
@@ -56,7 +55,6 @@ func (r *Ring) Clear() {
 	for i := range r.links {
 		r.links[i].wake = none
 	}
-	r.size = 0
 }
 
 // grow makes room for the given number of sources.
@@ -66,9 +64,6 @@ func (r *Ring) grow(sources int) {
 		r.links = append(r.links, link{wake: none})
 	}
 }
-
-// Len returns how many sources are in the ring.
-func (r *Ring) Len() int { return r.size }
 
 // Next returns the first epoch that Due has not taken.
 func (r *Ring) Next() int { return int(r.next) }
@@ -96,7 +91,6 @@ func (r *Ring) Add(i, epoch int) {
 		r.links[*h].before = int32(i)
 	}
 	*h = int32(i)
-	r.size++
 }
 
 // Remove takes source i, which is in the ring, out of it.
@@ -114,13 +108,6 @@ func (r *Ring) Remove(i int) {
 		r.links[l.next].before = l.before
 	}
 	r.links[i].wake = none
-	r.size--
-}
-
-// Move has source i, which is in the ring, wake at another epoch.
-func (r *Ring) Move(i, epoch int) {
-	r.Remove(i)
-	r.Add(i, epoch)
 }
 
 // Due takes the sources out that wake at an epoch or before, and appends their
