@@ -40,7 +40,7 @@ Writes report.html and plots/ into directories of results.
 			if ctx.Err() != nil {
 				return errors.Join(append(errs, ctx.Err())...)
 			}
-			p, err := report.Load(dir, cli.Quote(filepath.ToSlash(dir)))
+			p, err := report.Load(ctx, dir, cli.Quote(filepath.ToSlash(dir)))
 			if err == nil {
 				err = write(p, dir, stdout, stderr)
 			}

@@ -170,28 +170,6 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// What has one colour differs by its dashes or its shape.
-func TestSameColour(t *testing.T) {
-	envtest.Alone(t)
-	for _, kind := range []Kind{Line, Points} {
-		seen := map[string]int{}
-		for i := 0; i < Distinct; i += len(colours) {
-			f := Figure{Series: []Series{{Style: i, Kind: kind, X: Values{1, 2, 3, 4}, Y: Values{2, 4, 3, 1}}}}
-			if n := count(t, f, colours[0]); n < 100 {
-				t.Errorf("%q, number %d: %d pixels of the first colour", kind, i, n)
-			}
-			svg, err := f.SVG()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if j, ok := seen[string(svg)]; ok {
-				t.Errorf("%q: numbers %d and %d look the same", kind, j, i)
-			}
-			seen[string(svg)] = i
-		}
-	}
-}
-
 // The legend stands beside the data, and the canvas has room for it.
 func TestLegend(t *testing.T) {
 	text := regexp.MustCompile(`<text x="([\d.e-]+)" y="-?([\d.e-]+)".*\n.*font-size:10px.*>([a-z/]+)</text>`)

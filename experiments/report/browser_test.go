@@ -14,12 +14,9 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-
-	"ephemera/experiments/sweep"
 )
 
 // tab is a page in a real browser, and what it complained of and asked for.
@@ -46,10 +43,9 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// show runs a small sweep and shows its report in a browser, from a line of it
-// that is there. At the end the page may have complained of nothing, and asked
+// show runs a small sweep and shows its report in a browser. At the end the page may have complained of nothing, and asked
 // for nothing but itself.
-func show(t *testing.T, text, line string) (b *tab, dir string) {
+func show(t *testing.T) (b *tab) {
 	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
@@ -64,14 +60,6 @@ func show(t *testing.T, text, line string) (b *tab, dir string) {
 		switch ev := ev.(type) {
 		case *runtime.EventExceptionThrown:
 			b.errors = append(b.errors, ev.ExceptionDetails.Text)
-		case *runtime.EventConsoleAPICalled:
-			if ev.Type == "error" || ev.Type == "warning" {
-				b.errors = append(b.errors, fmt.Sprintf("console: %v", ev.Args))
-			}
-		case *log.EventEntryAdded:
-			if ev.Entry.Level == "error" { // the test's own reading of pixels gives a warning
-				b.errors = append(b.errors, "log: "+ev.Entry.Text)
-			}
 		case *network.EventRequestWillBeSent:
 			b.requests = append(b.requests, ev.Request.URL)
 		}
@@ -81,14 +69,13 @@ func show(t *testing.T, text, line string) (b *tab, dir string) {
 	}
 	for _, enable := range []func() error{
 		func() error { _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); return err },
-		func() error { _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); return err },
 		func() error { _, err := chromedp.Call(ctx, runtime.Enable, cdp.Empty{}); return err },
 	} {
 		if err := enable(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dir = sweepIn(t, text)
+	dir := sweepIn(t, small)
 	write(t, dir)
 	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
 	t.Cleanup(func() {
@@ -106,8 +93,8 @@ func show(t *testing.T, text, line string) (b *tab, dir string) {
 			t.Error("not even the page itself was asked for: requests are not watched")
 		}
 	})
-	b.do(chromedp.Navigate(page), chromedp.WaitVisible(line), settle)
-	return b, dir
+	b.do(chromedp.Navigate(page), chromedp.WaitVisible(curves+" canvas"), settle)
+	return b
 }
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -128,30 +115,16 @@ func eval[T any](b *tab, js string) T {
 	return v
 }
 
-// count counts the pixels of a plot's canvas that are as a script says of their
-// red, green, blue and opacity, from 0 to 255.
-func (b *tab) count(holder, is string) int {
-	b.t.Helper()
-	return eval[int](b, fmt.Sprintf(`(() => {
-		const c = document.querySelector(%q + " canvas");
-		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-		const is = (r, g, b, a) => %s;
-		let n = 0;
-		for (let i = 0; i < d.length; i += 4) if (is(d[i], d[i+1], d[i+2], d[i+3])) n++;
-		return n;
-	})()`, holder, is))
-}
-
-// pixels counts those that have about the given colour.
+// pixels counts the pixels of a plot's canvas that have about the given colour.
 func (b *tab) pixels(holder string, red, green, blue int) int {
 	b.t.Helper()
-	return b.count(holder, fmt.Sprintf("a > 200 && Math.abs(r-%d) < 12 && Math.abs(g-%d) < 12 && Math.abs(b-%d) < 12", red, green, blue))
-}
-
-// coloured counts those that are not grey, however faint.
-func (b *tab) coloured(holder string) int {
-	b.t.Helper()
-	return b.count(holder, "a > 20 && Math.max(r, g, b) - Math.min(r, g, b) > 40")
+	return eval[int](b, fmt.Sprintf(`(() => {
+		const c = document.querySelector(%q + " canvas"), colour = [%d, %d, %d];
+		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		let n = 0;
+		for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200 && colour.every((v, k) => Math.abs(d[i + k] - v) < 12)) n++;
+		return n;
+	})()`, holder, red, green, blue))
 }
 
 // fits checks that no table of results is wider than its place.
@@ -183,7 +156,7 @@ var settle = chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next f
 const curves = "#section-2"
 
 func TestBrowser(t *testing.T) {
-	b, _ := show(t, small, curves+" canvas")
+	b := show(t)
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
@@ -226,7 +199,7 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("pixels of a cell: %d, off %d (pressed %s), on again %d (checked %v); elsewhere %d, off %d", blue, off, pressed, on, checked, whole, other)
 	}
 
-	// Filter, zoom, figure.
+	// Zoom, filter, figure.
 	image := func() string { return eval[string](b, `document.querySelector("`+curves+` canvas").toDataURL()`) }
 	zoom := func(k int) {
 		b.do(chromedp.Click(fmt.Sprintf(`%s .controls button:nth-child(%d)`, curves, k)), settle)
@@ -238,32 +211,10 @@ func TestBrowser(t *testing.T) {
 	if again := image(); wide == narrow || wide != again {
 		t.Errorf("zooming in changed the picture: %v; seeing all brought it back: %v", wide != narrow, wide == again)
 	}
-	// A range stays while cells come and go, and a double-click forgets it.
-	again := func() string {
-		b.do(chromedp.Click(curves+" "+entry), settle, chromedp.Click(curves+" "+entry), settle)
-		return image()
-	}
-	zoom(1)
-	kept := again()
-	eval[bool](b, `document.querySelector("`+curves+` .u-over").dispatchEvent(new MouseEvent("dblclick", {bubbles: true}))`)
-	b.do(settle)
-	all := image()
-	if kept != narrow || all != wide || again() != wide {
-		t.Errorf("the range stayed: %v; a double-click brought all back: %v, and for good: %v", kept == narrow, all == wide, again() == wide)
-	}
-
-	// All names pressed, nothing is drawn, bands neither.
-	click := func() {
-		eval[bool](b, `[...document.querySelectorAll("#section-3 .legend button")].map(e => e.dataset.name).forEach(n =>
-			document.querySelector('#section-3 .legend button[data-name="' + n + '"]').click()) || true`)
-		b.do(settle)
-	}
-	drawn := b.coloured("#section-3")
-	click()
-	hidden := b.coloured("#section-3")
-	click()
-	if shown := b.coloured("#section-3"); drawn < 1000 || hidden > 0 || shown != drawn {
-		t.Errorf("coloured pixels of the profile: %d, %d without any line, %d with them again", drawn, hidden, shown)
+	// The filter leaves the rows that have the text in their name.
+	b.do(chromedp.SendKeys("#section-4 input[type=search]", "gamma/0.5"), settle)
+	if rows := eval[int](b, `document.querySelectorAll("#section-4 > .scroll tbody tr").length`); rows != 9 {
+		t.Errorf("%d rows left by the filter; want 9", rows)
 	}
 	b.do(chromedp.Click("#section-3 summary"), settle)
 	if rows := eval[int](b, `document.querySelectorAll("#section-3 details tbody tr").length`); rows != 61 {
@@ -303,84 +254,5 @@ func TestBrowser(t *testing.T) {
 		!(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label"))).map(e => e.outerHTML.slice(0, 80)).join("; ")`)
 	if nameless != "" {
 		t.Errorf("without a name: %s", nameless)
-	}
-}
-
-// Cells that share a colour, and have long names.
-func TestBrowserManyCells(t *testing.T) {
-	b, _ := show(t, `seeds = 3
-learner.algorithm = "paper"
-learner.kappa = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-learner.a = ["0.5000000000,500,1", "0.6000000000,500,1"]
-`, curves+" canvas")
-
-	// Each cell has a look of its own, and the same one wherever it stands.
-	looks := func(section string) map[string]string {
-		return eval[map[string]string](b, fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll("%s .legend button")].map(e => {
-			const l = e.querySelector("svg line");
-			return [e.dataset.name, l ? l.style.stroke + " " + l.getAttribute("stroke-dasharray") : "none"];
-		}))`, section))
-	}
-	all, profile := looks(curves), looks("#section-3")
-	if len(all) != 18 || len(profile) != 12 {
-		t.Errorf("%d and %d names in the legends; want 18 and 12", len(all), len(profile))
-	}
-	of := map[string]string{}
-	for cell, look := range all {
-		if other, ok := of[look]; ok {
-			t.Errorf("%s and %s both look like %q", cell, other, look)
-		}
-		of[look] = cell
-	}
-	for cell, look := range profile {
-		if look != all[cell] {
-			t.Errorf("%s is %q in the profile and %q among the curves", cell, look, all[cell])
-		}
-	}
-
-	b.phone()
-	// What is black becomes light with the text.
-	if text := eval[string](b, `getComputedStyle(document.querySelectorAll("#section-2 .legend line")[6]).stroke`); text != "rgb(232, 232, 236)" {
-		t.Errorf("dark mode: the swatch for black is %s", text)
-	}
-}
-
-// A page says what there is also where nothing was learned, no run has a result,
-// or there is one cell.
-func TestBrowserLittle(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		cells      string
-		warnings   bool
-	}{
-		{"policies", "seeds = 6\nlearner.kappa = [1, 2]\nlearner.algorithm = \"salmut\"\n", "2 rows", false},
-		{"broken", "learner.kappa = [1, 2, 3]\nlearner.algorithm = \"lspe\"\n", "3 rows", true},
-		{"one", "seeds = 6\nlearner.algorithm = \"paper\"\n", "1 row", false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			b, dir := show(t, c.text, "#section-0 tbody tr")
-			if count := eval[string](b, `document.querySelector(".count").textContent + ", " + document.querySelectorAll("#section-0 tbody tr").length`); count != c.cells+", "+c.cells[:1] {
-				t.Errorf("the table says %q; want %s and as many rows", count, c.cells)
-			}
-			// The table says what the summary says.
-			s, err := sweep.ReadSummary(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows := eval[[][]string](b, `[...document.querySelectorAll("#section-0 tbody tr")].map(r => [...r.cells].slice(1).map(c => c.textContent))`)
-			for i, row := range rows {
-				want := s.Table().Rows[i]
-				if !slices.Equal(row, want) {
-					t.Errorf("row %q; the summary has %q", row, want)
-				}
-			}
-			empty := eval[string](b, `[...document.querySelectorAll("section")].filter(e => !e.hidden && e.querySelector(".plot") && !e.querySelector("canvas")).map(e => e.id).join(" ")`)
-			if empty != "" {
-				t.Errorf("sections without a plot: %s", empty)
-			}
-			if warned := eval[bool](b, `document.querySelector(".warning") !== null`); warned != c.warnings {
-				t.Errorf("a warning is there: %v, want %v", warned, c.warnings)
-			}
-		})
 	}
 }

@@ -1,104 +1,151 @@
 package report
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"math"
-	"slices"
+	"os"
 	"strings"
 	"testing"
 
+	"ephemera/baselines/index"
+	"ephemera/env"
+	"ephemera/experiments"
 	"ephemera/experiments/plot"
 )
 
-// kept is what train keeps, in small.
-var kept = map[string]string{
-	"result.json": `{"instance": "paper", "algorithm": "lspe", "knowledge": "model", "budget": 1, "steps": 4, "seeds": 1, "bound": 3, "results": [
-		{"policy": "learning", "reward": 1.5, "lo": 1, "hi": 2, "crawls": 1, "of_whittle": 0.75, "of_bound": 0.5, "diff": -0.5, "diff_lo": -0.6, "diff_hi": -0.4},
-		{"policy": "learned", "reward": 2.5, "lo": null, "hi": null, "crawls": 1, "of_whittle": 1.25, "of_bound": null},
-		{"policy": "whittle", "reward": 2, "lo": null, "hi": null, "crawls": 1, "of_whittle": 1, "of_bound": null, "diff": 0}]}`,
-	"config.toml":    "algorithm = \"lspe\"\n",
-	"curves.csv":     "policy,epoch,reward\nlearning,1,1\nlearning,4,1.6666666666666667\nlearned,1,2\nlearned,4,3\nwhittle,1,2\nwhittle,4,2\n",
-	"crawls.csv":     "epoch,source\n2,a\n3,b\n3,a\n",
-	"thresholds.csv": "source,learned age,exact age,learned inverse index,exact inverse index,gain u,ceiling u*\na,2,2,10,11,5,20\nb,never,never,never,never,1,2\nc,3,4,30,44,5,60\n",
-}
+const trained = `{"instance": "paper", "algorithm": "lspe", "knowledge": "model", "budget": 1, "steps": 4, "seeds": 1, "seed": 1, "bound": 3, "results": [
+	{"policy": "learning", "reward": 1.5, "lo": 1, "hi": 2, "crawls": 1, "of_whittle": 0.75, "of_bound": 0.5, "over_budget": 0.25, "diff": -0.5, "diff_lo": -0.6, "diff_hi": -0.4},
+	{"policy": "learned", "reward": 2.5, "lo": null, "hi": null, "crawls": 1, "of_whittle": 1.25, "of_bound": null},
+	{"policy": "whittle", "reward": 2, "lo": null, "hi": null, "crawls": 1, "of_whittle": 1, "of_bound": null, "diff": 0}]}`
 
-// keep writes what train keeps, with one file changed.
-func keep(t *testing.T, name, text string) (dir string) {
+// keep writes what train keeps: results, and records of the learner, of Whittle
+// and of a run of an earlier call.
+func keep(t *testing.T) (dir string) {
+	t.Helper()
 	dir = t.TempDir()
-	for file, content := range kept {
-		if file == name {
-			content = text
+	put(t, trained, dir, "result.json")
+	put(t, "go run ./cmd/train\n", dir, "command.txt")
+	for k, name := range []string{"lspe", "whittle", "greedy"} {
+		r := experiments.NewRun()
+		if err := r.Set(experiments.AlgorithmKey, name); err != nil {
+			t.Fatal(err)
 		}
-		put(t, content, dir, file)
+		r.Seed = 1
+		rec := experiments.Record{Run: r, Crawls: [][2]int{{0, 0}, {1, 1}, {2, 0}, {3, 1}}}
+		rec.Learned.Epochs = 4 + k/2
+		share := 1 - float64(1-k)/4
+		for n := 1; n <= 4; n *= 4 {
+			rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: &share})
+		}
+		if k == 0 {
+			rec.Beside = []experiments.Pair{{What: "threshold", Source: "1", Learned: 300, Exact: 270}}
+		}
+		text, err := json.Marshal(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, string(text), dir, "runs", fmt.Sprintf("%d.json", k))
 	}
 	return dir
 }
 
 func TestResult(t *testing.T) {
-	dir := keep(t, "", "")
-	p, err := Load(dir, dir)
+	dir := keep(t)
+	p, err := Load(context.Background(), dir, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The best stands on top; what has one name has one style.
+	if p.Command != "go run ./cmd/train -out out\ngo run ./cmd/report out" || !strings.Contains(p.Answer, "75.0 %") {
+		t.Errorf("command %q, answer %q", p.Command, p.Answer)
+	}
+	// The best stands on top; what breaks the budget is marked.
 	dots := figure(t, p, "policies")
-	if dots.Y.Names[2] != "learning" || dots.Series[0].Lo[0] != 1 || !math.IsNaN(dots.Series[1].Lo[0]) {
+	if dots.Y.Names[2] != "learning *" || dots.Series[0].Y[0] != 2 || dots.Series[0].Lo[0] != 1 || !math.IsNaN(dots.Series[1].Lo[0]) {
 		t.Errorf("dots %+v", dots)
 	}
-	learning := figure(t, p, "learning")
-	for k, s := range learning.Series {
-		if s.Style != dots.Series[k].Style {
-			t.Errorf("%s has style %d as a curve and %d as a dot", s.Name, s.Style, dots.Series[k].Style)
-		}
+	// Records of an earlier call are left out.
+	learning := figure(t, p, "learning").Series
+	if len(learning) != 2 || learning[0].Name != "lspe" || !near(learning[0].Y, .75, .75) || learning[1].Style != 2 {
+		t.Errorf("learning %+v", learning)
 	}
-	// Regret adds up: 2 − 1 after one epoch, (2 − 1) + 3 (2 − 5/3) after four.
-	regret := figure(t, p, "regret").Series
-	if len(regret) != 2 || !near(regret[0].Y, 1, 2) || !near(regret[1].Y, 0, -3) {
+	// Regret adds up: 2 − 1.5 in each epoch.
+	if regret := figure(t, p, "regret").Series[0]; !near(regret.Y, .5, 2) {
 		t.Errorf("regret %+v", regret)
 	}
-	raster := figure(t, p, "crawls")
-	if len(raster.Series) != 2 || !slices.Equal(raster.Series[0].X, plot.Values{2, 3}) || !slices.Equal(raster.Series[1].X, plot.Values{3}) || raster.Y.Names[1] != "b" {
-		t.Errorf("raster %+v", raster)
-	}
-	if s := figure(t, p, "thresholds").Series; len(s) != 2 || !near(s[1].X, 11, 44) || !near(s[1].Y, 10, 30) {
+	if s := figure(t, p, "threshold").Series; len(s) != 3 || !near(s[1].X, 270) || !near(s[1].Y, 300) {
 		t.Errorf("thresholds %+v", s)
 	}
-	if plots, err := p.Write(dir); err != nil || len(plots) != 12 || !strings.Contains(p.Answer, "75.0 %") {
-		t.Errorf("plots %q, %v, answer %q", plots, err, p.Answer)
+	plots, err := p.Write(dir)
+	if err != nil || len(plots) != 2*12 {
+		t.Errorf("%d plots %q, %v", len(plots), plots, err)
 	}
 }
 
 func near(got plot.Values, want ...float64) bool {
-	return slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+	if len(got) != len(want) {
+		return false
+	}
+	for k := range got {
+		if math.Abs(got[k]-want[k]) > 1e-9 {
+			return false
+		}
+	}
+	return true
 }
 
-// What bench keeps is enough.
-func TestResultAlone(t *testing.T) {
-	dir := t.TempDir()
-	put(t, kept["result.json"], dir, "result.json")
-	r, err := Load(dir, "out")
-	if err != nil {
+// A file that is wrong is named.
+func TestWrongResults(t *testing.T) {
+	for name, text := range map[string]string{"result.json": "{", "runs/0.json": `{"curve": [NaN]}`} {
+		dir := keep(t)
+		put(t, text, dir, name)
+		if _, err := Load(context.Background(), dir, "out"); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s of %q: %v", name, text, err)
+		}
+	}
+	dir := keep(t)
+	if err := os.RemoveAll(dir + "/runs"); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.Sections); n != 1 {
-		t.Errorf("%d sections", n)
+	if p, err := Load(context.Background(), dir, "out"); err != nil || len(p.Sections[0].Figures) != 2 {
+		t.Errorf("results without records: %v", err)
 	}
 }
 
-// A file that is wrong is named, with its row, and nothing panics.
-func TestWrongResults(t *testing.T) {
-	for _, c := range []struct{ name, text, say string }{
-		{"result.json", "{", "result.json"},
-		{"result.json", `{"results": []}`, "no result"},
-		{"curves.csv", "policy,epoch,reward\na,1,1\na,1,1\n", "curves.csv: row 3"},
-		{"curves.csv", "policy,epoch,reward\na,x,1\n", "curves.csv: row 2"},
-		{"curves.csv", "policy,epoch\n", "curves.csv"},
-		{"curves.csv", "", "no heading"},
-		{"crawls.csv", "epoch,source\n5,a\n4,a\n", "crawls.csv: row 3"},
-		{"crawls.csv", "epoch,source\nfive,a\n", "crawls.csv: row 2"},
-		{"thresholds.csv", "source,x\na\n", "thresholds.csv"},
-	} {
-		if _, err := Load(keep(t, c.name, c.text), "out"); err == nil || !strings.Contains(err.Error(), c.say) {
-			t.Errorf("%s of %q: %v; want %q", c.name, c.text, err, c.say)
+// What a training shows follows from the crawls and thresholds of its record.
+func TestTraining(t *testing.T) {
+	in := env.Paper(1)
+	rec := &experiments.Record{Beside: []experiments.Pair{{What: "threshold", Source: in.Sources[0].Name, Learned: in.Sources[0].MeanState(2)}}}
+	for n := range 10 { // sources 1 and 2 in turn, and source 3
+		rec.Crawls = append(rec.Crawls, [2]int{100 + n, n % 2}, [2]int{100 + n, 2})
+	}
+	p := &Page{Sections: drawTraining(in, rec)}
+	content := figure(t, p, "content").Series
+	u, w := in.Sources[0].MeanState(1), in.Sources[0].MeanState(2)
+	if !near(content[0].X, 101, 102, 103, 104, 105, 106, 107, 108) || !near(content[0].Y, u, w, u, w, u, w, u, w) {
+		t.Errorf("content %+v", content)
+	}
+	if f := figure(t, p, "crawls"); len(f.Y.Names) != 3 || !near(f.Series[0].Y[:6], 0, 2, 1, 2, 0, 2) {
+		t.Errorf("crawls %+v", f)
+	}
+	of := figure(t, p, "index-by-age")
+	if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(in.Sources[0], 2)) {
+		t.Errorf("threshold %+v", point)
+	}
+	if s := figure(t, p, "price").Series[0]; len(s.X) != 9 || s.X[0] != 101 || s.Y[1] != index.WhittleAtAge(in.Sources[2], 1) {
+		t.Errorf("clearing price %+v", s)
+	}
+	// The price is the slope of the optimum.
+	price, here, most := figure(t, p, "value").Series[0], figure(t, p, "value").Series[1], figure(t, p, "bound").Series[0]
+	var area float64
+	for k := range len(price.X) - 1 {
+		area += price.Y[k+1] * (price.X[k+1] - price.X[k])
+		if price.X[k] <= 1 && price.X[k+1] > 1 && (here.Y[0] > price.Y[k] || here.Y[0] < price.Y[k+1]) {
+			t.Errorf("price %v at a budget of 1 between %v and %v", here.Y[0], price.Y[k], price.Y[k+1])
 		}
+	}
+	if rise := most.Y[len(most.Y)-1] - most.Y[0]; area > rise || area < .95*rise {
+		t.Errorf("prices add up to %v; the optimum rises by %v", area, rise)
 	}
 }
