@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	show, clear := c.output.Progress(stderr, "runs")
 	if preset != "" {
-		return c.reproduce(ctx, show, clear, stdout)
+		return c.reproduce(ctx, show, clear, stdout, stderr)
 	}
 	c.batch.Progress = func(done, _, total int) { show(done, total) }
 	contenders, err := c.choose(ctx)
@@ -101,10 +101,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if done == nil {
-		fmt.Fprintf(stderr, "bench: shard %d/%d is done; the others have runs left\n", c.batch.Shard.Index, c.batch.Shard.Count)
+		c.sayShard(stderr)
 		return nil
 	}
 	return c.tell(done, left, stdout)
+}
+
+func (c *command) sayShard(stderr io.Writer) {
+	fmt.Fprintf(stderr, "bench: shard %d/%d is done; the others have runs left\n", c.batch.Shard.Index, c.batch.Shard.Count)
 }
 
 // tell writes what -out keeps, and prints the results.

@@ -249,8 +249,8 @@ func TestPresetPapers(t *testing.T) {
 
 	// In shards, then again into the same directory: same bytes.
 	args[len(args)-1] = t.TempDir()
-	if part, _, err := bench(t, append(args, "-shard", "1/2")...); err != nil || !strings.HasPrefix(part, "1 of 2 seeds are measured") {
-		t.Errorf("one shard: %v\n%s", err, part)
+	if part, log, err := bench(t, append(args, "-shard", "1/2")...); err != nil || part != "" || !strings.Contains(log, "shard 1/2 is done") {
+		t.Errorf("one shard: %v, printed %q, %q", err, part, log)
 	}
 	if rest, _, err := bench(t, append(args, "-shard", "0/2")...); err != nil || rest != one {
 		t.Errorf("the other shard printed other bytes: %v", err)

@@ -15,7 +15,7 @@ const picturesDir = "results/papers"
 
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
-func (c *command) reproduce(ctx context.Context, show func(done, total int), clear func(), stdout io.Writer) error {
+func (c *command) reproduce(ctx context.Context, show func(done, total int), clear func(), stdout, stderr io.Writer) error {
 	if err := c.flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format", "progress"); err != nil {
 		return err
 	}
@@ -34,14 +34,14 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	r, missing, err := papers.Run(ctx, o)
+	r, err := papers.Run(ctx, o)
 	clear()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case missing > 0:
-		_, err := fmt.Fprintf(stdout, "%d of %d seeds are measured; the call that finds all of them in %s prints the report.\n", o.Seeds-missing, o.Seeds, out)
-		return err
+	}
+	if r == nil {
+		c.sayShard(stderr)
+		return nil
 	}
 	return r.Write(stdout, c.output.Format())
 }

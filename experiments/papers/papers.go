@@ -87,21 +87,21 @@ type Report struct {
 	Rows  []Row  `json:"rows"`
 }
 
-// Run measures and judges every published figure. With a shard it returns how many
-// seeds are missing yet, and no report while there are any.
-func Run(ctx context.Context, o Options) (rep *Report, missing int, err error) {
+// Run measures and judges every published figure. With a shard it returns nil
+// while seeds of other shards are not measured.
+func Run(ctx context.Context, o Options) (*Report, error) {
 	figures := readFigures()
-	s, missing, err := measureAll(ctx, o, figures)
-	if err != nil || missing > 0 {
-		return nil, missing, err
+	s, err := measureAll(ctx, o, figures)
+	if err != nil || s == nil {
+		return nil, err
 	}
 	fillIn(figures, s)
-	rep = &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
+	rep := &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
 	boot := stats.New(o.Seed)
 	for _, f := range figures {
 		rep.Rows = append(rep.Rows, f.row(s, boot))
 	}
-	return rep, 0, nil
+	return rep, nil
 }
 
 // row judges a figure.

@@ -33,10 +33,9 @@ type record struct {
 }
 
 // measureAll measures all readings of the figures. A seed that has a file is not
-// measured again. It also returns how many seeds are missing, for they are of
-// other shards, which have not measured them yet.
-func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, missing int, err error) {
-	s = samples{}
+// measured again. It returns nil while seeds of other shards are missing.
+func measureAll(ctx context.Context, o Options, figures []*figure) (samples, error) {
+	s := samples{}
 	var fixed, random []reading
 	for _, f := range figures {
 		for _, r := range f.readings {
@@ -52,52 +51,53 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (s samples, m
 	}
 	defined, err := json.Marshal(random)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	hash := fmt.Sprintf("%.6x", sha256.Sum256(fmt.Appendf(defined, "%d epochs", o.Steps)))
+	dir := filepath.Join(o.Dir, "runs")
+	name := func(k int) string { return fmt.Sprintf("%s-%d.json", hash, o.Seed+uint64(k)) }
 	seeds := make([]record, o.Seeds)
-	err = experiments.Each(ctx, o.Seeds, o.Workers, o.Progress,
-		func(k int) string { return fmt.Sprintf("seed %d", o.Seed+uint64(k)) },
-		func(ctx context.Context, k int) error {
-			seed := o.Seed + uint64(k)
-			name := fmt.Sprintf("%s-%d.json", hash, seed)
-			dir := filepath.Join(o.Dir, "runs")
-			if data, err := os.ReadFile(filepath.Join(dir, name)); o.Dir != "" && err == nil && json.Unmarshal(data, &seeds[k]) == nil {
-				return nil
-			}
-			if !o.Shard.IsAll() && k%o.Shard.Count != o.Shard.Index {
-				return nil
-			}
-			tapes, err := draw(seed, o.Steps)
-			if err == nil {
-				seeds[k] = record{seed, o.Steps, map[string]float64{}}
-				err = seeds[k].measure(ctx, random, tapes)
-			}
-			if err != nil || o.Dir == "" {
-				return err
-			}
-			data, err := json.MarshalIndent(seeds[k], "", "  ")
-			if err != nil {
-				return err
-			}
-			return files.Put(dir, files.File{Name: name, Data: append(data, '\n')})
-		})
+	load := func(k int) bool {
+		data, err := os.ReadFile(filepath.Join(dir, name(k)))
+		return o.Dir != "" && err == nil && json.Unmarshal(data, &seeds[k]) == nil
+	}
+	err = experiments.Each(ctx, o.Seeds, o.Workers, o.Progress, name, func(ctx context.Context, k int) error {
+		if load(k) || !o.Shard.IsAll() && k%o.Shard.Count != o.Shard.Index {
+			return nil
+		}
+		seed := o.Seed + uint64(k)
+		tapes, err := draw(seed, o.Steps)
+		if err == nil {
+			seeds[k] = record{seed, o.Steps, map[string]float64{}}
+			err = seeds[k].measure(ctx, random, tapes)
+		}
+		if err != nil || o.Dir == "" {
+			return err
+		}
+		data, err := json.MarshalIndent(seeds[k], "", "  ")
+		if err != nil {
+			return err
+		}
+		return files.Put(dir, files.File{Name: name(k), Data: append(data, '\n')})
+	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	for k, x := range seeds {
+		if x.Readings == nil && !load(k) { // not measured by its shard meanwhile
+			return nil, nil
+		}
 	}
 	once := record{Readings: map[string]float64{}}
 	if err := once.measure(ctx, fixed, map[string]tape{"": even(longest)}); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for _, x := range append(seeds, once) {
-		if x.Readings == nil {
-			missing++
-		}
 		for key, v := range x.Readings {
 			s[key] = append(s[key], v)
 		}
 	}
-	return s, missing, nil
+	return s, nil
 }
 
 // measure plays readings on the tapes of the seed, each on that of its law.
