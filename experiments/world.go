@@ -1,15 +1,10 @@
 package experiments
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -31,9 +26,6 @@ type World struct {
 	Decay float64 `toml:"decay,omitempty"` // 1/hour
 	Split float64 `toml:"split,omitempty"`
 	Warm  bool    `toml:"warm,omitempty"`
-	// SHA256 is that of the recording's publications; empty where it does not
-	// matter.
-	SHA256 string `toml:"sha256,omitempty"`
 }
 
 // SourceNames are names of sources, as text separated by commas.
@@ -84,9 +76,6 @@ func (w World) recorded(ctx context.Context, budget float64) (Scene, error) {
 	rec, err := env.ReadRecording(ctx, w.Trace)
 	if err != nil {
 		return Scene{}, err
-	}
-	if w.SHA256 != "" && w.SHA256 != Checksum(rec) {
-		return Scene{}, fmt.Errorf("%s is not the recording that was used then: its publications are others", w.Trace)
 	}
 	scene, err := ReplayScene(rec, o)
 	if errors.Is(err, env.ErrBudget) {
@@ -141,22 +130,4 @@ func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
 		o.Part = env.PartWhole
 	}
 	return o, nil
-}
-
-// Checksum returns that of a recording's publications.
-func Checksum(rec *env.Recording) string {
-	h := sha256.New()
-	w := bufio.NewWriter(h)
-	for _, name := range rec.Names {
-		fmt.Fprintf(w, "%q", name)
-	}
-	rec.Each(func(i int, at int64, utility float64) {
-		row := w.AvailableBuffer()
-		for _, v := range [...]uint64{uint64(i), uint64(at), math.Float64bits(utility)} {
-			row = binary.LittleEndian.AppendUint64(row, v)
-		}
-		_, _ = w.Write(row) // a hash takes everything
-	})
-	_ = w.Flush()
-	return hex.EncodeToString(h.Sum(nil))
 }

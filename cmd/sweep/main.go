@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -39,7 +38,6 @@ type command struct {
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := &command{stdout: stdout, stderr: stderr}
-	var shard string
 	f := cli.NewFlags("sweep", `
 Runs the cells of a configuration (by default `+defaultConfig+`) under
 every seed, on all cores, and goes on where an earlier call ended.
@@ -54,30 +52,31 @@ every seed, on all cores, and goes on where an earlier call ended.
 		f.StringVar(&c.out, "out", "", "`directory` of the results (default results/NAME)")
 		f.BoolVar(&c.options.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
 	})
-	f.Group("How", func() {
-		f.Count(&c.options.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
-		f.StringVar(&shard, "shard", "", "`i/n` runs only every n-th run, from the i-th, counted from 0; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
-	})
+	batch := cli.DefineBatch(f, &c.options.Batch)
 	c.output.Define(f, nil)
 	names, done, err := f.ParseMixed(args, stdout)
 	if done || err != nil {
 		return err
 	}
-	c.options.Workers = cmp.Or(c.options.Workers, cli.Cores)
-	if shard != "" {
-		c.options.Shard, err = experiments.ParseShard(shard)
-		err = cli.AsUsage(err)
-	} else if !c.options.ReadOnly {
-		c.options.Shard, err = experiments.ShardFromSlurm(os.Getenv)
-	}
-	if err != nil {
+	c.options.Dir = cmp.Or(c.out, "results")
+	if err := batch(); err != nil {
 		return err
+	}
+	if c.options.ReadOnly {
+		c.options.Shard = experiments.Shard{}
 	}
 	if len(names) > 1 {
 		return cli.Usagef("one configuration is allowed, not %d", len(names))
 	}
 	name := append(names, defaultConfig)[0]
-	cfg, err := c.load(ctx, name)
+	text, err := configs.Read(name)
+	if err != nil {
+		return err
+	}
+	cfg, err := sweep.Load(ctx, strings.TrimSuffix(filepath.Base(name), ".toml")+".toml", text, c.set)
+	if err != nil && len(c.set) > 0 {
+		return cli.AsUsage(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,31 +87,16 @@ every seed, on all cores, and goes on where an earlier call ended.
 		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
 		return err
 	}
-	return c.sweep(ctx, cfg, name, cmp.Or(c.out, filepath.Join("results", cfg.Name)))
-}
-
-// load reads a configuration: a file, or by its name one that the program
-// carries.
-func (c *command) load(ctx context.Context, name string) (*sweep.Config, error) {
-	base := strings.TrimSuffix(filepath.Base(name), ".toml") + ".toml"
-	text, err := os.ReadFile(name)
-	if err != nil && (name == base || name+".toml" == base || filepath.ToSlash(name) == "experiments/configs/"+base) {
-		text, err = configs.Files.ReadFile(base)
+	if c.out == "" {
+		c.options.Dir = filepath.Join("results", cfg.Name)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(configs.Names(), ", "))
-	}
-	cfg, err := sweep.Load(ctx, base, text, c.set)
-	if len(c.set) > 0 {
-		err = cli.AsUsage(err)
-	}
-	return cfg, err
+	return c.sweep(ctx, cfg, name)
 }
 
 // sweep runs a configuration; name is what the command line calls it.
-func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name, dir string) error {
+func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name string) error {
 	o := c.options
-	o.Dir, o.Program, o.Command = dir, cli.Revision(), "go run ./cmd/sweep "+cli.Quote(filepath.ToSlash(name))
+	o.Program, o.Command = cli.Revision(), "go run ./cmd/sweep "+cli.Quote(filepath.ToSlash(name))
 	for _, x := range c.set {
 		o.Command += " -set " + cli.Quote(x)
 	}
@@ -121,7 +105,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name, dir string
 	s, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if err != nil {
-		return cli.GoOn(err, fmt.Sprintf("the runs that are done are in %s, and the same command runs the others", dir))
+		return cli.GoOn(err, fmt.Sprintf("the runs that are done are in %s, and the same command runs the others", o.Dir))
 	}
 	for _, failure := range s.Failures {
 		fmt.Fprintln(c.stderr, failure)
@@ -130,7 +114,7 @@ func (c *command) sweep(ctx context.Context, cfg *sweep.Config, name, dir string
 		if err := s.Write(c.stdout, c.output.Format()); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, dir, cli.Quote(dir))
+		fmt.Fprintf(c.stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, o.Dir, cli.Quote(o.Dir))
 	} else {
 		fmt.Fprintf(c.stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, s.Missing, s.Missing+s.Runs)
 	}

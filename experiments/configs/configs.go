@@ -4,7 +4,11 @@ package configs
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -24,4 +28,18 @@ func Names() []string {
 		names[i] = strings.TrimSuffix(e.Name(), ".toml")
 	}
 	return names
+}
+
+// Read returns the text of a configuration: of a file, or of one of Names, which
+// may be called by its path in the module as well.
+func Read(name string) ([]byte, error) {
+	base := strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".toml") + ".toml"
+	text, err := os.ReadFile(name)
+	if err != nil && (name == base || name+".toml" == base || filepath.ToSlash(name) == "experiments/configs/"+base) {
+		text, err = Files.ReadFile(base)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(Names(), ", "))
+	}
+	return text, nil
 }

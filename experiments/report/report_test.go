@@ -63,7 +63,7 @@ func sweepIn(t testing.TB, text string) string {
 	}
 	dir := t.TempDir()
 	o := sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 1}, Program: "v1", Command: "go run ./cmd/sweep small"}
-	rep, err := sweep.Summarize(context.Background(), c, done, o)
+	rep, err := sweep.Summarize(c, done, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ type Cell struct {
 	ID    string          // readable; it names the settings that tell the cells of its sweep apart
 	Label string          // words for pictures that the configuration gives; "" for none
 	Run   experiments.Run // but for the seed
+	Hash  string          // names the files of its runs
 
 	keys  []string       // settings that it has
 	given map[string]any // those of the configuration
@@ -88,19 +89,18 @@ func (t table) settings() map[string]any {
 // decode reads TOML strictly into what was read before. Its errors say where.
 func (d *document) decode(where string, text []byte) error {
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(d)
-	var (
-		strict *toml.StrictMissingError
-		wrong  *toml.DecodeError
-	)
+	what, strict, wrong := "", new(toml.StrictMissingError), new(toml.DecodeError)
 	switch {
 	case errors.As(err, &strict):
-		line, column := strict.Errors[0].Position()
-		return fmt.Errorf("%s:%d:%d: unknown key %q; allowed are name, question, seeds, metric, show, reference, group, steps, evaluation, and the tables instance, world, learner and [[cells]]", where, line, column, strings.Join(strict.Errors[0].Key(), "."))
+		wrong = &strict.Errors[0]
+		what = fmt.Sprintf("unknown key %q; allowed are name, question, seeds, metric, show, reference, group, steps, evaluation, and the tables instance, world, learner and [[cells]]", strings.Join(wrong.Key(), "."))
 	case errors.As(err, &wrong):
-		line, column := wrong.Position()
-		return fmt.Errorf("%s:%d:%d: %s", where, line, column, strings.TrimPrefix(err.Error(), "toml: "))
+		what = strings.TrimPrefix(wrong.Error(), "toml: ")
+	default:
+		return err
 	}
-	return err
+	line, column := wrong.Position()
+	return fmt.Errorf("%s:%d:%d: %s", where, line, column, what)
 }
 
 // set reads a flag -set key=value. The value is TOML, or a word, or a list of
@@ -129,15 +129,12 @@ func (d *document) set(arg string) (key string, err error) {
 // Load reads a configuration; set are overrides, key=value. Errors say where:
 // file, line and column, or the flag, or the setting, what was found and what is
 // allowed.
-func Load(ctx context.Context, file string, text []byte, set []string) (*Config, error) {
-	c, err := parse(ctx, file, text, set)
-	if err != nil && !strings.HasPrefix(err.Error(), "-set") && !strings.HasPrefix(err.Error(), file) {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-	return c, err
-}
-
-func parse(ctx context.Context, file string, text []byte, set []string) (*Config, error) {
+func Load(ctx context.Context, file string, text []byte, set []string) (c *Config, err error) {
+	defer func() {
+		if err != nil && !strings.HasPrefix(err.Error(), "-set") && !strings.HasPrefix(err.Error(), file) {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+	}()
 	var d document
 	if err := d.decode(file, text); err != nil {
 		return nil, err
@@ -158,7 +155,7 @@ func parse(ctx context.Context, file string, text []byte, set []string) (*Config
 			delete(g.own, key)
 		}
 	}
-	c := &Config{Head: Head{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Question: d.Question, Config: string(text), Group: d.Group}}
+	c = &Config{Head: Head{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Question: d.Question, Config: string(text), Group: d.Group}}
 	if err := c.compareBy(d); err != nil {
 		return nil, err
 	}
@@ -285,20 +282,22 @@ func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has m
 					if err := one.Run.Set(key, v); err != nil {
 						return nil, err
 					}
-					if g.label != "" && len(values) > 1 {
-						one.Label += ", " + experiments.FormatValue(v)
-					}
 					next = append(next, one)
 				}
 			}
 			cells = next
 		}
 		for _, cell := range cells {
-			if cell.Run, err = c.engine.Resolve(ctx, cell.Run); err != nil {
+			if cell.Run, err = c.engine.Resolve(ctx, cell.Run); err == nil {
+				cell.Hash, err = c.engine.Hash(cell.Run)
+			}
+			if err != nil {
 				return nil, err
 			}
-			if g.label != "" && len(list(all[experiments.AlgorithmKey])) > 1 {
-				cell.Label += ", " + experiments.FormatValue(algorithm)
+			for _, key := range first.keys {
+				if g.label != "" && len(list(all[key])) > 1 {
+					cell.Label += ", " + cell.texts(key)[0]
+				}
 			}
 			c.Cells = append(c.Cells, cell)
 		}

@@ -2,13 +2,14 @@ package sweep
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"ephemera/experiments"
 	"ephemera/experiments/stats"
@@ -76,10 +77,8 @@ const (
 const bootSeed = 1
 
 // summarize fills the cells of the summary from the records, nil where a run is
-// missing. Intervals are drawn in parallel: a bootstrap gives the same ones
-// whatever it did before.
-func (s *Summary) summarize(ctx context.Context, c *Config, records []*experiments.Record, workers int) error {
-	s.Cells = make([]Row, len(c.Cells))
+// missing.
+func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	rows := make([][]float64, len(records))
 	for job, r := range records {
 		if r != nil {
@@ -88,22 +87,17 @@ func (s *Summary) summarize(ctx context.Context, c *Config, records []*experimen
 	}
 	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
-	err := experiments.Each(ctx, len(c.Cells), workers, nil, nil, func(_ context.Context, i int) (err error) {
-		s.Cells[i] = s.row(c, i, of, boot)
-		s.Cells[i].Hash, err = c.engine.Hash(c.Cells[i].Run)
-		return err
-	})
-	if err == nil {
-		err = s.pool(ctx, c, of, boot, workers)
+	for i := range c.Cells {
+		s.Cells = append(s.Cells, s.row(c, i, of, boot))
 	}
+	s.pool(c, of, boot)
 	s.Verdict = s.verdict(of)
-	return err
 }
 
 // row summarizes a cell, whose runs are of(i).
 func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.Bootstrap) Row {
 	m, cell := s.Column(s.Metric), &c.Cells[i]
-	row := Row{ID: cell.ID, Label: cell.Label, Settings: cell.settings(c.Axes), IQM: boot.IQM(column(of(i), m))}
+	row := Row{ID: cell.ID, Label: cell.Label, Hash: cell.Hash, Settings: cell.settings(c.Axes), IQM: boot.IQM(column(of(i), m))}
 	for j := range s.Figures {
 		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
 	}
@@ -157,7 +151,7 @@ func (s *Summary) verdict(of func(i int) [][]float64) string {
 }
 
 // pool fills the groups, and the profiles of these or else of the best cells.
-func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float64, boot *stats.Bootstrap, workers int) error {
+func (s *Summary) pool(c *Config, of func(i int) [][]float64, boot *stats.Bootstrap) {
 	best := s.Ranking()
 	best = best[:min(len(best), profileLines)]
 	var names []string
@@ -177,22 +171,18 @@ func (s *Summary) pool(ctx context.Context, c *Config, of func(i int) [][]float6
 		}
 	}
 	scores := scale(tasks)
-	pools, lines := make([]Pool, len(names)), make([]ProfileOf, len(names))
-	err := experiments.Each(ctx, len(names), workers, nil, nil, func(_ context.Context, k int) error {
-		x := tasks[names[k]]
-		if c.Group != "" {
-			pools[k] = Pool{names[k], len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)}
-		}
-		lines[k] = ProfileOf{names[k], boot.Profile(x, scores)}
-		return nil
-	})
-	if c.Group != "" {
-		s.Groups = pools
-	}
 	if scores != nil {
-		s.Profile = &Profiles{scores, lines}
+		s.Profile = &Profiles{Scores: scores}
 	}
-	return err
+	for _, name := range names {
+		x := tasks[name]
+		if c.Group != "" {
+			s.Groups = append(s.Groups, Pool{name, len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)})
+		}
+		if scores != nil {
+			s.Profile.Lines = append(s.Profile.Lines, ProfileOf{name, boot.Profile(x, scores)})
+		}
+	}
 }
 
 // column returns a figure of the runs that are there.
@@ -217,7 +207,7 @@ func scale(tasks map[string][][]float64) []float64 {
 	for _, task := range tasks {
 		for _, v := range slices.Concat(task...) {
 			if !math.IsNaN(v) {
-				lo, hi = math.Min(lo, v), math.Max(hi, v)
+				lo, hi = min(lo, v), max(hi, v)
 			}
 		}
 	}
@@ -225,11 +215,7 @@ func scale(tasks map[string][][]float64) []float64 {
 		return nil
 	}
 	pad := (hi - lo) / 40
-	scores := make([]float64, profileScores)
-	for k := range scores {
-		scores[k] = lo - pad + (hi-lo+2*pad)*float64(k)/(profileScores-1)
-	}
-	return scores
+	return floats.Span(make([]float64, profileScores), lo-pad, hi+pad)
 }
 
 // Column returns the position of a figure, −1 for none of that name.

@@ -55,7 +55,7 @@ func Run(ctx context.Context, c *Config, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Summarize(ctx, c, done, o)
+	return Summarize(c, done, o)
 }
 
 // Runs returns all runs, those of one cell one after the other.
@@ -71,7 +71,7 @@ func (c *Config) Runs() (runs []experiments.Run) {
 }
 
 // Summarize is the second half of Run: it writes what the runs say that are done.
-func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Options) (*Summary, error) {
+func Summarize(c *Config, done *experiments.Performed, o Options) (*Summary, error) {
 	s := &Summary{Head: c.Head, Program: o.Program, Command: o.Command, Figures: figures, Ran: done.Ran}
 	for i, cell := range c.Cells {
 		missing := 0
@@ -94,9 +94,7 @@ func Summarize(ctx context.Context, c *Config, done *experiments.Performed, o Op
 		return s, nil
 	}
 	s.Final = true
-	if err := s.summarize(ctx, c, done.Records, o.Workers); err != nil {
-		return nil, err
-	}
+	s.summarize(c, done.Records)
 	return s, write(c, s, done.Records, o.Dir)
 }
 

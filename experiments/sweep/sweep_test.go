@@ -289,14 +289,14 @@ func TestVerdict(t *testing.T) {
 		{func(cell int, _ uint64) float64 { return float64(cell) }, none, "kappa/3 with 2.000 (all 8 the same)"},
 		{noise, func(int) float64 { return .1 }, "more than the budget in some epochs of every cell"},
 	} {
-		rep, err := Summarize(context.Background(), c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
+		rep, err := Summarize(c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
 		if err != nil || !strings.Contains(rep.Verdict, x.want) {
 			t.Errorf("%v: %q; want %q", err, rep.Verdict, x.want)
 		}
 	}
 	// Cells that solve different problems have no winner.
 	c = load(t, "seeds = 8\nlearner.algorithm = \"paper\"\ninstance.budget = [1, 2]\n")
-	rep, err := Summarize(context.Background(), c, records(c, noise, none), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
+	rep, err := Summarize(c, records(c, noise, none), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
 	if err != nil || rep.Verdict != "" || rep.Cells[1].Diff != nil {
 		t.Errorf("%v: verdict %q, difference %v", err, rep.Verdict, rep.Cells[1].Diff)
 	}
@@ -308,7 +308,7 @@ func TestSummary(t *testing.T) {
 	c := load(t, "seeds = 6\nmetric = \"learning_reward\"\nreference = \"kappa/2\"\ngroup = \"learner.kappa\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nshow = [\"learning_reward\", \"learning_crawls\", \"learned_reward\", \"whittle_reward\", \"over_budget\", \"fallbacks\"]\n")
 	reward := func(cell int, seed uint64) float64 { return float64(10*cell) + 1/float64(seed) }
 	dir := t.TempDir()
-	rep, err := Summarize(context.Background(), c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), Options{Batch: experiments.Batch{Dir: dir, Workers: 2}})
+	rep, err := Summarize(c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), Options{Batch: experiments.Batch{Dir: dir, Workers: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

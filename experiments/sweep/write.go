@@ -143,32 +143,18 @@ func (s *Summary) markdown(w io.Writer) error {
 	return s.Pools().Write(w, result.Markdown)
 }
 
-// What a terminal shows.
-const (
-	textRows  = 40
-	textWidth = 120
-)
+// textWidth is the width of a terminal.
+const textWidth = 120
 
-// text writes the summary for a terminal: of the table the best cells and as many
-// columns as fit, those of the metric first, then warnings and the verdict.
+// text writes the summary for a terminal: of the table as many columns as fit,
+// those of the metric first, then warnings and the verdict.
 func (s *Summary) text(w io.Writer) error {
-	t, rows := s.Table(), s.Ranking()
-	var notes []string
-	if len(rows) > textRows {
-		rows = rows[:textRows]
-		notes = append(notes, fmt.Sprintf("The %d best of %d cells; -format markdown has all.", textRows, len(t.Rows)))
-	} else {
-		slices.Sort(rows)
-	}
-	best := make([][]string, len(rows))
-	for k, i := range rows {
-		best[k] = t.Rows[i]
-	}
-	t.Rows = best
+	t := s.Table()
 	for k := range t.Header {
 		t.Header[k], _, _ = strings.Cut(t.Header[k], ", ") // without units
 	}
 	t, left := t.Fit(textWidth, "cell", s.Metric, s.less())
+	var notes []string
 	if left != nil {
 		notes = append(notes, fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", ")))
 	}
