@@ -12,7 +12,6 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/envtest"
-	"ephemera/env/stream"
 	"ephemera/learner/estimate"
 )
 
@@ -274,26 +273,6 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestActorTriesAll: the actor-critic that knows nothing goes on exploring among
-// very many sources, where one that knows the model explores less.
-func TestActorTriesAll(t *testing.T) {
-	envtest.Alone(t)
-	in := env.Lognormal(300, 2, 1)
-	var earned [2]float64
-	for k, change := range []func(*ActorSettings){func(*ActorSettings) {}, func(s *ActorSettings) { s.KappaRound = 10 }} {
-		set := DefaultActorSettings()
-		change(&set)
-		l, err := NewActor(in.Terms(), &set, stream.New(1, stream.Policy))
-		if err != nil {
-			t.Fatal(err)
-		}
-		earned[k] = floats.Sum(rewards(t, in, 1, env.PoissonOptions{Items: true}, env.NewAgent(l), 1000))
-	}
-	if earned[0] < 1.1*earned[1] {
-		t.Errorf("it earns %.0f; exploring less, %.0f", earned[0], earned[1])
-	}
-}
-
 // TestRareItems: of a source with some items in thousands of epochs the decay is
 // thought to be that of the others. If it is slower by far, an old item must not be
 // taken for one that was beyond all when it was new.
@@ -308,11 +287,7 @@ func TestRareItems(t *testing.T) {
 		a := env.NewAgent(l)
 		w := envtest.Poisson(t, in, seed, env.PoissonOptions{Items: true, Marks: env.MarksPerItem}, a)
 		for n := range 3000 {
-			got, err := w.Step(a.Select(nil, w.View()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.Update(got, w.View())
+			step(t, w, a)
 			if b, _ := l.Estimate(0); b > 10 && n > 10 { // by then the first items have told the scale
 				t.Errorf("seed %d, epoch %d: an inflow of %.3g is foretold of a source with %.3g", seed, n, b, in.Sources[0].Rate*in.Sources[0].Interest)
 				break
@@ -330,6 +305,7 @@ func TestForeignState(t *testing.T) {
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
 		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
 		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
+		"price":       func(s *State) { s.View.Price = math.Inf(1) },
 		"no number":   func(s *State) { s.Estimates.LevelLaw.Mean = math.Inf(1) },
 		"other world": func(s *State) { s.Estimates.Sources[0].Calendar = &estimate.Calendar{} },
 	} {
@@ -342,6 +318,69 @@ func TestForeignState(t *testing.T) {
 	if err := newLearner(in.Terms(), nil).SetState(l.State()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestBadSettings: a setting that is out of its range is an error.
+func TestBadSettings(t *testing.T) {
+	for name, spoil := range map[string]func(s *Settings){
+		"optimism": func(s *Settings) { s.Optimism = 11 },
+		"horizon":  func(s *Settings) { s.Horizon = -1 },
+		"longest":  func(s *Settings) { s.Longest = math.NaN() },
+	} {
+		s := DefaultSettings()
+		spoil(&s)
+		if l, err := New(env.Paper(1).Terms(), &s); err == nil || l != nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// TestLongest: beside a source that the index always prefers, all others are
+// crawled once by their share of the budget, and no source waits longer than it is
+// told, unless that asks for more than the share.
+func TestLongest(t *testing.T) {
+	const n = 20
+	for _, c := range []struct {
+		longest float64
+		waits   int // the longest wait after the first crawls
+	}{{0, 1000}, {200, 200}, {10, 76}, {never, math.MaxInt}} {
+		in := env.Instance{ID: "one", Budget: 1}
+		for i := range n {
+			in.Sources = append(in.Sources, env.NewSource("", 1, 1, 1+1e4*float64(i/(n-1))))
+		}
+		set := DefaultSettings()
+		set.Longest = c.longest
+		a := env.NewAgent(newLearner(in.Terms(), &set))
+		w := envtest.Poisson(t, in, 1, env.PoissonOptions{}, a)
+		longest, first := 0, 0
+		for epoch := range 3000 {
+			for _, cr := range step(t, w, a) {
+				if v := w.View(); cr.Age == epoch+1 {
+					first = max(first, v.Epoch)
+				} else {
+					longest = max(longest, cr.Age)
+				}
+			}
+		}
+		for i, last := range w.View().Last {
+			if last < 0 {
+				t.Errorf("longest %v: source %d is never crawled", c.longest, i)
+			}
+		}
+		if c.longest != never && (longest > c.waits+n/overdueShare || longest < c.waits) || first > n/overdueShare+n {
+			t.Errorf("longest %v: sources wait for %d epochs and are first crawled until epoch %d; want %d, %v", c.longest, longest, first, c.waits, n/overdueShare)
+		}
+	}
+}
+
+// step has the agent crawl once.
+func step(t testing.TB, w env.World, a env.Agent) []env.Crawled {
+	got, err := w.Step(a.Select(nil, w.View()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Update(got, w.View())
+	return got
 }
 
 func newLearner(t env.Terms, set *Settings) *Learner {

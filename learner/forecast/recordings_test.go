@@ -274,7 +274,7 @@ func TestProfileFound(t *testing.T) {
 func TestIndex(t *testing.T) {
 	for _, c := range []float64{.01, .2, 2} {
 		for _, window := range []float64{0, .4, 3, 7.5} {
-			s := Source{Inflow: 100, Decay: c, Window: window}
+			s := source{inflow: 100, decay: c, window: window}
 			item := env.NewSource("", 100, c, 1)
 			if window > 0 {
 				item.Window = window
@@ -289,7 +289,7 @@ func TestIndex(t *testing.T) {
 				last := 0.0
 				for share := 4.0; share > .01; share *= .9 {
 					next := s
-					next.Inflow *= share
+					next.inflow *= share
 					g := whittle(&next, x)
 					if g < last-1e-9*x || g > x {
 						t.Fatalf("decay %v, window %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, window, age, share, g, last, x)
