@@ -82,15 +82,21 @@ func (e *Engine) perform(ctx context.Context, c *contest, how follow) (*Record, 
 // Record performs a run in a scene of one's own, with an entry that need not be in
 // the catalogue. Its record has no shares of exact Whittle.
 func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
-	c := &contest{entry: p.Entry, level: p.Level, settings: p.Settings, at: newSite(s, "")}
-	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
-	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
-	c.Learner = map[string]any{"algorithm": p.Entry.Name}
+	c := s.contest(p)
 	out, err := c.follow(ctx, follow{})
 	if err != nil {
 		return nil, err
 	}
 	return c.record(out), nil
+}
+
+// contest returns a run in a scene of one's own.
+func (s Scene) contest(p Play) *contest {
+	c := &contest{entry: p.Entry, level: p.Level, settings: p.Settings, at: newSite(s, "")}
+	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
+	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
+	c.Learner = map[string]any{"algorithm": p.Entry.Name}
+	return c
 }
 
 // record makes the record of a run, but for its shares of exact Whittle.

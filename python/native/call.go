@@ -1,7 +1,7 @@
 // Package native is the Go half of the Python package ephemera: worlds that are
 // stepped K at a time over flat buffers, and one [Call] for all that is rarer:
-// policies and learners that are asked outside of a run, long runs that Python
-// takes part in, exact references. It knows nothing of C; package capi is the
+// policies and learners that are asked outside of a run, worlds in which policies
+// of Python crawl, long runs, exact references. It knows nothing of C; package capi is the
 // thin layer of exported functions over it.
 //
 // What a caller in Python can get wrong comes back as an error.
@@ -47,8 +47,12 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 	switch what {
 	case "worlds":
 		m.built, m.Answer, err = openWorlds(ctx, text)
-	case "run":
-		m.built, m.Answer, err = start(text)
+	case "runs":
+		m.built, m.Answer, err = startRuns(text)
+	case "play":
+		m.built, m.Answer, err = openPlay(ctx, text)
+	case "compare":
+		m.Answer, err = compare(text)
 	case "crawler":
 		err = m.crawler(newCrawler(ctx, text))
 	case "load":
@@ -61,10 +65,15 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 		m.Answer = catalogue()
 	case "close":
 		err = closed(handle)
-	case "serve":
+	case "wait":
 		var j *job
 		if j, err = Get[*job](handle); err == nil {
-			m.Numbers, m.Answer, err = j.answer(in, m.Numbers)
+			m.Answer, err = j.wait()
+		}
+	case "view", "step", "record":
+		var p *play
+		if p, err = Get[*play](handle); err == nil {
+			err = p.call(what, in, &m)
 		}
 	default:
 		var c *crawler
@@ -97,7 +106,7 @@ func closed(handle int64) error {
 		return fmt.Errorf("handle %d is closed", handle)
 	}
 	if j, ok := v.(*job); ok {
-		j.stop() // it ends as soon as it looks
+		j.stop() // it ends after the epochs under way
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 		return nil, err
 	}
 	c := &crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
-	player, err := s.contender(scene, s.Knowledge)
+	entry, set, err := s.find(scene, s.Knowledge)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
 		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen,
 	}
-	c.settings = player.settings
-	c.agent, c.learner, err = player.entry.Build(known, c.settings)
+	c.settings = set
+	c.agent, c.learner, err = entry.Build(known, c.settings)
 	return c, err
 }
 

@@ -2,7 +2,6 @@ package native
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,40 +79,26 @@ func (s *spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 	return w.Open(ctx, in, s.Knowledge)
 }
 
-// player is an entry of the catalogue, or a guest: a policy in Python.
+// player is an entry of the catalogue with settings.
 type player struct {
 	Name     string
-	As       string // its name in the table; empty for Name
 	Settings map[string]any
-	Guest    bool
-	Updates  bool // the guest is told what crawls bring
 }
 
-// row returns the name in the table.
-func (p *player) row() string { return cmp.Or(p.As, p.Name) }
-
-// contender is a learner or a policy with its settings.
-type contender struct {
-	entry    *experiments.Entry
-	settings any
-}
-
-// contender finds an entry of the catalogue and reads its settings.
-func (p *player) contender(scene experiments.Scene, level env.Level) (c contender, err error) {
-	if c.entry, err = experiments.Find(p.Name); err != nil {
-		return c, err
+// find finds the entry and reads its settings.
+func (p *player) find(scene experiments.Scene, level env.Level) (*experiments.Entry, any, error) {
+	e, err := experiments.Find(p.Name)
+	if err != nil {
+		return nil, nil, err
 	}
-	if why := c.entry.WhyNot(scene, level); why != "" {
-		return c, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
+	if why := e.WhyNot(scene, level); why != "" {
+		return nil, nil, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
 	}
 	for key, v := range p.Settings {
 		if x, ok := v.(float64); ok && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 			p.Settings[key] = int64(x) // JSON does not tell whole numbers from others
 		}
 	}
-	if c.settings, err = c.entry.Configure(level, p.Settings); err == nil && p.As != "" {
-		named := *c.entry
-		named.Name, c.entry = p.As, &named
-	}
-	return c, err
+	settings, err := e.Configure(level, p.Settings)
+	return e, settings, err
 }

@@ -121,76 +121,6 @@ def test_save_and_load(tmp_path):
         learner.save(tmp_path / "no" / "such")
 
 
-class Crawler:
-    """A learner outside of a run, as the policy of a run."""
-
-    def __init__(self, learner):
-        self.learner = learner
-
-    def select(self, view):
-        return self.learner.select()
-
-    def update(self, crawls, view):
-        self.learner.update(crawls)
-
-
-@pytest.mark.parametrize("knowledge", ["model", "online"])
-def test_what_was_learned_stays(knowledge):
-    """Of other sources it stays, and what the learner earns is soon that of exact Whittle on the new ones."""
-    world = {"knowledge": knowledge, "world": "mean" if knowledge == "model" else "poisson"}
-    instance = ephemera.load_instance("lognormal:12", budget=2)
-    learner = ephemera.Learner(LEARNER, instance, knowledge=knowledge)
-    ephemera.run(Crawler(learner), instance, 2000, **world)
-    before, price = learner.thresholds, learner.metrics["price"]
-    new = ephemera.Source("new", 50, 0.3, 2)
-    names = learner.names
-    learner.remove(names[3], names[0])
-    learner.add(new)
-    after = learner.thresholds
-    for was, now in zip(np.delete(before, [0, 3]), after[:-1], strict=True):
-        assert now == was or was >= before.max() * 9 / 12
-    assert learner.metrics["price"] == price
-    changed = ephemera.Instance([*instance.sources[1:3], *instance.sources[4:], new], 2)
-    ephemera.run(Crawler(learner), changed, 1000, **world)
-    got = ephemera.run(Crawler(learner), changed, 1000, seed=2, **world).outcome.reward
-    assert got > 0.97 * ephemera.run("whittle", changed, 1000, seed=2, **world).outcome.reward
-
-
-def test_a_joint_critic_cannot_change_its_sources():
-    learner = ephemera.Learner("paper")
-    with pytest.raises(ephemera.Error, match="cannot change its sources"):
-        learner.remove("1")
-    learner.update([(i, 1.0) for i in learner.select()])
-    assert len(learner.names) == 4 and learner.epoch == 1
-    with pytest.raises(ephemera.Error, match="decay is -1"):
-        ephemera.Learner(LEARNER).add(ephemera.Source("x", 1, -1, 1))
-    with pytest.raises(ephemera.Error, match="no \\[\\[source"):
-        ephemera.Learner(LEARNER).remove("1", "2", "3", "4")
-
-
-@pytest.mark.parametrize("knowledge", ["model", "online"])
-def test_sources_come_and_go(knowledge):
-    learner = ephemera.Learner(LEARNER, knowledge=knowledge)
-    for _ in range(200):
-        learner.update([(i, 100.0, ([0.5], [100.0])) for i in learner.select()])
-    kept = learner.thresholds[[0, 1, 3]]
-    learner.remove("3")
-    assert learner.names == ["1", "2", "4"]
-    assert (learner.thresholds <= kept).all() and learner.epoch == 200
-    learner.add(ephemera.Source("new", 250, 0.3, 1), ephemera.Source("newer", 250, 0.3, 0.1))
-    assert learner.names == ["1", "2", "4", "new", "newer"] and len(learner.costs) == 5
-    picked = set()
-    for _ in range(200):
-        pick = learner.select()
-        picked.update(pick)
-        learner.update([(i, 100.0, ([0.5], [100.0])) for i in pick])
-    assert 3 in picked
-    with pytest.raises(ValueError, match="no source 'x'"):
-        learner.remove("x")
-    with pytest.raises(ephemera.Error, match='a source "new" already'):
-        learner.add(ephemera.Source("new", 1, 1, 1))
-
-
 @pytest.mark.parametrize(
     "use,error,words",
     [
@@ -242,31 +172,3 @@ def test_threads_share_a_policy():
     for t in threads:
         t.join()
     assert not errors and policy.epoch == 2000
-
-
-def test_threads_use_a_learner_whose_sources_change():
-    learner = ephemera.Learner(LEARNER, "lognormal:8")
-    errors, done = [], threading.Event()
-
-    def work():
-        while not done.is_set():
-            try:
-                assert learner.select().max() < 8 + 40
-                learner.update([(0, 1.0)])
-                assert learner.thresholds.size >= 8 and learner.metrics and learner.frozen().names
-            except Exception as e:
-                errors.append(e)
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for t in threads:
-        t.start()
-    try:
-        for k in range(10):
-            more = [ephemera.Source(f"{k}.{j}", 1, 0.5, 1) for j in range(40)]
-            learner.add(*more)
-            learner.remove(*(s.name for s in more))
-    finally:
-        done.set()
-        for t in threads:
-            t.join()
-    assert not errors and len(learner.names) == 8

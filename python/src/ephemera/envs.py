@@ -101,7 +101,7 @@ class _Worlds(_library.Handle):
             world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")}
             bound = _library.ask("relax", world)["Bound"]
         epochs = self.about["steps"] or 10_000
-        return earned({**world, "policies": [{"name": "whittle"}], "steps": epochs, "seed": 1}), bound
+        return earned("whittle", {**world, "steps": epochs, "seed": 1}), bound
 
     def refill(self) -> None:
         """Have the worlds write into rows that are new."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import os
 import tempfile
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _library
-from ._resize import resized
 from .instance import Instance, InstanceLike, Source
 from .world import spec
 
@@ -293,36 +291,6 @@ class Learner(Policy):
         learner = cls.__new__(cls)
         learner._take(*_library.build("load", {"path": os.fspath(path)}))
         return learner
-
-    def _go_on(self, keep: Sequence[int], added: Sequence[Source]) -> None:
-        """Go on with the sources that keep numbers, and new ones behind them."""
-
-        def begin(instance: Instance, **keywords: Any) -> str:
-            with contextlib.closing(Learner(self.name, instance, knowledge=self.knowledge, **keywords)) as new:
-                return new._state()
-
-        built = resized(self._state(), keep, added, begin)
-        before = self._handle
-        self._take(*built)
-        _library.ask("close", handle=before)
-
-    def add(self, *added: Source) -> None:
-        """Add sources behind the others. What was learned stays."""
-        with self._turn():
-            for source in added:
-                if source.name in self.names:
-                    raise _library.Error(f'there is a source "{source.name}" already')
-            if added:
-                self._go_on(range(len(self.names)), added)
-
-    def remove(self, *names: str) -> None:
-        """Remove sources by their names. What was learned of the others stays; they close ranks."""
-        with self._turn():
-            for name in names:
-                if name not in self.names:
-                    raise ValueError(f"there is no source {name!r}; there are {', '.join(self.names)}")
-            if names:
-                self._go_on([i for i, name in enumerate(self.names) if name not in names], [])
 
 
 def sources(names: Iterable[str], costs: Iterable[float] | None = None, budget: float = 1.0) -> Instance:

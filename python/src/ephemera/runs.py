@@ -1,8 +1,7 @@
-"""Long runs: the Go loop with policies of the catalogue and of Python in it."""
+"""Runs: policies of the catalogue in the loop of Go, policies of Python in a loop here, in the same worlds."""
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,115 +35,139 @@ class Agent(Protocol):
 PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[[View], ArrayLike]"
 """A name of the catalogue, a name and settings, an :class:`Agent`, or its select alone."""
 
-_BEGIN, _SELECT, _UPDATE = range(3)
-_SOURCES, _SCORES, _AGAIN = range(3)  # forms of the numbers that are handed in
-_NONE = _SOURCES, np.empty(0)
+_SOURCES, _SCORES = range(2)  # forms of the numbers that are handed in
 
 
-def _reply(choice: ArrayLike, n: int) -> tuple[int, NDArray[Any]]:
-    """Return the form of what a policy chose, and its numbers."""
-    a = np.asarray(choice)
+def _choice(chosen: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Return what a policy chose as its form and its numbers."""
+    a = np.asarray(chosen)
+    form = _SOURCES
     if a.dtype.kind == "f" and a.shape == (n,):
         if np.isnan(a).any():
             raise ValueError(f"the score of source {int(np.isnan(a).argmax())} is NaN")
-        return _SCORES, a
-    if a.dtype == np.bool_ and a.shape == (n,):
-        return _SOURCES, np.flatnonzero(a)
-    if a.ndim == 0 and a.dtype.kind in "iu":
+        form = _SCORES
+    elif a.dtype == np.bool_ and a.shape == (n,):
+        a = np.flatnonzero(a)
+    elif a.ndim == 0 and a.dtype.kind in "iu":
         a = a[None]
-    if a.size == 0:
-        return _NONE
-    if a.ndim != 1 or a.dtype.kind not in "iu":
+    elif a.size == 0:
+        a = np.empty(0)
+    elif a.ndim != 1 or a.dtype.kind not in "iu":
         raise ValueError(
             f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are source numbers (integers), "
             f"scores (float, shape ({n},)) and marks (bool, shape ({n},))"
         )
-    return _SOURCES, a
+    return np.concatenate([[form], a], dtype=np.float64)
 
 
-class _Job:
-    """A run of the Go code with guests in Python, served by the thread that waits for it.
+class _Play(_library.Handle):
+    """A world in which a policy of Python crawls; see native/play.go for the numbers."""
 
-    Nothing is called from another thread, so that guests raise into the caller, and Ctrl-C ends
-    the wait at once.
-    """
+    _kind = "world"
 
-    def __init__(self, settings: dict[str, Any], guests: Mapping[int, Any]) -> None:
-        self.guests = guests
-        self.handle, self.about = _library.build("run", settings)
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._handle, self.about = _library.build("play", settings)
         self.n = len(self.about["names"])
-        # Numbers that come out, see native/job.go, and that go in.
-        self.request, self.reply = np.empty(7 + 7 * self.n), np.empty(1 + self.n)
+        self.room = np.empty(5 + 7 * self.n)
 
-    def result(self) -> Any:
-        """Serve the guests until the job is done."""
-        form, values = _NONE
-        try:
-            while True:
-                length = 1 + len(values)
-                if length > len(self.reply):
-                    self.reply = np.empty(length)
-                self.reply[0], self.reply[1:length] = form, values
-                _, count, answer = _library.exchange("serve", self.handle, b"", self.reply[:length], self.request)
-                form, values = _NONE
-                if answer:
-                    return json.loads(answer)
-                if count > len(self.request):
-                    self.request, form = np.empty(2 * count), _AGAIN
-                elif count:
-                    form, values = self.play(self.request[:count])
-        finally:
-            _library.ask("close", handle=self.handle)
-
-    def play(self, request: NDArray[np.float64]) -> tuple[int, NDArray[Any]]:
-        """Have a guest answer a request."""
-        kind, number, epoch, shows_mean, shows_state, crawls, _ = (int(v) for v in request[:7])
-        guest = self.guests[number]
-        if kind == _BEGIN:
-            begin = getattr(guest, "begin", None)
-            if begin is not None:
-                begin(self.about)
-            return _NONE
-        n, at = self.n, 7
+    def _seen(self, what: str, given: NDArray[np.float64]) -> tuple[View, Crawls]:
+        """Go on, and return what is seen then and what the crawls brought."""
+        _, count, _ = _library.exchange(what, self._alive(), b"", given, self.room)
+        if count > len(self.room):
+            self.room = np.empty(2 * count)
+            _, count, _ = _library.exchange("view", self._alive(), b"", np.empty(0), self.room)
+        numbers, n, at = self.room[:count], self.n, 5
+        epoch, shows_mean, shows_state, crawls, _ = (int(v) for v in numbers[:5])
 
         def part(length: int) -> NDArray[np.float64]:
             nonlocal at
             at += length
-            return request[at - length : at].copy()
+            return numbers[at - length : at].copy()
 
         view = View(epoch, part(n).astype(np.int64), part(n) if shows_mean else None, part(n) if shows_state else None)
-        if kind == _SELECT:
-            return _reply(guest.select(view) if hasattr(guest, "select") else guest(view), n)
-        source, since, interest, count = part(4 * crawls).reshape(-1, 4).T
+        source, since, interest, count_of = part(4 * crawls).reshape(-1, 4).T
         items = None
-        if count.any():
-            cuts = np.cumsum(count.astype(np.int64))
+        if count_of.any():
+            cuts = np.cumsum(count_of.astype(np.int64))
             items = [(i[:, 0], i[:, 1]) for i in np.split(part(2 * cuts[-1]).reshape(-1, 2), cuts[:-1])]
-        guest.update(Crawls(source.astype(np.int64), interest, since.astype(np.int64), items), view)
-        return _NONE
+        return view, Crawls(source.astype(np.int64), interest, since.astype(np.int64), items)
+
+    def run(self, policy: Any) -> dict[str, Any]:
+        """Have a policy crawl to the end; the record of the run."""
+        if begin := getattr(policy, "begin", None):
+            begin(self.about)
+        select, update = getattr(policy, "select", policy), getattr(policy, "update", None)
+        view, _ = self._seen("view", np.empty(0))
+        for _ in range(self.about["epochs"]):
+            view, crawls = self._seen("step", _choice(select(view), self.n))
+            if update is not None:
+                update(crawls, view)
+        return dict(_library.ask("record", handle=self._alive()))
 
 
-def earned(settings: dict[str, Any]) -> float:
-    """Return what a policy of the Go code earns in a run, interest per epoch."""
-    return float(_Job(settings, {}).result()["learning"]["reward"])
+def _records(settings: dict[str, Any], players: Sequence[_Player], seeds: int) -> list[list[dict[str, Any]]]:
+    """Perform runs and return the records of each player, by seed."""
+    plain = [p.settings for p in players if p.own is None]
+    found: list[list[dict[str, Any]]] = []
+    if plain:
+        handle, _ = _library.build("runs", {**settings, "policies": plain, "seeds": seeds})
+        try:
+            # Between the calls, which return soon, Python takes up signals.
+            while (done := _library.ask("wait", handle=handle)) is None:
+                pass
+        finally:
+            _library.ask("close", handle=handle)
+        found = done
+    told = {k: v for k, v in settings.items() if k not in ("evaluation", "workers")}
+    first = settings["seed"]
+    by_name = iter(found)
+    all_of: list[list[dict[str, Any]]] = []
+    for p in players:
+        if p.own is None:
+            all_of.append(next(by_name))
+            continue
+        all_of.append([])
+        for seed in range(first, first + seeds):
+            play = _Play({**told, "seed": seed})
+            try:
+                all_of[-1].append(play.run(p.own))
+            finally:
+                play.close()
+    return all_of
 
 
-def _players(policies: Sequence[tuple[str | None, PolicyLike]]) -> tuple[list[dict[str, Any]], dict[int, Any]]:
-    """Describe policies to the Go code, and return those that are guests by number."""
-    players: list[dict[str, Any]] = []
-    guests: dict[int, Any] = {}
-    for k, (name, p) in enumerate(policies):
-        if isinstance(p, str):
-            players.append({"name": p, "as": name or ""})
-        elif isinstance(p, tuple) and len(p) == 2:
-            players.append({"name": p[0], "as": name or "", "settings": dict(p[1])})
-        elif callable(p) or isinstance(p, Agent):
-            guests[k] = p
-            own = name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__
-            players.append({"name": str(own), "guest": True, "updates": hasattr(p, "update")})
-        else:
-            raise TypeError(f"{p!r} is no policy; allowed are a name, (name, settings), a function and an Agent")
-    return players, guests
+@dataclass(frozen=True)
+class _Player:
+    """A policy of a comparison."""
+
+    row: str
+    own: Any
+    """Of Python, or None."""
+    settings: dict[str, Any]
+    """For Go, of one of the catalogue."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether it gives two rows."""
+        from .references import catalogue
+
+        return self.own is None and any(e.learns and e.name == self.settings["name"] for e in catalogue())
+
+
+def earned(name: str, settings: dict[str, Any]) -> float:
+    """Return what a policy of the catalogue earns in a run, interest per epoch."""
+    return float(_records(settings, [_player(None, name)], 1)[0][0]["learning"]["reward"])
+
+
+def _player(name: str | None, p: PolicyLike) -> _Player:
+    if isinstance(p, str):
+        return _Player(name or p, None, {"name": p})
+    if isinstance(p, tuple) and len(p) == 2:
+        return _Player(name or p[0], None, {"name": p[0], "settings": dict(p[1])})
+    if callable(p) or isinstance(p, Agent):
+        own = name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__
+        return _Player(str(own), p, {})
+    raise TypeError(f"{p!r} is no policy; allowed are a name, (name, settings), a function and an Agent")
 
 
 @dataclass(frozen=True)
@@ -173,7 +196,12 @@ class Run:
     learned: Outcome | None
     """Of what a learner had learned, in the same world from its beginning."""
     curve: NDArray[np.float64]
-    """(rows, 3): epoch at the end of the row, mean reward and mean crawls per epoch in it."""
+    """(rows, 3): epoch at the end of the row, mean reward and mean crawls per epoch in it; eight rows in
+    each factor of ten."""
+
+
+def _outcome(figures: Mapping[str, Any]) -> Outcome:
+    return Outcome(*(figures[k] for k in ("epochs", "reward", "crawls", "cost", "over", "overrun")))
 
 
 def run(
@@ -182,11 +210,10 @@ def run(
     steps: int | None = 10_000,
     seed: int = 1,
     *,
-    rows: int = 100,
     evaluation: int | None = None,
     **world: Unpack[World],
 ) -> Run:
-    """Play a policy in the Go loop.
+    """Play a policy.
 
     Args:
         policy: a name of the catalogue, ``(name, settings)``, a function of a :class:`View`, or an
@@ -194,25 +221,17 @@ def run(
         instance: of n sources.
         steps: epochs; None for all of a recording.
         seed: of the world and the policy's draws.
-        rows: rows of the curve.
         evaluation: epochs for which what was learned is run; None for as many as it learned.
         world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
     """
-    players, guests = _players([(None, policy)])
-    job = _Job(
-        {
-            **spec(instance, **world), "policies": players, "steps": operator.index(steps or 0),
-            "evaluation": operator.index(evaluation or 0), "seed": operator.index(seed), "rows": operator.index(rows),
-        },
-        guests,
-    )  # fmt: skip
-    a = job.result()
-
-    def outcome(o: Mapping[str, Any]) -> Outcome:
-        return Outcome(**o)
-
-    curve = np.array(a["curve"], np.float64).reshape(-1, 3)
-    return Run(outcome(a["learning"]), outcome(a["learned"]) if a["learns"] else None, curve)
+    player = _player(None, policy)
+    settings = {
+        **spec(instance, **world), "steps": operator.index(steps or 0),
+        "evaluation": operator.index(evaluation or 0), "seed": operator.index(seed),
+    }  # fmt: skip
+    ((record,),) = _records(settings, [player], 1)
+    curve = np.array([(c["epoch"], c["reward"], c["crawls"]) for c in record["curve"]], np.float64).reshape(-1, 3)
+    return Run(_outcome(record["learning"]), _outcome(record["learned"]) if player.learns else None, curve)
 
 
 @dataclass(frozen=True)
@@ -265,27 +284,40 @@ def compare(
         steps: epochs of each run; None for all of a recording.
         seeds: how many.
         seed: the first.
-        workers: runs at a time; None for one per processor. With policies in Python it is 1.
+        workers: runs at a time of policies of the catalogue; None for one per processor.
         world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
     """
-    if isinstance(policies, Mapping):
-        pairs: list[tuple[str | None, PolicyLike]] = list(policies.items())
-    else:
-        pairs = [(None, p) for p in policies]
-    players, guests = _players(pairs)
-    job = _Job(
+    pairs: list[tuple[str | None, PolicyLike]] = (
+        list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
+    )
+    players = [_player(name, p) for name, p in pairs]
+    settings = {
+        **spec(instance, **world), "steps": operator.index(steps or 0),
+        "seed": operator.index(seed), "workers": operator.index(workers or 0),
+    }  # fmt: skip
+    records = _records(settings, players, operator.index(seeds))
+    a = _library.ask(
+        "compare",
         {
-            **spec(instance, **world), "compare": True, "policies": players, "steps": operator.index(steps or 0),
-            "seed": operator.index(seed), "seeds": operator.index(seeds), "workers": operator.index(workers or 0),
+            "knowledge": settings.get("knowledge", "model"), "seeds": seeds, "seed": seed,
+            "contenders": [
+                {"name": p.row, "learns": p.learns, "records": r} for p, r in zip(players, records, strict=True)
+            ],
         },
-        guests,
     )  # fmt: skip
-    a = job.result()
-    return Comparison(a["report"], a["table"], a["runs"])
+    runs = [
+        {"policy": row, "instance": r["instance"], "seed": seed + k, **r[part]}
+        for p, rs in zip(players, records, strict=True)
+        for row, part in (
+            [(f"{p.row}/learning", "learning"), (f"{p.row}/learned", "learned")] if p.learns else [(p.row, "learned")]
+        )
+        for k, r in enumerate(rs)
+    ]
+    return Comparison(a["report"], a["table"], runs)
 
 
 def whittle(
     instance: InstanceLike = "paper", steps: int | None = 10_000, seed: int = 1, **world: Unpack[World]
 ) -> float:
     """Return what the exact Whittle index policy earns, interest per epoch."""
-    return run("whittle", instance, steps, seed, rows=0, **world).outcome.reward
+    return run("whittle", instance, steps, seed, **world).outcome.reward

@@ -1,0 +1,135 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/result"
+)
+
+// runSettings are runs as data: of some policies, each under some seeds.
+type runSettings struct {
+	spec
+	Policies   []player
+	Steps      int // 0 for all that the world has
+	Evaluation int // of what was learned; 0 for as many
+	Seed       uint64
+	Seeds      int
+	Workers    int // 0 for one per processor
+}
+
+// job performs runs beside Python, which looks for signals while it waits.
+type job struct {
+	stop    context.CancelFunc
+	done    chan struct{}
+	records [][]*experiments.Record // of each policy, by seed
+	err     error
+}
+
+// startRuns begins a job.
+func startRuns(text []byte) (*job, any, error) {
+	s := runSettings{spec: usual()}
+	if err := decode(text, &s); err != nil {
+		return nil, nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	scene, err := s.scene(ctx)
+	var entries []experiments.Play
+	if err == nil {
+		entries, err = s.plays(scene)
+	}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	j := &job{stop: stop, done: make(chan struct{}), records: make([][]*experiments.Record, len(entries))}
+	for k := range j.records {
+		j.records[k] = make([]*experiments.Record, s.Seeds)
+	}
+	go func() {
+		defer close(j.done)
+		defer stop()
+		j.err = experiments.Each(ctx, len(entries)*s.Seeds, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)), nil, nil, func(ctx context.Context, i int) (err error) {
+			p := entries[i/s.Seeds]
+			p.Seed = s.Seed + uint64(i%s.Seeds)
+			j.records[i/s.Seeds][i%s.Seeds], err = scene.Record(ctx, p)
+			return err
+		})
+	}()
+	return j, nil, nil
+}
+
+// plays finds the policies and reads their settings.
+func (s *runSettings) plays(scene experiments.Scene) ([]experiments.Play, error) {
+	if s.Steps < 0 || s.Evaluation < 0 || s.Seeds < 1 || s.Seeds > 1<<20 {
+		return nil, fmt.Errorf("%d steps, %d of evaluation, %d seeds; allowed are 0 or more, and 1 to %d seeds", s.Steps, s.Evaluation, s.Seeds, 1<<20)
+	}
+	if s.Steps == 0 && scene.Epochs == 0 {
+		return nil, errors.New("the world does not end; the number of steps is needed")
+	}
+	all := make([]experiments.Play, len(s.Policies))
+	for k := range s.Policies {
+		entry, settings, err := s.Policies[k].find(scene, s.Knowledge)
+		if err != nil {
+			return nil, err
+		}
+		all[k] = experiments.Play{Entry: entry, Settings: settings, Level: s.Knowledge, Epochs: scene.Limit(s.Steps), Evaluation: s.Evaluation}
+	}
+	return all, nil
+}
+
+// wait waits for the end of the job for a moment; it answers nothing while it
+// goes on.
+func (j *job) wait() (any, error) {
+	select {
+	case <-j.done:
+		return j.records, j.err
+	case <-time.After(100 * time.Millisecond):
+		return nil, nil
+	}
+}
+
+// compared is what is compared: policies with their records, by seed.
+type compared struct {
+	Knowledge  env.Level
+	Seeds      int
+	Seed       uint64
+	Contenders []struct {
+		Name    string
+		Learns  bool
+		Records []*experiments.Record
+	}
+}
+
+// compare answers with the report of a comparison and its table.
+func compare(text []byte) (any, error) {
+	var c compared
+	if err := decode(text, &c); err != nil {
+		return nil, err
+	}
+	var all []experiments.Contender
+	for k, x := range c.Contenders {
+		if slices.ContainsFunc(all, func(other experiments.Contender) bool { return other.Name == x.Name }) {
+			return nil, fmt.Errorf("policy %q is named twice", x.Name)
+		}
+		if len(x.Records) != c.Seeds {
+			return nil, fmt.Errorf("policy %q has %d runs for %d seeds", x.Name, len(x.Records), c.Seeds)
+		}
+		all = append(all, experiments.Contender{Name: x.Name, Learns: x.Learns, Records: c.Contenders[k].Records})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("0 policies; at least one is needed")
+	}
+	report := experiments.Compare(all, c.Knowledge, c.Seeds, c.Seed)
+	var table strings.Builder
+	err := report.Write(&table, result.Text)
+	return map[string]any{"report": report, "table": table.String()}, err
+}

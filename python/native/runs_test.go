@@ -1,0 +1,285 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ephemera/baselines/index"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/result"
+)
+
+// asked is a call with settings that are changed by key.
+func asked(what string, handle int64, changes map[string]any, in []float64) (Made, error) {
+	m := map[string]any{"instance": "paper", "steps": 200, "seed": 4}
+	for k, v := range changes {
+		m[k] = v
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return Made{}, err
+	}
+	return Call(context.Background(), what, handle, text, in, nil)
+}
+
+// records performs runs of a policy of the catalogue.
+func records(t *testing.T, changes map[string]any) [][]*experiments.Record {
+	t.Helper()
+	m, err := asked("runs", 0, changes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		done, err := asked("wait", m.Handle, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done.Answer != nil {
+			return done.Answer.([][]*experiments.Record)
+		}
+	}
+}
+
+// A policy of Python that does what round robin does has the record of round
+// robin, by sources and by scores, and sees what its level shows.
+func TestPlayIsTheLoop(t *testing.T) {
+	for _, knowledge := range []string{"model", "observed", "online"} {
+		world := map[string]any{"world": "poisson", "knowledge": knowledge}
+		world["policies"], world["seeds"] = []any{map[string]any{"name": "round-robin"}}, 1
+		want := records(t, world)[0][0]
+		delete(world, "policies")
+		delete(world, "seeds")
+		for _, byScore := range []bool{false, true} {
+			world["name"] = "round-robin"
+			m, err := asked("play", 0, world, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, items := must(t)(asked("view", m.Handle, nil, nil)).Numbers, 0.0
+			for range 200 {
+				if shows := [2]bool{seen[1] == 1, seen[2] == 1}; shows != [2]bool{knowledge != "online", knowledge == "observed"} {
+					t.Fatalf("%s shows mean and state: %v", knowledge, shows)
+				}
+				ages := seen[5:9]
+				choice := []float64{sources, float64(slices.Index(ages, slices.Max(ages)))}
+				if byScore {
+					choice = append([]float64{scores}, ages...)
+				}
+				seen = must(t)(asked("step", m.Handle, nil, choice)).Numbers
+				items += seen[4]
+			}
+			got := must(t)(asked("record", m.Handle, nil, nil)).Answer.(*experiments.Record)
+			// Where states are shown items are added up one by one.
+			if math.Abs(got.Learned.Reward/want.Learned.Reward-1) > 1e-12 || got.Learned.Crawls != 1 || len(got.Curve) != len(want.Curve) || !reflect.DeepEqual(got.Bound, want.Bound) {
+				t.Errorf("%s: the loop of Python has %+v, that of Go %+v", knowledge, got.Learned, want.Learned)
+			}
+			if (items > 0) != (knowledge == "online") {
+				t.Errorf("%s shows %v items", knowledge, items)
+			}
+		}
+	}
+}
+
+func must(t *testing.T) func(m Made, err error) Made {
+	return func(m Made, err error) Made {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+}
+
+// A report of records is that of a comparison, and names are told apart.
+func TestCompareRecords(t *testing.T) {
+	all := records(t, map[string]any{"seeds": 3, "policies": []any{map[string]any{"name": "whittle"}, map[string]any{"name": "greedy"}}})
+	contender := func(name string, records any) map[string]any {
+		return map[string]any{"name": name, "learns": false, "records": records}
+	}
+	of := func(contenders ...any) (any, error) {
+		text, err := json.Marshal(map[string]any{"knowledge": "model", "seeds": 3, "seed": 4, "contenders": contenders})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Call(context.Background(), "compare", 0, text, nil, nil)
+		return m.Answer, err
+	}
+	answer, err := of(contender("whittle", all[0]), contender("mine", all[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := answer.(map[string]any)["report"].(result.Report)
+	if len(report.Results) != 2 || report.Results[0].Reward != all[0][0].Learned.Reward || !strings.Contains(answer.(map[string]any)["table"].(string), "mine") {
+		t.Errorf("%+v", report)
+	}
+	for want, contenders := range map[string][]any{
+		"0 policies":  nil,
+		"named twice": {contender("whittle", all[0]), contender("whittle", all[1])},
+		"for 3 seeds": {contender("whittle", all[0][:2])},
+	} {
+		if _, err := of(contenders...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}
+
+func TestRunsStop(t *testing.T) {
+	m := must(t)(asked("runs", 0, map[string]any{"steps": 1 << 40, "seeds": 1, "policies": []any{map[string]any{"name": "whittle"}}}, nil))
+	j, err := Get[*job](m.Handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := asked("close", m.Handle, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if <-j.done; !errors.Is(j.err, context.Canceled) {
+		t.Errorf("runs that were stopped: %v", j.err)
+	}
+}
+
+func TestRunRefusals(t *testing.T) {
+	named := func(name string) []any { return []any{map[string]any{"name": name}} }
+	for _, c := range []struct {
+		what    string
+		changes map[string]any
+		want    string
+	}{
+		{"runs", map[string]any{"seeds": 1, "policies": named("nobody")}, "unknown"},
+		{"runs", map[string]any{"seeds": 1, "policies": named("miniflux")}, "knowledge online"},
+		{"runs", map[string]any{"seeds": 0, "policies": named("whittle")}, "0 seeds"},
+		{"runs", map[string]any{"seeds": int64(1e12), "policies": named("whittle")}, "1048576 seeds"},
+		{"runs", map[string]any{"seeds": 1, "steps": 0, "policies": named("whittle")}, "does not end"},
+		{"runs", map[string]any{"seeds": 1, "policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},
+		{"play", map[string]any{"steps": 0}, "does not end"},
+		{"play", map[string]any{"luck": 1}, "luck"},
+	} {
+		if _, err := asked(c.what, 0, c.changes, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %v: %v, want %q", c.what, c.changes, err, c.want)
+		}
+	}
+	m := must(t)(asked("play", 0, nil, nil))
+	if _, err := asked("step", m.Handle, nil, []float64{sources, 9}); err == nil || !strings.Contains(err.Error(), "source 9; allowed are 0 to 3") {
+		t.Errorf("a source that is not there: %v", err)
+	}
+}
+
+func TestCurves(t *testing.T) {
+	in := env.Paper(1)
+	values := []float64{0, 1, 10, 100, 2, 20, 3, 5}
+	for name, f := range curves {
+		text, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 4})
+		out, err := curve(text, values, nil)
+		if err != nil || len(out) != len(values) {
+			t.Fatal(out, err)
+		}
+		for k, v := range values {
+			if want := f(in.Sources[k%4], v); out[k] != want {
+				t.Errorf("%s of source %d at %v is %v, want %v", name, k%4, v, out[k], want)
+			}
+		}
+		rows, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 2})
+		if _, err := curve(rows, values, nil); err == nil || !strings.Contains(err.Error(), "rows of 2") {
+			t.Errorf("%s at rows of 2: %v", name, err)
+		}
+		if _, err := curve(text, []float64{1, 2.5, 3, 4}, nil); (err != nil) != strings.HasSuffix(name, "age") {
+			t.Errorf("%s at 2.5: %v", name, err)
+		}
+		if _, err := curve(text, []float64{1, 2, 3}, nil); err == nil {
+			t.Errorf("%s at 3 numbers for 4 sources", name)
+		}
+		if _, err := curve(text, []float64{1, -2, 3, 4}, nil); err == nil || !strings.Contains(err.Error(), "source 1") {
+			t.Errorf("%s at -2: %v", name, err)
+		}
+	}
+}
+
+// ask calls about nothing that is there.
+func ask(t *testing.T, what, text string) any {
+	t.Helper()
+	m, err := Call(context.Background(), what, 0, []byte(text), nil, nil)
+	if err != nil || m.Handle != 0 {
+		t.Fatalf("%s: %+v, %v", what, m, err)
+	}
+	data, err := json.Marshal(m.Answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestAsk(t *testing.T) {
+	r := ask(t, "relax", `{"instance": "paper", "budget": 1}`).(map[string]any)
+	if len(r["Share"].([]any)) != 4 || r["Bound"].(float64) < r["Reward"].(float64)*(1-1e-9) || !slices.Contains(r["Long"].([]any), any(float64(index.Never))) {
+		t.Errorf("relax: %+v", r)
+	}
+	if v := ask(t, "catalogue", "{}").([]any); len(v) != len(experiments.Catalogue) {
+		t.Errorf("catalogue: %v", v)
+	}
+	want, err := env.Named("mixed:5", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := env.Unmarshal("", []byte(ask(t, "instance", `{"instance": "mixed:5", "budget": 2}`).(string)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("instance: %v, %v; want %v", got, err, want)
+	}
+	for text, want := range map[string]string{`{"instance": "x"}`: "unknown instance", `{`: "settings", `{"luck": 1}`: "luck"} {
+		if _, err := Call(context.Background(), "relax", 0, []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Handles are never used twice, and what is closed is gone.
+func TestHandles(t *testing.T) {
+	call := func(what string, handle int64) (int64, error) {
+		m, err := Call(context.Background(), what, handle, []byte(`{"name": "whittle", "instance": "paper"}`), nil, nil)
+		return m.Handle, err
+	}
+	a, err := call("crawler", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := call("crawler", 0)
+	if err != nil || a == b || a == 0 || b == 0 {
+		t.Errorf("handles %d and %d (%v)", a, b, err)
+	}
+	if _, err := Get[*crawler](a); err != nil {
+		t.Error(err)
+	}
+	if _, err := Get[*Worlds](a); err == nil {
+		t.Error("a handle of another kind was taken")
+	}
+	for _, what := range []string{"save", "freeze"} {
+		if _, err := call(what, a); err == nil || !strings.Contains(err.Error(), `"whittle" does not learn`) {
+			t.Errorf("%s of a policy: %v", what, err)
+		}
+	}
+	if _, err := call("dance", a); err == nil || !strings.Contains(err.Error(), `unknown call "dance"`) {
+		t.Errorf("an unknown call: %v", err)
+	}
+	if _, err := call("close", a); err != nil {
+		t.Error(err)
+	}
+	for _, handle := range []int64{a, 0, -1, b + 1} {
+		for _, what := range []string{"describe", "close"} {
+			if _, err := call(what, handle); err == nil || !strings.Contains(err.Error(), "is closed") {
+				t.Errorf("%s of handle %d: %v", what, handle, err)
+			}
+		}
+	}
+	if c, err := call("crawler", 0); err != nil || c == a || c == b {
+		t.Errorf("handle %d is used twice (%v)", c, err)
+	}
+}
