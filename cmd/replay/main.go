@@ -8,8 +8,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -83,8 +85,12 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case slices.Contains(replay.Rules, now):
 		q.Rule = now
 	default:
-		if q.Crawls, q.Log, err = replay.ReadCrawls(ctx, now, q.Log); err != nil {
-			return fmt.Errorf("-now: %w; allowed are %s, or a file with the columns source and crawled_unix", err, strings.Join(replay.Rules, ", "))
+		q.Crawls, q.Log, err = replay.ReadCrawls(ctx, now, q.Log)
+		if errors.Is(err, fs.ErrNotExist) {
+			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled_unix", now, strings.Join(replay.Rules, ", "))
+		}
+		if err != nil {
+			return fmt.Errorf("-now: %w", err)
 		}
 	}
 	if period > 0 {
