@@ -19,7 +19,8 @@ import (
 // Files of train and bench.
 const (
 	resultFile  = "result.json" // tells their results from those of a sweep
-	commandFile = "command.txt" // repeats what they did
+	configFile  = "config.toml" // of train
+	commandFile = "command.txt" // of bench, repeats what it did
 )
 
 // readResult makes the page of what train or bench kept.
@@ -42,11 +43,17 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 		Notes:    []string{fmt.Sprintf("Knowledge %s, %s of %s.", r.Knowledge, result.Count(r.Seeds, "seed"), result.Count(r.Steps, "epoch"))},
 		Sections: []Section{rewards(r)},
 	}
-	command, err := os.ReadFile(filepath.Join(dir, commandFile))
-	if err == nil {
-		p.Command = strings.TrimSpace(string(command)) + " -out " + at
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	for name, to := range map[string]*string{commandFile: &p.Command, configFile: &p.Config} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		*to = strings.TrimSpace(string(text))
+	}
+	if p.Config != "" {
+		p.Command = "go run ./cmd/train -config " + at + "/" + configFile
+	} else if p.Command != "" {
+		p.Command += " -out " + at
 	}
 	var results strings.Builder
 	if err := r.Write(&results, result.Text); err != nil {
@@ -66,10 +73,15 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 		}
 		groups[i].records = append(groups[i].records, rec)
 	}
+	for k := range groups {
+		if slices.ContainsFunc(groups[k].records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 }) {
+			groups[k].name += overBudget
+		}
+	}
 	slices.SortStableFunc(groups, func(a, b group) int { return a.style - b.style })
 	p.Sections = append(p.Sections, learning(groups), learnedOverExact(groups))
 	for _, g := range groups {
-		if rec := g.records[0]; rec.Crawls != nil && g.name == r.Algorithm { // train keeps them
+		if rec := g.records[0]; rec.Crawls != nil && strings.TrimSuffix(g.name, overBudget) == r.Algorithm { // train keeps them
 			scene, err := new(experiments.Engine).Scene(ctx, rec.Run)
 			if err != nil {
 				return nil, err
@@ -83,7 +95,7 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 // styleOf returns the place of an algorithm's row, which is its style.
 func styleOf(r *result.Report, name string) int {
 	for k, row := range r.Results {
-		if row.Policy == name || row.Policy == name+"/learned" || row.Policy == "learned" && name == r.Algorithm {
+		if row.Policy == name || row.Policy == name+"/learned" || row.Policy == "learned" && strings.HasPrefix(r.Algorithm+"+", name+"+") {
 			return k
 		}
 	}

@@ -34,7 +34,7 @@ func keep(t *testing.T) (dir string) {
 		}
 		r.Seed = 1
 		rec := experiments.Record{Run: r, Crawls: [][2]int{{0, 0}, {1, 1}, {2, 0}, {3, 1}}}
-		rec.Learned.Epochs = 4 + k/2
+		rec.Learned.Epochs, rec.Learning.Over = 4+k/2, float64(1-min(k, 1))
 		share := 1 - float64(1-k)/4
 		for n := 1; n <= 4; n *= 4 {
 			rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: &share})
@@ -67,7 +67,7 @@ func TestResult(t *testing.T) {
 	}
 	// Records of an earlier call are left out.
 	learning := figure(t, p, "learning").Series
-	if len(learning) != 2 || learning[0].Name != "lspe" || !near(learning[0].Y, .75, .75) || learning[1].Style != 2 {
+	if len(learning) != 2 || learning[0].Name != "lspe *" || learning[0].Style != 1 || !near(learning[0].Y, .75, .75) || learning[1].Style != 2 {
 		t.Errorf("learning %+v", learning)
 	}
 	// Regret adds up: 2 − 1.5 in each epoch.
