@@ -47,7 +47,9 @@ func changing() env.Instance {
 	one, two := in.Sources[1], in.Sources[4]
 	one.Rate, one.Law, one.Batch = 30, env.LawExponential, 1
 	two.Interest, two.Window, two.Law = 3, math.Inf(1), env.LawHump
-	in.Changes = []env.Change{{At: 30, Sources: []env.Source{one, two}}, {At: 47, Shuffle: true}, {At: 200, Shuffle: true}}
+	plain := in.Sources[7]
+	plain.Decay *= 3
+	in.Changes = []env.Change{{At: 30, Sources: []env.Source{one, two, plain}}, {At: 47, Shuffle: true}, {At: 200, Shuffle: true}}
 	return in
 }
 
