@@ -135,8 +135,11 @@ func (s *Source) windowShare() float64 {
 // spread the loss through the window over all ages, while in truth nothing is
 // old enough to be dropped until the window has passed. Both reach the same
 // ceiling.
-func (s Source) MeanState(age int) float64 {
-	return s.scale() * s.integral(float64(age)) * s.windowShare()
+func (s Source) MeanState(age int) float64 { return s.MeanStateAt(float64(age)) }
+
+// MeanStateAt is MeanState at any real age.
+func (s Source) MeanStateAt(age float64) float64 {
+	return s.scale() * s.integral(age) * s.windowShare()
 }
 
 // Gain returns u, the mean interest that a source gains in an epoch: MeanState

@@ -1,8 +1,10 @@
 package experiments
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +87,31 @@ func TestRunWithLawAndBelief(t *testing.T) {
 		if _, err := perform(settings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v; want one with %q", settings, err, want)
 		}
+	}
+}
+
+// A curve follows what comes after each change, and says when 95 % is earned again.
+func TestRecovery(t *testing.T) {
+	ends := curveEnds(1000, []env.Change{{At: 400}, {At: 700}, {At: 2000}})
+	for _, want := range []int{1, 100, 400, 410, 418, 500, 700, 710, 800, 1000} {
+		if !slices.Contains(ends, want) {
+			t.Errorf("points end at %v; want one at %d", ends, want)
+		}
+	}
+	share := func(v float64) *float64 { return &v }
+	r := &Record{Changes: []int{400, 700}}
+	r.Learning.Epochs = 1000
+	if got := r.Recovery(); got != 300 { // never
+		t.Errorf("recovery is %v; want 300", got)
+	}
+	r.Curve = []CurvePoint{
+		{Epoch: 400, OfWhittle: share(.99)}, {Epoch: 410, OfWhittle: share(.5)}, {Epoch: 450, OfWhittle: share(.96)}, {Epoch: 500, OfWhittle: share(.94)},
+		{Epoch: 700, OfWhittle: share(1)}, {Epoch: 710, OfWhittle: share(.96)},
+	}
+	if got := r.Recovery(); got != 30 {
+		t.Errorf("recovery is %v; want (50 + 10)/2", got)
+	}
+	if v := (&Record{}).Recovery(); !math.IsNaN(v) {
+		t.Errorf("a world without changes is recovered from after %v", v)
 	}
 }

@@ -109,6 +109,11 @@ func (c *contest) record(out *followed) *Record {
 		Crawls:   out.learned.Crawls,
 		Trainee:  out.Trainee, StepsPerSecond: out.stepsPerSecond,
 	}
+	for _, change := range c.at.Instance.Changes {
+		if change.At < c.Steps {
+			rec.Changes = append(rec.Changes, change.At)
+		}
+	}
 	if c.at.Bounded(c.level) {
 		bound, _ := c.at.bound()
 		rec.Bound = result.Ptr(bound)
@@ -121,7 +126,11 @@ func (c *contest) record(out *followed) *Record {
 		for _, m := range out.Trainee.Metrics() {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}
-		rec.Beside = besideExact(out.Trainee, c.at)
+		at := c.at
+		if at.After != nil {
+			at = newSite(at.After(c.Steps), "")
+		}
+		rec.Beside = besideExact(out.Trainee, at)
 	}
 	return rec
 }
@@ -191,8 +200,7 @@ func learnedThreshold(t learner.Learner, src []env.Source, i int) (x float64, ok
 		}
 		return l.Threshold(i, others), true
 	case Aged:
-		// x = u*(1 − α^θ)
-		return src[i].Ceiling() * -math.Expm1(-src[i].Decay*l.ThresholdAge(i)), true
+		return src[i].MeanStateAt(l.ThresholdAge(i)), true
 	case Priced:
 		return l.InverseIndex(i), true
 	}

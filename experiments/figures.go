@@ -37,6 +37,7 @@ var FiguresOfRuns = []Figure{
 	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
 	{Name: "regret", Words: "interest lost against the bound", Unit: "interest", Help: "what the bound is above the reward while learning, over all epochs", Less: true, Of: (*Record).Regret},
 	{Name: "regret_exponent", Words: "power by which the regret grows", Help: "power of the epochs by which the regret grows in the last two factors of ten", Less: true, Of: (*Record).RegretExponent},
+	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Unit: "epochs", Help: "from a change of the world until 95 % of what exact Whittle earns, or the next change, mean over the changes", Less: true, Of: (*Record).Recovery},
 }
 
 func orNaN(v *float64) float64 {
@@ -68,4 +69,27 @@ func (r *Record) RegretExponent() float64 {
 		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 	}
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// recovered is the share of what exact Whittle earns that is a recovery.
+const recovered = 0.95
+
+// Recovery returns how many epochs pass from a change of the world until the
+// first point of the curve, ten epochs later or more, that is recovered, or until
+// the next change or the end: the mean over the changes, NaN where there are none.
+func (r *Record) Recovery() float64 {
+	var sum float64
+	for k, at := range r.Changes {
+		until := r.Learning.Epochs
+		if k+1 < len(r.Changes) {
+			until = r.Changes[k+1]
+		}
+		for _, p := range r.Curve {
+			if p.Epoch >= at+10 && p.Epoch < until && orNaN(p.OfWhittle) >= recovered {
+				until = p.Epoch
+			}
+		}
+		sum += float64(until - at)
+	}
+	return sum / float64(len(r.Changes))
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -71,6 +72,26 @@ func Milestones(epochs int) []int {
 	}
 }
 
+// curveEnds returns the epochs at which points of a curve end: the Milestones of
+// the run, each change of the world, and from ten epochs after it on the
+// Milestones counted from there.
+func curveEnds(epochs int, changes []env.Change) []int {
+	ends := Milestones(epochs)
+	for _, c := range changes {
+		if c.At >= epochs {
+			break
+		}
+		ends = append(ends, c.At)
+		for _, n := range Milestones(epochs - c.At) {
+			if n >= 10 {
+				ends = append(ends, c.At+n)
+			}
+		}
+	}
+	slices.Sort(ends)
+	return slices.Compact(ends)
+}
+
 // Of what was learned the crawls of the last epochs are kept, but no more than so
 // many.
 const (
@@ -80,7 +101,7 @@ const (
 
 // watch returns what fills the part over a run of so many epochs.
 func (p *part) watch(now Running, epochs int, crawls bool) Watcher {
-	ends := Milestones(epochs)
+	ends := curveEnds(epochs, now.Instance.Changes)
 	day := 86400 / now.Terms.Length // epochs
 	dated := now.Terms.Length > 0 && day == math.Trunc(day)
 	return func(n int, reward float64, crawled []env.Crawled) error {

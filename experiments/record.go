@@ -26,7 +26,8 @@ type Record struct {
 	Learned   Figures      `json:"learned"`             // of what was learned, or of the policy
 	Fallbacks int          `json:"fallbacks,omitempty"` // how often an incremental inverse was not trusted
 	Metrics   []string     `json:"metrics,omitempty"`   // names of the learner's own figures
-	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones
+	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones and after changes
+	Changes   []int        `json:"changes,omitempty"`   // epochs at which the world changed while learning
 	Beside    []Pair       `json:"beside,omitempty"`    // what was learned beside what is exact
 	Crawls    [][2]int     `json:"crawls,omitempty"`    // epoch and source of the last crawls of what was learned, if Batch asks for them
 
