@@ -38,17 +38,7 @@ type Run struct {
 		Budget  float64 `toml:"budget" json:"budget"`             // budget units per epoch; 0 for the instance's own, 1 of a recording
 	} `toml:"instance" json:"instance"`
 
-	World struct {
-		Kind       string      `toml:"kind" json:"kind"`                       // mean, poisson or replay; it follows the learner's level of knowledge
-		Marks      string      `toml:"marks" json:"marks,omitempty"`           // poisson: law of the items' interest
-		Sigma      float64     `toml:"sigma" json:"sigma,omitempty"`           // poisson: σ of lognormal marks
-		Unobserved SourceNames `toml:"unobserved" json:"unobserved,omitempty"` // poisson: sources whose state is not seen
-		Trace      string      `toml:"trace" json:"trace,omitempty"`           // replay: the recording
-		Epoch      string      `toml:"epoch" json:"epoch,omitempty"`           // replay: length of an epoch
-		Decay      float64     `toml:"decay" json:"decay,omitempty"`           // replay: decay of interest, 1/hour
-		Split      float64     `toml:"split" json:"split,omitempty"`           // replay: share of the recording on which the model is fitted; the rest is measured
-		Warm       bool        `toml:"warm" json:"warm,omitempty"`             // replay: the part on which the model is fitted is played too, and does not count
-	} `toml:"world" json:"world"`
+	World World `toml:"world" json:"world"`
 
 	// Learner holds the algorithm, an entry of the catalogue, and its settings.
 	// NAME@LEVEL is the algorithm with a knowledge other than its first.
@@ -332,11 +322,7 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 	}
 	return e.sites.get(string(key), func() (*site, error) {
 		in := env.Instance{Budget: r.Instance.Budget}
-		w := World{
-			World: r.World.Kind, Marks: r.World.Marks, Sigma: r.World.Sigma, Unobserved: r.World.Unobserved,
-			Trace: r.World.Trace, Epoch: r.World.Epoch, Decay: r.World.Decay, Split: r.World.Split, Warm: r.World.Warm,
-		}
-		if w.Trace == "" {
+		if r.World.Trace == "" {
 			var err error
 			name := r.Instance.Name
 			if r.Instance.Law != "" {
@@ -350,7 +336,7 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 				return nil, &SettingError{"instance.name", err}
 			}
 		}
-		scene, err := w.Open(ctx, in, level)
+		scene, err := r.World.Open(ctx, in, level)
 		if errors.Is(err, env.ErrBudget) {
 			return nil, &SettingError{"instance.budget", err}
 		}

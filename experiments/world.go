@@ -13,19 +13,18 @@ import (
 	"ephemera/env"
 )
 
-// World is a world as settings, under the names that flags, a config.toml and
-// sweeps have for them.
+// World is a world as settings, under the names that configurations and records
+// have for them.
 type World struct {
-	World      string      `toml:"world,omitempty"` // mean or poisson; empty of a recording
-	Marks      string      `toml:"marks,omitempty"`
-	Sigma      float64     `toml:"sigma,omitempty"`
-	Unobserved SourceNames `toml:"unobserved,omitempty"`
-
-	Trace string  `toml:"trace,omitempty"`
-	Epoch string  `toml:"epoch,omitempty"`
-	Decay float64 `toml:"decay,omitempty"` // 1/hour
-	Split float64 `toml:"split,omitempty"`
-	Warm  bool    `toml:"warm,omitempty"`
+	Kind       string      `toml:"kind" json:"kind"`                       // mean, poisson or replay; it follows the learner's level of knowledge
+	Marks      string      `toml:"marks" json:"marks,omitempty"`           // poisson: law of the items' interest
+	Sigma      float64     `toml:"sigma" json:"sigma,omitempty"`           // poisson: σ of lognormal marks
+	Unobserved SourceNames `toml:"unobserved" json:"unobserved,omitempty"` // poisson: sources whose state is not seen
+	Trace      string      `toml:"trace" json:"trace,omitempty"`           // replay: the recording
+	Epoch      string      `toml:"epoch" json:"epoch,omitempty"`           // replay: length of an epoch
+	Decay      float64     `toml:"decay" json:"decay,omitempty"`           // replay: decay of interest, 1/hour
+	Split      float64     `toml:"split" json:"split,omitempty"`           // replay: share of the recording on which the model is fitted; the rest is measured
+	Warm       bool        `toml:"warm" json:"warm,omitempty"`             // replay: the part on which the model is fitted is played too, and does not count
 }
 
 // SourceNames are names of sources, as text separated by commas.
@@ -60,12 +59,12 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 	switch {
 	case w.Trace != "":
 		return w.recorded(ctx, in.Budget)
-	case w.World == "mean":
+	case w.Kind == "mean":
 		return MeanScene(in), nil
-	case w.World == "poisson":
+	case w.Kind == "poisson":
 		return w.poisson(in, level)
 	}
-	return Scene{}, bad("world", "is %q; allowed are mean and poisson", w.World)
+	return Scene{}, bad("kind", "is %q; allowed are mean, poisson and replay", w.Kind)
 }
 
 func (w World) recorded(ctx context.Context, budget float64) (Scene, error) {

@@ -18,6 +18,7 @@ type spec struct {
 	Instance string  // a name or a path, as env.Named takes it
 	TOML     string  // an instance file's contents; goes before Instance
 	Budget   float64 // 0 for the instance's own
+	Kind     string  `json:"world"`
 	experiments.World
 	Unobserved []string // in place of that of World, for names with commas
 	Knowledge  env.Level
@@ -25,7 +26,7 @@ type spec struct {
 
 // usual is what a spec leaves out.
 func usual() spec {
-	return spec{World: experiments.World{World: "mean", Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Knowledge: env.LevelModel}
+	return spec{World: experiments.World{Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Kind: "mean", Knowledge: env.LevelModel}
 }
 
 // decode reads JSON strictly.
@@ -62,11 +63,11 @@ func (s *spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 		return none, err
 	}
 	w, in := s.World, env.Instance{Budget: s.Budget}
-	w.Unobserved = s.Unobserved
+	w.Kind, w.Unobserved = s.Kind, s.Unobserved
 	switch {
-	case w.World != "replay":
-		if w.World != "mean" && w.World != "poisson" {
-			return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", w.World)
+	case w.Kind != "replay":
+		if w.Kind != "mean" && w.Kind != "poisson" {
+			return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", w.Kind)
 		}
 		w.Trace = ""
 		in, err = s.instance()

@@ -218,16 +218,6 @@ func (f *Flags) Only(why string, allowed ...string) error {
 	return err
 }
 
-// refuse refuses the first of these flags that was given.
-func (f *Flags) refuse(format string, names ...string) error {
-	for _, name := range names {
-		if f.Given(name) {
-			return Usagef(format, name)
-		}
-	}
-	return nil
-}
-
 // Given reports whether the flag was given.
 func (f *Flags) Given(name string) bool {
 	given := false

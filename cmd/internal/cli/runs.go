@@ -22,9 +22,6 @@ type Runs struct {
 	settings        map[string]any
 }
 
-// Levels are the names of the levels of knowledge.
-var Levels = []string{string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline)}
-
 // flagKeys are the settings of a run that flags give, by the names of the flags.
 var flagKeys = map[string]string{
 	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks", "sigma": "world.sigma", "unobserved": "world.unobserved",
@@ -100,7 +97,7 @@ func (r *Runs) defineLearner(f *Flags) {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
 		f.StringVar(&r.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
-		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first, or model", Levels...)
+		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first, or model", string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline))
 		for name, usage := range map[string]string{
 			"kappa": "`κ`, steepness of the logit, above 0",
 			"gamma": "`γ`, step of the critic, above 0 and below 2",
