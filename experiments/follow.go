@@ -26,6 +26,7 @@ import (
 type follow struct {
 	state  string           // file of the checkpoints of a learner; "" for none
 	id     string           // of the run, in its checkpoints
+	keeps  bool             // the checkpoint stays, and the last one is of the end of learning
 	every  int              // epochs between two of them; 0 for ten seconds
 	crawls bool             // keep the last crawls of what was learned
 	played func(epochs int) // if not nil, is told how many epochs were played since the last call
@@ -209,7 +210,7 @@ func (c *contest) follow(ctx context.Context, how follow) (*followed, error) {
 			if last {
 				out.stepsPerSecond = float64(epochs-from) / time.Since(began).Seconds()
 			}
-			if err != nil || how.state == "" || !last && !due(n+1) {
+			if err != nil || how.state == "" || !(last && how.keeps) && !due(n+1) {
 				return err
 			}
 			return c.save(&now, &out.learning, how)

@@ -181,7 +181,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 			paths[i], hows[i].id, hows[i].state = base+".json", id, base+".state"
 			saved := true
 			if i == 0 && b.Saved != "" {
-				hows[i].state = b.Saved
+				hows[i].state, hows[i].keeps = b.Saved, true
 				at, err := readCheckpoint(b.Saved)
 				if err != nil {
 					return nil, err
