@@ -59,7 +59,11 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 			alike(t, in, of(in), 120, rapid.Bool().Draw(t, "others"))
 		}
 	})
-	for _, in := range []env.Instance{env.Lognormal(3000, 20, 2), env.Wide(2000, 30, 2)} {
+	laws := env.Lognormal(1500, 20, 3)
+	for i := range laws.Sources {
+		laws.Sources[i].Law = []env.Law{env.LawExponential, env.LawPower, env.LawHump}[i%3]
+	}
+	for _, in := range []env.Instance{env.Lognormal(3000, 20, 2), env.Wide(2000, 30, 2), laws} {
 		for _, of := range ages {
 			alike(t, in, of(in), 300, true)
 		}
