@@ -68,7 +68,7 @@ func firstAge(s env.Source, x float64) float64 {
 	if x >= s.Ceiling() {
 		return math.Inf(1)
 	}
-	return max(1, math.Ceil(index.Wait(s, x)-1e-9))
+	return float64(index.FirstAge(0, index.Never, func(age int) bool { return s.MeanState(age) >= x*(1-1e-12) }))
 }
 
 func age(epochs float64) string {

@@ -60,13 +60,13 @@ func (c *Curve) At(age int) float64 { return c.Harvest(float64(age)) }
 //
 //	Cγ(s) = H(s) − s(H(s+1) − H(s)) = (s+1)H(s) − sH(s+1)
 //
-// which for the exponential law is [AtAge]. The index is below 0 as long as
+// which for the exponential law is [atAge]. The index is below 0 as long as
 // H(s)/s still rises: not even a crawl that is free is worth while then. From
 // there on it does not fall as the age grows.
 func (c *Curve) Index(age int) float64 {
 	s := float64(age)
 	if c.plain && s+1 <= c.Window {
-		return AtAge(c.scale, c.Decay, c.loss, s)
+		return atAge(c.scale, c.Decay, c.loss, s)
 	}
 	d := c.chord(age)
 	charge := c.At(age) - s*d

@@ -4,7 +4,7 @@
 //  1. A [Curve] is what one crawl earns by the age of the source, for any law of
 //     interest, with Whittle's index at an age and its inverse.
 //  2. For the exponential law the index has closed forms, at any state
-//     ([Whittle], [WhittleLiteral], [Inverse]) and at an age ([AtAge]).
+//     ([Whittle], [WhittleLiteral], [Inverse]) and at an age.
 //  3. [RelaxedAge] is the best time between crawls where that may be any real
 //     number. lambert, the branch W₋₁ in a form that keeps its digits, gives it
 //     for the exponential law.

@@ -25,7 +25,7 @@ func Whittle(s env.Source, x float64) float64 {
 		c := NewCurve(s.MeanDynamics())
 		return c.Index(FirstAge(0, Never, func(age int) bool { return c.At(age) >= x })) / s.Cost
 	}
-	return theorem1(s, x, math.Ceil(Wait(s, x)))
+	return theorem1(s, x, math.Ceil(wait(s, x)))
 }
 
 // WhittleLiteral is Theorem 1 as printed: 0 at x ≥ u*. It is there to
@@ -37,9 +37,9 @@ func WhittleLiteral(s env.Source, x float64) float64 {
 	return Whittle(s, x)
 }
 
-// Wait returns log_α(1 − x/u*) for 0 ≤ x < u*: the age, in epochs, at which the
+// wait returns log_α(1 − x/u*) for 0 ≤ x < u*: the age, in epochs, at which the
 // mean state is x.
-func Wait(s env.Source, x float64) float64 {
+func wait(s env.Source, x float64) float64 {
 	return -math.Log1p(-x/s.Ceiling()) / s.Decay
 }
 
@@ -63,11 +63,11 @@ func WhittleAtAge(s env.Source, age int) float64 {
 	return c.Index(age) / s.Cost
 }
 
-// AtAge returns Cγ on the state x = u*(1 − α^s) of age s, where η = s, with
+// atAge returns Cγ on the state x = u*(1 − α^s) of age s, where η = s, with
 // loss = 1 − α; in interest:
 //
 //	Cγ = s((1−α)x − u) + x = u*[1 − α^s − s(1−α)α^s]
-func AtAge(ceil, decay, loss, age float64) float64 {
+func atAge(ceil, decay, loss, age float64) float64 {
 	y := decay * age
 	if y > 0.5 {
 		return ceil * (1 - math.Exp(-y)*(1+age*loss))
@@ -76,7 +76,7 @@ func AtAge(ceil, decay, loss, age float64) float64 {
 	return ceil * (-m - age*loss*(1+m))
 }
 
-// ageAt is the inverse of [AtAge], the age, any real number of epochs, at which
+// ageAt is the inverse of [atAge], the age, any real number of epochs, at which
 // the index reaches a charge. With κ = (1−α)/c and y = cs that is where
 //
 //	(1 + κy) e^(−y) = 1 − Cγ/u*
