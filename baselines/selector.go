@@ -58,6 +58,16 @@ func equal(costs []float64) bool {
 // never chosen. It panics if there is not one key per source.
 func (s *Selector) Top(dst []int, key []float64) []int { return s.top(dst, s.candidates(key)) }
 
+// Among appends the chosen of some sources to dst, as Pack does; key[k] is that of
+// source ids[k].
+func (s *Selector) Among(dst []int, ids []int32, key []float64) []int {
+	s.scratch = s.scratch[:0]
+	for k, i := range ids {
+		s.scratch = append(s.scratch, candidate{key[k], i})
+	}
+	return s.pack(dst, s.scratch, nil)
+}
+
 // candidates returns the sources that may be chosen.
 func (s *Selector) candidates(key []float64) []candidate {
 	if len(key) != len(s.costs) {

@@ -170,8 +170,11 @@ func besideExact(t learner.Learner, at *site) []Pair {
 	for k := range min(len(src), recordedSources) {
 		i := k * len(src) / min(len(src), recordedSources)
 		s := src[i]
-		if l, ok := t.(Priced); ok && math.IsInf(l.InverseIndex(i), 1) {
+		if l, ok := t.(Stated); ok && math.IsInf(l.InverseIndex(i), 1) {
 			continue // never crawled
+		}
+		if l, ok := t.(Aged); ok && math.IsInf(l.ThresholdAge(i), 1) {
+			continue
 		}
 		if x, ok := learnedThreshold(t, src, i); ok {
 			add(Pair{What: "threshold", Source: s.Name, Learned: x, Exact: min(index.Inverse(s, price), s.Ceiling())})
@@ -201,7 +204,7 @@ func learnedThreshold(t learner.Learner, src []env.Source, i int) (x float64, ok
 		return l.Threshold(i, others), true
 	case Aged:
 		return src[i].MeanStateAt(l.ThresholdAge(i)), true
-	case Priced:
+	case Stated:
 		return l.InverseIndex(i), true
 	}
 	return 0, false

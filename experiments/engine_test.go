@@ -142,14 +142,14 @@ func TestResolveRefuses(t *testing.T) {
 		{"learner.algorithm", "gold", "allowed are lspe"},
 		{"learner.algorithm", "lspe@all", "allowed"},
 		{"learner.algorithm", "whittle-packed", "all cost the same"},
-		{"learner.colour", "red", "allowed are kappa"},
+		{"learner.colour", "red", "allowed are features"},
 		{"learner.kappa", "steep", "a number is needed"},
 		{"learner.kappa", -1, "above 0"},
 		{"instance.name", "gold", "FAMILY:N"},
 		{"instance.budget", 1e9, "budget"},
 		{"world.kind", "flat", "mean, poisson, replay"},
 		{"world.kind", "replay", "world.trace"},
-		{"world.marks", "odd", "poisson"},
+		{"world.marks", "odd", "constant"},
 		{"world.trace", "x.csv", "replay"},
 	} {
 		r := NewRun()

@@ -14,7 +14,7 @@ import (
 // goes on from its checkpoint, and ends with the bytes of one that was not.
 func TestGoesOn(t *testing.T) {
 	for _, settings := range []map[string]any{
-		{"learner.algorithm": "lspe@model", "steps": 1100},
+		{"learner.algorithm": "lspe", "steps": 1100},
 		{"learner.algorithm": "paper", "steps": 1100, "world.kind": "poisson", "world.marks": "per-item"},
 		{"learner.algorithm": "lspe@observed", "steps": 1100, "instance.budget": 2, "world.marks": "per-epoch"},
 		{"learner.algorithm": "forecast", "steps": 600, "instance.name": "mixed:6", "instance.budget": 2, "world.marks": "per-item"},

@@ -12,10 +12,14 @@ import (
 	"ephemera/learner"
 )
 
-// Priced is a trainee that learns a price λ of the budget and a threshold for
-// every source.
+// Priced is a trainee that learns a price of the budget.
 type Priced interface {
-	Price() float64             // λ, interest per budget unit
+	Price() float64 // λ, interest per budget unit
+}
+
+// Stated is a Priced trainee that knows states at its thresholds.
+type Stated interface {
+	Priced
 	InverseIndex(i int) float64 // γ̂⁻¹(λ), the state from which source i is crawled, interest
 }
 
@@ -35,6 +39,10 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 		return nil
 	}
 	aged, _ := t.(Aged)
+	stated, _ := t.(Stated)
+	if aged == nil && stated == nil {
+		return nil
+	}
 	tab := &result.Table{Header: []string{"source"}}
 	if aged != nil {
 		tab.Header = append(tab.Header, "learned age", "exact age")
@@ -56,7 +64,13 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 			}
 			cells = append(cells, age(learned), age(firstAge(s, exact)))
 		}
-		cells = append(cells, result.Figure(p.InverseIndex(i)), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
+		var state float64
+		if stated != nil {
+			state = stated.InverseIndex(i)
+		} else {
+			state = s.MeanStateAt(aged.ThresholdAge(i))
+		}
+		cells = append(cells, result.Figure(state), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
 		tab.Add(cells...)
 	}
 	return tab

@@ -202,31 +202,6 @@ func TestAnyWorld(t *testing.T) {
 	}
 }
 
-// Worlds in which an index that is a little wrong costs much. In the first, one
-// or two slow sources hold almost all of the interest, and a crawl of one of them
-// brings thousands of prices. In the others, sources without profit matter for
-// what is packed beside the rest, and for the price.
-func TestIndexCounts(t *testing.T) {
-	for _, seed := range []uint64{456, 2835, 3365, 4477, 5981, 1707, 2830, 6201} {
-		s, _ := anyWorld(seed, env.LevelModel)
-		var earned [2]float64
-		for k, name := range []string{"whittle", "lspe"} {
-			e, err := Find(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelModel, Seed: seed, Epochs: 3000})
-			if err != nil {
-				t.Fatal(err)
-			}
-			earned[k] = p.Learned.Reward
-		}
-		if share := earned[1] / earned[0]; !(share >= .98) {
-			t.Errorf("world %d: lspe learned what earns %.4f of Whittle; want .98", seed, share)
-		}
-	}
-}
-
 // A source whose decay is thought too fast is crawled at every epoch, and never
 // shows an old item by which the error could be seen.
 func TestDecayThoughtTooFast(t *testing.T) {

@@ -40,5 +40,5 @@ func ExampleLoad() {
 		panic(err)
 	}
 	fmt.Printf("%s with knowledge %s crawls %.2f sources per epoch\n", saved.Algorithm(), saved.Level(), got.Crawls)
-	// Output: lspe with knowledge model crawls 3.00 sources per epoch
+	// Output: lspe with knowledge online crawls 3.00 sources per epoch
 }

@@ -8,54 +8,34 @@ import (
 	"ephemera/learner/paper"
 )
 
-// lspeKind is the actor-critic with a price at all levels of knowledge.
+// lspeKind is the actor-critic with a price for the budget: where nothing is known
+// but costs and budget, and where the true state is seen beside.
 var lspeKind = Kind{
 	Name:   "lspe",
 	About:  "the LSPE(0) actor-critic with a price for the budget",
-	Levels: []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline},
+	Levels: []env.Level{env.LevelOnline, env.LevelObserved},
 	Settings: func(level env.Level) any {
-		switch level {
-		case env.LevelOnline:
-			s := forecast.DefaultActorSettings()
-			return &s
-		case env.LevelObserved:
+		if level == env.LevelObserved {
 			s := observed.DefaultSettings()
 			return &s
 		}
 		s := lspe.DefaultSettings()
 		return &s
 	},
-	Overruns: func(s any) bool {
-		p, ok := s.(*lspe.Settings)
-		return ok && p.Act == "probabilistic"
-	},
 	New: func(g Given, settings any) (Learner, error) {
-		if s, ok := settings.(*forecast.ActorSettings); ok {
-			l, err := forecast.NewActor(g.Terms, s, g.Rand)
-			return lspeOnline{l}, err
-		}
 		if s, ok := settings.(*observed.Settings); ok {
 			l, err := observed.New(g.Terms, s, g.Rand)
 			return lspeObserved{l}, err
 		}
-		l, err := lspe.New(g.Instance, settings.(*lspe.Settings), g.Rand)
-		return lspeModel{l}, err
+		l, err := lspe.New(g.Terms, settings.(*lspe.Settings), g.Rand)
+		return lspeOnline{l}, err
 	},
 }
 
 type (
-	lspeModel    struct{ *lspe.Learner }
 	lspeObserved struct{ *observed.Learner }
-	lspeOnline   struct{ *forecast.Actor }
+	lspeOnline   struct{ *lspe.Learner }
 )
-
-func (p lspeModel) Agent() env.Agent           { return env.NewAgent[env.Model](p.Learner) }
-func (p lspeModel) Frozen() env.Agent          { return env.NewAgent[env.Model](p.Learner.Frozen()) }
-func (p lspeModel) FrozenByAge() env.Agent     { return env.NewAgent(p.Learner.Frozen().ByAge()) }
-func (p lspeModel) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
-func (p lspeModel) State() any                 { return p.Learner.State() }
-func (p lspeModel) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
-func (p lspeModel) ThresholdAge(i int) float64 { return p.Threshold(i) }
 
 func (p lspeObserved) Agent() env.Agent           { return env.NewAgent[env.Observed](p.Learner) }
 func (p lspeObserved) Frozen() env.Agent          { return env.NewAgent[env.Observed](p.Learner.Frozen()) }
@@ -66,11 +46,11 @@ func (p lspeObserved) SetState(data []byte) error { return restore(data, p.Learn
 // InverseIndex of one that sees the state: the threshold is a state.
 func (p lspeObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
 
-func (p lspeOnline) Agent() env.Agent           { return env.NewAgent[env.Online](p.Actor) }
-func (p lspeOnline) Frozen() env.Agent          { return env.NewAgent[env.Online](p.Actor.Frozen()) }
+func (p lspeOnline) Agent() env.Agent           { return env.NewAgent[env.Online](p.Learner) }
+func (p lspeOnline) Frozen() env.Agent          { return env.NewAgent[env.Online](p.Learner.Frozen()) }
 func (p lspeOnline) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
-func (p lspeOnline) State() any                 { return p.Actor.State() }
-func (p lspeOnline) SetState(data []byte) error { return restore(data, p.Actor.SetState) }
+func (p lspeOnline) State() any                 { return p.Learner.State() }
+func (p lspeOnline) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 func (p lspeOnline) ThresholdAge(i int) float64 { return p.Threshold(i) }
 
 // forecastKind is the learner that is deployed where nothing is known

@@ -71,7 +71,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 3
+	version = 4
 )
 
 func seal(body []byte) []byte {

@@ -55,7 +55,7 @@ func TestJSON(t *testing.T) {
 // TestSteps: lspe takes the schedules that the paper's takes, at
 // each level of knowledge.
 func TestSteps(t *testing.T) {
-	for _, level := range []string{"model", "observed", "online"} {
+	for _, level := range []string{"observed", "online"} {
 		args := strings.Fields("-steps 300 -format json -algorithm lspe -knowledge " + level)
 		plain, _, err := train(t, args...)
 		if err != nil {
@@ -81,7 +81,7 @@ func TestOut(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nkind = 'mean'\n") {
+	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nkind = 'poisson'\n") {
 		t.Errorf("config.toml does not hold the world:\n%s", b)
 	}
 	// Another run takes the place of a finished one.
@@ -119,8 +119,8 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("extra", cli.Usage, "extra"),
 		clitest.Refuse("-steps 0", cli.Usage, "steps", "0"),
 		clitest.Refuse("-steps x", cli.Usage, "steps", "x"),
-		clitest.Refuse("-marks per-item", cli.Usage, "marks", "poisson"),
-		clitest.Refuse("-sigma NaN", cli.Usage, "sigma", "number"),
+		clitest.Refuse("-knowledge model -marks per-item", cli.Usage, "marks", "poisson"),
+		clitest.Refuse("-knowledge model -sigma NaN", cli.Usage, "sigma", "number"),
 		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "-sigma is 9", "8"),
 		clitest.Refuse("-trace "+good+" -split 1.5", cli.Usage, "-split is 1.5", "below 1"),
 		clitest.Refuse("-knowledge observed -unobserved x", cli.Usage, "-unobserved names \"x\""),
@@ -146,7 +146,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-budget -1", cli.Usage, "budget", "-1", "above 0"),
 		clitest.Refuse("-budget 5", cli.Usage, "budget", "5", "4"),
 		clitest.Refuse("-budget NaN", cli.Usage, "budget", "NaN"),
-		clitest.Refuse("-unobserved 1", cli.Usage, "unobserved", "poisson"),
+		clitest.Refuse("-knowledge model -unobserved 1", cli.Usage, "unobserved", "poisson"),
 		clitest.Refuse("-knowledge observed -unobserved 9", cli.Usage, "unobserved", "9"),
 		clitest.Refuse("-instance nowhere", cli.Usage, "nowhere", "paper"),
 		clitest.Refuse("-knowledge much", cli.Usage, "much", "online"),

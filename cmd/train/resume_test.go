@@ -37,7 +37,7 @@ func runs(t *testing.T) []string {
 		"-steps 6000 -algorithm paper",
 		"-steps 4000 -algorithm paper -instance mixed:6 -budget 2 -act budget -world poisson",
 		"-steps 12000",
-		"-steps 6000 -act probabilistic",
+		"-steps 6000 -algorithm paper -act probabilistic",
 		"-steps 4000 -instance lognormal:30 -budget 3 -world poisson -marks per-item",
 		"-steps 4000 -knowledge observed -marks per-epoch -unobserved 2",
 		"-steps 4000 -knowledge online -instance mixed:9 -budget 2",

@@ -28,7 +28,6 @@ type Bank struct {
 	first []float64 // diagonal of B to begin with
 	data  []float64 // of each problem: B, B⁻¹, A (ℓ×ℓ), b̄, r (k×ℓ)
 	w     float64   // b of the batch
-	m, g  []float64 // scratch: two ℓ×ℓ, and ℓ for each reward
 }
 
 // bankSettings are of features that D has brought to one size.
@@ -51,7 +50,6 @@ func NewBank(n, rewards int, first []float64, gamma float64) *Bank {
 	k := &Bank{
 		problem: newProblem(l, gamma, bankSettings),
 		n:       n, k: rewards, first: slices.Clone(first),
-		m: make([]float64, 2*l*l), g: make([]float64, rewards*l),
 	}
 	k.data = make([]float64, n*k.stride())
 	for i := range n {
@@ -141,12 +139,28 @@ func (k *Bank) Solve(steps int) bool {
 		k.fallback()
 		return false
 	}
-	if steps == 1 {
+	for range steps {
 		k.step(k.apply)
-	} else {
-		k.advance(steps)
 	}
 	return true
+}
+
+// Regress ends a batch with r = B⁻¹b̄, least squares, whose A is −B and γ 1. It
+// reports whether B⁻¹ was trusted.
+func (k *Bank) Regress() bool {
+	trusted := k.trusted()
+	solve := k.apply
+	if !trusted {
+		solve = k.tikhonov
+	}
+	for at := 0; at < len(k.r); at += k.l {
+		copy(k.v, k.bbar[at:at+k.l])
+		solve(k.r[at:at+k.l], k.v)
+	}
+	if !trusted {
+		k.renew()
+	}
+	return trusted
 }
 
 // apply writes y = B⁻¹v.
@@ -161,42 +175,6 @@ func (k *Bank) step(solve func(y, v []float64)) {
 		for i, y := range k.y {
 			r[i] += k.gamma * y
 		}
-	}
-}
-
-// advance takes so many steps at once. One is r ← Mr + g with M = I + γB⁻¹A and
-// g = γB⁻¹b̄; with the bits of the number come M, M², M⁴, … and the g that
-// belongs to them.
-func (k *Bank) advance(steps int) {
-	l := k.l
-	m, m2, g := k.m[:l*l], k.m[l*l:], k.g
-	k.times(m, k.p, k.a)
-	scale(m, k.gamma)
-	for i := range l {
-		m[i*l+i]++
-	}
-	for at := 0; at < len(g); at += l {
-		k.times(g[at:at+l], k.p, k.bbar[at:at+l])
-	}
-	scale(g, k.gamma)
-	for {
-		if steps&1 != 0 {
-			k.each(k.r, m, g)
-		}
-		if steps <= 1 {
-			return
-		}
-		k.each(g, m, g)
-		k.times(m2, m, m)
-		m, m2, steps = m2, m, steps>>1
-	}
-}
-
-// each takes x ← Mx + g for the vector of each reward. g may be x.
-func (k *Bank) each(x, m, g []float64) {
-	for at := 0; at < len(x); at += k.l {
-		affine(k.y, m, x[at:at+k.l], g[at:])
-		copy(x[at:], k.y)
 	}
 }
 
@@ -255,10 +233,15 @@ func (k *Bank) measure() (faded bool) {
 	return faded
 }
 
-// fallback takes a step of r by the Tikhonov form and inverts B afresh.
+// fallback takes a step of r by the Tikhonov form.
 func (k *Bank) fallback() {
-	k.count.Fallbacks++
 	k.step(k.tikhonov)
+	k.renew()
+}
+
+// renew inverts B afresh.
+func (k *Bank) renew() {
+	k.count.Fallbacks++
 	for i, first := range k.first {
 		k.b[i*k.l+i] = max(k.b[i*k.l+i], bankFloor*first)
 	}

@@ -1,112 +1,73 @@
 package lspe
 
-import (
-	"math"
-)
+import "math"
 
-// The actor of a source is its threshold T, a state in [u, u*]. It is held as
-// the age θ ≥ 1 in which the source comes there, x(θ) = u*(1 − α^θ) = T: near u*
-// states lose their digits and ages do not, and a step in ln θ means as much at
-// a slow source as at a fast one.
+// The actor of a source is its threshold θ, an age in [1, 50 rounds]. Under the
+// mean dynamics the state rises with the age, so these are the states in [u, u*],
+// u* being out of reach: the projection of Allerton, section III. Where the price
+// or the law changes an age remains what it is, a state does not.
 
 const (
-	maxCycles  = 50   // greatest threshold, in periods
-	maxActor   = 0.5  // greatest step of ln θ
-	leastActor = 1e-6 // |f − f*| below which the actor stays where it is
-	halfEpoch  = 0.5  // the paper's shift of the logit
+	half       = .5 // the paper's shift of the logit
+	mostRounds = 50 // the greatest threshold
+	leastDraw  = .01
+	// The actor moves θ by a factor of at most so much between two crawls of a
+	// source: beyond, polynomials say anything, and only a crawl tells.
+	trust = 2
+	// A cycle longer than 2θ + 1 counts as one of 2θ + 1: what comes that late
+	// says little about the threshold, and its powers would outweigh the others.
+	longest = 2
 )
 
-// mean returns x(s) = u*(1 − α^s).
-func (s *source) mean(age float64) float64 {
-	return -s.ceil * math.Expm1(age*math.Log1p(-s.loss))
-}
-
-// after returns the state after an epoch without a crawl, αx + u.
-func (s *source) after(x float64) float64 { return x + s.loss*(s.ceil-x) }
-
-// gain returns u.
-func (s *source) gain() float64 { return s.loss * s.ceil }
-
-// margin returns how far an age is above the threshold,
+// act takes a step of the policy gradient:
 //
-//	ln(s + ½) − ln θ
+//	ln θ ← Π[ln θ − a(k) clip((W − λ)/max(λ, h/10), 1)]
 //
-// times κ it is the exponent of the logit. With the half, the paper's, f is
-// almost 1 at s = θ = 1: "always" is a threshold.
-func (s *source) margin(age float64) float64 { return lnHalf(age) - s.lnTheta }
-
-// lnHalves holds ln(s + ½) for small ages.
-var lnHalves = func() (t [1024]float64) {
-	for k := range t {
-		t[k] = math.Log(float64(k) + halfEpoch)
+// share is 1 at a crawl and ½ where a source wakes without one.
+func (l *Learner) act(i int, share float64) {
+	if l.set.Actor == "off" || l.unit() == 0 { // nothing was found yet
+		return
 	}
-	return
-}()
-
-// lnHalf returns ln(s + ½).
-func lnHalf(age float64) float64 {
-	if age < float64(len(lnHalves)) {
-		return lnHalves[int(age)]
-	}
-	return math.Log(age + halfEpoch)
+	s := &l.src[i]
+	excess := clip((l.Index(i) - l.price) / l.unit())
+	l.move(i, s.theta*math.Exp(-share*l.clocks.at(s.cycles).a*excess))
 }
 
-// reached reports whether Θ is the first age with a margin of 0 or more.
-func (s *source) reached() bool {
-	return s.lnTheta <= lnHalf(s.Theta) && (s.Theta <= 1 || s.lnTheta > lnHalf(s.Theta-1))
-}
-
-// reach sets Θ, the first age with a margin of 0 or more, and x(Θ).
-func (s *source) reach() {
-	s.Theta = max(1, math.Ceil(math.Exp(s.lnTheta)-halfEpoch))
-	switch { // e^(ln x) may not be x
-	case s.lnTheta > lnHalf(s.Theta):
-		s.Theta++
-	case !s.reached():
-		s.Theta--
+// move sets θ within its bounds.
+func (l *Learner) move(i int, theta float64) {
+	s := &l.src[i]
+	if s.from > 0 {
+		theta = min(max(theta, s.from/trust), s.from*trust)
 	}
-	s.peak = s.mean(s.Theta)
-}
-
-// move takes ln θ ← Π[ln θ − step], with Π onto [1, most]: T is in [u, u*].
-func (s *source) move(step, most float64) {
-	s.lnTheta = max(0, min(math.Log(most), s.lnTheta-step))
-	if !s.reached() {
-		s.reach()
+	theta = min(max(1, theta), l.most())
+	if s.theta > 0 {
+		l.plan -= l.costs[i] / s.theta
 	}
+	s.theta = theta
+	l.plan += l.costs[i] / theta
+	s.measure()
 }
 
-// push is the actor's step: the gradient of what the next decision is worth,
-// both actions weighed and none sampled,
+// most returns the greatest threshold, in epochs.
+func (l *Learner) most() float64 { return mostRounds * l.round }
+
+// unit returns what differences from the price are measured in.
+func (l *Learner) unit() float64 { return max(l.price, l.harvest/10) }
+
+func clip(v float64) float64 { return max(-1, min(1, v)) }
+
+// draw draws the noise L of a source's next cycle, logistic, so that it is
+// crawled at age s with the logit's probability,
 //
-//	min(a(n) κ/max(Θ, s), ½) |f − f*| clip(e, 1)
+//	P(κ(ln(s + ½) − ln θ) + L > 0) = 1/(1 + e^(−κ(ln(s + ½) − ln θ)))
 //
-// with f the logit of the margin and f* the better action, 1 where e > 0. The
-// published weight f(1 − f) vanishes where the actor is sure, also where it is
-// sure and wrong; |f − f*| has the same zero and does not. It is a step per
-// cycle whatever the length of the cycle.
-func (c *clocks) push(margin, e, cycle float64) float64 {
-	f := logit(c.kappa * margin)
-	if e > 0 {
-		f = 1 - f
-	}
-	if f < leastActor {
-		return 0
-	}
-	return min(c.actor*c.kappa/cycle, maxActor) * f * clip(e, 1)
+// One draw a cycle leaves as much to learn from as one an epoch.
+func (l *Learner) draw(s *source) {
+	u := max(leastDraw, min(1-leastDraw, l.rand.Float64()))
+	s.noise = float32(math.Log(u / (1 - u)))
 }
 
-// logit returns 1/(1 + e^(−m)), and 0 or 1 where it is within 10⁻¹¹ of it: most
-// sources are sure in most epochs, and exponentials are what an epoch costs.
-func logit(m float64) float64 {
-	switch {
-	case m > 25:
-		return 1
-	case m < -25:
-		return 0
-	}
-	return 1 / (1 + math.Exp(-m))
+// reach returns θe^(−L/κ), the age + ½ at which the source is due.
+func (l *Learner) reach(s *source) float64 {
+	return s.theta * math.Exp(-float64(s.noise)/l.clocks.at(s.cycles).kappa)
 }
-
-// clip returns v cut to [−c, c].
-func clip(v, c float64) float64 { return max(-c, min(c, v)) }

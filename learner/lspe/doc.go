@@ -1,16 +1,25 @@
-// Package lspe is the actor-critic with a price for the budget where the mean
-// state is known, called lspe on the command line; package observed is that
-// where the true state is seen.
+// Package lspe is the actor-critic that learns from what it sees, called lspe on
+// the command line. [Learner] is told costs and budget only and sees of each crawl
+// its age and harvest. Package observed is for worlds that show the true state.
 //
-//  1. settings.go has the settings and what they are at an epoch.
-//  2. critic.go is the critic, LSPE(0) for each source, and what crawling now is
-//     worth by it.
-//  3. actor.go is the actor, a threshold for each source.
-//  4. common.go mixes both into keys, chooses within the budget, and holds the
-//     price.
-//  5. learner.go puts these together.
+// An epoch of [Learner]:
 //
-// State returns the whole state of a learner between an Update and the next
-// Select as a struct with named fields for encoding/json, and a learner of the
-// same instance and settings that takes it up by SetState goes on bit for bit.
+//  1. schedule.go: sources sleep in a ring until they are nearly due. Those that
+//     wake wait, and the most overdue are crawled within the budget.
+//  2. source.go: a crawl closes a cycle; its age and harvest enter averages of
+//     powers of the age.
+//  3. critic.go: LSPE(0) on polynomials of the age, for crawling and for waiting,
+//     harvest and cost as two rewards. The price at which both are worth the same
+//     is the learned index.
+//  4. actor.go: the policy gradient moves the threshold of the source by how far
+//     the index is from the price; the logit's noise is drawn for its next cycle.
+//  5. learner.go: the price moves by what all thresholds plan to spend.
+//
+// Time scales: a cycle's weight in the critic is b(k), k the source's cycles, the
+// actor's step a(k) = o(b(k)), the price's d(m) = o(a(m)), m rounds.
+//
+// Before that, coldstart.go crawls each source once and takes thresholds and price
+// from the curve in pooled.go, which all sources have in common; jump.go begins
+// sources anew that have become others. policy.go is what was learned, settings.go
+// the settings, state.go the state as data.
 package lspe

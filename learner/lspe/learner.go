@@ -4,263 +4,231 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
-	"ephemera/learner/internal/check"
+	"ephemera/learner/critic"
 )
 
-// Learner is the actor-critic where the mean state and the parameters of the
-// sources are known. It has the parts of Allerton, sections III-IV (a critic by
-// LSPE(0), logit thresholds under projection, an expected policy gradient, the
-// index policy as the operating policy, one time scale each) and one more on
-// the slowest scale, the price λ of a budget unit: the multiplier of the
-// budget. Given a price the sources decouple, so each has a critic of its own,
-// and an epoch costs O(N).
+// Learner is the actor-critic that knows nothing but costs and budget, and sees of
+// each crawl its age and harvest. An epoch costs what its crawls cost.
 type Learner struct {
-	common
+	set    Settings
+	clocks *clocks
+	rand   *stream.Rand
+	schedule
+
 	src    []source
-	critic sources
+	pooled pooled
+	unseen []int32 // sources that were never crawled, in the order in which they will be
+	cold   bool    // the first pass is going on
+
+	epoch   int     // of the Select to come
+	epochs  int     // since the cold start, but for changes of the world
+	price   float64 // λ, interest per budget unit
+	harvest float64 // h, running mean of the harvest per budget unit that was crawled
+	plan    float64 // Σ C/θ, what the thresholds spend per epoch
+	share   float64 // sources that jumped among the last N crawls
+	changed int     // epoch of the last change of the world
+
+	small     critic.Small
+	fallbacks int
 }
 
-// source is what is known and learned of one source.
-type source struct {
-	ceil float64 // u*, interest
-	loss float64 // 1 − α
+var _ env.Learner[env.Online] = (*Learner)(nil)
 
-	lnTheta float64 // ln θ, the threshold T = x(θ) as an age
-	Theta   float64 // Θ, the first age at which the threshold is reached
-	peak    float64 // x(Θ)
-	eta     float64 // η, mean harvest, interest per epoch
-	work    float64 // κ̄, mean cost, budget units per epoch
+// harvestMemory is how many crawls h looks back.
+const harvestMemory = 1000
 
-	// The slope of V in the age below the threshold is slope − λ·toll.
-	slope, toll float64
-}
-
-var _ env.Learner[env.Model] = (*Learner)(nil)
-
-// New returns the learner for an instance; nil settings are [DefaultSettings].
-// It explores with draws from r, one for each source and epoch.
-func New(in env.Instance, set *Settings, r *stream.Rand) (*Learner, error) {
+// New returns the learner for what every crawler knows of a world; nil settings
+// are [DefaultSettings]. It explores with draws from r, one for each crawl.
+func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 	s := DefaultSettings()
 	if set != nil {
 		s = *set
 	}
-	if err := check.First(in.Validate(), s.Validate()); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Learner{common: newCommon(in, s, r), src: make([]source, len(in.Sources))}
-	for i, s := range in.Sources {
-		l.src[i] = source{ceil: s.Ceiling(), loss: -math.Expm1(-s.Decay), lnTheta: math.Log(l.period)}
-		l.src[i].reach()
+	if r == nil {
+		panic("lspe: no random stream")
 	}
-	l.critic = newCritic(l)
+	l := &Learner{set: s, rand: r, schedule: newSchedule(t), src: make([]source, len(t.Costs)), cold: true}
+	l.clocks = newClocks(&l.set)
+	l.pooled = newPooled(l.round)
+	for i := range l.src {
+		l.src[i].last = -1
+		if l.affordable(i) {
+			l.unseen = append(l.unseen, int32(i))
+		}
+	}
 	return l, nil
 }
 
-// Know replaces what is known of source i: its decay rate, 1/epoch, and its
-// ceiling u*. What was learned of its harvests is carried over in proportion to
-// x(Θ).
-func (l *Learner) Know(i int, decay, ceiling float64) {
-	s := &l.src[i]
-	old := s.peak
-	s.ceil, s.loss = ceiling, -math.Expm1(-decay)
-	s.peak = s.mean(s.Theta)
-	if old > 0 {
-		s.eta *= s.peak / old
-		l.critic.bank.Rescale(i, harvests, s.peak/old)
-		l.critic.tell(i)
-	} else {
-		l.critic.begin(i)
+// level returns how much more the source brings than the pooled curve at the same
+// ages, drawn to 1 by half a harvest.
+func (l *Learner) level(s *source) float64 {
+	prior := .5 * l.pooled.mean / float64(s.cycles)
+	if level := (s.harvests[0] + prior) / (s.common + prior); level > 0 {
+		return level
 	}
-}
-
-// Select implements env.Policy. It writes the perturbed keys κk + L with L
-// standard logistic, so that P(κk + L > 0) is the logit f = 1/(1 + e^(−κk)), and
-// takes the sources with the greatest keys within the budget.
-func (l *Learner) Select(dst []int, o *env.Model) []int {
-	l.check(len(o.Mean))
-	l.begin()
-	unit := l.measure()
-	for i, x := range o.Mean {
-		if !l.can(i) {
-			l.never(i)
-			continue
-		}
-		s, age := &l.src[i], float64(o.Age(i))
-		l.plan(i, s.margin(age), l.excess(i, x, age)/unit, max(s.Theta, age))
-	}
-	dst = l.choose(dst, l.at(o))
-	copy(l.key, o.Mean) // what crawls are expected to harvest, of whatever source
-	return dst
-}
-
-// at looks at sources in what is shown.
-func (l *Learner) at(o *env.Model) look {
-	return func(i int) (x, margin, excess float64) {
-		x, age := o.Mean[i], float64(o.Age(i))
-		return x, l.src[i].margin(age), l.excess(i, x, age)
-	}
-}
-
-// Update implements env.Learner: critic, actor and price, from the fastest to
-// the slowest.
-func (l *Learner) Update(crawls []env.Crawled, next *env.Model) {
-	if l.set.Learn == "cycle" {
-		for _, c := range crawls {
-			l.close(c.Source, float64(c.Age), l.key[c.Source])
-		}
-	} else {
-		l.each(crawls, next)
-	}
-	for i, step := range l.push {
-		if step != 0 {
-			l.src[i].move(step, l.most)
-		}
-	}
-	l.settle(crawls)
-}
-
-// close takes the cycle that a crawl at that age has closed into the averages
-// and the critic of source i.
-func (l *Learner) close(i int, age, harvest float64) {
-	s := &l.src[i]
-	// bᵢ(n) is a step per epoch, and a cycle has S of them.
-	w := l.clocks.critic(s.Theta) * age
-	w /= 1 + w
-	// η ← η + w(X/S − η), κ̄ ← κ̄ + w(C/S − κ̄)
-	s.eta += w * (harvest/age - s.eta)
-	s.work += w * (l.costs[i]/age - s.work)
-	l.critic.cycle(i, int(age), harvest, w)
-	l.critic.tell(i)
-}
-
-// each takes in the transitions of all sources as they come.
-func (l *Learner) each(crawls []env.Crawled, next *env.Model) {
-	ages := make([]int, len(l.src)) // of what was crawled
-	for _, c := range crawls {
-		ages[c.Source] = c.Age
-	}
-	for i, age := range ages {
-		s := &l.src[i]
-		b := l.clocks.critic(s.Theta)
-		var harvest, cost float64
-		if age > 0 {
-			harvest, cost = l.key[i], l.costs[i]
-		} else {
-			age = next.Age(i) - 1
-		}
-		s.eta += b * (harvest - s.eta)
-		s.work += b * (cost - s.work)
-		l.critic.transition(i, float64(age), cost > 0, harvest, cost, b)
-		l.critic.tell(i)
-	}
-}
-
-func (l *Learner) check(n int) {
-	if n != len(l.src) {
-		panic(fmt.Sprintf("lspe: view of %d sources; the learner has %d", n, len(l.src)))
-	}
-}
-
-// Threshold returns the learned threshold θ of source i as an age, in epochs.
-// It is the inverse index γᵢ⁻¹(λ) at the learned price, as an age; +Inf where a
-// crawl costs more than the budget.
-func (l *Learner) Threshold(i int) float64 {
-	if !l.can(i) {
-		return math.Inf(1)
-	}
-	return math.Exp(l.src[i].lnTheta)
-}
-
-// InverseIndex returns the threshold as a state: qᵢ = x(Θ), in interest, the
-// learned inverse index γᵢ⁻¹(λ). Crawl from there upwards. +Inf where a crawl
-// costs more than the budget.
-func (l *Learner) InverseIndex(i int) float64 {
-	if !l.can(i) {
-		return math.Inf(1)
-	}
-	return l.src[i].peak
-}
-
-// Index returns the learned index of source i in state x at that age, in
-// interest per budget unit. It is accurate near the price.
-func (l *Learner) Index(i int, x float64, age int) float64 {
-	return l.price + l.excess(i, x, float64(age))
-}
-
-// Fallbacks counts how often a critic's inverse was not trusted and the
-// Tikhonov form was taken.
-func (l *Learner) Fallbacks() int { return l.critic.bank.Fallbacks() }
-
-// Policy is what a [Learner] has learned, as a policy that learns no more and
-// draws nothing: the learned index and the actor's margin, mixed as while
-// learning, without exploration.
-type Policy struct{ l Learner }
-
-var _ env.Policy[env.Model] = (*Policy)(nil)
-
-// Frozen returns the policy that would be deployed now.
-func (l *Learner) Frozen() *Policy {
-	f := &Policy{*l}
-	f.l.src = append([]source(nil), l.src...)
-	f.l.critic = l.critic.frozen(&f.l)
-	f.l.key = make([]float64, len(l.key))
-	f.l.sel = baselines.NewSelector(l.costs, l.budget)
-	f.l.rand, f.l.push = nil, nil
-	return f
+	return 1 // nothing was found anywhere
 }
 
 // Select implements env.Policy.
-func (f *Policy) Select(dst []int, o *env.Model) []int {
-	l := &f.l
-	l.check(len(o.Mean))
-	unit := l.measure()
-	for i, x := range o.Mean {
-		l.key[i] = math.Inf(-1)
-		if l.can(i) {
-			age := float64(o.Age(i))
-			l.key[i] = l.mix(l.src[i].margin(age), l.excess(i, x, age)/unit)
+func (l *Learner) Select(dst []int, o *env.Online) []int {
+	if o.Epoch != l.epoch {
+		l.follow(o)
+	}
+	left := l.budget
+	for _, i := range l.unseen {
+		if !env.Fits(l.costs[i], left) {
+			break
+		}
+		dst = append(dst, int(i))
+		left -= l.costs[i]
+	}
+	if l.cold || left < l.budget {
+		return dst
+	}
+	l.gather(o.Epoch, l.wake)
+	return l.choose(dst, o.Epoch, l.price == 0)
+}
+
+// follow takes up a view that does not follow the one before: another world, or
+// another time in it.
+func (l *Learner) follow(o *env.Online) {
+	if len(o.Last) != len(l.src) {
+		panic(fmt.Sprintf("lspe: view of %d sources; the learner has %d", len(o.Last), len(l.src)))
+	}
+	l.epoch, l.changed = o.Epoch, o.Epoch-1
+	l.clear(o.Epoch)
+	for i := range l.src {
+		l.src[i].last = int32(o.Last[i])
+		if l.src[i].cycles > 0 && !l.cold {
+			l.sleep(l.standing(int32(i)))
 		}
 	}
-	return l.pick(dst, l.at(o))
 }
 
-// ByAge returns the same policy for views whose mean states follow from the ages,
-// as they do where the model is known. Among many sources of which few are
-// crawled it need not look at all.
-func (f *Policy) ByAge() env.Policy[env.Model] {
-	fall := f.fall
-	if f.l.critic.fits() || f.l.set.MarginShare < .5 {
-		fall = nil // the key may fall
+// standing returns how a source stands.
+func (l *Learner) standing(i int32) waiting {
+	s := &l.src[i]
+	return waiting{reach: l.reach(s), last: s.last, id: i}
+}
+
+// wake lets the actor of a source that has woken look at the price once more.
+func (l *Learner) wake(i int32, epoch int) waiting {
+	if s := &l.src[i]; epoch > int(s.last)+1 {
+		if s.cycles == 1 {
+			l.evaluate(int(i), firstSteps)
+		}
+		l.act(int(i), .5)
 	}
-	return baselines.NewPackedByAge(env.Terms{Costs: f.l.costs, Budget: f.l.budget}, f.key, f.worth, fall)
+	return l.standing(i)
 }
 
-func (f *Policy) at(i, age int) (x, margin, excess float64) {
-	s, a := &f.l.src[i], float64(age)
-	x = s.mean(a)
-	return x, s.margin(a), f.l.excess(i, x, a)
-}
-
-// key returns by what source i ranks at an age. Unless values are fitted, it does
-// not fall as the age grows, but for fall.
-func (f *Policy) key(i, age int) float64 {
-	if !f.l.can(i) {
-		return math.Inf(-1)
+// Update implements env.Learner: critic and actor of the sources that were
+// crawled, and the price.
+func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
+	now := next.Epoch - 1
+	for _, c := range crawls {
+		s := &l.src[c.Source]
+		before := s.last
+		s.last = int32(now)
+		if _, asleep := l.ring.Wake(c.Source); asleep { // crawled by somebody else's choice
+			l.ring.Remove(c.Source)
+		}
+		switch age := float64(max(1, c.Age)); {
+		case l.cold:
+			// Kept for the end of the first pass.
+			s.harvests[0], s.common, s.cycles = c.Interest, age, 1
+		case s.cycles == 0:
+			l.restart(c.Source, age, c.Interest)
+			l.draw(s)
+			l.sleep(l.standing(int32(c.Source)))
+		default:
+			if int(before) < l.changed {
+				s.cycles = min(s.cycles, remembered)
+			}
+			l.close(c.Source, age, c.Interest, now)
+		}
 	}
-	_, margin, excess := f.at(i, age)
-	return f.l.mix(margin, excess/f.l.measure())
+	for len(l.unseen) > 0 && l.src[l.unseen[0]].cycles > 0 {
+		l.unseen = l.unseen[1:]
+	}
+	l.release(func(i int32) bool { return int(l.src[i].last) == now })
+	l.epoch = next.Epoch
+	l.epochs++
+	switch {
+	case !l.cold:
+		l.updatePrice()
+	case len(l.unseen) == 0:
+		l.start()
+	}
 }
 
-func (f *Policy) worth(i, age int) float64 {
-	x, _, excess := f.at(i, age)
-	return f.l.worth(i, x, excess)
+// close takes in the cycle that a crawl of source i has closed, and puts it to
+// sleep until it is due again.
+func (l *Learner) close(i int, age, harvest float64, now int) {
+	s := &l.src[i]
+	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
+	age, harvest = l.shorten(s, age, harvest)
+	l.pooled.add(age, harvest/l.level(s))
+	jumped := s.jumped(s.z(age), harvest)
+	l.count(jumped, now)
+	if jumped {
+		l.restart(i, age, harvest)
+	} else {
+		s.cycles++
+		b := l.clocks.at(s.cycles).b
+		s.take(age, harvest, b)
+		s.common += b * (l.pooled.at(age) - s.common)
+		l.evaluate(i, laterSteps)
+		s.from = 0
+		l.act(i, 1)
+		s.from = s.theta
+	}
+	l.draw(s)
+	l.sleep(l.standing(int32(i)))
 }
 
-// fall returns the rounding of key: the excess is Θ times a slope of x.
-func (f *Policy) fall(i int) float64 {
-	s := &f.l.src[i]
-	return 0x1p-46 * (1 + (s.Theta*s.peak+s.ceil)/(f.l.costs[i]*f.l.measure()))
+// shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
+func (l *Learner) shorten(s *source, age, harvest float64) (float64, float64) {
+	if most := longest*s.theta + 1; age > most {
+		return most, harvest * l.pooled.at(most) / l.pooled.at(age)
+	}
+	return age, harvest
+}
+
+// updatePrice takes a step of the multiplier of the budget, on the slowest time
+// scale, by what the thresholds plan to spend:
+//
+//	λ ← max(0, λ + d(m) max(λ, h/10) clip(ΣC/θ/M − 1, 1))
+func (l *Learner) updatePrice() {
+	if l.set.Price == "off" {
+		return
+	}
+	d := l.set.D.At(1 + int(float64(l.epochs)/l.round))
+	l.price = max(0, l.price+d*l.unit()*clip(l.plan/l.budget-1))
+}
+
+// Price returns the learned price λ of a budget unit, in interest.
+func (l *Learner) Price() float64 { return l.price }
+
+// Fallbacks counts how often an inverse was not trusted and the Tikhonov form was
+// taken.
+func (l *Learner) Fallbacks() int { return l.fallbacks + l.pooled.bank.Fallbacks() }
+
+// Threshold returns the learned threshold θ of source i as an age, in epochs: the
+// inverse index at the learned price. It is a round where nothing was learned of
+// it, and +Inf where a crawl costs more than the budget.
+func (l *Learner) Threshold(i int) float64 {
+	switch s := &l.src[i]; {
+	case !l.affordable(i):
+		return math.Inf(1)
+	case l.cold || s.cycles == 0:
+		return l.round
+	default:
+		return s.theta
+	}
 }

@@ -1,431 +1,215 @@
 package lspe
 
 import (
-	"flag"
-	"fmt"
+	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/stat"
-
-	"ephemera/baselines"
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
 	"ephemera/env/stream"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-var full = flag.Bool("full", false, "run the targets with all their seeds and print a table")
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
+// TestConforms: learner and policy keep the contract and the budget, with equal
+// costs and without.
+func TestConforms(t *testing.T) {
+	for _, in := range []env.Instance{env.Paper(1), env.Paper(2.9), env.Mixed(12, 4.5, 2)} {
+		envtest.Policy(t, in, func() env.Policy[env.Online] { return newLearner(t, in, 1, nil) })
+		envtest.Policy(t, in, func() env.Policy[env.Online] {
+			l := newLearner(t, in, 1, nil)
+			newHarvests(in, 1).learn(l, 200)
+			return l.Frozen()
+		})
 	}
-	return v
 }
 
-func newModel(in env.Instance, set *Settings, r *stream.Rand) *Learner { return must(New(in, set, r)) }
-
-// earn runs a policy in the mean dynamics and returns its mean reward.
-func earn(t testing.TB, in env.Instance, p env.Policy[env.Model], epochs int) float64 {
-	t.Helper()
-	w, err := env.NewMean(in, false)
-	if err != nil {
-		t.Fatal(err)
+// A policy that learns no more has nothing to be told.
+func TestPolicyHasNoUpdate(t *testing.T) {
+	if _, ok := reflect.TypeFor[*Policy]().MethodByName("Update"); ok {
+		t.Error("Policy has a method Update")
 	}
-	return stat.Mean(envtest.Play(t, w, env.NewAgent(p), epochs), nil)
 }
 
-// ratios returns what the learned policy and the learner itself earn over what
-// exact Whittle earns.
-func ratios(t testing.TB, in env.Instance, seed uint64, steps, epochs int, set *Settings) (learned, learning float64, l *Learner) {
-	t.Helper()
-	l = newModel(in, set, stream.New(seed, stream.Policy))
-	learning = earn(t, in, l, steps) / earn(t, in, baselines.NewWhittle(in), steps)
-	learned = earn(t, in, l.Frozen(), epochs) / earn(t, in, baselines.NewWhittle(in), epochs)
-	return learned, learning, l
-}
-
-// TestPricedLargest is the largest instance of the targets with few epochs.
-func TestPricedLargest(t *testing.T) {
-	envtest.Alone(t)
-	for _, budget := range []float64{1, 50, 999} {
-		learned, _, _ := ratios(t, env.Lognormal(1000, budget, 1), 1, 3000, 1000, nil)
-		if learned < .97 {
-			t.Errorf("1000 sources, budget %v: learned earns %.4f of Whittle after 3000 epochs; want .97", budget, learned)
+// TestTimeScales: a(n) = o(b(n)) and d(n) = o(a(n)) for the default steps, and
+// both sums diverge while those of their squares converge.
+func TestTimeScales(t *testing.T) {
+	s := DefaultSettings()
+	for _, n := range []int{1e2, 1e4, 1e6} {
+		if a, b := s.A.At(10*n)/s.B.At(10*n), s.A.At(n)/s.B.At(n); a >= b {
+			t.Errorf("a/b is %v at n = %d and %v at %d; want it to fall", b, n, a, 10*n)
+		}
+		if d, a := s.D.At(10*n)/s.A.At(10*n), s.D.At(n)/s.A.At(n); d >= a {
+			t.Errorf("d/a is %v at n = %d and %v at %d; want it to fall", a, n, d, 10*n)
+		}
+	}
+	for _, p := range []float64{s.B.Power, s.A.Power, s.D.Power} {
+		if p <= .5 || p > 1 {
+			t.Errorf("a power is %v; want above ½ and at most 1", p)
 		}
 	}
 }
 
-// TestManySources: where a crawl is for very many sources, noise does not decide
-// what is crawled. With κ as for few the learner earns .82 and .07 here.
-func TestManySources(t *testing.T) {
-	envtest.Alone(t)
-	in := env.Lognormal(20_000, 20, 1)
-	l := newModel(in, nil, stream.New(1, stream.Policy))
-	if share := earn(t, in, l, 500) / earn(t, in, baselines.NewWhittle(in), 500); share < .9 {
-		t.Errorf("while it learns, %.4f of Whittle; want .9", share)
-	}
-}
-
-// dualPrice returns the ends of the interval of prices at which the relaxed
-// problem's demand passes the budget.
-func dualPrice(in env.Instance) (lo, hi float64) {
-	demand := func(price float64) float64 {
-		var d float64
-		for _, s := range in.Sources {
-			if th, _ := bestThreshold(s, price); th > 0 {
-				d += s.Cost / float64(th)
-			}
-		}
-		return d
-	}
-	_, price := index.Bound(in)
-	lo, hi = price, price
-	for lo > 1e-9 && demand(lo) <= in.Budget {
-		lo *= .999
-	}
-	for demand(hi) >= in.Budget && hi < 1e9 {
-		hi = hi*1.001 + 1e-9
-	}
-	return lo, hi
-}
-
-// bestThreshold returns by search the age at which crawling at that price earns
-// most per epoch, and what it earns; 0 if never crawling is best.
-func bestThreshold(s env.Source, price float64) (age int, profit float64) {
-	for k := 1; k < 100000; k++ {
-		if v := (s.MeanState(k) - price*s.Cost) / float64(k); v > profit {
-			age, profit = k, v
-		}
-		if (s.Ceiling()-price*s.Cost)/float64(k+1) <= profit {
-			break
-		}
-	}
-	return age, profit
-}
-
-// TestPricedPrice compares the learned price with the exact optimum of the
-// dual, which is an interval where the relaxed demand jumps over the budget.
-func TestPricedPrice(t *testing.T) {
-	for name, in := range map[string]env.Instance{
-		"paper, 1": env.Paper(1), "paper, 2": env.Paper(2), "paper, 3": env.Paper(3),
-		"lognormal 50, 10": env.Lognormal(50, 10, 3), "costs 50, 10": env.Mixed(50, 10, 3), "wide 100, 10": env.Wide(100, 10, 3),
+// TestSettings: each setting that is out of its range is refused by its name.
+func TestSettings(t *testing.T) {
+	for name, spoil := range map[string]func(*Settings){
+		"features":   func(s *Settings) { s.Features = 4 },
+		"gamma":      func(s *Settings) { s.Gamma = 2 },
+		"kappa":      func(s *Settings) { s.Kappa = 0 },
+		"kappa_over": func(s *Settings) { s.KappaOver = math.NaN() },
+		"kappa_max":  func(s *Settings) { s.KappaMax = math.Inf(1) },
+		"a":          func(s *Settings) { s.A.Scale = -1 },
+		"b":          func(s *Settings) { s.B.Scale = 3 },
+		"d":          func(s *Settings) { s.D.Block = 0 },
+		"critic":     func(s *Settings) { s.Critic = "off" },
+		"actor":      func(s *Settings) { s.Actor = "on" },
+		"price":      func(s *Settings) { s.Price = "none" },
 	} {
-		_, _, l := ratios(t, in, 1, 10000, 1, nil)
-		lo, hi := dualPrice(in)
-		if got := l.Price(); got < .9*lo || got > 1.1*hi {
-			t.Errorf("%s: price %.4g; want [%.4g, %.4g] within a tenth", name, got, lo, hi)
+		s := DefaultSettings()
+		spoil(&s)
+		if _, err := New(env.Paper(1).Terms(), &s, stream.New(1, stream.Policy)); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// alone trains a learner on one source at a fixed price: in every epoch in
-// which its logit says so the source is crawled.
-func alone(t testing.TB, s env.Source, price float64, epochs int, change func(s *Settings)) *Learner {
-	set := DefaultSettings()
-	set.Price, set.Act = "none", "probabilistic"
-	change(&set)
-	l := newModel(env.Instance{Sources: []env.Source{s}, Budget: s.Cost}, &set, stream.New(1, stream.Test))
-	l.price, l.period, l.most = price, 20, 1000 // room for thresholds up to 1000
-	o := &env.Model{Online: env.Online{Last: []int{-1}}, Mean: []float64{s.MeanState(1)}}
-	for range epochs {
-		dst := l.Select(nil, o)
-		var crawls []env.Crawled
-		for range dst {
-			crawls = []env.Crawled{{Interest: o.Mean[0], Age: o.Age(0)}}
-			o.Last[0] = o.Epoch
-		}
-		o.Epoch++
-		o.Mean[0] = s.MeanState(o.Age(0))
-		l.Update(crawls, o)
-	}
-	return l
-}
-
-// TestPricedFixedPoint holds threshold, profit and index of single sources
-// against the exact solution over a grid of (α, u, C, λ).
-func TestPricedFixedPoint(t *testing.T) {
-	for _, decay := range []float64{.02, .1, .35, 1} {
-		for _, gain := range []float64{.5, 180} {
-			for _, cost := range []float64{1, 2.5} {
-				for _, share := range []float64{.05, .3, .7} {
-					s := env.NewSource("", gain*decay/-math.Expm1(-decay), decay, 1)
-					s.Cost = cost
-					price := share * s.Ceiling() / cost
-					want, profit := bestThreshold(s, price)
-					p := alone(t, s, price, 20000, func(*Settings) {})
-					name := fmt.Sprintf("c %v, u %v, C %v, λ %.3g", decay, gain, cost, price)
-					got := p.src[0].Theta
-					// What the threshold found would earn is the measure: near
-					// the optimum neighbouring ages earn almost the same.
-					earns := (s.MeanState(int(got)) - price*cost) / got
-					if earns < .995*profit {
-						t.Errorf("%s: threshold %v earns %.5g; the best, %d, earns %.5g", name, got, earns, want, profit)
-					}
-					if eta := p.learned(0); math.Abs(eta-profit) > .03*profit {
-						t.Errorf("%s: profit per epoch %.5g; want %.5g", name, eta, profit)
-					}
-					// Exact: L = x − λC − Ps below the threshold, x(s) − x(s+1) + P above.
-					for _, age := range []int{1, want/2 + 1, want, want + 1, 2 * want} {
-						x := s.MeanState(age)
-						exact := x - s.MeanState(age+1) + profit
-						if age < want {
-							exact = x - price*cost - profit*float64(age)
-						}
-						theta, s := p.src[0].Theta, float64(age)
-						l := p.excess(0, x, s) * cost
-						if s < theta {
-							l *= (theta - s) / theta
-						} else {
-							l /= math.Sqrt(theta * s)
-						}
-						if math.Abs(l-exact) > .03*(price*cost+profit) {
-							t.Errorf("%s, age %d: Lagrangian index %.5g; want %.5g", name, age, l, exact)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestPricedProfit measures, on single sources, how far the profit per epoch by
-// which the index is formed is below that of the best threshold: LSPE(0)
-// against the averages alone, when exploration ends and when it goes on.
-func TestPricedProfit(t *testing.T) {
-	for _, sharpest := range []float64{40, 6} {
-		var off [2]float64
-		for k, critic := range []string{"lspe", "renewal"} {
-			var n float64
-			for _, decay := range []float64{.02, .1, .35, 1} {
-				for _, share := range []float64{.05, .15, .3, .5} {
-					s := env.NewSource("", 100, decay, 1)
-					price := share * s.Ceiling()
-					if best, profit := bestThreshold(s, price); best > 1 {
-						p := alone(t, s, price, 20000, func(s *Settings) { s.Critic, s.KappaMax = critic, sharpest })
-						off[k] += math.Abs(p.learned(0)/profit - 1)
-						n++
-					}
-				}
-			}
-			off[k] /= n
-			t.Logf("κ up to %v, critic %s: off by %.2f %%", sharpest, critic, 100*off[k])
-		}
-		if most := map[float64]float64{40: .005, 6: .08}[sharpest]; off[0] > most {
-			t.Errorf("κ up to %v: LSPE(0) is off by %v; allowed is %v", sharpest, off[0], most)
-		}
-	}
-}
-
-// TestPricedIndexNearPrice compares the learned index with the exact Whittle
-// index around the learned threshold.
-func TestPricedIndexNearPrice(t *testing.T) {
-	in := env.Lognormal(50, 10, 3)
-	_, _, l := ratios(t, in, 1, 10000, 1, nil)
-	for i, s := range in.Sources {
-		if th, _ := bestThreshold(s, l.Price()); th == 0 {
-			continue
-		}
-		age := int(l.src[i].Theta)
-		exact := index.WhittleAtAge(s, age)
-		if math.Abs(exact-l.Price()) > .5*l.Price() {
-			continue // not near
-		}
-		if got := l.Index(i, s.MeanState(age), age); math.Abs(got-exact) > .1*l.Price() {
-			t.Errorf("source %d at age %d: index %.4g; exact %.4g; price %.4g", i, age, got, exact, l.Price())
-		}
-	}
-}
-
-// TestPricedIndexAbove: the learned index keeps to the exact one for sources that
-// waited up to four times their threshold, and stays within [0, x/C].
-func TestPricedIndexAbove(t *testing.T) {
-	in := env.Lognormal(50, 10, 3)
-	_, _, l := ratios(t, in, 1, 10000, 1, nil)
-	sources := 0
-	for i, s := range in.Sources {
-		if th, _ := bestThreshold(s, l.Price()); th == 0 || l.src[i].Theta < 2 {
-			continue
-		}
-		sources++
-		for _, times := range []float64{1, 2, 4} {
-			age := times * l.src[i].Theta
-			x := s.MeanState(int(age))
-			exact := index.WhittleAtAge(s, int(age))
-			if got := l.worth(i, x, l.excess(i, x, age)); math.Abs(got-exact) > .1*exact {
-				t.Errorf("source %d at %v times its threshold: index %.4g; exact %.4g", i, times, got, exact)
-			}
-		}
-	}
-	if sources < 5 {
-		t.Errorf("%d sources were looked at", sources)
-	}
-}
-
-// TestPricedBudget takes 10⁶ random decisions with costs and budgets that do
-// not divide, views that no world would show included.
-func TestPricedBudget(t *testing.T) {
-	steps := 1_000_000
-	if testing.Short() {
-		steps = 50_000
-	}
-	r := stream.New(7, stream.Test)
-	const block = 1000
-	var dst []int
-	var crawls []env.Crawled
-	for done := 0; done < steps; done += block {
-		n := 1 + r.Intn(5)
-		in := env.Mixed(n, 1, r.Uint64())
-		in.Budget = 3 + (in.TotalCost()-3)*r.Float64()
-		in.Budget = math.Min(math.Max(in.Budget, .5), in.TotalCost())
-		for i := range in.Sources {
-			in.Sources[i].Cost = math.Min(in.Sources[i].Cost, in.Budget)
-		}
-		in.Budget = math.Min(in.Budget, in.TotalCost())
-		l := newModel(in, nil, stream.New(uint64(done), stream.Policy))
-		o := &env.Model{Mean: make([]float64, n)}
-		o.Last = make([]int, n)
-		for e := range block {
-			o.Epoch = e
-			for i, s := range in.Sources {
-				o.Last[i] = e - 1 - r.Intn(50)
-				o.Mean[i] = 2 * s.Ceiling() * r.Float64()
-			}
-			dst = l.Select(dst[:0], o)
-			var cost float64
-			crawls = crawls[:0]
-			for _, i := range dst {
-				cost += in.Sources[i].Cost
-				crawls = append(crawls, env.Crawled{Source: i, Interest: o.Mean[i], Age: o.Age(i)})
-			}
-			if !env.Fits(cost, in.Budget) {
-				t.Fatalf("epoch %d: crawls cost %v; the budget is %v", done+e, cost, in.Budget)
-			}
-			l.Update(crawls, o)
-		}
-		for i := range in.Sources {
-			if v := l.Threshold(i) + l.Price() + l.InverseIndex(i); math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Fatalf("epoch %d: source %d: threshold %v, price %v", done, i, l.Threshold(i), l.Price())
-			}
-		}
-	}
-}
-
-// TestPricedState: a state that no learner has is refused.
-func TestPricedState(t *testing.T) {
-	in := env.Mixed(8, 5, 1)
-	a, b := newModel(in, nil, stream.New(3, stream.Policy)), newModel(in, nil, stream.New(99, stream.Policy))
-	earn(t, in, a, 500)
-	for want, change := range map[string]func(s *State){
-		"epochs is -7; allowed is a finite number of 0 or more": func(s *State) { s.Epochs = -7 },
-		"price is -1; allowed is a finite number of 0 or more":  func(s *State) { s.Price = -1 },
-		"threshold has 0 entries; allowed are 8":                func(s *State) { s.Threshold = nil },
-		"threshold has 1e+300 at place 0; allowed are 0 to":     func(s *State) { s.Threshold = []float64{1e300, 0, 0, 0, 0, 0, 0, 0} },
-		"work has NaN at place 1; allowed are finite numbers":   func(s *State) { s.Work[1] = math.NaN() },
-		"critic: weights has 3 entries; allowed are 32":         func(s *State) { s.Critic.Weights = s.Critic.Weights[:3] },
-		"random stream: ": func(s *State) { s.Rand = s.Rand[:3] },
-	} {
-		s := a.State()
-		change(&s)
-		if err := b.SetState(s); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v; want %q", err, want)
-		}
-	}
-}
-
-// TestPricedScale: another unit of interest changes nothing but the unit.
-func TestPricedScale(t *testing.T) {
-	in := env.Paper(2)
-	a := newModel(in, nil, stream.New(3, stream.Policy))
-	x := earn(t, in, a, 1000)
-	for _, e := range []int{20, 200, -200} {
-		unit := math.Ldexp(1, e)
-		other := env.Paper(2)
-		for i := range other.Sources {
-			other.Sources[i].Interest *= unit
-		}
-		b := newModel(other, nil, stream.New(3, stream.Policy))
-		y := earn(t, other, b, 1000)
-		if math.Abs(y/x/unit-1) > 1e-9 || math.Abs(b.Price()/a.Price()/unit-1) > 1e-6 || b.InverseIndex(0) != a.InverseIndex(0)*unit {
-			t.Errorf("reward %v and %v, price %v and %v in units of 1 and 2^%d", x, y, a.Price(), b.Price(), e)
-		}
-	}
-}
-
-// TestPricedGolden holds the trajectory of a seed.
-func TestPricedGolden(t *testing.T) {
-	in := env.Mixed(6, 4, 11)
-	l := newModel(in, nil, stream.New(5, stream.Policy))
-	var text string
-	for range 5 {
-		r := earn(t, in, l, 200)
-		text += fmt.Sprintf("%d %.9g %.9g", l.State().Epochs, r, l.Price())
-		for i := range in.Sources {
-			text += fmt.Sprintf(" %.9g", l.Threshold(i))
-		}
-		text += "\n"
-	}
-	golden(t, "learner.golden", text)
-}
-
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != text {
-		t.Errorf("trajectory differs from %s; run with -update if that is meant\ngot:\n%swant:\n%s", path, text, want)
-	}
-}
-
-func TestPricedAllocs(t *testing.T) {
-	in := env.Lognormal(50, 10, 1)
-	l := newModel(in, nil, stream.New(1, stream.Policy))
-	w, err := env.NewMean(in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dst := make([]int, 0, 50)
-	step := func() {
-		dst = l.Select(dst[:0], &w.View().Model)
-		got, err := w.Step(dst)
+// TestState: a learner that takes up a state goes on bit for bit, in the first
+// pass and after it, through JSON.
+func TestState(t *testing.T) {
+	in := env.Mixed(30, 4, 1)
+	for _, epochs := range []int{2, 500} {
+		one, w1 := newLearner(t, in, 1, nil), newHarvests(in, 1)
+		two, w2 := newLearner(t, in, 7, nil), newHarvests(in, 1)
+		w1.learn(one, epochs)
+		w2.learn(newLearner(t, in, 1, nil), epochs)
+		newHarvests(in, 2).learn(two, 300) // another life
+		data, err := json.Marshal(one.State())
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Update(got, &w.View().Model)
+		var state State
+		if err := json.Unmarshal(data, &state); err != nil {
+			t.Fatal(err)
+		}
+		if err := two.SetState(state); err != nil {
+			t.Fatal(err)
+		}
+		w1.learn(one, 400)
+		w2.learn(two, 400)
+		if a, b := one.State(), two.State(); !reflect.DeepEqual(a, b) || !slices.Equal(w1.view.Last, w2.view.Last) {
+			t.Errorf("after %d epochs it goes on otherwise", epochs)
+		}
 	}
-	step()
-	if n := testing.AllocsPerRun(200, step); n != 0 {
-		t.Errorf("%v allocations per epoch; want 0", n)
+	for name, spoil := range map[string]func(s *State){
+		"sources":   func(s *State) { s.Sources = s.Sources[1:] },
+		"source 3":  func(s *State) { s.Sources[2].Wait[0] = math.NaN() },
+		"cycles":    func(s *State) { s.Sources[2].Cycles = -1 },
+		"threshold": func(s *State) { s.Sources[2].Theta = .5 },
+		"price":     func(s *State) { s.Price = math.Inf(1) },
+		"epoch":     func(s *State) { s.Epoch = -1 },
+		"no source": func(s *State) { s.Waiting = append(s.Waiting, 99) },
+		"weights":   func(s *State) { s.Pooled.Weights = nil },
+	} {
+		l := newLearner(t, in, 1, nil)
+		newHarvests(in, 1).learn(l, 100)
+		s := l.State()
+		spoil(&s)
+		if err := l.SetState(s); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
-// learned returns r₁ₓ − λr₁c, P as the critic learned it.
-func (l *Learner) learned(i int) float64 {
-	return l.src[i].slope - l.price*l.src[i].toll
+// TestFollows: a learner and a policy that come into another world, or to another
+// time, take it up from the view.
+func TestFollows(t *testing.T) {
+	in := env.Lognormal(50, 10, 1)
+	l := newLearner(t, in, 1, nil)
+	newHarvests(in, 1).learn(l, 3000)
+	best := whittle(in, 3000)
+	if got := newHarvests(in, 2).learn(l, 3000) / best; got < .97 {
+		t.Errorf("in another world the learner earns %.4f of Whittle", got)
+	}
+	if got := newHarvests(in, 2).follow(l.Frozen(), 0, 3000) / best; got < .98 {
+		t.Errorf("in another world its policy earns %.4f of Whittle", got)
+	}
 }
 
-func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1+math.Abs(want)) }
+// TestUnaffordable: a source dearer than the budget is never crawled and counts
+// nowhere.
+func TestUnaffordable(t *testing.T) {
+	in := env.Lognormal(10, 2, 1)
+	in.Sources[3].Cost = 2.5
+	l := newLearner(t, in, 1, nil)
+	w := newHarvests(in, 1)
+	w.learn(l, 500)
+	w.follow(l.Frozen(), 10, 100)
+	if w.view.Last[3] != -1 || !math.IsInf(l.Threshold(3), 1) {
+		t.Errorf("it was crawled at %d; its threshold is %v", w.view.Last[3], l.Threshold(3))
+	}
+}
 
-// harvest runs an agent in a Poisson world and returns the reward of each epoch.
-func harvest(t testing.TB, in env.Instance, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
-	t.Helper()
-	return envtest.Play(t, envtest.Poisson(t, in, seed, o, a), a, epochs)
+// TestNothingToFind: where no crawl brings anything all sources are crawled.
+func TestNothingToFind(t *testing.T) {
+	in := env.Lognormal(10, 2, 1)
+	for i := range in.Sources {
+		in.Sources[i].Interest = 0
+	}
+	l := newLearner(t, in, 1, nil)
+	w := newHarvests(in, 1)
+	w.learn(l, 500)
+	for i, last := range w.view.Last {
+		if last < 300 || math.IsNaN(l.Threshold(i)) {
+			t.Errorf("source %d was crawled at %d; its threshold is %v", i, last, l.Threshold(i))
+		}
+	}
+}
+
+// TestJumps: where all parameters are dealt out anew half-way, almost all of what
+// Whittle earns is earned again, and without it hardly any jump is seen.
+func TestJumps(t *testing.T) {
+	envtest.Alone(t)
+	in := env.Lognormal(50, 10, 3)
+	if got := play(t, in, 3, 8000, 4000, nil); got.frozen < .98 || got.learning < .96 {
+		t.Errorf("reshuffled: %.4f", got)
+	}
+	l := newLearner(t, in, 3, nil)
+	newHarvests(in, 3).learn(l, 4000)
+	if l.changed > 0 {
+		t.Errorf("the world has changed at %d", l.changed)
+	}
+}
+
+// TestScale: interest in other units changes nothing but the units.
+func TestScale(t *testing.T) {
+	in := env.Lognormal(20, 4, 1)
+	big := env.Lognormal(20, 4, 1)
+	const by = 1 << 20
+	for i := range big.Sources {
+		big.Sources[i].Interest *= by
+	}
+	one, two := newLearner(t, in, 1, nil), newLearner(t, big, 1, nil)
+	w1, w2 := newHarvests(in, 1), newHarvests(big, 1)
+	w1.learn(one, 1000)
+	w2.learn(two, 1000)
+	if math.Abs(two.Price()/by/one.Price()-1) > 1e-6 || math.Abs(w2.earned/by/w1.earned-1) > 1e-6 {
+		t.Errorf("price %v and %v, earned %v and %v", one.Price(), two.Price()/by, w1.earned, w2.earned/by)
+	}
+}
+
+// TestAllocs: an epoch allocates nothing once all buffers have grown.
+func TestAllocs(t *testing.T) {
+	in := env.Lognormal(200, 20, 1)
+	l, w := newLearner(t, in, 1, nil), newHarvests(in, 1)
+	w.learn(l, 3000)
+	var crawl []int
+	crawl = append(crawl, make([]int, 200)...)
+	if n := testing.AllocsPerRun(500, func() {
+		crawl = l.Select(crawl[:0], &w.view)
+		l.Update(w.step(crawl), &w.view)
+	}); n > .1 {
+		t.Errorf("%v allocations an epoch", n)
+	}
 }

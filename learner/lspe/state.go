@@ -9,26 +9,67 @@ import (
 )
 
 // State is the whole state of a [Learner] as data, between an Update and the
-// next Select. It goes with the settings and the instance with which the
-// learner was made, which it does not hold.
+// next Select. It goes with the settings and the terms with which the learner was
+// made, which it does not hold.
 type State struct {
-	Epochs    int              `json:"epochs"`
-	Price     float64          `json:"price"`     // λ, interest per budget unit
-	Scale     float64          `json:"scale"`     // h, interest per budget unit
-	Threshold []float64        `json:"threshold"` // ln θ, θ in epochs
-	Harvest   []float64        `json:"harvest"`   // η, interest per epoch
-	Work      []float64        `json:"work"`      // κ̄, budget units per epoch
-	Critic    critic.BankState `json:"critic"`    // rewards: harvests, costs
-	Rand      []byte           `json:"rand"`      // of the stream of exploration
+	Epoch     int               `json:"epoch"`   // of the Select to come
+	Epochs    int               `json:"epochs"`  // that the price's step counts
+	Cold      bool              `json:"cold"`    // the first pass is going on
+	Price     float64           `json:"price"`   // λ, interest per budget unit
+	Harvest   float64           `json:"harvest"` // h, interest per budget unit
+	Plan      float64           `json:"plan"`    // Σ C/θ, budget units per epoch
+	Share     float64           `json:"share"`   // sources that jumped lately
+	Changed   int               `json:"changed"` // epoch
+	Fallbacks int               `json:"fallbacks"`
+	Pooled    critic.BankState  `json:"pooled"`
+	Mean      float64           `json:"mean"`  // of the first pass, interest
+	Count     int               `json:"count"` // crawls that the pooled curve has taken in
+	Ages      [gridSize]float64 `json:"ages"`
+	Worth     [gridSize]float64 `json:"worth"`
+	Unseen    []int32           `json:"unseen"`
+	Waiting   []int32           `json:"waiting"` // sources that have woken, in their order
+	Next      int               `json:"next"`    // first epoch whose sources have not woken
+	Sources   []SourceState     `json:"sources"`
+	Rand      []byte            `json:"rand"` // of the stream of exploration
+}
+
+// SourceState is what is learned of one source as data.
+type SourceState struct {
+	Powers   [2 * degree]float64 `json:"powers"`
+	Harvests [1 + degree]float64 `json:"harvests"`
+	Crawl    [1 + degree]float64 `json:"crawl"`
+	Wait     [degree]float64     `json:"wait"`
+	Toll     [degree]float64     `json:"toll"`
+	// θ, τ, θ at the last crawl, mean of the pooled curve.
+	Theta, Unit, From, Common float64
+	// Noise, dispersion, and the sums that tell jumps.
+	Noise, Dispersion, Rise, Fall float32
+	Cycles, Last                  int32
+	Wake                          int32 // epoch; −1 for a source that does not sleep
 }
 
 // State returns a copy of the learner's whole state. A learner that takes it up
 // by SetState goes on as this one, bit for bit.
 func (l *Learner) State() State {
-	s := State{Epochs: l.n, Price: l.price, Scale: l.scale, Critic: l.critic.bank.State(), Rand: l.rand.State()}
+	p := &l.pooled
+	s := State{
+		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest, Plan: l.plan,
+		Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
+		Pooled: p.bank.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
+		Unseen: append([]int32{}, l.unseen...), Waiting: []int32{}, Next: l.ring.Next(), Rand: l.rand.State(),
+	}
+	for _, w := range l.waiting {
+		s.Waiting = append(s.Waiting, w.id)
+	}
 	for i := range l.src {
-		v := &l.src[i]
-		s.Threshold, s.Harvest, s.Work = append(s.Threshold, v.lnTheta), append(s.Harvest, v.eta), append(s.Work, v.work)
+		v, wake := &l.src[i], -1
+		if at, ok := l.ring.Wake(i); ok {
+			wake = at
+		}
+		s.Sources = append(s.Sources, SourceState{
+			v.powers, v.harvests, v.crawl, v.wait, v.toll, v.theta, v.unit, v.from, v.common,
+			v.noise, v.dispersion, v.rise, v.fall, v.cycles, v.last, int32(wake),
+		})
 	}
 	return s
 }
@@ -36,26 +77,75 @@ func (l *Learner) State() State {
 // SetState takes up a state that State returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	n := len(l.src)
-	if err := check.First(
-		l.restore(s.Epochs, s.Price, s.Scale, s.Rand),
-		check.Finite("threshold", s.Threshold, n), check.Finite("harvest", s.Harvest, n), check.Finite("work", s.Work, n),
-	); err != nil {
-		return err
+	if len(s.Sources) != len(l.src) {
+		return fmt.Errorf("sources has %d entries; allowed are %d", len(s.Sources), len(l.src))
 	}
-	for i, t := range s.Threshold {
-		if t < 0 || t > math.Log(l.most) {
-			return fmt.Errorf("threshold has %v at place %d; allowed are 0 to %v", t, i, math.Log(l.most))
+	for i := range s.Sources {
+		if err := l.checkSource(&s.Sources[i], s.Cold); err != nil {
+			return fmt.Errorf("source %d: %w", i+1, err)
 		}
 	}
-	if err := l.critic.bank.SetState(s.Critic); err != nil {
-		return fmt.Errorf("critic: %w", err)
+	for _, i := range append(s.Unseen, s.Waiting...) {
+		if i < 0 || int(i) >= len(l.src) {
+			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, len(l.src)-1)
+		}
 	}
+	for _, v := range []struct {
+		name string
+		is   float64
+	}{
+		{"price", s.Price}, {"harvest", s.Harvest}, {"plan", s.Plan}, {"share", s.Share}, {"mean", s.Mean},
+	} {
+		if !(v.is >= 0) || math.IsInf(v.is, 1) {
+			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
+		}
+	}
+	for _, n := range []int{s.Epoch, s.Epochs, s.Count, s.Next} {
+		if n < 0 || n > math.MaxInt32 {
+			return fmt.Errorf("epoch, epochs, count and next are %d, %d, %d and %d; allowed are 0 to 2^31", s.Epoch, s.Epochs, s.Count, s.Next)
+		}
+	}
+	p := &l.pooled
+	if err := check.First(p.bank.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
+		return err
+	}
+	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth
+	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
+	l.plan, l.share, l.changed, l.fallbacks = s.Plan, s.Share, s.Changed, s.Fallbacks
+	l.unseen = append(l.unseen[:0], s.Unseen...)
 	for i := range l.src {
-		v := &l.src[i]
-		v.lnTheta, v.eta, v.work = s.Threshold[i], s.Harvest[i], s.Work[i]
-		v.reach()
-		l.critic.tell(i)
+		v := &s.Sources[i]
+		l.src[i] = source{
+			v.Powers, v.Harvests, v.Crawl, v.Wait, v.Toll, v.Theta, v.Unit, v.From, v.Common,
+			v.Noise, v.Dispersion, v.Rise, v.Fall, v.Cycles, v.Last,
+		}
+	}
+	l.clear(s.Next)
+	for _, i := range s.Waiting {
+		l.waiting = append(l.waiting, l.standing(i))
+	}
+	for i := range s.Sources {
+		if wake := s.Sources[i].Wake; wake >= 0 {
+			l.ring.Add(i, int(wake))
+		}
+	}
+	return nil
+}
+
+// checkSource reports a number that no learner holds.
+func (l *Learner) checkSource(v *SourceState, cold bool) error {
+	err := check.First(
+		check.Finite("powers", v.Powers[:], len(v.Powers)), check.Finite("harvests", v.Harvests[:], len(v.Harvests)),
+		check.Finite("crawl", v.Crawl[:], len(v.Crawl)), check.Finite("wait", v.Wait[:], degree), check.Finite("toll", v.Toll[:], degree),
+		check.Finite("noise and the like", []float64{v.Common, float64(v.Noise), float64(v.Dispersion), float64(v.Rise), float64(v.Fall)}, 5),
+	)
+	switch {
+	case err != nil:
+		return err
+	case v.Cycles < 0 || v.Last < -1:
+		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
+	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= l.most() && v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.From >= 0):
+		return fmt.Errorf("threshold, unit and from are %v, %v and %v; allowed are 1 to %v, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.From, l.most())
 	}
 	return nil
 }

@@ -52,8 +52,12 @@ type crawler struct {
 // under the seed would give it.
 func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 	s := crawlerSettings{spec: usual()}
+	s.Knowledge = ""
 	if err := decode(text, &s); err != nil {
 		return nil, err
+	}
+	if e, err := experiments.Find(s.Name); err == nil && s.Knowledge == "" {
+		s.Knowledge = e.FirstLevel()
 	}
 	scene, err := s.scene(ctx)
 	if err != nil {
@@ -255,7 +259,7 @@ func (c *crawler) thresholds() ([]*float64, error) {
 		for i := range to {
 			to[i] = result.Ptr(l.ThresholdAge(i))
 		}
-	case experiments.Priced:
+	case experiments.Stated:
 		for i := range to {
 			to[i] = result.Ptr(l.InverseIndex(i))
 		}

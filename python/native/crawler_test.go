@@ -70,7 +70,6 @@ func TestCrawlerSameAsRun(t *testing.T) {
 		scene           func(env.Instance) experiments.Scene
 	}{
 		{"whittle", "model", experiments.MeanScene},
-		{learner.Kinds[0].Name, "model", experiments.MeanScene},
 		{learner.Kinds[0].Name, "online", func(in env.Instance) experiments.Scene {
 			return experiments.PoissonScene(in, env.MarksConstant, 1)
 		}},
@@ -162,7 +161,7 @@ func TestCrawlerInNumbers(t *testing.T) {
 // A learner that is saved and loaded goes on as if nothing had been.
 func TestCrawlerSaved(t *testing.T) {
 	c := built(t, nil)
-	w, _ := env.NewMean(env.Paper(1), false)
+	w, _ := experiments.PoissonScene(env.Paper(1), env.MarksConstant, 1).Open(1, env.LevelOnline, false)
 	crawl(t, c, w, 500)
 	saved, err := c.save()
 	data := []byte(saved)
@@ -186,7 +185,10 @@ func TestCrawlerSaved(t *testing.T) {
 		if err != nil || !slices.Equal(a, b) {
 			t.Fatalf("step %d: %v and %v (%v)", step, a, b, err)
 		}
-		brought := []env.Crawled{{Source: a[0], Interest: 100}}
+		var brought []env.Crawled
+		for _, i := range a {
+			brought = append(brought, env.Crawled{Source: i, Interest: 100, Items: []env.Item{{Age: .5, Interest: 100}}})
+		}
 		for _, x := range []*crawler{c, again} {
 			if err := x.Update(brought, seen{}); err != nil {
 				t.Fatal(err)

@@ -97,7 +97,7 @@ func (r *Runs) defineLearner(f *Flags) {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
 		f.StringVar(&r.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
-		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first, or model", string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline))
+		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline))
 		for name, usage := range map[string]string{
 			"kappa": "`κ`, steepness of the logit, above 0",
 			"gamma": "`γ`, step of the critic, above 0 and below 2",
@@ -149,7 +149,7 @@ func (r *Runs) Learner() (*experiments.Entry, env.Level, error) {
 			return e, e.FirstLevel(), nil
 		}
 	}
-	level = cmp.Or(level, env.LevelModel)
+	level = cmp.Or(level, experiments.Catalogue[0].FirstLevel())
 	e, err := experiments.FindLearner(r.name, level)
 	if err != nil {
 		return nil, "", Usagef("-algorithm: %w", err)

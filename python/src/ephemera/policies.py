@@ -76,7 +76,7 @@ class Policy(_library.Handle):
         name: str,
         instance: InstanceLike = "paper",
         budget: float | None = None,
-        knowledge: str = "model",
+        knowledge: str | None = None,
         seed: int = 1,
         marks: str | None = None,
         sigma: float | None = None,
@@ -92,7 +92,7 @@ class Policy(_library.Handle):
             instance: the sources with their parameters, of which only names and costs are used with
                 knowledge ``online``; see :func:`ephemera.sources` for crawlers that know no more.
             budget: budget units per epoch; None is the instance's own.
-            knowledge: ``model``, ``observed`` or ``online``.
+            knowledge: ``model``, ``observed`` or ``online``; None is the first at which it works.
             seed: of its draws.
             marks: law of the items' initial interest, for policies that need to know it.
             sigma: σ of lognormal marks; default 1.

@@ -1,0 +1,91 @@
+package lspe
+
+import "math"
+
+// start ends the first pass: the pooled curve by what was found, and the price at
+// which the thresholds that follow from it spend the budget.
+func (l *Learner) start() {
+	l.cold = false
+	p := &l.pooled
+	var cost float64
+	n := 0
+	for i := range l.src {
+		if s := &l.src[i]; s.cycles > 0 {
+			n++
+			cost += l.costs[i]
+			p.mean += (s.harvests[0] - p.mean) / float64(n)
+			l.harvest += s.harvests[0]
+		}
+	}
+	l.harvest /= max(cost, math.SmallestNonzeroFloat64)
+	for i := range l.src {
+		if s := &l.src[i]; s.cycles > 0 {
+			p.add(s.common, s.harvests[0])
+		}
+	}
+	p.tabulate()
+	if l.set.Price == "learned" {
+		l.price = l.clearing()
+	}
+	for i := range l.src {
+		if s := &l.src[i]; s.cycles > 0 {
+			l.restart(i, s.common, s.harvests[0])
+			l.draw(s)
+			l.sleep(l.standing(int32(i)))
+		}
+	}
+}
+
+// clearing returns the price at which the thresholds by the pooled curve spend the
+// budget, by bisection over at most some 4096 of the sources.
+func (l *Learner) clearing() float64 {
+	step := 1 + len(l.src)/4096
+	spends := func(price float64) bool {
+		var cost float64
+		for i := 0; i < len(l.src); i += step {
+			if s := &l.src[i]; s.cycles > 0 {
+				prior := .5 * l.pooled.mean
+				level := (s.harvests[0] + prior) / (l.pooled.at(s.common) + prior)
+				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
+			}
+		}
+		return cost*float64(step) > l.budget
+	}
+	low, high := 0., l.harvest
+	if !spends(low) || high == 0 {
+		return 0
+	}
+	for range 40 {
+		if !spends(high) {
+			break
+		}
+		high *= 2
+	}
+	for range 50 {
+		if mid := (low + high) / 2; spends(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}
+
+// restart begins source i, which has brought that harvest at that age, from the
+// pooled curve.
+func (l *Learner) restart(i int, age, harvest float64) {
+	s := &l.src[i]
+	s.forget()
+	s.cycles, s.harvests[0], s.common = 1, harvest, l.pooled.at(age)
+	s.unit = l.round // of no power of z yet
+	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
+	s.from = s.theta
+	age, harvest = l.shorten(s, age, harvest)
+	s.common = l.pooled.at(age)
+	s.take(age, harvest, 1)
+	if l.set.Critic == "random" {
+		for j := range l.set.Features {
+			s.wait[j], s.toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]
+		}
+	}
+}

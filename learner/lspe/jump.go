@@ -1,0 +1,57 @@
+package lspe
+
+import "math"
+
+// A crawl that brings far more or less than expected says that the source has
+// become another one. Two sums of what exceeds one standard deviation (Page, 1954)
+// tell it from noise, and the source is then begun anew from its last crawl and the
+// pooled curve. Where a tenth of the sources do so at about one time the world has
+// changed: each of the others counts as having few cycles at its next crawl.
+
+const (
+	surprise    = 5   // greatest deviation that counts, in standard deviations
+	alarm       = 8   // sum at which the level has jumped
+	slack       = .15 // error of the expectation that is no surprise, as a share
+	judged      = 5   // cycles before which nothing is expected
+	worldShare  = .1  // of the sources, by which the world has changed
+	worldLeast  = 2.5 // but more than so many of them
+	remembered  = 4   // cycles that a source counts as having then
+	dispersions = 50  // cycles over which the dispersion is averaged
+)
+
+// jumped takes in what a crawl brought and reports whether the level of the
+// source has jumped.
+func (s *source) jumped(z, harvest float64) bool {
+	mean := s.expected(z)
+	if !(mean > 0) {
+		return false
+	}
+	e := harvest - mean
+	variance := float64(s.dispersion)*mean + slack*slack*mean*mean
+	if s.cycles >= judged {
+		sigma := math.Sqrt(variance)
+		zeta := float32(max(-surprise, min(surprise, e/sigma)))
+		s.rise = max(0, s.rise+zeta-1)
+		s.fall = max(0, s.fall-zeta-1)
+		if max(s.rise, s.fall) > alarm {
+			return true
+		}
+		e = max(-3*sigma, min(3*sigma, e))
+	}
+	s.dispersion += max(1/float32(s.cycles), 1./dispersions) * (float32(e*e/mean) - s.dispersion)
+	return false
+}
+
+// count takes in whether the source of a crawl has jumped. share is the number of
+// sources that did so among the last N crawls.
+func (l *Learner) count(jumped bool, now int) {
+	l.share -= l.share / float64(len(l.src))
+	if !jumped {
+		return
+	}
+	l.share++
+	if l.share > max(worldLeast, worldShare*float64(len(l.src))) {
+		l.share, l.changed = 0, now
+		l.epochs = min(l.epochs, int(remembered*l.round))
+	}
+}

@@ -1,0 +1,111 @@
+package lspe
+
+import (
+	"math"
+	"slices"
+
+	"ephemera/baselines"
+	"ephemera/baselines/ring"
+	"ephemera/env"
+)
+
+// schedule finds whom to crawl without looking at all: sources sleep in a ring
+// until they are about to be due, and those that have woken wait in a list, of
+// which the ones that are most overdue are crawled.
+type schedule struct {
+	costs  []float64 // C
+	budget float64   // M
+	round  float64   // R = ΣC/M
+	sel    *baselines.Selector
+
+	ring    *ring.Ring
+	waiting []waiting
+
+	ids []int32 // scratch
+	key []float64
+}
+
+// waiting is a source that has woken.
+type waiting struct {
+	reach float64 // θe^(−L/κ)
+	last  int32   // epoch of its last crawl
+	id    int32
+}
+
+// sleepRounds is for how long a source sleeps at most.
+const sleepRounds = 3
+
+func newSchedule(t env.Terms) schedule {
+	s := schedule{costs: slices.Clone(t.Costs), budget: t.Budget, round: max(1, t.Round())}
+	s.sel = baselines.NewSelector(s.costs, s.budget)
+	s.clear(0)
+	return s
+}
+
+// clear forgets who sleeps and who waits, and begins at an epoch.
+func (s *schedule) clear(epoch int) {
+	s.ring = ring.New(len(s.costs), int(sleepRounds*s.round)+2)
+	s.ring.Due(nil, epoch-1)
+	s.waiting = s.waiting[:0]
+}
+
+// affordable reports whether a crawl of source i fits into the budget at all.
+func (s *schedule) affordable(i int) bool { return env.Fits(s.costs[i], s.budget) }
+
+// sleep puts a source to sleep until the first age s with s + ½ ≥ reach.
+func (s *schedule) sleep(w waiting) {
+	s.ring.Add(int(w.id), min(w.due(), s.ring.Next()+int(sleepRounds*s.round)+1))
+}
+
+// due returns the epoch at which the source is due, the one after its last crawl
+// at the earliest.
+func (w waiting) due() int {
+	return int(w.last) + int(max(1, min(math.Ceil(w.reach-half), 1<<30)))
+}
+
+// gather wakes sources, the soonest due first, until those that wait would take
+// twice the budget, looking at most one round ahead. wake returns how a source
+// stands when it wakes; it may have moved away and sleeps on.
+func (s *schedule) gather(now int, wake func(i int32, epoch int) waiting) {
+	var cost float64
+	for _, w := range s.waiting {
+		cost += s.costs[w.id]
+	}
+	for cost < 2*s.budget && s.ring.Next() <= now+int(s.round) {
+		epoch := s.ring.Next()
+		s.ids = s.ring.Due(s.ids[:0], epoch)
+		for _, i := range s.ids {
+			w := wake(i, epoch)
+			if w.due() > epoch {
+				s.sleep(w)
+				continue
+			}
+			s.waiting = append(s.waiting, w)
+			cost += s.costs[i]
+		}
+	}
+}
+
+// choose appends the sources that wait with the greatest (s + ½)/reach within the
+// budget. At a price of 0 it leaves out who is not due.
+func (s *schedule) choose(dst []int, now int, onlyDue bool) []int {
+	s.ids, s.key = s.ids[:0], s.key[:0]
+	for _, w := range s.waiting {
+		key := (float64(now-int(w.last)) + half) / w.reach
+		if !onlyDue || key >= 1 {
+			s.ids, s.key = append(s.ids, w.id), append(s.key, key)
+		}
+	}
+	return s.sel.Among(dst, s.ids, s.key)
+}
+
+// release takes out of the list who was crawled.
+func (s *schedule) release(crawled func(i int32) bool) {
+	keep := s.waiting[:0]
+	for _, w := range s.waiting {
+		if !crawled(w.id) {
+			keep = append(keep, w)
+		}
+	}
+	s.waiting = keep
+}
