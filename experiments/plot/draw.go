@@ -20,12 +20,12 @@ import (
 var night = fmt.Appendf(nil, `<style>
 @media (prefers-color-scheme: dark) {
 [style*="fill:%s"] { fill: %s !important }
-[style*="fill:%s"] { fill: %s !important }
+[style*="fill:%s"], [style*="fill:%s"] { fill: %s !important }
 [style*="stroke:%s"] { stroke: %s !important }
 [style*="stroke:%s"] { stroke: %s !important }
 }
 </style>
-`, hex(back), hex(nightBack), hex(ink), hex(nightInk), hex(ink), hex(nightInk), hex(grid), hex(nightGrid))
+`, hex(back), hex(nightBack), hex(ink), hex(inkBand), hex(nightInk), hex(ink), hex(nightInk), hex(grid), hex(nightGrid))
 
 // SVG returns the figure as SVG, for light and dark backgrounds.
 func (f Figure) SVG() ([]byte, error) {

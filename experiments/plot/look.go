@@ -14,6 +14,8 @@ var (
 	grid = color.RGBA{227, 228, 233, 255}
 	grey = color.RGBA{128, 128, 128, 255}
 
+	inkBand = color.RGBA{26, 26, 30, 255} // ink as vgsvg writes it where it is not opaque
+
 	nightBack = color.RGBA{13, 17, 23, 255}
 	nightInk  = color.RGBA{230, 237, 243, 255}
 	nightGrid = color.RGBA{44, 48, 56, 255}
