@@ -1,9 +1,6 @@
 package env
 
-import (
-	"fmt"
-	"reflect"
-)
+import "fmt"
 
 // Terms is what every crawler knows beforehand, at each level of knowledge.
 type Terms struct {
@@ -128,9 +125,7 @@ type Agent struct {
 	update func(crawls []Crawled, next *Observed) // nil where nothing learns
 }
 
-// NewAgent returns the agent of a policy or a learner. It panics if p has a
-// method named Update without being a Learner of its level: it would never be
-// told anything.
+// NewAgent returns the agent of a policy or a learner.
 func NewAgent[O Knowledge](p Policy[O]) Agent {
 	switch p := any(p).(type) {
 	case Policy[Online]:
@@ -147,20 +142,8 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 	a := Agent{level: at, pick: func(dst []int, v *Observed) []int { return p.Select(dst, see(v)) }}
 	if l, ok := p.(Learner[O]); ok {
 		a.update = func(crawls []Crawled, next *Observed) { l.Update(crawls, see(next)) }
-	} else {
-		refuseUpdate[O](reflect.TypeOf(p))
 	}
 	return a
-}
-
-// refuseUpdate panics if t, which is no Learner[O], or a pointer to it has a
-// method named Update.
-func refuseUpdate[O Knowledge](t reflect.Type) {
-	for _, t := range []reflect.Type{t, reflect.PointerTo(t)} {
-		if _, ok := t.MethodByName("Update"); ok {
-			panic(fmt.Sprintf("env: %v has a method Update, but what is handed over is no learner of its level; that has Update(crawls []env.Crawled, next *%v)", t, reflect.TypeFor[O]()))
-		}
-	}
 }
 
 // Level returns the level of knowledge of the policy.
@@ -171,9 +154,6 @@ func (a Agent) Learns() bool { return a.update != nil }
 
 // Select has the policy pick from what its level shows of v.
 func (a Agent) Select(dst []int, v *Observed) []int {
-	if a.pick == nil {
-		panic("env: agent without a policy")
-	}
 	return a.pick(dst, v)
 }
 

@@ -36,9 +36,6 @@ const (
 	LawHump        Law = "hump"        // f(a) = ca·e^(1−ca): rises to 1 at age 1/c, then falls
 )
 
-// laws are the known laws.
-var laws = []Law{LawExponential, LawPower, LawHump}
-
 // law returns the law of interest.
 func (s *Source) law() Law { return cmp.Or(s.Law, LawExponential) }
 
