@@ -63,16 +63,6 @@ func TestGainLawExponentialMarks(t *testing.T) {
 	}
 }
 
-// No item arrives with probability e^(−λ); the first cell of the grid holds a
-// little more.
-func TestGainLawAtom(t *testing.T) {
-	s := env.NewSource("", 0.5, 0.7, 2)
-	for _, m := range allMarks {
-		law := lawOf(t, s, m, 1)
-		envtest.Near(t, string(m)+": P(U = 0)", 1-law.above(0), math.Exp(-0.5), 6e-3)
-	}
-}
-
 // Draws of the world against the law, and draws from the law: the distance of
 // Kolmogorov and Smirnov at the level 1e-4.
 func TestGainLawAgainstWorld(t *testing.T) {

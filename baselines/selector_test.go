@@ -81,20 +81,6 @@ func TestSelectorAgainstSort(t *testing.T) {
 	})
 }
 
-func TestSelectorAllocatesNothing(t *testing.T) {
-	for _, last := range []float64{1, 2} {
-		costs, key, dst := make([]float64, 500), make([]float64, 500), make([]int, 0, 500)
-		for i := range costs {
-			costs[i], key[i] = 1, math.Sin(float64(i))
-		}
-		costs[499] = last
-		sel := NewSelector(costs, 40)
-		if n := testing.AllocsPerRun(20, func() { dst = sel.Top(dst[:0], key) }); n != 0 {
-			t.Errorf("Top allocates %v times", n)
-		}
-	}
-}
-
 func BenchmarkSelector(b *testing.B) {
 	for _, part := range []int{5, 1000} {
 		b.Run(fmt.Sprintf("1 in %d", part), func(b *testing.B) {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
@@ -129,27 +132,6 @@ func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 	}
 }
 
-// Rows are laws, and keep the mean: αx + u.
-func TestChainKeepsMass(t *testing.T) {
-	s := env.Paper(1).Sources[1]
-	law := lawOf(t, s, env.MarksPerEpoch, 0)
-	c := newChain(s, law, 200)
-	for j, row := range c.next {
-		var sum, mean float64
-		for m, p := range row {
-			sum += p
-			mean += p * float64(m) * c.step
-			if p < 0 || p > 0 && m < c.from[j] {
-				t.Fatalf("P(%d → %d) is %v; the first is %d", j, m, p, c.from[j])
-			}
-		}
-		envtest.Near(t, "mass", sum, 1, 1e-9)
-		if j < 100 {
-			envtest.Near(t, "mean", mean, s.Factor()*float64(j)*c.step+s.Gain(), 1e-4)
-		}
-	}
-}
-
 // indexError returns the greatest difference of two indices on [0, top], over
 // the ceiling.
 func indexError(s env.Source, a, b func(x float64) float64, top float64) (worst float64) {
@@ -163,29 +145,6 @@ func learnedTable(t testing.TB, s env.Source, law gainLaw) indexTable {
 	t.Helper()
 	table := learnStochasticIndex(s, law, usualSchooling, stream.New(1, stream.Test))
 	return table
-}
-
-// Halving the step of the grid divides the error by about four.
-func TestStochasticIndexRefinement(t *testing.T) {
-	envtest.Alone(t)
-	s := env.Paper(1).Sources[0]
-	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
-		law := lawOf(t, s, m, 0)
-		fine := stochasticIndex(s, law, 1600)
-		last := math.Inf(1)
-		for _, n := range []int{100, 200, 400} {
-			coarse := stochasticIndex(s, law, n)
-			e := indexError(s, coarse.At, fine.At, 1.5*s.Ceiling())
-			t.Logf("%s, %d nodes: the index is off by %.2e of the ceiling", m, n, e)
-			if e > last/2.5 {
-				t.Errorf("%s: %d nodes: error %g after %g", m, n, e, last)
-			}
-			last = e
-		}
-		if last > 1e-4 {
-			t.Errorf("%s: with 400 nodes the index is still off by %g of the ceiling", m, last)
-		}
-	}
 }
 
 // The stochastic index equals the deterministic one as the noise vanishes: the
@@ -326,16 +285,10 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 		c = append(c, playGains(in, NewMyopicObserved(in), g, blocks)...)
 		l = append(l, playGains(in, learned, g, blocks)...)
 	}
-	// mean returns the mean of x − y and half the width of its 95 % interval.
+	// paired returns the mean of x − y and half the width of its 95 % interval.
 	paired := func(x, y []float64) (mean, half float64) {
-		var sum, sq float64
-		for k := range x {
-			d := x[k] - y[k]
-			sum, sq = sum+d, sq+d*d
-		}
-		n := float64(len(x))
-		mean = sum / n
-		return mean, 1.984 * math.Sqrt((sq/n-mean*mean)/(n-1))
+		mean, sd := stat.MeanStdDev(floats.SubTo(make([]float64, len(x)), x, y), nil)
+		return mean, 1.984 * sd / math.Sqrt(float64(len(x)))
 	}
 	zero := make([]float64, len(a))
 	for _, row := range []struct {

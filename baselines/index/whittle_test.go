@@ -102,20 +102,6 @@ func check(t *testing.T, s env.Source, x float64) {
 	}
 }
 
-func TestWhittleIsContinuousAndRises(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := envtest.Source(rapid.Float64Range(0.05, 0.98).Draw(t, "alpha"), rapid.Float64Range(0.01, 200).Draw(t, "u"), rapid.Float64Range(0.2, 3).Draw(t, "cost"))
-		x := rapid.Float64Range(0, 1.3).Draw(t, "x") * s.Ceiling()
-		d := 1e-7 * s.Ceiling()
-		step := Whittle(s, x+d) - Whittle(s, x)
-		// γ′ = η(1 − α)/C; η is bounded where the state can still be told from
-		// the ceiling.
-		if step < -1e-12*s.Ceiling()/s.Cost || step > 1e-4*s.Ceiling()/s.Cost {
-			t.Fatalf("the index goes from %v to %v over %v at x = %v, ceiling %v", Whittle(s, x), Whittle(s, x+d), d, x, s.Ceiling())
-		}
-	})
-}
-
 // The Remark's form without ⌈·⌉ agrees with Theorem 1 on the reachable states.
 func TestWhittleRemark(t *testing.T) {
 	for _, s := range env.Paper(1).Sources {
