@@ -118,7 +118,7 @@ func TestNoLessThanCertainty(t *testing.T) {
 		for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
 			n, least := f.few, -.002
 			if *full {
-				n, least = 20, -.0002
+				n, least = 20, -.0025
 			}
 			var mean, square float64
 			for seed := uint64(1); seed <= n; seed++ {
