@@ -198,10 +198,15 @@ type shares struct{ frozen, learning float64 }
 
 func play(t testing.TB, in env.Instance, seed uint64, epochs, change int, set func(*Settings)) shares {
 	t.Helper()
+	return against(t, whittle(in, epochs), in, seed, epochs, change, set)
+}
+
+// against is play where it is known what Whittle earns.
+func against(t testing.TB, best float64, in env.Instance, seed uint64, epochs, change int, set func(*Settings)) shares {
+	t.Helper()
 	l := newLearner(t, in, seed, set)
 	w := newHarvests(in, seed)
 	w.change = change
-	best := whittle(in, epochs)
 	learning := w.learn(l, epochs) / best
 	return shares{w.follow(l.Frozen(), l.round, epochs) / best, learning}
 }
