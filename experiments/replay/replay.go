@@ -165,7 +165,7 @@ func (a *Answer) fixPace() (err error) {
 	if a.Rate == 0 {
 		a.Rate = float64(n) / usual
 	}
-	if a.learner, err = experiments.FindLearner("", env.LevelOnline); err != nil {
+	if a.learner, err = experiments.FindLearner("forecast", env.LevelOnline); err != nil {
 		return err
 	}
 	length, budget := pace(n, a.Rate)
