@@ -53,7 +53,6 @@ func TestDeterminism(t *testing.T) {
 		{"bench -steps 60 -seeds 5 -format csv -knowledge online -random 6,2,2", true, ""},
 		{"bench -preset papers -steps 60 -seeds 2 -format json -out OUT", true, "-seed=9"},
 		{"train -steps 300 -format json -algorithm paper", false, "-seed=9"},
-		{"show -steps 200 -world poisson -format json -out OUT", false, "-seed=9"},
 		{"replay -format json -out OUT LOG", true, ""},
 		{"sweep kappa -set steps=60 -set seeds=2 -format json -out OUT", true, ""},
 	} {

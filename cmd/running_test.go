@@ -33,7 +33,7 @@ func TestRunningListsFlags(t *testing.T) {
 	}
 	const worlds, learners = "Worlds", "Learners"
 	for command, sections := range map[string][]string{
-		"train": {worlds, learners}, "bench": {worlds, learners}, "show": {worlds},
+		"train": {worlds, learners}, "bench": {worlds, learners},
 		"sweep": nil, "report": nil, "replay": nil,
 	} {
 		t.Run(command, func(t *testing.T) {

@@ -118,59 +118,31 @@ func (f *Flags) Group(title string, define func()) {
 	f.titles = append(f.titles, title)
 }
 
-// count is the value of a flag for a whole number.
-type count struct {
-	to    *int
-	least int
-}
-
-func (c count) String() string {
-	if c.to == nil { // package flag asks so what no value is
-		return ""
-	}
-	return strconv.Itoa(*c.to)
-}
-
-func (c count) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < c.least {
-		return fmt.Errorf("allowed is a whole number, %d or more", c.least)
-	}
-	*c.to = n
-	return nil
-}
-
 // Count defines a flag for a whole number from least on.
 func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
 	*to = usual
-	f.Var(count{to, least}, name, usage)
-}
-
-// choice is the value of a flag for one of some words.
-type choice struct {
-	to      *string
-	allowed []string
-}
-
-func (c choice) String() string {
-	if c.to == nil {
-		return ""
-	}
-	return *c.to
-}
-
-func (c choice) Set(text string) error {
-	if !slices.Contains(c.allowed, text) {
-		return fmt.Errorf("allowed are %s", strings.Join(c.allowed, ", "))
-	}
-	*c.to = text
-	return nil
+	f.Func(name, fmt.Sprintf("%s (default %d)", usage, usual), func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least {
+			return fmt.Errorf("allowed is a whole number, %d or more", least)
+		}
+		*to = n
+		return nil
+	})
 }
 
 // Choice defines a flag for one of the words that are allowed.
 func (f *Flags) Choice(to *string, name, usual, usage string, allowed ...string) {
-	*to = usual
-	f.Var(choice{to, allowed}, name, usage)
+	if *to = usual; usual != "" {
+		usage += fmt.Sprintf(" (default %s)", usual)
+	}
+	f.Func(name, usage, func(text string) error {
+		if !slices.Contains(allowed, text) {
+			return fmt.Errorf("allowed are %s", strings.Join(allowed, ", "))
+		}
+		*to = text
+		return nil
+	})
 }
 
 // ParseAll parses the arguments. It prints the help and returns done for -h,

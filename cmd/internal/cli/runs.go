@@ -31,38 +31,32 @@ var flagKeys = map[string]string{
 // WorldFlags are the names of the flags that choose a world.
 var WorldFlags = slices.DeleteFunc(slices.Sorted(maps.Keys(flagKeys)), func(name string) bool { return name == "steps" })
 
-// setting is the value of a flag that is a setting of a run.
-type setting struct {
-	run *experiments.Run
-	key string
-}
-
-func (s setting) String() string {
-	if s.run == nil {
-		return ""
+// add adds the flag for a setting of a run. A text stands for itself if that is
+// allowed, and else for a number.
+func (r *Runs) add(f *Flags, name, usage string) {
+	key := flagKeys[name]
+	set := func(text string) error {
+		err := r.run.Set(key, text)
+		if err != nil {
+			err = r.run.Set(key, parseValue(text))
+		}
+		return err
 	}
-	if v := s.run.Value(s.key); v != nil && v != 0. {
-		return experiments.FormatValue(v)
+	switch v := r.run.Value(key); v {
+	case false:
+		f.BoolFunc(name, usage, set)
+		return
+	case "", 0.:
+	default:
+		usage += fmt.Sprintf(" (default %v)", v)
 	}
-	return ""
-}
-
-func (s setting) IsBoolFlag() bool { return s.key == "world.warm" }
-
-// Set takes the text for a text if that is allowed, and else for a number or a
-// truth value.
-func (s setting) Set(text string) error {
-	err := s.run.Set(s.key, text)
-	if err != nil {
-		err = s.run.Set(s.key, parseValue(text))
-	}
-	return err
+	f.Func(name, usage, set)
 }
 
 // Define adds the flags to f in groups.
 func (r *Runs) Define(f *Flags) {
 	r.run, r.settings = experiments.NewRun(), map[string]any{}
-	add := func(name, usage string) { f.Var(setting{&r.run, flagKeys[name]}, name, usage) }
+	add := func(name, usage string) { r.add(f, name, usage) }
 	f.Group("World", func() {
 		add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
 		add("law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own")
@@ -120,7 +114,7 @@ func (r *Runs) defineLearner(f *Flags) {
 
 // DefineSteps adds the flags for the length and the seed of a run.
 func (r *Runs) DefineSteps(f *Flags, steps, seed string) {
-	f.Var(setting{&r.run, "steps"}, "steps", steps)
+	r.add(f, "steps", steps)
 	f.Uint64Var(&r.run.Seed, "seed", r.run.Seed, seed)
 }
 
