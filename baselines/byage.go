@@ -20,19 +20,13 @@ type ageIndex interface {
 }
 
 // ageFunc is an index without a closed form of its inverse.
-type ageFunc struct {
-	index func(i, age int) float64
-	fall  func(i int) float64 // by how much an index may fall by rounding; nil for 1e−12 of it
-}
+type ageFunc func(i, age int) float64
 
-func (f ageFunc) at(i, age int) float64 { return f.index(i, age) }
+func (f ageFunc) at(i, age int) float64 { return f(i, age) }
 
 func (f ageFunc) firstAge(i int, level float64) int {
-	level -= 1e-12 * math.Abs(level)
-	if f.fall != nil {
-		level -= f.fall(i)
-	}
-	return index.FirstAge(0, index.Never, func(age int) bool { return f.index(i, age) >= level })
+	level -= 1e-12 * math.Abs(level) // rounding
+	return index.FirstAge(0, index.Never, func(age int) bool { return f(i, age) >= level })
 }
 
 // byAge is a policy that crawls by decreasing index, where the index is a
@@ -52,8 +46,7 @@ func (f ageFunc) firstAge(i int, level float64) int {
 type byAge struct {
 	sel   *Selector
 	index ageIndex
-	pack  bool                     // the crawls of an epoch are chosen by Pack
-	worth func(i, age int) float64 // for Pack; nil stands for the index
+	pack  bool // the crawls of an epoch are chosen by Pack
 
 	awake []candidate
 	ring  *ring.Ring // nil where all sources are awake for ever
@@ -69,17 +62,7 @@ var _ env.Policy[env.Model] = (*byAge)(nil)
 // as the age grows. An epoch with many sources of which few are crawled costs
 // what its crawls cost. The policy is for one run of one world.
 func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
-	return newByAge(t, ageFunc{index: at}, fewAreCrawled(t))
-}
-
-// NewPackedByAge is NewByAge with the crawls of an epoch chosen by
-// [Selector.Pack]; worth, of source i at an age, is what Pack takes. fall is by
-// how much the index of a source may fall by rounding; nil says that it is any
-// function of the age, and then all sources are looked at.
-func NewPackedByAge(t env.Terms, at, worth func(i, age int) float64, fall func(i int) float64) env.Policy[env.Model] {
-	p := newByAge(t, ageFunc{at, fall}, fall != nil && equal(t.Costs) && fewAreCrawled(t))
-	p.pack, p.worth = true, worth
-	return p
+	return newByAge(t, ageFunc(at), fewAreCrawled(t))
 }
 
 // fewAreCrawled reports whether sleep is faster than a look at all sources, see
@@ -106,14 +89,10 @@ func (p *byAge) Select(dst []int, o *env.Model) []int {
 	} else {
 		p.wakeDue(o)
 	}
-	if !p.pack {
-		return p.sel.top(dst, p.awake)
+	if p.pack {
+		return p.sel.pack(dst, p.awake)
 	}
-	var worth func(i int) float64
-	if p.worth != nil {
-		worth = func(i int) float64 { return p.worth(i, o.Age(i)) }
-	}
-	return p.sel.pack(dst, p.awake, worth)
+	return p.sel.top(dst, p.awake)
 }
 
 // bottom is the level that every finite index reaches.

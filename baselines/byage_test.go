@@ -17,9 +17,9 @@ import (
 var ages = map[string]func(in env.Instance) ageIndex{
 	"whittle": func(in env.Instance) ageIndex { return newWhittleByAge(in) },
 	"lagrangian": func(in env.Instance) ageIndex {
-		return ageFunc{index: lagrangianAt(in, index.Relax(in).Price)}
+		return ageFunc(lagrangianAt(in, index.Relax(in).Price))
 	},
-	"greedy": func(in env.Instance) ageIndex { return ageFunc{index: greedyAt(in)} },
+	"greedy": func(in env.Instance) ageIndex { return ageFunc(greedyAt(in)) },
 }
 
 // alike plays an instance of equal costs by both ways of ranking by age. others

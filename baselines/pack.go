@@ -21,7 +21,8 @@ type ending struct {
 	n           int
 	id          [packed]int
 	cost, value [packed]float64
-	best        uint32 // the best set so far, a bit a source
+	top         float64 // the first key
+	best        uint32  // the best set so far, a bit a source
 	most        float64
 }
 
@@ -31,18 +32,15 @@ type ending struct {
 // the first that do not, are chosen anew as the set with the greatest, to 1 part
 // in 1000,
 //
-//	Σ C worth(i)
+//	Σ C key(i)
 //
 // within what the crawls before them leave: a knapsack of at most 16 sources. What
-// then still fits is added in Top's order. worth is what a budget unit spent on
-// the source brings; nil stands for its key. Where all crawls cost the same Pack
-// is Top.
-func (s *Selector) Pack(dst []int, key []float64, worth func(i int) float64) []int {
-	return s.pack(dst, s.candidates(key), worth)
-}
+// then still fits is added in Top's order. Where all crawls cost the same Pack is
+// Top.
+func (s *Selector) Pack(dst []int, key []float64) []int { return s.pack(dst, s.candidates(key)) }
 
 // pack is Pack of the candidates, and changes their order.
-func (s *Selector) pack(dst []int, all []candidate, worth func(i int) float64) []int {
+func (s *Selector) pack(dst []int, all []candidate) []int {
 	if s.equal {
 		return s.top(dst, all)
 	}
@@ -58,18 +56,17 @@ func (s *Selector) pack(dst []int, all []candidate, worth func(i int) float64) [
 	last := v[len(all):][:min(reopened, len(dst)-from)]
 	for _, c := range slices.Backward(last) {
 		if !math.IsInf(c.key, 1) {
-			e.add(c, worth)
+			e.add(c, s.costs)
 			left += s.costs[c.id]
 		}
 	}
 	dst = dst[:len(dst)-e.n]
 	for e.n < packed && len(all) > 0 && env.Fits(s.least, left) {
 		if c := all[0]; env.Fits(s.costs[c.id], left) {
-			e.add(c, worth)
+			e.add(c, s.costs)
 		}
 		all = pop(all)
 	}
-	e.weigh(s.costs)
 	e.search(0, 0, 0, left)
 	for j, i := range e.id[:e.n] {
 		if e.best>>j&1 != 0 {
@@ -84,29 +81,18 @@ func (s *Selector) pack(dst []int, all []candidate, worth func(i int) float64) [
 	return s.fill(dst, all, left)
 }
 
-// add puts a source into the order of the worth.
-func (e *ending) add(c candidate, worth func(i int) float64) {
-	j, w := e.n, c.key
-	if worth != nil {
-		w = worth(int(c.id))
+// add adds a source, by decreasing key. Values are over the first key, by which
+// they stay finite; where that is not above 0 all are 0.
+func (e *ending) add(c candidate, costs []float64) {
+	if e.n == 0 {
+		e.top = c.key
 	}
-	for ; j > 0 && e.value[j-1] < w; j-- {
-		e.id[j], e.value[j] = e.id[j-1], e.value[j-1]
+	j, cost := e.n, costs[c.id]
+	e.id[j], e.cost[j], e.value[j] = int(c.id), cost, 0
+	if c.key > 0 {
+		e.value[j] = cost * (c.key / e.top)
 	}
-	e.id[j], e.value[j] = int(c.id), w
 	e.n++
-}
-
-// weigh sets costs and turns the worth into values.
-func (e *ending) weigh(costs []float64) {
-	top := e.value[0] // by which values stay finite
-	for j, i := range e.id[:e.n] {
-		e.cost[j] = costs[i]
-		e.value[j] = max(0, costs[i]*(e.value[j]/top))
-	}
-	if !(top > 0) {
-		clear(e.value[:])
-	}
 }
 
 // search tries what sources j and after can add to a set of that value which

@@ -63,9 +63,11 @@ func (s *Selector) Top(dst []int, key []float64) []int { return s.top(dst, s.can
 func (s *Selector) Among(dst []int, ids []int32, key []float64) []int {
 	s.scratch = s.scratch[:0]
 	for k, i := range ids {
-		s.scratch = append(s.scratch, candidate{key[k], i})
+		if key[k] > negInf {
+			s.scratch = append(s.scratch, candidate{key[k], i})
+		}
 	}
-	return s.pack(dst, s.scratch, nil)
+	return s.pack(dst, s.scratch)
 }
 
 // candidates returns the sources that may be chosen.

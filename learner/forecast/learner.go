@@ -108,7 +108,7 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 	l.raiseOverdue(o)
 
 	had := len(dst)
-	dst = l.sel.Pack(dst, l.key, nil)
+	dst = l.sel.Pack(dst, l.key)
 	price := math.Inf(1)
 	for _, i := range dst[had:] {
 		price = min(price, l.key[i])
