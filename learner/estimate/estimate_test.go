@@ -191,30 +191,6 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestExtremes: ages at which nothing of an item is left, crawls that find
-// nothing, and interest from 1e-290 to 1e290 leave the estimates finite.
-func TestExtremes(t *testing.T) {
-	e := New(terms(5), Options{Horizon: 2000})
-	r := stream.New(1, stream.Test)
-	one := func(i int, interest float64) env.Crawled {
-		return env.Crawled{Source: i, Age: 1, Interest: interest, Items: []env.Item{{Age: .5, Interest: interest}}}
-	}
-	for n := range 60 {
-		e.Add(draw(r, 0, env.NewSource("", .01, .175, 100), 20000, markLaws["lognormal"]), n)
-		e.Add(env.Crawled{Source: 1, Age: 1 + n}, n)
-		e.Add(one(2, 1e-290), n)
-		e.Add(one(3, 1e290), n)
-		e.Add(one(4, 0), n)
-		e.Fit(n)
-		for i := range 5 {
-			b, db := e.Inflow(i)
-			if c, dc := e.Decay(i); !(b >= 0) || !(db >= 0) || !(c > 0) || math.IsInf(b+db+c+dc, 0) {
-				t.Fatalf("crawl %d, source %d: decay %v ± %v, inflow %v ± %v", n, i, c, dc, b, db)
-			}
-		}
-	}
-}
-
 // TestExcess: the variance of profiles beyond chance is found, and is none
 // where counts are Poisson.
 func TestExcess(t *testing.T) {
