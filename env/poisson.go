@@ -47,15 +47,15 @@ const negligible = 0x1p-60
 // compared under one seed see the same world, whatever they crawl.
 //
 // Harvests are drawn when they are crawled. With State every epoch of every
-// source is drawn; where the state is no function of itself and of what the
-// epoch brought, as with windows and laws that are not exponential, all that
-// waits is drawn again at each epoch.
+// source is drawn; where the law of a source is not exponential, or the world
+// changes, all that waits there is drawn again at each epoch.
 type Poisson struct {
 	ledger
 	opt    PoissonOptions
 	seed   uint64
 	rng    *stream.Rand
-	reach  []float64 // age from which on no item of the source counts, epochs
+	reach  []float64    // age from which on no item of the source counts, epochs
+	sums   [][]epochSum // of each source with a window, those of the epochs within it
 	state  []float64
 	behind bool // the states are to be moved on to the present epoch
 }
@@ -93,7 +93,7 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 		w.view.Mean = nil
 	}
 	if o.State {
-		w.state = make([]float64, n)
+		w.state, w.sums = make([]float64, n), make([][]epochSum, n)
 		w.view.State = w.state
 		if o.Unobserved != nil {
 			w.view.State = make([]float64, n)
@@ -143,11 +143,14 @@ func (w *Poisson) arrive() {
 	w.behind = false
 	for i := range w.state {
 		s := w.source(i, w.view.Epoch)
-		if s.law() == LawExponential && s.Window > w.reach[i]+1 && len(w.phases) == 1 {
-			// X ← αX + U
-			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false)
-		} else {
+		switch {
+		case s.law() != LawExponential || len(w.phases) > 1:
 			w.state[i] = w.gather(i, false)
+		case s.Window > w.reach[i]+1:
+			// X ← αX + U
+			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false).all
+		default:
+			w.state[i] = w.windowed(i, s)
 		}
 	}
 	if w.opt.Unobserved != nil {
@@ -160,6 +163,34 @@ func (w *Poisson) arrive() {
 	}
 }
 
+// epochSum is the interest, at the end of an epoch, of what was published in it,
+// and of the items among it that have the longest until the window closes, when
+// only a part of the epoch is within it.
+type epochSum struct{ all, last float64 }
+
+// windowed returns the interest that waits at source i, of the exponential law
+// with a window. It is added up afresh, so that nothing of a dropped item stays
+// behind as a rounding error.
+func (w *Poisson) windowed(i int, s *Source) (interest float64) {
+	now, n := w.view.Epoch, int(s.Window)+1 // epochs at least in part within the window
+	sum := w.publish(i, now, false)
+	if len(w.sums[i]) < n {
+		w.sums[i] = append(w.sums[i], sum)
+	} else {
+		w.sums[i][now%n] = sum
+	}
+	alpha, weight := s.Factor(), 1.0
+	for t := now; t > w.view.Last[i] && t > now-n; t-- {
+		sum := w.sums[i][t%n]
+		if now-t == n-1 {
+			sum.all = sum.last
+		}
+		interest += weight * sum.all
+		weight *= alpha
+	}
+	return interest
+}
+
 // gather returns the interest that waits at source i, published since its last
 // crawl; with show the items are appended to w.items, oldest first.
 func (w *Poisson) gather(i int, show bool) (interest float64) {
@@ -168,17 +199,17 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 		first = w.view.Epoch - int(w.reach[i])
 	}
 	for t := first; t <= w.view.Epoch; t++ {
-		interest += w.publish(i, t, show)
+		interest += w.publish(i, t, show).all
 	}
 	return interest
 }
 
 // publish draws what source i published in epoch t and returns what interest
 // is left of it now; with show the items are appended to w.items.
-func (w *Poisson) publish(i, t int, show bool) (interest float64) {
+func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 	s := w.source(i, t)
 	if s.Rate == 0 {
-		return 0
+		return sum
 	}
 	r := w.rng
 	r.Reset(w.seed, stream.World, uint64(i), uint64(t))
@@ -189,7 +220,7 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 	drawn := w.opt.Marks == MarksPerItem || w.opt.Marks == MarksLogNormal
 	exponential := s.law() == LawExponential
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
-	gap := float64(batch) / s.Rate
+	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
 	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
 		age, f := oldest-v, scale
 		if exponential {
@@ -205,13 +236,16 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 			if age > s.Window {
 				continue
 			}
-			interest += x
+			sum.all += x
+			if age < part {
+				sum.last += x
+			}
 			if show {
 				w.items = append(w.items, Item{Age: age, Interest: x})
 			}
 		}
 	}
-	return interest
+	return sum
 }
 
 // mark draws the initial interest of an item, in units of ξ̄.

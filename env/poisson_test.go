@@ -88,11 +88,16 @@ func (v *naive) waiting(i int) []env.Item {
 // Each way to draw a world against items that are followed one by one: windows
 // of all kinds, crawls at random.
 func TestPoissonAgainstItemsOneByOne(t *testing.T) {
-	const epochs = 90
-	in := changing()
-	for i := range in.Sources {
-		in.Sources[i].Rate /= 10
+	for _, in := range []env.Instance{windows(), changing()} {
+		for i := range in.Sources {
+			in.Sources[i].Rate /= 10
+		}
+		againstItemsOneByOne(t, in)
 	}
+}
+
+func againstItemsOneByOne(t *testing.T, in env.Instance) {
+	const epochs = 90
 	for _, m := range allMarks {
 		for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
 			o.Marks, o.Overrun = m, true

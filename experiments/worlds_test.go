@@ -29,24 +29,37 @@ var (
 )
 
 // anyWorld returns a world of that seed, from the whole range that is allowed:
-// 1 to 60 sources, rates from 10⁻³ to 10⁵ and decays from 10⁻⁴ to 10, both
+// 1 to 60 sources, rates from 10⁻³ to 10⁴ and decays from 10⁻⁴ to 10, both
 // log-uniform, interest log-normal, costs of 1 or from .3 to 3, any budget from
-// the cheapest crawl to all of them, half of them whole, windows of 1 epoch and
-// more at some sources, and all marks.
+// the cheapest crawl to all of them, half of them whole, windows of .3 epochs and
+// more, other laws of interest and batches at some sources, and all marks. Where
+// states are shown, sources of other laws publish at most 10 items per epoch, as
+// all that wait there are drawn at each.
 func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
 	r := stream.New(seed, stream.Test)
 	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
 	power := func(lo, hi float64) float64 { return math.Exp(uniform(math.Log(lo), math.Log(hi))) }
 	n := int(power(1, 61))
 	in := env.Instance{ID: fmt.Sprint("world-", seed)}
-	costs, windows := r.Float64() < .5, r.Float64() < .3
+	costs, windows, laws := r.Float64() < .5, r.Float64() < .3, r.Float64() < .5
 	for range n {
-		s := env.NewSource("", power(1e-3, 1e5), power(1e-4, 10), math.Exp(r.NormFloat64()))
+		s := env.NewSource("", power(1e-3, 1e4), power(1e-4, 10), math.Exp(r.NormFloat64()))
 		if costs {
 			s.Cost = uniform(.3, 3)
 		}
 		if windows && r.Float64() < .5 {
-			s.Window = power(1, 1000)
+			s.Window = power(.3, 1000)
+		}
+		if laws {
+			if s.Law = []env.Law{env.LawExponential, env.LawPower, env.LawHump}[r.Intn(3)]; s.Law == env.LawPower {
+				s.Shape = uniform(1.1, 3)
+			}
+			if r.Float64() < .3 {
+				s.Batch = 1 + r.Intn(50)
+			}
+			if level == env.LevelObserved && s.Law != env.LawExponential {
+				s.Rate = min(s.Rate, 10)
+			}
 		}
 		in.Sources = append(in.Sources, s)
 	}
