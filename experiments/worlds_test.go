@@ -33,8 +33,7 @@ var (
 // log-uniform, interest log-normal, costs of 1 or from .3 to 3, any budget from
 // the cheapest crawl to all of them, half of them whole, windows of .3 epochs and
 // more, other laws of interest and batches at some sources, and all marks. Where
-// states are shown, sources of other laws publish at most 10 items per epoch, as
-// all that wait there are drawn at each.
+// states are seen all laws are exponential, as the model of TCNS, VIII, has it.
 func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
 	r := stream.New(seed, stream.Test)
 	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
@@ -50,15 +49,12 @@ func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
 		if windows && r.Float64() < .5 {
 			s.Window = power(.3, 1000)
 		}
-		if laws {
+		if laws && level != env.LevelObserved {
 			if s.Law = []env.Law{env.LawExponential, env.LawPower, env.LawHump}[r.Intn(3)]; s.Law == env.LawPower {
 				s.Shape = uniform(1.1, 3)
 			}
 			if r.Float64() < .3 {
 				s.Batch = 1 + r.Intn(50)
-			}
-			if level == env.LevelObserved && s.Law != env.LawExponential {
-				s.Rate = min(s.Rate, 10)
 			}
 		}
 		in.Sources = append(in.Sources, s)
