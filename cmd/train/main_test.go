@@ -169,6 +169,7 @@ func TestBadInput(t *testing.T) {
 func TestNotes(t *testing.T) {
 	recording, out := recording(t), filepath.Join(t.TempDir(), "out")
 	for args, want := range map[string]string{
+		"-steps 50 -algorithm forecast":                     "knowledge online",
 		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
 		"-steps 50":                                         "what exact Whittle earns",
 		"-trace " + recording:                               "what Whittle with fitted parameters earns",
