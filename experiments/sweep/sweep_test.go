@@ -156,6 +156,13 @@ func TestShards(t *testing.T) {
 	if got := finals(t, dir); !reflect.DeepEqual(got, finals(t, one)) {
 		t.Error("three shards leave other bytes than one process")
 	}
+	for _, cell := range c.Cells {
+		for _, seed := range c.Seeds {
+			if _, err := experiments.ReadRecord(dir, cell.Hash, seed); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	// A record less is a run less for the summary of what is there.
 	paths, err := filepath.Glob(filepath.Join(dir, "runs", "*.json"))
 	if err != nil || len(paths) != 6 || os.Remove(paths[0]) != nil {
