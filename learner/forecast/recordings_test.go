@@ -117,7 +117,7 @@ func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 
 func fitted(_ env.Terms, in env.Instance) env.Agent { return env.NewAgent(baselines.NewWhittle(in)) }
 
-// ingredients are the rows of the table of docs/recordings.md.
+// ingredients are what a learner has, one more in each.
 var ingredients = []struct {
 	name string
 	set  func(*Settings)
@@ -331,7 +331,6 @@ func TestRecordings(t *testing.T) {
 	for _, c := range recordings {
 		rec := recording(t, c.name)
 		share := replay(t, rec, 5, cold(DefaultSettings())) / replay(t, rec, 5, fitted)
-		t.Logf("%s: %.4f of fitted Whittle", c.name, share)
 		if share < c.least {
 			t.Errorf("%s: %.4f of fitted Whittle; want %v", c.name, share, c.least)
 		}
