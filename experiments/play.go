@@ -137,9 +137,13 @@ func (s Scene) build(p Play, known Known) (env.Agent, learner.Learner, error) {
 	return env.InPhases(phases, agents), nil, nil
 }
 
+// FrozenByAge is a learner whose frozen policy, in worlds in which states follow
+// from ages, need not look at all sources.
+type FrozenByAge interface{ FrozenByAge() env.Agent }
+
 // frozen returns what was learned as an agent.
 func frozen(l learner.Learner) env.Agent {
-	if l, ok := l.(interface{ FrozenByAge() env.Agent }); ok {
+	if l, ok := l.(FrozenByAge); ok {
 		return l.FrozenByAge() // in worlds that are played states follow from ages
 	}
 	return l.Frozen()

@@ -86,10 +86,13 @@ func (r *Results) Add(name string, data []byte, err error) {
 	r.files, r.err = append(r.files, files.File{Name: name, Data: data}), errors.Join(r.err, err)
 }
 
-// Print adds a report or a table.
-func (r *Results) Print(name string, x interface {
+// Printed is a report or a table.
+type Printed interface {
 	Write(io.Writer, result.Format) error
-}, f result.Format) {
+}
+
+// Print adds a report or a table.
+func (r *Results) Print(name string, x Printed, f result.Format) {
 	var b bytes.Buffer
 	err := x.Write(&b, f)
 	r.Add(name, b.Bytes(), err)
