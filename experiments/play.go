@@ -33,7 +33,7 @@ type Running struct {
 	World   env.World
 	Trainee learner.Learner // nil where nothing learns
 	Again   bool            // it is the second run, of what was learned
-	now     *tally
+	now     *playing
 }
 
 // Played is what a run brings.
@@ -62,7 +62,7 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 		p.Evaluation = p.Epochs
 	}
 	p.Evaluation = s.Limit(p.Evaluation)
-	if out.Learning, out.Trainee, err = s.run(ctx, p, nil); err != nil {
+	if out.Learning, out.Trainee, err = s.playPart(ctx, p, nil); err != nil {
 		return out, err
 	}
 	switch {
@@ -70,14 +70,14 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 	case out.Trainee == nil && p.Evaluation == p.Epochs && s.After == nil:
 		out.Learned = out.Learning
 	default:
-		out.Learned, _, err = s.after(p.Epochs).run(ctx, p, &out)
+		out.Learned, _, err = s.after(p.Epochs).playPart(ctx, p, &out)
 	}
 	return out, err
 }
 
-// run opens the world afresh, builds an agent and runs it. With first, which is
+// playPart opens the world afresh, builds an agent and runs it. With first, which is
 // what the first run brought, it is the second.
-func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, trainee learner.Learner, err error) {
+func (s Scene) playPart(ctx context.Context, p Play, first *Played) (none Outcome, trainee learner.Learner, err error) {
 	shown := p.Level
 	if !p.Entry.Learns() && !slices.Contains(p.Entry.Levels, p.Level) {
 		shown = p.Entry.FirstLevel() // it does not look at what else is shown
@@ -100,7 +100,7 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 	} else if agent, trainee, err = s.build(p, known); err != nil {
 		return none, nil, &buildError{err}
 	}
-	run := Running{known, world, trainee, first != nil, &tally{world: world, agent: agent}}
+	run := Running{known, world, trainee, first != nil, &playing{world: world, agent: agent}}
 	if p.From != nil && first == nil {
 		err = run.goOn(ctx, p.From, epochs)
 	}
@@ -109,7 +109,7 @@ func (s Scene) run(ctx context.Context, p Play, first *Played) (none Outcome, tr
 		if p.Watch != nil {
 			watch = p.Watch(run)
 		}
-		err = run.now.run(ctx, s.Warm, epochs, watch)
+		err = run.now.playEpochs(ctx, s.Warm, epochs, watch)
 	}
 	if err != nil {
 		return none, nil, err

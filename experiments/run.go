@@ -37,25 +37,25 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
-	t := &tally{world: w, agent: a}
-	if err := t.run(context.Background(), 0, epochs, watch); err != nil {
+	t := &playing{world: w, agent: a}
+	if err := t.playEpochs(context.Background(), 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
 	return t.outcome()
 }
 
-// tally is a run under way.
-type tally struct {
+// playing is a run under way.
+type playing struct {
 	world     env.World
 	agent     env.Agent
 	sums      Outcome         // not yet means
 	decisions []time.Duration // of every 64th epoch
 }
 
-// run goes on as far as the given epoch, 0 for the end of the world. The first
+// playEpochs goes on as far as the given epoch, 0 for the end of the world. The first
 // epochs of the world, warm of them, are played and do not count. Between epochs
 // it looks at ctx.
-func (t *tally) run(ctx context.Context, warm, epochs int, watch Watcher) error {
+func (t *playing) playEpochs(ctx context.Context, warm, epochs int, watch Watcher) error {
 	var crawl []int
 	terms := t.world.Terms()
 	for epochs == 0 || t.sums.Epochs < epochs {
@@ -107,7 +107,7 @@ func (t *tally) run(ctx context.Context, warm, epochs int, watch Watcher) error 
 var ErrNotFinite = errors.New("not a finite number")
 
 // add books the crawls of an epoch and returns what they earned.
-func (t *tally) add(crawls []env.Crawled, terms env.Terms) (reward float64, err error) {
+func (t *playing) add(crawls []env.Crawled, terms env.Terms) (reward float64, err error) {
 	sum := &t.sums
 	var cost float64
 	for _, c := range crawls {
@@ -129,7 +129,7 @@ func (t *tally) add(crawls []env.Crawled, terms env.Terms) (reward float64, err 
 }
 
 // outcome returns the means.
-func (t *tally) outcome() (Outcome, error) {
+func (t *playing) outcome() (Outcome, error) {
 	out := t.sums
 	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")

@@ -11,7 +11,7 @@ import (
 // that of a policy which the engine had run.
 type Turns struct {
 	contest *contest
-	tally   tally
+	playing playing
 	part    part
 	watch   Watcher
 }
@@ -28,39 +28,39 @@ func (s Scene) Turns(p Play) (*Turns, error) {
 		return nil, err
 	}
 	p.Epochs = epochs
-	t := &Turns{contest: s.contest(p), tally: tally{world: world}}
+	t := &Turns{contest: s.contest(p), playing: playing{world: world}}
 	t.watch = t.part.watch(Running{World: world, Known: Known{Given: learner.Given{Terms: world.Terms()}}}, epochs, false)
 	return t, nil
 }
 
 // Terms returns what every crawler knows beforehand.
-func (t *Turns) Terms() env.Terms { return t.tally.world.Terms() }
+func (t *Turns) Terms() env.Terms { return t.playing.world.Terms() }
 
 // Epochs returns how many epochs are to be played, with those before that do not
 // count.
 func (t *Turns) Epochs() int { return t.contest.at.Warm + t.contest.Steps }
 
 // View returns what can be seen now; it changes with the next Step.
-func (t *Turns) View() *env.Observed { return t.tally.world.View() }
+func (t *Turns) View() *env.Observed { return t.playing.world.View() }
 
 // Step crawls sources and goes on to the next epoch. What it refuses changes
 // nothing.
 func (t *Turns) Step(crawl []int) ([]env.Crawled, error) {
 	counts := t.View().Epoch >= t.contest.at.Warm
-	got, err := t.tally.world.Step(crawl)
+	got, err := t.playing.world.Step(crawl)
 	if err != nil || !counts {
 		return got, err
 	}
-	reward, err := t.tally.add(got, t.Terms())
+	reward, err := t.playing.add(got, t.Terms())
 	if err == nil {
-		err = t.watch(t.tally.sums.Epochs-1, reward, got)
+		err = t.watch(t.playing.sums.Epochs-1, reward, got)
 	}
 	return got, err
 }
 
 // Record returns the record of the epochs so far.
 func (t *Turns) Record() (*Record, error) {
-	out, err := t.tally.outcome()
+	out, err := t.playing.outcome()
 	if err != nil {
 		return nil, err
 	}
