@@ -244,18 +244,16 @@ func (l gainLaw) above(k int) float64 {
 // Mean returns E U, interest.
 func (l gainLaw) Mean() float64 { return l.loss[0] }
 
-// Deviation returns the standard deviation of U, interest, also where its
-// square is beyond all numbers.
+// Deviation returns the standard deviation of U, interest:
+//
+//	E U² = d(2 Σ π(kd) − E U)
 func (l gainLaw) Deviation() float64 {
 	mean := l.Mean()
-	if mean == 0 {
-		return 0
-	}
-	var sum float64 // Σ π(k)/E U
+	var sum float64
 	for _, p := range l.loss {
-		sum += p / mean
+		sum += p
 	}
-	return mean * math.Sqrt(math.Max(0, l.step/mean*(2*sum-1)-1))
+	return math.Sqrt(math.Max(0, l.step*(2*sum-mean)-mean*mean))
 }
 
 // spread returns the standard deviation of the state of a source with that gain
