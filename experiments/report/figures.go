@@ -23,7 +23,8 @@ func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, 
 	return f
 }
 
-// addDiagonal adds the line on which both axes agree. What lies farther from the
+// addDiagonal adds the line on which both axes agree; these are logarithmic where
+// the exact values are far apart. Otherwise, what lies farther from the
 // exact values than they span is out of the range: what a learner came to may be
 // many times as large, and would crush the rest.
 func addDiagonal(f *plot.Figure) {
@@ -35,6 +36,8 @@ func addDiagonal(f *plot.Figure) {
 		return
 	}
 	lo, hi := slices.Min(x), slices.Max(x)
+	wide := lo > 0 && hi > 20*lo
+	f.X.Log, f.Y.Log = wide, wide
 	far := hi - lo
 	near := slices.DeleteFunc(y, func(v float64) bool { return !(v >= lo-far && v <= hi+far) })
 	if len(near) < len(x) && !f.Y.Log {
@@ -70,10 +73,6 @@ func focus(f *plot.Figure) {
 		f.Y.Lo, f.Y.Hi = lo-room, hi+room
 	}
 }
-
-// isWide reports whether sorted values are better drawn by their logarithms: all
-// above 0, and the last more than twenty times the first.
-func isWide(x []float64) bool { return len(x) > 0 && x[0] > 0 && x[len(x)-1] > 20*x[0] }
 
 // addEstimate appends an estimate to a series.
 func addEstimate(s *plot.Series, x float64, e stats.Estimate) { s.AddWithin(x, e.Value, e.Lo, e.Hi) }
