@@ -1,11 +1,9 @@
 package lspe
 
-import "math"
-
 // start ends the first pass: the pooled curve by what was found, and the price at
-// which the thresholds that follow from it spend the budget.
+// which the thresholds that follow from it spend the budget. A pass in which nothing
+// was found is repeated.
 func (l *Learner) start() {
-	l.cold = false
 	p := &l.pooled
 	var cost float64
 	n := 0
@@ -17,7 +15,12 @@ func (l *Learner) start() {
 			l.harvest += s.harvests[0]
 		}
 	}
-	l.harvest /= max(cost, math.SmallestNonzeroFloat64)
+	if p.mean == 0 {
+		l.line()
+		return
+	}
+	l.cold = false
+	l.harvest /= cost
 	for i := range l.src {
 		if s := &l.src[i]; s.cycles > 0 {
 			p.add(s.common, s.harvests[0])

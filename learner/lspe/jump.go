@@ -27,7 +27,7 @@ func (s *source) jumped(z, harvest float64) bool {
 		return false
 	}
 	e := harvest - mean
-	variance := float64(s.dispersion)*mean + slack*slack*mean*mean
+	variance := s.dispersion*mean + slack*slack*mean*mean
 	if s.cycles >= judged {
 		sigma := math.Sqrt(variance)
 		zeta := float32(max(-surprise, min(surprise, e/sigma)))
@@ -38,7 +38,7 @@ func (s *source) jumped(z, harvest float64) bool {
 		}
 		e = max(-3*sigma, min(3*sigma, e))
 	}
-	s.dispersion += max(1/float32(s.cycles), 1./dispersions) * (float32(e*e/mean) - s.dispersion)
+	s.dispersion += max(1/float64(s.cycles), 1./dispersions) * (e*e/mean - s.dispersion)
 	return false
 }
 

@@ -57,21 +57,26 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 	l.pooled = newPooled(l.round)
 	for i := range l.src {
 		l.src[i].last = -1
+	}
+	l.line()
+	return l, nil
+}
+
+// line puts all sources in line for their first crawl.
+func (l *Learner) line() {
+	for i := range l.src {
+		l.src[i].cycles = 0
 		if l.affordable(i) {
 			l.unseen = append(l.unseen, int32(i))
 		}
 	}
-	return l, nil
 }
 
 // level returns how much more the source brings than the pooled curve at the same
 // ages, drawn to 1 by half a harvest.
 func (l *Learner) level(s *source) float64 {
 	prior := .5 * l.pooled.mean / float64(s.cycles)
-	if level := (s.harvests[0] + prior) / (s.common + prior); level > 0 {
-		return level
-	}
-	return 1 // nothing was found anywhere
+	return (s.harvests[0] + prior) / (s.common + prior)
 }
 
 // Select implements env.Policy.

@@ -22,8 +22,8 @@ type source struct {
 	from   float64 // θ when it was crawled last
 	common float64 // average of the pooled curve H̄(S)
 
+	dispersion float64 // of harvests around what was expected, squared over mean
 	noise      float32 // L of the present cycle, logistic
-	dispersion float32 // of harvests around what was expected, squared over mean
 	rise, fall float32 // evidence that the level has jumped
 	cycles     int32   // k; 0 before the first crawl
 	last       int32   // epoch of the last crawl

@@ -40,12 +40,12 @@ type SourceState struct {
 	Crawl    [1 + degree]float64 `json:"crawl"`
 	Wait     [degree]float64     `json:"wait"`
 	Toll     [degree]float64     `json:"toll"`
-	// θ, τ, θ at the last crawl, mean of the pooled curve.
-	Theta, Unit, From, Common float64
-	// Noise, dispersion, and the sums that tell jumps.
-	Noise, Dispersion, Rise, Fall float32
-	Cycles, Last                  int32
-	Wake                          int32 // epoch; −1 for a source that does not sleep
+	// θ, τ, θ at the last crawl, mean of the pooled curve, dispersion.
+	Theta, Unit, From, Common, Dispersion float64
+	// L, and the sums that tell jumps.
+	Noise, Rise, Fall float32
+	Cycles, Last      int32
+	Wake              int32 // epoch; −1 for a source that does not sleep
 }
 
 // State returns a copy of the learner's whole state. A learner that takes it up
@@ -68,7 +68,7 @@ func (l *Learner) State() State {
 		}
 		s.Sources = append(s.Sources, SourceState{
 			v.powers, v.harvests, v.crawl, v.wait, v.toll, v.theta, v.unit, v.from, v.common,
-			v.noise, v.dispersion, v.rise, v.fall, v.cycles, v.last, int32(wake),
+			v.dispersion, v.noise, v.rise, v.fall, v.cycles, v.last, int32(wake),
 		})
 	}
 	return s
@@ -117,7 +117,7 @@ func (l *Learner) SetState(s State) error {
 		v := &s.Sources[i]
 		l.src[i] = source{
 			v.Powers, v.Harvests, v.Crawl, v.Wait, v.Toll, v.Theta, v.Unit, v.From, v.Common,
-			v.Noise, v.Dispersion, v.Rise, v.Fall, v.Cycles, v.Last,
+			v.Dispersion, v.Noise, v.Rise, v.Fall, v.Cycles, v.Last,
 		}
 	}
 	l.clear(s.Next)
@@ -137,7 +137,7 @@ func (l *Learner) checkSource(v *SourceState, cold bool) error {
 	err := check.First(
 		check.Finite("powers", v.Powers[:], len(v.Powers)), check.Finite("harvests", v.Harvests[:], len(v.Harvests)),
 		check.Finite("crawl", v.Crawl[:], len(v.Crawl)), check.Finite("wait", v.Wait[:], degree), check.Finite("toll", v.Toll[:], degree),
-		check.Finite("noise and the like", []float64{v.Common, float64(v.Noise), float64(v.Dispersion), float64(v.Rise), float64(v.Fall)}, 5),
+		check.Finite("noise and the like", []float64{v.Common, float64(v.Noise), v.Dispersion, float64(v.Rise), float64(v.Fall)}, 5),
 	)
 	switch {
 	case err != nil:
