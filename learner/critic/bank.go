@@ -164,7 +164,14 @@ func (k *Bank) Regress() bool {
 }
 
 // apply writes y = B⁻¹v.
-func (k *Bank) apply(y, v []float64) { k.times(y, k.p, v) }
+func (k *Bank) apply(y, v []float64) {
+	for i := range y {
+		y[i] = 0
+		for j, x := range v {
+			y[i] += k.p[i*k.l+j] * x
+		}
+	}
+}
 
 // step takes r ← r + γB⁻¹(A r + b̄) for all rewards. What B⁻¹ is, solve says.
 func (k *Bank) step(solve func(y, v []float64)) {
@@ -186,21 +193,6 @@ func affine(dst, m, x, g []float64) {
 			sum += v * x[j]
 		}
 		dst[i] = sum
-	}
-}
-
-// times writes MX into dst, M square.
-func (k *Bank) times(dst, m, x []float64) {
-	l := k.l
-	cols := len(x) / l
-	for i := range l {
-		for j := range cols {
-			var s float64
-			for h := range l {
-				s += m[i*l+h] * x[h*cols+j]
-			}
-			dst[i*cols+j] = s
-		}
 	}
 }
 
