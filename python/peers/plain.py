@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cells import CELLS, EPISODE, Cell, add, rows
 
 import ephemera
@@ -28,11 +29,16 @@ def agents(cell: Cell) -> dict[str, Any]:
     for e in ephemera.catalogue():
         if e.learns and cell.knowledge in e.levels and e.name != "paper":
             found[e.name] = (e.name, {})
-    if cell.knowledge == "model":
-        found["lspe, renewal"] = ("lspe", {"critic": "renewal"})
-    else:
+    if cell.knowledge == "online":
         found["certainty"] = "certainty"  # it learns from items
     return found | {"q-whittle": "q-whittle"}
+
+
+def second_half(run: ephemera.Run) -> float:
+    """Return the mean reward over the rows of the curve that end in the second half of the epochs."""
+    epoch, reward, _ = run.curve.T
+    span = np.diff(epoch, prepend=0) * (epoch > epoch[-1] / 2)
+    return float(reward @ span / span.sum())
 
 
 def share(cell: Cell, agent: Any, seed: int, epochs: int) -> tuple[float, float]:
@@ -40,13 +46,13 @@ def share(cell: Cell, agent: Any, seed: int, epochs: int) -> tuple[float, float]
     world = cell.arguments()
     began = time.process_time()
     learns = isinstance(agent, tuple) and agent[0] in LEARNS
-    run = ephemera.run(agent, steps=epochs, seed=seed, rows=2, evaluation=EPISODE if learns else None, **world)
+    run = ephemera.run(agent, steps=epochs, seed=seed, evaluation=EPISODE if learns else None, **world)
     seconds = time.process_time() - began
     steps = EPISODE if learns else epochs
-    whittle = ephemera.run("whittle", steps=steps, seed=seed, rows=2, **world)
+    whittle = ephemera.run("whittle", steps=steps, seed=seed, **world)
     if learns:
         return run.learned.reward / whittle.outcome.reward, seconds
-    return run.curve[-1, 1] / whittle.curve[-1, 1], seconds
+    return second_half(run) / second_half(whittle), seconds
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ func (l *Learner) SetState(s State) error {
 	); err != nil {
 		return err
 	}
-	if s.Epochs < 0 || s.Epochs > 1<<53 || s.Price < 0 || s.Scale < 0 {
+	if s.Epochs < 0 || float64(s.Epochs) > 1<<53 || s.Price < 0 || s.Scale < 0 {
 		return fmt.Errorf("epochs is %d, price %v and scale %v; allowed are 0 or more, and at most 2^53 epochs", s.Epochs, s.Price, s.Scale)
 	}
 	for i := range n {
