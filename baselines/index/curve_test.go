@@ -142,7 +142,7 @@ func TestFirstAge(t *testing.T) {
 		}
 		charge := max(0, ratio*c.Top)
 		got, want := c.FirstAge(charge), FirstAge(0, Never, func(age int) bool { return c.Index(age) >= charge })
-		if got < 1 || got > want && want < 1<<50 {
+		if got < 1 || got > want && float64(want) < 1<<50 {
 			t.Fatalf("%+v, charge %v: first age %d; it is %d", s, charge, got, want)
 		}
 		if kind == 0 {

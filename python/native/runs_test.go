@@ -131,7 +131,7 @@ func TestCompareRecords(t *testing.T) {
 }
 
 func TestRunsStop(t *testing.T) {
-	m := must(t)(asked("runs", 0, map[string]any{"steps": 1 << 40, "seeds": 1, "policies": []any{map[string]any{"name": "whittle"}}}, nil))
+	m := must(t)(asked("runs", 0, map[string]any{"steps": 1 << 30, "seeds": 1, "policies": []any{map[string]any{"name": "whittle"}}}, nil))
 	j, err := Get[*job](m.Handle)
 	if err != nil {
 		t.Fatal(err)
