@@ -20,7 +20,7 @@ type spec struct {
 	Budget   float64 // 0 for the instance's own
 	Kind     string  `json:"world"`
 	experiments.World
-	Unobserved []string // in place of that of World, for names with commas
+	Unobserved []string `json:"unobserved"` // in place of that of World, for names with commas
 	Knowledge  env.Level
 }
 

@@ -42,7 +42,7 @@ Runs = dict[tuple[str, str, int], list[dict[str, Any]]]  # of each cell, agent a
 
 def table(runs: Runs) -> str:
     lines = [
-        "| sources / budget / knowledge | agent | after epochs | % of Whittle | 95 % interval | epochs to 99 % | CPU s |",
+        "| instance, budget, knowledge | agent | epochs | % of Whittle | 95 % interval | epochs to 99 % | CPU s |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]
     for cell in CELLS:

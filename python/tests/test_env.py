@@ -70,7 +70,7 @@ def test_same_stream_as_go(command, world, instance, budget):
     """What policies earn is that of `train -format json` to the last digit."""
     seed, steps = 7, 2000
     report = command(
-        "train", "-instance", instance, "-budget", budget, "-world", world,
+        "train", "-instance", instance, "-budget", budget, "-world", world, "-algorithm", "paper",
         "-seed", seed, "-steps", steps, "-format", "json",
     )  # fmt: skip
     rows = {row["policy"]: row for row in report["results"]}

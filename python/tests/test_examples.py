@@ -35,4 +35,4 @@ def test_readme(command, tmp_path, monkeypatch):
     names = {}
     for block in blocks:
         exec(block, names)
-    assert names["learner"].names == ["news", "forum"] and names["results"].kind == "train"
+    assert names["learner"].names == ["news", "blog"] and names["results"].kind == "train"

@@ -12,6 +12,7 @@ import pytest
 import ephemera
 
 LEARNER = next(e.name for e in ephemera.catalogue() if e.learns)
+ONLINE = {"knowledge": "online", "world": "poisson"}
 
 
 class RoundRobin:
@@ -70,7 +71,7 @@ def test_ways_to_choose():
 
 
 def test_learner_by_name():
-    run = ephemera.run((LEARNER, {"kappa": np.float32(2)}), steps=2000, evaluation=500)
+    run = ephemera.run((LEARNER, {"kappa": np.float32(2)}), steps=2000, evaluation=500, **ONLINE)
     assert run.learned.epochs == 500 and run.outcome.epochs == 2000
     spans = np.diff(run.curve[:, 0], prepend=0)
     assert run.curve.shape[1] == 3 and run.curve[-1, 0] == 2000
@@ -95,10 +96,13 @@ def test_compare_is_bench(command):
 
 
 def test_compare_learner_and_names():
-    policies = {"a": LEARNER, "b": (LEARNER, {"kappa": 1.0}), "mine": lambda v: v.mean}
-    c = ephemera.compare(policies, steps=300, seeds=2, workers=1)
+    policies = {"a": LEARNER, "b": (LEARNER, {"kappa": 1.0}), "mine": lambda v: v.age * 1.0}
+    c = ephemera.compare(policies, steps=300, seeds=2, workers=1, **ONLINE)
     assert {r["policy"] for r in c} == {"a/learning", "a/learned", "b/learning", "b/learned", "mine"}
-    assert c["a/learning"]["reward"] == ephemera.compare([LEARNER], steps=300, seeds=2)[f"{LEARNER}/learning"]["reward"]
+    assert (
+        c["a/learning"]["reward"]
+        == ephemera.compare([LEARNER], steps=300, seeds=2, **ONLINE)[f"{LEARNER}/learning"]["reward"]
+    )
     assert c["a/learning"]["reward"] != c["b/learning"]["reward"]
     with pytest.raises(KeyError):
         c["nobody"]
