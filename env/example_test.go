@@ -133,7 +133,7 @@ func ExampleNewPoisson() {
 }
 
 func ExampleNewReplay() {
-	rec, err := env.ParseRecording(context.Background(), "blog.csv", strings.NewReader(`source,published_unix,utility
+	rec, err := env.PublishedColumns.Parse(context.Background(), "blog.csv", strings.NewReader(`source,published_unix,utility
 a,0,10
 b,1800,20
 a,3600,30

@@ -3,12 +3,14 @@ package env
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Recording holds what was published where and when.
@@ -19,8 +21,12 @@ type Recording struct {
 	Rows  int      // publications
 	Names []string // sources, sorted
 
-	published []publication // by time; those of one time in the order of the file
+	all      []publication // by time; those of one time in the order of the file
+	from, to int           // what lies in the recording's time; sources show at first what lies before
 }
+
+// published returns what was published from First to Last.
+func (rec *Recording) published() []publication { return rec.all[rec.from:rec.to] }
 
 // publication is one row. Its source is a number in Names.
 type publication struct {
@@ -35,39 +41,69 @@ const (
 	checkRows = 4096 // rows between looks at the context
 )
 
-// ReadRecording reads a recording once: a file, or a pipe such as /dev/stdin. A
-// recording is CSV or gzip-compressed CSV with a header. It needs the columns
-// source and published_unix (whole seconds UTC); utility (initial interest, a
-// finite number, 0 or more) is 1 for all if it is left out, and other columns are
-// passed over. Rows may come in any order. There may be 10⁸ rows of 10⁷ sources.
-// Errors are one line that begins with the file and line.
+// Columns names the columns of a recording. Where "a or b" stands for a name, the
+// column may be called either.
+type Columns struct {
+	Source, Time string
+	Utility      string // may be missing: items are worth 1
+}
+
+// PublishedColumns are the columns of a log of what was published.
+var PublishedColumns = Columns{"source", "published_unix or published", "utility"}
+
+// ReadRecording reads a recording with [PublishedColumns].
 func ReadRecording(ctx context.Context, path string) (*Recording, error) {
+	return PublishedColumns.Read(ctx, path)
+}
+
+// Read reads a recording once: a file, or a pipe such as /dev/stdin. A recording
+// is CSV or gzip-compressed CSV with a header. Times are those of [ParseTime],
+// utilities (initial interest) are finite numbers, 0 or more, and other columns
+// are passed over. Rows may come in any order. There may be 10⁸ rows of 10⁷
+// sources. Errors are one line that begins with the file and line.
+func (c Columns) Read(ctx context.Context, path string) (*Recording, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return ParseRecording(ctx, path, f)
+	return c.Parse(ctx, path, f)
 }
 
-// ParseRecording is [ReadRecording] of an open file; errors call it path.
-func ParseRecording(ctx context.Context, path string, r io.Reader) (*Recording, error) {
-	t, err := newTable(path, r, []string{"source", "published_unix"}, "utility")
+// Parse is [Columns.Read] of an open file; errors call it path.
+func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recording, error) {
+	var others []string
+	if c.Utility != "" {
+		others = []string{c.Utility}
+	}
+	t, err := newTable(path, r, []string{c.Source, c.Time}, others...)
 	if err != nil {
 		return nil, err
 	}
-	return t.recording(ctx, "published_unix")
+	return t.recording(ctx)
 }
 
-// ReadTimes reads a file like a recording, in which the times stand in the
-// named column and nothing has a utility: a log of crawls, for one.
-func ReadTimes(ctx context.Context, path, column string) (*Recording, error) {
-	t, err := OpenTable(path, []string{"source", column})
-	if err != nil {
-		return nil, err
+// maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
+// most likely milliseconds.
+const maxTime = 1e11
+
+// ParseTime returns the Unix time of whole seconds or of a date and time of day
+// such as 2026-11-20T10:00:00Z. It may have a blank for the T; without a zone it is UTC.
+func ParseTime(text string) (int64, error) {
+	text = strings.TrimSpace(text)
+	at, err := strconv.ParseInt(text, 10, 64)
+	date := strings.Replace(text, " ", "T", 1)
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z07", "2006-01-02T15:04:05"} {
+		if err != nil {
+			var t time.Time
+			t, err = time.Parse(layout, date)
+			at = t.Unix()
+		}
 	}
-	defer t.Close()
-	return t.recording(ctx, column)
+	if err != nil || at > maxTime || at < -maxTime {
+		return 0, fmt.Errorf("is %.40q; allowed is a date such as 2026-11-20T10:00:00Z, or a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", text)
+	}
+	return at, nil
 }
 
 // With returns the recording with those sources too, silent where they are new.
@@ -77,32 +113,58 @@ func (rec *Recording) With(names []string) *Recording {
 		return rec
 	}
 	more := *rec
-	more.Names, more.published = all, slices.Clone(rec.published)
+	more.Names, more.all = all, slices.Clone(rec.all)
 	more.renumber(rec.Names)
 	return &more
 }
 
 // Between returns the recording of the time from one Unix time to another, with
-// the same sources.
+// the same sources. What was published before is not forgotten: sources show it at
+// their first crawl.
 func (rec *Recording) Between(from, to int64) *Recording {
 	place := func(at int64) int {
-		k, _ := slices.BinarySearchFunc(rec.published, at, func(p publication, at int64) int { return cmp.Compare(p.at, at) })
+		k, _ := slices.BinarySearchFunc(rec.all, at, func(p publication, at int64) int { return cmp.Compare(p.at, at) })
 		return k
 	}
 	part := *rec
 	part.First, part.Last = from, to
-	part.published = rec.published[place(from):place(to)]
-	part.Rows = len(part.published)
+	part.from, part.to = place(from), place(max(from, to))
+	part.Rows = part.to - part.from
 	return &part
 }
 
-// recording reads the columns of the source, the time, which is called so, and,
-// if it is there, the utility.
-func (t *Table) recording(ctx context.Context, time string) (*Recording, error) {
+// Plausible returns the recording without items that are most likely dated wrongly:
+// at most one in ten, before a gap that is longer than the rest of the recording, or
+// after one longer than a tenth of it.
+func (rec *Recording) Plausible() *Recording {
+	all := rec.published()
+	for cut := true; cut; {
+		cut = false
+		few := len(all) / 10
+		for k := len(all) - few; k < len(all) && !cut; k++ {
+			if gap := all[k].at - all[k-1].at; gap > (all[k-1].at-all[0].at)/10 {
+				all, cut = all[:k], true
+			}
+		}
+		for k := few; k > 0 && !cut; k-- {
+			if gap := all[k].at - all[k-1].at; gap > all[len(all)-1].at-all[k].at {
+				all, cut = all[k:], true
+			}
+		}
+	}
+	part := *rec
+	part.all, part.from, part.to, part.Rows = all, 0, len(all), len(all)
+	part.First, part.Last = all[0].at, all[len(all)-1].at
+	return &part
+}
+
+// recording reads the columns of the source, the time and, if it is there, the
+// utility.
+func (t *Table) recording(ctx context.Context) (*Recording, error) {
 	rec := &Recording{Path: t.path}
 	number := make(map[string]int32)
 	for {
-		name, p, err := t.publication(time)
+		name, p, err := t.publication()
 		if err == io.EOF {
 			break
 		}
@@ -119,7 +181,7 @@ func (t *Table) recording(ctx context.Context, time string) (*Recording, error) 
 			number[rec.Names[i]] = i
 		}
 		p.source = i
-		rec.published = append(rec.published, p)
+		rec.all = append(rec.all, p)
 		if rec.Rows++; rec.Rows > maxRows || len(rec.Names) > maxNames {
 			return nil, t.Errorf("there are %d rows of %d sources so far; allowed are %d rows of %d sources", rec.Rows, len(rec.Names), maxRows, maxNames)
 		}
@@ -128,38 +190,33 @@ func (t *Table) recording(ctx context.Context, time string) (*Recording, error) 
 		return nil, t.Errorf("the recording has no row; at least one publication is needed")
 	}
 	byTime := func(a, b publication) int { return cmp.Compare(a.at, b.at) }
-	if !slices.IsSortedFunc(rec.published, byTime) {
-		slices.SortStableFunc(rec.published, byTime)
+	if !slices.IsSortedFunc(rec.all, byTime) {
+		slices.SortStableFunc(rec.all, byTime)
 	}
-	rec.First, rec.Last = rec.published[0].at, rec.published[rec.Rows-1].at
+	rec.to, rec.First, rec.Last = rec.Rows, rec.all[0].at, rec.all[rec.Rows-1].at
 	old := slices.Clone(rec.Names)
 	slices.Sort(rec.Names)
 	rec.renumber(old)
 	return rec, nil
 }
 
-// maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
-// most likely milliseconds.
-const maxTime = 1e11
-
 // publication returns the next row of a recording, or io.EOF. The name is valid
 // until the row after.
-func (t *Table) publication(time string) (source string, p publication, err error) {
+func (t *Table) publication() (source string, p publication, err error) {
 	row, err := t.Next()
 	if err != nil {
 		return "", p, err
 	}
 	if row[0] == "" {
-		return "", p, t.Errorf("source is empty; needed is a name")
+		return "", p, t.Errorf("%s is empty; needed is a name", t.Name(0))
 	}
-	text := strings.TrimSpace(row[1])
-	if p.at, err = strconv.ParseInt(text, 10, 64); err != nil || p.at > maxTime || p.at < -maxTime {
-		return "", p, t.Errorf("%s is %.40q; allowed is a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", time, text)
+	if p.at, err = ParseTime(row[1]); err != nil {
+		return "", p, t.Errorf("%s %v", t.Name(1), err)
 	}
-	if p.utility = 1; len(row) > 2 && t.Has(2) {
-		text = strings.TrimSpace(row[2])
+	if p.utility = 1; t.Has(2) {
+		text := strings.TrimSpace(row[2])
 		if p.utility, err = strconv.ParseFloat(text, 64); err != nil || !(p.utility >= 0) || math.IsInf(p.utility, 0) {
-			return "", p, t.Errorf("utility is %q; allowed is a finite number, 0 or more", text)
+			return "", p, t.Errorf("%s is %q; allowed is a finite number, 0 or more", t.Name(2), text)
 		}
 	}
 	return row[0], p, nil
@@ -173,15 +230,15 @@ func (rec *Recording) renumber(old []string) {
 		i, _ := slices.BinarySearch(rec.Names, name)
 		place[k] = int32(i)
 	}
-	for k := range rec.published {
-		p := &rec.published[k]
+	for k := range rec.all {
+		p := &rec.all[k]
 		p.source = place[p.source]
 	}
 }
 
 // Each calls f for every publication, by time; i is the source's number in Names.
 func (rec *Recording) Each(f func(i int, at int64, utility float64)) {
-	for _, p := range rec.published {
+	for _, p := range rec.published() {
 		f(int(p.source), p.at, p.utility)
 	}
 }

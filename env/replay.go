@@ -101,7 +101,7 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 		return Instance{}, err
 	}
 	count, total := make([]float64, len(rec.Names)), make([]float64, len(rec.Names))
-	for _, p := range rec.published {
+	for _, p := range rec.published() {
 		if float64(p.at) >= to {
 			break
 		}
@@ -172,9 +172,9 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 		}
 	}
 	n := len(in.Sources)
-	first, _ := slices.BinarySearchFunc(rec.published, from, func(p publication, from float64) int { return cmp.Compare(float64(p.at), from) })
+	first, _ := slices.BinarySearchFunc(rec.all[:rec.to], from, func(p publication, from float64) int { return cmp.Compare(float64(p.at), from) })
 	w := &Replay{
-		ledger: l, opt: o, ahead: rec.published[first:],
+		ledger: l, opt: o, ahead: rec.all[first:rec.to],
 		begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
 		epochs: epochs, state: make([]float64, n),
 	}
@@ -185,7 +185,7 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	if o.State {
 		w.view.State = w.state
 	}
-	shown := lastOfEach(rec.published[:first], o.Shows, n)
+	shown := lastOfEach(rec.all[:first], o.Shows, n)
 	for _, p := range shown {
 		w.state[p.source] += p.utility * math.Exp(-w.rate*(from-float64(p.at)))
 	}

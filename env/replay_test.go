@@ -160,12 +160,12 @@ func TestRecordingErrors(t *testing.T) {
 	}{
 		{"empty.csv", "", "empty.csv:1: the file is empty", good},
 		{"header.csv", header, "header.csv:1: the recording has no row", good},
-		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix" is missing in the header "source,utility"; needed are source and published_unix, separated by commas, without blanks`, good},
+		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix or published" is missing in the header "source,utility"; needed are source and published_unix or published, separated by commas, without blanks`, good},
 		{"negative.csv", header + "a,5,-1\n", `negative.csv:2: utility is "-1"; allowed is a finite number, 0 or more`, good},
 		{"nan.csv", header + "a,5,NaN\n", `nan.csv:2: utility is "NaN"`, good},
 		{"inf.csv", header + "a,5,1e400\n", `inf.csv:2: utility is "1e400"`, good},
 		{"number.csv", header + "\na,5,1\na,6,x\n", `number.csv:4: utility is "x"`, good},
-		{"time.csv", header + "a,1.5,1\n", `time.csv:2: published_unix is "1.5"; allowed is a whole number of seconds`, good},
+		{"time.csv", header + "a,1.5,1\n", `time.csv:2: published_unix is "1.5"; allowed is a date such as 2026-11-20T10:00:00Z, or a whole number of seconds`, good},
 		{"far.csv", header + "a,9223372036854775807,1\n", `far.csv:2: published_unix is "9223372036854775807"`, good},
 		{"few.csv", header + "a,5\n", "few.csv:2: there are 2 fields; the header has 3", good},
 		{"name.csv", header + ",5,1\n", "name.csv:2: source is empty", good},
@@ -192,15 +192,62 @@ func TestRecordingErrors(t *testing.T) {
 		t.Errorf("absent file: %v", err)
 	}
 	// Rows may come in any order, and items are worth 1 where no column says more.
-	rec := must(env.ParseRecording(context.Background(), "any", strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n")))
+	rec := must(env.PublishedColumns.Parse(context.Background(), "any", strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n")))
 	var got string
 	rec.Each(func(i int, at int64, utility float64) { got += fmt.Sprint(rec.Names[i], at, utility, ";") })
 	if want := "a0 1;b3600 1;b7200 1;"; got != want || rec.First != 0 || rec.Last != 7200 {
 		t.Errorf("publications %q from %d to %d; want %q", got, rec.First, rec.Last, want)
 	}
+	// Columns may be called otherwise, and times be dates.
+	named := env.Columns{Source: "feed", Time: "date or day", Utility: "votes"}
+	rec = must(named.Parse(context.Background(), "any", strings.NewReader("votes,day,feed\n"+
+		"1,1970-01-01T01:00:00+01:00,a\n2,1970-01-01 02:00:00.5+01,a\n3,1970-01-01 02:00:00,a\n4,10800,a\n")))
+	got = ""
+	rec.Each(func(_ int, at int64, utility float64) { got += fmt.Sprint(at, utility, ";") })
+	if want := "0 1;3600 2;7200 3;10800 4;"; got != want {
+		t.Errorf("publications %q; want %q", got, want)
+	}
 	// A gzip file is one whatever its name says.
 	if rec, err := env.ReadRecording(context.Background(), write(t, "zipped.csv", string(gzipped(t, []byte(rows))))); err != nil || rec.Rows != 3 || rec.Last != 7200 {
 		t.Errorf("recording %+v, error %v", rec, err)
+	}
+}
+
+// A few items far from the rest are dated wrongly; a pause in the middle is none of
+// that.
+func TestPlausible(t *testing.T) {
+	const year = 365 * 86400
+	regular := func(from, to int64) (times []int64) {
+		for at := from; at <= to; at += 7200 {
+			times = append(times, at)
+		}
+		return times
+	}
+	start := int64(46 * year)
+	end := start + 2*year
+	for _, c := range []struct {
+		what        string
+		times       []int64
+		first, last int64
+	}{
+		{"regular", regular(start, end), start, end},
+		{"1970", append(regular(start, end), 0, 1, 3*86400), start, end},
+		{"next year", append(regular(start, end), end+year), start, end},
+		{"1970 and next year", append(regular(start, end), 0, end+year), start, end},
+		{"half a year before, kept, and half a year behind", append(regular(start, end-year), start-year/2, end), start - year/2, end - year},
+		{"halves", append(regular(0, year), regular(10*year, 11*year)...), 0, 11 * year},
+		{"two", []int64{0, year}, 0, year},
+	} {
+		var text strings.Builder
+		text.WriteString("source,published\n")
+		for _, at := range c.times {
+			fmt.Fprintf(&text, "a,%d\n", at)
+		}
+		rec := must(env.PublishedColumns.Parse(context.Background(), "any", strings.NewReader(text.String())))
+		rec = rec.Plausible()
+		if first, last := rec.First, rec.Last; first != c.first || last != c.last {
+			t.Errorf("%s: %d to %d; want %d to %d", c.what, first, last, c.first, c.last)
+		}
 	}
 }
 
@@ -214,7 +261,7 @@ func FuzzRecording(f *testing.F) {
 	f.Add(gzipped(f, []byte(header+"a,0,1\na,99999,1\n")), false)
 	f.Fuzz(func(t *testing.T, data []byte, zip bool) {
 		read := func(data []byte) (*env.Recording, string) {
-			rec, err := env.ParseRecording(context.Background(), "f.csv", bytes.NewReader(data))
+			rec, err := env.PublishedColumns.Parse(context.Background(), "f.csv", bytes.NewReader(data))
 			if err != nil {
 				return nil, err.Error()
 			}

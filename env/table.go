@@ -19,13 +19,13 @@ type Table struct {
 	file    io.Closer
 	rows    *csv.Reader
 	columns []int // places of the columns; −1 where there is none
-	width   int
+	header  []string
 	row     []string
 }
 
 // OpenTable opens a file of CSV, plain or compressed by gzip, and reads its
-// header. It must have the needed columns, and may have the others. Errors name
-// the file and the line.
+// header. It must have the needed columns, and may have the others; a column of
+// the name "a or b" may be called either. Errors name the file and the line.
 func OpenTable(path string, needed []string, others ...string) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -63,14 +63,19 @@ func newTable(path string, r io.Reader, needed []string, others ...string) (*Tab
 	if err != nil {
 		return nil, t.unreadable(err)
 	}
-	t.width = len(header)
+	t.header = slices.Clone(header)
 	for k, name := range slices.Concat(needed, others) {
-		place := slices.Index(header, name)
+		place := -1
+		for option := range strings.SplitSeq(name, " or ") {
+			if place < 0 {
+				place = slices.Index(header, option)
+			}
+		}
 		if place < 0 && k < len(needed) {
 			return nil, t.Errorf("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, strings.Join(header, ","), columns)
 		}
-		if place >= 0 && slices.Contains(header[place+1:], name) {
-			return nil, t.Errorf("column %q is there twice; it is allowed once", name)
+		if place >= 0 && slices.Contains(header[place+1:], header[place]) {
+			return nil, t.Errorf("column %q is there twice; it is allowed once", header[place])
 		}
 		t.columns = append(t.columns, place)
 	}
@@ -82,7 +87,10 @@ func newTable(path string, r io.Reader, needed []string, others ...string) (*Tab
 func (t *Table) Close() error { return t.file.Close() }
 
 // Has reports whether the column is there, the needed ones counted first.
-func (t *Table) Has(column int) bool { return t.columns[column] >= 0 }
+func (t *Table) Has(column int) bool { return column < len(t.columns) && t.columns[column] >= 0 }
+
+// Name returns the heading of a column that is there.
+func (t *Table) Name(column int) string { return t.header[t.columns[column]] }
 
 // Next returns the next row, or io.EOF: the fields of the columns that were asked
 // for, "" for one that is not there. They are valid until the row after.
@@ -95,8 +103,8 @@ func (t *Table) Next() ([]string, error) {
 		return nil, t.unreadable(err)
 	}
 	t.line, _ = t.rows.FieldPos(0)
-	if len(fields) != t.width {
-		return nil, t.Errorf("there are %d fields; the header has %d", len(fields), t.width)
+	if len(fields) != len(t.header) {
+		return nil, t.Errorf("there are %d fields; the header has %d", len(fields), len(t.header))
 	}
 	for k, place := range t.columns {
 		if place >= 0 {

@@ -18,7 +18,7 @@ func TestWarm(t *testing.T) {
 	for h := range 100 {
 		b.WriteString(strings.Repeat(fmt.Sprintf("a,%d\n", 3600*h), 1+h%3))
 	}
-	rec, err := env.ParseRecording(context.Background(), "r.csv", strings.NewReader(b.String()))
+	rec, err := env.PublishedColumns.Parse(context.Background(), "r.csv", strings.NewReader(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,19 +31,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 Tells what a better crawl schedule would bring on a log of what sources published.
 
   replay [flags] LOG     LOG is CSV, plain or compressed by gzip, or a pipe, with the
-                         columns source, published_unix and, if items differ in
-                         worth, utility`)
+                         columns source, published and, if items differ in worth,
+                         utility`)
 	var (
 		q            replay.Question
 		output       cli.Output
 		half, period time.Duration
 		now, out     string
+		columns      = env.PublishedColumns
 	)
 	f.Group("What is asked", func() {
 		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of the file of -now, or every source every 4h")
 		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
 		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix, which says how many crawls there are; default every source in turn")
 		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
+	})
+	f.Group("The log", func() {
+		f.Func("columns", "what columns are called where they are not called so: `source=feed,published=date,utility=votes`", func(text string) error { return name(&columns, text) })
+		f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls (default the first item that is not far from the rest)", func(text string) error { return date(&q.First, text) })
+		f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)", func(text string) error { return date(&q.Last, text) })
 	})
 	f.Group("How", func() {
 		f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
@@ -77,7 +83,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
 	show, clear := output.Progress(stderr, "tasks")
 	q.Progress = show
-	if q.Log, err = env.ReadRecording(ctx, log); err != nil {
+	if q.Log, err = columns.Read(ctx, log); err != nil {
 		return err
 	}
 	switch {
@@ -106,6 +112,29 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", filepath.Join(out, pageFile))
 	return a.Write(stdout, output.Format())
+}
+
+// name sets what columns are called.
+func name(c *env.Columns, text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		column, heading, _ := strings.Cut(part, "=")
+		field := map[string]*string{"source": &c.Source, "published": &c.Time, "utility": &c.Utility}[column]
+		if field == nil || heading == "" {
+			return fmt.Errorf("%q is not one of source=, published= and utility= with what the column is called", part)
+		}
+		*field = heading
+	}
+	return nil
+}
+
+// date sets a Unix time.
+func date(at **int64, text string) error {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		text = day.Format(time.RFC3339)
+	}
+	unix, err := env.ParseTime(text)
+	*at = &unix
+	return err
 }
 
 const pageFile = "page.html"

@@ -1,8 +1,11 @@
 package replay
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"ephemera/env"
 )
@@ -11,11 +14,34 @@ import (
 type contents struct {
 	Sources, Items int
 	Days           float64
-	Never          int   // sources without any item
-	Silent         int   // sources with items, but none in the last quarter of the time
-	Gaps           int   // times without any item that are far longer than usual
-	Longest        hours // the longest of them
-	Uneven         bool  // items differ in utility
+	Never          int      // sources without any item
+	Silent         int      // sources with items, but none in the last quarter of the time
+	Gaps           int      // times without any item that are far longer than usual
+	Longest        hours    // the longest of them
+	Uneven         bool     // items differ in utility
+	Outliers       []string // date and source of the items that are left out, since they are dated far from the rest
+}
+
+// cut limits the log to the times that the question names, and to items that are
+// not dated far from the rest if it names none there. It returns those that are.
+func (q *Question) cut() (outliers []string) {
+	all, first, last := q.Log, q.First, q.Last
+	q.Log = all.Plausible()
+	if first != nil && *first < q.Log.First || last != nil && *last > q.Log.Last {
+		q.Log = all
+	}
+	from, to := q.Log.First, q.Log.Last
+	if q.Log != all {
+		all.Each(func(i int, at int64, _ float64) {
+			if at < from && first == nil || at > to && last == nil {
+				outliers = append(outliers, fmt.Sprintf("%v of %s", unix(float64(at)).Format(time.DateOnly), all.Names[i]))
+			}
+		})
+	}
+	if first != nil || last != nil {
+		q.Log = q.Log.Between(*cmp.Or(first, &from), *cmp.Or(last, &to))
+	}
+	return outliers
 }
 
 // contentsOf tells what a recording holds. A gap is a time without an item of at

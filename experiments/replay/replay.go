@@ -27,9 +27,12 @@ import (
 
 // Question is what is asked of a recording.
 type Question struct {
-	Log      *env.Recording
-	HalfLife float64 // hours, in which an item loses half of its interest
-	Rate     float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
+	Log *env.Recording
+	// First and Last are the Unix times between which the log is played; nil stands for
+	// the first and the last item that are not dated far from the rest.
+	First, Last *int64
+	HalfLife    float64 // hours, in which an item loses half of its interest
+	Rate        float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
 	// What is done now: the crawls of a file, or one of Rules, or, with neither,
 	// each source in turn.
 	Crawls   []Crawl // sorted by time
@@ -115,7 +118,12 @@ func pace(n int, rate float64) (length float64, budget int) {
 
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
+	outliers := q.cut()
+	if q.Log.Rows == 0 {
+		return nil, fmt.Errorf("%s: nothing was published from %v to %v", q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
+	}
 	a := &Answer{Question: q, Name: Name(q.Log.Path), Contents: contentsOf(q.Log), catalog: newCatalog(q.Log)}
+	a.Contents.Outliers = outliers
 	if err := a.fixPace(); err != nil {
 		return nil, err
 	}
@@ -124,6 +132,9 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 		return nil, err
 	}
 	a.Rows = []schedule{a.row("now", present), {}}
+	if a.Rows[0].Interest == 0 {
+		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, a.From(), a.To())
+	}
 	for _, name := range slices.Concat([]string{"whittle", "round-robin"}, Rules) {
 		if name != a.Rule {
 			a.Rows = append(a.Rows, schedule{Row: result.Row{Policy: name}})

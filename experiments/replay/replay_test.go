@@ -47,7 +47,12 @@ func record(t *testing.T, n, days int) *env.Recording {
 			}
 		}
 	}
-	rec, err := env.ParseRecording(context.Background(), "made.csv", strings.NewReader(b.String()))
+	return parse(t, b.String())
+}
+
+func parse(t *testing.T, text string) *env.Recording {
+	t.Helper()
+	rec, err := env.PublishedColumns.Parse(context.Background(), "made.csv", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +254,53 @@ func TestNowFromFile(t *testing.T) {
 	}
 }
 
+// Items dated far from the rest are left out and named, unless the times are given;
+// what nobody can earn anything on is refused.
+func TestDates(t *testing.T) {
+	log := func(utility int, more string) *env.Recording {
+		var b strings.Builder
+		b.WriteString("source,published,utility\n" + more)
+		for k := range 2000 {
+			fmt.Fprintf(&b, "%c,%d,%d\n", 'a'+k%7*(k%3)%9, 1_700_000_000+k*700, utility)
+		}
+		return parse(t, b.String())
+	}
+	q := Question{Log: log(1, ""), HalfLife: 4, Rate: 1, Seed: 1, Workers: 2}
+	clean := ask(t, q)
+	q.Log = log(1, "a,0,1\nb,2000-01-01T00:00:00Z,1\nc,2024-02-01T00:00:00Z,1\n")
+	bad := ask(t, q)
+	for k := range clean.Rows {
+		if clean.Rows[k].Interest != bad.Rows[k].Interest {
+			t.Errorf("%s earns %v; without bad dates %v", clean.Rows[k].Policy, bad.Rows[k].Interest, clean.Rows[k].Interest)
+		}
+	}
+	if text := sentence("log", bad.Contents); !strings.Contains(text, "3 items dated far from the rest are left out: 1970-01-01 of a, 2000-01-01 of b, 2024-02-01 of c.") {
+		t.Error(text)
+	}
+	first, last := int64(1_700_000_000), int64(1_700_700_000)
+	q.First, q.Last = &first, &last
+	if a := ask(t, q); a.Contents.Items != 1000 || a.Contents.Outliers != nil {
+		t.Errorf("%+v; want the items of the first half", a.Contents)
+	}
+	last = 1_710_000_000
+	if a := ask(t, q); a.Contents.Items != 2001 {
+		t.Errorf("%+v; want all items from the first of the rest on", a.Contents)
+	}
+	for _, c := range []struct {
+		first, last int64
+		log         *env.Recording
+		want        string
+	}{
+		{1_600_000_000, 1_600_001_000, q.Log, "nothing was published from 2020-09-13"},
+		{first, last, log(0, ""), "finds nothing with a utility above 0"},
+	} {
+		q.First, q.Last, q.Log = &c.first, &c.last, c.log
+		if _, err := q.Ask(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v; want %q", err, c.want)
+		}
+	}
+}
+
 // A warm learner is measured on the second half, and earns more there than one
 // that begins there.
 func TestWarm(t *testing.T) {
@@ -274,11 +326,7 @@ func TestPage(t *testing.T) {
 	for k := range 4000 {
 		fmt.Fprintf(&b, "%s,%d\n", []string{"<script>alert(1)</script>", "b", "c"}[k%3], k*900)
 	}
-	rec, err := env.ParseRecording(context.Background(), "x.csv.gz", strings.NewReader(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := ask(t, Question{Log: rec, HalfLife: 4, Rate: .5, Seed: 1, Workers: 2})
+	a := ask(t, Question{Log: parse(t, b.String()), HalfLife: 4, Rate: .5, Seed: 1, Workers: 2})
 	html, err := a.Page().HTML()
 	if err != nil {
 		t.Fatal(err)

@@ -28,11 +28,12 @@ func (w window) epochs() int { return int(math.Round((w.to - w.begin) / w.length
 // made.
 func (w window) end(epoch int) float64 { return w.begin + float64(epoch+1)*w.length }
 
-// ReadCrawls reads a CSV file with the columns source and crawled_unix. Sources
+// ReadCrawls reads a CSV file with the columns source and crawled_unix, or
+// crawled. Sources
 // in it that published nothing are added to the recording, which is returned:
 // crawls went there too.
 func ReadCrawls(ctx context.Context, path string, rec *env.Recording) ([]Crawl, *env.Recording, error) {
-	made, err := env.ReadTimes(ctx, path, "crawled_unix")
+	made, err := env.Columns{Source: "source", Time: "crawled_unix or crawled"}.Read(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +83,7 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
 			return env.NewReplay(log, in, env.ReplayOptions{
 				Epoch: seconds(w.length), Decay: math.Ln2 / halfLife, Budget: in.Budget,
-				Items: level == env.LevelOnline, Part: env.PartWhole,
+				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: 20,
 			})
 		},
 	}

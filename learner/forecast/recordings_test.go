@@ -87,7 +87,7 @@ func (s synthetic) record(t testing.TB, seed uint64) *env.Recording {
 
 func parsed(t testing.TB, text string) *env.Recording {
 	t.Helper()
-	rec, err := env.ParseRecording(context.Background(), "trace.csv", strings.NewReader(text))
+	rec, err := env.PublishedColumns.Parse(context.Background(), "trace.csv", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
