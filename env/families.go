@@ -3,11 +3,10 @@ package env
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"ephemera/env/stream"
 )
@@ -40,9 +39,32 @@ func Lognormal(n int, budget float64, seed uint64) Instance {
 
 func lognormal(draw drawer) Source {
 	return NewSource("",
-		distuv.LogNormal{Mu: math.Log(50), Sigma: 1, Src: draw(drawRate)}.Rand(),
-		distuv.Uniform{Min: 0.05, Max: 1.05, Src: draw(drawDecay)}.Rand(),
-		distuv.LogNormal{Mu: 0, Sigma: 1, Src: draw(drawInterest)}.Rand())
+		math.Exp(rand.New(draw(drawRate)).NormFloat64()+math.Log(50)),
+		uniform(draw(drawDecay), 0.05, 1.05),
+		math.Exp(rand.New(draw(drawInterest)).NormFloat64()))
+}
+
+func uniform(r rand.Source, low, high float64) float64 {
+	return rand.New(r).Float64()*(high-low) + low
+}
+
+// gamma draws from the gamma distribution with shape k ≥ 1 and scale 1
+// (Marsaglia and Tsang, ACM TOMS 26, 2000).
+func gamma(src rand.Source, k float64) float64 {
+	r := rand.New(src)
+	d := k - 1./3
+	c := 1 / (3 * math.Sqrt(d))
+	for {
+		x := r.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v *= v * v
+		if math.Log(r.Float64()) < x*x/2+d*(1-v+math.Log(v)) {
+			return d * v
+		}
+	}
 }
 
 // Wide returns n random sources without windows whose crawls cost 1, with
@@ -56,9 +78,9 @@ func lognormal(draw drawer) Source {
 func Wide(n int, budget float64, seed uint64) Instance {
 	return family("wide", n, budget, seed, func(draw drawer) Source {
 		return NewSource("",
-			distuv.Pareto{Xm: 1, Alpha: 1.3, Src: draw(drawRate)}.Rand(),
-			math.Exp(distuv.Uniform{Min: math.Log(0.01), Max: math.Log(3), Src: draw(drawDecay)}.Rand()),
-			distuv.Gamma{Alpha: 2, Beta: 2, Src: draw(drawInterest)}.Rand())
+			math.Exp(rand.New(draw(drawRate)).ExpFloat64()/1.3),
+			math.Exp(uniform(draw(drawDecay), math.Log(0.01), math.Log(3))),
+			gamma(draw(drawInterest), 2)/2)
 	})
 }
 
@@ -71,8 +93,8 @@ func Wide(n int, budget float64, seed uint64) Instance {
 func Mixed(n int, budget float64, seed uint64) Instance {
 	return family("mixed", n, budget, seed, func(draw drawer) Source {
 		s := lognormal(draw)
-		s.Cost = distuv.Uniform{Min: 0.5, Max: 3, Src: draw(drawCost)}.Rand()
-		s.Window = distuv.Uniform{Min: 2, Max: 50, Src: draw(drawWindow)}.Rand()
+		s.Cost = uniform(draw(drawCost), 0.5, 3)
+		s.Window = uniform(draw(drawWindow), 2, 50)
 		return s
 	})
 }
