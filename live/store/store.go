@@ -1,0 +1,570 @@
+// Package store keeps a [schedule.Schedule] on disk, in Pebble.
+//
+//  1. A call changes the schedule in memory and appends what is to be kept to a
+//     batch, both under one lock. It returns a [Commit], on which the caller waits
+//     before it tells anybody.
+//  2. One goroutine writes and syncs the batch while the next one fills: one sync
+//     serves all callers that wait.
+//  3. [Open] reads everything back: URLs, holds, blocks, delays, limits.
+//
+// What was committed is kept whatever happens, and what was not is kept or lost in
+// the order of the calls. When the disk is nearly full, calls that write return
+// [ErrFull] and change nothing. An error of the disk while writing ends the program
+// by a panic, as memory and disk would differ from there on; the next start has what
+// was committed.
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"ephemera/live/schedule"
+)
+
+// ErrFull is returned by calls that write while the disk is nearly full.
+var ErrFull = errors.New("store: the disk is nearly full; nothing is written until there is room")
+
+// maxBatch is how many bytes wait for the disk at most before callers do.
+const maxBatch = 16 << 20
+
+// Options are the settings of a store.
+type Options struct {
+	Delay   int64  // of queues without one of their own, in a new store; ms
+	Reserve uint64 // free bytes of the disk that are left; 0 stands for 256 MiB
+	Cache   int64  // bytes of records that are kept in memory; 0 stands for 64 MiB
+	Log     *slog.Logger
+	FS      vfs.FS              // nil is that of the system
+	Synced  func(time.Duration) // is told how long each sync took; may be nil
+}
+
+// Store is a schedule on disk. Its methods may be called at once.
+type Store struct {
+	opt Options
+	db  *pebble.DB
+	dir string
+
+	mu      sync.Mutex
+	room    sync.Cond // the batch was taken over by the writer
+	sched   *schedule.Schedule
+	batch   *pebble.Batch
+	pending *Commit // of batch
+	last    *Commit // of the batch before
+	full    bool
+	closed  bool
+	key     []byte // scratch
+	value   []byte
+
+	work   chan struct{} // the batch is not empty
+	closer sync.WaitGroup
+}
+
+// Commit is the writing of what a call changed.
+type Commit struct{ done chan struct{} }
+
+func newCommit() *Commit { return &Commit{make(chan struct{})} }
+
+// Wait returns when it is on disk.
+func (c *Commit) Wait() { <-c.done }
+
+// Open opens the store in a directory, and makes it where it is missing.
+func Open(dir string, o *Options) (*Store, error) {
+	s := &Store{dir: dir, work: make(chan struct{}, 1), pending: newCommit(), last: newCommit()}
+	if o != nil {
+		s.opt = *o
+	}
+	if s.opt.Reserve == 0 {
+		s.opt.Reserve = 256 << 20
+	}
+	if s.opt.Cache == 0 {
+		s.opt.Cache = 64 << 20
+	}
+	if s.opt.Log == nil {
+		s.opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.opt.FS == nil {
+		s.opt.FS = vfs.Default
+	}
+	s.room.L = &s.mu
+	close(s.last.done)
+	po := &pebble.Options{
+		FS: s.opt.FS, CacheSize: s.opt.Cache, MemTableSize: 32 << 20,
+		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{s.opt.Log},
+	}
+	for i := range po.Levels {
+		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	var err error
+	if s.db, err = pebble.Open(dir, po); err != nil {
+		return nil, fmt.Errorf("store %s: %w", dir, err)
+	}
+	s.batch = s.db.NewBatch()
+	if err := s.load(); err != nil {
+		s.db.Close()
+		return nil, fmt.Errorf("store %s: %w", dir, err)
+	}
+	s.closer.Go(s.write)
+	return s, nil
+}
+
+// pebbleLog hands Pebble's messages on.
+type pebbleLog struct{ log *slog.Logger }
+
+func (l pebbleLog) Infof(f string, args ...any)  { l.log.Debug(fmt.Sprintf(f, args...)) }
+func (l pebbleLog) Errorf(f string, args ...any) { l.log.Error(fmt.Sprintf(f, args...)) }
+func (l pebbleLog) Fatalf(f string, args ...any) { panic("store: " + fmt.Sprintf(f, args...)) }
+
+// Close waits for what is being written, and closes the store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	close(s.work)
+	s.closer.Wait()
+	return s.db.Close()
+}
+
+// write commits batches as long as there are any.
+func (s *Store) write() {
+	for range s.work {
+		s.mu.Lock()
+		b, c := s.batch, s.pending
+		s.batch, s.pending, s.last = s.db.NewBatch(), newCommit(), c
+		s.room.Broadcast()
+		s.mu.Unlock()
+
+		began := time.Now()
+		if err := b.Commit(pebble.Sync); err != nil {
+			panic(fmt.Sprintf("store %s: %v", s.dir, err))
+		}
+		b.Close()
+		close(c.done)
+		if s.opt.Synced != nil {
+			s.opt.Synced(time.Since(began))
+		}
+		full := s.nearlyFull()
+		s.mu.Lock()
+		s.full = full
+		s.mu.Unlock()
+	}
+}
+
+func (s *Store) nearlyFull() bool {
+	u, err := s.opt.FS.GetDiskUsage(s.dir)
+	return err == nil && u.AvailBytes < s.opt.Reserve
+}
+
+var errClosed = errors.New("store: closed")
+
+// begin locks the store for a call that writes.
+func (s *Store) begin() error {
+	s.mu.Lock()
+	for s.batch.Len() > maxBatch && !s.closed {
+		s.room.Wait()
+	}
+	if s.closed {
+		s.mu.Unlock()
+		return errClosed
+	}
+	if s.full {
+		if s.full = s.nearlyFull(); s.full {
+			s.mu.Unlock()
+			return ErrFull
+		}
+	}
+	return nil
+}
+
+// end unlocks it. The commit is that of all that was written up to here.
+func (s *Store) end() *Commit {
+	defer s.mu.Unlock()
+	if s.batch.Empty() {
+		return s.last
+	}
+	select {
+	case s.work <- struct{}{}:
+	default:
+	}
+	return s.pending
+}
+
+func (s *Store) setURL(id schedule.ID, u *schedule.URL, data []byte) {
+	s.key = appendURL(s.key[:0], kindURL, id)
+	s.value = append(appendNumbers(s.value[:0], u.Due, u.Created()/1000), data...)
+	s.batch.Set(s.key, s.value, nil)
+}
+
+func (s *Store) setQueue(q *schedule.Queue) {
+	s.key = appendQueue(s.key[:0], kindQueue, q.Crawl(), &q.Key)
+	s.value = appendLimits(s.value[:0], q.Limits)
+	s.batch.Set(s.key, s.value, nil)
+}
+
+// ensure returns the queue of a URL.
+func (s *Store) ensure(id schedule.ID) *schedule.Queue {
+	q, created := s.sched.Ensure(id.Crawl, id.Key, nil)
+	if created {
+		s.setQueue(q)
+	}
+	return q
+}
+
+// Discover schedules a URL that is not known yet, and reports whether it was so.
+func (s *Store) Discover(id schedule.ID, due, created int64, data []byte) (bool, *Commit, error) {
+	if err := s.begin(); err != nil {
+		return false, nil, err
+	}
+	q := s.ensure(id)
+	if q.Find(id.URL) != nil {
+		return false, s.end(), nil
+	}
+	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
+	return true, s.end(), nil
+}
+
+// Put schedules a URL anew, or completes it, and replaces its data. Its hold ends.
+// One that is not known yet becomes known at the time created.
+func (s *Store) Put(id schedule.ID, due, created int64, data []byte) (*Commit, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	q := s.ensure(id)
+	if u := q.Find(id.URL); u != nil && s.sched.Until(u) > 0 {
+		s.key = appendURL(s.key[:0], kindHold, id)
+		s.batch.Delete(s.key, nil)
+	}
+	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
+	return s.end(), nil
+}
+
+// Hasten makes URLs due at a time, those that are scheduled and not held. It is
+// not kept: whoever hastens does it again after a start.
+func (s *Store) Hasten(ids []schedule.ID, due int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if q := s.sched.Lookup(id.Crawl, id.Key); q != nil {
+			if u := q.Find(id.URL); u != nil && u.Due != schedule.Completed && s.sched.Until(u) == 0 {
+				s.sched.Put(q, id.URL, due, u.Created())
+			}
+		}
+	}
+}
+
+// Record is what is kept of a URL.
+type Record struct {
+	schedule.ID
+	Due     int64 // ms, or schedule.Completed
+	Created int64 // ms
+	Data    []byte
+}
+
+// Take hands out URLs that are due, as [schedule.Schedule.Take] does, and returns
+// when their holds are on disk.
+func (s *Store) Take(r schedule.Request) (records []Record, queues int, err error) {
+	if err := s.begin(); err != nil {
+		return nil, 0, err
+	}
+	taken := s.sched.Take(nil, r)
+	records = make([]Record, len(taken))
+	for i, t := range taken {
+		id := schedule.ID{Crawl: t.Queue.Crawl(), Key: t.Queue.Key, URL: t.URL.Name}
+		records[i] = Record{ID: id, Due: t.URL.Due, Created: t.URL.Created()}
+		s.key = appendURL(s.key[:0], kindHold, id)
+		s.value = appendNumbers(s.value[:0], s.sched.Until(t.URL))
+		s.batch.Set(s.key, s.value, nil)
+		if i == 0 || taken[i-1].Queue != t.Queue {
+			queues++
+			s.setQueue(t.Queue)
+		}
+	}
+	s.end().Wait()
+	for i := range records {
+		// A URL that was removed meanwhile has no data.
+		if kept, err := s.Find(records[i].ID); err != nil {
+			return nil, 0, err
+		} else if kept != nil {
+			records[i].Data = kept.Data
+		}
+	}
+	return records, queues, nil
+}
+
+// Find returns what is kept of a URL, or nil if it is not known.
+func (s *Store) Find(id schedule.ID) (*Record, error) {
+	value, closer, err := s.db.Get(appendURL(nil, kindURL, id))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	r := &Record{ID: id}
+	err = r.read(value)
+	return r, err
+}
+
+func (r *Record) read(value []byte) error {
+	var seconds int64
+	data, err := readNumbers(value, &r.Due, &seconds)
+	r.Created, r.Data = seconds*1000, bytes.Clone(data)
+	return err
+}
+
+// URLs calls yield with the URLs of a queue, or of a crawl if key is "", in the
+// order of their keys, until it returns false.
+func (s *Store) URLs(crawl, key string, yield func(*Record) bool) error {
+	k := &key
+	if key == "" {
+		k = nil
+	}
+	it, err := s.iterate(appendQueue(nil, kindURL, crawl, k))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var r Record
+	for ok := it.First(); ok; ok = it.Next() {
+		c, k, url, err := names(it.Key())
+		if err == nil {
+			r.ID = schedule.ID{Crawl: string(c), Key: string(k), URL: string(url)}
+			err = r.read(it.Value())
+		}
+		if err != nil {
+			return err
+		}
+		if !yield(&r) {
+			return nil
+		}
+	}
+	return it.Error()
+}
+
+// Queues calls yield with the queues of a crawl in the order of their keys, until
+// it returns false. The schedule is locked meanwhile.
+func (s *Store) Queues(now int64, crawl string, yield func(*schedule.Queue) bool) error {
+	it, err := s.iterate(appendQueue(nil, kindQueue, crawl, nil))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		_, key, _, err := names(it.Key())
+		if err != nil {
+			return err
+		}
+		more := true
+		s.View(now, func(sched *schedule.Schedule) {
+			if q := sched.Lookup(crawl, string(key)); q != nil {
+				more = yield(q)
+			}
+		})
+		if !more {
+			return nil
+		}
+	}
+	return it.Error()
+}
+
+func (s *Store) iterate(prefix []byte) (*pebble.Iterator, error) {
+	return s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+}
+
+// View calls f with the schedule at a time. f must not change it.
+func (s *Store) View(now int64, f func(*schedule.Schedule)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sched.Advance(now)
+	f(s.sched)
+}
+
+// Change changes the limits of a queue, and reports whether there is such a queue.
+func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, error) {
+	if err := s.begin(); err != nil {
+		return false, err
+	}
+	q := s.sched.Lookup(crawl, key)
+	if q != nil {
+		l := q.Limits
+		change(&l)
+		s.sched.SetLimits(q, l)
+		s.setQueue(q)
+	}
+	s.end().Wait()
+	return q != nil, nil
+}
+
+// SetDelay changes the delay of queues without one of their own, ms.
+func (s *Store) SetDelay(delay int64) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	s.sched.SetDelay(delay)
+	s.batch.Set([]byte{kindQueue}, appendNumbers(nil, delay), nil)
+	s.end().Wait()
+	return nil
+}
+
+// RemoveQueue forgets a queue and returns how many URLs it had.
+func (s *Store) RemoveQueue(crawl, key string) (int, error) {
+	return s.remove(crawl, &key)
+}
+
+// RemoveCrawl forgets a crawl and returns how many URLs it had.
+func (s *Store) RemoveCrawl(crawl string) (int, error) {
+	return s.remove(crawl, nil)
+}
+
+func (s *Store) remove(crawl string, key *string) (n int, err error) {
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	var queues []*schedule.Queue
+	if key == nil {
+		queues = s.sched.QueuesOf(crawl)
+	} else if q := s.sched.Lookup(crawl, *key); q != nil {
+		queues = append(queues, q)
+	}
+	for _, q := range queues {
+		n += s.sched.RemoveQueue(q)
+	}
+	for _, kind := range []byte{kindURL, kindHold, kindQueue} {
+		from := appendQueue(nil, kind, crawl, key)
+		s.batch.DeleteRange(from, after(from), nil)
+	}
+	s.end().Wait()
+	return n, nil
+}
+
+// RemoveBefore forgets the URLs of a queue, or of a crawl if key is "", that became
+// known before a time. It returns how many they were; the queues stay.
+func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error) {
+	var keys []string
+	s.View(0, func(sched *schedule.Schedule) {
+		for _, q := range sched.QueuesOf(crawl) {
+			if key == "" || key == q.Key {
+				keys = append(keys, q.Key)
+			}
+		}
+	})
+	for _, key := range keys {
+		if err := s.begin(); err != nil {
+			return n, err
+		}
+		if q := s.sched.Lookup(crawl, key); q != nil {
+			for _, url := range s.sched.RemoveBefore(q, created) {
+				n++
+				for _, kind := range []byte{kindURL, kindHold} {
+					s.key = appendURL(s.key[:0], kind, schedule.ID{Crawl: crawl, Key: key, URL: url})
+					s.batch.Delete(s.key, nil)
+				}
+			}
+		}
+		s.end()
+	}
+	s.mu.Lock()
+	s.end().Wait()
+	return n, nil
+}
+
+// Value returns a value that was set under a name, or nil.
+func (s *Store) Value(name string) ([]byte, error) {
+	value, closer, err := s.db.Get(append([]byte{kindValue}, name...))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	return bytes.Clone(value), nil
+}
+
+// SetValue keeps a value of the caller's under a name.
+func (s *Store) SetValue(name string, value []byte) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	s.batch.Set(append([]byte{kindValue}, name...), value, nil)
+	s.end().Wait()
+	return nil
+}
+
+// load reads the schedule.
+func (s *Store) load() error {
+	s.sched = schedule.New(s.opt.Delay)
+	queues, err := s.iterate([]byte{kindQueue})
+	if err != nil {
+		return err
+	}
+	defer queues.Close()
+	for ok := queues.First(); ok; ok = queues.Next() {
+		if len(queues.Key()) == 1 {
+			var delay int64
+			if _, err := readNumbers(queues.Value(), &delay); err != nil {
+				return err
+			}
+			s.sched.SetDelay(delay)
+			continue
+		}
+		crawl, key, _, err := names(queues.Key())
+		if err != nil {
+			return err
+		}
+		limits, err := readLimits(queues.Value())
+		if err != nil {
+			return err
+		}
+		s.sched.Ensure(string(crawl), string(key), &limits)
+	}
+	if err := queues.Error(); err != nil {
+		return err
+	}
+
+	urls, err := s.iterate([]byte{kindURL})
+	if err != nil {
+		return err
+	}
+	defer urls.Close()
+	holds, err := s.iterate([]byte{kindHold})
+	if err != nil {
+		return err
+	}
+	defer holds.Close()
+	holds.First()
+	var q *schedule.Queue
+	for ok := urls.First(); ok; ok = urls.Next() {
+		crawl, key, url, err := names(urls.Key())
+		if err != nil {
+			return err
+		}
+		if q == nil || q.Key != string(key) || q.Crawl() != string(crawl) {
+			if q = s.sched.Lookup(string(crawl), string(key)); q == nil {
+				return fmt.Errorf("%w: the URL %q has no queue", errRecord, url)
+			}
+		}
+		var due, created, until int64
+		if _, err := readNumbers(urls.Value(), &due, &created); err != nil {
+			return err
+		}
+		for holds.Valid() && bytes.Compare(holds.Key()[1:], urls.Key()[1:]) < 0 {
+			holds.Next()
+		}
+		if holds.Valid() && bytes.Equal(holds.Key()[1:], urls.Key()[1:]) {
+			if _, err := readNumbers(holds.Value(), &until); err != nil {
+				return err
+			}
+		}
+		s.sched.Restore(q, string(url), due, created*1000, until)
+	}
+	s.sched.Restored()
+	return errors.Join(urls.Error(), holds.Error())
+}
