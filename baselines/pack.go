@@ -35,13 +35,13 @@ type ending struct {
 //	Σ C key(i)
 //
 // within what the crawls before them leave: a knapsack of at most 16 sources. What
-// then still fits is added in Top's order. Where all crawls cost the same Pack is
-// Top.
+// then still fits is added in Top's order. Where all crawls cost the same, or groups
+// are limited, Pack is Top.
 func (s *Selector) Pack(dst []int, key []float64) []int { return s.pack(dst, s.candidates(key)) }
 
 // pack is Pack of the candidates, and changes their order.
 func (s *Selector) pack(dst []int, all []candidate) []int {
-	if s.equal {
+	if s.equal || s.grouped() {
 		return s.top(dst, all)
 	}
 	heapify(all)

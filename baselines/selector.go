@@ -21,6 +21,9 @@ type Selector struct {
 	least   float64 // cheapest crawl
 	scratch []candidate
 	end     ending
+
+	view *env.Online // whose limits hold; nil for the budget alone
+	used []int       // crawls of each group, 0 between choices
 }
 
 // candidate is a source that may be crawled, with its key.
@@ -39,19 +42,66 @@ func NewSelector(costs []float64, budget float64) *Selector {
 	if !(budget >= 0) {
 		panic(fmt.Sprintf("baselines: budget is %v; allowed is 0 or more", budget))
 	}
-	s := &Selector{costs: costs, budget: budget, equal: equal(costs), least: math.Inf(1)}
+	s := &Selector{costs: costs, budget: budget, least: math.Inf(1)}
 	for i, c := range costs {
 		if !(c > 0) {
 			panic(fmt.Sprintf("baselines: cost of source %d is %v; allowed is above 0", i, c))
 		}
 		s.least = min(s.least, c)
 	}
+	s.equal = !slices.ContainsFunc(costs, func(c float64) bool { return c != s.least && !math.IsInf(c, 1) })
 	return s
 }
 
-// equal reports whether all crawls cost the same.
-func equal(costs []float64) bool {
-	return !slices.ContainsFunc(costs, func(c float64) bool { return c != costs[0] })
+// SetCost takes up costs of which that of source i is another than before, or is
+// new; +Inf stands for a source that was removed.
+func (s *Selector) SetCost(costs []float64, i int) {
+	s.costs = costs
+	if c := costs[i]; !math.IsInf(c, 1) {
+		s.equal = math.IsInf(s.least, 1) || s.equal && c == s.least
+		s.least = min(s.least, c)
+	}
+}
+
+// Within has the choices that follow keep the limits of the view. A source that has
+// to come first does so whatever its key.
+func (s *Selector) Within(o *env.Online) *Selector {
+	s.view = o
+	if o.Limits != nil {
+		s.budget = o.Limits.Budget
+	}
+	return s
+}
+
+// limits returns what holds beside the budget, or nil.
+func (s *Selector) limits() *env.Limits {
+	if s.view == nil {
+		return nil
+	}
+	return s.view.Limits
+}
+
+// begin starts a list of candidates with those that have to come first.
+func (s *Selector) begin() {
+	s.scratch = s.scratch[:0]
+	if l := s.limits(); l != nil {
+		for _, i := range l.First {
+			s.scratch = append(s.scratch, candidate{math.Inf(1), int32(i)})
+		}
+	}
+}
+
+// add adds a source to the candidates if it may be chosen.
+func (s *Selector) add(key float64, id int32) {
+	if !(key > negInf) {
+		return
+	}
+	if l := s.limits(); l != nil {
+		if _, first := slices.BinarySearch(l.First, int(id)); first || !s.view.Allowed(int(id)) {
+			return
+		}
+	}
+	s.scratch = append(s.scratch, candidate{key, id})
 }
 
 // Top appends the chosen sources to dst. A source whose key is NaN or −Inf is
@@ -61,11 +111,9 @@ func (s *Selector) Top(dst []int, key []float64) []int { return s.top(dst, s.can
 // Among appends the chosen of some sources to dst, as Pack does; key[k] is that of
 // source ids[k].
 func (s *Selector) Among(dst []int, ids []int32, key []float64) []int {
-	s.scratch = s.scratch[:0]
+	s.begin()
 	for k, i := range ids {
-		if key[k] > negInf {
-			s.scratch = append(s.scratch, candidate{key[k], i})
-		}
+		s.add(key[k], i)
 	}
 	return s.pack(dst, s.scratch)
 }
@@ -75,18 +123,17 @@ func (s *Selector) candidates(key []float64) []candidate {
 	if len(key) != len(s.costs) {
 		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
 	}
-	s.scratch = slices.Grow(s.scratch[:0], len(key))
+	s.begin()
+	s.scratch = slices.Grow(s.scratch, len(key))
 	for i, k := range key {
-		if k > negInf {
-			s.scratch = append(s.scratch, candidate{k, int32(i)})
-		}
+		s.add(k, int32(i))
 	}
 	return s.scratch
 }
 
 // top appends the first of the candidates that fit, and changes their order.
 func (s *Selector) top(dst []int, v []candidate) []int {
-	if !s.equal {
+	if !s.equal || s.grouped() {
 		heapify(v)
 		return s.fill(dst, v, s.budget)
 	}
@@ -103,14 +150,41 @@ func (s *Selector) count() int { return env.HowMany(len(s.costs), s.least, s.bud
 
 // fill appends what fits of a heap, in order.
 func (s *Selector) fill(dst []int, heap []candidate, left float64) []int {
+	from := len(dst)
 	for len(heap) > 0 && env.Fits(s.least, left) {
-		if i := int(heap[0].id); env.Fits(s.costs[i], left) {
+		if i := int(heap[0].id); env.Fits(s.costs[i], left) && s.enter(i) {
 			dst = append(dst, i)
 			left -= s.costs[i]
 		}
 		heap = pop(heap)
 	}
+	if s.grouped() {
+		for _, i := range dst[from:] {
+			s.used[s.view.Limits.Group[i]] = 0
+		}
+	}
 	return dst
+}
+
+// grouped reports whether the crawls of a group are limited.
+func (s *Selector) grouped() bool { l := s.limits(); return l != nil && l.PerGroup > 0 }
+
+// enter counts a crawl in the group of source i, and reports false where its group
+// has no room for one.
+func (s *Selector) enter(i int) bool {
+	if !s.grouped() {
+		return true
+	}
+	l := s.view.Limits
+	g := int(l.Group[i])
+	if g >= len(s.used) {
+		s.used = append(s.used, make([]int, g+1-len(s.used))...)
+	}
+	if g != 0 && s.used[g] == l.PerGroup {
+		return false
+	}
+	s.used[g]++
+	return true
 }
 
 // quickselect moves the first n in the order to the front.

@@ -33,9 +33,23 @@ func (t Terms) Round() float64 {
 // Online is what a crawler sees by itself before it decides: when it was last
 // where. It is the lowest level of knowledge, and part of the others.
 type Online struct {
-	Epoch int   // number of this decision, from 0
-	Last  []int // epoch of each source's last crawl; −1 before the first
+	Epoch  int     // number of this decision, from 0
+	Last   []int   // epoch of each source's last crawl; −1 before the first
+	Limits *Limits // which crawls are allowed now; nil where the budget is all
 }
+
+// Limits say which crawls are allowed at a decision. The policies of a program
+// that crawls keep them: those that implement [Open].
+type Limits struct {
+	Budget    float64 // what the crawls may cost together
+	NotBefore []int   // epoch before which each source is not crawled
+	First     []int   // sources that have waited for their longest interval: crawled first
+	Group     []int32 // of each source, such as its host; 0 for none
+	PerGroup  int     // crawls of one group at most; 0 for any number
+}
+
+// Allowed reports whether source i may be crawled now, as far as time goes.
+func (o *Online) Allowed(i int) bool { return o.Limits == nil || o.Limits.NotBefore[i] <= o.Epoch }
 
 // Age returns how many epochs of content wait at source i if it is crawled now.
 func (o *Online) Age(i int) int { return o.Epoch - o.Last[i] }
@@ -69,17 +83,21 @@ const (
 // Item is one piece of content as a crawl finds it.
 type Item struct {
 	Age      float64 // epochs since it was published
-	Interest float64 // present interest
+	Interest float64 // present interest; NaN where it is not known yet
 }
 
-// Crawled is what the crawl of one source brought back. The first crawl of a feed
-// shows its last items, of which some are older than Age: it covers the span of its
+// Crawled is what the crawl of one source brought back. One that shows items from
+// before the last crawl, as the first crawl of a feed does, covers the span of its
 // items.
 type Crawled struct {
 	Source   int
 	Age      int     // epochs since the source was crawled before
-	Interest float64 // present interest of all that was found
+	Interest float64 // present interest of all that was found, as far as it is known
 	Items    []Item  // the items, oldest first; nil in worlds without items
+
+	// Truncated says that all that the source showed was new, so that older
+	// items may have been missed: the crawl covers the span of its items.
+	Truncated bool
 }
 
 // Policy picks the sources to crawl at an epoch.
@@ -98,6 +116,36 @@ type Learner[O Knowledge] interface {
 	// Update tells what the crawls of the last Select brought back and what
 	// is seen after them. It keeps neither.
 	Update(crawls []Crawled, next *O)
+}
+
+// Open is a learner for a program that crawls: sources come and go, and it keeps
+// the limits that it sees. A place beyond all others makes room for itself.
+type Open interface {
+	Learner[Online]
+	// Add puts a source of which nothing is known in place i, which is free or
+	// the first beyond all others.
+	Add(i int, cost float64)
+	// Remove forgets source i and frees its place. Terms give a free place the
+	// cost +Inf.
+	Remove(i int)
+	// Price returns what a budget unit is worth, in interest, and Threshold the
+	// age, in epochs, from which a crawl of source i is worth its price.
+	Price() float64
+	Threshold(i int) float64
+}
+
+// Reporter is a learner that takes up worth which becomes known later.
+type Reporter interface {
+	// Report tells what an item of source i was worth that a crawl brought back
+	// with its interest unknown: age and interest at that crawl.
+	Report(i int, it Item)
+}
+
+// Estimator is a learner that can be asked what it thinks of a source.
+type Estimator interface {
+	// Estimate returns items per epoch, the interest that is published per epoch,
+	// and the decay rate c, 1/epoch.
+	Estimate(i int) (items, inflow, decay float64)
 }
 
 // World is one way in which content arrives. What waits at a source depends on

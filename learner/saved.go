@@ -31,7 +31,7 @@ type config struct {
 // Saved is a learner as data.
 type Saved struct {
 	// Config is the text of config.toml. Of its keys algorithm, knowledge,
-	// settings and instance are looked at.
+	// settings and, but for a crawler's, instance are looked at.
 	Config string `json:"config"`
 	// Start and Length are those of the terms: the Unix time of the first
 	// decision and the seconds between decisions, 0 without dates.
@@ -39,6 +39,8 @@ type Saved struct {
 	Length float64 `json:"length,omitempty"`
 	// State is the learner's, as encoding/json writes it.
 	State json.RawMessage `json:"learner"`
+	// Crawls is what a [Crawler] holds beside its learner.
+	Crawls *CrawlerState `json:"crawler,omitempty"`
 	// Run is what else the program that saved it wants to know again.
 	Run json.RawMessage `json:"run,omitempty"`
 
@@ -71,7 +73,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 4
+	version = 5
 )
 
 func seal(body []byte) []byte {
@@ -124,6 +126,9 @@ func Decode(data []byte) (*Saved, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
+	}
+	if s.Crawls != nil {
+		return &s, nil
 	}
 	return &s, c.Instance.Validate()
 }

@@ -75,6 +75,7 @@ type source struct {
 	Rate     rate
 	Crawls   []bin     `json:",omitempty"` // by age, where epochs have no dates
 	Oldest   float64   // greatest age of an item, epochs
+	Span     float64   // epochs from the first that was seen to the last crawl
 	Window   float64   // M, epochs; 0 for none
 	Calendar *Calendar `json:",omitempty"` // where epochs have dates
 }
@@ -120,15 +121,23 @@ func New(t env.Terms, set Options) *Estimates {
 	e.DecayLaw = normal{math.Log(firstDecay), firstDoubt * firstDoubt}
 	e.Noise, e.Tail = 1, average{Mean: 1}
 	e.Profile = evenly()
-	e.Sources = make([]source, len(t.Costs))
-	for i := range e.Sources {
-		s := &e.Sources[i]
-		s.Marks.LogDecay, s.Marks.DecayVar = e.DecayLaw.Mean, e.DecayLaw.Var
-		if e.dated() {
-			s.Calendar = &Calendar{Own: evenly()}
-		}
+	for i := range t.Costs {
+		e.Open(i)
 	}
 	return e
+}
+
+// Open begins source i, the first beyond all others or one that is forgotten, with
+// nothing known of it.
+func (e *Estimates) Open(i int) {
+	s := source{Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}}
+	if e.dated() {
+		s.Calendar = &Calendar{Own: e.Profile}
+	}
+	if i == len(e.Sources) {
+		e.Sources = append(e.Sources, s)
+	}
+	e.Sources[i] = s
 }
 
 // dated reports whether the hours and days are estimated.
@@ -171,6 +180,13 @@ func (e *Estimates) Fit(epoch int) {
 	e.fitProfiles()
 }
 
+// Report takes in what an item was worth that was counted with its interest unknown.
+func (e *Estimates) Report(i int, it env.Item) {
+	s := &e.Sources[i]
+	e.addMark(&s.Marks, it)
+	e.stepDecay(&s.Marks)
+}
+
 // found reports whether any crawl has found an item.
 func (e *Estimates) found() bool { return e.RateLaw.Var > 0 }
 
@@ -182,6 +198,15 @@ func (e *Estimates) Decay(i int) (c, doubt float64) {
 
 // Window returns M of source i, epochs; 0 for none.
 func (e *Estimates) Window(i int) float64 { return e.Sources[i].Window }
+
+// Rate returns λ of source i, items per epoch; 0 until anything was found.
+func (e *Estimates) Rate(i int) float64 {
+	if !e.found() {
+		return 0
+	}
+	log, _ := e.rate(&e.Sources[i].Rate)
+	return math.Exp(log)
+}
 
 // Inflow returns B = λξ̄ of source i in the mean over the hours and days,
 // interest per epoch, and the standard error of its logarithm. It is 1 until

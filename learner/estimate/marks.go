@@ -59,26 +59,35 @@ func (e *Estimates) variance(s *marks) float64 {
 func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n, oldest float64) {
 	v := &s.Marks
 	v.forget(keep)
-	c := math.Exp(v.LogDecay)
-	m, doubt := e.level(v)
-	m += e.variance(v) / 2
-	known := v.N > 10 && doubt < .1
 	for _, it := range items {
 		s.Oldest = max(s.Oldest, it.Age)
-		if it.Interest > faintest {
+		if !(it.Interest <= faintest) {
 			n++
 			oldest = max(oldest, it.Age)
-			log := math.Log(it.Interest)
-			v.add(it.Age, log)
-			if known && c*it.Age < 1 {
-				e.Tail.add(math.Exp(log + c*it.Age - m))
-			}
+			e.addMark(v, it)
 		}
 	}
 	for range 8 {
 		e.stepDecay(v)
 	}
 	return n, oldest
+}
+
+// addMark takes in what an item is worth, if that is known. The first begins the law
+// of m.
+func (e *Estimates) addMark(v *marks, it env.Item) {
+	if !(it.Interest > faintest) {
+		return
+	}
+	log, c := math.Log(it.Interest), math.Exp(v.LogDecay)
+	if m, doubt := e.level(v); v.N > 10 && doubt < .1 && c*it.Age < 1 {
+		e.Tail.add(math.Exp(log + c*it.Age - m - e.variance(v)/2))
+	}
+	v.add(it.Age, log)
+	if e.LevelLaw.Var == 0 {
+		m, _ := e.ownLevel(v)
+		e.LevelLaw = normal{m, 1}
+	}
 }
 
 // fitDecay brings the decay rates up to date. With

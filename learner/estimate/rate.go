@@ -13,14 +13,21 @@ type rate struct {
 }
 
 // addRate takes in how many items a crawl has found, and the age of the oldest. The first that are
-// found at all begin the laws of λ and m.
+// found at all begin the law of λ.
 func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, epoch int, keep float64) {
 	r := &s.Rate
 	seen := min(float64(c.Age), s.reach(), -math.Log(faintest)/math.Exp(s.Marks.LogDecay))
-	if r.Epochs == 0 && oldest > float64(c.Age) {
-		// A first crawl that shows items from before its age covers the span of
-		// its items, one of which ends it.
+	s.Span += float64(c.Age)
+	switch {
+	case c.Truncated && items > 0 && oldest < float64(c.Age):
+		// The crawl covers the span of its items, one of which ends it.
 		seen = oldest
+		items--
+	case oldest > s.Span:
+		// Items from before the first crawl, as that crawl shows them: what was
+		// seen begins with the oldest.
+		seen = min(seen+oldest-s.Span, oldest)
+		s.Span = oldest
 		items--
 	}
 	r.Items = keep*r.Items + items
@@ -29,8 +36,6 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 		e.addCalendar(s.Calendar, c, int(seen), epoch, keep)
 	}
 	if !e.found() && items > 0 {
-		m, _ := e.ownLevel(&s.Marks)
-		e.LevelLaw = normal{m, 1}
 		e.RateLaw = normal{math.Log(r.Items / r.Epochs), 1}
 	}
 	if e.found() {

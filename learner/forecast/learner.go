@@ -74,7 +74,11 @@ type ViewState struct {
 	Prices float64 `json:"prices"` // epochs behind that mean
 }
 
-var _ env.Learner[env.Online] = (*Learner)(nil)
+var (
+	_ env.Open      = (*Learner)(nil)
+	_ env.Reporter  = (*Learner)(nil)
+	_ env.Estimator = (*Learner)(nil)
+)
 
 // New returns the learner; nil settings are [DefaultSettings].
 func New(t env.Terms, set *Settings) (*Learner, error) {
@@ -86,6 +90,7 @@ func New(t env.Terms, set *Settings) (*Learner, error) {
 		return nil, err
 	}
 	n := len(t.Costs)
+	t.Costs = slices.Clone(t.Costs)
 	return &Learner{
 		terms: t, set: s, est: estimate.New(t, s.Options), round: t.Round(),
 		sel: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, n),
@@ -101,14 +106,21 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 	if len(o.Last) != len(l.Last) {
 		panic(fmt.Sprintf("forecast: view of %d sources; the learner has %d", len(o.Last), len(l.Last)))
 	}
+	if o.Limits != nil && o.Limits.Budget != l.terms.Budget {
+		l.terms.Budget = o.Limits.Budget
+		l.round = l.terms.Round()
+	}
 	for i := range l.key {
-		l.key[i] = l.foretell(i, o) / l.terms.Costs[i]
+		l.key[i] = math.Inf(-1)
+		if l.terms.Affordable(i) {
+			l.key[i] = l.foretell(i, o) / l.terms.Costs[i]
+		}
 	}
 	l.Epoch = o.Epoch
 	l.raiseOverdue(o)
 
 	had := len(dst)
-	dst = l.sel.Pack(dst, l.key)
+	dst = l.sel.Within(o).Pack(dst, l.key)
 	price := math.Inf(1)
 	for _, i := range dst[had:] {
 		price = min(price, l.key[i])
@@ -127,6 +139,38 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	}
 	l.est.Fit(next.Epoch - 1)
 }
+
+// Add implements env.Open.
+func (l *Learner) Add(i int, cost float64) {
+	if i == len(l.key) {
+		l.terms.Costs, l.key = append(l.terms.Costs, math.Inf(1)), append(l.key, 0)
+		l.Last, l.Waiting = append(l.Last, -1), append(l.Waiting, 0)
+	}
+	l.est.Open(i)
+	l.Last[i], l.Waiting[i] = -1, 0
+	l.setCost(i, cost)
+}
+
+// Remove implements env.Open.
+func (l *Learner) Remove(i int) {
+	l.setCost(i, math.Inf(1))
+	l.est.Open(i)
+}
+
+// setCost changes the cost of source i, +Inf for a place that is free.
+func (l *Learner) setCost(i int, cost float64) {
+	if l.terms.Affordable(i) {
+		l.round -= l.terms.Costs[i] / l.terms.Budget
+	}
+	l.terms.Costs[i] = cost
+	if l.terms.Affordable(i) {
+		l.round += cost / l.terms.Budget
+	}
+	l.sel.SetCost(l.terms.Costs, i)
+}
+
+// Report implements env.Reporter.
+func (l *Learner) Report(i int, it env.Item) { l.est.Report(i, it) }
 
 // Price returns λ, the index of the last source that the budget reached, in the
 // mean over some epochs; interest per budget unit.
@@ -169,12 +213,11 @@ func (l *Learner) curve(i int) index.Curve {
 	return index.NewCurve(s)
 }
 
-// Estimate returns what is known of source i by now: the interest that is
-// published per epoch, λξ̄, and the decay rate c, 1/epoch.
-func (l *Learner) Estimate(i int) (rate, decay float64) {
-	rate, _ = l.est.Inflow(i)
+// Estimate implements env.Estimator: λ, λξ̄ and c as they are known by now.
+func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
+	inflow, _ = l.est.Inflow(i)
 	decay, _ = l.est.Decay(i)
-	return rate, decay
+	return l.est.Rate(i), inflow, decay
 }
 
 // Share returns what source i is foretold to publish between the decisions
@@ -230,7 +273,8 @@ func (l *Learner) Frozen() *Policy {
 	f := *l
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
 	f.est, f.ViewState = l.est.Clone(), l.ViewState.clone()
-	f.sel = baselines.NewSelector(l.terms.Costs, l.terms.Budget)
+	f.terms.Costs = slices.Clone(l.terms.Costs)
+	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
 	f.key, f.overdue = make([]float64, len(l.key)), nil
 	return &Policy{f}
 }

@@ -98,7 +98,7 @@ func (l *Learner) raiseOverdue(o *env.Online) {
 	longest := cmp.Or(l.set.Longest, l.explore(o.Epoch))
 	l.overdue = l.overdue[:0]
 	for i, last := range o.Last {
-		if (last < 0 || float64(o.Age(i)) >= longest) && l.terms.Affordable(i) {
+		if (last < 0 || float64(o.Age(i)) >= longest) && l.terms.Affordable(i) && o.Allowed(i) {
 			l.overdue = append(l.overdue, i)
 		}
 	}

@@ -1,0 +1,428 @@
+package learner
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ephemera/baselines/ring"
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// Crawler is a learner for a program that crawls: sources have names and come and go,
+// crawls are asked for when there is room and told when they are done, in any order
+// and also of sources that nobody selected. It is a state machine: times are handed
+// in, and one before the latest counts as the latest. It is not safe for concurrent
+// use.
+//
+// The clock is cut into epochs. At the first call of an epoch the learner takes up
+// what the crawls since the last one brought back, and picks the sources of the
+// epoch; Select hands them out.
+type Crawler struct {
+	opt     CrawlerOptions
+	kind    *Kind
+	learner Learner
+	open    env.Open
+
+	start   time.Time
+	now     time.Time // the latest
+	place   map[string]int
+	src     []place
+	free    []int // places without a source
+	groups  map[string]int32
+	view    env.Online
+	limits  env.Limits
+	overdue *ring.Ring // sources by the epoch at which their longest interval ends
+	queue   []int      // sources for which it has ended, the longest waiting first
+	plan    []int      // sources of this epoch that are still to be handed out
+	done    []env.Crawled
+}
+
+// CrawlerOptions say how a program crawls.
+type CrawlerOptions struct {
+	Learner  string        // "forecast" or "lspe"; empty for "forecast"
+	Settings any           // as [Kind.Settings] returns them; nil for the defaults
+	Epoch    time.Duration // how exact times are; some crawls should fit into each
+	Budget   float64       // what the crawls of an epoch may cost together
+	PerGroup int           // crawls of one group in an epoch, at most; 0 for any number
+	HalfLife time.Duration // in which an item loses half of its interest
+	Seed     uint64        // of a learner that draws
+}
+
+// Source is what a program knows of a source.
+type Source struct {
+	Cost     float64       `json:"cost"`               // of a crawl, budget units; 0 stands for 1
+	Group    string        `json:"group,omitempty"`    // sources whose crawls are limited together, such as a host
+	Shortest time.Duration `json:"shortest,omitempty"` // between two crawls, at least
+	Longest  time.Duration `json:"longest,omitempty"`  // between two crawls, as far as the budget goes; 0 leaves it open
+}
+
+// Outcome is how a crawl ended.
+type Outcome int
+
+const (
+	Found     Outcome = iota // the source showed its items: those that are new are named
+	Unchanged                // the source said that there is nothing new
+	Failed                   // the source could not be crawled; nothing is learned of it
+)
+
+// Crawl tells of one crawl.
+type Crawl struct {
+	Source    string
+	At        time.Time
+	Outcome   Outcome
+	Items     []Item    // that were not seen before
+	Truncated bool      // all that the source shows was new, and older items may be missed
+	NotBefore time.Time // when the source may be crawled again, from Retry-After or max-age
+}
+
+// Item is an item of a source.
+type Item struct {
+	Published time.Time
+	Worth     float64 // when it was new; 0 stands for 1, and NaN for what Report tells later
+}
+
+// place is what the crawler keeps of one source.
+type place struct {
+	Name   string `json:"name"` // empty for a place that is free
+	Rules  Source `json:"rules"`
+	Added  int    `json:"added,omitempty"`  // epoch
+	Tries  int    `json:"tries,omitempty"`  // crawls handed out since the last one that succeeded
+	Due    int    `json:"due,omitempty"`    // epoch at which its longest interval ends; 0 without one
+	Queued bool   `json:"queued,omitempty"` // it is in the queue
+	Done   int    `json:"done,omitempty"`   // its place, plus 1, among the crawls of this epoch
+}
+
+// NewCrawler returns a crawler without sources whose first epoch begins at start.
+func NewCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
+	c, err := newCrawler(start, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.build(nil)
+}
+
+func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
+	if o.Learner == "" {
+		o.Learner = "forecast"
+	}
+	kind, err := find(o.Learner, env.LevelOnline)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.Epoch <= 0 || o.HalfLife <= 0:
+		return nil, fmt.Errorf("epoch and half-life are %v and %v; allowed is above 0", o.Epoch, o.HalfLife)
+	case !(o.Budget > 0) || math.IsInf(o.Budget, 1):
+		return nil, fmt.Errorf("budget is %v; allowed is a finite number above 0", o.Budget)
+	case o.PerGroup < 0:
+		return nil, fmt.Errorf("crawls per group are %d; allowed is 0 or more", o.PerGroup)
+	}
+	if o.Settings == nil {
+		o.Settings = kind.Settings(env.LevelOnline)
+	}
+	c := &Crawler{
+		opt: o, kind: kind, start: start, now: start, place: map[string]int{}, groups: map[string]int32{"": 0},
+		view: env.Online{Epoch: -1}, limits: env.Limits{Budget: o.Budget, PerGroup: o.PerGroup}, overdue: ring.New(0, 1024),
+	}
+	c.view.Limits = &c.limits
+	return c, nil
+}
+
+// terms returns what the learner is told of the sources.
+func (c *Crawler) terms() env.Terms {
+	t := env.Terms{Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
+	for _, p := range c.src {
+		if p.Name == "" {
+			p.Rules.Cost = math.Inf(1)
+		}
+		t.Names, t.Costs = append(t.Names, p.Name), append(t.Costs, p.Rules.Cost)
+	}
+	return t
+}
+
+// build takes up a learner of the sources, or begins one.
+func (c *Crawler) build(l Learner) (err error) {
+	if l == nil {
+		l, err = c.kind.New(Given{Terms: c.terms(), Level: env.LevelOnline, Rand: stream.New(c.opt.Seed, stream.Policy)}, c.opt.Settings)
+		if err != nil {
+			return err
+		}
+	}
+	c.learner = l
+	if c.open, _ = l.(env.Open); c.open == nil {
+		return fmt.Errorf("with the learner %q sources do not come and go", c.opt.Learner)
+	}
+	return nil
+}
+
+// Add adds a source, of which nothing is known. It takes the same time however many
+// there are.
+func (c *Crawler) Add(name string, s Source) error {
+	if s.Cost == 0 {
+		s.Cost = 1
+	}
+	_, known := c.place[name]
+	switch {
+	case name == "" || known:
+		return fmt.Errorf("source %q: allowed is a name that no other source has", name)
+	case !(s.Cost > 0) || math.IsInf(s.Cost, 1):
+		return fmt.Errorf("source %q: cost is %v; allowed is a finite number above 0", name, s.Cost)
+	case s.Shortest < 0 || s.Longest < 0:
+		return fmt.Errorf("source %q: intervals are %v and %v; allowed is 0 or more", name, s.Shortest, s.Longest)
+	}
+	i := len(c.src)
+	if n := len(c.free); n > 0 {
+		i, c.free = c.free[n-1], c.free[:n-1]
+	} else {
+		c.grow()
+	}
+	c.src[i] = place{Name: name, Rules: s, Added: max(0, c.view.Epoch)}
+	c.settle(i)
+	c.view.Last[i], c.limits.NotBefore[i] = -1, 0
+	c.open.Add(i, s.Cost)
+	c.postpone(i)
+	return nil
+}
+
+// grow adds one place.
+func (c *Crawler) grow() {
+	c.src = append(c.src, place{})
+	c.view.Last = append(c.view.Last, -1)
+	c.limits.NotBefore = append(c.limits.NotBefore, 0)
+	c.limits.Group = append(c.limits.Group, 0)
+}
+
+// settle makes source i known by its name and group.
+func (c *Crawler) settle(i int) {
+	p := &c.src[i]
+	c.place[p.Name] = i
+	g, ok := c.groups[p.Rules.Group]
+	if !ok {
+		g = int32(len(c.groups))
+		c.groups[p.Rules.Group] = g
+	}
+	c.limits.Group[i] = g
+}
+
+// Remove forgets a source.
+func (c *Crawler) Remove(name string) error {
+	i, err := c.find(name)
+	if err != nil {
+		return err
+	}
+	p := &c.src[i]
+	if k := p.Done - 1; k >= 0 {
+		last := len(c.done) - 1
+		c.done[k] = c.done[last]
+		c.src[c.done[k].Source].Done = k + 1
+		c.done = c.done[:last]
+	}
+	if _, in := c.overdue.Wake(i); in {
+		c.overdue.Remove(i)
+	}
+	if p.Queued {
+		c.queue = slices.DeleteFunc(c.queue, func(j int) bool { return j == i })
+	}
+	*p = place{}
+	c.open.Remove(i)
+	delete(c.place, name)
+	c.free = append(c.free, i)
+	return nil
+}
+
+func (c *Crawler) find(name string) (int, error) {
+	i, ok := c.place[name]
+	if !ok {
+		return 0, fmt.Errorf("there is no source %q", name)
+	}
+	return i, nil
+}
+
+// Len returns how many sources there are.
+func (c *Crawler) Len() int { return len(c.place) }
+
+// SetBudget changes the budget of an epoch from the next one on.
+func (c *Crawler) SetBudget(budget float64) error {
+	if !(budget > 0) || math.IsInf(budget, 1) {
+		return fmt.Errorf("budget is %v; allowed is a finite number above 0", budget)
+	}
+	c.limits.Budget = budget
+	return nil
+}
+
+// Select returns the names of at most n sources to crawl now. One of which no crawl
+// is told counts as failed: it is handed out again after an epoch, then after two,
+// four and so on, and its longest interval at most.
+func (c *Crawler) Select(now time.Time, n int) (names []string) {
+	c.turn(now)
+	for len(c.plan) > 0 && len(names) < n {
+		i := c.plan[0]
+		c.plan = c.plan[1:]
+		p := &c.src[i]
+		if p.Name == "" || !c.view.Allowed(i) {
+			continue // removed or crawled since the epoch began
+		}
+		wait := c.opt.Epoch << min(p.Tries, 12)
+		if p.Rules.Longest > 0 {
+			wait = min(wait, p.Rules.Longest)
+		}
+		p.Tries++
+		c.bar(i, c.now.Add(max(wait, p.Rules.Shortest)))
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// bar has source i wait until a time, and at least for the next epoch.
+func (c *Crawler) bar(i int, until time.Time) {
+	d := until.Sub(c.start)
+	c.limits.NotBefore[i] = max(c.view.Epoch+1, int((d+c.opt.Epoch-1)/c.opt.Epoch))
+	c.postpone(i)
+}
+
+// postpone begins the longest interval of source i anew.
+func (c *Crawler) postpone(i int) {
+	p := &c.src[i]
+	if p.Rules.Longest == 0 {
+		return
+	}
+	if _, in := c.overdue.Wake(i); in {
+		c.overdue.Remove(i)
+	}
+	p.Due = max(int(c.now.Add(p.Rules.Longest).Sub(c.start)/c.opt.Epoch), c.view.Epoch+1, c.limits.NotBefore[i])
+	c.overdue.Add(i, p.Due)
+}
+
+// turn goes on to the epoch of a time.
+func (c *Crawler) turn(now time.Time) {
+	if now.After(c.now) {
+		c.now = now
+	}
+	epoch := int(c.now.Sub(c.start) / c.opt.Epoch)
+	if epoch <= c.view.Epoch {
+		return
+	}
+	c.learn()
+	c.view.Epoch = epoch
+	c.limits.First = c.first(c.limits.First[:0])
+	c.plan = c.open.Select(c.plan[:0], &c.view)
+}
+
+// learn has the learner take up the crawls of this epoch.
+func (c *Crawler) learn() {
+	if c.view.Epoch < 0 {
+		return
+	}
+	for _, d := range c.done {
+		c.view.Last[d.Source] = c.view.Epoch
+		c.src[d.Source].Done = 0
+	}
+	c.view.Epoch++
+	c.open.Update(c.done, &c.view)
+	c.done = c.done[:0]
+}
+
+// first returns the sources that have waited for their longest interval, as many as
+// the budget allows, in rising order.
+func (c *Crawler) first(dst []int) []int {
+	for _, i := range c.overdue.Due(nil, c.view.Epoch) {
+		if p := &c.src[i]; !p.Queued {
+			p.Queued = true
+			c.queue = append(c.queue, int(i))
+		}
+	}
+	var cost float64
+	for k, i := range c.queue {
+		p := &c.src[i]
+		if p.Due > c.view.Epoch { // crawled since
+			p.Queued = false
+			c.queue[k] = -1
+			continue
+		}
+		if cost += p.Rules.Cost; !env.Fits(cost, c.limits.Budget) {
+			break
+		}
+		dst = append(dst, i)
+	}
+	c.queue = slices.DeleteFunc(c.queue, func(i int) bool { return i < 0 })
+	slices.Sort(dst)
+	return dst
+}
+
+// Update tells of a crawl.
+func (c *Crawler) Update(crawl Crawl) error {
+	i, err := c.find(crawl.Source)
+	if err != nil {
+		return err
+	}
+	for _, it := range crawl.Items {
+		if it.Worth < 0 || math.IsInf(it.Worth, 0) {
+			return fmt.Errorf("source %q has an item worth %v; allowed is a finite number, 0 or more", crawl.Source, it.Worth)
+		}
+	}
+	if crawl.Outcome != Found && len(crawl.Items) > 0 {
+		return fmt.Errorf("the crawl of source %q found %d items, and the outcome is not Found", crawl.Source, len(crawl.Items))
+	}
+	c.turn(crawl.At)
+	p := &c.src[i]
+	if crawl.Outcome == Failed {
+		if !crawl.NotBefore.IsZero() {
+			c.bar(i, crawl.NotBefore)
+		}
+		return nil
+	}
+	p.Tries = 0
+	if until := crawl.At.Add(p.Rules.Shortest); until.After(crawl.NotBefore) {
+		crawl.NotBefore = until
+	}
+	c.bar(i, crawl.NotBefore)
+	if p.Done == 0 {
+		age := c.view.Epoch - c.view.Last[i]
+		if c.view.Last[i] < 0 {
+			age = c.view.Epoch - p.Added + 1
+		}
+		c.done = append(c.done, env.Crawled{Source: i, Age: age})
+		p.Done = len(c.done)
+	}
+	d := &c.done[p.Done-1]
+	d.Truncated = d.Truncated || crawl.Truncated
+	for _, it := range crawl.Items {
+		it.Worth = cmp.Or(it.Worth, 1)
+		found := c.item(it, crawl.At)
+		d.Items = append(d.Items, found)
+		if !math.IsNaN(found.Interest) {
+			d.Interest += found.Interest
+		}
+	}
+	slices.SortFunc(d.Items, func(a, b env.Item) int { return cmp.Compare(b.Age, a.Age) })
+	return nil
+}
+
+// item returns an item as a crawl at that time finds it.
+func (c *Crawler) item(it Item, at time.Time) env.Item {
+	age := max(0, at.Sub(it.Published))
+	return env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.Worth * math.Exp2(-age.Seconds()/c.opt.HalfLife.Seconds())}
+}
+
+// Report tells what items are worth, by now, that a crawl at that time found with
+// their worth unknown.
+func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
+	i, err := c.find(source)
+	r, ok := c.open.(env.Reporter)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("the learner %q takes up no worth later", c.opt.Learner)
+	}
+	for _, it := range items {
+		if !(it.Worth >= 0) || math.IsInf(it.Worth, 1) {
+			return fmt.Errorf("source %q has an item worth %v; allowed is a finite number, 0 or more", source, it.Worth)
+		}
+		r.Report(i, c.item(it, at))
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"ephemera/env/stream"
+)
+
+var began = time.Unix(1_700_000_000, 0)
+
+func newTestCrawler(t testing.TB, o CrawlerOptions) *Crawler {
+	t.Helper()
+	o.Epoch, o.HalfLife = time.Hour, 4*time.Hour
+	c, err := NewCrawler(began, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// restarted returns what was saved of a crawler.
+func restarted(t testing.TB, c *Crawler) *Crawler {
+	t.Helper()
+	data, err := c.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Crawler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// program is a program that crawls, for 30 days, with sources of all kinds. It checks
+// each crawl against the rules, and says what was crawled.
+func program(t *testing.T, o CrawlerOptions, restarts bool) (log []string) {
+	r := stream.New(5, stream.Test)
+	o.Budget, o.PerGroup = 4, 2
+	c := newTestCrawler(t, o)
+	rules := map[string]Source{}
+	add := func(k int) {
+		name := fmt.Sprint("s", k)
+		s := Source{Group: []string{"", "a", "b"}[k%3]}
+		if k%4 == 0 {
+			s.Shortest = 5 * time.Hour
+		}
+		if k%4 == 1 {
+			s.Longest = 20 * time.Hour
+		}
+		if err := c.Add(name, s); err != nil {
+			t.Fatal(err)
+		}
+		rules[name] = s
+	}
+	for k := range 20 {
+		add(k)
+	}
+	next := 20
+	tried, free, since := map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	dead := 0
+	var inEpoch int
+	groups := map[string]int{}
+	epoch := -1
+	for now := began; now.Before(began.AddDate(0, 0, 30)); now = now.Add(time.Duration(1+r.Intn(40)) * time.Minute) {
+		if e := int(now.Sub(began) / time.Hour); e != epoch {
+			epoch, inEpoch = e, 0
+			clear(groups)
+		}
+		if restarts && r.Intn(10) == 0 {
+			c = restarted(t, c)
+		} else if !restarts {
+			r.Intn(10)
+		}
+		if r.Intn(20) == 0 {
+			add(next)
+			next++
+			gone := fmt.Sprint("s", next-21)
+			if err := c.Remove(gone); err != nil {
+				t.Fatal(err)
+			}
+			delete(rules, gone)
+		}
+		room := r.Intn(4)
+		names := c.Select(now, room)
+		if len(names) > room {
+			t.Fatalf("%d sources for %d", len(names), room)
+		}
+		for _, name := range names {
+			s, ok := rules[name]
+			inEpoch++
+			groups[s.Group]++
+			switch last, tried1 := tried[name]; {
+			case !ok:
+				t.Fatalf("%v: %s was removed", now, name)
+			case tried1 && now.Sub(last) < s.Shortest:
+				t.Fatalf("%v: %s is crawled again after %v; allowed is %v", now, name, now.Sub(last), s.Shortest)
+			case now.Before(free[name]):
+				t.Fatalf("%v: %s is crawled before %v", now, name, free[name])
+			case inEpoch > 4 || s.Group != "" && groups[s.Group] > 2:
+				t.Fatalf("%v: %d crawls in an epoch, %v by group", now, inEpoch, groups)
+			}
+			tried[name] = now
+			crawl := Crawl{Source: name, At: now}
+			switch k := r.Intn(10); {
+			case name[len(name)-1] == '7': // dead
+				crawl.Outcome = Failed
+				dead++
+				if k < 5 {
+					continue // and nobody says so
+				}
+			case k == 0:
+				crawl.Outcome, crawl.NotBefore = Failed, now.Add(7*time.Hour)
+				free[name] = crawl.NotBefore
+			case k == 1:
+				crawl.Outcome = Unchanged
+			default:
+				if s.Longest > 0 && !since[name].IsZero() && now.Sub(since[name]) > s.Longest+15*time.Hour {
+					t.Fatalf("%v: %s has waited for %v; its longest interval is %v", now, name, now.Sub(since[name]), s.Longest)
+				}
+				for k := range r.Intn(4) {
+					crawl.Items = append(crawl.Items, Item{Published: now.Add(-time.Duration(k) * time.Hour), Worth: float64(k)})
+				}
+				if k == 9 && len(crawl.Items) > 0 {
+					crawl.Items[0].Worth = math.NaN()
+				}
+			}
+			if crawl.Outcome != Failed {
+				since[name] = now
+			}
+			if err := c.Update(crawl); err != nil {
+				t.Fatal(err)
+			}
+			log = append(log, fmt.Sprint(now.Sub(began), name))
+		}
+	}
+	if dead > 150 || len(log) < 500 {
+		t.Errorf("dead sources took %d crawls, others %d", dead, len(log))
+	}
+	return log
+}
+
+// TestCrawlerRules: the rules of the sources, groups and the budget hold at every
+// call, and a restart changes nothing.
+func TestCrawlerRules(t *testing.T) {
+	log := program(t, CrawlerOptions{}, false)
+	if again := program(t, CrawlerOptions{}, true); !slices.Equal(log, again) {
+		t.Errorf("%d crawls, and %d otherwise where it is restarted", len(log), len(again))
+	}
+}

@@ -1,0 +1,177 @@
+package learner
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
+)
+
+// CrawlerState is what a [Crawler] holds beside its learner, as data.
+type CrawlerState struct {
+	PerGroup  int           `json:"per_group"`
+	HalfLife  time.Duration `json:"half_life"` // ns
+	Budget    float64       `json:"budget"`
+	Now       time.Time     `json:"now"` // latest time
+	Epoch     int           `json:"epoch"`
+	Sources   []place       `json:"sources"`
+	Last      []int         `json:"last"`       // epochs
+	NotBefore []int         `json:"not_before"` // epochs
+	Free      []int         `json:"free"`
+	Queue     []int         `json:"queue"`
+	Plan      []int         `json:"plan"`
+	Done      []env.Crawled `json:"done"` // interest that is not known yet is −1
+}
+
+// Save returns the contents of a state file; [Decode] and [Saved.Crawler] read it.
+func (c *Crawler) Save() ([]byte, error) {
+	config, err := toml.Marshal(map[string]any{"algorithm": c.kind.Name, "knowledge": string(env.LevelOnline), "settings": c.opt.Settings})
+	if err != nil {
+		return nil, err
+	}
+	state, err := json.Marshal(c.learner.State())
+	if err != nil {
+		return nil, err
+	}
+	s := Saved{Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds(), State: state}
+	s.Crawls = &CrawlerState{
+		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Sources: c.src,
+		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Queue: c.queue, Plan: c.plan,
+		Done: replaceInterest(c.done, math.IsNaN, -1),
+	}
+	return s.Encode()
+}
+
+// replaceInterest returns crawls with the interest of some of their items replaced.
+func replaceInterest(crawls []env.Crawled, which func(float64) bool, by float64) []env.Crawled {
+	crawls = slices.Clone(crawls)
+	for k := range crawls {
+		items := slices.Clone(crawls[k].Items)
+		for j := range items {
+			if which(items[j].Interest) {
+				items[j].Interest = by
+			}
+		}
+		crawls[k].Items = items
+	}
+	return crawls
+}
+
+// Crawler returns the crawler that was saved; it goes on as if it had not been
+// interrupted.
+func (s *Saved) Crawler() (*Crawler, error) {
+	d := s.Crawls
+	if d == nil {
+		return nil, fmt.Errorf("the learner %q was not saved by a program that crawls", s.config.Algorithm)
+	}
+	c, err := newCrawler(time.Unix(s.Start, 0), CrawlerOptions{
+		Learner: s.config.Algorithm, Settings: s.settings, Epoch: time.Duration(s.Length * float64(time.Second)),
+		Budget: d.Budget, PerGroup: d.PerGroup, HalfLife: d.HalfLife,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := len(d.Sources)
+	if len(d.Last) != n || len(d.NotBefore) != n {
+		return nil, fmt.Errorf("%d last crawls and %d times for %d sources", len(d.Last), len(d.NotBefore), n)
+	}
+	for _, list := range [][]int{d.Free, d.Queue, d.Plan} {
+		for _, i := range list {
+			if i < 0 || i >= n {
+				return nil, fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
+			}
+		}
+	}
+	for k, crawl := range d.Done {
+		if i := crawl.Source; i < 0 || i >= n || d.Sources[i].Done != k+1 {
+			return nil, fmt.Errorf("crawl %d is not one of its source", k)
+		}
+	}
+	c.view.Epoch, c.now = d.Epoch, d.Now
+	c.overdue.Due(nil, d.Epoch)
+	for i, p := range d.Sources {
+		c.grow()
+		c.src[i], c.view.Last[i], c.limits.NotBefore[i] = p, d.Last[i], d.NotBefore[i]
+		if p.Name != "" {
+			c.settle(i)
+		}
+		if p.Rules.Longest > 0 && p.Due > d.Epoch {
+			c.overdue.Add(i, p.Due)
+		}
+	}
+	c.free, c.queue, c.plan = d.Free, d.Queue, d.Plan
+	c.done = replaceInterest(d.Done, func(v float64) bool { return v < 0 }, math.NaN())
+	if err := c.build(nil); err != nil {
+		return nil, err
+	}
+	return c, c.learner.SetState(s.State)
+}
+
+// Continue returns a crawler that goes on with a learner which was run on the sources
+// of the terms, up to a view. Epochs and budget are those of the terms.
+func Continue(o CrawlerOptions, t env.Terms, l Learner, v *env.Online) (*Crawler, error) {
+	o.Epoch, o.Budget = time.Duration(t.Length*float64(time.Second)), t.Budget
+	c, err := newCrawler(time.Unix(t.Start, 0), o)
+	if err != nil {
+		return nil, err
+	}
+	c.view.Epoch, c.now = v.Epoch-1, c.at(v.Epoch-1)
+	for i, name := range t.Names {
+		c.grow()
+		c.src[i] = place{Name: name, Rules: Source{Cost: t.Costs[i]}}
+		c.view.Last[i], c.limits.NotBefore[i] = v.Last[i], v.Last[i]+1
+		c.settle(i)
+	}
+	return c, c.build(l)
+}
+
+// Belief is what a [Crawler] thinks of a source.
+type Belief struct {
+	Items    float64       // per hour
+	Interest float64       // published per hour
+	HalfLife time.Duration // of the interest
+	Last     time.Time     // epoch of its last crawl; zero before
+	Due      time.Time     // when a crawl is worth its price; zero for never
+	Price    float64       // of a crawl: interest that it has to bring beyond what waiting would
+}
+
+// Belief returns what the learner thinks of a source. Items, interest and half-life
+// are 0 where it does not estimate them.
+func (c *Crawler) Belief(source string) (b Belief, err error) {
+	i, err := c.find(source)
+	if err != nil {
+		return b, err
+	}
+	b.Price = c.open.Price() * c.src[i].Rules.Cost
+	if e, ok := c.open.(env.Estimator); ok {
+		items, inflow, decay := e.Estimate(i)
+		b.Items, b.Interest = items/c.opt.Epoch.Hours(), inflow/c.opt.Epoch.Hours()
+		b.HalfLife = time.Duration(math.Ln2 / decay * float64(c.opt.Epoch))
+	}
+	last := c.view.Last[i]
+	if c.src[i].Done > 0 {
+		last = c.view.Epoch
+	}
+	due := float64(c.limits.NotBefore[i])
+	if last >= 0 {
+		b.Last = c.at(last)
+		due = max(due, float64(last)+math.Ceil(c.open.Threshold(i)))
+	}
+	if p := &c.src[i]; p.Rules.Longest > 0 {
+		due = min(due, float64(p.Due))
+	}
+	if due < 1<<31 {
+		b.Due = c.at(int(due))
+	}
+	return b, nil
+}
+
+// at returns the time at which an epoch begins.
+func (c *Crawler) at(epoch int) time.Time {
+	return c.start.Add(time.Duration(epoch) * c.opt.Epoch)
+}
