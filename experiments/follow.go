@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -317,5 +316,5 @@ func (c *contest) save(now *Running, sofar *part, how follow) error {
 	if err != nil {
 		return err
 	}
-	return files.Put(filepath.Dir(how.state), files.File{Name: filepath.Base(how.state), Data: data})
+	return files.Put(how.state, data)
 }

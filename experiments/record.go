@@ -118,7 +118,7 @@ func writeRecord(path string, rec *Record) error {
 	if err != nil {
 		return err
 	}
-	return files.Put(filepath.Dir(path), files.File{Name: filepath.Base(path), Data: append(data, '\n')})
+	return files.Put(path, append(data, '\n'))
 }
 
 // Batch says how runs are performed. Nothing of it changes what they bring.

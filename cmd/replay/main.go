@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
+	"ephemera/experiments/files"
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
 )
@@ -144,12 +146,15 @@ const pageFile = "page.html"
 func write(dir string, a *replay.Answer, args []string) error {
 	page := a.Page()
 	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
-	var out cli.Results
 	html, err := page.HTML()
-	out.Add(pageFile, html, err)
-	svg, err := a.Figure().SVG()
-	out.Add("schedules.svg", svg, err)
-	out.Print("result.json", a, result.JSON)
-	out.Print("timetable.csv", a.Week(), result.CSV)
-	return out.Put(dir)
+	if err == nil {
+		err = files.Put(filepath.Join(dir, pageFile), html)
+	}
+	svg, drawn := a.Figure().SVG()
+	if drawn == nil {
+		drawn = files.Put(filepath.Join(dir, "schedules.svg"), svg)
+	}
+	var figures bytes.Buffer
+	return errors.Join(err, drawn, a.JSON(&figures), files.Put(filepath.Join(dir, "result.json"), figures.Bytes()),
+		result.Put(dir, "timetable.csv", a.Week(), result.CSV))
 }

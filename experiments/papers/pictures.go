@@ -3,6 +3,7 @@ package papers
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -14,12 +15,12 @@ import (
 // drawn is how many epochs of the state evolution are drawn.
 const drawn = 40
 
-// Pictures draws the figures 1 to 4 of TCNS: the content
-// value over time, and the state evolution for M = 1, M = 2 and M = 2 in the
+// Pictures draws the figures 1 to 4 of TCNS into a directory: the content value
+// over time, and the state evolution for M = 1, M = 2 and M = 2 in the
 // stochastic model with Poisson arrivals. Equal seeds give equal bytes; only
 // the last depends on the seed. There the index is that of the slides, with
 // which the stochastic figures of TCNS agree.
-func Pictures(seed uint64) (drawings []files.File, err error) {
+func Pictures(dir string, seed uint64) error {
 	one, two := env.Paper(1), env.Paper(2)
 	all := []plot.Figure{contentValue(one.Sources)}
 	for _, x := range []struct {
@@ -32,19 +33,22 @@ func Pictures(seed uint64) (drawings []files.File, err error) {
 		{"State evolution, M = 2, stochastic", experiments.PoissonScene(two, env.MarksConstant, 1), byForm(two, forms["slides"])},
 	} {
 		f := plot.New("", x.title, "epoch", "interest that waits")
+		var err error
 		if f.Series, err = evolution(x.scene, seed, x.agent); err != nil {
-			return nil, err
+			return err
 		}
 		all = append(all, f)
 	}
 	for k, f := range all {
 		svg, err := f.SVG()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = files.Put(filepath.Join(dir, fmt.Sprintf("tcns-figure-%d.svg", k+1)), svg)
 		}
-		drawings = append(drawings, files.File{Name: fmt.Sprintf("tcns-figure-%d.svg", k+1), Data: svg})
+		if err != nil {
+			return err
+		}
 	}
-	return drawings, nil
+	return nil
 }
 
 // contentValue draws the interest of an item of each source after it is

@@ -78,7 +78,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 		if err != nil {
 			return err
 		}
-		return files.Put(dir, files.File{Name: name(k), Data: append(data, '\n')})
+		return files.Put(filepath.Join(dir, name(k)), append(data, '\n'))
 	})
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package papers
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"ephemera/experiments/result"
@@ -11,56 +10,45 @@ import (
 // share is the unit of what is printed in per cent.
 const share = "share"
 
-// Write prints the report. Table and markdown say below the rows why each
-// verdict is as it is, and what was tried where the printed reading did not give
-// the figure; JSON and CSV hold all readings.
-func (r *Report) Write(w io.Writer, f result.Format) error {
-	switch f {
-	case result.JSON:
-		return result.WriteJSON(w, r)
-	case result.CSV:
-		return r.csv().Write(w, f)
-	}
+// Document implements [result.Printed]. The notes say why each verdict is as it is,
+// and what was tried where the printed reading did not give the figure; JSON and
+// CSV hold all readings.
+func (r *Report) Document() result.Document {
 	t := &result.Table{
 		Header: []string{"figure", "published", "measured", "95 % interval", "verdict", "document"},
 		Left:   map[int]bool{4: true, 5: true},
 	}
+	var reasons strings.Builder
 	for _, x := range r.Rows {
 		verdict := string(x.Verdict)
 		if x.Wide != "" {
 			verdict += ", wide range"
 		}
 		t.Add(x.ID, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), verdict, x.Document)
+		x.explain(&reasons)
 	}
-	if err := t.Write(w, f); err != nil {
-		return err
+	return result.Document{Value: r, Rows: r.csv(), Table: t, Notes: []string{r.Sentence(), strings.TrimSpace(reasons.String())}}
+}
+
+// explain writes a list item about the row, and one below it for each reading that
+// was tried.
+func (x *Row) explain(b *strings.Builder) {
+	fmt.Fprintf(b, "- %s (%s, %s; %s): %s, %s.\n", x.ID, x.Quantity, x.Unit, x.Place, x.Verdict, strings.TrimSuffix(x.Reason, "."))
+	if len(x.Tried) == 1 || x.Verdict == reproduced {
+		return
 	}
-	item := ""
-	if f == result.Markdown {
-		item = "- "
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n\n", r.Sentence())
-	for _, x := range r.Rows {
-		fmt.Fprintf(&b, "%s%s (%s, %s; %s): %s, %s.\n", item, x.ID, x.Quantity, x.Unit, x.Place, x.Verdict, strings.TrimSuffix(x.Reason, "."))
-		if len(x.Tried) == 1 || x.Verdict == reproduced {
+	b.WriteString("  Tried:\n")
+	others := 0
+	for _, a := range x.Tried {
+		if a.Excluded == untied {
+			others++
 			continue
 		}
-		b.WriteString("  Tried:\n")
-		others := 0
-		for _, a := range x.Tried {
-			if a.Excluded == untied {
-				others++
-				continue
-			}
-			fmt.Fprintf(&b, "  %s%s\n", item, a.in(x.Unit))
-		}
-		if others > 0 {
-			fmt.Fprintf(&b, "  %sand %d for which %s\n", item, others, untied)
-		}
+		fmt.Fprintf(b, "  - %s\n", a.in(x.Unit))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	if others > 0 {
+		fmt.Fprintf(b, "  - and %d for which %s\n", others, untied)
+	}
 }
 
 // Sentence counts the findings by their verdicts: a figure that is printed more

@@ -25,7 +25,6 @@ type Page struct {
 	Command   string   // that makes the page again; a line each
 	Footnotes []string // below the command
 	Config    string   // what was run, in full
-	Text      string   // the results for a terminal; not on the page
 }
 
 // Section is a part of a page: figures, of which one is shown at a time, and a

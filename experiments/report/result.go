@@ -55,11 +55,6 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 	} else if p.Command != "" {
 		p.Command += " -out " + at
 	}
-	var results strings.Builder
-	if err := r.Write(&results, result.Text); err != nil {
-		return nil, err
-	}
-	p.Text = results.String()
 	var groups []group
 	for _, rec := range records {
 		if rec.Learned.Epochs != r.Steps || rec.Run.Seed-r.Seed >= uint64(r.Seeds) {
@@ -128,7 +123,7 @@ func rewards(r *result.Report) Section {
 		row := &r.Results[k]
 		return orNaN(row.Diff), orNaN(row.DiffLo), orNaN(row.DiffHi), k
 	})
-	s := Section{Title: "Policies", Table: r.Table(result.Text), Figures: []plot.Figure{reward, diff}}
+	s := Section{Title: "Policies", Table: r.Table(), Figures: []plot.Figure{reward, diff}}
 	if r.Seeds > 1 {
 		s.Notes = []string{"Means with 95 % intervals."}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
-	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
 )
 
@@ -58,21 +57,11 @@ func readSweep(dir, at string) (*Page, error) {
 	}
 	p := &Page{
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
-		Notes:     []string{fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))},
-		Footnotes: []string{"Program " + s.Program + "."},
-		Warnings:  slices.Concat(s.Gaps, s.Failures),
-	}
-	for _, w := range s.Warnings() {
-		p.Warnings = append(p.Warnings, "Warning: "+w+".")
+		Notes: []string{s.Sentence()}, Warnings: s.Warnings(),
 	}
 	if s.Command != "" {
 		p.Command += " -out " + at
 	}
-	var results strings.Builder
-	if err := s.Write(&results, result.Text); err != nil {
-		return nil, err
-	}
-	p.Text = results.String()
 	pools := Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: s.Pools()}
 	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile(), pools, learnedOverExact(r.groups)}
 	return p, nil

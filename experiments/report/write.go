@@ -14,26 +14,22 @@ func (p *Page) Write(dir string) (plots []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var drawings []files.File
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
 			if f.Name == "" {
 				continue
 			}
-			svg, err := f.SVG()
-			if err != nil {
-				return nil, err
+			for suffix, draw := range map[string]func() ([]byte, error){".svg": f.SVG, ".png": f.PNG} {
+				drawing, err := draw()
+				if err == nil {
+					err = files.Put(filepath.Join(dir, "plots", f.Name+suffix), drawing)
+				}
+				if err != nil {
+					return nil, err
+				}
+				plots = append(plots, f.Name+suffix)
 			}
-			png, err := f.PNG()
-			if err != nil {
-				return nil, err
-			}
-			drawings = append(drawings, files.File{Name: f.Name + ".svg", Data: svg}, files.File{Name: f.Name + ".png", Data: png})
-			plots = append(plots, f.Name+".svg", f.Name+".png")
 		}
 	}
-	if err := files.Put(filepath.Join(dir, "plots"), drawings...); err != nil {
-		return nil, err
-	}
-	return plots, files.Put(dir, files.File{Name: "report.html", Data: html})
+	return plots, files.Put(filepath.Join(dir, "report.html"), html)
 }

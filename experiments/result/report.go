@@ -1,9 +1,7 @@
 package result
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -62,9 +60,9 @@ type Row struct {
 // Timing is what changes from run to run, and has no place in the machine
 // output.
 type Timing struct {
-	StepsPerSecond float64 `json:"steps_per_second"` // of the learner; 0 where nothing learns
+	DecisionsPerSecond float64 // of the learner; 0 where nothing learns
 	// Decision is the time of one Select and Update of each policy, ns.
-	Decision map[string]float64 `json:"ns_per_decision,omitempty"`
+	Decision map[string]float64
 }
 
 // Ptr returns a pointer to v, or nil if v is not a finite number.
@@ -103,57 +101,34 @@ func (r *Report) BoundNote() string {
 	return fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
 }
 
-// Write prints the report. JSON and CSV are a function of the configuration and
-// the seed; the others also say how long it took, if Timing is set.
-func (r *Report) Write(w io.Writer, f Format) error {
-	if f == JSON {
-		return WriteJSON(w, r)
-	}
-	if err := r.Table(f).Write(w, f); err != nil || f == CSV {
-		return err
-	}
+// Document implements [Printed]. JSON and CSV are a function of the configuration
+// and the seed; the others also say how long it took, if Timing is set.
+func (r *Report) Document() Document {
 	notes := slices.Clone(r.Notes)
-	if r.Timing != nil && r.Timing.StepsPerSecond > 0 {
-		notes = append(notes, fmt.Sprintf("%.0f steps per second while learning.", r.Timing.StepsPerSecond))
+	if r.Timing != nil && r.Timing.DecisionsPerSecond > 0 {
+		notes = append(notes, fmt.Sprintf("The learner makes %.0f decisions per second.", r.Timing.DecisionsPerSecond))
 	}
-	for _, n := range notes {
-		if f == Markdown {
-			n = MarkdownText(n)
-		}
-		if _, err := fmt.Fprintf(w, "\n%s\n", n); err != nil {
-			return err
-		}
+	return Document{
+		Value: r, Rows: r.rows(), Table: r.Table(), Notes: notes, More: r.More,
+		First: []string{"policy", "reward", "95 % interval", "less Whittle", "its interval", "% of Whittle", "crawls/epoch", "% over budget", "% of bound"},
 	}
-	if r.More == nil {
-		return nil
-	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return r.More.Write(w, f)
 }
 
-// WriteJSON prints one object as all commands do.
-func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+// rows is the table of CSV.
+func (r *Report) rows() *Table {
+	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
+	for _, row := range r.Results {
+		cells := []string{r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10), row.Policy}
+		for _, v := range []*float64{&row.Reward, row.Lo, row.Hi, &row.Crawls, row.OfWhittle, row.OfBound, &row.Over, &row.Overrun, row.Diff, row.DiffLo, row.DiffHi, row.Worst} {
+			cells = append(cells, Optional(v, Exact))
+		}
+		t.Add(cells...)
+	}
+	return t
 }
 
-// Table is the table that is printed, or that of CSV.
-func (r *Report) Table(f Format) *Table {
-	if f == CSV {
-		t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
-		for _, row := range r.Results {
-			cells := []string{r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10), row.Policy}
-			for _, v := range []*float64{&row.Reward, row.Lo, row.Hi, &row.Crawls, row.OfWhittle, row.OfBound, &row.Over, &row.Overrun, row.Diff, row.DiffLo, row.DiffHi, row.Worst} {
-				cells = append(cells, Optional(v, Exact))
-			}
-			t.Add(cells...)
-		}
-		return t
-	}
+// Table is the table that people read. Columns that no row fills are left out.
+func (r *Report) Table() *Table {
 	ns := func(row Row) *float64 { // of one decision of the policy
 		if r.Timing == nil || r.Timing.Decision[row.Policy] <= 0 {
 			return nil
@@ -170,14 +145,14 @@ func (r *Report) Table(f Format) *Table {
 			return between(r.Lo, r.Hi)
 		}, func(r Row) bool { return r.Lo != nil || r.Same }},
 		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
-		{"its 95 % interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
+		{"its interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
 		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }, nil},
 		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }, nil},
 		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }, func(r Row) bool { return r.Worst != nil }},
 		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }, func(r Row) bool { return r.OfBound != nil }},
 		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }, func(r Row) bool { return r.Regret != nil }},
 		{"ns/decision", func(r Row) string { return Optional(ns(r), rounded) }, func(r Row) bool { return ns(r) != nil }},
-		{"% of epochs over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
+		{"% over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
 	}
 	t := &Table{}

@@ -51,23 +51,32 @@ func (t *Table) Add(cells ...string) {
 	t.Rows = append(t.Rows, cells)
 }
 
-// Fit returns the table with as many columns as a terminal of that width has room
-// for, and the heads of those that are left out. The columns named first stand
-// first.
-func (t *Table) Fit(width int, first ...string) (short *Table, left []string) {
-	short = &Table{Rows: make([][]string, len(t.Rows)), Left: map[int]bool{}}
-	used, seen := 0, map[int]bool{-1: true}
-	for _, head := range append(first, t.Header...) {
-		k := slices.Index(t.Header, head)
-		if seen[k] {
+// fit returns the table with the columns that have room in that width, those named
+// first before the others, and the headings of what is left out. Units of headings
+// are left out, too.
+func (t *Table) fit(width int, first []string) (short *Table, left []string) {
+	heads := make([]string, len(t.Header))
+	for k, head := range t.Header {
+		heads[k], _, _ = strings.Cut(head, ", ")
+	}
+	has := make([]bool, len(heads))
+	used := 0
+	for _, head := range append(slices.Clone(first), heads...) {
+		k := slices.Index(heads, head)
+		if k < 0 || has[k] {
 			continue
 		}
-		seen[k] = true
-		wide := utf8.RuneCountInString(head)
+		wide := utf8.RuneCountInString(head) + 2
 		for _, row := range t.Rows {
-			wide = max(wide, utf8.RuneCountInString(row[k]))
+			wide = max(wide, utf8.RuneCountInString(row[k])+2)
 		}
-		if used += wide + 2; used > width {
+		if has[k] = used+wide <= width; has[k] {
+			used += wide
+		}
+	}
+	short = &Table{Rows: make([][]string, len(t.Rows)), Left: map[int]bool{}}
+	for k, head := range heads {
+		if !has[k] {
 			left = append(left, head)
 			continue
 		}

@@ -12,16 +12,14 @@
 package sweep
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 )
 
@@ -127,27 +125,14 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 			put(learned, []string{p.What, p.Source, strconv.Itoa(p.At)}, p.Learned, p.Exact)
 		}
 	}
-	var all []files.File
-	for _, x := range []struct {
-		name string
-		Writer
-		format result.Format
-	}{
-		{"runs.csv", runs, result.CSV}, {"curves.csv", curves, result.CSV}, {"learned.csv", learned, result.CSV},
-		{"summary.csv", s, result.CSV}, {"summary.md", s, result.Markdown}, {SummaryFile, s, result.JSON},
-	} {
-		var b bytes.Buffer
-		if err := x.Write(&b, x.format); err != nil {
-			return err
-		}
-		all = append(all, files.File{Name: x.name, Data: b.Bytes()})
-	}
-	return files.Put(dir, all...)
-}
-
-// Writer is what can be printed in a form: a table or a summary.
-type Writer interface {
-	Write(w io.Writer, f result.Format) error
+	return errors.Join(
+		result.Put(dir, "runs.csv", runs, result.CSV),
+		result.Put(dir, "curves.csv", curves, result.CSV),
+		result.Put(dir, "learned.csv", learned, result.CSV),
+		result.Put(dir, "summary.csv", s, result.CSV),
+		result.Put(dir, "summary.md", s, result.Markdown),
+		result.Put(dir, SummaryFile, s, result.JSON),
+	)
 }
 
 // rowOf returns the figures of a run.

@@ -344,19 +344,19 @@ func TestSummary(t *testing.T) {
 		t.Errorf("ranking %v", order)
 	}
 	var text, md strings.Builder
-	if err := rep.Write(&text, result.Text); err != nil {
+	if err := result.Print(&text, rep, result.Text); err != nil {
 		t.Fatal(err)
 	}
 	table, _, _ := strings.Cut(text.String(), "\n\n")
 	for line := range strings.Lines(table) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > textWidth {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 120 {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}
 	if !strings.Contains(text.String(), "kappa/4 *") || !strings.Contains(text.String(), "Left out for want of room: ") {
 		t.Errorf("text\n%s", &text)
 	}
-	if err := rep.Write(&md, result.Markdown); err != nil || !strings.Contains(md.String(), "P(better)") || !strings.Contains(md.String(), "pooled by learner.kappa") {
+	if err := result.Print(&md, rep, result.Markdown); err != nil || !strings.Contains(md.String(), "P(better)") || !strings.Contains(md.String(), "by learner.kappa, stratified") {
 		t.Errorf("%v\n%s", err, &md)
 	}
 }

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,17 +12,23 @@ import (
 	"ephemera/experiments/stats"
 )
 
-// Write prints the summary: for a terminal, or as the files hold it.
-func (s *Summary) Write(w io.Writer, f result.Format) error {
-	switch f {
-	case result.JSON:
-		return result.WriteJSON(w, s)
-	case result.CSV:
-		return s.long().Write(w, f)
-	case result.Markdown:
-		return s.markdown(w)
+// Document implements [result.Printed].
+func (s *Summary) Document() result.Document {
+	d := result.Document{
+		Title: s.Name, Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
+		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Warnings(), []string{s.Verdict}),
 	}
-	return s.text(w)
+	if len(s.Groups) > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("The second table pools %s by %s, stratified over cells.", s.Metric, s.Group))
+		d.More = s.Pools()
+	}
+	d.Notes = slices.DeleteFunc(d.Notes, func(note string) bool { return note == "" })
+	return d
+}
+
+// Sentence says what was run.
+func (s *Summary) Sentence() string {
+	return fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Program %s.", s.Runs, len(s.Cells), len(s.Seeds), s.Program)
 }
 
 // long is a table of one row per cell and aggregate.
@@ -51,8 +56,8 @@ func (s *Summary) long() *result.Table {
 	return t
 }
 
-// Warnings returns each warning about the shown figures once.
-func (s *Summary) Warnings() []string {
+// Warnings returns each warning about the shown figures once, and what is missing.
+func (s *Summary) Warnings() (all []string) {
 	of := map[string]bool{}
 	for _, c := range s.Cells {
 		for _, f := range s.Show {
@@ -63,10 +68,16 @@ func (s *Summary) Warnings() []string {
 		}
 	}
 	delete(of, "") // none
-	if s.Missing > 0 {
-		of[fmt.Sprintf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs)] = true
+	for _, warning := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, "Warning: "+warning+".")
 	}
-	return slices.Sorted(maps.Keys(of))
+	if s.Missing > 0 {
+		all = append(all, fmt.Sprintf("Warning: %d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
+	}
+	for _, line := range slices.Concat(s.Gaps, s.Failures) {
+		all = append(all, "Missing: "+line+".")
+	}
+	return all
 }
 
 // less is the head of the column of differences.
@@ -115,55 +126,4 @@ func (s *Summary) Pools() *result.Table {
 		t.Add(g.Value, strconv.Itoa(g.Cells), g.Mean.String(), g.IQM.String())
 	}
 	return t
-}
-
-// markdown writes the summary for readers.
-func (s *Summary) markdown(w io.Writer) error {
-	parts := []string{"# " + s.Name}
-	if s.Question != "" {
-		parts = append(parts, s.Question)
-	}
-	if s.Verdict != "" {
-		parts = append(parts, "**"+s.Verdict+"**")
-	}
-	parts = append(parts, fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Program %s.", s.Runs, len(s.Cells), len(s.Seeds), s.Program))
-	for _, warning := range s.Warnings() {
-		parts = append(parts, "Warning: "+warning+".")
-	}
-	for _, line := range slices.Concat(s.Gaps, s.Failures) {
-		parts = append(parts, "Missing: "+line+".")
-	}
-	if _, err := fmt.Fprintf(w, "%s\n\n", result.MarkdownText(strings.Join(parts, "\n\n"))); err != nil {
-		return err
-	}
-	if err := s.Table().Write(w, result.Markdown); err != nil || len(s.Groups) == 0 {
-		return err
-	}
-	fmt.Fprintf(w, "\n%s, pooled by %s (stratified over cells):\n\n", s.Metric, s.Group)
-	return s.Pools().Write(w, result.Markdown)
-}
-
-// textWidth is the width of a terminal.
-const textWidth = 120
-
-// text writes the summary for a terminal: of the table as many columns as fit,
-// those of the metric first, then warnings and the verdict.
-func (s *Summary) text(w io.Writer) error {
-	t := s.Table()
-	for k := range t.Header {
-		t.Header[k], _, _ = strings.Cut(t.Header[k], ", ") // without units
-	}
-	t, left := t.Fit(textWidth, "cell", s.Metric, s.less())
-	var notes []string
-	if left != nil {
-		notes = append(notes, fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", ")))
-	}
-	for _, warning := range s.Warnings() {
-		notes = append(notes, "Warning: "+warning+".")
-	}
-	if err := t.Write(w, result.Text); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(append(notes, s.Verdict), "\n"))
-	return err
 }

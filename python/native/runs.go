@@ -130,6 +130,6 @@ func compare(text []byte) (any, error) {
 	}
 	report := experiments.Compare(all, c.Knowledge, c.Seeds, c.Seed)
 	var table strings.Builder
-	err := report.Write(&table, result.Text)
+	err := result.Print(&table, &report, result.Text)
 	return map[string]any{"report": report, "table": table.String()}, err
 }

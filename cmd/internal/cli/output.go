@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 )
 
@@ -66,65 +60,4 @@ func progressLine(done, total int, things string, spent time.Duration) string {
 		line += fmt.Sprintf(", about %v left", left.Round(time.Second))
 	}
 	return line
-}
-
-// TimingFile is the one file of -out that is not the same from run to run, and
-// CommandFile has the command that repeats what the directory holds.
-const (
-	TimingFile  = "timing.json"
-	CommandFile = "command.txt"
-)
-
-// Results are the files of -out in the making.
-type Results struct {
-	files []files.File
-	err   error
-}
-
-// Add adds a file.
-func (r *Results) Add(name string, data []byte, err error) {
-	r.files, r.err = append(r.files, files.File{Name: name, Data: data}), errors.Join(r.err, err)
-}
-
-// Printed is a report or a table.
-type Printed interface {
-	Write(io.Writer, result.Format) error
-}
-
-// Print adds a report or a table.
-func (r *Results) Print(name string, x Printed, f result.Format) {
-	var b bytes.Buffer
-	err := x.Write(&b, f)
-	r.Add(name, b.Bytes(), err)
-}
-
-// Timing adds the TimingFile.
-func (r *Results) Timing(t *result.Timing) {
-	data, err := json.MarshalIndent(t, "", "  ")
-	r.Add(TimingFile, append(data, '\n'), err)
-}
-
-// Command adds the CommandFile of a command that was called with args. What
-// changes no result is left out.
-func (r *Results) Command(name string, args []string) {
-	words := []string{"go", "run", "./cmd/" + name}
-	for k := 0; k < len(args); k++ {
-		flag, _, whole := strings.Cut(strings.TrimLeft(args[k], "-"), "=")
-		if slices.Contains([]string{"out", "workers", "progress", "format"}, flag) && strings.HasPrefix(args[k], "-") {
-			if !whole {
-				k++ // its value
-			}
-			continue
-		}
-		words = append(words, args[k])
-	}
-	r.Add(CommandFile, []byte(Quote(words...)+"\n"), nil)
-}
-
-// Put puts all files into the directory, in place of those that are there.
-func (r *Results) Put(dir string) error {
-	if r.err != nil {
-		return r.err
-	}
-	return files.Put(dir, r.files...)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -243,4 +244,9 @@ func DefineBatch(f *Flags, b *experiments.Batch) (read func() error) {
 		}
 		return nil
 	}
+}
+
+// SayShard says that a shard is done while others are not.
+func SayShard(stderr io.Writer, name string, s experiments.Shard) {
+	fmt.Fprintf(stderr, "%s: shard %d/%d is done; the others have runs left\n", name, s.Index, s.Count)
 }

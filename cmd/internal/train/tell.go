@@ -1,13 +1,15 @@
-package main
+package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 
-	"ephemera/cmd/internal/cli"
+	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/learner"
@@ -28,33 +30,28 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var thresholds *result.Table
-	if trainee != nil {
-		thresholds = experiments.Thresholds(trainee, c.scene.Instance)
-	}
+	thresholds := experiments.Thresholds(trainee, c.scene.Instance)
 	rep := c.report(done, trainee, thresholds)
-	if c.batch.Dir != "" {
-		var out cli.Results
-		out.Print(resultFile, rep, result.JSON)
-		if rep.Timing.StepsPerSecond > 0 { // else nothing was left to run
-			out.Timing(rep.Timing)
-		}
-		out.Print(metricsFile, metrics(first), result.CSV)
-		out.Print(curvesFile, curves(done.Records), result.CSV)
-		out.Print(crawlsFile, c.crawls(first), result.CSV)
+	if dir := c.batch.Dir; dir != "" {
+		err := errors.Join(
+			result.Put(dir, resultFile, rep, result.JSON),
+			result.Put(dir, metricsFile, metrics(first), result.CSV),
+			result.Put(dir, curvesFile, curves(done.Records), result.CSV),
+			result.Put(dir, crawlsFile, crawls(first, c.scene.Instance), result.CSV),
+		)
 		if thresholds != nil {
-			out.Print(thresholdsFile, thresholds, result.CSV)
+			err = errors.Join(err, result.Put(dir, thresholdsFile, thresholds, result.CSV))
 		}
-		if err := out.Put(c.batch.Dir); err != nil {
+		if err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
-	return errors.Join(rep.Write(stdout, c.output.Format()), errors.Join(done.Errors...))
+	return errors.Join(result.Print(stdout, rep, c.output.Format()), errors.Join(done.Errors...))
 }
 
-// trainee returns the learner as it ended, or nil of what was learned before.
+// trainee returns the learner as it ended.
 func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
-	if first.Trainee != nil || c.policy != "" {
+	if first.Trainee != nil {
 		return first.Trainee, nil
 	}
 	saved, err := learner.Load(c.batch.Dir)
@@ -67,32 +64,28 @@ func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
 // report returns what is printed.
 func (c *command) report(done *experiments.Performed, trainee learner.Learner, thresholds *result.Table) *result.Report {
 	first := done.Records[0]
-	rep := &result.Report{
-		Instance: first.Instance, Algorithm: c.algorithm, Knowledge: string(c.level), Budget: c.run.Instance.Budget,
-		Steps: first.Learning.Epochs, Seeds: 1, Seed: c.run.Seed, Bound: first.Bound, Fitted: first.Fitted,
-		Timing: &result.Timing{StepsPerSecond: first.StepsPerSecond, Decision: map[string]float64{}},
-	}
-	add := func(policy string, f experiments.Figures) {
-		rep.Results = append(rep.Results, result.Row{Policy: policy, Reward: f.Reward, Crawls: f.Crawls, Over: f.Over, Overrun: f.Overrun})
-		if len(c.scene.Instance.Sources) >= timedSources {
-			rep.Timing.Decision[policy] = float64(f.Decision.Nanoseconds())
-		}
-	}
-	if trainee != nil {
-		add("learning", first.Learning)
-	}
-	add("learned", first.Learned)
+	contenders := []experiments.Contender{{Learns: true, Records: done.Records[:1]}}
+	order := []string{"learning", "learned"}
 	for k, name := range compared {
-		if r := done.Records[k+1]; r != nil {
-			add(name, r.Learned)
+		if done.Records[k+1] != nil {
+			contenders = append(contenders, experiments.Contender{Name: name, Records: done.Records[k+1 : k+2]})
+			order = append(order, name)
 		}
 	}
-	rep.Complete()
-	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
-	if trainee != nil {
-		line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
+	rep := experiments.Compare(contenders, c.level, 1, c.run.Seed)
+	slices.SortFunc(rep.Results, func(a, b result.Row) int {
+		return cmp.Compare(slices.Index(order, a.Policy), slices.Index(order, b.Policy))
+	})
+	for k := range rep.Results { // one run says no more by these than by its shares
+		row := &rep.Results[k]
+		row.Diff, row.DiffLo, row.DiffHi, row.Regret = nil, nil, nil, nil
 	}
-	rep.Notes = []string{line + rep.BoundNote() + ".", experiments.Sentence(rep)}
+	if len(c.scene.Instance.Sources) < timedSources {
+		rep.Timing.Decision = nil
+	}
+	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
+	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
+	rep.Notes = []string{line + rep.BoundNote() + ".", experiments.Sentence(&rep)}
 	if note := experiments.PriceNote(trainee, c.scene, c.level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}
@@ -105,7 +98,7 @@ func (c *command) report(done *experiments.Performed, trainee learner.Learner, t
 	default:
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), filepath.Join(c.batch.Dir, thresholdsFile)))
 	}
-	return rep
+	return &rep
 }
 
 // metrics are the learning curve with the learner's own figures.
@@ -125,13 +118,10 @@ func metrics(r *experiments.Record) *result.Table {
 func curves(records []*experiments.Record) *result.Table {
 	t := &result.Table{Header: []string{"policy", "epoch", "reward"}}
 	for k, r := range records {
-		name := "learning"
-		if k > 0 {
-			name = compared[k-1]
-		}
 		if r == nil {
 			continue
 		}
+		name := append([]string{"learning"}, compared...)[k]
 		for _, p := range r.Curve {
 			t.Add(name, strconv.Itoa(p.Epoch), result.Exact(p.Reward))
 		}
@@ -140,10 +130,10 @@ func curves(records []*experiments.Record) *result.Table {
 }
 
 // crawls are the last ones of what was learned.
-func (c *command) crawls(r *experiments.Record) *result.Table {
+func crawls(r *experiments.Record, in env.Instance) *result.Table {
 	t := &result.Table{Header: []string{"epoch", "source"}}
 	for _, x := range r.Crawls {
-		t.Add(strconv.Itoa(x[0]), experiments.SourceName(c.scene.Instance, x[1]))
+		t.Add(strconv.Itoa(x[0]), experiments.SourceName(in, x[1]))
 	}
 	return t
 }

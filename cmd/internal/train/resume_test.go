@@ -1,4 +1,4 @@
-package main
+package train
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -52,7 +51,6 @@ func runs(t *testing.T) []string {
 func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := clitest.Files(t, dir)
-	delete(got, cli.TimingFile)
 	maps.DeleteFunc(got, func(name, _ string) bool { return strings.HasPrefix(filepath.Base(name), ".") }) // half a file of a killed process
 	return got
 }
@@ -72,7 +70,7 @@ func same(t *testing.T, what string, got, want map[string]string) {
 var full = flag.Bool("full", false, "kill a hundred runs, not ten")
 
 // A run that is killed again and again, each time somewhere else, and taken up
-// again, by the same command or by -resume, ends with the bytes of one that was not.
+// again, ends with the bytes of one that was not.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
@@ -95,10 +93,7 @@ func TestKilled(t *testing.T) {
 		took := time.Since(began)
 		want := results(t, whole)
 		for ended, try := false, 0; !ended; try++ {
-			call := append(strings.Fields(args), "-out", dir, "-checkpoint", "300")
-			if _, err := os.Stat(filepath.Join(dir, learner.StateFile)); err == nil && try%2 == 1 {
-				call = []string{"-resume", dir, "-checkpoint", "100"}
-			}
+			call := append(strings.Fields(args), "-out", dir, "-checkpoint", []string{"300", "100"}[try%2])
 			p := clitest.Process(t, call...)
 			var log bytes.Buffer
 			p.Stderr = &log
@@ -148,7 +143,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = p.Wait() // the status says it
-		if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), "interrupted; train -resume "+dir+" goes on with it\n") {
+		if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), "interrupted; the same command goes on with it\n") {
 			t.Errorf("%s: exit status %d, %q", args, got, &log)
 		}
 		if _, err := learner.Load(dir); err != nil {
@@ -157,8 +152,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// config.toml repeats the run that wrote it, and what was learned is run again
-// as it was: by train -policy it earns what it earned.
+// config.toml repeats the run that wrote it, and goes on with it.
 func TestRepeated(t *testing.T) {
 	for _, args := range runs(t) {
 		args = strings.Replace(strings.Replace(args, "-steps 3000", "-steps 900", 1), "000 ", "00 ", 1)
@@ -171,17 +165,8 @@ func TestRepeated(t *testing.T) {
 			t.Errorf("%s: -config printed\n%s%v; want\n%s", args, again, err, printed)
 		}
 		same(t, args, results(t, two), results(t, one))
-		if again, _, err := train(t, "-resume", one, "-format", "csv"); err != nil || again != printed {
-			t.Errorf("%s: -resume of a finished run printed\n%s%v; want\n%s", args, again, err, printed)
-		}
-		frozen, _, err := train(t, "-policy", one, "-format", "csv")
-		if err != nil {
-			t.Errorf("%s: -policy: %v", args, err)
-			continue
-		}
-		lines := strings.Split(printed, "\n") // heading, learning, learned, …
-		if want := strings.Join(append(lines[:1:1], lines[2:]...), "\n"); frozen != want {
-			t.Errorf("%s: -policy printed\n%s; want\n%s", args, frozen, want)
+		if again, _, err := train(t, "-config", filepath.Join(one, configFile), "-out", one, "-format", "csv"); err != nil || again != printed {
+			t.Errorf("%s: a finished run printed\n%s%v; want\n%s", args, again, err, printed)
 		}
 	}
 }
@@ -207,11 +192,9 @@ func TestBadState(t *testing.T) {
 		if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, flag := range []string{"-resume", "-policy"} {
-			_, _, err := train(t, flag, dir)
-			if cli.Status(err) != cli.Failure || !strings.Contains(cli.Line("train", err), what) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s with %.20q: %v; want %q", flag, data, err, what)
-			}
+		_, _, err := train(t, "-steps", "300", "-out", dir)
+		if cli.Status(err) != cli.Failure || !strings.Contains(cli.Line("train", err), what) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("with %.20q: %v; want %q", data, err, what)
 		}
 		if now, _ := os.ReadFile(path); string(now) != data {
 			t.Errorf("%s: the file was changed", what)
@@ -242,26 +225,4 @@ func TestBadConfig(t *testing.T) {
 			t.Errorf("%s: %v; want %q", x.now, err, x.say)
 		}
 	}
-}
-
-// Two processes in one directory write the same bytes.
-func TestTwoProcessesInADirectory(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	args := []string{"-steps", "20000", "-checkpoint", "100", "-out", dir}
-	one, two := clitest.Process(t, args...), clitest.Process(t, args...)
-	for _, p := range []*exec.Cmd{one, two} {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range []*exec.Cmd{one, two} {
-		if err := p.Wait(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	alone := filepath.Join(t.TempDir(), "alone")
-	if _, _, err := train(t, append(args[:len(args)-1:len(args)-1], alone)...); err != nil {
-		t.Fatal(err)
-	}
-	same(t, "two processes", results(t, dir), results(t, alone))
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"ephemera/experiments/files"
+	"ephemera/cmd/internal/cli"
 	"ephemera/experiments/papers"
+	"ephemera/experiments/result"
 )
 
 // picturesDir is where the figures go unless -out names another directory.
@@ -27,11 +28,7 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 	if !c.flags.Given("seeds") {
 		o.Seeds = papers.DefaultSeeds
 	}
-	pictures, err := papers.Pictures(o.Seed)
-	if err == nil {
-		err = files.Put(cmp.Or(out, picturesDir), pictures...)
-	}
-	if err != nil {
+	if err := papers.Pictures(cmp.Or(out, picturesDir), o.Seed); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	r, err := papers.Run(ctx, o)
@@ -40,8 +37,8 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 		return err
 	}
 	if r == nil {
-		c.sayShard(stderr)
+		cli.SayShard(stderr, "bench", c.batch.Shard)
 		return nil
 	}
-	return r.Write(stdout, c.output.Format())
+	return result.Print(stdout, r, c.output.Format())
 }

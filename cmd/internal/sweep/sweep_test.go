@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"ephemera/cmd/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, main) }
+func TestMain(m *testing.M) { clitest.Main(m, func() { cli.Main("sweep", Run) }) }
 
 const small = "question = \"Does it run?\"\nseeds = 6\nsteps = 200\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"
 
@@ -30,7 +30,7 @@ func config(t *testing.T, name, text string) string {
 // must is a call without an error, whose log says something.
 func must(t *testing.T, say string, args ...string) (stdout string) {
 	t.Helper()
-	stdout, log, err := clitest.Call(t, run, args...)
+	stdout, log, err := clitest.Call(t, Run, args...)
 	if err != nil || !strings.Contains(log, say) {
 		t.Fatalf("%q: %v, %s; want %q", args, err, log, say)
 	}
@@ -75,7 +75,7 @@ func TestShards(t *testing.T) {
 		t.Setenv("SLURM_ARRAY_TASK_ID", env)
 		must(t, "of 12 runs are missing", file, "-out", dir)
 	}
-	out, _, err := clitest.Call(t, run, file, "-out", dir, "-summarize")
+	out, _, err := clitest.Call(t, Run, file, "-out", dir, "-summarize")
 	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "4 of 12 runs are missing: kappa/0.1: 2 of 6 seeds; kappa/2: 2 of 6 seeds") || !strings.Contains(out, "kappa/2") {
 		t.Errorf("merge: %v\n%s", err, out)
 	}
@@ -104,7 +104,7 @@ func TestMistakes(t *testing.T) {
 		{cli.Usage, "one configuration", []string{"kappa", "scale"}},
 		{cli.Usage, "allowed is i/n", []string{"-shard", "3/3"}},
 	} {
-		if _, _, err := clitest.Call(t, run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {
+		if _, _, err := clitest.Call(t, Run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%q: status %d, %v; want %d, %q", x.args, cli.Status(err), err, x.status, x.want)
 		}
 	}

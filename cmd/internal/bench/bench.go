@@ -1,0 +1,318 @@
+// Package bench is the command bench.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/files"
+	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
+)
+
+const about = `Bench compares policies in the same worlds under the same seeds: reward with a
+95 % interval, the difference to exact Whittle, crawls per epoch and the share
+of the bound. Without a flag: every policy that applies to Table I, 20 seeds.
+With -preset papers: every figure that the papers print, measured and judged.
+With -out a run that is done is kept, and the same command runs what is missing.`
+
+// command is a call of bench.
+type command struct {
+	flags            *cli.Flags
+	runs             cli.Runs
+	output           cli.Output
+	batch            experiments.Batch
+	seeds            int
+	policies, random string
+	args             []string
+
+	engine    experiments.Engine
+	level     env.Level
+	instances []instance
+}
+
+// instance is one of those on which policies are compared.
+type instance struct {
+	name   string
+	budget float64
+}
+
+// contender is a policy of the comparison.
+type contender struct {
+	entry *experiments.Entry
+	name  string // of its row; empty of the learner that was chosen
+	run   experiments.Run
+	// optional contenders that cannot be built are left out.
+	optional bool
+}
+
+// Run is the command.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := cli.NewFlags("bench", about)
+	c := &command{flags: f, args: args}
+	var preset string
+	c.runs.Define(f)
+	f.Group("Comparison", func() {
+		f.Choice(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
+		f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
+		f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
+		c.runs.DefineSteps(f, "`epochs` of every run; on a recording at most, and by default, all of its measured part", "`number` of the first seed")
+		f.Count(&c.seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
+	})
+	c.output.Define(f, func() {
+		f.StringVar(&c.batch.Dir, "out", "", "`directory` of the runs and of result.json, result.md, runs.csv and command.txt, with -preset papers of the drawn figures (default "+picturesDir+"); created if missing")
+	})
+	readBatch := cli.DefineBatch(f, &c.batch)
+	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+		return err
+	}
+	if err := readBatch(); err != nil {
+		return err
+	}
+	show, clear := c.output.Progress(stderr, "runs")
+	if preset != "" {
+		return c.reproduce(ctx, show, clear, stdout, stderr)
+	}
+	c.batch.Progress = func(done, _, total int) { show(done, total) }
+	contenders, err := c.choose(ctx)
+	if err != nil {
+		return cli.WrongFlag(err)
+	}
+	done, left, err := c.perform(ctx, contenders)
+	clear()
+	if err != nil {
+		return err
+	}
+	if done == nil {
+		cli.SayShard(stderr, "bench", c.batch.Shard)
+		return nil
+	}
+	return c.tell(done, left, stdout)
+}
+
+// tell writes what -out keeps, and prints the results.
+func (c *command) tell(done []experiments.Contender, left []string, stdout io.Writer) error {
+	r := experiments.Compare(done, c.level, c.seeds, c.runs.Seed())
+	r.Notes = slices.Concat(notes(&r, len(c.instances)), r.Notes, left)
+	if c.batch.Dir != "" {
+		if err := c.keep(&r, experiments.RunRows(done)); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+	return result.Print(stdout, &r, c.output.Format())
+}
+
+// choose returns the contenders of -policies, or all that apply.
+func (c *command) choose(ctx context.Context) ([]contender, error) {
+	named, level, err := c.runs.Learner() // checked also where no learner is compared
+	if err != nil {
+		return nil, err
+	}
+	c.level = level
+	if c.instances, err = c.named(); err != nil {
+		return nil, err
+	}
+	base := c.on(c.runs.Run(c.flags, "whittle", level), 0)
+	scene, err := c.engine.Scene(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Split(c.policies, ",")
+	if c.policies == "" {
+		names = []string{"learned"}
+		for _, e := range experiments.Catalogue {
+			if e.Name != named.Name && e.WhyNot(scene, level) == "" {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	var chosen []contender
+	seen := map[string]bool{}
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if name == "learning" {
+			name = "learned" // one contender gives both rows
+		}
+		x := contender{name: name, optional: c.policies == "" && name != "learned"}
+		switch {
+		case name == "learned" && seen[name]:
+			continue
+		case seen[name]:
+			return nil, cli.Usagef("-policies names %q twice", name)
+		case name == "learned":
+			x.entry, x.name = named, ""
+		default:
+			if x.entry, err = find(name); err != nil {
+				return nil, err
+			}
+		}
+		seen[name] = true
+		if why := x.entry.WhyNot(scene, level); why != "" {
+			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, scene.Instance.ID, level, why)
+		}
+		x.run = c.runs.Run(c.flags, x.entry.Name, level)
+		chosen = append(chosen, x)
+	}
+	if c.runs.Named() && !seen["learned"] {
+		return nil, cli.Usagef("-algorithm says what learning and learned stand for, which -policies does not name")
+	}
+	return chosen, c.configure(ctx, chosen)
+}
+
+// configure gives the contenders their settings, and checks them.
+func (c *command) configure(ctx context.Context, chosen []contender) error {
+	var entries []*experiments.Entry
+	var runs []experiments.Run
+	for _, x := range chosen {
+		entries, runs = append(entries, x.entry), append(runs, x.run)
+	}
+	if err := c.runs.Configure(c.level, entries, runs); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if _, err := c.engine.Resolve(ctx, c.on(r, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns an entry of the catalogue, or of file:DIR what was learned there.
+func find(name string) (*experiments.Entry, error) {
+	e, err := experiments.Find(name)
+	switch {
+	case err == nil:
+		return e, nil
+	case strings.HasPrefix(name, experiments.SavedPrefix):
+		return nil, fmt.Errorf("-policies: %w", err)
+	}
+	return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
+}
+
+// named returns the one instance of the flags, or those of -random.
+func (c *command) named() ([]instance, error) {
+	if c.random == "" {
+		return make([]instance, 1), nil
+	}
+	if c.flags.Given("instance") || c.flags.Given("budget") || c.flags.Given("trace") {
+		return nil, cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
+	}
+	family, rest, ok := strings.Cut(c.random, ":")
+	if !ok {
+		family, rest = "lognormal", c.random
+	}
+	var n, count int
+	var m float64
+	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &n, &m, &count)
+	if err != nil || !(m > 0) || count < 1 {
+		return nil, cli.Usagef("-random is %q; allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30", c.random)
+	}
+	all := make([]instance, count)
+	for k := range all {
+		all[k] = instance{fmt.Sprintf("%s:%d:%d", family, n, k+1), m}
+	}
+	return all, nil
+}
+
+// on returns the run on an instance.
+func (c *command) on(r experiments.Run, k int) experiments.Run {
+	if c.random != "" {
+		r.Instance.Name, r.Instance.Budget = c.instances[k].name, c.instances[k].budget
+	}
+	return r
+}
+
+// perform runs what is missing, and returns what the contenders bring, and why
+// others are left out. A contender that fails in one run is left out in all: means
+// are over the same runs. It returns nothing while other shards have runs left.
+func (c *command) perform(ctx context.Context, contenders []contender) (done []experiments.Contender, left []string, err error) {
+	var runs []experiments.Run
+	for _, x := range contenders {
+		for k := range c.instances {
+			for n := range c.seeds {
+				r := c.on(x.run, k)
+				r.Seed += uint64(n)
+				runs = append(runs, r)
+			}
+		}
+	}
+	out, err := c.engine.PerformAll(ctx, runs, c.batch)
+	if err != nil && c.batch.Dir != "" {
+		err = cli.GoOn(err, "the same command goes on with it")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	each := len(c.instances) * c.seeds
+	for i, x := range contenders {
+		records, errs := out.Records[i*each:(i+1)*each], out.Errors[i*each:(i+1)*each]
+		if k := slices.IndexFunc(errs, func(err error) bool { return err != nil }); k >= 0 {
+			if !x.optional {
+				return nil, nil, cli.WrongFlag(errs[k])
+			}
+			scene, err := c.engine.Scene(ctx, runs[i*each+k])
+			if err != nil {
+				return nil, nil, err
+			}
+			left = append(left, fmt.Sprintf("%s is left out: on %s, %v", x.name, scene.Instance.ID, errs[k]))
+			continue
+		}
+		if slices.Contains(records, nil) {
+			return nil, nil, nil
+		}
+		done = append(done, experiments.Contender{Name: x.name, Learns: x.entry.Learns(), Records: records})
+	}
+	if done == nil {
+		return nil, nil, errors.New("no policy can run: " + left[0])
+	}
+	return done, left, nil
+}
+
+// notes are the sentences below the table.
+func notes(r *result.Report, instances int) []string {
+	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %s from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, result.Count(r.Seeds, "seed"), r.Seed)
+	if instances > 1 {
+		line += fmt.Sprintf(", %d instances", instances)
+	}
+	all := []string{line + r.BoundNote() + "."}
+	if first := r.Results[0]; first.Lo == nil && !first.Same {
+		over := "over seeds and need at least %d"
+		switch {
+		case instances > 1:
+			over = "over instances and need at least %d"
+		case r.Fitted:
+			over = "over blocks of seven days and need at least %d of them in the measured part"
+		}
+		all = append(all, fmt.Sprintf("No intervals: they are "+over+".", stats.MinSeeds))
+	}
+	if slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Over > 0 }) {
+		all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
+	}
+	return all
+}
+
+// keep writes what -out keeps: nothing that changes from call to call.
+func (c *command) keep(r *result.Report, runs []experiments.RunRow) error {
+	lasting := *r
+	lasting.Timing = nil
+	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
+	for _, r := range runs {
+		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
+			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
+	}
+	return errors.Join(
+		result.Put(c.batch.Dir, "result.json", &lasting, result.JSON),
+		result.Put(c.batch.Dir, "result.md", &lasting, result.Markdown),
+		result.Put(c.batch.Dir, "runs.csv", t, result.CSV),
+		files.Put(filepath.Join(c.batch.Dir, "command.txt"), []byte("go run ./cmd/bench "+cli.Quote(c.args...)+"\n")),
+	)
+}

@@ -1,0 +1,100 @@
+// Package sweep is the command sweep.
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/experiments"
+	"ephemera/experiments/configs"
+	"ephemera/experiments/result"
+	"ephemera/experiments/sweep"
+)
+
+// Run is the command.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o sweep.Options
+	var list bool
+	var set []string
+	var output cli.Output
+	f := cli.NewFlags("sweep", `
+Runs the cells of a configuration (by default kappa) under
+every seed, on all cores, and goes on where an earlier call ended.
+
+  sweep [flags] [CONFIG]        CONFIG is a .toml file or one of `+strings.Join(configs.Names(), ", "))
+	f.Group("What", func() {
+		f.BoolVar(&list, "list", false, "show the cells, and run nothing")
+		f.Func("set", "`key=value` overrides any key of the configuration, a list makes a grid; may be repeated", func(text string) error {
+			set = append(set, text)
+			return nil
+		})
+		f.StringVar(&o.Dir, "out", "results/NAME", "`directory` of the results")
+		f.BoolVar(&o.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
+	})
+	batch := cli.DefineBatch(f, &o.Batch)
+	output.Define(f, nil)
+	names, done, err := f.ParseMixed(args, stdout)
+	if done || err != nil {
+		return err
+	}
+	if err := batch(); err != nil {
+		return err
+	}
+	if len(names) > 1 {
+		return cli.Usagef("one configuration is allowed, not %d", len(names))
+	}
+	name := append(names, "kappa")[0]
+	text, err := configs.Read(name)
+	if err != nil {
+		return err
+	}
+	cfg, err := sweep.Load(ctx, strings.TrimSuffix(filepath.Base(name), ".toml")+".toml", text, set)
+	if err != nil && len(set) > 0 {
+		return cli.AsUsage(err)
+	}
+	if err != nil {
+		return err
+	}
+	if list {
+		for _, cell := range cfg.Cells {
+			fmt.Fprintln(stdout, cell.ID)
+		}
+		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
+		return err
+	}
+	if o.ReadOnly {
+		o.Shard = experiments.Shard{}
+	}
+	if !f.Given("out") {
+		o.Dir = filepath.Join("results", cfg.Name)
+	}
+	o.Program, o.Command = cli.Revision(), "go run ./cmd/sweep "+cli.Quote(filepath.ToSlash(name))
+	for _, x := range set {
+		o.Command += " -set " + cli.Quote(x)
+	}
+	show, clear := output.Progress(stderr, "runs of "+cfg.Name)
+	o.Progress = func(done, _, total int) { show(done, total) }
+	s, err := sweep.Run(ctx, cfg, o)
+	clear()
+	if err != nil {
+		return cli.GoOn(err, fmt.Sprintf("the runs that are done are in %s, and the same command runs the others", o.Dir))
+	}
+	if !s.Final {
+		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, s.Missing, s.Missing+s.Runs)
+	} else if err := result.Print(stdout, s, output.Format()); err != nil {
+		return err
+	} else {
+		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, o.Dir, cli.Quote(o.Dir))
+	}
+	switch {
+	case len(s.Failures) > 0:
+		return fmt.Errorf("%d runs failed: %s", len(s.Failures), strings.Join(s.Failures, "; "))
+	case s.Final && s.Missing > 0:
+		return fmt.Errorf("%d of %d runs are missing: %s", s.Missing, s.Missing+s.Runs, strings.Join(s.Gaps, "; "))
+	}
+	return nil
+}

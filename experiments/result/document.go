@@ -1,0 +1,100 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ephemera/experiments/files"
+)
+
+// Document is what a command prints: in JSON its Value, in CSV its Rows, and
+// otherwise Table with the notes and More below it. One with a title begins with
+// it and the notes in Markdown.
+type Document struct {
+	Title string
+	Value any
+	Rows  *Table
+	Table *Table
+	First []string // headings of the columns that stay where a terminal has no room for all
+	Notes []string // paragraphs
+	More  *Table   // nil for none
+}
+
+// Printed is what has a Document.
+type Printed interface{ Document() Document }
+
+// terminal is the width of one.
+const terminal = 120
+
+// Print writes x in a form. In text the table has as many columns as a terminal
+// has room for, and a note names the others.
+func Print(w io.Writer, x Printed, f Format) error {
+	d := x.Document()
+	switch f {
+	case JSON:
+		return WriteJSON(w, d.Value)
+	case CSV:
+		return d.Rows.Write(w, f)
+	}
+	table, notes := d.Table, slices.Clone(d.Notes)
+	if f == Text {
+		var left []string
+		if table, left = table.fit(terminal, d.First); left != nil {
+			notes = append(notes, fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", ")))
+		}
+	}
+	var b bytes.Buffer
+	writeNotes := func() {
+		for _, n := range notes {
+			if f == Markdown {
+				n = MarkdownText(n)
+			}
+			fmt.Fprintf(&b, "\n%s\n", n)
+		}
+	}
+	titled := f == Markdown && d.Title != ""
+	if titled {
+		fmt.Fprintf(&b, "# %s\n", MarkdownText(d.Title))
+		writeNotes()
+		b.WriteByte('\n')
+	}
+	if err := table.Write(&b, f); err != nil {
+		return err
+	}
+	if !titled {
+		writeNotes()
+	}
+	if d.More != nil {
+		b.WriteByte('\n')
+		if err := d.More.Write(&b, f); err != nil {
+			return err
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// Put prints x into a file of a directory.
+func Put(dir, name string, x Printed, f Format) error {
+	var b bytes.Buffer
+	if err := Print(&b, x, f); err != nil {
+		return err
+	}
+	return files.Put(filepath.Join(dir, name), b.Bytes())
+}
+
+// WriteJSON prints one object as all commands do.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Document implements Printed: a table alone.
+func (t *Table) Document() Document { return Document{Rows: t, Table: t} }
