@@ -156,3 +156,42 @@ func TestCrawlerRules(t *testing.T) {
 		t.Errorf("%d crawls, and %d otherwise where it is restarted", len(log), len(again))
 	}
 }
+
+// BenchmarkAdd adds 20 000 sources, one by one.
+func BenchmarkAdd(b *testing.B) {
+	for b.Loop() {
+		many(b, 20_000)
+	}
+}
+
+// BenchmarkSave saves and restores a crawler of a million sources, of which each has
+// been crawled.
+func BenchmarkSave(b *testing.B) {
+	c := many(b, 1_000_000)
+	if err := c.SetBudget(1e6); err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range c.Select(began, 1_000_000) {
+		if err := c.Update(Crawl{Source: name, At: began, Items: []Item{{Published: began.Add(-time.Hour)}}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c.Select(began.Add(time.Hour), 0)
+	for b.Loop() {
+		data, err := c.Save()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(data))/1e6, "bytes/source")
+	}
+}
+
+func many(b *testing.B, n int) *Crawler {
+	c := newTestCrawler(b, CrawlerOptions{Budget: 10})
+	for k := range n {
+		if err := c.Add(fmt.Sprint("source ", k), Source{Longest: 24 * time.Hour}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return c
+}
