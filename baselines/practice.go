@@ -22,6 +22,7 @@ import (
 type Intervals struct {
 	Min float64 `toml:"min"`
 	Max float64 `toml:"max"`
+	Due bool    `toml:"due"` // crawl only sources that are due, whatever of the budget is left
 }
 
 func (s *Intervals) check() error {
@@ -110,9 +111,13 @@ func (p *practice) Select(dst []int, o *env.Online) []int {
 		if o.Last[i] < 0 {
 			interval = 0 // what was never crawled is due at once
 		}
-		if age := float64(o.Age(i)) * p.hours; p.relative {
+		age := float64(o.Age(i)) * p.hours
+		switch {
+		case p.Due && age < interval*(1-1e-9):
+			p.key[i] = negInf
+		case p.relative:
 			p.key[i] = age / interval
-		} else {
+		default:
 			p.key[i] = age - interval // hours overdue
 		}
 	}

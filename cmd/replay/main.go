@@ -43,9 +43,9 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		columns      = env.PublishedColumns
 	)
 	f.Group("What is asked", func() {
-		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of the file of -now, or every source every 4h")
+		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of -now, or every source every 4h")
 		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
-		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), or a file with the columns source and crawled_unix, which says how many crawls there are; default every source in turn")
+		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), which make as many crawls as they like unless a number is given, or a file with the columns source and crawled, whose crawls count; default every source in turn")
 		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
 	})
 	f.Group("The log", func() {
@@ -95,7 +95,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	default:
 		q.Crawls, q.Log, err = replay.ReadCrawls(ctx, now, q.Log)
 		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled_unix", now, strings.Join(replay.Rules, ", "))
+			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled", now, strings.Join(replay.Rules, ", "))
 		}
 		if err != nil {
 			return fmt.Errorf("-now: %w", err)

@@ -14,11 +14,13 @@ import (
 // hours is a length of time; +Inf for never, which is null in JSON.
 type hours float64
 
-// String writes it in hours, or in days where there are many.
+// String writes it in minutes, hours or days.
 func (h hours) String() string {
 	switch {
 	case math.IsInf(float64(h), 1):
 		return "never"
+	case h < 2:
+		return strconv.FormatFloat(float64(60*h), 'f', 0, 64) + " min"
 	case h >= 100:
 		return formatNumber(math.Round(float64(h)/24)) + " d"
 	}
@@ -30,13 +32,14 @@ func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(fl
 
 // measures is what a schedule brings in a part of a recording.
 type measures struct {
-	Interest float64 `json:"-"`                          // per hour
 	Median   hours   `json:"delay_median_hours"`         // from publication to crawl, of half of the items; never if fewer were found
 	P90      hours   `json:"delay_p90_hours"`            // the same of nine items in ten
-	Worth    hours   `json:"delay_utility_median_hours"` // the same of half of all utility
-	Prompt   float64 `json:"seen_within_1h"`             // share of the items found within an hour
-	Empty    float64 `json:"empty_crawls"`               // share of the crawls that found nothing new
+	Missed   float64 `json:"never_found"`                // share of the items that no crawl finds
+	LeftOut  int     `json:"sources_left_out"`           // sources with items of which no crawl finds any
 	Neglect  hours   `json:"longest_neglect_hours"`      // the longest that a source with items waited for a crawl
+	Worth    hours   `json:"delay_utility_median_hours"` // from publication to crawl, of half of all utility
+	Interest float64 `json:"-"`                          // per hour
+	Empty    float64 `json:"empty_crawls"`               // share of the crawls that found nothing new
 
 	crawls float64   // per hour
 	days   []float64 // interest of each whole day
@@ -71,17 +74,19 @@ func (c catalog) between(i int, from, to float64) []publication {
 }
 
 // measure plays a schedule, sorted by time, against what was published in a
-// window. An item that is a hours old is worth e^(−ca) of its utility, with
-// c = ln 2/halfLife.
-func (c catalog) measure(crawls []Crawl, w window, halfLife float64) measures {
+// window. A crawl finds the last items since the crawl before, at most so many as
+// its source shows; 0 stands for all. An item that is a hours old is worth e^(−ca)
+// of its utility, with c = ln 2/halfLife.
+func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) measures {
 	decay := math.Ln2 / halfLife
-	waits := make([][]publication, len(c)) // what no crawl has found yet
+	waits := make([][]publication, len(c)) // what was published since the last crawl, and later
 	last := make([]float64, len(c))        // time of the last crawl of a source with items; +Inf for others
+	missed := make([]bool, len(c))         // no item of the source has been found
 	var items, worth float64
 	for i := range c {
 		waits[i], last[i] = c.between(i, w.from, w.to), math.Inf(1)
 		if len(waits[i]) > 0 {
-			last[i] = w.from
+			last[i], missed[i] = w.from, true
 		}
 		for _, p := range waits[i] {
 			items++
@@ -92,27 +97,30 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64) measures {
 	m := measures{days: make([]float64, int((w.to-w.from)/day))}
 	delays := make([]float64, int((w.to-w.from)/minute)+1) // items by minutes of delay
 	worths := make([]float64, len(delays))                 // their utility
-	var made, empty, neglect float64
+	var made, empty, found, neglect float64
 	for _, x := range crawls {
 		if x.At < w.from || x.At > w.to {
 			continue
 		}
-		i, found := x.Source, 0
+		i := x.Source
+		fresh, _ := slices.BinarySearchFunc(waits[i], x.At, func(p publication, at float64) int { return cmp.Compare(p.at, at) })
+		seen := waits[i][:fresh]
+		if waits[i] = waits[i][fresh:]; shows > 0 {
+			seen = seen[max(0, fresh-shows):]
+		}
 		var interest float64
-		for _, p := range waits[i] {
-			if p.at >= x.At {
-				break
-			}
-			found++
+		for _, p := range seen {
 			interest += p.utility * math.Exp(-decay*((x.At-p.at)/3600))
 			delay := int((x.At - p.at) / minute)
 			delays[delay]++
 			worths[delay] += p.utility
 		}
-		waits[i] = waits[i][found:]
 		made++
-		if found == 0 {
+		found += float64(len(seen))
+		if len(seen) == 0 {
 			empty++
+		} else {
+			missed[i] = false
 		}
 		m.Interest += interest
 		if d := int((x.At - w.from) / day); d < len(m.days) {
@@ -121,18 +129,19 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64) measures {
 		neglect = max(neglect, x.At-last[i])
 		last[i] = max(x.At, last[i]) // +Inf stays
 	}
-	for _, at := range last {
+	for i, at := range last {
 		neglect = max(neglect, w.to-at)
+		if missed[i] {
+			m.LeftOut++
+		}
 	}
 	long := (w.to - w.from) / 3600
 	m.Interest /= long
 	m.crawls = made / long
+	m.Missed = 1 - found/max(1, items)
 	m.Empty = empty / max(1, made)
 	m.Neglect = hours(neglect / 3600)
 	m.Median, m.P90, m.Worth = delayOf(delays, .5*items), delayOf(delays, .9*items), delayOf(worths, .5*worth)
-	for _, d := range delays[:min(60, len(delays))] {
-		m.Prompt += d / max(1, items)
-	}
 	return m
 }
 

@@ -22,7 +22,7 @@ import (
 var sentencesText string
 
 var sentences = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"number": formatNumber, "percent": percent, "signed": signed, "count": result.Count,
+	"number": formatNumber, "percent": percent, "signed": signed, "ratio": func(a, b float64) string { return percent(a / b) }, "count": result.Count,
 	"known": func(v float64) bool { return !math.IsNaN(v) },
 	"date":  func(t time.Time) string { return t.Format("2006-01-02 15:04") },
 }).Parse(sentencesText))
@@ -75,29 +75,26 @@ func (a *Answer) Page() *report.Page {
 	p := &report.Page{
 		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
 		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{sentence("method", a)},
-		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives(), a.toUse()},
+		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives(), a.secondHalf(), a.toUse()},
 	}
 	return p
 }
 
 func (a *Answer) schedules() report.Section {
-	t := &result.Table{Header: []string{"schedule", "interest per hour", "of now", "delay, half of the items", "nine in ten", "half of the utility", "seen within 1 h", "empty crawls", "longest neglect"}}
-	for _, r := range a.Rows {
-		t.Add(r.Policy, formatNumber(r.Interest), result.Optional(r.OfNow, percent), r.Median.String(), r.P90.String(), r.Worth.String(),
-			percent(r.Prompt), percent(r.Empty), r.Neglect.String())
-	}
-	return report.Section{Title: "Schedules", Table: t, Figures: []plot.Figure{a.Figure()}, Notes: []string{sentence("schedules", a), a.delay()}}
+	return report.Section{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.Figure()}, Notes: []string{sentence("schedules", a)}}
 }
 
-// delay compares the delays of the learner with those of the best rule.
-func (a *Answer) delay() string {
-	var best schedule
-	for _, r := range a.Rows {
-		if slices.Contains(Rules, r.Policy) && (best.Policy == "" || r.Median < best.Median) {
-			best = r
-		}
+func scheduleTable(rows []schedule) *result.Table {
+	t := &result.Table{Header: []string{"schedule", "half of the items within", "nine in ten", "never found", "sources left out", "longest neglect", "interest per hour", "of now", "empty crawls"}}
+	for _, r := range rows {
+		t.Add(r.Policy, r.Median.String(), r.P90.String(), percent(r.Missed), fmt.Sprint(r.LeftOut), r.Neglect.String(),
+			formatNumber(r.Interest), result.Optional(r.OfNow, percent), percent(r.Empty))
 	}
-	return sentence("delay", map[string]any{"Learner": a.Rows[1], "Rule": best, "Uneven": a.Contents.Uneven})
+	return t
+}
+
+func (a *Answer) secondHalf() report.Section {
+	return report.Section{Title: "A timetable on what it has not seen", Table: scheduleTable(a.SecondHalf), Notes: []string{sentence("second-half", a)}}
 }
 
 func (a *Answer) fewer() report.Section {
@@ -132,7 +129,7 @@ func (a *Answer) toUse() report.Section {
 			t.Add(a.Log.Names[i], formatNumber(n), hours(168/n).String())
 		}
 	}
-	text := sentence("timetable", map[string]any{"Timetable": a.Timetable, "AsTold": a.AsTold, "LeftOut": len(visits) - len(t.Rows)})
+	text := sentence("timetable", map[string]any{"Timetable": a.Timetable, "LeftOut": len(visits) - len(t.Rows)})
 	return report.Section{Title: "A schedule to use", Table: t, Notes: []string{text}}
 }
 
@@ -160,11 +157,11 @@ func (a *Answer) JSON(w io.Writer) error {
 		Fewer     *float64    `json:"fewer_crawls"`
 		HalfLife  hours       `json:"half_life_hours"`
 		HalfLives []otherLife `json:"half_lives"`
-		AsTold    *float64    `json:"timetable_of_frozen"`
+		Half      []schedule  `json:"second_half"`
 	}{
 		result.Report{Instance: a.Name, Algorithm: a.Learner(), Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
-		hours(a.HalfLife), a.HalfLives, result.Ptr(a.AsTold),
+		hours(a.HalfLife), a.HalfLives, a.SecondHalf,
 	})
 }
 

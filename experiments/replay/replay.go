@@ -11,6 +11,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,20 +34,23 @@ type Question struct {
 	First, Last *int64
 	HalfLife    float64 // hours, in which an item loses half of its interest
 	Rate        float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
-	// What is done now: the crawls of a file, or one of Rules, or, with neither,
-	// each source in turn.
+	// What is done now: the crawls of a file, or one of Rules, with Rate crawls or, if
+	// that is 0, as many as it makes of itself, or, with neither, each source in turn.
 	Crawls   []Crawl // sorted by time
 	Rule     string
+	Shows    int  // how many items a source shows; older ones are missed. 0 for all that are new
 	Warm     bool // all learn on the first half, and the second is measured
 	Seed     uint64
 	Workers  int
 	Progress func(done, total int) // may be nil
 }
 
-// Answer is what a better schedule brings. The rate of its question is filled in.
+// Answer is what a better schedule brings. The rate and the crawls of its question are
+// filled in.
 type Answer struct {
 	Question
 	Name     string // of the log
+	Now      string // what is done now
 	Contents contents
 	Budget   int // crawls per epoch
 
@@ -60,9 +64,9 @@ type Answer struct {
 	HalfLives []otherLife // the answer for other half-lives
 
 	Timetable []Crawl // a week of what the learner would do with all that it has learned
-	// AsTold is what a timetable of the middle of the recording earns in the second
-	// half, replayed as told, over what the learner as it was then earns there.
-	AsTold float64
+	// SecondHalf holds what is done now, the learner and a timetable of what it had
+	// learned in the first half, in the second half of the recording.
+	SecondHalf []schedule
 
 	catalog catalog
 	learner *experiments.Entry
@@ -99,13 +103,14 @@ var (
 )
 
 const (
-	usual    = 4.0     // hours; how often all sources are crawled where nothing is said of it
-	longest  = 1.0     // hours of an epoch, unless there is no crawl in it
-	shortest = 1. / 60 // hours of an epoch
-	portion  = 4       // at most one source in so many is crawled in an epoch
-	day      = 86400   // seconds
-	week     = 7 * day //
-	block    = 7       // days that are resampled together
+	usual      = 4.0     // hours; how often all sources are crawled where nothing is said of it
+	longest    = 1.0     // hours of an epoch, unless there is no crawl in it
+	shortest   = 1. / 60 // hours of an epoch
+	portion    = 4       // at most one source in so many is crawled in an epoch
+	day        = 86400   // seconds
+	week       = 7 * day //
+	shownFirst = 20      // items that a source shows at its first crawl
+	block      = 7       // days that are resampled together
 )
 
 // pace returns how long an epoch is, in seconds, and how many crawls it has, so
@@ -124,19 +129,15 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	a := &Answer{Question: q, Name: Name(q.Log.Path), Contents: contentsOf(q.Log), catalog: newCatalog(q.Log)}
 	a.Contents.Outliers = outliers
-	if err := a.fixPace(); err != nil {
+	if err := a.fixPace(ctx); err != nil {
 		return nil, err
 	}
-	present, err := a.present(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a.Rows = []schedule{a.row("now", present), {}}
+	a.Rows = []schedule{a.row("now", a.Crawls, a.window), {}}
 	if a.Rows[0].Interest == 0 {
 		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, a.From(), a.To())
 	}
 	for _, name := range slices.Concat([]string{"whittle", "round-robin"}, Rules) {
-		if name != a.Rule {
+		if name != q.Rule && (name != "round-robin" || q.Rule != "" || q.Crawls != nil) {
 			a.Rows = append(a.Rows, schedule{Row: result.Row{Policy: name}})
 		}
 	}
@@ -151,7 +152,7 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	add(len(a.Rows)-2, a.compare)
 	add(len(shares), a.withFewer)
-	add(len(halfLives), func(ctx context.Context, k int) error { return a.withHalfLife(ctx, k, present) })
+	add(len(halfLives), a.withHalfLife)
 	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, nil, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
 		return nil, err
 	}
@@ -159,11 +160,26 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	return a, nil
 }
 
-// fixPace finds how many crawls there are, in which epochs, and what is measured.
-func (a *Answer) fixPace() (err error) {
+// fixPace finds how many crawls there are, in which epochs, what is measured, and
+// which crawls are made now.
+func (a *Answer) fixPace(ctx context.Context) (err error) {
 	first, last := float64(a.Log.First), float64(a.Log.Last)
 	n := len(a.Log.Names)
-	if a.Crawls != nil {
+	switch {
+	case a.Crawls != nil:
+		a.Now = "the crawls of the file"
+	case a.Rule != "" && a.Rate == 0:
+		a.Now = "intervals as " + a.Rule + " sets them"
+		if a.Crawls, err = a.alone(ctx); err != nil {
+			return err
+		}
+	case a.Rule != "":
+		a.Now = "the order in which " + a.Rule + " finds sources due"
+	default:
+		a.Now = "every source in turn"
+		a.Rate = cmp.Or(a.Rate, float64(n)/usual)
+	}
+	if a.Rate == 0 {
 		for _, c := range a.Crawls {
 			if c.At >= first && c.At <= last {
 				a.Rate += 3600 / (last - first)
@@ -172,9 +188,6 @@ func (a *Answer) fixPace() (err error) {
 		if a.Rate == 0 {
 			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
 		}
-	}
-	if a.Rate == 0 {
-		a.Rate = float64(n) / usual
 	}
 	if a.learner, err = experiments.FindLearner("forecast", env.LevelOnline); err != nil {
 		return err
@@ -188,12 +201,19 @@ func (a *Answer) fixPace() (err error) {
 	if epochs < 8 {
 		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more", a.Log.Path, seconds(last-first), epochs, a.Rate)
 	}
-	a.window = window{first, first, first + epochs*length, length}
+	a.window = window{first, first, first + epochs*length, length, budget}
 	a.middle = int(epochs) / 2
 	if a.Warm {
 		a.window.from = first + float64(a.middle)*length
 	}
-	return nil
+	switch {
+	case a.Crawls != nil:
+	case a.Rule != "":
+		a.Crawls, err = a.policy(ctx, a.window, a.Rule, nil)
+	default:
+		a.Crawls = inTurn(n, 3600*float64(n)/a.Rate, a.window.from, a.window.to)
+	}
+	return err
 }
 
 // Name is that of a log without what its file ends in.
@@ -205,15 +225,15 @@ func unix(t float64) time.Time { return time.Unix(int64(t), 0).UTC() }
 
 func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
-// row measures a schedule.
-func (a *Answer) row(policy string, crawls []Crawl) schedule {
-	m := a.catalog.measure(crawls, a.window, a.HalfLife)
+// row measures a schedule in a window.
+func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
+	m := a.catalog.measure(crawls, w, a.HalfLife, a.Shows)
 	perDay := make([]float64, len(m.days))
 	for d := range perDay {
-		perDay[d] = day / a.window.length // epochs
+		perDay[d] = day / w.length // epochs
 	}
 	interval := a.overWeeks(m.days, perDay)
-	epoch := a.window.length / 3600 // hours
+	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
 		Policy: policy, Reward: m.Interest * epoch, Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi), Crawls: m.crawls * epoch,
 	}}
@@ -234,6 +254,10 @@ func (a *Answer) conclude() {
 	for k := range a.Rows {
 		r := &a.Rows[k]
 		r.OfWhittle, r.OfNow = result.Ptr(r.Interest/whittle.Interest), result.Ptr(r.Interest/now.Interest)
+	}
+	for k := range a.SecondHalf {
+		r := &a.SecondHalf[k]
+		r.OfNow = result.Ptr(r.Interest / a.SecondHalf[0].Interest)
 	}
 	a.Gain = a.overWeeks(learning.days, now.days)
 	a.Gain.Value = learning.Interest/now.Interest - 1

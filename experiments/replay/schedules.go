@@ -18,8 +18,12 @@ type Crawl struct {
 }
 
 // window is a part of the recording: policies run from begin on, in epochs of
-// that length, and what lies from from to to is measured. All are in seconds.
-type window struct{ begin, from, to, length float64 }
+// that length, each with so many crawls, and what lies from from to to is measured.
+// Times are in seconds.
+type window struct {
+	begin, from, to, length float64
+	budget                  int
+}
 
 // epochs returns how many decisions there are in a window.
 func (w window) epochs() int { return int(math.Round((w.to - w.begin) / w.length)) }
@@ -60,22 +64,20 @@ func inTurn(n int, period, from, to float64) (all []Crawl) {
 	}
 }
 
-// present returns the crawls that are made now.
-func (a *Answer) present(ctx context.Context) ([]Crawl, error) {
-	n := len(a.Log.Names)
-	switch {
-	case a.Crawls != nil:
-		return a.Crawls, nil
-	case a.Rule != "":
-		return a.policy(ctx, a.Rule)
-	}
-	return inTurn(n, 3600*float64(n)/a.Rate, a.window.from, a.window.to), nil
+// alone returns the crawls that a rule makes of itself, which looks every five
+// minutes for sources that are due.
+func (a *Answer) alone(ctx context.Context) ([]Crawl, error) {
+	const look = 300
+	first := float64(a.Log.First)
+	last := first + math.Floor(float64(a.Log.Last-a.Log.First)/look)*look
+	w := window{begin: first, from: first, to: last, length: look, budget: len(a.Log.Names)}
+	return a.policy(ctx, w, a.Rule, map[string]any{"due": true})
 }
 
 // play runs a learner or policy in the replayed window from its beginning, and
 // returns its crawls. watch, if not nil, is told after each epoch how many have
 // been played, and the learner.
-func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experiments.Entry, level env.Level, watch func(epochs int, l learner.Learner)) ([]Crawl, error) {
+func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experiments.Entry, settings any, watch func(epochs int, l learner.Learner)) ([]Crawl, error) {
 	in := a.hindsight(w, halfLife)
 	log := a.Log.Between(int64(w.begin), int64(w.to))
 	scene := experiments.Scene{
@@ -83,13 +85,13 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
 			return env.NewReplay(log, in, env.ReplayOptions{
 				Epoch: seconds(w.length), Decay: math.Ln2 / halfLife, Budget: in.Budget,
-				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: 20,
+				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: shownFirst,
 			})
 		},
 	}
 	var crawls []Crawl
 	_, err := scene.Play(ctx, experiments.Play{
-		Entry: e, Level: level, Seed: a.Seed, Evaluation: -1,
+		Entry: e, Settings: settings, Level: e.FirstLevel(), Seed: a.Seed, Evaluation: -1,
 		Watch: func(run experiments.Running) experiments.Watcher {
 			return func(n int, _ float64, got []env.Crawled) error {
 				for _, c := range got {
@@ -108,7 +110,7 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 // hindsight returns the sources with their mean rate and interest over the
 // measured part, which no scheduler knows beforehand.
 func (a *Answer) hindsight(w window, halfLife float64) env.Instance {
-	in := env.Instance{ID: "recording", Budget: float64(a.Budget), Sources: make([]env.Source, len(a.Log.Names))}
+	in := env.Instance{ID: "recording", Budget: float64(w.budget), Sources: make([]env.Source, len(a.Log.Names))}
 	for i, name := range a.Log.Names {
 		published := a.catalog.between(i, w.from, w.to)
 		var utility float64
@@ -121,20 +123,24 @@ func (a *Answer) hindsight(w window, halfLife float64) env.Instance {
 	return in
 }
 
-// policy returns the crawls of a policy of the catalogue.
-func (a *Answer) policy(ctx context.Context, name string) ([]Crawl, error) {
+// policy returns the crawls of a policy of the catalogue, with the given settings.
+func (a *Answer) policy(ctx context.Context, w window, name string, keys map[string]any) ([]Crawl, error) {
 	e, err := experiments.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	return a.play(ctx, a.window, a.HalfLife, e, e.FirstLevel(), nil)
+	settings, err := e.Configure(e.FirstLevel(), keys)
+	if err != nil {
+		return nil, err
+	}
+	return a.play(ctx, w, a.HalfLife, e, settings, nil)
 }
 
 // compare fills the row of a policy that is compared with the learner.
 func (a *Answer) compare(ctx context.Context, k int) error {
 	row := &a.Rows[2+k]
-	crawls, err := a.policy(ctx, row.Policy)
-	*row = a.row(row.Policy, crawls)
+	crawls, err := a.policy(ctx, a.window, row.Policy, nil)
+	*row = a.row(row.Policy, crawls, a.window)
 	return err
 }
 
@@ -144,32 +150,32 @@ func (a *Answer) withFewer(ctx context.Context, k int) error {
 	w := a.window
 	w.length = math.Round(w.length / shares[k])
 	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
-	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, env.LevelOnline, nil)
-	earned := a.catalog.measure(crawls, w, a.HalfLife).Interest
+	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, nil, nil)
+	earned := a.catalog.measure(crawls, w, a.HalfLife, a.Shows).Interest
 	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
 	return err
 }
 
 // withHalfLife measures the learner and the present schedule under another
 // half-life.
-func (a *Answer) withHalfLife(ctx context.Context, k int, present []Crawl) error {
+func (a *Answer) withHalfLife(ctx context.Context, k int) error {
 	h := halfLives[k]
-	crawls, err := a.play(ctx, a.window, float64(h), a.learner, env.LevelOnline, nil)
-	interest := func(crawls []Crawl) float64 { return a.catalog.measure(crawls, a.window, float64(h)).Interest }
-	a.HalfLives[k] = otherLife{h, interest(present), interest(crawls)}
+	crawls, err := a.play(ctx, a.window, float64(h), a.learner, nil, nil)
+	interest := func(crawls []Crawl) float64 { return a.catalog.measure(crawls, a.window, float64(h), a.Shows).Interest }
+	a.HalfLives[k] = otherLife{h, interest(a.Crawls), interest(crawls)}
 	return err
 }
 
 // learn runs the learner in the whole recording and makes a timetable of what it
-// has learned in the end. From the middle to the end it plays the learner as it
-// was in the middle, and replays the timetable of that, as told.
+// has learned in the end. Another is made of what it has learned in the middle, and
+// replayed from there to the end beside the learner, which goes on learning.
 func (a *Answer) learn(ctx context.Context) error {
 	w := a.window
-	var frozen, learned env.Agent
-	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, env.LevelOnline, func(epochs int, l learner.Learner) {
+	var half, learned env.Agent
+	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, nil, func(epochs int, l learner.Learner) {
 		switch epochs {
 		case a.middle:
-			frozen = l.Frozen()
+			half = l.Frozen()
 		case w.epochs():
 			learned = l.Frozen()
 		}
@@ -177,54 +183,43 @@ func (a *Answer) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.Rows[1] = a.row("learning", crawls)
-	if crawls, err = a.follow(ctx, learned, w.epochs(), 0); err != nil {
+	a.Rows[1] = a.row("learning", crawls, w)
+	if a.Timetable, err = a.timetable(ctx, learned, w.epochs()); err != nil {
 		return err
 	}
-	a.Timetable = a.secondWeek(crawls, w.epochs())
-	alone, err := a.follow(ctx, frozen, a.middle, w.epochs()-a.middle)
-	if err != nil {
-		return err
-	}
+	made, err := a.timetable(ctx, half, a.middle)
 	w.from = w.end(a.middle - 1)
-	told := repeatWeek(a.secondWeek(alone, a.middle), w.from, w.to)
-	a.AsTold = a.catalog.measure(told, w, a.HalfLife).Interest / a.catalog.measure(alone, w, a.HalfLife).Interest
-	return nil
+	a.SecondHalf = []schedule{
+		a.row("now", a.Crawls, w), a.row("learning", crawls, w), a.row("timetable", repeatWeek(made, w.from, w.to), w),
+	}
+	return err
 }
 
-// follow runs a policy that learns no more, and sees nothing but its own crawls,
-// from an epoch on, for two weeks or for that many epochs if these are longer.
-func (a *Answer) follow(ctx context.Context, policy env.Agent, epoch, epochs int) (all []Crawl, err error) {
+// timetable returns the crawls of a week of a policy that learns no more, and sees
+// nothing but its own crawls, from an epoch on. It is the second week, when what
+// began with all sources just crawled has settled.
+func (a *Answer) timetable(ctx context.Context, policy env.Agent, epoch int) (all []Crawl, err error) {
 	view := &env.Observed{}
 	view.Epoch, view.Last = epoch, make([]int, len(a.Log.Names))
 	for i := range view.Last {
 		view.Last[i] = epoch - 1 // as if all had just been crawled
 	}
+	from := a.window.end(epoch-1) + week
 	var selected []int
-	for range max(epochs, int(math.Ceil(2*week/a.window.length))) {
+	for a.window.end(view.Epoch) <= from+week {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		selected = policy.Select(selected[:0], view)
 		for _, i := range selected {
-			all = append(all, Crawl{i, a.window.end(view.Epoch)})
+			if at := a.window.end(view.Epoch); at > from {
+				all = append(all, Crawl{i, at})
+			}
 			view.Last[i] = view.Epoch
 		}
 		view.Epoch++
 	}
 	return all, nil
-}
-
-// secondWeek returns the crawls of the second week after the beginning of an
-// epoch, when what began with all sources just crawled has settled.
-func (a *Answer) secondWeek(crawls []Crawl, epoch int) (timetable []Crawl) {
-	from := a.window.end(epoch-1) + week
-	for _, c := range crawls {
-		if c.At > from && c.At <= from+week {
-			timetable = append(timetable, c)
-		}
-	}
-	return timetable
 }
 
 // repeatWeek repeats the crawls of a week after one time and up to another.
