@@ -1,0 +1,348 @@
+// Package feed fetches feeds as their publishers ask for.
+//
+//  1. [Fetcher.Fetch] makes one conditional request, follows redirects, and reads
+//     what comes within limits of time and size. It holds one connection to a host.
+//  2. Every request is one that robots.txt allows (RFC 9309, robots.go), to an
+//     address that is public (address.go).
+//  3. [Parse] reads RSS, Atom and JSON feeds of any charset (parse.go).
+//
+// It keeps nothing but what its caller hands in.
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits of one fetch.
+const (
+	maxRedirects = 5
+	maxWait      = 365 * 24 * time.Hour
+)
+
+// Outcome is how a fetch ended.
+type Outcome string
+
+const (
+	Found     Outcome = "found"     // 200, and what it shows
+	Unchanged Outcome = "unchanged" // 304
+	Gone      Outcome = "gone"      // 410: it is not asked for again
+	Failed    Outcome = "failed"
+)
+
+// Place is where a feed is, and the validators of what it showed last.
+type Place struct {
+	URL          string `json:"url"`   // first request, after permanent redirects
+	Final        string `json:"final"` // that sent the validators, after all redirects
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last_modified,omitempty"`
+}
+
+// HasValidators reports whether the feed can be asked for changes alone.
+func (p *Place) HasValidators() bool { return p.ETag != "" || p.LastModified != "" }
+
+// Result is what one fetch brought.
+type Result struct {
+	Outcome Outcome
+	Place   Place         // of the next fetch
+	Status  int           // HTTP status; 0 if no server answered
+	Wait    time.Duration // the publisher's wish: not again before
+	Host    string        // that is to be left alone as long, if 429 or 503
+	Feed    *Feed         // if found
+	Err     error         // if failed, a reason of a few words
+}
+
+// Fetcher fetches feeds. Its methods may be called at once.
+type Fetcher struct {
+	Agent        string        // User-Agent, with a contact
+	Timeout      time.Duration // of one request, its body included
+	MaxBytes     int64         // of a body, unpacked
+	AllowPrivate bool          // addresses of private networks too
+	Robots       RobotsCache
+	Now          func() time.Time
+	// Blocked returns until when a host is to be left alone. It may be nil.
+	Blocked func(host string) time.Time
+	// Dial is used in place of the network's, for tests. It may be nil.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Header is called with each request, for tests. It may be nil.
+	Header func(http.Header)
+
+	once      sync.Once
+	transport *http.Transport
+
+	mu   sync.Mutex
+	busy map[string]*hostLock
+}
+
+// hostLock is held for as long as a connection to a host is used.
+type hostLock struct {
+	sem  chan struct{}
+	used int
+}
+
+// lock waits until no other request to the host is under way.
+func (f *Fetcher) lock(ctx context.Context, host string) (unlock func(), err error) {
+	f.mu.Lock()
+	if f.busy == nil {
+		f.busy = map[string]*hostLock{}
+	}
+	l := f.busy[host]
+	if l == nil {
+		l = &hostLock{sem: make(chan struct{}, 1)}
+		f.busy[host] = l
+	}
+	l.used++
+	f.mu.Unlock()
+	leave := func() {
+		f.mu.Lock()
+		if l.used--; l.used == 0 {
+			delete(f.busy, host)
+		}
+		f.mu.Unlock()
+	}
+	select {
+	case l.sem <- struct{}{}:
+		return func() { <-l.sem; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}
+
+func (f *Fetcher) client() *http.Transport {
+	f.once.Do(func() {
+		d := &net.Dialer{Timeout: 10 * time.Second}
+		if !f.AllowPrivate {
+			d.Control = refusePrivate
+		}
+		f.transport = &http.Transport{
+			DialContext: d.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: 5 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
+		}
+		if f.Dial != nil {
+			f.transport.DialContext = f.Dial
+		}
+	})
+	return f.transport
+}
+
+// Close closes idle connections.
+func (f *Fetcher) Close() { f.client().CloseIdleConnections() }
+
+// response is an answer whose body was read.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// failure is a reason for which a fetch failed, for people.
+type failure struct {
+	text string
+	wait time.Duration // the host is to be left alone as long
+	host string
+}
+
+func (e *failure) Error() string { return e.text }
+
+func failf(format string, args ...any) error { return &failure{text: fmt.Sprintf(format, args...)} }
+
+// get makes one request, without redirects.
+func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place, limit int64) (*response, error) {
+	host := strings.ToLower(u.Hostname())
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, failf("the address %q is neither http nor https", u.Redacted())
+	case host == "":
+		return nil, failf("the address %q has no host", u.Redacted())
+	}
+	unlock, err := f.lock(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if f.Blocked != nil {
+		if d := f.Blocked(host).Sub(f.Now()); d > 0 {
+			return nil, &failure{text: host + " asked to be left alone", wait: d, host: host}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, failf("the address %q cannot be asked for", u.Redacted())
+	}
+	req.Header.Set("User-Agent", f.Agent)
+	req.Header.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
+	if p != nil && p.Final == u.String() {
+		if p.ETag != "" {
+			req.Header.Set("If-None-Match", p.ETag)
+		}
+		if p.LastModified != "" {
+			req.Header.Set("If-Modified-Since", p.LastModified)
+		}
+	}
+	if f.Header != nil {
+		f.Header(req.Header)
+	}
+	res, err := f.client().RoundTrip(req)
+	if err != nil {
+		return nil, reason(err, f.Timeout)
+	}
+	defer res.Body.Close()
+	r := &response{status: res.StatusCode, header: res.Header}
+	if r.status != http.StatusOK {
+		return r, nil // what it says besides is for people
+	}
+	if r.body, err = io.ReadAll(io.LimitReader(res.Body, limit+1)); err != nil {
+		return nil, reason(err, f.Timeout)
+	}
+	if int64(len(r.body)) > limit {
+		return nil, failf("it is larger than %d MB", limit>>20)
+	}
+	return r, nil
+}
+
+// reason says an error of the network in a few words.
+func reason(err error, limit time.Duration) error {
+	var dns *net.DNSError
+	var private *privateError
+	var network net.Error
+	switch {
+	case errors.As(err, &private):
+		return private
+	case errors.As(err, &dns):
+		return failf("its host is not known")
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return failf("no answer within %v", limit)
+	}
+	text := err.Error()
+	if i := strings.LastIndex(text, ": "); i >= 0 {
+		text = text[i+2:]
+	}
+	return failf("%.100s", text)
+}
+
+// Fetch asks for a feed.
+func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
+	out := Result{Outcome: Failed, Place: p}
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		out.Err = failf("%q is no address", p.URL)
+		return out
+	}
+	permanent := true
+	for hop := 0; ; hop++ {
+		r, err := f.request(ctx, u, &p)
+		if err != nil {
+			out.Err = err
+			var e *failure
+			if errors.As(err, &e) {
+				out.Wait, out.Host = e.wait, e.host
+			}
+			return out
+		}
+		out.Status = r.status
+		next := r.header.Get("Location")
+		if !redirects(r.status) || next == "" {
+			f.conclude(&out, u, r)
+			if permanent && (out.Outcome == Found || out.Outcome == Unchanged) {
+				out.Place.URL = u.String()
+			}
+			return out
+		}
+		if hop == maxRedirects {
+			out.Err = failf("more than %d redirects", maxRedirects)
+			return out
+		}
+		permanent = permanent && (r.status == http.StatusMovedPermanently || r.status == http.StatusPermanentRedirect)
+		to, err := u.Parse(next)
+		if err != nil {
+			out.Err = failf("it redirects to %.80q, which is no address", next)
+			return out
+		}
+		to.Fragment = ""
+		u = to
+	}
+}
+
+func redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// request makes one request that robots.txt allows.
+func (f *Fetcher) request(ctx context.Context, u *url.URL, p *Place) (*response, error) {
+	rules, err := f.robots(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if !rules.Allow(u) {
+		return nil, failf("its robots.txt does not allow it")
+	}
+	return f.get(ctx, u, p, f.MaxBytes)
+}
+
+// conclude reads the last answer.
+func (f *Fetcher) conclude(out *Result, u *url.URL, r *response) {
+	out.Wait = f.wait(r)
+	switch r.status {
+	case http.StatusOK:
+		feed, err := Parse(r.body, r.header.Get("Content-Type"), u)
+		if err != nil {
+			out.Err = err
+			return
+		}
+		out.Outcome, out.Feed = Found, feed
+		out.Wait = max(out.Wait, feed.TTL)
+		out.Place.Final = u.String()
+		out.Place.ETag, out.Place.LastModified = r.header.Get("ETag"), r.header.Get("Last-Modified")
+	case http.StatusNotModified:
+		out.Outcome = Unchanged
+	case http.StatusGone:
+		out.Outcome, out.Err = Gone, failf("its server says that it is gone")
+	default:
+		if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
+			out.Host = strings.ToLower(u.Hostname())
+		}
+		out.Err = failf("its server answers %d %s", r.status, http.StatusText(r.status))
+	}
+}
+
+// wait returns how long the answer asks to wait: Retry-After, and max-age.
+func (f *Fetcher) wait(r *response) (d time.Duration) {
+	seconds := func(s string) {
+		if n, err := strconv.ParseInt(strings.Trim(s, `" `), 10, 64); err == nil && n > 0 {
+			d = max(d, time.Duration(min(n, int64(maxWait/time.Second)))*time.Second)
+		}
+	}
+	for _, v := range r.header.Values("Cache-Control") {
+		for part := range strings.SplitSeq(v, ",") {
+			if name, value, _ := strings.Cut(strings.TrimSpace(part), "="); strings.EqualFold(name, "max-age") {
+				seconds(value)
+			}
+		}
+	}
+	after := r.header.Get("Retry-After")
+	seconds(after)
+	if at, err := http.ParseTime(after); err == nil {
+		now := f.Now()
+		if date, err := http.ParseTime(r.header.Get("Date")); err == nil {
+			now = date
+		}
+		d = max(d, min(at.Sub(now), maxWait))
+	}
+	return d
+}

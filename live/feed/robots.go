@@ -1,0 +1,194 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// agentToken is what robots.txt calls this crawler.
+const agentToken = "ephemera"
+
+const (
+	robotsBytes = 512 << 10 // that are read; RFC 9309 asks for 500 KiB
+	robotsKept  = 24 * time.Hour
+)
+
+// Robots are the rules of a robots.txt for this crawler.
+type Robots struct {
+	Until time.Time    `json:"until"` // they are asked for again
+	Rules []RobotsRule `json:"rules,omitempty"`
+}
+
+// RobotsRule allows or disallows paths.
+type RobotsRule struct {
+	Path  string `json:"path"`
+	Allow bool   `json:"allow,omitempty"`
+}
+
+// RobotsCache keeps the rules of hosts, by scheme and host.
+type RobotsCache interface {
+	Robots(origin string) *Robots // or nil
+	SetRobots(origin string, r *Robots)
+}
+
+// robots returns the rules that hold for an address.
+func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
+	origin := u.Scheme + "://" + strings.ToLower(u.Host)
+	if r := f.Robots.Robots(origin); r != nil && f.Now().Before(r.Until) {
+		return r, nil
+	}
+	at, err := url.Parse(origin + "/robots.txt")
+	if err != nil {
+		return nil, failf("%.80q is no address", origin)
+	}
+	for range maxRedirects + 1 {
+		res, err := f.get(ctx, at, nil, robotsBytes)
+		var e *failure
+		switch {
+		case errors.As(err, &e):
+			return nil, &failure{"robots.txt: " + e.text, e.wait, e.host}
+		case err != nil:
+			return nil, err
+		case res.status == http.StatusTooManyRequests || res.status >= 500: // "unreachable"
+			return nil, &failure{"its robots.txt cannot be read: " + http.StatusText(res.status), f.wait(res), strings.ToLower(at.Hostname())}
+		case redirects(res.status):
+			if at, err = at.Parse(res.header.Get("Location")); err != nil {
+				return nil, failf("its robots.txt redirects to no address")
+			}
+			continue
+		}
+		r := &Robots{Until: f.Now().Add(robotsKept)}
+		if res.status == http.StatusOK {
+			r.Rules = ParseRobots(res.body)
+		}
+		f.Robots.SetRobots(origin, r)
+		return r, nil
+	}
+	r := &Robots{Until: f.Now().Add(robotsKept)} // "unavailable": all is allowed
+	f.Robots.SetRobots(origin, r)
+	return r, nil
+}
+
+// ParseRobots returns the rules of a robots.txt for this crawler: those of all
+// groups that name it, or else of those for "*".
+func ParseRobots(text []byte) []RobotsRule {
+	var named, others []RobotsRule
+	found := false
+	mine, any, inRules := false, false, false
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line, _, _ = strings.Cut(line, "#")
+		key, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		switch key {
+		case "user-agent":
+			if inRules {
+				mine, any, inRules = false, false, false
+			}
+			if strings.EqualFold(token(value), agentToken) {
+				mine, found = true, true
+			}
+			any = any || value == "*"
+		case "allow", "disallow":
+			inRules = true
+			if value == "" {
+				continue
+			}
+			rule := RobotsRule{Path: escape(value), Allow: key == "allow"}
+			if mine {
+				named = append(named, rule)
+			}
+			if any {
+				others = append(others, rule)
+			}
+		}
+	}
+	if found {
+		return named
+	}
+	return others
+}
+
+// token returns the product token that a user-agent line begins with.
+func token(s string) string {
+	for i := range len(s) {
+		if c := s[i] | 0x20; (c < 'a' || c > 'z') && s[i] != '-' && s[i] != '_' {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// escape returns a path in one spelling: octets beyond US-ASCII are escaped,
+// escapes of unreserved characters are not.
+func escape(path string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		escaped := c <= ' ' || c >= 0x7f
+		if c == '%' && i+2 < len(path) {
+			if d, err := url.PathUnescape(path[i : i+3]); err == nil {
+				c, i, escaped = d[0], i+2, true
+			}
+		}
+		unreserved := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+		if escaped && !unreserved {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// Allow reports whether the rules allow an address: the longest rule that matches
+// decides, and of equally long ones that which allows.
+func (r *Robots) Allow(u *url.URL) bool {
+	path := u.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	path = escape(path)
+	longest, allow := -1, true
+	for _, rule := range r.Rules {
+		if n := len(rule.Path); (n > longest || n == longest && rule.Allow) && matches(rule.Path, path) {
+			longest, allow = n, rule.Allow
+		}
+	}
+	return allow
+}
+
+// matches reports whether a path begins as the rule says, in which * stands for
+// anything and a $ at the end for the end.
+func matches(rule, path string) bool {
+	rule, whole := strings.CutSuffix(rule, "$")
+	first, rest, star := strings.Cut(rule, "*")
+	path, ok := strings.CutPrefix(path, first)
+	if !ok {
+		return false
+	}
+	for star {
+		first, rest, star = strings.Cut(rest, "*")
+		if !star && whole {
+			return strings.HasSuffix(path, first)
+		}
+		i := strings.Index(path, first)
+		if i < 0 {
+			return false
+		}
+		path = path[i+len(first):]
+	}
+	return !whole || path == ""
+}
