@@ -22,7 +22,7 @@ import (
 type Intervals struct {
 	Min float64 `toml:"min"`
 	Max float64 `toml:"max"`
-	Due bool    `toml:"due"` // crawl only sources that are due, whatever of the budget is left
+	Due bool    // crawl only sources that are due, whatever of the budget is left
 }
 
 func (s *Intervals) check() error {

@@ -209,7 +209,7 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 	switch {
 	case a.Crawls != nil:
 	case a.Rule != "":
-		a.Crawls, err = a.policy(ctx, a.window, a.Rule, nil)
+		a.Crawls, err = a.policy(ctx, a.Rule)
 	default:
 		a.Crawls = inTurn(n, 3600*float64(n)/a.Rate, a.window.from, a.window.to)
 	}

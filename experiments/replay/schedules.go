@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/learner"
@@ -71,7 +72,18 @@ func (a *Answer) alone(ctx context.Context) ([]Crawl, error) {
 	first := float64(a.Log.First)
 	last := first + math.Floor(float64(a.Log.Last-a.Log.First)/look)*look
 	w := window{begin: first, from: first, to: last, length: look, budget: len(a.Log.Names)}
-	return a.policy(ctx, w, a.Rule, map[string]any{"due": true})
+	e, err := experiments.Find(a.Rule)
+	if err != nil {
+		return nil, err
+	}
+	settings := e.Settings(e.FirstLevel())
+	switch s := settings.(type) {
+	case *baselines.EntryFrequency:
+		s.Due = true
+	case *baselines.Adaptive:
+		s.Due = true
+	}
+	return a.play(ctx, w, a.HalfLife, e, settings, nil)
 }
 
 // play runs a learner or policy in the replayed window from its beginning, and
@@ -123,23 +135,19 @@ func (a *Answer) hindsight(w window, halfLife float64) env.Instance {
 	return in
 }
 
-// policy returns the crawls of a policy of the catalogue, with the given settings.
-func (a *Answer) policy(ctx context.Context, w window, name string, keys map[string]any) ([]Crawl, error) {
+// policy returns the crawls of a policy of the catalogue.
+func (a *Answer) policy(ctx context.Context, name string) ([]Crawl, error) {
 	e, err := experiments.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := e.Configure(e.FirstLevel(), keys)
-	if err != nil {
-		return nil, err
-	}
-	return a.play(ctx, w, a.HalfLife, e, settings, nil)
+	return a.play(ctx, a.window, a.HalfLife, e, nil, nil)
 }
 
 // compare fills the row of a policy that is compared with the learner.
 func (a *Answer) compare(ctx context.Context, k int) error {
 	row := &a.Rows[2+k]
-	crawls, err := a.policy(ctx, a.window, row.Policy, nil)
+	crawls, err := a.policy(ctx, row.Policy)
 	*row = a.row(row.Policy, crawls, a.window)
 	return err
 }
