@@ -2,6 +2,7 @@ package env
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -203,13 +204,24 @@ var families = map[string]func(n int, budget float64, seed uint64) Instance{
 	"drift":     Drift,
 }
 
+// RegisterFamily adds a family of random instances of one's own to what Named
+// knows. Equal numbers, budgets and seeds give equal instances. It panics if there is
+// one of that name, and is called before anything is run.
+func RegisterFamily(name string, build func(n int, budget float64, seed uint64) Instance) {
+	if families[name] != nil {
+		panic(fmt.Sprintf("env: family %q is there already", name))
+	}
+	families[name] = build
+}
+
 // maxNamed bounds the number of sources that a name may ask for.
 const maxNamed = 10_000_000
 
-const (
-	namedAllowed = "allowed are paper, FAMILY:N[:SEED] with the families lognormal, wide, mixed and drift, either with :LAW at its end, and the path of a .toml file"
-	lawsAllowed  = "exponential, power, hump, window, batches and mixture"
-)
+const lawsAllowed = "exponential, power, hump, window, batches and mixture"
+
+func namedAllowed() string {
+	return fmt.Sprintf("allowed are paper, FAMILY:N[:SEED] with the families %s, either with :LAW at its end, and the path of a .toml file", strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+}
 
 // Named returns the instance of that name:
 //
@@ -249,7 +261,7 @@ func named(name string) (Instance, error) {
 	} else if build := families[parts[0]]; build != nil && (len(parts) == 2 || len(parts) == 3) {
 		n, err := strconv.Atoi(parts[1])
 		if err != nil || n < 1 || n > maxNamed {
-			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s", name, parts[1], maxNamed, namedAllowed)
+			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s", name, parts[1], maxNamed, namedAllowed())
 		}
 		if len(parts) == 3 {
 			if seed, err = strconv.ParseUint(parts[2], 10, 64); err != nil {
@@ -259,7 +271,7 @@ func named(name string) (Instance, error) {
 		in = build(n, 1, seed)
 		in.Budget = math.Max(1, cheapest(in)) // a crawl may cost more than 1
 	} else if len(parts) > 1 || parts[0] != "paper" {
-		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed, lawsAllowed)
+		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed(), lawsAllowed)
 	}
 	if law != "" {
 		in = in.WithLaw(law, seed)

@@ -158,18 +158,6 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 	}
 }
 
-type certaintySettings struct {
-	Optimism float64 `toml:"optimism"` // standard errors that ln of an inflow is raised by
-}
-
-func (s *certaintySettings) online() *forecast.Settings {
-	o := forecast.CertaintySettings()
-	o.Optimism = s.Optimism
-	return &o
-}
-
-func (s *certaintySettings) Validate() error { return s.online().Validate() }
-
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
@@ -192,20 +180,36 @@ var (
 	onlyOnline   = []env.Level{env.LevelOnline}
 )
 
-// Catalogue holds all learners and policies: the learners first, of which the
-// first is the default, then the policies in the order in which tables show
-// them.
-var Catalogue = append(learners(), policies...)
+// Catalogue returns all learners and policies: the learners of package learner, of
+// which the first is the default, then the policies in the order in which tables
+// show them.
+func Catalogue() []*Entry {
+	all := Learners()
+	for i := range policies {
+		all = append(all, &policies[i])
+	}
+	return all
+}
 
-// learners are the kinds of package learner as entries.
-func learners() (all []Entry) {
+// Learners returns the learners of package learner as entries.
+func Learners() (all []*Entry) {
 	for _, k := range learner.Kinds {
-		all = append(all, Entry{
+		all = append(all, &Entry{
 			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
 			Train: func(g Known, s any) (learner.Learner, error) { return k.New(g.Given, s) },
 		})
 	}
 	return all
+}
+
+// Register adds a policy of one's own to the catalogue, and so to all commands, or
+// panics if there is one of that name. It is called before anything is run. A
+// learner is added by [learner.Register].
+func Register(e Entry) {
+	if lookUp(e.Name) != nil {
+		panic(fmt.Sprintf("experiments: %q is there already", e.Name))
+	}
+	policies = append(policies, e)
 }
 
 var policies = slices.Concat([]Entry{
@@ -245,8 +249,8 @@ var policies = slices.Concat([]Entry{
 		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
 	}},
 	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
-		certaintySettings{Optimism: 1}, func(k Known, s *certaintySettings) (env.Policy[env.Online], error) {
-			return forecast.New(k.Terms, s.online())
+		forecast.CertaintySettings(), func(k Known, s *forecast.Settings) (env.Policy[env.Online], error) {
+			return forecast.New(k.Terms, s)
 		}),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
 		baselines.DefaultQWhittle(), func(k Known, s *baselines.QWhittle) (env.Policy[env.Online], error) {
@@ -288,25 +292,30 @@ func Find(name string) (*Entry, error) {
 		}
 		return SavedEntry(name, saved), nil
 	}
-	i := slices.IndexFunc(Catalogue, func(e Entry) bool { return e.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("unknown policy %q; allowed are %s", name, names(Catalogue))
+	if e := lookUp(name); e != nil {
+		return e, nil
 	}
-	return &Catalogue[i], nil
+	return nil, fmt.Errorf("unknown policy %q; allowed are %s", name, names(Catalogue()))
+}
+
+// lookUp returns the entry of that name, or nil.
+func lookUp(name string) *Entry {
+	for _, e := range Catalogue() {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
 }
 
 // FindLearner returns the learner of that name, if it works at that level;
 // without a name the first that is made for it, or else the first that works.
-func FindLearner(name string, level env.Level) (*Entry, error) {
-	var found *Entry
-	for i := range Catalogue {
-		e := &Catalogue[i]
+func FindLearner(name string, level env.Level) (found *Entry, err error) {
+	for _, e := range Learners() {
 		switch {
-		case !e.Learns() || name != "" && name != e.Name:
+		case name != "" && name != e.Name:
 		case !slices.Contains(e.Levels, level):
-			if name != "" {
-				return nil, fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", name, level, joinLevels(e.Levels))
-			}
+			err = fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", e.Name, level, joinLevels(e.Levels))
 		case found == nil || found.FirstLevel() != level && e.FirstLevel() == level:
 			found = e
 		}
@@ -314,18 +323,13 @@ func FindLearner(name string, level env.Level) (*Entry, error) {
 	switch {
 	case found != nil:
 		return found, nil
-	case name == "":
-		return nil, fmt.Errorf("no learner works with knowledge %s", level)
+	case err != nil:
+		return nil, err
 	}
 	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
 }
 
-// Learners returns the part of the catalogue that learns.
-func Learners() []Entry {
-	return slices.DeleteFunc(slices.Clone(Catalogue), func(e Entry) bool { return !e.Learns() })
-}
-
-func names(entries []Entry) string {
+func names(entries []*Entry) string {
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name)

@@ -93,7 +93,7 @@ func TestResolve(t *testing.T) {
 	}
 	write("1")
 	_, default1 := resolve(newRun(t, nil))
-	_, spelt := resolve(newRun(t, map[string]any{"learner.algorithm": Catalogue[0].Name, "instance.budget": 1, "instance.name": "paper"}))
+	_, spelt := resolve(newRun(t, map[string]any{"learner.algorithm": Catalogue()[0].Name, "instance.budget": 1, "instance.name": "paper"}))
 	if default1 != spelt {
 		t.Errorf("the default run has hash %s, spelt out %s", default1, spelt)
 	}
@@ -147,7 +147,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"learner.kappa", -1, "above 0"},
 		{"instance.name", "gold", "FAMILY:N"},
 		{"instance.budget", 1e9, "budget"},
-		{"world.kind", "flat", "mean, poisson, replay"},
+		{"world.kind", "flat", "allowed are mean, poisson"},
 		{"world.kind", "replay", "world.trace"},
 		{"world.marks", "odd", "constant"},
 		{"world.trace", "x.csv", "replay"},

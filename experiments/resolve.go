@@ -151,7 +151,7 @@ func (r Run) Value(key string) any {
 // is not its first.
 func (r Run) Algorithm() string {
 	name, _ := r.Learner["algorithm"].(string)
-	return cmp.Or(name, Catalogue[0].Name)
+	return cmp.Or(name, learner.Kinds[0].Name)
 }
 
 // Knowledge returns the level of knowledge of the learner or policy of a resolved
@@ -302,8 +302,6 @@ func (c *contest) resolveWorld() error {
 		c.Instance.Name = cmp.Or(c.Instance.Name, "paper")
 	}
 	switch {
-	case w.Kind != "mean" && w.Kind != "poisson" && w.Kind != "replay":
-		return wrong("world.kind", "world.kind is %q; allowed are mean, poisson, replay", w.Kind)
 	case w.Kind == "mean" && c.level == env.LevelOnline:
 		return wrong("world.kind", "mean has no items, which an online learner learns from; use poisson")
 	case w.Kind == "replay" && w.Trace == "":

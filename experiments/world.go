@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -56,15 +58,29 @@ func bad(key, format string, args ...any) error {
 // recording is named, that of the recording with the budget of the instance. An
 // error about a setting is a *SettingError.
 func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scene, error) {
-	switch {
-	case w.Trace != "":
+	if w.Trace != "" {
 		return w.recorded(ctx, in.Budget)
-	case w.Kind == "mean":
-		return MeanScene(in), nil
-	case w.Kind == "poisson":
-		return w.poisson(in, level)
 	}
-	return Scene{}, bad("kind", "is %q; allowed are mean, poisson and replay", w.Kind)
+	open := worlds[w.Kind]
+	if open == nil {
+		return Scene{}, bad("kind", "is %q; allowed are %s, and replay of a recording", w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
+	}
+	return open(w, in, level)
+}
+
+// worlds open the worlds of instances, by their kinds.
+var worlds = map[string]func(w World, in env.Instance, level env.Level) (Scene, error){
+	"mean":    func(_ World, in env.Instance, _ env.Level) (Scene, error) { return MeanScene(in), nil },
+	"poisson": World.poisson,
+}
+
+// RegisterWorld adds a kind of world of one's own, for -world and world.kind. It
+// panics if there is one of that name, and is called before anything is run.
+func RegisterWorld(kind string, open func(in env.Instance, level env.Level) (Scene, error)) {
+	if worlds[kind] != nil || kind == "replay" {
+		panic(fmt.Sprintf("experiments: world %q is there already", kind))
+	}
+	worlds[kind] = func(_ World, in env.Instance, level env.Level) (Scene, error) { return open(in, level) }
 }
 
 func (w World) recorded(ctx context.Context, budget float64) (Scene, error) {

@@ -72,6 +72,16 @@ type Kind struct {
 // Kinds are all kinds; the first is the default.
 var Kinds = []Kind{lspeKind, forecastKind, paperKind}
 
+// Register adds a kind of learner of one's own: to the commands, to the saved
+// learners that can be loaded, and to the catalogue. It panics if there is one of
+// that name, and is called before anything is run.
+func Register(k Kind) {
+	if slices.ContainsFunc(Kinds, func(other Kind) bool { return other.Name == k.Name }) {
+		panic(fmt.Sprintf("learner: %q is there already", k.Name))
+	}
+	Kinds = append(Kinds, k)
+}
+
 // find returns the kind of that name, if it works at that level.
 func find(name string, level env.Level) (*Kind, error) {
 	var names []string

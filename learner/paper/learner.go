@@ -21,7 +21,7 @@ type Learner struct {
 	actor
 	set      Settings
 	critic   *critic.Critic
-	phi      *features.Polynomial
+	phi      features.Map
 	a, d     critic.Stepper
 	price    price
 	costs    []float64
@@ -70,9 +70,13 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 			}
 		}
 	}
-	phi, err := features.New(fs)
-	if err != nil {
-		return nil, err
+	phi := features.Own(set.Features, t.hi)
+	if phi == nil {
+		polynomial, err := features.New(fs)
+		if err != nil {
+			return nil, err
+		}
+		phi = polynomial
 	}
 	if phi.Len() > mostFeatures {
 		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ephemera/features"
 	"ephemera/learner/critic"
 	"ephemera/learner/internal/check"
 )
@@ -47,7 +48,8 @@ type Settings struct {
 	// "keep" takes (8) as printed, "cut" sets it to 0.
 	Projection string `json:"projection" toml:"projection"`
 
-	// Features are "raw", polynomials of x, or "unit", of x/u*. Degree is their
+	// Features are "raw", polynomials of x, or "unit", of x/u*, or those of a map of
+	// one's own. Degree is their
 	// highest degree, and Terms says which there are: "full", all products, as
 	// in the paper; "separable", powers only; "auto", full up to 20 sources.
 	Features string `json:"features" toml:"features"`
@@ -176,7 +178,7 @@ func (s Settings) Validate() error {
 		check.OneOf("reward", s.Reward, "crawled", "literal"),
 		check.OneOf("act", s.Act, "probabilistic", "budget"),
 		check.OneOf("projection", s.Projection, "keep", "cut"),
-		check.OneOf("features", s.Features, "unit", "raw"),
+		check.OneOf("features", s.Features, append([]string{"unit", "raw"}, features.Registered()...)...),
 		check.OneOf("terms", s.Terms, "auto", "full", "separable"),
 		check.OneOf("tikhonov", s.Tikhonov, "fallback", "always"),
 		s.critic().Validate(),

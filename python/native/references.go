@@ -32,14 +32,13 @@ func reference(what string, text []byte) (any, error) {
 
 // catalogue answers with the learners and policies.
 func catalogue() any {
-	all := make([]map[string]any, len(experiments.Catalogue))
-	for i := range experiments.Catalogue {
-		e := &experiments.Catalogue[i]
+	var all []map[string]any
+	for _, e := range experiments.Catalogue() {
 		levels := e.Levels
 		if len(levels) == 0 {
 			levels = []env.Level{e.FirstLevel()}
 		}
-		all[i] = map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": levels}
+		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": levels})
 	}
 	return all
 }

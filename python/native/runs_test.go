@@ -223,7 +223,7 @@ func TestAsk(t *testing.T) {
 	if len(r["Share"].([]any)) != 4 || r["Bound"].(float64) < r["Reward"].(float64)*(1-1e-9) || !slices.Contains(r["Long"].([]any), any(float64(index.Never))) {
 		t.Errorf("relax: %+v", r)
 	}
-	if v := ask(t, "catalogue", "{}").([]any); len(v) != len(experiments.Catalogue) {
+	if v := ask(t, "catalogue", "{}").([]any); len(v) != len(experiments.Catalogue()) {
 		t.Errorf("catalogue: %v", v)
 	}
 	want, err := env.Named("mixed:5", 2)

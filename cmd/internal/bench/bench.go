@@ -129,7 +129,7 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 	names := strings.Split(c.policies, ",")
 	if c.policies == "" {
 		names = []string{"learned"}
-		for _, e := range experiments.Catalogue {
+		for _, e := range experiments.Catalogue() {
 			if e.Name != named.Name && e.WhyNot(scene, level) == "" {
 				names = append(names, e.Name)
 			}

@@ -60,10 +60,13 @@ func Status(err error) int {
 // Cores is how many runs are made at once unless a flag says otherwise.
 var Cores = runtime.GOMAXPROCS(0)
 
+// Command is what a command does.
+type Command func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+
 // Main runs a command to its end: run gets a context that Ctrl-C cancels, and
 // an error becomes one line on stderr and an exit status. A second Ctrl-C ends the
 // process.
-func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+func Main(name string, run Command) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)

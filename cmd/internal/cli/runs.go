@@ -144,7 +144,7 @@ func (r *Runs) Learner() (*experiments.Entry, env.Level, error) {
 			return e, e.FirstLevel(), nil
 		}
 	}
-	level = cmp.Or(level, experiments.Catalogue[0].FirstLevel())
+	level = cmp.Or(level, experiments.Catalogue()[0].FirstLevel())
 	e, err := experiments.FindLearner(r.name, level)
 	if err != nil {
 		return nil, "", Usagef("-algorithm: %w", err)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -16,8 +15,8 @@ import (
 	"ephemera/cmd/internal/cli"
 )
 
-// Command is the run function of a command.
-type Command func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+// Command is the function of a command.
+type Command = cli.Command
 
 // Call runs a command and returns what it prints.
 func Call(t *testing.T, c Command, args ...string) (stdout, stderr string, err error) {

@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ephemera/learner"
+)
+
+// The program of docs/own has all commands with a learner of its own, which goes on
+// where it was interrupted, and is loaded.
+func TestOwnProgram(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "own")
+	build := exec.Command("go", "build", "-o", own, ".")
+	build.Dir = "../docs/own"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s(go mod tidy in docs/own follows a change of go.mod)", err, out)
+	}
+	dir := t.TempDir()
+	call := func(line string) string {
+		t.Helper()
+		c := exec.Command(own, strings.Fields(line)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		return string(out)
+	}
+	const train = "train -algorithm tracker -steps 100000 -checkpoint 1000 -format json -out "
+	whole := call(train + "whole")
+	began := exec.Command(own, strings.Fields(train+"parts")...)
+	began.Dir = dir
+	if err := began.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 10_000 {
+		if _, err := os.Stat(filepath.Join(dir, "parts", learner.StateFile)); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	began.Process.Kill()
+	if began.Wait() == nil {
+		t.Error("the run ended before it was killed")
+	}
+	if parts := call(train + "parts"); parts != whole {
+		t.Errorf("resumed it prints\n%s\nwant\n%s", parts, whole)
+	}
+	if out := call("bench -policies tracker,whittle,file:whole -set step=0.2 -steps 500 -seeds 2"); !strings.Contains(out, "tracker/learned") || !strings.Contains(out, "file:whole") {
+		t.Errorf("bench prints\n%s", out)
+	}
+	config := "steps = 200\nlearner.algorithm = \"tracker\"\nlearner.step = [0.1, 0.5]\n"
+	if err := os.WriteFile(filepath.Join(dir, "steps.toml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := call("sweep steps.toml -out steps"); !strings.Contains(out, "step/0.5") {
+		t.Errorf("sweep prints\n%s", out)
+	}
+	if out := call("report whole steps"); strings.Count(out, "report.html") != 2 {
+		t.Errorf("report prints\n%s", out)
+	}
+}

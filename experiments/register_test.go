@@ -1,0 +1,85 @@
+package experiments
+
+import (
+	"testing"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/features"
+)
+
+// lossy is a world of one's own: that of the mean dynamics, but what is crawled
+// in every tenth epoch is lost on its way.
+type lossy struct{ *env.Mean }
+
+func (w lossy) Step(crawl []int) ([]env.Crawled, error) {
+	lost := w.View().Epoch%10 == 9
+	crawls, err := w.Mean.Step(crawl)
+	for i := range crawls {
+		if lost {
+			crawls[i].Interest = 0
+		}
+	}
+	return crawls, err
+}
+
+// linear is a feature map of one's own: φ(x) = x.
+type linear int
+
+func (m linear) Len() int                      { return int(m) }
+func (m linear) To(dst, x []float64) []float64 { copy(dst, x); return dst }
+
+// What is registered is run by its name: a policy, a world, a family and a feature
+// map. A learner is registered in docs/own.
+func TestRegister(t *testing.T) {
+	before := policies
+	t.Cleanup(func() { policies = before })
+	Register(Entry{Name: "even", About: "the source that has waited longest", New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })})
+	RegisterWorld("lossy", func(in env.Instance, level env.Level) (Scene, error) {
+		return Scene{Instance: in, Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
+			w, err := env.NewMean(in, overrun)
+			return lossy{w}, err
+		}}, nil
+	})
+	env.RegisterFamily("twins", func(n int, budget float64, _ uint64) env.Instance {
+		in := env.Instance{ID: "twins", Budget: budget}
+		for range n {
+			in.Sources = append(in.Sources, env.NewSource("", 1, .1, 1))
+		}
+		return in
+	})
+	features.Register("linear", func(ceilings []float64) features.Map { return linear(len(ceilings)) })
+	reward := func(settings map[string]any) float64 {
+		t.Helper()
+		settings["steps"] = 1000
+		rec, err := new(Engine).Perform(t.Context(), newRun(t, settings))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.Learned.Reward
+	}
+	whole := reward(map[string]any{AlgorithmKey: "even", "instance.name": "twins:5"})
+	if got := reward(map[string]any{AlgorithmKey: "round-robin", "instance.name": "twins:5"}); got != whole || whole == 0 {
+		t.Errorf("the policy of one's own earns %v, round robin %v", whole, got)
+	}
+	if got := reward(map[string]any{AlgorithmKey: "even", "instance.name": "twins:5", "world.kind": "lossy"}); got < .85*whole || got > .95*whole {
+		t.Errorf("where one crawl in ten is lost it earns %v of %v", got, whole)
+	}
+	own, raw := map[string]any{AlgorithmKey: "paper", "learner.features": "linear"}, map[string]any{AlgorithmKey: "paper"}
+	if reward(own) == reward(raw) {
+		t.Error("the feature map of one's own changes nothing")
+	}
+	for what, again := range map[string]func(){
+		"policy": func() { Register(Entry{Name: "lspe"}) }, "world": func() { RegisterWorld("mean", nil) },
+		"family": func() { env.RegisterFamily("twins", nil) }, "feature map": func() { features.Register("linear", nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a %s of the same name replaced another", what)
+				}
+			}()
+			again()
+		}()
+	}
+}
