@@ -229,7 +229,7 @@ func TestNamed(t *testing.T) {
 		budget float64
 		want   string
 	}{
-		{"papers", 0, `unknown instance "papers"; allowed are paper, FAMILY:N[:SEED] with the families lognormal, wide, mixed and drift`},
+		{"papers", 0, `unknown instance "papers"; allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide`},
 		{"", 0, "allowed are paper"},
 		{"lognormal", 0, "allowed are paper"},
 		{"lognormal:", 0, `number of sources is ""`},
