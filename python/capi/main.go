@@ -71,50 +71,50 @@ func eph_call(what *C.char, handle C.int64_t, settings *C.char, in *C.double, co
 	return status(answer, err)
 }
 
-// eph_bind says where worlds write; see native.Frame. Observations are float or
-// double. The buffers must outlive the last call that names a row of them.
+// eph_bind says where worlds write what a call brings that names the slot; see
+// native.Frame. Observations are float or double. The buffers must outlive the last
+// call that names the slot.
 //
 //export eph_bind
-func eph_bind(handle, rows C.int64_t, observation *C.char, reward, interest *C.double, crawled, over *C.uint8_t, answer **C.char) (failed C.int32_t) {
+func eph_bind(handle, slot, rows C.int64_t, observation *C.char, reward, interest *C.double, crawled, over *C.uint8_t, unit *C.double, seed *C.uint64_t, answer **C.char) (failed C.int32_t) {
 	defer caught(answer, &failed)
 	w, err := native.Get[*native.Worlds](int64(handle))
 	if err != nil {
 		return status(answer, err)
 	}
 	k, n, width, scaled := w.Layout()
+	f := native.Frame{Unit: at[float64](unit, k), Seed: at[uint64](seed, k)}
 	k *= int(rows)
-	f := native.Frame{
-		Reward: at[float64](reward, k), Over: at[uint8](over, k),
-		Interest: at[float64](interest, k*n), Crawled: at[uint8](crawled, k*n),
-	}
+	f.Reward, f.Over = at[float64](reward, k), at[uint8](over, k)
+	f.Interest, f.Crawled = at[float64](interest, k*n), at[uint8](crawled, k*n)
 	if scaled {
 		f.Scaled = at[float32](observation, k*width)
 	} else {
 		f.Raw = at[float64](observation, k*width)
 	}
-	w.Bind(f)
+	w.Bind(int(slot), f)
 	return 0
 }
 
 // eph_reset resets the worlds that mask marks, all if it is NULL, and writes
-// into a row. seeds is NULL or has one for each world.
+// into a row of a slot. seeds is NULL or has one for each world.
 //
 //export eph_reset
-func eph_reset(handle, row C.int64_t, mask *C.uint8_t, seeds *C.uint64_t, answer **C.char) (failed C.int32_t) {
+func eph_reset(handle, slot, row C.int64_t, mask *C.uint8_t, seeds *C.uint64_t, answer **C.char) (failed C.int32_t) {
 	defer caught(answer, &failed)
 	w, err := native.Get[*native.Worlds](int64(handle))
 	if err == nil {
 		k, _, _, _ := w.Layout()
-		err = w.Reset(at[uint8](mask, k), at[uint64](seeds, k), int(row))
+		err = w.Reset(at[uint8](mask, k), at[uint64](seeds, k), int(slot), int(row))
 	}
 	return status(answer, err)
 }
 
-// eph_step steps all worlds and writes into a row. Actions are K × n scores,
+// eph_step steps all worlds and writes into a row of a slot. Actions are K × n scores,
 // float in form 0 and double in form 1, K × n int8 in form 2, or K int64.
 //
 //export eph_step
-func eph_step(handle, row C.int64_t, action *C.char, form C.int32_t, answer **C.char) (failed C.int32_t) {
+func eph_step(handle, slot, row C.int64_t, action *C.char, form C.int32_t, answer **C.char) (failed C.int32_t) {
 	defer caught(answer, &failed)
 	w, err := native.Get[*native.Worlds](int64(handle))
 	if err != nil {
@@ -132,5 +132,5 @@ func eph_step(handle, row C.int64_t, action *C.char, form C.int32_t, answer **C.
 	default:
 		a.One = at[int64](action, k)
 	}
-	return status(answer, w.Step(a, int(row)))
+	return status(answer, w.Step(&a, int(slot), int(row)))
 }

@@ -1,7 +1,7 @@
 // Package native is the Go half of the Python package ephemera: worlds that are
 // stepped K at a time over flat buffers, and one [Call] for all that is rarer:
-// policies and learners that are asked outside of a run, worlds in which policies
-// of Python crawl, long runs, exact references. It knows nothing of C; package capi is the
+// policies and learners that are asked outside of a run, long runs, exact
+// references. It knows nothing of C; package capi is the
 // thin layer of exported functions over it.
 //
 // What a caller in Python can get wrong comes back as an error.
@@ -49,8 +49,6 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 		m.built, m.Answer, err = openWorlds(ctx, text)
 	case "runs":
 		m.built, m.Answer, err = startRuns(text)
-	case "play":
-		m.built, m.Answer, err = openPlay(ctx, text)
 	case "compare":
 		m.Answer, err = compare(text)
 	case "crawler":
@@ -70,10 +68,10 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 		if j, err = Get[*job](handle); err == nil {
 			m.Answer, err = j.wait()
 		}
-	case "view", "step", "record":
-		var p *play
-		if p, err = Get[*play](handle); err == nil {
-			err = p.call(what, in, &m)
+	case "items":
+		var w *Worlds
+		if w, err = Get[*Worlds](handle); err == nil {
+			m.Numbers = w.items(m.Numbers)
 		}
 	default:
 		var c *crawler

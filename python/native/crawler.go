@@ -59,7 +59,7 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 	if e, err := experiments.Find(s.Name); err == nil && s.Knowledge == "" {
 		s.Knowledge = e.FirstLevel()
 	}
-	scene, err := s.scene(ctx)
+	scene, err := s.scene(ctx, s.Seed)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func reference(what string, text []byte) (any, error) {
 	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
-	in, err := s.instance()
+	in, err := s.instance(1)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func curve(text []byte, in, to []float64) ([]float64, error) {
 	if err := decode(text, &q); err != nil {
 		return nil, err
 	}
-	inst, err := q.instance()
+	inst, err := q.instance(1)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type runSettings struct {
 	Workers    int // 0 for one per processor
 }
 
+const maxSeeds = 100_000 // each has a record in memory
+
 // job performs runs beside Python, which looks for signals while it waits.
 type job struct {
 	stop    context.CancelFunc
@@ -41,11 +43,7 @@ func startRuns(text []byte) (*job, any, error) {
 		return nil, nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	scene, err := s.scene(ctx)
-	var entries []experiments.Play
-	if err == nil {
-		entries, err = s.plays(scene)
-	}
+	scenes, entries, err := s.plays(ctx)
 	if err != nil {
 		stop()
 		return nil, nil, err
@@ -60,30 +58,42 @@ func startRuns(text []byte) (*job, any, error) {
 		j.err = experiments.Each(ctx, len(entries)*s.Seeds, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)), nil, nil, func(ctx context.Context, i int) (err error) {
 			p := entries[i/s.Seeds]
 			p.Seed = s.Seed + uint64(i%s.Seeds)
-			j.records[i/s.Seeds][i%s.Seeds], err = scene.Record(ctx, p)
+			j.records[i/s.Seeds][i%s.Seeds], err = scenes[i%len(scenes)].Record(ctx, p)
 			return err
 		})
 	}()
 	return j, nil, nil
 }
 
-// plays finds the policies and reads their settings.
-func (s *runSettings) plays(scene experiments.Scene) ([]experiments.Play, error) {
-	if s.Steps < 0 || s.Evaluation < 0 || s.Seeds < 1 || s.Seeds > 1<<20 {
-		return nil, fmt.Errorf("%d steps, %d of evaluation, %d seeds; allowed are 0 or more, and 1 to %d seeds", s.Steps, s.Evaluation, s.Seeds, 1<<20)
+// plays opens the scene, or one for each seed where these have instances of their
+// own, finds the policies and reads their settings.
+func (s *runSettings) plays(ctx context.Context) (scenes []experiments.Scene, all []experiments.Play, err error) {
+	if s.Steps < 0 || s.Evaluation < 0 || s.Seeds < 1 || s.Seeds > maxSeeds {
+		return nil, nil, fmt.Errorf("%d steps, %d of evaluation, %d seeds; allowed are 0 or more, and 1 to %d seeds", s.Steps, s.Evaluation, s.Seeds, maxSeeds)
 	}
-	if s.Steps == 0 && scene.Epochs == 0 {
-		return nil, errors.New("the world does not end; the number of steps is needed")
+	several := 1
+	if strings.Contains(s.Instance, anySeed) {
+		several = s.Seeds
 	}
-	all := make([]experiments.Play, len(s.Policies))
-	for k := range s.Policies {
-		entry, settings, err := s.Policies[k].find(scene, s.Knowledge)
+	for k := range several {
+		scene, err := s.scene(ctx, s.Seed+uint64(k))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		all[k] = experiments.Play{Entry: entry, Settings: settings, Level: s.Knowledge, Epochs: scene.Limit(s.Steps), Evaluation: s.Evaluation}
+		scenes = append(scenes, scene)
 	}
-	return all, nil
+	epochs := scenes[0].Limit(s.Steps)
+	if epochs == 0 {
+		return nil, nil, errors.New("the world does not end; the number of steps is needed")
+	}
+	for k := range s.Policies {
+		entry, settings, err := s.Policies[k].find(scenes[0], s.Knowledge)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, experiments.Play{Entry: entry, Settings: settings, Level: s.Knowledge, Epochs: epochs, Evaluation: s.Evaluation})
+	}
+	return scenes, all, nil
 }
 
 // wait waits for the end of the job for a moment; it answers nothing while it

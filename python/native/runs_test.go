@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,46 +46,6 @@ func records(t *testing.T, changes map[string]any) [][]*experiments.Record {
 	}
 }
 
-// A policy of Python that does what round robin does has the record of round
-// robin, by sources and by scores, and sees what its level shows.
-func TestPlayIsTheLoop(t *testing.T) {
-	for _, knowledge := range []string{"model", "observed", "online"} {
-		world := map[string]any{"world": "poisson", "knowledge": knowledge}
-		world["policies"], world["seeds"] = []any{map[string]any{"name": "round-robin"}}, 1
-		want := records(t, world)[0][0]
-		delete(world, "policies")
-		delete(world, "seeds")
-		for _, byScore := range []bool{false, true} {
-			world["name"] = "round-robin"
-			m, err := asked("play", 0, world, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen, items := must(t)(asked("view", m.Handle, nil, nil)).Numbers, 0.0
-			for range 200 {
-				if shows := [2]bool{seen[1] == 1, seen[2] == 1}; shows != [2]bool{knowledge != "online", knowledge == "observed"} {
-					t.Fatalf("%s shows mean and state: %v", knowledge, shows)
-				}
-				ages := seen[5:9]
-				choice := []float64{sources, float64(slices.Index(ages, slices.Max(ages)))}
-				if byScore {
-					choice = append([]float64{scores}, ages...)
-				}
-				seen = must(t)(asked("step", m.Handle, nil, choice)).Numbers
-				items += seen[4]
-			}
-			got := must(t)(asked("record", m.Handle, nil, nil)).Answer.(*experiments.Record)
-			// Where states are shown items are added up one by one.
-			if math.Abs(got.Learned.Reward/want.Learned.Reward-1) > 1e-12 || got.Learned.Crawls != 1 || len(got.Curve) != len(want.Curve) || !reflect.DeepEqual(got.Bound, want.Bound) {
-				t.Errorf("%s: the loop of Python has %+v, that of Go %+v", knowledge, got.Learned, want.Learned)
-			}
-			if (items > 0) != (knowledge == "online") {
-				t.Errorf("%s shows %v items", knowledge, items)
-			}
-		}
-	}
-}
-
 func must(t *testing.T) func(m Made, err error) Made {
 	return func(m Made, err error) Made {
 		t.Helper()
@@ -99,7 +58,7 @@ func must(t *testing.T) func(m Made, err error) Made {
 
 // A report of records is that of a comparison, and names are told apart.
 func TestCompareRecords(t *testing.T) {
-	all := records(t, map[string]any{"seeds": 3, "policies": []any{map[string]any{"name": "whittle"}, map[string]any{"name": "greedy"}}})
+	all := records(t, map[string]any{"world": "mean", "seeds": 3, "policies": []any{map[string]any{"name": "whittle"}, map[string]any{"name": "greedy"}}})
 	contender := func(name string, records any) map[string]any {
 		return map[string]any{"name": name, "learns": false, "records": records}
 	}
@@ -154,19 +113,13 @@ func TestRunRefusals(t *testing.T) {
 		{"runs", map[string]any{"seeds": 1, "policies": named("nobody")}, "unknown"},
 		{"runs", map[string]any{"seeds": 1, "policies": named("miniflux")}, "knowledge online"},
 		{"runs", map[string]any{"seeds": 0, "policies": named("whittle")}, "0 seeds"},
-		{"runs", map[string]any{"seeds": int64(1e12), "policies": named("whittle")}, "1048576 seeds"},
+		{"runs", map[string]any{"seeds": int64(1e12), "policies": named("whittle")}, "100000 seeds"},
 		{"runs", map[string]any{"seeds": 1, "steps": 0, "policies": named("whittle")}, "does not end"},
 		{"runs", map[string]any{"seeds": 1, "policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},
-		{"play", map[string]any{"steps": 0}, "does not end"},
-		{"play", map[string]any{"luck": 1}, "luck"},
 	} {
 		if _, err := asked(c.what, 0, c.changes, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %v: %v, want %q", c.what, c.changes, err, c.want)
 		}
-	}
-	m := must(t)(asked("play", 0, nil, nil))
-	if _, err := asked("step", m.Handle, nil, []float64{sources, 9}); err == nil || !strings.Contains(err.Error(), "source 9; allowed are 0 to 3") {
-		t.Errorf("a source that is not there: %v", err)
 	}
 }
 

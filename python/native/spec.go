@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"ephemera/env"
@@ -26,7 +27,7 @@ type spec struct {
 
 // usual is what a spec leaves out.
 func usual() spec {
-	return spec{World: experiments.World{Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Kind: "mean", Knowledge: env.LevelModel}
+	return spec{World: experiments.World{Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Kind: "poisson", Knowledge: env.LevelModel}
 }
 
 // decode reads JSON strictly.
@@ -44,10 +45,13 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// instance returns the instance that s names.
-func (s *spec) instance() (env.Instance, error) {
+// anySeed in the name of an instance stands for the seed of the world.
+const anySeed = "*"
+
+// instance returns the instance that s names, under that seed.
+func (s *spec) instance(seed uint64) (env.Instance, error) {
 	if s.TOML == "" {
-		return env.Named(s.Instance, s.Budget)
+		return env.Named(strings.ReplaceAll(s.Instance, anySeed, strconv.FormatUint(seed, 10)), s.Budget)
 	}
 	in, err := env.Unmarshal("instance", []byte(s.TOML))
 	if err == nil && s.Budget != 0 {
@@ -57,8 +61,8 @@ func (s *spec) instance() (env.Instance, error) {
 	return in, err
 }
 
-// scene returns the scene that s describes.
-func (s *spec) scene(ctx context.Context) (none experiments.Scene, err error) {
+// scene returns the scene that s describes, under that seed.
+func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, err error) {
 	if s.Knowledge, err = env.ParseLevel(string(s.Knowledge)); err != nil {
 		return none, err
 	}
@@ -70,7 +74,7 @@ func (s *spec) scene(ctx context.Context) (none experiments.Scene, err error) {
 			return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", w.Kind)
 		}
 		w.Trace = ""
-		in, err = s.instance()
+		in, err = s.instance(seed)
 	case w.Trace == "":
 		err = errors.New("world replay takes the path of a recording as trace")
 	}

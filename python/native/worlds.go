@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"strings"
+	"sync"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
@@ -16,160 +18,201 @@ import (
 // worldSettings are the settings of a set of worlds.
 type worldSettings struct {
 	spec
-	Worlds int  // K
-	Steps  int  // epochs of an episode; 0 for all that the world has
-	Scaled bool // observations are float32 in units of their own
-	// Action is scores, set or one. Truncate has a set that is dearer than the
-	// budget cut to it, longest waiting first; otherwise it is refused.
-	Action    string
-	Truncate  bool
+	Worlds    int  // K
+	Steps     int  // epochs of an episode; 0 for all that the world has
+	Scaled    bool // observations and rewards have units of their own
+	Truncate  bool // a set that is dearer than the budget is cut to it, longest waiting first; otherwise refused
 	Autoreset bool // a world that is over is reset by its next step
+	Threads   int  // 0 for one
 }
 
 const maxWorlds = 1 << 24
 
 // about is what Python must know of worlds to lay out its buffers.
 type about struct {
+	ID      string    `json:"id"`
 	Names   []string  `json:"names"`
 	Costs   []float64 `json:"costs"`
 	Budget  float64   `json:"budget"`
+	Start   int64     `json:"start"`   // Unix time of the first decision, 0 without dates
+	Length  float64   `json:"length"`  // seconds between decisions, 0 without dates
 	Ceiling []float64 `json:"ceiling"` // u*, interest; null where the level does not tell
-	Steps   int       `json:"steps"`   // of an episode; 0 for endless
+	Epochs  int       `json:"epochs"`  // of an episode; 0 for endless
 	Width   int       `json:"width"`   // figures of one observation
 	Limited bool      `json:"limited"` // no state is above its ceiling
 	Bounded bool      `json:"bounded"` // the relaxed optimum bounds what can be earned
+	Changes []int     `json:"changes"` // epochs at which parameters change
 }
 
 // Frame is where K worlds write what a step or a reset brings: rows of K blocks,
-// all one after the other. n is the number of sources.
+// all one after the other. n is the number of sources. Unit and Seed have one row.
 type Frame struct {
 	Raw      []float64 // rows × K × width, or nil
 	Scaled   []float32 // rows × K × width, or nil
-	Reward   []float64 // rows × K, interest
+	Reward   []float64 // rows × K
 	Interest []float64 // rows × K × n, what the crawl of each source brought
 	Crawled  []uint8   // rows × K × n, 1 for the sources that were crawled
 	Over     []uint8   // rows × K, 1 where the episode has ended
+	Unit     []float64 // K, bound of the relaxed problem, interest per epoch
+	Seed     []uint64  // K, of the episode
 }
 
-// Worlds are K worlds of one scene that are stepped by one call. Only one call
-// at a time is allowed.
+// Worlds are K worlds that are stepped by one call. Only one call at a time is
+// allowed.
 type Worlds struct {
-	set   worldSettings
-	scene experiments.Scene
-	about about
-	n     int
-	to    Frame
-	world []one
-	top   *baselines.Selector
-	key   []float64
-	units
+	set    worldSettings
+	about  about
+	n      int
+	frames []Frame
+	site   *site // of all worlds; nil where each draws an instance of its own
+	world  []one
+	flat   *flat // holds the worlds, where they follow the mean dynamics
+	hands  []hand
 }
 
-// units are those of observations: interest and epochs, or, scaled, states and
-// harvests as shares of u*, where the level of knowledge tells u*, otherwise
-// log(1 + harvest), and ages as
+// hand is what one thread works with.
+type hand struct {
+	top *baselines.Selector
+	key []float64
+	err error
+}
+
+// site is a scene, and the units of what is observed in it. Scaled, states and
+// harvests are shares of u* where the level of knowledge tells u*, otherwise
+// log(1 + harvest); rewards are shares of the bound; and ages are
 //
 //	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
-type units struct {
+type site struct {
+	experiments.Scene
+	terms env.Terms
+	gain  []float64 // mean states at the beginning; u, under the mean dynamics
 	rate  []float64 // 1/u*, or 1
 	log   bool
+	unit  float64   // bound of the relaxed problem, interest per epoch
+	pay   float64   // 1/unit, or 1
 	round float64   // 0 for ages in epochs
-	ages  []float64 // of the ages from 0 on
-}
-
-// commonAges is how many ages are looked up.
-const commonAges = 1024
-
-func (u *units) age(age int) float64 {
-	switch {
-	case age < len(u.ages):
-		return u.ages[age]
-	case u.round == 0:
-		return float64(age)
-	}
-	return -math.Expm1(-float64(age) / u.round)
+	ages  []float32 // of the ages from 0 on, scaled
 }
 
 // one is a world on its way through an episode.
 type one struct {
-	env.World
-	seed  uint64
-	over  bool      // the episode has ended
-	found []float64 // interest of each source's last crawl, 0 before the first
-	crawl []int     // of this step
+	env.World // nil in flat
+	at        *site
+	seed      uint64
+	epoch     int
+	over      bool      // the episode has ended
+	found     []float64 // as observed: of each source's last crawl, 0 before the first
+	crawl     []int     // of this step
+	got       []env.Crawled
 }
 
 // openWorlds sets worlds up. They are reset before their first step.
 func openWorlds(ctx context.Context, text []byte) (*Worlds, *about, error) {
-	w := &Worlds{set: worldSettings{spec: usual()}}
+	w := &Worlds{set: worldSettings{spec: usual(), Threads: 1}}
 	if err := decode(text, &w.set); err != nil {
 		return nil, nil, err
 	}
-	if w.set.Worlds < 1 || w.set.Worlds > maxWorlds || w.set.Steps < 0 {
-		return nil, nil, fmt.Errorf("%d worlds of %d steps; allowed are 1 to %d worlds and 0 steps or more", w.set.Worlds, w.set.Steps, maxWorlds)
+	if w.set.Worlds < 1 || w.set.Worlds > maxWorlds || w.set.Steps < 0 || w.set.Threads < 1 {
+		return nil, nil, fmt.Errorf("%d worlds of %d epochs on %d threads; allowed are 1 to %d worlds, 0 epochs or more and 1 thread or more", w.set.Worlds, w.set.Steps, w.set.Threads, maxWorlds)
 	}
-	var err error
-	if w.scene, err = w.set.scene(ctx); err != nil {
-		return nil, nil, err
-	}
-	first, err := w.scene.Open(0, w.set.Knowledge, false)
+	at, err := w.open(ctx, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	t := first.Terms()
-	w.n, w.top = len(t.Costs), baselines.NewSelector(t.Costs, t.Budget)
-	w.key = make([]float64, w.n)
+	t := at.terms
+	w.n = len(t.Costs)
 	w.world = make([]one, w.set.Worlds)
+	found := make([]float64, w.set.Worlds*w.n)
+	for k := range w.world {
+		w.world[k].found = found[k*w.n : (k+1)*w.n]
+	}
+	for range w.set.Threads {
+		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
+	}
+	if !strings.Contains(w.set.Instance, anySeed) {
+		w.site = at
+		w.flat = newFlat(at, w.set.Kind, w.set.Worlds)
+	}
 	w.about = about{
-		Names: t.Names, Costs: t.Costs, Budget: t.Budget, Steps: w.scene.Limit(w.set.Steps), Width: 3 * w.n,
-		Limited: !w.scene.Seeded && w.scene.Epochs == 0, Bounded: w.scene.Bounded(w.set.Knowledge),
+		ID: at.Instance.ID, Names: t.Names, Costs: t.Costs, Budget: t.Budget, Start: t.Start, Length: t.Length,
+		Epochs: at.Limit(w.set.Steps), Width: 3 * w.n,
+		Limited: w.set.Kind == "mean" && w.site != nil && len(at.Instance.Changes) == 0, Bounded: at.Bounded(w.set.Knowledge),
+	}
+	for _, c := range at.Instance.Changes {
+		w.about.Changes = append(w.about.Changes, c.At)
 	}
 	if w.set.Knowledge == env.LevelOnline {
 		w.about.Width = 2 * w.n
 	} else {
-		for _, s := range w.scene.Instance.Sources {
+		for _, s := range at.Instance.Sources {
 			w.about.Ceiling = append(w.about.Ceiling, s.Ceiling())
 		}
 	}
-	if err := w.allowed(t); err != nil {
-		return nil, nil, err
-	}
-	w.measure(t)
 	return w, &w.about, nil
 }
 
-// allowed refuses a form of actions that does not fit the terms.
-func (w *Worlds) allowed(t env.Terms) error {
-	switch w.set.Action {
-	case "scores", "set":
-		return nil
-	case "one":
-		if t.Budget < 1 || t.Budget >= 2 || slices.ContainsFunc(t.Costs, func(c float64) bool { return c != 1 }) {
-			return fmt.Errorf("action one is for crawls that cost 1 and a budget of 1; costs are %v to %v and the budget is %v", slices.Min(t.Costs), slices.Max(t.Costs), t.Budget)
-		}
-		return nil
+// open opens the scene of a seed and measures it.
+func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
+	scene, err := w.set.scene(ctx, seed)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("unknown action %q; allowed are scores, set and one", w.set.Action)
+	world, err := scene.Open(seed, w.set.Knowledge, false)
+	if err != nil {
+		return nil, err
+	}
+	at := &site{Scene: scene, terms: world.Terms(), gain: world.View().Mean, rate: make([]float64, len(scene.Instance.Sources)), pay: 1}
+	at.unit = index.Relax(scene.Instance.MeanDynamics()).Bound
+	if at.unit == 0 {
+		at.unit = 1
+	}
+	for i := range at.rate {
+		at.rate[i] = 1
+	}
+	if !w.set.Scaled {
+		return at, nil
+	}
+	at.pay, at.round = 1/at.unit, at.terms.Round()
+	if at.log = w.set.Knowledge == env.LevelOnline; !at.log {
+		for i, s := range scene.Instance.Sources {
+			if c := s.Ceiling(); c > 0 {
+				at.rate[i] = 1 / c
+			}
+		}
+	}
+	at.ages = make([]float32, int(min(18*at.round, 1<<16))+2) // then 1 as a float32, or computed
+	for age := range at.ages {
+		at.ages[age] = float32(-math.Expm1(-float64(age) / at.round))
+	}
+	return at, nil
 }
 
-// measure settles the units.
-func (w *Worlds) measure(t env.Terms) {
-	w.rate = make([]float64, w.n)
-	for i := range w.rate {
-		if w.rate[i] = 1; w.set.Scaled && w.about.Ceiling != nil && w.about.Ceiling[i] > 0 {
-			w.rate[i] = 1 / w.about.Ceiling[i]
-		}
+// harvest returns what a crawl brought as it is observed.
+func (at *site) harvest(i int, y float64) float64 {
+	if y *= at.rate[i]; at.log {
+		return math.Log1p(y)
 	}
-	if w.set.Scaled {
-		w.log, w.round = w.set.Knowledge == env.LevelOnline, t.Round()
-	}
-	for age := range commonAges {
-		w.ages = append(w.ages, w.age(age))
-	}
+	return y
 }
 
-// Bind says where Reset and Step write.
-func (w *Worlds) Bind(to Frame) { w.to = to }
+// age returns an age as it is observed.
+func age[F float32 | float64](at *site, a int) F {
+	switch {
+	case at.round == 0:
+		return F(a)
+	case a < len(at.ages):
+		return F(at.ages[a])
+	}
+	return F(-math.Expm1(-float64(a) / at.round))
+}
+
+// Bind says where Reset and Step write when they name that slot.
+func (w *Worlds) Bind(slot int, to Frame) {
+	for slot >= len(w.frames) {
+		w.frames = append(w.frames, Frame{})
+	}
+	w.frames[slot] = to
+}
 
 // Layout returns the numbers of worlds, sources and figures of an observation,
 // and whether these are float32.
@@ -177,15 +220,16 @@ func (w *Worlds) Layout() (worlds, sources, width int, scaled bool) {
 	return len(w.world), w.n, w.about.Width, w.set.Scaled
 }
 
-func (w *Worlds) started() bool { return w.world[0].World != nil }
+func (w *Worlds) started() bool { return w.world[0].at != nil }
 
 // Reset begins an episode in every world that mask marks, all with nil, and
-// writes into a row. seeds has a seed for each world; without, the seed of an
-// episode follows from the one before.
-func (w *Worlds) Reset(mask []uint8, seeds []uint64, row int) error {
+// writes into a row of a slot. seeds has a seed for each world; without, the seed
+// of an episode follows from the one before.
+func (w *Worlds) Reset(mask []uint8, seeds []uint64, slot, row int) error {
 	if !w.started() && (mask != nil || seeds == nil) {
 		return errors.New("the first reset is of all worlds and has their seeds")
 	}
+	to := &w.frames[slot]
 	for k := range w.world {
 		x := &w.world[k]
 		if mask == nil || mask[k] != 0 {
@@ -193,78 +237,84 @@ func (w *Worlds) Reset(mask []uint8, seeds []uint64, row int) error {
 			if seeds != nil {
 				seed = seeds[k]
 			}
-			if err := w.begin(x, seed); err != nil {
+			if err := w.begin(k, seed, to); err != nil {
 				return err
 			}
 		}
-		w.write(row*len(w.world)+k, x, nil)
+		w.write(to, row, k)
 	}
 	return nil
 }
 
-// begin begins an episode of x under a seed.
-func (w *Worlds) begin(x *one, seed uint64) error {
-	world, err := w.scene.Open(seed, w.set.Knowledge, false)
-	if err != nil {
+// begin begins an episode of world k under a seed.
+func (w *Worlds) begin(k int, seed uint64, to *Frame) (err error) {
+	x := &w.world[k]
+	if x.at = w.site; x.at == nil {
+		if x.at, err = w.open(context.Background(), seed); err != nil {
+			return err
+		}
+		if len(x.at.terms.Costs) != w.n {
+			return fmt.Errorf("instance %s has %d sources, and not %d", x.at.Instance.ID, len(x.at.terms.Costs), w.n)
+		}
+	}
+	if w.flat != nil {
+		w.flat.begin(k)
+	} else if x.World, err = x.at.Open(seed, w.set.Knowledge, false); err != nil {
 		return err
 	}
-	if x.found == nil {
-		x.found = make([]float64, w.n)
-	}
-	x.World, x.seed, x.over = world, seed, false
+	x.seed, x.epoch, x.over, x.got = seed, 0, false, nil
 	clear(x.found)
+	to.Unit[k], to.Seed[k] = x.at.unit, seed
 	return nil
 }
 
-// write writes into a block of the frame what crawls of x brought and what is
-// seen of it now.
-func (w *Worlds) write(block int, x *one, crawls []env.Crawled) {
-	f, lo, hi := &w.to, block*w.n, (block+1)*w.n
-	interest, crawled := f.Interest[lo:hi], f.Crawled[lo:hi]
+// write writes what the last crawls of world k brought and what is seen of it now.
+func (w *Worlds) write(to *Frame, row, k int) {
+	x := &w.world[k]
+	block := row*len(w.world) + k
+	lo, hi := block*w.n, (block+1)*w.n
+	interest, crawled := to.Interest[lo:hi], to.Crawled[lo:hi]
 	clear(interest)
 	clear(crawled)
 	var reward float64
-	for _, c := range crawls {
+	for _, c := range x.got {
 		reward += c.Interest
-		interest[c.Source], crawled[c.Source], x.found[c.Source] = c.Interest, 1, c.Interest
+		interest[c.Source], crawled[c.Source] = c.Interest, 1
 	}
-	f.Reward[block], f.Over[block] = reward, 0
+	to.Reward[block], to.Over[block] = reward*x.at.pay, 0
 	if x.over {
-		f.Over[block] = 1
-	}
-	v := x.View()
-	var state []float64 // what is seen of it
-	switch w.set.Knowledge {
-	case env.LevelModel:
-		state = v.Mean
-	case env.LevelObserved:
-		state = v.State
+		to.Over[block] = 1
 	}
 	lo, hi = block*w.about.Width, (block+1)*w.about.Width
 	if w.set.Scaled {
-		show(&w.units, v, state, x.found, f.Scaled[lo:hi])
+		show(w, k, to.Scaled[lo:hi])
 	} else {
-		show(&w.units, v, state, x.found, f.Raw[lo:hi])
+		show(w, k, to.Raw[lo:hi])
 	}
 }
 
-// show writes states, ages and the interest that each source's last crawl
-// brought.
-func show[F float32 | float64](u *units, v *env.Observed, state, found []float64, to []F) {
-	n := len(found)
-	for i, y := range state {
-		to[i] = F(y * u.rate[i])
-	}
-	to = to[len(state):]
-	ages, harvests := to[:n], to[n:2*n]
-	for i, last := range v.Last {
-		ages[i] = F(u.age(v.Epoch - last))
-	}
-	for i, y := range found {
-		if y *= u.rate[i]; u.log {
-			y = math.Log1p(y)
-		}
+// show writes states, ages and the interest that each source's last crawl brought.
+func show[F float32 | float64](w *Worlds, k int, to []F) {
+	x := &w.world[k]
+	n := w.n
+	ages, harvests := to[len(to)-2*n:len(to)-n], to[len(to)-n:]
+	for i, y := range x.found {
 		harvests[i] = F(y)
+	}
+	if w.flat != nil {
+		flatShow(w.flat, k, x.epoch, to[:len(to)-2*n], ages)
+		return
+	}
+	v := x.View()
+	for i := range ages {
+		ages[i] = age[F](x.at, v.Age(i))
+	}
+	state := v.Mean // what is seen of it
+	if w.set.Knowledge == env.LevelObserved {
+		state = v.State
+	}
+	for i := range to[:len(to)-2*n] {
+		to[i] = F(state[i] * x.at.rate[i])
 	}
 }
 
@@ -276,30 +326,56 @@ type Actions struct {
 	One     []int64   // K
 }
 
-// Step steps all worlds and writes into a row. What it refuses changes nothing
-// in any of them.
-func (w *Worlds) Step(a Actions, row int) error {
+// Step steps all worlds and writes into a row of a slot. What it refuses changes
+// nothing in any of them.
+func (w *Worlds) Step(a *Actions, slot, row int) error {
 	if !w.started() {
 		return errors.New("step before the first reset")
 	}
-	for k := range w.world {
-		if err := w.choose(k, a); err != nil {
+	for _, do := range []phase{(*Worlds).choose, (*Worlds).step} {
+		if err := w.each(do, a, &w.frames[slot], row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phase is what is done to world k.
+type phase = func(w *Worlds, h *hand, k int, a *Actions, to *Frame, row int) error
+
+// each does something to all worlds, on all threads.
+func (w *Worlds) each(do phase, a *Actions, to *Frame, row int) error {
+	if len(w.hands) == 1 {
+		return w.part(0, do, a, to, row)
+	}
+	var wait sync.WaitGroup
+	for t := range w.hands {
+		wait.Go(func() { w.hands[t].err = w.part(t, do, a, to, row) })
+	}
+	wait.Wait()
+	for _, h := range w.hands {
+		if h.err != nil {
+			return h.err
+		}
+	}
+	return nil
+}
+
+// part does it to the worlds of one thread.
+func (w *Worlds) part(t int, do phase, a *Actions, to *Frame, row int) error {
+	for k := t * len(w.world) / len(w.hands); k < (t+1)*len(w.world)/len(w.hands); k++ {
+		if err := do(w, &w.hands[t], k, a, to, row); err != nil {
 			if len(w.world) > 1 {
 				err = fmt.Errorf("world %d: %w", k, err)
 			}
 			return err
 		}
 	}
-	for k := range w.world {
-		if err := w.step(&w.world[k], row*len(w.world)+k); err != nil {
-			return fmt.Errorf("world %d: %w", k, err)
-		}
-	}
 	return nil
 }
 
 // choose settles the crawls of world k.
-func (w *Worlds) choose(k int, a Actions) error {
+func (w *Worlds) choose(h *hand, k int, a *Actions, _ *Frame, _ int) error {
 	x := &w.world[k]
 	x.crawl = x.crawl[:0]
 	if x.over {
@@ -308,78 +384,110 @@ func (w *Worlds) choose(k int, a Actions) error {
 		}
 		return errors.New("step after the end of the episode; reset first")
 	}
+	top := h.top
+	if w.site == nil {
+		top = baselines.NewSelector(x.at.terms.Costs, x.at.terms.Budget)
+	}
 	lo, hi := k*w.n, (k+1)*w.n
 	switch {
-	case w.set.Action == "scores" && a.Score64 != nil:
-		return w.best(x, a.Score64[lo:hi])
-	case w.set.Action == "scores" && a.Score32 != nil:
-		for i, y := range a.Score32[lo:hi] {
-			w.key[i] = float64(y)
-		}
-		return w.best(x, w.key)
-	case w.set.Action == "set" && a.Set != nil:
-		return w.named(x, a.Set[lo:hi])
-	case w.set.Action == "one" && a.One != nil:
-		i := a.One[k]
-		if i < 0 || i >= int64(w.n) {
-			return fmt.Errorf("action is source %d; allowed are 0 to %d", i, w.n-1)
-		}
-		x.crawl = append(x.crawl, int(i))
-		return nil
+	case a.Score64 != nil:
+		return best(x, top, h.key, a.Score64[lo:hi])
+	case a.Score32 != nil:
+		return best(x, top, h.key, a.Score32[lo:hi])
+	case a.Set != nil:
+		return w.named(k, top, h.key, a.Set[lo:hi])
 	}
-	return fmt.Errorf("actions in another form than %q", w.set.Action)
+	i := a.One[k]
+	if i < 0 || i >= int64(w.n) {
+		return fmt.Errorf("action is source %d; allowed are 0 to %d", i, w.n-1)
+	}
+	x.crawl = append(x.crawl, int(i))
+	return nil
 }
 
 // best crawls by decreasing score within the budget, equal scores by number.
-func (w *Worlds) best(x *one, score []float64) error {
+func best[F float32 | float64](x *one, top *baselines.Selector, key []float64, score []F) error {
 	for i, y := range score {
 		if y != y {
 			return fmt.Errorf("the score of source %d is NaN", i)
 		}
+		key[i] = float64(y)
 	}
-	x.crawl = w.top.Top(x.crawl, score)
+	x.crawl = top.Top(x.crawl, key)
 	return nil
 }
 
 // named crawls the sources that are named.
-func (w *Worlds) named(x *one, set []int8) error {
-	v := x.View()
+func (w *Worlds) named(k int, top *baselines.Selector, key []float64, set []int8) error {
+	x := &w.world[k]
+	t := &x.at.terms
 	var cost float64
 	for i, b := range set {
 		switch b {
 		case 0:
-			w.key[i] = math.Inf(-1)
+			key[i] = math.Inf(-1)
 		case 1:
-			x.crawl, w.key[i] = append(x.crawl, i), float64(v.Age(i))
-			cost += w.about.Costs[i]
+			x.crawl, key[i] = append(x.crawl, i), float64(w.age(k, i))
+			cost += t.Costs[i]
 		default:
 			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
 		}
 	}
-	if env.Fits(cost, w.about.Budget) {
+	if env.Fits(cost, t.Budget) {
 		return nil
 	}
 	if !w.set.Truncate {
-		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, w.about.Budget)
+		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, t.Budget)
 	}
-	x.crawl = w.top.Top(x.crawl[:0], w.key)
+	x.crawl = top.Top(x.crawl[:0], key)
 	return nil
 }
 
-// step steps a world, or resets it if it is over, and writes into a block.
-func (w *Worlds) step(x *one, block int) error {
+// age returns for how many epochs source i of world k has waited.
+func (w *Worlds) age(k, i int) int {
+	if w.flat != nil {
+		return w.world[k].epoch - int(w.flat.last[k*w.n+i])
+	}
+	return w.world[k].View().Age(i)
+}
+
+// step steps a world, or resets it if it is over, and writes into a row.
+func (w *Worlds) step(_ *hand, k int, _ *Actions, to *Frame, row int) (err error) {
+	x := &w.world[k]
 	if x.over {
-		if err := w.begin(x, stream.Mix(x.seed)); err != nil {
+		if err := w.begin(k, stream.Mix(x.seed), to); err != nil {
 			return err
 		}
-		w.write(block, x, nil)
+		w.write(to, row, k)
 		return nil
 	}
-	got, err := x.Step(x.crawl)
-	if err != nil {
+	if w.flat != nil {
+		x.got = w.flat.step(k, x.epoch, x.crawl, x.got[:0])
+	} else if x.got, err = x.Step(x.crawl); err != nil {
 		return err
 	}
-	x.over = x.View().Epoch == w.about.Steps
-	w.write(block, x, got)
+	for _, c := range x.got {
+		x.found[c.Source] = x.at.harvest(c.Source, c.Interest)
+	}
+	x.epoch++
+	x.over = x.epoch == w.about.Epochs
+	w.write(to, row, k)
 	return nil
+}
+
+// items appends, of the last step of each world, how many crawls there were; of
+// each crawl the source, the interest, and how many items it brought back; and age
+// and interest of each item.
+func (w *Worlds) items(to []float64) []float64 {
+	for k := range w.world {
+		got := w.world[k].got
+		to = append(to, float64(len(got)))
+		for _, c := range got {
+			to = append(to, float64(c.Source), c.Interest, float64(len(c.Items)))
+			for _, x := range c.Items {
+				to = append(to, x.Age, x.Interest)
+			}
+		}
+	}
+	return to
 }

@@ -17,7 +17,7 @@ import (
 // settings returns settings of K worlds with changes by key.
 func worldsText(k int, changes map[string]any) []byte {
 	m := map[string]any{
-		"instance": "paper", "worlds": k, "steps": 50, "action": "scores", "autoreset": true,
+		"instance": "paper", "world": "mean", "worlds": k, "steps": 50, "autoreset": true,
 	}
 	for key, v := range changes {
 		m[key] = v
@@ -32,8 +32,9 @@ func worldsText(k int, changes map[string]any) []byte {
 // frame returns rows for K worlds, filled with what nobody should read.
 func frame(w *Worlds, rows int) Frame {
 	k, n, width, scaled := w.Layout()
+	f := Frame{Unit: make([]float64, k), Seed: make([]uint64, k)}
 	k *= rows
-	f := Frame{Reward: make([]float64, k), Interest: make([]float64, k*n), Crawled: make([]uint8, k*n), Over: make([]uint8, k)}
+	f.Reward, f.Interest, f.Crawled, f.Over = make([]float64, k), make([]float64, k*n), make([]uint8, k*n), make([]uint8, k)
 	for i := range f.Interest {
 		f.Interest[i], f.Crawled[i] = math.NaN(), 7
 	}
@@ -87,9 +88,9 @@ func TestSameAsEnv(t *testing.T) {
 			}
 			n := len(in.Sources)
 			f := frame(w, 1)
-			w.Bind(f)
+			w.Bind(0, f)
 			seeds := []uint64{5, 6, 1 << 63}
-			if err := w.Reset(nil, seeds, 0); err != nil {
+			if err := w.Reset(nil, seeds, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 			direct, found := make([]env.World, k), make([][]float64, k)
@@ -108,7 +109,7 @@ func TestSameAsEnv(t *testing.T) {
 				for i := range scores {
 					scores[i] = r.NormFloat64()
 				}
-				if err := w.Step(Actions{Score64: scores}, 0); err != nil {
+				if err := w.Step(&Actions{Score64: scores}, 0, 0); err != nil {
 					t.Fatal(err)
 				}
 				for j := range direct {
@@ -157,17 +158,17 @@ func TestScaled(t *testing.T) {
 		raw, about := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge})
 		scaled, _ := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge, "scaled": true})
 		a, b := frame(raw, 1), frame(scaled, 1)
-		raw.Bind(a)
-		scaled.Bind(b)
+		raw.Bind(0, a)
+		scaled.Bind(0, b)
 		for _, w := range []*Worlds{raw, scaled} {
-			if err := w.Reset(nil, []uint64{1}, 0); err != nil {
+			if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		in := env.Paper(1)
 		for range 2000 { // past the ages that are looked up
 			for _, w := range []*Worlds{raw, scaled} {
-				if err := w.Step(Actions{Score32: []float32{4, 3, 2, 1}}, 0); err != nil {
+				if err := w.Step(&Actions{Score32: []float32{4, 3, 2, 1}}, 0, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -191,30 +192,28 @@ func TestScaled(t *testing.T) {
 // What is refused changes nothing in any world.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
-		action string
-		bad    Actions
-		want   string
+		bad  Actions
+		want string
 	}{
-		{"scores", Actions{Score64: []float64{1, 2, 3, 4, 1, math.NaN(), 3, 4}}, "world 1: the score of source 1 is NaN"},
-		{"scores", Actions{One: []int64{0, 1}}, "form"},
-		{"set", Actions{Set: []int8{1, 0, 0, 0, 1, 1, 0, 0}}, "world 1: the set costs 2; allowed is the budget, 1"},
-		{"set", Actions{Set: []int8{1, 0, 0, 0, 2, 0, 0, 0}}, "world 1: action 2 of source 0"},
-		{"one", Actions{One: []int64{0, 4}}, "world 1: action is source 4; allowed are 0 to 3"},
+		{Actions{Score64: []float64{1, 2, 3, 4, 1, math.NaN(), 3, 4}}, "world 1: the score of source 1 is NaN"},
+		{Actions{Set: []int8{1, 0, 0, 0, 1, 1, 0, 0}}, "world 1: the set costs 2; allowed is the budget, 1"},
+		{Actions{Set: []int8{1, 0, 0, 0, 2, 0, 0, 0}}, "world 1: action 2 of source 0"},
+		{Actions{One: []int64{0, 4}}, "world 1: action is source 4; allowed are 0 to 3"},
 	} {
-		w, _ := opened(t, 2, map[string]any{"action": c.action})
+		w, _ := opened(t, 2, nil)
 		f := frame(w, 2)
-		w.Bind(f)
-		if err := w.Step(c.bad, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
+		w.Bind(0, f)
+		if err := w.Step(&c.bad, 0, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
 			t.Errorf("step before reset: %v", err)
 		}
-		if err := w.Reset(nil, []uint64{1, 2}, 0); err != nil {
+		if err := w.Reset(nil, []uint64{1, 2}, 0, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Step(c.bad, 1); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.action, err, c.want)
+		if err := w.Step(&c.bad, 0, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
 		}
-		if err := w.Reset([]uint8{0, 0}, nil, 1); err != nil || !slices.Equal(f.Raw[:24], f.Raw[24:]) {
-			t.Errorf("%s: the refused step changed %v to %v (%v)", c.action, f.Raw[:24], f.Raw[24:], err)
+		if err := w.Reset([]uint8{0, 0}, nil, 0, 1); err != nil || !slices.Equal(f.Raw[:24], f.Raw[24:]) {
+			t.Errorf("%q: the refused step changed %v to %v (%v)", c.want, f.Raw[:24], f.Raw[24:], err)
 		}
 	}
 	for _, c := range []struct {
@@ -223,14 +222,12 @@ func TestRefusals(t *testing.T) {
 	}{
 		{map[string]any{"worlds": 0}, "0 worlds"},
 		{map[string]any{"worlds": 1 << 25}, "allowed are 1 to 16777216 worlds"},
-		{map[string]any{"steps": -1}, "-1 steps"},
+		{map[string]any{"steps": -1}, "of -1 epochs"},
 		{map[string]any{"steps": 1.5}, "steps is 1.5; needed is int"},
 		{map[string]any{"sigma": -1, "world": "poisson"}, "sigma is -1"},
 		{map[string]any{"world": "moon"}, `unknown world "moon"`},
 		{map[string]any{"world": "replay"}, "world replay takes the path"},
 		{map[string]any{"knowledge": "some"}, `unknown knowledge "some"`},
-		{map[string]any{"action": "all"}, `unknown action "all"`},
-		{map[string]any{"action": "one", "budget": 2}, "a budget of 1"},
 		{map[string]any{"budget": 9}, "budget is 9"},
 		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
 		{map[string]any{"unknown": 1}, "unknown"},
@@ -243,14 +240,14 @@ func TestRefusals(t *testing.T) {
 
 // A set that is too dear is cut to the sources that have waited longest.
 func TestTruncate(t *testing.T) {
-	w, _ := opened(t, 1, map[string]any{"action": "set", "truncate": true})
+	w, _ := opened(t, 1, map[string]any{"truncate": true})
 	f := frame(w, 1)
-	w.Bind(f)
-	if err := w.Reset(nil, []uint64{1}, 0); err != nil {
+	w.Bind(0, f)
+	if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	for step, want := range [][]uint8{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}} {
-		if err := w.Step(Actions{Set: []int8{1, 1, 0, 0}}, 0); err != nil || !slices.Equal(f.Crawled, want) {
+		if err := w.Step(&Actions{Set: []int8{1, 1, 0, 0}}, 0, 0); err != nil || !slices.Equal(f.Crawled, want) {
 			t.Errorf("step %d crawls %v, want %v (%v)", step, f.Crawled, want, err)
 		}
 	}
@@ -258,13 +255,13 @@ func TestTruncate(t *testing.T) {
 
 func TestStepAllocatesNothing(t *testing.T) {
 	w, _ := opened(t, 16, map[string]any{"steps": 0})
-	w.Bind(frame(w, 1))
-	if err := w.Reset(nil, make([]uint64, 16), 0); err != nil {
+	w.Bind(0, frame(w, 1))
+	if err := w.Reset(nil, make([]uint64, 16), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	a := Actions{Score32: make([]float32, 64)}
 	if n := testing.AllocsPerRun(100, func() {
-		if err := w.Step(a, 0); err != nil {
+		if err := w.Step(&a, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -279,14 +276,14 @@ func BenchmarkStep(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w.Bind(frame(w, 1))
-			if err := w.Reset(nil, make([]uint64, k), 0); err != nil {
+			w.Bind(0, frame(w, 1))
+			if err := w.Reset(nil, make([]uint64, k), 0, 0); err != nil {
 				b.Fatal(err)
 			}
 			a := Actions{Score32: make([]float32, 4*k)}
 			b.ResetTimer()
 			for b.Loop() {
-				if err := w.Step(a, 0); err != nil {
+				if err := w.Step(&a, 0, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

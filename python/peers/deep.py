@@ -62,7 +62,7 @@ class Worlds(VecEnv):
 
     def __init__(self, cell: Cell, worlds: int) -> None:
         self.env = ephemera.CrawlVectorEnv(
-            worlds, steps=EPISODE, action="set", autoreset_mode="SameStep", **cell.arguments()
+            worlds, max_episode_steps=EPISODE, action="set", scaled=True, autoreset_mode="SameStep", **cell.arguments()
         )
         n = self.env.single_action_space.n
         sets = list(itertools.combinations(range(n), cell.budget))
@@ -75,7 +75,7 @@ class Worlds(VecEnv):
         seeds = [s for s in self._seeds if s is not None]
         seen, info = self.env.reset(seed=seeds[0] if seeds else None)
         self._reset_seeds()
-        self.whittle = info["whittle"][0]
+        self.whittle, self.unit = info["whittle"][0], info["unit"][0]
         return seen
 
     def step_async(self, actions: Any) -> None:
@@ -86,7 +86,7 @@ class Worlds(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for k in np.flatnonzero(over):
             infos[k] = {"terminal_observation": info["final_obs"][k], "TimeLimit.truncated": True}
-        return seen, reward / self.whittle - 1, over, infos
+        return seen, reward * self.unit / self.whittle - 1, over, infos
 
     def close(self) -> None:
         self.env.close()

@@ -20,13 +20,13 @@ FORMS = [
     {},
     {"scaled": False},
     {"observation": "dict"},
-    {"action": "set", "overspend": "truncate"},
-    {"action": "one"},
+    {"action": "set"},
+    {"action": "one", "world": "mean"},
     {"world": "poisson", "knowledge": "observed"},
     {"world": "poisson", "knowledge": "online", "marks": "lognormal", "sigma": 0.5},
     {"world": "poisson", "knowledge": "observed", "unobserved": ["1", "4"], "scaled": False},
-    {"instance": "mixed:20", "budget": 5, "steps": None},
-    {"instance": "lognormal:50", "budget": 2, "action": "set", "overspend": "truncate"},
+    {"instance": "mixed:20", "budget": 5, "max_episode_steps": -1},
+    {"instance": "lognormal:50:*", "budget": 2, "action": "set"},
 ]
 
 
@@ -38,7 +38,8 @@ def form(request):
 def test_gymnasium_checker(form):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gymnasium.make(ID, **form)
+        warnings.filterwarnings("ignore", ".*infinity. This is probably too high")  # nothing bounds it
+        env = gymnasium.make(ID, render_mode="rgb_array", **form)
         check_env(env.unwrapped)
     env.close()
 
@@ -46,7 +47,7 @@ def test_gymnasium_checker(form):
 def test_observations_stay_in_their_space():
     """The figures that end an episode of 3000 epochs are within the bounds."""
     for form in FORMS:
-        env = gymnasium.make(ID, **{**form, "steps": 3000}).unwrapped
+        env = ephemera.CrawlEnv(**{**form, "max_episode_steps": 3000})
         env.action_space.seed(1)
         seen, _ = env.reset(seed=1)
         still = env.action_space.sample() if env.action_space.shape == () else np.zeros_like(env.action_space.sample())
@@ -74,9 +75,7 @@ def test_same_stream_as_go(command, world, instance, budget):
         "-seed", seed, "-steps", steps, "-format", "json",
     )  # fmt: skip
     rows = {row["policy"]: row for row in report["results"]}
-    env = gymnasium.make(
-        ID, instance=instance, budget=budget, world=world, steps=steps, scaled=False, observation="dict"
-    )
+    env = gymnasium.make(ID, steps, instance=instance, budget=budget, world=world, scaled=False, observation="dict")
     for name, scores in POLICIES.items():
         seen, info = env.reset(seed=seed)
         assert info["bound"] == report["bound"]
@@ -88,8 +87,6 @@ def test_same_stream_as_go(command, world, instance, budget):
         assert over
         assert total / steps == rows[name]["reward"]
         assert crawls / steps == rows[name]["crawls"]
-    if world == "mean":
-        assert info["whittle"] == rows["whittle"]["reward"]
 
 
 def test_same_stream_as_go_observed(command):
@@ -103,7 +100,7 @@ def test_same_stream_as_go_observed(command):
         world="poisson",
         knowledge="observed",
         marks="per-item",
-        steps=steps,
+        max_episode_steps=steps,
         scaled=False,
         observation="dict",
     )
@@ -120,7 +117,7 @@ def test_replay(tmp_path):
     rows = ["source,published_unix,utility"]
     rows += [f"{'ab'[k % 2]},{3600 * k},{1 + k % 3}" for k in range(100)]
     path.write_text("\n".join(rows) + "\n")
-    env = gymnasium.make(ID, world="replay", trace=str(path), steps=None, knowledge="observed", scaled=False)
+    env = gymnasium.make(ID, world="replay", trace=str(path), max_episode_steps=-1, knowledge="observed", scaled=False)
     seen, info = env.reset(seed=1)
     assert info["whittle"] > 0 and np.isnan(info["bound"])
     steps, over = 0, False
@@ -132,7 +129,7 @@ def test_replay(tmp_path):
 
 
 def test_arrays_that_were_handed_out_stay():
-    env = gymnasium.make(ID, steps=None).unwrapped
+    env = ephemera.CrawlEnv()
     env.reset(seed=1)
     kept, copies = [], []
     for k in range(1000):
@@ -143,7 +140,7 @@ def test_arrays_that_were_handed_out_stay():
 
 
 def test_seed_is_kept_and_moves_on():
-    env = gymnasium.make(ID, world="poisson", steps=20).unwrapped
+    env = ephemera.CrawlEnv(max_episode_steps=20)
 
     def episode(**how):
         env.reset(**how)
@@ -185,7 +182,7 @@ def test_wrong_scores(wrong, error):
     ],
 )
 def test_wrong_sets(wrong, error):
-    env = gymnasium.make(ID, action="set").unwrapped
+    env = gymnasium.make(ID, action="set", overspend="refuse").unwrapped
     env.reset(seed=1)
     with pytest.raises(error):
         env.step(wrong)
@@ -207,19 +204,21 @@ def test_wrong_one(wrong, error):
         ({"instance": "nothing"}, "unknown instance"),
         ({"budget": 100}, "budget is 100"),
         ({"world": "moon"}, "allowed are mean, poisson and replay"),
-        ({"action": "one", "budget": 2}, "a budget of 1"),
+        ({"action": "one", "budget": 2}, "a budget of 1; the costs are"),
         ({"overspend": "maybe"}, "allowed are 'refuse' and 'truncate'"),
         ({"budget": 0}, "budget is 0.0; allowed is a finite number above 0"),
         ({"budget": float("nan")}, "budget is nan"),
         ({"world": "poisson", "marks": "lognormal", "sigma": float("inf")}, "sigma is inf"),
-        ({"marks": "constant"}, "marks belongs to world 'poisson', not to 'mean'"),
+        ({"world": "mean", "marks": "constant"}, "marks belongs to world 'poisson', not to 'mean'"),
         ({"world": "poisson", "trace": "a.csv"}, "trace belongs to world 'replay'"),
         ({"world": "poisson", "sigma": 2}, "sigma belongs to marks 'lognormal'"),
         ({"world": "replay"}, "takes the path of a recording"),
         ({"world": "poisson", "knowledge": "observed", "unobserved": ["9"]}, 'unobserved names "9"'),
         ({"knowledge": "all"}, "unknown knowledge"),
-        ({"steps": 2**70}, "steps is 1180591620717411303424"),
-        ({"steps": -1}, "steps"),
+        ({"max_episode_steps": 2**70}, "steps is 1180591620717411303424"),
+        ({"max_episode_steps": -2}, "0 epochs or more"),
+        ({"render_mode": "human"}, "allowed are None and 'rgb_array'"),
+        ({"items": True}, "knowledge 'online'"),
         ({"instance": ephemera.Instance([ephemera.Source("x", 1, -1, 1)])}, "decay is -1"),
         ({"instance": ephemera.Instance([])}, "source"),
     ],
@@ -232,9 +231,9 @@ def test_wrong_arguments(arguments, words):
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        ({"moon": 1}, "unknown keyword 'moon'; those that name a world are budget, world"),
+        ({"moon": 1}, "unknown keyword 'moon'; allowed are budget, world.* max_episode_steps, action"),
         ({"world": "poisson", "knowledge": "observed", "unobserved": "12"}, "unobserved is a string"),
-        ({"steps": 1.5}, "integer"),
+        ({"max_episode_steps": 1.5}, "integer"),
     ],
 )
 def test_wrong_types(arguments, words):
@@ -276,7 +275,7 @@ def test_two_environments_at_once():
     """Environments in threads of their own give what each gives alone."""
 
     def play(seed, out):
-        env = ephemera.CrawlEnv(world="poisson", steps=500)
+        env = ephemera.CrawlEnv(max_episode_steps=500)
         env.reset(seed=seed)
         out[seed] = [env.step(np.eye(4)[k % 4])[1] for k in range(500)]
 
@@ -297,7 +296,7 @@ def test_a_signal_handler_closes():
     code = """
 import signal, numpy as np, ephemera
 for k in range(40):
-    env = ephemera.CrawlEnv(steps=None); env.reset(seed=1)
+    env = ephemera.CrawlEnv(); env.reset(seed=1)
     signal.signal(signal.SIGALRM, lambda *a: env.close())
     signal.setitimer(signal.ITIMER_REAL, 0.002 + k / 1e5)
     try:
@@ -308,22 +307,107 @@ for k in range(40):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_fork_is_refused():
+def test_fork():
+    """A child that was forked after the first use, and one of its own, build environments of their own."""
     code = """
 import os, sys, warnings, numpy as np, ephemera
 warnings.simplefilter("ignore")
+def played():
+    env = ephemera.CrawlEnv(); env.reset(seed=1)
+    return [env.step(np.eye(4)[k % 4])[1] for k in range(20)]
 env = ephemera.CrawlEnv(); env.reset(seed=1)
-child = os.fork()
-if child == 0:
-    said = []
-    for use in (lambda: env.step(np.zeros(4)), env.reset, ephemera.CrawlEnv):
+want = played()
+for depth in range(3):
+    child = os.fork()
+    if child:
+        assert os.waitpid(child, 0)[1] == 0
+        assert played() == want
+        os._exit(0)
+    for use in (lambda: env.step(np.zeros(4)), env.reset):
         try: use()
-        except RuntimeError as e: said.append("spawn" in str(e))
-    os._exit(0 if said == [True] * 3 else 1)
-assert os.waitpid(child, 0)[1] == 0
-env.step(np.zeros(4))
+        except RuntimeError as e: assert "make it anew" in str(e)
+        else: os._exit(1)
+    assert played() == want
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_asynchronous_as_gymnasium_starts_it():
+    code = f"""
+import gymnasium, numpy as np, ephemera
+one = gymnasium.make("{ID}"); one.reset(seed=3)
+envs = gymnasium.make_vec("{ID}", num_envs=2, vectorization_mode="async")
+seen, info = envs.reset(seed=3)
+for k in range(20):
+    action = np.eye(4, dtype=np.float32)[[k % 4, 0]]
+    assert envs.step(action)[1][0] == one.step(action[0])[1]
+envs.close()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+def test_picture():
+    env = gymnasium.make(ID, render_mode="rgb_array", scaled=False)
+    env.reset(seed=1)
+    for k in range(30):
+        env.step(np.eye(4)[k % 2])
+    picture = env.render()
+    assert picture.shape == (240, 480, 3) and picture.dtype == np.uint8
+    fresh, crawled, old = picture[0, 30 * 4 + 2], picture[0, 29 * 4 + 2], picture[200, 30 * 4 + 2]
+    assert tuple(crawled) == (230, 120, 20) and fresh.sum() > old.sum()
+
+
+def test_limit_of_epochs():
+    """The registered limit, that of make and that of many worlds."""
+    for keywords, epochs in (({}, 1000), ({"max_episode_steps": 30}, 30), ({"max_episode_steps": 2000}, 2000)):
+        many = gymnasium.make_vec(ID, num_envs=2, **keywords)
+        one = gymnasium.make(ID, **keywords)
+        one.reset(seed=1), many.reset(seed=1)
+        for k in range(1, epochs + 1):
+            ends = one.step(np.zeros(4))[3], *many.step(np.zeros((2, 4)))[3]
+            assert ends == (k == epochs,) * 3
+
+
+def test_scaled_rewards():
+    """They are shares of the bound, and interest is not."""
+    raw, scaled = ephemera.CrawlEnv(scaled=False), ephemera.CrawlEnv()
+    _, told = scaled.reset(seed=4)
+    raw.reset(seed=4)
+    assert told["seed"] == 4 and told["unit"] == told["bound"] == ephemera.bound("paper")
+    for _ in range(20):
+        a, b = raw.step(np.zeros(4)), scaled.step(np.zeros(4))
+        assert a[1] == a[4]["interest"].sum() == b[4]["interest"].sum()
+        assert b[1] == pytest.approx(a[1] / told["bound"])
+    with pytest.raises(ValueError, match="option 'instance' is not taken"):
+        raw.reset(options={"instance": "wide:4"})
+
+
+def test_instance_of_each_seed():
+    env = ephemera.CrawlEnv("mixed:6:*", scaled=False)
+    fixed = ephemera.CrawlEnv("mixed:6:8", scaled=False)
+    _, told = env.reset(seed=8)
+    _, want = fixed.reset(seed=8)
+    assert told["unit"] == want["unit"] and np.isnan(told["whittle"])
+    assert [env.step(np.arange(6.0))[1] for _ in range(20)] == [fixed.step(np.arange(6.0))[1] for _ in range(20)]
+    _, told = env.reset()
+    assert told["unit"] != want["unit"] and told["seed"] not in (0, 8)
+
+
+def test_items_are_what_learners_take():
+    env = ephemera.CrawlEnv(knowledge="online", items=True, action="set")
+    learner = ephemera.Learner(ephemera.catalogue()[0].name, knowledge="online")
+    _, info = env.reset(seed=1)
+    assert info["items"] == []
+    for _ in range(50):
+        marks = np.zeros(4, np.int8)
+        marks[learner.select()] = 1
+        _, _, _, _, info = env.step(marks)
+        assert [c[0] for c in info["items"]] == list(np.flatnonzero(marks))
+        for source, interest, (_, interests) in info["items"]:
+            assert interest == info["interest"][source] == pytest.approx(interests.sum())
+        learner.update(info["items"])
+    assert learner.epoch == 50
 
 
 def test_no_leak():
@@ -332,13 +416,13 @@ def test_no_leak():
 import psutil, numpy as np, ephemera
 def rss(): return psutil.Process().memory_info().rss / 2**20
 def steps(n):
-    env = ephemera.CrawlEnv(steps=None); env.reset(seed=1)
+    env = ephemera.CrawlEnv(); env.reset(seed=1)
     for k in range(n): env.step(action)
     return env
 action = np.zeros(4)
 def make(n):
     for k in range(n):
-        env = ephemera.CrawlEnv("lognormal:50", steps=10); env.reset(seed=k); env.step(np.zeros(50))
+        env = ephemera.CrawlEnv("lognormal:50", max_episode_steps=10); env.reset(seed=k); env.step(np.zeros(50))
         try: env.step(np.zeros(50) + np.nan)
         except ephemera.Error: pass
         if k % 2: env.close()

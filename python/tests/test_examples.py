@@ -22,7 +22,7 @@ def test_quickstart():
     pictures = [o for c in cells for o in c.outputs if "image/png" in o.get("data", {})]
     assert len(pictures) == 2
     printed = "".join(o.get("text", "") for c in cells for o in c.outputs if o.get("name") == "stdout")
-    assert "Whittle 260.3, bound 260.4" in printed and "longest" in printed
+    assert "Whittle 260.4, bound 260.4" in printed and "longest" in printed
 
 
 def test_readme(command, tmp_path, monkeypatch):

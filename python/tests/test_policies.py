@@ -13,7 +13,7 @@ LEARNER = next(e.name for e in ephemera.catalogue() if e.learns)
 
 def play(policy, steps, world="mean", seed=1, **keywords):
     """Have a policy crawl an environment by its own books; the mean reward."""
-    env = ephemera.CrawlEnv(action="set", steps=steps, world=world, **keywords)
+    env = ephemera.CrawlEnv(action="set", scaled=False, world=world, **keywords)
     env.reset(seed=seed)
     total = 0.0
     for _ in range(steps):
@@ -29,7 +29,7 @@ def play(policy, steps, world="mean", seed=1, **keywords):
 def test_whittle_earns_what_the_loop_says():
     for budget in (1, 2):
         policy = ephemera.Policy("whittle", budget=budget)
-        assert play(policy, 500, budget=budget) == ephemera.whittle(steps=500, budget=budget)
+        assert play(policy, 500, budget=budget) == ephemera.whittle(steps=500, budget=budget, world="mean")
         assert policy.epoch == 500
 
 
@@ -47,7 +47,7 @@ def test_settings():
 def test_views():
     """The books, a View, a mapping and an array of ages give the same."""
     a, b = ephemera.Policy("whittle"), ephemera.Policy("whittle")
-    env = ephemera.CrawlEnv(observation="dict", scaled=False)
+    env = ephemera.CrawlEnv(world="mean", observation="dict", scaled=False)
     seen, _ = env.reset(seed=1)
     for k in range(100):
         view = ephemera.View(k, seen["age"].astype(int), seen["state"])
@@ -110,6 +110,10 @@ def test_save_and_load(tmp_path):
         ephemera.Learner.load(tmp_path / "c")
     with pytest.raises(OSError):
         learner.save(tmp_path / "no" / "such")
+    (tmp_path / "link").symlink_to(tmp_path / "b")
+    for place in (tmp_path / "link", "/dev/null"):
+        with pytest.raises(ValueError, match="no regular file"):
+            learner.save(place)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What the commands wrote, as frames, scores and event files."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ def test_load_train(written):
     assert r.kind == "train" and r.config["steps"] == 500
     assert r.table.loc["whittle", "of_whittle"] == 1
     assert r.curves["epoch"].iloc[-1] == 500 and r.curves["reward"].mean() > 0
-    assert len(r.learned) == 4 and r.runs is None
+    assert len(r.learned) == 4 and r.runs is None and r.learned.select_dtypes("number").shape[1] >= 6
     scores = r.to_rliable()
     assert scores["learned"].shape == (1, 1) and scores["whittle"] == 1
 
@@ -80,6 +82,28 @@ def test_load_refuses(tmp_path):
         ephemera.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="no directory"):
         ephemera.load(tmp_path / "x")
+
+
+def test_damaged_files(tmp_path):
+    for name, text, words in (
+        ("result.json", "{", "result.json is damaged"),
+        ("result.json", "{}", "no results with a policy"),
+        ("result.json", "[1]", "no results with a policy"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ValueError, match=words):
+            ephemera.load(tmp_path)
+    os.mkfifo(tmp_path / "summary.json")
+    with pytest.raises(ValueError, match="no regular file"):
+        ephemera.load(tmp_path)
+
+
+def test_names_lead_nowhere(tmp_path):
+    results = tmp_path / "results"
+    c = ephemera.compare({"../../../escaped": "whittle", "..": "greedy"}, steps=50, seeds=1)
+    c.save(results)
+    assert tensorboard.main([str(results), "--out", str(tmp_path / "events")]) == 0
+    assert {p.name for p in tmp_path.iterdir()} == {"results", "events"}
 
 
 @pytest.mark.parametrize("kind,runs", [("train", 1), ("bench", 9), ("sweep", 48)])

@@ -12,7 +12,7 @@ import pytest
 import ephemera
 
 LEARNER = next(e.name for e in ephemera.catalogue() if e.learns)
-ONLINE = {"knowledge": "online", "world": "poisson"}
+ONLINE = {"knowledge": "online"}
 
 
 class RoundRobin:
@@ -58,7 +58,7 @@ def test_ways_to_choose():
         return view.mean
 
     rewards = {
-        ephemera.run(f, steps=200).outcome.reward
+        ephemera.run(f, steps=200, world="mean").outcome.reward
         for f in (
             show,
             lambda v: v.mean == v.mean.max() if (v.mean == v.mean.max()).sum() == 1 else [int(v.mean.argmax())],
@@ -82,7 +82,7 @@ def test_learner_by_name():
 def test_compare_is_bench(command):
     """The table is that of `bench`, to the last digit, the own agent among the rows."""
     names = ["whittle", "greedy", "round-robin"]
-    c = ephemera.compare([*names, RoundRobin()], steps=500, seeds=4, seed=3, world="poisson")
+    c = ephemera.compare([*names, RoundRobin], steps=500, seeds=4, seed=3)
     report = command(
         "bench", "-world", "poisson", "-policies", ",".join(names), "-steps", 500, "-seeds", 4, "-seed", 3,
         "-format", "json",
@@ -108,6 +108,66 @@ def test_compare_learner_and_names():
         c["nobody"]
 
 
+class Best:
+    """An agent that learns the source that brought most, and says so."""
+
+    def __init__(self):
+        self.most = np.zeros(4)
+
+    def begin(self, info):
+        assert info["seed"] in (5, 6) and info["names"] == ["1", "2", "3", "4"] and (self.most == 0).all()
+
+    def select(self, view):
+        return [view.epoch % 4] if view.epoch < 40 else [int(self.most.argmax())]
+
+    def update(self, crawls, view):
+        self.most[crawls.source] += crawls.interest
+
+    def frozen(self):
+        return lambda view: [int(self.most.argmax())]
+
+
+def test_one_agent_per_seed():
+    """What is learned under a seed does not leak into the next, and has a row of its own."""
+    c = ephemera.compare({"best": Best}, steps=300, seeds=2, seed=5)
+    assert {r["policy"] for r in c} == {"best/learning", "best/learned"}
+    for seed in (5, 6):
+        alone = ephemera.run(Best(), steps=300, seed=seed)
+        (learning,) = (r["reward"] for r in c.runs if r["seed"] == seed and r["policy"] == "best/learning")
+        assert alone.outcome.reward == learning != alone.learned.reward
+    with pytest.raises(ValueError, match="carry what it learned from seed to seed"):
+        ephemera.compare([Best()], steps=300, seeds=2)
+
+
+def test_kept_and_scored(tmp_path):
+    pytest.importorskip("pandas")
+    c = ephemera.compare(["whittle", LEARNER, lambda v: v.age * 1.0], steps=300, seeds=3, **ONLINE)
+    c.save(tmp_path)
+    again = ephemera.load(tmp_path)
+    assert again.report == c.report and len(again.runs) == len(c.runs) == 12
+    ends = {r["policy"]: r["epoch"] for r in c.curves}
+    assert set(ends.values()) == {300} and len(again.curves) == len(c.curves)
+    scores, kept = c.to_rliable(), again.to_rliable()
+    assert scores.keys() == kept.keys() and all(np.allclose(scores[k], kept[k]) for k in scores)
+
+
+def test_policy_of_what_environments_show():
+    """It earns in a table what it earns in its environment."""
+    for form in ({"action": "one"}, {"action": "set", "observation": "dict"}, {"scaled": False}):
+
+        def act(seen, form=form):
+            age = seen["age"] if isinstance(seen, dict) else seen[4:8]
+            return {"one": age.argmax(), "set": age == age.max()}.get(form.get("action"), age)
+
+        got = ephemera.run(ephemera.gym_policy(act, **form), steps=200, world="mean", budget=1)
+        assert got.outcome.reward == pytest.approx(ephemera.run("round-robin", steps=200, world="mean").outcome.reward)
+
+
+def test_without_noise():
+    c = ephemera.compare(["whittle", "greedy"], steps=100, seeds=6, world="mean")
+    assert c["whittle"]["lo"] is None and "all runs the same" in str(c)
+
+
 class Trouble(Exception):
     """A policy's own."""
 
@@ -122,7 +182,8 @@ def test_errors_come_back():
         with pytest.raises(Trouble, match="at 7"):
             call(fails, steps=1000)
     for wrong, error, words in [
-        (lambda v: [9], ephemera.Error, "source 9; allowed are 0 to 3"),
+        (lambda v: [9], ValueError, "source 9; allowed are 0 to 3"),
+        (lambda v: [1, 1], ValueError, "each once"),
         (lambda v: [0, 1], ephemera.Error, "the budget"),
         (lambda v: [0.5], ValueError, "the policy returned shape"),
         (lambda v: "a", ValueError, "the policy returned shape"),
@@ -140,6 +201,9 @@ def test_errors_come_back():
     ]:
         with pytest.raises(ephemera.Error, match=words):
             call()
+    for p in ("whittle", lambda v: v.age):
+        with pytest.raises(ValueError, match="allowed are 1 to 100000"):
+            ephemera.compare([p], seeds=10**12)
     for wrong in (3, (LEARNER, {}, 3)):
         with pytest.raises(TypeError, match="is no policy"):
             ephemera.run(wrong)

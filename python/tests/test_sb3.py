@@ -10,6 +10,7 @@ import gymnasium
 import pytest
 from test_env import FORMS, ID
 
+import ephemera
 from conftest import skip_or_fail
 
 try:
@@ -36,24 +37,21 @@ def test_checker(form):
     env.close()
 
 
-def test_ppo_learns():
-    """PPO on one world by the plain interface comes to earn most of what Whittle does."""
+def test_ppo_by_its_defaults():
+    """PPO as people type it comes to earn most of what Whittle does, also beside it in a table."""
     from stable_baselines3 import PPO
 
     torch.set_num_threads(1)
-    env = gymnasium.make(ID, steps=200, action="one")
-    whittle = env.reset(seed=1)[1]["whittle"]
-    paid = gymnasium.wrappers.TransformReward(env, lambda r: r / whittle - 1)
-    model = PPO(
-        "MlpPolicy", paid, n_steps=512, batch_size=128, learning_rate=2e-3, gamma=0.9, seed=1, device="cpu"
-    )  # fmt: skip
-    model.learn(10_000)
-    seen, _ = env.reset(seed=1)
-    total, over = 0.0, False
-    while not over:
-        seen, reward, _, over, _ = env.step(int(model.predict(seen, deterministic=True)[0]))
-        total += reward
-    assert total / 200 > 0.9 * whittle
+    model = PPO("MlpPolicy", ID, seed=1, device="cpu").learn(30_000)
+    table = ephemera.compare({"whittle": "whittle", "PPO": ephemera.gym_policy(model)}, steps=500, seeds=3)
+    assert table["PPO"]["of_whittle"] > 0.95
+
+
+def test_many_worlds_of_sb3():
+    from stable_baselines3.common.env_util import make_vec_env
+
+    seen = make_vec_env(ID, n_envs=2, seed=1).reset()
+    assert seen.shape == (2, 12)
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])

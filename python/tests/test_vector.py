@@ -27,16 +27,19 @@ def part(seen, k):
     "form",
     [
         {},
-        {"world": "poisson", "scaled": False},
+        {"world": "mean"},
+        {"world": "mean", "scaled": False, "instance": "wide:7", "budget": 3},
+        {"scaled": False},
+        {"instance": "mixed:5:*"},
         {"observation": "dict"},
         {"action": "one"},
-        {"action": "set", "overspend": "truncate"},
+        {"action": "set"},
     ],
     ids=str,
 )
 def test_same_as_single(form):
     """World k is the single world of seed + k, through ends of episodes."""
-    form = {**form, "steps": 30}
+    form = {**form, "max_episode_steps": 30}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         vector = gymnasium.make_vec(ID, num_envs=K, **form)
@@ -47,7 +50,7 @@ def test_same_as_single(form):
     for k, env in enumerate(single):
         first, told = env.reset(seed=9 + k)
         assert equal(first, part(seen, k))
-        assert told["whittle"] == info["whittle"][k] and told["bound"] == info["bound"][k]
+        assert all(np.array_equal(told[name], info[name][k], equal_nan=True) for name in told)
     vector.action_space.seed(1)
     for _ in range(100):
         action = vector.action_space.sample()
@@ -64,8 +67,8 @@ def test_same_as_single(form):
 
 
 def test_autoreset_in_the_same_step():
-    a = ephemera.CrawlVectorEnv(K, steps=30, world="poisson", autoreset_mode="SameStep")
-    b = ephemera.CrawlVectorEnv(K, steps=30, world="poisson")
+    a = ephemera.CrawlVectorEnv(K, max_episode_steps=30, autoreset_mode="SameStep")
+    b = ephemera.CrawlVectorEnv(K, max_episode_steps=30)
     a.reset(seed=1), b.reset(seed=1)
     action = np.zeros((K, 4), np.float32)
     for _ in range(70):
@@ -79,7 +82,7 @@ def test_autoreset_in_the_same_step():
 
 
 def test_reset_of_some_worlds():
-    env = ephemera.CrawlVectorEnv(K, steps=30, autoreset_mode="Disabled", scaled=False)
+    env = ephemera.CrawlVectorEnv(K, max_episode_steps=30, autoreset_mode="Disabled", scaled=False)
     first, _ = env.reset(seed=1)
     action = np.zeros((K, 4))
     for _ in range(30):
@@ -98,7 +101,7 @@ def test_reset_of_some_worlds():
 
 
 def test_seeds():
-    env = ephemera.CrawlVectorEnv(2, world="poisson")
+    env = ephemera.CrawlVectorEnv(2)
     action = np.eye(4)[:2]
 
     def rewards(**how):
@@ -116,7 +119,9 @@ def test_seeds():
     ]:
         with pytest.raises(error, match=words):
             env.reset(seed=seed)
-    assert env.reset(seed=np.int64(2**62))[1]["whittle"].shape == (2,)
+    assert list(env.reset(seed=np.int64(2**62))[1]["seed"]) == [2**62, 2**62 + 1]
+    worlds = gymnasium.make_vec(ID, num_envs=16).reset(seed=1)
+    assert len({tuple(world) for world in worlds[0]}) == 1 and len(set(worlds[1]["seed"].tolist())) == 16
 
 
 def test_wrong_actions():
@@ -142,8 +147,8 @@ def test_wrong_actions():
 @pytest.mark.parametrize("closed", [False, True])
 def test_threads_share_an_environment(closed):
     """Each call has arrays of its own, whoever calls meanwhile; some calls fail, and it may be closed."""
-    env = ephemera.CrawlVectorEnv(64, steps=None, world="poisson", instance="lognormal:40")
-    env.reset(seed=1)
+    env = ephemera.CrawlVectorEnv(64, instance="lognormal:40")
+    unit = env.reset(seed=1)[1]["unit"]
     wrong, said, errors = np.full((64, 40), np.nan), [], []
 
     def work(number):
@@ -154,7 +159,7 @@ def test_threads_share_an_environment(closed):
                     with pytest.raises(ephemera.Error, match="world 0: the score of source 0 is NaN"):
                         env.step(wrong)
                 _, reward, _, _, info = env.step(actions)
-                np.testing.assert_allclose(reward, info["interest"].sum(axis=1))
+                np.testing.assert_allclose(reward * unit, info["interest"].sum(axis=1))
                 assert (info["crawled"].argmax(axis=1) == actions.argmax(axis=1)).all()
         except RuntimeError as e:
             said.append(str(e))

@@ -21,7 +21,7 @@ from .references import (
     threshold,
 )
 from .results import Results, load
-from .runs import Agent, Comparison, Outcome, Run, compare, run, whittle
+from .runs import Agent, Comparison, Outcome, Run, compare, gym_policy, run, whittle
 
 __all__ = [
     "Agent",
@@ -44,6 +44,7 @@ __all__ = [
     "catalogue",
     "compare",
     "curves",
+    "gym_policy",
     "index",
     "index_at_age",
     "load",
@@ -61,4 +62,5 @@ if "ephemera/Crawl-v0" not in gymnasium.registry:
         id="ephemera/Crawl-v0",
         entry_point="ephemera.envs:CrawlEnv",
         vector_entry_point="ephemera.envs:CrawlVectorEnv",
+        max_episode_steps=1000,
     )

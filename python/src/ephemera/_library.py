@@ -1,8 +1,8 @@
 """The shared library of the Go code, by ctypes.
 
-The library is loaded when it is first needed. A Go runtime does not live on in a
-forked child, so that a child process that was forked after that moment is
-refused with a clear error; child processes that are spawned are fine.
+The library is loaded when a process first needs it. A Go runtime does not live on in
+a forked child, so that a child that was forked later loads a copy, as a library of
+its own. What its parent had built there stays the parent's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import ctypes
 import json
 import os
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Self
@@ -28,35 +29,42 @@ _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
     "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer, _int, *[_pointer] * 3],
-    "eph_bind": [_int, _int, *[_pointer] * 5],
-    "eph_reset": [_int, _int, _pointer, _pointer],
-    "eph_step": [_int, _int, _pointer, ctypes.c_int32],
+    "eph_bind": [*[_int] * 3, *[_pointer] * 7],
+    "eph_reset": [*[_int] * 3, *[_pointer] * 2],
+    "eph_step": [*[_int] * 3, _pointer, ctypes.c_int32],
 }
 
 _loaded: ctypes.CDLL | None = None
-_forked = False
+_copied = False  # this process was forked after the library had been loaded
+process = object()  # another one in each process
 
 
 def _after_fork() -> None:
-    global _forked
-    _forked = _loaded is not None
+    global _loaded, _copied, process
+    _copied = _copied or _loaded is not None
+    _loaded, process = None, object()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Load the library; after a fork a copy of it, which the loader takes for another one."""
+    if not _copied:
+        return ctypes.CDLL(str(path))
+    with tempfile.NamedTemporaryFile(prefix="ephemera", suffix=path.suffix) as copy:
+        copy.write(path.read_bytes())
+        copy.flush()
+        return ctypes.CDLL(copy.name)
 
 
 def library() -> ctypes.CDLL:
     """Return the library, loaded."""
     global _loaded
-    if _forked:
-        raise RuntimeError(
-            "this process was forked after ephemera was first used, which the Go runtime does not survive; "
-            "start child processes by spawn or forkserver: multiprocessing.set_start_method('spawn')"
-        )
     if _loaded is None:
         suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-        path = Path(__file__).with_name("_native") / f"libephemera{suffix}"
-        lib = ctypes.CDLL(str(path))
+        lib = _load(Path(__file__).with_name("_native") / f"libephemera{suffix}")
         for name, arguments in _signatures.items():
             function = getattr(lib, name)
             function.argtypes = [*arguments, _pointer]
@@ -132,16 +140,19 @@ class Handle:
     _kind: str
     _handle = 0
     _lock: threading.RLock
+    _process: object
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         """Give it a lock, which a signal handler may pass to close it."""
         self = super().__new__(cls)
         self._lock = threading.RLock()
+        self._process = process
         return self
 
     def _turn(self) -> threading.RLock:
         """Return the lock; raise in a child that was forked, where it may never be free."""
-        library()
+        if self._process is not process:
+            raise RuntimeError(f"the {self._kind} is one of the process that forked this one; make it anew here")
         return self._lock
 
     def _alive(self) -> int:
@@ -152,7 +163,7 @@ class Handle:
 
     def close(self) -> None:
         """Free it. It may be called again."""
-        if self._handle:
+        if self._handle and self._process is process:
             with self._turn():
                 handle, self._handle = self._handle, 0
             if handle:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import json
+import math
 import operator
+import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Unpack
 
@@ -16,61 +21,87 @@ from numpy.typing import NDArray
 from . import _library
 from .instance import InstanceLike
 from .runs import earned
-from .world import World, spec
+from .world import World, known, spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
-_SCORES32, _SCORES64, _SET, _ONE = range(4)
-_BLOCK = 1 << 18  # bytes of rows that are handed out before new ones are allocated
+SCORES32, SCORES64, SET, ONE = range(4)  # forms of actions
+_SHOWN = 120  # epochs that a picture shows
+_BLOCK = 1 << 18  # bytes of rows that are laid out together
+_SLOTS = 4  # blocks that are kept to be used again
 
 
 class Form(World, total=False):
     """Keywords of an environment; :class:`CrawlEnv` explains them."""
 
-    steps: int | None
+    max_episode_steps: int | None
     action: str
     overspend: str
     observation: str
     scaled: bool
-    render_mode: None
+    items: bool
+    render_mode: str | None
+
+
+class _Block:
+    """Rows that worlds write into, in one buffer."""
+
+    def __init__(self, rows: int, worlds: int, width: int, sources: int, dtype: Any) -> None:
+        parts: list[tuple[Any, tuple[int, ...]]] = [
+            (np.float64, (rows, worlds)), (np.float64, (rows, worlds, sources)), (dtype, (rows, worlds, width)),
+            (np.bool_, (rows, worlds, sources)), (np.bool_, (rows, worlds)),
+        ]  # fmt: skip
+        sizes = [np.dtype(t).itemsize * math.prod(shape) for t, shape in parts]
+        buffer = np.empty(sum(sizes), np.uint8)
+        cuts = np.split(buffer, np.cumsum(sizes)[:-1])
+        self.reward, self.interest, self.observation, self.crawled, self.over = (
+            c.view(t).reshape(shape) for c, (t, shape) in zip(cuts, parts, strict=True)
+        )
+        self.buffer = buffer
+        del cuts
+        self.alone = sys.getrefcount(buffer)
+
+    def unused(self) -> bool:
+        """Whether nobody holds an array of it that was handed out: each refers to the buffer."""
+        return sys.getrefcount(self.buffer) == self.alone
 
 
 class _Worlds(_library.Handle):
     """K worlds behind a handle, and the rows that they write into.
 
-    Each reset or step writes into a row that nobody has seen, so that arrays that were
-    handed out stay as they are, and nothing is copied.
+    Each reset or step writes into a row of which nobody holds an array, so that arrays that
+    were handed out stay as they are, and nothing is copied.
     """
 
     _kind = "environment"
 
     def __init__(
-        self,
-        worlds: int,
-        instance: InstanceLike,
-        autoreset: bool,
-        *,
-        steps: int | None = 1000,
-        action: str = "scores",
-        overspend: str = "refuse",
-        observation: str = "flat",
-        scaled: bool = True,
-        render_mode: None = None,
-        **world: Unpack[World],
+        self, worlds: int, instance: InstanceLike, autoreset: bool, threads: int = 1, **keywords: Unpack[Form]
     ) -> None:
-        if render_mode is not None:
-            raise ValueError(f"render_mode is {render_mode!r}; nothing is rendered")
-        if overspend not in ("refuse", "truncate"):
-            raise ValueError(f"overspend is {overspend!r}; allowed are 'refuse' and 'truncate'")
-        if observation not in ("flat", "dict"):
-            raise ValueError(f"observation is {observation!r}; allowed are 'flat' and 'dict'")
-        named = spec(instance, **world)
+        known(keywords, World, Form)
+        form: dict[str, Any] = {
+            "max_episode_steps": None, "action": "scores", "overspend": "truncate", "observation": "flat",
+            "scaled": True, "items": False, "render_mode": None,
+        }  # fmt: skip
+        form |= {k: v for k, v in keywords.items() if k in form}
+        allowed = {
+            "action": ("scores", "set", "one"), "overspend": ("refuse", "truncate"), "observation": ("flat", "dict"),
+            "render_mode": (None, "rgb_array") if worlds == 1 and not autoreset else (None,),
+        }  # fmt: skip
+        for name, values in allowed.items():
+            if form[name] not in values:
+                raise ValueError(f"{name} is {form[name]!r}; allowed are {' and '.join(map(repr, values))}")
+        named = spec(instance, **{k: v for k, v in keywords.items() if k not in form})  # type: ignore[arg-type]
+        if form["items"] and named.get("knowledge") != "online":
+            raise ValueError("items are seen with knowledge 'online'")
+        steps = form["max_episode_steps"]
         self.worlds = operator.index(worlds)
         self._handle, about = _library.build(
             "worlds",
             {
-                **named, "worlds": self.worlds, "steps": operator.index(steps or 0), "scaled": bool(scaled),
-                "action": action, "truncate": overspend == "truncate", "autoreset": autoreset,
+                **named, "worlds": self.worlds, "steps": 0 if steps is None or steps == -1 else operator.index(steps),
+                "scaled": bool(form["scaled"]), "truncate": form["overspend"] == "truncate", "autoreset": autoreset,
+                "threads": operator.index(threads),
             },
         )  # fmt: skip
         self.about: dict[str, Any] = about
@@ -79,41 +110,49 @@ class _Worlds(_library.Handle):
         self.answer_at = ctypes.addressof(self.answer)
         self.sources = len(about["names"])
         self.width: int = about["width"]
-        self.action = action
-        self.dtype: Any = np.float32 if scaled else np.float64
-        self.dictionary = observation == "dict"
+        self.action: str = form["action"]
+        if self.action == "one" and not (set(about["costs"]) == {1} and 1 <= about["budget"] < 2):
+            raise ValueError(
+                f"action 'one' is for crawls that cost 1 and a budget of 1; the costs are {min(about['costs'])} to "
+                f"{max(about['costs'])} and the budget is {about['budget']}"
+            )
+        self.dtype: Any = np.float32 if form["scaled"] else np.float64
+        self.dictionary = form["observation"] == "dict"
+        self.with_items: bool = form["items"]
+        self.render_mode: str | None = form["render_mode"]
+        self.unit = np.empty(self.worlds)
+        self.seed = np.empty(self.worlds, np.uint64)
         bytes_of_row = self.worlds * (self.width * np.dtype(self.dtype).itemsize + 9 * self.sources + 9)
         self.rows: int = max(1, min(256, _BLOCK // bytes_of_row))
-        self.row: int = self.rows  # the next that nobody has seen
+        self.blocks: list[_Block] = []
+        self.slot = 0
+        self.row: int = self.rows  # the next of the block in use
         self.started = False
-        self.whittle, self.bound = self.references(named)
+        self.named = named
 
-    def references(self, world: dict[str, Any]) -> tuple[float, float]:
-        """Return what exact Whittle earns, and the bound.
-
-        Where rewards have the means of the mean dynamics and no state is seen, Whittle is run in
-        these; otherwise in the worlds' own way.
-        """
-        bound = float("nan")
-        if world.get("knowledge") == "online":
-            world = {**world, "knowledge": "model"}
-        if self.about["bounded"]:
-            world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")}
-            bound = _library.ask("relax", world)["Bound"]
-        epochs = self.about["steps"] or 10_000
-        return earned("whittle", {**world, "steps": epochs, "seed": 1}), bound
+    def references(self) -> tuple[NDArray[np.float64], float]:
+        """Return the bound of each world, NaN where none is known, and what exact Whittle earns."""
+        bound = self.unit.copy() if self.about["bounded"] else np.full(self.worlds, np.nan)
+        return bound, exact(json.dumps(self.named), self.about["bounded"])
 
     def refill(self) -> None:
-        """Have the worlds write into rows that are new."""
-        r, k, n = self.rows, self.worlds, self.sources
-        self.observation = np.empty((r, k, self.width), self.dtype)
-        self.reward = np.empty((r, k))
-        self.interest = np.empty((r, k, n))
-        self.crawled = np.empty((r, k, n), np.bool_)
-        self.over = np.empty((r, k), np.bool_)
-        arrays = (self.observation, self.reward, self.interest, self.crawled, self.over)
-        _library.call("eph_bind", self._handle, r, *(a.ctypes.data for a in arrays))
+        """Have the worlds write into a block of which nobody holds an array."""
+        unused = (k for k, b in enumerate(self.blocks) if b.unused())
         self.row = 0
+        slot = next(unused, None)
+        if slot is None:
+            self.slot = (self.slot + 1) % _SLOTS
+            self.blocks[self.slot : self.slot + 1] = [b] = [
+                _Block(self.rows, self.worlds, self.width, self.sources, self.dtype)
+            ]
+            arrays = (b.observation, b.reward, b.interest, b.crawled, b.over, self.unit, self.seed)
+            slot = min(self.slot, len(self.blocks) - 1)
+            _library.call("eph_bind", self._handle, slot, self.rows, *(a.ctypes.data for a in arrays))
+        self.slot = slot
+        self.observation, self.reward = self.blocks[slot].observation, self.blocks[slot].reward
+        self.interest, self.crawled, self.over = (
+            self.blocks[slot].interest, self.blocks[slot].crawled, self.blocks[slot].over,
+        )  # fmt: skip
 
     def reset(self, mask: NDArray[np.bool_] | None, seeds: NDArray[np.uint64] | None) -> int:
         """Reset worlds; the row that tells what is seen then."""
@@ -121,7 +160,7 @@ class _Worlds(_library.Handle):
         if self.row == self.rows:
             self.refill()
         marks, numbers = (None if a is None else a.ctypes.data for a in (mask, seeds))
-        _library.call("eph_reset", self._handle, self.row, marks, numbers)
+        _library.call("eph_reset", self._handle, self.slot, self.row, marks, numbers)
         self.started = True
         self.row += 1
         return self.row - 1
@@ -136,9 +175,26 @@ class _Worlds(_library.Handle):
             self.refill()
             row = 0
         self.row = row + 1
-        if self.step_function(self._handle, row, at, form, self.answer_at):
+        if self.step_function(self._handle, self.slot, row, at, form, self.answer_at):
             raise _library.Error(_library.take(self.answer))
         return row
+
+    def items(self) -> list[list[tuple[int, float, tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
+        """Return of each world the crawls of the last step: source, interest, and the items' ages and interests."""
+        numbers = np.empty(256)
+        while (count := _library.exchange("items", self._alive(), b"", np.empty(0), numbers)[1]) > len(numbers):
+            numbers = np.empty(count)
+        at, worlds = 0, []
+        for _ in range(self.worlds):
+            crawls, at = int(numbers[at]), at + 1
+            found = []
+            for _ in range(crawls):
+                source, interest, n = numbers[at : at + 3].tolist()
+                items = numbers[at + 3 : at + 3 + 2 * int(n)].reshape(-1, 2)
+                found.append((int(source), interest, (items[:, 0].copy(), items[:, 1].copy())))
+                at += 3 + items.size
+            worlds.append(found)
+        return worlds
 
     def split(self, flat: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Name the parts of a flat observation; they are views of it."""
@@ -150,15 +206,13 @@ class _Worlds(_library.Handle):
         """Return the space of one world's observation."""
         n, about = self.sources, self.about
         scaled = self.dtype == np.float32
-        greatest = np.finfo(self.dtype).max
-        steps = about["steps"]
-        high = np.full(self.width, greatest, self.dtype)
+        high = np.full(self.width, np.inf, self.dtype)
         low = np.zeros(self.width, self.dtype)
         if scaled:
             high[-2 * n : -n] = 1
         else:
             low[-2 * n : -n] = 1
-            high[-2 * n : -n] = steps + 1 if steps else 2**53
+            high[-2 * n : -n] = about["epochs"] + 1 if about["epochs"] else np.inf
         if about["limited"] and about["ceiling"] is not None:
             # A state under the mean dynamics is at most u*; rounding may add an ulp or two.
             ceiling = np.ones(n) if scaled else np.array(about["ceiling"])
@@ -177,6 +231,31 @@ class _Worlds(_library.Handle):
         if self.action == "set":
             return spaces.MultiBinary(self.sources)
         return spaces.Discrete(self.sources)
+
+
+@functools.lru_cache(maxsize=256)
+def exact(named: str, bounded: bool) -> float:
+    """Return what exact Whittle earns over 10 000 epochs or a whole recording; NaN where instances are drawn.
+
+    Where rewards have the means of the mean dynamics and no state is seen, it is run in these.
+    """
+    world = json.loads(named)
+    if "*" in world.get("instance", ""):
+        return float("nan")
+    if world.get("knowledge") == "online":
+        world["knowledge"] = "model"
+    if bounded:
+        world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")} | {"world": "mean"}
+    return earned("whittle", {**world, "steps": 0 if "trace" in world else 10_000, "seed": 1})
+
+
+def _options(options: dict[str, Any] | None, *allowed: str) -> None:
+    for name in options or {}:
+        if name not in allowed:
+            raise ValueError(
+                f"option {name!r} is not taken; allowed: {', '.join(allowed) or 'none'}. Another instance is another "
+                "environment, and 'lognormal:50:*' draws one at each reset"
+            )
 
 
 def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -223,40 +302,46 @@ class CrawlEnv(gym.Env[Any, Any]):
 
         ``scaled=False``: float64 in interest and epochs. ``scaled=True``: float32; states and
         harvests as shares of the source's ceiling u*, with ``online`` harvests as log(1 + x);
-        ages as 1 − exp(−age/round), where a round crawls each source once.
+        ages as 1 − exp(−age/round), where a round crawls each source once; rewards as shares of
+        the bound, so that the best are near 1.
 
     Action, by the keyword ``action``:
         ``scores``: a real number for each source; the best are crawled within the budget, equal
         ones by number. −inf is never crawled.
-        ``set``: 0 or 1 for each source; a set that is dearer than the budget is refused, or, with
-        ``overspend="truncate"``, cut to it, sources that have waited longest first.
+        ``set``: 0 or 1 for each source; a set that is dearer than the budget is cut to it, sources
+        that have waited longest first, or, with ``overspend="refuse"``, refused.
         ``one``: the number of a source; for crawls that cost 1 and a budget of 1.
 
     Reward: interest of all that the crawls found.
 
     Info of a step: ``interest`` (n, float64), what each source's crawl brought, whose sum is the
-    reward; ``crawled`` (n, bool). Info of a reset: ``whittle``, what the exact Whittle index policy
-    earns per epoch, and ``bound``, what no policy exceeds (NaN where none is known). Whittle's
-    figure is that of the mean dynamics; with knowledge ``observed`` and in replays that of the same
-    world.
+    reward, unscaled; ``crawled`` (n, bool); with ``items=True`` ``items``, of each crawl the source,
+    the interest and the items' ages and interests, as :meth:`ephemera.Learner.update` takes them.
+    Info of a reset: ``seed`` of the world; ``unit``, the interest that a scaled reward of 1 stands
+    for: the bound of the relaxed problem; ``bound``, the same where it is one, otherwise NaN;
+    ``whittle``, what the exact Whittle index policy earns per epoch over 10 000 epochs: of the mean
+    dynamics, but with knowledge ``observed`` and in replays of the same world; NaN where each reset
+    draws an instance.
 
-    An episode is truncated after ``steps`` epochs (``None``: never, or at the end of a recording);
-    no state is terminal.
+    An episode is truncated after ``max_episode_steps`` epochs, and at the end of a recording; no
+    state is terminal.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as Gymnasium declares it)
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(self, instance: InstanceLike = "paper", **keywords: Unpack[Form]) -> None:
         """Set the world up.
 
         Args:
             instance: an :class:`Instance`, ``paper``, ``lognormal:N[:SEED]``, ``wide:N[:SEED]``,
-                ``mixed:N[:SEED]``, or the path of a .toml file.
+                ``mixed:N[:SEED]``, or the path of a .toml file. With ``*`` in place of the seed it is
+                that of the world: each reset draws another instance.
             keywords: None, or to leave one out, is the default.
 
         Keywords that name the world:
             ``budget``: budget units that the crawls of one epoch may cost; default the instance's own.
-            ``world``: ``mean`` (the papers' mean dynamics; default), ``poisson`` (single items), ``replay``.
+            ``world``: ``poisson`` (single items; default), ``mean`` (the papers' mean dynamics, in which
+            nothing is drawn), ``replay``.
             ``knowledge``: ``model`` (default), ``observed`` or ``online``.
             ``marks``: law of the items' initial interest in ``poisson``: ``constant`` (default),
             ``per-item``, ``per-epoch`` or ``lognormal``.
@@ -268,17 +353,22 @@ class CrawlEnv(gym.Env[Any, Any]):
             ``split``: share of the recording on which its model is fitted; the rest is played; default 0.5.
 
         Keywords of the environment:
-            ``steps``: epochs of an episode; default 1000, None for no end.
+            ``max_episode_steps``: epochs of an episode; ``gymnasium.make`` has it 1000.
             ``action``: ``scores`` (default), ``set`` or ``one``.
-            ``overspend``: ``refuse`` (default) or ``truncate``.
+            ``overspend``: ``truncate`` (default) or ``refuse``.
             ``observation``: ``flat`` (default) or ``dict``.
-            ``scaled``: whether observations are float32 without units; default True.
+            ``scaled``: whether observations and rewards are without units, float32; default True.
+            ``items``: whether info has the items that crawls brought, with knowledge ``online``.
+            ``render_mode``: ``rgb_array``: time to the right, a row for each source, darker with its
+            age, crawls orange.
         """
         self._w = w = _Worlds(1, instance, False, **keywords)
         self.observation_space = w.observation_space()
         self.action_space = w.action_space()
-        self.render_mode = None
+        self.render_mode = w.render_mode
+        self._past: deque[Any] = deque(maxlen=_SHOWN)
         self._shape = (w.sources,)
+        self._form = {"scores": SCORES64, "set": SET, "one": ONE}[w.action]
         # Where the action of a step is put, one for each form.
         self._scores: NDArray[np.float64] = np.zeros(w.sources)
         self._set: NDArray[np.int8] = np.zeros(w.sources, np.int8)
@@ -307,38 +397,66 @@ class CrawlEnv(gym.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode. The world of a seed is the one that the Go commands run under it."""
         super().reset(seed=seed)
+        _options(options)
         w = self._w
         with w._turn():
             again = seed is None and w.started
             row = w.reset(None, None if again else _seeds([seed], 1, self.np_random))
-            told = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]}
-            return self._seen(row), {**told, "whittle": w.whittle, "bound": w.bound}
+            bound, whittle = w.references()
+            self._past.clear()
+            return self._seen(row), {
+                **self._told(row), "seed": w.seed.item(0), "unit": w.unit.item(0), "bound": bound.item(0),
+                "whittle": whittle,
+            }  # fmt: skip
+
+    def _told(self, row: int) -> dict[str, Any]:
+        w = self._w
+        told: dict[str, Any] = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]}
+        if w.with_items:
+            told["items"] = w.items()[0]
+        if w.render_mode:
+            n = w.sources
+            self._past.append((w.observation[row, 0, -2 * n : -n], told["crawled"]))
+        return told
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Crawl, and go on to the next epoch."""
+        return self._go(action, self._form)
+
+    def _go(self, action: Any, form: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         w = self._w
-        if _library._forked:
-            _library.library()
+        if w._process is not _library.process:
+            w._turn()
         with w._lock:
-            if w.action == "scores":
+            if form == SCORES64:
                 if type(action) is not np.ndarray or action.shape != self._shape or action.dtype.kind != "f":
                     action = _real(action, self._shape)
                 self._scores[:] = action
-                form = _SCORES64
-            elif w.action == "one":
+            elif form == ONE:
                 self._one[0] = operator.index(action)
-                form = _ONE
             else:
                 self._set[:] = _binary(action, self._shape)
-                form = _SET
             row = w.step(self._at[form], form)
             return (
                 self._seen(row) if w.dictionary else w.observation[row, 0],
                 w.reward.item(row),
                 False,
                 w.over.item(row),
-                {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]},
+                self._told(row),
             )
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return the last epochs as a picture, or None without a ``render_mode``."""
+        if self.render_mode is None:
+            return None
+        w = self._w
+        age, crawled = (np.array(a) for a in zip(*self._past, strict=True))
+        if w.dtype == np.float64:
+            age = 1 - np.exp(-age * w.about["budget"] / sum(w.about["costs"]))
+        picture = np.full((_SHOWN, w.sources, 3), 255, np.uint8)
+        picture[: len(age)] -= (age[..., None] * (220, 190, 120)).astype(np.uint8)
+        picture[: len(age)][crawled] = (230, 120, 20)
+        return picture.transpose(1, 0, 2).repeat(max(1, 240 // w.sources), 0).repeat(4, 1)
 
     def close(self) -> None:
         """Free the world. It may be called again."""
@@ -361,13 +479,14 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         num_envs: int = 1,
         instance: InstanceLike = "paper",
         autoreset_mode: Any = "NextStep",
+        threads: int = 1,
         **keywords: Unpack[Form],
     ) -> None:
-        """Set K worlds up; the other arguments are those of :class:`CrawlEnv`."""
+        """Set K worlds up, which that many threads step; the other arguments are those of :class:`CrawlEnv`."""
         mode = str(getattr(autoreset_mode, "value", autoreset_mode))
         if mode not in ("NextStep", "SameStep", "Disabled"):
             raise ValueError(f"autoreset_mode is {autoreset_mode!r}; allowed are NextStep, SameStep and Disabled")
-        self._w = w = _Worlds(num_envs, instance, mode == "NextStep", **keywords)
+        self._w = w = _Worlds(num_envs, instance, mode == "NextStep", threads, **keywords)
         self._mode = mode
         self.metadata = {**self.metadata}
         modes = getattr(gym.vector, "AutoresetMode", None)
@@ -380,6 +499,8 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._shape = (num_envs, w.sources)
+        self._all, self._none = np.ones(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
+        self._all.flags.writeable = self._none.flags.writeable = False
 
     def _seen(self, row: int) -> Any:
         flat = self._w.observation[row]
@@ -387,18 +508,21 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
 
     def _told(self, row: int) -> dict[str, Any]:
         w = self._w
-        return {
-            "interest": w.interest[row],
-            "_interest": np.ones(self.num_envs, np.bool_),
-            "crawled": w.crawled[row],
-            "_crawled": np.ones(self.num_envs, np.bool_),
-        }
+        told = {
+            "interest": w.interest[row], "_interest": self._all, "crawled": w.crawled[row], "_crawled": self._all,
+        }  # fmt: skip
+        if w.with_items:
+            items = np.empty(self.num_envs, object)
+            items[:] = w.items()
+            told |= {"items": items, "_items": self._all}
+        return told
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin episodes; ``options={"reset_mask": mask}`` (K, bool) leaves the other worlds alone."""
         super().reset(seed=seed if isinstance(seed, int) else None)
+        _options(options, "reset_mask")
         w, k = self._w, self.num_envs
         mask = None
         if options is not None and "reset_mask" in options:
@@ -412,13 +536,9 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         with w._turn():
             again = w.started and all(s is None for s in seed)
             row = w.reset(mask, None if again else _seeds(seed, k, self.np_random))
-            return self._seen(row), {
-                **self._told(row),
-                "whittle": np.full(k, w.whittle),
-                "_whittle": np.ones(k, np.bool_),
-                "bound": np.full(k, w.bound),
-                "_bound": np.ones(k, np.bool_),
-            }
+            bound, whittle = w.references()
+            told = {"seed": w.seed.copy(), "unit": w.unit.copy(), "bound": bound, "whittle": np.full(k, whittle)}
+            return self._seen(row), {**self._told(row), **told, **{f"_{name}": self._all for name in told}}
 
     def step(
         self, actions: Any
@@ -429,16 +549,16 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
             a = _real(actions, self._shape)
             if a.dtype != np.float32:
                 a = a.astype(np.float64, copy=False)
-            form = _SCORES32 if a.dtype == np.float32 else _SCORES64
+            form = SCORES32 if a.dtype == np.float32 else SCORES64
         elif w.action == "one":
             a = np.asarray(actions)
             if a.shape != (self.num_envs,) or a.dtype.kind not in "iu":
                 raise ValueError(
                     f"the actions have shape {a.shape} and dtype {a.dtype}; needed is ({self.num_envs},), int64"
                 )
-            a, form = a.astype(np.int64, copy=False), _ONE
+            a, form = a.astype(np.int64, copy=False), ONE
         else:
-            a, form = _binary(actions, self._shape), _SET
+            a, form = _binary(actions, self._shape), SET
         a = np.ascontiguousarray(a)
         with w._turn():
             row = w.step(a.ctypes.data, form)
@@ -447,7 +567,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
                 info["final_obs"], info["_final_obs"] = seen, over
                 info["final_info"], info["_final_info"] = self._told(row), over
                 seen = self._seen(w.reset(over, None))
-        return seen, reward, np.zeros(self.num_envs, np.bool_), over, info
+        return seen, reward, self._none, over, info
 
     def close_extras(self, **kwargs: Any) -> None:
         """Free the worlds."""

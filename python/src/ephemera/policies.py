@@ -101,11 +101,17 @@ class Policy(_library.Handle):
             settings: those of the learner, as ``-set`` of the commands takes them.
             more: such settings by keyword.
         """
-        world = "poisson" if marks or sigma else "mean"
         handle, about = _library.build(
             "crawler",
             {
-                **spec(instance, budget=budget, world=world, knowledge=knowledge, marks=marks, sigma=sigma),
+                **spec(
+                    instance,
+                    budget=budget,
+                    world="poisson" if marks or sigma else "mean",
+                    knowledge=knowledge,
+                    marks=marks,
+                    sigma=sigma,
+                ),
                 "name": name,
                 "settings": {**(settings or {}), **more},
                 "seed": operator.index(seed),
@@ -271,12 +277,15 @@ class Learner(Policy):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner into a file, or as ``state.json`` into a directory.
 
-        The file appears whole or not at all. It is the one that the commands write and read.
+        The file appears whole or not at all, and replaces a regular file only. It is the one that the
+        commands write and read.
         """
         text = self._state()
         target = Path(path)
         if target.is_dir():
             target = target / "state.json"
+        if target.is_symlink() or (target.exists() and not target.is_file()):
+            raise ValueError(f"{target} is no regular file; allowed is one, or a path where nothing is")
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as room:
             part = Path(room, "part")
             with part.open("w", encoding="utf-8") as f:

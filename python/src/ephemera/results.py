@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +33,9 @@ class Results:
     table: pd.DataFrame
     """A row for each policy, or for each cell and figure."""
     runs: pd.DataFrame | None
-    """A row for each run of ``bench`` and ``sweep``."""
+    """A row for each run of ``bench``, ``sweep`` and :func:`ephemera.compare`."""
     curves: pd.DataFrame | None
-    """Figures along the epochs of ``train`` and ``sweep``."""
+    """Figures along the epochs of ``train``, ``sweep`` and :func:`ephemera.compare`."""
     learned: pd.DataFrame | None
     """What was learned, source by source, beside the exact values."""
 
@@ -85,36 +88,38 @@ def load(directory: str | os.PathLike[str]) -> Results:
     if not d.is_dir():
         raise FileNotFoundError(f"{d} is no directory; needed is one that train, bench or sweep wrote")
 
-    def table(name: str) -> pd.DataFrame | None:
-        return pd.read_csv(d / name) if (d / name).exists() else None
-
-    def text(name: str) -> dict[str, Any]:
+    def read(name: str, parse: Callable[[str], Any]) -> Any:
         if not (d / name).exists():
-            return {}
-        if name.endswith(".toml"):
-            return tomllib.loads((d / name).read_text(encoding="utf-8"))
-        value: dict[str, Any] = json.loads((d / name).read_text(encoding="utf-8"))
-        return value
+            return None
+        if not (d / name).is_file():
+            raise ValueError(f"{d / name} is no regular file")
+        try:
+            return parse((d / name).read_text(encoding="utf-8"))
+        except ValueError as e:
+            raise ValueError(f"{d / name} is damaged: {e}") from e
 
-    config = text("config.toml")
-    if (d / "summary.json").exists():
-        summary = table("summary.csv")
-        assert summary is not None
-        return Results(
-            d,
-            "sweep",
-            config,
-            text("summary.json"),
-            summary,
-            table("runs.csv"),
-            table("curves.csv"),
-            table("learned.csv"),
-        )
-    report = text("result.json")
-    if not report:
+    def table(name: str) -> pd.DataFrame | None:
+        def parse(text: str) -> pd.DataFrame:
+            return pd.read_csv(io.StringIO(re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)))
+
+        return cast("pd.DataFrame | None", read(name, parse))
+
+    config = read("config.toml", tomllib.loads) or {}
+    summary = read("summary.json", json.loads)
+    report = summary or read("result.json", json.loads)
+    if report is None:
         raise FileNotFoundError(
             f"{d} has neither result.json nor summary.json; needed is what train, bench or sweep wrote"
         )
-    rows = pd.DataFrame(report["results"]).set_index("policy")
-    kind = "bench" if (d / "runs.csv").exists() else "train"
-    return Results(d, kind, config, report, rows, table("runs.csv"), table("metrics.csv"), table("thresholds.csv"))
+    runs, curves = table("runs.csv"), table("curves.csv")
+    if summary:
+        return Results(
+            d, "sweep", config, report, cast("pd.DataFrame", table("summary.csv")), runs, curves, table("learned.csv")
+        )
+    try:
+        rows = pd.DataFrame(report["results"]).set_index("policy")
+    except (KeyError, TypeError, ValueError) as e:
+        raise ValueError(f"{d / 'result.json'} has no results with a policy each") from e
+    if runs is not None:
+        return Results(d, "bench", config, report, rows, runs, curves, None)
+    return Results(d, "train", config, report, rows, None, table("metrics.csv"), table("thresholds.csv"))

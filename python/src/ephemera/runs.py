@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import inspect
+import itertools
+import json
 import operator
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
 
 import numpy as np
@@ -12,19 +18,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _library
 from .instance import InstanceLike
-from .policies import Crawls, View
+from .policies import View
 from .world import World, spec
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+_SEEDS = 100_000  # each has a record in memory
+
+
 @runtime_checkable
 class Agent(Protocol):
     """A policy in Python that has more than a function to offer.
 
-    ``begin(info)``, if there is one, is called before each run with names, costs, budget and
-    knowledge; ``update(crawls, view)``, if there is one, after each epoch.
+    If it has them, ``begin(info)`` is called before each run, with names, costs, budget, knowledge and
+    seed; ``update(crawls, view)`` after each epoch; and ``frozen()`` after a run, for what was learned
+    as a policy, which is then run in the same world from its beginning.
     """
 
     def select(self, view: View) -> ArrayLike:
@@ -32,108 +42,27 @@ class Agent(Protocol):
         ...
 
 
-PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[[View], ArrayLike]"
-"""A name of the catalogue, a name and settings, an :class:`Agent`, or its select alone."""
-
-_SOURCES, _SCORES = range(2)  # forms of the numbers that are handed in
-
-
-def _choice(chosen: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return what a policy chose as its form and its numbers."""
-    a = np.asarray(chosen)
-    form = _SOURCES
-    if a.dtype.kind == "f" and a.shape == (n,):
-        if np.isnan(a).any():
-            raise ValueError(f"the score of source {int(np.isnan(a).argmax())} is NaN")
-        form = _SCORES
-    elif a.dtype == np.bool_ and a.shape == (n,):
-        a = np.flatnonzero(a)
-    elif a.ndim == 0 and a.dtype.kind in "iu":
-        a = a[None]
-    elif a.size == 0:
-        a = np.empty(0)
-    elif a.ndim != 1 or a.dtype.kind not in "iu":
-        raise ValueError(
-            f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are source numbers (integers), "
-            f"scores (float, shape ({n},)) and marks (bool, shape ({n},))"
-        )
-    return np.concatenate([[form], a], dtype=np.float64)
+PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[[View], ArrayLike] | Callable[[], Any]"
+"""A name of the catalogue, a name and settings, a select function, or what makes an :class:`Agent`:
+a class or a function without arguments. An agent itself is taken where there is one seed."""
 
 
-class _Play(_library.Handle):
-    """A world in which a policy of Python crawls; see native/play.go for the numbers."""
+def gym_policy(model: Any, **form: Any) -> Callable[[], Any]:
+    """Return an agent that was trained on an environment as a policy for :func:`run` and :func:`compare`.
 
-    _kind = "world"
+    Args:
+        model: what has ``predict(observation, deterministic=True)``, as agents of Stable-Baselines3, or
+            a function of an observation that returns an action, as one around a PyTorch module.
+        form: keywords of the environment that it was trained on which do not name the world: ``action``,
+            ``observation``, ``scaled``, ``overspend``.
+    """
+    from .loop import Gym
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self._handle, self.about = _library.build("play", settings)
-        self.n = len(self.about["names"])
-        self.room = np.empty(5 + 7 * self.n)
-
-    def _seen(self, what: str, given: NDArray[np.float64]) -> tuple[View, Crawls]:
-        """Go on, and return what is seen then and what the crawls brought."""
-        _, count, _ = _library.exchange(what, self._alive(), b"", given, self.room)
-        if count > len(self.room):
-            self.room = np.empty(2 * count)
-            _, count, _ = _library.exchange("view", self._alive(), b"", np.empty(0), self.room)
-        numbers, n, at = self.room[:count], self.n, 5
-        epoch, shows_mean, shows_state, crawls, _ = (int(v) for v in numbers[:5])
-
-        def part(length: int) -> NDArray[np.float64]:
-            nonlocal at
-            at += length
-            return numbers[at - length : at].copy()
-
-        view = View(epoch, part(n).astype(np.int64), part(n) if shows_mean else None, part(n) if shows_state else None)
-        source, since, interest, count_of = part(4 * crawls).reshape(-1, 4).T
-        items = None
-        if count_of.any():
-            cuts = np.cumsum(count_of.astype(np.int64))
-            items = [(i[:, 0], i[:, 1]) for i in np.split(part(2 * cuts[-1]).reshape(-1, 2), cuts[:-1])]
-        return view, Crawls(source.astype(np.int64), interest, since.astype(np.int64), items)
-
-    def run(self, policy: Any) -> dict[str, Any]:
-        """Have a policy crawl to the end; the record of the run."""
-        if begin := getattr(policy, "begin", None):
-            begin(self.about)
-        select, update = getattr(policy, "select", policy), getattr(policy, "update", None)
-        view, _ = self._seen("view", np.empty(0))
-        for _ in range(self.about["epochs"]):
-            view, crawls = self._seen("step", _choice(select(view), self.n))
-            if update is not None:
-                update(crawls, view)
-        return dict(_library.ask("record", handle=self._alive()))
-
-
-def _records(settings: dict[str, Any], players: Sequence[_Player], seeds: int) -> list[list[dict[str, Any]]]:
-    """Perform runs and return the records of each player, by seed."""
-    plain = [p.settings for p in players if p.own is None]
-    found: list[list[dict[str, Any]]] = []
-    if plain:
-        handle, _ = _library.build("runs", {**settings, "policies": plain, "seeds": seeds})
-        try:
-            # Between the calls, which return soon, Python takes up signals.
-            while (done := _library.ask("wait", handle=handle)) is None:
-                pass
-        finally:
-            _library.ask("close", handle=handle)
-        found = done
-    told = {k: v for k, v in settings.items() if k not in ("evaluation", "workers")}
-    first = settings["seed"]
-    by_name = iter(found)
-    all_of: list[list[dict[str, Any]]] = []
-    for p in players:
-        if p.own is None:
-            all_of.append(next(by_name))
-            continue
-        all_of.append([])
-        for seed in range(first, first + seeds):
-            play = _Play({**told, "seed": seed})
-            try:
-                all_of[-1].append(play.run(p.own))
-            finally:
-                play.close()
-    return all_of
+    predict = getattr(model, "predict", None)
+    act = model if predict is None else lambda seen: predict(seen, deterministic=True)[0]
+    if not callable(act):
+        raise TypeError(f"{model!r} neither has predict nor is a function of an observation")
+    return lambda: Gym(act, form)
 
 
 @dataclass(frozen=True)
@@ -141,22 +70,19 @@ class _Player:
     """A policy of a comparison."""
 
     row: str
-    own: Any
-    """Of Python, or None."""
+    make: Callable[[], Any] | None
+    """Of Python."""
     settings: dict[str, Any]
     """For Go, of one of the catalogue."""
+    reason: str = ""
+    """Why it is for one seed only."""
 
     @property
     def learns(self) -> bool:
-        """Whether it gives two rows."""
+        """Whether it is a learner of the catalogue."""
         from .references import catalogue
 
-        return self.own is None and any(e.learns and e.name == self.settings["name"] for e in catalogue())
-
-
-def earned(name: str, settings: dict[str, Any]) -> float:
-    """Return what a policy of the catalogue earns in a run, interest per epoch."""
-    return float(_records(settings, [_player(None, name)], 1)[0][0]["learning"]["reward"])
+        return self.make is None and any(e.learns and e.name == self.settings["name"] for e in catalogue())
 
 
 def _player(name: str | None, p: PolicyLike) -> _Player:
@@ -164,10 +90,84 @@ def _player(name: str | None, p: PolicyLike) -> _Player:
         return _Player(name or p, None, {"name": p})
     if isinstance(p, tuple) and len(p) == 2:
         return _Player(name or p[0], None, {"name": p[0], "settings": dict(p[1])})
-    if callable(p) or isinstance(p, Agent):
-        own = name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__
-        return _Player(str(own), p, {})
-    raise TypeError(f"{p!r} is no policy; allowed are a name, (name, settings), a function and an Agent")
+    own = str(name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__)
+    if isinstance(p, type):
+        return _Player(own, p, {})
+    if isinstance(p, Agent):
+        return _Player(own, lambda: p, {}, (
+            f"{own} is one agent, which would carry what it learned from seed to seed; give what makes one for each: "
+            f"a class, or lambda: {type(p).__name__}(…)"
+        ))  # fmt: skip
+    if callable(p):
+        try:
+            inspect.signature(p).bind()
+        except TypeError:  # it takes a view
+            return _Player(own, lambda: p, {})
+        return _Player(own, p, {})  # type: ignore[arg-type]
+    raise TypeError(f"{p!r} is no policy; allowed are a name, (name, settings), a function and what makes an Agent")
+
+
+class _Scene:
+    """A world, and for how long policies are run in it, under which seeds."""
+
+    def __init__(
+        self, instance: InstanceLike, steps: int | None, seed: int, seeds: int, evaluation: int, world: World
+    ) -> None:
+        self.instance, self.world, self.seed, self.seeds = instance, world, operator.index(seed), operator.index(seeds)
+        self.steps = operator.index(steps or 0)
+        self.level = world.get("knowledge") or "model"
+        self.settings: dict[str, Any] = {
+            **spec(instance, **world), "steps": self.steps, "evaluation": evaluation, "seed": self.seed,
+            "seeds": self.seeds,
+        }  # fmt: skip
+
+    def records(self, players: Sequence[_Player], workers: int = 0) -> list[tuple[list[dict[str, Any]], bool]]:
+        """Perform runs; of each player the records by seed, and whether it learned."""
+        if not 1 <= self.seeds <= _SEEDS:
+            raise ValueError(f"there are {self.seeds} seeds; allowed are 1 to {_SEEDS}")
+        for p in players:
+            if p.reason and self.seeds > 1:
+                raise ValueError(p.reason)
+        named = [p.settings for p in players if p.make is None]
+        by_name = iter(_in_go({**self.settings, "policies": named, "workers": workers}) if named else [])
+        return [(next(by_name), p.learns) if p.make is None else self.in_python(p.make, p.row) for p in players]
+
+    def in_python(self, make: Callable[[], Any], row: str) -> tuple[list[dict[str, Any]], bool]:
+        """Perform the runs of a policy of Python."""
+        from .envs import CrawlEnv
+        from .loop import RAW, Gym, record
+
+        first = make()
+        form = first.form if isinstance(first, Gym) else RAW | ({"items": True} if self.level == "online" else {})
+        env = CrawlEnv(self.instance, max_episode_steps=self.steps or None, **self.world, **form)
+        try:
+            if not env._w.about["epochs"]:
+                raise ValueError("the world does not end; the number of steps is needed")
+            agents = itertools.chain([first], (make() for _ in itertools.count()))
+            found = [
+                record(agent, env, seed, self.level)
+                for agent, seed in zip(agents, range(self.seed, self.seed + self.seeds), strict=False)
+            ]
+        finally:
+            env.close()
+        return [r for r, _ in found], found[0][1]
+
+
+def _in_go(settings: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Perform runs of policies of the catalogue; their records by seed."""
+    handle, _ = _library.build("runs", settings)
+    try:
+        # Between the calls, which return soon, Python takes up signals.
+        while (done := _library.ask("wait", handle=handle)) is None:
+            pass
+    finally:
+        _library.ask("close", handle=handle)
+    return list(done)
+
+
+def earned(name: str, settings: dict[str, Any]) -> float:
+    """Return what a policy of the catalogue earns in a run, interest per epoch."""
+    return float(_in_go({**settings, "policies": [{"name": name}], "seeds": 1})[0][0]["learning"]["reward"])
 
 
 @dataclass(frozen=True)
@@ -224,14 +224,10 @@ def run(
         evaluation: epochs for which what was learned is run; None for as many as it learned.
         world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
     """
-    player = _player(None, policy)
-    settings = {
-        **spec(instance, **world), "steps": operator.index(steps or 0),
-        "evaluation": operator.index(evaluation or 0), "seed": operator.index(seed),
-    }  # fmt: skip
-    ((record,),) = _records(settings, [player], 1)
+    scene = _Scene(instance, steps, seed, 1, operator.index(evaluation or 0), world)
+    (((record,), learns),) = scene.records([_player(None, policy)])
     curve = np.array([(c["epoch"], c["reward"], c["crawls"]) for c in record["curve"]], np.float64).reshape(-1, 3)
-    return Run(_outcome(record["learning"]), _outcome(record["learned"]) if player.learns else None, curve)
+    return Run(_outcome(record["learning"]), _outcome(record["learned"]) if learns else None, curve)
 
 
 @dataclass(frozen=True)
@@ -242,7 +238,9 @@ class Comparison:
     """The object that ``bench -format json`` prints."""
     table: str
     runs: list[dict[str, Any]] = field(repr=False)
-    """Policy, instance, seed and reward of each run."""
+    """Policy, instance, seed and figures of each run."""
+    curves: list[dict[str, Any]] = field(repr=False)
+    """Policy, instance and seed of each run, and along its epochs reward and crawls per epoch since the row before."""
 
     def __str__(self) -> str:
         return self.table
@@ -262,6 +260,26 @@ class Comparison:
         import pandas as pd
 
         return pd.DataFrame(self.report["results"]).set_index("policy")
+
+    def to_rliable(self) -> dict[str, NDArray[np.float64]]:
+        """Return scores for rliable, (seeds, 1) for each policy: shares of Whittle, or rewards without it."""
+        rewards: dict[str, list[float]] = {}
+        for r in self.runs:
+            rewards.setdefault(r["policy"], []).append(r["reward"])
+        best = np.array(rewards.get("whittle", [1.0]))
+        return {name: (np.array(v) / best)[:, None] for name, v in rewards.items()}
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write result.json, runs.csv and curves.csv, which :func:`ephemera.load` reads, into a directory."""
+        d = Path(directory)
+        d.mkdir(parents=True, exist_ok=True)
+        (d / "result.json").write_text(json.dumps(self.report, indent=1) + "\n", encoding="utf-8")
+        for name, rows in (("runs.csv", self.runs), ("curves.csv", self.curves)):
+            plain = [{k: v for k, v in r.items() if not isinstance(v, list)} for r in rows]
+            with (d / name).open("w", encoding="utf-8", newline="") as f:
+                table = csv.DictWriter(f, list(dict.fromkeys(k for r in plain for k in r)))
+                table.writeheader()
+                table.writerows(plain)
 
 
 def compare(
@@ -291,29 +309,25 @@ def compare(
         list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
     )
     players = [_player(name, p) for name, p in pairs]
-    settings = {
-        **spec(instance, **world), "steps": operator.index(steps or 0),
-        "seed": operator.index(seed), "workers": operator.index(workers or 0),
-    }  # fmt: skip
-    records = _records(settings, players, operator.index(seeds))
+    scene = _Scene(instance, steps, seed, seeds, 0, world)
+    records = scene.records(players, operator.index(workers or 0))
     a = _library.ask(
         "compare",
         {
-            "knowledge": settings.get("knowledge", "model"), "seeds": seeds, "seed": seed,
+            "knowledge": scene.level, "seeds": seeds, "seed": seed,
             "contenders": [
-                {"name": p.row, "learns": p.learns, "records": r} for p, r in zip(players, records, strict=True)
+                {"name": p.row, "learns": learns, "records": r} for p, (r, learns) in zip(players, records, strict=True)
             ],
         },
     )  # fmt: skip
-    runs = [
-        {"policy": row, "instance": r["instance"], "seed": seed + k, **r[part]}
-        for p, rs in zip(players, records, strict=True)
-        for row, part in (
-            [(f"{p.row}/learning", "learning"), (f"{p.row}/learned", "learned")] if p.learns else [(p.row, "learned")]
-        )
-        for k, r in enumerate(rs)
-    ]
-    return Comparison(a["report"], a["table"], runs)
+    runs, curves = [], []
+    for p, (rs, learns) in zip(players, records, strict=True):
+        rows = {f"{p.row}/learning": "learning", f"{p.row}/learned": "learned"} if learns else {p.row: "learned"}
+        for k, r in enumerate(rs):
+            of = {"instance": r["instance"], "seed": scene.seed + k}
+            runs += [{"policy": row, **of, **r[part]} for row, part in rows.items()]
+            curves += [{"policy": next(iter(rows)), **of, **point} for point in r["curve"]]
+    return Comparison(a["report"], a["table"], runs, curves)
 
 
 def whittle(

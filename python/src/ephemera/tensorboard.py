@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,17 +24,27 @@ def write(results: Results, out: Path) -> list[Path]:
     if results.kind == "bench":
         assert results.runs is not None
         for (policy, instance, seed), rows in results.runs.groupby(["policy", "instance", "seed"], sort=False):
-            name = f"{policy}/{instance}/seed-{seed}".replace(":", "_")
-            written.append(_scalars(out / name, rows.drop(columns=["policy", "instance", "seed"]), "epochs"))
+            written.append(
+                _scalars(
+                    _below(out, policy, instance, f"seed-{seed}"),
+                    rows.drop(columns=["policy", "instance", "seed"]),
+                    "epochs",
+                )
+            )
     elif results.curves is None:
         raise FileNotFoundError(f"{results.directory} holds no curves")
     elif results.kind == "train":
         written.append(_scalars(out / "learning", results.curves, "epoch"))
     else:
         for (cell, seed), rows in results.curves.groupby(["cell", "seed"], sort=False):
-            name = f"{cell}/seed-{seed}".replace(":", "_")
-            written.append(_scalars(out / name, rows.drop(columns=["cell", "seed"]), "epoch"))
+            written.append(_scalars(_below(out, cell, f"seed-{seed}"), rows.drop(columns=["cell", "seed"]), "epoch"))
     return written
+
+
+def _below(out: Path, *names: object) -> Path:
+    """Return a directory of those names, of which none leads out of another."""
+    parts = [part for name in names for part in str(name).split("/")]
+    return out.joinpath(*(re.sub(r"[^\w.,=@+-]|^\.+$", "_", part) or "_" for part in parts))
 
 
 def _scalars(directory: Path, rows: pd.DataFrame, along: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
 from .instance import InstanceLike, named
@@ -28,13 +28,19 @@ class World(TypedDict, total=False):
 _OF = {"poisson": ("marks", "sigma", "unobserved"), "replay": ("trace", "epoch", "decay", "split")}
 
 
+def known(keywords: Iterable[str], *of: type) -> None:
+    """Refuse keywords that are none of those classes; the error lists all."""
+    names = [name for c in of for name in c.__annotations__]
+    for name in keywords:
+        if name not in names:
+            raise TypeError(f"unknown keyword {name!r}; allowed are {', '.join(dict.fromkeys(names))}")
+
+
 def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
     """Return the settings that name a world to the Go code: those that are given."""
+    known(world, World)
     given: dict[str, Any] = {k: v for k, v in world.items() if v is not None}
-    for name in given:
-        if name not in World.__annotations__:
-            raise TypeError(f"unknown keyword {name!r}; those that name a world are {', '.join(World.__annotations__)}")
-    kind = given.get("world", "mean")
+    kind = given.get("world", "poisson")
     for of, names in _OF.items():
         for name in names:
             if kind in ("mean", *_OF) and kind != of and name in given:
