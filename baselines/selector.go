@@ -100,6 +100,7 @@ func (s *Selector) add(key float64, id int32) {
 		if _, first := slices.BinarySearch(l.First, int(id)); first || !s.view.Allowed(int(id)) {
 			return
 		}
+		key = min(key, math.MaxFloat64) // behind those
 	}
 	s.scratch = append(s.scratch, candidate{key, id})
 }

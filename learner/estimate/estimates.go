@@ -183,8 +183,10 @@ func (e *Estimates) Fit(epoch int) {
 // Report takes in what an item was worth that was counted with its interest unknown.
 func (e *Estimates) Report(i int, it env.Item) {
 	s := &e.Sources[i]
-	e.addMark(&s.Marks, it)
-	e.stepDecay(&s.Marks)
+	if !(it.Interest > faintest) {
+		s.Rate.Items = max(0, s.Rate.Items-1) // it should not have been counted
+	}
+	e.addWorth(&s.Marks, []env.Item{it})
 }
 
 // found reports whether any crawl has found an item.

@@ -47,6 +47,8 @@ const (
 	leastDecay, mostDecay = -14., 9.  // of ln c
 	faintest              = 1e-300    // interest of an item that is still counted
 	noiseItems            = 10        // items that σ² of all sources counts as
+	jumpItems             = 10        // items after which a jump can be told,
+	jumpSquare, jumpSum   = 9, 100    // by squares that are so large in the mean and in all
 )
 
 // variance returns σ² of a source, shrunk to that of all.
@@ -57,37 +59,63 @@ func (e *Estimates) variance(s *marks) float64 {
 // addMarks takes in the items of a crawl. It returns how many of them have any
 // interest, and the age of the oldest of those.
 func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n, oldest float64) {
-	v := &s.Marks
-	v.forget(keep)
+	if e.jumped(&s.Marks, items) {
+		keep = 0
+	}
+	s.Marks.forget(keep)
+	e.addWorth(&s.Marks, items)
 	for _, it := range items {
 		s.Oldest = max(s.Oldest, it.Age)
 		if !(it.Interest <= faintest) {
 			n++
 			oldest = max(oldest, it.Age)
-			e.addMark(v, it)
+		}
+	}
+	return n, oldest
+}
+
+// addWorth takes in what items are worth of which that is known. The first begins the
+// law of m.
+func (e *Estimates) addWorth(v *marks, items []env.Item) {
+	c := math.Exp(v.LogDecay)
+	m, doubt := e.level(v)
+	m += e.variance(v) / 2
+	known := v.N > 10 && doubt < .1
+	for _, it := range items {
+		if it.Interest > faintest {
+			log := math.Log(it.Interest)
+			v.add(it.Age, log)
+			if known && c*it.Age < 1 {
+				e.Tail.add(math.Exp(log + c*it.Age - m))
+			}
 		}
 	}
 	for range 8 {
 		e.stepDecay(v)
 	}
-	return n, oldest
-}
-
-// addMark takes in what an item is worth, if that is known. The first begins the law
-// of m.
-func (e *Estimates) addMark(v *marks, it env.Item) {
-	if !(it.Interest > faintest) {
-		return
-	}
-	log, c := math.Log(it.Interest), math.Exp(v.LogDecay)
-	if m, doubt := e.level(v); v.N > 10 && doubt < .1 && c*it.Age < 1 {
-		e.Tail.add(math.Exp(log + c*it.Age - m - e.variance(v)/2))
-	}
-	v.add(it.Age, log)
-	if e.LevelLaw.Var == 0 {
+	if e.LevelLaw.Var == 0 && v.N > 0 {
 		m, _ := e.ownLevel(v)
 		e.LevelLaw = normal{m, 1}
 	}
+}
+
+// jumped reports whether the items of a crawl lie far from the line of their source,
+// in the mean square over what they should: interest is lost at another rate than
+// before, or is of another size. With a line through both, σ² and so e^(m + σ²/2)
+// would be beyond all measure.
+func (e *Estimates) jumped(s *marks, items []env.Item) bool {
+	m, ofLevel := e.level(s)
+	c, variance := math.Exp(s.LogDecay), e.variance(s)
+	var n, square float64
+	for _, it := range items {
+		if it.Interest > faintest {
+			off := math.Log(it.Interest) + c*it.Age - m
+			doubt := c * (it.Age - s.Age)
+			square += off * off / (variance + ofLevel + doubt*doubt*s.DecayVar)
+			n++
+		}
+	}
+	return s.N > jumpItems && square > max(jumpSum, jumpSquare*n)
 }
 
 // fitDecay brings the decay rates up to date. With

@@ -134,6 +134,26 @@ func TestOnlineChange(t *testing.T) {
 	}
 }
 
+// TestDrift: where interest comes to be lost at another rate, no source is thought to
+// be worth more than the best by far, as it would be from one line through the items
+// before and after.
+func TestDrift(t *testing.T) {
+	in := env.Drift(50, 10, 1)
+	l := newLearner(in.Terms(), nil)
+	rewards(t, in, 1, env.PoissonOptions{Marks: env.MarksPerItem}, env.NewAgent(l), 4000)
+	var best float64
+	for _, p := range in.Phases() {
+		for _, s := range p.Instance.Sources {
+			best = max(best, s.Rate*s.Interest)
+		}
+	}
+	for i := range in.Sources {
+		if _, b, _ := l.Estimate(i); b > 3*best {
+			t.Errorf("source %d: inflow %.3g; the best source has %.3g", i, b, best)
+		}
+	}
+}
+
 // TestOnlineAppear: a source that is silent for 2000 epochs and then becomes
 // the best one is found, and one that falls silent is given up.
 func TestOnlineAppear(t *testing.T) {
