@@ -94,7 +94,7 @@ type paperLearner struct{ *paper.Learner }
 
 func (p paperLearner) Agent() env.Agent           { return env.NewAgent[env.Model](p.Learner) }
 func (p paperLearner) Frozen() env.Agent          { return env.NewAgent(p.Learner.Frozen()) }
-func (p paperLearner) Fallbacks() int             { return p.Critic().Counts().Fallbacks }
+func (p paperLearner) Fallbacks() int             { return p.Critic().Fallbacks() }
 func (p paperLearner) State() any                 { return p.Learner.State() }
 func (p paperLearner) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 

@@ -8,289 +8,186 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"ephemera/learner/internal/check"
 )
 
-// Critic is LSPE(0) for one problem, one transition at a time, with the steps
-// b(n), n = 1, 2, …, and the average reward
+// Critic is LSPE(0) for the average reward (Yu and Bertsekas, 2009), as Allerton,
+// section IV, prints it, for ℓ features. With step b and ρ = reward − η:
 //
-//	η(n+1) = η(n) + b(n) [reward − η(n)].
+//	B ← B + b [φφᵀ − B],          φ = φ(X(n)),
+//	A ← A + b [φ(φ′ − φ)ᵀ − A],   φ′ = φ(X(n+1)),
+//	b̄ ← b̄ + b [φρ − b̄],
+//	r ← r + γB⁻¹(A r + b̄),
+//	η ← η + b [reward − η].
 //
-// A step is one pass over Â, which takes in φ(φ′ − φ)ᵀ and multiplies by r, and
-// one over B̂⁻¹, which takes in −k uuᵀ of the step before and multiplies by φ and
-// Âr + b̂. B̂ is needed only for checks and fallbacks: what enters it is gathered
-// and taken in together.
+// A = sÂ and b̄ = sb̂ share the scalar s of B = sB̂; it cancels in the update of r:
+//
+//	B⁻¹(A r + b̄) = B̂⁻¹(Â r + b̂).
+//
+// [Critic.Step] is the whole recursion. Where there are several rewards, each with
+// its own b̄ and r, or several transitions in a step, it is taken apart: Begin,
+// Transition and Reward as often as there are any, Solve.
 type Critic struct {
-	problem
-	step Stepper
+	inverse
+	a    []float64 // Â, ℓ×ℓ
+	bbar []float64 // b̂, ℓ for each reward
+	r    []float64 // r, likewise
+	eta  float64   // η
 
-	n        int       // steps taken
-	eta      float64   // η
-	restarts int       // how often r diverged and began again
-	z        []float64 // √k u of the last step, which waits: B̂⁻¹ = P − zzᵀ with P = p
-	cols     []float64 // gathered √w φ, ℓ×Every, one per column
-	held     int       // how many are gathered
-	since    float64   // s at the last check
-	d        []float64 // scratch: φ′ − φ
+	w       float64   // weight of the present step in B̂, Â and b̂
+	d, v, y []float64 // scratch: φ′ − φ, Âr + b̂, and B̂⁻¹ of it
 }
 
-// New returns the critic for ℓ features, at r = 0, η = 0, A = 0, b̄ = 0.
-func New(l int, set Settings) (*Critic, error) {
-	if l < 1 {
-		panic(fmt.Sprintf("learner: critic of %d features", l))
+// New returns the critic for ℓ features and that many rewards, at B = εI, A = 0,
+// b̄ = 0, r = 0 and η = 0. It panics unless there are some, and the settings valid.
+func New(l, rewards int, set Settings) *Critic {
+	if err := set.Validate(); err != nil || l < 1 || rewards < 1 {
+		panic(fmt.Sprintf("critic: %d features and %d rewards, %v; allowed are 1 or more and valid settings", l, rewards, err))
 	}
-	if err := set.Validate(); err != nil {
-		return nil, err
+	data := make([]float64, 3*l*l+(2*rewards+6)*l)
+	cut := func(n int) []float64 {
+		part := data[:n:n]
+		data = data[n:]
+		return part
 	}
 	c := &Critic{
-		problem: newProblem(l, set.Gamma, set.Inverse), step: Stepper{Steps: set.Step},
-		z: make([]float64, l), cols: make([]float64, l*set.Inverse.Every), since: 1, d: make([]float64, l),
+		inverse: inverse{set: set, l: l, s: 1, since: 1, definite: true, b: cut(l * l), p: cut(l * l), unit: cut(l), u: cut(l), rest: cut(l)},
+		a:       cut(l * l), bbar: cut(rewards * l), r: cut(rewards * l),
+		d: cut(l), v: cut(l), y: cut(l),
 	}
-	c.b, c.p, c.a = make([]float64, l*l), make([]float64, l*l), make([]float64, l*l)
-	c.bbar, c.r = make([]float64, l), make([]float64, l)
 	for i := range l {
-		c.begin(i, set.Inverse.Epsilon)
+		c.b[i*l+i], c.p[i*l+i], c.unit[i] = set.Epsilon, 1/set.Epsilon, 1
 	}
-	return c, nil
+	return c
 }
 
-// Steps returns n, the steps taken.
-func (c *Critic) Steps() int { return c.n }
-
-// Weights returns r. It is the critic's own and changes with the next Step.
-func (c *Critic) Weights() []float64 { return c.r }
-
-// R returns a copy of r.
-func (c *Critic) R() *mat.VecDense { return mat.NewVecDense(c.l, slices.Clone(c.r)) }
-
-// A returns a copy of A.
-func (c *Critic) A() *mat.Dense {
-	m := mat.NewDense(c.l, c.l, slices.Clone(c.a))
-	m.Scale(c.s, m)
-	return m
-}
-
-// B returns a copy of B.
-func (c *Critic) B() *mat.SymDense {
-	c.flush()
-	m := mat.NewSymDense(c.l, slices.Clone(c.b))
-	m.ScaleSym(c.s, m)
-	return m
-}
+// Weights returns r of a reward. It is the critic's own and may be written to.
+func (c *Critic) Weights(reward int) []float64 { return c.r[reward*c.l:][:c.l:c.l] }
 
 // Average returns η, the estimate of the average reward per epoch.
 func (c *Critic) Average() float64 { return c.eta }
 
-// Counts returns what the running inverse went through.
-func (c *Critic) Counts() Counts { return c.count }
+// Value returns V = Σ r(m) φ_m of the first reward.
+func (c *Critic) Value(phi []float64) float64 { return floats.Dot(phi, c.r[:c.l]) }
 
-// Value returns V = Σ r(m) φ_m.
-func (c *Critic) Value(phi []float64) float64 { return dot(phi, c.r) }
+// Fallbacks counts the steps at which the inverse was not trusted.
+func (c *Critic) Fallbacks() int { return c.fallbacks }
 
-// Step takes in one transition: φ(X(n)), φ(X(n+1)) and the reward of epoch n.
-// It allocates nothing and panics if a vector has not ℓ entries.
-func (c *Critic) Step(phi, next []float64, reward float64) {
+// Step takes in one transition with the step b: φ(X(n)), φ(X(n+1)) and the reward
+// of epoch n.
+func (c *Critic) Step(phi, next []float64, reward, b float64) {
+	rho := reward - c.eta
+	c.Begin(b)
+	c.Transition(phi, next)
+	c.Reward(0, rho, phi)
+	c.Solve()
+	c.eta += b * rho
+}
+
+// rescale is the power of two by which B̂ is brought back when s has become
+// small. It rounds nothing.
+const rescale = 1 << 64
+
+// Begin begins a step that counts with the weight b, 0 < b < 1.
+func (c *Critic) Begin(b float64) {
+	if !(b > 0 && b < 1) {
+		panic(fmt.Sprintf("critic: step is %v; allowed is above 0 and below 1", b))
+	}
+	if c.s *= 1 - b; c.s < 1.0/rescale {
+		c.s *= rescale
+		for _, v := range [][]float64{c.b, c.a, c.bbar} {
+			floats.Scale(1.0/rescale, v)
+		}
+		if !c.set.Always { // else B̂⁻¹ is neither kept nor checked
+			c.since *= rescale
+			floats.Scale(rescale, c.p)
+		}
+	}
+	c.w = b / c.s
+}
+
+// Transition takes in φ and φ′, both of ℓ numbers.
+func (c *Critic) Transition(phi, next []float64) {
 	if len(phi) != c.l || len(next) != c.l {
-		panic(fmt.Sprintf("learner: features of %d and %d entries; want %d", len(phi), len(next), c.l))
+		panic(fmt.Sprintf("critic: features of %d and %d entries; want %d", len(phi), len(next), c.l))
 	}
-	c.n++
-	step := c.step.Value(c.n)
-	w, rho := c.weight(step), reward-c.eta
-	// b̂ ← b̂ + w ρφ
-	floats.AddScaled(c.bbar, w*rho, phi)
-	// Â ← Â + w φ(φ′ − φ)ᵀ,  v = Â r + b̂
+	c.add(phi, c.w)
 	floats.SubTo(c.d, next, phi)
-	copy(c.v, c.bbar)
-	matrixPass(c.a, c.v, phi, c.d, c.r, w)
-	// B̂ ← B̂ + w φφᵀ,  r ← r + γB̂⁻¹v
-	c.solve(phi, w)
-	floats.AddScaled(c.r, c.gamma, c.y)
-	c.eta += step * rho
-	if !(floats.Norm(c.r, 1) < overflow) {
-		clear(c.r)
-		c.restarts++
-	}
+	blas64.Ger(c.w, vector(phi), vector(c.d), c.square(c.a))
+}
+
+// Reward takes in ρ, at φ, of one of the rewards.
+func (c *Critic) Reward(reward int, rho float64, phi []float64) {
+	floats.AddScaled(c.bbar[reward*c.l:][:c.l], c.w*rho, phi)
 }
 
 // overflow is the size of the weights at which the critic has diverged. It
 // begins again at r = 0 before infinities reach the thresholds.
 const overflow = 1e60
 
-// rescale is the power of two by which B̂ is brought back when s has become
-// small. It rounds nothing.
-const rescale = 1 << 64
-
-// weight is decay, with s kept from vanishing.
-func (c *Critic) weight(b float64) (w float64) {
-	w = c.decay(b)
-	if c.s < 1.0/rescale {
-		c.flush()
-		c.settle()
-		c.scale(1.0 / rescale)
-		c.since *= rescale
-		w /= rescale
+// Solve ends a step with the update of r for each reward. It reports whether the
+// running inverse was trusted.
+func (c *Critic) Solve() bool {
+	trusted := true
+	for at := 0; at < len(c.r); at += c.l {
+		r := c.r[at:][:c.l]
+		copy(c.v, c.bbar[at:])
+		blas64.Gemv(blas.NoTrans, 1, c.square(c.a), vector(r), 1, vector(c.v))
+		trusted = c.solve(c.y, c.v) && trusted
+		floats.AddScaled(r, c.set.Gamma, c.y)
+		if !(floats.Norm(r, 1) < overflow) {
+			clear(r)
+		}
 	}
-	return w
-}
-
-// gather keeps a column times that, for flush to take in.
-func (c *Critic) gather(column []float64, by float64) {
-	j, every := c.held, c.set.Every
-	for _, v := range column {
-		c.cols[j] = by * v
-		j += every
+	if !trusted {
+		c.refresh()
 	}
-	c.held++
-}
-
-// flush takes in B̂ ← B̂ + w φφᵀ for all that was gathered.
-func (c *Critic) flush() {
-	if c.held > 0 {
-		held := blas64.General{Rows: c.l, Cols: c.held, Stride: c.set.Every, Data: c.cols}
-		blas64.Syrk(blas.NoTrans, 1, held, 1, c.symmetric(c.b))
-		c.held = 0
-	}
-}
-
-// solve takes in B̂ ← B̂ + w φφᵀ and writes y = B̂⁻¹v for the new B̂. It reports
-// whether the incremental inverse was trusted; if not, or with Always, y is the
-// Tikhonov form's.
-func (c *Critic) solve(phi []float64, w float64) bool {
-	c.count.Updates++
-	c.gather(phi, math.Sqrt(w))
-	if c.set.Always {
-		c.flush()
-		c.since = c.s
-		c.tikhonov(c.y, c.v)
-		return true
-	}
-	right := c.invert(phi, w)
-	if right && c.held < c.set.Every && c.s*math.E > c.since {
-		return true
-	}
-	c.flush()
-	c.since = c.s
-	if right && c.trusted() {
-		return true
-	}
-	c.count.Fallbacks++
-	c.tikhonov(c.y, c.v)
-	c.refresh()
-	clear(c.z)
-	return false
-}
-
-// invert takes w φφᵀ into B̂⁻¹, as add does, and writes y = B̂⁻¹v with the new one.
-// −k uuᵀ waits, as z. It reports whether B̂⁻¹ is still positive definite.
-func (c *Critic) invert(phi []float64, w float64) bool {
-	// P ← P − zzᵀ,  u = Pφ,  y = Pv
-	symmPass(c.p, c.z, c.u, c.y, phi, c.v)
-	// z = √k u,  y = (P − k uuᵀ)v
-	k, ok := c.gain(phi, w)
-	floats.ScaleTo(c.z, math.Sqrt(k), c.u)
-	floats.AddScaled(c.y, -k*dot(c.u, c.v), c.u)
-	return ok
-}
-
-// settle takes in the z that waits.
-func (c *Critic) settle() {
-	outer(c.p, c.z, c.z, -1)
-	clear(c.z)
-}
-
-// trusted reports whether y solves B̂y = v and B̂ is far enough from
-// rank-deficient.
-func (c *Critic) trusted() bool {
-	c.settle()
-	c.count.Checks++
-	rho := c.residual(c.y, c.v)
-	if !(rho <= c.set.Tolerance) {
-		return false
-	}
-	if !(c.condition() <= c.set.Condition) {
-		c.count.Deficient++
-		return false
-	}
-	c.count.Worst = max(c.count.Worst, rho)
-	return true
+	return trusted
 }
 
 // State is the whole state of a Critic as data.
 type State struct {
-	Steps    int          `json:"steps"`    // n
-	Average  float64      `json:"average"`  // η
-	Weights  []float64    `json:"weights"`  // r, ℓ
-	A        []float64    `json:"a"`        // Â = A/s, ℓ×ℓ row by row
-	B        []float64    `json:"b"`        // b̂ = b̄/s, ℓ
-	Restarts int          `json:"restarts"` // how often r diverged and began again
-	Inverse  InverseState `json:"inverse"`
+	Scale     float64   `json:"scale"`   // s
+	Since     float64   `json:"since"`   // s at the last check of the inverse
+	Held      int       `json:"held"`    // solutions since then
+	B         []float64 `json:"b"`       // B̂ = B/s, ℓ×ℓ row by row
+	Inverse   []float64 `json:"inverse"` // B̂⁻¹, ℓ×ℓ
+	A         []float64 `json:"a"`       // Â = A/s, ℓ×ℓ
+	Rewards   []float64 `json:"rewards"` // b̂ = b̄/s, ℓ for each reward
+	Weights   []float64 `json:"weights"` // r, ℓ for each reward
+	Average   float64   `json:"average"` // η
+	Fallbacks int       `json:"fallbacks"`
 }
 
-// InverseState is the state of the running inverse as data.
-type InverseState struct {
-	Scale  float64     `json:"scale"`          // s
-	Since  float64     `json:"since"`          // s at the last check
-	Matrix []float64   `json:"matrix"`         // B̂, ℓ×ℓ, upper triangle
-	P      []float64   `json:"p"`              // P, ℓ×ℓ; B̂⁻¹ = P − zzᵀ
-	Z      []float64   `json:"z"`              // z, ℓ
-	Held   [][]float64 `json:"held,omitempty"` // gathered √w φ, oldest first
-	Counts Counts      `json:"counts"`
-}
-
-// State returns a copy of the state.
+// State returns a copy of the state, between two steps.
 func (c *Critic) State() State {
-	st := State{
-		Steps: c.n, Average: c.eta, Weights: slices.Clone(c.r), A: slices.Clone(c.a), B: slices.Clone(c.bbar), Restarts: c.restarts,
-		Inverse: InverseState{Scale: c.s, Since: c.since, Matrix: slices.Clone(c.b), P: slices.Clone(c.p), Z: slices.Clone(c.z), Counts: c.count},
+	return State{
+		c.s, c.since, c.held, slices.Clone(c.b), slices.Clone(c.p), slices.Clone(c.a), slices.Clone(c.bbar), slices.Clone(c.r), c.eta, c.fallbacks,
 	}
-	for k := range c.held {
-		column := make([]float64, c.l)
-		for i := range column {
-			column[i] = c.cols[i*c.set.Every+k]
-		}
-		st.Inverse.Held = append(st.Inverse.Held, column)
-	}
-	return st
 }
 
 // SetState takes up a state that State returned. It changes nothing if it
 // returns an error.
-func (c *Critic) SetState(st State) error {
-	l, in := c.l, &st.Inverse
-	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
-	switch {
-	case st.Steps < 0:
-		return fmt.Errorf("steps is %d; allowed is 0 or more", st.Steps)
-	case math.IsNaN(st.Average) || math.IsInf(st.Average, 0):
-		return fmt.Errorf("average is %v; allowed is a finite number", st.Average)
-	case !positive(in.Scale) || !positive(in.Since):
-		return fmt.Errorf("inverse: scale and since are %v and %v; allowed are finite numbers above 0", in.Scale, in.Since)
-	case len(in.Held) >= c.set.Every:
-		return fmt.Errorf("inverse: held has %d columns; allowed are fewer than every, %d", len(in.Held), c.set.Every)
+func (c *Critic) SetState(s State) error {
+	if !(s.Scale > 0 && s.Since > 0) || math.IsInf(s.Scale+s.Since, 1) {
+		return fmt.Errorf("scale and since are %v and %v; allowed are finite numbers above 0", s.Scale, s.Since)
 	}
-	err := check.First(
-		check.Finite("weights", st.Weights, l), check.Finite("a", st.A, l*l), check.Finite("b", st.B, l),
-		check.Finite("inverse: matrix", in.Matrix, l*l), check.Finite("inverse: p", in.P, l*l), check.Finite("inverse: z", in.Z, l),
-	)
-	for _, column := range in.Held {
-		err = check.First(err, check.Finite("inverse: held", column, l))
+	if s.Fallbacks < 0 || s.Held < 0 {
+		return fmt.Errorf("fallbacks and held are %d and %d; allowed are 0 or more", s.Fallbacks, s.Held)
 	}
-	if err != nil {
+	if err := check.First(
+		check.Finite("b", s.B, len(c.b)), check.Finite("inverse", s.Inverse, len(c.p)), check.Finite("a", s.A, len(c.a)),
+		check.Finite("rewards", s.Rewards, len(c.bbar)), check.Finite("weights", s.Weights, len(c.r)),
+		check.Finite("average", []float64{s.Average}, 1),
+	); err != nil {
 		return err
 	}
-	c.n, c.eta, c.restarts = st.Steps, st.Average, st.Restarts
-	c.step = Stepper{Steps: c.step.Steps}
-	copy(c.r, st.Weights)
-	copy(c.a, st.A)
-	copy(c.bbar, st.B)
-	c.s, c.since, c.count, c.held = in.Scale, in.Since, in.Counts, 0
-	copy(c.b, in.Matrix)
-	copy(c.p, in.P)
-	copy(c.z, in.Z)
-	for _, column := range in.Held {
-		c.gather(column, 1)
-	}
+	c.s, c.since, c.held, c.eta, c.fallbacks = s.Scale, s.Since, s.Held, s.Average, s.Fallbacks
+	copy(c.b, s.B)
+	copy(c.p, s.Inverse)
+	copy(c.a, s.A)
+	copy(c.bbar, s.Rewards)
+	copy(c.r, s.Weights)
 	return nil
 }

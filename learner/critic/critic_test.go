@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -56,45 +57,72 @@ func (s *slowLSPE) step(phi, next []float64, reward, b float64) error {
 	return nil
 }
 
-func TestLSPEAgainstSlow(t *testing.T) {
+// TestAgainstSlow: a critic, plain and scaled, with one reward and with twice it as
+// a second one, follows the recursion.
+func TestAgainstSlow(t *testing.T) {
 	for _, step := range []Steps{Harmonic(), Constant(.01), {Scale: .03, Block: 40, Power: 2. / 3}} {
-		for _, l := range []int{1, 2, 5, 14, 15, 24, 25, 33, 70} {
-			set := Settings{Gamma: .3, Step: step, Inverse: DefaultInverseSettings()}
-			set.Inverse.Condition = 1e12
-			c, err := New(l, set)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newSlowLSPE(l, set.Gamma, set.Inverse.Epsilon)
+		for _, l := range []int{1, 2, 5, 14, 25, 70} {
+			set := DefaultSettings()
+			set.Gamma, set.Condition = .3, 1e12
+			one := New(l, 1, set)
+			set.Scaled = true
+			two := New(l, 2, set)
+			s := newSlowLSPE(l, set.Gamma, set.Epsilon)
 			r := stream.New(7, stream.Test, uint64(l))
 			phi, next := make([]float64, l), make([]float64, l)
-			steps := 400
-			if l > 24 {
-				steps = 150
-			}
-			for n := 1; n <= steps; n++ {
+			for n := 1; n <= 10000/(25+l); n++ {
 				phi, next = next, phi
 				for i := range next {
 					next[i] = r.NormFloat64()
 				}
-				reward := r.Float64() + phi[0]
-				c.Step(phi, next, reward)
-				if err := s.step(phi, next, reward, step.At(n)); err != nil {
+				reward, b := r.Float64()+phi[0], step.At(n)
+				one.Step(phi, next, reward, b)
+				two.Begin(b)
+				two.Transition(phi, next)
+				two.Reward(0, reward-s.eta, phi)
+				two.Reward(1, 2*(reward-s.eta), phi)
+				two.Solve()
+				if err := s.step(phi, next, reward, b); err != nil {
 					t.Fatal(err)
 				}
 				size := 1 + mat.Norm(s.r, math.Inf(1))
-				for i, got := range c.Weights() {
-					if math.Abs(got-s.r.AtVec(i)) > 1e-5*size {
-						t.Fatalf("%v, l = %d, step %d: r[%d] is %v; want %v", step, l, n, i, got, s.r.AtVec(i))
+				for i, got := range one.Weights(0) {
+					want := s.r.AtVec(i)
+					if x, y := two.Weights(0)[i], two.Weights(1)[i]; math.Abs(got-want) > 1e-5*size || math.Abs(x-want) > 1e-5*size || math.Abs(y-2*want) > 1e-5*size {
+						t.Fatalf("%v, l = %d, step %d: r[%d] is %v, %v and %v; want %v and twice as much", step, l, n, i, got, x, y, want)
 					}
 				}
-				if math.Abs(c.Average()-s.eta) > 1e-12 {
-					t.Fatalf("%v, l = %d, step %d: η is %v; want %v", step, l, n, c.Average(), s.eta)
+				if math.Abs(one.Average()-s.eta) > 1e-12 {
+					t.Fatalf("%v, l = %d, step %d: η is %v; want %v", step, l, n, one.Average(), s.eta)
 				}
 			}
-			if n := c.Counts().Fallbacks; n != 0 {
+			if n := one.Fallbacks() + two.Fallbacks(); n != 0 {
 				t.Errorf("%v, l = %d: %d fallbacks", step, l, n)
 			}
+		}
+	}
+}
+
+// TestTransitions: two transitions in a step with the weight b are averaged with
+// that weight each.
+func TestTransitions(t *testing.T) {
+	set := DefaultSettings()
+	set.Gamma, set.Epsilon = .2, 1
+	c, b := New(2, 1, set), .25
+	c.Begin(b)
+	c.Transition([]float64{1, .5}, []float64{.8, .6})
+	c.Transition([]float64{0, 1}, []float64{1, 0})
+	c.Reward(0, 3, []float64{1, .5})
+	c.Solve()
+	// B = (1 − b)I + b(φ₁φ₁ᵀ + φ₂φ₂ᵀ), b̄ = 3bφ₁, r = γB⁻¹b̄
+	direct := mat.NewDense(2, 2, []float64{1 - b + b, .5 * b, .5 * b, 1 - b + 1.25*b})
+	var want mat.VecDense
+	if err := want.SolveVec(direct, mat.NewVecDense(2, []float64{3 * b, 1.5 * b})); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range c.Weights(0) {
+		if math.Abs(r-.2*want.AtVec(i)) > 1e-14 {
+			t.Errorf("r[%d] is %v; want %v", i, r, .2*want.AtVec(i))
 		}
 	}
 }
@@ -115,14 +143,13 @@ func TestFixedPoint(t *testing.T) {
 	reward := [states]float64{5, -1, 2, 0, 7}
 	phi := [states][]float64{{1, 0, .5}, {.2, 1, 0}, {0, .3, 1}, {.5, .5, 0}, {0, 1, 1}}
 
-	c, err := New(l, Settings{Gamma: 1, Step: Harmonic(), Inverse: DefaultInverseSettings()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := DefaultSettings()
+	set.Gamma = 1
+	c := New(l, 1, set)
 	rnd := stream.New(8, stream.Test)
 	a, b := mat.NewDense(l, l, nil), mat.NewVecDense(l, nil)
 	x := 0
-	for range steps {
+	for n := range steps {
 		u, y := rnd.Float64(), 0
 		for ; y < states-1 && u >= p[x][y]; y++ {
 			u -= p[x][y]
@@ -132,23 +159,21 @@ func TestFixedPoint(t *testing.T) {
 		d.SubVec(mat.NewVecDense(l, phi[y]), f)
 		a.RankOne(a, 1./(steps+1), f, &d)
 		b.AddScaledVec(b, (reward[x]-c.Average())/(steps+1), f)
-		c.Step(phi[x], phi[y], reward[x])
+		c.Step(phi[x], phi[y], reward[x], Harmonic().At(n+1))
 		x = y
 	}
-	var off mat.Dense
-	off.Sub(c.A(), a)
-	if size := mat.Norm(&off, 1); size > 1e-6 {
+	off := mat.NewDense(l, l, c.State().A)
+	off.Scale(c.State().Scale, off)
+	off.Sub(off, a)
+	if size := mat.Norm(off, 1); size > 1e-6 {
 		t.Errorf("A is off by %v", size)
-	}
-	if x := c.R(); x.AtVec(0) != c.Weights()[0] {
-		t.Errorf("R is %v; the weights are %v", x, c.Weights())
 	}
 	var batch mat.VecDense
 	b.ScaleVec(-1, b)
 	if err := batch.SolveVec(a, b); err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range c.Weights() {
+	for i, r := range c.Weights(0) {
 		if math.Abs(r-batch.AtVec(i)) > 2e-3 {
 			t.Errorf("r[%d] is %v; batch least squares give %v", i, r, batch.AtVec(i))
 		}
@@ -185,7 +210,7 @@ func TestFixedPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := mat.Norm(&exact, math.Inf(1))
-	for i, r := range c.Weights() {
+	for i, r := range c.Weights(0) {
 		if math.Abs(r-exact.AtVec(i)) > .05*size {
 			t.Errorf("r[%d] is %v; the chain's fixed point is %v", i, r, exact.AtVec(i))
 		}
@@ -197,32 +222,26 @@ func TestFixedPoint(t *testing.T) {
 
 // TestRestart: weights that diverge begin again instead of becoming infinite.
 func TestRestart(t *testing.T) {
-	c, err := New(1, Settings{Gamma: 1.9, Step: Constant(.5), Inverse: DefaultInverseSettings()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := DefaultSettings()
+	set.Gamma = 1.9
+	c, most := New(1, 1, set), 0.
 	for range 4000 { // φ′ = 3φ on every transition: off any trajectory, and unstable
-		c.Step([]float64{1}, []float64{3}, 1)
-		if v := c.Weights()[0]; math.IsNaN(v) || math.Abs(v) > overflow {
+		c.Step([]float64{1}, []float64{3}, 1, .5)
+		v := math.Abs(c.Weights(0)[0])
+		if !(v < overflow) {
 			t.Fatalf("weight is %v", v)
 		}
+		most = max(most, v)
 	}
-	if c.restarts == 0 {
-		t.Error("no restart")
+	if most < 1e50 {
+		t.Errorf("the greatest weight was %v", most)
 	}
 }
 
-// TestState: a critic that takes up a state goes on bit for bit, from wherever
-// between two checks it was saved; a state that is refused changes nothing.
+// TestState: a critic that takes up a state goes on bit for bit; a state that is
+// refused changes nothing.
 func TestState(t *testing.T) {
 	const l = 3
-	fresh := func() *Critic {
-		c, err := New(l, Settings{Gamma: .3, Step: Constant(.02), Inverse: DefaultInverseSettings()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
 	r := stream.New(13, stream.Test)
 	x := make([]float64, 200*l)
 	for i := range x {
@@ -230,10 +249,11 @@ func TestState(t *testing.T) {
 	}
 	work := func(c *Critic, from, to int) {
 		for i := from; i < to; i++ {
-			c.Step(x[i*l:][:l], x[(i+1)*l:][:l], x[i*l])
+			c.Step(x[i*l:][:l], x[(i+1)*l:][:l], x[i*l], .02)
 		}
 	}
-	for _, at := range []int{0, 1, 40, 101} {
+	fresh := func() *Critic { return New(l, 1, DefaultSettings()) }
+	for _, at := range []int{0, 1, 101} {
 		c, again := fresh(), fresh()
 		work(c, 0, at)
 		work(again, 100, 160) // what it did before is forgotten
@@ -249,20 +269,16 @@ func TestState(t *testing.T) {
 	c := fresh()
 	work(c, 0, 40)
 	for want, change := range map[string]func(*State){
-		"steps is -1":              func(s *State) { s.Steps = -1 },
-		"average is NaN":           func(s *State) { s.Average = math.NaN() },
-		"weights has 0 entries":    func(s *State) { s.Weights = nil },
-		"a has 8 entries":          func(s *State) { s.A = s.A[1:] },
-		"b has +Inf at place 1":    func(s *State) { s.B[1] = math.Inf(1) },
-		"inverse: scale and since": func(s *State) { s.Inverse.Scale = 0 },
-		"inverse: matrix has NaN":  func(s *State) { s.Inverse.Matrix[2] = math.NaN() },
-		"inverse: p has 0 entries": func(s *State) { s.Inverse.P = nil },
-		"inverse: z has 4 entries": func(s *State) { s.Inverse.Z = append(s.Inverse.Z, 0) },
-		"inverse: held has 64":     func(s *State) { s.Inverse.Held = make([][]float64, 64) },
-		"inverse: held has 0":      func(s *State) { s.Inverse.Held[3] = nil },
+		"average has NaN":        func(s *State) { s.Average = math.NaN() },
+		"weights has 0 entries":  func(s *State) { s.Weights = nil },
+		"a has 8 entries":        func(s *State) { s.A = s.A[1:] },
+		"b has +Inf at place 1":  func(s *State) { s.B[1] = math.Inf(1) },
+		"scale and since are 0":  func(s *State) { s.Scale = 0 },
+		"inverse has NaN":        func(s *State) { s.Inverse[2] = math.NaN() },
+		"rewards has 4 entries":  func(s *State) { s.Rewards = append(s.Rewards, 0) },
+		"fallbacks and held are": func(s *State) { s.Fallbacks = -1 },
 	} {
 		s, before := c.State(), c.State()
-		s.Steps, s.Restarts = 7, 7
 		change(&s)
 		expect(t, c.SetState(s), want)
 		if !reflect.DeepEqual(c.State(), before) {
@@ -271,24 +287,37 @@ func TestState(t *testing.T) {
 	}
 }
 
-func TestLSPESettings(t *testing.T) {
-	good := Settings{Gamma: .05, Step: Harmonic(), Inverse: DefaultInverseSettings()}
-	for name, change := range map[string]func(*Settings){
-		"gamma is 0":         func(s *Settings) { s.Gamma = 0 },
-		"gamma is NaN":       func(s *Settings) { s.Gamma = math.NaN() },
-		"gamma is 2":         func(s *Settings) { s.Gamma = 2 },
-		"b: scale c is 0":    func(s *Settings) { s.Step.Scale = 0 },
-		"b: step \"1\" is 1": func(s *Settings) { s.Step = Constant(1) },
-		"epsilon is 0":       func(s *Settings) { s.Inverse.Epsilon = 0 },
-		"delta is NaN":       func(s *Settings) { s.Inverse.Delta = math.NaN() },
-		"tolerance is 1":     func(s *Settings) { s.Inverse.Tolerance = 1 },
-		"condition is 1":     func(s *Settings) { s.Inverse.Condition = 1 },
-		"every is 0":         func(s *Settings) { s.Inverse.Every = 0 },
+func TestRefusals(t *testing.T) {
+	for want, change := range map[string]func(*Settings){
+		"gamma is 0":     func(s *Settings) { s.Gamma = 0 },
+		"gamma is NaN":   func(s *Settings) { s.Gamma = math.NaN() },
+		"gamma is 2":     func(s *Settings) { s.Gamma = 2 },
+		"epsilon is 0":   func(s *Settings) { s.Epsilon = 0 },
+		"delta is NaN":   func(s *Settings) { s.Delta = math.NaN() },
+		"tolerance is 1": func(s *Settings) { s.Tolerance = 1 },
+		"condition is 1": func(s *Settings) { s.Condition = 1 },
 	} {
-		s := good
+		s := DefaultSettings()
 		change(&s)
-		_, err := New(2, s)
-		expect(t, err, name)
+		expect(t, s.Validate(), want)
+	}
+	c, two := New(2, 1, DefaultSettings()), []float64{1, 2}
+	for name, f := range map[string]func(){
+		"step of 1":   func() { c.Begin(1) },
+		"step of 0":   func() { c.Begin(0) },
+		"NaN step":    func() { c.Begin(math.NaN()) },
+		"shape":       func() { c.Transition(two[:1], two) },
+		"no features": func() { New(0, 1, DefaultSettings()) },
+		"no settings": func() { New(1, 1, Settings{}) },
+	} {
+		func() {
+			defer func() {
+				if s := fmt.Sprint(recover()); !strings.HasPrefix(s, "critic: ") {
+					t.Errorf("%s: panic %q", name, s)
+				}
+			}()
+			f()
+		}()
 	}
 }
 
@@ -297,5 +326,30 @@ func expect(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v; want one line that begins with %q", err, want)
+	}
+}
+
+// BenchmarkCritic is a step with two rewards.
+func BenchmarkCritic(b *testing.B) {
+	for _, l := range []int{2, 3, 4, 8} {
+		b.Run(fmt.Sprintf("l=%d", l), func(b *testing.B) {
+			set := DefaultSettings()
+			set.Scaled = true
+			c := New(l, 2, set)
+			const m = 64
+			x := make([]float64, (m+1)*l)
+			for i := range x {
+				x[i] = float64((i*7919)%101) / 101
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				at := n % m * l
+				c.Begin(.05)
+				c.Transition(x[at:][:l], x[at+l:][:l])
+				c.Reward(0, 1, x[at:][:l])
+				c.Reward(1, -1, x[at:][:l])
+				c.Solve()
+			}
+		})
 	}
 }

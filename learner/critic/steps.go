@@ -153,19 +153,3 @@ func (s *Steps) UnmarshalText(b []byte) (err error) {
 	*s, err = ParseSteps(string(b))
 	return err
 }
-
-// Stepper evaluates a schedule along n = 1, 2, … and takes a power only where
-// a block begins.
-type Stepper struct {
-	Steps
-	until int // last count for which value holds
-	value float64
-}
-
-func (s *Stepper) Value(n int) float64 {
-	if n > s.until {
-		s.value = s.At(n)
-		s.until = (n+s.Shift+s.Block-1)/s.Block*s.Block - s.Shift
-	}
-	return s.value
-}

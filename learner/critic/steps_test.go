@@ -112,15 +112,3 @@ func TestStepsRoundTrip(t *testing.T) {
 		}
 	})
 }
-
-func TestStepper(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawSteps(t)
-		fast := Stepper{Steps: s}
-		for n := rapid.IntRange(1, 100).Draw(t, "first"); n < 300; n++ {
-			if got, want := fast.Value(n), s.At(n); got != want {
-				t.Fatalf("%v at %d is %v; want %v", s, n, got, want)
-			}
-		}
-	})
-}

@@ -222,7 +222,7 @@ func (l *Learner) Price() float64 { return l.price }
 
 // Fallbacks counts how often an inverse was not trusted and the Tikhonov form was
 // taken.
-func (l *Learner) Fallbacks() int { return l.fallbacks + l.pooled.bank.Fallbacks() }
+func (l *Learner) Fallbacks() int { return l.fallbacks + l.pooled.critic.Fallbacks() }
 
 // Threshold returns the learned threshold θ of source i as an age, in epochs: the
 // inverse index at the learned price. It is a round where nothing was learned of

@@ -21,7 +21,7 @@ type State struct {
 	Share     float64           `json:"share"`   // sources that jumped lately
 	Changed   int               `json:"changed"` // epoch
 	Fallbacks int               `json:"fallbacks"`
-	Pooled    critic.BankState  `json:"pooled"`
+	Pooled    critic.State      `json:"pooled"`
 	Mean      float64           `json:"mean"`  // of the first pass, interest
 	Count     int               `json:"count"` // crawls that the pooled curve has taken in
 	Ages      [gridSize]float64 `json:"ages"`
@@ -55,7 +55,7 @@ func (l *Learner) State() State {
 	s := State{
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest, Plan: l.plan,
 		Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
-		Pooled: p.bank.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
+		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: []int32{}, Next: l.ring.Next(), Rand: l.rand.State(),
 	}
 	for _, w := range l.waiting {
@@ -106,7 +106,7 @@ func (l *Learner) SetState(s State) error {
 		}
 	}
 	p := &l.pooled
-	if err := check.First(p.bank.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
+	if err := check.First(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
 		return err
 	}
 	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth

@@ -62,19 +62,15 @@ func paperStep(b *testing.B, name string) func() {
 
 // criticStep returns one step of the critic alone.
 func criticStep(b *testing.B, l int, always bool) func() {
-	inv := critic.DefaultInverseSettings()
-	inv.Always = always
-	c, err := critic.New(l, critic.Settings{Gamma: .05, Step: critic.Harmonic(), Inverse: inv})
-	if err != nil {
-		b.Fatal(err)
-	}
+	set := critic.DefaultSettings()
+	set.Always = always
+	c, step := critic.New(l, 1, set), critic.Harmonic()
 	const m = 64
-	x, k := random(m*l, 9), 0
+	x, n := random(m*l, 9), 0
 	return func() {
-		c.Step(x[k*l:k*l+l], x[(k+1)*l:(k+2)*l], x[k*l])
-		if k++; k == m-1 {
-			k = 0
-		}
+		n++
+		k := n % (m - 1)
+		c.Step(x[k*l:][:l], x[(k+1)*l:][:l], x[k*l], step.At(n))
 	}
 }
 

@@ -22,7 +22,7 @@ type Learner struct {
 	set      Settings
 	critic   *critic.Critic
 	phi      features.Map
-	a, d     critic.Stepper
+	n        int // epochs learned from
 	price    price
 	costs    []float64
 	budget   float64
@@ -81,14 +81,11 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 	if phi.Len() > mostFeatures {
 		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)
 	}
-	joint, err := critic.New(phi.Len(), set.critic())
-	if err != nil {
-		return nil, err
-	}
+	joint := critic.New(phi.Len(), 1, set.critic())
 	terms := in.Terms()
 	p := &Learner{
 		actor: newActor(t, newCoordinate(in, t, set.Margin), set.Shift),
-		set:   set, critic: joint, phi: phi, a: critic.Stepper{Steps: set.A}, d: critic.Stepper{Steps: set.D},
+		set:   set, critic: joint, phi: phi,
 		costs: terms.Costs, budget: terms.Budget, ceilings: sum,
 		now: make([]float64, phi.Len()), then: make([]float64, phi.Len()), other: make([]float64, phi.Len()),
 		next: make([]float64, n), crawled: make([]bool, n),
@@ -103,7 +100,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 
 // Select implements env.Policy.
 func (p *Learner) Select(dst []int, o *env.Model) []int {
-	p.kappa = p.set.kappa(p.critic.Steps())
+	p.kappa = p.set.kappa(p.n)
 	p.pending = true
 	return p.actor.Select(dst, o)
 }
@@ -124,21 +121,21 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 	if p.set.Reward == "literal" {
 		reward = p.sum
 	}
-	n := p.critic.Steps() + 1
+	p.n++
 	if !p.known || !slices.Equal(p.x, p.next) { // else now is φ(X(n)) already
 		p.phi.To(p.now, p.x)
 	}
 	copy(p.next, o.Mean)
 	p.phi.To(p.then, p.next)
-	p.ascend(p.next, p.critic.Value(p.then), p.a.Value(n)) // with r(n), as printed
+	p.ascend(p.next, p.critic.Value(p.then), p.set.A.At(p.n)) // with r(n), as printed
 	if p.set.Price == "learned" {
 		cost := 0.0
 		for i, f := range p.f {
 			cost += p.costs[i] * f
 		}
-		p.price.follow(cost, p.budget, least, p.d.Value(n))
+		p.price.follow(cost, p.budget, least, p.set.D.At(p.n))
 	}
-	p.critic.Step(p.now, p.then, reward)
+	p.critic.Step(p.now, p.then, reward, p.set.B.At(p.n))
 	p.now, p.then, p.known = p.then, p.now, true
 }
 
@@ -169,6 +166,7 @@ func (p *Learner) Frozen() env.Policy[env.Model] {
 // State is the whole state of a Learner as data.
 type State struct {
 	Settings Settings     `json:"settings"`
+	Epochs   int          `json:"epochs"`  // n
 	Q        [][3]float64 `json:"q"`       // thresholds, one row per source
 	Price    float64      `json:"price"`   // λ
 	Harvest  float64      `json:"harvest"` // h of the price
@@ -183,7 +181,7 @@ func (p *Learner) State() State {
 		panic("paper: State between a Select and its Update")
 	}
 	st := State{
-		Settings: p.set, Q: slices.Clone(p.q), Critic: p.critic.State(),
+		Settings: p.set, Epochs: p.n, Q: slices.Clone(p.q), Critic: p.critic.State(),
 		Price: p.price.lambda, Harvest: p.price.harvest, Harvests: p.price.n,
 	}
 	if p.rand != nil {
@@ -209,8 +207,8 @@ func (p *Learner) SetState(st State) error {
 	if err := check.Finite("price, harvest", []float64{st.Price, st.Harvest}, 2); err != nil {
 		return err
 	}
-	if st.Price < 0 || st.Harvests < 0 {
-		return fmt.Errorf("price is %v after %d harvests; allowed are 0 or more", st.Price, st.Harvests)
+	if st.Price < 0 || st.Harvests < 0 || st.Epochs < 0 {
+		return fmt.Errorf("price is %v after %d harvests and %d epochs; allowed are 0 or more", st.Price, st.Harvests, st.Epochs)
 	}
 	if (st.Stream != nil) != (p.rand != nil) {
 		return fmt.Errorf("stream is %d bytes; allowed is the state of the learner's stream", len(st.Stream))
@@ -224,8 +222,8 @@ func (p *Learner) SetState(st State) error {
 		return fmt.Errorf("critic: %w", err)
 	}
 	copy(p.q, st.Q)
+	p.n = st.Epochs
 	p.price = price{st.Price, st.Harvest, st.Harvests}
-	p.a, p.d = critic.Stepper{Steps: p.set.A}, critic.Stepper{Steps: p.set.D}
 	p.known, p.pending = false, false
 	return nil
 }

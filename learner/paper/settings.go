@@ -62,7 +62,6 @@ type Settings struct {
 	Epsilon   float64 `json:"epsilon" toml:"epsilon"`     // ε of B(−1) = εI
 	Tolerance float64 `json:"tolerance" toml:"tolerance"` // residual up to which the inverse is trusted
 	Condition float64 `json:"condition" toml:"condition"` // condition number up to which B is inverted as it is
-	Check     int     `json:"check" toml:"check"`         // greatest number of epochs between two checks
 }
 
 // DefaultSettings are what Allerton prints, sections IV and V: reward Σ Xᵢ, raw
@@ -72,7 +71,7 @@ type Settings struct {
 // in the middle of the interval are ours. The entries of BᵀB reach 10²⁰, so that
 // with a δ much below 10⁴ rounding decides.
 func DefaultSettings() Settings {
-	inv := critic.DefaultInverseSettings()
+	inv := critic.DefaultSettings()
 	return Settings{
 		Reading: readings[0].name,
 		Kappa:   2, KappaMax: 40, Shift: .5, Gamma: .05,
@@ -82,7 +81,7 @@ func DefaultSettings() Settings {
 		Margin: "state", Gradient: "sampled", Price: "none",
 		Reward: "literal", Act: "probabilistic", Start: .5, Projection: "keep",
 		Features: "raw", Degree: 2, Terms: "auto",
-		Tikhonov: "always", Delta: 1e4, Epsilon: inv.Epsilon, Tolerance: inv.Tolerance, Condition: inv.Condition, Check: inv.Every,
+		Tikhonov: "always", Delta: 1e4, Epsilon: inv.Epsilon, Tolerance: inv.Tolerance, Condition: inv.Condition,
 	}
 }
 
@@ -158,11 +157,15 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("degree is %d; allowed is 1 to 6", s.Degree)
 	case !(s.Start >= 0 && s.Start <= 1):
 		return fmt.Errorf("start is %v; allowed is 0 (at u) to 1 (at u*)", s.Start)
-	case s.Check < 1 || s.Check > 256: // the critic calls it every
-		return fmt.Errorf("check is %d; allowed is 1 to 256", s.Check)
 	}
 	if err := s.A.Validate(); err != nil {
 		return fmt.Errorf("a: %w", err)
+	}
+	if err := s.B.Validate(); err != nil {
+		return fmt.Errorf("b: %w", err)
+	}
+	if v := s.B.At(1); v >= 1 {
+		return fmt.Errorf("b: step %q is %v at n = 1; allowed is below 1, for a step of 1 wipes out what the recursion began with", s.B, v)
 	}
 	if err := s.D.Validate(); err != nil {
 		return fmt.Errorf("d: %w", err)
@@ -186,10 +189,10 @@ func (s Settings) Validate() error {
 }
 
 func (s Settings) critic() critic.Settings {
-	return critic.Settings{Gamma: s.Gamma, Step: s.B, Inverse: critic.InverseSettings{
-		Epsilon: s.Epsilon, Delta: s.Delta, Tolerance: s.Tolerance, Condition: s.Condition, Every: s.Check,
+	return critic.Settings{
+		Gamma: s.Gamma, Epsilon: s.Epsilon, Delta: s.Delta, Tolerance: s.Tolerance, Condition: s.Condition,
 		Always: s.Tikhonov == "always",
-	}}
+	}
 }
 
 // kappa returns κ(n) = min(κ√(1 + n/kappa_over), most).

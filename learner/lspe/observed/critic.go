@@ -1,10 +1,6 @@
 package observed
 
-import (
-	"math"
-
-	"ephemera/learner/critic"
-)
+import "math"
 
 // waiting is what is learned of one source: how its state drifts, and what
 // waiting brings.
@@ -75,7 +71,7 @@ func (l *Learner) wait(i int, x float64) (g, d float64) {
 		return s.drift(x), 1
 	}
 	s.features(l.phi, x)
-	rg, rd := l.critic.Weights(i, growth), l.critic.Weights(i, epochs)
+	rg, rd := l.critic[i].Weights(growth), l.critic[i].Weights(epochs)
 	switch l.set.Critic {
 	case "zero":
 		return 0, 1
@@ -120,18 +116,19 @@ func (l *Learner) Index(i int, x float64) float64 {
 // adds nothing to G but noise.
 func (l *Learner) evaluate(i int, x, next float64, crawled bool, b float64) {
 	s := &l.src[i]
-	l.critic.Begin(i, b)
+	c := l.critic[i]
+	c.Begin(b)
 	if crawled {
 		l.transition(i, 0, next)
 		next += s.factor * x
 	}
 	l.transition(i, x, next)
-	l.critic.Solve(1)
-	for _, r := range [2][]float64{l.critic.Weights(i, growth), l.critic.Weights(i, epochs)} {
+	c.Solve()
+	for _, r := range [2][]float64{c.Weights(growth), c.Weights(epochs)} {
 		for _, v := range r {
 			if !(math.Abs(v) < diverged) { // an early r of few transitions may run away
-				clear(l.critic.Weights(i, growth))
-				clear(l.critic.Weights(i, epochs))
+				clear(c.Weights(growth))
+				clear(c.Weights(epochs))
 				return
 			}
 		}
@@ -145,39 +142,12 @@ const diverged = 1e9
 func (l *Learner) transition(i int, x, next float64) {
 	s := &l.src[i]
 	s.features(l.phi, x)
-	clear(l.change)
+	clear(l.then)
 	if next < math.Exp(s.lnT) {
-		s.features(l.change, next)
+		s.features(l.then, next)
 	}
-	for j, f := range l.phi {
-		l.change[j] -= f
-	}
-	l.critic.Square(1, l.phi)
-	l.critic.Change(1, l.phi, l.change)
-	l.critic.Reward(growth, s.drift(x)/s.unit, l.phi)
-	l.critic.Reward(epochs, 1, l.phi)
-}
-
-// follow has τ stay within a factor of two of the threshold: polynomials are the
-// same functions in other units.
-func (l *Learner) follow(i int) {
-	s := &l.src[i]
-	for t := s.reached(); t > 2*s.unit || t < s.unit/2; {
-		by := 2.0
-		if t < s.unit {
-			by = .5
-		}
-		l.critic.Stretch(i, by)
-		l.critic.Rescale(i, growth, 1/by)
-		s.unit *= by
-	}
-}
-
-// newCritic returns the critic of n sources.
-func newCritic(n int, set *Settings) *critic.Bank {
-	begin := make([]float64, 1+set.Features)
-	for j := range begin {
-		begin[j] = 1e-2 // what the mean square of a feature is taken for at first
-	}
-	return critic.NewBank(n, 2, begin, set.Gamma)
+	c := l.critic[i]
+	c.Transition(l.phi, l.then)
+	c.Reward(growth, s.drift(x)/s.unit, l.phi)
+	c.Reward(epochs, 1, l.phi)
 }

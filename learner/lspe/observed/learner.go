@@ -16,22 +16,21 @@ type Learner struct {
 	costs  []float64 // C, budget units
 	budget float64   // M
 	src    []waiting
-	critic *critic.Bank
-	random [][]float64 // weights of critic "random"
+	critic []*critic.Critic // one a source, of rewards growth and epochs
+	random [][]float64      // weights of critic "random"
 	rand   *stream.Rand
 	sel    *baselines.Selector
 
-	a, b, d critic.Stepper
-	first   float64 // κ(0)
-	n       int     // epochs so far
-	price   float64 // λ, interest per budget unit
-	scale   float64 // h, running geometric mean of the least harvest per budget unit that was crawled
+	first float64 // κ(0)
+	n     int     // epochs so far
+	price float64 // λ, interest per budget unit
+	scale float64 // h, running geometric mean of the least harvest per budget unit that was crawled
 
 	// Of the present epoch.
-	x, key      []float64 // states, and what ranks the sources
-	crawled     []bool
-	spent       float64 // cost of what was selected
-	phi, change []float64
+	x, key    []float64 // states, and what ranks the sources
+	crawled   []bool
+	spent     float64 // cost of what was selected
+	phi, then []float64
 }
 
 var _ env.Learner[env.Observed] = (*Learner)(nil)
@@ -51,11 +50,15 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 	}
 	n := len(t.Costs)
 	l := &Learner{
-		set: s, costs: t.Costs, budget: t.Budget, src: make([]waiting, n), critic: newCritic(n, &s),
+		set: s, costs: t.Costs, budget: t.Budget, src: make([]waiting, n),
 		rand: r, sel: baselines.NewSelector(t.Costs, t.Budget),
-		a: critic.Stepper{Steps: s.A}, b: critic.Stepper{Steps: s.B}, d: critic.Stepper{Steps: s.D},
 		x: make([]float64, n), key: make([]float64, n), crawled: make([]bool, n),
-		phi: make([]float64, 1+s.Features), change: make([]float64, 1+s.Features),
+		phi: make([]float64, 1+s.Features), then: make([]float64, 1+s.Features),
+	}
+	of := critic.DefaultSettings()
+	of.Gamma, of.Epsilon, of.Delta, of.Scaled = s.Gamma, 1e-2, 1e-6, true
+	for range n {
+		l.critic = append(l.critic, critic.New(1+s.Features, 2, of))
 	}
 	l.first = s.Kappa * (1 + max(0, math.Log(t.Round()/10)))
 	if s.Critic == "random" {
@@ -139,7 +142,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Observed) {
 		}
 		l.scale *= math.Pow(least/l.scale, max(1/float64(l.n), .01))
 	}
-	a, b, kappa := l.a.Value(l.n), l.b.Value(l.n), l.kappa()
+	a, b, kappa := l.set.A.At(l.n), l.set.B.At(l.n), l.kappa()
 	unit := max(l.price, .1*l.scale)
 	var demand float64
 	for i := range l.src {
@@ -159,10 +162,9 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Observed) {
 		if unit > 0 {
 			e := (l.Index(i, s.reached()) - l.price) / unit
 			s.lnT = min(max(s.lnT-a*min(max(e, -1), 1), math.Log(s.top/widest)), math.Log(beyond*s.top))
-			l.follow(i)
 		}
 	}
-	step := l.d.Value(l.n) * max(l.price, l.scale)
+	step := l.set.D.At(l.n) * max(l.price, l.scale)
 	l.price = max(0, l.price+step*min(max((demand-l.spent)/l.budget, -1), 1))
 }
 
@@ -185,7 +187,13 @@ func (l *Learner) Threshold(i int) float64 {
 }
 
 // Fallbacks counts the times that an inverse was not trusted.
-func (l *Learner) Fallbacks() int { return l.critic.Fallbacks() }
+func (l *Learner) Fallbacks() int {
+	sum := 0
+	for _, c := range l.critic {
+		sum += c.Fallbacks()
+	}
+	return sum
+}
 
 // Policy is what a [Learner] has learned: crawl the greatest X/T. It learns no
 // more and draws nothing.

@@ -305,7 +305,8 @@ func TestResume(t *testing.T) {
 			"drift has NaN":         func(s *State) { s.Drift[2] = math.NaN() },
 			"epochs is -1":          func(s *State) { s.Epochs = -1 },
 			"source 2 has the unit": func(s *State) { s.Threshold[1] = 700 },
-			"critic: ":              func(s *State) { s.Critic.B = nil },
+			"critic has 3 entries":  func(s *State) { s.Critic = s.Critic[:3] },
+			"source 1: critic: b ":  func(s *State) { s.Critic[0].B = nil },
 			"random stream":         func(s *State) { s.Rand = nil },
 		} {
 			broken := l.State()

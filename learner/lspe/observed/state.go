@@ -11,21 +11,22 @@ import (
 
 // State is the whole state of a [Learner] as data, of n sources.
 type State struct {
-	Epochs    int              `json:"epochs"`
-	Price     float64          `json:"price"`     // λ, interest per budget unit
-	Scale     float64          `json:"scale"`     // h, interest per budget unit
-	Unit      []float64        `json:"unit"`      // n: τ, interest
-	Threshold []float64        `json:"threshold"` // n: ln T
-	Drift     []float64        `json:"drift"`     // 6n: û, α̂, P and x̂
-	Critic    critic.BankState `json:"critic"`    // rewards: G, D
-	Random    []float64        `json:"random,omitempty"`
-	Rand      []byte           `json:"rand"` // of the stream of exploration
+	Epochs    int            `json:"epochs"`
+	Price     float64        `json:"price"`     // λ, interest per budget unit
+	Scale     float64        `json:"scale"`     // h, interest per budget unit
+	Unit      []float64      `json:"unit"`      // n: τ, interest
+	Threshold []float64      `json:"threshold"` // n: ln T
+	Drift     []float64      `json:"drift"`     // 6n: û, α̂, P and x̂
+	Critic    []critic.State `json:"critic"`    // n, rewards: G, D
+	Random    []float64      `json:"random,omitempty"`
+	Rand      []byte         `json:"rand"` // of the stream of exploration
 }
 
 // State returns a copy of the learner's whole state.
 func (l *Learner) State() State {
-	s := State{Epochs: l.n, Price: l.price, Scale: l.scale, Critic: l.critic.State(), Random: slices.Concat(l.random...), Rand: l.rand.State()}
+	s := State{Epochs: l.n, Price: l.price, Scale: l.scale, Random: slices.Concat(l.random...), Rand: l.rand.State()}
 	for i := range l.src {
+		s.Critic = append(s.Critic, l.critic[i].State())
 		v := &l.src[i]
 		s.Unit, s.Threshold = append(s.Unit, v.unit), append(s.Threshold, v.lnT)
 		s.Drift = append(s.Drift, v.gain, v.factor, v.cov[0], v.cov[1], v.cov[2], v.top)
@@ -47,14 +48,17 @@ func (l *Learner) SetState(s State) error {
 	if s.Epochs < 0 || float64(s.Epochs) > 1<<53 || s.Price < 0 || s.Scale < 0 {
 		return fmt.Errorf("epochs is %d, price %v and scale %v; allowed are 0 or more, and at most 2^53 epochs", s.Epochs, s.Price, s.Scale)
 	}
-	for i := range n {
-		// As Update leaves them.
-		if u, t, top := s.Unit[i], s.Threshold[i], s.Drift[6*i+5]; u < 0 || u > 0 && !(top > 0 && math.Abs(t-math.Log(top)) <= 1+math.Log(widest) && math.Abs(math.Log(u/top)) <= 1+math.Log(widest)) {
-			return fmt.Errorf("source %d has the unit %v, the threshold e^%v and the greatest state %v; allowed are a factor of %v between them", i+1, u, t, top, widest)
-		}
+	if len(s.Critic) != n {
+		return fmt.Errorf("critic has %d entries; allowed are %d", len(s.Critic), n)
 	}
-	if err := l.critic.SetState(s.Critic); err != nil {
-		return fmt.Errorf("critic: %w", err)
+	for i, c := range l.critic {
+		// As Update leaves them.
+		if u, t, top := s.Unit[i], s.Threshold[i], s.Drift[6*i+5]; u < 0 || u > 0 && !(top > 0 && math.Abs(t-math.Log(top)) <= 1+math.Log(widest)) {
+			return fmt.Errorf("source %d has the unit %v, the threshold e^%v and the greatest state %v; allowed is a factor of %v between the last two", i+1, u, t, top, widest)
+		}
+		if err := c.SetState(s.Critic[i]); err != nil {
+			return fmt.Errorf("source %d: critic: %w", i+1, err)
+		}
 	}
 	if err := l.rand.SetState(s.Rand); err != nil {
 		return fmt.Errorf("random stream: %w", err)
@@ -67,6 +71,5 @@ func (l *Learner) SetState(s State) error {
 	for i, w := range l.random {
 		copy(w, s.Random[i*len(w):])
 	}
-	l.a, l.b, l.d = critic.Stepper{Steps: l.set.A}, critic.Stepper{Steps: l.set.B}, critic.Stepper{Steps: l.set.D}
 	return nil
 }

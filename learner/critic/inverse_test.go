@@ -1,0 +1,328 @@
+package critic
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"ephemera/env/stream"
+	"ephemera/learner/internal/check"
+)
+
+// TestShermanMorrison holds the running inverse against the direct inverse of
+// a matrix that is averaged beside it, over 10⁵ steps.
+// "The last iterate is simply the Sherman–Morrison formula to update the
+// inverse" (Allerton, section IV, with the indices put right).
+func TestShermanMorrison(t *testing.T) {
+	const l, steps = 6, 100_000
+	for _, of := range []struct {
+		name    string
+		step    Steps
+		noise   float64 // of a feature that is otherwise the sum of two others
+		bound   float64 // of max |B B⁻¹ − I|
+		trusted bool
+	}{
+		{"average", Harmonic(), 1, 1e-10, true},
+		{"tracking", Constant(.02), 1, 1e-11, true},
+		{"paper", Steps{Scale: .5, Block: 1000, Power: 2. / 3}, 1, 1e-5, false},
+		{"near-collinear average", Harmonic(), 1e-2, 1e-6, true},
+		{"near-collinear tracking", Constant(.02), 1e-2, 1e-6, true},
+		{"nearer average", Harmonic(), 1e-3, 1e-4, false},
+		{"nearer tracking", Constant(.02), 1e-3, 1e-4, false},
+		{"collinear average", Harmonic(), 1e-5, 1e-2, false},
+		{"collinear tracking", Constant(.02), 1e-5, 1e-2, false},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			set := DefaultSettings()
+			set.Condition = 1e12
+			c := New(l, 1, set)
+			r := stream.New(3, stream.Test)
+			phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+			slow, _ := c.matrices()
+			for n := 1; n <= steps; n++ {
+				for i := range phi {
+					phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
+				}
+				phi[l-1] = phi[0] + phi[1] + of.noise*phi[l-1]
+				b := of.step.At(n)
+				if c.step(y, phi, v, b) {
+					slow.ScaleSym(1-b, slow)
+					slow.SymRankOne(slow, b, mat.NewVecDense(l, phi))
+				} else { // a fallback adds a ridge
+					slow, _ = c.matrices()
+				}
+				if n%997 != 0 && n > 50 {
+					continue
+				}
+				_, got := c.matrices()
+				if off := worst(slow, got); !(off <= of.bound) {
+					t.Fatalf("step %d: |B B⁻¹ − I| is %.3g; bound is %v", n, off, of.bound)
+				}
+				if of.noise == 1 && of.trusted {
+					var direct mat.Dense
+					if err := direct.Inverse(slow); err != nil {
+						t.Fatal(err)
+					}
+					size := mat.Norm(&direct, math.Inf(1))
+					direct.Sub(&direct, got)
+					if off := mat.Norm(&direct, math.Inf(1)); off > of.bound*size {
+						t.Fatalf("step %d: inverse differs by %.3g of %.3g", n, off, size)
+					}
+				}
+			}
+			if n := c.Fallbacks(); of.trusted && n != 0 {
+				t.Errorf("%d fallbacks", n)
+			}
+		})
+	}
+}
+
+// TestRankDeficient: "the matrix B̄ becomes close to rank-deficient" (Allerton,
+// section V). Features that stay in a plane make it so. The fallback must be
+// taken, say so, and leave an inverse that is right again.
+func TestRankDeficient(t *testing.T) {
+	const l = 5
+	for _, condition := range []float64{1e8, 1e300} { // by the condition, and by the residual alone
+		set := DefaultSettings()
+		if set.Condition = condition; condition > 1e8 {
+			set.Tolerance = 1e-9
+		}
+		c := New(l, 1, set)
+		r := stream.New(4, stream.Test)
+		phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+		for n := 1; n <= 5000; n++ {
+			a, k := r.NormFloat64(), r.NormFloat64()
+			for i := range phi {
+				phi[i] = a + k*float64(i) // rank two
+				v[i] = r.NormFloat64()
+			}
+			fell := c.Fallbacks()
+			trusted := c.step(y, phi, v, .1)
+			if err := check.Finite("y", y, l); err != nil || trusted != (fell == c.Fallbacks()) {
+				t.Fatalf("step %d: trusted is %v, with %d fallbacks after %d; %v", n, trusted, c.Fallbacks(), fell, err)
+			}
+			if !trusted {
+				if off := worst(c.matrices()); off > 1e-9 {
+					t.Fatalf("step %d: |B B⁻¹ − I| is %.3g after a fresh factorisation", n, off)
+				}
+			}
+		}
+		if c.Fallbacks() < 50 {
+			t.Errorf("condition %v: %d fallbacks", condition, c.Fallbacks())
+		}
+	}
+}
+
+// TestTikhonov: "(B̄ᵀB̄ + δI)⁻¹B̄ᵀ for a small δ > 0" (Allerton, section V),
+// against its form by eigenvectors, U diag(λ/(λ² + δ)) Uᵀ.
+func TestTikhonov(t *testing.T) {
+	for _, l := range []int{1, 2, 7, 30} {
+		set := DefaultSettings()
+		set.Always = true
+		set.Delta = 1e-4
+		c := New(l, 1, set)
+		r := stream.New(5, stream.Test)
+		phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+		for n := 1; n <= 40; n++ {
+			for i := range phi {
+				phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
+			}
+			c.step(y, phi, v, .05)
+			b, _ := c.matrices()
+			var eig mat.EigenSym
+			if !eig.Factorize(b, true) {
+				t.Fatal("no eigenvectors")
+			}
+			var u mat.Dense
+			eig.VectorsTo(&u)
+			var coord, want mat.VecDense
+			coord.MulVec(u.T(), mat.NewVecDense(l, v))
+			for i, lambda := range eig.Values(nil) {
+				coord.SetVec(i, coord.AtVec(i)*lambda/(lambda*lambda+set.Delta))
+			}
+			want.MulVec(&u, &coord)
+			size := mat.Norm(&want, math.Inf(1))
+			for i, x := range y {
+				if math.Abs(x-want.AtVec(i)) > 1e-8*size {
+					t.Fatalf("l = %d, step %d: entry %d is %v; want %v", l, n, i, x, want.AtVec(i))
+				}
+			}
+		}
+		if c.Fallbacks() != 0 {
+			t.Errorf("%d fallbacks", c.Fallbacks())
+		}
+	}
+}
+
+// TestUnits: features in other units, powers of two apart, change the residual, the
+// Tikhonov form and the fresh inverse by these units and by nothing else.
+func TestUnits(t *testing.T) {
+	const l = 4
+	units := [l]float64{1, 1 << 20, 1. / (1 << 12), 4}
+	set := DefaultSettings()
+	set.Delta = .1 // so that it matters
+	rnd := stream.New(10, stream.Test)
+	plain, scaled := New(l, 1, set), New(l, 1, set)
+	v, y, sv, sy := make([]float64, l), make([]float64, l), make([]float64, l), make([]float64, l)
+	for i, u := range units {
+		v[i], y[i] = rnd.NormFloat64(), rnd.NormFloat64()
+		sv[i], sy[i] = v[i]*u, y[i]/u
+		scaled.unit[i] = 1 / u
+		for j := range i + 1 {
+			b := rnd.NormFloat64()
+			if i == j {
+				b = 5 + rnd.Float64()
+			}
+			plain.b[j*l+i], scaled.b[j*l+i] = b, b*u*units[j]
+			plain.b[i*l+j], scaled.b[i*l+j] = b, b*u*units[j]
+		}
+	}
+	if a, b := plain.residual(y, v), scaled.residual(sy, sv); a != b || !(a > 0) {
+		t.Errorf("the residual is %v, in other units %v", a, b)
+	}
+	plain.tikhonov(y, v)
+	scaled.tikhonov(sy, sv)
+	plain.refresh()
+	scaled.refresh()
+	for i, u := range units {
+		if y[i] != sy[i]*u {
+			t.Errorf("the Tikhonov form has %v at place %d, in other units %v", y[i], i, sy[i]*u)
+		}
+		for j, w := range units {
+			if plain.p[i*l+j] != scaled.p[i*l+j]*u*w || plain.b[i*l+j] != scaled.b[i*l+j]/u/w {
+				t.Errorf("place %d, %d: B and B⁻¹ are %v and %v, in other units %v and %v", i, j, plain.b[i*l+j], plain.p[i*l+j], scaled.b[i*l+j]/u/w, scaled.p[i*l+j]*u*w)
+			}
+		}
+	}
+}
+
+// TestSingular: where δ or the ridge is lost in rounding it grows until the
+// factorisation succeeds, and B = 0 has the solution 0.
+func TestSingular(t *testing.T) {
+	const l = 6
+	set := DefaultSettings()
+	set.Delta = 1e-30
+	rnd := stream.New(12, stream.Test)
+	phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+	for range 100 {
+		q := New(l, 1, set)
+		clear(q.b)
+		for i := range phi {
+			phi[i], v[i], y[i] = rnd.NormFloat64(), rnd.NormFloat64(), 1
+		}
+		q.tikhonov(y, v)
+		if mat.Norm(mat.NewVecDense(l, y), 1) != 0 {
+			t.Fatalf("B = 0 has the solution %v", y)
+		}
+		q.add(phi, 1)
+		q.tikhonov(y, v)
+		q.refresh()
+		if err := check.First(check.Finite("y", y, l), check.Finite("p", q.p, l*l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRescale crosses the scale at which B̂ is brought back many times.
+func TestRescale(t *testing.T) {
+	const l = 3
+	c := New(l, 1, DefaultSettings())
+	r := stream.New(6, stream.Test)
+	phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
+	rescaled := 0
+	for range 2000 {
+		for i := range phi {
+			phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
+		}
+		before := c.s
+		c.step(y, phi, v, .3)
+		if c.s > before {
+			rescaled++
+		}
+	}
+	if off := worst(c.matrices()); off > 1e-10 || rescaled < 10 || c.Fallbacks() > 0 {
+		t.Errorf("|B B⁻¹ − I| is %.3g after %d rescalings and %d fallbacks", off, rescaled, c.Fallbacks())
+	}
+}
+
+// TestIndefinite: where rounding has made B⁻¹ indefinite, that very step takes the
+// Tikhonov form, and the next one is right again.
+func TestIndefinite(t *testing.T) {
+	for _, wrong := range []float64{-1e6, math.NaN(), math.Inf(1)} {
+		c := New(2, 1, DefaultSettings())
+		one, v, y := []float64{1, .5}, []float64{1, 2}, make([]float64, 2)
+		c.p[0] = wrong
+		if c.step(y, one, v, .1) || check.Finite("y", y, 2) != nil {
+			t.Errorf("B⁻¹ with %v: trusted, or the solution is %v", wrong, y)
+		}
+		if !c.step(y, one, v, .1) {
+			t.Errorf("B⁻¹ with %v: not trusted after a fallback", wrong)
+		}
+	}
+}
+
+// TestFading: features of 0 let B vanish, and one that comes no more its part of
+// B. The state stays finite, the other feature notices nothing, and what comes
+// again is learned again.
+func TestFading(t *testing.T) {
+	for _, set := range []Settings{{Always: true}, {}, {Scaled: true}} {
+		of := DefaultSettings()
+		of.Always, of.Scaled = set.Always, set.Scaled
+		for name, phi := range map[string][]float64{"both": {0, 0}, "one": {1, 0}} {
+			c, y := New(2, 1, of), make([]float64, 2)
+			for n := range 3000 {
+				c.step(y, phi, []float64{1, 2}, .5)
+				s := c.State()
+				if err := check.First(check.Finite("b", s.B, 4), check.Finite("inverse", s.Inverse, 4)); err != nil || !(s.Scale > 0) {
+					t.Fatalf("%+v, %s, step %d: scale %v, %v", set, name, n, s.Scale, err)
+				}
+				if want := phi[0]; n > 100 && want > 0 && math.Abs(y[0]-1) > 1e-3 {
+					t.Fatalf("%+v, step %d: the solution is %v", set, n, y)
+				}
+			}
+			c.step(y, []float64{1, 0}, []float64{1, 2}, .5)
+			c.step(y, []float64{0, 1}, []float64{1, 2}, .5)
+			if !(y[0] > 0 && y[1] > 0) {
+				t.Errorf("%+v, %s: after features of 0 the solution is %v", set, name, y)
+			}
+		}
+	}
+}
+
+// step takes in B ← (1 − b)B + b φφᵀ and writes B⁻¹v for the new B. It reports
+// whether the running inverse was trusted.
+func (c *Critic) step(y, phi, v []float64, b float64) bool {
+	c.Begin(b)
+	c.add(phi, c.w)
+	trusted := c.solve(y, v)
+	if !trusted {
+		c.refresh()
+	}
+	for i := range y {
+		y[i] /= c.s
+	}
+	return trusted
+}
+
+// matrices returns copies of B and B⁻¹.
+func (c *Critic) matrices() (b, inverse *mat.SymDense) {
+	b, inverse = mat.NewSymDense(c.l, slices.Clone(c.b)), mat.NewSymDense(c.l, slices.Clone(c.p))
+	b.ScaleSym(c.s, b)
+	inverse.ScaleSym(1/c.s, inverse)
+	return b, inverse
+}
+
+// worst returns max |B B⁻¹ − I|.
+func worst(b, inverse mat.Matrix) float64 {
+	var product mat.Dense
+	product.Mul(b, inverse)
+	product.Apply(func(i, j int, v float64) float64 {
+		if i == j {
+			v--
+		}
+		return math.Abs(v)
+	}, &product)
+	return mat.Max(&product)
+}
