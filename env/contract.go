@@ -171,6 +171,7 @@ type Agent struct {
 	level  Level
 	pick   func(dst []int, v *Observed) []int
 	update func(crawls []Crawled, next *Observed) // nil where nothing learns
+	report func(i int, it Item)                   // nil where late worth is not taken up
 }
 
 // NewAgent returns the agent of a policy or a learner.
@@ -190,6 +191,9 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 	a := Agent{level: at, pick: func(dst []int, v *Observed) []int { return p.Select(dst, see(v)) }}
 	if l, ok := p.(Learner[O]); ok {
 		a.update = func(crawls []Crawled, next *Observed) { l.Update(crawls, see(next)) }
+	}
+	if r, ok := p.(Reporter); ok {
+		a.report = r.Report
 	}
 	return a
 }

@@ -34,8 +34,10 @@ type ReplayOptions struct {
 	Part  Part // part that is played; empty means PartMeasured
 
 	// Shows is how many items each source shows when the part begins, though they
-	// were published before: the last ones, which wait for the first crawl.
-	Shows int
+	// were published before: the last ones, which wait for the first crawl. If
+	// Scrolls, it never shows more: what is older is missed.
+	Shows   int
+	Scrolls bool
 
 	Items   bool // crawls bring back their items
 	State   bool // View shows the true state of all sources
@@ -57,6 +59,8 @@ func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to float64, epoc
 		err = fmt.Errorf("decay is %v; allowed is a finite rate per hour above 0", o.Decay)
 	case !(o.Split > 0 && o.Split < 1):
 		err = fmt.Errorf("split is %v; allowed is above 0 and below 1", o.Split)
+	case o.Shows < 0 || o.Scrolls && o.Shows == 0:
+		err = fmt.Errorf("a source shows %d items; allowed is 1 or more", o.Shows)
 	case span == 0:
 		err = fmt.Errorf("%s: all publications are at one time, %d; a recording needs a span of time", rec.Path, rec.First)
 	case o.Epoch.Seconds() > span:
@@ -124,7 +128,7 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 
 // Replay is the world of a recording: every publication is an item whose
 // interest is its utility at the time of publication and decays from there.
-// There is no window.
+// There is no window, but for what a source no longer shows.
 //
 // The part that is played begins at time b with nothing waiting anywhere, or with
 // the last items before it, as a feed shows them.
@@ -146,6 +150,7 @@ type Replay struct {
 	epochs int
 	state  []float64
 	wait   [][]publication // of each source, from its last crawl to the end of the recording
+	shown  []int           // how many of them wait by now
 	keep   float64         // seconds until an item is negligible
 }
 
@@ -189,10 +194,13 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	for _, p := range shown {
 		w.state[p.source] += p.utility * math.Exp(-w.rate*(from-float64(p.at)))
 	}
-	if o.Items {
-		w.wait = make([][]publication, n)
+	if o.Items || o.Scrolls {
+		w.wait, w.shown = make([][]publication, n), make([]int, n)
 		for _, p := range append(shown, w.ahead...) {
 			w.wait[p.source] = append(w.wait[p.source], p)
+		}
+		for _, p := range shown {
+			w.shown[p.source]++
 		}
 	}
 	w.arrive()
@@ -231,6 +239,22 @@ func (w *Replay) arrive() {
 		p := w.ahead[0]
 		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-float64(p.at)))
 		w.ahead = w.ahead[1:]
+		if w.shown != nil {
+			w.shown[p.source]++
+			w.scroll(p.source, now)
+		}
+	}
+}
+
+// scroll drops what a source no longer shows.
+func (w *Replay) scroll(i int32, now float64) {
+	over := w.shown[i] - w.opt.Shows
+	if !w.opt.Scrolls || over <= 0 {
+		return
+	}
+	w.wait[i], w.shown[i], w.state[i] = w.wait[i][over:], w.opt.Shows, 0
+	for _, p := range w.wait[i][:w.shown[i]] {
+		w.state[i] += p.utility * math.Exp(-w.rate*(now-float64(p.at)))
 	}
 }
 
@@ -245,7 +269,8 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	for _, i := range crawl {
 		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i]}
 		w.state[i] = 0
-		if w.opt.Items {
+		if w.wait != nil {
+			c.Truncated = w.opt.Scrolls && w.shown[i] == w.opt.Shows
 			c.Items = w.take(i)
 		}
 		w.crawled = append(w.crawled, c)
@@ -255,15 +280,17 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	return w.crawled, nil
 }
 
-// take takes what waits at source i.
+// take takes what waits at source i, and returns it where crawls bring back items.
 func (w *Replay) take(i int) []Item {
-	now, start, wait := w.now(), len(w.items), w.wait[i]
-	for len(wait) > 0 && float64(wait[0].at) < now {
-		if age := now - float64(wait[0].at); age <= w.keep || float64(wait[0].at) < w.begin {
-			w.items = append(w.items, Item{Age: age / w.length, Interest: wait[0].utility * math.Exp(-w.rate*age)})
+	now, start := w.now(), len(w.items)
+	for _, p := range w.wait[i][:w.shown[i]] {
+		if age := now - float64(p.at); w.opt.Items && (age <= w.keep || float64(p.at) < w.begin) {
+			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
 		}
-		wait = wait[1:]
 	}
-	w.wait[i] = wait
+	w.wait[i], w.shown[i] = w.wait[i][w.shown[i]:], 0
+	if !w.opt.Items {
+		return nil
+	}
 	return slices.Clip(w.items[start:])
 }

@@ -412,3 +412,78 @@ func TestReplayShows(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayScrolls: a source shows its last items only, also to the true state; a
+// crawl that finds nothing but new ones says so.
+func TestReplayScrolls(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(header)
+	for k := range 80 {
+		fmt.Fprintf(&b, "a,%d,%d\nb,%d,1\n", 1800*k, k+1, 1800*k+900)
+	}
+	path := write(t, "r.csv", b.String())
+	o := env.ReplayOptions{Epoch: time.Hour, Decay: .1, Budget: 2, Items: true, State: true, Part: env.PartWhole}
+	all, _, err := openReplay(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Scrolls, o.Shows = true, 5
+	few, _, err := openReplay(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 30 {
+		crawl := []int{}
+		if n%7 == 1 || n%7 == 6 { // after two epochs and after five
+			crawl = []int{0, 1}
+		}
+		state := slices.Clone(few.View().State)
+		want, got := must(all.Step(crawl)), must(few.Step(crawl))
+		for k, c := range got {
+			items := want[k].Items
+			truncated := len(items) >= 5
+			items = items[max(0, len(items)-5):]
+			var sum float64
+			for _, it := range items {
+				sum += it.Interest
+			}
+			if !slices.Equal(c.Items, items) || c.Truncated != truncated || math.Abs(sum/c.Interest-1) > 1e-12 || state[c.Source] != c.Interest {
+				t.Errorf("epoch %d, source %d: %+v, state %v; want the last of %+v", n, k, c, state[c.Source], want[k])
+			}
+		}
+	}
+}
+
+// reporter notes what it is told of the items of one source.
+type reporter struct{ log []string }
+
+func (r *reporter) Select(dst []int, _ *env.Online) []int { return dst }
+
+func (r *reporter) Update(crawls []env.Crawled, next *env.Online) {
+	for _, c := range crawls {
+		r.log = append(r.log, fmt.Sprint(next.Epoch, " found ", c.Interest, c.Items))
+	}
+}
+
+func (r *reporter) Report(i int, it env.Item) { r.log = append(r.log, fmt.Sprint("told ", i, it)) }
+
+// What items are worth is told when they are old enough, and by then the interest that
+// they had when they were crawled.
+func TestLate(t *testing.T) {
+	r := &reporter{}
+	a := env.NewAgent[env.Online](r).Late(3)
+	for n := range 6 {
+		v := &env.Observed{}
+		v.Epoch = n + 1
+		var crawls []env.Crawled
+		if n == 1 {
+			crawls = []env.Crawled{{Source: 7, Interest: 7, Items: []env.Item{{Age: 3, Interest: 4}, {Age: 1.5, Interest: 2}, {Age: .5, Interest: 1}}}}
+		}
+		a.Update(crawls, v)
+		r.log = append(r.log, fmt.Sprint("epoch ", v.Epoch))
+	}
+	want := "epoch 1, 2 found 4 [{3 4} {1.5 NaN} {0.5 NaN}], epoch 2, told 7 {1.5 2}, epoch 3, told 7 {0.5 1}, epoch 4, epoch 5, epoch 6"
+	if got := strings.Join(r.log, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

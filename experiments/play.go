@@ -100,6 +100,9 @@ func (s Scene) playPart(ctx context.Context, p Play, first *Played) (none Outcom
 	} else if agent, trainee, err = s.build(p, known); err != nil {
 		return none, nil, &buildError{err}
 	}
+	if s.Late > 0 {
+		agent = agent.Late(s.Late)
+	}
 	run := Running{known, world, trainee, first != nil, &playing{world: world, agent: agent}}
 	if p.From != nil && first == nil {
 		err = run.goOn(ctx, p.From, epochs)

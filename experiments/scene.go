@@ -26,6 +26,9 @@ type Scene struct {
 	Seen []bool
 	// Recording is what is replayed, or nil.
 	Recording *env.Recording
+	// Late is how many epochs after its publication an item's interest becomes known
+	// to whoever learns; 0 when it is crawled. A run cannot be gone on with.
+	Late float64
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
 	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
