@@ -236,6 +236,16 @@ func (rec *Recording) renumber(old []string) {
 	}
 }
 
+// Even returns the recording with all items worth 1.
+func (rec *Recording) Even() *Recording {
+	same := *rec
+	same.all = slices.Clone(rec.all)
+	for k := range same.all {
+		same.all[k].utility = 1
+	}
+	return &same
+}
+
 // Each calls f for every publication, by time; i is the source's number in Names.
 func (rec *Recording) Each(f func(i int, at int64, utility float64)) {
 	for _, p := range rec.published() {

@@ -40,6 +40,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		output       cli.Output
 		half, period time.Duration
 		now, out     string
+		told         = "late:48h"
+		longest      time.Duration
 		columns      = env.PublishedColumns
 	)
 	f.Group("What is asked", func() {
@@ -47,6 +49,11 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
 		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), which make as many crawls as they like unless a number is given, or a file with the columns source and crawled, whose crawls count; default every source in turn")
 		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
+	})
+	f.Group("What a crawler sees", func() {
+		f.StringVar(&told, "told", told, "when the utility of an item becomes known: `late:48h` after its publication, now, when it is crawled, or never, and all items count 1")
+		f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; older ones are missed. 0 is all that is new, and the last 20 at the first crawl")
+		f.DurationVar(&longest, "longest", 0, "`time` between two crawls of a source at most, by the learner; 0 is any")
 	})
 	f.Group("The log", func() {
 		f.Func("columns", "what columns are called where they are not called so: `source=feed,published=date,utility=votes`", func(text string) error { return name(&columns, text) })
@@ -81,6 +88,13 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
 	}
+	if q.Late, err = hoursLate(told); err != nil {
+		return cli.Usagef("-told %w", err)
+	}
+	if f.Given("longest") && longest < time.Minute {
+		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
+	}
+	q.Longest = longest.Hours()
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
 	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
 	show, clear := output.Progress(stderr, "tasks")
@@ -114,6 +128,21 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", filepath.Join(out, pageFile))
 	return a.Write(stdout, output.Format())
+}
+
+// hoursLate returns after how many hours utility becomes known.
+func hoursLate(told string) (float64, error) {
+	text, late := strings.CutPrefix(told, "late:")
+	wait, err := time.ParseDuration(text)
+	switch {
+	case told == "now":
+		return 0, nil
+	case told == "never":
+		return math.Inf(1), nil
+	case !late || err != nil || wait < time.Second:
+		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never", told)
+	}
+	return wait.Hours(), nil
 }
 
 // name sets what columns are called.

@@ -66,9 +66,12 @@ func (a *Answer) To() time.Time        { return unix(a.window.to) }
 func (a *Answer) Epochs() int          { return int((a.window.to - a.window.from) / a.window.length) }
 func (a *Answer) Epoch() time.Duration { return seconds(a.window.length) }
 
-// Life returns the half-life, and Learner the name of the learner.
+// The lengths of time of the question, and what it does not say.
 func (a *Answer) Life() hours     { return hours(a.HalfLife) }
+func (a *Answer) Told() hours     { return hours(a.Late) }
+func (a *Answer) Floor() hours    { return hours(a.Longest) }
 func (a *Answer) Learner() string { return a.learner.Name }
+func (a *Answer) ShownFirst() int { return shownFirst }
 
 // Page returns the answer as a page.
 func (a *Answer) Page() *report.Page {

@@ -36,10 +36,14 @@ type Question struct {
 	Rate        float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
 	// What is done now: the crawls of a file, or one of Rules, with Rate crawls or, if
 	// that is 0, as many as it makes of itself, or, with neither, each source in turn.
-	Crawls   []Crawl // sorted by time
-	Rule     string
-	Shows    int  // how many items a source shows; older ones are missed. 0 for all that are new
-	Warm     bool // all learn on the first half, and the second is measured
+	Crawls []Crawl // sorted by time
+	Rule   string
+	Shows  int // how many items a source shows; older ones are missed. 0 for all that are new
+	// Late is how many hours after its publication the utility of an item becomes known
+	// to whoever learns; 0 when it is crawled. +Inf is never: all items are worth 1.
+	Late     float64
+	Longest  float64 // hours between two crawls of a source by the learner at most; 0 for any number
+	Warm     bool    // all learn on the first half, and the second is measured
 	Seed     uint64
 	Workers  int
 	Progress func(done, total int) // may be nil
@@ -51,6 +55,7 @@ type Answer struct {
 	Question
 	Name     string // of the log
 	Now      string // what is done now
+	Never    bool   // what items are worth is never told
 	Contents contents
 	Budget   int // crawls per epoch
 
@@ -124,11 +129,18 @@ func pace(n int, rate float64) (length float64, budget int) {
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	outliers := q.cut()
+	never := math.IsInf(q.Late, 1)
+	if never {
+		q.Log = q.Log.Even()
+	}
 	if q.Log.Rows == 0 {
 		return nil, fmt.Errorf("%s: nothing was published from %v to %v", q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
 	}
 	a := &Answer{Question: q, Name: Name(q.Log.Path), Contents: contentsOf(q.Log), catalog: newCatalog(q.Log)}
-	a.Contents.Outliers = outliers
+	a.Contents.Outliers, a.Never = outliers, never
+	if !a.Contents.Uneven {
+		a.Late = 0 // there is nothing to become known
+	}
 	if err := a.fixPace(ctx); err != nil {
 		return nil, err
 	}
@@ -136,7 +148,7 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if a.Rows[0].Interest == 0 {
 		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, a.From(), a.To())
 	}
-	for _, name := range slices.Concat([]string{"whittle", "round-robin"}, Rules) {
+	for _, name := range slices.Concat([]string{"whittle", "certainty", "round-robin"}, Rules) {
 		if name != q.Rule && (name != "round-robin" || q.Rule != "" || q.Crawls != nil) {
 			a.Rows = append(a.Rows, schedule{Row: result.Row{Policy: name}})
 		}
@@ -196,6 +208,9 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 	a.Budget = budget
 	if budget >= n {
 		return fmt.Errorf("%.4g crawls per hour crawl all %d sources at every decision, %v apart; there is nothing to schedule", a.Rate, n, seconds(length))
+	}
+	if least := float64(n) / a.Longest; a.Longest > 0 && n > budget*(window{length: length}).within(a.Longest) {
+		return fmt.Errorf("crawling %d sources every %v takes %.4g crawls per hour; there are %.4g", n, hours(a.Longest), least, a.Rate)
 	}
 	epochs := math.Floor((last - first) / length)
 	if epochs < 8 {

@@ -304,6 +304,56 @@ func TestRuleAlone(t *testing.T) {
 	}
 }
 
+// What becomes known after the end changes no crawl; what is known when it is crawled
+// does; and never to be told is the same as to have no column of utilities.
+func TestTold(t *testing.T) {
+	text := [3]string{"source,published,utility\n", "source,published,utility\n", "source,published\n"}
+	record(t, 15, 20).Each(func(i int, at int64, utility float64) {
+		text[0] += fmt.Sprintf("%d,%d,%v\n", i, at, utility)
+		text[1] += fmt.Sprintf("%d,%d,%v\n", i, at, float64(i)+utility/100)
+		text[2] += fmt.Sprintf("%d,%d\n", i, at)
+	})
+	learned := func(log string, late float64) *Answer {
+		return ask(t, Question{Log: parse(t, log), HalfLife: 4, Rate: 1.5, Late: late, Seed: 1, Workers: 2})
+	}
+	same := func(what string, a, b *Answer, want bool) {
+		x, y := a.Rows[1].measures, b.Rows[1].measures
+		if got := x.Median == y.Median && x.P90 == y.P90 && x.Missed == y.Missed && x.Neglect == y.Neglect && x.Empty == y.Empty; got != want {
+			t.Errorf("%s: the same crawls: %v; want %v", what, got, want)
+		}
+	}
+	same("after the end", learned(text[0], 1000), learned(text[1], 1000), true)
+	same("at once", learned(text[0], 0), learned(text[1], 0), false)
+	same("after two days", learned(text[0], 48), learned(text[1], 48), false)
+	never, none := learned(text[0], math.Inf(1)), learned(text[2], 48)
+	same("never", never, none, true)
+	if never.Rows[1].Interest != none.Rows[1].Interest {
+		t.Errorf("never told: interest %v; without utilities %v", never.Rows[1].Interest, none.Rows[1].Interest)
+	}
+}
+
+// No source waits longer than the learner is allowed, nor does the timetable leave out
+// any, down to the crawls that just suffice.
+func TestLongest(t *testing.T) {
+	rec := record(t, 20, 30)
+	for _, longest := range []float64{40, 20, 10} {
+		a := ask(t, Question{Log: rec, HalfLife: 4, Rate: 2, Longest: longest, Shows: 3, Seed: 1, Workers: 2})
+		visits := make([]float64, 20) // last of each source
+		for _, c := range repeatWeek(a.Timetable, 0, 2*week) {
+			if wait := (c.At - visits[c.Source]) / 3600; visits[c.Source] > 0 && wait > 2*longest {
+				t.Errorf("source %d waits %v h in the timetable of %v h", c.Source, wait, longest)
+			}
+			visits[c.Source] = c.At
+		}
+		if got := float64(a.Rows[1].Neglect); got > longest || slices.Contains(visits, 0) {
+			t.Errorf("a source waits %v h; allowed are %v. Visits in the timetable: %v", got, longest, visits)
+		}
+		if !(a.Rows[1].Missed > .01) {
+			t.Errorf("%v of the items are missed where a source shows three", a.Rows[1].Missed)
+		}
+	}
+}
+
 // Items dated far from the rest are left out and named, unless the times are given;
 // what nobody can earn anything on is refused.
 func TestDates(t *testing.T) {

@@ -29,6 +29,9 @@ type window struct {
 // epochs returns how many decisions there are in a window.
 func (w window) epochs() int { return int(math.Round((w.to - w.begin) / w.length)) }
 
+// within returns how many whole epochs last so many hours at most.
+func (w window) within(hours float64) int { return int(hours * 3600 / w.length) }
+
 // end returns the Unix time at the end of an epoch, which is when its crawls are
 // made.
 func (w window) end(epoch int) float64 { return w.begin + float64(epoch+1)*w.length }
@@ -93,12 +96,16 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 	in := a.hindsight(w, halfLife)
 	log := a.Log.Between(int64(w.begin), int64(w.to))
 	scene := experiments.Scene{
-		Instance: in, Epochs: w.epochs(),
+		Instance: in, Epochs: w.epochs(), Late: a.Late * 3600 / w.length,
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
-			return env.NewReplay(log, in, env.ReplayOptions{
+			world, err := env.NewReplay(log, in, env.ReplayOptions{
 				Epoch: seconds(w.length), Decay: math.Ln2 / halfLife, Budget: in.Budget,
-				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: shownFirst,
+				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
+			if err != nil || e != a.learner || a.Longest == 0 {
+				return world, err
+			}
+			return &bounded{world, newWaits(in, w, a.Longest)}, nil
 		},
 	}
 	var crawls []Crawl
@@ -117,6 +124,51 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 		},
 	})
 	return crawls, err
+}
+
+// waits has a learner crawl each source before it has waited too long.
+type waits struct {
+	longest, budget int // epochs, and crawls in each
+	limits          env.Limits
+	order           []int
+}
+
+func newWaits(in env.Instance, w window, hours float64) *waits {
+	return &waits{w.within(hours), w.budget, env.Limits{Budget: in.Budget, NotBefore: make([]int, len(in.Sources))}, nil}
+}
+
+// limit names the sources that are crawled first. If d_r is for how many epochs more
+// the r-th source may wait, r = 1, 2, … and those with less time first, then
+//
+//	k = max_r (r − d_r·budget)
+//
+// have to be crawled now, that all can be crawled in time.
+func (w *waits) limit(o *env.Online) {
+	w.order = w.order[:0]
+	for i := range o.Last {
+		w.order = append(w.order, i)
+	}
+	slices.SortStableFunc(w.order, func(i, j int) int { return cmp.Compare(o.Last[i], o.Last[j]) })
+	now := 0
+	for r, i := range w.order {
+		now = max(now, r+1-(w.longest-o.Age(i))*w.budget)
+	}
+	w.limits.First = w.order[:min(now, w.budget)]
+	slices.Sort(w.limits.First)
+	o.Limits = &w.limits
+}
+
+// bounded is a recording in which no source waits too long.
+type bounded struct {
+	*env.Replay
+	waits *waits
+}
+
+// View implements env.World.
+func (b *bounded) View() *env.Observed {
+	v := b.Replay.View()
+	b.waits.limit(&v.Online)
+	return v
 }
 
 // hindsight returns the sources with their mean rate and interest over the
@@ -213,10 +265,14 @@ func (a *Answer) timetable(ctx context.Context, policy env.Agent, epoch int) (al
 		view.Last[i] = epoch - 1 // as if all had just been crawled
 	}
 	from := a.window.end(epoch-1) + week
+	waits := newWaits(a.hindsight(a.window, a.HalfLife), a.window, a.Longest)
 	var selected []int
 	for a.window.end(view.Epoch) <= from+week {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if a.Longest > 0 {
+			waits.limit(&view.Online)
 		}
 		selected = policy.Select(selected[:0], view)
 		for _, i := range selected {
