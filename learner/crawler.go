@@ -241,6 +241,12 @@ func (c *Crawler) find(name string) (int, error) {
 	return i, nil
 }
 
+// Has reports whether there is a source of that name.
+func (c *Crawler) Has(name string) bool {
+	_, ok := c.place[name]
+	return ok
+}
+
 // Len returns how many sources there are.
 func (c *Crawler) Len() int { return len(c.place) }
 

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +90,8 @@ type hostLock struct {
 	used int
 }
 
-// lock waits until no other request to the host is under way.
+// lock waits until nobody else has locked that name: commonly a host, to which no
+// other request is under way then.
 func (f *Fetcher) lock(ctx context.Context, host string) (unlock func(), err error) {
 	f.mu.Lock()
 	if f.busy == nil {
@@ -125,7 +127,9 @@ func (f *Fetcher) client() *http.Transport {
 			d.Control = refusePrivate
 		}
 		f.transport = &http.Transport{
-			DialContext: d.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: 5 * time.Second,
+			// net/http asks again by itself where a connection that was kept breaks.
+			DisableKeepAlives:   true,
+			DialContext:         d.DialContext,
 			TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 		}
 		if f.Dial != nil {
@@ -134,9 +138,6 @@ func (f *Fetcher) client() *http.Transport {
 	})
 	return f.transport
 }
-
-// Close closes idle connections.
-func (f *Fetcher) Close() { f.client().CloseIdleConnections() }
 
 // response is an answer whose body was read.
 type response struct {
@@ -241,7 +242,9 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 		return out
 	}
 	permanent := true
+	var visited []string
 	for hop := 0; ; hop++ {
+		visited = append(visited, u.String())
 		r, err := f.request(ctx, u, &p)
 		if err != nil {
 			out.Err = err
@@ -272,6 +275,10 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 		}
 		to.Fragment = ""
 		u = to
+		if slices.Contains(visited, u.String()) {
+			out.Err = failf("it redirects in a circle")
+			return out
+		}
 	}
 }
 

@@ -40,7 +40,6 @@ func serve(t *testing.T, h http.HandlerFunc) *Fetcher {
 			return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
 		},
 	}
-	t.Cleanup(f.Close)
 	return f
 }
 
@@ -68,7 +67,8 @@ func TestAnswers(t *testing.T) {
 		"redirect":          {path: "/moved", status: 200, body: example, outcome: Found, url: "http://b.test/feed"},
 		"redirect for once": {path: "/found", status: 200, body: example, outcome: Found},
 		"moved to nothing":  {path: "/moved", status: 404, outcome: Failed, reason: "404"},
-		"loop":              {path: "/loop", outcome: Failed, reason: "redirects"},
+		"circle":            {path: "/circle", outcome: Failed, reason: "in a circle"},
+		"chain":             {path: "/chain", outcome: Failed, reason: "redirects"},
 		"other scheme":      {path: "/file", outcome: Failed, reason: "neither http nor https"},
 		"disallowed":        {path: "/private/feed", outcome: Failed, reason: "robots.txt"},
 		"a page":            {status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
@@ -102,8 +102,8 @@ func TestAnswers(t *testing.T) {
 					http.Redirect(w, r, "http://b.test/feed", http.StatusMovedPermanently)
 				case "/found":
 					http.Redirect(w, r, "http://b.test/feed", http.StatusFound)
-				case "/loop":
-					http.Redirect(w, r, "/loop", http.StatusFound)
+				case "/circle":
+					http.Redirect(w, r, "/circle", http.StatusFound)
 				case "/file":
 					http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
 				case "/endless":
@@ -125,6 +125,10 @@ func TestAnswers(t *testing.T) {
 					c, _, _ := http.NewResponseController(w).Hijack()
 					c.Close()
 				default:
+					if n, ok := strings.CutPrefix(r.URL.Path, "/chain"); ok {
+						http.Redirect(w, r, "/chain"+n+"x", http.StatusFound)
+						return
+					}
 					for line := range strings.SplitSeq(tt.header, "\n") {
 						k, v, _ := strings.Cut(line, "=")
 						w.Header().Set(k, v)

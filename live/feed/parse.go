@@ -3,7 +3,7 @@ package feed
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/binary"
 	"encoding/xml"
 	"errors"
 	"mime"
@@ -35,7 +35,7 @@ type Feed struct {
 
 // Item is an item of a feed.
 type Item struct {
-	ID        string    `json:"id"` // of few bytes, unlike that of other items of the feed
+	ID        uint64    `json:"id"` // unlike that of other items of the feed
 	Title     string    `json:"title,omitempty"`
 	Link      string    `json:"link,omitempty"`
 	Published time.Time `json:"published,omitzero"` // zero where it does not say
@@ -70,7 +70,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 			f.TTL = min(time.Duration(min(minutes, 1<<20))*time.Minute, maxWait)
 		}
 	}
-	known := map[string]bool{}
+	known := map[uint64]bool{}
 	for _, it := range parsed.Items {
 		item := Item{Title: short(it.Title), Link: it.Link}
 		if to, err := at.Parse(it.Link); err == nil {
@@ -93,7 +93,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 			name = it.Title + "\x00" + it.Published + "\x00" + it.Description
 		}
 		sum := sha256.Sum256([]byte(name))
-		item.ID = hex.EncodeToString(sum[:8])
+		item.ID = binary.LittleEndian.Uint64(sum[:])
 		if !known[item.ID] {
 			known[item.ID] = true
 			f.Items = append(f.Items, item)

@@ -64,7 +64,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		known := map[string]bool{}
+		known := map[uint64]bool{}
 		for _, it := range got.Items {
 			if known[it.ID] || len([]rune(it.Title)) > maxText+1 {
 				t.Fatalf("%+v", got)

@@ -39,6 +39,11 @@ type RobotsCache interface {
 // robots returns the rules that hold for an address.
 func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
+	unlock, err := f.lock(ctx, "robots of "+origin)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if r := f.Robots.Robots(origin); r != nil && f.Now().Before(r.Until) {
 		return r, nil
 	}

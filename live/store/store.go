@@ -235,13 +235,17 @@ func (s *Store) Put(id schedule.ID, due, created int64, data []byte) (*Commit, e
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
+	s.put(id, due, created, data)
+	return s.end(), nil
+}
+
+func (s *Store) put(id schedule.ID, due, created int64, data []byte) {
 	q := s.ensure(id)
 	if u := q.Find(id.URL); u != nil && s.sched.Until(u) > 0 {
 		s.key = appendURL(s.key[:0], kindHold, id)
 		s.batch.Delete(s.key, nil)
 	}
 	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
-	return s.end(), nil
 }
 
 // Hasten makes URLs due at a time, those that are scheduled and not held. It is

@@ -1,0 +1,13 @@
+// Package crawl crawls feeds, and learns when each is worth a look.
+//
+//  1. The list of feeds is an OPML file, which may be edited while it runs (opml.go).
+//  2. At each [Crawler.Tick] the learner names feeds that are worth a look; the
+//     schedule of live/store hands them out, one of a host at a time; live/feed
+//     fetches them (crawl.go).
+//  3. What a fetch found is told to the learner, and put on disk together with what
+//     is known of the feed (state.go). After a crash the learner is told again what
+//     it was told since it was saved.
+//  4. A page shows what was found and what is thought (page.go).
+//
+// Time is handed in, so that weeks can be played in minutes.
+package crawl

@@ -1,0 +1,263 @@
+package crawl
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"ephemera/learner"
+	"ephemera/learner/forecast"
+	"ephemera/live/feed"
+	"ephemera/live/schedule"
+	"ephemera/live/store"
+)
+
+// entry is an entry of the journal: one request and what it brought.
+type entry struct {
+	Feed      string       `json:"feed"`
+	At        time.Time    `json:"at"`
+	Outcome   feed.Outcome `json:"outcome"`
+	Status    int          `json:"status,omitempty"`
+	Error     string       `json:"error,omitempty"`
+	Items     []item       `json:"items,omitempty"` // that were new
+	First     bool         `json:"first,omitempty"` // first look at the feed
+	Truncated bool         `json:"truncated,omitempty"`
+	Worth     float64      `json:"worth"` // of each item
+	NotBefore time.Time    `json:"not_before"`
+	Previous  time.Time    `json:"previous,omitzero"` // look at the feed
+}
+
+// item is an item that was found.
+type item struct {
+	Title     string        `json:"title,omitempty"`
+	Link      string        `json:"link,omitempty"`
+	Published time.Time     `json:"published,omitzero"` // zero where it is not known
+	Delay     time.Duration `json:"delay,omitempty"`    // from there until it was found, ns; 0 at a first look
+}
+
+const (
+	journalPrefix = "crawl/"
+	learnerName   = "learner"
+	saveEvery     = time.Hour
+)
+
+func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefix, seq) }
+
+// snapshot is the learner as it was after an entry of the journal.
+type snapshot struct {
+	Seq   uint64 `json:"seq"`
+	State []byte `json:"state"`
+}
+
+// load takes up the state.
+func (c *Crawler) load(listed []Outline) error {
+	var bad error
+	err := c.store.URLs(crawlName, "", func(kept *store.Record) bool {
+		if kept.URL == "" {
+			return true // a queue without feeds
+		}
+		r := newRecord(kept.URL)
+		if bad = json.Unmarshal(kept.Data, r); bad != nil {
+			return false
+		}
+		c.feeds[kept.URL] = r
+		return true
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return err
+	}
+	from, err := c.loadLearner()
+	if err != nil {
+		return err
+	}
+	if err := c.list(listed); err != nil {
+		return err
+	}
+	now := c.opt.Now()
+	err = c.journal(0, func(seq uint64, e *entry) bool {
+		c.seq = seq
+		c.stats.add(e)
+		if seq > from {
+			bad = c.learn(e)
+		}
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	c.saved = now
+	return err
+}
+
+// loadLearner takes up the learner, and returns the last entry of the journal that
+// it was told.
+func (c *Crawler) loadLearner() (from uint64, err error) {
+	epoch, budget := c.opt.epoch()
+	data, err := c.store.Value(learnerName)
+	if err != nil {
+		return 0, err
+	}
+	if data != nil {
+		var kept snapshot
+		if err := json.Unmarshal(data, &kept); err != nil {
+			return 0, err
+		}
+		s, err := learner.Decode(kept.State)
+		if err != nil {
+			return 0, err
+		}
+		if s.Length == epoch.Seconds() && s.Crawls != nil && s.Crawls.HalfLife == c.opt.HalfLife {
+			if c.learner, err = s.Crawler(); err != nil {
+				return 0, err
+			}
+			return kept.Seq, c.learner.SetBudget(budget)
+		}
+	}
+	// With other epochs the learner begins anew and is told all of the journal.
+	start := c.opt.Now()
+	err = c.journal(0, func(_ uint64, e *entry) bool {
+		start = e.At
+		return false
+	})
+	if err != nil {
+		return 0, err
+	}
+	set := forecast.DefaultSettings()
+	set.Horizon *= time.Hour.Hours() / epoch.Hours()
+	c.learner, err = learner.NewCrawler(start, learner.CrawlerOptions{
+		Epoch: epoch, Budget: budget, HalfLife: c.opt.HalfLife, Settings: &set,
+	})
+	return 0, err
+}
+
+// journal calls yield with the entries after one of them.
+func (c *Crawler) journal(after uint64, yield func(seq uint64, e *entry) bool) error {
+	var bad error
+	err := c.store.Values(journalPrefix, journalName(after+1), func(name string, value []byte) bool {
+		var seq uint64
+		var e entry
+		if _, bad = fmt.Sscanf(name[len(journalPrefix):], "%x", &seq); bad == nil {
+			bad = json.Unmarshal(value, &e)
+		}
+		return bad == nil && yield(seq, &e)
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+// keep puts on disk what is known of a feed and, if there is one, an entry of the
+// journal: both or neither, when the commit is done.
+func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	due := later
+	if r.Gone {
+		due = schedule.Completed
+	}
+	if e == nil {
+		return c.store.Put(r.id, due, r.Added.UnixMilli(), data)
+	}
+	value, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	c.seq++
+	return c.store.PutWith(r.id, due, r.Added.UnixMilli(), data, journalName(c.seq), value)
+}
+
+// save keeps the learner, once an hour or at the end.
+func (c *Crawler) save(now time.Time, end bool) error {
+	if !end && now.Sub(c.saved) < saveEvery {
+		return nil
+	}
+	c.saved = now
+	state, err := c.learner.Save()
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(snapshot{c.seq, state})
+	if err != nil {
+		return err
+	}
+	return c.store.SetValue(learnerName, value)
+}
+
+// learn tells the learner of a request.
+func (c *Crawler) learn(e *entry) error {
+	if !c.learner.Has(e.Feed) {
+		return nil
+	}
+	if e.Outcome == feed.Gone {
+		return c.learner.Remove(e.Feed)
+	}
+	crawl := learner.Crawl{Source: e.Feed, At: e.At, NotBefore: e.NotBefore, Truncated: e.Truncated}
+	switch e.Outcome {
+	case feed.Failed:
+		crawl.Outcome = learner.Failed
+	case feed.Unchanged:
+		crawl.Outcome = learner.Unchanged
+	}
+	worth := max(e.Worth, 1e-6) // 0 would stand for 1
+	for _, it := range e.Items {
+		if it.Published.IsZero() {
+			if e.First {
+				continue // it may be of any time
+			}
+			it.Published = e.At.Add(-e.At.Sub(e.Previous) / 2)
+		}
+		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worth})
+	}
+	return c.learner.Update(crawl)
+}
+
+// dropFarDates forgets dates of a first look that lie before a gap longer than
+// twice the time from there on: a mistake, or an item that is kept on top.
+func dropFarDates(items []item) {
+	var times []time.Time
+	for _, it := range items {
+		if !it.Published.IsZero() {
+			times = append(times, it.Published)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	n := len(times)
+	for k := (n - 1) / 2; k > 0; k-- {
+		if gap := times[k].Sub(times[k-1]); gap > 2*times[n-1].Sub(times[k])+24*time.Hour {
+			for i := range items {
+				if items[i].Published.Before(times[k]) {
+					items[i].Published = time.Time{}
+				}
+			}
+			return
+		}
+	}
+}
+
+// robotsCache keeps robots.txt in the store.
+type robotsCache struct{ s *store.Store }
+
+func (c robotsCache) Robots(origin string) *feed.Robots {
+	data, err := c.s.Value("robots/" + origin)
+	if err != nil || data == nil {
+		return nil
+	}
+	var r feed.Robots
+	if json.Unmarshal(data, &r) != nil {
+		return nil
+	}
+	return &r
+}
+
+func (c robotsCache) SetRobots(origin string, r *feed.Robots) {
+	if data, err := json.Marshal(r); err == nil {
+		c.s.SetValue("robots/"+origin, data) // if it fails, it is asked for again
+	}
+}
