@@ -124,19 +124,7 @@ func (l *Learner) evaluate(i int, x, next float64, crawled bool, b float64) {
 	}
 	l.transition(i, x, next)
 	c.Solve()
-	for _, r := range [2][]float64{c.Weights(growth), c.Weights(epochs)} {
-		for _, v := range r {
-			if !(math.Abs(v) < diverged) { // an early r of few transitions may run away
-				clear(c.Weights(growth))
-				clear(c.Weights(epochs))
-				return
-			}
-		}
-	}
 }
-
-// diverged is a weight that no critic has in units of τ.
-const diverged = 1e9
 
 // transition adds waiting from x to next to what the critic averages.
 func (l *Learner) transition(i int, x, next float64) {

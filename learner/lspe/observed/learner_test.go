@@ -72,13 +72,13 @@ func TestBeatsTheIndexOfTrueParameters(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		world func(seed uint64) env.Instance
-		want  float64
+		want  float64 // of the mean; one instance of short runs may earn .005 less
 	}{
 		{"Table I, 1", func(uint64) env.Instance { return env.Paper(1) }, 1.003},
 		{"Table I, 2", func(uint64) env.Instance { return env.Paper(2) }, .999},
 		{"`lognormal` 10, 2", func(seed uint64) env.Instance { return env.Lognormal(10, 2, seed) }, .999},
 		{"`lognormal` 50, 10", func(seed uint64) env.Instance { return env.Lognormal(50, 10, seed) }, .999},
-		{"`wide` 50, 5", func(seed uint64) env.Instance { return env.Wide(50, 5, seed) }, .99},
+		{"`wide` 50, 5", func(seed uint64) env.Instance { return env.Wide(50, 5, seed) }, .995},
 	} {
 		row, own := "| "+c.name, 0.0
 		for _, kind := range []string{"lspe", "drift", "zero", "negative", "random"} {
