@@ -47,9 +47,6 @@ func (p *Learner) expected(next []float64, v, a float64) {
 
 // move takes q_j ← q_j + h ψ_j.
 func (p *Learner) move(i int, h float64) {
-	if p.set.Projection == "cut" && p.threshold[i] != p.raw[i] {
-		return
-	}
 	s := p.sum - p.x[i]
 	q := &p.q[i]
 	q[0] += h

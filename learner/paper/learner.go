@@ -42,7 +42,7 @@ var _ env.Learner[env.Model] = (*Learner)(nil)
 const (
 	maxCeiling   = 1e30    // no matrix can overflow up to here
 	mostFeatures = 1 << 13 // the critic holds five matrices of ℓ² numbers
-	mostCrossed  = 20      // sources up to which "auto" takes all products
+	mostCrossed  = 20      // sources up to which all products are features
 )
 
 // New returns the learner for the sources of an instance. It draws from r, which
@@ -61,7 +61,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 		}
 		sum += hi
 	}
-	fs := features.Settings{Inputs: n, Degree: set.Degree, Separable: set.Terms == "separable" || set.Terms == "auto" && n > mostCrossed}
+	fs := features.Settings{Inputs: n, Degree: set.Degree, Separable: n > mostCrossed}
 	if set.Features == "unit" {
 		fs.Hi = slices.Clone(t.hi)
 		for i, hi := range fs.Hi {

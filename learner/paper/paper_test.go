@@ -263,13 +263,10 @@ func TestSettings(t *testing.T) {
 		"start is NaN; allowed":        func(s *paper.Settings) { s.Start = math.NaN() },
 		`reward is "all"; allowed`:     func(s *paper.Settings) { s.Reward = "all" },
 		`act is ""; allowed`:           func(s *paper.Settings) { s.Act = "" },
-		`projection is "x"; allow`:     func(s *paper.Settings) { s.Projection = "x" },
 		`features is "x"; allowed`:     func(s *paper.Settings) { s.Features = "x" },
 		`tikhonov is "no"; allowed`:    func(s *paper.Settings) { s.Tikhonov = "no" },
 		"delta is 0; allowed":          func(s *paper.Settings) { s.Delta = 0 },
 		"epsilon is -Inf; allowed":     func(s *paper.Settings) { s.Epsilon = math.Inf(-1) },
-		"tolerance is 0; allowed":      func(s *paper.Settings) { s.Tolerance = 0 },
-		"condition is NaN; allowed":    func(s *paper.Settings) { s.Condition = math.NaN() },
 		"instance \"paper\": budget":   nil,
 		"instance \"paper\", source 2": func(*paper.Settings) {},
 	} {
@@ -384,12 +381,10 @@ func TestExtremes(t *testing.T) {
 		}
 		set.Margin = pick("margin", "state", "unit", "age")
 		set.Gradient = pick("gradient", "sampled", "expected", "relative")
-		set.Projection = pick("projection", "keep", "cut")
 		set.Features = pick("features", "unit", "raw")
 		set.Tikhonov = pick("tikhonov", "fallback", "always")
 		set.Delta = math.Pow(10, rapid.Float64Range(-30, 10).Draw(t, "delta"))
 		set.Epsilon = math.Pow(10, rapid.Float64Range(-15, 3).Draw(t, "epsilon"))
-		set.Condition = math.Pow(10, rapid.Float64Range(1, 20).Draw(t, "condition"))
 		p, err := paper.New(in, set, stream.New(1, stream.Policy))
 		if err != nil {
 			t.Fatal(err)

@@ -16,18 +16,18 @@ import (
 // features of section V, T, f of section III, the score (8), the ascent (9) and
 // LSPE(0). It is told what was crawled.
 type printed struct {
-	u, ceiling              []float64
-	q                       [][3]float64
-	kappa, shift, gamma     float64
-	a, b                    func(n int) float64
-	scale                   []float64 // of the features; 1 as printed
-	delta                   float64   // of the Tikhonov form; 0 for an exact solution
-	r, bBar                 *mat.VecDense
-	aBar                    *mat.Dense
-	bMatrix                 *mat.SymDense
-	eta                     float64
-	n                       int
-	crawledReward, cutTheta bool
+	u, ceiling          []float64
+	q                   [][3]float64
+	kappa, shift, gamma float64
+	a, b                func(n int) float64
+	scale               []float64 // of the features; 1 as printed
+	delta               float64   // of the Tikhonov form; 0 for an exact solution
+	r, bBar             *mat.VecDense
+	aBar                *mat.Dense
+	bMatrix             *mat.SymDense
+	eta                 float64
+	n                   int
+	crawledReward       bool
 }
 
 func newPrinted(in env.Instance, set paper.Settings) *printed {
@@ -35,7 +35,7 @@ func newPrinted(in env.Instance, set paper.Settings) *printed {
 	p := &printed{
 		kappa: set.Kappa, shift: set.Shift, gamma: set.Gamma, a: set.A.At, b: set.B.At,
 		r: mat.NewVecDense(l, nil), bBar: mat.NewVecDense(l, nil), aBar: mat.NewDense(l, l, nil), bMatrix: mat.NewSymDense(l, nil),
-		crawledReward: set.Reward == "crawled", cutTheta: set.Projection == "cut",
+		crawledReward: set.Reward == "crawled",
 	}
 	for _, s := range in.Sources {
 		u := s.Rate * s.Interest / s.Decay * (1 - math.Exp(-s.Decay))
@@ -91,9 +91,6 @@ func (p *printed) step(x []float64, crawled []bool, next []float64) {
 		psi := [3]float64{1, s, s * s}
 		raw := p.q[i][0]*psi[0] + p.q[i][1]*psi[1] + p.q[i][2]*psi[2]
 		t := math.Max(p.u[i], math.Min(raw, p.ceiling[i]))
-		if p.cutTheta && t != raw {
-			continue
-		}
 		f := 1 / (1 + math.Exp(-p.kappa*(x[i]-t-p.shift)))
 		for j := range psi {
 			grad := p.kappa * psi[j] * f // (8), passive
@@ -160,9 +157,7 @@ func TestAgainstPrinted(t *testing.T) {
 		{"Tikhonov, blocks", func(s *paper.Settings) { s.Delta = 1e12; s.B = blocks }, 3000},
 		{"inverse, average", func(s *paper.Settings) { s.Tikhonov, s.Features = "fallback", "unit" }, 3000},
 		{"inverse, blocks", func(s *paper.Settings) { s.Tikhonov, s.Features, s.B = "fallback", "unit", blocks }, 3000},
-		{"inverse, raw", func(s *paper.Settings) { s.Tikhonov, s.Epsilon, s.Condition = "fallback", 100, 1e12 }, 3000},
 		{"crawled", func(s *paper.Settings) { s.Delta, s.Reward = 1e12, "crawled" }, 1200},
-		{"cut", func(s *paper.Settings) { s.Delta, s.Projection = 1e12, "cut" }, 1200},
 		{"budget", func(s *paper.Settings) { s.Tikhonov, s.Features, s.Act, s.B = "fallback", "unit", "budget", blocks }, 300},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -44,24 +44,17 @@ type Settings struct {
 	Act string `json:"act" toml:"act"`
 	// Start is where in [u, u*] all thresholds begin: 0 at u, 1 at u*.
 	Start float64 `json:"start" toml:"start"`
-	// Projection is what a threshold that is projected does to its gradient:
-	// "keep" takes (8) as printed, "cut" sets it to 0.
-	Projection string `json:"projection" toml:"projection"`
 
-	// Features are "raw", polynomials of x, or "unit", of x/u*, or those of a map of
-	// one's own. Degree is their
-	// highest degree, and Terms says which there are: "full", all products, as
-	// in the paper; "separable", powers only; "auto", full up to 20 sources.
+	// Features are "raw", polynomials of x, or "unit", of x/u*, to the Degree: all
+	// products up to 20 sources, as in the paper, and powers only beyond; or those
+	// of a map of one's own.
 	Features string `json:"features" toml:"features"`
 	Degree   int    `json:"degree" toml:"degree"`
-	Terms    string `json:"terms" toml:"terms"`
 	// Tikhonov is "always", as the paper ran it, or "fallback": the running
 	// inverse, and the Tikhonov form where it is not trusted.
-	Tikhonov  string  `json:"tikhonov" toml:"tikhonov"`
-	Delta     float64 `json:"delta" toml:"delta"`         // δ of (BᵀB + δI)⁻¹Bᵀ
-	Epsilon   float64 `json:"epsilon" toml:"epsilon"`     // ε of B(−1) = εI
-	Tolerance float64 `json:"tolerance" toml:"tolerance"` // residual up to which the inverse is trusted
-	Condition float64 `json:"condition" toml:"condition"` // condition number up to which B is inverted as it is
+	Tikhonov string  `json:"tikhonov" toml:"tikhonov"`
+	Delta    float64 `json:"delta" toml:"delta"`     // δ of (BᵀB + δI)⁻¹Bᵀ
+	Epsilon  float64 `json:"epsilon" toml:"epsilon"` // ε of B(−1) = εI
 }
 
 // DefaultSettings are what Allerton prints, sections IV and V: reward Σ Xᵢ, raw
@@ -71,7 +64,6 @@ type Settings struct {
 // in the middle of the interval are ours. The entries of BᵀB reach 10²⁰, so that
 // with a δ much below 10⁴ rounding decides.
 func DefaultSettings() Settings {
-	inv := critic.DefaultSettings()
 	return Settings{
 		Reading: readings[0].name,
 		Kappa:   2, KappaMax: 40, Shift: .5, Gamma: .05,
@@ -79,9 +71,9 @@ func DefaultSettings() Settings {
 		B:      critic.Harmonic(),
 		D:      critic.Steps{Scale: .1, Block: 30, Power: .7},
 		Margin: "state", Gradient: "sampled", Price: "none",
-		Reward: "literal", Act: "probabilistic", Start: .5, Projection: "keep",
-		Features: "raw", Degree: 2, Terms: "auto",
-		Tikhonov: "always", Delta: 1e4, Epsilon: inv.Epsilon, Tolerance: inv.Tolerance, Condition: inv.Condition,
+		Reward: "literal", Act: "probabilistic", Start: .5,
+		Features: "raw", Degree: 2,
+		Tikhonov: "always", Delta: 1e4, Epsilon: critic.DefaultSettings().Epsilon,
 	}
 }
 
@@ -180,19 +172,16 @@ func (s Settings) Validate() error {
 		check.OneOf("price", s.Price, "none", "learned"),
 		check.OneOf("reward", s.Reward, "crawled", "literal"),
 		check.OneOf("act", s.Act, "probabilistic", "budget"),
-		check.OneOf("projection", s.Projection, "keep", "cut"),
 		check.OneOf("features", s.Features, append([]string{"unit", "raw"}, features.Registered()...)...),
-		check.OneOf("terms", s.Terms, "auto", "full", "separable"),
 		check.OneOf("tikhonov", s.Tikhonov, "fallback", "always"),
 		s.critic().Validate(),
 	)
 }
 
 func (s Settings) critic() critic.Settings {
-	return critic.Settings{
-		Gamma: s.Gamma, Epsilon: s.Epsilon, Delta: s.Delta, Tolerance: s.Tolerance, Condition: s.Condition,
-		Always: s.Tikhonov == "always",
-	}
+	c := critic.DefaultSettings()
+	c.Gamma, c.Epsilon, c.Delta, c.Always = s.Gamma, s.Epsilon, s.Delta, s.Tikhonov == "always"
+	return c
 }
 
 // kappa returns κ(n) = min(κ√(1 + n/kappa_over), most).
