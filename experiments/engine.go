@@ -18,14 +18,14 @@ import (
 // the number of workers.
 type Engine struct {
 	sites   cache[string, *site]
-	whittle cache[string, *followed]
+	whittle cache[string, *Played]
 	sums    cache[string, [32]byte] // of files that settings name
 }
 
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *contest, how follow) (*followed, error) {
-	how.state = ""
+func (e *Engine) exact(ctx context.Context, c *contest, how conduct) (*Played, error) {
+	how.saves = nil
 	w := contest{Run: c.Run, level: c.level, at: c.at}
 	if w.level == env.LevelOnline {
 		w.level = env.LevelModel // what Whittle knows that the learner does not
@@ -38,8 +38,8 @@ func (e *Engine) exact(ctx context.Context, c *contest, how follow) (*followed, 
 		w.Seed = 0
 	}
 	key := fmt.Sprintf("%s %s %d %d %d", w.at.key, w.level, w.Seed, w.Steps, w.Evaluation)
-	return e.whittle.get(key, func() (*followed, error) {
-		out, err := w.follow(ctx, how)
+	return e.whittle.get(key, func() (*Played, error) {
+		out, err := w.play(ctx, how)
 		if err != nil {
 			return nil, fmt.Errorf("whittle: %w", err)
 		}
@@ -55,15 +55,15 @@ func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.perform(ctx, c, follow{})
+	return e.perform(ctx, c, conduct{})
 }
 
-func (e *Engine) perform(ctx context.Context, c *contest, how follow) (*Record, error) {
-	var out *followed
+func (e *Engine) perform(ctx context.Context, c *contest, how conduct) (*Record, error) {
+	var out *Played
 	var err error
 	itself := c.entry.Name == "whittle" && c.level != env.LevelOnline
 	if !itself { // before Whittle, so that a learner that is interrupted is saved
-		if out, err = c.follow(ctx, how); err != nil {
+		if out, err = c.play(ctx, how); err != nil {
 			return nil, err
 		}
 	}
@@ -83,11 +83,27 @@ func (e *Engine) perform(ctx context.Context, c *contest, how follow) (*Record, 
 // the catalogue. Its record has no shares of exact Whittle.
 func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 	c := s.contest(p)
-	out, err := c.follow(ctx, follow{})
+	out, err := c.play(ctx, conduct{})
 	if err != nil {
 		return nil, err
 	}
 	return c.record(out), nil
+}
+
+// conduct is how a run is performed. None of it changes what the run brings.
+type conduct struct {
+	saves  *checkpoints     // of a learner; nil for none
+	crawls bool             // keep the last crawls of what was learned
+	played func(epochs int) // if not nil, is told now and then how many epochs were played
+}
+
+// play plays a run.
+func (c *contest) play(ctx context.Context, how conduct) (*Played, error) {
+	out, err := c.at.Play(ctx, Play{
+		Entry: c.entry, Settings: c.settings, Level: c.level, Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
+		conduct: how,
+	})
+	return &out, err
 }
 
 // contest returns a run in a scene of one's own.
@@ -100,14 +116,14 @@ func (s Scene) contest(p Play) *contest {
 }
 
 // record makes the record of a run, but for its shares of exact Whittle.
-func (c *contest) record(out *followed) *Record {
+func (c *contest) record(out *Played) *Record {
 	rec := &Record{
 		Run: c.Run, Instance: c.at.Instance.ID, Fitted: c.at.Epochs > 0,
 		Learning: Figures{Outcome: out.Learning, Days: out.learning.Days},
 		Learned:  Figures{Outcome: out.Learned, Days: out.learned.Days},
 		Curve:    out.learning.means(),
 		Crawls:   out.learned.Crawls,
-		Trainee:  out.Trainee, StepsPerSecond: out.stepsPerSecond,
+		Trainee:  out.Trainee,
 	}
 	for _, change := range c.at.Instance.Changes {
 		if change.At < c.Steps {
@@ -133,6 +149,22 @@ func (c *contest) record(out *followed) *Record {
 		rec.Beside = besideExact(out.Trainee, at)
 	}
 	return rec
+}
+
+// beside fills in the shares of what exact Whittle earned in the same epochs.
+func (r *Record) beside(out, exact *Played) {
+	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
+	for _, f := range []*Figures{&r.Learning, &r.Learned} {
+		f.OfWhittle = result.Ptr(f.Reward / f.Whittle)
+	}
+	earned, best := out.learning.Curve, exact.learning.Curve
+	var last, lastBest milestone
+	for k := range r.Curve {
+		most := best[k].Reward - lastBest.Reward
+		r.Curve[k].Whittle = most / float64(best[k].Epoch-last.Epoch)
+		r.Curve[k].OfWhittle = result.Ptr((earned[k].Reward - last.Reward) / most)
+		last, lastBest = earned[k], best[k]
+	}
 }
 
 // Sources and ages of which a record has what was learned.

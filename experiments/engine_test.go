@@ -183,7 +183,7 @@ func TestPerformAll(t *testing.T) {
 	}
 	files := func(dir string) map[string]string {
 		all := map[string]string{}
-		paths, _ := filepath.Glob(filepath.Join(dir, recordsDir, "*"))
+		paths, _ := filepath.Glob(filepath.Join(dir, "runs", "*"))
 		for _, p := range paths {
 			data, err := os.ReadFile(p)
 			if err != nil {
@@ -208,7 +208,7 @@ func TestPerformAll(t *testing.T) {
 		t.Error("three shards wrote other bytes than one process")
 	}
 	for name := range want {
-		if err := os.Truncate(filepath.Join(shards, recordsDir, name), 100); err != nil {
+		if err := os.Truncate(filepath.Join(shards, "runs", name), 100); err != nil {
 			t.Fatal(err)
 		}
 		break

@@ -2,7 +2,7 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,19 +21,12 @@ type Play struct {
 	// Evaluation is for how many epochs what was learned is run, 0 for as many
 	// as it learned, below 0 for none.
 	Evaluation int
-	From       *Point // goes on from there with learning; nil for the beginning
 	// Watch, if not nil, returns what watches a run that is about to begin:
-	// first that of the learner or policy, then that of what was learned.
-	Watch func(Running) Watcher
-}
+	// first that of the learner or policy, then that of what was learned. The
+	// learner is nil where nothing learns.
+	Watch func(l learner.Learner) Watcher
 
-// Running is a run that is about to begin.
-type Running struct {
-	Known
-	World   env.World
-	Trainee learner.Learner // nil where nothing learns
-	Again   bool            // it is the second run, of what was learned
-	now     *playing
+	conduct
 }
 
 // Played is what a run brings.
@@ -41,16 +34,14 @@ type Played struct {
 	Learning Outcome         // of the learner while it learned, or of the policy
 	Learned  Outcome         // of what was learned, or of the policy, over the evaluation
 	Trainee  learner.Learner // the learner as it ended, or nil
+
+	learning, learned part
 }
-
-// buildError is the error of the constructor of a learner or a policy.
-type buildError struct{ error }
-
-func (e *buildError) Unwrap() error { return e.error }
 
 // Play opens the world, builds the learner or policy from what it may know and
 // runs it. A learner is then frozen and run in the same world from its
-// beginning, or where that changes in the world that it became. This is the one way in which anything is run.
+// beginning, or where that changes in the world that it became. This is the one way
+// in which anything is run.
 //
 // It ends with the context's error when that is done, between two epochs.
 func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
@@ -62,68 +53,80 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 		p.Evaluation = p.Epochs
 	}
 	p.Evaluation = s.Limit(p.Evaluation)
-	if out.Learning, out.Trainee, err = s.playPart(ctx, p, nil); err != nil {
+	run, trainee, err := s.playPart(ctx, p, nil)
+	if err != nil {
 		return out, err
 	}
-	switch {
-	case p.Evaluation < 0:
-	case out.Trainee == nil && p.Evaluation == p.Epochs && s.After == nil:
-		out.Learned = out.Learning
-	default:
-		out.Learned, _, err = s.after(p.Epochs).playPart(ctx, p, &out)
+	out.Trainee, out.learning, out.learned = trainee, run.part, run.part
+	if out.Learning, err = run.outcome(); err != nil || p.Evaluation < 0 {
+		return out, err
 	}
+	if trainee != nil || p.Evaluation != p.Epochs || s.After != nil {
+		if run, _, err = s.after(p.Epochs).playPart(ctx, p, &out); err != nil {
+			return out, err
+		}
+		out.learned = run.part
+	}
+	out.Learned, err = run.outcome()
 	return out, err
 }
 
 // playPart opens the world afresh, builds an agent and runs it. With first, which is
 // what the first run brought, it is the second.
-func (s Scene) playPart(ctx context.Context, p Play, first *Played) (none Outcome, trainee learner.Learner, err error) {
+func (s Scene) playPart(ctx context.Context, p Play, first *Played) (run *playing, trainee learner.Learner, err error) {
 	shown := p.Level
 	if !p.Entry.Learns() && !slices.Contains(p.Entry.Levels, p.Level) {
 		shown = p.Entry.FirstLevel() // it does not look at what else is shown
 	}
 	world, err := s.Open(p.Seed, shown, p.Entry.overruns(p.Settings))
 	if err != nil {
-		return none, nil, err
+		return nil, nil, err
 	}
-	known := Known{
-		Given: learner.Given{Instance: s.Instance, Terms: world.Terms(), Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
-		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen,
-	}
-	var agent env.Agent
+	run = &playing{world: world, played: p.played}
 	epochs := p.Epochs
 	if first != nil {
 		epochs, trainee = p.Evaluation, first.Trainee
 	}
+	run.keepCurve(s.Instance, epochs)
 	if trainee != nil {
-		agent = frozen(trainee)
-	} else if agent, trainee, err = s.build(p, known); err != nil {
-		return none, nil, &buildError{err}
+		run.agent = frozen(trainee)
+	} else if run.agent, trainee, err = s.build(p, world.Terms()); err != nil {
+		return nil, nil, err
 	}
 	if s.Late > 0 {
-		agent = agent.Late(s.Late)
+		run.agent = run.agent.Late(s.Late)
 	}
-	run := Running{known, world, trainee, first != nil, &playing{world: world, agent: agent}}
-	if p.From != nil && first == nil {
-		err = run.goOn(ctx, p.From, epochs)
+	if first != nil && p.crawls {
+		run.lastOf = epochs
 	}
-	if err == nil {
-		var watch Watcher
-		if p.Watch != nil {
-			watch = p.Watch(run)
+	var watch Watcher
+	if p.Watch != nil {
+		watch = p.Watch(trainee)
+	}
+	if first != nil || trainee == nil {
+		return run, trainee, run.playEpochs(ctx, s.Warm, epochs, watch)
+	}
+	run.metrics = trainee
+	if p.saves != nil {
+		if err := p.saves.goOn(ctx, run, epochs); err != nil {
+			return nil, nil, err
 		}
-		err = run.now.playEpochs(ctx, s.Warm, epochs, watch)
+		watch = p.saves.watch(run, epochs, watch)
 	}
-	if err != nil {
-		return none, nil, err
+	err = run.playEpochs(ctx, s.Warm, epochs, watch)
+	if p.saves != nil && ctx.Err() != nil {
+		err = errors.Join(err, p.saves.save(run))
 	}
-	out, err := run.now.outcome()
-	return out, trainee, err
+	return run, trainee, err
 }
 
 // build builds what is run. A policy that does not learn and knows the model knows
 // of its changes too: it is built for each phase.
-func (s Scene) build(p Play, known Known) (env.Agent, learner.Learner, error) {
+func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error) {
+	known := Known{
+		Given: learner.Given{Instance: s.Instance, Terms: terms, Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
+		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen,
+	}
 	if s.Believed != nil && p.Entry.Name != "whittle" {
 		known.Instance = *s.Believed
 	}
@@ -152,52 +155,55 @@ func frozen(l learner.Learner) env.Agent {
 	return l.Frozen()
 }
 
-// Point is where the run of a learner stands between two epochs, as data. The
-// world adds no more to it than when each source was crawled last: what waits
-// at a source depends on that and the seed alone.
-type Point struct {
-	Sums    Outcome         `json:"sums"` // sums, not means
-	Epoch   int             `json:"epoch"`
-	Last    []int           `json:"last"` // epoch of each source's last crawl; −1 before the first
-	Learner json.RawMessage `json:"-"`
+// Turns is a run whose loop is the caller's: one call is one epoch. Its record is
+// that of a policy which the engine had run.
+type Turns struct {
+	contest *contest
+	playing playing
 }
 
-// Point returns where the run stands. It is called between epochs, or when the
-// run has ended.
-func (r Running) Point() (*Point, error) {
-	state, err := json.Marshal(r.Trainee.State())
+// Turns begins a run of p.Epochs epochs by decisions that the caller makes. Of p
+// it takes entry, level, epochs and seed; nothing of the entry but its name.
+func (s Scene) Turns(p Play) (*Turns, error) {
+	p.Epochs = s.Limit(p.Epochs)
+	if p.Epochs < 1 {
+		return nil, fmt.Errorf("a run of %d epochs in a world that does not end; at least 1 is needed", p.Epochs)
+	}
+	world, err := s.Open(p.Seed, p.Level, false)
 	if err != nil {
-		return nil, fmt.Errorf("state of the learner: %w", err)
+		return nil, err
 	}
-	v := r.World.View()
-	return &Point{Sums: r.now.sums, Epoch: v.Epoch, Last: slices.Clone(v.Last), Learner: state}, nil
+	t := &Turns{contest: s.contest(p), playing: playing{world: world}}
+	t.playing.keepCurve(s.Instance, p.Epochs)
+	return t, nil
 }
 
-// goOn takes a run that has just begun to a point. The world is taken there by
-// crawls of each source at the epoch of its last crawl, and not before; of a run
-// that has ended it is not needed.
-func (r Running) goOn(ctx context.Context, p *Point, epochs int) error {
-	if n := len(r.Terms.Costs); len(p.Last) != n {
-		return fmt.Errorf("the run to go on with has %d sources; here are %d", len(p.Last), n)
+// Terms returns what every crawler knows beforehand.
+func (t *Turns) Terms() env.Terms { return t.playing.world.Terms() }
+
+// Epochs returns how many epochs are to be played, with those before that do not
+// count.
+func (t *Turns) Epochs() int { return t.contest.at.Warm + t.contest.Steps }
+
+// View returns what can be seen now; it changes with the next Step.
+func (t *Turns) View() *env.Observed { return t.playing.world.View() }
+
+// Step crawls sources and goes on to the next epoch. What it refuses changes
+// nothing.
+func (t *Turns) Step(crawl []int) ([]env.Crawled, error) {
+	counts := t.View().Epoch >= t.contest.at.Warm
+	got, err := t.playing.world.Step(crawl)
+	if err == nil && counts {
+		_, err = t.playing.book(got)
 	}
-	if err := r.Trainee.SetState(p.Learner); err != nil {
-		return fmt.Errorf("state of the learner: %w", err)
+	return got, err
+}
+
+// Record returns the record of the epochs so far.
+func (t *Turns) Record() (*Record, error) {
+	out, err := t.playing.outcome()
+	if err != nil {
+		return nil, err
 	}
-	r.now.sums = p.Sums
-	if epochs != 0 && p.Sums.Epochs >= epochs {
-		return nil
-	}
-	crawls := map[int][]int{} // by epoch
-	for i, n := range p.Last {
-		crawls[n] = append(crawls[n], i)
-	}
-	for n := range p.Epoch {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if _, err := r.World.Step(crawls[n]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.contest.record(&Played{Learning: out, Learned: out, learning: t.playing.part, learned: t.playing.part}), nil
 }

@@ -119,7 +119,7 @@ func TestCheckpointsTakeATenth(t *testing.T) {
 	for _, takes := range []time.Duration{time.Millisecond, time.Second, 5 * time.Second, time.Minute} {
 		var now, ended, took, writing time.Duration
 		for now < run {
-			if now += epoch; checkpointDue(now-ended, took) {
+			if now += epoch; now-ended >= pause(took) {
 				now += takes
 				ended, took = now, takes
 				writing += takes

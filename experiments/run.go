@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ephemera/env"
+	"ephemera/learner"
 )
 
 // Outcome is what an agent earned over a run.
@@ -37,64 +38,97 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
-	t := &playing{world: w, agent: a}
-	if err := t.playEpochs(context.Background(), 0, epochs, watch); err != nil {
+	p := &playing{world: w, agent: a}
+	if err := p.playEpochs(context.Background(), 0, epochs, watch); err != nil {
 		return Outcome{}, err
 	}
-	return t.outcome()
+	return p.outcome()
 }
 
 // playing is a run under way.
 type playing struct {
-	world     env.World
-	agent     env.Agent
-	sums      Outcome         // not yet means
+	world env.World
+	agent env.Agent
+	part
 	decisions []time.Duration // of every 64th epoch
+
+	// What is kept beside the sums.
+	ends    []int           // epochs at which points of the curve end
+	day     float64         // epochs; 0 where they have no dates
+	lastOf  int             // epochs of a run whose last crawls are kept; 0 for none
+	metrics learner.Learner // whose figures stand in the curve; nil for none
+
+	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
 }
+
+// part is what a run brought so far, as data.
+type part struct {
+	Sums  Outcome     `json:"sums"` // not yet means
+	Curve []milestone `json:"curve"`
+	Days  []float64   `json:"days,omitempty"` // interest per epoch of each
+	Day   float64     `json:"day,omitempty"`  // of a day that is not over, interest per epoch of a whole one
+	// Crawls are epoch and source of the last crawls.
+	Crawls [][2]int `json:"crawls,omitempty"`
+}
+
+// milestone is how much interest and how many crawls there were up to an epoch,
+// and the learner's own figures after it.
+type milestone struct {
+	Epoch  int       `json:"epoch"`
+	Reward float64   `json:"reward"`
+	Crawls float64   `json:"crawls"`
+	Own    []float64 `json:"own,omitempty"`
+}
+
+// playedEvery is after how many epochs played is called: a call costs more than an
+// epoch of few sources.
+const playedEvery = 256
 
 // playEpochs goes on as far as the given epoch, 0 for the end of the world. The first
 // epochs of the world, warm of them, are played and do not count. Between epochs
 // it looks at ctx.
-func (t *playing) playEpochs(ctx context.Context, warm, epochs int, watch Watcher) error {
+func (p *playing) playEpochs(ctx context.Context, warm, epochs int, watch Watcher) error {
 	var crawl []int
-	terms := t.world.Terms()
-	for epochs == 0 || t.sums.Epochs < epochs {
+	for epochs == 0 || p.Sums.Epochs < epochs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		counts := t.world.View().Epoch >= warm
-		timed := counts && t.sums.Epochs%64 == 0
+		counts := p.world.View().Epoch >= warm
+		timed := counts && p.Sums.Epochs%64 == 0
 		var began time.Time
 		var spent time.Duration
 		if timed {
 			began = time.Now()
 		}
-		crawl = t.agent.Select(crawl[:0], t.world.View())
+		crawl = p.agent.Select(crawl[:0], p.world.View())
 		if timed {
 			spent = time.Since(began)
 		}
-		got, err := t.world.Step(crawl)
+		got, err := p.world.Step(crawl)
 		switch {
 		case errors.Is(err, io.EOF) && epochs == 0:
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the world ended after %d epochs; %d were asked for", t.sums.Epochs, epochs)
+			return fmt.Errorf("the world ended after %d epochs; %d were asked for", p.Sums.Epochs, epochs)
 		case err != nil:
 			return err
 		}
 		if timed {
 			began = time.Now()
 		}
-		t.agent.Update(got, t.world.View())
+		p.agent.Update(got, p.world.View())
 		if timed {
-			t.decisions = append(t.decisions, spent+time.Since(began))
+			p.decisions = append(p.decisions, spent+time.Since(began))
 		}
 		if !counts {
 			continue
 		}
-		reward, err := t.add(got, terms)
+		reward, err := p.book(got)
+		if p.played != nil && p.Sums.Epochs%playedEvery == 0 {
+			p.played(playedEvery)
+		}
 		if err == nil && watch != nil {
-			err = watch(t.sums.Epochs-1, reward, got)
+			err = watch(p.Sums.Epochs-1, reward, got)
 		}
 		if err != nil {
 			return err
@@ -106,14 +140,15 @@ func (t *playing) playEpochs(ctx context.Context, warm, epochs int, watch Watche
 // ErrNotFinite is the error of a run whose figures a number cannot hold.
 var ErrNotFinite = errors.New("not a finite number")
 
-// add books the crawls of an epoch and returns what they earned.
-func (t *playing) add(crawls []env.Crawled, terms env.Terms) (reward float64, err error) {
-	sum := &t.sums
+// book adds the crawls of an epoch and returns what they earned.
+func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
+	sum, terms := &p.Sums, p.world.Terms()
 	var cost float64
 	for _, c := range crawls {
 		reward += c.Interest
 		cost += terms.Costs[c.Source]
 	}
+	epoch := sum.Epochs
 	sum.Epochs++
 	sum.Reward += reward
 	sum.Crawls += float64(len(crawls))
@@ -123,23 +158,110 @@ func (t *playing) add(crawls []env.Crawled, terms env.Terms) (reward float64, er
 		sum.Overrun += cost - terms.Budget
 	}
 	if math.IsNaN(sum.Reward) || math.IsInf(sum.Reward, 0) {
-		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", sum.Epochs-1, sum.Reward, ErrNotFinite)
+		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", epoch, sum.Reward, ErrNotFinite)
 	}
+	if p.day > 0 {
+		p.Day += reward / p.day
+		if sum.Epochs%int(p.day) == 0 {
+			p.Days, p.Day = append(p.Days, p.Day), 0
+		}
+	}
+	if p.lastOf > 0 && epoch >= p.lastOf-lastEpochs && len(p.Crawls)+len(crawls) <= lastCrawls {
+		for _, c := range crawls {
+			p.Crawls = append(p.Crawls, [2]int{epoch, c.Source})
+		}
+	}
+	if k := len(p.Curve); k == len(p.ends) || p.ends[k] != sum.Epochs {
+		return reward, nil
+	}
+	now := milestone{Epoch: sum.Epochs, Reward: sum.Reward, Crawls: sum.Crawls}
+	if p.metrics != nil {
+		for _, m := range p.metrics.Metrics() {
+			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+				return reward, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, m.Name, m.Value, ErrNotFinite)
+			}
+			now.Own = append(now.Own, m.Value)
+		}
+	}
+	p.Curve = append(p.Curve, now)
 	return reward, nil
 }
 
 // outcome returns the means.
-func (t *playing) outcome() (Outcome, error) {
-	out := t.sums
+func (p *playing) outcome() (Outcome, error) {
+	out := p.Sums
 	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
-	if len(t.decisions) > 0 {
-		slices.Sort(t.decisions)
-		out.Decision = t.decisions[len(t.decisions)/2]
+	if len(p.decisions) > 0 {
+		slices.Sort(p.decisions)
+		out.Decision = p.decisions[len(p.decisions)/2]
 	}
 	for _, v := range []*float64{&out.Reward, &out.Crawls, &out.Cost, &out.Over, &out.Overrun} {
 		*v /= float64(out.Epochs)
 	}
 	return out, nil
+}
+
+// Of what was learned the crawls of the last epochs are kept, but no more than so
+// many.
+const (
+	lastEpochs = 100
+	lastCrawls = 20_000
+)
+
+// keepCurve keeps what a record has of a run of so many epochs.
+func (p *playing) keepCurve(in env.Instance, epochs int) {
+	p.ends = curveEnds(epochs, in.Changes)
+	if day := 86400 / p.world.Terms().Length; p.world.Terms().Length > 0 && day == math.Trunc(day) {
+		p.day = day
+	}
+}
+
+// Milestones returns the epochs of a curve, over a run of so many: eight in
+// each factor of ten, and the last.
+func Milestones(epochs int) []int {
+	var at []int
+	for k := 0; ; k++ {
+		n := int(math.Round(math.Pow(10, float64(k)/8)))
+		if n >= epochs {
+			return append(at, epochs)
+		}
+		if len(at) == 0 || n > at[len(at)-1] {
+			at = append(at, n)
+		}
+	}
+}
+
+// curveEnds returns the epochs at which points of a curve end: the Milestones of
+// the run, each change of the world, and from ten epochs after it on the
+// Milestones counted from there.
+func curveEnds(epochs int, changes []env.Change) []int {
+	ends := Milestones(epochs)
+	for _, c := range changes {
+		if c.At >= epochs {
+			break
+		}
+		ends = append(ends, c.At)
+		for _, n := range Milestones(epochs - c.At) {
+			if n >= 10 {
+				ends = append(ends, c.At+n)
+			}
+		}
+	}
+	slices.Sort(ends)
+	return slices.Compact(ends)
+}
+
+// means returns the curve as means between its points.
+func (p *part) means() (curve []CurvePoint) {
+	var last milestone
+	for _, now := range p.Curve {
+		span := float64(now.Epoch - last.Epoch)
+		curve = append(curve, CurvePoint{
+			Epoch: now.Epoch, Reward: (now.Reward - last.Reward) / span, Crawls: (now.Crawls - last.Crawls) / span, Own: now.Own,
+		})
+		last = now
+	}
+	return curve
 }

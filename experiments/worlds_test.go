@@ -14,6 +14,7 @@ import (
 	"ephemera/env"
 	"ephemera/env/envtest"
 	"ephemera/env/stream"
+	"ephemera/learner"
 )
 
 var (
@@ -165,7 +166,7 @@ func TestAnyWorld(t *testing.T) {
 				for i, v := range s.Instance.Sources {
 					curves[i] = index.NewCurve(v)
 				}
-				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed + *worldDraw<<20, Epochs: steps, Watch: func(Running) Watcher {
+				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed + *worldDraw<<20, Epochs: steps, Watch: func(learner.Learner) Watcher {
 					mean = 0 // of the last run
 					return func(_ int, _ float64, crawls []env.Crawled) error {
 						for _, c := range crawls {

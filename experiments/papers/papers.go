@@ -28,15 +28,13 @@ import (
 // DefaultSeeds are enough for the verdicts not to turn on the first seed.
 const DefaultSeeds = 200
 
-// Options are the settings of [Run].
+// Options are the settings of [Run]. Of the batch it takes directory, workers, shard
+// and progress; its runs are seeds.
 type Options struct {
-	Seeds    int               // how many; at least 1, and 5 for intervals
-	Seed     uint64            // the first
-	Steps    int               // epochs of every random run; the papers have 10 000
-	Workers  int               // seeds at once; the result does not depend on it
-	Dir      string            // keeps what each seed gave in its directory runs, and does not measure it again; "" keeps nothing
-	Shard    experiments.Shard // the seeds that this process measures, with Dir
-	Progress func(done, total int)
+	Seeds int    // how many; at least 1, and 5 for intervals
+	Seed  uint64 // the first
+	Steps int    // epochs of every random run; the papers have 10 000
+	experiments.Batch
 }
 
 // Row is one published figure with what was measured.

@@ -37,7 +37,7 @@ func short(t *testing.T, o Options) *Report {
 }
 
 func TestReport(t *testing.T) {
-	r := short(t, Options{Seeds: 6, Seed: 1, Steps: 1500, Workers: 2})
+	r := short(t, Options{Seeds: 6, Seed: 1, Steps: 1500, Batch: experiments.Batch{Workers: 2}})
 	for _, f := range []result.Format{result.Text, result.Markdown, result.CSV, result.JSON} {
 		var b bytes.Buffer
 		if err := result.Print(&b, r, f); err != nil || !strings.Contains(b.String(), "tcns/whittle-1") || strings.Contains(b.String(), "37 %") == (f == result.JSON) || strings.Contains(b.String(), "%!") {
@@ -459,7 +459,7 @@ func TestPictures(t *testing.T) {
 // What was measured before is read and not measured again, in shards or after a
 // kill, and the report is the same.
 func TestKeepsSeeds(t *testing.T) {
-	o := Options{Seeds: 6, Seed: 3, Steps: 120, Workers: 2}
+	o := Options{Seeds: 6, Seed: 3, Steps: 120, Batch: experiments.Batch{Workers: 2}}
 	want, err := json.Marshal(short(t, o))
 	if err != nil {
 		t.Fatal(err)
@@ -486,7 +486,7 @@ func TestKeepsSeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := regexp.MustCompile(`"constant/greedy": [0-9.]+`).ReplaceAll(text, []byte(`"constant/greedy": 1`))
+	changed := regexp.MustCompile(`"constant/greedy":[0-9.]+`).ReplaceAll(text, []byte(`"constant/greedy":1`))
 	if err := os.WriteFile(kept[0], changed, 0o600); err != nil {
 		t.Fatal(err)
 	}

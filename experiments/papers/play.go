@@ -5,15 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/stats"
 	"ephemera/learner"
 )
@@ -24,8 +22,8 @@ type samples map[string][]float64
 
 func (s samples) mean(key string) float64 { return stats.Mean(s[key]) }
 
-// record is what the readings gave under one seed. It is kept as a file
-// runs/HASH-SEED.json, with the hash of the readings and the epochs.
+// record is what the readings gave under one seed. Its file is named by the hash of
+// the readings and the epochs.
 type record struct {
 	Seed     uint64             `json:"seed"`
 	Steps    int                `json:"steps"`
@@ -53,42 +51,25 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 	if err != nil {
 		return nil, err
 	}
-	hash := fmt.Sprintf("%.6x", sha256.Sum256(fmt.Appendf(defined, "%d epochs", o.Steps)))
-	dir := filepath.Join(o.Dir, "runs")
-	name := func(k int) string { return fmt.Sprintf("%s-%d.json", hash, o.Seed+uint64(k)) }
-	seeds := make([]record, o.Seeds)
-	load := func(k int) bool {
-		data, err := os.ReadFile(filepath.Join(dir, name(k)))
-		return o.Dir != "" && err == nil && json.Unmarshal(data, &seeds[k]) == nil
+	names := make([]string, o.Seeds)
+	for k := range names {
+		names[k] = fmt.Sprintf("%.6x-%d", sha256.Sum256(fmt.Appendf(defined, "%d epochs", o.Steps)), o.Seed+uint64(k))
 	}
-	err = experiments.Each(ctx, o.Seeds, o.Workers, o.Progress, name, func(ctx context.Context, k int) error {
-		if load(k) || !o.Shard.IsAll() && k%o.Shard.Count != o.Shard.Index {
-			return nil
-		}
-		seed := o.Seed + uint64(k)
-		tapes, err := draw(seed, o.Steps)
+	seeds, errs, _, err := experiments.PerformMissing(ctx, o.Batch, names, func(ctx context.Context, k int) (*record, error) {
+		x := &record{o.Seed + uint64(k), o.Steps, map[string]float64{}}
+		tapes, err := draw(x.Seed, o.Steps)
 		if err == nil {
-			seeds[k] = record{seed, o.Steps, map[string]float64{}}
-			err = seeds[k].measure(ctx, random, tapes)
+			err = x.measure(ctx, random, tapes)
 		}
-		if err != nil || o.Dir == "" {
-			return err
-		}
-		data, err := json.MarshalIndent(seeds[k], "", "  ")
-		if err != nil {
-			return err
-		}
-		return files.Put(filepath.Join(dir, name(k)), append(data, '\n'))
+		return x, err
 	})
-	if err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	for k, x := range seeds {
-		if x.Readings == nil && !load(k) { // not measured by its shard meanwhile
-			return nil, nil
-		}
+	if slices.Contains(seeds, nil) { // not measured by its shard meanwhile
+		return nil, nil
 	}
-	once := record{Readings: map[string]float64{}}
+	once := &record{Readings: map[string]float64{}}
 	if err := once.measure(ctx, fixed, map[string]tape{"": even(longest)}); err != nil {
 		return nil, err
 	}
@@ -101,7 +82,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 }
 
 // measure plays readings on the tapes of the seed, each on that of its law.
-func (x record) measure(ctx context.Context, all []reading, tapes map[string]tape) error {
+func (x *record) measure(ctx context.Context, all []reading, tapes map[string]tape) error {
 	runs := map[string]run{} // some are measured in more than one way
 	for _, r := range all {
 		played, done := runs[r.plays]

@@ -111,13 +111,13 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 	var crawls []Crawl
 	_, err := scene.Play(ctx, experiments.Play{
 		Entry: e, Settings: settings, Level: e.FirstLevel(), Seed: a.Seed, Evaluation: -1,
-		Watch: func(run experiments.Running) experiments.Watcher {
+		Watch: func(trainee learner.Learner) experiments.Watcher {
 			return func(n int, _ float64, got []env.Crawled) error {
 				for _, c := range got {
 					crawls = append(crawls, Crawl{c.Source, w.end(n)})
 				}
 				if watch != nil {
-					watch(n+1, run.Trainee)
+					watch(n+1, trainee)
 				}
 				return nil
 			}

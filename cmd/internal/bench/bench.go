@@ -82,7 +82,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if preset != "" {
 		return c.reproduce(ctx, show, clear, stdout, stderr)
 	}
-	c.batch.Progress = func(done, _, total int) { show(done, total) }
+	c.batch.Progress = show
 	contenders, err := c.choose(ctx)
 	if err != nil {
 		return cli.WrongFlag(err)

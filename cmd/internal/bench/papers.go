@@ -20,15 +20,12 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 	if err := c.flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format", "progress"); err != nil {
 		return err
 	}
-	out := c.batch.Dir
-	o := papers.Options{
-		Seeds: c.seeds, Seed: c.runs.Seed(), Steps: c.runs.Steps(), Workers: c.batch.Workers, Progress: show,
-		Dir: out, Shard: c.batch.Shard,
-	}
+	c.batch.Progress = show
+	o := papers.Options{Seeds: c.seeds, Seed: c.runs.Seed(), Steps: c.runs.Steps(), Batch: c.batch}
 	if !c.flags.Given("seeds") {
 		o.Seeds = papers.DefaultSeeds
 	}
-	if err := papers.Pictures(cmp.Or(out, picturesDir), o.Seed); err != nil {
+	if err := papers.Pictures(cmp.Or(c.batch.Dir, picturesDir), o.Seed); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	r, err := papers.Run(ctx, o)

@@ -77,7 +77,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 		o.Command += " -set " + cli.Quote(x)
 	}
 	show, clear := output.Progress(stderr, "runs of "+cfg.Name)
-	o.Progress = func(done, _, total int) { show(done, total) }
+	o.Progress = show
 	s, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if err != nil {

@@ -1,0 +1,261 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"ephemera/experiments/files"
+)
+
+// Batch says how runs are performed. Nothing of it changes what they bring.
+type Batch struct {
+	Dir      string // keeps a record of each run in its directory runs; "" keeps none
+	Workers  int    // runs at once, 1 or more
+	Shard    Shard  // the part of the runs that this process performs; the zero value is all
+	ReadOnly bool   // performs none
+	// Progress, if not nil, is told how many of the runs to be performed are done.
+	Progress func(done, total int)
+	// Played, if not nil, is told now and then how many epochs of any run were
+	// played since it was told before.
+	Played func(epochs int)
+
+	// While a learner learns, Checkpoint is after how many epochs it is saved; 0 is
+	// for every ten seconds. It is saved beside the record that is to come, until
+	// that is there.
+	Checkpoint int
+	// Saved is the file in which the learner of the first run is saved instead. It
+	// stays.
+	Saved string
+	// Crawls keeps the last crawls of each run.
+	Crawls bool
+}
+
+// Performed is what runs bring, in their order.
+type Performed struct {
+	Records []*Record // nil where a run failed or is another shard's and not done
+	Errors  []error   // of the runs that failed
+	Ran     int       // runs that were performed now
+}
+
+// PerformAll performs the runs of a shard that have no record, and returns the
+// records of all that are done. A run that fails does not stop the others.
+func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed, error) {
+	contests := make([]*contest, len(runs))
+	wrong := make([]error, len(runs))
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		var err error
+		if contests[i], err = e.resolve(ctx, r); ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if err != nil {
+			wrong[i] = err
+			continue
+		}
+		names[i] = fmt.Sprintf("%s on %s, seed %d", contests[i].Algorithm(), contests[i].at.Instance.ID, r.Seed)
+		if b.Dir == "" {
+			continue
+		}
+		hash, err := e.Hash(contests[i].Run)
+		if err != nil {
+			return nil, err
+		}
+		names[i] = keptName(hash, r.Seed)
+		if i > 0 || b.Saved == "" {
+			continue
+		}
+		at, err := readCheckpoint(b.Saved)
+		if err != nil {
+			return nil, err
+		}
+		if at == nil || at.ID != names[i] {
+			os.Remove(keptAt(b.Dir, names[i])) // what it learned is not there
+		}
+	}
+	out := &Performed{}
+	var err error
+	out.Records, out.Errors, out.Ran, err = PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
+		c, how := contests[i], conduct{crawls: b.Crawls, played: b.Played}
+		if b.Dir != "" && c.entry.Learns() {
+			how.saves = &checkpoints{file: strings.TrimSuffix(keptAt(b.Dir, names[i]), ".json") + ".state", id: names[i], contest: c, every: b.Checkpoint}
+			if i == 0 && b.Saved != "" {
+				how.saves.file, how.saves.keeps = b.Saved, true
+			}
+		}
+		rec, err := e.perform(ctx, c, how)
+		if err == nil && i > 0 {
+			rec.Trainee = nil // many would fill the memory
+		}
+		return rec, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, rec := range out.Records {
+		if rec != nil && b.Dir != "" && !b.ReadOnly {
+			os.Remove(strings.TrimSuffix(keptAt(b.Dir, names[i]), ".json") + ".state") // where there was time for one
+		}
+		if wrong[i] != nil {
+			out.Errors[i] = wrong[i]
+		}
+	}
+	return out, nil
+}
+
+// keptName names the file of something that is kept: the hash of its settings, and
+// its seed.
+func keptName(hash string, seed uint64) string { return fmt.Sprintf("%s-%d", hash, seed) }
+
+// keptAt is where a directory of results keeps the file of that name: one for each
+// run that is done.
+func keptAt(dir, name string) string { return filepath.Join(dir, "runs", name+".json") }
+
+func readKept[T any](path string) (*T, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	x := new(T)
+	if err := json.Unmarshal(data, x); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
+}
+
+// PerformMissing performs what is missing of a shard and keeps each as a file of its
+// name; one without a name is left out. It returns all that is done, the errors of
+// what failed, and how many were performed now. What failed does not stop the
+// others. Something is done when its file is there and can be read, so that several
+// processes may work on one directory at once: they write the same bytes.
+func PerformMissing[T any](ctx context.Context, b Batch, names []string, perform func(ctx context.Context, i int) (*T, error)) (all []*T, errs []error, ran int, err error) {
+	all, errs = make([]*T, len(names)), make([]error, len(names))
+	read := func(i int) {
+		if b.Dir != "" && names[i] != "" && errs[i] == nil && all[i] == nil {
+			all[i], _ = readKept[T](keptAt(b.Dir, names[i]))
+		}
+	}
+	var todo []int
+	for i, name := range names {
+		if read(i); all[i] == nil && name != "" && !b.ReadOnly && b.Shard.has(i) {
+			todo = append(todo, i)
+		}
+	}
+	name := func(k int) string { return names[todo[k]] }
+	var mu sync.Mutex
+	err = Each(ctx, len(todo), b.Workers, b.Progress, name, func(ctx context.Context, k int) error {
+		i := todo[k]
+		x, err := perform(ctx, i)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err == nil && b.Dir != "" {
+			data, err := json.Marshal(x)
+			if err != nil {
+				return err
+			}
+			if err := files.Put(keptAt(b.Dir, names[i]), append(data, '\n')); err != nil {
+				return err
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if all[i], errs[i] = x, err; err == nil {
+			ran++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for i := range names {
+		read(i) // what other processes did meanwhile
+	}
+	return all, errs, ran, nil
+}
+
+// Each calls f for the numbers from 0 to n−1, at most workers at once, until one
+// fails. A panic is an error, and name, if not nil, says of which number an error is.
+// progress, if not nil, is told how many are done.
+func Each(ctx context.Context, n, workers int, progress func(done, total int), name func(i int) string, f func(ctx context.Context, i int) error) error {
+	var mu sync.Mutex
+	done := 0
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	for i := range n {
+		if inner.Err() != nil {
+			break
+		}
+		g.Go(func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+				if err != nil && name != nil {
+					err = fmt.Errorf("%s: %w", name(i), err)
+				}
+			}()
+			if err := f(inner, i); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; progress != nil {
+				progress(done, n)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Shard is one part of the work: the runs whose number leaves the remainder
+// Index when divided by Count. The zero value is all of the work.
+type Shard struct{ Index, Count int }
+
+// IsAll reports whether it is all of the work.
+func (s Shard) IsAll() bool { return s.Count <= 1 }
+
+func (s Shard) has(i int) bool { return s.IsAll() || i%s.Count == s.Index }
+
+// ParseShard reads i/n with 0 ≤ i < n.
+func ParseShard(text string) (Shard, error) {
+	i, n, ok := strings.Cut(text, "/")
+	a, err1 := strconv.Atoi(i)
+	b, err2 := strconv.Atoi(n)
+	if !ok || err1 != nil || err2 != nil || b < 1 || a < 0 || a >= b {
+		return Shard{}, fmt.Errorf("shard is %q; allowed is i/n with 0 ≤ i < n, such as 0/8", text)
+	}
+	return Shard{a, b}, nil
+}
+
+// ShardFromSlurm returns the shard that the environment of a Slurm array job
+// names, and all of the work outside of one. Arrays may begin anywhere and leave
+// gaps only at SLURM_ARRAY_TASK_STEP.
+func ShardFromSlurm(env func(string) string) (Shard, error) {
+	if env("SLURM_ARRAY_TASK_ID") == "" {
+		return Shard{}, nil
+	}
+	var v [5]int
+	for k, name := range []string{"ID", "COUNT", "MIN", "MAX", "STEP"} {
+		var err error
+		if v[k], err = strconv.Atoi(env("SLURM_ARRAY_TASK_" + name)); err != nil {
+			return Shard{}, fmt.Errorf("SLURM_ARRAY_TASK_%s: %w", name, err)
+		}
+	}
+	id, count, first, last, step := v[0], v[1], v[2], v[3], max(1, v[4])
+	if last != first+(count-1)*step {
+		return Shard{}, fmt.Errorf("an array of %d tasks from %d to %d by %d has gaps, so that its numbers do not say which shards are meant; name the shard with -shard i/n", count, first, last, step)
+	}
+	return Shard{(id - first) / step, count}, nil
+}
