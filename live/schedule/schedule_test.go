@@ -3,10 +3,9 @@ package schedule
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // model is the same in the obvious way: it looks at everything, each time.
@@ -102,116 +101,108 @@ func (m *model) take(r Request) (got []string) {
 // TestAgainstObviousModel holds that whatever is called, the same URLs are handed
 // out in the same order, and the totals agree.
 func TestAgainstObviousModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const delay = 1000
-		s := New(delay)
-		m := &model{delay: delay, queues: map[[2]string]*modelQueue{}}
-		now := int64(1_000_000)
-		name := rapid.SampledFrom([]string{"", "a", "b", "ab", "_"})
-		draw := func() (id [2]string, q *Queue, mq *modelQueue) {
-			id = [2]string{rapid.SampledFrom([]string{"c", "d"}).Draw(t, "crawl"), name.Draw(t, "key")}
-			return id, s.Lookup(id[0], id[1]), m.queues[id]
+	for seed := range uint64(300) {
+		walk(t, rand.New(rand.NewPCG(seed, 0)))
+	}
+}
+
+func walk(t *testing.T, rng *rand.Rand) {
+	const delay = 1000
+	s := New(delay)
+	m := &model{delay: delay, queues: map[[2]string]*modelQueue{}}
+	now := int64(1_000_000)
+	pick := func(names string) string { return names[rng.IntN(len(names)):][:1] }
+	span := func() int64 { return []int64{0, 1, 2, 500, 1000, 2000, 5000}[rng.IntN(7)] }
+	for range 300 {
+		id := [2]string{pick("cd"), pick("stu")}
+		q, mq := s.Lookup(id[0], id[1]), m.queues[id]
+		switch call := rng.IntN(20); {
+		case call < 5:
+			now += span()
+		case call < 10:
+			if mq == nil {
+				q, _ = s.Ensure(id[0], id[1], nil)
+				m.turns++
+				mq = &modelQueue{Limits: Limits{Delay: -1}, turn: m.turns, urls: map[string]*modelURL{}}
+				m.queues[id] = mq
+			}
+			url, due := pick("abcdef"), now+span()-1000
+			if rng.IntN(4) == 0 {
+				due = Completed
+			}
+			s.Put(q, url, due, now)
+			u := mq.urls[url]
+			if u == nil {
+				u = &modelURL{created: now / 1000 * 1000}
+				mq.urls[url] = u
+			}
+			u.due, u.until = due, 0
+		case call < 15:
+			r := Request{Now: now, Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4)}
+			if rng.IntN(2) == 0 {
+				r.Crawl = id[0]
+				if rng.IntN(2) == 0 {
+					r.Key = id[1]
+				}
+			}
+			var got []string
+			for _, x := range s.Take(nil, r) {
+				got = append(got, fmt.Sprint([2]string{x.Queue.Crawl(), x.Queue.Key}, x.URL.Name))
+			}
+			if want := m.take(r); !slices.Equal(got, want) {
+				t.Fatalf("%+v: got %q, want %q", r, got, want)
+			}
+		case q == nil:
+		case call < 18:
+			l := q.Limits
+			switch rng.IntN(3) {
+			case 0:
+				l.Delay = span() - 1
+			case 1:
+				l.Blocked = now + span()
+			case 2:
+				l.Most = uint32(rng.IntN(4))
+			}
+			s.SetLimits(q, l)
+			mq.Limits = l
+		case call < 19:
+			m.delay = span()
+			s.SetDelay(m.delay)
+		case rng.IntN(4) == 0:
+			if got, want := s.RemoveQueue(q), len(mq.urls); got != want {
+				t.Fatalf("removed %d of %d", got, want)
+			}
+			delete(m.queues, id)
+		default:
+			before, n := now-span(), 0
+			for url, u := range mq.urls {
+				if u.created < before {
+					delete(mq.urls, url)
+					n++
+				}
+			}
+			if got := s.RemoveBefore(q, before); len(got) != n {
+				t.Fatalf("removed %d, want %d", len(got), n)
+			}
 		}
-		span := rapid.SampledFrom([]int64{0, 0, 1, 500, 1000, 2000, 5000})
-		few := rapid.IntRange(0, 3)
-		t.Repeat(map[string]func(*rapid.T){
-			"wait": func(t *rapid.T) { now += span.Draw(t, "wait") },
-			"put": func(t *rapid.T) {
-				id, q, mq := draw()
-				if mq == nil {
-					q, _ = s.Ensure(id[0], id[1], nil)
-					m.turns++
-					mq = &modelQueue{Limits: Limits{Delay: -1}, turn: m.turns, urls: map[string]*modelURL{}}
-					m.queues[id] = mq
-				}
-				url, due := rapid.StringMatching(`[a-d]`).Draw(t, "url"), now+span.Draw(t, "due")-1000
-				if rapid.IntRange(0, 3).Draw(t, "complete") == 0 {
-					due = Completed
-				}
-				s.Put(q, url, due, now)
-				u := mq.urls[url]
-				if u == nil {
-					u = &modelURL{created: now / 1000 * 1000}
-					mq.urls[url] = u
-				}
-				u.due, u.until = due, 0
-			},
-			"take": func(t *rapid.T) {
-				r := Request{Now: now, Queues: few.Draw(t, "queues"), PerQueue: few.Draw(t, "per queue"), Hold: span.Draw(t, "hold"), Enough: few.Draw(t, "enough")}
-				if rapid.Bool().Draw(t, "one crawl") {
-					r.Crawl = "c"
-					r.Key = name.Draw(t, "key")
-				}
-				var got []string
-				for _, x := range s.Take(nil, r) {
-					got = append(got, fmt.Sprint([2]string{x.Queue.Crawl(), x.Queue.Key}, x.URL.Name))
-				}
-				if want := m.take(r); !slices.Equal(got, want) {
-					t.Fatalf("%+v: got %q, want %q", r, got, want)
-				}
-			},
-			"limits": func(t *rapid.T) {
-				if _, q, mq := draw(); q != nil {
-					l := q.Limits
-					switch rapid.IntRange(0, 2).Draw(t, "which") {
-					case 0:
-						l.Delay = span.Draw(t, "delay") - 1
-					case 1:
-						l.Blocked = now + span.Draw(t, "blocked")
-					case 2:
-						l.Most = uint32(few.Draw(t, "limit"))
-					}
-					s.SetLimits(q, l)
-					mq.Limits = l
-				}
-			},
-			"default delay": func(t *rapid.T) {
-				m.delay = span.Draw(t, "delay")
-				s.SetDelay(m.delay)
-			},
-			"remove": func(t *rapid.T) {
-				id, q, mq := draw()
-				if q == nil {
-					return
-				}
-				if rapid.IntRange(0, 3).Draw(t, "queue") == 0 {
-					if got, want := s.RemoveQueue(q), len(mq.urls); got != want {
-						t.Fatalf("removed %d of %d", got, want)
-					}
-					delete(m.queues, id)
-					return
-				}
-				before, n := now-span.Draw(t, "age"), 0
-				for url, u := range mq.urls {
-					if u.created < before {
-						delete(mq.urls, url)
-						n++
-					}
-				}
-				if got := s.RemoveBefore(q, before); len(got) != n {
-					t.Fatalf("removed %d, want %d", len(got), n)
-				}
-			},
-			"": func(t *rapid.T) {
-				s.Advance(now)
-				var all Counts
-				for id, mq := range m.queues {
-					want := m.count(mq, now)
-					if got := s.Lookup(id[0], id[1]).Counts(); got != want {
-						t.Fatalf("%q: %+v, want %+v", id, got, want)
-					}
-					all.Queues += want.Queues
-					all.Active += want.Active
-					all.Scheduled += want.Scheduled
-					all.Held += want.Held
-					all.Completed += want.Completed
-				}
-				if got := s.Counts(""); got != all {
-					t.Fatalf("all: %+v, want %+v", got, all)
-				}
-			},
-		})
-	})
+
+		s.Advance(now)
+		var all Counts
+		for id, mq := range m.queues {
+			want := m.count(mq, now)
+			if got := s.Lookup(id[0], id[1]).Counts(); got != want {
+				t.Fatalf("%q: %+v, want %+v", id, got, want)
+			}
+			all.Queues += want.Queues
+			all.Active += want.Active
+			all.Scheduled += want.Scheduled
+			all.Held += want.Held
+			all.Completed += want.Completed
+		}
+		if got := s.Counts(""); got != all {
+			t.Fatalf("all: %+v, want %+v", got, all)
+		}
+	}
 }
 
 // TestClockThatGoesBack holds that a hand-out stays behind those before it.
