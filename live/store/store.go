@@ -248,18 +248,26 @@ func (s *Store) put(id schedule.ID, due, created int64, data []byte) {
 	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
 }
 
-// Hasten makes URLs due at a time, those that are scheduled and not held. It is
-// not kept: whoever hastens does it again after a start.
-func (s *Store) Hasten(ids []schedule.ID, due int64) {
+// Hasten makes URLs due at a time, and returns the places of those that are not
+// known or completed. It leaves URLs that are held. It is not kept: whoever hastens
+// does it again after a start.
+func (s *Store) Hasten(ids []schedule.ID, due int64) (gone []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range ids {
-		if q := s.sched.Lookup(id.Crawl, id.Key); q != nil {
-			if u := q.Find(id.URL); u != nil && u.Due != schedule.Completed && s.sched.Until(u) == 0 {
-				s.sched.Put(q, id.URL, due, u.Created())
-			}
+	for i, id := range ids {
+		q := s.sched.Lookup(id.Crawl, id.Key)
+		var u *schedule.URL
+		if q != nil {
+			u = q.Find(id.URL)
+		}
+		switch {
+		case u == nil || u.Due == schedule.Completed:
+			gone = append(gone, i)
+		case s.sched.Until(u) == 0:
+			s.sched.Put(q, id.URL, due, u.Created())
 		}
 	}
+	return gone
 }
 
 // Record is what is kept of a URL.

@@ -1,0 +1,324 @@
+// Command frontier is the service that crawlers ask what to fetch next, by the
+// protocol of crawler-commons URLFrontier. What was put is on disk when it is
+// acknowledged.
+//
+//	go run ./cmd/frontier
+//	go run ./cmd/frontier -learn news:60
+//	go run ./cmd/frontier -export urls.jsonl
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"ephemera/live/frontier"
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/store"
+)
+
+const (
+	// longestMessage is that of grpc's clients, too: some 40 000 URLs.
+	longestMessage = 4 << 20
+	// mostStreams are open on one connection at most.
+	mostStreams = 20_000
+	// patience is how long calls may take to end after a signal.
+	patience = 10 * time.Second
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, new(usageError)):
+		fmt.Fprintln(os.Stderr, "frontier:", err)
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "frontier:", err)
+		os.Exit(1)
+	}
+}
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+type settings struct {
+	listen, http, dir  string
+	cert, key          string
+	exportTo, importOf string
+	learn              map[string]frontier.LearnOptions
+}
+
+func parse(args []string, stderr io.Writer) (*settings, error) {
+	s := &settings{learn: map[string]frontier.LearnOptions{}}
+	f := flag.NewFlagSet("frontier", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&s.listen, "listen", "127.0.0.1:7071", "`address` of the service")
+	f.StringVar(&s.http, "http", "127.0.0.1:7072", "`address` of the page and of /metrics; empty for none")
+	f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
+	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
+	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
+	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
+	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
+	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; with ,shadow it only looks on", func(v string) error {
+		return learnFlag(v, s.learn)
+	})
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, err
+		}
+		return nil, usageError{err}
+	}
+	switch {
+	case f.NArg() > 0:
+		return nil, usagef("%q: no argument is allowed beside flags", f.Arg(0))
+	case (s.cert == "") != (s.key == ""):
+		return nil, usagef("-tls-cert and -tls-key are given together or not at all")
+	case s.exportTo != "" && s.importOf != "":
+		return nil, usagef("-export and -import are two runs")
+	}
+	return s, nil
+}
+
+// learnFlag reads CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow or the name of a TOML file.
+func learnFlag(v string, learn map[string]frontier.LearnOptions) error {
+	if strings.HasSuffix(v, ".toml") {
+		return learnFile(v, learn)
+	}
+	text, shadow := strings.CutSuffix(v, ",shadow")
+	i := strings.LastIndexByte(text, ':')
+	if i <= 0 {
+		return errors.New("allowed are CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow and a file *.toml")
+	}
+	perHour, err := strconv.ParseFloat(text[i+1:], 64)
+	if err != nil || !(perHour > 0) {
+		return fmt.Errorf("%q fetches an hour; allowed is a number above 0", text[i+1:])
+	}
+	learn[text[:i]] = frontier.LearnOptions{PerHour: perHour, Shadow: shadow}
+	return nil
+}
+
+// learnFile reads a table [crawl.NAME] for each crawl.
+func learnFile(file string, learn map[string]frontier.LearnOptions) error {
+	var c struct {
+		Crawl map[string]struct {
+			PerHour  float64  `toml:"per_hour"`
+			Shadow   bool     `toml:"shadow"`
+			Shortest duration `toml:"shortest"`
+			Longest  duration `toml:"longest"`
+			HalfLife duration `toml:"half_life"`
+		} `toml:"crawl"`
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := toml.NewDecoder(in).DisallowUnknownFields().Decode(&c); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) {
+			return fmt.Errorf("%s: %s", file, strict.String())
+		}
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for name, o := range c.Crawl {
+		if !(o.PerHour > 0) {
+			return fmt.Errorf("%s: crawl %q has per_hour %v; allowed is above 0", file, name, o.PerHour)
+		}
+		learn[name] = frontier.LearnOptions{
+			PerHour: o.PerHour, Shadow: o.Shadow,
+			Shortest: time.Duration(o.Shortest), Longest: time.Duration(o.Longest), HalfLife: time.Duration(o.HalfLife),
+		}
+	}
+	return nil
+}
+
+// duration is a time.Duration as "24h".
+type duration time.Duration
+
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err == nil && v < 0 {
+		err = fmt.Errorf("%v is below 0", v)
+	}
+	*d = duration(v)
+	return err
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	set, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
+	logger := func(name string) *slog.Logger {
+		return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: levels[name]})).With("package", name)
+	}
+	log := logger("frontier")
+
+	var server *frontier.Server
+	st, err := store.Open(set.dir, &store.Options{
+		Delay: frontier.StoreDelay, Log: logger("store"),
+		Synced: func(took time.Duration) {
+			if server != nil {
+				server.Synced(took)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if set.exportTo != "" || set.importOf != "" {
+		return move(set, st, stdout)
+	}
+
+	var learned *frontier.Learned
+	if len(set.learn) > 0 {
+		if learned, err = frontier.NewLearned(st, log, set.learn, time.Now()); err != nil {
+			return err
+		}
+	}
+	listen, err := net.Listen("tcp", set.listen)
+	if err != nil {
+		return err
+	}
+	if server, err = frontier.New(st, frontier.Options{Address: listen.Addr().String(), Log: log, Levels: levels, Learned: learned}); err != nil {
+		return err
+	}
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
+		// A client that has vanished is found out within two minutes.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: time.Minute}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}
+	if set.cert != "" {
+		cert, err := tls.LoadX509KeyPair(set.cert, set.key)
+		if err != nil {
+			return err
+		}
+		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
+	} else if host, _, _ := net.SplitHostPort(listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
+		log.Warn("whoever reaches the address can read and change everything; -tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may", "listen", listen.Addr())
+	}
+	g := grpc.NewServer(options...)
+	pb.RegisterURLFrontierServer(g, server)
+	healthy := health.NewServer()
+	healthpb.RegisterHealthServer(g, healthy)
+	reflection.Register(g)
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.Serve(listen) })
+	pages := &http.Server{Handler: server.HTTP(), ReadHeaderTimeout: 10 * time.Second}
+	if set.http != "" {
+		l, err := net.Listen("tcp", set.http)
+		if err != nil {
+			g.Stop()
+			return err
+		}
+		log.Info("page", "address", "http://"+l.Addr().String())
+		group.Go(func() error {
+			if err := pages.Serve(l); err != http.ErrServerClosed {
+				return err
+			}
+			return nil
+		})
+	}
+	if learned != nil {
+		group.Go(func() error {
+			tick := time.NewTicker(time.Second)
+			defer tick.Stop()
+			for {
+				select {
+				case now := <-tick.C:
+					learned.Advance(now)
+				case <-ctx.Done():
+					learned.Save()
+					return nil
+				}
+			}
+		})
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		log.Info("ending")
+		healthy.Shutdown()
+		server.Closing()
+		pages.Close()
+		hurry := time.AfterFunc(patience, g.Stop)
+		defer hurry.Stop()
+		g.GracefulStop()
+		return nil
+	})
+	log.Info("serving", "listen", listen.Addr(), "dir", set.dir)
+	return group.Wait()
+}
+
+// move exports or imports.
+func move(set *settings, st *store.Store, stdout io.Writer) error {
+	if set.importOf != "" {
+		in := io.Reader(os.Stdin)
+		if set.importOf != "-" {
+			f, err := os.Open(set.importOf)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			in = f
+		}
+		n, err := frontier.Import(in, st, time.Now().UnixMilli())
+		if err != nil {
+			return fmt.Errorf("%s: %w; the %d URLs before it are kept", set.importOf, err, n)
+		}
+		return nil
+	}
+	if set.exportTo == "-" {
+		_, err := frontier.Export(stdout, st)
+		return err
+	}
+	// Beside the file and renamed, so that it is whole or not there.
+	f, err := os.CreateTemp(filepath.Dir(set.exportTo), filepath.Base(set.exportTo)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err = frontier.Export(f, st); err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), set.exportTo)
+}
+
+func init() {
+	// Most of the memory is URLs, which last.
+	debug.SetGCPercent(50)
+}

@@ -1,0 +1,509 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/store"
+)
+
+// service is a server behind a real connection, whose clock the test turns.
+type service struct {
+	*testing.T
+	pb.URLFrontierClient
+	server *Server
+	store  *store.Store
+	fs     vfs.FS
+	stop   func()
+	clock  atomic.Int64 // ms
+}
+
+const start = 1_700_000_000 // seconds
+
+func serve(t *testing.T) *service {
+	s := &service{T: t, fs: vfs.NewMem()}
+	s.clock.Store(start * 1000)
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+func (s *service) start(learn ...LearnOptions) {
+	s.Helper()
+	var err error
+	if s.store, err = store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}); err != nil {
+		s.Fatal(err)
+	}
+	o := Options{Address: "me", Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }}
+	for _, opt := range learn {
+		if o.Learned, err = NewLearned(s.store, testLog(s), map[string]LearnOptions{"L": opt}, o.Now()); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if s.server, err = New(s.store, o); err != nil {
+		s.Fatal(err)
+	}
+	g := grpc.NewServer()
+	pb.RegisterURLFrontierServer(g, s.server)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	go g.Serve(l)
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.URLFrontierClient = pb.NewURLFrontierClient(conn)
+	s.stop = func() {
+		s.server.Closing()
+		conn.Close()
+		g.Stop()
+		s.store.Close()
+	}
+}
+
+func (s *service) restart() {
+	s.stop()
+	s.start()
+}
+
+func (s *service) wait(seconds float64) { s.clock.Add(int64(seconds * 1000)) }
+
+var ctx = context.Background()
+
+func must[T any](s *service) func(T, error) T {
+	return func(v T, err error) T {
+		s.Helper()
+		if err != nil {
+			s.Fatal(err)
+		}
+		return v
+	}
+}
+
+func info(url string) *pb.URLInfo { return &pb.URLInfo{Url: url} }
+
+func discovered(url string) *pb.URLItem {
+	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info(url)}}}
+}
+
+func known(url string, date uint64) *pb.URLItem {
+	return &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info(url), RefetchableFromDate: date}}}
+}
+
+// put returns the acks as "ID status", from a stream that stays open until all are in.
+func (s *service) put(items ...*pb.URLItem) string {
+	s.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream := must[grpc.BidiStreamingClient[pb.URLItem, pb.AckMessage]](s)(s.PutURLs(ctx))
+	var acks []string
+	for _, item := range items {
+		if err := stream.Send(item); err != nil {
+			s.Fatal(err)
+		}
+	}
+	for range items {
+		a := must[*pb.AckMessage](s)(stream.Recv())
+		acks = append(acks, a.ID+" "+a.Status.String())
+	}
+	return strings.Join(acks, ", ")
+}
+
+func (s *service) get(p *pb.GetParams) string {
+	s.Helper()
+	var urls []string
+	for _, u := range s.infos(p) {
+		urls = append(urls, u.Url)
+	}
+	return strings.Join(urls, " ")
+}
+
+func (s *service) infos(p *pb.GetParams) (all []*pb.URLInfo) {
+	s.Helper()
+	stream := must[grpc.ServerStreamingClient[pb.URLInfo]](s)(s.GetURLs(ctx, p))
+	for {
+		u, err := stream.Recv()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, u)
+	}
+}
+
+func (s *service) stats(key, crawl string) string {
+	s.Helper()
+	n := must[*pb.Stats](s)(s.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: key, CrawlID: crawl}))
+	return fmt.Sprintf("size %d process %d queues %d completed %d active %d crawl %s", n.Size, n.InProcess, n.NumberOfQueues, n.Counts["completed"], n.Counts["active_queues"], n.CrawlID)
+}
+
+func (s *service) queues(p *pb.Pagination) string {
+	s.Helper()
+	return strings.Join(must[*pb.QueueList](s)(s.ListQueues(ctx, p)).Values, " ")
+}
+
+func (s *service) list(p *pb.ListUrlParams) string {
+	s.Helper()
+	stream := must[grpc.ServerStreamingClient[pb.URLItem]](s)(s.ListURLs(ctx, p))
+	var all []string
+	for {
+		item, err := stream.Recv()
+		if err == io.EOF {
+			return strings.Join(all, " ")
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, fmt.Sprint(item.GetKnown().GetInfo().GetUrl(), "@", item.GetKnown().GetRefetchableFromDate()))
+	}
+}
+
+func (s *service) status(url string) *pb.URLItem {
+	s.Helper()
+	return must[*pb.URLItem](s)(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url}))
+}
+
+func (s *service) want(got, want any) {
+	s.Helper()
+	if got != want {
+		s.Fatalf("got  %v\nwant %v", got, want)
+	}
+}
+
+var anyCrawl = &pb.GetParams{Item: &pb.GetParams_AnyCrawlID{AnyCrawlID: &pb.AnyCrawlID{}}}
+
+func inCrawl(crawl string) *pb.GetParams {
+	return &pb.GetParams{Item: &pb.GetParams_CrawlID{CrawlID: crawl}}
+}
+
+func TestPutURLs(t *testing.T) {
+	s := serve(t)
+	s.want(s.put(discovered("http://h/1"), discovered("http://h/1"), known("http://h/2", 0), discovered("http://h/2"), known("http://new/", start)),
+		"http://h/1 OK, http://h/1 SKIPPED, http://h/2 OK, http://h/2 SKIPPED, http://new/ OK")
+	long := info("http://h/3")
+	long.Key = strings.Repeat("k", 256)
+	withID := discovered("http://h/4")
+	withID.ID = "mine"
+	s.want(s.put(discovered("no key"), &pb.URLItem{ID: "neither"}, &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: long}}}, withID),
+		"no key SKIPPED, neither SKIPPED, http://h/3 SKIPPED, mine OK")
+	long.Key = long.Key[1:]
+	s.want(s.put(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: long}}}), "http://h/3 OK")
+
+	// A client that half-closes gets all of its acks and the end.
+	stream := must[grpc.BidiStreamingClient[pb.URLItem, pb.AckMessage]](s)(s.PutURLs(ctx))
+	for i := range 3000 {
+		stream.Send(discovered(fmt.Sprint("http://many/", i)))
+	}
+	stream.CloseSend()
+	n := 0
+	for ; ; n++ {
+		if _, err := stream.Recv(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.want(n, 3000)
+}
+
+func TestIdentity(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://gac.icann.org?language_id=9": "gac.icann.org", "http://H.com:80/a": "h.com", "https://h.com#f": "h.com", "http://h.com&x": "h.com",
+		"http://user:pw@h.com/": "h.com", "http://[2001:DB8::1]:8080/": "[2001:db8::1]", "http://[::1": "", "h.com": "", "http:///x": "", "": "",
+	} {
+		if got := Key(url); got != want {
+			t.Errorf("%q: %q, want %q", url, got, want)
+		}
+	}
+	s := serve(t)
+	blank, other, key := discovered("http://h/"), discovered("http://h/"), discovered("http://h/")
+	blank.GetDiscovered().Info.CrawlID = "  "
+	other.GetDiscovered().Info.CrawlID = "other"
+	key.GetDiscovered().Info.Key = "K" // the case of a key that was given is kept
+	s.want(s.put(discovered("http://h/"), blank, other, key), "http://h/ OK, http://h/ SKIPPED, http://h/ OK, http://h/ OK")
+	s.want(s.queues(&pb.Pagination{}), "K h")
+}
+
+func TestKnown(t *testing.T) {
+	s := serve(t)
+	item := known("http://h/", start)
+	item.GetKnown().Info.Metadata = map[string]*pb.StringList{"a": {Values: []string{"1", "2"}}}
+	s.put(discovered("http://h/"))
+	s.want(s.get(anyCrawl), "http://h/")
+	s.wait(5)
+	s.want(s.stats("h", ""), "size 1 process 1 queues 1 completed 0 active 1 crawl DEFAULT")
+	s.put(item) // the hold is released, the metadata are replaced
+	got := s.infos(anyCrawl)
+	if len(got) != 1 || !slices.Equal(got[0].Metadata["a"].GetValues(), []string{"1", "2"}) || got[0].Key != "h" || got[0].CrawlID != "DEFAULT" {
+		t.Fatal(got)
+	}
+	s.want(s.status("http://h/").CreationDate, uint64(start))
+	item.GetKnown().RefetchableFromDate = 0
+	for range 2 { // completing twice counts once
+		s.put(item)
+		s.want(s.stats("", ""), "size 0 process 0 queues 1 completed 1 active 0 crawl DEFAULT")
+	}
+	if m := s.status("http://h/").GetKnown(); m.RefetchableFromDate != 0 || len(m.Info.Metadata) != 0 {
+		t.Fatal(m)
+	}
+	// A completed one that is due again is listed once, with its date.
+	s.put(known("http://h/", start+1))
+	s.want(s.stats("", ""), "size 1 process 0 queues 1 completed 0 active 1 crawl DEFAULT")
+	s.want(s.list(&pb.ListUrlParams{}), fmt.Sprint("http://h/@", start+1))
+	s.put(known("http://h/", math.MaxUint64))
+	s.wait(1000)
+	s.want(s.get(anyCrawl), "")
+}
+
+func TestPutDiscovered(t *testing.T) {
+	s := serve(t)
+	stream := must[grpc.BidiStreamingClient[pb.DiscoveredBatch, pb.BatchAck]](s)(s.PutDiscovered(ctx))
+	for _, batch := range []struct {
+		urls []string
+		want string
+	}{{[]string{"http://h/1", "http://h/2", "http://h/1", "x"}, "[OK OK SKIPPED SKIPPED]"}, {nil, "[]"}, {[]string{"http://h/2"}, "[SKIPPED]"}} {
+		b := &pb.DiscoveredBatch{ID: batch.want}
+		for _, url := range batch.urls {
+			b.Items = append(b.Items, info(url))
+		}
+		stream.Send(b)
+		ack := must[*pb.BatchAck](s)(stream.Recv())
+		s.want(fmt.Sprint(ack.Statuses), batch.want)
+		s.want(ack.ID, batch.want)
+	}
+}
+
+func TestGetURLs(t *testing.T) {
+	s := serve(t)
+	s.put(known("http://a/late", start), known("http://a/b", start-10), known("http://a/a", start-10), known("http://b/", start-5), known("http://c/", start+100))
+	one := &pb.GetParams{MaxUrlsPerQueue: 1, MaxQueues: 1}
+	s.want(s.get(one), "http://a/a") // by date, then by URL
+	s.want(s.get(one), "http://b/")  // the next queue's turn
+	s.want(s.get(one), "")
+	s.wait(2)
+	s.want(s.get(&pb.GetParams{MaxUrlsPerQueue: 1}), "") // as many in process as are allowed
+	s.want(s.get(&pb.GetParams{MaxUrlsPerQueue: 2}), "http://a/b")
+	s.wait(2)
+	s.want(s.get(&pb.GetParams{}), "http://a/late") // 0 is no limit
+	s.wait(25.9)
+	s.want(s.get(anyCrawl), "")
+	s.wait(.1) // the holds of 30 s of the first two end
+	s.want(s.get(anyCrawl), "http://b/ http://a/a") // b was served longer ago
+	s.wait(100)
+	s.put(known("http://x/1", start), known("http://x/2", start))
+	s.want(s.get(&pb.GetParams{Key: "x"}), "") // no crawl
+	k := inCrawl("DEFAULT")
+	k.Key, k.DelayRequestable = "x", 7
+	s.want(s.get(k), "http://x/1 http://x/2")
+	s.wait(6.9)
+	s.want(s.get(k), "")
+	s.wait(.1)
+	s.want(s.get(k), "http://x/1 http://x/2")
+	k.Key = "unknown"
+	s.want(s.get(k), "")
+	s.want(s.get(inCrawl("unknown")), "")
+	s.want(s.get(inCrawl("")), "http://c/ http://b/ http://a/a http://a/b http://a/late") // an explicit blank crawl is DEFAULT
+}
+
+func TestGateOfQueue(t *testing.T) {
+	s := serve(t)
+	key := &pb.GetParams{Key: "h", MaxUrlsPerQueue: 0, DelayRequestable: 1, Item: &pb.GetParams_CrawlID{}}
+	s.put(known("http://h/1", start-1))
+	gap := func() float64 { // seconds until the queue is served again
+		for !strings.Contains(s.get(key), "h") {
+			s.wait(.1)
+		}
+		n := 0
+		for s.wait(.1); !strings.Contains(s.get(key), "h"); s.wait(.1) {
+			n++
+		}
+		return float64(n+1) / 10
+	}
+	s.want(gap(), 2.) // the default delay of 1 s in whole seconds
+	for delay, want := range map[uint32]float64{0: 1, 1: 2, 3: 4} {
+		must[*pb.Empty](s)(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "h", DelayRequestable: delay}))
+		s.want(gap(), want)
+	}
+	now := uint64(s.clock.Load() / 1000)
+	block := func(until uint64) {
+		must[*pb.Empty](s)(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "h", Time: until}))
+	}
+	block(now + 20)
+	for s.clock.Load()/1000 <= int64(now+20) {
+		s.want(s.get(key), "")
+		s.wait(.5)
+	}
+	s.want(s.get(key), "http://h/1")
+	block(now + 10_000)
+	block(0)
+	s.wait(5)
+	s.want(s.get(key), "http://h/1")
+
+	s.put(known("http://h/2", 0), known("http://h/3", 0))
+	limit := func(n uint32) {
+		must[*pb.Empty](s)(s.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "h", Limit: n}))
+		s.wait(5)
+	}
+	limit(2)
+	s.want(s.get(key), "")
+	s.want(s.put(discovered("http://h/4")), "http://h/4 OK") // puts are still taken
+	limit(3)
+	s.want(s.get(key), "http://h/1 http://h/4")
+	limit(1)
+	limit(0)
+	s.want(s.get(key), "http://h/1 http://h/4")
+	_, err := s.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "x"})
+	s.want(status.Code(err), codes.Unknown)
+
+	must[*pb.Empty](s)(s.SetDelay(ctx, &pb.QueueDelayParams{DelayRequestable: 9})) // of all
+	s.put(known("http://z/", start))
+	s.get(anyCrawl)
+	s.wait(9.9)
+	s.want(s.get(&pb.GetParams{Key: "z", Item: &pb.GetParams_CrawlID{}}), "")
+	must[*pb.Empty](s)(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "none", DelayRequestable: 9}))
+	must[*pb.Empty](s)(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "none", Time: 9}))
+	s.want(s.queues(&pb.Pagination{IncludeInactive: true}), "h z") // nothing was created
+}
+
+// TestGateIsAtomic holds that calls at once never pass the gate together.
+func TestGateIsAtomic(t *testing.T) {
+	s := serve(t)
+	for i := range 50 {
+		s.put(known(fmt.Sprint("http://h/", i), start))
+	}
+	for range 5 {
+		var got atomic.Int32
+		done := make(chan error)
+		for range 16 {
+			go func() {
+				stream, err := s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1, DelayRequestable: 1})
+				for err == nil {
+					if _, err = stream.Recv(); err == nil {
+						got.Add(1)
+					}
+				}
+				done <- err
+			}()
+		}
+		for range 16 {
+			if err := <-done; err != io.EOF {
+				t.Fatal(err)
+			}
+		}
+		s.want(got.Load(), int32(1))
+		s.wait(2)
+	}
+}
+
+func TestSetActive(t *testing.T) {
+	s := serve(t)
+	s.put(discovered("http://h/1"))
+	must[*pb.Empty](s)(s.SetActive(ctx, &pb.Active{State: false}))
+	s.restart()
+	s.want(must[*pb.Boolean](s)(s.GetActive(ctx, &pb.Local{})).State, false)
+	s.want(s.get(anyCrawl), "")
+	s.want(s.put(discovered("http://h/2")), "http://h/2 OK")
+	must[*pb.Empty](s)(s.SetActive(ctx, &pb.Active{State: true}))
+	s.want(s.get(anyCrawl), "http://h/1 http://h/2")
+}
+
+func TestLists(t *testing.T) {
+	s := serve(t)
+	s.want(s.stats("none", ""), "size 0 process 0 queues 0 completed 0 active 0 crawl DEFAULT")
+	for i := range 150 {
+		s.put(known(fmt.Sprintf("http://q%03d/A", i), start))
+	}
+	s.want(len(strings.Fields(s.queues(&pb.Pagination{}))), 100)
+	s.want(s.queues(&pb.Pagination{Start: 148, Size: 5}), "q148 q149")
+	must[*pb.Empty](s)(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "q000", Time: start + 10}))
+	s.put(known("http://q001/A", 0))
+	s.get(&pb.GetParams{Key: "q002", Item: &pb.GetParams_CrawlID{}}) // held is active
+	s.want(s.queues(&pb.Pagination{Size: 2}), "q002 q003")
+	l := must[*pb.QueueList](s)(s.ListQueues(ctx, &pb.Pagination{Size: 2, Start: 1, IncludeInactive: true}))
+	s.want(fmt.Sprint(l.Values, l.Total, l.Start, l.Size, l.CrawlID), "[q001 q002] 0 1 2DEFAULT")
+	s.want(s.stats("", ""), "size 149 process 1 queues 150 completed 1 active 149 crawl DEFAULT")
+
+	s.want(len(strings.Fields(s.list(&pb.ListUrlParams{}))), 100)
+	s.want(s.list(&pb.ListUrlParams{Size: 2}), fmt.Sprintf("http://q000/A@%d http://q001/A@0", start)) // completed ones too
+	s.want(s.list(&pb.ListUrlParams{Key: "q149"}), fmt.Sprintf("http://q149/A@%d", start))
+	filter, ignore := "Q14", true
+	s.want(s.list(&pb.ListUrlParams{Filter: &filter}), "")
+	s.want(s.list(&pb.ListUrlParams{Filter: &filter, IgnoreCase: &ignore, Start: 9}), fmt.Sprintf("http://q149/A@%d", start))
+	s.want(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter, IgnoreCase: &ignore})).Value, uint64(10))
+	s.want(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{})).Value, uint64(150))
+	s.want(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{Key: "q001"})).Value, uint64(1))
+
+	_, err := s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://none/"})
+	s.want(status.Code(err), codes.NotFound)
+	_, err = s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "none"})
+	s.want(status.Code(err), codes.InvalidArgument)
+	s.want(must[*pb.StringList](s)(s.ListNodes(ctx, &pb.Empty{})).Values[0], "me")
+	must[*pb.Empty](s)(s.SetLogLevel(ctx, &pb.LogLevelParams{Package: "none", Level: pb.LogLevelParams_ERROR}))
+}
+
+// TestDeleting holds that names which are prefixes of each other or have odd
+// characters are told apart, and served.
+func TestDeleting(t *testing.T) {
+	s := serve(t)
+	names := []string{"crawl", "crawl2", "_", "a_b", "/", "\x00", "\x01", "[::1]", "_DEFAULT_", strings.Repeat("k", 255)}
+	for _, crawl := range names {
+		for _, key := range names {
+			item := known("http://h/", start)
+			item.GetKnown().Info.CrawlID, item.GetKnown().Info.Key = crawl, key
+			s.want(s.put(item), "http://h/ OK")
+		}
+	}
+	s.want(len(s.infos(&pb.GetParams{DelayRequestable: 1000})), 100)
+	must[*pb.StringList](s)(s.ListCrawls(ctx, &pb.Local{}))
+	left := 100
+	for i, crawl := range names {
+		deleted := must[*pb.Long](s)(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: names[i], CrawlID: crawl})).Value
+		s.want(deleted, uint64(1))
+		s.want(must[*pb.Long](s)(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: names[i], CrawlID: crawl})).Value, uint64(0))
+		s.want(must[*pb.Long](s)(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: crawl})).Value, uint64(9))
+		s.want(must[*pb.Long](s)(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: crawl})).Value, uint64(0))
+		left -= 10
+		s.restart()
+		n := 0
+		for _, c := range must[*pb.StringList](s)(s.ListCrawls(ctx, &pb.Local{})).Values {
+			n += int(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{CrawlID: c})).Value)
+		}
+		s.want(n, left)
+	}
+	s.want(s.put(discovered("http://h/")), "http://h/ OK") // writing goes on
+}
+
+func TestPurge(t *testing.T) {
+	s := serve(t)
+	s.put(known("http://h/old", start), known("http://h/done", 0), known("http://i/old", 0))
+	s.wait(2 * 86400)
+	s.put(known("http://h/new", start))
+	purge := func(key string, days uint32) uint64 {
+		return must[*pb.Long](s)(s.PurgeURLs(ctx, &pb.PurgeUrlParams{Key: key, Days: days})).Value
+	}
+	s.want(purge("", 3), uint64(0))
+	s.want(purge("h", 1), uint64(2))
+	s.want(purge("", 1), uint64(1))
+	s.restart()
+	s.want(s.queues(&pb.Pagination{IncludeInactive: true}), "h i") // emptied queues stay
+	s.want(s.list(&pb.ListUrlParams{}), fmt.Sprintf("http://h/new@%d", start))
+}

@@ -1,0 +1,85 @@
+package frontier
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
+	"ephemera/live/store"
+)
+
+// Export writes all URLs as JSON lines, in the form of URLFrontier's client.
+func Export(w io.Writer, s *store.Store) (n int, err error) {
+	out := bufio.NewWriter(w)
+	var crawls []string
+	s.View(0, func(sched *schedule.Schedule) { crawls = sched.Crawls() })
+	for _, crawl := range crawls {
+		var failed error
+		err := s.URLs(crawl, "", func(r *store.Record) bool {
+			item, err := itemOf(r)
+			var line []byte
+			if err == nil {
+				line, err = protojson.Marshal(item)
+			}
+			if err == nil {
+				_, err = out.Write(append(line, '\n'))
+			}
+			n++
+			failed = err
+			return err == nil
+		})
+		if err == nil {
+			err = failed
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, out.Flush()
+}
+
+// Import reads what Export or URLFrontier's client wrote. URLs that are known
+// already are replaced.
+func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 16<<20)
+	var last *store.Commit
+	for line := 1; in.Scan(); line++ {
+		if len(bytes.TrimSpace(in.Bytes())) == 0 {
+			continue
+		}
+		var item pb.URLItem
+		if err := protojson.Unmarshal(in.Bytes(), &item); err != nil {
+			return n, fmt.Errorf("line %d: %w", line, err)
+		}
+		info, due := item.GetDiscovered().GetInfo(), now/1000*1000
+		if known := item.GetKnown(); known != nil {
+			info, due = known.GetInfo(), seconds(known.GetRefetchableFromDate())
+		}
+		id, ok := identify(info)
+		if !ok {
+			return n, fmt.Errorf("line %d: URL %q has the key %q; allowed is a URL with a host, or a key of 1 to %d bytes", line, id.URL, id.Key, longestKey)
+		}
+		created := now
+		if item.GetCreationDate() > 0 {
+			created = seconds(item.GetCreationDate())
+		}
+		data := metadata(info)
+		if due == schedule.Completed {
+			data = nil
+		}
+		if last, err = s.Put(id, due, created, data); err != nil {
+			return n, fmt.Errorf("line %d: %w", line, err)
+		}
+		n++
+	}
+	if last != nil {
+		last.Wait()
+	}
+	return n, in.Err()
+}

@@ -1,0 +1,163 @@
+package frontier
+
+import (
+	_ "embed"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
+)
+
+// metrics are what Prometheus reads.
+type metrics struct {
+	registry *prometheus.Registry
+	puts     map[pb.AckMessage_Status]prometheus.Counter
+	gets     prometheus.Histogram // seconds of a GetURLs
+	behind   prometheus.Histogram // seconds between due time and hand-out; its count is the URLs handed out
+	syncs    prometheus.Histogram // seconds of a sync
+	errors   prometheus.Counter
+}
+
+func newMetrics(s *Server) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry(), puts: map[pb.AckMessage_Status]prometheus.Counter{}}
+	puts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "frontier_puts_total", Help: "URLs put, by what was answered."}, []string{"status"})
+	for status, name := range pb.AckMessage_Status_name {
+		m.puts[pb.AckMessage_Status(status)] = puts.WithLabelValues(name)
+	}
+	histogram := func(name, help string, from float64, n int) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, n)})
+	}
+	m.gets = histogram("frontier_get_seconds", "Duration of GetURLs.", .0005, 10)
+	m.behind = histogram("frontier_behind_seconds", "Time between the due time of a URL and when it was handed out.", 1, 10)
+	m.syncs = histogram("frontier_sync_seconds", "Duration of a write to disk that is waited for.", .0001, 10)
+	m.errors = prometheus.NewCounter(prometheus.CounterOpts{Name: "frontier_errors_total", Help: "Calls that the store refused."})
+	m.registry.MustRegister(puts, m.gets, m.behind, m.syncs, m.errors, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), gauges{s})
+	return m
+}
+
+// Synced counts a write to disk; it is for [store.Options].
+func (s *Server) Synced(took time.Duration) { s.metrics.syncs.Observe(took.Seconds()) }
+
+// gauges reads the totals of each crawl when it is asked.
+type gauges struct{ s *Server }
+
+func gauge(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("frontier_"+name, help, []string{"crawl"}, nil)
+}
+
+var (
+	gaugeQueues    = gauge("queues", "Queues.")
+	gaugeReady     = gauge("queues_due", "Queues with a due URL that nothing keeps back but the number in process.")
+	gaugeScheduled = gauge("urls_scheduled", "URLs with a time to be fetched, those in process included.")
+	gaugeHeld      = gauge("urls_in_process", "URLs that were handed out and not put back yet.")
+	gaugeCompleted = gauge("urls_completed", "URLs that are not to be fetched again.")
+	gaugePrice     = gauge("learned_price", "What a fetch has to bring by the learner: items, weighted by their worth and age.")
+	gaugeUsed      = gauge("learned_fetches", "Fetches that the learner asked for since the start.")
+	gaugeEmpty     = gauge("learned_empty", "Fetches of learned URLs since the start that found nothing new.")
+)
+
+// Describe implements prometheus.Collector.
+func (g gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{gaugeQueues, gaugeReady, gaugeScheduled, gaugeHeld, gaugeCompleted, gaugePrice, gaugeUsed, gaugeEmpty} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g gauges) Collect(ch chan<- prometheus.Metric) {
+	tell := func(d *prometheus.Desc, v float64, crawl string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, crawl)
+	}
+	for _, c := range g.s.totals() {
+		tell(gaugeQueues, float64(c.Queues), c.Name)
+		tell(gaugeReady, float64(c.Ready), c.Name)
+		tell(gaugeScheduled, float64(c.Scheduled), c.Name)
+		tell(gaugeHeld, float64(c.Held), c.Name)
+		tell(gaugeCompleted, float64(c.Completed), c.Name)
+	}
+	if g.s.learned != nil {
+		for _, l := range g.s.learned.Summaries(0) {
+			tell(gaugePrice, l.Price, l.Crawl)
+			tell(gaugeUsed, float64(l.Asked), l.Crawl)
+			tell(gaugeEmpty, float64(l.Empty), l.Crawl)
+		}
+	}
+}
+
+// crawlTotals are the totals of a crawl.
+type crawlTotals struct {
+	Name string
+	schedule.Counts
+	Ready int
+}
+
+func (s *Server) totals() (all []crawlTotals) {
+	s.store.View(s.ms(), func(sched *schedule.Schedule) {
+		for _, name := range sched.Crawls() {
+			all = append(all, crawlTotals{name, sched.Counts(name), sched.Ready(name)})
+		}
+	})
+	return all
+}
+
+// failures are the last errors, the newest last.
+type failures struct {
+	sync.Mutex
+	last []failedCall
+}
+
+type failedCall struct {
+	At    time.Time
+	Error string
+}
+
+func (f *failures) add(at time.Time, err error) {
+	f.Lock()
+	defer f.Unlock()
+	f.last = append(f.last[max(0, len(f.last)-19):], failedCall{at, err.Error()})
+}
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// HTTP returns the page, /metrics for Prometheus, and /health.
+func (s *Server) HTTP() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-s.closing:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+		}
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		data := struct {
+			Now      time.Time
+			Inactive bool
+			Crawls   []crawlTotals
+			Learned  []Summary
+			Errors   []failedCall
+		}{Now: s.now().UTC(), Inactive: s.inactive.Load(), Crawls: s.totals()}
+		if s.learned != nil {
+			data.Learned = s.learned.Summaries(100)
+		}
+		s.failed.Lock()
+		data.Errors = append(data.Errors, s.failed.last...)
+		s.failed.Unlock()
+		if err := page.Execute(w, data); err != nil {
+			s.log.Error("page", "error", err)
+		}
+	})
+	return mux
+}

@@ -1,0 +1,570 @@
+// Package frontier is the service of the URLFrontier protocol over live/store:
+// what each call does is told in docs/frontier.md.
+//
+//  1. server.go has the calls; those that write answer when it is on disk.
+//  2. key.go derives the key of a URL that has none.
+//  3. learned.go sets when known URLs are fetched again.
+//  4. page.go shows what goes on, to people and to Prometheus.
+//  5. move.go writes and reads dumps.
+package frontier
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
+	"ephemera/live/store"
+)
+
+const (
+	// DefaultCrawl is the crawl of items that name none.
+	DefaultCrawl = "DEFAULT"
+
+	longestKey   = 255 // bytes of a key or crawl ID
+	itemsAhead   = 1024
+	batchesAhead = 16
+	// together is how many URLs are handed out with one sync at least, as far as
+	// a call asks for them.
+	together = 1000
+)
+
+// Server serves the protocol.
+type Server struct {
+	pb.UnimplementedURLFrontierServer
+	store   *store.Store
+	address string
+	now     func() time.Time
+	log     *slog.Logger
+	levels  map[string]*slog.LevelVar
+	learned *Learned // nil without
+	metrics *metrics
+	failed  failures
+
+	inactive atomic.Bool
+	closing  chan struct{}
+	close    sync.Once
+}
+
+// Options are what a [Server] is made from.
+type Options struct {
+	Address string           // that ListNodes returns
+	Now     func() time.Time // nil is time.Now
+	Log     *slog.Logger
+	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
+	Learned *Learned
+}
+
+// inactive is the name under which the store keeps that nothing is handed out.
+const inactive = "inactive"
+
+// New returns a server over a store.
+func New(s *store.Store, o Options) (*Server, error) {
+	srv := &Server{
+		store: s, address: o.Address, now: o.Now, log: o.Log, levels: o.Levels, learned: o.Learned,
+		closing: make(chan struct{}),
+	}
+	if srv.now == nil {
+		srv.now = time.Now
+	}
+	if srv.log == nil {
+		srv.log = slog.New(slog.DiscardHandler)
+	}
+	srv.metrics = newMetrics(srv)
+	kept, err := s.Value(inactive)
+	srv.inactive.Store(len(kept) > 0)
+	return srv, err
+}
+
+// StoreDelay is the delay between two hand-outs of a queue that a store has which
+// is made anew, in its terms.
+const StoreDelay = 2000
+
+// A delay of d seconds ends with the second after it, and so does a block until
+// second t: for whoever counts in whole seconds they are never too short.
+func openAfter(seconds int64) int64 {
+	return (min(seconds, math.MaxInt64/1000-1) + 1) * 1000
+}
+
+func seconds(t uint64) int64 { return int64(min(t, math.MaxInt64/1000-1)) * 1000 }
+
+func (s *Server) ms() int64 { return s.now().UnixMilli() }
+
+// Closing ends the streams of clients: what was received is answered first.
+func (s *Server) Closing() { s.close.Do(func() { close(s.closing) }) }
+
+var errClosing = status.Error(codes.Unavailable, "the frontier is closing")
+
+// failure is how an error of the store is told to a client.
+func (s *Server) failure(err error) error {
+	s.metrics.errors.Inc()
+	s.failed.add(s.now(), err)
+	if errors.Is(err, store.ErrFull) {
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	s.log.Error("store", "error", err)
+	return status.Error(codes.Internal, err.Error())
+}
+
+func crawlOf(id string) string {
+	if strings.TrimSpace(id) == "" {
+		return DefaultCrawl
+	}
+	return id
+}
+
+// identify returns what names a URL, or false if no key can be derived or a name
+// is too long.
+func identify(info *pb.URLInfo) (schedule.ID, bool) {
+	id := schedule.ID{Crawl: crawlOf(info.GetCrawlID()), Key: info.GetKey(), URL: info.GetUrl()}
+	if id.Key == "" {
+		id.Key = Key(id.URL)
+	}
+	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey
+}
+
+// metadata is kept as the encoding of a URLInfo that has nothing else.
+func metadata(info *pb.URLInfo) []byte {
+	if len(info.GetMetadata()) == 0 {
+		return nil
+	}
+	data, err := proto.Marshal(&pb.URLInfo{Metadata: info.Metadata})
+	if err != nil {
+		panic("frontier: " + err.Error()) // it was decoded by the same rules
+	}
+	return data
+}
+
+func infoOf(r *store.Record) (*pb.URLInfo, error) {
+	info := &pb.URLInfo{}
+	err := proto.Unmarshal(r.Data, info)
+	info.Url, info.Key, info.CrawlID = r.URL, r.Key, r.Crawl
+	return info, err
+}
+
+func itemOf(r *store.Record) (*pb.URLItem, error) {
+	info, err := infoOf(r)
+	return &pb.URLItem{
+		Item:         &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: uint64(r.Due / 1000)}},
+		CreationDate: uint64(r.Created / 1000),
+	}, err
+}
+
+// answer is what is sent once the commit is on disk.
+type answer[Out any] struct {
+	out    Out
+	commit *store.Commit
+}
+
+// converse answers what a stream brings, in order, with so many answers waiting for
+// the disk at most.
+func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], ahead int, handle func(*In) answer[*Out]) error {
+	answers := make(chan answer[*Out], ahead)
+	var failed error
+	go func() {
+		defer close(answers)
+		for {
+			in, err := stream.Recv()
+			if err != nil {
+				failed = err
+				return
+			}
+			select {
+			case answers <- handle(in):
+			case <-stream.Context().Done():
+				return
+			}
+		}
+	}()
+	send := func(a answer[*Out]) error {
+		if a.commit != nil {
+			a.commit.Wait()
+		}
+		return stream.Send(a.out)
+	}
+	for {
+		select {
+		case a, ok := <-answers:
+			if !ok {
+				if failed == io.EOF {
+					return nil
+				}
+				return failed
+			}
+			if err := send(a); err != nil {
+				return err
+			}
+		case <-s.closing:
+			for range len(answers) {
+				if err := send(<-answers); err != nil {
+					return err
+				}
+			}
+			return errClosing
+		}
+	}
+}
+
+// PutURLs implements the protocol.
+func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
+	return converse(s, stream, itemsAhead, func(item *pb.URLItem) answer[*pb.AckMessage] {
+		ack := &pb.AckMessage{ID: item.GetID()}
+		info := item.GetDiscovered().GetInfo()
+		if item.GetKnown() != nil {
+			info = item.GetKnown().GetInfo()
+		}
+		if ack.ID == "" {
+			ack.ID = info.GetUrl()
+		}
+		var commit *store.Commit
+		if item.GetKnown() != nil {
+			ack.Status, commit = s.known(item.GetKnown())
+		} else {
+			ack.Status, commit = s.discovered(info)
+		}
+		return answer[*pb.AckMessage]{ack, commit}
+	})
+}
+
+// PutDiscovered implements the protocol.
+func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatch, pb.BatchAck]) error {
+	return converse(s, stream, batchesAhead, func(batch *pb.DiscoveredBatch) answer[*pb.BatchAck] {
+		ack := &pb.BatchAck{ID: batch.GetID()}
+		var last *store.Commit
+		for _, info := range batch.GetItems() {
+			status, commit := s.discovered(info)
+			ack.Statuses = append(ack.Statuses, status)
+			if commit != nil {
+				last = commit
+			}
+		}
+		return answer[*pb.BatchAck]{ack, last}
+	})
+}
+
+// discovered schedules a URL for now unless it is known.
+func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Commit) {
+	id, ok := identify(info)
+	if !ok {
+		return s.counted(pb.AckMessage_SKIPPED), nil
+	}
+	now := s.ms() / 1000 * 1000
+	added, commit, err := s.store.Discover(id, now, now, metadata(info))
+	switch {
+	case err != nil:
+		s.failure(err)
+		return s.counted(pb.AckMessage_FAIL), nil
+	case !added:
+		return s.counted(pb.AckMessage_SKIPPED), commit
+	}
+	return s.counted(pb.AckMessage_OK), commit
+}
+
+// known schedules a URL anew, or completes it.
+func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Commit) {
+	id, ok := identify(item.GetInfo())
+	if !ok {
+		return s.counted(pb.AckMessage_SKIPPED), nil
+	}
+	now := s.ms()
+	due := seconds(item.GetRefetchableFromDate())
+	if s.learned != nil {
+		due = s.learned.put(now, id, item, due)
+	}
+	var data []byte
+	if due != schedule.Completed {
+		data = metadata(item.GetInfo())
+	}
+	commit, err := s.store.Put(id, due, now, data)
+	if err != nil {
+		s.failure(err)
+		return s.counted(pb.AckMessage_FAIL), nil
+	}
+	return s.counted(pb.AckMessage_OK), commit
+}
+
+func (s *Server) counted(status pb.AckMessage_Status) pb.AckMessage_Status {
+	s.metrics.puts[status].Inc()
+	return status
+}
+
+// GetURLs implements the protocol.
+func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.URLInfo]) error {
+	began := time.Now()
+	defer func() { s.metrics.gets.Observe(time.Since(began).Seconds()) }()
+	select {
+	case <-s.closing:
+		return errClosing
+	default:
+	}
+	if s.inactive.Load() {
+		return nil
+	}
+	now := s.ms()
+	r := schedule.Request{
+		Now: now, Key: p.GetKey(), Queues: int(p.GetMaxQueues()), PerQueue: int(p.GetMaxUrlsPerQueue()),
+		Hold: int64(p.GetDelayRequestable()) * 1000, Enough: together,
+	}
+	if r.Hold == 0 {
+		r.Hold = 30_000
+	}
+	if one, ok := p.GetItem().(*pb.GetParams_CrawlID); ok {
+		r.Crawl = crawlOf(one.CrawlID)
+	} else if r.Key != "" {
+		return nil // a key means a queue only within a crawl
+	}
+	if r.Queues == 0 {
+		// Those that are ready now, however long it takes to hand them out.
+		s.store.View(now, func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
+	}
+	for r.Queues > 0 {
+		records, queues, err := s.store.Take(r)
+		if err != nil {
+			return s.failure(err)
+		}
+		if queues == 0 {
+			return nil
+		}
+		r.Queues -= queues
+		for i := range records {
+			info, err := infoOf(&records[i])
+			if err != nil {
+				return s.failure(err)
+			}
+			s.metrics.behind.Observe(float64(now-records[i].Due) / 1000)
+			if err := stream.Send(info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// GetStats implements the protocol.
+func (s *Server) GetStats(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
+	crawl := crawlOf(p.GetCrawlID())
+	var n schedule.Counts
+	s.store.View(s.ms(), func(sched *schedule.Schedule) {
+		if p.GetKey() == "" {
+			n = sched.Counts(crawl)
+		} else if q := sched.Lookup(crawl, p.GetKey()); q != nil {
+			n = q.Counts()
+		}
+	})
+	return &pb.Stats{
+		Size: uint64(n.Scheduled), InProcess: uint32(n.Held), NumberOfQueues: uint64(n.Queues), CrawlID: crawl,
+		Counts: map[string]uint64{"completed": uint64(n.Completed), "active_queues": uint64(n.Active)},
+	}, nil
+}
+
+// ListNodes implements the protocol.
+func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
+	return &pb.StringList{Values: []string{s.address}}, nil
+}
+
+// ListCrawls implements the protocol.
+func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
+	l := &pb.StringList{}
+	s.store.View(s.ms(), func(sched *schedule.Schedule) { l.Values = sched.Crawls() })
+	return l, nil
+}
+
+func sizeOf(size uint32) uint32 {
+	if size == 0 {
+		return 100
+	}
+	return size
+}
+
+// ListQueues implements the protocol.
+func (s *Server) ListQueues(_ context.Context, p *pb.Pagination) (*pb.QueueList, error) {
+	now := s.ms()
+	l := &pb.QueueList{Start: p.GetStart(), CrawlID: crawlOf(p.GetCrawlID())}
+	skip, most := p.GetStart(), int(sizeOf(p.GetSize()))
+	err := s.store.Queues(now, l.CrawlID, func(q *schedule.Queue) bool {
+		switch {
+		case !p.GetIncludeInactive() && (q.Blocked > now || q.Counts().Scheduled == 0):
+		case skip > 0:
+			skip--
+		default:
+			l.Values = append(l.Values, q.Key)
+		}
+		return len(l.Values) < most
+	})
+	if err != nil {
+		return nil, s.failure(err)
+	}
+	l.Size = uint32(len(l.Values))
+	return l, nil
+}
+
+// matching calls yield with the URLs whose name has the filter in it.
+func (s *Server) matching(crawl, key, filter string, ignoreCase bool, yield func(*store.Record) bool) error {
+	if ignoreCase {
+		filter = strings.ToLower(filter)
+	}
+	err := s.store.URLs(crawlOf(crawl), key, func(r *store.Record) bool {
+		url := r.URL
+		if ignoreCase {
+			url = strings.ToLower(url)
+		}
+		return !strings.Contains(url, filter) || yield(r)
+	})
+	if err != nil {
+		return s.failure(err)
+	}
+	return nil
+}
+
+// ListURLs implements the protocol.
+func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
+	skip, left := p.GetStart(), sizeOf(p.GetSize())
+	var failed error
+	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(r *store.Record) bool {
+		if skip > 0 {
+			skip--
+			return true
+		}
+		item, err := itemOf(r)
+		if err == nil {
+			err = stream.Send(item)
+		}
+		left--
+		failed = err
+		return err == nil && left > 0
+	})
+	return errors.Join(err, failed)
+}
+
+// CountURLs implements the protocol.
+func (s *Server) CountURLs(ctx context.Context, p *pb.CountUrlParams) (*pb.Long, error) {
+	n := &pb.Long{}
+	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(*store.Record) bool {
+		n.Value++
+		return ctx.Err() == nil
+	})
+	return n, err
+}
+
+// GetURLStatus implements the protocol.
+func (s *Server) GetURLStatus(_ context.Context, p *pb.URLStatusRequest) (*pb.URLItem, error) {
+	id, ok := identify(&pb.URLInfo{Url: p.GetUrl(), Key: p.GetKey(), CrawlID: p.GetCrawlID()})
+	if !ok {
+		return nil, status.Errorf(codes.InvalidArgument, "no key can be derived from the URL %q", p.GetUrl())
+	}
+	r, err := s.store.Find(id)
+	if err != nil {
+		return nil, s.failure(err)
+	}
+	if r == nil {
+		return nil, status.Errorf(codes.NotFound, "%q is not known in queue %q of crawl %q", id.URL, id.Key, id.Crawl)
+	}
+	item, err := itemOf(r)
+	if err == nil && s.learned != nil {
+		s.learned.explain(id, item.GetKnown().GetInfo())
+	}
+	return item, err
+}
+
+// change changes the limits of a queue if it is there.
+func (s *Server) change(crawl, key string, f func(*schedule.Limits)) (found bool, err error) {
+	found, err = s.store.Change(crawlOf(crawl), key, f)
+	if err != nil {
+		return false, s.failure(err)
+	}
+	return found, nil
+}
+
+// BlockQueueUntil implements the protocol.
+func (s *Server) BlockQueueUntil(_ context.Context, p *pb.BlockQueueParams) (*pb.Empty, error) {
+	until := int64(0)
+	if p.GetTime() > 0 {
+		until = openAfter(int64(min(p.GetTime(), math.MaxInt64)))
+	}
+	_, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Blocked = until })
+	return &pb.Empty{}, err
+}
+
+// SetDelay implements the protocol.
+func (s *Server) SetDelay(_ context.Context, p *pb.QueueDelayParams) (*pb.Empty, error) {
+	delay := openAfter(int64(p.GetDelayRequestable()))
+	if p.GetKey() == "" {
+		if err := s.store.SetDelay(delay); err != nil {
+			return nil, s.failure(err)
+		}
+		return &pb.Empty{}, nil
+	}
+	_, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Delay = delay })
+	return &pb.Empty{}, err
+}
+
+// SetCrawlLimit implements the protocol.
+func (s *Server) SetCrawlLimit(_ context.Context, p *pb.CrawlLimitParams) (*pb.Empty, error) {
+	found, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Most = p.GetLimit() })
+	if err == nil && !found {
+		err = status.Errorf(codes.Unknown, "there is no queue %q in crawl %q", p.GetKey(), crawlOf(p.GetCrawlID()))
+	}
+	return &pb.Empty{}, err
+}
+
+// SetActive implements the protocol.
+func (s *Server) SetActive(_ context.Context, p *pb.Active) (*pb.Empty, error) {
+	var kept []byte
+	if !p.GetState() {
+		kept = []byte{1}
+	}
+	if err := s.store.SetValue(inactive, kept); err != nil {
+		return nil, s.failure(err)
+	}
+	s.inactive.Store(!p.GetState())
+	return &pb.Empty{}, nil
+}
+
+// GetActive implements the protocol.
+func (s *Server) GetActive(context.Context, *pb.Local) (*pb.Boolean, error) {
+	return &pb.Boolean{State: !s.inactive.Load()}, nil
+}
+
+// removed is the answer to a call that removes.
+func (s *Server) removed(n int, err error) (*pb.Long, error) {
+	if err != nil {
+		return nil, s.failure(err)
+	}
+	return &pb.Long{Value: uint64(n)}, nil
+}
+
+// DeleteQueue implements the protocol.
+func (s *Server) DeleteQueue(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
+	return s.removed(s.store.RemoveQueue(crawlOf(p.GetCrawlID()), p.GetKey()))
+}
+
+// DeleteCrawl implements the protocol.
+func (s *Server) DeleteCrawl(_ context.Context, p *pb.DeleteCrawlMessage) (*pb.Long, error) {
+	return s.removed(s.store.RemoveCrawl(crawlOf(p.GetValue())))
+}
+
+// PurgeURLs implements the protocol.
+func (s *Server) PurgeURLs(_ context.Context, p *pb.PurgeUrlParams) (*pb.Long, error) {
+	before := s.now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
+	return s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
+}
+
+// SetLogLevel implements the protocol; a package that is not here changes nothing.
+func (s *Server) SetLogLevel(_ context.Context, p *pb.LogLevelParams) (*pb.Empty, error) {
+	if v := s.levels[p.GetPackage()]; v != nil {
+		v.Set(slog.Level(4 * (int(p.GetLevel()) - int(pb.LogLevelParams_INFO))))
+	}
+	return &pb.Empty{}, nil
+}
