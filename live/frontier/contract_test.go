@@ -306,7 +306,7 @@ func TestGetURLs(t *testing.T) {
 	s.want(s.get(&pb.GetParams{}), "http://a/late") // 0 is no limit
 	s.wait(25.9)
 	s.want(s.get(anyCrawl), "")
-	s.wait(.1) // the holds of 30 s of the first two end
+	s.wait(.1)                                      // the holds of 30 s of the first two end
 	s.want(s.get(anyCrawl), "http://b/ http://a/a") // b was served longer ago
 	s.wait(100)
 	s.put(known("http://x/1", start), known("http://x/2", start))
