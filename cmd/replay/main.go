@@ -24,6 +24,7 @@ import (
 	"ephemera/experiments/files"
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
 
 func main() { cli.Main("replay", run) }
@@ -53,7 +54,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	f.Group("What a crawler sees", func() {
 		f.StringVar(&told, "told", told, "when the utility of an item becomes known: `late:48h` after its publication, now, when it is crawled, or never, and all items count 1")
 		f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; older ones are missed. 0 is all that is new, and the last 20 at the first crawl")
-		f.DurationVar(&longest, "longest", 0, "`time` between two crawls of a source at most, by the learner; 0 is any")
+		f.DurationVar(&longest, "longest", 0, "`time` between two crawls of a source at most, by the learner; default a week, or that of eight rounds if it is longer")
 	})
 	f.Group("The log", func() {
 		f.Func("columns", "what columns are called where they are not called so: `source=feed,published=date,utility=votes`", func(text string) error { return name(&columns, text) })
@@ -66,7 +67,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 	})
 	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` of the page and the timetable (default results/replay-LOG)")
+		f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner (default results/replay-LOG)")
 	})
 	operands, done, err := f.ParseMixed(args, stdout)
 	if done || err != nil {
@@ -170,7 +171,7 @@ func date(at **int64, text string) error {
 
 const pageFile = "page.html"
 
-// write puts the page, the timetable and the figures into a directory. It
+// write puts the page, the timetable, the figures and the learner into a directory. It
 // replaces those of an earlier call.
 func write(dir string, a *replay.Answer, args []string) error {
 	page := a.Page()
@@ -185,5 +186,6 @@ func write(dir string, a *replay.Answer, args []string) error {
 	}
 	var figures bytes.Buffer
 	return errors.Join(err, drawn, a.JSON(&figures), files.Put(filepath.Join(dir, "result.json"), figures.Bytes()),
+		files.Put(filepath.Join(dir, learner.StateFile), a.State),
 		result.Put(dir, "timetable.csv", a.Week(), result.CSV))
 }

@@ -10,6 +10,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
+	"ephemera/learner"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, main) }
@@ -45,6 +46,9 @@ func TestReplay(t *testing.T) {
 	table, err := os.ReadFile(filepath.Join(dir, "timetable.csv"))
 	if err != nil || !strings.HasPrefix(string(table), "weekday,time_utc,source\nMonday,") {
 		t.Errorf("timetable.csv: %v\n%.200s", err, table)
+	}
+	if saved, err := learner.Load(dir); err != nil || saved.Crawls == nil {
+		t.Errorf("the state of the learner: %+v, %v", saved, err)
 	}
 	// The same through a pipe, into the same directory.
 	text, err := os.ReadFile(log)

@@ -69,7 +69,7 @@ func (a *Answer) Epoch() time.Duration { return seconds(a.window.length) }
 // The lengths of time of the question, and what it does not say.
 func (a *Answer) Life() hours     { return hours(a.HalfLife) }
 func (a *Answer) Told() hours     { return hours(a.Late) }
-func (a *Answer) Floor() hours    { return hours(a.Longest) }
+func (a *Answer) Floor() hours    { return hours(a.longest(a.window)) }
 func (a *Answer) Learner() string { return a.learner.Name }
 func (a *Answer) ShownFirst() int { return shownFirst }
 

@@ -41,9 +41,11 @@ type Question struct {
 	Shows  int // how many items a source shows; older ones are missed. 0 for all that are new
 	// Late is how many hours after its publication the utility of an item becomes known
 	// to whoever learns; 0 when it is crawled. +Inf is never: all items are worth 1.
-	Late     float64
-	Longest  float64 // hours between two crawls of a source by the learner at most; 0 for any number
-	Warm     bool    // all learn on the first half, and the second is measured
+	Late float64
+	// Longest is how many hours lie between two crawls of a source by the learner, at
+	// most. 0 stands for a week, or for the time of eight rounds if that is longer.
+	Longest  float64
+	Warm     bool // all learn on the first half, and the second is measured
 	Seed     uint64
 	Workers  int
 	Progress func(done, total int) // may be nil
@@ -69,6 +71,9 @@ type Answer struct {
 	HalfLives []otherLife // the answer for other half-lives
 
 	Timetable []Crawl // a week of what the learner would do with all that it has learned
+	// State is a state file of the learner with all that it has learned: learner.Decode
+	// and Saved.Crawler go on with it.
+	State []byte
 	// SecondHalf holds what is done now, the learner and a timetable of what it had
 	// learned in the first half, in the second half of the recording.
 	SecondHalf []schedule

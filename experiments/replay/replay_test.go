@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
 
 // record returns a recording of n sources over so many days: rates log-normal,
@@ -301,6 +303,41 @@ func TestRuleAlone(t *testing.T) {
 	}
 	if math.Abs(a.Rate/want-1) > .1 || math.Abs(a.Rows[0].crawls/a.Rows[1].crawls-1) > .01 || !strings.Contains(sentence("answer", a), "intervals as miniflux sets them") {
 		t.Errorf("%v crawls per hour, the learner %v; want about %v. %s", a.Rate, a.Rows[1].crawls, want, sentence("answer", a))
+	}
+}
+
+// A program that crawls goes on with what was learned of the log: it knows its sources,
+// and selects among them from the end of the log on.
+func TestState(t *testing.T) {
+	rec := record(t, 15, 30)
+	a := ask(t, Question{Log: rec, HalfLife: 4, Rate: 2, Seed: 1, Workers: 2})
+	saved, err := learner.Decode(a.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := saved.Crawler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := map[string]float64{}
+	rec.Each(func(i int, _ int64, _ float64) { items[rec.Names[i]]++ })
+	for _, name := range []string{"s000", "s001", "s002", "s003"} { // publish all the time
+		b, err := c.Belief(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := items[name] / a.Contents.Days / 24; math.Abs(b.Items/want-1) > .3 || math.Abs(b.HalfLife.Hours()/4-1) > .3 {
+			t.Errorf("%s: %v items per hour with a half-life of %v; want %v and 4h", name, b.Items, b.HalfLife, want)
+		}
+	}
+	names := c.Select(a.To().Add(a.Epoch()+time.Minute), 100)
+	if len(names) != a.Budget {
+		t.Errorf("selects %q; the budget is %d", names, a.Budget)
+	}
+	for _, name := range names {
+		if items[name] == 0 {
+			t.Errorf("selects %q", name)
+		}
 	}
 }
 

@@ -91,10 +91,11 @@ func (a *Answer) alone(ctx context.Context) ([]Crawl, error) {
 
 // play runs a learner or policy in the replayed window from its beginning, and
 // returns its crawls. watch, if not nil, is told after each epoch how many have
-// been played, and the learner.
-func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experiments.Entry, settings any, watch func(epochs int, l learner.Learner)) ([]Crawl, error) {
+// been played, the learner, and the world.
+func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experiments.Entry, settings any, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
 	in := a.hindsight(w, halfLife)
 	log := a.Log.Between(int64(w.begin), int64(w.to))
+	var played env.World
 	scene := experiments.Scene{
 		Instance: in, Epochs: w.epochs(), Late: a.Late * 3600 / w.length,
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
@@ -102,10 +103,10 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 				Epoch: seconds(w.length), Decay: math.Ln2 / halfLife, Budget: in.Budget,
 				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
-			if err != nil || e != a.learner || a.Longest == 0 {
-				return world, err
+			if played = world; err == nil && e == a.learner {
+				played = &bounded{world, a.newWaits(w)}
 			}
-			return &bounded{world, newWaits(in, w, a.Longest)}, nil
+			return played, err
 		},
 	}
 	var crawls []Crawl
@@ -117,7 +118,7 @@ func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experi
 					crawls = append(crawls, Crawl{c.Source, w.end(n)})
 				}
 				if watch != nil {
-					watch(n+1, trainee)
+					return watch(n+1, trainee, played)
 				}
 				return nil
 			}
@@ -133,8 +134,14 @@ type waits struct {
 	order           []int
 }
 
-func newWaits(in env.Instance, w window, hours float64) *waits {
-	return &waits{w.within(hours), w.budget, env.Limits{Budget: in.Budget, NotBefore: make([]int, len(in.Sources))}, nil}
+func (a *Answer) newWaits(w window) *waits {
+	return &waits{w.within(a.longest(w)), w.budget, env.Limits{Budget: float64(w.budget), NotBefore: make([]int, len(a.Log.Names))}, nil}
+}
+
+// longest returns for how many hours a source waits at most.
+func (a *Answer) longest(w window) float64 {
+	round := float64(len(a.Log.Names)) / float64(w.budget) * w.length // in which all sources could be crawled once
+	return cmp.Or(a.Longest, max(week, 8*round)/3600)
 }
 
 // limit names the sources that are crawled first. If d_r is for how many epochs more
@@ -232,13 +239,15 @@ func (a *Answer) withHalfLife(ctx context.Context, k int) error {
 func (a *Answer) learn(ctx context.Context) error {
 	w := a.window
 	var half, learned env.Agent
-	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, nil, func(epochs int, l learner.Learner) {
+	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, nil, func(epochs int, l learner.Learner, played env.World) (err error) {
 		switch epochs {
 		case a.middle:
 			half = l.Frozen()
 		case w.epochs():
 			learned = l.Frozen()
+			a.State, err = a.state(l, played)
 		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -255,6 +264,16 @@ func (a *Answer) learn(ctx context.Context) error {
 	return err
 }
 
+// state returns the learner as it ends, as a program that crawls takes it up.
+func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
+	o := learner.CrawlerOptions{Learner: a.learner.Name, HalfLife: seconds(3600 * a.HalfLife)}
+	c, err := learner.Continue(o, played.Terms(), l, &played.View().Online)
+	if err != nil {
+		return nil, err
+	}
+	return c.Save()
+}
+
 // timetable returns the crawls of a week of a policy that learns no more, and sees
 // nothing but its own crawls, from an epoch on. It is the second week, when what
 // began with all sources just crawled has settled.
@@ -265,15 +284,13 @@ func (a *Answer) timetable(ctx context.Context, policy env.Agent, epoch int) (al
 		view.Last[i] = epoch - 1 // as if all had just been crawled
 	}
 	from := a.window.end(epoch-1) + week
-	waits := newWaits(a.hindsight(a.window, a.HalfLife), a.window, a.Longest)
+	waits := a.newWaits(a.window)
 	var selected []int
 	for a.window.end(view.Epoch) <= from+week {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if a.Longest > 0 {
-			waits.limit(&view.Online)
-		}
+		waits.limit(&view.Online)
 		selected = policy.Select(selected[:0], view)
 		for _, i := range selected {
 			if at := a.window.end(view.Epoch); at > from {
