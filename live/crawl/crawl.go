@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -9,8 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"ephemera/learner"
@@ -85,6 +88,7 @@ type record struct {
 	Last      time.Time  `json:"last,omitzero"` // when it showed what it has, or that nothing is new
 	NotBefore time.Time  `json:"not_before,omitzero"`
 	Why       string     `json:"why,omitempty"`      // of NotBefore
+	Imported  time.Time  `json:"imported,omitzero"`  // end of a recording that was imported; zero after the first look
 	Failures  int        `json:"failures,omitempty"` // in a row
 	Error     string     `json:"error,omitempty"`    // of the last one
 	Gone      bool       `json:"gone,omitempty"`
@@ -132,7 +136,11 @@ func Open(o Options) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log}); err != nil {
+	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log})
+	if errors.Is(err, syscall.EAGAIN) {
+		return nil, fmt.Errorf("%s is in use by another crawl; end that one first", o.Dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	c.fetcher = &feed.Fetcher{
@@ -438,6 +446,10 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []item, all bool)
 		}
 	}
 	first := r.Last.IsZero()
+	if !r.Imported.IsZero() {
+		items = slices.DeleteFunc(items, func(it item) bool { return !it.Published.After(r.Imported) })
+		r.Imported = time.Time{}
+	}
 	r.Seen = seen
 	for k := range items {
 		it := &items[k]

@@ -190,6 +190,9 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	return c.store.SetValue(learnerName, value)
 }
 
+// leastWorth is what the learner is told for 0, which would stand for 1.
+const leastWorth = 1e-6
+
 // learn tells the learner of a request.
 func (c *Crawler) learn(e *entry) error {
 	if !c.learner.Has(e.Feed) {
@@ -205,7 +208,7 @@ func (c *Crawler) learn(e *entry) error {
 	case feed.Unchanged:
 		crawl.Outcome = learner.Unchanged
 	}
-	worth := max(e.Worth, 1e-6) // 0 would stand for 1
+	worth := max(e.Worth, leastWorth)
 	for _, it := range e.Items {
 		if it.Published.IsZero() {
 			if e.First {

@@ -3,6 +3,8 @@ package crawl
 import (
 	"slices"
 	"time"
+
+	"ephemera/live/feed"
 )
 
 // Days and found items that the page shows.
@@ -14,10 +16,10 @@ const (
 // day is what one day brought.
 type day struct {
 	begin    time.Time
-	requests int
-	failed   int
-	empty    int
-	items    int
+	Requests int
+	Failed   int
+	Empty    int // requests without anything new
+	Items    int
 	missed   int             // requests that showed nothing but new items
 	delays   []time.Duration // of the items of which it is known
 }
@@ -43,42 +45,16 @@ type stats struct {
 	days    []day // the last ones
 	latest  []found
 	hours   map[string]*[168]uint16 // items of each feed by hour of the week, from Monday, UTC
-	outcome map[string]int          // requests by outcome
+	outcome map[feed.Outcome]int    // requests by outcome
 	items   int
+	last    time.Time // request
 }
 
 func (s *stats) add(e *entry) {
 	if s.hours == nil {
-		s.hours, s.outcome = map[string]*[168]uint16{}, map[string]int{}
+		s.hours, s.outcome = map[string]*[168]uint16{}, map[feed.Outcome]int{}
 	}
-	begin := e.At.UTC().Truncate(24 * time.Hour)
-	if n := len(s.days); n == 0 || s.days[n-1].begin.Before(begin) {
-		s.days = append(s.days, day{begin: begin})
-		if len(s.days) > shownDays {
-			s.days = slices.Delete(s.days, 0, 1)
-		}
-	}
-	d := &s.days[len(s.days)-1]
-	d.requests++
-	s.outcome[string(e.Outcome)]++
-	switch {
-	case e.Error != "":
-		d.failed++
-	case len(e.Items) == 0:
-		d.empty++
-	}
-	if e.Truncated {
-		d.missed++
-	}
-	d.items += len(e.Items)
-	s.items += len(e.Items)
 	for _, it := range e.Items {
-		if it.Delay > 0 {
-			d.delays = append(d.delays, it.Delay)
-		}
-		if !e.First {
-			s.latest = append(s.latest, found{it, e.Feed, e.At})
-		}
 		if !it.Published.IsZero() {
 			h := s.hours[e.Feed]
 			if h == nil {
@@ -89,6 +65,39 @@ func (s *stats) add(e *entry) {
 			if k := (int(t.Weekday())+6)%7*24 + t.Hour(); h[k] < 65535 {
 				h[k]++
 			}
+		}
+	}
+	if e.Outcome == imported {
+		return
+	}
+	begin := e.At.UTC().Truncate(24 * time.Hour)
+	if n := len(s.days); n == 0 || s.days[n-1].begin.Before(begin) {
+		s.days = append(s.days, day{begin: begin})
+		if len(s.days) > shownDays {
+			s.days = slices.Delete(s.days, 0, 1)
+		}
+	}
+	d := &s.days[len(s.days)-1]
+	d.Requests++
+	s.outcome[e.Outcome]++
+	s.last = e.At
+	switch {
+	case e.Error != "":
+		d.Failed++
+	case len(e.Items) == 0:
+		d.Empty++
+	}
+	if e.Truncated {
+		d.missed++
+	}
+	d.Items += len(e.Items)
+	s.items += len(e.Items)
+	for _, it := range e.Items {
+		if it.Delay > 0 {
+			d.delays = append(d.delays, it.Delay)
+		}
+		if !e.First {
+			s.latest = append(s.latest, found{it, e.Feed, e.At})
 		}
 	}
 	if len(s.latest) > 2*shownItems {

@@ -1,0 +1,206 @@
+// Crawl crawls feeds politely, learns when each is worth a look, and shows it on a
+// page.
+//
+//	go run ./cmd/crawl -opml feeds.opml -per-hour 60 -contact me@example.org
+//	go run ./cmd/crawl -opml feeds.opml -dry
+//	go run ./cmd/crawl -opml feeds.opml -export log.csv.gz
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ephemera/cmd/internal/cli"
+	"ephemera/env"
+	"ephemera/live/crawl"
+)
+
+func main() { cli.Main("crawl", run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := cli.NewFlags("crawl", `
+Crawls the feeds of an OPML file, learns when each is worth a look, and shows it on a
+page. The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
+
+  crawl -opml feeds.opml -contact you@example.org [flags]`)
+	o := crawl.Options{}
+	var contact, worth, page, export, recording string
+	var dry, once bool
+	f.Group("What is crawled", func() {
+		f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
+		f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
+		f.StringVar(&contact, "contact", "", "`address` of mail or of a page that servers are told, so that people can complain")
+		f.StringVar(&worth, "worth", "", "`file` with the columns source, the address of a feed, and worth, 0 to 10: what its items are worth; 1 without")
+		f.DurationVar(&o.HalfLife, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
+	})
+	f.Group("Politeness", func() {
+		f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
+		f.DurationVar(&o.Longest, "longest", 24*time.Hour, "`time` between two requests for a feed, at most, as far as -per-hour goes")
+		f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour, "`time` between two requests, at least, for feeds that cannot be asked for changes alone")
+		f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
+	})
+	f.Group("What is done", func() {
+		f.StringVar(&o.Dir, "dir", "crawl", "`directory` of the state")
+		f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
+		f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
+		f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
+		f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
+		f.StringVar(&recording, "import", "", "learn from a `recording` whose sources are addresses or titles of the feeds, and end")
+	})
+	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+		return err
+	}
+	asks := !dry && export == "" && recording == ""
+	switch {
+	case o.OPML == "":
+		return cli.Usagef("-opml is missing; needed is the file of the feeds")
+	case asks && !strings.ContainsAny(contact, "@/"):
+		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached", contact)
+	case strings.ContainsAny(contact, "\r\n()"):
+		return cli.Usagef("-contact is %q; allowed is text without brackets and line breaks", contact)
+	case !(o.PerHour > 0) || math.IsInf(o.PerHour, 1):
+		return cli.Usagef("-per-hour is %v; allowed is a finite number above 0", o.PerHour)
+	case o.Shortest < time.Minute:
+		return cli.Usagef("-shortest is %v; allowed is 1m or more", o.Shortest)
+	case o.Longest < o.Shortest:
+		return cli.Usagef("-longest is %v; allowed is -shortest, %v, or more", o.Longest, o.Shortest)
+	case o.Unvalidated <= 0:
+		return cli.Usagef("-without-validators is %v; allowed is above 0", o.Unvalidated)
+	case o.HalfLife < time.Minute:
+		return cli.Usagef("-half-life is %v; allowed is 1m or more", o.HalfLife)
+	case dry && once || dry && export != "" || dry && recording != "" || once && !asks || export != "" && recording != "":
+		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
+	}
+	var err error
+	if o.Worth, err = readWorth(worth); err != nil {
+		return err
+	}
+	o.Agent = "ephemera/1.0 (feed crawler; " + contact + ")"
+	o.Log = slog.New(slog.NewTextHandler(stderr, nil))
+	if _, err := os.Stat(o.Dir); dry && errors.Is(err, os.ErrNotExist) {
+		if o.Dir, err = os.MkdirTemp("", "crawl-dry-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(o.Dir)
+	}
+	c, err := crawl.Open(o)
+	if err != nil {
+		return err
+	}
+	if unlisted := c.Unlisted(); len(unlisted) > 0 {
+		fmt.Fprintf(stderr, "-worth names %d feeds that are not in the list, such as %s.\n", len(unlisted), unlisted[0])
+	}
+	switch {
+	case dry:
+		err = plan(c, stdout)
+	case export != "":
+		err = write(c, export, stdout)
+	case recording != "":
+		err = seed(ctx, c, recording, stdout)
+	case once:
+		var n int
+		if n, err = c.Once(); err == nil {
+			fmt.Fprintf(stdout, "%d requests were made.\n", n)
+		}
+	default:
+		err = serve(ctx, c, page, stdout)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// seed has the learner learn from a recording.
+func seed(ctx context.Context, c *crawl.Crawler, path string, stdout io.Writer) error {
+	rec, err := env.ReadRecording(ctx, path)
+	if err != nil {
+		return err
+	}
+	n, err := c.Import(rec)
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "The learner knows the past of %d feeds.\n", n)
+	}
+	return err
+}
+
+// readWorth reads what the items of feeds are worth.
+func readWorth(path string) (map[string]float64, error) {
+	if path == "" {
+		return nil, nil
+	}
+	t, err := env.OpenTable(path, []string{"source", "worth"})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	worth := map[string]float64{}
+	for {
+		row, err := t.Next()
+		if err == io.EOF {
+			return worth, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		v, err := crawl.ParseWorth(row[1])
+		if err != nil {
+			return nil, t.Errorf("%v", err)
+		}
+		worth[strings.Clone(row[0])] = v
+	}
+}
+
+// plan prints the looks of the first day.
+func plan(c *crawl.Crawler, stdout io.Writer) error {
+	looks, err := c.Plan(24 * time.Hour)
+	if err != nil {
+		return err
+	}
+	names := c.Titles()
+	for _, p := range looks {
+		fmt.Fprintf(stdout, "%s  %s\n", p.At.Local().Format("Mon 15:04"), names[p.Feed])
+	}
+	_, err = fmt.Fprintf(stdout, "%d looks at %d feeds in 24 hours, as far as is known now.\n", len(looks), len(names))
+	return err
+}
+
+// write writes the recording, beside its place first.
+func write(c *crawl.Crawler, path string, stdout io.Writer) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".export-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	n, err := c.Export(f, path)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s holds %d items.\n", path, n)
+	return err
+}
+
+// serve crawls and shows the page until the context ends.
+func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer) error {
+	if page != "" {
+		l, err := net.Listen("tcp", page)
+		if err != nil {
+			return err
+		}
+		s := &http.Server{Handler: c.Handler(), ReadHeaderTimeout: 10 * time.Second}
+		go s.Serve(l)
+		defer s.Close()
+		fmt.Fprintf(stdout, "Crawling; http://%s shows what is found. Ctrl-C ends it.\n", l.Addr())
+	}
+	return c.Run(ctx)
+}
