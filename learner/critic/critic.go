@@ -122,10 +122,6 @@ func (c *Critic) Reward(reward int, rho float64, phi []float64) {
 	floats.AddScaled(c.bbar[reward*c.l:][:c.l], c.w*rho, phi)
 }
 
-// overflow is the size of the weights at which the critic has diverged. It
-// begins again at r = 0 before infinities reach the thresholds.
-const overflow = 1e60
-
 // Solve ends a step with the update of r for each reward. It reports whether the
 // running inverse was trusted.
 func (c *Critic) Solve() bool {
@@ -136,9 +132,9 @@ func (c *Critic) Solve() bool {
 		blas64.Gemv(blas.NoTrans, 1, c.square(c.a), vector(r), 1, vector(c.v))
 		trusted = c.solve(c.y, c.v) && trusted
 		floats.AddScaled(r, c.set.Gamma, c.y)
-		if !(floats.Norm(r, 1) < overflow) {
-			clear(r)
-		}
+	}
+	if !(floats.Norm(c.r, 1) < c.set.Overflow) {
+		clear(c.r)
 	}
 	if !trusted {
 		c.refresh()

@@ -228,7 +228,7 @@ func TestRestart(t *testing.T) {
 	for range 4000 { // φ′ = 3φ on every transition: off any trajectory, and unstable
 		c.Step([]float64{1}, []float64{3}, 1, .5)
 		v := math.Abs(c.Weights(0)[0])
-		if !(v < overflow) {
+		if !(v < set.Overflow) {
 			t.Fatalf("weight is %v", v)
 		}
 		most = max(most, v)
@@ -296,6 +296,7 @@ func TestRefusals(t *testing.T) {
 		"delta is NaN":   func(s *Settings) { s.Delta = math.NaN() },
 		"tolerance is 1": func(s *Settings) { s.Tolerance = 1 },
 		"condition is 1": func(s *Settings) { s.Condition = 1 },
+		"overflow is 0":  func(s *Settings) { s.Overflow = 0 },
 	} {
 		s := DefaultSettings()
 		change(&s)

@@ -19,6 +19,10 @@ type Settings struct {
 	// Condition is the condition number ‖B‖₁‖B⁻¹‖₁ up to which B is inverted as
 	// it is; above 1. Beyond it B counts as rank-deficient.
 	Condition float64
+	// Overflow is the sum of weights at which the critic has diverged, which in
+	// the beginning, of few transitions, it may. It goes on from r = 0, before
+	// the weights reach the thresholds.
+	Overflow float64
 	// Scaled takes B in units of diag(B)^−½, for features one of which may be
 	// large where another is small.
 	Scaled bool
@@ -31,7 +35,7 @@ type Settings struct {
 // 10⁸, and the Tikhonov form as a fallback only. The paper gives no figures for
 // ε and δ.
 func DefaultSettings() Settings {
-	return Settings{Gamma: .05, Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8}
+	return Settings{Gamma: .05, Epsilon: 1e-3, Delta: 1e-10, Tolerance: 1e-6, Condition: 1e8, Overflow: 1e60}
 }
 
 // Validate reports the first field that is out of its range.
@@ -45,6 +49,8 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("delta is %v; allowed is a finite number above 0", s.Delta)
 	case !(s.Tolerance > 0) || s.Tolerance >= 1:
 		return fmt.Errorf("tolerance is %v; allowed is above 0 and below 1", s.Tolerance)
+	case !(s.Overflow > 0):
+		return fmt.Errorf("overflow is %v; allowed is above 0", s.Overflow)
 	case !(s.Condition > 1) || math.IsInf(s.Condition, 0):
 		return fmt.Errorf("condition is %v; allowed is a finite number above 1", s.Condition)
 	}

@@ -56,7 +56,7 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 		phi: make([]float64, 1+s.Features), then: make([]float64, 1+s.Features),
 	}
 	of := critic.DefaultSettings()
-	of.Gamma, of.Epsilon, of.Delta, of.Scaled = s.Gamma, 1e-2, 1e-6, true
+	of.Gamma, of.Epsilon, of.Delta, of.Overflow, of.Scaled = s.Gamma, 1e-2, 1e-6, 1e9, true // in units of τ
 	for range n {
 		l.critic = append(l.critic, critic.New(1+s.Features, 2, of))
 	}
