@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/learner"
@@ -87,31 +85,11 @@ func (r *Run) Set(key string, value any) error {
 	return wrong(key, "unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
 }
 
-// ParseRun reads a run from TOML, as train writes its config.toml.
-func ParseRun(text []byte) (Run, error) {
+// ParseRun reads a run from TOML, as train writes its config.toml. Errors begin with
+// where.
+func ParseRun(where string, text []byte) (Run, error) {
 	r := NewRun()
-	var doc map[string]any
-	if err := toml.Unmarshal(text, &doc); err != nil {
-		if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
-			line, column := wrong.Position()
-			err = fmt.Errorf("%d:%d: %w", line, column, err)
-		}
-		return r, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(doc)) {
-		table, ok := doc[name].(map[string]any)
-		if !ok {
-			if err := r.Set(name, doc[name]); err != nil {
-				return r, err
-			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(table)) {
-			if err := r.Set(name+"."+key, table[key]); err != nil {
-				return r, err
-			}
-		}
-	}
-	return r, nil
+	return r, DecodeTOML(where, text, &r)
 }
 
 // Keys lists the settings that a run with its algorithm has, but for the seed:

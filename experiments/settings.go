@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"bytes"
 	"encoding"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -10,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
 )
@@ -30,6 +34,28 @@ func (e *SettingError) Unwrap() error { return e.Err }
 // wrong is the error of a setting; key is empty where it is of several.
 func wrong(key, format string, args ...any) error {
 	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
+}
+
+// DecodeTOML reads TOML strictly into a pointer to a struct. Its errors begin with
+// where, line and column.
+func DecodeTOML(where string, text []byte, into any) error {
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
+	what, strict, wrong := "", new(toml.StrictMissingError), new(toml.DecodeError)
+	switch {
+	case errors.As(err, &strict):
+		var allowed []string
+		for key := range fields(reflect.ValueOf(into).Elem()) {
+			allowed = append(allowed, key)
+		}
+		wrong = &strict.Errors[0]
+		what = fmt.Sprintf("unknown key %q; allowed are %s", strings.Join(wrong.Key(), "."), strings.Join(allowed, ", "))
+	case errors.As(err, &wrong):
+		what = strings.TrimPrefix(wrong.Error(), "toml: ")
+	default:
+		return err
+	}
+	line, column := wrong.Position()
+	return fmt.Errorf("%s:%d:%d: %s", where, line, column, what)
 }
 
 // Setting is one setting with its value: a float64, an int64, a string or a bool.

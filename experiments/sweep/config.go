@@ -1,10 +1,8 @@
 package sweep
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -49,8 +47,8 @@ type Cell struct {
 	given map[string]any // those of the configuration
 }
 
-// table are settings of runs in a configuration: one value each, or a list.
-type table struct {
+// Table are settings of runs in a configuration: one value each, or a list.
+type Table struct {
 	Steps      any            `toml:"steps"`
 	Evaluation any            `toml:"evaluation"`
 	Instance   map[string]any `toml:"instance"`
@@ -67,15 +65,15 @@ type document struct {
 	Show      any    `toml:"show"`
 	Reference string `toml:"reference"`
 	Group     string `toml:"group"`
-	table
+	Table
 	Cells []struct {
 		Label string `toml:"label"`
-		table
+		Table
 	} `toml:"cells"`
 }
 
 // settings returns what is given, by dotted key.
-func (t table) settings() map[string]any {
+func (t Table) settings() map[string]any {
 	all := map[string]any{"steps": t.Steps, "evaluation": t.Evaluation}
 	for name, own := range map[string]map[string]any{"instance": t.Instance, "world": t.World, "learner": t.Learner} {
 		for key, v := range own {
@@ -84,23 +82,6 @@ func (t table) settings() map[string]any {
 	}
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	return all
-}
-
-// decode reads TOML strictly into what was read before. Its errors say where.
-func (d *document) decode(where string, text []byte) error {
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(d)
-	what, strict, wrong := "", new(toml.StrictMissingError), new(toml.DecodeError)
-	switch {
-	case errors.As(err, &strict):
-		wrong = &strict.Errors[0]
-		what = fmt.Sprintf("unknown key %q; allowed are name, question, seeds, metric, show, reference, group, steps, evaluation, and the tables instance, world, learner and [[cells]]", strings.Join(wrong.Key(), "."))
-	case errors.As(err, &wrong):
-		what = strings.TrimPrefix(wrong.Error(), "toml: ")
-	default:
-		return err
-	}
-	line, column := wrong.Position()
-	return fmt.Errorf("%s:%d:%d: %s", where, line, column, what)
 }
 
 // set reads a flag -set key=value. The value is TOML, or a word, or a list of
@@ -123,7 +104,7 @@ func (d *document) set(arg string) (key string, err error) {
 	} else if !isTOML(value) {
 		value = strconv.Quote(value)
 	}
-	return key, d.decode("-set "+arg, []byte(key+" = "+value))
+	return key, experiments.DecodeTOML("-set "+arg, []byte(key+" = "+value), d)
 }
 
 // Load reads a configuration; set are overrides, key=value. Errors say where:
@@ -136,7 +117,7 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 		}
 	}()
 	var d document
-	if err := d.decode(file, text); err != nil {
+	if err := experiments.DecodeTOML(file, text, &d); err != nil {
 		return nil, err
 	}
 	grids := []grid{{}}

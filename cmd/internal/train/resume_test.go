@@ -211,10 +211,10 @@ func TestBadConfig(t *testing.T) {
 	}
 	config := clitest.Files(t, out)[configFile]
 	for _, x := range []struct{ old, now, say string }{
-		{"(?m)^steps = .*", "steps = 'x'", "bad.toml: steps is \"x\": a whole number is needed"},
-		{"(?m)^steps = .*", "steps =", "bad.toml: 1:8: "},
-		{"(?m)^seed = ", "sed = ", `unknown setting "sed"; allowed are`},
-		{"(?m)^split = .*", "splits = 1", `unknown setting "world.splits"; allowed are`},
+		{"(?m)^steps = .*", "steps = 'x'", "bad.toml:1:9: cannot decode"},
+		{"(?m)^steps = .*", "steps =", "bad.toml:1:8: "},
+		{"(?m)^seed = ", "sed = ", `bad.toml:3:1: unknown key "sed"; allowed are`},
+		{"(?m)^split = .*", "splits = 1", `unknown key "world.splits"; allowed are`},
 		{"(?m)^kappa = .*", "colour = 1", `lspe has no setting "colour"; allowed are`},
 	} {
 		bad := filepath.Join(dir, "bad.toml")

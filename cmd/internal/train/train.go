@@ -99,10 +99,10 @@ func (c *command) asked() (r experiments.Run, err error) {
 			return r, err
 		}
 		text, err := os.ReadFile(c.config)
-		if err == nil {
-			r, err = experiments.ParseRun(text)
+		if err != nil {
+			return r, fmt.Errorf("-config: %w", err)
 		}
-		return r, c.wrongSetting(err)
+		return experiments.ParseRun(c.config, text)
 	case c.flags.Given("checkpoint") && c.batch.Dir == "":
 		return r, cli.Usagef("-checkpoint needs -out")
 	}
