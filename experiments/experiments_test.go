@@ -61,16 +61,6 @@ func TestRunCounts(t *testing.T) {
 	}
 }
 
-func TestRunRefusesOverBudget(t *testing.T) {
-	w, err := env.NewMean(env.Paper(1), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Loop(w, env.NewAgent[env.Online](&scripted{plan: [][]int{{0, 1}}}), 1, nil); err == nil {
-		t.Error("two crawls on a budget of one passed")
-	}
-}
-
 // ending is a world that ends.
 type ending struct {
 	*env.Mean
@@ -174,27 +164,6 @@ func recorded(t *testing.T, days int) Scene {
 		t.Fatal(err)
 	}
 	return scene
-}
-
-func TestConfigure(t *testing.T) {
-	a := find(t, "paper")[0]
-	if _, err := a.Configure(env.LevelModel, map[string]any{"kappa": 3.5, "act": "budget"}); err != nil {
-		t.Error(err)
-	}
-	for key, value := range map[string]any{"kappa": -1.0, "gamma": math.NaN(), "colour": "red", "act": 3} {
-		if _, err := a.Configure(env.LevelModel, map[string]any{key: value}); err == nil || !strings.Contains(err.Error(), key) {
-			t.Errorf("%s = %v: %v", key, value, err)
-		} else if strings.Contains(err.Error(), "Settings") || key == "act" && !strings.Contains(err.Error(), "3") {
-			t.Errorf("%s = %v: the error names Go types, or not the value: %v", key, value, err)
-		}
-	}
-	for _, a := range Learners() {
-		for _, l := range a.Levels {
-			if len(a.Keys(l)) == 0 {
-				t.Errorf("%s has no settings with knowledge %s", a.Name, l)
-			}
-		}
-	}
 }
 
 // A constructor is told what the world is: its level, the law of its marks, and

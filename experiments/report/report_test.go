@@ -289,16 +289,3 @@ func TestManyCells(t *testing.T) {
 		t.Errorf("%d curves are drawn, the reference %v", len(drawn), drawn[s.Reference])
 	}
 }
-
-func TestMissing(t *testing.T) {
-	dir := t.TempDir()
-	check := func(want string) {
-		t.Helper()
-		if _, err := Load(context.Background(), dir, dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v; want %q in it", err, want)
-		}
-	}
-	check("result.json")
-	put(t, "", dir, "summary.json")
-	check("unexpected end")
-}

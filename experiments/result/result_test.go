@@ -3,7 +3,6 @@ package result
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"strings"
 	"testing"
 )
@@ -80,22 +79,6 @@ paper,lspe,model,1,10,2,3,whittle,180,,,1,1,0.9,0,0,,,,
 	}
 }
 
-func TestPtr(t *testing.T) {
-	if Ptr(math.NaN()) != nil || Ptr(math.Inf(1)) != nil || *Ptr(2) != 2 {
-		t.Error("Ptr has to leave out what JSON cannot hold")
-	}
-}
-
-func TestRaggedRowPanics(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a row of the wrong length was taken")
-		}
-	}()
-	tab := Table{Header: []string{"a", "b"}}
-	tab.Add("1")
-}
-
 // Names of sources are any text; a table stays a table.
 func TestOddNames(t *testing.T) {
 	tab := Table{Header: []string{"source", "x"}}
@@ -106,12 +89,6 @@ func TestOddNames(t *testing.T) {
 	}
 	if got := b.String(); !strings.Contains(got, `a\|b c`) || strings.Count(got, "\n") != 3 {
 		t.Errorf("markdown:\n%s", got)
-	}
-}
-
-func TestCount(t *testing.T) {
-	if one, more := Count(1, "seed"), Count(20, "seed"); one != "1 seed" || more != "20 seeds" {
-		t.Errorf("%q and %q", one, more)
 	}
 }
 

@@ -55,8 +55,3 @@ func studentTails(t float64, nu int) float64 {
 	}
 	return max(0, 1-sin*sum)
 }
-
-// Regret estimates what is lost per epoch against a bound: the mean of bound −
-// reward over seeds, where each seed may have a bound of its own. Over T epochs T
-// times as much is lost.
-func (b *Bootstrap) Regret(reward, bound []float64) Estimate { return b.Paired(bound, reward) }

@@ -78,9 +78,3 @@ func TestSame(t *testing.T) {
 		t.Errorf("not the same: %+v", e)
 	}
 }
-
-func TestRegret(t *testing.T) {
-	if e := New(1).Regret([]float64{9, 8, 9, 8, 9}, []float64{10, 10, 11, 10, 10}); math.Abs(e.Value-1.6) > 1e-12 || !(e.Lo < 1.6 && 1.6 < e.Hi) {
-		t.Errorf("regret %v; want 1.6", e)
-	}
-}

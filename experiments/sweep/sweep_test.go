@@ -142,38 +142,6 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// Whoever ends last summarizes: shards that leave runs to others do not.
-func TestShards(t *testing.T) {
-	text := "seeds = 3\nsteps = 100\nlearner.algorithm = [\"whittle\", \"round-robin\"]\ninstance.name = \"lognormal:5\"\nworld.kind = \"poisson\"\n"
-	c, one, dir := load(t, text), t.TempDir(), t.TempDir()
-	perform(t, c, one, 2, experiments.Shard{})
-	for i := range 3 {
-		rep := perform(t, c, dir, 1, experiments.Shard{Index: i, Count: 3})
-		if rep.Ran != 2 || rep.Final != (i == 2) {
-			t.Errorf("shard %d: %+v", i, rep)
-		}
-	}
-	if got := finals(t, dir); !reflect.DeepEqual(got, finals(t, one)) {
-		t.Error("three shards leave other bytes than one process")
-	}
-	for _, cell := range c.Cells {
-		for _, seed := range c.Seeds {
-			if _, err := experiments.ReadRecord(dir, cell.Hash, seed); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	// A record less is a run less for the summary of what is there.
-	paths, err := filepath.Glob(filepath.Join(dir, "runs", "*.json"))
-	if err != nil || len(paths) != 6 || os.Remove(paths[0]) != nil {
-		t.Fatal(paths, err)
-	}
-	rep, err := Run(context.Background(), c, Options{Batch: experiments.Batch{Dir: dir, Workers: 1, ReadOnly: true}})
-	if err != nil || rep.Missing != 1 || len(rep.Gaps) != 1 || !strings.Contains(finals(t, dir)["summary.md"], "1 of 6 runs are missing") {
-		t.Errorf("%v, %+v", err, rep)
-	}
-}
-
 // Cells are the products of lists, named by what tells them apart; what a flag
 // sets holds for all of them.
 func TestCells(t *testing.T) {

@@ -1,20 +1,16 @@
 package sweep
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
 )
-
-func TestMain(m *testing.M) { clitest.Main(m, func() { cli.Main("sweep", Run) }) }
 
 const small = "question = \"Does it run?\"\nseeds = 6\nsteps = 200\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"
 
@@ -107,25 +103,5 @@ func TestMistakes(t *testing.T) {
 		if _, _, err := clitest.Call(t, Run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%q: status %d, %v; want %d, %q", x.args, cli.Status(err), err, x.status, x.want)
 		}
-	}
-}
-
-// Ctrl-C ends a sweep at once, and the same command goes on.
-func TestInterrupt(t *testing.T) {
-	file, dir := config(t, "small.toml", strings.Replace(small, "200", "20000", 1)), t.TempDir()
-	cmd := clitest.Process(t, file, "-out", dir, "-workers", "1")
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(time.Millisecond) {
-		if done, _ := filepath.Glob(filepath.Join(dir, "runs", "*.json")); len(done) > 0 {
-			break
-		}
-	}
-	cmd.Process.Signal(os.Interrupt)
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != cli.Interrupted || !strings.Contains(log.String(), "the same command runs the others") {
-		t.Errorf("%v: %s", err, &log)
 	}
 }

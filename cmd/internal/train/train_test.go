@@ -52,25 +52,6 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestSteps: lspe takes the schedules that the paper's takes, at
-// each level of knowledge.
-func TestSteps(t *testing.T) {
-	for _, level := range []string{"observed", "online"} {
-		args := strings.Fields("-steps 300 -format json -algorithm lspe -knowledge " + level)
-		plain, _, err := train(t, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		set, _, err := train(t, append(args, strings.Fields("-a 0.5,500,0.6 -b 0.5,200,2/3 -d 0.1/ceil(n/50)^0.7 -gamma 0.2 -kappa 9")...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if set == plain {
-			t.Errorf("knowledge %s: the settings changed nothing", level)
-		}
-	}
-}
-
 func TestOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if _, _, err := train(t, "-steps", "500", "-out", dir); err != nil {
@@ -160,18 +141,6 @@ func TestNotes(t *testing.T) {
 		printed, _, err := train(t, strings.Fields(args)...)
 		if err != nil || !strings.Contains(printed, want) {
 			t.Errorf("%s: %v; want %q in\n%s", args, err, want, printed)
-		}
-	}
-}
-
-func TestExitStatus(t *testing.T) {
-	for status, args := range map[int][]string{
-		cli.OK:      {"-h"},
-		cli.Usage:   {"-nonsense"},
-		cli.Failure: {"-trace", "missing.csv"},
-	} {
-		if _, got := process(t, args...); got != status {
-			t.Errorf("%v: exit status %d, want %d", args, got, status)
 		}
 	}
 }
