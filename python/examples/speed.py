@@ -1,35 +1,83 @@
-"""Epochs per second of processor time through Gymnasium, with one world and with many: ``python speed.py``."""
+"""Epochs per second of processor time: the mean dynamics here beside NumPy, and other forms of the environment.
 
+Both sides are stepped in turns, and the least time of each counts: ``python speed.py``.
+"""
+
+import itertools
 import time
 
 import gymnasium
 import numpy as np
 
-import ephemera  # noqa: F401 (registers the environment)
+import ephemera
+
+WORLDS, ROUNDS = 1024, 15
 
 
-def best(step, epochs_per_call: int, calls: int, rounds: int = 7) -> float:
-    """Return the greatest speed of several rounds, epochs per second of processor time."""
-    speed = 0.0
-    for _ in range(rounds):
-        began = time.process_time()
-        for _ in range(calls):
-            step()
-        speed = max(speed, calls * epochs_per_call / (time.process_time() - began))
-    return speed
+class Plain:
+    """The mean dynamics of K worlds in NumPy, without costs, checks, seeds and ends of episodes."""
+
+    def __init__(self, sources, worlds):
+        self.alpha = np.exp([-s.decay for s in sources])
+        self.ceiling = np.array([s.rate * s.interest / s.decay for s in sources])
+        self.gain = self.ceiling * (1 - self.alpha)
+        self.round, self.k = len(sources), np.arange(worlds)
+        self.state = np.tile(self.gain, (worlds, 1))
+        self.age = np.ones((worlds, len(sources)), np.float32)
+        self.found = np.zeros((worlds, len(sources)), np.float32)
+
+    def step(self, scores):
+        source = scores.argmax(axis=1)
+        reward = self.state[self.k, source]
+        self.found[self.k, source] = reward / self.ceiling[source]
+        self.state[self.k, source] = 0
+        self.state *= self.alpha
+        self.state += self.gain
+        self.age += 1
+        self.age[self.k, source] = 1
+        state = (self.state / self.ceiling).astype(np.float32)
+        return np.concatenate([state, 1 - np.exp(-self.age / self.round), self.found], axis=1), reward
 
 
-for keywords in ({"world": "mean"}, {"world": "mean", "action": "one"}, {"world": "mean", "scaled": False}, {}):
-    name = ", ".join(f"{k}={v}" for k, v in keywords.items()) or "defaults"
-    one = gymnasium.make("ephemera/Crawl-v0", max_episode_steps=-1, **keywords)
-    one.reset(seed=1)
-    action = one.action_space.sample()
-    line = f"{name:15} 1: {best(lambda one=one, action=action: one.step(action), 1, 10_000):>12,.0f}"
-    for k in (16, 1024, 4096):
-        many = gymnasium.make_vec("ephemera/Crawl-v0", num_envs=k, **keywords)
-        many.reset(seed=1)
-        actions = np.asarray(many.action_space.sample())
-        speed = best(lambda many=many, actions=actions: many.step(actions), k, max(3, 60_000 // k))
-        line += f"   {k}: {speed:>12,.0f}"
-        many.close()
-    print(line)
+def least(*steps, calls):
+    """Return the least time of a call of each."""
+    times = [float("inf")] * len(steps)
+    for _ in range(ROUNDS):
+        for k, step in enumerate(steps):
+            began = time.process_time()
+            for _ in range(calls):
+                step()
+            times[k] = min(times[k], (time.process_time() - began) / calls)
+    return times
+
+
+def stepping(env, instance):
+    """Return a function that steps with actions that differ from call to call."""
+    scores = np.random.default_rng(1).random((8, WORLDS, len(instance.sources)), np.float32)
+    turns = itertools.cycle(scores)
+    return lambda: env.step(next(turns))
+
+
+if __name__ == "__main__":
+    print("sources   NumPy, epochs/s   here, epochs/s   ratio")
+    for name in ("paper", "lognormal:100", "lognormal:1000"):
+        instance = ephemera.load_instance(name)
+        env = gymnasium.make_vec("ephemera/Crawl-v0", num_envs=WORLDS, instance=name, world="mean")
+        env.reset(seed=1)
+        n = len(instance.sources)
+        plain, here = least(
+            stepping(Plain(instance.sources, WORLDS), instance),
+            stepping(env, instance),
+            calls=max(2, 100_000 // n // 100),
+        )
+        print(f"{n:7} {WORLDS / plain:17,.0f} {WORLDS / here:16,.0f} {plain / here:7.2f}")
+        env.close()
+    print("\nTable I             1 world     1024 worlds, epochs/s")
+    for keywords in ({"world": "mean"}, {"world": "mean", "action": "one"}, {"world": "mean", "scaled": False}, {}):
+        one = gymnasium.make("ephemera/Crawl-v0", max_episode_steps=-1, **keywords)
+        many = gymnasium.make_vec("ephemera/Crawl-v0", num_envs=WORLDS, **keywords)
+        one.reset(seed=1), many.reset(seed=1)
+        action, actions = one.action_space.sample(), np.asarray(many.action_space.sample())
+        (single,) = least(lambda one=one, action=action: one.step(action), calls=3000)
+        (each,) = least(lambda many=many, actions=actions: many.step(actions), calls=5)
+        print(f"{', '.join(map(str, keywords.values())) or 'poisson':15} {1 / single:11,.0f} {WORLDS / each:15,.0f}")

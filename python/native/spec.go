@@ -22,6 +22,7 @@ type spec struct {
 	Kind     string  `json:"world"`
 	experiments.World
 	Unobserved []string `json:"unobserved"` // in place of that of World, for names with commas
+	Window     int      // replay: epochs of the windows of the fitted part that are played; 0 to play the rest
 	Knowledge  env.Level
 }
 
@@ -81,7 +82,31 @@ func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, 
 	if err != nil {
 		return none, err
 	}
+	if s.Window != 0 {
+		return s.windows(ctx)
+	}
 	return w.Open(ctx, in, s.Knowledge)
+}
+
+// windows returns the scene of the part of a recording on which its model is fitted.
+func (s *spec) windows(ctx context.Context) (none experiments.Scene, err error) {
+	if s.Kind != "replay" {
+		return none, errors.New("windows are of a recording, in world replay")
+	}
+	o, err := s.World.Replay(s.Budget)
+	if err != nil {
+		return none, err
+	}
+	rec, err := env.ReadRecording(ctx, s.Trace)
+	if err != nil {
+		return none, err
+	}
+	o.Part = env.PartFitting
+	scene, err := experiments.ReplayScene(rec, o)
+	if err == nil && (s.Window < 1 || s.Window >= scene.Epochs) {
+		err = fmt.Errorf("window is %d; allowed are 1 to %d epochs, those of the part on which the model is fitted", s.Window, scene.Epochs-1)
+	}
+	return scene, err
 }
 
 // player is an entry of the catalogue with settings.

@@ -1,10 +1,12 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,7 +68,12 @@ type Worlds struct {
 	frames []Frame
 	site   *site // of all worlds; nil where each draws an instance of its own
 	world  []one
-	flat   *flat // holds the worlds, where they follow the mean dynamics
+	epoch  []int
+	over   []bool // the episode has ended
+	most   int    // crawls of an epoch
+	crawl  []int  // K × most, of this step
+	crawls []int  // how many of them there are
+	flat   flat   // holds the worlds, where they follow the mean dynamics; else nil
 	hands  []hand
 }
 
@@ -78,15 +85,16 @@ type hand struct {
 }
 
 // site is a scene, and the units of what is observed in it. Scaled, states and
-// harvests are shares of u* where the level of knowledge tells u*, otherwise
-// log(1 + harvest); rewards are shares of the bound; and ages are
+// harvests are shares of u*, or of the bound where each seed has an instance of its
+// own; where the level of knowledge does not tell u*, log(1 + harvest); rewards are shares of the bound; and ages are
 //
 //	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
 type site struct {
 	experiments.Scene
 	terms env.Terms
+	equal bool      // all crawls cost the same
 	gain  []float64 // mean states at the beginning; u, under the mean dynamics
-	rate  []float64 // 1/u*, or 1
+	rate  []float64 // what states are multiplied by
 	log   bool
 	unit  float64   // bound of the relaxed problem, interest per epoch
 	pay   float64   // 1/unit, or 1
@@ -99,10 +107,7 @@ type one struct {
 	env.World // nil in flat
 	at        *site
 	seed      uint64
-	epoch     int
-	over      bool      // the episode has ended
-	found     []float64 // as observed: of each source's last crawl, 0 before the first
-	crawl     []int     // of this step
+	found     []float64 // as observed: of each source's last crawl, 0 before the first; nil in flat
 	got       []env.Crawled
 }
 
@@ -121,21 +126,21 @@ func openWorlds(ctx context.Context, text []byte) (*Worlds, *about, error) {
 	}
 	t := at.terms
 	w.n = len(t.Costs)
-	w.world = make([]one, w.set.Worlds)
-	found := make([]float64, w.set.Worlds*w.n)
-	for k := range w.world {
-		w.world[k].found = found[k*w.n : (k+1)*w.n]
+	w.world, w.epoch, w.over = make([]one, w.set.Worlds), make([]int, w.set.Worlds), make([]bool, w.set.Worlds)
+	w.most = min(w.n, int(t.Budget*(1+1e-9)/slices.Min(t.Costs)))
+	if w.drawn() {
+		w.most = w.n // other costs may come
+	} else {
+		w.site = at
+		w.flat = newFlat(at, &w.set)
 	}
+	w.crawl, w.crawls = make([]int, w.set.Worlds*w.most), make([]int, w.set.Worlds)
 	for range w.set.Threads {
 		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
 	}
-	if !strings.Contains(w.set.Instance, anySeed) {
-		w.site = at
-		w.flat = newFlat(at, w.set.Kind, w.set.Worlds)
-	}
 	w.about = about{
 		ID: at.Instance.ID, Names: t.Names, Costs: t.Costs, Budget: t.Budget, Start: t.Start, Length: t.Length,
-		Epochs: at.Limit(w.set.Steps), Width: 3 * w.n,
+		Epochs: at.Limit(cmp.Or(w.set.Steps, w.set.Window)), Width: 3 * w.n,
 		Limited: w.set.Kind == "mean" && w.site != nil && len(at.Instance.Changes) == 0, Bounded: at.Bounded(w.set.Knowledge),
 	}
 	for _, c := range at.Instance.Changes {
@@ -150,6 +155,9 @@ func openWorlds(ctx context.Context, text []byte) (*Worlds, *about, error) {
 	}
 	return w, &w.about, nil
 }
+
+// drawn reports whether each seed has an instance of its own.
+func (w *Worlds) drawn() bool { return strings.Contains(w.set.Instance, anySeed) }
 
 // open opens the scene of a seed and measures it.
 func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
@@ -166,6 +174,7 @@ func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
 	if at.unit == 0 {
 		at.unit = 1
 	}
+	at.equal = slices.Max(at.terms.Costs) == slices.Min(at.terms.Costs)
 	for i := range at.rate {
 		at.rate[i] = 1
 	}
@@ -175,8 +184,8 @@ func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
 	at.pay, at.round = 1/at.unit, at.terms.Round()
 	if at.log = w.set.Knowledge == env.LevelOnline; !at.log {
 		for i, s := range scene.Instance.Sources {
-			if c := s.Ceiling(); c > 0 {
-				at.rate[i] = 1 / c
+			if at.rate[i] = at.pay; !w.drawn() && s.Ceiling() > 0 {
+				at.rate[i] = 1 / s.Ceiling()
 			}
 		}
 	}
@@ -257,19 +266,41 @@ func (w *Worlds) begin(k int, seed uint64, to *Frame) (err error) {
 			return fmt.Errorf("instance %s has %d sources, and not %d", x.at.Instance.ID, len(x.at.terms.Costs), w.n)
 		}
 	}
+	x.seed, x.got, w.epoch[k], w.over[k] = seed, nil, 0, false
+	to.Unit[k], to.Seed[k] = x.at.unit, seed
 	if w.flat != nil {
 		w.flat.begin(k)
-	} else if x.World, err = x.at.Open(seed, w.set.Knowledge, false); err != nil {
-		return err
+		return nil
 	}
-	x.seed, x.epoch, x.over, x.got = seed, 0, false, nil
-	clear(x.found)
-	to.Unit[k], to.Seed[k] = x.at.unit, seed
-	return nil
+	x.found = make([]float64, w.n)
+	if x.World, err = x.at.Open(seed, w.set.Knowledge, w.set.Window > 0); err == nil && w.set.Window > 0 {
+		err = x.window(w.set.Window, w.n)
+	}
+	return err
+}
+
+// window goes to the beginning of a window, in the epoch before which all sources
+// were crawled.
+func (x *one) window(epochs, sources int) error {
+	for range stream.Mix(x.seed) % uint64(x.at.Epochs-epochs) {
+		if _, err := x.Step(nil); err != nil {
+			return err
+		}
+	}
+	all := make([]int, sources)
+	for i := range all {
+		all[i] = i
+	}
+	_, err := x.Step(all)
+	return err
 }
 
 // write writes what the last crawls of world k brought and what is seen of it now.
 func (w *Worlds) write(to *Frame, row, k int) {
+	if w.flat != nil {
+		w.flat.write(w, to, row, k)
+		return
+	}
 	x := &w.world[k]
 	block := row*len(w.world) + k
 	lo, hi := block*w.n, (block+1)*w.n
@@ -282,7 +313,7 @@ func (w *Worlds) write(to *Frame, row, k int) {
 		interest[c.Source], crawled[c.Source] = c.Interest, 1
 	}
 	to.Reward[block], to.Over[block] = reward*x.at.pay, 0
-	if x.over {
+	if w.over[k] {
 		to.Over[block] = 1
 	}
 	lo, hi = block*w.about.Width, (block+1)*w.about.Width
@@ -296,26 +327,25 @@ func (w *Worlds) write(to *Frame, row, k int) {
 // show writes states, ages and the interest that each source's last crawl brought.
 func show[F float32 | float64](w *Worlds, k int, to []F) {
 	x := &w.world[k]
-	n := w.n
-	ages, harvests := to[len(to)-2*n:len(to)-n], to[len(to)-n:]
-	for i, y := range x.found {
-		harvests[i] = F(y)
-	}
-	if w.flat != nil {
-		flatShow(w.flat, k, x.epoch, to[:len(to)-2*n], ages)
-		return
-	}
+	states, ages, harvests := parts(to, w.n)
 	v := x.View()
+	seen := v.Mean
+	if w.set.Knowledge == env.LevelObserved {
+		seen = v.State
+	}
+	for i := range states {
+		states[i] = F(seen[i] * x.at.rate[i])
+	}
 	for i := range ages {
 		ages[i] = age[F](x.at, v.Age(i))
+		harvests[i] = F(x.found[i])
 	}
-	state := v.Mean // what is seen of it
-	if w.set.Knowledge == env.LevelObserved {
-		state = v.State
-	}
-	for i := range to[:len(to)-2*n] {
-		to[i] = F(state[i] * x.at.rate[i])
-	}
+}
+
+// parts returns the parts of an observation; the first may be empty.
+func parts[F float32 | float64](to []F, n int) (states, ages, harvests []F) {
+	k := len(to) - 2*n
+	return to[:k], to[k : k+n], to[k+n:]
 }
 
 // Actions of all worlds, in one of the forms.
@@ -340,17 +370,18 @@ func (w *Worlds) Step(a *Actions, slot, row int) error {
 	return nil
 }
 
-// phase is what is done to world k.
-type phase = func(w *Worlds, h *hand, k int, a *Actions, to *Frame, row int) error
+// phase is what is done to worlds from number lo up to hi. Its errors name the world.
+type phase = func(w *Worlds, h *hand, lo, hi int, a *Actions, to *Frame, row int) error
 
 // each does something to all worlds, on all threads.
 func (w *Worlds) each(do phase, a *Actions, to *Frame, row int) error {
 	if len(w.hands) == 1 {
-		return w.part(0, do, a, to, row)
+		return do(w, &w.hands[0], 0, len(w.world), a, to, row)
 	}
 	var wait sync.WaitGroup
 	for t := range w.hands {
-		wait.Go(func() { w.hands[t].err = w.part(t, do, a, to, row) })
+		h, lo, hi := &w.hands[t], t*len(w.world)/len(w.hands), (t+1)*len(w.world)/len(w.hands)
+		wait.Go(func() { h.err = do(w, h, lo, hi, a, to, row) })
 	}
 	wait.Wait()
 	for _, h := range w.hands {
@@ -361,116 +392,145 @@ func (w *Worlds) each(do phase, a *Actions, to *Frame, row int) error {
 	return nil
 }
 
-// part does it to the worlds of one thread.
-func (w *Worlds) part(t int, do phase, a *Actions, to *Frame, row int) error {
-	for k := t * len(w.world) / len(w.hands); k < (t+1)*len(w.world)/len(w.hands); k++ {
-		if err := do(w, &w.hands[t], k, a, to, row); err != nil {
-			if len(w.world) > 1 {
-				err = fmt.Errorf("world %d: %w", k, err)
-			}
-			return err
+// of names the world in its error.
+func (w *Worlds) of(k int, err error) error {
+	if err != nil && len(w.world) > 1 {
+		err = fmt.Errorf("world %d: %w", k, err)
+	}
+	return err
+}
+
+// choose settles the crawls of worlds.
+func (w *Worlds) choose(h *hand, lo, hi int, a *Actions, _ *Frame, _ int) error {
+	for k := lo; k < hi; k++ {
+		if err := w.chooseOf(h, k, a); err != nil {
+			return w.of(k, err)
 		}
 	}
 	return nil
 }
 
-// choose settles the crawls of world k.
-func (w *Worlds) choose(h *hand, k int, a *Actions, _ *Frame, _ int) error {
-	x := &w.world[k]
-	x.crawl = x.crawl[:0]
-	if x.over {
+func (w *Worlds) chooseOf(h *hand, k int, a *Actions) error {
+	w.crawls[k] = 0
+	if w.over[k] {
 		if w.set.Autoreset {
 			return nil
 		}
 		return errors.New("step after the end of the episode; reset first")
 	}
-	top := h.top
-	if w.site == nil {
-		top = baselines.NewSelector(x.at.terms.Costs, x.at.terms.Budget)
-	}
 	lo, hi := k*w.n, (k+1)*w.n
 	switch {
 	case a.Score64 != nil:
-		return best(x, top, h.key, a.Score64[lo:hi])
+		return best(w, h, k, a.Score64[lo:hi])
 	case a.Score32 != nil:
-		return best(x, top, h.key, a.Score32[lo:hi])
+		return best(w, h, k, a.Score32[lo:hi])
 	case a.Set != nil:
-		return w.named(k, top, h.key, a.Set[lo:hi])
+		return w.named(h, k, a.Set[lo:hi])
 	}
 	i := a.One[k]
 	if i < 0 || i >= int64(w.n) {
 		return fmt.Errorf("action is source %d; allowed are 0 to %d", i, w.n-1)
 	}
-	x.crawl = append(x.crawl, int(i))
+	w.crawl[k*w.most], w.crawls[k] = int(i), 1
 	return nil
 }
 
 // best crawls by decreasing score within the budget, equal scores by number.
-func best[F float32 | float64](x *one, top *baselines.Selector, key []float64, score []F) error {
+func best[F float32 | float64](w *Worlds, h *hand, k int, score []F) error {
+	if w.most == 1 && w.site != nil && w.site.equal {
+		most, at := F(math.Inf(-1)), -1
+		for i, y := range score {
+			if !(y <= most) {
+				if y != y {
+					return fmt.Errorf("the score of source %d is NaN", i)
+				}
+				most, at = y, i
+			}
+		}
+		if at >= 0 {
+			w.crawl[k], w.crawls[k] = at, 1
+		}
+		return nil
+	}
 	for i, y := range score {
 		if y != y {
 			return fmt.Errorf("the score of source %d is NaN", i)
 		}
-		key[i] = float64(y)
+		h.key[i] = float64(y)
 	}
-	x.crawl = top.Top(x.crawl, key)
+	w.top(h, k)
 	return nil
 }
 
+// top crawls by decreasing key.
+func (w *Worlds) top(h *hand, k int) {
+	top := h.top
+	if t := &w.world[k].at.terms; w.site == nil {
+		top = baselines.NewSelector(t.Costs, t.Budget)
+	}
+	w.crawls[k] = len(top.Top(w.crawl[k*w.most:k*w.most], h.key))
+}
+
 // named crawls the sources that are named.
-func (w *Worlds) named(k int, top *baselines.Selector, key []float64, set []int8) error {
-	x := &w.world[k]
-	t := &x.at.terms
+func (w *Worlds) named(h *hand, k int, set []int8) error {
+	t := &w.world[k].at.terms
 	var cost float64
 	for i, b := range set {
 		switch b {
 		case 0:
-			key[i] = math.Inf(-1)
+			h.key[i] = math.Inf(-1)
 		case 1:
-			x.crawl, key[i] = append(x.crawl, i), float64(w.age(k, i))
+			h.key[i] = float64(w.age(k, i))
 			cost += t.Costs[i]
 		default:
 			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
 		}
 	}
-	if env.Fits(cost, t.Budget) {
-		return nil
-	}
-	if !w.set.Truncate {
+	if !w.set.Truncate && !env.Fits(cost, t.Budget) {
 		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, t.Budget)
 	}
-	x.crawl = top.Top(x.crawl[:0], key)
+	w.top(h, k)
 	return nil
 }
 
 // age returns for how many epochs source i of world k has waited.
 func (w *Worlds) age(k, i int) int {
 	if w.flat != nil {
-		return w.world[k].epoch - int(w.flat.last[k*w.n+i])
+		return w.epoch[k] - w.flat.last(k, i)
 	}
 	return w.world[k].View().Age(i)
 }
 
-// step steps a world, or resets it if it is over, and writes into a row.
-func (w *Worlds) step(_ *hand, k int, _ *Actions, to *Frame, row int) (err error) {
+// step steps worlds, or resets those that are over, and writes into a row.
+func (w *Worlds) step(_ *hand, lo, hi int, _ *Actions, to *Frame, row int) error {
+	if w.flat != nil {
+		return w.flat.step(w, lo, hi, to, row)
+	}
+	for k := lo; k < hi; k++ {
+		if err := w.stepOf(k, to, row); err != nil {
+			return w.of(k, err)
+		}
+	}
+	return nil
+}
+
+func (w *Worlds) stepOf(k int, to *Frame, row int) (err error) {
 	x := &w.world[k]
-	if x.over {
+	if w.over[k] {
 		if err := w.begin(k, stream.Mix(x.seed), to); err != nil {
 			return err
 		}
 		w.write(to, row, k)
 		return nil
 	}
-	if w.flat != nil {
-		x.got = w.flat.step(k, x.epoch, x.crawl, x.got[:0])
-	} else if x.got, err = x.Step(x.crawl); err != nil {
+	if x.got, err = x.Step(w.crawl[k*w.most : k*w.most+w.crawls[k]]); err != nil {
 		return err
 	}
 	for _, c := range x.got {
 		x.found[c.Source] = x.at.harvest(c.Source, c.Interest)
 	}
-	x.epoch++
-	x.over = x.epoch == w.about.Epochs
+	w.epoch[k]++
+	w.over[k] = w.epoch[k] == w.about.Epochs
 	w.write(to, row, k)
 	return nil
 }

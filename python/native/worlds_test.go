@@ -270,9 +270,10 @@ func TestStepAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	for _, k := range []int{1, 16, 1024} {
-		b.Run(fmt.Sprint(k), func(b *testing.B) {
-			w, _, err := openWorlds(context.Background(), worldsText(k, map[string]any{"steps": 0, "scaled": true}))
+	const k = 1024
+	for _, instance := range []string{"paper", "lognormal:100", "lognormal:1000"} {
+		b.Run(instance, func(b *testing.B) {
+			w, _, err := openWorlds(context.Background(), worldsText(k, map[string]any{"instance": instance, "steps": 0, "scaled": true}))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -280,14 +281,17 @@ func BenchmarkStep(b *testing.B) {
 			if err := w.Reset(nil, make([]uint64, k), 0, 0); err != nil {
 				b.Fatal(err)
 			}
-			a := Actions{Score32: make([]float32, 4*k)}
+			a, r := Actions{Score32: make([]float32, w.n*k)}, stream.New(1, stream.Test)
+			for i := range a.Score32 {
+				a.Score32[i] = float32(r.Float64())
+			}
 			b.ResetTimer()
 			for b.Loop() {
 				if err := w.Step(&a, 0, 0); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(k)*float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(k*w.n), "ns/source")
 		})
 	}
 }

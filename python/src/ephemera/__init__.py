@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gymnasium
-
 from ._library import Error
 from .envs import CrawlEnv, CrawlVectorEnv
 from .instance import Instance, InstanceLike, Source
@@ -22,8 +20,10 @@ from .references import (
 )
 from .results import Results, load
 from .runs import Agent, Comparison, Outcome, Run, compare, gym_policy, run, whittle
+from .tasks import TASKS, register, task
 
 __all__ = [
+    "TASKS",
     "Agent",
     "Comparison",
     "CrawlEnv",
@@ -53,14 +53,9 @@ __all__ = [
     "run",
     "sources",
     "state_at_age",
+    "task",
     "threshold",
     "whittle",
 ]
 
-if "ephemera/Crawl-v0" not in gymnasium.registry:
-    gymnasium.register(
-        id="ephemera/Crawl-v0",
-        entry_point="ephemera.envs:CrawlEnv",
-        vector_entry_point="ephemera.envs:CrawlVectorEnv",
-        max_episode_steps=1000,
-    )
+register()

@@ -301,9 +301,9 @@ class CrawlEnv(gym.Env[Any, Any]):
         ``found`` (n): interest that each source's last crawl brought, 0 before the first.
 
         ``scaled=False``: float64 in interest and epochs. ``scaled=True``: float32; states and
-        harvests as shares of the source's ceiling u*, with ``online`` harvests as log(1 + x);
-        ages as 1 − exp(−age/round), where a round crawls each source once; rewards as shares of
-        the bound, so that the best are near 1.
+        harvests as shares of the source's ceiling u*, or of the bound where each reset draws an
+        instance, with ``online`` harvests as log(1 + x); ages as 1 − exp(−age/round), where a
+        round crawls each source once; rewards as shares of the bound, so that the best are near 1.
 
     Action, by the keyword ``action``:
         ``scores``: a real number for each source; the best are crawled within the budget, equal
@@ -351,6 +351,8 @@ class CrawlEnv(gym.Env[Any, Any]):
             ``epoch``: length of an epoch of a recording, seconds; default an hour.
             ``decay``: decay rate of interest in a recording, 1/hour; default 0.175.
             ``split``: share of the recording on which its model is fitted; the rest is played; default 0.5.
+            ``window``: epochs of a window of the fitted part, which each reset draws to play it, in place
+            of the rest; all sources were crawled just before it.
 
         Keywords of the environment:
             ``max_episode_steps``: epochs of an episode; ``gymnasium.make`` has it 1000.

@@ -113,6 +113,10 @@ class _Scene:
     def __init__(
         self, instance: InstanceLike, steps: int | None, seed: int, seeds: int, evaluation: int, world: World
     ) -> None:
+        if world.get("window") is not None:
+            raise ValueError(
+                "a window is drawn by environments; window=None runs policies on the part that is held out"
+            )
         self.instance, self.world, self.seed, self.seeds = instance, world, operator.index(seed), operator.index(seeds)
         self.steps = operator.index(steps or 0)
         self.level = world.get("knowledge") or "model"

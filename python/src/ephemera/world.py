@@ -23,9 +23,10 @@ class World(TypedDict, total=False):
     epoch: float | None
     decay: float | None
     split: float | None
+    window: int | None
 
 
-_OF = {"poisson": ("marks", "sigma", "unobserved"), "replay": ("trace", "epoch", "decay", "split")}
+_OF = {"poisson": ("marks", "sigma", "unobserved"), "replay": ("trace", "epoch", "decay", "split", "window")}
 
 
 def known(keywords: Iterable[str], *of: type) -> None:

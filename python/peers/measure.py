@@ -1,0 +1,206 @@
+"""What policies, learners and agents of Stable-Baselines3 earn in the tasks.
+
+    python peers/measure.py results.json --trace trace_hn.csv.gz
+
+goes on with what is not in the file yet, and writes the table of README.md anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+import ephemera
+
+try:
+    import torch
+    from stable_baselines3 import A2C, DQN, PPO
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError:  # the page can be written without
+    VecEnv = object
+
+HERE = Path(__file__).parent
+EPISODE, TEST, LEARN = 1000, 1001, 10_000  # epochs, first seed of the worlds of the test, epochs of the learners
+AGENTS = ("lspe", "certainty", "PPO", "A2C", "DQN")
+
+
+def linear(start: float) -> Any:
+    return lambda left: start * left
+
+
+def settings() -> dict[str, tuple[Any, int, dict[str, Any]]]:
+    """Return of each agent the algorithm, the number of worlds and the settings, tuned by hand on Table I."""
+    net = {"policy_kwargs": {"net_arch": [64, 64]}}
+    critic = {"gamma": 0.95, "gae_lambda": 0.9, "ent_coef": 0.003, "learning_rate": linear(2e-3)} | net
+    replay = {"learning_rate": linear(1e-3), "gamma": 0.95, "buffer_size": 100_000, "learning_starts": 5000} | net
+    return {
+        "PPO": (PPO, 128, {"n_steps": 16, "batch_size": 512, "n_epochs": 6} | critic),
+        "A2C": (A2C, 32, {"n_steps": 8} | critic),
+        "DQN": (
+            DQN,
+            64,
+            {"batch_size": 256, "train_freq": 1, "gradient_steps": 2, "target_update_interval": 6400}
+            | {"exploration_fraction": 0.3, "exploration_final_eps": 0.02}
+            | replay,
+        ),
+    }
+
+
+class Worlds(VecEnv):
+    """Worlds of a task as Stable-Baselines3 wants them; rewards are centred, as average reward wants it."""
+
+    def __init__(self, worlds: int, keywords: dict[str, Any]) -> None:
+        self.env = ephemera.CrawlVectorEnv(worlds, max_episode_steps=EPISODE, autoreset_mode="SameStep", **keywords)
+        super().__init__(worlds, self.env.single_observation_space, self.env.single_action_space)
+
+    def reset(self) -> Any:
+        seeds = [s for s in self._seeds if s is not None]
+        seen, _ = self.env.reset(seed=seeds[0] if seeds else None)
+        self._reset_seeds()
+        return seen
+
+    def step_async(self, actions: Any) -> None:
+        self.actions = actions
+
+    def step_wait(self) -> Any:
+        seen, reward, _, over, info = self.env.step(self.actions)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for k in np.flatnonzero(over):
+            infos[k] = {"terminal_observation": info["final_obs"][k], "TimeLimit.truncated": True}
+        return seen, reward - 1, over, infos
+
+    def close(self) -> None:
+        self.env.close()
+
+    def get_attr(self, name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self.env, name)] * self.num_envs
+
+    def set_attr(self, name: str, value: Any, indices: Any = None) -> None:
+        raise NotImplementedError
+
+    def env_method(self, name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
+
+
+def action(task: dict[str, Any]) -> str:
+    """Return the form of actions: the number of a source where one crawl is made."""
+    return "one" if task["budget"] == 1 else "scores"
+
+
+def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
+    """Return the world of the test, on how many seeds and for how many epochs."""
+    held_out = task.get("world") == "replay"
+    return {**task, "window": None}, 1 if held_out else 10, None if held_out else EPISODE
+
+
+def measured(model: Any, task: dict[str, Any], whittle: list[float]) -> float:
+    """Return the share of exact Whittle that an agent earns in worlds that it was not trained on."""
+    world, seeds, steps = tested(task)
+    env = ephemera.CrawlVectorEnv(seeds, max_episode_steps=steps, action=action(task), **world)
+    seen, info = env.reset(seed=TEST)
+    total, epochs, over = np.zeros(seeds), 0, False
+    while not over:
+        seen, reward, _, ends, _ = env.step(model.predict(seen, deterministic=True)[0])
+        total, epochs, over = total + reward * info["unit"], epochs + 1, ends.any()
+    env.close()
+    return float((total / epochs / whittle).mean())
+
+
+def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[float]) -> dict[str, Any]:
+    """Train an agent and measure it."""
+    kind, worlds, how = settings()[name]
+    env = Worlds(worlds, {**task, "action": action(task)})
+    began = time.process_time()
+    model = kind("MlpPolicy", env, seed=seed, device="cpu", **how).learn(epochs)
+    seconds = time.process_time() - began
+    env.close()
+    return {"share": measured(model, task, whittle), "seconds": round(seconds, 1), "epochs": epochs}
+
+
+def learners(task: dict[str, Any], seeds: int) -> dict[str, list[dict[str, Any]]]:
+    """Return what the learners have learned, and what `certainty` earns as it goes, as shares of exact Whittle."""
+    world, _, steps = tested(task)
+    names = [n for n in ("lspe", "certainty") if n == "lspe" or task["knowledge"] == "online"]
+    table = ephemera.compare(["whittle", *names], **world, steps=LEARN if steps else None, seeds=seeds)
+    by_name = {n: [r for r in table.runs if r["policy"] in (n, f"{n}/learned")] for n in ("whittle", *names)}
+    return {
+        n: [
+            {"seed": r["seed"], "epochs": r["epochs"], "share": r["reward"] / w["reward"]}
+            | (
+                {"bound": w["reward"] / w["of_bound"], "whittle": w["reward"]}
+                if n == "whittle" and "of_bound" in w
+                else {}
+            )
+            for r, w in zip(rows, by_name["whittle"], strict=True)
+        ]
+        for n, rows in by_name.items()
+    }
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the table of the page: means over the seeds, with the least and the greatest."""
+    lines = ["| task | Whittle, % of the bound | " + " | ".join(AGENTS) + " |", "|---|--:|" + "--:|" * len(AGENTS)]
+    for name, of in found.items():
+        cells = []
+        for agent in AGENTS:
+            shares = [100 * r["share"] for r in of.get(agent, [])]
+            cells.append(f"{mean(shares):.1f} ({min(shares):.1f} – {max(shares):.1f})" if shares else "–")
+        bounds = [100 * r["whittle"] / r["bound"] for r in of["whittle"] if "bound" in r]
+        lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("out", type=Path)
+    p.add_argument("--trace", help="the recording of Recording-hn-v1; without, the task is left out")
+    p.add_argument("--epochs", type=int, default=200_000, help="for which the deep agents are trained")
+    p.add_argument("--seeds", type=int, default=10)
+    p.add_argument("--tasks", nargs="*", default=list(ephemera.TASKS))
+    p.add_argument("--agents", nargs="*", default=AGENTS)
+    p.add_argument("--page", action="store_true", help="only write the table")
+    a = p.parse_args()
+    found: dict[str, Any] = json.loads(a.out.read_text()) if a.out.exists() else {}
+
+    def keep() -> None:
+        a.out.write_text(json.dumps(found, indent=1) + "\n")
+
+    for name in [] if a.page else a.tasks:
+        task = ephemera.task(name)
+        if task.get("world") == "replay":
+            if a.trace is None:
+                continue
+            task["trace"] = a.trace
+        of = found.setdefault(name, {})
+        if "whittle" not in of:
+            of |= learners(task, a.seeds)
+            keep()
+        world, seeds, steps = tested(task)
+        whittle = [
+            r["reward"] for r in ephemera.compare(["whittle"], **world, steps=steps, seeds=seeds, seed=TEST).runs
+        ]
+        for agent in [x for x in a.agents if x in AGENTS[2:] and (x != "DQN" or task["budget"] == 1)]:
+            torch.set_num_threads(1)
+            rows = of.setdefault(agent, [])
+            for seed in range(len(rows) + 1, a.seeds + 1):
+                rows.append({"seed": seed, **deep(agent, task, seed, a.epochs, whittle)})
+                keep()
+                print(name, agent, rows[-1], flush=True)
+    if set(found) >= set(ephemera.TASKS) - {"Recording-hn-v1"}:
+        page = HERE / "README.md"
+        begin, end = "<!-- table -->\n", "<!-- end of table -->"
+        head, rest = page.read_text().split(begin)
+        page.write_text(head + begin + table(found) + "\n" + rest[rest.index(end) :])
+
+
+if __name__ == "__main__":
+    main()

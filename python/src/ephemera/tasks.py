@@ -1,0 +1,45 @@
+"""Tasks: worlds by name, to measure on; peers/README.md has what policies earn in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+TASKS: dict[str, dict[str, Any]] = {
+    "TableI-v1": {"instance": "paper", "budget": 1},
+    "TableIMean-v1": {"instance": "paper", "budget": 1, "world": "mean", "knowledge": "model"},
+    "TableITwo-v1": {"instance": "paper", "budget": 2},
+    "Lognormal10-v1": {"instance": "lognormal:10:*", "budget": 1},
+    "Lognormal50-v1": {"instance": "lognormal:50:*", "budget": 1},
+    "Mixed20-v1": {"instance": "mixed:20:*", "budget": 5},
+    "PowerLaw-v1": {"instance": "lognormal:10:*:power", "budget": 1},
+    "Drift-v1": {"instance": "drift:10:*", "budget": 1},
+    "Observed-v1": {"instance": "lognormal:10:*", "budget": 1, "knowledge": "observed", "marks": "per-epoch"},
+    "Recording-hn-v1": {"world": "replay", "budget": 1, "window": 1000},
+}
+"""Keywords of :class:`ephemera.CrawlEnv` by task. ``*`` has each seed draw an instance. The recording's path is given
+as ``trace``; ``window=None`` plays the part that is held out."""
+for _world in TASKS.values():
+    _world.setdefault("knowledge", "online")
+
+
+def task(name: str, **changes: Any) -> dict[str, Any]:
+    """Return the keywords of a task, for :func:`ephemera.compare` and :func:`ephemera.run`."""
+    try:
+        return {**TASKS[name.removeprefix("ephemera/")], **changes}
+    except KeyError:
+        raise ValueError(f"there is no task {name!r}; there are {', '.join(TASKS)}") from None
+
+
+def register() -> None:
+    """Register the environments with Gymnasium."""
+    for name, keywords in {"Crawl-v0": {}, **TASKS}.items():
+        if f"ephemera/{name}" not in gymnasium.registry:
+            gymnasium.register(
+                id=f"ephemera/{name}",
+                entry_point="ephemera.envs:CrawlEnv",
+                vector_entry_point="ephemera.envs:CrawlVectorEnv",
+                max_episode_steps=1000,
+                kwargs=keywords,
+            )
