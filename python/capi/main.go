@@ -17,6 +17,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"unsafe"
 
@@ -42,10 +43,15 @@ func status(answer **C.char, err error) C.int32_t {
 	return 1
 }
 
-// caught makes an error of a panic.
+// caught makes an error of a panic, with the stack where it is a mistake of this
+// program and not of the caller.
 func caught(answer **C.char, to *C.int32_t) {
-	if p := recover(); p != nil {
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error:
 		*to = status(answer, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	default:
+		*to = status(answer, fmt.Errorf("%v", p))
 	}
 }
 

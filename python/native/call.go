@@ -55,6 +55,10 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 		err = m.crawler(newCrawler(ctx, text))
 	case "load":
 		err = m.crawler(loadCrawler(text))
+	case "feeds":
+		m.built, err = newFeeds(text)
+	case "load feeds":
+		m.built, err = loadFeeds(text)
 	case "curve":
 		m.Numbers, err = curve(text, in, m.Numbers)
 	case "relax", "instance":
@@ -74,6 +78,10 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 			m.Numbers = w.items(m.Numbers)
 		}
 	default:
+		if f, no := Get[*feeds](handle); no == nil {
+			err = f.call(what, text, &m)
+			break
+		}
 		var c *crawler
 		if c, err = Get[*crawler](handle); err == nil {
 			err = c.call(what, in, &m)

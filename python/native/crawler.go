@@ -1,14 +1,10 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
@@ -41,12 +37,14 @@ type crawler struct {
 	learner  learner.Learner // nil for what does not learn
 
 	mu sync.Mutex // held by calls
-	// books say when each source was crawled, and hold its mean state. What the
-	// owner sees goes before them and is written into them.
+	// books say when each source was crawled, and hold its mean state.
 	books *env.Mean
 	view  env.Observed
 	crawl []int
 }
+
+// maxInterest bounds the interest of a crawl, so that it can be added up and squared.
+const maxInterest = 1e100
 
 // newCrawler builds a policy or a learner. It draws from the stream that a run
 // under the seed would give it.
@@ -118,13 +116,13 @@ func (c *crawler) call(what string, in []float64, m *Made) (err error) {
 		m.Answer = c.describe()
 	case "select":
 		var pick []int
-		pick, err = c.Select(c.seen(in))
+		pick, err = c.Select(in)
 		for _, i := range pick {
 			m.Numbers = append(m.Numbers, float64(i))
 		}
 	case "update":
 		crawls, rest := readCrawls(in)
-		err = c.Update(crawls, c.seen(rest))
+		err = c.Update(crawls, rest)
 	case "thresholds":
 		m.Answer, err = c.thresholds()
 	case "save":
@@ -135,18 +133,6 @@ func (c *crawler) call(what string, in []float64, m *Made) (err error) {
 		err = fmt.Errorf("unknown call %q", what)
 	}
 	return err
-}
-
-// seen reads what the owner sees: nothing, ages, or ages and states.
-func (c *crawler) seen(in []float64) (s seen) {
-	n := len(c.terms.Costs)
-	if len(in) > 0 {
-		s.Age = in[:min(n, len(in))]
-	}
-	if len(in) > n {
-		s.State = in[n:]
-	}
-	return s
 }
 
 // readCrawls reads how many crawls there are, source, interest and number of
@@ -165,61 +151,36 @@ func readCrawls(in []float64) ([]env.Crawled, []float64) {
 	return crawls, items
 }
 
-// seen is what the owner sees, in place of the books: ages in epochs, and
-// states in interest. nil leaves the books as they are.
-type seen struct{ Age, State []float64 }
-
-// check refuses what cannot be seen.
-func (c *crawler) check(s seen) error {
-	n := len(c.terms.Costs)
-	if s.Age != nil && len(s.Age) != n || s.State != nil && len(s.State) != n {
-		return fmt.Errorf("%d ages and %d states for %d sources", len(s.Age), len(s.State), n)
+// look returns the view, with the true states where these are seen.
+func (c *crawler) look(state []float64) (*env.Observed, error) {
+	if c.level != env.LevelObserved {
+		state = nil
+	} else if len(state) != len(c.terms.Costs) {
+		return nil, fmt.Errorf("there are %d states for %d sources; with knowledge observed each is needed", len(state), len(c.terms.Costs))
 	}
-	for i, a := range s.Age {
-		if a < 1 {
-			return fmt.Errorf("the age of source %d is %v; allowed is 1 or more", i, a)
-		}
-	}
-	for i, x := range s.State {
+	for i, x := range state {
 		if !(x >= 0) || math.IsInf(x, 1) {
-			return fmt.Errorf("the state of source %d is %v; allowed is a finite number, 0 or more", i, x)
+			return nil, fmt.Errorf("the state of source %d is %v; allowed is a finite number, 0 or more", i, x)
 		}
 	}
-	if s.State == nil && c.level == env.LevelObserved {
-		return errors.New("knowledge observed needs the states of the sources")
-	}
-	return nil
-}
-
-// look writes what the owner sees into the books, and returns the view.
-func (c *crawler) look(s seen) *env.Observed {
-	v := c.books.View()
-	for i, a := range s.Age {
-		if last := v.Epoch - int(a); last != v.Last[i] {
-			v.Last[i], v.Mean[i] = last, c.instance.Sources[i].MeanState(int(a))
-		}
-	}
-	if c.level == env.LevelModel {
-		copy(v.Mean, s.State)
-	}
-	c.view = env.Observed{Model: v.Model, State: s.State}
-	return &c.view
+	c.view = env.Observed{Model: c.books.View().Model, State: state}
+	return &c.view, nil
 }
 
 // Select returns the sources to crawl now.
-func (c *crawler) Select(s seen) ([]int, error) {
-	if err := c.check(s); err != nil {
-		return nil, err
+func (c *crawler) Select(state []float64) ([]int, error) {
+	v, err := c.look(state)
+	if err == nil {
+		c.crawl = c.agent.Select(c.crawl[:0], v)
 	}
-	c.crawl = c.agent.Select(c.crawl[:0], c.look(s))
-	return c.crawl, nil
+	return c.crawl, err
 }
 
-// Update tells what crawls brought back, and goes on to the next epoch. What is
-// seen there may be given. What it refuses changes nothing. It fills in the ages
+// Update tells what crawls brought back, and goes on to the next epoch, with the
+// states that are seen there. What it refuses changes nothing. It fills in the ages
 // of the crawls.
-func (c *crawler) Update(crawls []env.Crawled, next seen) error {
-	if err := c.check(next); err != nil {
+func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
+	if _, err := c.look(next); err != nil {
 		return err
 	}
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
@@ -229,15 +190,15 @@ func (c *crawler) Update(crawls []env.Crawled, next seen) error {
 		if x.Source < 0 || x.Source >= n {
 			return fmt.Errorf("crawl of source %d; allowed are 0 to %d", x.Source, n-1)
 		}
-		if !finite(x.Interest) {
-			return fmt.Errorf("the crawl of source %d brought %v; allowed is a finite interest, 0 or more", x.Source, x.Interest)
+		if !finite(x.Interest) || x.Interest > maxInterest {
+			return fmt.Errorf("the crawl of source %d brought %v; allowed is 0 to %g", x.Source, x.Interest, maxInterest)
 		}
 		if c.learner != nil && c.level == env.LevelOnline && x.Interest > 0 && len(x.Items) == 0 {
 			return fmt.Errorf("the crawl of source %d brought %v and names no items; with knowledge online they are needed", x.Source, x.Interest)
 		}
 		for _, item := range x.Items {
-			if !finite(item.Age) || !finite(item.Interest) {
-				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite numbers, 0 or more", x.Source, item.Age, item.Interest)
+			if !finite(item.Age) || !finite(item.Interest) || item.Interest > maxInterest {
+				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite ages, 0 or more, and 0 to %g", x.Source, item.Age, item.Interest, maxInterest)
 			}
 		}
 		crawls[k].Age = c.books.View().Age(x.Source)
@@ -246,8 +207,9 @@ func (c *crawler) Update(crawls []env.Crawled, next seen) error {
 	if _, err := c.books.Step(c.crawl); err != nil {
 		return err
 	}
-	c.agent.Update(crawls, c.look(next))
-	return nil
+	v, err := c.look(next)
+	c.agent.Update(crawls, v)
+	return err
 }
 
 // thresholds returns the learned threshold of each source, in epochs, or with
@@ -298,47 +260,29 @@ func (c *crawler) save() (string, error) {
 }
 
 // loadCrawler takes up a learner that was saved in a file, or by train in a
-// directory, or that is handed over.
+// directory.
 func loadCrawler(text []byte) (*crawler, error) {
-	var s struct {
-		Path  string
-		Saved *learner.Saved
-	}
-	if err := decode(text, &s); err != nil {
-		return nil, err
-	}
-	var data []byte
-	var err error
-	if s.Saved != nil {
-		data, err = s.Saved.Encode()
-	} else {
-		if info, err := os.Stat(s.Path); err == nil && info.IsDir() {
-			s.Path = filepath.Join(s.Path, learner.StateFile)
-		}
-		data, err = os.ReadFile(s.Path)
-	}
+	s, err := loadSaved(text)
 	if err != nil {
 		return nil, err
 	}
-	c, err := restored(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cmp.Or(s.Path, "the state"), err)
-	}
-	return c, nil
+	return restored(s)
 }
 
-func restored(data []byte) (*crawler, error) {
-	s, err := learner.Decode(data)
-	if err != nil {
-		return nil, err
-	}
+func restored(s *learner.Saved) (*crawler, error) {
 	c := &crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), instance: s.Instance()}
-	if err := c.open(s.Start, s.Length); err != nil {
+	err := c.open(s.Start, s.Length)
+	if err != nil {
 		return nil, err
 	}
 	v := c.books.View()
 	var b env.Model // the books; a run of train leaves others
 	if json.Unmarshal(s.Run, &b) == nil && len(b.Last) == len(v.Last) && len(b.Mean) == len(v.Mean) {
+		for i, last := range b.Last {
+			if last < -1 || last >= b.Epoch || b.Epoch > math.MaxInt32 || !(b.Mean[i] >= 0) {
+				return nil, fmt.Errorf("the file is damaged: source %d was crawled in epoch %d of %d and has %v", i, last, b.Epoch, b.Mean[i])
+			}
+		}
 		v.Epoch = b.Epoch
 		copy(v.Last, b.Last)
 		copy(v.Mean, b.Mean)

@@ -124,6 +124,15 @@ func (p *player) find(scene experiments.Scene, level env.Level) (*experiments.En
 	if why := e.WhyNot(scene, level); why != "" {
 		return nil, nil, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
 	}
+	return p.configure(level)
+}
+
+// configure reads the settings of the entry.
+func (p *player) configure(level env.Level) (*experiments.Entry, any, error) {
+	e, err := experiments.Find(p.Name)
+	if err != nil {
+		return nil, nil, err
+	}
 	for key, v := range p.Settings {
 		if x, ok := v.(float64); ok && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 			p.Settings[key] = int64(x) // JSON does not tell whole numbers from others

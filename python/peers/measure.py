@@ -129,7 +129,7 @@ def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[
 def learners(task: dict[str, Any], seeds: int) -> dict[str, list[dict[str, Any]]]:
     """Return what the learners have learned, and what `certainty` earns as it goes, as shares of exact Whittle."""
     world, _, steps = tested(task)
-    names = [n for n in ("lspe", "certainty") if n == "lspe" or task["knowledge"] == "online"]
+    names = {"online": ["lspe", "certainty"], "observed": ["lspe"], "model": []}[task["knowledge"]]
     table = ephemera.compare(["whittle", *names], **world, steps=LEARN if steps else None, seeds=seeds)
     by_name = {n: [r for r in table.runs if r["policy"] in (n, f"{n}/learned")] for n in ("whittle", *names)}
     return {

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_crawler import fetch
 
 README = Path(__file__).parents[1] / "README.md"
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "quickstart.ipynb"
@@ -31,8 +32,8 @@ def test_readme(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command("train", "-steps", 100, "-out", "DIR")
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
-    assert len(blocks) == 4
-    names = {}
+    assert len(blocks) == 5
+    names = {"fetch": fetch}
     for block in blocks:
         exec(block, names)
     assert names["learner"].names == ["news", "blog"] and names["results"].kind == "train"

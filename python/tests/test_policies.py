@@ -44,30 +44,13 @@ def test_settings():
         ephemera.Policy("nobody")
 
 
-def test_views():
-    """The books, a View, a mapping and an array of ages give the same."""
-    a, b = ephemera.Policy("whittle"), ephemera.Policy("whittle")
-    env = ephemera.CrawlEnv(world="mean", observation="dict", scaled=False)
-    seen, _ = env.reset(seed=1)
-    for k in range(100):
-        view = ephemera.View(k, seen["age"].astype(int), seen["state"])
-        pick = a.select()
-        for other in (b.select(seen), b.select(view), b.select(view.age)):
-            assert np.array_equal(pick, other)
-        scores = np.zeros(4)
-        scores[pick] = 1
-        seen, _, _, _, info = env.step(scores)
-        a.update([(i, info["interest"][i]) for i in pick])
-        b.update(ephemera.Crawls(pick, info["interest"][pick]), seen)
-
-
 def test_observed_needs_states():
     policy = ephemera.Policy("whittle", knowledge="observed")
-    with pytest.raises(ephemera.Error, match="needs the states"):
+    with pytest.raises(ephemera.Error, match="0 states for 4 sources"):
         policy.select()
     state = ephemera.load_instance().sources
     x = np.array([s.rate * s.interest for s in state])
-    assert list(policy.select({"age": np.ones(4, int), "state": x})) == [int(ephemera.index("paper", x).argmax())]
+    assert list(policy.select(x)) == [int(ephemera.index("paper", x).argmax())]
 
 
 def test_online_with_items():
@@ -119,10 +102,6 @@ def test_save_and_load(tmp_path):
 @pytest.mark.parametrize(
     "use,error,words",
     [
-        (lambda p: p.select([1, 1, 1]), ValueError, "shape"),
-        (lambda p: p.select([1.0, 1, 1, 1]), TypeError, "dtype"),
-        (lambda p: p.select([1, 1, 1, 0]), ephemera.Error, "age of source 3 is 0"),
-        (lambda p: p.select({"age": [1, 1, 1, 1], "state": [1, 1, 1, np.inf]}), ephemera.Error, "state of source 3"),
         (lambda p: p.update([(4, 1.0)]), ephemera.Error, "source 4"),
         (lambda p: p.update([(1, 1.0), (1, 1.0)]), ephemera.Error, "twice"),
         (lambda p: p.update([(1, float("nan"))]), ephemera.Error, "NaN"),

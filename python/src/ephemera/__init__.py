@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._library import Error
+from .crawler import Belief, Crawler
 from .envs import CrawlEnv, CrawlVectorEnv
 from .instance import Instance, InstanceLike, Source
 from .policies import Crawls, Learner, Policy, View, sources
@@ -25,9 +26,11 @@ from .tasks import TASKS, register, task
 __all__ = [
     "TASKS",
     "Agent",
+    "Belief",
     "Comparison",
     "CrawlEnv",
     "CrawlVectorEnv",
+    "Crawler",
     "Crawls",
     "Error",
     "Instance",

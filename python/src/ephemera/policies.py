@@ -57,13 +57,28 @@ def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
     return np.ascontiguousarray(a, dtype)
 
 
+def put(path: str | os.PathLike[str], text: str) -> None:
+    """Write a state file, which appears whole or not at all."""
+    target = Path(path)
+    if target.is_dir():
+        target = target / "state.json"
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        raise ValueError(f"{target} is no regular file; allowed is one, or a path where nothing is")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as room:
+        part = Path(room, "part")
+        with part.open("w", encoding="utf-8") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(part, target)
+
+
 class Policy(_library.Handle):
     """A policy of the catalogue by its name, which picks sources to crawl.
 
-    It keeps the books of its own crawls, so that ``select()`` needs no argument. A view may be
-    given all the same: a :class:`View`, a mapping such as an environment's observation with
-    ``observation="dict", scaled=False``, or an array of ages. With knowledge ``observed`` it must
-    hold the states.
+    It keeps the books of the crawls that it is told of, so that ``select()`` needs no argument. With
+    knowledge ``observed`` it needs the states, (n,) interest. Where sources come and go, and time is
+    that of a clock, a :class:`Crawler` is asked.
 
     It is safe with threads, whose calls take turns. It cannot be pickled; a :class:`Learner` is
     saved and loaded instead.
@@ -163,49 +178,27 @@ class Policy(_library.Handle):
         with self._turn():
             return _library.ask(what, handle=self._alive())
 
-    def _seen(self, view: Any) -> list[NDArray[Any]]:
-        """Return what a view shows: nothing, ages, or ages and states."""
-        if view is None:
-            return []
-        age: Any = None
-        state: Any = None
-        if isinstance(view, View):
-            age, state = view.age, view.state if self.knowledge == "observed" else view.mean
-        elif isinstance(view, Mapping):
-            age, state = view["age"], view.get("state")
-            if np.asarray(age).dtype.kind == "f":  # as environments show it
-                age = np.rint(age).astype(np.int64)
-        else:
-            age = view
-        n = len(self._about["names"])
-        seen = [_array(age, np.int64, "age")]
-        if state is not None and self.knowledge != "online":
-            seen.append(_array(state, np.float64, "state"))
-        for name, a in zip(("age", "state"), seen, strict=False):
-            if a.shape != (n,):
-                raise ValueError(f"{name} has shape {a.shape}; needed is ({n},)")
-        return seen
-
-    def _tell(self, what: str, before: Sequence[NDArray[Any]], view: Any) -> NDArray[np.float64]:
-        """Hand in numbers and what a view shows; the numbers that come back."""
+    def _tell(self, what: str, before: Sequence[NDArray[Any]], state: ArrayLike | None) -> NDArray[np.float64]:
+        """Hand in numbers and states; the numbers that come back."""
+        seen = [] if state is None else [_array(state, np.float64, "state")]
         with self._turn():
             handle = self._alive()
-            given = np.concatenate([np.empty(0), *before, *self._seen(view)], dtype=np.float64)
+            given = np.concatenate([np.empty(0), *before, *seen], dtype=np.float64)
             room = np.empty(len(self._about["names"]))
             _, count, _ = _library.exchange(what, handle, b"", given, room)
             return room[:count]
 
-    def select(self, view: View | Mapping[str, Any] | ArrayLike | None = None) -> NDArray[np.int64]:
+    def select(self, state: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return the numbers of the sources to crawl now, shape (m,).
 
         They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
         """
-        return self._tell("select", [], view).astype(np.int64)
+        return self._tell("select", [], state).astype(np.int64)
 
     def update(
         self,
         crawls: Crawls | Iterable[tuple[int, float] | tuple[int, float, Items]],
-        view: View | Mapping[str, Any] | ArrayLike | None = None,
+        state: ArrayLike | None = None,
     ) -> None:
         """Tell what the crawls brought back, and go on to the next epoch.
 
@@ -213,7 +206,7 @@ class Policy(_library.Handle):
             crawls: a :class:`Crawls`, or ``(source, interest)`` or ``(source, interest, (ages,
                 interests))`` of each crawl; the last form names its items, oldest first, which
                 learners with knowledge ``online`` learn from.
-            view: what is seen at the next epoch; may be left out as in :meth:`select`.
+            state: what waits at the next epoch, with knowledge ``observed``.
         """
         if not isinstance(crawls, Crawls):
             rows = list(crawls)
@@ -239,7 +232,7 @@ class Policy(_library.Handle):
             counts = np.array([len(a) for a, _ in parts])
             found = np.concatenate([found, *(np.column_stack(part) for part in parts)])
         table = np.column_stack((source, interest, counts))
-        self._tell("update", [np.array([len(source)]), table.ravel(), found.ravel()], view)
+        self._tell("update", [np.array([len(source)]), table.ravel(), found.ravel()], state)
 
 
 class Learner(Policy):
@@ -280,19 +273,7 @@ class Learner(Policy):
         The file appears whole or not at all, and replaces a regular file only. It is the one that the
         commands write and read.
         """
-        text = self._state()
-        target = Path(path)
-        if target.is_dir():
-            target = target / "state.json"
-        if target.is_symlink() or (target.exists() and not target.is_file()):
-            raise ValueError(f"{target} is no regular file; allowed is one, or a path where nothing is")
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as room:
-            part = Path(room, "part")
-            with part.open("w", encoding="utf-8") as f:
-                f.write(text)
-                f.flush()
-                os.fsync(f.fileno())
-            os.replace(part, target)
+        put(path, self._state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Learner:

@@ -1,0 +1,164 @@
+"""A learner for a program that crawls: sources come and go, and time is that of a clock."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _library
+from .policies import put
+
+Item = tuple[float, float | None]
+"""When an item was published, Unix time in seconds, and its worth when it was new; None for what is told later."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What a crawler thinks of a source; NaN where it does not know."""
+
+    items: float
+    """Per hour."""
+    interest: float
+    """Published per hour."""
+    half_life: float
+    """Of the interest, seconds."""
+    last: float
+    """Unix time of the epoch of its last crawl."""
+    due: float
+    """Unix time at which a crawl is worth its price."""
+    price: float
+    """Of a crawl: interest that it has to bring beyond what waiting would."""
+
+
+class Crawler(_library.Handle):
+    """Says which sources to crawl when there is room, and is told of crawls when they are done.
+
+    All times are Unix times in seconds, and handed in. Crawls may be told in any order, also of
+    sources that were not asked for. It knows nothing of the sources beforehand.
+    """
+
+    _kind = "crawler"
+
+    def __init__(
+        self,
+        start: float,
+        *,
+        epoch: float = 3600.0,
+        budget: float = 1.0,
+        half_life: float = 14_400.0,
+        per_group: int = 0,
+        learner: str = "forecast",
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 1,
+    ) -> None:
+        """Begin without sources.
+
+        Args:
+            start: when the first epoch begins.
+            epoch: seconds; how exact times are. Some crawls should fit into each.
+            budget: what the crawls of an epoch may cost together; one costs 1 unless its source says otherwise.
+            half_life: in which an item loses half of its interest, seconds.
+            per_group: crawls of one group of sources in an epoch, at most; 0 for any number.
+            learner: ``forecast`` or ``lspe``.
+            settings: those of the learner.
+            seed: of a learner that draws.
+        """
+        self._handle, _ = _library.build(
+            "feeds",
+            {
+                "start": float(start), "epoch": float(epoch), "budget": float(budget), "halfLife": float(half_life),
+                "perGroup": operator.index(per_group), "learner": learner, "settings": dict(settings or {}),
+                "seed": operator.index(seed),
+            },
+        )  # fmt: skip
+
+    def _ask(self, what: str, **settings: Any) -> Any:
+        with self._turn():
+            return _library.ask(what, settings, self._alive())
+
+    def add(
+        self, name: str, *, cost: float = 1.0, group: str = "", shortest: float = 0.0, longest: float = 0.0
+    ) -> None:
+        """Add a source, of which nothing is known; it takes the same time however many there are.
+
+        Args:
+            name: another than all others have.
+            cost: of a crawl, budget units.
+            group: of sources whose crawls are limited together, such as a host.
+            shortest: seconds between two crawls, at least.
+            longest: seconds between two crawls, as far as the budget goes; 0 leaves it open.
+        """
+        rules = {"cost": float(cost), "group": group, "shortest": float(shortest), "longest": float(longest)}
+        self._ask("add", name=name, **rules)
+
+    def remove(self, name: str) -> None:
+        """Forget a source."""
+        self._ask("remove", name=name)
+
+    def set_budget(self, budget: float) -> None:
+        """Change the budget from the next epoch on."""
+        self._ask("budget", v=float(budget))
+
+    def __len__(self) -> int:
+        return int(self._ask("length"))
+
+    def select(self, now: float, n: int) -> list[str]:
+        """Return at most n sources to crawl now. A crawl that is never told of counts as failed."""
+        return list(self._ask("select", now=float(now), n=operator.index(n)))
+
+    def update(
+        self,
+        name: str,
+        now: float,
+        items: Iterable[Item] = (),
+        *,
+        outcome: str = "found",
+        truncated: bool = False,
+        not_before: float = 0.0,
+    ) -> None:
+        """Tell of a crawl.
+
+        Args:
+            name: of the source.
+            now: when it was crawled.
+            items: that were not seen before.
+            outcome: ``found``, ``unchanged`` or ``failed``.
+            truncated: whether all that the source shows was new, so that older items may be missed.
+            not_before: when the source may be crawled again, from Retry-After or max-age; 0 for any time.
+        """
+        self._ask(
+            "update", name=name, now=float(now), items=_rows(items), outcome=outcome, truncated=bool(truncated),
+            notBefore=float(not_before),
+        )  # fmt: skip
+
+    def report(self, name: str, found: float, items: Iterable[Item]) -> None:
+        """Tell what items are worth, by now, that a crawl at that time found without worth."""
+        self._ask("report", name=name, now=float(found), items=_rows(items))
+
+    def belief(self, name: str) -> Belief:
+        """Return what it thinks of a source."""
+        numbers = np.empty(6)
+        with self._turn():
+            _library.exchange("belief", self._alive(), json.dumps({"name": name}).encode(), np.empty(0), numbers)
+        return Belief(*numbers.tolist())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it into a file, or as ``state.json`` into a directory; it appears whole or not at all."""
+        put(path, str(self._ask("save")))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Crawler:
+        """Take up a crawler that was saved; it goes on as if it had not been interrupted."""
+        crawler = cls.__new__(cls)
+        crawler._handle, _ = _library.build("load feeds", {"path": os.fspath(path)})
+        return crawler
+
+
+def _rows(items: Iterable[Item]) -> Sequence[dict[str, float | None]]:
+    return [{"published": float(at), "worth": None if worth is None else float(worth)} for at, worth in items]

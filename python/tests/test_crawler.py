@@ -1,0 +1,142 @@
+"""A crawler of sources that come and go."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ephemera
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def fetch(name, now):
+    """Return what a feed shows, when it may be asked again, and whether it answers."""
+    if name == "dead":
+        return None, 0.0
+    gap = {"news": 1800, "busy": 3600, "blog": 40_000}[name]
+    return [
+        (gap * k, 1.0) for k in range(int(now // gap) - 20, int(now // gap) + 1)
+    ], now + 7200 if name == "busy" else 0.0
+
+
+def test_the_loop_of_the_readme(tmp_path, monkeypatch):
+    """Three feeds, one dead, one that asks to wait; one is added, one removed, with a restart in the middle."""
+    monkeypatch.chdir(tmp_path)
+    (loop,) = (b for b in re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S) if "Crawler(" in b)
+    assert len(loop.splitlines()) <= 40
+    names = {"ephemera": ephemera, "fetch": fetch}
+    exec(loop, names)
+    crawler, crawls, times = names["crawler"], names["crawls"], names["times"]
+    assert len(crawler) == 3 and set(crawls) == {"news", "busy", "dead", "blog"}
+    assert crawls["news"] > crawls["blog"] > crawls["dead"] > 0
+    assert min(b - a for a, b in zip(times["busy"], times["busy"][1:], strict=False)) >= 7200
+    news = crawler.belief("news")
+    assert news.items == pytest.approx(2, rel=0.3) and news.due > news.last > 0 and news.half_life > 0
+    with pytest.raises(ephemera.Error, match='no source "busy"'):
+        crawler.belief("busy")
+
+
+def test_goes_on_as_if_not_interrupted(tmp_path):
+    def crawl(restart):
+        crawler, chosen = ephemera.Crawler(0, budget=2), []
+        for name in ("news", "busy", "blog"):
+            crawler.add(name)
+        seen = {}
+        for hour in range(60):
+            now = 3600.0 * hour + 60
+            if restart and hour % 20 == 7:
+                crawler.save(tmp_path)
+                crawler = ephemera.Crawler.load(tmp_path)
+            for name in crawler.select(now, 5):
+                items, _ = fetch(name, now)
+                crawler.update(name, now, [i for i in items if i[0] > seen.get(name, -math.inf)])
+                seen[name] = now
+                chosen.append((hour, name))
+        return chosen
+
+    assert crawl(False) == crawl(True)
+
+
+def test_limits_and_late_worth():
+    crawler = ephemera.Crawler(0, budget=5, per_group=1)
+    for k in range(4):
+        crawler.add(f"a{k}", group="a", longest=7200)
+    crawler.add("b", shortest=10_800)
+    hours = []
+    for hour in range(30):
+        now = 3600.0 * hour
+        names = crawler.select(now, 10)
+        assert sum(n[0] == "a" for n in names) <= 1
+        hours += [hour] * ("b" in names)
+        for name in names:
+            crawler.update(name, now, [(now - 60, None)], truncated=hour == 0)
+            crawler.report(name, now, [(now - 60, 3.0)])
+    assert len(hours) > 5 and min(np.diff(hours)) >= 3
+    crawler.set_budget(1)
+    crawler.select(3600 * 31, 10)
+    assert len(crawler.select(3600 * 40, 10)) == 1
+
+
+@pytest.mark.parametrize(
+    "use,words",
+    [
+        (lambda c: c.add("a"), "a name that no other source has"),
+        (lambda c: c.add("b", cost=0.0 - 1), "cost is -1"),
+        (lambda c: c.remove("x"), 'no source "x"'),
+        (lambda c: c.update("a", 1, outcome="lost"), "allowed are found, unchanged and failed"),
+        (lambda c: c.update("a", 1, [(0, -1.0)]), "worth -1"),
+        (lambda c: c.update("a", 1, [(0, 1.0)], outcome="unchanged"), "not Found"),
+        (lambda c: c.set_budget(0), "budget is 0"),
+        (lambda c: ephemera.Crawler(0, budget=-1), "budget is -1"),
+        (lambda c: ephemera.Crawler(0, learner="whittle"), "no learner"),
+        (lambda c: ephemera.Crawler(0, settings={"moon": 1}), "moon"),
+    ],
+)
+def test_refusals(use, words):
+    crawler = ephemera.Crawler(0)
+    crawler.add("a")
+    with pytest.raises(ephemera.Error, match=words):
+        use(crawler)
+
+
+def test_damaged_states(tmp_path):
+    learner = ephemera.Learner("forecast", knowledge="online")
+    learner.save(tmp_path / "learner")
+    for what in (ephemera.Crawler.load, ephemera.Learner.load):
+        for name, text in (("text", "x"), ("empty", ""), ("half", (tmp_path / "learner").read_text()[:80])):
+            (tmp_path / name).write_text(text)
+            with pytest.raises(ephemera.Error):
+                what(tmp_path / name)
+        with pytest.raises(ephemera.Error, match="no regular file"):
+            what("/dev/null")
+    with pytest.raises(ephemera.Error, match="not saved by a program that crawls"):
+        ephemera.Crawler.load(tmp_path / "learner")
+
+
+def test_states_whose_numbers_were_changed(tmp_path):
+    """Whatever number is changed, with a checksum made anew: it is refused, or it crawls on."""
+    import hashlib
+
+    learner = ephemera.Learner("lspe", knowledge="online")
+    for _ in range(30):
+        learner.update([(int(i), 3.0, ([0.5], [3.0])) for i in learner.select()])
+    learner.save(tmp_path / "a")
+    body = json.loads((tmp_path / "a").read_text())["body"]
+    text = json.dumps(body, separators=(",", ":"))
+    head = (tmp_path / "a").read_text().partition('"sha256"')[0]
+    begin = text.index('"learner"')
+    for number in list(re.finditer(r"(?<=[:,\[])-?\d[\d.e+-]*(?=[,\]}])", text[begin:]))[::7]:
+        for other in ("-7", "1e300", "123456789012"):
+            changed = text[:begin] + text[begin:][: number.start()] + other + text[begin:][number.end() :]
+            digest = hashlib.sha256(changed.encode()).hexdigest()
+            (tmp_path / "b").write_text(f'{head}"sha256":"{digest}","body":{changed}}}\n')
+            try:
+                again = ephemera.Learner.load(tmp_path / "b")
+                for _ in range(3):
+                    again.update([(int(i), 3.0, ([0.5], [3.0])) for i in again.select()])
+            except ephemera.Error as e:
+                assert "goroutine" not in str(e), (number, other)
