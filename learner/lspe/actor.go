@@ -2,15 +2,19 @@ package lspe
 
 import "math"
 
-// The actor of a source is its threshold θ, an age in [1, 50 rounds]. Under the
-// mean dynamics the state rises with the age, so these are the states in [u, u*],
-// u* being out of reach: the projection of Allerton, section III. Where the price
-// or the law changes an age remains what it is, a state does not.
+// The actor of a source is its threshold θ, an age from 1 on. Under the mean
+// dynamics the state rises with the age, so these are the states in [u, u*], u*
+// being out of reach: the projection of Allerton, section III. Where the price or
+// the law changes an age remains what it is, a state does not.
 
 const (
-	half       = .5 // the paper's shift of the logit
-	mostRounds = 50 // the greatest threshold
+	half = .5 // the paper's shift of the logit
+	// The greatest threshold, in rounds, or in shares of the epochs since the
+	// world has changed: who is never worth a crawl is crawled ever more rarely.
+	mostRounds = 50
+	mostShare  = .25
 	leastDraw  = .01
+	leastPrice = 1e-9 // of h, where only the order of the indices matters
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
 	trust = 2
@@ -21,15 +25,17 @@ const (
 
 // act takes a step of the policy gradient:
 //
-//	ln θ ← Π[ln θ − a(k) clip((W − λ)/max(λ, h/10), 1)]
+//	ln θ ← Π[ln θ − a(k) clip((W − λ)/max(λ, X̄/10C), 1)]
 //
-// share is 1 at a crawl and ½ where a source wakes without one.
+// with X̄ the source's mean harvest. share is 1 at a crawl and ½ where a source
+// wakes without one.
 func (l *Learner) act(i int, share float64) {
-	if l.set.Actor == "off" || l.unit() == 0 { // nothing was found yet
+	if l.set.Actor == "off" {
 		return
 	}
 	s := &l.src[i]
-	excess := clip((l.Index(i) - l.price) / l.unit())
+	unit := max(l.price, l.level(s)*s.common/l.costs[i]/10)
+	excess := clip((l.Index(i) - l.price) / unit)
 	l.move(i, s.theta*math.Exp(-share*l.clocks.at(s.cycles).a*excess))
 }
 
@@ -49,10 +55,9 @@ func (l *Learner) move(i int, theta float64) {
 }
 
 // most returns the greatest threshold, in epochs.
-func (l *Learner) most() float64 { return mostRounds * l.round }
-
-// unit returns what differences from the price are measured in.
-func (l *Learner) unit() float64 { return max(l.price, l.harvest/10) }
+func (l *Learner) most() float64 {
+	return max(mostRounds*l.round, mostShare*float64(l.epoch-l.changed))
+}
 
 func clip(v float64) float64 { return max(-1, min(1, v)) }
 
@@ -67,7 +72,16 @@ func (l *Learner) draw(s *source) {
 	s.noise = float32(math.Log(u / (1 - u)))
 }
 
-// reach returns θe^(−L/κ), the age + ½ at which the source is due.
-func (l *Learner) reach(s *source) float64 {
-	return s.theta * math.Exp(-float64(s.noise)/l.clocks.at(s.cycles).kappa)
+// reach returns θe^(−L/κ), the age + ½ at which the source is due. Of sources that
+// are due at every age the one with the greatest index is the first: reach falls
+// below 1 by as much as the index exceeds the price.
+func (l *Learner) reach(i int, noise float64) float64 {
+	s := &l.src[i]
+	reach := s.theta * math.Exp(-noise/l.clocks.at(s.cycles).kappa)
+	if reach < 1+half {
+		if w := l.Index(i); w > l.price {
+			reach *= max(l.price, leastPrice*l.harvest) / w
+		}
+	}
+	return reach
 }

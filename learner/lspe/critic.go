@@ -169,7 +169,8 @@ func (l *Learner) step(w, g *[degree]float64, a *[degree][degree]float64) {
 //	A_X(s) = h(z) − η − w_X(z),  A_C(s) = C − κ̄ − w_C(z),  W = ΣA_X/max(ΣA_C, C/κ)
 //
 // over the ages s + ½ = θe^(−1/κ), θ and θe^(1/κ), between which the noise of the
-// actor moves the crawls.
+// actor moves the crawls. A source that is due at every age hardly ever waits, so
+// that A_C is small there: C/100 stands for C/κ.
 func (l *Learner) Index(i int) float64 {
 	s, cost := &l.src[i], l.costs[i]
 	t := l.clocks.at(s.cycles)
@@ -189,5 +190,9 @@ func (l *Learner) Index(i int) float64 {
 		ax += s.expected(z) - eta - wait
 		ac += cost - work - toll
 	}
-	return ax / max(ac, cost/t.kappa)
+	least := cost / t.kappa
+	if s.theta < 1+half {
+		least = cost / 100
+	}
+	return ax / max(ac, least)
 }

@@ -118,7 +118,7 @@ func (l *Learner) follow(o *env.Online) {
 // standing returns how a source stands.
 func (l *Learner) standing(i int32) waiting {
 	s := &l.src[i]
-	return waiting{reach: l.reach(s), last: s.last, id: i}
+	return waiting{reach: l.reach(int(i), float64(s.noise)), last: s.last, id: i}
 }
 
 // wake lets the actor of a source that has woken look at the price once more.
@@ -208,13 +208,13 @@ func (l *Learner) shorten(s *source, age, harvest float64) (float64, float64) {
 // updatePrice takes a step of the multiplier of the budget, on the slowest time
 // scale, by what the thresholds plan to spend:
 //
-//	λ ← max(0, λ + d(m) max(λ, h/10) clip(ΣC/θ/M − 1, 1))
+//	λ ← max(0, λ + d(m) max(λ, h/10) clip(ΣC/θ/M̂ − 1, 1))
 func (l *Learner) updatePrice() {
 	if l.set.Price == "off" {
 		return
 	}
 	d := l.set.D.At(1 + int(float64(l.epochs)/l.round))
-	l.price = max(0, l.price+d*l.unit()*clip(l.plan/l.budget-1))
+	l.price = max(0, l.price+d*max(l.price, l.harvest/10)*clip(l.plan/l.capacity-1))
 }
 
 // Price returns the learned price λ of a budget unit, in interest.

@@ -18,16 +18,14 @@ type Policy struct {
 
 var _ env.Policy[env.Online] = (*Policy)(nil)
 
-// Frozen returns the policy that would be deployed now. It does not crawl a source
-// whose threshold has come to its bound and whose index is below the price there:
-// the learner still crawls it once in 50 rounds, for it may change.
+// Frozen returns the policy that would be deployed now.
 func (l *Learner) Frozen() *Policy {
 	p := &Policy{epoch: -1, reach: make([]float64, len(l.src)), last: make([]int32, len(l.src)), onlyDue: l.price == 0 && !l.cold}
 	p.schedule = newSchedule(env.Terms{Costs: l.costs, Budget: l.budget})
 	for i := range l.src {
 		p.reach[i] = l.Threshold(i)
-		if s := &l.src[i]; s.cycles > 0 && !l.cold && s.theta > .99*l.most() && l.Index(i) < l.price {
-			p.reach[i] = math.Inf(1)
+		if l.src[i].cycles > 0 && !l.cold {
+			p.reach[i] = l.reach(i, 0)
 		}
 	}
 	return p

@@ -17,6 +17,9 @@ type schedule struct {
 	budget float64   // M
 	round  float64   // R = ΣC/M
 	sel    *baselines.Selector
+	// M̂, what the crawls of an epoch cost together where more were due: costs may
+	// leave a part of M that nothing fits into.
+	capacity float64
 
 	ring    *ring.Ring
 	waiting []waiting
@@ -32,12 +35,15 @@ type waiting struct {
 	id    int32
 }
 
-// sleepRounds is for how long a source sleeps at most.
-const sleepRounds = 3
+const (
+	sleepRounds    = 3   // for how long a source sleeps at most
+	capacityMemory = 100 // full epochs over which M̂ is averaged
+)
 
 func newSchedule(t env.Terms) schedule {
 	s := schedule{costs: slices.Clone(t.Costs), budget: t.Budget, round: max(1, t.Round())}
 	s.sel = baselines.NewSelector(s.costs, s.budget)
+	s.capacity = s.budget
 	s.clear(0)
 	return s
 }
@@ -90,13 +96,26 @@ func (s *schedule) gather(now int, wake func(i int32, epoch int) waiting) {
 // budget. At a price of 0 it leaves out who is not due.
 func (s *schedule) choose(dst []int, now int, onlyDue bool) []int {
 	s.ids, s.key = s.ids[:0], s.key[:0]
+	var due float64
 	for _, w := range s.waiting {
 		key := (float64(now-int(w.last)) + half) / w.reach
+		if key >= 1 {
+			due += s.costs[w.id]
+		}
 		if !onlyDue || key >= 1 {
 			s.ids, s.key = append(s.ids, w.id), append(s.key, key)
 		}
 	}
-	return s.sel.Among(dst, s.ids, s.key)
+	from := len(dst)
+	dst = s.sel.Among(dst, s.ids, s.key)
+	var spent float64
+	for _, i := range dst[from:] {
+		spent += s.costs[i]
+	}
+	if !env.Fits(due, spent) {
+		s.capacity += (spent - s.capacity) / capacityMemory
+	}
+	return dst
 }
 
 // release takes out of the list who was crawled.

@@ -17,7 +17,7 @@ type source struct {
 	wait  [degree]float64     // of z, z², z³; V is 0 right after a crawl
 	toll  [degree]float64     // the same for the cost
 
-	theta  float64 // θ, the threshold, an age in [1, 50 rounds]
+	theta  float64 // θ, the threshold, an age from 1 on
 	unit   float64 // τ, within a factor of two of θ
 	from   float64 // θ when it was crawled last
 	common float64 // average of the pooled curve H̄(S)

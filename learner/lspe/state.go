@@ -12,14 +12,15 @@ import (
 // next Select. It goes with the settings and the terms with which the learner was
 // made, which it does not hold.
 type State struct {
-	Epoch     int               `json:"epoch"`   // of the Select to come
-	Epochs    int               `json:"epochs"`  // that the price's step counts
-	Cold      bool              `json:"cold"`    // the first pass is going on
-	Price     float64           `json:"price"`   // λ, interest per budget unit
-	Harvest   float64           `json:"harvest"` // h, interest per budget unit
-	Plan      float64           `json:"plan"`    // Σ C/θ, budget units per epoch
-	Share     float64           `json:"share"`   // sources that jumped lately
-	Changed   int               `json:"changed"` // epoch
+	Epoch     int               `json:"epoch"`    // of the Select to come
+	Epochs    int               `json:"epochs"`   // that the price's step counts
+	Cold      bool              `json:"cold"`     // the first pass is going on
+	Price     float64           `json:"price"`    // λ, interest per budget unit
+	Harvest   float64           `json:"harvest"`  // h, interest per budget unit
+	Plan      float64           `json:"plan"`     // Σ C/θ, budget units per epoch
+	Capacity  float64           `json:"capacity"` // M̂, budget units per epoch
+	Share     float64           `json:"share"`    // sources that jumped lately
+	Changed   int               `json:"changed"`  // epoch
 	Fallbacks int               `json:"fallbacks"`
 	Pooled    critic.State      `json:"pooled"`
 	Mean      float64           `json:"mean"`  // of the first pass, interest
@@ -28,6 +29,7 @@ type State struct {
 	Worth     [gridSize]float64 `json:"worth"`
 	Unseen    []int32           `json:"unseen"`
 	Waiting   []int32           `json:"waiting"` // sources that have woken, in their order
+	Reaches   []float64         `json:"reaches"` // θe^(−L/κ) of these
 	Next      int               `json:"next"`    // first epoch whose sources have not woken
 	Sources   []SourceState     `json:"sources"`
 	Rand      []byte            `json:"rand"` // of the stream of exploration
@@ -54,12 +56,12 @@ func (l *Learner) State() State {
 	p := &l.pooled
 	s := State{
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest, Plan: l.plan,
-		Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
+		Capacity: l.capacity, Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
-		Unseen: append([]int32{}, l.unseen...), Waiting: []int32{}, Next: l.ring.Next(), Rand: l.rand.State(),
+		Unseen: append([]int32{}, l.unseen...), Waiting: []int32{}, Reaches: []float64{}, Next: l.ring.Next(), Rand: l.rand.State(),
 	}
 	for _, w := range l.waiting {
-		s.Waiting = append(s.Waiting, w.id)
+		s.Waiting, s.Reaches = append(s.Waiting, w.id), append(s.Reaches, w.reach)
 	}
 	for i := range l.src {
 		v, wake := &l.src[i], -1
@@ -94,7 +96,7 @@ func (l *Learner) SetState(s State) error {
 		name string
 		is   float64
 	}{
-		{"price", s.Price}, {"harvest", s.Harvest}, {"plan", s.Plan}, {"share", s.Share}, {"mean", s.Mean},
+		{"price", s.Price}, {"harvest", s.Harvest}, {"plan", s.Plan}, {"capacity", s.Capacity}, {"share", s.Share}, {"mean", s.Mean},
 	} {
 		if !(v.is >= 0) || math.IsInf(v.is, 1) {
 			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
@@ -105,13 +107,16 @@ func (l *Learner) SetState(s State) error {
 			return fmt.Errorf("epoch, epochs, count and next are %d, %d, %d and %d; allowed are 0 to 2^31", s.Epoch, s.Epochs, s.Count, s.Next)
 		}
 	}
+	if err := check.Finite("reaches", s.Reaches, len(s.Waiting)); err != nil {
+		return err
+	}
 	p := &l.pooled
 	if err := check.First(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
 		return err
 	}
 	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
-	l.plan, l.share, l.changed, l.fallbacks = s.Plan, s.Share, s.Changed, s.Fallbacks
+	l.plan, l.capacity, l.share, l.changed, l.fallbacks = s.Plan, s.Capacity, s.Share, s.Changed, s.Fallbacks
 	l.unseen = append(l.unseen[:0], s.Unseen...)
 	for i := range l.src {
 		v := &s.Sources[i]
@@ -121,8 +126,8 @@ func (l *Learner) SetState(s State) error {
 		}
 	}
 	l.clear(s.Next)
-	for _, i := range s.Waiting {
-		l.waiting = append(l.waiting, l.standing(i))
+	for k, i := range s.Waiting {
+		l.waiting = append(l.waiting, waiting{s.Reaches[k], l.src[i].last, i})
 	}
 	for i := range s.Sources {
 		if wake := s.Sources[i].Wake; wake >= 0 {
@@ -144,8 +149,8 @@ func (l *Learner) checkSource(v *SourceState, cold bool) error {
 		return err
 	case v.Cycles < 0 || v.Last < -1:
 		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
-	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= l.most() && v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.From >= 0):
-		return fmt.Errorf("threshold, unit and from are %v, %v and %v; allowed are 1 to %v, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.From, l.most())
+	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 && v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.From >= 0):
+		return fmt.Errorf("threshold, unit and from are %v, %v and %v; allowed are 1 to 2^31, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.From)
 	}
 	return nil
 }
