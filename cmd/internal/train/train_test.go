@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "-sigma is 9", "8"),
 		clitest.Refuse("-trace "+good+" -split 1.5", cli.Usage, "-split is 1.5", "below 1"),
 		clitest.Refuse("-knowledge observed -unobserved x", cli.Usage, "-unobserved names \"x\""),
-		clitest.Refuse("-algorithm paper -set check=1.5", cli.Usage, "check", "a whole number is needed"),
+		clitest.Refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed"),
 		clitest.Refuse("-set kappa=3 -kappa 2", cli.Usage, "kappa", "twice"),
 		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),
 		clitest.Refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+100"),
