@@ -66,21 +66,16 @@ func (a *Answer) To() time.Time        { return unix(a.window.to) }
 func (a *Answer) Epochs() int          { return int((a.window.to - a.window.from) / a.window.length) }
 func (a *Answer) Epoch() time.Duration { return seconds(a.window.length) }
 
-// The lengths of time of the question, and what it does not say.
-func (a *Answer) Life() hours     { return hours(a.HalfLife) }
-func (a *Answer) Told() hours     { return hours(a.Late) }
-func (a *Answer) Floor() hours    { return hours(a.longest(a.window)) }
-func (a *Answer) Learner() string { return a.learner.Name }
-func (a *Answer) ShownFirst() int { return shownFirst }
-
 // Page returns the answer as a page.
 func (a *Answer) Page() *report.Page {
-	p := &report.Page{
+	method := sentence("method", map[string]any{
+		"Answer": a, "Life": hours(a.HalfLife), "Told": hours(a.Late), "Floor": hours(a.longest(a.window)), "ShownFirst": shownFirst,
+	})
+	return &report.Page{
 		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
-		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{sentence("method", a)},
+		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{method},
 		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives(), a.secondHalf(), a.toUse()},
 	}
-	return p
 }
 
 func (a *Answer) schedules() report.Section {
@@ -105,7 +100,7 @@ func (a *Answer) fewer() report.Section {
 	for _, s := range a.Budgets {
 		t.Add(percent(s.Crawls), formatNumber(s.PerHour), percent(s.Interest))
 	}
-	return report.Section{Title: "With fewer crawls", Table: t, Figures: []plot.Figure{a.curve()}, Notes: []string{sentence("fewer", a)}}
+	return report.Section{Title: "With fewer crawls", Table: t, Notes: []string{sentence("fewer", a)}}
 }
 
 func (a *Answer) halfLives() report.Section {
@@ -162,7 +157,7 @@ func (a *Answer) JSON(w io.Writer) error {
 		HalfLives []otherLife `json:"half_lives"`
 		Half      []schedule  `json:"second_half"`
 	}{
-		result.Report{Instance: a.Name, Algorithm: a.Learner(), Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
+		result.Report{Instance: a.Name, Algorithm: a.learner.Name, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
 		hours(a.HalfLife), a.HalfLives, a.SecondHalf,
 	})
@@ -202,19 +197,6 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 		}
 	}
 	return nil
-}
-
-// curve shows what the learner earns with fewer crawls, and what is earned now.
-func (a *Answer) curve() plot.Figure {
-	learner, now := plot.Series{Name: "learner"}, plot.Series{Name: "now, with all crawls", Style: plot.Plain}
-	earned := a.Rows[0].Interest
-	for _, s := range a.Budgets {
-		learner.X, learner.Y = append(learner.X, s.PerHour), append(learner.Y, s.Interest*earned)
-		now.X, now.Y = append(now.X, s.PerHour), append(now.Y, earned)
-	}
-	f := plot.New("", "Interest with fewer crawls", "crawls per hour", "interest per hour")
-	f.Series = []plot.Series{learner, now}
-	return f
 }
 
 // Figure shows what every schedule earns, with intervals over weeks: in colours
