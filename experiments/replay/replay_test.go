@@ -500,7 +500,7 @@ func TestPage(t *testing.T) {
 }
 
 // On the recordings at hand the learner earns more than every rule; its
-// timetable, made from the first half, earns 95 % of what it does in the second.
+// timetable, made from the first half, earns 93 % of what it does in the second.
 func TestRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -517,13 +517,13 @@ func TestRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := ask(t, Question{Log: rec, HalfLife: 4, Rate: 5, Seed: 1, Workers: 2})
+		a := ask(t, Question{Log: rec, HalfLife: 4, Rate: 5, Late: 48, Seed: 1, Workers: 2})
 		for _, r := range a.Rows {
 			if slices.Contains(Rules, r.Policy) && a.Rows[1].Interest < 1.1*r.Interest {
 				t.Errorf("%s: the learner earns %v, %s %v", name, a.Rows[1].Interest, r.Policy, r.Interest)
 			}
 		}
-		if share := a.SecondHalf[2].Interest / a.SecondHalf[1].Interest; !(share >= .95) {
+		if share := a.SecondHalf[2].Interest / a.SecondHalf[1].Interest; !(share >= .93) {
 			t.Errorf("%s: the timetable earns %v of what the learner does", name, share)
 		}
 		t.Log(name, sentence("answer", a), sentence("second-half", a))
