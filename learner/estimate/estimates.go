@@ -143,15 +143,21 @@ func (e *Estimates) Open(i int) {
 // dated reports whether the hours and days are estimated.
 func (e *Estimates) dated() bool { return e.set.Profile && e.clock.dated() }
 
+// rememberedItems is how many items of a source are remembered at least: fewer do not
+// tell a rate, and one that is not known is tried for ever.
+const rememberedItems = 100
+
 // Add takes in a crawl.
 func (e *Estimates) Add(c env.Crawled, epoch int) {
 	s := &e.Sources[c.Source]
-	keep := 1.0
+	keep, keepRate := 1.0, 1.0
 	if e.set.Horizon > 0 {
 		keep = math.Exp(-float64(c.Age) / e.set.Horizon)
+		// Of λ what was seen in the time of 100 items is remembered, if that is longer.
+		keepRate = math.Exp(-float64(c.Age) / max(e.set.Horizon, rememberedItems/e.Rate(c.Source)))
 	}
 	n, oldest := e.addMarks(s, c.Items, keep)
-	e.addRate(s, &c, n, oldest, epoch, keep)
+	e.addRate(s, &c, n, oldest, epoch, keepRate)
 	// Where there are dates gaps are the night.
 	if !e.clock.dated() {
 		s.addCrawl(float64(c.Age), float64(len(c.Items)), keep)

@@ -191,16 +191,6 @@ func (l *Learner) Threshold(i int) float64 {
 	return float64(age)
 }
 
-// InverseIndex returns the state of source i at its threshold, in interest.
-func (l *Learner) InverseIndex(i int) float64 {
-	age := l.Threshold(i)
-	if math.IsInf(age, 1) {
-		return age
-	}
-	c := l.curve(i)
-	return c.At(int(age))
-}
-
 // curve returns what a crawl of source i is thought to earn by age, interest.
 func (l *Learner) curve(i int) index.Curve {
 	b, _ := l.est.Inflow(i)
