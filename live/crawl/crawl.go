@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,7 +31,7 @@ type Options struct {
 	PerHour float64 // requests for feeds
 
 	Worth       map[string]float64 // of an item, by the feed's address; before that of the OPML file
-	HalfLife    time.Duration      // in which an item loses half of its interest; 4 h
+	HalfLife    time.Duration      // in which an item loses half of its interest; 2 h
 	Shortest    time.Duration      // between two requests for a feed; 15 min
 	Longest     time.Duration      // as far as requests are allowed; 24 h
 	Unvalidated time.Duration      // shortest, for feeds that cannot be asked for changes alone; 24 h
@@ -118,7 +119,7 @@ func newRecord(address string) *record {
 
 // Open takes up the state of a directory, or begins one.
 func Open(o Options) (*Crawler, error) {
-	orDefault(&o.HalfLife, 4*time.Hour)
+	orDefault(&o.HalfLife, 2*time.Hour)
 	orDefault(&o.Shortest, 15*time.Minute)
 	orDefault(&o.Longest, 24*time.Hour)
 	orDefault(&o.Unvalidated, 24*time.Hour)
@@ -154,13 +155,11 @@ func Open(o Options) (*Crawler, error) {
 	return c, nil
 }
 
-// epoch returns how long an epoch lasts and how many requests there are in it.
-func (o *Options) epoch() (time.Duration, float64) {
-	length := 5 * time.Minute
-	if o.PerHour < 12 {
-		length = time.Duration(float64(time.Hour) / o.PerHour).Truncate(time.Second)
-	}
-	return length, o.PerHour * length.Hours() * (1 + 1e-9)
+// epoch returns how long an epoch lasts, about five minutes, and how many requests
+// there are in it, a whole number.
+func (o *Options) epoch() (length time.Duration, requests float64) {
+	requests = math.Ceil(o.PerHour / 12)
+	return time.Duration(math.Ceil(3600*requests/o.PerHour)) * time.Second, requests
 }
 
 // blocked returns until when a host is to be left alone.

@@ -189,10 +189,10 @@ func (c *Crawler) Once() (requests int, err error) {
 	c.mu.Lock()
 	epoch, _ := c.opt.epoch()
 	since := time.Hour
-	if !c.stats.last.IsZero() {
-		since = min(max(c.opt.Now().Sub(c.stats.last), epoch), 24*time.Hour)
+	if !c.stats.Last.IsZero() {
+		since = min(max(c.opt.Now().Sub(c.stats.Last), epoch), 24*time.Hour)
 	}
-	err = c.learner.SetBudget(max(1, c.opt.PerHour*since.Hours()) * (1 + 1e-9))
+	err = c.learner.SetBudget(math.Ceil(c.opt.PerHour * since.Hours()))
 	c.mu.Unlock()
 	// A host that is asked for several feeds has a second between them.
 	for idle := 0; err == nil && idle < 3; {

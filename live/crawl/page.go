@@ -85,8 +85,8 @@ type cell struct {
 
 // row says what is thought of a feed, and why it is looked at when.
 func (c *Crawler) row(address string) feedRow {
-	r := c.feeds[address]
-	row := feedRow{record: r, URL: address, Name: cmp.Or(r.Title, address), Worth: c.listed[address].Worth}
+	r := *c.feeds[address]
+	row := feedRow{record: &r, URL: address, Name: cmp.Or(r.Title, address), Worth: c.listed[address].Worth}
 	if r.Gone {
 		row.Reason = "gone: it is not asked for again"
 		return row
@@ -96,7 +96,7 @@ func (c *Crawler) row(address string) feedRow {
 		return row
 	}
 	row.PerDay, row.HalfLife = b.Items*24, b.HalfLife
-	switch free := c.free(r); {
+	switch free := c.free(&r); {
 	case r.held:
 		row.Due, row.Reason = c.opt.Now(), "it is being asked for"
 	case r.Failures > 0 && r.NotBefore.After(c.opt.Now()):
@@ -153,18 +153,16 @@ func (c *Crawler) view(from int, one string) *view {
 	for _, address := range urls[v.From:v.To] {
 		v.Rows = append(v.Rows, c.row(address))
 	}
-	for _, f := range slices.Backward(c.stats.latest) {
-		if len(v.Latest) == feedsPerPage {
-			break
-		}
+	for _, f := range slices.Backward(c.stats.Latest) {
 		r := latestRow{found: f, Name: f.Feed}
 		if known := c.feeds[f.Feed]; known != nil {
 			r.Name = cmp.Or(known.Title, f.Feed)
 		}
 		v.Latest = append(v.Latest, r)
 	}
-	if n := len(c.stats.days); n > 0 {
-		v.Today = &c.stats.days[n-1]
+	if n := len(c.stats.Days); n > 0 {
+		today := c.stats.Days[n-1]
+		v.Today = &today
 	}
 	v.Delay = c.delays(v.Now)
 	return v
@@ -172,11 +170,11 @@ func (c *Crawler) view(from int, one string) *view {
 
 // week returns the picture of when a feed published, by hour of the week.
 func (c *Crawler) week(address string) (cells []cell) {
-	hours := c.stats.hours[address]
+	hours := c.stats.Hours[address]
 	if hours == nil {
 		return nil
 	}
-	most := slices.Max(hours[:])
+	most := slices.Max(hours)
 	for k, n := range hours {
 		if n == 0 {
 			continue
@@ -208,13 +206,13 @@ type delayRow struct {
 // item waits for T/2 in the mean.
 func (c *Crawler) delays(now time.Time) *chart {
 	ch := &chart{}
-	for _, d := range c.stats.days {
-		length := min(now.Sub(d.begin), 24*time.Hour)
-		if len(d.delays) == 0 || d.Requests == 0 || length < time.Hour {
+	for _, d := range c.stats.Days {
+		length := min(now.Sub(d.Begin), 24*time.Hour)
+		if len(d.Delays) == 0 || d.Requests == 0 || length < time.Hour {
 			continue
 		}
 		ch.Rows = append(ch.Rows, delayRow{
-			Day: d.begin, Requests: d.Requests, Items: d.Items, Median: d.quantile(.5), Late: d.quantile(.9),
+			Day: d.Begin, Requests: d.Requests, Items: d.Items, Median: d.quantile(.5), Late: d.quantile(.9),
 			Regular: length * time.Duration(len(c.listed)) / time.Duration(d.Requests) / 2,
 		})
 	}
@@ -288,9 +286,9 @@ func (m metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
 	for _, o := range []feed.Outcome{feed.Found, feed.Unchanged, feed.Gone, feed.Failed} {
-		tell(metricRequests, prometheus.CounterValue, float64(c.stats.outcome[o]), string(o))
+		tell(metricRequests, prometheus.CounterValue, float64(c.stats.Outcome[o]), string(o))
 	}
-	tell(metricItems, prometheus.CounterValue, float64(c.stats.items))
+	tell(metricItems, prometheus.CounterValue, float64(c.stats.Items))
 	tell(metricFeeds, prometheus.GaugeValue, float64(len(c.listed)))
 	failing := 0
 	for address := range c.listed {
@@ -300,8 +298,8 @@ func (m metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	tell(metricFailing, prometheus.GaugeValue, float64(failing))
 	tell(metricUnderWay, prometheus.GaugeValue, float64(c.underWay))
-	if n := len(c.stats.days); n > 0 {
-		d := &c.stats.days[n-1]
+	if n := len(c.stats.Days); n > 0 {
+		d := &c.stats.Days[n-1]
 		tell(metricDelay, prometheus.GaugeValue, d.quantile(.5).Seconds(), "0.5")
 		tell(metricDelay, prometheus.GaugeValue, d.quantile(.9).Seconds(), "0.9")
 	}

@@ -44,10 +44,11 @@ const (
 
 func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefix, seq) }
 
-// snapshot is the learner as it was after an entry of the journal.
+// snapshot is the learner, and the sums, as they were after an entry of the journal.
 type snapshot struct {
 	Seq   uint64 `json:"seq"`
 	State []byte `json:"state"`
+	Stats stats  `json:"stats"`
 }
 
 // load takes up the state.
@@ -78,9 +79,11 @@ func (c *Crawler) load(listed []Outline) error {
 		return err
 	}
 	now := c.opt.Now()
-	err = c.journal(0, func(seq uint64, e *entry) bool {
-		c.seq = seq
-		c.stats.add(e)
+	summed := c.seq
+	err = c.journal(min(from, summed), func(seq uint64, e *entry) bool {
+		if c.seq = max(c.seq, seq); seq > summed {
+			c.stats.add(e)
+		}
 		if seq > from {
 			bad = c.learn(e)
 		}
@@ -93,8 +96,8 @@ func (c *Crawler) load(listed []Outline) error {
 	return err
 }
 
-// loadLearner takes up the learner, and returns the last entry of the journal that
-// it was told.
+// loadLearner takes up the learner and the sums, and returns the last entry of the
+// journal that the learner was told.
 func (c *Crawler) loadLearner() (from uint64, err error) {
 	epoch, budget := c.opt.epoch()
 	data, err := c.store.Value(learnerName)
@@ -106,6 +109,7 @@ func (c *Crawler) loadLearner() (from uint64, err error) {
 		if err := json.Unmarshal(data, &kept); err != nil {
 			return 0, err
 		}
+		c.seq, c.stats = kept.Seq, kept.Stats
 		s, err := learner.Decode(kept.State)
 		if err != nil {
 			return 0, err
@@ -126,12 +130,16 @@ func (c *Crawler) loadLearner() (from uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	c.learner, err = learner.NewCrawler(start, c.opt.learner())
+	return 0, err
+}
+
+// learner returns how the learner is set.
+func (o *Options) learner() learner.CrawlerOptions {
+	epoch, budget := o.epoch()
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
-	c.learner, err = learner.NewCrawler(start, learner.CrawlerOptions{
-		Epoch: epoch, Budget: budget, HalfLife: c.opt.HalfLife, Settings: &set,
-	})
-	return 0, err
+	return learner.CrawlerOptions{Epoch: epoch, Budget: budget, HalfLife: o.HalfLife, Settings: &set}
 }
 
 // journal calls yield with the entries after one of them.
@@ -183,7 +191,7 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(snapshot{c.seq, state})
+	value, err := json.Marshal(snapshot{c.seq, state, c.stats})
 	if err != nil {
 		return err
 	}
