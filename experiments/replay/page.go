@@ -74,7 +74,7 @@ func (a *Answer) Page() *report.Page {
 	return &report.Page{
 		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
 		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{method},
-		Sections: []report.Section{a.schedules(), a.fewer(), a.halfLives(), a.secondHalf(), a.toUse()},
+		Sections: []report.Section{a.schedules(), a.fewer(), a.secondHalf(), a.toUse()},
 	}
 }
 
@@ -101,14 +101,6 @@ func (a *Answer) fewer() report.Section {
 		t.Add(percent(s.Crawls), formatNumber(s.PerHour), percent(s.Interest))
 	}
 	return report.Section{Title: "With fewer crawls", Table: t, Notes: []string{sentence("fewer", a)}}
-}
-
-func (a *Answer) halfLives() report.Section {
-	t := &result.Table{Header: []string{"half-life", "now", "learner", "more"}}
-	for _, h := range a.HalfLives {
-		t.Add(h.Hours.String(), formatNumber(h.Now), formatNumber(h.Learning), signed(h.Learning/h.Now-1))
-	}
-	return report.Section{Title: "If interest lasts longer or shorter", Table: t, Notes: []string{sentence("half-lives", a)}}
 }
 
 func (a *Answer) toUse() report.Section {
@@ -147,19 +139,18 @@ func (a *Answer) Week() *result.Table {
 func (a *Answer) JSON(w io.Writer) error {
 	return result.WriteJSON(w, struct {
 		result.Report
-		Results   []schedule  `json:"results"`
-		Epoch     float64     `json:"epoch_seconds"`
-		Gain      *float64    `json:"gain"`
-		GainLo    *float64    `json:"gain_lo"`
-		GainHi    *float64    `json:"gain_hi"`
-		Fewer     *float64    `json:"fewer_crawls"`
-		HalfLife  hours       `json:"half_life_hours"`
-		HalfLives []otherLife `json:"half_lives"`
-		Half      []schedule  `json:"second_half"`
+		Results  []schedule `json:"results"`
+		Epoch    float64    `json:"epoch_seconds"`
+		Gain     *float64   `json:"gain"`
+		GainLo   *float64   `json:"gain_lo"`
+		GainHi   *float64   `json:"gain_hi"`
+		Fewer    *float64   `json:"fewer_crawls"`
+		HalfLife hours      `json:"half_life_hours"`
+		Half     []schedule `json:"second_half"`
 	}{
 		result.Report{Instance: a.Name, Algorithm: a.learner.Name, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
-		hours(a.HalfLife), a.HalfLives, a.SecondHalf,
+		hours(a.HalfLife), a.SecondHalf,
 	})
 }
 

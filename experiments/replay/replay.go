@@ -66,9 +66,8 @@ type Answer struct {
 	// interval is over weeks.
 	Gain stats.Estimate
 
-	Budgets   []part      // what the learner earns with fewer crawls, and in the end with all
-	Fewer     float64     // share of the crawls it could leave out and still earn what is earned now; NaN if none
-	HalfLives []otherLife // the answer for other half-lives
+	Budgets []part  // what the learner earns with fewer crawls, and in the end with all
+	Fewer   float64 // share of the crawls it could leave out and still earn what is earned now; NaN if none
 
 	Timetable []Crawl // a week of what the learner would do with all that it has learned
 	// State is a state file of the learner with all that it has learned: learner.Decode
@@ -96,21 +95,11 @@ type schedule struct {
 // earned now with all.
 type part struct{ Crawls, PerHour, Interest float64 }
 
-// otherLife is the answer for another half-life: interest per hour.
-type otherLife struct {
-	Hours    hours   `json:"hours"`
-	Now      float64 `json:"now"`
-	Learning float64 `json:"learning"`
-}
-
 // Rules are the schedulers of feed readers and crawlers that the learner is
 // compared with.
 var Rules = []string{"miniflux", "miniflux-relative", "nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative"}
 
-var (
-	halfLives = []hours{1, 4, 12, 24, 72}
-	shares    = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
-)
+var shares = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
 
 const (
 	usual      = 4.0     // hours; how often all sources are crawled where nothing is said of it
@@ -159,7 +148,6 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 		}
 	}
 	a.Budgets = make([]part, len(shares)+1)
-	a.HalfLives = make([]otherLife, len(halfLives))
 
 	jobs := []func(context.Context) error{a.learn}
 	add := func(n int, job func(ctx context.Context, k int) error) {
@@ -169,7 +157,6 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	add(len(a.Rows)-2, a.compare)
 	add(len(shares), a.withFewer)
-	add(len(halfLives), a.withHalfLife)
 	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, nil, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
 		return nil, err
 	}

@@ -36,9 +36,8 @@ func (w window) within(hours float64) int { return int(hours * 3600 / w.length) 
 // made.
 func (w window) end(epoch int) float64 { return w.begin + float64(epoch+1)*w.length }
 
-// ReadCrawls reads a CSV file with the columns source and crawled_unix, or
-// crawled. Sources
-// in it that published nothing are added to the recording, which is returned:
+// ReadCrawls reads a CSV file with the columns source and crawled_unix, or crawled.
+// Sources in it that published nothing are added to the recording, which is returned:
 // crawls went there too.
 func ReadCrawls(ctx context.Context, path string, rec *env.Recording) ([]Crawl, *env.Recording, error) {
 	made, err := env.Columns{Source: "source", Time: "crawled_unix or crawled"}.Read(ctx, path)
@@ -86,21 +85,21 @@ func (a *Answer) alone(ctx context.Context) ([]Crawl, error) {
 	case *baselines.Adaptive:
 		s.Due = true
 	}
-	return a.play(ctx, w, a.HalfLife, e, settings, nil)
+	return a.play(ctx, w, e, settings, nil)
 }
 
 // play runs a learner or policy in the replayed window from its beginning, and
 // returns its crawls. watch, if not nil, is told after each epoch how many have
 // been played, the learner, and the world.
-func (a *Answer) play(ctx context.Context, w window, halfLife float64, e *experiments.Entry, settings any, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
-	in := a.hindsight(w, halfLife)
+func (a *Answer) play(ctx context.Context, w window, e *experiments.Entry, settings any, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
+	in := a.hindsight(w)
 	log := a.Log.Between(int64(w.begin), int64(w.to))
 	var played env.World
 	scene := experiments.Scene{
 		Instance: in, Epochs: w.epochs(), Late: a.Late * 3600 / w.length,
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
 			world, err := env.NewReplay(log, in, env.ReplayOptions{
-				Epoch: seconds(w.length), Decay: math.Ln2 / halfLife, Budget: in.Budget,
+				Epoch: seconds(w.length), Decay: math.Ln2 / a.HalfLife, Budget: in.Budget,
 				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
 			if played = world; err == nil && e == a.learner {
@@ -149,11 +148,14 @@ func (a *Answer) longest(w window) float64 {
 //
 //	k = max_r (r − d_r·budget)
 //
-// have to be crawled now, that all can be crawled in time.
+// have to be crawled now, that all can be crawled in time. Of sources that may wait for
+// a round more, none has.
 func (w *waits) limit(o *env.Online) {
 	w.order = w.order[:0]
 	for i := range o.Last {
-		w.order = append(w.order, i)
+		if (w.longest-o.Age(i))*w.budget < len(o.Last) {
+			w.order = append(w.order, i)
+		}
 	}
 	slices.SortStableFunc(w.order, func(i, j int) int { return cmp.Compare(o.Last[i], o.Last[j]) })
 	now := 0
@@ -180,7 +182,7 @@ func (b *bounded) View() *env.Observed {
 
 // hindsight returns the sources with their mean rate and interest over the
 // measured part, which no scheduler knows beforehand.
-func (a *Answer) hindsight(w window, halfLife float64) env.Instance {
+func (a *Answer) hindsight(w window) env.Instance {
 	in := env.Instance{ID: "recording", Budget: float64(w.budget), Sources: make([]env.Source, len(a.Log.Names))}
 	for i, name := range a.Log.Names {
 		published := a.catalog.between(i, w.from, w.to)
@@ -189,7 +191,7 @@ func (a *Answer) hindsight(w window, halfLife float64) env.Instance {
 			utility += p.utility
 		}
 		n := float64(len(published))
-		in.Sources[i] = env.NewSource(name, n*w.length/(w.to-w.from), w.length/3600*math.Ln2/halfLife, utility/max(1, n))
+		in.Sources[i] = env.NewSource(name, n*w.length/(w.to-w.from), w.length/3600*math.Ln2/a.HalfLife, utility/max(1, n))
 	}
 	return in
 }
@@ -200,7 +202,7 @@ func (a *Answer) policy(ctx context.Context, name string) ([]Crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.play(ctx, a.window, a.HalfLife, e, nil, nil)
+	return a.play(ctx, a.window, e, nil, nil)
 }
 
 // compare fills the row of a policy that is compared with the learner.
@@ -217,19 +219,9 @@ func (a *Answer) withFewer(ctx context.Context, k int) error {
 	w := a.window
 	w.length = math.Round(w.length / shares[k])
 	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
-	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, nil, nil)
+	crawls, err := a.play(ctx, w, a.learner, nil, nil)
 	earned := a.catalog.measure(crawls, w, a.HalfLife, a.Shows).Interest
 	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
-	return err
-}
-
-// withHalfLife measures the learner and the present schedule under another
-// half-life.
-func (a *Answer) withHalfLife(ctx context.Context, k int) error {
-	h := halfLives[k]
-	crawls, err := a.play(ctx, a.window, float64(h), a.learner, nil, nil)
-	interest := func(crawls []Crawl) float64 { return a.catalog.measure(crawls, a.window, float64(h), a.Shows).Interest }
-	a.HalfLives[k] = otherLife{h, interest(a.Crawls), interest(crawls)}
 	return err
 }
 
@@ -239,7 +231,7 @@ func (a *Answer) withHalfLife(ctx context.Context, k int) error {
 func (a *Answer) learn(ctx context.Context) error {
 	w := a.window
 	var half, learned env.Agent
-	crawls, err := a.play(ctx, w, a.HalfLife, a.learner, nil, func(epochs int, l learner.Learner, played env.World) (err error) {
+	crawls, err := a.play(ctx, w, a.learner, nil, func(epochs int, l learner.Learner, played env.World) (err error) {
 		switch epochs {
 		case a.middle:
 			half = l.Frozen()
