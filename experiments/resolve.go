@@ -219,8 +219,10 @@ func (e *Engine) resolve(ctx context.Context, r Run) (c *contest, err error) {
 	if c.level != c.entry.FirstLevel() {
 		c.Learner["algorithm"] = c.entry.Name + "@" + string(c.level)
 	}
-	for _, s := range valuesOf(c.settings) {
-		c.Learner[s.Key] = s.Value
+	if c.settings != nil {
+		for key, field := range fields(reflect.ValueOf(c.settings).Elem()) {
+			c.Learner[key] = plainValue(field)
+		}
 	}
 	if err := c.resolveWorld(); err != nil {
 		return nil, err

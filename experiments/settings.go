@@ -58,12 +58,6 @@ func DecodeTOML(where string, text []byte, into any) error {
 	return fmt.Errorf("%s:%d:%d: %s", where, line, column, what)
 }
 
-// Setting is one setting with its value: a float64, an int64, a string or a bool.
-type Setting struct {
-	Key   string
-	Value any
-}
-
 // fields yields the settings that a struct holds, in their order.
 func fields(of reflect.Value) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
@@ -86,17 +80,6 @@ func fields(of reflect.Value) iter.Seq2[string, reflect.Value] {
 			}
 		}
 	}
-}
-
-// valuesOf returns the settings of a pointer to a struct, nil for none.
-func valuesOf(settings any) (all []Setting) {
-	if settings == nil {
-		return nil
-	}
-	for key, field := range fields(reflect.ValueOf(settings).Elem()) {
-		all = append(all, Setting{key, plainValue(field)})
-	}
-	return all
 }
 
 // plainValue returns a field as a float64, an int64, a string or a bool.

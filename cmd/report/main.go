@@ -1,6 +1,6 @@
 // Report turns what sweep, train and bench keep into pictures: report.html,
 // which needs nothing else and no network, and each figure as SVG and PNG in
-// plots/. Of a directory of such directories it does each.
+// plots/.
 //
 //	go run ./cmd/report results/kappa
 package main

@@ -58,11 +58,8 @@ const (
 	Points Kind = "points" // with bars; they lie along the x axis if the y axis has names
 )
 
-// Styles of what data are compared with: grey and dashed, and dotted.
-const (
-	Plain  = -1
-	Dotted = -2
-)
+// Plain is the style of what data are compared with: grey and dashed.
+const Plain = -1
 
 // Series is what one entry of the legend stands for.
 type Series struct {

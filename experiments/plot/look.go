@@ -43,21 +43,18 @@ type Look struct {
 	Dash   []float64 `json:"dash"`
 }
 
-// Looks returns how styles 0 to n−1 look, and then [Dotted] and [Plain], so
-// that a negative style counts from the end.
+// Looks returns how styles 0 to n−1 look, and then [Plain], so that a negative style
+// counts from the end.
 func Looks(n int) []Look {
 	var looks []Look
 	for i := range n {
 		looks = append(looks, lookOf(i))
 	}
-	return append(looks, lookOf(Dotted), lookOf(Plain))
+	return append(looks, lookOf(Plain))
 }
 
 func lookOf(style int) Look {
-	switch style {
-	case Dotted:
-		return Look{Colour: hex(grey), Dash: []float64{1.5, 3}}
-	case Plain:
+	if style == Plain {
 		return Look{Colour: hex(grey), Dash: []float64{5, 4}}
 	}
 	l := Look{Dash: dashes[style/len(colours)%len(dashes)]}

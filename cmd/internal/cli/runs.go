@@ -157,7 +157,6 @@ func (r *Runs) Named() bool { return r.name != "" }
 
 // Run returns the run of the flags for a policy of that name at a level. The
 // world is the same for all policies.
-
 func (r *Runs) Run(f *Flags, policy string, level env.Level) experiments.Run {
 	run := r.run
 	if run.World.Trace != "" {

@@ -26,7 +26,7 @@ func ran(t *testing.T, dir string) {
 	}
 }
 
-// Each of several sweeps gets a report, whatever else their directory holds.
+// Each of several sweeps gets a report, also where another is spoilt.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	whole, spoilt := filepath.Join(dir, "whole"), filepath.Join(dir, "spoilt")
@@ -42,7 +42,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	var out, log bytes.Buffer
-	err = Run(context.Background(), []string{dir}, &out, &log)
+	err = Run(context.Background(), []string{whole, spoilt}, &out, &log)
 	if err == nil || !strings.Contains(err.Error(), records[0]) || cli.Status(err) != cli.Failure {
 		t.Errorf("a sweep with a spoilt record: %v", err)
 	}
