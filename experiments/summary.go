@@ -100,8 +100,8 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		rep.Timing.Decision[x.policy] = x.mean(func(f Figures) float64 { return float64(f.Decision.Nanoseconds()) })
 	}
 	for _, c := range contenders {
-		if ns := rep.Timing.Decision[c.rows()[0].policy]; c.Learns && ns > 0 && rep.Timing.DecisionsPerSecond == 0 {
-			rep.Timing.DecisionsPerSecond = 1e9 / ns // of the first
+		if ns := rep.Timing.Decision[c.rows()[0].policy]; c.Learns && ns > 0 && rep.Timing.StepsPerSecond == 0 {
+			rep.Timing.StepsPerSecond = 1e9 / ns // of the first
 		}
 	}
 	slices.SortStableFunc(rep.Results, func(a, b result.Row) int {

@@ -60,10 +60,26 @@ type Row struct {
 // Timing is what changes from run to run, and has no place in the machine
 // output.
 type Timing struct {
-	DecisionsPerSecond float64 // of the learner; 0 where nothing learns
+	StepsPerSecond float64 `json:"steps_per_second"` // of the learner; 0 where nothing learns
 	// Decision is the time of one Select and Update of each policy, ns.
-	Decision map[string]float64
+	Decision map[string]float64 `json:"ns_per_decision,omitempty"`
 }
+
+// Put writes timing.json into a directory, the one file there that changes from call
+// to call. Where no run was performed there is nothing to write.
+func (t *Timing) Put(dir string) error {
+	ran := t.StepsPerSecond > 0
+	for _, ns := range t.Decision {
+		ran = ran || ns > 0
+	}
+	if !ran {
+		return nil
+	}
+	return Put(dir, "timing.json", t, JSON)
+}
+
+// Document implements [Printed].
+func (t *Timing) Document() Document { return Document{Value: t} }
 
 // Ptr returns a pointer to v, or nil if v is not a finite number.
 func Ptr(v float64) *float64 {
@@ -105,8 +121,8 @@ func (r *Report) BoundNote() string {
 // and the seed; the others also say how long it took, if Timing is set.
 func (r *Report) Document() Document {
 	notes := slices.Clone(r.Notes)
-	if r.Timing != nil && r.Timing.DecisionsPerSecond > 0 {
-		notes = append(notes, fmt.Sprintf("The learner makes %.0f decisions per second.", r.Timing.DecisionsPerSecond))
+	if r.Timing != nil && r.Timing.StepsPerSecond > 0 {
+		notes = append(notes, fmt.Sprintf("%.0f steps per second while learning.", r.Timing.StepsPerSecond))
 	}
 	return Document{
 		Value: r, Rows: r.rows(), Table: r.Table(), Notes: notes, More: r.More,

@@ -10,7 +10,7 @@ import (
 func sample() *Report {
 	r := &Report{
 		Instance: "paper", Algorithm: "lspe", Knowledge: "model", Budget: 1, Steps: 10, Seeds: 2, Seed: 3,
-		Bound: Ptr(200), Timing: &Timing{DecisionsPerSecond: 1234567.8, Decision: map[string]float64{"whittle": 77}},
+		Bound: Ptr(200), Timing: &Timing{StepsPerSecond: 1234567.8, Decision: map[string]float64{"whittle": 77}},
 		Results: []Row{
 			{Policy: "learned", Reward: 90, Lo: Ptr(80), Hi: Ptr(95), Crawls: 1.25, Over: .25, Overrun: .5, Diff: Ptr(-90), DiffLo: Ptr(-91), DiffHi: Ptr(-89), Worst: Ptr(.4)},
 			{Policy: "whittle", Reward: 180, Crawls: 1},
@@ -41,7 +41,7 @@ func TestForms(t *testing.T) {
 
 A <sentence>.
 
-The learner makes 1234568 decisions per second.
+1234568 steps per second while learning.
 
 Left out for want of room: worst %, ns/decision, mean overrun; -format markdown has them.
 `,
@@ -52,7 +52,7 @@ Left out for want of room: worst %, ns/decision, mean overrun; -format markdown 
 
 A &lt;sentence>.
 
-The learner makes 1234568 decisions per second.
+1234568 steps per second while learning.
 `,
 		CSV: `instance,algorithm,knowledge,budget,steps,seeds,seed,policy,reward,lo,hi,crawls,of_whittle,of_bound,over_budget,overrun,diff,diff_lo,diff_hi,worst
 paper,lspe,model,1,10,2,3,learned,90,80,95,1.25,0.5,0.45,0.25,0.5,-90,-91,-89,0.4

@@ -300,7 +300,7 @@ func notes(r *result.Report, instances int) []string {
 	return all
 }
 
-// keep writes what -out keeps: nothing that changes from call to call.
+// keep writes what -out keeps. Nothing but timing.json changes from call to call.
 func (c *command) keep(r *result.Report, runs []experiments.RunRow) error {
 	lasting := *r
 	lasting.Timing = nil
@@ -313,6 +313,7 @@ func (c *command) keep(r *result.Report, runs []experiments.RunRow) error {
 		result.Put(c.batch.Dir, "result.json", &lasting, result.JSON),
 		result.Put(c.batch.Dir, "result.md", &lasting, result.Markdown),
 		result.Put(c.batch.Dir, "runs.csv", t, result.CSV),
+		r.Timing.Put(c.batch.Dir),
 		files.Put(filepath.Join(c.batch.Dir, "command.txt"), []byte("go run ./cmd/bench "+cli.Quote(c.args...)+"\n")),
 	)
 }

@@ -38,6 +38,7 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 			result.Put(dir, metricsFile, metrics(first), result.CSV),
 			result.Put(dir, curvesFile, curves(done.Records), result.CSV),
 			result.Put(dir, crawlsFile, crawls(first, c.scene.Instance), result.CSV),
+			rep.Timing.Put(dir),
 		)
 		if thresholds != nil {
 			err = errors.Join(err, result.Put(dir, thresholdsFile, thresholds, result.CSV))

@@ -57,7 +57,7 @@ func TestOut(t *testing.T) {
 	if _, _, err := train(t, "-steps", "500", "-out", dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"config.toml", "metrics.csv", "state.json", "result.json", "thresholds.csv", "curves.csv", "crawls.csv"} {
+	for _, name := range []string{"config.toml", "metrics.csv", "state.json", "result.json", "thresholds.csv", "curves.csv", "crawls.csv", "timing.json"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
@@ -167,7 +167,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	speed := regexp.MustCompile(`\S+ decisions`)
+	speed := regexp.MustCompile(`\S+ steps per second`)
 	clean := func(s string) string { return strings.TrimSpace(speed.ReplaceAllString(s, "")) }
 	if clean(shown) != clean(printed) {
 		t.Errorf("README.md shows\n%s\nthe command prints\n%s", shown, printed)
