@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -198,17 +199,27 @@ func (c *Crawler) list(feeds []Outline) error {
 				return err
 			}
 		}
-		if !r.Gone && !c.learner.Has(o.URL) {
-			if err := c.learner.Add(o.URL, learner.Source{Shortest: c.opt.Shortest, Longest: c.opt.Longest}); err != nil {
-				return err
-			}
-		}
 	}
-	for address, r := range c.feeds {
-		if _, in := c.listed[address]; (!in || r.Gone) && c.learner.Has(address) {
-			if err := c.learner.Remove(address); err != nil {
-				return err
-			}
+	return c.enroll()
+}
+
+// enroll has the learner know the feeds that are to be crawled, and no others.
+func (c *Crawler) enroll() error {
+	if c.learner == nil {
+		return nil
+	}
+	for _, address := range slices.Sorted(maps.Keys(c.feeds)) {
+		r := c.feeds[address]
+		_, in := c.listed[address]
+		var err error
+		switch has := c.learner.Has(address); {
+		case in && !r.Gone && !has:
+			err = c.learner.Add(address, learner.Source{Shortest: c.opt.Shortest, Longest: c.opt.Longest})
+		case (!in || r.Gone) && has:
+			err = c.learner.Remove(address)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -17,9 +18,6 @@ import (
 	"ephemera/learner"
 	"ephemera/live/feed"
 )
-
-// imported is the outcome of a journal entry that stands for a recording.
-const imported feed.Outcome = "imported"
 
 // Export writes what was found as a recording: source, published_unix and, if
 // feeds differ in it, utility. It is compressed where the name ends in .gz.
@@ -52,8 +50,8 @@ func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
 			if at.IsZero() {
 				at = e.At
 			}
-			if e.Outcome == imported || e.First && it.Published.IsZero() {
-				continue // it is in the other recording; nobody knows when it was
+			if e.First && it.Published.IsZero() {
+				continue // nobody knows when it was
 			}
 			row[0], row[1], row[2] = e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)
 			out.Write(row[:columns])
@@ -71,58 +69,77 @@ func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
 	return rows, cmp.Or(err, buffered.Flush())
 }
 
-// Import tells the learner of a recording, whose sources are addresses or titles
-// of feeds. It returns how many feeds were found in it. A feed that was looked at
-// before learns nothing.
+// past is a recording of what feeds published, as it is kept.
+type past struct {
+	Begin int64              `json:"begin"` // Unix times
+	End   int64              `json:"end"`
+	Items map[string][]int64 `json:"items"` // when each feed published
+}
+
+const pastName = "past"
+
+// Import has the learner begin with a recording, whose sources are addresses or
+// titles of feeds. It returns how many feeds are in it.
 func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.opt.Now()
-	byName := map[string]*record{}
-	for address, o := range c.listed {
-		if r := c.feeds[address]; r.Last.IsZero() {
-			byName[address] = r
-			if o.Title != "" {
-				byName[o.Title] = r
+	if !c.stats.Last.IsZero() {
+		return 0, fmt.Errorf("%s: requests were made already; a recording is imported before the first", c.opt.Dir)
+	}
+	address := map[string]string{}
+	for url, o := range c.listed {
+		address[o.Title] = url
+		address[url] = url
+	}
+	delete(address, "")
+	// Whole weeks that have passed are left out, so that hours and days stay.
+	const week = 7 * 24 * 3600
+	shift := max(0, c.opt.Now().Unix()-rec.Last) / week * week
+	p := past{Begin: rec.First + shift, End: rec.Last + shift, Items: map[string][]int64{}}
+	rec.Each(func(i int, at int64, _ float64) {
+		if url := address[rec.Names[i]]; url != "" {
+			p.Items[url] = append(p.Items[url], at+shift)
+		}
+	})
+	if len(p.Items) == 0 {
+		return 0, fmt.Errorf("%s: no source of it is the address or the title of a feed", rec.Path)
+	}
+	for url := range p.Items {
+		r := c.feeds[url]
+		r.Imported = time.Unix(rec.Last, 0)
+		if _, err := c.keep(r, nil); err != nil {
+			return 0, err
+		}
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.store.SetValue(pastName, data); err != nil {
+		return 0, err
+	}
+	return len(p.Items), c.begin()
+}
+
+// teach tells the learner of the past, as if each feed had been looked at every six
+// hours.
+func (c *Crawler) teach(p *past) error {
+	step := max(6*3600, (p.End-p.Begin)/1000)
+	for at := p.Begin; at < p.End; at += step {
+		for url, items := range p.Items {
+			e := entry{Feed: url, At: time.Unix(min(at+step, p.End), 0), Outcome: feed.Found, Worth: c.listed[url].Worth}
+			n := 0
+			for n < len(items) && (items[n] < at+step || at+step >= p.End) {
+				e.Items = append(e.Items, item{Published: time.Unix(items[n], 0)})
+				n++
+			}
+			p.Items[url] = items[n:]
+			if err := c.learn(&e); err != nil {
+				return err
 			}
 		}
 	}
-	// Whole weeks that have passed are left out, so that hours and days stay.
-	const week = 7 * 24 * time.Hour
-	end := time.Unix(rec.Last, 0)
-	shift := max(0, now.Sub(end)) / week * week
-	entries := make([]*entry, len(rec.Names))
-	rec.Each(func(i int, at int64, _ float64) {
-		r := byName[rec.Names[i]]
-		if r == nil {
-			return
-		}
-		if entries[i] == nil {
-			entries[i] = &entry{Feed: r.url, At: now, Outcome: imported, First: true, Worth: c.listed[r.url].Worth, NotBefore: now}
-		}
-		entries[i].Items = append(entries[i].Items, item{Published: time.Unix(at, 0).Add(shift)})
-	})
-	for _, e := range entries {
-		if e == nil {
-			continue
-		}
-		feeds++
-		r := c.feeds[e.Feed]
-		r.Last, r.Imported = end, end
-		if err := c.learn(e); err != nil {
-			return feeds, err
-		}
-		c.stats.add(e)
-		commit, err := c.keep(r, e)
-		if err != nil {
-			return feeds, err
-		}
-		commit.Wait()
-	}
-	if feeds == 0 {
-		return 0, fmt.Errorf("%s: no source of it is the address or the title of a feed that was not looked at yet", rec.Path)
-	}
-	return feeds, nil
+	return nil
 }
 
 // Planned is a look that is planned.

@@ -376,18 +376,23 @@ type life struct {
 	Kill              bool // at a random moment of the last minute
 }
 
-// live crawls by a simulated clock.
-func (l *life) live() error {
-	now := l.Begin
-	c, err := Open(Options{
+// options returns those of a crawler with a simulated clock.
+func (l *life) options(now *time.Time) Options {
+	return Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour,
 		Timeout: time.Second, Shortest: shortest, AllowPrivate: true, MaxBytes: 1 << 20, Workers: 32,
-		Now: func() time.Time { return now },
+		Now: func() time.Time { return *now },
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, l.Server)
 		},
 		Header: func(h http.Header) { h.Set(simTime, fmt.Sprint(now.UnixMilli())) },
-	})
+	}
+}
+
+// live crawls by a simulated clock.
+func (l *life) live() error {
+	now := l.Begin
+	c, err := Open(l.options(&now))
 	if err != nil {
 		return err
 	}

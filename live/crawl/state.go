@@ -78,7 +78,11 @@ func (c *Crawler) load(listed []Outline) error {
 	if err := c.list(listed); err != nil {
 		return err
 	}
-	now := c.opt.Now()
+	if c.learner == nil {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
 	summed := c.seq
 	err = c.journal(min(from, summed), func(seq uint64, e *entry) bool {
 		if c.seq = max(c.seq, seq); seq > summed {
@@ -92,46 +96,62 @@ func (c *Crawler) load(listed []Outline) error {
 	if err == nil {
 		err = bad
 	}
-	c.saved = now
+	c.saved = c.opt.Now()
 	return err
 }
 
-// loadLearner takes up the learner and the sums, and returns the last entry of the
-// journal that the learner was told.
+// loadLearner takes up the sums and the learner, and returns the last entry of the
+// journal that it was told. One whose epochs were of another length is not taken up.
 func (c *Crawler) loadLearner() (from uint64, err error) {
-	epoch, budget := c.opt.epoch()
 	data, err := c.store.Value(learnerName)
+	if err != nil || data == nil {
+		return 0, err
+	}
+	var kept snapshot
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return 0, err
+	}
+	c.seq, c.stats = kept.Seq, kept.Stats
+	s, err := learner.Decode(kept.State)
 	if err != nil {
 		return 0, err
 	}
-	if data != nil {
-		var kept snapshot
-		if err := json.Unmarshal(data, &kept); err != nil {
-			return 0, err
-		}
-		c.seq, c.stats = kept.Seq, kept.Stats
-		s, err := learner.Decode(kept.State)
-		if err != nil {
-			return 0, err
-		}
-		if s.Length == epoch.Seconds() && s.Crawls != nil && s.Crawls.HalfLife == c.opt.HalfLife {
-			if c.learner, err = s.Crawler(); err != nil {
-				return 0, err
-			}
-			return kept.Seq, c.learner.SetBudget(budget)
-		}
+	epoch, budget := c.opt.epoch()
+	if s.Length != epoch.Seconds() || s.Crawls == nil || s.Crawls.HalfLife != c.opt.HalfLife {
+		return 0, nil
 	}
-	// With other epochs the learner begins anew and is told all of the journal.
+	if c.learner, err = s.Crawler(); err != nil {
+		return 0, err
+	}
+	return kept.Seq, c.learner.SetBudget(budget)
+}
+
+// begin begins the learner anew, and tells it of the past that was imported.
+func (c *Crawler) begin() error {
 	start := c.opt.Now()
-	err = c.journal(0, func(_ uint64, e *entry) bool {
+	err := c.journal(0, func(_ uint64, e *entry) bool {
 		start = e.At
 		return false
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	c.learner, err = learner.NewCrawler(start, c.opt.learner())
-	return 0, err
+	var p past
+	data, err := c.store.Value(pastName)
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &p)
+		start = time.Unix(p.Begin, 0)
+	}
+	if err != nil {
+		return err
+	}
+	if c.learner, err = learner.NewCrawler(start, c.opt.learner()); err != nil {
+		return err
+	}
+	if err := c.enroll(); err != nil {
+		return err
+	}
+	return c.teach(&p)
 }
 
 // learner returns how the learner is set.

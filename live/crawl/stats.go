@@ -72,9 +72,6 @@ func (s *stats) add(e *entry) {
 			s.count(e.Feed, it.Published.UTC())
 		}
 	}
-	if e.Outcome == imported {
-		return
-	}
 	begin := e.At.UTC().Truncate(24 * time.Hour)
 	if n := len(s.Days); n == 0 || s.Days[n-1].Begin.Before(begin) {
 		s.Days = append(s.Days, day{Begin: begin, Delays: map[int]int{}})

@@ -1,0 +1,271 @@
+package crawl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"ephemera/env"
+	"ephemera/live/feed"
+)
+
+// sim is a crawler with a clock that a test moves.
+type sim struct {
+	*Crawler
+	t   testing.TB
+	now time.Time
+	opt Options
+}
+
+// simulate returns a crawler of those feeds of a referee.
+func simulate(t testing.TB, r *referee, feeds ...int) *sim {
+	s := &sim{t: t, now: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
+	dir := memoryDir(t)
+	l := life{Server: r.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: 30}
+	s.opt = l.options(&s.now)
+	var urls []string
+	for _, k := range feeds {
+		urls = append(urls, address(k))
+	}
+	writeOPML(t, l.OPML, urls...)
+	s.open()
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (s *sim) open() {
+	s.t.Helper()
+	c, err := Open(s.opt)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Crawler = c
+}
+
+func (s *sim) pass(d time.Duration) {
+	s.t.Helper()
+	for end := s.now.Add(d); s.now.Before(end); s.now = s.now.Add(time.Minute) {
+		if _, err := s.Tick(); err != nil {
+			s.t.Fatal(err)
+		}
+		s.Wait()
+	}
+}
+
+// TestCrash: what is thought after a crash is what was thought before it.
+func TestCrash(t *testing.T) {
+	s := simulate(t, newReferee(t), 0, 1, 2, 4, 25)
+	s.pass(75 * time.Hour)
+	copied := filepath.Join(filepath.Dir(s.opt.Dir), "copy")
+	if err := os.CopyFS(copied, os.DirFS(s.opt.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	again := &sim{t: t, now: s.now, opt: s.opt}
+	again.opt.Dir, again.opt.Now = copied, func() time.Time { return again.now }
+	again.open()
+	defer again.Close()
+	for _, c := range []*sim{s, again} {
+		c.pass(10 * time.Minute) // so that the learner takes up the last answers
+	}
+	for address := range s.listed {
+		a, b := s.row(address), again.row(address)
+		if a.PerDay == 0 || math.Abs(a.PerDay-b.PerDay) > .02*a.PerDay {
+			t.Errorf("%s: %v items a day before, %v after", address, a.PerDay, b.PerDay)
+		}
+	}
+	if s.stats.Items != again.stats.Items || s.stats.Items < 100 {
+		t.Errorf("%d items before, %d after", s.stats.Items, again.stats.Items)
+	}
+}
+
+// TestList: the file is edited while it runs.
+func TestList(t *testing.T) {
+	r := newReferee(t)
+	s := simulate(t, r, 0, 1)
+	looks := func(k int) int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if site := r.sites[fmt.Sprint(k, "feed")]; site != nil {
+			return site.requests
+		}
+		return 0
+	}
+	s.pass(time.Hour)
+	before := looks(0)
+	for k, text := range []string{"<opml><body>", "<opml/>", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`} {
+		if err := os.WriteFile(s.opt.OPML, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(time.Hour)
+		if s.fileErr == nil || looks(0) <= before {
+			t.Fatalf("file %d: %v, %d looks", k, s.fileErr, looks(0))
+		}
+		before = looks(0)
+	}
+	writeOPML(t, s.opt.OPML, address(1), address(4))
+	s.pass(2 * time.Hour)
+	if looks(0) != before || looks(4) == 0 || s.fileErr != nil {
+		t.Errorf("%d looks at the feed that was removed, %d at the new one: %v", looks(0)-before, looks(4), s.fileErr)
+	}
+	writeOPML(t, s.opt.OPML, address(0), address(1), address(4), address(4))
+	s.pass(2 * time.Hour)
+	if looks(0) == before || len(s.listed) != 3 {
+		t.Error("a feed that came back is not looked at")
+	}
+	r.mu.Lock() // it came back with its validators
+	defer r.mu.Unlock()
+	if len(r.wrong) > 0 {
+		t.Error(r.example)
+	}
+}
+
+// TestDates: items have dates at which they can have appeared.
+func TestDates(t *testing.T) {
+	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	ago := func(hours ...int) (items []feed.Item) {
+		for k, h := range hours {
+			items = append(items, feed.Item{ID: uint64(k + 1), Published: now.Add(-time.Duration(h) * time.Hour)})
+		}
+		return items
+	}
+	for _, tt := range []struct {
+		name  string
+		last  int // look, hours ago; 0 for none
+		seen  []uint64
+		hours []int
+		want  string // hours ago; ? for not known
+		all   bool
+	}{
+		{"a first look", 0, nil, []int{1, 5, 9}, "1 5 9", false},
+		{"an item that is kept on top", 0, nil, []int{20000, 1, 5, 9}, "? 1 5 9", false},
+		{"a silent feed", 0, nil, []int{5000, 9000, 10000}, "5000 9000 10000", false},
+		{"in the future", 0, nil, []int{-5, 3}, "? 3", false},
+		{"one more", 4, []uint64{2, 3}, []int{1, 5, 9}, "1", false},
+		{"older than the last look", 4, []uint64{2, 3}, []int{6, 5, 9}, "?", false},
+		{"all are new", 4, []uint64{9}, []int{1, 2, 3}, "1 2 3", true},
+	} {
+		r := &record{Seen: tt.seen}
+		if tt.last > 0 {
+			r.Last = now.Add(-time.Duration(tt.last) * time.Hour)
+		}
+		items, all := r.news(ago(tt.hours...), now)
+		var got []string
+		for _, it := range items {
+			if it.Published.IsZero() {
+				got = append(got, "?")
+			} else {
+				got = append(got, fmt.Sprint(now.Sub(it.Published).Hours()))
+			}
+		}
+		if s := strings.Join(got, " "); s != tt.want || all != tt.all {
+			t.Errorf("%s: %s %v, want %s %v", tt.name, s, all, tt.want, tt.all)
+		}
+	}
+}
+
+// TestMove: what is exported is a recording, from which another crawler learns.
+func TestMove(t *testing.T) {
+	r := newReferee(t)
+	s := simulate(t, r, 0, 1, 4)
+	s.pass(72 * time.Hour)
+	var b bytes.Buffer
+	rows, err := s.Export(&b, "log.csv.gz")
+	if err != nil || rows < 100 {
+		t.Fatal(rows, err)
+	}
+	path := filepath.Join(t.TempDir(), "log.csv.gz")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := env.ReadRecording(context.Background(), path)
+	if err != nil || rec.Rows != rows || len(rec.Names) != 3 {
+		t.Fatal(rec, err)
+	}
+	other := simulate(t, r, 0, 1, 25)
+	other.now = s.now.AddDate(0, 0, 9)
+	if n, err := other.Import(rec); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	other.pass(6 * time.Minute)
+	for _, k := range []int{0, 1} {
+		if a, b := s.row(address(k)).PerDay, other.row(address(k)).PerDay; math.Abs(a-b) > .3*a {
+			t.Errorf("feed %d: %v items a day there, %v here", k, a, b)
+		}
+	}
+	plan, err := other.Plan(24 * time.Hour)
+	looks := map[string]int{}
+	for _, p := range plan {
+		looks[p.Feed]++
+	}
+	if err != nil || len(looks) != 3 || len(plan) > 30*24 || looks[address(0)] < 3 {
+		t.Errorf("%v: %v", err, looks)
+	}
+}
+
+// TestPage opens the page in a browser, without script, at the width of a phone.
+func TestPage(t *testing.T) {
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+		}
+	}
+	if path == "" {
+		if os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
+			t.Fatal("no Chromium here, and EPHEMERA_REQUIRE_ALL=1; Debian's package is chromium")
+		}
+		t.Skip("no Chromium here; Debian's package is chromium")
+	}
+	s := simulate(t, newReferee(t), 0, 1, 2, 4, 8, 10, 20)
+	s.pass(80 * time.Hour)
+	page := s.Handler()
+	server := httptest.NewServer(page)
+	defer server.Close()
+	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.WindowSize(360, 740), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("blink-settings", "scriptEnabled=false"))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	defer cancel()
+	ctx, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, tt := range []struct {
+		url, script string
+		want        int
+	}{
+		{server.URL, `document.documentElement.scrollWidth`, 360},
+		{server.URL, `document.querySelectorAll("#feeds tr").length`, 8},
+		{server.URL, `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
+		{server.URL, `Math.min(2, document.querySelectorAll("#failures tr").length)`, 2},
+		{server.URL, `document.querySelectorAll("#delays tr").length`, 5},
+		{server.URL, `document.querySelectorAll("polyline").length`, 2},
+		{server.URL + "/?feed=" + address(0), `Math.min(24, document.querySelectorAll("rect").length)`, 24},
+		{server.URL + "/?feed=" + address(0), `document.documentElement.scrollWidth`, 360},
+	} {
+		err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate(tt.url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := chromedp.Run(ctx, chromedp.Evaluate[int](tt.script)); err != nil || got != tt.want {
+			t.Errorf("%s is %d, want %d: %v", tt.script, got, tt.want, err)
+		}
+	}
+	w := httptest.NewRecorder()
+	page.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, name := range []string{`crawl_requests_total{outcome="found"}`, `crawl_feeds 7`, `crawl_delay_seconds{quantile="0.5"}`} {
+		if !strings.Contains(w.Body.String(), name) {
+			t.Errorf("/metrics has no %s", name)
+		}
+	}
+}
