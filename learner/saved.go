@@ -73,7 +73,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 7
+	version = 8
 )
 
 func seal(body []byte) []byte {

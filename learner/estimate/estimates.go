@@ -16,7 +16,6 @@
 package estimate
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -132,7 +131,8 @@ func New(t env.Terms, set Options) *Estimates {
 func (e *Estimates) Open(i int) {
 	s := source{Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}}
 	if e.dated() {
-		s.Calendar = &Calendar{Own: e.Profile}
+		s.Calendar = &Calendar{}
+		e.shapeOwn(s.Calendar)
 	}
 	if i == len(e.Sources) {
 		e.Sources = append(e.Sources, s)
@@ -262,9 +262,11 @@ func (e *Estimates) Import(s State) error {
 			return fmt.Errorf("estimates of source %d know of hours and days: %v; in this world: %v", i+1, has, e.dated())
 		}
 	}
-	if _, err := json.Marshal(s); err != nil { // it holds what is no number
-		return fmt.Errorf("estimates: %w", err)
-	}
 	e.State = (&Estimates{State: s}).Export()
+	for i := range e.Sources {
+		if c := e.Sources[i].Calendar; c != nil {
+			e.shapeOwn(c)
+		}
+	}
 	return nil
 }

@@ -64,7 +64,7 @@ var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
 // Calendar is what is known of the hours and days of one source.
 type Calendar struct {
 	Items, Epochs profile // by hour and by day: items, and epochs in which they could be seen
-	Own           profile
+	Own           profile `json:"-"` // follows from them and the common one
 }
 
 // addCalendar takes in the items of a crawl, which sees so many epochs back. First

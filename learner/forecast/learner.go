@@ -210,10 +210,6 @@ func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
 	return l.est.Rate(i), inflow, decay
 }
 
-// Share returns what source i is foretold to publish between the decisions
-// epoch−1 and epoch, over its mean.
-func (l *Learner) Share(i, epoch int) float64 { return l.est.Share(i, epoch) }
-
 // Fallbacks is 0: there is no matrix to invert.
 func (l *Learner) Fallbacks() int { return 0 }
 

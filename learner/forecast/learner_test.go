@@ -207,7 +207,6 @@ func TestForeignState(t *testing.T) {
 		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
 		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
 		"price":       func(s *State) { s.View.Price = math.Inf(1) },
-		"no number":   func(s *State) { s.Estimates.LevelLaw.Mean = math.Inf(1) },
 		"other world": func(s *State) { s.Estimates.Sources[0].Calendar = &estimate.Calendar{} },
 	} {
 		s := l.State()
