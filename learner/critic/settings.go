@@ -3,6 +3,8 @@ package critic
 import (
 	"fmt"
 	"math"
+
+	"ephemera/learner/internal/check"
 )
 
 // Settings are the settings of the critic.
@@ -43,16 +45,10 @@ func (s Settings) Validate() error {
 	switch {
 	case !(s.Gamma > 0 && s.Gamma < 2):
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
-	case !(s.Epsilon > 0) || math.IsInf(s.Epsilon, 0):
-		return fmt.Errorf("epsilon is %v; allowed is a finite number above 0", s.Epsilon)
-	case !(s.Delta > 0) || math.IsInf(s.Delta, 0):
-		return fmt.Errorf("delta is %v; allowed is a finite number above 0", s.Delta)
 	case !(s.Tolerance > 0) || s.Tolerance >= 1:
 		return fmt.Errorf("tolerance is %v; allowed is above 0 and below 1", s.Tolerance)
-	case !(s.Overflow > 0):
-		return fmt.Errorf("overflow is %v; allowed is above 0", s.Overflow)
 	case !(s.Condition > 1) || math.IsInf(s.Condition, 0):
 		return fmt.Errorf("condition is %v; allowed is a finite number above 1", s.Condition)
 	}
-	return nil
+	return check.First(check.Positive("epsilon", s.Epsilon), check.Positive("delta", s.Delta), check.Positive("overflow", s.Overflow))
 }

@@ -53,6 +53,14 @@ func (s Steps) At(n int) float64 {
 	return s.Scale * math.Pow(m, -s.Power)
 }
 
+// Valid reports the first field of the steps of that name that is out of its range.
+func (s Steps) Valid(name string) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
 // Validate reports the first field that is out of its range.
 func (s Steps) Validate() error {
 	switch {

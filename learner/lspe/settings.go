@@ -60,21 +60,11 @@ func (s *Settings) Validate() error {
 	if !(s.Gamma > 0 && s.Gamma < 2) {
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
 	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"kappa", s.Kappa}, {"kappa_over", s.KappaOver}, {"kappa_max", s.KappaMax}} {
-		if !(f.value > 0) || math.IsInf(f.value, 0) {
-			return fmt.Errorf("%s is %v; allowed is a finite number above 0", f.name, f.value)
-		}
-	}
-	for _, f := range []struct {
-		name string
-		step critic.Steps
-	}{{"b", s.B}, {"a", s.A}, {"d", s.D}} {
-		if err := f.step.Validate(); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
+	if err := check.First(
+		check.Positive("kappa", s.Kappa), check.Positive("kappa_over", s.KappaOver), check.Positive("kappa_max", s.KappaMax),
+		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
+	); err != nil {
+		return err
 	}
 	if v := s.B.At(1); v > 1 {
 		return fmt.Errorf("b: step %q is %v at n = 1; allowed is at most 1", s.B, v)

@@ -132,13 +132,11 @@ func (s *Settings) SetReading(name string) error {
 // Validate reports the first field that is out of its range: the field, what
 // was found and what is allowed, in one line.
 func (s Settings) Validate() error {
-	for _, f := range []struct {
-		name string
-		v    float64
-	}{{"kappa", s.Kappa}, {"kappa_max", s.KappaMax}} {
-		if !(f.v > 0) || math.IsInf(f.v, 0) {
-			return fmt.Errorf("%s is %v; allowed is a finite number above 0", f.name, f.v)
-		}
+	if err := check.First(
+		check.Positive("kappa", s.Kappa), check.Positive("kappa_max", s.KappaMax),
+		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"), s.critic().Validate(),
+	); err != nil {
+		return err
 	}
 	switch {
 	case !(s.KappaOver >= 0) || math.IsInf(s.KappaOver, 0):
@@ -149,20 +147,9 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("degree is %d; allowed is 1 to 6", s.Degree)
 	case !(s.Start >= 0 && s.Start <= 1):
 		return fmt.Errorf("start is %v; allowed is 0 (at u) to 1 (at u*)", s.Start)
-	}
-	if err := s.A.Validate(); err != nil {
-		return fmt.Errorf("a: %w", err)
-	}
-	if err := s.B.Validate(); err != nil {
-		return fmt.Errorf("b: %w", err)
-	}
-	if v := s.B.At(1); v >= 1 {
-		return fmt.Errorf("b: step %q is %v at n = 1; allowed is below 1, for a step of 1 wipes out what the recursion began with", s.B, v)
-	}
-	if err := s.D.Validate(); err != nil {
-		return fmt.Errorf("d: %w", err)
-	}
-	if s.Price == "learned" && s.Reward != "crawled" {
+	case s.B.At(1) >= 1:
+		return fmt.Errorf("b: step %q is %v at n = 1; allowed is below 1, for a step of 1 wipes out what the recursion began with", s.B, s.B.At(1))
+	case s.Price == "learned" && s.Reward != "crawled":
 		return fmt.Errorf("reward is %q; allowed with a price is crawled", s.Reward)
 	}
 	return check.First(
@@ -174,7 +161,6 @@ func (s Settings) Validate() error {
 		check.OneOf("act", s.Act, "probabilistic", "budget"),
 		check.OneOf("features", s.Features, append([]string{"unit", "raw"}, features.Registered()...)...),
 		check.OneOf("tikhonov", s.Tikhonov, "fallback", "always"),
-		s.critic().Validate(),
 	)
 }
 

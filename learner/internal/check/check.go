@@ -16,6 +16,14 @@ func OneOf(name, found string, allowed ...string) error {
 	return fmt.Errorf("%s is %q; allowed are %s", name, found, strings.Join(allowed, ", "))
 }
 
+// Positive reports a setting that is not finite or not above 0.
+func Positive(name string, v float64) error {
+	if v > 0 && !math.IsInf(v, 1) {
+		return nil
+	}
+	return fmt.Errorf("%s is %v; allowed is a finite number above 0", name, v)
+}
+
 // First returns the first error that is not nil.
 func First(errs ...error) error {
 	for _, err := range errs {

@@ -2,7 +2,6 @@ package observed
 
 import (
 	"fmt"
-	"math"
 
 	"ephemera/learner/critic"
 	"ephemera/learner/internal/check"
@@ -45,21 +44,11 @@ func DefaultSettings() Settings {
 
 // Validate reports the first setting that is out of its range.
 func (s *Settings) Validate() error {
-	for _, f := range []struct {
-		name string
-		v    float64
-	}{{"kappa", s.Kappa}, {"kappa_over", s.KappaOver}, {"kappa_max", s.KappaMax}} {
-		if !(f.v > 0) || math.IsInf(f.v, 0) {
-			return fmt.Errorf("%s is %v; allowed is a finite number above 0", f.name, f.v)
-		}
-	}
-	for _, f := range []struct {
-		name string
-		v    critic.Steps
-	}{{"a", s.A}, {"b", s.B}, {"d", s.D}} {
-		if err := f.v.Validate(); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
+	if err := check.First(
+		check.Positive("kappa", s.Kappa), check.Positive("kappa_over", s.KappaOver), check.Positive("kappa_max", s.KappaMax),
+		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
+	); err != nil {
+		return err
 	}
 	switch {
 	case s.Features < 1 || s.Features > 6:
