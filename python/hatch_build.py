@@ -33,7 +33,8 @@ class GoHook(BuildHookInterface):
         suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
         library = Path(self.root, "src", "ephemera", "_native", "libephemera" + suffix)
         library.parent.mkdir(exist_ok=True)
-        go(module, "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", str(library), PACKAGE)
+        print("ephemera: building the Go code, which takes a minute or two at first", flush=True)
+        go(module, "build", "-v", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", str(library), PACKAGE)
         library.with_suffix(".h").unlink()
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -43,12 +44,15 @@ class GoHook(BuildHookInterface):
 def go(module: Path, *args: str) -> str:
     """Run the Go command in the module."""
     if shutil.which("go") is None:
-        raise RuntimeError("ephemera is built with Go (go.dev) and a C compiler; there is no `go` on the PATH")
+        raise RuntimeError(
+            "ephemera is built with Go 1.26 or later (go.dev) and a C compiler; there is no `go` on the PATH"
+        )
+    # What Go says appears as it says it; pip shows it with -v, and when it fails.
     run = subprocess.run(
-        ["go", *args], cwd=module, env={**os.environ, "CGO_ENABLED": "1"}, capture_output=True, text=True
+        ["go", *args], cwd=module, env={**os.environ, "CGO_ENABLED": "1"}, stdout=subprocess.PIPE, text=True
     )
     if run.returncode != 0:
-        raise RuntimeError(f"go {' '.join(args)}: {run.stderr}")
+        raise RuntimeError(f"go {' '.join(args)} failed; what it said stands above")
     return run.stdout
 
 

@@ -358,6 +358,39 @@ def test_picture():
     assert tuple(crawled) == (230, 120, 20) and fresh.sum() > old.sum()
 
 
+def test_video(tmp_path):
+    pytest.importorskip("moviepy")
+    env = gymnasium.make(ID, max_episode_steps=20, render_mode="rgb_array")
+    env = gymnasium.wrappers.RecordVideo(env, str(tmp_path), disable_logger=True)
+    env.reset(seed=1)
+    for _ in range(20):
+        env.step(np.zeros(4))
+    env.close()
+    assert len(list(tmp_path.glob("*.mp4"))) == 1
+
+
+def test_windows_of_a_recording(tmp_path):
+    """They lie in the part on which the model is fitted, all sources were crawled just before, and seeds differ."""
+    rows = [f"{'ab'[k % 2]},{3600 * k + 60}" for k in range(400)]
+    (tmp_path / "r.csv").write_text("\n".join(["source,published_unix", *rows]) + "\n")
+    world = {"world": "replay", "trace": tmp_path / "r.csv", "scaled": False, "knowledge": "online", "items": True}
+    env = ephemera.CrawlEnv(window=30, **world)
+    firsts = set()
+    for seed in range(5):
+        seen, info = env.reset(seed=seed)
+        assert list(seen[:2]) == [1, 1] and info["seed"] == seed
+        steps = [env.step([1, 0]) for _ in range(30)]
+        assert [s[3] for s in steps] == [False] * 29 + [True]
+        firsts.add(tuple(s[1] for s in steps[:2]))
+    assert len(firsts) > 1
+    with pytest.raises(ephemera.Error, match="window is 200; allowed are 1 to"):
+        ephemera.CrawlEnv(window=200, **world)
+    with pytest.raises(ValueError, match="window belongs to world 'replay'"):
+        ephemera.CrawlEnv(window=20)
+    with pytest.raises(ValueError, match="held out"):
+        ephemera.run("whittle", world="replay", trace=tmp_path / "r.csv", window=30)
+
+
 def test_limit_of_epochs():
     """The registered limit, that of make and that of many worlds."""
     for keywords, epochs in (({}, 1000), ({"max_episode_steps": 30}, 30), ({"max_episode_steps": 2000}, 2000)):

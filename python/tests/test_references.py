@@ -64,3 +64,20 @@ def test_refusals(call, words):
         call()
     with pytest.raises(TypeError, match="complex"):
         ephemera.index("paper", np.ones(4, complex))
+
+
+def test_index_beside_another():
+    """Whittle's index of each age, beside that which markovianbandit-pkg computes of the ages as a Markov chain."""
+    bandit = pytest.importorskip("markovianbandit")
+    ages = 40
+    instances = ["paper", "lognormal:5:3", "wide:4:2"]
+    for name in instances:
+        states, indices = ephemera.curves(name, ages)
+        for i, source in enumerate(ephemera.load_instance(name).sources):
+            wait, crawl = np.zeros((2, ages, ages))
+            wait[np.arange(ages), np.minimum(np.arange(ages) + 1, ages - 1)] = 1
+            crawl[:, 0] = 1
+            model = bandit.restless_bandit_from_P0P1_R0R1(wait, crawl, np.zeros(ages), states[:, i])
+            theirs = model.whittle_indices(check_indexability=False)
+            # The last age stands for all later ones there, so that it alone differs.
+            np.testing.assert_allclose(indices[:-1, i], theirs[:-1], rtol=1e-9, err_msg=f"{name} {source.name}")

@@ -23,6 +23,8 @@ from .results import Results, load
 from .runs import Agent, Comparison, Outcome, Run, compare, gym_policy, run, whittle
 from .tasks import TASKS, register, task
 
+__version__ = "0.2.0"
+
 __all__ = [
     "TASKS",
     "Agent",
@@ -43,6 +45,7 @@ __all__ = [
     "Run",
     "Source",
     "View",
+    "__version__",
     "bound",
     "catalogue",
     "compare",

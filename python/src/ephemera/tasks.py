@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
+from gymnasium.envs import registration
 
 TASKS: dict[str, dict[str, Any]] = {
     "TableI-v1": {"instance": "paper", "budget": 1},
@@ -35,8 +35,8 @@ def task(name: str, **changes: Any) -> dict[str, Any]:
 def register() -> None:
     """Register the environments with Gymnasium."""
     for name, keywords in {"Crawl-v0": {}, **TASKS}.items():
-        if f"ephemera/{name}" not in gymnasium.registry:
-            gymnasium.register(
+        if f"ephemera/{name}" not in registration.registry:
+            registration.register(
                 id=f"ephemera/{name}",
                 entry_point="ephemera.envs:CrawlEnv",
                 vector_entry_point="ephemera.envs:CrawlVectorEnv",
