@@ -56,13 +56,12 @@ def test_many_worlds_of_sb3():
 
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
 def test_peers(tmp_path, algorithm):
-    """The script of the comparison runs, keeps its rows and does not run them again."""
-    script = Path(__file__).parents[1] / "peers" / "deep.py"
-    out = tmp_path / "rows.jsonl"
-    command = [sys.executable, script, out, "--steps", "20000", "--seeds", "1", "--algorithms", algorithm]
-    command += ["--cells", "paper/2/model"]
+    """The script of the tasks runs, keeps its rows and does not run them again."""
+    script = Path(__file__).parents[1] / "peers" / "measure.py"
+    out = tmp_path / "tasks.json"
+    command = [sys.executable, script, out, "--epochs", "5000", "--seeds", "1", "--agents", algorithm]
+    command += ["--tasks", "TableIMean-v1"]
     subprocess.run(command, check=True, timeout=300)
-    (row,) = map(json.loads, out.read_text().splitlines())
-    assert row["agent"] == algorithm and [c for c, _ in row["curve"]] == [1000, 2000, 5000, 10000, 20000]
-    assert 0.3 < row["end"] < 1.01
+    ((task, rows),) = json.loads(out.read_text()).items()
+    assert task == "TableIMean-v1" and rows["whittle"][0]["share"] == 1 and 0 < rows[algorithm][0]["share"] < 1.01
     assert subprocess.run(command, check=True, timeout=300, capture_output=True).stdout == b""
