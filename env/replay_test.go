@@ -254,7 +254,7 @@ func TestPlausible(t *testing.T) {
 // Any recording gives one line that begins with its name, or publications in
 // order that can be fitted and replayed; compressed, it gives the same.
 func FuzzRecording(f *testing.F) {
-	for _, text := range []string{header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n", "\ufeffutility,source,published_unix\r\n1,a,5\r\n", "source,published_unix\na,7200\na,0\n", "\x1f\x8b\x08\x00"} {
+	for _, text := range []string{header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n", "\ufeffutility,source,published_unix\r\n1,a,5\r\n", "source,published_unix\na,7200\na,0\n", "published,source\n2026-11-20T10:00:00Z,a\n2026-11-20 11:00:00.5+05:30,a\n", "\x1f\x8b\x08\x00"} {
 		f.Add([]byte(text), false)
 		f.Add([]byte(text), true)
 	}
