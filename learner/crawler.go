@@ -43,7 +43,7 @@ type Crawler struct {
 
 // CrawlerOptions say how a program crawls.
 type CrawlerOptions struct {
-	Learner  string        // "forecast" or "lspe"; empty for "forecast"
+	Learner  string        // one that is an [env.Open]; empty for "forecast"
 	Settings any           // as [Kind.Settings] returns them; nil for the defaults
 	Epoch    time.Duration // how exact times are; some crawls should fit into each
 	Budget   float64       // what the crawls of an epoch may cost together
