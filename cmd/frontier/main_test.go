@@ -113,7 +113,7 @@ func TestKill(t *testing.T) {
 						if puts.Send(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}}) != nil {
 							return
 						}
-						time.Sleep(50 * time.Microsecond)
+						time.Sleep(200 * time.Microsecond)
 					}
 				})
 				for {
