@@ -358,6 +358,7 @@ func (l *Learned) Summaries(most int) (all []Summary) {
 			if most == 0 {
 				break
 			}
+			b.HalfLife = b.HalfLife.Round(time.Second)
 			s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b})
 		}
 		if most > 0 {
