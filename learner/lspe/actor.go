@@ -14,6 +14,7 @@ const (
 	mostRounds = 50
 	mostShare  = .25
 	leastDraw  = .01
+	mostSlope  = 10 // of κ, for a threshold of 1
 	leastPrice = 1e-9 // of h, where only the order of the indices matters
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
@@ -61,6 +62,16 @@ func (l *Learner) most() float64 {
 
 func clip(v float64) float64 { return max(-1, min(1, v)) }
 
+// slope returns κ of a source,
+//
+//	κ = min(KappaMax, Kappa √(1 + k/KappaOver), 10θ),
+//
+// so that the noise always moves crawls by an epoch: what is crawled at one age only
+// shows nothing of the others.
+func (l *Learner) slope(s *source) float64 {
+	return min(l.clocks.at(s.cycles).kappa, mostSlope*s.theta)
+}
+
 // draw draws the noise L of a source's next cycle, logistic, so that it is
 // crawled at age s with the logit's probability,
 //
@@ -77,7 +88,7 @@ func (l *Learner) draw(s *source) {
 // below 1 by as much as the index exceeds the price.
 func (l *Learner) reach(i int, noise float64) float64 {
 	s := &l.src[i]
-	reach := s.theta * math.Exp(-noise/l.clocks.at(s.cycles).kappa)
+	reach := s.theta * math.Exp(-noise/l.slope(s))
 	if reach < 1+half {
 		if w := l.Index(i); w > l.price {
 			reach *= max(l.price, leastPrice*l.harvest) / w

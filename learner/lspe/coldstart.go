@@ -4,6 +4,7 @@ package lspe
 // which the thresholds that follow from it spend the budget. A pass in which nothing
 // was found is repeated.
 func (l *Learner) start() {
+	l.pooled = newPooled(l.round)
 	p := &l.pooled
 	var cost float64
 	n := 0

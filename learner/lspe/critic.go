@@ -66,10 +66,11 @@ const (
 //
 // where crawls will come, so that the polynomials are held there from the first
 // cycle on.
-func (l *Learner) pseudoCycles(s *source, t clock, z *[2*degree + 1]float64, x *[degree + 1]float64) {
+func (l *Learner) pseudoCycles(s *source, z *[2*degree + 1]float64, x *[degree + 1]float64) {
 	share := pseudoWeight / float64(s.cycles) / 4
-	level, cube := l.level(s), t.wide*t.wide*t.wide
-	for _, factor := range [...]float64{1 / cube, 1 / t.wide, t.wide, cube} {
+	wide := math.Exp(1 / l.slope(s))
+	level, cube := l.level(s), wide*wide*wide
+	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
 		age := max(1, s.theta*factor-half)
 		harvest := level * l.pooled.at(age)
 		at, v := (age-1)/s.unit, share
@@ -92,7 +93,7 @@ func (l *Learner) evaluate(i, steps int) {
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.powers[:])
 	x := s.harvests
-	l.pseudoCycles(s, l.clocks.at(s.cycles), &z, &x)
+	l.pseudoCycles(s, &z, &x)
 	span := z[0] + s.unit*z[1]
 	eta, work := x[0]/span, cost*z[0]/span
 
@@ -173,10 +174,11 @@ func (l *Learner) step(w, g *[degree]float64, a *[degree][degree]float64) {
 // that A_C is small there: C/100 stands for C/κ.
 func (l *Learner) Index(i int) float64 {
 	s, cost := &l.src[i], l.costs[i]
-	t := l.clocks.at(s.cycles)
+	kappa := l.slope(s)
+	wide := math.Exp(1 / kappa)
 	eta, work := s.eta(), cost/s.span()
 	var ax, ac float64
-	for _, factor := range [...]float64{1 / t.wide, 1, t.wide} {
+	for _, factor := range [...]float64{1 / wide, 1, wide} {
 		z := s.z(s.theta*factor - half)
 		wait, toll := cubic(&s.wait, z), cubic(&s.toll, z)
 		switch l.set.Critic {
@@ -190,7 +192,7 @@ func (l *Learner) Index(i int) float64 {
 		ax += s.expected(z) - eta - wait
 		ac += cost - work - toll
 	}
-	least := cost / t.kappa
+	least := cost / kappa
 	if s.theta < 1+half {
 		least = cost / 100
 	}

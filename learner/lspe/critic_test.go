@@ -42,7 +42,7 @@ func TestCriticAgainstDense(t *testing.T) {
 			cycles = append(cycles, [2]float64{age, 10 * age * r.Float64()})
 		}
 		l := drawn(t, cycles, theta)
-		s, cost, clock := &l.src[0], l.costs[0], l.clocks.at(int32(len(cycles)))
+		s, cost := &l.src[0], l.costs[0]
 
 		// All cycles with their weights, the pseudo-cycles among them.
 		type cycle struct{ age, harvest, weight float64 }
@@ -55,7 +55,7 @@ func TestCriticAgainstDense(t *testing.T) {
 			all = append(all, cycle{c[0], c[1], b})
 		}
 		for _, e := range []float64{-3, -1, 1, 3} {
-			age := max(1, s.theta*math.Exp(e/clock.kappa)-half)
+			age := max(1, s.theta*math.Exp(e/l.slope(s))-half)
 			all = append(all, cycle{age, l.level(s) * l.pooled.at(age), pseudoWeight / float64(len(cycles)) / 4})
 		}
 		var epochs, harvest, weight float64

@@ -36,8 +36,12 @@ type Learner struct {
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
 
-// harvestMemory is how many crawls h looks back.
-const harvestMemory = 1000
+const (
+	harvestMemory = 1000 // crawls that h looks back
+	// Rounds after which the first pass ends though crawls have failed or were
+	// not allowed; without that it takes less, whatever costs leave over.
+	firstPass = 2
+)
 
 // New returns the learner for what every crawler knows of a world; nil settings
 // are [DefaultSettings]. It explores with draws from r, one for each crawl.
@@ -64,12 +68,14 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 
 // line puts all sources in line for their first crawl.
 func (l *Learner) line() {
+	l.unseen = l.unseen[:0]
 	for i := range l.src {
-		l.src[i].cycles = 0
-		if l.affordable(i) {
+		l.src[i].cycles, l.src[i].lined = 0, l.affordable(i)
+		if l.src[i].lined {
 			l.unseen = append(l.unseen, int32(i))
 		}
 	}
+	l.changed = l.epoch
 }
 
 // level returns how much more the source brings than the pooled curve at the same
@@ -84,19 +90,14 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 	if o.Epoch != l.epoch {
 		l.follow(o)
 	}
-	left := l.budget
-	for _, i := range l.unseen {
-		if !env.Fits(l.costs[i], left) {
-			break
-		}
-		dst = append(dst, int(i))
-		left -= l.costs[i]
+	if o.Limits != nil && o.Limits.Budget != l.budget {
+		l.setBudget(o.Limits.Budget)
 	}
-	if l.cold || left < l.budget {
-		return dst
+	if !l.cold {
+		l.gather(o, l.wake)
 	}
-	l.gather(o.Epoch, l.wake)
-	return l.choose(dst, o.Epoch, l.price == 0)
+	l.firstCrawls(o)
+	return l.choose(dst, o, l.price == 0)
 }
 
 // follow takes up a view that does not follow the one before: another world, or
@@ -158,7 +159,8 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 			l.close(c.Source, age, c.Interest, now)
 		}
 	}
-	for len(l.unseen) > 0 && l.src[l.unseen[0]].cycles > 0 {
+	for len(l.unseen) > 0 && (l.src[l.unseen[0]].cycles > 0 || !l.affordable(int(l.unseen[0]))) {
+		l.src[l.unseen[0]].lined = false
 		l.unseen = l.unseen[1:]
 	}
 	l.release(func(i int32) bool { return int(l.src[i].last) == now })
@@ -167,7 +169,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	switch {
 	case !l.cold:
 		l.updatePrice()
-	case len(l.unseen) == 0:
+	case len(l.unseen) == 0 || float64(l.epoch-l.changed) > firstPass*l.round+1:
 		l.start()
 	}
 }

@@ -213,3 +213,80 @@ func TestAllocs(t *testing.T) {
 		t.Errorf("%v allocations an epoch", n)
 	}
 }
+
+// TestOpen: limits hold while sources come and go.
+func TestOpen(t *testing.T) {
+	envtest.Open(t, func(terms env.Terms) env.Open {
+		l, err := New(terms, nil, stream.New(1, stream.Policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	})
+}
+
+// TestComeAndGo: a source that is added is crawled and learned like the others, one
+// that is removed is crawled no more, and a state that was saved in between goes on
+// bit for bit in a learner of the sources that there are then.
+func TestComeAndGo(t *testing.T) {
+	in := env.Mixed(30, 6, 1)
+	come := in.Sources[20:]
+	terms := in.Terms()
+	terms.Costs = slices.Clone(terms.Costs[:20])
+	learn := func(l *Learner, w *harvests, epochs int) (crawled [30]int) {
+		var crawl []int
+		for range epochs {
+			view := w.view
+			view.Last = view.Last[:len(l.src)]
+			crawl = l.Select(crawl[:0], &view)
+			for _, i := range crawl {
+				crawled[i]++
+			}
+			out := w.step(crawl)
+			view = w.view
+			view.Last = view.Last[:len(l.src)]
+			l.Update(out, &view)
+		}
+		return crawled
+	}
+	l, err := New(terms, nil, stream.New(1, stream.Policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newHarvests(in, 1)
+	learn(l, w, 300)
+	for i, s := range come {
+		l.Add(20+i, s.Cost)
+	}
+	l.Remove(3)
+	learn(l, w, 3)
+	state := l.State()
+	terms.Costs = slices.Clone(in.Terms().Costs)
+	terms.Costs[3] = math.Inf(1)
+	two, err := New(terms, nil, stream.New(9, stream.Policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := two.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	w2 := newHarvests(in, 1)
+	if err := w2.rand.SetState(w.rand.State()); err != nil {
+		t.Fatal(err)
+	}
+	w2.view = w.view
+	w2.view.Last = slices.Clone(w.view.Last)
+	crawled := learn(l, w, 2000)
+	if again := learn(two, w2, 2000); again != crawled {
+		t.Errorf("restored it crawled\n%v, and\n%v had it gone on", again, crawled)
+	}
+	var plan float64
+	for i := range l.src {
+		if s := &l.src[i]; s.theta > 0 {
+			plan += l.costs[i] / s.theta
+		}
+	}
+	if crawled[3] > 0 || slices.Min(crawled[20:]) == 0 || math.Abs(plan/l.plan-1) > 1e-9 {
+		t.Errorf("crawls %v, plan %v; the thresholds sum up to %v", crawled, l.plan, plan)
+	}
+}

@@ -52,8 +52,9 @@ func (p *Policy) Select(dst []int, o *env.Online) []int {
 		}
 	}
 	p.epoch = o.Epoch + 1
-	p.gather(o.Epoch, func(i int32, _ int) waiting { return p.standing(i) })
-	return p.choose(dst, o.Epoch, p.onlyDue)
+	p.gather(o, func(i int32, _ int) waiting { return p.standing(i) })
+	p.ids, p.key = p.ids[:0], p.key[:0]
+	return p.choose(dst, o, p.onlyDue)
 }
 
 func (p *Policy) standing(i int32) waiting {

@@ -15,6 +15,7 @@ import (
 type schedule struct {
 	costs  []float64 // C
 	budget float64   // M
+	total  float64   // ΣC, of the sources that fit into the budget
 	round  float64   // R = ΣC/M
 	sel    *baselines.Selector
 	// M̂, what the crawls of an epoch cost together where more were due: costs may
@@ -41,7 +42,7 @@ const (
 )
 
 func newSchedule(t env.Terms) schedule {
-	s := schedule{costs: slices.Clone(t.Costs), budget: t.Budget, round: max(1, t.Round())}
+	s := schedule{costs: slices.Clone(t.Costs), budget: t.Budget, total: t.Budget * t.Round(), round: max(1, t.Round())}
 	s.sel = baselines.NewSelector(s.costs, s.budget)
 	s.capacity = s.budget
 	s.clear(0)
@@ -69,15 +70,19 @@ func (w waiting) due() int {
 	return int(w.last) + int(max(1, min(math.Ceil(w.reach-half), 1<<30)))
 }
 
-// gather wakes sources, the soonest due first, until those that wait would take
-// twice the budget, looking at most one round ahead. wake returns how a source
-// stands when it wakes; it may have moved away and sleeps on.
-func (s *schedule) gather(now int, wake func(i int32, epoch int) waiting) {
+// gather wakes sources, the soonest due first, until those that wait and are allowed
+// would take twice the budget, looking at most one round ahead. Where crawls of a
+// group are limited, whoever is due wakes. wake returns how a source stands when it
+// wakes; it may have moved away and sleeps on.
+func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) waiting) {
 	var cost float64
 	for _, w := range s.waiting {
-		cost += s.costs[w.id]
+		if o.Allowed(int(w.id)) {
+			cost += s.costs[w.id]
+		}
 	}
-	for cost < 2*s.budget && s.ring.Next() <= now+int(s.round) {
+	grouped := o.Limits != nil && o.Limits.PerGroup > 0
+	for cost < 2*s.budget && s.ring.Next() <= o.Epoch+int(s.round) || grouped && s.ring.Next() <= o.Epoch {
 		epoch := s.ring.Next()
 		s.ids = s.ring.Due(s.ids[:0], epoch)
 		for _, i := range s.ids {
@@ -92,14 +97,14 @@ func (s *schedule) gather(now int, wake func(i int32, epoch int) waiting) {
 	}
 }
 
-// choose appends the sources that wait with the greatest (s + ½)/reach within the
-// budget. At a price of 0 it leaves out who is not due.
-func (s *schedule) choose(dst []int, now int, onlyDue bool) []int {
-	s.ids, s.key = s.ids[:0], s.key[:0]
+// choose appends to dst the sources of ids and key, and of those that wait the ones
+// with the greatest (s + ½)/reach, within the budget. At a price of 0 it leaves out
+// who is not due.
+func (s *schedule) choose(dst []int, o *env.Online, onlyDue bool) []int {
 	var due float64
 	for _, w := range s.waiting {
-		key := (float64(now-int(w.last)) + half) / w.reach
-		if key >= 1 {
+		key := (float64(o.Epoch-int(w.last)) + half) / w.reach
+		if key >= 1 && o.Allowed(int(w.id)) {
 			due += s.costs[w.id]
 		}
 		if !onlyDue || key >= 1 {
@@ -107,7 +112,7 @@ func (s *schedule) choose(dst []int, now int, onlyDue bool) []int {
 		}
 	}
 	from := len(dst)
-	dst = s.sel.Among(dst, s.ids, s.key)
+	dst = s.sel.Within(o).Among(dst, s.ids, s.key)
 	var spent float64
 	for _, i := range dst[from:] {
 		spent += s.costs[i]

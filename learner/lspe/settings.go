@@ -78,9 +78,7 @@ func (s *Settings) Validate() error {
 
 // clock is what the schedules are at a source's k-th cycle.
 type clock struct {
-	b, a  float64
-	kappa float64
-	wide  float64 // e^(1/κ)
+	b, a, kappa float64
 }
 
 // clocks holds the first cycles' values, so that most crawls take no power.
@@ -107,5 +105,5 @@ func (c *clocks) at(cycles int32) clock {
 func (c *clocks) compute(cycles int) clock {
 	s, n := c.set, max(1, cycles)
 	kappa := min(s.KappaMax, s.Kappa*math.Sqrt(1+float64(n)/s.KappaOver))
-	return clock{b: s.B.At(n), a: s.A.At(n), kappa: kappa, wide: math.Exp(1 / kappa)}
+	return clock{b: s.B.At(n), a: s.A.At(n), kappa: kappa}
 }

@@ -27,6 +27,7 @@ type source struct {
 	rise, fall float32 // evidence that the level has jumped
 	cycles     int32   // k; 0 before the first crawl
 	last       int32   // epoch of the last crawl
+	lined      bool    // it stands in line for its first crawl
 }
 
 // take mixes a cycle into the averages with weight b:
@@ -91,5 +92,5 @@ func (s *source) rescale(by float64) {
 
 // forget clears what was learned of the source but for its last crawl.
 func (s *source) forget() {
-	*s = source{noise: s.noise, theta: s.theta, last: s.last}
+	*s = source{noise: s.noise, theta: s.theta, last: s.last, lined: s.lined}
 }

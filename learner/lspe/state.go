@@ -19,6 +19,8 @@ type State struct {
 	Harvest   float64           `json:"harvest"`  // h, interest per budget unit
 	Plan      float64           `json:"plan"`     // Σ C/θ, budget units per epoch
 	Capacity  float64           `json:"capacity"` // M̂, budget units per epoch
+	Total     float64           `json:"total"`    // ΣC of the sources, budget units
+	Round     float64           `json:"round"`    // that the pooled curve is measured in, epochs
 	Share     float64           `json:"share"`    // sources that jumped lately
 	Changed   int               `json:"changed"`  // epoch
 	Fallbacks int               `json:"fallbacks"`
@@ -56,7 +58,7 @@ func (l *Learner) State() State {
 	p := &l.pooled
 	s := State{
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest, Plan: l.plan,
-		Capacity: l.capacity, Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
+		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: []int32{}, Reaches: []float64{}, Next: l.ring.Next(), Rand: l.rand.State(),
 	}
@@ -96,7 +98,7 @@ func (l *Learner) SetState(s State) error {
 		name string
 		is   float64
 	}{
-		{"price", s.Price}, {"harvest", s.Harvest}, {"plan", s.Plan}, {"capacity", s.Capacity}, {"share", s.Share}, {"mean", s.Mean},
+		{"price", s.Price}, {"harvest", s.Harvest}, {"plan", s.Plan}, {"capacity", s.Capacity}, {"total", s.Total}, {"round", s.Round}, {"share", s.Share}, {"mean", s.Mean},
 	} {
 		if !(v.is >= 0) || math.IsInf(v.is, 1) {
 			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
@@ -116,14 +118,18 @@ func (l *Learner) SetState(s State) error {
 	}
 	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
+	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
 	l.plan, l.capacity, l.share, l.changed, l.fallbacks = s.Plan, s.Capacity, s.Share, s.Changed, s.Fallbacks
-	l.unseen = append(l.unseen[:0], s.Unseen...)
 	for i := range l.src {
 		v := &s.Sources[i]
 		l.src[i] = source{
 			v.Powers, v.Harvests, v.Crawl, v.Wait, v.Toll, v.Theta, v.Unit, v.From, v.Common,
-			v.Dispersion, v.Noise, v.Rise, v.Fall, v.Cycles, v.Last,
+			v.Dispersion, v.Noise, v.Rise, v.Fall, v.Cycles, v.Last, false,
 		}
+	}
+	l.unseen = append(l.unseen[:0], s.Unseen...)
+	for _, i := range l.unseen {
+		l.src[i].lined = true
 	}
 	l.clear(s.Next)
 	for k, i := range s.Waiting {
