@@ -73,7 +73,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 8
+	version = 9
 )
 
 func seal(body []byte) []byte {

@@ -14,7 +14,7 @@ const (
 	mostRounds = 50
 	mostShare  = .25
 	leastDraw  = .01
-	mostSlope  = 10 // of κ, for a threshold of 1
+	mostSlope  = 10   // of κ, for a threshold of 1
 	leastPrice = 1e-9 // of h, where only the order of the indices matters
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
