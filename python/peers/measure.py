@@ -148,12 +148,14 @@ def learners(task: dict[str, Any], seeds: int) -> dict[str, list[dict[str, Any]]
 
 def table(found: dict[str, Any]) -> str:
     """Return the table of the page: means over the seeds, with the least and the greatest."""
-    lines = ["| task | Whittle, % of the bound | " + " | ".join(AGENTS) + " |", "|---|--:|" + "--:|" * len(AGENTS)]
+    agents = [a for a in AGENTS if any(a in of for of in found.values())]
+    lines = ["| task | Whittle, % of the bound | " + " | ".join(agents) + " |", "|---|--:|" + "--:|" * len(agents)]
     for name, of in found.items():
         cells = []
-        for agent in AGENTS:
+        for agent in agents:
             shares = [100 * r["share"] for r in of.get(agent, [])]
-            cells.append(f"{mean(shares):.1f} ({min(shares):.1f} – {max(shares):.1f})" if shares else "–")
+            few = f", {len(shares)} seed{'s' * (len(shares) > 1)}" if len(shares) < 10 else ""
+            cells.append(f"{mean(shares):.1f} ({min(shares):.1f} – {max(shares):.1f}{few})" if shares else "–")
         bounds = [100 * r["whittle"] / r["bound"] for r in of["whittle"] if "bound" in r]
         lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -172,7 +174,11 @@ def main() -> None:
     found: dict[str, Any] = json.loads(a.out.read_text()) if a.out.exists() else {}
 
     def keep() -> None:
-        a.out.write_text(json.dumps(found, indent=1) + "\n")
+        tasks = (
+            f' "{t}": {{\n' + ",\n".join(f'  "{a}": {json.dumps(r)}' for a, r in of.items()) + "\n }"
+            for t, of in found.items()
+        )
+        a.out.write_text("{\n" + ",\n".join(tasks) + "\n}\n")
 
     for name in [] if a.page else a.tasks:
         task = ephemera.task(name)
