@@ -118,15 +118,20 @@ func TestDoubt(t *testing.T) {
 }
 
 // TestFirstCrawl: a first crawl that shows the last twenty items of a feed, most of
-// them from before the start, tells the rate as exactly as twenty items can.
+// them from before the start, tells the rate as exactly as twenty items can, also where
+// one more has a wrong date.
 func TestFirstCrawl(t *testing.T) {
 	r := stream.New(4, stream.Test)
 	for _, rate := range []float64{.04, .4, 4} {
 		var mean float64
-		for range 200 {
+		for k := range 200 {
+			wrong := k%2 == 0
 			c := env.Crawled{Age: 3}
 			for a := r.ExpFloat64() / rate; len(c.Items) < 20; a += r.ExpFloat64() / rate {
 				c.Items = append(c.Items, env.Item{Age: a, Interest: math.Exp(-.2 * a)})
+			}
+			if wrong {
+				c.Items = append(c.Items, env.Item{Age: 490_000, Interest: 1})
 			}
 			slices.Reverse(c.Items)
 			e := New(terms(1), Options{})

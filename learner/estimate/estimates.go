@@ -156,6 +156,7 @@ func (e *Estimates) Add(c env.Crawled, epoch int) {
 		// Of λ what was seen in the time of 100 items is remembered, if that is longer.
 		keepRate = math.Exp(-float64(c.Age) / max(e.set.Horizon, rememberedItems/e.Rate(c.Source)))
 	}
+	c.Items = s.plausible(&c)
 	n, oldest := e.addMarks(s, c.Items, keep)
 	e.addRate(s, &c, n, oldest, epoch, keepRate)
 	// Where there are dates gaps are the night.

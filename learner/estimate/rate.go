@@ -43,6 +43,18 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 	}
 }
 
+// plausible returns the items of a crawl without those from before the first crawl
+// whose date must be wrong. All n items are younger than age a where the oldest has the
+// age A with the chance (a/A)ⁿ⁻¹.
+func (s *source) plausible(c *env.Crawled) []env.Item {
+	items := c.Items
+	for len(items) > 1 && items[0].Age > s.Span+float64(c.Age) &&
+		float64(len(items)-1)*math.Log(items[0].Age/max(1, items[1].Age)) > unlikely {
+		items = items[1:]
+	}
+	return items
+}
+
 // stepRate finds the mode of ln λ given N items in E epochs and the law of the
 // sources, ln λ ~ N(μ, τ²):
 //
