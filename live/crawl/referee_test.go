@@ -44,7 +44,7 @@ type site struct {
 	allowed   time.Time // the next one, by what the last answer said
 	before    time.Time // allowed, before the last answer
 	etag      string    // that was sent last
-	oldTag    string    // before
+	oldTag    string    // that the last request had
 	gone      bool
 	moved     bool
 	failures  int
@@ -224,7 +224,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 	show := func(validators bool) {
 		r.mu.Lock()
 		s.failures = 0
-		s.oldTag = s.etag
+		s.oldTag = got // which it still has if this answer is lost
 		if s.allowed = now.Add(shortest); !validators {
 			tag = ""
 			s.allowed = now.Add(24 * time.Hour)
