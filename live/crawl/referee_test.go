@@ -55,7 +55,6 @@ type site struct {
 // referee is a server of feeds that scores each rule.
 type referee struct {
 	*httptest.Server
-	seed uint64
 
 	mu       sync.Mutex
 	sites    map[string]*site
