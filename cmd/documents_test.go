@@ -45,7 +45,7 @@ func TestDocuments(t *testing.T) {
 		if strings.Contains(args, "waiting") || placeholder.MatchString(args) { // of the reader
 			continue
 		}
-		args = strings.NewReplacer("$w", "w", "-budget M", "-budget 1").Replace(recording.ReplaceAllString(args, log))
+		args = strings.NewReplacer("$w", "w", "-budget M", "-budget 1", "-crawls-per-hour M", "-crawls-per-hour 1").Replace(recording.ReplaceAllString(args, log))
 		if line := m[1] + " " + args + few[m[1]]; !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
