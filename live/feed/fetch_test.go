@@ -35,7 +35,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Fetcher {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	f := &Fetcher{
-		Agent: "ephemera/1 (me@example.org)", Timeout: 2 * time.Second, MaxBytes: 1 << 20, Robots: &memory{}, Now: time.Now,
+		Agent: "ephemera/1 (me@example.org)", Timeout: time.Minute, MaxBytes: 1 << 20, Robots: &memory{}, Now: time.Now,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
 		},
@@ -138,6 +138,9 @@ func TestAnswers(t *testing.T) {
 				}
 			})
 			from := "http://a.test" + path
+			if tt.path == "/slow" {
+				f.Timeout = time.Second
+			}
 			got := f.Fetch(context.Background(), Place{URL: from})
 			if got.Outcome != tt.outcome || got.Wait != tt.wait {
 				t.Errorf("%s after %v (%v), want %s after %v", got.Outcome, got.Wait, got.Err, tt.outcome, tt.wait)
