@@ -75,12 +75,22 @@ func learning(groups []group) Section {
 		}
 		return all
 	})
-	regret := plot.New("regret", "Regret against exact Whittle"+mark, "epoch", "interest lost so far")
+	against := "the bound"
+	for _, g := range groups {
+		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound == nil }) {
+			against = "exact Whittle"
+		}
+	}
+	regret := plot.New("regret", "Regret against "+against+mark, "epoch", "interest lost so far")
 	regret.Y.Log = true
 	regret = drawCurves(regret, groups, func(r *experiments.Record) (all []*float64) {
 		lost, last := 0., 0
 		for _, p := range r.Curve {
-			lost += (p.Whittle - p.Reward) * float64(p.Epoch-last)
+			best := p.Whittle
+			if against == "the bound" {
+				best = *r.Bound
+			}
+			lost += (best - p.Reward) * float64(p.Epoch-last)
 			last = p.Epoch
 			sum := lost
 			all = append(all, &sum)
@@ -90,7 +100,7 @@ func learning(groups []group) Section {
 	return Section{
 		Title: "Learning",
 		Notes: []string{"Each point covers the epochs since the one before; the figure of rewards begins at a thousandth of the epochs, and is scaled to those after the first hundredth. " +
-			"Regret is what exact Whittle has earned in the same world less what the policy has; a line has a gap where that is not above 0. Bands are 95 % intervals of the mean."},
+			"Regret is what " + against + " earns in as many epochs less what the policy has earned; a line has a gap where that is not above 0. Bands are 95 % intervals of the mean."},
 		Figures: []plot.Figure{share, crawls, regret},
 	}
 }

@@ -128,7 +128,7 @@ func TestFollows(t *testing.T) {
 	in := env.Lognormal(50, 10, 1)
 	l := newLearner(t, in, 1, nil)
 	newHarvests(in, 1).learn(l, 3000)
-	best := whittle(in, 3000)
+	best := whittle(in, 3000).frozen
 	if got := newHarvests(in, 2).learn(l, 3000) / best; got < .97 {
 		t.Errorf("in another world the learner earns %.4f of Whittle", got)
 	}

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
 
-// harvests is a world that draws what a crawl brings at once, and no items: a
-// compound Poisson sum of the same mean and variance. It counts the mean H(s) of
-// each crawl as reward, so that shares have no noise of their own.
+// harvests is a world of sources, or of any number of copies of them, that draws
+// what a crawl brings at once, and no items: a compound Poisson sum of the same
+// mean and variance. It counts the mean H(s) of each crawl as reward, so that
+// shares have no noise of their own.
 type harvests struct {
 	in     env.Instance
 	view   env.Online
@@ -30,10 +32,12 @@ func newHarvests(in env.Instance, seed uint64) *harvests {
 	return w
 }
 
+func (w *harvests) source(i int) *env.Source { return &w.in.Sources[i%len(w.in.Sources)] }
+
 // variance returns that of the harvest at an age, batch/λ ∫H′² for interest that
 // is the same in all items, by the midpoints of quarters of an epoch.
 func (w *harvests) variance(i, age int) float64 {
-	s, v := &w.in.Sources[i], w.spread[i]
+	s, v := w.source(i), w.spread[i%len(w.spread)]
 	if v == nil {
 		v = []float64{0}
 	}
@@ -46,7 +50,7 @@ func (w *harvests) variance(i, age int) float64 {
 		}
 		v = append(v, v[n-1]+sum*float64(max(1, s.Batch))/s.Rate)
 	}
-	w.spread[i] = v
+	w.spread[i%len(w.spread)] = v
 	return v[age]
 }
 
@@ -57,7 +61,7 @@ const (
 
 // draw draws what a crawl brings.
 func (w *harvests) draw(i, age int) float64 {
-	s := &w.in.Sources[i]
+	s := w.source(i)
 	age = min(age, oldest)
 	span := min(float64(age), s.Window)
 	batch := float64(max(1, s.Batch))
@@ -83,8 +87,8 @@ func (w *harvests) step(crawl []int) []env.Crawled {
 	var cost float64
 	for _, i := range crawl {
 		age := w.view.Age(i)
-		cost += w.in.Sources[i].Cost
-		w.earned += w.in.Sources[i].Harvest(float64(age))
+		cost += w.source(i).Cost
+		w.earned += w.source(i).Harvest(float64(age))
 		w.out = append(w.out, env.Crawled{Source: i, Age: age, Interest: w.draw(i, age)})
 		w.view.Last[i] = w.view.Epoch
 	}
@@ -131,53 +135,19 @@ func (w *harvests) follow(p env.Policy[env.Online], round float64, epochs int) f
 	return (w.earned - before) / float64(epochs)
 }
 
-// whittle returns what Whittle's index of the true curves earns per epoch,
-//
-//	W(s) = [(s + 1)H(s) − sH(s + 1)]/C
-//
-// with the mean harvests, a source of negative index left alone.
-func whittle(in env.Instance, epochs int) float64 {
-	n := len(in.Sources)
-	last := slices.Repeat([]int{-1}, n)
-	table := make([][]float64, n) // of each source, W of ages from 0
-	type item struct {
-		key float64
-		id  int
-	}
-	var items []item
-	var earned float64
-	for now := range epochs {
-		items = items[:0]
-		for i := range in.Sources {
-			s, age := &in.Sources[i], min(now-last[i], oldest)
-			for k := len(table[i]); k <= age; k++ {
-				a := float64(k)
-				table[i] = append(table[i], ((a+1)*s.Harvest(a)-a*s.Harvest(a+1))/s.Cost)
-			}
-			if key := table[i][age]; key >= 0 {
-				items = append(items, item{key, i})
-			}
-		}
-		slices.SortFunc(items, func(a, b item) int {
-			switch {
-			case a.key > b.key:
-				return -1
-			case a.key < b.key:
-				return 1
-			}
-			return a.id - b.id
-		})
-		left := in.Budget
-		for _, c := range items {
-			s := &in.Sources[c.id]
-			if env.Fits(s.Cost, left) {
-				left -= s.Cost
-				earned += s.Harvest(float64(now - last[c.id]))
-				last[c.id] = now
-			}
-		}
-	}
-	return earned / float64(epochs)
+// byAges is a policy that knows the model and looks at the ages alone.
+type byAges struct{ policy env.Policy[env.Model] }
+
+func (p byAges) Select(dst []int, o *env.Online) []int {
+	return p.policy.Select(dst, &env.Model{Online: *o})
+}
+
+// whittle returns what Whittle's index of the true curves earns per epoch: in the
+// first epochs, as while learning, and in as many after them.
+func whittle(in env.Instance, epochs int) shares {
+	w, p := newHarvests(in, 1), byAges{baselines.NewWhittle(in)}
+	first := w.follow(p, 0, epochs)
+	return shares{w.follow(p, 0, epochs), first}
 }
 
 func newLearner(t testing.TB, in env.Instance, seed uint64, change func(*Settings)) *Learner {
@@ -193,7 +163,8 @@ func newLearner(t testing.TB, in env.Instance, seed uint64, change func(*Setting
 	return l
 }
 
-// shares are what is earned, over what Whittle earns with the true curves.
+// shares are what is earned of what Whittle earns with the true curves in the same
+// epochs: after learning, and while it goes on.
 type shares struct{ frozen, learning float64 }
 
 func play(t testing.TB, in env.Instance, seed uint64, epochs, change int, set func(*Settings)) shares {
@@ -202,11 +173,11 @@ func play(t testing.TB, in env.Instance, seed uint64, epochs, change int, set fu
 }
 
 // against is play where it is known what Whittle earns.
-func against(t testing.TB, best float64, in env.Instance, seed uint64, epochs, change int, set func(*Settings)) shares {
+func against(t testing.TB, best shares, in env.Instance, seed uint64, epochs, change int, set func(*Settings)) shares {
 	t.Helper()
 	l := newLearner(t, in, seed, set)
 	w := newHarvests(in, seed)
 	w.change = change
-	learning := w.learn(l, epochs) / best
-	return shares{w.follow(l.Frozen(), l.round, epochs) / best, learning}
+	learning := w.learn(l, epochs) / best.learning
+	return shares{w.follow(l.Frozen(), l.round, epochs) / best.frozen, learning}
 }
