@@ -8,24 +8,15 @@ import (
 	"ephemera/env"
 )
 
-// ageIndex is an index that depends on the age of a source alone.
-type ageIndex interface {
-	// at returns the index of source i when age epochs of content wait there,
-	// age ≥ 1. It does not fall as the age grows, except by rounding. A source
-	// is not crawled while its index is NaN or −Inf.
-	at(i, age int) float64
-	// firstAge returns the first age at which the index reaches a level, or an
-	// earlier one, at least 1; [index.Never] if there is none.
-	firstAge(i int, level float64) int
-}
+// ageIndex returns an index of source i that depends on its age alone, when age
+// epochs of content wait there, age ≥ 1. It does not fall as the age grows,
+// except by rounding. A source is not crawled while its index is NaN or −Inf.
+type ageIndex func(i, age int) float64
 
-// ageFunc is an index without a closed form of its inverse.
-type ageFunc func(i, age int) float64
-
-func (f ageFunc) at(i, age int) float64 { return f(i, age) }
-
-func (f ageFunc) firstAge(i int, level float64) int {
-	level -= 1e-12 * math.Abs(level) // rounding
+// firstAge returns the first age at which the index reaches a level, but for
+// rounding; [index.Never] if there is none.
+func (f ageIndex) firstAge(i int, level float64) int {
+	level -= 1e-10 * math.Abs(level)
 	return index.FirstAge(0, index.Never, func(age int) bool { return f(i, age) >= level })
 }
 
@@ -62,7 +53,7 @@ var _ env.Policy[env.Model] = (*byAge)(nil)
 // as the age grows. An epoch with many sources of which few are crawled costs
 // what its crawls cost. The policy is for one run of one world.
 func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
-	return newByAge(t, ageFunc(at), fewAreCrawled(t))
+	return newByAge(t, at, fewAreCrawled(t))
 }
 
 // fewAreCrawled reports whether sleep is faster than a look at all sources, see
@@ -108,7 +99,7 @@ func (p *byAge) wakeAll(o *env.Model) {
 
 // key returns the index of a source now, −Inf where it is NaN.
 func (p *byAge) key(i int, o *env.Model) float64 {
-	if key := p.index.at(i, o.Age(i)); key == key {
+	if key := p.index(i, o.Age(i)); key == key {
 		return key
 	}
 	return negInf

@@ -13,14 +13,14 @@ import (
 type limits struct {
 	truncation float64 // what may be lost by not telling ages beyond a cap apart, share of the relaxed bound
 	gap        float64 // between the bounds, share of the upper one, the truncation not counted
-	memory     float64 // bytes
 	// work is the most pairs of a state and a set of sources that may be looked
 	// at. Some 10 ns each; a sweep takes all pairs, and an instance whose
-	// relaxed bound is not reached takes some hundred sweeps.
+	// relaxed bound is not reached takes some hundred sweeps. Ten sweeps must fit,
+	// and a state takes 16 bytes.
 	work float64
 }
 
-var usualLimits = limits{truncation: 1e-7, gap: 1e-9, memory: 2 << 30, work: 3e9}
+var usualLimits = limits{truncation: 1e-7, gap: 1e-9, work: 3e9}
 
 // Optimum is the optimum of a small instance under its hard budget, enclosed
 // between two bounds, and a policy that earns the lower one.
@@ -55,8 +55,8 @@ var _ env.Policy[env.Model] = (*Optimum)(nil)
 //	V(s) + g = max over A within the budget of Σ_{i∈A} xᵢ(sᵢ) + V(s′)
 //
 // where s′ᵢ = 1 for the crawled sources and sᵢ + 1 for the others. It returns an
-// error that says the size when the instance needs more memory or, by an
-// estimate, more work than allowed.
+// error that says the size when the instance needs, by an estimate, more work
+// than allowed.
 //
 // Three facts keep it small and its bounds certain:
 //
@@ -92,19 +92,14 @@ func (o *Optimum) solve(in env.Instance, most limits) error {
 		}
 		curves[i] = index.NewCurve(s)
 	}
-	const state, gib = 2 * 8, 1 << 30 // bytes, for V and TV
 	caps, states := o.capAges(curves, most.truncation*relaxed.Bound)
-	if need := states * state; need > most.memory {
-		return fmt.Errorf("the joint ages of %d sources make %.3g states, which need %.3g GiB; allowed are %.3g GiB",
-			len(curves), states, need/gib, most.memory/gib)
-	}
 	all := slices.ContainsFunc(curves, func(c index.Curve) bool { return !c.Concave() })
 	o.sets = affordableSets(in, all)
 	// A bound that is reached takes few sweeps, another one many.
 	sweeps := most.work / (states * float64(len(o.sets)))
 	if sweeps >= 10 {
-		o.number(curves, caps)
-		o.start(relaxed, curves)
+		o.buildTables(curves, caps)
+		o.startValues(relaxed, curves)
 		if o.iterate(most.gap, 1) || sweeps >= 300 && o.iterate(most.gap, 20_000) {
 			return nil
 		}
@@ -159,8 +154,8 @@ func affordableSets(in env.Instance, all bool) (sets [][]int) {
 	return sets
 }
 
-// number builds the tables.
-func (o *Optimum) number(curves []index.Curve, caps []int) {
+// buildTables builds the tables.
+func (o *Optimum) buildTables(curves []index.Curve, caps []int) {
 	o.cell, o.States = make([][]ageCell, len(caps)), 1
 	for i, m := range caps {
 		o.cell[i] = make([]ageCell, m)
@@ -193,10 +188,10 @@ func (o *Optimum) best(age []int) (float64, []int) {
 	return most, o.sets[arg]
 }
 
-// start sets V to the sum of the value functions of the single sources at the
+// startValues sets V to the sum of the value functions of the single sources at the
 // price of the relaxed problem, from which the first sweep yields about the
 // relaxed bound.
-func (o *Optimum) start(r index.Relaxed, curves []index.Curve) {
+func (o *Optimum) startValues(r index.Relaxed, curves []index.Curve) {
 	single := make([][]float64, len(curves))
 	for i := range curves {
 		c := &curves[i]
@@ -212,15 +207,15 @@ func (o *Optimum) start(r index.Relaxed, curves []index.Curve) {
 		}
 	}
 	o.value = make([]float64, o.States)
-	o.each(func(s int) {
+	o.eachState(func(s int) {
 		for i, a := range o.age {
 			o.value[s] += single[i][a]
 		}
 	})
 }
 
-// each calls f for every state with its joint ages in o.age.
-func (o *Optimum) each(f func(s int)) {
+// eachState calls f for every state with its joint ages in o.age.
+func (o *Optimum) eachState(f func(s int)) {
 	clear(o.age)
 	for s := range o.States {
 		f(s)
@@ -239,7 +234,7 @@ func (o *Optimum) iterate(gap float64, sweeps int) bool {
 	next := make([]float64, o.States)
 	for ; o.Sweeps < sweeps; o.Sweeps++ {
 		most := negInf
-		o.each(func(s int) {
+		o.eachState(func(s int) {
 			v, _ := o.best(o.age)
 			most = math.Max(most, v-o.value[s])
 			// Half a step: the optimum is a cycle, and full steps would go

@@ -3,11 +3,8 @@ package baselines
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -174,75 +171,30 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 	}
 }
 
-// Whatever the budget: every set within it is part of a listed one, and no
-// listed one is part of another.
-func TestLargestSetsCover(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := envtest.DrawInstance(t, 1, 7, true, false)
-		sets := affordableSets(in, false)
-		masks := make([]int, len(sets))
-		for k, set := range sets {
-			for _, i := range set {
-				masks[k] |= 1 << i
-			}
-		}
-		for set := range 1 << len(in.Sources) {
-			var cost float64
-			for i, s := range in.Sources {
-				if set>>i&1 == 1 {
-					cost += s.Cost
-				}
-			}
-			covered := slices.ContainsFunc(masks, func(m int) bool { return set&^m == 0 })
-			if fits := env.Fits(cost, in.Budget); fits != covered {
-				t.Fatalf("set %b: fits is %v, covered is %v by %b", set, fits, covered, masks)
-			}
-		}
-		for a := range masks {
-			for b := range masks {
-				if a != b && masks[a]&^masks[b] == 0 {
-					t.Fatalf("%b is part of %b", masks[a], masks[b])
-				}
-			}
-		}
-	})
-}
-
-func TestOptimumRefusesLargeInstances(t *testing.T) {
-	for want, in := range map[string]env.Instance{
-		"100 sources; allowed are 16": envtest.Large(100),
-		"GiB":                         {ID: "slow", Budget: 1, Sources: []env.Source{env.NewSource("", 1, 1e-7, 1), env.NewSource("", 1, 1e-7, 1), env.NewSource("", 1, 1e-7, 1)}},
-	} {
-		if _, err := SolveOptimum(in); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error is %v, want %s", err, want)
-		}
-	}
-	if _, err := solveOptimum(env.Paper(2), *but(usualLimits, func(l *limits) { l.memory = 1 << 20 })); err == nil || !strings.Contains(err.Error(), "GiB; allowed are 0.000977 GiB") {
-		t.Errorf("error is %v, want the size that is needed and that is allowed", err)
-	}
-}
-
 // An estimate of its time decides whether it runs: at once by a few sweeps, and
 // after the first one, if the relaxed bound is not reached, by many.
 func TestOptimumRefusesLongWork(t *testing.T) {
-	envtest.Alone(t)
 	in := env.Paper(2)
-	o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation = 1e-3 }))
+	small := but(usualLimits, func(l *limits) { l.truncation = 1e-3 })
+	o, err := solveOptimum(in, *small)
 	if err != nil || o.Sweeps < 2 {
 		t.Fatalf("%d sweeps, %v; the test wants an instance of more than one", o.Sweeps, err)
 	}
 	pairs := float64(o.States) * float64(len(o.sets))
 	for _, c := range []struct {
+		in     env.Instance
 		work   float64
 		sweeps int
 		want   string
 	}{
-		{9.9 * pairs, 0, "allowed is 10 sweeps"},
-		{10.1 * pairs, 1, "allowed is 10 sweeps"},
-		{299 * pairs, 1, "allowed is 299 sweeps"},
-		{301 * pairs, o.Sweeps, ""},
+		{envtest.Large(100), 1e30, 0, "100 sources; allowed are 16"},
+		{in, 9.9 * pairs, 0, "allowed is 10 sweeps"},
+		{in, 10.1 * pairs, 1, "allowed is 10 sweeps"},
+		{in, 299 * pairs, 1, "allowed is 299 sweeps"},
+		{in, 301 * pairs, o.Sweeps, ""},
 	} {
-		got, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.work = 1e-3, c.work }))
+		small.work = c.work
+		got, err := solveOptimum(c.in, *small)
 		if got.Sweeps != c.sweeps || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("work of %.4g allowed: %v after %d sweeps; want %q after %d", c.work, err, got.Sweeps, c.want, c.sweeps)
 		}

@@ -115,7 +115,7 @@ func (l *qWhittle) Update(crawls []env.Crawled, next *env.Online) {
 	n := float64(l.epoch)
 	slow := l.s.Slow / (1 + math.Ceil(n*math.Log(n)/500))
 	last := l.s.Ages - 1
-	for i, k := range number(l.took, crawls) {
+	for i, k := range crawlOfEach(l.took, crawls) {
 		x := &l.source[i]
 		to := min(next.Age(i)-1, last)
 		if k >= 0 {
@@ -167,9 +167,9 @@ func (x *qSource) price(cost, step float64) {
 	}
 }
 
-// number writes the number of each source's crawl into took, −1 where there is
+// crawlOfEach writes the number of each source's crawl into took, −1 where there is
 // none, and returns it.
-func number(took []int, crawls []env.Crawled) []int {
+func crawlOfEach(took []int, crawls []env.Crawled) []int {
 	for i := range took {
 		took[i] = -1
 	}

@@ -87,9 +87,19 @@ func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
 	return dst
 }
 
+// crawls reports whether a source is at its threshold. (21) is the harvest at the
+// age t at which a cycle earns the most per epoch, (H(t) − Cλ)/t, where t may be
+// any real number:
+//
+//	H(t) − tH′(t) = Cλ
+//
+// For the exponential law that is α^t(1 − t ln α) = 1 − Cλ/u*, and the harvest
+//
+//	x̄(λ) = u*(1 − exp(1 + W(e⁻¹(Cλ/u* − 1)))),   on the branch W₋₁
 func (p *relaxedControl) crawls(s *env.Source, age int) bool {
 	if p.Exact {
 		return index.WhittleAtAge(*s, age) >= p.Price
 	}
-	return float64(age) >= index.RelaxedAge(*s, p.Price)
+	t := float64(age) // the left side rises with it where it is above 0
+	return s.Harvest(t)-t*s.HarvestRate(t) > p.Price*s.Cost
 }

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -28,6 +29,30 @@ func TestRelaxedExactThreshold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// (21) as printed: x̄ = u*(1 − e^(1+w)), where w e^w = e⁻¹(Cλ/u* − 1), w ≤ −1.
+func TestPaperRelaxedThreshold(t *testing.T) {
+	for _, s := range env.Paper(1).Sources {
+		s.Cost = 2
+		for _, share := range []float64{.01, .2, .5, .99} {
+			lo, hi := -60., -1. // where w e^w falls
+			for range 100 {
+				if w := (lo + hi) / 2; w*math.Exp(w) > (share-1)/math.E {
+					lo = w
+				} else {
+					hi = w
+				}
+			}
+			threshold := s.Ceiling() * (1 - math.Exp(1+lo))
+			p := relaxedControl{RelaxedOptions: RelaxedOptions{Price: share * s.Ceiling() / s.Cost}}
+			for age := 1; age < 60; age++ {
+				if want := s.MeanState(age) >= threshold; p.crawls(&s, age) != want {
+					t.Errorf("source %s, λ = %v: crawled at age %d is %v; x̄ = %v, and x = %v", s.Name, p.Price, age, !want, threshold, s.MeanState(age))
+				}
+			}
+		}
+	}
 }
 
 // The price rises while too much is crawled and falls while too little is, in

@@ -71,30 +71,6 @@ func follow(t testing.TB, w env.World, a env.Agent, epochs, from int) (all, late
 	return stat.Mean(earned, nil), stat.Mean(earned[from:], nil)
 }
 
-func TestRivalsAllocateNothing(t *testing.T) {
-	envtest.Alone(t)
-	in := env.Lognormal(10, 2, 4)
-	for _, r := range rivals {
-		p := r.new(t, in.Terms(), 1)
-		w := poisson(t, in, env.MarksConstant)
-		follow(t, w, env.NewAgent[env.Online](p), 3000, 0)
-		var crawl []int
-		n := testing.AllocsPerRun(1000, func() {
-			crawl = p.Select(crawl[:0], &w.View().Online)
-			got, err := w.Step(crawl)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Update(got, &w.View().Online)
-		})
-		// Tables still grow when a source is older, or richer in a week, than
-		// ever before. AllocsPerRun rounds that down to 0.
-		if n > 0 {
-			t.Errorf("%s: %v allocations per epoch", r.name, n)
-		}
-	}
-}
-
 func TestRivalsAgainstWhittle(t *testing.T) {
 	envtest.Alone(t)
 	// Shares of exact Whittle, exploration and all, and over the second half.

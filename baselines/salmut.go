@@ -126,7 +126,7 @@ func (l *salmut) Update(crawls []env.Crawled, next *env.Online) {
 	l.kappa = l.s.Kappa * math.Min(3, math.Sqrt(math.Ceil(float64(l.epoch+1)/500)))
 	dual := l.s.Dual / math.Pow(math.Ceil(float64(l.epoch)/500), .9)
 	var cost float64
-	for i, k := range number(l.took, crawls) {
+	for i, k := range crawlOfEach(l.took, crawls) {
 		if !env.Fits(l.costs[i], l.budget) {
 			continue
 		}

@@ -81,8 +81,8 @@ func (s *Selector) limits() *env.Limits {
 	return s.view.Limits
 }
 
-// begin starts a list of candidates with those that have to come first.
-func (s *Selector) begin() {
+// startList starts a list of candidates with those that have to come first.
+func (s *Selector) startList() {
 	s.scratch = s.scratch[:0]
 	if l := s.limits(); l != nil {
 		for _, i := range l.First {
@@ -112,7 +112,7 @@ func (s *Selector) Top(dst []int, key []float64) []int { return s.top(dst, s.can
 // Among appends the chosen of some sources to dst, as Pack does; key[k] is that of
 // source ids[k].
 func (s *Selector) Among(dst []int, ids []int32, key []float64) []int {
-	s.begin()
+	s.startList()
 	for k, i := range ids {
 		s.add(key[k], i)
 	}
@@ -124,7 +124,7 @@ func (s *Selector) candidates(key []float64) []candidate {
 	if len(key) != len(s.costs) {
 		panic(fmt.Sprintf("baselines: %d keys for %d sources", len(key), len(s.costs)))
 	}
-	s.begin()
+	s.startList()
 	s.scratch = slices.Grow(s.scratch, len(key))
 	for i, k := range key {
 		s.add(k, int32(i))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
 )
@@ -30,7 +29,7 @@ const (
 	RandomSpread
 )
 
-// yield is R(f) of one source, interest per epoch, with its inverse slope.
+// yield is R(f) of one source, interest per epoch.
 type yield struct {
 	env.Source
 	spread Spread
@@ -78,8 +77,13 @@ func (y *yield) reward(f float64) (sum float64) {
 	return sum
 }
 
-// slope returns R′(f) under RandomSpread, for 0 < f < 1.
+// slope returns R′(f), for 0 < f < 1. Under EvenSpread that is, with t = 1/f,
+//
+//	R′(f) = H(t) − tH′(t)
 func (y *yield) slope(f float64) (sum float64) {
+	if y.spread == EvenSpread {
+		return y.Harvest(1/f) - y.HarvestRate(1/f)/f
+	}
 	rest, last := 0.0, math.Log1p(-f)
 	for k, age := range y.node {
 		next := age * math.Exp(last*(age-1)) // −d/df (1−f)^age
@@ -96,8 +100,6 @@ func (y *yield) at(charge float64) float64 {
 	switch {
 	case !(charge < y.top):
 		return 0
-	case y.spread == EvenSpread:
-		return math.Min(1, 1/index.RelaxedAge(y.Source, charge/y.Cost))
 	case y.closed: // 1 − α + αf = (1 − α)/√q
 		return math.Min(1, -math.Expm1(-y.Decay)*(1/math.Sqrt(charge/y.top)-1)/y.Factor())
 	case y.slope(most) >= charge:
@@ -108,7 +110,36 @@ func (y *yield) at(charge float64) float64 {
 	for y.slope(math.Exp(lo)) < charge && lo > -30 {
 		lo -= 2
 	}
-	return math.Exp(index.Crossing(lo, math.Log(most), func(v float64) float64 { return charge - y.slope(math.Exp(v)) }))
+	return math.Exp(crossing(lo, math.Log(most), func(v float64) float64 { return charge - y.slope(math.Exp(v)) }))
+}
+
+// crossing returns where f, which goes from below 0 to above it once between lo
+// and hi, crosses 0: by the rule of false position in the form of Illinois.
+func crossing(lo, hi float64, f func(float64) float64) float64 {
+	a, b := f(lo), f(hi)
+	side := 0
+	for range 100 {
+		x := (lo*b - hi*a) / (b - a)
+		if !(x > lo && x < hi) {
+			x = lo + (hi-lo)/2
+		}
+		y := f(x)
+		switch {
+		case y == 0 || hi-lo <= 4e-16*math.Max(math.Abs(lo), math.Abs(hi)):
+			return x
+		case y < 0:
+			if lo, a = x, y; side < 0 {
+				b /= 2
+			}
+			side = -1
+		default:
+			if hi, b = x, y; side > 0 {
+				a /= 2
+			}
+			side = 1
+		}
+	}
+	return (lo + hi) / 2
 }
 
 // Allocation is the static optimum: how often to crawl each source when the

@@ -25,28 +25,21 @@ func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	return p.sel.Top(dst, p.key)
 }
 
-// whittleByAge is the exact Whittle index at the age, in interest per budget
-// unit, or −Inf where it is below 0.
-type whittleByAge []index.Curve
-
-func newWhittleByAge(in env.Instance) whittleByAge {
-	w := make(whittleByAge, len(in.Sources))
+// whittleAt returns the exact Whittle index of source i at an age, in interest per
+// budget unit, or −Inf where it is below 0.
+func whittleAt(in env.Instance) ageIndex {
+	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
-		w[i] = index.NewCurve(s)
+		curves[i] = index.NewCurve(s)
 	}
-	return w
-}
-
-func (w whittleByAge) at(i, age int) float64 {
-	charge := w[i].Index(age)
-	if charge < 0 && !w[i].Concave() {
-		return negInf
+	return func(i, age int) float64 {
+		c := &curves[i]
+		charge := c.Index(age)
+		if charge < 0 && !c.Concave() {
+			return negInf
+		}
+		return charge / c.Cost
 	}
-	return charge / w[i].Cost
-}
-
-func (w whittleByAge) firstAge(i int, level float64) int {
-	return w[i].FirstAge(max(0, level*w[i].Cost))
 }
 
 // NewWhittle returns the exact Whittle index policy on the harvest curves, any
@@ -54,13 +47,13 @@ func (w whittleByAge) firstAge(i int, level float64) int {
 // deterministic experiments. A source whose index is below 0 is not crawled,
 // even if budget is left, since it is worth more to wait.
 func NewWhittle(in env.Instance) env.Policy[env.Model] {
-	return newByAge(in.Terms(), newWhittleByAge(in), fewAreCrawled(in.Terms()))
+	return NewByAge(in.Terms(), whittleAt(in))
 }
 
 // NewWhittlePacked is NewWhittle with the crawls of an epoch chosen by
 // [Selector.Pack], which matters where costs differ.
 func NewWhittlePacked(in env.Instance) env.Policy[env.Model] {
-	p := newByAge(in.Terms(), newWhittleByAge(in), fewAreCrawled(in.Terms()))
+	p := newByAge(in.Terms(), whittleAt(in), fewAreCrawled(in.Terms()))
 	p.pack = true
 	return p
 }

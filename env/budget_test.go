@@ -14,17 +14,4 @@ func TestFits(t *testing.T) {
 	if Fits(0.6+1e-6, 0.6) {
 		t.Error("a millionth above the budget fits")
 	}
-	in := Instance{ID: "x", Budget: 0.6}
-	for _, cost := range []float64{a, b, c} {
-		s := NewSource("", 1, 1, 1)
-		s.Cost = cost
-		in.Sources = append(in.Sources, s)
-	}
-	w, err := NewMean(in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Step([]int{0, 1, 2}); err != nil {
-		t.Error(err)
-	}
 }

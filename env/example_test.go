@@ -56,32 +56,6 @@ func ExampleNamed() {
 	// unknown instance "pareto:9"; allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide, either with :LAW at its end, and the path of a .toml file; allowed laws are exponential, power, hump, window, batches and mixture
 }
 
-func ExampleUnmarshal() {
-	in, err := env.Unmarshal("two.toml", []byte(`
-budget = 1
-
-[[source]]
-name = "fast"
-rate = 250
-decay = 0.7
-interest = 1.0
-
-[[source]]
-name = "slow"
-rate = 20
-decay = 0.05
-interest = 2.5
-window = 48
-`))
-	fmt.Println(in.ID, in.Sources[0].Window, in.Sources[1].Window, err)
-
-	_, err = env.Unmarshal("two.toml", []byte("budget = 1\n[[source]]\nname = \"a\"\nspeed = 3\n"))
-	fmt.Println(err)
-	// Output:
-	// two +Inf 48 <nil>
-	// two.toml:4:1: key "source.speed": unknown key; allowed are id, budget, [[source]] with name, rate, decay, interest, window, cost, law, shape and batch, and [[change]] with at, shuffle and [[change.source]]; id, name and law are strings, shuffle is true or false, the others are numbers
-}
-
 func ExampleNewMean() {
 	w, err := env.NewMean(env.Paper(1), false)
 	if err != nil {
@@ -101,35 +75,6 @@ func ExampleNewMean() {
 	// source 1, age 2: 251.71
 	// source 0, age 2: 269.07
 	// epoch 3: crawls cost 2; allowed is the budget, 1
-}
-
-// A world whose crawls show items.
-func ExampleNewPoisson() {
-	in := env.Instance{ID: "two", Budget: 1, Sources: []env.Source{
-		env.NewSource("a", 3, 0.5, 1),
-		env.NewSource("b", 1, 0.5, 1),
-	}}
-	w, err := env.NewPoisson(in, 1, env.PoissonOptions{
-		Marks: env.MarksPerItem,
-		Items: true,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for n := range 6 {
-		got, err := w.Step([]int{n % 2})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("epoch %d: %d items at source %d\n", n, len(got[0].Items), got[0].Source)
-	}
-	// Output:
-	// epoch 0: 1 items at source 0
-	// epoch 1: 1 items at source 1
-	// epoch 2: 5 items at source 0
-	// epoch 3: 5 items at source 1
-	// epoch 4: 10 items at source 0
-	// epoch 5: 1 items at source 1
 }
 
 func ExampleNewReplay() {

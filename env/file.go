@@ -40,6 +40,7 @@ type fileSource struct {
 
 // set overwrites the parameters that the file has.
 func (f *fileSource) set(s *Source) {
+	overwrite(&s.Name, f.Name)
 	overwrite(&s.Rate, f.Rate)
 	overwrite(&s.Decay, f.Decay)
 	overwrite(&s.Interest, f.Interest)
@@ -122,22 +123,19 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once", path, j+1, i+1, *s.Name)
 		}
 		seen[*s.Name] = i
-		in.Sources[i] = NewSource(*s.Name, 0, 0, 0)
+		in.Sources[i] = NewSource("", 0, 0, 0)
 		s.set(&in.Sources[i])
 	}
-	for k, c := range f.Change {
+	for _, c := range f.Change {
 		phases := in.Phases()
 		before := phases[len(phases)-1].Instance.Sources
 		change := Change{At: c.At, Shuffle: c.Shuffle}
 		for _, s := range c.Source {
-			if s.Name == nil {
-				return Instance{}, fmt.Errorf("%s: change %d has a source without a name", path, k+1)
+			var changed Source
+			overwrite(&changed.Name, s.Name)
+			if i, ok := seen[changed.Name]; ok {
+				changed = before[i]
 			}
-			i, ok := seen[*s.Name]
-			if !ok {
-				return Instance{}, fmt.Errorf("%s: change %d is of source %.60q; there is none of this name", path, k+1, *s.Name)
-			}
-			changed := before[i]
 			s.set(&changed)
 			change.Sources = append(change.Sources, changed)
 		}

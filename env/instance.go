@@ -79,7 +79,7 @@ func (in Instance) validateChanges() error {
 		}
 		for _, s := range c.Sources {
 			err := s.Validate()
-			if cost, ok := costs[s.Name]; err == nil && !ok {
+			if cost, ok := costs[s.Name]; !ok {
 				err = errors.New("there is no source of this name")
 			} else if err == nil && s.Cost != cost {
 				err = fmt.Errorf("cost is %v; allowed is %v, as costs do not change", s.Cost, cost)

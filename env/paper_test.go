@@ -132,18 +132,6 @@ func TestCrawlsBringTheHarvest(t *testing.T) {
 	}
 }
 
-// TCNS, Table I and section IX: u and α of the four sources.
-func TestTableI(t *testing.T) {
-	want := []struct{ u, alpha, ceiling float64 }{
-		{179.79, 0.4966, 357.14}, {147.66, 0.7047, 500.00}, {35.96, 0.4966, 71.43}, {18.04, 0.8106, 95.24},
-	}
-	for i, s := range env.Paper(1).Sources {
-		near(t, "u", s.Gain(), want[i].u, 5e-4)
-		near(t, "α", s.Factor(), want[i].alpha, 1e-4)
-		near(t, "u*", s.Ceiling(), want[i].ceiling, 1e-4)
-	}
-}
-
 // Allerton, (2)-(3): x ← αx + u while a source is not crawled, x ← u after a
 // crawl. The state at age s is then u(1 − α^s)/(1 − α).
 func TestMeanDynamics(t *testing.T) {

@@ -2,7 +2,7 @@
 // V(x) ≈ Σ r(m) φ_m(x) is built on.
 //
 //  1. [Settings] say how many coordinates there are, the degree, whether cross
-//     terms are wanted, and which box is scaled to [0, 1].
+//     terms are wanted, and by what each coordinate is divided.
 //  2. [New] checks them and returns a [Polynomial].
 //  3. [Polynomial.To] writes φ(x) into a buffer of the caller and allocates
 //     nothing.

@@ -15,11 +15,9 @@ type Settings struct {
 	Degree    int  // highest degree; 1 or more
 	Separable bool // leave the cross terms out: x₁ … x_N, x₁² … x_N², …
 
-	// Lo and Hi are the corners of a box that is scaled to [0, 1] before the
-	// powers are taken: z = (x − lo)/(hi − lo). States outside it are scaled
-	// in the same way and not cut. Both nil: the state is taken as it is. Lo
-	// nil beside a Hi: lo = 0.
-	Lo, Hi []float64
+	// Hi is what each coordinate is divided by before the powers are taken,
+	// z = x/hi; nil for nothing.
+	Hi []float64
 }
 
 // Polynomial maps x ∈ ℝᴺ to all monomials of degree 1 to d, without the
@@ -34,8 +32,8 @@ type Polynomial struct {
 	n int
 	// A monomial of degree 2 or more is one of the degree below times a
 	// coordinate: dst[N+k] = dst[of[k]]·z[by[k]].
-	of, by    []int
-	lo, scale []float64 // z = (x − lo)·scale; nil without a box
+	of, by []int
+	scale  []float64 // 1/hi, or nil
 }
 
 // New returns the map of the settings, or an error that names the field.
@@ -50,23 +48,18 @@ func New(s Settings) (*Polynomial, error) {
 	if !p.build(s.Degree, s.Separable) {
 		return nil, fmt.Errorf("features: %d inputs to degree %d make more than %d features; allowed is at most that", s.Inputs, s.Degree, maxLen)
 	}
-	if s.Hi == nil && s.Lo == nil {
+	if s.Hi == nil {
 		return p, nil
 	}
 	if len(s.Hi) != s.Inputs {
 		return nil, fmt.Errorf("features: hi has %d entries; allowed is one for each of %d inputs", len(s.Hi), s.Inputs)
 	}
-	if s.Lo != nil && len(s.Lo) != s.Inputs {
-		return nil, fmt.Errorf("features: lo has %d entries; allowed is one for each of %d inputs", len(s.Lo), s.Inputs)
-	}
-	p.lo, p.scale = make([]float64, s.Inputs), make([]float64, s.Inputs)
-	copy(p.lo, s.Lo)
+	p.scale = make([]float64, s.Inputs)
 	for i, hi := range s.Hi {
-		w := hi - p.lo[i]
-		if !(w > 0) || math.IsInf(1/w, 0) || math.IsInf(w, 0) {
-			return nil, fmt.Errorf("features: box of input %d is [%v, %v]; allowed are finite bounds with lo below hi", i+1, p.lo[i], hi)
+		if !(hi > 0) || math.IsInf(1/hi, 0) || math.IsInf(hi, 0) {
+			return nil, fmt.Errorf("features: hi of input %d is %v; allowed is a finite number above 0", i+1, hi)
 		}
-		p.scale[i] = 1 / w
+		p.scale[i] = 1 / hi
 	}
 	return p, nil
 }
@@ -120,9 +113,9 @@ func (p *Polynomial) To(dst, x []float64) []float64 {
 	if p.scale == nil {
 		copy(z, x)
 	} else {
-		lo, scale := p.lo[:len(z)], p.scale[:len(z)]
+		scale := p.scale[:len(z)]
 		for i := range z {
-			z[i] = (x[i] - lo[i]) * scale[i]
+			z[i] = x[i] * scale[i]
 		}
 	}
 	rest, by := dst[p.n:], p.by

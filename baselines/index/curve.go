@@ -121,37 +121,6 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 	return age
 }
 
-// FirstAge returns the first age at which the index reaches a charge of 0 or
-// more, or an earlier one, at least 1; [Never] if there is none. For the
-// exponential law without a window it takes no search.
-func (c *Curve) FirstAge(charge float64) int {
-	if !c.plain || !math.IsInf(c.Window, 1) {
-		return c.Age(charge*(1-1e-10), 1, Never)
-	}
-	rest := 1 - charge/c.scale
-	switch {
-	case charge <= 0:
-		return 1
-	case !(rest >= -1e-12):
-		return Never
-	case rest < 1e-12:
-		// The index is the charge but for rounding; it comes within 1e−12 of its
-		// limit no earlier than 1 − e^(−cs) does.
-		return wholeAge(27 / c.Decay)
-	}
-	// Rounding of the index moves log(1 − charge/u*) by 2e−15/(1 − charge/u*).
-	s := ageAt(c.scale, c.Decay, c.loss, charge)
-	return wholeAge(s - 1e-8*s - (1e-8+4e-15/rest)/c.Decay)
-}
-
-// wholeAge returns the least whole age, from 1 on, that is at or above s.
-func wholeAge(s float64) int {
-	if s < math.MaxInt32 {
-		return max(1, int(math.Ceil(s)))
-	}
-	return Never
-}
-
 // FirstAge returns the least age above lo that reaches, or hi if none below it
 // does; ages above one that reaches reach as well. The step from lo is doubled,
 // then halved.

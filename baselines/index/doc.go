@@ -5,12 +5,9 @@
 //     interest, with Whittle's index at an age and its inverse.
 //  2. For the exponential law the index has closed forms, at any state
 //     ([Whittle], [WhittleLiteral], [Inverse]) and at an age.
-//  3. [RelaxedAge] is the best time between crawls where that may be any real
-//     number. lambert, the branch W₋₁ in a form that keeps its digits, gives it
-//     for the exponential law.
-//  4. [Lagrange] is the solution of one source's problem at a price, and gives
+//  3. [Lagrange] is the solution of one source's problem at a price, and gives
 //     the Lagrangian index.
-//  5. [Relax] is the relaxed problem of all sources in whole epochs, and the
+//  4. [Relax] is the relaxed problem of all sources in whole epochs, and the
 //     upper bound on every policy, [Bound].
 //
 // All but the states are of the harvest curve, [env.Source.Harvest]. What holds

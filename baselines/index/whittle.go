@@ -76,26 +76,6 @@ func atAge(ceil, decay, loss, age float64) float64 {
 	return ceil * (-m - age*loss*(1+m))
 }
 
-// ageAt is the inverse of [atAge], the age, any real number of epochs, at which
-// the index reaches a charge. With κ = (1−α)/c and y = cs that is where
-//
-//	(1 + κy) e^(−y) = 1 − Cγ/u*
-//
-// or, with t = y + 1/κ − 1, t − log(1+t) = 1/κ − 1 + log κ − log(1 − Cγ/u*), for
-// 0 < Cγ < u*.
-func ageAt(ceil, decay, loss, charge float64) float64 {
-	// shift = 1/κ − 1 and w = shift + log κ, about c/2 and c²/8.
-	c := decay
-	shift := c/loss - 1
-	w := shift + math.Log(loss/c)
-	if c < 0.25 {
-		q := c * c
-		shift = c * (0.5 + c*(1./12-q*(1./720-q*(1./30240))))
-		w = q * (1./8 - q*(1./576-q*(1./25920)))
-	}
-	return (lambert(w-math.Log1p(-charge/ceil)) - shift) / decay
-}
-
 // Inverse returns γ⁻¹(λ), the state at which the index reaches a price λ ≥ 0: the
 // mean state of the least age whose index does. Where there is none, γ⁻¹(λ) is
 // λC, at or above the ceiling. For the exponential law the index is linear

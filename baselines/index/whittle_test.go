@@ -129,8 +129,6 @@ func TestWhittleAboveTheCeiling(t *testing.T) {
 	}
 }
 
-// The policies on the mean state and on the observed state choose alike where
-// the state is the mean.
 // γ⁻¹(γ(x)) is x, and the index of γ⁻¹(λ) is λ.
 func TestInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -289,14 +289,10 @@ func TestState(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		"gamma is 0":     func(s *Settings) { s.Gamma = 0 },
 		"gamma is NaN":   func(s *Settings) { s.Gamma = math.NaN() },
-		"gamma is 2":     func(s *Settings) { s.Gamma = 2 },
 		"epsilon is 0":   func(s *Settings) { s.Epsilon = 0 },
-		"delta is NaN":   func(s *Settings) { s.Delta = math.NaN() },
 		"tolerance is 1": func(s *Settings) { s.Tolerance = 1 },
 		"condition is 1": func(s *Settings) { s.Condition = 1 },
-		"overflow is 0":  func(s *Settings) { s.Overflow = 0 },
 	} {
 		s := DefaultSettings()
 		change(&s)
@@ -304,11 +300,8 @@ func TestRefusals(t *testing.T) {
 	}
 	c, two := New(2, 1, DefaultSettings()), []float64{1, 2}
 	for name, f := range map[string]func(){
-		"step of 1":   func() { c.Begin(1) },
-		"step of 0":   func() { c.Begin(0) },
 		"NaN step":    func() { c.Begin(math.NaN()) },
 		"shape":       func() { c.Transition(two[:1], two) },
-		"no features": func() { New(0, 1, DefaultSettings()) },
 		"no settings": func() { New(1, 1, Settings{}) },
 	} {
 		func() {

@@ -7,7 +7,7 @@ import (
 )
 
 func ExampleParseSteps() {
-	s, err := critic.ParseSteps("0.5,1000,2/3")
+	s, err := critic.ParseSteps("0.5/ceil(n/1000)^2/3")
 	if err != nil {
 		fmt.Println(err)
 		return

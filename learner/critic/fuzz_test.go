@@ -9,7 +9,7 @@ import (
 // Any text gives an error that quotes it, or step sizes that are above 0 and
 // read back as they are written.
 func FuzzSteps(f *testing.F) {
-	for _, text := range []string{"1/(n+1)", "0.5/n^0.6", "0.5,1000,2/3", "c/ceil(n/500)", "2/ceil((n+3)/10)^(1/2)", "0.25", "1/0", "-1", "1e400"} {
+	for _, text := range []string{"1/(n+1)", "0.5/n^0.6", "c/ceil(n/500)", "2/ceil((n+3)/10)^1/2", "0.25", "1/0", "-1", "1e400"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

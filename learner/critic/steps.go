@@ -95,7 +95,7 @@ func (s Steps) String() string {
 		return c + "/" + n
 	}
 	for _, f := range []string{"1/2", "1/3", "2/3", "3/4"} {
-		if v, _ := number(f); v == s.Power {
+		if v, _ := parseNumber(f); v == s.Power {
 			return c + "/" + n + "^" + f
 		}
 	}
@@ -114,43 +114,36 @@ func ParseSteps(text string) (Steps, error) {
 	return s, nil
 }
 
-// whole reads a whole number. One too large for an int is the greatest, which
-// Validate refuses.
-func whole(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil || errors.Is(err, strconv.ErrRange)
-}
-
 // form is c/n, c/(n+s) or c/ceil((n+s)/block), with or without a power.
 var form = func() *regexp.Regexp {
-	const count = `(?:n|\(n(?:\+(-?\d+))?\))`
-	return regexp.MustCompile(`^([^n]+)/(?:` + count + `|ceil\(` + count + `/(-?\d+)\))(?:\^(?:\((.+)\)|(.+)))?$`)
+	const count = `(?:n|\(n(?:\+(\d+))?\))`
+	return regexp.MustCompile(`^([^n]+)/(?:` + count + `|ceil\(` + count + `/(\d+)\))(?:\^(.+))?$`)
 }()
 
 func parseSteps(t string) (s Steps, ok bool) {
 	c, shift, block, power := t, "0", "1", "0"
 	if m := form.FindStringSubmatch(t); m != nil {
-		c, shift, block, power = m[1], cmp.Or(m[2], m[3], shift), cmp.Or(m[4], block), cmp.Or(m[5], m[6], "1")
+		c, shift, block, power = m[1], cmp.Or(m[2], m[3], shift), cmp.Or(m[4], block), cmp.Or(m[5], "1")
 	} else if part := strings.Split(t, ","); len(part) == 3 {
 		c, block, power = part[0], part[1], part[2]
 	}
-	var known [3]bool
-	s.Scale, ok = number(c)
-	s.Power, known[0] = number(power)
-	s.Shift, known[1] = whole(shift)
-	s.Block, known[2] = whole(block)
-	return s, ok && known == [3]bool{true, true, true}
+	var err [4]error
+	s.Scale, err[0] = parseNumber(c)
+	s.Power, err[1] = parseNumber(power)
+	s.Shift, err[2] = strconv.Atoi(shift)
+	s.Block, err[3] = strconv.Atoi(block)
+	return s, errors.Join(err[:]...) == nil
 }
 
-// number reads a decimal number or a fraction of two.
-func number(t string) (float64, bool) {
+// parseNumber reads a decimal number or a fraction of two.
+func parseNumber(t string) (float64, error) {
 	over, under, fraction := strings.Cut(t, "/")
 	if !fraction {
 		under = "1"
 	}
 	v, err := strconv.ParseFloat(over, 64)
 	d, err2 := strconv.ParseFloat(under, 64)
-	return v / d, err == nil && err2 == nil
+	return v / d, errors.Join(err, err2)
 }
 
 // MarshalText returns the text form.

@@ -31,10 +31,10 @@ func newActor(t *thresholds, y coordinate, shift float64) actor {
 	return actor{thresholds: t, y: y, shift: shift, x: v(), margin: v(), f: v(), g: v(), threshold: v(), raw: v()}
 }
 
-// look takes in a state.
+// takeState takes in a state.
 //
 //	fᵢ = eˡ/(1 + eˡ),   l = κ(y(xᵢ) − y(Tᵢ) − shift)     (section III, where y(x) = x)
-func (a *actor) look(x []float64) {
+func (a *actor) takeState(x []float64) {
 	if len(x) != len(a.x) {
 		panic(fmt.Sprintf("paper: %d states for %d sources", len(x), len(a.x)))
 	}
@@ -53,7 +53,7 @@ func (a *actor) look(x []float64) {
 // Select implements env.Policy. Without a selector one number is drawn for each
 // source and epoch, whatever the thresholds are.
 func (a *actor) Select(dst []int, o *env.Model) []int {
-	a.look(o.Mean)
+	a.takeState(o.Mean)
 	if a.sel != nil {
 		return a.sel.Top(dst, a.margin)
 	}

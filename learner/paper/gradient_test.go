@@ -74,7 +74,7 @@ func (c *chain) next(k, crawl int) int {
 // each calls f with every action in a state, its probability, and its reward
 // beyond the price.
 func (c *chain) each(k int, f func(crawl int, p, reward float64)) {
-	c.p.look(c.state(k))
+	c.p.takeState(c.state(k))
 	for crawl := range 1 << c.sources() {
 		p, reward := 1.0, 0.0
 		for i, x := range c.p.x {
@@ -287,7 +287,7 @@ func TestAlways(t *testing.T) {
 			p.q[i] = [3]float64{p.lo[i]}
 		}
 		p.kappa = set.KappaMax
-		p.look(x)
+		p.takeState(x)
 		for i, f := range p.f {
 			if f > .99 != want {
 				t.Errorf("%s: source %d at T = x = u is crawled with probability %v", name, i+1, f)

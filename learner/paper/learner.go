@@ -32,9 +32,7 @@ type Learner struct {
 	now, then []float64                 // φ(X(n)), φ(X(n+1))
 	other     []float64                 // φ of value
 	next      []float64                 // X(n+1)
-	known     bool                      // now is φ(next)
 	crawled   []bool                    // ν
-	pending   bool                      // between Select and Update
 }
 
 var _ env.Learner[env.Model] = (*Learner)(nil)
@@ -101,16 +99,11 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 // Select implements env.Policy.
 func (p *Learner) Select(dst []int, o *env.Model) []int {
 	p.kappa = p.set.kappa(p.n)
-	p.pending = true
 	return p.actor.Select(dst, o)
 }
 
 // Update implements env.Learner.
 func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
-	if !p.pending {
-		panic("paper: Update without a Select before it")
-	}
-	p.pending = false
 	clear(p.crawled)
 	reward, least := 0.0, math.Inf(1)
 	for _, c := range crawls {
@@ -122,10 +115,8 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 		reward = p.sum
 	}
 	p.n++
-	if !p.known || !slices.Equal(p.x, p.next) { // else now is φ(X(n)) already
-		p.phi.To(p.now, p.x)
-	}
 	copy(p.next, o.Mean)
+	p.phi.To(p.now, p.x)
 	p.phi.To(p.then, p.next)
 	p.ascend(p.next, p.critic.Value(p.then), p.set.A.At(p.n)) // with r(n), as printed
 	if p.set.Price == "learned" {
@@ -136,7 +127,6 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 		p.price.follow(cost, p.budget, least, p.set.D.At(p.n))
 	}
 	p.critic.Step(p.now, p.then, reward, p.set.B.At(p.n))
-	p.now, p.then, p.known = p.then, p.now, true
 }
 
 // Threshold returns the threshold of source i, in interest, where the states of
@@ -175,11 +165,8 @@ type State struct {
 	Stream   []byte       `json:"stream,omitempty"` // of the draws
 }
 
-// State returns a copy of the state. It panics between a Select and its Update.
+// State returns a copy of the state between two epochs.
 func (p *Learner) State() State {
-	if p.pending {
-		panic("paper: State between a Select and its Update")
-	}
 	st := State{
 		Settings: p.set, Epochs: p.n, Q: slices.Clone(p.q), Critic: p.critic.State(),
 		Price: p.price.lambda, Harvest: p.price.harvest, Harvests: p.price.n,
@@ -224,7 +211,6 @@ func (p *Learner) SetState(st State) error {
 	copy(p.q, st.Q)
 	p.n = st.Epochs
 	p.price = price{st.Price, st.Harvest, st.Harvests}
-	p.known, p.pending = false, false
 	return nil
 }
 

@@ -72,11 +72,8 @@ func (l *Learner) wait(i int, x float64) (g, d float64) {
 	}
 	s.features(l.phi, x)
 	rg, rd := l.critic[i].Weights(growth), l.critic[i].Weights(epochs)
-	switch l.set.Critic {
-	case "zero":
+	if l.set.Critic == "zero" {
 		return 0, 1
-	case "random":
-		rg, rd = l.random[2*i], l.random[2*i+1]
 	}
 	for j, f := range l.phi {
 		g += rg[j] * f

@@ -17,7 +17,6 @@ type Learner struct {
 	budget float64   // M
 	src    []waiting
 	critic []*critic.Critic // one a source, of rewards growth and epochs
-	random [][]float64      // weights of critic "random"
 	rand   *stream.Rand
 	sel    *baselines.Selector
 
@@ -61,15 +60,6 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 		l.critic = append(l.critic, critic.New(1+s.Features, 2, of))
 	}
 	l.first = s.Kappa * (1 + max(0, math.Log(t.Round()/10)))
-	if s.Critic == "random" {
-		for range 2 * n {
-			w := make([]float64, 1+s.Features)
-			for j := range w {
-				w[j] = r.NormFloat64()
-			}
-			l.random = append(l.random, w)
-		}
-	}
 	return l, nil
 }
 

@@ -14,8 +14,7 @@ type Settings struct {
 	// Gamma is γ, the step of r in LSPE(0), above 0 and below 2.
 	Gamma float64 `toml:"gamma"`
 	// Critic is "lspe", or, to see what it does, "zero" (r = 0), "negative" (−r),
-	// "random" (a normal draw for each weight, kept) or "drift" (one epoch of
-	// waiting by the learned drift in place of r).
+	// or "drift" (one epoch of waiting by the learned drift in place of r).
 	Critic string `toml:"critic"`
 
 	// B, A and D are b(n), a(n) and d(n), the steps of critic, actor and price.
@@ -58,5 +57,5 @@ func (s *Settings) Validate() error {
 	case !(s.B.At(1) < 1):
 		return fmt.Errorf("b begins at %v; allowed is below 1", s.B.At(1))
 	}
-	return check.OneOf("critic", s.Critic, "lspe", "zero", "negative", "random", "drift")
+	return check.OneOf("critic", s.Critic, "lspe", "zero", "negative", "drift")
 }

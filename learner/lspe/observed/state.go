@@ -3,7 +3,6 @@ package observed
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"ephemera/learner/critic"
 	"ephemera/learner/internal/check"
@@ -18,13 +17,12 @@ type State struct {
 	Threshold []float64      `json:"threshold"` // n: ln T
 	Drift     []float64      `json:"drift"`     // 6n: û, α̂, P and x̂
 	Critic    []critic.State `json:"critic"`    // n, rewards: G, D
-	Random    []float64      `json:"random,omitempty"`
-	Rand      []byte         `json:"rand"` // of the stream of exploration
+	Rand      []byte         `json:"rand"`      // of the stream of exploration
 }
 
 // State returns a copy of the learner's whole state.
 func (l *Learner) State() State {
-	s := State{Epochs: l.n, Price: l.price, Scale: l.scale, Random: slices.Concat(l.random...), Rand: l.rand.State()}
+	s := State{Epochs: l.n, Price: l.price, Scale: l.scale, Rand: l.rand.State()}
 	for i := range l.src {
 		s.Critic = append(s.Critic, l.critic[i].State())
 		v := &l.src[i]
@@ -41,7 +39,6 @@ func (l *Learner) SetState(s State) error {
 	if err := check.First(
 		check.Finite("price and scale", []float64{s.Price, s.Scale}, 2),
 		check.Finite("unit", s.Unit, n), check.Finite("threshold", s.Threshold, n), check.Finite("drift", s.Drift, 6*n),
-		check.Finite("random", s.Random, len(slices.Concat(l.random...))),
 	); err != nil {
 		return err
 	}
@@ -67,9 +64,6 @@ func (l *Learner) SetState(s State) error {
 	for i := range l.src {
 		d := s.Drift[6*i:]
 		l.src[i] = waiting{gain: d[0], factor: d[1], cov: [3]float64{d[2], d[3], d[4]}, top: d[5], unit: s.Unit[i], lnT: s.Threshold[i]}
-	}
-	for i, w := range l.random {
-		copy(w, s.Random[i*len(w):])
 	}
 	return nil
 }
