@@ -44,7 +44,7 @@ type yield struct {
 // 16 in each doubling beyond, which moves R by less than 1 part in 1000.
 func newYield(s env.Source, d Spread) yield {
 	y := yield{Source: s, spread: d, top: s.Harvest(math.Inf(1))}
-	y.closed = s.Exponential() && math.IsInf(s.Window, 1)
+	y.closed = d == RandomSpread && s.Exponential() && math.IsInf(s.Window, 1)
 	if d == EvenSpread || y.closed {
 		return y
 	}

@@ -50,19 +50,16 @@ func Bound(in env.Instance) (bound, price float64) {
 // crosses the budget; time-sharing between the plans on both sides of the step
 // uses the budget up. A source of which a single crawl is above the budget is
 // never crawled, so that the bound is one for policies that keep the budget at
-// every epoch. A source whose age is the same at both ends of the
-// bracket is settled and looked at no more, which makes the work O(N) but for
-// the sources that tie.
+// every epoch. A source whose age is the same at both ends of the bracket takes no
+// search.
 func Relax(in env.Instance) Relaxed {
 	if err := in.Validate(); err != nil {
 		panic("index: " + err.Error())
 	}
 	n := len(in.Sources)
 	r := Relaxed{Short: make([]int, n), Long: make([]int, n), Share: make([]float64, n), Frequency: make([]float64, n)}
-	curves := make([]Curve, n)
-	open := make([]int, 0, n)
-	ages := make([]int, n)
-	var full, hi float64
+	curves, ages := make([]Curve, n), make([]int, n)
+	var full, most float64
 	for i, s := range in.Sources {
 		c := NewCurve(s)
 		curves[i] = c
@@ -71,46 +68,34 @@ func Relax(in env.Instance) Relaxed {
 			r.Short[i] = Never
 			continue
 		}
-		open = append(open, i)
 		full += s.Cost * frequency(r.Short[i])
-		hi = math.Max(hi, c.Top/s.Cost)
+		most = math.Max(most, c.Top/s.Cost)
 	}
-	lo, hi := 0.0, math.Nextafter(hi, math.Inf(1)) // nothing is crawled at hi
-	atLo, atHi := full, 0.0                        // cost at the two prices
+	lo, hi := 0.0, math.Nextafter(most, math.Inf(1)) // nothing is crawled at hi
+	atLo, atHi := full, 0.0                          // cost at the two prices
 	if env.Fits(full, in.Budget) {
 		hi, atHi = 0, full
 		copy(r.Long, r.Short)
-		open = open[:0]
 	}
-	var settled float64 // cost of the settled sources
-	for len(open) > 0 {
+	for {
 		mid := lo + (hi-lo)/2
 		if mid <= lo || mid >= hi {
 			break
 		}
-		cost := settled
-		for _, i := range open {
+		cost := 0.0
+		for i := range curves {
 			c := &curves[i]
 			ages[i] = c.Age(mid*c.Cost, r.Short[i], r.Long[i])
 			cost += c.Cost * frequency(ages[i])
 		}
 		// The rounding of the sum must not decide whether ½ + ½ is 1.
-		bound := r.Long
 		if cost >= in.Budget*(1-1e-13) {
-			bound, lo, atLo = r.Short, mid, cost
+			copy(r.Short, ages)
+			lo, atLo = mid, cost
 		} else {
+			copy(r.Long, ages)
 			hi, atHi = mid, cost
 		}
-		rest := open[:0]
-		for _, i := range open {
-			bound[i] = ages[i]
-			if r.Short[i] == r.Long[i] {
-				settled += curves[i].Cost * frequency(ages[i])
-			} else {
-				rest = append(rest, i)
-			}
-		}
-		open = rest
 	}
 	// Mixing both plans with weight w on the dearer one uses up the budget.
 	w := 1.0
