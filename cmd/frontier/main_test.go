@@ -68,6 +68,12 @@ func dial(t *testing.T, address string, creds credentials.TransportCredentials) 
 func launch(t *testing.T, address string, args ...string) (*exec.Cmd, *grpc.ClientConn) {
 	t.Helper()
 	c := clitest.Process(t, append([]string{"-listen", address, "-http", ""}, args...)...)
+	return c, begin(t, c, address)
+}
+
+// begin starts a process and waits until it serves.
+func begin(t *testing.T, c *exec.Cmd, address string) *grpc.ClientConn {
+	t.Helper()
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -79,7 +85,7 @@ func launch(t *testing.T, address string, args ...string) (*exec.Cmd, *grpc.Clie
 	if _, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true)); err != nil {
 		t.Fatal(err)
 	}
-	return c, conn
+	return conn
 }
 
 // TestKill holds that over kill -9 under load nothing acknowledged is lost, no URL is

@@ -16,6 +16,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,17 +33,23 @@ import (
 // ErrFull is returned by calls that write while the disk is nearly full.
 var ErrFull = errors.New("store: the disk is nearly full; nothing is written until there is room")
 
-// maxBatch is how many bytes wait for the disk at most before callers do.
-const maxBatch = 16 << 20
+const (
+	// maxBatch is how many bytes wait for the disk at most before callers do.
+	maxBatch = 16 << 20
+	// reserve is how many free bytes of the disk are left, of a small disk a
+	// quarter: for what is not written yet, and for what Pebble rewrites.
+	reserve = 256 << 20
+	// lookEvery is how long another program has to use them up unseen.
+	lookEvery = 50 * time.Millisecond
+)
 
 // Options are the settings of a store.
 type Options struct {
-	Delay   int64  // of queues without one of their own, in a new store; ms
-	Reserve uint64 // free bytes of the disk that are left; 0 stands for 256 MiB
-	Cache   int64  // bytes of records that are kept in memory; 0 stands for 64 MiB
-	Log     *slog.Logger
-	FS      vfs.FS              // nil is that of the system
-	Synced  func(time.Duration) // is told how long each sync took; may be nil
+	Delay  int64 // of queues without one of their own, in a new store; ms
+	Cache  int64 // bytes of records that are kept in memory; 0 stands for 64 MiB
+	Log    *slog.Logger
+	FS     vfs.FS              // nil is that of the system
+	Synced func(time.Duration) // is told how long each sync took; may be nil
 }
 
 // Store is a schedule on disk. Its methods may be called at once.
@@ -58,6 +65,7 @@ type Store struct {
 	pending *Commit // of batch
 	last    *Commit // of the batch before
 	full    bool
+	looked  time.Time
 	closed  bool
 	key     []byte // scratch
 	value   []byte
@@ -80,18 +88,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	if o != nil {
 		s.opt = *o
 	}
-	if s.opt.Reserve == 0 {
-		s.opt.Reserve = 256 << 20
-	}
-	if s.opt.Cache == 0 {
-		s.opt.Cache = 64 << 20
-	}
-	if s.opt.Log == nil {
-		s.opt.Log = slog.New(slog.DiscardHandler)
-	}
-	if s.opt.FS == nil {
-		s.opt.FS = vfs.Default
-	}
+	s.opt.Cache = cmp.Or(s.opt.Cache, 64<<20)
+	s.opt.Log = cmp.Or(s.opt.Log, slog.New(slog.DiscardHandler))
+	s.opt.FS = cmp.Or(s.opt.FS, vfs.Default)
 	s.room.L = &s.mu
 	close(s.last.done)
 	po := &pebble.Options{
@@ -149,16 +148,17 @@ func (s *Store) write() {
 		if s.opt.Synced != nil {
 			s.opt.Synced(time.Since(began))
 		}
-		full := s.nearlyFull()
-		s.mu.Lock()
-		s.full = full
-		s.mu.Unlock()
 	}
 }
 
-func (s *Store) nearlyFull() bool {
+// look notes whether the disk is nearly full, if it has not just been looked at.
+func (s *Store) look() {
+	if time.Since(s.looked) < lookEvery {
+		return
+	}
+	s.looked = time.Now()
 	u, err := s.opt.FS.GetDiskUsage(s.dir)
-	return err == nil && u.AvailBytes < s.opt.Reserve
+	s.full = err == nil && u.AvailBytes < min(reserve, u.TotalBytes/4)
 }
 
 var errClosed = errors.New("store: closed")
@@ -173,11 +173,9 @@ func (s *Store) begin() error {
 		s.mu.Unlock()
 		return errClosed
 	}
-	if s.full {
-		if s.full = s.nearlyFull(); s.full {
-			s.mu.Unlock()
-			return ErrFull
-		}
+	if s.look(); s.full {
+		s.mu.Unlock()
+		return ErrFull
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -208,14 +209,14 @@ func (d *fullDisk) set(free uint64) {
 func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return vfs.DiskUsage{AvailBytes: d.free}, nil
+	return vfs.DiskUsage{AvailBytes: d.free, TotalBytes: 400}, nil
 }
 
 // TestFullDisk holds that on a full disk writing fails with a clear error and
 // changes nothing, reading goes on, and so does writing when there is room.
 func TestFullDisk(t *testing.T) {
 	disk := &fullDisk{FS: vfs.NewMem(), free: 1000}
-	s := open(t, disk, Options{Reserve: 100})
+	s := open(t, disk, Options{})
 	defer s.Close()
 	id := schedule.ID{Crawl: "c", Key: "k", URL: "u"}
 	put := func(url string) error {
@@ -226,12 +227,12 @@ func TestFullDisk(t *testing.T) {
 		}
 		return err
 	}
-	disk.set(99) // is seen after the next commit
+	disk.set(100)
 	if err := put("first"); err != nil {
 		t.Fatal(err)
 	}
-	for put("x") == nil { // the writer looks after it has told
-	}
+	disk.set(99)
+	time.Sleep(lookEvery)
 	before := dump(t, s, 1000)
 	_, _, take := s.Take(schedule.Request{Now: 5000, Hold: 1})
 	_, change := s.Change("c", "k", func(l *schedule.Limits) { l.Most = 1 })
@@ -244,7 +245,8 @@ func TestFullDisk(t *testing.T) {
 	if got := dump(t, s, 1000); got != before {
 		t.Fatalf("%s\nwant\n%s", got, before)
 	}
-	disk.set(1000)
+	disk.set(100)
+	time.Sleep(lookEvery)
 	if err := put("second"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"ephemera/cmd/internal/clitest"
+	pb "ephemera/live/frontier/urlfrontier"
+)
+
+// TestFullDisk holds that on a disk without a free byte calls that write fail with a
+// clear error, reading goes on, and so does writing when there is room; and that what
+// was acknowledged is there after kill -9, and nothing else.
+func TestFullDisk(t *testing.T) {
+	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
+		t.Skipf("no disk can be mounted: %v %s", err, out)
+	}
+	// The service runs twice on a disk of 64 MiB that nobody else sees.
+	dir, address := t.TempDir(), freeAddress(t)
+	c := clitest.Process(t, "-listen", address, "-http", "", "-dir", dir+"/s")
+	c.Args = append([]string{"sh", "-c", `mount -t tmpfs -o size=64m none "$0" && "$@"; "$@"`, dir, c.Path}, c.Args[1:]...)
+	c.Args = append([]string{"unshare", "-rm"}, c.Args...)
+	c.Path, _ = exec.LookPath("unshare")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	t.Cleanup(func() { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
+	client := pb.NewURLFrontierClient(begin(t, c, address))
+
+	acked, n := map[string]bool{}, 0
+	put := func() pb.AckMessage_Status { // a URL with a kilobyte of metadata
+		t.Helper()
+		puts, err := client.PutURLs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer puts.CloseSend()
+		n++
+		info := &pb.URLInfo{Url: fmt.Sprintf("http://h%d/%d", n%100, n), Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", 10_000)}}}}
+		puts.Send(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}})
+		ack, err := puts.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ack.Status == pb.AckMessage_OK {
+			acked[info.Url] = true
+		}
+		return ack.Status
+	}
+	reads := func() { // all that was acknowledged, and nothing else
+		t.Helper()
+		list, err := client.ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true))
+		known := 0
+		for err == nil {
+			var item *pb.URLItem
+			if item, err = list.Recv(); err == nil {
+				known++
+				if url := item.GetKnown().GetInfo().GetUrl(); !acked[url] {
+					t.Errorf("%s is known and was not acknowledged", url)
+				}
+			}
+		}
+		stats, failed := client.GetStats(t.Context(), &pb.QueueWithinCrawlParams{})
+		if err != io.EOF || failed != nil || known != len(acked) || stats.Size != uint64(known) {
+			t.Fatalf("%v %v: %d URLs, %d in the statistics, %d acknowledged", err, failed, known, stats.GetSize(), len(acked))
+		}
+	}
+	for range 100 {
+		put()
+	}
+	filler, err := os.Create(fmt.Sprintf("/proc/%d/root%s/filler", c.Process.Pid, dir))
+	for chunk := make([]byte, 4096); err == nil; {
+		_, err = filler.Write(chunk)
+	}
+	filler.Close()
+	time.Sleep(100 * time.Millisecond)
+	for range 10 {
+		if got := put(); got != pb.AckMessage_FAIL {
+			t.Fatal(got)
+		}
+	}
+	gets, err := client.GetURLs(t.Context(), &pb.GetParams{})
+	if err == nil {
+		_, err = gets.Recv()
+	}
+	if _, failed := client.SetDelay(t.Context(), &pb.QueueDelayParams{}); status.Code(err) != codes.ResourceExhausted || status.Code(failed) != codes.ResourceExhausted {
+		t.Fatal(err, failed)
+	}
+	reads()
+	os.Remove(filler.Name())
+	time.Sleep(100 * time.Millisecond)
+	for put() == pb.AckMessage_OK { // until it is nearly full
+	}
+	if len(acked) < 1000 {
+		t.Fatalf("the disk is full with %d URLs", len(acked))
+	}
+	reads()
+	child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", c.Process.Pid))
+	var pid int
+	if fmt.Sscan(string(child), &pid); err != nil || pid == 0 {
+		t.Fatal(err)
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+	time.Sleep(time.Second) // the connection is known to be gone
+	reads()
+}
