@@ -31,7 +31,7 @@ func TestOwnProgram(t *testing.T) {
 		}
 		return string(out)
 	}
-	const train = "train -algorithm tracker -steps 100000 -checkpoint 1000 -format json -out "
+	const train = "train -algorithm tracker -steps 1000000 -format json -out "
 	whole := call(train + "whole")
 	began := exec.Command(own, strings.Fields(train+"parts")...)
 	began.Dir = dir
@@ -39,14 +39,18 @@ func TestOwnProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10_000 {
-		if _, err := os.Stat(filepath.Join(dir, "parts", learner.StateFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "parts", "command.txt")); err == nil {
 			break
 		}
 		time.Sleep(time.Millisecond)
 	}
-	began.Process.Kill()
+	time.Sleep(50 * time.Millisecond)
+	began.Process.Signal(os.Interrupt)
 	if began.Wait() == nil {
-		t.Error("the run ended before it was killed")
+		t.Error("the run ended before it was interrupted")
+	}
+	if _, err := learner.Load(filepath.Join(dir, "parts")); err != nil {
+		t.Error(err)
 	}
 	if parts := call(train + "parts"); parts != whole {
 		t.Errorf("resumed it prints\n%s\nwant\n%s", parts, whole)

@@ -28,15 +28,9 @@ type Batch struct {
 	// played since it was told before.
 	Played func(epochs int)
 
-	// While a learner learns, Checkpoint is after how many epochs it is saved; 0 is
-	// for every ten seconds. It is saved beside the record that is to come, until
-	// that is there.
-	Checkpoint int
-	// Saved is the file in which the learner of the first run is saved instead. It
-	// stays.
+	// Saved, if not empty, is the file in which the learner of the first run is saved
+	// while it learns, so that the run goes on from there, and at its end.
 	Saved string
-	// Crawls keeps the last crawls of each run.
-	Crawls bool
 }
 
 // Performed is what runs bring, in their order.
@@ -53,18 +47,20 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	wrong := make([]error, len(runs))
 	names := make([]string, len(runs))
 	for i, r := range runs {
-		var err error
-		if contests[i], err = e.resolve(ctx, r); ctx.Err() != nil {
+		c, err := e.resolve(ctx, r)
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else if err != nil {
 			wrong[i] = err
 			continue
 		}
-		names[i] = fmt.Sprintf("%s on %s, seed %d", contests[i].Algorithm(), contests[i].at.Instance.ID, r.Seed)
+		c.play.played = b.Played
+		contests[i] = c
+		names[i] = fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.at.Instance.ID, r.Seed)
 		if b.Dir == "" {
 			continue
 		}
-		hash, err := e.Hash(contests[i].Run)
+		hash, err := e.Hash(c.Run)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +68,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 		if i > 0 || b.Saved == "" {
 			continue
 		}
+		c.play.saves = &checkpoints{file: b.Saved, id: names[i], contest: c}
 		at, err := readCheckpoint(b.Saved)
 		if err != nil {
 			return nil, err
@@ -83,14 +80,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	out := &Performed{}
 	var err error
 	out.Records, out.Errors, out.Ran, err = PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
-		c, how := contests[i], conduct{crawls: b.Crawls, played: b.Played}
-		if b.Dir != "" && c.entry.Learns() {
-			how.saves = &checkpoints{file: strings.TrimSuffix(keptAt(b.Dir, names[i]), ".json") + ".state", id: names[i], contest: c, every: b.Checkpoint}
-			if i == 0 && b.Saved != "" {
-				how.saves.file, how.saves.keeps = b.Saved, true
-			}
-		}
-		rec, err := e.perform(ctx, c, how)
+		rec, err := e.perform(ctx, contests[i])
 		if err == nil && i > 0 {
 			rec.Trainee = nil // many would fill the memory
 		}
@@ -99,12 +89,9 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	if err != nil {
 		return nil, err
 	}
-	for i, rec := range out.Records {
-		if rec != nil && b.Dir != "" && !b.ReadOnly {
-			os.Remove(strings.TrimSuffix(keptAt(b.Dir, names[i]), ".json") + ".state") // where there was time for one
-		}
-		if wrong[i] != nil {
-			out.Errors[i] = wrong[i]
+	for i, err := range wrong {
+		if err != nil {
+			out.Errors[i] = err
 		}
 	}
 	return out, nil
@@ -237,25 +224,4 @@ func ParseShard(text string) (Shard, error) {
 		return Shard{}, fmt.Errorf("shard is %q; allowed is i/n with 0 ≤ i < n, such as 0/8", text)
 	}
 	return Shard{a, b}, nil
-}
-
-// ShardFromSlurm returns the shard that the environment of a Slurm array job
-// names, and all of the work outside of one. Arrays may begin anywhere and leave
-// gaps only at SLURM_ARRAY_TASK_STEP.
-func ShardFromSlurm(env func(string) string) (Shard, error) {
-	if env("SLURM_ARRAY_TASK_ID") == "" {
-		return Shard{}, nil
-	}
-	var v [5]int
-	for k, name := range []string{"ID", "COUNT", "MIN", "MAX", "STEP"} {
-		var err error
-		if v[k], err = strconv.Atoi(env("SLURM_ARRAY_TASK_" + name)); err != nil {
-			return Shard{}, fmt.Errorf("SLURM_ARRAY_TASK_%s: %w", name, err)
-		}
-	}
-	id, count, first, last, step := v[0], v[1], v[2], v[3], max(1, v[4])
-	if last != first+(count-1)*step {
-		return Shard{}, fmt.Errorf("an array of %d tasks from %d to %d by %d has gaps, so that its numbers do not say which shards are meant; name the shard with -shard i/n", count, first, last, step)
-	}
-	return Shard{(id - first) / step, count}, nil
 }

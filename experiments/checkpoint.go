@@ -17,14 +17,12 @@ import (
 	"ephemera/learner"
 )
 
-// checkpoints say where a learner is saved while it learns, and when. None of it
-// changes what the run brings.
+// checkpoints say where a learner is saved while it learns. None of it changes what
+// the run brings.
 type checkpoints struct {
 	file    string
 	id      string // of the run
 	contest *contest
-	every   int  // epochs between two of them; 0 for ten seconds
-	keeps   bool // there is one of the end of learning
 }
 
 // checkpoint is where the run of a learner stands between two epochs, as data. The
@@ -60,6 +58,28 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	return at, nil
 }
 
+// learn has a learner learn from its checkpoint on, if there is one, as far as the
+// given epoch. It is saved every ten seconds, at the end, and when ctx ends it.
+func (c *checkpoints) learn(ctx context.Context, run *playing, epochs int) error {
+	if err := c.goOn(ctx, run, epochs); err != nil {
+		return err
+	}
+	next := time.Now().Add(pause(0))
+	err := run.playEpochs(ctx, epochs, func(int, float64, []env.Crawled) error {
+		began := time.Now()
+		if began.Before(next) {
+			return nil
+		}
+		err := c.save(run)
+		next = time.Now().Add(pause(time.Since(began)))
+		return err
+	})
+	if err == nil || ctx.Err() != nil {
+		err = errors.Join(err, c.save(run))
+	}
+	return err
+}
+
 // goOn takes a run that has just begun to its checkpoint, if there is one. The world
 // is taken there by crawls of each source at the epoch of its last crawl, and not
 // before; of a run that has ended it is not needed.
@@ -68,14 +88,10 @@ func (c *checkpoints) goOn(ctx context.Context, run *playing, epochs int) error 
 	if err != nil || at == nil || at.ID != c.id {
 		return err
 	}
-	if n := len(run.world.Terms().Costs); len(at.Last) != n {
-		return fmt.Errorf("the run to go on with has %d sources; here are %d", len(at.Last), n)
-	}
 	if err := run.metrics.SetState(at.Learner); err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
-	run.part = at.Part
-	if epochs != 0 && at.Part.Sums.Epochs >= epochs {
+	if run.part = at.Part; run.Sums.Epochs >= epochs {
 		return nil
 	}
 	crawls := map[int][]int{} // by epoch
@@ -93,31 +109,6 @@ func (c *checkpoints) goOn(ctx context.Context, run *playing, epochs int) error 
 	return nil
 }
 
-// watch returns a watcher that saves the run, after the other has seen the epoch.
-func (c *checkpoints) watch(run *playing, epochs int, see Watcher) Watcher {
-	next := time.Now().Add(pause(0))
-	return func(n int, reward float64, crawls []env.Crawled) error {
-		if see != nil {
-			if err := see(n, reward, crawls); err != nil {
-				return err
-			}
-		}
-		due := c.keeps && n+1 == epochs
-		if c.every > 0 {
-			due = due || (n+1)%c.every == 0
-		} else {
-			due = due || time.Now().After(next)
-		}
-		if !due {
-			return nil
-		}
-		began := time.Now()
-		err := c.save(run)
-		next = time.Now().Add(pause(time.Since(began)))
-		return err
-	}
-}
-
 // pause returns how long after a checkpoint that took so long the next one is due:
 // ten seconds, and longer if it were to take more than a tenth of the time.
 func pause(took time.Duration) time.Duration { return max(10*time.Second, 9*took) }
@@ -128,12 +119,13 @@ func (c *checkpoints) save(run *playing) error {
 	if err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
+	p := c.contest.play
 	config, err := toml.Marshal(struct {
 		Algorithm string       `toml:"algorithm"`
 		Knowledge env.Level    `toml:"knowledge"`
 		Settings  any          `toml:"settings"`
 		Instance  env.Instance `toml:"instance"`
-	}{c.contest.entry.Name, c.contest.level, c.contest.settings, c.contest.at.Instance})
+	}{p.Entry.Name, p.Level, p.Settings, c.contest.at.Instance})
 	if err != nil {
 		return err
 	}

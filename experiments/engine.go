@@ -24,26 +24,25 @@ type Engine struct {
 
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *contest, how conduct) (*Played, error) {
-	how.saves = nil
-	w := contest{Run: c.Run, level: c.level, at: c.at}
-	if w.level == env.LevelOnline {
-		w.level = env.LevelModel // what Whittle knows that the learner does not
+func (e *Engine) exact(ctx context.Context, c *contest) (*Played, error) {
+	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, played: c.play.played}
+	if p.Level == env.LevelOnline {
+		p.Level = env.LevelModel // what Whittle knows that the learner does not
+	}
+	if c.at.Seeded {
+		p.Seed = c.play.Seed
 	}
 	var err error
-	if w.entry, err = Find("whittle"); err != nil {
+	if p.Entry, err = Find("whittle"); err != nil {
 		return nil, err
 	}
-	if !c.at.Seeded {
-		w.Seed = 0
-	}
-	key := fmt.Sprintf("%s %s %d %d %d", w.at.key, w.level, w.Seed, w.Steps, w.Evaluation)
+	key := fmt.Sprintf("%s %s %d %d %d", c.at.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
 	return e.whittle.get(key, func() (*Played, error) {
-		out, err := w.play(ctx, how)
+		out, err := c.at.Play(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("whittle: %w", err)
 		}
-		return out, nil
+		return &out, nil
 	})
 }
 
@@ -55,19 +54,20 @@ func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.perform(ctx, c, conduct{})
+	return e.perform(ctx, c)
 }
 
-func (e *Engine) perform(ctx context.Context, c *contest, how conduct) (*Record, error) {
+func (e *Engine) perform(ctx context.Context, c *contest) (*Record, error) {
 	var out *Played
-	var err error
-	itself := c.entry.Name == "whittle" && c.level != env.LevelOnline
+	itself := c.play.Entry.Name == "whittle" && c.play.Level != env.LevelOnline
 	if !itself { // before Whittle, so that a learner that is interrupted is saved
-		if out, err = c.play(ctx, how); err != nil {
+		played, err := c.at.Play(ctx, c.play)
+		if err != nil {
 			return nil, err
 		}
+		out = &played
 	}
-	exact, err := e.exact(ctx, c, how)
+	exact, err := e.exact(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -82,37 +82,15 @@ func (e *Engine) perform(ctx context.Context, c *contest, how conduct) (*Record,
 // Record performs a run in a scene of one's own, with an entry that need not be in
 // the catalogue. Its record has no shares of exact Whittle.
 func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
-	c := s.contest(p)
-	out, err := c.play(ctx, conduct{})
+	out, err := s.Play(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return c.record(out), nil
-}
-
-// conduct is how a run is performed. None of it changes what the run brings.
-type conduct struct {
-	saves  *checkpoints     // of a learner; nil for none
-	crawls bool             // keep the last crawls of what was learned
-	played func(epochs int) // if not nil, is told now and then how many epochs were played
-}
-
-// play plays a run.
-func (c *contest) play(ctx context.Context, how conduct) (*Played, error) {
-	out, err := c.at.Play(ctx, Play{
-		Entry: c.entry, Settings: c.settings, Level: c.level, Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
-		conduct: how,
-	})
-	return &out, err
-}
-
-// contest returns a run in a scene of one's own.
-func (s Scene) contest(p Play) *contest {
-	c := &contest{entry: p.Entry, level: p.Level, settings: p.Settings, at: newSite(s, "")}
+	c := &contest{play: p, at: newSite(s, "")}
 	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
 	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
 	c.Learner = map[string]any{"algorithm": p.Entry.Name}
-	return c
+	return c.record(&out), nil
 }
 
 // record makes the record of a run, but for its shares of exact Whittle.
@@ -122,7 +100,6 @@ func (c *contest) record(out *Played) *Record {
 		Learning: Figures{Outcome: out.Learning, Days: out.learning.Days},
 		Learned:  Figures{Outcome: out.Learned, Days: out.learned.Days},
 		Curve:    out.learning.means(),
-		Crawls:   out.learned.Crawls,
 		Trainee:  out.Trainee,
 	}
 	for _, change := range c.at.Instance.Changes {
@@ -130,7 +107,7 @@ func (c *contest) record(out *Played) *Record {
 			rec.Changes = append(rec.Changes, change.At)
 		}
 	}
-	if c.at.Bounded(c.level) {
+	if c.at.Bounded(c.play.Level) {
 		bound, _ := c.at.bound()
 		rec.Bound = result.Ptr(bound)
 		for _, f := range []*Figures{&rec.Learning, &rec.Learned} {

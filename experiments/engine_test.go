@@ -99,7 +99,7 @@ func TestResolve(t *testing.T) {
 	}
 	for _, settings := range []map[string]any{
 		{"learner.algorithm": "paper", "learner.reading": "ages", "learner.a": "0.5,500,1"},
-		{"learner.algorithm": "whittle@observed", "world.unobserved": "2,3"},
+		{"learner.algorithm": "whittle@observed", "world.marks": "per-item"},
 		{"instance.name": file},
 	} {
 		r, hash := resolve(newRun(t, settings))
@@ -138,7 +138,6 @@ func TestResolveRefuses(t *testing.T) {
 		{"steps", 0, "1 epoch or more"},
 		{"evaluation", -1, "0 epochs or more"},
 		{"seed", -1, "0 or more"},
-		{"world.warm", "yes", "true or false"},
 		{"learner.algorithm", "gold", "allowed are lspe"},
 		{"learner.algorithm", "lspe@all", "allowed"},
 		{"learner.algorithm", "whittle-packed", "all cost the same"},
@@ -150,7 +149,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"world.kind", "flat", "allowed are mean, poisson"},
 		{"world.kind", "replay", "world.trace"},
 		{"world.marks", "odd", "constant"},
-		{"world.trace", "x.csv", "replay"},
+		{"world.epoch", "2h", "replay"},
 	} {
 		r := NewRun()
 		err := r.Set(x.key, x.value)

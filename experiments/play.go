@@ -2,8 +2,6 @@ package experiments
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"ephemera/env"
@@ -26,7 +24,9 @@ type Play struct {
 	// learner is nil where nothing learns.
 	Watch func(l learner.Learner) Watcher
 
-	conduct
+	// None of these changes what the run brings.
+	saves  *checkpoints     // of a learner; nil for none
+	played func(epochs int) // if not nil, is told now and then how many epochs were played
 }
 
 // Played is what a run brings.
@@ -96,28 +96,18 @@ func (s Scene) playPart(ctx context.Context, p Play, first *Played) (run *playin
 	if s.Late > 0 {
 		run.agent = run.agent.Late(s.Late)
 	}
-	if first != nil && p.crawls {
-		run.lastOf = epochs
-	}
 	var watch Watcher
 	if p.Watch != nil {
 		watch = p.Watch(trainee)
 	}
 	if first != nil || trainee == nil {
-		return run, trainee, run.playEpochs(ctx, s.Warm, epochs, watch)
+		return run, trainee, run.playEpochs(ctx, epochs, watch)
 	}
 	run.metrics = trainee
 	if p.saves != nil {
-		if err := p.saves.goOn(ctx, run, epochs); err != nil {
-			return nil, nil, err
-		}
-		watch = p.saves.watch(run, epochs, watch)
+		return run, trainee, p.saves.learn(ctx, run, epochs)
 	}
-	err = run.playEpochs(ctx, s.Warm, epochs, watch)
-	if p.saves != nil && ctx.Err() != nil {
-		err = errors.Join(err, p.saves.save(run))
-	}
-	return run, trainee, err
+	return run, trainee, run.playEpochs(ctx, epochs, watch)
 }
 
 // build builds what is run. A policy that does not learn and knows the model knows
@@ -153,57 +143,4 @@ func frozen(l learner.Learner) env.Agent {
 		return l.FrozenByAge() // in worlds that are played states follow from ages
 	}
 	return l.Frozen()
-}
-
-// Turns is a run whose loop is the caller's: one call is one epoch. Its record is
-// that of a policy which the engine had run.
-type Turns struct {
-	contest *contest
-	playing playing
-}
-
-// Turns begins a run of p.Epochs epochs by decisions that the caller makes. Of p
-// it takes entry, level, epochs and seed; nothing of the entry but its name.
-func (s Scene) Turns(p Play) (*Turns, error) {
-	p.Epochs = s.Limit(p.Epochs)
-	if p.Epochs < 1 {
-		return nil, fmt.Errorf("a run of %d epochs in a world that does not end; at least 1 is needed", p.Epochs)
-	}
-	world, err := s.Open(p.Seed, p.Level, false)
-	if err != nil {
-		return nil, err
-	}
-	t := &Turns{contest: s.contest(p), playing: playing{world: world}}
-	t.playing.keepCurve(s.Instance, p.Epochs)
-	return t, nil
-}
-
-// Terms returns what every crawler knows beforehand.
-func (t *Turns) Terms() env.Terms { return t.playing.world.Terms() }
-
-// Epochs returns how many epochs are to be played, with those before that do not
-// count.
-func (t *Turns) Epochs() int { return t.contest.at.Warm + t.contest.Steps }
-
-// View returns what can be seen now; it changes with the next Step.
-func (t *Turns) View() *env.Observed { return t.playing.world.View() }
-
-// Step crawls sources and goes on to the next epoch. What it refuses changes
-// nothing.
-func (t *Turns) Step(crawl []int) ([]env.Crawled, error) {
-	counts := t.View().Epoch >= t.contest.at.Warm
-	got, err := t.playing.world.Step(crawl)
-	if err == nil && counts {
-		_, err = t.playing.book(got)
-	}
-	return got, err
-}
-
-// Record returns the record of the epochs so far.
-func (t *Turns) Record() (*Record, error) {
-	out, err := t.playing.outcome()
-	if err != nil {
-		return nil, err
-	}
-	return t.contest.record(&Played{Learning: out, Learned: out, learning: t.playing.part, learned: t.playing.part}), nil
 }

@@ -23,7 +23,6 @@ type Record struct {
 	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones and after changes
 	Changes   []int        `json:"changes,omitempty"`   // epochs at which the world changed while learning
 	Beside    []Pair       `json:"beside,omitempty"`    // what was learned beside what is exact
-	Crawls    [][2]int     `json:"crawls,omitempty"`    // epoch and source of the last crawls of what was learned, if Batch asks for them
 
 	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read
 }

@@ -85,13 +85,6 @@ func (r *Run) Set(key string, value any) error {
 	return wrong(key, "unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
 }
 
-// ParseRun reads a run from TOML, as train writes its config.toml. Errors begin with
-// where.
-func ParseRun(where string, text []byte) (Run, error) {
-	r := NewRun()
-	return r, DecodeTOML(where, text, &r)
-}
-
 // Keys lists the settings that a run with its algorithm has, but for the seed:
 // the algorithm first, and its own settings last.
 func (r Run) Keys() ([]string, error) {
@@ -173,10 +166,8 @@ func newSite(s Scene, key string) *site {
 // contest is a resolved run, ready to be performed.
 type contest struct {
 	Run
-	entry    *Entry
-	level    env.Level
-	settings any
-	at       *site
+	play Play
+	at   *site
 }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are
@@ -201,40 +192,42 @@ func (e *Engine) Scene(ctx context.Context, r Run) (Scene, error) {
 
 func (e *Engine) resolve(ctx context.Context, r Run) (c *contest, err error) {
 	c = &contest{Run: r}
+	p := &c.play
 	if r.Steps < 1 {
 		return nil, wrong("steps", "steps is %d; allowed is 1 epoch or more", r.Steps)
 	}
 	if r.Evaluation < 0 {
 		return nil, wrong("evaluation", "evaluation is %d; allowed is 0 epochs or more", r.Evaluation)
 	}
-	if c.entry, c.level, err = r.contender(); err != nil {
+	if p.Entry, p.Level, err = r.contender(); err != nil {
 		return nil, err
 	}
 	keys := maps.Clone(r.Learner)
 	delete(keys, "algorithm")
-	if c.settings, err = c.entry.Configure(c.level, keys); err != nil {
+	if p.Settings, err = p.Entry.Configure(p.Level, keys); err != nil {
 		return nil, under("learner", err)
 	}
-	c.Learner = map[string]any{"algorithm": c.entry.Name}
-	if c.level != c.entry.FirstLevel() {
-		c.Learner["algorithm"] = c.entry.Name + "@" + string(c.level)
+	c.Learner = map[string]any{"algorithm": p.Entry.Name}
+	if p.Level != p.Entry.FirstLevel() {
+		c.Learner["algorithm"] = p.Entry.Name + "@" + string(p.Level)
 	}
-	if c.settings != nil {
-		for key, field := range fields(reflect.ValueOf(c.settings).Elem()) {
+	if p.Settings != nil {
+		for key, field := range fields(reflect.ValueOf(p.Settings).Elem()) {
 			c.Learner[key] = plainValue(field)
 		}
 	}
 	if err := c.resolveWorld(); err != nil {
 		return nil, err
 	}
-	if c.at, err = e.site(ctx, c.Run, c.level); err != nil {
+	if c.at, err = e.site(ctx, c.Run, p.Level); err != nil {
 		return nil, err
 	}
 	c.Instance.Budget = c.at.Instance.Budget
 	c.Steps, c.Evaluation = c.at.Limit(c.Steps), min(c.Evaluation, c.at.Limit(c.Evaluation))
-	if why := c.entry.WhyNot(c.at.Scene, c.level); why != "" {
+	if why := p.Entry.WhyNot(c.at.Scene, p.Level); why != "" {
 		return nil, wrong(AlgorithmKey, "%s does not run on %s in world %s: %s", c.Algorithm(), c.at.Instance.ID, c.World.Kind, why)
 	}
+	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
 	return c, nil
 }
 
@@ -249,30 +242,30 @@ func under(table string, err error) error {
 // resolveWorld fills in the kind of the world and the instance, and leaves out
 // the settings that belong to worlds of other kinds.
 func (c *contest) resolveWorld() error {
-	if c.World.Kind == "" {
-		c.World.Kind = "poisson"
-		if c.level == env.LevelModel {
-			c.World.Kind = "mean"
-		}
-	}
 	usual, w := NewRun().World, &c.World
-	given := func(key, kind string, changed bool) error {
-		if !changed || w.Kind == kind {
-			return nil
-		}
-		return wrong(key, "%s belongs to world.kind = %q; here it is %q", key, kind, w.Kind)
+	switch {
+	case w.Kind != "":
+	case w.Trace != "":
+		w.Kind = "replay"
+	case c.play.Level == env.LevelModel:
+		w.Kind = "mean"
+	default:
+		w.Kind = "poisson"
 	}
-	if err := cmp.Or(
-		given("world.marks", "poisson", w.Marks != "" && w.Marks != usual.Marks),
-		given("world.sigma", "poisson", w.Sigma != 0 && w.Sigma != usual.Sigma),
-		given("world.unobserved", "poisson", w.Unobserved != nil),
-		given("world.trace", "replay", w.Trace != ""),
-		given("world.epoch", "replay", w.Epoch != "" && w.Epoch != usual.Epoch),
-		given("world.decay", "replay", w.Decay != 0 && w.Decay != usual.Decay),
-		given("world.split", "replay", w.Split != 0 && w.Split != usual.Split),
-		given("world.warm", "replay", w.Warm),
-	); err != nil {
-		return err
+	for _, x := range []struct {
+		key, kind string
+		changed   bool
+	}{
+		{"world.marks", "poisson", w.Marks != "" && w.Marks != usual.Marks},
+		{"world.sigma", "poisson", w.Sigma != 0 && w.Sigma != usual.Sigma},
+		{"world.trace", "replay", w.Trace != ""},
+		{"world.epoch", "replay", w.Epoch != "" && w.Epoch != usual.Epoch},
+		{"world.decay", "replay", w.Decay != 0 && w.Decay != usual.Decay},
+		{"world.split", "replay", w.Split != 0 && w.Split != usual.Split},
+	} {
+		if x.changed && w.Kind != x.kind {
+			return wrong(x.key, "%s belongs to world.kind = %q; here it is %q", x.key, x.kind, w.Kind)
+		}
 	}
 	if w.Kind != "poisson" {
 		w.Marks, w.Sigma = "", 0
@@ -282,7 +275,7 @@ func (c *contest) resolveWorld() error {
 		c.Instance.Name = cmp.Or(c.Instance.Name, "paper")
 	}
 	switch {
-	case w.Kind == "mean" && c.level == env.LevelOnline:
+	case w.Kind == "mean" && c.play.Level == env.LevelOnline:
 		return wrong("world.kind", "mean has no items, which an online learner learns from; use poisson")
 	case w.Kind == "replay" && w.Trace == "":
 		return wrong("world.kind", "replay needs a recording; world.trace names one")

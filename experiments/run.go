@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"time"
 
 	"ephemera/env"
 	"ephemera/learner"
@@ -24,10 +23,6 @@ type Outcome struct {
 	Cost    float64 `json:"cost"`    // budget units per epoch
 	Over    float64 `json:"over"`    // share of epochs whose crawls cost more than the budget
 	Overrun float64 `json:"overrun"` // mean cost above the budget over all epochs, budget units
-
-	// Decision is the median time of one Select and Update, measured on every
-	// 64th epoch. It is the one figure that changes from run to run.
-	Decision time.Duration `json:"-"`
 }
 
 // Watcher sees every epoch of a run, after the agent was told. The slice is
@@ -39,7 +34,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	p := &playing{world: w, agent: a}
-	if err := p.playEpochs(context.Background(), 0, epochs, watch); err != nil {
+	if err := p.playEpochs(context.Background(), epochs, watch); err != nil {
 		return Outcome{}, err
 	}
 	return p.outcome()
@@ -50,12 +45,10 @@ type playing struct {
 	world env.World
 	agent env.Agent
 	part
-	decisions []time.Duration // of every 64th epoch
 
 	// What is kept beside the sums.
 	ends    []int           // epochs at which points of the curve end
 	day     float64         // epochs; 0 where they have no dates
-	lastOf  int             // epochs of a run whose last crawls are kept; 0 for none
 	metrics learner.Learner // whose figures stand in the curve; nil for none
 
 	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
@@ -67,8 +60,6 @@ type part struct {
 	Curve []milestone `json:"curve"`
 	Days  []float64   `json:"days,omitempty"` // interest per epoch of each
 	Day   float64     `json:"day,omitempty"`  // of a day that is not over, interest per epoch of a whole one
-	// Crawls are epoch and source of the last crawls.
-	Crawls [][2]int `json:"crawls,omitempty"`
 }
 
 // milestone is how much interest and how many crawls there were up to an epoch,
@@ -84,26 +75,15 @@ type milestone struct {
 // epoch of few sources.
 const playedEvery = 256
 
-// playEpochs goes on as far as the given epoch, 0 for the end of the world. The first
-// epochs of the world, warm of them, are played and do not count. Between epochs
-// it looks at ctx.
-func (p *playing) playEpochs(ctx context.Context, warm, epochs int, watch Watcher) error {
+// playEpochs goes on as far as the given epoch, 0 for the end of the world. Between
+// epochs it looks at ctx.
+func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) error {
 	var crawl []int
 	for epochs == 0 || p.Sums.Epochs < epochs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		counts := p.world.View().Epoch >= warm
-		timed := counts && p.Sums.Epochs%64 == 0
-		var began time.Time
-		var spent time.Duration
-		if timed {
-			began = time.Now()
-		}
 		crawl = p.agent.Select(crawl[:0], p.world.View())
-		if timed {
-			spent = time.Since(began)
-		}
 		got, err := p.world.Step(crawl)
 		switch {
 		case errors.Is(err, io.EOF) && epochs == 0:
@@ -113,16 +93,7 @@ func (p *playing) playEpochs(ctx context.Context, warm, epochs int, watch Watche
 		case err != nil:
 			return err
 		}
-		if timed {
-			began = time.Now()
-		}
 		p.agent.Update(got, p.world.View())
-		if timed {
-			p.decisions = append(p.decisions, spent+time.Since(began))
-		}
-		if !counts {
-			continue
-		}
 		reward, err := p.book(got)
 		if p.played != nil && p.Sums.Epochs%playedEvery == 0 {
 			p.played(playedEvery)
@@ -166,11 +137,6 @@ func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
 			p.Days, p.Day = append(p.Days, p.Day), 0
 		}
 	}
-	if p.lastOf > 0 && epoch >= p.lastOf-lastEpochs && len(p.Crawls)+len(crawls) <= lastCrawls {
-		for _, c := range crawls {
-			p.Crawls = append(p.Crawls, [2]int{epoch, c.Source})
-		}
-	}
 	if k := len(p.Curve); k == len(p.ends) || p.ends[k] != sum.Epochs {
 		return reward, nil
 	}
@@ -193,22 +159,11 @@ func (p *playing) outcome() (Outcome, error) {
 	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
-	if len(p.decisions) > 0 {
-		slices.Sort(p.decisions)
-		out.Decision = p.decisions[len(p.decisions)/2]
-	}
 	for _, v := range []*float64{&out.Reward, &out.Crawls, &out.Cost, &out.Over, &out.Overrun} {
 		*v /= float64(out.Epochs)
 	}
 	return out, nil
 }
-
-// Of what was learned the crawls of the last epochs are kept, but no more than so
-// many.
-const (
-	lastEpochs = 100
-	lastCrawls = 20_000
-)
 
 // keepCurve keeps what a record has of a run of so many epochs.
 func (p *playing) keepCurve(in env.Instance, epochs int) {

@@ -14,7 +14,6 @@ type Scene struct {
 	// they are to be mistaken; nil stands for Instance.
 	Believed *env.Instance
 	Epochs   int  // how many the world has that count; 0 for any number
-	Warm     int  // epochs before these, which are played and do not count
 	Seeded   bool // the seed changes what arrives
 	Mean     bool // the harvest curves of the instance are the mean rewards
 	// Marks is the law of the items' initial interest, and Sigma its σ where
@@ -24,8 +23,6 @@ type Scene struct {
 	// Seen marks the sources whose state is seen at the level that shows
 	// states; nil for all.
 	Seen []bool
-	// Recording is what is replayed, or nil.
-	Recording *env.Recording
 	// Late is how many epochs after its publication an item's interest becomes known
 	// to whoever learns; 0 when it is crawled. A run cannot be gone on with.
 	Late float64
@@ -111,28 +108,15 @@ func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ..
 }
 
 // ReplayScene plays the measured part of a recording. Policies that know the
-// model are given parameters that were fitted on the part before it. Where o.Part
-// is the whole recording, all policies begin with that part, which does not
-// count.
+// model are given parameters that were fitted on the part before it.
 func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
 	in, err := rec.Fit(o)
 	if err != nil {
 		return Scene{}, err
 	}
-	s := Scene{Instance: in, Recording: rec}
-	if o.Part == env.PartWhole {
-		fitting := o
-		fitting.Part = env.PartFitting
-		if s.Warm, err = rec.Epochs(fitting); err != nil {
-			return Scene{}, err
-		}
-	}
-	all, err := rec.Epochs(o)
-	if err != nil {
+	s := Scene{Instance: in}
+	if s.Epochs, err = rec.Epochs(o); err != nil {
 		return Scene{}, err
-	}
-	if s.Epochs = all - s.Warm; s.Epochs < 1 {
-		return Scene{}, fmt.Errorf("%s: nothing is left to measure; allowed is a shorter epoch or another split", rec.Path)
 	}
 	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {
 		o := o

@@ -3,11 +3,11 @@ package experiments
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -75,7 +75,7 @@ func fields(of reflect.Value) iter.Seq2[string, reflect.Value] {
 						return
 					}
 				}
-			case key != "" && !yield(key, field):
+			case key != "" && key != "-" && !yield(key, field):
 				return
 			}
 		}
@@ -106,49 +106,20 @@ func plainValue(field reflect.Value) any {
 
 // setValue gives a field a value. Its error says what is allowed.
 func setValue(field reflect.Value, value any) error {
-	if text, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return text.UnmarshalText([]byte(FormatValue(value)))
+	into := field.Addr().Interface()
+	if _, isText := into.(encoding.TextUnmarshaler); isText || field.Kind() == reflect.String {
+		value = FormatValue(value)
 	}
-	number, isNumber := asFloat(value)
-	whole := isNumber && number == math.Trunc(number) && math.Abs(number) < 1<<53 // 1e5 is a float in TOML
-	exact, isInt := value.(int64)
-	truth, isTruth := value.(bool)
-	switch {
-	case field.Kind() == reflect.Float64 && isNumber && !math.IsNaN(number):
-		field.SetFloat(number)
-	case field.Kind() == reflect.Float64:
-		return fmt.Errorf("a number is needed")
-	case field.Kind() == reflect.Int && whole:
-		field.SetInt(int64(number))
-	case field.Kind() == reflect.Int:
-		return fmt.Errorf("a whole number is needed")
-	case field.Kind() == reflect.Uint64 && isInt && exact >= 0:
-		field.SetUint(uint64(exact))
-	case field.Kind() == reflect.Uint64 && whole && number >= 0:
-		field.SetUint(uint64(number))
-	case field.Kind() == reflect.Uint64:
-		return fmt.Errorf("a whole number, 0 or more, is needed")
-	case field.Kind() == reflect.Bool && isTruth:
-		field.SetBool(truth)
-	case field.Kind() == reflect.Bool:
-		return fmt.Errorf("true or false is needed")
-	default:
-		field.SetString(FormatValue(value))
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, into)
 	}
-	return nil
-}
-
-// asFloat returns a number as TOML or JSON has it.
-func asFloat(value any) (float64, bool) {
-	switch v := value.(type) {
-	case float64:
-		return v, true
-	case int64:
-		return float64(v), true
-	case int:
-		return float64(v), true
+	if needed := map[reflect.Kind]string{
+		reflect.Float64: "a number", reflect.Int: "a whole number", reflect.Uint64: "a whole number, 0 or more,", reflect.Bool: "true or false",
+	}[field.Kind()]; err != nil && needed != "" {
+		return fmt.Errorf("%s is needed", needed)
 	}
-	return 0, false
+	return err
 }
 
 // FormatValue writes a setting as ids and tables have it.

@@ -82,7 +82,6 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	rep := result.Report{
 		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
 		Steps: rows[0].figures[0].Epochs, Seeds: seeds, Seed: first, Fitted: records[0].Fitted,
-		Timing: &result.Timing{Decision: map[string]float64{}},
 	}
 	if n := len(records) / seeds; n > 1 {
 		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
@@ -97,12 +96,6 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	boot := stats.New(first)
 	for _, x := range rows {
 		rep.Results = append(rep.Results, x.summarize(boot, whittle, seeds))
-		rep.Timing.Decision[x.policy] = x.mean(func(f Figures) float64 { return float64(f.Decision.Nanoseconds()) })
-	}
-	for _, c := range contenders {
-		if ns := rep.Timing.Decision[c.rows()[0].policy]; c.Learns && ns > 0 && rep.Timing.StepsPerSecond == 0 {
-			rep.Timing.StepsPerSecond = 1e9 / ns // of the first
-		}
 	}
 	slices.SortStableFunc(rep.Results, func(a, b result.Row) int {
 		if (a.Over > 0) != (b.Over > 0) {

@@ -3,7 +3,6 @@ package experiments
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,35 +17,14 @@ import (
 // World is a world as settings, under the names that configurations and records
 // have for them.
 type World struct {
-	Kind       string      `toml:"kind" json:"kind"`                       // mean, poisson or replay; it follows the learner's level of knowledge
-	Marks      string      `toml:"marks" json:"marks,omitempty"`           // poisson: law of the items' interest
-	Sigma      float64     `toml:"sigma" json:"sigma,omitempty"`           // poisson: σ of lognormal marks
-	Unobserved SourceNames `toml:"unobserved" json:"unobserved,omitempty"` // poisson: sources whose state is not seen
-	Trace      string      `toml:"trace" json:"trace,omitempty"`           // replay: the recording
-	Epoch      string      `toml:"epoch" json:"epoch,omitempty"`           // replay: length of an epoch
-	Decay      float64     `toml:"decay" json:"decay,omitempty"`           // replay: decay of interest, 1/hour
-	Split      float64     `toml:"split" json:"split,omitempty"`           // replay: share of the recording on which the model is fitted; the rest is measured
-	Warm       bool        `toml:"warm" json:"warm,omitempty"`             // replay: the part on which the model is fitted is played too, and does not count
-}
-
-// SourceNames are names of sources, as text separated by commas.
-type SourceNames []string
-
-var _ encoding.TextMarshaler = SourceNames(nil)
-
-// MarshalText implements encoding.TextMarshaler.
-func (n SourceNames) MarshalText() ([]byte, error) { return []byte(strings.Join(n, ",")), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (n *SourceNames) UnmarshalText(text []byte) error {
-	*n = nil
-	if len(text) == 0 {
-		return nil
-	}
-	for name := range strings.SplitSeq(string(text), ",") {
-		*n = append(*n, strings.TrimSpace(name))
-	}
-	return nil
+	Kind       string   `toml:"kind" json:"kind"`              // mean, poisson or replay; it follows the learner's level of knowledge
+	Marks      string   `toml:"marks" json:"marks,omitempty"`  // poisson: law of the items' interest
+	Sigma      float64  `toml:"sigma" json:"sigma,omitempty"`  // poisson: σ of lognormal marks
+	Unobserved []string `toml:"-" json:"unobserved,omitempty"` // poisson: sources whose state is not seen; no setting of commands
+	Trace      string   `toml:"trace" json:"trace,omitempty"`  // replay: the recording
+	Epoch      string   `toml:"epoch" json:"epoch,omitempty"`  // replay: length of an epoch
+	Decay      float64  `toml:"decay" json:"decay,omitempty"`  // replay: decay of interest, 1/hour
+	Split      float64  `toml:"split" json:"split,omitempty"`  // replay: share of the recording on which the model is fitted; the rest is measured
 }
 
 // bad is the error of one setting, whose text begins with its key.
@@ -140,9 +118,6 @@ func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
 		return o, bad("decay", "is %v; allowed is a finite rate per hour above 0", w.Decay)
 	case !(w.Split > 0 && w.Split < 1):
 		return o, bad("split", "is %v; allowed is above 0 and below 1", w.Split)
-	}
-	if w.Warm {
-		o.Part = env.PartWhole
 	}
 	return o, nil
 }

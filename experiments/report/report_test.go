@@ -62,7 +62,7 @@ func sweepIn(t testing.TB, text string) string {
 		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, err)
 	}
 	dir := t.TempDir()
-	o := sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 1}, Program: "v1", Command: "go run ./cmd/sweep small"}
+	o := sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 1}, Command: "go run ./cmd/sweep small"}
 	rep, err := sweep.Summarize(c, done, o)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +246,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	html := first["report.html"]
-	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark", "Program v1"} {
+	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("report.html lacks %q", want)
 		}

@@ -20,7 +20,7 @@ import (
 const (
 	resultFile  = "result.json" // tells their results from those of a sweep
 	configFile  = "config.toml" // of train
-	commandFile = "command.txt" // of bench, repeats what it did
+	commandFile = "command.txt" // repeats what they did
 )
 
 // readResult makes the page of what train or bench kept.
@@ -50,9 +50,7 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 		}
 		*to = strings.TrimSpace(string(text))
 	}
-	if p.Config != "" {
-		p.Command = "go run ./cmd/train -config " + at + "/" + configFile
-	} else if p.Command != "" {
+	if p.Command != "" {
 		p.Command += " -out " + at
 	}
 	var groups []group
@@ -76,7 +74,7 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 	slices.SortStableFunc(groups, func(a, b group) int { return a.style - b.style })
 	p.Sections = append(p.Sections, learning(groups), learnedOverExact(groups))
 	for _, g := range groups {
-		if rec := g.records[0]; rec.Crawls != nil && strings.TrimSuffix(g.name, overBudget) == r.Algorithm { // train keeps them
+		if rec := g.records[0]; r.Seeds == 1 && strings.TrimSuffix(g.name, overBudget) == r.Algorithm {
 			scene, err := new(experiments.Engine).Scene(ctx, rec.Run)
 			if err != nil {
 				return nil, err

@@ -33,7 +33,7 @@ func keep(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 		r.Seed = 1
-		rec := experiments.Record{Run: r, Crawls: [][2]int{{0, 0}, {1, 1}, {2, 0}, {3, 1}}}
+		rec := experiments.Record{Run: r}
 		rec.Learned.Epochs, rec.Learning.Over = 4+k/2, float64(1-min(k, 1))
 		share := 1 - float64(1-k)/4
 		for n := 1; n <= 4; n *= 4 {
@@ -78,7 +78,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("thresholds %+v", s)
 	}
 	plots, err := p.Write(dir)
-	if err != nil || len(plots) != 2*12 {
+	if err != nil || len(plots) != 2*9 {
 		t.Errorf("%d plots %q, %v", len(plots), plots, err)
 	}
 }
@@ -113,28 +113,14 @@ func TestWrongResults(t *testing.T) {
 	}
 }
 
-// What a training shows follows from the crawls and thresholds of its record.
+// What a training shows follows from the thresholds of its record.
 func TestTraining(t *testing.T) {
 	in := env.Paper(1)
 	rec := &experiments.Record{Beside: []experiments.Pair{{What: "threshold", Source: in.Sources[0].Name, Learned: in.Sources[0].MeanState(2)}}}
-	for n := range 10 { // sources 1 and 2 in turn, and source 3
-		rec.Crawls = append(rec.Crawls, [2]int{100 + n, n % 2}, [2]int{100 + n, 2})
-	}
 	p := &Page{Sections: drawTraining(in, rec)}
-	content := figure(t, p, "content").Series
-	u, w := in.Sources[0].MeanState(1), in.Sources[0].MeanState(2)
-	if !near(content[0].X, 101, 102, 103, 104, 105, 106, 107, 108) || !near(content[0].Y, u, w, u, w, u, w, u, w) {
-		t.Errorf("content %+v", content)
-	}
-	if f := figure(t, p, "crawls"); len(f.Y.Names) != 3 || !near(f.Series[0].Y[:6], 0, 2, 1, 2, 0, 2) {
-		t.Errorf("crawls %+v", f)
-	}
 	of := figure(t, p, "index-by-age")
 	if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(in.Sources[0], 2)) {
 		t.Errorf("threshold %+v", point)
-	}
-	if s := figure(t, p, "price").Series[0]; len(s.X) != 9 || s.X[0] != 101 || s.Y[1] != index.WhittleAtAge(in.Sources[2], 1) {
-		t.Errorf("clearing price %+v", s)
 	}
 	// The price is the slope of the optimum.
 	price, here, most := figure(t, p, "value").Series[0], figure(t, p, "value").Series[1], figure(t, p, "bound").Series[0]

@@ -19,9 +19,6 @@ type Report struct {
 	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
 	Results   []Row    `json:"results"`
 
-	// Timing is what was measured in time; nil to print none.
-	Timing *Timing `json:"-"`
-
 	// Fitted says that policies that know the model were given parameters that
 	// were fitted on a recording, not the true ones.
 	Fitted bool `json:"-"`
@@ -56,30 +53,6 @@ type Row struct {
 	// Same says that all runs earned the same, so that there is no interval.
 	Same bool `json:"-"`
 }
-
-// Timing is what changes from run to run, and has no place in the machine
-// output.
-type Timing struct {
-	StepsPerSecond float64 `json:"steps_per_second"` // of the learner; 0 where nothing learns
-	// Decision is the time of one Select and Update of each policy, ns.
-	Decision map[string]float64 `json:"ns_per_decision,omitempty"`
-}
-
-// Put writes timing.json into a directory, the one file there that changes from call
-// to call. Where no run was performed there is nothing to write.
-func (t *Timing) Put(dir string) error {
-	ran := t.StepsPerSecond > 0
-	for _, ns := range t.Decision {
-		ran = ran || ns > 0
-	}
-	if !ran {
-		return nil
-	}
-	return Put(dir, "timing.json", t, JSON)
-}
-
-// Document implements [Printed].
-func (t *Timing) Document() Document { return Document{Value: t} }
 
 // Ptr returns a pointer to v, or nil if v is not a finite number.
 func Ptr(v float64) *float64 {
@@ -117,15 +90,10 @@ func (r *Report) BoundNote() string {
 	return fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
 }
 
-// Document implements [Printed]. JSON and CSV are a function of the configuration
-// and the seed; the others also say how long it took, if Timing is set.
+// Document implements [Printed].
 func (r *Report) Document() Document {
-	notes := slices.Clone(r.Notes)
-	if r.Timing != nil && r.Timing.StepsPerSecond > 0 {
-		notes = append(notes, fmt.Sprintf("%.0f steps per second while learning.", r.Timing.StepsPerSecond))
-	}
 	return Document{
-		Value: r, Rows: r.rows(), Table: r.Table(), Notes: notes, More: r.More,
+		Value: r, Rows: r.rows(), Table: r.Table(), Notes: r.Notes, More: r.More,
 		First: []string{"policy", "reward", "95 % interval", "less Whittle", "its interval", "% of Whittle", "crawls/epoch", "% over budget", "% of bound"},
 	}
 }
@@ -145,12 +113,6 @@ func (r *Report) rows() *Table {
 
 // Table is the table that people read. Columns that no row fills are left out.
 func (r *Report) Table() *Table {
-	ns := func(row Row) *float64 { // of one decision of the policy
-		if r.Timing == nil || r.Timing.Decision[row.Policy] <= 0 {
-			return nil
-		}
-		return Ptr(r.Timing.Decision[row.Policy])
-	}
 	columns := []column{
 		{"policy", func(r Row) string { return r.Policy }, nil},
 		{"reward", func(r Row) string { return Figure(r.Reward) }, nil},
@@ -167,7 +129,6 @@ func (r *Report) Table() *Table {
 		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }, func(r Row) bool { return r.Worst != nil }},
 		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }, func(r Row) bool { return r.OfBound != nil }},
 		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }, func(r Row) bool { return r.Regret != nil }},
-		{"ns/decision", func(r Row) string { return Optional(ns(r), rounded) }, func(r Row) bool { return ns(r) != nil }},
 		{"% over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
 		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
 	}
@@ -221,8 +182,6 @@ func Count(n int, thing string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
-
-func rounded(v float64) string { return fmt.Sprintf("%.0f", v) }
 
 // percentOf prints a share of Whittle or of the bound in per cent: with two
 // decimals, or with as many as its distance from 1 needs.

@@ -9,7 +9,6 @@
 package stats
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -236,42 +235,6 @@ func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) fl
 		draw := b.within(tasks)
 		e.interval(affordable(len(all)), func(int) float64 { return stat(draw()) })
 	}
-	return e
-}
-
-// Improvement estimates the probability that a run of x beats a run of ref,
-// ties counting half: the Mann–Whitney statistic over all pairs, with seeds of
-// both resampled.
-func (b *Bootstrap) Improvement(x, ref []float64) Estimate {
-	n, m := len(x), len(ref)
-	x, ref = slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(ref))
-	wins := make([]int, n*m) // of each of x over each of ref, twice, as ties are halves
-	all := 0
-	for k := range wins {
-		wins[k] = 1 + cmp.Compare(x[k/m], ref[k%m])
-		all += wins[k]
-	}
-	e, ok := newEstimate(float64(all)/2/float64(n*m), min(n, m), x, ref)
-	if !ok {
-		return e
-	}
-	rng := stream.New(b.seed, stream.Bootstrap, 2<<32, uint64(n), uint64(m))
-	rows, columns := make([]int, n), make([]int, m)
-	e.interval(resamples, func(int) float64 {
-		for k := range rows {
-			rows[k] = rng.Intn(n)
-		}
-		for k := range columns {
-			columns[k] = rng.Intn(m)
-		}
-		drawn := 0
-		for _, i := range rows {
-			for _, j := range columns {
-				drawn += wins[i*m+j]
-			}
-		}
-		return float64(drawn) / 2 / float64(n*m)
-	})
 	return e
 }
 

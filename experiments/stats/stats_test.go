@@ -138,28 +138,6 @@ func TestPaired(t *testing.T) {
 	}
 }
 
-func TestImprovement(t *testing.T) {
-	if e := New(1).Improvement([]float64{2, 3, 4, 5, 6}, []float64{1, 1, 1, 1, 1}); e.Value != 1 || e.Lo != 1 || e.Hi != 1 {
-		t.Errorf("always better: %v", e)
-	}
-	same := []float64{1, 2, 3, 4, 5, 6}
-	if e := New(1).Improvement(same, same); e.Value != 0.5 || e.Lo >= 0.5 || e.Hi <= 0.5 {
-		t.Errorf("the same: %v", e)
-	}
-	if e := New(1).Improvement([]float64{1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1, 1}); e.Value != 0.5 || e.Lo != 0.5 || e.Hi != 0.5 {
-		t.Errorf("all tied: %v; want 0.5 without width", e)
-	}
-	x, y := []float64{1, 2, 2, 5, 6}, []float64{2, 3, 3, 5, 0, 1}
-	if a, b := New(1).Improvement(x, y), New(1).Improvement(y, x); a.Value != .6 || math.Abs(a.Value+b.Value-1) > 1e-12 {
-		t.Errorf("%v and %v; 16 pairs are won and 4 tied of 30", a, b)
-	}
-	// P(N(1,1) > N(0,1)) = Φ(1/√2) = 0.760
-	e := New(1).Improvement(normals(200, 1, 1, 4), normals(200, 0, 1, 5))
-	if e.Lo > 0.760 || e.Hi < 0.760 || e.Hi-e.Lo > 0.12 {
-		t.Errorf("shifted normals: %v; want about 0.760", e)
-	}
-}
-
 func TestProfile(t *testing.T) {
 	p := New(1).Profile([][]float64{{1, 2, 3, 4, 5}, {3, 4, 5, 6, 7}}, []float64{0, 3, 10})
 	if p[0].Value != 1 || p[1].Value != 0.6 || p[2].Value != 0 {
@@ -266,7 +244,7 @@ func TestNotFinite(t *testing.T) {
 		x := append([]float64{odd}, good...)
 		y := append([]float64{9}, good...)
 		for what, e := range map[string]Estimate{
-			"mean": b.Mean(x), "IQM": b.IQM(x), "paired": b.Paired(x, y), "improvement": b.Improvement(x, y), "improvement on": b.Improvement(y, x),
+			"mean": b.Mean(x), "IQM": b.IQM(x), "paired": b.Paired(x, y),
 			"stratified mean": b.StratifiedMean([][]float64{good, x}), "stratified IQM": b.StratifiedIQM([][]float64{good, x}),
 		} {
 			if !math.IsNaN(e.Value) || !math.IsNaN(e.Lo) || !strings.Contains(e.Warning, "values are not finite") {

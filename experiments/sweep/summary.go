@@ -20,7 +20,6 @@ import (
 type Summary struct {
 	Head
 	Verdict  string               `json:"verdict"` // one sentence, "" where cells are not comparable
-	Program  string               `json:"program"`
 	Command  string               `json:"command"` // that repeats the sweep
 	Figures  []experiments.Figure `json:"figures"`
 	Cells    []Row                `json:"cells"`
@@ -37,14 +36,13 @@ type Summary struct {
 // Row is one cell of a summary.
 type Row struct {
 	ID       string           `json:"id"`
-	Label    string           `json:"label,omitempty"`       // words that the configuration gives
-	Hash     string           `json:"hash"`                  // names the files of its runs
-	Settings map[string]any   `json:"settings"`              // the axes that the cell has
-	Mean     []stats.Estimate `json:"mean"`                  // one per figure
-	IQM      stats.Estimate   `json:"iqm"`                   // of the metric
-	Diff     *stats.Estimate  `json:"diff,omitempty"`        // metric minus the reference's, same seeds; nil where that solves another problem
-	Improve  *stats.Estimate  `json:"improvement,omitempty"` // P(better than the reference)
-	Over     bool             `json:"over,omitempty"`        // its crawls cost more than the budget in some epochs
+	Label    string           `json:"label,omitempty"` // words that the configuration gives
+	Hash     string           `json:"hash"`            // names the files of its runs
+	Settings map[string]any   `json:"settings"`        // the axes that the cell has
+	Mean     []stats.Estimate `json:"mean"`            // one per figure
+	IQM      stats.Estimate   `json:"iqm"`             // of the metric
+	Diff     *stats.Estimate  `json:"diff,omitempty"`  // metric minus the reference's, same seeds; nil where that solves another problem
+	Over     bool             `json:"over,omitempty"`  // its crawls cost more than the budget in some epochs
 }
 
 // Pool is the metric over all cells that share a value of the group's key.
@@ -108,11 +106,7 @@ func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.
 	}
 	x, y := paired(of(i), of(reference), m)
 	d := boot.Paired(x, y)
-	if s.Figures[m].Less {
-		x, y = y, x
-	}
-	p := boot.Improvement(x, y)
-	row.Diff, row.Improve = &d, &p
+	row.Diff = &d
 	return row
 }
 

@@ -41,7 +41,6 @@ func figureNames(f []experiments.Figure) []string {
 // Options say how a sweep is run. None of them changes its results.
 type Options struct {
 	experiments.Batch
-	Program string // revision of the program, for the files
 	Command string // that repeats the sweep, for the files
 }
 
@@ -70,7 +69,7 @@ func (c *Config) Runs() (runs []experiments.Run) {
 
 // Summarize is the second half of Run: it writes what the runs say that are done.
 func Summarize(c *Config, done *experiments.Performed, o Options) (*Summary, error) {
-	s := &Summary{Head: c.Head, Program: o.Program, Command: o.Command, Figures: figures, Ran: done.Ran}
+	s := &Summary{Head: c.Head, Command: o.Command, Figures: figures, Ran: done.Ran}
 	for i, cell := range c.Cells {
 		missing := 0
 		for k, seed := range c.Seeds {

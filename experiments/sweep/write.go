@@ -28,7 +28,7 @@ func (s *Summary) Document() result.Document {
 
 // Sentence says what was run.
 func (s *Summary) Sentence() string {
-	return fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed. Program %s.", s.Runs, len(s.Cells), len(s.Seeds), s.Program)
+	return fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))
 }
 
 // long is a table of one row per cell and aggregate.
@@ -45,7 +45,6 @@ func (s *Summary) long() *result.Table {
 		put(c.ID, m, "iqm", c.IQM)
 		if c.Diff != nil {
 			put(c.ID, m, "minus "+s.Reference, *c.Diff)
-			put(c.ID, m, "better than "+s.Reference, *c.Improve)
 		}
 	}
 	group := s.Group[strings.LastIndexByte(s.Group, '.')+1:]
@@ -95,7 +94,7 @@ func (s *Summary) Table() *result.Table {
 	t.Header, t.Help = append(t.Header, "IQM of "+s.Metric), append(t.Help, "")
 	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
 	if compared {
-		t.Header, t.Help = append(t.Header, s.less(), "P(better)"), append(t.Help, "", "")
+		t.Header, t.Help = append(t.Header, s.less()), append(t.Help, "")
 	}
 	for _, c := range s.Cells {
 		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
@@ -108,11 +107,11 @@ func (s *Summary) Table() *result.Table {
 		row = append(row, c.IQM.String())
 		switch {
 		case c.Diff != nil:
-			row = append(row, c.Diff.String(), c.Improve.String())
+			row = append(row, c.Diff.String())
 		case compared && c.ID == s.Reference:
-			row = append(row, "reference", "")
+			row = append(row, "reference")
 		case compared:
-			row = append(row, "", "")
+			row = append(row, "")
 		}
 		t.Add(row...)
 	}

@@ -21,9 +21,8 @@ type spec struct {
 	Budget   float64 // 0 for the instance's own
 	Kind     string  `json:"world"`
 	experiments.World
-	Unobserved []string `json:"unobserved"` // in place of that of World, for names with commas
-	Window     int      // replay: epochs of the windows of the fitted part that are played; 0 to play the rest
-	Knowledge  env.Level
+	Window    int // replay: epochs of the windows of the fitted part that are played; 0 to play the rest
+	Knowledge env.Level
 }
 
 // usual is what a spec leaves out.
@@ -68,7 +67,7 @@ func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, 
 		return none, err
 	}
 	w, in := s.World, env.Instance{Budget: s.Budget}
-	w.Kind, w.Unobserved = s.Kind, s.Unobserved
+	w.Kind = s.Kind
 	switch {
 	case w.Kind != "replay":
 		if w.Kind != "mean" && w.Kind != "poisson" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
@@ -101,7 +99,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // tell writes what -out keeps, and prints the results.
 func (c *command) tell(done []experiments.Contender, left []string, stdout io.Writer) error {
-	r := experiments.Compare(done, c.level, c.seeds, c.runs.Seed())
+	r := experiments.Compare(done, c.level, c.seeds, c.runs.Seed)
 	r.Notes = slices.Concat(notes(&r, len(c.instances)), r.Notes, left)
 	if c.batch.Dir != "" {
 		if err := c.keep(&r, experiments.RunRows(done)); err != nil {
@@ -113,7 +111,7 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 
 // choose returns the contenders of -policies, or all that apply.
 func (c *command) choose(ctx context.Context) ([]contender, error) {
-	named, level, err := c.runs.Learner() // checked also where no learner is compared
+	named, level, err := c.runs.Algorithm() // checked also where no learner is compared
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +119,11 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 	if c.instances, err = c.named(); err != nil {
 		return nil, err
 	}
-	base := c.on(c.runs.Run(c.flags, "whittle", level), 0)
+	base, err := c.engine.Resolve(ctx, c.on(c.runs.Of(c.flags, "whittle", level), 0))
+	if err != nil {
+		return nil, err
+	}
+	c.runs.World = base.World // one for all
 	scene, err := c.engine.Scene(ctx, base)
 	if err != nil {
 		return nil, err
@@ -156,13 +158,10 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 			}
 		}
 		seen[name] = true
-		if why := x.entry.WhyNot(scene, level); why != "" {
-			return nil, cli.Usagef("-policies: %q does not apply to %s with knowledge %s: %s", name, scene.Instance.ID, level, why)
-		}
-		x.run = c.runs.Run(c.flags, x.entry.Name, level)
+		x.run = c.runs.Of(c.flags, x.entry.Name, level)
 		chosen = append(chosen, x)
 	}
-	if c.runs.Named() && !seen["learned"] {
+	if c.runs.Named != "" && !seen["learned"] {
 		return nil, cli.Usagef("-algorithm says what learning and learned stand for, which -policies does not name")
 	}
 	return chosen, c.configure(ctx, chosen)
@@ -201,7 +200,7 @@ func find(name string) (*experiments.Entry, error) {
 // named returns the one instance of the flags, or those of -random.
 func (c *command) named() ([]instance, error) {
 	if c.random == "" {
-		return make([]instance, 1), nil
+		return []instance{{c.runs.Instance.Name, c.runs.Instance.Budget}}, nil
 	}
 	if c.flags.Given("instance") || c.flags.Given("budget") || c.flags.Given("trace") {
 		return nil, cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
@@ -225,9 +224,7 @@ func (c *command) named() ([]instance, error) {
 
 // on returns the run on an instance.
 func (c *command) on(r experiments.Run, k int) experiments.Run {
-	if c.random != "" {
-		r.Instance.Name, r.Instance.Budget = c.instances[k].name, c.instances[k].budget
-	}
+	r.Instance.Name, r.Instance.Budget = c.instances[k].name, c.instances[k].budget
 	return r
 }
 
@@ -300,20 +297,17 @@ func notes(r *result.Report, instances int) []string {
 	return all
 }
 
-// keep writes what -out keeps. Nothing but timing.json changes from call to call.
+// keep writes what -out keeps.
 func (c *command) keep(r *result.Report, runs []experiments.RunRow) error {
-	lasting := *r
-	lasting.Timing = nil
 	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
 	for _, r := range runs {
 		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
 			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
 	}
 	return errors.Join(
-		result.Put(c.batch.Dir, "result.json", &lasting, result.JSON),
-		result.Put(c.batch.Dir, "result.md", &lasting, result.Markdown),
+		result.Put(c.batch.Dir, "result.json", r, result.JSON),
+		result.Put(c.batch.Dir, "result.md", r, result.Markdown),
 		result.Put(c.batch.Dir, "runs.csv", t, result.CSV),
-		r.Timing.Put(c.batch.Dir),
-		files.Put(filepath.Join(c.batch.Dir, "command.txt"), []byte("go run ./cmd/bench "+cli.Quote(c.args...)+"\n")),
+		cli.PutCommand(c.batch.Dir, "bench", c.args),
 	)
 }

@@ -21,7 +21,7 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 		return err
 	}
 	c.batch.Progress = show
-	o := papers.Options{Seeds: c.seeds, Seed: c.runs.Seed(), Steps: c.runs.Steps(), Batch: c.batch}
+	o := papers.Options{Seeds: c.seeds, Seed: c.runs.Seed, Steps: c.runs.Steps, Batch: c.batch}
 	if !c.flags.Given("seeds") {
 		o.Seeds = papers.DefaultSeeds
 	}

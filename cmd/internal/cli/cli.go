@@ -11,12 +11,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"ephemera/experiments/files"
 )
 
 // Exit statuses.
@@ -93,17 +96,15 @@ func Line(name string, err error) string {
 // Flags is a flag set whose help is printed in groups.
 type Flags struct {
 	*flag.FlagSet
-	about   string
-	titles  []string          // of the groups
-	title   map[string]string // of the group of a flag
-	version bool
+	about  string
+	titles []string          // of the groups
+	title  map[string]string // of the group of a flag
 }
 
 // NewFlags returns the flag set of a command; about is what its help says
 // first.
 func NewFlags(name, about string) *Flags {
 	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, title: map[string]string{}}
-	f.BoolVar(&f.version, "version", false, "print version and revision")
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
 }
@@ -157,9 +158,6 @@ func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done b
 		return true, nil
 	case err != nil:
 		return false, Usagef("%w; -h lists the flags", err)
-	case f.version:
-		_, err := fmt.Fprintf(stdout, "%s %s\n", f.Name(), Revision())
-		return true, err
 	case !operands && f.NArg() > 0:
 		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
 	}
@@ -220,6 +218,11 @@ func (f *Flags) help(w io.Writer) {
 			fmt.Fprintln(w)
 		})
 	}
+}
+
+// PutCommand keeps in a directory of results the line that makes them again.
+func PutCommand(dir, name string, args []string) error {
+	return files.Put(filepath.Join(dir, "command.txt"), []byte("go run ./cmd/"+name+" "+Quote(args...)+"\n"))
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,+@%-]+$`)

@@ -37,15 +37,6 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	f, _ := flags()
-	var b bytes.Buffer
-	done, err := f.ParseAll([]string{"-version"}, false, &b)
-	if !done || err != nil || !strings.HasPrefix(b.String(), "x ") || !strings.Contains(b.String(), "go1.") {
-		t.Errorf("done %v, %v: %q", done, err, b.String())
-	}
-}
-
 func flags() (*Flags, *int) {
 	f := NewFlags("x", "X does something.")
 	var n int

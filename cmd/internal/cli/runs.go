@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +17,16 @@ import (
 
 // Runs are the flags that describe runs: a world, a learner and its settings.
 type Runs struct {
-	run             experiments.Run // but for the learner
-	name, knowledge string
+	experiments.Run        // but for the learner
+	Named           string // the learner of -algorithm, empty if there is none
+	knowledge       string
 	settings        map[string]any
 }
 
 // flagKeys are the settings of a run that flags give, by the names of the flags.
 var flagKeys = map[string]string{
-	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks", "sigma": "world.sigma", "unobserved": "world.unobserved",
-	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "warm": "world.warm", "steps": "steps",
+	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks", "sigma": "world.sigma",
+	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "steps": "steps",
 }
 
 // WorldFlags are the names of the flags that choose a world.
@@ -36,27 +36,21 @@ var WorldFlags = slices.DeleteFunc(slices.Sorted(maps.Keys(flagKeys)), func(name
 // allowed, and else for a number.
 func (r *Runs) add(f *Flags, name, usage string) {
 	key := flagKeys[name]
-	set := func(text string) error {
-		err := r.run.Set(key, text)
-		if err != nil {
-			err = r.run.Set(key, parseValue(text))
-		}
-		return err
-	}
-	switch v := r.run.Value(key); v {
-	case false:
-		f.BoolFunc(name, usage, set)
-		return
-	case "", 0.:
-	default:
+	if v := r.Value(key); v != "" && v != 0. {
 		usage += fmt.Sprintf(" (default %v)", v)
 	}
-	f.Func(name, usage, set)
+	f.Func(name, usage, func(text string) error {
+		err := r.Set(key, text)
+		if err != nil {
+			err = r.Set(key, parseValue(text))
+		}
+		return err
+	})
 }
 
 // Define adds the flags to f in groups.
 func (r *Runs) Define(f *Flags) {
-	r.run, r.settings = experiments.NewRun(), map[string]any{}
+	r.Run, r.settings = experiments.NewRun(), map[string]any{}
 	add := func(name, usage string) { r.add(f, name, usage) }
 	f.Group("World", func() {
 		add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
@@ -66,49 +60,27 @@ func (r *Runs) Define(f *Flags) {
 		add("world", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
 		add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
 		add("sigma", "`σ` of lognormal marks")
-		add("unobserved", "`names` of sources, separated by commas, whose state is not seen although knowledge is observed")
 	})
 	f.Group("Recording (instead of an instance)", func() {
 		add("trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
 		add("epoch", "`length` of an epoch, such as 30m or 1h")
 		add("decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
 		add("split", "`share` of the recording's time on which the model is fitted; the rest is measured")
-		add("warm", "begin with the part on which the model is fitted, which then does not count: the learner has learned on it")
 	})
-	r.defineLearner(f)
-}
-
-func (r *Runs) defineLearner(f *Flags) {
-	give := func(key, value string) error {
-		if _, given := r.settings[key]; given {
-			return fmt.Errorf("setting %q is given twice", key)
-		}
-		r.settings[key] = parseValue(value)
-		return nil
-	}
-	f.Group("Learner (a setting that is not given has the algorithm's default; docs/lspe.md and docs/paper-learner.md list them)", func() {
+	f.Group("Learner", func() {
 		var about []string
 		for _, x := range experiments.Learners() {
 			about = append(about, x.Name+" ("+x.About+")")
 		}
-		f.StringVar(&r.name, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
+		f.StringVar(&r.Named, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
 		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline))
-		for name, usage := range map[string]string{
-			"kappa": "`κ`, steepness of the logit, above 0",
-			"gamma": "`γ`, step of the critic, above 0 and below 2",
-			"a":     "`step` a(n) of the actor, as c/ceil(n/block)^power or c/(n+shift)^power",
-			"b":     "`step` b(n) of the critic's averages, as those of -a",
-			"d":     "`step` d(n) of the price of lspe, as those of -a",
-			"act":   "`way` to act of paper: probabilistic (each source by its logit) or budget (by index within the budget)",
-		} {
-			f.Func(name, usage, func(text string) error { return give(name, text) })
-		}
-		f.Func("set", "`key=value` of any other setting of the algorithm; may be repeated", func(text string) error {
+		f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
 			key, value, ok := strings.Cut(text, "=")
 			if !ok || key == "" {
 				return fmt.Errorf("%q is not of the form key=value", text)
 			}
-			return give(key, value)
+			r.settings[key] = parseValue(value)
+			return nil
 		})
 	})
 }
@@ -116,7 +88,7 @@ func (r *Runs) defineLearner(f *Flags) {
 // DefineSteps adds the flags for the length and the seed of a run.
 func (r *Runs) DefineSteps(f *Flags, steps, seed string) {
 	r.add(f, "steps", steps)
-	f.Uint64Var(&r.run.Seed, "seed", r.run.Seed, seed)
+	f.Uint64Var(&r.Seed, "seed", r.Seed, seed)
 }
 
 // parseValue reads a value as TOML would: an integer, a number, a truth value,
@@ -134,40 +106,29 @@ func parseValue(text string) any {
 	return text
 }
 
-// Learner returns the learner that was asked for, or without a name the first
+// Algorithm returns the learner that was asked for, or without a name the first
 // that works at the level, and the level.
-func (r *Runs) Learner() (*experiments.Entry, env.Level, error) {
+func (r *Runs) Algorithm() (*experiments.Entry, env.Level, error) {
 	level := env.Level(r.knowledge)
-	if r.name != "" && level == "" {
-		e, err := experiments.Find(r.name)
+	if r.Named != "" && level == "" {
+		e, err := experiments.Find(r.Named)
 		if err == nil && e.Learns() {
 			return e, e.FirstLevel(), nil
 		}
 	}
 	level = cmp.Or(level, experiments.Catalogue()[0].FirstLevel())
-	e, err := experiments.FindLearner(r.name, level)
+	e, err := experiments.FindLearner(r.Named, level)
 	if err != nil {
 		return nil, "", Usagef("-algorithm: %w", err)
 	}
 	return e, level, nil
 }
 
-// Named reports whether a learner was asked for by its name.
-func (r *Runs) Named() bool { return r.name != "" }
-
-// Run returns the run of the flags for a policy of that name at a level. The
-// world is the same for all policies.
-func (r *Runs) Run(f *Flags, policy string, level env.Level) experiments.Run {
-	run := r.run
-	if run.World.Trace != "" {
-		run.World.Kind = cmp.Or(run.World.Kind, "replay")
-		if !f.Given("steps") {
-			run.Steps = math.MaxInt32 // as many as there are
-		}
-	} else if run.World.Kind == "" && level != env.LevelModel {
-		run.World.Kind = "poisson"
-	} else if run.World.Kind == "" {
-		run.World.Kind = "mean"
+// Of returns the run of the flags for a policy of that name at a level.
+func (r *Runs) Of(f *Flags, policy string, level env.Level) experiments.Run {
+	run := r.Run
+	if run.World.Trace != "" && !f.Given("steps") {
+		run.Steps = math.MaxInt32 // as many as there are
 	}
 	if !strings.HasPrefix(policy, experiments.SavedPrefix) {
 		policy += "@" + string(level)
@@ -193,33 +154,20 @@ func (r *Runs) Configure(level env.Level, entries []*experiments.Entry, runs []e
 	return nil
 }
 
-// WrongFlag marks the error of a setting as one of how the command was called. A
-// text that begins with the setting begins with its flag.
+// WrongFlag marks the error of a setting as one of how the command was called, and
+// names the flag that gives the setting.
 func WrongFlag(err error) error {
 	wrong := new(experiments.SettingError)
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	for name, key := range flagKeys {
-		text := err.Error()
 		if key == wrong.Key {
-			if rest, ok := strings.CutPrefix(text, key+" "); ok {
-				return Usagef("-%s %s", name, rest)
-			}
-			if strings.HasPrefix(text, name+" ") {
-				return Usagef("-%s", text)
-			}
-			return Usagef("-%s: %s", name, text)
+			return Usagef("-%s: %w", name, err)
 		}
 	}
 	return AsUsage(err)
 }
-
-// Seed returns the seed, the first of several.
-func (r *Runs) Seed() uint64 { return r.run.Seed }
-
-// Steps returns the number of epochs.
-func (r *Runs) Steps() int { return r.run.Steps }
 
 // DefineBatch adds the flags that say how runs are performed. What it returns reads
 // them.
@@ -227,18 +175,16 @@ func DefineBatch(f *Flags, b *experiments.Batch) (read func() error) {
 	var shard string
 	f.Group("How", func() {
 		f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
-		f.StringVar(&shard, "shard", "", "`I/N`, with -out: perform only every N-th run, from number I of 0 to N-1 on; by default what SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT say")
+		f.StringVar(&shard, "shard", "", "`I/N`, with -out: perform only every N-th run, from number I of 0 to N-1 on")
 	})
 	return func() (err error) {
-		switch {
-		case shard != "" && b.Dir == "":
-			return Usagef("-shard needs -out, where all shards keep their runs")
-		case shard != "":
-			b.Shard, err = experiments.ParseShard(shard)
-		case b.Dir != "":
-			b.Shard, err = experiments.ShardFromSlurm(os.Getenv)
+		if shard == "" {
+			return nil
 		}
-		if err != nil {
+		if b.Dir == "" {
+			return Usagef("-shard needs -out, where all shards keep their runs")
+		}
+		if b.Shard, err = experiments.ParseShard(shard); err != nil {
 			return Usagef("-shard: %w", err)
 		}
 		return nil

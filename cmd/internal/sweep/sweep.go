@@ -72,7 +72,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	if !f.Given("out") {
 		o.Dir = filepath.Join("results", cfg.Name)
 	}
-	o.Program, o.Command = cli.Revision(), "go run ./cmd/sweep "+cli.Quote(filepath.ToSlash(name))
+	o.Command = "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
 	for _, x := range set {
 		o.Command += " -set " + cli.Quote(x)
 	}

@@ -34,16 +34,16 @@ func runs(t *testing.T) []string {
 	trace := "-trace " + recording(t)
 	return []string{
 		"-steps 6000 -algorithm paper",
-		"-steps 4000 -algorithm paper -instance mixed:6 -budget 2 -act budget -world poisson",
+		"-steps 4000 -algorithm paper -instance mixed:6 -budget 2 -set act=budget -world poisson",
 		"-steps 3000",
-		"-steps 6000 -algorithm paper -act probabilistic",
+		"-steps 6000 -algorithm paper -set act=probabilistic",
 		"-steps 4000 -instance lognormal:30 -budget 3 -world poisson -marks per-item",
-		"-steps 4000 -knowledge observed -marks per-epoch -unobserved 2",
+		"-steps 4000 -knowledge observed -marks per-epoch",
 		"-steps 4000 -knowledge online -instance mixed:9 -budget 2",
 		trace,
-		trace + " -knowledge observed -epoch 15m -warm",
+		trace + " -knowledge observed -epoch 15m",
 		trace + " -knowledge online -epoch 15m",
-		trace + " -knowledge online -epoch 15m -warm -budget 2",
+		trace + " -knowledge online -epoch 15m -budget 2",
 	}
 }
 
@@ -51,7 +51,9 @@ func runs(t *testing.T) []string {
 func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := clitest.Files(t, dir)
-	maps.DeleteFunc(got, func(name, _ string) bool { return name == "timing.json" || strings.HasPrefix(filepath.Base(name), ".") }) // half a file of a killed process
+	maps.DeleteFunc(got, func(name, _ string) bool { // of half a file of a killed process, and of what names the directory
+		return strings.HasPrefix(filepath.Base(name), ".") || name == "command.txt"
+	})
 	return got
 }
 
@@ -69,8 +71,8 @@ func same(t *testing.T, what string, got, want map[string]string) {
 
 var full = flag.Bool("full", false, "kill a hundred runs, not ten")
 
-// A run that is killed again and again, each time somewhere else, and taken up
-// again, ends with the bytes of one that was not.
+// A run that is interrupted or killed again and again, each time somewhere else, and
+// taken up again, ends with the bytes of one that was not.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
@@ -87,14 +89,13 @@ func TestKilled(t *testing.T) {
 	for _, args := range all {
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
 		began := time.Now()
-		if _, status := process(t, append(strings.Fields(args), "-out", whole, "-checkpoint", "300")...); status != cli.OK {
+		if _, status := process(t, append(strings.Fields(args), "-out", whole)...); status != cli.OK {
 			t.Fatalf("%s: exit status %d", args, status)
 		}
 		took := time.Since(began)
 		want := results(t, whole)
 		for ended, try := false, 0; !ended; try++ {
-			call := append(strings.Fields(args), "-out", dir, "-checkpoint", []string{"300", "100"}[try%2])
-			p := clitest.Process(t, call...)
+			p := clitest.Process(t, append(strings.Fields(args), "-out", dir)...)
 			var log bytes.Buffer
 			p.Stderr = &log
 			if err := p.Start(); err != nil {
@@ -102,13 +103,13 @@ func TestKilled(t *testing.T) {
 			}
 			if try < tries {
 				time.Sleep(time.Duration(r.Int64N(int64(took/3) + 1)))
-				if p.Process.Kill() == nil {
+				if p.Process.Signal([]os.Signal{os.Interrupt, os.Kill}[r.IntN(2)]) == nil {
 					kills++
 				}
 			}
 			_ = p.Wait() // the status says it
 			ended = p.ProcessState.ExitCode() == cli.OK && try >= tries
-			if p.ProcessState.ExitCode() > 0 {
+			if status := p.ProcessState.ExitCode(); status > 0 && status != cli.Interrupted {
 				t.Fatalf("%s: %s", args, &log)
 			}
 		}
@@ -124,7 +125,7 @@ func TestInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
-	for args, sig := range map[string]os.Signal{"-checkpoint 100000": os.Interrupt, "-checkpoint 5000 -knowledge online": syscall.SIGTERM} {
+	for args, sig := range map[string]os.Signal{"-algorithm paper": os.Interrupt, "-knowledge online": syscall.SIGTERM} {
 		dir := filepath.Join(t.TempDir(), "run")
 		p := clitest.Process(t, append(strings.Fields(args), "-steps", "1000000000", "-out", dir)...)
 		var log bytes.Buffer
@@ -132,13 +133,12 @@ func TestInterrupted(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		state := filepath.Join(dir, learner.StateFile)
 		for begun, left := false, 20_000; !begun && left > 0; left-- {
 			time.Sleep(time.Millisecond)
-			_, err := os.Stat(state)
+			_, err := os.Stat(filepath.Join(dir, "command.txt"))
 			begun = err == nil
 		}
-		os.Remove(state)
+		time.Sleep(100 * time.Millisecond)
 		if err := p.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -148,25 +148,6 @@ func TestInterrupted(t *testing.T) {
 		}
 		if _, err := learner.Load(dir); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// config.toml repeats the run that wrote it, and goes on with it.
-func TestRepeated(t *testing.T) {
-	for _, args := range runs(t) {
-		args = strings.Replace(strings.Replace(args, "-steps 3000", "-steps 900", 1), "000 ", "00 ", 1)
-		one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-		printed, _, err := train(t, append(strings.Fields(args), "-out", one, "-format", "csv")...)
-		if err != nil {
-			t.Fatalf("%s: %v", args, err)
-		}
-		if again, _, err := train(t, "-config", filepath.Join(one, configFile), "-out", two, "-format", "csv"); err != nil || again != printed {
-			t.Errorf("%s: -config printed\n%s%v; want\n%s", args, again, err, printed)
-		}
-		same(t, args, results(t, two), results(t, one))
-		if again, _, err := train(t, "-config", filepath.Join(one, configFile), "-out", one, "-format", "csv"); err != nil || again != printed {
-			t.Errorf("%s: a finished run printed\n%s%v; want\n%s", args, again, err, printed)
 		}
 	}
 }
@@ -198,31 +179,6 @@ func TestBadState(t *testing.T) {
 		}
 		if now, _ := os.ReadFile(path); string(now) != data {
 			t.Errorf("%s: the file was changed", what)
-		}
-	}
-}
-
-// What a configuration cannot mean is an error that names the setting.
-func TestBadConfig(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out")
-	if _, _, err := train(t, "-trace", recording(t), "-out", out); err != nil {
-		t.Fatal(err)
-	}
-	config := clitest.Files(t, out)[configFile]
-	for _, x := range []struct{ old, now, say string }{
-		{"(?m)^steps = .*", "steps = 'x'", "bad.toml:1:9: cannot decode"},
-		{"(?m)^steps = .*", "steps =", "bad.toml:1:8: "},
-		{"(?m)^seed = ", "sed = ", `bad.toml:3:1: unknown key "sed"; allowed are`},
-		{"(?m)^split = .*", "splits = 1", `unknown key "world.splits"; allowed are`},
-		{"(?m)^kappa = .*", "colour = 1", `lspe has no setting "colour"; allowed are`},
-	} {
-		bad := filepath.Join(dir, "bad.toml")
-		if err := os.WriteFile(bad, []byte(regexp.MustCompile(x.old).ReplaceAllString(config, x.now)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := train(t, "-config", bad); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), x.say) {
-			t.Errorf("%s: %v; want %q", x.now, err, x.say)
 		}
 	}
 }

@@ -9,15 +9,12 @@ import (
 	"slices"
 	"strconv"
 
-	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
-// timedSources is the number of sources from which a decision takes longer than
-// to look at the clock.
-const timedSources = 100
+const thresholdsFile = "thresholds.csv"
 
 // shownSources is the number of sources up to which the thresholds are printed
 // below the results. Of more a line says where they are.
@@ -34,11 +31,9 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 	rep := c.report(done, trainee, thresholds)
 	if dir := c.batch.Dir; dir != "" {
 		err := errors.Join(
-			result.Put(dir, resultFile, rep, result.JSON),
-			result.Put(dir, metricsFile, metrics(first), result.CSV),
-			result.Put(dir, curvesFile, curves(done.Records), result.CSV),
-			result.Put(dir, crawlsFile, crawls(first, c.scene.Instance), result.CSV),
-			rep.Timing.Put(dir),
+			result.Put(dir, "result.json", rep, result.JSON),
+			result.Put(dir, "metrics.csv", metrics(first), result.CSV),
+			result.Put(dir, "curves.csv", curves(done.Records), result.CSV),
 		)
 		if thresholds != nil {
 			err = errors.Join(err, result.Put(dir, thresholdsFile, thresholds, result.CSV))
@@ -80,9 +75,6 @@ func (c *command) report(done *experiments.Performed, trainee learner.Learner, t
 	for k := range rep.Results { // one run says no more by these than by its shares
 		row := &rep.Results[k]
 		row.Diff, row.DiffLo, row.DiffHi, row.Regret = nil, nil, nil, nil
-	}
-	if len(c.scene.Instance.Sources) < timedSources {
-		rep.Timing.Decision = nil
 	}
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
@@ -126,15 +118,6 @@ func curves(records []*experiments.Record) *result.Table {
 		for _, p := range r.Curve {
 			t.Add(name, strconv.Itoa(p.Epoch), result.Exact(p.Reward))
 		}
-	}
-	return t
-}
-
-// crawls are the last ones of what was learned.
-func crawls(r *experiments.Record, in env.Instance) *result.Table {
-	t := &result.Table{Header: []string{"epoch", "source"}}
-	for _, x := range r.Crawls {
-		t.Add(strconv.Itoa(x[0]), experiments.SourceName(in, x[1]))
 	}
 	return t
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -25,15 +24,6 @@ it earns with exact Whittle and simple policies in the same world. Without a
 flag: Table I of the papers, budget 1, 10 000 steps. With -out the same command
 goes on where an earlier one was interrupted.`
 
-const (
-	configFile     = "config.toml"
-	resultFile     = "result.json"
-	metricsFile    = "metrics.csv"
-	thresholdsFile = "thresholds.csv"
-	curvesFile     = "curves.csv"
-	crawlsFile     = "crawls.csv"
-)
-
 // compared are the policies beside the learner.
 var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
 
@@ -43,7 +33,7 @@ type command struct {
 	runs   cli.Runs
 	output cli.Output
 	batch  experiments.Batch
-	config string
+	args   []string
 
 	engine experiments.Engine
 	run    experiments.Run // of the learner, resolved
@@ -54,28 +44,22 @@ type command struct {
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("train", about)
-	c := &command{flags: f}
+	c := &command{flags: f, args: args}
 	c.runs.Define(f)
 	f.Group("Run", func() {
 		c.runs.DefineSteps(f, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part", "`number` from which every random draw of the run is derived")
-		f.StringVar(&c.config, "config", "", "`file` config.toml of an earlier run: repeats it")
 	})
 	c.output.Define(f, func() {
 		f.StringVar(&c.batch.Dir, "out", "", "`directory` of the results; created if missing")
-		f.Count(&c.batch.Checkpoint, "checkpoint", 0, 0, "`epochs` between two checkpoints in -out; 0 for one every ten seconds")
 	})
 	readBatch := cli.DefineBatch(f, &c.batch)
 	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
 		return err
 	}
-	asked, err := c.asked()
-	if err == nil {
-		err = readBatch()
+	if err := readBatch(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = c.resolve(ctx, asked)
-	}
-	if err != nil {
+	if err := c.resolve(ctx); err != nil {
 		return err
 	}
 	show, clear := c.output.Progress(stderr, "epochs")
@@ -91,54 +75,34 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return c.tell(done, stdout)
 }
 
-// asked returns the run that the flags ask for.
-func (c *command) asked() (r experiments.Run, err error) {
-	switch {
-	case c.config != "":
-		if err := c.flags.Only("-config repeats a run as it was", "config", "out", "checkpoint", "workers", "shard", "format", "progress"); err != nil {
-			return r, err
-		}
-		text, err := os.ReadFile(c.config)
-		if err != nil {
-			return r, fmt.Errorf("-config: %w", err)
-		}
-		return experiments.ParseRun(c.config, text)
-	case c.flags.Given("checkpoint") && c.batch.Dir == "":
-		return r, cli.Usagef("-checkpoint needs -out")
-	}
-	e, level, err := c.runs.Learner()
+// resolve settles the run that the flags ask for, and keeps its configuration.
+func (c *command) resolve(ctx context.Context) error {
+	e, level, err := c.runs.Algorithm()
 	if err != nil {
-		return r, err
+		return err
 	}
-	r = c.runs.Run(c.flags, e.Name, level)
-	return r, c.runs.Configure(level, []*experiments.Entry{e}, []experiments.Run{r})
-}
-
-// wrongSetting says where a setting that is wrong comes from.
-func (c *command) wrongSetting(err error) error {
-	if err != nil && c.config != "" {
-		return fmt.Errorf("%s: %v", c.config, err) // no mistake in the flags
+	c.level, c.run = level, c.runs.Of(c.flags, e.Name, level)
+	err = c.runs.Configure(level, []*experiments.Entry{e}, []experiments.Run{c.run})
+	if err == nil {
+		c.run, err = c.engine.Resolve(ctx, c.run)
 	}
-	return cli.WrongFlag(err)
-}
-
-// resolve settles the run and keeps its configuration.
-func (c *command) resolve(ctx context.Context, asked experiments.Run) (err error) {
-	if c.run, err = c.engine.Resolve(ctx, asked); err == nil {
-		c.level = c.run.Knowledge()
+	if err == nil {
 		c.scene, err = c.engine.Scene(ctx, c.run)
 	}
 	if err != nil || c.batch.Dir == "" {
-		return c.wrongSetting(err)
+		return cli.WrongFlag(err)
 	}
+	c.batch.Saved = filepath.Join(c.batch.Dir, learner.StateFile)
 	text, err := toml.Marshal(c.run)
 	if err == nil {
-		err = files.Put(filepath.Join(c.batch.Dir, configFile), text)
+		err = files.Put(filepath.Join(c.batch.Dir, "config.toml"), text)
+	}
+	if err == nil {
+		err = cli.PutCommand(c.batch.Dir, "train", c.args)
 	}
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	c.batch.Saved, c.batch.Crawls = filepath.Join(c.batch.Dir, learner.StateFile), true
 	return nil
 }
 
@@ -159,7 +123,7 @@ func (c *command) perform(ctx context.Context, show func(done, total int)) (*exp
 		err = cli.GoOn(err, "the same command goes on with it")
 	}
 	if err == nil && done.Errors[0] != nil {
-		err = c.wrongSetting(done.Errors[0])
+		err = cli.WrongFlag(done.Errors[0])
 	}
 	return done, err
 }
