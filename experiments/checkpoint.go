@@ -61,7 +61,7 @@ func readCheckpoint(path string) (*checkpoint, error) {
 // learn has a learner learn from its checkpoint on, if there is one, as far as the
 // given epoch. It is saved every ten seconds, at the end, and when ctx ends it.
 func (c *checkpoints) learn(ctx context.Context, run *playing, epochs int) error {
-	if err := c.goOn(ctx, run, epochs); err != nil {
+	if err := c.goOn(ctx, run, epochs); err != nil || run.Sums.Epochs >= epochs {
 		return err
 	}
 	next := time.Now().Add(pause(0))

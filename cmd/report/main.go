@@ -1,6 +1,5 @@
 // Report turns what sweep, train and bench keep into pictures: report.html,
-// which needs nothing else and no network, and each figure as SVG and PNG in
-// plots/.
+// which needs nothing else and no network, and each figure as SVG in plots/.
 //
 //	go run ./cmd/report results/kappa
 package main

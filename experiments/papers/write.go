@@ -11,8 +11,8 @@ import (
 const share = "share"
 
 // Document implements [result.Printed]. The notes say why each verdict is as it is,
-// and what was tried where the printed reading did not give the figure; JSON and
-// CSV hold all readings.
+// and what was tried where the printed reading did not give the figure; JSON holds
+// all readings.
 func (r *Report) Document() result.Document {
 	t := &result.Table{
 		Header: []string{"figure", "published", "measured", "95 % interval", "verdict", "document"},
@@ -27,7 +27,7 @@ func (r *Report) Document() result.Document {
 		t.Add(x.ID, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), verdict, x.Document)
 		x.explain(&reasons)
 	}
-	return result.Document{Value: r, Rows: r.csv(), Table: t, Notes: []string{r.Sentence(), strings.TrimSpace(reasons.String())}}
+	return result.Document{Value: r, Rows: t, Table: t, Notes: []string{r.Sentence(), strings.TrimSpace(reasons.String())}}
 }
 
 // explain writes a list item about the row, and one below it for each reading that
@@ -86,19 +86,6 @@ func (a attempt) in(unit string) string {
 		s += "; left out, for " + a.Excluded
 	}
 	return s
-}
-
-func (r *Report) csv() *result.Table {
-	t := &result.Table{Header: []string{"id", "document", "place", "quantity", "unit", "printed", "accepted_lo", "accepted_hi", "reading", "measured", "lo", "hi", "run_lo", "run_hi", "p", "verdict", "reason", "wide", "same", "tried"}}
-	for _, x := range r.Rows {
-		tried := make([]string, len(x.Tried))
-		for i, a := range x.Tried {
-			tried[i] = a.in(x.Unit)
-		}
-		t.Add(x.ID, x.Document, x.Place, x.Quantity, x.Unit, x.Printed, result.Exact(x.Accepted[0]), result.Exact(x.Accepted[1]), x.Reading,
-			result.Exact(x.Measured), result.Optional(x.Lo, result.Exact), result.Optional(x.Hi, result.Exact), result.Optional(x.RunLo, result.Exact), result.Optional(x.RunHi, result.Exact), result.Exact(x.P), string(x.Verdict), x.Reason, x.Wide, x.Same, strings.Join(tried, "; "))
-	}
-	return t
 }
 
 // figureIn prints a figure, a share in per cent.

@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
@@ -27,25 +26,9 @@ var night = fmt.Appendf(nil, `<style>
 </style>
 `, hex(back), hex(nightBack), hex(ink), hex(inkBand), hex(nightInk), hex(ink), hex(nightInk), hex(grid), hex(nightGrid))
 
-// SVG returns the figure as SVG, for light and dark backgrounds.
-func (f Figure) SVG() ([]byte, error) {
-	b, err := f.drawOn(func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) })
-	header := []byte("<g transform")
-	b = bytes.Replace(b, header, slices.Concat(night, header), 1)
-	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
-	return bytes.ReplaceAll(b, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
-}
-
-// PNG returns the figure as PNG at 144 dots per inch.
-func (f Figure) PNG() ([]byte, error) {
-	return f.drawOn(func(width, height vg.Length) vg.CanvasWriterTo {
-		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-	})
-}
-
-// drawOn returns the bytes of a canvas with the figure on it and the legend
+// SVG returns the figure as SVG, for light and dark backgrounds, with the legend
 // beside it, where it covers nothing.
-func (f Figure) drawOn(canvas func(width, height vg.Length) vg.CanvasWriterTo) ([]byte, error) {
+func (f Figure) SVG() ([]byte, error) {
 	if err := f.Prune(); err != nil {
 		return nil, err
 	}
@@ -69,7 +52,7 @@ func (f Figure) drawOn(canvas func(width, height vg.Length) vg.CanvasWriterTo) (
 		width += size.X + vg.Points(12)
 		height = max(height, size.Y+vg.Inch)
 	}
-	c := canvas(width, height)
+	c := vgsvg.New(width, height)
 	all := draw.New(c)
 	all.SetColor(back)
 	all.Fill(all.Rectangle.Path())
@@ -81,7 +64,10 @@ func (f Figure) drawOn(canvas func(width, height vg.Length) vg.CanvasWriterTo) (
 	legend.Draw(right)
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	return b.Bytes(), err
+	header := []byte("<g transform")
+	svg := bytes.Replace(b.Bytes(), header, slices.Concat(night, header), 1)
+	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
 }
 
 // sans sets a font without serifs.

@@ -1,6 +1,6 @@
 // Package plot holds figures as data, and draws them. A page draws a [Figure]
-// from its JSON, [Figure.SVG] and [Figure.PNG] draw the same fields by
-// gonum/plot. Equal figures give equal bytes.
+// from its JSON, [Figure.SVG] draws the same fields by gonum/plot. Equal figures
+// give equal bytes.
 package plot
 
 import (

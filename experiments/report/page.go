@@ -1,6 +1,6 @@
 // Package report makes pages of results: of a sweep, of what train and bench
 // wrote, of whatever fills a [Page]. A page is one HTML file that needs nothing
-// else, and the same figures as SVG and PNG.
+// else, and the same figures as SVG.
 package report
 
 import (

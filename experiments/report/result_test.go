@@ -78,7 +78,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("thresholds %+v", s)
 	}
 	plots, err := p.Write(dir)
-	if err != nil || len(plots) != 2*9 {
+	if err != nil || len(plots) != 9 {
 		t.Errorf("%d plots %q, %v", len(plots), plots, err)
 	}
 }

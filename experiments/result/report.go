@@ -62,26 +62,6 @@ func Ptr(v float64) *float64 {
 	return &v
 }
 
-// Complete fills the ratios of every row from the row named whittle and from
-// the bound.
-func (r *Report) Complete() {
-	var whittle float64
-	for _, row := range r.Results {
-		if row.Policy == "whittle" {
-			whittle = row.Reward
-		}
-	}
-	for i := range r.Results {
-		row := &r.Results[i]
-		if whittle > 0 {
-			row.OfWhittle = Ptr(row.Reward / whittle)
-		}
-		if r.Bound != nil && *r.Bound > 0 {
-			row.OfBound = Ptr(row.Reward / *r.Bound)
-		}
-	}
-}
-
 // BoundNote says what no policy exceeds, behind a semicolon, if that is known.
 func (r *Report) BoundNote() string {
 	if r.Bound == nil {

@@ -125,7 +125,7 @@ before=$(runs)
 [ ! -e "$out/summary.json" ] || fail "there is a summary though $((128 - before)) runs are missing"
 
 # What is missing is named.
-"$work/sweep" "$CONFIG" -out "$out" -summarize -progress off >/dev/null 2>"$work/missing.log" && fail "a summary of what is there succeeds"
+"$work/sweep" "$CONFIG" -out "$out" -summarize >/dev/null 2>"$work/missing.log" && fail "a summary of what is there succeeds"
 grep -q "$((128 - before)) of 128 runs are missing" "$work/missing.log" || fail "what is missing is not named"
 rm "$out/summary.json"
 
@@ -136,6 +136,6 @@ wait_for 300 gone "$job"
 [ -e "$out/summary.json" ] || fail "the last task wrote no summary"
 
 # The same on a single machine.
-"$work/sweep" "$CONFIG" -out "$work/single" -progress off >/dev/null 2>"$work/single.log"
+"$work/sweep" "$CONFIG" -out "$work/single" >/dev/null 2>"$work/single.log"
 diff -r -x '.*' "$out" "$work/single" || fail "the results differ from those of a single machine"
 echo "slurm test: ok: 8 shards on 2 nodes, one killed, $((128 - before)) runs left for the second submission, the same bytes as on one machine"

@@ -19,7 +19,7 @@ def written(command, tmp_path_factory):
         "bench", "-world", "poisson", "-policies", "whittle,greedy,round-robin", "-steps", 200, "-seeds", 3,
         "-out", d / "bench",
     )  # fmt: skip
-    command("sweep", "-progress", "off", "-set", "steps=200", "-set", "seeds=3", "-out", d / "sweep", "kappa")
+    command("sweep", "-set", "steps=200", "-set", "seeds=3", "-out", d / "sweep", "kappa")
     return d
 
 

@@ -256,11 +256,7 @@ func (c *command) perform(ctx context.Context, contenders []contender) (done []e
 			if !x.optional {
 				return nil, nil, cli.WrongFlag(errs[k])
 			}
-			scene, err := c.engine.Scene(ctx, runs[i*each+k])
-			if err != nil {
-				return nil, nil, err
-			}
-			left = append(left, fmt.Sprintf("%s is left out: on %s, %v", x.name, scene.Instance.ID, errs[k]))
+			left = append(left, fmt.Sprintf("%s is left out: %v", x.name, errs[k]))
 			continue
 		}
 		if slices.Contains(records, nil) {

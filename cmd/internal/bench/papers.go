@@ -17,7 +17,7 @@ const picturesDir = "results/papers"
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
 func (c *command) reproduce(ctx context.Context, show func(done, total int), clear func(), stdout, stderr io.Writer) error {
-	if err := c.flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format", "progress"); err != nil {
+	if err := c.flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
 		return err
 	}
 	c.batch.Progress = show

@@ -11,14 +11,13 @@ import (
 
 // Output are the flags of how a command prints.
 type Output struct {
-	format, progress string
+	format string
 }
 
 // Define adds the flags to f as a group.
 func (o *Output) Define(f *Flags, more func()) {
 	f.Group("Output", func() {
 		f.Choice(&o.format, "format", "table", "`form` of the results on stdout: table, markdown, csv or json", "table", "markdown", "csv", "json")
-		f.Choice(&o.progress, "progress", "auto", "`when` to show progress on stderr: auto (on a terminal) or off", "auto", "off")
 		if more != nil {
 			more()
 		}
@@ -32,7 +31,7 @@ func (o *Output) Format() result.Format { return result.Format(o.format) }
 // and one that clears the line. Nothing is shown unless stderr is a terminal.
 func (o *Output) Progress(stderr io.Writer, things string) (show func(done, total int), clear func()) {
 	file, ok := stderr.(*os.File)
-	if o.progress == "off" || !ok || !isTerminal(file) {
+	if !ok || !isTerminal(file) {
 		return func(int, int) {}, func() {}
 	}
 	const every = 100 * time.Millisecond

@@ -29,9 +29,6 @@ var flagKeys = map[string]string{
 	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "steps": "steps",
 }
 
-// WorldFlags are the names of the flags that choose a world.
-var WorldFlags = slices.DeleteFunc(slices.Sorted(maps.Keys(flagKeys)), func(name string) bool { return name == "steps" })
-
 // add adds the flag for a setting of a run. A text stands for itself if that is
 // allowed, and else for a number.
 func (r *Runs) add(f *Flags, name, usage string) {
