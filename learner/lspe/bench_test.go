@@ -25,16 +25,14 @@ func BenchmarkEpoch(b *testing.B) {
 			w := newHarvests(env.Lognormal(min(n, 1e4), float64(crawls), 1), 1)
 			w.in.Budget, w.view.Last = float64(crawls), slices.Repeat([]int{-1}, n)
 			terms := env.Terms{Costs: slices.Repeat([]float64{1}, n), Budget: float64(crawls)}
-			held := heap()
 			l, err := New(terms, nil, stream.New(1, stream.Policy))
 			if err != nil {
 				b.Fatal(err)
 			}
 			w.learn(l, n/crawls+2000/crawls+100)
-			held = heap() - held
 			p := l.Frozen()
 			key := make([]float64, n)
-			sel := baselines.NewSelector(l.costs, l.budget)
+			sel := baselines.NewSelector(terms.Costs, terms.Budget)
 			var crawl []int
 			// timed returns ns per crawl of some epochs of a policy.
 			timed := func(p env.Policy[env.Online], update func(crawls []env.Crawled, next *env.Online)) float64 {
@@ -69,6 +67,11 @@ func BenchmarkEpoch(b *testing.B) {
 			b.ReportMetric(least[0], "ns/crawl-learning")
 			b.ReportMetric(least[1], "ns/crawl-frozen")
 			b.ReportMetric(least[2], "ns/crawl-scan")
+			p = nil
+			held := heap()
+			runtime.KeepAlive(l)
+			held -= heap() // l is gone
+			runtime.KeepAlive(w)
 			b.ReportMetric(float64(held)/float64(n), "B/source")
 			b.ReportMetric(0, "ns/op")
 		})
