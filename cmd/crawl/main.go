@@ -47,6 +47,7 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 		f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
 		f.DurationVar(&o.Longest, "longest", 24*time.Hour, "`time` between two requests for a feed, at most, as far as -per-hour goes")
 		f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour, "`time` between two requests, at least, for feeds that cannot be asked for changes alone")
+		f.StringVar(&o.PublicURL, "public-url", "", "`address` at which hubs (WebSub) reach /websub/ of -page: feeds that name one are looked at once a day, and the hub tells what is new")
 		f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
 	})
 	f.Group("What is done", func() {
@@ -78,6 +79,10 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 		return cli.Usagef("-without-validators is %v; allowed is above 0", o.Unvalidated)
 	case o.HalfLife < time.Minute:
 		return cli.Usagef("-half-life is %v; allowed is 1m or more", o.HalfLife)
+	case o.PublicURL != "" && page == "":
+		return cli.Usagef("-public-url leads to -page, which is empty")
+	case o.PublicURL != "" && !strings.HasPrefix(o.PublicURL, "http://") && !strings.HasPrefix(o.PublicURL, "https://"):
+		return cli.Usagef("-public-url is %q; allowed is an address with http or https", o.PublicURL)
 	case dry && once || dry && export != "" || dry && recording != "" || once && !asks || export != "" && recording != "":
 		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
 	}

@@ -37,6 +37,7 @@ type Options struct {
 	Longest     time.Duration      // as far as requests are allowed; 24 h
 	Unvalidated time.Duration      // shortest, for feeds that cannot be asked for changes alone; 24 h
 
+	PublicURL    string // under which hubs reach the handler's /websub/; empty for no subscriptions
 	AllowPrivate bool
 	Timeout      time.Duration // of a request; 30 s
 	MaxBytes     int64         // of a feed, unpacked; 10 MB
@@ -94,6 +95,7 @@ type record struct {
 	Failures  int        `json:"failures,omitempty"` // in a row
 	Error     string     `json:"error,omitempty"`    // of the last one
 	Gone      bool       `json:"gone,omitempty"`
+	Push      *push      `json:"push,omitempty"`   // of a feed that names a hub
 	Seen      []uint64   `json:"seen,omitempty"`   // items
 	Looks     int        `json:"looks,omitempty"`  // successful requests
 	Empty     int        `json:"empty,omitempty"`  // of these without anything new
@@ -147,7 +149,7 @@ func Open(o Options) (*Crawler, error) {
 	}
 	c.fetcher = &feed.Fetcher{
 		Agent: o.Agent, Timeout: o.Timeout, MaxBytes: o.MaxBytes, AllowPrivate: o.AllowPrivate,
-		Robots: robotsCache{c.store}, Now: o.Now, Blocked: c.blocked, Dial: o.Dial, Header: o.Header,
+		Hosts: hosts{c}, Now: o.Now, Dial: o.Dial, Header: o.Header,
 	}
 	if err := c.load(listed); err != nil {
 		c.store.Close()
@@ -163,20 +165,10 @@ func (o *Options) epoch() (length time.Duration, requests float64) {
 	return time.Duration(math.Ceil(3600*requests/o.PerHour)) * time.Second, requests
 }
 
-// blocked returns until when a host is to be left alone.
-func (c *Crawler) blocked(host string) (until time.Time) {
-	c.store.View(c.opt.Now().UnixMilli(), func(s *schedule.Schedule) {
-		if q := s.Lookup(crawlName, host); q != nil {
-			until = time.UnixMilli(q.Blocked)
-		}
-	})
-	return until
-}
-
 // free returns from when a feed may be asked for.
 func (c *Crawler) free(r *record) time.Time {
 	until := r.NotBefore
-	if host := c.blocked(r.id.Key); host.After(until) {
+	if host := (hosts{c}).Blocked(r.id.Key); host.After(until) {
 		until = host
 	}
 	return until
@@ -346,11 +338,6 @@ func (c *Crawler) Close() error {
 // take takes up what a fetch brought.
 func (c *Crawler) take(r *record, res *feed.Result) error {
 	now := c.opt.Now()
-	if res.Host != "" {
-		if err := c.block(res.Host, now.Add(res.Wait)); err != nil {
-			c.opt.Log.Error("a host is left alone until the next start only", "host", res.Host, "error", err)
-		}
-	}
 	e := entry{Feed: r.url, At: now, Outcome: res.Outcome, Status: res.Status, Previous: r.Last}
 	c.mu.Lock()
 	c.underWay--
@@ -378,11 +365,12 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		}
 		e.Items, e.Truncated = r.news(res.Feed.Items, now)
 		e.First = e.Previous.IsZero()
+		r.hub(res.Feed)
 		fallthrough
 	case feed.Unchanged:
 		r.Place, r.Failures, r.Last = res.Place, 0, now
-		if !r.Place.HasValidators() && c.opt.Unvalidated > wait {
-			wait, why = c.opt.Unvalidated, "it cannot be asked for changes alone"
+		if d, reason := c.usual(r, now); d > wait {
+			wait, why = d, reason
 		}
 		r.Looks++
 		r.Items += len(e.Items)
@@ -394,29 +382,44 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		}
 	}
 	r.NotBefore, r.Why = now.Add(wait), why
+	form := c.renew(r, now)
+	commit, err := c.note(r, &e)
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	commit.Wait()
+	if form != nil {
+		if err := c.fetcher.Subscribe(context.Background(), form.Get("hub"), form); err != nil {
+			c.opt.Log.Warn("a hub did not take the subscription", "feed", r.url, "error", err)
+		}
+	}
+	return nil
+}
+
+// note tells the learner and the sums of an entry, and puts it on disk.
+func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
 	e.NotBefore = r.NotBefore
 	if o, in := c.listed[r.url]; in {
 		e.Worth = o.Worth
 	}
-	err := c.learn(&e)
-	c.stats.add(&e)
-	commit, bad := c.keep(r, &e)
-	c.mu.Unlock()
-	if bad != nil {
-		return bad
+	if err := c.learn(e); err != nil {
+		return nil, err
 	}
-	commit.Wait()
-	return err
+	c.stats.add(e)
+	return c.keep(r, e)
 }
 
-// block leaves a host alone until a time. One that only redirects lead to gets a
-// queue of its own.
-func (c *Crawler) block(host string, until time.Time) error {
-	if _, _, err := c.store.Discover(schedule.ID{Crawl: crawlName, Key: host}, schedule.Completed, until.UnixMilli(), nil); err != nil {
-		return err
+// usual returns how long a feed that showed what it has is left alone.
+func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why string) {
+	wait = c.opt.Shortest
+	if !r.Place.HasValidators() && c.opt.Unvalidated > wait {
+		wait, why = c.opt.Unvalidated, "it cannot be asked for changes alone"
 	}
-	_, err := c.store.Change(crawlName, host, func(l *schedule.Limits) { l.Blocked = max(l.Blocked, until.UnixMilli()) })
-	return err
+	if c.opt.PublicURL != "" && r.Push != nil && r.Push.Until.After(now) && pushedWait > wait {
+		wait, why = pushedWait, "its hub tells what is new"
+	}
+	return wait, why
 }
 
 // backoff returns how long a feed that failed n times is left alone: twice as long
@@ -450,8 +453,9 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []item, all bool)
 		}
 		delete(known, it.ID)
 	}
+	room := max(seenTimes*len(shown), len(r.Seen)) // a hub may tell of one item alone
 	for _, id := range r.Seen {
-		if known[id] && len(seen) < seenTimes*len(shown) {
+		if known[id] && len(seen) < room {
 			seen = append(seen, id)
 		}
 	}

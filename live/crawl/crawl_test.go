@@ -3,9 +3,15 @@ package crawl
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,14 +36,19 @@ type sim struct {
 
 // simulate returns a crawler of those feeds of a referee.
 func simulate(t testing.TB, r *referee, feeds ...int) *sim {
-	s := &sim{t: t, now: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
-	dir := memoryDir(t)
-	l := life{Server: r.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: 30}
-	s.opt = l.options(&s.now)
 	var urls []string
 	for _, k := range feeds {
 		urls = append(urls, address(k))
 	}
+	return simulateURLs(t, r.Listener.Addr().String(), urls...)
+}
+
+// simulateURLs returns a crawler for which every host is one server.
+func simulateURLs(t testing.TB, server string, urls ...string) *sim {
+	s := &sim{t: t, now: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
+	dir := memoryDir(t)
+	l := life{Server: server, OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: 30}
+	s.opt = l.options(&s.now)
 	writeOPML(t, l.OPML, urls...)
 	s.open()
 	t.Cleanup(func() { s.Close() })
@@ -65,7 +76,7 @@ func (s *sim) pass(d time.Duration) {
 
 // TestCrash: what is thought after a crash is what was thought before it.
 func TestCrash(t *testing.T) {
-	s := simulate(t, newReferee(t), 0, 1, 2, 4, 25)
+	s := simulate(t, newReferee(t, 30), 0, 1, 2, 4, 25)
 	s.pass(75 * time.Hour)
 	copied := filepath.Join(filepath.Dir(s.opt.Dir), "copy")
 	if err := os.CopyFS(copied, os.DirFS(s.opt.Dir)); err != nil {
@@ -91,12 +102,12 @@ func TestCrash(t *testing.T) {
 
 // TestList: the file is edited while it runs.
 func TestList(t *testing.T) {
-	r := newReferee(t)
+	r := newReferee(t, 30)
 	s := simulate(t, r, 0, 1)
 	looks := func(k int) int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if site := r.sites[fmt.Sprint(k, "feed")]; site != nil {
+		if site := r.sites[fmt.Sprint(k, "/feed")]; site != nil {
 			return site.requests
 		}
 		return 0
@@ -176,7 +187,7 @@ func TestDates(t *testing.T) {
 
 // TestMove: what is exported is a recording, from which another crawler learns.
 func TestMove(t *testing.T) {
-	r := newReferee(t)
+	r := newReferee(t, 30)
 	s := simulate(t, r, 0, 1, 4)
 	s.pass(72 * time.Hour)
 	var b bytes.Buffer
@@ -213,6 +224,85 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestWebSub: a hub that a feed names is subscribed to and tells what is new; the feed
+// is looked at once a day then, and at other times what is not signed is ignored.
+func TestWebSub(t *testing.T) {
+	var s *sim
+	var looks []time.Time
+	var forms []url.Values
+	item := func(k int) string {
+		return fmt.Sprintf(`<item><guid>%d</guid><pubDate>%s</pubDate></item>`, k, s.now.Add(-time.Minute).UTC().Format(time.RFC1123Z))
+	}
+	doc := func(items string) string { return `<rss version="2.0"><channel>` + items + `</channel></rss>` }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch q.URL.Path {
+		case "/hub":
+			q.ParseForm()
+			forms = append(forms, q.PostForm)
+			w.WriteHeader(http.StatusAccepted)
+		case "/feed":
+			looks = append(looks, s.now)
+			w.Header().Set("Link", `<http://hub.test/hub>; rel="hub", <http://a.test/topic>; rel="self"`)
+			w.Header().Set("ETag", fmt.Sprint(len(looks)))
+			io.WriteString(w, doc(item(1)))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	s = simulateURLs(t, server.Listener.Addr().String(), "http://a.test/feed")
+	s.Crawler.opt.PublicURL = "https://me.example.org/"
+	s.pass(10 * time.Minute)
+	if len(forms) != 1 || forms[0].Get("hub.mode") != "subscribe" || forms[0].Get("hub.topic") != "http://a.test/topic" {
+		t.Fatal(forms)
+	}
+	page := s.Handler()
+	call := func(method, query, body string, header http.Header) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		q := httptest.NewRequest(method, forms[0].Get("hub.callback")+query, strings.NewReader(body))
+		q.Header = header
+		page.ServeHTTP(w, q)
+		return w
+	}
+	for query, want := range map[string]int{
+		"x?hub.mode=subscribe&hub.topic=http://a.test/topic&hub.lease_seconds=864000&hub.challenge=c":  http.StatusGone,
+		"?hub.mode=subscribe&hub.topic=http://a.test/feed&hub.lease_seconds=864000&hub.challenge=c":    http.StatusNotFound,
+		"?hub.mode=unsubscribe&hub.topic=http://a.test/topic&hub.lease_seconds=864000&hub.challenge=c": http.StatusNotFound,
+	} {
+		if w := call("GET", query, "", nil); w.Code != want || !s.feeds["http://a.test/feed"].Push.Until.IsZero() {
+			t.Errorf("%s: %d", query, w.Code)
+		}
+	}
+	if w := call("GET", "?hub.mode=subscribe&hub.topic=http://a.test/topic&hub.lease_seconds=864000&hub.challenge=c", "", nil); w.Code != 200 || w.Body.String() != "c" {
+		t.Fatal(w)
+	}
+	s.pass(time.Hour)
+	looks = nil
+	for day := range 9 {
+		for _, signed := range []bool{false, true} {
+			body := doc(item(10 + day))
+			mac := hmac.New(sha256.New, []byte(forms[0].Get("hub.secret")))
+			if signed {
+				mac.Write([]byte(body))
+			}
+			before := s.stats.Items
+			w := call("POST", "", body, http.Header{"X-Hub-Signature": {"sha256=" + hex.EncodeToString(mac.Sum(nil))}})
+			if found := s.stats.Items - before; w.Code != 200 || found != 0 != signed {
+				t.Errorf("day %d, signed %v: %d, %d items", day, signed, w.Code, found)
+			}
+		}
+		s.pass(24 * time.Hour)
+	}
+	for k := 1; k < len(looks); k++ {
+		if d := looks[k].Sub(looks[k-1]); d < 24*time.Hour || d > 25*time.Hour {
+			t.Errorf("two looks within %v", d)
+		}
+	}
+	if len(looks) < 8 || s.stats.Items != 10 || len(forms) < 2 {
+		t.Errorf("%d looks, %d items, %d subscriptions", len(looks), s.stats.Items, len(forms))
+	}
+}
+
 // TestPage opens the page in a browser, without script, at the width of a phone.
 func TestPage(t *testing.T) {
 	var path string
@@ -227,7 +317,7 @@ func TestPage(t *testing.T) {
 		}
 		t.Skip("no Chromium here; Debian's package is chromium")
 	}
-	s := simulate(t, newReferee(t), 0, 1, 2, 4, 8, 10, 20)
+	s := simulate(t, newReferee(t, 30), 0, 1, 2, 4, 8, 10, 20)
 	s.pass(80 * time.Hour)
 	page := s.Handler()
 	server := httptest.NewServer(page)

@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -17,6 +17,7 @@ import (
 	"ephemera/env"
 	"ephemera/learner"
 	"ephemera/live/feed"
+	"ephemera/live/store"
 )
 
 // Export writes what was found as a recording: source, published_unix and, if
@@ -69,22 +70,13 @@ func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
 	return rows, cmp.Or(err, buffered.Flush())
 }
 
-// past is a recording of what feeds published, as it is kept.
-type past struct {
-	Begin int64              `json:"begin"` // Unix times
-	End   int64              `json:"end"`
-	Items map[string][]int64 `json:"items"` // when each feed published
-}
-
-const pastName = "past"
-
 // Import has the learner begin with a recording, whose sources are addresses or
 // titles of feeds. It returns how many feeds are in it.
 func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stats.Last.IsZero() {
-		return 0, fmt.Errorf("%s: requests were made already; a recording is imported before the first", c.opt.Dir)
+	if c.seq > 0 {
+		return 0, fmt.Errorf("%s: the learner knows of crawls already; a recording is imported before the first", c.opt.Dir)
 	}
 	address := map[string]string{}
 	for url, o := range c.listed {
@@ -95,51 +87,41 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	// Whole weeks that have passed are left out, so that hours and days stay.
 	const week = 7 * 24 * 3600
 	shift := max(0, c.opt.Now().Unix()-rec.Last) / week * week
-	p := past{Begin: rec.First + shift, End: rec.Last + shift, Items: map[string][]int64{}}
+	items := map[string][]int64{}
 	rec.Each(func(i int, at int64, _ float64) {
 		if url := address[rec.Names[i]]; url != "" {
-			p.Items[url] = append(p.Items[url], at+shift)
+			items[url] = append(items[url], at+shift)
 		}
 	})
-	if len(p.Items) == 0 {
+	if len(items) == 0 {
 		return 0, fmt.Errorf("%s: no source of it is the address or the title of a feed", rec.Path)
 	}
-	for url := range p.Items {
-		r := c.feeds[url]
-		r.Imported = time.Unix(rec.Last, 0)
-		if _, err := c.keep(r, nil); err != nil {
-			return 0, err
-		}
-	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		return 0, err
-	}
-	if err := c.store.SetValue(pastName, data); err != nil {
-		return 0, err
-	}
-	return len(p.Items), c.begin()
-}
-
-// teach tells the learner of the past, as if each feed had been looked at every six
-// hours.
-func (c *Crawler) teach(p *past) error {
-	step := max(6*3600, (p.End-p.Begin)/1000)
-	for at := p.Begin; at < p.End; at += step {
-		for url, items := range p.Items {
-			e := entry{Feed: url, At: time.Unix(min(at+step, p.End), 0), Outcome: feed.Found, Worth: c.listed[url].Worth}
-			n := 0
-			for n < len(items) && (items[n] < at+step || at+step >= p.End) {
-				e.Items = append(e.Items, item{Published: time.Unix(items[n], 0)})
-				n++
+	// Each feed is as if it had been looked at every six hours.
+	begin, end := rec.First+shift, rec.Last+shift
+	step := max(6*3600, (end-begin)/1000)
+	var commit *store.Commit
+	for at := begin; at < end; at += step {
+		until := min(at+step, end)
+		for _, url := range slices.Sorted(maps.Keys(items)) {
+			times := items[url]
+			e := entry{Feed: url, At: time.Unix(until, 0), Outcome: feed.Found, Imported: true, Worth: c.listed[url].Worth}
+			for len(times) > 0 && (times[0] < until || until == end) {
+				e.Items = append(e.Items, item{Published: time.Unix(times[0], 0)})
+				times = times[1:]
 			}
-			p.Items[url] = items[n:]
-			if err := c.learn(&e); err != nil {
-				return err
+			items[url] = times
+			r := c.feeds[url]
+			r.Imported = time.Unix(rec.Last, 0)
+			if commit, err = c.keep(r, &e); err != nil {
+				return 0, err
 			}
 		}
 	}
-	return nil
+	commit.Wait()
+	if err := c.begin(); err != nil {
+		return 0, err
+	}
+	return len(items), c.replay(0)
 }
 
 // Planned is a look that is planned.
@@ -172,8 +154,8 @@ func (c *Crawler) Plan(length time.Duration) ([]Planned, error) {
 		for _, name := range l.Select(at, math.MaxInt) {
 			r := c.feeds[name]
 			wait := c.opt.Shortest
-			if !r.Last.IsZero() && !r.Place.HasValidators() {
-				wait = max(wait, c.opt.Unvalidated)
+			if !r.Last.IsZero() {
+				wait, _ = c.usual(r, at)
 			}
 			crawl := learner.Crawl{Source: name, At: at, NotBefore: at.Add(wait)}
 			if until := c.free(r); until.After(at) {
@@ -219,6 +201,7 @@ func (c *Crawler) Once() (requests int, err error) {
 		requests += n
 		if idle++; n > 0 {
 			idle = 0
+			continue
 		}
 		time.Sleep(time.Second)
 	}

@@ -252,6 +252,10 @@ func (c *Crawler) Handler() http.Handler {
 			c.opt.Log.Error("the page was not sent", "error", err)
 		}
 	})
+	if c.opt.PublicURL != "" {
+		mux.HandleFunc("GET /websub/{token}", c.verify)
+		mux.HandleFunc("POST /websub/{token}", c.pushed)
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics{c}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,7 +24,9 @@ type entry struct {
 	Items     []item       `json:"items,omitempty"` // that were new
 	First     bool         `json:"first,omitempty"` // first look at the feed
 	Truncated bool         `json:"truncated,omitempty"`
-	Worth     float64      `json:"worth"` // of each item
+	Pushed    bool         `json:"pushed,omitempty"`   // by a hub: there was no request
+	Imported  bool         `json:"imported,omitempty"` // from a recording: nor here
+	Worth     float64      `json:"worth"`              // of each item
 	NotBefore time.Time    `json:"not_before"`
 	Previous  time.Time    `json:"previous,omitzero"` // look at the feed
 }
@@ -65,10 +68,7 @@ func (c *Crawler) load(listed []Outline) error {
 		c.feeds[kept.URL] = r
 		return true
 	})
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
+	if err := cmp.Or(err, bad); err != nil {
 		return err
 	}
 	from, err := c.loadLearner()
@@ -83,8 +83,16 @@ func (c *Crawler) load(listed []Outline) error {
 			return err
 		}
 	}
+	c.saved = c.opt.Now()
+	return c.replay(from)
+}
+
+// replay tells the learner of the entries of the journal after one of them, and takes
+// those into the sums that are not in them yet.
+func (c *Crawler) replay(from uint64) error {
+	var bad error
 	summed := c.seq
-	err = c.journal(min(from, summed), func(seq uint64, e *entry) bool {
+	err := c.journal(min(from, summed), func(seq uint64, e *entry) bool {
 		if c.seq = max(c.seq, seq); seq > summed {
 			c.stats.add(e)
 		}
@@ -93,11 +101,7 @@ func (c *Crawler) load(listed []Outline) error {
 		}
 		return bad == nil
 	})
-	if err == nil {
-		err = bad
-	}
-	c.saved = c.opt.Now()
-	return err
+	return cmp.Or(err, bad)
 }
 
 // loadLearner takes up the sums and the learner, and returns the last entry of the
@@ -126,7 +130,7 @@ func (c *Crawler) loadLearner() (from uint64, err error) {
 	return kept.Seq, c.learner.SetBudget(budget)
 }
 
-// begin begins the learner anew, and tells it of the past that was imported.
+// begin begins the learner anew, at the first entry of the journal.
 func (c *Crawler) begin() error {
 	start := c.opt.Now()
 	err := c.journal(0, func(_ uint64, e *entry) bool {
@@ -136,22 +140,10 @@ func (c *Crawler) begin() error {
 	if err != nil {
 		return err
 	}
-	var p past
-	data, err := c.store.Value(pastName)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &p)
-		start = time.Unix(p.Begin, 0)
-	}
-	if err != nil {
-		return err
-	}
 	if c.learner, err = learner.NewCrawler(start, c.opt.learner()); err != nil {
 		return err
 	}
-	if err := c.enroll(); err != nil {
-		return err
-	}
-	return c.teach(&p)
+	return c.enroll()
 }
 
 // learner returns how the learner is set.
@@ -173,10 +165,7 @@ func (c *Crawler) journal(after uint64, yield func(seq uint64, e *entry) bool) e
 		}
 		return bad == nil && yield(seq, &e)
 	})
-	if err == nil {
-		err = bad
-	}
-	return err
+	return cmp.Or(err, bad)
 }
 
 // keep puts on disk what is known of a feed and, if there is one, an entry of the
@@ -272,11 +261,34 @@ func dropFarDates(items []item) {
 	}
 }
 
-// robotsCache keeps robots.txt in the store.
-type robotsCache struct{ s *store.Store }
+// hosts keeps in the store what servers ask for.
+type hosts struct{ c *Crawler }
 
-func (c robotsCache) Robots(origin string) *feed.Robots {
-	data, err := c.s.Value("robots/" + origin)
+// Blocked implements feed.Hosts.
+func (h hosts) Blocked(host string) (until time.Time) {
+	h.c.store.View(h.c.opt.Now().UnixMilli(), func(s *schedule.Schedule) {
+		if q := s.Lookup(crawlName, host); q != nil {
+			until = time.UnixMilli(q.Blocked)
+		}
+	})
+	return until
+}
+
+// Block implements feed.Hosts. A host that only redirects lead to gets a queue of
+// its own.
+func (h hosts) Block(host string, until time.Time) {
+	_, _, err := h.c.store.Discover(schedule.ID{Crawl: crawlName, Key: host}, schedule.Completed, until.UnixMilli(), nil)
+	if err == nil {
+		_, err = h.c.store.Change(crawlName, host, func(l *schedule.Limits) { l.Blocked = max(l.Blocked, until.UnixMilli()) })
+	}
+	if err != nil {
+		h.c.opt.Log.Error("it is not kept that a host is to be left alone", "host", host, "error", err)
+	}
+}
+
+// Robots implements feed.Hosts.
+func (h hosts) Robots(origin string) *feed.Robots {
+	data, err := h.c.store.Value("robots/" + origin)
 	if err != nil || data == nil {
 		return nil
 	}
@@ -287,8 +299,9 @@ func (c robotsCache) Robots(origin string) *feed.Robots {
 	return &r
 }
 
-func (c robotsCache) SetRobots(origin string, r *feed.Robots) {
+// SetRobots implements feed.Hosts.
+func (h hosts) SetRobots(origin string, r *feed.Robots) {
 	if data, err := json.Marshal(r); err == nil {
-		c.s.SetValue("robots/"+origin, data) // if it fails, it is asked for again
+		h.c.store.SetValue("robots/"+origin, data) // if it fails, it is asked for again
 	}
 }

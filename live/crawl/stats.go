@@ -72,16 +72,22 @@ func (s *stats) add(e *entry) {
 			s.count(e.Feed, it.Published.UTC())
 		}
 	}
+	if e.Imported {
+		return
+	}
 	begin := e.At.UTC().Truncate(24 * time.Hour)
 	if n := len(s.Days); n == 0 || s.Days[n-1].Begin.Before(begin) {
 		s.Days = append(s.Days, day{Begin: begin, Delays: map[int]int{}})
 		s.Days = s.Days[max(0, len(s.Days)-shownDays):]
 	}
 	d := &s.Days[len(s.Days)-1]
-	d.Requests++
-	s.Outcome[e.Outcome]++
-	s.Last = e.At
+	if !e.Pushed {
+		d.Requests++
+		s.Outcome[e.Outcome]++
+		s.Last = e.At
+	}
 	switch {
+	case e.Pushed:
 	case e.Error != "":
 		d.Failed++
 	case len(e.Items) == 0:

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/idna"
 )
 
 // Limits of one fetch.
@@ -57,7 +59,6 @@ type Result struct {
 	Place   Place         // of the next fetch
 	Status  int           // HTTP status; 0 if no server answered
 	Wait    time.Duration // the publisher's wish: not again before
-	Host    string        // that is to be left alone as long, if 429 or 503
 	Feed    *Feed         // if found
 	Err     error         // if failed, a reason of a few words
 }
@@ -68,23 +69,26 @@ type Fetcher struct {
 	Timeout      time.Duration // of one request, its body included
 	MaxBytes     int64         // of a body, unpacked
 	AllowPrivate bool          // addresses of private networks too
-	Robots       RobotsCache
+	Hosts        Hosts
 	Now          func() time.Time
-	// Blocked returns until when a host is to be left alone. It may be nil.
-	Blocked func(host string) time.Time
 	// Dial is used in place of the network's, for tests. It may be nil.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Header is called with each request, for tests. It may be nil.
 	Header func(http.Header)
 
-	once      sync.Once
-	transport *http.Transport
-
 	mu   sync.Mutex
 	busy map[string]*hostLock
 }
 
-// hostLock is held for as long as a connection to a host is used.
+// Hosts keeps what servers ask for. Its methods may be called at once.
+type Hosts interface {
+	Robots(origin string) *Robots // of a scheme and host, or nil
+	SetRobots(origin string, r *Robots)
+	Blocked(host string) time.Time // until when it is to be left alone
+	Block(host string, until time.Time)
+}
+
+// hostLock is held for as long as a connection to a host is open.
 type hostLock struct {
 	sem  chan struct{}
 	used int
@@ -120,23 +124,25 @@ func (f *Fetcher) lock(ctx context.Context, host string) (unlock func(), err err
 	}
 }
 
-func (f *Fetcher) client() *http.Transport {
-	f.once.Do(func() {
-		d := &net.Dialer{Timeout: 10 * time.Second}
-		if !f.AllowPrivate {
-			d.Control = refusePrivate
-		}
-		f.transport = &http.Transport{
-			// net/http asks again by itself where a connection that was kept breaks.
-			DisableKeepAlives:   true,
-			DialContext:         d.DialContext,
-			TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
-		}
-		if f.Dial != nil {
-			f.transport.DialContext = f.Dial
-		}
-	})
-	return f.transport
+// dial connects to the server of an address.
+func (f *Fetcher) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
+	d := &net.Dialer{Timeout: 10 * time.Second}
+	if !f.AllowPrivate {
+		d.Control = refusePrivate
+	}
+	dial := d.DialContext
+	if f.Dial != nil {
+		dial = f.Dial
+	}
+	name := u.Hostname()
+	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+		name = ascii
+	}
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme
+	}
+	return dial(ctx, "tcp", net.JoinHostPort(name, port))
 }
 
 // response is an answer whose body was read.
@@ -149,16 +155,29 @@ type response struct {
 // failure is a reason for which a fetch failed, for people.
 type failure struct {
 	text string
-	wait time.Duration // the host is to be left alone as long
-	host string
+	wait time.Duration // the publisher's wish
 }
 
 func (e *failure) Error() string { return e.text }
 
 func failf(format string, args ...any) error { return &failure{text: fmt.Sprintf(format, args...)} }
 
-// get makes one request, without redirects.
-func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place, limit int64) (*response, error) {
+// Subscribe asks a WebSub hub for what is said in a form.
+func (f *Fetcher) Subscribe(ctx context.Context, hub string, form url.Values) error {
+	u, err := url.Parse(hub)
+	if err != nil {
+		return failf("%.80q is no address", hub)
+	}
+	r, err := f.request(ctx, u, strings.NewReader(form.Encode()), nil, 0)
+	if err == nil && r.status/100 != 2 {
+		err = failf("the hub answers %d %s", r.status, http.StatusText(r.status))
+	}
+	return err
+}
+
+// request makes one request, without redirects: a POST of a form, or a GET if that
+// is nil.
+func (f *Fetcher) request(ctx context.Context, u *url.URL, form io.Reader, p *Place, limit int64) (*response, error) {
 	host := strings.ToLower(u.Hostname())
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -171,16 +190,21 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place, limit int64) (*
 		return nil, err
 	}
 	defer unlock()
-	if f.Blocked != nil {
-		if d := f.Blocked(host).Sub(f.Now()); d > 0 {
-			return nil, &failure{text: host + " asked to be left alone", wait: d, host: host}
-		}
+	if d := f.Hosts.Blocked(host).Sub(f.Now()); d > 0 {
+		return nil, &failure{text: host + " asked to be left alone", wait: d}
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	method := http.MethodGet
+	if form != nil {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), form)
 	if err != nil {
 		return nil, failf("the address %q cannot be asked for", u.Redacted())
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	req.Header.Set("User-Agent", f.Agent)
 	req.Header.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
@@ -195,12 +219,27 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place, limit int64) (*
 	if f.Header != nil {
 		f.Header(req.Header)
 	}
-	res, err := f.client().RoundTrip(req)
+	conn, err := f.dial(ctx, u)
+	if err != nil {
+		return nil, reason(err, f.Timeout)
+	}
+	defer conn.Close() // before the next request to the host
+	transport := &http.Transport{
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+		DisableKeepAlives: true, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	}
+	res, err := transport.RoundTrip(req)
 	if err != nil {
 		return nil, reason(err, f.Timeout)
 	}
 	defer res.Body.Close()
 	r := &response{status: res.StatusCode, header: res.Header}
+	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
+		if d := f.wait(r); d > 0 {
+			f.Hosts.Block(host, f.Now().Add(d))
+		}
+	}
 	if r.status != http.StatusOK {
 		return r, nil // what it says besides is for people
 	}
@@ -245,12 +284,12 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 	var visited []string
 	for hop := 0; ; hop++ {
 		visited = append(visited, u.String())
-		r, err := f.request(ctx, u, &p)
+		r, err := f.get(ctx, u, &p)
 		if err != nil {
 			out.Err = err
 			var e *failure
 			if errors.As(err, &e) {
-				out.Wait, out.Host = e.wait, e.host
+				out.Wait = e.wait
 			}
 			return out
 		}
@@ -290,8 +329,8 @@ func redirects(status int) bool {
 	return false
 }
 
-// request makes one request that robots.txt allows.
-func (f *Fetcher) request(ctx context.Context, u *url.URL, p *Place) (*response, error) {
+// get makes one request that robots.txt allows.
+func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place) (*response, error) {
 	rules, err := f.robots(ctx, u)
 	if err != nil {
 		return nil, err
@@ -299,7 +338,7 @@ func (f *Fetcher) request(ctx context.Context, u *url.URL, p *Place) (*response,
 	if !rules.Allow(u) {
 		return nil, failf("its robots.txt does not allow it")
 	}
-	return f.get(ctx, u, p, f.MaxBytes)
+	return f.request(ctx, u, nil, p, f.MaxBytes)
 }
 
 // conclude reads the last answer.
@@ -312,6 +351,11 @@ func (f *Fetcher) conclude(out *Result, u *url.URL, r *response) {
 			out.Err = err
 			return
 		}
+		for _, v := range r.header.Values("Link") {
+			for _, m := range linkHeader.FindAllStringSubmatch(v, -1) {
+				feed.link(u, m[2], m[1])
+			}
+		}
 		out.Outcome, out.Feed = Found, feed
 		out.Wait = max(out.Wait, feed.TTL)
 		out.Place.Final = u.String()
@@ -321,9 +365,6 @@ func (f *Fetcher) conclude(out *Result, u *url.URL, r *response) {
 	case http.StatusGone:
 		out.Outcome, out.Err = Gone, failf("its server says that it is gone")
 	default:
-		if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
-			out.Host = strings.ToLower(u.Hostname())
-		}
 		out.Err = failf("its server answers %d %s", r.status, http.StatusText(r.status))
 	}
 }

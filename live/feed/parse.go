@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mmcdole/gofeed"
+	"github.com/mmcdole/gofeed/atom"
 	"github.com/mmcdole/gofeed/rss"
 	"golang.org/x/net/html/charset"
 )
@@ -30,6 +31,8 @@ const (
 type Feed struct {
 	Title string
 	TTL   time.Duration // not to be asked for again before, as it says itself
+	Hub   string        // WebSub hub that tells what is new; empty without
+	Topic string        // what the hub calls the feed
 	Items []Item        // in the order of the feed
 }
 
@@ -64,8 +67,18 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	if err != nil {
 		return nil, failf("it is malformed: %.100v", err)
 	}
-	f = &Feed{Title: short(parsed.Title)}
-	if r, ok := parsed.OriginalFeed().(*rss.Feed); ok {
+	f = &Feed{Title: short(parsed.Title), Topic: at.String()}
+	switch r := parsed.OriginalFeed().(type) {
+	case *atom.Feed:
+		for _, l := range r.Links {
+			f.link(at, l.Rel, l.Href)
+		}
+	case *rss.Feed:
+		for _, names := range r.Extensions { // atom:link
+			for _, l := range names["link"] {
+				f.link(at, l.Attrs["rel"], l.Attrs["href"])
+			}
+		}
 		if minutes, err := strconv.Atoi(strings.TrimSpace(r.TTL)); err == nil && minutes > 0 {
 			f.TTL = min(time.Duration(min(minutes, 1<<20))*time.Minute, maxWait)
 		}
@@ -104,6 +117,22 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	}
 	return f, nil
 }
+
+// link takes up a link to the hub or to itself.
+func (f *Feed) link(at *url.URL, rel, href string) {
+	to, err := at.Parse(href)
+	if err != nil || href == "" {
+		return
+	}
+	switch rel {
+	case "hub":
+		f.Hub = to.String()
+	case "self":
+		f.Topic = to.String()
+	}
+}
+
+var linkHeader = regexp.MustCompile(`<([^>]*)>[^,]*?;\s*rel="?(hub|self)\b`)
 
 func short(s string) string {
 	s = strings.Join(strings.Fields(s), " ")

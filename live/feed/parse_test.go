@@ -1,6 +1,9 @@
 package feed
 
 import (
+	"context"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -50,6 +53,32 @@ func TestItems(t *testing.T) {
 		}
 		if it := f.Items[0]; it.Link != "http://h/a" || !it.Published.Equal(date) || !f.Items[1].Published.IsZero() {
 			t.Errorf("%s: %+v", name, it)
+		}
+	}
+}
+
+// TestHub: the hub is found where a feed names one, and in the header.
+func TestHub(t *testing.T) {
+	for name, body := range map[string]string{
+		"RSS":  `<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom"><channel><a:link rel="hub" href="//hub/x"/><a:link rel="self" href="/self"/></channel></rss>`,
+		"Atom": `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="http://hub/x"/><link rel="self" href="self"/><link href="/"/></feed>`,
+	} {
+		f, err := Parse([]byte(body), "", at)
+		if err != nil || f.Hub != "http://hub/x" || !strings.HasSuffix(f.Topic, "/self") {
+			t.Errorf("%s: %+v %v", name, f, err)
+		}
+	}
+	for header, want := range map[string]string{
+		`<http://hub/x>; rel="hub"`:                             "http://hub/x",
+		`</self>; rel=self, <//hub/x>; type=a; rel=hub`:         "http://hub/x",
+		`<http://b>; rel=preload, <http://c>; rel="stylesheet"`: "",
+	} {
+		got := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", header)
+			io.WriteString(w, example)
+		}).Fetch(context.Background(), Place{URL: "http://a.test/feed"})
+		if got.Feed == nil || got.Feed.Hub != want {
+			t.Errorf("%s: %+v", header, got)
 		}
 	}
 }

@@ -30,12 +30,6 @@ type RobotsRule struct {
 	Allow bool   `json:"allow,omitempty"`
 }
 
-// RobotsCache keeps the rules of hosts, by scheme and host.
-type RobotsCache interface {
-	Robots(origin string) *Robots // or nil
-	SetRobots(origin string, r *Robots)
-}
-
 // robots returns the rules that hold for an address.
 func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
@@ -44,7 +38,7 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 		return nil, err
 	}
 	defer unlock()
-	if r := f.Robots.Robots(origin); r != nil && f.Now().Before(r.Until) {
+	if r := f.Hosts.Robots(origin); r != nil && f.Now().Before(r.Until) {
 		return r, nil
 	}
 	at, err := url.Parse(origin + "/robots.txt")
@@ -52,15 +46,15 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 		return nil, failf("%.80q is no address", origin)
 	}
 	for range maxRedirects + 1 {
-		res, err := f.get(ctx, at, nil, robotsBytes)
+		res, err := f.request(ctx, at, nil, nil, robotsBytes)
 		var e *failure
 		switch {
 		case errors.As(err, &e):
-			return nil, &failure{"robots.txt: " + e.text, e.wait, e.host}
+			return nil, &failure{"robots.txt: " + e.text, e.wait}
 		case err != nil:
 			return nil, err
 		case res.status == http.StatusTooManyRequests || res.status >= 500: // "unreachable"
-			return nil, &failure{"its robots.txt cannot be read: " + http.StatusText(res.status), f.wait(res), strings.ToLower(at.Hostname())}
+			return nil, &failure{"its robots.txt cannot be read: " + http.StatusText(res.status), f.wait(res)}
 		case redirects(res.status):
 			if at, err = at.Parse(res.header.Get("Location")); err != nil {
 				return nil, failf("its robots.txt redirects to no address")
@@ -71,11 +65,11 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 		if res.status == http.StatusOK {
 			r.Rules = ParseRobots(res.body)
 		}
-		f.Robots.SetRobots(origin, r)
+		f.Hosts.SetRobots(origin, r)
 		return r, nil
 	}
 	r := &Robots{Until: f.Now().Add(robotsKept)} // "unavailable": all is allowed
-	f.Robots.SetRobots(origin, r)
+	f.Hosts.SetRobots(origin, r)
 	return r, nil
 }
 

@@ -1,0 +1,157 @@
+package crawl
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ephemera/live/feed"
+)
+
+const (
+	pushedWait = 24 * time.Hour      // between two looks at a feed whose hub tells what is new
+	lease      = 10 * 24 * time.Hour // that a hub is asked for
+)
+
+// push is the subscription of a feed at its hub, by WebSub
+// (https://www.w3.org/TR/websub).
+type push struct {
+	Hub    string    `json:"hub"`
+	Topic  string    `json:"topic"`
+	Token  string    `json:"token"` // of the address that the hub is given
+	Secret string    `json:"secret"`
+	Asked  time.Time `json:"asked,omitzero"`
+	Until  time.Time `json:"until,omitzero"` // end of the lease; zero before the hub confirmed it
+}
+
+// hub takes up which hub a feed names.
+func (r *record) hub(f *feed.Feed) {
+	switch {
+	case f.Hub == "":
+		r.Push = nil
+	case r.Push == nil || r.Push.Hub != f.Hub || r.Push.Topic != f.Topic:
+		r.Push = &push{Hub: f.Hub, Topic: f.Topic, Token: rand.Text(), Secret: rand.Text()}
+	}
+}
+
+// renew returns the form with which a hub is to be asked for a subscription, or nil.
+// It is asked after looks, at most once a day, from two days before the lease ends on.
+func (c *Crawler) renew(r *record, now time.Time) url.Values {
+	p := r.Push
+	if c.opt.PublicURL == "" || p == nil || now.Sub(p.Asked) < 24*time.Hour || p.Until.Sub(now) > 48*time.Hour {
+		return nil
+	}
+	p.Asked = now
+	return url.Values{
+		"hub": {p.Hub}, "hub.mode": {"subscribe"}, "hub.topic": {p.Topic}, "hub.secret": {p.Secret},
+		"hub.callback":      {strings.TrimSuffix(c.opt.PublicURL, "/") + "/websub/" + p.Token},
+		"hub.lease_seconds": {fmt.Sprint(int(lease.Seconds()))},
+	}
+}
+
+// subscribed returns the listed feed with the token of a request. If there is none,
+// or a look at it is under way, it answers so and returns nil.
+func (c *Crawler) subscribed(w http.ResponseWriter, q *http.Request) *record {
+	for address := range c.listed {
+		r := c.feeds[address]
+		if r.Push == nil || r.Push.Token != q.PathValue("token") {
+			continue
+		}
+		if r.held {
+			http.Error(w, "it is being asked for; try again", http.StatusServiceUnavailable)
+			return nil
+		}
+		return r
+	}
+	http.Error(w, "nobody here subscribes to it", http.StatusGone)
+	return nil
+}
+
+// verify answers the hub's question whether the subscription is wanted.
+func (c *Crawler) verify(w http.ResponseWriter, q *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.subscribed(w, q)
+	if r == nil {
+		return
+	}
+	switch mode := q.FormValue("hub.mode"); {
+	case q.FormValue("hub.topic") != r.Push.Topic:
+		http.NotFound(w, q)
+		return
+	case mode == "subscribe":
+		seconds, _ := strconv.ParseInt(q.FormValue("hub.lease_seconds"), 10, 32)
+		r.Push.Until = c.opt.Now().Add(min(time.Duration(seconds)*time.Second, lease))
+	case mode == "denied":
+		r.Push.Until = time.Time{}
+	default:
+		http.NotFound(w, q) // nobody asked for the end of it
+		return
+	}
+	if _, err := c.keep(r, nil); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	io.WriteString(w, q.FormValue("hub.challenge"))
+}
+
+// pushed takes up what a hub tells, as if it had been found by a request. What is not
+// signed with the secret is ignored.
+func (c *Crawler) pushed(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, c.opt.MaxBytes))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.subscribed(w, q)
+	if r == nil || !signed(body, q.Header.Get("X-Hub-Signature"), r.Push.Secret) {
+		return
+	}
+	at, err := url.Parse(r.Push.Topic)
+	if err != nil {
+		return
+	}
+	told, err := feed.Parse(body, q.Header.Get("Content-Type"), at)
+	if err != nil {
+		c.opt.Log.Warn("what a hub tells cannot be read", "feed", r.url, "error", err)
+		return
+	}
+	now := c.opt.Now()
+	e := entry{Feed: r.url, At: now, Outcome: feed.Found, Previous: r.Last, Pushed: true}
+	e.Items, _ = r.news(told.Items, now)
+	r.Last = now
+	r.Items += len(e.Items)
+	commit, err := c.note(r, &e)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	commit.Wait()
+}
+
+// signed reports whether a body is signed with a secret: method=hex of its HMAC.
+func signed(body []byte, signature, secret string) bool {
+	method, sum, _ := strings.Cut(signature, "=")
+	makeHash := map[string]func() hash.Hash{"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}[method]
+	want, err := hex.DecodeString(sum)
+	if makeHash == nil || err != nil {
+		return false
+	}
+	mac := hmac.New(makeHash, []byte(secret))
+	mac.Write(body)
+	return hmac.Equal(mac.Sum(nil), want)
+}
