@@ -27,7 +27,7 @@ import (
 	"ephemera/live/schedule"
 )
 
-var full = flag.Bool("full", false, "play 5000 feeds for two weeks, with a crash every hour; compare with rules on recordings")
+var full = flag.Bool("full", false, "play 5000 feeds for a week, with a crash every hour; compare with rules on recordings")
 
 const (
 	shortest = 15 * time.Minute
@@ -286,7 +286,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 		breach(rule, "%s: %q, sent was %q", at, got, s.tag)
 	}
 	s.requests++
-	s.last, s.before, s.lost = now, s.rules, false
+	s.last, s.before = now, s.rules
 
 	head := w.Header()
 	status := func(code int) func() { return func() { w.WriteHeader(code) } }
@@ -303,7 +303,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 			s.allowed = now.Add(unchanged)
 			return status(http.StatusNotModified)
 		}
-		s.tag = tag
+		s.tag, s.lost = tag, false // what came before no longer matters
 		if kind == "modified" {
 			head.Set("Last-Modified", tag)
 		} else if tag != "" {
@@ -649,7 +649,7 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 func TestReferee(t *testing.T) {
 	n, perHour, days, every := 112, 120.0, 2, 6*time.Hour
 	if *full {
-		n, perHour, days, every = 5000, 3000, 14, time.Hour
+		n, perHour, days, every = 5000, 6000, 7, time.Hour
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every)
@@ -742,7 +742,7 @@ func TestFaults(t *testing.T) {
 	for rule := range faults {
 		t.Run(rule, func(t *testing.T) {
 			r := newReferee(t, 120)
-			play(t, r, rule, 56, 2, 12*time.Hour)
+			play(t, r, rule, 112, 2, 12*time.Hour)
 			if r.wrong[rule] == 0 {
 				t.Errorf("it was not noticed; %v", r.wrong)
 			}
