@@ -221,52 +221,6 @@ func TestMixedObservation(t *testing.T) {
 	envtest.Near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
 }
 
-// gains records what each source gains in each epoch of a Poisson world.
-func gains(t testing.TB, in env.Instance, seed uint64, m env.Marks, epochs int) [][]float64 {
-	t.Helper()
-	in.Budget = in.TotalCost()
-	w := must(env.NewPoisson(in, seed, env.PoissonOptions{Marks: m, State: true}))
-	all := make([]int, len(in.Sources))
-	for i := range all {
-		all[i] = i
-	}
-	out := make([][]float64, epochs)
-	for n := range out {
-		out[n] = slices.Clone(w.View().State) // after a crawl X = U
-		if _, err := w.Step(all); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
-
-// playGains plays a policy on recorded gains, (23) of TCNS, and returns the
-// reward of each of the given number of equal parts of the run.
-func playGains(in env.Instance, p env.Policy[env.Observed], gains [][]float64, parts int) []float64 {
-	n := len(in.Sources)
-	o := &env.Observed{State: slices.Clone(gains[0])}
-	o.Last, o.Mean = make([]int, n), make([]float64, n)
-	for i := range o.Last {
-		o.Last[i] = -1
-	}
-	out := make([]float64, parts)
-	var crawl []int
-	for t := range gains {
-		o.Epoch = t
-		crawl = p.Select(crawl[:0], o)
-		for _, i := range crawl {
-			out[t*parts/len(gains)] += o.State[i] * float64(parts) / float64(len(gains))
-			o.State[i], o.Last[i] = 0, t
-		}
-		if t+1 < len(gains) {
-			for i, s := range in.Sources {
-				o.State[i] = s.Factor()*o.State[i] + gains[t+1][i]
-			}
-		}
-	}
-	return out
-}
-
 // TCNS, section VIII, in the model with one exponential draw per source and
 // epoch: the policy of the true stochastic index against the deterministic index,
 // extended above the ceiling, and myopic, on the same content. Five seeds of
@@ -279,11 +233,17 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 	learned := must(NewLearnedStochasticWhittle(in, StochasticOptions{Marks: env.MarksPerEpoch}, stream.New(1, stream.Test)))
 	var a, b, c, l []float64
 	for seed := range uint64(seeds) {
-		g := gains(t, in, seed+1, env.MarksPerEpoch, epochs)
-		a = append(a, playGains(in, exact, g, blocks)...)
-		b = append(b, playGains(in, NewWhittleObserved(in, false), g, blocks)...)
-		c = append(c, playGains(in, NewMyopicObserved(in), g, blocks)...)
-		l = append(l, playGains(in, learned, g, blocks)...)
+		// earn returns the mean reward of each block.
+		earn := func(p env.Policy[env.Observed]) (means []float64) {
+			agent := env.NewAgent(p)
+			w := envtest.Poisson(t, in, seed+1, env.PoissonOptions{Marks: env.MarksPerEpoch}, agent)
+			for block := range slices.Chunk(envtest.Play(t, w, agent, epochs), epochs/blocks) {
+				means = append(means, stat.Mean(block, nil))
+			}
+			return means
+		}
+		a, b = append(a, earn(exact)...), append(b, earn(NewWhittleObserved(in, false))...)
+		c, l = append(c, earn(NewMyopicObserved(in))...), append(l, earn(learned)...)
 	}
 	// paired returns the mean of x − y and half the width of its 95 % interval.
 	paired := func(x, y []float64) (mean, half float64) {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"ephemera/env"
@@ -20,11 +18,6 @@ import (
 func TestFamiliesHaveTheirDistributions(t *testing.T) {
 	const n = 4000
 	normal := distuv.UnitNormal.CDF
-	rate := func(s env.Source) float64 { return s.Rate }
-	decay := func(s env.Source) float64 { return s.Decay }
-	interest := func(s env.Source) float64 { return s.Interest }
-	cost := func(s env.Source) float64 { return s.Cost }
-	window := func(s env.Source) float64 { return s.Window }
 	lognormal := map[string]func(env.Source) float64{
 		"rate":     func(s env.Source) float64 { return normal(math.Log(s.Rate / 50)) },
 		"interest": func(s env.Source) float64 { return normal(math.Log(s.Interest)) },
@@ -64,36 +57,7 @@ func TestFamiliesHaveTheirDistributions(t *testing.T) {
 				t.Errorf("%s, %s: distance %v in standard units", c.in.ID, name, d)
 			}
 		}
-		// No parameter tells another.
-		of := []func(env.Source) float64{rate, decay, interest}
-		if strings.HasPrefix(c.in.ID, "mixed") {
-			of = append(of, cost, window)
-		}
-		for a := range of {
-			for b := range a {
-				if r := rank(c.in, of[a], of[b]); math.Abs(r) > 4/math.Sqrt(n) {
-					t.Errorf("%s: parameters %d and %d have rank correlation %v", c.in.ID, a, b, r)
-				}
-			}
-		}
 	}
-}
-
-// rank returns Spearman's correlation of two parameters.
-func rank(in env.Instance, f, g func(env.Source) float64) float64 {
-	n := len(in.Sources)
-	places := func(f func(env.Source) float64) []float64 {
-		v, order, place := make([]float64, n), make([]int, n), make([]float64, n)
-		for i, s := range in.Sources {
-			v[i] = f(s)
-		}
-		floats.Argsort(v, order)
-		for k, i := range order {
-			place[i] = float64(k)
-		}
-		return place
-	}
-	return stat.Correlation(places(f), places(g), nil)
 }
 
 func TestFamiliesGrow(t *testing.T) {
