@@ -48,23 +48,16 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 		t.Run(name+"/round robin", func(t *testing.T) {
 			envtest.Policy(t, in, func() env.Policy[env.Online] { return NewRoundRobin(in.Terms()) })
 		})
-		for policy, build := range map[string]func() (env.Policy[env.Observed], error){
-			"whittle on the state":         func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, false), nil },
-			"literal whittle on the state": func() (env.Policy[env.Observed], error) { return NewWhittleObserved(in, true), nil },
-			"myopic on the state":          func() (env.Policy[env.Observed], error) { return NewMyopicObserved(in), nil },
-			"stochastic": func() (env.Policy[env.Observed], error) {
-				return NewStochasticWhittle(in, StochasticOptions{})
-			},
-			"learned stochastic": func() (env.Policy[env.Observed], error) {
-				return learnedPolicy(in, StochasticOptions{}, schooling{nodes: 40, thresholds: 8, steps: 50}, stream.New(1, stream.Policy))
+		for policy, build := range map[string]func() env.Policy[env.Observed]{
+			"whittle on the state":         func() env.Policy[env.Observed] { return NewWhittleObserved(in, false) },
+			"literal whittle on the state": func() env.Policy[env.Observed] { return NewWhittleObserved(in, true) },
+			"myopic on the state":          func() env.Policy[env.Observed] { return NewMyopicObserved(in) },
+			"stochastic":                   func() env.Policy[env.Observed] { return NewStochasticWhittle(in, env.MarksConstant) },
+			"learned stochastic": func() env.Policy[env.Observed] {
+				return learnedPolicy(in, env.MarksConstant, schooling{nodes: 40, thresholds: 8, steps: 50}, stream.New(1, stream.Policy))
 			},
 		} {
-			t.Run(name+"/"+policy, func(t *testing.T) {
-				envtest.Policy(t, in, func() env.Policy[env.Observed] {
-					p := must(build())
-					return p
-				})
-			})
+			t.Run(name+"/"+policy, func(t *testing.T) { envtest.Policy(t, in, build) })
 		}
 	}
 }
@@ -76,7 +69,6 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stochastic := must(NewStochasticWhittle(in, StochasticOptions{Observed: []bool{true, true, false, true}}))
 	f := Allocate(in, RandomSpread).Frequency
 	view := mean(t, in, false).View()
 	dst := make([]int, 0, 8)
@@ -87,7 +79,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, &RelaxedOptions{Price: 50, First: 1e-9, Hold: 10, Power: 1}))),
 		"even":       env.NewAgent(NewEvenSchedule(in.Terms(), f)),
 		"random":     env.NewAgent(NewRandomSchedule(in.Terms(), f, stream.New(1, stream.Policy))),
-		"stochastic": env.NewAgent(stochastic),
+		"stochastic": env.NewAgent(NewStochasticWhittle(in, env.MarksPerItem)),
 	} {
 		if n := testing.AllocsPerRun(100, func() { dst = agent.Select(dst[:0], view) }); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)

@@ -24,7 +24,7 @@ type gainLaw struct {
 }
 
 // newGainLaw computes φ for items that arrive at Poisson times with initial
-// interests of the given law; sigma is the σ of log-normal marks. An item of
+// interests of the given law. An item of
 // interest ξ has D = ξe^(−cV) left at the end of its epoch, V uniform, so that
 //
 //	E e^(iθU) = exp(λ(E e^(iθD) − 1))
@@ -34,12 +34,9 @@ type gainLaw struct {
 // draw times the sum for constant marks. A finite window scales U by 1 − α^M, as it scales the
 // gain u: with a window the state is no longer a Markov chain. Less than an item
 // in 10⁸ epochs counts as none.
-//
-// It returns an error where no grid tells single items apart, from some 10⁵ items
-// per epoch on, and with log-normal marks of a large σ.
-func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
+func newGainLaw(s env.Source, m env.Marks) gainLaw {
 	if s.Gain() == 0 || s.Rate < 1e-8 {
-		return gainLaw{step: 1, loss: []float64{0, 0}}, nil
+		return gainLaw{step: 1, loss: []float64{0, 0}}
 	}
 	one := s // in units of the mean mark, and without the window
 	one.Interest, one.Window = 1, math.Inf(1)
@@ -47,10 +44,7 @@ func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	if m == env.MarksPerEpoch {
 		item = env.MarksConstant
 	}
-	law, err := itemLaw(one, item, sigma)
-	if err != nil {
-		return gainLaw{}, fmt.Errorf("law of the gain of source %q: %w", s.Name, err)
-	}
+	law := itemLaw(one, item)
 	if m == env.MarksPerEpoch {
 		law = law.timesExponential()
 	}
@@ -59,33 +53,30 @@ func newGainLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
 	for k := range law.loss {
 		law.loss[k] *= unit
 	}
-	return law, nil
+	return law
 }
 
-// itemLaw is the law of U for marks that are drawn for each item.
-func itemLaw(s env.Source, m env.Marks, sigma float64) (gainLaw, error) {
+// itemLaw is the law of U for marks that are drawn for each item. It panics where no
+// grid tells single items apart, from some 10⁵ items per epoch on.
+func itemLaw(s env.Source, m env.Marks) gainLaw {
 	var k [4]float64
 	for j := 1; j <= 3; j++ {
-		k[j] = s.Cumulant(j, 1, m, sigma)
+		k[j] = s.Cumulant(j, 1, m)
 	}
-	sd := math.Sqrt(k[2])
-	reach := k[1] + 12*sd + 10*k[3]/k[2]
-	if m == env.MarksLogNormal {
-		reach = k[1] + 12*sd + s.Interest*math.Exp(7*sigma-sigma*sigma/2)
-	}
+	reach := k[1] + 12*math.Sqrt(k[2]) + 10*k[3]/k[2]
 	// The grid adds at most step²/4 to the variance of each item's D.
 	points := 1 << 16
 	for ; math.Pow(reach/float64(points), 2)/4 > 1e-3*k[2]/s.Rate; points *= 4 {
 		if points >= 1<<20 {
-			return gainLaw{}, fmt.Errorf("a grid of %d points does not resolve single items, of which %v come in an epoch", points, s.Rate)
+			panic(fmt.Sprintf("baselines: a grid of %d points does not resolve single items, of which %v come in an epoch", points, s.Rate))
 		}
 	}
-	return compound(s, m, sigma, reach/float64(points), points), nil
+	return compound(s, m, reach/float64(points), points)
 }
 
 // compound inverts the transform of the compound Poisson law.
-func compound(s env.Source, m env.Marks, sigma, step float64, points int) gainLaw {
-	loss := itemLoss(s, m, sigma)
+func compound(s env.Source, m env.Marks, step float64, points int) gainLaw {
+	loss := itemLoss(s, m)
 	mass := make([]complex128, points)
 	// P(D = k·step) = [π(k−1) − 2π(k) + π(k+1)]/step on the grid.
 	before, here := loss(0)+step, loss(0)
@@ -139,7 +130,7 @@ func transform(a []complex128) {
 }
 
 // itemLoss returns t ↦ E(D − t)⁺ for D = ξe^(−cV).
-func itemLoss(s env.Source, m env.Marks, sigma float64) func(t float64) float64 {
+func itemLoss(s env.Source, m env.Marks) func(t float64) float64 {
 	c, x := s.Decay, s.Interest
 	total := x * -math.Expm1(-c) / c
 	if m == env.MarksConstant {
@@ -165,15 +156,9 @@ func itemLoss(s env.Source, m env.Marks, sigma float64) func(t float64) float64 
 		}
 		var sum float64
 		for k, mean := range v {
-			if m == env.MarksPerItem {
-				sum += w[k] * mean * math.Exp(-t/mean)
-			} else {
-				// The formula of Black and Scholes.
-				d := (math.Log(mean/t) + sigma*sigma/2) / sigma
-				sum += w[k] * (mean*normal(d) - t*normal(d-sigma))
-			}
+			sum += w[k] * mean * math.Exp(-t/mean)
 		}
-		return math.Max(0, sum)
+		return sum
 	}
 }
 
@@ -194,9 +179,6 @@ func legendre(n int) (x, w []float64) {
 	}
 	return x, w
 }
-
-// normal is the standard normal distribution function.
-func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
 
 // timesExponential returns the law of U = E·S with S of law l and E exponential
 // of mean 1, independent of S: E(U − t)⁺ = E[S e^(−t/S)].

@@ -1,8 +1,6 @@
 package baselines
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 
 	"ephemera/baselines/index"
@@ -25,15 +23,6 @@ func (t *indexTable) At(x float64) float64 {
 	}
 	last := len(t.Index) - 1
 	return t.Index[last] + (x-float64(last)*t.Step)/t.Cost
-}
-
-// StochasticOptions say what is known of the stochastic model.
-type StochasticOptions struct {
-	Marks env.Marks // law of the items' initial interest; "" for constant
-	Sigma float64   // σ of log-normal marks; 0 for 1
-	// Observed marks the sources whose state is seen; nil means all. The
-	// others are crawled by the index at their age.
-	Observed []bool
 }
 
 // reach is how far the grid goes above the ceiling u*, in standard deviations
@@ -149,34 +138,25 @@ func absorb(p, row []float64, k int, goes float64) {
 }
 
 // NewStochasticWhittle returns the policy of the true Whittle index of the
-// stochastic model on the observed state. Sources that are not observed, and
-// those whose items come in batches or have another law of interest than the
-// exponential, are crawled by the index at their age. It returns an error for a source whose law
-// of the gain cannot be computed, and panics if Observed has a wrong length.
-func NewStochasticWhittle(in env.Instance, opt StochasticOptions) (env.Policy[env.Observed], error) {
-	return tablePolicy(in, opt, func(_ int, s env.Source, law gainLaw) indexTable { return stochasticIndex(s, law, 500) })
+// stochastic model on the observed state, for items whose initial interests have
+// the given law. Sources whose items come in batches or have another law of
+// interest than the exponential are crawled by the index at their age.
+func NewStochasticWhittle(in env.Instance, m env.Marks) env.Policy[env.Observed] {
+	return tablePolicy(in, m, func(_ int, s env.Source, law gainLaw) indexTable { return stochasticIndex(s, law, 500) })
 }
 
-// tablePolicy builds the table of each observed source, once for equal sources.
-func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env.Source, law gainLaw) indexTable) (env.Policy[env.Observed], error) {
-	n := len(in.Sources)
-	if opt.Observed != nil && len(opt.Observed) != n {
-		panic(fmt.Sprintf("baselines: %d marks of observed sources for %d sources", len(opt.Observed), n))
-	}
-	tables := make([]*indexTable, n)
+// tablePolicy builds the table of each source, once for equal sources.
+func tablePolicy(in env.Instance, m env.Marks, build func(i int, s env.Source, law gainLaw) indexTable) env.Policy[env.Observed] {
+	tables := make([]*indexTable, len(in.Sources))
 	known := make(map[env.Source]*indexTable)
 	for i, s := range in.Sources {
-		if opt.Observed != nil && !opt.Observed[i] || s.Batch > 1 || !s.Exponential() {
+		if s.Batch > 1 || !s.Exponential() {
 			continue
 		}
 		like := s
 		like.Name = ""
 		if known[like] == nil {
-			law, err := newGainLaw(s, cmp.Or(opt.Marks, env.MarksConstant), cmp.Or(opt.Sigma, 1))
-			if err != nil {
-				return nil, err
-			}
-			t := build(i, s, law)
+			t := build(i, s, newGainLaw(s, m))
 			known[like] = &t
 		}
 		tables[i] = known[like]
@@ -190,5 +170,5 @@ func tablePolicy(in env.Instance, opt StochasticOptions, build func(i int, s env
 				key[i] = t.At(o.State[i])
 			}
 		}
-	}), nil
+	})
 }

@@ -74,7 +74,7 @@ func TestStochasticVanishingDiscount(t *testing.T) {
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
 		s := envtest.Source(.7, 10, 2.5)
 		s.Rate, s.Interest = 6, s.Rate*s.Interest/6
-		law := lawOf(t, s, m, 0)
+		law := newGainLaw(s, m)
 		table, c := stochasticIndex(s, law, nodes), newChain(s, law, nodes)
 		for _, x := range []float64{.3, .8, 1.2} { // in ceilings
 			k := int(x * s.Ceiling() / c.step)
@@ -116,7 +116,7 @@ func TestStochasticIndexAgainstValueIteration(t *testing.T) {
 	for _, m := range allMarks {
 		for _, s := range []env.Source{envtest.Source(0.5, 10, 1), envtest.Source(0.8, 3, 2.5)} {
 			s.Rate, s.Interest = 6, s.Rate*s.Interest/6
-			law := lawOf(t, s, m, 0.8)
+			law := newGainLaw(s, m)
 			table := stochasticIndex(s, law, nodes)
 			c := newChain(s, law, nodes)
 			for k := 1; k < len(table.Index) && float64(k)*c.step < 1.5*s.Ceiling(); k++ {
@@ -156,7 +156,7 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 		for _, more := range []float64{1, 8, 64, 250} {
 			quiet := s
 			quiet.Rate, quiet.Interest = s.Rate*more, s.Interest/more
-			law := lawOf(t, quiet, env.MarksConstant, 0)
+			law := newGainLaw(quiet, env.MarksConstant)
 			table := stochasticIndex(quiet, law, 1000)
 			e := indexError(s, table.At, func(x float64) float64 { return index.Whittle(s, x) }, 1.5*s.Ceiling())
 			noise := law.Deviation() / law.Mean()
@@ -178,7 +178,7 @@ func TestLearnedIndex(t *testing.T) {
 	for _, m := range []env.Marks{env.MarksConstant, env.MarksPerEpoch} {
 		s := env.Paper(1).Sources[0]
 		s.Cost = 2
-		law := lawOf(t, s, m, 0)
+		law := newGainLaw(s, m)
 		exact := stochasticIndex(s, law, 500)
 		learned := learnedTable(t, s, law)
 		e := indexError(s, learned.At, exact.At, s.Ceiling())
@@ -193,34 +193,6 @@ func TestLearnedIndex(t *testing.T) {
 	}
 }
 
-// Mixed instances: observed sources by their state, the others at their age.
-func TestMixedObservation(t *testing.T) {
-	in := env.Paper(2)
-	blind := []bool{true, false, true, false}
-	seen := []bool{false, true, false, true}
-	for _, m := range allMarks {
-		p := must(NewStochasticWhittle(in, StochasticOptions{Marks: m, Observed: seen}))
-		w := must(env.NewPoisson(in, 1, env.PoissonOptions{Marks: m, State: true, Unobserved: blind}))
-		if got := play(t, w, p, 0, 200); !(got.reward > 280) {
-			t.Errorf("%s: %v interest per epoch", m, got.reward)
-		}
-		// What is not observed must not matter.
-		o := w.View()
-		want := p.Select(nil, o)
-		for i, b := range blind {
-			if b {
-				o.State[i] = math.NaN()
-			}
-		}
-		if got := p.Select(nil, o); !slices.Equal(got, want) {
-			t.Errorf("%s: the choice depends on states that are not observed: %v, %v", m, got, want)
-		}
-	}
-	// With nothing observed this is the Whittle policy on ages.
-	p := must(NewStochasticWhittle(in, StochasticOptions{Observed: make([]bool, 4)}))
-	envtest.Near(t, "reward", run(t, in, p, 3000), run(t, in, NewWhittle(in), 3000), 1e-12)
-}
-
 // TCNS, section VIII, in the model with one exponential draw per source and
 // epoch: the policy of the true stochastic index against the deterministic index,
 // extended above the ceiling, and myopic, on the same content. Five seeds of
@@ -229,8 +201,8 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 	envtest.Alone(t)
 	const seeds, epochs, blocks = 5, 20_000, 20
 	in := env.Paper(1)
-	exact := must(NewStochasticWhittle(in, StochasticOptions{Marks: env.MarksPerEpoch}))
-	learned := must(NewLearnedStochasticWhittle(in, StochasticOptions{Marks: env.MarksPerEpoch}, stream.New(1, stream.Test)))
+	exact := NewStochasticWhittle(in, env.MarksPerEpoch)
+	learned := NewLearnedStochasticWhittle(in, env.MarksPerEpoch, stream.New(1, stream.Test))
 	var a, b, c, l []float64
 	for seed := range uint64(seeds) {
 		// earn returns the mean reward of each block.

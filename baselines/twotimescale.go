@@ -87,13 +87,13 @@ func dot(p, v []float64) (sum float64) {
 // NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were
 // learned before the first epoch; each source draws from a stream of its own,
 // seeded by r.
-func NewLearnedStochasticWhittle(in env.Instance, opt StochasticOptions, r *stream.Rand) (env.Policy[env.Observed], error) {
-	return learnedPolicy(in, opt, usualSchooling, r)
+func NewLearnedStochasticWhittle(in env.Instance, m env.Marks, r *stream.Rand) env.Policy[env.Observed] {
+	return learnedPolicy(in, m, usualSchooling, r)
 }
 
-func learnedPolicy(in env.Instance, opt StochasticOptions, how schooling, r *stream.Rand) (env.Policy[env.Observed], error) {
+func learnedPolicy(in env.Instance, m env.Marks, how schooling, r *stream.Rand) env.Policy[env.Observed] {
 	seed := r.Uint64()
-	return tablePolicy(in, opt, func(i int, s env.Source, law gainLaw) indexTable {
+	return tablePolicy(in, m, func(i int, s env.Source, law gainLaw) indexTable {
 		return learnStochasticIndex(s, law, how, stream.New(seed, stream.Policy, uint64(i)))
 	})
 }

@@ -56,11 +56,11 @@ func changing() env.Instance {
 func TestMeanConforms(t *testing.T) {
 	for _, in := range []env.Instance{env.Paper(1), env.Mixed(20, 5, 1), everyLaw(), changing()} {
 		t.Run(in.ID, func(t *testing.T) {
-			envtest.World(t, func() env.World { return must(env.NewMean(in, false)) }, envtest.Kind{})
+			envtest.World(t, func() env.World { return must(env.NewMean(in, false)) }, false)
 		})
 	}
 	t.Run("overrun", func(t *testing.T) {
-		envtest.World(t, func() env.World { return must(env.NewMean(env.Paper(2), true)) }, envtest.Kind{Overrun: true})
+		envtest.World(t, func() env.World { return must(env.NewMean(env.Paper(2), true)) }, true)
 	})
 }
 
@@ -77,7 +77,7 @@ func TestPoissonConforms(t *testing.T) {
 			for _, o := range []env.PoissonOptions{{}, {Items: true}, {State: true}, {Items: true, State: true}} {
 				o.Marks = marks
 				t.Run(fmt.Sprintf("%s/%s/items=%v/state=%v", c.in.ID, marks, o.Items, o.State), func(t *testing.T) {
-					envtest.World(t, func() env.World { return must(env.NewPoisson(c.in, 7, o)) }, envtest.Kind{})
+					envtest.World(t, func() env.World { return must(env.NewPoisson(c.in, 7, o)) }, false)
 				})
 			}
 		}
@@ -85,27 +85,12 @@ func TestPoissonConforms(t *testing.T) {
 	t.Run("overrun", func(t *testing.T) {
 		envtest.World(t, func() env.World {
 			return must(env.NewPoisson(windows(), 7, env.PoissonOptions{Overrun: true}))
-		}, envtest.Kind{Overrun: true})
+		}, true)
 	})
 	t.Run("no mean", func(t *testing.T) {
 		envtest.World(t, func() env.World {
 			return must(env.NewPoisson(slow, 7, env.PoissonOptions{Items: true, NoMean: true}))
-		}, envtest.Kind{})
-	})
-	t.Run("unobserved", func(t *testing.T) {
-		hidden := []bool{true, false, true, false}
-		build := func() env.World {
-			return must(env.NewPoisson(env.Paper(2), 7, env.PoissonOptions{State: true, Unobserved: hidden}))
-		}
-		envtest.World(t, build, envtest.Kind{Hidden: hidden})
-		for w, epoch := build(), 0; epoch < envtest.Epochs; epoch++ {
-			for i, s := range env.Paper(2).Sources {
-				if v := w.View(); hidden[i] {
-					near(t, "shown state", v.State[i], s.MeanState(v.Age(i)), 1e-9)
-				}
-			}
-			must(w.Step([]int{epoch % 4, (epoch + 1 + epoch/7%3) % 4}[:1+epoch%2]))
-		}
+		}, false)
 	})
 }
 
@@ -117,14 +102,14 @@ func TestReplayConforms(t *testing.T) {
 			envtest.World(t, func() env.World {
 				w, _, err := openReplay(path, o)
 				return must(w, err)
-			}, envtest.Kind{})
+			}, false)
 		})
 	}
 	t.Run("overrun", func(t *testing.T) {
 		envtest.World(t, func() env.World {
 			w, _, err := openReplay(path, env.ReplayOptions{Epoch: time.Hour, Decay: 0.175, Budget: 2, Overrun: true})
 			return must(w, err)
-		}, envtest.Kind{Overrun: true})
+		}, true)
 	})
 }
 

@@ -12,25 +12,16 @@ import (
 // PoissonOptions are the settings of a [Poisson] world. The zero value is
 // constant marks, harvests only, and a budget that is enforced.
 type PoissonOptions struct {
-	Marks Marks   // law of the items' initial interest; empty means constant
-	Sigma float64 // σ of log-normal marks; 0 means 1
+	Marks Marks // law of the items' initial interest; empty means constant
 
 	Items   bool // crawls bring back their items
 	State   bool // View shows the true state of all sources
 	NoMean  bool // View shows no mean states, so that an epoch costs what its crawls cost
 	Overrun bool // let crawls over the budget pass
-
-	// Unobserved marks sources whose state is not seen though State is set;
-	// View shows their mean state instead. nil means that all are seen.
-	Unobserved []bool
 }
 
-const (
-	// MaxSigma is the greatest σ of log-normal marks.
-	MaxSigma = 8.0
-	// maxRate is the greatest rate, in items per epoch: each item is drawn.
-	maxRate = 10_000
-)
+// maxRate is the greatest rate, in items per epoch: each item is drawn.
+const maxRate = 10_000
 
 // negligible is the share of its initial interest below which what is left of
 // an item is no longer counted.
@@ -70,15 +61,9 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 		return nil, err
 	}
 	n := len(in.Sources)
-	o.Marks, o.Sigma = cmp.Or(o.Marks, MarksConstant), cmp.Or(o.Sigma, 1)
+	o.Marks = cmp.Or(o.Marks, MarksConstant)
 	if _, err := ParseMarks(string(o.Marks)); err != nil {
 		return nil, err
-	}
-	if !(o.Sigma > 0) || o.Sigma > MaxSigma {
-		return nil, fmt.Errorf("sigma of log-normal marks is %v; allowed is above 0 and at most %v", o.Sigma, MaxSigma)
-	}
-	if o.Unobserved != nil && len(o.Unobserved) != n {
-		panic(fmt.Sprintf("env: %d marks of unobserved sources for %d sources", len(o.Unobserved), n))
 	}
 	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), reach: make([]float64, n), behind: o.State}
 	for _, phase := range w.phases {
@@ -95,9 +80,6 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if o.State {
 		w.state, w.sums = make([]float64, n), make([][]epochSum, n)
 		w.view.State = w.state
-		if o.Unobserved != nil {
-			w.view.State = make([]float64, n)
-		}
 	}
 	return w, nil
 }
@@ -151,14 +133,6 @@ func (w *Poisson) arrive() {
 			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false).all
 		default:
 			w.state[i] = w.windowed(i, s)
-		}
-	}
-	if w.opt.Unobserved != nil {
-		for i, hidden := range w.opt.Unobserved {
-			w.view.State[i] = w.state[i]
-			if hidden {
-				w.view.State[i] = w.view.Mean[i]
-			}
 		}
 	}
 }
@@ -217,7 +191,6 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 	if w.opt.Marks == MarksPerEpoch {
 		scale *= r.ExpFloat64()
 	}
-	drawn := w.opt.Marks == MarksPerItem || w.opt.Marks == MarksLogNormal
 	exponential := s.law() == LawExponential
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
 	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
@@ -230,8 +203,8 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 		}
 		for range batch {
 			x := f
-			if drawn {
-				x *= w.mark()
+			if w.opt.Marks == MarksPerItem {
+				x *= r.ExpFloat64()
 			}
 			if age > s.Window {
 				continue
@@ -246,14 +219,6 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 		}
 	}
 	return sum
-}
-
-// mark draws the initial interest of an item, in units of ξ̄.
-func (w *Poisson) mark() float64 {
-	if w.opt.Marks == MarksPerItem {
-		return w.rng.ExpFloat64()
-	}
-	return math.Exp(w.opt.Sigma * (w.rng.NormFloat64() - w.opt.Sigma/2)) // log-normal
 }
 
 // horizon returns the age at which an item's interest becomes negligible.

@@ -147,7 +147,6 @@ func againstItemsOneByOne(t *testing.T, in env.Instance) {
 func TestPoissonRefusesOptions(t *testing.T) {
 	for want, o := range map[string]env.PoissonOptions{
 		`marks is "gamma"`: {Marks: "gamma"},
-		"sigma":            {Sigma: -1},
 	} {
 		_, err := env.NewPoisson(env.Paper(1), 1, o)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -41,8 +41,6 @@ type Entry struct {
 type Known struct {
 	learner.Given
 	Marks env.Marks // law of the items' initial interest; empty where the model has none
-	Sigma float64   // σ of log-normal marks
-	Seen  []bool    // sources whose state is seen at the level that shows states; nil for all
 }
 
 // Learns reports whether it is a learner.
@@ -220,14 +218,12 @@ var policies = slices.Concat([]Entry{
 	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", Packs: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
-	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
-		p, err := baselines.NewStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen})
-		return agent(p, err)
-	}},
-	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: func(k Known, _ any) (env.Agent, error) {
-		p, err := baselines.NewLearnedStochasticWhittle(k.Instance, baselines.StochasticOptions{Marks: k.Marks, Sigma: k.Sigma, Observed: k.Seen}, k.Rand)
-		return agent(p, err)
-	}},
+	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: policy(func(k Known) env.Policy[env.Observed] {
+		return baselines.NewStochasticWhittle(k.Instance, k.Marks)
+	})},
+	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: policy(func(k Known) env.Policy[env.Observed] {
+		return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
+	})},
 	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known, _ any) (env.Agent, error) {
 		o, err := baselines.SolveOptimum(k.Instance)
 		return agent[env.Model](o, err)

@@ -34,7 +34,7 @@ func TestWhittleKnowsOfChanges(t *testing.T) {
 		in.Changes = []env.Change{{At: 300, Shuffle: true}}
 		last := in.Phases()[1].Instance
 		for _, open := range []func(env.Instance) Scene{
-			MeanScene, func(in env.Instance) Scene { return PoissonScene(in, env.MarksConstant, 1) },
+			MeanScene, func(in env.Instance) Scene { return PoissonScene(in, env.MarksConstant) },
 		} {
 			s := open(in)
 			long, short := playWhittle(t, "whittle", s, 1100), playWhittle(t, "whittle", s, 500)

@@ -44,7 +44,7 @@ func TestPerform(t *testing.T) {
 	earned := map[string][2]float64{}
 	for _, name := range []string{"greedy", "whittle"} {
 		for k, epochs := range []int{300, 100} {
-			played, err := PoissonScene(in, env.MarksConstant, 1).Play(context.Background(), Play{Entry: find(t, name)[0], Level: env.LevelModel, Seed: r.Seed, Epochs: epochs})
+			played, err := PoissonScene(in, env.MarksConstant).Play(context.Background(), Play{Entry: find(t, name)[0], Level: env.LevelModel, Seed: r.Seed, Epochs: epochs})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,8 +118,8 @@ func recordsOf(t *testing.T, scenes []Scene, level env.Level, entries []*Entry, 
 func TestCatalogueRuns(t *testing.T) {
 	for name, s := range map[string]Scene{
 		"mean":    MeanScene(env.Paper(1)),
-		"poisson": PoissonScene(env.Paper(2), env.MarksPerItem, 1),
-		"mixed":   PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant, 1),
+		"poisson": PoissonScene(env.Paper(2), env.MarksPerItem),
+		"mixed":   PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant),
 	} {
 		for _, level := range []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline} {
 			if level == env.LevelOnline && name == "mean" {
@@ -166,20 +165,18 @@ func recorded(t *testing.T, days int) Scene {
 	return scene
 }
 
-// A constructor is told what the world is: its level, the law of its marks, and
-// which states are seen.
+// A constructor is told what the world is: its level and the law of its marks.
 func TestKnown(t *testing.T) {
 	var got Known
 	e := &Entry{Name: "asking", New: func(k Known, _ any) (env.Agent, error) {
 		got = k
 		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil
 	}}
-	s := PoissonScene(env.Paper(2), env.MarksLogNormal, .7, false, true, false, false)
+	s := PoissonScene(env.Paper(2), env.MarksPerItem)
 	if _, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if got.Level != env.LevelObserved || got.Marks != env.MarksLogNormal || got.Sigma != .7 || !slices.Equal(got.Seen, []bool{true, false, true, true}) ||
-		got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
+	if got.Level != env.LevelObserved || got.Marks != env.MarksPerItem || got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
 		t.Errorf("told %+v", got)
 	}
 }
@@ -199,9 +196,9 @@ func TestBounded(t *testing.T) {
 	}{
 		{"mean dynamics", MeanScene(in), env.LevelModel, true},
 		{"mean dynamics, observed", MeanScene(in), env.LevelObserved, true},
-		{"items, online", PoissonScene(in, env.MarksConstant, 1), env.LevelOnline, true},
-		{"items, observed", PoissonScene(in, env.MarksConstant, 1), env.LevelObserved, false},
-		{"items with a window", PoissonScene(windowed, env.MarksConstant, 1), env.LevelModel, true},
+		{"items, online", PoissonScene(in, env.MarksConstant), env.LevelOnline, true},
+		{"items, observed", PoissonScene(in, env.MarksConstant), env.LevelObserved, false},
+		{"items with a window", PoissonScene(windowed, env.MarksConstant), env.LevelModel, true},
 	} {
 		if got := x.scene.Bounded(x.level); got != x.want {
 			t.Errorf("%s: bounded is %v, want %v", x.what, got, x.want)
@@ -216,7 +213,7 @@ func TestPolicySettings(t *testing.T) {
 	for i := range in.Sources {
 		in.Sources[i].Rate *= .05 // so that some crawls find nothing
 	}
-	scene := PoissonScene(in, env.MarksPerItem, 1)
+	scene := PoissonScene(in, env.MarksPerItem)
 	earn := func(e *Entry, settings any) Outcome {
 		out, err := scene.Play(context.Background(), Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
 		if err != nil {

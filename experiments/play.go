@@ -115,7 +115,7 @@ func (s Scene) playPart(ctx context.Context, p Play, first *Played) (run *playin
 func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error) {
 	known := Known{
 		Given: learner.Given{Instance: s.Instance, Terms: terms, Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0)},
-		Marks: s.Marks, Sigma: s.Sigma, Seen: s.Seen,
+		Marks: s.Marks,
 	}
 	if s.Believed != nil && p.Entry.Name != "whittle" {
 		known.Instance = *s.Believed

@@ -52,7 +52,7 @@ const (
 // NewRun returns a run with all defaults but those that follow the learner.
 func NewRun() (r Run) {
 	r.Steps, r.Seed = 10_000, 1
-	r.World.Marks, r.World.Sigma = string(env.MarksConstant), 1
+	r.World.Marks = string(env.MarksConstant)
 	r.World.Epoch, r.World.Decay, r.World.Split = "1h", .175, .5
 	return r
 }
@@ -257,7 +257,6 @@ func (c *contest) resolveWorld() error {
 		changed   bool
 	}{
 		{"world.marks", "poisson", w.Marks != "" && w.Marks != usual.Marks},
-		{"world.sigma", "poisson", w.Sigma != 0 && w.Sigma != usual.Sigma},
 		{"world.trace", "replay", w.Trace != ""},
 		{"world.epoch", "replay", w.Epoch != "" && w.Epoch != usual.Epoch},
 		{"world.decay", "replay", w.Decay != 0 && w.Decay != usual.Decay},
@@ -268,7 +267,7 @@ func (c *contest) resolveWorld() error {
 		}
 	}
 	if w.Kind != "poisson" {
-		w.Marks, w.Sigma = "", 0
+		w.Marks = ""
 	}
 	if w.Kind != "replay" {
 		w.Epoch, w.Decay, w.Split = "", 0, 0

@@ -89,22 +89,17 @@ func MeanScene(in env.Instance) Scene {
 	}.changing(MeanScene)
 }
 
-// PoissonScene draws single items with the given law of marks; sigma is that of
-// log-normal marks. The state of the sources that are marked as unobserved is not
-// seen, not even at the level that shows states (TCNS, section VIII).
-func PoissonScene(in env.Instance, marks env.Marks, sigma float64, unobserved ...bool) Scene {
-	s := Scene{Instance: in, Seeded: true, Mean: true, Marks: marks, Sigma: sigma}
-	for _, u := range unobserved {
-		s.Seen = append(s.Seen, !u)
-	}
-	s.Open = func(seed uint64, level env.Level, overrun bool) (env.World, error) {
-		return env.NewPoisson(in, seed, env.PoissonOptions{
-			Marks: marks, Sigma: sigma, Overrun: overrun,
-			Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
-			Unobserved: unobserved,
-		})
-	}
-	return s.changing(func(in env.Instance) Scene { return PoissonScene(in, marks, sigma, unobserved...) })
+// PoissonScene draws single items with the given law of marks.
+func PoissonScene(in env.Instance, marks env.Marks) Scene {
+	return Scene{
+		Instance: in, Seeded: true, Mean: true, Marks: marks,
+		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+			return env.NewPoisson(in, seed, env.PoissonOptions{
+				Marks: marks, Overrun: overrun,
+				Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
+			})
+		},
+	}.changing(func(in env.Instance) Scene { return PoissonScene(in, marks) })
 }
 
 // ReplayScene plays the measured part of a recording. Policies that know the

@@ -18,7 +18,7 @@ func rowOf(r result.Report, policy string) result.Row {
 // Rows that go over the budget stand last, whatever they earn. Over few instances
 // there is no interval.
 func TestCompare(t *testing.T) {
-	scenes := []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant, 1)}
+	scenes := []Scene{PoissonScene(env.Paper(1), env.MarksConstant), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant)}
 	again := *find(t, "whittle")[0]
 	again.Name = "again"
 	all := recordsOf(t, scenes, env.LevelModel, append(find(t, "paper", "static-random", "whittle"), &again), 100, 3)
@@ -90,7 +90,7 @@ func TestIntervalOfRecording(t *testing.T) {
 // No winner is named that is not one, and where nothing random differs between
 // seeds there is no interval.
 func TestVerdict(t *testing.T) {
-	mean, items := []Scene{MeanScene(env.Paper(1))}, []Scene{PoissonScene(env.Paper(1), env.MarksConstant, 1)}
+	mean, items := []Scene{MeanScene(env.Paper(1))}, []Scene{PoissonScene(env.Paper(1), env.MarksConstant)}
 	for _, x := range []struct {
 		what   string
 		scenes []Scene

@@ -17,14 +17,12 @@ import (
 // World is a world as settings, under the names that configurations and records
 // have for them.
 type World struct {
-	Kind       string   `toml:"kind" json:"kind"`              // mean, poisson or replay; it follows the learner's level of knowledge
-	Marks      string   `toml:"marks" json:"marks,omitempty"`  // poisson: law of the items' interest
-	Sigma      float64  `toml:"sigma" json:"sigma,omitempty"`  // poisson: σ of lognormal marks
-	Unobserved []string `toml:"-" json:"unobserved,omitempty"` // poisson: sources whose state is not seen; no setting of commands
-	Trace      string   `toml:"trace" json:"trace,omitempty"`  // replay: the recording
-	Epoch      string   `toml:"epoch" json:"epoch,omitempty"`  // replay: length of an epoch
-	Decay      float64  `toml:"decay" json:"decay,omitempty"`  // replay: decay of interest, 1/hour
-	Split      float64  `toml:"split" json:"split,omitempty"`  // replay: share of the recording on which the model is fitted; the rest is measured
+	Kind  string  `toml:"kind" json:"kind"`             // mean, poisson or replay; it follows the learner's level of knowledge
+	Marks string  `toml:"marks" json:"marks,omitempty"` // poisson: law of the items' interest
+	Trace string  `toml:"trace" json:"trace,omitempty"` // replay: the recording
+	Epoch string  `toml:"epoch" json:"epoch,omitempty"` // replay: length of an epoch
+	Decay float64 `toml:"decay" json:"decay,omitempty"` // replay: decay of interest, 1/hour
+	Split float64 `toml:"split" json:"split,omitempty"` // replay: share of the recording on which the model is fitted; the rest is measured
 }
 
 // bad is the error of one setting, whose text begins with its key.
@@ -82,28 +80,7 @@ func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
 	if err != nil {
 		return Scene{}, &SettingError{Key: "marks", Err: err}
 	}
-	sigma := w.Sigma
-	if marks != env.MarksLogNormal && sigma == 0 {
-		sigma = 1
-	}
-	if !(sigma > 0) || sigma > env.MaxSigma {
-		return Scene{}, bad("sigma", "is %v; allowed is above 0 and at most %v", sigma, env.MaxSigma)
-	}
-	if len(w.Unobserved) == 0 {
-		return PoissonScene(in, marks, sigma), nil
-	}
-	if level != env.LevelObserved {
-		return Scene{}, bad("unobserved", "belongs to knowledge observed; with %s no state is seen", level)
-	}
-	hidden := make([]bool, len(in.Sources))
-	for _, name := range w.Unobserved {
-		i := slices.IndexFunc(in.Sources, func(x env.Source) bool { return x.Name == name })
-		if i < 0 {
-			return Scene{}, bad("unobserved", "names %q; %s has no such source", name, in.ID)
-		}
-		hidden[i] = true
-	}
-	return PoissonScene(in, marks, sigma, hidden...), nil
+	return PoissonScene(in, marks), nil
 }
 
 // Replay returns how a recording is replayed; a budget of 0 stands for 1. Its

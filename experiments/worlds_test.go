@@ -75,7 +75,7 @@ func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
 	for i := range in.Sources {
 		in.Sources[i].Rate = min(in.Sources[i].Rate, 1e4) // the most that a world of items takes
 	}
-	return PoissonScene(in, marks, 0), marks
+	return PoissonScene(in, marks), marks
 }
 
 // itemsOf returns how many items are published in an epoch.

@@ -60,10 +60,10 @@ func Large(n int) env.Instance {
 // GainVariance returns the variance of the interest that a source without a
 // window gains in an epoch; under one exponential draw for all items of the
 // epoch, of mean 1, it is 2 Var U + (E U)² of the sum U for constant marks.
-func GainVariance(s env.Source, m env.Marks, sigma float64) float64 {
-	v := s.Cumulant(2, 1, m, sigma) * s.Interest * s.Interest
+func GainVariance(s env.Source, m env.Marks) float64 {
+	v := s.Cumulant(2, 1, m) * s.Interest * s.Interest
 	if m == env.MarksPerEpoch {
-		u := s.Cumulant(1, 1, m, sigma) * s.Interest
+		u := s.Cumulant(1, 1, m) * s.Interest
 		v = 2*v + u*u
 	}
 	return v

@@ -30,7 +30,7 @@ func Pictures(dir string, seed uint64) error {
 	}{
 		{"State evolution, M = 1", experiments.MeanScene(one), env.NewAgent(baselines.NewWhittle(one))},
 		{"State evolution, M = 2", experiments.MeanScene(two), env.NewAgent(baselines.NewWhittle(two))},
-		{"State evolution, M = 2, stochastic", experiments.PoissonScene(two, env.MarksConstant, 1), byForm(two, forms["slides"])},
+		{"State evolution, M = 2, stochastic", experiments.PoissonScene(two, env.MarksConstant), byForm(two, forms["slides"])},
 	} {
 		f := plot.New("", x.title, "epoch", "interest that waits")
 		var err error

@@ -375,6 +375,6 @@ func (c *Config) identify() error {
 // of it and for how content arrives.
 func (cell *Cell) problem() string {
 	r, usual := cell.Run, experiments.NewRun().World
-	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Budget, cmp.Or(r.World.Marks, usual.Marks), cmp.Or(r.World.Sigma, usual.Sigma),
+	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Budget, cmp.Or(r.World.Marks, usual.Marks),
 		r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split)
 }

@@ -71,7 +71,7 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 	}
 	known := experiments.Known{
 		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
-		Marks: scene.Marks, Sigma: scene.Sigma, Seen: scene.Seen,
+		Marks: scene.Marks,
 	}
 	c.settings = set
 	c.agent, c.learner, err = entry.Build(known, c.settings)

@@ -71,10 +71,10 @@ func TestCrawlerSameAsRun(t *testing.T) {
 	}{
 		{"whittle", "model", experiments.MeanScene},
 		{learner.Kinds[0].Name, "online", func(in env.Instance) experiments.Scene {
-			return experiments.PoissonScene(in, env.MarksConstant, 1)
+			return experiments.PoissonScene(in, env.MarksConstant)
 		}},
 		{"certainty", "online", func(in env.Instance) experiments.Scene {
-			return experiments.PoissonScene(in, env.MarksConstant, 1)
+			return experiments.PoissonScene(in, env.MarksConstant)
 		}},
 	} {
 		const epochs, seed = 400, 3
@@ -111,7 +111,7 @@ func TestCrawlerInNumbers(t *testing.T) {
 	}
 	c := built(t, map[string]any{"knowledge": "online"})
 	handle := call("crawler", 0, settingsText(t, map[string]any{"name": c.name, "instance": "paper", "seed": 1, "knowledge": "online"})).Handle
-	w, err := experiments.PoissonScene(env.Paper(1), env.MarksConstant, 1).Open(1, env.LevelOnline, false)
+	w, err := experiments.PoissonScene(env.Paper(1), env.MarksConstant).Open(1, env.LevelOnline, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestCrawlerInNumbers(t *testing.T) {
 // A learner that is saved and loaded goes on as if nothing had been.
 func TestCrawlerSaved(t *testing.T) {
 	c := built(t, nil)
-	w, _ := experiments.PoissonScene(env.Paper(1), env.MarksConstant, 1).Open(1, env.LevelOnline, false)
+	w, _ := experiments.PoissonScene(env.Paper(1), env.MarksConstant).Open(1, env.LevelOnline, false)
 	crawl(t, c, w, 500)
 	saved, err := c.save()
 	data := []byte(saved)

@@ -27,7 +27,7 @@ type spec struct {
 
 // usual is what a spec leaves out.
 func usual() spec {
-	return spec{World: experiments.World{Sigma: 1, Epoch: "1h", Decay: .175, Split: .5}, Kind: "poisson", Knowledge: env.LevelModel}
+	return spec{World: experiments.World{Epoch: "1h", Decay: .175, Split: .5}, Kind: "poisson", Knowledge: env.LevelModel}
 }
 
 // decode reads JSON strictly.

@@ -224,7 +224,6 @@ func TestRefusals(t *testing.T) {
 		{map[string]any{"worlds": 1 << 25}, "allowed are 1 to 16777216 worlds"},
 		{map[string]any{"steps": -1}, "of -1 epochs"},
 		{map[string]any{"steps": 1.5}, "steps is 1.5; needed is int"},
-		{map[string]any{"sigma": -1, "world": "poisson"}, "sigma is -1"},
 		{map[string]any{"world": "moon"}, `unknown world "moon"`},
 		{map[string]any{"world": "replay"}, "world replay takes the path"},
 		{map[string]any{"knowledge": "some"}, `unknown knowledge "some"`},

@@ -23,8 +23,7 @@ FORMS = [
     {"action": "set"},
     {"action": "one", "world": "mean"},
     {"world": "poisson", "knowledge": "observed"},
-    {"world": "poisson", "knowledge": "online", "marks": "lognormal", "sigma": 0.5},
-    {"world": "poisson", "knowledge": "observed", "unobserved": ["1", "4"], "scaled": False},
+    {"world": "poisson", "knowledge": "online", "marks": "per-item"},
     {"instance": "mixed:20", "budget": 5, "max_episode_steps": -1},
     {"instance": "lognormal:50:*", "budget": 2, "action": "set"},
 ]
@@ -208,12 +207,9 @@ def test_wrong_one(wrong, error):
         ({"overspend": "maybe"}, "allowed are 'refuse' and 'truncate'"),
         ({"budget": 0}, "budget is 0.0; allowed is a finite number above 0"),
         ({"budget": float("nan")}, "budget is nan"),
-        ({"world": "poisson", "marks": "lognormal", "sigma": float("inf")}, "sigma is inf"),
         ({"world": "mean", "marks": "constant"}, "marks belongs to world 'poisson', not to 'mean'"),
         ({"world": "poisson", "trace": "a.csv"}, "trace belongs to world 'replay'"),
-        ({"world": "poisson", "sigma": 2}, "sigma belongs to marks 'lognormal'"),
         ({"world": "replay"}, "takes the path of a recording"),
-        ({"world": "poisson", "knowledge": "observed", "unobserved": ["9"]}, 'unobserved names "9"'),
         ({"knowledge": "all"}, "unknown knowledge"),
         ({"max_episode_steps": 2**70}, "steps is 1180591620717411303424"),
         ({"max_episode_steps": -2}, "0 epochs or more"),
@@ -232,7 +228,6 @@ def test_wrong_arguments(arguments, words):
     "arguments,words",
     [
         ({"moon": 1}, "unknown keyword 'moon'; allowed are budget, world.* max_episode_steps, action"),
-        ({"world": "poisson", "knowledge": "observed", "unobserved": "12"}, "unobserved is a string"),
         ({"max_episode_steps": 1.5}, "integer"),
     ],
 )

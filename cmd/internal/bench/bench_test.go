@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -248,15 +249,23 @@ func TestPresetPapers(t *testing.T) {
 // By default a policy that cannot be built is left out and named; asked for by
 // name, it is an error.
 func TestUnbuiltPolicies(t *testing.T) {
-	args := []string{"-knowledge", "observed", "-marks", "lognormal", "-sigma", "3", "-steps", "20", "-seeds", "1"}
+	slow := filepath.Join(t.TempDir(), "slow.toml")
+	text := "budget = 1\n" + strings.Repeat("[[source]]\nname = \"NAME\"\nrate = 1\ndecay = 1e-7\ninterest = 1\n", 3)
+	for _, name := range []string{"a", "b", "c"} {
+		text = strings.Replace(text, "NAME", name, 1)
+	}
+	if err := os.WriteFile(slow, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-instance", slow, "-steps", "20", "-seeds", "1"}
 	out, _, err := bench(t, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out, "stochastic is left out: ") || strings.Contains(out, "\n stochastic ") || !strings.Contains(out, "\n whittle ") {
+	if !strings.Contains(out, "optimum is left out: ") || strings.Contains(out, "\n optimum ") || !strings.Contains(out, "\n whittle ") {
 		t.Errorf("printed\n%s", out)
 	}
-	if _, _, err := bench(t, append(args, "-policies", "whittle,stochastic")...); cli.Status(err) != cli.Failure {
-		t.Errorf("stochastic by name: %v", err)
+	if _, _, err := bench(t, append(args, "-policies", "whittle,optimum")...); cli.Status(err) != cli.Failure {
+		t.Errorf("optimum by name: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ type Runs struct {
 
 // flagKeys are the settings of a run that flags give, by the names of the flags.
 var flagKeys = map[string]string{
-	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks", "sigma": "world.sigma",
+	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks",
 	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "steps": "steps",
 }
 
@@ -55,8 +55,7 @@ func (r *Runs) Define(f *Flags) {
 		add("believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference")
 		add("budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)")
 		add("world", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
-		add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential), per-epoch (exponential, one draw per source and epoch) or lognormal")
-		add("sigma", "`σ` of lognormal marks")
+		add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)")
 	})
 	f.Group("Recording (instead of an instance)", func() {
 		add("trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")

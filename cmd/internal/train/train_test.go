@@ -95,8 +95,6 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-nonsense", cli.Usage, "nonsense"),
 		clitest.Refuse("extra", cli.Usage, "extra"),
 		clitest.Refuse("-steps x", cli.Usage, "steps", "x"),
-		clitest.Refuse("-knowledge model -sigma NaN", cli.Usage, "sigma", "number"),
-		clitest.Refuse("-world poisson -marks lognormal -sigma 9", cli.Usage, "-sigma: ", "9", "8"),
 		clitest.Refuse("-trace "+good+" -split 1.5", cli.Usage, "-split: ", "1.5", "below 1"),
 		clitest.Refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed"),
 		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),

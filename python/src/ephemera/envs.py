@@ -344,9 +344,7 @@ class CrawlEnv(gym.Env[Any, Any]):
             nothing is drawn), ``replay``.
             ``knowledge``: ``model`` (default), ``observed`` or ``online``.
             ``marks``: law of the items' initial interest in ``poisson``: ``constant`` (default),
-            ``per-item``, ``per-epoch`` or ``lognormal``.
-            ``sigma``: σ of lognormal marks; default 1.
-            ``unobserved``: names of sources of ``poisson`` whose state is not seen with knowledge ``observed``.
+            ``per-item`` or ``per-epoch``.
             ``trace``: path of the recording that ``replay`` plays.
             ``epoch``: length of an epoch of a recording, seconds; default an hour.
             ``decay``: decay rate of interest in a recording, 1/hour; default 0.175.

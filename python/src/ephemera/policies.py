@@ -94,7 +94,6 @@ class Policy(_library.Handle):
         knowledge: str | None = None,
         seed: int = 1,
         marks: str | None = None,
-        sigma: float | None = None,
         start: int = 0,
         length: float = 0.0,
         settings: Mapping[str, Any] | None = None,
@@ -110,7 +109,6 @@ class Policy(_library.Handle):
             knowledge: ``model``, ``observed`` or ``online``; None is the first at which it works.
             seed: of its draws.
             marks: law of the items' initial interest, for policies that need to know it.
-            sigma: σ of lognormal marks; default 1.
             start: Unix time of the first decision, for learners of hours and days.
             length: seconds between decisions; 0 without dates.
             settings: those of the learner, as ``-set`` of the commands takes them.
@@ -122,10 +120,9 @@ class Policy(_library.Handle):
                 **spec(
                     instance,
                     budget=budget,
-                    world="poisson" if marks or sigma else "mean",
+                    world="poisson" if marks else "mean",
                     knowledge=knowledge,
                     marks=marks,
-                    sigma=sigma,
                 ),
                 "name": name,
                 "settings": {**(settings or {}), **more},

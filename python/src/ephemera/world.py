@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from .instance import InstanceLike, named
@@ -17,8 +17,6 @@ class World(TypedDict, total=False):
     world: str | None
     knowledge: str | None
     marks: str | None
-    sigma: float | None
-    unobserved: Sequence[str] | None
     trace: str | os.PathLike[str] | None
     epoch: float | None
     decay: float | None
@@ -26,7 +24,7 @@ class World(TypedDict, total=False):
     window: int | None
 
 
-_OF = {"poisson": ("marks", "sigma", "unobserved"), "replay": ("trace", "epoch", "decay", "split", "window")}
+_OF = {"poisson": ("marks",), "replay": ("trace", "epoch", "decay", "split", "window")}
 
 
 def known(keywords: Iterable[str], *of: type) -> None:
@@ -46,19 +44,13 @@ def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
         for name in names:
             if kind in ("mean", *_OF) and kind != of and name in given:
                 raise ValueError(f"{name} belongs to world {of!r}, not to {kind!r}")
-    if "sigma" in given and given.get("marks") != "lognormal":
-        raise ValueError("sigma belongs to marks 'lognormal'")
-    for name in ("budget", "sigma", "epoch", "decay", "split"):
+    for name in ("budget", "epoch", "decay", "split"):
         if name in given:
             given[name] = float(given[name])
             if not 0 < given[name] < math.inf:
                 raise ValueError(f"{name} is {given[name]}; allowed is a finite number above 0")
     if "epoch" in given:
         given["epoch"] = f"{given['epoch']}s"
-    if "unobserved" in given:
-        if isinstance(given["unobserved"], str):
-            raise TypeError("unobserved is a string; needed are several, the names of sources")
-        given["unobserved"] = list(given["unobserved"])
     if "trace" in given:
         given["trace"] = os.fsdecode(given["trace"])
     return {**named(instance), **given}
