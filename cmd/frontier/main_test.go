@@ -55,8 +55,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func dial(t *testing.T, address string, creds credentials.TransportCredentials) *grpc.ClientConn {
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds))
+func dial(t *testing.T, address string, creds credentials.TransportCredentials, more ...grpc.DialOption) *grpc.ClientConn {
+	conn, err := grpc.NewClient(address, append(more, grpc.WithTransportCredentials(creds))...)
 	if err != nil {
 		t.Fatal(err)
 	}

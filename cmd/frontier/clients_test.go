@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "ephemera/live/frontier/urlfrontier"
+)
+
+// metric reads a number of the service's page of metrics.
+func metric(t *testing.T, page, name string) (v float64) {
+	t.Helper()
+	r, err := http.Get("http://" + page + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, _ := io.ReadAll(r.Body)
+	_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
+	if _, err := fmt.Sscan(rest, &v); err != nil {
+		t.Fatal(name, err)
+	}
+	return v
+}
+
+// TestClientsThatStall holds that clients that stop reading, that are killed, or
+// that only keep their streams open do not keep others waiting, and leave nothing.
+func TestClientsThatStall(t *testing.T) {
+	page := freeAddress(t)
+	address := freeAddress(t)
+	_, conn := launch(t, address, "-dir", t.TempDir(), "-http", page)
+	client := pb.NewURLFrontierClient(conn)
+	other := func(o ...grpc.DialOption) pb.URLFrontierClient { // on a connection of its own
+		return pb.NewURLFrontierClient(dial(t, address, insecure.NewCredentials(), o...))
+	}
+	stats := func(crawl string) *pb.Stats {
+		n, err := client.GetStats(t.Context(), &pb.QueueWithinCrawlParams{CrawlID: crawl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	fill(t, client, 10_000, 50_000, 0)
+	goroutines := metric(t, page, "go_goroutines")
+
+	// One that takes everything and reads one URL: the others are not taken.
+	slow, stop := context.WithCancel(t.Context())
+	gets, err := other().GetURLs(slow, &pb.GetParams{})
+	if err == nil {
+		_, err = gets.Recv()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Ten streams that put and read no answer.
+	deaf := other(grpc.WithInitialWindowSize(1 << 16)) // a client that makes no more room for answers
+	var sent sync.WaitGroup
+	for k := range 10 {
+		puts, err := deaf.PutURLs(slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent.Go(func() {
+			for i := k; puts.Send(item("deaf", i)) == nil; i += 10 {
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	held := stats("").InProcess
+	if got := take(t, client, &pb.GetParams{MaxQueues: 100, MaxUrlsPerQueue: 1}); got != 100 || held > 10_000 {
+		t.Errorf("%d URLs of 100, beside a client that has %d", got, held)
+	}
+	for last, wait := uint64(0), 0; last == 0 || last < stats("deaf").Size; wait++ {
+		last = stats("deaf").Size
+		if time.Sleep(300 * time.Millisecond); wait > 30 {
+			t.Fatalf("%d URLs are put by streams that read no answer, and still more", last)
+		}
+	}
+	stop()
+	sent.Wait()
+
+	// Killed ones: the connection is reset in the middle of both.
+	for round := range 20 {
+		var wire net.Conn
+		c := dial(t, address, insecure.NewCredentials(), grpc.WithContextDialer(func(_ context.Context, a string) (conn net.Conn, err error) {
+			wire, err = net.Dial("tcp", a)
+			return wire, err
+		}))
+		doomed := pb.NewURLFrontierClient(c)
+		doomed.GetURLs(t.Context(), &pb.GetParams{MaxQueues: 100})
+		puts, err := doomed.PutURLs(t.Context())
+		for i := 0; err == nil && i < 1000; i++ {
+			err = puts.Send(item("killed", round*1000+i))
+		}
+		if _, err := puts.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		wire.(*net.TCPConn).SetLinger(0)
+		wire.Close()
+		c.Close()
+	}
+
+	// Ten thousand that wait.
+	before := metric(t, page, "process_resident_memory_bytes")
+	var idle []pb.URLFrontier_PutURLsClient
+	waiting, end := context.WithCancel(t.Context())
+	many := other()
+	for i := range 10_000 {
+		puts, err := many.PutURLs(waiting)
+		if err == nil {
+			err = puts.Send(item("idle", i))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, puts)
+	}
+	for _, puts := range idle {
+		if _, err := puts.Recv(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ms []float64
+	for range 20 {
+		began := time.Now()
+		if got := take(t, client, &pb.GetParams{MaxQueues: 100, MaxUrlsPerQueue: 1}); got != 100 {
+			t.Fatal(got)
+		}
+		ms = append(ms, time.Since(began).Seconds()*1000)
+	}
+	slices.Sort(ms)
+	each := (metric(t, page, "process_resident_memory_bytes") - before) / 10_000
+	t.Logf("10 000 idle streams: %.0f kB each, %.0f goroutines; 100 URLs in %.1f ms (median), %.1f ms at most",
+		each/1000, metric(t, page, "go_goroutines"), ms[10], ms[19])
+	if each > 100_000 {
+		t.Errorf("an idle stream takes %.0f bytes", each)
+	}
+	end()
+	for wait := 0; metric(t, page, "go_goroutines") > goroutines+5; wait++ {
+		if time.Sleep(100 * time.Millisecond); wait > 100 {
+			t.Fatalf("%.0f goroutines are left of %.0f", metric(t, page, "go_goroutines"), goroutines)
+		}
+	}
+}
+
+// item is a URL of a crawl that nobody knows yet.
+func item(crawl string, i int) *pb.URLItem {
+	info := &pb.URLInfo{Url: fmt.Sprintf("http://%s/%d", crawl, i), CrawlID: crawl}
+	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}}
+}
