@@ -100,7 +100,7 @@ func (c *contest) record(out *Played) *Record {
 		Learning: Figures{Outcome: out.Learning, Days: out.learning.Days},
 		Learned:  Figures{Outcome: out.Learned, Days: out.learned.Days},
 		Curve:    out.learning.means(),
-		Trainee:  out.Trainee,
+		Trainee:  out.Trainee, Speed: out.Speed,
 	}
 	for _, change := range c.at.Instance.Changes {
 		if change.At < c.Steps {

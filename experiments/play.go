@@ -34,6 +34,7 @@ type Played struct {
 	Learning Outcome         // of the learner while it learned, or of the policy
 	Learned  Outcome         // of what was learned, or of the policy, over the evaluation
 	Trainee  learner.Learner // the learner as it ended, or nil
+	Speed    float64         // epochs per second while it learned, the world and all
 
 	learning, learned part
 }
@@ -57,7 +58,7 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.Trainee, out.learning, out.learned = trainee, run.part, run.part
+	out.Trainee, out.learning, out.learned, out.Speed = trainee, run.part, run.part, run.speed
 	if out.Learning, err = run.outcome(); err != nil || p.Evaluation < 0 {
 		return out, err
 	}

@@ -24,6 +24,7 @@ type Record struct {
 	Changes   []int        `json:"changes,omitempty"`   // epochs at which the world changed while learning
 	Beside    []Pair       `json:"beside,omitempty"`    // what was learned beside what is exact
 
+	Speed   float64         `json:"-"` // epochs per second while it learned; 0 of a record that was read
 	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"time"
 
 	"ephemera/env"
 	"ephemera/learner"
@@ -52,6 +53,7 @@ type playing struct {
 	metrics learner.Learner // whose figures stand in the curve; nil for none
 
 	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
+	speed  float64          // epochs per second, of playEpochs
 }
 
 // part is what a run brought so far, as data.
@@ -78,6 +80,8 @@ const playedEvery = 256
 // playEpochs goes on as far as the given epoch, 0 for the end of the world. Between
 // epochs it looks at ctx.
 func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) error {
+	began, from := time.Now(), p.Sums.Epochs
+	defer func() { p.speed = float64(p.Sums.Epochs-from) / time.Since(began).Seconds() }()
 	var crawl []int
 	for epochs == 0 || p.Sums.Epochs < epochs {
 		if err := ctx.Err(); err != nil {

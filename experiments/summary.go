@@ -72,16 +72,18 @@ func (x row) rewards() []float64 { return x.values(func(f Figures) float64 { ret
 func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
 	var rows []row
 	var learners []string
+	speed := 0.
 	for _, c := range contenders {
 		rows = append(rows, c.rows()...)
 		if c.Learns {
+			speed = cmp.Or(speed, c.Records[0].Speed) // of the first
 			learners = append(learners, strings.TrimSuffix(c.Records[0].Run.Algorithm(), "@"+string(level)))
 		}
 	}
 	records := rows[0].records
 	rep := result.Report{
 		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
-		Steps: rows[0].figures[0].Epochs, Seeds: seeds, Seed: first, Fitted: records[0].Fitted,
+		Steps: rows[0].figures[0].Epochs, Seeds: seeds, Seed: first, Speed: speed, Fitted: records[0].Fitted,
 	}
 	if n := len(records) / seeds; n > 1 {
 		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)

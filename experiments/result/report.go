@@ -3,8 +3,11 @@ package result
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
+
+	"ephemera/experiments/files"
 )
 
 // Report is the outcome of a comparison of policies on one instance.
@@ -22,6 +25,10 @@ type Report struct {
 	// Fitted says that policies that know the model were given parameters that
 	// were fitted on a recording, not the true ones.
 	Fitted bool `json:"-"`
+
+	// Speed is how many epochs the learner learned from in a second, 0 where that was
+	// not measured now.
+	Speed float64 `json:"-"`
 
 	// Notes are sentences in plain words, printed below a table, and More is
 	// a further table below them, or nil.
@@ -68,6 +75,19 @@ func (r *Report) BoundNote() string {
 		return ""
 	}
 	return fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
+}
+
+// TellSpeed adds the speed to the notes and, unless dir is empty, keeps it there: in
+// timing.json, the one file that changes from call to call.
+func (r *Report) TellSpeed(dir string) error {
+	if r.Speed == 0 {
+		return nil
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
+	if dir == "" {
+		return nil
+	}
+	return files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed))
 }
 
 // Document implements [Printed].

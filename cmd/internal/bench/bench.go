@@ -106,6 +106,9 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
+	if err := r.TellSpeed(c.batch.Dir); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
 	return result.Print(stdout, &r, c.output.Format())
 }
 

@@ -142,7 +142,7 @@ func TestOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := clitest.Files(t, dir)
-	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt"} {
+	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt", "timing.json"} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("%s is missing", name)
 		}
@@ -176,7 +176,7 @@ func TestShards(t *testing.T) {
 	}
 	result := func(dir string) map[string]string {
 		files := clitest.Files(t, dir)
-		maps.DeleteFunc(files, func(name, _ string) bool { return name == "command.txt" })
+		maps.DeleteFunc(files, func(name, _ string) bool { return name == "command.txt" || name == "timing.json" })
 		return files
 	}
 	if got, want := result(parts), result(whole); !maps.Equal(got, want) || len(got) != 3+9 {

@@ -52,7 +52,7 @@ func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := clitest.Files(t, dir)
 	maps.DeleteFunc(got, func(name, _ string) bool { // of half a file of a killed process, and of what names the directory
-		return strings.HasPrefix(filepath.Base(name), ".") || name == "command.txt"
+		return strings.HasPrefix(filepath.Base(name), ".") || name == "command.txt" || name == "timing.json"
 	})
 	return got
 }

@@ -42,6 +42,9 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
+	if err := rep.TellSpeed(c.batch.Dir); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
 	return errors.Join(result.Print(stdout, rep, c.output.Format()), errors.Join(done.Errors...))
 }
 
