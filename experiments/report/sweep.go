@@ -62,8 +62,7 @@ func readSweep(dir, at string) (*Page, error) {
 	if s.Command != "" {
 		p.Command += " -out " + at
 	}
-	pools := Section{Title: s.Metric + " pooled by " + s.Group, Notes: []string{"Over all cells that share a value; intervals resample seeds within each cell."}, Table: s.Pools()}
-	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile(), pools, learnedOverExact(r.groups)}
+	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile(), learnedOverExact(r.groups)}
 	return p, nil
 }
 
@@ -143,9 +142,8 @@ func (r *sweepPage) profile() Section {
 	f := plot.New("profile", "Performance profile", metric.Words+", τ", "share of runs above τ")
 	for _, l := range r.Profile.Lines {
 		s := f.Of(l.Name)
-		if i, ok := r.of[l.Name]; ok { // else it is of a pool
-			s.Name, s.Style = r.groups[i].name, r.groups[i].style
-		}
+		g := r.groups[r.of[l.Name]]
+		s.Name, s.Style = g.name, g.style
 		for k, e := range l.Share {
 			addEstimate(s, r.Profile.Scores[k], e)
 		}

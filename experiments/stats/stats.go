@@ -2,10 +2,10 @@
 // their interval, their sample size and their warnings.
 //
 // Aggregates are over seeds only: one value per seed goes in, never the epochs
-// of one run. Intervals are percentile bootstrap intervals, stratified where
-// there are several tasks, as Agarwal et al., "Deep reinforcement learning at
-// the edge of the statistical precipice", NeurIPS 2021, recommend; resampling
-// draws from streams of env/stream, so that equal input gives equal bytes.
+// of one run. Intervals are percentile bootstrap intervals, as Agarwal et al.,
+// "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS
+// 2021, recommend; resampling draws from streams of env/stream, so that equal input
+// gives equal bytes.
 package stats
 
 import (
@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,11 +134,11 @@ func (b *Bootstrap) positions(n int) []int32 {
 	return t
 }
 
-// interval fills Lo and Hi from so many values of the resampled statistic.
-func (e *Estimate) interval(n int, next func(r int) float64) {
-	dist := make([]float64, n)
+// interval fills Lo and Hi from the resampled statistic.
+func (e *Estimate) interval(next func() float64) {
+	dist := make([]float64, resamples)
 	for r := range dist {
-		dist[r] = next(r)
+		dist[r] = next()
 	}
 	slices.Sort(dist)
 	level := 0.95
@@ -147,18 +146,16 @@ func (e *Estimate) interval(n int, next func(r int) float64) {
 	e.Lo, e.Hi = quantile(dist, tail), quantile(dist, 1-tail)
 }
 
-// newEstimate returns an estimate without an interval yet and whether there are
-// enough values for one, all of them finite: what is not has no place in an
-// order, so that no aggregate is honest about it.
-func newEstimate(value float64, n int, from ...[]float64) (Estimate, bool) {
-	e := Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n}
-	odd, all := 0, 0
-	for _, x := range from {
-		all += len(x)
-		for _, v := range x {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				odd++
-			}
+// estimate resamples one value per seed. What is not finite has no place in an
+// order, so that no aggregate of it is honest.
+func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	e := Estimate{Value: stat(s), Lo: math.NaN(), Hi: math.NaN(), N: n}
+	odd := 0
+	for _, v := range s {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			odd++
 		}
 	}
 	switch {
@@ -166,36 +163,19 @@ func newEstimate(value float64, n int, from ...[]float64) (Estimate, bool) {
 		e.Warning = "no value"
 	case odd > 0:
 		e.Value = math.NaN()
-		e.Warning = fmt.Sprintf("%d of %d values are not finite", odd, all)
+		e.Warning = fmt.Sprintf("%d of %d values are not finite", odd, n)
 	case n < MinSeeds:
 		e.Warning = fmt.Sprintf("need at least %d seeds for an interval", MinSeeds)
 	default:
-		return e, true
-	}
-	return e, false
-}
-
-// plain resamples sorted values, up to 2000 times; its samples are sorted and
-// valid until the next one.
-func (b *Bootstrap) plain(sorted []float64) (draw func() []float64) {
-	n := len(sorted)
-	left, sample := b.positions(n), make([]float64, n)
-	return func() []float64 {
-		for k, p := range left[:n] {
-			sample[k] = sorted[p]
-		}
-		left = left[n:]
-		return sample
-	}
-}
-
-func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
-	s := slices.Sorted(slices.Values(x))
-	e, ok := newEstimate(stat(s), len(s), s)
-	if ok {
-		draw := b.plain(s)
-		e.interval(resamples, func(int) float64 { return stat(draw()) })
-		e.Same = s[0] == s[len(s)-1]
+		left, sample := b.positions(n), make([]float64, n)
+		e.interval(func() float64 {
+			for k, p := range left[:n] {
+				sample[k] = s[p]
+			}
+			left = left[n:]
+			return stat(sample)
+		})
+		e.Same = s[0] == s[n-1]
 	}
 	return e
 }
@@ -219,93 +199,20 @@ func differences(x, ref []float64) []float64 {
 	return floats.SubTo(make([]float64, len(x)), x, ref)
 }
 
-// StratifiedMean and StratifiedIQM estimate an aggregate over several tasks:
-// the values of all tasks are pooled, and the bootstrap resamples the seeds
-// within each task, so that every resample has as many runs of each task as
-// the data. N is the number of seeds of the task that has the fewest.
-func (b *Bootstrap) StratifiedMean(tasks [][]float64) Estimate { return b.stratified(tasks, Mean) }
-
-// StratifiedIQM is StratifiedMean for the interquartile mean.
-func (b *Bootstrap) StratifiedIQM(tasks [][]float64) Estimate { return b.stratified(tasks, iqm) }
-
-func (b *Bootstrap) stratified(tasks [][]float64, stat func(sorted []float64) float64) Estimate {
-	all, least := pool(tasks)
-	e, ok := newEstimate(stat(all), least, all)
-	if ok {
-		draw := b.within(tasks)
-		e.interval(affordable(len(all)), func(int) float64 { return stat(draw()) })
-	}
-	return e
-}
-
-// Profile returns the performance profile: for each score τ, the share of runs
-// that earn more than τ, with its interval. Runs are resampled within tasks. A
-// run whose value is NaN is above no score.
-func (b *Bootstrap) Profile(tasks [][]float64, taus []float64) []Estimate {
-	all, least := pool(tasks)
-	shares := func(sorted []float64) []float64 { // above each score
-		of := make([]float64, len(taus))
-		for k, tau := range taus {
-			of[k] = float64(len(sorted)-notAbove(sorted, tau)) / float64(len(sorted))
-		}
-		return of
-	}
-	out := make([]Estimate, len(taus))
-	enough := false
-	for k, share := range shares(all) {
-		out[k], enough = newEstimate(share, least)
-	}
-	if !enough {
-		return out
-	}
-	samples, draw := make([][]float64, affordable(len(all))), b.within(tasks)
-	if len(tasks) == 1 {
-		samples, draw = make([][]float64, resamples), b.plain(all)
-	}
-	for r := range samples {
-		samples[r] = shares(draw())
-	}
-	for k := range out {
-		out[k].interval(len(samples), func(r int) float64 { return samples[r][k] })
-	}
-	return out
-}
-
-// notAbove returns how many of the sorted values are at most tau.
-func notAbove(sorted []float64, tau float64) int {
-	return sort.Search(len(sorted), func(i int) bool { return sorted[i] > tau })
-}
-
-// pool returns the values of all tasks, sorted, and the size of the smallest.
-func pool(tasks [][]float64) (sorted []float64, least int) {
-	for t, x := range tasks {
-		if t == 0 || len(x) < least {
-			least = len(x)
-		}
-		sorted = append(sorted, x...)
-	}
-	slices.Sort(sorted)
-	return sorted, least
-}
-
-// affordable lowers the number of resamples for large pools, whose intervals
-// vary less from draw to draw: at most 20 million values, at least 200 times.
-func affordable(n int) int { return min(resamples, max(200, 20_000_000/max(1, n))) }
-
-// within returns what resamples within each task; its samples are sorted.
-func (b *Bootstrap) within(tasks [][]float64) (draw func() []float64) {
-	rng := stream.New(b.seed, stream.Bootstrap, 1<<32, uint64(len(tasks)))
-	var sample []float64
-	return func() []float64 {
-		sample = sample[:0]
-		for _, x := range tasks {
-			for range x {
-				sample = append(sample, x[rng.Intn(len(x))])
+// Profile returns the performance profile: for each score τ, the share of runs that
+// earn more than τ. A run whose value is NaN is above no score.
+func (b *Bootstrap) Profile(x, taus []float64) []Estimate {
+	shares := make([]Estimate, len(taus))
+	for k, tau := range taus {
+		above := make([]float64, len(x))
+		for i, v := range x {
+			if v > tau {
+				above[i] = 1
 			}
 		}
-		slices.Sort(sample)
-		return sample
+		shares[k] = b.Mean(above)
 	}
+	return shares
 }
 
 // RatioBlocks estimates Σ num / Σ den of two series over the same days, such as
@@ -320,13 +227,13 @@ func (b *Bootstrap) RatioBlocks(num, den []float64, length int) Estimate {
 	if len(den) != n || length < 1 || length > n {
 		panic(fmt.Sprintf("stats: %d days against %d in blocks of %d; pairs need as many, and blocks 1 to all", n, len(den), length))
 	}
-	e, _ := newEstimate(sum(num)/sum(den), n)
+	e := Estimate{Value: sum(num) / sum(den), Lo: math.NaN(), Hi: math.NaN(), N: n}
 	if blocks := n / length; blocks < MinSeeds {
 		e.Warning = fmt.Sprintf("need at least %d blocks for an interval; %d days give %d of %d", MinSeeds, n, blocks, length)
 		return e
 	}
 	rng := stream.New(b.seed, stream.Bootstrap, 3<<32, uint64(n), uint64(length))
-	e.interval(resamples, func(int) float64 {
+	e.interval(func() float64 {
 		var sn, sd float64
 		for left := n; left > 0; left -= length {
 			at := rng.Intn(n)

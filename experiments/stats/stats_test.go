@@ -99,28 +99,6 @@ func TestFewSeeds(t *testing.T) {
 	}
 }
 
-// With one task the stratified interval is the plain one up to the draws; with
-// tasks at different levels and no spread within them it has no width, while
-// an unstratified one would be wide.
-func TestStratified(t *testing.T) {
-	x := normals(30, 0, 1)
-	plain, one := New(1).Mean(x), New(1).StratifiedMean([][]float64{x})
-	if plain.Value != one.Value && math.Abs(plain.Value-one.Value) > 1e-12 {
-		t.Errorf("one task: %v and %v", plain, one)
-	}
-	if w := plain.Hi - plain.Lo; math.Abs(plain.Lo-one.Lo) > 0.1*w || math.Abs(plain.Hi-one.Hi) > 0.1*w {
-		t.Errorf("one task: %v and %v", plain, one)
-	}
-	e := New(1).StratifiedMean([][]float64{{1, 1, 1, 1, 1}, {9, 9, 9, 9, 9, 9, 9}})
-	want := (5 + 63.) / 12
-	if math.Abs(e.Value-want) > 1e-12 || math.Abs(e.Lo-want) > 1e-12 || math.Abs(e.Hi-want) > 1e-12 || e.N != 5 {
-		t.Errorf("tasks without spread: %+v; want %v", e, want)
-	}
-	if q := New(1).StratifiedIQM([][]float64{{0, 10, 20, 1000}, {5, 6, 7, 8}}); !strings.Contains(q.Warning, "5 seeds") || math.Abs(q.Value-7.75) > 1e-12 {
-		t.Errorf("IQM over two tasks of four: %+v; want 7.75", q)
-	}
-}
-
 // Common random numbers: where both move together with the seed, the paired
 // interval is far shorter than the spread of either.
 func TestPaired(t *testing.T) {
@@ -139,26 +117,9 @@ func TestPaired(t *testing.T) {
 }
 
 func TestProfile(t *testing.T) {
-	p := New(1).Profile([][]float64{{1, 2, 3, 4, 5}, {3, 4, 5, 6, 7}}, []float64{0, 3, 10})
-	if p[0].Value != 1 || p[1].Value != 0.6 || p[2].Value != 0 {
-		t.Errorf("profile %v; want 1, 0.6, 0", p)
-	}
-	// With one task the share above τ is the mean of ones and zeros.
-	x := normals(20, 0, 1)
-	for _, tau := range []float64{-1, 0, 0.5, x[3]} {
-		var over []float64
-		for _, v := range x {
-			over = append(over, 0)
-			if v > tau {
-				over[len(over)-1] = 1
-			}
-		}
-		if got, want := New(1).Profile([][]float64{x}, []float64{tau})[0], New(1).Mean(over); math.Abs(got.Lo-want.Lo) > 1e-12 || math.Abs(got.Hi-want.Hi) > 1e-12 || math.Abs(got.Value-want.Value) > 1e-12 {
-			t.Errorf("share above %v: %v; as a mean %v", tau, got, want)
-		}
-	}
-	if !(p[1].Lo < 0.6 && p[1].Hi > 0.6) {
-		t.Errorf("profile at 3 has interval %v", p[1])
+	p := New(1).Profile([]float64{1, 5, 3, 4, 2, math.NaN()}, []float64{0, 3, 10})
+	if p[0].Value != 5./6 || p[1].Value != 2./6 || p[2].Value != 0 || !(p[1].Lo < 2./6 && p[1].Hi > 2./6) {
+		t.Errorf("profile %v; want 5/6, 1/3, 0", p)
 	}
 }
 
@@ -245,7 +206,6 @@ func TestNotFinite(t *testing.T) {
 		y := append([]float64{9}, good...)
 		for what, e := range map[string]Estimate{
 			"mean": b.Mean(x), "IQM": b.IQM(x), "paired": b.Paired(x, y),
-			"stratified mean": b.StratifiedMean([][]float64{good, x}), "stratified IQM": b.StratifiedIQM([][]float64{good, x}),
 		} {
 			if !math.IsNaN(e.Value) || !math.IsNaN(e.Lo) || !strings.Contains(e.Warning, "values are not finite") {
 				t.Errorf("%s with %v: %+v", what, odd, e)

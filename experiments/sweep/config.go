@@ -19,13 +19,12 @@ import (
 type Head struct {
 	Name      string   `json:"name"` // file name without .toml
 	Question  string   `json:"question"`
-	Config    string   `json:"config"`          // the configuration's text
-	Seeds     []uint64 `json:"seeds"`           // every cell runs once with each
-	Axes      []string `json:"axes"`            // keys that tell cells apart
-	Show      []string `json:"show"`            // figures of the short tables
-	Metric    string   `json:"metric"`          // the figure that cells are compared by
-	Reference string   `json:"reference"`       // id of the cell that others are compared with
-	Group     string   `json:"group,omitempty"` // key by whose value cells are pooled; "" for none
+	Config    string   `json:"config"`    // the configuration's text
+	Seeds     []uint64 `json:"seeds"`     // every cell runs once with each
+	Axes      []string `json:"axes"`      // keys that tell cells apart
+	Show      []string `json:"show"`      // figures of the short tables
+	Metric    string   `json:"metric"`    // the figure that cells are compared by
+	Reference string   `json:"reference"` // id of the cell that others are compared with
 }
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
@@ -64,7 +63,6 @@ type document struct {
 	Metric    string `toml:"metric"`
 	Show      any    `toml:"show"`
 	Reference string `toml:"reference"`
-	Group     string `toml:"group"`
 	Table
 	Cells []struct {
 		Label string `toml:"label"`
@@ -136,7 +134,7 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 			delete(g.own, key)
 		}
 	}
-	c = &Config{Head: Head{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Question: d.Question, Config: string(text), Group: d.Group}}
+	c = &Config{Head: Head{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Question: d.Question, Config: string(text)}}
 	if err := c.compareBy(d); err != nil {
 		return nil, err
 	}

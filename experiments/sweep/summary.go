@@ -23,7 +23,6 @@ type Summary struct {
 	Command  string               `json:"command"` // that repeats the sweep
 	Figures  []experiments.Figure `json:"figures"`
 	Cells    []Row                `json:"cells"`
-	Groups   []Pool               `json:"groups,omitempty"`
 	Profile  *Profiles            `json:"profile,omitempty"`
 	Runs     int                  `json:"runs"` // that are done
 	Missing  int                  `json:"missing"`
@@ -43,14 +42,6 @@ type Row struct {
 	IQM      stats.Estimate   `json:"iqm"`             // of the metric
 	Diff     *stats.Estimate  `json:"diff,omitempty"`  // metric minus the reference's, same seeds; nil where that solves another problem
 	Over     bool             `json:"over,omitempty"`  // its crawls cost more than the budget in some epochs
-}
-
-// Pool is the metric over all cells that share a value of the group's key.
-type Pool struct {
-	Value string         `json:"value"`
-	Cells int            `json:"cells"`
-	Mean  stats.Estimate `json:"mean"`
-	IQM   stats.Estimate `json:"iqm"`
 }
 
 // Profiles are performance profiles of the metric.
@@ -88,7 +79,7 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	for i := range c.Cells {
 		s.Cells = append(s.Cells, s.row(c, i, of, boot))
 	}
-	s.pool(c, of, boot)
+	s.profile(of, boot)
 	s.Verdict = s.verdict(of)
 }
 
@@ -144,38 +135,22 @@ func (s *Summary) verdict(of func(i int) [][]float64) string {
 	return fmt.Sprintf("The best cell%s by %s is %s, before %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
 }
 
-// pool fills the groups, and the profiles of these or else of the best cells.
-func (s *Summary) pool(c *Config, of func(i int) [][]float64, boot *stats.Bootstrap) {
-	best := s.Ranking()
-	best = best[:min(len(best), profileLines)]
-	var names []string
-	tasks := map[string][][]float64{} // by name
-	for i := range c.Cells {
-		name := s.Cells[i].ID
-		if c.Group != "" {
-			name = c.Cells[i].texts(c.Group)[0]
-		} else if !slices.Contains(best, i) {
-			continue
-		}
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-		if x := column(of(i), s.Column(s.Metric)); len(x) > 0 {
-			tasks[name] = append(tasks[name], x)
+// profile fills the profiles of the best cells.
+func (s *Summary) profile(of func(i int) [][]float64, boot *stats.Bootstrap) {
+	var best []int
+	values := map[int][]float64{} // of a cell
+	for _, i := range s.Ranking() {
+		if x := column(of(i), s.Column(s.Metric)); len(x) > 0 && len(best) < profileLines {
+			best, values[i] = append(best, i), x
 		}
 	}
-	scores := scale(tasks)
-	if scores != nil {
-		s.Profile = &Profiles{Scores: scores}
+	scores := scale(values)
+	if scores == nil {
+		return
 	}
-	for _, name := range names {
-		x := tasks[name]
-		if c.Group != "" {
-			s.Groups = append(s.Groups, Pool{name, len(x), boot.StratifiedMean(x), boot.StratifiedIQM(x)})
-		}
-		if scores != nil {
-			s.Profile.Lines = append(s.Profile.Lines, ProfileOf{name, boot.Profile(x, scores)})
-		}
+	s.Profile = &Profiles{Scores: scores}
+	for _, i := range slices.Sorted(slices.Values(best)) {
+		s.Profile.Lines = append(s.Profile.Lines, ProfileOf{s.Cells[i].ID, boot.Profile(values[i], scores)})
 	}
 }
 
@@ -196,10 +171,10 @@ func paired(x, y [][]float64, figure int) (a, b []float64) {
 }
 
 // scale returns the scores of profiles, nil where all values are the same.
-func scale(tasks map[string][][]float64) []float64 {
+func scale(values map[int][]float64) []float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, task := range tasks {
-		for _, v := range slices.Concat(task...) {
+	for _, x := range values {
+		for _, v := range x {
 			if !math.IsNaN(v) {
 				lo, hi = min(lo, v), max(hi, v)
 			}

@@ -280,7 +280,7 @@ func TestVerdict(t *testing.T) {
 // The summary's estimates are those of the figures of the runs, cells are paired by
 // seed, and a terminal of 120 columns holds every line of its table.
 func TestSummary(t *testing.T) {
-	c := load(t, "seeds = 6\nmetric = \"learning_reward\"\nreference = \"kappa/2\"\ngroup = \"learner.kappa\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nshow = [\"learning_reward\", \"learning_crawls\", \"learned_reward\", \"whittle_reward\", \"over_budget\", \"fallbacks\"]\n")
+	c := load(t, "seeds = 6\nmetric = \"learning_reward\"\nreference = \"kappa/2\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nshow = [\"learning_reward\", \"learning_crawls\", \"learned_reward\", \"whittle_reward\", \"over_budget\", \"fallbacks\"]\n")
 	reward := func(cell int, seed uint64) float64 { return float64(10*cell) + 1/float64(seed) }
 	dir := t.TempDir()
 	rep, err := Summarize(c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), Options{Batch: experiments.Batch{Dir: dir, Workers: 2}})
@@ -302,8 +302,8 @@ func TestSummary(t *testing.T) {
 	if d := back.Cells[2].Diff; math.Abs(d.Value-10) > 1e-12 || back.Cells[1].Diff != nil {
 		t.Errorf("the difference to the reference is %+v", d)
 	}
-	if len(back.Groups) != 3 || back.Groups[0].Value != "1" || back.Profile == nil {
-		t.Errorf("groups %+v", back.Groups)
+	if len(back.Profile.Lines) != 3 || back.Profile.Lines[0].Name != "kappa/1" {
+		t.Errorf("profiles %+v", back.Profile)
 	}
 	if !back.Cells[2].Over || back.Cells[1].Over {
 		t.Error("the mark of the cell that breaks the budget is wrong")
@@ -324,7 +324,7 @@ func TestSummary(t *testing.T) {
 	if !strings.Contains(text.String(), "kappa/4 *") || !strings.Contains(text.String(), "Left out for want of room: ") {
 		t.Errorf("text\n%s", &text)
 	}
-	if err := result.Print(&md, rep, result.Markdown); err != nil || !strings.Contains(md.String(), "IQM of learning_reward") || !strings.Contains(md.String(), "by learner.kappa, stratified") {
+	if err := result.Print(&md, rep, result.Markdown); err != nil || !strings.Contains(md.String(), "IQM of learning_reward") {
 		t.Errorf("%v\n%s", err, &md)
 	}
 }

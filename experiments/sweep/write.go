@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ephemera/experiments"
 	"ephemera/experiments/result"
@@ -17,10 +16,6 @@ func (s *Summary) Document() result.Document {
 	d := result.Document{
 		Title: s.Name, Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
 		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Warnings(), []string{s.Verdict}),
-	}
-	if len(s.Groups) > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("The second table pools %s by %s, stratified over cells.", s.Metric, s.Group))
-		d.More = s.Pools()
 	}
 	d.Notes = slices.DeleteFunc(d.Notes, func(note string) bool { return note == "" })
 	return d
@@ -46,11 +41,6 @@ func (s *Summary) long() *result.Table {
 		if c.Diff != nil {
 			put(c.ID, m, "minus "+s.Reference, *c.Diff)
 		}
-	}
-	group := s.Group[strings.LastIndexByte(s.Group, '.')+1:]
-	for _, g := range s.Groups {
-		put(group+"/"+g.Value, m, "pooled mean", g.Mean)
-		put(group+"/"+g.Value, m, "pooled iqm", g.IQM)
 	}
 	return t
 }
@@ -114,15 +104,6 @@ func (s *Summary) Table() *result.Table {
 			row = append(row, "")
 		}
 		t.Add(row...)
-	}
-	return t
-}
-
-// Pools is the table of the groups.
-func (s *Summary) Pools() *result.Table {
-	t := &result.Table{Header: []string{s.Group[strings.LastIndexByte(s.Group, '.')+1:], "cells", "mean", "IQM"}}
-	for _, g := range s.Groups {
-		t.Add(g.Value, strconv.Itoa(g.Cells), g.Mean.String(), g.IQM.String())
 	}
 	return t
 }
