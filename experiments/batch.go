@@ -43,11 +43,11 @@ type Performed struct {
 // PerformAll performs the runs of a shard that have no record, and returns the
 // records of all that are done. A run that fails does not stop the others.
 func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed, error) {
-	contests := make([]*contest, len(runs))
+	resolved := make([]*Resolved, len(runs))
 	wrong := make([]error, len(runs))
 	names := make([]string, len(runs))
 	for i, r := range runs {
-		c, err := e.resolve(ctx, r)
+		c, err := e.Resolve(ctx, r)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else if err != nil {
@@ -55,7 +55,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 			continue
 		}
 		c.play.played = b.Played
-		contests[i] = c
+		resolved[i] = c
 		names[i] = fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.at.Instance.ID, r.Seed)
 		if b.Dir == "" {
 			continue
@@ -68,7 +68,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 		if i > 0 || b.Saved == "" {
 			continue
 		}
-		c.play.saves = &checkpoints{file: b.Saved, id: names[i], contest: c}
+		c.play.saves = &checkpoints{file: b.Saved, id: names[i], run: c}
 		at, err := readCheckpoint(b.Saved)
 		if err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	out := &Performed{}
 	var err error
 	out.Records, out.Errors, out.Ran, err = PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
-		rec, err := e.perform(ctx, contests[i])
+		rec, err := e.perform(ctx, resolved[i])
 		if err == nil && i > 0 {
 			rec.Trainee = nil // many would fill the memory
 		}

@@ -20,9 +20,9 @@ import (
 // checkpoints say where a learner is saved while it learns. None of it changes what
 // the run brings.
 type checkpoints struct {
-	file    string
-	id      string // of the run
-	contest *contest
+	file string
+	id   string // of the run
+	run  *Resolved
 }
 
 // checkpoint is where the run of a learner stands between two epochs, as data. The
@@ -119,13 +119,13 @@ func (c *checkpoints) save(run *playing) error {
 	if err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
-	p := c.contest.play
+	p := c.run.play
 	config, err := toml.Marshal(struct {
 		Algorithm string       `toml:"algorithm"`
 		Knowledge env.Level    `toml:"knowledge"`
 		Settings  any          `toml:"settings"`
 		Instance  env.Instance `toml:"instance"`
-	}{p.Entry.Name, p.Level, p.Settings, c.contest.at.Instance})
+	}{p.Entry.Name, p.Level, p.Settings, c.run.at.Instance})
 	if err != nil {
 		return err
 	}

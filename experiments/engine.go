@@ -24,7 +24,7 @@ type Engine struct {
 
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *contest) (*Played, error) {
+func (e *Engine) exact(ctx context.Context, c *Resolved) (*Played, error) {
 	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, played: c.play.played}
 	if p.Level == env.LevelOnline {
 		p.Level = env.LevelModel // what Whittle knows that the learner does not
@@ -50,14 +50,14 @@ func (e *Engine) exact(ctx context.Context, c *contest) (*Played, error) {
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
 func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
-	c, err := e.resolve(ctx, r)
+	c, err := e.Resolve(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	return e.perform(ctx, c)
 }
 
-func (e *Engine) perform(ctx context.Context, c *contest) (*Record, error) {
+func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 	var out *Played
 	itself := c.play.Entry.Name == "whittle" && c.play.Level != env.LevelOnline
 	if !itself { // before Whittle, so that a learner that is interrupted is saved
@@ -86,7 +86,7 @@ func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &contest{play: p, at: newSite(s, "")}
+	c := &Resolved{play: p, at: newSite(s, "")}
 	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
 	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
 	c.Learner = map[string]any{"algorithm": p.Entry.Name}
@@ -94,7 +94,7 @@ func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 }
 
 // record makes the record of a run, but for its shares of exact Whittle.
-func (c *contest) record(out *Played) *Record {
+func (c *Resolved) record(out *Played) *Record {
 	rec := &Record{
 		Run: c.Run, Instance: c.at.Instance.ID, Fitted: c.at.Epochs > 0,
 		Learning: Figures{Outcome: out.Learning, Days: out.learning.Days},

@@ -75,15 +75,15 @@ func TestResolve(t *testing.T) {
 	var e Engine
 	resolve := func(r Run) (Run, string) {
 		t.Helper()
-		r, err := e.Resolve(context.Background(), r)
+		resolved, err := e.Resolve(context.Background(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		hash, err := e.Hash(r)
+		hash, err := e.Hash(resolved.Run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r, hash
+		return resolved.Run, hash
 	}
 	file := filepath.Join(t.TempDir(), "two.toml")
 	write := func(rate string) {

@@ -163,35 +163,21 @@ func newSite(s Scene, key string) *site {
 	return &site{s, key, sync.OnceValues(func() (bound, price float64) { return index.Bound(s.Instance) })}
 }
 
-// contest is a resolved run, ready to be performed.
-type contest struct {
+// Resolved is a run with every setting spelt out, ready to be performed.
+type Resolved struct {
 	Run
 	play Play
 	at   *site
 }
 
+// Scene returns the scene in which the run takes place.
+func (c *Resolved) Scene() Scene { return c.at.Scene }
+
 // Resolve returns the run with every setting spelt out, so that equal runs are
 // equal, or says what is wrong with it. An error about a setting is a
 // *SettingError with the setting's dotted name.
-func (e *Engine) Resolve(ctx context.Context, r Run) (Run, error) {
-	c, err := e.resolve(ctx, r)
-	if err != nil {
-		return Run{}, err
-	}
-	return c.Run, nil
-}
-
-// Scene returns the scene in which a run takes place.
-func (e *Engine) Scene(ctx context.Context, r Run) (Scene, error) {
-	c, err := e.resolve(ctx, r)
-	if err != nil {
-		return Scene{}, err
-	}
-	return c.at.Scene, nil
-}
-
-func (e *Engine) resolve(ctx context.Context, r Run) (c *contest, err error) {
-	c = &contest{Run: r}
+func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
+	c = &Resolved{Run: r}
 	p := &c.play
 	if r.Steps < 1 {
 		return nil, wrong("steps", "steps is %d; allowed is 1 epoch or more", r.Steps)
@@ -241,7 +227,7 @@ func under(table string, err error) error {
 
 // resolveWorld fills in the kind of the world and the instance, and leaves out
 // the settings that belong to worlds of other kinds.
-func (c *contest) resolveWorld() error {
+func (c *Resolved) resolveWorld() error {
 	usual, w := NewRun().World, &c.World
 	switch {
 	case w.Kind != "":

@@ -143,10 +143,9 @@ const readingKey = "reading"
 // is a *SettingError.
 func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	names := slices.Sorted(maps.Keys(keys))
-	if e.Settings == nil {
-		if len(names) > 0 {
-			return nil, wrong(names[0], "%s has no setting %q, nor any other", e.Name, names[0])
-		}
+	if e.Settings == nil && len(names) > 0 {
+		return nil, wrong(names[0], "%s has no setting %q, nor any other", e.Name, names[0])
+	} else if e.Settings == nil {
 		return nil, nil
 	}
 	s := e.Settings(level)
@@ -159,7 +158,7 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	for _, name := range names {
 		field, ok := byKey[name]
 		if !ok {
-			return nil, &SettingError{name, e.unknown(level, name)}
+			return nil, wrong(name, "%s has no setting %q with knowledge %s; allowed are %s", e.Name, name, level, strings.Join(e.Keys(level), ", "))
 		}
 		usual := plainValue(field)
 		if err := setValue(field, keys[name]); err != nil {
@@ -177,16 +176,6 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 // Validator is what settings offer that have ranges.
 type Validator interface {
 	Validate() error // the first setting that is out of its range
-}
-
-// unknown is the error of a setting that an entry has not at that level.
-func (e *Entry) unknown(level env.Level, key string) error {
-	for _, other := range e.Levels {
-		if e.Has(other, key) {
-			return fmt.Errorf("%s has setting %q with knowledge %s only; here it is %s", e.Name, key, other, level)
-		}
-	}
-	return fmt.Errorf("%s has no setting %q; allowed are %s", e.Name, key, strings.Join(e.Keys(level), ", "))
 }
 
 // Has reports whether there is a setting of that name at that level.

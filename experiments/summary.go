@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -226,23 +227,18 @@ func verdict(results []result.Row, rows []row, seeds int) []string {
 	return []string{fmt.Sprintf("The best two, %s and %s, cannot be told apart.", best, second)}
 }
 
-// RunRow is what one part of a run earned.
-type RunRow struct {
-	Policy   string `json:"policy"`
-	Instance string `json:"instance"`
-	Seed     uint64 `json:"seed"`
-	Outcome
-}
-
-// RunRows returns the rows of all runs, in the contenders' order.
-func RunRows(contenders []Contender) (all []RunRow) {
+// RunsTable has a row of what each part of each run earned, in the contenders' order.
+func RunsTable(contenders []Contender) *result.Table {
+	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
 	for _, c := range contenders {
 		parts := c.rows()
 		for i, r := range c.Records {
 			for _, x := range parts {
-				all = append(all, RunRow{x.policy, r.Instance, r.Run.Seed, x.figures[i].Outcome})
+				f := x.figures[i]
+				t.Add(x.policy, r.Instance, strconv.FormatUint(r.Run.Seed, 10), strconv.Itoa(f.Epochs),
+					result.Exact(f.Reward), result.Exact(f.Crawls), result.Exact(f.Cost), result.Exact(f.Over), result.Exact(f.Overrun))
 			}
 		}
 	}
-	return all
+	return t
 }

@@ -34,7 +34,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s has an interval; two instances are too few for one", row.Policy)
 		}
 	}
-	if rows := RunRows(all); len(rows) != 2*3*5 || rows[1].Policy != "paper/learned" || rows[2].Seed != 1 || rows[6].Instance != scenes[1].Instance.ID {
+	if rows := RunsTable(all).Rows; len(rows) != 2*3*5 || rows[1][0] != "paper/learned" || rows[2][2] != "1" || rows[6][1] != scenes[1].Instance.ID {
 		t.Errorf("%d runs: %+v", len(rows), rows)
 	}
 }

@@ -75,11 +75,11 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 	p.Sections = append(p.Sections, learning(groups), learnedOverExact(groups))
 	for _, g := range groups {
 		if rec := g.records[0]; r.Seeds == 1 && strings.TrimSuffix(g.name, overBudget) == r.Algorithm {
-			scene, err := new(experiments.Engine).Scene(ctx, rec.Run)
+			run, err := new(experiments.Engine).Resolve(ctx, rec.Run)
 			if err != nil {
 				return nil, err
 			}
-			p.Sections = append(p.Sections, drawTraining(scene.Instance, rec)...)
+			p.Sections = append(p.Sections, drawTraining(run.Scene().Instance, rec)...)
 		}
 	}
 	return p, nil

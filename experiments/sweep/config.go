@@ -267,7 +267,9 @@ func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has m
 			cells = next
 		}
 		for _, cell := range cells {
-			if cell.Run, err = c.engine.Resolve(ctx, cell.Run); err == nil {
+			run, err := c.engine.Resolve(ctx, cell.Run)
+			if err == nil {
+				cell.Run = run.Run
 				cell.Hash, err = c.engine.Hash(cell.Run)
 			}
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ephemera/cmd/internal/cli"
@@ -101,8 +100,14 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func (c *command) tell(done []experiments.Contender, left []string, stdout io.Writer) error {
 	r := experiments.Compare(done, c.level, c.seeds, c.runs.Seed)
 	r.Notes = slices.Concat(notes(&r, len(c.instances)), r.Notes, left)
-	if c.batch.Dir != "" {
-		if err := c.keep(&r, experiments.RunRows(done)); err != nil {
+	if dir := c.batch.Dir; dir != "" {
+		err := errors.Join(
+			result.Put(dir, "result.json", &r, result.JSON),
+			result.Put(dir, "result.md", &r, result.Markdown),
+			result.Put(dir, "runs.csv", experiments.RunsTable(done), result.CSV),
+			cli.PutCommand(dir, "bench", c.args),
+		)
+		if err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
@@ -127,15 +132,11 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 		return nil, err
 	}
 	c.runs.World = base.World // one for all
-	scene, err := c.engine.Scene(ctx, base)
-	if err != nil {
-		return nil, err
-	}
 	names := strings.Split(c.policies, ",")
 	if c.policies == "" {
 		names = []string{"learned"}
 		for _, e := range experiments.Catalogue() {
-			if e.Name != named.Name && e.WhyNot(scene, level) == "" {
+			if e.Name != named.Name && e.WhyNot(base.Scene(), level) == "" {
 				names = append(names, e.Name)
 			}
 		}
@@ -156,48 +157,34 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 		case name == "learned":
 			x.entry, x.name = named, ""
 		default:
-			if x.entry, err = find(name); err != nil {
+			x.entry, err = experiments.Find(name)
+			if err != nil && strings.HasPrefix(name, experiments.SavedPrefix) {
 				return nil, err
+			} else if err != nil {
+				return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
 			}
 		}
 		seen[name] = true
 		x.run = c.runs.Of(c.flags, x.entry.Name, level)
+		for key, v := range c.runs.Settings {
+			if x.entry.Has(level, key) {
+				x.run.Learner[key] = v
+			}
+		}
+		if _, err := c.engine.Resolve(ctx, c.on(x.run, 0)); err != nil {
+			return nil, err
+		}
 		chosen = append(chosen, x)
 	}
 	if c.runs.Named != "" && !seen["learned"] {
 		return nil, cli.Usagef("-algorithm says what learning and learned stand for, which -policies does not name")
 	}
-	return chosen, c.configure(ctx, chosen)
-}
-
-// configure gives the contenders their settings, and checks them.
-func (c *command) configure(ctx context.Context, chosen []contender) error {
-	var entries []*experiments.Entry
-	var runs []experiments.Run
-	for _, x := range chosen {
-		entries, runs = append(entries, x.entry), append(runs, x.run)
-	}
-	if err := c.runs.Configure(c.level, entries, runs); err != nil {
-		return err
-	}
-	for _, r := range runs {
-		if _, err := c.engine.Resolve(ctx, c.on(r, 0)); err != nil {
-			return err
+	for key := range c.runs.Settings {
+		if !slices.ContainsFunc(chosen, func(x contender) bool { return x.entry.Has(level, key) }) {
+			return nil, cli.Usagef("setting %q reaches none of the compared policies", key)
 		}
 	}
-	return nil
-}
-
-// find returns an entry of the catalogue, or of file:DIR what was learned there.
-func find(name string) (*experiments.Entry, error) {
-	e, err := experiments.Find(name)
-	switch {
-	case err == nil:
-		return e, nil
-	case strings.HasPrefix(name, experiments.SavedPrefix):
-		return nil, fmt.Errorf("-policies: %w", err)
-	}
-	return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
+	return chosen, nil
 }
 
 // named returns the one instance of the flags, or those of -random.
@@ -294,19 +281,4 @@ func notes(r *result.Report, instances int) []string {
 		all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
 	}
 	return all
-}
-
-// keep writes what -out keeps.
-func (c *command) keep(r *result.Report, runs []experiments.RunRow) error {
-	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
-	for _, r := range runs {
-		t.Add(r.Policy, r.Instance, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Epochs),
-			result.Exact(r.Reward), result.Exact(r.Crawls), result.Exact(r.Cost), result.Exact(r.Over), result.Exact(r.Overrun))
-	}
-	return errors.Join(
-		result.Put(c.batch.Dir, "result.json", r, result.JSON),
-		result.Put(c.batch.Dir, "result.md", r, result.Markdown),
-		result.Put(c.batch.Dir, "runs.csv", t, result.CSV),
-		cli.PutCommand(c.batch.Dir, "bench", c.args),
-	)
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,10 +15,10 @@ import (
 
 // Runs are the flags that describe runs: a world, a learner and its settings.
 type Runs struct {
-	experiments.Run        // but for the learner
-	Named           string // the learner of -algorithm, empty if there is none
+	experiments.Run                // but for the learner
+	Named           string         // the learner of -algorithm, empty if there is none
+	Settings        map[string]any // of -set, by their keys
 	knowledge       string
-	settings        map[string]any
 }
 
 // flagKeys are the settings of a run that flags give, by the names of the flags.
@@ -47,7 +45,7 @@ func (r *Runs) add(f *Flags, name, usage string) {
 
 // Define adds the flags to f in groups.
 func (r *Runs) Define(f *Flags) {
-	r.Run, r.settings = experiments.NewRun(), map[string]any{}
+	r.Run, r.Settings = experiments.NewRun(), map[string]any{}
 	add := func(name, usage string) { r.add(f, name, usage) }
 	f.Group("World", func() {
 		add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
@@ -75,7 +73,7 @@ func (r *Runs) Define(f *Flags) {
 			if !ok || key == "" {
 				return fmt.Errorf("%q is not of the form key=value", text)
 			}
-			r.settings[key] = parseValue(value)
+			r.Settings[key] = parseValue(value)
 			return nil
 		})
 	})
@@ -120,7 +118,7 @@ func (r *Runs) Algorithm() (*experiments.Entry, env.Level, error) {
 	return e, level, nil
 }
 
-// Of returns the run of the flags for a policy of that name at a level.
+// Of returns the run of the flags, but for -set, for a policy of that name at a level.
 func (r *Runs) Of(f *Flags, policy string, level env.Level) experiments.Run {
 	run := r.Run
 	if run.World.Trace != "" && !f.Given("steps") {
@@ -131,23 +129,6 @@ func (r *Runs) Of(f *Flags, policy string, level env.Level) experiments.Run {
 	}
 	run.Learner = map[string]any{"algorithm": policy}
 	return run
-}
-
-// Configure gives the settings of the flags to the runs of those entries that have
-// them. A setting that none has is refused.
-func (r *Runs) Configure(level env.Level, entries []*experiments.Entry, runs []experiments.Run) error {
-	for _, key := range slices.Sorted(maps.Keys(r.settings)) {
-		reached := false
-		for i, e := range entries {
-			if len(entries) == 1 || e.Has(level, key) {
-				runs[i].Learner[key], reached = r.settings[key], true
-			}
-		}
-		if !reached {
-			return Usagef("setting %q reaches none of the compared policies", key)
-		}
-	}
-	return nil
 }
 
 // WrongFlag marks the error of a setting as one of how the command was called, and

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -36,8 +37,7 @@ type command struct {
 	args   []string
 
 	engine experiments.Engine
-	run    experiments.Run // of the learner, resolved
-	scene  experiments.Scene
+	run    *experiments.Resolved // of the learner
 	level  env.Level
 }
 
@@ -81,19 +81,15 @@ func (c *command) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.level, c.run = level, c.runs.Of(c.flags, e.Name, level)
-	err = c.runs.Configure(level, []*experiments.Entry{e}, []experiments.Run{c.run})
-	if err == nil {
-		c.run, err = c.engine.Resolve(ctx, c.run)
-	}
-	if err == nil {
-		c.scene, err = c.engine.Scene(ctx, c.run)
-	}
+	c.level = level
+	asked := c.runs.Of(c.flags, e.Name, level)
+	maps.Copy(asked.Learner, c.runs.Settings)
+	c.run, err = c.engine.Resolve(ctx, asked)
 	if err != nil || c.batch.Dir == "" {
 		return cli.WrongFlag(err)
 	}
 	c.batch.Saved = filepath.Join(c.batch.Dir, learner.StateFile)
-	text, err := toml.Marshal(c.run)
+	text, err := toml.Marshal(c.run.Run)
 	if err == nil {
 		err = files.Put(filepath.Join(c.batch.Dir, "config.toml"), text)
 	}
@@ -108,9 +104,9 @@ func (c *command) resolve(ctx context.Context) error {
 
 // perform runs what is missing of the learner and the policies beside it.
 func (c *command) perform(ctx context.Context, show func(done, total int)) (*experiments.Performed, error) {
-	runs := []experiments.Run{c.run}
+	runs := []experiments.Run{c.run.Run}
 	for _, name := range compared {
-		r := c.run
+		r := c.run.Run
 		r.Learner = map[string]any{"algorithm": name + "@" + string(c.level)}
 		runs = append(runs, r)
 	}
