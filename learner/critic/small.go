@@ -6,15 +6,17 @@ import "math"
 const Most = 4
 
 // Small solves By = v for a symmetric B of at most four features that is put
-// together afresh each time, because its update is not of low rank: by Cholesky,
-// or by the Tikhonov form where B is close to rank-deficient. Both are in units
-// of D = diag(B)^−½. It allocates nothing.
+// together afresh each time, because its update is not of low rank: by B = LDLᵀ, or
+// by the Tikhonov form where B is close to rank-deficient. It allocates nothing.
 type Small struct {
 	l     int
-	unit  [Most]float64       // diagonal of D; 0 for a feature that is always 0
-	b     [Most][Most]float64 // DBD
-	lower [Most][Most]float64 // Cholesky factor of DBD, or of (DBD)² + δI
-	tikh  bool
+	lower [Most][Most]float64 // L below its diagonal, which is 1
+	pivot [Most]float64       // 1/D
+
+	// The Tikhonov form is of B̃ = UBU, U = diag(B)^−½; L and D are those of B̃² + δI.
+	tikh bool
+	unit [Most]float64 // diagonal of U; 0 for a feature that is always 0
+	b    [Most][Most]float64
 }
 
 const (
@@ -25,7 +27,11 @@ const (
 // Factor takes up the first l rows and columns of B. It reports whether B is
 // trusted; if not, Solve takes the Tikhonov form.
 func (s *Small) Factor(l int, b *[Most][Most]float64) bool {
-	s.l, s.tikh = l, false
+	s.l, s.lower = l, *b
+	s.tikh = !s.decompose(leastPivot)
+	if !s.tikh {
+		return true
+	}
 	for i := range l {
 		s.unit[i] = 0
 		if v := b[i][i]; v > 0 {
@@ -37,11 +43,6 @@ func (s *Small) Factor(l int, b *[Most][Most]float64) bool {
 			s.b[i][j] = b[i][j] * s.unit[i] * s.unit[j]
 		}
 	}
-	s.lower = s.b
-	if s.cholesky(leastPivot) {
-		return true
-	}
-	s.tikh = true
 	for i := range l {
 		for j := range l {
 			var v float64
@@ -52,43 +53,43 @@ func (s *Small) Factor(l int, b *[Most][Most]float64) bool {
 		}
 		s.lower[i][i] += smallDelta
 	}
-	if !s.cholesky(0) {
+	if !s.decompose(0) {
 		panic("critic: the matrix of a source is not finite")
 	}
 	return false
 }
 
-// cholesky factorises lower in place and reports whether every pivot is above
-// least.
-func (s *Small) cholesky(least float64) bool {
+// decompose replaces lower by L and reports whether every pivot is above that share
+// of what it was.
+func (s *Small) decompose(least float64) bool {
 	a := &s.lower
 	for i := range s.l {
-		for j := range i + 1 {
+		var y [Most]float64 // row i of LD
+		d := a[i][i]
+		for j := range i {
 			v := a[i][j]
 			for k := range j {
-				v -= a[i][k] * a[j][k]
+				v -= y[k] * a[j][k]
 			}
-			if j < i {
-				a[i][j] = v / a[j][j]
-				continue
-			}
-			if !(v > least) {
-				return false
-			}
-			a[i][i] = math.Sqrt(v)
+			y[j], a[i][j] = v, v*s.pivot[j]
+			d -= v * a[i][j]
 		}
+		if !(d > least*a[i][i]) {
+			return false
+		}
+		s.pivot[i] = 1 / d
 	}
 	return true
 }
 
-// Solve replaces v by B⁻¹v = D(DBD)⁻¹Dv, or by D(B̃ᵀB̃ + δI)⁻¹B̃ᵀDv with B̃ = DBD.
+// Solve replaces v by B⁻¹v, or by U(B̃ᵀB̃ + δI)⁻¹B̃ᵀUv.
 func (s *Small) Solve(v *[Most]float64) {
 	l := s.l
-	for i := range l {
-		v[i] *= s.unit[i]
-	}
 	if s.tikh {
-		x := *v
+		var x [Most]float64
+		for i := range l {
+			x[i] = s.unit[i] * v[i]
+		}
 		for i := range l {
 			v[i] = 0
 			for k := range l {
@@ -101,15 +102,16 @@ func (s *Small) Solve(v *[Most]float64) {
 		for k := range i {
 			v[i] -= a[i][k] * v[k]
 		}
-		v[i] /= a[i][i]
 	}
 	for i := l - 1; i >= 0; i-- {
+		v[i] *= s.pivot[i]
 		for k := i + 1; k < l; k++ {
 			v[i] -= a[k][i] * v[k]
 		}
-		v[i] /= a[i][i]
 	}
-	for i := range l {
-		v[i] *= s.unit[i]
+	if s.tikh {
+		for i := range l {
+			v[i] *= s.unit[i]
+		}
 	}
 }

@@ -115,32 +115,43 @@ func (l *Learner) evaluate(i, steps int) {
 		}
 	}
 	l.small.Solve(&v)
-	reach := 1 - math.Pow(1-l.set.Gamma, float64(steps))
+	left := 1.
+	for range steps {
+		left *= 1 - l.set.Gamma
+	}
 	for j := range d + 1 {
-		s.crawl[j] += reach * v[j]
+		s.crawl[j] += (1 - left) * v[j]
 	}
 	if l.set.Critic == "random" {
 		return
 	}
 
-	var a [degree][degree]float64 // A_ww
-	var gain, toll [degree]float64
+	// w ← w + γB_ww⁻¹(A_ww w + g) is w ← w + Gw + g̃ with G = γB_ww⁻¹A_ww, the same
+	// for both rewards.
+	var g [degree][critic.Most]float64 // γA_ww, then G, column by column
+	var gain, toll [critic.Most]float64
 	for j := range d {
 		for k := range d {
 			b[j][k] = nodePowers[j+k+2] * z[j+k+2]
-			a[j][k] = (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
+			g[k][j] = l.set.Gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
 		}
 		f := s.unit*nodePowers[j+1]*z[j+2]/nodes + lastPowers[j+1]*z[j+1]
 		gain[j] = -eta * f
 		for k := range d + 1 {
 			gain[j] += lastPowers[j+1] * z[j+1+k] * s.crawl[k]
 		}
-		toll[j] = lastPowers[j+1]*z[j+1]*cost - work*f
+		gain[j] *= l.set.Gamma
+		toll[j] = l.set.Gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
 	}
 	l.factor(d, &b)
+	for k := range d {
+		l.small.Solve(&g[k])
+	}
+	l.small.Solve(&gain)
+	l.small.Solve(&toll)
 	for range steps {
-		l.step(&s.wait, &gain, &a)
-		l.step(&s.toll, &toll, &a)
+		step(&s.wait, &gain, &g)
+		step(&s.toll, &toll, &g)
 	}
 }
 
@@ -151,16 +162,11 @@ func (l *Learner) factor(n int, b *[critic.Most][critic.Most]float64) {
 	}
 }
 
-// step takes w ← w + γB_ww⁻¹(A_ww w + g).
-func (l *Learner) step(w, g *[degree]float64, a *[degree][degree]float64) {
-	var v [critic.Most]float64
-	d := l.set.Features
-	for j := range d {
-		v[j] = g[j] + a[j][0]*w[0] + a[j][1]*w[1] + a[j][2]*w[2]
-	}
-	l.small.Solve(&v)
-	for j := range d {
-		w[j] += l.set.Gamma * v[j]
+// step takes w ← w + Gw + g̃.
+func step(w *[degree]float64, v *[critic.Most]float64, g *[degree][critic.Most]float64) {
+	old := *w
+	for j := range w {
+		w[j] += v[j] + g[0][j]*old[0] + g[1][j]*old[1] + g[2][j]*old[2]
 	}
 }
 
