@@ -14,8 +14,7 @@ const (
 	mostRounds = 50
 	mostShare  = .25
 	leastDraw  = .01
-	mostSlope  = 10   // of κ, for a threshold of 1
-	leastPrice = 1e-9 // of h, where only the order of the indices matters
+	mostSlope  = 10 // of κ, for a threshold of 1
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
 	trust = 2
@@ -28,16 +27,21 @@ const (
 //
 //	ln θ ← Π[ln θ − a(k) clip((W − λ)/max(λ, X̄/10C), 1)]
 //
-// with X̄ the source's mean harvest. share is 1 at a crawl and ½ where a source
-// wakes without one.
+// X̄ being the source's mean harvest. share is 1 at a crawl and ½ where a source wakes
+// without one.
 func (l *Learner) act(i int, share float64) {
 	if l.set.Actor == "off" {
 		return
 	}
 	s := &l.src[i]
-	unit := max(l.price, l.level(s)*s.common/l.costs[i]/10)
-	excess := clip((l.Index(i) - l.price) / unit)
+	excess := clip((l.Index(i) - l.price) / max(l.price, l.mean(i)/10))
 	l.move(i, s.theta*math.Exp(-share*l.clocks.at(s.cycles).a*excess))
+}
+
+// mean returns X̄/C, a source's mean harvest per budget unit.
+func (l *Learner) mean(i int) float64 {
+	s := &l.src[i]
+	return l.level(s) * s.common / l.costs[i]
 }
 
 // move sets θ within its bounds.
@@ -83,16 +87,22 @@ func (l *Learner) draw(s *source) {
 	s.noise = float32(math.Log(u / (1 - u)))
 }
 
-// reach returns θe^(−L/κ), the age + ½ at which the source is due. Of sources that
-// are due at every age the one with the greatest index is the first: reach falls
-// below 1 by as much as the index exceeds the price.
+// reach returns θe^(−L/κ), the age + ½ at which the source is due.
 func (l *Learner) reach(i int, noise float64) float64 {
 	s := &l.src[i]
-	reach := s.theta * math.Exp(-noise/l.slope(s))
-	if reach < 1+half {
-		if w := l.Index(i); w > l.price {
-			reach *= max(l.price, leastPrice*l.harvest) / w
-		}
+	return s.theta * math.Exp(-noise/l.slope(s))
+}
+
+// standing returns how a source stands, by
+//
+//	W(s) ≈ W(θ) + max(λ, X̄/C)((s + ½)/reach − 1)
+//
+// with λ for W(θ). Of a source that is due at every age W exceeds λ for good, and is
+// what was learned.
+func (l *Learner) standing(i int, noise float64) Waiting {
+	w := Waiting{l.reach(i, noise), l.price, max(l.price, l.mean(i)), l.src[i].last, int32(i)}
+	if w.Reach < 1+half {
+		w.Index = max(l.price, l.Index(i))
 	}
-	return reach
+	return w
 }

@@ -35,7 +35,7 @@ func (l *Learner) start() {
 		if s := &l.src[i]; s.cycles > 0 {
 			l.restart(i, s.common, s.harvests[0])
 			l.draw(s)
-			l.sleep(l.standing(int32(i)))
+			l.sleep(l.standing(i, float64(s.noise)))
 		}
 	}
 }

@@ -111,26 +111,20 @@ func (l *Learner) follow(o *env.Online) {
 	for i := range l.src {
 		l.src[i].last = int32(o.Last[i])
 		if l.src[i].cycles > 0 && !l.cold {
-			l.sleep(l.standing(int32(i)))
+			l.sleep(l.standing(i, float64(l.src[i].noise)))
 		}
 	}
 }
 
-// standing returns how a source stands.
-func (l *Learner) standing(i int32) waiting {
-	s := &l.src[i]
-	return waiting{reach: l.reach(int(i), float64(s.noise)), last: s.last, id: i}
-}
-
 // wake lets the actor of a source that has woken look at the price once more.
-func (l *Learner) wake(i int32, epoch int) waiting {
+func (l *Learner) wake(i int32, epoch int) Waiting {
 	if s := &l.src[i]; epoch > int(s.last)+1 {
 		if s.cycles == 1 {
 			l.evaluate(int(i), firstSteps)
 		}
 		l.act(int(i), .5)
 	}
-	return l.standing(i)
+	return l.standing(int(i), float64(l.src[i].noise))
 }
 
 // Update implements env.Learner: critic and actor of the sources that were
@@ -151,7 +145,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		case s.cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
-			l.sleep(l.standing(int32(c.Source)))
+			l.sleep(l.standing(c.Source, float64(s.noise)))
 		default:
 			if int(before) < l.changed {
 				s.cycles = min(s.cycles, remembered)
@@ -196,7 +190,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 		s.from = s.theta
 	}
 	l.draw(s)
-	l.sleep(l.standing(int32(i)))
+	l.sleep(l.standing(i, float64(l.src[i].noise)))
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.

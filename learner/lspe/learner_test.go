@@ -109,7 +109,7 @@ func TestState(t *testing.T) {
 		"threshold": func(s *State) { s.Sources[2].Theta = .5 },
 		"price":     func(s *State) { s.Price = math.Inf(1) },
 		"epoch":     func(s *State) { s.Epoch = -1 },
-		"no source": func(s *State) { s.Waiting = append(s.Waiting, 99) },
+		"no source": func(s *State) { s.Waiting = append(s.Waiting, Waiting{ID: 99}) },
 		"weights":   func(s *State) { s.Pooled.Weights = nil },
 	} {
 		l := newLearner(t, in, 1, nil)

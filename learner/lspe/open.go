@@ -32,7 +32,7 @@ func (l *Learner) Remove(i int) {
 	if _, asleep := l.ring.Wake(i); asleep {
 		l.ring.Remove(i)
 	}
-	l.waiting = slices.DeleteFunc(l.waiting, func(w waiting) bool { return int(w.id) == i })
+	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return int(w.ID) == i })
 	*s = source{last: -1, lined: s.lined}
 	l.setCost(i, math.Inf(1))
 }

@@ -23,17 +23,19 @@ type schedule struct {
 	capacity float64
 
 	ring    *ring.Ring
-	waiting []waiting
+	waiting []Waiting
 
 	ids []int32 // scratch
 	key []float64
 }
 
-// waiting is a source that has woken.
-type waiting struct {
-	reach float64 // θe^(−L/κ)
-	last  int32   // epoch of its last crawl
-	id    int32
+// Waiting is a source that has woken.
+type Waiting struct {
+	Reach float64 // θe^(−L/κ), the age + ½ at which it is due
+	Index float64 // what a crawl is worth then, interest per budget unit
+	Slope float64 // by how much more in twice that age
+	Last  int32   // epoch of its last crawl
+	ID    int32
 }
 
 const (
@@ -60,25 +62,25 @@ func (s *schedule) clear(epoch int) {
 func (s *schedule) affordable(i int) bool { return env.Fits(s.costs[i], s.budget) }
 
 // sleep puts a source to sleep until the first age s with s + ½ ≥ reach.
-func (s *schedule) sleep(w waiting) {
-	s.ring.Add(int(w.id), min(w.due(), s.ring.Next()+int(sleepRounds*s.round)+1))
+func (s *schedule) sleep(w Waiting) {
+	s.ring.Add(int(w.ID), min(w.due(), s.ring.Next()+int(sleepRounds*s.round)+1))
 }
 
 // due returns the epoch at which the source is due, the one after its last crawl
 // at the earliest.
-func (w waiting) due() int {
-	return int(w.last) + int(max(1, min(math.Ceil(w.reach-half), 1<<30)))
+func (w Waiting) due() int {
+	return int(w.Last) + int(max(1, min(math.Ceil(w.Reach-half), 1<<30)))
 }
 
 // gather wakes sources, the soonest due first, until those that wait and are allowed
 // would take twice the budget, looking at most one round ahead. Where crawls of a
 // group are limited, whoever is due wakes. wake returns how a source stands when it
 // wakes; it may have moved away and sleeps on.
-func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) waiting) {
+func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) {
 	var cost float64
 	for _, w := range s.waiting {
-		if o.Allowed(int(w.id)) {
-			cost += s.costs[w.id]
+		if o.Allowed(int(w.ID)) {
+			cost += s.costs[w.ID]
 		}
 	}
 	grouped := o.Limits != nil && o.Limits.PerGroup > 0
@@ -98,17 +100,17 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) waiting) 
 }
 
 // choose appends to dst the sources of ids and key, and of those that wait the ones
-// with the greatest (s + ½)/reach, within the budget. At a price of 0 it leaves out
-// who is not due.
+// with the greatest index, within the budget. At a price of 0 it leaves out who is
+// not due.
 func (s *schedule) choose(dst []int, o *env.Online, onlyDue bool) []int {
 	var due float64
 	for _, w := range s.waiting {
-		key := (float64(o.Epoch-int(w.last)) + half) / w.reach
-		if key >= 1 && o.Allowed(int(w.id)) {
-			due += s.costs[w.id]
+		late := (float64(o.Epoch-int(w.Last))+half)/w.Reach - 1
+		if late >= 0 && o.Allowed(int(w.ID)) {
+			due += s.costs[w.ID]
 		}
-		if !onlyDue || key >= 1 {
-			s.ids, s.key = append(s.ids, w.id), append(s.key, key)
+		if !onlyDue || late >= 0 {
+			s.ids, s.key = append(s.ids, w.ID), append(s.key, w.Index+w.Slope*late)
 		}
 	}
 	from := len(dst)
@@ -127,7 +129,7 @@ func (s *schedule) choose(dst []int, o *env.Online, onlyDue bool) []int {
 func (s *schedule) release(crawled func(i int32) bool) {
 	keep := s.waiting[:0]
 	for _, w := range s.waiting {
-		if !crawled(w.id) {
+		if !crawled(w.ID) {
 			keep = append(keep, w)
 		}
 	}

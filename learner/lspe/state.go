@@ -3,6 +3,7 @@ package lspe
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ephemera/learner/critic"
 	"ephemera/learner/internal/check"
@@ -30,8 +31,7 @@ type State struct {
 	Ages      [gridSize]float64 `json:"ages"`
 	Worth     [gridSize]float64 `json:"worth"`
 	Unseen    []int32           `json:"unseen"`
-	Waiting   []int32           `json:"waiting"` // sources that have woken, in their order
-	Reaches   []float64         `json:"reaches"` // θe^(−L/κ) of these
+	Waiting   []Waiting         `json:"waiting"` // sources that have woken, in their order
 	Next      int               `json:"next"`    // first epoch whose sources have not woken
 	Sources   []SourceState     `json:"sources"`
 	Rand      []byte            `json:"rand"` // of the stream of exploration
@@ -60,10 +60,7 @@ func (l *Learner) State() State {
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest, Plan: l.plan,
 		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
-		Unseen: append([]int32{}, l.unseen...), Waiting: []int32{}, Reaches: []float64{}, Next: l.ring.Next(), Rand: l.rand.State(),
-	}
-	for _, w := range l.waiting {
-		s.Waiting, s.Reaches = append(s.Waiting, w.id), append(s.Reaches, w.reach)
+		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...), Next: l.ring.Next(), Rand: l.rand.State(),
 	}
 	for i := range l.src {
 		v, wake := &l.src[i], -1
@@ -89,7 +86,14 @@ func (l *Learner) SetState(s State) error {
 			return fmt.Errorf("source %d: %w", i+1, err)
 		}
 	}
-	for _, i := range append(s.Unseen, s.Waiting...) {
+	ids := slices.Clone(s.Unseen)
+	for _, w := range s.Waiting {
+		if err := check.Finite("waiting", []float64{w.Reach, w.Index, w.Slope}, 3); err != nil {
+			return err
+		}
+		ids = append(ids, w.ID)
+	}
+	for _, i := range ids {
 		if i < 0 || int(i) >= len(l.src) {
 			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, len(l.src)-1)
 		}
@@ -108,9 +112,6 @@ func (l *Learner) SetState(s State) error {
 		if n < 0 || n > math.MaxInt32 {
 			return fmt.Errorf("epoch, epochs, count and next are %d, %d, %d and %d; allowed are 0 to 2^31", s.Epoch, s.Epochs, s.Count, s.Next)
 		}
-	}
-	if err := check.Finite("reaches", s.Reaches, len(s.Waiting)); err != nil {
-		return err
 	}
 	p := &l.pooled
 	if err := check.First(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
@@ -132,9 +133,7 @@ func (l *Learner) SetState(s State) error {
 		l.src[i].lined = true
 	}
 	l.clear(s.Next)
-	for k, i := range s.Waiting {
-		l.waiting = append(l.waiting, waiting{s.Reaches[k], l.src[i].last, i})
-	}
+	l.waiting = append(l.waiting, s.Waiting...)
 	for i := range s.Sources {
 		if wake := s.Sources[i].Wake; wake >= 0 {
 			l.ring.Add(i, int(wake))
