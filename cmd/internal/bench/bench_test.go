@@ -142,7 +142,7 @@ func TestOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := clitest.Files(t, dir)
-	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt", "timing.json"} {
+	for _, name := range []string{"result.json", "result.md", "runs.csv", "command.txt"} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("%s is missing", name)
 		}
