@@ -7,7 +7,6 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/baselines/ring"
 	"ephemera/env"
-	"ephemera/env/stream"
 )
 
 // Settings that are out of their range are errors.
@@ -35,7 +34,6 @@ func TestMistakesPanic(t *testing.T) {
 	broken.Budget = 9
 	cases := map[string]func(){
 		"a negative budget":    func() { NewSelector([]float64{1}, -1) },
-		"a budget of NaN":      func() { NewSelector([]float64{1}, math.NaN()) },
 		"a cost of 0":          func() { NewSelector([]float64{1, 0}, 1) },
 		"a key too few":        func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) },
 		"a relaxed optimum":    func() { index.Relax(broken) },
@@ -43,9 +41,8 @@ func TestMistakesPanic(t *testing.T) {
 		"a source added twice": func() { r := ring.New(2, 4); r.Add(0, 1); r.Add(0, 2) },
 		"a source not there":   func() { ring.New(2, 4).Remove(1) },
 	}
-	for name, f := range map[string][]float64{"three": {0, 0, 0}, "negative": {0, 0, 0, -0.1}, "above 1": {1.1, 0, 0, 0}, "NaN": {0, math.NaN(), 0, 0}} {
-		cases[name+", even"] = func() { NewEvenSchedule(terms, f) }
-		cases[name+", random"] = func() { NewRandomSchedule(terms, f, stream.New(1)) }
+	for name, f := range map[string][]float64{"three": {0, 0, 0}, "above 1": {1.1, 0, 0, 0}, "NaN": {0, math.NaN(), 0, 0}} {
+		cases[name] = func() { NewEvenSchedule(terms, f) }
 	}
 	for name, f := range cases {
 		func() {

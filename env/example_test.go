@@ -1,12 +1,8 @@
 package env_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"log"
-	"strings"
-	"time"
 
 	"ephemera/env"
 )
@@ -75,45 +71,4 @@ func ExampleNewMean() {
 	// source 1, age 2: 251.71
 	// source 0, age 2: 269.07
 	// epoch 3: crawls cost 2; allowed is the budget, 1
-}
-
-func ExampleNewReplay() {
-	rec, err := env.PublishedColumns.Parse(context.Background(), "blog.csv", strings.NewReader(`source,published_unix,utility
-a,0,10
-b,1800,20
-a,3600,30
-b,7200,8
-a,9000,16
-a,14400,1
-`))
-	if err != nil {
-		log.Fatal(err)
-	}
-	o := env.ReplayOptions{Epoch: time.Hour, Decay: 0.6931471805599453, Budget: 1, Items: true}
-	in, err := rec.Fit(o)
-	if err != nil {
-		log.Fatal(err)
-	}
-	w, err := env.NewReplay(rec, in, o)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, s := range in.Sources {
-		fmt.Printf("%s: %.1f items per epoch of interest %.0f\n", s.Name, s.Rate, s.Interest)
-	}
-	for i := 0; ; i++ {
-		got, err := w.Step([]int{i % 2})
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%s: %.2f\n", in.Sources[got[0].Source].Name, got[0].Interest)
-	}
-	// Output:
-	// a: 1.0 items per epoch of interest 20
-	// b: 0.5 items per epoch of interest 20
-	// a: 11.31
-	// b: 2.00
 }

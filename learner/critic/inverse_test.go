@@ -225,28 +225,6 @@ func TestSingular(t *testing.T) {
 	}
 }
 
-// TestRescale crosses the scale at which B̂ is brought back many times.
-func TestRescale(t *testing.T) {
-	const l = 3
-	c := New(l, 1, DefaultSettings())
-	r := stream.New(6, stream.Test)
-	phi, v, y := make([]float64, l), make([]float64, l), make([]float64, l)
-	rescaled := 0
-	for range 2000 {
-		for i := range phi {
-			phi[i], v[i] = r.NormFloat64(), r.NormFloat64()
-		}
-		before := c.s
-		c.step(y, phi, v, .3)
-		if c.s > before {
-			rescaled++
-		}
-	}
-	if off := worst(c.matrices()); off > 1e-10 || rescaled < 10 || c.Fallbacks() > 0 {
-		t.Errorf("|B B⁻¹ − I| is %.3g after %d rescalings and %d fallbacks", off, rescaled, c.Fallbacks())
-	}
-}
-
 // TestIndefinite: where rounding has made B⁻¹ indefinite, that very step takes the
 // Tikhonov form, and the next one is right again.
 func TestIndefinite(t *testing.T) {
