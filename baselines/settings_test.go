@@ -29,7 +29,6 @@ func TestBadSettings(t *testing.T) {
 
 // What a caller does wrong panics.
 func TestMistakesPanic(t *testing.T) {
-	terms := env.Paper(1).Terms()
 	broken := env.Paper(1)
 	broken.Budget = 9
 	cases := map[string]func(){
@@ -40,9 +39,6 @@ func TestMistakesPanic(t *testing.T) {
 		"an allocation":        func() { Allocate(broken, EvenSpread) },
 		"a source added twice": func() { r := ring.New(2, 4); r.Add(0, 1); r.Add(0, 2) },
 		"a source not there":   func() { ring.New(2, 4).Remove(1) },
-	}
-	for name, f := range map[string][]float64{"three": {0, 0, 0}, "above 1": {1.1, 0, 0, 0}, "NaN": {0, math.NaN(), 0, 0}} {
-		cases[name] = func() { NewEvenSchedule(terms, f) }
 	}
 	for name, f := range cases {
 		func() {

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"fmt"
 	"math"
 
 	"ephemera/env"
@@ -219,10 +218,8 @@ func Allocate(in env.Instance, d Spread) Allocation {
 // sources whose age is the greatest part of their interval 1/f, whether it has
 // passed or not. When the frequencies use up the budget that part settles about
 // 1. Gaps in whole epochs that do not alternate can move the frequencies.
-// A source of frequency 0 is never crawled. It panics if
-// there is not one frequency from 0 to 1 per source.
+// A source of frequency 0 is never crawled.
 func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
-	checkFrequencies(t, f)
 	return NewByIndex(t, func(key []float64, o *env.Model) {
 		for i, f := range f {
 			key[i] = negInf
@@ -231,17 +228,6 @@ func NewEvenSchedule(t env.Terms, f []float64) env.Policy[env.Model] {
 			}
 		}
 	})
-}
-
-func checkFrequencies(t env.Terms, f []float64) {
-	if len(f) != len(t.Costs) {
-		panic(fmt.Sprintf("baselines: %d frequencies for %d sources", len(f), len(t.Costs)))
-	}
-	for i, f := range f {
-		if !(f >= 0 && f <= 1) {
-			panic(fmt.Sprintf("baselines: frequency of source %d is %v; allowed is 0 to 1", i, f))
-		}
-	}
 }
 
 // randomSchedule crawls each source with its own probability at each epoch.
@@ -258,10 +244,8 @@ type randomSchedule struct {
 // that is shuffled anew at each epoch draws as many crawls as the frequencies
 // add up to, rounded down or up, each source with its exact probability. Where
 // the draw exceeds the budget, which it does not when all costs are equal and
-// divide it, sources of the draw are left out by chance. It panics if there is
-// not one frequency from 0 to 1 per source.
+// divide it, sources of the draw are left out by chance.
 func NewRandomSchedule(t env.Terms, f []float64, r *stream.Rand) env.Policy[env.Model] {
-	checkFrequencies(t, f)
 	p := &randomSchedule{terms: t, f: f, rand: r}
 	for i, f := range f {
 		if f > 0 {

@@ -3,7 +3,7 @@
 //
 //  1. [Settings] say how many coordinates there are, the degree, whether cross
 //     terms are wanted, and by what each coordinate is divided.
-//  2. [New] checks them and returns a [Polynomial].
+//  2. [New] returns a [Polynomial].
 //  3. [Polynomial.To] writes φ(x) into a buffer of the caller and allocates
 //     nothing.
 //

@@ -1,13 +1,6 @@
 package features
 
-import (
-	"fmt"
-	"math"
-)
-
-// maxLen is the largest number of features of a map. A critic holds matrices
-// of Len² entries, so that it is far above what can be used.
-const maxLen = 1 << 16
+import "fmt"
 
 // Settings describe a polynomial feature map.
 type Settings struct {
@@ -36,42 +29,24 @@ type Polynomial struct {
 	scale  []float64 // 1/hi, or nil
 }
 
-// New returns the map of the settings, or an error that names the field.
-func New(s Settings) (*Polynomial, error) {
-	if s.Inputs < 1 {
-		return nil, fmt.Errorf("features: inputs is %d; allowed is 1 or more", s.Inputs)
-	}
-	if s.Degree < 1 {
-		return nil, fmt.Errorf("features: degree is %d; allowed is 1 or more", s.Degree)
+// New returns the map of the settings. It panics unless there are inputs and a
+// degree, and Hi has one entry for each input or none.
+func New(s Settings) *Polynomial {
+	if s.Inputs < 1 || s.Degree < 1 || s.Hi != nil && len(s.Hi) != s.Inputs {
+		panic(fmt.Sprintf("features: %d inputs, degree %d and %d scales; allowed are 1 or more inputs and degrees, and a scale for each input or none", s.Inputs, s.Degree, len(s.Hi)))
 	}
 	p := &Polynomial{n: s.Inputs}
-	if !p.build(s.Degree, s.Separable) {
-		return nil, fmt.Errorf("features: %d inputs to degree %d make more than %d features; allowed is at most that", s.Inputs, s.Degree, maxLen)
+	p.build(s.Degree, s.Separable)
+	for _, hi := range s.Hi {
+		p.scale = append(p.scale, 1/hi)
 	}
-	if s.Hi == nil {
-		return p, nil
-	}
-	if len(s.Hi) != s.Inputs {
-		return nil, fmt.Errorf("features: hi has %d entries; allowed is one for each of %d inputs", len(s.Hi), s.Inputs)
-	}
-	p.scale = make([]float64, s.Inputs)
-	for i, hi := range s.Hi {
-		if !(hi > 0) || math.IsInf(1/hi, 0) || math.IsInf(hi, 0) {
-			return nil, fmt.Errorf("features: hi of input %d is %v; allowed is a finite number above 0", i+1, hi)
-		}
-		p.scale[i] = 1 / hi
-	}
-	return p, nil
+	return p
 }
 
-// build lists the monomials of degree 2 and above, and reports whether they are
-// not too many. In lexicographic order those of degree k that begin with xᵢ are
-// xᵢ times those of degree k−1 that begin with xᵢ or later, which are the tail of
-// the block before.
-func (p *Polynomial) build(degree int, separable bool) bool {
-	if p.n > maxLen {
-		return false
-	}
+// build lists the monomials of degree 2 and above. In lexicographic order those of
+// degree k that begin with xᵢ are xᵢ times those of degree k−1 that begin with xᵢ
+// or later, which are the tail of the block before.
+func (p *Polynomial) build(degree int, separable bool) {
 	from := make([]int, p.n) // where the monomials that begin with xᵢ or later are
 	for i := range from {
 		from[i] = i
@@ -85,16 +60,12 @@ func (p *Polynomial) build(degree int, separable bool) bool {
 			if separable {
 				last = from[i] + 1
 			}
-			if p.Len()+last-from[i] > maxLen {
-				return false
-			}
 			for m := from[i]; m < last; m++ {
 				p.of, p.by = append(p.of, m), append(p.by, i)
 			}
 		}
 		from, end = next, p.Len()
 	}
-	return true
 }
 
 // Inputs returns N.

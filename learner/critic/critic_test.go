@@ -289,10 +289,8 @@ func TestState(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		"gamma is NaN":   func(s *Settings) { s.Gamma = math.NaN() },
-		"epsilon is 0":   func(s *Settings) { s.Epsilon = 0 },
-		"tolerance is 1": func(s *Settings) { s.Tolerance = 1 },
-		"condition is 1": func(s *Settings) { s.Condition = 1 },
+		"gamma is NaN": func(s *Settings) { s.Gamma = math.NaN() },
+		"epsilon is 0": func(s *Settings) { s.Epsilon = 0 },
 	} {
 		s := DefaultSettings()
 		change(&s)

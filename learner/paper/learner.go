@@ -70,11 +70,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 	}
 	phi := features.Own(set.Features, t.hi)
 	if phi == nil {
-		polynomial, err := features.New(fs)
-		if err != nil {
-			return nil, err
-		}
-		phi = polynomial
+		phi = features.New(fs)
 	}
 	if phi.Len() > mostFeatures {
 		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)
