@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,13 +50,6 @@ type Options struct {
 	// For tests, as in feed.Fetcher.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Header func(http.Header)
-}
-
-func orDefault[T comparable](v *T, usual T) {
-	var zero T
-	if *v == zero {
-		*v = usual
-	}
 }
 
 const crawlName = "feeds" // in the store
@@ -122,13 +116,13 @@ func newRecord(address string) *record {
 
 // Open takes up the state of a directory, or begins one.
 func Open(o Options) (*Crawler, error) {
-	orDefault(&o.HalfLife, 2*time.Hour)
-	orDefault(&o.Shortest, 15*time.Minute)
-	orDefault(&o.Longest, 24*time.Hour)
-	orDefault(&o.Unvalidated, 24*time.Hour)
-	orDefault(&o.Timeout, 30*time.Second)
-	orDefault(&o.MaxBytes, 10<<20)
-	orDefault(&o.Workers, 16)
+	o.HalfLife = cmp.Or(o.HalfLife, 2*time.Hour)
+	o.Shortest = cmp.Or(o.Shortest, 15*time.Minute)
+	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
+	o.Unvalidated = cmp.Or(o.Unvalidated, 24*time.Hour)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 10<<20)
+	o.Workers = cmp.Or(o.Workers, 16)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -473,9 +467,6 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []item, all bool)
 		if !it.Published.IsZero() && !first {
 			it.Delay = now.Sub(it.Published)
 		}
-	}
-	if first {
-		dropFarDates(items)
 	}
 	return items, !first && len(items) > 0 && len(items) == len(shown)
 }

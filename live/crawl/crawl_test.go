@@ -159,7 +159,6 @@ func TestDates(t *testing.T) {
 		all   bool
 	}{
 		{"a first look", 0, nil, []int{1, 5, 9}, "1 5 9", false},
-		{"an item that is kept on top", 0, nil, []int{20000, 1, 5, 9}, "? 1 5 9", false},
 		{"a silent feed", 0, nil, []int{5000, 9000, 10000}, "5000 9000 10000", false},
 		{"in the future", 0, nil, []int{-5, 3}, "? 3", false},
 		{"one more", 4, []uint64{2, 3}, []int{1, 5, 9}, "1", false},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"ephemera/learner"
@@ -236,29 +235,6 @@ func (c *Crawler) learn(e *entry) error {
 		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worth})
 	}
 	return c.learner.Update(crawl)
-}
-
-// dropFarDates forgets dates of a first look that lie before a gap longer than
-// twice the time from there on: a mistake, or an item that is kept on top.
-func dropFarDates(items []item) {
-	var times []time.Time
-	for _, it := range items {
-		if !it.Published.IsZero() {
-			times = append(times, it.Published)
-		}
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	n := len(times)
-	for k := (n - 1) / 2; k > 0; k-- {
-		if gap := times[k].Sub(times[k-1]); gap > 2*times[n-1].Sub(times[k])+24*time.Hour {
-			for i := range items {
-				if items[i].Published.Before(times[k]) {
-					items[i].Published = time.Time{}
-				}
-			}
-			return
-		}
-	}
 }
 
 // hosts keeps in the store what servers ask for.
