@@ -48,11 +48,13 @@ type Estimates struct {
 	set   Options
 	clock clock
 	ahead ahead
+	wave  wave
 }
 
 // State is all that was learned, as data.
 type State struct {
-	Fitted int `json:"fitted"` // epoch in which the laws of all sources were last brought up to date
+	Crawls int `json:"crawls"` // that were taken in
+	Fitted int `json:"fitted"` // of these, when the laws of all sources were last brought up to date
 
 	DecayLaw normal  `json:"decay"` // of ln c over the sources
 	LevelLaw normal  `json:"level"` // of m
@@ -76,6 +78,7 @@ type source struct {
 	Oldest   float64   // greatest age of an item, epochs
 	Span     float64   // epochs from the first that was seen to the last crawl
 	Window   float64   // M, epochs; 0 for none
+	Shows    float64   `json:",omitempty"` // items that it shows at most, as far as that is known
 	Calendar *Calendar `json:",omitempty"` // where epochs have dates
 }
 
@@ -116,7 +119,7 @@ func fitNormal(law *normal, sources []source, parameter func(*source) (mode, var
 
 // New begins with nothing known of the sources.
 func New(t env.Terms, set Options) *Estimates {
-	e := &Estimates{terms: t, set: set, clock: clock{float64(t.Start), t.Length}, ahead: ahead{from: -1}}
+	e := &Estimates{terms: t, set: set, clock: clock{float64(t.Start), t.Length}, ahead: ahead{from: -1}, wave: wave{at: -1}}
 	e.DecayLaw = normal{math.Log(firstDecay), firstDoubt * firstDoubt}
 	e.Noise, e.Tail = 1, average{Mean: 1}
 	e.Profile = evenly()
@@ -144,21 +147,20 @@ func (e *Estimates) Open(i int) {
 func (e *Estimates) dated() bool { return e.set.Profile && e.clock.dated() }
 
 // rememberedItems is how many items of a source are remembered at least: fewer do not
-// tell a rate, and one that is not known is tried for ever.
-const rememberedItems = 100
+// tell what it is worth, and one that is not known is tried for ever.
+const rememberedItems = 300
 
 // Add takes in a crawl.
 func (e *Estimates) Add(c env.Crawled, epoch int) {
 	s := &e.Sources[c.Source]
-	keep, keepRate := 1.0, 1.0
+	keep := 1.0
 	if e.set.Horizon > 0 {
-		keep = math.Exp(-float64(c.Age) / e.set.Horizon)
-		// Of λ what was seen in the time of 100 items is remembered, if that is longer.
-		keepRate = math.Exp(-float64(c.Age) / max(e.set.Horizon, rememberedItems/e.Rate(c.Source)))
+		keep = math.Exp(-float64(c.Age) / max(e.set.Horizon, rememberedItems/e.Rate(c.Source)))
 	}
+	e.Crawls++
 	c.Items = s.plausible(&c)
 	n, oldest := e.addMarks(s, c.Items, keep)
-	e.addRate(s, &c, n, oldest, epoch, keepRate)
+	e.addRate(s, &c, n, oldest, epoch, keep)
 	// Where there are dates gaps are the night.
 	if !e.clock.dated() {
 		s.addCrawl(float64(c.Age), float64(len(c.Items)), keep)
@@ -168,23 +170,22 @@ func (e *Estimates) Add(c env.Crawled, epoch int) {
 	}
 }
 
-// fitEvery is after how many epochs the laws of all sources are brought up to
-// date, at first after each.
-const fitEvery = 32
-
-// Fit brings the estimates up to date after the crawls of an epoch.
-func (e *Estimates) Fit(epoch int) {
-	e.fitDecay()
+// Fit brings the estimates up to date after the crawls of an epoch: the laws of all
+// sources after as many crawls as a quarter of the sources or of the crawls so far.
+func (e *Estimates) Fit() {
 	if e.set.Horizon > 0 {
 		e.Gain *= math.Exp(-1 / e.set.Horizon)
 	}
-	if epoch-e.Fitted < fitEvery && epoch >= fitEvery || !e.found() {
+	if e.Crawls == e.Fitted || 4*(e.Crawls-e.Fitted) < min(e.Crawls, len(e.Sources)) {
 		return
 	}
-	e.Fitted = epoch
-	e.fitLevel()
-	e.fitRate()
-	e.fitProfiles()
+	e.Fitted = e.Crawls
+	e.fitDecay()
+	if e.found() {
+		e.fitLevel()
+		e.fitRate()
+		e.fitProfiles()
+	}
 }
 
 // Report takes in what an item was worth that was counted with its interest unknown.
@@ -199,14 +200,25 @@ func (e *Estimates) Report(i int, it env.Item) {
 // found reports whether any crawl has found an item.
 func (e *Estimates) found() bool { return e.RateLaw.Var > 0 }
 
+// Crawled reports whether any crawl of source i was taken in.
+func (e *Estimates) Crawled(i int) bool { return e.Sources[i].Span > 0 }
+
 // Decay returns c of source i, 1/epoch, and the standard error of ln c.
 func (e *Estimates) Decay(i int) (c, doubt float64) {
 	s := &e.Sources[i].Marks
 	return math.Exp(s.LogDecay), math.Sqrt(s.DecayVar)
 }
 
-// Window returns M of source i, epochs; 0 for none.
-func (e *Estimates) Window(i int) float64 { return e.Sources[i].Window }
+// Window returns M of source i, epochs; +Inf for none. A source that shows n items at
+// most has the window n/λ.
+func (e *Estimates) Window(i int) float64 {
+	s := &e.Sources[i]
+	m := s.reach()
+	if s.Shows > 0 {
+		m = min(m, s.Shows/e.Rate(i))
+	}
+	return m
+}
 
 // Rate returns λ of source i, items per epoch; 0 until anything was found.
 func (e *Estimates) Rate(i int) float64 {

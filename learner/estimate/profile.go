@@ -1,6 +1,9 @@
 package estimate
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
 	"math"
 
 	"ephemera/env"
@@ -47,6 +50,29 @@ func wrap(v float64, n int64) int {
 // from hours on, the days of the week, each with mean 1: an epoch has the
 // product of the two of the mean.
 type profile [hours + days]float64
+
+// MarshalText writes the bits of the numbers: there may be millions of profiles.
+func (p profile) MarshalText() ([]byte, error) {
+	var raw [8 * len(p)]byte
+	for k, v := range p {
+		binary.LittleEndian.PutUint64(raw[8*k:], math.Float64bits(v))
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, raw[:]), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (p *profile) UnmarshalText(text []byte) error {
+	raw, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil || len(raw) != 8*len(p) {
+		return fmt.Errorf("a profile of %d bytes; allowed are %d", len(raw), 8*len(p))
+	}
+	for k := range p {
+		if p[k] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*k:])); !(p[k] >= 0) || math.IsInf(p[k], 1) {
+			return fmt.Errorf("a profile has %v; allowed are finite numbers, 0 or more", p[k])
+		}
+	}
+	return nil
+}
 
 func (p *profile) at(hour, day int) float64 { return p[hour] * p[hours+day] }
 
@@ -231,8 +257,8 @@ type ahead struct {
 	hour, day [lookAhead]int
 }
 
-// Ahead returns the mean of the shares from epoch t on, weighted by α^k: over
-// the time in which an item loses its interest.
+// Ahead returns the mean of the shares from epoch t on, weighted by α^k, over the time
+// in which an item loses its interest, over that of all sources.
 func (e *Estimates) Ahead(i, t int, alpha float64) float64 {
 	a := &e.ahead
 	if a.from != t {
@@ -242,14 +268,37 @@ func (e *Estimates) Ahead(i, t int, alpha float64) float64 {
 		}
 	}
 	own := &e.Sources[i].Calendar.Own
-	var sum, n float64
+	var sum, all float64
 	w := 1.0
 	for k := range a.hour {
 		sum += w * own.at(a.hour[k], a.day[k])
-		n += w
+		all += w * e.Profile.at(a.hour[k], a.day[k])
 		if w *= alpha; w < 1e-3 {
 			break
 		}
 	}
-	return sum / n
+	return sum / all
+}
+
+// wave is how what waits at all sources together rises and falls.
+type wave struct {
+	at    int // epoch
+	share float64
+}
+
+// Wave returns what waits at all sources together at epoch t, over its mean, with
+// their mean decay: the price of a crawl rises and falls with it.
+func (e *Estimates) Wave(t int) float64 {
+	if e.wave.at != t {
+		alpha := math.Exp(-math.Exp(e.DecayLaw.Mean))
+		var sum, n float64
+		w := 1.0
+		for k := 0; k < 7*24 && w > 1e-6; k++ {
+			sum += w * e.Profile.at(e.clock.at(t-k))
+			n += w
+			w *= alpha
+		}
+		e.wave = wave{t, sum / n}
+	}
+	return e.wave.share
 }

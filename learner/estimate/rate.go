@@ -21,7 +21,7 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):
 		// The crawl covers the span of its items, one of which ends it.
-		seen = oldest
+		seen, s.Shows = oldest, items
 		items--
 	case oldest > s.Span:
 		// Items from before the first crawl, as that crawl shows them: what was

@@ -46,7 +46,7 @@ func ExampleLearner() {
 	}
 	fmt.Println("the same price after a restart:", again.Price() == l.Price(), err)
 	// Output:
-	// crawls of news, blog and forum: [732 211 57]
+	// crawls of news, blog and forum: [738 207 55]
 	// the same price after a restart: true <nil>
 }
 

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -57,21 +58,23 @@ type Learner struct {
 	round  float64 // epochs in which all sources could be crawled once
 	frozen bool    // leaves crawls from which one can only learn
 
-	sel     *baselines.Selector
-	key     []float64 // what a source is ranked by
-	overdue []int
+	sel *baselines.Selector
+	schedule
+	ids    []int32 // those that are awake, and what they are ranked by
+	key    []float64
+	order  []int // some places in ids
+	chosen []int
 	ViewState
 }
 
-// ViewState is what a [Learner] holds beside the estimates, as data.
+// ViewState is what a [Learner] holds beside the estimates and where sources are, as
+// data.
 type ViewState struct {
-	Epoch   int       `json:"epoch"`   // of the last Select; −1 before
-	Last    []int     `json:"last"`    // as seen at the last Select
-	Waiting []float64 `json:"waiting"` // what waited at each source for an inflow of 1, epochs
-
+	Epoch  int     `json:"epoch"`  // of the last Select; −1 before
 	Credit float64 `json:"credit"` // budget units saved up for overdue sources
 	Price  float64 `json:"price"`  // mean clearing price, interest per budget unit
-	Prices float64 `json:"prices"` // epochs behind that mean
+	Low    float64 `json:"low"`    // the least clearing price lately
+	Prices float64 `json:"prices"` // epochs behind the mean
 }
 
 var (
@@ -89,12 +92,10 @@ func New(t env.Terms, set *Settings) (*Learner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	n := len(t.Costs)
 	t.Costs = slices.Clone(t.Costs)
 	return &Learner{
 		terms: t, set: s, est: estimate.New(t, s.Options), round: t.Round(),
-		sel: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, n),
-		ViewState: ViewState{Epoch: -1, Last: make([]int, n), Waiting: make([]float64, n)},
+		sel: baselines.NewSelector(t.Costs, t.Budget), ViewState: ViewState{Epoch: -1},
 	}, nil
 }
 
@@ -103,32 +104,43 @@ const priceMemory = 72
 
 // Select implements env.Policy.
 func (l *Learner) Select(dst []int, o *env.Online) []int {
-	if len(o.Last) != len(l.Last) {
-		panic(fmt.Sprintf("forecast: view of %d sources; the learner has %d", len(o.Last), len(l.Last)))
+	if n := len(l.terms.Costs); len(o.Last) != n {
+		panic(fmt.Sprintf("forecast: view of %d sources; the learner has %d", len(o.Last), n))
 	}
 	if o.Limits != nil && o.Limits.Budget != l.terms.Budget {
 		l.terms.Budget = o.Limits.Budget
 		l.round = l.terms.Round()
 	}
-	for i := range l.key {
-		l.key[i] = math.Inf(-1)
-		if l.terms.Affordable(i) {
-			l.key[i] = l.foretell(i, o) / l.terms.Costs[i]
+	cost := l.rouse(o)
+	l.ids, l.key = l.ids[:0], l.key[:0]
+	for k := range l.Awake {
+		w := &l.Awake[k]
+		key := math.Inf(-1)
+		if l.terms.Affordable(int(w.ID)) {
+			key = l.foretell(w, o) / l.terms.Costs[w.ID]
 		}
+		l.ids, l.key = append(l.ids, w.ID), append(l.key, key)
 	}
 	l.Epoch = o.Epoch
-	l.raiseOverdue(o)
+	longest := cmp.Or(l.set.Longest, l.explore(o.Epoch))
+	l.raiseOverdue(o, longest)
 
 	had := len(dst)
-	dst = l.sel.Within(o).Pack(dst, l.key)
+	dst = l.sel.Within(o).Among(dst, l.ids, l.key)
+	l.chosen = append(l.chosen[:0], dst[had:]...)
+	slices.Sort(l.chosen)
 	price := math.Inf(1)
-	for _, i := range dst[had:] {
-		price = min(price, l.key[i])
+	for k, i := range l.ids {
+		if _, ok := slices.BinarySearch(l.chosen, int(i)); ok {
+			price = min(price, l.key[k])
+		}
 	}
 	if !math.IsInf(price, 1) {
 		l.Prices = min(l.Prices+1, priceMemory)
 		l.ViewState.Price += (price - l.ViewState.Price) / l.Prices
+		l.Low = min(price, l.Low+(price-l.Low)/l.Prices)
 	}
+	l.settle(o, cost, longest)
 	return dst
 }
 
@@ -137,24 +149,32 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	for _, c := range crawls {
 		l.est.Add(c, next.Epoch-1)
 	}
-	l.est.Fit(next.Epoch - 1)
+	l.est.Fit()
 }
 
 // Add implements env.Open.
 func (l *Learner) Add(i int, cost float64) {
-	if i == len(l.key) {
-		l.terms.Costs, l.key = append(l.terms.Costs, math.Inf(1)), append(l.key, 0)
-		l.Last, l.Waiting = append(l.Last, -1), append(l.Waiting, 0)
+	if i == len(l.terms.Costs) {
+		l.terms.Costs = append(l.terms.Costs, math.Inf(1))
 	}
 	l.est.Open(i)
-	l.Last[i], l.Waiting[i] = -1, 0
 	l.setCost(i, cost)
+	if l.Wake == nil {
+		return // the first decision takes in all
+	}
+	if i == len(l.Wake) {
+		l.Wake = append(l.Wake, gone)
+	}
+	l.line(i)
 }
 
 // Remove implements env.Open.
 func (l *Learner) Remove(i int) {
 	l.setCost(i, math.Inf(1))
 	l.est.Open(i)
+	if l.Wake != nil {
+		l.remove(i)
+	}
 }
 
 // setCost changes the cost of source i, +Inf for a place that is free.
@@ -178,9 +198,11 @@ func (l *Learner) Price() float64 { return l.ViewState.Price }
 
 // Threshold returns the age, in epochs, at which the index of source i reaches
 // the price, were it to publish the same at all times; +Inf if none does.
-func (l *Learner) Threshold(i int) float64 {
+func (l *Learner) Threshold(i int) float64 { return l.threshold(i, l.Price()) }
+
+func (l *Learner) threshold(i int, price float64) float64 {
 	c := l.curve(i)
-	price := l.Price() * c.Cost
+	price *= c.Cost
 	if !l.terms.Affordable(i) || price > c.Top {
 		return math.Inf(1)
 	}
@@ -191,15 +213,12 @@ func (l *Learner) Threshold(i int) float64 {
 	return float64(age)
 }
 
-// curve returns what a crawl of source i is thought to earn by age, interest.
+// curve returns what a crawl of source i earns by age, interest, were it to publish the
+// same at all times.
 func (l *Learner) curve(i int) index.Curve {
-	b, _ := l.est.Inflow(i)
-	c, _ := l.est.Decay(i)
-	s := env.NewSource("", 1, c, b)
-	s.Cost = l.terms.Costs[i]
-	if w := l.est.Window(i); w > 0 {
-		s.Window = w
-	}
+	v := l.optimistic(i)
+	s := env.NewSource("", 1, v.decay, v.inflow)
+	s.Cost, s.Window = l.terms.Costs[i], v.window
 	return index.NewCurve(s)
 }
 
@@ -217,33 +236,20 @@ func (l *Learner) Fallbacks() int { return 0 }
 type State struct {
 	Estimates estimate.State `json:"estimates"`
 	View      ViewState      `json:"view"`
+	Schedule  schedule       `json:"schedule"`
 }
 
 // State returns a copy of the learner's whole state. A learner with the same
 // terms and settings that takes it up goes on as this one, bit for bit.
-func (l *Learner) State() State { return State{l.est.Export(), l.ViewState.clone()} }
-
-func (s ViewState) clone() ViewState {
-	s.Last, s.Waiting = slices.Clone(s.Last), slices.Clone(s.Waiting)
-	return s
-}
+func (l *Learner) State() State { return State{l.est.Export(), l.ViewState, l.schedule.clone()} }
 
 // SetState takes up a state that State returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	n := len(l.key)
-	if len(s.View.Last) != n {
-		return fmt.Errorf("a view of %d sources; the learner has %d", len(s.View.Last), n)
-	}
-	err := check.First(
-		check.Finite("waiting", s.View.Waiting, n),
-		check.Finite("credit, price and prices", []float64{s.View.Credit, s.View.Price, s.View.Prices}, 3),
-		l.est.Import(s.Estimates))
-	if err != nil {
-		return err
-	}
-	l.ViewState = s.View.clone()
-	return nil
+	l.ViewState = s.View
+	return check.First(
+		check.Finite("credit and prices", []float64{s.View.Credit, s.View.Price, s.View.Low, s.View.Prices}, 4),
+		l.est.Import(s.Estimates), l.restore(s.Schedule))
 }
 
 // Policy is what was learned, as a policy that learns no more and draws nothing.
@@ -258,10 +264,9 @@ var _ env.Policy[env.Online] = (*Policy)(nil)
 func (l *Learner) Frozen() *Policy {
 	f := *l
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
-	f.est, f.ViewState = l.est.Clone(), l.ViewState.clone()
-	f.terms.Costs = slices.Clone(l.terms.Costs)
+	f.est, f.terms.Costs = l.est.Clone(), slices.Clone(l.terms.Costs)
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
-	f.key, f.overdue = make([]float64, len(l.key)), nil
+	f.schedule, f.ids, f.key, f.order, f.chosen = schedule{}, nil, nil, nil, nil
 	return &Policy{f}
 }
 

@@ -204,8 +204,9 @@ func TestForeignState(t *testing.T) {
 	rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 50)
 	for name, spoil := range map[string]func(s *State){
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
-		"view":        func(s *State) { s.View.Last = s.View.Last[1:] },
-		"waiting":     func(s *State) { s.View.Waiting[0] = math.NaN() },
+		"schedule":    func(s *State) { s.Schedule.Wake = s.Schedule.Wake[1:] },
+		"awake":       func(s *State) { s.Schedule.Awake[0].ID = 99 },
+		"waiting":     func(s *State) { s.Schedule.Awake[0].Waiting = math.NaN() },
 		"price":       func(s *State) { s.View.Price = math.Inf(1) },
 		"other world": func(s *State) { s.Estimates.Sources[0].Calendar = &estimate.Calendar{} },
 	} {

@@ -12,15 +12,12 @@ import (
 type source struct {
 	inflow float64 // λξ̄ in the time to come, interest per epoch
 	decay  float64 // c, 1/epoch
-	window float64 // M, epochs; 0 for none
+	window float64 // M, epochs; +Inf for none
 }
 
 // ceiling returns λξ̄/c and what the window leaves of it.
 func (s *source) ceiling() (endless, ceiling float64) {
 	b := s.inflow / s.decay
-	if s.window == 0 {
-		return b, b
-	}
 	return b, b * -math.Expm1(-s.decay*s.window)
 }
 
@@ -42,44 +39,56 @@ func whittle(s *source, x float64) float64 {
 	return x + math.Log1p(-x/b)/s.decay*min(-math.Expm1(-s.decay)*(b-x), top-x)
 }
 
-// foretell returns the index of source i, times its cost. What is not known is
-// taken for better than it is thought, so that it is tried: a source whose decay
-// is thought too fast is crawled too often for old items to show it; thought too
-// slow, it waits, and they do.
-func (l *Learner) foretell(i int, o *env.Online) float64 {
+// optimistic returns a source as it is foretold. What is not known is taken for better
+// than it is thought, so that it is tried: a source whose decay is thought too fast is
+// crawled too often for old items to show it; thought too slow, it waits, and they do.
+func (l *Learner) optimistic(i int) source {
 	b, doubt := l.est.Inflow(i)
 	b *= math.Exp(l.set.Optimism * doubt)
 	c, doubt := l.est.Decay(i)
 	c *= math.Exp(-l.set.Optimism * doubt)
-	s := source{inflow: b, decay: c, window: l.est.Window(i)}
-	age := o.Age(i)
-	if l.est.Even() {
-		l.Waiting[i] = env.Decayed(c, min(float64(age), cmp.Or(s.window, math.Inf(1))))
-	} else {
-		l.Waiting[i] = l.gather(i, age, c, o)
-		s.inflow *= l.est.Ahead(i, o.Epoch+1, math.Exp(-c))
-	}
-	l.Last[i] = o.Last[i]
-	return whittle(&s, b*l.Waiting[i])
+	return source{inflow: b, decay: c, window: l.est.Window(i)}
 }
 
-// gather returns what waits at source i for an inflow of 1 that has hours and
-// days: with gₙ the share of the mean that epoch n has,
+// foretell returns the index of a source, times its cost. Hours that are the same at
+// all sources raise the price of a crawl with what it brings: what waits and what is to
+// come are counted over those of all.
+func (l *Learner) foretell(w *awake, o *env.Online) float64 {
+	i := int(w.ID)
+	s := l.optimistic(i)
+	b, c := s.inflow, s.decay
+	age, wave := o.Age(i), 1.
+	if l.est.Even() {
+		w.Waiting = env.Decayed(c, min(float64(age), s.window))
+	} else {
+		l.gather(w, min(float64(age), s.window), c, o)
+		s.inflow *= l.est.Ahead(i, o.Epoch+1, math.Exp(-c))
+		wave = l.est.Wave(o.Epoch)
+	}
+	return whittle(&s, b*w.Waiting/wave)
+}
+
+// gather finds what waits of so many epochs at a source for an inflow of 1 that has
+// hours and days: with gₙ the share of the mean that epoch n has,
 //
 //	w(n+1) = αw(n) + gₙ(1 − α)/c
 //
-// It is a function of the view alone; where the last view was that of the epoch
-// before, it goes on from there.
-func (l *Learner) gather(i, age int, c float64, o *env.Online) (w float64) {
-	alpha, gain := math.Exp(-c), env.Decayed(c, 1)
-	if age > 1 && l.Epoch == o.Epoch-1 && l.Last[i] == o.Last[i] {
-		return alpha*l.Waiting[i] + gain*l.est.Share(i, o.Epoch)
+// It is a function of the view alone; where the source was awake in the epoch before
+// and nothing has left its window, it goes on from there.
+func (l *Learner) gather(w *awake, epochs, c float64, o *env.Online) {
+	i, alpha, gain := int(w.ID), math.Exp(-c), env.Decayed(c, 1)
+	if epochs > 1 && epochs == float64(o.Age(i)) && l.Epoch == o.Epoch-1 && w.Waiting >= 0 {
+		w.Waiting = alpha*w.Waiting + gain*l.est.Share(i, o.Epoch)
+		return
 	}
-	for k, f := 0, 1.0; k < age && f > 1e-9; k++ {
-		w += f * gain * l.est.Share(i, o.Epoch-k)
+	w.Waiting = 0
+	for k, f := 0, 1.0; float64(k) < epochs && f > 1e-9; k++ {
+		if left := epochs - float64(k); left < 1 {
+			gain = env.Decayed(c, left)
+		}
+		w.Waiting += f * gain * l.est.Share(i, o.Epoch-k)
 		f *= alpha
 	}
-	return w
 }
 
 const (
@@ -91,28 +100,30 @@ const (
 // long, the longest first, as far as their share of the budget goes. The index
 // alone may never come to a source while the best that are known take all of the
 // budget.
-func (l *Learner) raiseOverdue(o *env.Online) {
+func (l *Learner) raiseOverdue(o *env.Online, longest float64) {
 	if l.frozen {
 		return
 	}
-	longest := cmp.Or(l.set.Longest, l.explore(o.Epoch))
-	l.overdue = l.overdue[:0]
-	for i, last := range o.Last {
-		if (last < 0 || float64(o.Age(i)) >= longest) && l.terms.Affordable(i) && o.Allowed(i) {
-			l.overdue = append(l.overdue, i)
+	l.order = l.order[:0]
+	for k, i := range l.ids {
+		if i := int(i); (o.Last[i] < 0 || float64(o.Age(i)) >= longest) && l.terms.Affordable(i) && o.Allowed(i) {
+			l.order = append(l.order, k)
 		}
 	}
-	if len(l.overdue) == 0 {
+	if len(l.order) == 0 {
 		return
 	}
-	slices.SortStableFunc(l.overdue, func(i, j int) int { return cmp.Compare(o.Last[i], o.Last[j]) })
+	slices.SortFunc(l.order, func(j, k int) int {
+		return cmp.Or(cmp.Compare(o.Last[l.ids[j]], o.Last[l.ids[k]]), cmp.Compare(l.ids[j], l.ids[k]))
+	})
 	l.Credit = min(l.Credit+overdueShare*l.terms.Budget, l.terms.Budget)
-	for _, i := range l.overdue {
-		if l.Credit < l.terms.Costs[i] {
+	for _, k := range l.order {
+		cost := l.terms.Costs[l.ids[k]]
+		if l.Credit < cost {
 			return
 		}
-		l.Credit -= l.terms.Costs[i]
-		l.key[i] = math.Inf(1)
+		l.Credit -= cost
+		l.key[k] = math.Inf(1)
 	}
 }
 

@@ -1,0 +1,206 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"ephemera/baselines/ring"
+	"ephemera/env"
+)
+
+// schedule finds the sources that may be worth a crawl without looking at all. Those
+// that are far from their threshold sleep in a ring, and those of which nothing is
+// known wait in line; a decision is among those that are awake, which are not many
+// more than crawls.
+type schedule struct {
+	Wake  []int32 `json:"wake"`  // epoch at which each source wakes, or gone, unseen or awake; nil before the first decision
+	Line  []int32 `json:"line"`  // sources that are unseen, in the order in which they came, and some that were
+	Awake []awake `json:"awake"` // and some that were
+	Next  int     `json:"next"`  // first epoch whose sources have not woken
+
+	ring *ring.Ring // those that sleep
+}
+
+// awake is a source among which is chosen.
+type awake struct {
+	ID      int32   `json:"id"`
+	Waiting float64 `json:"waiting"` // what waited at the last decision for an inflow of 1, epochs; −1 if it was asleep
+}
+
+const (
+	gone   = -1 - iota // it was removed
+	unseen             // nothing is known of it, and it waits in line
+	woken
+)
+
+const (
+	sleepRounds = 2  // for how long a source sleeps at most
+	margin      = 24 // epochs before its threshold in which a source does not sleep: a day of hours
+	nearPrice   = .8 // of the least price lately, from which on it does not sleep
+	enough      = 2  // budgets that those that are awake cost at least
+)
+
+// begin puts all sources of which something is known among those that are awake.
+func (l *Learner) begin(epoch int) {
+	l.schedule = schedule{Wake: make([]int32, len(l.terms.Costs)), Next: epoch}
+	l.fillRing()
+	for i, cost := range l.terms.Costs {
+		switch {
+		case math.IsInf(cost, 1):
+			l.Wake[i] = gone
+		case l.frozen || l.est.Crawled(i):
+			l.wake(int32(i))
+		default:
+			l.line(i)
+		}
+	}
+}
+
+// fillRing puts those into the ring that sleep.
+func (l *Learner) fillRing() {
+	s := &l.schedule
+	s.ring = ring.New(len(s.Wake), int(max(1024, min(1<<20, sleepRounds*l.round))))
+	s.ring.Due(nil, s.Next-1)
+	for i, epoch := range s.Wake {
+		if epoch > 0 {
+			s.ring.Add(i, int(epoch))
+		}
+	}
+}
+
+func (s *schedule) wake(i int32) {
+	s.Wake[i] = woken
+	s.Awake = append(s.Awake, awake{i, -1})
+}
+
+// line has source i wait in line.
+func (s *schedule) line(i int) {
+	s.Wake[i] = unseen
+	s.Line = append(s.Line, int32(i))
+}
+
+// remove forgets where source i is.
+func (s *schedule) remove(i int) {
+	if s.Wake[i] > 0 {
+		s.ring.Remove(i)
+	}
+	s.Wake[i] = gone
+}
+
+// present leaves out of those that are awake who is so no longer.
+func (s *schedule) present() {
+	s.Awake = slices.DeleteFunc(s.Awake, func(w awake) bool { return s.Wake[w.ID] != woken })
+}
+
+// rouse wakes the sources whose time has come and new ones, and, as long as all that
+// are awake and allowed cost too little, those that come next. It returns what they
+// cost.
+func (l *Learner) rouse(o *env.Online) (cost float64) {
+	s := &l.schedule
+	if s.Wake == nil || o.Epoch <= l.Epoch {
+		l.begin(o.Epoch)
+	}
+	s.present()
+	var unknown float64
+	count := func(i int32) {
+		if c := l.terms.Costs[i]; l.terms.Affordable(int(i)) && o.Allowed(int(i)) {
+			cost += c
+			if o.Last[i] < 0 {
+				unknown += c
+			}
+		}
+	}
+	for _, w := range s.Awake {
+		count(w.ID)
+	}
+	due := func(epoch int) {
+		for _, i := range s.ring.Due(nil, epoch) {
+			s.wake(i)
+			count(i)
+		}
+	}
+	due(o.Epoch)
+	want := enough * l.terms.Budget
+	for ; unknown < want && len(s.Line) > 0; s.Line = s.Line[1:] {
+		if i := s.Line[0]; s.Wake[i] == unseen {
+			s.wake(i)
+			count(i)
+		}
+	}
+	for last := o.Epoch + int(sleepRounds*l.round) + margin; cost < want && s.ring.Next() <= last; {
+		due(s.ring.Next())
+	}
+	return cost
+}
+
+// settle puts to sleep who is not allowed yet and, of the others, which cost so much,
+// those with the least index that are far from their threshold, for half of the way:
+// what is thought of them and of the price may change.
+func (l *Learner) settle(o *env.Online, cost, longest float64) {
+	s := &l.schedule
+	sleep := func(i int, wait float64) {
+		if until := o.Epoch + int(wait); until > o.Epoch && until >= s.ring.Next() {
+			s.Wake[i] = int32(until)
+			s.ring.Add(i, until)
+		}
+	}
+	most := sleepRounds*l.round + margin
+	l.order = l.order[:0]
+	for k, w := range s.Awake {
+		switch i := int(w.ID); {
+		case !o.Allowed(i):
+			sleep(i, float64(o.Limits.NotBefore[i]-o.Epoch))
+		case !l.terms.Affordable(i):
+			sleep(i, most)
+		case l.key[k] < nearPrice*l.Low && l.est.Crawled(i):
+			l.order = append(l.order, k)
+		}
+	}
+	slices.SortFunc(l.order, func(j, k int) int { return cmp.Compare(l.key[j], l.key[k]) })
+	for _, k := range l.order {
+		i := int(s.Awake[k].ID)
+		if cost -= l.terms.Costs[i]; cost < enough*l.terms.Budget {
+			break
+		}
+		age := float64(o.Age(i))
+		if wait := min((l.threshold(i, l.Low)-age)/2, longest-age, most); wait > margin {
+			sleep(i, wait)
+		} else {
+			cost += l.terms.Costs[i]
+		}
+	}
+	s.present()
+	s.Next = s.ring.Next()
+}
+
+func (s *schedule) clone() schedule {
+	return schedule{Wake: slices.Clone(s.Wake), Line: slices.Clone(s.Line), Awake: slices.Clone(s.Awake), Next: s.Next}
+}
+
+// restore takes up where sources were.
+func (l *Learner) restore(s schedule) error {
+	n := len(l.terms.Costs)
+	if s.Wake == nil {
+		return nil
+	}
+	if len(s.Wake) != n {
+		return fmt.Errorf("wake has %d entries; allowed are %d", len(s.Wake), n)
+	}
+	listed := make([]bool, n)
+	for _, w := range s.Awake {
+		if w.ID < 0 || int(w.ID) >= n || listed[w.ID] || math.IsNaN(w.Waiting) {
+			return fmt.Errorf("source %d of %d, with %v waiting, is awake twice or is none", w.ID, n, w.Waiting)
+		}
+		listed[w.ID] = true
+	}
+	for _, i := range s.Line {
+		if i < 0 || int(i) >= n {
+			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
+		}
+	}
+	l.schedule = s.clone()
+	l.fillRing()
+	return nil
+}
