@@ -50,7 +50,7 @@ func ExampleCrawler() {
 	fmt.Println(crawls)
 	fmt.Printf("news has %.1f items per hour, error %v\n", news.Items, err)
 	// Output:
-	// map[blog:7 busy:16 dead:8 news:65]
+	// map[blog:6 busy:16 dead:8 news:66]
 	// news has 2.0 items per hour, error <nil>
 }
 

@@ -73,7 +73,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 9
+	version = 10
 )
 
 func seal(body []byte) []byte {

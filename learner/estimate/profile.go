@@ -157,9 +157,9 @@ func lean(dst, base, got, want []float64, v float64) {
 	}
 }
 
-// excess adds up, over bins, how far counts are from what was expected beyond
-// chance: v = Σ((T − E)²/E − 1)/ΣE.
-type excess struct{ num, den float64 }
+// excess adds up, over n bins, how far counts are from what was expected beyond chance
+// and two standard errors of it: v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE.
+type excess struct{ num, den, n float64 }
 
 func (x *excess) add(got, want []float64) {
 	var bins float64
@@ -176,15 +176,16 @@ func (x *excess) add(got, want []float64) {
 			d := got[k] - e
 			x.num += d*d/e - (bins-1)/bins
 			x.den += e
+			x.n++
 		}
 	}
 }
 
 func (x *excess) value() float64 {
-	if !(x.den > 0) || !(x.num > 0) {
+	if x.den == 0 {
 		return 0
 	}
-	return x.num / x.den
+	return max(0, x.num-2*math.Sqrt(2*x.n)) / x.den
 }
 
 // shapeOwn brings a source's own profile up to date: it leans on the common one.
@@ -236,8 +237,9 @@ func (e *Estimates) fitProfiles() {
 }
 
 // Even reports whether sources are thought to publish the same at all times: there
-// are no dates, or the profiles were wrong about more than they were right about.
-func (e *Estimates) Even() bool { return !e.dated() || e.Gain < 0 }
+// are no dates, or the profiles have not yet been right about so much that chance is
+// unlikely.
+func (e *Estimates) Even() bool { return !e.dated() || e.Gain < unlikely }
 
 // Share returns what source i publishes in epoch t, over its mean.
 func (e *Estimates) Share(i, t int) float64 {

@@ -34,8 +34,7 @@ func (s *source) addCrawl(age, items, keep float64) {
 	b.Items += items
 }
 
-// unlikely is −ln of the chance below which the oldest item being so young is
-// put down to a window.
+// unlikely is −ln of the chance below which something is not put down to chance.
 const unlikely = 12
 
 // findWindow reports whether the window M of the source has changed. Beyond it

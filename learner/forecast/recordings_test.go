@@ -109,9 +109,10 @@ func replay(t testing.TB, rec *env.Recording, budget float64, agent func(env.Ter
 	return stat.Mean(envtest.Play(t, w, agent(w.Terms(), in), 0), nil)
 }
 
+// cold knows nothing at first, and is told what items were worth after 48 hours.
 func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 	return func(terms env.Terms, _ env.Instance) env.Agent {
-		return env.NewAgent[env.Online](newLearner(terms, &set))
+		return env.NewAgent[env.Online](newLearner(terms, &set)).Late(48)
 	}
 }
 
@@ -311,7 +312,7 @@ func TestFrozenStays(t *testing.T) {
 var recordings = []struct {
 	name              string
 	least, leastShown float64 // over all of the measured half; with first crawls that show 20 items, over 6 days
-}{{"fbmedia2016", 1.03, .94}, {"hn", .985, .84}}
+}{{"fbmedia2016", 1.03, .86}, {"hn", .985, .84}}
 
 func recording(t *testing.T, name string) *env.Recording {
 	t.Helper()
@@ -369,7 +370,7 @@ func TestRecordings(t *testing.T) {
 // follows.
 func TestBeginnings(t *testing.T) {
 	envtest.Alone(t)
-	beginnings, budgets, lengths := 4, []float64{5}, []int{6}
+	beginnings, budgets, lengths := 12, []float64{5}, []int{6}
 	if *full {
 		beginnings, budgets, lengths = 10, []float64{1, 5, 20}, []int{6, 0}
 	}
@@ -382,7 +383,7 @@ func TestBeginnings(t *testing.T) {
 				for _, shows := range []int{0, 20} {
 					var learner, certainty, hindsight, more []float64
 					for k := range beginnings {
-						o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true, Shows: shows, Split: .4 + .05*float64(k)}
+						o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true, Shows: shows, Split: .4 + .5*float64(k)/float64(beginnings)}
 						in, err := rec.Fit(o)
 						if err != nil {
 							t.Fatal(err)
