@@ -35,26 +35,26 @@ func (l *Learner) act(i int, share float64) {
 	}
 	s := &l.src[i]
 	excess := clip((l.Index(i) - l.price) / max(l.price, l.mean(i)/10))
-	l.move(i, s.theta*math.Exp(-share*l.clocks.at(s.cycles).a*excess))
+	l.move(i, s.Theta*math.Exp(-share*l.clocks.at(s.Cycles).a*excess))
 }
 
 // mean returns X̄/C, a source's mean harvest per budget unit.
 func (l *Learner) mean(i int) float64 {
 	s := &l.src[i]
-	return l.level(s) * s.common / l.costs[i]
+	return l.level(s) * s.Common / l.costs[i]
 }
 
 // move sets θ within its bounds.
 func (l *Learner) move(i int, theta float64) {
 	s := &l.src[i]
-	if s.from > 0 {
-		theta = min(max(theta, s.from/trust), s.from*trust)
+	if s.From > 0 {
+		theta = min(max(theta, s.From/trust), s.From*trust)
 	}
 	theta = min(max(1, theta), l.most())
-	if s.theta > 0 {
-		l.plan -= l.costs[i] / s.theta
+	if s.Theta > 0 {
+		l.plan -= l.costs[i] / s.Theta
 	}
-	s.theta = theta
+	s.Theta = theta
 	l.plan += l.costs[i] / theta
 	s.measure()
 }
@@ -72,8 +72,8 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 //
 // so that the noise always moves crawls by an epoch: what is crawled at one age only
 // shows nothing of the others.
-func (l *Learner) slope(s *source) float64 {
-	return min(l.clocks.at(s.cycles).kappa, mostSlope*s.theta)
+func (l *Learner) slope(s *Source) float64 {
+	return min(l.clocks.at(s.Cycles).kappa, mostSlope*s.Theta)
 }
 
 // draw draws the noise L of a source's next cycle, logistic, so that it is
@@ -82,15 +82,15 @@ func (l *Learner) slope(s *source) float64 {
 //	P(κ(ln(s + ½) − ln θ) + L > 0) = 1/(1 + e^(−κ(ln(s + ½) − ln θ)))
 //
 // One draw a cycle leaves as much to learn from as one an epoch.
-func (l *Learner) draw(s *source) {
+func (l *Learner) draw(s *Source) {
 	u := max(leastDraw, min(1-leastDraw, l.rand.Float64()))
-	s.noise = float32(math.Log(u / (1 - u)))
+	s.Noise = float32(math.Log(u / (1 - u)))
 }
 
 // reach returns θe^(−L/κ), the age + ½ at which the source is due.
 func (l *Learner) reach(i int, noise float64) float64 {
 	s := &l.src[i]
-	return s.theta * math.Exp(-noise/l.slope(s))
+	return s.Theta * math.Exp(-noise/l.slope(s))
 }
 
 // standing returns how a source stands, by
@@ -100,7 +100,7 @@ func (l *Learner) reach(i int, noise float64) float64 {
 // with λ for W(θ). Of a source that is due at every age W exceeds λ for good, and is
 // what was learned.
 func (l *Learner) standing(i int, noise float64) Waiting {
-	w := Waiting{l.reach(i, noise), l.price, max(l.price, l.mean(i)), l.src[i].last, int32(i)}
+	w := Waiting{l.reach(i, noise), l.price, max(l.price, l.mean(i)), l.src[i].Last, int32(i)}
 	if w.Reach < 1+half {
 		w.Index = max(l.price, l.Index(i))
 	}

@@ -59,7 +59,7 @@ func BenchmarkEpoch(b *testing.B) {
 				least[1] = min(least[1], timed(p, none))
 				began := time.Now()
 				for i := range key {
-					key[i] = float64(w.view.Age(i)) / l.src[i].theta
+					key[i] = float64(w.view.Age(i)) / l.src[i].Theta
 				}
 				crawl = sel.Top(crawl[:0], key)
 				least[2] = min(least[2], float64(time.Since(began).Nanoseconds())/float64(crawls))
@@ -97,7 +97,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	per := float64(heap()-before) / n
-	t.Logf("%.0f bytes a source, %d of them learned", per, unsafe.Sizeof(source{}))
+	t.Logf("%.0f bytes a source, %d of them learned", per, unsafe.Sizeof(Source{}))
 	if per > 250 {
 		t.Errorf("a source takes %.0f bytes; want at most 250", per)
 	}

@@ -9,11 +9,11 @@ func (l *Learner) start() {
 	var cost float64
 	n := 0
 	for i := range l.src {
-		if s := &l.src[i]; s.cycles > 0 {
+		if s := &l.src[i]; s.Cycles > 0 {
 			n++
 			cost += l.costs[i]
-			p.mean += (s.harvests[0] - p.mean) / float64(n)
-			l.harvest += s.harvests[0]
+			p.mean += (s.Harvests[0] - p.mean) / float64(n)
+			l.harvest += s.Harvests[0]
 		}
 	}
 	if p.mean == 0 {
@@ -23,8 +23,8 @@ func (l *Learner) start() {
 	l.cold = false
 	l.harvest /= cost
 	for i := range l.src {
-		if s := &l.src[i]; s.cycles > 0 {
-			p.add(s.common, s.harvests[0])
+		if s := &l.src[i]; s.Cycles > 0 {
+			p.add(s.Common, s.Harvests[0])
 		}
 	}
 	p.tabulate()
@@ -32,10 +32,10 @@ func (l *Learner) start() {
 		l.price = l.clearing()
 	}
 	for i := range l.src {
-		if s := &l.src[i]; s.cycles > 0 {
-			l.restart(i, s.common, s.harvests[0])
+		if s := &l.src[i]; s.Cycles > 0 {
+			l.restart(i, s.Common, s.Harvests[0])
 			l.draw(s)
-			l.sleep(l.standing(i, float64(s.noise)))
+			l.sleep(l.standing(i, float64(s.Noise)))
 		}
 	}
 }
@@ -47,9 +47,9 @@ func (l *Learner) clearing() float64 {
 	spends := func(price float64) bool {
 		var cost float64
 		for i := 0; i < len(l.src); i += step {
-			if s := &l.src[i]; s.cycles > 0 {
+			if s := &l.src[i]; s.Cycles > 0 {
 				prior := .5 * l.pooled.mean
-				level := (s.harvests[0] + prior) / (l.pooled.at(s.common) + prior)
+				level := (s.Harvests[0] + prior) / (l.pooled.at(s.Common) + prior)
 				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
 			}
 		}
@@ -80,16 +80,16 @@ func (l *Learner) clearing() float64 {
 func (l *Learner) restart(i int, age, harvest float64) {
 	s := &l.src[i]
 	s.forget()
-	s.cycles, s.harvests[0], s.common = 1, harvest, l.pooled.at(age)
-	s.unit = l.round // of no power of z yet
+	s.Cycles, s.Harvests[0], s.Common = 1, harvest, l.pooled.at(age)
+	s.Unit = l.round // of no power of z yet
 	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
-	s.from = s.theta
+	s.From = s.Theta
 	age, harvest = l.shorten(s, age, harvest)
-	s.common = l.pooled.at(age)
+	s.Common = l.pooled.at(age)
 	s.take(age, harvest, 1)
 	if l.set.Critic == "random" {
 		for j := range l.set.Features {
-			s.wait[j], s.toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]
+			s.Wait[j], s.Toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]
 		}
 	}
 }

@@ -66,14 +66,14 @@ const (
 //
 // where crawls will come, so that the polynomials are held there from the first
 // cycle on.
-func (l *Learner) pseudoCycles(s *source, z *[2*degree + 1]float64, x *[degree + 1]float64) {
-	share := pseudoWeight / float64(s.cycles) / 4
+func (l *Learner) pseudoCycles(s *Source, z *[2*degree + 1]float64, x *[degree + 1]float64) {
+	share := pseudoWeight / float64(s.Cycles) / 4
 	wide := math.Exp(1 / l.slope(s))
 	level, cube := l.level(s), wide*wide*wide
 	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
-		age := max(1, s.theta*factor-half)
+		age := max(1, s.Theta*factor-half)
 		harvest := level * l.pooled.at(age)
-		at, v := (age-1)/s.unit, share
+		at, v := (age-1)/s.Unit, share
 		for m := range z {
 			z[m] += v
 			if m < len(x) {
@@ -91,10 +91,10 @@ func (l *Learner) pseudoCycles(s *source, z *[2*degree + 1]float64, x *[degree +
 func (l *Learner) evaluate(i, steps int) {
 	s, cost, d := &l.src[i], l.costs[i], l.set.Features
 	z := [2*degree + 1]float64{1}
-	copy(z[1:], s.powers[:])
-	x := s.harvests
+	copy(z[1:], s.Powers[:])
+	x := s.Harvests
 	l.pseudoCycles(s, &z, &x)
-	span := z[0] + s.unit*z[1]
+	span := z[0] + s.Unit*z[1]
 	eta, work := x[0]/span, cost*z[0]/span
 
 	// The step of h has a closed form: with the solution h*, h* + (1 − γ)ⁿ(h − h*).
@@ -111,7 +111,7 @@ func (l *Learner) evaluate(i, steps int) {
 	for j := range d + 1 {
 		v[j] = x[j]
 		for k := range d + 1 {
-			v[j] -= b[j][k] * s.crawl[k]
+			v[j] -= b[j][k] * s.Crawl[k]
 		}
 	}
 	l.small.Solve(&v)
@@ -120,7 +120,7 @@ func (l *Learner) evaluate(i, steps int) {
 		left *= 1 - l.set.Gamma
 	}
 	for j := range d + 1 {
-		s.crawl[j] += (1 - left) * v[j]
+		s.Crawl[j] += (1 - left) * v[j]
 	}
 	if l.set.Critic == "random" {
 		return
@@ -135,10 +135,10 @@ func (l *Learner) evaluate(i, steps int) {
 			b[j][k] = nodePowers[j+k+2] * z[j+k+2]
 			g[k][j] = l.set.Gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
 		}
-		f := s.unit*nodePowers[j+1]*z[j+2]/nodes + lastPowers[j+1]*z[j+1]
+		f := s.Unit*nodePowers[j+1]*z[j+2]/nodes + lastPowers[j+1]*z[j+1]
 		gain[j] = -eta * f
 		for k := range d + 1 {
-			gain[j] += lastPowers[j+1] * z[j+1+k] * s.crawl[k]
+			gain[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
 		}
 		gain[j] *= l.set.Gamma
 		toll[j] = l.set.Gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
@@ -150,8 +150,8 @@ func (l *Learner) evaluate(i, steps int) {
 	l.small.Solve(&gain)
 	l.small.Solve(&toll)
 	for range steps {
-		step(&s.wait, &gain, &g)
-		step(&s.toll, &toll, &g)
+		step(&s.Wait, &gain, &g)
+		step(&s.Toll, &toll, &g)
 	}
 }
 
@@ -185,8 +185,8 @@ func (l *Learner) Index(i int) float64 {
 	eta, work := s.eta(), cost/s.span()
 	var ax, ac float64
 	for _, factor := range [...]float64{1 / wide, 1, wide} {
-		z := s.z(s.theta*factor - half)
-		wait, toll := cubic(&s.wait, z), cubic(&s.toll, z)
+		z := s.z(s.Theta*factor - half)
+		wait, toll := cubic(&s.Wait, z), cubic(&s.Toll, z)
 		switch l.set.Critic {
 		case "zero": // V = 0: crawling is worth h − λC and waiting nothing
 			wait, toll = -eta, -work
@@ -199,7 +199,7 @@ func (l *Learner) Index(i int) float64 {
 		ac += cost - work - toll
 	}
 	least := cost / kappa
-	if s.theta < 1+half {
+	if s.Theta < 1+half {
 		least = cost / 100
 	}
 	return ax / max(ac, least)

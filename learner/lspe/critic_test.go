@@ -21,10 +21,10 @@ func drawn(t testing.TB, cycles [][2]float64, theta float64) *Learner {
 	w.learn(l, 10)
 	s := &l.src[0]
 	s.forget()
-	s.theta, s.unit, s.from = theta, theta, 0
+	s.Theta, s.Unit, s.From = theta, theta, 0
 	l.move(0, theta)
 	for k, c := range cycles {
-		s.cycles++
+		s.Cycles++
 		s.take(c[0], c[1], l.clocks.at(int32(k+1)).b)
 	}
 	return l
@@ -55,7 +55,7 @@ func TestCriticAgainstDense(t *testing.T) {
 			all = append(all, cycle{c[0], c[1], b})
 		}
 		for _, e := range []float64{-3, -1, 1, 3} {
-			age := max(1, s.theta*math.Exp(e/l.slope(s))-half)
+			age := max(1, s.Theta*math.Exp(e/l.slope(s))-half)
 			all = append(all, cycle{age, l.level(s) * l.pooled.at(age), pseudoWeight / float64(len(cycles)) / 4})
 		}
 		var epochs, harvest, weight float64
@@ -80,7 +80,7 @@ func TestCriticAgainstDense(t *testing.T) {
 		for name, reward := range rewards {
 			B, A, b := mat.NewDense(7, 7, nil), mat.NewDense(7, 7, nil), mat.NewVecDense(7, nil)
 			for _, c := range all {
-				z := (c.age - 1) / s.unit
+				z := (c.age - 1) / s.Unit
 				for j := range nodes {
 					phi := features(z*float64(j)/nodes, false)
 					next, lasts := features(z*float64(j+1)/nodes, false), (c.age-1)/nodes
@@ -109,13 +109,13 @@ func TestCriticAgainstDense(t *testing.T) {
 				continue
 			}
 			l.evaluate(0, 4000)
-			got := &s.wait
+			got := &s.Wait
 			if name == "cost" {
-				got = &s.toll
+				got = &s.Toll
 			}
 			for _, z := range []float64{.3, .7, 1} {
 				w := [degree]float64{want.AtVec(4), want.AtVec(5), want.AtVec(6)}
-				if g, v := cubic(got, z), cubic(&w, z); math.Abs(g-v) > 1e-5*(1+math.Abs(v)+math.Abs(reward[0])*s.unit) {
+				if g, v := cubic(got, z), cubic(&w, z); math.Abs(g-v) > 1e-5*(1+math.Abs(v)+math.Abs(reward[0])*s.Unit) {
 					t.Fatalf("%s at z = %v: %v; by dense matrices %v; %d cycles", name, z, g, v, len(cycles))
 				}
 			}
@@ -150,26 +150,26 @@ func TestCriticFindsIndex(t *testing.T) {
 func TestRescaled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) float64 { return rapid.Float64Range(-5, 5).Draw(t, name) }
-		s := source{unit: 8, theta: 8}
-		for m := range s.crawl {
-			s.crawl[m] = draw("crawl")
+		s := Source{Unit: 8, Theta: 8}
+		for m := range s.Crawl {
+			s.Crawl[m] = draw("crawl")
 		}
-		for m := range s.wait {
-			s.wait[m], s.toll[m] = draw("wait"), draw("toll")
+		for m := range s.Wait {
+			s.Wait[m], s.Toll[m] = draw("wait"), draw("toll")
 		}
 		for range 5 {
 			s.take(1+math.Floor(rapid.Float64Range(0, 20).Draw(t, "age")), draw("harvest"), .4)
 		}
 		old := s
-		s.theta = rapid.Float64Range(1, 300).Draw(t, "θ")
+		s.Theta = rapid.Float64Range(1, 300).Draw(t, "θ")
 		s.measure()
-		if s.unit > 2*s.theta || s.unit < s.theta/2 {
-			t.Fatalf("τ is %v at θ = %v", s.unit, s.theta)
+		if s.Unit > 2*s.Theta || s.Unit < s.Theta/2 {
+			t.Fatalf("τ is %v at θ = %v", s.Unit, s.Theta)
 		}
 		for _, age := range []float64{1, 3, 12} {
 			a, b := old.z(age), s.z(age)
-			if old.expected(a) != s.expected(b) || cubic(&old.wait, a) != cubic(&s.wait, b) || cubic(&old.toll, a) != cubic(&s.toll, b) {
-				t.Fatalf("at age %v: %v, %v, %v; were %v, %v, %v", age, s.expected(b), cubic(&s.wait, b), cubic(&s.toll, b), old.expected(a), cubic(&old.wait, a), cubic(&old.toll, a))
+			if old.expected(a) != s.expected(b) || cubic(&old.Wait, a) != cubic(&s.Wait, b) || cubic(&old.Toll, a) != cubic(&s.Toll, b) {
+				t.Fatalf("at age %v: %v, %v, %v; were %v, %v, %v", age, s.expected(b), cubic(&s.Wait, b), cubic(&s.Toll, b), old.expected(a), cubic(&old.Wait, a), cubic(&old.Toll, a))
 			}
 		}
 		if old.span() != s.span() || old.eta() != s.eta() {

@@ -21,24 +21,24 @@ const (
 
 // jumped takes in what a crawl brought and reports whether the level of the
 // source has jumped.
-func (s *source) jumped(z, harvest float64) bool {
+func (s *Source) jumped(z, harvest float64) bool {
 	mean := s.expected(z)
 	if !(mean > 0) {
 		return false
 	}
 	e := harvest - mean
-	variance := s.dispersion*mean + slack*slack*mean*mean
-	if s.cycles >= judged {
+	variance := s.Dispersion*mean + slack*slack*mean*mean
+	if s.Cycles >= judged {
 		sigma := math.Sqrt(variance)
 		zeta := float32(max(-surprise, min(surprise, e/sigma)))
-		s.rise = max(0, s.rise+zeta-1)
-		s.fall = max(0, s.fall-zeta-1)
-		if max(s.rise, s.fall) > alarm {
+		s.Rise = max(0, s.Rise+zeta-1)
+		s.Fall = max(0, s.Fall-zeta-1)
+		if max(s.Rise, s.Fall) > alarm {
 			return true
 		}
 		e = max(-3*sigma, min(3*sigma, e))
 	}
-	s.dispersion += max(1/float64(s.cycles), 1./dispersions) * (e*e/mean - s.dispersion)
+	s.Dispersion += max(1/float64(s.Cycles), 1./dispersions) * (e*e/mean - s.Dispersion)
 	return false
 }
 

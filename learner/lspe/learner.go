@@ -17,7 +17,7 @@ type Learner struct {
 	rand   *stream.Rand
 	schedule
 
-	src    []source
+	src    []Source
 	pooled pooled
 	unseen []int32 // sources that were never crawled, in the order in which they will be
 	cold   bool    // the first pass is going on
@@ -56,11 +56,11 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 	if r == nil {
 		panic("lspe: no random stream")
 	}
-	l := &Learner{set: s, rand: r, schedule: newSchedule(t), src: make([]source, len(t.Costs)), cold: true}
+	l := &Learner{set: s, rand: r, schedule: newSchedule(t), src: make([]Source, len(t.Costs)), cold: true}
 	l.clocks = newClocks(&l.set)
 	l.pooled = newPooled(l.round)
 	for i := range l.src {
-		l.src[i].last = -1
+		l.src[i].Last = -1
 	}
 	l.line()
 	return l, nil
@@ -70,8 +70,8 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 func (l *Learner) line() {
 	l.unseen = l.unseen[:0]
 	for i := range l.src {
-		l.src[i].cycles, l.src[i].lined = 0, l.affordable(i)
-		if l.src[i].lined {
+		l.src[i].Cycles, l.src[i].Lined = 0, l.affordable(i)
+		if l.src[i].Lined {
 			l.unseen = append(l.unseen, int32(i))
 		}
 	}
@@ -80,9 +80,9 @@ func (l *Learner) line() {
 
 // level returns how much more the source brings than the pooled curve at the same
 // ages, drawn to 1 by half a harvest.
-func (l *Learner) level(s *source) float64 {
-	prior := .5 * l.pooled.mean / float64(s.cycles)
-	return (s.harvests[0] + prior) / (s.common + prior)
+func (l *Learner) level(s *Source) float64 {
+	prior := .5 * l.pooled.mean / float64(s.Cycles)
+	return (s.Harvests[0] + prior) / (s.Common + prior)
 }
 
 // Select implements env.Policy.
@@ -109,22 +109,22 @@ func (l *Learner) follow(o *env.Online) {
 	l.epoch, l.changed = o.Epoch, o.Epoch-1
 	l.clear(o.Epoch)
 	for i := range l.src {
-		l.src[i].last = int32(o.Last[i])
-		if l.src[i].cycles > 0 && !l.cold {
-			l.sleep(l.standing(i, float64(l.src[i].noise)))
+		l.src[i].Last = int32(o.Last[i])
+		if l.src[i].Cycles > 0 && !l.cold {
+			l.sleep(l.standing(i, float64(l.src[i].Noise)))
 		}
 	}
 }
 
 // wake lets the actor of a source that has woken look at the price once more.
 func (l *Learner) wake(i int32, epoch int) Waiting {
-	if s := &l.src[i]; epoch > int(s.last)+1 {
-		if s.cycles == 1 {
+	if s := &l.src[i]; epoch > int(s.Last)+1 {
+		if s.Cycles == 1 {
 			l.evaluate(int(i), firstSteps)
 		}
 		l.act(int(i), .5)
 	}
-	return l.standing(int(i), float64(l.src[i].noise))
+	return l.standing(int(i), float64(l.src[i].Noise))
 }
 
 // Update implements env.Learner: critic and actor of the sources that were
@@ -133,31 +133,31 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	now := next.Epoch - 1
 	for _, c := range crawls {
 		s := &l.src[c.Source]
-		before := s.last
-		s.last = int32(now)
+		before := s.Last
+		s.Last = int32(now)
 		if _, asleep := l.ring.Wake(c.Source); asleep { // crawled by somebody else's choice
 			l.ring.Remove(c.Source)
 		}
 		switch age := float64(max(1, c.Age)); {
 		case l.cold:
 			// Kept for the end of the first pass.
-			s.harvests[0], s.common, s.cycles = c.Interest, age, 1
-		case s.cycles == 0:
+			s.Harvests[0], s.Common, s.Cycles = c.Interest, age, 1
+		case s.Cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
-			l.sleep(l.standing(c.Source, float64(s.noise)))
+			l.sleep(l.standing(c.Source, float64(s.Noise)))
 		default:
 			if int(before) < l.changed {
-				s.cycles = min(s.cycles, remembered)
+				s.Cycles = min(s.Cycles, remembered)
 			}
 			l.close(c.Source, age, c.Interest, now)
 		}
 	}
-	for len(l.unseen) > 0 && (l.src[l.unseen[0]].cycles > 0 || !l.affordable(int(l.unseen[0]))) {
-		l.src[l.unseen[0]].lined = false
+	for len(l.unseen) > 0 && (l.src[l.unseen[0]].Cycles > 0 || !l.affordable(int(l.unseen[0]))) {
+		l.src[l.unseen[0]].Lined = false
 		l.unseen = l.unseen[1:]
 	}
-	l.release(func(i int32) bool { return int(l.src[i].last) == now })
+	l.release(func(i int32) bool { return int(l.src[i].Last) == now })
 	l.epoch = next.Epoch
 	l.epochs++
 	switch {
@@ -180,22 +180,22 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	if jumped {
 		l.restart(i, age, harvest)
 	} else {
-		s.cycles++
-		b := l.clocks.at(s.cycles).b
+		s.Cycles++
+		b := l.clocks.at(s.Cycles).b
 		s.take(age, harvest, b)
-		s.common += b * (l.pooled.at(age) - s.common)
+		s.Common += b * (l.pooled.at(age) - s.Common)
 		l.evaluate(i, laterSteps)
-		s.from = 0
+		s.From = 0
 		l.act(i, 1)
-		s.from = s.theta
+		s.From = s.Theta
 	}
 	l.draw(s)
-	l.sleep(l.standing(i, float64(l.src[i].noise)))
+	l.sleep(l.standing(i, float64(l.src[i].Noise)))
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
-func (l *Learner) shorten(s *source, age, harvest float64) (float64, float64) {
-	if most := longest*s.theta + 1; age > most {
+func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
+	if most := longest*s.Theta + 1; age > most {
 		return most, harvest * l.pooled.at(most) / l.pooled.at(age)
 	}
 	return age, harvest
@@ -227,9 +227,9 @@ func (l *Learner) Threshold(i int) float64 {
 	switch s := &l.src[i]; {
 	case !l.affordable(i):
 		return math.Inf(1)
-	case l.cold || s.cycles == 0:
+	case l.cold || s.Cycles == 0:
 		return l.round
 	default:
-		return s.theta
+		return s.Theta
 	}
 }

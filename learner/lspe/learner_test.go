@@ -282,8 +282,8 @@ func TestComeAndGo(t *testing.T) {
 	}
 	var plan float64
 	for i := range l.src {
-		if s := &l.src[i]; s.theta > 0 {
-			plan += l.costs[i] / s.theta
+		if s := &l.src[i]; s.Theta > 0 {
+			plan += l.costs[i] / s.Theta
 		}
 	}
 	if crawled[3] > 0 || slices.Min(crawled[20:]) == 0 || math.Abs(plan/l.plan-1) > 1e-9 {

@@ -12,12 +12,12 @@ var _ env.Open = (*Learner)(nil)
 // Add implements env.Open. The source stands in line for its first crawl.
 func (l *Learner) Add(i int, cost float64) {
 	if i == len(l.src) {
-		l.src, l.costs = append(l.src, source{}), append(l.costs, math.Inf(1))
+		l.src, l.costs = append(l.src, Source{}), append(l.costs, math.Inf(1))
 	}
-	l.src[i].last = -1
+	l.src[i].Last = -1
 	l.setCost(i, cost)
-	if !l.src[i].lined {
-		l.src[i].lined = true
+	if !l.src[i].Lined {
+		l.src[i].Lined = true
 		l.unseen = append(l.unseen, int32(i))
 	}
 }
@@ -26,14 +26,14 @@ func (l *Learner) Add(i int, cost float64) {
 // are not more than an epoch's crawls.
 func (l *Learner) Remove(i int) {
 	s := &l.src[i]
-	if s.theta > 0 {
-		l.plan -= l.costs[i] / s.theta
+	if s.Theta > 0 {
+		l.plan -= l.costs[i] / s.Theta
 	}
 	if _, asleep := l.ring.Wake(i); asleep {
 		l.ring.Remove(i)
 	}
 	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return int(w.ID) == i })
-	*s = source{last: -1, lined: s.lined}
+	*s = Source{Last: -1, Lined: s.Lined}
 	l.setCost(i, math.Inf(1))
 }
 
@@ -64,7 +64,7 @@ func (l *Learner) firstCrawls(o *env.Online) {
 	l.ids, l.key = l.ids[:0], l.key[:0]
 	left := l.budget
 	for _, i := range l.unseen {
-		if l.src[i].cycles > 0 || !l.affordable(int(i)) || !o.Allowed(int(i)) {
+		if l.src[i].Cycles > 0 || !l.affordable(int(i)) || !o.Allowed(int(i)) {
 			continue
 		}
 		if !env.Fits(l.costs[i], left) {

@@ -23,7 +23,7 @@ func (l *Learner) Frozen() *Policy {
 	p.schedule = newSchedule(env.Terms{Costs: l.costs, Budget: l.budget})
 	for i := range l.src {
 		p.src[i] = Waiting{Reach: l.Threshold(i), Slope: 1, ID: int32(i)}
-		if l.src[i].cycles > 0 && !l.cold {
+		if l.src[i].Cycles > 0 && !l.cold {
 			p.src[i] = l.standing(i, 0)
 		}
 	}

@@ -33,23 +33,9 @@ type State struct {
 	Unseen    []int32           `json:"unseen"`
 	Waiting   []Waiting         `json:"waiting"` // sources that have woken, in their order
 	Next      int               `json:"next"`    // first epoch whose sources have not woken
-	Sources   []SourceState     `json:"sources"`
+	Wakes     []int32           `json:"wakes"`   // of each source its epoch; −1 where it does not sleep
+	Sources   []Source          `json:"sources"`
 	Rand      []byte            `json:"rand"` // of the stream of exploration
-}
-
-// SourceState is what is learned of one source as data.
-type SourceState struct {
-	Powers   [2 * degree]float64 `json:"powers"`
-	Harvests [1 + degree]float64 `json:"harvests"`
-	Crawl    [1 + degree]float64 `json:"crawl"`
-	Wait     [degree]float64     `json:"wait"`
-	Toll     [degree]float64     `json:"toll"`
-	// θ, τ, θ at the last crawl, mean of the pooled curve, dispersion.
-	Theta, Unit, From, Common, Dispersion float64
-	// L, and the sums that tell jumps.
-	Noise, Rise, Fall float32
-	Cycles, Last      int32
-	Wake              int32 // epoch; −1 for a source that does not sleep
 }
 
 // State returns a copy of the learner's whole state. A learner that takes it up
@@ -61,16 +47,14 @@ func (l *Learner) State() State {
 		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed, Fallbacks: l.fallbacks,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...), Next: l.ring.Next(), Rand: l.rand.State(),
+		Sources: slices.Clone(l.src),
 	}
 	for i := range l.src {
-		v, wake := &l.src[i], -1
+		wake := -1
 		if at, ok := l.ring.Wake(i); ok {
 			wake = at
 		}
-		s.Sources = append(s.Sources, SourceState{
-			v.powers, v.harvests, v.crawl, v.wait, v.toll, v.theta, v.unit, v.from, v.common,
-			v.dispersion, v.noise, v.rise, v.fall, v.cycles, v.last, int32(wake),
-		})
+		s.Wakes = append(s.Wakes, int32(wake))
 	}
 	return s
 }
@@ -78,8 +62,8 @@ func (l *Learner) State() State {
 // SetState takes up a state that State returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	if len(s.Sources) != len(l.src) {
-		return fmt.Errorf("sources has %d entries; allowed are %d", len(s.Sources), len(l.src))
+	if len(s.Sources) != len(l.src) || len(s.Wakes) != len(l.src) {
+		return fmt.Errorf("sources and wakes have %d and %d entries; allowed are %d", len(s.Sources), len(s.Wakes), len(l.src))
 	}
 	for i := range s.Sources {
 		if err := l.checkSource(&s.Sources[i], s.Cold); err != nil {
@@ -121,21 +105,12 @@ func (l *Learner) SetState(s State) error {
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
 	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
 	l.plan, l.capacity, l.share, l.changed, l.fallbacks = s.Plan, s.Capacity, s.Share, s.Changed, s.Fallbacks
-	for i := range l.src {
-		v := &s.Sources[i]
-		l.src[i] = source{
-			v.Powers, v.Harvests, v.Crawl, v.Wait, v.Toll, v.Theta, v.Unit, v.From, v.Common,
-			v.Dispersion, v.Noise, v.Rise, v.Fall, v.Cycles, v.Last, false,
-		}
-	}
+	copy(l.src, s.Sources)
 	l.unseen = append(l.unseen[:0], s.Unseen...)
-	for _, i := range l.unseen {
-		l.src[i].lined = true
-	}
 	l.clear(s.Next)
 	l.waiting = append(l.waiting, s.Waiting...)
-	for i := range s.Sources {
-		if wake := s.Sources[i].Wake; wake >= 0 {
+	for i, wake := range s.Wakes {
+		if wake >= 0 {
 			l.ring.Add(i, int(wake))
 		}
 	}
@@ -143,7 +118,7 @@ func (l *Learner) SetState(s State) error {
 }
 
 // checkSource reports a number that no learner holds.
-func (l *Learner) checkSource(v *SourceState, cold bool) error {
+func (l *Learner) checkSource(v *Source, cold bool) error {
 	err := check.First(
 		check.Finite("powers", v.Powers[:], len(v.Powers)), check.Finite("harvests", v.Harvests[:], len(v.Harvests)),
 		check.Finite("crawl", v.Crawl[:], len(v.Crawl)), check.Finite("wait", v.Wait[:], degree), check.Finite("toll", v.Toll[:], degree),
