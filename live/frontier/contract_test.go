@@ -26,11 +26,12 @@ import (
 type service struct {
 	*testing.T
 	pb.URLFrontierClient
-	server *Server
-	store  *store.Store
-	fs     vfs.FS
-	stop   func()
-	clock  atomic.Int64 // ms
+	server  *Server
+	store   *store.Store
+	fs      vfs.FS
+	address string
+	stop    func()
+	clock   atomic.Int64 // ms
 }
 
 const start = 1_700_000_000 // seconds
@@ -65,7 +66,8 @@ func (s *service) start(learn ...LearnOptions) {
 		s.Fatal(err)
 	}
 	go g.Serve(l)
-	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	s.address = l.Addr().String()
+	conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		s.Fatal(err)
 	}
