@@ -164,14 +164,8 @@ func (c *Crawler) Add(name string, s Source) error {
 	if s.Cost == 0 {
 		s.Cost = 1
 	}
-	_, known := c.place[name]
-	switch {
-	case name == "" || known:
-		return fmt.Errorf("source %q: allowed is a name that no other source has", name)
-	case !(s.Cost > 0) || math.IsInf(s.Cost, 1):
-		return fmt.Errorf("source %q: cost is %v; allowed is a finite number above 0", name, s.Cost)
-	case s.Shortest < 0 || s.Longest < 0:
-		return fmt.Errorf("source %q: intervals are %v and %v; allowed is 0 or more", name, s.Shortest, s.Longest)
+	if err := c.check(name, s); err != nil {
+		return err
 	}
 	i := len(c.src)
 	if n := len(c.free); n > 0 {
@@ -184,6 +178,19 @@ func (c *Crawler) Add(name string, s Source) error {
 	c.view.Last[i], c.limits.NotBefore[i] = -1, 0
 	c.open.Add(i, s.Cost)
 	c.postpone(i)
+	return nil
+}
+
+// check reports what keeps a source from being added.
+func (c *Crawler) check(name string, s Source) error {
+	switch {
+	case name == "" || c.Has(name):
+		return fmt.Errorf("source %q: allowed is a name that no other source has", name)
+	case !(s.Cost > 0) || math.IsInf(s.Cost, 1):
+		return fmt.Errorf("source %q: cost is %v; allowed is a finite number above 0", name, s.Cost)
+	case s.Shortest < 0 || s.Longest < 0:
+		return fmt.Errorf("source %q: intervals are %v and %v; allowed is 0 or more", name, s.Shortest, s.Longest)
+	}
 	return nil
 }
 

@@ -179,6 +179,12 @@ func (c *Critic) SetState(s State) error {
 	); err != nil {
 		return err
 	}
+	// B is an average of φφᵀ: B_ij² ≤ B_ii·B_jj.
+	for k, b := range s.B {
+		if i, j := k/c.l, k%c.l; !(math.Abs(b) <= math.Sqrt(s.B[i*c.l+i])*math.Sqrt(s.B[j*c.l+j])*(1+1e-6)) {
+			return fmt.Errorf("b has %v at place %d, %d; it is no average of products of features", b, i, j)
+		}
+	}
 	c.s, c.since, c.held, c.eta, c.fallbacks = s.Scale, s.Since, s.Held, s.Average, s.Fallbacks
 	copy(c.b, s.B)
 	copy(c.p, s.Inverse)

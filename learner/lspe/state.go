@@ -97,6 +97,15 @@ func (l *Learner) SetState(s State) error {
 			return fmt.Errorf("epoch, epochs, count and next are %d, %d, %d and %d; allowed are 0 to 2^31", s.Epoch, s.Epochs, s.Count, s.Next)
 		}
 	}
+	var all float64
+	for _, c := range l.costs {
+		if !math.IsInf(c, 1) {
+			all += c
+		}
+	}
+	if s.Round < 1 || s.Total > all*(1+1e-6) {
+		return fmt.Errorf("round is %v and total %v; allowed are 1 or more, and at most what a crawl of each source costs, %v", s.Round, s.Total, all)
+	}
 	p := &l.pooled
 	if err := check.First(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
 		return err
@@ -124,6 +133,13 @@ func (l *Learner) checkSource(v *Source, cold bool) error {
 		check.Finite("crawl", v.Crawl[:], len(v.Crawl)), check.Finite("wait", v.Wait[:], degree), check.Finite("toll", v.Toll[:], degree),
 		check.Finite("noise and the like", []float64{v.Common, float64(v.Noise), v.Dispersion, float64(v.Rise), float64(v.Fall)}, 5),
 	)
+	// Averages of powers of one z ≥ 0: Z_m² ≤ Z_{m−1}Z_{m+1}, with Z_0 = 1.
+	z := append([]float64{1}, v.Powers[:]...)
+	for m := 1; err == nil && m < len(z)-1; m++ {
+		if z[m] < 0 || z[m]*z[m] > z[m-1]*z[m+1]*(1+1e-6) {
+			err = fmt.Errorf("powers are %v; they are no averages of powers of ages", v.Powers)
+		}
+	}
 	switch {
 	case err != nil:
 		return err

@@ -127,16 +127,16 @@ func eph_step(handle, slot, row C.int64_t, action *C.char, form C.int32_t, answe
 		return status(answer, err)
 	}
 	k, n, _, _ := w.Layout()
-	var a native.Actions
+	var actions any
 	switch form {
 	case 0:
-		a.Score32 = at[float32](action, k*n)
+		actions = at[float32](action, k*n)
 	case 1:
-		a.Score64 = at[float64](action, k*n)
+		actions = at[float64](action, k*n)
 	case 2:
-		a.Set = at[int8](action, k*n)
+		actions = at[int8](action, k*n)
 	default:
-		a.One = at[int64](action, k)
+		actions = at[int64](action, k)
 	}
-	return status(answer, w.Step(&a, int(slot), int(row)))
+	return status(answer, w.Step(actions, int(slot), int(row)))
 }

@@ -3,7 +3,7 @@
 Both sides are stepped in turns, and the least time of each counts: ``python speed.py``.
 """
 
-import itertools
+import math
 import time
 
 import gymnasium
@@ -11,7 +11,7 @@ import numpy as np
 
 import ephemera
 
-WORLDS, ROUNDS = 1024, 15
+WORLDS, ROUNDS, WARM = 1024, 15, 200
 
 
 class Plain:
@@ -42,6 +42,9 @@ class Plain:
 def least(*steps, calls):
     """Return the least time of a call of each."""
     times = [float("inf")] * len(steps)
+    for step in steps:
+        for _ in range(WARM):
+            step()
     for _ in range(ROUNDS):
         for k, step in enumerate(steps):
             began = time.process_time()
@@ -52,10 +55,16 @@ def least(*steps, calls):
 
 
 def stepping(env, instance):
-    """Return a function that steps with actions that differ from call to call."""
-    scores = np.random.default_rng(1).random((8, WORLDS, len(instance.sources)), np.float32)
-    turns = itertools.cycle(scores)
-    return lambda: env.step(next(turns))
+    """Return a function that steps with actions that differ from call to call, so that all sources are crawled."""
+    shape = WORLDS, len(instance.sources)
+    rng = np.random.default_rng(1)
+    scores = rng.random(2 * math.prod(shape), np.float32)
+
+    def step():
+        begin = rng.integers(math.prod(shape))
+        env.step(scores[begin : begin + math.prod(shape)].reshape(shape))
+
+    return step
 
 
 if __name__ == "__main__":

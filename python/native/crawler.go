@@ -184,12 +184,8 @@ func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
 		return err
 	}
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
-	n := len(c.terms.Costs)
 	c.crawl = c.crawl[:0]
-	for k, x := range crawls {
-		if x.Source < 0 || x.Source >= n {
-			return fmt.Errorf("crawl of source %d; allowed are 0 to %d", x.Source, n-1)
-		}
+	for _, x := range crawls {
 		if !finite(x.Interest) || x.Interest > maxInterest {
 			return fmt.Errorf("the crawl of source %d brought %v; allowed is 0 to %g", x.Source, x.Interest, maxInterest)
 		}
@@ -201,11 +197,14 @@ func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
 				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite ages, 0 or more, and 0 to %g", x.Source, item.Age, item.Interest, maxInterest)
 			}
 		}
-		crawls[k].Age = c.books.View().Age(x.Source)
 		c.crawl = append(c.crawl, x.Source)
 	}
-	if _, err := c.books.Step(c.crawl); err != nil {
+	booked, err := c.books.Step(c.crawl)
+	if err != nil {
 		return err
+	}
+	for k := range booked {
+		crawls[k].Age = booked[k].Age
 	}
 	v, err := c.look(next)
 	c.agent.Update(crawls, v)

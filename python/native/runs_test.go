@@ -81,7 +81,6 @@ func TestCompareRecords(t *testing.T) {
 	for want, contenders := range map[string][]any{
 		"0 policies":  nil,
 		"named twice": {contender("whittle", all[0]), contender("whittle", all[1])},
-		"for 3 seeds": {contender("whittle", all[0][:2])},
 	} {
 		if _, err := of(contenders...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v; want %q", err, want)

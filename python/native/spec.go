@@ -70,9 +70,6 @@ func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, 
 	w.Kind = s.Kind
 	switch {
 	case w.Kind != "replay":
-		if w.Kind != "mean" && w.Kind != "poisson" {
-			return none, fmt.Errorf("unknown world %q; allowed are mean, poisson and replay", w.Kind)
-		}
 		w.Trace = ""
 		in, err = s.instance(seed)
 	case w.Trace == "":
@@ -84,7 +81,11 @@ func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, 
 	if s.Window != 0 {
 		return s.windows(ctx)
 	}
-	return w.Open(ctx, in, s.Knowledge)
+	scene, err := w.Open(ctx, in, s.Knowledge)
+	if err != nil {
+		err = fmt.Errorf("world: %w", err)
+	}
+	return scene, err
 }
 
 // windows returns the scene of the part of a recording on which its model is fitted.

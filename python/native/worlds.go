@@ -25,7 +25,7 @@ type worldSettings struct {
 	Scaled    bool // observations and rewards have units of their own
 	Truncate  bool // a set that is dearer than the budget is cut to it, longest waiting first; otherwise refused
 	Autoreset bool // a world that is over is reset by its next step
-	Threads   int  // 0 for one
+	Threads   int
 }
 
 const maxWorlds = 1 << 24
@@ -67,14 +67,39 @@ type Worlds struct {
 	n      int
 	frames []Frame
 	site   *site // of all worlds; nil where each draws an instance of its own
-	world  []one
-	epoch  []int
-	over   []bool // the episode has ended
-	most   int    // crawls of an epoch
-	crawl  []int  // K × most, of this step
-	crawls []int  // how many of them there are
-	flat   flat   // holds the worlds, where they follow the mean dynamics; else nil
+	does   dynamics
+
+	// Of each world.
+	at    []*site // nil before the first reset
+	seed  []uint64
+	epoch []int
+	over  []uint8 // the episode has ended
+	got   [][]env.Crawled
+
+	most   int   // crawls of an epoch
+	crawl  []int // K × most, of this step
+	crawls []int // how many of them there are
+	single bool  // they are one crawl, of any source
 	hands  []hand
+	call   call
+}
+
+// dynamics are what goes on in worlds. Two calls about other worlds may be made at
+// the same time.
+type dynamics interface {
+	begin(k int) error // an episode of world k, under its seed
+	// crawl has worlds from number lo up to hi crawl what was chosen and go on to
+	// the next epoch. Where an episode is over it does nothing.
+	crawl(lo, hi int, to *Frame, row int) error
+	show(lo, hi int, to *Frame, row int) // writes observations
+	age(k, i int) int                    // epochs since the last crawl of source i
+}
+
+// call is what a step was called with.
+type call struct {
+	actions any
+	to      *Frame
+	row     int
 }
 
 // hand is what one thread works with.
@@ -84,59 +109,27 @@ type hand struct {
 	err error
 }
 
-// site is a scene, and the units of what is observed in it. Scaled, states and
-// harvests are shares of u*, or of the bound where each seed has an instance of its
-// own; where the level of knowledge does not tell u*, log(1 + harvest); rewards are shares of the bound; and ages are
-//
-//	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
-type site struct {
-	experiments.Scene
-	terms env.Terms
-	equal bool      // all crawls cost the same
-	gain  []float64 // mean states at the beginning; u, under the mean dynamics
-	rate  []float64 // what states are multiplied by
-	log   bool
-	unit  float64   // bound of the relaxed problem, interest per epoch
-	pay   float64   // 1/unit, or 1
-	round float64   // 0 for ages in epochs
-	ages  []float32 // of the ages from 0 on, scaled
-}
-
-// one is a world on its way through an episode.
-type one struct {
-	env.World // nil in flat
-	at        *site
-	seed      uint64
-	found     []float64 // as observed: of each source's last crawl, 0 before the first; nil in flat
-	got       []env.Crawled
-}
-
 // openWorlds sets worlds up. They are reset before their first step.
 func openWorlds(ctx context.Context, text []byte) (*Worlds, *about, error) {
 	w := &Worlds{set: worldSettings{spec: usual(), Threads: 1}}
 	if err := decode(text, &w.set); err != nil {
 		return nil, nil, err
 	}
-	if w.set.Worlds < 1 || w.set.Worlds > maxWorlds || w.set.Steps < 0 || w.set.Threads < 1 {
-		return nil, nil, fmt.Errorf("%d worlds of %d epochs on %d threads; allowed are 1 to %d worlds, 0 epochs or more and 1 thread or more", w.set.Worlds, w.set.Steps, w.set.Threads, maxWorlds)
+	k := w.set.Worlds
+	if k < 1 || k > maxWorlds || w.set.Steps < 0 || w.set.Threads < 1 {
+		return nil, nil, fmt.Errorf("%d worlds of %d epochs on %d threads; allowed are 1 to %d worlds, 0 epochs or more and 1 thread or more", k, w.set.Steps, w.set.Threads, maxWorlds)
 	}
 	at, err := w.open(ctx, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	t := at.terms
-	w.n = len(t.Costs)
-	w.world, w.epoch, w.over = make([]one, w.set.Worlds), make([]int, w.set.Worlds), make([]bool, w.set.Worlds)
-	w.most = min(w.n, int(t.Budget*(1+1e-9)/slices.Min(t.Costs)))
+	w.n, w.most = len(t.Costs), env.HowMany(len(t.Costs), slices.Min(t.Costs), t.Budget)
 	if w.drawn() {
 		w.most = w.n // other costs may come
 	} else {
 		w.site = at
-		w.flat = newFlat(at, &w.set)
-	}
-	w.crawl, w.crawls = make([]int, w.set.Worlds*w.most), make([]int, w.set.Worlds)
-	for range w.set.Threads {
-		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
+		w.single = w.most == 1 && slices.Max(t.Costs) <= t.Budget
 	}
 	w.about = about{
 		ID: at.Instance.ID, Names: t.Names, Costs: t.Costs, Budget: t.Budget, Start: t.Start, Length: t.Length,
@@ -153,11 +146,38 @@ func openWorlds(ctx context.Context, text []byte) (*Worlds, *about, error) {
 			w.about.Ceiling = append(w.about.Ceiling, s.Ceiling())
 		}
 	}
+	w.at, w.seed, w.epoch, w.over, w.got = make([]*site, k), make([]uint64, k), make([]int, k), make([]uint8, k), make([][]env.Crawled, k)
+	w.crawl, w.crawls = make([]int, k*w.most), make([]int, k)
+	for range w.set.Threads {
+		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
+	}
+	if w.set.Scaled {
+		w.does = newDynamics(w, func(to *Frame) []float32 { return to.Scaled })
+	} else {
+		w.does = newDynamics(w, func(to *Frame) []float64 { return to.Raw })
+	}
 	return w, &w.about, nil
 }
 
 // drawn reports whether each seed has an instance of its own.
 func (w *Worlds) drawn() bool { return strings.Contains(w.set.Instance, anySeed) }
+
+// site is a scene, and the units of what is observed in it. Scaled, states and
+// harvests are shares of u*, or of the bound where each seed has an instance of its
+// own; where the level of knowledge does not tell u*, log(1 + harvest); rewards are
+// shares of the bound; and ages are
+//
+//	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
+type site struct {
+	experiments.Scene
+	terms env.Terms
+	rate  []float64 // what states are multiplied by
+	log   bool
+	unit  float64   // bound of the relaxed problem, interest per epoch
+	pay   float64   // 1/unit, or 1
+	round float64   // 0 for ages in epochs
+	ages  []float32 // of the ages from 0 on, scaled
+}
 
 // open opens the scene of a seed and measures it.
 func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
@@ -169,15 +189,8 @@ func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := &site{Scene: scene, terms: world.Terms(), gain: world.View().Mean, rate: make([]float64, len(scene.Instance.Sources)), pay: 1}
-	at.unit = index.Relax(scene.Instance.MeanDynamics()).Bound
-	if at.unit == 0 {
-		at.unit = 1
-	}
-	at.equal = slices.Max(at.terms.Costs) == slices.Min(at.terms.Costs)
-	for i := range at.rate {
-		at.rate[i] = 1
-	}
+	at := &site{Scene: scene, terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(scene.Instance.Sources)), pay: 1}
+	at.unit = cmp.Or(index.Relax(scene.Instance.MeanDynamics()).Bound, 1)
 	if !w.set.Scaled {
 		return at, nil
 	}
@@ -189,7 +202,7 @@ func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
 			}
 		}
 	}
-	at.ages = make([]float32, int(min(18*at.round, 1<<16))+2) // then 1 as a float32, or computed
+	at.ages = make([]float32, int(min(18*at.round, 1<<16))+2)
 	for age := range at.ages {
 		at.ages[age] = float32(-math.Expm1(-float64(age) / at.round))
 	}
@@ -211,6 +224,8 @@ func age[F float32 | float64](at *site, a int) F {
 		return F(a)
 	case a < len(at.ages):
 		return F(at.ages[a])
+	case float64(a) > 18*at.round:
+		return 1 // as a float32
 	}
 	return F(-math.Expm1(-float64(a) / at.round))
 }
@@ -226,10 +241,10 @@ func (w *Worlds) Bind(slot int, to Frame) {
 // Layout returns the numbers of worlds, sources and figures of an observation,
 // and whether these are float32.
 func (w *Worlds) Layout() (worlds, sources, width int, scaled bool) {
-	return len(w.world), w.n, w.about.Width, w.set.Scaled
+	return len(w.at), w.n, w.about.Width, w.set.Scaled
 }
 
-func (w *Worlds) started() bool { return w.world[0].at != nil }
+func (w *Worlds) started() bool { return w.at[0] != nil }
 
 // Reset begins an episode in every world that mask marks, all with nil, and
 // writes into a row of a slot. seeds has a seed for each world; without, the seed
@@ -239,10 +254,10 @@ func (w *Worlds) Reset(mask []uint8, seeds []uint64, slot, row int) error {
 		return errors.New("the first reset is of all worlds and has their seeds")
 	}
 	to := &w.frames[slot]
-	for k := range w.world {
-		x := &w.world[k]
+	w.clear(0, len(w.at), to, row)
+	for k := range w.at {
 		if mask == nil || mask[k] != 0 {
-			seed := stream.Mix(x.seed)
+			seed := stream.Mix(w.seed[k])
 			if seeds != nil {
 				seed = seeds[k]
 			}
@@ -250,138 +265,64 @@ func (w *Worlds) Reset(mask []uint8, seeds []uint64, slot, row int) error {
 				return err
 			}
 		}
-		w.write(to, row, k)
 	}
+	w.show(0, len(w.at), to, row)
 	return nil
 }
 
 // begin begins an episode of world k under a seed.
 func (w *Worlds) begin(k int, seed uint64, to *Frame) (err error) {
-	x := &w.world[k]
-	if x.at = w.site; x.at == nil {
-		if x.at, err = w.open(context.Background(), seed); err != nil {
+	at := w.site
+	if at == nil {
+		if at, err = w.open(context.Background(), seed); err != nil {
 			return err
 		}
-		if len(x.at.terms.Costs) != w.n {
-			return fmt.Errorf("instance %s has %d sources, and not %d", x.at.Instance.ID, len(x.at.terms.Costs), w.n)
+		if len(at.terms.Costs) != w.n {
+			return fmt.Errorf("instance %s has %d sources, and not %d", at.Instance.ID, len(at.terms.Costs), w.n)
 		}
 	}
-	x.seed, x.got, w.epoch[k], w.over[k] = seed, nil, 0, false
-	to.Unit[k], to.Seed[k] = x.at.unit, seed
-	if w.flat != nil {
-		w.flat.begin(k)
-		return nil
-	}
-	x.found = make([]float64, w.n)
-	if x.World, err = x.at.Open(seed, w.set.Knowledge, w.set.Window > 0); err == nil && w.set.Window > 0 {
-		err = x.window(w.set.Window, w.n)
-	}
-	return err
+	w.at[k], w.seed[k], w.epoch[k], w.over[k], w.got[k] = at, seed, 0, 0, nil
+	to.Unit[k], to.Seed[k] = at.unit, seed
+	return w.does.begin(k)
 }
 
-// window goes to the beginning of a window, in the epoch before which all sources
-// were crawled.
-func (x *one) window(epochs, sources int) error {
-	for range stream.Mix(x.seed) % uint64(x.at.Epochs-epochs) {
-		if _, err := x.Step(nil); err != nil {
-			return err
-		}
-	}
-	all := make([]int, sources)
-	for i := range all {
-		all[i] = i
-	}
-	_, err := x.Step(all)
-	return err
+// clear has worlds from number lo up to hi have brought nothing.
+func (w *Worlds) clear(lo, hi int, to *Frame, row int) {
+	lo, hi = row*len(w.at)+lo, row*len(w.at)+hi
+	clear(to.Reward[lo:hi])
+	clear(to.Interest[lo*w.n : hi*w.n])
+	clear(to.Crawled[lo*w.n : hi*w.n])
 }
 
-// write writes what the last crawls of world k brought and what is seen of it now.
-func (w *Worlds) write(to *Frame, row, k int) {
-	if w.flat != nil {
-		w.flat.write(w, to, row, k)
-		return
-	}
-	x := &w.world[k]
-	block := row*len(w.world) + k
-	lo, hi := block*w.n, (block+1)*w.n
-	interest, crawled := to.Interest[lo:hi], to.Crawled[lo:hi]
-	clear(interest)
-	clear(crawled)
-	var reward float64
-	for _, c := range x.got {
-		reward += c.Interest
-		interest[c.Source], crawled[c.Source] = c.Interest, 1
-	}
-	to.Reward[block], to.Over[block] = reward*x.at.pay, 0
-	if w.over[k] {
-		to.Over[block] = 1
-	}
-	lo, hi = block*w.about.Width, (block+1)*w.about.Width
-	if w.set.Scaled {
-		show(w, k, to.Scaled[lo:hi])
-	} else {
-		show(w, k, to.Raw[lo:hi])
-	}
+// show writes what is seen now of worlds from number lo up to hi.
+func (w *Worlds) show(lo, hi int, to *Frame, row int) {
+	copy(to.Over[row*len(w.at)+lo:], w.over[lo:hi])
+	w.does.show(lo, hi, to, row)
 }
 
-// show writes states, ages and the interest that each source's last crawl brought.
-func show[F float32 | float64](w *Worlds, k int, to []F) {
-	x := &w.world[k]
-	states, ages, harvests := parts(to, w.n)
-	v := x.View()
-	seen := v.Mean
-	if w.set.Knowledge == env.LevelObserved {
-		seen = v.State
-	}
-	for i := range states {
-		states[i] = F(seen[i] * x.at.rate[i])
-	}
-	for i := range ages {
-		ages[i] = age[F](x.at, v.Age(i))
-		harvests[i] = F(x.found[i])
-	}
-}
-
-// parts returns the parts of an observation; the first may be empty.
-func parts[F float32 | float64](to []F, n int) (states, ages, harvests []F) {
-	k := len(to) - 2*n
-	return to[:k], to[k : k+n], to[k+n:]
-}
-
-// Actions of all worlds, in one of the forms.
-type Actions struct {
-	Score32 []float32 // K × n
-	Score64 []float64 // K × n
-	Set     []int8    // K × n, 0 or 1
-	One     []int64   // K
-}
-
-// Step steps all worlds and writes into a row of a slot. What it refuses changes
-// nothing in any of them.
-func (w *Worlds) Step(a *Actions, slot, row int) error {
+// Step steps all worlds and writes into a row of a slot. The actions are K × n
+// scores, []float32 or []float64, K × n marks 0 and 1, []int8, or K sources,
+// []int64. What it refuses changes nothing in any of them.
+func (w *Worlds) Step(actions any, slot, row int) error {
 	if !w.started() {
 		return errors.New("step before the first reset")
 	}
-	for _, do := range []phase{(*Worlds).choose, (*Worlds).step} {
-		if err := w.each(do, a, &w.frames[slot], row); err != nil {
-			return err
-		}
+	w.call = call{actions, &w.frames[slot], row}
+	if err := w.each((*Worlds).choose); err != nil {
+		return err
 	}
-	return nil
+	return w.each((*Worlds).step)
 }
 
-// phase is what is done to worlds from number lo up to hi. Its errors name the world.
-type phase = func(w *Worlds, h *hand, lo, hi int, a *Actions, to *Frame, row int) error
-
-// each does something to all worlds, on all threads.
-func (w *Worlds) each(do phase, a *Actions, to *Frame, row int) error {
+// each does something to worlds from number lo up to hi, on all threads.
+func (w *Worlds) each(do func(w *Worlds, h *hand, lo, hi int) error) error {
 	if len(w.hands) == 1 {
-		return do(w, &w.hands[0], 0, len(w.world), a, to, row)
+		return do(w, &w.hands[0], 0, len(w.at))
 	}
 	var wait sync.WaitGroup
 	for t := range w.hands {
-		h, lo, hi := &w.hands[t], t*len(w.world)/len(w.hands), (t+1)*len(w.world)/len(w.hands)
-		wait.Go(func() { h.err = do(w, h, lo, hi, a, to, row) })
+		h, lo, hi := &w.hands[t], t*len(w.at)/len(w.hands), (t+1)*len(w.at)/len(w.hands)
+		wait.Go(func() { h.err = do(w, h, lo, hi) })
 	}
 	wait.Wait()
 	for _, h := range w.hands {
@@ -394,64 +335,52 @@ func (w *Worlds) each(do phase, a *Actions, to *Frame, row int) error {
 
 // of names the world in its error.
 func (w *Worlds) of(k int, err error) error {
-	if err != nil && len(w.world) > 1 {
+	if err != nil && len(w.at) > 1 {
 		err = fmt.Errorf("world %d: %w", k, err)
 	}
 	return err
 }
 
 // choose settles the crawls of worlds.
-func (w *Worlds) choose(h *hand, lo, hi int, a *Actions, _ *Frame, _ int) error {
+func (w *Worlds) choose(h *hand, lo, hi int) error {
+	n := w.n
 	for k := lo; k < hi; k++ {
-		if err := w.chooseOf(h, k, a); err != nil {
+		w.crawls[k] = 0
+		if w.over[k] != 0 {
+			if !w.set.Autoreset {
+				return w.of(k, errors.New("step after the end of the episode; reset first"))
+			}
+			continue
+		}
+		var err error
+		switch a := w.call.actions.(type) {
+		case []float64:
+			err = best(w, h, k, a[k*n:(k+1)*n])
+		case []float32:
+			if w.single {
+				if i, ok := greatest(a[k*n : (k+1)*n]); ok {
+					w.crawl[k], w.crawls[k] = i, 1
+					continue
+				}
+			}
+			err = best(w, h, k, a[k*n:(k+1)*n])
+		case []int8:
+			err = w.named(h, k, a[k*n:(k+1)*n])
+		case []int64:
+			if a[k] < 0 || a[k] >= int64(n) {
+				err = fmt.Errorf("action is source %d; allowed are 0 to %d", a[k], n-1)
+			}
+			w.crawl[k*w.most], w.crawls[k] = int(a[k]), 1
+		}
+		if err != nil {
 			return w.of(k, err)
 		}
 	}
 	return nil
 }
 
-func (w *Worlds) chooseOf(h *hand, k int, a *Actions) error {
-	w.crawls[k] = 0
-	if w.over[k] {
-		if w.set.Autoreset {
-			return nil
-		}
-		return errors.New("step after the end of the episode; reset first")
-	}
-	lo, hi := k*w.n, (k+1)*w.n
-	switch {
-	case a.Score64 != nil:
-		return best(w, h, k, a.Score64[lo:hi])
-	case a.Score32 != nil:
-		return best(w, h, k, a.Score32[lo:hi])
-	case a.Set != nil:
-		return w.named(h, k, a.Set[lo:hi])
-	}
-	i := a.One[k]
-	if i < 0 || i >= int64(w.n) {
-		return fmt.Errorf("action is source %d; allowed are 0 to %d", i, w.n-1)
-	}
-	w.crawl[k*w.most], w.crawls[k] = int(i), 1
-	return nil
-}
-
 // best crawls by decreasing score within the budget, equal scores by number.
 func best[F float32 | float64](w *Worlds, h *hand, k int, score []F) error {
-	if w.most == 1 && w.site != nil && w.site.equal {
-		most, at := F(math.Inf(-1)), -1
-		for i, y := range score {
-			if !(y <= most) {
-				if y != y {
-					return fmt.Errorf("the score of source %d is NaN", i)
-				}
-				most, at = y, i
-			}
-		}
-		if at >= 0 {
-			w.crawl[k], w.crawls[k] = at, 1
-		}
-		return nil
-	}
 	for i, y := range score {
 		if y != y {
 			return fmt.Errorf("the score of source %d is NaN", i)
@@ -462,10 +391,28 @@ func best[F float32 | float64](w *Worlds, h *hand, k int, score []F) error {
 	return nil
 }
 
+// greatest returns the number of the greatest score, the first of equal ones; ok is
+// false where one of them is NaN or all are −∞. It takes no branches, which scores
+// would mislead.
+func greatest(score []float32) (at int, ok bool) {
+	// Read as integers, floats from 0 on are in order, and those below are turned round.
+	most, size, at := int32(math.MinInt32), int32(0), 0
+	for i, y := range score {
+		b := int32(math.Float32bits(y + 0)) // −0 is 0
+		size = max(size, b&math.MaxInt32)
+		if b ^= b >> 31 & math.MaxInt32; b > most {
+			most, at = b, i
+		}
+	}
+	infinite := int32(math.Float32bits(float32(math.Inf(1))))
+	return at, size <= infinite && !math.IsInf(float64(score[at]), -1)
+}
+
 // top crawls by decreasing key.
 func (w *Worlds) top(h *hand, k int) {
 	top := h.top
-	if t := &w.world[k].at.terms; w.site == nil {
+	if w.site == nil {
+		t := &w.at[k].terms
 		top = baselines.NewSelector(t.Costs, t.Budget)
 	}
 	w.crawls[k] = len(top.Top(w.crawl[k*w.most:k*w.most], h.key))
@@ -473,14 +420,14 @@ func (w *Worlds) top(h *hand, k int) {
 
 // named crawls the sources that are named.
 func (w *Worlds) named(h *hand, k int, set []int8) error {
-	t := &w.world[k].at.terms
+	t := &w.at[k].terms
 	var cost float64
 	for i, b := range set {
 		switch b {
 		case 0:
 			h.key[i] = math.Inf(-1)
 		case 1:
-			h.key[i] = float64(w.age(k, i))
+			h.key[i] = float64(w.does.age(k, i))
 			cost += t.Costs[i]
 		default:
 			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
@@ -493,45 +440,27 @@ func (w *Worlds) named(h *hand, k int, set []int8) error {
 	return nil
 }
 
-// age returns for how many epochs source i of world k has waited.
-func (w *Worlds) age(k, i int) int {
-	if w.flat != nil {
-		return w.epoch[k] - w.flat.last(k, i)
-	}
-	return w.world[k].View().Age(i)
-}
-
-// step steps worlds, or resets those that are over, and writes into a row.
-func (w *Worlds) step(_ *hand, lo, hi int, _ *Actions, to *Frame, row int) error {
-	if w.flat != nil {
-		return w.flat.step(w, lo, hi, to, row)
-	}
-	for k := lo; k < hi; k++ {
-		if err := w.stepOf(k, to, row); err != nil {
-			return w.of(k, err)
-		}
-	}
-	return nil
-}
-
-func (w *Worlds) stepOf(k int, to *Frame, row int) (err error) {
-	x := &w.world[k]
-	if w.over[k] {
-		if err := w.begin(k, stream.Mix(x.seed), to); err != nil {
+// step steps worlds, or resets those that are over, few enough at a time that they
+// stay in the cache.
+func (w *Worlds) step(_ *hand, lo, end int) error {
+	to, row := w.call.to, w.call.row
+	for few := 1 + 1024/w.n; lo < end; lo += few {
+		hi := min(lo+few, end)
+		w.clear(lo, hi, to, row)
+		if err := w.does.crawl(lo, hi, to, row); err != nil {
 			return err
 		}
-		w.write(to, row, k)
-		return nil
+		for k := lo; k < hi; k++ {
+			if w.over[k] != 0 {
+				if err := w.begin(k, stream.Mix(w.seed[k]), to); err != nil {
+					return w.of(k, err)
+				}
+			} else if w.epoch[k]++; w.epoch[k] == w.about.Epochs {
+				w.over[k] = 1
+			}
+		}
+		w.show(lo, hi, to, row)
 	}
-	if x.got, err = x.Step(w.crawl[k*w.most : k*w.most+w.crawls[k]]); err != nil {
-		return err
-	}
-	for _, c := range x.got {
-		x.found[c.Source] = x.at.harvest(c.Source, c.Interest)
-	}
-	w.epoch[k]++
-	w.over[k] = w.epoch[k] == w.about.Epochs
-	w.write(to, row, k)
 	return nil
 }
 
@@ -539,8 +468,7 @@ func (w *Worlds) stepOf(k int, to *Frame, row int) (err error) {
 // each crawl the source, the interest, and how many items it brought back; and age
 // and interest of each item.
 func (w *Worlds) items(to []float64) []float64 {
-	for k := range w.world {
-		got := w.world[k].got
+	for _, got := range w.got {
 		to = append(to, float64(len(got)))
 		for _, c := range got {
 			to = append(to, float64(c.Source), c.Interest, float64(len(c.Items)))

@@ -12,6 +12,7 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/experiments"
 )
 
 // settings returns settings of K worlds with changes by key.
@@ -70,9 +71,12 @@ func TestSameAsEnv(t *testing.T) {
 	}{
 		{"paper", nil, mean, func(v *env.Observed) []float64 { return v.Mean }},
 		{"wide:7", map[string]any{"budget": 3}, mean, func(v *env.Observed) []float64 { return v.Mean }},
+		{"lognormal:5:1:hump", map[string]any{"budget": 2}, mean, func(v *env.Observed) []float64 { return v.Mean }},
+		{"mixed:9", map[string]any{"budget": 4, "threads": 3}, mean, func(v *env.Observed) []float64 { return v.Mean }},
+		{"drift:5", nil, mean, func(v *env.Observed) []float64 { return v.Mean }},
 		{"mixed:9", map[string]any{"budget": 4, "world": "poisson"}, poisson(env.PoissonOptions{}), func(v *env.Observed) []float64 { return v.Mean }},
 		{"paper", map[string]any{"world": "poisson", "knowledge": "observed", "marks": "per-item"}, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
-		{"paper", map[string]any{"world": "poisson", "knowledge": "online"}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
+		{"paper", map[string]any{"world": "poisson", "knowledge": "online", "threads": 2}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
 	} {
 		t.Run(fmt.Sprint(c.instance, c.changes), func(t *testing.T) {
 			const k, steps = 3, 50
@@ -109,7 +113,7 @@ func TestSameAsEnv(t *testing.T) {
 				for i := range scores {
 					scores[i] = r.NormFloat64()
 				}
-				if err := w.Step(&Actions{Score64: scores}, 0, 0); err != nil {
+				if err := w.Step(scores, 0, 0); err != nil {
 					t.Fatal(err)
 				}
 				for j := range direct {
@@ -168,7 +172,7 @@ func TestScaled(t *testing.T) {
 		in := env.Paper(1)
 		for range 2000 { // past the ages that are looked up
 			for _, w := range []*Worlds{raw, scaled} {
-				if err := w.Step(&Actions{Score32: []float32{4, 3, 2, 1}}, 0, 0); err != nil {
+				if err := w.Step([]float32{4, 3, 2, 1}, 0, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -189,27 +193,53 @@ func TestScaled(t *testing.T) {
 	}
 }
 
+// A world that was registered is opened by its name.
+func TestRegisteredWorld(t *testing.T) {
+	experiments.RegisterWorld("twice", func(in env.Instance, _ env.Level) (experiments.Scene, error) {
+		for i := range in.Sources {
+			in.Sources[i].Rate *= 2
+		}
+		return experiments.MeanScene(in), nil
+	})
+	rewards := map[string]float64{}
+	for _, kind := range []string{"mean", "twice"} {
+		w, _ := opened(t, 1, map[string]any{"world": kind})
+		f := frame(w, 1)
+		w.Bind(0, f)
+		if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Step([]int64{0}, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		rewards[kind] = f.Reward[0]
+	}
+	if rewards["twice"] != 2*rewards["mean"] || rewards["mean"] == 0 {
+		t.Error(rewards)
+	}
+}
+
 // What is refused changes nothing in any world.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
-		bad  Actions
+		bad  any
 		want string
 	}{
-		{Actions{Score64: []float64{1, 2, 3, 4, 1, math.NaN(), 3, 4}}, "world 1: the score of source 1 is NaN"},
-		{Actions{Set: []int8{1, 0, 0, 0, 1, 1, 0, 0}}, "world 1: the set costs 2; allowed is the budget, 1"},
-		{Actions{Set: []int8{1, 0, 0, 0, 2, 0, 0, 0}}, "world 1: action 2 of source 0"},
-		{Actions{One: []int64{0, 4}}, "world 1: action is source 4; allowed are 0 to 3"},
+		{[]float64{1, 2, 3, 4, 1, math.NaN(), 3, 4}, "world 1: the score of source 1 is NaN"},
+		{[]int8{1, 0, 0, 0, 1, 1, 0, 0}, "world 1: the set costs 2; allowed is the budget, 1"},
+		{[]int8{1, 0, 0, 0, 2, 0, 0, 0}, "world 1: action 2 of source 0"},
+		{[]int64{0, 4}, "world 1: action is source 4; allowed are 0 to 3"},
 	} {
 		w, _ := opened(t, 2, nil)
 		f := frame(w, 2)
 		w.Bind(0, f)
-		if err := w.Step(&c.bad, 0, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
+		if err := w.Step(c.bad, 0, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
 			t.Errorf("step before reset: %v", err)
 		}
 		if err := w.Reset(nil, []uint64{1, 2}, 0, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Step(&c.bad, 0, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := w.Step(c.bad, 0, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 		if err := w.Reset([]uint8{0, 0}, nil, 0, 1); err != nil || !slices.Equal(f.Raw[:24], f.Raw[24:]) {
@@ -224,7 +254,7 @@ func TestRefusals(t *testing.T) {
 		{map[string]any{"worlds": 1 << 25}, "allowed are 1 to 16777216 worlds"},
 		{map[string]any{"steps": -1}, "of -1 epochs"},
 		{map[string]any{"steps": 1.5}, "steps is 1.5; needed is int"},
-		{map[string]any{"world": "moon"}, `unknown world "moon"`},
+		{map[string]any{"world": "moon"}, `kind is "moon"; allowed are mean, poisson`},
 		{map[string]any{"world": "replay"}, "world replay takes the path"},
 		{map[string]any{"knowledge": "some"}, `unknown knowledge "some"`},
 		{map[string]any{"budget": 9}, "budget is 9"},
@@ -246,8 +276,38 @@ func TestTruncate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step, want := range [][]uint8{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}} {
-		if err := w.Step(&Actions{Set: []int8{1, 1, 0, 0}}, 0, 0); err != nil || !slices.Equal(f.Crawled, want) {
+		if err := w.Step([]int8{1, 1, 0, 0}, 0, 0); err != nil || !slices.Equal(f.Crawled, want) {
 			t.Errorf("step %d crawls %v, want %v (%v)", step, f.Crawled, want, err)
+		}
+	}
+}
+
+// So are they where no episode ends, past the age at which nothing more comes.
+func TestEndless(t *testing.T) {
+	for _, instance := range []string{"paper", "paper:power"} {
+		w, about := opened(t, 1, map[string]any{"instance": instance, "steps": 0})
+		f := frame(w, 1)
+		w.Bind(0, f)
+		in, err := env.Named(instance, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, err := env.NewMean(in, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		for step := range 9000 {
+			i := min(step%4000, 3)
+			got, err := direct.Step([]int{i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Step([]int64{int64(i)}, 0, 0); err != nil || f.Reward[0] != got[0].Interest || !slices.Equal(f.Raw[:4], direct.View().Mean) {
+				t.Fatalf("%s, step %d: %v and %v, want %v and %v (%v)", about.ID, step, f.Reward, f.Raw, got, direct.View().Mean, err)
+			}
 		}
 	}
 }
@@ -258,9 +318,9 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if err := w.Reset(nil, make([]uint64, 16), 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	a := Actions{Score32: make([]float32, 64)}
+	var a any = make([]float32, 64)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := w.Step(&a, 0, 0); err != nil {
+		if err := w.Step(a, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -272,7 +332,7 @@ func BenchmarkStep(b *testing.B) {
 	const k = 1024
 	for _, instance := range []string{"paper", "lognormal:100", "lognormal:1000"} {
 		b.Run(instance, func(b *testing.B) {
-			w, _, err := openWorlds(context.Background(), worldsText(k, map[string]any{"instance": instance, "steps": 0, "scaled": true}))
+			w, _, err := openWorlds(context.Background(), worldsText(k, map[string]any{"instance": instance, "steps": 1000, "scaled": true}))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -280,13 +340,20 @@ func BenchmarkStep(b *testing.B) {
 			if err := w.Reset(nil, make([]uint64, k), 0, 0); err != nil {
 				b.Fatal(err)
 			}
-			a, r := Actions{Score32: make([]float32, w.n*k)}, stream.New(1, stream.Test)
-			for i := range a.Score32 {
-				a.Score32[i] = float32(r.Float64())
+			// What is crawled differs from call to call, so that all sources are.
+			r := stream.New(1, stream.Test)
+			scores := make([]float32, 2*w.n*k)
+			for i := range scores {
+				scores[i] = float32(r.Float64())
+			}
+			actions := make([]any, 64)
+			for i := range actions {
+				begin := r.Intn(w.n * k)
+				actions[i] = scores[begin : begin+w.n*k]
 			}
 			b.ResetTimer()
-			for b.Loop() {
-				if err := w.Step(&a, 0, 0); err != nil {
+			for i := 0; b.Loop(); i++ {
+				if err := w.Step(actions[i%64], 0, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -21,13 +21,55 @@ import ephemera
 try:
     import torch
     from stable_baselines3 import A2C, DQN, PPO
+    from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.common.vec_env import VecEnv
+    from torch import nn
 except ImportError:  # the page can be written without
-    VecEnv = object
+    nn = None
+    ActorCriticPolicy = VecEnv = object
 
 HERE = Path(__file__).parent
-EPISODE, TEST, LEARN = 1000, 1001, 10_000  # epochs, first seed of the worlds of the test, epochs of the learners
-AGENTS = ("lspe", "certainty", "PPO", "A2C", "DQN")
+TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
+EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
+AGENTS = ("lspe", "certainty", "PPO", "shared PPO", "A2C", "DQN")
+
+
+def shared() -> Any:
+    """Return a policy that looks at all sources with one network, and at their mean."""
+
+    class Network(nn.Module):
+        def __init__(self, sources: int, width: int, hidden: int = 64) -> None:
+            super().__init__()
+            self.sources = sources
+            self.source = nn.Sequential(nn.Linear(width // sources, hidden), nn.Tanh())
+            self.actor = nn.Sequential(nn.Linear(2 * hidden, hidden), nn.Tanh(), nn.Linear(hidden, 1))
+            self.critic = nn.Sequential(nn.Linear(hidden, hidden), nn.Tanh(), nn.Linear(hidden, 1))
+            self.latent_dim_pi, self.latent_dim_vf = sources, 1
+
+        def forward(self, seen: Any) -> Any:
+            return self.forward_actor(seen), self.forward_critic(seen)
+
+        def each(self, seen: Any) -> Any:
+            return self.source(seen.unflatten(1, (-1, self.sources)).transpose(1, 2))
+
+        def forward_actor(self, seen: Any) -> Any:
+            each = self.each(seen)
+            return self.actor(torch.cat([each, each.mean(1, keepdim=True).expand_as(each)], 2)).squeeze(2)
+
+        def forward_critic(self, seen: Any) -> Any:
+            return self.critic(self.each(seen).mean(1))
+
+    class Policy(ActorCriticPolicy):
+        def _build_mlp_extractor(self) -> None:
+            space = self.action_space
+            self.mlp_extractor = Network(int(getattr(space, "n", 0) or space.shape[0]), self.features_dim)
+
+        def _build(self, rate: Any) -> None:
+            super()._build(rate)
+            self.action_net = self.value_net = nn.Identity()  # the network's last layers stand for them
+            self.optimizer = self.optimizer_class(self.parameters(), lr=rate(1), **self.optimizer_kwargs)
+
+    return Policy
 
 
 def linear(start: float) -> Any:
@@ -41,6 +83,7 @@ def settings() -> dict[str, tuple[Any, int, dict[str, Any]]]:
     replay = {"learning_rate": linear(1e-3), "gamma": 0.95, "buffer_size": 100_000, "learning_starts": 5000} | net
     return {
         "PPO": (PPO, 128, {"n_steps": 16, "batch_size": 512, "n_epochs": 6} | critic),
+        "shared PPO": (PPO, 128, {"n_steps": 16, "batch_size": 512, "n_epochs": 6} | critic | {"policy_kwargs": {}}),
         "A2C": (A2C, 32, {"n_steps": 8} | critic),
         "DQN": (
             DQN,
@@ -55,14 +98,20 @@ def settings() -> dict[str, tuple[Any, int, dict[str, Any]]]:
 class Worlds(VecEnv):
     """Worlds of a task as Stable-Baselines3 wants them; rewards are centred, as average reward wants it."""
 
-    def __init__(self, worlds: int, keywords: dict[str, Any]) -> None:
-        self.env = ephemera.CrawlVectorEnv(worlds, max_episode_steps=EPISODE, autoreset_mode="SameStep", **keywords)
+    def __init__(self, worlds: int, episode: int, keywords: dict[str, Any]) -> None:
+        self.env = ephemera.CrawlVectorEnv(worlds, max_episode_steps=episode, autoreset_mode="SameStep", **keywords)
+        self.episode = episode
         super().__init__(worlds, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> Any:
         seeds = [s for s in self._seeds if s is not None]
         seen, _ = self.env.reset(seed=seeds[0] if seeds else None)
         self._reset_seeds()
+        if self.episode == TRAIN:  # worlds are at eight epochs of their episodes
+            for k in range(8):
+                for _ in range(TRAIN // 8):
+                    self.env.step(self.env.action_space.sample())
+                seen, _ = self.env.reset(options={"reset_mask": np.arange(self.num_envs) % 8 == k})
         return seen
 
     def step_async(self, actions: Any) -> None:
@@ -98,8 +147,9 @@ def action(task: dict[str, Any]) -> str:
 
 def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
     """Return the world of the test, on how many seeds and for how many epochs."""
-    held_out = task.get("world") == "replay"
-    return {**task, "window": None}, 1 if held_out else 10, None if held_out else EPISODE
+    if task.get("world") == "replay":
+        return {**task, "window": None}, 1, None  # the part that is held out
+    return {**task}, 10, LEARN if "drift" in task["instance"] else EPISODE
 
 
 def measured(model: Any, task: dict[str, Any], whittle: list[float]) -> float:
@@ -118,9 +168,10 @@ def measured(model: Any, task: dict[str, Any], whittle: list[float]) -> float:
 def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[float]) -> dict[str, Any]:
     """Train an agent and measure it."""
     kind, worlds, how = settings()[name]
-    env = Worlds(worlds, {**task, "action": action(task)})
+    env = Worlds(worlds, TRAIN if name == "shared PPO" else EPISODE, {**task, "action": action(task)})
     began = time.process_time()
-    model = kind("MlpPolicy", env, seed=seed, device="cpu", **how).learn(epochs)
+    policy = shared() if name == "shared PPO" else "MlpPolicy"
+    model = kind(policy, env, seed=seed, device="cpu", **how).learn(epochs)
     seconds = time.process_time() - began
     env.close()
     return {"share": measured(model, task, whittle), "seconds": round(seconds, 1), "epochs": epochs}

@@ -40,6 +40,6 @@ def register() -> None:
                 id=f"ephemera/{name}",
                 entry_point="ephemera.envs:CrawlEnv",
                 vector_entry_point="ephemera.envs:CrawlVectorEnv",
-                max_episode_steps=1000,
+                max_episode_steps=10_000 if name == "Drift-v1" else 1000,  # until its last change
                 kwargs=keywords,
             )

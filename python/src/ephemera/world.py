@@ -42,7 +42,7 @@ def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
     kind = given.get("world", "poisson")
     for of, names in _OF.items():
         for name in names:
-            if kind in ("mean", *_OF) and kind != of and name in given:
+            if kind != of and name in given:
                 raise ValueError(f"{name} belongs to world {of!r}, not to {kind!r}")
     for name in ("budget", "epoch", "decay", "split"):
         if name in given:
