@@ -11,19 +11,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -35,6 +32,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"ephemera/cmd/internal/cli"
 	"ephemera/live/frontier"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"
@@ -49,25 +47,7 @@ const (
 	patience = 10 * time.Second
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.As(err, new(usageError)):
-		fmt.Fprintln(os.Stderr, "frontier:", err)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "frontier:", err)
-		os.Exit(1)
-	}
-}
-
-// usageError is an error of the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func main() { cli.Main("frontier", run) }
 
 type settings struct {
 	listen, http, dir  string
@@ -76,35 +56,37 @@ type settings struct {
 	learn              map[string]frontier.LearnOptions
 }
 
-func parse(args []string, stderr io.Writer) (*settings, error) {
-	s := &settings{learn: map[string]frontier.LearnOptions{}}
-	f := flag.NewFlagSet("frontier", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.StringVar(&s.listen, "listen", "127.0.0.1:7071", "`address` of the service")
-	f.StringVar(&s.http, "http", "127.0.0.1:7072", "`address` of the page and of /metrics; empty for none")
-	f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
-	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
-	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
-	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
-	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
-	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; with ,shadow it only looks on", func(v string) error {
-		return learnFlag(v, s.learn)
+func (s *settings) parse(args []string, stdout io.Writer) (done bool, err error) {
+	s.learn = map[string]frontier.LearnOptions{}
+	f := cli.NewFlags("frontier", `
+Serves crawlers that ask what to fetch next, by the protocol of URLFrontier. What was
+put is on disk when it is acknowledged.
+
+  frontier [flags]`)
+	f.Group("The service", func() {
+		f.StringVar(&s.listen, "listen", "127.0.0.1:7071", "`address` of the service")
+		f.StringVar(&s.http, "http", "127.0.0.1:7072", "`address` of the page and of /metrics; empty for none")
+		f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
+		f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
+		f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
+		f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; with ,shadow it only looks on", func(v string) error {
+			return learnFlag(v, s.learn)
+		})
 	})
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil, err
-		}
-		return nil, usageError{err}
+	f.Group("Moving", func() {
+		f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
+		f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
+	})
+	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+		return done, err
 	}
 	switch {
-	case f.NArg() > 0:
-		return nil, usagef("%q: no argument is allowed beside flags", f.Arg(0))
 	case (s.cert == "") != (s.key == ""):
-		return nil, usagef("-tls-cert and -tls-key are given together or not at all")
+		return false, cli.Usagef("-tls-cert and -tls-key are given together or not at all")
 	case s.exportTo != "" && s.importOf != "":
-		return nil, usagef("-export and -import are two runs")
+		return false, cli.Usagef("-export and -import are two runs")
 	}
-	return s, nil
+	return false, nil
 }
 
 // learnFlag reads CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow or the name of a TOML file.
@@ -128,13 +110,7 @@ func learnFlag(v string, learn map[string]frontier.LearnOptions) error {
 // learnFile reads a table [crawl.NAME] for each crawl.
 func learnFile(file string, learn map[string]frontier.LearnOptions) error {
 	var c struct {
-		Crawl map[string]struct {
-			PerHour  float64  `toml:"per_hour"`
-			Shadow   bool     `toml:"shadow"`
-			Shortest duration `toml:"shortest"`
-			Longest  duration `toml:"longest"`
-			HalfLife duration `toml:"half_life"`
-		} `toml:"crawl"`
+		Crawl map[string]frontier.LearnOptions `toml:"crawl"`
 	}
 	in, err := os.Open(file)
 	if err != nil {
@@ -152,29 +128,14 @@ func learnFile(file string, learn map[string]frontier.LearnOptions) error {
 		if !(o.PerHour > 0) {
 			return fmt.Errorf("%s: crawl %q has per_hour %v; allowed is above 0", file, name, o.PerHour)
 		}
-		learn[name] = frontier.LearnOptions{
-			PerHour: o.PerHour, Shadow: o.Shadow,
-			Shortest: time.Duration(o.Shortest), Longest: time.Duration(o.Longest), HalfLife: time.Duration(o.HalfLife),
-		}
+		learn[name] = o
 	}
 	return nil
 }
 
-// duration is a time.Duration as "24h".
-type duration time.Duration
-
-func (d *duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err == nil && v < 0 {
-		err = fmt.Errorf("%v is below 0", v)
-	}
-	*d = duration(v)
-	return err
-}
-
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	set, err := parse(args, stderr)
-	if err != nil {
+	var set settings
+	if done, err := set.parse(args, stdout); done || err != nil {
 		return err
 	}
 	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
@@ -197,14 +158,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer st.Close()
 	if set.exportTo != "" || set.importOf != "" {
-		return move(set, st, stdout)
+		return set.move(st, stdout)
 	}
 
-	var learned *frontier.Learned
-	if len(set.learn) > 0 {
-		if learned, err = frontier.NewLearned(st, log, set.learn, time.Now()); err != nil {
-			return err
-		}
+	learned, err := frontier.NewLearned(st, log, set.learn, time.Now())
+	if err != nil {
+		return err
 	}
 	listen, err := net.Listen("tcp", set.listen)
 	if err != nil {
@@ -251,21 +210,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return nil
 		})
 	}
-	if learned != nil {
-		group.Go(func() error {
-			tick := time.NewTicker(time.Second)
-			defer tick.Stop()
-			for {
-				select {
-				case now := <-tick.C:
-					learned.Advance(now)
-				case <-ctx.Done():
-					learned.Save()
-					return nil
-				}
+	group.Go(func() error {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				learned.Advance(now)
+			case <-ctx.Done():
+				learned.Save()
+				return nil
 			}
-		})
-	}
+		}
+	})
 	group.Go(func() error {
 		<-ctx.Done()
 		log.Info("ending")
@@ -282,7 +239,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // move exports or imports.
-func move(set *settings, st *store.Store, stdout io.Writer) error {
+func (set *settings) move(st *store.Store, stdout io.Writer) error {
 	if set.importOf != "" {
 		in := io.Reader(os.Stdin)
 		if set.importOf != "-" {

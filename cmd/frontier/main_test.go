@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -32,6 +31,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
 	pb "ephemera/live/frontier/urlfrontier"
 )
@@ -227,7 +227,7 @@ func TestUsage(t *testing.T) {
 	os.WriteFile(file, []byte("[crawl.a]\nper_hour = 1\nlongset = '1h'\n"), 0o600)
 	for _, args := range [][]string{{"x"}, {"-tls-cert", "f"}, {"-learn", "a"}, {"-learn", "a:0"}, {"-learn", file}, {"-export", "a", "-import", "b"}} {
 		err := run(t.Context(), args, io.Discard, io.Discard)
-		if !errors.As(err, new(usageError)) {
+		if cli.Status(err) != cli.Usage {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

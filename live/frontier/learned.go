@@ -27,11 +27,24 @@ const (
 
 // LearnOptions say how the URLs of a crawl are fetched again.
 type LearnOptions struct {
-	PerHour  float64 // fetches
-	Shadow   bool    // nothing is changed: what the learner would do is compared with what the client does
-	Shortest time.Duration
-	Longest  time.Duration // as far as the budget goes; 0 leaves it open
-	HalfLife time.Duration // in which an item loses half of its interest; 0 stands for 4 hours
+	PerHour  float64  `toml:"per_hour"` // fetches
+	Shadow   bool     `toml:"shadow"`   // nothing is changed: what the learner would do is compared with what the client does
+	Shortest Duration `toml:"shortest"`
+	Longest  Duration `toml:"longest"`   // as far as the budget goes; 0 leaves it open
+	HalfLife Duration `toml:"half_life"` // in which an item loses half of its interest; 0 stands for 4 hours
+}
+
+// Duration is a time.Duration that a file has as "24h".
+type Duration time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err == nil && v < 0 {
+		err = fmt.Errorf("%v is below 0", v)
+	}
+	*d = Duration(v)
+	return err
 }
 
 const (
@@ -101,7 +114,7 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 		if !(opt.PerHour > 0) {
 			return nil, fmt.Errorf("crawl %q: %v fetches per hour; allowed is above 0", name, opt.PerHour)
 		}
-		opt.HalfLife = cmp.Or(opt.HalfLife, 4*time.Hour)
+		opt.HalfLife = cmp.Or(opt.HalfLife, Duration(4*time.Hour))
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
 		kept, err := s.Value(stateName(name))
 		if err != nil {
@@ -123,7 +136,7 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 			// more than an hour if one fits into that.
 			hours := max(min(4/opt.PerHour, max(1, 1/opt.PerHour)), 1./60)
 			c.crawler, err = learner.NewCrawler(now, learner.CrawlerOptions{
-				Epoch: time.Duration(hours * float64(time.Hour)), Budget: opt.PerHour * hours, HalfLife: opt.HalfLife,
+				Epoch: time.Duration(hours * float64(time.Hour)), Budget: opt.PerHour * hours, HalfLife: time.Duration(opt.HalfLife),
 			})
 			if err != nil {
 				return nil, fmt.Errorf("crawl %q: %w", name, err)
@@ -221,7 +234,7 @@ func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem, due int64
 		crawl.NotBefore = time.UnixMilli(due)
 	}
 	if _, unknown := c.crawler.Belief(name); err == nil && unknown != nil {
-		err = c.crawler.Add(name, learner.Source{Shortest: c.opt.Shortest, Longest: c.opt.Longest})
+		err = c.crawler.Add(name, learner.Source{Shortest: time.Duration(c.opt.Shortest), Longest: time.Duration(c.opt.Longest)})
 	}
 	if err == nil {
 		err = c.crawler.Update(crawl)
@@ -241,7 +254,7 @@ func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem, due int64
 	if c.opt.Shadow {
 		return due
 	}
-	return max(due, ms+cmp.Or(c.opt.Longest, anyway).Milliseconds())
+	return max(due, ms+cmp.Or(time.Duration(c.opt.Longest), anyway).Milliseconds())
 }
 
 // compare counts when client and learner find the items.

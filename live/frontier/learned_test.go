@@ -61,7 +61,7 @@ func (s *service) play(gaps []float64, until int) []int {
 func TestLearned(t *testing.T) {
 	s := serve(t)
 	s.stop()
-	opt := LearnOptions{PerHour: 1, Longest: 48 * time.Hour}
+	opt := LearnOptions{PerHour: 1, Longest: Duration(48 * time.Hour)}
 	s.start(opt)
 	gaps := []float64{.5, 5, 1000}
 	for i := range gaps {

@@ -49,46 +49,26 @@ func (s *Server) Synced(took time.Duration) { s.metrics.syncs.Observe(took.Secon
 // gauges reads the totals of each crawl when it is asked.
 type gauges struct{ s *Server }
 
-func gauge(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("frontier_"+name, help, []string{"crawl"}, nil)
-}
-
-var (
-	gaugeQueues    = gauge("queues", "Queues.")
-	gaugeReady     = gauge("queues_due", "Queues with a due URL that nothing keeps back but the number in process.")
-	gaugeScheduled = gauge("urls_scheduled", "URLs with a time to be fetched, those in process included.")
-	gaugeHeld      = gauge("urls_in_process", "URLs that were handed out and not put back yet.")
-	gaugeCompleted = gauge("urls_completed", "URLs that are not to be fetched again.")
-	gaugePrice     = gauge("learned_price", "What a fetch has to bring by the learner: items, weighted by their worth and age.")
-	gaugeUsed      = gauge("learned_fetches", "Fetches that the learner asked for since the start.")
-	gaugeEmpty     = gauge("learned_empty", "Fetches of learned URLs since the start that found nothing new.")
-)
-
-// Describe implements prometheus.Collector.
-func (g gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{gaugeQueues, gaugeReady, gaugeScheduled, gaugeHeld, gaugeCompleted, gaugePrice, gaugeUsed, gaugeEmpty} {
-		ch <- d
-	}
-}
+// Describe implements prometheus.Collector. The names stand in Collect.
+func (g gauges) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (g gauges) Collect(ch chan<- prometheus.Metric) {
-	tell := func(d *prometheus.Desc, v float64, crawl string) {
+	tell := func(crawl, name string, v float64, help string) {
+		d := prometheus.NewDesc("frontier_"+name, help, []string{"crawl"}, nil)
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, crawl)
 	}
 	for _, c := range g.s.totals() {
-		tell(gaugeQueues, float64(c.Queues), c.Name)
-		tell(gaugeReady, float64(c.Ready), c.Name)
-		tell(gaugeScheduled, float64(c.Scheduled), c.Name)
-		tell(gaugeHeld, float64(c.Held), c.Name)
-		tell(gaugeCompleted, float64(c.Completed), c.Name)
+		tell(c.Name, "queues", float64(c.Queues), "Queues.")
+		tell(c.Name, "queues_due", float64(c.Ready), "Queues with a due URL that nothing keeps back but the number in process.")
+		tell(c.Name, "urls_scheduled", float64(c.Scheduled), "URLs with a time to be fetched, those in process included.")
+		tell(c.Name, "urls_in_process", float64(c.Held), "URLs that were handed out and not put back yet.")
+		tell(c.Name, "urls_completed", float64(c.Completed), "URLs that are not to be fetched again.")
 	}
-	if g.s.learned != nil {
-		for _, l := range g.s.learned.Summaries(0) {
-			tell(gaugePrice, l.Price, l.Crawl)
-			tell(gaugeUsed, float64(l.Asked), l.Crawl)
-			tell(gaugeEmpty, float64(l.Empty), l.Crawl)
-		}
+	for _, l := range g.s.learned.Summaries(0) {
+		tell(l.Crawl, "learned_price", l.Price, "What a fetch has to bring by the learner: items, weighted by their worth and age.")
+		tell(l.Crawl, "learned_fetches", float64(l.Asked), "Fetches that the learner asked for since the start.")
+		tell(l.Crawl, "learned_empty", float64(l.Empty), "Fetches of learned URLs since the start that found nothing new.")
 	}
 }
 
@@ -148,10 +128,7 @@ func (s *Server) HTTP() http.Handler {
 			Crawls   []crawlTotals
 			Learned  []Summary
 			Errors   []failedCall
-		}{Now: s.now().UTC(), Inactive: s.inactive.Load(), Crawls: s.totals()}
-		if s.learned != nil {
-			data.Learned = s.learned.Summaries(100)
-		}
+		}{Now: s.now().UTC(), Inactive: s.inactive.Load(), Crawls: s.totals(), Learned: s.learned.Summaries(100)}
 		s.failed.Lock()
 		data.Errors = append(data.Errors, s.failed.last...)
 		s.failed.Unlock()

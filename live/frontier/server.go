@@ -9,6 +9,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -49,7 +50,7 @@ type Server struct {
 	now     func() time.Time
 	log     *slog.Logger
 	levels  map[string]*slog.LevelVar
-	learned *Learned // nil without
+	learned *Learned
 	metrics *metrics
 	failed  failures
 
@@ -64,7 +65,7 @@ type Options struct {
 	Now     func() time.Time // nil is time.Now
 	Log     *slog.Logger
 	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
-	Learned *Learned
+	Learned *Learned                  // nil learns of no crawl
 }
 
 // inactive is the name under which the store keeps that nothing is handed out.
@@ -79,9 +80,8 @@ func New(s *store.Store, o Options) (*Server, error) {
 	if srv.now == nil {
 		srv.now = time.Now
 	}
-	if srv.log == nil {
-		srv.log = slog.New(slog.DiscardHandler)
-	}
+	srv.log = cmp.Or(srv.log, slog.New(slog.DiscardHandler))
+	srv.learned = cmp.Or(srv.learned, &Learned{})
 	srv.metrics = newMetrics(srv)
 	kept, err := s.Value(inactive)
 	srv.inactive.Store(len(kept) > 0)
@@ -107,8 +107,11 @@ func (s *Server) Closing() { s.close.Do(func() { close(s.closing) }) }
 
 var errClosing = status.Error(codes.Unavailable, "the frontier is closing")
 
-// failure is how an error of the store is told to a client.
+// failure is how an error of the store, if it is one, is told to a client.
 func (s *Server) failure(err error) error {
+	if err == nil {
+		return nil
+	}
 	s.metrics.errors.Inc()
 	s.failed.add(s.now(), err)
 	if errors.Is(err, store.ErrFull) {
@@ -279,10 +282,7 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 		return s.counted(pb.AckMessage_SKIPPED), nil
 	}
 	now := s.ms()
-	due := seconds(item.GetRefetchableFromDate())
-	if s.learned != nil {
-		due = s.learned.put(now, id, item, due)
-	}
+	due := s.learned.put(now, id, item, seconds(item.GetRefetchableFromDate()))
 	var data []byte
 	if due != schedule.Completed {
 		data = metadata(item.GetInfo())
@@ -403,11 +403,8 @@ func (s *Server) ListQueues(_ context.Context, p *pb.Pagination) (*pb.QueueList,
 		}
 		return len(l.Values) < most
 	})
-	if err != nil {
-		return nil, s.failure(err)
-	}
 	l.Size = uint32(len(l.Values))
-	return l, nil
+	return l, s.failure(err)
 }
 
 // matching calls yield with the URLs whose name has the filter in it.
@@ -415,17 +412,13 @@ func (s *Server) matching(crawl, key, filter string, ignoreCase bool, yield func
 	if ignoreCase {
 		filter = strings.ToLower(filter)
 	}
-	err := s.store.URLs(crawlOf(crawl), key, func(r *store.Record) bool {
+	return s.failure(s.store.URLs(crawlOf(crawl), key, func(r *store.Record) bool {
 		url := r.URL
 		if ignoreCase {
 			url = strings.ToLower(url)
 		}
 		return !strings.Contains(url, filter) || yield(r)
-	})
-	if err != nil {
-		return s.failure(err)
-	}
-	return nil
+	}))
 }
 
 // ListURLs implements the protocol.
@@ -472,7 +465,7 @@ func (s *Server) GetURLStatus(_ context.Context, p *pb.URLStatusRequest) (*pb.UR
 		return nil, status.Errorf(codes.NotFound, "%q is not known in queue %q of crawl %q", id.URL, id.Key, id.Crawl)
 	}
 	item, err := itemOf(r)
-	if err == nil && s.learned != nil {
+	if err == nil {
 		s.learned.explain(id, item.GetKnown().GetInfo())
 	}
 	return item, err
@@ -481,10 +474,7 @@ func (s *Server) GetURLStatus(_ context.Context, p *pb.URLStatusRequest) (*pb.UR
 // change changes the limits of a queue if it is there.
 func (s *Server) change(crawl, key string, f func(*schedule.Limits)) (found bool, err error) {
 	found, err = s.store.Change(crawlOf(crawl), key, f)
-	if err != nil {
-		return false, s.failure(err)
-	}
-	return found, nil
+	return found, s.failure(err)
 }
 
 // BlockQueueUntil implements the protocol.
@@ -501,10 +491,7 @@ func (s *Server) BlockQueueUntil(_ context.Context, p *pb.BlockQueueParams) (*pb
 func (s *Server) SetDelay(_ context.Context, p *pb.QueueDelayParams) (*pb.Empty, error) {
 	delay := openAfter(int64(p.GetDelayRequestable()))
 	if p.GetKey() == "" {
-		if err := s.store.SetDelay(delay); err != nil {
-			return nil, s.failure(err)
-		}
-		return &pb.Empty{}, nil
+		return &pb.Empty{}, s.failure(s.store.SetDelay(delay))
 	}
 	_, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Delay = delay })
 	return &pb.Empty{}, err
@@ -525,11 +512,11 @@ func (s *Server) SetActive(_ context.Context, p *pb.Active) (*pb.Empty, error) {
 	if !p.GetState() {
 		kept = []byte{1}
 	}
-	if err := s.store.SetValue(inactive, kept); err != nil {
-		return nil, s.failure(err)
+	err := s.store.SetValue(inactive, kept)
+	if err == nil {
+		s.inactive.Store(!p.GetState())
 	}
-	s.inactive.Store(!p.GetState())
-	return &pb.Empty{}, nil
+	return &pb.Empty{}, s.failure(err)
 }
 
 // GetActive implements the protocol.
@@ -539,10 +526,7 @@ func (s *Server) GetActive(context.Context, *pb.Local) (*pb.Boolean, error) {
 
 // removed is the answer to a call that removes.
 func (s *Server) removed(n int, err error) (*pb.Long, error) {
-	if err != nil {
-		return nil, s.failure(err)
-	}
-	return &pb.Long{Value: uint64(n)}, nil
+	return &pb.Long{Value: uint64(n)}, s.failure(err)
 }
 
 // DeleteQueue implements the protocol.

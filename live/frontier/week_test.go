@@ -62,7 +62,7 @@ func TestWeek(t *testing.T) {
 		s.clock.Store(first * 1000)
 		if rule == "learned" {
 			s.stop()
-			s.start(LearnOptions{PerHour: perHour, Longest: 48 * time.Hour})
+			s.start(LearnOptions{PerHour: perHour, Longest: Duration(48 * time.Hour)})
 		}
 		found := map[string]int{}
 		interval := map[string]int64{}

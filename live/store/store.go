@@ -307,9 +307,9 @@ func (s *Store) Take(r schedule.Request) (records []Record, queues int, err erro
 	return records, queues, nil
 }
 
-// Find returns what is kept of a URL, or nil if it is not known.
-func (s *Store) Find(id schedule.ID) (*Record, error) {
-	value, closer, err := s.db.Get(appendURL(nil, kindURL, id))
+// get returns a copy of what is kept under a key, or nil.
+func (s *Store) get(key []byte) ([]byte, error) {
+	value, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
@@ -317,20 +317,29 @@ func (s *Store) Find(id schedule.ID) (*Record, error) {
 		return nil, err
 	}
 	defer closer.Close()
+	return bytes.Clone(value), nil
+}
+
+// Find returns what is kept of a URL, or nil if it is not known.
+func (s *Store) Find(id schedule.ID) (*Record, error) {
+	value, err := s.get(appendURL(nil, kindURL, id))
+	if value == nil {
+		return nil, err
+	}
 	r := &Record{ID: id}
-	err = r.read(value)
-	return r, err
+	return r, r.read(value)
 }
 
 func (r *Record) read(value []byte) error {
 	var seconds int64
 	data, err := readNumbers(value, &r.Due, &seconds)
-	r.Created, r.Data = seconds*1000, bytes.Clone(data)
+	r.Created, r.Data = seconds*1000, data
 	return err
 }
 
 // URLs calls yield with the URLs of a queue, or of a crawl if key is "", in the
-// order of their keys, until it returns false.
+// order of their keys, until it returns false. Record and data are good until yield
+// returns.
 func (s *Store) URLs(crawl, key string, yield func(*Record) bool) error {
 	k := &key
 	if key == "" {
@@ -483,19 +492,6 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 	s.mu.Lock()
 	s.end().Wait()
 	return n, nil
-}
-
-// Value returns a value that was set under a name, or nil.
-func (s *Store) Value(name string) ([]byte, error) {
-	value, closer, err := s.db.Get(append([]byte{kindValue}, name...))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer closer.Close()
-	return bytes.Clone(value), nil
 }
 
 // SetValue keeps a value of the caller's under a name.

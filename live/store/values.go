@@ -6,6 +6,11 @@ import (
 	"ephemera/live/schedule"
 )
 
+// Value returns a value that was set under a name, or nil.
+func (s *Store) Value(name string) ([]byte, error) {
+	return s.get(append([]byte{kindValue}, name...))
+}
+
 // PutWith puts a URL as [Store.Put] does and keeps a value of the caller's under a
 // name: both, or neither.
 func (s *Store) PutWith(id schedule.ID, due, created int64, data []byte, name string, value []byte) (*Commit, error) {
