@@ -110,7 +110,6 @@ func checkPlan(t *rapid.T, in env.Instance, r Relaxed) {
 	}
 }
 
-// What can never be crawled is worth nothing to those who keep the budget.
 // A larger budget is never worth less, its further parts never worth more, and
 // the price is what they are worth.
 func TestRelaxIsConcaveInTheBudget(t *testing.T) {
