@@ -34,17 +34,21 @@ func (c *Crawler) Save() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := json.Marshal(c.learner.State())
-	if err != nil {
-		return nil, err
-	}
-	s := Saved{Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds(), State: state}
+	s := Saved{Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	s.Crawls = &CrawlerState{
 		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Sources: c.src,
 		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Queue: c.queue, Plan: c.plan,
 		Done: replaceInterest(c.done, math.IsNaN, -1),
 	}
-	return s.Encode()
+	// Of millions of sources the state is encoded once, in place of s.State.
+	body, err := json.Marshal(struct {
+		*Saved
+		State any `json:"learner"`
+	}{&s, c.learner.State()})
+	if err != nil {
+		return nil, err
+	}
+	return seal(body), nil
 }
 
 // replaceInterest returns crawls with the interest of some of their items replaced.
