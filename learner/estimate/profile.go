@@ -260,8 +260,8 @@ type ahead struct {
 }
 
 // Ahead returns the mean of the shares from epoch t on, weighted by α^k, over the time
-// in which an item loses its interest, over that of all sources.
-func (e *Estimates) Ahead(i, t int, alpha float64) float64 {
+// in which an item loses its interest, and the same over that of all sources.
+func (e *Estimates) Ahead(i, t int, alpha float64) (share, overAll float64) {
 	a := &e.ahead
 	if a.from != t {
 		a.from = t
@@ -270,16 +270,17 @@ func (e *Estimates) Ahead(i, t int, alpha float64) float64 {
 		}
 	}
 	own := &e.Sources[i].Calendar.Own
-	var sum, all float64
+	var sum, all, n float64
 	w := 1.0
 	for k := range a.hour {
 		sum += w * own.at(a.hour[k], a.day[k])
 		all += w * e.Profile.at(a.hour[k], a.day[k])
+		n += w
 		if w *= alpha; w < 1e-3 {
 			break
 		}
 	}
-	return sum / all
+	return sum / n, sum / all
 }
 
 // wave is how what waits at all sources together rises and falls.

@@ -61,32 +61,33 @@ func (l *Learner) foretell(w *awake, o *env.Online) float64 {
 	if l.est.Even() {
 		w.Waiting = env.Decayed(c, min(float64(age), s.window))
 	} else {
-		l.gather(w, min(float64(age), s.window), c, o)
-		s.inflow *= l.est.Ahead(i, o.Epoch+1, math.Exp(-c))
+		l.gather(w, s.window, c, o)
+		share, overAll := l.est.Ahead(i, o.Epoch+1, math.Exp(-c))
+		s.inflow, s.window = s.inflow*overAll, s.window/share
 		wave = l.est.Wave(o.Epoch)
 	}
 	return whittle(&s, b*w.Waiting/wave)
 }
 
-// gather finds what waits of so many epochs at a source for an inflow of 1 that has
-// hours and days: with gₙ the share of the mean that epoch n has,
+// gather finds what waits at a source for an inflow of 1 that has hours and days: with
+// gₙ the share of the mean that epoch n has,
 //
 //	w(n+1) = αw(n) + gₙ(1 − α)/c
 //
-// It is a function of the view alone; where the source was awake in the epoch before
-// and nothing has left its window, it goes on from there.
-func (l *Learner) gather(w *awake, epochs, c float64, o *env.Online) {
+// as far back as Σgₙ stays within its window. It is a function of the view alone; where
+// the source was awake in the epoch before and has no window, it goes on from there.
+func (l *Learner) gather(w *awake, window, c float64, o *env.Online) {
 	i, alpha, gain := int(w.ID), math.Exp(-c), env.Decayed(c, 1)
-	if epochs > 1 && epochs == float64(o.Age(i)) && l.Epoch == o.Epoch-1 && w.Waiting >= 0 {
+	age := o.Age(i)
+	if age > 1 && math.IsInf(window, 1) && l.Epoch == o.Epoch-1 && w.Waiting >= 0 {
 		w.Waiting = alpha*w.Waiting + gain*l.est.Share(i, o.Epoch)
 		return
 	}
 	w.Waiting = 0
-	for k, f := 0, 1.0; float64(k) < epochs && f > 1e-9; k++ {
-		if left := epochs - float64(k); left < 1 {
-			gain = env.Decayed(c, left)
-		}
-		w.Waiting += f * gain * l.est.Share(i, o.Epoch-k)
+	for k, f := 0, 1.0; k < age && f > 1e-9 && window > 0; k++ {
+		g := l.est.Share(i, o.Epoch-k)
+		w.Waiting += f * gain * min(g, window)
+		window -= g
 		f *= alpha
 	}
 }
