@@ -42,7 +42,7 @@ const (
 	together = 1000
 )
 
-// Server serves the protocol.
+// Server serves the protocol: it has a method for each call.
 type Server struct {
 	pb.UnimplementedURLFrontierServer
 	store   *store.Store
@@ -220,7 +220,6 @@ func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], 
 	}
 }
 
-// PutURLs implements the protocol.
 func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
 	return converse(s, stream, itemsAhead, func(item *pb.URLItem) answer[*pb.AckMessage] {
 		ack := &pb.AckMessage{ID: item.GetID()}
@@ -241,7 +240,6 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 	})
 }
 
-// PutDiscovered implements the protocol.
 func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatch, pb.BatchAck]) error {
 	return converse(s, stream, batchesAhead, func(batch *pb.DiscoveredBatch) answer[*pb.BatchAck] {
 		ack := &pb.BatchAck{ID: batch.GetID()}
@@ -300,7 +298,6 @@ func (s *Server) counted(status pb.AckMessage_Status) pb.AckMessage_Status {
 	return status
 }
 
-// GetURLs implements the protocol.
 func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.URLInfo]) error {
 	began := time.Now()
 	defer func() { s.metrics.gets.Observe(time.Since(began).Seconds()) }()
@@ -352,7 +349,6 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	return nil
 }
 
-// GetStats implements the protocol.
 func (s *Server) GetStats(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
 	crawl := crawlOf(p.GetCrawlID())
 	var n schedule.Counts
@@ -369,12 +365,10 @@ func (s *Server) GetStats(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.
 	}, nil
 }
 
-// ListNodes implements the protocol.
 func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
 	return &pb.StringList{Values: []string{s.address}}, nil
 }
 
-// ListCrawls implements the protocol.
 func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
 	l := &pb.StringList{}
 	s.store.View(s.ms(), func(sched *schedule.Schedule) { l.Values = sched.Crawls() })
@@ -388,7 +382,6 @@ func sizeOf(size uint32) uint32 {
 	return size
 }
 
-// ListQueues implements the protocol.
 func (s *Server) ListQueues(_ context.Context, p *pb.Pagination) (*pb.QueueList, error) {
 	now := s.ms()
 	l := &pb.QueueList{Start: p.GetStart(), CrawlID: crawlOf(p.GetCrawlID())}
@@ -421,7 +414,6 @@ func (s *Server) matching(crawl, key, filter string, ignoreCase bool, yield func
 	}))
 }
 
-// ListURLs implements the protocol.
 func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
 	skip, left := p.GetStart(), sizeOf(p.GetSize())
 	var failed error
@@ -441,7 +433,6 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 	return errors.Join(err, failed)
 }
 
-// CountURLs implements the protocol.
 func (s *Server) CountURLs(ctx context.Context, p *pb.CountUrlParams) (*pb.Long, error) {
 	n := &pb.Long{}
 	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(*store.Record) bool {
@@ -451,7 +442,6 @@ func (s *Server) CountURLs(ctx context.Context, p *pb.CountUrlParams) (*pb.Long,
 	return n, err
 }
 
-// GetURLStatus implements the protocol.
 func (s *Server) GetURLStatus(_ context.Context, p *pb.URLStatusRequest) (*pb.URLItem, error) {
 	id, ok := identify(&pb.URLInfo{Url: p.GetUrl(), Key: p.GetKey(), CrawlID: p.GetCrawlID()})
 	if !ok {
@@ -477,7 +467,6 @@ func (s *Server) change(crawl, key string, f func(*schedule.Limits)) (found bool
 	return found, s.failure(err)
 }
 
-// BlockQueueUntil implements the protocol.
 func (s *Server) BlockQueueUntil(_ context.Context, p *pb.BlockQueueParams) (*pb.Empty, error) {
 	until := int64(0)
 	if p.GetTime() > 0 {
@@ -487,7 +476,6 @@ func (s *Server) BlockQueueUntil(_ context.Context, p *pb.BlockQueueParams) (*pb
 	return &pb.Empty{}, err
 }
 
-// SetDelay implements the protocol.
 func (s *Server) SetDelay(_ context.Context, p *pb.QueueDelayParams) (*pb.Empty, error) {
 	delay := openAfter(int64(p.GetDelayRequestable()))
 	if p.GetKey() == "" {
@@ -497,7 +485,6 @@ func (s *Server) SetDelay(_ context.Context, p *pb.QueueDelayParams) (*pb.Empty,
 	return &pb.Empty{}, err
 }
 
-// SetCrawlLimit implements the protocol.
 func (s *Server) SetCrawlLimit(_ context.Context, p *pb.CrawlLimitParams) (*pb.Empty, error) {
 	found, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Most = p.GetLimit() })
 	if err == nil && !found {
@@ -506,7 +493,6 @@ func (s *Server) SetCrawlLimit(_ context.Context, p *pb.CrawlLimitParams) (*pb.E
 	return &pb.Empty{}, err
 }
 
-// SetActive implements the protocol.
 func (s *Server) SetActive(_ context.Context, p *pb.Active) (*pb.Empty, error) {
 	var kept []byte
 	if !p.GetState() {
@@ -519,7 +505,6 @@ func (s *Server) SetActive(_ context.Context, p *pb.Active) (*pb.Empty, error) {
 	return &pb.Empty{}, s.failure(err)
 }
 
-// GetActive implements the protocol.
 func (s *Server) GetActive(context.Context, *pb.Local) (*pb.Boolean, error) {
 	return &pb.Boolean{State: !s.inactive.Load()}, nil
 }
@@ -529,23 +514,19 @@ func (s *Server) removed(n int, err error) (*pb.Long, error) {
 	return &pb.Long{Value: uint64(n)}, s.failure(err)
 }
 
-// DeleteQueue implements the protocol.
 func (s *Server) DeleteQueue(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
 	return s.removed(s.store.RemoveQueue(crawlOf(p.GetCrawlID()), p.GetKey()))
 }
 
-// DeleteCrawl implements the protocol.
 func (s *Server) DeleteCrawl(_ context.Context, p *pb.DeleteCrawlMessage) (*pb.Long, error) {
 	return s.removed(s.store.RemoveCrawl(crawlOf(p.GetValue())))
 }
 
-// PurgeURLs implements the protocol.
 func (s *Server) PurgeURLs(_ context.Context, p *pb.PurgeUrlParams) (*pb.Long, error) {
 	before := s.now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
 	return s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
 }
 
-// SetLogLevel implements the protocol; a package that is not here changes nothing.
 func (s *Server) SetLogLevel(_ context.Context, p *pb.LogLevelParams) (*pb.Empty, error) {
 	if v := s.levels[p.GetPackage()]; v != nil {
 		v.Set(slog.Level(4 * (int(p.GetLevel()) - int(pb.LogLevelParams_INFO))))

@@ -19,6 +19,7 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -382,14 +383,7 @@ func (s *Schedule) next(r *Request) *Queue {
 		}
 		return q
 	}
-	l := &s.all
-	if r.Crawl != "" {
-		c := s.crawls[r.Crawl]
-		if c == nil {
-			return nil
-		}
-		l = &c.line
-	}
+	l := s.lineOf(r.Crawl)
 	var first *Queue
 	for held, h := range l.ready {
 		switch {
@@ -485,45 +479,37 @@ func (s *Schedule) Counts(crawl string) Counts {
 	return n
 }
 
+// lineOf returns the queues of a crawl, or of all if crawl is "", by when they are
+// served.
+func (s *Schedule) lineOf(crawl string) *line {
+	if crawl == "" {
+		return &s.all
+	}
+	if c := s.crawls[crawl]; c != nil {
+		return &c.line
+	}
+	return &line{}
+}
+
 // Ready returns how many queues of a crawl, or of all if crawl is "", could be
 // served now but for the number held.
 func (s *Schedule) Ready(crawl string) int {
-	l := &s.all
-	if crawl != "" {
-		c := s.crawls[crawl]
-		if c == nil {
-			return 0
-		}
-		l = &c.line
-	}
 	n := 0
-	for _, h := range l.ready {
+	for _, h := range s.lineOf(crawl).ready {
 		n += len(*h)
 	}
 	return n
 }
 
 // Crawls returns the names of the crawls, sorted.
-func (s *Schedule) Crawls() []string {
-	names := make([]string, 0, len(s.crawls))
-	for name := range s.crawls {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (s *Schedule) Crawls() []string { return slices.Sorted(maps.Keys(s.crawls)) }
 
 // QueuesOf returns the queues of a crawl in no order.
 func (s *Schedule) QueuesOf(crawl string) []*Queue {
-	c := s.crawls[crawl]
-	if c == nil {
-		return nil
+	if c := s.crawls[crawl]; c != nil {
+		return slices.Collect(maps.Values(c.queues))
 	}
-	queues := make([]*Queue, 0, len(c.queues))
-	for _, q := range c.queues {
-		queues = append(queues, q)
-	}
-	return queues
+	return nil
 }
 
 // Restore takes up a URL as it was kept, with the end of its hold or 0. After the
