@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -171,6 +172,32 @@ func (l *learned) tell(i int, now float64, items []float64, all bool) {
 	}
 }
 
+// allSeeing knows what waits at each feed, and goes where that is worth most: more
+// than anybody can know who has to look first.
+type allSeeing struct {
+	feeds    [][]float64
+	last     []float64
+	most     int
+	halfLife float64 // seconds
+}
+
+func (a *allSeeing) pick(now float64) []int {
+	all := make([]int, len(a.feeds))
+	worth := make([]float64, len(a.feeds))
+	for i, f := range a.feeds {
+		all[i] = i
+		begin, _ := slices.BinarySearch(f, a.last[i]+1e-9)
+		end, _ := slices.BinarySearch(f, now+1e-9)
+		for _, at := range f[max(begin, end-shown):end] {
+			worth[i] += math.Exp2((at - now) / a.halfLife)
+		}
+	}
+	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(worth[j], worth[i]) })
+	return all[:a.most]
+}
+
+func (a *allSeeing) tell(i int, now float64, _ []float64, _ bool) { a.last[i] = now }
+
 func unix(s float64) time.Time { return time.UnixMilli(int64(s * 1000)) }
 
 // TestAgainstRules plays recordings as feeds that show 20 items, against the rules
@@ -229,6 +256,7 @@ func TestAgainstRules(t *testing.T) {
 				}
 			}
 			schedulers["learner"] = &learned{t, c}
+			schedulers["all-seeing"] = &allSeeing{feeds, make([]float64, len(feeds)), int(budget), opt.HalfLife.Seconds()}
 			best, least := math.Inf(1), math.MaxInt
 			var mine *outcome
 			for who, s := range schedulers {
@@ -236,6 +264,8 @@ func TestAgainstRules(t *testing.T) {
 				t.Logf("%-12s %3.0f/h %-20s median %6.1f min, 90 %% %7.1f, found %d, missed %d, empty %.1f %%, %d looks", name, perHour, who, o.median, o.ninety, len(o.delays), o.missed, 100*float64(o.empty)/float64(o.looks), o.looks)
 				if who == "learner" {
 					mine = o
+				}
+				if who == "learner" || who == "all-seeing" {
 					continue
 				}
 				best, least = min(best, o.median), min(least, o.missed)

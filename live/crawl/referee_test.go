@@ -344,7 +344,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 	case kind == "gone" && now.Unix()/86400%7 >= 3:
 		s.gone = true
 		return status(http.StatusGone)
-	case (kind == "429" || kind == "503" || kind == "date") && chance < 3, kind == "found" && draw(k, s.requests)%200 == 0:
+	case (kind == "429" || kind == "503" || kind == "date") && chance < 3, kind == "found" && draw(k, s.requests)%20 == 0:
 		wait := time.Duration(1+draw(k, s.requests, "wait")%36) * time.Hour
 		fail(wait)
 		r.hosts[q.Host] = hostBlock{now, now.Add(wait)}
@@ -508,6 +508,7 @@ func (l *life) options(now *time.Time) Options {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			h.Set(simParallel, n.parallel)
+			n.parallel = ""
 		},
 	}
 	if n.fault.options != nil {
