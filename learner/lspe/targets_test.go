@@ -79,6 +79,7 @@ var ablations = []struct {
 	{"actor off", func(s *Settings) { s.Actor = "off" }},
 	{"price off", func(s *Settings) { s.Price = "off" }},
 	{"reversed", func(s *Settings) { s.B.Power, s.D.Power, s.D.Scale = .95, .8, 1.1 }},
+	{"slow r", func(s *Settings) { s.Gamma = .0025 }},
 }
 
 // TestTargets: with nothing known but costs and budget the learner earns what the
@@ -149,8 +150,8 @@ func interval(v []float64) string {
 	return digits(mean) + " ± " + digits(distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.975)*sd/math.Sqrt(n))
 }
 
-// TestCriticMatters: without r, and with anything else in its place, the learner
-// loses what the issue of a critic that learns nothing would not.
+// TestCriticMatters: without r, with anything else in its place, and where r is slower
+// than actor and price the learner loses.
 func TestCriticMatters(t *testing.T) {
 	envtest.Alone(t)
 	in := named("lognormal:50:%d:mixture", 10)(1)
@@ -160,5 +161,9 @@ func TestCriticMatters(t *testing.T) {
 		if got.frozen > learned.frozen-.03 {
 			t.Errorf("%s: %.4f; with r %.4f", a.name, got.frozen, learned.frozen)
 		}
+	}
+	slow := ablations[len(ablations)-1]
+	if got := play(t, in, 1, 3000, 0, slow.change); got.frozen > learned.frozen-.01 {
+		t.Errorf("%s: %.4f; with r %.4f", slow.name, got.frozen, learned.frozen)
 	}
 }
