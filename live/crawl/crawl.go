@@ -376,15 +376,15 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		}
 	}
 	r.NotBefore, r.Why = now.Add(wait), why
-	form := c.renew(r, now)
+	subscribe := c.renew(r, now)
 	commit, err := c.note(r, &e)
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	commit.Wait()
-	if form != nil {
-		if err := c.fetcher.Subscribe(context.Background(), form.Get("hub"), form); err != nil {
+	if subscribe != nil {
+		if err := subscribe(); err != nil {
 			c.opt.Log.Warn("a hub did not take the subscription", "feed", r.url, "error", err)
 		}
 	}

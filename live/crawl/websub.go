@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha1"
@@ -45,19 +46,20 @@ func (r *record) hub(f *feed.Feed) {
 	}
 }
 
-// renew returns the form with which a hub is to be asked for a subscription, or nil.
-// It is asked after looks, at most once a day, from two days before the lease ends on.
-func (c *Crawler) renew(r *record, now time.Time) url.Values {
+// renew returns what asks the hub of a feed for a subscription, or nil. It is asked
+// after looks, at most once a day, from two days before the lease ends on.
+func (c *Crawler) renew(r *record, now time.Time) (subscribe func() error) {
 	p := r.Push
 	if c.opt.PublicURL == "" || p == nil || now.Sub(p.Asked) < 24*time.Hour || p.Until.Sub(now) > 48*time.Hour {
 		return nil
 	}
 	p.Asked = now
-	return url.Values{
-		"hub": {p.Hub}, "hub.mode": {"subscribe"}, "hub.topic": {p.Topic}, "hub.secret": {p.Secret},
+	hub, form := p.Hub, url.Values{
+		"hub.mode": {"subscribe"}, "hub.topic": {p.Topic}, "hub.secret": {p.Secret},
 		"hub.callback":      {strings.TrimSuffix(c.opt.PublicURL, "/") + "/websub/" + p.Token},
 		"hub.lease_seconds": {fmt.Sprint(int(lease.Seconds()))},
 	}
+	return func() error { return c.fetcher.Subscribe(context.Background(), hub, form) }
 }
 
 // subscribed returns the listed feed with the token of a request. If there is none,
