@@ -290,3 +290,22 @@ func TestComeAndGo(t *testing.T) {
 		t.Errorf("crawls %v, plan %v; the thresholds sum up to %v", crawled, l.plan, plan)
 	}
 }
+
+// TestNobodyStarves: beside sources that are due at every epoch and use the budget up
+// one that becomes due is crawled, even at a price of 0.
+func TestNobodyStarves(t *testing.T) {
+	in := env.Instance{Sources: slices.Repeat([]env.Source{env.NewSource("", 1000, 3, 1)}, 5), Budget: 4}
+	in.Sources[0] = env.NewSource("slow", 5000, 3e-4, 1)
+	l, w := newLearner(t, in, 1, nil), newHarvests(in, 1)
+	w.learn(l, 1000)
+	l.price = 0
+	for i := range in.Sources {
+		l.src[i].From = 0
+		l.move(i, 1)
+	}
+	l.move(0, 20)
+	w.follow(l.Frozen(), 0, 1000)
+	if age := w.view.Age(0); age > 30 {
+		t.Errorf("a source with the threshold 20 was not crawled for %d epochs", age)
+	}
+}
