@@ -144,11 +144,8 @@ func (r *Record) beside(out, exact *Played) {
 	}
 }
 
-// Sources and ages of which a record has what was learned.
-const (
-	recordedSources = 8
-	recordedAge     = 12
-)
+// recordedSources is how many sources a record has what was learned of.
+const recordedSources = 8
 
 // JointThreshold is a trainee whose threshold of a source depends on the states
 // of the others.
@@ -158,43 +155,22 @@ type JointThreshold interface {
 	Threshold(i int, others float64) float64
 }
 
-// Indexed is a trainee that learns an index of each source.
-type Indexed interface {
-	Index(i int, x float64, age int) float64 // at state x, which a source has at that age, interest
-}
-
-// besideExact sets what was learned beside what is exact: thresholds, as states
-// in interest, beside the state at which the exact index reaches the price of the
-// relaxed problem, and indices beside exact ones by age. Of large instances it
-// keeps few sources, evenly spaced.
+// besideExact sets learned thresholds, as states in interest, beside the state at
+// which the exact index reaches the price of the relaxed problem. Of large instances
+// it keeps few sources, evenly spaced, and none that is never crawled.
 func besideExact(t learner.Learner, at *site) []Pair {
 	src := at.Instance.Sources
 	var pairs []Pair
-	add := func(p Pair) {
-		if v := p.Learned + p.Exact; !math.IsNaN(v) && !math.IsInf(v, 0) {
-			pairs = append(pairs, p)
-		}
-	}
 	_, price := at.bound()
 	for k := range min(len(src), recordedSources) {
 		i := k * len(src) / min(len(src), recordedSources)
-		s := src[i]
-		if l, ok := t.(Stated); ok && math.IsInf(l.InverseIndex(i), 1) {
-			continue // never crawled
-		}
 		if l, ok := t.(Aged); ok && math.IsInf(l.ThresholdAge(i), 1) {
 			continue
 		}
-		if x, ok := learnedThreshold(t, src, i); ok {
-			add(Pair{What: "threshold", Source: s.Name, Learned: x, Exact: min(index.Inverse(s, price), s.Ceiling())})
-		}
-		if l, ok := t.(Indexed); ok {
-			for age := 1; age <= recordedAge; age++ {
-				add(Pair{
-					What: "index", Source: s.Name, At: age,
-					Learned: l.Index(i, s.MeanState(age), age), Exact: index.WhittleAtAge(s, age),
-				})
-			}
+		x, ok := learnedThreshold(t, src, i)
+		p := Pair{Source: src[i].Name, Learned: x, Exact: min(index.Inverse(src[i], price), src[i].Ceiling())}
+		if sum := p.Learned + p.Exact; ok && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
+			pairs = append(pairs, p)
 		}
 	}
 	return pairs

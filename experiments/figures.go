@@ -33,7 +33,7 @@ var FiguresOfRuns = []Figure{
 	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", Of: func(r *Record) float64 { return r.Learning.Reward }},
 	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", Of: func(r *Record) float64 { return r.Learned.Reward }},
 	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", Of: func(r *Record) float64 { return r.Learned.Whittle }},
-	{Name: OverBudget, Words: "share of the learning epochs over the budget", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
+	{Name: OverBudget, Words: "share of epochs over the budget, while learning", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
 	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
 	{Name: "regret", Words: "interest lost against the bound", Unit: "interest", Help: "what the bound is above the reward while learning, over all epochs", Less: true, Of: (*Record).Regret},
 	{Name: "regret_exponent", Words: "power by which the regret grows", Help: "power of the epochs by which the regret grows in the last two factors of ten", Less: true, Of: (*Record).RegretExponent},

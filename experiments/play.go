@@ -90,7 +90,7 @@ func (s Scene) playPart(ctx context.Context, p Play, first *Played) (run *playin
 	}
 	run.keepCurve(s.Instance, epochs)
 	if trainee != nil {
-		run.agent = frozen(trainee)
+		run.agent = trainee.Frozen()
 	} else if run.agent, trainee, err = s.build(p, world.Terms()); err != nil {
 		return nil, nil, err
 	}
@@ -132,16 +132,4 @@ func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error
 		agents = append(agents, agent)
 	}
 	return env.InPhases(phases, agents), nil, nil
-}
-
-// FrozenByAge is a learner whose frozen policy, in worlds in which states follow
-// from ages, need not look at all sources.
-type FrozenByAge interface{ FrozenByAge() env.Agent }
-
-// frozen returns what was learned as an agent.
-func frozen(l learner.Learner) env.Agent {
-	if l, ok := l.(FrozenByAge); ok {
-		return l.FrozenByAge() // in worlds that are played states follow from ages
-	}
-	return l.Frozen()
 }

@@ -22,7 +22,7 @@ type Record struct {
 	Metrics   []string     `json:"metrics,omitempty"`   // names of the learner's own figures
 	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones and after changes
 	Changes   []int        `json:"changes,omitempty"`   // epochs at which the world changed while learning
-	Beside    []Pair       `json:"beside,omitempty"`    // what was learned beside what is exact
+	Beside    []Pair       `json:"beside,omitempty"`    // learned thresholds beside exact ones
 
 	Speed   float64         `json:"-"` // epochs per second while it learned; 0 of a record that was read
 	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read
@@ -49,13 +49,11 @@ type CurvePoint struct {
 	Own []float64 `json:"own,omitempty"`
 }
 
-// Pair is one learned quantity and the exact one.
+// Pair is the learned threshold of a source and the exact one, as states.
 type Pair struct {
-	What    string  `json:"what"` // threshold or index
 	Source  string  `json:"source"`
-	At      int     `json:"at,omitempty"` // age at which an index is taken, epochs; 0 of thresholds
-	Learned float64 `json:"learned"`      // interest
-	Exact   float64 `json:"exact"`        // interest
+	Learned float64 `json:"learned"` // interest
+	Exact   float64 `json:"exact"`   // interest
 }
 
 // ReadRecord reads the record that a directory of results has of a run, by its

@@ -133,7 +133,6 @@ func FormatValue(v any) string {
 // WithReadings is what settings offer that have readings, such as those of the
 // printed learner: the defaults of the others follow the setting "reading".
 type WithReadings interface {
-	Readings() []string
 	SetReading(name string) error
 }
 

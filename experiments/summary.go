@@ -31,26 +31,23 @@ type row struct {
 	figures []Figures // of one part of each run
 }
 
-func (c Contender) rows() (rows []row) {
-	part := func(name string, of func(r *Record) Figures) {
+func (c Contender) rows() []row {
+	part := func(name string, of func(r *Record) Figures) row {
 		x := row{policy: name, records: c.Records}
 		for _, r := range c.Records {
 			x.figures = append(x.figures, of(r))
 		}
-		rows = append(rows, x)
+		return x
 	}
-	learned := func(r *Record) Figures { return r.Learned }
-	switch {
-	case !c.Learns:
-		part(c.Name, learned)
-	case c.Name == "":
-		part("learning", func(r *Record) Figures { return r.Learning })
-		part("learned", learned)
-	default:
-		part(c.Name+"/learning", func(r *Record) Figures { return r.Learning })
-		part(c.Name+"/learned", learned)
+	learning, learned := func(r *Record) Figures { return r.Learning }, func(r *Record) Figures { return r.Learned }
+	if !c.Learns {
+		return []row{part(c.Name, learned)}
 	}
-	return rows
+	prefix := ""
+	if c.Name != "" {
+		prefix = c.Name + "/"
+	}
+	return []row{part(prefix+"learning", learning), part(prefix+"learned", learned)}
 }
 
 // values returns a figure of every run.

@@ -105,49 +105,36 @@ func learning(groups []group) Section {
 	}
 }
 
-// learnedOverExact sets what was learned over what is exact.
+// learnedOverExact sets learned thresholds over exact ones.
 func learnedOverExact(groups []group) Section {
 	out := Section{
 		Title: "Learned over exact",
 		Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. " +
-			"Indices are taken at ages since a crawl; exact is the Whittle index. Mean over seeds; on the dashed line both agree. " +
-			"What lies farther from the exact values than they span is out of the picture."},
+			"Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is out of the picture."},
 		Table: &result.Table{Header: []string{"learner and source", "learned threshold, interest", "exact threshold, interest"}},
 	}
 	boot := newBootstrap()
-	for _, what := range []string{"threshold", "index"} {
-		f := plot.New(what, "Learned over exact "+what, "exact "+what+", interest", "learned "+what+", interest")
-		for _, g := range groups {
-			type quantity struct {
-				source string
-				age    int
-			}
-			var order []quantity
-			learned, exact := map[quantity][]float64{}, map[quantity]float64{}
-			for _, r := range g.records {
-				for _, p := range r.Beside {
-					q := quantity{p.Source, p.At}
-					if p.What != what {
-						continue
-					}
-					if learned[q] == nil {
-						order = append(order, q)
-					}
-					learned[q], exact[q] = append(learned[q], p.Learned), p.Exact
+	f := plot.New("threshold", "Learned over exact threshold", "exact threshold, interest", "learned threshold, interest")
+	for _, g := range groups {
+		var sources []string
+		learned, exact := map[string][]float64{}, map[string]float64{}
+		for _, r := range g.records {
+			for _, p := range r.Beside {
+				if learned[p.Source] == nil {
+					sources = append(sources, p.Source)
 				}
-			}
-			s := g.series(&f)
-			s.Kind = plot.Points
-			for _, q := range order {
-				mean := boot.Mean(learned[q])
-				addEstimate(s, exact[q], mean)
-				if what == "threshold" {
-					out.Table.Add(g.name+", "+q.source, mean.String(), stats.Format(exact[q]))
-				}
+				learned[p.Source], exact[p.Source] = append(learned[p.Source], p.Learned), p.Exact
 			}
 		}
-		addDiagonal(&f)
-		out.Figures = append(out.Figures, f)
+		s := g.series(&f)
+		s.Kind = plot.Points
+		for _, source := range sources {
+			mean := boot.Mean(learned[source])
+			addEstimate(s, exact[source], mean)
+			out.Table.Add(g.name+", "+source, mean.String(), stats.Format(exact[source]))
+		}
 	}
+	addDiagonal(&f)
+	out.Figures = []plot.Figure{f}
 	return out
 }

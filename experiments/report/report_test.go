@@ -40,10 +40,7 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 100 * share, Crawls: float64(n), Whittle: 100, OfWhittle: &share})
 	}
 	for i := range 3 {
-		rec.Beside = append(rec.Beside, experiments.Pair{What: "threshold", Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
-		for age := 1; age < 4; age++ {
-			rec.Beside = append(rec.Beside, experiments.Pair{What: "index", Source: fmt.Sprint(i + 1), At: age, Learned: level * float64(age), Exact: 2 * float64(age)})
-		}
+		rec.Beside = append(rec.Beside, experiments.Pair{Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
 	}
 	return rec, nil
 }
@@ -189,14 +186,13 @@ func TestLoad(t *testing.T) {
 	if l := along.Series[1]; along.X.Label != "learner.kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
 		t.Errorf("along %s: %+v", along.X.Label, along.Series)
 	}
-	learned := figure(t, p, "index").Series
+	learned := figure(t, p, "threshold").Series
 	if len(learned) != 7 { // and the line on which both agree
-		t.Fatalf("%d series of learned indices over exact ones", len(learned))
+		t.Fatalf("%d series of learned thresholds over exact ones", len(learned))
 	}
 	for i, l := range learned[1:] {
-		// Of three sources, at three ages: learned is the level times the age, exact twice the age.
-		if want := 3 * reward(s, i); len(l.X) != 9 || l.X[2] != 6 || math.Abs(l.Y[2]-want) > 1e-9 || !(l.Lo[2] < want && want < l.Hi[2]) {
-			t.Errorf("%s learned %v [%v, %v] at %v; want %v at 6", l.Name, l.Y, l.Lo, l.Hi, l.X, want)
+		if want := reward(s, i) + 2; len(l.X) != 3 || l.X[2] != 10 || math.Abs(l.Y[2]-want) > 1e-9 || !(l.Lo[2] < want && want < l.Hi[2]) {
+			t.Errorf("%s learned %v [%v, %v] at %v; want %v at 10", l.Name, l.Y, l.Lo, l.Hi, l.X, want)
 		}
 	}
 }
@@ -229,7 +225,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.svg", "plots/regret.svg", "plots/profile.svg", "plots/threshold.svg", "plots/index.svg"} {
+	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.svg", "plots/regret.svg", "plots/profile.svg", "plots/threshold.svg"} {
 		if first[want] == "" {
 			t.Errorf("%s was not written", want)
 		}

@@ -40,7 +40,7 @@ func keep(t *testing.T) (dir string) {
 			rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: &share})
 		}
 		if k == 0 {
-			rec.Beside = []experiments.Pair{{What: "threshold", Source: "1", Learned: 300, Exact: 270}}
+			rec.Beside = []experiments.Pair{{Source: "1", Learned: 300, Exact: 270}}
 		}
 		text, err := json.Marshal(rec)
 		if err != nil {
@@ -116,7 +116,7 @@ func TestWrongResults(t *testing.T) {
 // What a training shows follows from the thresholds of its record.
 func TestTraining(t *testing.T) {
 	in := env.Paper(1)
-	rec := &experiments.Record{Beside: []experiments.Pair{{What: "threshold", Source: in.Sources[0].Name, Learned: in.Sources[0].MeanState(2)}}}
+	rec := &experiments.Record{Beside: []experiments.Pair{{Source: in.Sources[0].Name, Learned: in.Sources[0].MeanState(2)}}}
 	p := &Page{Sections: drawTraining(in, rec)}
 	of := figure(t, p, "index-by-age")
 	if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(in.Sources[0], 2)) {

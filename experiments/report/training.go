@@ -59,7 +59,7 @@ func (t *training) indices() plot.Figure {
 	for k, i := range t.drawn {
 		src := t.Sources[i]
 		for _, p := range t.rec.Beside {
-			if p.What != "threshold" || p.Source != src.Name {
+			if p.Source != src.Name {
 				continue
 			}
 			age := index.FirstAge(0, never, func(age int) bool { return src.MeanState(age) >= p.Learned })

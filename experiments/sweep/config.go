@@ -57,7 +57,6 @@ type Table struct {
 
 // document is a configuration as TOML has it.
 type document struct {
-	Name      string `toml:"name"`
 	Question  string `toml:"question"`
 	Seeds     any    `toml:"seeds"`
 	Metric    string `toml:"metric"`
@@ -134,7 +133,7 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 			delete(g.own, key)
 		}
 	}
-	c = &Config{Head: Head{Name: cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(file), ".toml")), Question: d.Question, Config: string(text)}}
+	c = &Config{Head: Head{Name: strings.TrimSuffix(filepath.Base(file), ".toml"), Question: d.Question, Config: string(text)}}
 	if err := c.compareBy(d); err != nil {
 		return nil, err
 	}

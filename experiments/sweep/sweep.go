@@ -99,7 +99,7 @@ func Summarize(c *Config, done *experiments.Performed, o Options) (*Summary, err
 func write(c *Config, s *Summary, records []*experiments.Record, dir string) error {
 	runs := &result.Table{Header: slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(figures))}
 	curves := &result.Table{Header: []string{"cell", "seed", "epoch", "ratio", "reward", "crawls"}}
-	learned := &result.Table{Header: []string{"cell", "seed", "what", "source", "at", "learned", "exact"}}
+	learned := &result.Table{Header: []string{"cell", "seed", "source", "learned", "exact"}}
 	for job, r := range records {
 		if r == nil {
 			continue
@@ -121,7 +121,7 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 			put(curves, []string{strconv.Itoa(p.Epoch)}, ratio, p.Reward, p.Crawls)
 		}
 		for _, p := range r.Beside {
-			put(learned, []string{p.What, p.Source, strconv.Itoa(p.At)}, p.Learned, p.Exact)
+			put(learned, []string{p.Source}, p.Learned, p.Exact)
 		}
 	}
 	return errors.Join(
