@@ -13,7 +13,7 @@ type Scene struct {
 	// Believed is what all but the reference, "whittle", are given instead where
 	// they are to be mistaken; nil stands for Instance.
 	Believed *env.Instance
-	Epochs   int  // how many the world has that count; 0 for any number
+	Epochs   int  // how many the world has; 0 for any number
 	Seeded   bool // the seed changes what arrives
 	Mean     bool // the harvest curves of the instance are the mean rewards
 	// Marks is the law of the items' initial interest, and Sigma its σ where

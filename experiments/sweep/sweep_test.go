@@ -174,9 +174,9 @@ func TestCells(t *testing.T) {
 		}
 	}
 	// A number is a word where a word is needed.
-	c := load(t, "learner.algorithm = \"paper\"\n", "name=two", "learner.act=budget", "seeds=[7, 9]", "show=fallbacks", "steps=1e3")
-	if r := c.Runs()[1]; c.Name != "two" || r.Seed != 9 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
-		t.Errorf("%s: %+v, shows %v", c.Name, r, c.Show)
+	c := load(t, "learner.algorithm = \"paper\"\n", "learner.act=budget", "seeds=[7, 9]", "show=fallbacks", "steps=1e3")
+	if r := c.Runs()[1]; r.Seed != 9 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
+		t.Errorf("%+v, shows %v", r, c.Show)
 	}
 	c = load(t, "[[cells]]\nlabel = \"as printed\"\nlearner.algorithm = \"paper\"\n[[cells]]\nlabel = \"policy\"\nlearner.algorithm = [\"greedy\", \"myopic\"]\n")
 	if c.Cells[0].Label != "as printed" || c.Cells[2].Label != "policy, myopic" {
@@ -201,7 +201,7 @@ func TestConfigurations(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for _, x := range []struct{ text, set, want string }{
 		{"seeds = ", "", "test.toml:1:8"},
-		{"colour = 1", "", "test.toml:1:1: unknown key \"colour\"; allowed are name"},
+		{"colour = 1", "", "test.toml:1:1: unknown key \"colour\"; allowed are question"},
 		{"[[cells]]\nseeds = 3", "", "test.toml:2:1: unknown key \"cells.seeds\""},
 		{"metric = 3", "", "test.toml:1:10"},
 		{"metric = \"gold\"", "", "\"gold\"; allowed are learned_ratio"},
