@@ -104,10 +104,8 @@ func TestState(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(s *State){
 		"sources":   func(s *State) { s.Sources = s.Sources[1:] },
-		"source 3":  func(s *State) { s.Sources[2].Wait[0] = math.NaN() },
 		"cycles":    func(s *State) { s.Sources[2].Cycles = -1 },
 		"threshold": func(s *State) { s.Sources[2].Theta = .5 },
-		"price":     func(s *State) { s.Price = math.Inf(1) },
 		"epoch":     func(s *State) { s.Epoch = -1 },
 		"no source": func(s *State) { s.Waiting = append(s.Waiting, Waiting{ID: 99}) },
 		"weights":   func(s *State) { s.Pooled.Weights = nil },

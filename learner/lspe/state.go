@@ -66,30 +66,17 @@ func (l *Learner) SetState(s State) error {
 		return fmt.Errorf("sources and wakes have %d and %d entries; allowed are %d", len(s.Sources), len(s.Wakes), len(l.src))
 	}
 	for i := range s.Sources {
-		if err := l.checkSource(&s.Sources[i], s.Cold); err != nil {
+		if err := checkSource(&s.Sources[i], s.Cold); err != nil {
 			return fmt.Errorf("source %d: %w", i+1, err)
 		}
 	}
 	ids := slices.Clone(s.Unseen)
 	for _, w := range s.Waiting {
-		if err := check.Finite("waiting", []float64{w.Reach, w.Index, w.Slope}, 3); err != nil {
-			return err
-		}
 		ids = append(ids, w.ID)
 	}
 	for _, i := range ids {
 		if i < 0 || int(i) >= len(l.src) {
 			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, len(l.src)-1)
-		}
-	}
-	for _, v := range []struct {
-		name string
-		is   float64
-	}{
-		{"price", s.Price}, {"harvest", s.Harvest}, {"plan", s.Plan}, {"capacity", s.Capacity}, {"total", s.Total}, {"round", s.Round}, {"share", s.Share}, {"mean", s.Mean},
-	} {
-		if !(v.is >= 0) || math.IsInf(v.is, 1) {
-			return fmt.Errorf("%s is %v; allowed is a finite number of 0 or more", v.name, v.is)
 		}
 	}
 	for _, n := range []int{s.Epoch, s.Epochs, s.Count, s.Next} {
@@ -126,23 +113,10 @@ func (l *Learner) SetState(s State) error {
 	return nil
 }
 
-// checkSource reports a number that no learner holds.
-func (l *Learner) checkSource(v *Source, cold bool) error {
-	err := check.First(
-		check.Finite("powers", v.Powers[:], len(v.Powers)), check.Finite("harvests", v.Harvests[:], len(v.Harvests)),
-		check.Finite("crawl", v.Crawl[:], len(v.Crawl)), check.Finite("wait", v.Wait[:], degree), check.Finite("toll", v.Toll[:], degree),
-		check.Finite("noise and the like", []float64{v.Common, float64(v.Noise), v.Dispersion, float64(v.Rise), float64(v.Fall)}, 5),
-	)
-	// Averages of powers of one z ≥ 0: Z_m² ≤ Z_{m−1}Z_{m+1}, with Z_0 = 1.
-	z := append([]float64{1}, v.Powers[:]...)
-	for m := 1; err == nil && m < len(z)-1; m++ {
-		if z[m] < 0 || z[m]*z[m] > z[m-1]*z[m+1]*(1+1e-6) {
-			err = fmt.Errorf("powers are %v; they are no averages of powers of ages", v.Powers)
-		}
-	}
+// checkSource reports what no learner holds and would not go on with. Numbers are
+// finite, for they come from JSON.
+func checkSource(v *Source, cold bool) error {
 	switch {
-	case err != nil:
-		return err
 	case v.Cycles < 0 || v.Last < -1:
 		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
 	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 && v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.From >= 0):
