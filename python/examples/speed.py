@@ -11,7 +11,7 @@ import numpy as np
 
 import ephemera
 
-WORLDS, ROUNDS, WARM = 1024, 15, 200
+WORLDS, ROUNDS, WARM = 1024, 12, 60
 
 
 class Plain:
