@@ -83,7 +83,7 @@ func TestClientsThatStall(t *testing.T) {
 	}
 	for last, wait := uint64(0), 0; last == 0 || last < stats("deaf").Size; wait++ {
 		last = stats("deaf").Size
-		if time.Sleep(300 * time.Millisecond); wait > 30 {
+		if time.Sleep(300 * time.Millisecond); wait > 200 {
 			t.Fatalf("%d URLs are put by streams that read no answer, and still more", last)
 		}
 	}
@@ -143,13 +143,13 @@ func TestClientsThatStall(t *testing.T) {
 	each := (metric(t, page, "process_resident_memory_bytes") - before) / 10_000
 	t.Logf("10 000 idle streams: %.0f kB each, %.0f goroutines; 100 URLs in %.1f ms (median), %.1f ms at most",
 		each/1000, metric(t, page, "go_goroutines"), ms[10], ms[19])
-	if each > 100_000 {
+	if each > 150_000 {
 		t.Errorf("an idle stream takes %.0f bytes", each)
 	}
 	end()
 	// Three connections are still open, with three goroutines each.
 	for wait := 0; metric(t, page, "go_goroutines") > goroutines+14; wait++ {
-		if time.Sleep(100 * time.Millisecond); wait > 100 {
+		if time.Sleep(100 * time.Millisecond); wait > 300 {
 			t.Fatalf("%.0f goroutines are left of %.0f", metric(t, page, "go_goroutines"), goroutines)
 		}
 	}
