@@ -189,8 +189,14 @@ func (l *Learner) setCost(i int, cost float64) {
 	l.sel.SetCost(l.terms.Costs, i)
 }
 
-// Report implements env.Reporter.
-func (l *Learner) Report(i int, it env.Item) { l.est.Report(i, it) }
+// Report implements env.Reporter. The source is looked at again.
+func (l *Learner) Report(i int, it env.Item) {
+	l.est.Report(i, it)
+	if l.Wake != nil && l.Wake[i] > 0 {
+		l.ring.Remove(i)
+		l.wake(int32(i))
+	}
+}
 
 // Price returns λ, the index of the last source that the budget reached, in the
 // mean over some epochs; interest per budget unit.

@@ -38,8 +38,9 @@ const (
 const (
 	sleepRounds = 2  // for how long a source sleeps at most
 	margin      = 24 // epochs before its threshold in which a source does not sleep: a day of hours
-	nearPrice   = .8 // of the least price lately, from which on it does not sleep
-	enough      = 2  // budgets that those that are awake cost at least
+	enough      = 2  // budgets that those that are awake cost at least,
+	plenty      = 64 // and with those whose index comes near the price
+	near        = .8 // of the least price lately: from there on
 )
 
 // begin puts all sources of which something is known among those that are awake.
@@ -154,14 +155,17 @@ func (l *Learner) settle(o *env.Online, cost, longest float64) {
 			sleep(i, float64(o.Limits.NotBefore[i]-o.Epoch))
 		case !l.terms.Affordable(i):
 			sleep(i, most)
-		case l.key[k] < nearPrice*l.Low && l.est.Crawled(i):
+		case l.key[k] < l.Low && l.est.Crawled(i):
 			l.order = append(l.order, k)
 		}
 	}
 	slices.SortFunc(l.order, func(j, k int) int { return cmp.Compare(l.key[j], l.key[k]) })
 	for _, k := range l.order {
-		i := int(s.Awake[k].ID)
-		if cost -= l.terms.Costs[i]; cost < enough*l.terms.Budget {
+		i, keep := int(s.Awake[k].ID), enough*l.terms.Budget
+		if l.key[k] >= near*l.Low {
+			keep = plenty * l.terms.Budget
+		}
+		if cost -= l.terms.Costs[i]; cost < keep {
 			break
 		}
 		age := float64(o.Age(i))
