@@ -156,6 +156,28 @@ func TestSameAsEnv(t *testing.T) {
 	}
 }
 
+// The greatest score is found as comparing one by one finds it.
+func TestGreatest(t *testing.T) {
+	inf, nan, zero := float32(math.Inf(1)), float32(math.NaN()), float32(0)
+	values := []float32{-inf, inf, zero, float32(math.Copysign(0, -1)), nan, -nan, 1, 1, -1, -2, math.MaxFloat32, -math.MaxFloat32, 1e-45, -1e-45}
+	r := stream.New(1, stream.Test)
+	for range 20_000 {
+		score := make([]float32, 1+r.Intn(4))
+		want, numbers := 0, true
+		for i := range score {
+			score[i] = values[r.Intn(len(values))]
+			numbers = numbers && score[i] == score[i]
+			if score[i] > score[want] {
+				want = i
+			}
+		}
+		at, ok := greatest(score)
+		if wanted := numbers && score[want] != -inf; ok != wanted || ok && at != want {
+			t.Fatalf("of %v the greatest is %d, %v; want %d, %v", score, at, ok, want, wanted)
+		}
+	}
+}
+
 // Scaled observations are the raw ones in other units.
 func TestScaled(t *testing.T) {
 	for _, knowledge := range []string{"model", "online"} {
