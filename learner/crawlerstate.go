@@ -110,7 +110,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		if k := p.Done - 1; k < -1 || k >= len(d.Done) || k >= 0 && (d.Done[k].Source != i || d.Done[k].Age > d.Epoch+1) {
 			return nil, fmt.Errorf("source %d: crawl %d is not one of its own", i, k)
 		}
-		if d.Last[i] < -1 || d.Last[i] > d.Epoch || p.Added < 0 || p.Added > d.Epoch+1 || max(p.Due, d.NotBefore[i]) > math.MaxInt64>>10 {
+		if d.Last[i] < -1 || d.Last[i] > d.Epoch || p.Added < 0 || p.Added > d.Epoch+1 || max(p.Due, d.NotBefore[i]) > math.MaxInt>>10 {
 			return nil, fmt.Errorf("source %d was added at epoch %d and crawled at %d, of %d", i, p.Added, d.Last[i], d.Epoch)
 		}
 	}
