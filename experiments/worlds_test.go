@@ -13,7 +13,6 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
-	"ephemera/env/stream"
 	"ephemera/learner"
 )
 
@@ -29,49 +28,13 @@ var (
 	worldLarge = flag.Int("large", 0, "how many of those to run all the same, evenly over their numbers of items")
 )
 
-// anyWorld returns a world of that seed, from the whole range that is allowed:
-// 1 to 60 sources, rates from 10⁻³ to 10⁴ and decays from 10⁻⁴ to 10, both
-// log-uniform, interest log-normal, costs of 1 or from .3 to 3, any budget from
-// the cheapest crawl to all of them, half of them whole, windows of .3 epochs and
-// more, other laws of interest and batches at some sources, and all marks. Where
-// states are seen all laws are exponential, as the model of TCNS, VIII, has it.
+// anyWorld returns a world of that seed. Where states are seen all laws are
+// exponential, as the model of TCNS, VIII, has it.
 func anyWorld(seed uint64, level env.Level) (Scene, env.Marks) {
-	r := stream.New(seed, stream.Test)
-	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
-	power := func(lo, hi float64) float64 { return math.Exp(uniform(math.Log(lo), math.Log(hi))) }
-	n := int(power(1, 61))
-	in := env.Instance{ID: fmt.Sprint("world-", seed)}
-	costs, windows, laws := r.Float64() < .5, r.Float64() < .3, r.Float64() < .5
-	for range n {
-		s := env.NewSource("", power(1e-3, 1e4), power(1e-4, 10), math.Exp(r.NormFloat64()))
-		if costs {
-			s.Cost = uniform(.3, 3)
-		}
-		if windows && r.Float64() < .5 {
-			s.Window = power(.3, 1000)
-		}
-		if laws && level != env.LevelObserved {
-			if s.Law = []env.Law{env.LawExponential, env.LawPower, env.LawHump}[r.Intn(3)]; s.Law == env.LawPower {
-				s.Shape = uniform(1.1, 3)
-			}
-			if r.Float64() < .3 {
-				s.Batch = 1 + r.Intn(50)
-			}
-		}
-		in.Sources = append(in.Sources, s)
-	}
-	least, total := math.Inf(1), in.TotalCost()
-	for _, s := range in.Sources {
-		least = min(least, s.Cost)
-	}
-	in.Budget = max(least, min(total, power(least, total)))
-	if whole := math.Floor(in.Budget); r.Float64() < .5 && whole >= least {
-		in.Budget = whole
-	}
+	in, marks := envtest.RandomInstance(seed, level != env.LevelObserved)
 	if level == env.LevelModel {
 		return MeanScene(in), ""
 	}
-	marks := []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch}[r.Intn(3)]
 	for i := range in.Sources {
 		in.Sources[i].Rate = min(in.Sources[i].Rate, 1e4) // the most that a world of items takes
 	}

@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"fmt"
 	"math"
 
 	"pgregory.net/rapid"
@@ -67,4 +68,46 @@ func GainVariance(s env.Source, m env.Marks) float64 {
 		v = 2*v + u*u
 	}
 	return v
+}
+
+// RandomInstance returns the instance of that seed, from the whole range that is
+// allowed: 1 to 60 sources, rates from 10⁻³ to 10⁴ and decays from 10⁻⁴ to 10, both
+// log-uniform, interest log-normal, costs of 1 or from .3 to 3, any budget from the
+// cheapest crawl to all of them, half of them whole, windows of .3 epochs and more,
+// and, with others, other laws of interest and batches at some sources; and a law
+// of its marks.
+func RandomInstance(seed uint64, others bool) (env.Instance, env.Marks) {
+	r := stream.New(seed, stream.Test)
+	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
+	power := func(lo, hi float64) float64 { return math.Exp(uniform(math.Log(lo), math.Log(hi))) }
+	n := int(power(1, 61))
+	in := env.Instance{ID: fmt.Sprint("world-", seed)}
+	costs, windows, laws := r.Float64() < .5, r.Float64() < .3, r.Float64() < .5
+	for range n {
+		s := env.NewSource("", power(1e-3, 1e4), power(1e-4, 10), math.Exp(r.NormFloat64()))
+		if costs {
+			s.Cost = uniform(.3, 3)
+		}
+		if windows && r.Float64() < .5 {
+			s.Window = power(.3, 1000)
+		}
+		if others && laws {
+			if s.Law = []env.Law{env.LawExponential, env.LawPower, env.LawHump}[r.Intn(3)]; s.Law == env.LawPower {
+				s.Shape = uniform(1.1, 3)
+			}
+			if r.Float64() < .3 {
+				s.Batch = 1 + r.Intn(50)
+			}
+		}
+		in.Sources = append(in.Sources, s)
+	}
+	least, total := math.Inf(1), in.TotalCost()
+	for _, s := range in.Sources {
+		least = min(least, s.Cost)
+	}
+	in.Budget = max(least, min(total, power(least, total)))
+	if whole := math.Floor(in.Budget); r.Float64() < .5 && whole >= least {
+		in.Budget = whole
+	}
+	return in, []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch}[r.Intn(3)]
 }

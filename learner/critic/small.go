@@ -53,8 +53,8 @@ func (s *Small) Factor(l int, b *[Most][Most]float64) bool {
 		}
 		s.lower[i][i] += smallDelta
 	}
-	if !s.decompose(0) {
-		panic("critic: the matrix of a source is not finite")
+	if !s.decompose(0) { // B̃² overflows: nothing is solved
+		s.lower, s.pivot = [Most][Most]float64{}, [Most]float64{}
 	}
 	return false
 }

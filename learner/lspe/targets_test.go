@@ -1,9 +1,11 @@
 package lspe
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,6 +150,46 @@ func interval(v []float64) string {
 	}
 	n := float64(len(v))
 	return digits(mean) + " ± " + digits(distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.975)*sd/math.Sqrt(n))
+}
+
+// TestRandomWorlds prints, with -full, in how many of 300 random worlds of more than
+// 300 items the learner stays below .95 and .85 of Whittle after 3000 epochs, and the
+// worst ten; else it plays twelve and asks for what it keeps in them.
+func TestRandomWorlds(t *testing.T) {
+	envtest.Alone(t)
+	const epochs = 3000
+	worlds := 12
+	if *full {
+		worlds = 300
+	}
+	type result struct {
+		share float64
+		seed  uint64
+	}
+	var all []result
+	var mean float64
+	for seed := uint64(5001); seed < uint64(5001+worlds); seed++ {
+		in, _ := envtest.RandomInstance(seed, true)
+		var items float64
+		for _, s := range in.Sources {
+			items += s.Rate * epochs
+		}
+		if items > 300 {
+			all = append(all, result{play(t, in, seed, epochs, 0, nil).frozen, seed})
+			mean += min(1, all[len(all)-1].share)
+		}
+	}
+	slices.SortFunc(all, func(a, b result) int { return cmp.Compare(a.share, b.share) })
+	below := func(share float64) (n int) {
+		for n < len(all) && all[n].share < share {
+			n++
+		}
+		return n
+	}
+	mean /= float64(len(all))
+	if t.Logf("%d worlds, mean of shares up to 1 %.4f, below .95 %d, below .85 %d; %v", len(all), mean, below(.95), below(.85), all[:min(10, len(all))]); mean < .95 {
+		t.Errorf("mean %.4f", mean)
+	}
 }
 
 // TestCriticMatters: without r, with anything else in its place, and where r is slower
