@@ -166,15 +166,16 @@ func TestNothingToFind(t *testing.T) {
 }
 
 // TestJumps: where all parameters are dealt out anew half-way, almost all of what
-// Whittle earns is earned again, and without it hardly any jump is seen.
+// Whittle earns is earned again, as the target of that world asks, and without it
+// hardly any jump is seen.
 func TestJumps(t *testing.T) {
 	envtest.Alone(t)
 	var mean shares
 	for seed := uint64(1); seed <= 5; seed++ {
-		got := play(t, env.Lognormal(50, 10, seed), seed, 8000, 4000, nil)
+		got := play(t, env.Lognormal(50, 10, seed), seed, 10000, 5000, nil)
 		mean.frozen, mean.learning = mean.frozen+got.frozen/5, mean.learning+got.learning/5
 	}
-	if mean.frozen < .985 || mean.learning < .95 {
+	if mean.frozen < .985 || mean.learning < .97 {
 		t.Errorf("reshuffled: %.4f", mean)
 	}
 	in := env.Lognormal(50, 10, 3)
