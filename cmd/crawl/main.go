@@ -16,12 +16,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
+	"ephemera/experiments/files"
 	"ephemera/live/crawl"
 )
 
@@ -177,21 +177,16 @@ func plan(c *crawl.Crawler, stdout io.Writer) error {
 	return err
 }
 
-// write writes the recording, beside its place first.
-func write(c *crawl.Crawler, path string, stdout io.Writer) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".export-")
-	if err != nil {
+// write writes the recording.
+func write(c *crawl.Crawler, path string, stdout io.Writer) (err error) {
+	var n int
+	err = files.Write(path, func(w io.Writer) error {
+		n, err = c.Export(w, path)
 		return err
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "%s holds %d items.\n", path, n)
 	}
-	defer os.Remove(f.Name())
-	n, err := c.Export(f, path)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "%s holds %d items.\n", path, n)
 	return err
 }
 

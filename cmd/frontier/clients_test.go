@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	pb "ephemera/live/frontier/urlfrontier"
 )
@@ -155,8 +157,66 @@ func TestClientsThatStall(t *testing.T) {
 	}
 }
 
+// TestSilentClient holds that the service ends the streams of a client whose packets
+// are lost from a moment on.
+func TestSilentClient(t *testing.T) {
+	keepAlive = keepalive.ServerParameters{Time: time.Second, Timeout: time.Second} // no shorter ones are taken
+	address := freeAddress(t)
+	go run(t.Context(), []string{"-listen", address, "-http", "", "-dir", t.TempDir()}, io.Discard, t.Output())
+	var silent atomic.Bool
+	ended := make(chan bool, 1)
+	client := pb.NewURLFrontierClient(dial(t, address, insecure.NewCredentials(), grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+		server, err := net.Dial("tcp", address)
+		here, there := net.Pipe()
+		pass := func(to io.Writer, from io.Reader) {
+			for b := make([]byte, 1<<16); ; {
+				n, err := from.Read(b)
+				if err != nil {
+					break
+				}
+				if !silent.Load() {
+					to.Write(b[:n])
+				}
+			}
+		}
+		if err == nil {
+			go pass(server, there)
+			go func() {
+				pass(there, server)
+				ended <- true
+			}()
+		}
+		return here, err
+	})))
+	puts, err := client.PutURLs(t.Context(), grpc.WaitForReady(true))
+	if err == nil {
+		puts.Send(item("c", 1))
+		_, err = puts.Recv()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second)
+	select {
+	case <-ended:
+		t.Fatal("a client that answers was ended")
+	default:
+	}
+	silent.Store(true)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection of a client that answers no more is still open")
+	}
+}
+
+func discovered(url string) *pb.URLItem {
+	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: url}}}}
+}
+
 // item is a URL of a crawl that nobody knows yet.
 func item(crawl string, i int) *pb.URLItem {
-	info := &pb.URLInfo{Url: fmt.Sprintf("http://%s/%d", crawl, i), CrawlID: crawl}
-	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}}
+	u := discovered(fmt.Sprintf("http://%s/%d", crawl, i))
+	u.GetDiscovered().Info.CrawlID = crawl
+	return u
 }

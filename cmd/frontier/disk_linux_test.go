@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -59,17 +58,16 @@ func TestFullDisk(t *testing.T) {
 		t.Helper()
 		list, err := client.ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true))
 		known := 0
-		for err == nil {
-			var item *pb.URLItem
-			if item, err = list.Recv(); err == nil {
+		if err == nil {
+			err = receive(list, func(item *pb.URLItem) {
 				known++
 				if url := item.GetKnown().GetInfo().GetUrl(); !acked[url] {
 					t.Errorf("%s is known and was not acknowledged", url)
 				}
-			}
+			})
 		}
 		stats, failed := client.GetStats(t.Context(), &pb.QueueWithinCrawlParams{})
-		if err != io.EOF || failed != nil || known != len(acked) || stats.Size != uint64(known) {
+		if err != nil || failed != nil || known != len(acked) || stats.Size != uint64(known) {
 			t.Fatalf("%v %v: %d URLs, %d in the statistics, %d acknowledged", err, failed, known, stats.GetSize(), len(acked))
 		}
 	}

@@ -14,10 +14,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"math"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/experiments/files"
 	"ephemera/live/frontier"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"
@@ -47,7 +49,13 @@ const (
 	patience = 10 * time.Second
 )
 
-func main() { cli.Main("frontier", run) }
+// keepAlive is how a client that has vanished is found out: within two minutes.
+var keepAlive = keepalive.ServerParameters{Time: time.Minute, Timeout: time.Minute}
+
+func main() {
+	debug.SetGCPercent(50) // most of the memory is URLs, which last
+	cli.Main("frontier", run)
+}
 
 type settings struct {
 	listen, http, dir  string
@@ -86,6 +94,11 @@ put is on disk when it is acknowledged.
 	case s.exportTo != "" && s.importOf != "":
 		return false, cli.Usagef("-export and -import are two runs")
 	}
+	for crawl, o := range s.learn {
+		if !(o.PerHour > 0) || math.IsInf(o.PerHour, 1) {
+			return false, cli.Usagef("-learn: crawl %q has %v fetches an hour; allowed is a finite number above 0", crawl, o.PerHour)
+		}
+	}
 	return false, nil
 }
 
@@ -96,12 +109,9 @@ func learnFlag(v string, learn map[string]frontier.LearnOptions) error {
 	}
 	text, shadow := strings.CutSuffix(v, ",shadow")
 	i := strings.LastIndexByte(text, ':')
-	if i <= 0 {
-		return errors.New("allowed are CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow and a file *.toml")
-	}
 	perHour, err := strconv.ParseFloat(text[i+1:], 64)
-	if err != nil || !(perHour > 0) {
-		return fmt.Errorf("%q fetches an hour; allowed is a number above 0", text[i+1:])
+	if i <= 0 || err != nil {
+		return errors.New("allowed are CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow and a file *.toml")
 	}
 	learn[text[:i]] = frontier.LearnOptions{PerHour: perHour, Shadow: shadow}
 	return nil
@@ -124,12 +134,7 @@ func learnFile(file string, learn map[string]frontier.LearnOptions) error {
 		}
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	for name, o := range c.Crawl {
-		if !(o.PerHour > 0) {
-			return fmt.Errorf("%s: crawl %q has per_hour %v; allowed is above 0", file, name, o.PerHour)
-		}
-		learn[name] = o
-	}
+	maps.Copy(learn, c.Crawl)
 	return nil
 }
 
@@ -174,8 +179,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
-		// A client that has vanished is found out within two minutes.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: time.Minute}),
+		grpc.KeepaliveParams(keepAlive),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
 	if set.cert != "" {
@@ -211,11 +215,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		})
 	}
 	group.Go(func() error {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
+		for tick := time.Tick(time.Second); ; {
 			select {
-			case now := <-tick.C:
+			case now := <-tick:
 				learned.Advance(now)
 			case <-ctx.Done():
 				learned.Save()
@@ -229,8 +231,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		healthy.Shutdown()
 		server.Closing()
 		pages.Close()
-		hurry := time.AfterFunc(patience, g.Stop)
-		defer hurry.Stop()
+		time.AfterFunc(patience, g.Stop)
 		g.GracefulStop()
 		return nil
 	})
@@ -241,15 +242,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // move exports or imports.
 func (set *settings) move(st *store.Store, stdout io.Writer) error {
 	if set.importOf != "" {
-		in := io.Reader(os.Stdin)
-		if set.importOf != "-" {
-			f, err := os.Open(set.importOf)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			in = f
+		if set.importOf == "-" {
+			set.importOf = os.Stdin.Name()
 		}
+		in, err := os.Open(set.importOf)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
 		n, err := frontier.Import(in, st, time.Now().UnixMilli())
 		if err != nil {
 			return fmt.Errorf("%s: %w; the %d URLs before it are kept", set.importOf, err, n)
@@ -260,22 +260,8 @@ func (set *settings) move(st *store.Store, stdout io.Writer) error {
 		_, err := frontier.Export(stdout, st)
 		return err
 	}
-	// Beside the file and renamed, so that it is whole or not there.
-	f, err := os.CreateTemp(filepath.Dir(set.exportTo), filepath.Base(set.exportTo)+"-*")
-	if err != nil {
+	return files.Write(set.exportTo, func(w io.Writer) error {
+		_, err := frontier.Export(w, st)
 		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err = frontier.Export(f, st); err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), set.exportTo)
-}
-
-func init() {
-	// Most of the memory is URLs, which last.
-	debug.SetGCPercent(50)
+	})
 }

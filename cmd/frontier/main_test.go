@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -85,6 +86,20 @@ func begin(t *testing.T, c *exec.Cmd, address string) *grpc.ClientConn {
 	return conn
 }
 
+// receive calls f with what a stream brings, until its end.
+func receive[T any](stream interface{ Recv() (T, error) }, f func(T)) error {
+	for {
+		x, err := stream.Recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f(x)
+	}
+}
+
 // TestKill holds that over kill -9 under load nothing acknowledged is lost, no URL is
 // handed out twice within its hold, and no delay or block is broken.
 func TestKill(t *testing.T) {
@@ -111,25 +126,17 @@ func TestKill(t *testing.T) {
 				}
 				wg.Go(func() {
 					for i := 0; ; i++ {
-						url := fmt.Sprintf("http://host%d/%d/%d/%d", i%50, round, stream, i)
-						info := &pb.URLInfo{Url: url}
-						if puts.Send(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}}) != nil {
+						if puts.Send(discovered(fmt.Sprintf("http://host%d/%d/%d/%d", i%50, round, stream, i))) != nil {
 							return
 						}
 						time.Sleep(200 * time.Microsecond)
 					}
 				})
-				for {
-					ack, err := puts.Recv()
-					if err != nil {
-						return
-					}
-					if ack.Status == pb.AckMessage_OK {
-						mu.Lock()
-						acked[ack.ID] = true
-						mu.Unlock()
-					}
-				}
+				receive(puts, func(ack *pb.AckMessage) {
+					mu.Lock()
+					defer mu.Unlock()
+					acked[ack.ID] = acked[ack.ID] || ack.Status == pb.AckMessage_OK
+				})
 			})
 		}
 		for range 2 {
@@ -137,14 +144,14 @@ func TestKill(t *testing.T) {
 				for ctx.Err() == nil {
 					client.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "host7", Time: 1 << 40})
 					gets, err := client.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
+					if err != nil {
+						return
+					}
 					seen := map[string]bool{}
-					for err == nil {
-						var u *pb.URLInfo
-						if u, err = gets.Recv(); err != nil {
-							break
-						}
+					err = receive(gets, func(u *pb.URLInfo) {
 						now := time.Now()
 						mu.Lock()
+						defer mu.Unlock()
 						fetched++
 						if handed[u.Url] {
 							t.Errorf("round %d: %s is handed out twice within its hold", round, u.Url)
@@ -157,9 +164,8 @@ func TestKill(t *testing.T) {
 						if u.Key == "host7" && round > 0 {
 							t.Errorf("round %d: the blocked queue is served", round)
 						}
-						mu.Unlock()
-					}
-					if err != io.EOF {
+					})
+					if err != nil {
 						return
 					}
 					time.Sleep(10 * time.Millisecond)
@@ -175,24 +181,13 @@ func TestKill(t *testing.T) {
 	}
 	_, conn := launch(t, address, "-dir", dir)
 	list, err := pb.NewURLFrontierClient(conn).ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 31})
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := 0
+	maps.DeleteFunc(acked, func(_ string, ok bool) bool { return !ok })
 	n := len(acked)
-	for {
-		item, err := list.Recv()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		known++
-		delete(acked, item.GetKnown().GetInfo().GetUrl())
+	if err == nil {
+		err = receive(list, func(item *pb.URLItem) { delete(acked, item.GetKnown().GetInfo().GetUrl()) })
 	}
-	if len(acked) > 0 || n == 0 || fetched == 0 {
-		t.Fatalf("%d of %d acknowledged URLs are lost; %d are known, %d were handed out", len(acked), n, known, fetched)
+	if err != nil || len(acked) > 0 || n == 0 || fetched == 0 {
+		t.Fatalf("%d of %d acknowledged URLs are lost, %d were handed out: %v", len(acked), n, fetched, err)
 	}
 	t.Logf("%d kills, %d URLs acknowledged, %d handed out", rounds, n, fetched)
 }
@@ -205,8 +200,7 @@ func TestTerminate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://h/"}}}}
-	puts.Send(item)
+	puts.Send(discovered("http://h/"))
 	if ack, err := puts.Recv(); err != nil || ack.Status != pb.AckMessage_OK {
 		t.Fatal(ack, err)
 	}

@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
-	"os"
+	"os/exec"
 	"slices"
-	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,22 +14,11 @@ import (
 	pb "ephemera/live/frontier/urlfrontier"
 )
 
-// cpu returns how long a process has computed.
-func cpu(pid int) time.Duration {
-	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	f := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')')+1:])
-	var user, system int64
-	fmt.Sscan(f[11], &user)
-	fmt.Sscan(f[12], &system)
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
-
-// memory returns the largest resident size of a process so far.
-func memory(pid int) string {
-	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, rest, _ := strings.Cut(string(data), "VmHWM:")
-	size, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimSpace(size)
+// memory ends a process and returns how much it held at most.
+func memory(c *exec.Cmd) string {
+	c.Process.Kill()
+	c.Wait()
+	return fmt.Sprintf("%d MB", c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
 }
 
 // fill puts URLs into queues, known ones with a date if it is not 0.
@@ -39,47 +27,49 @@ func fill(t *testing.T, client pb.URLFrontierClient, queues, urls int, date uint
 	const streams = 4
 	for k := range streams {
 		g.Go(func() error {
-			puts, err := client.PutURLs(t.Context())
-			if err != nil {
-				return err
-			}
-			g.Go(func() error {
-				for i := k; i < urls; i += streams {
-					info := &pb.URLInfo{Url: fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%queues, i), Key: fmt.Sprintf("host%07d", i%queues)}
-					item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}}
-					if date > 0 {
-						item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}
-					}
-					if err := puts.Send(item); err != nil {
-						return err
-					}
-				}
-				return puts.CloseSend()
-			})
-			for {
-				ack, err := puts.Recv()
-				if err == io.EOF {
-					return nil
-				}
-				if err != nil || ack.Status != pb.AckMessage_OK {
-					return fmt.Errorf("%v %w", ack, err)
-				}
-			}
+			put(t, client, urls*k/streams, urls*(k+1)/streams, queues, date)
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
+	g.Wait()
+}
+
+// put puts the URLs from one number to another.
+func put(t *testing.T, client pb.URLFrontierClient, from, to, queues int, date uint64) {
+	puts, err := client.PutURLs(t.Context())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	go func() {
+		for i := from; i < to; i++ {
+			info := &pb.URLInfo{Url: fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%queues, i), Key: fmt.Sprintf("host%07d", i%queues)}
+			item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}}
+			if date > 0 {
+				item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}
+			}
+			if puts.Send(item) != nil {
+				return // Recv has the error
+			}
+		}
+		puts.CloseSend()
+	}()
+	err = receive(puts, func(ack *pb.AckMessage) {
+		if ack.Status != pb.AckMessage_OK {
+			t.Error(ack)
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
 func take(t *testing.T, client pb.URLFrontierClient, p *pb.GetParams) (n int) {
 	gets, err := client.GetURLs(t.Context(), p)
-	for err == nil {
-		if _, err = gets.Recv(); err == nil {
-			n++
-		}
+	if err == nil {
+		err = receive(gets, func(*pb.URLInfo) { n++ })
 	}
-	if err != io.EOF {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -91,14 +81,16 @@ func TestMeasure(t *testing.T) {
 		t.Skip("without -full")
 	}
 	t.Run("rates", func(t *testing.T) {
-		address := freeAddress(t)
-		c, conn := launch(t, address, "-dir", t.TempDir())
+		page := freeAddress(t)
+		_, conn := launch(t, freeAddress(t), "-dir", t.TempDir(), "-http", page)
 		client := pb.NewURLFrontierClient(conn)
 		const n = 100_000
 		report := func(what string, f func()) {
-			began, used := time.Now(), cpu(c.Process.Pid)
+			const cpu = "process_cpu_seconds_total"
+			began, used := time.Now(), metric(t, page, cpu)
 			f()
-			fmt.Printf("%s: %.0f/s, %.1f µs CPU each\n", what, n/time.Since(began).Seconds(), float64((cpu(c.Process.Pid)-used).Microseconds())/n)
+			spent := time.Since(began).Seconds()
+			fmt.Printf("%s: %.0f/s, %.1f µs CPU each\n", what, n/spent, 1e6*(metric(t, page, cpu)-used)/n)
 		}
 		report("put", func() { fill(t, client, 1000, n, 0) })
 		report("get", func() {
@@ -112,29 +104,26 @@ func TestMeasure(t *testing.T) {
 		c, conn := launch(t, freeAddress(t), "-dir", t.TempDir())
 		client := pb.NewURLFrontierClient(conn)
 		fill(t, client, 1_000_000, 1_000_000, math.MaxUint32)
-		fill(t, client, 100, 100, 1)
-		client.SetDelay(t.Context(), &pb.QueueDelayParams{})
 		var ms []float64
-		for range 100 {
-			time.Sleep(1100 * time.Millisecond)
+		for i := range 1000 {
+			put(t, client, 100*i, 100*(i+1), 1_000_000, 1) // those become due
+			time.Sleep(50 * time.Millisecond)
 			began := time.Now()
-			if got := take(t, client, &pb.GetParams{DelayRequestable: 1, MaxUrlsPerQueue: 1}); got != 100 {
+			if got := take(t, client, &pb.GetParams{DelayRequestable: 10_000, MaxUrlsPerQueue: 1}); got != 100 {
 				t.Fatal(got)
 			}
 			ms = append(ms, time.Since(began).Seconds()*1000)
 		}
 		slices.Sort(ms)
-		fmt.Printf("1e6 queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, %s\n", ms[50], ms[90], ms[99], memory(c.Process.Pid))
+		fmt.Printf("1e6 queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, at most %.1f ms, %s\n", ms[500], ms[900], ms[990], ms[999], memory(c))
 	})
 	t.Run("urls", func(t *testing.T) {
 		dir := t.TempDir()
 		c, conn := launch(t, freeAddress(t), "-dir", dir)
 		fill(t, pb.NewURLFrontierClient(conn), 100_000, 10_000_000, 0)
-		fmt.Println("1e7 URLs in 1e5 queues:", memory(c.Process.Pid))
-		c.Process.Kill()
-		c.Wait()
+		fmt.Println("1e7 URLs in 1e5 queues:", memory(c))
 		began := time.Now()
 		c, _ = launch(t, freeAddress(t), "-dir", dir)
-		fmt.Println("started again:", time.Since(began).Round(time.Second), memory(c.Process.Pid))
+		fmt.Println("started again:", time.Since(began).Round(time.Second), memory(c))
 	})
 }

@@ -3,14 +3,24 @@ package files
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
 
-// Put writes a file in place of one that is there. Its directory is made if it is
-// missing. The file is written beside its place, under a hidden name that is its
-// own, and then renamed. Of processes that write the same file the last one wins.
+// Put writes a file in place of one that is there, as [Write] does.
 func Put(path string, data []byte) error {
+	return Write(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Write has a function write a file in place of one that is there. Its directory is
+// made if it is missing. The file is written beside its place, under a hidden name
+// that is its own, and then renamed. Of processes that write the same file the last
+// one wins.
+func Write(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -18,8 +28,7 @@ func Put(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -186,7 +186,7 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 		return nil, err
 	}
 	c.seq++
-	return c.store.PutWith(r.id, due, r.Added.UnixMilli(), data, journalName(c.seq), value)
+	return c.store.Put(r.id, due, r.Added.UnixMilli(), data, store.Value{Name: journalName(c.seq), Data: value})
 }
 
 // save keeps the learner, once an hour or at the end.

@@ -111,9 +111,6 @@ type Belief struct {
 func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time) (*Learned, error) {
 	l := &Learned{store: s, log: log, crawls: map[string]*learnedCrawl{}}
 	for name, opt := range crawls {
-		if !(opt.PerHour > 0) {
-			return nil, fmt.Errorf("crawl %q: %v fetches per hour; allowed is above 0", name, opt.PerHour)
-		}
 		opt.HalfLife = cmp.Or(opt.HalfLife, Duration(4*time.Hour))
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
 		kept, err := s.Value(stateName(name))
@@ -209,12 +206,10 @@ func items(info *pb.URLInfo, last, now time.Time) ([]learner.Item, error) {
 // It takes the items out of the metadata, as they are those of this fetch.
 func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem, due int64) int64 {
 	c, info := l.crawls[id.Crawl], item.GetInfo()
-	told := false
-	for _, key := range []string{metaItems, metaWorth, metaNew} {
-		if _, ok := info.GetMetadata()[key]; ok {
-			told = true
-		}
-	}
+	told := slices.ContainsFunc([]string{metaItems, metaWorth, metaNew}, func(key string) bool {
+		_, ok := info.GetMetadata()[key]
+		return ok
+	})
 	if c == nil || !told {
 		return due
 	}

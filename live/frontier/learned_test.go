@@ -36,7 +36,7 @@ func (s *service) play(gaps []float64, until int) []int {
 		last[i] = hours()
 	}
 	for hours() < float64(until) {
-		s.server.learned.Advance(s.server.now())
+		s.server.opt.Learned.Advance(s.server.opt.Now())
 		for _, u := range s.infos(inCrawl("L")) {
 			if _, ok := u.Metadata[metaItems]; ok || len(u.Metadata) > 0 && u.Metadata["kept"] == nil {
 				s.Fatal("metadata ", u.Metadata)
@@ -68,7 +68,7 @@ func TestLearned(t *testing.T) {
 		s.put(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}}}})
 	}
 	s.play(gaps, 100)
-	s.server.learned.Save()
+	s.server.opt.Learned.Save()
 	s.stop()
 	s.start(opt)
 	n := s.play(gaps, 200)
@@ -95,7 +95,7 @@ func TestLearned(t *testing.T) {
 	s.put(plain)
 	s.want(s.stats("h1", "L"), "size 0 process 0 queues 1 completed 1 active 0 crawl L")
 	s.play(gaps, 260)
-	if n := s.server.learned.Summaries(0)[0].Sources; n != 2 {
+	if n := s.server.opt.Learned.Summaries(0)[0].Sources; n != 2 {
 		t.Fatalf("%d sources; the completed one should be forgotten", n)
 	}
 }
@@ -107,7 +107,7 @@ func TestShadow(t *testing.T) {
 	s.stop()
 	s.start(LearnOptions{PerHour: 1, Shadow: true})
 	for hour := range 200 {
-		now := s.server.now()
+		now := s.server.opt.Now()
 		for i, gap := range []int{1, 50} {
 			if hour%2 != i { // the client fetches in turn
 				continue
@@ -125,10 +125,10 @@ func TestShadow(t *testing.T) {
 		}
 		for range 60 {
 			s.wait(60)
-			s.server.learned.Advance(s.server.now())
+			s.server.opt.Learned.Advance(s.server.opt.Now())
 		}
 	}
-	sum := s.server.learned.Summaries(1)[0]
+	sum := s.server.opt.Learned.Summaries(1)[0]
 	if sum.Items < 100 || sum.Found < sum.Items*8/10 || sum.Delay >= sum.ClientDelay || sum.Asked > 201 {
 		t.Fatalf("%+v", sum)
 	}

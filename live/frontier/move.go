@@ -2,7 +2,7 @@ package frontier
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -21,22 +21,16 @@ func Export(w io.Writer, s *store.Store) (n int, err error) {
 	for _, crawl := range crawls {
 		var failed error
 		err := s.URLs(crawl, "", func(r *store.Record) bool {
-			item, err := itemOf(r)
+			var item *pb.URLItem
 			var line []byte
-			if err == nil {
-				line, err = protojson.Marshal(item)
+			if item, failed = itemOf(r); failed == nil {
+				line, failed = protojson.Marshal(item)
 			}
-			if err == nil {
-				_, err = out.Write(append(line, '\n'))
-			}
+			out.Write(append(line, '\n')) // Flush has the error
 			n++
-			failed = err
-			return err == nil
+			return failed == nil
 		})
-		if err == nil {
-			err = failed
-		}
-		if err != nil {
+		if err := cmp.Or(err, failed); err != nil {
 			return n, err
 		}
 	}
@@ -50,9 +44,6 @@ func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
 	in.Buffer(nil, 16<<20)
 	var last *store.Commit
 	for line := 1; in.Scan(); line++ {
-		if len(bytes.TrimSpace(in.Bytes())) == 0 {
-			continue
-		}
 		var item pb.URLItem
 		if err := protojson.Unmarshal(in.Bytes(), &item); err != nil {
 			return n, fmt.Errorf("line %d: %w", line, err)
@@ -69,17 +60,11 @@ func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
 		if item.GetCreationDate() > 0 {
 			created = seconds(item.GetCreationDate())
 		}
-		data := metadata(info)
-		if due == schedule.Completed {
-			data = nil
-		}
-		if last, err = s.Put(id, due, created, data); err != nil {
+		if last, err = s.Put(id, due, created, metadata(info, due)); err != nil {
 			return n, fmt.Errorf("line %d: %w", line, err)
 		}
 		n++
 	}
-	if last != nil {
-		last.Wait()
-	}
+	last.Wait()
 	return n, in.Err()
 }

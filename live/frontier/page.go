@@ -9,38 +9,37 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 )
 
 // metrics are what Prometheus reads.
 type metrics struct {
 	registry *prometheus.Registry
-	puts     map[pb.AckMessage_Status]prometheus.Counter
-	gets     prometheus.Histogram // seconds of a GetURLs
-	behind   prometheus.Histogram // seconds between due time and hand-out; its count is the URLs handed out
-	syncs    prometheus.Histogram // seconds of a sync
+	puts     *prometheus.CounterVec // by what was answered
+	gets     prometheus.Histogram   // seconds of a GetURLs
+	behind   prometheus.Histogram   // seconds between due time and hand-out; its count is the URLs handed out
+	syncs    prometheus.Histogram   // seconds of a sync
 	errors   prometheus.Counter
 }
 
 func newMetrics(s *Server) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), puts: map[pb.AckMessage_Status]prometheus.Counter{}}
-	puts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "frontier_puts_total", Help: "URLs put, by what was answered."}, []string{"status"})
-	for status, name := range pb.AckMessage_Status_name {
-		m.puts[pb.AckMessage_Status(status)] = puts.WithLabelValues(name)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), gauges{s})
+	register := promauto.With(registry)
+	histogram := func(name, help string, from float64) prometheus.Histogram {
+		return register.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, 10)})
 	}
-	histogram := func(name, help string, from float64, n int) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, n)})
+	return &metrics{
+		registry: registry,
+		puts:     register.NewCounterVec(prometheus.CounterOpts{Name: "frontier_puts_total", Help: "URLs put, by what was answered."}, []string{"status"}),
+		gets:     histogram("frontier_get_seconds", "Duration of GetURLs.", .0005),
+		behind:   histogram("frontier_behind_seconds", "Time between the due time of a URL and when it was handed out.", 1),
+		syncs:    histogram("frontier_sync_seconds", "Duration of a write to disk that is waited for.", .0001),
+		errors:   register.NewCounter(prometheus.CounterOpts{Name: "frontier_errors_total", Help: "Calls that the store refused."}),
 	}
-	m.gets = histogram("frontier_get_seconds", "Duration of GetURLs.", .0005, 10)
-	m.behind = histogram("frontier_behind_seconds", "Time between the due time of a URL and when it was handed out.", 1, 10)
-	m.syncs = histogram("frontier_sync_seconds", "Duration of a write to disk that is waited for.", .0001, 10)
-	m.errors = prometheus.NewCounter(prometheus.CounterOpts{Name: "frontier_errors_total", Help: "Calls that the store refused."})
-	m.registry.MustRegister(puts, m.gets, m.behind, m.syncs, m.errors, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), gauges{s})
-	return m
 }
 
 // Synced counts a write to disk; it is for [store.Options].
@@ -65,7 +64,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		tell(c.Name, "urls_in_process", float64(c.Held), "URLs that were handed out and not put back yet.")
 		tell(c.Name, "urls_completed", float64(c.Completed), "URLs that are not to be fetched again.")
 	}
-	for _, l := range g.s.learned.Summaries(0) {
+	for _, l := range g.s.opt.Learned.Summaries(0) {
 		tell(l.Crawl, "learned_price", l.Price, "What a fetch has to bring by the learner: items, weighted by their worth and age.")
 		tell(l.Crawl, "learned_fetches", float64(l.Asked), "Fetches that the learner asked for since the start.")
 		tell(l.Crawl, "learned_empty", float64(l.Empty), "Fetches of learned URLs since the start that found nothing new.")
@@ -115,10 +114,8 @@ func (s *Server) HTTP() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case <-s.closing:
+		if s.closing.Err() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
-		default:
 		}
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -128,12 +125,12 @@ func (s *Server) HTTP() http.Handler {
 			Crawls   []crawlTotals
 			Learned  []Summary
 			Errors   []failedCall
-		}{Now: s.now().UTC(), Inactive: s.inactive.Load(), Crawls: s.totals(), Learned: s.learned.Summaries(100)}
+		}{Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Crawls: s.totals(), Learned: s.opt.Learned.Summaries(100)}
 		s.failed.Lock()
 		data.Errors = append(data.Errors, s.failed.last...)
 		s.failed.Unlock()
 		if err := page.Execute(w, data); err != nil {
-			s.log.Error("page", "error", err)
+			s.opt.Log.Error("page", "error", err)
 		}
 	})
 	return mux

@@ -18,7 +18,7 @@ func TestPage(t *testing.T) {
 	s := serve(t)
 	s.stop()
 	s.start(LearnOptions{PerHour: 1})
-	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.now()}))
+	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.opt.Now()}))
 	web := httptest.NewServer(s.server.HTTP())
 	defer web.Close()
 	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--timeout=5000", "--user-data-dir="+t.TempDir(), "--dump-dom", web.URL).Output()

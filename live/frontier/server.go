@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"math"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +34,7 @@ const (
 	DefaultCrawl = "DEFAULT"
 
 	longestKey   = 255 // bytes of a key or crawl ID
+	defaultSize  = 100 // of a list
 	itemsAhead   = 1024
 	batchesAhead = 16
 	// together is how many URLs are handed out with one sync at least, as far as
@@ -45,18 +45,15 @@ const (
 // Server serves the protocol: it has a method for each call.
 type Server struct {
 	pb.UnimplementedURLFrontierServer
+	opt     Options
 	store   *store.Store
-	address string
-	now     func() time.Time
-	log     *slog.Logger
-	levels  map[string]*slog.LevelVar
-	learned *Learned
 	metrics *metrics
 	failed  failures
 
 	inactive atomic.Bool
-	closing  chan struct{}
-	close    sync.Once
+	closing  context.Context
+	// Closing ends the streams of clients: what was received is answered first.
+	Closing context.CancelFunc
 }
 
 // Options are what a [Server] is made from.
@@ -73,15 +70,13 @@ const inactive = "inactive"
 
 // New returns a server over a store.
 func New(s *store.Store, o Options) (*Server, error) {
-	srv := &Server{
-		store: s, address: o.Address, now: o.Now, log: o.Log, levels: o.Levels, learned: o.Learned,
-		closing: make(chan struct{}),
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if srv.now == nil {
-		srv.now = time.Now
-	}
-	srv.log = cmp.Or(srv.log, slog.New(slog.DiscardHandler))
-	srv.learned = cmp.Or(srv.learned, &Learned{})
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Learned = cmp.Or(o.Learned, &Learned{})
+	srv := &Server{opt: o, store: s}
+	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
 	kept, err := s.Value(inactive)
 	srv.inactive.Store(len(kept) > 0)
@@ -100,10 +95,7 @@ func openAfter(seconds int64) int64 {
 
 func seconds(t uint64) int64 { return int64(min(t, math.MaxInt64/1000-1)) * 1000 }
 
-func (s *Server) ms() int64 { return s.now().UnixMilli() }
-
-// Closing ends the streams of clients: what was received is answered first.
-func (s *Server) Closing() { s.close.Do(func() { close(s.closing) }) }
+func (s *Server) ms() int64 { return s.opt.Now().UnixMilli() }
 
 var errClosing = status.Error(codes.Unavailable, "the frontier is closing")
 
@@ -113,11 +105,11 @@ func (s *Server) failure(err error) error {
 		return nil
 	}
 	s.metrics.errors.Inc()
-	s.failed.add(s.now(), err)
+	s.failed.add(s.opt.Now(), err)
 	if errors.Is(err, store.ErrFull) {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
-	s.log.Error("store", "error", err)
+	s.opt.Log.Error("store", "error", err)
 	return status.Error(codes.Internal, err.Error())
 }
 
@@ -138,9 +130,10 @@ func identify(info *pb.URLInfo) (schedule.ID, bool) {
 	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey
 }
 
-// metadata is kept as the encoding of a URLInfo that has nothing else.
-func metadata(info *pb.URLInfo) []byte {
-	if len(info.GetMetadata()) == 0 {
+// metadata is kept as the encoding of a URLInfo that has nothing else. That of
+// completed URLs is not kept.
+func metadata(info *pb.URLInfo, due int64) []byte {
+	if len(info.GetMetadata()) == 0 || due == schedule.Completed {
 		return nil
 	}
 	data, err := proto.Marshal(&pb.URLInfo{Metadata: info.Metadata})
@@ -181,7 +174,9 @@ func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], 
 		for {
 			in, err := stream.Recv()
 			if err != nil {
-				failed = err
+				if err != io.EOF {
+					failed = err
+				}
 				return
 			}
 			select {
@@ -192,24 +187,19 @@ func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], 
 		}
 	}()
 	send := func(a answer[*Out]) error {
-		if a.commit != nil {
-			a.commit.Wait()
-		}
+		a.commit.Wait()
 		return stream.Send(a.out)
 	}
 	for {
 		select {
 		case a, ok := <-answers:
 			if !ok {
-				if failed == io.EOF {
-					return nil
-				}
 				return failed
 			}
 			if err := send(a); err != nil {
 				return err
 			}
-		case <-s.closing:
+		case <-s.closing.Done():
 			for range len(answers) {
 				if err := send(<-answers); err != nil {
 					return err
@@ -224,18 +214,14 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 	return converse(s, stream, itemsAhead, func(item *pb.URLItem) answer[*pb.AckMessage] {
 		ack := &pb.AckMessage{ID: item.GetID()}
 		info := item.GetDiscovered().GetInfo()
-		if item.GetKnown() != nil {
-			info = item.GetKnown().GetInfo()
-		}
-		if ack.ID == "" {
-			ack.ID = info.GetUrl()
-		}
 		var commit *store.Commit
-		if item.GetKnown() != nil {
-			ack.Status, commit = s.known(item.GetKnown())
+		if known := item.GetKnown(); known != nil {
+			info = known.GetInfo()
+			ack.Status, commit = s.known(known)
 		} else {
 			ack.Status, commit = s.discovered(info)
 		}
+		ack.ID = cmp.Or(ack.ID, info.GetUrl())
 		return answer[*pb.AckMessage]{ack, commit}
 	})
 }
@@ -247,9 +233,7 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 		for _, info := range batch.GetItems() {
 			status, commit := s.discovered(info)
 			ack.Statuses = append(ack.Statuses, status)
-			if commit != nil {
-				last = commit
-			}
+			last = cmp.Or(commit, last)
 		}
 		return answer[*pb.BatchAck]{ack, last}
 	})
@@ -259,52 +243,42 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Commit) {
 	id, ok := identify(info)
 	if !ok {
-		return s.counted(pb.AckMessage_SKIPPED), nil
+		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
 	now := s.ms() / 1000 * 1000
-	added, commit, err := s.store.Discover(id, now, now, metadata(info))
-	switch {
-	case err != nil:
-		s.failure(err)
-		return s.counted(pb.AckMessage_FAIL), nil
-	case !added:
-		return s.counted(pb.AckMessage_SKIPPED), commit
+	added, commit, err := s.store.Discover(id, now, now, metadata(info, now))
+	if !added {
+		return s.put(pb.AckMessage_SKIPPED, commit, err)
 	}
-	return s.counted(pb.AckMessage_OK), commit
+	return s.put(pb.AckMessage_OK, commit, err)
 }
 
 // known schedules a URL anew, or completes it.
 func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Commit) {
 	id, ok := identify(item.GetInfo())
 	if !ok {
-		return s.counted(pb.AckMessage_SKIPPED), nil
+		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
 	now := s.ms()
-	due := s.learned.put(now, id, item, seconds(item.GetRefetchableFromDate()))
-	var data []byte
-	if due != schedule.Completed {
-		data = metadata(item.GetInfo())
-	}
-	commit, err := s.store.Put(id, due, now, data)
-	if err != nil {
-		s.failure(err)
-		return s.counted(pb.AckMessage_FAIL), nil
-	}
-	return s.counted(pb.AckMessage_OK), commit
+	due := s.opt.Learned.put(now, id, item, seconds(item.GetRefetchableFromDate()))
+	commit, err := s.store.Put(id, due, now, metadata(item.GetInfo(), due))
+	return s.put(pb.AckMessage_OK, commit, err)
 }
 
-func (s *Server) counted(status pb.AckMessage_Status) pb.AckMessage_Status {
-	s.metrics.puts[status].Inc()
-	return status
+// put counts what is answered to a URL: the status, or FAIL if there is an error.
+func (s *Server) put(status pb.AckMessage_Status, commit *store.Commit, err error) (pb.AckMessage_Status, *store.Commit) {
+	if s.failure(err) != nil {
+		status = pb.AckMessage_FAIL
+	}
+	s.metrics.puts.WithLabelValues(status.String()).Inc()
+	return status, commit
 }
 
 func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.URLInfo]) error {
 	began := time.Now()
 	defer func() { s.metrics.gets.Observe(time.Since(began).Seconds()) }()
-	select {
-	case <-s.closing:
+	if s.closing.Err() != nil {
 		return errClosing
-	default:
 	}
 	if s.inactive.Load() {
 		return nil
@@ -312,10 +286,7 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	now := s.ms()
 	r := schedule.Request{
 		Now: now, Key: p.GetKey(), Queues: int(p.GetMaxQueues()), PerQueue: int(p.GetMaxUrlsPerQueue()),
-		Hold: int64(p.GetDelayRequestable()) * 1000, Enough: together,
-	}
-	if r.Hold == 0 {
-		r.Hold = 30_000
+		Hold: cmp.Or(int64(p.GetDelayRequestable()), 30) * 1000, Enough: together,
 	}
 	if one, ok := p.GetItem().(*pb.GetParams_CrawlID); ok {
 		r.Crawl = crawlOf(one.CrawlID)
@@ -366,7 +337,7 @@ func (s *Server) GetStats(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.
 }
 
 func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
-	return &pb.StringList{Values: []string{s.address}}, nil
+	return &pb.StringList{Values: []string{s.opt.Address}}, nil
 }
 
 func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
@@ -375,17 +346,10 @@ func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) 
 	return l, nil
 }
 
-func sizeOf(size uint32) uint32 {
-	if size == 0 {
-		return 100
-	}
-	return size
-}
-
 func (s *Server) ListQueues(_ context.Context, p *pb.Pagination) (*pb.QueueList, error) {
 	now := s.ms()
 	l := &pb.QueueList{Start: p.GetStart(), CrawlID: crawlOf(p.GetCrawlID())}
-	skip, most := p.GetStart(), int(sizeOf(p.GetSize()))
+	skip, most := p.GetStart(), int(cmp.Or(p.GetSize(), defaultSize))
 	err := s.store.Queues(now, l.CrawlID, func(q *schedule.Queue) bool {
 		switch {
 		case !p.GetIncludeInactive() && (q.Blocked > now || q.Counts().Scheduled == 0):
@@ -415,7 +379,7 @@ func (s *Server) matching(crawl, key, filter string, ignoreCase bool, yield func
 }
 
 func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
-	skip, left := p.GetStart(), sizeOf(p.GetSize())
+	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
 	var failed error
 	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(r *store.Record) bool {
 		if skip > 0 {
@@ -456,7 +420,7 @@ func (s *Server) GetURLStatus(_ context.Context, p *pb.URLStatusRequest) (*pb.UR
 	}
 	item, err := itemOf(r)
 	if err == nil {
-		s.learned.explain(id, item.GetKnown().GetInfo())
+		s.opt.Learned.explain(id, item.GetKnown().GetInfo())
 	}
 	return item, err
 }
@@ -515,20 +479,20 @@ func (s *Server) removed(n int, err error) (*pb.Long, error) {
 }
 
 func (s *Server) DeleteQueue(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
-	return s.removed(s.store.RemoveQueue(crawlOf(p.GetCrawlID()), p.GetKey()))
+	return s.removed(s.store.Remove(crawlOf(p.GetCrawlID()), &p.Key))
 }
 
 func (s *Server) DeleteCrawl(_ context.Context, p *pb.DeleteCrawlMessage) (*pb.Long, error) {
-	return s.removed(s.store.RemoveCrawl(crawlOf(p.GetValue())))
+	return s.removed(s.store.Remove(crawlOf(p.GetValue()), nil))
 }
 
 func (s *Server) PurgeURLs(_ context.Context, p *pb.PurgeUrlParams) (*pb.Long, error) {
-	before := s.now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
+	before := s.opt.Now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
 	return s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
 }
 
 func (s *Server) SetLogLevel(_ context.Context, p *pb.LogLevelParams) (*pb.Empty, error) {
-	if v := s.levels[p.GetPackage()]; v != nil {
+	if v := s.opt.Levels[p.GetPackage()]; v != nil {
 		v.Set(slog.Level(4 * (int(p.GetLevel()) - int(pb.LogLevelParams_INFO))))
 	}
 	return &pb.Empty{}, nil

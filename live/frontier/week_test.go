@@ -1,139 +1,211 @@
 package frontier
 
 import (
-	"bufio"
-	"compress/gzip"
+	"context"
 	"flag"
 	"fmt"
-	"os"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"ephemera/env"
 )
 
 var full = flag.Bool("full", false, "play a week of recordings and print a table")
 
-// recorded adds the sources of a recording, with the times of their items from a
-// Monday on, moved to the service's first one.
-func recorded(t *testing.T, name string, monday, first int64, items map[string][]int64) {
-	f, err := os.Open("../../../shared/data/" + name)
+const (
+	monday, day = 1_700_438_400, 86_400 // seconds
+	weekEnd     = monday + 7*day
+	pause       = 180  // seconds between two fetches at least
+	perHour     = 17.5 // fetches, about as many as the adaptive rule makes
+	speed       = 100  // of the last day
+	shown       = 20   // items of a feed
+)
+
+// recorded adds the sources of a recording as feeds, with the times of their items
+// from a Monday on, as if it were the week's.
+func recorded(t *testing.T, name string, from int64, feeds map[string][]int64) {
+	rec, err := env.ReadRecording(t.Context(), "../../../shared/data/trace_"+name+".csv.gz")
 	if err != nil {
 		t.Skip(err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := bufio.NewScanner(z)
-	for in.Scan() {
-		source, rest, _ := strings.Cut(in.Text(), ",")
-		var at int64
-		if fmt.Sscan(strings.Split(rest, ",")[0], &at); at >= monday {
-			url := "http://" + strings.Map(func(r rune) rune {
-				if r == ' ' || r == '/' {
-					return '-'
-				}
-				return r
-			}, source) + "/" + name
-			items[url] = append(items[url], at-monday+first)
+	rec.Each(func(i int, at int64, _ float64) {
+		if at >= from && at < from+7*day {
+			url := fmt.Sprintf("http://%s%d.test/", name, i)
+			feeds[url] = append(feeds[url], at-from+monday)
 		}
+	})
+}
+
+// fetcher asks a frontier of its own what to fetch, fetches it, and puts it back as
+// its rule says.
+type fetcher struct {
+	*service
+	rule     string
+	web      *http.Client
+	seen     map[string]int       // items of a feed up to the last look
+	minutes  map[string][]float64 // until each was found
+	interval map[string]int64     // of the adaptive rule
+	fetches  []int64              // when
+	empty    []int64
+}
+
+func (f *fetcher) fetch() {
+	if f.rule == "learned" {
+		f.server.opt.Learned.Advance(f.server.opt.Now())
+	}
+	one := inCrawl("L")
+	one.MaxQueues, one.MaxUrlsPerQueue = 1, 1
+	for _, u := range f.infos(one) {
+		res, err := f.web.Get(u.Url)
+		if err != nil {
+			f.Fatal(err)
+		}
+		now := f.clock.Load() / 1000
+		var found []time.Time
+		for {
+			var n int
+			var at int64
+			if _, err := fmt.Fscan(res.Body, &n, &at); err != nil {
+				break
+			}
+			if n >= f.seen[u.Url] {
+				found = append(found, time.Unix(at, 0))
+				f.seen[u.Url], f.minutes[u.Url][n] = n+1, float64(now-at)/60
+			}
+		}
+		res.Body.Close()
+		f.fetches = append(f.fetches, now)
+		// StormCrawler's adaptive scheduler with its defaults: a day, half of it after
+		// a change, half as much again without, an hour at least.
+		next := max(3600, f.interval[u.Url]/2)
+		if len(found) == 0 {
+			f.empty = append(f.empty, now)
+			next = max(3600, f.interval[u.Url]*3/2)
+		}
+		if f.interval[u.Url] == 0 {
+			next = day
+		}
+		f.interval[u.Url] = next
+		again := map[string]int64{"fixed": now + int64(float64(len(f.minutes))*3600/perHour), "adaptive": now + next}
+		f.put(report(u.Url, again[f.rule], found))
 	}
 }
 
-// TestWeek plays two recordings behind URLs for a week. The client fetches one URL
-// every three minutes: the one that the learner wants, or the one that is due for
-// longest by fixed intervals or by those of StormCrawler's adaptive scheduler.
+// TestWeek plays a week of two recordings as feeds over HTTP that show 20 items each:
+// six days as fast as they can be, and the last one a hundred times as fast as it was.
+// Three fetchers make one request every three minutes at most: for the URL that the
+// learner wants, or for the one that is due for longest by fixed intervals or by those
+// of StormCrawler's adaptive scheduler.
 func TestWeek(t *testing.T) {
 	if !*full {
 		t.Skip("without -full")
 	}
-	const (
-		first, days = 1_700_438_400, 7 // from a Monday on
-		step        = 180              // seconds
-		perHour     = 17.5             // fetches, as many as the adaptive rule makes
-	)
-	items := map[string][]int64{}
-	recorded(t, "trace_hn.csv.gz", 1_606_694_400, first, items)
-	recorded(t, "trace_fbmedia2016.csv.gz", 1_457_913_600, first, items)
-	for _, rule := range []string{"fixed", "adaptive", "learned"} {
-		s := serve(t)
-		s.clock.Store(first * 1000)
-		if rule == "learned" {
-			s.stop()
-			s.start(LearnOptions{PerHour: perHour, Longest: Duration(48 * time.Hour)})
+	feeds := map[string][]int64{}
+	recorded(t, "hn", 1_606_694_400, feeds)
+	recorded(t, "fbmedia2016", 1_457_913_600, feeds)
+	var clock atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		all := feeds["http://"+q.Host+"/"]
+		n, _ := slices.BinarySearch(all, clock.Load()/1000+1)
+		for i := max(0, n-shown); i < n; i++ {
+			fmt.Fprintln(w, i, all[i])
 		}
-		found := map[string]int{}
-		interval := map[string]int64{}
-		for url := range items {
-			item := report(url, first, nil)
-			item.GetKnown().Info.Metadata = nil
-			s.put(item)
-		}
-		var late, lastDay []float64
-		fetches, empty := 0, 0
-		for now := int64(first); now < first+days*86400; now += step {
-			s.clock.Store(now * 1000)
-			if rule == "learned" {
-				s.server.learned.Advance(s.server.now())
-			}
-			one := inCrawl("L")
-			one.MaxQueues, one.MaxUrlsPerQueue = 1, 1
-			for _, u := range s.infos(one) {
-				var new []time.Time
-				for all := items[u.Url]; found[u.Url] < len(all) && all[found[u.Url]] <= now; found[u.Url]++ {
-					at := all[found[u.Url]]
-					new = append(new, time.Unix(at, 0))
-					late = append(late, float64(now-at)/60)
-					if now >= first+(days-1)*86400 {
-						lastDay = append(lastDay, float64(now-at)/60)
-					}
-				}
-				fetches++
-				item := report(u.Url, 0, new)
-				// Defaults of StormCrawler: a day, half of it after a change, half
-				// as much again without, an hour at least.
-				next := max(3600, interval[u.Url]*3/2)
-				if len(new) == 0 {
-					empty++
-				} else {
-					next = max(3600, interval[u.Url]/2)
-				}
-				if interval[u.Url] == 0 {
-					next = 86400
-				}
-				interval[u.Url] = next
-				switch rule {
-				case "fixed":
-					item = report(u.Url, now+int64(float64(len(items))*3600/perHour), nil)
-				case "adaptive":
-					item = report(u.Url, now+next, nil)
-				}
-				s.put(item)
-			}
-		}
-		for url, all := range items {
-			for _, at := range all[found[url]:] {
-				if end := int64(first + days*86400); at < end {
-					late = append(late, float64(end-at)/60)
-					lastDay = append(lastDay, float64(end-at)/60)
-				}
-			}
-		}
-		over := func(l []float64) int {
-			n := 0
-			for _, m := range l {
-				if m > 24*60 {
-					n++
-				}
-			}
-			return n
-		}
-		for _, l := range [][]float64{late, lastDay} {
-			slices.Sort(l)
-			fmt.Printf("%-9s %d URLs, %d fetches, %d empty; %d items: median %.0f min, 90 %% %.0f min, %d after a day or not at all\n",
-				rule, len(items), fetches, empty, len(l), l[len(l)/2], l[len(l)*9/10], over(l))
+	}))
+	defer web.Close()
+	to := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, web.Listener.Addr().String())
+	}}}
+	var fetchers []*fetcher
+	set := func(ms int64) {
+		clock.Store(ms)
+		for _, f := range fetchers {
+			f.clock.Store(ms)
 		}
 	}
+	for _, rule := range []string{"fixed", "adaptive", "learned"} {
+		f := &fetcher{service: serve(t), rule: rule, web: to, seen: map[string]int{}, minutes: map[string][]float64{}, interval: map[string]int64{}}
+		fetchers = append(fetchers, f)
+		set(monday * 1000)
+		if rule == "learned" {
+			f.stop()
+			f.start(LearnOptions{PerHour: perHour, Longest: Duration(48 * time.Hour)})
+		}
+		for url, all := range feeds {
+			slices.Sort(all)
+			f.minutes[url] = slices.Repeat([]float64{math.Inf(1)}, len(all))
+			item := report(url, monday, nil)
+			item.GetKnown().Info.Metadata = nil
+			f.put(item)
+		}
+	}
+	for now := int64(monday); now < weekEnd-day; now += pause {
+		set(now * 1000)
+		for _, f := range fetchers {
+			f.fetch()
+		}
+	}
+	began := time.Now()
+	var g sync.WaitGroup
+	for _, f := range fetchers {
+		g.Go(func() {
+			for range time.Tick(pause * time.Second / speed) {
+				if f.clock.Load() >= weekEnd*1000 {
+					return
+				}
+				f.fetch()
+			}
+		})
+	}
+	for range time.Tick(10 * time.Millisecond) {
+		if set((weekEnd-day)*1000 + time.Since(began).Milliseconds()*speed); clock.Load() >= weekEnd*1000 {
+			break
+		}
+	}
+	g.Wait()
+	for _, from := range []int64{monday, weekEnd - day} {
+		for _, f := range fetchers {
+			f.print(feeds, from)
+		}
+	}
+}
+
+// print tells of the items that were published from a time on.
+func (f *fetcher) print(feeds map[string][]int64, from int64) {
+	since := func(times []int64) (n int) {
+		for _, at := range times {
+			if at >= from {
+				n++
+			}
+		}
+		return n
+	}
+	var minutes []float64
+	missed, late := 0, 0
+	for url, all := range feeds {
+		for i, at := range all {
+			m := f.minutes[url][i]
+			if i >= f.seen[url] {
+				m = float64(weekEnd-at) / 60 // it may still be found
+			}
+			if at < from {
+				continue
+			}
+			minutes = append(minutes, m)
+			if math.IsInf(m, 1) {
+				missed++
+			} else if m > day/60 {
+				late++
+			}
+		}
+	}
+	slices.Sort(minutes)
+	fmt.Printf("%d days, %-9s %d feeds, %d fetches, %d empty; %d items: median %.0f min, 90 %% %.0f min, %d after a day, %d missed\n",
+		(weekEnd-from)/day, f.rule, len(feeds), since(f.fetches), since(f.empty), len(minutes), minutes[len(minutes)/2], minutes[len(minutes)*9/10], late, missed)
 }

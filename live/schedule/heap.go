@@ -1,64 +1,36 @@
 package schedule
 
-// order is what a binary heap is ordered by, and where an item notes its place.
+// order is what a heap is ordered by, and where an item notes its place.
 type order[T any] struct {
 	less  func(a, b T) bool
 	moved func(x T, to int)
 }
 
-func (o *order[T]) push(h []T, x T) []T {
-	h = append(h, x)
-	o.up(h, len(h)-1)
-	return h
+// indexed is a [heap.Interface] whose items know their places, so that any of them
+// can be removed.
+type indexed[T any] struct {
+	*order[T]
+	items []T
 }
 
-// remove takes out the item at place i.
-func (o *order[T]) remove(h []T, i int) []T {
-	last := len(h) - 1
-	x := h[last]
-	var zero T
-	h[last] = zero
-	h = h[:last]
-	if i < last {
-		h[i] = x
-		o.down(h, i)
-		o.up(h, i)
-	}
-	return h
+func (h *indexed[T]) Len() int           { return len(h.items) }
+func (h *indexed[T]) Less(i, j int) bool { return h.less(h.items[i], h.items[j]) }
+
+func (h *indexed[T]) Swap(i, j int) {
+	h.items[i], h.items[j] = h.items[j], h.items[i]
+	h.moved(h.items[i], i)
+	h.moved(h.items[j], j)
 }
 
-func (o *order[T]) up(h []T, i int) {
-	x := h[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !o.less(x, h[parent]) {
-			break
-		}
-		h[i] = h[parent]
-		o.moved(h[i], i)
-		i = parent
-	}
-	h[i] = x
-	o.moved(x, i)
+func (h *indexed[T]) Push(x any) {
+	h.items = append(h.items, x.(T))
+	h.moved(x.(T), len(h.items)-1)
 }
 
-func (o *order[T]) down(h []T, i int) {
-	x := h[i]
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && o.less(h[child+1], h[child]) {
-			child++
-		}
-		if !o.less(h[child], x) {
-			break
-		}
-		h[i] = h[child]
-		o.moved(h[i], i)
-		i = child
-	}
-	h[i] = x
-	o.moved(x, i)
+func (h *indexed[T]) Pop() any {
+	last := len(h.items) - 1
+	x := h.items[last]
+	clear(h.items[last:])
+	h.items = h.items[:last]
+	return x
 }

@@ -19,6 +19,7 @@ package schedule
 
 import (
 	"cmp"
+	"container/heap"
 	"maps"
 	"math"
 	"slices"
@@ -66,14 +67,14 @@ type Queue struct {
 	crawl *crawl
 
 	urls      map[string]*URL
-	due       []*URL // heap of the scheduled ones that are not held
+	due       indexed[*URL] // the scheduled ones that are not held
 	held      int32
 	completed int32
 
 	turn uint64
-	wake int64        // when it may be served next
-	in   [2]*[]*Queue // heaps that it is in: of its crawl, of all
-	at   [2]int32     // places there
+	wake int64               // when it may be served next
+	in   [2]*indexed[*Queue] // heaps that it is in: of its crawl, of all
+	at   [2]int32            // places there
 }
 
 // Crawl returns the name of the queue's crawl.
@@ -90,8 +91,13 @@ type crawl struct {
 // line is queues waiting for their time and, by how many of their URLs are held,
 // those that are ready.
 type line struct {
-	waiting []*Queue
-	ready   map[int32]*[]*Queue
+	waiting indexed[*Queue]
+	ready   map[int32]*indexed[*Queue]
+}
+
+// newLine returns the line of a crawl, which is number 0 of a queue's, or of all, 1.
+func newLine(k int) line {
+	return line{waiting: indexed[*Queue]{order: &byWake[k]}, ready: map[int32]*indexed[*Queue]{}}
 }
 
 // hold is a URL that was handed out.
@@ -117,7 +123,7 @@ type Schedule struct {
 	delay  int64 // of queues without one of their own
 	crawls map[string]*crawl
 	all    line
-	holds  []*hold
+	holds  indexed[*hold]
 	holdOf map[*URL]*hold
 	turns  uint64
 }
@@ -146,28 +152,28 @@ func init() {
 // of their own.
 func New(delay int64) *Schedule {
 	return &Schedule{
-		delay: delay, crawls: map[string]*crawl{}, holdOf: map[*URL]*hold{},
-		all: line{ready: map[int32]*[]*Queue{}},
+		delay: delay, crawls: map[string]*crawl{}, holdOf: map[*URL]*hold{}, all: newLine(1),
+		holds: indexed[*hold]{order: &byEnd},
 	}
 }
 
 // Advance brings the schedule to a time: holds end, and queues become ready.
 func (s *Schedule) Advance(now int64) {
 	s.now = max(s.now, now)
-	for len(s.holds) > 0 && s.holds[0].until <= s.now {
-		h := s.holds[0]
+	for s.holds.Len() > 0 && s.holds.items[0].until <= s.now {
+		h := s.holds.items[0]
 		s.release(h)
-		h.queue.due = byDue.push(h.queue.due, h.url)
+		heap.Push(&h.queue.due, h.url)
 		s.place(h.queue)
 	}
-	for len(s.all.waiting) > 0 && s.all.waiting[0].wake <= s.now {
-		s.place(s.all.waiting[0])
+	for s.all.waiting.Len() > 0 && s.all.waiting.items[0].wake <= s.now {
+		s.place(s.all.waiting.items[0])
 	}
 }
 
 // release ends a hold.
 func (s *Schedule) release(h *hold) {
-	s.holds = byEnd.remove(s.holds, h.at)
+	heap.Remove(&s.holds, h.at)
 	delete(s.holdOf, h.url)
 	h.queue.held--
 	h.queue.crawl.Held--
@@ -182,41 +188,34 @@ func (s *Schedule) place(q *Queue) {
 		return
 	}
 	for k, l := range [2]*line{&q.crawl.line, &s.all} {
-		o, h := &byWake[k], &l.waiting
+		h := &l.waiting
 		if q.wake <= s.now {
-			o, h = &byTurn[k], l.ready[q.held]
-			if h == nil {
-				h = new([]*Queue)
+			if h = l.ready[q.held]; h == nil {
+				h = &indexed[*Queue]{order: &byTurn[k]}
 				l.ready[q.held] = h
 			}
 		}
-		*h = o.push(*h, q)
+		heap.Push(h, q)
 		q.in[k] = h
 	}
 }
 
 // displace takes a queue out of its heaps.
 func (s *Schedule) displace(q *Queue) {
-	for k, l := range [2]*line{&q.crawl.line, &s.all} {
-		h := q.in[k]
-		if h == nil {
-			continue
+	for k, h := range q.in {
+		if h != nil {
+			heap.Remove(h, int(q.at[k]))
+			q.in[k] = nil
 		}
-		o := &byTurn[k]
-		if h == &l.waiting {
-			o = &byWake[k]
-		}
-		*h = o.remove(*h, int(q.at[k]))
-		q.in[k] = nil
 	}
 }
 
 // opens returns when a queue may be served next, but for the number held.
 func (s *Schedule) opens(q *Queue) int64 {
-	if len(q.due) == 0 || q.Most > 0 && q.completed >= int32(min(q.Most, math.MaxInt32)) {
+	if q.due.Len() == 0 || q.Most > 0 && q.completed >= int32(min(q.Most, math.MaxInt32)) {
 		return never
 	}
-	at := max(q.due[0].Due, q.Blocked)
+	at := max(q.due.items[0].Due, q.Blocked)
 	if q.Last > 0 {
 		delay := q.Delay
 		if delay < 0 {
@@ -240,13 +239,13 @@ func (s *Schedule) Lookup(crawl, key string) *Queue {
 func (s *Schedule) Ensure(crawlName, key string, kept *Limits) (q *Queue, created bool) {
 	c := s.crawls[crawlName]
 	if c == nil {
-		c = &crawl{name: crawlName, queues: map[string]*Queue{}, line: line{ready: map[int32]*[]*Queue{}}}
+		c = &crawl{name: crawlName, queues: map[string]*Queue{}, line: newLine(0)}
 		s.crawls[crawlName] = c
 	}
 	if q := c.queues[key]; q != nil {
 		return q, false
 	}
-	q = &Queue{Limits: Limits{Delay: -1}, Key: key, crawl: c, urls: map[string]*URL{}}
+	q = &Queue{Limits: Limits{Delay: -1}, Key: key, crawl: c, urls: map[string]*URL{}, due: indexed[*URL]{order: &byDue}}
 	if kept != nil {
 		q.Limits = *kept
 	}
@@ -257,8 +256,13 @@ func (s *Schedule) Ensure(crawlName, key string, kept *Limits) (q *Queue, create
 	return q, true
 }
 
-// Find returns a URL of the queue, or nil.
-func (q *Queue) Find(url string) *URL { return q.urls[url] }
+// Find returns a URL of the queue, or nil, as if there is no queue.
+func (q *Queue) Find(url string) *URL {
+	if q == nil {
+		return nil
+	}
+	return q.urls[url]
+}
 
 // Until returns when the hold of a URL ends, or 0 if it has none.
 func (s *Schedule) Until(u *URL) int64 {
@@ -290,7 +294,7 @@ func (s *Schedule) put(q *Queue, url string, due, created int64) *URL {
 		q.completed++
 		q.crawl.Completed++
 	} else {
-		q.due = byDue.push(q.due, u)
+		heap.Push(&q.due, u)
 		s.count(q, 1)
 	}
 	return u
@@ -300,7 +304,7 @@ func (s *Schedule) put(q *Queue, url string, due, created int64) *URL {
 // or taken out of it.
 func (s *Schedule) count(q *Queue, n int) {
 	q.crawl.Scheduled += n
-	scheduled := len(q.due) + int(q.held)
+	scheduled := q.due.Len() + int(q.held)
 	if n > 0 && scheduled == n {
 		q.crawl.Active++
 	}
@@ -319,18 +323,18 @@ func (s *Schedule) detach(q *Queue, u *URL) {
 	case held:
 		s.release(s.holdOf[u])
 	default:
-		q.due = byDue.remove(q.due, int(u.at))
+		heap.Remove(&q.due, int(u.at))
 	}
 	s.count(q, -1)
 }
 
 // hold holds a scheduled URL of the queue.
 func (s *Schedule) hold(q *Queue, u *URL, until int64) {
-	q.due = byDue.remove(q.due, int(u.at))
+	heap.Remove(&q.due, int(u.at))
 	u.at = held
 	h := &hold{queue: q, url: u, until: until}
 	s.holdOf[u] = h
-	s.holds = byEnd.push(s.holds, h)
+	heap.Push(&s.holds, h)
 	q.held++
 	q.crawl.Held++
 }
@@ -361,9 +365,9 @@ func (s *Schedule) Take(dst []Taken, r Request) []Taken {
 		if q == nil {
 			break
 		}
-		for len(q.due) > 0 && q.due[0].Due <= s.now && (r.PerQueue == 0 || int(q.held) < r.PerQueue) {
-			dst = append(dst, Taken{q, q.due[0]})
-			s.hold(q, q.due[0], s.now+r.Hold)
+		for q.due.Len() > 0 && q.due.items[0].Due <= s.now && (r.PerQueue == 0 || int(q.held) < r.PerQueue) {
+			dst = append(dst, Taken{q, q.due.items[0]})
+			s.hold(q, q.due.items[0], s.now+r.Hold)
 		}
 		s.displace(q) // before its turn changes, which orders a heap
 		s.turns++
@@ -387,10 +391,10 @@ func (s *Schedule) next(r *Request) *Queue {
 	var first *Queue
 	for held, h := range l.ready {
 		switch {
-		case len(*h) == 0:
+		case h.Len() == 0:
 			delete(l.ready, held)
-		case open(held) && (first == nil || (*h)[0].turn < first.turn):
-			first = (*h)[0]
+		case open(held) && (first == nil || h.items[0].turn < first.turn):
+			first = h.items[0]
 		}
 	}
 	return first
@@ -416,13 +420,6 @@ func (s *Schedule) SetDelay(delay int64) {
 			}
 		}
 	}
-}
-
-// Remove forgets a URL of the queue.
-func (s *Schedule) Remove(q *Queue, u *URL) {
-	s.detach(q, u)
-	delete(q.urls, u.Name)
-	s.place(q)
 }
 
 // RemoveQueue forgets a queue and returns how many URLs it had.
@@ -457,7 +454,7 @@ func (s *Schedule) RemoveBefore(q *Queue, created int64) []string {
 
 // Counts returns the totals of the queue.
 func (q *Queue) Counts() Counts {
-	n := Counts{Queues: 1, Scheduled: len(q.due) + int(q.held), Held: int(q.held), Completed: int(q.completed)}
+	n := Counts{Queues: 1, Scheduled: q.due.Len() + int(q.held), Held: int(q.held), Completed: int(q.completed)}
 	if n.Scheduled > 0 {
 		n.Active = 1
 	}
@@ -496,7 +493,7 @@ func (s *Schedule) lineOf(crawl string) *line {
 func (s *Schedule) Ready(crawl string) int {
 	n := 0
 	for _, h := range s.lineOf(crawl).ready {
-		n += len(*h)
+		n += h.Len()
 	}
 	return n
 }
@@ -512,11 +509,13 @@ func (s *Schedule) QueuesOf(crawl string) []*Queue {
 	return nil
 }
 
-// Restore takes up a URL as it was kept, with the end of its hold or 0. After the
-// last, [Schedule.Restored] is called.
-func (s *Schedule) Restore(q *Queue, url string, due, created, until int64) {
-	u := s.put(q, url, due, created)
-	if until > 0 && due != Completed {
+// Restore takes up a URL as it was kept. After the last URL and the last hold,
+// [Schedule.Restored] is called.
+func (s *Schedule) Restore(q *Queue, url string, due, created int64) { s.put(q, url, due, created) }
+
+// RestoreHold takes up when the hold of a URL ends.
+func (s *Schedule) RestoreHold(q *Queue, url string, until int64) {
+	if u := q.urls[url]; u != nil && u.at >= 0 {
 		s.hold(q, u, until)
 	}
 }

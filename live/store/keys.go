@@ -7,8 +7,7 @@ import (
 	"ephemera/live/schedule"
 )
 
-// Kinds of records. A URL's record and its hold have the same key but for the
-// kind, so they are read side by side.
+// Kinds of records. A URL's record and its hold have the same key but for the kind.
 const (
 	kindURL   = 'u' // due time, when it became known, the caller's data
 	kindHold  = 'h' // end of the hold

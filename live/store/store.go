@@ -63,7 +63,7 @@ type Store struct {
 	sched   *schedule.Schedule
 	batch   *pebble.Batch
 	pending *Commit // of batch
-	last    *Commit // of the batch before
+	last    *Commit // of the batch before, if any
 	full    bool
 	looked  time.Time
 	closed  bool
@@ -74,17 +74,21 @@ type Store struct {
 	closer sync.WaitGroup
 }
 
-// Commit is the writing of what a call changed.
+// Commit is the writing of what a call changed; nil is that of nothing.
 type Commit struct{ done chan struct{} }
 
 func newCommit() *Commit { return &Commit{make(chan struct{})} }
 
 // Wait returns when it is on disk.
-func (c *Commit) Wait() { <-c.done }
+func (c *Commit) Wait() {
+	if c != nil {
+		<-c.done
+	}
+}
 
 // Open opens the store in a directory, and makes it where it is missing.
 func Open(dir string, o *Options) (*Store, error) {
-	s := &Store{dir: dir, work: make(chan struct{}, 1), pending: newCommit(), last: newCommit()}
+	s := &Store{dir: dir, work: make(chan struct{}, 1), pending: newCommit()}
 	if o != nil {
 		s.opt = *o
 	}
@@ -92,7 +96,6 @@ func Open(dir string, o *Options) (*Store, error) {
 	s.opt.Log = cmp.Or(s.opt.Log, slog.New(slog.DiscardHandler))
 	s.opt.FS = cmp.Or(s.opt.FS, vfs.Default)
 	s.room.L = &s.mu
-	close(s.last.done)
 	po := &pebble.Options{
 		FS: s.opt.FS, CacheSize: s.opt.Cache, MemTableSize: 32 << 20,
 		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{s.opt.Log},
@@ -220,30 +223,34 @@ func (s *Store) Discover(id schedule.ID, due, created int64, data []byte) (bool,
 		return false, nil, err
 	}
 	q := s.ensure(id)
-	if q.Find(id.URL) != nil {
-		return false, s.end(), nil
+	unknown := q.Find(id.URL) == nil
+	if unknown {
+		s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
 	}
-	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
-	return true, s.end(), nil
+	return unknown, s.end(), nil
+}
+
+// Value is a value of the caller's.
+type Value struct {
+	Name string
+	Data []byte
 }
 
 // Put schedules a URL anew, or completes it, and replaces its data. Its hold ends.
-// One that is not known yet becomes known at the time created.
-func (s *Store) Put(id schedule.ID, due, created int64, data []byte) (*Commit, error) {
+// One that is not known yet becomes known at the time created. Values are kept with
+// it: all of that, or nothing.
+func (s *Store) Put(id schedule.ID, due, created int64, data []byte, values ...Value) (*Commit, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	s.put(id, due, created, data)
-	return s.end(), nil
-}
-
-func (s *Store) put(id schedule.ID, due, created int64, data []byte) {
 	q := s.ensure(id)
 	if u := q.Find(id.URL); u != nil && s.sched.Until(u) > 0 {
 		s.key = appendURL(s.key[:0], kindHold, id)
 		s.batch.Delete(s.key, nil)
 	}
 	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
+	s.setValues(values)
+	return s.end(), nil
 }
 
 // Hasten makes URLs due at a time, and returns the places of those that are not
@@ -254,10 +261,7 @@ func (s *Store) Hasten(ids []schedule.ID, due int64) (gone []int) {
 	defer s.mu.Unlock()
 	for i, id := range ids {
 		q := s.sched.Lookup(id.Crawl, id.Key)
-		var u *schedule.URL
-		if q != nil {
-			u = q.Find(id.URL)
-		}
+		u := q.Find(id.URL)
 		switch {
 		case u == nil || u.Due == schedule.Completed:
 			gone = append(gone, i)
@@ -337,6 +341,33 @@ func (r *Record) read(value []byte) error {
 	return err
 }
 
+// scan calls f with the records from one key to another, until it returns false or
+// an error.
+func (s *Store) scan(from, to []byte, f func(record, value []byte) (more bool, err error)) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if more, err := f(it.Key(), it.Value()); err != nil || !more {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// each is scan with crawl and key of the records, and what follows them.
+func (s *Store) each(from, to []byte, f func(crawl, key, rest, value []byte) (more bool, err error)) error {
+	return s.scan(from, to, func(record, value []byte) (bool, error) {
+		crawl, key, rest, err := names(record)
+		if err != nil {
+			return false, err
+		}
+		return f(crawl, key, rest, value)
+	})
+}
+
 // URLs calls yield with the URLs of a queue, or of a crawl if key is "", in the
 // order of their keys, until it returns false. Record and data are good until yield
 // returns.
@@ -345,56 +376,26 @@ func (s *Store) URLs(crawl, key string, yield func(*Record) bool) error {
 	if key == "" {
 		k = nil
 	}
-	it, err := s.iterate(appendQueue(nil, kindURL, crawl, k))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
+	prefix := appendQueue(nil, kindURL, crawl, k)
 	var r Record
-	for ok := it.First(); ok; ok = it.Next() {
-		c, k, url, err := names(it.Key())
-		if err == nil {
-			r.ID = schedule.ID{Crawl: string(c), Key: string(k), URL: string(url)}
-			err = r.read(it.Value())
-		}
-		if err != nil {
-			return err
-		}
-		if !yield(&r) {
-			return nil
-		}
-	}
-	return it.Error()
+	return s.each(prefix, after(prefix), func(crawl, key, url, value []byte) (bool, error) {
+		r.ID = schedule.ID{Crawl: string(crawl), Key: string(key), URL: string(url)}
+		err := r.read(value)
+		return err == nil && yield(&r), err
+	})
 }
 
 // Queues calls yield with the queues of a crawl in the order of their keys, until
 // it returns false. The schedule is locked meanwhile.
 func (s *Store) Queues(now int64, crawl string, yield func(*schedule.Queue) bool) error {
-	it, err := s.iterate(appendQueue(nil, kindQueue, crawl, nil))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		_, key, _, err := names(it.Key())
-		if err != nil {
-			return err
-		}
-		more := true
+	prefix := appendQueue(nil, kindQueue, crawl, nil)
+	return s.each(prefix, after(prefix), func(_, key, _, _ []byte) (more bool, err error) {
 		s.View(now, func(sched *schedule.Schedule) {
-			if q := sched.Lookup(crawl, string(key)); q != nil {
-				more = yield(q)
-			}
+			q := sched.Lookup(crawl, string(key))
+			more = q == nil || yield(q)
 		})
-		if !more {
-			return nil
-		}
-	}
-	return it.Error()
-}
-
-func (s *Store) iterate(prefix []byte) (*pebble.Iterator, error) {
-	return s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+		return more, nil
+	})
 }
 
 // View calls f with the schedule at a time. f must not change it.
@@ -432,17 +433,8 @@ func (s *Store) SetDelay(delay int64) error {
 	return nil
 }
 
-// RemoveQueue forgets a queue and returns how many URLs it had.
-func (s *Store) RemoveQueue(crawl, key string) (int, error) {
-	return s.remove(crawl, &key)
-}
-
-// RemoveCrawl forgets a crawl and returns how many URLs it had.
-func (s *Store) RemoveCrawl(crawl string) (int, error) {
-	return s.remove(crawl, nil)
-}
-
-func (s *Store) remove(crawl string, key *string) (n int, err error) {
+// Remove forgets a queue, or a crawl if key is nil, and returns how many URLs it had.
+func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 	if err := s.begin(); err != nil {
 		return 0, err
 	}
@@ -466,111 +458,103 @@ func (s *Store) remove(crawl string, key *string) (n int, err error) {
 // RemoveBefore forgets the URLs of a queue, or of a crawl if key is "", that became
 // known before a time. It returns how many they were; the queues stay.
 func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error) {
-	var keys []string
-	s.View(0, func(sched *schedule.Schedule) {
-		for _, q := range sched.QueuesOf(crawl) {
-			if key == "" || key == q.Key {
-				keys = append(keys, q.Key)
-			}
+	var queues []*schedule.Queue
+	s.View(0, func(sched *schedule.Schedule) { queues = sched.QueuesOf(crawl) })
+	var commit *Commit
+	for _, q := range queues {
+		if key != "" && key != q.Key {
+			continue
 		}
-	})
-	for _, key := range keys {
 		if err := s.begin(); err != nil {
 			return n, err
 		}
-		if q := s.sched.Lookup(crawl, key); q != nil {
+		if q == s.sched.Lookup(crawl, q.Key) { // it was not removed meanwhile
 			for _, url := range s.sched.RemoveBefore(q, created) {
 				n++
 				for _, kind := range []byte{kindURL, kindHold} {
-					s.key = appendURL(s.key[:0], kind, schedule.ID{Crawl: crawl, Key: key, URL: url})
+					s.key = appendURL(s.key[:0], kind, schedule.ID{Crawl: crawl, Key: q.Key, URL: url})
 					s.batch.Delete(s.key, nil)
 				}
 			}
 		}
-		s.end()
+		commit = s.end()
 	}
-	s.mu.Lock()
-	s.end().Wait()
+	commit.Wait()
 	return n, nil
 }
 
-// SetValue keeps a value of the caller's under a name.
-func (s *Store) SetValue(name string, value []byte) error {
+// SetValue keeps a value of the caller's.
+func (s *Store) SetValue(name string, data []byte) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	s.batch.Set(append([]byte{kindValue}, name...), value, nil)
+	s.setValues([]Value{{name, data}})
 	s.end().Wait()
 	return nil
+}
+
+func (s *Store) setValues(values []Value) {
+	for _, v := range values {
+		s.key = append(append(s.key[:0], kindValue), v.Name...)
+		s.batch.Set(s.key, v.Data, nil)
+	}
+}
+
+// Value returns a value that was kept under a name, or nil.
+func (s *Store) Value(name string) ([]byte, error) {
+	return s.get(append([]byte{kindValue}, name...))
+}
+
+// Values calls yield with the values whose names begin with a prefix and are not
+// before another name, in their order, until it returns false.
+func (s *Store) Values(prefix, from string, yield func(name string, data []byte) bool) error {
+	end := after(append([]byte{kindValue}, prefix...))
+	return s.scan(append([]byte{kindValue}, max(prefix, from)...), end, func(record, value []byte) (bool, error) {
+		return yield(string(record[1:]), bytes.Clone(value)), nil
+	})
 }
 
 // load reads the schedule.
 func (s *Store) load() error {
 	s.sched = schedule.New(s.opt.Delay)
-	queues, err := s.iterate([]byte{kindQueue})
+	delay, err := s.get([]byte{kindQueue})
+	if err == nil && delay != nil {
+		_, err = readNumbers(delay, &s.opt.Delay)
+		s.sched.SetDelay(s.opt.Delay)
+	}
 	if err != nil {
 		return err
 	}
-	defer queues.Close()
-	for ok := queues.First(); ok; ok = queues.Next() {
-		if len(queues.Key()) == 1 {
-			var delay int64
-			if _, err := readNumbers(queues.Value(), &delay); err != nil {
-				return err
-			}
-			s.sched.SetDelay(delay)
-			continue
-		}
-		crawl, key, _, err := names(queues.Key())
-		if err != nil {
-			return err
-		}
-		limits, err := readLimits(queues.Value())
-		if err != nil {
-			return err
-		}
+	err = s.each([]byte{kindQueue, 0}, []byte{kindQueue + 1}, func(crawl, key, _, value []byte) (bool, error) {
+		limits, err := readLimits(value)
 		s.sched.Ensure(string(crawl), string(key), &limits)
-	}
-	if err := queues.Error(); err != nil {
-		return err
-	}
-
-	urls, err := s.iterate([]byte{kindURL})
+		return true, err
+	})
 	if err != nil {
 		return err
 	}
-	defer urls.Close()
-	holds, err := s.iterate([]byte{kindHold})
-	if err != nil {
-		return err
-	}
-	defer holds.Close()
-	holds.First()
 	var q *schedule.Queue
-	for ok := urls.First(); ok; ok = urls.Next() {
-		crawl, key, url, err := names(urls.Key())
-		if err != nil {
-			return err
-		}
+	queue := func(crawl, key []byte) *schedule.Queue {
 		if q == nil || q.Key != string(key) || q.Crawl() != string(crawl) {
-			if q = s.sched.Lookup(string(crawl), string(key)); q == nil {
-				return fmt.Errorf("%w: the URL %q has no queue", errRecord, url)
-			}
+			q, _ = s.sched.Ensure(string(crawl), string(key), nil)
 		}
-		var due, created, until int64
-		if _, err := readNumbers(urls.Value(), &due, &created); err != nil {
-			return err
-		}
-		for holds.Valid() && bytes.Compare(holds.Key()[1:], urls.Key()[1:]) < 0 {
-			holds.Next()
-		}
-		if holds.Valid() && bytes.Equal(holds.Key()[1:], urls.Key()[1:]) {
-			if _, err := readNumbers(holds.Value(), &until); err != nil {
-				return err
-			}
-		}
-		s.sched.Restore(q, string(url), due, created*1000, until)
+		return q
 	}
+	err = s.each([]byte{kindURL}, []byte{kindURL + 1}, func(crawl, key, url, value []byte) (bool, error) {
+		var due, created int64
+		_, err := readNumbers(value, &due, &created)
+		s.sched.Restore(queue(crawl, key), string(url), due, created*1000)
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.each([]byte{kindHold}, []byte{kindHold + 1}, func(crawl, key, url, value []byte) (bool, error) {
+		var until int64
+		_, err := readNumbers(value, &until)
+		s.sched.RestoreHold(queue(crawl, key), string(url), until)
+		return true, err
+	})
 	s.sched.Restored()
-	return errors.Join(urls.Error(), holds.Error())
+	return err
 }
