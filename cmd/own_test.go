@@ -6,13 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"ephemera/learner"
 )
 
-// The program of docs/own has all commands with a learner of its own, which goes on
-// where it was interrupted, and is loaded.
+// The program of docs/own has all commands with a learner of its own, which is saved
+// and loaded.
 func TestOwnProgram(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "own")
 	build := exec.Command("go", "build", "-o", own, ".")
@@ -31,29 +28,10 @@ func TestOwnProgram(t *testing.T) {
 		}
 		return string(out)
 	}
-	const train = "train -algorithm tracker -steps 30000 -format json -out "
+	const train = "train -algorithm tracker -steps 3000 -format json -out "
 	whole := call(train + "whole")
-	began := exec.Command(own, strings.Fields(train+"parts")...)
-	began.Dir = dir
-	if err := began.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for range 10_000 {
-		if _, err := os.Stat(filepath.Join(dir, "parts", "command.txt")); err == nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(50 * time.Millisecond)
-	began.Process.Signal(os.Interrupt)
-	if began.Wait() == nil {
-		t.Error("the run ended before it was interrupted")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "parts", learner.StateFile)); err != nil {
-		t.Error(err)
-	}
-	if parts := call(train + "parts"); parts != whole {
-		t.Errorf("resumed it prints\n%s\nwant\n%s", parts, whole)
+	if again := call(train + "whole"); again != whole {
+		t.Errorf("from its directory it prints\n%s\nwant\n%s", again, whole)
 	}
 	if out := call("bench -policies tracker,whittle,file:whole -set step=0.2 -steps 500 -seeds 2"); !strings.Contains(out, "tracker/learned") || !strings.Contains(out, "file:whole") {
 		t.Errorf("bench prints\n%s", out)

@@ -29,7 +29,7 @@ type Batch struct {
 	Played func(epochs int)
 
 	// Saved, if not empty, is the file in which the learner of the first run is saved
-	// while it learns, so that the run goes on from there, and at its end.
+	// when it has learned.
 	Saved string
 }
 
@@ -65,24 +65,20 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 			return nil, err
 		}
 		names[i] = keptName(hash, r.Seed)
-		if i > 0 || b.Saved == "" {
-			continue
-		}
-		c.play.saves = &checkpoints{file: b.Saved, id: names[i], run: c}
-		at, err := readCheckpoint(b.Saved)
-		if err != nil {
-			return nil, err
-		}
-		if at == nil || at.ID != names[i] {
-			os.Remove(keptAt(b.Dir, names[i])) // what it learned is not there
-		}
+	}
+	if b.Saved != "" && !holdsRun(b.Saved, names[0]) {
+		os.Remove(keptAt(b.Dir, names[0])) // what it learned is not there
 	}
 	out := &Performed{}
 	var err error
 	out.Records, out.Errors, out.Ran, err = PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
 		rec, err := e.perform(ctx, resolved[i])
-		if err == nil && i > 0 {
+		switch {
+		case err != nil:
+		case i > 0:
 			rec.Trainee = nil // many would fill the memory
+		case b.Saved != "":
+			err = resolved[i].saveTrainee(rec.Trainee, b.Saved, names[i])
 		}
 		return rec, err
 	})

@@ -60,7 +60,7 @@ func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
 func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 	var out *Played
 	itself := c.play.Entry.Name == "whittle" && c.play.Level != env.LevelOnline
-	if !itself { // before Whittle, so that a learner that is interrupted is saved
+	if !itself {
 		played, err := c.at.Play(ctx, c.play)
 		if err != nil {
 			return nil, err
@@ -97,10 +97,10 @@ func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 func (c *Resolved) record(out *Played) *Record {
 	rec := &Record{
 		Run: c.Run, Instance: c.at.Instance.ID, Fitted: c.at.Epochs > 0,
-		Learning: Figures{Outcome: out.Learning, Days: out.learning.Days},
-		Learned:  Figures{Outcome: out.Learned, Days: out.learned.Days},
+		Learning: Figures{Outcome: out.Learning, Days: out.learning.days},
+		Learned:  Figures{Outcome: out.Learned, Days: out.learned.days},
 		Curve:    out.learning.means(),
-		Trainee:  out.Trainee, Speed: out.Speed,
+		Trainee:  out.Trainee, Speed: out.learning.speed,
 	}
 	for _, change := range c.at.Instance.Changes {
 		if change.At < c.Steps {
@@ -134,12 +134,12 @@ func (r *Record) beside(out, exact *Played) {
 	for _, f := range []*Figures{&r.Learning, &r.Learned} {
 		f.OfWhittle = result.Ptr(f.Reward / f.Whittle)
 	}
-	earned, best := out.learning.Curve, exact.learning.Curve
+	earned, best := out.learning.curve, exact.learning.curve
 	var last, lastBest milestone
 	for k := range r.Curve {
-		most := best[k].Reward - lastBest.Reward
-		r.Curve[k].Whittle = most / float64(best[k].Epoch-last.Epoch)
-		r.Curve[k].OfWhittle = result.Ptr((earned[k].Reward - last.Reward) / most)
+		most := best[k].reward - lastBest.reward
+		r.Curve[k].Whittle = most / float64(best[k].epoch-last.epoch)
+		r.Curve[k].OfWhittle = result.Ptr((earned[k].reward - last.reward) / most)
 		last, lastBest = earned[k], best[k]
 	}
 }

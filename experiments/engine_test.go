@@ -247,3 +247,28 @@ func TestPerformAllFailure(t *testing.T) {
 		t.Errorf("after an interruption: %v", err)
 	}
 }
+
+// What a run has learned is there when its record is: of another run's in the same
+// place none is made use of.
+func TestSavedOfAnotherRun(t *testing.T) {
+	dir := t.TempDir()
+	b := Batch{Dir: dir, Workers: 1, Saved: filepath.Join(dir, "state.json")}
+	var states []string
+	for _, steps := range []int{300, 200, 300} {
+		run := newRun(t, map[string]any{"steps": steps})
+		for _, ran := range []int{1, 0} {
+			out, err := new(Engine).PerformAll(context.Background(), []Run{run}, b)
+			if err != nil || out.Ran != ran || out.Records[0].Learning.Epochs != steps {
+				t.Fatalf("%d steps: %+v, %v", steps, out, err)
+			}
+		}
+		data, err := os.ReadFile(b.Saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, string(data))
+	}
+	if states[0] != states[2] || states[0] == states[1] {
+		t.Error("the states are not those of 300, 200 and 300 steps")
+	}
+}

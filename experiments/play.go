@@ -24,8 +24,6 @@ type Play struct {
 	// learner is nil where nothing learns.
 	Watch func(l learner.Learner) Watcher
 
-	// None of these changes what the run brings.
-	saves  *checkpoints     // of a learner; nil for none
 	played func(epochs int) // if not nil, is told now and then how many epochs were played
 }
 
@@ -34,7 +32,6 @@ type Played struct {
 	Learning Outcome         // of the learner while it learned, or of the policy
 	Learned  Outcome         // of what was learned, or of the policy, over the evaluation
 	Trainee  learner.Learner // the learner as it ended, or nil
-	Speed    float64         // epochs per second while it learned, the world and all
 
 	learning, learned part
 }
@@ -58,7 +55,7 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.Trainee, out.learning, out.learned, out.Speed = trainee, run.part, run.part, run.speed
+	out.Trainee, out.learning, out.learned = trainee, run.part, run.part
 	if out.Learning, err = run.outcome(); err != nil || p.Evaluation < 0 {
 		return out, err
 	}
@@ -101,12 +98,8 @@ func (s Scene) playPart(ctx context.Context, p Play, first *Played) (run *playin
 	if p.Watch != nil {
 		watch = p.Watch(trainee)
 	}
-	if first != nil || trainee == nil {
-		return run, trainee, run.playEpochs(ctx, epochs, watch)
-	}
-	run.metrics = trainee
-	if p.saves != nil {
-		return run, trainee, p.saves.learn(ctx, run, epochs)
+	if first == nil {
+		run.metrics = trainee
 	}
 	return run, trainee, run.playEpochs(ctx, epochs, watch)
 }

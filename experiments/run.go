@@ -52,38 +52,38 @@ type playing struct {
 	day     float64         // epochs; 0 where they have no dates
 	metrics learner.Learner // whose figures stand in the curve; nil for none
 
+	today float64 // interest of the day that is not over, per epoch of a whole one
+
 	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
-	speed  float64          // epochs per second, of playEpochs
 }
 
-// part is what a run brought so far, as data.
+// part is what a run brought so far.
 type part struct {
-	Sums  Outcome     `json:"sums"` // not yet means
-	Curve []milestone `json:"curve"`
-	Days  []float64   `json:"days,omitempty"` // interest per epoch of each
-	Day   float64     `json:"day,omitempty"`  // of a day that is not over, interest per epoch of a whole one
+	sums  Outcome // not yet means
+	curve []milestone
+	days  []float64 // interest per epoch of each
+	speed float64   // epochs per second
 }
 
 // milestone is how much interest and how many crawls there were up to an epoch,
 // and the learner's own figures after it.
 type milestone struct {
-	Epoch  int       `json:"epoch"`
-	Reward float64   `json:"reward"`
-	Crawls float64   `json:"crawls"`
-	Own    []float64 `json:"own,omitempty"`
+	epoch          int
+	reward, crawls float64
+	own            []float64
 }
 
 // playedEvery is after how many epochs played is called: a call costs more than an
 // epoch of few sources.
 const playedEvery = 256
 
-// playEpochs goes on as far as the given epoch, 0 for the end of the world. Between
-// epochs it looks at ctx.
+// playEpochs plays so many epochs, 0 for all that the world has. Between epochs it
+// looks at ctx.
 func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) error {
-	began, from := time.Now(), p.Sums.Epochs
-	defer func() { p.speed = float64(p.Sums.Epochs-from) / time.Since(began).Seconds() }()
+	began := time.Now()
+	defer func() { p.speed = float64(p.sums.Epochs) / time.Since(began).Seconds() }()
 	var crawl []int
-	for epochs == 0 || p.Sums.Epochs < epochs {
+	for epochs == 0 || p.sums.Epochs < epochs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -93,17 +93,17 @@ func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) err
 		case errors.Is(err, io.EOF) && epochs == 0:
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the world ended after %d epochs; %d were asked for", p.Sums.Epochs, epochs)
+			return fmt.Errorf("the world ended after %d epochs; %d were asked for", p.sums.Epochs, epochs)
 		case err != nil:
 			return err
 		}
 		p.agent.Update(got, p.world.View())
 		reward, err := p.book(got)
-		if p.played != nil && p.Sums.Epochs%playedEvery == 0 {
+		if p.played != nil && p.sums.Epochs%playedEvery == 0 {
 			p.played(playedEvery)
 		}
 		if err == nil && watch != nil {
-			err = watch(p.Sums.Epochs-1, reward, got)
+			err = watch(p.sums.Epochs-1, reward, got)
 		}
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ var ErrNotFinite = errors.New("not a finite number")
 
 // book adds the crawls of an epoch and returns what they earned.
 func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
-	sum, terms := &p.Sums, p.world.Terms()
+	sum, terms := &p.sums, p.world.Terms()
 	var cost float64
 	for _, c := range crawls {
 		reward += c.Interest
@@ -136,30 +136,30 @@ func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
 		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", epoch, sum.Reward, ErrNotFinite)
 	}
 	if p.day > 0 {
-		p.Day += reward / p.day
+		p.today += reward / p.day
 		if sum.Epochs%int(p.day) == 0 {
-			p.Days, p.Day = append(p.Days, p.Day), 0
+			p.days, p.today = append(p.days, p.today), 0
 		}
 	}
-	if k := len(p.Curve); k == len(p.ends) || p.ends[k] != sum.Epochs {
+	if k := len(p.curve); k == len(p.ends) || p.ends[k] != sum.Epochs {
 		return reward, nil
 	}
-	now := milestone{Epoch: sum.Epochs, Reward: sum.Reward, Crawls: sum.Crawls}
+	now := milestone{epoch: sum.Epochs, reward: sum.Reward, crawls: sum.Crawls}
 	if p.metrics != nil {
 		for _, m := range p.metrics.Metrics() {
 			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
 				return reward, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, m.Name, m.Value, ErrNotFinite)
 			}
-			now.Own = append(now.Own, m.Value)
+			now.own = append(now.own, m.Value)
 		}
 	}
-	p.Curve = append(p.Curve, now)
+	p.curve = append(p.curve, now)
 	return reward, nil
 }
 
 // outcome returns the means.
 func (p *playing) outcome() (Outcome, error) {
-	out := p.Sums
+	out := p.sums
 	if out.Epochs == 0 {
 		return Outcome{}, errors.New("the world has no epoch to run")
 	}
@@ -215,10 +215,10 @@ func curveEnds(epochs int, changes []env.Change) []int {
 // means returns the curve as means between its points.
 func (p *part) means() (curve []CurvePoint) {
 	var last milestone
-	for _, now := range p.Curve {
-		span := float64(now.Epoch - last.Epoch)
+	for _, now := range p.curve {
+		span := float64(now.epoch - last.epoch)
 		curve = append(curve, CurvePoint{
-			Epoch: now.Epoch, Reward: (now.Reward - last.Reward) / span, Crawls: (now.Crawls - last.Crawls) / span, Own: now.Own,
+			Epoch: now.epoch, Reward: (now.reward - last.reward) / span, Crawls: (now.crawls - last.crawls) / span, Own: now.own,
 		})
 		last = now
 	}

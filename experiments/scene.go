@@ -24,7 +24,7 @@ type Scene struct {
 	// states; nil for all.
 	Seen []bool
 	// Late is how many epochs after its publication an item's interest becomes known
-	// to whoever learns; 0 when it is crawled. A run cannot be gone on with.
+	// to whoever learns; 0 when it is crawled.
 	Late float64
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.

@@ -234,7 +234,7 @@ func (c *command) perform(ctx context.Context, contenders []contender) (done []e
 	}
 	out, err := c.engine.PerformAll(ctx, runs, c.batch)
 	if err != nil && c.batch.Dir != "" {
-		err = cli.GoOn(err, "the same command goes on with it")
+		err = cli.GoOn(err, "the same command runs what is missing")
 	}
 	if err != nil {
 		return nil, nil, err

@@ -23,7 +23,7 @@ import (
 const about = `Train trains a learner that decides which sources to crawl, and compares what
 it earns with exact Whittle and simple policies in the same world. Without a
 flag: Table I of the papers, budget 1, 10 000 steps. With -out the same command
-goes on where an earlier one was interrupted.`
+runs what an earlier one left to do.`
 
 // compared are the policies beside the learner.
 var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-source"}
@@ -116,7 +116,7 @@ func (c *command) perform(ctx context.Context, show func(done, total int)) (*exp
 	}
 	done, err := c.engine.PerformAll(ctx, runs, c.batch)
 	if err != nil && c.batch.Dir != "" {
-		err = cli.GoOn(err, "the same command goes on with it")
+		err = cli.GoOn(err, "the same command runs what is missing")
 	}
 	if err == nil && done.Errors[0] != nil {
 		err = cli.WrongFlag(done.Errors[0])
