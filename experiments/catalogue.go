@@ -79,7 +79,7 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	switch {
 	case slices.Contains(e.Levels, level) || !e.Learns() && e.FirstLevel() == env.LevelModel:
 	case e.Learns():
-		lacks = append(lacks, "it works with knowledge "+joinLevels(e.Levels)+" only")
+		lacks = append(lacks, fmt.Sprintf("it works with knowledge %v only", e.Levels))
 	case e.FirstLevel() == env.LevelObserved:
 		lacks = append(lacks, "it needs to see the true state, with knowledge observed")
 	default:
@@ -107,14 +107,6 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		lacks = append(lacks, "it packs crawls of unequal cost, and here all cost the same")
 	}
 	return strings.Join(lacks, "; ")
-}
-
-func joinLevels(levels []env.Level) string {
-	names := make([]string, len(levels))
-	for i, l := range levels {
-		names[i] = string(l)
-	}
-	return strings.Join(names, ", ")
 }
 
 // smallest is the number of sources up to which the exact optimum is tried
@@ -304,25 +296,27 @@ func lookUp(name string) *Entry {
 	return nil
 }
 
-// FindLearner returns the learner of that name, if it works at that level;
-// without a name the first that is made for it, or else the first that works.
-func FindLearner(name string, level env.Level) (found *Entry, err error) {
+// FindLearner returns the learner of that name, and the level of knowledge, or its
+// first if level is empty. Without a name it is the first learner that is made for the
+// level, or else the first that works at it.
+func FindLearner(name string, level env.Level) (*Entry, env.Level, error) {
+	err := fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
+	var works *Entry
 	for _, e := range Learners() {
 		switch {
 		case name != "" && name != e.Name:
+		case level == "" || level == e.FirstLevel():
+			return e, e.FirstLevel(), nil
 		case !slices.Contains(e.Levels, level):
-			err = fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %s", e.Name, level, joinLevels(e.Levels))
-		case found == nil || found.FirstLevel() != level && e.FirstLevel() == level:
-			found = e
+			err = fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %v", e.Name, level, e.Levels)
+		case works == nil:
+			works = e
 		}
 	}
-	switch {
-	case found != nil:
-		return found, nil
-	case err != nil:
-		return nil, err
+	if works == nil {
+		return nil, "", err
 	}
-	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
+	return works, level, nil
 }
 
 func names(entries []*Entry) string {

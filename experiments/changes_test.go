@@ -66,7 +66,7 @@ func TestRunWithLawAndBelief(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return e.Perform(t.Context(), r)
+		return performRun(&e, r)
 	}
 	own, err := perform(map[string]any{AlgorithmKey: "whittle", "instance.name": "lognormal:20", "instance.law": "power"})
 	if err != nil || own.Instance != "lognormal/20/1/power" || *own.Learned.OfWhittle != 1 {

@@ -3,12 +3,10 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
-	"ephemera/learner"
 )
 
 // Engine performs runs. It keeps the scenes and the runs of exact Whittle that
@@ -46,17 +44,9 @@ func (e *Engine) exact(ctx context.Context, c *Resolved) (*Played, error) {
 	})
 }
 
-// Perform performs a run: it learns, then measures what was learned and exact
+// perform performs a run: it learns, then measures what was learned and exact
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
-func (e *Engine) Perform(ctx context.Context, r Run) (*Record, error) {
-	c, err := e.Resolve(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return e.perform(ctx, c)
-}
-
 func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 	var out *Played
 	itself := c.play.Entry.Name == "whittle" && c.play.Level != env.LevelOnline
@@ -75,7 +65,7 @@ func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 		out = exact
 	}
 	rec := c.record(out)
-	rec.beside(out, exact)
+	rec.beside(exact)
 	return rec, nil
 }
 
@@ -99,7 +89,7 @@ func (c *Resolved) record(out *Played) *Record {
 		Run: c.Run, Instance: c.at.Instance.ID, Fitted: c.at.Epochs > 0,
 		Learning: Figures{Outcome: out.Learning, Days: out.learning.days},
 		Learned:  Figures{Outcome: out.Learned, Days: out.learned.days},
-		Curve:    out.learning.means(),
+		Curve:    slices.Clone(out.learning.curve),
 		Trainee:  out.Trainee, Speed: out.learning.speed,
 	}
 	for _, change := range c.at.Instance.Changes {
@@ -129,68 +119,14 @@ func (c *Resolved) record(out *Played) *Record {
 }
 
 // beside fills in the shares of what exact Whittle earned in the same epochs.
-func (r *Record) beside(out, exact *Played) {
+func (r *Record) beside(exact *Played) {
 	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
 	for _, f := range []*Figures{&r.Learning, &r.Learned} {
 		f.OfWhittle = result.Ptr(f.Reward / f.Whittle)
 	}
-	earned, best := out.learning.curve, exact.learning.curve
-	var last, lastBest milestone
 	for k := range r.Curve {
-		most := best[k].reward - lastBest.reward
-		r.Curve[k].Whittle = most / float64(best[k].epoch-last.epoch)
-		r.Curve[k].OfWhittle = result.Ptr((earned[k].reward - last.reward) / most)
-		last, lastBest = earned[k], best[k]
+		p := &r.Curve[k]
+		p.Whittle = exact.learning.curve[k].Reward
+		p.OfWhittle = result.Ptr(p.Reward / p.Whittle)
 	}
-}
-
-// recordedSources is how many sources a record has what was learned of.
-const recordedSources = 8
-
-// JointThreshold is a trainee whose threshold of a source depends on the states
-// of the others.
-type JointThreshold interface {
-	// Threshold is the state from which source i is crawled while the states of
-	// the others sum to that, interest.
-	Threshold(i int, others float64) float64
-}
-
-// besideExact sets learned thresholds, as states in interest, beside the state at
-// which the exact index reaches the price of the relaxed problem. Of large instances
-// it keeps few sources, evenly spaced, and none that is never crawled.
-func besideExact(t learner.Learner, at *site) []Pair {
-	src := at.Instance.Sources
-	var pairs []Pair
-	_, price := at.bound()
-	for k := range min(len(src), recordedSources) {
-		i := k * len(src) / min(len(src), recordedSources)
-		if l, ok := t.(Aged); ok && math.IsInf(l.ThresholdAge(i), 1) {
-			continue
-		}
-		x, ok := learnedThreshold(t, src, i)
-		p := Pair{Source: src[i].Name, Learned: x, Exact: min(index.Inverse(src[i], price), src[i].Ceiling())}
-		if sum := p.Learned + p.Exact; ok && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
-			pairs = append(pairs, p)
-		}
-	}
-	return pairs
-}
-
-// learnedThreshold returns the state from which source i is crawled.
-func learnedThreshold(t learner.Learner, src []env.Source, i int) (x float64, ok bool) {
-	switch l := t.(type) {
-	case JointThreshold: // where all others have just been crawled
-		others := 0.0
-		for j := range src {
-			if j != i {
-				others += src[j].Gain()
-			}
-		}
-		return l.Threshold(i, others), true
-	case Aged:
-		return src[i].MeanStateAt(l.ThresholdAge(i)), true
-	case Stated:
-		return l.InverseIndex(i), true
-	}
-	return 0, false
 }

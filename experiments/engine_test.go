@@ -28,12 +28,20 @@ func newRun(t testing.TB, settings map[string]any) Run {
 	return r
 }
 
+// performRun resolves and performs a run.
+func performRun(e *Engine, r Run) (*Record, error) {
+	c, err := e.Resolve(context.Background(), r)
+	if err != nil {
+		return nil, err
+	}
+	return e.perform(context.Background(), c)
+}
+
 // A record holds what the run earned beside what exact Whittle earned in the same
 // world and epochs.
 func TestPerform(t *testing.T) {
-	var e Engine
 	r := newRun(t, map[string]any{"learner.algorithm": "greedy", "instance.name": "lognormal:10", "instance.budget": 2, "world.kind": "poisson", "evaluation": 100})
-	rec, err := e.Perform(context.Background(), r)
+	rec, err := performRun(new(Engine), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestRegister(t *testing.T) {
 	reward := func(settings map[string]any) float64 {
 		t.Helper()
 		settings["steps"] = 1000
-		rec, err := new(Engine).Perform(t.Context(), newRun(t, settings))
+		rec, err := performRun(new(Engine), newRun(t, settings))
 		if err != nil {
 			t.Fatal(err)
 		}

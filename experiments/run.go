@@ -52,6 +52,7 @@ type playing struct {
 	day     float64         // epochs; 0 where they have no dates
 	metrics learner.Learner // whose figures stand in the curve; nil for none
 
+	last  Outcome // the sums at the last point of the curve
 	today float64 // interest of the day that is not over, per epoch of a whole one
 
 	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
@@ -60,17 +61,9 @@ type playing struct {
 // part is what a run brought so far.
 type part struct {
 	sums  Outcome // not yet means
-	curve []milestone
+	curve []CurvePoint
 	days  []float64 // interest per epoch of each
 	speed float64   // epochs per second
-}
-
-// milestone is how much interest and how many crawls there were up to an epoch,
-// and the learner's own figures after it.
-type milestone struct {
-	epoch          int
-	reward, crawls float64
-	own            []float64
 }
 
 // playedEvery is after how many epochs played is called: a call costs more than an
@@ -144,16 +137,17 @@ func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
 	if k := len(p.curve); k == len(p.ends) || p.ends[k] != sum.Epochs {
 		return reward, nil
 	}
-	now := milestone{epoch: sum.Epochs, reward: sum.Reward, crawls: sum.Crawls}
+	span := float64(sum.Epochs - p.last.Epochs)
+	now := CurvePoint{Epoch: sum.Epochs, Reward: (sum.Reward - p.last.Reward) / span, Crawls: (sum.Crawls - p.last.Crawls) / span}
 	if p.metrics != nil {
 		for _, m := range p.metrics.Metrics() {
 			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
 				return reward, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, m.Name, m.Value, ErrNotFinite)
 			}
-			now.own = append(now.own, m.Value)
+			now.Own = append(now.Own, m.Value)
 		}
 	}
-	p.curve = append(p.curve, now)
+	p.curve, p.last = append(p.curve, now), *sum
 	return reward, nil
 }
 
@@ -210,17 +204,4 @@ func curveEnds(epochs int, changes []env.Change) []int {
 	}
 	slices.Sort(ends)
 	return slices.Compact(ends)
-}
-
-// means returns the curve as means between its points.
-func (p *part) means() (curve []CurvePoint) {
-	var last milestone
-	for _, now := range p.curve {
-		span := float64(now.epoch - last.epoch)
-		curve = append(curve, CurvePoint{
-			Epoch: now.epoch, Reward: (now.reward - last.reward) / span, Crawls: (now.crawls - last.crawls) / span, Own: now.own,
-		})
-		last = now
-	}
-	return curve
 }

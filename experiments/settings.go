@@ -104,11 +104,17 @@ func plainValue(field reflect.Value) any {
 	return field.String()
 }
 
-// setValue gives a field a value. Its error says what is allowed.
+// setValue gives a field a value, which may be a text that stands for a number or a
+// truth value. Its error says what is allowed.
 func setValue(field reflect.Value, value any) error {
 	into := field.Addr().Interface()
-	if _, isText := into.(encoding.TextUnmarshaler); isText || field.Kind() == reflect.String {
-		value = FormatValue(value)
+	_, isText := into.(encoding.TextUnmarshaler)
+	if text, given := value.(string); isText || field.Kind() == reflect.String {
+		value = fmt.Sprint(value)
+	} else if number, err := strconv.ParseFloat(text, 64); err == nil {
+		value = number
+	} else if given {
+		value = json.RawMessage(text)
 	}
 	data, err := json.Marshal(value)
 	if err == nil {
@@ -120,14 +126,6 @@ func setValue(field reflect.Value, value any) error {
 		return fmt.Errorf("%s is needed", needed)
 	}
 	return err
-}
-
-// FormatValue writes a setting as ids and tables have it.
-func FormatValue(v any) string {
-	if f, ok := v.(float64); ok {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	return fmt.Sprint(v)
 }
 
 // WithReadings is what settings offer that have readings, such as those of the
@@ -149,7 +147,7 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	}
 	s := e.Settings(level)
 	if readings, ok := s.(WithReadings); ok && keys[readingKey] != nil {
-		if err := readings.SetReading(FormatValue(keys[readingKey])); err != nil {
+		if err := readings.SetReading(fmt.Sprint(keys[readingKey])); err != nil {
 			return nil, wrong(readingKey, "%s: %w", e.Name, err)
 		}
 	}

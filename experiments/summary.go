@@ -26,42 +26,41 @@ type Contender struct {
 
 // row is one row of a comparison in the making.
 type row struct {
-	policy  string
-	records []*Record
-	figures []Figures // of one part of each run
+	policy   string
+	records  []*Record
+	learning bool // it is of what was earned while learning
 }
 
 func (c Contender) rows() []row {
-	part := func(name string, of func(r *Record) Figures) row {
-		x := row{policy: name, records: c.Records}
-		for _, r := range c.Records {
-			x.figures = append(x.figures, of(r))
-		}
-		return x
-	}
-	learning, learned := func(r *Record) Figures { return r.Learning }, func(r *Record) Figures { return r.Learned }
 	if !c.Learns {
-		return []row{part(c.Name, learned)}
+		return []row{{c.Name, c.Records, false}}
 	}
 	prefix := ""
 	if c.Name != "" {
 		prefix = c.Name + "/"
 	}
-	return []row{part(prefix+"learning", learning), part(prefix+"learned", learned)}
+	return []row{{prefix + "learning", c.Records, true}, {prefix + "learned", c.Records, false}}
+}
+
+// part returns the figures of a run that the row is of.
+func (x row) part(r *Record) *Figures {
+	if x.learning {
+		return &r.Learning
+	}
+	return &r.Learned
 }
 
 // values returns a figure of every run.
-func (x row) values(figure func(f Figures) float64) []float64 {
-	v := make([]float64, len(x.figures))
-	for i, f := range x.figures {
-		v[i] = figure(f)
+func (x row) values(figure func(f *Figures) float64) (all []float64) {
+	for _, r := range x.records {
+		all = append(all, figure(x.part(r)))
 	}
-	return v
+	return all
 }
 
-func (x row) mean(figure func(f Figures) float64) float64 { return stats.Mean(x.values(figure)) }
+func (x row) mean(figure func(f *Figures) float64) float64 { return stats.Mean(x.values(figure)) }
 
-func (x row) rewards() []float64 { return x.values(func(f Figures) float64 { return f.Reward }) }
+func (x row) rewards() []float64 { return x.values(func(f *Figures) float64 { return f.Reward }) }
 
 // Compare summarizes a comparison of contenders under so many seeds from the first
 // on: the mean of every row over all runs with its interval and its difference to
@@ -81,7 +80,7 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	records := rows[0].records
 	rep := result.Report{
 		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
-		Steps: rows[0].figures[0].Epochs, Seeds: seeds, Seed: first, Speed: speed, Fitted: records[0].Fitted,
+		Steps: rows[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed, Fitted: records[0].Fitted,
 	}
 	if n := len(records) / seeds; n > 1 {
 		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
@@ -123,9 +122,9 @@ func (x row) summarize(boot *stats.Bootstrap, whittle row, seeds int) result.Row
 	out := result.Row{
 		Policy:  x.policy,
 		Reward:  stats.Mean(x.rewards()),
-		Crawls:  x.mean(func(f Figures) float64 { return f.Crawls }),
-		Over:    x.mean(func(f Figures) float64 { return f.Over }),
-		Overrun: x.mean(func(f Figures) float64 { return f.Overrun }),
+		Crawls:  x.mean(func(f *Figures) float64 { return f.Crawls }),
+		Over:    x.mean(func(f *Figures) float64 { return f.Over }),
+		Overrun: x.mean(func(f *Figures) float64 { return f.Overrun }),
 	}
 	level, diff := x.intervals(boot, whittle, seeds)
 	out.Same = level.Same
@@ -133,7 +132,7 @@ func (x row) summarize(boot *stats.Bootstrap, whittle row, seeds int) result.Row
 		out.Lo, out.Hi = result.Ptr(level.Lo), result.Ptr(level.Hi)
 	}
 	if whittle.records != nil {
-		ratios := floats.DivTo(make([]float64, len(x.figures)), x.rewards(), whittle.rewards())
+		ratios := floats.DivTo(make([]float64, len(x.records)), x.rewards(), whittle.rewards())
 		out.OfWhittle = result.Ptr(stats.Mean(ratios))
 		out.Diff = result.Ptr(out.Reward - stats.Mean(whittle.rewards()))
 		if !diff.Same && x.policy != whittle.policy {
@@ -178,9 +177,9 @@ func (x row) intervals(boot *stats.Bootstrap, whittle row, seeds int) (level, di
 func (x row) independent(seeds int) []float64 {
 	switch {
 	case x.records[0].Fitted:
-		days := make([]float64, len(x.figures[0].Days))
-		for _, f := range x.figures {
-			floats.AddScaled(days, 1/float64(len(x.figures)), f.Days)
+		days := make([]float64, len(x.part(x.records[0]).Days))
+		for _, r := range x.records {
+			floats.AddScaled(days, 1/float64(len(x.records)), x.part(r).Days)
 		}
 		return days
 	case len(x.records) > seeds:
@@ -200,38 +199,38 @@ func meansOf(v []float64, n int) (means []float64) {
 // verdict says whether the best two rows that keep the budget can be told apart.
 // While a learner learns it is no policy of its own.
 func verdict(results []result.Row, rows []row, seeds int) []string {
-	values := map[string][]float64{}
-	for _, x := range rows {
-		v := x.independent(seeds)
-		if x.records[0].Fitted {
-			v = meansOf(v[:len(v)/blockDays*blockDays], blockDays)
-		}
-		values[x.policy] = v
-	}
-	var ranked []string
+	var ranked []row
 	for _, r := range results {
-		if r.Over == 0 && r.Policy != "learning" && !strings.HasSuffix(r.Policy, "/learning") {
-			ranked = append(ranked, r.Policy)
+		x := rows[slices.IndexFunc(rows, func(x row) bool { return x.policy == r.Policy })]
+		if r.Over == 0 && !x.learning {
+			ranked = append(ranked, x)
 		}
 	}
-	if len(ranked) < 2 || len(values[ranked[0]]) < stats.MinSeeds {
+	if len(ranked) < 2 {
 		return nil
 	}
 	best, second := ranked[0], ranked[1]
-	if stats.Distinct(values[best], values[second], stats.Pairs(len(ranked))) {
-		return []string{fmt.Sprintf("The best is %s, before %s.", best, second)}
+	x, y := best.independent(seeds), second.independent(seeds)
+	if best.records[0].Fitted {
+		days := len(x) / blockDays * blockDays // of whole weeks
+		x, y = meansOf(x[:days], blockDays), meansOf(y[:days], blockDays)
 	}
-	return []string{fmt.Sprintf("The best two, %s and %s, cannot be told apart.", best, second)}
+	switch {
+	case len(x) < stats.MinSeeds:
+		return nil
+	case stats.Distinct(x, y, stats.Pairs(len(ranked))):
+		return []string{fmt.Sprintf("The best is %s, before %s.", best.policy, second.policy)}
+	}
+	return []string{fmt.Sprintf("The best two, %s and %s, cannot be told apart.", best.policy, second.policy)}
 }
 
 // RunsTable has a row of what each part of each run earned, in the contenders' order.
 func RunsTable(contenders []Contender) *result.Table {
 	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
 	for _, c := range contenders {
-		parts := c.rows()
-		for i, r := range c.Records {
-			for _, x := range parts {
-				f := x.figures[i]
+		for _, r := range c.Records {
+			for _, x := range c.rows() {
+				f := x.part(r)
 				t.Add(x.policy, r.Instance, strconv.FormatUint(r.Run.Seed, 10), strconv.Itoa(f.Epochs),
 					result.Exact(f.Reward), result.Exact(f.Crawls), result.Exact(f.Cost), result.Exact(f.Over), result.Exact(f.Overrun))
 			}

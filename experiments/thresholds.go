@@ -29,6 +29,14 @@ type Aged interface {
 	ThresholdAge(i int) float64 // θ, the age from which source i is crawled, epochs
 }
 
+// JointThreshold is a trainee whose threshold of a source depends on the states
+// of the others.
+type JointThreshold interface {
+	// Threshold is the state from which source i is crawled while the states of
+	// the others sum to that, interest.
+	Threshold(i int, others float64) float64
+}
+
 // Thresholds shows, source by source, the learned threshold at the learned
 // price beside the exact one, or returns nil if the trainee has none. Ages are
 // whole epochs, so a learned inverse index is the state at the first age that
@@ -39,8 +47,7 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 		return nil
 	}
 	aged, _ := t.(Aged)
-	stated, _ := t.(Stated)
-	if aged == nil && stated == nil {
+	if _, stated := t.(Stated); aged == nil && !stated {
 		return nil
 	}
 	tab := &result.Table{Header: []string{"source"}}
@@ -64,12 +71,7 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 			}
 			cells = append(cells, age(learned), age(firstAge(s, exact)))
 		}
-		var state float64
-		if stated != nil {
-			state = stated.InverseIndex(i)
-		} else {
-			state = s.MeanStateAt(aged.ThresholdAge(i))
-		}
+		state, _ := learnedThreshold(t, in.Sources, i)
 		cells = append(cells, result.Figure(state), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
 		tab.Add(cells...)
 	}
@@ -113,4 +115,47 @@ func SourceName(in env.Instance, i int) string {
 		return in.Sources[i].Name
 	}
 	return strconv.Itoa(i + 1)
+}
+
+// recordedSources is how many sources a record has what was learned of.
+const recordedSources = 8
+
+// besideExact sets learned thresholds, as states in interest, beside the state at
+// which the exact index reaches the price of the relaxed problem. Of large instances
+// it keeps few sources, evenly spaced, and none that is never crawled.
+func besideExact(t learner.Learner, at *site) []Pair {
+	src := at.Instance.Sources
+	var pairs []Pair
+	_, price := at.bound()
+	for k := range min(len(src), recordedSources) {
+		i := k * len(src) / min(len(src), recordedSources)
+		if l, ok := t.(Aged); ok && math.IsInf(l.ThresholdAge(i), 1) {
+			continue
+		}
+		x, ok := learnedThreshold(t, src, i)
+		p := Pair{Source: src[i].Name, Learned: x, Exact: min(index.Inverse(src[i], price), src[i].Ceiling())}
+		if sum := p.Learned + p.Exact; ok && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+// learnedThreshold returns the state from which source i is crawled.
+func learnedThreshold(t learner.Learner, src []env.Source, i int) (x float64, ok bool) {
+	switch l := t.(type) {
+	case JointThreshold: // where all others have just been crawled
+		others := 0.0
+		for j := range src {
+			if j != i {
+				others += src[j].Gain()
+			}
+		}
+		return l.Threshold(i, others), true
+	case Aged:
+		return src[i].MeanStateAt(l.ThresholdAge(i)), true
+	case Stated:
+		return l.InverseIndex(i), true
+	}
+	return 0, false
 }

@@ -107,7 +107,7 @@ func TestAnyWorld(t *testing.T) {
 		if level == env.LevelOnline {
 			known = env.LevelModel
 		}
-		held, err := FindLearner("", level)
+		held, _, err := FindLearner("", level)
 		if *worldHeld != "" {
 			held, err = Find(*worldHeld)
 		}

@@ -36,29 +36,23 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 	o := crawl.Options{}
 	var contact, worth, page, export, recording string
 	var dry, once bool
-	f.Group("What is crawled", func() {
-		f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
-		f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
-		f.StringVar(&contact, "contact", "", "`address` of mail or of a page that servers are told, so that people can complain")
-		f.StringVar(&worth, "worth", "", "`file` with the columns source, the address of a feed, and worth, 0 to 10: what its items are worth; 1 without")
-		f.DurationVar(&o.HalfLife, "half-life", 2*time.Hour, "`time` in which an item loses half of its interest")
-	})
-	f.Group("Politeness", func() {
-		f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
-		f.DurationVar(&o.Longest, "longest", 24*time.Hour, "`time` between two requests for a feed, at most, as far as -per-hour goes")
-		f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour, "`time` between two requests, at least, for feeds that cannot be asked for changes alone")
-		f.StringVar(&o.PublicURL, "public-url", "", "`address` at which hubs (WebSub) reach /websub/ of -page: feeds that name one are looked at once a day, and the hub tells what is new")
-		f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
-	})
-	f.Group("What is done", func() {
-		f.StringVar(&o.Dir, "dir", "crawl", "`directory` of the state")
-		f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
-		f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
-		f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
-		f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
-		f.StringVar(&recording, "import", "", "learn from a `recording` whose sources are addresses or titles of the feeds, and end")
-	})
-	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
+	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
+	f.StringVar(&contact, "contact", "", "`address` of mail or of a page that servers are told, so that people can complain")
+	f.StringVar(&worth, "worth", "", "`file` with the columns source, the address of a feed, and worth, 0 to 10: what its items are worth; 1 without")
+	f.DurationVar(&o.HalfLife, "half-life", 2*time.Hour, "`time` in which an item loses half of its interest")
+	f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
+	f.DurationVar(&o.Longest, "longest", 24*time.Hour, "`time` between two requests for a feed, at most, as far as -per-hour goes")
+	f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour, "`time` between two requests, at least, for feeds that cannot be asked for changes alone")
+	f.StringVar(&o.PublicURL, "public-url", "", "`address` at which hubs (WebSub) reach /websub/ of -page: feeds that name one are looked at once a day, and the hub tells what is new")
+	f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
+	f.StringVar(&o.Dir, "dir", "crawl", "`directory` of the state")
+	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
+	f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
+	f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
+	f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
+	f.StringVar(&recording, "import", "", "learn from a `recording` whose sources are addresses or titles of the feeds, and end")
+	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
 	}
 	asks := !dry && export == "" && recording == ""

@@ -71,21 +71,17 @@ Serves crawlers that ask what to fetch next, by the protocol of URLFrontier. Wha
 put is on disk when it is acknowledged.
 
   frontier [flags]`)
-	f.Group("The service", func() {
-		f.StringVar(&s.listen, "listen", "127.0.0.1:7071", "`address` of the service")
-		f.StringVar(&s.http, "http", "127.0.0.1:7072", "`address` of the page and of /metrics; empty for none")
-		f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
-		f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
-		f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
-		f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; with ,shadow it only looks on", func(v string) error {
-			return learnFlag(v, s.learn)
-		})
+	f.StringVar(&s.listen, "listen", "127.0.0.1:7071", "`address` of the service")
+	f.StringVar(&s.http, "http", "127.0.0.1:7072", "`address` of the page and of /metrics; empty for none")
+	f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
+	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
+	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
+	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; with ,shadow it only looks on", func(v string) error {
+		return learnFlag(v, s.learn)
 	})
-	f.Group("Moving", func() {
-		f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
-		f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
-	})
-	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
+	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
+	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return done, err
 	}
 	switch {

@@ -38,43 +38,33 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
                          utility`)
 	var (
 		q            replay.Question
-		output       cli.Output
+		format       result.Format
 		half, period time.Duration
 		now, out     string
 		told         = "late:48h"
 		longest      time.Duration
 		columns      = env.PublishedColumns
 	)
-	f.Group("What is asked", func() {
-		f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of -now, or every source every 4h")
-		f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
-		f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), which make as many crawls as they like unless a number is given, or a file with the columns source and crawled, whose crawls count; default every source in turn")
-		f.BoolVar(&q.Warm, "warm", false, "let all learn on the first half and measure the second only")
-	})
-	f.Group("What a crawler sees", func() {
-		f.StringVar(&told, "told", told, "when the utility of an item becomes known: `late:48h` after its publication, now, when it is crawled, or never, and all items count 1")
-		f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; older ones are missed. 0 is all that is new, and the last 20 at the first crawl")
-		f.DurationVar(&longest, "longest", 0, "`time` between two crawls of a source at most, by the learner; default a week, or that of eight rounds if it is longer")
-	})
-	f.Group("The log", func() {
-		f.Func("columns", "what columns are called where they are not called so: `source=feed,published=date,utility=votes`", func(text string) error { return name(&columns, text) })
-		f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls (default the first item that is not far from the rest)", func(text string) error { return date(&q.First, text) })
-		f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)", func(text string) error { return date(&q.Last, text) })
-	})
-	f.Group("How", func() {
-		f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
-		f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
-		f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
-	})
-	output.Define(f, func() {
-		f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner (default results/replay-LOG)")
-	})
-	operands, done, err := f.ParseMixed(args, stdout)
+	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of -now, or every source every 4h")
+	f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
+	f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), which make as many crawls as they like unless a number is given, or a file with the columns source and crawled, whose crawls count; default every source in turn")
+	f.StringVar(&told, "told", told, "when the utility of an item becomes known: `late:48h` after its publication, now, when it is crawled, or never, and all items count 1")
+	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; older ones are missed. 0 is all that is new, and the last 20 at the first crawl")
+	f.DurationVar(&longest, "longest", 0, "`time` between two crawls of a source at most, by the learner; default a week, or that of eight rounds if it is longer")
+	f.Func("columns", "what columns are called where they are not called so: `source=feed,published=date,utility=votes`", func(text string) error { return name(&columns, text) })
+	f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls (default the first item that is not far from the rest)", func(text string) error { return date(&q.First, text) })
+	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)", func(text string) error { return date(&q.Last, text) })
+	f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
+	f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
+	f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
+	cli.DefineFormat(f, &format)
+	f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner (default results/replay-LOG)")
+	operands, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {
 		return err
 	}
-	if len(operands) != 1 {
-		return cli.Usagef("%d logs are named; name one, such as posts.csv.gz", len(operands))
+	if operands == nil {
+		return cli.Usagef("no log is named; name one, such as posts.csv.gz")
 	}
 	log := operands[0]
 	switch {
@@ -98,7 +88,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	q.Longest = longest.Hours()
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
 	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
-	show, clear := output.Progress(stderr, "tasks")
+	show, clear := cli.Progress(stderr, "tasks")
 	q.Progress = show
 	if q.Log, err = columns.Read(ctx, log); err != nil {
 		return err
@@ -128,7 +118,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return fmt.Errorf("-out: %w", err)
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", filepath.Join(out, pageFile))
-	return a.Write(stdout, output.Format())
+	return a.Write(stdout, format)
 }
 
 // hoursLate returns after how many hours utility becomes known.

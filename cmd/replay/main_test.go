@@ -70,7 +70,7 @@ func TestErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{nil, cli.Usage, "0 logs are named; name one"},
+		{nil, cli.Usage, "no log is named; name one"},
 		{[]string{log, "-every", "30m", "-crawls-per-hour", "3"}, cli.Usage, "-crawls-per-hour and -every both say"},
 		{[]string{log, "-half-life", "0s"}, cli.Usage, "-half-life is 0s; allowed is 1s or more"},
 		{[]string{log, "-crawls-per-hour", "-1"}, cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0"},

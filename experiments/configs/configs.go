@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"strings"
 )
 
@@ -33,10 +31,9 @@ func Names() []string {
 // Read returns the text of a configuration: of a file, or of one of Names, which
 // may be called by its path in the module as well.
 func Read(name string) ([]byte, error) {
-	base := strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".toml") + ".toml"
 	text, err := os.ReadFile(name)
-	if err != nil && (name == base || name+".toml" == base || filepath.ToSlash(name) == "experiments/configs/"+base) {
-		text, err = Files.ReadFile(base)
+	if err != nil {
+		text, err = Files.ReadFile(strings.TrimSuffix(strings.TrimPrefix(name, "experiments/configs/"), ".toml") + ".toml")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(Names(), ", "))

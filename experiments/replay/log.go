@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"ephemera/env"
@@ -15,9 +14,6 @@ type contents struct {
 	Sources, Items int
 	Days           float64
 	Never          int      // sources without any item
-	Silent         int      // sources with items, but none in the last quarter of the time
-	Gaps           int      // times without any item that are far longer than usual
-	Longest        hours    // the longest of them
 	Uneven         bool     // items differ in utility
 	Outliers       []string // date and source of the items that are left out, since they are dated far from the rest
 }
@@ -44,36 +40,18 @@ func (q *Question) cut() (outliers []string) {
 	return outliers
 }
 
-// contentsOf tells what a recording holds. A gap is a time without an item of at
-// least six hours and ten times what nine in ten waits for the next item last.
+// contentsOf tells what a recording holds.
 func contentsOf(rec *env.Recording) contents {
-	c := contents{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day}
-	quarter := rec.Last - (rec.Last-rec.First)/4
-	items, late := make([]int, c.Sources), make([]int, c.Sources) // of each source, in all and in the last quarter
-	var waits []int64
+	c := contents{Sources: len(rec.Names), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day, Never: len(rec.Names)}
+	published := make([]bool, c.Sources)
 	low, high := math.Inf(1), 0. // utility
-	before := rec.First
-	rec.Each(func(i int, at int64, utility float64) {
-		waits, before = append(waits, at-before), at
+	rec.Each(func(i int, _ int64, utility float64) {
 		low, high = min(low, utility), max(high, utility)
-		items[i]++
-		if at >= quarter {
-			late[i]++
+		if !published[i] {
+			published[i] = true
+			c.Never--
 		}
 	})
-	for i, n := range items {
-		switch {
-		case n == 0:
-			c.Never++
-		case late[i] == 0:
-			c.Silent++
-		}
-	}
 	c.Uneven = low < high
-	slices.Sort(waits)
-	least := max(6*3600, 10*waits[len(waits)*9/10])
-	if first, _ := slices.BinarySearch(waits, least); first < len(waits) {
-		c.Gaps, c.Longest = len(waits)-first, hours(waits[len(waits)-1])/3600
-	}
 	return c
 }

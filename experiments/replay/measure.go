@@ -32,14 +32,13 @@ func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(fl
 
 // measures is what a schedule brings in a part of a recording.
 type measures struct {
-	Median   hours   `json:"delay_median_hours"`         // from publication to crawl, of half of the items; never if fewer were found
-	P90      hours   `json:"delay_p90_hours"`            // the same of nine items in ten
-	Missed   float64 `json:"never_found"`                // share of the items that no crawl finds
-	LeftOut  int     `json:"sources_left_out"`           // sources with items of which no crawl finds any
-	Neglect  hours   `json:"longest_neglect_hours"`      // the longest that a source with items waited for a crawl
-	Worth    hours   `json:"delay_utility_median_hours"` // from publication to crawl, of half of all utility
-	Interest float64 `json:"-"`                          // per hour
-	Empty    float64 `json:"empty_crawls"`               // share of the crawls that found nothing new
+	Median   hours   `json:"delay_median_hours"`    // from publication to crawl, of half of the items; never if fewer were found
+	P90      hours   `json:"delay_p90_hours"`       // the same of nine items in ten
+	Missed   float64 `json:"never_found"`           // share of the items that no crawl finds
+	LeftOut  int     `json:"sources_left_out"`      // sources with items of which no crawl finds any
+	Neglect  hours   `json:"longest_neglect_hours"` // the longest that a source with items waited for a crawl
+	Interest float64 `json:"-"`                     // per hour
+	Empty    float64 `json:"empty_crawls"`          // share of the crawls that found nothing new
 
 	crawls float64   // per hour
 	days   []float64 // interest of each whole day
@@ -82,21 +81,17 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) 
 	waits := make([][]publication, len(c)) // what was published since the last crawl, and later
 	last := make([]float64, len(c))        // time of the last crawl of a source with items; +Inf for others
 	missed := make([]bool, len(c))         // no item of the source has been found
-	var items, worth float64
+	var items float64
 	for i := range c {
 		waits[i], last[i] = c.between(i, w.from, w.to), math.Inf(1)
 		if len(waits[i]) > 0 {
 			last[i], missed[i] = w.from, true
 		}
-		for _, p := range waits[i] {
-			items++
-			worth += p.utility
-		}
+		items += float64(len(waits[i]))
 	}
 	const minute = 60
 	m := measures{days: make([]float64, int((w.to-w.from)/day))}
 	delays := make([]float64, int((w.to-w.from)/minute)+1) // items by minutes of delay
-	worths := make([]float64, len(delays))                 // their utility
 	var made, empty, found, neglect float64
 	for _, x := range crawls {
 		if x.At < w.from || x.At > w.to {
@@ -111,9 +106,7 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) 
 		var interest float64
 		for _, p := range seen {
 			interest += p.utility * math.Exp(-decay*((x.At-p.at)/3600))
-			delay := int((x.At - p.at) / minute)
-			delays[delay]++
-			worths[delay] += p.utility
+			delays[int((x.At-p.at)/minute)]++
 		}
 		made++
 		found += float64(len(seen))
@@ -141,16 +134,16 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) 
 	m.Missed = 1 - found/max(1, items)
 	m.Empty = empty / max(1, made)
 	m.Neglect = hours(neglect / 3600)
-	m.Median, m.P90, m.Worth = delayOf(delays, .5*items), delayOf(delays, .9*items), delayOf(worths, .5*worth)
+	m.Median, m.P90 = delayOf(delays, .5*items), delayOf(delays, .9*items)
 	return m
 }
 
-// delayOf returns the least delay up to which the weights by minutes of delay
-// add up to what is needed; never if all of them do not.
-func delayOf(weight []float64, need float64) hours {
+// delayOf returns the least delay up to which so many items were found, of which
+// there are some by minutes of delay; never if fewer were found.
+func delayOf(items []float64, need float64) hours {
 	var sum float64
-	for minutes, w := range weight {
-		if sum += w; w > 0 && sum >= need*(1-1e-9) {
+	for minutes, n := range items {
+		if sum += n; n > 0 && sum >= need*(1-1e-9) {
 			return hours(minutes) / 60
 		}
 	}

@@ -45,7 +45,6 @@ type Question struct {
 	// Longest is how many hours lie between two crawls of a source by the learner, at
 	// most. 0 stands for a week, or for the time of eight rounds if that is longer.
 	Longest  float64
-	Warm     bool // all learn on the first half, and the second is measured
 	Seed     uint64
 	Workers  int
 	Progress func(done, total int) // may be nil
@@ -193,7 +192,7 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
 		}
 	}
-	if a.learner, err = experiments.FindLearner("forecast", env.LevelOnline); err != nil {
+	if a.learner, err = experiments.Find("forecast"); err != nil {
 		return err
 	}
 	length, budget := pace(n, a.Rate)
@@ -210,9 +209,6 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 	}
 	a.window = window{first, first, first + epochs*length, length, budget}
 	a.middle = int(epochs) / 2
-	if a.Warm {
-		a.window.from = first + float64(a.middle)*length
-	}
 	switch {
 	case a.Crawls != nil:
 	case a.Rule != "":

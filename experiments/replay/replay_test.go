@@ -84,15 +84,14 @@ func testMeasure(t *testing.T, shows int) {
 		at, utility float64
 	}
 	var items []item
-	var all, left float64 // utility, and sources left out
+	var left float64 // sources left out
 	rec.Each(func(i int, at int64, utility float64) {
 		if float64(at) >= from && float64(at) < to {
 			items = append(items, item{i, float64(at), utility})
-			all += utility
 		}
 	})
-	var interest, made, weights float64
-	var delays, worths []float64
+	var interest, made float64
+	var delays []float64
 	found, ofSource, published := map[int]int{}, map[int]int{}, map[int]bool{} // items by crawl and by source
 	for k, p := range items {
 		published[p.source] = true
@@ -110,7 +109,6 @@ func testMeasure(t *testing.T, shows int) {
 				h := (crawl.At - p.at) / 3600
 				interest += p.utility * math.Exp2(-h/3)
 				delays = append(delays, h)
-				worths = append(worths, p.utility)
 				found[c]++
 				ofSource[p.source]++
 			}
@@ -136,22 +134,11 @@ func testMeasure(t *testing.T, shows int) {
 		}
 	}
 	hours := (to - from) / 3600
-	order := make([]int, len(delays))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortFunc(order, func(a, b int) int { return int(math.Copysign(1, delays[a]-delays[b])) })
-	worth := math.Inf(1)
-	for _, k := range order {
-		if weights += worths[k]; weights >= all/2 {
-			worth = delays[k]
-			break
-		}
-	}
+	slices.Sort(delays)
 	n := float64(len(items))
 	median := math.Inf(1)
-	if k := int(math.Ceil(n/2)) - 1; k < len(order) {
-		median = delays[order[k]]
+	if k := int(math.Ceil(n/2)) - 1; k < len(delays) {
+		median = delays[k]
 	}
 	for _, c := range []struct {
 		what           string
@@ -163,7 +150,6 @@ func testMeasure(t *testing.T, shows int) {
 		{"never found", got.Missed, 1 - float64(len(delays))/n, 1e-9},
 		{"sources left out", float64(got.LeftOut), left, 0},
 		{"median", float64(got.Median), median, 1. / 60 / median},
-		{"half of the utility", float64(got.Worth), worth, 1. / 60 / worth},
 		{"neglect", float64(got.Neglect), neglect / 3600, 1e-9},
 	} {
 		if c.got != c.want && !(math.Abs(c.got-c.want) <= c.tol*math.Abs(c.want)) {
@@ -224,8 +210,8 @@ func TestAnswer(t *testing.T) {
 	if !(a.Fewer > .05 && a.Fewer < .9) {
 		t.Errorf("%v fewer crawls", a.Fewer)
 	}
-	if !a.Contents.Uneven || a.Contents.Never != 0 || a.Contents.Silent < 5 || a.Contents.Sources != 30 {
-		t.Errorf("%+v; every ninth and tenth source falls silent", a.Contents)
+	if !a.Contents.Uneven || a.Contents.Never != 0 || a.Contents.Sources != 30 {
+		t.Errorf("%+v", a.Contents)
 	}
 	var one, two bytes.Buffer
 	q.Workers = 2
@@ -430,24 +416,6 @@ func TestDates(t *testing.T) {
 		if _, err := q.Ask(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v; want %q", err, c.want)
 		}
-	}
-}
-
-// A warm learner is measured on the second half, and earns more there than one
-// that begins there.
-func TestWarm(t *testing.T) {
-	rec := record(t, 30, 40)
-	warm := ask(t, Question{Log: rec, HalfLife: 4, Rate: 2, Seed: 1, Workers: 2, Warm: true})
-	half := rec.First + (rec.Last-rec.First)/2
-	if d := warm.From().Unix() - half; d < -3600 || d > 3600 {
-		t.Errorf("measured from %v; the middle is %v", warm.From().Unix(), half)
-	}
-	cold := ask(t, Question{Log: rec.Between(warm.From().Unix(), warm.To().Unix()), HalfLife: 4, Rate: 2, Seed: 1, Workers: 2})
-	if math.Abs(cold.Rows[0].Interest/warm.Rows[0].Interest-1) > .02 {
-		t.Errorf("in turn %v and %v", cold.Rows[0].Interest, warm.Rows[0].Interest)
-	}
-	if !(warm.Rows[1].Interest > cold.Rows[1].Interest) {
-		t.Errorf("warm %v, cold %v", warm.Rows[1].Interest, cold.Rows[1].Interest)
 	}
 }
 

@@ -250,33 +250,3 @@ func TestWrite(t *testing.T) {
 		t.Errorf("report.html refers to the outside: %q", m)
 	}
 }
-
-// Of more cells than there are looks the reference and the best are drawn at
-// first; the page has the others, too.
-func TestManyCells(t *testing.T) {
-	var values []string
-	for i := range 10 {
-		values = append(values, fmt.Sprintf("0.%02d", i+1))
-	}
-	list := "[" + strings.Join(values, ", ") + "]"
-	s, p := load(t, sweepIn(t, "seeds = 1\nlearner.algorithm = \"paper\"\nlearner.kappa = "+list+"\nlearner.gamma = "+list+"\n"))
-	styles, drawn := map[string]int{}, map[string]bool{} // a cell has one style in all figures
-	for _, section := range p.Sections {
-		for _, f := range section.Figures {
-			for _, x := range f.Series {
-				if style, seen := styles[x.Name]; seen && style != x.Style && strings.HasPrefix(x.Name, "kappa/") {
-					t.Errorf("%s has style %d and in %s %d", x.Name, style, f.Name, x.Style)
-				}
-				styles[x.Name] = x.Style
-			}
-		}
-	}
-	for _, c := range figure(t, p, "learning").Series {
-		if !c.Hidden {
-			drawn[c.Name] = true
-		}
-	}
-	if len(drawn) != plot.Distinct || !drawn[s.Reference] || !drawn[s.Cells[s.Ranking()[0]].ID] {
-		t.Errorf("%d curves are drawn, the reference %v", len(drawn), drawn[s.Reference])
-	}
-}

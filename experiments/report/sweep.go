@@ -49,12 +49,6 @@ func readSweep(dir, at string) (*Page, error) {
 		r.of[cell.ID] = i
 		r.groups = append(r.groups, g)
 	}
-	if len(r.groups) > plot.Distinct { // the reference and the best can be told apart
-		first := slices.Insert(slices.DeleteFunc(s.Ranking(), func(i int) bool { return s.Cells[i].ID == s.Reference }), 0, r.of[s.Reference])
-		for k, i := range first {
-			r.groups[i].style = k
-		}
-	}
 	p := &Page{
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
 		Notes: []string{s.Sentence()}, Warnings: s.Warnings(),
@@ -66,29 +60,12 @@ func readSweep(dir, at string) (*Page, error) {
 	return p, nil
 }
 
-// values returns the values of a setting, numbers in their order.
-func (r *sweepPage) values(key string) (all []any) {
-	for _, c := range r.Cells {
-		if v, ok := c.Settings[key]; ok && !slices.Contains(all, v) {
-			all = append(all, v)
-		}
-	}
-	if areNumbers(all) {
-		slices.SortFunc(all, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
-	}
-	return all
-}
-
-func areNumbers(values []any) bool {
-	return !slices.ContainsFunc(values, func(v any) bool { _, ok := v.(float64); return !ok })
-}
-
-// others returns the settings that tell a cell apart, but for some.
-func (r *sweepPage) others(cell int, but ...string) string {
+// others returns the settings that tell a cell apart, but for one.
+func (r *sweepPage) others(cell int, but string) string {
 	var texts []string
 	for _, key := range r.Axes {
-		if v, ok := r.Cells[cell].Settings[key]; ok && !slices.Contains(but, key) {
-			texts = append(texts, key[strings.LastIndexByte(key, '.')+1:]+" "+experiments.FormatValue(v))
+		if v, ok := r.Cells[cell].Settings[key]; ok && key != but {
+			texts = append(texts, key[strings.LastIndexByte(key, '.')+1:]+" "+fmt.Sprint(v))
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -97,19 +74,24 @@ func (r *sweepPage) others(cell int, but ...string) string {
 // along draws figures along the numeric setting with the most values, three at
 // least: a line for each combination of the others.
 func (r *sweepPage) along() Section {
-	axis := ""
-	most := 2
+	axis, values := "", make([]float64, 2)
 	for _, key := range r.Axes {
-		if values := r.values(key); len(values) > most && areNumbers(values) {
-			axis, most = key, len(values)
+		var numbers []float64
+		for _, c := range r.Cells {
+			if v, isNumber := c.Settings[key].(float64); isNumber {
+				numbers = append(numbers, v)
+			}
+		}
+		slices.Sort(numbers)
+		if numbers = slices.Compact(numbers); len(numbers) > len(values) {
+			axis, values = key, numbers
 		}
 	}
 	out := Section{Title: "Along " + axis, Notes: []string{"Mean over seeds; the band is its 95 % interval."}}
 	if axis == "" {
 		return out
 	}
-	values := r.values(axis)
-	least, greatest := values[0].(float64), values[most-1].(float64)
+	least, greatest := values[0], values[len(values)-1]
 	for _, name := range r.Show {
 		j := r.Column(name)
 		f := plot.New("along-"+name, "", axis, r.Figures[j].Words)
@@ -117,7 +99,7 @@ func (r *sweepPage) along() Section {
 		for _, v := range values {
 			for i, c := range r.Cells {
 				if c.Settings[axis] == v {
-					addEstimate(f.Of(r.others(i, axis)), v.(float64), c.Mean[j])
+					addEstimate(f.Of(r.others(i, axis)), v, c.Mean[j])
 				}
 			}
 		}

@@ -51,15 +51,12 @@ func Print(w io.Writer, x Printed, f Format) error {
 	var b bytes.Buffer
 	writeNotes := func() {
 		for _, n := range notes {
-			if f == Markdown {
-				n = MarkdownText(n)
-			}
 			fmt.Fprintf(&b, "\n%s\n", n)
 		}
 	}
 	titled := f == Markdown && d.Title != ""
 	if titled {
-		fmt.Fprintf(&b, "# %s\n", MarkdownText(d.Title))
+		fmt.Fprintf(&b, "# %s\n", d.Title)
 		writeNotes()
 		b.WriteByte('\n')
 	}

@@ -94,12 +94,7 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	switch f {
 	case CSV:
 		c := csv.NewWriter(w)
-		_ = c.Write(shown(t.Header, f)) // its error is kept for the end
-		for _, r := range t.Rows {
-			_ = c.Write(shown(r, f))
-		}
-		c.Flush()
-		return c.Error()
+		return c.WriteAll(append([][]string{t.Header}, t.Rows...))
 	case Text, Markdown:
 		return t.render(w, f)
 	}
@@ -134,9 +129,15 @@ func (t *Table) render(w io.Writer, f Format) error {
 	}
 	var b strings.Builder
 	table := tablewriter.NewTable(&b, opts...)
-	table.Header(shown(t.Header, f))
+	table.Header(t.Header)
 	for _, r := range t.Rows {
-		if err := table.Append(shown(r, f)); err != nil {
+		if f == Markdown {
+			r = slices.Clone(r)
+			for i := range r {
+				r[i] = strings.ReplaceAll(r[i], "|", `\|`)
+			}
+		}
+		if err := table.Append(r); err != nil {
 			return err
 		}
 	}
@@ -149,23 +150,3 @@ func (t *Table) render(w io.Writer, f Format) error {
 
 // padding stands at the ends of lines.
 var padding = regexp.MustCompile(`(?m) +$`)
-
-// MarkdownText returns a text for a Markdown file, without HTML.
-func MarkdownText(text string) string { return strings.ReplaceAll(text, "<", "&lt;") }
-
-// shown returns the cells, which may hold names of any text, without what would
-// break the form: in text line breaks, and in Markdown bars and HTML.
-func shown(cells []string, f Format) []string {
-	out := slices.Clone(cells)
-	for i := range out {
-		if f != CSV {
-			out[i] = lineBreaks.Replace(out[i])
-		}
-		if f == Markdown {
-			out[i] = strings.ReplaceAll(MarkdownText(out[i]), "|", `\|`)
-		}
-	}
-	return out
-}
-
-var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")

@@ -33,6 +33,7 @@ type Config struct {
 	Cells []Cell
 
 	engine experiments.Engine
+	keys   []string // settings of the cells
 }
 
 // Cell is one set of settings. It runs once per seed.
@@ -42,8 +43,7 @@ type Cell struct {
 	Run   experiments.Run // but for the seed
 	Hash  string          // names the files of its runs
 
-	keys  []string       // settings that it has
-	given map[string]any // those of the configuration
+	given map[string]any // settings of the configuration
 }
 
 // Table are settings of runs in a configuration: one value each, or a list.
@@ -63,10 +63,13 @@ type document struct {
 	Show      any    `toml:"show"`
 	Reference string `toml:"reference"`
 	Table
-	Cells []struct {
-		Label string `toml:"label"`
-		Table
-	} `toml:"cells"`
+	Cells []grid `toml:"cells"`
+}
+
+// grid are the cells of one [[cells]].
+type grid struct {
+	Label string `toml:"label"`
+	Table
 }
 
 // settings returns what is given, by dotted key.
@@ -117,35 +120,35 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 	if err := experiments.DecodeTOML(file, text, &d); err != nil {
 		return nil, err
 	}
-	grids := []grid{{}}
-	if d.Cells != nil {
-		grids = nil
+	if d.Cells == nil {
+		d.Cells = make([]grid, 1)
 	}
-	for _, t := range d.Cells {
-		grids = append(grids, grid{t.Label, t.settings()})
+	own := make([]map[string]any, len(d.Cells)) // settings of each grid beside those of all
+	for i, g := range d.Cells {
+		own[i] = g.settings()
 	}
 	for _, arg := range set {
 		key, err := d.set(arg)
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range grids {
-			delete(g.own, key)
+		for i := range own {
+			delete(own[i], key)
 		}
 	}
 	c = &Config{Head: Head{Name: strings.TrimSuffix(filepath.Base(file), ".toml"), Question: d.Question, Config: string(text)}}
 	if err := c.compareBy(d); err != nil {
 		return nil, err
 	}
-	used := map[string]bool{}
-	for _, g := range grids {
-		has, err := c.product(ctx, d.settings(), g)
-		if err := cmp.Or(err, unused(g.own, has)); err != nil {
+	for i, g := range d.Cells {
+		all := d.settings()
+		maps.Copy(all, own[i])
+		keys, err := c.product(ctx, g.Label, all)
+		if err := cmp.Or(err, unused(own[i], keys)); err != nil {
 			return nil, err
 		}
-		maps.Copy(used, has)
 	}
-	if err := cmp.Or(unused(d.settings(), used), c.identify()); err != nil {
+	if err := cmp.Or(unused(d.settings(), c.keys), c.identify()); err != nil {
 		return nil, err
 	}
 	var ids []string
@@ -159,12 +162,6 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 		return nil, fmt.Errorf("reference is %q; allowed are %s", d.Reference, strings.Join(ids, ", "))
 	}
 	return c, nil
-}
-
-// grid are the cells of one [[cells]].
-type grid struct {
-	label string
-	own   map[string]any // settings beside those of all cells
 }
 
 // list returns the values of a setting: one, or those of a list.
@@ -215,10 +212,10 @@ func (c *Config) compareBy(d document) error {
 }
 
 // unused is the error of a setting that no cell has.
-func unused(settings map[string]any, used map[string]bool) error {
+func unused(settings map[string]any, allowed []string) error {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		if !used[key] {
-			return fmt.Errorf("%s is not a setting of any cell here; allowed are %s", key, strings.Join(slices.Sorted(maps.Keys(used)), ", "))
+		if !slices.Contains(allowed, key) {
+			return fmt.Errorf("%s is not a setting of any cell here; allowed are %s", key, strings.Join(allowed, ", "))
 		}
 	}
 	return nil
@@ -227,43 +224,28 @@ func unused(settings map[string]any, used map[string]bool) error {
 // product appends the cells of one grid: for each algorithm, the product of the
 // lists of all settings that it has, the first key changing slowest. It returns
 // the settings that the cells have.
-func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has map[string]bool, err error) {
-	maps.Copy(all, g.own)
+func (c *Config) product(ctx context.Context, label string, all map[string]any) (has []string, err error) {
 	if all[experiments.AlgorithmKey] == nil {
 		all[experiments.AlgorithmKey] = experiments.NewRun().Algorithm()
 	}
-	has = map[string]bool{}
 	for _, algorithm := range list(all[experiments.AlgorithmKey]) {
-		first := Cell{Label: g.label, Run: experiments.NewRun(), given: map[string]any{}}
+		first := Cell{Label: label, Run: experiments.NewRun()}
 		if err := first.Run.Set(experiments.AlgorithmKey, algorithm); err != nil {
 			return nil, err
 		}
-		if first.keys, err = first.Run.Keys(); err != nil {
+		keys, err := first.Run.Keys()
+		if err != nil {
 			return nil, err
 		}
+		has = append(has, keys...)
 		cells := []Cell{first}
-		for _, key := range first.keys {
-			has[key] = true
+		for _, key := range keys {
 			if all[key] == nil || key == experiments.AlgorithmKey {
 				continue
 			}
-			values := list(all[key])
-			if len(values) == 0 {
-				return nil, fmt.Errorf("%s is an empty list; allowed is 1 value or more", key)
+			if cells, err = times(cells, key, list(all[key])); err != nil {
+				return nil, err
 			}
-			var next []Cell
-			for _, cell := range cells {
-				for _, v := range values {
-					one := cell
-					one.given = maps.Clone(cell.given)
-					one.given[key] = v
-					if err := one.Run.Set(key, v); err != nil {
-						return nil, err
-					}
-					next = append(next, one)
-				}
-			}
-			cells = next
 		}
 		for _, cell := range cells {
 			run, err := c.engine.Resolve(ctx, cell.Run)
@@ -274,89 +256,92 @@ func (c *Config) product(ctx context.Context, all map[string]any, g grid) (has m
 			if err != nil {
 				return nil, err
 			}
-			for _, key := range first.keys {
-				if g.label != "" && len(list(all[key])) > 1 {
-					cell.Label += ", " + cell.texts(key)[0]
+			for _, key := range keys {
+				if label != "" && len(list(all[key])) > 1 {
+					cell.Label += ", " + cell.text(key)
 				}
 			}
 			c.Cells = append(c.Cells, cell)
 		}
 	}
+	for _, key := range has {
+		if !slices.Contains(c.keys, key) {
+			c.keys = append(c.keys, key)
+		}
+	}
 	return has, nil
 }
 
-// settings returns those of the keys that the cell has.
-func (cell *Cell) settings(keys []string) map[string]any {
-	set := map[string]any{}
-	for _, key := range keys {
-		text, isText := cell.given[key].(string)
-		switch {
-		case isText: // as it was written
-			set[key] = text
-		case slices.Contains(cell.keys, key):
-			set[key] = cell.Run.Value(key)
+// times returns each cell with each of the values of a setting.
+func times(cells []Cell, key string, values []any) (all []Cell, err error) {
+	if len(values) == 0 {
+		return nil, fmt.Errorf("%s is an empty list; allowed is 1 value or more", key)
+	}
+	for _, cell := range cells {
+		for _, v := range values {
+			one := cell
+			if err := one.Run.Set(key, v); err != nil {
+				return nil, err
+			}
+			one.given = map[string]any{key: v}
+			maps.Copy(one.given, cell.given)
+			all = append(all, one)
 		}
 	}
-	return set
+	return all, nil
 }
 
-// texts returns settings as text, "" for one that the cell has not.
-func (cell *Cell) texts(keys ...string) (texts []string) {
-	set := cell.settings(keys)
-	for _, key := range keys {
-		text := ""
-		if v, ok := set[key]; ok {
-			text = experiments.FormatValue(v)
-		}
-		texts = append(texts, text)
+// value returns a setting, a text as it was written, and nil for one that the cell
+// has not.
+func (cell *Cell) value(key string) any {
+	if text, ok := cell.given[key].(string); ok {
+		return text
 	}
-	return texts
+	return cell.Run.Value(key)
+}
+
+// text returns a setting as text, "" for one that the cell has not.
+func (cell *Cell) text(key string) string {
+	if v := cell.value(key); v != nil {
+		return fmt.Sprint(v)
+	}
+	return ""
 }
 
 // axes returns the keys that tell cells apart: of two cells with the same
 // algorithm one is given another value, or none.
 func (c *Config) axes() []string {
-	type group struct{ key, algorithm string }
-	first, differs := map[group]string{}, map[string]bool{}
-	var keys []string
-	for _, cell := range c.Cells {
-		for _, key := range cell.keys {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-			of, value := group{key, cell.Run.Algorithm()}, fmt.Sprint(cell.given[key])
+	return slices.DeleteFunc(slices.Clone(c.keys), func(key string) bool {
+		first := map[string]any{} // value of each algorithm
+		for _, cell := range c.Cells {
+			algorithm, value := cell.Run.Algorithm(), fmt.Sprint(cell.given[key])
 			if key == experiments.AlgorithmKey {
-				of.algorithm, value = "", cell.Run.Algorithm()
+				algorithm, value = "", algorithm
 			}
-			if v, ok := first[of]; !ok {
-				first[of] = value
-			} else if v != value {
-				differs[key] = true
+			if v, ok := first[algorithm]; ok && v != value {
+				return false
 			}
+			first[algorithm] = value
 		}
-	}
-	return slices.DeleteFunc(keys, func(key string) bool { return !differs[key] })
+		return true
+	})
 }
 
 // identify gives every cell its id, NAME/VALUE for each key that tells cells apart
 // and that it is given, and refuses cells that are the same.
 func (c *Config) identify() error {
 	c.Axes = c.axes()
-	short := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 	seen := map[string]bool{}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		var parts []string
 		for _, key := range c.Axes {
-			name := short(key)
-			if slices.ContainsFunc(c.Axes, func(other string) bool { return other != key && short(other) == name }) {
-				name = strings.ReplaceAll(key, ".", "-")
-			}
 			switch {
 			case key == experiments.AlgorithmKey: // which says itself what it is
 				parts = append(parts, cell.Run.Algorithm())
 			case cell.given[key] != nil:
-				parts = append(parts, name, strings.NewReplacer("/", "_", " ", "_").Replace(cell.texts(key)[0]))
+				name := key[strings.LastIndexByte(key, '.')+1:]
+				parts = append(parts, name, strings.NewReplacer("/", "_", " ", "_").Replace(cell.text(key)))
 			}
 		}
 		if parts == nil {

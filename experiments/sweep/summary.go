@@ -68,13 +68,7 @@ const bootSeed = 1
 // summarize fills the cells of the summary from the records, nil where a run is
 // missing.
 func (s *Summary) summarize(c *Config, records []*experiments.Record) {
-	rows := make([][]float64, len(records))
-	for job, r := range records {
-		if r != nil {
-			rows[job] = rowOf(r)
-		}
-	}
-	of := func(i int) [][]float64 { return rows[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
+	of := func(i int) []*experiments.Record { return records[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
 	boot := stats.New(bootSeed)
 	for i := range c.Cells {
 		s.Cells = append(s.Cells, s.row(c, i, of, boot))
@@ -84,9 +78,14 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 }
 
 // row summarizes a cell, whose runs are of(i).
-func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.Bootstrap) Row {
+func (s *Summary) row(c *Config, i int, of func(i int) []*experiments.Record, boot *stats.Bootstrap) Row {
 	m, cell := s.Column(s.Metric), &c.Cells[i]
-	row := Row{ID: cell.ID, Label: cell.Label, Hash: cell.Hash, Settings: cell.settings(c.Axes), IQM: boot.IQM(column(of(i), m))}
+	row := Row{ID: cell.ID, Label: cell.Label, Hash: cell.Hash, Settings: map[string]any{}, IQM: boot.IQM(column(of(i), m))}
+	for _, key := range c.Axes {
+		if v := cell.value(key); v != nil {
+			row.Settings[key] = v
+		}
+	}
 	for j := range s.Figures {
 		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
 	}
@@ -103,7 +102,7 @@ func (s *Summary) row(c *Config, i int, of func(i int) [][]float64, boot *stats.
 
 // verdict says which cell is the best by the metric of those that keep the
 // budget, or that the best two cannot be told apart.
-func (s *Summary) verdict(of func(i int) [][]float64) string {
+func (s *Summary) verdict(of func(i int) []*experiments.Record) string {
 	m := s.Column(s.Metric)
 	var kept []int
 	for _, i := range s.Ranking() {
@@ -136,7 +135,7 @@ func (s *Summary) verdict(of func(i int) [][]float64) string {
 }
 
 // profile fills the profiles of the best cells.
-func (s *Summary) profile(of func(i int) [][]float64, boot *stats.Bootstrap) {
+func (s *Summary) profile(of func(i int) []*experiments.Record, boot *stats.Bootstrap) {
 	var best []int
 	values := map[int][]float64{} // of a cell
 	for _, i := range s.Ranking() {
@@ -155,16 +154,16 @@ func (s *Summary) profile(of func(i int) [][]float64, boot *stats.Bootstrap) {
 }
 
 // column returns a figure of the runs that are there.
-func column(rows [][]float64, figure int) []float64 {
-	out, _ := paired(rows, rows, figure)
+func column(runs []*experiments.Record, figure int) []float64 {
+	out, _ := paired(runs, runs, figure)
 	return out
 }
 
 // paired returns a figure of the seeds that both cells have.
-func paired(x, y [][]float64, figure int) (a, b []float64) {
+func paired(x, y []*experiments.Record, figure int) (a, b []float64) {
 	for k := range x {
 		if x[k] != nil && y[k] != nil {
-			a, b = append(a, x[k][figure]), append(b, y[k][figure])
+			a, b = append(a, figures[figure].Of(x[k])), append(b, figures[figure].Of(y[k]))
 		}
 	}
 	return a, b

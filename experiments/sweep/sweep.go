@@ -112,7 +112,15 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 			}
 			t.Add(row...)
 		}
-		put(runs, cell.texts(c.Axes...), rowOf(r)...)
+		var axes []string
+		for _, key := range c.Axes {
+			axes = append(axes, cell.text(key))
+		}
+		var row []float64
+		for _, f := range figures {
+			row = append(row, f.Of(r))
+		}
+		put(runs, axes, row...)
 		for _, p := range r.Curve {
 			ratio := math.NaN()
 			if p.OfWhittle != nil {
@@ -134,19 +142,10 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 	)
 }
 
-// rowOf returns the figures of a run.
-func rowOf(r *experiments.Record) []float64 {
-	row := make([]float64, len(figures))
-	for i, f := range figures {
-		row[i] = f.Of(r)
-	}
-	return row
-}
-
 // formatFigure writes a figure, nothing for one that a run has not.
 func formatFigure(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return experiments.FormatValue(v)
+	return fmt.Sprint(v)
 }

@@ -26,7 +26,7 @@ With -out a run that is done is kept, and the same command runs what is missing.
 type command struct {
 	flags            *cli.Flags
 	runs             cli.Runs
-	output           cli.Output
+	format           result.Format
 	batch            experiments.Batch
 	seeds            int
 	policies, random string
@@ -58,24 +58,21 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := &command{flags: f, args: args}
 	var preset string
 	c.runs.Define(f)
-	f.Group("Comparison", func() {
-		f.Choice(&preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
-		f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
-		f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
-		c.runs.DefineSteps(f, "`epochs` of every run; on a recording at most, and by default, all of its measured part", "`number` of the first seed")
-		f.Count(&c.seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
-	})
-	c.output.Define(f, func() {
-		f.StringVar(&c.batch.Dir, "out", "", "`directory` of the runs and of result.json, result.md, runs.csv and command.txt, with -preset papers of the drawn figures (default "+picturesDir+"); created if missing")
-	})
-	readBatch := cli.DefineBatch(f, &c.batch)
-	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+	cli.Choice(f, &preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
+	f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
+	f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
+	c.runs.DefineSteps(f, "`epochs` of every run; on a recording at most, and by default, all of its measured part", "`number` of the first seed")
+	f.Count(&c.seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
+	cli.DefineFormat(f, &c.format)
+	f.StringVar(&c.batch.Dir, "out", "", "`directory` of the runs and of result.json, result.md, runs.csv and command.txt, with -preset papers of the drawn figures (default "+picturesDir+"); created if missing")
+	cli.DefineBatch(f, &c.batch)
+	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
 	}
-	if err := readBatch(); err != nil {
+	if err := cli.CheckShard(c.batch); err != nil {
 		return err
 	}
-	show, clear := c.output.Progress(stderr, "runs")
+	show, clear := cli.Progress(stderr, "runs")
 	if preset != "" {
 		return c.reproduce(ctx, show, clear, stdout, stderr)
 	}
@@ -114,7 +111,7 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 	if err := r.TellSpeed(c.batch.Dir); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	return result.Print(stdout, &r, c.output.Format())
+	return result.Print(stdout, &r, c.format)
 }
 
 // choose returns the contenders of -policies, or all that apply.

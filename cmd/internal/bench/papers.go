@@ -37,5 +37,5 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 		cli.SayShard(stderr, "bench", c.batch.Shard)
 		return nil
 	}
-	return result.Print(stdout, r, c.output.Format())
+	return result.Print(stdout, r, c.format)
 }

@@ -1,9 +1,8 @@
-// Package cli is what the commands share: flags in groups, one line per error,
-// exit statuses, and progress on a terminal.
+// Package cli is what the commands share: flags, one line per error, exit
+// statuses, and progress on a terminal.
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -93,33 +92,18 @@ func Line(name string, err error) string {
 	return name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
 }
 
-// Flags is a flag set whose help is printed in groups.
+// Flags is the flag set of a command.
 type Flags struct {
 	*flag.FlagSet
-	about  string
-	titles []string          // of the groups
-	title  map[string]string // of the group of a flag
+	about string
 }
 
 // NewFlags returns the flag set of a command; about is what its help says
 // first.
 func NewFlags(name, about string) *Flags {
-	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, title: map[string]string{}}
+	f := &Flags{flag.NewFlagSet(name, flag.ContinueOnError), strings.TrimSpace(about)}
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
-}
-
-const others = "Others" // the group of flags that have none
-
-// Group begins a group: flags defined by define belong to it.
-func (f *Flags) Group(title string, define func()) {
-	rest := func(title string) {
-		f.VisitAll(func(x *flag.Flag) { f.title[x.Name] = cmp.Or(f.title[x.Name], title) })
-	}
-	rest(others) // those defined before
-	define()
-	rest(title)
-	f.titles = append(f.titles, title)
 }
 
 // Count defines a flag for a whole number from least on.
@@ -136,43 +120,36 @@ func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
 }
 
 // Choice defines a flag for one of the words that are allowed.
-func (f *Flags) Choice(to *string, name, usual, usage string, allowed ...string) {
+func Choice[Word ~string](f *Flags, to *Word, name string, usual Word, usage string, allowed ...Word) {
 	if *to = usual; usual != "" {
 		usage += fmt.Sprintf(" (default %s)", usual)
 	}
 	f.Func(name, usage, func(text string) error {
-		if !slices.Contains(allowed, text) {
-			return fmt.Errorf("allowed are %s", strings.Join(allowed, ", "))
+		if !slices.Contains(allowed, Word(text)) {
+			return fmt.Errorf("allowed are %v", allowed)
 		}
-		*to = text
+		*to = Word(text)
 		return nil
 	})
 }
 
-// ParseAll parses the arguments. It prints the help and returns done for -h,
-// and refuses what is left over unless operands are allowed.
-func (f *Flags) ParseAll(args []string, operands bool, stdout io.Writer) (done bool, err error) {
-	switch err = f.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		f.help(stdout)
-		return true, nil
-	case err != nil:
-		return false, Usagef("%w; -h lists the flags", err)
-	case !operands && f.NArg() > 0:
-		return false, Usagef("unexpected argument %q; this command takes flags only, -h lists them", f.Arg(0))
-	}
-	return false, nil
-}
-
-// ParseMixed parses flags that stand before, between and behind the operands,
-// and returns these.
-func (f *Flags) ParseMixed(args []string, stdout io.Writer) (operands []string, done bool, err error) {
+// ParseAll parses the arguments and returns the operands, most of them at most; flags
+// may stand before, between and behind them. It prints the help and returns done for
+// -h.
+func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []string, done bool, err error) {
 	for {
-		if done, err := f.ParseAll(args, true, stdout); done || err != nil {
-			return nil, done, err
-		}
-		if f.NArg() == 0 {
+		switch err = f.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			fmt.Fprintf(stdout, "%s\n\n", f.about)
+			f.SetOutput(stdout)
+			f.PrintDefaults()
+			return nil, true, nil
+		case err != nil:
+			return nil, false, Usagef("%w; -h lists the flags", err)
+		case f.NArg() == 0:
 			return operands, false, nil
+		case len(operands) == most:
+			return nil, false, Usagef("unexpected argument %q; -h says what is allowed", f.Arg(0))
 		}
 		operands = append(operands, f.Arg(0))
 		args = f.Args()[1:]
@@ -196,28 +173,6 @@ func (f *Flags) Given(name string) bool {
 	given := false
 	f.Visit(func(x *flag.Flag) { given = given || x.Name == name })
 	return given
-}
-
-func (f *Flags) help(w io.Writer) {
-	fmt.Fprintf(w, "%s\n", strings.TrimSpace(f.about))
-	for _, title := range append(f.titles, others) {
-		fmt.Fprintf(w, "\n%s\n", title)
-		f.VisitAll(func(x *flag.Flag) {
-			if cmp.Or(f.title[x.Name], others) != title {
-				return
-			}
-			arg, usage := flag.UnquoteUsage(x)
-			head := "-" + x.Name
-			if arg != "" {
-				head += " " + arg
-			}
-			fmt.Fprintf(w, "  %-22s %s", head, usage)
-			if x.DefValue != "" && x.DefValue != "false" {
-				fmt.Fprintf(w, " (default %s)", x.DefValue)
-			}
-			fmt.Fprintln(w)
-		})
-	}
 }
 
 // PutCommand keeps in a directory of results the line that makes them again.

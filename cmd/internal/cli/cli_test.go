@@ -37,48 +37,31 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func flags() (*Flags, *int) {
-	f := NewFlags("x", "X does something.")
-	var n int
-	f.Group("Numbers", func() { f.IntVar(&n, "n", 3, "`count` of things") })
-	f.Group("Others", func() { f.Bool("quiet", false, "say nothing") })
-	return f, &n
-}
-
+// Flags stand before, between and behind the operands, and -h lists them.
 func TestFlags(t *testing.T) {
-	f, n := flags()
-	if done, err := f.ParseAll([]string{"-n", "5"}, false, nil); done || err != nil || *n != 5 {
-		t.Errorf("n %d, done %v, %v", *n, done, err)
-	}
-	if !f.Given("n") || f.Given("quiet") {
-		t.Error("-n was given and -quiet was not")
-	}
-	for _, args := range [][]string{{"-m"}, {"-n", "x"}, {"rest"}} {
-		f, _ := flags()
-		if _, err := f.ParseAll(args, false, nil); Status(err) != Usage {
-			t.Errorf("%v: %v", args, err)
+	for _, x := range []struct {
+		args, operands string
+		n              int
+		status         int
+	}{
+		{"-n 5", "", 5, OK},
+		{"a -n 5 b", "a b", 5, OK},
+		{"a b c", "", 3, Usage},
+		{"-m", "", 3, Usage},
+		{"-n x", "", 3, Usage},
+	} {
+		f := NewFlags("x", "X does something.")
+		n := f.Int("n", 3, "`count` of things")
+		operands, done, err := f.ParseAll(strings.Fields(x.args), 2, nil)
+		if done || Status(err) != x.status || *n != x.n || strings.Join(operands, " ") != x.operands || f.Given("n") != (x.n == 5) {
+			t.Errorf("%s: n %d, operands %q, done %v, %v", x.args, *n, operands, done, err)
 		}
 	}
-	f, _ = flags()
-	if _, err := f.ParseAll([]string{"rest"}, true, nil); err != nil || f.Arg(0) != "rest" {
-		t.Errorf("an operand: %v", err)
-	}
-}
-
-func TestHelpIsGrouped(t *testing.T) {
-	f, _ := flags()
+	f := NewFlags("x", "X does something.")
+	f.Int("n", 3, "`count` of things")
 	var b bytes.Buffer
-	if done, err := f.ParseAll([]string{"-h"}, false, &b); !done || err != nil {
-		t.Fatalf("done %v, %v", done, err)
-	}
-	text := b.String()
-	last := -1
-	for _, want := range []string{"X does something.", "Numbers", "-n count", "(default 3)", "Others", "-quiet"} {
-		at := strings.Index(text, want)
-		if at <= last {
-			t.Errorf("%q stands at %d, behind %d:\n%s", want, at, last, text)
-		}
-		last = at
+	if _, done, err := f.ParseAll([]string{"-h"}, 0, &b); !done || err != nil || b.String() != "X does something.\n\n  -n count\n    \tcount of things (default 3)\n" {
+		t.Errorf("done %v, %v\n%s", done, err, &b)
 	}
 }
 

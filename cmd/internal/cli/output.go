@@ -9,27 +9,14 @@ import (
 	"ephemera/experiments/result"
 )
 
-// Output are the flags of how a command prints.
-type Output struct {
-	format string
+// DefineFormat adds the flag for how a command prints.
+func DefineFormat(f *Flags, to *result.Format) {
+	Choice(f, to, "format", result.Text, "`form` of the results on stdout: table, markdown, csv or json", result.Text, result.Markdown, result.CSV, result.JSON)
 }
-
-// Define adds the flags to f as a group.
-func (o *Output) Define(f *Flags, more func()) {
-	f.Group("Output", func() {
-		f.Choice(&o.format, "format", "table", "`form` of the results on stdout: table, markdown, csv or json", "table", "markdown", "csv", "json")
-		if more != nil {
-			more()
-		}
-	})
-}
-
-// Format returns the format that was asked for.
-func (o *Output) Format() result.Format { return result.Format(o.format) }
 
 // Progress returns a function that shows how many of a total of things are done,
 // and one that clears the line. Nothing is shown unless stderr is a terminal.
-func (o *Output) Progress(stderr io.Writer, things string) (show func(done, total int), clear func()) {
+func Progress(stderr io.Writer, things string) (show func(done, total int), clear func()) {
 	file, ok := stderr.(*os.File)
 	if !ok || !isTerminal(file) {
 		return func(int, int) {}, func() {}

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"ephemera/env"
@@ -18,7 +16,7 @@ type Runs struct {
 	experiments.Run                // but for the learner
 	Named           string         // the learner of -algorithm, empty if there is none
 	Settings        map[string]any // of -set, by their keys
-	knowledge       string
+	knowledge       env.Level
 }
 
 // flagKeys are the settings of a run that flags give, by the names of the flags.
@@ -27,55 +25,42 @@ var flagKeys = map[string]string{
 	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "steps": "steps",
 }
 
-// add adds the flag for a setting of a run. A text stands for itself if that is
-// allowed, and else for a number.
+// add adds the flag for a setting of a run.
 func (r *Runs) add(f *Flags, name, usage string) {
 	key := flagKeys[name]
 	if v := r.Value(key); v != "" && v != 0. {
 		usage += fmt.Sprintf(" (default %v)", v)
 	}
-	f.Func(name, usage, func(text string) error {
-		err := r.Set(key, text)
-		if err != nil {
-			err = r.Set(key, parseValue(text))
-		}
-		return err
-	})
+	f.Func(name, usage, func(text string) error { return r.Set(key, text) })
 }
 
-// Define adds the flags to f in groups.
+// Define adds the flags to f.
 func (r *Runs) Define(f *Flags) {
 	r.Run, r.Settings = experiments.NewRun(), map[string]any{}
 	add := func(name, usage string) { r.add(f, name, usage) }
-	f.Group("World", func() {
-		add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
-		add("law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own")
-		add("believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference")
-		add("budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)")
-		add("world", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
-		add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)")
-	})
-	f.Group("Recording (instead of an instance)", func() {
-		add("trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
-		add("epoch", "`length` of an epoch, such as 30m or 1h")
-		add("decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
-		add("split", "`share` of the recording's time on which the model is fitted; the rest is measured")
-	})
-	f.Group("Learner", func() {
-		var about []string
-		for _, x := range experiments.Learners() {
-			about = append(about, x.Name+" ("+x.About+")")
+	add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
+	add("law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own")
+	add("believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference")
+	add("budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)")
+	add("world", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
+	add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)")
+	add("trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
+	add("epoch", "`length` of an epoch, such as 30m or 1h")
+	add("decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
+	add("split", "`share` of the recording's time on which the model is fitted; the rest is measured")
+	var about []string
+	for _, x := range experiments.Learners() {
+		about = append(about, x.Name+" ("+x.About+")")
+	}
+	f.StringVar(&r.Named, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
+	Choice(f, &r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
+	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("%q is not of the form key=value", text)
 		}
-		f.StringVar(&r.Named, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
-		f.Choice(&r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", string(env.LevelModel), string(env.LevelObserved), string(env.LevelOnline))
-		f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
-			key, value, ok := strings.Cut(text, "=")
-			if !ok || key == "" {
-				return fmt.Errorf("%q is not of the form key=value", text)
-			}
-			r.Settings[key] = parseValue(value)
-			return nil
-		})
+		r.Settings[key] = value
+		return nil
 	})
 }
 
@@ -85,33 +70,9 @@ func (r *Runs) DefineSteps(f *Flags, steps, seed string) {
 	f.Uint64Var(&r.Seed, "seed", r.Seed, seed)
 }
 
-// parseValue reads a value as TOML would: an integer, a number, a truth value,
-// or else a string.
-func parseValue(text string) any {
-	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return v
-	}
-	if v, err := strconv.ParseFloat(text, 64); err == nil {
-		return v
-	}
-	if v, err := strconv.ParseBool(text); err == nil {
-		return v
-	}
-	return text
-}
-
-// Algorithm returns the learner that was asked for, or without a name the first
-// that works at the level, and the level.
+// Algorithm returns the learner that was asked for, and its level.
 func (r *Runs) Algorithm() (*experiments.Entry, env.Level, error) {
-	level := env.Level(r.knowledge)
-	if r.Named != "" && level == "" {
-		e, err := experiments.Find(r.Named)
-		if err == nil && e.Learns() {
-			return e, e.FirstLevel(), nil
-		}
-	}
-	level = cmp.Or(level, experiments.Catalogue()[0].FirstLevel())
-	e, err := experiments.FindLearner(r.Named, level)
+	e, level, err := experiments.FindLearner(r.Named, r.knowledge)
 	if err != nil {
 		return nil, "", Usagef("-algorithm: %w", err)
 	}
@@ -146,26 +107,21 @@ func WrongFlag(err error) error {
 	return AsUsage(err)
 }
 
-// DefineBatch adds the flags that say how runs are performed. What it returns reads
-// them.
-func DefineBatch(f *Flags, b *experiments.Batch) (read func() error) {
-	var shard string
-	f.Group("How", func() {
-		f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
-		f.StringVar(&shard, "shard", "", "`I/N`, with -out: perform only every N-th run, from number I of 0 to N-1 on")
+// DefineBatch adds the flags that say how runs are performed.
+func DefineBatch(f *Flags, b *experiments.Batch) {
+	f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
+	f.Func("shard", "`I/N`, with -out: perform only every N-th run, from number I of 0 to N-1 on", func(text string) (err error) {
+		b.Shard, err = experiments.ParseShard(text)
+		return err
 	})
-	return func() (err error) {
-		if shard == "" {
-			return nil
-		}
-		if b.Dir == "" {
-			return Usagef("-shard needs -out, where all shards keep their runs")
-		}
-		if b.Shard, err = experiments.ParseShard(shard); err != nil {
-			return Usagef("-shard: %w", err)
-		}
-		return nil
+}
+
+// CheckShard refuses a shard without a directory.
+func CheckShard(b experiments.Batch) error {
+	if b.Dir == "" && !b.Shard.IsAll() {
+		return Usagef("-shard needs -out, where all shards keep their runs")
 	}
+	return nil
 }
 
 // SayShard says that a shard is done while others are not.

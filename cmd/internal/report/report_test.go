@@ -26,7 +26,7 @@ func ran(t *testing.T, dir string) {
 	}
 }
 
-// Each of several sweeps gets a report, also where another is spoilt.
+// Each of several sweeps gets a report; one that is spoilt is named.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	whole, spoilt := filepath.Join(dir, "whole"), filepath.Join(dir, "spoilt")

@@ -20,32 +20,24 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var o sweep.Options
 	var list bool
 	var set []string
-	var output cli.Output
+	var format result.Format
 	f := cli.NewFlags("sweep", `
 Runs the cells of a configuration (by default kappa) under
 every seed, on all cores, and goes on where an earlier call ended.
 
   sweep [flags] [CONFIG]        CONFIG is a .toml file or one of `+strings.Join(configs.Names(), ", "))
-	f.Group("What", func() {
-		f.BoolVar(&list, "list", false, "show the cells, and run nothing")
-		f.Func("set", "`key=value` overrides any key of the configuration, a list makes a grid; may be repeated", func(text string) error {
-			set = append(set, text)
-			return nil
-		})
-		f.StringVar(&o.Dir, "out", "results/NAME", "`directory` of the results")
-		f.BoolVar(&o.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
+	f.BoolVar(&list, "list", false, "show the cells, and run nothing")
+	f.Func("set", "`key=value` overrides any key of the configuration, a list makes a grid; may be repeated", func(text string) error {
+		set = append(set, text)
+		return nil
 	})
-	batch := cli.DefineBatch(f, &o.Batch)
-	output.Define(f, nil)
-	names, done, err := f.ParseMixed(args, stdout)
+	f.StringVar(&o.Dir, "out", "results/NAME", "`directory` of the results")
+	f.BoolVar(&o.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
+	cli.DefineBatch(f, &o.Batch)
+	cli.DefineFormat(f, &format)
+	names, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {
 		return err
-	}
-	if err := batch(); err != nil {
-		return err
-	}
-	if len(names) > 1 {
-		return cli.Usagef("one configuration is allowed, not %d", len(names))
 	}
 	name := append(names, "kappa")[0]
 	text, err := configs.Read(name)
@@ -76,7 +68,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	for _, x := range set {
 		o.Command += " -set " + cli.Quote(x)
 	}
-	show, clear := output.Progress(stderr, "runs of "+cfg.Name)
+	show, clear := cli.Progress(stderr, "runs of "+cfg.Name)
 	o.Progress = show
 	s, err := sweep.Run(ctx, cfg, o)
 	clear()
@@ -85,7 +77,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	}
 	if !s.Final {
 		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, s.Missing, s.Missing+s.Runs)
-	} else if err := result.Print(stdout, s, output.Format()); err != nil {
+	} else if err := result.Print(stdout, s, format); err != nil {
 		return err
 	} else {
 		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, o.Dir, cli.Quote(o.Dir))

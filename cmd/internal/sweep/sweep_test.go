@@ -92,7 +92,7 @@ func TestMistakes(t *testing.T) {
 		{cli.Failure, "bad.toml:1:1: unknown key", []string{bad}},
 		{cli.Usage, "unknown key", []string{"-set", "colour=1"}},
 		{cli.Usage, "gold", []string{"-set", "learner.algorithm=gold"}},
-		{cli.Usage, "one configuration", []string{"kappa", "scale"}},
+		{cli.Usage, "unexpected argument \"scale\"", []string{"kappa", "scale"}},
 		{cli.Usage, "allowed is i/n", []string{"-shard", "3/3"}},
 	} {
 		if _, _, err := clitest.Call(t, Run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {

@@ -33,7 +33,6 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 		err := errors.Join(
 			result.Put(dir, "result.json", rep, result.JSON),
 			result.Put(dir, "metrics.csv", metrics(first), result.CSV),
-			result.Put(dir, "curves.csv", curves(done.Records), result.CSV),
 		)
 		if thresholds != nil {
 			err = errors.Join(err, result.Put(dir, thresholdsFile, thresholds, result.CSV))
@@ -45,7 +44,7 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 	if err := rep.TellSpeed(c.batch.Dir); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	return errors.Join(result.Print(stdout, rep, c.output.Format()), errors.Join(done.Errors...))
+	return errors.Join(result.Print(stdout, rep, c.format), errors.Join(done.Errors...))
 }
 
 // trainee returns the learner as it ended.
@@ -106,21 +105,6 @@ func metrics(r *experiments.Record) *result.Table {
 			cells = append(cells, result.Exact(v))
 		}
 		t.Add(cells...)
-	}
-	return t
-}
-
-// curves are those of the learner and of the policies beside it.
-func curves(records []*experiments.Record) *result.Table {
-	t := &result.Table{Header: []string{"policy", "epoch", "reward"}}
-	for k, r := range records {
-		if r == nil {
-			continue
-		}
-		name := append([]string{"learning"}, compared...)[k]
-		for _, p := range r.Curve {
-			t.Add(name, strconv.Itoa(p.Epoch), result.Exact(p.Reward))
-		}
 	}
 	return t
 }

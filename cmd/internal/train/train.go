@@ -17,6 +17,7 @@ import (
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
@@ -32,7 +33,7 @@ var compared = []string{"whittle", "greedy", "myopic", "round-robin", "best-sour
 type command struct {
 	flags  *cli.Flags
 	runs   cli.Runs
-	output cli.Output
+	format result.Format
 	batch  experiments.Batch
 	args   []string
 
@@ -46,23 +47,20 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("train", about)
 	c := &command{flags: f, args: args}
 	c.runs.Define(f)
-	f.Group("Run", func() {
-		c.runs.DefineSteps(f, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part", "`number` from which every random draw of the run is derived")
-	})
-	c.output.Define(f, func() {
-		f.StringVar(&c.batch.Dir, "out", "", "`directory` of the results; created if missing")
-	})
-	readBatch := cli.DefineBatch(f, &c.batch)
-	if done, err := f.ParseAll(args, false, stdout); done || err != nil {
+	c.runs.DefineSteps(f, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part", "`number` from which every random draw of the run is derived")
+	cli.DefineFormat(f, &c.format)
+	f.StringVar(&c.batch.Dir, "out", "", "`directory` of the results; created if missing")
+	cli.DefineBatch(f, &c.batch)
+	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
 	}
-	if err := readBatch(); err != nil {
+	if err := cli.CheckShard(c.batch); err != nil {
 		return err
 	}
 	if err := c.resolve(ctx); err != nil {
 		return err
 	}
-	show, clear := c.output.Progress(stderr, "epochs")
+	show, clear := cli.Progress(stderr, "epochs")
 	done, err := c.perform(ctx, show)
 	clear()
 	if err != nil {

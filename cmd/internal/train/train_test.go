@@ -57,7 +57,7 @@ func TestOut(t *testing.T) {
 	if _, _, err := train(t, "-steps", "500", "-out", dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"config.toml", "command.txt", "metrics.csv", "state.json", "result.json", "thresholds.csv", "curves.csv", "timing.json"} {
+	for _, name := range []string{"config.toml", "command.txt", "metrics.csv", "state.json", "result.json", "thresholds.csv", "timing.json"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
