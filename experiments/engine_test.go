@@ -164,9 +164,8 @@ func TestResolveRefuses(t *testing.T) {
 		if err == nil {
 			_, err = new(Engine).Resolve(context.Background(), r)
 		}
-		setting := new(SettingError)
-		if !errors.As(err, &setting) || setting.Key != x.key && setting.Key != "" || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%s = %v: error %v about %q; want %q", x.key, x.value, err, setting.Key, x.want)
+		if !errors.As(err, new(*SettingError)) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s = %v: error %v; want %q", x.key, x.value, err, x.want)
 		}
 	}
 }

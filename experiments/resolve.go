@@ -78,11 +78,11 @@ func (r *Run) Set(key string, value any) error {
 			continue
 		}
 		if err := setValue(field, value); err != nil {
-			return wrong(key, "%s is %#v: %w", key, value, err)
+			return wrong("%s is %#v: %w", key, value, err)
 		}
 		return nil
 	}
-	return wrong(key, "unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
+	return wrong("unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
 }
 
 // Keys lists the settings that a run with its algorithm has, but for the seed:
@@ -140,14 +140,14 @@ func (r Run) contender() (*Entry, env.Level, error) {
 	}
 	e, err := Find(name)
 	if err != nil {
-		return nil, "", &SettingError{AlgorithmKey, err}
+		return nil, "", &SettingError{err}
 	}
 	if at == "" {
 		return e, e.FirstLevel(), nil
 	}
 	level, err := env.ParseLevel(at)
 	if err != nil {
-		return nil, "", &SettingError{AlgorithmKey, err}
+		return nil, "", &SettingError{err}
 	}
 	return e, level, nil
 }
@@ -175,15 +175,15 @@ func (c *Resolved) Scene() Scene { return c.at.Scene }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are
 // equal, or says what is wrong with it. An error about a setting is a
-// *SettingError with the setting's dotted name.
+// *SettingError.
 func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
 	c = &Resolved{Run: r}
 	p := &c.play
 	if r.Steps < 1 {
-		return nil, wrong("steps", "steps is %d; allowed is 1 epoch or more", r.Steps)
+		return nil, wrong("steps is %d; allowed is 1 epoch or more", r.Steps)
 	}
 	if r.Evaluation < 0 {
-		return nil, wrong("evaluation", "evaluation is %d; allowed is 0 epochs or more", r.Evaluation)
+		return nil, wrong("evaluation is %d; allowed is 0 epochs or more", r.Evaluation)
 	}
 	if p.Entry, p.Level, err = r.contender(); err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
 	keys := maps.Clone(r.Learner)
 	delete(keys, "algorithm")
 	if p.Settings, err = p.Entry.Configure(p.Level, keys); err != nil {
-		return nil, under("learner", err)
+		return nil, err
 	}
 	c.Learner = map[string]any{"algorithm": p.Entry.Name}
 	if p.Level != p.Entry.FirstLevel() {
@@ -211,18 +211,10 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
 	c.Instance.Budget = c.at.Instance.Budget
 	c.Steps, c.Evaluation = c.at.Limit(c.Steps), min(c.Evaluation, c.at.Limit(c.Evaluation))
 	if why := p.Entry.WhyNot(c.at.Scene, p.Level); why != "" {
-		return nil, wrong(AlgorithmKey, "%s does not run on %s in world %s: %s", c.Algorithm(), c.at.Instance.ID, c.World.Kind, why)
+		return nil, wrong("%s does not run on %s in world %s: %s", c.Algorithm(), c.at.Instance.ID, c.World.Kind, why)
 	}
 	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
 	return c, nil
-}
-
-// under makes the key of a setting that of a table's.
-func under(table string, err error) error {
-	if wrong := new(SettingError); errors.As(err, &wrong) && wrong.Key != "" && !strings.Contains(wrong.Key, ".") {
-		return &SettingError{table + "." + wrong.Key, err}
-	}
-	return err
 }
 
 // resolveWorld fills in the kind of the world and the instance, and leaves out
@@ -249,7 +241,7 @@ func (c *Resolved) resolveWorld() error {
 		{"world.split", "replay", w.Split != 0 && w.Split != usual.Split},
 	} {
 		if x.changed && w.Kind != x.kind {
-			return wrong(x.key, "%s belongs to world.kind = %q; here it is %q", x.key, x.kind, w.Kind)
+			return wrong("%s belongs to world.kind = %q; here it is %q", x.key, x.kind, w.Kind)
 		}
 	}
 	if w.Kind != "poisson" {
@@ -261,11 +253,11 @@ func (c *Resolved) resolveWorld() error {
 	}
 	switch {
 	case w.Kind == "mean" && c.play.Level == env.LevelOnline:
-		return wrong("world.kind", "mean has no items, which an online learner learns from; use poisson")
+		return wrong("world.kind is mean, which has no items for an online learner; use poisson")
 	case w.Kind == "replay" && w.Trace == "":
-		return wrong("world.kind", "replay needs a recording; world.trace names one")
+		return wrong("world.kind is replay, which needs a recording; world.trace names one")
 	case w.Kind == "replay" && c.Instance.Name != "":
-		return wrong("instance.name", "%q; a recording brings sources of its own, leave it out", c.Instance.Name)
+		return wrong("instance.name is %q; a recording brings sources of its own, leave it out", c.Instance.Name)
 	}
 	return nil
 }
@@ -284,25 +276,26 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 			if r.Instance.Law != "" {
 				name += ":" + r.Instance.Law
 			}
-			if in, err = env.Named(name, r.Instance.Budget); errors.Is(err, env.ErrBudget) && r.Instance.Budget != 0 {
-				return nil, &SettingError{"instance.budget", err}
-			} else if err != nil && strings.HasSuffix(r.Instance.Name, ".toml") {
+			in, err = env.Named(name, r.Instance.Budget)
+			isFile := strings.HasSuffix(r.Instance.Name, ".toml")
+			if err != nil && isFile && (!errors.Is(err, env.ErrBudget) || r.Instance.Budget == 0) {
 				return nil, err // about the file
-			} else if err != nil {
-				return nil, &SettingError{"instance.name", err}
+			}
+			if err != nil {
+				return nil, &SettingError{err}
 			}
 		}
 		scene, err := r.World.Open(ctx, in, level)
 		if errors.Is(err, env.ErrBudget) {
-			return nil, &SettingError{"instance.budget", err}
+			err = &SettingError{err}
+		}
+		if name := r.Instance.Believe; name != "" && err == nil {
+			if err = scene.Believe(name); err != nil {
+				err = &SettingError{err}
+			}
 		}
 		if err != nil {
-			return nil, under("world", err)
-		}
-		if name := r.Instance.Believe; name != "" {
-			if err := scene.Believe(name); err != nil {
-				return nil, &SettingError{"instance.believe", err}
-			}
+			return nil, err
 		}
 		return newSite(scene, string(key)), nil
 	})

@@ -22,19 +22,14 @@ import (
 // holds another. A value comes from a flag, from TOML or from JSON: a number, a
 // text or a truth value. This file gives each value to its field.
 
-// SettingError is about one setting of an entry or of a world.
-type SettingError struct {
-	Key string // empty where several are wrong together
-	Err error
-}
+// SettingError is about a setting of a run, and not about a file that it names.
+type SettingError struct{ Err error }
 
 func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// wrong is the error of a setting; key is empty where it is of several.
-func wrong(key, format string, args ...any) error {
-	return &SettingError{Key: key, Err: fmt.Errorf(format, args...)}
-}
+// wrong is the error of a setting.
+func wrong(format string, args ...any) error { return &SettingError{fmt.Errorf(format, args...)} }
 
 // DecodeTOML reads TOML strictly into a pointer to a struct. Its errors begin with
 // where, line and column.
@@ -141,30 +136,30 @@ const readingKey = "reading"
 func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	names := slices.Sorted(maps.Keys(keys))
 	if e.Settings == nil && len(names) > 0 {
-		return nil, wrong(names[0], "%s has no setting %q, nor any other", e.Name, names[0])
+		return nil, wrong("%s has no setting %q, nor any other", e.Name, names[0])
 	} else if e.Settings == nil {
 		return nil, nil
 	}
 	s := e.Settings(level)
 	if readings, ok := s.(WithReadings); ok && keys[readingKey] != nil {
 		if err := readings.SetReading(fmt.Sprint(keys[readingKey])); err != nil {
-			return nil, wrong(readingKey, "%s: %w", e.Name, err)
+			return nil, wrong("%s: %w", e.Name, err)
 		}
 	}
 	byKey := maps.Collect(fields(reflect.ValueOf(s).Elem()))
 	for _, name := range names {
 		field, ok := byKey[name]
 		if !ok {
-			return nil, wrong(name, "%s has no setting %q with knowledge %s; allowed are %s", e.Name, name, level, strings.Join(e.Keys(level), ", "))
+			return nil, wrong("%s has no setting %q with knowledge %s; allowed are %s", e.Name, name, level, strings.Join(e.Keys(level), ", "))
 		}
 		usual := plainValue(field)
 		if err := setValue(field, keys[name]); err != nil {
-			return nil, wrong(name, "setting %q of %s is %v: %w; the default is %#v", name, e.Name, keys[name], err, usual)
+			return nil, wrong("setting %q of %s is %v: %w; the default is %#v", name, e.Name, keys[name], err, usual)
 		}
 	}
 	if v, ok := s.(Validator); ok {
 		if err := v.Validate(); err != nil {
-			return nil, wrong("", "%s: %w", e.Name, err)
+			return nil, wrong("%s: %w", e.Name, err)
 		}
 	}
 	return s, nil

@@ -3,7 +3,6 @@ package experiments
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -25,11 +24,6 @@ type World struct {
 	Split float64 `toml:"split" json:"split,omitempty"` // replay: share of the recording on which the model is fitted; the rest is measured
 }
 
-// bad is the error of one setting, whose text begins with its key.
-func bad(key, format string, args ...any) error {
-	return wrong(key, key+" "+format, args...)
-}
-
 // Open returns the scene of an instance, for policies of that level, or, where a
 // recording is named, that of the recording with the budget of the instance. An
 // error about a setting is a *SettingError.
@@ -39,7 +33,7 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 	}
 	open := worlds[w.Kind]
 	if open == nil {
-		return Scene{}, bad("kind", "is %q; allowed are %s, and replay of a recording", w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
+		return Scene{}, wrong("kind is %q; allowed are %s, and replay of a recording", w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
 	}
 	return open(w, in, level)
 }
@@ -68,17 +62,13 @@ func (w World) recorded(ctx context.Context, budget float64) (Scene, error) {
 	if err != nil {
 		return Scene{}, err
 	}
-	scene, err := ReplayScene(rec, o)
-	if errors.Is(err, env.ErrBudget) {
-		err = &SettingError{Key: "budget", Err: err}
-	}
-	return scene, err
+	return ReplayScene(rec, o)
 }
 
 func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
 	marks, err := env.ParseMarks(cmp.Or(w.Marks, string(env.MarksConstant)))
 	if err != nil {
-		return Scene{}, &SettingError{Key: "marks", Err: err}
+		return Scene{}, &SettingError{err}
 	}
 	return PoissonScene(in, marks), nil
 }
@@ -90,11 +80,11 @@ func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
 	o.Epoch, err = time.ParseDuration(w.Epoch)
 	switch {
 	case err != nil || o.Epoch < time.Second:
-		return o, bad("epoch", "is %q; allowed is a length of time of 1s or more, such as 30m or 1h", w.Epoch)
+		return o, wrong("epoch is %q; allowed is a length of time of 1s or more, such as 30m or 1h", w.Epoch)
 	case !(w.Decay > 0) || math.IsInf(w.Decay, 0):
-		return o, bad("decay", "is %v; allowed is a finite rate per hour above 0", w.Decay)
+		return o, wrong("decay is %v; allowed is a finite rate per hour above 0", w.Decay)
 	case !(w.Split > 0 && w.Split < 1):
-		return o, bad("split", "is %v; allowed is above 0 and below 1", w.Split)
+		return o, wrong("split is %v; allowed is above 0 and below 1", w.Split)
 	}
 	return o, nil
 }

@@ -26,7 +26,6 @@ type Summary struct {
 	Profile  *Profiles            `json:"profile,omitempty"`
 	Runs     int                  `json:"runs"` // that are done
 	Missing  int                  `json:"missing"`
-	Gaps     []string             `json:"gaps,omitempty"`     // what is missing, by cell
 	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
 	Ran      int                  `json:"-"`                  // runs that were performed now
 	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written

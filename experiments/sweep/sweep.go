@@ -70,22 +70,15 @@ func (c *Config) Runs() (runs []experiments.Run) {
 // Summarize is the second half of Run: it writes what the runs say that are done.
 func Summarize(c *Config, done *experiments.Performed, o Options) (*Summary, error) {
 	s := &Summary{Head: c.Head, Command: o.Command, Figures: figures, Ran: done.Ran}
-	for i, cell := range c.Cells {
-		missing := 0
-		for k, seed := range c.Seeds {
-			job := i*len(c.Seeds) + k
-			if done.Records[job] == nil {
-				missing++
-			}
-			if err := done.Errors[job]; err != nil {
-				s.Failures = append(s.Failures, fmt.Sprintf("%s, seed %d: %v", cell.ID, seed, err))
-			}
+	for job, r := range done.Records {
+		if r == nil {
+			s.Missing++
+		} else {
+			s.Runs++
 		}
-		if missing > 0 {
-			s.Gaps = append(s.Gaps, fmt.Sprintf("%s: %d of %d seeds", cell.ID, missing, len(c.Seeds)))
+		if err := done.Errors[job]; err != nil {
+			s.Failures = append(s.Failures, fmt.Sprintf("%s, seed %d: %v", c.Cells[job/len(c.Seeds)].ID, c.Seeds[job%len(c.Seeds)], err))
 		}
-		s.Missing += missing
-		s.Runs += len(c.Seeds) - missing
 	}
 	if s.Missing > 0 && !o.Shard.IsAll() {
 		return s, nil

@@ -63,8 +63,8 @@ func (s *Summary) Warnings() (all []string) {
 	if s.Missing > 0 {
 		all = append(all, fmt.Sprintf("Warning: %d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
 	}
-	for _, line := range slices.Concat(s.Gaps, s.Failures) {
-		all = append(all, "Missing: "+line+".")
+	for _, line := range s.Failures {
+		all = append(all, "Failed: "+line+".")
 	}
 	return all
 }

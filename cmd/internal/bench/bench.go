@@ -61,7 +61,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cli.Choice(f, &preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
 	f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
 	f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
-	c.runs.DefineSteps(f, "`epochs` of every run; on a recording at most, and by default, all of its measured part", "`number` of the first seed")
 	f.Count(&c.seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	cli.DefineFormat(f, &c.format)
 	f.StringVar(&c.batch.Dir, "out", "", "`directory` of the runs and of result.json, result.md, runs.csv and command.txt, with -preset papers of the drawn figures (default "+picturesDir+"); created if missing")
@@ -79,7 +78,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c.batch.Progress = show
 	contenders, err := c.choose(ctx)
 	if err != nil {
-		return cli.WrongFlag(err)
+		return cli.WrongSetting(err)
 	}
 	done, left, err := c.perform(ctx, contenders)
 	clear()
@@ -241,7 +240,7 @@ func (c *command) perform(ctx context.Context, contenders []contender) (done []e
 		records, errs := out.Records[i*each:(i+1)*each], out.Errors[i*each:(i+1)*each]
 		if k := slices.IndexFunc(errs, func(err error) bool { return err != nil }); k >= 0 {
 			if !x.optional {
-				return nil, nil, cli.WrongFlag(errs[k])
+				return nil, nil, cli.WrongSetting(errs[k])
 			}
 			left = append(left, fmt.Sprintf("%s is left out: %v", x.name, errs[k]))
 			continue

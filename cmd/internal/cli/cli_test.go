@@ -48,7 +48,7 @@ func TestFlags(t *testing.T) {
 		{"a -n 5 b", "a b", 5, OK},
 		{"a b c", "", 3, Usage},
 		{"-m", "", 3, Usage},
-		{"-n x", "", 3, Usage},
+		{"-n x", "", 0, Usage},
 	} {
 		f := NewFlags("x", "X does something.")
 		n := f.Int("n", 3, "`count` of things")

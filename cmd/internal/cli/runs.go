@@ -48,6 +48,8 @@ func (r *Runs) Define(f *Flags) {
 	add("epoch", "`length` of an epoch, such as 30m or 1h")
 	add("decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
 	add("split", "`share` of the recording's time on which the model is fitted; the rest is measured")
+	add("steps", "`epochs` of every run; on a recording at most, and by default, all of its measured part")
+	f.Uint64Var(&r.Seed, "seed", r.Seed, "`number` from which every random draw of the first run is derived")
 	var about []string
 	for _, x := range experiments.Learners() {
 		about = append(about, x.Name+" ("+x.About+")")
@@ -62,12 +64,6 @@ func (r *Runs) Define(f *Flags) {
 		r.Settings[key] = value
 		return nil
 	})
-}
-
-// DefineSteps adds the flags for the length and the seed of a run.
-func (r *Runs) DefineSteps(f *Flags, steps, seed string) {
-	r.add(f, "steps", steps)
-	f.Uint64Var(&r.Seed, "seed", r.Seed, seed)
 }
 
 // Algorithm returns the learner that was asked for, and its level.
@@ -92,19 +88,13 @@ func (r *Runs) Of(f *Flags, policy string, level env.Level) experiments.Run {
 	return run
 }
 
-// WrongFlag marks the error of a setting as one of how the command was called, and
-// names the flag that gives the setting.
-func WrongFlag(err error) error {
-	wrong := new(experiments.SettingError)
-	if !errors.As(err, &wrong) {
-		return err
+// WrongSetting marks an error, if it is of a setting, as one of how the command was
+// called.
+func WrongSetting(err error) error {
+	if errors.As(err, new(*experiments.SettingError)) {
+		return AsUsage(err)
 	}
-	for name, key := range flagKeys {
-		if key == wrong.Key {
-			return Usagef("-%s: %w", name, err)
-		}
-	}
-	return AsUsage(err)
+	return err
 }
 
 // DefineBatch adds the flags that say how runs are performed.

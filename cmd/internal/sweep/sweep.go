@@ -86,7 +86,7 @@ every seed, on all cores, and goes on where an earlier call ended.
 	case len(s.Failures) > 0:
 		return fmt.Errorf("%d runs failed: %s", len(s.Failures), strings.Join(s.Failures, "; "))
 	case s.Final && s.Missing > 0:
-		return fmt.Errorf("%d of %d runs are missing: %s", s.Missing, s.Missing+s.Runs, strings.Join(s.Gaps, "; "))
+		return fmt.Errorf("%d of %d runs are missing", s.Missing, s.Missing+s.Runs)
 	}
 	return nil
 }

@@ -47,7 +47,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("train", about)
 	c := &command{flags: f, args: args}
 	c.runs.Define(f)
-	c.runs.DefineSteps(f, "`epochs` of training and of each comparison; on a recording at most, and by default, all of its measured part", "`number` from which every random draw of the run is derived")
 	cli.DefineFormat(f, &c.format)
 	f.StringVar(&c.batch.Dir, "out", "", "`directory` of the results; created if missing")
 	cli.DefineBatch(f, &c.batch)
@@ -84,7 +83,7 @@ func (c *command) resolve(ctx context.Context) error {
 	maps.Copy(asked.Learner, c.runs.Settings)
 	c.run, err = c.engine.Resolve(ctx, asked)
 	if err != nil || c.batch.Dir == "" {
-		return cli.WrongFlag(err)
+		return cli.WrongSetting(err)
 	}
 	c.batch.Saved = filepath.Join(c.batch.Dir, learner.StateFile)
 	text, err := toml.Marshal(c.run.Run)
@@ -117,7 +116,7 @@ func (c *command) perform(ctx context.Context, show func(done, total int)) (*exp
 		err = cli.GoOn(err, "the same command runs what is missing")
 	}
 	if err == nil && done.Errors[0] != nil {
-		err = cli.WrongFlag(done.Errors[0])
+		err = cli.WrongSetting(done.Errors[0])
 	}
 	return done, err
 }

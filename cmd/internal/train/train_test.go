@@ -96,7 +96,7 @@ func TestBadInput(t *testing.T) {
 		clitest.Refuse("-nonsense", cli.Usage, "nonsense"),
 		clitest.Refuse("extra", cli.Usage, "extra"),
 		clitest.Refuse("-steps x", cli.Usage, "steps", "x"),
-		clitest.Refuse("-trace "+good+" -split 1.5", cli.Usage, "-split: ", "1.5", "below 1"),
+		clitest.Refuse("-trace "+good+" -split 1.5", cli.Usage, "split is 1.5", "below 1"),
 		clitest.Refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed"),
 		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),
 		clitest.Refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+100"),
