@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 	"encoding/xml"
 	"errors"
-	"mime"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,27 +147,17 @@ var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(\sencoding\s*=\s*["']([A-
 // toUTF8 returns a body in UTF-8. A byte order mark decides over the HTTP header,
 // and this over the declaration in the document (RFC 7303).
 func toUTF8(body []byte, contentType string) []byte {
-	name := ""
-	if _, params, err := mime.ParseMediaType(contentType); err == nil {
-		name = params["charset"]
+	coding, _, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], contentType)
+	if m := declaration.FindSubmatch(body); m != nil && !certain {
+		coding, _ = charset.Lookup(string(m[2]))
 	}
-	for mark, of := range map[string]string{"\xef\xbb\xbf": "utf-8", "\xff\xfe": "utf-16le", "\xfe\xff": "utf-16be"} {
-		if bytes.HasPrefix(body, []byte(mark)) {
-			body, name = body[len(mark):], of
+	if coding != nil {
+		if text, err := coding.NewDecoder().Bytes(body); err == nil {
+			body = bytes.TrimPrefix(text, []byte("\ufeff"))
 		}
 	}
-	m := declaration.FindSubmatchIndex(body[:min(len(body), 1024)])
-	if m != nil && name == "" {
-		name = string(body[m[4]:m[5]])
-	}
-	if e, known := charset.Lookup(name); e != nil && known != "utf-8" {
-		if text, err := e.NewDecoder().Bytes(body); err == nil {
-			body = text
-			m = declaration.FindSubmatchIndex(body[:min(len(body), 1024)])
-		}
-	}
-	if m != nil {
-		body = append(bytes.Clone(body[:m[2]]), body[m[3]:]...)
+	if m := declaration.FindSubmatchIndex(body); m != nil {
+		body = slices.Concat(body[:m[2]], body[m[3]:])
 	}
 	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	return bytes.TrimLeft(bytes.Map(func(r rune) rune {

@@ -27,7 +27,8 @@ func TestCharsets(t *testing.T) {
 		{"text/xml", "\xff\xfe" + strings.Join(strings.Split(doc(` encoding="utf-16"`, "K"), ""), "\x00") + "\x00", "K"},
 		{"text/xml; charset=klingon", doc("", "Käse"), "Käse"},
 		{"text/xml", doc(` encoding="klingon"`, "Käse"), "Käse"},
-		{"", doc("", "K\xe4se"), "K\uFFFDse"},
+		{"", doc("", "K\xe4se"), "Käse"},
+		{"text/xml; charset=utf-8", doc("", "K\xe4se"), "K\uFFFDse"},
 		{"", "\n " + doc("", "K\x00\x08se"), "Kse"},
 	} {
 		if f, err := Parse([]byte(tt.body), tt.contentType, at); err != nil || f.Title != tt.want {

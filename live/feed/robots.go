@@ -2,10 +2,12 @@ package feed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -45,6 +47,7 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	if err != nil {
 		return nil, failf("%.80q is no address", origin)
 	}
+	r := &Robots{Until: f.Now().Add(robotsKept)} // without rules if it is "unavailable"
 	for range maxRedirects + 1 {
 		res, err := f.request(ctx, at, nil, nil, robotsBytes)
 		var e *failure
@@ -61,14 +64,11 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 			}
 			continue
 		}
-		r := &Robots{Until: f.Now().Add(robotsKept)}
 		if res.status == http.StatusOK {
 			r.Rules = ParseRobots(res.body)
 		}
-		f.Hosts.SetRobots(origin, r)
-		return r, nil
+		break
 	}
-	r := &Robots{Until: f.Now().Add(robotsKept)} // "unavailable": all is allowed
 	f.Hosts.SetRobots(origin, r)
 	return r, nil
 }
@@ -92,7 +92,7 @@ func ParseRobots(text []byte) []RobotsRule {
 			if inRules {
 				mine, any, inRules = false, false, false
 			}
-			if strings.EqualFold(token(value), agentToken) {
+			if strings.EqualFold(product.FindString(value), agentToken) {
 				mine, found = true, true
 			}
 			any = any || value == "*"
@@ -116,46 +116,27 @@ func ParseRobots(text []byte) []RobotsRule {
 	return others
 }
 
-// token returns the product token that a user-agent line begins with.
-func token(s string) string {
-	for i := range len(s) {
-		if c := s[i] | 0x20; (c < 'a' || c > 'z') && s[i] != '-' && s[i] != '_' {
-			return s[:i]
-		}
-	}
-	return s
-}
+// product is the product token that a user-agent line begins with.
+var product = regexp.MustCompile(`^[A-Za-z_-]*`)
+
+// octet is an octet that may be spelled in more than one way.
+var octet = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
 
 // escape returns a path in one spelling: octets beyond US-ASCII are escaped,
 // escapes of unreserved characters are not.
 func escape(path string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		escaped := c <= ' ' || c >= 0x7f
-		if c == '%' && i+2 < len(path) {
-			if d, err := url.PathUnescape(path[i : i+3]); err == nil {
-				c, i, escaped = d[0], i+2, true
-			}
+	return octet.ReplaceAllStringFunc(path, func(s string) string {
+		if raw, err := url.PathUnescape(s); err == nil {
+			s = raw
 		}
-		unreserved := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
-		if escaped && !unreserved {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
+		return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	})
 }
 
 // Allow reports whether the rules allow an address: the longest rule that matches
 // decides, and of equally long ones that which allows.
 func (r *Robots) Allow(u *url.URL) bool {
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(u.EscapedPath(), "/")
 	if u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
@@ -172,22 +153,10 @@ func (r *Robots) Allow(u *url.URL) bool {
 // matches reports whether a path begins as the rule says, in which * stands for
 // anything and a $ at the end for the end.
 func matches(rule, path string) bool {
-	rule, whole := strings.CutSuffix(rule, "$")
-	first, rest, star := strings.Cut(rule, "*")
-	path, ok := strings.CutPrefix(path, first)
-	if !ok {
-		return false
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(rule), `\*`, ".*")
+	if rest, whole := strings.CutSuffix(pattern, `\$`); whole {
+		pattern = rest + "$"
 	}
-	for star {
-		first, rest, star = strings.Cut(rest, "*")
-		if !star && whole {
-			return strings.HasSuffix(path, first)
-		}
-		i := strings.Index(path, first)
-		if i < 0 {
-			return false
-		}
-		path = path[i+len(first):]
-	}
-	return !whole || path == ""
+	ok, err := regexp.MatchString("^"+pattern, path)
+	return ok && err == nil
 }

@@ -35,10 +35,13 @@ func recorded(t *testing.T, name string, from int64, feeds map[string][]int64) {
 	if err != nil {
 		t.Skip(err)
 	}
+	url := func(i int) string { return fmt.Sprintf("http://%s%d.test/", name, i) }
+	for i := range rec.Names {
+		feeds[url(i)] = nil
+	}
 	rec.Each(func(i int, at int64, _ float64) {
 		if at >= from && at < from+7*day {
-			url := fmt.Sprintf("http://%s%d.test/", name, i)
-			feeds[url] = append(feeds[url], at-from+monday)
+			feeds[url(i)] = append(feeds[url(i)], at-from+monday)
 		}
 	})
 }
