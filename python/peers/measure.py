@@ -206,7 +206,7 @@ def table(found: dict[str, Any]) -> str:
         for agent in agents:
             shares = [100 * r["share"] for r in of.get(agent, [])]
             few = f", {len(shares)} seed{'s' * (len(shares) > 1)}" if len(shares) < 10 else ""
-            cells.append(f"{mean(shares):.1f} ({min(shares):.1f} – {max(shares):.1f}{few})" if shares else "–")
+            cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{few})" if shares else "–")
         bounds = [100 * r["whittle"] / r["bound"] for r in of["whittle"] if "bound" in r]
         lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
