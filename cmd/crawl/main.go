@@ -163,11 +163,12 @@ func plan(c *crawl.Crawler, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	names := c.Titles()
+	feeds := map[string]bool{}
 	for _, p := range looks {
-		fmt.Fprintf(stdout, "%s  %s\n", p.At.Local().Format("Mon 15:04"), names[p.Feed])
+		feeds[p.Feed] = true
+		fmt.Fprintf(stdout, "%s  %s\n", p.At.Local().Format("Mon 15:04"), p.Title)
 	}
-	_, err = fmt.Fprintf(stdout, "%d looks at %d feeds in 24 hours, as far as is known now.\n", len(looks), len(names))
+	_, err = fmt.Fprintf(stdout, "%d looks at %d feeds in 24 hours, as far as is known now.\n", len(looks), len(feeds))
 	return err
 }
 

@@ -143,7 +143,7 @@ func Open(o Options) (*Crawler, error) {
 	}
 	c.fetcher = &feed.Fetcher{
 		Agent: o.Agent, Timeout: o.Timeout, MaxBytes: o.MaxBytes, AllowPrivate: o.AllowPrivate,
-		Hosts: hosts{c}, Now: o.Now, Dial: o.Dial, Header: o.Header,
+		Memory: c.store, Now: o.Now, Dial: o.Dial, Header: o.Header,
 	}
 	if err := c.load(listed); err != nil {
 		c.store.Close()
@@ -161,11 +161,10 @@ func (o *Options) epoch() (length time.Duration, requests float64) {
 
 // free returns from when a feed may be asked for.
 func (c *Crawler) free(r *record) time.Time {
-	until := r.NotBefore
-	if host := (hosts{c}).Blocked(r.id.Key); host.After(until) {
-		until = host
+	if host, _ := c.fetcher.Blocked(r.id.Key); host.After(r.NotBefore) {
+		return host // if it cannot be read, the fetcher refuses
 	}
-	return until
+	return r.NotBefore
 }
 
 // list takes up the feeds of the OPML file.
@@ -269,7 +268,7 @@ func (c *Crawler) Tick() (int, error) {
 	begun := 0
 	for _, t := range taken {
 		r := c.feeds[t.URL]
-		if _, in := c.listed[t.URL]; !in || r == nil || r.Gone || r.NotBefore.After(now) {
+		if _, in := c.listed[t.URL]; !in || r == nil || r.Gone || c.free(r).After(now) {
 			if r != nil {
 				if _, err := c.keep(r, nil); err != nil {
 					return begun, err

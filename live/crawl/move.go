@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bufio"
 	"cmp"
 	"compress/gzip"
 	"encoding/csv"
@@ -20,31 +19,15 @@ import (
 	"ephemera/live/store"
 )
 
-// Export writes what was found as a recording: source, published_unix and, if
-// feeds differ in it, utility. It is compressed where the name ends in .gz.
+// Export writes what was found as a recording: source, published_unix and utility.
+// It is compressed where the name ends in .gz.
 func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
-	worth := false
-	err = c.journal(0, func(_ uint64, e *entry) bool {
-		worth = worth || e.Worth != 1 && len(e.Items) > 0
-		return !worth
-	})
-	if err != nil {
-		return 0, err
-	}
-	buffered := bufio.NewWriter(w)
-	w = buffered
-	var z *gzip.Writer
+	z := gzip.NewWriter(w)
 	if strings.HasSuffix(name, ".gz") {
-		z = gzip.NewWriter(buffered)
 		w = z
 	}
 	out := csv.NewWriter(w)
-	row := []string{"source", "published_unix", "utility"}
-	columns := 2
-	if worth {
-		columns = 3
-	}
-	out.Write(row[:columns])
+	out.Write([]string{"source", "published_unix", "utility"})
 	err = c.journal(0, func(_ uint64, e *entry) bool {
 		for _, it := range e.Items {
 			at := it.Published
@@ -54,20 +37,17 @@ func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
 			if e.First && it.Published.IsZero() {
 				continue // nobody knows when it was
 			}
-			row[0], row[1], row[2] = e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)
-			out.Write(row[:columns])
+			out.Write([]string{e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
 			rows++
 		}
 		return true
 	})
 	out.Flush()
-	if err == nil {
-		err = out.Error()
-	}
-	if z != nil {
+	err = cmp.Or(err, out.Error())
+	if w == z {
 		err = cmp.Or(err, z.Close())
 	}
-	return rows, cmp.Or(err, buffered.Flush())
+	return rows, err
 }
 
 // Import has the learner begin with a recording, whose sources are addresses or
@@ -126,8 +106,9 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 
 // Planned is a look that is planned.
 type Planned struct {
-	At   time.Time
-	Feed string
+	At    time.Time
+	Feed  string // address
+	Title string
 }
 
 // Plan returns the looks of the time to come, as they come if each finds what is
@@ -161,7 +142,7 @@ func (c *Crawler) Plan(length time.Duration) ([]Planned, error) {
 			if until := c.free(r); until.After(at) {
 				crawl.Outcome, crawl.NotBefore = learner.Failed, until
 			} else {
-				plan = append(plan, Planned{at, name})
+				plan = append(plan, Planned{at, name, cmp.Or(r.Title, name)})
 				b, err := l.Belief(name)
 				if err != nil {
 					return nil, err
@@ -206,17 +187,6 @@ func (c *Crawler) Once() (requests int, err error) {
 		time.Sleep(time.Second)
 	}
 	return requests, err
-}
-
-// Titles returns the name of each feed of the list, by address.
-func (c *Crawler) Titles() map[string]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	names := map[string]string{}
-	for address := range c.listed {
-		names[address] = cmp.Or(c.feeds[address].Title, address)
-	}
-	return names
 }
 
 // Unlisted returns the addresses of -worth that are not in the list, sorted.

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -24,7 +25,6 @@ import (
 	"time"
 
 	"ephemera/live/feed"
-	"ephemera/live/schedule"
 )
 
 var full = flag.Bool("full", false, "play 5000 feeds for a week, with a crash every hour; compare with rules on recordings")
@@ -142,23 +142,19 @@ func recall(c *Crawler, died time.Time) (m memory, err error) {
 		m.Answers[e.Feed] = m.Answers[e.Feed] || e.At.Equal(died)
 		return true
 	})
-	if err != nil {
-		return m, err
-	}
-	err = c.store.Values("robots/", "", func(name string, value []byte) bool {
-		var kept feed.Robots
-		if err = json.Unmarshal(value, &kept); err == nil {
+	return m, errors.Join(err,
+		c.store.Values("robots/http://", "", func(name string, value []byte) bool {
+			var kept feed.Robots
+			err = json.Unmarshal(value, &kept)
 			m.Robots[strings.TrimPrefix(name, "robots/http://")] = kept.Until.Add(-24 * time.Hour)
-		}
-		return err == nil
-	})
-	if err != nil {
-		return m, err
-	}
-	return m, c.store.Queues(died.UnixMilli(), crawlName, func(q *schedule.Queue) bool {
-		m.Blocked[q.Key] = time.UnixMilli(q.Blocked)
-		return true
-	})
+			return err == nil
+		}),
+		c.store.Values("blocked/", "", func(name string, value []byte) bool {
+			var until time.Time
+			err = json.Unmarshal(value, &until)
+			m.Blocked[strings.TrimPrefix(name, "blocked/")] = until
+			return err == nil
+		}))
 }
 
 // restarted takes back what was answered at the time of a crash and is not on the
@@ -707,7 +703,7 @@ func init() {
 		}},
 		"robots.txt more than daily": {minutely: func(c *Crawler) {
 			for address := range c.feeds {
-				hosts{c}.SetRobots("http://"+hostOf(address), &feed.Robots{})
+				c.store.SetValue("robots/http://"+hostOf(address), []byte("{}"))
 			}
 		}},
 		"parallel connections": {options: func(o *Options) {

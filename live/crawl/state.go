@@ -57,9 +57,6 @@ type snapshot struct {
 func (c *Crawler) load(listed []Outline) error {
 	var bad error
 	err := c.store.URLs(crawlName, "", func(kept *store.Record) bool {
-		if kept.URL == "" {
-			return true // a queue without feeds
-		}
 		r := newRecord(kept.URL)
 		if bad = json.Unmarshal(kept.Data, r); bad != nil {
 			return false
@@ -235,49 +232,4 @@ func (c *Crawler) learn(e *entry) error {
 		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worth})
 	}
 	return c.learner.Update(crawl)
-}
-
-// hosts keeps in the store what servers ask for.
-type hosts struct{ c *Crawler }
-
-// Blocked implements feed.Hosts.
-func (h hosts) Blocked(host string) (until time.Time) {
-	h.c.store.View(h.c.opt.Now().UnixMilli(), func(s *schedule.Schedule) {
-		if q := s.Lookup(crawlName, host); q != nil {
-			until = time.UnixMilli(q.Blocked)
-		}
-	})
-	return until
-}
-
-// Block implements feed.Hosts. A host that only redirects lead to gets a queue of
-// its own.
-func (h hosts) Block(host string, until time.Time) {
-	_, _, err := h.c.store.Discover(schedule.ID{Crawl: crawlName, Key: host}, schedule.Completed, until.UnixMilli(), nil)
-	if err == nil {
-		_, err = h.c.store.Change(crawlName, host, func(l *schedule.Limits) { l.Blocked = max(l.Blocked, until.UnixMilli()) })
-	}
-	if err != nil {
-		h.c.opt.Log.Error("it is not kept that a host is to be left alone", "host", host, "error", err)
-	}
-}
-
-// Robots implements feed.Hosts.
-func (h hosts) Robots(origin string) *feed.Robots {
-	data, err := h.c.store.Value("robots/" + origin)
-	if err != nil || data == nil {
-		return nil
-	}
-	var r feed.Robots
-	if json.Unmarshal(data, &r) != nil {
-		return nil
-	}
-	return &r
-}
-
-// SetRobots implements feed.Hosts.
-func (h hosts) SetRobots(origin string, r *feed.Robots) {
-	if data, err := json.Marshal(r); err == nil {
-		h.c.store.SetValue("robots/"+origin, data) // if it fails, it is asked for again
-	}
 }

@@ -11,6 +11,7 @@ package feed
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,57 +70,53 @@ type Fetcher struct {
 	Timeout      time.Duration // of one request, its body included
 	MaxBytes     int64         // of a body, unpacked
 	AllowPrivate bool          // addresses of private networks too
-	Hosts        Hosts
+	Memory       Memory
 	Now          func() time.Time
 	// Dial is used in place of the network's, for tests. It may be nil.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Header is called with each request, for tests. It may be nil.
 	Header func(http.Header)
 
-	mu   sync.Mutex
-	busy map[string]*hostLock
+	busy sync.Map // of a name, a channel that is full while the name is locked
 }
 
-// Hosts keeps what servers ask for. Its methods may be called at once.
-type Hosts interface {
-	Robots(origin string) *Robots // of a scheme and host, or nil
-	SetRobots(origin string, r *Robots)
-	Blocked(host string) time.Time // until when it is to be left alone
-	Block(host string, until time.Time)
+// Memory keeps what servers ask for. Its methods may be called at once.
+type Memory interface {
+	Value(name string) ([]byte, error) // nil if there is none
+	SetValue(name string, value []byte) error
 }
 
-// hostLock is held for as long as a connection to a host is open.
-type hostLock struct {
-	sem  chan struct{}
-	used int
+func (f *Fetcher) recall(name string, into any) error {
+	data, err := f.Memory.Value(name)
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, into)
+	}
+	return err
+}
+
+func (f *Fetcher) keep(name string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = f.Memory.SetValue(name, data)
+	}
+	return err
+}
+
+// Blocked returns until when a host is to be left alone.
+func (f *Fetcher) Blocked(host string) (until time.Time, err error) {
+	err = f.recall("blocked/"+host, &until)
+	return until, err
 }
 
 // lock waits until nobody else has locked that name: commonly a host, to which no
 // other request is under way then.
-func (f *Fetcher) lock(ctx context.Context, host string) (unlock func(), err error) {
-	f.mu.Lock()
-	if f.busy == nil {
-		f.busy = map[string]*hostLock{}
-	}
-	l := f.busy[host]
-	if l == nil {
-		l = &hostLock{sem: make(chan struct{}, 1)}
-		f.busy[host] = l
-	}
-	l.used++
-	f.mu.Unlock()
-	leave := func() {
-		f.mu.Lock()
-		if l.used--; l.used == 0 {
-			delete(f.busy, host)
-		}
-		f.mu.Unlock()
-	}
+func (f *Fetcher) lock(ctx context.Context, name string) (unlock func(), err error) {
+	v, _ := f.busy.LoadOrStore(name, make(chan struct{}, 1))
+	lock := v.(chan struct{})
 	select {
-	case l.sem <- struct{}{}:
-		return func() { <-l.sem; leave() }, nil
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
 	case <-ctx.Done():
-		leave()
 		return nil, ctx.Err()
 	}
 }
@@ -190,7 +187,11 @@ func (f *Fetcher) request(ctx context.Context, u *url.URL, form io.Reader, p *Pl
 		return nil, err
 	}
 	defer unlock()
-	if d := f.Hosts.Blocked(host).Sub(f.Now()); d > 0 {
+	until, err := f.Blocked(host)
+	if err != nil {
+		return nil, err
+	}
+	if d := until.Sub(f.Now()); d > 0 {
 		return nil, &failure{text: host + " asked to be left alone", wait: d}
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
@@ -236,8 +237,8 @@ func (f *Fetcher) request(ctx context.Context, u *url.URL, form io.Reader, p *Pl
 	defer res.Body.Close()
 	r := &response{status: res.StatusCode, header: res.Header}
 	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
-		if d := f.wait(r); d > 0 {
-			f.Hosts.Block(host, f.Now().Add(d))
+		if err := f.keep("blocked/"+host, f.Now().Add(f.wait(r))); err != nil {
+			return nil, err
 		}
 	}
 	if r.status != http.StatusOK {

@@ -20,21 +20,16 @@ import (
 // memory keeps what servers ask for.
 type memory struct{ sync.Map }
 
-func (m *memory) Block(host string, until time.Time) { m.Store(host, until) }
-
-func (m *memory) Blocked(host string) time.Time {
-	v, _ := m.Load(host)
-	until, _ := v.(time.Time)
-	return until
+func (m *memory) Value(name string) ([]byte, error) {
+	v, _ := m.Load(name)
+	kept, _ := v.([]byte)
+	return kept, nil
 }
 
-func (m *memory) Robots(origin string) *Robots {
-	r, _ := m.Load(origin)
-	kept, _ := r.(*Robots)
-	return kept
+func (m *memory) SetValue(name string, value []byte) error {
+	m.Store(name, value)
+	return nil
 }
-
-func (m *memory) SetRobots(origin string, r *Robots) { m.Store(origin, r) }
 
 const example = `<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><item><title>one</title><guid>1</guid></item></channel></rss>`
 
@@ -43,7 +38,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Fetcher {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	f := &Fetcher{
-		Agent: "ephemera/1 (me@example.org)", Timeout: time.Minute, MaxBytes: 1 << 20, Hosts: &memory{}, Now: time.Now,
+		Agent: "ephemera/1 (me@example.org)", Timeout: time.Minute, MaxBytes: 1 << 20, Memory: &memory{}, Now: time.Now,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
 		},
@@ -230,8 +225,8 @@ func TestOneConnection(t *testing.T) {
 		g.Go(func() { f.Fetch(context.Background(), Place{URL: fmt.Sprintf("http://h%d.test/feed", k)}) })
 	}
 	g.Wait()
-	if most.Load() != 1 || len(f.busy) != 0 {
-		t.Errorf("%d at once; %d locks left", most.Load(), len(f.busy))
+	if most.Load() != 1 {
+		t.Errorf("%d at once", most.Load())
 	}
 }
 
@@ -240,7 +235,7 @@ func TestPrivate(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
 	defer s.Close()
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-	f := &Fetcher{Timeout: time.Second, MaxBytes: 1 << 20, Hosts: &memory{}, Now: time.Now}
+	f := &Fetcher{Timeout: time.Second, MaxBytes: 1 << 20, Memory: &memory{}, Now: time.Now}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"} {
 		if r := f.Fetch(context.Background(), Place{URL: "http://" + host + ":" + port + "/feed"}); r.Err == nil || r.Status != 0 {
 			t.Errorf("%s: %v %d", host, r.Err, r.Status)

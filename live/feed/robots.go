@@ -40,14 +40,15 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 		return nil, err
 	}
 	defer unlock()
-	if r := f.Hosts.Robots(origin); r != nil && f.Now().Before(r.Until) {
-		return r, nil
+	r := &Robots{}
+	if err := f.recall("robots/"+origin, r); err != nil || f.Now().Before(r.Until) {
+		return r, err
 	}
 	at, err := url.Parse(origin + "/robots.txt")
 	if err != nil {
 		return nil, failf("%.80q is no address", origin)
 	}
-	r := &Robots{Until: f.Now().Add(robotsKept)} // without rules if it is "unavailable"
+	*r = Robots{Until: f.Now().Add(robotsKept)} // without rules if it is "unavailable"
 	for range maxRedirects + 1 {
 		res, err := f.request(ctx, at, nil, nil, robotsBytes)
 		var e *failure
@@ -69,8 +70,7 @@ func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
 		}
 		break
 	}
-	f.Hosts.SetRobots(origin, r)
-	return r, nil
+	return r, f.keep("robots/"+origin, r)
 }
 
 // ParseRobots returns the rules of a robots.txt for this crawler: those of all
