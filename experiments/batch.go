@@ -56,7 +56,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 		}
 		c.play.played = b.Played
 		resolved[i] = c
-		names[i] = fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.at.Instance.ID, r.Seed)
+		names[i] = fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.Scene.Instance.ID, r.Seed)
 		if b.Dir == "" {
 			continue
 		}

@@ -88,13 +88,7 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	if e.Marks && s.Marks == "" {
 		lacks = append(lacks, "it needs to know the law by which single items are drawn, in world poisson")
 	}
-	n := 0 // sources that can be crawled at all
-	for _, x := range s.Instance.Sources {
-		if env.Fits(x.Cost, s.Instance.Budget) {
-			n++
-		}
-	}
-	if e.Small && n > smallest {
+	if n := len(s.Instance.Sources); e.Small && n > smallest {
 		lacks = append(lacks, fmt.Sprintf("it is for at most %d sources, not %d", smallest, n))
 	}
 	if e.Small && (!s.Mean || s.Seeded) {

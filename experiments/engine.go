@@ -15,7 +15,7 @@ import (
 // What a run brings depends on the run alone: not on the engine, other runs or
 // the number of workers.
 type Engine struct {
-	sites   cache[string, *site]
+	scenes  cache[string, *Scene]
 	whittle cache[string, *Played]
 	sums    cache[string, [32]byte] // of files that settings name
 }
@@ -27,16 +27,16 @@ func (e *Engine) exact(ctx context.Context, c *Resolved) (*Played, error) {
 	if p.Level == env.LevelOnline {
 		p.Level = env.LevelModel // what Whittle knows that the learner does not
 	}
-	if c.at.Seeded {
+	if c.Scene.Seeded {
 		p.Seed = c.play.Seed
 	}
 	var err error
 	if p.Entry, err = Find("whittle"); err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("%s %s %d %d %d", c.at.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
+	key := fmt.Sprintf("%s %s %d %d %d", c.Scene.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
 	return e.whittle.get(key, func() (*Played, error) {
-		out, err := c.at.Play(ctx, p)
+		out, err := c.Scene.Play(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("whittle: %w", err)
 		}
@@ -51,7 +51,7 @@ func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 	var out *Played
 	itself := c.play.Entry.Name == "whittle" && c.play.Level != env.LevelOnline
 	if !itself {
-		played, err := c.at.Play(ctx, c.play)
+		played, err := c.Scene.Play(ctx, c.play)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Resolved{play: p, at: newSite(s, "")}
+	c := &Resolved{play: p, Scene: &s}
 	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
 	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
 	c.Learner = map[string]any{"algorithm": p.Entry.Name}
@@ -86,19 +86,19 @@ func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 // record makes the record of a run, but for its shares of exact Whittle.
 func (c *Resolved) record(out *Played) *Record {
 	rec := &Record{
-		Run: c.Run, Instance: c.at.Instance.ID, Fitted: c.at.Epochs > 0,
+		Run: c.Run, Instance: c.Scene.Instance.ID, Fitted: c.Scene.Epochs > 0,
 		Learning: Figures{Outcome: out.Learning, Days: out.learning.days},
 		Learned:  Figures{Outcome: out.Learned, Days: out.learned.days},
 		Curve:    slices.Clone(out.learning.curve),
 		Trainee:  out.Trainee, Speed: out.learning.speed,
 	}
-	for _, change := range c.at.Instance.Changes {
+	for _, change := range c.Scene.Instance.Changes {
 		if change.At < c.Steps {
 			rec.Changes = append(rec.Changes, change.At)
 		}
 	}
-	if c.at.Bounded(c.play.Level) {
-		bound, _ := c.at.bound()
+	if c.Scene.Bounded(c.play.Level) {
+		bound, _ := c.Scene.bound()
 		rec.Bound = result.Ptr(bound)
 		for _, f := range []*Figures{&rec.Learning, &rec.Learned} {
 			f.OfBound = result.Ptr(f.Reward / bound)
@@ -109,11 +109,7 @@ func (c *Resolved) record(out *Played) *Record {
 		for _, m := range out.Trainee.Metrics() {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}
-		at := c.at
-		if at.After != nil {
-			at = newSite(at.After(c.Steps), "")
-		}
-		rec.Beside = besideExact(out.Trainee, at)
+		rec.Beside = besideExact(out.Trainee, c.Scene.after(c.Steps))
 	}
 	return rec
 }

@@ -152,26 +152,12 @@ func (r Run) contender() (*Entry, env.Level, error) {
 	return e, level, nil
 }
 
-// site is a scene, and what follows from it.
-type site struct {
-	Scene
-	key   string                        // names it
-	bound func() (bound, price float64) // relaxed optimum, interest per epoch, and its λ*, interest per budget unit
-}
-
-func newSite(s Scene, key string) *site {
-	return &site{s, key, sync.OnceValues(func() (bound, price float64) { return index.Bound(s.Instance) })}
-}
-
 // Resolved is a run with every setting spelt out, ready to be performed.
 type Resolved struct {
 	Run
-	play Play
-	at   *site
+	Scene *Scene // in which the run takes place
+	play  Play
 }
-
-// Scene returns the scene in which the run takes place.
-func (c *Resolved) Scene() Scene { return c.at.Scene }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are
 // equal, or says what is wrong with it. An error about a setting is a
@@ -205,13 +191,13 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
 	if err := c.resolveWorld(); err != nil {
 		return nil, err
 	}
-	if c.at, err = e.site(ctx, c.Run, p.Level); err != nil {
+	if c.Scene, err = e.scene(ctx, c.Run, p.Level); err != nil {
 		return nil, err
 	}
-	c.Instance.Budget = c.at.Instance.Budget
-	c.Steps, c.Evaluation = c.at.Limit(c.Steps), min(c.Evaluation, c.at.Limit(c.Evaluation))
-	if why := p.Entry.WhyNot(c.at.Scene, p.Level); why != "" {
-		return nil, wrong("%s does not run on %s in world %s: %s", c.Algorithm(), c.at.Instance.ID, c.World.Kind, why)
+	c.Instance.Budget = c.Scene.Instance.Budget
+	c.Steps, c.Evaluation = c.Scene.Limit(c.Steps), min(c.Evaluation, c.Scene.Limit(c.Evaluation))
+	if why := p.Entry.WhyNot(*c.Scene, p.Level); why != "" {
+		return nil, wrong("%s does not run on %s in world %s: %s", c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why)
 	}
 	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
 	return c, nil
@@ -262,13 +248,13 @@ func (c *Resolved) resolveWorld() error {
 	return nil
 }
 
-// site returns the scene of a resolved run.
-func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error) {
+// scene returns the scene of a resolved run.
+func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, error) {
 	key, err := json.Marshal([]any{r.Instance, r.World, level})
 	if err != nil {
 		return nil, err
 	}
-	return e.sites.get(string(key), func() (*site, error) {
+	return e.scenes.get(string(key), func() (*Scene, error) {
 		in := env.Instance{Budget: r.Instance.Budget}
 		if r.World.Trace == "" {
 			var err error
@@ -297,7 +283,9 @@ func (e *Engine) site(ctx context.Context, r Run, level env.Level) (*site, error
 		if err != nil {
 			return nil, err
 		}
-		return newSite(scene, string(key)), nil
+		scene.key = string(key)
+		scene.relaxed = sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })
+		return &scene, nil
 	})
 }
 

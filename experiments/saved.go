@@ -20,11 +20,11 @@ func (c *Resolved) saveTrainee(t learner.Learner, file, run string) error {
 		Knowledge env.Level    `toml:"knowledge"`
 		Settings  any          `toml:"settings"`
 		Instance  env.Instance `toml:"instance"`
-	}{c.play.Entry.Name, c.play.Level, c.play.Settings, c.at.Instance})
+	}{c.play.Entry.Name, c.play.Level, c.play.Settings, c.Scene.Instance})
 	if err != nil {
 		return err
 	}
-	world, err := c.at.Open(c.Seed, c.play.Level, true)
+	world, err := c.Scene.Open(c.Seed, c.play.Level, true)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -32,6 +33,18 @@ type Scene struct {
 	// After returns the scene whose world has from its beginning, and for good,
 	// the parameters that this one has after so many epochs; nil where none change.
 	After func(epochs int) Scene
+
+	key     string                        // names it among those of an engine
+	relaxed func() (bound, price float64) // keeps what bound returns; nil keeps nothing
+}
+
+// bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
+// interest per budget unit.
+func (s *Scene) bound() (bound, price float64) {
+	if s.relaxed != nil {
+		return s.relaxed()
+	}
+	return index.Bound(s.Instance)
 }
 
 // after returns the scene in which what was learned in so many epochs is measured.

@@ -123,10 +123,10 @@ const recordedSources = 8
 // besideExact sets learned thresholds, as states in interest, beside the state at
 // which the exact index reaches the price of the relaxed problem. Of large instances
 // it keeps few sources, evenly spaced, and none that is never crawled.
-func besideExact(t learner.Learner, at *site) []Pair {
-	src := at.Instance.Sources
+func besideExact(t learner.Learner, s Scene) []Pair {
+	src := s.Instance.Sources
 	var pairs []Pair
-	_, price := at.bound()
+	_, price := s.bound()
 	for k := range min(len(src), recordedSources) {
 		i := k * len(src) / min(len(src), recordedSources)
 		if l, ok := t.(Aged); ok && math.IsInf(l.ThresholdAge(i), 1) {

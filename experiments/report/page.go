@@ -8,8 +8,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
-	"strings"
+	"path/filepath"
 
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
 )
@@ -17,7 +18,7 @@ import (
 // Page is a report as data.
 type Page struct {
 	Title     string
-	Question  string // paragraphs, between empty lines
+	Question  string
 	Answer    string
 	Notes     []string // below the answer
 	Warnings  []string
@@ -53,19 +54,8 @@ var (
 	//go:embed page/report.html
 	pageHTML string
 
-	page = template.Must(template.New("report").Funcs(template.FuncMap{"paragraphs": paragraphs}).Parse(pageHTML))
+	page = template.Must(template.New("report").Parse(pageHTML))
 )
-
-// paragraphs splits a text where a line is empty, and joins the lines of each.
-func paragraphs(text string) []string {
-	var out []string
-	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
-		if p := strings.Join(strings.Fields(part), " "); p != "" {
-			out = append(out, p)
-		}
-	}
-	return out
-}
 
 // HTML returns the page. It loads nothing: script, style and data are in it.
 // Figures without anything to draw are left out, and sections without figures
@@ -102,4 +92,29 @@ func (p *Page) HTML() ([]byte, error) {
 		"UPlotCSS": template.CSS(uplotCSS), "CSS": template.CSS(pageCSS),
 	})
 	return b.Bytes(), err
+}
+
+// Write writes the page as report.html into the directory, and each figure that
+// has a name as SVG into its subdirectory plots. It returns the names of the plots.
+func (p *Page) Write(dir string) (plots []string, err error) {
+	html, err := p.HTML()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Sections {
+		for _, f := range s.Figures {
+			if f.Name == "" {
+				continue
+			}
+			drawing, err := f.SVG()
+			if err == nil {
+				err = files.Put(filepath.Join(dir, "plots", f.Name+".svg"), drawing)
+			}
+			if err != nil {
+				return nil, err
+			}
+			plots = append(plots, f.Name+".svg")
+		}
+	}
+	return plots, files.Put(filepath.Join(dir, "report.html"), html)
 }

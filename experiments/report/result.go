@@ -79,7 +79,7 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.Sections = append(p.Sections, drawTraining(run.Scene().Instance, rec)...)
+			p.Sections = append(p.Sections, drawTraining(run.Scene.Instance, rec)...)
 		}
 	}
 	return p, nil

@@ -132,7 +132,7 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 	if c.policies == "" {
 		names = []string{"learned"}
 		for _, e := range experiments.Catalogue() {
-			if e.Name != named.Name && e.WhyNot(base.Scene(), level) == "" {
+			if e.Name != named.Name && e.WhyNot(*base.Scene, level) == "" {
 				names = append(names, e.Name)
 			}
 		}

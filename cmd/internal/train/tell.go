@@ -27,7 +27,7 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	thresholds := experiments.Thresholds(trainee, c.run.Scene().Instance)
+	thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance)
 	rep := c.report(done, trainee, thresholds)
 	if dir := c.batch.Dir; dir != "" {
 		err := errors.Join(
@@ -81,7 +81,7 @@ func (c *command) report(done *experiments.Performed, trainee learner.Learner, t
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
 	rep.Notes = []string{line + rep.BoundNote() + ".", experiments.Sentence(&rep)}
-	if note := experiments.PriceNote(trainee, c.run.Scene(), c.level); note != "" {
+	if note := experiments.PriceNote(trainee, *c.run.Scene, c.level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}
 	switch {
