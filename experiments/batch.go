@@ -56,10 +56,6 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 		}
 		c.play.played = b.Played
 		resolved[i] = c
-		names[i] = fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.Scene.Instance.ID, r.Seed)
-		if b.Dir == "" {
-			continue
-		}
 		hash, err := e.Hash(c.Run)
 		if err != nil {
 			return nil, err
@@ -72,13 +68,15 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	out := &Performed{}
 	var err error
 	out.Records, out.Errors, out.Ran, err = PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
-		rec, err := e.perform(ctx, resolved[i])
+		c := resolved[i]
+		rec, err := e.perform(ctx, c)
 		switch {
 		case err != nil:
+			return nil, fmt.Errorf("%s on %s, seed %d: %w", c.Algorithm(), c.Scene.Instance.ID, c.Seed, err)
 		case i > 0:
 			rec.Trainee = nil // many would fill the memory
 		case b.Saved != "":
-			err = resolved[i].saveTrainee(rec.Trainee, b.Saved, names[i])
+			err = c.saveTrainee(rec.Trainee, b.Saved, names[i])
 		}
 		return rec, err
 	})
@@ -131,9 +129,8 @@ func PerformMissing[T any](ctx context.Context, b Batch, names []string, perform
 			todo = append(todo, i)
 		}
 	}
-	name := func(k int) string { return names[todo[k]] }
 	var mu sync.Mutex
-	err = Each(ctx, len(todo), b.Workers, b.Progress, name, func(ctx context.Context, k int) error {
+	err = Each(ctx, len(todo), b.Workers, b.Progress, func(ctx context.Context, k int) error {
 		i := todo[k]
 		x, err := perform(ctx, i)
 		if ctx.Err() != nil {
@@ -165,9 +162,8 @@ func PerformMissing[T any](ctx context.Context, b Batch, names []string, perform
 }
 
 // Each calls f for the numbers from 0 to n−1, at most workers at once, until one
-// fails. A panic is an error, and name, if not nil, says of which number an error is.
-// progress, if not nil, is told how many are done.
-func Each(ctx context.Context, n, workers int, progress func(done, total int), name func(i int) string, f func(ctx context.Context, i int) error) error {
+// fails. A panic is an error. progress, if not nil, is told how many are done.
+func Each(ctx context.Context, n, workers int, progress func(done, total int), f func(ctx context.Context, i int) error) error {
 	var mu sync.Mutex
 	done := 0
 	g, inner := errgroup.WithContext(ctx)
@@ -180,9 +176,6 @@ func Each(ctx context.Context, n, workers int, progress func(done, total int), n
 			defer func() {
 				if p := recover(); p != nil {
 					err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-				}
-				if err != nil && name != nil {
-					err = fmt.Errorf("%s: %w", name(i), err)
 				}
 			}()
 			if err := f(inner, i); err != nil {

@@ -1,6 +1,10 @@
 package experiments
 
-import "math"
+import (
+	"math"
+
+	"ephemera/experiments/result"
+)
 
 // Figure is a figure of a run.
 type Figure struct {
@@ -26,8 +30,8 @@ const OverBudget = "over_budget"
 
 // FiguresOfRuns are the figures of a run.
 var FiguresOfRuns = []Figure{
-	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Help: "reward of the learned policy over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return orNaN(r.Learned.OfWhittle) }},
-	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return orNaN(r.Learning.OfWhittle) }},
+	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Help: "reward of the learned policy over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) }},
+	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) }},
 	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Unit: "crawls per epoch", Help: "while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
 	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Unit: "crawls per epoch", Help: "of the learned policy", Of: func(r *Record) float64 { return r.Learned.Crawls }},
 	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", Of: func(r *Record) float64 { return r.Learning.Reward }},
@@ -40,17 +44,10 @@ var FiguresOfRuns = []Figure{
 	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Unit: "epochs", Help: "from a change of the world until 95 % of what exact Whittle earns, or the next change, mean over the changes", Less: true, Of: (*Record).Recovery},
 }
 
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
 // Regret returns what the bound is above the reward while learning, over all
 // epochs, interest; NaN where no bound is known.
 func (r *Record) Regret() float64 {
-	return (orNaN(r.Bound) - r.Learning.Reward) * float64(r.Learning.Epochs)
+	return (result.OrNaN(r.Bound) - r.Learning.Reward) * float64(r.Learning.Epochs)
 }
 
 // RegretExponent returns the power β of the fit of the regret up to epoch n by
@@ -60,7 +57,7 @@ func (r *Record) RegretExponent() float64 {
 	var regret, n, sx, sy, sxx, sxy float64
 	last := 0
 	for _, p := range r.Curve {
-		regret += (orNaN(r.Bound) - p.Reward) * float64(p.Epoch-last)
+		regret += (result.OrNaN(r.Bound) - p.Reward) * float64(p.Epoch-last)
 		last = p.Epoch
 		if 100*p.Epoch < r.Learning.Epochs {
 			continue
@@ -85,7 +82,7 @@ func (r *Record) Recovery() float64 {
 			until = r.Changes[k+1]
 		}
 		for _, p := range r.Curve {
-			if p.Epoch >= at+10 && p.Epoch < until && orNaN(p.OfWhittle) >= recovered {
+			if p.Epoch >= at+10 && p.Epoch < until && result.OrNaN(p.OfWhittle) >= recovered {
 				until = p.Epoch
 			}
 		}

@@ -167,7 +167,7 @@ func (x row) intervals(boot *stats.Bootstrap, whittle row, seeds int) (level, di
 			none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
 			return none, none
 		}
-		return boot.Blocks(own, blockDays), boot.PairedBlocks(own, base, blockDays)
+		return boot.Blocks(own, blockDays), boot.Blocks(floats.SubTo(make([]float64, len(own)), own, base), blockDays)
 	}
 	return boot.Mean(own), boot.Paired(own, base)
 }

@@ -103,7 +103,7 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 	}
 	note := fmt.Sprintf("Learned price of a budget unit: %s interest", result.Figure(p.Price()))
 	if s.Bounded(level) {
-		_, price := index.Bound(s.Instance)
+		_, price := s.bound()
 		note += fmt.Sprintf(". The optimal price, with the budget kept on average: %s", result.Figure(price))
 	}
 	return note + "."

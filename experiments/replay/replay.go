@@ -156,7 +156,7 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	add(len(a.Rows)-2, a.compare)
 	add(len(shares), a.withFewer)
-	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, nil, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
+	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
 		return nil, err
 	}
 	a.conclude()

@@ -76,11 +76,3 @@ func focus(f *plot.Figure) {
 
 // addEstimate appends an estimate to a series.
 func addEstimate(s *plot.Series, x float64, e stats.Estimate) { s.AddWithin(x, e.Value, e.Lo, e.Hi) }
-
-// orNaN returns a figure that may be missing, as NaN.
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}

@@ -112,14 +112,14 @@ func rewards(r *result.Report) Section {
 	}
 	reward := Dots(plot.New("policies", title, "interest per epoch", ""), names, func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
-		return row.Reward, orNaN(row.Lo), orNaN(row.Hi), k
+		return row.Reward, result.OrNaN(row.Lo), result.OrNaN(row.Hi), k
 	})
 	if r.Bound != nil {
 		reward.Series = append(reward.Series, plot.Guide("bound that no policy exceeds", *r.Bound, -.6, *r.Bound, float64(len(names))-.4))
 	}
 	diff := Dots(plot.New("difference", "Reward less that of Whittle under the same seeds", "interest per epoch", ""), names, func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
-		return orNaN(row.Diff), orNaN(row.DiffLo), orNaN(row.DiffHi), k
+		return result.OrNaN(row.Diff), result.OrNaN(row.DiffLo), result.OrNaN(row.DiffHi), k
 	})
 	s := Section{Title: "Policies", Table: r.Table(), Figures: []plot.Figure{reward, diff}}
 	if r.Seeds > 1 {

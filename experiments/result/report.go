@@ -69,6 +69,14 @@ func Ptr(v float64) *float64 {
 	return &v
 }
 
+// OrNaN returns what v points to, or NaN if v is nil.
+func OrNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
 // BoundNote says what no policy exceeds, behind a semicolon, if that is known.
 func (r *Report) BoundNote() string {
 	if r.Bound == nil {

@@ -253,12 +253,6 @@ func (b *Bootstrap) Blocks(x []float64, length int) Estimate {
 	return b.RatioBlocks(x, slices.Repeat([]float64{1}, len(x)), length)
 }
 
-// PairedBlocks estimates the mean difference x − ref of two series over the
-// same days; both are resampled together.
-func (b *Bootstrap) PairedBlocks(x, ref []float64, length int) Estimate {
-	return b.Blocks(differences(x, ref), length)
-}
-
 // MarshalJSON implements json.Marshaler: null where there is no finite value.
 func (e Estimate) MarshalJSON() ([]byte, error) {
 	type plain Estimate

@@ -154,9 +154,6 @@ func TestBlocks(t *testing.T) {
 	if e := New(1).RatioBlocks(num, den, 7); math.Abs(e.Value-2) > 1e-12 || e.Hi-e.Lo > 1e-9 {
 		t.Errorf("ratio of proportional series: %v", e)
 	}
-	if e := New(1).PairedBlocks(num, den, 7); math.Abs(e.Value-Mean(den)) > 1e-9 {
-		t.Errorf("paired: %v; want %v", e, Mean(den))
-	}
 }
 
 // Equal input and seed, equal interval, in whatever order the values come; another seed, another

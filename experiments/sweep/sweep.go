@@ -77,7 +77,7 @@ func Summarize(c *Config, done *experiments.Performed, o Options) (*Summary, err
 			s.Runs++
 		}
 		if err := done.Errors[job]; err != nil {
-			s.Failures = append(s.Failures, fmt.Sprintf("%s, seed %d: %v", c.Cells[job/len(c.Seeds)].ID, c.Seeds[job%len(c.Seeds)], err))
+			s.Failures = append(s.Failures, fmt.Sprintf("%s: %v", c.Cells[job/len(c.Seeds)].ID, err))
 		}
 	}
 	if s.Missing > 0 && !o.Shard.IsAll() {
@@ -115,11 +115,7 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 		}
 		put(runs, axes, row...)
 		for _, p := range r.Curve {
-			ratio := math.NaN()
-			if p.OfWhittle != nil {
-				ratio = *p.OfWhittle
-			}
-			put(curves, []string{strconv.Itoa(p.Epoch)}, ratio, p.Reward, p.Crawls)
+			put(curves, []string{strconv.Itoa(p.Epoch)}, result.OrNaN(p.OfWhittle), p.Reward, p.Crawls)
 		}
 		for _, p := range r.Beside {
 			put(learned, []string{p.Source}, p.Learned, p.Exact)

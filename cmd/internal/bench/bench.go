@@ -146,10 +146,8 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 		}
 		x := contender{name: name, optional: c.policies == "" && name != "learned"}
 		switch {
-		case name == "learned" && seen[name]:
-			continue
 		case seen[name]:
-			return nil, cli.Usagef("-policies names %q twice", name)
+			continue
 		case name == "learned":
 			x.entry, x.name = named, ""
 		default:
@@ -171,9 +169,6 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 			return nil, err
 		}
 		chosen = append(chosen, x)
-	}
-	if c.runs.Named != "" && !seen["learned"] {
-		return nil, cli.Usagef("-algorithm says what learning and learned stand for, which -policies does not name")
 	}
 	for key := range c.runs.Settings {
 		if !slices.ContainsFunc(chosen, func(x contender) bool { return x.entry.Has(level, key) }) {
