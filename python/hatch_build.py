@@ -61,8 +61,8 @@ def sources(module: Path) -> list[str]:
     form = (
         "{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}"
         "{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}{{range .CgoFiles}}{{$d}}/{{.}}\n{{end}}"
-        "{{range .SFiles}}{{$d}}/{{.}}\n{{end}}{{range .IgnoredGoFiles}}{{$d}}/{{.}}\n{{end}}"
-        "{{range .EmbedFiles}}{{$d}}/{{.}}\n{{end}}{{end}}{{end}}"
+        "{{range .HFiles}}{{$d}}/{{.}}\n{{end}}{{range .SFiles}}{{$d}}/{{.}}\n{{end}}"
+        "{{range .IgnoredGoFiles}}{{$d}}/{{.}}\n{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}\n{{end}}{{end}}{{end}}"
     )
     files = go(module, "list", "-deps", "-f", form, PACKAGE).split("\n")
     return ["go.mod", "go.sum", *sorted({str(Path(f).relative_to(module)) for f in files if f})]

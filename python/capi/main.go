@@ -58,7 +58,7 @@ func caught(answer **C.char, to *C.int32_t) {
 //export eph_free
 func eph_free(text *C.char) { C.free(unsafe.Pointer(text)) }
 
-// eph_call does all but reset and step worlds; see native.Call. Settings and the
+// eph_call does all but step worlds; see native.Call. Settings and the
 // answer are JSON. count numbers go in; room is how many may come out, and then how
 // many there are, of which none are written where they are more.
 //
@@ -78,40 +78,14 @@ func eph_call(what *C.char, handle C.int64_t, settings *C.char, in *C.double, co
 }
 
 // eph_bind says where worlds write what a call brings that names the slot; see
-// native.Frame. Observations are float or double. The buffers must outlive the last
-// call that names the slot.
+// native.Worlds.Bind. The buffer must outlive the last such call.
 //
 //export eph_bind
-func eph_bind(handle, slot, rows C.int64_t, observation *C.char, reward, interest *C.double, crawled, over *C.uint8_t, unit *C.double, seed *C.uint64_t, answer **C.char) (failed C.int32_t) {
-	defer caught(answer, &failed)
-	w, err := native.Get[*native.Worlds](int64(handle))
-	if err != nil {
-		return status(answer, err)
-	}
-	k, n, width, scaled := w.Layout()
-	f := native.Frame{Unit: at[float64](unit, k), Seed: at[uint64](seed, k)}
-	k *= int(rows)
-	f.Reward, f.Over = at[float64](reward, k), at[uint8](over, k)
-	f.Interest, f.Crawled = at[float64](interest, k*n), at[uint8](crawled, k*n)
-	if scaled {
-		f.Scaled = at[float32](observation, k*width)
-	} else {
-		f.Raw = at[float64](observation, k*width)
-	}
-	w.Bind(int(slot), f)
-	return 0
-}
-
-// eph_reset resets the worlds that mask marks, all if it is NULL, and writes
-// into a row of a slot. seeds is NULL or has one for each world.
-//
-//export eph_reset
-func eph_reset(handle, slot, row C.int64_t, mask *C.uint8_t, seeds *C.uint64_t, answer **C.char) (failed C.int32_t) {
+func eph_bind(handle, slot, rows C.int64_t, buffer *C.char, size C.int64_t, answer **C.char) (failed C.int32_t) {
 	defer caught(answer, &failed)
 	w, err := native.Get[*native.Worlds](int64(handle))
 	if err == nil {
-		k, _, _, _ := w.Layout()
-		err = w.Reset(at[uint8](mask, k), at[uint64](seeds, k), int(slot), int(row))
+		w.Bind(int(slot), int(rows), at[byte](buffer, int(size)))
 	}
 	return status(answer, err)
 }
@@ -126,7 +100,7 @@ func eph_step(handle, slot, row C.int64_t, action *C.char, form C.int32_t, answe
 	if err != nil {
 		return status(answer, err)
 	}
-	k, n, _, _ := w.Layout()
+	k, n := w.Layout()
 	var actions any
 	switch form {
 	case 0:

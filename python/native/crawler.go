@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,12 +40,18 @@ type crawler struct {
 	mu sync.Mutex // held by calls
 	// books say when each source was crawled, and hold its mean state.
 	books *env.Mean
-	view  env.Observed
-	crawl []int
 }
 
 // maxInterest bounds the interest of a crawl, so that it can be added up and squared.
 const maxInterest = 1e100
+
+// bounded says what is wrong with what a crawl brought that has to be 0 or more.
+func bounded(source int, what string, v, most float64) error {
+	if v >= 0 && v <= most {
+		return nil
+	}
+	return fmt.Errorf("the crawl of source %d brought %s %v; allowed is 0 to %.4g", source, what, v, most)
+}
 
 // newCrawler builds a policy or a learner. It draws from the stream that a run
 // under the seed would give it.
@@ -87,17 +94,15 @@ func (c *crawler) open(start int64, length float64) (err error) {
 }
 
 // describe says who the crawler is.
-func (c *crawler) describe() map[string]any {
+func (c *crawler) describe() any {
 	m := map[string]any{
 		"name": c.name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
 		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget,
 	}
 	if c.learner != nil {
-		metrics := map[string]float64{}
+		metrics := map[string]*float64{}
 		for _, x := range c.learner.Metrics() {
-			if !math.IsNaN(x.Value) && !math.IsInf(x.Value, 0) {
-				metrics[x.Name] = x.Value
-			}
+			metrics[x.Name] = result.Ptr(x.Value)
 		}
 		m["metrics"] = metrics
 	}
@@ -105,50 +110,31 @@ func (c *crawler) describe() map[string]any {
 }
 
 // call is [Call] about a crawler.
-func (c *crawler) call(what string, in []float64, m *Made) (err error) {
+func (c *crawler) call(what string, text []byte, m *Made) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.learner == nil && (what == "save" || what == "freeze") {
-		return fmt.Errorf("%q does not learn", c.name)
+	var s struct {
+		Crawls []env.Crawled
+		State  []float64 // of the sources, with knowledge observed
+	}
+	if err := decode(text, &s); err != nil {
+		return err
 	}
 	switch what {
 	case "describe":
 		m.Answer = c.describe()
 	case "select":
-		var pick []int
-		pick, err = c.Select(in)
-		for _, i := range pick {
-			m.Numbers = append(m.Numbers, float64(i))
-		}
+		m.Answer, err = c.Select(s.State)
 	case "update":
-		crawls, rest := readCrawls(in)
-		err = c.Update(crawls, rest)
+		err = c.Update(s.Crawls, s.State)
 	case "thresholds":
 		m.Answer, err = c.thresholds()
 	case "save":
 		m.Answer, err = c.save()
-	case "freeze":
-		err = m.crawler(c.freeze())
 	default:
-		err = fmt.Errorf("unknown call %q", what)
+		err = unknown(what)
 	}
 	return err
-}
-
-// readCrawls reads how many crawls there are, source, interest and number of
-// items of each, and age and interest of each item. It returns what is behind them.
-func readCrawls(in []float64) ([]env.Crawled, []float64) {
-	crawls := make([]env.Crawled, int(in[0]))
-	items := in[1+3*len(crawls):]
-	for k := range crawls {
-		row := in[1+3*k:]
-		crawls[k] = env.Crawled{Source: int(row[0]), Interest: row[1]}
-		for range int(row[2]) {
-			crawls[k].Items = append(crawls[k].Items, env.Item{Age: items[0], Interest: items[1]})
-			items = items[2:]
-		}
-	}
-	return crawls, items
 }
 
 // look returns the view, with the true states where these are seen.
@@ -159,21 +145,20 @@ func (c *crawler) look(state []float64) (*env.Observed, error) {
 		return nil, fmt.Errorf("there are %d states for %d sources; with knowledge observed each is needed", len(state), len(c.terms.Costs))
 	}
 	for i, x := range state {
-		if !(x >= 0) || math.IsInf(x, 1) {
-			return nil, fmt.Errorf("the state of source %d is %v; allowed is a finite number, 0 or more", i, x)
+		if x < 0 {
+			return nil, fmt.Errorf("the state of source %d is %v; allowed is 0 or more", i, x)
 		}
 	}
-	c.view = env.Observed{Model: c.books.View().Model, State: state}
-	return &c.view, nil
+	return &env.Observed{Model: c.books.View().Model, State: state}, nil
 }
 
 // Select returns the sources to crawl now.
 func (c *crawler) Select(state []float64) ([]int, error) {
 	v, err := c.look(state)
-	if err == nil {
-		c.crawl = c.agent.Select(c.crawl[:0], v)
+	if err != nil {
+		return nil, err
 	}
-	return c.crawl, err
+	return c.agent.Select([]int{}, v), nil
 }
 
 // Update tells what crawls brought back, and goes on to the next epoch, with the
@@ -183,23 +168,21 @@ func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
 	if _, err := c.look(next); err != nil {
 		return err
 	}
-	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
-	c.crawl = c.crawl[:0]
+	var sources []int
 	for _, x := range crawls {
-		if !finite(x.Interest) || x.Interest > maxInterest {
-			return fmt.Errorf("the crawl of source %d brought %v; allowed is 0 to %g", x.Source, x.Interest, maxInterest)
+		err := bounded(x.Source, "interest", x.Interest, maxInterest)
+		for _, item := range x.Items {
+			err = cmp.Or(err, bounded(x.Source, "an item of age", item.Age, math.MaxFloat64), bounded(x.Source, "an item of interest", item.Interest, maxInterest))
+		}
+		if err != nil {
+			return err
 		}
 		if c.learner != nil && c.level == env.LevelOnline && x.Interest > 0 && len(x.Items) == 0 {
 			return fmt.Errorf("the crawl of source %d brought %v and names no items; with knowledge online they are needed", x.Source, x.Interest)
 		}
-		for _, item := range x.Items {
-			if !finite(item.Age) || !finite(item.Interest) || item.Interest > maxInterest {
-				return fmt.Errorf("source %d has an item of age %v and interest %v; allowed are finite ages, 0 or more, and 0 to %g", x.Source, item.Age, item.Interest, maxInterest)
-			}
-		}
-		c.crawl = append(c.crawl, x.Source)
+		sources = append(sources, x.Source)
 	}
-	booked, err := c.books.Step(c.crawl)
+	booked, err := c.books.Step(sources)
 	if err != nil {
 		return err
 	}
@@ -230,13 +213,6 @@ func (c *crawler) thresholds() ([]*float64, error) {
 	return to, nil
 }
 
-// freeze returns what was learned, as a policy that learns no more, with books
-// of its own.
-func (c *crawler) freeze() (*crawler, error) {
-	f := &crawler{name: c.name, level: c.level, instance: c.instance, agent: c.learner.Frozen()}
-	return f, f.open(c.terms.Start, c.terms.Length)
-}
-
 // save returns the contents of a state file, which learner.Load reads.
 func (c *crawler) save() (string, error) {
 	s := learner.Saved{Config: c.config, Start: c.terms.Start, Length: c.terms.Length}
@@ -258,10 +234,9 @@ func (c *crawler) save() (string, error) {
 	return string(data), err
 }
 
-// loadCrawler takes up a learner that was saved in a file, or by train in a
-// directory.
+// loadCrawler takes up a learner from the contents of a state file.
 func loadCrawler(text []byte) (*crawler, error) {
-	s, err := loadSaved(text)
+	s, err := learner.Decode(text)
 	if err != nil {
 		return nil, err
 	}

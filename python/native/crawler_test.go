@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +13,7 @@ import (
 	"ephemera/learner"
 )
 
-func settingsText(t *testing.T, m map[string]any) []byte {
+func settingsText(t testing.TB, m map[string]any) []byte {
 	t.Helper()
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -99,18 +97,18 @@ func TestCrawlerSameAsRun(t *testing.T) {
 	}
 }
 
-// What a call says in numbers is what is said in Go.
-func TestCrawlerInNumbers(t *testing.T) {
-	call := func(what string, handle int64, text []byte, in ...float64) Made {
+// What a call says in JSON is what is said in Go.
+func TestCrawlerInJSON(t *testing.T) {
+	call := func(what string, handle int64, m map[string]any) Made {
 		t.Helper()
-		m, err := Call(context.Background(), what, handle, text, in, make([]float64, 4))
+		made, err := Call(context.Background(), what, handle, settingsText(t, m), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m
+		return made
 	}
 	c := built(t, map[string]any{"knowledge": "online"})
-	handle := call("crawler", 0, settingsText(t, map[string]any{"name": c.name, "instance": "paper", "seed": 1, "knowledge": "online"})).Handle
+	handle := call("crawler", 0, map[string]any{"name": c.name, "instance": "paper", "seed": 1, "knowledge": "online"}).Handle
 	w, err := experiments.PoissonScene(env.Paper(1), env.MarksConstant).Open(1, env.LevelOnline, false)
 	if err != nil {
 		t.Fatal(err)
@@ -120,27 +118,14 @@ func TestCrawlerInNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var numbers []float64
-		for _, i := range pick {
-			numbers = append(numbers, float64(i))
-		}
-		if got := call("select", handle, nil).Numbers; !slices.Equal(got, numbers) {
-			t.Fatalf("epoch %d: %v and %v", epoch, got, numbers)
+		if got := call("select", handle, nil).Answer; !slices.Equal(got.([]int), pick) {
+			t.Fatalf("epoch %d: %v and %v", epoch, got, pick)
 		}
 		got, err := w.Step(pick)
 		if err != nil {
 			t.Fatal(err)
 		}
-		numbers = []float64{float64(len(got))}
-		for _, x := range got {
-			numbers = append(numbers, float64(x.Source), x.Interest, float64(len(x.Items)))
-		}
-		for _, x := range got {
-			for _, item := range x.Items {
-				numbers = append(numbers, item.Age, item.Interest)
-			}
-		}
-		call("update", handle, nil, numbers...)
+		call("update", handle, map[string]any{"crawls": got})
 		if err := c.Update(got, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +135,7 @@ func TestCrawlerInNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if call("save", handle, nil).Answer != want {
-		t.Error("after calls in numbers the learner is another one")
+		t.Error("after calls in JSON the learner is another one")
 	}
 }
 
@@ -160,15 +145,10 @@ func TestCrawlerSaved(t *testing.T) {
 	w, _ := experiments.PoissonScene(env.Paper(1), env.MarksConstant).Open(1, env.LevelOnline, false)
 	crawl(t, c, w, 500)
 	saved, err := c.save()
-	data := []byte(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), learner.StateFile)
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	again, err := loadCrawler(settingsText(t, map[string]any{"path": filepath.Dir(path)}))
+	again, err := loadCrawler([]byte(saved))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,10 +176,7 @@ func TestCrawlerSaved(t *testing.T) {
 	if one != two {
 		t.Error("both went on alike, but are saved as different bytes")
 	}
-	if err := os.WriteFile(path, data[:len(data)/2], 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := loadCrawler(settingsText(t, map[string]any{"path": path})); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := loadCrawler([]byte(saved[:len(saved)/2])); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("half a file: %v", err)
 	}
 }
@@ -228,7 +205,6 @@ func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
 
 func TestCrawlerRefusals(t *testing.T) {
 	c := built(t, nil)
-	nan := math.NaN()
 	for _, x := range []struct {
 		crawls []env.Crawled
 		next   []float64
@@ -236,7 +212,7 @@ func TestCrawlerRefusals(t *testing.T) {
 	}{
 		{[]env.Crawled{{Source: 4}}, nil, "allowed are 0 to 3"},
 		{[]env.Crawled{{Source: 1}, {Source: 1}}, nil, "named twice"},
-		{[]env.Crawled{{Source: 1, Interest: nan}}, nil, "brought NaN"},
+		{[]env.Crawled{{Source: 1, Interest: -1}}, nil, "brought interest -1"},
 		{[]env.Crawled{{Source: 1, Items: []env.Item{{Age: -1}}}}, nil, "item of age -1"},
 		{[]env.Crawled{{Source: 1, Interest: 1e101}}, nil, "allowed is 0 to 1e+100"},
 	} {
@@ -248,7 +224,7 @@ func TestCrawlerRefusals(t *testing.T) {
 		}
 	}
 	states := built(t, map[string]any{"name": "whittle", "knowledge": "observed"})
-	for want, next := range map[string][]float64{"0 states": nil, "3 states": {1, 1, 1}, "state of source 3 is NaN": {1, 1, 1, nan}} {
+	for want, next := range map[string][]float64{"0 states": nil, "3 states": {1, 1, 1}, "state of source 3 is -1": {1, 1, 1, -1}} {
 		if err := states.Update(nil, next); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", next, err, want)
 		}

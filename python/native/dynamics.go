@@ -1,31 +1,112 @@
 package native
 
 import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/experiments"
 )
 
+// site is a scene, and the units of what is observed in it. Scaled, states and
+// harvests are shares of u*, or of the bound where each seed has an instance of its
+// own; where the level of knowledge does not tell u*, log(1 + harvest); rewards are
+// shares of the bound; and ages are
+//
+//	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
+type site struct {
+	experiments.Scene
+	terms env.Terms
+	rate  []float64 // what states are multiplied by
+	log   bool
+	unit  float64   // bound of the relaxed problem, interest per epoch
+	pay   float64   // 1/unit, or 1
+	round float64   // 0 for ages in epochs
+	ages  []float32 // of the ages from 0 on, scaled
+}
+
+// open opens the scene of a seed and measures it.
+func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
+	scene, err := w.set.scene(ctx, seed)
+	if err != nil {
+		return nil, err
+	}
+	world, err := scene.Open(seed, w.set.Knowledge, false)
+	if err != nil {
+		return nil, err
+	}
+	at := &site{Scene: scene, terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(scene.Instance.Sources)), pay: 1}
+	at.unit = cmp.Or(index.Relax(scene.Instance.MeanDynamics()).Bound, 1)
+	if !w.set.Scaled {
+		return at, nil
+	}
+	at.pay, at.round = 1/at.unit, at.terms.Round()
+	if at.log = w.set.Knowledge == env.LevelOnline; !at.log {
+		for i, s := range scene.Instance.Sources {
+			if at.rate[i] = at.pay; !w.drawn() && s.Ceiling() > 0 {
+				at.rate[i] = 1 / s.Ceiling()
+			}
+		}
+	}
+	at.ages = make([]float32, int(min(18*at.round, 1<<16))+2)
+	for age := range at.ages {
+		at.ages[age] = float32(-math.Expm1(-float64(age) / at.round))
+	}
+	return at, nil
+}
+
+// older reports whether some ages are seen that are not looked up.
+func (at *site) older() bool { return float64(len(at.ages)) < 18*at.round }
+
+// harvest returns what a crawl brought as it is observed.
+func (at *site) harvest(i int, y float64) float64 {
+	if y *= at.rate[i]; at.log {
+		return math.Log1p(y)
+	}
+	return y
+}
+
+// age returns an age as it is observed.
+func age[F float32 | float64](at *site, a int) F {
+	switch {
+	case at.round == 0:
+		return F(a)
+	case a < len(at.ages):
+		return F(at.ages[a])
+	case float64(a) > 18*at.round:
+		return 1 // as a float32
+	}
+	return F(-math.Expm1(-float64(a) / at.round))
+}
+
+// dynamics are what goes on in worlds. Two calls about other worlds may be made at
+// the same time.
+type dynamics interface {
+	begin(k int) error // an episode of world k, under its seed
+	// step has worlds from number lo up to hi crawl what the row has, go on to their
+	// epochs, and show what they bring and what is seen then. With still, and where
+	// an episode has just begun, it shows only.
+	step(lo, hi int, to *frame, row int, still bool) error
+	age(k, i int) int // epochs since the last crawl of source i
+}
+
 // newDynamics returns those of the worlds; seen is where observations go.
-func newDynamics[F float32 | float64](w *Worlds, seen func(*Frame) []F) dynamics {
-	if d := newFlat(w, seen); d != nil {
+func newDynamics[F float32 | float64](w *Worlds, seen func(*frame) []F) dynamics {
+	if d := newFlat(w); d != nil {
 		return d
 	}
 	k := len(w.at)
 	return &stepped[F]{w: w, seen: seen, world: make([]env.World, k), found: make([]F, k*w.n)}
 }
 
-// parts returns where the parts of the observation of world k stand; the first may
-// be empty.
-func parts[F float32 | float64](w *Worlds, all []F, row, k int) (states, ages, harvests []F) {
-	n, width := w.n, w.about.Width
-	all = all[(row*len(w.at)+k)*width:][:width]
-	return all[:width-2*n], all[width-2*n : width-n], all[width-n:]
-}
-
 // stepped are worlds of any kind, each with its own state.
 type stepped[F float32 | float64] struct {
 	w     *Worlds
-	seen  func(*Frame) []F
+	seen  func(*frame) []F
 	world []env.World
 	found []F // K × n, as observed: of each source's last crawl, 0 before the first
 }
@@ -53,135 +134,37 @@ func (d *stepped[F]) begin(k int) (err error) {
 	return err
 }
 
-func (d *stepped[F]) crawl(lo, hi int, to *Frame, row int) error {
-	w, n := d.w, d.w.n
+func (d *stepped[F]) step(lo, hi int, to *frame, row int, still bool) error {
+	w, n, width := d.w, d.w.n, d.w.about.Width
 	for k := lo; k < hi; k++ {
-		if w.over[k] != 0 {
-			continue
+		block, at, found := row*len(w.at)+k, w.at[k], d.found[k*n:(k+1)*n]
+		to.reward[block] = 0
+		if !still && w.epoch[k] > 0 {
+			got, err := d.world[k].Step(to.crawl[block*w.most:][:to.crawls[block]])
+			if err != nil {
+				return w.of(k, err)
+			}
+			for _, c := range got {
+				to.reward[block] += c.Interest
+				to.interest[block*n+c.Source], to.crawled[block*n+c.Source] = c.Interest, 1
+				found[c.Source] = F(at.harvest(c.Source, c.Interest))
+			}
+			to.reward[block] *= at.pay
+			w.got[k] = got
 		}
-		got, err := d.world[k].Step(w.crawl[k*w.most:][:w.crawls[k]])
-		if err != nil {
-			return w.of(k, err)
-		}
-		block := row*len(w.at) + k
-		for _, c := range got {
-			to.Reward[block] += c.Interest
-			to.Interest[block*n+c.Source], to.Crawled[block*n+c.Source] = c.Interest, 1
-			d.found[k*n+c.Source] = F(w.at[k].harvest(c.Source, c.Interest))
-		}
-		to.Reward[block] *= w.at[k].pay
-		w.got[k] = got
-	}
-	return nil
-}
-
-func (d *stepped[F]) show(lo, hi int, to *Frame, row int) {
-	n := d.w.n
-	for k := lo; k < hi; k++ {
-		states, ages, harvests := parts(d.w, d.seen(to), row, k)
-		at, v := d.w.at[k], d.world[k].View()
+		seen := d.seen(to)[block*width : (block+1)*width]
+		v := d.world[k].View()
 		x := v.Mean
-		if d.w.set.Knowledge == env.LevelObserved {
+		if w.set.Knowledge == env.LevelObserved {
 			x = v.State
 		}
-		for i := range states {
-			states[i] = F(x[i] * at.rate[i])
+		for i := range width - 2*n {
+			seen[i] = F(x[i] * at.rate[i])
 		}
-		for i := range ages {
-			ages[i] = age[F](at, v.Age(i))
+		for i := range n {
+			seen[width-2*n+i] = age[F](at, v.Age(i))
 		}
-		copy(harvests, d.found[k*n:(k+1)*n])
-	}
-}
-
-// flat are worlds of the mean dynamics of exponential laws, side by side in arrays.
-type flat[F float32 | float64] struct {
-	w       *Worlds
-	seen    func(*Frame) []F
-	sources []recursion
-	x       []float64 // K × n, mean states
-	crawled []int32   // K × n, epochs of the last crawls
-	found   []F       // K × n, as observed: of each source's last crawl, 0 before the first
-	ages    []F       // as observed, at the ages from 0 on
-}
-
-// recursion is x ← αx + u, and the unit in which x is seen.
-type recursion struct{ alpha, gain, rate float64 }
-
-// newFlat returns nil for worlds of other dynamics.
-func newFlat[F float32 | float64](w *Worlds, seen func(*Frame) []F) dynamics {
-	if w.set.Kind != "mean" || w.site == nil || len(w.site.Instance.Changes) > 0 {
-		return nil
-	}
-	k, n := len(w.at), w.n
-	world, err := w.site.Open(0, env.LevelModel, false)
-	if err != nil {
-		return nil
-	}
-	d := &flat[F]{w: w, seen: seen, x: make([]float64, k*n), crawled: make([]int32, k*n), found: make([]F, k*n)}
-	for i, s := range w.site.Instance.Sources {
-		if !s.Exponential() {
-			return nil
-		}
-		d.sources = append(d.sources, recursion{s.Factor(), world.View().Mean[i], w.site.rate[i]})
-	}
-	for a := range max(len(w.site.ages), 1024) {
-		d.ages = append(d.ages, age[F](w.site, a))
-	}
-	return d
-}
-
-func (d *flat[F]) age(k, i int) int { return d.w.epoch[k] - int(d.crawled[k*d.w.n+i]) }
-
-func (d *flat[F]) begin(k int) error {
-	lo, n := k*d.w.n, d.w.n
-	clear(d.found[lo : lo+n])
-	for i, s := range d.sources {
-		d.x[lo+i], d.crawled[lo+i] = s.gain, -1
+		copy(seen[width-n:], found)
 	}
 	return nil
-}
-
-func (d *flat[F]) crawl(lo, hi int, to *Frame, row int) error {
-	w, n, first := d.w, d.w.n, row*len(d.w.at)
-	for k := lo; k < hi; k++ {
-		x := d.x[k*n : (k+1)*n]
-		var reward float64
-		for _, i := range w.crawl[k*w.most:][:w.crawls[k]] {
-			y := x[i]
-			reward += y
-			to.Interest[(first+k)*n+i], to.Crawled[(first+k)*n+i] = y, 1
-			d.found[k*n+i], d.crawled[k*n+i] = F(w.site.harvest(i, y)), int32(w.epoch[k])
-			x[i] = 0 // (3): 0 grows to u below
-		}
-		to.Reward[first+k] = reward * w.site.pay
-		// (2): x ← αx + u
-		sources := d.sources[:len(x)]
-		for i, y := range x {
-			x[i] = sources[i].alpha*y + sources[i].gain
-		}
-	}
-	return nil
-}
-
-func (d *flat[F]) show(lo, hi int, to *Frame, row int) {
-	n, known, all := d.w.n, d.ages, d.seen(to)
-	for k := lo; k < hi; k++ {
-		states, ages, harvests := parts(d.w, all, row, k)
-		crawled, epoch := d.crawled[k*n:(k+1)*n], d.w.epoch[k]
-		copy(harvests, d.found[k*n:])
-		ages = ages[:len(crawled)]
-		for i, c := range crawled {
-			if a := epoch - int(c); uint(a) < uint(len(known)) {
-				ages[i] = known[a]
-			} else {
-				ages[i] = age[F](d.w.site, a)
-			}
-		}
-		x := d.x[k*n : (k+1)*n][:len(states)]
-		sources := d.sources[:len(states)]
-		for i, y := range x {
-			states[i] = F(y * sources[i].rate)
-		}
-	}
 }

@@ -3,18 +3,17 @@ package native
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
 
 	"ephemera/env"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
 // feeds is a crawler of sources that come and go. Times are Unix times in seconds.
 type feeds struct{ *learner.Crawler }
 
-func newFeeds(text []byte) (*feeds, error) {
+func newFeeds(text []byte) (f *feeds, err error) {
 	var s struct {
 		Start, Epoch, HalfLife, Budget float64
 		PerGroup                       int
@@ -29,19 +28,18 @@ func newFeeds(text []byte) (*feeds, error) {
 		Learner: s.Learner, Epoch: span(s.Epoch), Budget: s.Budget, PerGroup: s.PerGroup, HalfLife: span(s.HalfLife), Seed: s.Seed,
 	}
 	if len(s.Settings) > 0 {
-		e, set, err := (&player{Name: s.Learner, Settings: s.Settings}).configure(env.LevelOnline)
-		if err != nil || !e.Learns() {
-			return nil, fmt.Errorf("%q: %w", s.Learner, err)
+		p := player{Name: s.Learner, Settings: s.Settings}
+		if _, o.Settings, err = p.configure(env.LevelOnline); err != nil {
+			return nil, err
 		}
-		o.Settings = set
 	}
 	c, err := learner.NewCrawler(moment(s.Start), o)
 	return &feeds{c}, err
 }
 
-// loadFeeds takes up a crawler that was saved in a file.
+// loadFeeds takes up a crawler from the contents of a state file.
 func loadFeeds(text []byte) (*feeds, error) {
-	s, err := loadSaved(text)
+	s, err := learner.Decode(text)
 	if err != nil {
 		return nil, err
 	}
@@ -49,43 +47,16 @@ func loadFeeds(text []byte) (*feeds, error) {
 	return &feeds{c}, err
 }
 
-// loadSaved reads a state file, or that of a directory.
-func loadSaved(text []byte) (*learner.Saved, error) {
-	var s struct{ Path string }
-	if err := decode(text, &s); err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(s.Path)
-	if err == nil && info.IsDir() {
-		s.Path = filepath.Join(s.Path, learner.StateFile)
-		info, err = os.Stat(s.Path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", s.Path)
-	}
-	data, err := os.ReadFile(s.Path)
-	if err != nil {
-		return nil, err
-	}
-	saved, err := learner.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Path, err)
-	}
-	return saved, nil
-}
-
 func span(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 func moment(unix float64) time.Time { return time.Unix(0, 0).Add(span(unix)).UTC() }
 
-func unix(t time.Time) float64 {
+// unix returns a Unix time, nil for none.
+func unix(t time.Time) *float64 {
 	if t.IsZero() {
-		return math.NaN()
+		return nil
 	}
-	return float64(t.UnixNano()) / 1e9
+	return result.Ptr(float64(t.UnixNano()) / 1e9)
 }
 
 // found are items: when each was published, and its worth, nil for what is told later.
@@ -104,6 +75,8 @@ func (f found) items() (items []learner.Item) {
 	}
 	return items
 }
+
+func (f *feeds) describe() any { return nil }
 
 // call is [Call] about feeds.
 func (f *feeds) call(what string, text []byte, m *Made) error {
@@ -143,7 +116,7 @@ func (f *feeds) call(what string, text []byte, m *Made) error {
 		if err != nil {
 			return err
 		}
-		m.Numbers = append(m.Numbers, b.Items, b.Interest, b.HalfLife.Seconds(), unix(b.Last), unix(b.Due), b.Price)
+		m.Answer = []*float64{&b.Items, &b.Interest, result.Ptr(b.HalfLife.Seconds()), unix(b.Last), unix(b.Due), &b.Price}
 	case "length":
 		m.Answer = f.Len()
 	case "save":
@@ -151,7 +124,7 @@ func (f *feeds) call(what string, text []byte, m *Made) error {
 		m.Answer = string(data)
 		return err
 	default:
-		return fmt.Errorf("unknown call %q", what)
+		return unknown(what)
 	}
 	return nil
 }

@@ -37,16 +37,16 @@ type job struct {
 }
 
 // startRuns begins a job.
-func startRuns(text []byte) (*job, any, error) {
+func startRuns(text []byte) (*job, error) {
 	s := runSettings{spec: usual()}
 	if err := decode(text, &s); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	scenes, entries, err := s.plays(ctx)
 	if err != nil {
 		stop()
-		return nil, nil, err
+		return nil, err
 	}
 	j := &job{stop: stop, done: make(chan struct{}), records: make([][]*experiments.Record, len(entries))}
 	for k := range j.records {
@@ -62,7 +62,7 @@ func startRuns(text []byte) (*job, any, error) {
 			return err
 		})
 	}()
-	return j, nil, nil
+	return j, nil
 }
 
 // plays opens the scene, or one for each seed where these have instances of their
@@ -96,14 +96,17 @@ func (s *runSettings) plays(ctx context.Context) (scenes []experiments.Scene, al
 	return scenes, all, nil
 }
 
-// wait waits for the end of the job for a moment; it answers nothing while it
-// goes on.
-func (j *job) wait() (any, error) {
+func (j *job) describe() any { return nil }
+
+// call waits for the end of the job for a moment; it answers nothing while it goes
+// on.
+func (j *job) call(_ string, _ []byte, m *Made) error {
 	select {
 	case <-j.done:
-		return j.records, j.err
+		m.Answer = j.records
+		return j.err
 	case <-time.After(100 * time.Millisecond):
-		return nil, nil
+		return nil
 	}
 }
 

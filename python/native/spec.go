@@ -115,19 +115,19 @@ type player struct {
 	Settings map[string]any
 }
 
-// find finds the entry and reads its settings.
+// find finds the entry for a scene, and reads its settings.
 func (p *player) find(scene experiments.Scene, level env.Level) (*experiments.Entry, any, error) {
-	e, err := experiments.Find(p.Name)
+	e, settings, err := p.configure(level)
 	if err != nil {
 		return nil, nil, err
 	}
 	if why := e.WhyNot(scene, level); why != "" {
-		return nil, nil, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
+		err = fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
 	}
-	return p.configure(level)
+	return e, settings, err
 }
 
-// configure reads the settings of the entry.
+// configure finds the entry and reads its settings.
 func (p *player) configure(level env.Level) (*experiments.Entry, any, error) {
 	e, err := experiments.Find(p.Name)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -30,30 +31,29 @@ func worldsText(k int, changes map[string]any) []byte {
 	return text
 }
 
-// frame returns rows for K worlds, filled with what nobody should read.
-func frame(w *Worlds, rows int) Frame {
-	k, n, width, scaled := w.Layout()
-	f := Frame{Unit: make([]float64, k), Seed: make([]uint64, k)}
-	k *= rows
-	f.Reward, f.Interest, f.Crawled, f.Over = make([]float64, k), make([]float64, k*n), make([]uint8, k*n), make([]uint8, k)
-	for i := range f.Interest {
-		f.Interest[i], f.Crawled[i] = math.NaN(), 7
+// bound binds rows to slot 0.
+func bound(w *Worlds, rows int) *frame {
+	blocks := rows * len(w.at)
+	room := make([]float64, blocks*(4+3*w.n+w.about.Width))
+	w.Bind(0, rows, unsafe.Slice((*byte)(unsafe.Pointer(&room[0])), 8*len(room)))
+	return &w.frames[0]
+}
+
+// begin resets all worlds.
+func begin(t testing.TB, w *Worlds, seeds ...uint64) {
+	t.Helper()
+	if err := w.reset(settingsText(t, map[string]any{"seeds": seeds})); err != nil {
+		t.Fatal(err)
 	}
-	if scaled {
-		f.Scaled = make([]float32, k*width)
-	} else {
-		f.Raw = make([]float64, k*width)
-	}
-	return f
 }
 
 func opened(t *testing.T, k int, changes map[string]any) (*Worlds, *about) {
 	t.Helper()
-	w, about, err := openWorlds(context.Background(), worldsText(k, changes))
+	w, err := openWorlds(context.Background(), worldsText(k, changes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w, about
+	return w, &w.about
 }
 
 // The worlds are env's own to the last digit, whatever is crawled, through
@@ -78,9 +78,9 @@ func TestSameAsEnv(t *testing.T) {
 		{"paper", map[string]any{"world": "poisson", "knowledge": "observed", "marks": "per-item"}, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
 		{"paper", map[string]any{"world": "poisson", "knowledge": "online", "threads": 2}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
 	} {
-		t.Run(fmt.Sprint(c.instance, c.changes), func(t *testing.T) {
+		same := func(t *testing.T, scaled bool) {
 			const k, steps = 3, 50
-			changes := map[string]any{"instance": c.instance}
+			changes := map[string]any{"instance": c.instance, "scaled": scaled}
 			for key, v := range c.changes {
 				changes[key] = v
 			}
@@ -91,21 +91,18 @@ func TestSameAsEnv(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := len(in.Sources)
-			f := frame(w, 1)
-			w.Bind(0, f)
+			f := bound(w, 1)
 			seeds := []uint64{5, 6, 1 << 63}
-			if err := w.Reset(nil, seeds, 0, 0); err != nil {
-				t.Fatal(err)
-			}
+			begin(t, w, seeds...)
 			direct, found := make([]env.World, k), make([][]float64, k)
-			begin := func(j int) {
+			restart := func(j int) {
 				if direct[j], err = c.world(in, seeds[j]); err != nil {
 					t.Fatal(err)
 				}
 				found[j] = make([]float64, n)
 			}
 			for j := range direct {
-				begin(j)
+				restart(j)
 			}
 			top, r := baselines.NewSelector(about.Costs, about.Budget), stream.New(1, stream.Test)
 			scores := make([]float64, k*n)
@@ -119,9 +116,9 @@ func TestSameAsEnv(t *testing.T) {
 				for j := range direct {
 					if reset := step%(steps+1) == steps; reset {
 						seeds[j] = stream.Mix(seeds[j])
-						begin(j)
-						if f.Reward[j] != 0 || f.Over[j] != 0 {
-							t.Fatalf("step %d resets and has reward %v, over %v", step, f.Reward[j], f.Over[j])
+						restart(j)
+						if f.reward[j] != 0 || f.over[j] != 0 {
+							t.Fatalf("step %d resets and has reward %v, over %v", step, f.reward[j], f.over[j])
 						}
 					} else {
 						got, err := direct[j].Step(top.Top(nil, scores[j*n:(j+1)*n]))
@@ -134,46 +131,79 @@ func TestSameAsEnv(t *testing.T) {
 							reward += x.Interest
 							interest[x.Source], crawled[x.Source], found[j][x.Source] = x.Interest, 1, x.Interest
 						}
-						if f.Reward[j] != reward || !slices.Equal(f.Interest[j*n:(j+1)*n], interest) || !slices.Equal(f.Crawled[j*n:(j+1)*n], crawled) {
-							t.Fatalf("step %d of world %d brings %v, want %v", step, j, f.Interest, interest)
+						if f.reward[j] != reward*w.site.pay || !slices.Equal(f.interest[j*n:(j+1)*n], interest) || !slices.Equal(f.crawled[j*n:(j+1)*n], crawled) {
+							t.Fatalf("step %d of world %d brings %v, want %v", step, j, f.interest, interest)
 						}
-						if over := step%(steps+1) == steps-1; (f.Over[j] == 1) != over {
-							t.Fatalf("step %d: over %d", step, f.Over[j])
+						if over := step%(steps+1) == steps-1; (f.over[j] == 1) != over {
+							t.Fatalf("step %d: over %d", step, f.over[j])
 						}
 					}
 					v := direct[j].View()
-					want := slices.Clone(c.state(v))
+					want, x := make([]float64, about.Width), c.state(v)
 					for i := range n {
-						want = append(want, float64(v.Age(i)))
+						if x != nil {
+							want[i] = x[i] * w.site.rate[i]
+						}
+						want[about.Width-2*n+i] = age[float64](w.site, v.Age(i))
+						want[about.Width-n+i] = w.site.harvest(i, found[j][i])
 					}
-					want = append(want, found[j]...)
-					if got := f.Raw[j*about.Width : (j+1)*about.Width]; !slices.Equal(got, want) {
-						t.Fatalf("step %d of world %d shows %v, want %v", step, j, got, want)
+					for i, y := range want {
+						switch at := j*about.Width + i; {
+						case scaled && f.scaled[at] != float32(y):
+							t.Fatalf("step %d of world %d shows %v at %d, want %v", step, j, f.scaled[at], i, y)
+						case !scaled && f.raw[at] != y:
+							t.Fatalf("step %d of world %d shows %v at %d, want %v", step, j, f.raw[at], i, y)
+						}
 					}
 				}
 			}
-		})
+		}
+		t.Run(fmt.Sprint(c.instance, c.changes), func(t *testing.T) { same(t, false) })
+		t.Run(fmt.Sprint(c.instance, c.changes, "scaled"), func(t *testing.T) { same(t, true) })
 	}
 }
 
 // The greatest score is found as comparing one by one finds it.
 func TestGreatest(t *testing.T) {
-	inf, nan, zero := float32(math.Inf(1)), float32(math.NaN()), float32(0)
-	values := []float32{-inf, inf, zero, float32(math.Copysign(0, -1)), nan, -nan, 1, 1, -1, -2, math.MaxFloat32, -math.MaxFloat32, 1e-45, -1e-45}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	values := []float32{-inf, inf, 0, float32(math.Copysign(0, -1)), nan, -nan, 1, 1, -1, -2, math.MaxFloat32, -math.MaxFloat32, 1e-45, -1e-45}
 	r := stream.New(1, stream.Test)
-	for range 20_000 {
-		score := make([]float32, 1+r.Intn(4))
-		want, numbers := 0, true
-		for i := range score {
-			score[i] = values[r.Intn(len(values))]
-			numbers = numbers && score[i] == score[i]
-			if score[i] > score[want] {
-				want = i
+	for _, n := range []int{2, 3, 4, 8, 9, 33} {
+		const k = 3000
+		w, _ := opened(t, k, map[string]any{"instance": fmt.Sprintf("lognormal:%d", n)})
+		to := bound(w, 1)
+		scores, some := make([]float32, k*n), values
+		for i := range scores {
+			if i%n == 0 { // others in each world, so that there are some without NaN
+				some = values[r.Intn(len(values)-1):][:2]
+			}
+			scores[i] = some[r.Intn(2)]
+		}
+		left := w.greatest(scores, 0, k, to, 0)
+		if left == k {
+			t.Skip("built without C")
+		}
+		for j := range k {
+			score := scores[j*n : (j+1)*n]
+			want, numbers := 0, true
+			for i, y := range score {
+				numbers = numbers && y == y
+				if y > score[want] {
+					want = i
+				}
+			}
+			switch {
+			case to.crawls[j] < 0:
+				left--
+			case !numbers || score[want] == -inf || to.crawl[j] != want:
+				t.Fatalf("of %v the greatest is %d, want %d", score, to.crawl[j], want)
+			}
+			if to.crawls[j] < 0 && numbers && score[want] > -inf {
+				t.Fatalf("the greatest of %v is left", score)
 			}
 		}
-		at, ok := greatest(score)
-		if wanted := numbers && score[want] != -inf; ok != wanted || ok && at != want {
-			t.Fatalf("of %v the greatest is %d, %v; want %d, %v", score, at, ok, want, wanted)
+		if left != 0 {
+			t.Errorf("%d more are left than told", left)
 		}
 	}
 }
@@ -183,14 +213,9 @@ func TestScaled(t *testing.T) {
 	for _, knowledge := range []string{"model", "online"} {
 		raw, about := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge})
 		scaled, _ := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge, "scaled": true})
-		a, b := frame(raw, 1), frame(scaled, 1)
-		raw.Bind(0, a)
-		scaled.Bind(0, b)
-		for _, w := range []*Worlds{raw, scaled} {
-			if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
-				t.Fatal(err)
-			}
-		}
+		a, b := bound(raw, 1), bound(scaled, 1)
+		begin(t, raw, 1)
+		begin(t, scaled, 1)
 		in := env.Paper(1)
 		for range 2000 { // past the ages that are looked up
 			for _, w := range []*Worlds{raw, scaled} {
@@ -198,7 +223,7 @@ func TestScaled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for i, y := range a.Raw {
+			for i, y := range a.raw {
 				s := in.Sources[i%4]
 				want := y / s.Ceiling()
 				switch part := i / 4; {
@@ -207,7 +232,7 @@ func TestScaled(t *testing.T) {
 				case knowledge == "online":
 					want = math.Log(1 + y)
 				}
-				if got := float64(b.Scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
+				if got := float64(b.scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
 					t.Fatalf("%s: figure %d is %v, want %v", knowledge, i, got, want)
 				}
 			}
@@ -226,15 +251,12 @@ func TestRegisteredWorld(t *testing.T) {
 	rewards := map[string]float64{}
 	for _, kind := range []string{"mean", "twice"} {
 		w, _ := opened(t, 1, map[string]any{"world": kind})
-		f := frame(w, 1)
-		w.Bind(0, f)
-		if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		f := bound(w, 1)
+		begin(t, w, 1)
 		if err := w.Step([]int64{0}, 0, 0); err != nil {
 			t.Fatal(err)
 		}
-		rewards[kind] = f.Reward[0]
+		rewards[kind] = f.reward[0]
 	}
 	if rewards["twice"] != 2*rewards["mean"] || rewards["mean"] == 0 {
 		t.Error(rewards)
@@ -253,19 +275,16 @@ func TestRefusals(t *testing.T) {
 		{[]int64{0, 4}, "world 1: action is source 4; allowed are 0 to 3"},
 	} {
 		w, _ := opened(t, 2, nil)
-		f := frame(w, 2)
-		w.Bind(0, f)
+		f := bound(w, 2)
 		if err := w.Step(c.bad, 0, 0); err == nil || !strings.Contains(err.Error(), "before the first reset") {
 			t.Errorf("step before reset: %v", err)
 		}
-		if err := w.Reset(nil, []uint64{1, 2}, 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		begin(t, w, 1, 2)
 		if err := w.Step(c.bad, 0, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
-		if err := w.Reset([]uint8{0, 0}, nil, 0, 1); err != nil || !slices.Equal(f.Raw[:24], f.Raw[24:]) {
-			t.Errorf("%q: the refused step changed %v to %v (%v)", c.want, f.Raw[:24], f.Raw[24:], err)
+		if err := w.reset([]byte(`{"mask": [false, false], "row": 1}`)); err != nil || !slices.Equal(f.raw[:24], f.raw[24:]) {
+			t.Errorf("%q: the refused step changed %v to %v (%v)", c.want, f.raw[:24], f.raw[24:], err)
 		}
 	}
 	for _, c := range []struct {
@@ -283,7 +302,7 @@ func TestRefusals(t *testing.T) {
 		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
 		{map[string]any{"unknown": 1}, "unknown"},
 	} {
-		if _, _, err := openWorlds(context.Background(), worldsText(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := openWorlds(context.Background(), worldsText(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
 		}
 	}
@@ -292,14 +311,11 @@ func TestRefusals(t *testing.T) {
 // A set that is too dear is cut to the sources that have waited longest.
 func TestTruncate(t *testing.T) {
 	w, _ := opened(t, 1, map[string]any{"truncate": true})
-	f := frame(w, 1)
-	w.Bind(0, f)
-	if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	f := bound(w, 1)
+	begin(t, w, 1)
 	for step, want := range [][]uint8{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}} {
-		if err := w.Step([]int8{1, 1, 0, 0}, 0, 0); err != nil || !slices.Equal(f.Crawled, want) {
-			t.Errorf("step %d crawls %v, want %v (%v)", step, f.Crawled, want, err)
+		if err := w.Step([]int8{1, 1, 0, 0}, 0, 0); err != nil || !slices.Equal(f.crawled, want) {
+			t.Errorf("step %d crawls %v, want %v (%v)", step, f.crawled, want, err)
 		}
 	}
 }
@@ -308,8 +324,7 @@ func TestTruncate(t *testing.T) {
 func TestEndless(t *testing.T) {
 	for _, instance := range []string{"paper", "paper:power"} {
 		w, about := opened(t, 1, map[string]any{"instance": instance, "steps": 0})
-		f := frame(w, 1)
-		w.Bind(0, f)
+		f := bound(w, 1)
 		in, err := env.Named(instance, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -318,17 +333,15 @@ func TestEndless(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Reset(nil, []uint64{1}, 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		begin(t, w, 1)
 		for step := range 9000 {
 			i := min(step%4000, 3)
 			got, err := direct.Step([]int{i})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Step([]int64{int64(i)}, 0, 0); err != nil || f.Reward[0] != got[0].Interest || !slices.Equal(f.Raw[:4], direct.View().Mean) {
-				t.Fatalf("%s, step %d: %v and %v, want %v and %v (%v)", about.ID, step, f.Reward, f.Raw, got, direct.View().Mean, err)
+			if err := w.Step([]int64{int64(i)}, 0, 0); err != nil || f.reward[0] != got[0].Interest || !slices.Equal(f.raw[:4], direct.View().Mean) {
+				t.Fatalf("%s, step %d: %v and %v, want %v and %v (%v)", about.ID, step, f.reward, f.raw, got, direct.View().Mean, err)
 			}
 		}
 	}
@@ -336,10 +349,8 @@ func TestEndless(t *testing.T) {
 
 func TestStepAllocatesNothing(t *testing.T) {
 	w, _ := opened(t, 16, map[string]any{"steps": 0})
-	w.Bind(0, frame(w, 1))
-	if err := w.Reset(nil, make([]uint64, 16), 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	bound(w, 1)
+	begin(t, w, make([]uint64, 16)...)
 	var a any = make([]float32, 64)
 	if n := testing.AllocsPerRun(100, func() {
 		if err := w.Step(a, 0, 0); err != nil {
@@ -354,14 +365,12 @@ func BenchmarkStep(b *testing.B) {
 	const k = 1024
 	for _, instance := range []string{"paper", "lognormal:100", "lognormal:1000"} {
 		b.Run(instance, func(b *testing.B) {
-			w, _, err := openWorlds(context.Background(), worldsText(k, map[string]any{"instance": instance, "steps": 1000, "scaled": true}))
+			w, err := openWorlds(context.Background(), worldsText(k, map[string]any{"instance": instance, "steps": 1000, "scaled": true}))
 			if err != nil {
 				b.Fatal(err)
 			}
-			w.Bind(0, frame(w, 1))
-			if err := w.Reset(nil, make([]uint64, k), 0, 0); err != nil {
-				b.Fatal(err)
-			}
+			bound(w, 1)
+			begin(b, w, make([]uint64, k)...)
 			// What is crawled differs from call to call, so that all sources are.
 			r := stream.New(1, stream.Test)
 			scores := make([]float32, 2*w.n*k)

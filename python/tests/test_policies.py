@@ -89,7 +89,7 @@ def test_save_and_load(tmp_path):
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:-9])
     with pytest.raises(ephemera.Error, match="damaged"):
         ephemera.Learner.load(tmp_path / "a")
-    with pytest.raises(ephemera.Error, match="no such file"):
+    with pytest.raises(FileNotFoundError):
         ephemera.Learner.load(tmp_path / "c")
     with pytest.raises(OSError):
         learner.save(tmp_path / "no" / "such")
@@ -106,7 +106,6 @@ def test_save_and_load(tmp_path):
         (lambda p: p.update([(1, 1.0), (1, 1.0)]), ephemera.Error, "twice"),
         (lambda p: p.update([(1, float("nan"))]), ephemera.Error, "NaN"),
         (lambda p: p.update([(1.5, 1.0)]), TypeError, "integer"),
-        (lambda p: p.update([(1, 1.0, ([1.0], [1.0])), (2, 1.0)]), ValueError, "all or none"),
         (lambda p: p.update([(1, 1.0, ([1.0, 2.0], [1.0]))]), ValueError, "ages"),
     ],
 )

@@ -207,7 +207,7 @@ def test_errors_come_back():
     for wrong in (3, (LEARNER, {}, 3)):
         with pytest.raises(TypeError, match="is no policy"):
             ephemera.run(wrong)
-    with pytest.raises(ValueError, match="a setting is NaN"):
+    with pytest.raises(ValueError, match="a number is NaN"):
         ephemera.run((LEARNER, {"kappa": float("nan")}))
 
 

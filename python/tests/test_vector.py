@@ -100,6 +100,20 @@ def test_reset_of_some_worlds():
             env.reset(options={"reset_mask": wrong})
 
 
+def test_rows_are_used_again():
+    """What is handed out stays as it is; what nobody holds is written again, with no crawls of before."""
+    env = ephemera.CrawlVectorEnv(K, world="mean")
+    env.reset(seed=1)
+    held = []
+    for step in range(2000):
+        _, _, _, _, info = env.step(np.roll(np.eye(K, 4, dtype=np.float32), step, axis=1))
+        assert (info["crawled"].sum(axis=1) == 1).all() and ((info["interest"] > 0) == info["crawled"]).all()
+        if step % 300 == 0:
+            held.append((info["interest"], info["interest"].copy()))
+    assert all(np.array_equal(a, b) for a, b in held)
+    assert len(env._w.blocks) <= 4 and not held[0][0].flags.writeable
+
+
 def test_seeds():
     env = ephemera.CrawlVectorEnv(2)
     action = np.eye(4)[:2]

@@ -29,8 +29,7 @@ _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
     "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer, _int, *[_pointer] * 3],
-    "eph_bind": [*[_int] * 3, *[_pointer] * 7],
-    "eph_reset": [*[_int] * 3, *[_pointer] * 2],
+    "eph_bind": [*[_int] * 3, _pointer, _int],
     "eph_step": [*[_int] * 3, _pointer, ctypes.c_int32],
 }
 
@@ -119,13 +118,14 @@ def exchange(what: str, handle: int, settings: bytes, given: Numbers, room: Numb
     return made.value, count.value, text
 
 
-def build(what: str, settings: dict[str, Any], handle: int = 0) -> tuple[int, Any]:
-    """Have something built; its handle and a description."""
-    try:
-        written = json.dumps(settings, allow_nan=False, default=_plain).encode()
-    except ValueError as e:
-        raise Error("a setting is NaN or infinite; needed are finite numbers") from e
-    made, _, text = exchange(what, handle, written, _none, _none)
+def build(what: str, settings: dict[str, Any] | bytes, handle: int = 0) -> tuple[int, Any]:
+    """Have something built, of settings or a file's contents; its handle and a description."""
+    if isinstance(settings, dict):
+        try:
+            settings = json.dumps(settings, allow_nan=False, default=_plain).encode()
+        except ValueError as e:
+            raise Error("a number is NaN or infinite; needed are finite numbers") from e
+    made, _, text = exchange(what, handle, settings, _none, _none)
     return made, json.loads(text) if text else None
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import math
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from . import _library
-from .policies import put
+from .policies import get, put
 
 Item = tuple[float, float | None]
 """When an item was published, Unix time in seconds, and its worth when it was new; None for what is told later."""
@@ -143,10 +141,7 @@ class Crawler(_library.Handle):
 
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
-        numbers = np.empty(6)
-        with self._turn():
-            _library.exchange("belief", self._alive(), json.dumps({"name": name}).encode(), np.empty(0), numbers)
-        return Belief(*numbers.tolist())
+        return Belief(*(math.nan if v is None else v for v in self._ask("belief", name=name)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it into a file, or as ``state.json`` into a directory; it appears whole or not at all."""
@@ -156,7 +151,7 @@ class Crawler(_library.Handle):
     def load(cls, path: str | os.PathLike[str]) -> Crawler:
         """Take up a crawler that was saved; it goes on as if it had not been interrupted."""
         crawler = cls.__new__(cls)
-        crawler._handle, _ = _library.build("load feeds", {"path": os.fspath(path)})
+        crawler._handle, _ = _library.build("load feeds", get(path))
         return crawler
 
 

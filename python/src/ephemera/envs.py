@@ -48,22 +48,29 @@ class _Block:
 
     def __init__(self, rows: int, worlds: int, width: int, sources: int, dtype: Any) -> None:
         parts: list[tuple[Any, tuple[int, ...]]] = [
-            (np.float64, (rows, worlds)), (np.float64, (rows, worlds, sources)), (dtype, (rows, worlds, width)),
+            (np.float64, (rows, worlds)), (np.float64, (rows, worlds)), (np.uint64, (rows, worlds)),
+            (np.float64, (rows, worlds, sources)), (dtype, (rows, worlds, width)),
             (np.bool_, (rows, worlds, sources)), (np.bool_, (rows, worlds)),
         ]  # fmt: skip
         sizes = [np.dtype(t).itemsize * math.prod(shape) for t, shape in parts]
-        buffer = np.empty(sum(sizes), np.uint8)
+        buffer = np.zeros(sum(sizes), np.uint8)
         cuts = np.split(buffer, np.cumsum(sizes)[:-1])
-        self.reward, self.interest, self.observation, self.crawled, self.over = (
+        self.reward, self.unit, self.seed, self.interest, self.observation, self.crawled, self.over = (
             c.view(t).reshape(shape) for c, (t, shape) in zip(cuts, parts, strict=True)
         )
+        # Of these only what the last crawls left is cleared when the row is used again.
+        self.interest.flags.writeable = self.crawled.flags.writeable = False
         self.buffer = buffer
-        del cuts
-        self.alone = sys.getrefcount(buffer)
+        del buffer, cuts
+        self.alone = self.references()
+
+    def references(self) -> int:
+        """Return how often the buffer is referred to: by each array of it that somebody holds, too."""
+        return sys.getrefcount(self.buffer)
 
     def unused(self) -> bool:
-        """Whether nobody holds an array of it that was handed out: each refers to the buffer."""
-        return sys.getrefcount(self.buffer) == self.alone
+        """Whether nobody holds an array of it that was handed out."""
+        return self.references() == self.alone
 
 
 class _Worlds(_library.Handle):
@@ -104,10 +111,11 @@ class _Worlds(_library.Handle):
                 "threads": operator.index(threads),
             },
         )  # fmt: skip
-        self.about: dict[str, Any] = about
+        self.about: dict[str, Any] = {k.lower(): v for k, v in about.items()}
         self.step_function = _library.library().eph_step
         self.answer = ctypes.c_void_p()
         self.answer_at = ctypes.addressof(self.answer)
+        about = self.about
         self.sources = len(about["names"])
         self.width: int = about["width"]
         self.action: str = form["action"]
@@ -120,9 +128,7 @@ class _Worlds(_library.Handle):
         self.dictionary = form["observation"] == "dict"
         self.with_items: bool = form["items"]
         self.render_mode: str | None = form["render_mode"]
-        self.unit = np.empty(self.worlds)
-        self.seed = np.empty(self.worlds, np.uint64)
-        bytes_of_row = self.worlds * (self.width * np.dtype(self.dtype).itemsize + 9 * self.sources + 9)
+        bytes_of_row = self.worlds * (self.width * np.dtype(self.dtype).itemsize + 9 * self.sources + 25)
         self.rows: int = max(1, min(256, _BLOCK // bytes_of_row))
         self.blocks: list[_Block] = []
         self.slot = 0
@@ -130,10 +136,12 @@ class _Worlds(_library.Handle):
         self.started = False
         self.named = named
 
-    def references(self) -> tuple[NDArray[np.float64], float]:
-        """Return the bound of each world, NaN where none is known, and what exact Whittle earns."""
-        bound = self.unit.copy() if self.about["bounded"] else np.full(self.worlds, np.nan)
-        return bound, exact(json.dumps(self.named), self.about["bounded"])
+    def references(self, row: int) -> dict[str, Any]:
+        """Return seed, unit and bound of each world, NaN where none is known, and what exact Whittle earns."""
+        unit, bounded = self.unit[row], self.about["bounded"]
+        bound = unit.copy() if bounded else np.full(self.worlds, np.nan)
+        whittle = np.full(self.worlds, exact(json.dumps(self.named), bounded))
+        return {"seed": self.seed[row], "unit": unit, "bound": bound, "whittle": whittle}
 
     def refill(self) -> None:
         """Have the worlds write into a block of which nobody holds an array."""
@@ -145,22 +153,20 @@ class _Worlds(_library.Handle):
             self.blocks[self.slot : self.slot + 1] = [b] = [
                 _Block(self.rows, self.worlds, self.width, self.sources, self.dtype)
             ]
-            arrays = (b.observation, b.reward, b.interest, b.crawled, b.over, self.unit, self.seed)
             slot = min(self.slot, len(self.blocks) - 1)
-            _library.call("eph_bind", self._handle, slot, self.rows, *(a.ctypes.data for a in arrays))
+            _library.call("eph_bind", self._handle, slot, self.rows, b.buffer.ctypes.data, len(b.buffer))
         self.slot = slot
-        self.observation, self.reward = self.blocks[slot].observation, self.blocks[slot].reward
-        self.interest, self.crawled, self.over = (
-            self.blocks[slot].interest, self.blocks[slot].crawled, self.blocks[slot].over,
-        )  # fmt: skip
+        b = self.blocks[slot]
+        self.observation, self.reward, self.over = b.observation, b.reward, b.over
+        self.interest, self.crawled, self.unit, self.seed = b.interest, b.crawled, b.unit, b.seed
 
-    def reset(self, mask: NDArray[np.bool_] | None, seeds: NDArray[np.uint64] | None) -> int:
+    def reset(self, mask: NDArray[np.bool_] | None, seeds: list[int] | None) -> int:
         """Reset worlds; the row that tells what is seen then."""
         self._alive()
         if self.row == self.rows:
             self.refill()
-        marks, numbers = (None if a is None else a.ctypes.data for a in (mask, seeds))
-        _library.call("eph_reset", self._handle, self.slot, self.row, marks, numbers)
+        marks = None if mask is None else mask.tolist()
+        _library.ask("reset", {"slot": self.slot, "row": self.row, "mask": marks, "seeds": seeds}, self._handle)
         self.started = True
         self.row += 1
         return self.row - 1
@@ -213,7 +219,7 @@ class _Worlds(_library.Handle):
         else:
             low[-2 * n : -n] = 1
             high[-2 * n : -n] = about["epochs"] + 1 if about["epochs"] else np.inf
-        if about["limited"] and about["ceiling"] is not None:
+        if about["ceiling"] is not None:
             # A state under the mean dynamics is at most u*; rounding may add an ulp or two.
             ceiling = np.ones(n) if scaled else np.array(about["ceiling"])
             ceiling = (ceiling * (1 + 1e-6)).astype(self.dtype)
@@ -258,7 +264,7 @@ def _options(options: dict[str, Any] | None, *allowed: str) -> None:
             )
 
 
-def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> list[int]:
     """Return a seed for each world; those that are None are drawn."""
     if len(seeds) != worlds:
         raise ValueError(f"there are {len(seeds)} seeds for {worlds} worlds")
@@ -266,7 +272,7 @@ def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -
     for s in numbers:
         if not 0 <= s < 2**64:
             raise ValueError(f"seed is {s}; allowed are 0 to {2**64 - 1}")
-    return np.array(numbers, np.uint64)
+    return numbers
 
 
 def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
@@ -402,12 +408,8 @@ class CrawlEnv(gym.Env[Any, Any]):
         with w._turn():
             again = seed is None and w.started
             row = w.reset(None, None if again else _seeds([seed], 1, self.np_random))
-            bound, whittle = w.references()
             self._past.clear()
-            return self._seen(row), {
-                **self._told(row), "seed": w.seed.item(0), "unit": w.unit.item(0), "bound": bound.item(0),
-                "whittle": whittle,
-            }  # fmt: skip
+            return self._seen(row), {**self._told(row), **{k: v.item() for k, v in w.references(row).items()}}
 
     def _told(self, row: int) -> dict[str, Any]:
         w = self._w
@@ -536,8 +538,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         with w._turn():
             again = w.started and all(s is None for s in seed)
             row = w.reset(mask, None if again else _seeds(seed, k, self.np_random))
-            bound, whittle = w.references()
-            told = {"seed": w.seed.copy(), "unit": w.unit.copy(), "bound": bound, "whittle": np.full(k, whittle)}
+            told = w.references(row)
             return self._seen(row), {**self._told(row), **told, **{f"_{name}": self._all for name in told}}
 
     def step(

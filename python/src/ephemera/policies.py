@@ -57,13 +57,25 @@ def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
     return np.ascontiguousarray(a, dtype)
 
 
-def put(path: str | os.PathLike[str], text: str) -> None:
-    """Write a state file, which appears whole or not at all."""
+def _state_file(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.is_dir():
         target = target / "state.json"
-    if target.is_symlink() or (target.exists() and not target.is_file()):
-        raise ValueError(f"{target} is no regular file; allowed is one, or a path where nothing is")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{target} is no regular file")
+    return target
+
+
+def get(path: str | os.PathLike[str]) -> bytes:
+    """Return the contents of a state file, or of that in a directory."""
+    return _state_file(path).read_bytes()
+
+
+def put(path: str | os.PathLike[str], text: str) -> None:
+    """Write a state file, which appears whole or not at all."""
+    target = _state_file(path)
+    if target.is_symlink():
+        raise ValueError(f"{target} is no regular file but a link")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as room:
         part = Path(room, "part")
         with part.open("w", encoding="utf-8") as f:
@@ -171,26 +183,18 @@ class Policy(_library.Handle):
         about: dict[str, Any] = self._ask("describe")
         return about
 
-    def _ask(self, what: str) -> Any:
+    def _ask(self, what: str, state: ArrayLike | None = None, **settings: Any) -> Any:
+        if state is not None:
+            settings["state"] = _array(state, np.float64, "state").tolist()
         with self._turn():
-            return _library.ask(what, handle=self._alive())
-
-    def _tell(self, what: str, before: Sequence[NDArray[Any]], state: ArrayLike | None) -> NDArray[np.float64]:
-        """Hand in numbers and states; the numbers that come back."""
-        seen = [] if state is None else [_array(state, np.float64, "state")]
-        with self._turn():
-            handle = self._alive()
-            given = np.concatenate([np.empty(0), *before, *seen], dtype=np.float64)
-            room = np.empty(len(self._about["names"]))
-            _, count, _ = _library.exchange(what, handle, b"", given, room)
-            return room[:count]
+            return _library.ask(what, settings, self._alive())
 
     def select(self, state: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return the numbers of the sources to crawl now, shape (m,).
 
         They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
         """
-        return self._tell("select", [], state).astype(np.int64)
+        return np.array(self._ask("select", state), np.int64)
 
     def update(
         self,
@@ -205,31 +209,21 @@ class Policy(_library.Handle):
                 learners with knowledge ``online`` learn from.
             state: what waits at the next epoch, with knowledge ``observed``.
         """
-        if not isinstance(crawls, Crawls):
-            rows = list(crawls)
-            items = [r[2] for r in rows if len(r) > 2]
-            if items and len(items) != len(rows):
-                raise ValueError("some of the crawls have items and some have none; needed are all or none")
-            crawls = Crawls(
-                np.array([operator.index(r[0]) for r in rows], np.int64),
-                np.array([float(r[1]) for r in rows], np.float64),
-                items=items or None,
-            )
-        source = _array(crawls.source, np.int64, "source")
-        interest = _array(crawls.interest, np.float64, "interest")
-        if source.shape != interest.shape:
-            raise ValueError(f"there are {len(source)} sources and {len(interest)} interests of crawls")
-        counts, found = np.zeros(len(source)), np.empty((0, 2))
-        if crawls.items is not None:
-            if len(crawls.items) != len(source):
-                raise ValueError(f"there are items of {len(crawls.items)} crawls, of {len(source)}")
-            parts = [(_array(a, np.float64, "ages"), _array(b, np.float64, "interests")) for a, b in crawls.items]
-            if any(a.shape != b.shape for a, b in parts):
-                raise ValueError("a crawl has another number of ages than of interests")
-            counts = np.array([len(a) for a, _ in parts])
-            found = np.concatenate([found, *(np.column_stack(part) for part in parts)])
-        table = np.column_stack((source, interest, counts))
-        self._tell("update", [np.array([len(source)]), table.ravel(), found.ravel()], state)
+        if isinstance(crawls, Crawls):
+            columns = [_array(crawls.source, np.int64, "source"), _array(crawls.interest, np.float64, "interest")]
+            items = [] if crawls.items is None else [crawls.items]
+            rows: Iterable[Any] = zip(*columns, *items, strict=True)
+        else:
+            rows = crawls
+        told: list[dict[str, Any]] = []
+        for source, interest, *named in rows:
+            told.append({"source": operator.index(source), "interest": float(interest)})
+            for found in named:
+                ages, interests = (_array(a, np.float64, "items").tolist() for a in found)
+                if len(ages) != len(interests):
+                    raise ValueError(f"a crawl has {len(ages)} ages and {len(interests)} interests of items")
+                told[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]
+        self._ask("update", state, crawls=told)
 
 
 class Learner(Policy):
@@ -245,7 +239,7 @@ class Learner(Policy):
     @property
     def metrics(self) -> dict[str, float]:
         """Figures of what was learned, such as the ``price`` of a budget unit, in interest."""
-        return dict(self._describe()["metrics"])
+        return {k: v for k, v in self._describe()["metrics"].items() if v is not None}
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -253,30 +247,19 @@ class Learner(Policy):
         found = self._ask("thresholds")
         return np.array([np.inf if t is None else t for t in found], np.float64)
 
-    def frozen(self) -> Policy:
-        """Return what was learned as a policy that learns no more, with books of its own."""
-        p = Policy.__new__(Policy)
-        with self._turn():
-            p._take(*_library.build("freeze", {}, self._alive()))
-        return p
-
-    def _state(self) -> str:
-        """Return the contents of a state file."""
-        return str(self._ask("save"))
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner into a file, or as ``state.json`` into a directory.
 
         The file appears whole or not at all, and replaces a regular file only. It is the one that the
         commands write and read.
         """
-        put(path, self._state())
+        put(path, str(self._ask("save")))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Learner:
         """Take up a learner that was saved, here or by the command ``train``."""
         learner = cls.__new__(cls)
-        learner._take(*_library.build("load", {"path": os.fspath(path)}))
+        learner._take(*_library.build("load", get(path)))
         return learner
 
 

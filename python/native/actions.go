@@ -1,0 +1,97 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"ephemera/baselines"
+	"ephemera/env"
+)
+
+// choose settles the crawls of worlds from number lo up to hi.
+func (w *Worlds) choose(h *hand, lo, hi int) error {
+	n, to, row := w.n, w.doing.to, w.doing.row
+	scores, chosen := w.doing.actions.([]float32)
+	chosen = chosen && w.single
+	if chosen && w.greatest(scores, lo, hi, to, row) == 0 {
+		return nil
+	}
+	for k := lo; k < hi; k++ {
+		block := row*len(w.at) + k
+		if chosen && to.crawls[block] >= 0 {
+			continue
+		}
+		w.clear(to, block)
+		if w.over[k] != 0 {
+			if !w.set.Autoreset {
+				return w.of(k, errors.New("step after the end of the episode; reset first"))
+			}
+			continue
+		}
+		var err error
+		switch a := w.doing.actions.(type) {
+		case []float32:
+			err = best(w, h, k, a[k*n:(k+1)*n])
+		case []float64:
+			err = best(w, h, k, a[k*n:(k+1)*n])
+		case []int8:
+			err = w.named(h, k, a[k*n:(k+1)*n])
+		case []int64:
+			if a[k] < 0 || a[k] >= int64(n) {
+				err = fmt.Errorf("action is source %d; allowed are 0 to %d", a[k], n-1)
+				break
+			}
+			to.crawl[block*w.most], to.crawls[block] = int(a[k]), 1
+		}
+		if err != nil {
+			return w.of(k, err)
+		}
+	}
+	return nil
+}
+
+// best crawls by decreasing score within the budget, equal scores by number.
+func best[F float32 | float64](w *Worlds, h *hand, k int, score []F) error {
+	for i, y := range score {
+		if y != y {
+			return fmt.Errorf("the score of source %d is NaN", i)
+		}
+		h.key[i] = float64(y)
+	}
+	w.top(h, k)
+	return nil
+}
+
+// named crawls the sources that are named, as far as the budget goes those that
+// have waited longest.
+func (w *Worlds) named(h *hand, k int, set []int8) error {
+	t := &w.at[k].terms
+	var cost float64
+	for i, b := range set {
+		switch b {
+		case 0:
+			h.key[i] = math.Inf(-1)
+		case 1:
+			h.key[i] = float64(w.does.age(k, i))
+			cost += t.Costs[i]
+		default:
+			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
+		}
+	}
+	if !w.set.Truncate && !env.Fits(cost, t.Budget) {
+		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, t.Budget)
+	}
+	w.top(h, k)
+	return nil
+}
+
+// top crawls by decreasing key within the budget.
+func (w *Worlds) top(h *hand, k int) {
+	top, to, block := h.top, w.doing.to, w.doing.row*len(w.at)+k
+	if w.site == nil {
+		t := &w.at[k].terms
+		top = baselines.NewSelector(t.Costs, t.Budget)
+	}
+	to.crawls[block] = len(top.Top(to.crawl[block*w.most:block*w.most], h.key))
+}

@@ -1,0 +1,106 @@
+//go:build cgo
+
+package native
+
+/*
+#cgo CFLAGS: -O3
+#include "flat.h"
+*/
+import "C"
+
+import (
+	"slices"
+	"unsafe"
+
+	"ephemera/env"
+)
+
+// flat are worlds of the mean dynamics of exponential laws, side by side in arrays;
+// flat.h steps them.
+type flat struct {
+	w                 *Worlds
+	alpha, gain, rate []float64 // of each source
+	ones, zeros       []float64 // α and u with which nothing changes
+	x                 []float64 // K × n, mean states
+	found             []float32 // K × n, as observed: of each source's last crawl, 0 before the first
+	last              []int32   // K × n, epochs of the last crawls
+}
+
+// newFlat returns nil for worlds of other dynamics, or that are seen otherwise.
+func newFlat(w *Worlds) dynamics {
+	if w.set.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.older() {
+		return nil
+	}
+	world, err := w.site.Open(0, env.LevelModel, false)
+	if err != nil {
+		return nil
+	}
+	k, n := len(w.at), w.n
+	d := &flat{
+		w: w, gain: slices.Clone(world.View().Mean), rate: w.site.rate, ones: slices.Repeat([]float64{1}, n), zeros: make([]float64, n),
+		x: make([]float64, k*n), found: make([]float32, k*n), last: make([]int32, k*n),
+	}
+	for _, s := range w.site.Instance.Sources {
+		if !s.Exponential() {
+			return nil
+		}
+		d.alpha = append(d.alpha, s.Factor())
+	}
+	return d
+}
+
+func (d *flat) age(k, i int) int { return d.w.epoch[k] - int(d.last[k*d.w.n+i]) }
+
+func (d *flat) begin(k int) error {
+	lo, hi := k*d.w.n, (k+1)*d.w.n
+	copy(d.x[lo:hi], d.gain)
+	clear(d.found[lo:hi])
+	for i := range d.last[lo:hi] {
+		d.last[lo+i] = -1
+	}
+	return nil
+}
+
+// doubles returns where figures begin, for C.
+func doubles(x []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe.SliceData(x))) }
+func floats(x []float32) *C.float   { return (*C.float)(unsafe.Pointer(unsafe.SliceData(x))) }
+func marks(x []uint8) *C.uint8_t    { return (*C.uint8_t)(unsafe.SliceData(x)) }
+func ints(x []int) *C.intptr_t      { return (*C.intptr_t)(unsafe.Pointer(unsafe.SliceData(x))) }
+
+// row returns the blocks of worlds from number lo up to hi, for C.
+func (w *Worlds) row(lo, hi int, to *frame, row int) C.struct_row {
+	n, first := w.n, row*len(w.at)+lo
+	r := C.struct_row{
+		worlds: C.intptr_t(hi - lo), n: C.intptr_t(n), most: C.intptr_t(w.most),
+		reward: doubles(to.reward[first:]), interest: doubles(to.interest[first*n:]), crawled: marks(to.crawled[first*n:]),
+		crawl: ints(to.crawl[first*w.most:]), crawls: ints(to.crawls[first:]),
+	}
+	if to.scaled != nil {
+		r.seen = floats(to.scaled[first*w.about.Width:])
+	}
+	return r
+}
+
+func (d *flat) step(lo, hi int, to *frame, row int, still bool) error {
+	w, ages := d.w, d.w.site.ages
+	n := w.n
+	states := C.struct_states{
+		x: doubles(d.x[lo*n:]), found: floats(d.found[lo*n:]), last: (*C.int32_t)(unsafe.Pointer(&d.last[lo*n])), epoch: ints(w.epoch[lo:]),
+	}
+	stays := C.struct_growth{
+		alpha: doubles(d.ones), gain: doubles(d.zeros), rate: doubles(d.rate), pay: C.double(w.site.pay),
+		ages: floats(ages), oldest: C.int32_t(len(ages) - 1),
+	}
+	grows := stays
+	if !still {
+		grows.alpha, grows.gain = doubles(d.alpha), doubles(d.gain)
+	}
+	C.flat_step(w.row(lo, hi, to, row), states, grows, stays)
+	return nil
+}
+
+// greatest has worlds from number lo up to hi crawl the source with the greatest
+// score, and returns in how many this was not possible; these have −1 crawls.
+func (w *Worlds) greatest(score []float32, lo, hi int, to *frame, row int) int {
+	return int(C.flat_choose(w.row(lo, hi, to, row), (*C.int32_t)(unsafe.Pointer(&score[lo*w.n])), marks(w.over[lo:])))
+}
