@@ -22,8 +22,8 @@ var full = flag.Bool("full", false, "play a week of recordings and print a table
 const (
 	monday, day = 1_700_438_400, 86_400 // seconds
 	weekEnd     = monday + 7*day
-	pause       = 180  // seconds between two fetches at least
-	perHour     = 17.5 // fetches, about as many as the adaptive rule makes
+	perHour     = 17.5 // fetches at most, and those of the adaptive rule on the last day
+	pause       = 205  // seconds between two fetches, so that they are no more
 	speed       = 100  // of the last day
 	shown       = 20   // items of a feed
 )
@@ -103,9 +103,9 @@ func (f *fetcher) fetch() {
 
 // TestWeek plays a week of two recordings as feeds over HTTP that show 20 items each:
 // six days as fast as they can be, and the last one a hundred times as fast as it was.
-// Three fetchers make one request every three minutes at most: for the URL that the
-// learner wants, or for the one that is due for longest by fixed intervals or by those
-// of StormCrawler's adaptive scheduler.
+// Three fetchers make as many requests at most: for the URL that the learner wants, or
+// for the one that is due for longest by fixed intervals or by those of StormCrawler's
+// adaptive scheduler.
 func TestWeek(t *testing.T) {
 	if !*full {
 		t.Skip("without -full")
