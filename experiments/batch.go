@@ -34,29 +34,24 @@ type Batch struct {
 }
 
 // Performed is what runs bring, in their order.
-type Performed struct {
-	Records []*Record // nil where a run failed or is another shard's and not done
-	Errors  []error   // of the runs that failed
-	Ran     int       // runs that were performed now
+type Performed[R any] struct {
+	Records []*R    // nil where a run failed or is another shard's and not done
+	Errors  []error // of the runs that failed
+	Ran     int     // runs that were performed now
 }
 
 // PerformAll performs the runs of a shard that have no record, and returns the
 // records of all that are done. A run that fails does not stop the others.
-func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed, error) {
+func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed[Record], error) {
 	resolved := make([]*Resolved, len(runs))
 	wrong := make([]error, len(runs))
-	names := make([]string, len(runs))
+	names := make([]string, len(runs)) // empty of what cannot be run
 	for i, r := range runs {
-		c, err := e.Resolve(ctx, r)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		} else if err != nil {
-			wrong[i] = err
+		if resolved[i], wrong[i] = e.Resolve(ctx, r); wrong[i] != nil {
 			continue
 		}
-		c.play.played = b.Played
-		resolved[i] = c
-		hash, err := e.Hash(c.Run)
+		resolved[i].play.played = b.Played
+		hash, err := e.Hash(resolved[i].Run)
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +60,10 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	if b.Saved != "" && !holdsRun(b.Saved, names[0]) {
 		os.Remove(keptAt(b.Dir, names[0])) // what it learned is not there
 	}
-	out := &Performed{}
-	var err error
-	out.Records, out.Errors, out.Ran, err = PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
+	return PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
+		if wrong[i] != nil {
+			return nil, wrong[i]
+		}
 		c := resolved[i]
 		rec, err := e.perform(ctx, c)
 		switch {
@@ -80,15 +76,6 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 		}
 		return rec, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i, err := range wrong {
-		if err != nil {
-			out.Errors[i] = err
-		}
-	}
-	return out, nil
 }
 
 // keptName names the file of something that is kept: the hash of its settings, and
@@ -112,25 +99,24 @@ func readKept[T any](path string) (*T, error) {
 }
 
 // PerformMissing performs what is missing of a shard and keeps each as a file of its
-// name; one without a name is left out. It returns all that is done, the errors of
-// what failed, and how many were performed now. What failed does not stop the
-// others. Something is done when its file is there and can be read, so that several
-// processes may work on one directory at once: they write the same bytes.
-func PerformMissing[T any](ctx context.Context, b Batch, names []string, perform func(ctx context.Context, i int) (*T, error)) (all []*T, errs []error, ran int, err error) {
-	all, errs = make([]*T, len(names)), make([]error, len(names))
+// name. What failed does not stop the others. Something is done when its file is there
+// and can be read, so that several processes may work on one directory at once: they
+// write the same bytes.
+func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform func(ctx context.Context, i int) (*R, error)) (*Performed[R], error) {
+	out := &Performed[R]{Records: make([]*R, len(names)), Errors: make([]error, len(names))}
 	read := func(i int) {
-		if b.Dir != "" && names[i] != "" && errs[i] == nil && all[i] == nil {
-			all[i], _ = readKept[T](keptAt(b.Dir, names[i]))
+		if b.Dir != "" && out.Errors[i] == nil && out.Records[i] == nil {
+			out.Records[i], _ = readKept[R](keptAt(b.Dir, names[i]))
 		}
 	}
 	var todo []int
-	for i, name := range names {
-		if read(i); all[i] == nil && name != "" && !b.ReadOnly && b.Shard.has(i) {
+	for i := range names {
+		if read(i); out.Records[i] == nil && !b.ReadOnly && b.Shard.has(i) {
 			todo = append(todo, i)
 		}
 	}
 	var mu sync.Mutex
-	err = Each(ctx, len(todo), b.Workers, b.Progress, func(ctx context.Context, k int) error {
+	err := Each(ctx, len(todo), b.Workers, b.Progress, func(ctx context.Context, k int) error {
 		i := todo[k]
 		x, err := perform(ctx, i)
 		if ctx.Err() != nil {
@@ -147,18 +133,18 @@ func PerformMissing[T any](ctx context.Context, b Batch, names []string, perform
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if all[i], errs[i] = x, err; err == nil {
-			ran++
+		if out.Records[i], out.Errors[i] = x, err; err == nil {
+			out.Ran++
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, err
 	}
 	for i := range names {
 		read(i) // what other processes did meanwhile
 	}
-	return all, errs, ran, nil
+	return out, nil
 }
 
 // Each calls f for the numbers from 0 to n−1, at most workers at once, until one

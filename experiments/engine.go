@@ -35,34 +35,22 @@ func (e *Engine) exact(ctx context.Context, c *Resolved) (*Played, error) {
 		return nil, err
 	}
 	key := fmt.Sprintf("%s %s %d %d %d", c.Scene.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
-	return e.whittle.get(key, func() (*Played, error) {
-		out, err := c.Scene.Play(ctx, p)
-		if err != nil {
-			return nil, fmt.Errorf("whittle: %w", err)
-		}
-		return &out, nil
-	})
+	return e.whittle.get(key, func() (*Played, error) { return c.Scene.Play(ctx, p) })
 }
 
 // perform performs a run: it learns, then measures what was learned and exact
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
 func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
-	var out *Played
-	itself := c.play.Entry.Name == "whittle" && c.play.Level != env.LevelOnline
-	if !itself {
-		played, err := c.Scene.Play(ctx, c.play)
-		if err != nil {
-			return nil, err
-		}
-		out = &played
-	}
 	exact, err := e.exact(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if itself {
-		out = exact
+	out := exact
+	if c.play.Entry.Name != "whittle" || c.play.Level == env.LevelOnline {
+		if out, err = c.Scene.Play(ctx, c.play); err != nil {
+			return nil, err
+		}
 	}
 	rec := c.record(out)
 	rec.beside(exact)
@@ -80,7 +68,7 @@ func (s Scene) Record(ctx context.Context, p Play) (*Record, error) {
 	c.Steps, c.Evaluation, c.Seed = p.Epochs, p.Evaluation, p.Seed
 	c.Instance.Name, c.Instance.Budget = s.Instance.ID, s.Instance.Budget
 	c.Learner = map[string]any{"algorithm": p.Entry.Name}
-	return c.record(&out), nil
+	return c.record(out), nil
 }
 
 // record makes the record of a run, but for its shares of exact Whittle.

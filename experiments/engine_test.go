@@ -179,7 +179,7 @@ func TestPerformAll(t *testing.T) {
 			runs = append(runs, newRun(t, map[string]any{"learner.algorithm": algorithm, "seed": seed}))
 		}
 	}
-	perform := func(b Batch) *Performed {
+	perform := func(b Batch) *Performed[Record] {
 		t.Helper()
 		out, err := new(Engine).PerformAll(context.Background(), runs, b)
 		if err != nil {

@@ -42,7 +42,7 @@ type Played struct {
 // in which anything is run.
 //
 // It ends with the context's error when that is done, between two epochs.
-func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
+func (s Scene) Play(ctx context.Context, p Play) (*Played, error) {
 	if p.Settings == nil && p.Entry.Settings != nil {
 		p.Settings = p.Entry.Settings(p.Level)
 	}
@@ -53,15 +53,15 @@ func (s Scene) Play(ctx context.Context, p Play) (out Played, err error) {
 	p.Evaluation = s.Limit(p.Evaluation)
 	run, trainee, err := s.playPart(ctx, p, nil)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	out.Trainee, out.learning, out.learned = trainee, run.part, run.part
+	out := &Played{Trainee: trainee, learning: run.part, learned: run.part}
 	if out.Learning, err = run.outcome(); err != nil || p.Evaluation < 0 {
 		return out, err
 	}
 	if trainee != nil || p.Evaluation != p.Epochs || s.After != nil {
-		if run, _, err = s.after(p.Epochs).playPart(ctx, p, &out); err != nil {
-			return out, err
+		if run, _, err = s.after(p.Epochs).playPart(ctx, p, out); err != nil {
+			return nil, err
 		}
 		out.learned = run.part
 	}

@@ -3,7 +3,6 @@ package experiments
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,14 +161,11 @@ func (x row) intervals(boot *stats.Bootstrap, whittle row, seeds int) (level, di
 		whittle = x
 	}
 	own, base := x.independent(seeds), whittle.independent(seeds)
+	less := floats.SubTo(make([]float64, len(own)), own, base)
 	if x.records[0].Fitted {
-		if len(own) < blockDays {
-			none := stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
-			return none, none
-		}
-		return boot.Blocks(own, blockDays), boot.Blocks(floats.SubTo(make([]float64, len(own)), own, base), blockDays)
+		return boot.Blocks(own, blockDays), boot.Blocks(less, blockDays)
 	}
-	return boot.Mean(own), boot.Paired(own, base)
+	return boot.Mean(own), boot.Mean(less)
 }
 
 // independent returns the rewards of what varies by chance: of the days of a

@@ -124,7 +124,7 @@ func TestAnyWorld(t *testing.T) {
 			if held.WhyNot(s, level) != "" {
 				continue
 			}
-			play := func(e *Entry, level env.Level) (p Played, mean float64) {
+			play := func(e *Entry, level env.Level) (p *Played, mean float64) {
 				curves := make([]index.Curve, len(s.Instance.Sources))
 				for i, v := range s.Instance.Sources {
 					curves[i] = index.NewCurve(v)

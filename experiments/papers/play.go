@@ -55,7 +55,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 	for k := range names {
 		names[k] = fmt.Sprintf("%.6x-%d", sha256.Sum256(fmt.Appendf(defined, "%d epochs", o.Steps)), o.Seed+uint64(k))
 	}
-	seeds, errs, _, err := experiments.PerformMissing(ctx, o.Batch, names, func(ctx context.Context, k int) (*record, error) {
+	done, err := experiments.PerformMissing(ctx, o.Batch, names, func(ctx context.Context, k int) (*record, error) {
 		x := &record{o.Seed + uint64(k), o.Steps, map[string]float64{}}
 		tapes, err := draw(x.Seed, o.Steps)
 		if err == nil {
@@ -63,17 +63,20 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 		}
 		return x, err
 	})
-	if err := errors.Join(append(errs, err)...); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(seeds, nil) { // not measured by its shard meanwhile
+	if err := errors.Join(done.Errors...); err != nil {
+		return nil, err
+	}
+	if slices.Contains(done.Records, nil) { // not measured by its shard meanwhile
 		return nil, nil
 	}
 	once := &record{Readings: map[string]float64{}}
 	if err := once.measure(ctx, fixed, map[string]tape{"": even(longest)}); err != nil {
 		return nil, err
 	}
-	for _, x := range append(seeds, once) {
+	for _, x := range append(done.Records, once) {
 		for key, v := range x.Readings {
 			s[key] = append(s[key], v)
 		}

@@ -245,9 +245,6 @@ func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 // overWeeks returns the ratio of what two schedules earn on the same days, with
 // an interval that is not finite where there are too few of them.
 func (a *Answer) overWeeks(days, than []float64) stats.Estimate {
-	if len(days) < block {
-		return stats.Estimate{Lo: math.NaN(), Hi: math.NaN()}
-	}
 	return stats.New(a.Seed).RatioBlocks(days, than, block)
 }
 

@@ -24,25 +24,22 @@ func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, 
 }
 
 // addDiagonal adds the line on which both axes agree; these are logarithmic where
-// the exact values are far apart. Otherwise, what lies farther from the
-// exact values than they span is out of the range: what a learner came to may be
-// many times as large, and would crush the rest.
+// the exact values are far apart. What lies farther from the exact values than half
+// of what they span is out of the picture: what a learner came to may be many times
+// as large, and would crush the rest.
 func addDiagonal(f *plot.Figure) {
-	var x, y []float64
+	var x []float64
 	for _, s := range f.Series {
-		x, y = append(x, s.X...), append(y, s.Y...)
+		x = append(x, s.X...)
 	}
 	if len(x) == 0 {
 		return
 	}
 	lo, hi := slices.Min(x), slices.Max(x)
-	wide := lo > 0 && hi > 20*lo
-	f.X.Log, f.Y.Log = wide, wide
-	far := hi - lo
-	near := slices.DeleteFunc(y, func(v float64) bool { return !(v >= lo-far && v <= hi+far) })
-	if len(near) < len(x) && !f.Y.Log {
-		near = append(near, lo, hi)
-		f.Y.Lo, f.Y.Hi = slices.Min(near)-far/25, slices.Max(near)+far/25
+	f.Y.Lo, f.Y.Hi = lo-(hi-lo)/2, hi+(hi-lo)/2
+	if lo > 0 && hi > 20*lo {
+		f.X.Log, f.Y.Log = true, true
+		f.Y.Lo, f.Y.Hi = lo/4, 4*hi
 	}
 	f.Series = append([]plot.Series{plot.Guide("learned = exact", lo, lo, hi, hi)}, f.Series...)
 }

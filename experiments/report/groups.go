@@ -110,7 +110,7 @@ func learnedOverExact(groups []group) Section {
 	out := Section{
 		Title: "Learned over exact",
 		Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. " +
-			"Mean over seeds; on the dashed line both agree. What lies farther from the exact values than they span is out of the picture."},
+			"Mean over seeds; on the dashed line both agree. What lies far from the exact values is out of the picture."},
 		Table: &result.Table{Header: []string{"learner and source", "learned threshold, interest", "exact threshold, interest"}},
 	}
 	boot := newBootstrap()

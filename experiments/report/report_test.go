@@ -52,7 +52,7 @@ func sweepIn(t testing.TB, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := &experiments.Performed{}
+	done := &experiments.Performed[experiments.Record]{}
 	for _, r := range c.Runs() {
 		rec, err := toy(r)
 		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, err)

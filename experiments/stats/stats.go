@@ -220,12 +220,11 @@ func (b *Bootstrap) Profile(x, taus []float64) []Estimate {
 // on each other, so whole blocks of consecutive days are resampled (the circular
 // block bootstrap of Politis and Romano, 1992, in which every day is in as many
 // blocks), of both series together. N is the number of days; the interval needs
-// at least [MinSeeds] blocks. It panics unless there are as many days in both,
-// and length is from 1 to that number.
+// at least [MinSeeds] blocks. It panics unless there are as many days in both.
 func (b *Bootstrap) RatioBlocks(num, den []float64, length int) Estimate {
 	n := len(num)
-	if len(den) != n || length < 1 || length > n {
-		panic(fmt.Sprintf("stats: %d days against %d in blocks of %d; pairs need as many, and blocks 1 to all", n, len(den), length))
+	if len(den) != n {
+		panic(fmt.Sprintf("stats: %d days against %d; pairs need as many", n, len(den)))
 	}
 	e := Estimate{Value: sum(num) / sum(den), Lo: math.NaN(), Hi: math.NaN(), N: n}
 	if blocks := n / length; blocks < MinSeeds {

@@ -68,7 +68,7 @@ func (c *Config) Runs() (runs []experiments.Run) {
 }
 
 // Summarize is the second half of Run: it writes what the runs say that are done.
-func Summarize(c *Config, done *experiments.Performed, o Options) (*Summary, error) {
+func Summarize(c *Config, done *experiments.Performed[experiments.Record], o Options) (*Summary, error) {
 	s := &Summary{Head: c.Head, Command: o.Command, Figures: figures, Ran: done.Ran}
 	for job, r := range done.Records {
 		if r == nil {

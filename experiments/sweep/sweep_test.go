@@ -234,8 +234,8 @@ func TestRefuses(t *testing.T) {
 }
 
 // records returns a record per run in which the cell decides the reward.
-func records(c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64) *experiments.Performed {
-	done := &experiments.Performed{}
+func records(c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64) *experiments.Performed[experiments.Record] {
+	done := &experiments.Performed[experiments.Record]{}
 	for i, r := range c.Runs() {
 		cell := i / len(c.Seeds)
 		rec := &experiments.Record{Run: r}

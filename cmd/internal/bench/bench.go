@@ -259,14 +259,7 @@ func notes(r *result.Report, instances int) []string {
 	}
 	all := []string{line + r.BoundNote() + "."}
 	if first := r.Results[0]; first.Lo == nil && !first.Same {
-		over := "over seeds and need at least %d"
-		switch {
-		case instances > 1:
-			over = "over instances and need at least %d"
-		case r.Fitted:
-			over = "over blocks of seven days and need at least %d of them in the measured part"
-		}
-		all = append(all, fmt.Sprintf("No intervals: they are "+over+".", stats.MinSeeds))
+		all = append(all, fmt.Sprintf("No intervals: they need %d seeds, with -random as many instances, on a recording as many weeks.", stats.MinSeeds))
 	}
 	if slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Over > 0 }) {
 		all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")

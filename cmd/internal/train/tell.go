@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -14,14 +13,12 @@ import (
 	"ephemera/learner"
 )
 
-const thresholdsFile = "thresholds.csv"
-
 // shownSources is the number of sources up to which the thresholds are printed
-// below the results. Of more a line says where they are.
+// below the results.
 const shownSources = 12
 
 // tell writes the results, if -out names a directory, and prints them.
-func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
+func (c *command) tell(done *experiments.Performed[experiments.Record], stdout io.Writer) error {
 	first := done.Records[0]
 	trainee, err := c.trainee(first)
 	if err != nil {
@@ -35,7 +32,7 @@ func (c *command) tell(done *experiments.Performed, stdout io.Writer) error {
 			result.Put(dir, "metrics.csv", metrics(first), result.CSV),
 		)
 		if thresholds != nil {
-			err = errors.Join(err, result.Put(dir, thresholdsFile, thresholds, result.CSV))
+			err = errors.Join(err, result.Put(dir, "thresholds.csv", thresholds, result.CSV))
 		}
 		if err != nil {
 			return fmt.Errorf("-out: %w", err)
@@ -60,7 +57,7 @@ func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
 }
 
 // report returns what is printed.
-func (c *command) report(done *experiments.Performed, trainee learner.Learner, thresholds *result.Table) *result.Report {
+func (c *command) report(done *experiments.Performed[experiments.Record], trainee learner.Learner, thresholds *result.Table) *result.Report {
 	first := done.Records[0]
 	contenders := []experiments.Contender{{Learns: true, Records: done.Records[:1]}}
 	order := []string{"learning", "learned"}
@@ -84,14 +81,8 @@ func (c *command) report(done *experiments.Performed, trainee learner.Learner, t
 	if note := experiments.PriceNote(trainee, *c.run.Scene, c.level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}
-	switch {
-	case thresholds == nil:
-	case len(thresholds.Rows) <= shownSources:
+	if thresholds != nil && len(thresholds.Rows) <= shownSources {
 		rep.More = thresholds
-	case c.batch.Dir == "":
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: with -out DIR, %s has the thresholds of each.", len(thresholds.Rows), thresholdsFile))
-	default:
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d sources: %s has the thresholds of each.", len(thresholds.Rows), filepath.Join(c.batch.Dir, thresholdsFile)))
 	}
 	return &rep
 }

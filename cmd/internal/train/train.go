@@ -100,7 +100,7 @@ func (c *command) resolve(ctx context.Context) error {
 }
 
 // perform runs what is missing of the learner and the policies beside it.
-func (c *command) perform(ctx context.Context, show func(done, total int)) (*experiments.Performed, error) {
+func (c *command) perform(ctx context.Context, show func(done, total int)) (*experiments.Performed[experiments.Record], error) {
 	runs := []experiments.Run{c.run.Run}
 	for _, name := range compared {
 		r := c.run.Run

@@ -118,18 +118,15 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// The lines below the table say what holds for the run: whose Whittle it is, and
-// where the schedules of many sources are.
+// The lines below the table say what holds for the run, and whose Whittle it is.
 func TestNotes(t *testing.T) {
-	recording, out := recording(t), filepath.Join(t.TempDir(), "out")
+	recording := recording(t)
 	for args, want := range map[string]string{
 		"-steps 50 -algorithm forecast":                     "knowledge online",
 		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
 		"-steps 50":                                         "what exact Whittle earns",
 		"-trace " + recording:                               "what Whittle with fitted parameters earns",
 		"-trace " + recording + " -budget 0":                "budget 1,",
-		"-steps 50 -instance lognormal:64":                  "\n64 sources: with -out DIR, thresholds.csv has the thresholds of each.\n",
-		"-steps 50 -instance lognormal:64 -out " + out:      "\n64 sources: " + filepath.Join(out, "thresholds.csv") + " has the thresholds of each.\n",
 		"-steps 50 -instance lognormal:6 -budget 0 -seed 3": "budget 1,",
 	} {
 		printed, _, err := train(t, strings.Fields(args)...)
