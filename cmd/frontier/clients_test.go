@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,18 +132,11 @@ func TestClientsThatStall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var ms []float64
-	for range 20 {
-		began := time.Now()
-		if got := take(t, client, &pb.GetParams{MaxQueues: 100, MaxUrlsPerQueue: 1}); got != 100 {
-			t.Fatal(got)
-		}
-		ms = append(ms, time.Since(began).Seconds()*1000)
+	if got := take(t, client, &pb.GetParams{MaxQueues: 100, MaxUrlsPerQueue: 1}); got != 100 {
+		t.Fatal(got)
 	}
-	slices.Sort(ms)
 	each := (metric(t, page, "process_resident_memory_bytes") - before) / 10_000
-	t.Logf("10 000 idle streams: %.0f kB each, %.0f goroutines; 100 URLs in %.1f ms (median), %.1f ms at most",
-		each/1000, metric(t, page, "go_goroutines"), ms[10], ms[19])
+	t.Logf("10 000 idle streams: %.0f kB each, %.0f goroutines", each/1000, metric(t, page, "go_goroutines"))
 	if each > 150_000 {
 		t.Errorf("an idle stream takes %.0f bytes", each)
 	}

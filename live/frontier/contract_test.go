@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,10 +37,10 @@ type service struct {
 
 const start = 1_700_000_000 // seconds
 
-func serve(t *testing.T) *service {
+func serve(t *testing.T, learn ...LearnOptions) *service {
 	s := &service{T: t, fs: vfs.NewMem()}
 	s.clock.Store(start * 1000)
-	s.start()
+	s.start(learn...)
 	t.Cleanup(func() { s.stop() })
 	return s
 }
@@ -80,9 +81,9 @@ func (s *service) start(learn ...LearnOptions) {
 	}
 }
 
-func (s *service) restart() {
+func (s *service) restart(learn ...LearnOptions) {
 	s.stop()
-	s.start()
+	s.start(learn...)
 }
 
 func (s *service) wait(seconds float64) { s.clock.Add(int64(seconds * 1000)) }
@@ -96,6 +97,21 @@ func must[T any](s *service) func(T, error) T {
 			s.Fatal(err)
 		}
 		return v
+	}
+}
+
+// all returns what a stream brings.
+func all[T any](s *service) func(stream interface{ Recv() (T, error) }, err error) []T {
+	return func(stream interface{ Recv() (T, error) }, err error) (got []T) {
+		s.Helper()
+		for err == nil {
+			var x T
+			if x, err = stream.Recv(); err == nil {
+				got = append(got, x)
+			}
+		}
+		s.want(err, io.EOF)
+		return got
 	}
 }
 
@@ -137,19 +153,10 @@ func (s *service) get(p *pb.GetParams) string {
 	return strings.Join(urls, " ")
 }
 
-func (s *service) infos(p *pb.GetParams) (all []*pb.URLInfo) {
+func (s *service) infos(p *pb.GetParams) []*pb.URLInfo {
 	s.Helper()
-	stream := must[grpc.ServerStreamingClient[pb.URLInfo]](s)(s.GetURLs(ctx, p))
-	for {
-		u, err := stream.Recv()
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			s.Fatal(err)
-		}
-		all = append(all, u)
-	}
+	stream, err := s.GetURLs(ctx, p)
+	return all[*pb.URLInfo](s)(stream, err)
 }
 
 func (s *service) stats(key, crawl string) string {
@@ -165,18 +172,12 @@ func (s *service) queues(p *pb.Pagination) string {
 
 func (s *service) list(p *pb.ListUrlParams) string {
 	s.Helper()
-	stream := must[grpc.ServerStreamingClient[pb.URLItem]](s)(s.ListURLs(ctx, p))
-	var all []string
-	for {
-		item, err := stream.Recv()
-		if err == io.EOF {
-			return strings.Join(all, " ")
-		}
-		if err != nil {
-			s.Fatal(err)
-		}
-		all = append(all, fmt.Sprint(item.GetKnown().GetInfo().GetUrl(), "@", item.GetKnown().GetRefetchableFromDate()))
+	stream, err := s.ListURLs(ctx, p)
+	var urls []string
+	for _, item := range all[*pb.URLItem](s)(stream, err) {
+		urls = append(urls, fmt.Sprint(item.GetKnown().GetInfo().GetUrl(), "@", item.GetKnown().GetRefetchableFromDate()))
 	}
+	return strings.Join(urls, " ")
 }
 
 func (s *service) status(url string) *pb.URLItem {
@@ -216,15 +217,7 @@ func TestPutURLs(t *testing.T) {
 		stream.Send(discovered(fmt.Sprint("http://many/", i)))
 	}
 	stream.CloseSend()
-	n := 0
-	for ; ; n++ {
-		if _, err := stream.Recv(); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.want(n, 3000)
+	s.want(len(all[*pb.AckMessage](s)(stream, nil)), 3000)
 }
 
 func TestIdentity(t *testing.T) {
@@ -394,23 +387,11 @@ func TestGateIsAtomic(t *testing.T) {
 	}
 	for range 5 {
 		var got atomic.Int32
-		done := make(chan error)
+		var g sync.WaitGroup
 		for range 16 {
-			go func() {
-				stream, err := s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1, DelayRequestable: 1})
-				for err == nil {
-					if _, err = stream.Recv(); err == nil {
-						got.Add(1)
-					}
-				}
-				done <- err
-			}()
+			g.Go(func() { got.Add(int32(len(s.infos(&pb.GetParams{MaxUrlsPerQueue: 1, DelayRequestable: 1})))) })
 		}
-		for range 16 {
-			if err := <-done; err != io.EOF {
-				t.Fatal(err)
-			}
-		}
+		g.Wait()
 		s.want(got.Load(), int32(1))
 		s.wait(2)
 	}

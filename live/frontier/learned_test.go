@@ -59,18 +59,15 @@ func (s *service) play(gaps []float64, until int) []int {
 // TestLearned holds that the budget is kept, that URLs are fetched for what they
 // publish, also after a restart, and that it is said why.
 func TestLearned(t *testing.T) {
-	s := serve(t)
-	s.stop()
 	opt := LearnOptions{PerHour: 1, Longest: Duration(48 * time.Hour)}
-	s.start(opt)
+	s := serve(t, opt)
 	gaps := []float64{.5, 5, 1000}
 	for i := range gaps {
 		s.put(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}}}})
 	}
 	s.play(gaps, 100)
 	s.server.opt.Learned.Save()
-	s.stop()
-	s.start(opt)
+	s.restart(opt)
 	n := s.play(gaps, 200)
 	if sum := n[0] + n[1] + n[2]; sum > 103 || n[0] < 2*n[1] || n[1] < 2*n[2] || n[2] < 2 {
 		t.Fatalf("%d fetches in 100 hours of at most 1", n)
@@ -103,9 +100,7 @@ func TestLearned(t *testing.T) {
 // TestShadow holds that in the shadow the client's dates stand, and that it is told
 // what both find.
 func TestShadow(t *testing.T) {
-	s := serve(t)
-	s.stop()
-	s.start(LearnOptions{PerHour: 1, Shadow: true})
+	s := serve(t, LearnOptions{PerHour: 1, Shadow: true})
 	for hour := range 200 {
 		now := s.server.opt.Now()
 		for i, gap := range []int{1, 50} {

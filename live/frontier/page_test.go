@@ -15,9 +15,7 @@ func TestPage(t *testing.T) {
 	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
 		t.Skip(err)
 	}
-	s := serve(t)
-	s.stop()
-	s.start(LearnOptions{PerHour: 1})
+	s := serve(t, LearnOptions{PerHour: 1})
 	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.opt.Now()}))
 	web := httptest.NewServer(s.server.HTTP())
 	defer web.Close()
