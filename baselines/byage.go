@@ -1,7 +1,9 @@
 package baselines
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"ephemera/baselines/index"
 	"ephemera/baselines/ring"
@@ -146,29 +148,22 @@ func (p *byAge) wakeDue(o *env.Model) {
 // moveFloor leaves as many sources awake as are wanted, and wants more where
 // those do not use up the budget.
 func (p *byAge) moveFloor(o *env.Model) {
+	slices.SortFunc(p.awake, func(a, b candidate) int { return cmp.Compare(b.key, a.key) })
+	for p.want < len(p.awake) && !p.suffice(p.awake[:p.want]) {
+		p.want *= 2
+	}
 	p.floor = bottom
-	for ; p.want < len(p.awake); p.want *= 2 {
-		quickselect(p.awake, p.want)
-		if first := p.awake[:p.want]; p.suffice(first) {
-			for k, c := range first {
-				if k == 0 || c.key < p.floor {
-					p.floor = max(bottom, c.key)
-				}
-			}
-			break
-		}
+	if p.want < len(p.awake) {
+		p.floor = max(bottom, p.awake[p.want-1].key)
 	}
 	p.sleep(o)
 }
 
 // suffice reports whether sources use the budget up.
 func (p *byAge) suffice(v []candidate) bool {
-	if p.sel.equal {
-		return len(v) >= p.sel.count()
-	}
 	left := p.sel.budget
 	for _, c := range v {
 		left -= p.sel.costs[c.id]
 	}
-	return left < 0
+	return !env.Fits(p.sel.least, left)
 }

@@ -33,12 +33,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 				}
 				return o
 			},
-			"even schedule": func() env.Policy[env.Model] {
-				return NewEvenSchedule(in.Terms(), Allocate(in, EvenSpread).Frequency)
-			},
-			"random schedule": func() env.Policy[env.Model] {
-				return NewRandomSchedule(in.Terms(), Allocate(in, RandomSpread).Frequency, stream.New(1, stream.Policy))
-			},
+			"even schedule": func() env.Policy[env.Model] { return NewEvenSchedule(in) },
 		} {
 			t.Run(name+"/"+policy, func(t *testing.T) { envtest.Policy(t, in, build) })
 		}
@@ -69,7 +64,6 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Allocate(in, RandomSpread).Frequency
 	view := mean(t, in, false).View()
 	dst := make([]int, 0, 8)
 	for name, agent := range map[string]env.Agent{
@@ -77,8 +71,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 		"lagrangian": env.NewAgent(NewLagrangian(in)),
 		"optimum":    env.NewAgent[env.Model](o),
 		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, &RelaxedOptions{Price: 50, First: 1e-9, Hold: 10, Power: 1}))),
-		"even":       env.NewAgent(NewEvenSchedule(in.Terms(), f)),
-		"random":     env.NewAgent(NewRandomSchedule(in.Terms(), f, stream.New(1, stream.Policy))),
+		"even":       env.NewAgent(NewEvenSchedule(in)),
 		"stochastic": env.NewAgent(NewStochasticWhittle(in, env.MarksPerItem)),
 	} {
 		if n := testing.AllocsPerRun(100, func() { dst = agent.Select(dst[:0], view) }); n != 0 {

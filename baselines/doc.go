@@ -9,8 +9,7 @@
 //  3. With the state observed, the index also knows what may still arrive: a
 //     gainLaw is what a source gains in an epoch, [NewStochasticWhittle] the
 //     policy of the true index, [NewLearnedStochasticWhittle] of the learned one.
-//  4. Static schedules fix the frequencies beforehand: [Allocate], then
-//     [NewEvenSchedule] or [NewRandomSchedule].
+//  4. A static schedule fixes the frequencies beforehand: [NewEvenSchedule].
 //  5. Bounds say what no policy can exceed: [index.Bound] and [index.Relax], with
 //     [NewRelaxedControl] as the control that keeps the budget on average, and
 //     the exact optimum of small instances, [SolveOptimum].

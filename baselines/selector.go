@@ -134,20 +134,9 @@ func (s *Selector) candidates(key []float64) []candidate {
 
 // top appends the first of the candidates that fit, and changes their order.
 func (s *Selector) top(dst []int, v []candidate) []int {
-	if !s.equal || s.grouped() {
-		heapify(v)
-		return s.fill(dst, v, s.budget)
-	}
-	n := min(len(v), s.count())
-	quickselect(v, n)
-	for _, c := range v[:n] {
-		dst = append(dst, int(c.id))
-	}
-	return dst
+	heapify(v)
+	return s.fill(dst, v, s.budget)
 }
-
-// count returns how many crawls fit where all cost the same.
-func (s *Selector) count() int { return env.HowMany(len(s.costs), s.least, s.budget) }
 
 // fill appends what fits of a heap, in order.
 func (s *Selector) fill(dst []int, heap []candidate, left float64) []int {
@@ -186,46 +175,6 @@ func (s *Selector) enter(i int) bool {
 	}
 	s.used[g]++
 	return true
-}
-
-// quickselect moves the first n in the order to the front.
-func quickselect(v []candidate, n int) {
-	lo, hi := 0, len(v)-1
-	for lo < hi && n > lo && n <= hi {
-		// The median of three becomes the pivot p.
-		mid := lo + (hi-lo)/2
-		if before(v[mid], v[lo]) {
-			v[mid], v[lo] = v[lo], v[mid]
-		}
-		if before(v[hi], v[lo]) {
-			v[hi], v[lo] = v[lo], v[hi]
-		}
-		if before(v[hi], v[mid]) {
-			v[hi], v[mid] = v[mid], v[hi]
-		}
-		p, i, j := v[mid], lo, hi
-		for i <= j {
-			for before(v[i], p) {
-				i++
-			}
-			for before(p, v[j]) {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case n <= j:
-			hi = j
-		case n > i:
-			lo = i
-		default:
-			return
-		}
-	}
 }
 
 // heapify makes v a heap with the first in the order at its root.

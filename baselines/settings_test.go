@@ -36,7 +36,6 @@ func TestMistakesPanic(t *testing.T) {
 		"a cost of 0":          func() { NewSelector([]float64{1, 0}, 1) },
 		"a key too few":        func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) },
 		"a relaxed optimum":    func() { index.Relax(broken) },
-		"an allocation":        func() { Allocate(broken, EvenSpread) },
 		"a source added twice": func() { r := ring.New(2, 4); r.Add(0, 1); r.Add(0, 2) },
 		"a source not there":   func() { ring.New(2, 4).Remove(1) },
 	}

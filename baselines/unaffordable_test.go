@@ -30,12 +30,6 @@ func TestUnaffordable(t *testing.T) {
 	if x, y := in.Terms().Round(), with.Terms().Round(); x != y {
 		t.Errorf("a round takes %v epochs with the dear source, %v without", y, x)
 	}
-	for _, d := range []Spread{EvenSpread, RandomSpread} {
-		x, y := Allocate(in, d), Allocate(with, d)
-		if !slices.Equal(append(x.Frequency, 0), y.Frequency) || x.Price != y.Price || x.Reward != y.Reward {
-			t.Errorf("spread %d: allocation %+v with the dear source, %+v without", d, y, x)
-		}
-	}
 	few, fewWith := in, in
 	few.Sources = in.Sources[:3]
 	fewWith.Sources = append(slices.Clone(few.Sources), dear)

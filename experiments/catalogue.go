@@ -223,13 +223,7 @@ var policies = slices.Concat([]Entry{
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
 		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
-	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(func(in env.Instance) env.Policy[env.Model] {
-		return baselines.NewEvenSchedule(in.Terms(), baselines.Allocate(in, baselines.EvenSpread).Frequency)
-	})},
-	{Name: "static-random", About: "optimal crawl frequencies, drawn at random", New: func(k Known, _ any) (env.Agent, error) {
-		f := baselines.Allocate(k.Instance, baselines.RandomSpread).Frequency
-		return env.NewAgent(baselines.NewRandomSchedule(k.Terms, f, k.Rand)), nil
-	}},
+	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(baselines.NewEvenSchedule)},
 	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
 		forecast.CertaintySettings(), func(k Known, s *forecast.Settings) (env.Policy[env.Online], error) {
 			return forecast.New(k.Terms, s)

@@ -21,7 +21,7 @@ func TestCompare(t *testing.T) {
 	scenes := []Scene{PoissonScene(env.Paper(1), env.MarksConstant), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant)}
 	again := *find(t, "whittle")[0]
 	again.Name = "again"
-	all := recordsOf(t, scenes, env.LevelModel, append(find(t, "paper", "static-random", "whittle"), &again), 100, 3)
+	all := recordsOf(t, scenes, env.LevelModel, append(find(t, "paper", "q-whittle", "whittle"), &again), 100, 3)
 	r := Compare(all, env.LevelModel, 3, 0)
 	if last := r.Results[len(r.Results)-1]; last.Over == 0 || r.Algorithm != "paper" || r.Instance != "paper and 1 more" || r.Steps != 100 {
 		t.Errorf("%+v", r)
@@ -116,7 +116,7 @@ func TestVerdict(t *testing.T) {
 // A policy that draws draws otherwise under another seed, and where nothing
 // arrives at random that is all that differs.
 func TestPolicyDrawsBySeed(t *testing.T) {
-	r := recordsOf(t, []Scene{MeanScene(env.Paper(1))}, env.LevelModel, find(t, "static-random"), 50, 2)[0].Records
+	r := recordsOf(t, []Scene{MeanScene(env.Paper(1))}, env.LevelModel, find(t, "q-whittle"), 50, 2)[0].Records
 	if a, b := r[0].Learned.Reward, r[1].Learned.Reward; a == b {
 		t.Errorf("seeds 0 and 1 both earn %v", a)
 	}

@@ -53,12 +53,12 @@ func TestJSON(t *testing.T) {
 	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" || r.Algorithm != "paper" || r.Knowledge != "model" || r.Bound == nil {
 		t.Errorf("ran %+v", r)
 	}
-	for _, name := range []string{"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic", "static-even", "static-random", "round-robin", "best-source"} {
+	for _, name := range []string{"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic", "static-even", "round-robin", "best-source"} {
 		row, ok := byName[name]
 		switch {
 		case !ok:
 			t.Errorf("%s is missing from %v", name, policies)
-		case (row.Lo != nil) != (name == "static-random" || strings.HasPrefix(name, "learn")) || row.Diff == nil || row.Worst == nil || !(row.Crawls > 0) || !(*row.OfWhittle > 0) || !(*row.OfBound > 0):
+		case (row.Lo != nil) != strings.HasPrefix(name, "learn") || row.Diff == nil || row.Worst == nil || !(row.Crawls > 0) || !(*row.OfWhittle > 0) || !(*row.OfBound > 0):
 			t.Errorf("%+v", row)
 		case row.Lo != nil && !(*row.Lo <= row.Reward*(1+1e-12) && row.Reward <= *row.Hi*(1+1e-12)):
 			t.Errorf("%s: %v is not between %v and %v", name, row.Reward, *row.Lo, *row.Hi)
@@ -162,7 +162,7 @@ func TestOut(t *testing.T) {
 // Shards of a comparison in one directory leave what one process leaves, and the
 // last prints what it prints. What is done is not done again.
 func TestShards(t *testing.T) {
-	args := []string{"-steps", "200", "-seeds", "3", "-policies", "learned,whittle,static-random", "-format", "csv"}
+	args := []string{"-steps", "200", "-seeds", "3", "-policies", "learned,whittle,q-whittle", "-format", "csv"}
 	whole, parts := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "parts")
 	want, _, err := bench(t, append(args, "-out", whole)...)
 	if err != nil {
