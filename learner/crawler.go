@@ -35,8 +35,7 @@ type Crawler struct {
 	groups  map[string]int32
 	view    env.Online
 	limits  env.Limits
-	overdue *ring.Ring // sources by the epoch at which their longest interval ends
-	queue   []int      // sources for which it has ended, the longest waiting first
+	overdue *ring.Ring // sources by the epoch at which their longest interval ends, or the next one if it has ended
 	plan    []int      // sources of this epoch that are still to be handed out
 	done    []env.Crawled
 }
@@ -87,13 +86,12 @@ type Item struct {
 
 // place is what the crawler keeps of one source.
 type place struct {
-	Name   string `json:"name"` // empty for a place that is free
-	Rules  Source `json:"rules"`
-	Added  int    `json:"added,omitempty"`  // epoch
-	Tries  int    `json:"tries,omitempty"`  // crawls handed out since the last one that succeeded
-	Due    int    `json:"due,omitempty"`    // epoch at which its longest interval ends; 0 without one
-	Queued bool   `json:"queued,omitempty"` // it is in the queue
-	Done   int    `json:"done,omitempty"`   // its place, plus 1, among the crawls of this epoch
+	Name  string `json:"name"` // empty for a place that is free
+	Rules Source `json:"rules"`
+	Added int    `json:"added,omitempty"` // epoch
+	Tries int    `json:"tries,omitempty"` // crawls handed out since the last one that succeeded
+	Due   int    `json:"due,omitempty"`   // epoch at which its longest interval ends; 0 without one
+	Done  int    `json:"done,omitempty"`  // its place, plus 1, among the crawls of this epoch
 }
 
 // NewCrawler returns a crawler without sources whose first epoch begins at start.
@@ -230,9 +228,6 @@ func (c *Crawler) Remove(name string) error {
 	if _, in := c.overdue.Wake(i); in {
 		c.overdue.Remove(i)
 	}
-	if p.Queued {
-		c.queue = slices.DeleteFunc(c.queue, func(j int) bool { return j == i })
-	}
 	*p = place{}
 	c.open.Remove(i)
 	delete(c.place, name)
@@ -338,29 +333,18 @@ func (c *Crawler) learn() {
 	c.done = c.done[:0]
 }
 
-// first returns the sources that have waited for their longest interval, as many as
-// the budget allows, in rising order.
+// first returns the sources that have waited for their longest interval, the longest
+// waiting as many as the budget allows, in rising order.
 func (c *Crawler) first(dst []int) []int {
-	for _, i := range c.overdue.Due(nil, c.view.Epoch) {
-		if p := &c.src[i]; !p.Queued {
-			p.Queued = true
-			c.queue = append(c.queue, int(i))
-		}
-	}
+	due := c.overdue.Due(nil, c.view.Epoch)
+	slices.SortStableFunc(due, func(i, j int32) int { return cmp.Compare(c.src[i].Due, c.src[j].Due) })
 	var cost float64
-	for k, i := range c.queue {
-		p := &c.src[i]
-		if p.Due > c.view.Epoch { // crawled since
-			p.Queued = false
-			c.queue[k] = -1
-			continue
+	for _, i := range due {
+		c.overdue.Add(int(i), c.view.Epoch+1) // until it is crawled
+		if cost += c.src[i].Rules.Cost; env.Fits(cost, c.limits.Budget) {
+			dst = append(dst, int(i))
 		}
-		if cost += p.Rules.Cost; !env.Fits(cost, c.limits.Budget) {
-			break
-		}
-		dst = append(dst, i)
 	}
-	c.queue = slices.DeleteFunc(c.queue, func(i int) bool { return i < 0 })
 	slices.Sort(dst)
 	return dst
 }

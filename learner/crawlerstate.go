@@ -23,7 +23,6 @@ type CrawlerState struct {
 	Last      []int         `json:"last"`       // epochs
 	NotBefore []int         `json:"not_before"` // epochs
 	Free      []int         `json:"free"`
-	Queue     []int         `json:"queue"`
 	Plan      []int         `json:"plan"`
 	Done      []env.Crawled `json:"done"` // interest that is not known yet is −1
 }
@@ -34,21 +33,17 @@ func (c *Crawler) Save() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := Saved{Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
+	s := Saved{Format: format, Version: version, Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	s.Crawls = &CrawlerState{
 		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Sources: c.src,
-		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Queue: c.queue, Plan: c.plan,
+		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Plan: c.plan,
 		Done: replaceInterest(c.done, math.IsNaN, -1),
 	}
 	// Of millions of sources the state is encoded once, in place of s.State.
-	body, err := json.Marshal(struct {
+	return json.Marshal(struct {
 		*Saved
 		State any `json:"learner"`
 	}{&s, c.learner.State()})
-	if err != nil {
-		return nil, err
-	}
-	return seal(body), nil
 }
 
 // replaceInterest returns crawls with the interest of some of their items replaced.
@@ -84,7 +79,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 	if len(d.Last) != n || len(d.NotBefore) != n {
 		return nil, fmt.Errorf("%d last crawls and %d times for %d sources", len(d.Last), len(d.NotBefore), n)
 	}
-	for _, list := range [][]int{d.Free, d.Queue, d.Plan} {
+	for _, list := range [][]int{d.Free, d.Plan} {
 		for _, i := range list {
 			if i < 0 || i >= n {
 				return nil, fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
@@ -130,11 +125,11 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		if p.Name != "" {
 			c.settle(i)
 		}
-		if p.Rules.Longest > 0 && p.Due > d.Epoch {
+		if p.Rules.Longest > 0 {
 			c.overdue.Add(i, p.Due)
 		}
 	}
-	c.free, c.queue, c.plan = d.Free, d.Queue, d.Plan
+	c.free, c.plan = d.Free, d.Plan
 	c.done = replaceInterest(d.Done, func(v float64) bool { return v < 0 }, math.NaN())
 	if err := c.build(nil); err != nil {
 		return nil, err

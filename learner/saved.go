@@ -2,7 +2,6 @@ package learner
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -28,8 +27,11 @@ type config struct {
 	Instance  env.Instance   `toml:"instance"`
 }
 
-// Saved is a learner as data.
+// Saved is a learner as data. A state file is one line of JSON that holds it.
 type Saved struct {
+	// Format and Version are those of [Saved.Encode].
+	Format  string `json:"format"`
+	Version int    `json:"version"`
 	// Config is the text of config.toml. Of its keys algorithm, knowledge,
 	// settings and, but for a crawler's, instance are looked at.
 	Config string `json:"config"`
@@ -64,52 +66,31 @@ func Load(dir string) (*Saved, error) {
 	return s, nil
 }
 
-// A state file is one line of JSON: an envelope of format, version and
-// checksum, and the body, which is a Saved. The checksum is that of the body's
-// bytes.
-//
 // The version rises with the form of a state, and where the same state would go
 // on otherwise: a run that is resumed ends as if it had not been interrupted, or
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 10
+	version = 11
 )
-
-func seal(body []byte) []byte {
-	return fmt.Appendf(nil, "{%q:%q,%q:%d,%q:\"%x\",%q:%s}\n", "format", format, "version", version, "sha256", sha256.Sum256(body), "body", body)
-}
 
 // Encode returns the contents of a state file.
 func (s *Saved) Encode() ([]byte, error) {
-	body, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	return seal(body), nil
+	s.Format, s.Version = format, version
+	return json.Marshal(s)
 }
 
 // Decode reads the contents of a state file.
 func Decode(data []byte) (*Saved, error) {
-	var e struct {
-		Format  string
-		Version int
-		Body    json.RawMessage
-	}
+	var s Saved
 	begin := fmt.Sprintf("{%q:%q", "format", format)
-	switch err := json.Unmarshal(data, &e); {
+	switch err := json.Unmarshal(data, &s); {
+	case s.Format == format && s.Version != version:
+		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", s.Version, version)
 	case err != nil && bytes.HasPrefix(data, []byte(begin)):
 		return nil, fmt.Errorf("the file is damaged: %w", err)
-	case err != nil || e.Format != format:
+	case err != nil || s.Format != format:
 		return nil, fmt.Errorf("this is no saved learner, which begins with %s", begin)
-	case e.Version != version:
-		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", e.Version, version)
-	case !bytes.Equal(data, seal(e.Body)):
-		return nil, fmt.Errorf("the file is damaged: the checksum is not that of its content")
-	}
-	var s Saved
-	if err := json.Unmarshal(e.Body, &s); err != nil {
-		return nil, err
 	}
 	err := toml.Unmarshal([]byte(s.Config), &s.config)
 	if err != nil {

@@ -138,7 +138,7 @@ func TestSaved(t *testing.T) {
 }
 
 // golden has of each version what its learners crawl, and the keys of their states.
-var golden = map[int]uint64{10: 0x3ea2e3651bc7e2fe}
+var golden = map[int]uint64{11: 0x3ea2e3651bc7e2fe}
 
 // A saved learner of one version goes on in one way.
 func TestVersion(t *testing.T) {
@@ -178,8 +178,7 @@ func (s *Saved) decoded(t *testing.T) *Saved {
 	return d
 }
 
-// Every bit and every byte counts: a file that is changed or cut anywhere is
-// refused with one line.
+// A file that is cut anywhere is refused with one line.
 func TestDamaged(t *testing.T) {
 	_, _, saved := trained(t, Kinds[0], env.LevelOnline, 10)
 	good, err := saved.Encode()
@@ -193,40 +192,31 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	for i := range good {
-		for bit := range 8 {
-			bad := bytes.Clone(good)
-			bad[i] ^= 1 << bit
-			refused("bit flipped", bad)
-		}
 		refused("cut", good[:i])
 	}
-	refused("longer", append(bytes.Clone(good), ' '))
+	refused("longer", append(bytes.Clone(good), '}'))
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"format":"ephemera learner","version":3,"sha256":"","body":{}}`))
-	f.Add(seal([]byte(`{"config":"algorithm = 'paper'\nknowledge = 'model'","learner":{}}`)))
-	f.Add(seal([]byte(`{"config":"","learner":null}`)))
+	f.Add([]byte(`{"format":"ephemera learner","version":3}`))
+	f.Add(fmt.Appendf(nil, "{%q:%q,%q:%d,%q:%q,%q:{}}", "format", format, "version", version, "config", "algorithm = 'paper'\nknowledge = 'model'", "learner"))
 	f.Add([]byte("id = 'x'"))
 	for _, k := range Kinds {
 		_, _, saved := trained(f, k, k.Levels[0], 0)
-		body, err := json.Marshal(saved)
+		data, err := saved.Encode()
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(body) // behind a checksum it is a learner
+		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// What is behind the checksum has to be read without a panic too.
-		for _, d := range [][]byte{data, seal(data)} {
-			s, err := Decode(d)
-			if err != nil {
-				continue
-			}
-			if _, err := s.Learner(s.Terms()); err == nil {
-				if _, err := s.Encode(); err != nil {
-					t.Error(err)
-				}
+		s, err := Decode(data)
+		if err != nil {
+			return
+		}
+		if _, err := s.Learner(s.Terms()); err == nil {
+			if _, err := s.Encode(); err != nil {
+				t.Error(err)
 			}
 		}
 	})

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -76,7 +75,7 @@ func feed(t *testing.T, f *feeds, from time.Time) {
 	}
 }
 
-// A saved learner of which one value was altered, and its checksum made anew, is
+// A saved learner of which one value was altered is
 // refused or goes on: it never panics and never takes long.
 func TestAlteredStates(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
@@ -110,15 +109,13 @@ func TestAlteredStates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			head, body, _ := strings.Cut(text, `,"sha256":`)
-			_, body, _ = strings.Cut(body, `"body":`)
 			var doc map[string]any
-			if err := json.Unmarshal([]byte(strings.TrimSuffix(body, "}\n")), &doc); err != nil {
+			if err := json.Unmarshal([]byte(text), &doc); err != nil {
 				t.Fatal(err)
 			}
 			refused, gone := 0, 0
 			for key := range doc {
-				if key == "config" {
+				if key == "config" || key == "format" || key == "version" {
 					continue
 				}
 				alter(doc[key], key, func(to any) { doc[key] = to }, func(path string) {
@@ -132,7 +129,7 @@ func TestAlteredStates(t *testing.T) {
 						t.Fatal(err)
 					}
 					began := time.Now()
-					s, err := learner.Decode(fmt.Appendf(nil, "%s,\"sha256\":\"%x\",\"body\":%s}\n", head, sha256.Sum256(body), body))
+					s, err := learner.Decode(body)
 					if err == nil && s.Crawls == nil {
 						var c *crawler
 						if c, err = restored(s); err == nil {

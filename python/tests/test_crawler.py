@@ -118,22 +118,17 @@ def test_damaged_states(tmp_path):
 
 
 def test_states_whose_numbers_were_changed(tmp_path):
-    """Whatever number is changed, with a checksum made anew: it is refused, or it crawls on."""
-    import hashlib
-
+    """Whatever number is changed: it is refused, or it crawls on."""
     learner = ephemera.Learner("lspe", knowledge="online")
     for _ in range(30):
         learner.update([(int(i), 3.0, ([0.5], [3.0])) for i in learner.select()])
     learner.save(tmp_path / "a")
-    body = json.loads((tmp_path / "a").read_text())["body"]
-    text = json.dumps(body, separators=(",", ":"))
-    head = (tmp_path / "a").read_text().partition('"sha256"')[0]
+    text = (tmp_path / "a").read_text()
     begin = text.index('"learner"')
     for number in list(re.finditer(r"(?<=[:,\[])-?\d[\d.e+-]*(?=[,\]}])", text[begin:]))[::7]:
         for other in ("-7", "1e300", "123456789012"):
             changed = text[:begin] + text[begin:][: number.start()] + other + text[begin:][number.end() :]
-            digest = hashlib.sha256(changed.encode()).hexdigest()
-            (tmp_path / "b").write_text(f'{head}"sha256":"{digest}","body":{changed}}}\n')
+            (tmp_path / "b").write_text(changed)
             try:
                 again = ephemera.Learner.load(tmp_path / "b")
                 for _ in range(3):
