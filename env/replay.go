@@ -168,13 +168,8 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Sources) != len(rec.Names) {
+	if !slices.Equal(l.terms.Names, rec.Names) {
 		panic("env: replay of a recording with the sources of another")
-	}
-	for i, s := range in.Sources {
-		if s.Name != rec.Names[i] {
-			panic("env: replay of a recording with the sources of another")
-		}
 	}
 	n := len(in.Sources)
 	first, _ := slices.BinarySearchFunc(rec.all[:rec.to], from, func(p publication, from float64) int { return cmp.Compare(float64(p.at), from) })
