@@ -46,7 +46,7 @@ func TestConverge(t *testing.T) {
 		for _, scale := range []float64{1, 1e-250, 1e200} {
 			t.Run(fmt.Sprint(name, scale), func(t *testing.T) {
 				r := stream.New(3, stream.Test)
-				e := New(terms(len(src)), Options{})
+				e := New(terms(len(src)), 0)
 				for n := range 1500 {
 					for i, x := range src {
 						x.Interest *= scale
@@ -85,7 +85,7 @@ func TestDoubt(t *testing.T) {
 			for range 20 {
 				src = append(src, env.NewSource("", 3*math.Exp(.5*r.NormFloat64()), .3*math.Exp(.4*r.NormFloat64()), 1))
 			}
-			e := New(terms(len(src)), Options{})
+			e := New(terms(len(src)), 0)
 			for k := range 15 {
 				for i, x := range src[1:] {
 					e.Add(draw(r, i+1, x, 1+r.Intn(6), mark), k)
@@ -131,7 +131,7 @@ func TestFirstCrawl(t *testing.T) {
 				c.Items = append(c.Items, env.Item{Age: 490_000, Interest: 1})
 			}
 			slices.Reverse(c.Items)
-			e := New(terms(1), Options{})
+			e := New(terms(1), 0)
 			e.Add(c, 3)
 			mean += e.Sources[0].Rate.Log / 200
 		}
@@ -145,7 +145,7 @@ func TestFirstCrawl(t *testing.T) {
 // twice the horizon; without a horizon it stays at the mean of all time.
 func TestHorizon(t *testing.T) {
 	for _, horizon := range []float64{0, 300} {
-		e := New(terms(8), Options{Horizon: horizon})
+		e := New(terms(8), horizon)
 		r := stream.New(2, stream.Test)
 		for n := range 1300 {
 			for i := range 8 {
@@ -164,58 +164,31 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-// TestWindow: a window is found, its inflow is that of the epochs that can be
-// seen, and where there is none, none is found.
-func TestWindow(t *testing.T) {
-	for _, window := range []float64{.3, 1.5, 4, 20, math.Inf(1)} {
-		for seed := range uint64(20) {
-			r := stream.New(seed, stream.Test)
-			x := env.NewSource("", 2, .2, 1)
-			x.Window = window
-			e := New(terms(1), Options{})
-			for n := range 200 {
-				e.Add(draw(r, 0, x, 1+r.Intn(30), markLaws["exponential"]), n)
-				e.Fit()
-			}
-			got := e.Window(0)
-			if math.IsInf(window, 1) != math.IsInf(got, 1) || got < math.Inf(1) && math.Abs(got/window-1) > .12 {
-				t.Errorf("window %v, seed %d: found %v", window, seed, got)
-			}
-			// Within a short window decay and inflow are not told apart, but what
-			// a crawl finds is known.
-			b, _ := e.Inflow(0)
-			c, _ := e.Decay(0)
-			s := min(window, 10)
-			if found, want := b*env.Decayed(c, s), 2*env.Decayed(.2, s); math.Abs(found/want-1) > .45 {
-				t.Errorf("window %v, seed %d: %v is found; want %v", window, seed, found, want)
-			}
-		}
-	}
-}
-
-// TestExcess: the variance of profiles beyond chance is found, and is none
+// TestProfiles: the variance of profiles beyond chance is found, and is none
 // where counts are Poisson.
-func TestExcess(t *testing.T) {
+func TestProfiles(t *testing.T) {
 	r := stream.New(7, stream.World)
 	for _, v := range []float64{0, .04, .25} {
-		var x excess
-		for range 200 {
-			var got, want [hours]float64
-			for h := range got {
-				want[h] = 50
+		e := New(env.Terms{Costs: make([]float64, 200), Length: 3600}, 0)
+		for i := range e.Calendars {
+			c := &e.Calendars[i]
+			for h := range hours {
 				mean := 50 * max(0, 1+math.Sqrt(v)*r.NormFloat64())
-				got[h] = max(0, mean+math.Sqrt(mean)*r.NormFloat64())
+				c.Items[h], c.Epochs[h] = max(0, mean+math.Sqrt(mean)*r.NormFloat64()), 1
 			}
-			x.add(got[:], want[:])
 		}
-		if got := x.value(); math.Abs(got-v) > .003+.1*v {
+		e.fitProfiles()
+		if got := e.Vary[0]; math.Abs(got-v) > .003+.1*v {
 			t.Errorf("variance %v between bins; found %v", v, got)
 		}
 	}
 	// With what is found, a bin of 50 leans as the best linear estimate does.
-	dst, base := []float64{0, 0}, []float64{1, 1}
-	lean(dst, base, []float64{60, 40}, []float64{50, 50}, .02)
-	if want := 1.1; math.Abs(dst[0]-want) > 1e-9 {
-		t.Errorf("60 of 50 with variance .02: profile %v; want %v", dst[0], want)
+	e, c := New(env.Terms{}, 0), Calendar{}
+	e.Vary[1] = .02
+	for k, n := range []float64{60, 40, 50, 50, 50, 50, 50} {
+		c.Items[hours+k], c.Epochs[hours+k] = n, 1
+	}
+	if e.shape(&c); math.Abs(c.Own[hours]-1.1) > 1e-9 {
+		t.Errorf("60 of 50 with variance .02: share %v; want 1.1", c.Own[hours])
 	}
 }

@@ -9,7 +9,7 @@ import (
 // marks are what the items of one source tell of its decay rate and of what they
 // are worth when they are new. An item of age a has the present interest
 // y = ξ e^(−ca) with ξ independent of a, so ln y over a is a line with the slope
-// −c, under any law of ξ, and the intercept m.
+// −c, under any law of ξ, and the intercept m = E ln ξ.
 type marks struct {
 	N, Age, Log            float64 // items, their mean age and mean ln y
 	AgeAge, AgeLog, LogLog float64 // centred sums
@@ -33,40 +33,24 @@ func (s *marks) forget(keep float64) {
 	}
 }
 
-// rss returns the squares that the regression leaves, (N − 2)σ² in the mean.
-func (s *marks) rss() float64 {
-	if !(s.AgeAge > 0) {
-		return 0
-	}
-	return max(0, s.LogLog-s.AgeLog*s.AgeLog/s.AgeAge)
-}
-
 const (
 	firstDecay            = 1         // 1/epoch, before anything has been seen,
 	firstDoubt            = math.Ln10 // give or take a factor of ten
 	leastDecay, mostDecay = -14., 9.  // of ln c
 	faintest              = 1e-300    // interest of an item that is still counted
-	noiseItems            = 10        // items that σ² of all sources counts as
-	jumpItems             = 10        // items after which a jump can be told,
-	jumpSquare, jumpSum   = 9, 100    // by squares that are so large in the mean and in all
+	lasts                 = 40        // of 1/c: an item that is older may not be shown
+	leastNoise            = 1e-12     // σ² that is reckoned with at least
+	jumpSquare            = 50        // of the mean of items over its variance, where they have jumped
 )
 
-// variance returns σ² of a source, shrunk to that of all.
-func (e *Estimates) variance(s *marks) float64 {
-	return (s.rss() + noiseItems*e.Noise) / (max(0, s.N-2) + noiseItems)
-}
-
-// addMarks takes in the items of a crawl. It returns how many of them have any
-// interest, and the age of the oldest of those.
-func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n, oldest float64) {
-	if e.jumped(&s.Marks, items) {
-		keep = 0
-	}
+// addMarks takes in the items of a crawl. It returns how many of them count, and the
+// age of the oldest of those: they have some interest, and are within their lifetime or
+// from before the first crawl.
+func (e *Estimates) addMarks(s *source, c *env.Crawled, keep float64) (n, oldest float64) {
 	s.Marks.forget(keep)
-	e.addWorth(&s.Marks, items)
-	for _, it := range items {
-		s.Oldest = max(s.Oldest, it.Age)
-		if !(it.Interest <= faintest) {
+	e.addWorth(&s.Marks, c.Items)
+	for _, it := range c.Items {
+		if !(it.Interest <= faintest) && (it.Age <= s.lifetime() || it.Age > s.Span+float64(c.Age)) {
 			n++
 			oldest = max(oldest, it.Age)
 		}
@@ -74,19 +58,31 @@ func (e *Estimates) addMarks(s *source, items []env.Item, keep float64) (n, olde
 	return n, oldest
 }
 
-// addWorth takes in what items are worth of which that is known. The first begins the
-// law of m.
+// lifetime returns the age up to which items are shown, epochs.
+func (s *source) lifetime() float64 { return lasts / math.Exp(s.Marks.LogDecay) }
+
+// addWorth takes in what items are worth of which that is known. Where they lie far
+// from the line of their source in the mean, since they are of another size or lose
+// interest at another rate than before, it begins anew. The first begin the law of m.
 func (e *Estimates) addWorth(v *marks, items []env.Item) {
-	c := math.Exp(v.LogDecay)
-	m, doubt := e.level(v)
-	m += e.variance(v) / 2
-	known := v.N > 10 && doubt < .1
+	var now marks
 	for _, it := range items {
 		if it.Interest > faintest {
-			log := math.Log(it.Interest)
-			v.add(it.Age, log)
-			if known && c*it.Age < 1 {
-				e.Tail.add(math.Exp(log + c*it.Age - m))
+			now.add(it.Age, math.Log(it.Interest))
+		}
+	}
+	m, variance := e.level(v)
+	c, some := math.Exp(v.LogDecay), v.N > 10
+	off, doubt := now.Log+c*now.Age-m, c*(now.Age-v.Age)
+	if some && off*off > jumpSquare*(e.Noise/now.N+variance+doubt*doubt*v.DecayVar) {
+		v.forget(0)
+	}
+	for _, it := range items {
+		if it.Interest > faintest {
+			v.add(it.Age, math.Log(it.Interest))
+			if some && variance < .1 {
+				e.Found += it.Interest
+				e.Foretold += math.Exp(m - c*it.Age)
 			}
 		}
 	}
@@ -99,25 +95,6 @@ func (e *Estimates) addWorth(v *marks, items []env.Item) {
 	}
 }
 
-// jumped reports whether the items of a crawl lie far from the line of their source,
-// in the mean square over what they should: interest is lost at another rate than
-// before, or is of another size. With a line through both, σ² and so e^(m + σ²/2)
-// would be beyond all measure.
-func (e *Estimates) jumped(s *marks, items []env.Item) bool {
-	m, ofLevel := e.level(s)
-	c, variance := math.Exp(s.LogDecay), e.variance(s)
-	var n, square float64
-	for _, it := range items {
-		if it.Interest > faintest {
-			off := math.Log(it.Interest) + c*it.Age - m
-			doubt := c * (it.Age - s.Age)
-			square += off * off / (variance + ofLevel + doubt*doubt*s.DecayVar)
-			n++
-		}
-	}
-	return s.N > jumpItems && square > max(jumpSum, jumpSquare*n)
-}
-
 // fitDecay brings the decay rates up to date. With
 //
 //	ĉ ~ N(c, σ²/Σ(a − ā)²),    ln c ~ N(μ, τ²)
@@ -126,15 +103,15 @@ func (e *Estimates) jumped(s *marks, items []env.Item) bool {
 // Gauss–Newton step towards the mode of ln c given both, and μ and τ² are
 // those of the sources that have shown something.
 func (e *Estimates) fitDecay() {
-	var rss, df float64
+	var rss, df float64 // squares that the lines leave, and (N − 2) of them
 	for i := range e.Sources {
-		if s := &e.Sources[i].Marks; s.N > 2 {
-			rss += s.rss()
+		if s := &e.Sources[i].Marks; s.N > 2 && s.AgeAge > 0 {
+			rss += s.LogLog - s.AgeLog*s.AgeLog/s.AgeAge
 			df += s.N - 2
 		}
 	}
 	if df > 0 {
-		e.Noise = rss / df
+		e.Noise = max(leastNoise, rss/df)
 	}
 	fitNormal(&e.DecayLaw, e.Sources, func(s *source) (mode, variance float64, ok bool) {
 		shown := e.stepDecay(&s.Marks)
@@ -148,8 +125,8 @@ func (e *Estimates) stepDecay(s *marks) (shown bool) {
 	target, info := s.LogDecay, 0.
 	if s.AgeAge > 0 {
 		c := math.Exp(s.LogDecay)
-		info = s.AgeAge * c * c / max(e.variance(s), 1e-12) // of ln c, at c
-		target = s.LogDecay + clip((-s.AgeLog/s.AgeAge-c)/c, 1)
+		info = s.AgeAge * c * c / e.Noise // of ln c, at c
+		target = s.LogDecay + max(-1, min(1, (-s.AgeLog/s.AgeAge-c)/c))
 	}
 	precision := info + 1/e.DecayLaw.Var
 	s.LogDecay = max(leastDecay, min(mostDecay, (info*target+e.DecayLaw.Mean/e.DecayLaw.Var)/precision))
@@ -157,20 +134,19 @@ func (e *Estimates) stepDecay(s *marks) (shown bool) {
 	return info > 0
 }
 
-// ownLevel returns what the items of a source say of m, the intercept, and how
-// exact that is:
+// ownLevel returns what the items of a source say of m and how exact that is:
 //
 //	m̂ = mean ln y + cā,   variance σ²/N + (cā)² Var ln c
 func (e *Estimates) ownLevel(s *marks) (m, variance float64) {
 	ca := math.Exp(s.LogDecay) * s.Age
-	return s.Log + ca, e.variance(s)/s.N + ca*ca*s.DecayVar
+	return s.Log + ca, e.Noise/s.N + ca*ca*s.DecayVar
 }
 
 // level returns m and its variance. It leans on the law of the sources, as far as
 // its own items leave it open.
 func (e *Estimates) level(s *marks) (m, variance float64) {
 	m, variance = e.LevelLaw.Mean, e.LevelLaw.Var
-	if s.N > 0 {
+	if s.N > 0 && variance > 0 {
 		own, v := e.ownLevel(s)
 		w := variance / (variance + v)
 		m, variance = m+w*(own-m), w*v
@@ -185,6 +161,3 @@ func (e *Estimates) fitLevel() {
 		return mode, variance, s.Marks.N > 0
 	})
 }
-
-// clip returns v cut to [−c, c].
-func clip(v, c float64) float64 { return max(-c, min(c, v)) }

@@ -5,45 +5,30 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"ephemera/env"
 )
 
-// clock tells the hour of the day and the day of the week of an epoch. In a
-// world without dates there is one hour and one day.
+// clock tells the hour of the day and the day of the week of an epoch.
 type clock struct {
 	start, length float64 // seconds
 }
 
 const (
 	hours, days = 24, 7
-	// Epochs longer than these hold no single hour or day.
-	longestHour, longestDay = 4 * 3600, 36 * 3600
+	longestHour = 4 * 3600 // seconds: longer epochs hold no single hour
 )
 
 // dated reports whether there is anything to learn of the calendar.
-func (c clock) dated() bool { return c.length > 0 && c.length <= longestDay }
+func (c clock) dated() bool { return c.length > 0 && c.length <= longestHour }
 
-// at returns the hour and the day in which the middle of epoch t lies, the time
-// between the decisions t−1 and t.
+// at returns the hour and the day, in UTC, in which the middle of epoch t lies, the
+// time between the decisions t−1 and t.
 func (c clock) at(t int) (hour, day int) {
-	if !c.dated() {
-		return 0, 0
-	}
-	s := c.start + (float64(t)-.5)*c.length
-	if c.length <= longestHour {
-		hour = wrap(s/3600, hours)
-	}
-	return hour, wrap(s/86400, days)
-}
-
-// wrap returns ⌊v⌋ modulo n.
-func wrap(v float64, n int64) int {
-	k := int64(math.Floor(v)) % n
-	if k < 0 {
-		k += n
-	}
-	return int(k)
+	middle := time.Unix(int64(c.start+(float64(t)-.5)*c.length), 0).UTC()
+	return middle.Hour(), int(middle.Weekday())
 }
 
 // profile is how what is published is spread over the hours of the day and,
@@ -53,36 +38,23 @@ type profile [hours + days]float64
 
 // MarshalText writes the bits of the numbers: there may be millions of profiles.
 func (p profile) MarshalText() ([]byte, error) {
-	var raw [8 * len(p)]byte
-	for k, v := range p {
-		binary.LittleEndian.PutUint64(raw[8*k:], math.Float64bits(v))
-	}
-	return base64.RawStdEncoding.AppendEncode(nil, raw[:]), nil
+	raw, err := binary.Append(nil, binary.LittleEndian, p[:])
+	return base64.RawStdEncoding.AppendEncode(nil, raw), err
 }
 
 // UnmarshalText reads what MarshalText wrote.
 func (p *profile) UnmarshalText(text []byte) error {
 	raw, err := base64.RawStdEncoding.AppendDecode(nil, text)
-	if err != nil || len(raw) != 8*len(p) {
-		return fmt.Errorf("a profile of %d bytes; allowed are %d", len(raw), 8*len(p))
+	if err == nil {
+		_, err = binary.Decode(raw, binary.LittleEndian, p[:])
 	}
-	for k := range p {
-		if p[k] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*k:])); !(p[k] >= 0) || math.IsInf(p[k], 1) {
-			return fmt.Errorf("a profile has %v; allowed are finite numbers, 0 or more", p[k])
-		}
+	if err != nil || slices.ContainsFunc(p[:], func(v float64) bool { return !(v >= 0 && v <= math.MaxFloat64) }) {
+		return fmt.Errorf("a profile is %.20q; allowed are %d finite numbers, 0 or more", text, len(p))
 	}
 	return nil
 }
 
 func (p *profile) at(hour, day int) float64 { return p[hour] * p[hours+day] }
-
-// evenly is the profile without structure.
-func evenly() (p profile) {
-	for k := range p {
-		p[k] = 1
-	}
-	return p
-}
 
 // cycles are the bins of the hours and of the days.
 var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
@@ -90,218 +62,123 @@ var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
 // Calendar is what is known of the hours and days of one source.
 type Calendar struct {
 	Items, Epochs profile // by hour and by day: items, and epochs in which they could be seen
-	Own           profile `json:"-"` // follows from them and the common one
+	Own           profile `json:"-"` // follows from them
 }
 
-// addCalendar takes in the items of a crawl, which sees so many epochs back. First
-// it adds to the gain what the profile g was right about them: the logarithm of the
-// likelihood of Poisson items at the rate λg over that at the rate λ,
-//
-//	Σ ln g over the items − Σ λ(g − 1) over the epochs
+// addCalendar takes in the items of a crawl, which sees so many epochs back.
 func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int, keep float64) {
 	for k := range c.Items {
 		c.Items[k] *= keep
 		c.Epochs[k] *= keep
 	}
-	mean := math.Exp(e.Sources[crawl.Source].Rate.Log)
+	count := func(to *profile, t int) {
+		hour, day := e.clock.at(t)
+		to[hour]++
+		to[hours+day]++
+	}
 	for k := range seen {
-		hour, day := e.clock.at(epoch - k)
-		e.Gain -= mean * (c.Own.at(hour, day) - 1)
-		c.Epochs[hour]++
-		c.Epochs[hours+day]++
+		count(&c.Epochs, epoch-k)
 	}
 	for _, it := range crawl.Items {
-		hour, day := e.clock.at(epoch - int(it.Age))
-		e.Gain += math.Log(c.Own.at(hour, day))
-		c.Items[hour]++
-		c.Items[hours+day]++
+		count(&c.Items, epoch-int(it.Age))
 	}
-	e.shapeOwn(c)
+	e.shape(c)
 }
 
-// expected writes what was to be expected of the counts of a cycle under a profile
-// with the same sum.
-func (c *Calendar) expected(want []float64, from int, base *profile) {
-	var sum, e float64
+// expected returns the counts of a cycle, and what was to be expected of a source that
+// publishes the same at all times.
+func (c *Calendar) expected(cycle [2]int) (got, want []float64) {
+	var buf profile
+	got, want = c.Items[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
+	var items, epochs float64
+	for k, n := range got {
+		items += n
+		epochs += c.Epochs[cycle[0]+k]
+	}
 	for k := range want {
-		sum += c.Items[from+k]
-		e += c.Epochs[from+k] * base[from+k]
+		want[k] = items * c.Epochs[cycle[0]+k] / max(1, epochs)
 	}
-	for k := range want {
-		want[k] = 0
-		if e > 0 {
-			want[k] = sum / e * c.Epochs[from+k] * base[from+k]
-		}
-	}
+	return got, want
 }
 
-// lean sets dst to the profile that counts support. A bin with the count T
-// where E was expected under the profile base is
+// shape brings the profile of a source up to date. A bin with the count T where E was
+// expected has the share
 //
-//	base (T + w)/(E + w),   w = 1/v
+//	(T + w)/(E + w),   w = 1/v
 //
-// with v the variance of such ratios between bins beyond chance: no structure,
-// v = 0, leaves the base. It is the mean of a gamma law of mean 1 and variance v
-// after Poisson counts.
-func lean(dst, base, got, want []float64, v float64) {
-	var sum float64
-	for k := range dst {
-		dst[k] = base[k]
-		if v > 0 {
-			dst[k] *= (v*got[k] + 1) / (v*want[k] + 1)
+// with v the variance of such ratios between bins beyond chance; no structure, v = 0,
+// leaves 1. It is the mean of a gamma law of mean 1 and variance v after Poisson counts.
+func (e *Estimates) shape(c *Calendar) {
+	for j, cycle := range cycles {
+		got, want := c.expected(cycle)
+		own, sum := c.Own[cycle[0]:cycle[1]], 0.
+		for k := range own {
+			own[k] = (e.Vary[j]*got[k] + 1) / (e.Vary[j]*want[k] + 1)
+			sum += own[k]
 		}
-		sum += dst[k]
-	}
-	for k := range dst {
-		dst[k] *= float64(len(dst)) / sum
-	}
-}
-
-// excess adds up, over n bins, how far counts are from what was expected beyond chance
-// and two standard errors of it: v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE.
-type excess struct{ num, den, n float64 }
-
-func (x *excess) add(got, want []float64) {
-	var bins float64
-	for _, e := range want {
-		if e > 0 {
-			bins++
-		}
-	}
-	if bins < 2 {
-		return
-	}
-	for k, e := range want {
-		if e > 0 {
-			d := got[k] - e
-			x.num += d*d/e - (bins-1)/bins
-			x.den += e
-			x.n++
+		for k := range own {
+			own[k] *= float64(len(own)) / sum
 		}
 	}
 }
 
-func (x *excess) value() float64 {
-	if x.den == 0 {
-		return 0
-	}
-	return max(0, x.num-2*math.Sqrt(2*x.n)) / x.den
-}
-
-// shapeOwn brings a source's own profile up to date: it leans on the common one.
-func (e *Estimates) shapeOwn(s *Calendar) {
-	var want profile
-	for j, c := range cycles {
-		s.expected(want[c[0]:c[1]], c[0], &e.Profile)
-		lean(s.Own[c[0]:c[1]], e.Profile[c[0]:c[1]], s.Items[c[0]:c[1]], want[c[0]:c[1]], e.VaryOwn[j])
-	}
-}
-
-// fitProfiles brings the common profile up to date, which leans on the flat
-// one, and how much the sources' own ones differ from it.
+// fitProfiles brings up to date how much profiles differ from a flat one: how far the
+// counts of n bins are from what was expected beyond chance and two standard errors,
+//
+//	v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE
 func (e *Estimates) fitProfiles() {
-	if !e.dated() {
-		return
-	}
-	even := evenly()
-	for j, c := range cycles {
-		var own, all excess
-		var buf [3]profile
-		sumGot, sumWant := buf[0][c[0]:c[1]], buf[1][c[0]:c[1]] // of all sources
-		want := buf[2][c[0]:c[1]]
-		for i := range e.Sources {
-			s := e.Sources[i].Calendar
-			got := s.Items[c[0]:c[1]]
-			s.expected(want, c[0], &e.Profile)
-			own.add(got, want)
-			s.expected(want, c[0], &even)
-			// Where sources differ by v, one of them counts for no more than
-			// its differing allows.
-			var sum float64
-			for _, x := range want {
-				sum += x
+	for j, cycle := range cycles {
+		var n, excess, sum float64
+		for i := range e.Calendars {
+			got, want := e.Calendars[i].expected(cycle)
+			if slices.Max(want) > 0 {
+				excess++ // one bin follows from the others
 			}
-			f := 1 / (1 + e.VaryOwn[j]*sum/float64(len(want)))
-			for k := range got {
-				sumGot[k] += f * got[k]
-				sumWant[k] += f * want[k]
+			for k, x := range want {
+				if x > 0 {
+					n++
+					excess += (got[k]-x)*(got[k]-x)/x - 1
+					sum += x
+				}
 			}
 		}
-		e.VaryOwn[j] = own.value()
-		all.add(sumGot, sumWant)
-		lean(e.Profile[c[0]:c[1]], even[c[0]:c[1]], sumGot, sumWant, all.value())
+		e.Vary[j] = max(0, excess-2*math.Sqrt(2*n)) / max(1, sum)
 	}
-	for i := range e.Sources {
-		e.shapeOwn(e.Sources[i].Calendar)
+	for i := range e.Calendars {
+		e.shape(&e.Calendars[i])
 	}
 }
 
-// Even reports whether sources are thought to publish the same at all times: there
-// are no dates, or the profiles have not yet been right about so much that chance is
-// unlikely.
-func (e *Estimates) Even() bool { return !e.dated() || e.Gain < unlikely }
+// lookAround is over how many epochs shares are looked at: a week of hours.
+const lookAround = 7 * 24
 
-// Share returns what source i publishes in epoch t, over its mean.
-func (e *Estimates) Share(i, t int) float64 {
-	if e.Even() {
+// around holds the hour and the day of the epochs about a given one.
+type around struct {
+	epoch     int
+	hour, day [2*lookAround + 1]int
+}
+
+// Share returns what source i publishes, over its mean, in n epochs from t on, ahead
+// (step 1) or back (step −1): with gₖ the share of the k-th and 1 of those beyond a
+// week,
+//
+//	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
+func (e *Estimates) Share(i, t, step int, n, alpha float64) float64 {
+	if !e.clock.dated() {
 		return 1
 	}
-	hour, day := e.clock.at(t)
-	return e.Sources[i].Calendar.Own.at(hour, day)
-}
-
-// lookAhead is over how many epochs what is to come is averaged.
-const lookAhead = 24
-
-// ahead holds the hour and the day of the epochs from a given one on.
-type ahead struct {
-	from      int
-	hour, day [lookAhead]int
-}
-
-// Ahead returns the mean of the shares from epoch t on, weighted by α^k, over the time
-// in which an item loses its interest, and the same over that of all sources.
-func (e *Estimates) Ahead(i, t int, alpha float64) (share, overAll float64) {
-	a := &e.ahead
-	if a.from != t {
-		a.from = t
+	a, p, share := &e.around, &e.Calendars[i].Own, 1.
+	if a.epoch != t {
+		a.epoch = t
 		for k := range a.hour {
-			a.hour[k], a.day[k] = e.clock.at(t + k)
+			a.hour[k], a.day[k] = e.clock.at(t + k - lookAround)
 		}
 	}
-	own := &e.Sources[i].Calendar.Own
-	var sum, all, n float64
-	w := 1.0
-	for k := range a.hour {
-		sum += w * own.at(a.hour[k], a.day[k])
-		all += w * e.Profile.at(a.hour[k], a.day[k])
-		n += w
-		if w *= alpha; w < 1e-3 {
-			break
-		}
+	w := (1 - alpha) / (1 - math.Pow(alpha, n))
+	for k := 0; k < lookAround && float64(k) < n && w > 1e-4; k++ {
+		at := lookAround + step*k
+		share += w * (p.at(a.hour[at], a.day[at]) - 1)
+		w *= alpha
 	}
-	return sum / n, sum / all
-}
-
-// wave is how what waits at all sources together rises and falls.
-type wave struct {
-	at    int // epoch
-	share float64
-}
-
-// Wave returns what waits at all sources together at epoch t, over its mean, with
-// their mean decay: the price of a crawl rises and falls with it.
-func (e *Estimates) Wave(t int) float64 {
-	if e.wave.at != t {
-		alpha := math.Exp(-math.Exp(e.DecayLaw.Mean))
-		var sum, n float64
-		w := 1.0
-		for k := 0; k < 7*24 && w > 1e-6; k++ {
-			sum += w * e.Profile.at(e.clock.at(t-k))
-			n += w
-			w *= alpha
-		}
-		e.wave = wave{t, sum / n}
-	}
-	return e.wave.share
+	return share
 }

@@ -16,7 +16,7 @@ type rate struct {
 // found at all begin the law of λ.
 func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, epoch int, keep float64) {
 	r := &s.Rate
-	seen := min(float64(c.Age), s.reach(), -math.Log(faintest)/math.Exp(s.Marks.LogDecay))
+	seen := min(float64(c.Age), s.lifetime())
 	s.Span += float64(c.Age)
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):
@@ -32,8 +32,8 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 	}
 	r.Items = keep*r.Items + items
 	r.Epochs = keep*r.Epochs + seen
-	if s.Calendar != nil {
-		e.addCalendar(s.Calendar, c, int(seen), epoch, keep)
+	if e.clock.dated() {
+		e.addCalendar(&e.Calendars[c.Source], c, int(seen), epoch, keep)
 	}
 	if !e.found() && items > 0 {
 		e.RateLaw = normal{math.Log(r.Items / r.Epochs), 1}
@@ -42,6 +42,9 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 		e.stepRate(r)
 	}
 }
+
+// unlikely is −ln of the chance below which something is not put down to chance.
+const unlikely = 12
 
 // plausible returns the items of a crawl without those from before the first crawl
 // whose date must be wrong. All n items are younger than age a where the oldest has the
@@ -68,7 +71,7 @@ func (e *Estimates) stepRate(r *rate) {
 	for range 3 {
 		mean := r.Epochs * math.Exp(r.Log)
 		info := mean + 1/e.RateLaw.Var
-		r.Log += clip((r.Items-mean-(r.Log-e.RateLaw.Mean)/e.RateLaw.Var)/info, 1)
+		r.Log += max(-1, min(1, (r.Items-mean-(r.Log-e.RateLaw.Mean)/e.RateLaw.Var)/info))
 		r.Var = 1 / info
 	}
 }

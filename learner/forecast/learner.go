@@ -15,7 +15,12 @@ import (
 
 // Settings are the settings of [Learner].
 type Settings struct {
-	estimate.Options
+	// Horizon is the age, in epochs, at which what was seen has lost all but 1/e of
+	// its weight; 0 forgets nothing.
+	Horizon float64 `toml:"horizon"`
+	// Profile has the hours of the day and the days of the week estimated where
+	// epochs have dates.
+	Profile bool `toml:"profile"`
 	// Optimism is by how many standard errors of their logarithms an inflow is
 	// raised and a decay lowered before they enter the index.
 	Optimism float64 `toml:"optimism"`
@@ -30,7 +35,7 @@ const never = 1e18
 
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
-	return Settings{Options: estimate.Options{Horizon: 1000, Profile: true}, Optimism: 1}
+	return Settings{Horizon: 1000, Profile: true, Optimism: 1}
 }
 
 // CertaintySettings returns those of certainty-equivalent Whittle: constant
@@ -46,7 +51,10 @@ func (s *Settings) Validate() error {
 	if !(s.Optimism >= 0) || s.Optimism > 10 {
 		return fmt.Errorf("optimism is %v; allowed are 0 to 10 standard errors", s.Optimism)
 	}
-	return s.Options.Validate()
+	if !(s.Horizon >= 0) || math.IsInf(s.Horizon, 1) {
+		return fmt.Errorf("horizon is %v; allowed is a finite number of epochs, or 0 to forget nothing", s.Horizon)
+	}
+	return nil
 }
 
 // Learner crawls by Whittle's index of what it foretells, and sources that are
@@ -60,10 +68,8 @@ type Learner struct {
 
 	sel *baselines.Selector
 	schedule
-	ids    []int32 // those that are awake, and what they are ranked by
-	key    []float64
-	order  []int // some places in ids
-	chosen []int
+	key   []float64 // of those that are awake
+	order []int     // some of their places
 	ViewState
 }
 
@@ -93,8 +99,11 @@ func New(t env.Terms, set *Settings) (*Learner, error) {
 		return nil, err
 	}
 	t.Costs = slices.Clone(t.Costs)
+	if !s.Profile {
+		t.Length = 0 // no dates
+	}
 	return &Learner{
-		terms: t, set: s, est: estimate.New(t, s.Options), round: t.Round(),
+		terms: t, set: s, est: estimate.New(t, s.Horizon), round: t.Round(),
 		sel: baselines.NewSelector(t.Costs, t.Budget), ViewState: ViewState{Epoch: -1},
 	}, nil
 }
@@ -112,26 +121,29 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		l.round = l.terms.Round()
 	}
 	cost := l.rouse(o)
-	l.ids, l.key = l.ids[:0], l.key[:0]
-	for k := range l.Awake {
-		w := &l.Awake[k]
+	l.key = l.key[:0]
+	for _, i := range l.Awake {
 		key := math.Inf(-1)
-		if l.terms.Affordable(int(w.ID)) {
-			key = l.foretell(w, o) / l.terms.Costs[w.ID]
+		if l.terms.Affordable(int(i)) {
+			key = l.foretell(int(i), o) / l.terms.Costs[i]
 		}
-		l.ids, l.key = append(l.ids, w.ID), append(l.key, key)
+		l.key = append(l.key, key)
 	}
 	l.Epoch = o.Epoch
 	longest := cmp.Or(l.set.Longest, l.explore(o.Epoch))
 	l.raiseOverdue(o, longest)
 
 	had := len(dst)
-	dst = l.sel.Within(o).Among(dst, l.ids, l.key)
-	l.chosen = append(l.chosen[:0], dst[had:]...)
-	slices.Sort(l.chosen)
+	dst = l.sel.Within(o).Among(dst, l.Awake, l.key)
+	for _, i := range dst[had:] {
+		if l.Wake[i] == woken {
+			l.Wake[i] = chosen
+		}
+	}
 	price := math.Inf(1)
-	for k, i := range l.ids {
-		if _, ok := slices.BinarySearch(l.chosen, int(i)); ok {
+	for k, i := range l.Awake {
+		if l.Wake[i] == chosen {
+			l.Wake[i] = woken
 			price = min(price, l.key[k])
 		}
 	}
@@ -207,25 +219,12 @@ func (l *Learner) Price() float64 { return l.ViewState.Price }
 func (l *Learner) Threshold(i int) float64 { return l.threshold(i, l.Price()) }
 
 func (l *Learner) threshold(i int, price float64) float64 {
-	c := l.curve(i)
-	price *= c.Cost
-	if !l.terms.Affordable(i) || price > c.Top {
-		return math.Inf(1)
-	}
-	age := c.Age(price, 1, index.Never)
-	if age == index.Never {
+	c := index.NewCurve(l.optimistic(i))
+	age := c.Age(price*c.Cost, 1, index.Never)
+	if age == index.Never || !l.terms.Affordable(i) {
 		return math.Inf(1)
 	}
 	return float64(age)
-}
-
-// curve returns what a crawl of source i earns by age, interest, were it to publish the
-// same at all times.
-func (l *Learner) curve(i int) index.Curve {
-	v := l.optimistic(i)
-	s := env.NewSource("", 1, v.decay, v.inflow)
-	s.Cost, s.Window = l.terms.Costs[i], v.window
-	return index.NewCurve(s)
 }
 
 // Estimate implements env.Estimator: λ, λξ̄ and c as they are known by now.
@@ -272,7 +271,7 @@ func (l *Learner) Frozen() *Policy {
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
 	f.est, f.terms.Costs = l.est.Clone(), slices.Clone(l.terms.Costs)
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
-	f.schedule, f.ids, f.key, f.order, f.chosen = schedule{}, nil, nil, nil, nil
+	f.schedule, f.key, f.order = schedule{}, nil, nil
 	return &Policy{f}
 }
 

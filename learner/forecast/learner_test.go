@@ -205,10 +205,9 @@ func TestForeignState(t *testing.T) {
 	for name, spoil := range map[string]func(s *State){
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
 		"schedule":    func(s *State) { s.Schedule.Wake = s.Schedule.Wake[1:] },
-		"awake":       func(s *State) { s.Schedule.Awake[0].ID = 99 },
-		"waiting":     func(s *State) { s.Schedule.Awake[0].Waiting = math.NaN() },
+		"awake":       func(s *State) { s.Schedule.Awake[0] = 99 },
 		"price":       func(s *State) { s.View.Price = math.Inf(1) },
-		"other world": func(s *State) { s.Estimates.Sources[0].Calendar = &estimate.Calendar{} },
+		"other world": func(s *State) { s.Estimates.Calendars = make([]estimate.Calendar, 4) },
 	} {
 		s := l.State()
 		spoil(&s)

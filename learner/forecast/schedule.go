@@ -17,30 +17,23 @@ import (
 type schedule struct {
 	Wake  []int32 `json:"wake"`  // epoch at which each source wakes, or gone, unseen or awake; nil before the first decision
 	Line  []int32 `json:"line"`  // sources that are unseen, in the order in which they came, and some that were
-	Awake []awake `json:"awake"` // and some that were
+	Awake []int32 `json:"awake"` // sources among which is chosen, and some that were
 	Next  int     `json:"next"`  // first epoch whose sources have not woken
 
 	ring *ring.Ring // those that sleep
-}
-
-// awake is a source among which is chosen.
-type awake struct {
-	ID      int32   `json:"id"`
-	Waiting float64 `json:"waiting"` // what waited at the last decision for an inflow of 1, epochs; −1 if it was asleep
 }
 
 const (
 	gone   = -1 - iota // it was removed
 	unseen             // nothing is known of it, and it waits in line
 	woken
+	chosen // and woken
 )
 
 const (
 	sleepRounds = 2  // for how long a source sleeps at most
 	margin      = 24 // epochs before its threshold in which a source does not sleep: a day of hours
 	enough      = 2  // budgets that those that are awake cost at least,
-	plenty      = 64 // and with those whose index comes near the price
-	near        = .8 // of the least price lately: from there on
 )
 
 // begin puts all sources of which something is known among those that are awake.
@@ -73,7 +66,7 @@ func (l *Learner) fillRing() {
 
 func (s *schedule) wake(i int32) {
 	s.Wake[i] = woken
-	s.Awake = append(s.Awake, awake{i, -1})
+	s.Awake = append(s.Awake, i)
 }
 
 // line has source i wait in line.
@@ -92,7 +85,7 @@ func (s *schedule) remove(i int) {
 
 // present leaves out of those that are awake who is so no longer.
 func (s *schedule) present() {
-	s.Awake = slices.DeleteFunc(s.Awake, func(w awake) bool { return s.Wake[w.ID] != woken })
+	s.Awake = slices.DeleteFunc(s.Awake, func(i int32) bool { return s.Wake[i] != woken })
 }
 
 // rouse wakes the sources whose time has come and new ones, and, as long as all that
@@ -113,8 +106,8 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 			}
 		}
 	}
-	for _, w := range s.Awake {
-		count(w.ID)
+	for _, i := range s.Awake {
+		count(i)
 	}
 	due := func(epoch int) {
 		for _, i := range s.ring.Due(nil, epoch) {
@@ -149,8 +142,8 @@ func (l *Learner) settle(o *env.Online, cost, longest float64) {
 	}
 	most := sleepRounds*l.round + margin
 	l.order = l.order[:0]
-	for k, w := range s.Awake {
-		switch i := int(w.ID); {
+	for k, id := range s.Awake {
+		switch i := int(id); {
 		case !o.Allowed(i):
 			sleep(i, float64(o.Limits.NotBefore[i]-o.Epoch))
 		case !l.terms.Affordable(i):
@@ -161,11 +154,8 @@ func (l *Learner) settle(o *env.Online, cost, longest float64) {
 	}
 	slices.SortFunc(l.order, func(j, k int) int { return cmp.Compare(l.key[j], l.key[k]) })
 	for _, k := range l.order {
-		i, keep := int(s.Awake[k].ID), enough*l.terms.Budget
-		if l.key[k] >= near*l.Low {
-			keep = plenty * l.terms.Budget
-		}
-		if cost -= l.terms.Costs[i]; cost < keep {
+		i := int(s.Awake[k])
+		if cost -= l.terms.Costs[i]; cost < enough*l.terms.Budget {
 			break
 		}
 		age := float64(o.Age(i))
@@ -193,11 +183,11 @@ func (l *Learner) restore(s schedule) error {
 		return fmt.Errorf("wake has %d entries; allowed are %d", len(s.Wake), n)
 	}
 	listed := make([]bool, n)
-	for _, w := range s.Awake {
-		if w.ID < 0 || int(w.ID) >= n || listed[w.ID] || math.IsNaN(w.Waiting) {
-			return fmt.Errorf("source %d of %d, with %v waiting, is awake twice or is none", w.ID, n, w.Waiting)
+	for _, i := range s.Awake {
+		if i < 0 || int(i) >= n || listed[i] {
+			return fmt.Errorf("source %d of %d is awake twice or is none", i, n)
 		}
-		listed[w.ID] = true
+		listed[i] = true
 	}
 	for _, i := range s.Line {
 		if i < 0 || int(i) >= n {
