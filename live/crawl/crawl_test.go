@@ -338,7 +338,6 @@ func TestPage(t *testing.T) {
 		{server.URL, `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
 		{server.URL, `Math.min(2, document.querySelectorAll("#failures tr").length)`, 2},
 		{server.URL, `document.querySelectorAll("#delays tr").length`, 5},
-		{server.URL, `document.querySelectorAll("polyline").length`, 2},
 		{server.URL + "/?feed=" + address(0), `Math.min(24, document.querySelectorAll("rect").length)`, 24},
 		{server.URL + "/?feed=" + address(0), `document.documentElement.scrollWidth`, 360},
 	} {

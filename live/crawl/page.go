@@ -48,7 +48,7 @@ type view struct {
 	Feeds     int
 	Waiting   int // feeds without a look so far
 	Today     *day
-	Delay     *chart
+	Delays    []delayRow
 	Latest    []latestRow
 	Rows      []feedRow
 	Failures  []feedRow
@@ -164,7 +164,7 @@ func (c *Crawler) view(from int, one string) *view {
 		today := c.stats.Days[n-1]
 		v.Today = &today
 	}
-	v.Delay = c.delays(v.Now)
+	v.Delays = c.delays(v.Now)
 	return v
 }
 
@@ -179,7 +179,7 @@ func (c *Crawler) week(address string) (cells []cell) {
 		if n == 0 {
 			continue
 		}
-		day := []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}[k/24]
+		day := time.Weekday((k/24 + 1) % 7)
 		cells = append(cells, cell{
 			X: k%24*12 + 40, Y: k/24*12 + 2, Opacity: fmt.Sprintf("%.2f", .15+.85*float64(n)/float64(most)),
 			Label: fmt.Sprintf("%s %d:00 UTC: %d items", day, k%24, n),
@@ -188,13 +188,7 @@ func (c *Crawler) week(address string) (cells []cell) {
 	return cells
 }
 
-// chart is two lines over days.
-type chart struct {
-	Learned, Fixed string // points
-	Top            string
-	Rows           []delayRow
-}
-
+// delayRow is how long the items of a day waited.
 type delayRow struct {
 	Day                   time.Time
 	Requests, Items       int
@@ -204,33 +198,18 @@ type delayRow struct {
 // delays compares how long items waited with a fixed interval of as many requests:
 // with n feeds and R requests a day each is asked for every T = 24n/R hours, and an
 // item waits for T/2 in the mean.
-func (c *Crawler) delays(now time.Time) *chart {
-	ch := &chart{}
-	for _, d := range c.stats.Days {
+func (c *Crawler) delays(now time.Time) (rows []delayRow) {
+	for _, d := range slices.Backward(c.stats.Days) {
 		length := min(now.Sub(d.Begin), 24*time.Hour)
 		if len(d.Delays) == 0 || d.Requests == 0 || length < time.Hour {
 			continue
 		}
-		ch.Rows = append(ch.Rows, delayRow{
+		rows = append(rows, delayRow{
 			Day: d.Begin, Requests: d.Requests, Items: d.Items, Median: d.quantile(.5), Late: d.quantile(.9),
 			Regular: length * time.Duration(len(c.listed)) / time.Duration(d.Requests) / 2,
 		})
 	}
-	if len(ch.Rows) == 0 {
-		return nil
-	}
-	top := time.Minute
-	for _, r := range ch.Rows {
-		top = max(top, r.Median, r.Regular)
-	}
-	ch.Top = minutes(top)
-	for k, r := range ch.Rows {
-		x := 40 + 550*(k+1)/len(ch.Rows)
-		ch.Learned += fmt.Sprintf("%d,%.0f ", x, 150-140*r.Median.Hours()/top.Hours())
-		ch.Fixed += fmt.Sprintf("%d,%.0f ", x, 150-140*r.Regular.Hours()/top.Hours())
-	}
-	slices.Reverse(ch.Rows)
-	return ch
+	return rows
 }
 
 // Handler serves the page, and /metrics for Prometheus.
@@ -265,46 +244,34 @@ func (c *Crawler) Handler() http.Handler {
 // metrics reads the state when Prometheus asks.
 type metrics struct{ c *Crawler }
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("crawl_"+name, help, labels, nil)
-}
-
-var (
-	metricRequests = describe("requests_total", "Requests for feeds, by outcome.", "outcome")
-	metricItems    = describe("items_total", "Items found.")
-	metricFeeds    = describe("feeds", "Feeds in the list.")
-	metricFailing  = describe("feeds_failing", "Feeds whose last request failed.")
-	metricUnderWay = describe("requests_under_way", "Requests under way.")
-	metricDelay    = describe("delay_seconds", "Time from the publication of an item until it was found, of the items of today.", "quantile")
-)
-
-// Describe implements prometheus.Collector.
-func (m metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+// Describe implements prometheus.Collector. The names stand in Collect.
+func (m metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m metrics) Collect(ch chan<- prometheus.Metric) {
 	c := m.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tell := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	tell := func(kind prometheus.ValueType, name, help string, v float64, labels prometheus.Labels) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("crawl_"+name, help, nil, labels), kind, v)
 	}
 	for _, o := range []feed.Outcome{feed.Found, feed.Unchanged, feed.Gone, feed.Failed} {
-		tell(metricRequests, prometheus.CounterValue, float64(c.stats.Outcome[o]), string(o))
+		tell(prometheus.CounterValue, "requests_total", "Requests for feeds, by outcome.", float64(c.stats.Outcome[o]), prometheus.Labels{"outcome": string(o)})
 	}
-	tell(metricItems, prometheus.CounterValue, float64(c.stats.Items))
-	tell(metricFeeds, prometheus.GaugeValue, float64(len(c.listed)))
 	failing := 0
 	for address := range c.listed {
 		if c.feeds[address].Failures > 0 {
 			failing++
 		}
 	}
-	tell(metricFailing, prometheus.GaugeValue, float64(failing))
-	tell(metricUnderWay, prometheus.GaugeValue, float64(c.underWay))
+	tell(prometheus.CounterValue, "items_total", "Items found.", float64(c.stats.Items), nil)
+	tell(prometheus.GaugeValue, "feeds", "Feeds in the list.", float64(len(c.listed)), nil)
+	tell(prometheus.GaugeValue, "feeds_failing", "Feeds whose last request failed.", float64(failing), nil)
+	tell(prometheus.GaugeValue, "requests_under_way", "Requests under way.", float64(c.underWay), nil)
 	if n := len(c.stats.Days); n > 0 {
-		d := &c.stats.Days[n-1]
-		tell(metricDelay, prometheus.GaugeValue, d.quantile(.5).Seconds(), "0.5")
-		tell(metricDelay, prometheus.GaugeValue, d.quantile(.9).Seconds(), "0.9")
+		for label, q := range map[string]float64{"0.5": .5, "0.9": .9} {
+			tell(prometheus.GaugeValue, "delay_seconds", "Time from the publication of an item until it was found, of the items of today.",
+				c.stats.Days[n-1].quantile(q).Seconds(), prometheus.Labels{"quantile": label})
+		}
 	}
 }

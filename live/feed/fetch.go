@@ -322,13 +322,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 	}
 }
 
-func redirects(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return true
-	}
-	return false
-}
+func redirects(status int) bool { return status/100 == 3 && status != http.StatusNotModified }
 
 // get makes one request that robots.txt allows.
 func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place) (*response, error) {

@@ -153,10 +153,16 @@ func (r *Robots) Allow(u *url.URL) bool {
 // matches reports whether a path begins as the rule says, in which * stands for
 // anything and a $ at the end for the end.
 func matches(rule, path string) bool {
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(rule), `\*`, ".*")
-	if rest, whole := strings.CutSuffix(pattern, `\$`); whole {
-		pattern = rest + "$"
+	rule, whole := strings.CutSuffix(rule, "$")
+	parts := strings.Split(rule, "*")
+	path, ok := strings.CutPrefix(path, parts[0])
+	for k, part := range parts[1:] {
+		if whole && k == len(parts)-2 {
+			return ok && strings.HasSuffix(path, part)
+		}
+		var found bool
+		_, path, found = strings.Cut(path, part)
+		ok = ok && found
 	}
-	ok, err := regexp.MatchString("^"+pattern, path)
-	return ok && err == nil
+	return ok && (!whole || path == "")
 }
