@@ -45,12 +45,15 @@ type Performed[R any] struct {
 func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed[Record], error) {
 	resolved := make([]*Resolved, len(runs))
 	wrong := make([]error, len(runs))
-	names := make([]string, len(runs)) // empty of what cannot be run
+	names := make([]string, len(runs)) // of their files
 	for i, r := range runs {
 		if resolved[i], wrong[i] = e.Resolve(ctx, r); wrong[i] != nil {
 			continue
 		}
 		resolved[i].play.played = b.Played
+		if b.Dir == "" {
+			continue // a recording may be a pipe, which is read once
+		}
 		hash, err := e.Hash(resolved[i].Run)
 		if err != nil {
 			return nil, err

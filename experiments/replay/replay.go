@@ -148,15 +148,17 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	a.Budgets = make([]part, len(shares)+1)
 
-	jobs := []func(context.Context) error{a.learn}
-	add := func(n int, job func(ctx context.Context, k int) error) {
-		for k := range n {
-			jobs = append(jobs, func(ctx context.Context) error { return job(ctx, k) })
+	last := len(a.Rows) - 1
+	err := experiments.Each(ctx, last+len(shares), max(1, q.Workers), q.Progress, func(ctx context.Context, i int) error {
+		switch {
+		case i == 0:
+			return a.learn(ctx)
+		case i < last:
+			return a.compare(ctx, i+1)
 		}
-	}
-	add(len(a.Rows)-2, a.compare)
-	add(len(shares), a.withFewer)
-	if err := experiments.Each(ctx, len(jobs), max(1, q.Workers), q.Progress, func(ctx context.Context, i int) error { return jobs[i](ctx) }); err != nil {
+		return a.withFewer(ctx, i-last)
+	})
+	if err != nil {
 		return nil, err
 	}
 	a.conclude()

@@ -207,7 +207,7 @@ func (a *Answer) policy(ctx context.Context, name string) ([]Crawl, error) {
 
 // compare fills the row of a policy that is compared with the learner.
 func (a *Answer) compare(ctx context.Context, k int) error {
-	row := &a.Rows[2+k]
+	row := &a.Rows[k]
 	crawls, err := a.policy(ctx, row.Policy)
 	*row = a.row(row.Policy, crawls, a.window)
 	return err

@@ -118,13 +118,8 @@ func (s *Summary) verdict(of func(i int) []*experiments.Record) string {
 	if len(kept) < len(s.Cells) {
 		whose = " of those that keep the budget"
 	}
-	switch {
-	case len(s.Cells) < 2:
+	if len(kept) < 2 {
 		return ""
-	case len(kept) == 0:
-		return "Crawls cost more than the budget in some epochs of every cell."
-	case len(kept) == 1:
-		return fmt.Sprintf("The only cell that keeps the budget in every epoch is %s.", say(kept[0]))
 	}
 	x, y := paired(of(kept[0]), of(kept[1]), m)
 	if !stats.Distinct(x, y, stats.Pairs(len(kept))) {

@@ -262,7 +262,6 @@ func TestVerdict(t *testing.T) {
 		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, none, "The best cell by learning_reward is kappa/3 with 10."},
 		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, func(cell int) float64 { return float64(cell / 2) }, "The best cell of those that keep the budget by learning_reward is kappa/2 with 5."},
 		{func(cell int, _ uint64) float64 { return float64(cell) }, none, "kappa/3 with 2.000 (all 8 the same)"},
-		{noise, func(int) float64 { return .1 }, "more than the budget in some epochs of every cell"},
 	} {
 		rep, err := Summarize(c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
 		if err != nil || !strings.Contains(rep.Verdict, x.want) {

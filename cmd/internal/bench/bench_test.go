@@ -188,26 +188,28 @@ func TestShards(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	clitest.Refuses(t, "bench", Run, []clitest.Refusal{
-		clitest.Refuse("extra", cli.Usage, "extra"),
-		clitest.Refuse("-seeds 0", cli.Usage, "seeds", "0"),
-		clitest.Refuse("-workers 0", cli.Usage, "workers", "0"),
-		clitest.Refuse("-policies magic", cli.Usage, "magic", "whittle", "learned"),
-		clitest.Refuse("-policies nutch -knowledge model", cli.Usage, "nutch", "model", "items", "knowledge online"),
-		clitest.Refuse("-policies stochastic -knowledge model", cli.Usage, "stochastic", "paper", "true state", "world poisson"),
-		clitest.Refuse("-policies optimum -instance lognormal:20", cli.Usage, "optimum", "at most 4 sources, not 20"),
-		clitest.Refuse("-policies optimum -world poisson", cli.Usage, "optimum", "mean dynamics"),
-		clitest.Refuse("-policies whittle,greedy -set kappa=2", cli.Usage, "kappa", "none"),
-		clitest.Refuse("-policies paper,whittle -knowledge model -set colour=red", cli.Usage, "colour"),
-		clitest.Refuse("-random 5,0,2", cli.Usage, "5,0,2"),
-		clitest.Refuse("-random 5", cli.Usage, "random", "N,M,count"),
-		clitest.Refuse("-random 5,9,2", cli.Usage, "budget", "9", "5"),
-		clitest.Refuse("-random odd:5,1,2", cli.Usage, "odd"),
-		clitest.Refuse("-random 5,1,2 -instance paper", cli.Usage, "random", "instance"),
-		clitest.Refuse("-preset books", cli.Usage, "books", "papers"),
-		clitest.Refuse("-preset papers -policies whittle", cli.Usage, "papers", "policies"),
-		clitest.Refuse("-preset papers -shard 2/2", cli.Usage, "shard", "2/2"),
-	})
+	refuse := func(args string, status int, say ...string) {
+		t.Helper()
+		clitest.Refuses(t, "bench", Run, args, status, say...)
+	}
+	refuse("extra", cli.Usage, "extra")
+	refuse("-seeds 0", cli.Usage, "seeds", "0")
+	refuse("-workers 0", cli.Usage, "workers", "0")
+	refuse("-policies magic", cli.Usage, "magic", "whittle", "learned")
+	refuse("-policies nutch -knowledge model", cli.Usage, "nutch", "model", "items", "knowledge online")
+	refuse("-policies stochastic -knowledge model", cli.Usage, "stochastic", "paper", "true state", "world poisson")
+	refuse("-policies optimum -instance lognormal:20", cli.Usage, "optimum", "at most 4 sources, not 20")
+	refuse("-policies optimum -world poisson", cli.Usage, "optimum", "mean dynamics")
+	refuse("-policies whittle,greedy -set kappa=2", cli.Usage, "kappa", "none")
+	refuse("-policies paper,whittle -knowledge model -set colour=red", cli.Usage, "colour")
+	refuse("-random 5,0,2", cli.Usage, "5,0,2")
+	refuse("-random 5", cli.Usage, "random", "N,M,count")
+	refuse("-random 5,9,2", cli.Usage, "budget", "9", "5")
+	refuse("-random odd:5,1,2", cli.Usage, "odd")
+	refuse("-random 5,1,2 -instance paper", cli.Usage, "random", "instance")
+	refuse("-preset books", cli.Usage, "books", "papers")
+	refuse("-preset papers -policies whittle", cli.Usage, "papers", "policies")
+	refuse("-preset papers -shard 2/2", cli.Usage, "shard", "2/2")
 }
 
 func TestPresetPapers(t *testing.T) {

@@ -95,43 +95,27 @@ func Log(t *testing.T, header string, rows int, line func(k int) string) string 
 	return path
 }
 
-// Refusal is a call that has to be refused.
-type Refusal struct {
-	Args   string // separated by blanks
-	Status int
-	Say    []string // what the line has to name
-}
-
-// Refuse makes a Refusal.
-func Refuse(args string, status int, say ...string) Refusal {
-	return Refusal{Args: args, Status: status, Say: say}
-}
-
-// Refuses checks that a command refuses each call with one line that says what
-// it has to, prints nothing and leaves no file in its -out directory.
-func Refuses(t *testing.T, name string, c Command, calls []Refusal) {
+// Refuses checks that a command refuses a call, whose arguments are separated by
+// blanks, with one line that says what it has to, prints nothing and leaves no file in
+// its -out directory.
+func Refuses(t *testing.T, name string, c Command, args string, status int, say ...string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	for _, x := range calls {
-		stdout, _, err := Call(t, c, append(strings.Fields(x.Args), "-out", out)...)
-		if err == nil {
-			t.Errorf("%s: accepted", x.Args)
-			continue
+	stdout, _, err := Call(t, c, append(strings.Fields(args), "-out", out)...)
+	if err == nil {
+		t.Errorf("%s: accepted", args)
+		return
+	}
+	line := cli.Line(name, err)
+	if got := cli.Status(err); got != status {
+		t.Errorf("%s: exit status %d, want %d (%s)", args, got, status, line)
+	}
+	for _, word := range say {
+		if !strings.Contains(line, word) {
+			t.Errorf("%s: the error does not say %q: %s", args, word, line)
 		}
-		line := cli.Line(name, err)
-		if got := cli.Status(err); got != x.Status {
-			t.Errorf("%s: exit status %d, want %d (%s)", x.Args, got, x.Status, line)
-		}
-		for _, word := range x.Say {
-			if !strings.Contains(line, word) {
-				t.Errorf("%s: the error does not say %q: %s", x.Args, word, line)
-			}
-		}
-		if stdout != "" {
-			t.Errorf("%s: printed %q", x.Args, stdout)
-		}
-		if entries, _ := os.ReadDir(out); len(entries) > 0 {
-			t.Errorf("%s: left %v behind", x.Args, entries)
-		}
+	}
+	if entries, _ := os.ReadDir(out); len(entries) > 0 || stdout != "" {
+		t.Errorf("%s: printed %q, left %v behind", args, stdout, entries)
 	}
 }

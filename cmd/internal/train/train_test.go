@@ -92,30 +92,32 @@ func TestBadInput(t *testing.T) {
 	short := file("short.csv", "source,published_unix,utility\na,3600,1\na,3700,1\n")
 	truncated := file("cut.csv.gz", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 
-	clitest.Refuses(t, "train", Run, []clitest.Refusal{
-		clitest.Refuse("-nonsense", cli.Usage, "nonsense"),
-		clitest.Refuse("extra", cli.Usage, "extra"),
-		clitest.Refuse("-steps x", cli.Usage, "steps", "x"),
-		clitest.Refuse("-trace "+good+" -split 1.5", cli.Usage, "split is 1.5", "below 1"),
-		clitest.Refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed"),
-		clitest.Refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1"),
-		clitest.Refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+100"),
-		clitest.Refuse("-set kappa=0", cli.Usage, "kappa", "0", "above 0"),
-		clitest.Refuse("-set gamma=2", cli.Usage, "gamma", "2", "below 2"),
-		clitest.Refuse("-set a=0.5,500,-1", cli.Usage, "0.5,500,-1", "power"),
-		clitest.Refuse("-set d=nonsense", cli.Usage, "nonsense", "ceil"),
-		clitest.Refuse("-set colour=red", cli.Usage, "colour", "kappa"),
-		clitest.Refuse("-budget 5", cli.Usage, "budget", "5", "4"),
-		clitest.Refuse("-knowledge much", cli.Usage, "much", "online"),
-		clitest.Refuse("-algorithm magic", cli.Usage, "magic", "paper"),
-		clitest.Refuse("-format xml", cli.Usage, "xml", "json"),
-		clitest.Refuse("-instance "+unknownKey, cli.Failure, "key.toml", "colour"),
-		clitest.Refuse("-instance "+filepath.Join(dir, "missing.toml"), cli.Failure, "missing.toml"),
-		clitest.Refuse("-trace "+filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv"),
-		clitest.Refuse("-trace "+noColumn, cli.Failure, "column.csv", "published_unix"),
-		clitest.Refuse("-trace "+short, cli.Failure, "short.csv", "epoch"),
-		clitest.Refuse("-trace "+truncated, cli.Failure, "cut.csv.gz"),
-	})
+	refuse := func(args string, status int, say ...string) {
+		t.Helper()
+		clitest.Refuses(t, "train", Run, args, status, say...)
+	}
+	refuse("-nonsense", cli.Usage, "nonsense")
+	refuse("extra", cli.Usage, "extra")
+	refuse("-steps x", cli.Usage, "steps", "x")
+	refuse("-trace "+good+" -split 1.5", cli.Usage, "split is 1.5", "below 1")
+	refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed")
+	refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1")
+	refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+100")
+	refuse("-set kappa=0", cli.Usage, "kappa", "0", "above 0")
+	refuse("-set gamma=2", cli.Usage, "gamma", "2", "below 2")
+	refuse("-set a=0.5,500,-1", cli.Usage, "0.5,500,-1", "power")
+	refuse("-set d=nonsense", cli.Usage, "nonsense", "ceil")
+	refuse("-set colour=red", cli.Usage, "colour", "kappa")
+	refuse("-budget 5", cli.Usage, "budget", "5", "4")
+	refuse("-knowledge much", cli.Usage, "much", "online")
+	refuse("-algorithm magic", cli.Usage, "magic", "paper")
+	refuse("-format xml", cli.Usage, "xml", "json")
+	refuse("-instance "+unknownKey, cli.Failure, "key.toml", "colour")
+	refuse("-instance "+filepath.Join(dir, "missing.toml"), cli.Failure, "missing.toml")
+	refuse("-trace "+filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv")
+	refuse("-trace "+noColumn, cli.Failure, "column.csv", "published_unix")
+	refuse("-trace "+short, cli.Failure, "short.csv", "epoch")
+	refuse("-trace "+truncated, cli.Failure, "cut.csv.gz")
 }
 
 // The lines below the table say what holds for the run, and whose Whittle it is.
