@@ -29,8 +29,7 @@ type crawlerSettings struct {
 // crawler is a policy or a learner outside of a run: its owner crawls.
 type crawler struct {
 	name     string
-	settings any    // of a learner
-	config   string // of a learner that was loaded, the text of its config.toml
+	config   string // the text of its config.toml
 	level    env.Level
 	instance env.Instance
 	terms    env.Terms
@@ -80,8 +79,11 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
 		Marks: scene.Marks,
 	}
-	c.settings = set
-	c.agent, c.learner, err = entry.Build(known, c.settings)
+	if c.agent, c.learner, err = entry.Build(known, set); err != nil {
+		return nil, err
+	}
+	config, err := toml.Marshal(map[string]any{"algorithm": c.name, "knowledge": string(c.level), "settings": set, "instance": c.instance})
+	c.config = string(config)
 	return c, err
 }
 
@@ -196,40 +198,31 @@ func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
 
 // thresholds returns the learned threshold of each source, in epochs, or with
 // knowledge observed as a state; nil stands for never.
-func (c *crawler) thresholds() ([]*float64, error) {
-	to := make([]*float64, len(c.terms.Costs))
-	switch l := c.learner.(type) {
-	case experiments.Aged:
-		for i := range to {
-			to[i] = result.Ptr(l.ThresholdAge(i))
+func (c *crawler) thresholds() (to []*float64, err error) {
+	for i := range c.terms.Costs {
+		switch l := c.learner.(type) {
+		case experiments.Aged:
+			to = append(to, result.Ptr(l.ThresholdAge(i)))
+		case experiments.Stated:
+			to = append(to, result.Ptr(l.InverseIndex(i)))
+		default:
+			return nil, fmt.Errorf("%q has no thresholds", c.name)
 		}
-	case experiments.Stated:
-		for i := range to {
-			to[i] = result.Ptr(l.InverseIndex(i))
-		}
-	default:
-		return nil, fmt.Errorf("%q has no thresholds", c.name)
 	}
 	return to, nil
 }
 
 // save returns the contents of a state file, which learner.Load reads.
 func (c *crawler) save() (string, error) {
-	s := learner.Saved{Config: c.config, Start: c.terms.Start, Length: c.terms.Length}
-	if c.config == "" {
-		config, err := toml.Marshal(map[string]any{"algorithm": c.name, "knowledge": string(c.level), "settings": c.settings, "instance": c.instance})
-		if err != nil {
-			return "", err
-		}
-		s.Config = string(config)
-	}
-	var err error
-	if s.State, err = json.Marshal(c.learner.State()); err != nil {
+	state, err := json.Marshal(c.learner.State())
+	if err != nil {
 		return "", err
 	}
-	if s.Run, err = json.Marshal(c.books.View().Model); err != nil {
+	books, err := json.Marshal(c.books.View().Model)
+	if err != nil {
 		return "", err
 	}
+	s := learner.Saved{Config: c.config, Start: c.terms.Start, Length: c.terms.Length, State: state, Run: books}
 	data, err := s.Encode()
 	return string(data), err
 }

@@ -23,10 +23,9 @@ type site struct {
 	terms env.Terms
 	rate  []float64 // what states are multiplied by
 	log   bool
-	unit  float64   // bound of the relaxed problem, interest per epoch
-	pay   float64   // 1/unit, or 1
-	round float64   // 0 for ages in epochs
-	ages  []float32 // of the ages from 0 on, scaled
+	unit  float64 // bound of the relaxed problem, interest per epoch
+	pay   float64 // 1/unit, or 1
+	round float64 // 0 for ages in epochs
 }
 
 // open opens the scene of a seed and measures it.
@@ -52,15 +51,8 @@ func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
 			}
 		}
 	}
-	at.ages = make([]float32, int(min(18*at.round, 1<<16))+2)
-	for age := range at.ages {
-		at.ages[age] = float32(-math.Expm1(-float64(age) / at.round))
-	}
 	return at, nil
 }
-
-// older reports whether some ages are seen that are not looked up.
-func (at *site) older() bool { return float64(len(at.ages)) < 18*at.round }
 
 // harvest returns what a crawl brought as it is observed.
 func (at *site) harvest(i int, y float64) float64 {
@@ -71,16 +63,11 @@ func (at *site) harvest(i int, y float64) float64 {
 }
 
 // age returns an age as it is observed.
-func age[F float32 | float64](at *site, a int) F {
-	switch {
-	case at.round == 0:
-		return F(a)
-	case a < len(at.ages):
-		return F(at.ages[a])
-	case float64(a) > 18*at.round:
-		return 1 // as a float32
+func (at *site) age(epochs int) float64 {
+	if at.round == 0 {
+		return float64(epochs)
 	}
-	return F(-math.Expm1(-float64(a) / at.round))
+	return -math.Expm1(-float64(epochs) / at.round)
 }
 
 // dynamics are what goes on in worlds. Two calls about other worlds may be made at
@@ -94,26 +81,20 @@ type dynamics interface {
 	age(k, i int) int // epochs since the last crawl of source i
 }
 
-// newDynamics returns those of the worlds; seen is where observations go.
-func newDynamics[F float32 | float64](w *Worlds, seen func(*frame) []F) dynamics {
-	if d := newFlat(w); d != nil {
-		return d
-	}
-	k := len(w.at)
-	return &stepped[F]{w: w, seen: seen, world: make([]env.World, k), found: make([]F, k*w.n)}
-}
-
 // stepped are worlds of any kind, each with its own state.
-type stepped[F float32 | float64] struct {
+type stepped struct {
 	w     *Worlds
-	seen  func(*frame) []F
 	world []env.World
-	found []F // K × n, as observed: of each source's last crawl, 0 before the first
+	found []float64 // K × n, as observed: of each source's last crawl, 0 before the first
 }
 
-func (d *stepped[F]) age(k, i int) int { return d.world[k].View().Age(i) }
+func newStepped(w *Worlds) *stepped {
+	return &stepped{w: w, world: make([]env.World, len(w.at)), found: make([]float64, len(w.at)*w.n)}
+}
 
-func (d *stepped[F]) begin(k int) (err error) {
+func (d *stepped) age(k, i int) int { return d.world[k].View().Age(i) }
+
+func (d *stepped) begin(k int) (err error) {
 	n, set := d.w.n, &d.w.set
 	clear(d.found[k*n : (k+1)*n])
 	d.world[k], err = d.w.at[k].Open(d.w.seed[k], set.Knowledge, set.Window > 0)
@@ -134,7 +115,7 @@ func (d *stepped[F]) begin(k int) (err error) {
 	return err
 }
 
-func (d *stepped[F]) step(lo, hi int, to *frame, row int, still bool) error {
+func (d *stepped) step(lo, hi int, to *frame, row int, still bool) error {
 	w, n, width := d.w, d.w.n, d.w.about.Width
 	for k := lo; k < hi; k++ {
 		block, at, found := row*len(w.at)+k, w.at[k], d.found[k*n:(k+1)*n]
@@ -147,24 +128,24 @@ func (d *stepped[F]) step(lo, hi int, to *frame, row int, still bool) error {
 			for _, c := range got {
 				to.reward[block] += c.Interest
 				to.interest[block*n+c.Source], to.crawled[block*n+c.Source] = c.Interest, 1
-				found[c.Source] = F(at.harvest(c.Source, c.Interest))
+				found[c.Source] = at.harvest(c.Source, c.Interest)
 			}
 			to.reward[block] *= at.pay
 			w.got[k] = got
 		}
-		seen := d.seen(to)[block*width : (block+1)*width]
 		v := d.world[k].View()
 		x := v.Mean
 		if w.set.Knowledge == env.LevelObserved {
 			x = v.State
 		}
+		seen := block * width
 		for i := range width - 2*n {
-			seen[i] = F(x[i] * at.rate[i])
+			to.put(seen+i, x[i]*at.rate[i])
 		}
-		for i := range n {
-			seen[width-2*n+i] = age[F](at, v.Age(i))
+		for i, y := range found {
+			to.put(seen+width-2*n+i, at.age(v.Age(i)))
+			to.put(seen+width-n+i, y)
 		}
-		copy(seen[width-n:], found)
 	}
 	return nil
 }

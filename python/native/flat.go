@@ -24,11 +24,12 @@ type flat struct {
 	x                 []float64 // K × n, mean states
 	found             []float32 // K × n, as observed: of each source's last crawl, 0 before the first
 	last              []int32   // K × n, epochs of the last crawls
+	ages              []float32 // as observed, from 0 on; later ones are seen as the last
 }
 
 // newFlat returns nil for worlds of other dynamics, or that are seen otherwise.
 func newFlat(w *Worlds) dynamics {
-	if w.set.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.older() {
+	if w.set.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.round > 1e5 {
 		return nil
 	}
 	world, err := w.site.Open(0, env.LevelModel, false)
@@ -45,6 +46,9 @@ func newFlat(w *Worlds) dynamics {
 			return nil
 		}
 		d.alpha = append(d.alpha, s.Factor())
+	}
+	for age := range int(18*w.site.round) + 2 { // until it is 1 as a float32
+		d.ages = append(d.ages, float32(w.site.age(age)))
 	}
 	return d
 }
@@ -82,14 +86,13 @@ func (w *Worlds) row(lo, hi int, to *frame, row int) C.struct_row {
 }
 
 func (d *flat) step(lo, hi int, to *frame, row int, still bool) error {
-	w, ages := d.w, d.w.site.ages
-	n := w.n
+	w, n := d.w, d.w.n
 	states := C.struct_states{
 		x: doubles(d.x[lo*n:]), found: floats(d.found[lo*n:]), last: (*C.int32_t)(unsafe.Pointer(&d.last[lo*n])), epoch: ints(w.epoch[lo:]),
 	}
 	stays := C.struct_growth{
 		alpha: doubles(d.ones), gain: doubles(d.zeros), rate: doubles(d.rate), pay: C.double(w.site.pay),
-		ages: floats(ages), oldest: C.int32_t(len(ages) - 1),
+		ages: floats(d.ages), oldest: C.int32_t(len(d.ages) - 1),
 	}
 	grows := stays
 	if !still {

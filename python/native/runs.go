@@ -110,35 +110,26 @@ func (j *job) call(_ string, _ []byte, m *Made) error {
 	}
 }
 
-// compared is what is compared: policies with their records, by seed.
-type compared struct {
-	Knowledge  env.Level
-	Seeds      int
-	Seed       uint64
-	Contenders []struct {
-		Name    string
-		Learns  bool
-		Records []*experiments.Record
-	}
-}
-
 // compare answers with the report of a comparison and its table.
 func compare(text []byte) (any, error) {
-	var c compared
+	var c struct {
+		Knowledge  env.Level
+		Seeds      int
+		Seed       uint64
+		Contenders []experiments.Contender
+	}
 	if err := decode(text, &c); err != nil {
 		return nil, err
 	}
-	var all []experiments.Contender
-	for _, x := range c.Contenders {
-		if slices.ContainsFunc(all, func(other experiments.Contender) bool { return other.Name == x.Name }) {
-			return nil, fmt.Errorf("policy %q is named twice", x.Name)
-		}
-		all = append(all, experiments.Contender{Name: x.Name, Learns: x.Learns, Records: x.Records})
-	}
-	if len(all) == 0 {
+	if len(c.Contenders) == 0 {
 		return nil, errors.New("0 policies; at least one is needed")
 	}
-	report := experiments.Compare(all, c.Knowledge, c.Seeds, c.Seed)
+	for k, x := range c.Contenders {
+		if slices.ContainsFunc(c.Contenders[:k], func(other experiments.Contender) bool { return other.Name == x.Name }) {
+			return nil, fmt.Errorf("policy %q is named twice", x.Name)
+		}
+	}
+	report := experiments.Compare(c.Contenders, c.Knowledge, c.Seeds, c.Seed)
 	var table strings.Builder
 	err := result.Print(&table, &report, result.Text)
 	return map[string]any{"report": report, "table": table.String()}, err

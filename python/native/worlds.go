@@ -80,6 +80,15 @@ type frame struct {
 	crawls []int // 1, how many they are; −1 for not settled
 }
 
+// put writes a figure of an observation.
+func (f *frame) put(at int, v float64) {
+	if f.scaled != nil {
+		f.scaled[at] = float32(v)
+	} else {
+		f.raw[at] = v
+	}
+}
+
 // doing is what a step was called with.
 type doing struct {
 	actions any
@@ -132,10 +141,8 @@ func openWorlds(ctx context.Context, text []byte) (*Worlds, error) {
 	for range w.set.Threads {
 		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
 	}
-	if w.set.Scaled {
-		w.does = newDynamics(w, func(to *frame) []float32 { return to.scaled })
-	} else {
-		w.does = newDynamics(w, func(to *frame) []float64 { return to.raw })
+	if w.does = newFlat(w); w.does == nil {
+		w.does = newStepped(w)
 	}
 	return w, nil
 }

@@ -144,7 +144,7 @@ func TestSameAsEnv(t *testing.T) {
 						if x != nil {
 							want[i] = x[i] * w.site.rate[i]
 						}
-						want[about.Width-2*n+i] = age[float64](w.site, v.Age(i))
+						want[about.Width-2*n+i] = w.site.age(v.Age(i))
 						want[about.Width-n+i] = w.site.harvest(i, found[j][i])
 					}
 					for i, y := range want {
