@@ -1,8 +1,7 @@
 // Package native is the Go half of the Python package ephemera: worlds that are
 // stepped K at a time over flat buffers, and one [Call] for all that is rarer:
 // policies and learners that are asked outside of a run, long runs, exact
-// references. It knows nothing of C; package capi is the thin layer of exported
-// functions over it.
+// references. Package capi is the thin layer of exported functions over it.
 //
 // What a caller in Python can get wrong comes back as an error.
 package native

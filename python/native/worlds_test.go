@@ -105,12 +105,17 @@ func TestSameAsEnv(t *testing.T) {
 				restart(j)
 			}
 			top, r := baselines.NewSelector(about.Costs, about.Budget), stream.New(1, stream.Test)
-			scores := make([]float64, k*n)
+			scores, short := make([]float64, k*n), make([]float32, k*n)
+			var actions any = scores
+			if scaled {
+				actions = short
+			}
 			for step := range 3*(steps+1) + 1 {
 				for i := range scores {
-					scores[i] = r.NormFloat64()
+					short[i] = float32(r.NormFloat64())
+					scores[i] = float64(short[i])
 				}
-				if err := w.Step(scores, 0, 0); err != nil {
+				if err := w.Step(actions, 0, 0); err != nil {
 					t.Fatal(err)
 				}
 				for j := range direct {
