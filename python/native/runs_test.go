@@ -58,7 +58,7 @@ func must(t *testing.T) func(m Made, err error) Made {
 
 // A report of records is that of a comparison, and names are told apart.
 func TestCompareRecords(t *testing.T) {
-	all := records(t, map[string]any{"world": "mean", "seeds": 3, "policies": []any{map[string]any{"name": "whittle"}, map[string]any{"name": "greedy"}}})
+	all := records(t, map[string]any{"kind": "mean", "seeds": 3, "policies": []any{map[string]any{"name": "whittle"}, map[string]any{"name": "greedy"}}})
 	contender := func(name string, records any) map[string]any {
 		return map[string]any{"name": name, "learns": false, "records": records}
 	}

@@ -19,15 +19,14 @@ type spec struct {
 	Instance string  // a name or a path, as env.Named takes it
 	TOML     string  // an instance file's contents; goes before Instance
 	Budget   float64 // 0 for the instance's own
-	Kind     string  `json:"world"`
 	experiments.World
-	Window    int // replay: epochs of the windows of the fitted part that are played; 0 to play the rest
+	Window    int // epochs of the windows of the fitted part of a recording that are played; 0 to play the rest
 	Knowledge env.Level
 }
 
 // usual is what a spec leaves out.
 func usual() spec {
-	return spec{World: experiments.World{Epoch: "1h", Decay: .175, Split: .5}, Kind: "poisson", Knowledge: env.LevelModel}
+	return spec{World: experiments.World{Kind: "poisson", Epoch: "1h", Decay: .175, Split: .5}, Knowledge: env.LevelModel}
 }
 
 // decode reads JSON strictly.
@@ -62,27 +61,20 @@ func (s *spec) instance(seed uint64) (env.Instance, error) {
 }
 
 // scene returns the scene that s describes, under that seed.
-func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, err error) {
+func (s *spec) scene(ctx context.Context, seed uint64) (scene experiments.Scene, err error) {
 	if s.Knowledge, err = env.ParseLevel(string(s.Knowledge)); err != nil {
-		return none, err
-	}
-	w, in := s.World, env.Instance{Budget: s.Budget}
-	w.Kind = s.Kind
-	switch {
-	case w.Kind != "replay":
-		w.Trace = ""
-		in, err = s.instance(seed)
-	case w.Trace == "":
-		err = errors.New("world replay takes the path of a recording as trace")
-	}
-	if err != nil {
-		return none, err
+		return scene, err
 	}
 	if s.Window != 0 {
 		return s.windows(ctx)
 	}
-	scene, err := w.Open(ctx, in, s.Knowledge)
-	if err != nil {
+	in := env.Instance{Budget: s.Budget}
+	if s.Trace == "" {
+		if in, err = s.instance(seed); err != nil {
+			return scene, err
+		}
+	}
+	if scene, err = s.Open(ctx, in, s.Knowledge); err != nil {
 		err = fmt.Errorf("world: %w", err)
 	}
 	return scene, err
@@ -90,10 +82,7 @@ func (s *spec) scene(ctx context.Context, seed uint64) (none experiments.Scene, 
 
 // windows returns the scene of the part of a recording on which its model is fitted.
 func (s *spec) windows(ctx context.Context) (none experiments.Scene, err error) {
-	if s.Kind != "replay" {
-		return none, errors.New("windows are of a recording, in world replay")
-	}
-	o, err := s.World.Replay(s.Budget)
+	o, err := s.Replay(s.Budget)
 	if err != nil {
 		return none, err
 	}

@@ -19,7 +19,7 @@ import (
 // settings returns settings of K worlds with changes by key.
 func worldsText(k int, changes map[string]any) []byte {
 	m := map[string]any{
-		"instance": "paper", "world": "mean", "worlds": k, "steps": 50, "autoreset": true,
+		"instance": "paper", "kind": "mean", "worlds": k, "steps": 50, "autoreset": true,
 	}
 	for key, v := range changes {
 		m[key] = v
@@ -74,9 +74,9 @@ func TestSameAsEnv(t *testing.T) {
 		{"lognormal:5:1:hump", map[string]any{"budget": 2}, mean, func(v *env.Observed) []float64 { return v.Mean }},
 		{"mixed:9", map[string]any{"budget": 4, "threads": 3}, mean, func(v *env.Observed) []float64 { return v.Mean }},
 		{"drift:5", nil, mean, func(v *env.Observed) []float64 { return v.Mean }},
-		{"mixed:9", map[string]any{"budget": 4, "world": "poisson"}, poisson(env.PoissonOptions{}), func(v *env.Observed) []float64 { return v.Mean }},
-		{"paper", map[string]any{"world": "poisson", "knowledge": "observed", "marks": "per-item"}, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
-		{"paper", map[string]any{"world": "poisson", "knowledge": "online", "threads": 2}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
+		{"mixed:9", map[string]any{"budget": 4, "kind": "poisson"}, poisson(env.PoissonOptions{}), func(v *env.Observed) []float64 { return v.Mean }},
+		{"paper", map[string]any{"kind": "poisson", "knowledge": "observed", "marks": "per-item"}, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
+		{"paper", map[string]any{"kind": "poisson", "knowledge": "online", "threads": 2}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
 	} {
 		same := func(t *testing.T, scaled bool) {
 			const k, steps = 3, 50
@@ -255,7 +255,7 @@ func TestRegisteredWorld(t *testing.T) {
 	})
 	rewards := map[string]float64{}
 	for _, kind := range []string{"mean", "twice"} {
-		w, _ := opened(t, 1, map[string]any{"world": kind})
+		w, _ := opened(t, 1, map[string]any{"kind": kind})
 		f := bound(w, 1)
 		begin(t, w, 1)
 		if err := w.Step([]int64{0}, 0, 0); err != nil {
@@ -300,8 +300,7 @@ func TestRefusals(t *testing.T) {
 		{map[string]any{"worlds": 1 << 25}, "allowed are 1 to 16777216 worlds"},
 		{map[string]any{"steps": -1}, "of -1 epochs"},
 		{map[string]any{"steps": 1.5}, "steps is 1.5; needed is int"},
-		{map[string]any{"world": "moon"}, `kind is "moon"; allowed are mean, poisson`},
-		{map[string]any{"world": "replay"}, "world replay takes the path"},
+		{map[string]any{"kind": "moon"}, `kind is "moon"; allowed are mean, poisson`},
 		{map[string]any{"knowledge": "some"}, `unknown knowledge "some"`},
 		{map[string]any{"budget": 9}, "budget is 9"},
 		{map[string]any{"toml": "budget = 1"}, "[[source]]"},

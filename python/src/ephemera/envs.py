@@ -251,7 +251,7 @@ def exact(named: str, bounded: bool) -> float:
     if world.get("knowledge") == "online":
         world["knowledge"] = "model"
     if bounded:
-        world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")} | {"world": "mean"}
+        world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")} | {"kind": "mean"}
     return earned("whittle", {**world, "steps": 0 if "trace" in world else 10_000, "seed": 1})
 
 

@@ -44,6 +44,9 @@ def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
         for name in names:
             if kind != of and name in given:
                 raise ValueError(f"{name} belongs to world {of!r}, not to {kind!r}")
+    if kind == "replay" and "trace" not in given:
+        raise ValueError("world 'replay' takes the path of a recording as trace")
+    given["kind"] = given.pop("world", "poisson")
     for name in ("budget", "epoch", "decay", "split"):
         if name in given:
             given[name] = float(given[name])
