@@ -91,7 +91,7 @@ type place struct {
 	Added int    `json:"added,omitempty"` // epoch
 	Tries int    `json:"tries,omitempty"` // crawls handed out since the last one that succeeded
 	Due   int    `json:"due,omitempty"`   // epoch at which its longest interval ends; 0 without one
-	Done  int    `json:"done,omitempty"`  // its place, plus 1, among the crawls of this epoch
+	Done  int    `json:"-"`               // its place, plus 1, among the crawls of this epoch
 }
 
 // NewCrawler returns a crawler without sources whose first epoch begins at start.

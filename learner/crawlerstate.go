@@ -90,27 +90,22 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		return nil, fmt.Errorf("epoch is %d; allowed are those from %v to %v", d.Epoch, c.start, d.Now)
 	}
 	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
-	for _, crawl := range d.Done {
+	for k, crawl := range d.Done {
+		i := crawl.Source
+		if i < 0 || i >= n || d.Sources[i].Done > 0 || crawl.Age > d.Epoch+1 {
+			return nil, fmt.Errorf("crawl %d is of source %d, of %d, after %d epochs", k, i, n, crawl.Age)
+		}
+		d.Sources[i].Done = k + 1
 		for _, it := range crawl.Items {
 			if !(it.Age >= 0 && it.Age <= oldest) {
 				return nil, fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
 			}
 		}
 	}
-	done := 0
 	for i, p := range d.Sources {
-		if p.Done > 0 {
-			done++
-		}
-		if k := p.Done - 1; k < -1 || k >= len(d.Done) || k >= 0 && (d.Done[k].Source != i || d.Done[k].Age > d.Epoch+1) {
-			return nil, fmt.Errorf("source %d: crawl %d is not one of its own", i, k)
-		}
 		if d.Last[i] < -1 || d.Last[i] > d.Epoch || p.Added < 0 || p.Added > d.Epoch+1 || max(p.Due, d.NotBefore[i]) > math.MaxInt>>10 {
 			return nil, fmt.Errorf("source %d was added at epoch %d and crawled at %d, of %d", i, p.Added, d.Last[i], d.Epoch)
 		}
-	}
-	if done != len(d.Done) {
-		return nil, fmt.Errorf("there are %d crawls of %d sources", len(d.Done), done)
 	}
 	c.view.Epoch, c.now = d.Epoch, d.Now
 	c.overdue.Due(nil, d.Epoch)
