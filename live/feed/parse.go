@@ -147,8 +147,9 @@ var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(\sencoding\s*=\s*["']([A-
 // toUTF8 returns a body in UTF-8. A byte order mark decides over the HTTP header,
 // and this over the declaration in the document (RFC 7303).
 func toUTF8(body []byte, contentType string) []byte {
-	coding, _, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], contentType)
-	if m := declaration.FindSubmatch(body); m != nil && !certain {
+	head := func() []byte { return body[:min(len(body), 1024)] }
+	coding, _, certain := charset.DetermineEncoding(head(), contentType)
+	if m := declaration.FindSubmatch(head()); m != nil && !certain {
 		coding, _ = charset.Lookup(string(m[2]))
 	}
 	if coding != nil {
@@ -156,7 +157,7 @@ func toUTF8(body []byte, contentType string) []byte {
 			body = bytes.TrimPrefix(text, []byte("\ufeff"))
 		}
 	}
-	if m := declaration.FindSubmatchIndex(body); m != nil {
+	if m := declaration.FindSubmatchIndex(head()); m != nil {
 		body = slices.Concat(body[:m[2]], body[m[3]:])
 	}
 	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
