@@ -36,17 +36,20 @@ func built(t *testing.T, changes map[string]any) *crawler {
 	return c
 }
 
-// crawl has a crawler crawl a world for some epochs by its own books, and
-// returns the mean reward.
+// crawl has a crawler crawl a world for some epochs by its own books, as Python
+// does, and returns the mean reward.
 func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 	t.Helper()
-	var total float64
-	for range epochs {
-		pick, err := c.Select(nil)
-		if err != nil {
+	call := func(what string, settings map[string]any) (m Made) {
+		t.Helper()
+		if err := c.call(what, settingsText(t, settings), &m); err != nil {
 			t.Fatal(err)
 		}
-		got, err := w.Step(pick)
+		return m
+	}
+	var total float64
+	for range epochs {
+		got, err := w.Step(call("select", nil).Answer.([]int))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,9 +57,7 @@ func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 			total += got[k].Interest
 			got[k].Age = 0 // its own to find
 		}
-		if err := c.Update(got, nil); err != nil {
-			t.Fatal(err)
-		}
+		call("update", map[string]any{"crawls": got})
 	}
 	return total / float64(epochs)
 }
@@ -94,48 +95,6 @@ func TestCrawlerSameAsRun(t *testing.T) {
 		if math.Abs(got/want.Learning.Reward-1) > 1e-12 {
 			t.Errorf("%s with knowledge %s earns %v, in a run %v", c.name, c.knowledge, got, want.Learning.Reward)
 		}
-	}
-}
-
-// What a call says in JSON is what is said in Go.
-func TestCrawlerInJSON(t *testing.T) {
-	call := func(what string, handle int64, m map[string]any) Made {
-		t.Helper()
-		made, err := Call(context.Background(), what, handle, settingsText(t, m), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made
-	}
-	c := built(t, map[string]any{"knowledge": "online"})
-	handle := call("crawler", 0, map[string]any{"name": c.name, "instance": "paper", "seed": 1, "knowledge": "online"}).Handle
-	w, err := experiments.PoissonScene(env.Paper(1), env.MarksConstant).Open(1, env.LevelOnline, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for epoch := range 300 {
-		pick, err := c.Select(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := call("select", handle, nil).Answer; !slices.Equal(got.([]int), pick) {
-			t.Fatalf("epoch %d: %v and %v", epoch, got, pick)
-		}
-		got, err := w.Step(pick)
-		if err != nil {
-			t.Fatal(err)
-		}
-		call("update", handle, map[string]any{"crawls": got})
-		if err := c.Update(got, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := c.save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if call("save", handle, nil).Answer != want {
-		t.Error("after calls in JSON the learner is another one")
 	}
 }
 

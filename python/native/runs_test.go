@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"ephemera/baselines/index"
-	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
@@ -99,97 +95,6 @@ func TestRunsStop(t *testing.T) {
 	}
 	if <-j.done; !errors.Is(j.err, context.Canceled) {
 		t.Errorf("runs that were stopped: %v", j.err)
-	}
-}
-
-func TestRunRefusals(t *testing.T) {
-	named := func(name string) []any { return []any{map[string]any{"name": name}} }
-	for _, c := range []struct {
-		what    string
-		changes map[string]any
-		want    string
-	}{
-		{"runs", map[string]any{"seeds": 1, "policies": named("nobody")}, "unknown"},
-		{"runs", map[string]any{"seeds": 1, "policies": named("miniflux")}, "knowledge online"},
-		{"runs", map[string]any{"seeds": 0, "policies": named("whittle")}, "0 seeds"},
-		{"runs", map[string]any{"seeds": int64(1e12), "policies": named("whittle")}, "100000 seeds"},
-		{"runs", map[string]any{"seeds": 1, "steps": 0, "policies": named("whittle")}, "does not end"},
-		{"runs", map[string]any{"seeds": 1, "policies": []any{map[string]any{"name": "whittle", "settings": map[string]any{"kappa": 1}}}}, `no setting "kappa"`},
-	} {
-		if _, err := asked(c.what, 0, c.changes, nil); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s with %v: %v, want %q", c.what, c.changes, err, c.want)
-		}
-	}
-}
-
-func TestCurves(t *testing.T) {
-	in := env.Paper(1)
-	values := []float64{0, 1, 10, 100, 2, 20, 3, 5}
-	for name, f := range curves {
-		text, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 4})
-		out, err := curve(text, values, nil)
-		if err != nil || len(out) != len(values) {
-			t.Fatal(out, err)
-		}
-		for k, v := range values {
-			if want := f(in.Sources[k%4], v); out[k] != want {
-				t.Errorf("%s of source %d at %v is %v, want %v", name, k%4, v, out[k], want)
-			}
-		}
-		rows, _ := json.Marshal(map[string]any{"instance": "paper", "curve": name, "columns": 2})
-		if _, err := curve(rows, values, nil); err == nil || !strings.Contains(err.Error(), "rows of 2") {
-			t.Errorf("%s at rows of 2: %v", name, err)
-		}
-		if _, err := curve(text, []float64{1, 2.5, 3, 4}, nil); (err != nil) != strings.HasSuffix(name, "age") {
-			t.Errorf("%s at 2.5: %v", name, err)
-		}
-		if _, err := curve(text, []float64{1, 2, 3}, nil); err == nil {
-			t.Errorf("%s at 3 numbers for 4 sources", name)
-		}
-		if _, err := curve(text, []float64{1, -2, 3, 4}, nil); err == nil || !strings.Contains(err.Error(), "source 1") {
-			t.Errorf("%s at -2: %v", name, err)
-		}
-	}
-}
-
-// ask calls about nothing that is there.
-func ask(t *testing.T, what, text string) any {
-	t.Helper()
-	m, err := Call(context.Background(), what, 0, []byte(text), nil, nil)
-	if err != nil || m.Handle != 0 {
-		t.Fatalf("%s: %+v, %v", what, m, err)
-	}
-	data, err := json.Marshal(m.Answer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-func TestAsk(t *testing.T) {
-	r := ask(t, "relax", `{"instance": "paper", "budget": 1}`).(map[string]any)
-	if len(r["Share"].([]any)) != 4 || r["Bound"].(float64) < r["Reward"].(float64)*(1-1e-9) || !slices.Contains(r["Long"].([]any), any(float64(index.Never))) {
-		t.Errorf("relax: %+v", r)
-	}
-	if v := ask(t, "catalogue", "{}").([]any); len(v) != len(experiments.Catalogue()) {
-		t.Errorf("catalogue: %v", v)
-	}
-	want, err := env.Named("mixed:5", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := env.Unmarshal("", []byte(ask(t, "instance", `{"instance": "mixed:5", "budget": 2}`).(string)))
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("instance: %v, %v; want %v", got, err, want)
-	}
-	for text, want := range map[string]string{`{"instance": "x"}`: "unknown instance", `{`: "settings", `{"luck": 1}`: "luck"} {
-		if _, err := Call(context.Background(), "relax", 0, []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
 	}
 }
 

@@ -193,6 +193,7 @@ def test_errors_come_back():
             ephemera.run(wrong, steps=10)
     for call, words in [
         (lambda: ephemera.run("nobody"), "unknown"),
+        (lambda: ephemera.run("miniflux"), "knowledge online"),
         (lambda: ephemera.run("whittle", steps=None), "does not end"),
         (lambda: ephemera.run("whittle", seed=-1), "seed is -1; needed is uint64"),
         (lambda: ephemera.compare([]), "0 policies"),
