@@ -45,42 +45,36 @@ type Made struct {
 
 // Call does what its name says: about what has the handle, or with handle 0
 // about nothing that is there. The text holds settings in JSON.
-func Call(ctx context.Context, what string, handle int64, text []byte, in, room []float64) (Made, error) {
-	m := Made{Numbers: room[:0]}
-	if err := m.call(ctx, what, handle, text, in); err != nil {
-		return Made{}, err
-	}
-	return m, nil
-}
-
-func (m *Made) call(ctx context.Context, what string, handle int64, text []byte, in []float64) (err error) {
+func Call(ctx context.Context, what string, handle int64, text []byte, in, room []float64) (m Made, err error) {
+	m.Numbers = room[:0]
 	if handle != 0 {
 		about, err := Get[callee](handle)
 		if err != nil {
-			return err
+			return m, err
 		}
 		if what != "close" {
-			return about.call(what, text, m)
+			err = about.call(what, text, &m)
+			return m, err
 		}
 		named.Delete(handle)
 		if runs, ok := about.(*job); ok {
 			runs.stop() // they end after the epochs under way
 		}
-		return nil
+		return m, nil
 	}
 	switch what {
 	case "worlds":
-		return m.build(openWorlds(ctx, text))
+		err = m.build(openWorlds(ctx, text))
 	case "runs":
-		return m.build(startRuns(text))
+		err = m.build(startRuns(text))
 	case "crawler":
-		return m.build(newCrawler(ctx, text))
+		err = m.build(newCrawler(ctx, text))
 	case "load":
-		return m.build(loadCrawler(text))
+		err = m.build(loadCrawler(text))
 	case "feeds":
-		return m.build(newFeeds(text))
+		err = m.build(newFeeds(text))
 	case "load feeds":
-		return m.build(loadFeeds(text))
+		err = m.build(loadFeeds(text))
 	case "curve":
 		m.Numbers, err = curve(text, in, m.Numbers)
 	case "relax", "instance":
@@ -92,7 +86,7 @@ func (m *Made) call(ctx context.Context, what string, handle int64, text []byte,
 	default:
 		err = unknown(what)
 	}
-	return err
+	return m, err
 }
 
 // build gives what was built a handle.
