@@ -129,8 +129,6 @@ func (c *crawler) call(what string, text []byte, m *Made) (err error) {
 		m.Answer, err = c.Select(s.State)
 	case "update":
 		err = c.Update(s.Crawls, s.State)
-	case "thresholds":
-		m.Answer, err = c.thresholds()
 	case "save":
 		m.Answer, err = c.save()
 	default:
@@ -194,22 +192,6 @@ func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
 	v, err := c.look(next)
 	c.agent.Update(crawls, v)
 	return err
-}
-
-// thresholds returns the learned threshold of each source, in epochs, or with
-// knowledge observed as a state; nil stands for never.
-func (c *crawler) thresholds() (to []*float64, err error) {
-	for i := range c.terms.Costs {
-		switch l := c.learner.(type) {
-		case experiments.Aged:
-			to = append(to, result.Ptr(l.ThresholdAge(i)))
-		case experiments.Stated:
-			to = append(to, result.Ptr(l.InverseIndex(i)))
-		default:
-			return nil, fmt.Errorf("%q has no thresholds", c.name)
-		}
-	}
-	return to, nil
 }
 
 // save returns the contents of a state file, which learner.Load reads.

@@ -1,6 +1,5 @@
 """A crawler of sources that come and go."""
 
-import json
 import math
 import re
 from pathlib import Path

@@ -241,12 +241,6 @@ class Learner(Policy):
         """Figures of what was learned, such as the ``price`` of a budget unit, in interest."""
         return {k: v for k, v in self._describe()["metrics"].items() if v is not None}
 
-    @property
-    def thresholds(self) -> NDArray[np.float64]:
-        """(n,) learned thresholds: ages in epochs, with knowledge ``observed`` states in interest; inf for never."""
-        found = self._ask("thresholds")
-        return np.array([np.inf if t is None else t for t in found], np.float64)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner into a file, or as ``state.json`` into a directory.
 
