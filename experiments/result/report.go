@@ -3,11 +3,8 @@ package result
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
-
-	"ephemera/experiments/files"
 )
 
 // Report is the outcome of a comparison of policies on one instance.
@@ -83,19 +80,6 @@ func (r *Report) BoundNote() string {
 		return ""
 	}
 	return fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
-}
-
-// TellSpeed adds the speed to the notes and, unless dir is empty, keeps it there: in
-// timing.json, the one file that changes from call to call.
-func (r *Report) TellSpeed(dir string) error {
-	if r.Speed == 0 {
-		return nil
-	}
-	r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
-	if dir == "" {
-		return nil
-	}
-	return files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed))
 }
 
 // Document implements [Printed].

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/learner"
@@ -26,22 +27,11 @@ func (c *command) tell(done *experiments.Performed[experiments.Record], stdout i
 	}
 	thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance)
 	rep := c.report(done, trainee, thresholds)
-	if dir := c.batch.Dir; dir != "" {
-		err := errors.Join(
-			result.Put(dir, "result.json", rep, result.JSON),
-			result.Put(dir, "metrics.csv", metrics(first), result.CSV),
-		)
-		if thresholds != nil {
-			err = errors.Join(err, result.Put(dir, "thresholds.csv", thresholds, result.CSV))
-		}
-		if err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
+	tables := map[string]*result.Table{"metrics.csv": metrics(first)}
+	if thresholds != nil {
+		tables["thresholds.csv"] = thresholds
 	}
-	if err := rep.TellSpeed(c.batch.Dir); err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return errors.Join(result.Print(stdout, rep, c.format), errors.Join(done.Errors...))
+	return errors.Join(cli.Tell(rep, c.batch.Dir, tables, c.format, stdout), errors.Join(done.Errors...))
 }
 
 // trainee returns the learner as it ended.
