@@ -87,6 +87,7 @@ func (l *Learner) restart(i int, age, harvest float64) {
 	age, harvest = l.shorten(s, age, harvest)
 	s.Common = l.pooled.at(age)
 	s.take(age, harvest, 1)
+	l.evaluate(i)
 	if l.set.Critic == "random" {
 		for j := range l.set.Features {
 			s.Wait[j], s.Toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]

@@ -54,9 +54,8 @@ func init() {
 }
 
 const (
-	pseudoWeight = 3  // of all pseudo-cycles, in cycles
-	firstSteps   = 20 // steps of r after the first cycle
-	laterSteps   = 8
+	pseudoWeight = 3 // of all pseudo-cycles, in cycles
+	doublings    = 7 // 2⁷ steps of r follow a cycle
 )
 
 // pseudoCycles adds, with the weight 3/k in all, four cycles around the threshold
@@ -84,11 +83,15 @@ func (l *Learner) pseudoCycles(s *Source, z *[2*degree + 1]float64, x *[degree +
 	}
 }
 
-// evaluate takes steps of LSPE(0) for source i:
+// evaluate takes 2⁷ steps of LSPE(0) for source i:
 //
 //	h ← h + γB_cc⁻¹(X − B_cc h)
 //	w ← w + γB_ww⁻¹(A_ww w + A_wc h − ηf),  with h = (C, 0, 0, 0) and κ̄ for the cost
-func (l *Learner) evaluate(i, steps int) {
+//
+// so many that r has solved its equations before the actor looks at it. With eight,
+// a source whose threshold doubles at each crawl has weights that describe none of its
+// thresholds, and may be given up though it is worth eight times the price.
+func (l *Learner) evaluate(i int) {
 	s, cost, d := &l.src[i], l.costs[i], l.set.Features
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.Powers[:])
@@ -115,10 +118,7 @@ func (l *Learner) evaluate(i, steps int) {
 		}
 	}
 	l.small.Solve(&v)
-	left := 1.
-	for range steps {
-		left *= 1 - l.set.Gamma
-	}
+	left := math.Pow(1-l.set.Gamma, 1<<doublings)
 	for j := range d + 1 {
 		s.Crawl[j] += (1 - left) * v[j]
 	}
@@ -127,7 +127,7 @@ func (l *Learner) evaluate(i, steps int) {
 	}
 
 	// w ← w + γB_ww⁻¹(A_ww w + g) is w ← w + Gw + g̃ with G = γB_ww⁻¹A_ww, the same
-	// for both rewards.
+	// for both rewards, and two such steps are one with 2G + G² and 2g̃ + Gg̃.
 	var g [degree][critic.Most]float64 // γA_ww, then G, column by column
 	var gain, toll [critic.Most]float64
 	for j := range d {
@@ -149,10 +149,17 @@ func (l *Learner) evaluate(i, steps int) {
 	}
 	l.small.Solve(&gain)
 	l.small.Solve(&toll)
-	for range steps {
-		step(&s.Wait, &gain, &g)
-		step(&s.Toll, &toll, &g)
+	for range doublings {
+		step(gain[:], gain[:], &g)
+		step(toll[:], toll[:], &g)
+		square := g
+		for k := range d {
+			step(square[k][:], g[k][:], &g)
+		}
+		g = square
 	}
+	step(s.Wait[:], gain[:], &g)
+	step(s.Toll[:], toll[:], &g)
 }
 
 // factor takes up B and counts where it is not trusted.
@@ -162,10 +169,10 @@ func (l *Learner) factor(n int, b *[critic.Most][critic.Most]float64) {
 	}
 }
 
-// step takes w ← w + Gw + g̃.
-func step(w *[degree]float64, v *[critic.Most]float64, g *[degree][critic.Most]float64) {
-	old := *w
-	for j := range w {
+// step takes w ← w + Gw + v.
+func step(w, v []float64, g *[degree][critic.Most]float64) {
+	old := [degree]float64(w)
+	for j := range degree {
 		w[j] += v[j] + g[0][j]*old[0] + g[1][j]*old[1] + g[2][j]*old[2]
 	}
 }

@@ -118,10 +118,7 @@ func (l *Learner) follow(o *env.Online) {
 
 // wake lets the actor of a source that has woken look at the price once more.
 func (l *Learner) wake(i int32, epoch int) Waiting {
-	if s := &l.src[i]; epoch > int(s.Last)+1 {
-		if s.Cycles == 1 {
-			l.evaluate(int(i), firstSteps)
-		}
+	if epoch > int(l.src[i].Last)+1 {
 		l.act(int(i), .5)
 	}
 	return l.standing(int(i), float64(l.src[i].Noise))
@@ -184,7 +181,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 		b := l.clocks.at(s.Cycles).b
 		s.take(age, harvest, b)
 		s.Common += b * (l.pooled.at(age) - s.Common)
-		l.evaluate(i, laterSteps)
+		l.evaluate(i)
 		s.From = 0
 		l.act(i, 1)
 		s.From = s.Theta

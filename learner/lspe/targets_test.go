@@ -81,7 +81,7 @@ var ablations = []struct {
 	{"actor off", func(s *Settings) { s.Actor = "off" }},
 	{"price off", func(s *Settings) { s.Price = "off" }},
 	{"reversed", func(s *Settings) { s.B.Power, s.D.Power, s.D.Scale = .95, .8, 1.1 }},
-	{"slow r", func(s *Settings) { s.Gamma = .0025 }},
+	{"slow r", func(s *Settings) { s.Gamma = 2e-4 }},
 }
 
 // TestTargets: with nothing known but costs and budget the learner earns what the
