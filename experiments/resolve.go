@@ -125,13 +125,6 @@ func (r Run) Algorithm() string {
 	return cmp.Or(name, learner.Kinds[0].Name)
 }
 
-// Knowledge returns the level of knowledge of the learner or policy of a resolved
-// run.
-func (r Run) Knowledge() env.Level {
-	_, level, _ := r.contender() // there is one
-	return level
-}
-
 // contender returns the learner or policy, and its level of knowledge.
 func (r Run) contender() (*Entry, env.Level, error) {
 	name, at := r.Algorithm(), ""
