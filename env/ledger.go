@@ -80,19 +80,6 @@ func (l *ledger) check(crawl []int) error {
 // costs in another order differ in their last bits, which must not matter.
 func Fits(cost, budget float64) bool { return cost <= budget*(1+1e-9) }
 
-// HowMany returns how many of n crawls of that cost are within the budget.
-func HowMany(n int, cost, budget float64) int {
-	v := budget / cost
-	if !(v < float64(n)) {
-		return n
-	}
-	k := int(v)
-	if Fits(float64(k+1)*cost, budget) { // the quotient was rounded down
-		k++
-	}
-	return k
-}
-
 // advance books the crawls, moves the mean state on by (2)-(3) and begins the
 // next epoch.
 func (l *ledger) advance(crawl []int) {

@@ -71,7 +71,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 11
+	version = 12
 )
 
 // Encode returns the contents of a state file.

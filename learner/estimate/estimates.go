@@ -55,6 +55,8 @@ type source struct {
 	Rate  rate
 	Span  float64 // epochs from the first that was seen to the last crawl
 	Shows float64 `json:",omitempty"` // items that it shows at most, as far as that is known
+
+	Oldest, Within, Beyond float64 `json:",omitempty"` // greatest age of an item; epochs of the crawls that found some, up to that age and beyond
 }
 
 // normal is a law of a parameter over the sources.
@@ -163,13 +165,14 @@ func (e *Estimates) Decay(i int) (c, doubt float64) {
 	return math.Exp(s.LogDecay), math.Sqrt(s.DecayVar)
 }
 
-// Window returns M of source i, epochs: n/λ of one that shows n items at most, +Inf
-// of others.
+// Window returns M of source i, epochs; n/λ of one that shows n items at most, and
+// +Inf of one that has none.
 func (e *Estimates) Window(i int) float64 {
-	if shows := e.Sources[i].Shows; shows > 0 {
-		return shows / e.Rate(i)
+	s := &e.Sources[i]
+	if s.Shows > 0 {
+		return min(s.window(), s.Shows/e.Rate(i))
 	}
-	return math.Inf(1)
+	return s.window()
 }
 
 // Rate returns λ of source i, items per epoch; 0 until anything was found.
@@ -203,13 +206,6 @@ func (e *Estimates) Export() State {
 	s := e.State
 	s.Sources, s.Calendars = slices.Clone(s.Sources), slices.Clone(s.Calendars)
 	return s
-}
-
-// Clone returns a copy that shares nothing.
-func (e *Estimates) Clone() *Estimates {
-	c := *e
-	c.State = e.Export()
-	return &c
 }
 
 // Import takes up a state that Export returned for the same terms and

@@ -61,6 +61,16 @@ func (e *Estimates) addMarks(s *source, c *env.Crawled, keep float64) (n, oldest
 // lifetime returns the age up to which items are shown, epochs.
 func (s *source) lifetime() float64 { return lasts / math.Exp(s.Marks.LogDecay) }
 
+// window returns the age beyond which no item is seen. All of n items that were
+// published in E + E′ epochs are in the E that are younger than the oldest with the
+// chance (E/(E + E′))ⁿ.
+func (s *source) window() float64 {
+	if n := s.Rate.Items; n*math.Log1p(s.Beyond/s.Within) > unlikely {
+		return s.Oldest * (1 + 1/n)
+	}
+	return math.Inf(1)
+}
+
 // addWorth takes in what items are worth of which that is known. Where they lie far
 // from the line of their source in the mean, since they are of another size or lose
 // interest at another rate than before, it begins anew. The first begin the law of m.

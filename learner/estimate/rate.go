@@ -16,7 +16,7 @@ type rate struct {
 // found at all begin the law of λ.
 func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, epoch int, keep float64) {
 	r := &s.Rate
-	seen := min(float64(c.Age), s.lifetime())
+	seen := min(float64(c.Age), s.lifetime(), s.window())
 	s.Span += float64(c.Age)
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):
@@ -34,6 +34,13 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 	r.Epochs = keep*r.Epochs + seen
 	if e.clock.dated() {
 		e.addCalendar(&e.Calendars[c.Source], c, int(seen), epoch, keep)
+	} else if items > 0 { // gaps are not the night
+		if oldest > s.Oldest*(1+1/r.Items) {
+			s.Beyond = 0
+		}
+		s.Oldest = max(s.Oldest, oldest)
+		s.Within = keep*s.Within + min(float64(c.Age), s.Oldest)
+		s.Beyond = keep*s.Beyond + max(0, float64(c.Age)-s.Oldest)
 	}
 	if !e.found() && items > 0 {
 		e.RateLaw = normal{math.Log(r.Items / r.Epochs), 1}

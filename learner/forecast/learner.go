@@ -70,17 +70,6 @@ type Learner struct {
 	schedule
 	key   []float64 // of those that are awake
 	order []int     // some of their places
-	ViewState
-}
-
-// ViewState is what a [Learner] holds beside the estimates and where sources are, as
-// data.
-type ViewState struct {
-	Epoch  int     `json:"epoch"`  // of the last Select; −1 before
-	Credit float64 `json:"credit"` // budget units saved up for overdue sources
-	Price  float64 `json:"price"`  // mean clearing price, interest per budget unit
-	Low    float64 `json:"low"`    // the least clearing price lately
-	Prices float64 `json:"prices"` // epochs behind the mean
 }
 
 var (
@@ -104,7 +93,7 @@ func New(t env.Terms, set *Settings) (*Learner, error) {
 	}
 	return &Learner{
 		terms: t, set: s, est: estimate.New(t, s.Horizon), round: t.Round(),
-		sel: baselines.NewSelector(t.Costs, t.Budget), ViewState: ViewState{Epoch: -1},
+		sel: baselines.NewSelector(t.Costs, t.Budget), schedule: schedule{Epoch: -1},
 	}, nil
 }
 
@@ -135,22 +124,13 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 
 	had := len(dst)
 	dst = l.sel.Within(o).Among(dst, l.Awake, l.key)
-	for _, i := range dst[had:] {
-		if l.Wake[i] == woken {
-			l.Wake[i] = chosen
+	if len(dst) > had {
+		last := slices.Index(l.Awake, int32(dst[len(dst)-1]))
+		if last >= 0 && !math.IsInf(l.key[last], 1) {
+			l.Prices = min(l.Prices+1, priceMemory)
+			l.Mean += (l.key[last] - l.Mean) / l.Prices
+			l.Low = min(l.key[last], l.Low+(l.key[last]-l.Low)/l.Prices)
 		}
-	}
-	price := math.Inf(1)
-	for k, i := range l.Awake {
-		if l.Wake[i] == chosen {
-			l.Wake[i] = woken
-			price = min(price, l.key[k])
-		}
-	}
-	if !math.IsInf(price, 1) {
-		l.Prices = min(l.Prices+1, priceMemory)
-		l.ViewState.Price += (price - l.ViewState.Price) / l.Prices
-		l.Low = min(price, l.Low+(price-l.Low)/l.Prices)
 	}
 	l.settle(o, cost, longest)
 	return dst
@@ -212,7 +192,7 @@ func (l *Learner) Report(i int, it env.Item) {
 
 // Price returns λ, the index of the last source that the budget reached, in the
 // mean over some epochs; interest per budget unit.
-func (l *Learner) Price() float64 { return l.ViewState.Price }
+func (l *Learner) Price() float64 { return l.Mean }
 
 // Threshold returns the age, in epochs, at which the index of source i reaches
 // the price, were it to publish the same at all times; +Inf if none does.
@@ -240,21 +220,20 @@ func (l *Learner) Fallbacks() int { return 0 }
 // State is the whole state of a [Learner] as data.
 type State struct {
 	Estimates estimate.State `json:"estimates"`
-	View      ViewState      `json:"view"`
 	Schedule  schedule       `json:"schedule"`
 }
 
 // State returns a copy of the learner's whole state. A learner with the same
 // terms and settings that takes it up goes on as this one, bit for bit.
-func (l *Learner) State() State { return State{l.est.Export(), l.ViewState, l.schedule.clone()} }
+func (l *Learner) State() State { return State{l.est.Export(), l.schedule.clone()} }
 
 // SetState takes up a state that State returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	l.ViewState = s.View
+	v := &s.Schedule
 	return check.First(
-		check.Finite("credit and prices", []float64{s.View.Credit, s.View.Price, s.View.Low, s.View.Prices}, 4),
-		l.est.Import(s.Estimates), l.restore(s.Schedule))
+		check.Finite("credit and prices", []float64{v.Credit, v.Mean, v.Low, v.Prices}, 4),
+		l.est.Import(s.Estimates), l.restore(v))
 }
 
 // Policy is what was learned, as a policy that learns no more and draws nothing.
@@ -269,9 +248,11 @@ var _ env.Policy[env.Online] = (*Policy)(nil)
 func (l *Learner) Frozen() *Policy {
 	f := *l
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
-	f.est, f.terms.Costs = l.est.Clone(), slices.Clone(l.terms.Costs)
+	f.terms.Costs = slices.Clone(l.terms.Costs)
+	f.est = estimate.New(f.terms, l.set.Horizon)
+	_ = f.est.Import(l.est.Export()) // it fits
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
-	f.schedule, f.key, f.order = schedule{}, nil, nil
+	f.Wake, f.key, f.order = nil, nil, nil
 	return &Policy{f}
 }
 

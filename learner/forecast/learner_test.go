@@ -206,7 +206,7 @@ func TestForeignState(t *testing.T) {
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
 		"schedule":    func(s *State) { s.Schedule.Wake = s.Schedule.Wake[1:] },
 		"awake":       func(s *State) { s.Schedule.Awake[0] = 99 },
-		"price":       func(s *State) { s.View.Price = math.Inf(1) },
+		"price":       func(s *State) { s.Schedule.Mean = math.Inf(1) },
 		"other world": func(s *State) { s.Estimates.Calendars = make([]estimate.Calendar, 4) },
 	} {
 		s := l.State()

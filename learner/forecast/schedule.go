@@ -20,6 +20,12 @@ type schedule struct {
 	Awake []int32 `json:"awake"` // sources among which is chosen, and some that were
 	Next  int     `json:"next"`  // first epoch whose sources have not woken
 
+	Epoch  int     `json:"epoch"`  // of the last Select; −1 before
+	Credit float64 `json:"credit"` // budget units saved up for overdue sources
+	Mean   float64 `json:"price"`  // mean clearing price, interest per budget unit
+	Low    float64 `json:"low"`    // the least clearing price lately
+	Prices float64 `json:"prices"` // epochs behind the mean
+
 	ring *ring.Ring // those that sleep
 }
 
@@ -27,7 +33,6 @@ const (
 	gone   = -1 - iota // it was removed
 	unseen             // nothing is known of it, and it waits in line
 	woken
-	chosen // and woken
 )
 
 const (
@@ -38,7 +43,7 @@ const (
 
 // begin puts all sources of which something is known among those that are awake.
 func (l *Learner) begin(epoch int) {
-	l.schedule = schedule{Wake: make([]int32, len(l.terms.Costs)), Next: epoch}
+	l.Wake, l.Line, l.Awake, l.Next = make([]int32, len(l.terms.Costs)), nil, nil, epoch
 	l.fillRing()
 	for i, cost := range l.terms.Costs {
 		switch {
@@ -169,17 +174,15 @@ func (l *Learner) settle(o *env.Online, cost, longest float64) {
 	s.Next = s.ring.Next()
 }
 
-func (s *schedule) clone() schedule {
-	return schedule{Wake: slices.Clone(s.Wake), Line: slices.Clone(s.Line), Awake: slices.Clone(s.Awake), Next: s.Next}
+func (s schedule) clone() schedule {
+	s.Wake, s.Line, s.Awake, s.ring = slices.Clone(s.Wake), slices.Clone(s.Line), slices.Clone(s.Awake), nil
+	return s
 }
 
 // restore takes up where sources were.
-func (l *Learner) restore(s schedule) error {
+func (l *Learner) restore(s *schedule) error {
 	n := len(l.terms.Costs)
-	if s.Wake == nil {
-		return nil
-	}
-	if len(s.Wake) != n {
+	if s.Wake != nil && len(s.Wake) != n {
 		return fmt.Errorf("wake has %d entries; allowed are %d", len(s.Wake), n)
 	}
 	listed := make([]bool, n)
@@ -195,6 +198,8 @@ func (l *Learner) restore(s schedule) error {
 		}
 	}
 	l.schedule = s.clone()
-	l.fillRing()
+	if s.Wake != nil {
+		l.fillRing()
+	}
 	return nil
 }

@@ -117,7 +117,8 @@ func openWorlds(ctx context.Context, text []byte) (*Worlds, error) {
 		return nil, err
 	}
 	t := at.terms
-	w.n, w.most = len(t.Costs), env.HowMany(len(t.Costs), slices.Min(t.Costs), t.Budget)
+	w.n = len(t.Costs)
+	w.most = int(min(float64(w.n), t.Budget*(1+1e-9)/slices.Min(t.Costs)))
 	if w.drawn() {
 		w.most = w.n // other costs may come
 	} else {
