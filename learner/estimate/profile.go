@@ -164,7 +164,7 @@ type around struct {
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
 func (e *Estimates) Share(i, t, step int, n, alpha float64) float64 {
-	if e.Vary == [2]float64{} {
+	if len(e.Calendars) == 0 || e.Vary == [2]float64{} {
 		return 1
 	}
 	a, p, share := &e.around, &e.Calendars[i].Own, 1.
