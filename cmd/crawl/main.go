@@ -96,9 +96,6 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 	if err != nil {
 		return err
 	}
-	if unlisted := c.Unlisted(); len(unlisted) > 0 {
-		fmt.Fprintf(stderr, "-worth names %d feeds that are not in the list, such as %s.\n", len(unlisted), unlisted[0])
-	}
 	switch {
 	case dry:
 		err = plan(c, stdout)

@@ -185,6 +185,11 @@ func (c *Crawler) list(feeds []Outline) error {
 			}
 		}
 	}
+	for address := range c.opt.Worth {
+		if _, in := c.listed[address]; !in {
+			c.opt.Log.Warn("a worth is given of a feed that is not in the list", "feed", address)
+		}
+	}
 	return c.enroll()
 }
 

@@ -188,16 +188,3 @@ func (c *Crawler) Once() (requests int, err error) {
 	}
 	return requests, err
 }
-
-// Unlisted returns the addresses of -worth that are not in the list, sorted.
-func (c *Crawler) Unlisted() (addresses []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for address := range c.opt.Worth {
-		if _, in := c.listed[address]; !in {
-			addresses = append(addresses, address)
-		}
-	}
-	slices.Sort(addresses)
-	return addresses
-}
