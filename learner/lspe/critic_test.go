@@ -179,3 +179,29 @@ func TestRescaled(t *testing.T) {
 		}
 	})
 }
+
+// TestCriticKeepsUp: while the cycles of a source get twice as long with each crawl the
+// learned index stays near Whittle's, so that the actor turns round.
+func TestCriticKeepsUp(t *testing.T) {
+	s := env.NewSource("", 60, .12, 1.7)
+	l := newLearner(t, env.Instance{Sources: slices.Repeat([]env.Source{s}, 50), Budget: 10}, 1, nil)
+	l.pooled.mean = s.Harvest(l.round)
+	p := &l.src[0]
+	for age := 1.; age <= 512; age *= 2 {
+		p.Cycles++
+		b := l.clocks.at(p.Cycles).b
+		if p.Cycles == 1 {
+			p.Unit, b = 1, 1
+		}
+		p.Theta = age
+		p.measure()
+		p.take(age, s.Harvest(age), b)
+		p.Common += b * (l.pooled.at(age) - p.Common)
+		l.evaluate(0)
+		at := age - half
+		want := (at+1)*s.Harvest(at) - at*s.Harvest(at+1)
+		if got := l.Index(0); age >= 16 && !(got > .6*want && got < 1.2*want) {
+			t.Errorf("at age %v W is %.4g, and Whittle's index %.4g", age, got, want)
+		}
+	}
+}
