@@ -101,6 +101,9 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		}
 		return cmp.Compare(b.Reward, a.Reward)
 	})
+	if len(records[0].Changes) > 0 {
+		rep.Notes = append(rep.Notes, "The world changes: rows of learning are of all epochs, the others of the world that it becomes.")
+	}
 	rep.Notes = append(rep.Notes, verdict(rep.Results, rows, seeds)...)
 	return rep
 }
@@ -116,8 +119,10 @@ func boundsOf(records []*Record) (all []float64) {
 	return all
 }
 
-// summarize aggregates a row. Its runs pair with Whittle's.
+// summarize aggregates a row. Its runs pair with Whittle's in the same epochs: where
+// the world changes those of learning are others than those after it.
 func (x row) summarize(boot *stats.Bootstrap, whittle row, seeds int) result.Row {
+	whittle.learning = x.learning
 	out := result.Row{
 		Policy:  x.policy,
 		Reward:  stats.Mean(x.rewards()),

@@ -39,6 +39,30 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// In a world that changes, what is earned while learning is compared with what Whittle
+// earns over the same epochs, not in the world that it becomes, which is twice as rich.
+func TestCompareWhileTheWorldChanges(t *testing.T) {
+	in := env.Lognormal(10, 2, 1)
+	richer := slices.Clone(in.Sources)
+	for i := range richer {
+		richer[i].Rate *= 2
+	}
+	in.Changes = []env.Change{{At: 1500, Sources: richer}}
+	all := recordsOf(t, []Scene{PoissonScene(in, env.MarksConstant)}, env.LevelOnline, find(t, "lspe", "whittle"), 3000, 1)
+	for i, c := range all {
+		if c.Learns {
+			all[i].Name = "" // as of train
+		}
+	}
+	r := Compare(all, env.LevelOnline, 1, 1)
+	if got := *rowOf(r, "learning").OfWhittle; got < .85 || got > 1.02 {
+		t.Errorf("while learning %v of Whittle; want about 1: %+v", got, r.Results)
+	}
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "world changes") }) {
+		t.Errorf("notes %q say nothing of the change", r.Notes)
+	}
+}
+
 // Over several instances the interval is over instances: more seeds of the same
 // deterministic worlds tell nothing new.
 func TestIntervalOverInstances(t *testing.T) {
