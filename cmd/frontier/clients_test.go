@@ -154,7 +154,12 @@ func TestClientsThatStall(t *testing.T) {
 func TestSilentClient(t *testing.T) {
 	keepAlive = keepalive.ServerParameters{Time: time.Second, Timeout: time.Second} // no shorter ones are taken
 	address := freeAddress(t)
-	go run(t.Context(), []string{"-listen", address, "-http", "", "-dir", t.TempDir()}, io.Discard, t.Output())
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	var service sync.WaitGroup
+	service.Go(func() { run(ctx, []string{"-listen", address, "-http", "", "-dir", dir}, io.Discard, io.Discard) })
+	defer service.Wait()
+	defer stop()
 	var silent atomic.Bool
 	ended := make(chan bool, 1)
 	client := pb.NewURLFrontierClient(dial(t, address, insecure.NewCredentials(), grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
