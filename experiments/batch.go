@@ -89,18 +89,6 @@ func keptName(hash string, seed uint64) string { return fmt.Sprintf("%s-%d", has
 // run that is done.
 func keptAt(dir, name string) string { return filepath.Join(dir, "runs", name+".json") }
 
-func readKept[T any](path string) (*T, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	x := new(T)
-	if err := json.Unmarshal(data, x); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return x, nil
-}
-
 // PerformMissing performs what is missing of a shard and keeps each as a file of its
 // name. What failed does not stop the others. Something is done when its file is there
 // and can be read, so that several processes may work on one directory at once: they
@@ -109,7 +97,7 @@ func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform
 	out := &Performed[R]{Records: make([]*R, len(names)), Errors: make([]error, len(names))}
 	read := func(i int) {
 		if b.Dir != "" && out.Errors[i] == nil && out.Records[i] == nil {
-			out.Records[i], _ = readKept[R](keptAt(b.Dir, names[i]))
+			out.Records[i], _ = files.ReadJSON[R](keptAt(b.Dir, names[i]))
 		}
 	}
 	var todo []int

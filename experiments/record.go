@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ephemera/experiments/files"
 	"ephemera/learner"
 )
 
@@ -59,7 +60,7 @@ type Pair struct {
 // ReadRecord reads the record that a directory of results has of a run, by its
 // [Engine.Hash] and seed.
 func ReadRecord(dir, hash string, seed uint64) (*Record, error) {
-	return readKept[Record](keptAt(dir, keptName(hash, seed)))
+	return files.ReadJSON[Record](keptAt(dir, keptName(hash, seed)))
 }
 
 // ReadRecords reads the records of all runs that a directory of results keeps, by
@@ -71,7 +72,7 @@ func ReadRecords(dir string) ([]*Record, error) {
 	}
 	var all []*Record
 	for _, path := range paths {
-		rec, err := readKept[Record](path)
+		rec, err := files.ReadJSON[Record](path)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -114,10 +113,16 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	if err != nil {
 		return err
 	}
-	if err := write(out, a, args); err != nil {
+	page := a.Page()
+	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
+	path := filepath.Join(out, "page.html")
+	_, err = page.Write(path, out)
+	err = errors.Join(err, files.Put(filepath.Join(out, learner.StateFile), a.State),
+		result.Put(out, "result.json", a, result.JSON), result.Put(out, "timetable.csv", a.Week(), result.CSV))
+	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	fmt.Fprintf(stderr, "wrote %s\n", filepath.Join(out, pageFile))
+	fmt.Fprintf(stderr, "wrote %s\n", path)
 	return a.Write(stdout, format)
 }
 
@@ -157,25 +162,4 @@ func date(at **int64, text string) error {
 	unix, err := env.ParseTime(text)
 	*at = &unix
 	return err
-}
-
-const pageFile = "page.html"
-
-// write puts the page, the timetable, the figures and the learner into a directory. It
-// replaces those of an earlier call.
-func write(dir string, a *replay.Answer, args []string) error {
-	page := a.Page()
-	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
-	html, err := page.HTML()
-	if err == nil {
-		err = files.Put(filepath.Join(dir, pageFile), html)
-	}
-	svg, drawn := a.Figure().SVG()
-	if drawn == nil {
-		drawn = files.Put(filepath.Join(dir, "schedules.svg"), svg)
-	}
-	var figures bytes.Buffer
-	return errors.Join(err, drawn, a.JSON(&figures), files.Put(filepath.Join(dir, "result.json"), figures.Bytes()),
-		files.Put(filepath.Join(dir, learner.StateFile), a.State),
-		result.Put(dir, "timetable.csv", a.Week(), result.CSV))
 }

@@ -1,8 +1,11 @@
-// Package files writes files that nobody sees before they are complete.
+// Package files writes files that nobody sees before they are complete, and reads
+// what they hold.
 package files
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +17,19 @@ func Put(path string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// ReadJSON reads what a file holds as JSON.
+func ReadJSON[T any](path string) (*T, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	x := new(T)
+	if err := json.Unmarshal(data, x); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
 }
 
 // Write has a function write a file in place of one that is there. Its directory is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -13,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"ephemera/experiments/files"
 )
 
 // night makes an SVG file dark where its reader prefers that.
@@ -68,6 +71,15 @@ func (f Figure) SVG() ([]byte, error) {
 	svg := bytes.Replace(b.Bytes(), header, slices.Concat(night, header), 1)
 	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
+}
+
+// Put writes the figure into a directory, as SVG under its name.
+func (f Figure) Put(dir string) error {
+	svg, err := f.SVG()
+	if err != nil {
+		return err
+	}
+	return files.Put(filepath.Join(dir, f.Name+".svg"), svg)
 }
 
 // sans sets a font without serifs.

@@ -14,7 +14,7 @@ import (
 
 // Figure is a figure as data.
 type Figure struct {
-	Name   string   `json:"name"` // of its files; "" for a figure that only a page has
+	Name   string   `json:"name"` // of its file, without what that ends in
 	Title  string   `json:"title"`
 	X      Axis     `json:"x"`
 	Y      Axis     `json:"y"`

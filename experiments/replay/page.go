@@ -79,7 +79,7 @@ func (a *Answer) Page() *report.Page {
 }
 
 func (a *Answer) schedules() report.Section {
-	return report.Section{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.Figure()}, Notes: []string{sentence("schedules", a)}}
+	return report.Section{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.figure()}, Notes: []string{sentence("schedules", a)}}
 }
 
 func scheduleTable(rows []schedule) *result.Table {
@@ -135,9 +135,10 @@ func (a *Answer) Week() *result.Table {
 	return t
 }
 
-// JSON writes the figures as one object: the keys of all commands, and its own.
-func (a *Answer) JSON(w io.Writer) error {
-	return result.WriteJSON(w, struct {
+// Document implements [result.Printed]: in JSON the figures as one object, with the
+// keys of all commands and its own, and in CSV the schedules.
+func (a *Answer) Document() result.Document {
+	value := struct {
 		result.Report
 		Results  []schedule `json:"results"`
 		Epoch    float64    `json:"epoch_seconds"`
@@ -151,20 +152,17 @@ func (a *Answer) JSON(w io.Writer) error {
 		result.Report{Instance: a.Name, Algorithm: a.learner.Name, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
 		hours(a.HalfLife), a.SecondHalf,
-	})
+	}
+	return result.Document{Value: value, Rows: scheduleTable(a.Rows)}
 }
 
 // shown is how many rows of a table are printed; the page has all.
 const shown = 20
 
-// Write prints the answer: all sections as a table or in Markdown, the
-// schedules alone as CSV, or the figures as JSON.
+// Write prints the answer: all sections as a table or in Markdown, or its document.
 func (a *Answer) Write(w io.Writer, f result.Format) error {
-	switch f {
-	case result.JSON:
-		return a.JSON(w)
-	case result.CSV:
-		return a.schedules().Table.First(shown).Write(w, f)
+	if f == result.JSON || f == result.CSV {
+		return result.Print(w, a, f)
 	}
 	mark := ""
 	if f == result.Markdown {
@@ -190,9 +188,9 @@ func (a *Answer) Write(w io.Writer, f result.Format) error {
 	return nil
 }
 
-// Figure shows what every schedule earns, with intervals over weeks: in colours
+// figure shows what every schedule earns, with intervals over weeks: in colours
 // of their own the learner, and what is told the rates.
-func (a *Answer) Figure() plot.Figure {
+func (a *Answer) figure() plot.Figure {
 	var names []string
 	for _, r := range a.Rows {
 		names = append(names, r.Policy)

@@ -215,10 +215,10 @@ func TestAnswer(t *testing.T) {
 	}
 	var one, two bytes.Buffer
 	q.Workers = 2
-	if err := a.JSON(&one); err != nil {
+	if err := result.Print(&one, a, result.JSON); err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(t, q).JSON(&two); err != nil {
+	if err := result.Print(&two, ask(t, q), result.JSON); err != nil {
 		t.Fatal(err)
 	}
 	if one.String() != two.String() {

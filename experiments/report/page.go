@@ -5,14 +5,20 @@ package report
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"html/template"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
+	"ephemera/experiments/sweep"
 )
 
 // Page is a report as data.
@@ -57,6 +63,27 @@ var (
 	page = template.Must(template.New("report").Parse(pageHTML))
 )
 
+// Load makes the page of a directory of results: that of a sweep, of train or of
+// bench. The page has the commands that make it again, in which the directory is
+// at.
+func Load(ctx context.Context, dir, at string) (p *Page, err error) {
+	if _, missing := os.Stat(filepath.Join(dir, sweep.SummaryFile)); missing == nil {
+		p, err = readSweep(dir)
+	} else {
+		p, err = readResult(ctx, dir)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: holds no results of sweep, train or bench", dir)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if p.Command != "" {
+		p.Command += " -out " + at + "\ngo run ./cmd/report " + at
+	}
+	return p, nil
+}
+
 // HTML returns the page. It loads nothing: script, style and data are in it.
 // Figures without anything to draw are left out, and sections without figures
 // and rows.
@@ -94,27 +121,20 @@ func (p *Page) HTML() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Write writes the page as report.html into the directory, and each figure that
-// has a name as SVG into its subdirectory plots. It returns the names of the plots.
-func (p *Page) Write(dir string) (plots []string, err error) {
+// Write writes the page into a file, and its figures as SVG into the directory plots.
+// It returns how many these are.
+func (p *Page) Write(path, plots string) (drawn int, err error) {
 	html, err := p.HTML()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	for _, s := range p.Sections {
 		for _, f := range s.Figures {
-			if f.Name == "" {
-				continue
+			if err := f.Put(plots); err != nil {
+				return drawn, err
 			}
-			drawing, err := f.SVG()
-			if err == nil {
-				err = files.Put(filepath.Join(dir, "plots", f.Name+".svg"), drawing)
-			}
-			if err != nil {
-				return nil, err
-			}
-			plots = append(plots, f.Name+".svg")
+			drawn++
 		}
 	}
-	return plots, files.Put(filepath.Join(dir, "report.html"), html)
+	return drawn, files.Put(path, html)
 }

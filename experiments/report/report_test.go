@@ -115,22 +115,26 @@ func put(t testing.TB, text string, path ...string) {
 	}
 }
 
-// write makes the report of a directory.
-func write(t testing.TB, dir string) []string {
+// write makes the report of a directory, and returns its files.
+func write(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	r, err := Load(context.Background(), dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plots, err := r.Write(dir)
+	drawn, err := r.Write(filepath.Join(dir, "report.html"), filepath.Join(dir, "plots"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"report.html"}
-	for _, name := range plots {
-		names = append(names, "plots/"+name)
+	all := map[string]string{"report.html": get(t, dir, "report.html")}
+	plots, _ := filepath.Glob(filepath.Join(dir, "plots", "*"))
+	for _, path := range plots {
+		all["plots/"+filepath.Base(path)] = get(t, path)
 	}
-	return names
+	if len(plots) != drawn {
+		t.Errorf("%d plots are there; %d were drawn", len(plots), drawn)
+	}
+	return all
 }
 
 // reward is the mean reward of a cell.
@@ -210,13 +214,12 @@ func TestFarOff(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	dir := sweepIn(t, small)
-	first := map[string]string{}
-	for _, name := range write(t, dir) {
-		first[name] = get(t, dir, name)
+	first := write(t, dir)
+	for name, text := range first {
 		if filepath.Ext(name) != ".svg" {
 			continue
 		}
-		d := xml.NewDecoder(strings.NewReader(first[name]))
+		d := xml.NewDecoder(strings.NewReader(text))
 		var err error
 		for err == nil {
 			_, err = d.Token()
@@ -230,9 +233,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s was not written", want)
 		}
 	}
-	write(t, dir)
-	for name, text := range first {
-		if get(t, dir, name) != text {
+	for name, text := range write(t, dir) {
+		if first[name] != text {
 			t.Errorf("%s differs from run to run", name)
 		}
 	}

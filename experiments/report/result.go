@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
 )
@@ -24,14 +24,10 @@ const (
 )
 
 // readResult makes the page of what train or bench kept.
-func readResult(ctx context.Context, dir, at string) (*Page, error) {
-	text, err := os.ReadFile(filepath.Join(dir, resultFile))
+func readResult(ctx context.Context, dir string) (*Page, error) {
+	r, err := files.ReadJSON[result.Report](filepath.Join(dir, resultFile))
 	if err != nil {
 		return nil, err
-	}
-	r := &result.Report{}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, resultFile), err)
 	}
 	records, err := experiments.ReadRecords(dir)
 	if err != nil {
@@ -49,9 +45,6 @@ func readResult(ctx context.Context, dir, at string) (*Page, error) {
 			return nil, err
 		}
 		*to = strings.TrimSpace(string(text))
-	}
-	if p.Command != "" {
-		p.Command += " -out " + at
 	}
 	var groups []group
 	for _, rec := range records {

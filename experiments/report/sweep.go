@@ -16,17 +16,16 @@ import (
 // sweepPage is a sweep, and how its page draws the cells.
 type sweepPage struct {
 	*sweep.Summary
-	groups []group        // one per cell
-	of     map[string]int // position of each cell's group, by ID
+	groups []group // one per cell
 }
 
 // readSweep makes the page of a sweep.
-func readSweep(dir, at string) (*Page, error) {
+func readSweep(dir string) (*Page, error) {
 	s, err := sweep.ReadSummary(dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &sweepPage{Summary: s, of: map[string]int{}}
+	r := &sweepPage{Summary: s}
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true}
 	for i, cell := range s.Cells {
 		name := cmp.Or(cell.Label, cell.ID)
@@ -46,15 +45,11 @@ func readSweep(dir, at string) (*Page, error) {
 				return nil, err
 			}
 		}
-		r.of[cell.ID] = i
 		r.groups = append(r.groups, g)
 	}
 	p := &Page{
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
 		Notes: []string{s.Sentence()}, Warnings: s.Warnings(),
-	}
-	if s.Command != "" {
-		p.Command += " -out " + at
 	}
 	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile(), learnedOverExact(r.groups)}
 	return p, nil
@@ -123,9 +118,9 @@ func (r *sweepPage) profile() Section {
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
 	f := plot.New("profile", "Performance profile", metric.Words+", τ", "share of runs above τ")
 	for _, l := range r.Profile.Lines {
-		s := f.Of(l.Name)
-		g := r.groups[r.of[l.Name]]
-		s.Name, s.Style = g.name, g.style
+		cell := slices.IndexFunc(r.Cells, func(c sweep.Row) bool { return c.ID == l.Name })
+		s := f.Of(r.groups[cell].name)
+		s.Style = cell
 		for k, e := range l.Share {
 			addEstimate(s, r.Profile.Scores[k], e)
 		}

@@ -2,16 +2,15 @@ package sweep
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/stats"
 )
 
@@ -205,14 +204,5 @@ func (s *Summary) Ranking() []int {
 
 // ReadSummary reads summary.json of a directory.
 func ReadSummary(dir string) (*Summary, error) {
-	path := filepath.Join(dir, SummaryFile)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	s := &Summary{}
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
+	return files.ReadJSON[Summary](filepath.Join(dir, SummaryFile))
 }

@@ -30,11 +30,12 @@ Writes report.html and plots/ into directories of results.
 		if err != nil {
 			return err
 		}
-		plots, err := p.Write(dir)
+		page, plots := filepath.Join(dir, "report.html"), filepath.Join(dir, "plots")
+		drawn, err := p.Write(page, plots)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", filepath.Join(dir, "report.html"), len(plots), filepath.Join(dir, "plots"))
+		fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", page, drawn, plots)
 	}
 	return nil
 }
