@@ -219,7 +219,7 @@ func verdict(results []result.Row, rows []row, seeds int) []string {
 	switch {
 	case len(x) < stats.MinSeeds:
 		return nil
-	case stats.Distinct(x, y, stats.Pairs(len(ranked))):
+	case stats.Distinct(x, y, len(ranked)):
 		return []string{fmt.Sprintf("The best is %s, before %s.", best.policy, second.policy)}
 	}
 	return []string{fmt.Sprintf("The best two, %s and %s, cannot be told apart.", best.policy, second.policy)}

@@ -27,23 +27,24 @@ type form struct {
 }
 
 // index returns γ(x).
-func (f form) index(s source, x float64) complex128 {
-	q := 1 - x/s.ceiling
-	eta := complex(-math.Log(q)/s.decay, 0)
+func (f form) index(s env.Source, x float64) complex128 {
+	ceiling := s.Ceiling()
+	q := 1 - x/ceiling
+	eta := complex(-math.Log(q)/s.Decay, 0)
 	if q < 0 {
-		eta = f.above(s.decay, q)
+		eta = f.above(s.Decay, q)
 	}
 	if cmplx.IsInf(eta) {
-		return complex(x/s.cost, 0) // the limit at u*
+		return complex(x/s.Cost, 0) // the limit at u*
 	}
 	eta = complex(f.round(real(eta)), f.round(imag(eta)))
-	gamma := eta * complex((1-s.factor)*x-s.gain, 0)
+	gamma := eta * complex((1-s.Factor())*x-s.Gain(), 0)
 	if f.remark {
 		gamma += complex(x, 0)
 	} else {
-		gamma += complex(s.ceiling, 0) * (1 - cmplx.Exp(complex(-s.decay, 0)*eta))
+		gamma += complex(ceiling, 0) * (1 - cmplx.Exp(complex(-s.Decay, 0)*eta))
 	}
-	return gamma / complex(s.cost, 0)
+	return gamma / complex(s.Cost, 0)
 }
 
 // exact is the logarithm without rounding.
@@ -72,24 +73,13 @@ var forms = map[string]form{
 	"slides-exceeding": {true, func(eta float64) float64 { return math.Floor(eta+1e-9) + 1 }, zero, false},
 }
 
-// source is what the index takes of one.
-type source struct{ decay, factor, gain, ceiling, cost float64 }
-
-func sourceOf(s env.Source) source {
-	return source{s.Decay, s.Factor(), s.Gain(), s.Ceiling(), s.Cost}
-}
-
 // byForm is the policy that crawls by an index of the true state.
 func byForm(in env.Instance, f form) env.Agent {
-	var of []source
-	for _, s := range in.Sources {
-		of = append(of, sourceOf(s))
-	}
-	gamma := make([]complex128, len(of))
+	gamma := make([]complex128, len(in.Sources))
 	return env.NewAgent(baselines.NewByIndex(in.Terms(), func(key []float64, o *env.Observed) {
 		isReal := true
 		for i, x := range o.State {
-			gamma[i] = f.index(of[i], x)
+			gamma[i] = f.index(in.Sources[i], x)
 			isReal = isReal && imag(gamma[i]) == 0
 		}
 		for i, g := range gamma {

@@ -240,32 +240,31 @@ func TestForms(t *testing.T) {
 		}
 	}
 	for i, s := range env.Paper(1).Sources {
-		of := sourceOf(s)
 		for k := range 400 {
 			x := s.Ceiling() * float64(k) / 170.3
-			near(fmt.Sprintf("source %d, literal at %v", i+1, x), literal.index(of, x), index.WhittleLiteral(s, x))
-			near(fmt.Sprintf("source %d, extended at %v", i+1, x), ext.index(of, x), index.Whittle(s, x))
+			near(fmt.Sprintf("source %d, literal at %v", i+1, x), literal.index(s, x), index.WhittleLiteral(s, x))
+			near(fmt.Sprintf("source %d, extended at %v", i+1, x), ext.index(s, x), index.Whittle(s, x))
 		}
 		for age := 1; age < 8; age++ {
 			x := s.MeanState(age)
 			at := index.WhittleAtAge(s, age)
-			near("remark", form{true, exact, zero, false}.index(of, x), at)
+			near("remark", form{true, exact, zero, false}.index(s, x), at)
 			slides := form{true, math.Ceil, zero, false}
 			eps := 1e-9 * s.Gain()
-			near("slides below", slides.index(of, x-eps), at)
-			near("slides above", slides.index(of, x+eps), at-(s.Gain()-(1-s.Factor())*x))
+			near("slides below", slides.index(s, x-eps), at)
+			near("slides above", slides.index(s, x+eps), at-(s.Gain()-(1-s.Factor())*x))
 		}
 		// Above u*: log_α q = (log|q| + iπ)/log α, each part rounded.
 		x := 1.3 * s.Ceiling()
 		m := (1-s.Factor())*x - s.Gain()
 		re, im := math.Ceil(-math.Log(.3)/s.Decay), math.Ceil(-math.Pi/s.Decay)
-		near("real η", form{true, math.Ceil, realLog, false}.index(of, x), re*m+x)
-		if got := (form{true, math.Ceil, complexLog, false}).index(of, x); cmplx.Abs(got-complex(re*m+x, im*m)) > 1e-9*x {
+		near("real η", form{true, math.Ceil, realLog, false}.index(s, x), re*m+x)
+		if got := (form{true, math.Ceil, complexLog, false}).index(s, x); cmplx.Abs(got-complex(re*m+x, im*m)) > 1e-9*x {
 			t.Errorf("complex η: %v, want %v", got, complex(re*m+x, im*m))
 		}
 		rest := s.Ceiling() * math.Exp(-s.Decay*re)
 		want := complex(re*m+s.Ceiling()-rest*math.Cos(s.Decay*im), im*m+rest*math.Sin(s.Decay*im))
-		if got := (form{false, math.Ceil, complexLog, false}).index(of, x); cmplx.Abs(got-want) > 1e-9*x {
+		if got := (form{false, math.Ceil, complexLog, false}).index(s, x); cmplx.Abs(got-want) > 1e-9*x {
 			t.Errorf("Theorem 1, complex η: %v, want %v", got, want)
 		}
 	}

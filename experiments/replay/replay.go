@@ -129,8 +129,8 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if q.Log.Rows == 0 {
 		return nil, fmt.Errorf("%s: nothing was published from %v to %v", q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
 	}
-	a := &Answer{Question: q, Name: Name(q.Log.Path), Contents: contentsOf(q.Log), catalog: newCatalog(q.Log)}
-	a.Contents.Outliers, a.Never = outliers, never
+	a := &Answer{Question: q, Name: Name(q.Log.Path), catalog: newCatalog(q.Log)}
+	a.Contents, a.Never = a.catalog.contents(q.Log, outliers), never
 	if !a.Contents.Uneven {
 		a.Late = 0 // there is nothing to become known
 	}
@@ -163,6 +163,28 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	a.conclude()
 	return a, nil
+}
+
+// cut limits the log to the times that the question names, and to items that are
+// not dated far from the rest if it names none there. It returns those that are.
+func (q *Question) cut() (outliers []string) {
+	all, first, last := q.Log, q.First, q.Last
+	q.Log = all.Plausible()
+	if first != nil && *first < q.Log.First || last != nil && *last > q.Log.Last {
+		q.Log = all
+	}
+	from, to := q.Log.First, q.Log.Last
+	if q.Log != all {
+		all.Each(func(i int, at int64, _ float64) {
+			if at < from && first == nil || at > to && last == nil {
+				outliers = append(outliers, fmt.Sprintf("%v of %s", unix(float64(at)).Format(time.DateOnly), all.Names[i]))
+			}
+		})
+	}
+	if first != nil || last != nil {
+		q.Log = q.Log.Between(*cmp.Or(first, &from), *cmp.Or(last, &to))
+	}
+	return outliers
 }
 
 // fixPace finds how many crawls there are, in which epochs, what is measured, and
@@ -233,11 +255,8 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 // row measures a schedule in a window.
 func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	m := a.catalog.measure(crawls, w, a.HalfLife, a.Shows)
-	perDay := make([]float64, len(m.days))
-	for d := range perDay {
-		perDay[d] = day / w.length // epochs
-	}
-	interval := a.overWeeks(m.days, perDay)
+	epochs := slices.Repeat([]float64{day / w.length}, len(m.days)) // of each day
+	interval := a.overWeeks(m.days, epochs)
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
 		Policy: policy, Reward: m.Interest * epoch, Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi), Crawls: m.crawls * epoch,

@@ -5,15 +5,14 @@ import "math"
 // Distinct reports whether the mean of best can be told from that of second at
 // the level of 5 %: whether the interval of their mean difference leaves out 0.
 // Both hold one value per seed, of the same seeds in the same order; of days of a
-// recording they hold one value per week. The level is divided by the number of
-// comparisons (Bonferroni), at least 1. The best two of m rows are a choice among
-// m(m−1)/2 pairs, which is what [Pairs] returns.
+// recording they hold one value per week. They are the best two of m rows, a choice
+// among m(m−1)/2 pairs, by which the level is divided (Bonferroni).
 //
 // The interval is Student's, which holds its level at small levels and few seeds,
 // where a percentile bootstrap leaves out 0 as soon as all differences have one
 // sign. Fewer than [MinSeeds] values are never distinct. Differences that are all
 // the same and not 0 always are: nothing random differs.
-func Distinct(best, second []float64, comparisons int) bool {
+func Distinct(best, second []float64, m int) bool {
 	d := differences(best, second)
 	n := float64(len(d))
 	if n < MinSeeds {
@@ -26,11 +25,9 @@ func Distinct(best, second []float64, comparisons int) bool {
 	if mean == 0 || math.IsNaN(squares) {
 		return false
 	}
-	return studentTails(mean/math.Sqrt(squares/(n-1)/n), len(d)-1)*float64(max(1, comparisons)) < 0.05
+	pairs := float64(m) * float64(m-1) / 2
+	return studentTails(mean/math.Sqrt(squares/(n-1)/n), len(d)-1)*pairs < 0.05
 }
-
-// Pairs returns how many pairs there are among that many rows.
-func Pairs(rows int) int { return rows * (rows - 1) / 2 }
 
 // studentTails returns the probability that |T| > |t| under Student's distribution
 // with ν degrees of freedom. With θ = atan(|t|/√ν) the probability of the middle is

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -104,24 +103,19 @@ type Bootstrap struct {
 	// table[n] holds the resamples of n values as sorted positions. Every
 	// aggregate of n values uses the same ones: intervals that are compared
 	// see the same draws, and large sweeps draw once.
-	mu    sync.Mutex
 	table map[int][]int32
 }
 
-// New returns a bootstrap of 95 % intervals from 2000 resamples. It is safe for
-// concurrent use.
+// New returns a bootstrap of 95 % intervals from 2000 resamples.
 func New(seed uint64) *Bootstrap { return &Bootstrap{seed: seed, table: map[int][]int32{}} }
 
 // positions returns the resamples of n values, each as n sorted positions. A
 // sorted sample read at sorted positions is sorted, which the IQM needs.
 func (b *Bootstrap) positions(n int) []int32 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t, ok := b.table[n]
-	if ok {
+	if t, ok := b.table[n]; ok {
 		return t
 	}
-	t = make([]int32, resamples*n)
+	t := make([]int32, resamples*n)
 	rng := stream.New(b.seed, stream.Bootstrap, uint64(n))
 	for r := range resamples {
 		row := t[r*n : (r+1)*n]

@@ -121,7 +121,7 @@ func (s *Summary) verdict(of func(i int) []*experiments.Record) string {
 		return ""
 	}
 	x, y := paired(of(kept[0]), of(kept[1]), m)
-	if !stats.Distinct(x, y, stats.Pairs(len(kept))) {
+	if !stats.Distinct(x, y, len(kept)) {
 		return fmt.Sprintf("The best two cells%s by %s cannot be told apart: %s, and %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
 	}
 	return fmt.Sprintf("The best cell%s by %s is %s, before %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
