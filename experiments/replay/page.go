@@ -104,22 +104,17 @@ func (a *Answer) fewer() report.Section {
 }
 
 func (a *Answer) toUse() report.Section {
-	visits := make([]int, len(a.Log.Names))
+	visits := map[string]int{}
 	for _, c := range a.Timetable {
-		visits[c.Source]++
+		visits[a.Log.Names[c.Source]]++
 	}
-	order := make([]int, len(visits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return visits[j] - visits[i] })
+	names := slices.SortedStableFunc(slices.Values(a.Log.Names), func(x, y string) int { return visits[y] - visits[x] })
 	t := &result.Table{Header: []string{"source", "crawls per week", "every"}}
-	for _, i := range order {
-		if n := float64(visits[i]); n > 0 {
-			t.Add(a.Log.Names[i], formatNumber(n), hours(168/n).String())
-		}
+	for _, name := range names[:len(visits)] {
+		n := float64(visits[name])
+		t.Add(name, formatNumber(n), hours(168/n).String())
 	}
-	text := sentence("timetable", map[string]any{"Timetable": a.Timetable, "LeftOut": len(visits) - len(t.Rows)})
+	text := sentence("timetable", map[string]any{"Timetable": a.Timetable, "LeftOut": len(names) - len(visits)})
 	return report.Section{Title: "A schedule to use", Table: t, Notes: []string{text}}
 }
 

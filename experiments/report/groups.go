@@ -34,17 +34,17 @@ func (g group) series(f *plot.Figure) *plot.Series {
 }
 
 // drawCurves draws a figure over the epochs: the mean over the records of each
-// group, with its 95 % interval. values returns a value at each point of a curve,
-// nil where there is none.
-func drawCurves(f plot.Figure, groups []group, values func(r *experiments.Record) []*float64) plot.Figure {
+// group, with its 95 % interval. value returns that at a point of a curve, nil where
+// there is none.
+func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record, k int) *float64) plot.Figure {
 	f.X.Log = true
 	boot := newBootstrap()
 	for _, g := range groups {
 		at := map[int][]float64{}
 		for _, r := range g.records {
-			for k, v := range values(r) {
-				if v != nil {
-					at[r.Curve[k].Epoch] = append(at[r.Curve[k].Epoch], *v)
+			for k, p := range r.Curve {
+				if v := value(r, k); v != nil {
+					at[p.Epoch] = append(at[p.Epoch], *v)
 				}
 			}
 		}
@@ -63,19 +63,9 @@ func learning(groups []group) Section {
 		mark = " (* breaks the budget)"
 	}
 	share := plot.New("learning", "Reward over time"+mark, "epoch", "share of what exact Whittle earns")
-	share = drawCurves(share, groups, func(r *experiments.Record) (all []*float64) {
-		for _, p := range r.Curve {
-			all = append(all, p.OfWhittle)
-		}
-		return all
-	})
+	share = drawCurves(share, groups, func(r *experiments.Record, k int) *float64 { return r.Curve[k].OfWhittle })
 	focus(&share)
-	crawls := drawCurves(plot.New("learning-crawls", "Crawls over time"+mark, "epoch", "crawls per epoch"), groups, func(r *experiments.Record) (all []*float64) {
-		for _, p := range r.Curve {
-			all = append(all, &p.Crawls)
-		}
-		return all
-	})
+	crawls := drawCurves(plot.New("learning-crawls", "Crawls over time"+mark, "epoch", "crawls per epoch"), groups, func(r *experiments.Record, k int) *float64 { return &r.Curve[k].Crawls })
 	against := "the bound"
 	for _, g := range groups {
 		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound == nil }) {
@@ -84,19 +74,17 @@ func learning(groups []group) Section {
 	}
 	regret := plot.New("regret", "Regret against "+against+mark, "epoch", "interest lost so far")
 	regret.Y.Log = true
-	regret = drawCurves(regret, groups, func(r *experiments.Record) (all []*float64) {
+	regret = drawCurves(regret, groups, func(r *experiments.Record, k int) *float64 {
 		lost, last := 0., 0
-		for _, p := range r.Curve {
+		for _, p := range r.Curve[:k+1] {
 			best := p.Whittle
 			if against == "the bound" {
 				best = *r.Bound
 			}
 			lost += (best - p.Reward) * float64(p.Epoch-last)
 			last = p.Epoch
-			sum := lost
-			all = append(all, &sum)
 		}
-		return all
+		return &lost
 	})
 	return Section{
 		Title: "Learning",

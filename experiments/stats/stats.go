@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"ephemera/env/stream"
+	"ephemera/experiments/result"
 )
 
 // MinSeeds is how many values an interval needs.
@@ -249,18 +250,12 @@ func (b *Bootstrap) Blocks(x []float64, length int) Estimate {
 // MarshalJSON implements json.Marshaler: null where there is no finite value.
 func (e Estimate) MarshalJSON() ([]byte, error) {
 	type plain Estimate
-	null := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
-	}
 	return json.Marshal(struct { // the outer ones hide those of the same name
 		Value *float64 `json:"value"`
 		Lo    *float64 `json:"lo"`
 		Hi    *float64 `json:"hi"`
 		plain
-	}{null(e.Value), null(e.Lo), null(e.Hi), plain(e)})
+	}{result.Ptr(e.Value), result.Ptr(e.Lo), result.Ptr(e.Hi), plain(e)})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
