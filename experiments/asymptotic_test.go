@@ -1,11 +1,9 @@
 package experiments
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -34,12 +32,10 @@ func TestPaperAsymptoticOptimality(t *testing.T) {
 	if *updatePicture {
 		sizes = []int{4, 8, 20, 40, 100, 400, 1000, 4000, 10_000, 100_000}
 	}
-	f := plot.Figure{
-		Name: "asymptotic", Title: "Exact Whittle over the relaxed bound, lognormal, a fixed share crawled",
-		X: plot.Axis{Label: "N, sources", Log: true}, Y: plot.Axis{Label: "reward / bound"},
-	}
-	for k, share := range shares {
-		line := plot.Series{Name: fmt.Sprintf("%v of the sources crawled", share), Style: k}
+	f := plot.New("asymptotic", "Exact Whittle over the relaxed bound, lognormal, a fixed share crawled", "N, sources", "reward / bound")
+	f.X.Log = true
+	for _, share := range shares {
+		line := f.Of(fmt.Sprintf("%v of the sources crawled", share))
 		for _, n := range sizes {
 			if share*float64(n) < 1 {
 				continue
@@ -52,21 +48,13 @@ func TestPaperAsymptoticOptimality(t *testing.T) {
 				t.Errorf("N = %d, share %v: Whittle earns %v of the bound; want it within 0.002 of 1", n, share, ratio)
 			}
 			t.Logf("share %v, N = %6d: %.6f", share, n, ratio)
-			line.X, line.Y = append(line.X, float64(n)), append(line.Y, ratio)
+			line.Add(float64(n), ratio)
 		}
-		f.Series = append(f.Series, line)
 	}
 	if !*updatePicture {
 		return
 	}
-	if err := f.Prune(); err != nil {
-		t.Fatal(err)
-	}
-	svg, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join("..", "docs", "asymptotic.svg"), bytes.TrimSpace(svg), 0o644); err != nil {
+	if err := f.Put(filepath.Join("..", "docs")); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,10 +63,10 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 		}
 		return x, err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = errors.Join(done.Errors...)
 	}
-	if err := errors.Join(done.Errors...); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if slices.Contains(done.Records, nil) { // not measured by its shard meanwhile
