@@ -89,19 +89,11 @@ func (t *Table) fit(width int, first []string) (short *Table, left []string) {
 	return short, left
 }
 
-// Write prints the table as Text, Markdown or CSV; JSON has no table form.
+// Write prints the table as CSV, Markdown or, in any other form, as text.
 func (t *Table) Write(w io.Writer, f Format) error {
-	switch f {
-	case CSV:
-		c := csv.NewWriter(w)
-		return c.WriteAll(append([][]string{t.Header}, t.Rows...))
-	case Text, Markdown:
-		return t.render(w, f)
+	if f == CSV {
+		return csv.NewWriter(w).WriteAll(append([][]string{t.Header}, t.Rows...))
 	}
-	return fmt.Errorf("result: a table has no form %q", f)
-}
-
-func (t *Table) render(w io.Writer, f Format) error {
 	align := make(tw.Alignment, len(t.Header))
 	for i := range align {
 		align[i] = tw.AlignRight
