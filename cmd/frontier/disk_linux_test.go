@@ -25,50 +25,42 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("no disk can be mounted: %v %s", err, out)
 	}
 	// The service runs twice on a disk of 64 MiB that nobody else sees.
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), freeAddress()
 	c := clitest.Process(t, "-listen", address, "-http", "", "-dir", dir+"/s")
-	c.Args = append([]string{"sh", "-c", `mount -t tmpfs -o size=64m none "$0" && "$@"; "$@"`, dir, c.Path}, c.Args[1:]...)
-	c.Args = append([]string{"unshare", "-rm"}, c.Args...)
+	c.Args = append([]string{"unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64m none "$0" && "$@"; "$@"`, dir, c.Path}, c.Args[1:]...)
 	c.Path, _ = exec.LookPath("unshare")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	t.Cleanup(func() { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
-	client := pb.NewURLFrontierClient(begin(t, c, address))
+	s := &service{Cmd: c, address: address}
+	s.begin(t)
 
 	acked, n := map[string]bool{}, 0
 	put := func() pb.AckMessage_Status { // a URL with a kilobyte of metadata
-		t.Helper()
-		puts, err := client.PutURLs(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		puts := must(s.PutURLs(t.Context()))
 		defer puts.CloseSend()
 		n++
-		info := &pb.URLInfo{Url: fmt.Sprintf("http://h%d/%d", n%100, n), Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", 10_000)}}}}
-		puts.Send(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}})
-		ack, err := puts.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		item := discovered(fmt.Sprintf("http://h%d/%d", n%100, n))
+		item.GetDiscovered().Info.Metadata = map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", 10_000)}}}
+		puts.Send(item)
+		ack := must(puts.Recv())
 		if ack.Status == pb.AckMessage_OK {
-			acked[info.Url] = true
+			acked[ack.ID] = true
 		}
 		return ack.Status
 	}
 	reads := func() { // all that was acknowledged, and nothing else
 		t.Helper()
-		list, err := client.ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true))
+		list := must(s.ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true)))
 		known := 0
-		if err == nil {
-			err = receive(list, func(item *pb.URLItem) {
-				known++
-				if url := item.GetKnown().GetInfo().GetUrl(); !acked[url] {
-					t.Errorf("%s is known and was not acknowledged", url)
-				}
-			})
-		}
-		stats, failed := client.GetStats(t.Context(), &pb.QueueWithinCrawlParams{})
-		if err != nil || failed != nil || known != len(acked) || stats.Size != uint64(known) {
-			t.Fatalf("%v %v: %d URLs, %d in the statistics, %d acknowledged", err, failed, known, stats.GetSize(), len(acked))
+		err := receive(list, func(item *pb.URLItem) {
+			known++
+			if url := item.GetKnown().GetInfo().GetUrl(); !acked[url] {
+				t.Errorf("%s is known and was not acknowledged", url)
+			}
+		})
+		stats := must(s.GetStats(t.Context(), &pb.QueueWithinCrawlParams{}))
+		if err != nil || known != len(acked) || stats.Size != uint64(known) {
+			t.Fatalf("%v: %d URLs, %d in the statistics, %d acknowledged", err, known, stats.Size, len(acked))
 		}
 	}
 	for range 100 {
@@ -85,11 +77,8 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	gets, err := client.GetURLs(t.Context(), &pb.GetParams{})
-	if err == nil {
-		_, err = gets.Recv()
-	}
-	if _, failed := client.SetDelay(t.Context(), &pb.QueueDelayParams{}); status.Code(err) != codes.ResourceExhausted || status.Code(failed) != codes.ResourceExhausted {
+	_, err = must(s.GetURLs(t.Context(), &pb.GetParams{})).Recv()
+	if _, failed := s.SetDelay(t.Context(), &pb.QueueDelayParams{}); status.Code(err) != codes.ResourceExhausted || status.Code(failed) != codes.ResourceExhausted {
 		t.Fatal(err, failed)
 	}
 	reads()
@@ -101,11 +90,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("the disk is full with %d URLs", len(acked))
 	}
 	reads()
-	child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", c.Process.Pid))
 	var pid int
-	if fmt.Sscan(string(child), &pid); err != nil || pid == 0 {
-		t.Fatal(err)
-	}
+	must(fmt.Sscan(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", c.Process.Pid)))), &pid))
 	syscall.Kill(pid, syscall.SIGKILL)
 	time.Sleep(time.Second) // the connection is known to be gone
 	reads()

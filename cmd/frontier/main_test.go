@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -43,47 +42,65 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// freeAddress returns an address that nobody listens at.
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
+	return v
+}
+
+// freeAddress returns an address that nobody listens at.
+func freeAddress() string {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	return l.Addr().String()
 }
 
 func dial(t *testing.T, address string, creds credentials.TransportCredentials, more ...grpc.DialOption) *grpc.ClientConn {
-	conn, err := grpc.NewClient(address, append(more, grpc.WithTransportCredentials(creds))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(grpc.NewClient(address, append(more, grpc.WithTransportCredentials(creds))...))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
-// launch starts the command and waits until it serves.
-func launch(t *testing.T, address string, args ...string) (*exec.Cmd, *grpc.ClientConn) {
-	t.Helper()
-	c := clitest.Process(t, append([]string{"-listen", address, "-http", ""}, args...)...)
-	return c, begin(t, c, address)
+// service is the command in a process of its own, with a client.
+type service struct {
+	pb.URLFrontierClient
+	*exec.Cmd
+	address, page string
 }
 
-// begin starts a process and waits until it serves.
-func begin(t *testing.T, c *exec.Cmd, address string) *grpc.ClientConn {
+// launch starts the command on a directory and waits until it serves.
+func launch(t *testing.T, dir string) *service {
 	t.Helper()
-	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
+	s := &service{address: freeAddress(), page: freeAddress()}
+	s.Cmd = clitest.Process(t, "-listen", s.address, "-http", s.page, "-dir", dir)
+	s.begin(t)
+	return s
+}
+
+func (s *service) begin(t *testing.T) {
+	t.Helper()
+	s.Stderr = os.Stderr
+	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Process.Kill() })
-	conn := dial(t, address, insecure.NewCredentials())
+	t.Cleanup(func() { s.Process.Kill() })
+	conn := dial(t, s.address, insecure.NewCredentials())
+	s.URLFrontierClient = pb.NewURLFrontierClient(conn)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if _, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true)); err != nil {
-		t.Fatal(err)
-	}
-	return conn
+	must(healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true)))
+}
+
+// runHere runs the command in this process until the end of the test.
+func runHere(t *testing.T, args ...string) {
+	ended := make(chan error)
+	go func() { ended <- run(t.Context(), args, io.Discard, io.Discard) }()
+	t.Cleanup(func() {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // receive calls f with what a stream brings, until its end.
@@ -107,28 +124,23 @@ func TestKill(t *testing.T) {
 	if *full {
 		rounds = 100
 	}
-	dir, address := t.TempDir(), freeAddress(t)
+	dir := t.TempDir()
 	var mu sync.Mutex
-	acked := map[string]bool{}
-	handed := map[string]bool{}
+	acked, handed := map[string]bool{}, map[string]bool{}
 	served := map[string]time.Time{} // of each queue
 	fetched := 0
 	for round := range rounds {
-		c, conn := launch(t, address, "-dir", dir)
-		client := pb.NewURLFrontierClient(conn)
+		s := launch(t, dir)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for stream := range 6 {
 			wg.Go(func() {
-				puts, err := client.PutURLs(ctx)
+				puts, err := s.PutURLs(ctx)
 				if err != nil {
 					return
 				}
 				wg.Go(func() {
-					for i := 0; ; i++ {
-						if puts.Send(discovered(fmt.Sprintf("http://host%d/%d/%d/%d", i%50, round, stream, i))) != nil {
-							return
-						}
+					for i := 0; puts.Send(discovered(fmt.Sprintf("http://host%d/%d/%d/%d", i%50, round, stream, i))) == nil; i++ {
 						time.Sleep(200 * time.Microsecond)
 					}
 				})
@@ -142,8 +154,8 @@ func TestKill(t *testing.T) {
 		for range 2 {
 			wg.Go(func() {
 				for ctx.Err() == nil {
-					client.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "host7", Time: 1 << 40})
-					gets, err := client.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
+					s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "host7", Time: 1 << 40})
+					gets, err := s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
 					if err != nil {
 						return
 					}
@@ -173,19 +185,15 @@ func TestKill(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(300+round*37%400) * time.Millisecond)
-		c.Process.Signal(syscall.SIGKILL)
-		c.Wait()
+		s.Process.Signal(syscall.SIGKILL)
+		s.Wait()
 		cancel()
 		wg.Wait()
-		conn.Close()
 	}
-	_, conn := launch(t, address, "-dir", dir)
-	list, err := pb.NewURLFrontierClient(conn).ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 31})
+	list := must(launch(t, dir).ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 31}))
 	maps.DeleteFunc(acked, func(_ string, ok bool) bool { return !ok })
 	n := len(acked)
-	if err == nil {
-		err = receive(list, func(item *pb.URLItem) { delete(acked, item.GetKnown().GetInfo().GetUrl()) })
-	}
+	err := receive(list, func(item *pb.URLItem) { delete(acked, item.GetKnown().GetInfo().GetUrl()) })
 	if err != nil || len(acked) > 0 || n == 0 || fetched == 0 {
 		t.Fatalf("%d of %d acknowledged URLs are lost, %d were handed out: %v", len(acked), n, fetched, err)
 	}
@@ -195,20 +203,17 @@ func TestKill(t *testing.T) {
 // TestTerminate holds that after SIGTERM what was received is answered, and the
 // command ends without an error.
 func TestTerminate(t *testing.T) {
-	c, conn := launch(t, freeAddress(t), "-dir", t.TempDir())
-	puts, err := pb.NewURLFrontierClient(conn).PutURLs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := launch(t, t.TempDir())
+	puts := must(s.PutURLs(t.Context()))
 	puts.Send(discovered("http://h/"))
-	if ack, err := puts.Recv(); err != nil || ack.Status != pb.AckMessage_OK {
-		t.Fatal(ack, err)
+	if ack := must(puts.Recv()); ack.Status != pb.AckMessage_OK {
+		t.Fatal(ack)
 	}
-	c.Process.Signal(syscall.SIGTERM)
+	s.Process.Signal(syscall.SIGTERM)
 	if _, err := puts.Recv(); status.Code(err) != codes.Unavailable {
 		t.Fatal(err)
 	}
-	if err := c.Wait(); err != nil {
+	if err := s.Wait(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -227,35 +232,26 @@ func TestUsage(t *testing.T) {
 // TestMove holds that a dump in the form of URLFrontier's client moves over whole,
 // and that a bad line is named.
 func TestMove(t *testing.T) {
-	room := t.TempDir()
-	dump := filepath.Join(room, "dump")
+	t.Chdir(t.TempDir())
 	call := func(args ...string) (string, error) {
-		var out bytes.Buffer
-		err := run(t.Context(), args, &out, io.Discard)
-		return strings.ReplaceAll(out.String(), " ", ""), err
+		out, _, err := clitest.Call(t, run, args...)
+		return strings.ReplaceAll(out, " ", ""), err
 	}
 	lines := `{"known":{"info":{"url":"http://b/","key":"b","crawlID":"OTHER"}},"creationDate":"1600000000"}
 {"known":{"info":{"url":"http://a/","key":"a","metadata":{"m":{"values":["1","2"]}},"crawlID":"DEFAULT"},"refetchableFromDate":"1700000000"},"creationDate":"1600000000"}
 `
-	os.WriteFile(dump, []byte(lines), 0o600)
-	if _, err := call("-dir", filepath.Join(room, "a"), "-import", dump); err != nil {
-		t.Fatal(err)
-	}
+	want := strings.SplitAfter(lines, "\n")
+	os.WriteFile("dump", []byte(lines), 0o600)
+	must(call("-dir", "a", "-import", "dump"))
 	for range 2 { // out, and over to another
-		got, err := call("-dir", filepath.Join(room, "a"), "-export", "-")
-		want := strings.SplitAfter(lines, "\n")
-		if err != nil || got != want[1]+want[0] {
-			t.Fatalf("%s %v", got, err)
+		if got := must(call("-dir", "a", "-export", "-")); got != want[1]+want[0] {
+			t.Fatal(got)
 		}
-		if _, err := call("-dir", filepath.Join(room, "a"), "-export", dump); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := call("-dir", filepath.Join(room, "b"), "-import", dump); err != nil {
-			t.Fatal(err)
-		}
+		must(call("-dir", "a", "-export", "dump"))
+		must(call("-dir", "b", "-import", "dump"))
 	}
-	os.WriteFile(dump, []byte(lines+"{\"known\":{}}\n"), 0o600)
-	if _, err := call("-dir", filepath.Join(room, "c"), "-import", dump); err == nil || !strings.Contains(err.Error(), "line 3") {
+	os.WriteFile("dump", []byte(lines+"{\"known\":{}}\n"), 0o600)
+	if _, err := call("-dir", "c", "-import", "dump"); err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Fatal(err)
 	}
 }
@@ -265,39 +261,26 @@ func TestTLS(t *testing.T) {
 	other := httptest.NewTLSServer(nil) // has a certificate of 127.0.0.1
 	defer other.Close()
 	cert := other.TLS.Certificates[0]
-	der, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
+	t.Chdir(t.TempDir())
+	for name, der := range map[string][]byte{"CERTIFICATE": cert.Certificate[0], "PRIVATE KEY": must(x509.MarshalPKCS8PrivateKey(cert.PrivateKey))} {
+		os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: name, Bytes: der}), 0o600)
 	}
-	room, roots := t.TempDir(), x509.NewCertPool()
-	pemCert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})
-	roots.AppendCertsFromPEM(pemCert)
-	certFile, keyFile := filepath.Join(room, "cert"), filepath.Join(room, "key")
-	os.WriteFile(certFile, pemCert, 0o600)
-	os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
-
-	ctx, stop := context.WithCancel(t.Context())
-	ended, address, page := make(chan error), freeAddress(t), freeAddress(t)
-	go func() {
-		ended <- run(ctx, []string{"-listen", address, "-http", page, "-dir", filepath.Join(room, "s"), "-tls-cert", certFile, "-tls-key", keyFile}, io.Discard, io.Discard)
-	}()
+	address, page := freeAddress(), freeAddress()
+	runHere(t, "-listen", address, "-http", page, "-dir", "s", "-tls-cert", "CERTIFICATE", "-tls-key", "PRIVATE KEY")
+	roots := x509.NewCertPool()
+	roots.AddCert(other.Certificate())
 	client := pb.NewURLFrontierClient(dial(t, address, credentials.NewTLS(&tls.Config{RootCAs: roots})))
-	if _, err := client.GetActive(t.Context(), &pb.Local{}, grpc.WaitForReady(true)); err != nil {
-		t.Fatal(err)
-	}
+	must(client.GetActive(t.Context(), &pb.Local{}, grpc.WaitForReady(true)))
 	for path, want := range map[string]string{"/": "There is no URL yet", "/metrics": "frontier_sync_seconds", "/health": ""} {
-		r, err := http.Get("http://" + page + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(r.Body)
-		r.Body.Close()
-		if r.StatusCode != 200 || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %s %s", path, r.Status, body)
+		if status, body := fetch(page, path); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+}
+
+// fetch reads one of the service's pages.
+func fetch(page, path string) (status int, body string) {
+	r := must(http.Get("http://" + page + path))
+	defer r.Body.Close()
+	return r.StatusCode, string(must(io.ReadAll(r.Body)))
 }

@@ -47,14 +47,7 @@ func TestClientInDocs(t *testing.T) {
 	s.want(err, io.EOF)
 	s.want(s.list(&urlfrontier.ListUrlParams{}), "http://a/@0 http://b/@1700000100")
 
-	source, err := os.ReadFile("client_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../docs/frontier.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source, page := must(os.ReadFile("client_test.go")), must(os.ReadFile("../../docs/frontier.md"))
 	_, client, _ := strings.Cut(string(source), "(again uint64)) error {\n")
 	client, _, _ = strings.Cut(client, "\treturn err // io.EOF")
 	if !strings.Contains(string(page), strings.ReplaceAll(client, "\n\t", "\n")[1:]) {

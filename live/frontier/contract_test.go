@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -32,13 +36,13 @@ type service struct {
 	fs      vfs.FS
 	address string
 	stop    func()
-	clock   atomic.Int64 // ms
+	clock   *atomic.Int64 // ms
 }
 
 const start = 1_700_000_000 // seconds
 
 func serve(t *testing.T, learn ...LearnOptions) *service {
-	s := &service{T: t, fs: vfs.NewMem()}
+	s := &service{T: t, fs: vfs.NewMem(), clock: &atomic.Int64{}}
 	s.clock.Store(start * 1000)
 	s.start(learn...)
 	t.Cleanup(func() { s.stop() })
@@ -46,32 +50,19 @@ func serve(t *testing.T, learn ...LearnOptions) *service {
 }
 
 func (s *service) start(learn ...LearnOptions) {
-	s.Helper()
-	var err error
-	if s.store, err = store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}); err != nil {
-		s.Fatal(err)
-	}
+	s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}))
 	o := Options{Address: "me", Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }}
 	for _, opt := range learn {
-		if o.Learned, err = NewLearned(s.store, testLog(s), map[string]LearnOptions{"L": opt}, o.Now()); err != nil {
-			s.Fatal(err)
-		}
+		log := slog.New(slog.NewTextHandler(s.Output(), nil))
+		o.Learned = must(NewLearned(s.store, log, map[string]LearnOptions{"L": opt}, o.Now()))
 	}
-	if s.server, err = New(s.store, o); err != nil {
-		s.Fatal(err)
-	}
+	s.server = must(New(s.store, o))
 	g := grpc.NewServer()
 	pb.RegisterURLFrontierServer(g, s.server)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	go g.Serve(l)
 	s.address = l.Addr().String()
-	conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		s.Fatal(err)
-	}
+	conn := must(grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials())))
 	s.URLFrontierClient = pb.NewURLFrontierClient(conn)
 	s.stop = func() {
 		s.server.Closing()
@@ -90,35 +81,30 @@ func (s *service) wait(seconds float64) { s.clock.Add(int64(seconds * 1000)) }
 
 var ctx = context.Background()
 
-func must[T any](s *service) func(T, error) T {
-	return func(v T, err error) T {
-		s.Helper()
-		if err != nil {
-			s.Fatal(err)
-		}
-		return v
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
 	}
+	return v
 }
 
 // all returns what a stream brings.
-func all[T any](s *service) func(stream interface{ Recv() (T, error) }, err error) []T {
-	return func(stream interface{ Recv() (T, error) }, err error) (got []T) {
-		s.Helper()
-		for err == nil {
-			var x T
-			if x, err = stream.Recv(); err == nil {
-				got = append(got, x)
-			}
+func all[T any](stream interface{ Recv() (T, error) }) (got []T) {
+	for {
+		x, err := stream.Recv()
+		if err == io.EOF {
+			return got
 		}
-		s.want(err, io.EOF)
-		return got
+		got = append(got, must(x, err))
 	}
 }
 
 func info(url string) *pb.URLInfo { return &pb.URLInfo{Url: url} }
 
-func discovered(url string) *pb.URLItem {
-	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info(url)}}}
+func discovered(url string) *pb.URLItem { return discoveredInfo(info(url)) }
+
+func discoveredInfo(u *pb.URLInfo) *pb.URLItem {
+	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: u}}}
 }
 
 func known(url string, date uint64) *pb.URLItem {
@@ -127,25 +113,21 @@ func known(url string, date uint64) *pb.URLItem {
 
 // put returns the acks as "ID status", from a stream that stays open until all are in.
 func (s *service) put(items ...*pb.URLItem) string {
-	s.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := must[grpc.BidiStreamingClient[pb.URLItem, pb.AckMessage]](s)(s.PutURLs(ctx))
+	stream := must(s.PutURLs(ctx))
 	var acks []string
 	for _, item := range items {
-		if err := stream.Send(item); err != nil {
-			s.Fatal(err)
-		}
+		stream.Send(item)
 	}
 	for range items {
-		a := must[*pb.AckMessage](s)(stream.Recv())
+		a := must(stream.Recv())
 		acks = append(acks, a.ID+" "+a.Status.String())
 	}
 	return strings.Join(acks, ", ")
 }
 
 func (s *service) get(p *pb.GetParams) string {
-	s.Helper()
 	var urls []string
 	for _, u := range s.infos(p) {
 		urls = append(urls, u.Url)
@@ -153,36 +135,27 @@ func (s *service) get(p *pb.GetParams) string {
 	return strings.Join(urls, " ")
 }
 
-func (s *service) infos(p *pb.GetParams) []*pb.URLInfo {
-	s.Helper()
-	stream, err := s.GetURLs(ctx, p)
-	return all[*pb.URLInfo](s)(stream, err)
-}
+func (s *service) infos(p *pb.GetParams) []*pb.URLInfo { return all(must(s.GetURLs(ctx, p))) }
 
 func (s *service) stats(key, crawl string) string {
-	s.Helper()
-	n := must[*pb.Stats](s)(s.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: key, CrawlID: crawl}))
+	n := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: key, CrawlID: crawl}))
 	return fmt.Sprintf("size %d process %d queues %d completed %d active %d crawl %s", n.Size, n.InProcess, n.NumberOfQueues, n.Counts["completed"], n.Counts["active_queues"], n.CrawlID)
 }
 
 func (s *service) queues(p *pb.Pagination) string {
-	s.Helper()
-	return strings.Join(must[*pb.QueueList](s)(s.ListQueues(ctx, p)).Values, " ")
+	return strings.Join(must(s.ListQueues(ctx, p)).Values, " ")
 }
 
 func (s *service) list(p *pb.ListUrlParams) string {
-	s.Helper()
-	stream, err := s.ListURLs(ctx, p)
 	var urls []string
-	for _, item := range all[*pb.URLItem](s)(stream, err) {
+	for _, item := range all(must(s.ListURLs(ctx, p))) {
 		urls = append(urls, fmt.Sprint(item.GetKnown().GetInfo().GetUrl(), "@", item.GetKnown().GetRefetchableFromDate()))
 	}
 	return strings.Join(urls, " ")
 }
 
 func (s *service) status(url string) *pb.URLItem {
-	s.Helper()
-	return must[*pb.URLItem](s)(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url}))
+	return must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url}))
 }
 
 func (s *service) want(got, want any) {
@@ -206,18 +179,18 @@ func TestPutURLs(t *testing.T) {
 	long.Key = strings.Repeat("k", 256)
 	withID := discovered("http://h/4")
 	withID.ID = "mine"
-	s.want(s.put(discovered("no key"), &pb.URLItem{ID: "neither"}, &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: long}}}, withID),
+	s.want(s.put(discovered("no key"), &pb.URLItem{ID: "neither"}, discoveredInfo(long), withID),
 		"no key SKIPPED, neither SKIPPED, http://h/3 SKIPPED, mine OK")
 	long.Key = long.Key[1:]
-	s.want(s.put(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: long}}}), "http://h/3 OK")
+	s.want(s.put(discoveredInfo(long)), "http://h/3 OK")
 
 	// A client that half-closes gets all of its acks and the end.
-	stream := must[grpc.BidiStreamingClient[pb.URLItem, pb.AckMessage]](s)(s.PutURLs(ctx))
+	stream := must(s.PutURLs(ctx))
 	for i := range 3000 {
 		stream.Send(discovered(fmt.Sprint("http://many/", i)))
 	}
 	stream.CloseSend()
-	s.want(len(all[*pb.AckMessage](s)(stream, nil)), 3000)
+	s.want(len(all(stream)), 3000)
 }
 
 func TestIdentity(t *testing.T) {
@@ -230,11 +203,12 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 	s := serve(t)
-	blank, other, key := discovered("http://h/"), discovered("http://h/"), discovered("http://h/")
-	blank.GetDiscovered().Info.CrawlID = "  "
-	other.GetDiscovered().Info.CrawlID = "other"
-	key.GetDiscovered().Info.Key = "K" // the case of a key that was given is kept
-	s.want(s.put(discovered("http://h/"), blank, other, key), "http://h/ OK, http://h/ SKIPPED, http://h/ OK, http://h/ OK")
+	var items []*pb.URLItem
+	for _, id := range []*pb.URLInfo{{}, {CrawlID: "  "}, {CrawlID: "other"}, {Key: "K"}} { // the case of a key that was given is kept
+		id.Url = "http://h/"
+		items = append(items, discoveredInfo(id))
+	}
+	s.want(s.put(items...), "http://h/ OK, http://h/ SKIPPED, http://h/ OK, http://h/ OK")
 	s.want(s.queues(&pb.Pagination{}), "K h")
 }
 
@@ -271,7 +245,7 @@ func TestKnown(t *testing.T) {
 
 func TestPutDiscovered(t *testing.T) {
 	s := serve(t)
-	stream := must[grpc.BidiStreamingClient[pb.DiscoveredBatch, pb.BatchAck]](s)(s.PutDiscovered(ctx))
+	stream := must(s.PutDiscovered(ctx))
 	for _, batch := range []struct {
 		urls []string
 		want string
@@ -281,7 +255,7 @@ func TestPutDiscovered(t *testing.T) {
 			b.Items = append(b.Items, info(url))
 		}
 		stream.Send(b)
-		ack := must[*pb.BatchAck](s)(stream.Recv())
+		ack := must(stream.Recv())
 		s.want(fmt.Sprint(ack.Statuses), batch.want)
 		s.want(ack.ID, batch.want)
 	}
@@ -335,12 +309,12 @@ func TestGateOfQueue(t *testing.T) {
 	}
 	s.want(gap(), 2.) // the default delay of 1 s in whole seconds
 	for delay, want := range map[uint32]float64{0: 1, 1: 2, 3: 4} {
-		must[*pb.Empty](s)(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "h", DelayRequestable: delay}))
+		must(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "h", DelayRequestable: delay}))
 		s.want(gap(), want)
 	}
 	now := uint64(s.clock.Load() / 1000)
 	block := func(until uint64) {
-		must[*pb.Empty](s)(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "h", Time: until}))
+		must(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "h", Time: until}))
 	}
 	block(now + 20)
 	for s.clock.Load()/1000 <= int64(now+20) {
@@ -355,7 +329,7 @@ func TestGateOfQueue(t *testing.T) {
 
 	s.put(known("http://h/2", 0), known("http://h/3", 0))
 	limit := func(n uint32) {
-		must[*pb.Empty](s)(s.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "h", Limit: n}))
+		must(s.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "h", Limit: n}))
 		s.wait(5)
 	}
 	limit(2)
@@ -369,13 +343,13 @@ func TestGateOfQueue(t *testing.T) {
 	_, err := s.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "x"})
 	s.want(status.Code(err), codes.Unknown)
 
-	must[*pb.Empty](s)(s.SetDelay(ctx, &pb.QueueDelayParams{DelayRequestable: 9})) // of all
+	must(s.SetDelay(ctx, &pb.QueueDelayParams{DelayRequestable: 9})) // of all
 	s.put(known("http://z/", start))
 	s.get(anyCrawl)
 	s.wait(9.9)
 	s.want(s.get(&pb.GetParams{Key: "z", Item: &pb.GetParams_CrawlID{}}), "")
-	must[*pb.Empty](s)(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "none", DelayRequestable: 9}))
-	must[*pb.Empty](s)(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "none", Time: 9}))
+	must(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "none", DelayRequestable: 9}))
+	must(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "none", Time: 9}))
 	s.want(s.queues(&pb.Pagination{IncludeInactive: true}), "h z") // nothing was created
 }
 
@@ -400,12 +374,12 @@ func TestGateIsAtomic(t *testing.T) {
 func TestSetActive(t *testing.T) {
 	s := serve(t)
 	s.put(discovered("http://h/1"))
-	must[*pb.Empty](s)(s.SetActive(ctx, &pb.Active{State: false}))
+	must(s.SetActive(ctx, &pb.Active{State: false}))
 	s.restart()
-	s.want(must[*pb.Boolean](s)(s.GetActive(ctx, &pb.Local{})).State, false)
+	s.want(must(s.GetActive(ctx, &pb.Local{})).State, false)
 	s.want(s.get(anyCrawl), "")
 	s.want(s.put(discovered("http://h/2")), "http://h/2 OK")
-	must[*pb.Empty](s)(s.SetActive(ctx, &pb.Active{State: true}))
+	must(s.SetActive(ctx, &pb.Active{State: true}))
 	s.want(s.get(anyCrawl), "http://h/1 http://h/2")
 }
 
@@ -417,11 +391,11 @@ func TestLists(t *testing.T) {
 	}
 	s.want(len(strings.Fields(s.queues(&pb.Pagination{}))), 100)
 	s.want(s.queues(&pb.Pagination{Start: 148, Size: 5}), "q148 q149")
-	must[*pb.Empty](s)(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "q000", Time: start + 10}))
+	must(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "q000", Time: start + 10}))
 	s.put(known("http://q001/A", 0))
 	s.get(&pb.GetParams{Key: "q002", Item: &pb.GetParams_CrawlID{}}) // held is active
 	s.want(s.queues(&pb.Pagination{Size: 2}), "q002 q003")
-	l := must[*pb.QueueList](s)(s.ListQueues(ctx, &pb.Pagination{Size: 2, Start: 1, IncludeInactive: true}))
+	l := must(s.ListQueues(ctx, &pb.Pagination{Size: 2, Start: 1, IncludeInactive: true}))
 	s.want(fmt.Sprint(l.Values, l.Total, l.Start, l.Size, l.CrawlID), "[q001 q002] 0 1 2DEFAULT")
 	s.want(s.stats("", ""), "size 149 process 1 queues 150 completed 1 active 149 crawl DEFAULT")
 
@@ -431,16 +405,16 @@ func TestLists(t *testing.T) {
 	filter, ignore := "Q14", true
 	s.want(s.list(&pb.ListUrlParams{Filter: &filter}), "")
 	s.want(s.list(&pb.ListUrlParams{Filter: &filter, IgnoreCase: &ignore, Start: 9}), fmt.Sprintf("http://q149/A@%d", start))
-	s.want(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter, IgnoreCase: &ignore})).Value, uint64(10))
-	s.want(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{})).Value, uint64(150))
-	s.want(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{Key: "q001"})).Value, uint64(1))
+	s.want(must(s.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter, IgnoreCase: &ignore})).Value, uint64(10))
+	s.want(must(s.CountURLs(ctx, &pb.CountUrlParams{})).Value, uint64(150))
+	s.want(must(s.CountURLs(ctx, &pb.CountUrlParams{Key: "q001"})).Value, uint64(1))
 
 	_, err := s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://none/"})
 	s.want(status.Code(err), codes.NotFound)
 	_, err = s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "none"})
 	s.want(status.Code(err), codes.InvalidArgument)
-	s.want(must[*pb.StringList](s)(s.ListNodes(ctx, &pb.Empty{})).Values[0], "me")
-	must[*pb.Empty](s)(s.SetLogLevel(ctx, &pb.LogLevelParams{Package: "none", Level: pb.LogLevelParams_ERROR}))
+	s.want(must(s.ListNodes(ctx, &pb.Empty{})).Values[0], "me")
+	must(s.SetLogLevel(ctx, &pb.LogLevelParams{Package: "none", Level: pb.LogLevelParams_ERROR}))
 }
 
 // TestDeleting holds that names which are prefixes of each other or have odd
@@ -450,25 +424,24 @@ func TestDeleting(t *testing.T) {
 	names := []string{"crawl", "crawl2", "_", "a_b", "/", "\x00", "\x01", "[::1]", "_DEFAULT_", strings.Repeat("k", 255)}
 	for _, crawl := range names {
 		for _, key := range names {
-			item := known("http://h/", start)
-			item.GetKnown().Info.CrawlID, item.GetKnown().Info.Key = crawl, key
-			s.want(s.put(item), "http://h/ OK")
+			s.want(s.put(discoveredInfo(&pb.URLInfo{Url: "http://h/", CrawlID: crawl, Key: key})), "http://h/ OK")
 		}
 	}
 	s.want(len(s.infos(&pb.GetParams{DelayRequestable: 1000})), 100)
-	must[*pb.StringList](s)(s.ListCrawls(ctx, &pb.Local{}))
+	must(s.ListCrawls(ctx, &pb.Local{}))
 	left := 100
 	for i, crawl := range names {
-		deleted := must[*pb.Long](s)(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: names[i], CrawlID: crawl})).Value
-		s.want(deleted, uint64(1))
-		s.want(must[*pb.Long](s)(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: names[i], CrawlID: crawl})).Value, uint64(0))
-		s.want(must[*pb.Long](s)(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: crawl})).Value, uint64(9))
-		s.want(must[*pb.Long](s)(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: crawl})).Value, uint64(0))
+		for _, want := range []uint64{1, 0} { // what is deleted is gone
+			s.want(must(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: names[i], CrawlID: crawl})).Value, want)
+		}
+		for _, want := range []uint64{9, 0} {
+			s.want(must(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: crawl})).Value, want)
+		}
 		left -= 10
 		s.restart()
 		n := 0
-		for _, c := range must[*pb.StringList](s)(s.ListCrawls(ctx, &pb.Local{})).Values {
-			n += int(must[*pb.Long](s)(s.CountURLs(ctx, &pb.CountUrlParams{CrawlID: c})).Value)
+		for _, c := range must(s.ListCrawls(ctx, &pb.Local{})).Values {
+			n += int(must(s.CountURLs(ctx, &pb.CountUrlParams{CrawlID: c})).Value)
 		}
 		s.want(n, left)
 	}
@@ -481,7 +454,7 @@ func TestPurge(t *testing.T) {
 	s.wait(2 * 86400)
 	s.put(known("http://h/new", start))
 	purge := func(key string, days uint32) uint64 {
-		return must[*pb.Long](s)(s.PurgeURLs(ctx, &pb.PurgeUrlParams{Key: key, Days: days})).Value
+		return must(s.PurgeURLs(ctx, &pb.PurgeUrlParams{Key: key, Days: days})).Value
 	}
 	s.want(purge("", 3), uint64(0))
 	s.want(purge("h", 1), uint64(2))
@@ -489,4 +462,22 @@ func TestPurge(t *testing.T) {
 	s.restart()
 	s.want(s.queues(&pb.Pagination{IncludeInactive: true}), "h i") // emptied queues stay
 	s.want(s.list(&pb.ListUrlParams{}), fmt.Sprintf("http://h/new@%d", start))
+}
+
+// TestPage holds that a browser shows crawls and what is thought of learned URLs.
+func TestPage(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
+		t.Skip(err)
+	}
+	s := serve(t, LearnOptions{PerHour: 1})
+	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.opt.Now()}))
+	web := httptest.NewServer(s.server.HTTP())
+	defer web.Close()
+	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--timeout=5000", "--user-data-dir="+t.TempDir(), "--dump-dom", web.URL).Output()
+	for _, want := range []string{"<td>DEFAULT</td><td>1</td><td>1</td><td>1</td><td>0</td>", "L: learned", "http://l/&lt;b&gt;"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("%v: no %q in %s", err, want, out)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -11,17 +10,20 @@ import (
 	pb "ephemera/live/frontier/urlfrontier"
 )
 
-func testLog(s *service) *slog.Logger { return slog.New(slog.NewTextHandler(s.Output(), nil)) }
-
 // report is what a client puts back after a fetch at a time that found the items.
 func report(url string, date int64, found []time.Time) *pb.URLItem {
-	item := known(url, uint64(date))
-	item.GetKnown().Info.CrawlID = "L"
-	l := &pb.StringList{}
+	item, l := inL(url, date), &pb.StringList{}
 	for _, at := range found {
 		l.Values = append(l.Values, at.Format(time.RFC3339))
 	}
 	item.GetKnown().Info.Metadata = map[string]*pb.StringList{metaItems: l, "kept": {Values: []string{"x"}}}
+	return item
+}
+
+// inL is a known URL of the learned crawl, without metadata.
+func inL(url string, date int64) *pb.URLItem {
+	item := known(url, uint64(date))
+	item.GetKnown().Info.CrawlID = "L"
 	return item
 }
 
@@ -63,7 +65,7 @@ func TestLearned(t *testing.T) {
 	s := serve(t, opt)
 	gaps := []float64{.5, 5, 1000}
 	for i := range gaps {
-		s.put(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}}}})
+		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
 	}
 	s.play(gaps, 100)
 	s.server.opt.Learned.Save()
@@ -72,7 +74,7 @@ func TestLearned(t *testing.T) {
 	if sum := n[0] + n[1] + n[2]; sum > 103 || n[0] < 2*n[1] || n[1] < 2*n[2] || n[2] < 2 {
 		t.Fatalf("%d fetches in 100 hours of at most 1", n)
 	}
-	why := must[*pb.URLItem](s)(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h0/", CrawlID: "L"})).GetKnown().Info.Metadata[metaWhy]
+	why := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h0/", CrawlID: "L"})).GetKnown().Info.Metadata[metaWhy]
 	var rate float64
 	if fmt.Sscanf(strings.Join(why.GetValues(), "\n"), "items per hour %g", &rate); rate < 1 || rate > 4 {
 		t.Fatalf("2 items per hour are thought to be %v", why)
@@ -87,9 +89,7 @@ func TestLearned(t *testing.T) {
 		t.Fatal("not fetched after the client's date")
 	}
 	// Without what was found, the date is the client's, and 0 completes.
-	plain := report("http://h1/", 0, nil)
-	plain.GetKnown().Info.Metadata = nil
-	s.put(plain)
+	s.put(inL("http://h1/", 0))
 	s.want(s.stats("h1", "L"), "size 0 process 0 queues 1 completed 1 active 0 crawl L")
 	s.play(gaps, 260)
 	if n := s.server.opt.Learned.Summaries(0)[0].Sources; n != 2 {
@@ -115,7 +115,7 @@ func TestShadow(t *testing.T) {
 			}
 			url := fmt.Sprintf("http://h%d/", i)
 			s.put(report(url, now.Unix()+7200, found))
-			item := must[*pb.URLItem](s)(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url, CrawlID: "L"}))
+			item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url, CrawlID: "L"}))
 			s.want(item.GetKnown().RefetchableFromDate, uint64(now.Unix()+7200))
 		}
 		for range 60 {

@@ -1,11 +1,9 @@
 package frontier
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -50,13 +48,18 @@ func recorded(t *testing.T, name string, from int64, feeds map[string][]int64) {
 // its rule says.
 type fetcher struct {
 	*service
-	rule     string
-	web      *http.Client
-	seen     map[string]int       // items of a feed up to the last look
-	minutes  map[string][]float64 // until each was found
-	interval map[string]int64     // of the adaptive rule
-	fetches  []int64              // when
-	empty    []int64
+	rule    string
+	web     string // server of the feeds
+	known   map[string]*history
+	fetches []int64 // when
+	empty   []int64
+}
+
+// history is what a fetcher knows of a feed.
+type history struct {
+	seen     int       // items up to the last look
+	minutes  []float64 // until each was found
+	interval int64     // of the adaptive rule
 }
 
 func (f *fetcher) fetch() {
@@ -66,37 +69,31 @@ func (f *fetcher) fetch() {
 	one := inCrawl("L")
 	one.MaxQueues, one.MaxUrlsPerQueue = 1, 1
 	for _, u := range f.infos(one) {
-		res, err := f.web.Get(u.Url)
-		if err != nil {
-			f.Fatal(err)
-		}
-		now := f.clock.Load() / 1000
+		res, err := http.Get(f.web + "?" + u.Url)
+		f.want(err, nil)
+		now, k := f.clock.Load()/1000, f.known[u.Url]
 		var found []time.Time
-		for {
-			var n int
-			var at int64
-			if _, err := fmt.Fscan(res.Body, &n, &at); err != nil {
-				break
-			}
-			if n >= f.seen[u.Url] {
+		var n int
+		for at := int64(0); err == nil; {
+			if _, err = fmt.Fscan(res.Body, &n, &at); err == nil && n >= k.seen {
 				found = append(found, time.Unix(at, 0))
-				f.seen[u.Url], f.minutes[u.Url][n] = n+1, float64(now-at)/60
+				k.seen, k.minutes[n] = n+1, float64(now-at)/60
 			}
 		}
 		res.Body.Close()
 		f.fetches = append(f.fetches, now)
 		// StormCrawler's adaptive scheduler with its defaults: a day, half of it after
 		// a change, half as much again without, an hour at least.
-		next := max(3600, f.interval[u.Url]/2)
+		next := max(3600, k.interval/2)
 		if len(found) == 0 {
 			f.empty = append(f.empty, now)
-			next = max(3600, f.interval[u.Url]*3/2)
+			next = max(3600, k.interval*3/2)
 		}
-		if f.interval[u.Url] == 0 {
+		if k.interval == 0 {
 			next = day
 		}
-		f.interval[u.Url] = next
-		again := map[string]int64{"fixed": now + int64(float64(len(f.minutes))*3600/perHour), "adaptive": now + next}
+		k.interval = next
+		again := map[string]int64{"fixed": now + int64(float64(len(f.known))*3600/perHour), "adaptive": now + next}
 		f.put(report(u.Url, again[f.rule], found))
 	}
 }
@@ -114,61 +111,47 @@ func TestWeek(t *testing.T) {
 	recorded(t, "hn", 1_606_694_400, feeds)
 	recorded(t, "fbmedia2016", 1_457_913_600, feeds)
 	var clock atomic.Int64
+	clock.Store(monday * 1000)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		all := feeds["http://"+q.Host+"/"]
+		all := feeds[q.URL.RawQuery]
 		n, _ := slices.BinarySearch(all, clock.Load()/1000+1)
 		for i := max(0, n-shown); i < n; i++ {
 			fmt.Fprintln(w, i, all[i])
 		}
 	}))
 	defer web.Close()
-	to := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, web.Listener.Addr().String())
-	}}}
 	var fetchers []*fetcher
-	set := func(ms int64) {
-		clock.Store(ms)
-		for _, f := range fetchers {
-			f.clock.Store(ms)
-		}
-	}
 	for _, rule := range []string{"fixed", "adaptive", "learned"} {
-		f := &fetcher{service: serve(t), rule: rule, web: to, seen: map[string]int{}, minutes: map[string][]float64{}, interval: map[string]int64{}}
+		f := &fetcher{service: serve(t), rule: rule, web: web.URL, known: map[string]*history{}}
 		fetchers = append(fetchers, f)
-		set(monday * 1000)
+		f.clock = &clock
 		if rule == "learned" {
 			f.restart(LearnOptions{PerHour: perHour, Longest: Duration(48 * time.Hour)})
 		}
 		for url, all := range feeds {
 			slices.Sort(all)
-			f.minutes[url] = slices.Repeat([]float64{math.Inf(1)}, len(all))
-			item := report(url, monday, nil)
-			item.GetKnown().Info.Metadata = nil
-			f.put(item)
+			f.known[url] = &history{minutes: slices.Repeat([]float64{math.Inf(1)}, len(all))}
+			f.put(inL(url, monday))
 		}
 	}
-	for now := int64(monday); now < weekEnd-day; now += pause {
-		set(now * 1000)
+	for ; clock.Load() < (weekEnd-day)*1000; clock.Add(pause * 1000) {
 		for _, f := range fetchers {
 			f.fetch()
 		}
 	}
-	began := time.Now()
 	var g sync.WaitGroup
 	for _, f := range fetchers {
 		g.Go(func() {
 			for range time.Tick(pause * time.Second / speed) {
-				if f.clock.Load() >= weekEnd*1000 {
+				if clock.Load() >= weekEnd*1000 {
 					return
 				}
 				f.fetch()
 			}
 		})
 	}
-	for range time.Tick(10 * time.Millisecond) {
-		if set((weekEnd-day)*1000 + time.Since(began).Milliseconds()*speed); clock.Load() >= weekEnd*1000 {
-			break
-		}
+	for began := time.Now(); clock.Load() < weekEnd*1000; time.Sleep(10 * time.Millisecond) {
+		clock.Store((weekEnd-day)*1000 + time.Since(began).Milliseconds()*speed)
 	}
 	g.Wait()
 	for _, from := range []int64{monday, weekEnd - day} {
@@ -185,25 +168,17 @@ func (f *fetcher) print(feeds map[string][]int64, from int64) {
 		return len(times) - before
 	}
 	var minutes []float64
-	missed, late := 0, 0
-	for url, all := range feeds {
-		for i, at := range all {
-			m := f.minutes[url][i]
-			if i >= f.seen[url] {
-				m = float64(weekEnd-at) / 60 // it may still be found
-			}
-			if at < from {
-				continue
-			}
-			minutes = append(minutes, m)
-			if math.IsInf(m, 1) {
-				missed++
-			} else if m > day/60 {
-				late++
+	for url, k := range f.known {
+		for i, at := range feeds[url] {
+			if i >= k.seen {
+				k.minutes[i] = float64(weekEnd-at) / 60 // it may still be found
 			}
 		}
+		minutes = append(minutes, k.minutes[len(k.minutes)-since(feeds[url]):]...)
 	}
 	slices.Sort(minutes)
+	found, _ := slices.BinarySearch(minutes, math.Inf(1))
+	soon, _ := slices.BinarySearch(minutes, day/60+1e-9)
 	fmt.Printf("%d days, %-9s %d feeds, %d fetches, %d empty; %d items: median %.0f min, 90 %% %.0f min, %d after a day, %d missed\n",
-		(weekEnd-from)/day, f.rule, len(feeds), since(f.fetches), since(f.empty), len(minutes), minutes[len(minutes)/2], minutes[len(minutes)*9/10], late, missed)
+		(weekEnd-from)/day, f.rule, len(feeds), since(f.fetches), since(f.empty), len(minutes), minutes[len(minutes)/2], minutes[len(minutes)*9/10], found-soon, len(minutes)-found)
 }

@@ -1,22 +1,22 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 
-	"ephemera/live/schedule"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"ephemera/live/schedule"
 )
 
-const dir = "frontier"
-
-func open(t interface{ Fatal(...any) }, fs vfs.FS, o Options) *Store {
-	o.FS = fs
-	s, err := Open(dir, &o)
+func open(t *testing.T, fs vfs.FS) *Store {
+	s, err := Open("frontier", &Options{FS: fs, Delay: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func crash(fs *vfs.MemFS, percent int, seed uint64) *vfs.MemFS {
 // keeps the first ones.
 func TestCrashKeepsOrderOfCalls(t *testing.T) {
 	fs := vfs.NewCrashableMem()
-	s := open(t, fs, Options{})
+	s := open(t, fs)
 	defer s.Close()
 	var acked int
 	for i := range 400 {
@@ -48,7 +48,7 @@ func TestCrashKeepsOrderOfCalls(t *testing.T) {
 		if i%20 != 0 {
 			continue
 		}
-		again := open(t, crash(fs, 50, uint64(i)), Options{})
+		again := open(t, crash(fs, 50, uint64(i)))
 		known := map[string]bool{}
 		again.URLs("c", "", func(r *Record) bool { known[r.URL] = true; return true })
 		again.Close()
@@ -58,28 +58,255 @@ func TestCrashKeepsOrderOfCalls(t *testing.T) {
 	}
 }
 
-// BenchmarkDiscover puts URLs from 8 goroutines that wait for the disk each 100.
-func BenchmarkDiscover(b *testing.B) {
-	s, err := Open(b.TempDir(), nil)
-	if err != nil {
-		b.Fatal(err)
+// model is a store in the obvious way: it looks at everything, each time.
+type model struct {
+	delay  int64
+	queues []*modelQueue // by turn
+}
+
+type modelQueue struct {
+	crawl, key string
+	schedule.Limits
+	urls map[string]*modelURL
+}
+
+type modelURL struct {
+	Record
+	until int64
+}
+
+func (m *model) find(crawl, key string) *modelQueue {
+	for _, q := range m.queues {
+		if q.crawl == crawl && q.key == key {
+			return q
+		}
 	}
-	defer s.Close()
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			for i := range b.N / 8 {
-				id := schedule.ID{Crawl: "c", Key: fmt.Sprint(i % 1000), URL: fmt.Sprint("https://host/", g, "/", i)}
-				_, c, err := s.Discover(id, 1, 1, []byte("data"))
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				if i%100 == 0 {
-					c.Wait()
+	return nil
+}
+
+func (m *model) put(id schedule.ID, due, now int64, data string) {
+	q := m.find(id.Crawl, id.Key)
+	if q == nil {
+		q = &modelQueue{id.Crawl, id.Key, schedule.Limits{Delay: -1}, map[string]*modelURL{}}
+		m.queues = append(m.queues, q)
+	}
+	created := now / 1000 * 1000
+	if u := q.urls[id.URL]; u != nil {
+		created = u.Created
+	}
+	q.urls[id.URL] = &modelURL{Record: Record{id, due, created, []byte(data)}}
+}
+
+// restart puts the queues in the order in which they were served last.
+func (m *model) restart() {
+	slices.SortFunc(m.queues, func(a, b *modelQueue) int {
+		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.crawl, b.crawl), cmp.Compare(a.key, b.key))
+	})
+}
+
+func (q *modelQueue) count(now int64) (n schedule.Counts) {
+	n.Queues = 1
+	for _, u := range q.urls {
+		if u.Due == schedule.Completed {
+			n.Completed++
+			continue
+		}
+		n.Scheduled++
+		n.Active = 1
+		if u.until > now {
+			n.Held++
+		}
+	}
+	return n
+}
+
+// take returns the URLs of the request with what is kept of them.
+func (m *model) take(r schedule.Request) (got []string) {
+	served := 0
+	for _, q := range slices.Clone(m.queues) {
+		n := q.count(r.Now)
+		delay := q.Delay
+		if delay < 0 {
+			delay = m.delay
+		}
+		if r.Crawl != "" && r.Crawl != q.crawl || r.Key != "" && r.Key != q.key ||
+			q.Blocked > r.Now || q.Last > 0 && q.Last+delay > r.Now ||
+			q.Most > 0 && n.Completed >= int(q.Most) || r.PerQueue > 0 && n.Held >= r.PerQueue {
+			continue
+		}
+		var due []*modelURL
+		for _, u := range q.urls {
+			if u.Due != schedule.Completed && u.Due <= r.Now && u.until <= r.Now {
+				due = append(due, u)
+			}
+		}
+		if len(due) == 0 {
+			continue
+		}
+		slices.SortFunc(due, func(a, b *modelURL) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.URL, b.URL)) })
+		if r.PerQueue > 0 {
+			due = due[:min(len(due), r.PerQueue-n.Held)]
+		}
+		for _, u := range due {
+			u.until = r.Now + r.Hold
+			got = append(got, show(&u.Record))
+		}
+		q.Last = r.Now
+		m.queues = append(slices.DeleteFunc(m.queues, func(o *modelQueue) bool { return o == q }), q)
+		if served++; served == r.Queues || r.Enough > 0 && len(got) >= r.Enough {
+			break
+		}
+	}
+	return got
+}
+
+func show(r *Record) string { return fmt.Sprintf("%q %d %d %s", r.ID, r.Due, r.Created, r.Data) }
+
+// all returns what is kept of each URL.
+func (m *model) all() (all []string) {
+	for _, q := range m.queues {
+		for _, u := range q.urls {
+			all = append(all, show(&u.Record))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// names that are prefixes of each other, or could be mistaken for lengths or ends.
+var hostile = []string{"a", "ab", "_", "a_b", "/", "\x00", "\x01a", "\xff", "\xff\xff", strings.Repeat("k", 255), "[::1]"}
+
+// TestAgainstObviousModel holds that whatever is called, the same URLs are handed out
+// in the same order, and the totals agree; and that a power cut after any call changes
+// nothing of that.
+func TestAgainstObviousModel(t *testing.T) {
+	for seed := range uint64(200) {
+		if seed < 40 || !testing.Short() {
+			walk(t, seed)
+		}
+	}
+}
+
+func walk(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	names := slices.Clone(hostile)
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	span := func() int64 { return []int64{0, 1, 2, 500, 1000, 2000, 5000}[rng.IntN(7)] }
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs)
+	defer func() { s.Close() }()
+	m := &model{delay: 1000}
+	now := int64(1_000_000)
+	var commit *Commit
+	check := func(what, got, want any) {
+		t.Helper()
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("walk %d: %+v: got %+v, want %+v", seed, what, got, want)
+		}
+	}
+	for step := range 300 {
+		id := schedule.ID{Crawl: names[rng.IntN(2)], Key: names[2+rng.IntN(3)], URL: names[rng.IntN(6)]}
+		q := m.find(id.Crawl, id.Key)
+		var gone, want int
+		var err error
+		switch call := rng.IntN(24); {
+		case call < 5:
+			now += span()
+		case call < 10:
+			due, data := now+span()-1000, fmt.Sprint(step)
+			if rng.IntN(4) == 0 {
+				due = schedule.Completed
+			}
+			commit, err = s.Put(id, due, now, []byte(data))
+			m.put(id, due, now, data)
+		case call < 12:
+			var unknown bool
+			unknown, commit, err = s.Discover(id, now, now, []byte("new"))
+			check(id, unknown, q == nil || q.urls[id.URL] == nil)
+			if unknown {
+				m.put(id, now, now, "new")
+			}
+		case call < 17:
+			r := schedule.Request{Now: now, Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4)}
+			if rng.IntN(2) == 0 {
+				r.Crawl = id.Crawl
+				if rng.IntN(2) == 0 {
+					r.Key = id.Key
 				}
 			}
+			var taken []Record
+			var got []string
+			taken, _, err = s.Take(r)
+			for i := range taken {
+				got = append(got, show(&taken[i]))
+			}
+			check(r, got, m.take(r))
+		case call < 20:
+			blocked, delay, most := now+span(), span()-1, uint32(rng.IntN(4))
+			limit := []func(l *schedule.Limits){
+				func(l *schedule.Limits) { l.Blocked = blocked },
+				func(l *schedule.Limits) { l.Delay = delay },
+				func(l *schedule.Limits) { l.Most = most },
+			}[rng.IntN(3)]
+			var found bool
+			found, err = s.Change(id.Crawl, id.Key, limit)
+			if check(id, found, q != nil); found {
+				limit(&q.Limits)
+			}
+		case call < 21:
+			m.delay = span()
+			err = s.SetDelay(m.delay)
+		case call < 22:
+			key := &id.Key
+			if rng.IntN(4) == 0 {
+				key = nil // all of the crawl
+			}
+			gone, err = s.Remove(id.Crawl, key)
+			m.queues = slices.DeleteFunc(m.queues, func(q *modelQueue) bool {
+				gone := q.crawl == id.Crawl && (key == nil || q.key == id.Key)
+				if gone {
+					want += len(q.urls)
+				}
+				return gone
+			})
+		case call < 23:
+			before := now - span()
+			gone, err = s.RemoveBefore(id.Crawl, id.Key, before)
+			if q != nil {
+				want = len(q.urls)
+				maps.DeleteFunc(q.urls, func(_ string, u *modelURL) bool { return u.Created < before })
+				want -= len(q.urls)
+			}
+		default:
+			commit.Wait() // waited for: all of it is there
+			fs = crash(fs, 50*rng.IntN(3), seed)
+			s.Close()
+			s = open(t, fs)
+			m.restart()
+			var got []string
+			for _, crawl := range names[:2] {
+				err = cmp.Or(err, s.URLs(crawl, "", func(r *Record) bool {
+					got = append(got, show(r))
+					return true
+				}))
+			}
+			slices.Sort(got)
+			check("after the crash", got, m.all())
+		}
+		check("error", err, nil)
+		check("removed", gone, want)
+		s.View(now, func(sched *schedule.Schedule) {
+			var all schedule.Counts
+			for _, q := range m.queues {
+				want := q.count(now)
+				check(q, sched.Lookup(q.crawl, q.key).Counts(), want)
+				all.Queues += want.Queues
+				all.Active += want.Active
+				all.Scheduled += want.Scheduled
+				all.Held += want.Held
+				all.Completed += want.Completed
+			}
+			check("all", sched.Counts(""), all)
 		})
 	}
-	wg.Wait()
 }
