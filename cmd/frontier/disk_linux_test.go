@@ -51,16 +51,14 @@ func TestFullDisk(t *testing.T) {
 	reads := func() { // all that was acknowledged, and nothing else
 		t.Helper()
 		list := must(s.ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true)))
-		known := 0
-		err := receive(list, func(item *pb.URLItem) {
-			known++
+		known := must(receive(list, func(item *pb.URLItem) {
 			if url := item.GetKnown().GetInfo().GetUrl(); !acked[url] {
 				t.Errorf("%s is known and was not acknowledged", url)
 			}
-		})
+		}))
 		stats := must(s.GetStats(t.Context(), &pb.QueueWithinCrawlParams{}))
-		if err != nil || known != len(acked) || stats.Size != uint64(known) {
-			t.Fatalf("%v: %d URLs, %d in the statistics, %d acknowledged", err, known, stats.Size, len(acked))
+		if known != len(acked) || stats.Size != uint64(known) {
+			t.Fatalf("%d URLs, %d in the statistics, %d acknowledged", known, stats.Size, len(acked))
 		}
 	}
 	for range 100 {

@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +29,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"ephemera/cmd/internal/cli"
@@ -35,12 +39,7 @@ import (
 
 var full = flag.Bool("full", false, "kill the service a hundred times, not five, and measure it")
 
-func TestMain(m *testing.M) {
-	clitest.Main(m, func() {
-		main()
-		os.Exit(0)
-	})
-}
+func TestMain(m *testing.M) { clitest.Main(m, main) }
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -71,7 +70,6 @@ type service struct {
 
 // launch starts the command on a directory and waits until it serves.
 func launch(t *testing.T, dir string) *service {
-	t.Helper()
 	s := &service{address: freeAddress(), page: freeAddress()}
 	s.Cmd = clitest.Process(t, "-listen", s.address, "-http", s.page, "-dir", dir)
 	s.begin(t)
@@ -79,7 +77,6 @@ func launch(t *testing.T, dir string) *service {
 }
 
 func (s *service) begin(t *testing.T) {
-	t.Helper()
 	s.Stderr = os.Stderr
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
@@ -103,16 +100,16 @@ func runHere(t *testing.T, args ...string) {
 	})
 }
 
-// receive calls f with what a stream brings, until its end.
-func receive[T any](stream interface{ Recv() (T, error) }, f func(T)) error {
+// receive calls f with what a stream brings, until its end, and returns how much it was.
+func receive[T any](stream interface{ Recv() (T, error) }, f func(T)) (n int, err error) {
 	for {
 		x, err := stream.Recv()
 		if err == io.EOF {
-			return nil
+			return n, nil
+		} else if err != nil {
+			return n, err
 		}
-		if err != nil {
-			return err
-		}
+		n++
 		f(x)
 	}
 }
@@ -153,14 +150,14 @@ func TestKill(t *testing.T) {
 		}
 		for range 2 {
 			wg.Go(func() {
-				for ctx.Err() == nil {
+				for err := error(nil); err == nil; time.Sleep(10 * time.Millisecond) {
 					s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "host7", Time: 1 << 40})
-					gets, err := s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
-					if err != nil {
+					gets, failed := s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
+					if failed != nil {
 						return
 					}
 					seen := map[string]bool{}
-					err = receive(gets, func(u *pb.URLInfo) {
+					_, err = receive(gets, func(u *pb.URLInfo) {
 						now := time.Now()
 						mu.Lock()
 						defer mu.Unlock()
@@ -177,10 +174,6 @@ func TestKill(t *testing.T) {
 							t.Errorf("round %d: the blocked queue is served", round)
 						}
 					})
-					if err != nil {
-						return
-					}
-					time.Sleep(10 * time.Millisecond)
 				}
 			})
 		}
@@ -193,9 +186,9 @@ func TestKill(t *testing.T) {
 	list := must(launch(t, dir).ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 31}))
 	maps.DeleteFunc(acked, func(_ string, ok bool) bool { return !ok })
 	n := len(acked)
-	err := receive(list, func(item *pb.URLItem) { delete(acked, item.GetKnown().GetInfo().GetUrl()) })
-	if err != nil || len(acked) > 0 || n == 0 || fetched == 0 {
-		t.Fatalf("%d of %d acknowledged URLs are lost, %d were handed out: %v", len(acked), n, fetched, err)
+	must(receive(list, func(item *pb.URLItem) { delete(acked, item.GetKnown().GetInfo().GetUrl()) }))
+	if len(acked) > 0 || n == 0 || fetched == 0 {
+		t.Fatalf("%d of %d acknowledged URLs are lost, %d were handed out", len(acked), n, fetched)
 	}
 	t.Logf("%d kills, %d URLs acknowledged, %d handed out", rounds, n, fetched)
 }
@@ -283,4 +276,257 @@ func fetch(page, path string) (status int, body string) {
 	r := must(http.Get("http://" + page + path))
 	defer r.Body.Close()
 	return r.StatusCode, string(must(io.ReadAll(r.Body)))
+}
+
+// metric reads a number of the service's page of metrics.
+func (s *service) metric(name string) (v float64) {
+	_, page := fetch(s.page, "/metrics")
+	_, rest, _ := strings.Cut(page, "\n"+name+" ")
+	must(fmt.Sscan(rest, &v))
+	return v
+}
+
+// TestClientsThatStall holds that clients that stop reading, that are killed, or
+// that only keep their streams open do not keep others waiting, and leave nothing.
+func TestClientsThatStall(t *testing.T) {
+	s := launch(t, t.TempDir())
+	other := func(o ...grpc.DialOption) pb.URLFrontierClient { // on a connection of its own
+		return pb.NewURLFrontierClient(dial(t, s.address, insecure.NewCredentials(), o...))
+	}
+	stats := func(crawl string) *pb.Stats {
+		return must(s.GetStats(t.Context(), &pb.QueueWithinCrawlParams{CrawlID: crawl}))
+	}
+	hundred := &pb.GetParams{MaxQueues: 100, MaxUrlsPerQueue: 1}
+	put(t, s, 0, 50_000, 10_000, 0)
+	goroutines := s.metric("go_goroutines")
+
+	// One that takes everything and reads one URL: the others are not taken.
+	slow, stop := context.WithCancel(t.Context())
+	must(must(other().GetURLs(slow, &pb.GetParams{})).Recv())
+	// Ten streams that put and read no answer.
+	deaf := other(grpc.WithInitialWindowSize(1 << 16)) // a client that makes no more room for answers
+	var sent sync.WaitGroup
+	for k := range 10 {
+		puts := must(deaf.PutURLs(slow))
+		sent.Go(func() {
+			for i := k; puts.Send(item("deaf", i)) == nil; i += 10 {
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	held := stats("").InProcess
+	if take(t, s, 100, hundred); held > 10_000 {
+		t.Errorf("a client that read one URL has %d", held)
+	}
+	for last, wait := uint64(0), 0; last == 0 || last < stats("deaf").Size; wait++ {
+		last = stats("deaf").Size
+		if time.Sleep(300 * time.Millisecond); wait > 200 {
+			t.Fatalf("%d URLs are put by streams that read no answer, and still more", last)
+		}
+	}
+	stop()
+	sent.Wait()
+
+	// Killed ones: the connection is reset in the middle of both.
+	for round := range 20 {
+		var wire net.Conn
+		c := dial(t, s.address, insecure.NewCredentials(), grpc.WithContextDialer(func(_ context.Context, a string) (conn net.Conn, err error) {
+			wire, err = net.Dial("tcp", a)
+			return wire, err
+		}))
+		doomed := pb.NewURLFrontierClient(c)
+		doomed.GetURLs(t.Context(), &pb.GetParams{MaxQueues: 100})
+		puts, err := doomed.PutURLs(t.Context())
+		for i := 0; err == nil && i < 1000; i++ {
+			err = puts.Send(item("killed", round*1000+i))
+		}
+		must(puts.Recv())
+		wire.(*net.TCPConn).SetLinger(0)
+		wire.Close()
+		c.Close()
+	}
+
+	// Ten thousand that wait.
+	before := s.metric("process_resident_memory_bytes")
+	var idle []pb.URLFrontier_PutURLsClient
+	waiting, end := context.WithCancel(t.Context())
+	many := other()
+	for i := range 10_000 {
+		puts := must(many.PutURLs(waiting))
+		puts.Send(item("idle", i))
+		idle = append(idle, puts)
+	}
+	for _, puts := range idle {
+		must(puts.Recv())
+	}
+	take(t, s, 100, hundred)
+	each := (s.metric("process_resident_memory_bytes") - before) / 10_000
+	t.Logf("10 000 idle streams: %.0f kB each, %.0f goroutines", each/1000, s.metric("go_goroutines"))
+	if each > 150_000 {
+		t.Errorf("an idle stream takes %.0f bytes", each)
+	}
+	end()
+	// Three connections are still open, with three goroutines each.
+	for wait := 0; s.metric("go_goroutines") > goroutines+14; wait++ {
+		if time.Sleep(100 * time.Millisecond); wait > 300 {
+			t.Fatalf("%.0f goroutines are left of %.0f", s.metric("go_goroutines"), goroutines)
+		}
+	}
+}
+
+// TestSilentClient holds that the service ends the streams of a client whose packets
+// are lost from a moment on.
+func TestSilentClient(t *testing.T) {
+	keepAlive = keepalive.ServerParameters{Time: time.Second, Timeout: time.Second} // no shorter ones are taken
+	address := freeAddress()
+	runHere(t, "-listen", address, "-http", "", "-dir", t.TempDir())
+	var silent atomic.Bool
+	ended := make(chan bool, 1)
+	client := pb.NewURLFrontierClient(dial(t, address, insecure.NewCredentials(), grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+		server, err := net.Dial("tcp", address)
+		here, there := net.Pipe()
+		pass := func(to io.Writer, from io.Reader) {
+			b := make([]byte, 1<<16)
+			for n, err := from.Read(b); err == nil; n, err = from.Read(b) {
+				if !silent.Load() {
+					to.Write(b[:n])
+				}
+			}
+		}
+		if err == nil {
+			go pass(server, there)
+			go func() {
+				pass(there, server)
+				ended <- true
+			}()
+		}
+		return here, err
+	})))
+	puts := must(client.PutURLs(t.Context(), grpc.WaitForReady(true)))
+	puts.Send(item("c", 1))
+	must(puts.Recv())
+	time.Sleep(3 * time.Second)
+	if len(ended) > 0 {
+		t.Fatal("a client that answers was ended")
+	}
+	silent.Store(true)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection of a client that answers no more is still open")
+	}
+}
+
+// TestJava holds that a client with the stubs which URLFrontier publishes is served.
+func TestJava(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	if _, err := exec.LookPath("mvn"); err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
+		t.Skip("Java's client is not tested: ", err)
+	}
+	_, port, _ := net.SplitHostPort(launch(t, t.TempDir()).address)
+	c := exec.Command("mvn", "-q", "-B", "-f", "java/pom.xml", "-Dout="+t.TempDir(), "-DargLine=-Dfrontier.port="+port, "test")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func discovered(url string) *pb.URLItem {
+	return &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: url}}}}
+}
+
+// item is a URL of a crawl that nobody knows yet.
+func item(crawl string, i int) *pb.URLItem {
+	u := discovered(fmt.Sprintf("http://%s/%d", crawl, i))
+	u.GetDiscovered().Info.CrawlID = crawl
+	return u
+}
+
+// memory ends a process and returns how much it held at most.
+func (s *service) memory() string {
+	s.Process.Kill()
+	s.Wait()
+	return fmt.Sprintf("%d MB", s.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+}
+
+// put puts the URLs from one number to another, known ones with a date if it is not 0.
+func put(t *testing.T, client pb.URLFrontierClient, from, to, queues int, date uint64) {
+	const streams = 4
+	var g sync.WaitGroup
+	for k := range streams {
+		puts := must(client.PutURLs(t.Context()))
+		g.Go(func() {
+			for i := from + k; i < to; i += streams {
+				item := discovered(fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%queues, i))
+				info := item.GetDiscovered().Info
+				info.Key = fmt.Sprintf("host%07d", i%queues)
+				if date > 0 {
+					item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}
+				}
+				puts.Send(item) // Recv has the error
+			}
+			puts.CloseSend()
+		})
+		g.Go(func() {
+			must(receive(puts, func(ack *pb.AckMessage) {
+				if ack.Status != pb.AckMessage_OK {
+					t.Error(ack)
+				}
+			}))
+		})
+	}
+	g.Wait()
+}
+
+// take gets so many URLs.
+func take(t *testing.T, client pb.URLFrontierClient, want int, p *pb.GetParams) {
+	t.Helper()
+	if got := must(receive(must(client.GetURLs(t.Context(), p)), func(*pb.URLInfo) {})); got != want {
+		t.Fatalf("%d URLs are handed out, not %d", got, want)
+	}
+}
+
+// TestMeasure prints the table of docs/frontier.md.
+func TestMeasure(t *testing.T) {
+	if !*full {
+		t.Skip("without -full")
+	}
+	t.Run("rates", func(t *testing.T) {
+		s := launch(t, t.TempDir())
+		const n = 100_000
+		report := func(what string, f func()) {
+			const cpu = "process_cpu_seconds_total"
+			began, used := time.Now(), s.metric(cpu)
+			f()
+			spent := time.Since(began).Seconds()
+			fmt.Printf("%s: %.0f/s, %.1f µs CPU each\n", what, n/spent, 1e6*(s.metric(cpu)-used)/n)
+		}
+		report("put", func() { put(t, s, 0, n, 1000, 0) })
+		report("get", func() { take(t, s, n, &pb.GetParams{DelayRequestable: 1000}) })
+		report("put known", func() { put(t, s, 0, n, 1000, 1) })
+	})
+	t.Run("queues", func(t *testing.T) {
+		s := launch(t, t.TempDir())
+		put(t, s, 0, 1_000_000, 1_000_000, math.MaxUint32)
+		var ms []float64
+		for i := range 1000 {
+			put(t, s, 100*i, 100*(i+1), 1_000_000, 1) // those become due
+			time.Sleep(50 * time.Millisecond)
+			began := time.Now()
+			take(t, s, 100, &pb.GetParams{DelayRequestable: 10_000, MaxUrlsPerQueue: 1})
+			ms = append(ms, time.Since(began).Seconds()*1000)
+		}
+		slices.Sort(ms)
+		fmt.Printf("1e6 queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, at most %.1f ms, %s\n", ms[500], ms[900], ms[990], ms[999], s.memory())
+	})
+	t.Run("urls", func(t *testing.T) {
+		dir := t.TempDir()
+		s := launch(t, dir)
+		put(t, s, 0, 10_000_000, 100_000, 0)
+		fmt.Println("1e7 URLs in 1e5 queues:", s.memory())
+		began := time.Now()
+		s = launch(t, dir)
+		fmt.Println("started again:", time.Since(began).Round(time.Second), s.memory())
+	})
 }

@@ -154,10 +154,6 @@ func (s *service) list(p *pb.ListUrlParams) string {
 	return strings.Join(urls, " ")
 }
 
-func (s *service) status(url string) *pb.URLItem {
-	return must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url}))
-}
-
 func (s *service) want(got, want any) {
 	s.Helper()
 	if got != want {
@@ -225,13 +221,13 @@ func TestKnown(t *testing.T) {
 	if len(got) != 1 || !slices.Equal(got[0].Metadata["a"].GetValues(), []string{"1", "2"}) || got[0].Key != "h" || got[0].CrawlID != "DEFAULT" {
 		t.Fatal(got)
 	}
-	s.want(s.status("http://h/").CreationDate, uint64(start))
+	s.want(must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/"})).CreationDate, uint64(start))
 	item.GetKnown().RefetchableFromDate = 0
 	for range 2 { // completing twice counts once
 		s.put(item)
 		s.want(s.stats("", ""), "size 0 process 0 queues 1 completed 1 active 0 crawl DEFAULT")
 	}
-	if m := s.status("http://h/").GetKnown(); m.RefetchableFromDate != 0 || len(m.Info.Metadata) != 0 {
+	if m := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/"})).GetKnown(); m.RefetchableFromDate != 0 || len(m.Info.Metadata) != 0 {
 		t.Fatal(m)
 	}
 	// A completed one that is due again is listed once, with its date.
@@ -246,18 +242,15 @@ func TestKnown(t *testing.T) {
 func TestPutDiscovered(t *testing.T) {
 	s := serve(t)
 	stream := must(s.PutDiscovered(ctx))
-	for _, batch := range []struct {
-		urls []string
-		want string
-	}{{[]string{"http://h/1", "http://h/2", "http://h/1", "x"}, "[OK OK SKIPPED SKIPPED]"}, {nil, "[]"}, {[]string{"http://h/2"}, "[SKIPPED]"}} {
-		b := &pb.DiscoveredBatch{ID: batch.want}
-		for _, url := range batch.urls {
+	for _, batch := range [][2]string{{"http://h/1 http://h/2 http://h/1 x", "[OK OK SKIPPED SKIPPED]"}, {"", "[]"}, {"http://h/2", "[SKIPPED]"}} {
+		b := &pb.DiscoveredBatch{ID: batch[1]}
+		for _, url := range strings.Fields(batch[0]) {
 			b.Items = append(b.Items, info(url))
 		}
 		stream.Send(b)
 		ack := must(stream.Recv())
-		s.want(fmt.Sprint(ack.Statuses), batch.want)
-		s.want(ack.ID, batch.want)
+		s.want(fmt.Sprint(ack.Statuses), batch[1])
+		s.want(ack.ID, batch[1])
 	}
 }
 
@@ -297,18 +290,18 @@ func TestGateOfQueue(t *testing.T) {
 	s := serve(t)
 	key := &pb.GetParams{Key: "h", MaxUrlsPerQueue: 0, DelayRequestable: 1, Item: &pb.GetParams_CrawlID{}}
 	s.put(known("http://h/1", start-1))
-	gap := func() float64 { // seconds until the queue is served again
-		for !strings.Contains(s.get(key), "h") {
+	next := func() int64 { // waits until the queue is served, and returns when
+		for s.get(key) == "" {
 			s.wait(.1)
 		}
-		n := 0
-		for s.wait(.1); !strings.Contains(s.get(key), "h"); s.wait(.1) {
-			n++
-		}
-		return float64(n+1) / 10
+		return s.clock.Load()
 	}
-	s.want(gap(), 2.) // the default delay of 1 s in whole seconds
-	for delay, want := range map[uint32]float64{0: 1, 1: 2, 3: 4} {
+	gap := func() int64 {
+		first := next()
+		return next() - first
+	}
+	s.want(gap(), int64(2000)) // the default delay of 1 s in whole seconds
+	for delay, want := range map[uint32]int64{0: 1000, 1: 2000, 3: 4000} {
 		must(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "h", DelayRequestable: delay}))
 		s.want(gap(), want)
 	}
@@ -428,8 +421,6 @@ func TestDeleting(t *testing.T) {
 		}
 	}
 	s.want(len(s.infos(&pb.GetParams{DelayRequestable: 1000})), 100)
-	must(s.ListCrawls(ctx, &pb.Local{}))
-	left := 100
 	for i, crawl := range names {
 		for _, want := range []uint64{1, 0} { // what is deleted is gone
 			s.want(must(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: names[i], CrawlID: crawl})).Value, want)
@@ -437,13 +428,12 @@ func TestDeleting(t *testing.T) {
 		for _, want := range []uint64{9, 0} {
 			s.want(must(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: crawl})).Value, want)
 		}
-		left -= 10
 		s.restart()
 		n := 0
 		for _, c := range must(s.ListCrawls(ctx, &pb.Local{})).Values {
 			n += int(must(s.CountURLs(ctx, &pb.CountUrlParams{CrawlID: c})).Value)
 		}
-		s.want(n, left)
+		s.want(n, 90-10*i)
 	}
 	s.want(s.put(discovered("http://h/")), "http://h/ OK") // writing goes on
 }

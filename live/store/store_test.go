@@ -208,6 +208,7 @@ func walk(t *testing.T, seed uint64) {
 		id := schedule.ID{Crawl: names[rng.IntN(2)], Key: names[2+rng.IntN(3)], URL: names[rng.IntN(6)]}
 		q := m.find(id.Crawl, id.Key)
 		var gone, want int
+		var unknown, found bool
 		var err error
 		switch call := rng.IntN(24); {
 		case call < 5:
@@ -220,7 +221,6 @@ func walk(t *testing.T, seed uint64) {
 			commit, err = s.Put(id, due, now, []byte(data))
 			m.put(id, due, now, data)
 		case call < 12:
-			var unknown bool
 			unknown, commit, err = s.Discover(id, now, now, []byte("new"))
 			check(id, unknown, q == nil || q.urls[id.URL] == nil)
 			if unknown {
@@ -248,7 +248,6 @@ func walk(t *testing.T, seed uint64) {
 				func(l *schedule.Limits) { l.Delay = delay },
 				func(l *schedule.Limits) { l.Most = most },
 			}[rng.IntN(3)]
-			var found bool
 			found, err = s.Change(id.Crawl, id.Key, limit)
 			if check(id, found, q != nil); found {
 				limit(&q.Limits)
