@@ -40,7 +40,7 @@ type inverse struct {
 
 // dense is scratch of the Tikhonov form.
 type dense struct {
-	full     *mat.Dense    // DB̂D
+	full     *mat.Dense    // DB̂D; B̂ itself where D is I
 	upper    *mat.SymDense // the same numbers
 	gram     *mat.SymDense // (DB̂D)²
 	x, image mat.VecDense
@@ -159,13 +159,16 @@ func (m *inverse) tikhonov(y, v []float64) {
 		return
 	}
 	if m.dense == nil {
-		full := mat.NewDense(l, l, nil)
-		m.dense = &dense{full: full, upper: mat.NewSymDense(l, full.RawMatrix().Data), gram: mat.NewSymDense(l, nil)}
+		full := m.b
+		if m.set.Scaled {
+			full = make([]float64, l*l)
+		}
+		m.dense = &dense{full: mat.NewDense(l, l, full), upper: mat.NewSymDense(l, full), gram: mat.NewSymDense(l, nil)}
 	}
 	t, full := m.dense, m.dense.full.RawMatrix().Data
+	floats.MulTo(m.rest, m.unit, v)
 	for i, d := range m.unit {
-		m.rest[i] = d * v[i]
-		for j := range l {
+		for j := 0; m.set.Scaled && j < l; j++ {
 			full[i*l+j] = m.b[i*l+j] * d * m.unit[j]
 		}
 	}
@@ -185,13 +188,33 @@ func (m *inverse) tikhonov(y, v []float64) {
 		// is more than half of its work.
 		if f, ok := lapack64.Potrf(t.gram.RawSymmetric()); ok {
 			copy(y, t.image.RawVector().Data)
-			lapack64.Potrs(f, blas64.General{Rows: l, Cols: 1, Stride: 1, Data: y})
+			solveTriangular(f.Data, y)
 			floats.Mul(y, m.unit)
 			return
 		}
 		delta *= 100
 	}
 	panic("critic: the matrix is not finite")
+}
+
+// solveTriangular replaces y by (UᵀU)⁻¹y, U the upper triangle of f. For one vector
+// at ℓ = 14 it takes a fourth of the time of lapack64.Potrs.
+func solveTriangular(f, y []float64) {
+	l := len(y)
+	for k := range y {
+		row := f[k*l+k : k*l+l]
+		y[k] *= 1 / row[0]
+		for j, v := range row[1:] {
+			y[k+1+j] -= v * y[k]
+		}
+	}
+	for i := l - 1; i >= 0; i-- {
+		row := f[i*l+i : i*l+l]
+		for j, v := range row[1:] {
+			y[i] -= v * y[i+1+j]
+		}
+		y[i] *= 1 / row[0]
+	}
 }
 
 // ridge is what refresh adds, relative to the mean of the diagonal.

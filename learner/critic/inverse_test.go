@@ -164,7 +164,9 @@ func TestUnits(t *testing.T) {
 	set := DefaultSettings()
 	set.Delta = .1 // so that it matters
 	rnd := stream.New(10, stream.Test)
-	plain, scaled := New(l, 1, set), New(l, 1, set)
+	plain := New(l, 1, set)
+	set.Scaled = true
+	scaled := New(l, 1, set)
 	v, y, sv, sy := make([]float64, l), make([]float64, l), make([]float64, l), make([]float64, l)
 	for i, u := range units {
 		v[i], y[i] = rnd.NormFloat64(), rnd.NormFloat64()

@@ -28,6 +28,7 @@ type Learner struct {
 	budget   float64
 	ceilings float64 // Σ u*
 
+	a, b, d   func(n int) float64       // steps
 	value     func(x []float64) float64 // V, of the critic
 	now, then []float64                 // φ(X(n)), φ(X(n+1))
 	other     []float64                 // φ of value
@@ -80,6 +81,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 	p := &Learner{
 		actor: newActor(t, newCoordinate(in, t, set.Margin), set.Shift),
 		set:   set, critic: joint, phi: phi,
+		a: set.A.PerBlock(), b: set.B.PerBlock(), d: set.D.PerBlock(),
 		costs: terms.Costs, budget: terms.Budget, ceilings: sum,
 		now: make([]float64, phi.Len()), then: make([]float64, phi.Len()), other: make([]float64, phi.Len()),
 		next: make([]float64, n), crawled: make([]bool, n),
@@ -114,15 +116,15 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 	copy(p.next, o.Mean)
 	p.phi.To(p.now, p.x)
 	p.phi.To(p.then, p.next)
-	p.ascend(p.next, p.critic.Value(p.then), p.set.A.At(p.n)) // with r(n), as printed
+	p.ascend(p.next, p.critic.Value(p.then), p.a(p.n)) // with r(n), as printed
 	if p.set.Price == "learned" {
 		cost := 0.0
 		for i, f := range p.f {
 			cost += p.costs[i] * f
 		}
-		p.price.follow(cost, p.budget, least, p.set.D.At(p.n))
+		p.price.follow(cost, p.budget, least, p.d(p.n))
 	}
-	p.critic.Step(p.now, p.then, reward, p.set.B.At(p.n))
+	p.critic.Step(p.now, p.then, reward, p.b(p.n))
 }
 
 // Threshold returns the threshold of source i, in interest, where the states of
