@@ -286,7 +286,7 @@ func (c *Crawler) Tick() (int, error) {
 		r.held = true
 		place := r.Place
 		c.running.Go(func() {
-			res := c.fetcher.Fetch(context.Background(), place)
+			res := c.fetcher.Fetch(place)
 			if err := c.take(r, &res); err != nil {
 				c.opt.Log.Error("an answer was not kept", "feed", r.url, "error", err)
 			}

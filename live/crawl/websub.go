@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha1"
@@ -59,7 +58,7 @@ func (c *Crawler) renew(r *record, now time.Time) (subscribe func() error) {
 		"hub.callback":      {strings.TrimSuffix(c.opt.PublicURL, "/") + "/websub/" + p.Token},
 		"hub.lease_seconds": {fmt.Sprint(int(lease.Seconds()))},
 	}
-	return func() error { return c.fetcher.Subscribe(context.Background(), hub, form) }
+	return func() error { return c.fetcher.Subscribe(hub, form) }
 }
 
 // subscribed returns the listed feed with the token of a request. If there is none,

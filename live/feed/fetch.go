@@ -1,15 +1,17 @@
 // Package feed fetches feeds as their publishers ask for.
 //
-//  1. [Fetcher.Fetch] makes one conditional request, follows redirects, and reads
-//     what comes within limits of time and size. It holds one connection to a host.
-//  2. Every request is one that robots.txt allows (RFC 9309, robots.go), to an
-//     address that is public (address.go).
+//  1. [Fetcher.Fetch] makes a conditional request and follows redirects. Each request
+//     is one that robots.txt allows (RFC 9309, robots.go).
+//  2. [Fetcher.RoundTrip] makes one request of these, over the only connection to a
+//     host, to an address that is public, within limits of time and size.
 //  3. [Parse] reads RSS, Atom and JSON feeds of any charset (parse.go).
 //
 // It keeps nothing but what its caller hands in.
 package feed
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +20,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"code.dny.dev/ssrf"
 	"golang.org/x/net/idna"
 )
 
@@ -61,7 +65,7 @@ type Result struct {
 	Status  int           // HTTP status; 0 if no server answered
 	Wait    time.Duration // the publisher's wish: not again before
 	Feed    *Feed         // if found
-	Err     error         // if failed, a reason of a few words
+	Err     error         // if failed or gone, a reason of a few words
 }
 
 // Fetcher fetches feeds. Its methods may be called at once.
@@ -77,7 +81,7 @@ type Fetcher struct {
 	// Header is called with each request, for tests. It may be nil.
 	Header func(http.Header)
 
-	busy sync.Map // of a name, a channel that is full while the name is locked
+	busy sync.Map // of a name, its mutex
 }
 
 // Memory keeps what servers ask for. Its methods may be called at once.
@@ -108,24 +112,22 @@ func (f *Fetcher) Blocked(host string) (until time.Time, err error) {
 	return until, err
 }
 
-// lock waits until nobody else has locked that name: commonly a host, to which no
-// other request is under way then.
-func (f *Fetcher) lock(ctx context.Context, name string) (unlock func(), err error) {
-	v, _ := f.busy.LoadOrStore(name, make(chan struct{}, 1))
-	lock := v.(chan struct{})
-	select {
-	case lock <- struct{}{}:
-		return func() { <-lock }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// lock waits until nobody else has locked that name.
+func (f *Fetcher) lock(name string) (unlock func()) {
+	m, _ := f.busy.LoadOrStore(name, new(sync.Mutex))
+	m.(*sync.Mutex).Lock()
+	return m.(*sync.Mutex).Unlock
 }
+
+// public refuses to dial an address that is not one of the public network. It sees
+// what is dialled, whatever a name or a redirect said before.
+var public = ssrf.New(ssrf.WithAnyPort()).Safe
 
 // dial connects to the server of an address.
 func (f *Fetcher) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
-	d := &net.Dialer{Timeout: 10 * time.Second}
+	d := &net.Dialer{}
 	if !f.AllowPrivate {
-		d.Control = refusePrivate
+		d.Control = public
 	}
 	dial := d.DialContext
 	if f.Dial != nil {
@@ -135,18 +137,7 @@ func (f *Fetcher) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
 		name = ascii
 	}
-	port := u.Port()
-	if port == "" {
-		port = u.Scheme
-	}
-	return dial(ctx, "tcp", net.JoinHostPort(name, port))
-}
-
-// response is an answer whose body was read.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
+	return dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(u.Port(), u.Scheme)))
 }
 
 // failure is a reason for which a fetch failed, for people.
@@ -157,235 +148,185 @@ type failure struct {
 
 func (e *failure) Error() string { return e.text }
 
-func failf(format string, args ...any) error { return &failure{text: fmt.Sprintf(format, args...)} }
+func failf(format string, args ...any) *failure { return &failure{text: fmt.Sprintf(format, args...)} }
 
-// Subscribe asks a WebSub hub for what is said in a form.
-func (f *Fetcher) Subscribe(ctx context.Context, hub string, form url.Values) error {
-	u, err := url.Parse(hub)
-	if err != nil {
-		return failf("%.80q is no address", hub)
+// reason says an error in a few words.
+func (f *Fetcher) reason(err error) *failure {
+	var e *failure
+	var dns *net.DNSError
+	var network net.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, ssrf.ErrProhibitedIP):
+		return failf("its address is not of the public network (-allow-private allows it)")
+	case errors.As(err, &dns):
+		return failf("its host is not known")
+	case errors.As(err, &network) && network.Timeout():
+		return failf("no answer within %v", f.Timeout)
 	}
-	r, err := f.request(ctx, u, strings.NewReader(form.Encode()), nil, 0)
-	if err == nil && r.status/100 != 2 {
-		err = failf("the hub answers %d %s", r.status, http.StatusText(r.status))
-	}
-	return err
+	text := err.Error()
+	return failf("%.100s", strings.TrimSpace(text[strings.LastIndex(text, ": ")+1:]))
 }
 
-// request makes one request, without redirects: a POST of a form, or a GET if that
-// is nil.
-func (f *Fetcher) request(ctx context.Context, u *url.URL, form io.Reader, p *Place, limit int64) (*response, error) {
-	host := strings.ToLower(u.Hostname())
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, failf("the address %q is neither http nor https", u.Redacted())
-	case host == "":
-		return nil, failf("the address %q has no host", u.Redacted())
-	}
-	unlock, err := f.lock(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
+// RoundTrip makes one request, over the only connection to its host, which is closed
+// when it returns. It implements [http.RoundTripper].
+func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
+	host := strings.ToLower(r.URL.Hostname())
+	defer f.lock(host)()
 	until, err := f.Blocked(host)
 	if err != nil {
 		return nil, err
 	}
 	if d := until.Sub(f.Now()); d > 0 {
-		return nil, &failure{text: host + " asked to be left alone", wait: d}
+		return nil, &failure{host + " asked to be left alone", d}
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
 	defer cancel()
-	method := http.MethodGet
-	if form != nil {
-		method = http.MethodPost
-	}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), form)
-	if err != nil {
-		return nil, failf("the address %q cannot be asked for", u.Redacted())
-	}
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	req.Header.Set("User-Agent", f.Agent)
-	req.Header.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
-	if p != nil && p.Final == u.String() {
-		if p.ETag != "" {
-			req.Header.Set("If-None-Match", p.ETag)
-		}
-		if p.LastModified != "" {
-			req.Header.Set("If-Modified-Since", p.LastModified)
-		}
-	}
+	r = r.Clone(ctx)
+	r.Header.Set("User-Agent", f.Agent)
+	r.Header.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
+	r.Header.Del("Referer")
 	if f.Header != nil {
-		f.Header(req.Header)
+		f.Header(r.Header)
 	}
-	conn, err := f.dial(ctx, u)
+	conn, err := f.dial(ctx, r.URL)
 	if err != nil {
-		return nil, reason(err, f.Timeout)
+		return nil, err
 	}
 	defer conn.Close() // before the next request to the host
 	transport := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-		DisableKeepAlives: true, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
-	res, err := transport.RoundTrip(req)
-	if err != nil {
-		return nil, reason(err, f.Timeout)
-	}
-	defer res.Body.Close()
-	r := &response{status: res.StatusCode, header: res.Header}
-	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
-		if err := f.keep("blocked/"+host, f.Now().Add(f.wait(r))); err != nil {
-			return nil, err
-		}
-	}
-	if r.status != http.StatusOK {
-		return r, nil // what it says besides is for people
-	}
-	if r.body, err = io.ReadAll(io.LimitReader(res.Body, limit+1)); err != nil {
-		return nil, reason(err, f.Timeout)
-	}
-	if int64(len(r.body)) > limit {
-		return nil, failf("it is larger than %d MB", limit>>20)
-	}
-	return r, nil
-}
-
-// reason says an error of the network in a few words.
-func reason(err error, limit time.Duration) error {
-	var dns *net.DNSError
-	var private *privateError
-	var network net.Error
-	switch {
-	case errors.As(err, &private):
-		return private
-	case errors.As(err, &dns):
-		return failf("its host is not known")
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return failf("no answer within %v", limit)
-	}
-	text := err.Error()
-	if i := strings.LastIndex(text, ": "); i >= 0 {
-		text = text[i+2:]
-	}
-	return failf("%.100s", text)
-}
-
-// Fetch asks for a feed.
-func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
-	out := Result{Outcome: Failed, Place: p}
-	u, err := url.Parse(p.URL)
-	if err != nil {
-		out.Err = failf("%q is no address", p.URL)
-		return out
-	}
-	permanent := true
-	var visited []string
-	for hop := 0; ; hop++ {
-		visited = append(visited, u.String())
-		r, err := f.get(ctx, u, &p)
-		if err != nil {
-			out.Err = err
-			var e *failure
-			if errors.As(err, &e) {
-				out.Wait = e.wait
-			}
-			return out
-		}
-		out.Status = r.status
-		next := r.header.Get("Location")
-		if !redirects(r.status) || next == "" {
-			f.conclude(&out, u, r)
-			if permanent && (out.Outcome == Found || out.Outcome == Unchanged) {
-				out.Place.URL = u.String()
-			}
-			return out
-		}
-		if hop == maxRedirects {
-			out.Err = failf("more than %d redirects", maxRedirects)
-			return out
-		}
-		permanent = permanent && (r.status == http.StatusMovedPermanently || r.status == http.StatusPermanentRedirect)
-		to, err := u.Parse(next)
-		if err != nil {
-			out.Err = failf("it redirects to %.80q, which is no address", next)
-			return out
-		}
-		to.Fragment = ""
-		u = to
-		if slices.Contains(visited, u.String()) {
-			out.Err = failf("it redirects in a circle")
-			return out
-		}
-	}
-}
-
-func redirects(status int) bool { return status/100 == 3 && status != http.StatusNotModified }
-
-// get makes one request that robots.txt allows.
-func (f *Fetcher) get(ctx context.Context, u *url.URL, p *Place) (*response, error) {
-	rules, err := f.robots(ctx, u)
+	res, err := transport.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if !rules.Allow(u) {
-		return nil, failf("its robots.txt does not allow it")
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
+		if err := f.keep("blocked/"+host, f.Now().Add(f.wait(res.Header))); err != nil {
+			return nil, err
+		}
 	}
-	return f.request(ctx, u, nil, p, f.MaxBytes)
+	var body []byte
+	if res.StatusCode == http.StatusOK { // what others say is for people
+		if body, err = io.ReadAll(io.LimitReader(res.Body, f.MaxBytes+1)); err != nil {
+			return nil, err
+		}
+		if int64(len(body)) > f.MaxBytes {
+			return nil, failf("it is larger than %d MB", f.MaxBytes>>20)
+		}
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
+}
+
+// Subscribe asks a WebSub hub for what is said in a form.
+func (f *Fetcher) Subscribe(hub string, form url.Values) error {
+	client := http.Client{Transport: f}
+	r, err := client.PostForm(hub, form)
+	switch {
+	case err != nil:
+		return f.reason(err)
+	case r.StatusCode/100 != 2:
+		return failf("the hub answers %s", r.Status)
+	}
+	return nil
+}
+
+// Fetch asks for a feed.
+func (f *Fetcher) Fetch(p Place) Result {
+	out := Result{Outcome: Failed, Place: p}
+	permanent := true
+	ask := func(r *http.Request) error {
+		r.Header = http.Header{}
+		if p.Final == r.URL.String() && p.ETag != "" {
+			r.Header.Set("If-None-Match", p.ETag)
+		}
+		if p.Final == r.URL.String() && p.LastModified != "" {
+			r.Header.Set("If-Modified-Since", p.LastModified)
+		}
+		return f.allowed(r.URL)
+	}
+	client := http.Client{Transport: f, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		r.URL.Fragment = ""
+		if len(via) > maxRedirects {
+			return failf("more than %d redirects", maxRedirects)
+		}
+		if slices.ContainsFunc(via, func(earlier *http.Request) bool { return earlier.URL.String() == r.URL.String() }) {
+			return failf("it redirects in a circle")
+		}
+		status := r.Response.StatusCode
+		permanent = permanent && (status == http.StatusMovedPermanently || status == http.StatusPermanentRedirect)
+		return ask(r)
+	}}
+	r, err := http.NewRequest(http.MethodGet, p.URL, nil)
+	if err == nil {
+		err = ask(r)
+	}
+	var res *http.Response
+	if err == nil {
+		res, err = client.Do(r)
+	}
+	if err != nil {
+		e := f.reason(err)
+		out.Err, out.Wait = e, e.wait
+		return out
+	}
+	f.conclude(&out, res)
+	if permanent && (out.Outcome == Found || out.Outcome == Unchanged) {
+		out.Place.URL = res.Request.URL.String()
+	}
+	return out
 }
 
 // conclude reads the last answer.
-func (f *Fetcher) conclude(out *Result, u *url.URL, r *response) {
-	out.Wait = f.wait(r)
-	switch r.status {
+func (f *Fetcher) conclude(out *Result, r *http.Response) {
+	out.Status, out.Wait = r.StatusCode, f.wait(r.Header)
+	switch r.StatusCode {
 	case http.StatusOK:
-		feed, err := Parse(r.body, r.header.Get("Content-Type"), u)
+		body, _ := io.ReadAll(r.Body) // which is in memory
+		feed, err := Parse(body, r.Header.Get("Content-Type"), r.Request.URL)
 		if err != nil {
 			out.Err = err
 			return
 		}
-		for _, v := range r.header.Values("Link") {
-			for _, m := range linkHeader.FindAllStringSubmatch(v, -1) {
-				feed.link(u, m[2], m[1])
-			}
+		for _, m := range linkHeader.FindAllStringSubmatch(strings.Join(r.Header.Values("Link"), ","), -1) {
+			feed.link(r.Request.URL, m[2], m[1])
 		}
-		out.Outcome, out.Feed = Found, feed
-		out.Wait = max(out.Wait, feed.TTL)
-		out.Place.Final = u.String()
-		out.Place.ETag, out.Place.LastModified = r.header.Get("ETag"), r.header.Get("Last-Modified")
+		out.Outcome, out.Feed, out.Wait = Found, feed, max(out.Wait, feed.TTL)
+		out.Place.Final = r.Request.URL.String()
+		out.Place.ETag, out.Place.LastModified = r.Header.Get("ETag"), r.Header.Get("Last-Modified")
 	case http.StatusNotModified:
 		out.Outcome = Unchanged
 	case http.StatusGone:
 		out.Outcome, out.Err = Gone, failf("its server says that it is gone")
 	default:
-		out.Err = failf("its server answers %d %s", r.status, http.StatusText(r.status))
+		out.Err = failf("its server answers %s", r.Status)
 	}
 }
 
-// wait returns how long the answer asks to wait: Retry-After, and max-age.
-func (f *Fetcher) wait(r *response) (d time.Duration) {
-	seconds := func(s string) {
-		if n, err := strconv.ParseInt(strings.Trim(s, `" `), 10, 64); err == nil && n > 0 {
-			d = max(d, time.Duration(min(n, int64(maxWait/time.Second)))*time.Second)
-		}
+var maxAge = regexp.MustCompile(`(?i)(?:^|[,\s])max-age="?(\d+)`)
+
+// wait returns how long an answer asks to wait: by max-age and Retry-After.
+func (f *Fetcher) wait(h http.Header) time.Duration {
+	after := h.Get("Retry-After")
+	wishes := []string{after}
+	for _, m := range maxAge.FindAllStringSubmatch(strings.Join(h.Values("Cache-Control"), ","), -1) {
+		wishes = append(wishes, m[1])
 	}
-	for _, v := range r.header.Values("Cache-Control") {
-		for part := range strings.SplitSeq(v, ",") {
-			if name, value, _ := strings.Cut(strings.TrimSpace(part), "="); strings.EqualFold(name, "max-age") {
-				seconds(value)
-			}
-		}
+	var d time.Duration
+	for _, seconds := range wishes {
+		n, _ := strconv.ParseUint(seconds, 10, 64) // 0 if it is no number
+		d = max(d, time.Duration(min(n, uint64(maxWait/time.Second)))*time.Second)
 	}
-	after := r.header.Get("Retry-After")
-	seconds(after)
 	if at, err := http.ParseTime(after); err == nil {
-		now := f.Now()
-		if date, err := http.ParseTime(r.header.Get("Date")); err == nil {
-			now = date
+		date, err := http.ParseTime(h.Get("Date"))
+		if err != nil {
+			date = f.Now()
 		}
-		d = max(d, min(at.Sub(now), maxWait))
+		d = max(d, min(at.Sub(date), maxWait))
 	}
 	return d
 }

@@ -2,13 +2,13 @@ package feed
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/xml"
 	"errors"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +23,8 @@ import (
 // Limits of what is read of a feed.
 const (
 	maxItems = 1000
-	maxText  = 300  // characters of a title
+	maxText  = 300 // characters of a title
+	maxLink  = 2000
 	maxDepth = 1000 // of elements
 )
 
@@ -47,10 +48,8 @@ type Item struct {
 // Parse reads a feed that was found at an address.
 func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	text := toUTF8(body, contentType)
-	if !bytes.HasPrefix(text, []byte("{")) {
-		if err := checkDepth(text); err != nil {
-			return nil, err
-		}
+	if !bytes.HasPrefix(text, []byte("{")) && tooDeep(text) {
+		return nil, failf("it is malformed: more than %d elements within each other", maxDepth)
 	}
 	parser := gofeed.NewParser()
 	parser.KeepOriginalFeed = true
@@ -79,40 +78,23 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 				f.link(at, l.Attrs["rel"], l.Attrs["href"])
 			}
 		}
-		if minutes, err := strconv.Atoi(strings.TrimSpace(r.TTL)); err == nil && minutes > 0 {
-			f.TTL = min(time.Duration(min(minutes, 1<<20))*time.Minute, maxWait)
-		}
+		minutes, _ := strconv.ParseUint(strings.TrimSpace(r.TTL), 10, 16)
+		f.TTL = time.Duration(minutes) * time.Minute
 	}
 	known := map[uint64]bool{}
-	for _, it := range parsed.Items {
-		item := Item{Title: short(it.Title), Link: it.Link}
-		if to, err := at.Parse(it.Link); err == nil {
+	for _, it := range parsed.Items[:min(len(parsed.Items), maxItems)] {
+		name := cmp.Or(it.GUID, it.Link, it.Title+"\x00"+it.Published+"\x00"+it.Description)
+		sum := sha256.Sum256([]byte(name))
+		item := Item{ID: binary.LittleEndian.Uint64(sum[:]), Title: short(it.Title)}
+		if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
 			item.Link = to.String()
 		}
-		if len(item.Link) > 2000 {
-			item.Link = ""
+		if date := cmp.Or(it.PublishedParsed, it.UpdatedParsed); date != nil {
+			item.Published = date.UTC()
 		}
-		switch {
-		case it.PublishedParsed != nil:
-			item.Published = it.PublishedParsed.UTC()
-		case it.UpdatedParsed != nil:
-			item.Published = it.UpdatedParsed.UTC()
-		}
-		name := it.GUID
-		if name == "" {
-			name = it.Link
-		}
-		if name == "" {
-			name = it.Title + "\x00" + it.Published + "\x00" + it.Description
-		}
-		sum := sha256.Sum256([]byte(name))
-		item.ID = binary.LittleEndian.Uint64(sum[:])
 		if !known[item.ID] {
 			known[item.ID] = true
 			f.Items = append(f.Items, item)
-		}
-		if len(f.Items) == maxItems {
-			break
 		}
 	}
 	return f, nil
@@ -142,51 +124,39 @@ func short(s string) string {
 	return s
 }
 
-var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["'])`)
+// declaration is that of XML, with its encoding.
+var declaration = regexp.MustCompile(`^\s*<\?xml\s(?:[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["'])?[^>]*>`)
 
-// toUTF8 returns a body in UTF-8. A byte order mark decides over the HTTP header,
-// and this over the declaration in the document (RFC 7303).
+// toUTF8 returns a body in UTF-8, without a declaration. A byte order mark decides
+// over the HTTP header, and this over the declaration (RFC 7303).
 func toUTF8(body []byte, contentType string) []byte {
-	head := func() []byte { return body[:min(len(body), 1024)] }
-	coding, _, certain := charset.DetermineEncoding(head(), contentType)
-	if m := declaration.FindSubmatch(head()); m != nil && !certain {
-		coding, _ = charset.Lookup(string(m[2]))
-	}
-	if coding != nil {
-		if text, err := coding.NewDecoder().Bytes(body); err == nil {
-			body = bytes.TrimPrefix(text, []byte("\ufeff"))
+	coding, _, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], contentType)
+	if m := declaration.FindSubmatch(body); m != nil && !certain {
+		if declared, _ := charset.Lookup(string(m[1])); declared != nil {
+			coding = declared
 		}
 	}
-	if m := declaration.FindSubmatchIndex(head()); m != nil {
-		body = slices.Concat(body[:m[2]], body[m[3]:])
+	if text, err := coding.NewDecoder().Bytes(body); err == nil {
+		body = text
 	}
-	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
-	return bytes.TrimLeft(bytes.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
-			return -1 // no character of XML
-		}
-		return r
-	}, body), " \t\r\n")
+	body = declaration.ReplaceAll(bytes.TrimPrefix(body, []byte("\ufeff")), nil)
+	return bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\uFFFD")))
 }
 
-// checkDepth refuses elements within elements without end, on which a parser that
-// calls itself would run out of stack.
-func checkDepth(text []byte) error {
+// tooDeep reports whether there are elements within elements without end, on which a
+// parser that calls itself would run out of stack.
+func tooDeep(text []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.Strict = false
-	for depth := 0; ; {
-		token, err := d.RawToken()
-		switch token.(type) {
+	for depth := 0; depth <= maxDepth; {
+		switch token, _ := d.RawToken(); token.(type) {
+		case nil:
+			return false // at the end; or the parser says what is wrong
 		case xml.StartElement:
 			depth++
 		case xml.EndElement:
 			depth--
 		}
-		if depth > maxDepth {
-			return failf("it is malformed: more than %d elements within each other", maxDepth)
-		}
-		if err != nil {
-			return nil // at the end; or the parser says what is wrong
-		}
 	}
+	return true
 }

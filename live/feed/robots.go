@@ -3,8 +3,7 @@ package feed
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,10 +14,8 @@ import (
 // agentToken is what robots.txt calls this crawler.
 const agentToken = "ephemera"
 
-const (
-	robotsBytes = 512 << 10 // that are read; RFC 9309 asks for 500 KiB
-	robotsKept  = 24 * time.Hour
-)
+// robotsKept is how long a robots.txt is not asked for again.
+const robotsKept = 24 * time.Hour
 
 // Robots are the rules of a robots.txt for this crawler.
 type Robots struct {
@@ -32,92 +29,76 @@ type RobotsRule struct {
 	Allow bool   `json:"allow,omitempty"`
 }
 
-// robots returns the rules that hold for an address.
-func (f *Fetcher) robots(ctx context.Context, u *url.URL) (*Robots, error) {
+// allowed returns an error unless robots.txt allows an address.
+func (f *Fetcher) allowed(u *url.URL) error {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
-	unlock, err := f.lock(ctx, "robots of "+origin)
-	if err != nil {
-		return nil, err
+	defer f.lock("robots of " + origin)()
+	var rules Robots
+	if err := f.recall("robots/"+origin, &rules); err != nil {
+		return err
 	}
-	defer unlock()
-	r := &Robots{}
-	if err := f.recall("robots/"+origin, r); err != nil || f.Now().Before(r.Until) {
-		return r, err
-	}
-	at, err := url.Parse(origin + "/robots.txt")
-	if err != nil {
-		return nil, failf("%.80q is no address", origin)
-	}
-	*r = Robots{Until: f.Now().Add(robotsKept)} // without rules if it is "unavailable"
-	for range maxRedirects + 1 {
-		res, err := f.request(ctx, at, nil, nil, robotsBytes)
-		var e *failure
-		switch {
-		case errors.As(err, &e):
-			return nil, &failure{"robots.txt: " + e.text, e.wait}
-		case err != nil:
-			return nil, err
-		case res.status == http.StatusTooManyRequests || res.status >= 500: // "unreachable"
-			return nil, &failure{"its robots.txt cannot be read: " + http.StatusText(res.status), f.wait(res)}
-		case redirects(res.status):
-			if at, err = at.Parse(res.header.Get("Location")); err != nil {
-				return nil, failf("its robots.txt redirects to no address")
+	if !f.Now().Before(rules.Until) {
+		client := http.Client{Transport: f, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return http.ErrUseLastResponse
 			}
-			continue
+			return nil
+		}}
+		r, err := client.Get(origin + "/robots.txt")
+		if err != nil {
+			e := f.reason(err)
+			return &failure{"robots.txt: " + e.text, e.wait}
 		}
-		if res.status == http.StatusOK {
-			r.Rules = ParseRobots(res.body)
+		if r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500 { // "unreachable"
+			return &failure{"its robots.txt cannot be read: " + r.Status, f.wait(r.Header)}
 		}
-		break
+		text, _ := io.ReadAll(r.Body) // none if it is "unavailable", which allows all
+		rules = Robots{Until: f.Now().Add(robotsKept), Rules: ParseRobots(text)}
+		if err := f.keep("robots/"+origin, rules); err != nil {
+			return err
+		}
 	}
-	return r, f.keep("robots/"+origin, r)
+	if !rules.Allow(u) {
+		return failf("its robots.txt does not allow it")
+	}
+	return nil
 }
 
 // ParseRobots returns the rules of a robots.txt for this crawler: those of all
 // groups that name it, or else of those for "*".
 func ParseRobots(text []byte) []RobotsRule {
-	var named, others []RobotsRule
-	found := false
-	mine, any, inRules := false, false, false
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
-		line, _, _ = strings.Cut(line, "#")
-		key, value, ok := strings.Cut(line, ":")
-		if !ok {
-			continue
-		}
+	rules := map[string][]RobotsRule{} // by agent
+	var agents []string                // of the group
+	inRules := false
+	for line := range bytes.FieldsFuncSeq(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line, _, _ := strings.Cut(string(line), "#")
+		key, value, _ := strings.Cut(line, ":")
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
 		switch key {
 		case "user-agent":
 			if inRules {
-				mine, any, inRules = false, false, false
+				agents, inRules = nil, false
 			}
-			if strings.EqualFold(product.FindString(value), agentToken) {
-				mine, found = true, true
-			}
-			any = any || value == "*"
+			agent := strings.ToLower(cmp.Or(product.FindString(value), value))
+			agents = append(agents, agent)
+			rules[agent] = rules[agent] // from now on it is named
 		case "allow", "disallow":
 			inRules = true
-			if value == "" {
-				continue
-			}
-			rule := RobotsRule{Path: escape(value), Allow: key == "allow"}
-			if mine {
-				named = append(named, rule)
-			}
-			if any {
-				others = append(others, rule)
+			for _, agent := range agents {
+				if value != "" {
+					rules[agent] = append(rules[agent], RobotsRule{Path: escape(value), Allow: key == "allow"})
+				}
 			}
 		}
 	}
-	if found {
-		return named
+	if own, named := rules[agentToken]; named {
+		return own
 	}
-	return others
+	return rules["*"]
 }
 
 // product is the product token that a user-agent line begins with.
-var product = regexp.MustCompile(`^[A-Za-z_-]*`)
+var product = regexp.MustCompile(`^[A-Za-z_-]+`)
 
 // octet is an octet that may be spelled in more than one way.
 var octet = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
@@ -136,14 +117,10 @@ func escape(path string) string {
 // Allow reports whether the rules allow an address: the longest rule that matches
 // decides, and of equally long ones that which allows.
 func (r *Robots) Allow(u *url.URL) bool {
-	path := cmp.Or(u.EscapedPath(), "/")
-	if u.RawQuery != "" {
-		path += "?" + u.RawQuery
-	}
-	path = escape(path)
+	path := escape(u.RequestURI())
 	longest, allow := -1, true
 	for _, rule := range r.Rules {
-		if n := len(rule.Path); (n > longest || n == longest && rule.Allow) && matches(rule.Path, path) {
+		if n := len(rule.Path); (n > longest || n == longest && rule.Allow) && rule.matches(path) {
 			longest, allow = n, rule.Allow
 		}
 	}
@@ -152,17 +129,12 @@ func (r *Robots) Allow(u *url.URL) bool {
 
 // matches reports whether a path begins as the rule says, in which * stands for
 // anything and a $ at the end for the end.
-func matches(rule, path string) bool {
-	rule, whole := strings.CutSuffix(rule, "$")
-	parts := strings.Split(rule, "*")
-	path, ok := strings.CutPrefix(path, parts[0])
-	for k, part := range parts[1:] {
-		if whole && k == len(parts)-2 {
-			return ok && strings.HasSuffix(path, part)
-		}
-		var found bool
-		_, path, found = strings.Cut(path, part)
-		ok = ok && found
+func (r *RobotsRule) matches(path string) bool {
+	start, whole := strings.CutSuffix(r.Path, "$")
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(start), `\*`, ".*")
+	if whole {
+		pattern += "$"
 	}
-	return ok && (!whole || path == "")
+	matched, _ := regexp.MatchString(pattern, path)
+	return matched
 }

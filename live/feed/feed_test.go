@@ -1,0 +1,313 @@
+package feed
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var at, _ = url.Parse("http://h/feeds/x")
+
+// memory keeps what servers ask for.
+type memory struct{ sync.Map }
+
+func (m *memory) Value(name string) ([]byte, error) {
+	v, _ := m.Load(name)
+	kept, _ := v.([]byte)
+	return kept, nil
+}
+
+func (m *memory) SetValue(name string, value []byte) error {
+	m.Store(name, value)
+	return nil
+}
+
+const example = `<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><item><title>one</title><guid>1</guid></item></channel></rss>`
+
+// serve returns a fetcher for which every name is a server with that handler.
+func serve(t *testing.T, h http.HandlerFunc) *Fetcher {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return &Fetcher{
+		Agent: "ephemera/1 (me@example.org)", Timeout: time.Minute, MaxBytes: 1 << 20, Memory: &memory{}, Now: time.Now,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasSuffix(address, ".test:http") {
+				return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
+			}
+			return (&net.Dialer{Control: public}).DialContext(ctx, network, address)
+		},
+	}
+}
+
+// answers are what the server of TestAnswers says at some paths.
+var answers = map[string]http.HandlerFunc{
+	"/moved":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://b.test/feed#x", 301) },
+	"/found":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://b.test/feed", 302) },
+	"/circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", 302) },
+	"/chain":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x/", 302) },
+	"/file":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "file:///etc/passwd", 302) },
+	"/private": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()+"/feed", 302)
+	},
+	"/endless": func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			w.Write(make([]byte, 1<<16))
+		}
+	},
+	"/bomb": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range 100 {
+			z.Write(make([]byte, 1<<20))
+		}
+		z.Close()
+	},
+	"/slow": func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, example[:20])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	},
+	"/reset": func(w http.ResponseWriter, r *http.Request) {
+		c, _, _ := http.NewResponseController(w).Hijack()
+		c.Close()
+	},
+}
+
+// TestAnswers: what each kind of answer leads to.
+func TestAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		path    string
+		robots  int // status of robots.txt
+		status  int
+		header  string // name=value lines
+		body    string
+		outcome Outcome
+		wait    time.Duration
+		url     string // of the next fetch; "" for the same
+		reason  string
+	}{
+		"found":                {status: 200, body: example, outcome: Found},
+		"max-age":              {status: 200, body: example, header: "Cache-Control=public, MAX-AGE=7200", outcome: Found, wait: 2 * time.Hour},
+		"s-maxage":             {status: 200, body: example, header: "Cache-Control=s-maxage=7200,x-max-age=1", outcome: Found},
+		"ttl":                  {status: 200, body: strings.Replace(example, "<item>", "<ttl>90</ttl><item>", 1), outcome: Found, wait: 90 * time.Minute},
+		"304 with max-age":     {status: 304, header: "Cache-Control=max-age=\"60\"", outcome: Unchanged, wait: time.Minute},
+		"410":                  {status: 410, outcome: Gone, reason: "gone"},
+		"404":                  {status: 404, outcome: Failed, reason: "404 Not Found"},
+		"429":                  {status: 429, header: "Retry-After=100", outcome: Failed, wait: 100 * time.Second},
+		"503 with a date":      {status: 503, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Failed, wait: time.Hour},
+		"far away":             {status: 429, header: "Retry-After=" + strings.Repeat("9", 30), outcome: Failed, wait: maxWait},
+		"redirect":             {path: "/moved", status: 200, body: example, outcome: Found, url: "http://b.test/feed"},
+		"redirect for once":    {path: "/found", status: 200, body: example, outcome: Found},
+		"moved to nothing":     {path: "/moved", status: 404, outcome: Failed, reason: "404"},
+		"circle":               {path: "/circle", outcome: Failed, reason: "in a circle"},
+		"chain":                {path: "/chain", outcome: Failed, reason: "more than 5 redirects"},
+		"other scheme":         {path: "/file", outcome: Failed, reason: "robots.txt"},
+		"private":              {path: "/private", outcome: Failed, reason: "not of the public network"},
+		"disallowed":           {path: "/secret/feed", outcome: Failed, reason: "robots.txt does not allow"},
+		"robots.txt missing":   {path: "/secret/feed", robots: 403, status: 200, body: example, outcome: Found},
+		"robots.txt not ready": {robots: 503, header: "Retry-After=600", outcome: Failed, wait: 10 * time.Minute, reason: "robots.txt cannot be read"},
+		"a page":               {status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
+		"too large":            {path: "/endless", outcome: Failed, reason: "larger than 1 MB"},
+		"gzip bomb":            {path: "/bomb", outcome: Failed, reason: "larger than 1 MB"},
+		"slow":                 {path: "/slow", outcome: Failed, reason: "no answer within"},
+		"reset":                {path: "/reset", outcome: Failed, reason: "EOF"},
+		"deep":                 {status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000), outcome: Failed, reason: "within each other"},
+		"entities":             {status: 200, body: `<!DOCTYPE x [<!ENTITY a "` + strings.Repeat("z", 1000) + `"><!ENTITY b "` + strings.Repeat("&a;", 1000) + `">]>` + strings.Replace(example, "one", strings.Repeat("&b;", 1000), 1), outcome: Found},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Cookie")+r.Header.Get("Referer") != "" || r.Header.Get("User-Agent") == "" || r.URL.RawQuery != "" {
+					t.Errorf("it was asked for %s with %v", r.URL, r.Header)
+				}
+				w.Header().Set("Set-Cookie", "a=b")
+				answer := answers[r.URL.Path]
+				if answer == nil && strings.HasPrefix(r.URL.Path, "/x") {
+					http.Redirect(w, r, "/x"+r.URL.Path, 302)
+					return
+				}
+				if answer != nil {
+					answer(w, r)
+					return
+				}
+				for line := range strings.SplitSeq(tt.header, "\n") {
+					k, v, _ := strings.Cut(line, "=")
+					w.Header().Set(k, v)
+				}
+				switch {
+				case r.URL.Path != "/robots.txt":
+					w.WriteHeader(tt.status)
+					io.WriteString(w, tt.body)
+				case tt.robots > 0:
+					w.WriteHeader(tt.robots)
+				default:
+					io.WriteString(w, "User-agent: *\nDisallow: /secret")
+				}
+			})
+			from := "http://a.test/feed"
+			if tt.path != "" {
+				from = "http://a.test" + tt.path
+			}
+			if tt.path == "/slow" {
+				f.Timeout = time.Second
+			}
+			if tt.url == "" {
+				tt.url = from
+			}
+			got := f.Fetch(Place{URL: from})
+			if got.Outcome != tt.outcome || got.Wait != tt.wait || got.Place.URL != tt.url {
+				t.Errorf("%s after %v (%v), then %s; want %s after %v", got.Outcome, got.Wait, got.Err, got.Place.URL, tt.outcome, tt.wait)
+			}
+			if tt.reason != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), tt.reason)) {
+				t.Errorf("reason %v, want %q", got.Err, tt.reason)
+			}
+		})
+	}
+}
+
+// TestPrivate: no name leads to an address of a private network.
+func TestPrivate(t *testing.T) {
+	f := &Fetcher{Timeout: time.Second, MaxBytes: 1 << 20, Memory: &memory{}, Now: time.Now}
+	for _, host := range []string{
+		"localhost", "127.0.0.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1",
+		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[fe80::1]", "[fd00::1]", "[64:ff9b::a00:1]", "[2002:a00:1::]",
+	} {
+		if r := f.Fetch(Place{URL: "http://" + host + "/feed"}); r.Err == nil || !strings.Contains(r.Err.Error(), "-allow-private") {
+			t.Errorf("%s: %v", host, r.Err)
+		}
+	}
+}
+
+// TestRobots holds rules of RFC 9309, with its examples of section 5.
+func TestRobots(t *testing.T) {
+	const own = "User-agent: ephemera\n"
+	for _, tt := range []struct {
+		text, path string
+		allow      bool
+	}{
+		{"", "/", true},
+		{"User-agent: *\nDisallow: /", "/feed", false},
+		{"User-agent: *\nDisallow:", "/feed", true},
+		{"User-agent: other\nDisallow: /", "/feed", true},
+		{"User-agent: *\nDisallow: /\n\nUser-agent: Ephemera/1.0\nAllow: /", "/feed", true},
+		{"User-agent: *\nDisallow: /\n\nUser-agent: ephemera", "/feed", true},
+		{own + "Disallow: /a\nUser-agent: *\nDisallow: /b\nuser-agent: EPHEMERA\ndisallow: /c", "/c", false},
+		{own + "Disallow: /a\nUser-agent: *\nDisallow: /b", "/b", true},
+		{"User-agent: x\nUser-agent: ephemera\nDisallow: /a", "/a", false},
+		{own + "# a comment\nUser-agent: x\nDisallow: /a # here", "/a", false},
+		{own + "Sitemap: /x\nDisallow: /a", "/a", false},
+		{"\xef\xbb\xbf" + own + "Disallow: /a\r\nAllow: /a/b", "/a/b/c", true},
+		{own + "Allow: /example/page/\nDisallow: /example/page/disallowed.gif", "/example/page/disallowed.gif", false},
+		{own + "Allow: /example/page/\nDisallow: /example/page/disallowed.gif", "/example/page/", true},
+		{own + "Disallow: /page\nAllow: /page", "/page", true},
+		{own + "Disallow: *.gif$\nAllow: /publications/", "/a/b.gif", false},
+		{own + "Disallow: *.gif$", "/a/b.gif?x", true},
+		{own + "Disallow: /a*b*c$", "/a-b-c-c", false},
+		{own + "Disallow: /a*b*c$", "/a-b-c-d", true},
+		{own + "Disallow: /foo/bar?baz=quz", "/foo/bar?baz=quz", false},
+		{own + "Disallow: /foo/bar/ツ", "/foo/bar/%E3%83%84", false},
+		{own + "Disallow: /foo/bar/%E3%83%84", "/foo/bar/ツ", false},
+		{own + "Disallow: /bar/%62%61%7A", "/bar/baz", false},
+		{own + "Disallow: /a%2Fb", "/a/b", true},
+	} {
+		u, err := url.Parse("http://h" + tt.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Robots{Rules: ParseRobots([]byte(tt.text))}
+		if got := r.Allow(u); got != tt.allow {
+			t.Errorf("%q, %s: %v %+v", tt.text, tt.path, got, r.Rules)
+		}
+	}
+}
+
+// TestCharsets: BOM before HTTP header before declaration, and bytes that are none
+// of the charset cost a letter.
+func TestCharsets(t *testing.T) {
+	doc := func(encoding, title string) string {
+		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title + `</title></channel></rss>`
+	}
+	for _, tt := range []struct{ contentType, body, want string }{
+		{"", doc("", "Käse"), "Käse"},
+		{"text/xml; charset=utf-8", doc(` encoding="iso-8859-1"`, "Käse"), "Käse"},
+		{"text/xml", doc(` encoding="ISO-8859-1"`, "K\xe4se"), "Käse"},
+		{"text/xml; charset=windows-1251", doc("", "\xd1\xfb\xf0"), "Сыр"},
+		{"text/xml; charset=iso-8859-1", "\xef\xbb\xbf" + doc("", "Käse"), "Käse"},
+		{"text/xml", "\xff\xfe" + strings.Join(strings.Split(doc(` encoding="utf-16"`, "K"), ""), "\x00") + "\x00", "K"},
+		{"text/xml; charset=klingon", doc("", "Käse"), "Käse"},
+		{"text/xml", doc(` encoding="klingon"`, "Käse"), "Käse"},
+		{"", doc("", "K\xe4se"), "Käse"},
+		{"text/xml; charset=utf-8", doc("", "K\xe4se"), "K\uFFFDse"},
+		{"", "\n " + doc("", "K\x00\x08se"), "Kse"},
+	} {
+		if f, err := Parse([]byte(tt.body), tt.contentType, at); err != nil || f.Title != tt.want {
+			t.Errorf("%s %q: %+v %v", tt.contentType, tt.body, f, err)
+		}
+	}
+}
+
+// TestItems: of each kind of feed, items have names of their own, absolute links and
+// dates; and the hub is found, in the header too.
+func TestItems(t *testing.T) {
+	date := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for name, body := range map[string]string{
+		"RSS":  `<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom"><channel><a:link rel="hub" href="//hub/x"/><item><guid>1</guid><link>/a</link><pubDate>Sun, 01 Mar 2026 13:00:00 +0100</pubDate></item><item><guid>1</guid></item><item><title>b</title></item></channel></rss>`,
+		"RDF":  `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><item><link>/a</link><dc:date>2026-03-01T12:00:00Z</dc:date></item><item><title>b</title></item></rdf:RDF>`,
+		"Atom": `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="http://hub/x"/><link href="/"/><entry><id>1</id><link href="/a"/><updated>2026-03-01T12:00:00Z</updated></entry><entry><id>2</id></entry></feed>`,
+		"JSON": `{"version":"https://jsonfeed.org/version/1","items":[{"id":"1","url":"/a","date_published":"2026-03-01T12:00:00Z"},{"id":"2","content_html":"` + strings.Repeat("<p>", 2000) + `"}]}`,
+	} {
+		f, err := Parse([]byte(body), "", at)
+		if err != nil || len(f.Items) != 2 || f.Items[0].ID == f.Items[1].ID {
+			t.Errorf("%s: %+v %v", name, f, err)
+			continue
+		}
+		if it := f.Items[0]; it.Link != "http://h/a" || !it.Published.Equal(date) || !f.Items[1].Published.IsZero() {
+			t.Errorf("%s: %+v", name, it)
+		}
+		if strings.Contains(body, "hub") != (f.Hub == "http://hub/x") {
+			t.Errorf("%s: hub %q", name, f.Hub)
+		}
+	}
+	for header, want := range map[string]string{
+		`<http://hub/x>; rel="hub"`:                             "http://hub/x http://a.test/feed",
+		`</self>; rel=self, <//hub/x>; type=a; rel=hub`:         "http://hub/x http://a.test/self",
+		`<http://b>; rel=preload, <http://c>; rel="stylesheet"`: " http://a.test/feed",
+	} {
+		got := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", header)
+			io.WriteString(w, example)
+		}).Fetch(Place{URL: "http://a.test/feed"})
+		if got.Feed == nil || fmt.Sprint(got.Feed.Hub, " ", got.Feed.Topic) != want {
+			t.Errorf("%s: %+v", header, got)
+		}
+	}
+}
+
+// FuzzParse: whatever is sent, an answer is given, with items that differ.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(example), "text/xml; charset=utf-16")
+	f.Add([]byte(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id></entry></feed>`), "")
+	f.Add([]byte(`{"version":"https://jsonfeed.org/version/1","items":[{"id":"1"}]}`), "")
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		got, err := Parse(body, contentType, at)
+		if err != nil {
+			return
+		}
+		known := map[uint64]bool{}
+		for _, it := range got.Items {
+			if known[it.ID] || len([]rune(it.Title)) > maxText+1 {
+				t.Fatalf("%+v", got)
+			}
+			known[it.ID] = true
+		}
+	})
+}
