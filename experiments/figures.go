@@ -14,7 +14,8 @@ type Figure struct {
 	Words string `json:"words,omitempty"` // as the axis of a picture says it, with the unit
 	Less  bool   `json:"less,omitempty"`  // lower values are better
 
-	Of func(r *Record) float64 `json:"-"` // NaN where a run has none
+	Of   func(r *Record) float64   `json:"-"` // NaN where a run has none
+	Days func(r *Record) []float64 `json:"-"` // the figure of each whole day, of a reward
 }
 
 // Label is the name with the unit.
@@ -34,8 +35,8 @@ var FiguresOfRuns = []Figure{
 	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) }},
 	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Unit: "crawls per epoch", Help: "while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
 	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Unit: "crawls per epoch", Help: "of the learned policy", Of: func(r *Record) float64 { return r.Learned.Crawls }},
-	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", Of: func(r *Record) float64 { return r.Learning.Reward }},
-	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", Of: func(r *Record) float64 { return r.Learned.Reward }},
+	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", Of: func(r *Record) float64 { return r.Learning.Reward }, Days: func(r *Record) []float64 { return r.Learning.Days }},
+	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }},
 	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", Of: func(r *Record) float64 { return r.Learned.Whittle }},
 	{Name: OverBudget, Words: "share of epochs over the budget, while learning", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
 	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},

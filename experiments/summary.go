@@ -3,190 +3,172 @@ package experiments
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
-	"ephemera/env"
-	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
-// Contender is a learner or a policy of a comparison with its records: of each
-// instance under each seed, in the same order for all contenders. A learner gives
-// two rows: what it earns while it learns, and what it has learned.
-type Contender struct {
-	Name    string // of its row
-	Learns  bool   // its rows are Name/learning and Name/learned, or without a Name learning and learned
-	Records []*Record
+// Group is the runs of one row of a summary: of a policy, of a learner while it
+// learns or as it has learned, or of a cell of a sweep.
+type Group struct {
+	Name string
+	// Records are the runs, in one place of all groups under one seed and, of
+	// policies, in one instance; nil where a run is missing.
+	Records  []*Record
+	Seeds    int      // so many runs in a row are of one instance
+	Figures  []Figure // that are estimated
+	Than     *Group   // with which it is compared; nil for none
+	Learning bool     // it is of a learner while it learns, which is no policy of its own
+
+	part func(r *Record) *Figures // of which the figures of a comparison are
 }
 
-// row is one row of a comparison in the making.
-type row struct {
-	policy   string
-	records  []*Record
-	learning bool // it is of what was earned while learning
+// Row is what a summary says of a group.
+type Row struct {
+	Name string           `json:"id"`
+	Mean []stats.Estimate `json:"mean"`           // one per figure
+	IQM  stats.Estimate   `json:"iqm"`            // of the metric
+	Diff *stats.Estimate  `json:"diff,omitempty"` // of the metric: the mean less that of the group with which it is compared, over the same seeds
+	Over bool             `json:"over,omitempty"` // its crawls cost more than the budget in some epochs
 }
 
-func (c Contender) rows() []row {
-	if !c.Learns {
-		return []row{{c.Name, c.Records, false}}
+// Summary is what is said of groups of runs.
+type Summary struct {
+	Rows    []Row
+	Order   []int  // numbers of the rows: the best by the metric first, those that exceed the budget last
+	Verdict string // one sentence, "" where there is too little to tell
+}
+
+// Summarize estimates the figures of groups. The metric, one of them, is what the groups
+// are compared by.
+func Summarize(groups []Group, metric int, boot *stats.Bootstrap) (s Summary) {
+	for i, g := range groups {
+		row := Row{Name: g.Name, IQM: boot.IQM(g.Values(metric))}
+		for j, f := range g.Figures {
+			x, _ := g.pair(&g, j)
+			row.Mean = append(row.Mean, x.mean(boot))
+			row.Over = row.Over || f.Name == OverBudget && row.Mean[j].Value > 0
+		}
+		if g.Than != nil {
+			x, y := g.pair(g.Than, metric)
+			diff := x.less(y).mean(boot)
+			diff.Value = stats.Mean(x.runs) - stats.Mean(y.runs)
+			row.Diff = &diff
+		}
+		s.Rows, s.Order = append(s.Rows, row), append(s.Order, i)
 	}
-	prefix := ""
-	if c.Name != "" {
-		prefix = c.Name + "/"
+	value := func(i int) float64 { // greater ones are better; NaN is less than any
+		v := s.Rows[i].Mean[metric].Value
+		if groups[i].Figures[metric].Less {
+			v = -v
+		}
+		return v
 	}
-	return []row{{prefix + "learning", c.Records, true}, {prefix + "learned", c.Records, false}}
-}
-
-// part returns the figures of a run that the row is of.
-func (x row) part(r *Record) *Figures {
-	if x.learning {
-		return &r.Learning
-	}
-	return &r.Learned
-}
-
-// values returns a figure of every run.
-func (x row) values(figure func(f *Figures) float64) (all []float64) {
-	for _, r := range x.records {
-		all = append(all, figure(x.part(r)))
-	}
-	return all
-}
-
-func (x row) mean(figure func(f *Figures) float64) float64 { return stats.Mean(x.values(figure)) }
-
-func (x row) rewards() []float64 { return x.values(func(f *Figures) float64 { return f.Reward }) }
-
-// Compare summarizes a comparison of contenders under so many seeds from the first
-// on: the mean of every row over all runs with its interval and its difference to
-// the row named whittle, ordered by reward, rows that break the budget last. The
-// notes say which of the best two rows is better, if one is.
-func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
-	var rows []row
-	var learners []string
-	speed := 0.
-	for _, c := range contenders {
-		rows = append(rows, c.rows()...)
-		if c.Learns {
-			speed = cmp.Or(speed, c.Records[0].Speed) // of the first
-			learners = append(learners, strings.TrimSuffix(c.Records[0].Run.Algorithm(), "@"+string(level)))
+	slices.SortStableFunc(s.Order, func(i, j int) int { return cmp.Compare(value(j), value(i)) })
+	var last []int
+	var ranked []Group
+	for _, i := range s.Order {
+		if s.Rows[i].Over {
+			last = append(last, i)
+		} else if !groups[i].Learning && !math.IsNaN(value(i)) {
+			ranked = append(ranked, groups[i])
 		}
 	}
-	records := rows[0].records
-	rep := result.Report{
-		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
-		Steps: rows[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed, Fitted: records[0].Fitted,
-	}
-	if n := len(records) / seeds; n > 1 {
-		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
-	}
-	if bounds := boundsOf(records); bounds != nil {
-		rep.Bound = result.Ptr(stats.Mean(bounds))
-	}
-	var whittle row
-	if i := slices.IndexFunc(rows, func(x row) bool { return x.policy == "whittle" }); i >= 0 {
-		whittle = rows[i]
-	}
-	boot := stats.New(first)
-	for _, x := range rows {
-		rep.Results = append(rep.Results, x.summarize(boot, whittle, seeds))
-	}
-	slices.SortStableFunc(rep.Results, func(a, b result.Row) int {
-		if (a.Over > 0) != (b.Over > 0) {
-			return cmp.Compare(a.Over, b.Over)
-		}
-		return cmp.Compare(b.Reward, a.Reward)
-	})
-	if len(records[0].Changes) > 0 {
-		rep.Notes = append(rep.Notes, "The world changes: rows of learning are of all epochs, the others of the world that it becomes.")
-	}
-	rep.Notes = append(rep.Notes, verdict(rep.Results, rows, seeds)...)
-	return rep
+	s.Order = append(slices.DeleteFunc(s.Order, func(i int) bool { return s.Rows[i].Over }), last...)
+	s.Verdict = verdict(ranked, metric)
+	return s
 }
 
-// boundsOf returns the bound of each run, or nil where one has none.
-func boundsOf(records []*Record) (all []float64) {
-	for _, r := range records {
-		if r.Bound == nil {
-			return nil
-		}
-		all = append(all, *r.Bound)
+// verdict says of groups, the best first, which is the best, or that the best two cannot
+// be told apart; nothing where there are too few runs to tell.
+func verdict(ranked []Group, metric int) string {
+	if len(ranked) < 2 {
+		return ""
 	}
-	return all
-}
-
-// summarize aggregates a row. Its runs pair with Whittle's in the same epochs: where
-// the world changes those of learning are others than those after it.
-func (x row) summarize(boot *stats.Bootstrap, whittle row, seeds int) result.Row {
-	whittle.learning = x.learning
-	out := result.Row{
-		Policy:  x.policy,
-		Reward:  stats.Mean(x.rewards()),
-		Crawls:  x.mean(func(f *Figures) float64 { return f.Crawls }),
-		Over:    x.mean(func(f *Figures) float64 { return f.Over }),
-		Overrun: x.mean(func(f *Figures) float64 { return f.Overrun }),
+	best, second := ranked[0], ranked[1]
+	x, y := best.pair(&second, metric)
+	diff := x.less(y).free
+	if x.days { // of whole weeks
+		diff = meansOf(diff[:len(diff)/blockDays*blockDays], blockDays)
 	}
-	level, diff := x.intervals(boot, whittle, seeds)
-	out.Same = level.Same
-	if !level.Same {
-		out.Lo, out.Hi = result.Ptr(level.Lo), result.Ptr(level.Hi)
+	by := ""
+	if name := best.Figures[metric].Name; name != "" {
+		by = " by " + name
 	}
-	if whittle.records != nil {
-		ratios := floats.DivTo(make([]float64, len(x.records)), x.rewards(), whittle.rewards())
-		out.OfWhittle = result.Ptr(stats.Mean(ratios))
-		out.Diff = result.Ptr(out.Reward - stats.Mean(whittle.rewards()))
-		if !diff.Same && x.policy != whittle.policy {
-			out.DiffLo, out.DiffHi = result.Ptr(diff.Lo), result.Ptr(diff.Hi)
-		}
-		if len(ratios) > 1 {
-			out.Worst = result.Ptr(slices.Min(ratios))
-		}
+	switch {
+	case len(diff) < stats.MinSeeds:
+		return ""
+	case stats.Distinct(diff, len(ranked)):
+		return fmt.Sprintf("The best%s is %s, before %s.", by, best.Name, second.Name)
 	}
-	if bounds := boundsOf(x.records); bounds != nil {
-		out.OfBound = result.Ptr(stats.Mean(floats.DivTo(make([]float64, len(bounds)), x.rewards(), bounds)))
-		out.Regret = result.Ptr(stats.Mean(bounds) - out.Reward)
-	}
-	return out
+	return fmt.Sprintf("The best two%s, %s and %s, cannot be told apart.", by, best.Name, second.Name)
 }
 
 // blockDays is the length of the blocks that the bootstrap over days draws: a
 // week, since weekdays differ and neighbouring days depend on each other.
 const blockDays = 7
 
-// intervals estimates the mean reward and its difference to Whittle's. What is
-// drawn anew is what varies by chance: the seeds of one instance; the instances
-// where there are several, for seeds of one share its parameters; weeks of a
-// recording, which is the same under every seed.
-func (x row) intervals(boot *stats.Bootstrap, whittle row, seeds int) (level, diff stats.Estimate) {
-	if whittle.records == nil {
-		whittle = x
-	}
-	own, base := x.independent(seeds), whittle.independent(seeds)
-	less := floats.SubTo(make([]float64, len(own)), own, base)
-	if x.records[0].Fitted {
-		return boot.Blocks(own, blockDays), boot.Blocks(less, blockDays)
-	}
-	return boot.Mean(own), boot.Mean(less)
+// sample is a figure of runs.
+type sample struct {
+	runs []float64
+	// free is what varies by chance and is drawn anew: the runs, under seeds of one
+	// instance; the means of the instances where there are several, for seeds of one
+	// share its parameters; the days of a recording, which is the same under every
+	// seed.
+	free []float64
+	days bool
 }
 
-// independent returns the rewards of what varies by chance: of the days of a
-// recording, of instances, or of seeds.
-func (x row) independent(seeds int) []float64 {
-	switch {
-	case x.records[0].Fitted:
-		days := make([]float64, len(x.part(x.records[0]).Days))
-		for _, r := range x.records {
-			floats.AddScaled(days, 1/float64(len(x.records)), x.part(r).Days)
+// pair returns a figure in the runs that both groups have, of both.
+func (g *Group) pair(other *Group, figure int) (x, y sample) {
+	var own, others []*Record
+	for k, r := range g.Records {
+		if r != nil && other.Records[k] != nil {
+			own, others = append(own, r), append(others, other.Records[k])
 		}
-		return days
-	case len(x.records) > seeds:
-		return meansOf(x.rewards(), seeds)
 	}
-	return x.rewards()
+	return g.sample(own, figure), g.sample(others, figure)
+}
+
+func (g *Group) sample(runs []*Record, figure int) (s sample) {
+	f := g.Figures[figure]
+	for _, r := range runs {
+		s.runs = append(s.runs, f.Of(r))
+	}
+	s.free = s.runs
+	switch {
+	case len(runs) > 0 && runs[0].Fitted && f.Days != nil:
+		s.free, s.days = make([]float64, len(f.Days(runs[0]))), true
+		for _, r := range runs {
+			floats.AddScaled(s.free, 1/float64(len(runs)), f.Days(r))
+		}
+	case len(runs) > g.Seeds:
+		s.free = meansOf(s.runs, g.Seeds)
+	}
+	return s
+}
+
+// Values returns a figure of the runs that there are.
+func (g *Group) Values(figure int) []float64 {
+	x, _ := g.pair(g, figure)
+	return x.runs
+}
+
+// less returns the difference of two samples of the same seeds.
+func (s sample) less(y sample) sample {
+	return sample{floats.SubTo(make([]float64, len(s.runs)), s.runs, y.runs), floats.SubTo(make([]float64, len(s.free)), s.free, y.free), s.days}
+}
+
+// mean estimates the mean over the runs.
+func (s sample) mean(boot *stats.Bootstrap) (e stats.Estimate) {
+	if e = boot.Mean(s.free); s.days {
+		e = boot.Blocks(s.free, blockDays)
+	}
+	e.Value = stats.Mean(s.runs)
+	return e
 }
 
 // meansOf returns the mean of every n values in a row.
@@ -195,47 +177,4 @@ func meansOf(v []float64, n int) (means []float64) {
 		means = append(means, stats.Mean(part))
 	}
 	return means
-}
-
-// verdict says whether the best two rows that keep the budget can be told apart.
-// While a learner learns it is no policy of its own.
-func verdict(results []result.Row, rows []row, seeds int) []string {
-	var ranked []row
-	for _, r := range results {
-		x := rows[slices.IndexFunc(rows, func(x row) bool { return x.policy == r.Policy })]
-		if r.Over == 0 && !x.learning {
-			ranked = append(ranked, x)
-		}
-	}
-	if len(ranked) < 2 {
-		return nil
-	}
-	best, second := ranked[0], ranked[1]
-	x, y := best.independent(seeds), second.independent(seeds)
-	if best.records[0].Fitted {
-		days := len(x) / blockDays * blockDays // of whole weeks
-		x, y = meansOf(x[:days], blockDays), meansOf(y[:days], blockDays)
-	}
-	switch {
-	case len(x) < stats.MinSeeds:
-		return nil
-	case stats.Distinct(x, y, len(ranked)):
-		return []string{fmt.Sprintf("The best is %s, before %s.", best.policy, second.policy)}
-	}
-	return []string{fmt.Sprintf("The best two, %s and %s, cannot be told apart.", best.policy, second.policy)}
-}
-
-// RunsTable has a row of what each part of each run earned, in the contenders' order.
-func RunsTable(contenders []Contender) *result.Table {
-	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
-	for _, c := range contenders {
-		for _, r := range c.Records {
-			for _, x := range c.rows() {
-				f := x.part(r)
-				t.Add(x.policy, r.Instance, strconv.FormatUint(r.Run.Seed, 10), strconv.Itoa(f.Epochs),
-					result.Exact(f.Reward), result.Exact(f.Crawls), result.Exact(f.Cost), result.Exact(f.Over), result.Exact(f.Overrun))
-			}
-		}
-	}
-	return t
 }

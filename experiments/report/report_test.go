@@ -166,7 +166,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d curves", len(curves.Series))
 	}
 	for i, c := range curves.Series {
-		if c.Name != s.Cells[i].ID || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Hidden || c.Style != i {
+		if c.Name != s.Cells[i].Name || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Hidden || c.Style != i {
 			t.Errorf("curve %d is of %s at %v, style %d, hidden %v", i, c.Name, c.X, c.Style, c.Hidden)
 		}
 		// The last point of a curve is the level up to 1/1001.

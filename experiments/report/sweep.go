@@ -28,11 +28,11 @@ func readSweep(dir string) (*Page, error) {
 	r := &sweepPage{Summary: s}
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true}
 	for i, cell := range s.Cells {
-		name := cmp.Or(cell.Label, cell.ID)
+		name := cmp.Or(cell.Label, cell.Name)
 		if cell.Over {
 			name += overBudget
 		}
-		if cell.ID == s.Reference {
+		if cell.Name == s.Reference {
 			cells.Reference = name
 		}
 		cells.Table.Rows[i][0] = name
@@ -118,7 +118,7 @@ func (r *sweepPage) profile() Section {
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
 	f := plot.New("profile", "Performance profile", metric.Words+", τ", "share of runs above τ")
 	for _, l := range r.Profile.Lines {
-		cell := slices.IndexFunc(r.Cells, func(c sweep.Row) bool { return c.ID == l.Name })
+		cell := slices.IndexFunc(r.Cells, func(c sweep.Row) bool { return c.Name == l.Name })
 		s := f.Of(r.groups[cell].name)
 		s.Style = cell
 		for k, e := range l.Share {

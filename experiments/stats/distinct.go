@@ -2,18 +2,17 @@ package stats
 
 import "math"
 
-// Distinct reports whether the mean of best can be told from that of second at
-// the level of 5 %: whether the interval of their mean difference leaves out 0.
-// Both hold one value per seed, of the same seeds in the same order; of days of a
-// recording they hold one value per week. They are the best two of m rows, a choice
-// among m(m−1)/2 pairs, by which the level is divided (Bonferroni).
+// Distinct reports whether the mean of the best can be told from that of the second
+// at the level of 5 %: whether the interval of their mean difference leaves out 0.
+// There is one difference per seed; of days of a recording one per week. They are the
+// best two of m rows, a choice among m(m−1)/2 pairs, by which the level is divided
+// (Bonferroni).
 //
 // The interval is Student's, which holds its level at small levels and few seeds,
 // where a percentile bootstrap leaves out 0 as soon as all differences have one
 // sign. Fewer than [MinSeeds] values are never distinct. Differences that are all
 // the same and not 0 always are: nothing random differs.
-func Distinct(best, second []float64, m int) bool {
-	d := differences(best, second)
+func Distinct(d []float64, m int) bool {
 	n := float64(len(d))
 	if n < MinSeeds {
 		return false

@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"ephemera/env/stream"
 	"ephemera/experiments/result"
 )
@@ -180,19 +178,6 @@ func (b *Bootstrap) Mean(x []float64) Estimate { return b.estimate(x, Mean) }
 
 // IQM estimates the interquartile mean of one value per seed.
 func (b *Bootstrap) IQM(x []float64) Estimate { return b.estimate(x, iqm) }
-
-// Paired estimates the mean difference x − ref of values of the same seeds in
-// the same order. It panics if the lengths differ.
-func (b *Bootstrap) Paired(x, ref []float64) Estimate {
-	return b.Mean(differences(x, ref))
-}
-
-func differences(x, ref []float64) []float64 {
-	if len(x) != len(ref) {
-		panic(fmt.Sprintf("stats: %d values against %d; pairs need as many", len(x), len(ref)))
-	}
-	return floats.SubTo(make([]float64, len(x)), x, ref)
-}
 
 // Profile returns the performance profile: for each score τ, the share of runs that
 // earn more than τ. A run whose value is NaN is above no score.

@@ -99,23 +99,6 @@ func TestFewSeeds(t *testing.T) {
 	}
 }
 
-// Common random numbers: where both move together with the seed, the paired
-// interval is far shorter than the spread of either.
-func TestPaired(t *testing.T) {
-	x := normals(20, 0, 10)
-	y := slices.Clone(x)
-	for i, d := range normals(20, 1, 0.1, 9) {
-		y[i] += d
-	}
-	e := New(1).Paired(y, x)
-	if e.Lo < 0.9 || e.Hi > 1.1 || e.Lo > e.Value || e.Value > e.Hi {
-		t.Errorf("paired difference %v; want about 1", e)
-	}
-	if r := New(1).Paired(x, y); math.Abs(r.Value+e.Value) > 1e-9 {
-		t.Errorf("x − y = %v, y − x = %v", r, e)
-	}
-}
-
 func TestProfile(t *testing.T) {
 	p := New(1).Profile([]float64{1, 5, 3, 4, 2, math.NaN()}, []float64{0, 3, 10})
 	if p[0].Value != 5./6 || p[1].Value != 2./6 || p[2].Value != 0 || !(p[1].Lo < 2./6 && p[1].Hi > 2./6) {
@@ -200,9 +183,8 @@ func TestNotFinite(t *testing.T) {
 	good := []float64{1, 2, 3, 4, 5, 6, 7, 8}
 	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		x := append([]float64{odd}, good...)
-		y := append([]float64{9}, good...)
 		for what, e := range map[string]Estimate{
-			"mean": b.Mean(x), "IQM": b.IQM(x), "paired": b.Paired(x, y),
+			"mean": b.Mean(x), "IQM": b.IQM(x),
 		} {
 			if !math.IsNaN(e.Value) || !math.IsNaN(e.Lo) || !strings.Contains(e.Warning, "values are not finite") {
 				t.Errorf("%s with %v: %+v", what, odd, e)

