@@ -123,9 +123,8 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var mu sync.Mutex
-	acked, handed := map[string]bool{}, map[string]bool{}
+	acked, handed, fetched := map[string]bool{}, map[string]bool{}, 0
 	served := map[string]time.Time{} // of each queue
-	fetched := 0
 	for round := range rounds {
 		s := launch(t, dir)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -177,7 +176,11 @@ func TestKill(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(300+round*37%400) * time.Millisecond)
+		for begun := false; !begun; mu.Unlock() { // a busy machine takes longer
+			time.Sleep(time.Duration(300+round*37%400) * time.Millisecond)
+			mu.Lock()
+			begun = fetched > 0
+		}
 		s.Process.Signal(syscall.SIGKILL)
 		s.Wait()
 		cancel()
