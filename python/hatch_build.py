@@ -35,7 +35,6 @@ class GoHook(BuildHookInterface):
         library.parent.mkdir(exist_ok=True)
         print("ephemera: building the Go code, which takes a minute or two at first", flush=True)
         go(module, "build", "-v", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", str(library), PACKAGE)
-        library.with_suffix(".h").unlink()
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"

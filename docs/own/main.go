@@ -1,7 +1,13 @@
-// Own is a program outside of the checkout: all commands, with a learner of its own.
+// Own is a program outside of the checkout: all commands, with a learner and a world of
+// its own.
 //
 //	go run . train -algorithm tracker -steps 2000 -out results/tracker
-//	go run . bench -policies tracker,certainty,whittle -set step=0.2
+//	go run . bench -policies tracker,certainty,whittle -set step=0.2 -world noisy
+//
+// It is also the library of the Python package, with both:
+//
+//	go build -buildmode=c-shared -o libown.so
+//	EPHEMERA_LIBRARY=./libown.so python
 package main
 
 import (
@@ -11,6 +17,7 @@ import (
 	"ephemera/baselines"
 	"ephemera/cmd"
 	"ephemera/env"
+	"ephemera/experiments"
 	"ephemera/learner"
 )
 
@@ -56,7 +63,7 @@ func (t *tracker) Metrics() []learner.Metric  { return nil }
 func (t *tracker) State() any                 { return t.rates }
 func (t *tracker) SetState(data []byte) error { return json.Unmarshal(data, &t.rates) }
 
-func main() {
+func init() {
 	learner.Register(learner.Kind{
 		Name: "tracker", About: "crawls by an average of what was found", Levels: []env.Level{env.LevelOnline},
 		Settings: func(env.Level) any { return &settings{Step: .1} },
@@ -65,5 +72,9 @@ func main() {
 			return &tracker{s.(*settings).Step, rates, baselines.NewSelector(g.Terms.Costs, g.Terms.Budget)}, nil
 		},
 	})
-	cmd.Main()
+	experiments.RegisterWorld("noisy", func(in env.Instance, _ env.Level) (experiments.Scene, error) {
+		return experiments.PoissonScene(in, env.MarksPerItem), nil
+	})
 }
+
+func main() { cmd.Main() }

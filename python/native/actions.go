@@ -11,18 +11,17 @@ import (
 
 // choose settles the crawls of worlds from number lo up to hi.
 func (w *Worlds) choose(h *hand, lo, hi int) error {
-	n, to, row := w.n, w.doing.to, w.doing.row
-	scores, chosen := w.doing.actions.([]float32)
-	chosen = chosen && w.single
-	if chosen && w.greatest(scores, lo, hi, to, row) == 0 {
+	n := w.n
+	scores, chosen := w.actions.([]float32)
+	chosen = chosen && w.single && greatest != nil
+	if chosen && greatest(w, scores, lo, hi) == 0 {
 		return nil
 	}
 	for k := lo; k < hi; k++ {
-		block := row*len(w.at) + k
-		if chosen && to.crawls[block] >= 0 {
+		if chosen && w.to.crawls[k] >= 0 {
 			continue
 		}
-		w.clear(to, block)
+		w.clear(k)
 		if w.over[k] != 0 {
 			if !w.set.Autoreset {
 				return w.of(k, errors.New("step after the end of the episode; reset first"))
@@ -30,7 +29,7 @@ func (w *Worlds) choose(h *hand, lo, hi int) error {
 			continue
 		}
 		var err error
-		switch a := w.doing.actions.(type) {
+		switch a := w.actions.(type) {
 		case []float32:
 			err = best(w, h, k, a[k*n:(k+1)*n])
 		case []float64:
@@ -42,7 +41,7 @@ func (w *Worlds) choose(h *hand, lo, hi int) error {
 				err = fmt.Errorf("action is source %d; allowed are 0 to %d", a[k], n-1)
 				break
 			}
-			to.crawl[block*w.most], to.crawls[block] = int(a[k]), 1
+			w.to.crawl[k*w.about.Most], w.to.crawls[k] = int(a[k]), 1
 		}
 		if err != nil {
 			return w.of(k, err)
@@ -88,10 +87,10 @@ func (w *Worlds) named(h *hand, k int, set []int8) error {
 
 // top crawls by decreasing key within the budget.
 func (w *Worlds) top(h *hand, k int) {
-	top, to, block := h.top, w.doing.to, w.doing.row*len(w.at)+k
+	top, first := h.top, k*w.about.Most
 	if w.site == nil {
 		t := &w.at[k].terms
 		top = baselines.NewSelector(t.Costs, t.Budget)
 	}
-	to.crawls[block] = len(top.Top(to.crawl[block*w.most:block*w.most], h.key))
+	w.to.crawls[k] = len(top.Top(w.to.crawl[first:first], h.key))
 }

@@ -1,13 +1,11 @@
 // Package native is the Go half of the Python package ephemera: worlds that are
-// stepped K at a time over flat buffers, and one [Call] for all that is rarer:
-// policies and learners that are asked outside of a run, long runs, exact
-// references. Package capi is the thin layer of exported functions over it.
+// stepped K at a time over flat buffers, and one [Made.Call] for all that is rarer:
+// policies and learners that are asked outside of a run, long runs, exact references.
 //
-// What a caller in Python can get wrong comes back as an error.
+// What a caller in Python can get wrong comes back as an error, there or here.
 package native
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -26,8 +24,8 @@ type callee interface {
 	call(what string, text []byte, m *Made) error
 }
 
-// Get returns what has that handle, if it is a T.
-func Get[T callee](handle int64) (T, error) {
+// get returns what has that handle, if it is a T.
+func get[T callee](handle int64) (T, error) {
 	v, _ := named.Load(handle)
 	t, ok := v.(T)
 	if !ok {
@@ -36,8 +34,9 @@ func Get[T callee](handle int64) (T, error) {
 	return t, nil
 }
 
-// Made is what a call brings.
+// Made is what goes into a call as numbers, and what it brings.
 type Made struct {
+	In      []float64
 	Handle  int64     // of what was built, 0 for nothing
 	Answer  any       // what JSON can hold, nil for nothing
 	Numbers []float64 // in the room that was given, if that is enough
@@ -45,38 +44,36 @@ type Made struct {
 
 // Call does what its name says: about what has the handle, or with handle 0
 // about nothing that is there. The text holds settings in JSON.
-func Call(ctx context.Context, what string, handle int64, text []byte, in, room []float64) (m Made, err error) {
-	m.Numbers = room[:0]
+func (m *Made) Call(what string, handle int64, text []byte) (err error) {
 	if handle != 0 {
-		about, err := Get[callee](handle)
+		about, err := get[callee](handle)
 		if err != nil {
-			return m, err
+			return err
 		}
 		if what != "close" {
-			err = about.call(what, text, &m)
-			return m, err
+			return about.call(what, text, m)
 		}
 		named.Delete(handle)
 		if runs, ok := about.(*job); ok {
 			runs.stop() // they end after the epochs under way
 		}
-		return m, nil
+		return nil
 	}
 	switch what {
 	case "worlds":
-		err = m.build(openWorlds(ctx, text))
+		return m.build(openWorlds(text))
 	case "runs":
-		err = m.build(startRuns(text))
+		return m.build(startRuns(text))
 	case "crawler":
-		err = m.build(newCrawler(ctx, text))
+		return m.build(newCrawler(text))
 	case "load":
-		err = m.build(loadCrawler(text))
+		return m.build(loadCrawler(text))
 	case "feeds":
-		err = m.build(newFeeds(text))
+		return m.build(newFeeds(text))
 	case "load feeds":
-		err = m.build(loadFeeds(text))
+		return m.build(loadFeeds(text))
 	case "curve":
-		m.Numbers, err = curve(text, in, m.Numbers)
+		m.Numbers, err = curve(text, m.In, m.Numbers)
 	case "relax", "instance":
 		m.Answer, err = reference(what, text)
 	case "compare":
@@ -84,9 +81,9 @@ func Call(ctx context.Context, what string, handle int64, text []byte, in, room 
 	case "catalogue":
 		m.Answer = catalogue()
 	default:
-		err = unknown(what)
+		return unknown(what)
 	}
-	return m, err
+	return err
 }
 
 // build gives what was built a handle.

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,20 +40,9 @@ type crawler struct {
 	books *env.Mean
 }
 
-// maxInterest bounds the interest of a crawl, so that it can be added up and squared.
-const maxInterest = 1e100
-
-// bounded says what is wrong with what a crawl brought that has to be 0 or more.
-func bounded(source int, what string, v, most float64) error {
-	if v >= 0 && v <= most {
-		return nil
-	}
-	return fmt.Errorf("the crawl of source %d brought %s %v; allowed is 0 to %.4g", source, what, v, most)
-}
-
 // newCrawler builds a policy or a learner. It draws from the stream that a run
 // under the seed would give it.
-func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
+func newCrawler(text []byte) (*crawler, error) {
 	s := crawlerSettings{spec: usual()}
 	s.Knowledge = ""
 	if err := decode(text, &s); err != nil {
@@ -63,7 +51,7 @@ func newCrawler(ctx context.Context, text []byte) (*crawler, error) {
 	if e, err := experiments.Find(s.Name); err == nil && s.Knowledge == "" {
 		s.Knowledge = e.FirstLevel()
 	}
-	scene, err := s.scene(ctx, s.Seed)
+	scene, err := s.scene(context.Background(), s.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +99,7 @@ func (c *crawler) describe() any {
 	return m
 }
 
-// call is [Call] about a crawler.
+// call is [Made.Call] about a crawler.
 func (c *crawler) call(what string, text []byte, m *Made) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,11 +132,6 @@ func (c *crawler) look(state []float64) (*env.Observed, error) {
 	} else if len(state) != len(c.terms.Costs) {
 		return nil, fmt.Errorf("there are %d states for %d sources; with knowledge observed each is needed", len(state), len(c.terms.Costs))
 	}
-	for i, x := range state {
-		if x < 0 {
-			return nil, fmt.Errorf("the state of source %d is %v; allowed is 0 or more", i, x)
-		}
-	}
 	return &env.Observed{Model: c.books.View().Model, State: state}, nil
 }
 
@@ -170,13 +153,6 @@ func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
 	}
 	var sources []int
 	for _, x := range crawls {
-		err := bounded(x.Source, "interest", x.Interest, maxInterest)
-		for _, item := range x.Items {
-			err = cmp.Or(err, bounded(x.Source, "an item of age", item.Age, math.MaxFloat64), bounded(x.Source, "an item of interest", item.Interest, maxInterest))
-		}
-		if err != nil {
-			return err
-		}
 		if c.learner != nil && c.level == env.LevelOnline && x.Interest > 0 && len(x.Items) == 0 {
 			return fmt.Errorf("the crawl of source %d brought %v and names no items; with knowledge online they are needed", x.Source, x.Interest)
 		}

@@ -89,7 +89,7 @@ func TestAlteredStates(t *testing.T) {
 	}
 	for _, name := range []string{"lspe", "forecast"} {
 		saved["feeds "+name] = func() (string, error) {
-			f, err := newFeeds(settingsText(t, map[string]any{"start": begin.Unix(), "epoch": 3600, "halfLife": 7200, "budget": 2, "learner": name}))
+			f, err := newFeeds(settingsText(t, map[string]any{"start": begin, "epoch": time.Hour, "halfLife": 2 * time.Hour, "budget": 2, "learner": name}))
 			if err != nil {
 				t.Fatal(err)
 			}

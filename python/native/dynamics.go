@@ -29,8 +29,8 @@ type site struct {
 }
 
 // open opens the scene of a seed and measures it.
-func (w *Worlds) open(ctx context.Context, seed uint64) (*site, error) {
-	scene, err := w.set.scene(ctx, seed)
+func (w *Worlds) open(seed uint64) (*site, error) {
+	scene, err := w.set.scene(context.Background(), seed)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +74,19 @@ func (at *site) age(epochs int) float64 {
 // the same time.
 type dynamics interface {
 	begin(k int) error // an episode of world k, under its seed
-	// step has worlds from number lo up to hi crawl what the row has, go on to their
-	// epochs, and show what they bring and what is seen then. With still, and where
-	// an episode has just begun, it shows only.
-	step(lo, hi int, to *frame, row int, still bool) error
+	// step has worlds from number lo up to hi crawl what was chosen, go on to their
+	// epochs, and write what they bring and what is seen then. With still, and where
+	// an episode has just begun, it only shows.
+	step(lo, hi int, still bool) error
 	age(k, i int) int // epochs since the last crawl of source i
 }
+
+// What C does better, where there is C: dynamics in arrays, nil for other ones, and the
+// crawl of the greatest score, which returns in how many worlds that was not possible.
+var (
+	newFlat  = func(*Worlds) dynamics { return nil }
+	greatest func(w *Worlds, scores []float32, lo, hi int) int
+)
 
 // stepped are worlds of any kind, each with its own state.
 type stepped struct {
@@ -115,22 +122,22 @@ func (d *stepped) begin(k int) (err error) {
 	return err
 }
 
-func (d *stepped) step(lo, hi int, to *frame, row int, still bool) error {
-	w, n, width := d.w, d.w.n, d.w.about.Width
+func (d *stepped) step(lo, hi int, still bool) error {
+	w, n, width, to := d.w, d.w.n, d.w.about.Width, &d.w.to
 	for k := lo; k < hi; k++ {
-		block, at, found := row*len(w.at)+k, w.at[k], d.found[k*n:(k+1)*n]
-		to.reward[block] = 0
+		at, found := w.at[k], d.found[k*n:(k+1)*n]
+		to.reward[k] = 0
 		if !still && w.epoch[k] > 0 {
-			got, err := d.world[k].Step(to.crawl[block*w.most:][:to.crawls[block]])
+			got, err := d.world[k].Step(to.crawl[k*w.about.Most:][:to.crawls[k]])
 			if err != nil {
 				return w.of(k, err)
 			}
 			for _, c := range got {
-				to.reward[block] += c.Interest
-				to.interest[block*n+c.Source], to.crawled[block*n+c.Source] = c.Interest, 1
+				to.reward[k] += c.Interest
+				to.interest[k*n+c.Source], to.crawled[k*n+c.Source] = c.Interest, 1
 				found[c.Source] = at.harvest(c.Source, c.Interest)
 			}
-			to.reward[block] *= at.pay
+			to.reward[k] *= at.pay
 			w.got[k] = got
 		}
 		v := d.world[k].View()
@@ -138,7 +145,7 @@ func (d *stepped) step(lo, hi int, to *frame, row int, still bool) error {
 		if w.set.Knowledge == env.LevelObserved {
 			x = v.State
 		}
-		seen := block * width
+		seen := k * width
 		for i := range width - 2*n {
 			to.put(seen+i, x[i]*at.rate[i])
 		}

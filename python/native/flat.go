@@ -1,5 +1,3 @@
-//go:build cgo
-
 package native
 
 /*
@@ -27,8 +25,16 @@ type flat struct {
 	ages              []float32 // as observed, from 0 on; later ones are seen as the last
 }
 
-// newFlat returns nil for worlds of other dynamics, or that are seen otherwise.
-func newFlat(w *Worlds) dynamics {
+func init() {
+	newFlat = flatten
+	// The worlds in which no source is crawled have −1 crawls.
+	greatest = func(w *Worlds, score []float32, lo, hi int) int {
+		return int(C.flat_choose(w.row(lo, hi), (*C.int32_t)(unsafe.Pointer(&score[lo*w.n])), (*C.uint8_t)(&w.over[lo])))
+	}
+}
+
+// flatten returns nil for worlds of other dynamics, or that are seen otherwise.
+func flatten(w *Worlds) dynamics {
 	if w.set.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.round > 1e5 {
 		return nil
 	}
@@ -68,24 +74,23 @@ func (d *flat) begin(k int) error {
 // doubles returns where figures begin, for C.
 func doubles(x []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe.SliceData(x))) }
 func floats(x []float32) *C.float   { return (*C.float)(unsafe.Pointer(unsafe.SliceData(x))) }
-func marks(x []uint8) *C.uint8_t    { return (*C.uint8_t)(unsafe.SliceData(x)) }
 func ints(x []int) *C.intptr_t      { return (*C.intptr_t)(unsafe.Pointer(unsafe.SliceData(x))) }
 
-// row returns the blocks of worlds from number lo up to hi, for C.
-func (w *Worlds) row(lo, hi int, to *frame, row int) C.struct_row {
-	n, first := w.n, row*len(w.at)+lo
+// row returns where worlds from number lo up to hi write, for C.
+func (w *Worlds) row(lo, hi int) C.struct_row {
+	n, to := w.n, &w.to
 	r := C.struct_row{
-		worlds: C.intptr_t(hi - lo), n: C.intptr_t(n), most: C.intptr_t(w.most),
-		reward: doubles(to.reward[first:]), interest: doubles(to.interest[first*n:]), crawled: marks(to.crawled[first*n:]),
-		crawl: ints(to.crawl[first*w.most:]), crawls: ints(to.crawls[first:]),
+		worlds: C.intptr_t(hi - lo), n: C.intptr_t(n), most: C.intptr_t(w.about.Most),
+		reward: doubles(to.reward[lo:]), interest: doubles(to.interest[lo*n:]), crawled: (*C.uint8_t)(&to.crawled[lo*n]),
+		crawl: ints(to.crawl[lo*w.about.Most:]), crawls: ints(to.crawls[lo:]),
 	}
 	if to.scaled != nil {
-		r.seen = floats(to.scaled[first*w.about.Width:])
+		r.seen = floats(to.scaled[lo*w.about.Width:])
 	}
 	return r
 }
 
-func (d *flat) step(lo, hi int, to *frame, row int, still bool) error {
+func (d *flat) step(lo, hi int, still bool) error {
 	w, n := d.w, d.w.n
 	states := C.struct_states{
 		x: doubles(d.x[lo*n:]), found: floats(d.found[lo*n:]), last: (*C.int32_t)(unsafe.Pointer(&d.last[lo*n])), epoch: ints(w.epoch[lo:]),
@@ -98,12 +103,6 @@ func (d *flat) step(lo, hi int, to *frame, row int, still bool) error {
 	if !still {
 		grows.alpha, grows.gain = doubles(d.alpha), doubles(d.gain)
 	}
-	C.flat_step(w.row(lo, hi, to, row), states, grows, stays)
+	C.flat_step(w.row(lo, hi), states, grows, stays)
 	return nil
-}
-
-// greatest has worlds from number lo up to hi crawl the source with the greatest
-// score, and returns in how many this was not possible; these have −1 crawls.
-func (w *Worlds) greatest(score []float32, lo, hi int, to *frame, row int) int {
-	return int(C.flat_choose(w.row(lo, hi, to, row), (*C.int32_t)(unsafe.Pointer(&score[lo*w.n])), marks(w.over[lo:])))
 }

@@ -2,8 +2,6 @@ package native
 
 import (
 	"fmt"
-	"math"
-	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -69,11 +67,7 @@ func curve(text []byte, in, to []float64) ([]float64, error) {
 	if f == nil || q.Columns != n || len(in)%n != 0 {
 		return nil, fmt.Errorf("curve %q of %d sources at %d numbers in rows of %d", q.Curve, n, len(in), q.Columns)
 	}
-	whole := strings.HasSuffix(q.Curve, "_at_age")
 	for k, v := range in {
-		if !(v >= 0) || whole && (v != math.Trunc(v) || v > 1<<53) {
-			return nil, fmt.Errorf("source %d: %s at %v; allowed is 0 or more, and of ages whole numbers up to 2^53", k%n, q.Curve, v)
-		}
 		to = append(to, f(inst.Sources[k%n], v))
 	}
 	return to, nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -33,12 +32,7 @@ func usual() spec {
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s is %s; needed is %s", strings.ToLower(wrong.Field), strings.TrimPrefix(wrong.Value, "number "), wrong.Type)
-	}
-	if err != nil {
+	if err := d.Decode(into); err != nil {
 		return fmt.Errorf("settings: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil

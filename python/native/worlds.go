@@ -2,7 +2,6 @@ package native
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,6 +35,7 @@ type about struct {
 	Ceiling []float64 // u*, interest, where no state is above it; otherwise null
 	Epochs  int       // of an episode; 0 for endless
 	Width   int       // figures of one observation
+	Most    int       // crawls of an epoch
 	Bounded bool      // the relaxed optimum bounds what can be earned
 	Changes []int     // epochs at which parameters change
 }
@@ -45,14 +45,15 @@ type about struct {
 type Worlds struct {
 	set    worldSettings
 	about  about
-	n      int  // sources
-	most   int  // crawls of an epoch
-	single bool // they are one crawl, of any source
-	frames []frame
+	n      int   // sources
+	single bool  // an epoch has one crawl, of any source
 	site   *site // of all worlds; nil where each draws an instance of its own
 	does   dynamics
 	hands  []hand
-	doing  doing
+
+	// Of the call under way.
+	actions any
+	to      frame
 
 	// Of each world.
 	at    []*site // nil before the first reset
@@ -62,22 +63,42 @@ type Worlds struct {
 	got   [][]env.Crawled
 }
 
-// frame is a buffer that K worlds write into, one row by each reset or step. Each
-// part has in each row a block for each world.
+// frame is where a reset or a step writes: the parts of one buffer, in this order,
+// each with a block for each world. A buffer holds zeros at first. When it is used
+// again only what its last crawls left is cleared.
 type frame struct {
 	reward   []float64 // 1 figure
 	unit     []float64 // 1, at a reset: bound of the relaxed problem, interest per epoch
 	seed     []uint64  // 1, at a reset: of the episode
 	interest []float64 // n, what the crawl of each source brought
+	crawl    []int     // most, the sources that are crawled
+	crawls   []int     // 1, how many they are; −1 for not settled
 	raw      []float64 // width, what is seen; or
 	scaled   []float32 // the same
-	crawled  []uint8   // n, 1 for the sources that were crawled
+	crawled  []uint8   // n, 1 for the sources that are crawled
 	over     []uint8   // 1, whether the episode has ended
+}
 
-	// Which sources a block has as crawled. When it is written again only these have
-	// to be cleared.
-	crawl  []int // most
-	crawls []int // 1, how many they are; −1 for not settled
+// cut cuts figures off a buffer.
+func cut[T any](buffer *unsafe.Pointer, length int) []T {
+	figures := unsafe.Slice((*T)(*buffer), length)
+	*buffer = unsafe.Add(*buffer, length*int(unsafe.Sizeof(figures[0])))
+	return figures
+}
+
+// write has the call under way write into a buffer.
+func (w *Worlds) write(buffer unsafe.Pointer) {
+	k := len(w.at)
+	w.to = frame{
+		reward: cut[float64](&buffer, k), unit: cut[float64](&buffer, k), seed: cut[uint64](&buffer, k),
+		interest: cut[float64](&buffer, k*w.n), crawl: cut[int](&buffer, k*w.about.Most), crawls: cut[int](&buffer, k),
+	}
+	if w.set.Scaled {
+		w.to.scaled = cut[float32](&buffer, k*w.about.Width)
+	} else {
+		w.to.raw = cut[float64](&buffer, k*w.about.Width)
+	}
+	w.to.crawled, w.to.over = cut[uint8](&buffer, k*w.n), cut[uint8](&buffer, k)
 }
 
 // put writes a figure of an observation.
@@ -89,13 +110,6 @@ func (f *frame) put(at int, v float64) {
 	}
 }
 
-// doing is what a step was called with.
-type doing struct {
-	actions any
-	to      *frame
-	row     int
-}
-
 // hand is what one thread works with.
 type hand struct {
 	top *baselines.Selector
@@ -103,30 +117,30 @@ type hand struct {
 }
 
 // openWorlds sets worlds up. They are reset before their first step.
-func openWorlds(ctx context.Context, text []byte) (*Worlds, error) {
+func openWorlds(text []byte) (*Worlds, error) {
 	w := &Worlds{set: worldSettings{spec: usual(), Threads: 1}}
 	if err := decode(text, &w.set); err != nil {
 		return nil, err
 	}
 	k := w.set.Worlds
-	if k < 1 || k > maxWorlds || w.set.Steps < 0 || w.set.Threads < 1 {
-		return nil, fmt.Errorf("%d worlds of %d epochs on %d threads; allowed are 1 to %d worlds, 0 epochs or more and 1 thread or more", k, w.set.Steps, w.set.Threads, maxWorlds)
+	if k < 1 || k > maxWorlds || w.set.Threads < 1 {
+		return nil, fmt.Errorf("%d worlds on %d threads; allowed are 1 to %d worlds and 1 thread or more", k, w.set.Threads, maxWorlds)
 	}
-	at, err := w.open(ctx, 0)
+	at, err := w.open(0)
 	if err != nil {
 		return nil, err
 	}
 	t := at.terms
 	w.n = len(t.Costs)
-	w.most = int(min(float64(w.n), t.Budget*(1+1e-9)/slices.Min(t.Costs)))
-	if w.drawn() {
-		w.most = w.n // other costs may come
-	} else {
-		w.site = at
-		w.single = w.most == 1 && slices.Max(t.Costs) <= t.Budget
-	}
 	in, online := at.Instance, w.set.Knowledge == env.LevelOnline
-	w.about = about{Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Steps, w.set.Window)), Width: 3 * w.n, Bounded: at.Bounded(w.set.Knowledge)}
+	w.about = about{
+		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Steps, w.set.Window)), Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(w.set.Knowledge),
+	}
+	if !w.drawn() { // otherwise other costs may come
+		w.site = at
+		w.about.Most = int(min(float64(w.n), t.Budget*(1+1e-9)/slices.Min(t.Costs)))
+		w.single = w.about.Most == 1 && slices.Max(t.Costs) <= t.Budget
+	}
 	if online {
 		w.about.Width = 2 * w.n
 	}
@@ -151,45 +165,13 @@ func openWorlds(ctx context.Context, text []byte) (*Worlds, error) {
 // drawn reports whether each seed has an instance of its own.
 func (w *Worlds) drawn() bool { return strings.Contains(w.set.Instance, anySeed) }
 
-// cut cuts figures off a buffer.
-func cut[T any](buffer *[]byte, length int) []T {
-	var one T
-	size := length * int(unsafe.Sizeof(one))
-	figures := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData((*buffer)[:size]))), length)
-	*buffer = (*buffer)[size:]
-	return figures
-}
-
-// Bind says that a reset or step that names the slot writes into rows of a buffer,
-// which holds zeros: the parts of a frame one after the other. Of what is there
-// only interest and marks of crawls are taken to be as they were left.
-func (w *Worlds) Bind(slot, rows int, buffer []byte) {
-	blocks := rows * len(w.at)
-	f := frame{crawl: make([]int, blocks*w.most), crawls: make([]int, blocks)}
-	f.reward, f.unit, f.seed = cut[float64](&buffer, blocks), cut[float64](&buffer, blocks), cut[uint64](&buffer, blocks)
-	f.interest = cut[float64](&buffer, blocks*w.n)
-	if w.set.Scaled {
-		f.scaled = cut[float32](&buffer, blocks*w.about.Width)
-	} else {
-		f.raw = cut[float64](&buffer, blocks*w.about.Width)
-	}
-	f.crawled, f.over = cut[uint8](&buffer, blocks*w.n), cut[uint8](&buffer, blocks)
-	for slot >= len(w.frames) {
-		w.frames = append(w.frames, frame{})
-	}
-	w.frames[slot] = f
-}
-
-// Layout returns the numbers of worlds and of sources.
-func (w *Worlds) Layout() (worlds, sources int) { return len(w.at), w.n }
-
 func (w *Worlds) describe() any { return &w.about }
 
-// call is [Call] about worlds.
+// call is [Made.Call] about worlds.
 func (w *Worlds) call(what string, text []byte, m *Made) error {
 	switch what {
 	case "reset":
-		return w.reset(text)
+		return w.reset(text, unsafe.Pointer(unsafe.SliceData(m.Numbers)))
 	case "items":
 		m.Numbers = w.items(m.Numbers)
 		return nil
@@ -197,12 +179,11 @@ func (w *Worlds) call(what string, text []byte, m *Made) error {
 	return unknown(what)
 }
 
-// reset begins episodes and writes what is seen then.
-func (w *Worlds) reset(text []byte) error {
+// reset begins episodes and writes what is seen then into a buffer.
+func (w *Worlds) reset(text []byte, to unsafe.Pointer) error {
 	var r struct {
-		Mask      []bool   // of the worlds in which an episode begins; null for all
-		Seeds     []uint64 // of all worlds; null for those that follow from the seeds before
-		Slot, Row int      // where it is written
+		Mask  []bool   // of the worlds in which an episode begins; null for all
+		Seeds []uint64 // of all worlds; null for those that follow from the seeds before
 	}
 	if err := decode(text, &r); err != nil {
 		return err
@@ -210,31 +191,28 @@ func (w *Worlds) reset(text []byte) error {
 	if w.at[0] == nil && (r.Mask != nil || r.Seeds == nil) {
 		return errors.New("the first reset is of all worlds and has their seeds")
 	}
+	w.write(to)
 	for k := range w.at {
-		if r.Mask != nil && !r.Mask[k] {
-			continue
+		if r.Mask == nil || r.Mask[k] {
+			seed := stream.Mix(w.seed[k])
+			if r.Seeds != nil {
+				seed = r.Seeds[k]
+			}
+			if err := w.begin(k, seed); err != nil {
+				return err
+			}
 		}
-		seed := stream.Mix(w.seed[k])
-		if r.Seeds != nil {
-			seed = r.Seeds[k]
-		}
-		if err := w.begin(k, seed); err != nil {
-			return err
-		}
+		w.clear(k)
+		w.to.unit[k], w.to.seed[k], w.to.over[k] = w.at[k].unit, w.seed[k], w.over[k]
 	}
-	to, first := &w.frames[r.Slot], r.Row*len(w.at)
-	for k, at := range w.at {
-		w.clear(to, first+k)
-		to.unit[first+k], to.seed[first+k], to.over[first+k] = at.unit, w.seed[k], w.over[k]
-	}
-	return w.does.step(0, len(w.at), to, r.Row, true)
+	return w.does.step(0, len(w.at), true)
 }
 
 // begin begins an episode of world k under a seed.
 func (w *Worlds) begin(k int, seed uint64) (err error) {
 	at := w.site
 	if at == nil {
-		if at, err = w.open(context.Background(), seed); err != nil {
+		if at, err = w.open(seed); err != nil {
 			return err
 		}
 		if len(at.terms.Costs) != w.n {
@@ -245,22 +223,23 @@ func (w *Worlds) begin(k int, seed uint64) (err error) {
 	return w.does.begin(k)
 }
 
-// clear has a block have no crawls.
-func (w *Worlds) clear(to *frame, block int) {
-	for _, i := range to.crawl[block*w.most:][:max(0, to.crawls[block])] {
-		to.interest[block*w.n+i], to.crawled[block*w.n+i] = 0, 0
+// clear has a world have no crawls.
+func (w *Worlds) clear(k int) {
+	for _, i := range w.to.crawl[k*w.about.Most:][:max(0, w.to.crawls[k])] {
+		w.to.interest[k*w.n+i], w.to.crawled[k*w.n+i] = 0, 0
 	}
-	to.crawls[block] = 0
+	w.to.crawls[k] = 0
 }
 
-// Step steps all worlds and writes into a row of a slot. The actions are K × n
-// scores, []float32 or []float64, K × n marks 0 and 1, []int8, or K sources,
-// []int64. What it refuses changes nothing in any of them.
-func (w *Worlds) Step(actions any, slot, row int) error {
+// Step steps all worlds and writes into a buffer. The actions are K × n scores,
+// []float32 or []float64, K × n marks 0 and 1, []int8, or K sources, []int64. What it
+// refuses changes nothing in any of them.
+func (w *Worlds) Step(actions any, to unsafe.Pointer) error {
 	if w.at[0] == nil {
 		return errors.New("step before the first reset")
 	}
-	w.doing = doing{actions, &w.frames[slot], row}
+	w.write(to)
+	w.actions = actions
 	if err := w.each((*Worlds).choose); err != nil {
 		return err
 	}
@@ -299,8 +278,8 @@ func (w *Worlds) step(_ *hand, lo, hi int) error {
 			w.over[k] = 1
 		}
 	}
-	copy(w.doing.to.over[w.doing.row*len(w.at)+lo:], w.over[lo:hi])
-	return w.does.step(lo, hi, w.doing.to, w.doing.row, false)
+	copy(w.to.over[lo:], w.over[lo:hi])
+	return w.does.step(lo, hi, false)
 }
 
 // items appends, of the last step of each world, how many crawls there were; of

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import ephemera
+from ephemera.loop import milestones
 
 try:
     import torch
@@ -101,6 +102,7 @@ class Worlds(VecEnv):
     def __init__(self, worlds: int, episode: int, keywords: dict[str, Any]) -> None:
         self.env = ephemera.CrawlVectorEnv(worlds, max_episode_steps=episode, autoreset_mode="SameStep", **keywords)
         self.episode = episode
+        self.earned: list[float] = []  # mean over the worlds by step, as a share of the bound
         super().__init__(worlds, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> Any:
@@ -119,6 +121,7 @@ class Worlds(VecEnv):
 
     def step_wait(self) -> Any:
         seen, reward, _, over, info = self.env.step(self.actions)
+        self.earned.append(float(reward.mean()))
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for k in np.flatnonzero(over):
             infos[k] = {"terminal_observation": info["final_obs"][k], "TimeLimit.truncated": True}
@@ -177,6 +180,20 @@ def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[
     return {"share": measured(model, task, whittle), "seconds": round(seconds, 1), "epochs": epochs}
 
 
+def regret(seed: int, epochs: int) -> dict[str, Any]:
+    """Have PPO learn in one world: its share of Whittle, and the power of the epochs with which its loss grows."""
+    world = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
+    (whittle,) = ephemera.compare(["whittle"], **world, steps=epochs, seeds=1, seed=seed).runs
+    env = Worlds(1, epochs, {**world, "action": "one"})
+    kind, worlds, how = settings()["PPO"]
+    kind("MlpPolicy", env, seed=seed, device="cpu", **how | {"n_steps": worlds * how["n_steps"]}).learn(epochs)
+    earned = np.array(env.earned[:epochs])
+    ends = np.array(sorted(n for n in milestones(epochs, []) if 100 * n >= epochs))
+    lost = np.cumsum(1 - earned)[ends - 1]
+    power = float(np.polyfit(np.log(ends), np.log(lost), 1)[0])
+    return {"seed": seed, "epochs": epochs, "share": float(earned.mean() / whittle["of_bound"]), "power": power}
+
+
 def learners(task: dict[str, Any], seeds: int) -> dict[str, list[dict[str, Any]]]:
     """Return what the learners have learned, and what `certainty` earns as it goes, as shares of exact Whittle."""
     world, _, steps = tested(task)
@@ -199,9 +216,12 @@ def learners(task: dict[str, Any], seeds: int) -> dict[str, list[dict[str, Any]]
 
 def table(found: dict[str, Any]) -> str:
     """Return the table of the page: means over the seeds, with the least and the greatest."""
-    agents = [a for a in AGENTS if any(a in of for of in found.values())]
+    agents = [a for a in AGENTS if any(a in found.get(t, {}) for t in ephemera.TASKS)]
     lines = ["| task | Whittle, % of the bound | " + " | ".join(agents) + " |", "|---|--:|" + "--:|" * len(agents)]
-    for name, of in found.items():
+    for name in ephemera.TASKS:
+        if name not in found:
+            continue
+        of = found[name]
         cells = []
         for agent in agents:
             shares = [100 * r["share"] for r in of.get(agent, [])]
@@ -220,6 +240,7 @@ def main() -> None:
     p.add_argument("--seeds", type=int, default=10)
     p.add_argument("--tasks", nargs="*", default=list(ephemera.TASKS))
     p.add_argument("--agents", nargs="*", default=AGENTS)
+    p.add_argument("--regret", action="store_true", help="only run PPO in the world of experiments/configs/regret.toml")
     p.add_argument("--page", action="store_true", help="only write the table")
     a = p.parse_args()
     found: dict[str, Any] = json.loads(a.out.read_text()) if a.out.exists() else {}
@@ -231,7 +252,13 @@ def main() -> None:
         )
         a.out.write_text("{\n" + ",\n".join(tasks) + "\n}\n")
 
-    for name in [] if a.page else a.tasks:
+    if a.regret:
+        rows = found.setdefault("regret", {}).setdefault("PPO", [])
+        for seed in range(len(rows) + 1, a.seeds + 1):
+            rows.append(regret(seed, a.epochs))
+            keep()
+            print("regret", rows[-1], flush=True)
+    for name in [] if a.page or a.regret else a.tasks:
         task = ephemera.task(name)
         if task.get("world") == "replay":
             if a.trace is None:

@@ -86,7 +86,7 @@ def test_limits_and_late_worth():
         (lambda c: c.add("a"), "a name that no other source has"),
         (lambda c: c.add("b", cost=0.0 - 1), "cost is -1"),
         (lambda c: c.remove("x"), 'no source "x"'),
-        (lambda c: c.update("a", 1, outcome="lost"), "allowed are found, unchanged and failed"),
+        (lambda c: c.update("a", 1, outcome="lost"), "allowed are found, unchanged, failed"),
         (lambda c: c.update("a", 1, [(0, -1.0)]), "worth -1"),
         (lambda c: c.update("a", 1, [(0, 1.0)], outcome="unchanged"), "not Found"),
         (lambda c: c.set_budget(0), "budget is 0"),
@@ -98,7 +98,7 @@ def test_limits_and_late_worth():
 def test_refusals(use, words):
     crawler = ephemera.Crawler(0)
     crawler.add("a")
-    with pytest.raises(ephemera.Error, match=words):
+    with pytest.raises(ValueError, match=words):
         use(crawler)
 
 

@@ -48,6 +48,8 @@ def test_observed_needs_states():
     policy = ephemera.Policy("whittle", knowledge="observed")
     with pytest.raises(ephemera.Error, match="0 states for 4 sources"):
         policy.select()
+    with pytest.raises(ValueError, match="a state is -1"):
+        policy.select([1, 1, 1, -1])
     state = ephemera.load_instance().sources
     x = np.array([s.rate * s.interest for s in state])
     assert list(policy.select(x)) == [int(ephemera.index("paper", x).argmax())]
@@ -104,7 +106,10 @@ def test_save_and_load(tmp_path):
     [
         (lambda p: p.update([(4, 1.0)]), ephemera.Error, "source 4"),
         (lambda p: p.update([(1, 1.0), (1, 1.0)]), ephemera.Error, "twice"),
-        (lambda p: p.update([(1, float("nan"))]), ephemera.Error, "NaN"),
+        (lambda p: p.update([(1, float("nan"))]), ValueError, "interest of a crawl is nan"),
+        (lambda p: p.update([(1, -1.0)]), ValueError, "interest of a crawl is -1"),
+        (lambda p: p.update([(1, 1e101)]), ValueError, "allowed is 0 to 1e.100"),
+        (lambda p: p.update([(1, 1.0, ([-1.0], [1.0]))]), ValueError, "age of an item is -1"),
         (lambda p: p.update([(1.5, 1.0)]), TypeError, "integer"),
         (lambda p: p.update([(1, 1.0, ([1.0, 2.0], [1.0]))]), ValueError, "ages"),
     ],

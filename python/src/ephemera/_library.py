@@ -29,8 +29,7 @@ _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
     "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer, _int, *[_pointer] * 3],
-    "eph_bind": [*[_int] * 3, _pointer, _int],
-    "eph_step": [*[_int] * 3, _pointer, ctypes.c_int32],
+    "eph_step": [_int, _pointer, _pointer, ctypes.c_int32],
 }
 
 _loaded: ctypes.CDLL | None = None
@@ -63,7 +62,8 @@ def library() -> ctypes.CDLL:
     global _loaded
     if _loaded is None:
         suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-        lib = _load(Path(__file__).with_name("_native") / f"libephemera{suffix}")
+        own = os.environ.get("EPHEMERA_LIBRARY")  # with what another Go program registers
+        lib = _load(Path(own) if own else Path(__file__).with_name("_native") / f"libephemera{suffix}")
         for name, arguments in _signatures.items():
             function = getattr(lib, name)
             function.argtypes = [*arguments, _pointer]

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from . import _library
 from .policies import get, put
+from .world import seed_of
+
+_OUTCOMES = ("found", "unchanged", "failed")
+_LATER = -1  # a worth that is told later
 
 Item = tuple[float, float | None]
 """When an item was published, Unix time in seconds, and its worth when it was new; None for what is told later."""
@@ -70,9 +75,9 @@ class Crawler(_library.Handle):
         self._handle, _ = _library.build(
             "feeds",
             {
-                "start": float(start), "epoch": float(epoch), "budget": float(budget), "halfLife": float(half_life),
+                "start": _date(start), "epoch": _span(epoch), "budget": float(budget), "halfLife": _span(half_life),
                 "perGroup": operator.index(per_group), "learner": learner, "settings": dict(settings or {}),
-                "seed": operator.index(seed),
+                "seed": seed_of(seed),
             },
         )  # fmt: skip
 
@@ -92,8 +97,8 @@ class Crawler(_library.Handle):
             shortest: seconds between two crawls, at least.
             longest: seconds between two crawls, as far as the budget goes; 0 leaves it open.
         """
-        rules = {"cost": float(cost), "group": group, "shortest": float(shortest), "longest": float(longest)}
-        self._ask("add", name=name, **rules)
+        rules = {"cost": float(cost), "group": group, "shortest": _span(shortest), "longest": _span(longest)}
+        self._ask("add", name=name, rules=rules)
 
     def remove(self, name: str) -> None:
         """Forget a source."""
@@ -108,7 +113,7 @@ class Crawler(_library.Handle):
 
     def select(self, now: float, n: int) -> list[str]:
         """Return at most n sources to crawl now. A crawl that is never told of counts as failed."""
-        return list(self._ask("select", now=float(now), n=operator.index(n)))
+        return list(self._ask("select", crawl={"at": _date(now)}, n=operator.index(n)))
 
     def update(
         self,
@@ -130,18 +135,20 @@ class Crawler(_library.Handle):
             truncated: whether all that the source shows was new, so that older items may be missed.
             not_before: when the source may be crawled again, from Retry-After or max-age; 0 for any time.
         """
-        self._ask(
-            "update", name=name, now=float(now), items=_rows(items), outcome=outcome, truncated=bool(truncated),
-            notBefore=float(not_before),
-        )  # fmt: skip
+        if outcome not in _OUTCOMES:
+            raise ValueError(f"outcome is {outcome!r}; allowed are {', '.join(_OUTCOMES)}")
+        later = {"notBefore": _date(not_before)} if not_before else {}
+        crawl = {"outcome": _OUTCOMES.index(outcome), "truncated": bool(truncated), **later}
+        self._ask("update", crawl={**_crawl(name, now, items), **crawl})
 
     def report(self, name: str, found: float, items: Iterable[Item]) -> None:
         """Tell what items are worth, by now, that a crawl at that time found without worth."""
-        self._ask("report", name=name, now=float(found), items=_rows(items))
+        self._ask("report", crawl=_crawl(name, found, items))
 
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
-        return Belief(*(math.nan if v is None else v for v in self._ask("belief", name=name)))
+        items, interest, half_life, last, due, price = self._ask("belief", name=name)
+        return Belief(items, interest, half_life, _unix(last), _unix(due), math.nan if price is None else price)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it into a file, or as ``state.json`` into a directory; it appears whole or not at all."""
@@ -155,5 +162,24 @@ class Crawler(_library.Handle):
         return crawler
 
 
-def _rows(items: Iterable[Item]) -> Sequence[dict[str, float | None]]:
-    return [{"published": float(at), "worth": None if worth is None else float(worth)} for at, worth in items]
+def _span(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _date(unix: float) -> str:
+    return datetime.fromtimestamp(unix, UTC).isoformat()
+
+
+def _unix(date: str | None) -> float:
+    return math.nan if date is None else datetime.fromisoformat(date).timestamp()
+
+
+def _crawl(name: str, now: float, items: Iterable[Item]) -> dict[str, Any]:
+    rows = [{"published": _date(at), "worth": _LATER if worth is None else _worth(worth)} for at, worth in items]
+    return {"source": name, "at": _date(now), "items": rows}
+
+
+def _worth(worth: float) -> float:
+    if not worth >= 0:
+        raise ValueError(f"an item has worth {worth}; allowed is 0 or more, and None for what is told later")
+    return float(worth)

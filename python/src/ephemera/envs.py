@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from . import _library
 from .instance import InstanceLike
 from .runs import earned
-from .world import World, known, spec
+from .world import World, known, seed_of, spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
 SCORES32, SCORES64, SET, ONE = range(4)  # forms of actions
 _SHOWN = 120  # epochs that a picture shows
 _BLOCK = 1 << 18  # bytes of rows that are laid out together
-_SLOTS = 4  # blocks that are kept to be used again
+_BLOCKS = 4  # that are kept to be used again
 
 
 class Form(World, total=False):
@@ -46,23 +46,33 @@ class Form(World, total=False):
 class _Block:
     """Rows that worlds write into, in one buffer."""
 
-    def __init__(self, rows: int, worlds: int, width: int, sources: int, dtype: Any) -> None:
-        parts: list[tuple[Any, tuple[int, ...]]] = [
-            (np.float64, (rows, worlds)), (np.float64, (rows, worlds)), (np.uint64, (rows, worlds)),
-            (np.float64, (rows, worlds, sources)), (dtype, (rows, worlds, width)),
-            (np.bool_, (rows, worlds, sources)), (np.bool_, (rows, worlds)),
+    def __init__(self, rows: int, worlds: int, about: dict[str, Any], dtype: Any) -> None:
+        # The parts of a row, as frame in worlds.go has them; each is of all worlds.
+        n, f, whole = len(about["names"]), np.float64, np.intp
+        parts: list[tuple[str, Any, tuple[int, ...]]] = [
+            ("reward", f, ()), ("unit", f, ()), ("seed", np.uint64, ()), ("interest", f, (n,)),
+            ("_crawl", whole, (about["most"],)), ("_crawls", whole, ()), ("observation", dtype, (about["width"],)),
+            ("crawled", np.bool_, (n,)), ("over", np.bool_, ()),
         ]  # fmt: skip
-        sizes = [np.dtype(t).itemsize * math.prod(shape) for t, shape in parts]
-        buffer = np.zeros(sum(sizes), np.uint8)
-        cuts = np.split(buffer, np.cumsum(sizes)[:-1])
-        self.reward, self.unit, self.seed, self.interest, self.observation, self.crawled, self.over = (
-            c.view(t).reshape(shape) for c, (t, shape) in zip(cuts, parts, strict=True)
-        )
+        ends = np.cumsum([np.dtype(t).itemsize * worlds * math.prod(shape) for _, t, shape in parts])
+        self.stride = -(-int(ends[-1]) // 8) * 8
+        self.buffer = np.zeros(rows * self.stride, np.uint8)
+        by_part = np.split(self.buffer.reshape(rows, self.stride), ends, axis=1)
+        for (name, t, shape), of in zip(parts, by_part, strict=False):
+            setattr(self, name, of.view(t).reshape(rows, worlds, *shape))
         # Of these only what the last crawls left is cleared when the row is used again.
         self.interest.flags.writeable = self.crawled.flags.writeable = False
-        self.buffer = buffer
-        del buffer, cuts
+        self.place = self.buffer.ctypes.data
+        del by_part, of
         self.alone = self.references()
+
+    reward: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    seed: NDArray[np.uint64]
+    interest: NDArray[np.float64]
+    observation: NDArray[Any]
+    crawled: NDArray[np.bool_]
+    over: NDArray[np.bool_]
 
     def references(self) -> int:
         """Return how often the buffer is referred to: by each array of it that somebody holds, too."""
@@ -102,11 +112,13 @@ class _Worlds(_library.Handle):
         if form["items"] and named.get("knowledge") != "online":
             raise ValueError("items are seen with knowledge 'online'")
         steps = form["max_episode_steps"]
+        if steps not in (None, -1) and not 1 <= operator.index(steps) < 2**53:
+            raise ValueError(f"max_episode_steps is {steps}; allowed is 1 or more, and -1 for no end")
         self.worlds = operator.index(worlds)
         self._handle, about = _library.build(
             "worlds",
             {
-                **named, "worlds": self.worlds, "steps": 0 if steps is None or steps == -1 else operator.index(steps),
+                **named, "worlds": self.worlds, "steps": 0 if steps in (None, -1) else operator.index(steps),
                 "scaled": bool(form["scaled"]), "truncate": form["overspend"] == "truncate", "autoreset": autoreset,
                 "threads": operator.index(threads),
             },
@@ -128,11 +140,9 @@ class _Worlds(_library.Handle):
         self.dictionary = form["observation"] == "dict"
         self.with_items: bool = form["items"]
         self.render_mode: str | None = form["render_mode"]
-        bytes_of_row = self.worlds * (self.width * np.dtype(self.dtype).itemsize + 9 * self.sources + 25)
-        self.rows: int = max(1, min(256, _BLOCK // bytes_of_row))
-        self.blocks: list[_Block] = []
-        self.slot = 0
-        self.row: int = self.rows  # the next of the block in use
+        self.rows: int = max(1, min(256, _BLOCK // _Block(0, self.worlds, about, self.dtype).stride))
+        self.blocks: list[_Block] = []  # the one in use is the last
+        self.row: int = self.rows  # the next of it
         self.started = False
         self.named = named
 
@@ -145,18 +155,12 @@ class _Worlds(_library.Handle):
 
     def refill(self) -> None:
         """Have the worlds write into a block of which nobody holds an array."""
-        unused = (k for k, b in enumerate(self.blocks) if b.unused())
-        self.row = 0
-        slot = next(unused, None)
-        if slot is None:
-            self.slot = (self.slot + 1) % _SLOTS
-            self.blocks[self.slot : self.slot + 1] = [b] = [
-                _Block(self.rows, self.worlds, self.width, self.sources, self.dtype)
-            ]
-            slot = min(self.slot, len(self.blocks) - 1)
-            _library.call("eph_bind", self._handle, slot, self.rows, b.buffer.ctypes.data, len(b.buffer))
-        self.slot = slot
-        b = self.blocks[slot]
+        unused = next((b for b in self.blocks if b.unused()), None)
+        if unused is not None:
+            self.blocks.remove(unused)
+        self.blocks = [*self.blocks[1 - _BLOCKS :], unused or _Block(self.rows, self.worlds, self.about, self.dtype)]
+        self.row, b = 0, self.blocks[-1]
+        self.place, self.stride = b.place, b.stride
         self.observation, self.reward, self.over = b.observation, b.reward, b.over
         self.interest, self.crawled, self.unit, self.seed = b.interest, b.crawled, b.unit, b.seed
 
@@ -165,11 +169,12 @@ class _Worlds(_library.Handle):
         self._alive()
         if self.row == self.rows:
             self.refill()
-        marks = None if mask is None else mask.tolist()
-        _library.ask("reset", {"slot": self.slot, "row": self.row, "mask": marks, "seeds": seeds}, self._handle)
+        row, self.row = self.row, self.row + 1
+        room = self.blocks[-1].buffer[row * self.stride :][: self.stride].view(np.float64)
+        which = {"mask": None if mask is None else mask.tolist(), "seeds": seeds}
+        _library.exchange("reset", self._handle, json.dumps(which).encode(), np.empty(0), room)
         self.started = True
-        self.row += 1
-        return self.row - 1
+        return row
 
     def step(self, at: int, form: int) -> int:
         """Step all worlds with the actions at an address; the row that tells what it brought."""
@@ -181,7 +186,7 @@ class _Worlds(_library.Handle):
             self.refill()
             row = 0
         self.row = row + 1
-        if self.step_function(self._handle, self.slot, row, at, form, self.answer_at):
+        if self.step_function(self._handle, self.place + row * self.stride, at, form, self.answer_at):
             raise _library.Error(_library.take(self.answer))
         return row
 
@@ -250,7 +255,7 @@ def exact(named: str, bounded: bool) -> float:
         return float("nan")
     if world.get("knowledge") == "online":
         world["knowledge"] = "model"
-    if bounded:
+    if bounded and world["kind"] in ("mean", "poisson"):
         world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")} | {"kind": "mean"}
     return earned("whittle", {**world, "steps": 0 if "trace" in world else 10_000, "seed": 1})
 
@@ -268,11 +273,7 @@ def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -
     """Return a seed for each world; those that are None are drawn."""
     if len(seeds) != worlds:
         raise ValueError(f"there are {len(seeds)} seeds for {worlds} worlds")
-    numbers = [int(rng.integers(0, 2**63)) if s is None else operator.index(s) for s in seeds]
-    for s in numbers:
-        if not 0 <= s < 2**64:
-            raise ValueError(f"seed is {s}; allowed are 0 to {2**64 - 1}")
-    return numbers
+    return [int(rng.integers(0, 2**63)) if s is None else seed_of(s) for s in seeds]
 
 
 def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
@@ -326,8 +327,8 @@ class CrawlEnv(gym.Env[Any, Any]):
     Info of a reset: ``seed`` of the world; ``unit``, the interest that a scaled reward of 1 stands
     for: the bound of the relaxed problem; ``bound``, the same where it is one, otherwise NaN;
     ``whittle``, what the exact Whittle index policy earns per epoch over 10 000 epochs: of the mean
-    dynamics, but with knowledge ``observed`` and in replays of the same world; NaN where each reset
-    draws an instance.
+    dynamics, but with knowledge ``observed``, in replays and in registered worlds of the same world;
+    NaN where each reset draws an instance.
 
     An episode is truncated after ``max_episode_steps`` epochs, and at the end of a recording; no
     state is terminal.
@@ -347,7 +348,7 @@ class CrawlEnv(gym.Env[Any, Any]):
         Keywords that name the world:
             ``budget``: budget units that the crawls of one epoch may cost; default the instance's own.
             ``world``: ``poisson`` (single items; default), ``mean`` (the papers' mean dynamics, in which
-            nothing is drawn), ``replay``.
+            nothing is drawn), ``replay``, or one that is registered in Go.
             ``knowledge``: ``model`` (default), ``observed`` or ``online``.
             ``marks``: law of the items' initial interest in ``poisson``: ``constant`` (default),
             ``per-item`` or ``per-epoch``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _library
 from .instance import Instance, InstanceLike, Source
-from .world import spec
+from .world import seed_of, spec
 
 Items = tuple[ArrayLike, ArrayLike]
 """Ages (epochs) and present interest of the items of a crawl, oldest first."""
@@ -55,6 +56,16 @@ def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
     if a.ndim != 1:
         raise ValueError(f"{name} has shape {a.shape}; needed is one dimension")
     return np.ascontiguousarray(a, dtype)
+
+
+_MOST = 1e100  # so that interest can be added up and squared
+
+
+def _amounts(values: ArrayLike, name: str, most: float = _MOST) -> list[float]:
+    a = _array(values, np.float64, name)
+    if not ((a >= 0) & (a <= most)).all():
+        raise ValueError(f"{name} is {a[~((a >= 0) & (a <= most))][0]}; allowed is 0 to {most:g}")
+    return list(a.tolist())
 
 
 def _state_file(path: str | os.PathLike[str]) -> Path:
@@ -138,7 +149,7 @@ class Policy(_library.Handle):
                 ),
                 "name": name,
                 "settings": {**(settings or {}), **more},
-                "seed": operator.index(seed),
+                "seed": seed_of(seed),
                 "start": operator.index(start),
                 "length": float(length),
             },
@@ -185,7 +196,7 @@ class Policy(_library.Handle):
 
     def _ask(self, what: str, state: ArrayLike | None = None, **settings: Any) -> Any:
         if state is not None:
-            settings["state"] = _array(state, np.float64, "state").tolist()
+            settings["state"] = _amounts(state, "a state")
         with self._turn():
             return _library.ask(what, settings, self._alive())
 
@@ -217,9 +228,11 @@ class Policy(_library.Handle):
             rows = crawls
         told: list[dict[str, Any]] = []
         for source, interest, *named in rows:
-            told.append({"source": operator.index(source), "interest": float(interest)})
+            (amount,) = _amounts([interest], "the interest of a crawl")
+            told.append({"source": operator.index(source), "interest": amount})
             for found in named:
-                ages, interests = (_array(a, np.float64, "items").tolist() for a in found)
+                ages = _amounts(found[0], "the age of an item", sys.float_info.max)
+                interests = _amounts(found[1], "the interest of an item")
                 if len(ages) != len(interests):
                     raise ValueError(f"a crawl has {len(ages)} ages and {len(interests)} interests of items")
                 told[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]

@@ -63,6 +63,12 @@ def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.f
     if v.dtype.kind not in "biuf":
         raise TypeError(f"the values have dtype {v.dtype}; needed are real numbers")
     v = np.array(v, np.float64, order="C", ndmin=1)
+    wrong = ~(v >= 0)
+    if what.endswith("_at_age"):
+        wrong |= (v != np.trunc(v)) | (v > 2**53)
+    for *_, i in np.argwhere(wrong)[:1]:
+        allowed = "0 or more, and of ages whole numbers up to 2^53"
+        raise ValueError(f"source {i}: {what} at {v[wrong][0]}; allowed is {allowed}")
     question = json.dumps({"curve": what, "columns": v.shape[-1], **named(instance)}).encode()
     out = np.empty_like(v)
     _library.exchange("curve", 0, question, v.ravel(), out.reshape(-1))

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _library
 from .instance import InstanceLike
 from .policies import View
-from .world import World, spec
+from .world import World, seed_of, spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class _Scene:
             raise ValueError(
                 "a window is drawn by environments; window=None runs policies on the part that is held out"
             )
-        self.instance, self.world, self.seed, self.seeds = instance, world, operator.index(seed), operator.index(seeds)
+        self.instance, self.world, self.seed, self.seeds = instance, world, seed_of(seed), operator.index(seeds)
         self.steps = operator.index(steps or 0)
         self.level = world.get("knowledge") or "model"
         self.settings: dict[str, Any] = {
@@ -313,6 +313,9 @@ def compare(
         list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
     )
     players = [_player(name, p) for name, p in pairs]
+    names = [p.row for p in players]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"the policies are {names}; needed is one at least, each with a name of its own")
     scene = _Scene(instance, steps, seed, seeds, 0, world)
     records = scene.records(players, operator.index(workers or 0))
     a = _library.ask(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
@@ -33,6 +34,13 @@ def known(keywords: Iterable[str], *of: type) -> None:
     for name in keywords:
         if name not in names:
             raise TypeError(f"unknown keyword {name!r}; allowed are {', '.join(dict.fromkeys(names))}")
+
+
+def seed_of(seed: int) -> int:
+    """Return a seed, or raise."""
+    if not 0 <= operator.index(seed) < 2**64:
+        raise ValueError(f"seed is {seed}; allowed are 0 to {2**64 - 1}")
+    return operator.index(seed)
 
 
 def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
