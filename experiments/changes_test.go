@@ -12,7 +12,7 @@ import (
 )
 
 // playWhittle plays an entry of exact Whittle in a scene.
-func playWhittle(t *testing.T, name string, s Scene, epochs int) *Played {
+func playWhittle(t *testing.T, name string, s Scene, epochs int) *Record {
 	t.Helper()
 	e, err := Find(name)
 	if err != nil {

@@ -102,7 +102,7 @@ func recordsOf(t *testing.T, scenes []Scene, level env.Level, entries []*Entry, 
 		c := Contender{Name: e.Name, Learns: e.Learns()}
 		for _, s := range scenes {
 			for seed := range seeds {
-				r, err := s.Record(context.Background(), Play{Entry: e, Level: level, Seed: uint64(seed), Epochs: epochs})
+				r, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: uint64(seed), Epochs: epochs})
 				if err != nil {
 					t.Fatalf("%s on %s, %s: %v", e.Name, s.Instance.ID, level, err)
 				}
@@ -219,7 +219,7 @@ func TestPolicySettings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
-		return out.Learned
+		return out.Learned.Outcome
 	}
 	for _, x := range []struct {
 		name  string

@@ -6,6 +6,7 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
@@ -27,22 +28,18 @@ type Play struct {
 	played func(epochs int) // if not nil, is told now and then how many epochs were played
 }
 
-// Played is what a run brings.
-type Played struct {
-	Learning Outcome         // of the learner while it learned, or of the policy
-	Learned  Outcome         // of what was learned, or of the policy, over the evaluation
-	Trainee  learner.Learner // the learner as it ended, or nil
-
-	learning, learned part
-}
-
 // Play opens the world, builds the learner or policy from what it may know and
 // runs it. A learner is then frozen and run in the same world from its
 // beginning, or where that changes in the world that it became. This is the one way
-// in which anything is run.
+// in which anything is run. The record has no shares of exact Whittle; with an
+// Evaluation below 0 it has the learning alone.
 //
 // It ends with the context's error when that is done, between two epochs.
-func (s Scene) Play(ctx context.Context, p Play) (*Played, error) {
+func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
+	rec := &Record{Instance: s.Instance.ID, Fitted: s.Epochs > 0}
+	rec.Run.Steps, rec.Run.Evaluation, rec.Run.Seed = p.Epochs, p.Evaluation, p.Seed
+	rec.Run.Instance.Name, rec.Run.Instance.Budget = s.Instance.ID, s.Instance.Budget
+	rec.Run.Learner = map[string]any{"algorithm": p.Entry.Name}
 	if p.Settings == nil && p.Entry.Settings != nil {
 		p.Settings = p.Entry.Settings(p.Level)
 	}
@@ -51,57 +48,69 @@ func (s Scene) Play(ctx context.Context, p Play) (*Played, error) {
 		p.Evaluation = p.Epochs
 	}
 	p.Evaluation = s.Limit(p.Evaluation)
-	run, trainee, err := s.playPart(ctx, p, nil)
+	if s.Bounded(p.Level) {
+		bound, _ := s.bound()
+		rec.Bound = result.Ptr(bound)
+	}
+	run, err := s.playPart(ctx, p, p.Epochs, nil)
 	if err != nil {
 		return nil, err
 	}
-	out := &Played{Trainee: trainee, learning: run.part, learned: run.part}
-	if out.Learning, err = run.outcome(); err != nil || p.Evaluation < 0 {
-		return out, err
+	rec.Curve, rec.Speed, rec.Trainee = run.curve, run.speed, run.trainee
+	if rec.Learning, err = run.figures(rec.Bound); err != nil || p.Evaluation < 0 {
+		return rec, err
 	}
-	if trainee != nil || p.Evaluation != p.Epochs || s.After != nil {
-		if run, _, err = s.after(p.Epochs).playPart(ctx, p, out); err != nil {
+	after := s.after(p.Epochs)
+	if rec.Trainee != nil || p.Evaluation != p.Epochs || s.After != nil {
+		if run, err = after.playPart(ctx, p, p.Evaluation, rec.Trainee); err != nil {
 			return nil, err
 		}
-		out.learned = run.part
 	}
-	out.Learned, err = run.outcome()
-	return out, err
+	if rec.Learned, err = run.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	for _, change := range s.Instance.Changes {
+		if change.At < p.Epochs {
+			rec.Changes = append(rec.Changes, change.At)
+		}
+	}
+	if rec.Trainee != nil {
+		rec.Fallbacks = rec.Trainee.Fallbacks()
+		for _, m := range rec.Trainee.Metrics() {
+			rec.Metrics = append(rec.Metrics, m.Name)
+		}
+		rec.Beside = besideExact(rec.Trainee, after)
+	}
+	return rec, nil
 }
 
-// playPart opens the world afresh, builds an agent and runs it. With first, which is
-// what the first run brought, it is the second.
-func (s Scene) playPart(ctx context.Context, p Play, first *Played) (run *playing, trainee learner.Learner, err error) {
+// playPart opens the world afresh, builds an agent, or takes what a trainee has
+// learned, and runs it.
+func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner.Learner) (*playing, error) {
 	shown := p.Level
 	if !p.Entry.Learns() && !slices.Contains(p.Entry.Levels, p.Level) {
 		shown = p.Entry.FirstLevel() // it does not look at what else is shown
 	}
 	world, err := s.Open(p.Seed, shown, p.Entry.overruns(p.Settings))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	run = &playing{world: world, played: p.played}
-	epochs := p.Epochs
-	if first != nil {
-		epochs, trainee = p.Evaluation, first.Trainee
-	}
+	run := &playing{world: world, played: p.played, trainee: learned}
 	run.keepCurve(s.Instance, epochs)
-	if trainee != nil {
-		run.agent = trainee.Frozen()
-	} else if run.agent, trainee, err = s.build(p, world.Terms()); err != nil {
-		return nil, nil, err
+	if learned != nil {
+		run.agent = learned.Frozen()
+	} else if run.agent, run.trainee, err = s.build(p, world.Terms()); err != nil {
+		return nil, err
 	}
+	run.learns = learned == nil && run.trainee != nil
 	if s.Late > 0 {
 		run.agent = run.agent.Late(s.Late)
 	}
 	var watch Watcher
 	if p.Watch != nil {
-		watch = p.Watch(trainee)
+		watch = p.Watch(run.trainee)
 	}
-	if first == nil {
-		run.metrics = trainee
-	}
-	return run, trainee, run.playEpochs(ctx, epochs, watch)
+	return run, run.playEpochs(ctx, epochs, watch)
 }
 
 // build builds what is run. A policy that does not learn and knows the model knows

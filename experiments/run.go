@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ephemera/env"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
@@ -43,27 +44,23 @@ func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) 
 
 // playing is a run under way.
 type playing struct {
-	world env.World
-	agent env.Agent
-	part
+	world   env.World
+	agent   env.Agent
+	trainee learner.Learner // whose agent it is; nil where nothing learns
+	learns  bool            // it learns now, and its figures stand in the curve
 
-	// What is kept beside the sums.
-	ends    []int           // epochs at which points of the curve end
-	day     float64         // epochs; 0 where they have no dates
-	metrics learner.Learner // whose figures stand in the curve; nil for none
-
-	last  Outcome // the sums at the last point of the curve
-	today float64 // interest of the day that is not over, per epoch of a whole one
-
-	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
-}
-
-// part is what a run brought so far.
-type part struct {
+	// What it brought so far.
 	sums  Outcome // not yet means
 	curve []CurvePoint
 	days  []float64 // interest per epoch of each
 	speed float64   // epochs per second
+
+	ends  []int   // epochs at which points of the curve end
+	day   float64 // epochs; 0 where they have no dates
+	last  Outcome // the sums at the last point of the curve
+	today float64 // interest of the day that is not over, per epoch of a whole one
+
+	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
 }
 
 // playedEvery is after how many epochs played is called: a call costs more than an
@@ -139,8 +136,8 @@ func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
 	}
 	span := float64(sum.Epochs - p.last.Epochs)
 	now := CurvePoint{Epoch: sum.Epochs, Reward: (sum.Reward - p.last.Reward) / span, Crawls: (sum.Crawls - p.last.Crawls) / span}
-	if p.metrics != nil {
-		for _, m := range p.metrics.Metrics() {
+	if p.learns {
+		for _, m := range p.trainee.Metrics() {
 			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
 				return reward, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, m.Name, m.Value, ErrNotFinite)
 			}
@@ -161,6 +158,15 @@ func (p *playing) outcome() (Outcome, error) {
 		*v /= float64(out.Epochs)
 	}
 	return out, nil
+}
+
+// figures returns what the run earned, with its share of the bound, nil for none.
+func (p *playing) figures(bound *float64) (f Figures, err error) {
+	if f.Outcome, err = p.outcome(); bound != nil {
+		f.OfBound = result.Ptr(f.Reward / *bound)
+	}
+	f.Days = p.days
+	return f, err
 }
 
 // keepCurve keeps what a record has of a run of so many epochs.

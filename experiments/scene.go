@@ -17,13 +17,9 @@ type Scene struct {
 	Epochs   int  // how many the world has; 0 for any number
 	Seeded   bool // the seed changes what arrives
 	Mean     bool // the harvest curves of the instance are the mean rewards
-	// Marks is the law of the items' initial interest, and Sigma its σ where
-	// it has one; empty where the model has no single items.
+	// Marks is the law of the items' initial interest; empty where the model has no
+	// single items.
 	Marks env.Marks
-	Sigma float64
-	// Seen marks the sources whose state is seen at the level that shows
-	// states; nil for all.
-	Seen []bool
 	// Late is how many epochs after its publication an item's interest becomes known
 	// to whoever learns; 0 when it is crawled.
 	Late float64

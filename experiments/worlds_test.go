@@ -89,7 +89,7 @@ func TestAnyWorld(t *testing.T) {
 			if held.WhyNot(s, level) != "" || level != env.LevelModel && itemsOf(s) > *worldItems {
 				continue
 			}
-			play := func(e *Entry, level env.Level) *Played {
+			play := func(e *Entry, level env.Level) *Record {
 				p, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: seed, Epochs: steps})
 				if err != nil {
 					t.Fatalf("world %d, %s: %v", seed, e.Name, err)

@@ -107,7 +107,7 @@ func (r *sweepPage) along() Section {
 // profile draws the performance profiles.
 func (r *sweepPage) profile() Section {
 	out := Section{Title: "Performance profile"}
-	if r.Profile == nil {
+	if r.Scores == nil {
 		return out
 	}
 	metric := r.Figures[r.Column(r.Metric)]
@@ -117,12 +117,10 @@ func (r *sweepPage) profile() Section {
 	}
 	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
 	f := plot.New("profile", "Performance profile", metric.Words+", τ", "share of runs above τ")
-	for _, l := range r.Profile.Lines {
-		cell := slices.IndexFunc(r.Cells, func(c sweep.Row) bool { return c.Name == l.Name })
-		s := f.Of(r.groups[cell].name)
-		s.Style = cell
-		for k, e := range l.Share {
-			addEstimate(s, r.Profile.Scores[k], e)
+	for i, cell := range r.Cells {
+		line := r.groups[i].series(&f)
+		for k, e := range cell.Profile {
+			addEstimate(line, r.Scores[k], e)
 		}
 	}
 	out.Figures = []plot.Figure{f}

@@ -57,11 +57,11 @@ type Table struct {
 
 // document is a configuration as TOML has it.
 type document struct {
-	Question  string `toml:"question"`
-	Seeds     any    `toml:"seeds"`
-	Metric    string `toml:"metric"`
-	Show      any    `toml:"show"`
-	Reference string `toml:"reference"`
+	Question  string   `toml:"question"`
+	Seeds     any      `toml:"seeds"`
+	Metric    string   `toml:"metric"`
+	Show      []string `toml:"show"`
+	Reference string   `toml:"reference"`
 	Table
 	Cells []grid `toml:"cells"`
 }
@@ -174,39 +174,35 @@ func list(v any) []any {
 
 // compareBy reads what is not a setting of cells.
 func (c *Config) compareBy(d document) error {
-	c.Metric = cmp.Or(d.Metric, figures[0].Name)
-	c.Show = figureNames(figures[:4])
-	if d.Show != nil {
-		c.Show = nil
-		for _, v := range list(d.Show) {
-			c.Show = append(c.Show, fmt.Sprint(v))
+	c.Metric, c.Show = cmp.Or(d.Metric, figures[0].Name), d.Show
+	if c.Show == nil {
+		if c.Show = figureNames(figures[:4]); !slices.Contains(c.Show, c.Metric) {
+			c.Show = append(c.Show, c.Metric)
 		}
-	} else if !slices.Contains(c.Show, c.Metric) {
-		c.Show = append(c.Show, c.Metric)
 	}
 	for _, name := range append([]string{c.Metric}, c.Show...) {
 		if !slices.Contains(figureNames(figures), name) {
 			return fmt.Errorf("metric or show is %q; allowed are %s", name, strings.Join(figureNames(figures), ", "))
 		}
 	}
-	if d.Seeds == nil {
-		d.Seeds = int64(1)
-	}
-	for _, v := range list(d.Seeds) {
-		n, ok := v.(int64)
-		if !ok || n < 0 {
-			return fmt.Errorf("seeds is %v; allowed is a number of seeds, or a list of seeds, each 0 or more", d.Seeds)
+	switch v := d.Seeds.(type) {
+	case nil:
+		c.Seeds = []uint64{1}
+	case int64:
+		for k := range v {
+			c.Seeds = append(c.Seeds, uint64(k)+1)
 		}
-		c.Seeds = append(c.Seeds, uint64(n))
-	}
-	if n, isNumber := d.Seeds.(int64); isNumber {
-		c.Seeds = nil
-		for s := range uint64(n) {
-			c.Seeds = append(c.Seeds, s+1)
+	case []any:
+		for _, x := range v {
+			n, ok := x.(int64)
+			if !ok || n < 0 {
+				return fmt.Errorf("one of the seeds is %v; allowed are whole numbers, each 0 or more", x)
+			}
+			c.Seeds = append(c.Seeds, uint64(n))
 		}
 	}
-	if len(c.Seeds) == 0 {
-		return fmt.Errorf("there is no seed; allowed is seeds = 1 or more, or a list of seeds")
+	if c.Seeds == nil {
+		return fmt.Errorf("seeds is %v; allowed is a number of seeds, 1 or more, or a list of seeds", d.Seeds)
 	}
 	return nil
 }

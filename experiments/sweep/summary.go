@@ -20,8 +20,8 @@ type Summary struct {
 	Command  string               `json:"command"` // that repeats the sweep
 	Figures  []experiments.Figure `json:"figures"`
 	Cells    []Row                `json:"cells"`
-	Profile  *Profiles            `json:"profile,omitempty"`
-	Runs     int                  `json:"runs"` // that are done
+	Scores   []float64            `json:"scores,omitempty"` // of the metric, at which the cells' profiles are
+	Runs     int                  `json:"runs"`             // that are done
 	Missing  int                  `json:"missing"`
 	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
 	Ran      int                  `json:"-"`                  // runs that were performed now
@@ -34,24 +34,11 @@ type Row struct {
 	Label    string         `json:"label,omitempty"` // words that the configuration gives
 	Hash     string         `json:"hash"`            // names the files of its runs
 	Settings map[string]any `json:"settings"`        // the axes that the cell has
+	// Profile is the performance profile: the share of runs above each score.
+	Profile []stats.Estimate `json:"profile,omitempty"`
 }
 
-// Profiles are performance profiles of the metric.
-type Profiles struct {
-	Scores []float64   `json:"scores"`
-	Lines  []ProfileOf `json:"lines"`
-}
-
-// ProfileOf is the share of runs above each score.
-type ProfileOf struct {
-	Name  string           `json:"name"`
-	Share []stats.Estimate `json:"share"`
-}
-
-const (
-	profileLines  = 12
-	profileScores = 61
-)
+const profileScores = 61
 
 // bootSeed seeds the intervals: a constant, so that equal records give equal
 // files.
@@ -73,8 +60,9 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 		}
 	}
 	sum := experiments.Summarize(groups, metric, boot)
+	s.Scores = scale(groups, metric)
 	for i, cell := range c.Cells {
-		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}}
+		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, boot.Profile(groups[i].Values(metric), s.Scores)}
 		for _, key := range c.Axes {
 			if v := cell.value(key); v != nil {
 				row.Settings[key] = v
@@ -85,26 +73,13 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	if same {
 		s.Verdict = sum.Verdict
 	}
-	var best []int
-	values := map[int][]float64{} // of a cell
-	for _, i := range sum.Order {
-		if x := groups[i].Values(metric); len(x) > 0 && len(best) < profileLines {
-			best, values[i] = append(best, i), x
-		}
-	}
-	if scores := scale(values); scores != nil {
-		s.Profile = &Profiles{Scores: scores}
-		for _, i := range slices.Sorted(slices.Values(best)) {
-			s.Profile.Lines = append(s.Profile.Lines, ProfileOf{groups[i].Name, boot.Profile(values[i], scores)})
-		}
-	}
 }
 
 // scale returns the scores of profiles, nil where all values are the same.
-func scale(values map[int][]float64) []float64 {
+func scale(groups []experiments.Group, metric int) []float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, x := range values {
-		for _, v := range x {
+	for _, g := range groups {
+		for _, v := range g.Values(metric) {
 			if !math.IsNaN(v) {
 				lo, hi = min(lo, v), max(hi, v)
 			}

@@ -55,7 +55,7 @@ func startRuns(text []byte) (*job, error) {
 		j.err = experiments.Each(ctx, len(entries)*s.Seeds, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)), nil, func(ctx context.Context, i int) (err error) {
 			p := entries[i/s.Seeds]
 			p.Seed = s.Seed + uint64(i%s.Seeds)
-			j.records[i/s.Seeds][i%s.Seeds], err = scenes[i%len(scenes)].Record(ctx, p)
+			j.records[i/s.Seeds][i%s.Seeds], err = scenes[i%len(scenes)].Play(ctx, p)
 			return err
 		})
 	}()
