@@ -62,34 +62,11 @@ const (
 	fileKeys   = "id, budget, [[source]] with " + sourceKeys + ", and [[change]] with at, shuffle and [[change.source]]; id, name and law are strings, shuffle is true or false, the others are numbers"
 )
 
-// Load reads an instance file. It is TOML:
-//
-//	id = "two"              # the file's name if it is left out
-//	budget = 1              # budget units per epoch
-//
-//	[[source]]
-//	name = "a"
-//	rate = 250              # λ, items per epoch
-//	decay = 0.7             # c, 1/epoch
-//	interest = 1.0          # ξ̄, mean initial interest of an item
-//	window = 20             # M, epochs; inf if it is left out
-//	cost = 1                # C, budget units; 1 if it is left out
-//	law = "power"           # or "hump"; "exponential" if it is left out
-//	shape = 1.5             # k of law power; 1.5 if it is left out
-//	batch = 20              # items that arrive together; 1 if it is left out
-//
-//	[[change]]
-//	at = 5000               # from this epoch on
-//	shuffle = true          # the sources exchange their parameters at random
-//
-//	[[change]]
-//	at = 7000
-//	[[change.source]]       # or some get new values, and keep the others
-//	name = "a"
-//	rate = 20
-//
-// Keys that are not listed here are refused. Errors are one line with the
-// file, the key, what was found, and what is allowed.
+// Load reads an instance file: TOML with the keys of [Instance], [Source] and
+// [Change] and no others. A source may leave out window (inf), cost (1), law, shape
+// and batch; one of a change keeps what the file leaves out. The ID is the file's
+// name if it is left out. Errors are one line with the file, the key, what was found,
+// and what is allowed.
 func Load(path string) (Instance, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

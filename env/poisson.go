@@ -38,17 +38,15 @@ const negligible = 0x1p-60
 // compared under one seed see the same world, whatever they crawl.
 //
 // Harvests are drawn when they are crawled. With State every epoch of every
-// source is drawn; where the law of a source is not exponential, or the world
-// changes, all that waits there is drawn again at each epoch.
+// source is drawn; where a source has a window or another law than the exponential,
+// or the world changes, all that waits there is drawn again at each epoch.
 type Poisson struct {
 	ledger
-	opt    PoissonOptions
-	seed   uint64
-	rng    *stream.Rand
-	reach  []float64    // age from which on no item of the source counts, epochs
-	sums   [][]epochSum // of each source with a window, those of the epochs within it
-	state  []float64
-	behind bool // the states are to be moved on to the present epoch
+	opt   PoissonOptions
+	seed  uint64
+	rng   *stream.Rand
+	reach []float64 // age from which on no item of the source counts, epochs
+	state []float64
 }
 
 var _ World = (*Poisson)(nil)
@@ -65,7 +63,7 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if _, err := ParseMarks(string(o.Marks)); err != nil {
 		return nil, err
 	}
-	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), reach: make([]float64, n), behind: o.State}
+	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), reach: make([]float64, n)}
 	for _, phase := range w.phases {
 		for i, s := range phase.Instance.Sources {
 			if s.Rate > maxRate {
@@ -78,16 +76,11 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 		w.view.Mean = nil
 	}
 	if o.State {
-		w.state, w.sums = make([]float64, n), make([][]epochSum, n)
+		w.state = make([]float64, n)
 		w.view.State = w.state
+		w.arrive()
 	}
 	return w, nil
-}
-
-// View implements World.
-func (w *Poisson) View() *Observed {
-	w.arrive() // at the beginning
-	return &w.view
 }
 
 // Step implements World.
@@ -95,7 +88,6 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	if err := w.check(crawl); err != nil {
 		return nil, err
 	}
-	w.arrive()
 	for _, i := range crawl {
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		if w.opt.Items || !w.opt.State {
@@ -112,57 +104,20 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 		w.crawled = append(w.crawled, c)
 	}
 	w.advance(crawl)
-	w.behind = w.opt.State
 	w.arrive()
 	return w.crawled, nil
 }
 
-// arrive moves the true state of all sources on to the present epoch.
+// arrive moves the true state of all sources, if it is shown, on to the present epoch.
 func (w *Poisson) arrive() {
-	if !w.behind {
-		return
-	}
-	w.behind = false
 	for i := range w.state {
 		s := w.source(i, w.view.Epoch)
-		switch {
-		case s.law() != LawExponential || len(w.phases) > 1:
+		if s.law() != LawExponential || s.Window <= w.reach[i]+1 || len(w.phases) > 1 {
 			w.state[i] = w.gather(i, false)
-		case s.Window > w.reach[i]+1:
-			// X ← αX + U
-			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false).all
-		default:
-			w.state[i] = w.windowed(i, s)
+		} else { // X ← αX + U
+			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false)
 		}
 	}
-}
-
-// epochSum is the interest, at the end of an epoch, of what was published in it,
-// and of the items among it that have the longest until the window closes, when
-// only a part of the epoch is within it.
-type epochSum struct{ all, last float64 }
-
-// windowed returns the interest that waits at source i, of the exponential law
-// with a window. It is added up afresh, so that nothing of a dropped item stays
-// behind as a rounding error.
-func (w *Poisson) windowed(i int, s *Source) (interest float64) {
-	now, n := w.view.Epoch, int(s.Window)+1 // epochs at least in part within the window
-	sum := w.publish(i, now, false)
-	if len(w.sums[i]) < n {
-		w.sums[i] = append(w.sums[i], sum)
-	} else {
-		w.sums[i][now%n] = sum
-	}
-	alpha, weight := s.Factor(), 1.0
-	for t := now; t > w.view.Last[i] && t > now-n; t-- {
-		sum := w.sums[i][t%n]
-		if now-t == n-1 {
-			sum.all = sum.last
-		}
-		interest += weight * sum.all
-		weight *= alpha
-	}
-	return interest
 }
 
 // gather returns the interest that waits at source i, published since its last
@@ -173,17 +128,17 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 		first = w.view.Epoch - int(w.reach[i])
 	}
 	for t := first; t <= w.view.Epoch; t++ {
-		interest += w.publish(i, t, show).all
+		interest += w.publish(i, t, show)
 	}
 	return interest
 }
 
 // publish draws what source i published in epoch t and returns what interest
 // is left of it now; with show the items are appended to w.items.
-func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
+func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 	s := w.source(i, t)
 	if s.Rate == 0 {
-		return sum
+		return 0
 	}
 	r := w.rng
 	r.Reset(w.seed, stream.World, uint64(i), uint64(t))
@@ -193,7 +148,7 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 	}
 	exponential := s.law() == LawExponential
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
-	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
+	gap := float64(batch) / s.Rate
 	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
 		age, f := oldest-v, scale
 		if exponential {
@@ -209,16 +164,13 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 			if age > s.Window {
 				continue
 			}
-			sum.all += x
-			if age < part {
-				sum.last += x
-			}
+			interest += x
 			if show {
 				w.items = append(w.items, Item{Age: age, Interest: x})
 			}
 		}
 	}
-	return sum
+	return interest
 }
 
 // horizon returns the age at which an item's interest becomes negligible.

@@ -70,11 +70,61 @@ func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recordin
 	if c.Utility != "" {
 		others = []string{c.Utility}
 	}
-	t, err := newTable(path, r, []string{c.Source, c.Time}, others...)
-	if err != nil {
+	rec := &Recording{Path: path}
+	number := make(map[string]int32)
+	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, row []string) error {
+		p, err := parsePublication(names, row)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		i, ok := number[row[0]]
+		if !ok {
+			i = int32(len(rec.Names))
+			rec.Names = append(rec.Names, strings.Clone(row[0]))
+			number[rec.Names[i]] = i
+		}
+		p.source = i
+		rec.all = append(rec.all, p)
+		return nil
+	}); err != nil {
 		return nil, err
 	}
-	return t.recording(ctx)
+	if len(rec.all) == 0 {
+		return nil, fmt.Errorf("%s:1: the recording has no row; at least one publication is needed", path)
+	}
+	byTime := func(a, b publication) int { return cmp.Compare(a.at, b.at) }
+	if !slices.IsSortedFunc(rec.all, byTime) {
+		slices.SortStableFunc(rec.all, byTime)
+	}
+	rec.take(rec.all)
+	old := slices.Clone(rec.Names)
+	slices.Sort(rec.Names)
+	rec.renumber(old)
+	return rec, nil
+}
+
+// parsePublication reads the columns of the source, the time and, if it is there,
+// the utility.
+func parsePublication(names, row []string) (p publication, err error) {
+	if row[0] == "" {
+		return p, fmt.Errorf("%s is empty; needed is a name", names[0])
+	}
+	if p.at, err = ParseTime(row[1]); err != nil {
+		return p, fmt.Errorf("%s %w", names[1], err)
+	}
+	if p.utility = 1; len(row) > 2 && names[2] != "" {
+		text := strings.TrimSpace(row[2])
+		if p.utility, err = strconv.ParseFloat(text, 64); err != nil || !(p.utility >= 0) || math.IsInf(p.utility, 0) {
+			return p, fmt.Errorf("%s is %q; allowed is a finite number, 0 or more", names[2], text)
+		}
+	}
+	return p, nil
+}
+
+// take makes publications, in the order of time, all that the recording holds.
+func (rec *Recording) take(all []publication) {
+	rec.all, rec.from, rec.to, rec.Rows = all, 0, len(all), len(all)
+	rec.First, rec.Last = all[0].at, all[len(all)-1].at
 }
 
 // maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
@@ -147,68 +197,8 @@ func (rec *Recording) Plausible() *Recording {
 		}
 	}
 	part := *rec
-	part.all, part.from, part.to, part.Rows = all, 0, len(all), len(all)
-	part.First, part.Last = all[0].at, all[len(all)-1].at
+	part.take(all)
 	return &part
-}
-
-// recording reads the columns of the source, the time and, if it is there, the
-// utility.
-func (t *Table) recording(ctx context.Context) (*Recording, error) {
-	rec := &Recording{Path: t.path}
-	number := make(map[string]int32)
-	for {
-		name, p, err := t.publication()
-		if err == io.EOF {
-			break
-		}
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return nil, err
-		}
-		i, ok := number[name]
-		if !ok {
-			i = int32(len(rec.Names))
-			rec.Names = append(rec.Names, strings.Clone(name))
-			number[rec.Names[i]] = i
-		}
-		p.source = i
-		rec.all = append(rec.all, p)
-	}
-	rec.Rows = len(rec.all)
-	if rec.Rows == 0 {
-		return nil, t.Errorf("the recording has no row; at least one publication is needed")
-	}
-	byTime := func(a, b publication) int { return cmp.Compare(a.at, b.at) }
-	if !slices.IsSortedFunc(rec.all, byTime) {
-		slices.SortStableFunc(rec.all, byTime)
-	}
-	rec.to, rec.First, rec.Last = rec.Rows, rec.all[0].at, rec.all[rec.Rows-1].at
-	old := slices.Clone(rec.Names)
-	slices.Sort(rec.Names)
-	rec.renumber(old)
-	return rec, nil
-}
-
-// publication returns the next row of a recording, or io.EOF. The name is valid
-// until the row after.
-func (t *Table) publication() (source string, p publication, err error) {
-	row, err := t.Next()
-	if err != nil {
-		return "", p, err
-	}
-	if row[0] == "" {
-		return "", p, t.Errorf("%s is empty; needed is a name", t.Name(0))
-	}
-	if p.at, err = ParseTime(row[1]); err != nil {
-		return "", p, t.Errorf("%s %v", t.Name(1), err)
-	}
-	if p.utility = 1; t.Has(2) {
-		text := strings.TrimSpace(row[2])
-		if p.utility, err = strconv.ParseFloat(text, 64); err != nil || !(p.utility >= 0) || math.IsInf(p.utility, 0) {
-			return "", p, t.Errorf("%s is %q; allowed is a finite number, 0 or more", t.Name(2), text)
-		}
-	}
-	return row[0], p, nil
 }
 
 // renumber turns the sources of publications from places in old to places in

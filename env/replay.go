@@ -176,7 +176,7 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	w := &Replay{
 		ledger: l, opt: o, ahead: rec.all[first:rec.to],
 		begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
-		epochs: epochs, state: make([]float64, n),
+		epochs: epochs, state: make([]float64, n), wait: make([][]publication, n), shown: make([]int, n),
 	}
 	w.factor = math.Exp(-w.rate * w.length)
 	w.keep = -math.Log(negligible) / w.rate
@@ -188,15 +188,10 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	shown := lastOfEach(rec.all[:first], o.Shows, n)
 	for _, p := range shown {
 		w.state[p.source] += p.utility * math.Exp(-w.rate*(from-float64(p.at)))
+		w.shown[p.source]++
 	}
-	if o.Items || o.Scrolls {
-		w.wait, w.shown = make([][]publication, n), make([]int, n)
-		for _, p := range append(shown, w.ahead...) {
-			w.wait[p.source] = append(w.wait[p.source], p)
-		}
-		for _, p := range shown {
-			w.shown[p.source]++
-		}
+	for _, p := range append(shown, w.ahead...) {
+		w.wait[p.source] = append(w.wait[p.source], p)
 	}
 	w.arrive()
 	return w, nil
@@ -234,10 +229,8 @@ func (w *Replay) arrive() {
 		p := w.ahead[0]
 		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-float64(p.at)))
 		w.ahead = w.ahead[1:]
-		if w.shown != nil {
-			w.shown[p.source]++
-			w.scroll(p.source, now)
-		}
+		w.shown[p.source]++
+		w.scroll(p.source, now)
 	}
 }
 
@@ -262,12 +255,8 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 		return nil, err
 	}
 	for _, i := range crawl {
-		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i]}
-		w.state[i] = 0
-		if w.wait != nil {
-			c.Truncated = w.opt.Scrolls && w.shown[i] == w.opt.Shows
-			c.Items = w.take(i)
-		}
+		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i], Truncated: w.opt.Scrolls && w.shown[i] == w.opt.Shows}
+		c.Items, w.state[i] = w.take(i), 0
 		w.crawled = append(w.crawled, c)
 	}
 	w.advance(crawl)
@@ -277,15 +266,15 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 
 // take takes what waits at source i, and returns it where crawls bring back items.
 func (w *Replay) take(i int) []Item {
-	now, start := w.now(), len(w.items)
-	for _, p := range w.wait[i][:w.shown[i]] {
-		if age := now - float64(p.at); w.opt.Items && (age <= w.keep || float64(p.at) < w.begin) {
-			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
-		}
-	}
-	w.wait[i], w.shown[i] = w.wait[i][w.shown[i]:], 0
+	now, start, wait := w.now(), len(w.items), w.wait[i][:w.shown[i]]
+	w.wait[i], w.shown[i] = w.wait[i][len(wait):], 0
 	if !w.opt.Items {
 		return nil
+	}
+	for _, p := range wait {
+		if age := now - float64(p.at); age <= w.keep || float64(p.at) < w.begin {
+			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
+		}
 	}
 	return slices.Clip(w.items[start:])
 }

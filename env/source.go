@@ -156,13 +156,9 @@ func (s Source) Ceiling() float64 {
 // that is left after one epoch.
 func (s Source) Factor() float64 { return math.Exp(-s.Decay) }
 
-// Decayed returns ∫₀ˢ e^(−ca) da = (1 − e^(−cs))/c: what an item an epoch, each of
-// interest 1, leaves after s epochs under the exponential law.
-func Decayed(c, s float64) float64 { return -math.Expm1(-c*s) / c }
-
 const (
-	// maxCeiling bounds u*, so that rewards can be added up and squared.
-	maxCeiling = 1e100
+	// maxCeiling bounds u*, so that products of eight states do not overflow.
+	maxCeiling = 1e30
 	// maxBatch bounds what a single arrival may hold.
 	maxBatch = 10_000
 )

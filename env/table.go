@@ -7,63 +7,86 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 )
 
-// Table reads columns of a CSV file by their names, row by row.
-type Table struct {
-	path    string
-	line    int
-	file    io.Closer
-	rows    *csv.Reader
-	columns []int // places of the columns; −1 where there is none
-	header  []string
-	row     []string
-}
-
-// OpenTable opens a file of CSV, plain or compressed by gzip, and reads its
-// header. It must have the needed columns, and may have the others; a column of
-// the name "a or b" may be called either. Errors name the file and the line.
-func OpenTable(path string, needed []string, others ...string) (*Table, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	t, err := newTable(path, f, needed, others...)
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	t.file = f
-	return t, nil
-}
-
-func newTable(path string, r io.Reader, needed []string, others ...string) (*Table, error) {
-	t := &Table{path: path, line: 1, file: io.NopCloser(nil)}
+// ReadTable reads columns of a CSV file, plain or compressed by gzip, by their names.
+// The file must have the needed columns, and may have the others; a column of the
+// name "a or b" may be called either. take is handed each row: the headings and the
+// fields of the columns that were asked for, "" where there is none. They are valid
+// until the row after. Errors, those of take too, begin with path and line.
+func ReadTable(path string, r io.Reader, needed, others []string, take func(names, fields []string) error) error {
+	line := 1
+	at := func(err error) error { return fmt.Errorf("%s:%d: %w", path, line, err) }
 	text := bufio.NewReader(r)
 	if magic, err := text.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
 		zip, err := gzip.NewReader(text)
 		if err != nil {
-			return nil, t.unreadable(err)
+			return at(unreadable(err))
 		}
 		text = bufio.NewReader(zip)
 	}
 	if mark, err := text.Peek(3); err == nil && string(mark) == "\ufeff" {
 		_, _ = text.Discard(3) // what was peeked at is there
 	}
-	t.rows = csv.NewReader(text)
-	t.rows.FieldsPerRecord, t.rows.ReuseRecord = -1, true
-	columns := strings.Join(needed, " and ")
-	header, err := t.rows.Read()
+	rows := csv.NewReader(text)
+	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
+	next := func() ([]string, error) {
+		row, err := rows.Read()
+		var bad *csv.ParseError
+		switch {
+		case err == nil:
+			line, _ = rows.FieldPos(0)
+		case errors.As(err, &bad):
+			line, err = bad.StartLine, bad.Err
+		case err != io.EOF:
+			err = unreadable(err)
+		}
+		return row, err
+	}
+	header, err := next()
 	if err == io.EOF {
-		return nil, t.Errorf("the file is empty; needed is a header with the columns %s", columns)
+		err = fmt.Errorf("the file is empty; needed is a header with the columns %s", strings.Join(needed, " and "))
 	}
 	if err != nil {
-		return nil, t.unreadable(err)
+		return at(err)
 	}
-	t.header = slices.Clone(header)
+	header = slices.Clone(header)
+	places, err := findColumns(header, needed, others)
+	if err != nil {
+		return at(err)
+	}
+	names, fields := make([]string, len(places)), make([]string, len(places))
+	for k, place := range places {
+		if place >= 0 {
+			names[k] = header[place]
+		}
+	}
+	for {
+		row, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && len(row) != len(header) {
+			err = fmt.Errorf("there are %d fields; the header has %d", len(row), len(header))
+		}
+		if err != nil {
+			return at(err)
+		}
+		for k, place := range places {
+			if place >= 0 {
+				fields[k] = row[place]
+			}
+		}
+		if err := take(names, fields); err != nil {
+			return at(err)
+		}
+	}
+}
+
+// findColumns returns the places of columns, −1 for others that are not there.
+func findColumns(header, needed, others []string) (places []int, err error) {
 	for k, name := range slices.Concat(needed, others) {
 		place := -1
 		for option := range strings.SplitSeq(name, " or ") {
@@ -72,62 +95,20 @@ func newTable(path string, r io.Reader, needed []string, others ...string) (*Tab
 			}
 		}
 		if place < 0 && k < len(needed) {
-			return nil, t.Errorf("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, strings.Join(header, ","), columns)
+			return nil, fmt.Errorf("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, strings.Join(header, ","), strings.Join(needed, " and "))
 		}
 		if place >= 0 && slices.Contains(header[place+1:], header[place]) {
-			return nil, t.Errorf("column %q is there twice; it is allowed once", header[place])
+			return nil, fmt.Errorf("column %q is there twice; it is allowed once", header[place])
 		}
-		t.columns = append(t.columns, place)
+		places = append(places, place)
 	}
-	t.row = make([]string, len(t.columns))
-	return t, nil
+	return places, nil
 }
 
-// Close closes the file.
-func (t *Table) Close() error { return t.file.Close() }
-
-// Has reports whether the column is there, the needed ones counted first.
-func (t *Table) Has(column int) bool { return column < len(t.columns) && t.columns[column] >= 0 }
-
-// Name returns the heading of a column that is there.
-func (t *Table) Name(column int) string { return t.header[t.columns[column]] }
-
-// Next returns the next row, or io.EOF: the fields of the columns that were asked
-// for, "" for one that is not there. They are valid until the row after.
-func (t *Table) Next() ([]string, error) {
-	fields, err := t.rows.Read()
-	if err == io.EOF {
-		return nil, err
-	}
-	if err != nil {
-		return nil, t.unreadable(err)
-	}
-	t.line, _ = t.rows.FieldPos(0)
-	if len(fields) != len(t.header) {
-		return nil, t.Errorf("there are %d fields; the header has %d", len(fields), len(t.header))
-	}
-	for k, place := range t.columns {
-		if place >= 0 {
-			t.row[k] = fields[place]
-		}
-	}
-	return t.row, nil
-}
-
-// Errorf returns an error about the present line.
-func (t *Table) Errorf(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s", t.path, t.line, fmt.Sprintf(format, args...))
-}
-
-// unreadable returns the error of a line that could not be read.
-func (t *Table) unreadable(err error) error {
-	var bad *csv.ParseError
-	if errors.As(err, &bad) {
-		t.line = bad.StartLine
-		return t.Errorf("%v", bad.Err)
-	}
+// unreadable says why a file could not be read.
+func unreadable(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		return t.Errorf("the compressed data end early; the file is truncated")
+		return errors.New("the compressed data end early; the file is truncated")
 	}
-	return t.Errorf("cannot read: %v", err)
+	return fmt.Errorf("cannot read: %w", err)
 }

@@ -68,14 +68,11 @@ func (p *Polynomial) build(degree int, separable bool) {
 	}
 }
 
-// Inputs returns N.
-func (p *Polynomial) Inputs() int { return p.n }
-
 // Len returns ℓ, the number of features. The full quadratic has N + N(N+1)/2.
 func (p *Polynomial) Len() int { return p.n + len(p.of) }
 
-// To writes φ(x) into dst and returns it. It panics unless dst has Len and x
-// has Inputs entries. They must not overlap.
+// To writes φ(x) into dst and returns it. It panics unless dst has ℓ and x has N
+// entries. They must not overlap.
 func (p *Polynomial) To(dst, x []float64) []float64 {
 	if len(dst) != p.Len() || len(x) != p.n {
 		panic(fmt.Sprintf("features: dst of %d and state of %d entries; want %d and %d", len(dst), len(x), p.Len(), p.n))

@@ -35,9 +35,9 @@ type Crawler struct {
 	groups  map[string]int32
 	view    env.Online
 	limits  env.Limits
-	overdue *ring.Ring // sources by the epoch at which their longest interval ends, or the next one if it has ended
-	plan    []int      // sources of this epoch that are still to be handed out
-	done    []env.Crawled
+	overdue *ring.Ring    // sources by the epoch at which their longest interval ends, or the next one if it has ended
+	plan    []int         // sources of this epoch that are still to be handed out
+	done    []env.Crawled // of this epoch; interest that is not known yet is −1, as JSON has no NaN
 }
 
 // CrawlerOptions say how a program crawls.
@@ -327,6 +327,11 @@ func (c *Crawler) learn() {
 	for _, d := range c.done {
 		c.view.Last[d.Source] = c.view.Epoch
 		c.src[d.Source].Done = 0
+		for j := range d.Items {
+			if it := &d.Items[j]; it.Interest < 0 {
+				it.Interest = math.NaN()
+			}
+		}
 	}
 	c.view.Epoch++
 	c.open.Update(c.done, &c.view)
@@ -389,10 +394,12 @@ func (c *Crawler) Update(crawl Crawl) error {
 	for _, it := range crawl.Items {
 		it.Worth = cmp.Or(it.Worth, 1)
 		found := c.item(it, crawl.At)
-		d.Items = append(d.Items, found)
-		if !math.IsNaN(found.Interest) {
+		if math.IsNaN(found.Interest) {
+			found.Interest = -1
+		} else {
 			d.Interest += found.Interest
 		}
+		d.Items = append(d.Items, found)
 	}
 	slices.SortFunc(d.Items, func(a, b env.Item) int { return cmp.Compare(b.Age, a.Age) })
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -36,29 +35,13 @@ func (c *Crawler) Save() ([]byte, error) {
 	s := Saved{Format: format, Version: version, Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	s.Crawls = &CrawlerState{
 		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Sources: c.src,
-		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Plan: c.plan,
-		Done: replaceInterest(c.done, math.IsNaN, -1),
+		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Plan: c.plan, Done: c.done,
 	}
 	// Of millions of sources the state is encoded once, in place of s.State.
 	return json.Marshal(struct {
 		*Saved
 		State any `json:"learner"`
 	}{&s, c.learner.State()})
-}
-
-// replaceInterest returns crawls with the interest of some of their items replaced.
-func replaceInterest(crawls []env.Crawled, which func(float64) bool, by float64) []env.Crawled {
-	crawls = slices.Clone(crawls)
-	for k := range crawls {
-		items := slices.Clone(crawls[k].Items)
-		for j := range items {
-			if which(items[j].Interest) {
-				items[j].Interest = by
-			}
-		}
-		crawls[k].Items = items
-	}
-	return crawls
 }
 
 // Crawler returns the crawler that was saved; it goes on as if it had not been
@@ -124,8 +107,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 			c.overdue.Add(i, p.Due)
 		}
 	}
-	c.free, c.plan = d.Free, d.Plan
-	c.done = replaceInterest(d.Done, func(v float64) bool { return v < 0 }, math.NaN())
+	c.free, c.plan, c.done = d.Free, d.Plan, d.Done
 	if err := c.build(nil); err != nil {
 		return nil, err
 	}

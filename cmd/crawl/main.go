@@ -132,26 +132,16 @@ func readWorth(path string) (map[string]float64, error) {
 	if path == "" {
 		return nil, nil
 	}
-	t, err := env.OpenTable(path, []string{"source", "worth"})
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
+	defer f.Close()
 	worth := map[string]float64{}
-	for {
-		row, err := t.Next()
-		if err == io.EOF {
-			return worth, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		v, err := crawl.ParseWorth(row[1])
-		if err != nil {
-			return nil, t.Errorf("%v", err)
-		}
-		worth[strings.Clone(row[0])] = v
-	}
+	return worth, env.ReadTable(path, f, []string{"source", "worth"}, nil, func(_, row []string) (err error) {
+		worth[strings.Clone(row[0])], err = crawl.ParseWorth(row[1])
+		return err
+	})
 }
 
 // plan prints the looks of the first day.

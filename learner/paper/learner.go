@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -39,7 +38,6 @@ type Learner struct {
 var _ env.Learner[env.Model] = (*Learner)(nil)
 
 const (
-	maxCeiling   = 1e30    // no matrix can overflow up to here
 	mostFeatures = 1 << 13 // the critic holds five matrices of ℓ² numbers
 	mostCrossed  = 20      // sources up to which all products are features
 )
@@ -53,11 +51,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 	n := len(in.Sources)
 	t := newThresholds(in, set.Start)
 	sum := 0.0
-	for i, hi := range t.hi {
-		// Raw features enter B with the fourth power and BᵀB with the eighth.
-		if hi > maxCeiling || hi > 0 && hi < 1/maxCeiling {
-			return nil, fmt.Errorf("instance %q, source %d (%q): ceiling is %v; allowed are 0 and %v to %v for this learner", in.ID, i+1, in.Sources[i].Name, hi, 1/maxCeiling, maxCeiling)
-		}
+	for _, hi := range t.hi {
 		sum += hi
 	}
 	fs := features.Settings{Inputs: n, Degree: set.Degree, Separable: n > mostCrossed}
@@ -153,7 +147,6 @@ func (p *Learner) Frozen() env.Policy[env.Model] {
 
 // State is the whole state of a Learner as data.
 type State struct {
-	Settings Settings     `json:"settings"`
 	Epochs   int          `json:"epochs"`  // n
 	Q        [][3]float64 `json:"q"`       // thresholds, one row per source
 	Price    float64      `json:"price"`   // λ
@@ -166,7 +159,7 @@ type State struct {
 // State returns a copy of the state between two epochs.
 func (p *Learner) State() State {
 	st := State{
-		Settings: p.set, Epochs: p.n, Q: slices.Clone(p.q), Critic: p.critic.State(),
+		Epochs: p.n, Q: slices.Clone(p.q), Critic: p.critic.State(),
 		Price: p.price.lambda, Harvest: p.price.harvest, Harvests: p.price.n,
 	}
 	if p.rand != nil {
@@ -175,12 +168,9 @@ func (p *Learner) State() State {
 	return st
 }
 
-// SetState takes up a state that State returned. The settings must be those of
-// the learner. On an error the learner must not be used further.
+// SetState takes up a state that State returned, under the same settings. On an
+// error the learner must not be used further.
 func (p *Learner) SetState(st State) error {
-	if st.Settings != p.set {
-		return fmt.Errorf("settings of the state are %s; allowed are those of the learner, %s", compact(st.Settings), compact(p.set))
-	}
 	if len(st.Q) != len(p.q) {
 		return fmt.Errorf("q has %d rows; allowed is one for each of %d sources", len(st.Q), len(p.q))
 	}
@@ -210,12 +200,4 @@ func (p *Learner) SetState(st State) error {
 	p.n = st.Epochs
 	p.price = price{st.Price, st.Harvest, st.Harvests}
 	return nil
-}
-
-func compact(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }

@@ -201,7 +201,6 @@ func TestStateErrors(t *testing.T) {
 	in := env.Paper(1)
 	set := reading(t, "ages")
 	for want, spoil := range map[string]func(*paper.State){
-		"settings of the state":   func(s *paper.State) { s.Settings.Kappa = 7 },
 		"q has 3 rows":            func(s *paper.State) { s.Q = s.Q[:3] },
 		"q of source 2 has NaN":   func(s *paper.State) { s.Q[1][2] = math.NaN() },
 		"price, harvest has +Inf": func(s *paper.State) { s.Harvest = math.Inf(1) },

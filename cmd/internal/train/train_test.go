@@ -102,7 +102,7 @@ func TestBadInput(t *testing.T) {
 	refuse("-trace "+good+" -split 1.5", cli.Usage, "split is 1.5", "below 1")
 	refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed")
 	refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1")
-	refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+100")
+	refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+30")
 	refuse("-set kappa=0", cli.Usage, "kappa", "0", "above 0")
 	refuse("-set gamma=2", cli.Usage, "gamma", "2", "below 2")
 	refuse("-set a=0.5,500,-1", cli.Usage, "0.5,500,-1", "power")
