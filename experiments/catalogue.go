@@ -75,32 +75,26 @@ func (e *Entry) overruns(settings any) bool { return e.Overruns != nil && e.Over
 // WhyNot says what the entry lacks to run in that scene when the worlds show
 // what that level gives; it is empty if nothing is missing.
 func (e *Entry) WhyNot(s Scene, level env.Level) string {
-	var lacks []string
-	switch {
-	case slices.Contains(e.Levels, level) || !e.Learns() && e.FirstLevel() == env.LevelModel:
-	case e.Learns():
-		lacks = append(lacks, fmt.Sprintf("it works with knowledge %v only", e.Levels))
-	case e.FirstLevel() == env.LevelObserved:
-		lacks = append(lacks, "it needs to see the true state, with knowledge observed")
-	default:
-		lacks = append(lacks, "it needs to see the items that crawls bring back, with knowledge online")
+	sources := s.Instance.Sources
+	switch fits := slices.Contains(e.Levels, level) || !e.Learns() && e.FirstLevel() == env.LevelModel; {
+	case !fits && e.Learns():
+		return fmt.Sprintf("it works with knowledge %v only", e.Levels)
+	case !fits && e.FirstLevel() == env.LevelObserved:
+		return "it needs to see the true state, with knowledge observed"
+	case !fits:
+		return "it needs to see the items that crawls bring back, with knowledge online"
+	case e.Marks && s.Marks == "":
+		return "it needs to know the law by which single items are drawn, in world poisson"
+	case e.Small && len(sources) > smallest:
+		return fmt.Sprintf("it is for at most %d sources, not %d", smallest, len(sources))
+	case e.Small && (!s.Mean || s.Seeded):
+		return "it is for the mean dynamics"
+	case e.Misled && s.Believed == nil:
+		return "it needs parameters that are believed and not true, by -believe"
+	case e.Packs && !slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
+		return "it packs crawls of unequal cost, and here all cost the same"
 	}
-	if e.Marks && s.Marks == "" {
-		lacks = append(lacks, "it needs to know the law by which single items are drawn, in world poisson")
-	}
-	if n := len(s.Instance.Sources); e.Small && n > smallest {
-		lacks = append(lacks, fmt.Sprintf("it is for at most %d sources, not %d", smallest, n))
-	}
-	if e.Small && (!s.Mean || s.Seeded) {
-		lacks = append(lacks, "it is for the mean dynamics")
-	}
-	if e.Misled && s.Believed == nil {
-		lacks = append(lacks, "it needs parameters that are believed and not true, by -believe")
-	}
-	if e.Packs && !slices.ContainsFunc(s.Instance.Sources, func(x env.Source) bool { return x.Cost != s.Instance.Sources[0].Cost }) {
-		lacks = append(lacks, "it packs crawls of unequal cost, and here all cost the same")
-	}
-	return strings.Join(lacks, "; ")
+	return ""
 }
 
 // smallest is the number of sources up to which the exact optimum is tried

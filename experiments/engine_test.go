@@ -141,7 +141,7 @@ func TestResolveRefuses(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"colour", "red", "allowed are steps"},
+		{"colour", "red", "allowed are evaluation"},
 		{"steps", 1.5, "a whole number is needed"},
 		{"steps", 0, "1 epoch or more"},
 		{"evaluation", -1, "0 epochs or more"},

@@ -68,21 +68,17 @@ func (r *Run) Set(key string, value any) error {
 		r.Learner[name] = value
 		return nil
 	}
-	var allowed []string
-	for name, field := range fields(reflect.ValueOf(r).Elem()) {
-		if name == "learner" {
-			continue
-		}
-		allowed = append(allowed, name)
-		if name != key {
-			continue
-		}
-		if err := setValue(field, value); err != nil {
-			return wrong("%s is %#v: %w", key, value, err)
-		}
-		return nil
+	all := maps.Collect(fields(reflect.ValueOf(r).Elem()))
+	delete(all, "learner")
+	field, ok := all[key]
+	if !ok {
+		allowed := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+		return wrong("unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, allowed, AlgorithmKey)
 	}
-	return wrong("unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, strings.Join(allowed, ", "), AlgorithmKey)
+	if err := setValue(field, value); err != nil {
+		return wrong("%s is %#v: %w", key, value, err)
+	}
+	return nil
 }
 
 // Keys lists the settings that a run with its algorithm has, but for the seed:
@@ -110,10 +106,8 @@ func (r Run) Value(key string) any {
 	if name, ok := strings.CutPrefix(key, learnerPrefix); ok {
 		return r.Learner[name]
 	}
-	for name, field := range fields(reflect.ValueOf(&r).Elem()) {
-		if name == key {
-			return plainValue(field)
-		}
+	if field, ok := maps.Collect(fields(reflect.ValueOf(&r).Elem()))[key]; ok {
+		return plainValue(field)
 	}
 	return nil
 }

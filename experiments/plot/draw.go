@@ -163,9 +163,6 @@ func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
 	for _, v := range lookOf(s.Style).Dash {
 		line.Dashes = append(line.Dashes, vg.Length(.7*v))
 	}
-	if s.Kind == Steps {
-		line.StepStyle = plotter.PostStep
-	}
 	shape := shapes[max(0, s.Style/len(colours))%len(shapes)]
 	points := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: shape}}
 	for _, r := range f.stretches(s) {

@@ -54,7 +54,6 @@ type Kind string
 // The kinds. Bands and bars reach from Lo to Hi.
 const (
 	Line   Kind = ""       // through its points, with a band
-	Steps  Kind = "steps"  // as Line, each value up to the next point
 	Points Kind = "points" // with bars; they lie along the x axis if the y axis has names
 )
 

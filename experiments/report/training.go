@@ -32,13 +32,13 @@ func drawTraining(in env.Instance, rec *experiments.Record) []Section {
 	for k := range n {
 		t.drawn = append(t.drawn, k*len(in.Sources)/n)
 	}
-	section := func(title, note string, figures ...plot.Figure) Section {
-		return Section{Title: title, Notes: []string{note}, Figures: figures}
+	section := func(title, note string, figure plot.Figure) Section {
+		return Section{Title: title, Notes: []string{note}, Figures: []plot.Figure{figure}}
 	}
 	return []Section{
 		section("Index", "The Whittle index over the age. A source is worth a crawl from the age on at which its curve reaches the price. Points are the learned thresholds.", t.indices()),
 		section("Price", "Each point of a learned price is at the end of so many epochs.", t.learnedPrice()),
-		section("Value of the budget", "What one more budget unit per epoch is worth is the price of the relaxed problem, the slope of its optimum.", t.budgets()...),
+		section("Value of the budget", "What one more budget unit per epoch is worth is the slope of the line, the price of the relaxed problem.", t.budgets()),
 	}
 }
 
@@ -100,32 +100,25 @@ func (t *training) learnedPrice() plot.Figure {
 	return f
 }
 
-// budgets solves the relaxed problem for other budgets: from the dearest crawl,
-// below which a source would drop out, to all sources at every epoch.
-func (t *training) budgets() []plot.Figure {
+// budgets draws what the relaxed problem brings with other budgets: from the dearest
+// crawl, below which a source would drop out, to all sources at every epoch.
+func (t *training) budgets() plot.Figure {
 	var lo, hi float64
 	for _, x := range t.Sources {
 		lo, hi = math.Max(lo, x.Cost), hi+x.Cost
 	}
-	value := plot.New("value", "Value of an extra crawl per epoch", "budget, budget units per epoch", perUnit)
-	bound := plot.New("bound", "What a budget can bring", "budget, budget units per epoch", "interest per epoch")
-	log := hi > 50*lo
-	value.X.Log, bound.X.Log = log, log
-	price := plot.Series{Name: "worth of one more", Kind: plot.Steps}
-	most := plot.Series{Name: "optimum of the relaxed problem", Style: 1}
+	f := plot.New("bound", "What a budget can bring", "budget, budget units per epoch", "interest per epoch")
+	f.X.Log = hi > 50*lo
 	other := t.Instance
 	const points = 100
 	for k := range points {
 		share := float64(k) / (points - 1)
 		other.Budget = lo + share*(hi-lo)
-		if log {
+		if f.X.Log {
 			other.Budget = math.Min(hi, lo*math.Pow(hi/lo, share))
 		}
-		r := index.Relax(other)
-		price.Add(other.Budget, r.Price)
-		most.Add(other.Budget, r.Bound)
+		f.Of("optimum of the relaxed problem").Add(other.Budget, index.Relax(other).Bound)
 	}
-	value.Series = []plot.Series{price, {Name: "this budget", Kind: plot.Points, Style: 3, X: plot.Values{t.Budget}, Y: plot.Values{t.relaxed.Price}}}
-	bound.Series = []plot.Series{most, {Name: "learned", Kind: plot.Points, Style: 3, X: plot.Values{t.Budget}, Y: plot.Values{t.rec.Learned.Reward}}}
-	return []plot.Figure{value, bound}
+	f.Series = append(f.Series, plot.Series{Name: "learned", Kind: plot.Points, Style: 3, X: plot.Values{t.Budget}, Y: plot.Values{t.rec.Learned.Reward}})
+	return f
 }

@@ -197,7 +197,7 @@ func TestBadInput(t *testing.T) {
 	refuse("-workers 0", cli.Usage, "workers", "0")
 	refuse("-policies magic", cli.Usage, "magic", "whittle", "learned")
 	refuse("-policies nutch -knowledge model", cli.Usage, "nutch", "model", "items", "knowledge online")
-	refuse("-policies stochastic -knowledge model", cli.Usage, "stochastic", "paper", "true state", "world poisson")
+	refuse("-policies stochastic -knowledge model", cli.Usage, "stochastic", "paper", "true state", "knowledge observed")
 	refuse("-policies optimum -instance lognormal:20", cli.Usage, "optimum", "at most 4 sources, not 20")
 	refuse("-policies optimum -world poisson", cli.Usage, "optimum", "mean dynamics")
 	refuse("-policies whittle,greedy -set kappa=2", cli.Usage, "kappa", "none")

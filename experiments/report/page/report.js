@@ -139,11 +139,10 @@
     const rows = [xs], series = [{}], bands = [];
     for (const s of lines) {
       const at = new Map(s.x.map((x, k) => [x, k])), k = rows.length;
-      const steps = s.kind === "steps" ? uPlot.paths.stepped({ align: 1 }) : undefined;
       const of = list => xs.map(x => at.has(x) ? (list ? list[at.get(x)] : null) : undefined);
       rows.push(of(s.y), of(s.lo), of(s.hi));
-      series.push({ stroke: colour(s.style), width: 2, dash: look(s.style).dash || [], paths: steps, points: { show: s.x.length === 1, size: 7 } });
-      for (const j of [1, 2]) series.push({ stroke: "transparent", width: 0, paths: steps, points: { show: false } });
+      series.push({ stroke: colour(s.style), width: 2, dash: look(s.style).dash || [], points: { show: s.x.length === 1, size: 7 } });
+      for (const j of [1, 2]) series.push({ stroke: "transparent", width: 0, points: { show: false } });
       if (s.lo) bands.push({ series: [k + 2, k + 1], fill: faint(s.style) });
     }
     // What is not a line is drawn by hand.
