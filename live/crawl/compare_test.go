@@ -15,6 +15,7 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/learner"
+	"ephemera/live/feed"
 )
 
 // shown is how many items a feed shows in the comparison.
@@ -166,7 +167,7 @@ func (l *learned) tell(i int, now float64, items []float64, all bool) {
 		e.Outcome = "unchanged"
 	}
 	for _, at := range items {
-		e.Items = append(e.Items, item{Published: unix(at)})
+		e.Items = append(e.Items, feed.Item{Published: unix(at)})
 	}
 	if err := l.c.learn(&e); err != nil {
 		l.t.Fatal(err)
@@ -263,7 +264,7 @@ func TestAgainstRules(t *testing.T) {
 				schedulers["commafeed"+suffix] = c
 			}
 			c := &Crawler{opt: opt}
-			if c.learner, err = learner.NewCrawler(unix(from), opt.learner()); err != nil {
+			if c.learner, err = opt.newLearner(unix(from)); err != nil {
 				t.Fatal(err)
 			}
 			for i := range feeds {

@@ -31,7 +31,7 @@ type sim struct {
 	*Crawler
 	t   testing.TB
 	now time.Time
-	opt Options
+	life
 }
 
 // simulate returns a crawler of those feeds of a referee.
@@ -47,9 +47,8 @@ func simulate(t testing.TB, r *referee, feeds ...int) *sim {
 func simulateURLs(t testing.TB, server string, urls ...string) *sim {
 	s := &sim{t: t, now: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
 	dir := memoryDir(t)
-	l := life{Server: server, OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: 30}
-	s.opt = l.options(&s.now)
-	writeOPML(t, l.OPML, urls...)
+	s.life = life{Server: server, OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: 30}
+	writeOPML(t, s.OPML, urls...)
 	s.open()
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -57,7 +56,7 @@ func simulateURLs(t testing.TB, server string, urls ...string) *sim {
 
 func (s *sim) open() {
 	s.t.Helper()
-	c, err := Open(s.opt)
+	c, err := s.life.open(&s.now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -78,19 +77,19 @@ func (s *sim) pass(d time.Duration) {
 func TestCrash(t *testing.T) {
 	s := simulate(t, newReferee(t, 30), 0, 1, 2, 4, 25)
 	s.pass(75 * time.Hour)
-	copied := filepath.Join(filepath.Dir(s.opt.Dir), "copy")
-	if err := os.CopyFS(copied, os.DirFS(s.opt.Dir)); err != nil {
+	copied := filepath.Join(filepath.Dir(s.Dir), "copy")
+	if err := os.CopyFS(copied, os.DirFS(s.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	again := &sim{t: t, now: s.now, opt: s.opt}
-	again.opt.Dir, again.opt.Now = copied, func() time.Time { return again.now }
+	again := &sim{t: t, now: s.now, life: s.life}
+	again.Dir = copied
 	again.open()
 	defer again.Close()
 	for _, c := range []*sim{s, again} {
 		c.pass(10 * time.Minute) // so that the learner takes up the last answers
 	}
-	for address := range s.listed {
-		a, b := s.row(address), again.row(address)
+	for address, r := range s.feeds {
+		a, b := s.Row(r), again.Row(again.feeds[address])
 		if a.PerDay == 0 || math.Abs(a.PerDay-b.PerDay) > .02*a.PerDay {
 			t.Errorf("%s: %v items a day before, %v after", address, a.PerDay, b.PerDay)
 		}
@@ -115,23 +114,23 @@ func TestList(t *testing.T) {
 	s.pass(time.Hour)
 	before := looks(0)
 	for k, text := range []string{"<opml><body>", "<opml/>", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`} {
-		if err := os.WriteFile(s.opt.OPML, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(s.OPML, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		s.pass(time.Hour)
-		if s.fileErr == nil || looks(0) <= before {
-			t.Fatalf("file %d: %v, %d looks", k, s.fileErr, looks(0))
+		if s.listErr == nil || looks(0) <= before {
+			t.Fatalf("file %d: %v, %d looks", k, s.listErr, looks(0))
 		}
 		before = looks(0)
 	}
-	writeOPML(t, s.opt.OPML, address(1), address(4))
+	writeOPML(t, s.OPML, address(1), address(4))
 	s.pass(2 * time.Hour)
-	if looks(0) != before || looks(4) == 0 || s.fileErr != nil {
-		t.Errorf("%d looks at the feed that was removed, %d at the new one: %v", looks(0)-before, looks(4), s.fileErr)
+	if looks(0) != before || looks(4) == 0 || s.listErr != nil {
+		t.Errorf("%d looks at the feed that was removed, %d at the new one: %v", looks(0)-before, looks(4), s.listErr)
 	}
-	writeOPML(t, s.opt.OPML, address(0), address(1), address(4), address(4))
+	writeOPML(t, s.OPML, address(0), address(1), address(4), address(4))
 	s.pass(2 * time.Hour)
-	if looks(0) == before || len(s.listed) != 3 {
+	if looks(0) == before || s.learner.Len() != 3 {
 		t.Error("a feed that came back is not looked at")
 	}
 	r.mu.Lock() // it came back with its validators
@@ -156,20 +155,19 @@ func TestDates(t *testing.T) {
 		seen  []uint64
 		hours []int
 		want  string // hours ago; ? for not known
-		all   bool
 	}{
-		{"a first look", 0, nil, []int{1, 5, 9}, "1 5 9", false},
-		{"a silent feed", 0, nil, []int{5000, 9000, 10000}, "5000 9000 10000", false},
-		{"in the future", 0, nil, []int{-5, 3}, "? 3", false},
-		{"one more", 4, []uint64{2, 3}, []int{1, 5, 9}, "1", false},
-		{"older than the last look", 4, []uint64{2, 3}, []int{6, 5, 9}, "?", false},
-		{"all are new", 4, []uint64{9}, []int{1, 2, 3}, "1 2 3", true},
+		{"a first look", 0, nil, []int{1, 5, 9}, "1 5 9"},
+		{"a silent feed", 0, nil, []int{5000, 9000, 10000}, "5000 9000 10000"},
+		{"in the future", 0, nil, []int{-5, 3}, "? 3"},
+		{"one more", 4, []uint64{2, 3}, []int{1, 5, 9}, "1"},
+		{"older than the last look", 4, []uint64{2, 3}, []int{6, 5, 9}, "?"},
+		{"all are new", 4, []uint64{9}, []int{1, 2, 3}, "1 2 3"},
 	} {
 		r := &record{Seen: tt.seen}
 		if tt.last > 0 {
 			r.Last = now.Add(-time.Duration(tt.last) * time.Hour)
 		}
-		items, all := r.news(ago(tt.hours...), now)
+		items := r.news(ago(tt.hours...), now)
 		var got []string
 		for _, it := range items {
 			if it.Published.IsZero() {
@@ -178,8 +176,8 @@ func TestDates(t *testing.T) {
 				got = append(got, fmt.Sprint(now.Sub(it.Published).Hours()))
 			}
 		}
-		if s := strings.Join(got, " "); s != tt.want || all != tt.all {
-			t.Errorf("%s: %s %v, want %s %v", tt.name, s, all, tt.want, tt.all)
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, s, tt.want)
 		}
 	}
 }
@@ -209,7 +207,7 @@ func TestMove(t *testing.T) {
 	}
 	other.pass(6 * time.Minute)
 	for _, k := range []int{0, 1} {
-		if a, b := s.row(address(k)).PerDay, other.row(address(k)).PerDay; math.Abs(a-b) > .3*a {
+		if a, b := s.Row(s.feeds[address(k)]).PerDay, other.Row(other.feeds[address(k)]).PerDay; math.Abs(a-b) > .3*a {
 			t.Errorf("feed %d: %v items a day there, %v here", k, a, b)
 		}
 	}
@@ -338,7 +336,7 @@ func TestPage(t *testing.T) {
 		{server.URL, `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
 		{server.URL, `Math.min(2, document.querySelectorAll("#failures tr").length)`, 2},
 		{server.URL, `document.querySelectorAll("#delays tr").length`, 5},
-		{server.URL + "/?feed=" + address(0), `Math.min(24, document.querySelectorAll("rect").length)`, 24},
+		{server.URL + "/?feed=" + address(0), `Math.min(24, document.querySelectorAll("#week td").length)`, 24},
 		{server.URL + "/?feed=" + address(0), `document.documentElement.scrollWidth`, 360},
 	} {
 		err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate(tt.url))

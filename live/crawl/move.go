@@ -34,11 +34,10 @@ func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
 			if at.IsZero() {
 				at = e.At
 			}
-			if e.First && it.Published.IsZero() {
-				continue // nobody knows when it was
+			if !it.Published.IsZero() || !e.Previous.IsZero() { // or nobody knows when it was
+				out.Write([]string{e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
+				rows++
 			}
-			out.Write([]string{e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
-			rows++
 		}
 		return true
 	})
@@ -58,39 +57,38 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	if c.seq > 0 {
 		return 0, fmt.Errorf("%s: the learner knows of crawls already; a recording is imported before the first", c.opt.Dir)
 	}
-	address := map[string]string{}
-	for url, o := range c.listed {
-		address[o.Title] = url
-		address[url] = url
+	named := map[string]*record{}
+	for address, r := range c.feeds {
+		if r.listed {
+			named[cmp.Or(r.Title, address)], named[address] = r, r
+		}
 	}
-	delete(address, "")
 	// Whole weeks that have passed are left out, so that hours and days stay.
 	const week = 7 * 24 * 3600
 	shift := max(0, c.opt.Now().Unix()-rec.Last) / week * week
-	items := map[string][]int64{}
+	items := map[*record][]feed.Item{}
 	rec.Each(func(i int, at int64, _ float64) {
-		if url := address[rec.Names[i]]; url != "" {
-			items[url] = append(items[url], at+shift)
+		if r := named[rec.Names[i]]; r != nil {
+			items[r] = append(items[r], feed.Item{Published: time.Unix(at+shift, 0)})
 		}
 	})
 	if len(items) == 0 {
 		return 0, fmt.Errorf("%s: no source of it is the address or the title of a feed", rec.Path)
 	}
+	all := slices.SortedFunc(maps.Keys(items), func(a, b *record) int { return cmp.Compare(a.id.URL, b.id.URL) })
 	// Each feed is as if it had been looked at every six hours.
-	begin, end := rec.First+shift, rec.Last+shift
-	step := max(6*3600, (end-begin)/1000)
+	end := rec.Last + shift + 1
+	step := max(6*3600, (rec.Last-rec.First)/1000)
 	var commit *store.Commit
-	for at := begin; at < end; at += step {
-		until := min(at+step, end)
-		for _, url := range slices.Sorted(maps.Keys(items)) {
-			times := items[url]
-			e := entry{Feed: url, At: time.Unix(until, 0), Outcome: feed.Found, Imported: true, Worth: c.listed[url].Worth}
-			for len(times) > 0 && (times[0] < until || until == end) {
-				e.Items = append(e.Items, item{Published: time.Unix(times[0], 0)})
-				times = times[1:]
+	for until := rec.First + shift; until < end; {
+		until = min(until+step, end)
+		for _, r := range all {
+			e := entry{Feed: r.id.URL, At: time.Unix(until, 0), Outcome: imported, Worth: r.worth}
+			for len(items[r]) > 0 && items[r][0].Published.Before(e.At) {
+				e.Items = append(e.Items, items[r][0])
+				r.count(items[r][0].Published)
+				items[r] = items[r][1:]
 			}
-			items[url] = times
-			r := c.feeds[url]
 			r.Imported = time.Unix(rec.Last, 0)
 			if commit, err = c.keep(r, &e); err != nil {
 				return 0, err
@@ -98,10 +96,7 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 		}
 	}
 	commit.Wait()
-	if err := c.begin(); err != nil {
-		return 0, err
-	}
-	return len(items), c.replay(0)
+	return len(items), cmp.Or(c.begin(), c.enroll(), c.replay())
 }
 
 // Planned is a look that is planned.
@@ -113,45 +108,37 @@ type Planned struct {
 
 // Plan returns the looks of the time to come, as they come if each finds what is
 // thought to be there. It asks for nothing and changes nothing.
-func (c *Crawler) Plan(length time.Duration) ([]Planned, error) {
+func (c *Crawler) Plan(length time.Duration) (plan []Planned, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	data, err := c.learner.Save()
-	if err != nil {
-		return nil, err
-	}
-	s, err := learner.Decode(data)
-	if err != nil {
-		return nil, err
-	}
-	l, err := s.Crawler()
+	l, err := c.copyLearner()
 	if err != nil {
 		return nil, err
 	}
 	epoch, _ := c.opt.epoch()
 	now := c.opt.Now()
-	var plan []Planned
 	for at := now; at.Before(now.Add(length)); at = at.Add(epoch) {
-		for _, name := range l.Select(at, math.MaxInt) {
-			r := c.feeds[name]
-			wait := c.opt.Shortest
-			if !r.Last.IsZero() {
-				wait, _ = c.usual(r, at)
-			}
-			crawl := learner.Crawl{Source: name, At: at, NotBefore: at.Add(wait)}
-			if until := c.free(r); until.After(at) {
-				crawl.Outcome, crawl.NotBefore = learner.Failed, until
+		for _, address := range l.Select(at, math.MaxInt) {
+			r := c.feeds[address]
+			crawl := learner.Crawl{Source: address, At: at}
+			if free, _ := c.free(r); free.After(at) {
+				crawl.Outcome, crawl.NotBefore = learner.Failed, free
 			} else {
-				plan = append(plan, Planned{at, name, cmp.Or(r.Title, name)})
-				b, err := l.Belief(name)
+				plan = append(plan, Planned{at, address, r.Name()})
+				b, err := l.Belief(address)
 				if err != nil {
 					return nil, err
 				}
+				if !r.Last.IsZero() {
+					wait, _ := c.usual(r, at)
+					crawl.NotBefore = at.Add(wait)
+				}
 				if !b.Last.IsZero() {
-					n := int(math.Round(b.Items * at.Sub(b.Last).Hours()))
+					since := at.Sub(b.Last)
+					n := int(math.Round(b.Items * since.Hours()))
 					for k := range n {
-						age := at.Sub(b.Last) * time.Duration(2*k+1) / time.Duration(2*n)
-						crawl.Items = append(crawl.Items, learner.Item{Published: at.Add(-age), Worth: max(c.listed[name].Worth, leastWorth)})
+						age := since * time.Duration(2*k+1) / time.Duration(2*n)
+						crawl.Items = append(crawl.Items, learner.Item{Published: at.Add(-age), Worth: max(r.worth, leastWorth)})
 					}
 				}
 			}
@@ -163,26 +150,34 @@ func (c *Crawler) Plan(length time.Duration) ([]Planned, error) {
 	return plan, nil
 }
 
+func (c *Crawler) copyLearner() (*learner.Crawler, error) {
+	data, err := c.learner.Save()
+	if err != nil {
+		return nil, err
+	}
+	s, err := learner.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return s.Crawler()
+}
+
 // Once makes one round: the requests of the time since the last round, of a day at
 // most, or of an hour if there was none.
 func (c *Crawler) Once() (requests int, err error) {
-	c.mu.Lock()
-	epoch, _ := c.opt.epoch()
 	since := time.Hour
 	if !c.stats.Last.IsZero() {
+		epoch, _ := c.opt.epoch()
 		since = min(max(c.opt.Now().Sub(c.stats.Last), epoch), 24*time.Hour)
 	}
 	err = c.learner.SetBudget(math.Ceil(c.opt.PerHour * since.Hours()))
-	c.mu.Unlock()
 	// A host that is asked for several feeds has a second between them.
-	for idle := 0; err == nil && idle < 3; {
+	for idle := 0; err == nil && idle < 3; idle++ {
 		var n int
 		n, err = c.Tick()
 		c.Wait()
-		requests += n
-		if idle++; n > 0 {
+		if requests += n; n > 0 {
 			idle = 0
-			continue
 		}
 		time.Sleep(time.Second)
 	}

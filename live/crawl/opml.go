@@ -1,10 +1,12 @@
 package crawl
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
@@ -26,58 +28,39 @@ type opmlOutline struct {
 	Outlines []opmlOutline `xml:"outline"`
 }
 
-// ReadOPML reads the feeds of an OPML file, in whatever folders they are. A feed
+// ParseOPML reads the feeds of an OPML file, in whatever folders they are. A feed
 // that is named twice counts once.
-func ReadOPML(path string) ([]Outline, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	d := xml.NewDecoder(f)
+func ParseOPML(text []byte) (feeds []Outline, err error) {
+	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = charset.NewReaderLabel
 	var doc struct {
 		XMLName  xml.Name      `xml:"opml"`
 		Outlines []opmlOutline `xml:"body>outline"`
 	}
 	if err := d.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("%s: it is no OPML: %w", path, err)
+		return nil, fmt.Errorf("it is no OPML: %w", err)
 	}
-	var feeds []Outline
-	known := map[string]bool{}
-	var walk func([]opmlOutline) error
-	walk = func(all []opmlOutline) error {
-		for _, o := range all {
-			if err := walk(o.Outlines); err != nil {
-				return err
-			}
-			address := strings.TrimSpace(o.URL)
-			if address == "" || known[address] {
-				continue
-			}
-			known[address] = true
-			u, err := url.Parse(address)
-			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return fmt.Errorf("%s: xmlUrl is %q; allowed is an address with http or https", path, address)
-			}
-			feed := Outline{URL: address, Title: o.Title, Worth: 1}
-			if feed.Title == "" {
-				feed.Title = o.Text
-			}
-			if o.Worth != "" {
-				if feed.Worth, err = ParseWorth(o.Worth); err != nil {
-					return fmt.Errorf("%s: %s: %w", path, address, err)
-				}
-			}
-			feeds = append(feeds, feed)
+	known := map[string]bool{"": true}
+	for all, k := doc.Outlines, 0; k < len(all); k++ {
+		o := all[k]
+		all = append(all, o.Outlines...)
+		address := strings.TrimSpace(o.URL)
+		if known[address] {
+			continue
 		}
-		return nil
-	}
-	if err := walk(doc.Outlines); err != nil {
-		return nil, err
+		known[address] = true
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("xmlUrl is %q; allowed is an address with http or https", address)
+		}
+		worth, err := ParseWorth(cmp.Or(o.Worth, "1"))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", address, err)
+		}
+		feeds = append(feeds, Outline{URL: address, Title: cmp.Or(o.Title, o.Text), Worth: worth})
 	}
 	if len(feeds) == 0 {
-		return nil, fmt.Errorf("%s: no outline has an xmlUrl; needed is a feed", path)
+		return nil, errors.New("no outline has an xmlUrl; needed is a feed")
 	}
 	return feeds, nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"ephemera/learner"
@@ -13,29 +15,63 @@ import (
 	"ephemera/live/store"
 )
 
-// entry is an entry of the journal: one request and what it brought.
+// record is what is kept of a feed.
+type record struct {
+	Place     feed.Place `json:"place"`
+	Title     string     `json:"title,omitempty"`
+	Added     time.Time  `json:"added"`
+	Last      time.Time  `json:"last,omitzero"` // when it showed what it has, or that nothing is new
+	NotBefore time.Time  `json:"not_before,omitzero"`
+	Why       string     `json:"why,omitempty"`      // of NotBefore
+	Imported  time.Time  `json:"imported,omitzero"`  // end of a recording that was imported; zero after the first look
+	Failures  int        `json:"failures,omitempty"` // in a row
+	Error     string     `json:"error,omitempty"`    // of the last one
+	Gone      bool       `json:"gone,omitempty"`
+	Push      *push      `json:"push,omitempty"`   // of a feed that names a hub
+	Seen      []uint64   `json:"seen,omitempty"`   // items
+	Looks     int        `json:"looks,omitempty"`  // successful requests
+	Empty     int        `json:"empty,omitempty"`  // of these without anything new
+	Items     int        `json:"items,omitempty"`  // found
+	Missed    int        `json:"missed,omitempty"` // requests that showed nothing but new items
+	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
+
+	id     schedule.ID
+	listed bool    // in the OPML file
+	worth  float64 // of an item
+	held   bool    // a request is under way
+}
+
+func newRecord(address string) *record {
+	host := address
+	if u, err := url.Parse(address); err == nil {
+		host = strings.ToLower(u.Hostname())
+	}
+	return &record{Place: feed.Place{URL: address}, id: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
+}
+
+// count takes up when an item was published, if that is known.
+func (r *record) count(published time.Time) {
+	if at := published.UTC(); !at.IsZero() {
+		r.Hours[(at.Weekday()+6)%7][at.Hour()]++
+	}
+}
+
+// Outcomes of entries of the journal beside those of fetches.
+const (
+	pushed   feed.Outcome = "pushed"   // a hub told of the items
+	imported feed.Outcome = "imported" // a recording did
+)
+
+// entry is an entry of the journal: one look at a feed and what it brought.
 type entry struct {
 	Feed      string       `json:"feed"`
 	At        time.Time    `json:"at"`
 	Outcome   feed.Outcome `json:"outcome"`
-	Status    int          `json:"status,omitempty"`
-	Error     string       `json:"error,omitempty"`
-	Items     []item       `json:"items,omitempty"` // that were new
-	First     bool         `json:"first,omitempty"` // first look at the feed
+	Items     []feed.Item  `json:"items,omitempty"` // that were new; not known when without Published
 	Truncated bool         `json:"truncated,omitempty"`
-	Pushed    bool         `json:"pushed,omitempty"`   // by a hub: there was no request
-	Imported  bool         `json:"imported,omitempty"` // from a recording: nor here
-	Worth     float64      `json:"worth"`              // of each item
+	Worth     float64      `json:"worth"` // of each item
 	NotBefore time.Time    `json:"not_before"`
-	Previous  time.Time    `json:"previous,omitzero"` // look at the feed
-}
-
-// item is an item that was found.
-type item struct {
-	Title     string        `json:"title,omitempty"`
-	Link      string        `json:"link,omitempty"`
-	Published time.Time     `json:"published,omitzero"` // zero where it is not known
-	Delay     time.Duration `json:"delay,omitempty"`    // from there until it was found, ns; 0 at a first look
+	Previous  time.Time    `json:"previous,omitzero"` // look at the feed; zero for the first
 }
 
 const (
@@ -53,101 +89,80 @@ type snapshot struct {
 	Stats stats  `json:"stats"`
 }
 
-// load takes up the state.
-func (c *Crawler) load(listed []Outline) error {
+// load takes up the state, with the feeds of the OPML file.
+func (c *Crawler) load(outlines []Outline) error {
 	var bad error
 	err := c.store.URLs(crawlName, "", func(kept *store.Record) bool {
 		r := newRecord(kept.URL)
-		if bad = json.Unmarshal(kept.Data, r); bad != nil {
-			return false
-		}
 		c.feeds[kept.URL] = r
-		return true
-	})
-	if err := cmp.Or(err, bad); err != nil {
-		return err
-	}
-	from, err := c.loadLearner()
-	if err != nil {
-		return err
-	}
-	if err := c.list(listed); err != nil {
-		return err
-	}
-	if c.learner == nil {
-		if err := c.begin(); err != nil {
-			return err
-		}
-	}
-	c.saved = c.opt.Now()
-	return c.replay(from)
-}
-
-// replay tells the learner of the entries of the journal after one of them, and takes
-// those into the sums that are not in them yet.
-func (c *Crawler) replay(from uint64) error {
-	var bad error
-	summed := c.seq
-	err := c.journal(min(from, summed), func(seq uint64, e *entry) bool {
-		if c.seq = max(c.seq, seq); seq > summed {
-			c.stats.add(e)
-		}
-		if seq > from {
-			bad = c.learn(e)
-		}
+		bad = json.Unmarshal(kept.Data, r)
 		return bad == nil
 	})
-	return cmp.Or(err, bad)
+	if err := cmp.Or(err, bad, c.loadLearner()); err != nil {
+		return err
+	}
+	c.saved = c.opt.Now()
+	return cmp.Or(c.enlist(outlines), c.replay())
 }
 
-// loadLearner takes up the sums and the learner, and returns the last entry of the
-// journal that it was told. One whose epochs were of another length is not taken up.
-func (c *Crawler) loadLearner() (from uint64, err error) {
+// loadLearner takes up the learner and the sums. Where its epochs were of another
+// length, or none was kept, it begins anew.
+func (c *Crawler) loadLearner() error {
 	data, err := c.store.Value(learnerName)
 	if err != nil || data == nil {
-		return 0, err
+		return cmp.Or(err, c.begin())
 	}
 	var kept snapshot
 	if err := json.Unmarshal(data, &kept); err != nil {
-		return 0, err
+		return err
 	}
-	c.seq, c.stats = kept.Seq, kept.Stats
 	s, err := learner.Decode(kept.State)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	epoch, budget := c.opt.epoch()
 	if s.Length != epoch.Seconds() || s.Crawls == nil || s.Crawls.HalfLife != c.opt.HalfLife {
-		return 0, nil
+		return c.begin()
 	}
 	if c.learner, err = s.Crawler(); err != nil {
-		return 0, err
+		return err
 	}
-	return kept.Seq, c.learner.SetBudget(budget)
+	c.seq, c.stats = kept.Seq, kept.Stats
+	return c.learner.SetBudget(budget)
 }
 
 // begin begins the learner anew, at the first entry of the journal.
-func (c *Crawler) begin() error {
+func (c *Crawler) begin() (err error) {
 	start := c.opt.Now()
-	err := c.journal(0, func(_ uint64, e *entry) bool {
+	err = c.journal(0, func(_ uint64, e *entry) bool {
 		start = e.At
 		return false
 	})
-	if err != nil {
-		return err
+	c.seq, c.stats = 0, stats{}
+	if err == nil {
+		c.learner, err = c.opt.newLearner(start)
 	}
-	if c.learner, err = learner.NewCrawler(start, c.opt.learner()); err != nil {
-		return err
-	}
-	return c.enroll()
+	return err
 }
 
-// learner returns how the learner is set.
-func (o *Options) learner() learner.CrawlerOptions {
+func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	epoch, budget := o.epoch()
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
-	return learner.CrawlerOptions{Epoch: epoch, Budget: budget, HalfLife: o.HalfLife, Settings: &set}
+	return learner.NewCrawler(start, learner.CrawlerOptions{Epoch: epoch, Budget: budget, HalfLife: o.HalfLife, Settings: &set})
+}
+
+// replay tells the learner and the sums of the entries of the journal that they do not
+// know.
+func (c *Crawler) replay() error {
+	var bad error
+	err := c.journal(c.seq, func(seq uint64, e *entry) bool {
+		c.seq = seq
+		c.stats.add(e)
+		bad = c.learn(e)
+		return bad == nil
+	})
+	return cmp.Or(err, bad)
 }
 
 // journal calls yield with the entries after one of them.
@@ -164,26 +179,35 @@ func (c *Crawler) journal(after uint64, yield func(seq uint64, e *entry) bool) e
 	return cmp.Or(err, bad)
 }
 
+// note tells the learner and the sums of a look at a feed, and puts it on disk.
+func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
+	e.Feed, e.At, e.NotBefore, e.Worth = r.id.URL, c.opt.Now(), r.NotBefore, r.worth
+	if err := c.learn(e); err != nil {
+		return nil, err
+	}
+	c.stats.add(e)
+	return c.keep(r, e)
+}
+
 // keep puts on disk what is known of a feed and, if there is one, an entry of the
-// journal: both or neither, when the commit is done.
+// journal: both or neither, when the commit is done. The feed is not due before
+// somebody asks for it.
 func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
+	const never = int64(1) << 52
 	data, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	due := later
-	if r.Gone {
-		due = schedule.Completed
+	var values []store.Value
+	if e != nil {
+		value, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		c.seq++
+		values = append(values, store.Value{Name: journalName(c.seq), Data: value})
 	}
-	if e == nil {
-		return c.store.Put(r.id, due, r.Added.UnixMilli(), data)
-	}
-	value, err := json.Marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	c.seq++
-	return c.store.Put(r.id, due, r.Added.UnixMilli(), data, store.Value{Name: journalName(c.seq), Data: value})
+	return c.store.Put(r.id, never, r.Added.UnixMilli(), data, values...)
 }
 
 // save keeps the learner, once an hour or at the end.
@@ -206,30 +230,28 @@ func (c *Crawler) save(now time.Time, end bool) error {
 // leastWorth is what the learner is told for 0, which would stand for 1.
 const leastWorth = 1e-6
 
-// learn tells the learner of a request.
+// learn tells the learner of a look at a feed.
 func (c *Crawler) learn(e *entry) error {
 	if !c.learner.Has(e.Feed) {
 		return nil
 	}
-	if e.Outcome == feed.Gone {
-		return c.learner.Remove(e.Feed)
-	}
 	crawl := learner.Crawl{Source: e.Feed, At: e.At, NotBefore: e.NotBefore, Truncated: e.Truncated}
 	switch e.Outcome {
+	case feed.Gone:
+		return c.learner.Remove(e.Feed)
 	case feed.Failed:
 		crawl.Outcome = learner.Failed
 	case feed.Unchanged:
 		crawl.Outcome = learner.Unchanged
 	}
-	worth := max(e.Worth, leastWorth)
 	for _, it := range e.Items {
 		if it.Published.IsZero() {
-			if e.First {
+			if e.Previous.IsZero() {
 				continue // it may be of any time
 			}
 			it.Published = e.At.Add(-e.At.Sub(e.Previous) / 2)
 		}
-		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worth})
+		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: max(e.Worth, leastWorth)})
 	}
 	return c.learner.Update(crawl)
 }

@@ -16,9 +16,8 @@ const (
 
 // stats sums up the journal.
 type stats struct {
-	Days    []day                `json:"days"` // the last ones
-	Latest  []found              `json:"latest"`
-	Hours   map[string][]byte    `json:"hours"`   // items of each feed by hour of the week, from Monday, UTC
+	Days    []day                `json:"days"`    // the last first
+	Latest  []found              `json:"latest"`  // the last first; not those of a first look at a feed
 	Outcome map[feed.Outcome]int `json:"outcome"` // requests
 	Items   int                  `json:"items"`
 	Last    time.Time            `json:"last,omitzero"` // request
@@ -31,93 +30,81 @@ type day struct {
 	Failed   int         `json:"failed"`
 	Empty    int         `json:"empty"` // requests without anything new
 	Items    int         `json:"items"`
-	Delays   map[int]int `json:"delays"` // items by place of their delay, as far as it is known
-}
-
-// delayPlace returns the place of a delay: eight to a factor of two.
-func delayPlace(d time.Duration) int { return int(8 * math.Log2(1+d.Minutes())) }
-
-// quantile returns the delay within which a share of the items was found, up to
-// 10 %.
-func (d *day) quantile(q float64) time.Duration {
-	var places []int
-	total := 0
-	for place, n := range d.Delays {
-		places = append(places, place)
-		total += n
-	}
-	slices.Sort(places)
-	below := 0
-	for _, place := range places {
-		if below += d.Delays[place]; float64(below) >= q*float64(total) {
-			return time.Duration((math.Exp2((float64(place)+.5)/8) - 1) * float64(time.Minute))
-		}
-	}
-	return 0
+	Delays   [places]int `json:"delays"` // items by place of their delay, as far as it is known
 }
 
 // found is an item with the feed that showed it.
 type found struct {
-	item
+	feed.Item
 	Feed string    `json:"feed"`
 	At   time.Time `json:"at"`
 }
 
+// Delay is how long it was there before it was found, or 0 if that is not known.
+func (f found) Delay() time.Duration {
+	if f.Published.IsZero() {
+		return 0
+	}
+	return f.At.Sub(f.Published)
+}
+
 func (s *stats) add(e *entry) {
-	if s.Hours == nil {
-		s.Hours, s.Outcome = map[string][]byte{}, map[feed.Outcome]int{}
-	}
-	for _, it := range e.Items {
-		if !it.Published.IsZero() {
-			s.count(e.Feed, it.Published.UTC())
-		}
-	}
-	if e.Imported {
+	if e.Outcome == imported {
 		return
 	}
 	begin := e.At.UTC().Truncate(24 * time.Hour)
-	if n := len(s.Days); n == 0 || s.Days[n-1].Begin.Before(begin) {
-		s.Days = append(s.Days, day{Begin: begin, Delays: map[int]int{}})
-		s.Days = s.Days[max(0, len(s.Days)-shownDays):]
+	if len(s.Days) == 0 || s.Days[0].Begin.Before(begin) {
+		s.Days = slices.Insert(s.Days, 0, day{Begin: begin})
+		s.Days = s.Days[:min(len(s.Days), shownDays)]
 	}
-	d := &s.Days[len(s.Days)-1]
-	if !e.Pushed {
-		d.Requests++
+	d := &s.Days[0]
+	if e.Outcome != pushed {
+		if s.Outcome == nil {
+			s.Outcome = map[feed.Outcome]int{}
+		}
 		s.Outcome[e.Outcome]++
 		s.Last = e.At
-	}
-	switch {
-	case e.Pushed:
-	case e.Error != "":
-		d.Failed++
-	case len(e.Items) == 0:
-		d.Empty++
+		d.Requests++
+		switch {
+		case e.Outcome == feed.Failed || e.Outcome == feed.Gone:
+			d.Failed++
+		case len(e.Items) == 0:
+			d.Empty++
+		}
 	}
 	d.Items += len(e.Items)
 	s.Items += len(e.Items)
-	for _, it := range e.Items {
-		if it.Delay > 0 {
-			d.Delays[delayPlace(it.Delay)]++
-		}
-		if !e.First {
-			s.Latest = append(s.Latest, found{it, e.Feed, e.At})
-		}
+	if e.Previous.IsZero() {
+		return // it had waited for the feed to be known
 	}
-	s.Latest = s.Latest[max(0, len(s.Latest)-shownItems):]
+	for _, it := range e.Items {
+		f := found{it, e.Feed, e.At}
+		if !it.Published.IsZero() {
+			d.Delays[min(int(perOctave*math.Log2(1+f.Delay().Minutes())), places-1)]++
+		}
+		s.Latest = slices.Insert(s.Latest, 0, f)
+	}
+	s.Latest = s.Latest[:min(len(s.Latest), shownItems)]
 }
 
-// count counts an item of a feed. Where a byte is full, all are halved.
-func (s *stats) count(address string, at time.Time) {
-	h := s.Hours[address]
-	if h == nil {
-		h = make([]byte, 7*24)
-		s.Hours[address] = h
+// Delays are counted in places, so many to a factor of two.
+const (
+	perOctave = 8
+	places    = 16 * perOctave
+)
+
+// Quantile returns the delay within which a share of the items was found, up to
+// 10 %; 0 if there are none.
+func (d day) Quantile(share float64) time.Duration {
+	total := 0
+	for _, n := range d.Delays {
+		total += n
 	}
-	k := (int(at.Weekday())+6)%7*24 + at.Hour()
-	if h[k] == math.MaxUint8 {
-		for j := range h {
-			h[j] /= 2
+	below := 0
+	for place, n := range d.Delays {
+		if below += n; n > 0 && float64(below) >= share*float64(total) {
+			return time.Duration((math.Exp2((float64(place)+.5)/perOctave) - 1) * float64(time.Minute))
 		}
 	}
-	h[k]++
+	return 0
 }

@@ -45,12 +45,12 @@ func (r *record) hub(f *feed.Feed) {
 	}
 }
 
-// renew returns what asks the hub of a feed for a subscription, or nil. It is asked
-// after looks, at most once a day, from two days before the lease ends on.
-func (c *Crawler) renew(r *record, now time.Time) (subscribe func() error) {
+// renew asks the hub of a feed for a subscription: after looks, at most once a day,
+// from two days before the lease ends on.
+func (c *Crawler) renew(r *record, now time.Time) {
 	p := r.Push
 	if c.opt.PublicURL == "" || p == nil || now.Sub(p.Asked) < 24*time.Hour || p.Until.Sub(now) > 48*time.Hour {
-		return nil
+		return
 	}
 	p.Asked = now
 	hub, form := p.Hub, url.Values{
@@ -58,90 +58,82 @@ func (c *Crawler) renew(r *record, now time.Time) (subscribe func() error) {
 		"hub.callback":      {strings.TrimSuffix(c.opt.PublicURL, "/") + "/websub/" + p.Token},
 		"hub.lease_seconds": {fmt.Sprint(int(lease.Seconds()))},
 	}
-	return func() error { return c.fetcher.Subscribe(hub, form) }
-}
-
-// subscribed returns the listed feed with the token of a request. If there is none,
-// or a look at it is under way, it answers so and returns nil.
-func (c *Crawler) subscribed(w http.ResponseWriter, q *http.Request) *record {
-	for address := range c.listed {
-		r := c.feeds[address]
-		if r.Push == nil || r.Push.Token != q.PathValue("token") {
-			continue
+	c.running.Go(func() {
+		if err := c.fetcher.Subscribe(hub, form); err != nil {
+			c.opt.Log.Warn("a hub did not take the subscription", "feed", r.id.URL, "error", err)
 		}
-		if r.held {
-			http.Error(w, "it is being asked for; try again", http.StatusServiceUnavailable)
-			return nil
-		}
-		return r
-	}
-	http.Error(w, "nobody here subscribes to it", http.StatusGone)
-	return nil
+	})
 }
 
-// verify answers the hub's question whether the subscription is wanted.
-func (c *Crawler) verify(w http.ResponseWriter, q *http.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.subscribed(w, q)
-	if r == nil {
-		return
-	}
-	switch mode := q.FormValue("hub.mode"); {
-	case q.FormValue("hub.topic") != r.Push.Topic:
-		http.NotFound(w, q)
-		return
-	case mode == "subscribe":
-		seconds, _ := strconv.ParseInt(q.FormValue("hub.lease_seconds"), 10, 32)
-		r.Push.Until = c.opt.Now().Add(min(time.Duration(seconds)*time.Second, lease))
-	case mode == "denied":
-		r.Push.Until = time.Time{}
-	default:
-		http.NotFound(w, q) // nobody asked for the end of it
-		return
-	}
-	if _, err := c.keep(r, nil); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain")
-	io.WriteString(w, q.FormValue("hub.challenge"))
-}
-
-// pushed takes up what a hub tells, as if it had been found by a request. What is not
-// signed with the secret is ignored.
-func (c *Crawler) pushed(w http.ResponseWriter, q *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, c.opt.MaxBytes))
+// websub answers a hub.
+func (c *Crawler) websub(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxBytes))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.subscribed(w, q)
-	if r == nil || !signed(body, q.Header.Get("X-Hub-Signature"), r.Push.Secret) {
-		return
+	status := http.StatusGone // nobody here subscribes to it
+	for _, r := range c.feeds {
+		switch {
+		case !r.listed || r.Push == nil || r.Push.Token != q.PathValue("token"):
+			continue
+		case r.held:
+			status = http.StatusServiceUnavailable // it is being asked for
+		case q.Method == http.MethodGet:
+			status = c.verify(r, q)
+		default:
+			status = c.pushed(r, q, body)
+		}
 	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(status)
+	if status == http.StatusOK {
+		io.WriteString(w, q.FormValue("hub.challenge"))
+	}
+}
+
+// verify takes up what the hub says of the subscription, if it is wanted.
+func (c *Crawler) verify(r *record, q *http.Request) (status int) {
+	seconds, _ := strconv.ParseInt(q.FormValue("hub.lease_seconds"), 10, 32)
+	switch mode := q.FormValue("hub.mode"); {
+	case q.FormValue("hub.topic") != r.Push.Topic:
+		return http.StatusNotFound
+	case mode == "subscribe":
+		r.Push.Until = c.opt.Now().Add(min(time.Duration(seconds)*time.Second, lease))
+	case mode == "denied":
+		r.Push.Until = time.Time{}
+	default:
+		return http.StatusNotFound // nobody asked for the end of it
+	}
+	if _, err := c.keep(r, nil); err != nil {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusOK
+}
+
+// pushed takes up what a hub tells, as if it had been found by a request. What is not
+// signed with the secret is ignored.
+func (c *Crawler) pushed(r *record, q *http.Request, body []byte) (status int) {
 	at, err := url.Parse(r.Push.Topic)
-	if err != nil {
-		return
+	if err != nil || !signed(body, q.Header.Get("X-Hub-Signature"), r.Push.Secret) {
+		return http.StatusOK
 	}
 	told, err := feed.Parse(body, q.Header.Get("Content-Type"), at)
 	if err != nil {
-		c.opt.Log.Warn("what a hub tells cannot be read", "feed", r.url, "error", err)
-		return
+		c.opt.Log.Warn("what a hub tells cannot be read", "feed", r.id.URL, "error", err)
+		return http.StatusOK
 	}
 	now := c.opt.Now()
-	e := entry{Feed: r.url, At: now, Outcome: feed.Found, Previous: r.Last, Pushed: true}
-	e.Items, _ = r.news(told.Items, now)
+	e := entry{Outcome: pushed, Previous: r.Last, Items: r.news(told.Items, now)}
 	r.Last = now
-	r.Items += len(e.Items)
 	commit, err := c.note(r, &e)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
+		return http.StatusServiceUnavailable
 	}
 	commit.Wait()
+	return http.StatusOK
 }
 
 // signed reports whether a body is signed with a secret: method=hex of its HMAC.
