@@ -187,7 +187,7 @@ func TestOptimumRefusesLongWork(t *testing.T) {
 		sweeps int
 		want   string
 	}{
-		{envtest.Large(100), 1e30, 0, "100 sources; allowed are 16"},
+		{env.Lognormal(100, 5, 1), 1e30, 0, "100 sources; allowed are 16"},
 		{in, 9.9 * pairs, 0, "allowed is 10 sweeps"},
 		{in, 10.1 * pairs, 1, "allowed is 10 sweeps"},
 		{in, 299 * pairs, 1, "allowed is 299 sweeps"},

@@ -269,7 +269,7 @@ func named(name string) (Instance, error) {
 			}
 		}
 		in = build(n, 1, seed)
-		in.Budget = math.Max(1, cheapest(in)) // a crawl may cost more than 1
+		in.Budget = math.Max(1, in.Cheapest()) // a crawl may cost more than 1
 	} else if len(parts) > 1 || parts[0] != "paper" {
 		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed(), lawsAllowed)
 	}
@@ -277,13 +277,4 @@ func named(name string) (Instance, error) {
 		in = in.WithLaw(law, seed)
 	}
 	return in, nil
-}
-
-// cheapest returns the least cost of a crawl.
-func cheapest(in Instance) float64 {
-	least := math.Inf(1)
-	for _, s := range in.Sources {
-		least = math.Min(least, s.Cost)
-	}
-	return least
 }

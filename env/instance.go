@@ -3,6 +3,7 @@ package env
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ephemera/env/stream"
@@ -35,6 +36,13 @@ type Phase struct {
 
 // Phases returns the parameters in force from epoch 0 on and from each change on.
 func (in Instance) Phases() []Phase {
+	phases, _ := in.validPhases()
+	return phases
+}
+
+// validPhases returns the phases before the first change that is wrong, and what is
+// wrong with it.
+func (in Instance) validPhases() ([]Phase, error) {
 	now := in
 	now.Changes = nil
 	phases := []Phase{{From: 0, Instance: now}}
@@ -42,7 +50,13 @@ func (in Instance) Phases() []Phase {
 	for i, s := range in.Sources {
 		place[s.Name] = i
 	}
-	for _, c := range in.Changes {
+	for k, c := range in.Changes {
+		if before := phases[k].From; c.At <= before {
+			return phases, fmt.Errorf("change %d: at is %d; allowed are epochs above %d, in the order of time", k+1, c.At, before)
+		}
+		if c.Shuffle == (len(c.Sources) > 0) {
+			return phases, fmt.Errorf("change %d: needed is either shuffle = true or new values of sources", k+1)
+		}
 		before := now.Sources
 		now.Sources = slices.Clone(before)
 		if c.Shuffle {
@@ -52,44 +66,21 @@ func (in Instance) Phases() []Phase {
 			}
 		}
 		for _, s := range c.Sources {
-			now.Sources[place[s.Name]] = s
-		}
-		phases = append(phases, Phase{From: c.At, Instance: now})
-	}
-	return phases
-}
-
-// validateChanges reports the first thing that is wrong with the changes.
-func (in Instance) validateChanges() error {
-	if len(in.Changes) == 0 {
-		return nil
-	}
-	costs := make(map[string]float64, len(in.Sources))
-	for _, s := range in.Sources {
-		costs[s.Name] = s.Cost
-	}
-	before := 0
-	for k, c := range in.Changes {
-		if c.At <= before {
-			return fmt.Errorf("change %d: at is %d; allowed are epochs above %d, in the order of time", k+1, c.At, before)
-		}
-		before = c.At
-		if c.Shuffle == (len(c.Sources) > 0) {
-			return fmt.Errorf("change %d: needed is either shuffle = true or new values of sources", k+1)
-		}
-		for _, s := range c.Sources {
+			i, ok := place[s.Name]
 			err := s.Validate()
-			if cost, ok := costs[s.Name]; !ok {
+			if !ok {
 				err = errors.New("there is no source of this name")
-			} else if err == nil && s.Cost != cost {
+			} else if cost := before[i].Cost; err == nil && s.Cost != cost {
 				err = fmt.Errorf("cost is %v; allowed is %v, as costs do not change", s.Cost, cost)
 			}
 			if err != nil {
-				return fmt.Errorf("change %d, source %.60q: %w", k+1, s.Name, err)
+				return phases, fmt.Errorf("change %d, source %.60q: %w", k+1, s.Name, err)
 			}
+			now.Sources[i] = s
 		}
+		phases = append(phases, Phase{From: c.At, Instance: now})
 	}
-	return nil
+	return phases, nil
 }
 
 // Paper returns Table I, the reference example of both papers, with the mean
@@ -114,6 +105,15 @@ func (in Instance) TotalCost() float64 {
 		sum += s.Cost
 	}
 	return sum
+}
+
+// Cheapest returns the least cost of a crawl.
+func (in Instance) Cheapest() float64 {
+	least := math.Inf(1)
+	for _, s := range in.Sources {
+		least = math.Min(least, s.Cost)
+	}
+	return least
 }
 
 // MeanDynamics returns the instance of [Source.MeanDynamics].
@@ -144,10 +144,10 @@ func (in Instance) Validate() error {
 	if !(in.Budget > 0) || in.Budget > total*(1+1e-12) {
 		return fmt.Errorf("instance %.60q: %w is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, ErrBudget, in.Budget, total)
 	}
-	if cheapest := cheapest(in); in.Budget < cheapest {
+	if cheapest := in.Cheapest(); in.Budget < cheapest {
 		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
 	}
-	if err := in.validateChanges(); err != nil {
+	if _, err := in.validPhases(); err != nil {
 		return fmt.Errorf("instance %.60q, %w", in.ID, err)
 	}
 	return nil

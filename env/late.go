@@ -1,6 +1,9 @@
 package env
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Late returns the agent to whom the interest of an item becomes known only so many
 // epochs after it was published. In what a crawl brings back it is unknown, NaN, if the
@@ -14,26 +17,21 @@ func (a Agent) Late(epochs float64) Agent {
 		item   Item
 	}
 	known := make(map[int][]late) // by the epoch of the decision before which it is
-	var told []Crawled
-	var items []Item
 	b := a
 	b.update = func(crawls []Crawled, next *Observed) {
-		told, items = told[:0], items[:0]
+		var told []Crawled
 		for _, c := range crawls {
-			first := len(items)
-			c.Interest = 0
-			for _, it := range c.Items {
-				wait := int(math.Ceil(epochs - it.Age))
-				if wait > 0 {
+			c.Interest, c.Items = 0, slices.Clone(c.Items)
+			for j := range c.Items {
+				it := &c.Items[j]
+				if wait := int(math.Ceil(epochs - it.Age)); wait > 0 {
 					at := next.Epoch - 1 + wait
-					known[at] = append(known[at], late{c.Source, it})
+					known[at] = append(known[at], late{c.Source, *it})
 					it.Interest = math.NaN()
 				} else {
 					c.Interest += it.Interest
 				}
-				items = append(items, it)
 			}
-			c.Items = items[first:len(items):len(items)]
 			told = append(told, c)
 		}
 		a.update(told, next)

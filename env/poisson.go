@@ -146,16 +146,11 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 	if w.opt.Marks == MarksPerEpoch {
 		scale *= r.ExpFloat64()
 	}
-	exponential := s.law() == LawExponential
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
 	gap := float64(batch) / s.Rate
 	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
-		age, f := oldest-v, scale
-		if exponential {
-			f *= math.Exp(-s.Decay * age)
-		} else {
-			f *= s.interestAt(age)
-		}
+		age := oldest - v
+		f := scale * s.interestAt(age)
 		for range batch {
 			x := f
 			if w.opt.Marks == MarksPerItem {

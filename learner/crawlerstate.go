@@ -91,23 +91,21 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		}
 	}
 	c.view.Epoch, c.now = d.Epoch, d.Now
+	c.src, c.free, c.plan, c.done = d.Sources, d.Free, d.Plan, d.Done
+	c.view.Last, c.limits.NotBefore, c.limits.Group = d.Last, d.NotBefore, make([]int32, n)
 	c.overdue.Due(nil, d.Epoch)
-	for i, p := range d.Sources {
-		if p.Name != "" {
-			if err := c.check(p.Name, p.Rules); err != nil {
-				return nil, err
-			}
+	for i, p := range c.src {
+		if p.Name == "" {
+			continue
 		}
-		c.grow()
-		c.src[i], c.view.Last[i], c.limits.NotBefore[i] = p, d.Last[i], d.NotBefore[i]
-		if p.Name != "" {
-			c.settle(i)
+		if err := c.check(p.Name, p.Rules); err != nil {
+			return nil, err
 		}
+		c.settle(i)
 		if p.Rules.Longest > 0 {
 			c.overdue.Add(i, p.Due)
 		}
 	}
-	c.free, c.plan, c.done = d.Free, d.Plan, d.Done
 	if err := c.build(nil); err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func TestRelaxExtremes(t *testing.T) {
 }
 
 func BenchmarkRelax(b *testing.B) {
-	in := envtest.Large(100_000)
+	in := env.Lognormal(100_000, 5000, 1)
 	for b.Loop() {
 		Relax(in)
 	}

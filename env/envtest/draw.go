@@ -20,7 +20,6 @@ func Near(t rapid.TB, what string, got, want, tol float64) {
 func DrawInstance(t *rapid.T, least, most int, costs, windows bool) env.Instance {
 	n := rapid.IntRange(least, most).Draw(t, "sources")
 	in := env.Instance{ID: "drawn"}
-	cheapest := math.Inf(1)
 	for range n {
 		s := env.NewSource("", rapid.Float64Range(0.1, 300).Draw(t, "rate"),
 			rapid.Float64Range(0.1, 2).Draw(t, "decay"), rapid.Float64Range(0.05, 2).Draw(t, "interest"))
@@ -30,10 +29,9 @@ func DrawInstance(t *rapid.T, least, most int, costs, windows bool) env.Instance
 		if windows && rapid.Bool().Draw(t, "windowed") {
 			s.Window = rapid.Float64Range(0.5, 9).Draw(t, "window")
 		}
-		cheapest = math.Min(cheapest, s.Cost)
 		in.Sources = append(in.Sources, s)
 	}
-	in.Budget = rapid.Float64Range(cheapest, in.TotalCost()).Draw(t, "budget")
+	in.Budget = rapid.Float64Range(in.Cheapest(), in.TotalCost()).Draw(t, "budget")
 	if !costs {
 		in.Budget = float64(rapid.IntRange(1, n).Draw(t, "crawls"))
 	}
@@ -46,16 +44,6 @@ func Source(alpha, u, cost float64) env.Source {
 	s := env.NewSource("", u*c/(1-alpha), c, 1)
 	s.Cost = cost
 	return s
-}
-
-// Large returns a random instance of n sources.
-func Large(n int) env.Instance {
-	r := stream.New(1, stream.Test)
-	in := env.Instance{ID: "large", Budget: float64(n) / 20}
-	for range n {
-		in.Sources = append(in.Sources, env.NewSource("", 100*r.Float64(), 0.01+2*r.Float64(), r.Float64()))
-	}
-	return in
 }
 
 // GainVariance returns the variance of the interest that a source without a
@@ -101,10 +89,7 @@ func RandomInstance(seed uint64, others bool) (env.Instance, env.Marks) {
 		}
 		in.Sources = append(in.Sources, s)
 	}
-	least, total := math.Inf(1), in.TotalCost()
-	for _, s := range in.Sources {
-		least = min(least, s.Cost)
-	}
+	least, total := in.Cheapest(), in.TotalCost()
 	in.Budget = max(least, min(total, power(least, total)))
 	if whole := math.Floor(in.Budget); r.Float64() < .5 && whole >= least {
 		in.Budget = whole

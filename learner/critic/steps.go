@@ -67,23 +67,15 @@ func (s Steps) PerBlock() func(n int) float64 {
 
 // Valid reports the first field of the steps of that name that is out of its range.
 func (s Steps) Valid(name string) error {
-	if err := s.Validate(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// Validate reports the first field that is out of its range.
-func (s Steps) Validate() error {
 	switch {
 	case !(s.Scale > 0) || math.IsInf(s.Scale, 0):
-		return fmt.Errorf("scale c is %v; allowed is a finite number above 0", s.Scale)
+		return fmt.Errorf("%s: scale c is %v; allowed is a finite number above 0", name, s.Scale)
 	case s.Block < 1 || s.Block > maxCount:
-		return fmt.Errorf("block is %d; allowed is 1 to %d", s.Block, maxCount)
+		return fmt.Errorf("%s: block is %d; allowed is 1 to %d", name, s.Block, maxCount)
 	case !(s.Power >= 0) || s.Power > 4:
-		return fmt.Errorf("power is %v; allowed is 0 to 4", s.Power)
+		return fmt.Errorf("%s: power is %v; allowed is 0 to 4", name, s.Power)
 	case s.Shift < 0 || s.Shift > maxCount:
-		return fmt.Errorf("shift is %d; allowed is 0 to %d", s.Shift, maxCount)
+		return fmt.Errorf("%s: shift is %d; allowed is 0 to %d", name, s.Shift, maxCount)
 	}
 	return nil
 }
@@ -120,8 +112,8 @@ func ParseSteps(text string) (Steps, error) {
 	if !ok {
 		return Steps{}, fmt.Errorf("step %q is not understood; allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, in which shift and power may be left out", text)
 	}
-	if err := s.Validate(); err != nil {
-		return Steps{}, fmt.Errorf("step %q: %w", text, err)
+	if err := s.Valid(fmt.Sprintf("step %q", text)); err != nil {
+		return Steps{}, err
 	}
 	return s, nil
 }

@@ -31,7 +31,7 @@ type Learner struct {
 	value     func(x []float64) float64 // V, of the critic
 	now, then []float64                 // φ(X(n)), φ(X(n+1))
 	other     []float64                 // φ of value
-	next      []float64                 // X(n+1)
+	next      []float64                 // X(n+1), that of then
 	crawled   []bool                    // ν
 }
 
@@ -81,6 +81,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 		next: make([]float64, n), crawled: make([]bool, n),
 	}
 	p.value = func(x []float64) float64 { return joint.Value(phi.To(p.other, x)) }
+	phi.To(p.then, p.next)
 	p.rand = r
 	if set.Act == "budget" {
 		p.sel = baselines.NewSelector(terms.Costs, terms.Budget)
@@ -107,8 +108,12 @@ func (p *Learner) Update(crawls []env.Crawled, o *env.Model) {
 		reward = p.sum
 	}
 	p.n++
+	if slices.Equal(p.x, p.next) {
+		p.now, p.then = p.then, p.now
+	} else {
+		p.phi.To(p.now, p.x)
+	}
 	copy(p.next, o.Mean)
-	p.phi.To(p.now, p.x)
 	p.phi.To(p.then, p.next)
 	p.ascend(p.next, p.critic.Value(p.then), p.a(p.n)) // with r(n), as printed
 	if p.set.Price == "learned" {

@@ -38,16 +38,11 @@ type coordinate interface {
 }
 
 // onLine: y = (x − from)/width; x as printed, with 0 and 1, or (x − u)/(u* − u).
-type onLine struct{ from, width []float64 }
+type onLine struct{ from, width, per []float64 } // per is 1/width, 0 for a source without content
 
-func (c onLine) of(i int, x float64) float64      { return (x - c.from[i]) * c.slope(i, x) }
+func (c onLine) of(i int, x float64) float64      { return (x - c.from[i]) * c.per[i] }
 func (c onLine) inverse(i int, y float64) float64 { return c.from[i] + y*c.width[i] }
-func (c onLine) slope(i int, _ float64) float64 {
-	if w := c.width[i]; w > 0 {
-		return 1 / w
-	}
-	return 0 // a source without content
-}
+func (c onLine) slope(i int, _ float64) float64   { return c.per[i] }
 
 // inAges: y = ln s with the age s at which the mean state reaches x,
 //
@@ -93,13 +88,18 @@ func newThresholds(in env.Instance, start float64) *thresholds {
 }
 
 func newCoordinate(in env.Instance, t *thresholds, margin string) coordinate {
-	n := len(in.Sources)
-	line, ages := onLine{make([]float64, n), make([]float64, n)}, inAges{t, make([]float64, n)}
+	var line onLine
+	ages := inAges{t: t}
 	for i, s := range in.Sources {
-		ages.decay[i], line.width[i] = s.Decay, 1
+		from, width, per := 0., 1., 1.
 		if margin == "unit" {
-			line.from[i], line.width[i] = t.lo[i], t.hi[i]-t.lo[i]
+			from, width, per = t.lo[i], t.hi[i]-t.lo[i], 0
+			if width > 0 {
+				per = 1 / width
+			}
 		}
+		line.from, line.width, line.per = append(line.from, from), append(line.width, width), append(line.per, per)
+		ages.decay = append(ages.decay, s.Decay)
 	}
 	if margin == "age" {
 		return ages
