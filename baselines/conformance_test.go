@@ -70,7 +70,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 		"whittle":    env.NewAgent(NewWhittle(in)),
 		"lagrangian": env.NewAgent(NewLagrangian(in)),
 		"optimum":    env.NewAgent[env.Model](o),
-		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, &RelaxedOptions{Price: 50, First: 1e-9, Hold: 10, Power: 1}))),
+		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, &RelaxedOptions{Price: 50, First: 1e-9}))),
 		"even":       env.NewAgent(NewEvenSchedule(in)),
 		"stochastic": env.NewAgent(NewStochasticWhittle(in, env.MarksPerItem)),
 	} {

@@ -114,7 +114,7 @@ func TestPaperRelaxedControl(t *testing.T) {
 		exact        bool
 		reward, over float64
 	}{{false, 259.46, 0.37}, {true, 260.71, 0.50}} {
-		p := must(NewRelaxedControl(in, but(DefaultRelaxed(), func(s *RelaxedOptions) { s.Exact = c.exact })))
+		p := must(NewRelaxedControl(in, &RelaxedOptions{Exact: c.exact}))
 		out := play(t, mean(t, in, true), p, 0, 1000)
 		t.Logf("exact %v: %+v", c.exact, out)
 		if math.Abs(out.reward-c.reward) > 0.005 || math.Abs(out.over-c.over) > 0.005 {

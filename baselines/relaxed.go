@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -23,38 +22,32 @@ type relaxedControl struct {
 
 var _ env.Policy[env.Model] = (*relaxedControl)(nil)
 
-// RelaxedOptions are the settings of [NewRelaxedControl].
+// RelaxedOptions are the settings of [NewRelaxedControl]; nil stands for zeros.
 type RelaxedOptions struct {
 	// Price is λ(0), in interest per budget unit; 0 is where one starts who
 	// knows nothing.
 	Price float64 `toml:"price"`
-	// The step is b(k) = First/(1 + k/Hold)^Power, interest per budget unit
-	// squared. First 0 stands for a tenth of the greatest H(1)/C, over the budget;
-	// with a Power above ½ and at most 1 the steps sum to infinity and their
-	// squares do not.
+	// The step is b(k) = First/(1 + k/10), interest per budget unit squared: the
+	// steps sum to infinity, and their squares do not. First 0 stands for a tenth of
+	// the greatest H(1)/C, over the budget.
 	First float64 `toml:"first"`
-	Hold  float64 `toml:"hold"` // epochs
-	Power float64 `toml:"power"`
 	// Exact crawls from the least age whose Whittle index reaches the price,
 	// which is the optimal threshold in whole epochs; (21) solves for a real
 	// number of epochs and is rounded up by the dynamics.
 	Exact bool `toml:"exact"`
 }
 
-// DefaultRelaxed returns the settings that nil stands for.
-func DefaultRelaxed() RelaxedOptions { return RelaxedOptions{Hold: 10, Power: 1} }
-
 // Validate reports the first setting that is out of its range.
 func (s *RelaxedOptions) Validate() error {
 	if !(s.Price >= 0 && s.First >= 0) || math.IsInf(s.Price+s.First, 1) {
 		return fmt.Errorf("price and first are %v and %v; allowed are finite numbers of 0 or more", s.Price, s.First)
 	}
-	return cmp.Or(within(0, math.Inf(1), []string{"hold"}, s.Hold), within(.5, 1, []string{"power"}, s.Power))
+	return nil
 }
 
 // NewRelaxedControl returns the relaxed control of an instance.
 func NewRelaxedControl(in env.Instance, set *RelaxedOptions) (env.Policy[env.Model], error) {
-	s, err := given(set, DefaultRelaxed())
+	s, err := given(set, RelaxedOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +74,7 @@ func (p *relaxedControl) Select(dst []int, o *env.Model) []int {
 	}
 	// (22), with the sign that raises the price when too much is crawled and
 	// both terms in budget units: λ ← [λ + b(k)(Σ C v − M)]⁺
-	step := p.First / math.Pow(1+p.epoch/p.Hold, p.Power)
+	step := p.First / (1 + p.epoch/10)
 	p.Price = math.Max(0, p.Price+step*(cost-p.budget))
 	p.epoch++
 	return dst

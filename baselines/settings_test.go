@@ -24,7 +24,7 @@ func TestBadSettings(t *testing.T) {
 	refuse(NewNutch(terms, but(DefaultNutch(), func(s *Adaptive) { s.Shrink = -1 }), false))
 	refuse(NewStormCrawler(terms, but(DefaultStormCrawler(), func(s *Adaptive) { s.Min, s.Max = 3, 2 }), false))
 	refuse(NewEntryFrequency(terms, but(DefaultEntryFrequency(), func(s *EntryFrequency) { s.Min = 30 }), false))
-	refuse(NewRelaxedControl(env.Paper(1), but(DefaultRelaxed(), func(s *RelaxedOptions) { s.Power = .5 })))
+	refuse(NewRelaxedControl(env.Paper(1), &RelaxedOptions{First: -1}))
 }
 
 // What a caller does wrong panics.

@@ -210,7 +210,7 @@ var policies = slices.Concat([]Entry{
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
 	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
-		baselines.DefaultRelaxed(), func(k Known, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
+		baselines.RelaxedOptions{}, func(k Known, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
 			return baselines.NewRelaxedControl(k.Instance, s)
 		}),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},

@@ -235,7 +235,7 @@ func TestPolicySettings(t *testing.T) {
 		{"salmut", func(k Known) (env.Agent, error) { return agent(baselines.NewSalmut(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
 		{"relaxed", func(k Known) (env.Agent, error) { return agent(baselines.NewRelaxedControl(k.Instance, nil)) },
-			map[string]any{"price": 90., "first": 3., "hold": 200., "power": .6, "exact": true}},
+			map[string]any{"price": 90., "first": 3., "exact": true}},
 		{"miniflux", func(k Known) (env.Agent, error) { return agent(baselines.NewEntryFrequency(k.Terms, nil, false)) },
 			map[string]any{"factor": 9., "min": 20., "max": 4.}},
 		{"nutch", func(k Known) (env.Agent, error) { return agent(baselines.NewNutch(k.Terms, nil, false)) },

@@ -9,21 +9,11 @@ import (
 // Figure is a figure of a run.
 type Figure struct {
 	Name  string `json:"name"`
-	Unit  string `json:"unit,omitempty"`
-	Help  string `json:"help,omitempty"`  // what it is, in a few words
-	Words string `json:"words,omitempty"` // as the axis of a picture says it, with the unit
+	Words string `json:"words,omitempty"` // what it is, as the axis of a picture says it, with the unit
 	Less  bool   `json:"less,omitempty"`  // lower values are better
 
 	Of   func(r *Record) float64   `json:"-"` // NaN where a run has none
 	Days func(r *Record) []float64 `json:"-"` // the figure of each whole day, of a reward
-}
-
-// Label is the name with the unit.
-func (f Figure) Label() string {
-	if f.Unit == "" {
-		return f.Name
-	}
-	return f.Name + ", " + f.Unit
 }
 
 // OverBudget names the figure that is above 0 where crawls break the budget.
@@ -31,18 +21,18 @@ const OverBudget = "over_budget"
 
 // FiguresOfRuns are the figures of a run.
 var FiguresOfRuns = []Figure{
-	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Help: "reward of the learned policy over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) }},
-	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Help: "reward while learning over that of exact Whittle in the same epochs", Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) }},
-	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Unit: "crawls per epoch", Help: "while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
-	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Unit: "crawls per epoch", Help: "of the learned policy", Of: func(r *Record) float64 { return r.Learned.Crawls }},
-	{Name: "learning_reward", Words: "interest per epoch, while learning", Unit: "interest per epoch", Help: "while learning, exploration and all", Of: func(r *Record) float64 { return r.Learning.Reward }, Days: func(r *Record) []float64 { return r.Learning.Days }},
-	{Name: "learned_reward", Words: "interest per epoch, as learned", Unit: "interest per epoch", Help: "of the policy as it is at the end, in the same world from its beginning", Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }},
-	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Unit: "interest per epoch", Help: "of exact Whittle in the epochs of the learned policy", Of: func(r *Record) float64 { return r.Learned.Whittle }},
-	{Name: OverBudget, Words: "share of epochs over the budget, while learning", Help: "share of the learning epochs whose crawls cost more than the budget", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
-	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Help: "how often an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
-	{Name: "regret", Words: "interest lost against the bound", Unit: "interest", Help: "what the bound is above the reward while learning, over all epochs", Less: true, Of: (*Record).Regret},
-	{Name: "regret_exponent", Words: "power by which the regret grows", Help: "power of the epochs by which the regret grows in the last two factors of ten", Less: true, Of: (*Record).RegretExponent},
-	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Unit: "epochs", Help: "from a change of the world until 95 % of what exact Whittle earns, or the next change, mean over the changes", Less: true, Of: (*Record).Recovery},
+	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) }},
+	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) }},
+	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
+	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Of: func(r *Record) float64 { return r.Learned.Crawls }},
+	{Name: "learning_reward", Words: "interest per epoch, while learning", Of: func(r *Record) float64 { return r.Learning.Reward }, Days: func(r *Record) []float64 { return r.Learning.Days }},
+	{Name: "learned_reward", Words: "interest per epoch, as learned", Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }},
+	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Of: func(r *Record) float64 { return r.Learned.Whittle }},
+	{Name: OverBudget, Words: "share of epochs over the budget, while learning", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
+	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
+	{Name: "regret", Words: "interest lost against the bound, while learning", Less: true, Of: (*Record).Regret},
+	{Name: "regret_exponent", Words: "power by which the regret grows", Less: true, Of: (*Record).RegretExponent},
+	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Less: true, Of: (*Record).Recovery},
 }
 
 // Regret returns what the bound is above the reward while learning, over all

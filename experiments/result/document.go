@@ -13,10 +13,8 @@ import (
 )
 
 // Document is what a command prints: in JSON its Value, in CSV its Rows, and
-// otherwise Table with the notes and More below it. One with a title begins with
-// it and the notes in Markdown.
+// otherwise Table with the notes and More below it.
 type Document struct {
-	Title string
 	Value any
 	Rows  *Table
 	Table *Table
@@ -49,22 +47,11 @@ func Print(w io.Writer, x Printed, f Format) error {
 		}
 	}
 	var b bytes.Buffer
-	writeNotes := func() {
-		for _, n := range notes {
-			fmt.Fprintf(&b, "\n%s\n", n)
-		}
-	}
-	titled := f == Markdown && d.Title != ""
-	if titled {
-		fmt.Fprintf(&b, "# %s\n", d.Title)
-		writeNotes()
-		b.WriteByte('\n')
-	}
 	if err := table.Write(&b, f); err != nil {
 		return err
 	}
-	if !titled {
-		writeNotes()
+	for _, n := range notes {
+		fmt.Fprintf(&b, "\n%s\n", n)
 	}
 	if d.More != nil {
 		b.WriteByte('\n')

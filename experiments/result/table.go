@@ -52,17 +52,12 @@ func (t *Table) Add(cells ...string) {
 }
 
 // fit returns the table with the columns that have room in that width, those named
-// first before the others, and the headings of what is left out. Units of headings
-// are left out, too.
+// first before the others, and the headings of what is left out.
 func (t *Table) fit(width int, first []string) (short *Table, left []string) {
-	heads := make([]string, len(t.Header))
-	for k, head := range t.Header {
-		heads[k], _, _ = strings.Cut(head, ", ")
-	}
-	has := make([]bool, len(heads))
+	has := make([]bool, len(t.Header))
 	used := 0
-	for _, head := range append(slices.Clone(first), heads...) {
-		k := slices.Index(heads, head)
+	for _, head := range append(slices.Clone(first), t.Header...) {
+		k := slices.Index(t.Header, head)
 		if k < 0 || has[k] {
 			continue
 		}
@@ -75,7 +70,7 @@ func (t *Table) fit(width int, first []string) (short *Table, left []string) {
 		}
 	}
 	short = &Table{Rows: make([][]string, len(t.Rows)), Left: map[int]bool{}}
-	for k, head := range heads {
+	for k, head := range t.Header {
 		if !has[k] {
 			left = append(left, head)
 			continue

@@ -14,7 +14,7 @@ import (
 // Document implements [result.Printed].
 func (s *Summary) Document() result.Document {
 	d := result.Document{
-		Title: s.Name, Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
+		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
 		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Warnings(), []string{s.Verdict}),
 	}
 	d.Notes = slices.DeleteFunc(d.Notes, func(note string) bool { return note == "" })
@@ -28,9 +28,9 @@ func (s *Summary) Sentence() string {
 
 // long is a table of one row per cell and aggregate.
 func (s *Summary) long() *result.Table {
-	t := &result.Table{Header: []string{"cell", "figure", "unit", "aggregate", "n", "value", "lo", "hi", "warning"}}
+	t := &result.Table{Header: []string{"cell", "figure", "aggregate", "n", "value", "lo", "hi", "warning"}}
 	put := func(cell string, f experiments.Figure, aggregate string, e stats.Estimate) {
-		t.Add(cell, f.Name, f.Unit, aggregate, strconv.Itoa(e.N), formatFigure(e.Value), formatFigure(e.Lo), formatFigure(e.Hi), e.Warning)
+		t.Add(cell, f.Name, aggregate, strconv.Itoa(e.N), formatFigure(e.Value), formatFigure(e.Lo), formatFigure(e.Hi), e.Warning)
 	}
 	m := s.Figures[s.Column(s.Metric)]
 	for _, c := range s.Cells {
@@ -79,7 +79,7 @@ func (s *Summary) Table() *result.Table {
 	t := &result.Table{Header: []string{"cell", "n"}, Help: []string{"", ""}}
 	for _, name := range s.Show {
 		f := s.Figures[s.Column(name)]
-		t.Header, t.Help = append(t.Header, f.Label()), append(t.Help, f.Help)
+		t.Header, t.Help = append(t.Header, f.Name), append(t.Help, f.Words)
 	}
 	t.Header, t.Help = append(t.Header, "IQM of "+s.Metric), append(t.Help, "")
 	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })

@@ -19,36 +19,27 @@ type Runs struct {
 	knowledge       env.Level
 }
 
-// flagKeys are the settings of a run that flags give, by the names of the flags.
-var flagKeys = map[string]string{
-	"instance": "instance.name", "law": "instance.law", "believe": "instance.believe", "budget": "instance.budget", "world": "world.kind", "marks": "world.marks",
-	"trace": "world.trace", "epoch": "world.epoch", "decay": "world.decay", "split": "world.split", "steps": "steps",
-}
-
-// add adds the flag for a setting of a run.
-func (r *Runs) add(f *Flags, name, usage string) {
-	key := flagKeys[name]
-	if v := r.Value(key); v != "" && v != 0. {
-		usage += fmt.Sprintf(" (default %v)", v)
-	}
-	f.Func(name, usage, func(text string) error { return r.Set(key, text) })
-}
-
 // Define adds the flags to f.
 func (r *Runs) Define(f *Flags) {
 	r.Run, r.Settings = experiments.NewRun(), map[string]any{}
-	add := func(name, usage string) { r.add(f, name, usage) }
-	add("instance", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file")
-	add("law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own")
-	add("believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference")
-	add("budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)")
-	add("world", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise")
-	add("marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)")
-	add("trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe")
-	add("epoch", "`length` of an epoch, such as 30m or 1h")
-	add("decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it")
-	add("split", "`share` of the recording's time on which the model is fitted; the rest is measured")
-	add("steps", "`epochs` of every run; on a recording at most, and by default, all of its measured part")
+	for _, x := range []struct{ name, key, usage string }{
+		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
+		{"law", "instance.law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own"},
+		{"believe", "instance.believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference"},
+		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)"},
+		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise"},
+		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
+		{"trace", "world.trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe"},
+		{"epoch", "world.epoch", "`length` of an epoch, such as 30m or 1h"},
+		{"decay", "world.decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it"},
+		{"split", "world.split", "`share` of the recording's time on which the model is fitted; the rest is measured"},
+		{"steps", "steps", "`epochs` of every run; on a recording at most, and by default, all of its measured part"},
+	} {
+		if v := r.Value(x.key); v != "" && v != 0. {
+			x.usage += fmt.Sprintf(" (default %v)", v)
+		}
+		f.Func(x.name, x.usage, func(text string) error { return r.Set(x.key, text) })
+	}
 	f.Uint64Var(&r.Seed, "seed", r.Seed, "`number` from which every random draw of the first run is derived")
 	var about []string
 	for _, x := range experiments.Learners() {
