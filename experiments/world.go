@@ -22,6 +22,8 @@ type World struct {
 	Epoch string  `toml:"epoch" json:"epoch,omitempty"` // replay: length of an epoch
 	Decay float64 `toml:"decay" json:"decay,omitempty"` // replay: decay of interest, 1/hour
 	Split float64 `toml:"split" json:"split,omitempty"` // replay: share of the recording on which the model is fitted; the rest is measured
+	// Part is the part of a recording that is played; empty for the measured one.
+	Part env.Part `toml:"-" json:"part,omitempty"`
 }
 
 // Open returns the scene of an instance, for policies of that level, or, where a
@@ -76,7 +78,7 @@ func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
 // Replay returns how a recording is replayed; a budget of 0 stands for 1. Its
 // error is a *SettingError.
 func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
-	o = env.ReplayOptions{Decay: w.Decay, Split: w.Split, Budget: cmp.Or(budget, 1)}
+	o = env.ReplayOptions{Decay: w.Decay, Split: w.Split, Part: w.Part, Budget: cmp.Or(budget, 1)}
 	o.Epoch, err = time.ParseDuration(w.Epoch)
 	switch {
 	case err != nil || o.Epoch < time.Second:

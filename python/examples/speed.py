@@ -1,6 +1,7 @@
-"""Epochs per second of processor time: the mean dynamics here beside NumPy, and other forms of the environment.
+"""Epochs per second: the mean dynamics here beside NumPy, on two threads, and other forms of the environment.
 
-Both sides are stepped in turns, and the least time of each counts: ``python speed.py``.
+Both sides are stepped in turns, and the least processor time of each counts, of threads that of the clock:
+``python speed.py``.
 """
 
 import math
@@ -11,7 +12,7 @@ import numpy as np
 
 import ephemera
 
-WORLDS, ROUNDS, WARM = 1024, 12, 60
+WORLDS, WARM = 1024, 60
 
 
 class Plain:
@@ -39,18 +40,18 @@ class Plain:
         return np.concatenate([state, 1 - np.exp(-self.age / self.round), self.found], axis=1), reward
 
 
-def least(*steps, calls):
+def least(*steps, calls, rounds=12, clock=time.process_time):
     """Return the least time of a call of each."""
     times = [float("inf")] * len(steps)
     for step in steps:
         for _ in range(WARM):
             step()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for k, step in enumerate(steps):
-            began = time.process_time()
+            began = clock()
             for _ in range(calls):
                 step()
-            times[k] = min(times[k], (time.process_time() - began) / calls)
+            times[k] = min(times[k], (clock() - began) / calls)
     return times
 
 
@@ -81,6 +82,17 @@ if __name__ == "__main__":
         )
         print(f"{n:7} {WORLDS / plain:17,.0f} {WORLDS / here:16,.0f} {plain / here:7.2f}")
         env.close()
+    print("\nsources   world     1 thread, epochs/s   2 threads, epochs/s   ratio, by the clock")
+    for name, world in (("paper", "poisson"), ("lognormal:100", "mean"), ("lognormal:1000", "mean")):
+        instance = ephemera.load_instance(name)
+        n, steps = len(instance.sources), []
+        for threads in (1, 2):
+            form = {"instance": name, "world": world, "threads": threads}
+            env = gymnasium.make_vec("ephemera/Crawl-v0", num_envs=WORLDS, **form)
+            env.reset(seed=1)
+            steps.append(stepping(env, instance))
+        one, two = least(*steps, calls=2, rounds=100, clock=time.perf_counter)
+        print(f"{n:7}   {world:7} {WORLDS / one:20,.0f} {WORLDS / two:21,.0f} {one / two:7.2f}")
     print("\nTable I             1 world     1024 worlds, epochs/s")
     for keywords in ({"world": "mean"}, {"world": "mean", "action": "one"}, {"world": "mean", "scaled": False}, {}):
         one = gymnasium.make("ephemera/Crawl-v0", max_episode_steps=-1, **keywords)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -34,8 +33,6 @@ type crawler struct {
 	terms    env.Terms
 	agent    env.Agent
 	learner  learner.Learner // nil for what does not learn
-
-	mu sync.Mutex // held by calls
 	// books say when each source was crawled, and hold its mean state.
 	books *env.Mean
 }
@@ -56,9 +53,12 @@ func newCrawler(text []byte) (*crawler, error) {
 		return nil, err
 	}
 	c := &crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
-	entry, set, err := s.find(scene, s.Knowledge)
+	entry, set, err := s.configure(s.Knowledge)
 	if err != nil {
 		return nil, err
+	}
+	if why := entry.WhyNot(scene, c.level); why != "" {
+		return nil, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", c.name, c.instance.ID, c.level, why)
 	}
 	if err := c.open(s.Start, s.Length); err != nil {
 		return nil, err
@@ -85,24 +85,20 @@ func (c *crawler) open(start int64, length float64) (err error) {
 
 // describe says who the crawler is.
 func (c *crawler) describe() any {
-	m := map[string]any{
-		"name": c.name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
-		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget,
-	}
+	metrics := map[string]*float64{}
 	if c.learner != nil {
-		metrics := map[string]*float64{}
 		for _, x := range c.learner.Metrics() {
 			metrics[x.Name] = result.Ptr(x.Value)
 		}
-		m["metrics"] = metrics
 	}
-	return m
+	return map[string]any{
+		"name": c.name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
+		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget, "metrics": metrics,
+	}
 }
 
 // call is [Made.Call] about a crawler.
 func (c *crawler) call(what string, text []byte, m *Made) (err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var s struct {
 		Crawls []env.Crawled
 		State  []float64 // of the sources, with knowledge observed
@@ -191,13 +187,8 @@ func loadCrawler(text []byte) (*crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return restored(s)
-}
-
-func restored(s *learner.Saved) (*crawler, error) {
 	c := &crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), instance: s.Instance()}
-	err := c.open(s.Start, s.Length)
-	if err != nil {
+	if err := c.open(s.Start, s.Length); err != nil {
 		return nil, err
 	}
 	v := c.books.View()

@@ -132,7 +132,7 @@ func TestAlteredStates(t *testing.T) {
 					s, err := learner.Decode(body)
 					if err == nil && s.Crawls == nil {
 						var c *crawler
-						if c, err = restored(s); err == nil {
+						if c, err = loadCrawler(body); err == nil {
 							crawls(t, c, 30)
 						}
 					} else if err == nil {

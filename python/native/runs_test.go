@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,85 +10,65 @@ import (
 	"ephemera/experiments/result"
 )
 
-// asked is a call with settings that are changed by key.
-func asked(what string, handle int64, changes map[string]any, in []float64) (Made, error) {
-	m := map[string]any{"instance": "paper", "steps": 200, "seed": 4}
-	for k, v := range changes {
-		m[k] = v
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		return Made{}, err
-	}
-	made := Made{In: in}
-	err = made.Call(what, handle, text)
-	return made, err
-}
-
-// records performs runs of a policy of the catalogue.
-func records(t *testing.T, changes map[string]any) [][]*experiments.Record {
+// asked is a call.
+func asked(t *testing.T, what string, handle int64, settings map[string]any) (m Made) {
 	t.Helper()
-	m, err := asked("runs", 0, changes, nil)
-	if err != nil {
+	if err := m.Call(what, handle, settingsText(t, settings)); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		done, err := asked("wait", m.Handle, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if done.Answer != nil {
-			return done.Answer.([][]*experiments.Record)
-		}
+	return m
+}
+
+// run is a run as Python sends it.
+func run(policy string, steps, seed int) map[string]any {
+	return map[string]any{
+		"steps": steps, "evaluation": 0, "seed": seed, "world": map[string]any{"kind": "mean"},
+		"instance": map[string]any{"name": "paper"}, "learner": map[string]any{"algorithm": policy},
 	}
 }
 
-func must(t *testing.T) func(m Made, err error) Made {
-	return func(m Made, err error) Made {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
+// records performs runs.
+func records(t *testing.T, runs ...any) []*experiments.Record {
+	t.Helper()
+	m := asked(t, "runs", 0, map[string]any{"runs": runs})
+	for {
+		if done := asked(t, "wait", m.Handle, nil); done.Answer != nil {
+			return done.Answer.([]*experiments.Record)
 		}
-		return m
 	}
 }
 
 // A report of records is that of a comparison.
 func TestCompareRecords(t *testing.T) {
-	all := records(t, map[string]any{"kind": "mean", "seeds": 3, "policies": []any{map[string]any{"name": "whittle"}, map[string]any{"name": "greedy"}}})
-	contender := func(name string, records any) map[string]any {
-		return map[string]any{"name": name, "learns": false, "records": records}
-	}
-	of := func(contenders ...any) (any, error) {
-		text, err := json.Marshal(map[string]any{"knowledge": "model", "seeds": 3, "seed": 4, "contenders": contenders})
-		if err != nil {
-			t.Fatal(err)
+	var contenders []any
+	var first *experiments.Record
+	for _, name := range []string{"whittle", "greedy"} {
+		all := records(t, run(name, 200, 4), run(name, 200, 5))
+		contenders = append(contenders, map[string]any{"name": name + " here", "learns": false, "records": all})
+		if first == nil {
+			first = all[0]
 		}
-		var m Made
-		err = m.Call("compare", 0, text)
-		return m.Answer, err
 	}
-	answer, err := of(contender("whittle", all[0]), contender("mine", all[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	report := answer.(map[string]any)["report"].(result.Report)
-	if len(report.Results) != 2 || report.Results[0].Reward != all[0][0].Learned.Reward || !strings.Contains(answer.(map[string]any)["table"].(string), "mine") {
+	answer := asked(t, "compare", 0, map[string]any{"knowledge": "model", "seeds": 2, "seed": 4, "contenders": contenders}).Answer.(map[string]any)
+	report := answer["report"].(result.Report)
+	if len(report.Results) != 2 || report.Results[0].Reward != first.Learned.Reward || !strings.Contains(answer["table"].(string), "greedy here") {
 		t.Errorf("%+v", report)
 	}
 }
 
 func TestRunsStop(t *testing.T) {
-	m := must(t)(asked("runs", 0, map[string]any{"steps": 1 << 30, "seeds": 1, "policies": []any{map[string]any{"name": "whittle"}}}, nil))
+	m := asked(t, "runs", 0, map[string]any{"runs": []any{run("whittle", 1<<30, 1)}})
 	j, err := get[*job](m.Handle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := asked("close", m.Handle, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	asked(t, "close", m.Handle, nil)
 	if <-j.done; !errors.Is(j.err, context.Canceled) {
 		t.Errorf("runs that were stopped: %v", j.err)
+	}
+	wrong := map[string]any{"runs": []any{run("whittle", 1<<30, 1), run("nobody", 1, 1)}}
+	if err := new(Made).Call("runs", 0, settingsText(t, wrong)); err == nil || !strings.Contains(err.Error(), `unknown policy "nobody"`) {
+		t.Errorf("runs of which one has no policy: %v", err)
 	}
 }
 

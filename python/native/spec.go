@@ -60,7 +60,7 @@ func (s *spec) scene(ctx context.Context, seed uint64) (scene experiments.Scene,
 		return scene, err
 	}
 	if s.Window != 0 {
-		return s.windows(ctx)
+		s.Part = env.PartFitting
 	}
 	in := env.Instance{Budget: s.Budget}
 	if s.Trace == "" {
@@ -70,23 +70,7 @@ func (s *spec) scene(ctx context.Context, seed uint64) (scene experiments.Scene,
 	}
 	if scene, err = s.Open(ctx, in, s.Knowledge); err != nil {
 		err = fmt.Errorf("world: %w", err)
-	}
-	return scene, err
-}
-
-// windows returns the scene of the part of a recording on which its model is fitted.
-func (s *spec) windows(ctx context.Context) (none experiments.Scene, err error) {
-	o, err := s.Replay(s.Budget)
-	if err != nil {
-		return none, err
-	}
-	rec, err := env.ReadRecording(ctx, s.Trace)
-	if err != nil {
-		return none, err
-	}
-	o.Part = env.PartFitting
-	scene, err := experiments.ReplayScene(rec, o)
-	if err == nil && (s.Window < 1 || s.Window >= scene.Epochs) {
+	} else if s.Window < 0 || s.Window > 0 && s.Window >= scene.Epochs {
 		err = fmt.Errorf("window is %d; allowed are 1 to %d epochs, those of the part on which the model is fitted", s.Window, scene.Epochs-1)
 	}
 	return scene, err
@@ -96,18 +80,6 @@ func (s *spec) windows(ctx context.Context) (none experiments.Scene, err error) 
 type player struct {
 	Name     string
 	Settings map[string]any
-}
-
-// find finds the entry for a scene, and reads its settings.
-func (p *player) find(scene experiments.Scene, level env.Level) (*experiments.Entry, any, error) {
-	e, settings, err := p.configure(level)
-	if err != nil {
-		return nil, nil, err
-	}
-	if why := e.WhyNot(scene, level); why != "" {
-		err = fmt.Errorf("%q does not apply to %s with knowledge %s: %s", p.Name, scene.Instance.ID, level, why)
-	}
-	return e, settings, err
 }
 
 // configure finds the entry and reads its settings.

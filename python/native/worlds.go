@@ -26,8 +26,6 @@ type worldSettings struct {
 	Threads   int
 }
 
-const maxWorlds = 1 << 24
-
 // about is what Python must know of worlds to lay out its buffers.
 type about struct {
 	env.Terms
@@ -122,17 +120,13 @@ func openWorlds(text []byte) (*Worlds, error) {
 	if err := decode(text, &w.set); err != nil {
 		return nil, err
 	}
-	k := w.set.Worlds
-	if k < 1 || k > maxWorlds || w.set.Threads < 1 {
-		return nil, fmt.Errorf("%d worlds on %d threads; allowed are 1 to %d worlds and 1 thread or more", k, w.set.Threads, maxWorlds)
-	}
 	at, err := w.open(0)
 	if err != nil {
 		return nil, err
 	}
-	t := at.terms
+	k, t := w.set.Worlds, at.terms
 	w.n = len(t.Costs)
-	in, online := at.Instance, w.set.Knowledge == env.LevelOnline
+	in := at.Instance
 	w.about = about{
 		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Steps, w.set.Window)), Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(w.set.Knowledge),
 	}
@@ -141,10 +135,9 @@ func openWorlds(text []byte) (*Worlds, error) {
 		w.about.Most = int(min(float64(w.n), t.Budget*(1+1e-9)/slices.Min(t.Costs)))
 		w.single = w.about.Most == 1 && slices.Max(t.Costs) <= t.Budget
 	}
-	if online {
+	if w.set.Knowledge == env.LevelOnline {
 		w.about.Width = 2 * w.n
-	}
-	if w.set.Kind == "mean" && w.site != nil && len(in.Changes) == 0 && !online {
+	} else if w.set.Kind == "mean" && w.site != nil && len(in.Changes) == 0 {
 		for _, s := range in.Sources {
 			w.about.Ceiling = append(w.about.Ceiling, s.Ceiling())
 		}
@@ -248,15 +241,16 @@ func (w *Worlds) Step(actions any, to unsafe.Pointer) error {
 
 // each does something to worlds from number lo up to hi, on all threads.
 func (w *Worlds) each(do func(w *Worlds, h *hand, lo, hi int) error) error {
-	threads := len(w.hands)
+	threads, k := len(w.hands), len(w.at)
 	if threads == 1 {
-		return do(w, &w.hands[0], 0, len(w.at))
+		return do(w, &w.hands[0], 0, k)
 	}
 	var group errgroup.Group
-	for t := range threads {
-		group.Go(func() error { return do(w, &w.hands[t], t*len(w.at)/threads, (t+1)*len(w.at)/threads) })
+	for t := 1; t < threads; t++ {
+		group.Go(func() error { return do(w, &w.hands[t], t*k/threads, (t+1)*k/threads) })
 	}
-	return group.Wait()
+	first := do(w, &w.hands[0], 0, k/threads)
+	return cmp.Or(first, group.Wait())
 }
 
 // of names the world in its error.

@@ -298,8 +298,6 @@ func TestRefusals(t *testing.T) {
 		changes map[string]any
 		want    string
 	}{
-		{map[string]any{"worlds": 0}, "0 worlds"},
-		{map[string]any{"worlds": 1 << 25}, "allowed are 1 to 16777216 worlds"},
 		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
 		{map[string]any{"unknown": 1}, "unknown"},
 	} {

@@ -115,6 +115,10 @@ class _Worlds(_library.Handle):
         if steps not in (None, -1) and not 1 <= operator.index(steps) < 2**53:
             raise ValueError(f"max_episode_steps is {steps}; allowed is 1 or more, and -1 for no end")
         self.worlds = operator.index(worlds)
+        if not 1 <= self.worlds <= 1 << 24 or threads < 1:
+            raise ValueError(
+                f"there are {worlds} worlds on {threads} threads; allowed are 1 to {1 << 24} and 1 thread or more"
+            )
         self._handle, about = _library.build(
             "worlds",
             {
@@ -257,7 +261,7 @@ def exact(named: str, bounded: bool) -> float:
         world["knowledge"] = "model"
     if bounded and world["kind"] in ("mean", "poisson"):
         world = {k: v for k, v in world.items() if k in ("instance", "toml", "budget")} | {"kind": "mean"}
-    return earned("whittle", {**world, "steps": 0 if "trace" in world else 10_000, "seed": 1})
+    return earned("whittle", world, 0 if "trace" in world else 10_000)
 
 
 def _options(options: dict[str, Any] | None, *allowed: str) -> None:

@@ -8,6 +8,7 @@ import itertools
 import json
 import operator
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,10 +121,8 @@ class _Scene:
         self.instance, self.world, self.seed, self.seeds = instance, world, seed_of(seed), operator.index(seeds)
         self.steps = operator.index(steps or 0)
         self.level = world.get("knowledge") or "model"
-        self.settings: dict[str, Any] = {
-            **spec(instance, **world), "steps": self.steps, "evaluation": evaluation, "seed": self.seed,
-            "seeds": self.seeds,
-        }  # fmt: skip
+        self.evaluation = evaluation
+        self.named = spec(instance, **world)
 
     def records(self, players: Sequence[_Player], workers: int = 0) -> list[tuple[list[dict[str, Any]], bool]]:
         """Perform runs; of each player the records by seed, and whether it learned."""
@@ -133,8 +132,13 @@ class _Scene:
             if p.reason and self.seeds > 1:
                 raise ValueError(p.reason)
         named = [p.settings for p in players if p.make is None]
-        by_name = iter(_in_go({**self.settings, "policies": named, "workers": workers}) if named else [])
-        return [(next(by_name), p.learns) if p.make is None else self.in_python(p.make, p.row) for p in players]
+        of = {"steps": self.steps, "evaluation": self.evaluation}
+        seeds = range(self.seed, self.seed + self.seeds)
+        done = iter(_in_go(self.named, [(p, {**of, "seed": seed}) for p in named for seed in seeds], workers))
+        return [
+            ([next(done) for _ in seeds], p.learns) if p.make is None else self.in_python(p.make, p.row)
+            for p in players
+        ]
 
     def in_python(self, make: Callable[[], Any], row: str) -> tuple[list[dict[str, Any]], bool]:
         """Perform the runs of a policy of Python."""
@@ -157,21 +161,48 @@ class _Scene:
         return [r for r, _ in found], found[0][1]
 
 
-def _in_go(settings: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """Perform runs of policies of the catalogue; their records by seed."""
-    handle, _ = _library.build("runs", settings)
-    try:
-        # Between the calls, which return soon, Python takes up signals.
-        while (done := _library.ask("wait", handle=handle)) is None:
-            pass
-    finally:
-        _library.ask("close", handle=handle)
+_ENDLESS = 1 << 53  # epochs, more than any recording has
+
+
+def _in_go(
+    named: dict[str, Any], runs: Sequence[tuple[dict[str, Any], dict[str, Any]]], workers: int = 0
+) -> list[dict[str, Any]]:
+    """Perform runs of policies of the catalogue, each with its settings, in a world; their records."""
+    if not runs:
+        return []
+    world = {k: named[k] for k in ("kind", "marks", "trace", "epoch", "decay", "split") if k in named}
+    if "trace" in named:
+        world = {"epoch": "1h", "decay": 0.175, "split": 0.5, **world}
+    with tempfile.TemporaryDirectory() as room:
+        instance = named.get("instance", "")
+        if "toml" in named:
+            instance = str(Path(room, "instance.toml"))
+            Path(instance).write_text(named["toml"], encoding="utf-8")
+        all_of_them = []
+        for policy, of in runs:
+            if not of["steps"] and "trace" not in named:
+                raise ValueError("the world does not end; the number of steps is needed")
+            name = "" if "trace" in named else instance.replace("*", str(of["seed"]))
+            at = "" if policy["name"].startswith("file:") else f"@{named.get('knowledge', 'model')}"
+            all_of_them.append({
+                **of, "steps": of["steps"] or _ENDLESS, "world": world,
+                "instance": {"name": name, "budget": named.get("budget", 0)},
+                "learner": {"algorithm": policy["name"] + at, **policy.get("settings", {})},
+            })  # fmt: skip
+        handle, _ = _library.build("runs", {"runs": all_of_them, "workers": workers})
+        try:
+            # Between the calls, which return soon, Python takes up signals.
+            while (done := _library.ask("wait", handle=handle)) is None:
+                pass
+        finally:
+            _library.ask("close", handle=handle)
     return list(done)
 
 
-def earned(name: str, settings: dict[str, Any]) -> float:
-    """Return what a policy of the catalogue earns in a run, interest per epoch."""
-    return float(_in_go({**settings, "policies": [{"name": name}], "seeds": 1})[0][0]["learning"]["reward"])
+def earned(name: str, named: dict[str, Any], steps: int) -> float:
+    """Return what a policy of the catalogue earns in a run under seed 1, interest per epoch."""
+    (record,) = _in_go(named, [({"name": name}, {"steps": steps, "evaluation": 0, "seed": 1})])
+    return float(record["learning"]["reward"])
 
 
 @dataclass(frozen=True)
