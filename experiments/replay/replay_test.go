@@ -307,7 +307,7 @@ func TestState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := items[name] / a.Contents.Days / 24; math.Abs(b.Items/want-1) > .3 || math.Abs(b.HalfLife.Hours()/4-1) > .5 { // of some 40 items
+		if want := items[name] / a.Contents.Days / 24; math.Abs(b.Items/want-1) > .3 || math.Abs(b.HalfLife.Hours()/4-1) > .3 {
 			t.Errorf("%s: %v items per hour with a half-life of %v; want %v and 4h", name, b.Items, b.HalfLife, want)
 		}
 	}

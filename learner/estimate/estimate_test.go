@@ -164,6 +164,35 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
+// TestWindow: a window is found, its inflow is that of the epochs that can be
+// seen, and where there is none, none is found.
+func TestWindow(t *testing.T) {
+	for _, window := range []float64{.3, 1.5, 4, 20, math.Inf(1)} {
+		for seed := range uint64(20) {
+			r := stream.New(seed, stream.Test)
+			x := env.NewSource("", 2, .2, 1)
+			x.Window = window
+			e := New(terms(1), 0)
+			for n := range 200 {
+				e.Add(draw(r, 0, x, 1+r.Intn(30), markLaws["exponential"]), n)
+				e.Fit()
+			}
+			got := e.Window(0)
+			if math.IsInf(window, 1) != math.IsInf(got, 1) || got < math.Inf(1) && math.Abs(got/window-1) > .12 {
+				t.Errorf("window %v, seed %d: found %v", window, seed, got)
+			}
+			// Within a short window decay and inflow are not told apart, but what
+			// a crawl finds is known.
+			b, _ := e.Inflow(0)
+			c, _ := e.Decay(0)
+			s := min(window, 10)
+			if found, want := env.NewSource("", 1, c, b).Harvest(s), env.NewSource("", 2, .2, 1).Harvest(s); math.Abs(found/want-1) > .45 {
+				t.Errorf("window %v, seed %d: %v is found; want %v", window, seed, found, want)
+			}
+		}
+	}
+}
+
 // TestProfiles: the variance of profiles beyond chance is found, and is none
 // where counts are Poisson.
 func TestProfiles(t *testing.T) {
@@ -183,12 +212,11 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	// With what is found, a bin of 50 leans as the best linear estimate does.
-	e, c := New(env.Terms{}, 0), Calendar{}
-	e.Vary[1] = .02
+	var c Calendar
 	for k, n := range []float64{60, 40, 50, 50, 50, 50, 50} {
 		c.Items[hours+k], c.Epochs[hours+k] = n, 1
 	}
-	if e.shape(&c); math.Abs(c.Own[hours]-1.1) > 1e-9 {
+	if c.shape(&even, [2]float64{0, .02}); math.Abs(c.Own[hours]-1.1) > 1e-9 {
 		t.Errorf("60 of 50 with variance .02: share %v; want 1.1", c.Own[hours])
 	}
 }

@@ -15,6 +15,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,9 +42,10 @@ type State struct {
 	Noise    float64 `json:"noise"` // σ² of all sources together
 
 	Found    float64 `json:"found"`    // Σ y of items of sources that are known
-	Foretold float64 `json:"foretold"` // and Σ e^(m−ca): ξ̄ is so much more than e^m
+	Foretold float64 `json:"foretold"` // and Σ e^(m+σ²/2−ca), of which ξ̄ is that share where ln ξ is not normal
 
-	Vary [2]float64 `json:"vary"` // variance of the profiles of the hours and of the days
+	Profile profile    `json:"profile"` // of all sources together
+	Vary    [2]float64 `json:"vary"`    // variance of the sources' own profiles around it: hours, days
 
 	Sources   []source   `json:"sources"`
 	Calendars []Calendar `json:"calendars,omitempty"` // of each source, where epochs have dates
@@ -56,7 +58,7 @@ type source struct {
 	Span  float64 // epochs from the first that was seen to the last crawl
 	Shows float64 `json:",omitempty"` // items that it shows at most, as far as that is known
 
-	Oldest, Within, Beyond float64 `json:",omitempty"` // greatest age of an item; epochs of the crawls that found some, up to that age and beyond
+	Oldest, Within, Beyond, Past float64 `json:",omitempty"` // greatest age of an item; epochs of the crawls that found some, up to that age and beyond; crawls that went beyond
 }
 
 // normal is a law of a parameter over the sources.
@@ -66,12 +68,13 @@ type normal struct {
 }
 
 // fitNormal sets the law from the mode and variance of its parameter at each
-// source: one step of expectation-maximisation. One more source is thought to lie
-// 1 from the mean, so that few that are alike do not make the law too narrow.
-func fitNormal(law *normal, sources []source, parameter func(*source) (mode, variance float64, ok bool)) {
+// source that has shown something of it: one step of expectation-maximisation. One
+// more source is thought to lie 1 from the mean, so that few that are alike do not
+// make the law too narrow.
+func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, variance float64, shown bool)) {
 	var n, sum, square float64
-	for i := range sources {
-		if mode, variance, ok := parameter(&sources[i]); ok {
+	for i := range e.Sources {
+		if mode, variance, shown := parameter(&e.Sources[i]); shown {
 			n++
 			sum += mode
 			square += mode*mode + variance
@@ -87,8 +90,8 @@ func fitNormal(law *normal, sources []source, parameter func(*source) (mode, var
 // which what was seen has lost all but 1/e of its weight; 0 forgets nothing. The hours
 // of the day and the days of the week are estimated where epochs have dates.
 func New(t env.Terms, horizon float64) *Estimates {
-	begin := State{DecayLaw: normal{math.Log(firstDecay), firstDoubt * firstDoubt}, Noise: 1}
-	e := &Estimates{State: begin, horizon: horizon, clock: clock{float64(t.Start), t.Length}, around: around{epoch: math.MinInt}}
+	begin := State{DecayLaw: normal{math.Log(firstDecay), firstDoubt * firstDoubt}, Noise: 1, Profile: even}
+	e := &Estimates{State: begin, horizon: cmp.Or(horizon, math.Inf(1)), clock: clock{float64(t.Start), t.Length}, around: around{epoch: math.MinInt}}
 	for i := range t.Costs {
 		e.Open(i)
 	}
@@ -98,7 +101,7 @@ func New(t env.Terms, horizon float64) *Estimates {
 // Open begins source i, the first beyond all others or one that is forgotten, with
 // nothing known of it.
 func (e *Estimates) Open(i int) {
-	s := source{Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}}
+	s := source{Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}, Rate: rate{Log: e.RateLaw.Mean, Var: e.RateLaw.Var}}
 	if i == len(e.Sources) {
 		e.Sources = append(e.Sources, s)
 	}
@@ -107,8 +110,7 @@ func (e *Estimates) Open(i int) {
 		if i == len(e.Calendars) {
 			e.Calendars = append(e.Calendars, Calendar{})
 		}
-		e.Calendars[i] = Calendar{}
-		e.shape(&e.Calendars[i])
+		e.Calendars[i] = Calendar{Own: e.Profile}
 	}
 }
 
@@ -119,29 +121,26 @@ const rememberedItems = 300
 // Add takes in a crawl.
 func (e *Estimates) Add(c env.Crawled, epoch int) {
 	s := &e.Sources[c.Source]
-	keep := 1.0
-	if e.horizon > 0 {
-		keep = math.Exp(-float64(c.Age) / max(e.horizon, rememberedItems/e.Rate(c.Source)))
-	}
+	keep := math.Exp(-float64(c.Age) / max(e.horizon, rememberedItems/e.Rate(c.Source)))
 	e.Crawls++
 	c.Items = s.plausible(&c)
-	n, oldest := e.addMarks(s, &c, keep)
-	e.addRate(s, &c, n, oldest, epoch, keep)
+	s.Marks.forget(keep)
+	e.addWorth(s, c.Items)
+	e.addRate(s, &c, epoch, keep)
 }
 
 // Fit brings the estimates up to date after the crawls of an epoch: the laws of all
 // sources after as many crawls as a quarter of the sources or of the crawls so far.
 func (e *Estimates) Fit() {
-	if e.Crawls == e.Fitted || 4*(e.Crawls-e.Fitted) < min(e.Crawls, len(e.Sources)) {
+	if !e.found() || e.Crawls == e.Fitted || 4*(e.Crawls-e.Fitted) < min(e.Crawls, len(e.Sources)) {
 		return
 	}
 	e.Fitted = e.Crawls
-	e.fitDecay()
-	if e.found() {
-		e.fitLevel()
-		e.fitRate()
-		e.fitProfiles()
-	}
+	e.fitNoise()
+	e.fitNormal(&e.DecayLaw, e.stepDecay)
+	e.fitNormal(&e.LevelLaw, e.level)
+	e.fitNormal(&e.RateLaw, e.stepRate)
+	e.fitProfiles()
 }
 
 // Report takes in what an item was worth that was counted with its interest unknown.
@@ -150,7 +149,7 @@ func (e *Estimates) Report(i int, it env.Item) {
 	if !(it.Interest > faintest) {
 		s.Rate.Items = max(0, s.Rate.Items-1) // it should not have been counted
 	}
-	e.addWorth(&s.Marks, []env.Item{it})
+	e.addWorth(s, []env.Item{it})
 }
 
 // found reports whether any crawl has found an item.
@@ -169,10 +168,11 @@ func (e *Estimates) Decay(i int) (c, doubt float64) {
 // +Inf of one that has none.
 func (e *Estimates) Window(i int) float64 {
 	s := &e.Sources[i]
+	age, _ := s.window()
 	if s.Shows > 0 {
-		return min(s.window(), s.Shows/e.Rate(i))
+		return min(age, s.Shows/e.Rate(i))
 	}
-	return s.window()
+	return age
 }
 
 // Rate returns λ of source i, items per epoch; 0 until anything was found.
@@ -180,8 +180,7 @@ func (e *Estimates) Rate(i int) float64 {
 	if !e.found() {
 		return 0
 	}
-	log, _ := e.rate(&e.Sources[i].Rate)
-	return math.Exp(log)
+	return math.Exp(e.Sources[i].Rate.Log)
 }
 
 // Inflow returns B = λξ̄ of source i in the mean over the hours and days,
@@ -192,13 +191,12 @@ func (e *Estimates) Inflow(i int) (b, doubt float64) {
 		return 1, 0
 	}
 	s := &e.Sources[i]
-	m, ofLevel := e.level(&s.Marks)
-	rate, ofRate := e.rate(&s.Rate)
-	b = math.Exp(rate + m)
+	m, ofLevel, _ := e.level(s)
+	b = math.Exp(s.Rate.Log + m + e.variance(&s.Marks)/2)
 	if e.Foretold > 0 {
 		b *= e.Found / e.Foretold
 	}
-	return b, math.Sqrt(ofRate + ofLevel)
+	return b, math.Sqrt(s.Rate.Var + ofLevel)
 }
 
 // Export returns a copy of all that was learned.
@@ -216,7 +214,7 @@ func (e *Estimates) Import(s State) error {
 	}
 	e.State = s
 	for i := range e.Calendars {
-		e.shape(&e.Calendars[i])
+		e.Calendars[i].shape(&e.Profile, e.Vary)
 	}
 	return nil
 }

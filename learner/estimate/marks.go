@@ -40,64 +40,64 @@ const (
 	faintest              = 1e-300    // interest of an item that is still counted
 	lasts                 = 40        // of 1/c: an item that is older may not be shown
 	leastNoise            = 1e-12     // σ² that is reckoned with at least
-	jumpSquare            = 50        // of the mean of items over its variance, where they have jumped
+	noiseItems            = 10        // items that σ² of all sources counts as
+	jumpSquare, jumpSum   = 9, 100    // squares of errors over their variance, where items have jumped: in the mean, and in all
 )
 
-// addMarks takes in the items of a crawl. It returns how many of them count, and the
-// age of the oldest of those: they have some interest, and are within their lifetime or
-// from before the first crawl.
-func (e *Estimates) addMarks(s *source, c *env.Crawled, keep float64) (n, oldest float64) {
-	s.Marks.forget(keep)
-	e.addWorth(&s.Marks, c.Items)
-	for _, it := range c.Items {
-		if !(it.Interest <= faintest) && (it.Age <= s.lifetime() || it.Age > s.Span+float64(c.Age)) {
-			n++
-			oldest = max(oldest, it.Age)
-		}
-	}
-	return n, oldest
+// rss returns the squares that the line leaves, (N − 2)σ² in the mean.
+func (s *marks) rss() float64 {
+	return max(0, s.LogLog-s.AgeLog*s.AgeLog/max(faintest, s.AgeAge))
+}
+
+// variance returns σ² of a source. It leans on that of all.
+func (e *Estimates) variance(s *marks) float64 {
+	return max(leastNoise, (s.rss()+noiseItems*e.Noise)/(max(0, s.N-2)+noiseItems))
 }
 
 // lifetime returns the age up to which items are shown, epochs.
 func (s *source) lifetime() float64 { return lasts / math.Exp(s.Marks.LogDecay) }
 
-// window returns the age beyond which no item is seen. All of n items that were
-// published in E + E′ epochs are in the E that are younger than the oldest with the
-// chance (E/(E + E′))ⁿ.
-func (s *source) window() float64 {
+// window returns the age beyond which no item is seen, and the share of the epochs
+// since the crawls before that is younger. All of n items that were published in
+// E + E′ epochs are in the E that are younger than the oldest with the chance
+// (E/(E + E′))ⁿ.
+func (s *source) window() (age, share float64) {
 	if n := s.Rate.Items; n*math.Log1p(s.Beyond/s.Within) > unlikely {
-		return s.Oldest * (1 + 1/n)
+		return s.Oldest * (1 + 1/n), s.Within / (s.Within + s.Beyond)
 	}
-	return math.Inf(1)
+	return math.Inf(1), 1
 }
 
 // addWorth takes in what items are worth of which that is known. Where they lie far
-// from the line of their source in the mean, since they are of another size or lose
-// interest at another rate than before, it begins anew. The first begin the law of m.
-func (e *Estimates) addWorth(v *marks, items []env.Item) {
-	var now marks
+// from the line of their source in the mean square, since they are of another size or
+// lose interest at another rate than before, it begins anew. The first begin the law
+// of m.
+func (e *Estimates) addWorth(s *source, items []env.Item) {
+	v := &s.Marks
+	m, doubt, _ := e.level(s)
+	c, variance := math.Exp(v.LogDecay), e.variance(v)
+	before, now := *v, marks{LogDecay: v.LogDecay, DecayVar: v.DecayVar}
+	var square, found, foretold float64
 	for _, it := range items {
 		if it.Interest > faintest {
-			now.add(it.Age, math.Log(it.Interest))
+			log := math.Log(it.Interest)
+			off, ofDecay := log+c*it.Age-m, c*(it.Age-before.Age)
+			square += off * off / (variance + doubt + ofDecay*ofDecay*v.DecayVar)
+			found += it.Interest
+			foretold += math.Exp(m + variance/2 - c*it.Age)
+			v.add(it.Age, log)
+			now.add(it.Age, log)
 		}
 	}
-	m, variance := e.level(v)
-	c, some := math.Exp(v.LogDecay), v.N > 10
-	off, doubt := now.Log+c*now.Age-m, c*(now.Age-v.Age)
-	if some && off*off > jumpSquare*(e.Noise/now.N+variance+doubt*doubt*v.DecayVar) {
-		v.forget(0)
-	}
-	for _, it := range items {
-		if it.Interest > faintest {
-			v.add(it.Age, math.Log(it.Interest))
-			if some && variance < .1 {
-				e.Found += it.Interest
-				e.Foretold += math.Exp(m - c*it.Age)
-			}
-		}
+	switch known := before.N > 10; {
+	case known && square > max(jumpSum, jumpSquare*now.N):
+		*v = now
+	case known && doubt < .1:
+		e.Found += found
+		e.Foretold += foretold
 	}
 	for range 8 {
-		e.stepDecay(v)
+		e.stepDecay(s)
 	}
 	if e.LevelLaw.Var == 0 && v.N > 0 {
 		m, _ := e.ownLevel(v)
@@ -105,43 +105,34 @@ func (e *Estimates) addWorth(v *marks, items []env.Item) {
 	}
 }
 
-// fitDecay brings the decay rates up to date. With
-//
-//	ĉ ~ N(c, σ²/Σ(a − ā)²),    ln c ~ N(μ, τ²)
-//
-// it is one sweep of expectation-maximisation: each source takes one
-// Gauss–Newton step towards the mode of ln c given both, and μ and τ² are
-// those of the sources that have shown something.
-func (e *Estimates) fitDecay() {
-	var rss, df float64 // squares that the lines leave, and (N − 2) of them
+// fitNoise brings σ² of all sources up to date.
+func (e *Estimates) fitNoise() {
+	var rss, df float64
 	for i := range e.Sources {
-		if s := &e.Sources[i].Marks; s.N > 2 && s.AgeAge > 0 {
-			rss += s.LogLog - s.AgeLog*s.AgeLog/s.AgeAge
+		if s := &e.Sources[i].Marks; s.N > 2 {
+			rss += s.rss()
 			df += s.N - 2
 		}
 	}
 	if df > 0 {
-		e.Noise = max(leastNoise, rss/df)
+		e.Noise = rss / df
 	}
-	fitNormal(&e.DecayLaw, e.Sources, func(s *source) (mode, variance float64, ok bool) {
-		shown := e.stepDecay(&s.Marks)
-		return s.Marks.LogDecay, s.Marks.DecayVar, shown
-	})
 }
 
-// stepDecay takes one step of a source and reports whether its items have shown
-// anything of ln c.
-func (e *Estimates) stepDecay(s *marks) (shown bool) {
-	target, info := s.LogDecay, 0.
-	if s.AgeAge > 0 {
-		c := math.Exp(s.LogDecay)
-		info = s.AgeAge * c * c / e.Noise // of ln c, at c
-		target = s.LogDecay + max(-1, min(1, (-s.AgeLog/s.AgeAge-c)/c))
-	}
+// stepDecay takes one Gauss–Newton step towards the mode of ln c of a source given
+//
+//	ĉ ~ N(c, σ²/Σ(a − ā)²),    ln c ~ N(μ, τ²)
+//
+// and reports whether its items have shown anything of it.
+func (e *Estimates) stepDecay(of *source) (mode, variance float64, shown bool) {
+	s := &of.Marks
+	c := math.Exp(s.LogDecay)
+	info := s.AgeAge * c * c / e.variance(s) // of ln c, at c
+	target := s.LogDecay + max(-1, min(1, (-s.AgeLog/max(faintest, s.AgeAge)-c)/c))
 	precision := info + 1/e.DecayLaw.Var
 	s.LogDecay = max(leastDecay, min(mostDecay, (info*target+e.DecayLaw.Mean/e.DecayLaw.Var)/precision))
 	s.DecayVar = 1 / precision
-	return info > 0
+	return s.LogDecay, s.DecayVar, info > 0
 }
 
 // ownLevel returns what the items of a source say of m and how exact that is:
@@ -149,25 +140,18 @@ func (e *Estimates) stepDecay(s *marks) (shown bool) {
 //	m̂ = mean ln y + cā,   variance σ²/N + (cā)² Var ln c
 func (e *Estimates) ownLevel(s *marks) (m, variance float64) {
 	ca := math.Exp(s.LogDecay) * s.Age
-	return s.Log + ca, e.Noise/s.N + ca*ca*s.DecayVar
+	return s.Log + ca, e.variance(s)/s.N + ca*ca*s.DecayVar
 }
 
-// level returns m and its variance. It leans on the law of the sources, as far as
-// its own items leave it open.
-func (e *Estimates) level(s *marks) (m, variance float64) {
+// level returns m and its variance, and whether its own items say anything of it. It
+// leans on the law of the sources, as far as they leave it open.
+func (e *Estimates) level(of *source) (m, variance float64, shown bool) {
+	s := &of.Marks
 	m, variance = e.LevelLaw.Mean, e.LevelLaw.Var
 	if s.N > 0 && variance > 0 {
 		own, v := e.ownLevel(s)
 		w := variance / (variance + v)
 		m, variance = m+w*(own-m), w*v
 	}
-	return m, variance
-}
-
-// fitLevel takes a step of the law of m.
-func (e *Estimates) fitLevel() {
-	fitNormal(&e.LevelLaw, e.Sources, func(s *source) (mode, variance float64, ok bool) {
-		mode, variance = e.level(&s.Marks)
-		return mode, variance, s.Marks.N > 0
-	})
+	return m, variance, s.N > 0
 }

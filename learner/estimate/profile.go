@@ -54,7 +54,8 @@ func (p *profile) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (p *profile) at(hour, day int) float64 { return p[hour] * p[hours+day] }
+// even is the profile without structure.
+var even = profile(slices.Repeat([]float64{1}, hours+days))
 
 // cycles are the bins of the hours and of the days.
 var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
@@ -62,7 +63,7 @@ var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
 // Calendar is what is known of the hours and days of one source.
 type Calendar struct {
 	Items, Epochs profile // by hour and by day: items, and epochs in which they could be seen
-	Own           profile `json:"-"` // follows from them
+	Own           profile `json:"-"` // follows from them and the profile of all
 }
 
 // addCalendar takes in the items of a crawl, which sees so many epochs back.
@@ -82,38 +83,39 @@ func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int
 	for _, it := range crawl.Items {
 		count(&c.Items, epoch-int(it.Age))
 	}
-	e.shape(c)
+	c.shape(&e.Profile, e.Vary)
 }
 
-// expected returns the counts of a cycle, and what was to be expected of a source that
-// publishes the same at all times.
-func (c *Calendar) expected(cycle [2]int) (got, want []float64) {
+// expected returns the counts of a cycle, and what was to be expected of them under a
+// profile.
+func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float64) {
 	var buf profile
 	got, want = c.Items[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
 	var items, epochs float64
 	for k, n := range got {
+		want[k] = c.Epochs[cycle[0]+k] * base[cycle[0]+k]
 		items += n
-		epochs += c.Epochs[cycle[0]+k]
+		epochs += want[k]
 	}
 	for k := range want {
-		want[k] = items * c.Epochs[cycle[0]+k] / max(1, epochs)
+		want[k] *= items / max(1, epochs)
 	}
 	return got, want
 }
 
 // shape brings the profile of a source up to date. A bin with the count T where E was
-// expected has the share
+// expected under the profile of all sources has, over what it has there, the share
 //
 //	(T + w)/(E + w),   w = 1/v
 //
 // with v the variance of such ratios between bins beyond chance; no structure, v = 0,
 // leaves 1. It is the mean of a gamma law of mean 1 and variance v after Poisson counts.
-func (e *Estimates) shape(c *Calendar) {
+func (c *Calendar) shape(base *profile, vary [2]float64) {
 	for j, cycle := range cycles {
-		got, want := c.expected(cycle)
+		got, want := c.expected(cycle, base)
 		own, sum := c.Own[cycle[0]:cycle[1]], 0.
 		for k := range own {
-			own[k] = (e.Vary[j]*got[k] + 1) / (e.Vary[j]*want[k] + 1)
+			own[k] = base[cycle[0]+k] * (vary[j]*got[k] + 1) / (vary[j]*want[k] + 1)
 			sum += own[k]
 		}
 		for k := range own {
@@ -122,15 +124,15 @@ func (e *Estimates) shape(c *Calendar) {
 	}
 }
 
-// fitProfiles brings up to date how much profiles differ from a flat one: how far the
-// counts of n bins are from what was expected beyond chance and two standard errors,
+// vary returns how much profiles differ from a given one: how far the counts of n bins
+// are from what was expected beyond chance and two standard errors,
 //
 //	v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE
-func (e *Estimates) fitProfiles() {
+func vary(calendars []Calendar, base *profile) (v [2]float64) {
 	for j, cycle := range cycles {
 		var n, excess, sum float64
-		for i := range e.Calendars {
-			got, want := e.Calendars[i].expected(cycle)
+		for i := range calendars {
+			got, want := calendars[i].expected(cycle, base)
 			if slices.Max(want) > 0 {
 				excess++ // one bin follows from the others
 			}
@@ -142,10 +144,30 @@ func (e *Estimates) fitProfiles() {
 				}
 			}
 		}
-		e.Vary[j] = max(0, excess-2*math.Sqrt(2*n)) / max(1, sum)
+		v[j] = max(0, excess-2*math.Sqrt(2*n)) / max(1, sum)
 	}
+	return v
+}
+
+// fitProfiles brings the profile of all sources up to date, and how much their own
+// differ from it. In the sum over all a source with E items in a bin has the weight
+// 1/(1 + vE), the inverse of the variance of its ratios.
+func (e *Estimates) fitProfiles() {
+	var all Calendar // Epochs are what an even profile has expected
 	for i := range e.Calendars {
-		e.shape(&e.Calendars[i])
+		for j, cycle := range cycles {
+			got, want := e.Calendars[i].expected(cycle, &even)
+			for k, x := range want {
+				w := 1 / (1 + e.Vary[j]*x)
+				all.Items[cycle[0]+k] += w * got[k]
+				all.Epochs[cycle[0]+k] += w * x
+			}
+		}
+	}
+	all.shape(&even, vary([]Calendar{all}, &even))
+	e.Profile, e.Vary = all.Own, vary(e.Calendars, &all.Own)
+	for i := range e.Calendars {
+		e.Calendars[i].shape(&e.Profile, e.Vary)
 	}
 }
 
@@ -158,13 +180,13 @@ type around struct {
 	hour, day [2*lookAround + 1]int
 }
 
-// Share returns what source i publishes, over its mean, in n epochs from t on, ahead
-// (step 1) or back (step −1): with gₖ the share of the k-th and 1 of those beyond a
-// week,
+// Share returns what source i publishes, over its mean, in the n epochs up to epoch t
+// (step −1) or those that follow it (step 1): with gₖ the share of the k-th from t and 1
+// of those beyond a week,
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
 func (e *Estimates) Share(i, t, step int, n, alpha float64) float64 {
-	if len(e.Calendars) == 0 || e.Vary == [2]float64{} {
+	if len(e.Calendars) == 0 || e.Profile == even && e.Vary == [2]float64{} {
 		return 1
 	}
 	a, p, share := &e.around, &e.Calendars[i].Own, 1.
@@ -174,11 +196,11 @@ func (e *Estimates) Share(i, t, step int, n, alpha float64) float64 {
 			a.hour[k], a.day[k] = e.clock.at(t + k - lookAround)
 		}
 	}
-	w := (1 - alpha) / (1 - math.Pow(alpha, n))
+	w, at := (1-alpha)/(1-math.Pow(alpha, n)), lookAround+max(0, step)
 	for k := 0; k < lookAround && float64(k) < n && w > 1e-4; k++ {
-		at := lookAround + step*k
-		share += w * (p.at(a.hour[at], a.day[at]) - 1)
+		share += w * (p[a.hour[at]]*p[hours+a.day[at]] - 1)
 		w *= alpha
+		at += step
 	}
 	return share
 }

@@ -12,11 +12,19 @@ type rate struct {
 	Log, Var      float64 // mode of ln λ and its variance, given all sources
 }
 
-// addRate takes in how many items a crawl has found, and the age of the oldest. The first that are
-// found at all begin the law of λ.
-func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, epoch int, keep float64) {
+// addRate takes in how many items a crawl has found that count: they have some interest,
+// and are within their lifetime or from before the first crawl. The first that are found
+// at all begin the law of λ.
+func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) {
+	var items, oldest float64 // greatest age
+	for _, it := range c.Items {
+		if !(it.Interest <= faintest) && (it.Age <= s.lifetime() || it.Age > s.Span+float64(c.Age)) {
+			items++
+			oldest = max(oldest, it.Age)
+		}
+	}
 	r := &s.Rate
-	seen := min(float64(c.Age), s.lifetime(), s.window())
+	seen := min(float64(c.Age), s.lifetime())
 	s.Span += float64(c.Age)
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):
@@ -35,18 +43,29 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, items, oldest float64, ep
 	if e.clock.dated() {
 		e.addCalendar(&e.Calendars[c.Source], c, int(seen), epoch, keep)
 	} else if items > 0 { // gaps are not the night
-		if oldest > s.Oldest*(1+1/r.Items) {
-			s.Beyond = 0
-		}
-		s.Oldest = max(s.Oldest, oldest)
-		s.Within = keep*s.Within + min(float64(c.Age), s.Oldest)
-		s.Beyond = keep*s.Beyond + max(0, float64(c.Age)-s.Oldest)
+		s.addReach(seen, oldest, keep)
 	}
 	if !e.found() && items > 0 {
 		e.RateLaw = normal{math.Log(r.Items / r.Epochs), 1}
 	}
 	if e.found() {
-		e.stepRate(r)
+		e.stepRate(s)
+	}
+}
+
+// addReach takes in how far back a crawl has seen that found an item, and the age of
+// the oldest. If no item was as old, crawls beyond what was the greatest age have seen
+// as much more within.
+func (s *source) addReach(seen, oldest, keep float64) {
+	s.Within, s.Beyond, s.Past = keep*s.Within, keep*s.Beyond, keep*s.Past
+	if grown := oldest - s.Oldest; grown > 0 {
+		moved := min(s.Beyond, grown*s.Past)
+		s.Within, s.Beyond, s.Oldest = s.Within+moved, s.Beyond-moved, oldest
+	}
+	s.Within += min(seen, s.Oldest)
+	if seen > s.Oldest {
+		s.Beyond += seen - s.Oldest
+		s.Past++
 	}
 }
 
@@ -71,33 +90,17 @@ func (s *source) plausible(c *env.Crawled) []env.Item {
 //	N − Eλ = (ln λ − μ)/τ²
 //
 // and its variance, 1/(Eλ + 1/τ²), by Newton's method.
-func (e *Estimates) stepRate(r *rate) {
-	if r.Var == 0 { // for the first time
-		r.Log = e.RateLaw.Mean
+func (e *Estimates) stepRate(s *source) (mode, variance float64, shown bool) {
+	r := &s.Rate
+	if r.Var == 0 || r.Epochs == 0 { // nothing is known of it
+		r.Log, r.Var = e.RateLaw.Mean, e.RateLaw.Var
 	}
+	_, visible := s.window()
 	for range 3 {
-		mean := r.Epochs * math.Exp(r.Log)
+		mean := visible * r.Epochs * math.Exp(r.Log)
 		info := mean + 1/e.RateLaw.Var
 		r.Log += max(-1, min(1, (r.Items-mean-(r.Log-e.RateLaw.Mean)/e.RateLaw.Var)/info))
 		r.Var = 1 / info
 	}
-}
-
-// rate returns ln λ and its variance.
-func (e *Estimates) rate(r *rate) (log, variance float64) {
-	if r.Var == 0 { // not crawled yet
-		return e.RateLaw.Mean, e.RateLaw.Var
-	}
-	return r.Log, r.Var
-}
-
-// fitRate takes a step of the law of λ.
-func (e *Estimates) fitRate() {
-	fitNormal(&e.RateLaw, e.Sources, func(s *source) (mode, variance float64, ok bool) {
-		r := &s.Rate
-		if r.Epochs > 0 {
-			e.stepRate(r)
-		}
-		return r.Log, r.Var, r.Epochs > 0
-	})
+	return r.Log, r.Var, r.Epochs > 0
 }

@@ -25,7 +25,7 @@ func (l *Learner) foretell(i int, o *env.Online) float64 {
 	s := l.optimistic(i)
 	age, alpha := float64(o.Age(i)), s.Factor()
 	x := s.Harvest(age) * l.est.Share(i, o.Epoch, -1, min(age, s.Window), alpha)
-	ahead := l.est.Share(i, o.Epoch+1, 1, math.Inf(1), alpha)
+	ahead := l.est.Share(i, o.Epoch, 1, math.Inf(1), alpha)
 	s.Rate, s.Window = ahead, s.Window/ahead
 	return whittle(s, x)
 }

@@ -186,16 +186,11 @@ func (l *Learner) restore(s *schedule) error {
 		return fmt.Errorf("wake has %d entries; allowed are %d", len(s.Wake), n)
 	}
 	listed := make([]bool, n)
-	for _, i := range s.Awake {
-		if i < 0 || int(i) >= n || listed[i] {
+	for k, i := range slices.Concat(s.Awake, s.Line) {
+		if i < 0 || int(i) >= n || k < len(s.Awake) && listed[i] {
 			return fmt.Errorf("source %d of %d is awake twice or is none", i, n)
 		}
 		listed[i] = true
-	}
-	for _, i := range s.Line {
-		if i < 0 || int(i) >= n {
-			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
-		}
 	}
 	l.schedule = s.clone()
 	if s.Wake != nil {
