@@ -21,13 +21,12 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
-	"ephemera/experiments/files"
 	"ephemera/live/crawl"
 )
 
 func main() { cli.Main("crawl", run) }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	f := cli.NewFlags("crawl", `
 Crawls the feeds of an OPML file, learns when each is worth a look, and shows it on a
 page. The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
@@ -72,7 +71,6 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 	case dry && once || dry && export != "" || dry && recording != "" || once && !asks || export != "" && recording != "":
 		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
 	}
-	var err error
 	if o.Worth, err = readWorth(worth); err != nil {
 		return err
 	}
@@ -87,33 +85,28 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 	if err != nil {
 		return err
 	}
+	n, said := 0, ""
 	switch {
 	case dry:
-		err = plan(c, stdout)
+		n, err = c.Plan(stdout, 24*time.Hour)
+		said = fmt.Sprintf("%d looks in 24 hours, as far as is known now.\n", n)
 	case export != "":
-		err = write(c, export, stdout)
+		n, err = c.Export(export)
+		said = fmt.Sprintf("%s holds %d items.\n", export, n)
 	case recording != "":
-		err = seed(ctx, c, recording, stdout)
-	case once:
-		var n int
-		if n, err = c.Once(); err == nil {
-			fmt.Fprintf(stdout, "%d requests were made.\n", n)
+		var rec *env.Recording
+		if rec, err = env.ReadRecording(ctx, recording); err == nil {
+			n, err = c.Import(rec)
 		}
+		said = fmt.Sprintf("The learner knows the past of %d feeds.\n", n)
+	case once:
+		n, err = c.Once()
+		said = fmt.Sprintf("%d requests were made.\n", n)
 	default:
 		err = serve(ctx, c, page, stdout)
 	}
-	return errors.Join(err, c.Close())
-}
-
-// seed has the learner learn from a recording.
-func seed(ctx context.Context, c *crawl.Crawler, path string, stdout io.Writer) error {
-	rec, err := env.ReadRecording(ctx, path)
-	if err != nil {
-		return err
-	}
-	n, err := c.Import(rec)
-	if err == nil {
-		_, err = fmt.Fprintf(stdout, "The learner knows the past of %d feeds.\n", n)
+	if err = errors.Join(err, c.Close()); err == nil && said != "" {
+		_, err = io.WriteString(stdout, said)
 	}
 	return err
 }
@@ -133,34 +126,6 @@ func readWorth(path string) (map[string]float64, error) {
 		worth[strings.Clone(row[0])], err = crawl.ParseWorth(row[1])
 		return err
 	})
-}
-
-// plan prints the looks of the first day.
-func plan(c *crawl.Crawler, stdout io.Writer) error {
-	looks, err := c.Plan(24 * time.Hour)
-	if err != nil {
-		return err
-	}
-	feeds := map[string]bool{}
-	for _, p := range looks {
-		feeds[p.Feed] = true
-		fmt.Fprintf(stdout, "%s  %s\n", p.At.Local().Format("Mon 15:04"), p.Title)
-	}
-	fmt.Fprintf(stdout, "%d looks at %d feeds in 24 hours, as far as is known now.\n", len(looks), len(feeds))
-	return nil
-}
-
-// write writes the recording.
-func write(c *crawl.Crawler, path string, stdout io.Writer) (err error) {
-	var n int
-	err = files.Write(path, func(w io.Writer) error {
-		n, err = c.Export(w, path)
-		return err
-	})
-	if err == nil {
-		_, err = fmt.Fprintf(stdout, "%s holds %d items.\n", path, n)
-	}
-	return err
 }
 
 // serve crawls and shows the page until the context ends.

@@ -67,12 +67,12 @@ func TestRuns(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-dry", "-dir", state}, " looks at 2 feeds in 24 hours"},
+		{[]string{"-dry", "-dir", state}, " looks in 24 hours"},
 		{[]string{"-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, "2 requests were made."},
 		{[]string{"-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, "0 requests were made."},
 		{[]string{"-export", log, "-dir", state}, "log.csv.gz holds 40 items."},
 		{[]string{"-import", log, "-dir", filepath.Join(dir, "other")}, "The learner knows the past of 2 feeds."},
-		{[]string{"-dry", "-dir", filepath.Join(dir, "other")}, " looks at 2 feeds in 24 hours"},
+		{[]string{"-dry", "-dir", filepath.Join(dir, "other")}, " looks in 24 hours"},
 	} {
 		out, _, err := clitest.Call(t, run, append([]string{"-opml", opml}, c.args...)...)
 		if err != nil || !strings.Contains(out, c.want) {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"sync"
@@ -47,6 +48,7 @@ const (
 	workers   = 16      // requests under way
 	maxBytes  = 10 << 20
 	rereading = time.Minute // of the list
+	asked     = "its server asks to wait"
 )
 
 // Crawler crawls the feeds of an OPML file. Its methods may be called at once.
@@ -69,16 +71,8 @@ type Crawler struct {
 }
 
 // Open takes up the state of a directory, or begins one.
-func Open(o Options) (*Crawler, error) {
-	c := &Crawler{opt: o, feeds: map[string]*record{}}
-	text, err := os.ReadFile(o.OPML)
-	if err != nil {
-		return nil, err
-	}
-	outlines, err := ParseOPML(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.OPML, err)
-	}
+func Open(o Options) (c *Crawler, err error) {
+	c = &Crawler{opt: o, feeds: map[string]*record{}}
 	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log})
 	if errors.Is(err, syscall.EAGAIN) {
 		return nil, fmt.Errorf("%s is in use by another crawl; end that one first", o.Dir)
@@ -86,12 +80,16 @@ func Open(o Options) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.fetcher = &feed.Fetcher{
-		Agent: o.Agent, Timeout: 30 * time.Second, MaxBytes: maxBytes, AllowPrivate: o.AllowPrivate, Memory: c.store, Now: o.Now,
+	dialer := &net.Dialer{Control: feed.Public}
+	if o.AllowPrivate {
+		dialer.Control = nil
 	}
-	if err := c.load(outlines); err != nil {
+	c.fetcher = &feed.Fetcher{
+		Agent: o.Agent, Timeout: 30 * time.Second, MaxBytes: maxBytes, Memory: c.store, Now: o.Now, Dial: dialer.DialContext,
+	}
+	if err := c.load(); err != nil {
 		c.store.Close()
-		return nil, fmt.Errorf("%s: %w", o.Dir, err)
+		return nil, err
 	}
 	return c, nil
 }
@@ -105,13 +103,11 @@ func (o *Options) epoch() (length time.Duration, requests float64) {
 
 // free returns from when a feed may be asked for, and why no sooner.
 func (c *Crawler) free(r *record) (at time.Time, why string) {
-	if host, _ := c.fetcher.Blocked(r.id.Key); host.After(r.NotBefore) {
+	if host, _ := c.fetcher.Blocked(r.ID.Key); host.After(r.NotBefore) {
 		return host, asked // if it cannot be read, the fetcher refuses
 	}
 	return r.NotBefore, r.Why
 }
-
-const asked = "its server asks to wait"
 
 // enlist takes up the feeds of the OPML file.
 func (c *Crawler) enlist(outlines []Outline) error {
@@ -122,20 +118,15 @@ func (c *Crawler) enlist(outlines []Outline) error {
 		r := c.feeds[o.URL]
 		if r == nil {
 			r = newRecord(o.URL)
-			r.Title, r.Added = o.Title, c.opt.Now()
+			r.Title = o.Title
 			c.feeds[o.URL] = r
 			if _, err := c.keep(r, nil); err != nil {
 				return err
 			}
 		}
-		r.listed, r.worth = true, o.Worth
+		r.listed, r.Worth = true, o.Worth
 		if w, ok := c.opt.Worth[o.URL]; ok {
-			r.worth = w
-		}
-	}
-	for address := range c.opt.Worth {
-		if r := c.feeds[address]; r == nil || !r.listed {
-			c.opt.Log.Warn("a worth is given of a feed that is not in the list", "feed", address)
+			r.Worth = w
 		}
 	}
 	return c.enroll()
@@ -159,26 +150,25 @@ func (c *Crawler) enroll() (err error) {
 
 // reread reads the OPML file again if it was changed. One that cannot be read
 // changes nothing.
-func (c *Crawler) reread(now time.Time) {
+func (c *Crawler) reread(now time.Time) (err error) {
 	if now.Sub(c.listed) < rereading {
-		return
+		return nil
 	}
 	c.listed = now
+	defer func() { c.listErr = err }()
 	text, err := os.ReadFile(c.opt.OPML)
-	if err == nil && bytes.Equal(text, c.list) {
-		return
+	if err != nil || bytes.Equal(text, c.list) {
+		return err
 	}
-	var outlines []Outline
-	if err == nil {
-		outlines, err = ParseOPML(text)
-	}
+	outlines, err := ParseOPML(text)
 	if err == nil {
 		err = c.enlist(outlines)
 	}
-	if c.list, c.listErr = text, err; err != nil {
-		c.list = nil // it is tried again
-		c.opt.Log.Error("the list of feeds stays as it was", "file", c.opt.OPML, "error", err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.opt.OPML, err)
 	}
+	c.list = text
+	return nil
 }
 
 // Tick begins the requests for which it is time, and returns how many.
@@ -186,14 +176,16 @@ func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.opt.Now()
-	c.reread(now)
+	if err := c.reread(now); err != nil {
+		c.opt.Log.Error("the list of feeds stays as it was", "error", err)
+	}
 	room := workers - c.underWay
 	if room == 0 {
 		return 0, nil
 	}
 	var due []schedule.ID
 	for _, address := range c.learner.Select(now, room) {
-		due = append(due, c.feeds[address].id)
+		due = append(due, c.feeds[address].ID)
 	}
 	c.store.Hasten(due, now.UnixMilli())
 	taken, _, err := c.store.Take(schedule.Request{
@@ -206,13 +198,11 @@ func (c *Crawler) Tick() (begun int, err error) {
 		r := c.feeds[t.URL]
 		wanted := c.learner.Has(t.URL)
 		if at, _ := c.free(r); !wanted || at.After(now) {
-			if _, err := c.keep(r, nil); err != nil {
-				return begun, err
+			_, err := c.keep(r, nil)
+			if wanted {
+				err = cmp.Or(err, c.learner.Update(learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}))
 			}
-			if !wanted {
-				continue
-			}
-			if err := c.learner.Update(learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}); err != nil {
+			if err != nil {
 				return begun, err
 			}
 			continue
@@ -224,7 +214,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 		c.running.Go(func() {
 			res := c.fetcher.Fetch(place)
 			if err := c.take(r, &res); err != nil {
-				c.opt.Log.Error("an answer was not kept", "feed", r.id.URL, "error", err)
+				c.opt.Log.Error("an answer was not kept", "feed", r.ID.URL, "error", err)
 			}
 		})
 	}
@@ -292,10 +282,6 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		fallthrough
 	case feed.Unchanged:
 		r.Place, r.Failures, r.Last = res.Place, 0, now
-		r.Looks++
-		if len(e.Items) == 0 {
-			r.Empty++
-		}
 		if e.Truncated {
 			r.Missed++
 		}
@@ -313,14 +299,11 @@ func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why strin
 	switch {
 	case c.opt.PublicURL != "" && r.Push != nil && r.Push.Until.After(now):
 		return pushedWait, "its hub tells what is new"
-	case !r.Place.HasValidators():
+	case r.Place.ETag == "" && r.Place.LastModified == "":
 		return c.opt.Unvalidated, "it cannot be asked for changes alone"
 	}
 	return 0, ""
 }
-
-// seenTimes is how many times as many items are remembered as a feed shows.
-const seenTimes = 5
 
 // news returns the items that were not seen before, with times at which they can have
 // appeared.
@@ -338,7 +321,8 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		r.Items++
 		items = append(items, it)
 	}
-	room := max(seenTimes*len(shown), len(r.Seen)) // a hub may tell of one item alone
+	// It remembers five times what it shows; a hub may tell of one item alone.
+	room := max(5*len(shown), len(r.Seen))
 	for _, id := range r.Seen {
 		if len(ids) < room && !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -77,12 +76,11 @@ func (s *sim) pass(d time.Duration) {
 func TestCrash(t *testing.T) {
 	s := simulate(t, newReferee(t, 30), 0, 1, 2, 4, 25)
 	s.pass(75 * time.Hour)
-	copied := filepath.Join(filepath.Dir(s.Dir), "copy")
-	if err := os.CopyFS(copied, os.DirFS(s.Dir)); err != nil {
+	again := &sim{t: t, now: s.now, life: s.life}
+	again.Dir += "-copy"
+	if err := os.CopyFS(again.Dir, os.DirFS(s.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	again := &sim{t: t, now: s.now, life: s.life}
-	again.Dir = copied
 	again.open()
 	defer again.Close()
 	for _, c := range []*sim{s, again} {
@@ -90,8 +88,8 @@ func TestCrash(t *testing.T) {
 	}
 	for address, r := range s.feeds {
 		a, b := s.Row(r), again.Row(again.feeds[address])
-		if a.PerDay == 0 || math.Abs(a.PerDay-b.PerDay) > .02*a.PerDay {
-			t.Errorf("%s: %v items a day before, %v after", address, a.PerDay, b.PerDay)
+		if a.PerDay == 0 || math.Abs(a.PerDay-b.PerDay) > .02*a.PerDay || a.Items != b.Items {
+			t.Errorf("%s: %v items a day before, %v after; found %d, %d", address, a.PerDay, b.PerDay, a.Items, b.Items)
 		}
 	}
 	if s.stats.Items != again.stats.Items || s.stats.Items < 100 {
@@ -103,39 +101,32 @@ func TestCrash(t *testing.T) {
 func TestList(t *testing.T) {
 	r := newReferee(t, 30)
 	s := simulate(t, r, 0, 1)
-	looks := func(k int) int {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	before := make([]int, 5)
+	looks := func(k int) int { // since it was asked before
+		n := 0
 		if site := r.sites[fmt.Sprint(k, "/feed")]; site != nil {
-			return site.requests
+			n = site.requests - before[k]
 		}
-		return 0
+		before[k] += n
+		return n
 	}
-	s.pass(time.Hour)
-	before := looks(0)
-	for k, text := range []string{"<opml><body>", "<opml/>", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`} {
+	for _, text := range []string{"<opml><body>", "<opml/>", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`} {
 		if err := os.WriteFile(s.OPML, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.pass(time.Hour)
-		if s.listErr == nil || looks(0) <= before {
-			t.Fatalf("file %d: %v, %d looks", k, s.listErr, looks(0))
+		if s.pass(time.Hour); s.listErr == nil || looks(0) == 0 {
+			t.Fatalf("%s: %v", text, s.listErr)
 		}
-		before = looks(0)
 	}
 	writeOPML(t, s.OPML, address(1), address(4))
-	s.pass(2 * time.Hour)
-	if looks(0) != before || looks(4) == 0 || s.listErr != nil {
-		t.Errorf("%d looks at the feed that was removed, %d at the new one: %v", looks(0)-before, looks(4), s.listErr)
+	if s.pass(2 * time.Hour); looks(0) > 0 || looks(4) == 0 || s.listErr != nil {
+		t.Errorf("a feed was removed, one added: %v, %v", before, s.listErr)
 	}
 	writeOPML(t, s.OPML, address(0), address(1), address(4), address(4))
-	s.pass(2 * time.Hour)
-	if looks(0) == before || s.learner.Len() != 3 {
+	if s.pass(2 * time.Hour); looks(0) == 0 || s.learner.Len() != 3 {
 		t.Error("a feed that came back is not looked at")
 	}
-	r.mu.Lock() // it came back with its validators
-	defer r.mu.Unlock()
-	if len(r.wrong) > 0 {
+	if len(r.wrong) > 0 { // it came back with its validators
 		t.Error(r.example)
 	}
 }
@@ -143,41 +134,38 @@ func TestList(t *testing.T) {
 // TestDates: items have dates at which they can have appeared.
 func TestDates(t *testing.T) {
 	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	ago := func(hours ...int) (items []feed.Item) {
-		for k, h := range hours {
-			items = append(items, feed.Item{ID: uint64(k + 1), Published: now.Add(-time.Duration(h) * time.Hour)})
-		}
-		return items
-	}
 	for _, tt := range []struct {
 		name  string
-		last  int // look, hours ago; 0 for none
+		last  float64 // look, hours ago; 0 for none
 		seen  []uint64
-		hours []int
-		want  string // hours ago; ? for not known
+		hours []float64 // ago, of the items 1, 2, …
+		want  []float64 // of the new ones; 0 for not known
 	}{
-		{"a first look", 0, nil, []int{1, 5, 9}, "1 5 9"},
-		{"a silent feed", 0, nil, []int{5000, 9000, 10000}, "5000 9000 10000"},
-		{"in the future", 0, nil, []int{-5, 3}, "? 3"},
-		{"one more", 4, []uint64{2, 3}, []int{1, 5, 9}, "1"},
-		{"older than the last look", 4, []uint64{2, 3}, []int{6, 5, 9}, "?"},
-		{"all are new", 4, []uint64{9}, []int{1, 2, 3}, "1 2 3"},
+		{"a first look", 0, nil, []float64{1, 5, 9}, []float64{1, 5, 9}},
+		{"a silent feed", 0, nil, []float64{5000, 9000}, []float64{5000, 9000}},
+		{"in the future", 0, nil, []float64{-5, 3}, []float64{0, 3}},
+		{"one more", 4, []uint64{2, 3}, []float64{1, 5, 9}, []float64{1}},
+		{"older than the last look", 4, []uint64{2, 3}, []float64{6, 5, 9}, []float64{0}},
 	} {
+		ago := func(hours float64) time.Time { return now.Add(-time.Duration(hours * float64(time.Hour))) }
 		r := &record{Seen: tt.seen}
 		if tt.last > 0 {
-			r.Last = now.Add(-time.Duration(tt.last) * time.Hour)
+			r.Last = ago(tt.last)
 		}
-		items := r.news(ago(tt.hours...), now)
-		var got []string
-		for _, it := range items {
-			if it.Published.IsZero() {
-				got = append(got, "?")
-			} else {
-				got = append(got, fmt.Sprint(now.Sub(it.Published).Hours()))
+		var shown []feed.Item
+		for k, h := range tt.hours {
+			shown = append(shown, feed.Item{ID: uint64(k + 1), Published: ago(h)})
+		}
+		var got []float64
+		for _, it := range r.news(shown, now) {
+			h := 0.
+			if !it.Published.IsZero() {
+				h = now.Sub(it.Published).Hours()
 			}
+			got = append(got, h)
 		}
-		if s := strings.Join(got, " "); s != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, s, tt.want)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
@@ -187,14 +175,10 @@ func TestMove(t *testing.T) {
 	r := newReferee(t, 30)
 	s := simulate(t, r, 0, 1, 4)
 	s.pass(72 * time.Hour)
-	var b bytes.Buffer
-	rows, err := s.Export(&b, "log.csv.gz")
+	path := filepath.Join(t.TempDir(), "log.csv.gz")
+	rows, err := s.Export(path)
 	if err != nil || rows < 100 {
 		t.Fatal(rows, err)
-	}
-	path := filepath.Join(t.TempDir(), "log.csv.gz")
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
 	}
 	rec, err := env.ReadRecording(context.Background(), path)
 	if err != nil || rec.Rows != rows || len(rec.Names) != 3 {
@@ -211,13 +195,8 @@ func TestMove(t *testing.T) {
 			t.Errorf("feed %d: %v items a day there, %v here", k, a, b)
 		}
 	}
-	plan, err := other.Plan(24 * time.Hour)
-	looks := map[string]int{}
-	for _, p := range plan {
-		looks[p.Feed]++
-	}
-	if err != nil || len(looks) != 3 || len(plan) > 30*24 || looks[address(0)] < 3 {
-		t.Errorf("%v: %v", err, looks)
+	if n, err := other.Plan(io.Discard, 24*time.Hour); err != nil || n < 10 || n > 30*24 {
+		t.Errorf("%d looks are planned: %v", n, err)
 	}
 }
 

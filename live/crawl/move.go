@@ -14,38 +14,43 @@ import (
 	"time"
 
 	"ephemera/env"
+	"ephemera/experiments/files"
 	"ephemera/learner"
 	"ephemera/live/feed"
 	"ephemera/live/store"
 )
 
-// Export writes what was found as a recording: source, published_unix and utility.
-// It is compressed where the name ends in .gz.
-func (c *Crawler) Export(w io.Writer, name string) (rows int, err error) {
-	z := gzip.NewWriter(w)
-	if strings.HasSuffix(name, ".gz") {
-		w = z
-	}
-	out := csv.NewWriter(w)
-	out.Write([]string{"source", "published_unix", "utility"})
-	err = c.journal(0, func(_ uint64, e *entry) bool {
-		for _, it := range e.Items {
-			at := it.Published
-			if at.IsZero() {
-				at = e.At
-			}
-			if !it.Published.IsZero() || !e.Previous.IsZero() { // or nobody knows when it was
+// Export writes what was found to a file, as a recording: source, published_unix and
+// utility. It is compressed where the name ends in .gz.
+func (c *Crawler) Export(path string) (rows int, err error) {
+	err = files.Write(path, func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		if strings.HasSuffix(path, ".gz") {
+			w = z
+		}
+		out := csv.NewWriter(w)
+		out.Write([]string{"source", "published_unix", "utility"})
+		err := c.journal(0, func(e *entry) bool {
+			for _, it := range e.Items {
+				at := it.Published
+				if at.IsZero() && e.Previous.IsZero() {
+					continue // nobody knows when it was
+				}
+				if at.IsZero() {
+					at = e.At
+				}
 				out.Write([]string{e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
 				rows++
 			}
+			return true
+		})
+		out.Flush()
+		err = cmp.Or(err, out.Error())
+		if w == z {
+			err = cmp.Or(err, z.Close())
 		}
-		return true
+		return err
 	})
-	out.Flush()
-	err = cmp.Or(err, out.Error())
-	if w == z {
-		err = cmp.Or(err, z.Close())
-	}
 	return rows, err
 }
 
@@ -75,7 +80,7 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	if len(items) == 0 {
 		return 0, fmt.Errorf("%s: no source of it is the address or the title of a feed", rec.Path)
 	}
-	all := slices.SortedFunc(maps.Keys(items), func(a, b *record) int { return cmp.Compare(a.id.URL, b.id.URL) })
+	all := slices.SortedFunc(maps.Keys(items), func(a, b *record) int { return cmp.Compare(a.ID.URL, b.ID.URL) })
 	// Each feed is as if it had been looked at every six hours.
 	end := rec.Last + shift + 1
 	step := max(6*3600, (rec.Last-rec.First)/1000)
@@ -83,7 +88,7 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	for until := rec.First + shift; until < end; {
 		until = min(until+step, end)
 		for _, r := range all {
-			e := entry{Feed: r.id.URL, At: time.Unix(until, 0), Outcome: imported, Worth: r.worth}
+			e := entry{Feed: r.ID.URL, At: time.Unix(until, 0), Outcome: imported, Worth: r.Worth}
 			for len(items[r]) > 0 && items[r][0].Published.Before(e.At) {
 				e.Items = append(e.Items, items[r][0])
 				r.count(items[r][0].Published)
@@ -99,21 +104,19 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	return len(items), cmp.Or(c.begin(), c.enroll(), c.replay())
 }
 
-// Planned is a look that is planned.
-type Planned struct {
-	At    time.Time
-	Feed  string // address
-	Title string
-}
-
-// Plan returns the looks of the time to come, as they come if each finds what is
-// thought to be there. It asks for nothing and changes nothing.
-func (c *Crawler) Plan(length time.Duration) (plan []Planned, err error) {
+// Plan writes the looks of the time to come, as they come if each finds what is
+// thought to be there, and returns how many they are. It asks for nothing and changes
+// nothing.
+func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.copyLearner()
+	data, err := c.learner.Save()
 	if err != nil {
-		return nil, err
+		return 0, err
+	}
+	l, _, err := decode(data)
+	if err != nil {
+		return 0, err
 	}
 	epoch, _ := c.opt.epoch()
 	now := c.opt.Now()
@@ -124,10 +127,11 @@ func (c *Crawler) Plan(length time.Duration) (plan []Planned, err error) {
 			if free, _ := c.free(r); free.After(at) {
 				crawl.Outcome, crawl.NotBefore = learner.Failed, free
 			} else {
-				plan = append(plan, Planned{at, address, r.Name()})
+				looks++
+				fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 15:04"), r.Name())
 				b, err := l.Belief(address)
 				if err != nil {
-					return nil, err
+					return looks, err
 				}
 				if !r.Last.IsZero() {
 					wait, _ := c.usual(r, at)
@@ -138,28 +142,16 @@ func (c *Crawler) Plan(length time.Duration) (plan []Planned, err error) {
 					n := int(math.Round(b.Items * since.Hours()))
 					for k := range n {
 						age := since * time.Duration(2*k+1) / time.Duration(2*n)
-						crawl.Items = append(crawl.Items, learner.Item{Published: at.Add(-age), Worth: max(r.worth, leastWorth)})
+						crawl.Items = append(crawl.Items, learner.Item{Published: at.Add(-age), Worth: max(r.Worth, leastWorth)})
 					}
 				}
 			}
 			if err := l.Update(crawl); err != nil {
-				return nil, err
+				return looks, err
 			}
 		}
 	}
-	return plan, nil
-}
-
-func (c *Crawler) copyLearner() (*learner.Crawler, error) {
-	data, err := c.learner.Save()
-	if err != nil {
-		return nil, err
-	}
-	s, err := learner.Decode(data)
-	if err != nil {
-		return nil, err
-	}
-	return s.Crawler()
+	return looks, nil
 }
 
 // Once makes one round: the requests of the time since the last round, of a day at

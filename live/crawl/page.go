@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
-	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -18,21 +17,12 @@ import (
 var texts embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") },
-	"minutes": minutes,
+	"clock": func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") },
+	"minutes": func(d time.Duration) string {
+		return cmp.Or(strings.TrimSuffix(d.Round(time.Minute).String(), "0s"), "0m")
+	},
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
-
-// minutes says a duration in a unit that suits it.
-func minutes(d time.Duration) string {
-	switch {
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.1f h", d.Hours())
-	}
-	return fmt.Sprintf("%.0f days", d.Hours()/24)
-}
 
 // view is what the page shows.
 type view struct {
@@ -41,10 +31,8 @@ type view struct {
 	PerHour   float64
 	ListError error
 	Stats     *stats
-	UnderWay  int
-	Waiting   int       // feeds without a look so far
 	Feeds     []*record // of the list, by name
-	Failing   []*record // of these, most failures first
+	Failing   []*record // of these
 	One       *record   // which alone is shown
 	All       bool      // feeds, and not the first hundred
 }
@@ -58,14 +46,8 @@ type feedRow struct {
 	Reason   string
 }
 
-// URL returns the address in the OPML file.
-func (r *record) URL() string { return r.id.URL }
-
 // Name returns what people call the feed.
-func (r *record) Name() string { return cmp.Or(r.Title, r.id.URL) }
-
-// Worth returns what an item is worth.
-func (r *record) Worth() float64 { return r.worth }
+func (r *record) Name() string { return cmp.Or(r.Title, r.ID.URL) }
 
 // Shade returns how dark an hour is in the picture of the week, from 0 to 1.
 func (r *record) Shade(n int) float64 {
@@ -79,7 +61,7 @@ func (r *record) Shade(n int) float64 {
 // Row says what is thought of a feed, and why it is looked at when.
 func (c *Crawler) Row(r *record) feedRow {
 	row := feedRow{record: r}
-	b, err := c.learner.Belief(r.id.URL)
+	b, err := c.learner.Belief(r.ID.URL)
 	if r.Gone || err != nil {
 		row.Reason = "gone: it is not asked for again"
 		return row
@@ -88,8 +70,6 @@ func (c *Crawler) Row(r *record) feedRow {
 	row.Due, row.Reason = c.free(r)
 	epoch, _ := c.opt.epoch()
 	switch {
-	case r.held:
-		row.Due, row.Reason = c.opt.Now(), "it is being asked for"
 	case r.Last.IsZero() && r.Failures == 0:
 		row.Due, row.Reason = b.Due, "it was not looked at yet"
 	case b.Due.After(row.Due.Add(c.opt.Longest/2)) && !b.Due.Before(r.Last.Add(c.opt.Longest-epoch)):
@@ -104,25 +84,18 @@ func (c *Crawler) Row(r *record) feedRow {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.opt.Now(), PerHour: c.opt.PerHour, ListError: c.listErr, Stats: &c.stats, UnderWay: c.underWay,
+		Crawler: c, Now: c.opt.Now(), PerHour: c.opt.PerHour, ListError: c.listErr, Stats: &c.stats,
 		One: c.feeds[name], All: name == "all",
 	}
 	for _, r := range c.feeds {
-		if !r.listed {
-			continue
-		}
-		v.Feeds = append(v.Feeds, r)
-		if r.Error != "" {
-			v.Failing = append(v.Failing, r)
-		} else if r.Last.IsZero() {
-			v.Waiting++
+		if r.listed {
+			v.Feeds = append(v.Feeds, r)
 		}
 	}
-	byName := func(a, b *record) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())), cmp.Compare(a.URL(), b.URL()))
-	}
-	slices.SortFunc(v.Feeds, byName)
-	slices.SortFunc(v.Failing, func(a, b *record) int { return cmp.Or(b.Failures-a.Failures, byName(a, b)) })
+	slices.SortFunc(v.Feeds, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())), cmp.Compare(a.ID.URL, b.ID.URL))
+	})
+	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
 	return v
 }
 

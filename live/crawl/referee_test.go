@@ -616,7 +616,7 @@ func init() {
 		}},
 		"robots.txt more than daily": {minutely: func(c *Crawler) {
 			for address := range c.feeds {
-				c.store.SetValue("robots/http://"+c.feeds[address].id.Key, []byte("{}"))
+				c.store.SetValue("robots/http://"+c.feeds[address].ID.Key, []byte("{}"))
 			}
 		}},
 		"parallel connections": {crawler: func(c *Crawler) {

@@ -19,7 +19,6 @@ import (
 type record struct {
 	Place     feed.Place `json:"place"`
 	Title     string     `json:"title,omitempty"`
-	Added     time.Time  `json:"added"`
 	Last      time.Time  `json:"last,omitzero"` // when it showed what it has, or that nothing is new
 	NotBefore time.Time  `json:"not_before,omitzero"`
 	Why       string     `json:"why,omitempty"`      // of NotBefore
@@ -29,16 +28,14 @@ type record struct {
 	Gone      bool       `json:"gone,omitempty"`
 	Push      *push      `json:"push,omitempty"`   // of a feed that names a hub
 	Seen      []uint64   `json:"seen,omitempty"`   // items
-	Looks     int        `json:"looks,omitempty"`  // successful requests
-	Empty     int        `json:"empty,omitempty"`  // of these without anything new
 	Items     int        `json:"items,omitempty"`  // found
 	Missed    int        `json:"missed,omitempty"` // requests that showed nothing but new items
 	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
 
-	id     schedule.ID
-	listed bool    // in the OPML file
-	worth  float64 // of an item
-	held   bool    // a request is under way
+	Worth  float64     `json:"-"` // of an item
+	ID     schedule.ID `json:"-"`
+	listed bool        // in the OPML file
+	held   bool        // a request is under way
 }
 
 func newRecord(address string) *record {
@@ -46,7 +43,7 @@ func newRecord(address string) *record {
 	if u, err := url.Parse(address); err == nil {
 		host = strings.ToLower(u.Hostname())
 	}
-	return &record{Place: feed.Place{URL: address}, id: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
+	return &record{Place: feed.Place{URL: address}, ID: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
 }
 
 // count takes up when an item was published, if that is known.
@@ -72,12 +69,15 @@ type entry struct {
 	Worth     float64      `json:"worth"` // of each item
 	NotBefore time.Time    `json:"not_before"`
 	Previous  time.Time    `json:"previous,omitzero"` // look at the feed; zero for the first
+
+	seq uint64 // 1, 2, …
 }
 
 const (
 	journalPrefix = "crawl/"
-	learnerName   = "learner"
+	learnerName   = "snapshot"
 	saveEvery     = time.Hour
+	leastWorth    = 1e-6 // that the learner is told; 0 would stand for 1
 )
 
 func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefix, seq) }
@@ -90,7 +90,7 @@ type snapshot struct {
 }
 
 // load takes up the state, with the feeds of the OPML file.
-func (c *Crawler) load(outlines []Outline) error {
+func (c *Crawler) load() error {
 	var bad error
 	err := c.store.URLs(crawlName, "", func(kept *store.Record) bool {
 		r := newRecord(kept.URL)
@@ -102,7 +102,7 @@ func (c *Crawler) load(outlines []Outline) error {
 		return err
 	}
 	c.saved = c.opt.Now()
-	return cmp.Or(c.enlist(outlines), c.replay())
+	return cmp.Or(c.reread(c.saved), c.replay())
 }
 
 // loadLearner takes up the learner and the sums. Where its epochs were of another
@@ -116,29 +116,36 @@ func (c *Crawler) loadLearner() error {
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return err
 	}
-	s, err := learner.Decode(kept.State)
+	l, s, err := decode(kept.State)
 	if err != nil {
 		return err
 	}
 	epoch, budget := c.opt.epoch()
-	if s.Length != epoch.Seconds() || s.Crawls == nil || s.Crawls.HalfLife != c.opt.HalfLife {
+	if s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
 		return c.begin()
 	}
-	if c.learner, err = s.Crawler(); err != nil {
-		return err
-	}
+	c.learner = l
 	c.seq, c.stats = kept.Seq, kept.Stats
 	return c.learner.SetBudget(budget)
+}
+
+func decode(state []byte) (*learner.Crawler, *learner.Saved, error) {
+	s, err := learner.Decode(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := s.Crawler()
+	return l, s, err
 }
 
 // begin begins the learner anew, at the first entry of the journal.
 func (c *Crawler) begin() (err error) {
 	start := c.opt.Now()
-	err = c.journal(0, func(_ uint64, e *entry) bool {
+	err = c.journal(0, func(e *entry) bool {
 		start = e.At
 		return false
 	})
-	c.seq, c.stats = 0, stats{}
+	c.seq, c.stats = 0, stats{Outcome: map[feed.Outcome]int{}}
 	if err == nil {
 		c.learner, err = c.opt.newLearner(start)
 	}
@@ -156,8 +163,8 @@ func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 // know.
 func (c *Crawler) replay() error {
 	var bad error
-	err := c.journal(c.seq, func(seq uint64, e *entry) bool {
-		c.seq = seq
+	err := c.journal(c.seq, func(e *entry) bool {
+		c.seq = e.seq
 		c.stats.add(e)
 		bad = c.learn(e)
 		return bad == nil
@@ -166,22 +173,20 @@ func (c *Crawler) replay() error {
 }
 
 // journal calls yield with the entries after one of them.
-func (c *Crawler) journal(after uint64, yield func(seq uint64, e *entry) bool) error {
+func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 	var bad error
 	err := c.store.Values(journalPrefix, journalName(after+1), func(name string, value []byte) bool {
-		var seq uint64
 		var e entry
-		if _, bad = fmt.Sscanf(name[len(journalPrefix):], "%x", &seq); bad == nil {
-			bad = json.Unmarshal(value, &e)
-		}
-		return bad == nil && yield(seq, &e)
+		_, err := fmt.Sscanf(name, journalPrefix+"%x", &e.seq)
+		bad = cmp.Or(err, json.Unmarshal(value, &e))
+		return bad == nil && yield(&e)
 	})
 	return cmp.Or(err, bad)
 }
 
 // note tells the learner and the sums of a look at a feed, and puts it on disk.
 func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
-	e.Feed, e.At, e.NotBefore, e.Worth = r.id.URL, c.opt.Now(), r.NotBefore, r.worth
+	e.Feed, e.At, e.NotBefore, e.Worth = r.ID.URL, c.opt.Now(), r.NotBefore, r.Worth
 	if err := c.learn(e); err != nil {
 		return nil, err
 	}
@@ -207,7 +212,7 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 		c.seq++
 		values = append(values, store.Value{Name: journalName(c.seq), Data: value})
 	}
-	return c.store.Put(r.id, never, r.Added.UnixMilli(), data, values...)
+	return c.store.Put(r.ID, never, c.opt.Now().UnixMilli(), data, values...)
 }
 
 // save keeps the learner, once an hour or at the end.
@@ -226,9 +231,6 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	}
 	return c.store.SetValue(learnerName, value)
 }
-
-// leastWorth is what the learner is told for 0, which would stand for 1.
-const leastWorth = 1e-6
 
 // learn tells the learner of a look at a feed.
 func (c *Crawler) learn(e *entry) error {

@@ -8,12 +8,6 @@ import (
 	"ephemera/live/feed"
 )
 
-// Days and found items that the page shows.
-const (
-	shownDays  = 28
-	shownItems = 100
-)
-
 // stats sums up the journal.
 type stats struct {
 	Days    []day                `json:"days"`    // the last first
@@ -27,10 +21,8 @@ type stats struct {
 type day struct {
 	Begin    time.Time   `json:"begin"`
 	Requests int         `json:"requests"`
-	Failed   int         `json:"failed"`
-	Empty    int         `json:"empty"` // requests without anything new
 	Items    int         `json:"items"`
-	Delays   [places]int `json:"delays"` // items by place of their delay, as far as it is known
+	Delays   [places]int `json:"delay_places"` // items by place of their delay, as far as it is known
 }
 
 // found is an item with the feed that showed it.
@@ -59,18 +51,9 @@ func (s *stats) add(e *entry) {
 	}
 	d := &s.Days[0]
 	if e.Outcome != pushed {
-		if s.Outcome == nil {
-			s.Outcome = map[feed.Outcome]int{}
-		}
 		s.Outcome[e.Outcome]++
 		s.Last = e.At
 		d.Requests++
-		switch {
-		case e.Outcome == feed.Failed || e.Outcome == feed.Gone:
-			d.Failed++
-		case len(e.Items) == 0:
-			d.Empty++
-		}
 	}
 	d.Items += len(e.Items)
 	s.Items += len(e.Items)
@@ -87,10 +70,11 @@ func (s *stats) add(e *entry) {
 	s.Latest = s.Latest[:min(len(s.Latest), shownItems)]
 }
 
-// Delays are counted in places, so many to a factor of two.
 const (
-	perOctave = 8
-	places    = 16 * perOctave
+	shownDays  = 28
+	shownItems = 100
+	perOctave  = 8 // places of delays in a factor of two
+	places     = 16 * perOctave
 )
 
 // Quantile returns the delay within which a share of the items was found, up to

@@ -60,7 +60,7 @@ func (c *Crawler) renew(r *record, now time.Time) {
 	}
 	c.running.Go(func() {
 		if err := c.fetcher.Subscribe(hub, form); err != nil {
-			c.opt.Log.Warn("a hub did not take the subscription", "feed", r.id.URL, "error", err)
+			c.opt.Log.Warn("a hub did not take the subscription", "feed", r.ID.URL, "error", err)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func (c *Crawler) pushed(r *record, q *http.Request, body []byte) (status int) {
 	}
 	told, err := feed.Parse(body, q.Header.Get("Content-Type"), at)
 	if err != nil {
-		c.opt.Log.Warn("what a hub tells cannot be read", "feed", r.id.URL, "error", err)
+		c.opt.Log.Warn("what a hub tells cannot be read", "feed", r.ID.URL, "error", err)
 		return http.StatusOK
 	}
 	now := c.opt.Now()

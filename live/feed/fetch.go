@@ -55,14 +55,10 @@ type Place struct {
 	LastModified string `json:"last_modified,omitempty"`
 }
 
-// HasValidators reports whether the feed can be asked for changes alone.
-func (p *Place) HasValidators() bool { return p.ETag != "" || p.LastModified != "" }
-
 // Result is what one fetch brought.
 type Result struct {
 	Outcome Outcome
 	Place   Place         // of the next fetch
-	Status  int           // HTTP status; 0 if no server answered
 	Wait    time.Duration // the publisher's wish: not again before
 	Feed    *Feed         // if found
 	Err     error         // if failed or gone, a reason of a few words
@@ -70,13 +66,13 @@ type Result struct {
 
 // Fetcher fetches feeds. Its methods may be called at once.
 type Fetcher struct {
-	Agent        string        // User-Agent, with a contact
-	Timeout      time.Duration // of one request, its body included
-	MaxBytes     int64         // of a body, unpacked
-	AllowPrivate bool          // addresses of private networks too
-	Memory       Memory
-	Now          func() time.Time
-	// Dial is used in place of the network's, for tests. It may be nil.
+	Agent    string        // User-Agent, with a contact
+	Timeout  time.Duration // of one request, its body included
+	MaxBytes int64         // of a body, unpacked
+	Memory   Memory
+	Now      func() time.Time
+	// Dial is that of a net.Dialer, with Public as its Control unless private networks
+	// are allowed.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Header is called with each request, for tests. It may be nil.
 	Header func(http.Header)
@@ -119,25 +115,17 @@ func (f *Fetcher) lock(name string) (unlock func()) {
 	return m.(*sync.Mutex).Unlock
 }
 
-// public refuses to dial an address that is not one of the public network. It sees
+// Public refuses to dial an address that is not one of the public network. It sees
 // what is dialled, whatever a name or a redirect said before.
-var public = ssrf.New(ssrf.WithAnyPort()).Safe
+var Public = ssrf.New(ssrf.WithAnyPort()).Safe
 
 // dial connects to the server of an address.
 func (f *Fetcher) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
-	d := &net.Dialer{}
-	if !f.AllowPrivate {
-		d.Control = public
-	}
-	dial := d.DialContext
-	if f.Dial != nil {
-		dial = f.Dial
-	}
 	name := u.Hostname()
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
 		name = ascii
 	}
-	return dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(u.Port(), u.Scheme)))
+	return f.Dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(u.Port(), u.Scheme)))
 }
 
 // failure is a reason for which a fetch failed, for people.
@@ -153,15 +141,12 @@ func failf(format string, args ...any) *failure { return &failure{text: fmt.Spri
 // reason says an error in a few words.
 func (f *Fetcher) reason(err error) *failure {
 	var e *failure
-	var dns *net.DNSError
 	var network net.Error
 	switch {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, ssrf.ErrProhibitedIP):
 		return failf("its address is not of the public network (-allow-private allows it)")
-	case errors.As(err, &dns):
-		return failf("its host is not known")
 	case errors.As(err, &network) && network.Timeout():
 		return failf("no answer within %v", f.Timeout)
 	}
@@ -224,8 +209,7 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Subscribe asks a WebSub hub for what is said in a form.
 func (f *Fetcher) Subscribe(hub string, form url.Values) error {
-	client := http.Client{Transport: f}
-	r, err := client.PostForm(hub, form)
+	r, err := (&http.Client{Transport: f}).PostForm(hub, form)
 	switch {
 	case err != nil:
 		return f.reason(err)
@@ -241,11 +225,10 @@ func (f *Fetcher) Fetch(p Place) Result {
 	permanent := true
 	ask := func(r *http.Request) error {
 		r.Header = http.Header{}
-		if p.Final == r.URL.String() && p.ETag != "" {
-			r.Header.Set("If-None-Match", p.ETag)
-		}
-		if p.Final == r.URL.String() && p.LastModified != "" {
-			r.Header.Set("If-Modified-Since", p.LastModified)
+		for name, validator := range map[string]string{"If-None-Match": p.ETag, "If-Modified-Since": p.LastModified} {
+			if validator != "" && p.Final == r.URL.String() {
+				r.Header.Set(name, validator)
+			}
 		}
 		return f.allowed(r.URL)
 	}
@@ -283,7 +266,7 @@ func (f *Fetcher) Fetch(p Place) Result {
 
 // conclude reads the last answer.
 func (f *Fetcher) conclude(out *Result, r *http.Response) {
-	out.Status, out.Wait = r.StatusCode, f.wait(r.Header)
+	out.Wait = f.wait(r.Header)
 	switch r.StatusCode {
 	case http.StatusOK:
 		body, _ := io.ReadAll(r.Body) // which is in memory

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/atom"
@@ -116,12 +115,10 @@ func (f *Feed) link(at *url.URL, rel, href string) {
 
 var linkHeader = regexp.MustCompile(`<([^>]*)>[^,]*?;\s*rel="?(hub|self)\b`)
 
+// short returns the beginning of a title, in one line.
 func short(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if utf8.RuneCountInString(s) > maxText {
-		s = string([]rune(s)[:maxText]) + "…"
-	}
-	return s
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	return string(r[:min(len(r), maxText)])
 }
 
 // declaration is that of XML, with its encoding.

@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// agentToken is what robots.txt calls this crawler.
-const agentToken = "ephemera"
-
-// robotsKept is how long a robots.txt is not asked for again.
-const robotsKept = 24 * time.Hour
+const (
+	agentToken = "ephemera"     // what robots.txt calls this crawler
+	robotsKept = 24 * time.Hour // for which it is not asked for again
+)
 
 // Robots are the rules of a robots.txt for this crawler.
 type Robots struct {
