@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ephemera/env"
-	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
@@ -39,14 +38,6 @@ func loadFeeds(text []byte) (*feeds, error) {
 	}
 	c, err := s.Crawler()
 	return &feeds{c}, err
-}
-
-// date returns a date as text, nil for none.
-func date(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 func (f *feeds) describe() any { return nil }
@@ -83,9 +74,7 @@ func (f *feeds) call(what string, text []byte, m *Made) (err error) {
 	case "report":
 		err = f.Report(c.Source, c.At, c.Items...)
 	case "belief":
-		var b learner.Belief
-		b, err = f.Belief(s.Name)
-		m.Answer = []any{b.Items, b.Interest, b.HalfLife.Seconds(), date(b.Last), date(b.Due), result.Ptr(b.Price)}
+		m.Answer, err = f.Belief(s.Name)
 	case "length":
 		m.Answer = f.Len()
 	case "save":

@@ -29,7 +29,7 @@ func init() {
 	newFlat = flatten
 	// The worlds in which no source is crawled have −1 crawls.
 	greatest = func(w *Worlds, score []float32, lo, hi int) int {
-		return int(C.flat_choose(w.row(lo, hi), (*C.int32_t)(unsafe.Pointer(&score[lo*w.n])), (*C.uint8_t)(&w.over[lo])))
+		return int(C.flat_choose(w.row(lo, hi), c[C.int32_t](score[lo*w.n:]), c[C.uint8_t](w.over[lo:])))
 	}
 }
 
@@ -71,21 +71,19 @@ func (d *flat) begin(k int) error {
 	return nil
 }
 
-// doubles returns where figures begin, for C.
-func doubles(x []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe.SliceData(x))) }
-func floats(x []float32) *C.float   { return (*C.float)(unsafe.Pointer(unsafe.SliceData(x))) }
-func ints(x []int) *C.intptr_t      { return (*C.intptr_t)(unsafe.Pointer(unsafe.SliceData(x))) }
+// c returns where figures begin, for C.
+func c[T, F any](x []F) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(x))) }
 
 // row returns where worlds from number lo up to hi write, for C.
 func (w *Worlds) row(lo, hi int) C.struct_row {
 	n, to := w.n, &w.to
 	r := C.struct_row{
 		worlds: C.intptr_t(hi - lo), n: C.intptr_t(n), most: C.intptr_t(w.about.Most),
-		reward: doubles(to.reward[lo:]), interest: doubles(to.interest[lo*n:]), crawled: (*C.uint8_t)(&to.crawled[lo*n]),
-		crawl: ints(to.crawl[lo*w.about.Most:]), crawls: ints(to.crawls[lo:]),
+		reward: c[C.double](to.reward[lo:]), interest: c[C.double](to.interest[lo*n:]), crawled: c[C.uint8_t](to.crawled[lo*n:]),
+		crawl: c[C.intptr_t](to.crawl[lo*w.about.Most:]), crawls: c[C.intptr_t](to.crawls[lo:]),
 	}
 	if to.scaled != nil {
-		r.seen = floats(to.scaled[lo*w.about.Width:])
+		r.seen = c[C.float](to.scaled[lo*w.about.Width:])
 	}
 	return r
 }
@@ -93,15 +91,15 @@ func (w *Worlds) row(lo, hi int) C.struct_row {
 func (d *flat) step(lo, hi int, still bool) error {
 	w, n := d.w, d.w.n
 	states := C.struct_states{
-		x: doubles(d.x[lo*n:]), found: floats(d.found[lo*n:]), last: (*C.int32_t)(unsafe.Pointer(&d.last[lo*n])), epoch: ints(w.epoch[lo:]),
+		x: c[C.double](d.x[lo*n:]), found: c[C.float](d.found[lo*n:]), last: c[C.int32_t](d.last[lo*n:]), epoch: c[C.intptr_t](w.epoch[lo:]),
 	}
 	stays := C.struct_growth{
-		alpha: doubles(d.ones), gain: doubles(d.zeros), rate: doubles(d.rate), pay: C.double(w.site.pay),
-		ages: floats(d.ages), oldest: C.int32_t(len(d.ages) - 1),
+		alpha: c[C.double](d.ones), gain: c[C.double](d.zeros), rate: c[C.double](d.rate), pay: C.double(w.site.pay),
+		ages: c[C.float](d.ages), oldest: C.int32_t(len(d.ages) - 1),
 	}
 	grows := stays
 	if !still {
-		grows.alpha, grows.gain = doubles(d.alpha), doubles(d.gain)
+		grows.alpha, grows.gain = c[C.double](d.alpha), c[C.double](d.gain)
 	}
 	C.flat_step(w.row(lo, hi), states, grows, stays)
 	return nil

@@ -32,11 +32,7 @@ func reference(what string, text []byte) (any, error) {
 func catalogue() any {
 	var all []map[string]any
 	for _, e := range experiments.Catalogue() {
-		levels := e.Levels
-		if len(levels) == 0 {
-			levels = []env.Level{e.FirstLevel()}
-		}
-		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": levels})
+		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": e.Levels})
 	}
 	return all
 }

@@ -16,7 +16,6 @@ import (
 // spec names a world as data.
 type spec struct {
 	Instance string  // a name or a path, as env.Named takes it
-	TOML     string  // an instance file's contents; goes before Instance
 	Budget   float64 // 0 for the instance's own
 	experiments.World
 	Window    int // epochs of the windows of the fitted part of a recording that are played; 0 to play the rest
@@ -43,15 +42,7 @@ const anySeed = "*"
 
 // instance returns the instance that s names, under that seed.
 func (s *spec) instance(seed uint64) (env.Instance, error) {
-	if s.TOML == "" {
-		return env.Named(strings.ReplaceAll(s.Instance, anySeed, strconv.FormatUint(seed, 10)), s.Budget)
-	}
-	in, err := env.Unmarshal("instance", []byte(s.TOML))
-	if err == nil && s.Budget != 0 {
-		in.Budget = s.Budget
-		err = in.Validate()
-	}
-	return in, err
+	return env.Named(strings.ReplaceAll(s.Instance, anySeed, strconv.FormatUint(seed, 10)), s.Budget)
 }
 
 // scene returns the scene that s describes, under that seed.

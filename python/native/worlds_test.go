@@ -298,7 +298,6 @@ func TestRefusals(t *testing.T) {
 		changes map[string]any
 		want    string
 	}{
-		{map[string]any{"toml": "budget = 1"}, "[[source]]"},
 		{map[string]any{"unknown": 1}, "unknown"},
 	} {
 		if _, err := openWorlds(worldsText(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {

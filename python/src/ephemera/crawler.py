@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from . import _library
-from .policies import get, put
+from .policies import amounts, get, put
 from .world import seed_of
 
 _OUTCOMES = ("found", "unchanged", "failed")
@@ -147,8 +147,8 @@ class Crawler(_library.Handle):
 
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
-        items, interest, half_life, last, due, price = self._ask("belief", name=name)
-        return Belief(items, interest, half_life, _unix(last), _unix(due), math.nan if price is None else price)
+        b = self._ask("belief", name=name)
+        return Belief(b["Items"], b["Interest"], b["HalfLife"] / 1e9, _unix(b["Last"]), _unix(b["Due"]), b["Price"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it into a file, or as ``state.json`` into a directory; it appears whole or not at all."""
@@ -170,16 +170,13 @@ def _date(unix: float) -> str:
     return datetime.fromtimestamp(unix, UTC).isoformat()
 
 
-def _unix(date: str | None) -> float:
-    return math.nan if date is None else datetime.fromisoformat(date).timestamp()
+def _unix(date: str) -> float:
+    at = datetime.fromisoformat(date)
+    return math.nan if at.year == 1 else at.timestamp()  # the zero time of Go
 
 
 def _crawl(name: str, now: float, items: Iterable[Item]) -> dict[str, Any]:
-    rows = [{"published": _date(at), "worth": _LATER if worth is None else _worth(worth)} for at, worth in items]
-    return {"source": name, "at": _date(now), "items": rows}
-
-
-def _worth(worth: float) -> float:
-    if not worth >= 0:
-        raise ValueError(f"an item has worth {worth}; allowed is 0 or more, and None for what is told later")
-    return float(worth)
+    rows = list(items)
+    worths = iter(amounts([worth for _, worth in rows if worth is not None], "worth"))
+    named = [{"published": _date(at), "worth": _LATER if worth is None else next(worths)} for at, worth in rows]
+    return {"source": name, "at": _date(now), "items": named}

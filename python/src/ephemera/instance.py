@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import hashlib
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 
@@ -56,11 +62,24 @@ def _text(v: str) -> str:
     return json.dumps(str(v), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+@functools.cache
+def _room() -> Path:
+    """Return a directory for instance files, which goes when the program ends."""
+    room = Path(tempfile.mkdtemp(prefix="ephemera"))
+    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    return room
+
+
 def named(instance: InstanceLike) -> dict[str, Any]:
-    """Return the settings that name an instance."""
-    if isinstance(instance, Instance):
-        return {"toml": instance.toml()}
-    return {"instance": os.fsdecode(instance)}
+    """Return the settings that name an instance; the Go code reads it from a file."""
+    if not isinstance(instance, Instance):
+        return {"instance": os.fsdecode(instance)}
+    text = instance.toml().encode()
+    file = _room() / f"{hashlib.sha256(text).hexdigest()}.toml"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(text)
+    return {"instance": str(file)}
 
 
 def from_table(table: Mapping[str, Any]) -> Instance:

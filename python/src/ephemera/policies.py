@@ -61,7 +61,8 @@ def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
 _MOST = 1e100  # so that interest can be added up and squared
 
 
-def _amounts(values: ArrayLike, name: str, most: float = _MOST) -> list[float]:
+def amounts(values: ArrayLike, name: str, most: float = _MOST) -> list[float]:
+    """Return numbers of 0 or more, or raise."""
     a = _array(values, np.float64, name)
     if not ((a >= 0) & (a <= most)).all():
         raise ValueError(f"{name} is {a[~((a >= 0) & (a <= most))][0]}; allowed is 0 to {most:g}")
@@ -196,7 +197,7 @@ class Policy(_library.Handle):
 
     def _ask(self, what: str, state: ArrayLike | None = None, **settings: Any) -> Any:
         if state is not None:
-            settings["state"] = _amounts(state, "a state")
+            settings["state"] = amounts(state, "a state")
         with self._turn():
             return _library.ask(what, settings, self._alive())
 
@@ -228,11 +229,11 @@ class Policy(_library.Handle):
             rows = crawls
         told: list[dict[str, Any]] = []
         for source, interest, *named in rows:
-            (amount,) = _amounts([interest], "the interest of a crawl")
+            (amount,) = amounts([interest], "the interest of a crawl")
             told.append({"source": operator.index(source), "interest": amount})
             for found in named:
-                ages = _amounts(found[0], "the age of an item", sys.float_info.max)
-                interests = _amounts(found[1], "the interest of an item")
+                ages = amounts(found[0], "the age of an item", sys.float_info.max)
+                interests = amounts(found[1], "the interest of an item")
                 if len(ages) != len(interests):
                     raise ValueError(f"a crawl has {len(ages)} ages and {len(interests)} interests of items")
                 told[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]

@@ -129,4 +129,4 @@ class Entry:
 
 def catalogue() -> list[Entry]:
     """Return the learners and policies that :func:`run`, :func:`compare` and :class:`Policy` know by name."""
-    return [Entry(**e) for e in _library.ask("catalogue")]
+    return [Entry(**{**e, "levels": e["levels"] or ["model"]}) for e in _library.ask("catalogue")]

@@ -8,7 +8,6 @@ import itertools
 import json
 import operator
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,29 +172,24 @@ def _in_go(
     world = {k: named[k] for k in ("kind", "marks", "trace", "epoch", "decay", "split") if k in named}
     if "trace" in named:
         world = {"epoch": "1h", "decay": 0.175, "split": 0.5, **world}
-    with tempfile.TemporaryDirectory() as room:
-        instance = named.get("instance", "")
-        if "toml" in named:
-            instance = str(Path(room, "instance.toml"))
-            Path(instance).write_text(named["toml"], encoding="utf-8")
-        all_of_them = []
-        for policy, of in runs:
-            if not of["steps"] and "trace" not in named:
-                raise ValueError("the world does not end; the number of steps is needed")
-            name = "" if "trace" in named else instance.replace("*", str(of["seed"]))
-            at = "" if policy["name"].startswith("file:") else f"@{named.get('knowledge', 'model')}"
-            all_of_them.append({
-                **of, "steps": of["steps"] or _ENDLESS, "world": world,
-                "instance": {"name": name, "budget": named.get("budget", 0)},
-                "learner": {"algorithm": policy["name"] + at, **policy.get("settings", {})},
-            })  # fmt: skip
-        handle, _ = _library.build("runs", {"runs": all_of_them, "workers": workers})
-        try:
-            # Between the calls, which return soon, Python takes up signals.
-            while (done := _library.ask("wait", handle=handle)) is None:
-                pass
-        finally:
-            _library.ask("close", handle=handle)
+    all_of_them = []
+    for policy, of in runs:
+        if not of["steps"] and "trace" not in named:
+            raise ValueError("the world does not end; the number of steps is needed")
+        name = "" if "trace" in named else named["instance"].replace("*", str(of["seed"]))
+        at = "" if policy["name"].startswith("file:") else f"@{named.get('knowledge', 'model')}"
+        all_of_them.append({
+            **of, "steps": of["steps"] or _ENDLESS, "world": world,
+            "instance": {"name": name, "budget": named.get("budget", 0)},
+            "learner": {"algorithm": policy["name"] + at, **policy.get("settings", {})},
+        })  # fmt: skip
+    handle, _ = _library.build("runs", {"runs": all_of_them, "workers": workers})
+    try:
+        # Between the calls, which return soon, Python takes up signals.
+        while (done := _library.ask("wait", handle=handle)) is None:
+            pass
+    finally:
+        _library.ask("close", handle=handle)
     return list(done)
 
 
