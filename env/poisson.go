@@ -147,10 +147,14 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 		scale *= r.ExpFloat64()
 	}
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
-	gap := float64(batch) / s.Rate
+	gap, exponential := float64(batch)/s.Rate, s.law() == LawExponential
 	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
-		age := oldest - v
-		f := scale * s.interestAt(age)
+		age, f := oldest-v, scale
+		if exponential { // most items of most worlds: no call
+			f *= math.Exp(-s.Decay * age)
+		} else {
+			f *= s.interestAt(age)
+		}
 		for range batch {
 			x := f
 			if w.opt.Marks == MarksPerItem {
