@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -172,7 +173,7 @@ func (c *Critic) SetState(s State) error {
 	if s.Fallbacks < 0 || s.Held < 0 {
 		return fmt.Errorf("fallbacks and held are %d and %d; allowed are 0 or more", s.Fallbacks, s.Held)
 	}
-	if err := check.First(
+	if err := cmp.Or(
 		check.Finite("b", s.B, len(c.b)), check.Finite("inverse", s.Inverse, len(c.p)), check.Finite("a", s.A, len(c.a)),
 		check.Finite("rewards", s.Rewards, len(c.bbar)), check.Finite("weights", s.Weights, len(c.r)),
 		check.Finite("average", []float64{s.Average}, 1),

@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"cmp"
 	"fmt"
 
 	"ephemera/learner/internal/check"
@@ -44,5 +45,5 @@ func (s Settings) Validate() error {
 	if !(s.Gamma > 0 && s.Gamma < 2) {
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
 	}
-	return check.First(check.Positive("epsilon", s.Epsilon), check.Positive("delta", s.Delta))
+	return cmp.Or(check.Positive("epsilon", s.Epsilon), check.Positive("delta", s.Delta))
 }

@@ -239,7 +239,7 @@ func (l *Learner) State() State { return State{l.est.Export(), l.schedule.clone(
 // must not be used.
 func (l *Learner) SetState(s State) error {
 	v := &s.Schedule
-	return check.First(
+	return cmp.Or(
 		check.Finite("credit and prices", []float64{v.Credit, v.Mean, v.Low, v.Prices}, 4),
 		l.est.Import(s.Estimates), l.restore(v))
 }

@@ -1,6 +1,7 @@
 package lspe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -60,7 +61,7 @@ func (s *Settings) Validate() error {
 	if !(s.Gamma > 0 && s.Gamma < 2) {
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
 	}
-	if err := check.First(
+	if err := cmp.Or(
 		check.Positive("kappa", s.Kappa), check.Positive("kappa_over", s.KappaOver), check.Positive("kappa_max", s.KappaMax),
 		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
 	); err != nil {
@@ -69,7 +70,7 @@ func (s *Settings) Validate() error {
 	if v := s.B.At(1); v > 1 {
 		return fmt.Errorf("b: step %q is %v at n = 1; allowed is at most 1", s.B, v)
 	}
-	return check.First(
+	return cmp.Or(
 		check.OneOf("critic", s.Critic, "lspe", "zero", "average", "negative", "random"),
 		check.OneOf("actor", s.Actor, "gradient", "off"),
 		check.OneOf("price", s.Price, "learned", "off"),

@@ -1,12 +1,12 @@
 package lspe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"ephemera/learner/critic"
-	"ephemera/learner/internal/check"
 )
 
 // State is the whole state of a [Learner] as data, between an Update and the
@@ -94,7 +94,7 @@ func (l *Learner) SetState(s State) error {
 		return fmt.Errorf("round is %v and total %v; allowed are 1 or more, and at most what a crawl of each source costs, %v", s.Round, s.Total, all)
 	}
 	p := &l.pooled
-	if err := check.First(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
+	if err := cmp.Or(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
 		return err
 	}
 	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth

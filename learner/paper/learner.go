@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,7 @@ const (
 // New returns the learner for the sources of an instance. It draws from r, which
 // may be nil if it acts under the budget.
 func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
-	if err := check.First(in.Validate(), set.Validate()); err != nil {
+	if err := cmp.Or(in.Validate(), set.Validate()); err != nil {
 		return nil, err
 	}
 	n := len(in.Sources)

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -132,7 +133,7 @@ func (s *Settings) SetReading(name string) error {
 // Validate reports the first field that is out of its range: the field, what
 // was found and what is allowed, in one line.
 func (s Settings) Validate() error {
-	if err := check.First(
+	if err := cmp.Or(
 		check.Positive("kappa", s.Kappa), check.Positive("kappa_max", s.KappaMax),
 		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"), s.critic().Validate(),
 	); err != nil {
@@ -152,7 +153,7 @@ func (s Settings) Validate() error {
 	case s.Price == "learned" && s.Reward != "crawled":
 		return fmt.Errorf("reward is %q; allowed with a price is crawled", s.Reward)
 	}
-	return check.First(
+	return cmp.Or(
 		check.OneOf("reading", s.Reading, s.Readings()...),
 		check.OneOf("margin", s.Margin, "state", "unit", "age"),
 		check.OneOf("gradient", s.Gradient, "sampled", "expected", "relative"),

@@ -24,16 +24,6 @@ func Positive(name string, v float64) error {
 	return fmt.Errorf("%s is %v; allowed is a finite number above 0", name, v)
 }
 
-// First returns the first error that is not nil.
-func First(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Finite reports a field that has not n finite entries.
 func Finite(name string, v []float64, n int) error {
 	if len(v) != n {

@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"cmp"
 	"fmt"
 
 	"ephemera/learner/critic"
@@ -43,7 +44,7 @@ func DefaultSettings() Settings {
 
 // Validate reports the first setting that is out of its range.
 func (s *Settings) Validate() error {
-	if err := check.First(
+	if err := cmp.Or(
 		check.Positive("kappa", s.Kappa), check.Positive("kappa_over", s.KappaOver), check.Positive("kappa_max", s.KappaMax),
 		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
 	); err != nil {

@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -36,7 +37,7 @@ func (l *Learner) State() State {
 // must not be used.
 func (l *Learner) SetState(s State) error {
 	n := len(l.src)
-	if err := check.First(
+	if err := cmp.Or(
 		check.Finite("price and scale", []float64{s.Price, s.Scale}, 2),
 		check.Finite("unit", s.Unit, n), check.Finite("threshold", s.Threshold, n), check.Finite("drift", s.Drift, 6*n),
 	); err != nil {
