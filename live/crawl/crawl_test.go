@@ -55,7 +55,7 @@ func simulateURLs(t testing.TB, server string, urls ...string) *sim {
 
 func (s *sim) open() {
 	s.t.Helper()
-	c, err := s.life.open(&s.now)
+	c, err := s.life.start(&s.now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestList(t *testing.T) {
 		t.Error("a feed that came back is not looked at")
 	}
 	if len(r.wrong) > 0 { // it came back with its validators
-		t.Error(r.example)
+		t.Error(r.wrong)
 	}
 }
 

@@ -33,9 +33,8 @@ const (
 	simNames = ".test"
 
 	// Headers of the simulated network.
-	simTime     = "Sim-Time"     // ms
-	simParallel = "Sim-Parallel" // host to which there were two connections
-	simSlow     = "Sim-Slow"     // the server sends no more than a part
+	simTime = "Sim-Time" // ms
+	simSlow = "Sim-Slow" // the server sends no more than a part
 )
 
 // kinds of feeds. A feed f0017.test is of the kind 17 mod their number.
@@ -92,9 +91,8 @@ type referee struct {
 	sites    map[string]*site
 	hosts    map[string]hostBlock
 	robots   map[string]time.Time // last request
-	wrong    map[string]int       // breaches by rule
-	example  map[string]string
-	hour     map[int64]int // feed requests by hour
+	wrong    map[string][]string  // breaches by rule
+	hour     map[int64]int        // feed requests by hour
 	requests int
 	unsure   int // answers that a crash may have lost
 }
@@ -102,16 +100,17 @@ type referee struct {
 func newReferee(t testing.TB, perHour float64) *referee {
 	r := &referee{
 		perHour: perHour, sites: map[string]*site{}, hosts: map[string]hostBlock{}, robots: map[string]time.Time{},
-		wrong: map[string]int{}, example: map[string]string{}, hour: map[int64]int{},
+		wrong: map[string][]string{}, hour: map[int64]int{},
 	}
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *referee) breach(rule, format string, args ...any) {
-	if r.wrong[rule]++; r.wrong[rule] == 1 {
-		r.example[rule] = fmt.Sprintf(format, args...)
+// breach notes that a rule is broken, if it is.
+func (r *referee) breach(broken bool, rule, format string, args ...any) {
+	if broken {
+		r.wrong[rule] = append(r.wrong[rule], fmt.Sprintf(format, args...))
 	}
 }
 
@@ -158,27 +157,16 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	r.requests++
 	r.now = now
-	if host := q.Header.Get(simParallel); host != "" {
-		r.breach("parallel connections", "%s", host)
-	}
-	if q.Header.Get("Cookie")+q.Header.Get("Referer")+q.URL.RawQuery != "" {
-		r.breach("cookie, referer or query", "%s %v", q.URL, q.Header)
-	}
-	if !strings.Contains(q.Header.Get("User-Agent"), "@") {
-		r.breach("no contact", "%s", q.Header.Get("User-Agent"))
-	}
-	if b := r.hosts[host]; now.Before(b.until) {
-		r.breach("before the Retry-After of a host", "%s%s at %v, allowed from %v", host, q.URL.Path, now, b.until)
-	}
+	r.breach(q.Header.Get("Cookie")+q.Header.Get("Referer")+q.URL.RawQuery != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
+	r.breach(!strings.Contains(q.Header.Get("User-Agent"), "@"), "no contact", "%s", q.Header.Get("User-Agent"))
+	r.breach(now.Before(r.hosts[host].until), "before the Retry-After of a host", "%s at %v, allowed from %v", host, now, r.hosts[host].until)
 	switch {
 	case q.URL.Path == "/robots.txt":
-		if last, ok := r.robots[host]; ok && now.Sub(last) < 23*time.Hour {
-			r.breach("robots.txt more than daily", "%s at %v and %v", host, last, now)
-		}
+		r.breach(now.Sub(r.robots[host]) < 23*time.Hour, "robots.txt more than daily", "%s at %v and %v", host, r.robots[host], now)
 		r.robots[host] = now
 		answer = func() { io.WriteString(w, "User-agent: *\nDisallow: /secret\nDisallow: /21/\n") }
 	case err != nil:
-		r.breach("unknown address", "%s", q.URL)
+		r.breach(true, "unknown address", "%s", q.URL)
 	default:
 		answer = r.feed(w, q, k, part[2], now)
 	}
@@ -199,21 +187,16 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 	at := fmt.Sprintf("feed %d (%s) %s: %v after the last request, %d failures, allowed after %v", k, kind, path, now.Sub(s.last), s.failures, s.allowed.Sub(s.last))
 	if path == "feed" {
 		h := now.Unix() / 3600
-		if r.hour[h]++; r.hour[h] > int(r.perHour*1.2)+32 {
-			r.breach("requests an hour", "%d", r.hour[h])
-		}
+		r.hour[h]++
+		r.breach(r.hour[h] > int(r.perHour*1.2)+32, "requests an hour", "%d", r.hour[h])
 	}
-	if s.requests > 0 && now.Sub(s.last) < shortest {
-		r.breach("shortest interval", "%s", at)
-	}
+	r.breach(now.Sub(s.last) < shortest, "shortest interval", "%s", at)
 	tag := q.Header.Get("If-None-Match") + q.Header.Get("If-Modified-Since")
 	rule := s.broken(now, tag)
 	if rule != "" && s.unsure && s.before.broken(now, tag) == "" {
 		s.rules, rule = s.before, ""
 	}
-	if rule != "" {
-		r.breach(rule, "%s: %q, sent was %q", at, tag, s.tag)
-	}
+	r.breach(rule != "", rule, "%s: %q, sent was %q", at, tag, s.tag)
 	if s.unsure {
 		s.failures = min(s.failures, s.before.failures)
 	}
@@ -246,14 +229,11 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 		head["Etag"], head["Last-Modified"] = []string{etag}, []string{modified}
 		return func() {
 			body := page(k, kind, now)
-			if kind == "slow" || chance > 0 {
-				w.Write(body)
-				return
+			if chance == 0 {
+				head.Set("Content-Encoding", "gzip")
+				body = zipped(body)
 			}
-			head.Set("Content-Encoding", "gzip")
-			z := gzip.NewWriter(w)
-			z.Write(body)
-			z.Close()
+			w.Write(body)
 		}
 	}
 	tag = fmt.Sprintf(`W/"%d-%d"`, k, now.Unix()/7200+int64(k)) // it changes every two hours
@@ -292,54 +272,50 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, k int, path strin
 			return status(http.StatusServiceUnavailable)
 		}
 		return status(http.StatusTooManyRequests)
-	case kind == "reset" && chance < 4:
+	case badAnswers[kind] != nil && chance < 4:
 		fail(0)
-		return func() {
-			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
-				c.(*net.TCPConn).SetLinger(0)
-				c.Close()
-			}
-		}
-	case kind == "slow" && chance < 4:
-		fail(0)
-		head.Set(simSlow, "yes")
-		return func() {
-			w.Write([]byte("<rss><channel>"))
-			w.(http.Flusher).Flush()
-			<-q.Context().Done()
-		}
-	case kind == "gzip bomb" && chance < 4:
-		fail(0)
-		head.Set("Content-Encoding", "gzip")
-		return func() { w.Write(bomb()) }
-	case kind == "huge" && chance < 4:
-		fail(0)
-		head.Set("Content-Length", fmt.Sprint(100<<20))
-		return func() {
-			b := make([]byte, 1<<16)
-			for err := error(nil); err == nil; {
-				_, err = w.Write(b)
-			}
-		}
-	case kind == "malformed" && chance < 4:
-		fail(0)
-		return func() { io.WriteString(w, "<rss><channel><item></channel>") }
+		return func() { badAnswers[kind](w, q) }
 	case kind == "disallowed" && strings.HasPrefix(q.URL.Path, "/21/"):
-		r.breach("disallowed by robots.txt", "%s", q.URL)
+		r.breach(true, "disallowed by robots.txt", "%s", q.URL)
 	}
 	return show(tag, shortest, shortest)
 }
 
-// bomb returns 50 MB of nothing in 50 KB.
-var bomb = sync.OnceValue(func() []byte {
+// badAnswers are those of feeds that fail half of the time.
+var badAnswers = map[string]http.HandlerFunc{
+	"malformed": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<rss><channel><item></channel>") },
+	"reset": func(w http.ResponseWriter, _ *http.Request) {
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			c.(*net.TCPConn).SetLinger(0)
+			c.Close()
+		}
+	},
+	"slow": func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set(simSlow, "yes")
+		io.WriteString(w, "<rss><channel>")
+		w.(http.Flusher).Flush()
+		<-q.Context().Done()
+	},
+	"gzip bomb": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(zipped(make([]byte, 3<<20)))
+	},
+	"huge": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(100<<20))
+		b := make([]byte, 1<<16)
+		for err := error(nil); err == nil; {
+			_, err = w.Write(b)
+		}
+	},
+}
+
+func zipped(text []byte) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	for range 50 {
-		z.Write(make([]byte, 1<<20))
-	}
+	z.Write(text)
 	z.Close()
 	return b.Bytes()
-})
+}
 
 // page returns what feed k shows: its last 10 items, one every k%50+1 hours.
 func page(k int, kind string, now time.Time) []byte {
@@ -376,41 +352,29 @@ type life struct {
 	Fault             string // in the table of faults
 }
 
-// network is how a crawler under test reaches the referee. It counts the connections
-// to each host, and time passes at once where a server sends no more.
+// network is how a crawler under test reaches the referee. It dies of a second connection
+// to a host, and time passes at once where a server sends no more.
 type network struct {
 	server string
 	fault  fault
-
-	mu       sync.Mutex
-	open     map[string]int
-	parallel string // host with two connections
+	open   sync.Map // hosts
 }
 
 func (n *network) dial(ctx context.Context, name, address string) (net.Conn, error) {
+	if _, parallel := n.open.LoadOrStore(address, true); parallel {
+		panic("two connections to " + address)
+	}
 	c, err := (&net.Dialer{}).DialContext(ctx, name, n.server)
-	if err != nil {
-		return nil, err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.open[address]++; n.open[address] > 1 {
-		n.parallel = address
-	}
-	closed := sync.OnceFunc(func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.open[address]--
-	})
-	return &wire{Conn: c, fault: n.fault, closed: closed}, nil
+	return &wire{Conn: c, network: n, address: address}, err
 }
 
 // wire is a connection to the referee.
 type wire struct {
 	net.Conn
-	fault  fault
-	slow   bool
-	closed func()
+	*network
+	address string
+	slow    bool
+	once    sync.Once
 }
 
 func (w *wire) Read(b []byte) (int, error) {
@@ -419,20 +383,20 @@ func (w *wire) Read(b []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(b)
 	w.slow = bytes.Contains(b[:n], []byte(simSlow))
-	if w.fault.sent != "" {
-		copy(b, bytes.ReplaceAll(b[:n], []byte(w.fault.sent), []byte(w.fault.heard)))
-	}
+	copy(b, w.fault.change(b[:n]))
 	return n, err
 }
 
+func (w *wire) Write(b []byte) (int, error) { return w.Conn.Write(w.fault.change(b)) }
+
 func (w *wire) Close() error {
-	defer w.closed()
+	w.once.Do(func() { w.open.Delete(w.address) })
 	return w.Conn.Close()
 }
 
-// open returns a crawler with a simulated clock.
-func (l *life) open(now *time.Time) (*Crawler, error) {
-	n := &network{server: l.Server, fault: faults[l.Fault], open: map[string]int{}}
+// start returns a crawler with a simulated clock.
+func (l *life) start(now *time.Time) (*Crawler, error) {
+	n := &network{server: l.Server, fault: faults[l.Fault]}
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
@@ -442,28 +406,18 @@ func (l *life) open(now *time.Time) (*Crawler, error) {
 		n.fault.options(&o)
 	}
 	c, err := Open(o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.fetcher.MaxBytes, c.fetcher.Dial = 1<<20, n.dial
+		c.fetcher.Header = func(h http.Header) { h.Set(simTime, fmt.Sprint(now.UnixMilli())) }
 	}
-	c.fetcher.MaxBytes, c.fetcher.Dial = 1<<20, n.dial
-	c.fetcher.Header = func(h http.Header) {
-		h.Set(simTime, fmt.Sprint(now.UnixMilli()))
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		h.Set(simParallel, n.parallel)
-		n.parallel = ""
-	}
-	if n.fault.crawler != nil {
-		n.fault.crawler(c)
-	}
-	return c, nil
+	return c, err
 }
 
 // live crawls by a simulated clock, and dies by SIGKILL at a random moment of the last
 // epoch.
 func (l *life) live() error {
 	now := l.Begin
-	c, err := l.open(&now)
+	c, err := l.start(&now)
 	if err != nil {
 		return err
 	}
@@ -577,18 +531,19 @@ func TestReferee(t *testing.T) {
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every)
-	for rule, count := range r.wrong {
-		t.Errorf("%s: %d times, such as %s", rule, count, r.example[rule])
+	for rule, breaches := range r.wrong {
+		t.Errorf("%s: %d times, such as %s", rule, len(breaches), breaches[0])
 	}
 }
 
 // fault is something that a crawler does wrong.
 type fault struct {
-	options     func(*Options)
-	crawler     func(*Crawler)
-	minutely    func(*Crawler)
-	sent, heard string // equally long: it hears the second where the first was sent
+	options  func(*Options)
+	minutely func(*Crawler)
+	from, to string // equally long: what it sends and hears is changed so
 }
+
+func (f *fault) change(b []byte) []byte { return bytes.ReplaceAll(b, []byte(f.from), []byte(f.to)) }
 
 // faults are named after the rules that they break.
 var faults map[string]fault
@@ -596,15 +551,16 @@ var faults map[string]fault
 func init() {
 	firstTags := map[string]string{}
 	faults = map[string]fault{
-		"before max-age, Retry-After, ttl or backoff": {sent: "max-age=7200", heard: "max-age=0000"},
-		"before the Retry-After of a host":            {sent: "Retry-After", heard: "Retry-Aftex"},
-		"after 410":                                   {sent: "410 Gone", heard: "404 Gone"},
-		"at the old address":                          {sent: "301 Moved", heard: "302 Moved"},
-		"disallowed by robots.txt":                    {sent: "Disallow: /21/", heard: "Disallow: /99/"},
-		"unconditional requests":                      {sent: "Etag:", heard: "Xtag:"},
+		"before max-age, Retry-After, ttl or backoff": {from: "max-age=7200", to: "max-age=0000"},
+		"before the Retry-After of a host":            {from: "Retry-After", to: "Retry-Aftex"},
+		"after 410":                                   {from: "410 Gone", to: "404 Gone"},
+		"at the old address":                          {from: "301 Moved", to: "302 Moved"},
+		"disallowed by robots.txt":                    {from: "Disallow: /21/", to: "Disallow: /99/"},
+		"unconditional requests":                      {from: "If-None-Match", to: "Xf-None-Match"},
+		"no contact":                                  {from: "me@example", to: "me.example"},
+		"cookie, referer or query":                    {from: "Accept:", to: "Cookie:"},
 		"shortest interval":                           {options: func(o *Options) { o.Shortest = 5 * time.Minute }},
 		"requests an hour":                            {options: func(o *Options) { o.PerHour *= 3 }},
-		"no contact":                                  {crawler: func(c *Crawler) { c.fetcher.Agent = "anybody" }},
 		"changes of validators": {minutely: func(c *Crawler) { // the first one is never replaced
 			for address, r := range c.feeds {
 				if tag := &r.Place.ETag; firstTags[address] == "" {
@@ -617,22 +573,6 @@ func init() {
 		"robots.txt more than daily": {minutely: func(c *Crawler) {
 			for address := range c.feeds {
 				c.store.SetValue("robots/http://"+c.feeds[address].ID.Key, []byte("{}"))
-			}
-		}},
-		"parallel connections": {crawler: func(c *Crawler) {
-			dial := c.fetcher.Dial
-			c.fetcher.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-				if second, err := dial(ctx, network, address); err == nil {
-					defer second.Close()
-				}
-				return dial(ctx, network, address)
-			}
-		}},
-		"cookie, referer or query": {crawler: func(c *Crawler) {
-			header := c.fetcher.Header
-			c.fetcher.Header = func(h http.Header) {
-				header(h)
-				h.Set("Cookie", "a=b")
 			}
 		}},
 	}
@@ -648,7 +588,7 @@ func TestFaults(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			r := newReferee(t, 120)
 			play(t, r, rule, 112, 2, 12*time.Hour)
-			if r.wrong[rule] == 0 {
+			if len(r.wrong[rule]) == 0 {
 				t.Errorf("it was not noticed; %v", r.wrong)
 			}
 		})
