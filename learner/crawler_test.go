@@ -157,6 +157,26 @@ func TestCrawlerRules(t *testing.T) {
 	}
 }
 
+// TestUnknownWorth: an item whose worth is not known yet is an item.
+func TestUnknownWorth(t *testing.T) {
+	items := map[bool]float64{} // per hour, by whether their worth is known
+	for known, worth := range map[bool]float64{true: 1, false: math.NaN()} {
+		c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+		err := c.Add("a", Source{})
+		for n := 1; n < 100 && err == nil; n++ {
+			at := began.Add(time.Duration(n) * time.Hour)
+			err = c.Update(Crawl{Source: "a", At: at, Items: []Item{{at.Add(-time.Minute), worth}}})
+		}
+		b, err2 := c.Belief("a")
+		if items[known] = b.Items; err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	}
+	if items[true] < .5 || items[false] < .9*items[true] {
+		t.Errorf("items per hour are %v", items)
+	}
+}
+
 // BenchmarkAdd adds 20 000 sources, one by one.
 func BenchmarkAdd(b *testing.B) {
 	for b.Loop() {
