@@ -90,7 +90,7 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	case e.Small && (!s.Mean || s.Seeded):
 		return "it is for the mean dynamics"
 	case e.Misled && s.Believed == nil:
-		return "it needs parameters that are believed and not true, by -believe"
+		return "it needs parameters other than the true ones, of an instance that -believe names"
 	case e.Packs && !slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
 		return "it packs crawls of unequal cost, and here all cost the same"
 	}

@@ -214,7 +214,7 @@ func (c *Resolved) resolveWorld() error {
 		{"world.split", "replay", w.Split != 0 && w.Split != usual.Split},
 	} {
 		if x.changed && w.Kind != x.kind {
-			return wrong("%s belongs to world.kind = %q; here it is %q", x.key, x.kind, w.Kind)
+			return wrong("%s is a setting of world %s; the world here is %s", x.key, x.kind, w.Kind)
 		}
 	}
 	if w.Kind != "poisson" {
@@ -226,9 +226,9 @@ func (c *Resolved) resolveWorld() error {
 	}
 	switch {
 	case w.Kind == "mean" && c.play.Level == env.LevelOnline:
-		return wrong("world.kind is mean, which has no items for an online learner; use poisson")
+		return wrong("world mean has no items, and knowledge online is of items; world poisson has them")
 	case w.Kind == "replay" && w.Trace == "":
-		return wrong("world.kind is replay, which needs a recording; world.trace names one")
+		return wrong("world replay needs a recording; world.trace names one")
 	case w.Kind == "replay" && c.Instance.Name != "":
 		return wrong("instance.name is %q; a recording brings sources of its own, leave it out", c.Instance.Name)
 	}

@@ -9,6 +9,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
 )
 
 func rowOf(r result.Report, policy string) result.Row {
@@ -134,6 +135,34 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%s: %+v", x.what, row)
 			}
 		}
+	}
+}
+
+// Of a figure of which less is better the least is the best, a learner while it learns
+// is no winner, a missing run has no pair, and days of one week are one draw of chance.
+func TestSummarize(t *testing.T) {
+	lost := Figure{Name: "lost", Less: true, Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }}
+	weeks := []float64{.9, 0, .7, -.2, .5}
+	group := func(name string, mean float64, fitted bool) Group {
+		g := Group{Name: name, Seeds: 6, Figures: []Figure{lost}}
+		for seed := range 6 {
+			r := &Record{Fitted: fitted}
+			r.Learned.Reward = mean + float64(seed%2)
+			for day := range 7 * len(weeks) {
+				r.Learned.Days = append(r.Learned.Days, mean*weeks[day/7])
+			}
+			g.Records = append(g.Records, r)
+		}
+		return g
+	}
+	a, b, c := group("a", 3, false), group("b", 1, false), group("c", 2, false)
+	b.Learning, a.Than, c.Records[5] = true, &c, nil
+	s := Summarize([]Group{a, b, c}, 0, stats.New(1))
+	if !slices.Equal(s.Order, []int{1, 2, 0}) || s.Rows[2].Mean[0].N != 5 || s.Rows[0].Diff.Value != 1 || s.Verdict != "The best by lost is c, before a." {
+		t.Errorf("%+v", s)
+	}
+	if s = Summarize([]Group{group("a", 3, true), group("c", 2, true)}, 0, stats.New(1)); s.Verdict != "The best two by lost, c and a, cannot be told apart." {
+		t.Error(s.Verdict)
 	}
 }
 

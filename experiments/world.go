@@ -35,7 +35,7 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 	}
 	open := worlds[w.Kind]
 	if open == nil {
-		return Scene{}, wrong("kind is %q; allowed are %s, and replay of a recording", w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
+		return Scene{}, wrong("world is %q; allowed are %s, and replay with a recording", w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
 	}
 	return open(w, in, level)
 }

@@ -44,13 +44,13 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		longest      time.Duration
 		columns      = env.PublishedColumns
 	)
-	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour; default those of -now, or every source every 4h")
-	f.DurationVar(&period, "every", 0, "`time` in which so many crawls visit every source once, such as 30m, instead of -crawls-per-hour")
-	f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch, stormcrawler (or NAME-relative), which make as many crawls as they like unless a number is given, or a file with the columns source and crawled, whose crawls count; default every source in turn")
-	f.StringVar(&told, "told", told, "when the utility of an item becomes known: `late:48h` after its publication, now, when it is crawled, or never, and all items count 1")
-	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; older ones are missed. 0 is all that is new, and the last 20 at the first crawl")
-	f.DurationVar(&longest, "longest", 0, "`time` between two crawls of a source at most, by the learner; default a week, or that of eight rounds if it is longer")
-	f.Func("columns", "what columns are called where they are not called so: `source=feed,published=date,utility=votes`", func(text string) error { return name(&columns, text) })
+	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour (default as many as are made now, by -now, or as every source every 4h needs)")
+	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes to crawl every source once in that time, in place of -crawls-per-hour")
+	f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch or stormcrawler, or one of these with -relative behind it, with as many crawls as it makes of itself unless a number is given; or a file of the crawls that were made, with the columns source and crawled (default every source in turn)")
+	f.StringVar(&told, "told", told, "`when` the utility of an item becomes known: late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
+	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. 0 stands for all new ones, and for the last 20 at the first crawl")
+	f.DurationVar(&longest, "longest", 0, "`time` that the learner lets pass at most between two crawls of a source (default a week, or the time of eight rounds if that is longer)")
+	f.Func("columns", "`names` of the columns of LOG where they are others than source, published and utility: source=feed,published=date,utility=votes", func(text string) error { return name(&columns, text) })
 	f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls (default the first item that is not far from the rest)", func(text string) error { return date(&q.First, text) })
 	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)", func(text string) error { return date(&q.Last, text) })
 	f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
@@ -147,7 +147,7 @@ func name(c *env.Columns, text string) error {
 		column, heading, _ := strings.Cut(part, "=")
 		field := map[string]*string{"source": &c.Source, "published": &c.Time, "utility": &c.Utility}[column]
 		if field == nil || heading == "" {
-			return fmt.Errorf("%q is not one of source=, published= and utility= with what the column is called", part)
+			return fmt.Errorf("%q names no column; allowed are source=NAME, published=NAME and utility=NAME", part)
 		}
 		*field = heading
 	}

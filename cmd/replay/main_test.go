@@ -78,7 +78,7 @@ func TestErrors(t *testing.T) {
 		{[]string{log, "-told", "48h"}, cli.Usage, `-told is "48h"; allowed are late:`},
 		{[]string{log, "-longest", "1s"}, cli.Usage, "-longest is 1s; allowed is 1m or more"},
 		{[]string{log, "-longest", "2h"}, cli.Failure, "sources every 2.0 h takes 4 crawls per hour; there are 2"},
-		{[]string{log, "-columns", "feed"}, cli.Usage, `-columns: "feed" is not one of source=, published= and utility=`},
+		{[]string{log, "-columns", "feed"}, cli.Usage, `-columns: "feed" names no column; allowed are source=NAME`},
 		{[]string{log, "-columns", "published=date"}, cli.Failure, `column "date" is missing`},
 		{[]string{log, "-from", "yesterday"}, cli.Usage, `-from: is "yesterday"; allowed is a date`},
 		{[]string{log, "-from", "2026-01-01"}, cli.Failure, "nothing was published from 2026-01-01"},

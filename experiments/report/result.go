@@ -46,25 +46,29 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		}
 		*to = strings.TrimSpace(string(text))
 	}
-	var groups []group
+	of := map[string][]*experiments.Record{} // by the algorithm
 	for _, rec := range records {
-		if rec.Learned.Epochs != r.Steps || rec.Run.Seed-r.Seed >= uint64(r.Seeds) {
-			continue // of an earlier call
-		}
-		name, _, _ := strings.Cut(rec.Run.Algorithm(), "@")
-		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, group{name: name, style: styleOf(r, name)})
-		}
-		groups[i].records = append(groups[i].records, rec)
-	}
-	for k := range groups {
-		if slices.ContainsFunc(groups[k].records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 }) {
-			groups[k].name += overBudget
+		if rec.Learned.Epochs == r.Steps && rec.Run.Seed-r.Seed < uint64(r.Seeds) { // and not of an earlier call
+			name, _, _ := strings.Cut(rec.Run.Algorithm(), "@")
+			of[name] = append(of[name], rec)
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b group) int { return a.style - b.style })
+	learner, _, _ := strings.Cut(r.Algorithm, "+")
+	var groups []group
+	for k, row := range r.Results {
+		name := strings.TrimSuffix(row.Policy, "/learned")
+		if name == "learned" {
+			name = learner
+		}
+		g := group{name, k, of[name]}
+		delete(of, name)
+		if slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 }) {
+			g.name += overBudget
+		}
+		if g.records != nil {
+			groups = append(groups, g)
+		}
+	}
 	p.Sections = append(p.Sections, learning(groups), learnedOverExact(groups))
 	for _, g := range groups {
 		if rec := g.records[0]; r.Seeds == 1 && strings.TrimSuffix(g.name, overBudget) == r.Algorithm {
@@ -76,16 +80,6 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		}
 	}
 	return p, nil
-}
-
-// styleOf returns the place of an algorithm's row, which is its style.
-func styleOf(r *result.Report, name string) int {
-	for k, row := range r.Results {
-		if row.Policy == name || row.Policy == name+"/learned" || row.Policy == "learned" && strings.HasPrefix(r.Algorithm+"+", name+"+") {
-			return k
-		}
-	}
-	return len(r.Results)
 }
 
 // rewards are those of the policies and, where runs were compared, their

@@ -58,12 +58,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := &command{flags: f, args: args}
 	var preset string
 	c.runs.Define(f)
-	cli.Choice(f, &preset, "preset", "", "`name` of a fixed set of runs: papers measures and judges every figure of the papers and draws the figures of TCNS into -out", "papers")
-	f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and file:DIR is what train learned in that directory")
+	cli.Choice(f, &preset, "preset", "", "`name` of a fixed comparison: papers measures every figure that the papers print, judges it, and draws the figures of TCNS into -out", "papers")
+	f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and what train learned with -out DIR by file:DIR")
 	f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
 	f.Count(&c.seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	cli.DefineFormat(f, &c.format)
-	f.StringVar(&c.batch.Dir, "out", "", "`directory` of the runs and of result.json, result.md, runs.csv and command.txt, with -preset papers of the drawn figures (default "+picturesDir+"); created if missing")
+	f.StringVar(&c.batch.Dir, "out", "", "`directory` that is made for the runs and their results; with -preset papers for the drawn figures (default "+picturesDir+")")
 	cli.DefineBatch(f, &c.batch)
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *command) choose(ctx context.Context) ([]contender, error) {
 	}
 	for key := range c.runs.Settings {
 		if !slices.ContainsFunc(chosen, func(x contender) bool { return x.entry.Has(level, key) }) {
-			return nil, cli.Usagef("setting %q reaches none of the compared policies", key)
+			return nil, cli.Usagef("none of the compared policies has the setting %q", key)
 		}
 	}
 	return chosen, nil

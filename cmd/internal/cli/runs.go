@@ -25,15 +25,15 @@ func (r *Runs) Define(f *Flags) {
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
 		{"law", "instance.law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own"},
-		{"believe", "instance.believe", "`instance` of the same sources, whose parameters all policies are given but whittle, the reference"},
+		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, are told its parameters in place of the true ones"},
 		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)"},
 		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise"},
 		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
-		{"trace", "world.trace", "`file` with the columns source,published_unix,utility (1 if left out); .csv or .csv.gz, or a pipe"},
-		{"epoch", "world.epoch", "`length` of an epoch, such as 30m or 1h"},
-		{"decay", "world.decay", "`rate` per hour at which interest decays; with knowledge online the learner estimates it"},
-		{"split", "world.split", "`share` of the recording's time on which the model is fitted; the rest is measured"},
-		{"steps", "steps", "`epochs` of every run; on a recording at most, and by default, all of its measured part"},
+		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: CSV with the columns source, published and, if items differ in worth, utility; it may be compressed by gzip, or a pipe"},
+		{"epoch", "world.epoch", "`length` of an epoch of -trace, such as 30m or 1h"},
+		{"decay", "world.decay", "`rate` per hour at which the interest of -trace decays; with knowledge online the learner estimates it"},
+		{"split", "world.split", "`share` of the time of -trace on which the model is fitted; the rest is measured"},
+		{"steps", "steps", "`epochs` of every run; with -trace all of the measured part unless fewer are asked for"},
 	} {
 		if v := r.Value(x.key); v != "" && v != 0. {
 			x.usage += fmt.Sprintf(" (default %v)", v)
@@ -45,7 +45,7 @@ func (r *Runs) Define(f *Flags) {
 	for _, x := range experiments.Learners() {
 		about = append(about, x.Name+" ("+x.About+")")
 	}
-	f.StringVar(&r.Named, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first for the knowledge")
+	f.StringVar(&r.Named, "algorithm", "", "`name` of the learner: "+strings.Join(about, ", ")+"; by default the first that is made for the level of knowledge")
 	Choice(f, &r.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
 	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
@@ -91,7 +91,7 @@ func WrongSetting(err error) error {
 // DefineBatch adds the flags that say how runs are performed.
 func DefineBatch(f *Flags, b *experiments.Batch) {
 	f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
-	f.Func("shard", "`I/N`, with -out: perform only every N-th run, from number I of 0 to N-1 on", func(text string) (err error) {
+	f.Func("shard", "`I/N`: with -out, perform only every N-th run, beginning with number I, which is 0 to N-1", func(text string) (err error) {
 		b.Shard, err = experiments.ParseShard(text)
 		return err
 	})

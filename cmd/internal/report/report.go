@@ -17,13 +17,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("report", `
 Writes report.html and plots/ into directories of results.
 
-  report DIR...     DIR is where sweep, train or bench put its results`)
+  report DIR...     DIR is a directory that sweep, train or bench made with -out`)
 	operands, done, err := f.ParseAll(args, math.MaxInt, stdout)
 	if done || err != nil {
 		return err
 	}
 	if len(operands) == 0 {
-		return cli.Usagef("name the directory of a sweep, such as results/kappa")
+		return cli.Usagef("no directory is named; name one that sweep, train or bench made, such as results/kappa")
 	}
 	for _, dir := range operands {
 		p, err := report.Load(ctx, dir, cli.Quote(filepath.ToSlash(dir)))

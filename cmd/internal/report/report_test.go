@@ -62,7 +62,7 @@ func TestMistakes(t *testing.T) {
 		say    string
 		status int
 	}{
-		{nil, "name the directory", cli.Usage},
+		{nil, "no directory is named", cli.Usage},
 		{[]string{dir, "-x"}, "-x", cli.Usage},
 		{[]string{dir}, "holds no results", cli.Failure},
 	} {

@@ -22,17 +22,18 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var set []string
 	var format result.Format
 	f := cli.NewFlags("sweep", `
-Runs the cells of a configuration (by default kappa) under
-every seed, on all cores, and goes on where an earlier call ended.
+Runs a grid of settings, each combination (a cell) under every seed, and compares
+them. Called again, it runs what is missing.
 
-  sweep [flags] [CONFIG]        CONFIG is a .toml file or one of `+strings.Join(configs.Names(), ", "))
-	f.BoolVar(&list, "list", false, "show the cells, and run nothing")
-	f.Func("set", "`key=value` overrides any key of the configuration, a list makes a grid; may be repeated", func(text string) error {
+  sweep [flags] [CONFIG]        CONFIG is a .toml file or one of these, by default kappa:
+                                `+strings.Join(configs.Names(), ", "))
+	f.BoolVar(&list, "list", false, "print the names of the cells, and run nothing")
+	f.Func("set", "`key=value` that takes the place of a key of the configuration; a list, such as learner.kappa=[1,2], makes a grid; may be repeated", func(text string) error {
 		set = append(set, text)
 		return nil
 	})
 	f.StringVar(&o.Dir, "out", "results/NAME", "`directory` of the results")
-	f.BoolVar(&o.ReadOnly, "summarize", false, "run nothing, and summarize the runs that are there")
+	f.BoolVar(&o.ReadOnly, "summarize", false, "summarize the runs that are done, and run nothing")
 	cli.DefineBatch(f, &o.Batch)
 	cli.DefineFormat(f, &format)
 	names, done, err := f.ParseAll(args, 1, stdout)

@@ -48,7 +48,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := &command{flags: f, args: args}
 	c.runs.Define(f)
 	cli.DefineFormat(f, &c.format)
-	f.StringVar(&c.batch.Dir, "out", "", "`directory` of the results; created if missing")
+	f.StringVar(&c.batch.Dir, "out", "", "`directory` that is made for the learner, the runs and their results")
 	cli.DefineBatch(f, &c.batch)
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
