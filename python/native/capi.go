@@ -18,11 +18,8 @@ import (
 	"unsafe"
 )
 
-// at returns what C has at an address, nil for NULL.
+// at returns what C has at an address.
 func at[T, P any](address *P, length int) []T {
-	if address == nil {
-		return nil
-	}
 	return unsafe.Slice((*T)(unsafe.Pointer(address)), length)
 }
 

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,10 +19,11 @@ import (
 // crawlerSettings say what a crawler is.
 type crawlerSettings struct {
 	spec
-	player
-	Seed   uint64
-	Start  int64   // Unix time of the first decision
-	Length float64 // seconds between decisions; 0 without dates
+	Name     string
+	Settings map[string]any
+	Seed     uint64
+	Start    int64   // Unix time of the first decision
+	Length   float64 // seconds between decisions; 0 without dates
 }
 
 // crawler is a policy or a learner outside of a run: its owner crawls.
@@ -45,15 +47,17 @@ func newCrawler(text []byte) (*crawler, error) {
 	if err := decode(text, &s); err != nil {
 		return nil, err
 	}
-	if e, err := experiments.Find(s.Name); err == nil && s.Knowledge == "" {
-		s.Knowledge = e.FirstLevel()
+	entry, err := experiments.Find(s.Name)
+	if err != nil {
+		return nil, err
 	}
+	s.Knowledge = cmp.Or(s.Knowledge, entry.FirstLevel())
 	scene, err := s.scene(context.Background(), s.Seed)
 	if err != nil {
 		return nil, err
 	}
 	c := &crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
-	entry, set, err := s.configure(s.Knowledge)
+	set, err := entry.Configure(c.level, s.Settings)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ephemera/env"
+	"ephemera/experiments"
 	"ephemera/learner"
 )
 
@@ -20,8 +21,10 @@ func newFeeds(text []byte) (*feeds, error) {
 	}
 	err := decode(text, &s)
 	if err == nil && len(s.Settings) > 0 {
-		p := player{Name: s.Learner, Settings: s.Settings}
-		_, s.CrawlerOptions.Settings, err = p.configure(env.LevelOnline)
+		var e *experiments.Entry
+		if e, err = experiments.Find(s.Learner); err == nil {
+			s.CrawlerOptions.Settings, err = e.Configure(env.LevelOnline, s.Settings)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -65,25 +64,4 @@ func (s *spec) scene(ctx context.Context, seed uint64) (scene experiments.Scene,
 		err = fmt.Errorf("window is %d; allowed are 1 to %d epochs, those of the part on which the model is fitted", s.Window, scene.Epochs-1)
 	}
 	return scene, err
-}
-
-// player is an entry of the catalogue with settings.
-type player struct {
-	Name     string
-	Settings map[string]any
-}
-
-// configure finds the entry and reads its settings.
-func (p *player) configure(level env.Level) (*experiments.Entry, any, error) {
-	e, err := experiments.Find(p.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	for key, v := range p.Settings {
-		if x, ok := v.(float64); ok && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-			p.Settings[key] = int64(x) // JSON does not tell whole numbers from others
-		}
-	}
-	settings, err := e.Configure(level, p.Settings)
-	return e, settings, err
 }
