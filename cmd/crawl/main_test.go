@@ -83,6 +83,7 @@ func TestRuns(t *testing.T) {
 		want string
 	}{
 		{[]string{"-dry", "-dir", state}, " looks in 24 hours"},
+		{[]string{"-once", "-dir", filepath.Join(dir, "refused"), "-contact", "me@example.org"}, "2 requests were made."}, // of none: they are private
 		{[]string{"-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, "2 requests were made."},
 		{[]string{"-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, "0 requests were made."},
 		{[]string{"-export", log, "-dir", state}, "log.csv.gz holds 40 items."},

@@ -276,8 +276,9 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		wait(d+rand.N(d/2), "it failed")
 	case feed.Found:
 		r.Title = cmp.Or(res.Feed.Title, r.Title)
+		known := !r.Last.IsZero() || !r.Imported.IsZero()
 		e.Items = r.news(res.Feed.Items, now)
-		e.Truncated = !r.Last.IsZero() && len(e.Items) > 0 && len(e.Items) == len(res.Feed.Items)
+		e.Truncated = known && len(e.Items) > 0 && len(e.Items) == len(res.Feed.Items)
 		r.hub(res.Feed)
 		fallthrough
 	case feed.Unchanged:

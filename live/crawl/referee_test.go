@@ -397,15 +397,11 @@ func (w *wire) Close() error {
 // start returns a crawler with a simulated clock.
 func (l *life) start(now *time.Time) (*Crawler, error) {
 	n := &network{server: l.Server, fault: faults[l.Fault]}
-	o := Options{
+	c, err := Open(Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
 		Now: func() time.Time { return *now }, Log: slog.New(slog.DiscardHandler),
-	}
-	if n.fault.options != nil {
-		n.fault.options(&o)
-	}
-	c, err := Open(o)
+	})
 	if err == nil {
 		c.fetcher.MaxBytes, c.fetcher.Dial = 1<<20, n.dial
 		c.fetcher.Header = func(h http.Header) { h.Set(simTime, fmt.Sprint(now.UnixMilli())) }
@@ -436,9 +432,6 @@ func (l *life) live() error {
 			}
 			c.Wait()
 		}
-		if f := faults[l.Fault]; f.minutely != nil {
-			f.minutely(c)
-		}
 	}
 	return c.Close()
 }
@@ -446,37 +439,19 @@ func (l *life) live() error {
 func TestMain(m *testing.M) {
 	if text := os.Getenv("EPHEMERA_TEST_LIFE"); text != "" {
 		var l life
-		err := json.Unmarshal([]byte(text), &l)
-		if err == nil {
-			err = l.live()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		os.Exit(1)
+		json.Unmarshal([]byte(text), &l)
+		panic(l.live())
+	}
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		os.Setenv("TMPDIR", "/dev/shm") // weeks of disk are played in minutes
 	}
 	os.Exit(m.Run())
 }
 
-// memoryDir returns a directory in memory, where the system has such.
-func memoryDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "ephemera-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func writeOPML(t testing.TB, path string, urls ...string) {
 	t.Helper()
-	var b bytes.Buffer
-	b.WriteString(`<opml version="2.0"><body>`)
-	for _, u := range urls {
-		fmt.Fprintf(&b, `<outline text="feed" xmlUrl=%q/>`, u)
-	}
-	b.WriteString(`</body></opml>`)
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+	text := `<opml version="2.0"><body><outline xmlUrl="` + strings.Join(urls, `"/><outline xmlUrl="`) + `"/></body></opml>`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -484,7 +459,7 @@ func writeOPML(t testing.TB, path string, urls ...string) {
 // play has a crawler of n feeds killed again and again for some days.
 func play(t *testing.T, r *referee, fault string, n, days int, every time.Duration) {
 	perHour := r.perHour
-	dir := memoryDir(t)
+	dir := t.TempDir()
 	l := life{Server: r.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: perHour, Fault: fault}
 	var urls []string
 	for k := range n {
@@ -536,46 +511,22 @@ func TestReferee(t *testing.T) {
 	}
 }
 
-// fault is something that a crawler does wrong.
-type fault struct {
-	options  func(*Options)
-	minutely func(*Crawler)
-	from, to string // equally long: what it sends and hears is changed so
-}
+// fault is what a crawler does wrong: what it sends and hears is changed.
+type fault struct{ from, to string } // equally long
 
 func (f *fault) change(b []byte) []byte { return bytes.ReplaceAll(b, []byte(f.from), []byte(f.to)) }
 
 // faults are named after the rules that they break.
-var faults map[string]fault
-
-func init() {
-	firstTags := map[string]string{}
-	faults = map[string]fault{
-		"before max-age, Retry-After, ttl or backoff": {from: "max-age=7200", to: "max-age=0000"},
-		"before the Retry-After of a host":            {from: "Retry-After", to: "Retry-Aftex"},
-		"after 410":                                   {from: "410 Gone", to: "404 Gone"},
-		"at the old address":                          {from: "301 Moved", to: "302 Moved"},
-		"disallowed by robots.txt":                    {from: "Disallow: /21/", to: "Disallow: /99/"},
-		"unconditional requests":                      {from: "If-None-Match", to: "Xf-None-Match"},
-		"no contact":                                  {from: "me@example", to: "me.example"},
-		"cookie, referer or query":                    {from: "Accept:", to: "Cookie:"},
-		"shortest interval":                           {options: func(o *Options) { o.Shortest = 5 * time.Minute }},
-		"requests an hour":                            {options: func(o *Options) { o.PerHour *= 3 }},
-		"changes of validators": {minutely: func(c *Crawler) { // the first one is never replaced
-			for address, r := range c.feeds {
-				if tag := &r.Place.ETag; firstTags[address] == "" {
-					firstTags[address] = *tag
-				} else {
-					*tag = firstTags[address]
-				}
-			}
-		}},
-		"robots.txt more than daily": {minutely: func(c *Crawler) {
-			for address := range c.feeds {
-				c.store.SetValue("robots/http://"+c.feeds[address].ID.Key, []byte("{}"))
-			}
-		}},
-	}
+var faults = map[string]fault{
+	"before max-age, Retry-After, ttl or backoff": {"max-age=7200", "max-age=0000"},
+	"before the Retry-After of a host":            {"Retry-After", "Retry-Aftex"},
+	"after 410":                                   {"410 Gone", "404 Gone"},
+	"at the old address":                          {"301 Moved", "302 Moved"},
+	"disallowed by robots.txt":                    {"Disallow: /21/", "Disallow: /99/"},
+	"unconditional requests":                      {"If-None-Match", "Xf-None-Match"},
+	"changes of validators":                       {`W/"`, `V/"`},
+	"no contact":                                  {"me@example", "me.example"},
+	"cookie, referer or query":                    {"Accept:", "Cookie:"},
 }
 
 // TestFaults: the referee notices each kind of fault, although the crawler is killed

@@ -144,19 +144,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestPrivate: no name leads to an address of a private network.
-func TestPrivate(t *testing.T) {
-	f := &Fetcher{Timeout: time.Second, MaxBytes: 1 << 20, Memory: &memory{}, Now: time.Now, Dial: (&net.Dialer{Control: Public}).DialContext}
-	for _, host := range []string{
-		"localhost", "127.0.0.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1",
-		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[fe80::1]", "[fd00::1]", "[64:ff9b::a00:1]", "[2002:a00:1::]",
-	} {
-		if r := f.Fetch(Place{URL: "http://" + host + "/feed"}); r.Err == nil || !strings.Contains(r.Err.Error(), "-allow-private") {
-			t.Errorf("%s: %v", host, r.Err)
-		}
-	}
-}
-
 // TestRobots holds rules of RFC 9309, with its examples of section 5.
 func TestRobots(t *testing.T) {
 	const own = "User-agent: ephemera\n"
