@@ -123,7 +123,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return fmt.Errorf("-out: %w", err)
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", path)
-	return a.Write(stdout, format)
+	return result.Print(stdout, a, format)
 }
 
 // hoursLate returns after how many hours utility becomes known.

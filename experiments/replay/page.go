@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -131,7 +130,7 @@ func (a *Answer) Week() *result.Table {
 }
 
 // Document implements [result.Printed]: in JSON the figures as one object, with the
-// keys of all commands and its own, and in CSV the schedules.
+// keys of all commands and its own, and otherwise the schedules; the page has more.
 func (a *Answer) Document() result.Document {
 	value := struct {
 		result.Report
@@ -148,39 +147,11 @@ func (a *Answer) Document() result.Document {
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
 		hours(a.HalfLife), a.SecondHalf,
 	}
-	return result.Document{Value: value, Rows: scheduleTable(a.Rows)}
-}
-
-// shown is how many rows of a table are printed; the page has all.
-const shown = 20
-
-// Write prints the answer: all sections as a table or in Markdown, or its document.
-func (a *Answer) Write(w io.Writer, f result.Format) error {
-	if f == result.JSON || f == result.CSV {
-		return result.Print(w, a, f)
+	p, table := a.Page(), scheduleTable(a.Rows)
+	return result.Document{
+		Value: value, Rows: table, Table: table, First: append(slices.Clone(table.Header[:4]), "of now", "interest per hour"),
+		Notes: slices.Concat([]string{p.Answer, sentence("second-half", a)}, p.Notes, p.Sections[0].Notes, p.Footnotes),
 	}
-	mark := ""
-	if f == result.Markdown {
-		mark = "## "
-	}
-	p := a.Page()
-	all := slices.Concat([]report.Section{{Title: "What a better schedule would bring", Notes: []string{p.Answer}}, {Title: "The log", Notes: p.Notes}},
-		p.Sections, []report.Section{{Title: "How this was measured", Notes: p.Footnotes}})
-	for k, s := range all {
-		if k > 0 {
-			fmt.Fprintln(w)
-		}
-		if _, err := fmt.Fprintf(w, "%s%s\n\n%s\n", mark, s.Title, strings.Join(s.Notes, "\n\n")); err != nil {
-			return err
-		}
-		if s.Table != nil {
-			fmt.Fprintln(w)
-			if err := s.Table.First(shown).Write(w, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // figure shows what every schedule earns, with intervals over weeks: in colours

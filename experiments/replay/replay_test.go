@@ -456,7 +456,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, f := range []result.Format{result.Text, result.Markdown, result.CSV} {
 		var out bytes.Buffer
-		if err := a.Write(&out, f); err != nil || strings.Contains(out.String(), "%!") {
+		if err := result.Print(&out, a, f); err != nil || strings.Contains(out.String(), "%!") {
 			t.Errorf("%s: %v\n%s", f, err, &out)
 		}
 	}

@@ -36,13 +36,6 @@ type Table struct {
 	Left   map[int]bool `json:"-"` // further columns that hold words
 }
 
-// First returns the first rows of the table.
-func (t *Table) First(rows int) *Table {
-	short := *t
-	short.Rows = t.Rows[:min(rows, len(t.Rows))]
-	return &short
-}
-
 // Add appends a row. It panics if the row is not as long as the header.
 func (t *Table) Add(cells ...string) {
 	if len(cells) != len(t.Header) {
