@@ -38,8 +38,8 @@ const negligible = 0x1p-60
 // compared under one seed see the same world, whatever they crawl.
 //
 // Harvests are drawn when they are crawled. With State every epoch of every
-// source is drawn; where a source has a window or another law than the exponential,
-// or the world changes, all that waits there is drawn again at each epoch.
+// source is drawn; where the law of a source is not exponential, or the world
+// changes, all that waits there is drawn again at each epoch.
 type Poisson struct {
 	ledger
 	opt   PoissonOptions
@@ -47,7 +47,13 @@ type Poisson struct {
 	rng   *stream.Rand
 	reach []float64 // age from which on no item of the source counts, epochs
 	state []float64
+	sums  [][]epochSum // of each source, in a ring of the epochs within its window
 }
+
+// epochSum is the interest, at the end of an epoch, of what was published in it,
+// and of the items among it that have the longest until the window closes, when
+// only a part of the epoch is within it.
+type epochSum struct{ all, last float64 }
 
 var _ World = (*Poisson)(nil)
 
@@ -76,7 +82,7 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 		w.view.Mean = nil
 	}
 	if o.State {
-		w.state = make([]float64, n)
+		w.state, w.sums = make([]float64, n), make([][]epochSum, n)
 		w.view.State = w.state
 		w.arrive()
 	}
@@ -112,12 +118,35 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 func (w *Poisson) arrive() {
 	for i := range w.state {
 		s := w.source(i, w.view.Epoch)
-		if s.law() != LawExponential || s.Window <= w.reach[i]+1 || len(w.phases) > 1 {
+		switch {
+		case s.law() != LawExponential || len(w.phases) > 1:
 			w.state[i] = w.gather(i, false)
-		} else { // X ← αX + U
-			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false)
+		case s.Window > w.reach[i]+1: // X ← αX + U
+			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false).all
+		default:
+			w.state[i] = w.windowed(i, s)
 		}
 	}
+}
+
+// windowed returns the interest that waits at source i, of the exponential law with a
+// window, from the sums of its epochs: a twentieth of the time of drawing all again.
+func (w *Poisson) windowed(i int, s *Source) (interest float64) {
+	now, n := w.view.Epoch, int(s.Window)+1 // epochs at least in part within the window
+	if w.sums[i] == nil {
+		w.sums[i] = make([]epochSum, n)
+	}
+	w.sums[i][now%n] = w.publish(i, now, false)
+	alpha, weight := s.Factor(), 1.0
+	for t := now; t > w.view.Last[i] && t > now-n; t-- {
+		sum := w.sums[i][t%n]
+		if now-t == n-1 {
+			sum.all = sum.last
+		}
+		interest += weight * sum.all
+		weight *= alpha
+	}
+	return interest
 }
 
 // gather returns the interest that waits at source i, published since its last
@@ -128,17 +157,17 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 		first = w.view.Epoch - int(w.reach[i])
 	}
 	for t := first; t <= w.view.Epoch; t++ {
-		interest += w.publish(i, t, show)
+		interest += w.publish(i, t, show).all
 	}
 	return interest
 }
 
 // publish draws what source i published in epoch t and returns what interest
 // is left of it now; with show the items are appended to w.items.
-func (w *Poisson) publish(i, t int, show bool) (interest float64) {
+func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 	s := w.source(i, t)
 	if s.Rate == 0 {
-		return 0
+		return sum
 	}
 	r := w.rng
 	r.Reset(w.seed, stream.World, uint64(i), uint64(t))
@@ -147,7 +176,8 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 		scale *= r.ExpFloat64()
 	}
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
-	gap, exponential := float64(batch)/s.Rate, s.law() == LawExponential
+	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
+	exponential := s.law() == LawExponential
 	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
 		age, f := oldest-v, scale
 		if exponential { // most items of most worlds: no call
@@ -163,13 +193,16 @@ func (w *Poisson) publish(i, t int, show bool) (interest float64) {
 			if age > s.Window {
 				continue
 			}
-			interest += x
+			sum.all += x
+			if age < part {
+				sum.last += x
+			}
 			if show {
 				w.items = append(w.items, Item{Age: age, Interest: x})
 			}
 		}
 	}
-	return interest
+	return sum
 }
 
 // horizon returns the age at which an item's interest becomes negligible.
