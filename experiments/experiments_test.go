@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -154,11 +153,8 @@ func recorded(t *testing.T, days int) Scene {
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := env.ReadRecording(context.Background(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scene, err := ReplayScene(rec, env.ReplayOptions{Epoch: time.Hour, Decay: .2, Budget: 1})
+	w := World{Trace: path, Epoch: "1h", Decay: .2, Split: .5}
+	scene, err := w.Open(context.Background(), env.Instance{Budget: 1}, env.LevelModel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,25 +111,6 @@ func PoissonScene(in env.Instance, marks env.Marks) Scene {
 	}.changing(func(in env.Instance) Scene { return PoissonScene(in, marks) })
 }
 
-// ReplayScene plays the measured part of a recording. Policies that know the
-// model are given parameters that were fitted on the part before it.
-func ReplayScene(rec *env.Recording, o env.ReplayOptions) (Scene, error) {
-	in, err := rec.Fit(o)
-	if err != nil {
-		return Scene{}, err
-	}
-	s := Scene{Instance: in}
-	if s.Epochs, err = rec.Epochs(o); err != nil {
-		return Scene{}, err
-	}
-	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {
-		o := o
-		o.Items, o.State, o.Overrun = level == env.LevelOnline, level == env.LevelObserved, overrun
-		return env.NewReplay(rec, in, o)
-	}
-	return s, nil
-}
-
 // Believe has policies be told the parameters of the instance of that name, which
 // has to have the same sources at the same costs.
 func (s *Scene) Believe(name string) error {

@@ -55,16 +55,36 @@ func RegisterWorld(kind string, open func(in env.Instance, level env.Level) (Sce
 	worlds[kind] = func(_ World, in env.Instance, level env.Level) (Scene, error) { return open(in, level) }
 }
 
-func (w World) recorded(ctx context.Context, budget float64) (Scene, error) {
-	o, err := w.Replay(budget)
-	if err != nil {
-		return Scene{}, err
+// recorded plays the measured part of a recording; a budget of 0 stands for 1. Policies
+// that know the model are given parameters that were fitted on the part before it.
+func (w World) recorded(ctx context.Context, budget float64) (s Scene, err error) {
+	o := env.ReplayOptions{Decay: w.Decay, Split: w.Split, Budget: cmp.Or(budget, 1)}
+	o.Epoch, err = time.ParseDuration(w.Epoch)
+	switch {
+	case err != nil || o.Epoch < time.Second:
+		return s, wrong("epoch is %q; allowed is a length of time of 1s or more, such as 30m or 1h", w.Epoch)
+	case !(w.Decay > 0) || math.IsInf(w.Decay, 0):
+		return s, wrong("decay is %v; allowed is a finite rate per hour above 0", w.Decay)
+	case !(w.Split > 0 && w.Split < 1):
+		return s, wrong("split is %v; allowed is above 0 and below 1", w.Split)
 	}
 	rec, err := env.ReadRecording(ctx, w.Trace)
 	if err != nil {
-		return Scene{}, err
+		return s, err
 	}
-	return ReplayScene(rec, o)
+	if s.Instance, err = rec.Fit(o); err != nil {
+		return s, err
+	}
+	if s.Epochs, err = rec.Epochs(o); err != nil {
+		return s, err
+	}
+	in := s.Instance
+	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {
+		o := o
+		o.Items, o.State, o.Overrun = level == env.LevelOnline, level == env.LevelObserved, overrun
+		return env.NewReplay(rec, in, o)
+	}
+	return s, nil
 }
 
 func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
@@ -73,20 +93,4 @@ func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
 		return Scene{}, &SettingError{err}
 	}
 	return PoissonScene(in, marks), nil
-}
-
-// Replay returns how a recording is replayed; a budget of 0 stands for 1. Its
-// error is a *SettingError.
-func (w World) Replay(budget float64) (o env.ReplayOptions, err error) {
-	o = env.ReplayOptions{Decay: w.Decay, Split: w.Split, Part: w.Part, Budget: cmp.Or(budget, 1)}
-	o.Epoch, err = time.ParseDuration(w.Epoch)
-	switch {
-	case err != nil || o.Epoch < time.Second:
-		return o, wrong("epoch is %q; allowed is a length of time of 1s or more, such as 30m or 1h", w.Epoch)
-	case !(w.Decay > 0) || math.IsInf(w.Decay, 0):
-		return o, wrong("decay is %v; allowed is a finite rate per hour above 0", w.Decay)
-	case !(w.Split > 0 && w.Split < 1):
-		return o, wrong("split is %v; allowed is above 0 and below 1", w.Split)
-	}
-	return o, nil
 }

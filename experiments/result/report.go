@@ -106,49 +106,43 @@ func (r *Report) rows() *Table {
 // Table is the table that people read. Columns that no row fills are left out.
 func (r *Report) Table() *Table {
 	columns := []column{
-		{"policy", func(r Row) string { return r.Policy }, nil},
-		{"reward", func(r Row) string { return Figure(r.Reward) }, nil},
+		{"policy", func(r Row) string { return r.Policy }},
+		{"reward", func(r Row) string { return Figure(r.Reward) }},
 		{"95 % interval", func(r Row) string {
 			if r.Same {
 				return "all runs the same"
 			}
 			return between(r.Lo, r.Hi)
-		}, func(r Row) bool { return r.Lo != nil || r.Same }},
-		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }, func(r Row) bool { return r.Diff != nil }},
-		{"its interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }, func(r Row) bool { return r.DiffLo != nil }},
-		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }, nil},
-		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }, nil},
-		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }, func(r Row) bool { return r.Worst != nil }},
-		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }, func(r Row) bool { return r.OfBound != nil }},
-		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }, func(r Row) bool { return r.Regret != nil }},
-		{"% over budget", func(r Row) string { return percent(r.Over) }, func(r Row) bool { return r.Over > 0 }},
-		{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }, func(r Row) bool { return r.Over > 0 }},
+		}},
+		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }},
+		{"its interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }},
+		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }},
+		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }},
+		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }},
+		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }},
+		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }},
 	}
-	t := &Table{}
-	shown := columns[:0]
+	if slices.ContainsFunc(r.Results, func(r Row) bool { return r.Over > 0 }) {
+		columns = append(columns,
+			column{"% over budget", func(r Row) string { return fmt.Sprintf("%.2f", 100*r.Over) }},
+			column{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }})
+	}
+	t := &Table{Rows: make([][]string, len(r.Results))}
 	for _, c := range columns {
-		if c.when != nil && !slices.ContainsFunc(r.Results, c.when) {
+		if !slices.ContainsFunc(r.Results, func(row Row) bool { return c.cell(row) != "" }) {
 			continue
 		}
-		shown = append(shown, c)
 		t.Header = append(t.Header, c.head)
-	}
-	for _, row := range r.Results {
-		cells := make([]string, len(shown))
-		for i, c := range shown {
-			cells[i] = c.cell(row)
+		for k, row := range r.Results {
+			t.Rows[k] = append(t.Rows[k], c.cell(row))
 		}
-		t.Add(cells...)
 	}
 	return t
 }
 
-// column is a column of the table; it is left out when no row is one of which
-// when is true.
 type column struct {
 	head string
 	cell func(Row) string
-	when func(Row) bool
 }
 
 func between(lo, hi *float64) string {
@@ -184,8 +178,6 @@ func percentOf(v float64) string {
 	}
 	return strconv.FormatFloat(100*v, 'f', decimals, 64)
 }
-
-func percent(v float64) string { return fmt.Sprintf("%.2f", 100*v) }
 
 // Exact prints a number in as many digits as it has.
 func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

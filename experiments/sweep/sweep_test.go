@@ -261,7 +261,6 @@ func TestVerdict(t *testing.T) {
 		{noise, none, "The best two by learning_reward, kappa/"},
 		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, none, "The best by learning_reward is kappa/3, before kappa/2."},
 		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, func(cell int) float64 { return float64(cell / 2) }, "The best by learning_reward is kappa/2, before kappa/1."},
-		{func(cell int, _ uint64) float64 { return float64(cell) }, none, "The best by learning_reward is kappa/3, before kappa/2."},
 	} {
 		rep, err := Summarize(c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
 		if err != nil || !strings.Contains(rep.Verdict, x.want) {
