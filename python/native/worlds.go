@@ -2,7 +2,6 @@ package native
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,14 +174,11 @@ func (w *Worlds) call(what string, text []byte, m *Made) error {
 // reset begins episodes and writes what is seen then into a buffer.
 func (w *Worlds) reset(text []byte, to unsafe.Pointer) error {
 	var r struct {
-		Mask  []bool   // of the worlds in which an episode begins; null for all
-		Seeds []uint64 // of all worlds; null for those that follow from the seeds before
+		Mask  []bool   // of the worlds in which an episode begins; null for all, as at first
+		Seeds []uint64 // of all worlds; null, but at first, for those that follow from the seeds before
 	}
 	if err := decode(text, &r); err != nil {
 		return err
-	}
-	if w.at[0] == nil && (r.Mask != nil || r.Seeds == nil) {
-		return errors.New("the first reset is of all worlds and has their seeds")
 	}
 	w.write(to)
 	for k := range w.at {
@@ -208,9 +204,6 @@ func (w *Worlds) begin(k int, seed uint64) (err error) {
 		if at, err = w.open(seed); err != nil {
 			return err
 		}
-		if len(at.terms.Costs) != w.n {
-			return fmt.Errorf("instance %s has %d sources, and not %d", at.Instance.ID, len(at.terms.Costs), w.n)
-		}
 	}
 	w.at[k], w.seed[k], w.epoch[k], w.over[k], w.got[k] = at, seed, 0, 0, nil
 	return w.does.begin(k)
@@ -228,9 +221,6 @@ func (w *Worlds) clear(k int) {
 // []float32 or []float64, K × n marks 0 and 1, []int8, or K sources, []int64. What it
 // refuses changes nothing in any of them.
 func (w *Worlds) Step(actions any, to unsafe.Pointer) error {
-	if w.at[0] == nil {
-		return errors.New("step before the first reset")
-	}
 	w.write(to)
 	w.actions = actions
 	if err := w.each((*Worlds).choose); err != nil {

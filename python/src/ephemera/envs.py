@@ -534,6 +534,8 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         mask = None
         if options is not None and "reset_mask" in options:
             mask = np.ascontiguousarray(options["reset_mask"])
+            if not w.started:
+                raise RuntimeError("the first reset is of all worlds")
             if mask.shape != (k,) or mask.dtype != np.bool_:
                 raise ValueError(f"reset_mask has shape {mask.shape} and dtype {mask.dtype}; needed is ({k},), bool")
         if seed is None:
