@@ -164,12 +164,12 @@ func (c *Crawler) Once() (requests int, err error) {
 	}
 	err = c.learner.SetBudget(math.Ceil(c.opt.PerHour * since.Hours()))
 	// A host that is asked for several feeds has a second between them.
-	for idle := 0; err == nil && idle < 3; idle++ {
-		var n int
+	for n, idle := 0, 0; err == nil && idle < 3; idle++ {
 		n, err = c.Tick()
 		c.Wait()
 		if requests += n; n > 0 {
-			idle = 0
+			idle = -1
+			continue
 		}
 		time.Sleep(time.Second)
 	}
