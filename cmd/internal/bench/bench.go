@@ -215,11 +215,8 @@ func (c *command) perform(ctx context.Context, contenders []contender) (done []e
 		}
 	}
 	out, err := c.engine.PerformAll(ctx, runs, c.batch)
-	if err != nil && c.batch.Dir != "" {
-		err = cli.GoOn(err, "the same command runs what is missing")
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cli.GoOn(err, c.batch.Dir)
 	}
 	each := len(c.instances) * c.seeds
 	for i, x := range contenders {

@@ -78,12 +78,13 @@ func Main(name string, run Command) {
 	os.Exit(Status(err))
 }
 
-// GoOn adds to the error of an interrupted command how to go on.
-func GoOn(err error, how string) error {
-	if !errors.Is(err, context.Canceled) {
+// GoOn adds to the error of an interrupted command how to go on, if there is a
+// directory of the runs that are done.
+func GoOn(err error, dir string) error {
+	if dir == "" || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, how)
+	return fmt.Errorf("%w; the runs that are done are in %s, and the same command runs the others", err, dir)
 }
 
 // Line is the one line that tells of an error.

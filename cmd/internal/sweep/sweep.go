@@ -74,7 +74,7 @@ them. Called again, it runs what is missing.
 	s, err := sweep.Run(ctx, cfg, o)
 	clear()
 	if err != nil {
-		return cli.GoOn(err, fmt.Sprintf("the runs that are done are in %s, and the same command runs the others", o.Dir))
+		return cli.GoOn(err, o.Dir)
 	}
 	if !s.Final {
 		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, s.Missing, s.Missing+s.Runs)

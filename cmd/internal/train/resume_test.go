@@ -84,7 +84,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = p.Wait() // the status says it
-		if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), "interrupted; the same command runs what is missing\n") {
+		if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), "and the same command runs the others\n") {
 			t.Errorf("%s: exit status %d, %q", args, got, &log)
 		}
 	}

@@ -112,11 +112,8 @@ func (c *command) perform(ctx context.Context, show func(done, total int)) (*exp
 		show(int(played.Add(int64(epochs))), (len(runs)+1)*c.run.Steps) // the learner twice
 	}
 	done, err := c.engine.PerformAll(ctx, runs, c.batch)
-	if err != nil && c.batch.Dir != "" {
-		err = cli.GoOn(err, "the same command runs what is missing")
-	}
 	if err == nil && done.Errors[0] != nil {
 		err = cli.WrongSetting(done.Errors[0])
 	}
-	return done, err
+	return done, cli.GoOn(err, c.batch.Dir)
 }
