@@ -9,17 +9,17 @@ import (
 // The critic of a source is LSPE(0) on Q(s, crawl) and Q(s, wait), harvest and
 // cost as two rewards, given that it is crawled at its threshold:
 //
-//	Q_X(s, crawl) = h(z) − η,  Q_X(s, wait) = w(z),  V(1) = 0
+//	Q_X(s, crawl) = h(z),  Q_X(s, wait) = w(z),  V(0) = 0
 //
-// A crawl at age S closes a cycle (1, wait) → … → (S − 1, wait) → (S, crawl) → 0.
-// It counts as nodes transitions between (zj/8, wait), j = 0 … 7, and (z, crawl),
-// of (S − 1)/8 epochs each and one for the crawl. What LSPE needs of a cycle are
-// then powers of z times constants, and averages of these powers hold all cycles:
+// A crawl at age S closes a cycle (0, wait) → … → (S, crawl) → 0. It counts as nodes
+// transitions between (zj/8, wait), j = 0 … 7, and (z, crawl), of S/8 epochs each.
+// What LSPE needs of a cycle are then powers of z times constants, and averages of
+// these powers hold all cycles:
 //
 //	c_m = Σ_j (j/8)^m,  d_ik = Σ_{j<7} (j/8)^i ((j+1)/8)^k,  e_i = (7/8)^i
 //	B_cc = Z_{i+k},  B_ww = c_{i+k} Z_{i+k}
 //	A_ww = (d_ik − c_{i+k}) Z_{i+k},  A_wc = e_i Z_{i+k}
-//	f_i = τ c_i Z_{i+1}/8 + e_i Z_i, the epochs that pass while φ_i is what it is
+//	f_i = τ c_i Z_{i+1}/8, the epochs that pass while φ_i is what it is
 //
 // B_ww changes by rank three with every cycle, and both B by the pseudo-cycles,
 // whose weights change; so they are put together and factorised afresh, at 4×4
@@ -61,18 +61,21 @@ const (
 // pseudoCycles adds, with the weight 3/k in all, four cycles around the threshold
 // whose harvests are the pooled curve's, at
 //
-//	S = θe^(L/κ) − ½,  L = ±1, ±3
+//	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
 //
-// where crawls will come, so that the polynomials are held there from the first
-// cycle on.
+// rounded to whole ages, so that the polynomials are held from the first cycle on
+// where crawls will come. The bound of κ puts them an epoch apart. Where a source is
+// crawled at two ages only they alone say what it brings at the ages beside these:
+// left to the polynomials, a source worth fifty times the price at age 1 may be
+// crawled at age 2 for good.
 func (l *Learner) pseudoCycles(s *Source, z *[2*degree + 1]float64, x *[degree + 1]float64) {
 	share := pseudoWeight / float64(s.Cycles) / 4
-	wide := math.Exp(1 / l.slope(s))
+	wide := math.Exp(1 / min(l.slope(s), 2*s.Theta))
 	level, cube := l.level(s), wide*wide*wide
 	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
-		age := max(1, s.Theta*factor-half)
+		age := max(1, math.Round(s.Theta*factor-half))
 		harvest := level * l.pooled.at(age)
-		at, v := (age-1)/s.Unit, share
+		at, v := age/s.Unit, share
 		for m := range z {
 			z[m] += v
 			if m < len(x) {
@@ -97,7 +100,7 @@ func (l *Learner) evaluate(i int) {
 	copy(z[1:], s.Powers[:])
 	x := s.Harvests
 	l.pseudoCycles(s, &z, &x)
-	span := z[0] + s.Unit*z[1]
+	span := s.Unit * z[1]
 	eta, work := x[0]/span, cost*z[0]/span
 
 	// The step of h has a closed form: with the solution h*, h* + (1 − γ)ⁿ(h − h*).
@@ -135,7 +138,7 @@ func (l *Learner) evaluate(i int) {
 			b[j][k] = nodePowers[j+k+2] * z[j+k+2]
 			g[k][j] = l.set.Gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
 		}
-		f := s.Unit*nodePowers[j+1]*z[j+2]/nodes + lastPowers[j+1]*z[j+1]
+		f := s.Unit * nodePowers[j+1] * z[j+2] / nodes
 		gain[j] = -eta * f
 		for k := range d + 1 {
 			gain[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
@@ -180,7 +183,7 @@ func step(w, v []float64, g *[degree][critic.Most]float64) {
 // Index returns the learned index of source i at its threshold, in interest per
 // budget unit: the price at which crawling and waiting are worth the same,
 //
-//	A_X(s) = h(z) − η − w_X(z),  A_C(s) = C − κ̄ − w_C(z),  W = ΣA_X/max(ΣA_C, C/κ)
+//	A_X(s) = h(z) − w_X(z),  A_C(s) = C − w_C(z),  W = ΣA_X/max(ΣA_C, C/κ)
 //
 // over the ages s + ½ = θe^(−1/κ), θ and θe^(1/κ), between which the noise of the
 // actor moves the crawls. A source that is due at every age hardly ever waits, so
@@ -192,18 +195,18 @@ func (l *Learner) Index(i int) float64 {
 	eta, work := s.eta(), cost/s.span()
 	var ax, ac float64
 	for _, factor := range [...]float64{1 / wide, 1, wide} {
-		z := s.z(s.Theta*factor - half)
+		z := s.z(max(1, s.Theta*factor-half))
 		wait, toll := cubic(&s.Wait, z), cubic(&s.Toll, z)
 		switch l.set.Critic {
 		case "zero": // V = 0: crawling is worth h − λC and waiting nothing
-			wait, toll = -eta, -work
-		case "average":
 			wait, toll = 0, 0
+		case "average": // as right after a crawl
+			wait, toll = eta, work
 		case "negative":
-			wait, toll = -wait, -toll
+			wait, toll = 2*eta-wait, 2*work-toll
 		}
-		ax += s.expected(z) - eta - wait
-		ac += cost - work - toll
+		ax += s.expected(z) - wait
+		ac += cost - toll
 	}
 	least := cost / kappa
 	if s.Theta < 1+half {

@@ -55,7 +55,7 @@ func TestCriticAgainstDense(t *testing.T) {
 			all = append(all, cycle{c[0], c[1], b})
 		}
 		for _, e := range []float64{-3, -1, 1, 3} {
-			age := max(1, s.Theta*math.Exp(e/l.slope(s))-half)
+			age := max(1, math.Round(s.Theta*math.Exp(e/min(l.slope(s), 2*s.Theta))-half))
 			all = append(all, cycle{age, l.level(s) * l.pooled.at(age), pseudoWeight / float64(len(cycles)) / 4})
 		}
 		var epochs, harvest, weight float64
@@ -80,13 +80,12 @@ func TestCriticAgainstDense(t *testing.T) {
 		for name, reward := range rewards {
 			B, A, b := mat.NewDense(7, 7, nil), mat.NewDense(7, 7, nil), mat.NewVecDense(7, nil)
 			for _, c := range all {
-				z := (c.age - 1) / s.Unit
+				z := c.age / s.Unit
 				for j := range nodes {
 					phi := features(z*float64(j)/nodes, false)
-					next, lasts := features(z*float64(j+1)/nodes, false), (c.age-1)/nodes
+					next, lasts := features(z*float64(j+1)/nodes, false), c.age/nodes
 					if j == nodes-1 {
-						// The crawl's epoch counts here, and h itself has no −η.
-						next, lasts = features(z, true), lasts+1
+						next = features(z, true)
 					}
 					var d mat.VecDense
 					d.SubVec(next, phi)

@@ -178,7 +178,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 		l.restart(i, age, harvest)
 	} else {
 		s.Cycles++
-		b := l.clocks.at(s.Cycles).b
+		b := l.weight(s)
 		s.take(age, harvest, b)
 		s.Common += b * (l.pooled.at(age) - s.Common)
 		l.evaluate(i)
@@ -188,6 +188,18 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	}
 	l.draw(s)
 	l.sleep(l.standing(i, float64(l.src[i].Noise)))
+}
+
+// weight returns how much a cycle counts,
+//
+//	b = max(b(k), min(½, |ln(S̄/θ)|⁵))
+//
+// S̄ being the mean length of the cycles so far. Cycles of another threshold say little
+// of the present one: once the actor has left them behind they are forgotten, and
+// at a threshold that stays the second term is 0.
+func (l *Learner) weight(s *Source) float64 {
+	left := math.Abs(math.Log(s.span() / s.Theta))
+	return max(l.clocks.at(s.Cycles).b, min(.5, math.Pow(left, 5)))
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.

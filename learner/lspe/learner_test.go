@@ -179,6 +179,9 @@ func TestJumps(t *testing.T) {
 		t.Errorf("reshuffled: %.4f", mean)
 	}
 	in := env.Lognormal(50, 10, 3)
+	if got := play(t, in, 3, 8000, 4000, nil); got.frozen < .98 || got.learning < .96 {
+		t.Errorf("within 4000 epochs of a change %.4f", got.frozen)
+	}
 	l := newLearner(t, in, 3, nil)
 	newHarvests(in, 3).learn(l, 4000)
 	if l.changed > 0 {

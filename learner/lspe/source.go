@@ -4,7 +4,7 @@ package lspe
 const degree = 3
 
 // Source is what is learned of one source. A state is an age s, held as
-// z = (s − 1)/τ, so that the powers of z are of one size at any length of the
+// z = s/τ, so that the powers of z are of one size at any length of the
 // cycle.
 type Source struct {
 	// Averages over the source's own cycles of age S and harvest X, with z of S.
@@ -34,7 +34,7 @@ type Source struct {
 //
 //	Z_m ← Z_m + b(zᵐ − Z_m),  X_m ← X_m + b(X zᵐ − X_m)
 func (s *Source) take(age, harvest, b float64) {
-	z := (age - 1) / s.Unit
+	z := age / s.Unit
 	v := 1.0
 	for m := range s.Harvests {
 		s.Harvests[m] += b * (harvest*v - s.Harvests[m])
@@ -47,14 +47,14 @@ func (s *Source) take(age, harvest, b float64) {
 	}
 }
 
-// span returns the mean length of a cycle, 1 + τZ₁ epochs.
-func (s *Source) span() float64 { return 1 + s.Unit*s.Powers[0] }
+// span returns the mean length of a cycle, τZ₁ epochs.
+func (s *Source) span() float64 { return s.Unit * s.Powers[0] }
 
 // eta returns η, the harvest per epoch.
 func (s *Source) eta() float64 { return s.Harvests[0] / s.span() }
 
-// z returns the place of an age among the features; ages below 1 do not occur.
-func (s *Source) z(age float64) float64 { return max(0, age-1) / s.Unit }
+// z returns the place of an age among the features.
+func (s *Source) z(age float64) float64 { return age / s.Unit }
 
 // expected returns the harvest of a crawl at z by the crawl block.
 func (s *Source) expected(z float64) float64 {
