@@ -239,8 +239,8 @@ func TestAgainstRules(t *testing.T) {
 				if err := cmp.Or(err1, err2); err != nil {
 					t.Fatal(err)
 				}
-				for rule1, l := range map[string]env.Learner[env.Online]{"miniflux": miniflux, "nutch": nutch} {
-					schedulers[rule1+suffix] = &rule{Learner: l, o: env.Online{Last: slices.Repeat([]int{-1}, len(feeds))}, begin: from, step: step}
+				for which, l := range map[string]env.Learner[env.Online]{"miniflux": miniflux, "nutch": nutch} {
+					schedulers[which+suffix] = &rule{Learner: l, o: env.Online{Last: slices.Repeat([]int{-1}, len(feeds))}, begin: from, step: step}
 				}
 				schedulers["commafeed"+suffix] = commaFeed(len(feeds), int(budget), relative)
 			}

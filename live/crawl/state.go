@@ -64,7 +64,7 @@ type entry struct {
 	Feed      string       `json:"feed"`
 	At        time.Time    `json:"at"`
 	Outcome   feed.Outcome `json:"outcome"`
-	Items     []feed.Item  `json:"items,omitempty"` // that were new; not known when without Published
+	Items     []feed.Item  `json:"items,omitempty"` // that were new
 	Truncated bool         `json:"truncated,omitempty"`
 	Worth     float64      `json:"worth"` // of each item
 	NotBefore time.Time    `json:"not_before"`
