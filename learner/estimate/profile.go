@@ -19,6 +19,7 @@ type clock struct {
 const (
 	hours, days = 24, 7
 	longestHour = 4 * 3600 // seconds: longer epochs hold no single hour
+	lookAround  = 7 * 24   // epochs over which shares are looked at: a week of hours
 )
 
 // dated reports whether there is anything to learn of the calendar.
@@ -171,9 +172,6 @@ func (e *Estimates) fitProfiles() {
 	}
 }
 
-// lookAround is over how many epochs shares are looked at: a week of hours.
-const lookAround = 7 * 24
-
 // around holds the hour and the day of the epochs about a given one.
 type around struct {
 	epoch     int
@@ -181,26 +179,30 @@ type around struct {
 }
 
 // Share returns what source i publishes, over its mean, in the n epochs up to epoch t
-// (step −1) or those that follow it (step 1): with gₖ the share of the k-th from t and 1
-// of those beyond a week,
+// (step −1) or those that follow it (step 1), and what all sources do without end: with
+// gₖ the share of the k-th from t and 1 of those beyond a week,
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
-func (e *Estimates) Share(i, t, step int, n, alpha float64) float64 {
-	if len(e.Calendars) == 0 || e.Profile == even && e.Vary == [2]float64{} {
-		return 1
+func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float64) {
+	if len(e.Calendars) == 0 {
+		return 1, 1
 	}
-	a, p, share := &e.around, &e.Calendars[i].Own, 1.
+	a, own, all := &e.around, &e.Calendars[i].Own, &e.Profile
 	if a.epoch != t {
 		a.epoch = t
 		for k := range a.hour {
 			a.hour[k], a.day[k] = e.clock.at(t + k - lookAround)
 		}
 	}
-	w, at := (1-alpha)/(1-math.Pow(alpha, n)), lookAround+max(0, step)
-	for k := 0; k < lookAround && float64(k) < n && w > 1e-4; k++ {
-		share += w * (p[a.hour[at]]*p[hours+a.day[at]] - 1)
+	w, at := 1-alpha, lookAround+max(0, step)
+	for k := 0; k < lookAround && w > 1e-4; k++ {
+		hour, day := a.hour[at], hours+a.day[at]
+		if float64(k) < n {
+			share += w * (own[hour]*own[day] - 1)
+		}
+		ofAll += w * (all[hour]*all[day] - 1)
 		w *= alpha
 		at += step
 	}
-	return share
+	return 1 + share/(1-math.Pow(alpha, n)), 1 + ofAll
 }

@@ -69,9 +69,6 @@ func (s *source) addReach(seen, oldest, keep float64) {
 	}
 }
 
-// unlikely is −ln of the chance below which something is not put down to chance.
-const unlikely = 12
-
 // plausible returns the items of a crawl without those from before the first crawl
 // whose date must be wrong. All n items are younger than age a where the oldest has the
 // age A with the chance (a/A)ⁿ⁻¹.

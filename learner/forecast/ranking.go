@@ -20,13 +20,15 @@ func (l *Learner) optimistic(i int) env.Source {
 }
 
 // foretell returns the index of a source, times its cost: what waits there and what is
-// to come follow from the hours and days behind and ahead.
+// to come follow from the hours and days behind and ahead. Those of all sources raise
+// the price of a crawl with what it brings, and so both are counted over them.
 func (l *Learner) foretell(i int, o *env.Online) float64 {
 	s := l.optimistic(i)
 	age, alpha := float64(o.Age(i)), s.Factor()
-	x := s.Harvest(age) * l.est.Share(i, o.Epoch, -1, min(age, s.Window), alpha)
-	ahead := l.est.Share(i, o.Epoch, 1, math.Inf(1), alpha)
-	s.Rate, s.Window = ahead, s.Window/ahead
+	behind, ofAll := l.est.Share(i, o.Epoch, -1, min(age, s.Window), alpha)
+	x := s.Harvest(age) * behind / ofAll
+	ahead, ofAll := l.est.Share(i, o.Epoch, 1, math.Inf(1), alpha)
+	s.Rate, s.Window = ahead/ofAll, s.Window/ahead
 	return whittle(s, x)
 }
 

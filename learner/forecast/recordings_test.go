@@ -190,7 +190,7 @@ func TestProfileFound(t *testing.T) {
 			for k := range 7 * 24 {
 				middle := start + float64(k) - .5 // hours
 				want := 1 + c.wave*math.Cos(2*math.Pi*(middle-14)/24)
-				got := l.est.Share(i, k, -1, 1, .5)
+				got, _ := l.est.Share(i, k, -1, 1, .5)
 				mean += got / (40 * 7 * 24)
 				square += (got - want) * (got - want) / (40 * 7 * 24)
 			}
