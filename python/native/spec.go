@@ -58,9 +58,8 @@ func (s *spec) scene(ctx context.Context, seed uint64) (scene experiments.Scene,
 			return scene, err
 		}
 	}
-	if scene, err = s.Open(ctx, in, s.Knowledge); err != nil {
-		err = fmt.Errorf("world: %w", err)
-	} else if s.Window < 0 || s.Window > 0 && s.Window >= scene.Epochs {
+	scene, err = s.Open(ctx, in, s.Knowledge)
+	if err == nil && (s.Window < 0 || s.Window > 0 && s.Window >= scene.Epochs) {
 		err = fmt.Errorf("window is %d; allowed are 1 to %d epochs, those of the part on which the model is fitted", s.Window, scene.Epochs-1)
 	}
 	return scene, err

@@ -70,4 +70,4 @@ assert ephemera.Learner.load("tracker").name == "tracker"
     own = os.environ | {"EPHEMERA_LIBRARY": str(library)}
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, cwd=tmp_path, env=own)
     without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert 'kind is "noisy"' in without.stderr
+    assert 'world is "noisy"' in without.stderr
