@@ -184,7 +184,7 @@ type around struct {
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
 func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float64) {
-	if len(e.Calendars) == 0 {
+	if len(e.Calendars) == 0 || e.Profile == even && e.Vary == [2]float64{} {
 		return 1, 1
 	}
 	a, own, all := &e.around, &e.Calendars[i].Own, &e.Profile
