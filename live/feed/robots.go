@@ -80,7 +80,9 @@ func ParseRobots(text []byte) []RobotsRule {
 			}
 			agent := strings.ToLower(cmp.Or(product.FindString(value), value))
 			agents = append(agents, agent)
-			rules[agent] = rules[agent] // from now on it is named
+			if _, named := rules[agent]; !named {
+				rules[agent] = nil // it allows everything
+			}
 		case "allow", "disallow":
 			inRules = true
 			for _, agent := range agents {
