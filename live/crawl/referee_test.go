@@ -538,7 +538,7 @@ func TestFaults(t *testing.T) {
 	for rule := range faults {
 		t.Run(rule, func(t *testing.T) {
 			r := newReferee(t, 120)
-			play(t, r, rule, 112, 2, 12*time.Hour)
+			play(t, r, rule, 112, 1, 12*time.Hour)
 			if len(r.wrong[rule]) == 0 {
 				t.Errorf("it was not noticed; %v", r.wrong)
 			}
