@@ -80,9 +80,7 @@ func ParseRobots(text []byte) []RobotsRule {
 			}
 			agent := strings.ToLower(cmp.Or(product.FindString(value), value))
 			agents = append(agents, agent)
-			if _, named := rules[agent]; !named {
-				rules[agent] = nil // it allows everything
-			}
+			rules[agent] = append(rules[agent], []RobotsRule{}...) // from now on it is named
 		case "allow", "disallow":
 			inRules = true
 			for _, agent := range agents {
