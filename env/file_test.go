@@ -109,11 +109,11 @@ func TestInstanceFileRoundTrip(t *testing.T) {
 		roundTrip(t, in)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		positive := rapid.Float64Range(1e-12, 1e12)
+		positive := rapid.Float64Range(1e-9, 1e9)
 		in := env.Instance{ID: rapid.String().Draw(t, "id")}
 		names := rapid.SliceOfNDistinct(rapid.String(), 1, 5, rapid.ID).Draw(t, "names")
 		for _, name := range names {
-			s := env.NewSource(name, rapid.Float64Range(0, 1e12).Draw(t, "rate"), positive.Draw(t, "decay"), positive.Draw(t, "interest"))
+			s := env.NewSource(name, rapid.Float64Range(0, 1e9).Draw(t, "rate"), positive.Draw(t, "decay"), positive.Draw(t, "interest"))
 			if rapid.Bool().Draw(t, "windowed") {
 				s.Window = positive.Draw(t, "window")
 			}
