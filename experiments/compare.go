@@ -74,7 +74,7 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	records := groups[0].Records
 	rep := result.Report{
 		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
-		Steps: groups[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed, Fitted: records[0].Fitted,
+		Steps: groups[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed,
 	}
 	if n := len(records) / seeds; n > 1 {
 		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)

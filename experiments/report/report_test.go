@@ -58,8 +58,8 @@ func sweepIn(t testing.TB, text string) string {
 		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, err)
 	}
 	dir := t.TempDir()
-	o := sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 1}, Command: "go run ./cmd/sweep small"}
-	rep, err := sweep.Summarize(c, done, o)
+	c.Command = "go run ./cmd/sweep small"
+	rep, err := sweep.Summarize(c, done, experiments.Batch{Dir: dir, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func sweepIn(t testing.TB, text string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cell := rep.Cells[i/len(c.Seeds)]
+		cell := rep.Cells[i/c.Seeds]
 		put(t, string(text), dir, "runs", fmt.Sprintf("%s-%d.json", cell.Hash, rec.Run.Seed))
 	}
 	return dir

@@ -35,7 +35,6 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	}
 	p := &Page{
 		Title:    fmt.Sprintf("%s, budget %v", r.Instance, r.Budget),
-		Answer:   experiments.Sentence(r),
 		Notes:    []string{fmt.Sprintf("Knowledge %s, %s of %s.", r.Knowledge, result.Count(r.Seeds, "seed"), result.Count(r.Steps, "epoch"))},
 		Sections: []Section{rewards(r)},
 	}

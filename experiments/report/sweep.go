@@ -37,8 +37,8 @@ func readSweep(dir string) (*Page, error) {
 		}
 		cells.Table.Rows[i][0] = name
 		g := group{name: name, style: i}
-		for _, seed := range s.Seeds {
-			rec, err := experiments.ReadRecord(dir, cell.Hash, seed)
+		for k := range s.Seeds {
+			rec, err := experiments.ReadRecord(dir, cell.Hash, uint64(k)+1)
 			if err == nil {
 				g.records = append(g.records, rec)
 			} else if !errors.Is(err, fs.ErrNotExist) { // that run failed

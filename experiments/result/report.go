@@ -19,10 +19,6 @@ type Report struct {
 	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
 	Results   []Row    `json:"results"`
 
-	// Fitted says that policies that know the model were given parameters that
-	// were fitted on a recording, not the true ones.
-	Fitted bool `json:"-"`
-
 	// Speed is how many epochs the learner learned from in a second, 0 where that was
 	// not measured now.
 	Speed float64 `json:"-"`
@@ -105,7 +101,7 @@ func (r *Report) rows() *Table {
 
 // Table is the table that people read. Columns that no row fills are left out.
 func (r *Report) Table() *Table {
-	columns := []column{
+	columns := []Column[Row]{
 		{"policy", func(r Row) string { return r.Policy }},
 		{"reward", func(r Row) string { return Figure(r.Reward) }},
 		{"95 % interval", func(r Row) string {
@@ -124,25 +120,10 @@ func (r *Report) Table() *Table {
 	}
 	if slices.ContainsFunc(r.Results, func(r Row) bool { return r.Over > 0 }) {
 		columns = append(columns,
-			column{"% over budget", func(r Row) string { return fmt.Sprintf("%.2f", 100*r.Over) }},
-			column{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }})
+			Column[Row]{"% over budget", func(r Row) string { return fmt.Sprintf("%.2f", 100*r.Over) }},
+			Column[Row]{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }})
 	}
-	t := &Table{Rows: make([][]string, len(r.Results))}
-	for _, c := range columns {
-		if !slices.ContainsFunc(r.Results, func(row Row) bool { return c.cell(row) != "" }) {
-			continue
-		}
-		t.Header = append(t.Header, c.head)
-		for k, row := range r.Results {
-			t.Rows[k] = append(t.Rows[k], c.cell(row))
-		}
-	}
-	return t
-}
-
-type column struct {
-	head string
-	cell func(Row) string
+	return Tabulate(r.Results, columns)
 }
 
 func between(lo, hi *float64) string {

@@ -31,9 +31,28 @@ const (
 // which hold figures, right, unless Left names them.
 type Table struct {
 	Header []string     `json:"header"`
-	Help   []string     `json:"help,omitempty"` // what the columns are, for readers of pages; nil for none
 	Rows   [][]string   `json:"rows"`
 	Left   map[int]bool `json:"-"` // further columns that hold words
+}
+
+// Column is a column of a table that has a line for each of some rows.
+type Column[Row any] struct {
+	Head string
+	Cell func(Row) string
+}
+
+// Tabulate returns the table of rows, without the columns that no row fills.
+func Tabulate[Row any](rows []Row, columns []Column[Row]) *Table {
+	t := &Table{Rows: make([][]string, len(rows))}
+	for _, c := range columns {
+		if slices.ContainsFunc(rows, func(row Row) bool { return c.Cell(row) != "" }) {
+			t.Header = append(t.Header, c.Head)
+			for k, row := range rows {
+				t.Rows[k] = append(t.Rows[k], c.Cell(row))
+			}
+		}
+	}
+	return t
 }
 
 // Add appends a row. It panics if the row is not as long as the header.

@@ -20,7 +20,8 @@ type Head struct {
 	Name      string   `json:"name"` // file name without .toml
 	Question  string   `json:"question"`
 	Config    string   `json:"config"`    // the configuration's text
-	Seeds     []uint64 `json:"seeds"`     // every cell runs once with each
+	Command   string   `json:"command"`   // that repeats the sweep
+	Seeds     int      `json:"seeds"`     // every cell runs once with each, from 1 on
 	Axes      []string `json:"axes"`      // keys that tell cells apart
 	Show      []string `json:"show"`      // figures of the short tables
 	Metric    string   `json:"metric"`    // the figure that cells are compared by
@@ -58,7 +59,7 @@ type Table struct {
 // document is a configuration as TOML has it.
 type document struct {
 	Question  string   `toml:"question"`
-	Seeds     any      `toml:"seeds"`
+	Seeds     int      `toml:"seeds"`
 	Metric    string   `toml:"metric"`
 	Show      []string `toml:"show"`
 	Reference string   `toml:"reference"`
@@ -116,7 +117,7 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 			err = fmt.Errorf("%s: %w", file, err)
 		}
 	}()
-	var d document
+	d := document{Metric: experiments.FiguresOfRuns[0].Name, Seeds: 1}
 	if err := experiments.DecodeTOML(file, text, &d); err != nil {
 		return nil, err
 	}
@@ -174,35 +175,20 @@ func list(v any) []any {
 
 // compareBy reads what is not a setting of cells.
 func (c *Config) compareBy(d document) error {
-	c.Metric, c.Show = cmp.Or(d.Metric, figures[0].Name), d.Show
+	names := figureNames(experiments.FiguresOfRuns)
+	c.Metric, c.Show = d.Metric, d.Show
 	if c.Show == nil {
-		if c.Show = figureNames(figures[:4]); !slices.Contains(c.Show, c.Metric) {
+		if c.Show = names[:4:4]; !slices.Contains(c.Show, c.Metric) {
 			c.Show = append(c.Show, c.Metric)
 		}
 	}
 	for _, name := range append([]string{c.Metric}, c.Show...) {
-		if !slices.Contains(figureNames(figures), name) {
-			return fmt.Errorf("metric or show is %q; allowed are %s", name, strings.Join(figureNames(figures), ", "))
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("metric or show is %q; allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
-	switch v := d.Seeds.(type) {
-	case nil:
-		c.Seeds = []uint64{1}
-	case int64:
-		for k := range v {
-			c.Seeds = append(c.Seeds, uint64(k)+1)
-		}
-	case []any:
-		for _, x := range v {
-			n, ok := x.(int64)
-			if !ok || n < 0 {
-				return fmt.Errorf("one of the seeds is %v; allowed are whole numbers, each 0 or more", x)
-			}
-			c.Seeds = append(c.Seeds, uint64(n))
-		}
-	}
-	if c.Seeds == nil {
-		return fmt.Errorf("seeds is %v; allowed is a number of seeds, 1 or more, or a list of seeds", d.Seeds)
+	if c.Seeds = d.Seeds; c.Seeds < 1 {
+		return fmt.Errorf("seeds is %d; allowed is 1 or more", c.Seeds)
 	}
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 type Summary struct {
 	Head
 	Verdict  string               `json:"verdict"` // one sentence, "" where cells are not comparable
-	Command  string               `json:"command"` // that repeats the sweep
 	Figures  []experiments.Figure `json:"figures"`
 	Cells    []Row                `json:"cells"`
 	Scores   []float64            `json:"scores,omitempty"` // of the metric, at which the cells' profiles are
@@ -47,12 +46,12 @@ const bootSeed = 1
 // summarize fills the cells of the summary from the records, nil where a run is
 // missing.
 func (s *Summary) summarize(c *Config, records []*experiments.Record) {
-	n, metric, boot := len(c.Seeds), s.Column(s.Metric), stats.New(bootSeed)
+	n, metric, boot := c.Seeds, s.Column(s.Metric), stats.New(bootSeed)
 	groups := make([]experiments.Group, len(c.Cells))
 	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
 	same := true // all cells solve one problem
 	for i := range c.Cells {
-		groups[i] = experiments.Group{Name: c.Cells[i].ID, Records: records[i*n : (i+1)*n], Seeds: n, Figures: figures}
+		groups[i] = experiments.Group{Name: c.Cells[i].ID, Records: records[i*n : (i+1)*n], Seeds: n, Figures: s.Figures}
 		if c.Cells[i].problem() != c.Cells[reference].problem() {
 			same = false
 		} else if i != reference {
@@ -93,11 +92,20 @@ func scale(groups []experiments.Group, metric int) []float64 {
 }
 
 // Column returns the position of a figure, −1 for none of that name.
-func (s *Summary) Column(figure string) int {
-	return slices.Index(figureNames(s.Figures), figure)
+func (s *Summary) Column(figure string) int { return slices.Index(figureNames(s.Figures), figure) }
+
+func figureNames(f []experiments.Figure) (names []string) {
+	for i := range f {
+		names = append(names, f[i].Name)
+	}
+	return names
 }
 
-// ReadSummary reads summary.json of a directory.
+// SummaryFile is the file of a sweep's Summary, which tells its directory from
+// others.
+const SummaryFile = "summary.json"
+
+// ReadSummary reads the summary of a directory.
 func ReadSummary(dir string) (*Summary, error) {
 	return files.ReadJSON[Summary](filepath.Join(dir, SummaryFile))
 }

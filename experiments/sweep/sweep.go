@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -23,44 +22,23 @@ import (
 	"ephemera/experiments/result"
 )
 
-// SummaryFile is the file of a sweep's Summary, which tells its directory from
-// others.
-const SummaryFile = "summary.json"
-
-// figures are the figures of a run.
-var figures = experiments.FiguresOfRuns
-
-func figureNames(f []experiments.Figure) []string {
-	names := make([]string, len(f))
-	for i := range f {
-		names[i] = f[i].Name
-	}
-	return names
-}
-
-// Options say how a sweep is run. None of them changes its results.
-type Options struct {
-	experiments.Batch
-	Command string // that repeats the sweep, for the files
-}
-
 // Run performs the runs of a shard that are missing. When no run is missing, or
 // when all of the work is this process's own, it writes what the runs say. Runs
 // that fail do not stop it; the summary names them.
-func Run(ctx context.Context, c *Config, o Options) (*Summary, error) {
-	done, err := c.engine.PerformAll(ctx, c.Runs(), o.Batch)
+func Run(ctx context.Context, c *Config, b experiments.Batch) (*Summary, error) {
+	done, err := c.engine.PerformAll(ctx, c.Runs(), b)
 	if err != nil {
 		return nil, err
 	}
-	return Summarize(c, done, o)
+	return Summarize(c, done, b)
 }
 
 // Runs returns all runs, those of one cell one after the other.
 func (c *Config) Runs() (runs []experiments.Run) {
 	for _, cell := range c.Cells {
-		for _, seed := range c.Seeds {
+		for k := range c.Seeds {
 			r := cell.Run
-			r.Seed = seed
+			r.Seed = uint64(k) + 1
 			runs = append(runs, r)
 		}
 	}
@@ -68,8 +46,8 @@ func (c *Config) Runs() (runs []experiments.Run) {
 }
 
 // Summarize is the second half of Run: it writes what the runs say that are done.
-func Summarize(c *Config, done *experiments.Performed[experiments.Record], o Options) (*Summary, error) {
-	s := &Summary{Head: c.Head, Command: o.Command, Figures: figures, Ran: done.Ran}
+func Summarize(c *Config, done *experiments.Performed[experiments.Record], b experiments.Batch) (*Summary, error) {
+	s := &Summary{Head: c.Head, Figures: experiments.FiguresOfRuns, Ran: done.Ran}
 	for job, r := range done.Records {
 		if r == nil {
 			s.Missing++
@@ -77,31 +55,31 @@ func Summarize(c *Config, done *experiments.Performed[experiments.Record], o Opt
 			s.Runs++
 		}
 		if err := done.Errors[job]; err != nil {
-			s.Failures = append(s.Failures, fmt.Sprintf("%s: %v", c.Cells[job/len(c.Seeds)].ID, err))
+			s.Failures = append(s.Failures, fmt.Sprintf("%s: %v", c.Cells[job/c.Seeds].ID, err))
 		}
 	}
-	if s.Missing > 0 && !o.Shard.IsAll() {
+	if s.Missing > 0 && !b.Shard.IsAll() {
 		return s, nil
 	}
 	s.Final = true
 	s.summarize(c, done.Records)
-	return s, write(c, s, done.Records, o.Dir)
+	return s, s.write(c, done.Records, b.Dir)
 }
 
 // write writes the files of a sweep.
-func write(c *Config, s *Summary, records []*experiments.Record, dir string) error {
-	runs := &result.Table{Header: slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(figures))}
+func (s *Summary) write(c *Config, records []*experiments.Record, dir string) error {
+	runs := &result.Table{Header: slices.Concat([]string{"cell", "seed"}, c.Axes, figureNames(s.Figures))}
 	curves := &result.Table{Header: []string{"cell", "seed", "epoch", "ratio", "reward", "crawls"}}
 	learned := &result.Table{Header: []string{"cell", "seed", "source", "learned", "exact"}}
 	for job, r := range records {
 		if r == nil {
 			continue
 		}
-		cell := &c.Cells[job/len(c.Seeds)]
+		cell := &c.Cells[job/c.Seeds]
 		put := func(t *result.Table, texts []string, figures ...float64) {
 			row := append([]string{cell.ID, strconv.FormatUint(r.Run.Seed, 10)}, texts...)
 			for _, v := range figures {
-				row = append(row, formatFigure(v))
+				row = append(row, exact(v))
 			}
 			t.Add(row...)
 		}
@@ -109,11 +87,11 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 		for _, key := range c.Axes {
 			axes = append(axes, cell.text(key))
 		}
-		var row []float64
-		for _, f := range figures {
-			row = append(row, f.Of(r))
+		var figures []float64
+		for _, f := range s.Figures {
+			figures = append(figures, f.Of(r))
 		}
-		put(runs, axes, row...)
+		put(runs, axes, figures...)
 		for _, p := range r.Curve {
 			put(curves, []string{strconv.Itoa(p.Epoch)}, result.OrNaN(p.OfWhittle), p.Reward, p.Crawls)
 		}
@@ -131,10 +109,5 @@ func write(c *Config, s *Summary, records []*experiments.Record, dir string) err
 	)
 }
 
-// formatFigure writes a figure, nothing for one that a run has not.
-func formatFigure(v float64) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return fmt.Sprint(v)
-}
+// exact writes a figure, nothing for one that a run has not.
+func exact(v float64) string { return result.Optional(result.Ptr(v), result.Exact) }

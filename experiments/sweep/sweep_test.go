@@ -30,13 +30,13 @@ func TestMain(m *testing.M) {
 	if !isChild {
 		os.Exit(m.Run())
 	}
-	o := Options{Batch: experiments.Batch{Dir: dir, Workers: 2}}
+	b := experiments.Batch{Dir: dir, Workers: 2}
 	c, err := Load(context.Background(), "life.toml", []byte(lifeTOML), nil)
 	if err == nil && shard != "" {
-		o.Shard, err = experiments.ParseShard(shard)
+		b.Shard, err = experiments.ParseShard(shard)
 	}
 	if err == nil {
-		_, err = Run(context.Background(), c, o)
+		_, err = Run(context.Background(), c, b)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -66,7 +66,7 @@ func load(t testing.TB, text string, set ...string) *Config {
 // perform runs a sweep into a directory.
 func perform(t testing.TB, c *Config, dir string, workers int, shard experiments.Shard) *Summary {
 	t.Helper()
-	rep, err := Run(context.Background(), c, Options{Batch: experiments.Batch{Dir: dir, Workers: workers, Shard: shard}})
+	rep, err := Run(context.Background(), c, experiments.Batch{Dir: dir, Workers: workers, Shard: shard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +174,8 @@ func TestCells(t *testing.T) {
 		}
 	}
 	// A number is a word where a word is needed.
-	c := load(t, "learner.algorithm = \"paper\"\n", "learner.act=budget", "seeds=[7, 9]", "show=[fallbacks]", "steps=1e3")
-	if r := c.Runs()[1]; r.Seed != 9 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
+	c := load(t, "learner.algorithm = \"paper\"\n", "learner.act=budget", "seeds=2", "show=[fallbacks]", "steps=1e3")
+	if r := c.Runs()[1]; r.Seed != 2 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
 		t.Errorf("%+v, shows %v", r, c.Show)
 	}
 	c = load(t, "[[cells]]\nlabel = \"as printed\"\nlearner.algorithm = \"paper\"\n[[cells]]\nlabel = \"policy\"\nlearner.algorithm = [\"greedy\", \"myopic\"]\n")
@@ -208,8 +208,7 @@ func TestRefuses(t *testing.T) {
 		{"show = [\"gold\"]", "", "\"gold\"; allowed are learned_ratio"},
 		{"reference = \"gold\"\nlearner.algorithm=[\"whittle\", \"greedy\"]", "", "allowed are whittle, greedy"},
 		{"seeds = 0", "", "seeds is 0; allowed is"},
-		{"seeds = [1, -2]", "", "each 0 or more"},
-		{"seeds = 1.5", "", "seeds is 1.5"},
+		{"seeds = 1.5", "", "test.toml:1:9"},
 		{"learner.algorithm = \"gold\"", "", "allowed are lspe"},
 		{"learner.algorithm = \"greedy\"\nlearner.kappa = 2", "", "learner.kappa is not a setting of any cell here"},
 		{"learner.kappa = []", "", "1 value or more"},
@@ -237,7 +236,7 @@ func TestRefuses(t *testing.T) {
 func records(c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64) *experiments.Performed[experiments.Record] {
 	done := &experiments.Performed[experiments.Record]{}
 	for i, r := range c.Runs() {
-		cell := i / len(c.Seeds)
+		cell := i / c.Seeds
 		rec := &experiments.Record{Run: r}
 		rec.Learning.Reward, rec.Learning.Over = reward(cell, r.Seed), over(cell)
 		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, nil)
@@ -262,14 +261,14 @@ func TestVerdict(t *testing.T) {
 		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, none, "The best by learning_reward is kappa/3, before kappa/2."},
 		{func(cell int, seed uint64) float64 { return 5*float64(cell) + noise(cell, seed) }, func(cell int) float64 { return float64(cell / 2) }, "The best by learning_reward is kappa/2, before kappa/1."},
 	} {
-		rep, err := Summarize(c, records(c, x.reward, x.over), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
+		rep, err := Summarize(c, records(c, x.reward, x.over), experiments.Batch{Dir: t.TempDir(), Workers: 1})
 		if err != nil || !strings.Contains(rep.Verdict, x.want) {
 			t.Errorf("%v: %q; want %q", err, rep.Verdict, x.want)
 		}
 	}
 	// Cells that solve different problems have no winner.
 	c = load(t, "seeds = 8\nlearner.algorithm = \"paper\"\ninstance.budget = [1, 2]\n")
-	rep, err := Summarize(c, records(c, noise, none), Options{Batch: experiments.Batch{Dir: t.TempDir(), Workers: 1}})
+	rep, err := Summarize(c, records(c, noise, none), experiments.Batch{Dir: t.TempDir(), Workers: 1})
 	if err != nil || rep.Verdict != "" || rep.Cells[1].Diff != nil {
 		t.Errorf("%v: verdict %q, difference %v", err, rep.Verdict, rep.Cells[1].Diff)
 	}
@@ -281,7 +280,7 @@ func TestSummary(t *testing.T) {
 	c := load(t, "seeds = 6\nmetric = \"learning_reward\"\nreference = \"kappa/2\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nshow = [\"learning_reward\", \"learning_crawls\", \"learned_reward\", \"whittle_reward\", \"over_budget\", \"fallbacks\"]\n")
 	reward := func(cell int, seed uint64) float64 { return float64(10*cell) + 1/float64(seed) }
 	dir := t.TempDir()
-	rep, err := Summarize(c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), Options{Batch: experiments.Batch{Dir: dir, Workers: 2}})
+	rep, err := Summarize(c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), experiments.Batch{Dir: dir, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

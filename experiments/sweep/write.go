@@ -23,14 +23,14 @@ func (s *Summary) Document() result.Document {
 
 // Sentence says what was run.
 func (s *Summary) Sentence() string {
-	return fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), len(s.Seeds))
+	return fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), s.Seeds)
 }
 
 // long is a table of one row per cell and aggregate.
 func (s *Summary) long() *result.Table {
 	t := &result.Table{Header: []string{"cell", "figure", "aggregate", "n", "value", "lo", "hi", "warning"}}
 	put := func(cell string, f experiments.Figure, aggregate string, e stats.Estimate) {
-		t.Add(cell, f.Name, aggregate, strconv.Itoa(e.N), formatFigure(e.Value), formatFigure(e.Lo), formatFigure(e.Hi), e.Warning)
+		t.Add(cell, f.Name, aggregate, strconv.Itoa(e.N), exact(e.Value), exact(e.Lo), exact(e.Hi), e.Warning)
 	}
 	m := s.Figures[s.Column(s.Metric)]
 	for _, c := range s.Cells {
@@ -76,34 +76,26 @@ func (s *Summary) less() string { return s.Metric + " − " + s.Reference }
 // and the comparison with the reference where there is any. Cells that break the
 // budget are marked.
 func (s *Summary) Table() *result.Table {
-	t := &result.Table{Header: []string{"cell", "n"}, Help: []string{"", ""}}
+	columns := []result.Column[Row]{
+		{Head: "cell", Cell: func(c Row) string {
+			if c.Over {
+				return c.Name + " *"
+			}
+			return c.Name
+		}},
+		{Head: "n", Cell: func(c Row) string { return strconv.Itoa(c.IQM.N) }},
+	}
 	for _, name := range s.Show {
-		f := s.Figures[s.Column(name)]
-		t.Header, t.Help = append(t.Header, f.Name), append(t.Help, f.Words)
+		j := s.Column(name)
+		columns = append(columns, result.Column[Row]{Head: name, Cell: func(c Row) string { return c.Mean[j].String() }})
 	}
-	t.Header, t.Help = append(t.Header, "IQM of "+s.Metric), append(t.Help, "")
-	compared := slices.ContainsFunc(s.Cells, func(c Row) bool { return c.Diff != nil })
-	if compared {
-		t.Header, t.Help = append(t.Header, s.less()), append(t.Help, "")
-	}
-	for _, c := range s.Cells {
-		row := []string{c.Name, strconv.Itoa(c.IQM.N)}
-		if c.Over {
-			row[0] += " *"
-		}
-		for _, name := range s.Show {
-			row = append(row, c.Mean[s.Column(name)].String())
-		}
-		row = append(row, c.IQM.String())
-		switch {
-		case c.Diff != nil:
-			row = append(row, c.Diff.String())
-		case compared && c.Name == s.Reference:
-			row = append(row, "reference")
-		case compared:
-			row = append(row, "")
-		}
-		t.Add(row...)
-	}
-	return t
+	columns = append(columns,
+		result.Column[Row]{Head: "IQM of " + s.Metric, Cell: func(c Row) string { return c.IQM.String() }},
+		result.Column[Row]{Head: s.less(), Cell: func(c Row) string {
+			if c.Diff == nil {
+				return ""
+			}
+			return c.Diff.String()
+		}})
+	return result.Tabulate(s.Cells, columns)
 }

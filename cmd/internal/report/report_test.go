@@ -21,7 +21,7 @@ func ran(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sweep.Run(context.Background(), c, sweep.Options{Batch: experiments.Batch{Dir: dir, Workers: 2}}); err != nil {
+	if _, err := sweep.Run(context.Background(), c, experiments.Batch{Dir: dir, Workers: 2}); err != nil {
 		t.Fatal(err)
 	}
 }

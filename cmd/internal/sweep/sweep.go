@@ -17,7 +17,7 @@ import (
 
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var o sweep.Options
+	var b experiments.Batch
 	var list bool
 	var set []string
 	var format result.Format
@@ -32,9 +32,9 @@ them. Called again, it runs what is missing.
 		set = append(set, text)
 		return nil
 	})
-	f.StringVar(&o.Dir, "out", "results/NAME", "`directory` of the results")
-	f.BoolVar(&o.ReadOnly, "summarize", false, "summarize the runs that are done, and run nothing")
-	cli.DefineBatch(f, &o.Batch)
+	f.StringVar(&b.Dir, "out", "results/NAME", "`directory` of the results")
+	f.BoolVar(&b.ReadOnly, "summarize", false, "summarize the runs that are done, and run nothing")
+	cli.DefineBatch(f, &b)
 	cli.DefineFormat(f, &format)
 	names, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {
@@ -56,32 +56,32 @@ them. Called again, it runs what is missing.
 		for _, cell := range cfg.Cells {
 			fmt.Fprintln(stdout, cell.ID)
 		}
-		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), len(cfg.Seeds), len(cfg.Cells)*len(cfg.Seeds))
+		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), cfg.Seeds, len(cfg.Cells)*cfg.Seeds)
 		return err
 	}
-	if o.ReadOnly {
-		o.Shard = experiments.Shard{}
+	if b.ReadOnly {
+		b.Shard = experiments.Shard{}
 	}
 	if !f.Given("out") {
-		o.Dir = filepath.Join("results", cfg.Name)
+		b.Dir = filepath.Join("results", cfg.Name)
 	}
-	o.Command = "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
+	cfg.Command = "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
 	for _, x := range set {
-		o.Command += " -set " + cli.Quote(x)
+		cfg.Command += " -set " + cli.Quote(x)
 	}
 	show, clear := cli.Progress(stderr, "runs of "+cfg.Name)
-	o.Progress = show
-	s, err := sweep.Run(ctx, cfg, o)
+	b.Progress = show
+	s, err := sweep.Run(ctx, cfg, b)
 	clear()
 	if err != nil {
-		return cli.GoOn(err, o.Dir)
+		return cli.GoOn(err, b.Dir)
 	}
 	if !s.Final {
-		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, o.Shard.Index, o.Shard.Count, s.Missing, s.Missing+s.Runs)
+		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, b.Shard.Index, b.Shard.Count, s.Missing, s.Missing+s.Runs)
 	} else if err := result.Print(stdout, s, format); err != nil {
 		return err
 	} else {
-		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, o.Dir, cli.Quote(o.Dir))
+		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
 	}
 	switch {
 	case len(s.Failures) > 0:

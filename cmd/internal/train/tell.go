@@ -67,7 +67,10 @@ func (c *command) report(done *experiments.Performed[experiments.Record], traine
 	}
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
-	rep.Notes = []string{line + rep.BoundNote() + ".", experiments.Sentence(&rep)}
+	rep.Notes = []string{line + rep.BoundNote() + "."}
+	if first.Fitted {
+		rep.Notes = append(rep.Notes, "Whittle has parameters that were fitted on the first part of the recording.")
+	}
 	if note := experiments.PriceNote(trainee, *c.run.Scene, c.level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}

@@ -58,7 +58,7 @@
     if (draws) head.append(make("th", { scope: "col", textContent: "draw" }));
     const words = k => k === 0 || t.rows.every(r => isNaN(number(r[k])));
     t.header.forEach((name, k) => {
-      const b = make("button", { type: "button", title: t.help && t.help[k] || "" }, ...breakable(name));
+      const b = make("button", { type: "button" }, ...breakable(name));
       b.addEventListener("click", () => { down = by === k ? !down : !words(k); by = k; first = 0; sort(); });
       head.append(make("th", { scope: "col", className: k ? "" : "name" }, b));
     });
