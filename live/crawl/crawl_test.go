@@ -113,7 +113,7 @@ func TestList(t *testing.T) {
 	before := map[int]int{}
 	looks := func(k int) int { // since it was asked before
 		n := -before[k]
-		if site := r.sites[fmt.Sprint(k, "/feed")]; site != nil {
+		if site := r.sites[fmt.Sprintf("feed %d (%s) feed", k, kinds[k])]; site != nil {
 			n += site.requests
 		}
 		before[k] += n
