@@ -146,6 +146,15 @@ type Resolved struct {
 	play  Play
 }
 
+// Level returns the level of knowledge at which it is performed.
+func (c *Resolved) Level() env.Level { return c.play.Level }
+
+// Build builds the learner or policy as a run would, for a program that crawls by
+// itself under those terms. The learner is nil where nothing learns.
+func (c *Resolved) Build(t env.Terms) (env.Agent, learner.Learner, error) {
+	return c.Scene.build(c.play, t)
+}
+
 // Resolve returns the run with every setting spelt out, so that equal runs are
 // equal, or says what is wrong with it. An error about a setting is a
 // *SettingError.

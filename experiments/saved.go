@@ -12,15 +12,21 @@ import (
 	"ephemera/learner"
 )
 
-// saveTrainee writes what a run has learned to a file, for [learner.Load]. The file
-// names the run.
-func (c *Resolved) saveTrainee(t learner.Learner, file, run string) error {
-	config, err := toml.Marshal(struct {
+// SavedConfig returns what [learner.Saved] says of the learner of the run.
+func (c *Resolved) SavedConfig() (string, error) {
+	text, err := toml.Marshal(struct {
 		Algorithm string       `toml:"algorithm"`
 		Knowledge env.Level    `toml:"knowledge"`
 		Settings  any          `toml:"settings"`
 		Instance  env.Instance `toml:"instance"`
 	}{c.play.Entry.Name, c.play.Level, c.play.Settings, c.Scene.Instance})
+	return string(text), err
+}
+
+// saveTrainee writes what a run has learned to a file, for [learner.Load]. The file
+// names the run.
+func (c *Resolved) saveTrainee(t learner.Learner, file, run string) error {
+	config, err := c.SavedConfig()
 	if err != nil {
 		return err
 	}
@@ -37,7 +43,7 @@ func (c *Resolved) saveTrainee(t learner.Learner, file, run string) error {
 	if err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
-	data, err := (&learner.Saved{Config: string(config), Start: terms.Start, Length: terms.Length, State: state, Run: name}).Encode()
+	data, err := (&learner.Saved{Config: config, Start: terms.Start, Length: terms.Length, State: state, Run: name}).Encode()
 	if err != nil {
 		return err
 	}

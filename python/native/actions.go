@@ -4,17 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unsafe"
 
 	"ephemera/baselines"
 	"ephemera/env"
 )
 
+// Forms of actions.
+const (
+	scores32 = iota // K × n, float32
+	scores64        // K × n, float64
+	set             // K × n, 0 or 1, int8
+	one             // K, numbers of sources, int64
+)
+
+// action returns the n figures that are the action of world k.
+func action[T any](w *Worlds, k, n int) []T {
+	return unsafe.Slice((*T)(w.actions), (k+1)*n)[k*n:]
+}
+
 // choose settles the crawls of worlds from number lo up to hi.
 func (w *Worlds) choose(h *hand, lo, hi int) error {
 	n := w.n
-	scores, chosen := w.actions.([]float32)
-	chosen = chosen && w.single && greatest != nil
-	if chosen && greatest(w, scores, lo, hi) == 0 {
+	chosen := w.form == scores32 && w.single && greatest != nil
+	if chosen && greatest(w, lo, hi) == 0 {
 		return nil
 	}
 	for k := lo; k < hi; k++ {
@@ -29,19 +42,20 @@ func (w *Worlds) choose(h *hand, lo, hi int) error {
 			continue
 		}
 		var err error
-		switch a := w.actions.(type) {
-		case []float32:
-			err = best(w, h, k, a[k*n:(k+1)*n])
-		case []float64:
-			err = best(w, h, k, a[k*n:(k+1)*n])
-		case []int8:
-			err = w.named(h, k, a[k*n:(k+1)*n])
-		case []int64:
-			if a[k] < 0 || a[k] >= int64(n) {
-				err = fmt.Errorf("action is source %d; allowed are 0 to %d", a[k], n-1)
+		switch w.form {
+		case scores32:
+			err = best(w, h, k, action[float32](w, k, n))
+		case scores64:
+			err = best(w, h, k, action[float64](w, k, n))
+		case set:
+			err = w.named(h, k, action[int8](w, k, n))
+		case one:
+			i := action[int64](w, k, 1)[0]
+			if i < 0 || i >= int64(n) {
+				err = fmt.Errorf("action is source %d; allowed are 0 to %d", i, n-1)
 				break
 			}
-			w.to.crawl[k*w.about.Most], w.to.crawls[k] = int(a[k]), 1
+			w.to.crawl[k*w.about.Most], w.to.crawls[k] = int(i), 1
 		}
 		if err != nil {
 			return w.of(k, err)

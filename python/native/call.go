@@ -1,98 +1,106 @@
 // Package native is the Go half of the Python package ephemera: worlds that are
-// stepped K at a time over flat buffers, and one [Made.Call] for all that is rarer:
-// policies and learners that are asked outside of a run, long runs, exact references.
+// stepped K at a time over flat buffers, and [Call] for all that is rarer: policies
+// and learners that are asked outside of a run, long runs, exact references.
 //
 // What a caller in Python can get wrong comes back as an error, there or here.
 package native
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// What lives on between calls is named by handles, numbers from 1 on that are
-// never used twice.
+// functions are called by name. Their arguments and what they return are what JSON
+// can hold, but for [Numbers] that go in and out, a callee, which a handle names from
+// then on, and an error. A context.CancelFunc of the name "close" is called when the
+// handle is closed.
+type functions map[string]any
+
+// callee is what has functions.
+type callee interface{ functions() functions }
+
+func (f functions) functions() functions { return f }
+
+// lasting are the functions that stand for themselves, of handle 0.
+var lasting = functions{
+	"worlds": openWorlds, "runs": openRuns, "crawler": newCrawler, "load": loadCrawler, "feeds": newFeeds, "load feeds": loadFeeds,
+	"relax": relax, "instance": instance, "curve": curve, "compare": compare, "catalogue": catalogue,
+}
+
+// Functions have handles, numbers from 1 on that are never used twice.
 var (
-	named sync.Map // of what each handle names, a callee
+	named sync.Map
 	last  atomic.Int64
 )
 
-// callee is what calls are about.
-type callee interface {
-	describe() any // the answer when it is built
-	call(what string, text []byte, m *Made) error
-}
-
-// get returns what has that handle, if it is a T.
-func get[T callee](handle int64) (T, error) {
-	v, _ := named.Load(handle)
-	t, ok := v.(T)
+// get returns the functions of a handle.
+func get(handle int64) (functions, error) {
+	if handle == 0 {
+		return lasting, nil
+	}
+	of, ok := named.Load(handle)
 	if !ok {
-		return t, fmt.Errorf("handle %d is closed", handle)
+		return nil, fmt.Errorf("handle %d is closed", handle)
 	}
-	return t, nil
+	return of.(functions), nil
 }
 
-// Made is what goes into a call as numbers, and what it brings.
-type Made struct {
-	In      []float64
-	Handle  int64     // of what was built, 0 for nothing
-	Answer  any       // what JSON can hold, nil for nothing
-	Numbers []float64 // in the room that was given, if that is enough
-}
+// Numbers go into a call, and come out in the room that was given, if that is enough.
+type Numbers struct{ In, Out []float64 }
 
-// Call does what its name says: about what has the handle, or with handle 0
-// about nothing that is there. The text holds settings in JSON.
-func (m *Made) Call(what string, handle int64, text []byte) (err error) {
-	if handle != 0 {
-		about, err := get[callee](handle)
-		if err != nil {
-			return err
-		}
-		if what != "close" {
-			return about.call(what, text, m)
-		}
+// Call calls a function of a handle with arguments, a list in JSON, and returns its
+// answer in JSON.
+func Call(handle int64, name string, arguments []byte, n *Numbers) ([]byte, error) {
+	of, err := get(handle)
+	if err != nil {
+		return nil, err
+	}
+	if name == "close" {
 		named.Delete(handle)
-		if runs, ok := about.(*job); ok {
-			runs.stop() // they end after the epochs under way
+		if stop, ok := of[name].(context.CancelFunc); ok {
+			stop()
 		}
-		return nil
+		return nil, nil
 	}
-	switch what {
-	case "worlds":
-		return m.build(openWorlds(text))
-	case "runs":
-		return m.build(startRuns(text))
-	case "crawler":
-		return m.build(newCrawler(text))
-	case "load":
-		return m.build(loadCrawler(text))
-	case "feeds":
-		return m.build(newFeeds(text))
-	case "load feeds":
-		return m.build(loadFeeds(text))
-	case "curve":
-		m.Numbers, err = curve(text, m.In, m.Numbers)
-	case "relax", "instance":
-		m.Answer, err = reference(what, text)
-	case "compare":
-		m.Answer, err = compare(text)
-	case "catalogue":
-		m.Answer = catalogue()
-	default:
-		return unknown(what)
+	f := reflect.ValueOf(of[name])
+	if !f.IsValid() {
+		return nil, fmt.Errorf("unknown call %q", name)
 	}
-	return err
+	var to []any // where the arguments go
+	var values []reflect.Value
+	for i := range f.Type().NumIn() {
+		v := reflect.New(f.Type().In(i))
+		if values = append(values, v.Elem()); v.Elem().Type() == reflect.TypeOf(n) {
+			v.Elem().Set(reflect.ValueOf(n))
+		} else {
+			to = append(to, v.Interface())
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&to); err != nil {
+		return nil, fmt.Errorf("settings: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	var answer any
+	for _, v := range slices.Backward(f.Call(values)) { // an error first
+		switch x := v.Interface().(type) {
+		case nil:
+		case error:
+			return nil, x
+		case callee:
+			handle := last.Add(1)
+			named.Store(handle, x.functions())
+			answer = handle
+		default:
+			answer = x
+		}
+	}
+	return json.Marshal(answer)
 }
-
-// build gives what was built a handle.
-func (m *Made) build(c callee, err error) error {
-	if err == nil {
-		m.Handle, m.Answer = last.Add(1), c.describe()
-		named.Store(m.Handle, c)
-	}
-	return err
-}
-
-func unknown(what string) error { return fmt.Errorf("unknown call %q", what) }

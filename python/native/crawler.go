@@ -1,94 +1,52 @@
 package native
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
-
-	"github.com/pelletier/go-toml/v2"
+	"strings"
 
 	"ephemera/env"
-	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
-// crawlerSettings say what a crawler is.
-type crawlerSettings struct {
-	spec
-	Name     string
-	Settings map[string]any
-	Seed     uint64
-	Start    int64   // Unix time of the first decision
-	Length   float64 // seconds between decisions; 0 without dates
-}
-
 // crawler is a policy or a learner outside of a run: its owner crawls.
 type crawler struct {
-	name     string
-	config   string // the text of its config.toml
-	level    env.Level
-	instance env.Instance
-	terms    env.Terms
-	agent    env.Agent
-	learner  learner.Learner // nil for what does not learn
+	name    string
+	config  string // the text of its config.toml
+	level   env.Level
+	terms   env.Terms
+	agent   env.Agent
+	learner learner.Learner // nil for what does not learn
 	// books say when each source was crawled, and hold its mean state.
 	books *env.Mean
 }
 
-// newCrawler builds a policy or a learner. It draws from the stream that a run
-// under the seed would give it.
-func newCrawler(text []byte) (*crawler, error) {
-	s := crawlerSettings{spec: usual()}
-	s.Knowledge = ""
-	if err := decode(text, &s); err != nil {
-		return nil, err
-	}
-	entry, err := experiments.Find(s.Name)
+// newCrawler builds the policy or the learner of a run.
+func newCrawler(run experiments.Run) (*crawler, error) {
+	r, err := resolve(new(experiments.Engine), run, run.Seed)
 	if err != nil {
 		return nil, err
 	}
-	s.Knowledge = cmp.Or(s.Knowledge, entry.FirstLevel())
-	scene, err := s.scene(context.Background(), s.Seed)
-	if err != nil {
+	c := &crawler{name: strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level())), level: r.Level(), terms: r.Scene.Instance.Terms()}
+	if c.books, err = env.NewMean(r.Scene.Instance, true); err != nil {
 		return nil, err
 	}
-	c := &crawler{name: s.Name, level: s.Knowledge, instance: scene.Instance}
-	set, err := entry.Configure(c.level, s.Settings)
-	if err != nil {
+	if c.agent, c.learner, err = r.Build(c.terms); err != nil {
 		return nil, err
 	}
-	if why := entry.WhyNot(scene, c.level); why != "" {
-		return nil, fmt.Errorf("%q does not apply to %s with knowledge %s: %s", c.name, c.instance.ID, c.level, why)
-	}
-	if err := c.open(s.Start, s.Length); err != nil {
-		return nil, err
-	}
-	known := experiments.Known{
-		Given: learner.Given{Instance: c.instance, Terms: c.terms, Level: c.level, Rand: stream.New(s.Seed, stream.Policy, 0)},
-		Marks: scene.Marks,
-	}
-	if c.agent, c.learner, err = entry.Build(known, set); err != nil {
-		return nil, err
-	}
-	config, err := toml.Marshal(map[string]any{"algorithm": c.name, "knowledge": string(c.level), "settings": set, "instance": c.instance})
-	c.config = string(config)
+	c.config, err = r.SavedConfig()
 	return c, err
 }
 
-// open opens the books of the instance's sources.
-func (c *crawler) open(start int64, length float64) (err error) {
-	c.terms = c.instance.Terms()
-	c.terms.Start, c.terms.Length = start, length
-	c.books, err = env.NewMean(c.instance, true)
-	return err
+func (c *crawler) functions() functions {
+	return functions{"describe": c.describe, "select": c.choose, "update": c.update, "save": c.save}
 }
 
 // describe says who the crawler is.
-func (c *crawler) describe() any {
+func (c *crawler) describe() map[string]any {
 	metrics := map[string]*float64{}
 	if c.learner != nil {
 		for _, x := range c.learner.Metrics() {
@@ -101,30 +59,6 @@ func (c *crawler) describe() any {
 	}
 }
 
-// call is [Made.Call] about a crawler.
-func (c *crawler) call(what string, text []byte, m *Made) (err error) {
-	var s struct {
-		Crawls []env.Crawled
-		State  []float64 // of the sources, with knowledge observed
-	}
-	if err := decode(text, &s); err != nil {
-		return err
-	}
-	switch what {
-	case "describe":
-		m.Answer = c.describe()
-	case "select":
-		m.Answer, err = c.Select(s.State)
-	case "update":
-		err = c.Update(s.Crawls, s.State)
-	case "save":
-		m.Answer, err = c.save()
-	default:
-		err = unknown(what)
-	}
-	return err
-}
-
 // look returns the view, with the true states where these are seen.
 func (c *crawler) look(state []float64) (*env.Observed, error) {
 	if c.level != env.LevelObserved {
@@ -135,19 +69,19 @@ func (c *crawler) look(state []float64) (*env.Observed, error) {
 	return &env.Observed{Model: c.books.View().Model, State: state}, nil
 }
 
-// Select returns the sources to crawl now.
-func (c *crawler) Select(state []float64) ([]int, error) {
+// choose returns the sources to crawl now.
+func (c *crawler) choose(state []float64) ([]int, error) {
 	v, err := c.look(state)
 	if err != nil {
 		return nil, err
 	}
-	return c.agent.Select([]int{}, v), nil
+	return c.agent.Select(nil, v), nil
 }
 
-// Update tells what crawls brought back, and goes on to the next epoch, with the
+// update tells what crawls brought back, and goes on to the next epoch, with the
 // states that are seen there. What it refuses changes nothing. It fills in the ages
 // of the crawls.
-func (c *crawler) Update(crawls []env.Crawled, next []float64) error {
+func (c *crawler) update(crawls []env.Crawled, next []float64) error {
 	if _, err := c.look(next); err != nil {
 		return err
 	}
@@ -186,13 +120,13 @@ func (c *crawler) save() (string, error) {
 }
 
 // loadCrawler takes up a learner from the contents of a state file.
-func loadCrawler(text []byte) (*crawler, error) {
-	s, err := learner.Decode(text)
+func loadCrawler(text string) (*crawler, error) {
+	s, err := learner.Decode([]byte(text))
 	if err != nil {
 		return nil, err
 	}
-	c := &crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), instance: s.Instance()}
-	if err := c.open(s.Start, s.Length); err != nil {
+	c := &crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), terms: s.Terms()}
+	if c.books, err = env.NewMean(s.Instance(), true); err != nil {
 		return nil, err
 	}
 	v := c.books.View()

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -13,23 +12,12 @@ import (
 	"ephemera/learner"
 )
 
-func settingsText(t testing.TB, m map[string]any) []byte {
+// built builds a crawler under seed 1.
+func built(t *testing.T, instance, algorithm string) *crawler {
 	t.Helper()
-	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// built builds a crawler with changes by key.
-func built(t *testing.T, changes map[string]any) *crawler {
-	t.Helper()
-	m := map[string]any{"name": learner.Kinds[0].Name, "instance": "paper", "seed": 1}
-	for k, v := range changes {
-		m[k] = v
-	}
-	c, err := newCrawler(settingsText(t, m))
+	r := experiments.Run{Steps: 1, Seed: 1, Learner: map[string]any{"algorithm": algorithm}}
+	r.Instance.Name = instance
+	c, err := newCrawler(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,16 +28,13 @@ func built(t *testing.T, changes map[string]any) *crawler {
 // does, and returns the mean reward.
 func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 	t.Helper()
-	call := func(what string, settings map[string]any) (m Made) {
-		t.Helper()
-		if err := c.call(what, settingsText(t, settings), &m); err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
 	var total float64
 	for range epochs {
-		got, err := w.Step(call("select", nil).Answer.([]int))
+		pick, err := c.choose(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.Step(pick)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +42,9 @@ func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 			total += got[k].Interest
 			got[k].Age = 0 // its own to find
 		}
-		call("update", map[string]any{"crawls": got})
+		if err := c.update(got, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return total / float64(epochs)
 }
@@ -76,7 +63,7 @@ func TestCrawlerSameAsRun(t *testing.T) {
 			return experiments.PoissonScene(in, env.MarksConstant)
 		}},
 	} {
-		const epochs, seed = 400, 3
+		const epochs, seed = 400, 1
 		scene := c.scene(env.Paper(1))
 		entry, err := experiments.Find(c.name)
 		if err != nil {
@@ -91,7 +78,7 @@ func TestCrawlerSameAsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := crawl(t, built(t, map[string]any{"name": c.name, "knowledge": c.knowledge, "seed": seed}), w, epochs)
+		got := crawl(t, built(t, "paper", c.name+"@"+c.knowledge), w, epochs)
 		if math.Abs(got/want.Learning.Reward-1) > 1e-12 {
 			t.Errorf("%s with knowledge %s earns %v, in a run %v", c.name, c.knowledge, got, want.Learning.Reward)
 		}
@@ -100,23 +87,23 @@ func TestCrawlerSameAsRun(t *testing.T) {
 
 // A learner that is saved and loaded goes on as if nothing had been.
 func TestCrawlerSaved(t *testing.T) {
-	c := built(t, nil)
+	c := built(t, "paper", "lspe")
 	w, _ := experiments.PoissonScene(env.Paper(1), env.MarksConstant).Open(1, env.LevelOnline, false)
 	crawl(t, c, w, 500)
 	saved, err := c.save()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := loadCrawler([]byte(saved))
+	again, err := loadCrawler(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for step := range 500 {
-		a, err := c.Select(nil)
+		a, err := c.choose(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := again.Select(nil)
+		b, err := again.choose(nil)
 		if err != nil || !slices.Equal(a, b) {
 			t.Fatalf("step %d: %v and %v (%v)", step, a, b, err)
 		}
@@ -125,7 +112,7 @@ func TestCrawlerSaved(t *testing.T) {
 			brought = append(brought, env.Crawled{Source: i, Interest: 100, Items: []env.Item{{Age: .5, Interest: 100}}})
 		}
 		for _, x := range []*crawler{c, again} {
-			if err := x.Update(brought, nil); err != nil {
+			if err := x.update(brought, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,7 +122,7 @@ func TestCrawlerSaved(t *testing.T) {
 	if one != two {
 		t.Error("both went on alike, but are saved as different bytes")
 	}
-	if _, err := loadCrawler([]byte(saved[:len(saved)/2])); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := loadCrawler(saved[:len(saved)/2]); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("half a file: %v", err)
 	}
 }
@@ -143,12 +130,12 @@ func TestCrawlerSaved(t *testing.T) {
 // So does one whose owner crawls others than it chose.
 func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
 	for source := range 8 {
-		c := built(t, map[string]any{"instance": "lognormal:8"})
+		c := built(t, "lognormal:8", "lspe")
 		for range 3 {
-			if _, err := c.Select(nil); err != nil {
+			if _, err := c.choose(nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Update([]env.Crawled{{Source: source}}, nil); err != nil {
+			if err := c.update([]env.Crawled{{Source: source}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,7 +150,7 @@ func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
 }
 
 func TestCrawlerRefusals(t *testing.T) {
-	c := built(t, nil)
+	c := built(t, "paper", "lspe")
 	for _, x := range []struct {
 		crawls []env.Crawled
 		next   []float64
@@ -172,21 +159,21 @@ func TestCrawlerRefusals(t *testing.T) {
 		{[]env.Crawled{{Source: 4}}, nil, "allowed are 0 to 3"},
 		{[]env.Crawled{{Source: 1}, {Source: 1}}, nil, "named twice"},
 	} {
-		if err := c.Update(x.crawls, x.next); err == nil || !strings.Contains(err.Error(), x.want) {
+		if err := c.update(x.crawls, x.next); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%v: %v, want %q", x, err, x.want)
 		}
 		if now := c.books.View().Epoch; now != 0 {
 			t.Fatalf("%v: the epoch is %d after a refusal", x, now)
 		}
 	}
-	states := built(t, map[string]any{"name": "whittle", "knowledge": "observed"})
+	states := built(t, "paper", "whittle@observed")
 	for want, next := range map[string][]float64{"0 states": nil, "3 states": {1, 1, 1}} {
-		if err := states.Update(nil, next); err == nil || !strings.Contains(err.Error(), want) {
+		if err := states.update(nil, next); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", next, err, want)
 		}
 	}
-	o := built(t, map[string]any{"knowledge": "online"})
-	if err := o.Update([]env.Crawled{{Source: 1, Interest: 2}}, nil); err == nil || !strings.Contains(err.Error(), "names no items") {
+	o := built(t, "paper", "lspe@online")
+	if err := o.update([]env.Crawled{{Source: 1, Interest: 2}}, nil); err == nil || !strings.Contains(err.Error(), "names no items") {
 		t.Errorf("a crawl that names no items: %v", err)
 	}
 }

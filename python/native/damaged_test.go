@@ -44,13 +44,13 @@ func crawls(t *testing.T, c *crawler, epochs int) {
 		state = []float64{5, 5, 5, 5}
 	}
 	for range epochs {
-		pick, err := c.Select(state)
+		pick, err := c.choose(state)
 		var got []env.Crawled
 		for _, i := range pick {
 			got = append(got, env.Crawled{Source: i, Interest: 3, Items: []env.Item{{Age: .5, Interest: 3}}})
 		}
 		if err == nil {
-			err = c.Update(got, state)
+			err = c.update(got, state)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func crawls(t *testing.T, c *crawler, epochs int) {
 }
 
 // feed has a program crawl, every ten minutes.
-func feed(t *testing.T, f *feeds, from time.Time) {
+func feed(t *testing.T, f *learner.Crawler, from time.Time) {
 	for k := range 30 {
 		now := from.Add(time.Duration(k) * 10 * time.Minute)
 		for _, name := range f.Select(now, 3) {
@@ -82,14 +82,14 @@ func TestAlteredStates(t *testing.T) {
 	saved := map[string]func() (string, error){}
 	for _, x := range [][2]string{{"lspe", "online"}, {"lspe", "observed"}, {"forecast", "online"}, {"paper", "model"}} {
 		saved[strings.Join(x[:], " ")] = func() (string, error) {
-			c := built(t, map[string]any{"name": x[0], "knowledge": x[1]})
+			c := built(t, "paper", strings.Join(x[:], "@"))
 			crawls(t, c, 60)
 			return c.save()
 		}
 	}
 	for _, name := range []string{"lspe", "forecast"} {
 		saved["feeds "+name] = func() (string, error) {
-			f, err := newFeeds(settingsText(t, map[string]any{"start": begin, "epoch": time.Hour, "halfLife": 2 * time.Hour, "budget": 2, "learner": name}))
+			f, err := learner.NewCrawler(begin, learner.CrawlerOptions{Learner: name, Epoch: time.Hour, HalfLife: 2 * time.Hour, Budget: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,13 +132,13 @@ func TestAlteredStates(t *testing.T) {
 					s, err := learner.Decode(body)
 					if err == nil && s.Crawls == nil {
 						var c *crawler
-						if c, err = loadCrawler(body); err == nil {
+						if c, err = loadCrawler(string(body)); err == nil {
 							crawls(t, c, 30)
 						}
 					} else if err == nil {
 						var c *learner.Crawler
 						if c, err = s.Crawler(); err == nil {
-							feed(t, &feeds{c}, begin.Add(5*time.Hour))
+							feed(t, c, begin.Add(5*time.Hour))
 						}
 					}
 					if refused++; err == nil {

@@ -2,7 +2,6 @@ package native
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 
@@ -19,7 +18,8 @@ import (
 //
 //	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
 type site struct {
-	experiments.Scene
+	*experiments.Scene
+	level env.Level
 	terms env.Terms
 	rate  []float64 // what states are multiplied by
 	log   bool
@@ -30,22 +30,23 @@ type site struct {
 
 // open opens the scene of a seed and measures it.
 func (w *Worlds) open(seed uint64) (*site, error) {
-	scene, err := w.set.scene(context.Background(), seed)
+	r, err := resolve(new(experiments.Engine), w.set.Run, seed)
 	if err != nil {
 		return nil, err
 	}
-	world, err := scene.Open(seed, w.set.Knowledge, false)
+	world, err := r.Scene.Open(seed, r.Level(), false)
 	if err != nil {
 		return nil, err
 	}
-	at := &site{Scene: scene, terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(scene.Instance.Sources)), pay: 1}
-	at.unit = cmp.Or(index.Relax(scene.Instance.MeanDynamics()).Bound, 1)
+	in := r.Scene.Instance
+	at := &site{Scene: r.Scene, level: r.Level(), terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1}
+	at.unit = cmp.Or(index.Relax(in.MeanDynamics()).Bound, 1)
 	if !w.set.Scaled {
 		return at, nil
 	}
 	at.pay, at.round = 1/at.unit, at.terms.Round()
-	if at.log = w.set.Knowledge == env.LevelOnline; !at.log {
-		for i, s := range scene.Instance.Sources {
+	if at.log = at.level == env.LevelOnline; !at.log {
+		for i, s := range in.Sources {
 			if at.rate[i] = at.pay; !w.drawn() && s.Ceiling() > 0 {
 				at.rate[i] = 1 / s.Ceiling()
 			}
@@ -85,7 +86,7 @@ type dynamics interface {
 // crawl of the greatest score, which returns in how many worlds that was not possible.
 var (
 	newFlat  = func(*Worlds) dynamics { return nil }
-	greatest func(w *Worlds, scores []float32, lo, hi int) int
+	greatest func(w *Worlds, lo, hi int) int
 )
 
 // stepped are worlds of any kind, each with its own state.
@@ -104,7 +105,7 @@ func (d *stepped) age(k, i int) int { return d.world[k].View().Age(i) }
 func (d *stepped) begin(k int) (err error) {
 	n, set := d.w.n, &d.w.set
 	clear(d.found[k*n : (k+1)*n])
-	d.world[k], err = d.w.at[k].Open(d.w.seed[k], set.Knowledge, set.Window > 0)
+	d.world[k], err = d.w.at[k].Open(d.w.seed[k], d.w.at[k].level, set.Window > 0)
 	if err != nil || set.Window == 0 {
 		return err
 	}
@@ -142,7 +143,7 @@ func (d *stepped) step(lo, hi int, still bool) error {
 		}
 		v := d.world[k].View()
 		x := v.Mean
-		if w.set.Knowledge == env.LevelObserved {
+		if at.level == env.LevelObserved {
 			x = v.State
 		}
 		seen := k * width

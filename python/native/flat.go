@@ -28,14 +28,14 @@ type flat struct {
 func init() {
 	newFlat = flatten
 	// The worlds in which no source is crawled have −1 crawls.
-	greatest = func(w *Worlds, score []float32, lo, hi int) int {
-		return int(C.flat_choose(w.row(lo, hi), c[C.int32_t](score[lo*w.n:]), c[C.uint8_t](w.over[lo:])))
+	greatest = func(w *Worlds, lo, hi int) int {
+		return int(C.flat_choose(w.row(lo, hi), c[C.int32_t](action[float32](w, lo, w.n)), c[C.uint8_t](w.over[lo:])))
 	}
 }
 
 // flatten returns nil for worlds of other dynamics, or that are seen otherwise.
 func flatten(w *Worlds) dynamics {
-	if w.set.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.round > 1e5 {
+	if w.set.World.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.round > 1e5 {
 		return nil
 	}
 	world, err := w.site.Open(0, env.LevelModel, false)

@@ -10,31 +10,24 @@ import (
 	"ephemera/experiments"
 )
 
-// reference answers about an instance: with its relaxed optimum, or with the text
-// of its file.
-func reference(what string, text []byte) (any, error) {
-	s := usual()
-	if err := decode(text, &s); err != nil {
-		return nil, err
-	}
-	in, err := s.instance(1)
+// instance returns the text of the file of an instance, by its name or path, with the
+// budget, 0 for its own.
+func instance(name string, budget float64) (string, error) {
+	in, err := env.Named(name, budget)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if what == "relax" {
-		return index.Relax(in.MeanDynamics()), nil
-	}
-	b, err := toml.Marshal(in)
-	return string(b), err
+	text, err := toml.Marshal(in)
+	return string(text), err
 }
 
-// catalogue answers with the learners and policies.
-func catalogue() any {
-	var all []map[string]any
-	for _, e := range experiments.Catalogue() {
-		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": e.Levels})
+// relax returns the relaxed optimum of an instance.
+func relax(name string, budget float64) (x index.Relaxed, err error) {
+	in, err := env.Named(name, budget)
+	if err != nil {
+		return x, err
 	}
-	return all
+	return index.Relax(in.MeanDynamics()), nil
 }
 
 // curves are functions of a source and a number.
@@ -45,26 +38,25 @@ var curves = map[string]func(s env.Source, v float64) float64{
 	"inverse":      index.Inverse, // of a price: γ⁻¹(λ)
 }
 
-// curve appends a curve at rows of numbers, one for each source of an instance.
-func curve(text []byte, in, to []float64) ([]float64, error) {
-	q := struct {
-		spec
-		Curve   string
-		Columns int // of the rows
-	}{spec: usual()}
-	if err := decode(text, &q); err != nil {
-		return nil, err
-	}
-	inst, err := q.instance(1)
+// curve gives a curve at rows of numbers, one for each source of an instance.
+func curve(what string, columns int, name string, n *Numbers) error {
+	in, err := env.Named(name, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, n := curves[q.Curve], len(inst.Sources)
-	if f == nil || q.Columns != n || len(in)%n != 0 {
-		return nil, fmt.Errorf("curve %q of %d sources at %d numbers in rows of %d", q.Curve, n, len(in), q.Columns)
+	if columns != len(in.Sources) {
+		return fmt.Errorf("the rows have %d values; needed is one for each of %d sources", columns, len(in.Sources))
 	}
-	for k, v := range in {
-		to = append(to, f(inst.Sources[k%n], v))
+	for k, v := range n.In {
+		n.Out = append(n.Out, curves[what](in.Sources[k%columns], v))
 	}
-	return to, nil
+	return nil
+}
+
+// catalogue returns the learners and policies.
+func catalogue() (all []map[string]any) {
+	for _, e := range experiments.Catalogue() {
+		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": e.Levels})
+	}
+	return all
 }

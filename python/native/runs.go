@@ -4,77 +4,50 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"strconv"
 	"strings"
-	"time"
 
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
 
-// job performs runs beside Python, which looks for signals while it waits.
-type job struct {
-	stop    context.CancelFunc
-	done    chan struct{}
-	records []*experiments.Record
-	err     error
+// anySeed in the name of an instance stands for the seed.
+const anySeed = "*"
+
+// resolve checks a run under a seed and opens its scene.
+func resolve(e *experiments.Engine, r experiments.Run, seed uint64) (*experiments.Resolved, error) {
+	r.Seed = seed
+	r.Instance.Name = strings.ReplaceAll(r.Instance.Name, anySeed, strconv.FormatUint(seed, 10))
+	return e.Resolve(context.Background(), r)
 }
 
-// startRuns begins a job.
-func startRuns(text []byte) (*job, error) {
-	var s struct {
-		Runs    []experiments.Run
-		Workers int // 0 for one per processor
-	}
-	if err := decode(text, &s); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
+// openRuns checks runs, which are then performed with so many workers, 0 standing for
+// one per processor. Python does so in a thread beside the one that looks for signals.
+func openRuns(runs []experiments.Run, workers int) (functions, error) {
 	engine := new(experiments.Engine)
-	for _, r := range s.Runs {
-		if _, err := engine.Resolve(ctx, r); err != nil {
-			stop()
+	for i, r := range runs {
+		c, err := resolve(engine, r, r.Seed)
+		if err != nil {
 			return nil, err // before any of them is run
 		}
+		runs[i].Instance.Name = c.Instance.Name
 	}
-	j := &job{stop: stop, done: make(chan struct{})}
-	go func() {
-		defer close(j.done)
-		defer stop()
-		all, err := engine.PerformAll(ctx, s.Runs, experiments.Batch{Workers: cmp.Or(s.Workers, runtime.GOMAXPROCS(0))})
-		if j.err = err; err == nil {
-			j.records, j.err = all.Records, cmp.Or(all.Errors...)
+	ctx, stop := context.WithCancel(context.Background())
+	perform := func() ([]*experiments.Record, error) {
+		all, err := engine.PerformAll(ctx, runs, experiments.Batch{Workers: cmp.Or(workers, runtime.GOMAXPROCS(0))})
+		if err != nil {
+			return nil, err
 		}
-	}()
-	return j, nil
+		return all.Records, cmp.Or(all.Errors...)
+	}
+	return functions{"perform": perform, "close": stop}, nil
 }
 
-func (j *job) describe() any { return nil }
-
-// call waits for the end of the job for a moment; it answers nothing while it goes
-// on.
-func (j *job) call(_ string, _ []byte, m *Made) error {
-	select {
-	case <-j.done:
-		m.Answer = j.records
-		return j.err
-	case <-time.After(100 * time.Millisecond):
-		return nil
-	}
-}
-
-// compare answers with the report of a comparison and its table.
-func compare(text []byte) (any, error) {
-	var c struct {
-		Knowledge  env.Level
-		Seeds      int
-		Seed       uint64
-		Contenders []experiments.Contender
-	}
-	if err := decode(text, &c); err != nil {
-		return nil, err
-	}
-	report := experiments.Compare(c.Contenders, c.Knowledge, c.Seeds, c.Seed)
+// compare returns the report of a comparison of contenders, under so many seeds from
+// the first on, and its table.
+func compare(contenders []experiments.Contender, level env.Level, seeds int, first uint64) (map[string]any, error) {
+	report := experiments.Compare(contenders, level, seeds, first)
 	var table strings.Builder
 	err := result.Print(&table, &report, result.Text)
 	return map[string]any{"report": report, "table": table.String()}, err

@@ -3,114 +3,107 @@ package native
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 )
 
-// asked is a call.
-func asked(t *testing.T, what string, handle int64, settings map[string]any) (m Made) {
-	t.Helper()
-	if err := m.Call(what, handle, settingsText(t, settings)); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // run is a run as Python sends it.
-func run(policy string, steps, seed int) map[string]any {
-	return map[string]any{
-		"steps": steps, "evaluation": 0, "seed": seed, "world": map[string]any{"kind": "mean"},
-		"instance": map[string]any{"name": "paper"}, "learner": map[string]any{"algorithm": policy},
-	}
+func run(policy string, steps int, seed uint64) experiments.Run {
+	r := experiments.Run{Steps: steps, Seed: seed, World: experiments.World{Kind: "mean"}, Learner: map[string]any{"algorithm": policy}}
+	r.Instance.Name = "paper"
+	return r
 }
 
 // records performs runs.
-func records(t *testing.T, runs ...any) []*experiments.Record {
+func records(t *testing.T, runs ...experiments.Run) []*experiments.Record {
 	t.Helper()
-	m := asked(t, "runs", 0, map[string]any{"runs": runs})
-	for {
-		if done := asked(t, "wait", m.Handle, nil); done.Answer != nil {
-			return done.Answer.([]*experiments.Record)
-		}
+	f, err := openRuns(runs, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
+	done, err := f["perform"].(func() ([]*experiments.Record, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
 }
 
 // A report of records is that of a comparison.
 func TestCompareRecords(t *testing.T) {
-	var contenders []any
-	var first *experiments.Record
+	var contenders []experiments.Contender
 	for _, name := range []string{"whittle", "greedy"} {
-		all := records(t, run(name, 200, 4), run(name, 200, 5))
-		contenders = append(contenders, map[string]any{"name": name + " here", "learns": false, "records": all})
-		if first == nil {
-			first = all[0]
-		}
+		contenders = append(contenders, experiments.Contender{Name: name + " here", Records: records(t, run(name, 200, 4), run(name, 200, 5))})
 	}
-	answer := asked(t, "compare", 0, map[string]any{"knowledge": "model", "seeds": 2, "seed": 4, "contenders": contenders}).Answer.(map[string]any)
-	report := answer["report"].(result.Report)
-	if len(report.Results) != 2 || report.Results[0].Reward != first.Learned.Reward || !strings.Contains(answer["table"].(string), "greedy here") {
-		t.Errorf("%+v", report)
+	c, err := compare(contenders, env.LevelModel, 2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c["report"].(result.Report).Results
+	if len(r) != 2 || r[0].Reward != contenders[0].Records[0].Learned.Reward || !strings.Contains(c["table"].(string), "greedy here") {
+		t.Errorf("%+v", c)
 	}
 }
 
 func TestRunsStop(t *testing.T) {
-	m := asked(t, "runs", 0, map[string]any{"runs": []any{run("whittle", 1<<30, 1)}})
-	j, err := get[*job](m.Handle)
+	f, err := openRuns([]experiments.Run{run("whittle", 1<<30, 1)}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked(t, "close", m.Handle, nil)
-	if <-j.done; !errors.Is(j.err, context.Canceled) {
-		t.Errorf("runs that were stopped: %v", j.err)
+	time.AfterFunc(10*time.Millisecond, f["close"].(context.CancelFunc))
+	if _, err = f["perform"].(func() ([]*experiments.Record, error))(); !errors.Is(err, context.Canceled) {
+		t.Errorf("runs that were stopped: %v", err)
 	}
-	wrong := map[string]any{"runs": []any{run("whittle", 1<<30, 1), run("nobody", 1, 1)}}
-	if err := new(Made).Call("runs", 0, settingsText(t, wrong)); err == nil || !strings.Contains(err.Error(), `unknown policy "nobody"`) {
+	if _, err := openRuns([]experiments.Run{run("whittle", 1<<30, 1), run("nobody", 1, 1)}, 0); err == nil || !strings.Contains(err.Error(), `unknown policy "nobody"`) {
 		t.Errorf("runs of which one has no policy: %v", err)
 	}
 }
 
-// Handles are never used twice, and what is closed is gone.
-func TestHandles(t *testing.T) {
-	call := func(what string, handle int64) (int64, error) {
-		text := "{}"
-		if what == "crawler" {
-			text = `{"name": "whittle", "instance": "paper"}`
+// Handles are never used twice, what is closed is gone, and arguments are what the
+// function takes.
+func TestCall(t *testing.T) {
+	const built = `[{"steps": 1, "instance": {"name": "paper"}, "learner": {"algorithm": "whittle"}}]`
+	call := func(handle int64, name, arguments string) (string, error) {
+		answer, err := Call(handle, name, []byte(arguments), new(Numbers))
+		return string(answer), err
+	}
+	handle := func() int64 {
+		t.Helper()
+		answer, err := call(0, "crawler", built)
+		n, wrong := strconv.ParseInt(answer, 10, 64)
+		if err != nil || wrong != nil || n == 0 {
+			t.Fatal(answer, err)
 		}
-		var m Made
-		err := m.Call(what, handle, []byte(text))
-		return m.Handle, err
+		return n
 	}
-	a, err := call("crawler", 0)
-	if err != nil {
-		t.Fatal(err)
+	a, b := handle(), handle()
+	if answer, err := call(a, "select", "[null]"); err != nil || answer != "[0]" {
+		t.Error(answer, err)
 	}
-	b, err := call("crawler", 0)
-	if err != nil || a == b || a == 0 || b == 0 {
-		t.Errorf("handles %d and %d (%v)", a, b, err)
+	for want, arguments := range map[string]string{`unknown field "moon"`: `[{"moon": 1}]`, "cannot unmarshal": `["x"]`, "steps is 0": `[{}]`} {
+		if _, err := call(0, "crawler", arguments); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", arguments, err, want)
+		}
 	}
-	if _, err := get[*crawler](a); err != nil {
-		t.Error(err)
-	}
-	if _, err := get[*Worlds](a); err == nil {
-		t.Error("a handle of another kind was taken")
-	}
-	if _, err := call("dance", a); err == nil || !strings.Contains(err.Error(), `unknown call "dance"`) {
+	if _, err := call(a, "dance", "[]"); err == nil || !strings.Contains(err.Error(), `unknown call "dance"`) {
 		t.Errorf("an unknown call: %v", err)
 	}
-	if _, err := call("close", a); err != nil {
+	if _, err := call(a, "close", "[]"); err != nil {
 		t.Error(err)
 	}
-	for _, handle := range []int64{a, -1, b + 1} {
-		for _, what := range []string{"describe", "close"} {
-			if _, err := call(what, handle); err == nil || !strings.Contains(err.Error(), "is closed") {
-				t.Errorf("%s of handle %d: %v", what, handle, err)
+	for _, gone := range []int64{a, -1, b + 1} {
+		for _, name := range []string{"describe", "close"} {
+			if _, err := call(gone, name, "[]"); err == nil || !strings.Contains(err.Error(), "is closed") {
+				t.Errorf("%s of handle %d: %v", name, gone, err)
 			}
 		}
 	}
-	if c, err := call("crawler", 0); err != nil || c == a || c == b {
-		t.Errorf("handle %d is used twice (%v)", c, err)
+	if c := handle(); c == a || c == b {
+		t.Errorf("handle %d is used twice", c)
 	}
 }

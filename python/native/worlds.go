@@ -12,17 +12,19 @@ import (
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/experiments"
 )
 
 // worldSettings are the settings of a set of worlds.
 type worldSettings struct {
-	spec
-	Worlds    int  // K
-	Steps     int  // epochs of an episode; 0 for all that the world has
-	Scaled    bool // observations and rewards have units of their own
-	Truncate  bool // a set that is dearer than the budget is cut to it, longest waiting first; otherwise refused
-	Autoreset bool // a world that is over is reset by its next step
-	Threads   int
+	experiments.Run      // of exact Whittle; * in the name of its instance stands for the seed
+	Window          int  // epochs of the windows of the fitted part of a recording that are played; 0 to play the rest
+	Worlds          int  // K
+	Limit           int  // epochs of an episode; 0 for all that the world has
+	Scaled          bool // observations and rewards have units of their own
+	Truncate        bool // a set that is dearer than the budget is cut to it, longest waiting first; otherwise refused
+	Autoreset       bool // a world that is over is reset by its next step
+	Threads         int
 }
 
 // about is what Python must know of worlds to lay out its buffers.
@@ -49,7 +51,8 @@ type Worlds struct {
 	hands  []hand
 
 	// Of the call under way.
-	actions any
+	actions unsafe.Pointer
+	form    int
 	to      frame
 
 	// Of each world.
@@ -114,29 +117,29 @@ type hand struct {
 }
 
 // openWorlds sets worlds up. They are reset before their first step.
-func openWorlds(text []byte) (*Worlds, error) {
-	w := &Worlds{set: worldSettings{spec: usual(), Threads: 1}}
-	if err := decode(text, &w.set); err != nil {
-		return nil, err
-	}
+func openWorlds(set worldSettings) (*Worlds, error) {
+	w := &Worlds{set: set}
 	at, err := w.open(0)
 	if err != nil {
 		return nil, err
+	}
+	if v := w.set.Window; v != 0 && (v < 0 || v >= at.Epochs) {
+		return nil, fmt.Errorf("window is %d; allowed are 1 to %d epochs, those of the part on which the model is fitted", v, at.Epochs-1)
 	}
 	k, t := w.set.Worlds, at.terms
 	w.n = len(t.Costs)
 	in := at.Instance
 	w.about = about{
-		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Steps, w.set.Window)), Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(w.set.Knowledge),
+		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Limit, w.set.Window)), Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(at.level),
 	}
 	if !w.drawn() { // otherwise other costs may come
 		w.site = at
 		w.about.Most = int(min(float64(w.n), t.Budget*(1+1e-9)/slices.Min(t.Costs)))
 		w.single = w.about.Most == 1 && slices.Max(t.Costs) <= t.Budget
 	}
-	if w.set.Knowledge == env.LevelOnline {
+	if at.level == env.LevelOnline {
 		w.about.Width = 2 * w.n
-	} else if w.set.Kind == "mean" && w.site != nil && len(in.Changes) == 0 {
+	} else if w.set.World.Kind == "mean" && w.site != nil && len(in.Changes) == 0 {
 		for _, s := range in.Sources {
 			w.about.Ceiling = append(w.about.Ceiling, s.Ceiling())
 		}
@@ -154,38 +157,23 @@ func openWorlds(text []byte) (*Worlds, error) {
 	return w, nil
 }
 
-// drawn reports whether each seed has an instance of its own.
-func (w *Worlds) drawn() bool { return strings.Contains(w.set.Instance, anySeed) }
-
-func (w *Worlds) describe() any { return &w.about }
-
-// call is [Made.Call] about worlds.
-func (w *Worlds) call(what string, text []byte, m *Made) error {
-	switch what {
-	case "reset":
-		return w.reset(text, unsafe.Pointer(unsafe.SliceData(m.Numbers)))
-	case "items":
-		m.Numbers = w.items(m.Numbers)
-		return nil
-	}
-	return unknown(what)
+func (w *Worlds) functions() functions {
+	return functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
 }
 
-// reset begins episodes and writes what is seen then into a buffer.
-func (w *Worlds) reset(text []byte, to unsafe.Pointer) error {
-	var r struct {
-		Mask  []bool   // of the worlds in which an episode begins; null for all, as at first
-		Seeds []uint64 // of all worlds; null, but at first, for those that follow from the seeds before
-	}
-	if err := decode(text, &r); err != nil {
-		return err
-	}
-	w.write(to)
+// drawn reports whether each seed has an instance of its own.
+func (w *Worlds) drawn() bool { return strings.Contains(w.set.Instance.Name, anySeed) }
+
+// reset begins episodes and writes what is seen then into the room for numbers: in the
+// worlds of the mask, nil for all, as at first, under the seeds, of all worlds, or nil,
+// but at first, for those that follow from the seeds before.
+func (w *Worlds) reset(mask []bool, seeds []uint64, n *Numbers) error {
+	w.write(unsafe.Pointer(unsafe.SliceData(n.Out)))
 	for k := range w.at {
-		if r.Mask == nil || r.Mask[k] {
+		if mask == nil || mask[k] {
 			seed := stream.Mix(w.seed[k])
-			if r.Seeds != nil {
-				seed = r.Seeds[k]
+			if seeds != nil {
+				seed = seeds[k]
 			}
 			if err := w.begin(k, seed); err != nil {
 				return err
@@ -217,12 +205,11 @@ func (w *Worlds) clear(k int) {
 	w.to.crawls[k] = 0
 }
 
-// Step steps all worlds and writes into a buffer. The actions are K × n scores,
-// []float32 or []float64, K × n marks 0 and 1, []int8, or K sources, []int64. What it
-// refuses changes nothing in any of them.
-func (w *Worlds) Step(actions any, to unsafe.Pointer) error {
+// Step steps all worlds and writes into a buffer. The form of the actions is one
+// of those below. What it refuses changes nothing in any of them.
+func (w *Worlds) Step(actions unsafe.Pointer, form int, to unsafe.Pointer) error {
 	w.write(to)
-	w.actions = actions
+	w.actions, w.form = actions, form
 	if err := w.each((*Worlds).choose); err != nil {
 		return err
 	}
@@ -269,15 +256,14 @@ func (w *Worlds) step(_ *hand, lo, hi int) error {
 // items appends, of the last step of each world, how many crawls there were; of
 // each crawl the source, the interest, and how many items it brought back; and age
 // and interest of each item.
-func (w *Worlds) items(to []float64) []float64 {
+func (w *Worlds) items(n *Numbers) {
 	for _, got := range w.got {
-		to = append(to, float64(len(got)))
+		n.Out = append(n.Out, float64(len(got)))
 		for _, c := range got {
-			to = append(to, float64(c.Source), c.Interest, float64(len(c.Items)))
+			n.Out = append(n.Out, float64(c.Source), c.Interest, float64(len(c.Items)))
 			for _, x := range c.Items {
-				to = append(to, x.Age, x.Interest)
+				n.Out = append(n.Out, x.Age, x.Interest)
 			}
 		}
 	}
-	return to
 }

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -15,19 +14,16 @@ import (
 	"ephemera/experiments"
 )
 
-// settings returns settings of K worlds with changes by key.
-func worldsText(k int, changes map[string]any) []byte {
-	m := map[string]any{
-		"instance": "paper", "kind": "mean", "worlds": k, "steps": 50, "autoreset": true,
-	}
-	for key, v := range changes {
-		m[key] = v
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		panic(err)
-	}
-	return text
+// settings returns settings of K worlds.
+func settings(k int, instance string, budget float64, w experiments.World, level env.Level) worldSettings {
+	r := experiments.Run{Steps: 1, World: w, Learner: map[string]any{"algorithm": "whittle@" + string(level)}}
+	r.Instance.Name, r.Instance.Budget = instance, budget
+	return worldSettings{Run: r, Worlds: k, Limit: 50, Autoreset: true, Threads: 1}
+}
+
+// settled returns settings of K worlds of the mean dynamics of an instance.
+func settled(k int, instance string) worldSettings {
+	return settings(k, instance, 0, experiments.World{Kind: "mean"}, env.LevelModel)
 }
 
 // bound makes the buffer that worlds write into.
@@ -40,17 +36,25 @@ func bound(w *Worlds) *frame {
 // buffer returns where the buffer begins.
 func buffer(w *Worlds) unsafe.Pointer { return unsafe.Pointer(&w.to.reward[0]) }
 
+// numbers returns the buffer as the room of a call.
+func numbers(w *Worlds) *Numbers { return &Numbers{Out: w.to.reward[:0]} }
+
 // begin resets all worlds.
 func begin(t testing.TB, w *Worlds, seeds ...uint64) {
 	t.Helper()
-	if err := w.reset(settingsText(t, map[string]any{"seeds": seeds}), buffer(w)); err != nil {
+	if err := w.reset(nil, seeds, numbers(w)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func opened(t *testing.T, k int, changes map[string]any) (*Worlds, *about) {
+// act steps worlds by actions.
+func act[T any](w *Worlds, form int, actions ...T) error {
+	return w.Step(unsafe.Pointer(&actions[0]), form, buffer(w))
+}
+
+func opened(t testing.TB, s worldSettings) (*Worlds, *about) {
 	t.Helper()
-	w, err := openWorlds(worldsText(k, changes))
+	w, err := openWorlds(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,30 +68,28 @@ func TestSameAsEnv(t *testing.T) {
 	poisson := func(o env.PoissonOptions) func(env.Instance, uint64) (env.World, error) {
 		return func(in env.Instance, seed uint64) (env.World, error) { return env.NewPoisson(in, seed, o) }
 	}
+	means := func(v *env.Observed) []float64 { return v.Mean }
+	drawn := experiments.World{Kind: "poisson"}
 	for _, c := range []struct {
-		instance string
-		changes  map[string]any
+		settings worldSettings
+		threads  int
 		world    func(env.Instance, uint64) (env.World, error)
 		state    func(*env.Observed) []float64
 	}{
-		{"paper", nil, mean, func(v *env.Observed) []float64 { return v.Mean }},
-		{"wide:7", map[string]any{"budget": 3}, mean, func(v *env.Observed) []float64 { return v.Mean }},
-		{"lognormal:5:1:hump", map[string]any{"budget": 2}, mean, func(v *env.Observed) []float64 { return v.Mean }},
-		{"mixed:9", map[string]any{"budget": 4, "threads": 3}, mean, func(v *env.Observed) []float64 { return v.Mean }},
-		{"drift:5", nil, mean, func(v *env.Observed) []float64 { return v.Mean }},
-		{"mixed:9", map[string]any{"budget": 4, "kind": "poisson"}, poisson(env.PoissonOptions{}), func(v *env.Observed) []float64 { return v.Mean }},
-		{"paper", map[string]any{"kind": "poisson", "knowledge": "observed", "marks": "per-item"}, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
-		{"paper", map[string]any{"kind": "poisson", "knowledge": "online", "threads": 2}, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
+		{settled(3, "paper"), 1, mean, means},
+		{settings(3, "wide:7", 3, experiments.World{Kind: "mean"}, env.LevelModel), 1, mean, means},
+		{settings(3, "lognormal:5:1:hump", 2, experiments.World{Kind: "mean"}, env.LevelModel), 1, mean, means},
+		{settings(3, "mixed:9", 4, experiments.World{Kind: "mean"}, env.LevelModel), 3, mean, means},
+		{settled(3, "drift:5"), 1, mean, means},
+		{settings(3, "mixed:9", 4, drawn, env.LevelModel), 1, poisson(env.PoissonOptions{}), means},
+		{settings(3, "paper", 0, experiments.World{Kind: "poisson", Marks: "per-item"}, env.LevelObserved), 1, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
+		{settings(3, "paper", 0, drawn, env.LevelOnline), 2, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
 	} {
 		same := func(t *testing.T, scaled bool) {
 			const k, steps = 3, 50
-			changes := map[string]any{"instance": c.instance, "scaled": scaled}
-			for key, v := range c.changes {
-				changes[key] = v
-			}
-			w, about := opened(t, k, changes)
-			budget, _ := changes["budget"].(int)
-			in, err := env.Named(c.instance, float64(budget))
+			c.settings.Scaled, c.settings.Threads = scaled, c.threads
+			w, about := opened(t, c.settings)
+			in, err := env.Named(c.settings.Instance.Name, c.settings.Instance.Budget)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,16 +109,17 @@ func TestSameAsEnv(t *testing.T) {
 			}
 			top, r := baselines.NewSelector(about.Costs, about.Budget), stream.New(1, stream.Test)
 			scores, short := make([]float64, k*n), make([]float32, k*n)
-			var actions any = scores
-			if scaled {
-				actions = short
-			}
 			for step := range 3*(steps+1) + 1 {
 				for i := range scores {
 					short[i] = float32(r.NormFloat64())
 					scores[i] = float64(short[i])
 				}
-				if err := w.Step(actions, buffer(w)); err != nil {
+				if scaled {
+					err = act(w, scores32, short...)
+				} else {
+					err = act(w, scores64, scores...)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 				for j := range direct {
@@ -164,8 +167,9 @@ func TestSameAsEnv(t *testing.T) {
 				}
 			}
 		}
-		t.Run(fmt.Sprint(c.instance, c.changes), func(t *testing.T) { same(t, false) })
-		t.Run(fmt.Sprint(c.instance, c.changes, "scaled"), func(t *testing.T) { same(t, true) })
+		name := fmt.Sprint(c.settings.Instance.Name, c.settings.World, c.settings.Learner)
+		t.Run(name, func(t *testing.T) { same(t, false) })
+		t.Run(name+" scaled", func(t *testing.T) { same(t, true) })
 	}
 }
 
@@ -176,7 +180,7 @@ func TestGreatest(t *testing.T) {
 	r := stream.New(1, stream.Test)
 	for _, n := range []int{2, 3, 4, 8, 9, 33} {
 		const k = 3000
-		w, _ := opened(t, k, map[string]any{"instance": fmt.Sprintf("lognormal:%d", n)})
+		w, _ := opened(t, settled(k, fmt.Sprintf("lognormal:%d", n)))
 		to := bound(w)
 		scores, some := make([]float32, k*n), values
 		for i := range scores {
@@ -188,7 +192,8 @@ func TestGreatest(t *testing.T) {
 		if greatest == nil {
 			t.Skip("built without C")
 		}
-		left := greatest(w, scores, 0, k)
+		w.actions = unsafe.Pointer(&scores[0])
+		left := greatest(w, 0, k)
 		for j := range k {
 			score := scores[j*n : (j+1)*n]
 			want, numbers := 0, true
@@ -216,16 +221,19 @@ func TestGreatest(t *testing.T) {
 
 // Scaled observations are the raw ones in other units.
 func TestScaled(t *testing.T) {
-	for _, knowledge := range []string{"model", "online"} {
-		raw, about := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge})
-		scaled, _ := opened(t, 1, map[string]any{"steps": 5000, "knowledge": knowledge, "scaled": true})
+	for knowledge, kind := range map[env.Level]string{env.LevelModel: "mean", env.LevelOnline: "poisson"} {
+		s := settings(1, "paper", 0, experiments.World{Kind: kind}, knowledge)
+		s.Limit = 5000
+		raw, about := opened(t, s)
+		s.Scaled = true
+		scaled, _ := opened(t, s)
 		a, b := bound(raw), bound(scaled)
 		begin(t, raw, 1)
 		begin(t, scaled, 1)
 		in := env.Paper(1)
 		for range 2000 { // past the ages that are looked up
 			for _, w := range []*Worlds{raw, scaled} {
-				if err := w.Step([]float32{4, 3, 2, 1}, buffer(w)); err != nil {
+				if err := act(w, scores32, float32(4), 3, 2, 1); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -235,7 +243,7 @@ func TestScaled(t *testing.T) {
 				switch part := i / 4; {
 				case part == about.Width/4-2:
 					want = 1 - math.Exp(-y/4)
-				case knowledge == "online":
+				case knowledge == env.LevelOnline:
 					want = math.Log(1 + y)
 				}
 				if got := float64(b.scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
@@ -256,10 +264,10 @@ func TestRegisteredWorld(t *testing.T) {
 	})
 	rewards := map[string]float64{}
 	for _, kind := range []string{"mean", "twice"} {
-		w, _ := opened(t, 1, map[string]any{"kind": kind})
+		w, _ := opened(t, settings(1, "paper", 0, experiments.World{Kind: kind}, env.LevelModel))
 		f := bound(w)
 		begin(t, w, 1)
-		if err := w.Step([]int64{0}, buffer(w)); err != nil {
+		if err := act(w, one, int64(0)); err != nil {
 			t.Fatal(err)
 		}
 		rewards[kind] = f.reward[0]
@@ -271,45 +279,34 @@ func TestRegisteredWorld(t *testing.T) {
 
 // What is refused changes nothing in any world.
 func TestRefusals(t *testing.T) {
-	for _, c := range []struct {
-		bad  any
-		want string
-	}{
-		{[]float64{1, 2, 3, 4, 1, math.NaN(), 3, 4}, "world 1: the score of source 1 is NaN"},
-		{[]int8{1, 0, 0, 0, 1, 1, 0, 0}, "world 1: the set costs 2; allowed is the budget, 1"},
-		{[]int8{1, 0, 0, 0, 2, 0, 0, 0}, "world 1: action 2 of source 0"},
-		{[]int64{0, 4}, "world 1: action is source 4; allowed are 0 to 3"},
+	for want, bad := range map[string]func(*Worlds) error{
+		"world 1: the score of source 1 is NaN":              func(w *Worlds) error { return act(w, scores64, 1, 2, 3, 4, 1, math.NaN(), 3, 4) },
+		"world 1: the set costs 2; allowed is the budget, 1": func(w *Worlds) error { return act[int8](w, set, 1, 0, 0, 0, 1, 1, 0, 0) },
+		"world 1: action 2 of source 0":                      func(w *Worlds) error { return act[int8](w, set, 1, 0, 0, 0, 2, 0, 0, 0) },
+		"world 1: action is source 4; allowed are 0 to 3":    func(w *Worlds) error { return act[int64](w, one, 0, 4) },
 	} {
-		w, _ := opened(t, 2, nil)
+		w, _ := opened(t, settled(2, "paper"))
 		f := bound(w)
 		begin(t, w, 1, 2)
 		before := slices.Clone(f.raw)
-		if err := w.Step(c.bad, buffer(w)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
+		if err := bad(w); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
-		if err := w.reset([]byte(`{"mask": [false, false]}`), buffer(w)); err != nil || !slices.Equal(f.raw, before) {
-			t.Errorf("%q: the refused step changed %v to %v (%v)", c.want, before, f.raw, err)
-		}
-	}
-	for _, c := range []struct {
-		changes map[string]any
-		want    string
-	}{
-		{map[string]any{"unknown": 1}, "unknown"},
-	} {
-		if _, err := openWorlds(worldsText(1, c.changes)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: %v, want %q", c.changes, err, c.want)
+		if err := w.reset([]bool{false, false}, nil, numbers(w)); err != nil || !slices.Equal(f.raw, before) {
+			t.Errorf("%q: the refused step changed %v to %v (%v)", want, before, f.raw, err)
 		}
 	}
 }
 
 // A set that is too dear is cut to the sources that have waited longest.
 func TestTruncate(t *testing.T) {
-	w, _ := opened(t, 1, map[string]any{"truncate": true})
+	s := settled(1, "paper")
+	s.Truncate = true
+	w, _ := opened(t, s)
 	f := bound(w)
 	begin(t, w, 1)
 	for step, want := range [][]uint8{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}} {
-		if err := w.Step([]int8{1, 1, 0, 0}, buffer(w)); err != nil || !slices.Equal(f.crawled, want) {
+		if err := act[int8](w, set, 1, 1, 0, 0); err != nil || !slices.Equal(f.crawled, want) {
 			t.Errorf("step %d crawls %v, want %v (%v)", step, f.crawled, want, err)
 		}
 	}
@@ -318,7 +315,9 @@ func TestTruncate(t *testing.T) {
 // So are they where no episode ends, past the age at which nothing more comes.
 func TestEndless(t *testing.T) {
 	for _, instance := range []string{"paper", "paper:power"} {
-		w, about := opened(t, 1, map[string]any{"instance": instance, "steps": 0})
+		s := settled(1, instance)
+		s.Limit = 0
+		w, about := opened(t, s)
 		f := bound(w)
 		in, err := env.Named(instance, 0)
 		if err != nil {
@@ -335,7 +334,7 @@ func TestEndless(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Step([]int64{int64(i)}, buffer(w)); err != nil || f.reward[0] != got[0].Interest || !slices.Equal(f.raw[:4], direct.View().Mean) {
+			if err := act(w, one, int64(i)); err != nil || f.reward[0] != got[0].Interest || !slices.Equal(f.raw[:4], direct.View().Mean) {
 				t.Fatalf("%s, step %d: %v and %v, want %v and %v (%v)", about.ID, step, f.reward, f.raw, got, direct.View().Mean, err)
 			}
 		}
@@ -343,12 +342,14 @@ func TestEndless(t *testing.T) {
 }
 
 func TestStepAllocatesNothing(t *testing.T) {
-	w, _ := opened(t, 16, map[string]any{"steps": 0})
+	s := settled(16, "paper")
+	s.Limit = 0
+	w, _ := opened(t, s)
 	bound(w)
 	begin(t, w, make([]uint64, 16)...)
-	var a any = make([]float32, 64)
+	a := make([]float32, 64)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := w.Step(a, buffer(w)); err != nil {
+		if err := act(w, scores32, a...); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -360,10 +361,9 @@ func BenchmarkStep(b *testing.B) {
 	const k = 1024
 	for _, instance := range []string{"paper", "lognormal:100", "lognormal:1000"} {
 		b.Run(instance, func(b *testing.B) {
-			w, err := openWorlds(worldsText(k, map[string]any{"instance": instance, "steps": 1000, "scaled": true}))
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := settled(k, instance)
+			s.Limit, s.Scaled = 1000, true
+			w, _ := opened(b, s)
 			bound(w)
 			begin(b, w, make([]uint64, k)...)
 			// What is crawled differs from call to call, so that all sources are.
@@ -372,14 +372,14 @@ func BenchmarkStep(b *testing.B) {
 			for i := range scores {
 				scores[i] = float32(r.Float64())
 			}
-			actions := make([]any, 64)
+			actions := make([][]float32, 64)
 			for i := range actions {
 				begin := r.Intn(w.n * k)
 				actions[i] = scores[begin : begin+w.n*k]
 			}
 			b.ResetTimer()
 			for i := 0; b.Loop(); i++ {
-				if err := w.Step(actions[i%64], buffer(w)); err != nil {
+				if err := act(w, scores32, actions[i%64]...); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -22,7 +22,7 @@ class Site(scrapy.Spider):
     name = "site"
     start_urls = ["http://127.0.0.1:{port}/0"]
     custom_settings = dict(SCHEDULER="frontier_scheduler.FrontierScheduler", FRONTIER="{frontier}", LOG_LEVEL="WARNING",
-                           TELNETCONSOLE_ENABLED=False, CLOSESPIDER_TIMEOUT=100, CLOSESPIDER_PAGECOUNT={pages})
+                           TELNETCONSOLE_ENABLED=False, CLOSESPIDER_TIMEOUT=250, CLOSESPIDER_PAGECOUNT={pages})
     def parse(self, response):
         yield {{"url": response.url}}
         yield from response.follow_all(css="a")
@@ -70,7 +70,7 @@ def test_crawl(tmp_path):
     address = f"127.0.0.1:{free_port()}"
     service = subprocess.Popen([frontier, "-listen", address, "-http", "", "-dir", tmp_path / "state"])
     try:
-        deadline = time.time() + 60
+        deadline = time.time() + 120
         while time.time() < deadline:
             with socket.socket() as s:
                 if s.connect_ex(("127.0.0.1", int(address.split(":")[1]))) == 0:
@@ -88,7 +88,7 @@ def test_crawl(tmp_path):
         for pages in (10, 0):
             (tmp_path / "spider.py").write_text(SPIDER.format(port=site.server_port, frontier=address, pages=pages))
             run = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
-            subprocess.run(run, cwd=tmp_path, check=True, timeout=170)
+            subprocess.run(run, cwd=tmp_path, check=True, timeout=280)
         assert sorted(map(int, (p[1:] for p in site.seen))) == list(range(PAGES))
     finally:
         service.terminate()

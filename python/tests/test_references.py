@@ -49,8 +49,8 @@ def test_catalogue():
 @pytest.mark.parametrize(
     "call,words",
     [
-        (lambda: ephemera.index("paper", [1, 2, 3]), "of 4 sources at 3 numbers in rows of 3"),
-        (lambda: ephemera.index("paper", np.ones((4, 2))), "of 4 sources at 8 numbers in rows of 2"),
+        (lambda: ephemera.index("paper", [1, 2, 3]), "rows have 3 values; needed is one for each of 4 sources"),
+        (lambda: ephemera.index("paper", np.ones((4, 2))), "rows have 2 values"),
         (lambda: ephemera.index_at_age("paper", [1, 2, 2.5, 1]), "source 2: index_at_age at 2.5"),
         (lambda: ephemera.state_at_age("paper", [1, 2, 2, 1e300]), "source 3: state_at_age at 1e.300"),
         (lambda: ephemera.index("paper", [1, 2, 3, -1]), "source 3"),

@@ -28,7 +28,7 @@ class Error(ValueError):
 _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
-    "eph_call": [ctypes.c_char_p, _int, ctypes.c_char_p, _pointer, _int, *[_pointer] * 3],
+    "eph_call": [_int, ctypes.c_char_p, ctypes.c_char_p, _pointer, _int, *[_pointer] * 2],
     "eph_step": [_int, _pointer, _pointer, ctypes.c_int32],
 }
 
@@ -105,33 +105,32 @@ Numbers = NDArray[np.float64]
 _none: Numbers = np.empty(0)
 
 
-def exchange(what: str, handle: int, settings: bytes, given: Numbers, room: Numbers) -> tuple[int, int, str]:
-    """Hand numbers in; the handle of what was built, how many numbers came back, and the answer.
+def exchange(handle: int, what: str, *arguments: Any, given: Numbers = _none, room: Numbers = _none) -> tuple[Any, int]:
+    """Call a function of a handle, or with handle 0 one that stands for itself.
 
-    Those that came back stand in the room, unless they are more than that.
+    Return its answer, and how many numbers came back: these stand in the room, unless they are more than that.
     """
-    made, count = ctypes.c_int64(), ctypes.c_int64(len(room))
-    text = call(
-        "eph_call", what.encode(), handle, settings, given.ctypes.data, len(given), room.ctypes.data,
-        ctypes.addressof(count), ctypes.addressof(made),
-    )  # fmt: skip
-    return made.value, count.value, text
+    try:
+        text = json.dumps(arguments, allow_nan=False, default=_plain).encode()
+    except ValueError as e:
+        raise Error("a number is NaN or infinite; needed are finite numbers") from e
+    count = ctypes.c_int64(len(room))
+    answer = call(
+        "eph_call",
+        handle,
+        what.encode(),
+        text,
+        given.ctypes.data,
+        len(given),
+        room.ctypes.data,
+        ctypes.addressof(count),
+    )
+    return json.loads(answer) if answer else None, count.value
 
 
-def build(what: str, settings: dict[str, Any] | bytes, handle: int = 0) -> tuple[int, Any]:
-    """Have something built, of settings or a file's contents; its handle and a description."""
-    if isinstance(settings, dict):
-        try:
-            settings = json.dumps(settings, allow_nan=False, default=_plain).encode()
-        except ValueError as e:
-            raise Error("a number is NaN or infinite; needed are finite numbers") from e
-    made, _, text = exchange(what, handle, settings, _none, _none)
-    return made, json.loads(text) if text else None
-
-
-def ask(what: str, settings: dict[str, Any] | None = None, handle: int = 0) -> Any:
-    """Ask about nothing that is there, or about what has the handle."""
-    return build(what, settings or {}, handle)[1]
+def ask(handle: int, what: str, *arguments: Any) -> Any:
+    """Call a function of a handle without numbers; its answer, of what was built a handle."""
+    return exchange(handle, what, *arguments)[0]
 
 
 class Handle:
@@ -167,7 +166,7 @@ class Handle:
             with self._turn():
                 handle, self._handle = self._handle, 0
             if handle:
-                ask("close", handle=handle)
+                ask(handle, "close")
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

@@ -72,18 +72,15 @@ class Crawler(_library.Handle):
             settings: those of the learner.
             seed: of a learner that draws.
         """
-        self._handle, _ = _library.build(
-            "feeds",
-            {
-                "start": _date(start), "epoch": _span(epoch), "budget": float(budget), "halfLife": _span(half_life),
-                "perGroup": operator.index(per_group), "learner": learner, "settings": dict(settings or {}),
-                "seed": seed_of(seed),
-            },
-        )  # fmt: skip
+        options = {
+            "epoch": _span(epoch), "budget": float(budget), "halfLife": _span(half_life),
+            "perGroup": operator.index(per_group), "learner": learner, "seed": seed_of(seed),
+        }  # fmt: skip
+        self._handle = _library.ask(0, "feeds", _date(start), options, dict(settings or {}))
 
-    def _ask(self, what: str, **settings: Any) -> Any:
+    def _ask(self, what: str, *arguments: Any) -> Any:
         with self._turn():
-            return _library.ask(what, settings, self._alive())
+            return _library.ask(self._alive(), what, *arguments)
 
     def add(
         self, name: str, *, cost: float = 1.0, group: str = "", shortest: float = 0.0, longest: float = 0.0
@@ -98,22 +95,22 @@ class Crawler(_library.Handle):
             longest: seconds between two crawls, as far as the budget goes; 0 leaves it open.
         """
         rules = {"cost": float(cost), "group": group, "shortest": _span(shortest), "longest": _span(longest)}
-        self._ask("add", name=name, rules=rules)
+        self._ask("add", name, rules)
 
     def remove(self, name: str) -> None:
         """Forget a source."""
-        self._ask("remove", name=name)
+        self._ask("remove", name)
 
     def set_budget(self, budget: float) -> None:
         """Change the budget from the next epoch on."""
-        self._ask("budget", v=float(budget))
+        self._ask("budget", float(budget))
 
     def __len__(self) -> int:
         return int(self._ask("length"))
 
     def select(self, now: float, n: int) -> list[str]:
         """Return at most n sources to crawl now. A crawl that is never told of counts as failed."""
-        return list(self._ask("select", crawl={"at": _date(now)}, n=operator.index(n)))
+        return self._ask("select", _date(now), operator.index(n)) or []
 
     def update(
         self,
@@ -138,16 +135,16 @@ class Crawler(_library.Handle):
         if outcome not in _OUTCOMES:
             raise ValueError(f"outcome is {outcome!r}; allowed are {', '.join(_OUTCOMES)}")
         later = {"notBefore": _date(not_before)} if not_before else {}
-        crawl = {"outcome": _OUTCOMES.index(outcome), "truncated": bool(truncated), **later}
-        self._ask("update", crawl={**_crawl(name, now, items), **crawl})
+        crawl = {"source": name, "at": _date(now), "items": _named(items), "outcome": _OUTCOMES.index(outcome)}
+        self._ask("update", {**crawl, "truncated": bool(truncated), **later})
 
     def report(self, name: str, found: float, items: Iterable[Item]) -> None:
         """Tell what items are worth, by now, that a crawl at that time found without worth."""
-        self._ask("report", crawl=_crawl(name, found, items))
+        self._ask("report", name, _date(found), _named(items))
 
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
-        b = self._ask("belief", name=name)
+        b = self._ask("belief", name)
         return Belief(b["Items"], b["Interest"], b["HalfLife"] / 1e9, _unix(b["Last"]), _unix(b["Due"]), b["Price"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -158,7 +155,7 @@ class Crawler(_library.Handle):
     def load(cls, path: str | os.PathLike[str]) -> Crawler:
         """Take up a crawler that was saved; it goes on as if it had not been interrupted."""
         crawler = cls.__new__(cls)
-        crawler._handle, _ = _library.build("load feeds", get(path))
+        crawler._handle = _library.ask(0, "load feeds", get(path))
         return crawler
 
 
@@ -175,8 +172,7 @@ def _unix(date: str) -> float:
     return math.nan if at.year == 1 else at.timestamp()  # the zero time of Go
 
 
-def _crawl(name: str, now: float, items: Iterable[Item]) -> dict[str, Any]:
+def _named(items: Iterable[Item]) -> list[dict[str, Any]]:
     rows = list(items)
     worths = iter(amounts([worth for _, worth in rows if worth is not None], "worth"))
-    named = [{"published": _date(at), "worth": _LATER if worth is None else next(worths)} for at, worth in rows]
-    return {"source": name, "at": _date(now), "items": named}
+    return [{"published": _date(at), "worth": _LATER if worth is None else next(worths)} for at, worth in rows]

@@ -108,8 +108,9 @@ class _Worlds(_library.Handle):
         for name, values in allowed.items():
             if form[name] not in values:
                 raise ValueError(f"{name} is {form[name]!r}; allowed are {' and '.join(map(repr, values))}")
-        named = spec(instance, **{k: v for k, v in keywords.items() if k not in form})  # type: ignore[arg-type]
-        if form["items"] and named.get("knowledge") != "online":
+        world: Any = {k: v for k, v in keywords.items() if k not in form}
+        self.named, self.level = spec(instance, **world), world.get("knowledge") or "model"
+        if form["items"] and self.level != "online":
             raise ValueError("items are seen with knowledge 'online'")
         steps = form["max_episode_steps"]
         if steps not in (None, -1) and not 1 <= operator.index(steps) < 2**53:
@@ -119,19 +120,16 @@ class _Worlds(_library.Handle):
             raise ValueError(
                 f"there are {worlds} worlds on {threads} threads; allowed are 1 to {1 << 24} and 1 thread or more"
             )
-        self._handle, about = _library.build(
-            "worlds",
-            {
-                **named, "worlds": self.worlds, "steps": 0 if steps in (None, -1) else operator.index(steps),
-                "scaled": bool(form["scaled"]), "truncate": form["overspend"] == "truncate", "autoreset": autoreset,
-                "threads": operator.index(threads),
-            },
-        )  # fmt: skip
-        self.about: dict[str, Any] = {k.lower(): v for k, v in about.items()}
+        settings = {
+            **self.named, "window": operator.index(world.get("window") or 0), "worlds": self.worlds,
+            "limit": 0 if steps in (None, -1) else operator.index(steps), "scaled": bool(form["scaled"]),
+            "truncate": form["overspend"] == "truncate", "autoreset": autoreset, "threads": operator.index(threads),
+        }  # fmt: skip
+        self._handle = _library.ask(0, "worlds", settings)
+        about = self.about = {k.lower(): v for k, v in _library.ask(self._handle, "describe").items()}
         self.step_function = _library.library().eph_step
         self.answer = ctypes.c_void_p()
         self.answer_at = ctypes.addressof(self.answer)
-        about = self.about
         self.sources = len(about["names"])
         self.width: int = about["width"]
         self.action: str = form["action"]
@@ -148,13 +146,12 @@ class _Worlds(_library.Handle):
         self.blocks: list[_Block] = []  # the one in use is the last
         self.row: int = self.rows  # the next of it
         self.started = False
-        self.named = named
 
     def references(self, row: int) -> dict[str, Any]:
         """Return seed, unit and bound of each world, NaN where none is known, and what exact Whittle earns."""
         unit, bounded = self.unit[row], self.about["bounded"]
         bound = unit.copy() if bounded else np.full(self.worlds, np.nan)
-        whittle = np.full(self.worlds, exact(json.dumps(self.named), bounded))
+        whittle = np.full(self.worlds, exact(json.dumps(self.named), self.level, bounded))
         return {"seed": self.seed[row], "unit": unit, "bound": bound, "whittle": whittle}
 
     def refill(self) -> None:
@@ -175,8 +172,7 @@ class _Worlds(_library.Handle):
             self.refill()
         row, self.row = self.row, self.row + 1
         room = self.blocks[-1].buffer[row * self.stride :][: self.stride].view(np.float64)
-        which = {"mask": None if mask is None else mask.tolist(), "seeds": seeds}
-        _library.exchange("reset", self._handle, json.dumps(which).encode(), np.empty(0), room)
+        _library.exchange(self._handle, "reset", None if mask is None else mask.tolist(), seeds, room=room)
         self.started = True
         return row
 
@@ -197,7 +193,7 @@ class _Worlds(_library.Handle):
     def items(self) -> list[list[tuple[int, float, tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
         """Return of each world the crawls of the last step: source, interest, and the items' ages and interests."""
         numbers = np.empty(256)
-        while (count := _library.exchange("items", self._alive(), b"", np.empty(0), numbers)[1]) > len(numbers):
+        while (count := _library.exchange(self._alive(), "items", room=numbers)[1]) > len(numbers):
             numbers = np.empty(count)
         at, worlds = 0, []
         for _ in range(self.worlds):
@@ -249,19 +245,18 @@ class _Worlds(_library.Handle):
 
 
 @functools.lru_cache(maxsize=256)
-def exact(named: str, bounded: bool) -> float:
+def exact(named: str, level: str, bounded: bool) -> float:
     """Return what exact Whittle earns over 10 000 epochs or a whole recording; NaN where instances are drawn.
 
     Where rewards have the means of the mean dynamics and no state is seen, it is run in these.
     """
-    world = json.loads(named)
-    if "*" in world["instance"]:
+    run = json.loads(named)
+    if "*" in run["instance"]["name"]:
         return float("nan")
-    if world.get("knowledge") == "online":
-        world["knowledge"] = "model"
-    if bounded and world["kind"] in ("mean", "poisson"):
-        world = {k: v for k, v in world.items() if k in ("instance", "budget")} | {"kind": "mean"}
-    return earned("whittle", world, 0 if "trace" in world else 10_000)
+    if bounded and run["world"]["kind"] in ("mean", "poisson"):
+        run["world"] = {"kind": "mean"}
+    level = "model" if level == "online" else level
+    return earned("whittle", run, level, 0 if "trace" in run["world"] else 10_000)
 
 
 def _options(options: dict[str, Any] | None, *allowed: str) -> None:

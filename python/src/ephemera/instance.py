@@ -70,16 +70,16 @@ def _room() -> Path:
     return room
 
 
-def named(instance: InstanceLike) -> dict[str, Any]:
-    """Return the settings that name an instance; the Go code reads it from a file."""
+def named(instance: InstanceLike) -> str:
+    """Return what names an instance to the Go code, which reads one of Python from a file."""
     if not isinstance(instance, Instance):
-        return {"instance": os.fsdecode(instance)}
+        return os.fsdecode(instance)
     text = instance.toml().encode()
     file = _room() / f"{hashlib.sha256(text).hexdigest()}.toml"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(text)
-    return {"instance": str(file)}
+    return str(file)
 
 
 def from_table(table: Mapping[str, Any]) -> Instance:

@@ -137,7 +137,7 @@ def record(policy: Any, env: CrawlEnv, seed: int, level: str) -> tuple[dict[str,
         learned, _ = play(frozen(), env, seed, level)
     found = {
         "run": {"instance": {"budget": env.budget}, "learner": {"algorithm": "python"}},
-        "instance": env._w.about["id"], "fitted": env._w.named["kind"] == "replay",
+        "instance": env._w.about["id"], "fitted": env._w.named["world"]["kind"] == "replay",
         "learning": learning.figures(bound), "learned": learned.figures(bound),
         "curve": learning.curve,
     }  # fmt: skip

@@ -69,6 +69,10 @@ def amounts(values: ArrayLike, name: str, most: float = _MOST) -> list[float]:
     return list(a.tolist())
 
 
+def _states(state: ArrayLike | None) -> list[float] | None:
+    return None if state is None else amounts(state, "a state")
+
+
 def _state_file(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.is_dir():
@@ -78,9 +82,9 @@ def _state_file(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def get(path: str | os.PathLike[str]) -> bytes:
+def get(path: str | os.PathLike[str]) -> str:
     """Return the contents of a state file, or of that in a directory."""
-    return _state_file(path).read_bytes()
+    return _state_file(path).read_text("utf-8", errors="replace")
 
 
 def put(path: str | os.PathLike[str], text: str) -> None:
@@ -118,8 +122,6 @@ class Policy(_library.Handle):
         knowledge: str | None = None,
         seed: int = 1,
         marks: str | None = None,
-        start: int = 0,
-        length: float = 0.0,
         settings: Mapping[str, Any] | None = None,
         **more: float | int | str | bool,
     ) -> None:
@@ -133,33 +135,16 @@ class Policy(_library.Handle):
             knowledge: ``model``, ``observed`` or ``online``; None is the first at which it works.
             seed: of its draws.
             marks: law of the items' initial interest, for policies that need to know it.
-            start: Unix time of the first decision, for learners of hours and days.
-            length: seconds between decisions; 0 without dates.
             settings: those of the learner, as ``-set`` of the commands takes them.
             more: such settings by keyword.
         """
-        handle, about = _library.build(
-            "crawler",
-            {
-                **spec(
-                    instance,
-                    budget=budget,
-                    world="poisson" if marks else "mean",
-                    knowledge=knowledge,
-                    marks=marks,
-                ),
-                "name": name,
-                "settings": {**(settings or {}), **more},
-                "seed": seed_of(seed),
-                "start": operator.index(start),
-                "length": float(length),
-            },
-        )
-        self._take(handle, about)
+        run = spec(instance, budget=budget, world="poisson" if marks else "", knowledge=knowledge, marks=marks)
+        run["learner"] = {"algorithm": name if knowledge is None else f"{name}@{knowledge}", **(settings or {}), **more}
+        self._take(_library.ask(0, "crawler", run | {"seed": seed_of(seed)}))
 
-    def _take(self, handle: int, about: dict[str, Any]) -> None:
+    def _take(self, handle: int) -> None:
         self._handle = handle
-        self._about = about
+        self._about = self._describe()
 
     @property
     def name(self) -> str:
@@ -195,18 +180,16 @@ class Policy(_library.Handle):
         about: dict[str, Any] = self._ask("describe")
         return about
 
-    def _ask(self, what: str, state: ArrayLike | None = None, **settings: Any) -> Any:
-        if state is not None:
-            settings["state"] = amounts(state, "a state")
+    def _ask(self, what: str, *arguments: Any) -> Any:
         with self._turn():
-            return _library.ask(what, settings, self._alive())
+            return _library.ask(self._alive(), what, *arguments)
 
     def select(self, state: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return the numbers of the sources to crawl now, shape (m,).
 
         They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
         """
-        return np.array(self._ask("select", state), np.int64)
+        return np.array(self._ask("select", _states(state)) or [], np.int64)
 
     def update(
         self,
@@ -237,7 +220,7 @@ class Policy(_library.Handle):
                 if len(ages) != len(interests):
                     raise ValueError(f"a crawl has {len(ages)} ages and {len(interests)} interests of items")
                 told[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]
-        self._ask("update", state, crawls=told)
+        self._ask("update", told, _states(state))
 
 
 class Learner(Policy):
@@ -267,7 +250,7 @@ class Learner(Policy):
     def load(cls, path: str | os.PathLike[str]) -> Learner:
         """Take up a learner that was saved, here or by the command ``train``."""
         learner = cls.__new__(cls)
-        learner._take(*_library.build("load", get(path)))
+        learner._take(_library.ask(0, "load", get(path)))
         return learner
 
 

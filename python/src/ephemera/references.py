@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _library
 from .instance import Instance, InstanceLike, from_table, named
-from .world import spec
+from .world import positive
 
 
 def load_instance(instance: InstanceLike = "paper", budget: float | None = None) -> Instance:
     """Return an instance of that name, or of a .toml file, as data."""
-    text = _library.ask("instance", spec(instance, budget=budget))
+    text = _library.ask(0, "instance", named(instance), 0.0 if budget is None else positive(budget))
     return from_table(tomllib.loads(text))
 
 
@@ -46,7 +45,7 @@ class Relaxed:
 
 def relax(instance: InstanceLike = "paper", budget: float | None = None) -> Relaxed:
     """Solve the relaxed problem (TCNS, section VII) exactly, under the mean dynamics."""
-    a = _library.ask("relax", spec(instance, budget=budget))
+    a = _library.ask(0, "relax", named(instance), 0.0 if budget is None else positive(budget))
     a = {k.lower(): np.array(v, np.float64) if isinstance(v, list) else v for k, v in a.items()}
     for k in ("short", "long"):
         a[k][a[k] >= sys.maxsize] = np.inf
@@ -69,9 +68,8 @@ def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.f
     for *_, i in np.argwhere(wrong)[:1]:
         allowed = "0 or more, and of ages whole numbers up to 2^53"
         raise ValueError(f"source {i}: {what} at {v[wrong][0]}; allowed is {allowed}")
-    question = json.dumps({"curve": what, "columns": v.shape[-1], **named(instance)}).encode()
     out = np.empty_like(v)
-    _library.exchange("curve", 0, question, v.ravel(), out.reshape(-1))
+    _library.exchange(0, "curve", what, v.shape[-1], named(instance), given=v.ravel(), room=out.reshape(-1))
     return out
 
 
@@ -129,4 +127,4 @@ class Entry:
 
 def catalogue() -> list[Entry]:
     """Return the learners and policies that :func:`run`, :func:`compare` and :class:`Policy` know by name."""
-    return [Entry(**{**e, "levels": e["levels"] or ["model"]}) for e in _library.ask("catalogue")]
+    return [Entry(**{**e, "levels": e["levels"] or ["model"]}) for e in _library.ask(0, "catalogue")]

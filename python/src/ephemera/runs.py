@@ -9,6 +9,7 @@ import json
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
@@ -133,7 +134,9 @@ class _Scene:
         named = [p.settings for p in players if p.make is None]
         of = {"steps": self.steps, "evaluation": self.evaluation}
         seeds = range(self.seed, self.seed + self.seeds)
-        done = iter(_in_go(self.named, [(p, {**of, "seed": seed}) for p in named for seed in seeds], workers))
+        done = iter(
+            _in_go(self.named, self.level, [(p, {**of, "seed": seed}) for p in named for seed in seeds], workers)
+        )
         return [
             ([next(done) for _ in seeds], p.learns) if p.make is None else self.in_python(p.make, p.row)
             for p in players
@@ -164,38 +167,32 @@ _ENDLESS = 1 << 53  # epochs, more than any recording has
 
 
 def _in_go(
-    named: dict[str, Any], runs: Sequence[tuple[dict[str, Any], dict[str, Any]]], workers: int = 0
+    world: dict[str, Any], level: str, runs: Sequence[tuple[dict[str, Any], dict[str, Any]]], workers: int = 0
 ) -> list[dict[str, Any]]:
     """Perform runs of policies of the catalogue, each with its settings, in a world; their records."""
     if not runs:
         return []
-    world = {k: named[k] for k in ("kind", "marks", "trace", "epoch", "decay", "split") if k in named}
-    if "trace" in named:
-        world = {"epoch": "1h", "decay": 0.175, "split": 0.5, **world}
     all_of_them = []
     for policy, of in runs:
-        if not of["steps"] and "trace" not in named:
+        if not of["steps"] and "trace" not in world["world"]:
             raise ValueError("the world does not end; the number of steps is needed")
-        name = "" if "trace" in named else named["instance"].replace("*", str(of["seed"]))
-        at = "" if policy["name"].startswith("file:") else f"@{named.get('knowledge', 'model')}"
-        all_of_them.append({
-            **of, "steps": of["steps"] or _ENDLESS, "world": world,
-            "instance": {"name": name, "budget": named.get("budget", 0)},
-            "learner": {"algorithm": policy["name"] + at, **policy.get("settings", {})},
-        })  # fmt: skip
-    handle, _ = _library.build("runs", {"runs": all_of_them, "workers": workers})
-    try:
-        # Between the calls, which return soon, Python takes up signals.
-        while (done := _library.ask("wait", handle=handle)) is None:
-            pass
-    finally:
-        _library.ask("close", handle=handle)
-    return list(done)
+        at = "" if policy["name"].startswith("file:") else f"@{level}"
+        learner = {"algorithm": policy["name"] + at, **policy.get("settings", {})}
+        all_of_them.append({**world, **of, "steps": of["steps"] or _ENDLESS, "learner": learner})
+    handle = _library.ask(0, "runs", all_of_them, workers)
+    with ThreadPoolExecutor(1) as beside:
+        done = beside.submit(_library.ask, handle, "perform")
+        try:
+            while not done.done():  # between the waits Python takes up signals
+                wait([done], 0.1)
+            return list(done.result())
+        finally:
+            _library.ask(handle, "close")  # they end after the epochs under way
 
 
-def earned(name: str, named: dict[str, Any], steps: int) -> float:
+def earned(name: str, world: dict[str, Any], level: str, steps: int) -> float:
     """Return what a policy of the catalogue earns in a run under seed 1, interest per epoch."""
-    (record,) = _in_go(named, [({"name": name}, {"steps": steps, "evaluation": 0, "seed": 1})])
+    (record,) = _in_go(world, level, [({"name": name}, {"steps": steps, "evaluation": 0, "seed": 1})])
     return float(record["learning"]["reward"])
 
 
@@ -343,15 +340,10 @@ def compare(
         raise ValueError(f"the policies are {names}; needed is one at least, each with a name of its own")
     scene = _Scene(instance, steps, seed, seeds, 0, world)
     records = scene.records(players, operator.index(workers or 0))
-    a = _library.ask(
-        "compare",
-        {
-            "knowledge": scene.level, "seeds": seeds, "seed": seed,
-            "contenders": [
-                {"name": p.row, "learns": learns, "records": r} for p, (r, learns) in zip(players, records, strict=True)
-            ],
-        },
-    )  # fmt: skip
+    contenders = [
+        {"name": p.row, "learns": learns, "records": r} for p, (r, learns) in zip(players, records, strict=True)
+    ]
+    a = _library.ask(0, "compare", contenders, scene.level, seeds, seed)
     runs, curves = [], []
     for p, (rs, learns) in zip(players, records, strict=True):
         rows = {f"{p.row}/learning": "learning", f"{p.row}/learned": "learned"} if learns else {p.row: "learned"}

@@ -25,9 +25,6 @@ class World(TypedDict, total=False):
     window: int | None
 
 
-_OF = {"poisson": ("marks",), "replay": ("trace", "epoch", "decay", "split", "window")}
-
-
 def known(keywords: Iterable[str], *of: type) -> None:
     """Refuse keywords that are none of those classes; the error lists all."""
     names = [name for c in of for name in c.__annotations__]
@@ -43,25 +40,29 @@ def seed_of(seed: int) -> int:
     return operator.index(seed)
 
 
-def spec(instance: InstanceLike, **world: Unpack[World]) -> dict[str, Any]:
-    """Return the settings that name a world to the Go code: those that are given."""
-    known(world, World)
-    given: dict[str, Any] = {k: v for k, v in world.items() if v is not None}
-    kind = given.get("world", "poisson")
-    for of, names in _OF.items():
-        for name in names:
-            if kind != of and name in given:
-                raise ValueError(f"{name} belongs to world {of!r}, not to {kind!r}")
-    if kind == "replay" and "trace" not in given:
-        raise ValueError("world 'replay' takes the path of a recording as trace")
-    given["kind"] = given.pop("world", "poisson")
-    for name in ("budget", "epoch", "decay", "split"):
-        if name in given:
-            given[name] = float(given[name])
-            if not 0 < given[name] < math.inf:
-                raise ValueError(f"{name} is {given[name]}; allowed is a finite number above 0")
+def positive(value: float, name: str = "budget") -> float:
+    """Return a finite number above 0, or raise."""
+    if not 0 < float(value) < math.inf:
+        raise ValueError(f"{name} is {float(value)}; allowed is a finite number above 0")
+    return float(value)
+
+
+def spec(instance: InstanceLike, **keywords: Unpack[World]) -> dict[str, Any]:
+    """Return the run that names a world to the Go code: one of exact Whittle, of one epoch."""
+    known(keywords, World)
+    given: dict[str, Any] = {k: v for k, v in keywords.items() if v is not None}
+    world = {"kind": given.get("world", "poisson")} | {k: given[k] for k in ("marks", "trace") if k in given}
+    given |= {k: positive(given[k], k) for k in ("budget", "epoch", "decay", "split") if k in given}
+    if world["kind"] == "replay":
+        world |= {"epoch": "1h", "decay": 0.175, "split": 0.5, "trace": os.fsdecode(given.get("trace", ""))}
+    elif given.get("window"):
+        raise ValueError("a window is one of a recording, in world 'replay'")
     if "epoch" in given:
-        given["epoch"] = f"{given['epoch']}s"
-    if "trace" in given:
-        given["trace"] = os.fsdecode(given["trace"])
-    return {**named(instance), **given}
+        world["epoch"] = f"{given['epoch']}s"
+    world |= {k: given[k] for k in ("decay", "split") if k in given}
+    if given.get("window"):
+        world["part"] = "fitting"
+    return {
+        "steps": 1, "world": world, "learner": {"algorithm": f"whittle@{given.get('knowledge', 'model')}"},
+        "instance": {"name": "" if "trace" in given else named(instance), "budget": given.get("budget", 0.0)},
+    }  # fmt: skip
