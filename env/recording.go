@@ -166,13 +166,9 @@ func (rec *Recording) With(names []string) *Recording {
 // the same sources. What was published before is not forgotten: sources show it at
 // their first crawl.
 func (rec *Recording) Between(from, to int64) *Recording {
-	place := func(at int64) int {
-		k, _ := slices.BinarySearchFunc(rec.all, at, func(p publication, at int64) int { return cmp.Compare(p.at, at) })
-		return k
-	}
 	part := *rec
 	part.First, part.Last = from, to
-	part.from, part.to = place(from), place(max(from, to))
+	part.from, part.to = before(rec.all, float64(from)), before(rec.all, float64(max(from, to)))
 	part.Rows = part.to - part.from
 	return &part
 }

@@ -47,51 +47,24 @@ type ReplayOptions struct {
 // bounds returns the Unix times between which a part lies, and its number of
 // whole epochs.
 func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to float64, epochs int, err error) {
-	if o.Split == 0 {
-		o.Split = 0.5
-	}
-	first, last := float64(rec.First), float64(rec.Last)
-	span := last - first
-	switch {
-	case o.Epoch <= 0:
-		err = fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
-	case !(o.Decay > 0) || math.IsInf(o.Decay, 0):
-		err = fmt.Errorf("decay is %v; allowed is a finite rate per hour above 0", o.Decay)
-	case !(o.Split > 0 && o.Split < 1):
-		err = fmt.Errorf("split is %v; allowed is above 0 and below 1", o.Split)
-	case o.Shows < 0 || o.Scrolls && o.Shows == 0:
-		err = fmt.Errorf("a source shows %d items; allowed is 1 or more", o.Shows)
-	case span == 0:
-		err = fmt.Errorf("%s: all publications are at one time, %d; a recording needs a span of time", rec.Path, rec.First)
-	case o.Epoch.Seconds() > span:
-		err = fmt.Errorf("%s: epoch is %v, longer than the recording; allowed is at most %v", rec.Path, o.Epoch, seconds(span))
-	}
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	split := first + o.Split*span
+	from, to = float64(rec.First), float64(rec.Last)
+	split := from + cmp.Or(o.Split, 0.5)*(to-from)
 	switch part {
-	case PartMeasured, "":
-		part, from, to = PartMeasured, split, last
+	case PartMeasured:
+		from = split
 	case PartFitting:
-		from, to = first, split
-	case PartWhole:
-		from, to = first, last
-	default:
-		return 0, 0, 0, fmt.Errorf("unknown part %q; allowed are %s, %s and %s", part, PartMeasured, PartFitting, PartWhole)
+		to = split
 	}
 	epochs = int((to - from) / o.Epoch.Seconds())
-	if epochs < 1 {
-		return 0, 0, 0, fmt.Errorf("%s: the %s part lasts %v and has no whole epoch of %v; allowed is a shorter epoch or another split", rec.Path, part, seconds(to-from), o.Epoch)
+	if epochs < 1 || o.Epoch <= 0 {
+		err = fmt.Errorf("%s: the %s part lasts %v and has no whole epoch of %v; allowed is a shorter epoch or another split", rec.Path, part, time.Duration(to-from)*time.Second, o.Epoch)
 	}
-	return from, to, epochs, nil
+	return from, to, epochs, err
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
 // Epochs returns the number of whole epochs of the part that o names.
 func (rec *Recording) Epochs(o ReplayOptions) (int, error) {
-	_, _, n, err := rec.bounds(o, o.Part)
+	_, _, n, err := rec.bounds(o, cmp.Or(o.Part, PartMeasured))
 	return n, err
 }
 
@@ -105,10 +78,8 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 		return Instance{}, err
 	}
 	count, total := make([]float64, len(rec.Names)), make([]float64, len(rec.Names))
-	for _, p := range rec.published() {
-		if float64(p.at) >= to {
-			break
-		}
+	past := rec.published()
+	for _, p := range past[:before(past, to)] {
 		count[p.source]++
 		total[p.source] += p.utility
 	}
@@ -142,16 +113,12 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 type Replay struct {
 	ledger
 	opt    ReplayOptions
-	ahead  []publication // not yet arrived
-	begin  float64       // Unix time b
-	length float64       // seconds
-	rate   float64       // decay per second
-	factor float64       // α
+	begin  float64 // Unix time b
+	length float64 // seconds
+	rate   float64 // decay per second
+	keep   float64 // seconds until an item is negligible
 	epochs int
-	state  []float64
-	wait   [][]publication // of each source, from its last crawl to the end of the recording
-	shown  []int           // how many of them wait by now
-	keep   float64         // seconds until an item is negligible
+	wait   [][]publication // of each source, from its last crawl to the end of the part
 }
 
 var _ World = (*Replay)(nil)
@@ -160,7 +127,7 @@ var _ World = (*Replay)(nil)
 // recording's own, from [Recording.Fit] or with parameters from elsewhere for
 // the same sources in the same order; its budget is the one that holds.
 func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
-	from, _, epochs, err := rec.bounds(o, o.Part)
+	from, _, epochs, err := rec.bounds(o, cmp.Or(o.Part, PartMeasured))
 	if err != nil {
 		return nil, err
 	}
@@ -171,43 +138,30 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	if !slices.Equal(l.terms.Names, rec.Names) {
 		panic("env: replay of a recording with the sources of another")
 	}
-	n := len(in.Sources)
-	first, _ := slices.BinarySearchFunc(rec.all[:rec.to], from, func(p publication, from float64) int { return cmp.Compare(float64(p.at), from) })
 	w := &Replay{
-		ledger: l, opt: o, ahead: rec.all[first:rec.to],
-		begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
-		epochs: epochs, state: make([]float64, n), wait: make([][]publication, n), shown: make([]int, n),
+		ledger: l, opt: o, begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
+		epochs: epochs, wait: make([][]publication, len(in.Sources)),
 	}
-	w.factor = math.Exp(-w.rate * w.length)
 	w.keep = -math.Log(negligible) / w.rate
 	w.terms.Start = int64(math.Floor(from + w.length))
 	w.terms.Length = w.length
 	if o.State {
-		w.view.State = w.state
+		w.view.State = make([]float64, len(in.Sources))
 	}
-	shown := lastOfEach(rec.all[:first], o.Shows, n)
-	for _, p := range shown {
-		w.state[p.source] += p.utility * math.Exp(-w.rate*(from-float64(p.at)))
-		w.shown[p.source]++
-	}
-	for _, p := range append(shown, w.ahead...) {
+	for _, p := range rec.all[:rec.to] {
 		w.wait[p.source] = append(w.wait[p.source], p)
+	}
+	for i, all := range w.wait {
+		w.wait[i] = all[max(0, before(all, from)-o.Shows):]
 	}
 	w.arrive()
 	return w, nil
 }
 
-// lastOfEach returns the last so many publications of each of n sources.
-func lastOfEach(all []publication, most, n int) (last []publication) {
-	count := make([]int, n)
-	for k := len(all) - 1; k >= 0 && most > 0; k-- {
-		if p := all[k]; count[p.source] < most {
-			count[p.source]++
-			last = append(last, p)
-		}
-	}
-	slices.Reverse(last)
-	return last
+// before returns how many of the publications are from before a time.
+func before(all []publication, at float64) int {
+	n, _ := slices.BinarySearchFunc(all, at, func(p publication, at float64) int { return cmp.Compare(float64(p.at), at) })
+	return n
 }
 
 // Epochs returns how many epochs the world has.
@@ -216,34 +170,32 @@ func (w *Replay) Epochs() int { return w.epochs }
 // now returns the Unix time of the present decision.
 func (w *Replay) now() float64 { return w.begin + float64(w.view.Epoch+1)*w.length }
 
-// arrive lets the epoch before the present decision pass.
+// arrive brings the true state of all sources, if it is shown, to the present epoch.
 func (w *Replay) arrive() {
-	for i := range w.state {
-		w.state[i] *= w.factor
-	}
-	if w.view.Epoch >= w.epochs {
-		return // the part is over
-	}
-	now := w.now()
-	for len(w.ahead) > 0 && float64(w.ahead[0].at) < now {
-		p := w.ahead[0]
-		w.state[p.source] += p.utility * math.Exp(-w.rate*(now-float64(p.at)))
-		w.ahead = w.ahead[1:]
-		w.shown[p.source]++
-		w.scroll(p.source, now)
+	for i := range w.view.State {
+		w.view.State[i] = w.gather(i, before(w.wait[i], w.now()), false)
 	}
 }
 
-// scroll drops what a source no longer shows.
-func (w *Replay) scroll(i int32, now float64) {
-	over := w.shown[i] - w.opt.Shows
-	if !w.opt.Scrolls || over <= 0 {
-		return
+// gather returns the interest that source i shows of the first n publications that
+// wait; with items they are appended to w.items, oldest first.
+func (w *Replay) gather(i, n int, items bool) (interest float64) {
+	now, shown := w.now(), w.wait[i][:n]
+	if w.opt.Scrolls {
+		shown = shown[max(0, n-w.opt.Shows):]
 	}
-	w.wait[i], w.shown[i], w.state[i] = w.wait[i][over:], w.opt.Shows, 0
-	for _, p := range w.wait[i][:w.shown[i]] {
-		w.state[i] += p.utility * math.Exp(-w.rate*(now-float64(p.at)))
+	for _, p := range shown {
+		age := now - float64(p.at)
+		if age > w.keep && float64(p.at) >= w.begin {
+			continue
+		}
+		x := p.utility * math.Exp(-w.rate*age)
+		interest += x
+		if items {
+			w.items = append(w.items, Item{Age: age / w.length, Interest: x})
+		}
 	}
+	return interest
 }
 
 // Step implements World. After the last whole epoch it returns io.EOF.
@@ -255,26 +207,15 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 		return nil, err
 	}
 	for _, i := range crawl {
-		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.state[i], Truncated: w.opt.Scrolls && w.shown[i] == w.opt.Shows}
-		c.Items, w.state[i] = w.take(i), 0
+		n, start := before(w.wait[i], w.now()), len(w.items)
+		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.gather(i, n, w.opt.Items), Truncated: w.opt.Scrolls && n >= w.opt.Shows}
+		if w.opt.Items {
+			c.Items = slices.Clip(w.items[start:])
+		}
+		w.wait[i] = w.wait[i][n:]
 		w.crawled = append(w.crawled, c)
 	}
 	w.advance(crawl)
 	w.arrive()
 	return w.crawled, nil
-}
-
-// take takes what waits at source i, and returns it where crawls bring back items.
-func (w *Replay) take(i int) []Item {
-	now, start, wait := w.now(), len(w.items), w.wait[i][:w.shown[i]]
-	w.wait[i], w.shown[i] = w.wait[i][len(wait):], 0
-	if !w.opt.Items {
-		return nil
-	}
-	for _, p := range wait {
-		if age := now - float64(p.at); age <= w.keep || float64(p.at) < w.begin {
-			w.items = append(w.items, Item{Age: age / w.length, Interest: p.utility * math.Exp(-w.rate*age)})
-		}
-	}
-	return slices.Clip(w.items[start:])
 }
