@@ -12,7 +12,7 @@ import (
 // actor chooses by thresholds, and keeps what the ascent needs.
 type actor struct {
 	*thresholds
-	y     coordinate
+	y     *coordinate
 	shift float64
 	kappa float64             // κ(n)
 	sel   *baselines.Selector // nil: each source by itself
@@ -26,7 +26,7 @@ type actor struct {
 	raw       []float64 // Tᵢ before projection
 }
 
-func newActor(t *thresholds, y coordinate, shift float64) actor {
+func newActor(t *thresholds, y *coordinate, shift float64) actor {
 	v := func() []float64 { return make([]float64, len(t.q)) }
 	return actor{thresholds: t, y: y, shift: shift, x: v(), margin: v(), f: v(), g: v(), threshold: v(), raw: v()}
 }
@@ -44,9 +44,10 @@ func (a *actor) takeState(x []float64) {
 		a.sum += v
 	}
 	for i, v := range x {
-		a.threshold[i], a.raw[i] = a.thresholds.at(i, a.sum-v)
-		a.margin[i] = a.y.of(i, v) - a.y.of(i, a.threshold[i]) - a.shift
-		a.f[i], a.g[i] = logit(a.kappa * a.margin[i])
+		t, raw := a.thresholds.at(i, a.sum-v)
+		margin := a.y.of(i, v) - a.y.of(i, t) - a.shift
+		a.threshold[i], a.raw[i], a.margin[i] = t, raw, margin
+		a.f[i], a.g[i] = logit(a.kappa * margin)
 	}
 }
 

@@ -30,52 +30,60 @@ func (t *thresholds) at(i int, s float64) (threshold, raw float64) {
 }
 
 // coordinate is what a state and a threshold are compared in: y(x) grows with x,
-// and the margin of a crawl is y(x) − y(T).
-type coordinate interface {
-	of(i int, x float64) float64
-	inverse(i int, y float64) float64 // y(x) ↦ x; cut to [u, u*] where y is not defined beyond
-	slope(i int, x float64) float64   // dy/dx
-}
-
-// onLine: y = (x − from)/width; x as printed, with 0 and 1, or (x − u)/(u* − u).
-type onLine struct{ from, width, per []float64 } // per is 1/width, 0 for a source without content
-
-func (c onLine) of(i int, x float64) float64      { return (x - c.from[i]) * c.per[i] }
-func (c onLine) inverse(i int, y float64) float64 { return c.from[i] + y*c.width[i] }
-func (c onLine) slope(i int, _ float64) float64   { return c.per[i] }
-
-// inAges: y = ln s with the age s at which the mean state reaches x,
+// and the margin of a crawl is y(x) − y(T). It is a line,
+//
+//	y = (x − from)/width,
+//
+// x as printed, with 0 and 1, or (x − u)/(u* − u); or y = ln s with the age s at
+// which the mean state reaches x,
 //
 //	x = u*(1 − α^s),   s = ln(1 − x/u*)/ln α,
 //
-// cut at the age from which a float64 no longer tells x from u*.
-type inAges struct {
-	t     *thresholds
-	decay []float64 // c = −ln α
+// cut at the age from which a float64 no longer tells x from u*. It is one type, and
+// its line is inlined: a step asks for y eight times.
+type coordinate struct {
+	from, width, per []float64 // per is 1/width, 0 for a source without content
+	hi, decay        []float64 // u*, and c = −ln α where y is ln s; else nil
 }
 
 const oldest = 36 // e^−36 is 2⁻⁵²
 
-func (c inAges) of(i int, x float64) float64 {
-	s := -math.Log1p(-x/c.t.hi[i]) / c.decay[i]
+func (c *coordinate) of(i int, x float64) float64 {
+	if c.decay == nil {
+		return (x - c.from[i]) * c.per[i]
+	}
+	return c.logAge(i, x)
+}
+
+func (c *coordinate) logAge(i int, x float64) float64 {
+	s := -math.Log1p(-x/c.hi[i]) / c.decay[i]
 	if !(s > 1) { // x ≤ u, or a source without content
 		return 0
 	}
-	return min(math.Log(s), c.width(i))
+	return min(math.Log(s), math.Log(max(1, oldest/c.decay[i])))
 }
-func (c inAges) inverse(i int, y float64) float64 {
-	return -c.t.hi[i] * math.Expm1(-c.decay[i]*math.Exp(y))
+
+// inverse returns x, cut to [u, u*] where y is not defined beyond.
+func (c *coordinate) inverse(i int, y float64) float64 {
+	if c.decay == nil {
+		return c.from[i] + y*c.width[i]
+	}
+	return -c.hi[i] * math.Expm1(-c.decay[i]*math.Exp(y))
 }
-func (c inAges) slope(i int, x float64) float64 {
+
+// slope returns dy/dx.
+func (c *coordinate) slope(i int, x float64) float64 {
+	if c.decay == nil {
+		return c.per[i]
+	}
 	// s = −ln(1 − x/u*)/c: ds/dx = 1/(c(u* − x)), dy = ds/s
-	s := math.Exp(c.of(i, x))
-	d := c.decay[i] * (c.t.hi[i] - x) * s
+	s := math.Exp(c.logAge(i, x))
+	d := c.decay[i] * (c.hi[i] - x) * s
 	if !(d > 0) {
 		return 0
 	}
 	return 1 / d
 }
-func (c inAges) width(i int) float64 { return math.Log(max(1, oldest/c.decay[i])) }
 
 func newThresholds(in env.Instance, start float64) *thresholds {
 	t := &thresholds{}
@@ -87,9 +95,8 @@ func newThresholds(in env.Instance, start float64) *thresholds {
 	return t
 }
 
-func newCoordinate(in env.Instance, t *thresholds, margin string) coordinate {
-	var line onLine
-	ages := inAges{t: t}
+func newCoordinate(in env.Instance, t *thresholds, margin string) *coordinate {
+	c := &coordinate{hi: t.hi}
 	for i, s := range in.Sources {
 		from, width, per := 0., 1., 1.
 		if margin == "unit" {
@@ -98,11 +105,10 @@ func newCoordinate(in env.Instance, t *thresholds, margin string) coordinate {
 				per = 1 / width
 			}
 		}
-		line.from, line.width, line.per = append(line.from, from), append(line.width, width), append(line.per, per)
-		ages.decay = append(ages.decay, s.Decay)
+		c.from, c.width, c.per = append(c.from, from), append(c.width, width), append(c.per, per)
+		if margin == "age" {
+			c.decay = append(c.decay, s.Decay)
+		}
 	}
-	if margin == "age" {
-		return ages
-	}
-	return line
+	return c
 }
