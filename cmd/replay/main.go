@@ -49,7 +49,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch or stormcrawler, or one of these with -relative behind it, with as many crawls as it makes of itself unless a number is given; or a file of the crawls that were made, with the columns source and crawled (default every source in turn)")
 	f.StringVar(&told, "told", told, "`when` the utility of an item becomes known: late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
 	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. 0 stands for all new ones, and for the last 20 at the first crawl")
-	f.DurationVar(&longest, "longest", 0, "`time` that the learner lets pass at most between two crawls of a source (default a week, or the time of eight rounds if that is longer)")
+	f.DurationVar(&longest, "longest", 0, "`time` that passes at most between two crawls of a source, but with rules of software (default a week, or the time of eight rounds if that is longer)")
 	f.Func("columns", "`names` of the columns of LOG where they are others than source, published and utility: source=feed,published=date,utility=votes", func(text string) error { return name(&columns, text) })
 	f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls (default the first item that is not far from the rest)", func(text string) error { return date(&q.First, text) })
 	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)", func(text string) error { return date(&q.Last, text) })

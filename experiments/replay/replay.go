@@ -42,8 +42,9 @@ type Question struct {
 	// Late is how many hours after its publication the utility of an item becomes known
 	// to whoever learns; 0 when it is crawled. +Inf is never: all items are worth 1.
 	Late float64
-	// Longest is how many hours lie between two crawls of a source by the learner, at
-	// most. 0 stands for a week, or for the time of eight rounds if that is longer.
+	// Longest is how many hours lie between two crawls of a source at most, except by
+	// Rules, which set intervals of their own. 0 stands for a week, or for the time of
+	// eight rounds if that is longer.
 	Longest  float64
 	Seed     uint64
 	Workers  int

@@ -126,7 +126,7 @@ func (a *Answer) play(ctx context.Context, w window, e *experiments.Entry, setti
 	return crawls, err
 }
 
-// waits has a learner crawl each source before it has waited too long.
+// waits has each source crawled before it has waited too long.
 type waits struct {
 	longest, budget int // epochs, and crawls in each
 	limits          env.Limits
@@ -167,7 +167,7 @@ func (w *waits) limit(o *env.Online) {
 	o.Limits = &w.limits
 }
 
-// bounded is a recording in which no source waits too long.
+// bounded is a recording in which no source waits too long, whoever plays it.
 type bounded struct {
 	*env.Replay
 	waits *waits
@@ -178,6 +178,18 @@ func (b *bounded) View() *env.Observed {
 	v := b.Replay.View()
 	b.waits.limit(&v.Online)
 	return v
+}
+
+// Step implements env.World. A policy that does not look at limits has the last of what
+// it chose give way.
+func (b *bounded) Step(crawl []int) ([]env.Crawled, error) {
+	made := slices.Clone(b.waits.limits.First)
+	for _, i := range crawl {
+		if len(made) < b.waits.budget && !slices.Contains(made, i) {
+			made = append(made, i)
+		}
+	}
+	return b.Replay.Step(made)
 }
 
 // hindsight returns the sources with their mean rate and interest over the
