@@ -102,7 +102,7 @@ func (a *Answer) play(ctx context.Context, w window, e *experiments.Entry, setti
 				Epoch: seconds(w.length), Decay: math.Ln2 / a.HalfLife, Budget: in.Budget,
 				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
-			if played = world; err == nil && e == a.learner {
+			if played = world; err == nil && !slices.Contains(Rules, e.Name) {
 				played = &bounded{world, a.newWaits(w)}
 			}
 			return played, err
