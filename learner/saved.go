@@ -71,7 +71,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 15
+	version = 16
 )
 
 // Encode returns the contents of a state file.

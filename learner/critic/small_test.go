@@ -49,9 +49,7 @@ func TestSmall(t *testing.T) {
 		}
 		copy(want, x.RawVector().Data)
 		var s Small
-		if trusted := s.Factor(l, &b); trusted != (rank == l) {
-			t.Fatalf("round %d: rank %d of %d is trusted: %v", round, rank, l, trusted)
-		}
+		s.Factor(l, &b)
 		s.Solve(&v)
 		for i := range l {
 			if math.Abs(v[i]-want[i]) > 1e-4*(1+math.Abs(want[i])) {

@@ -35,7 +35,7 @@ func (l *Learner) act(i int, share float64) {
 	}
 	s := &l.src[i]
 	excess := clip((l.Index(i) - l.price) / max(l.price, l.mean(i)/10))
-	l.move(i, s.Theta*math.Exp(-share*l.clocks.at(s.Cycles).a*excess))
+	l.move(i, s.Theta*math.Exp(-share*l.set.A.At(int(s.Cycles))*excess))
 }
 
 // mean returns X̄/C, a source's mean harvest per budget unit.
@@ -73,7 +73,7 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 // so that the noise always moves crawls by an epoch: what is crawled at one age only
 // shows nothing of the others.
 func (l *Learner) slope(s *Source) float64 {
-	return min(l.clocks.at(s.Cycles).kappa, mostSlope*s.Theta)
+	return min(l.set.slope(s.Cycles), mostSlope*s.Theta)
 }
 
 // draw draws the noise L of a source's next cycle, logistic, so that it is

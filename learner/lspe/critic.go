@@ -104,15 +104,15 @@ func (l *Learner) evaluate(i int) {
 	eta, work := x[0]/span, cost*z[0]/span
 
 	// The step of h has a closed form: with the solution h*, h* + (1 − γ)ⁿ(h − h*).
-	// It is taken as a step from h, for where the Tikhonov form stands for B⁻¹ it
-	// leaves alone what the cycles say nothing of.
+	// It is taken as a step from h, for the ridge leaves alone what the cycles say
+	// nothing of.
 	var b [critic.Most][critic.Most]float64
 	for j := range d + 1 {
 		for k := range d + 1 {
 			b[j][k] = z[j+k]
 		}
 	}
-	l.factor(d+1, &b)
+	l.small.Factor(d+1, &b)
 	var v [critic.Most]float64
 	for j := range d + 1 {
 		v[j] = x[j]
@@ -146,7 +146,7 @@ func (l *Learner) evaluate(i int) {
 		gain[j] *= l.set.Gamma
 		toll[j] = l.set.Gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
 	}
-	l.factor(d, &b)
+	l.small.Factor(d, &b)
 	for k := range d {
 		l.small.Solve(&g[k])
 	}
@@ -163,13 +163,6 @@ func (l *Learner) evaluate(i int) {
 	}
 	step(s.Wait[:], gain[:], &g)
 	step(s.Toll[:], toll[:], &g)
-}
-
-// factor takes up B and counts where it is not trusted.
-func (l *Learner) factor(n int, b *[critic.Most][critic.Most]float64) {
-	if !l.small.Factor(n, b) {
-		l.fallbacks++
-	}
 }
 
 // step takes w ← w + Gw + v.

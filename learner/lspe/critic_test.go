@@ -25,7 +25,7 @@ func drawn(t testing.TB, cycles [][2]float64, theta float64) *Learner {
 	l.move(0, theta)
 	for k, c := range cycles {
 		s.Cycles++
-		s.take(c[0], c[1], l.clocks.at(int32(k+1)).b)
+		s.take(c[0], c[1], l.set.B.At(k+1))
 	}
 	return l
 }
@@ -48,7 +48,7 @@ func TestCriticAgainstDense(t *testing.T) {
 		type cycle struct{ age, harvest, weight float64 }
 		var all []cycle
 		for k, c := range cycles {
-			b := l.clocks.at(int32(k + 1)).b
+			b := l.set.B.At(k + 1)
 			for j := range all {
 				all[j].weight *= 1 - b
 			}
@@ -188,7 +188,7 @@ func TestCriticKeepsUp(t *testing.T) {
 	p := &l.src[0]
 	for age := 1.; age <= 512; age *= 2 {
 		p.Cycles++
-		b := l.clocks.at(p.Cycles).b
+		b := l.set.B.At(int(p.Cycles))
 		if p.Cycles == 1 {
 			p.Unit, b = 1, 1
 		}

@@ -12,9 +12,8 @@ import (
 // Learner is the actor-critic that knows nothing but costs and budget, and sees of
 // each crawl its age and harvest. An epoch costs what its crawls cost.
 type Learner struct {
-	set    Settings
-	clocks *clocks
-	rand   *stream.Rand
+	set  Settings
+	rand *stream.Rand
 	schedule
 
 	src    []Source
@@ -30,8 +29,7 @@ type Learner struct {
 	share   float64 // sources that jumped among the last N crawls
 	changed int     // epoch of the last change of the world
 
-	small     critic.Small
-	fallbacks int
+	small critic.Small
 }
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
@@ -57,7 +55,6 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 		panic("lspe: no random stream")
 	}
 	l := &Learner{set: s, rand: r, schedule: newSchedule(t), src: make([]Source, len(t.Costs)), cold: true}
-	l.clocks = newClocks(&l.set)
 	l.pooled = newPooled(l.round)
 	for i := range l.src {
 		l.src[i].Last = -1
@@ -154,7 +151,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		l.src[l.unseen[0]].Lined = false
 		l.unseen = l.unseen[1:]
 	}
-	l.release(func(i int32) bool { return int(l.src[i].Last) == now })
+	l.release(func(w Waiting) bool { return w.Last != l.src[w.ID].Last })
 	l.epoch = next.Epoch
 	l.epochs++
 	switch {
@@ -199,7 +196,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 // at a threshold that stays the second term is 0.
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(s.span() / s.Theta))
-	return max(l.clocks.at(s.Cycles).b, min(.5, math.Pow(left, 5)))
+	return max(l.set.B.At(int(s.Cycles)), min(.5, math.Pow(left, 5)))
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
@@ -225,9 +222,9 @@ func (l *Learner) updatePrice() {
 // Price returns the learned price λ of a budget unit, in interest.
 func (l *Learner) Price() float64 { return l.price }
 
-// Fallbacks counts how often an inverse was not trusted and the Tikhonov form was
-// taken.
-func (l *Learner) Fallbacks() int { return l.fallbacks + l.pooled.critic.Fallbacks() }
+// Fallbacks counts how often the inverse of the pooled curve was not trusted and the
+// Tikhonov form was taken.
+func (l *Learner) Fallbacks() int { return l.pooled.critic.Fallbacks() }
 
 // Threshold returns the learned threshold θ of source i as an age, in epochs: the
 // inverse index at the learned price. It is a round where nothing was learned of

@@ -316,3 +316,21 @@ func TestNobodyStarves(t *testing.T) {
 		t.Errorf("a source with the threshold 20 was not crawled for %d epochs", age)
 	}
 }
+
+// TestDueAtEveryEpoch: while those that wait are many, and none of them due, a source
+// that is due at every epoch is crawled at every epoch.
+func TestDueAtEveryEpoch(t *testing.T) {
+	in := env.Instance{Sources: slices.Repeat([]env.Source{env.NewSource("", 10, .1, 1)}, 40), Budget: 3}
+	in.Sources[0] = env.NewSource("quick", 5000, 3, 1)
+	l, w := newLearner(t, in, 1, nil), newHarvests(in, 1)
+	w.learn(l, 1000)
+	p := l.Frozen()
+	w.follow(p, 0, 100)
+	var crawl []int
+	for range 300 {
+		if crawl = p.Select(crawl[:0], &w.view); !slices.Contains(crawl, 0) {
+			t.Fatalf("at epoch %d it is not among %v", w.view.Epoch, crawl)
+		}
+		w.step(crawl)
+	}
+}

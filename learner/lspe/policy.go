@@ -33,14 +33,18 @@ func (l *Learner) Frozen() *Policy {
 // Select implements env.Policy.
 func (p *Policy) Select(dst []int, o *env.Online) []int {
 	if o.Epoch == p.epoch {
-		p.release(func(i int32) bool {
-			if o.Last[i] != o.Epoch-1 {
-				return false
+		p.ids = p.ids[:0]
+		p.release(func(w Waiting) bool {
+			crawled := o.Last[w.ID] == o.Epoch-1
+			if crawled {
+				p.ids = append(p.ids, w.ID)
 			}
+			return crawled
+		})
+		for _, i := range p.ids {
 			p.src[i].Last = int32(o.Last[i])
 			p.sleep(p.src[i])
-			return true
-		})
+		}
 	} else {
 		p.clear(o.Epoch)
 		for i := range p.src {

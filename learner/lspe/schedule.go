@@ -61,9 +61,15 @@ func (s *schedule) clear(epoch int) {
 // affordable reports whether a crawl of source i fits into the budget at all.
 func (s *schedule) affordable(i int) bool { return env.Fits(s.costs[i], s.budget) }
 
-// sleep puts a source to sleep until the first age s with s + ½ ≥ reach.
+// sleep puts a source to sleep until the first age s with s + ½ ≥ reach. Where those
+// who wake then have woken already, it waits with them.
 func (s *schedule) sleep(w Waiting) {
-	s.ring.Add(int(w.ID), min(w.due(), s.ring.Next()+int(sleepRounds*s.round)+1))
+	due := w.due()
+	if due < s.ring.Next() {
+		s.waiting = append(s.waiting, w)
+		return
+	}
+	s.ring.Add(int(w.ID), min(due, s.ring.Next()+int(sleepRounds*s.round)+1))
 }
 
 // due returns the epoch at which the source is due, the one after its last crawl
@@ -126,12 +132,6 @@ func (s *schedule) choose(dst []int, o *env.Online, onlyDue bool) []int {
 }
 
 // release takes out of the list who was crawled.
-func (s *schedule) release(crawled func(i int32) bool) {
-	keep := s.waiting[:0]
-	for _, w := range s.waiting {
-		if !crawled(w.ID) {
-			keep = append(keep, w)
-		}
-	}
-	s.waiting = keep
+func (s *schedule) release(crawled func(w Waiting) bool) {
+	s.waiting = slices.DeleteFunc(s.waiting, crawled)
 }

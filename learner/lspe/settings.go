@@ -77,34 +77,7 @@ func (s *Settings) Validate() error {
 	)
 }
 
-// clock is what the schedules are at a source's k-th cycle.
-type clock struct {
-	b, a, kappa float64
-}
-
-// clocks holds the first cycles' values, so that most crawls take no power.
-type clocks struct {
-	set   *Settings
-	first [1024]clock
-}
-
-func newClocks(s *Settings) *clocks {
-	c := &clocks{set: s}
-	for k := range c.first {
-		c.first[k] = c.compute(k)
-	}
-	return c
-}
-
-func (c *clocks) at(cycles int32) clock {
-	if int(cycles) < len(c.first) {
-		return c.first[cycles]
-	}
-	return c.compute(int(cycles))
-}
-
-func (c *clocks) compute(cycles int) clock {
-	s, n := c.set, max(1, cycles)
-	kappa := min(s.KappaMax, s.Kappa*math.Sqrt(1+float64(n)/s.KappaOver))
-	return clock{b: s.B.At(n), a: s.A.At(n), kappa: kappa}
+// slope returns κ after k cycles.
+func (s *Settings) slope(k int32) float64 {
+	return min(s.KappaMax, s.Kappa*math.Sqrt(1+float64(k)/s.KappaOver))
 }
