@@ -254,14 +254,17 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// A world that was registered is opened by its name.
-func TestRegisteredWorld(t *testing.T) {
+func init() {
 	experiments.RegisterWorld("twice", func(in env.Instance, _ env.Level) (experiments.Scene, error) {
 		for i := range in.Sources {
 			in.Sources[i].Rate *= 2
 		}
 		return experiments.MeanScene(in), nil
 	})
+}
+
+// A world that was registered is opened by its name.
+func TestRegisteredWorld(t *testing.T) {
 	rewards := map[string]float64{}
 	for _, kind := range []string{"mean", "twice"} {
 		w, _ := opened(t, settings(1, "paper", 0, experiments.World{Kind: kind}, env.LevelModel))

@@ -440,7 +440,7 @@ def test_items_are_what_learners_take():
 
 
 def test_no_leak():
-    """A million steps and a thousand environments leave memory as it was."""
+    """Steps and environments leave memory as it was."""
     code = """
 import psutil, numpy as np, ephemera
 def rss(): return psutil.Process().memory_info().rss / 2**20
@@ -457,8 +457,8 @@ def make(n):
         if k % 2: env.close()
 env = steps(50_000); make(200)
 before = rss()
-env = steps(1_000_000); make(1000)
+env = steps(300_000); make(500)
 grown = rss() - before
-assert grown < 10, f"{grown} MiB more"
+assert grown < 4, f"{grown} MiB more"
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

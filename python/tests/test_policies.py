@@ -35,7 +35,7 @@ def test_whittle_earns_what_the_loop_says():
 
 def test_settings():
     assert ephemera.Learner(LEARNER, kappa=2.0).name == LEARNER
-    assert ephemera.Learner("paper", kappa=2, settings={"start": 1}).name == "paper"
+    assert ephemera.Learner("paper", kappa=2, start=1).name == "paper"
     with pytest.raises(ephemera.Error, match="no setting"):
         ephemera.Learner(LEARNER, nothing=1)
     with pytest.raises(ephemera.Error, match="does not learn"):

@@ -6,7 +6,7 @@ import operator
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,8 +122,7 @@ class Policy(_library.Handle):
         knowledge: str | None = None,
         seed: int = 1,
         marks: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: float | int | str | bool,
+        **settings: float | int | str | bool,
     ) -> None:
         """Build the policy.
 
@@ -136,10 +135,9 @@ class Policy(_library.Handle):
             seed: of its draws.
             marks: law of the items' initial interest, for policies that need to know it.
             settings: those of the learner, as ``-set`` of the commands takes them.
-            more: such settings by keyword.
         """
         run = spec(instance, budget=budget, world="poisson" if marks else "", knowledge=knowledge, marks=marks)
-        run["learner"] = {"algorithm": name if knowledge is None else f"{name}@{knowledge}", **(settings or {}), **more}
+        run["learner"] = {"algorithm": name if knowledge is None else f"{name}@{knowledge}", **settings}
         self._take(_library.ask(0, "crawler", run | {"seed": seed_of(seed)}))
 
     def _take(self, handle: int) -> None:
