@@ -217,7 +217,8 @@ def test_errors_come_back():
 def test_interrupt(policy):
     """Ctrl-C ends a long run within a second, and the library goes on working."""
     code = f"""
-import ephemera
+import ephemera, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what runs beside it ignore the signal
 try:
     print("go", flush=True)
     ephemera.run({policy}, steps=10**10)
@@ -226,8 +227,11 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
     p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert p.stdout.readline() == "go\n"
-    time.sleep(0.5)
-    os.kill(p.pid, signal.SIGINT)
-    out, _ = p.communicate(timeout=120)
+    try:
+        assert p.stdout.readline() == "go\n"
+        time.sleep(0.5)
+        os.kill(p.pid, signal.SIGINT)
+        out, _ = p.communicate(timeout=120)
+    finally:
+        p.kill()
     assert out == "interrupted\n" and p.returncode == 0
