@@ -11,7 +11,6 @@
 package learner
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -98,9 +97,7 @@ func find(name string, level env.Level) (*Kind, error) {
 // restore decodes a state and hands it to set.
 func restore[S any](data []byte, set func(S) error) error {
 	var s S
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}
 	return set(s)
