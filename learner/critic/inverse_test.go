@@ -1,15 +1,14 @@
 package critic
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"ephemera/env/stream"
-	"ephemera/learner/internal/check"
 )
 
 // TestShermanMorrison holds the running inverse against the direct inverse of
@@ -101,8 +100,8 @@ func TestRankDeficient(t *testing.T) {
 			}
 			fell := c.Fallbacks()
 			trusted := c.step(y, phi, v, .1)
-			if err := check.Finite("y", y, l); err != nil || trusted != (fell == c.Fallbacks()) {
-				t.Fatalf("step %d: trusted is %v, with %d fallbacks after %d; %v", n, trusted, c.Fallbacks(), fell, err)
+			if !finite(y) || trusted != (fell == c.Fallbacks()) {
+				t.Fatalf("step %d: trusted is %v, with %d fallbacks after %d; %v", n, trusted, c.Fallbacks(), fell, y)
 			}
 			if !trusted {
 				if off := worst(c.matrices()); off > 1e-9 {
@@ -222,8 +221,8 @@ func TestSingular(t *testing.T) {
 		q.add(phi, 1)
 		q.tikhonov(y, v)
 		q.refresh()
-		if err := cmp.Or(check.Finite("y", y, l), check.Finite("p", q.p, l*l)); err != nil {
-			t.Fatal(err)
+		if !finite(y) || !finite(q.p) {
+			t.Fatal(y, q.p)
 		}
 	}
 }
@@ -235,7 +234,7 @@ func TestIndefinite(t *testing.T) {
 		c := New(2, 1, DefaultSettings())
 		one, v, y := []float64{1, .5}, []float64{1, 2}, make([]float64, 2)
 		c.p[0] = wrong
-		if c.step(y, one, v, .1) || check.Finite("y", y, 2) != nil {
+		if c.step(y, one, v, .1) || !finite(y) {
 			t.Errorf("B⁻¹ with %v: trusted, or the solution is %v", wrong, y)
 		}
 		if !c.step(y, one, v, .1) {
@@ -256,8 +255,8 @@ func TestFading(t *testing.T) {
 			for n := range 3000 {
 				c.step(y, phi, []float64{1, 2}, .5)
 				s := c.State()
-				if err := cmp.Or(check.Finite("b", s.B, 4), check.Finite("inverse", s.Inverse, 4)); err != nil || !(s.Scale > 0) {
-					t.Fatalf("%+v, %s, step %d: scale %v, %v", set, name, n, s.Scale, err)
+				if !finite(s.B) || !finite(s.Inverse) || !(s.Scale > 0) {
+					t.Fatalf("%+v, %s, step %d: scale %v, %v", set, name, n, s.Scale, s.B)
 				}
 				if want := phi[0]; n > 100 && want > 0 && math.Abs(y[0]-1) > 1e-3 {
 					t.Fatalf("%+v, step %d: the solution is %v", set, n, y)
@@ -307,3 +306,5 @@ func worst(b, inverse mat.Matrix) float64 {
 	}, &product)
 	return mat.Max(&product)
 }
+
+func finite(v []float64) bool { return floats.Norm(v, 1) < math.Inf(1) }

@@ -197,16 +197,13 @@ func TestRareItems(t *testing.T) {
 	}
 }
 
-// TestForeignState: states of other terms, and what no learner has, are refused.
+// TestForeignState: states of other terms are refused.
 func TestForeignState(t *testing.T) {
 	in := env.Paper(1)
 	l := newLearner(in.Terms(), nil)
 	rewards(t, in, 1, env.PoissonOptions{}, env.NewAgent[env.Online](l), 50)
 	for name, spoil := range map[string]func(s *State){
 		"estimates":   func(s *State) { s.Estimates.Sources = s.Estimates.Sources[1:] },
-		"schedule":    func(s *State) { s.Schedule.Wake = s.Schedule.Wake[1:] },
-		"awake":       func(s *State) { s.Schedule.Awake[0] = 99 },
-		"price":       func(s *State) { s.Schedule.Mean = math.Inf(1) },
 		"other world": func(s *State) { s.Estimates.Calendars = make([]estimate.Calendar, 4) },
 	} {
 		s := l.State()
