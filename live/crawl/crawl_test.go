@@ -22,45 +22,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ephemera/env"
-	"ephemera/live/feed"
 )
-
-// sim is a crawler with a clock that a test moves.
-type sim struct {
-	*Crawler
-	t   testing.TB
-	now time.Time
-	life
-}
 
 // simulate returns a crawler of some feeds, for which every host is one server.
 func simulate(t testing.TB, server *httptest.Server, urls ...string) *sim {
-	s := &sim{t: t, now: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
-	dir := t.TempDir()
-	s.life = life{Server: server.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: 30}
-	writeOPML(t, s.OPML, urls...)
-	return s.open()
-}
-
-func (s *sim) open() *sim {
-	s.t.Helper()
-	c, err := s.life.start(&s.now)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.Crawler = c
-	s.t.Cleanup(func() { s.Close() })
-	return s
-}
-
-func (s *sim) pass(d time.Duration) *sim {
-	s.t.Helper()
-	for end := s.now.Add(d); s.now.Before(end); s.now = s.now.Add(time.Minute) {
-		if _, err := s.Tick(); err != nil {
-			s.t.Fatal(err)
-		}
-		s.Wait()
-	}
+	s := newLife(t, server, 30, urls...).open(io.Discard)
+	t.Cleanup(func() { s.Close() })
 	return s
 }
 
@@ -69,12 +36,13 @@ func (s *sim) pass(d time.Duration) *sim {
 func TestGoesOn(t *testing.T) {
 	r := newReferee(t, 30)
 	s := simulate(t, r.Server, address(0), address(1), address(2)).pass(75 * time.Hour)
-	crashed := &sim{t: t, now: s.now, life: s.life}
-	crashed.Dir += "-copy"
-	if err := os.CopyFS(crashed.Dir, os.DirFS(s.Dir)); err != nil {
+	l := s.life
+	l.Begin, l.Dir = s.now, l.Dir+"-copy"
+	if err := os.CopyFS(l.Dir, os.DirFS(s.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	crashed.open().pass(10 * time.Minute)
+	crashed := l.open(io.Discard).pass(10 * time.Minute)
+	defer crashed.Close()
 	s.pass(10 * time.Minute) // so that the learner takes up the last answers
 	if s.stats.Items != crashed.stats.Items || s.stats.Items < 100 {
 		t.Errorf("%d items before, %d after", s.stats.Items, crashed.stats.Items)
@@ -136,44 +104,6 @@ func TestList(t *testing.T) {
 	writeOPML(t, s.OPML, address(0), address(1), address(4), address(4))
 	if s.pass(2 * time.Hour); looks(0) == 0 || s.learner.Len() != 3 || len(r.wrong) > 0 {
 		t.Error("feeds that came back are not looked at, or not as their servers asked", r.wrong)
-	}
-}
-
-// TestDates: items have dates at which they can have appeared.
-func TestDates(t *testing.T) {
-	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	ago := func(hours int) time.Time { return now.Add(-time.Duration(hours) * time.Hour) }
-	for name, tt := range map[string]struct {
-		last  int // look, hours ago; 0 for none
-		seen  []uint64
-		hours []int // ago, of the items 1, 2, …
-		want  []int // of the new ones; 0 for not known
-	}{
-		"a first look":             {0, nil, []int{1, 5, 9}, []int{1, 5, 9}},
-		"a silent feed":            {0, nil, []int{5000, 9000}, []int{5000, 9000}},
-		"in the future":            {0, nil, []int{-5, 3}, []int{0, 3}},
-		"one more":                 {4, []uint64{2, 3}, []int{1, 5, 9}, []int{1}},
-		"older than the last look": {4, []uint64{2, 3}, []int{6, 5, 9}, []int{0}},
-	} {
-		r := &record{Seen: tt.seen}
-		if tt.last > 0 {
-			r.Last = ago(tt.last)
-		}
-		var shown []feed.Item
-		for k, h := range tt.hours {
-			shown = append(shown, feed.Item{ID: uint64(k + 1), Published: ago(h)})
-		}
-		var got []int
-		for _, it := range r.news(shown, now) {
-			hours := int(now.Sub(it.Published).Hours())
-			if it.Published.IsZero() {
-				hours = 0
-			}
-			got = append(got, hours)
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
 	}
 }
 

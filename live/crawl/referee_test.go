@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -60,6 +61,8 @@ type rules struct {
 	gone     bool
 	moved    bool
 	failures int
+	newest   int64 // item that it was shown
+	items    int64 // that it was shown
 }
 
 // broken returns the rule that a request breaks, or nothing. Between two there is a
@@ -217,11 +220,12 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 	chance := draw(k, s.requests) % 8
 	show := func(tag string, wait, unchanged time.Duration) func() {
 		s.failures, s.allowed = 0, now.Add(wait)
+		newest := now.Unix() / every(k)
 		if s.tag != "" && s.tag == tag {
 			s.allowed = now.Add(unchanged)
 			return status(http.StatusNotModified)
 		}
-		s.tag = tag
+		s.tag, s.items, s.newest = tag, s.items+min(pageItems, newest-s.newest), newest
 		etag, modified := tag, ""
 		switch kind {
 		case "modified":
@@ -231,7 +235,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 		}
 		head["Etag"], head["Last-Modified"] = []string{etag}, []string{modified}
 		return func() {
-			body := page(k, kind, now)
+			body := page(k, kind, newest)
 			if chance == 0 {
 				head.Set("Content-Encoding", "gzip")
 				body = zipped(body)
@@ -320,10 +324,14 @@ func zipped(text []byte) []byte {
 	return b.Bytes()
 }
 
-// page returns what feed k shows: its last 10 items, one every k%50+1 hours.
-func page(k int, kind string, now time.Time) []byte {
+const pageItems = 10 // that a feed shows
+
+// every returns the seconds from one item of feed k to the next.
+func every(k int) int64 { return int64(k%50+1) * 3600 }
+
+// page returns what feed k shows: its last items.
+func page(k int, kind string, newest int64) []byte {
 	var b bytes.Buffer
-	every := int64(k%50+1) * 3600
 	head := ""
 	switch kind {
 	case "charset":
@@ -336,8 +344,8 @@ func page(k int, kind string, now time.Time) []byte {
 		head = "</title><ttl>180</ttl><title>"
 	}
 	fmt.Fprintf(&b, `<rss version="2.0"><channel><title>%s</title>`, head)
-	for n := now.Unix() / every; n > now.Unix()/every-10; n-- {
-		at := time.Unix(n*every, 0)
+	for n := newest; n > newest-pageItems; n-- {
+		at := time.Unix(n*every(k), 0)
 		if kind == "dates" {
 			at = at.AddDate(int(draw(k, n)%100)-50, 0, 0)
 		}
@@ -408,65 +416,88 @@ func (w *wire) Close() error {
 	return w.Conn.Close()
 }
 
-// start returns a crawler with a simulated clock.
-func (l *life) start(now *time.Time) (*Crawler, error) {
+// newLife returns a life that begins with a list of feeds.
+func newLife(t testing.TB, server *httptest.Server, perHour float64, urls ...string) life {
+	dir := t.TempDir()
+	l := life{
+		Server: server.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
+		Begin: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), PerHour: perHour,
+	}
+	writeOPML(t, l.OPML, urls...)
+	return l
+}
+
+// sim is a crawler with a simulated clock.
+type sim struct {
+	*Crawler
+	life
+	now    time.Time
+	onDisk io.Writer // is told up to when the answers are
+}
+
+func (l life) open(onDisk io.Writer) *sim {
+	s := &sim{life: l, now: l.Begin, onDisk: onDisk}
 	n := &network{server: l.Server, fault: faults[l.Fault]}
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
-		Now: func() time.Time { return *now }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return s.now }, Log: slog.New(slog.DiscardHandler),
 	}
 	if n.fault.options != nil {
 		n.fault.options(&o)
 	}
-	c, err := Open(o)
-	if err == nil {
-		c.fetcher.MaxBytes, c.fetcher.Dial = 1<<20, n.dial
-		c.fetcher.Header = func(h http.Header) {
-			h.Set(simTime, fmt.Sprint(now.UnixMilli()))
-			h.Set(simAlone, "yes")
-		}
+	var err error
+	if s.Crawler, err = Open(o); err != nil {
+		panic(err)
 	}
-	return c, err
+	s.fetcher.MaxBytes, s.fetcher.Dial = 1<<20, n.dial
+	s.fetcher.Header = func(h http.Header) {
+		h.Set(simTime, fmt.Sprint(s.now.UnixMilli()))
+		h.Set(simAlone, "yes")
+	}
+	return s
 }
 
-// live crawls by a simulated clock, and dies by SIGKILL at a random moment of the last
-// epoch. Each round of requests has a time of its own, which it prints when what was
-// heard is on disk.
-func (l *life) live() error {
-	now := l.Begin
-	c, err := l.start(&now)
+// round makes the requests of a moment.
+func (s *sim) round() (begun int) {
+	begun, err := s.Tick()
 	if err != nil {
-		return err
+		panic(err)
 	}
-	length, _ := c.opt.epoch()
-	for minute := l.Begin; minute.Before(l.End); minute = minute.Add(time.Minute) {
-		now = minute
-		last := now.Equal(l.End.Add(-length))
-		if last {
-			go func() {
-				time.Sleep(time.Duration(rand.Float64() * l.PerHour / 12 * float64(time.Millisecond)))
-				syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			}()
-		}
-		for n := 1; n > 0 || last; now = now.Add(time.Millisecond) {
-			if n, err = c.Tick(); err != nil {
-				return err
-			}
-			c.Wait()
-			if n > 0 {
-				fmt.Println(now.UnixMilli())
-			}
+	if s.Wait(); begun > 0 {
+		fmt.Fprintln(s.onDisk, s.now.UnixMilli())
+	}
+	s.now = s.now.Add(time.Millisecond)
+	return begun
+}
+
+func (s *sim) pass(d time.Duration) *sim {
+	for end := s.now.Add(d); s.now.Before(end); s.now = s.now.Truncate(time.Minute).Add(time.Minute) {
+		for s.round() > 0 {
 		}
 	}
-	return c.Close()
+	return s
+}
+
+// live dies by SIGKILL at a random moment of the last epoch.
+func (l life) live() {
+	s := l.open(os.Stdout)
+	length, _ := s.opt.epoch()
+	s.pass(l.End.Sub(l.Begin) - length)
+	go func() {
+		time.Sleep(time.Duration(rand.Float64() * l.PerHour / 12 * float64(time.Millisecond)))
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}()
+	for {
+		s.round()
+	}
 }
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv("EPHEMERA_TEST_LIFE"); text != "" {
 		var l life
 		json.Unmarshal([]byte(text), &l)
-		panic(l.live())
+		l.live()
 	}
 	if _, err := os.Stat("/dev/shm"); err == nil {
 		os.Setenv("TMPDIR", "/dev/shm") // weeks of disk are played in minutes
@@ -484,21 +515,18 @@ func writeOPML(t testing.TB, path string, urls ...string) {
 
 // play has a crawler of n feeds killed again and again for some days.
 func play(t *testing.T, r *referee, fault string, n, days int, every time.Duration) {
-	perHour := r.perHour
-	dir := t.TempDir()
-	l := life{Server: r.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"), PerHour: perHour, Fault: fault}
 	var urls []string
 	for k := range n {
 		urls = append(urls, address(k))
 	}
-	writeOPML(t, l.OPML, urls...)
-	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	now, crashes := begin, 0
-	for end := begin.AddDate(0, 0, days); now.Before(end); now = now.Add(every) {
+	l := newLife(t, r.Server, r.perHour, urls...)
+	l.Fault = fault
+	begin, crashes := l.Begin, 0
+	for end := begin.AddDate(0, 0, days); l.Begin.Before(end); l.Begin = l.End {
 		if last, ok := t.Deadline(); ok && *full && time.Until(last) < time.Minute {
 			break // -timeout says how long it plays
 		}
-		l.Begin, l.End = now, now.Add(every)
+		l.End = l.Begin.Add(every)
 		text, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)
@@ -518,10 +546,49 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 	for _, c := range r.hour {
 		feeds += c
 	}
-	allowed := perHour * now.Sub(begin).Hours()
-	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; %d crashes, in which %d answers may be lost and %d were", now.Sub(begin), r.requests, feeds, allowed, crashes, r.unsure, r.lost)
+	allowed := r.perHour * l.End.Sub(begin).Hours()
+	if fault == "" {
+		r.compare(t, l)
+	}
+	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; %d crashes, in which %d answers may be lost and %d were", l.End.Sub(begin), r.requests, feeds, allowed, crashes, r.unsure, r.lost)
 	if fault == "" && float64(feeds) < .5*allowed {
 		t.Errorf("%d requests for feeds", feeds)
+	}
+}
+
+// compare reports items that a crawler was shown and has not kept, or kept twice, and
+// dates at which they cannot have appeared.
+func (r *referee) compare(t *testing.T, l life) {
+	c := l.open(io.Discard)
+	defer c.Close()
+	missing, believed := map[string]int64{}, map[bool]int{}
+	for key, s := range r.sites {
+		var k int
+		if n, _ := fmt.Sscanf(key, "feed %d", &k); n == 0 {
+			continue
+		}
+		if missing[address(k)] += s.items; s.unsure {
+			missing[address(k)] = math.MinInt32 // nobody knows
+		}
+	}
+	err := c.journal(0, func(e *entry) bool {
+		missing[e.Feed] -= int64(len(e.Items))
+		for _, it := range e.Items {
+			at := it.Published
+			believed[!at.IsZero()]++
+			if !at.IsZero() && (at.After(e.At) || at.Before(e.Previous)) {
+				t.Errorf("%s: an item of %v was found at %v, after a look at %v", e.Feed, at, e.At, e.Previous)
+			}
+		}
+		return true
+	})
+	for feed, n := range missing {
+		if n != 0 && n > math.MinInt32/2 {
+			t.Errorf("%s: %d items are missing", feed, n)
+		}
+	}
+	if err != nil || believed[true] == 0 || believed[false] == 0 {
+		t.Errorf("%d items have dates, %d have none: %v", believed[true], believed[false], err)
 	}
 }
 
