@@ -25,30 +25,23 @@ var full = flag.Bool("full", false, "measure 5000 feeds")
 
 func TestMain(m *testing.M) { clitest.Main(m, main) }
 
-// serveFeed answers with a feed of 20 items.
-func serveFeed(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/robots.txt" {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("ETag", `"1"`)
-	fmt.Fprintf(w, `<rss version="2.0"><channel><title>T%s</title>`, r.URL.Path)
-	for k := range 20 {
-		at := time.Now().Add(-time.Duration(k) * time.Hour)
-		fmt.Fprintf(w, `<item><guid>%d</guid><title>A title as long as they are</title><pubDate>%s</pubDate></item>`, k, at.UTC().Format(time.RFC1123Z))
-	}
-	io.WriteString(w, `</channel></rss>`)
-}
-
-// feeds serves feeds, each at an address of its own, and returns a list of them and how
-// often they were asked for.
+// feeds serves feeds of 20 items, each at an address of its own, and returns a list of
+// them and how often they were asked for.
 func feeds(t *testing.T, n int) (opml string, asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/robots.txt" {
-			asked.Add(1)
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
 		}
-		serveFeed(w, r)
+		asked.Add(1)
+		w.Header().Set("ETag", `"1"`)
+		fmt.Fprintf(w, `<rss version="2.0"><channel><title>T%s</title>`, r.Host)
+		for k := range 20 {
+			at := time.Now().Add(-time.Duration(k) * time.Hour)
+			fmt.Fprintf(w, `<item><guid>%d</guid><title>A title as long as they are</title><pubDate>%s</pubDate></item>`, k, at.UTC().Format(time.RFC1123Z))
+		}
+		io.WriteString(w, `</channel></rss>`)
 	}))
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -73,26 +66,45 @@ func file(t *testing.T, name, text string) (path string) {
 }
 
 // One round finds what is there; what it found is a recording, from which another
-// crawler learns, and plans.
+// crawler learns, and plans. Mistakes have an error that says what is allowed.
 func TestRuns(t *testing.T) {
 	opml, asked := feeds(t, 2)
 	dir := t.TempDir()
 	state, other, log := filepath.Join(dir, "state"), filepath.Join(dir, "other"), filepath.Join(dir, "log.csv.gz")
+	file := func(name, text string) string { return file(t, name, text) }
 	for _, c := range []struct {
-		args []string
-		want string
+		args   []string
+		status int
+		want   string
 	}{
-		{[]string{"-dry", "-dir", state}, " looks in 24 hours"},
-		{[]string{"-once", "-dir", filepath.Join(dir, "refused"), "-contact", "me@example.org"}, "2 requests were made."}, // of none: they are private
-		{[]string{"-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, "2 requests were made."},
-		{[]string{"-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, "0 requests were made."},
-		{[]string{"-export", log, "-dir", state}, "log.csv.gz holds 40 items."},
-		{[]string{"-import", log, "-dir", other}, "The learner knows the past of 2 feeds."},
-		{[]string{"-dry", "-dir", other}, " looks in 24 hours"},
+		{[]string{"-opml", opml, "-dry", "-dir", state}, 0, " looks in 24 hours"},
+		{[]string{"-opml", opml, "-once", "-dir", filepath.Join(dir, "refused"), "-contact", "me@example.org"}, 0, "2 requests were made."}, // of none: they are private
+		{[]string{"-opml", opml, "-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, 0, "2 requests were made."},
+		{[]string{"-opml", opml, "-once", "-dir", state, "-contact", "me@example.org", "-allow-private"}, 0, "0 requests were made."},
+		{[]string{"-opml", opml, "-export", log, "-dir", state}, 0, "log.csv.gz holds 40 items."},
+		{[]string{"-opml", opml, "-import", log, "-dir", other}, 0, "The learner knows the past of 2 feeds."},
+		{[]string{"-opml", opml, "-dry", "-dir", other}, 0, " looks in 24 hours"},
+		{nil, cli.Usage, "-opml is missing"},
+		{[]string{"-opml", opml}, cli.Usage, `-contact is ""; needed is an address of mail`},
+		{[]string{"-opml", opml, "-dry", "-per-hour", "0"}, cli.Usage, "-per-hour is 0; allowed is a finite number above 0"},
+		{[]string{"-opml", opml, "-dry", "-shortest", "1s"}, cli.Usage, "-shortest is 1s; allowed is 1m or more"},
+		{[]string{"-opml", opml, "-dry", "-longest", "5m"}, cli.Usage, "-longest is 5m0s; allowed is -shortest, 15m0s, or more"},
+		{[]string{"-opml", opml, "-dry", "-public-url", "me.example.org"}, cli.Usage, `-public-url is "me.example.org"; allowed is an address with http`},
+		{[]string{"-opml", opml, "-dry", "-once"}, cli.Usage, "give one"},
+		{[]string{"-opml", opml, "-dry", "more"}, cli.Usage, "more"},
+		{[]string{"-opml", filepath.Join(t.TempDir(), "none"), "-dry"}, cli.Failure, "no such file"},
+		{[]string{"-opml", file("torn.opml", "<opml><body>"), "-dry"}, cli.Failure, "torn.opml: it is no OPML"},
+		{[]string{"-opml", file("empty.opml", "<opml/>"), "-dry"}, cli.Failure, "empty.opml: no outline has an xmlUrl"},
+		{[]string{"-opml", file("file.opml", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`), "-dry"}, cli.Failure, `xmlUrl is "file:///x"; allowed is an address with http or https`},
+		{[]string{"-opml", opml, "-dry", "-worth", file("worth.csv", "source,worth\na,11\n")}, cli.Failure, `worth.csv:2: worth is "11"; allowed is a number from 0 to 10`},
+		{[]string{"-opml", opml, "-import", file("log.csv", "source,published_unix\nelse,1700000000\n"), "-dir", filepath.Join(t.TempDir(), "state")}, cli.Failure, "no source of it is the address or the title of a feed"},
 	} {
-		out, _, err := clitest.Call(t, run, append([]string{"-opml", opml}, c.args...)...)
-		if err != nil || !strings.Contains(out, c.want) {
-			t.Errorf("%q prints %q, want %q: %v", c.args, out, c.want, err)
+		said, _, err := clitest.Call(t, run, c.args...)
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.Contains(said, c.want) || cli.Status(err) != c.status {
+			t.Errorf("%q: status %d, %s; want %d and %q", c.args, cli.Status(err), said, c.status, c.want)
 		}
 	}
 	if rec, err := env.ReadRecording(context.Background(), log); err != nil || rec.Rows != 40 || asked.Load() != 2 {
@@ -164,35 +176,5 @@ func TestServe(t *testing.T) {
 	t.Logf("%d feeds: %.0f MB, %.1f %% of a core, %.1f s until it stood", n, most/1e6, 100*share, cpu)
 	if most == 0 || most > 300e6 || share > .05 {
 		t.Errorf("%.0f MB, %.1f %% of a core; allowed are 300 MB and 5 %%", most/1e6, 100*share)
-	}
-}
-
-func TestErrors(t *testing.T) {
-	opml, _ := feeds(t, 1)
-	file := func(name, text string) string { return file(t, name, text) }
-	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{nil, cli.Usage, "-opml is missing"},
-		{[]string{"-opml", opml}, cli.Usage, `-contact is ""; needed is an address of mail`},
-		{[]string{"-opml", opml, "-dry", "-per-hour", "0"}, cli.Usage, "-per-hour is 0; allowed is a finite number above 0"},
-		{[]string{"-opml", opml, "-dry", "-shortest", "1s"}, cli.Usage, "-shortest is 1s; allowed is 1m or more"},
-		{[]string{"-opml", opml, "-dry", "-longest", "5m"}, cli.Usage, "-longest is 5m0s; allowed is -shortest, 15m0s, or more"},
-		{[]string{"-opml", opml, "-dry", "-public-url", "me.example.org"}, cli.Usage, `-public-url is "me.example.org"; allowed is an address with http`},
-		{[]string{"-opml", opml, "-dry", "-once"}, cli.Usage, "give one"},
-		{[]string{"-opml", opml, "-dry", "more"}, cli.Usage, "more"},
-		{[]string{"-opml", filepath.Join(t.TempDir(), "none"), "-dry"}, cli.Failure, "no such file"},
-		{[]string{"-opml", file("torn.opml", "<opml><body>"), "-dry"}, cli.Failure, "torn.opml: it is no OPML"},
-		{[]string{"-opml", file("empty.opml", "<opml/>"), "-dry"}, cli.Failure, "empty.opml: no outline has an xmlUrl"},
-		{[]string{"-opml", file("file.opml", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`), "-dry"}, cli.Failure, `xmlUrl is "file:///x"; allowed is an address with http or https`},
-		{[]string{"-opml", opml, "-dry", "-worth", file("worth.csv", "source,worth\na,11\n")}, cli.Failure, `worth.csv:2: worth is "11"; allowed is a number from 0 to 10`},
-		{[]string{"-opml", opml, "-import", file("log.csv", "source,published_unix\nelse,1700000000\n"), "-dir", filepath.Join(t.TempDir(), "state")}, cli.Failure, "no source of it is the address or the title of a feed"},
-	} {
-		_, _, err := clitest.Call(t, run, c.args...)
-		if err == nil || !strings.Contains(err.Error(), c.want) || cli.Status(err) != c.status {
-			t.Errorf("%q: status %d, %v; want %d and %q", c.args, cli.Status(err), err, c.status, c.want)
-		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +42,7 @@ const (
 // kinds of feeds. A feed f0017.test is of the kind 17 mod their number.
 var kinds = []string{
 	"etag", "modified", "both", "none", "max-age", "ttl", "moved", "found", "loop", "gone", "429", "503", "date",
-	"reset", "slow", "gzip bomb", "entities", "huge", "charset", "dates", "malformed", "disallowed", "shared", "shared", "etag", "max-age", "etag", "modified",
+	"reset", "slow", "gzip bomb", "entities", "huge", "charset", "dates", "malformed", "disallowed", "shared", "shared", "etag", "max-age", "etag", "hub",
 }
 
 // site is what the referee knows of the address of a feed, of a robots.txt, or of a host.
@@ -97,6 +98,9 @@ type referee struct {
 	requests int
 	unsure   int // sites whose last answer a crash may have lost
 	lost     int // of these, those that were taken up as before the answer
+
+	forms []url.Values // that hubs were sent
+	tell  bool         // hubs tell what is new, so that feeds need one look a day
 }
 
 func newReferee(t testing.TB, perHour float64) *referee {
@@ -187,6 +191,9 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case q.URL.Path == "/robots.txt":
 		r.visit("robots.txt of "+q.Host, now, "", 23*time.Hour, "robots.txt more than daily")
 		answer = func() { io.WriteString(w, "User-agent: *\nDisallow: /secret\nDisallow: /21/\n") }
+	case q.URL.Path == "/hub":
+		q.ParseForm()
+		r.forms = append(r.forms, q.PostForm)
 	case err != nil:
 		r.breach(true, "unknown address", "%s", q.URL)
 	default:
@@ -252,6 +259,11 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 		return show(tag, 2*time.Hour, 2*time.Hour)
 	case kind == "ttl":
 		return show(tag, 3*time.Hour, shortest) // a 304 says no ttl
+	case kind == "hub":
+		head.Set("Link", fmt.Sprintf(`<http://hub%s/hub>; rel="hub", <http://%s/topic>; rel="self"`, simNames, q.Host))
+		if r.tell {
+			return show(tag, 24*time.Hour, 24*time.Hour)
+		}
 	case kind == "moved" && path == "feed":
 		s.moved = true
 		head.Set("Location", fmt.Sprintf("http://new%d%s/%d/new", k, simNames, k))
@@ -423,7 +435,9 @@ func newLife(t testing.TB, server *httptest.Server, perHour float64, urls ...str
 		Server: server.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
 		Begin: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), PerHour: perHour,
 	}
-	writeOPML(t, l.OPML, urls...)
+	if err := os.WriteFile(l.OPML, []byte(opml(urls...)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
@@ -505,12 +519,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func writeOPML(t testing.TB, path string, urls ...string) {
-	t.Helper()
-	text := `<opml version="2.0"><body><outline xmlUrl="` + strings.Join(urls, `"/><outline xmlUrl="`) + `"/></body></opml>`
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+func opml(feeds ...string) string {
+	return `<opml><body><outline xmlUrl="` + strings.Join(feeds, `"/><outline xmlUrl="`) + `"/></body></opml>`
 }
 
 // play has a crawler of n feeds killed again and again for some days.
