@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -201,6 +202,8 @@ func (l learned) Update(crawls []env.Crawled, next *env.Online) {
 	}
 }
 
+var halfLife = flag.Duration("half-life", 2*time.Hour, "of items, as the learner takes it in the comparison with rules")
+
 // TestAgainstRules plays recordings as feeds that show 20 items, against the rules of
 // readers and crawlers, with as many requests. On hn the learner finds half of the
 // items a fifth sooner than the best of them. On fbmedia2016, where nearly every look
@@ -222,7 +225,7 @@ func TestAgainstRules(t *testing.T) {
 		from := rec.First + 20*86400
 		rec = rec.Between(from, min(rec.Last, from+200*86400))
 		for _, perHour := range []float64{20, 60} {
-			opt := Options{PerHour: perHour, HalfLife: 2 * time.Hour, Shortest: 5 * time.Minute, Longest: 24 * time.Hour}
+			opt := Options{PerHour: perHour, HalfLife: *halfLife, Shortest: 5 * time.Minute, Longest: 24 * time.Hour}
 			length, budget := opt.epoch()
 			o := env.ReplayOptions{Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Shows: 20, Scrolls: true, Overrun: true}
 			best, least := math.Inf(1), math.MaxInt

@@ -29,29 +29,18 @@ func simulate(t testing.TB, server *httptest.Server, urls ...string) *sim {
 	return s
 }
 
-// TestGoesOn: what is thought is the same after a crash, and much the same in another
-// crawler that begins with what this one has found.
-func TestGoesOn(t *testing.T) {
+// TestImport: another crawler that begins with what this one has found thinks much the
+// same.
+func TestImport(t *testing.T) {
 	r := newReferee(t, 30)
 	s := simulate(t, r.Server, address(0), address(1), address(2)).pass(75 * time.Hour)
-	l := s.life
-	l.Begin, l.Dir = s.now, l.Dir+"-copy"
-	if err := os.CopyFS(l.Dir, os.DirFS(s.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	crashed := l.open(io.Discard).pass(10 * time.Minute)
-	defer crashed.Close()
-	s.pass(10 * time.Minute) // so that the learner takes up the last answers
-	if s.stats.Items != crashed.stats.Items || s.stats.Items < 100 {
-		t.Errorf("%d items before, %d after", s.stats.Items, crashed.stats.Items)
-	}
 	path := filepath.Join(t.TempDir(), "log.csv.gz")
 	rows, err := s.Export(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec, err := env.ReadRecording(context.Background(), path)
-	if err != nil || rec.Rows != rows || len(rec.Names) != 3 {
+	if err != nil || rec.Rows != rows || rows < 100 || len(rec.Names) != 3 {
 		t.Fatal(rec, err)
 	}
 	other := simulate(t, r.Server, address(0), address(1), address(25))
@@ -59,12 +48,11 @@ func TestGoesOn(t *testing.T) {
 	if n, err := other.Import(rec); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
-	other.pass(6 * time.Minute)
-	for c, close := range map[*sim]float64{crashed: .02, other: .3} {
-		for k := range 2 {
-			if a, b := s.Row(s.feeds[address(k)]).PerDay, c.Row(c.feeds[address(k)]).PerDay; !(math.Abs(a-b) < close*a) {
-				t.Errorf("feed %d: %v items a day, then %v", k, a, b)
-			}
+	s.pass(10 * time.Minute) // so that the learner takes up the last answers
+	other.pass(10 * time.Minute)
+	for k := range 2 {
+		if a, b := s.Row(s.feeds[address(k)]).PerDay, other.Row(other.feeds[address(k)]).PerDay; !(math.Abs(a-b) < .3*a) {
+			t.Errorf("feed %d: %v items a day, then %v", k, a, b)
 		}
 	}
 	if n, err := other.Plan(io.Discard, 24*time.Hour); err != nil || n < 10 || n > 30*24 {

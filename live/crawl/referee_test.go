@@ -597,8 +597,8 @@ func (r *referee) compare(t *testing.T, l life) {
 			t.Errorf("%s: %d items are missing", feed, n)
 		}
 	}
-	if err != nil || believed[true] == 0 || believed[false] == 0 {
-		t.Errorf("%d items have dates, %d have none: %v", believed[true], believed[false], err)
+	if err != nil || believed[true] == 0 || believed[false] == 0 || believed[true]+believed[false] != c.stats.Items {
+		t.Errorf("%d items have dates, %d have none, and the sum is %d: %v", believed[true], believed[false], c.stats.Items, err)
 	}
 }
 
