@@ -1,9 +1,6 @@
 package baselines
 
 import (
-	"cmp"
-	"fmt"
-	"math"
 	"slices"
 
 	"ephemera/env"
@@ -18,84 +15,36 @@ import (
 // env.Terms.Length gives the hours of an epoch, and where it is 0 an epoch
 // counts as one hour.
 
-// Intervals bounds the intervals, in hours.
-type Intervals struct {
-	Min float64 `toml:"min"`
-	Max float64 `toml:"max"`
-	Due bool    // crawl only sources that are due, whatever of the budget is left
-}
-
-func (s *Intervals) check() error {
-	if !(s.Min > 0 && s.Min <= s.Max) || math.IsInf(s.Max, 1) {
-		return fmt.Errorf("min and max are %v and %v hours; allowed is 0 < min ≤ max", s.Min, s.Max)
-	}
-	return nil
-}
-
-// EntryFrequency are the settings of [NewEntryFrequency].
-type EntryFrequency struct {
-	Factor float64 `toml:"factor"`
-	Intervals
-}
-
-// Adaptive are the settings of [NewNutch] and [NewStormCrawler].
-type Adaptive struct {
-	Shrink float64 `toml:"shrink"` // rate at which a find shortens the interval
-	Grow   float64 `toml:"grow"`   // rate at which a crawl without one lengthens it
-	Intervals
-}
-
-// DefaultEntryFrequency returns the settings of Miniflux, for which nil stands.
-func DefaultEntryFrequency() EntryFrequency {
-	return EntryFrequency{1, Intervals{Min: 5. / 60, Max: day}}
-}
-
-// DefaultNutch returns the settings of [NewNutch] that nil stands for.
-func DefaultNutch() Adaptive { return Adaptive{.2, .4, Intervals{Min: 1. / 60, Max: 365 * day}} }
-
-// DefaultStormCrawler returns those of [NewStormCrawler].
-func DefaultStormCrawler() Adaptive { return Adaptive{.5, .5, Intervals{Min: 1, Max: 2 * week}} }
-
-// Validate reports the first setting that is out of its range.
-func (s *EntryFrequency) Validate() error {
-	return cmp.Or(within(0, math.Inf(1), []string{"factor"}, s.Factor), s.check())
-}
-
-// Validate reports the first setting that is out of its range.
-func (s *Adaptive) Validate() error {
-	return cmp.Or(
-		within(0, 1, []string{"shrink"}, s.Shrink),
-		within(0, math.Inf(1), []string{"grow"}, s.Grow),
-		s.check())
+// Practice says how such a policy chooses.
+type Practice struct {
+	Relative bool // by age over interval, and not by the hours overdue
+	Due      bool // only sources that are due, whatever of the budget is left
 }
 
 const (
-	day  = 24.0
-	week = 7 * day
+	minute = 1. / 60 // hours
+	day    = 24.0
+	week   = 7 * day
 )
 
 // practice crawls the most overdue source first.
 type practice struct {
-	Intervals
-	sel      *Selector
-	key      []float64
-	interval []float64 // I, hours
-	hours    float64   // in an epoch
-	relative bool
+	Practice
+	sel               *Selector
+	key               []float64
+	interval          []float64 // I, hours
+	shortest, longest float64   // of the intervals, hours
+	hours             float64   // in an epoch
 	// next returns the interval after a crawl at that epoch, before it is cut.
 	next func(c env.Crawled, epoch int) float64
 }
 
-func newPractice(t env.Terms, start float64, s Intervals, relative bool) *practice {
+func newPractice(t env.Terms, how Practice, start, shortest, longest float64) *practice {
 	n := len(t.Costs)
-	p := &practice{
-		Intervals: s, sel: NewSelector(t.Costs, t.Budget), key: make([]float64, n),
-		interval: make([]float64, n), hours: hoursPerEpoch(t), relative: relative,
+	return &practice{
+		Practice: how, sel: NewSelector(t.Costs, t.Budget), key: make([]float64, n), hours: hoursPerEpoch(t),
+		interval: slices.Repeat([]float64{clamp(start, shortest, longest)}, n), shortest: shortest, longest: longest,
 	}
-	for i := range p.interval {
-		p.interval[i] = clamp(start, s.Min, s.Max)
-	}
-	return p
 }
 
 func hoursPerEpoch(t env.Terms) float64 {
@@ -115,7 +64,7 @@ func (p *practice) Select(dst []int, o *env.Online) []int {
 		switch {
 		case p.Due && age < interval*(1-1e-9):
 			p.key[i] = negInf
-		case p.relative:
+		case p.Relative:
 			p.key[i] = age / interval
 		default:
 			p.key[i] = age - interval // hours overdue
@@ -127,7 +76,7 @@ func (p *practice) Select(dst []int, o *env.Online) []int {
 // Update implements env.Learner.
 func (p *practice) Update(crawls []env.Crawled, next *env.Online) {
 	for _, c := range crawls {
-		p.interval[c.Source] = clamp(p.next(c, next.Epoch-1), p.Min, p.Max)
+		p.interval[c.Source] = clamp(p.next(c, next.Epoch-1), p.shortest, p.longest)
 	}
 }
 
@@ -137,18 +86,14 @@ func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest > 0 }
 // NewEntryFrequency returns the entry-frequency scheduler of Miniflux: after a
 // crawl
 //
-//	I = clamp(7 d / (items of the last 7 days · factor), min, max)
+//	I = 7 d / (items of the last 7 days), from five minutes to a day
 //
 // with the items counted by their time of publication among all that were
 // found. Without an item the interval is the longest. Sources that have not
 // been crawled are due at once. In worlds whose crawls name no items, a crawl
 // that brings back interest counts as one item.
-func NewEntryFrequency(t env.Terms, set *EntryFrequency, relative bool) (env.Learner[env.Online], error) {
-	s, err := given(set, DefaultEntryFrequency())
-	if err != nil {
-		return nil, err
-	}
-	p := newPractice(t, 0, s.Intervals, relative)
+func NewEntryFrequency(t env.Terms, how Practice) env.Learner[env.Online] {
+	p := newPractice(t, how, 0, 5*minute, day)
 	published := make([][]float64, len(t.Costs)) // hours, ascending, of each source
 	p.next = func(c env.Crawled, epoch int) float64 {
 		now := float64(epoch) * p.hours
@@ -162,48 +107,45 @@ func NewEntryFrequency(t env.Terms, set *EntryFrequency, relative bool) (env.Lea
 			all = append(all, now)
 		}
 		published[c.Source] = all
-		return week / (float64(len(all)) * s.Factor) // without an item +Inf
+		return week / float64(len(all)) // without an item +Inf
 	}
-	return p, nil
+	return p
 }
 
 // NewNutch returns the adaptive fetch schedule of Apache Nutch without its
 // shift towards the time of change:
 //
-//	found new: I ← I (1 − shrink)    found nothing: I ← I (1 + grow)
+//	found new: I ← .8 I    found nothing: I ← 1.4 I
 //
-// clamped to [min, max]. Nutch starts at 30 days, a value for pages rather than
+// from a minute to a year. Nutch starts at 30 days, a value for pages rather than
 // for sources of news: the few sources whose interval shrinks first would then
 // take the whole budget for a month. Here it starts at the interval at which
 // round robin spends the budget.
-func NewNutch(t env.Terms, set *Adaptive, relative bool) (env.Learner[env.Online], error) {
-	return adaptive(t, set, relative, DefaultNutch(), t.Round()*hoursPerEpoch(t), 0)
+func NewNutch(t env.Terms, how Practice) env.Learner[env.Online] {
+	p := newPractice(t, how, t.Round()*hoursPerEpoch(t), minute, 365*day)
+	p.next = func(c env.Crawled, _ int) float64 {
+		if found(c) {
+			return .8 * p.interval[c.Source]
+		}
+		return 1.4 * p.interval[c.Source]
+	}
+	return p
 }
 
 // NewStormCrawler returns the adaptive scheduler of Apache StormCrawler:
 //
-//	found new: I ← (1 − shrink) I + shrink · min    found nothing: I ← (1 + grow) I
+//	found new: I ← ½ I + ½ h    found nothing: I ← 1.5 I
 //
-// clamped to [min, max], from a day.
-func NewStormCrawler(t env.Terms, set *Adaptive, relative bool) (env.Learner[env.Online], error) {
-	return adaptive(t, set, relative, DefaultStormCrawler(), day, 1)
-}
-
-// adaptive moves the interval, at a find, towards a multiple of the shortest.
-func adaptive(t env.Terms, set *Adaptive, relative bool, usual Adaptive, start, multiple float64) (env.Learner[env.Online], error) {
-	s, err := given(set, usual)
-	if err != nil {
-		return nil, err
-	}
-	p := newPractice(t, start, s.Intervals, relative)
+// from an hour to two weeks, at first a day.
+func NewStormCrawler(t env.Terms, how Practice) env.Learner[env.Online] {
+	p := newPractice(t, how, day, 1, 2*week)
 	p.next = func(c env.Crawled, _ int) float64 {
-		i := p.interval[c.Source]
 		if found(c) {
-			return (1-s.Shrink)*i + s.Shrink*multiple*s.Min
+			return .5*p.interval[c.Source] + .5
 		}
-		return (1 + s.Grow) * i
+		return 1.5 * p.interval[c.Source]
 	}
-	return p, nil
+	return p
 }
 
 func clamp(v, lo, hi float64) float64 { return min(max(v, lo), hi) }

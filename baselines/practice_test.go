@@ -38,24 +38,20 @@ func crawlOf(source int, ages ...float64) env.Crawled {
 }
 
 func TestEntryFrequencyByExample(t *testing.T) {
-	usual := func(*EntryFrequency) {}
 	for _, c := range []struct {
-		name   string
-		change func(*EntryFrequency)
-		hours  float64 // in an epoch
-		ages   []float64
-		want   float64
+		name  string
+		hours float64 // in an epoch
+		ages  []float64
+		want  float64
 	}{
-		{"nothing found", usual, 1, nil, 24},
-		{"one item a week is capped at a day", usual, 1, []float64{10}, 24},
-		{"14 items a week are one in 12 hours", usual, 1, seq(14), 12},
-		{"a factor of 2 crawls twice as often", func(s *EntryFrequency) { s.Factor = 2 }, 1, seq(14), 6},
-		{"items older than a week do not count", usual, 1, append([]float64{400, 168}, seq(14)...), 12},
-		{"epochs of two hours", usual, 2, append([]float64{84}, seq(14)...), 12},
-		{"five minutes at least", usual, 1, seq(5000), 5. / 60},
-		{"a cap of its own", func(s *EntryFrequency) { s.Max = 8 }, 1, seq(14), 8},
+		{"nothing found", 1, nil, 24},
+		{"one item a week is capped at a day", 1, []float64{10}, 24},
+		{"14 items a week are one in 12 hours", 1, seq(14), 12},
+		{"items older than a week do not count", 1, append([]float64{400, 168}, seq(14)...), 12},
+		{"epochs of two hours", 2, append([]float64{84}, seq(14)...), 12},
+		{"five minutes at least", 1, seq(5000), 5. / 60},
 	} {
-		p := must(NewEntryFrequency(hourly(1, 1, c.hours), but(DefaultEntryFrequency(), c.change), false)).(*practice)
+		p := NewEntryFrequency(hourly(1, 1, c.hours), Practice{}).(*practice)
 		p.Update([]env.Crawled{crawlOf(0, c.ages...)}, after(1, 1000))
 		if got := p.interval[0]; math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: interval is %v hours, want %v", c.name, got, c.want)
@@ -75,11 +71,10 @@ func seq(n int) []float64 {
 func TestAdaptiveByExample(t *testing.T) {
 	terms := hourly(2, 1, 1)
 	item, none := crawlOf(0, .5), crawlOf(0)
-	type build = func(env.Terms, *Adaptive, bool) (env.Learner[env.Online], error)
-	var nutch, storm build = NewNutch, NewStormCrawler
+	nutch, storm := NewNutch, NewStormCrawler
 	for _, c := range []struct {
 		name  string
-		new   build
+		new   func(env.Terms, Practice) env.Learner[env.Online]
 		start float64 // 0 for its own
 		finds []env.Crawled
 		want  float64
@@ -97,7 +92,7 @@ func TestAdaptiveByExample(t *testing.T) {
 		{"StormCrawler's longest", storm, 300, []env.Crawled{none}, 336},
 		{"interest without items is a find", storm, 0, []env.Crawled{{Age: 1, Interest: 2}}, 12.5},
 	} {
-		p := must(c.new(terms, nil, false)).(*practice)
+		p := c.new(terms, Practice{}).(*practice)
 		if c.start > 0 {
 			p.interval[0] = c.start
 		}
@@ -111,20 +106,20 @@ func TestAdaptiveByExample(t *testing.T) {
 }
 
 func TestPracticeCrawlsTheMostOverdue(t *testing.T) {
-	p := must(NewStormCrawler(hourly(4, 2, .5), nil, false)).(*practice)
+	p := NewStormCrawler(hourly(4, 2, .5), Practice{}).(*practice)
 	p.interval = []float64{2, 10, 300, 1}
 	// Ages of 8, 20, 700 and 1 epochs are 4, 10, 350 and .5 hours.
 	o := &env.Online{Epoch: 1000, Last: []int{992, 980, 300, 999}}
 	if got := p.Select(nil, o); !slices.Equal(sorted(got), []int{0, 2}) {
 		t.Errorf("2, 0, 50 and −.5 hours overdue: crawled %v, want 0 and 2", got)
 	}
-	p.relative = true
+	p.Relative = true
 	o.Last[2] = 500 // 250 of 300 hours
 	if got := p.Select(nil, o); !slices.Equal(sorted(got), []int{0, 1}) {
 		t.Errorf("at 2, 1, .83 and .5 of the interval: crawled %v, want 0 and 1", got)
 	}
 	// A source that was never crawled is due at once, and was not for longest.
-	p.relative = false
+	p.Relative = false
 	o = &env.Online{Epoch: 5, Last: []int{4, 4, -1, 4}}
 	if got := p.Select(nil, o); !slices.Contains(got, 2) {
 		t.Errorf("crawled %v, want the source among them that was never crawled", got)

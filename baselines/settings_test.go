@@ -21,9 +21,6 @@ func TestBadSettings(t *testing.T) {
 	refuse(NewQWhittle(terms, but(DefaultQWhittle(), func(s *QWhittle) { s.Ages = 1 }), nil))
 	refuse(NewQWhittle(terms, but(DefaultQWhittle(), func(s *QWhittle) { s.Explore = 2 }), nil))
 	refuse(NewSalmut(terms, but(DefaultSalmut(), func(s *Salmut) { s.Dual = math.NaN() }), nil))
-	refuse(NewNutch(terms, but(DefaultNutch(), func(s *Adaptive) { s.Shrink = -1 }), false))
-	refuse(NewStormCrawler(terms, but(DefaultStormCrawler(), func(s *Adaptive) { s.Min, s.Max = 3, 2 }), false))
-	refuse(NewEntryFrequency(terms, but(DefaultEntryFrequency(), func(s *EntryFrequency) { s.Min = 30 }), false))
 	refuse(NewRelaxedControl(env.Paper(1), &RelaxedOptions{First: -1}))
 }
 

@@ -139,15 +139,12 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
-func practice[S any](name string, defaults S, build func(t env.Terms, s *S, relative bool) (env.Learner[env.Online], error)) []Entry {
-	about := "intervals as " + name + " sets them, the most "
-	var both []Entry
-	for _, relative := range []bool{false, true} {
-		e := Entry{Name: name, About: about + "hours overdue first", Levels: onlyOnline}
-		if relative {
-			e.Name, e.About = name+"-relative", about+"intervals overdue first"
-		}
-		both = append(both, tuned(e, defaults, func(k Known, s *S) (env.Policy[env.Online], error) { return build(k.Terms, s, relative) }))
+func practice(name string, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
+	for i, suffix := range []string{"", "-relative"} {
+		e := Entry{Name: name + suffix, About: "intervals as " + name + " sets them", Levels: onlyOnline}
+		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Known, s *baselines.Practice) (env.Policy[env.Online], error) {
+			return build(k.Terms, *s), nil
+		}))
 	}
 	return both
 }
@@ -231,9 +228,9 @@ var policies = slices.Concat([]Entry{
 			return baselines.NewSalmut(k.Terms, s, k.Rand)
 		}),
 },
-	practice("miniflux", baselines.DefaultEntryFrequency(), baselines.NewEntryFrequency),
-	practice("nutch", baselines.DefaultNutch(), baselines.NewNutch),
-	practice("stormcrawler", baselines.DefaultStormCrawler(), baselines.NewStormCrawler),
+	practice("miniflux", baselines.NewEntryFrequency),
+	practice("nutch", baselines.NewNutch),
+	practice("stormcrawler", baselines.NewStormCrawler),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest",
 			New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},

@@ -232,12 +232,6 @@ func TestPolicySettings(t *testing.T) {
 			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
 		{"relaxed", func(k Known) (env.Agent, error) { return agent(baselines.NewRelaxedControl(k.Instance, nil)) },
 			map[string]any{"price": 90., "first": 3., "exact": true}},
-		{"miniflux", func(k Known) (env.Agent, error) { return agent(baselines.NewEntryFrequency(k.Terms, nil, false)) },
-			map[string]any{"factor": 9., "min": 20., "max": 4.}},
-		{"nutch", func(k Known) (env.Agent, error) { return agent(baselines.NewNutch(k.Terms, nil, false)) },
-			map[string]any{"shrink": .9, "grow": .01, "min": 9., "max": 3.}},
-		{"stormcrawler", func(k Known) (env.Agent, error) { return agent(baselines.NewStormCrawler(k.Terms, nil, false)) },
-			map[string]any{"shrink": .9, "grow": .01, "min": 20., "max": 24.}},
 	} {
 		e := find(t, x.name)[0]
 		usual := earn(e, nil)

@@ -318,28 +318,16 @@ func (e *Engine) Hash(r Run) (string, error) {
 }
 
 // cache keeps what many runs share.
-type cache[K comparable, V any] struct {
-	mu   sync.Mutex
-	kept map[K]V
-}
+type cache[K comparable, V any] struct{ kept sync.Map }
 
 // get returns what is kept under a key, or else builds it.
 func (c *cache[K, V]) get(key K, build func() (V, error)) (V, error) {
-	c.mu.Lock()
-	v, ok := c.kept[key]
-	c.mu.Unlock()
-	if ok {
-		return v, nil
+	if v, ok := c.kept.Load(key); ok {
+		return v.(V), nil
 	}
 	v, err := build()
-	if err != nil {
-		return v, err
+	if err == nil {
+		c.kept.Store(key, v)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kept == nil || len(c.kept) >= 256 { // many come one after the other
-		c.kept = map[K]V{}
-	}
-	c.kept[key] = v
-	return v, nil
+	return v, err
 }

@@ -78,13 +78,8 @@ func (a *Answer) alone(ctx context.Context) ([]Crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := e.Settings(e.FirstLevel())
-	switch s := settings.(type) {
-	case *baselines.EntryFrequency:
-		s.Due = true
-	case *baselines.Adaptive:
-		s.Due = true
-	}
+	settings := e.Settings(e.FirstLevel()).(*baselines.Practice)
+	settings.Due = true
 	return a.play(ctx, w, e, settings, nil)
 }
 

@@ -248,8 +248,8 @@ func TestAgainstRules(t *testing.T) {
 			}
 			for suffix, relative := range map[string]bool{"": false, "-relative": true} {
 				for rule, begin := range map[string]func(env.Terms) (scheduler, error){
-					"miniflux":  func(t env.Terms) (scheduler, error) { return baselines.NewEntryFrequency(t, nil, relative) },
-					"nutch":     func(t env.Terms) (scheduler, error) { return baselines.NewNutch(t, nil, relative) },
+					"miniflux":  func(t env.Terms) (scheduler, error) { return baselines.NewEntryFrequency(t, baselines.Practice{Relative: relative}), nil },
+					"nutch":     func(t env.Terms) (scheduler, error) { return baselines.NewNutch(t, baselines.Practice{Relative: relative}), nil },
 					"commafeed": func(t env.Terms) (scheduler, error) { return commaFeed(t, relative), nil },
 				} {
 					o := play(rule+suffix, begin)
