@@ -16,16 +16,15 @@ const picturesDir = "results/papers"
 
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
-func (c *command) reproduce(ctx context.Context, show func(done, total int), clear func(), stdout, stderr io.Writer) error {
-	if err := c.flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
+func (c *command) reproduce(ctx context.Context, clear func(), stdout, stderr io.Writer) error {
+	if err := c.Flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
 		return err
 	}
-	c.batch.Progress = show
-	o := papers.Options{Seeds: c.seeds, Seed: c.runs.Seed, Steps: c.runs.Steps, Batch: c.batch}
-	if !c.flags.Given("seeds") {
+	o := papers.Options{Seeds: c.Seeds, Seed: c.Run.Seed, Steps: c.Run.Steps, Batch: c.Batch}
+	if !c.Flags.Given("seeds") {
 		o.Seeds = papers.DefaultSeeds
 	}
-	if err := papers.Pictures(cmp.Or(c.batch.Dir, picturesDir), o.Seed); err != nil {
+	if err := papers.Pictures(cmp.Or(c.Batch.Dir, picturesDir), o.Seed); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	r, err := papers.Run(ctx, o)
@@ -34,8 +33,8 @@ func (c *command) reproduce(ctx context.Context, show func(done, total int), cle
 		return err
 	}
 	if r == nil {
-		cli.SayShard(stderr, "bench", c.batch.Shard)
+		cli.SayShard(stderr, "bench", c.Batch.Shard)
 		return nil
 	}
-	return result.Print(stdout, r, c.format)
+	return result.Print(stdout, r, c.Format)
 }

@@ -10,15 +10,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"ephemera/experiments/files"
 )
 
 // Exit statuses.
@@ -174,11 +171,6 @@ func (f *Flags) Given(name string) bool {
 	given := false
 	f.Visit(func(x *flag.Flag) { given = given || x.Name == name })
 	return given
-}
-
-// PutCommand keeps in a directory of results the line that makes them again.
-func PutCommand(dir, name string, args []string) error {
-	return files.Put(filepath.Join(dir, "command.txt"), []byte("go run ./cmd/"+name+" "+Quote(args...)+"\n"))
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,+@%-]+$`)

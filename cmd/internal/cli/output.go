@@ -1,43 +1,17 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 )
 
 // DefineFormat adds the flag for how a command prints.
 func DefineFormat(f *Flags, to *result.Format) {
 	Choice(f, to, "format", result.Text, "`form` of the results on stdout: table, markdown, csv or json", result.Text, result.Markdown, result.CSV, result.JSON)
-}
-
-// Tell prints a report. Unless dir is empty it is kept there as result.json, with tables
-// by the names of their files, and the speed in timing.json, the one file that changes
-// from call to call.
-func Tell(r *result.Report, dir string, tables map[string]*result.Table, format result.Format, stdout io.Writer) error {
-	var errs []error
-	if dir != "" {
-		errs = append(errs, result.Put(dir, "result.json", r, result.JSON))
-		for name, t := range tables {
-			errs = append(errs, result.Put(dir, name, t, result.CSV))
-		}
-	}
-	if r.Speed > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
-		if dir != "" {
-			errs = append(errs, files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed)))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return result.Print(stdout, r, format)
 }
 
 // Progress returns a function that shows how many of a total of things are done,

@@ -2,13 +2,11 @@ package train
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 
-	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/learner"
@@ -19,45 +17,14 @@ import (
 const shownSources = 12
 
 // tell writes the results, if -out names a directory, and prints them.
-func (c *command) tell(done *experiments.Performed[experiments.Record], stdout io.Writer) error {
-	first := done.Records[0]
+func (c *command) tell(done []experiments.Contender, left []string, stdout io.Writer) error {
+	first := done[0].Records[0]
 	trainee, err := c.trainee(first)
 	if err != nil {
 		return err
 	}
-	thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance)
-	rep := c.report(done, trainee, thresholds)
-	tables := map[string]*result.Table{"metrics.csv": metrics(first)}
-	if thresholds != nil {
-		tables["thresholds.csv"] = thresholds
-	}
-	return errors.Join(cli.Tell(rep, c.batch.Dir, tables, c.format, stdout), errors.Join(done.Errors...))
-}
-
-// trainee returns the learner as it ended.
-func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
-	if first.Trainee != nil {
-		return first.Trainee, nil
-	}
-	saved, err := learner.Load(c.batch.Dir)
-	if err != nil {
-		return nil, err
-	}
-	return saved.Learner(saved.Terms())
-}
-
-// report returns what is printed.
-func (c *command) report(done *experiments.Performed[experiments.Record], trainee learner.Learner, thresholds *result.Table) *result.Report {
-	first := done.Records[0]
-	contenders := []experiments.Contender{{Learns: true, Records: done.Records[:1]}}
-	order := []string{"learning", "learned"}
-	for k, name := range compared {
-		if done.Records[k+1] != nil {
-			contenders = append(contenders, experiments.Contender{Name: name, Records: done.Records[k+1 : k+2]})
-			order = append(order, name)
-		}
-	}
-	rep := experiments.Compare(contenders, c.level, 1, c.run.Seed)
+	rep := experiments.Compare(done, c.Level, 1, c.Run.Seed)
+	order := append([]string{"learning"}, compared...)
 	slices.SortFunc(rep.Results, func(a, b result.Row) int {
 		return cmp.Compare(slices.Index(order, a.Policy), slices.Index(order, b.Policy))
 	})
@@ -67,17 +34,33 @@ func (c *command) report(done *experiments.Performed[experiments.Record], traine
 	}
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
-	rep.Notes = []string{line + rep.BoundNote() + "."}
+	rep.Notes = append([]string{line + rep.BoundNote() + "."}, left...)
 	if first.Fitted {
 		rep.Notes = append(rep.Notes, "Whittle has parameters that were fitted on the first part of the recording.")
 	}
-	if note := experiments.PriceNote(trainee, *c.run.Scene, c.level); note != "" {
+	if note := experiments.PriceNote(trainee, *c.run.Scene, c.Level); note != "" {
 		rep.Notes = append(rep.Notes, note)
 	}
-	if thresholds != nil && len(thresholds.Rows) <= shownSources {
-		rep.More = thresholds
+	tables := map[string]*result.Table{"metrics.csv": metrics(first)}
+	if thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance); thresholds != nil {
+		tables["thresholds.csv"] = thresholds
+		if len(thresholds.Rows) <= shownSources {
+			rep.More = thresholds
+		}
 	}
-	return &rep
+	return c.Tell(&rep, tables, stdout)
+}
+
+// trainee returns the learner as it ended.
+func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
+	if first.Trainee != nil {
+		return first.Trainee, nil
+	}
+	saved, err := learner.Load(c.Batch.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return saved.Learner(saved.Terms())
 }
 
 // metrics are the learning curve with the learner's own figures.

@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ephemera/env"
+	"ephemera/experiments"
+	"ephemera/experiments/files"
+	"ephemera/experiments/result"
+)
+
+// Comparison is a call of train or bench: learners and policies in the same worlds
+// under the same seeds.
+type Comparison struct {
+	Flags  *Flags
+	Run    experiments.Run // of the flags, but for the learner
+	Format result.Format
+	Batch  experiments.Batch
+	Seeds  int
+
+	Engine    experiments.Engine
+	Level     env.Level
+	Instances []Instance // at least one
+
+	args      []string
+	algorithm string
+	knowledge env.Level
+	settings  map[string]any     // of -set, by their keys
+	learner   *experiments.Entry // of -algorithm
+}
+
+// Instance is one of those on which policies are compared.
+type Instance struct {
+	Name   string
+	Budget float64
+}
+
+// Contender is a learner or a policy of a comparison that is to be run.
+type Contender struct {
+	experiments.Contender
+	Run      experiments.Run // but for instance and seed
+	Optional bool            // it is left out where it cannot be built
+}
+
+// NewComparison returns a call of a command with the flags that all have; out says
+// what they keep.
+func NewComparison(name, about, out string) *Comparison {
+	f := NewFlags(name, about)
+	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
+	for _, x := range []struct{ name, key, usage string }{
+		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
+		{"law", "instance.law", "`law` of interest by age of all sources: exponential, power, hump, window, batches or mixture; default their own"},
+		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, are told its parameters in place of the true ones"},
+		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)"},
+		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise"},
+		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
+		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: CSV with the columns source, published and, if items differ in worth, utility; it may be compressed by gzip, or a pipe"},
+		{"epoch", "world.epoch", "`length` of an epoch of -trace, such as 30m or 1h"},
+		{"decay", "world.decay", "`rate` per hour at which the interest of -trace decays; with knowledge online the learner estimates it"},
+		{"split", "world.split", "`share` of the time of -trace on which the model is fitted; the rest is measured"},
+		{"steps", "steps", "`epochs` of every run; with -trace all of the measured part unless fewer are asked for"},
+	} {
+		if v := c.Run.Value(x.key); v != "" && v != 0. {
+			x.usage += fmt.Sprintf(" (default %v)", v)
+		}
+		f.Func(x.name, x.usage, func(text string) error { return c.Run.Set(x.key, text) })
+	}
+	f.Uint64Var(&c.Run.Seed, "seed", c.Run.Seed, "`number` from which every random draw of the first run is derived")
+	var learners []string
+	for _, x := range experiments.Learners() {
+		learners = append(learners, x.Name+" ("+x.About+")")
+	}
+	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+"; by default the first that is made for the level of knowledge")
+	Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
+	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("%q is not of the form key=value", text)
+		}
+		c.settings[key] = value
+		return nil
+	})
+	DefineFormat(f, &c.Format)
+	f.StringVar(&c.Batch.Dir, "out", "", out)
+	DefineBatch(f, &c.Batch)
+	return c
+}
+
+// Parse parses the arguments. It prints the help and returns done for -h.
+func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err error) {
+	c.args = args
+	if _, done, err = c.Flags.ParseAll(args, 0, stdout); done || err != nil {
+		return done, err
+	}
+	if c.Batch.Dir == "" && !c.Batch.Shard.IsAll() {
+		return false, Usagef("-shard needs -out, where all shards keep their runs")
+	}
+	c.Instances = []Instance{{c.Run.Instance.Name, c.Run.Instance.Budget}}
+	if c.learner, c.Level, err = experiments.FindLearner(c.algorithm, c.knowledge); err != nil {
+		return false, Usagef("-algorithm: %w", err)
+	}
+	return false, nil
+}
+
+// of returns the run of the flags, but for -set, for a policy of that name.
+func (c *Comparison) of(policy string) experiments.Run {
+	run := c.Run
+	if run.World.Trace != "" && !c.Flags.Given("steps") {
+		run.Steps = math.MaxInt32 // as many as there are
+	}
+	if !strings.HasPrefix(policy, experiments.SavedPrefix) {
+		policy += "@" + string(c.Level)
+	}
+	run.Learner = map[string]any{"algorithm": policy}
+	return run
+}
+
+// on returns the run on an instance.
+func (c *Comparison) on(r experiments.Run, k int) experiments.Run {
+	r.Instance.Name, r.Instance.Budget = c.Instances[k].Name, c.Instances[k].Budget
+	return r
+}
+
+// Choose returns the contenders of those names, or all that apply. learned stands for
+// the learner of -algorithm.
+func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, error) {
+	base, err := c.Engine.Resolve(ctx, c.on(c.of("whittle"), 0))
+	if err != nil {
+		return nil, WrongSetting(err)
+	}
+	c.Run.World = base.World // one for all
+	all := names == nil
+	if all {
+		names = []string{"learned"}
+		for _, e := range experiments.Catalogue() {
+			if e.Name != c.learner.Name && e.WhyNot(*base.Scene, c.Level) == "" {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	var chosen []Contender
+	var has []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if name == "learning" {
+			name = "learned" // one contender gives both rows
+		}
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		e := c.learner
+		x := Contender{Contender: experiments.Contender{Name: name}, Optional: all}
+		if name == "learned" {
+			x.Name, x.Optional = "", false
+		} else if e, err = experiments.Find(name); err != nil && strings.HasPrefix(name, experiments.SavedPrefix) {
+			return nil, err
+		} else if err != nil {
+			return nil, Usagef("-policies: %w, learning, learned and file:DIR", err)
+		}
+		x.Learns, x.Run = e.Learns(), c.of(e.Name)
+		for _, key := range e.Keys(c.Level) {
+			if v, ok := c.settings[key]; ok {
+				x.Run.Learner[key] = v
+			}
+			has = append(has, key)
+		}
+		if _, err := c.Engine.Resolve(ctx, c.on(x.Run, 0)); err != nil {
+			return nil, WrongSetting(err)
+		}
+		chosen = append(chosen, x)
+	}
+	for key := range c.settings {
+		if !slices.Contains(has, key) {
+			slices.Sort(has)
+			return nil, Usagef("none of the compared policies has the setting %q; allowed are %s", key, strings.Join(slices.Compact(has), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// Perform runs what is missing, and returns what the contenders bring, and why
+// others are left out. A contender that fails in one run is left out in all: means
+// are over the same runs. It returns nothing while other shards have runs left.
+func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr io.Writer) (done []experiments.Contender, left []string, err error) {
+	var runs []experiments.Run
+	for _, x := range contenders {
+		for k := range c.Instances {
+			for n := range c.Seeds {
+				r := c.on(x.Run, k)
+				r.Seed += uint64(n)
+				runs = append(runs, r)
+			}
+		}
+	}
+	if c.Batch.Dir != "" {
+		command := "go run ./cmd/" + c.Flags.Name() + " " + Quote(c.args...) + "\n"
+		if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
+			return nil, nil, fmt.Errorf("-out: %w", err)
+		}
+	}
+	out, err := c.Engine.PerformAll(ctx, runs, c.Batch)
+	if err != nil {
+		return nil, nil, GoOn(err, c.Batch.Dir)
+	}
+	each := len(c.Instances) * c.Seeds
+	for i, x := range contenders {
+		x.Records = out.Records[i*each : (i+1)*each]
+		errs := out.Errors[i*each : (i+1)*each]
+		if k := slices.IndexFunc(errs, func(err error) bool { return err != nil }); k >= 0 {
+			if !x.Optional {
+				return nil, nil, WrongSetting(errs[k])
+			}
+			left = append(left, fmt.Sprintf("%s is left out: %v", x.Name, errs[k]))
+			continue
+		}
+		if slices.Contains(x.Records, nil) {
+			SayShard(stderr, c.Flags.Name(), c.Batch.Shard)
+			return nil, nil, nil
+		}
+		done = append(done, x.Contender)
+	}
+	return done, left, nil
+}
+
+// Tell prints a report. With -out it is kept as result.json, with tables by the names
+// of their files, and the speed in timing.json, the one file that changes from call to
+// call.
+func (c *Comparison) Tell(r *result.Report, tables map[string]*result.Table, stdout io.Writer) error {
+	dir := c.Batch.Dir
+	var errs []error
+	if dir != "" {
+		errs = append(errs, result.Put(dir, "result.json", r, result.JSON))
+		for name, t := range tables {
+			errs = append(errs, result.Put(dir, name, t, result.CSV))
+		}
+	}
+	if r.Speed > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
+		if dir != "" {
+			errs = append(errs, files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return result.Print(stdout, r, c.Format)
+}
+
+// WrongSetting marks an error, if it is of a setting, as one of how the command was
+// called.
+func WrongSetting(err error) error {
+	if errors.As(err, new(*experiments.SettingError)) {
+		return AsUsage(err)
+	}
+	return err
+}
+
+// DefineBatch adds the flags that say how runs are performed.
+func DefineBatch(f *Flags, b *experiments.Batch) {
+	f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
+	f.Func("shard", "`I/N`: with -out, perform only every N-th run, beginning with number I, which is 0 to N-1", func(text string) (err error) {
+		b.Shard, err = experiments.ParseShard(text)
+		return err
+	})
+}
+
+// SayShard says that a shard is done while others are not.
+func SayShard(stderr io.Writer, name string, s experiments.Shard) {
+	fmt.Fprintf(stderr, "%s: shard %d/%d is done; the others have runs left\n", name, s.Index, s.Count)
+}
