@@ -276,26 +276,22 @@ func lookUp(name string) *Entry {
 }
 
 // FindLearner returns the learner of that name, and the level of knowledge, or its
-// first if level is empty. Without a name it is the first learner that is made for the
-// level, or else the first that works at it.
+// first if level is empty. Without a name it is the first learner that works at the
+// level.
 func FindLearner(name string, level env.Level) (*Entry, env.Level, error) {
 	err := fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
-	var works *Entry
 	for _, e := range Learners() {
 		switch {
 		case name != "" && name != e.Name:
-		case level == "" || level == e.FirstLevel():
+		case level == "":
 			return e, e.FirstLevel(), nil
-		case !slices.Contains(e.Levels, level):
+		case slices.Contains(e.Levels, level):
+			return e, level, nil
+		default:
 			err = fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %v", e.Name, level, e.Levels)
-		case works == nil:
-			works = e
 		}
 	}
-	if works == nil {
-		return nil, "", err
-	}
-	return works, level, nil
+	return nil, "", err
 }
 
 func names(entries []*Entry) string {

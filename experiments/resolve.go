@@ -202,7 +202,7 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
 // resolveWorld fills in the kind of the world and the instance, and leaves out
 // the settings that belong to worlds of other kinds.
 func (c *Resolved) resolveWorld() error {
-	usual, w := NewRun().World, &c.World
+	usual, w := NewRun(), &c.World
 	switch {
 	case w.Kind != "":
 	case w.Trace != "":
@@ -212,18 +212,13 @@ func (c *Resolved) resolveWorld() error {
 	default:
 		w.Kind = "poisson"
 	}
-	for _, x := range []struct {
-		key, kind string
-		changed   bool
-	}{
-		{"world.marks", "poisson", w.Marks != "" && w.Marks != usual.Marks},
-		{"world.trace", "replay", w.Trace != ""},
-		{"world.epoch", "replay", w.Epoch != "" && w.Epoch != usual.Epoch},
-		{"world.decay", "replay", w.Decay != 0 && w.Decay != usual.Decay},
-		{"world.split", "replay", w.Split != 0 && w.Split != usual.Split},
-	} {
-		if x.changed && w.Kind != x.kind {
-			return wrong("%s is a setting of world %s; the world here is %s", x.key, x.kind, w.Kind)
+	for _, key := range []string{"world.marks", "world.trace", "world.epoch", "world.decay", "world.split"} {
+		kind, v := "replay", c.Value(key)
+		if key == "world.marks" {
+			kind = "poisson"
+		}
+		if w.Kind != kind && v != "" && v != 0. && v != usual.Value(key) {
+			return wrong("%s is a setting of world %s; the world here is %s", key, kind, w.Kind)
 		}
 	}
 	if w.Kind != "poisson" {

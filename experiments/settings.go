@@ -170,9 +170,6 @@ type Validator interface {
 	Validate() error // the first setting that is out of its range
 }
 
-// Has reports whether there is a setting of that name at that level.
-func (e *Entry) Has(level env.Level, key string) bool { return slices.Contains(e.Keys(level), key) }
-
 // Keys lists the settings at that level in their order.
 func (e *Entry) Keys(level env.Level) (keys []string) {
 	if e.Settings == nil {

@@ -57,7 +57,7 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
 	terms := in.Terms()
 	for i, s := range in.Sources {
-		cells := []string{SourceName(in, i)}
+		cells := []string{s.Name}
 		if !terms.Affordable(i) {
 			cells = append(cells, slices.Repeat([]string{"never"}, len(tab.Header)-3)...)
 			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)
@@ -107,14 +107,6 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 		note += fmt.Sprintf(". The optimal price, with the budget kept on average: %s", result.Figure(price))
 	}
 	return note + "."
-}
-
-// SourceName returns the name of source i, or its number from 1 on.
-func SourceName(in env.Instance, i int) string {
-	if i >= 0 && i < len(in.Sources) && in.Sources[i].Name != "" {
-		return in.Sources[i].Name
-	}
-	return strconv.Itoa(i + 1)
 }
 
 // recordedSources is how many sources a record has what was learned of.

@@ -8,7 +8,6 @@ import (
 
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
-	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
@@ -94,40 +93,6 @@ func learning(groups []group) Section {
 	}
 }
 
-// learnedOverExact sets learned thresholds over exact ones.
-func learnedOverExact(groups []group) Section {
-	out := Section{
-		Title: "Learned over exact",
-		Notes: []string{"Thresholds are states, in interest; the exact one is where the Whittle index reaches the price of the relaxed problem. " +
-			"Mean over seeds; on the dashed line both agree. What lies far from the exact values is out of the picture."},
-		Table: &result.Table{Header: []string{"learner and source", "learned threshold, interest", "exact threshold, interest"}},
-	}
-	boot := newBootstrap()
-	f := plot.New("threshold", "Learned over exact threshold", "exact threshold, interest", "learned threshold, interest")
-	for _, g := range groups {
-		var sources []string
-		learned, exact := map[string][]float64{}, map[string]float64{}
-		for _, r := range g.records {
-			for _, p := range r.Beside {
-				if learned[p.Source] == nil {
-					sources = append(sources, p.Source)
-				}
-				learned[p.Source], exact[p.Source] = append(learned[p.Source], p.Learned), p.Exact
-			}
-		}
-		s := g.series(&f)
-		s.Kind = plot.Points
-		for _, source := range sources {
-			mean := boot.Mean(learned[source])
-			addEstimate(s, exact[source], mean)
-			out.Table.Add(g.name+", "+source, mean.String(), stats.Format(exact[source]))
-		}
-	}
-	addDiagonal(&f)
-	out.Figures = []plot.Figure{f}
-	return out
-}
-
 // Dots draws a value of each row from the first on top down, with its interval.
 // A value that is not finite is left out.
 func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, style int)) plot.Figure {
@@ -141,27 +106,6 @@ func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, 
 		f.Series = append(f.Series, s)
 	}
 	return f
-}
-
-// addDiagonal adds the line on which both axes agree; these are logarithmic where
-// the exact values are far apart. What lies farther from the exact values than half
-// of what they span is out of the picture: what a learner came to may be many times
-// as large, and would crush the rest.
-func addDiagonal(f *plot.Figure) {
-	var x []float64
-	for _, s := range f.Series {
-		x = append(x, s.X...)
-	}
-	if len(x) == 0 {
-		return
-	}
-	lo, hi := slices.Min(x), slices.Max(x)
-	f.Y.Lo, f.Y.Hi = lo-(hi-lo)/2, hi+(hi-lo)/2
-	if lo > 0 && hi > 20*lo {
-		f.X.Log, f.Y.Log = true, true
-		f.Y.Lo, f.Y.Hi = lo/4, 4*hi
-	}
-	f.Series = append([]plot.Series{plot.Guide("learned = exact", lo, lo, hi, hi)}, f.Series...)
 }
 
 // focus lets the x axis begin at a thousandth of the epochs and the y axis span

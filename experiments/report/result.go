@@ -68,7 +68,7 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 			groups = append(groups, g)
 		}
 	}
-	p.Sections = append(p.Sections, learning(groups), learnedOverExact(groups))
+	p.Sections = append(p.Sections, learning(groups))
 	for _, g := range groups {
 		if rec := g.records[0]; r.Seeds == 1 && strings.TrimSuffix(g.name, overBudget) == r.Algorithm {
 			run, err := new(experiments.Engine).Resolve(ctx, rec.Run)

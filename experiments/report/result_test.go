@@ -74,10 +74,7 @@ func TestResult(t *testing.T) {
 	if regret := figure(t, p, "regret").Series[0]; !near(regret.Y, .5, 2) {
 		t.Errorf("regret %+v", regret)
 	}
-	if s := figure(t, p, "threshold").Series; len(s) != 3 || !near(s[1].X, 270) || !near(s[1].Y, 300) {
-		t.Errorf("thresholds %+v", s)
-	}
-	if plots := len(write(t, dir)) - 1; plots != 8 {
+	if plots := len(write(t, dir)) - 1; plots != 7 {
 		t.Errorf("%d plots", plots)
 	}
 }

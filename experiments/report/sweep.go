@@ -51,7 +51,7 @@ func readSweep(dir string) (*Page, error) {
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
 		Notes: []string{s.Sentence()}, Warnings: s.Warnings(),
 	}
-	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile(), learnedOverExact(r.groups)}
+	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile()}
 	return p, nil
 }
 

@@ -43,7 +43,7 @@ func drawTraining(in env.Instance, rec *experiments.Record) []Section {
 }
 
 // name returns the name of a source in legends.
-func (t *training) name(i int) string { return "source " + experiments.SourceName(t.Instance, i) }
+func (t *training) name(i int) string { return "source " + t.Sources[i].Name }
 
 // relaxedPrice is the line at the price of the relaxed problem.
 func (t *training) relaxedPrice(from, to float64) plot.Series {

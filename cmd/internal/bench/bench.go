@@ -2,6 +2,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
+	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
@@ -108,4 +110,32 @@ func notes(r *result.Report, instances int) []string {
 		all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
 	}
 	return all
+}
+
+// picturesDir is where the figures go unless -out names another directory.
+const picturesDir = "results/papers"
+
+// reproduce runs -preset papers: it draws the figures, then measures and judges
+// what the papers print. With -out it keeps what each seed gave.
+func (c *command) reproduce(ctx context.Context, clear func(), stdout, stderr io.Writer) error {
+	if err := c.Flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
+		return err
+	}
+	o := papers.Options{Seeds: c.Seeds, Seed: c.Run.Seed, Steps: c.Run.Steps, Batch: c.Batch}
+	if !c.Flags.Given("seeds") {
+		o.Seeds = papers.DefaultSeeds
+	}
+	if err := papers.Pictures(cmp.Or(c.Batch.Dir, picturesDir), o.Seed); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	r, err := papers.Run(ctx, o)
+	clear()
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		cli.SayShard(stderr, "bench", c.Batch.Shard)
+		return nil
+	}
+	return result.Print(stdout, r, c.Format)
 }

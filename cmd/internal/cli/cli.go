@@ -34,13 +34,8 @@ func (e usageError) Unwrap() error { return e.error }
 // Usagef returns an error for which the command exits with status 2.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// AsUsage marks err, if it is one, as a mistake in how the command was called.
-func AsUsage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
-}
+// AsUsage marks an error as a mistake in how the command was called.
+func AsUsage(err error) error { return usageError{err} }
 
 // Status returns the exit status for err.
 func Status(err error) int {

@@ -21,7 +21,6 @@ func TestLine(t *testing.T) {
 		{errors.New("a\n  b\tc"), Failure, "train: a; b c"},
 		{Usagef("x"), Usage, "train: x"},
 		{fmt.Errorf("while: %w", Usagef("x")), Usage, "train: while: x"},
-		{AsUsage(nil), OK, ""},
 		{fmt.Errorf("learning: %w", context.Canceled), Interrupted, "train: learning: interrupted"},
 		{errors.Join(errors.New("a\nb"), errors.New("c")), Failure, "train: a; b; c"},
 	} {

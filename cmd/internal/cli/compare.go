@@ -77,7 +77,7 @@ func NewComparison(name, about, out string) *Comparison {
 	for _, x := range experiments.Learners() {
 		learners = append(learners, x.Name+" ("+x.About+")")
 	}
-	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+"; by default the first that is made for the level of knowledge")
+	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+"; by default the first that works with the level of knowledge")
 	Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
 	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
