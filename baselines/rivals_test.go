@@ -25,12 +25,24 @@ type rival struct {
 
 // rivals are the learners of this package, built from the terms.
 var rivals = []rival{
-	{"entry frequency", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, baselines.Practice{}), nil }},
-	{"entry frequency, relative", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewEntryFrequency(t, baselines.Practice{Relative: true}), nil }},
-	{"Nutch", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, baselines.Practice{}), nil }},
-	{"Nutch, relative", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewNutch(t, baselines.Practice{Relative: true}), nil }},
-	{"StormCrawler", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, baselines.Practice{}), nil }},
-	{"StormCrawler, relative", func(t env.Terms, _ *stream.Rand) (online, error) { return baselines.NewStormCrawler(t, baselines.Practice{Relative: true}), nil }},
+	{"entry frequency", func(t env.Terms, _ *stream.Rand) (online, error) {
+		return baselines.NewEntryFrequency(t, baselines.Practice{}), nil
+	}},
+	{"entry frequency, relative", func(t env.Terms, _ *stream.Rand) (online, error) {
+		return baselines.NewEntryFrequency(t, baselines.Practice{Relative: true}), nil
+	}},
+	{"Nutch", func(t env.Terms, _ *stream.Rand) (online, error) {
+		return baselines.NewNutch(t, baselines.Practice{}), nil
+	}},
+	{"Nutch, relative", func(t env.Terms, _ *stream.Rand) (online, error) {
+		return baselines.NewNutch(t, baselines.Practice{Relative: true}), nil
+	}},
+	{"StormCrawler", func(t env.Terms, _ *stream.Rand) (online, error) {
+		return baselines.NewStormCrawler(t, baselines.Practice{}), nil
+	}},
+	{"StormCrawler, relative", func(t env.Terms, _ *stream.Rand) (online, error) {
+		return baselines.NewStormCrawler(t, baselines.Practice{Relative: true}), nil
+	}},
 	{"Q-learning", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewQWhittle(t, nil, r) }},
 	{"SALMUT", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewSalmut(t, nil, r) }},
 }
