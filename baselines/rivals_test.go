@@ -23,26 +23,20 @@ type rival struct {
 	make func(t env.Terms, r *stream.Rand) (online, error)
 }
 
+func practised(build func(env.Terms, baselines.Practice) online, relative bool) func(env.Terms, *stream.Rand) (online, error) {
+	return func(t env.Terms, _ *stream.Rand) (online, error) {
+		return build(t, baselines.Practice{Relative: relative}), nil
+	}
+}
+
 // rivals are the learners of this package, built from the terms.
 var rivals = []rival{
-	{"entry frequency", func(t env.Terms, _ *stream.Rand) (online, error) {
-		return baselines.NewEntryFrequency(t, baselines.Practice{}), nil
-	}},
-	{"entry frequency, relative", func(t env.Terms, _ *stream.Rand) (online, error) {
-		return baselines.NewEntryFrequency(t, baselines.Practice{Relative: true}), nil
-	}},
-	{"Nutch", func(t env.Terms, _ *stream.Rand) (online, error) {
-		return baselines.NewNutch(t, baselines.Practice{}), nil
-	}},
-	{"Nutch, relative", func(t env.Terms, _ *stream.Rand) (online, error) {
-		return baselines.NewNutch(t, baselines.Practice{Relative: true}), nil
-	}},
-	{"StormCrawler", func(t env.Terms, _ *stream.Rand) (online, error) {
-		return baselines.NewStormCrawler(t, baselines.Practice{}), nil
-	}},
-	{"StormCrawler, relative", func(t env.Terms, _ *stream.Rand) (online, error) {
-		return baselines.NewStormCrawler(t, baselines.Practice{Relative: true}), nil
-	}},
+	{"entry frequency", practised(baselines.NewEntryFrequency, false)},
+	{"entry frequency, relative", practised(baselines.NewEntryFrequency, true)},
+	{"Nutch", practised(baselines.NewNutch, false)},
+	{"Nutch, relative", practised(baselines.NewNutch, true)},
+	{"StormCrawler", practised(baselines.NewStormCrawler, false)},
+	{"StormCrawler, relative", practised(baselines.NewStormCrawler, true)},
 	{"Q-learning", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewQWhittle(t, nil, r) }},
 	{"SALMUT", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewSalmut(t, nil, r) }},
 }

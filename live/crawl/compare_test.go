@@ -247,9 +247,10 @@ func TestAgainstRules(t *testing.T) {
 				return o
 			}
 			for suffix, relative := range map[string]bool{"": false, "-relative": true} {
+				how := baselines.Practice{Relative: relative}
 				for rule, begin := range map[string]func(env.Terms) (scheduler, error){
-					"miniflux":  func(t env.Terms) (scheduler, error) { return baselines.NewEntryFrequency(t, baselines.Practice{Relative: relative}), nil },
-					"nutch":     func(t env.Terms) (scheduler, error) { return baselines.NewNutch(t, baselines.Practice{Relative: relative}), nil },
+					"miniflux":  func(t env.Terms) (scheduler, error) { return baselines.NewEntryFrequency(t, how), nil },
+					"nutch":     func(t env.Terms) (scheduler, error) { return baselines.NewNutch(t, how), nil },
 					"commafeed": func(t env.Terms) (scheduler, error) { return commaFeed(t, relative), nil },
 				} {
 					o := play(rule+suffix, begin)
