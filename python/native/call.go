@@ -28,7 +28,7 @@ type callee interface{ functions() functions }
 
 func (f functions) functions() functions { return f }
 
-// lasting are the functions that stand for themselves, of handle 0.
+// lasting are the functions of handle 0, which is never closed.
 var lasting = functions{
 	"worlds": openWorlds, "runs": openRuns, "crawler": newCrawler, "load": loadCrawler, "feeds": newFeeds, "load feeds": loadFeeds,
 	"relax": relax, "instance": instance, "curve": curve, "compare": compare, "catalogue": catalogue,
