@@ -28,7 +28,7 @@ type callee interface{ functions() functions }
 
 func (f functions) functions() functions { return f }
 
-// lasting are the functions of handle 0, which is never closed.
+// lasting are the functions that need no handle: 0 stands for it in a call.
 var lasting = functions{
 	"worlds": openWorlds, "runs": openRuns, "crawler": newCrawler, "load": loadCrawler, "feeds": newFeeds, "load feeds": loadFeeds,
 	"relax": relax, "instance": instance, "curve": curve, "compare": compare, "catalogue": catalogue,
@@ -42,9 +42,6 @@ var (
 
 // get returns the functions of a handle.
 func get(handle int64) (functions, error) {
-	if handle == 0 {
-		return lasting, nil
-	}
 	of, ok := named.Load(handle)
 	if !ok {
 		return nil, fmt.Errorf("handle %d is closed", handle)
@@ -58,9 +55,12 @@ type Numbers struct{ In, Out []float64 }
 // Call calls a function of a handle with arguments, a list in JSON, and returns its
 // answer in JSON.
 func Call(handle int64, name string, arguments []byte, n *Numbers) ([]byte, error) {
-	of, err := get(handle)
-	if err != nil {
-		return nil, err
+	of := lasting
+	if handle != 0 {
+		var err error
+		if of, err = get(handle); err != nil {
+			return nil, err
+		}
 	}
 	if name == "close" {
 		named.Delete(handle)

@@ -103,6 +103,9 @@ func TestCall(t *testing.T) {
 			}
 		}
 	}
+	if _, err := get(0); err == nil { // the handle of an environment that a signal's handler closed in the midst of a step
+		t.Error("worlds have handle 0")
+	}
 	if c := handle(); c == a || c == b {
 		t.Errorf("handle %d is used twice", c)
 	}

@@ -179,10 +179,10 @@ def _in_go(
         at = "" if policy["name"].startswith("file:") else f"@{level}"
         learner = {"algorithm": policy["name"] + at, **policy.get("settings", {})}
         all_of_them.append({**world, **of, "steps": of["steps"] or _ENDLESS, "learner": learner})
-    handle = _library.ask(0, "runs", all_of_them, workers)
     with ThreadPoolExecutor(1) as beside:
-        done = beside.submit(_library.ask, handle, "perform")
+        handle = _library.ask(0, "runs", all_of_them, workers)
         try:
+            done = beside.submit(_library.ask, handle, "perform")
             while not done.done():  # between the waits Python takes up signals
                 wait([done], 0.1)
             return list(done.result())
