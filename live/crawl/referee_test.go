@@ -59,8 +59,6 @@ type rules struct {
 	allowed  time.Time // the next request
 	why      string    // the rule for that
 	tag      string    // the validators that it has
-	gone     bool
-	moved    bool
 	failures int
 	newest   int64 // item that it was shown
 	items    int64 // that it was shown
@@ -70,10 +68,6 @@ type rules struct {
 // shortest time, by a rule that has a name.
 func (s *rules) broken(now time.Time, tag string, shortest time.Duration, name string) string {
 	switch {
-	case s.gone:
-		return "after 410"
-	case s.moved:
-		return "at the old address"
 	case now.Sub(s.last) < shortest:
 		return name
 	case now.Before(s.allowed):
@@ -265,7 +259,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 			return show(tag, 24*time.Hour, 24*time.Hour)
 		}
 	case kind == "moved" && path == "feed":
-		s.moved = true
+		s.allowed, s.why = now.AddDate(9, 0, 0), "at the old address"
 		head.Set("Location", fmt.Sprintf("http://new%d%s/%d/new", k, simNames, k))
 		return status(http.StatusMovedPermanently)
 	case kind == "found" && path == "feed":
@@ -276,7 +270,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 		head.Set("Location", fmt.Sprintf("/%d/%s", k, path))
 		return status(http.StatusFound)
 	case kind == "gone" && now.Unix()/86400%7 >= 3:
-		s.gone = true
+		s.allowed, s.why = now.AddDate(9, 0, 0), "after 410"
 		return status(http.StatusGone)
 	case (kind == "429" || kind == "503" || kind == "date") && chance < 3, kind == "found" && draw(k, s.requests)%20 == 0:
 		wait := time.Duration(1+draw(k, s.requests, "wait")%36) * time.Hour
