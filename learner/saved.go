@@ -75,7 +75,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 17
+	version = 18
 )
 
 // Encode returns the contents of a state file.

@@ -53,18 +53,6 @@ func (s Steps) At(n int) float64 {
 	return s.Scale * math.Pow(m, -s.Power)
 }
 
-// PerBlock returns a function that gives what At gives, and takes the power once for
-// each block.
-func (s Steps) PerBlock() func(n int) float64 {
-	block, step := -1, 0.
-	return func(n int) float64 {
-		if m := (n + s.Shift + s.Block - 1) / s.Block; m != block {
-			block, step = m, s.At(n)
-		}
-		return step
-	}
-}
-
 // Valid reports the first field of the steps of that name that is out of its range.
 func (s Steps) Valid(name string) error {
 	switch {

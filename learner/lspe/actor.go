@@ -18,9 +18,6 @@ const (
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
 	trust = 2
-	// A cycle longer than 2θ + 1 counts as one of 2θ + 1: what comes that late
-	// says little about the threshold, and its powers would outweigh the others.
-	longest = 2
 )
 
 // act takes a step of the policy gradient:
@@ -95,14 +92,7 @@ func (l *Learner) reach(i int, noise float64) float64 {
 
 // standing returns how a source stands, by
 //
-//	W(s) ≈ W(θ) + max(λ, X̄/C)((s + ½)/reach − 1)
-//
-// with λ for W(θ). Of a source that is due at every age W exceeds λ for good, and is
-// what was learned.
+//	W(s) − λ ≈ max(λ, X̄/C)((s + ½)/reach − 1)
 func (l *Learner) standing(i int, noise float64) Waiting {
-	w := Waiting{l.reach(i, noise), l.price, max(l.price, l.mean(i)), l.src[i].Last, int32(i)}
-	if w.Reach < 1+half {
-		w.Index = max(l.price, l.Index(i))
-	}
-	return w
+	return Waiting{l.reach(i, noise), max(l.price, l.mean(i)), l.src[i].Last, int32(i)}
 }

@@ -179,8 +179,7 @@ func step(w, v []float64, g *[degree][critic.Most]float64) {
 //	A_X(s) = h(z) − w_X(z),  A_C(s) = C − w_C(z),  W = ΣA_X/max(ΣA_C, C/κ)
 //
 // over the ages s + ½ = θe^(−1/κ), θ and θe^(1/κ), between which the noise of the
-// actor moves the crawls. A source that is due at every age hardly ever waits, so
-// that A_C is small there: C/100 stands for C/κ.
+// actor moves the crawls.
 func (l *Learner) Index(i int) float64 {
 	s, cost := &l.src[i], l.costs[i]
 	kappa := l.slope(s)
@@ -201,9 +200,5 @@ func (l *Learner) Index(i int) float64 {
 		ax += s.expected(z) - wait
 		ac += cost - toll
 	}
-	least := cost / kappa
-	if s.Theta < 1+half {
-		least = cost / 100
-	}
-	return ax / max(ac, least)
+	return ax / max(ac, cost/kappa)
 }

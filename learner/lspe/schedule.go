@@ -32,8 +32,7 @@ type schedule struct {
 // Waiting is a source that has woken.
 type Waiting struct {
 	Reach float64 // θe^(−L/κ), the age + ½ at which it is due
-	Index float64 // what a crawl is worth then, interest per budget unit
-	Slope float64 // by how much more in twice that age
+	Slope float64 // by how much more a crawl is worth in twice that age, interest per budget unit
 	Last  int32   // epoch of its last crawl
 	ID    int32
 }
@@ -116,7 +115,7 @@ func (s *schedule) choose(dst []int, o *env.Online, onlyDue bool) []int {
 			due += s.costs[w.ID]
 		}
 		if !onlyDue || late >= 0 {
-			s.ids, s.key = append(s.ids, w.ID), append(s.key, w.Index+w.Slope*late)
+			s.ids, s.key = append(s.ids, w.ID), append(s.key, w.Slope*late)
 		}
 	}
 	from := len(dst)
