@@ -78,9 +78,8 @@ func Load(path string) (Instance, error) {
 // Unmarshal is Load for the contents of a file; path is what errors call it.
 func Unmarshal(path string, data []byte) (Instance, error) {
 	var f fileInstance
-	decoder := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	if err := decoder.DisallowUnknownFields().Decode(&f); err != nil {
-		return Instance{}, tomlError(path, err)
+	if err := DecodeTOML(path, bytes.TrimPrefix(data, []byte("\ufeff")), &f, fileKeys); err != nil {
+		return Instance{}, err
 	}
 	if f.Budget == nil || len(f.Source) == 0 {
 		return Instance{}, fmt.Errorf("%s: needed are the key budget and at least one [[source]]", path)
@@ -124,25 +123,26 @@ func Unmarshal(path string, data []byte) (Instance, error) {
 	return in, nil
 }
 
-// tomlError makes one line of a decoder's error: file, line, column, key. What
-// it quotes from the file is cut, as that may be a megabyte.
-func tomlError(path string, err error) error {
-	what, place := err, ""
-	var unknown *toml.StrictMissingError
-	var bad *toml.DecodeError
+// DecodeTOML reads TOML strictly into a pointer to a struct. Its errors are one line
+// with where, line, column and key; allowed says what a file may hold.
+func DecodeTOML(where string, text []byte, into any, allowed string) error {
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
+	if err == nil {
+		return nil
+	}
+	what, bad, unknown := "unknown key", new(toml.DecodeError), new(toml.StrictMissingError)
 	if errors.As(err, &unknown) {
 		bad = &unknown.Errors[0]
-		what = errors.New("unknown key")
 	} else if errors.As(err, &bad) {
-		text, _, _ := strings.Cut(bad.Error(), " into struct field")
-		what = errors.New(strings.TrimPrefix(text, "toml: "))
+		what, _, _ = strings.Cut(strings.TrimPrefix(bad.Error(), "toml: "), " into struct field")
+	} else {
+		return fmt.Errorf("%s: %w", where, err)
 	}
-	if bad != nil {
-		line, column := bad.Position()
-		place = fmt.Sprintf("%d:%d:", line, column)
-		if key := strings.Join(bad.Key(), "."); key != "" {
-			place += fmt.Sprintf(" key %.60q:", key)
-		}
+	line, column := bad.Position()
+	key := ""
+	if len(bad.Key()) > 0 {
+		key = fmt.Sprintf("key %.60q: ", strings.Join(bad.Key(), "."))
 	}
-	return fmt.Errorf("%s:%s %.150s; allowed are %s", path, place, what, fileKeys)
+	// What is quoted from the file is cut, as that may be a megabyte.
+	return fmt.Errorf("%s:%d:%d: %s%.150s; allowed are %s", where, line, column, key, what, allowed)
 }

@@ -1,10 +1,8 @@
 package experiments
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
 )
@@ -31,26 +27,13 @@ func (e *SettingError) Unwrap() error { return e.Err }
 // wrong is the error of a setting.
 func wrong(format string, args ...any) error { return &SettingError{fmt.Errorf(format, args...)} }
 
-// DecodeTOML reads TOML strictly into a pointer to a struct. Its errors begin with
-// where, line and column.
+// DecodeTOML is [env.DecodeTOML] into a struct of settings, whose keys are allowed.
 func DecodeTOML(where string, text []byte, into any) error {
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
-	what, strict, wrong := "", new(toml.StrictMissingError), new(toml.DecodeError)
-	switch {
-	case errors.As(err, &strict):
-		var allowed []string
-		for key := range fields(reflect.ValueOf(into).Elem()) {
-			allowed = append(allowed, key)
-		}
-		wrong = &strict.Errors[0]
-		what = fmt.Sprintf("unknown key %q; allowed are %s", strings.Join(wrong.Key(), "."), strings.Join(allowed, ", "))
-	case errors.As(err, &wrong):
-		what = strings.TrimPrefix(wrong.Error(), "toml: ")
-	default:
-		return err
+	var allowed []string
+	for key := range fields(reflect.ValueOf(into).Elem()) {
+		allowed = append(allowed, key)
 	}
-	line, column := wrong.Position()
-	return fmt.Errorf("%s:%d:%d: %s", where, line, column, what)
+	return env.DecodeTOML(where, text, into, strings.Join(allowed, ", "))
 }
 
 // fields yields the settings that a struct holds, in their order.

@@ -201,8 +201,8 @@ func TestConfigurations(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for _, x := range []struct{ text, set, want string }{
 		{"seeds = ", "", "test.toml:1:8"},
-		{"colour = 1", "", "test.toml:1:1: unknown key \"colour\"; allowed are question"},
-		{"[[cells]]\nseeds = 3", "", "test.toml:2:1: unknown key \"cells.seeds\""},
+		{"colour = 1", "", "test.toml:1:1: key \"colour\": unknown key; allowed are question"},
+		{"[[cells]]\nseeds = 3", "", "test.toml:2:1: key \"cells.seeds\": unknown key"},
 		{"metric = 3", "", "test.toml:1:10"},
 		{"metric = \"gold\"", "", "\"gold\"; allowed are learned_ratio"},
 		{"show = [\"gold\"]", "", "\"gold\"; allowed are learned_ratio"},
@@ -218,7 +218,7 @@ func TestRefuses(t *testing.T) {
 		{"instance.name = \"none.toml\"", "", "none.toml"},
 		{"steps = [10, 0]", "", "1 epoch or more"},
 		{"", "learner.kappa", "want key=value"},
-		{"", "colour=red", "-set colour=red:1:1: unknown key"},
+		{"", "colour=red", "-set colour=red:1:1: key \"colour\": unknown key"},
 		{"", "steps=soon", "a whole number is needed"},
 	} {
 		var set []string

@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		args   []string
 	}{
 		{cli.Failure, "nothing: no such file; a configuration is a .toml file or one of budget", []string{"nothing"}},
-		{cli.Failure, "bad.toml:1:1: unknown key", []string{bad}},
+		{cli.Failure, "bad.toml:1:1: key", []string{bad}},
 		{cli.Usage, "unknown key", []string{"-set", "colour=1"}},
 		{cli.Usage, "gold", []string{"-set", "learner.algorithm=gold"}},
 		{cli.Usage, "unexpected argument \"scale\"", []string{"kappa", "scale"}},
