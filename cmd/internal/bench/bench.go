@@ -4,6 +4,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,7 +26,7 @@ With -out a run that is done is kept, and the same command runs what is missing.
 // command is a call of bench.
 type command struct {
 	*cli.Comparison
-	policies, random string
+	policies string
 }
 
 // Run is the command.
@@ -35,7 +36,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := c.Flags
 	cli.Choice(f, &preset, "preset", "", "`name` of a fixed comparison: papers measures every figure that the papers print, judges it, and draws the figures of TCNS into -out", "papers")
 	f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and what train learned with -out DIR by file:DIR")
-	f.StringVar(&c.random, "random", "", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count")
+	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count", c.readRandom)
 	f.Count(&c.Seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	if done, err := c.Parse(args, stdout); done || err != nil {
 		return err
@@ -45,8 +46,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if preset != "" {
 		return c.reproduce(ctx, clear, stdout, stderr)
 	}
-	if err := c.readRandom(); err != nil {
-		return err
+	if f.Given("random") && (f.Given("instance") || f.Given("budget") || f.Given("trace")) {
+		return cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
 	}
 	var names []string
 	if c.policies != "" {
@@ -71,23 +72,17 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return c.Tell(&r, map[string]*result.Table{"runs.csv": experiments.RunsTable(done)}, stdout)
 }
 
-// readRandom reads the instances of -random, if it is given.
-func (c *command) readRandom() error {
-	if c.random == "" {
-		return nil
-	}
-	if c.Flags.Given("instance") || c.Flags.Given("budget") || c.Flags.Given("trace") {
-		return cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
-	}
-	family, rest, ok := strings.Cut(c.random, ":")
+// readRandom reads the instances of -random.
+func (c *command) readRandom(text string) error {
+	family, rest, ok := strings.Cut(text, ":")
 	if !ok {
-		family, rest = "lognormal", c.random
+		family, rest = "lognormal", text
 	}
 	var n, count int
 	var m float64
 	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &n, &m, &count)
 	if err != nil || !(m > 0) || count < 1 {
-		return cli.Usagef("-random is %q; allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30", c.random)
+		return errors.New("allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30")
 	}
 	c.Instances = make([]cli.Instance, count)
 	for k := range c.Instances {

@@ -27,7 +27,7 @@ type Comparison struct {
 
 	Engine    experiments.Engine
 	Level     env.Level
-	Instances []Instance // at least one
+	Instances []Instance // where a flag names none, that of Run
 
 	args      []string
 	algorithm string
@@ -102,7 +102,9 @@ func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err erro
 	if c.Batch.Dir == "" && !c.Batch.Shard.IsAll() {
 		return false, Usagef("-shard needs -out, where all shards keep their runs")
 	}
-	c.Instances = []Instance{{c.Run.Instance.Name, c.Run.Instance.Budget}}
+	if c.Instances == nil {
+		c.Instances = []Instance{{c.Run.Instance.Name, c.Run.Instance.Budget}}
+	}
 	if c.learner, c.Level, err = experiments.FindLearner(c.algorithm, c.knowledge); err != nil {
 		return false, Usagef("-algorithm: %w", err)
 	}
