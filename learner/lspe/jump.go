@@ -27,16 +27,14 @@ func (s *Source) jumped(z, harvest float64) bool {
 		return false
 	}
 	e := harvest - mean
-	variance := s.Dispersion*mean + slack*slack*mean*mean
 	if s.Cycles >= judged {
-		sigma := math.Sqrt(variance)
+		sigma := math.Sqrt(s.Dispersion*mean + slack*slack*mean*mean)
 		zeta := float32(max(-surprise, min(surprise, e/sigma)))
 		s.Rise = max(0, s.Rise+zeta-1)
 		s.Fall = max(0, s.Fall-zeta-1)
 		if max(s.Rise, s.Fall) > alarm {
 			return true
 		}
-		e = max(-3*sigma, min(3*sigma, e))
 	}
 	s.Dispersion += max(1/float64(s.Cycles), 1./dispersions) * (e*e/mean - s.Dispersion)
 	return false
