@@ -14,6 +14,7 @@ type marks struct {
 	N, Age, Log            float64 // items, their mean age and mean ln y
 	AgeAge, AgeLog, LogLog float64 // centred sums
 	LogDecay, DecayVar     float64 // ln c and its variance, given all sources
+	Far                    bool    `json:",omitempty"` // the last items lay far from the line
 }
 
 // add takes in an item (Welford, 1962).
@@ -69,10 +70,11 @@ func (s *source) window() (age, share float64) {
 	return math.Inf(1), 1
 }
 
-// addWorth takes in what items are worth of which that is known. Where they lie far
-// from the line of their source in the mean square, since they are of another size or
-// lose interest at another rate than before, it begins anew. The first begin the law
-// of m.
+// addWorth takes in what items are worth of which that is known. Where those of two
+// crawls in a row lie far from the line of their source in the mean square, since they
+// are of another size or lose interest at another rate than before, it begins anew with
+// the second. The first is left out: it may show items from before and after the change,
+// or a mark that all of its items share. The first items of all begin the law of m.
 func (e *Estimates) addWorth(s *source, items []env.Item) {
 	v := &s.Marks
 	m, doubt, _ := e.level(s)
@@ -84,16 +86,23 @@ func (e *Estimates) addWorth(s *source, items []env.Item) {
 			log := math.Log(it.Interest)
 			off, ofDecay := log+c*it.Age-m, c*(it.Age-before.Age)
 			square += off * off / (variance + doubt + ofDecay*ofDecay*v.DecayVar)
-			found += it.Interest
-			foretold += math.Exp(m + variance/2 - c*it.Age)
+			found += it.Interest / math.Exp(m+variance/2)
+			foretold += math.Exp(-c * it.Age)
 			v.add(it.Age, log)
 			now.add(it.Age, log)
 		}
 	}
-	switch known := before.N > 10; {
-	case known && square > max(jumpSum, jumpSquare*now.N):
+	known := before.N > 10
+	far := known && square > max(jumpSum, jumpSquare*now.N)
+	switch {
+	case far && before.Far:
 		*v = now
-	case known && doubt < .1:
+	case far:
+		*v, v.Far = before, true
+	case now.N > 0:
+		v.Far = false
+	}
+	if known && !far && doubt < .1 {
 		e.Found += found
 		e.Foretold += foretold
 	}

@@ -20,8 +20,9 @@ func (l *Learner) optimistic(i int) env.Source {
 }
 
 // foretell returns the index of a source, times its cost: what waits there and what is
-// to come follow from the hours and days behind and ahead. Those of all sources raise
-// the price of a crawl with what it brings, and so both are counted over them.
+// to come follow from the hours and days behind and ahead. Both are counted over those
+// of all sources: sources sleep until they reach a price, which is to be much the same
+// at all hours.
 func (l *Learner) foretell(i int, o *env.Online) float64 {
 	s := l.optimistic(i)
 	age, alpha := float64(o.Age(i)), s.Factor()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"ephemera/baselines"
@@ -198,6 +199,35 @@ func TestProfileFound(t *testing.T) {
 		if rms := math.Sqrt(square); rms > c.off || math.Abs(mean-1) > .01 {
 			t.Errorf("wave %v: the profiles are off by %.3f, mean %.3f; want at most %v, mean 1", c.wave, rms, mean, c.off)
 		}
+	}
+}
+
+// hourly keeps the index of the last source that is crawled, by the hour.
+type hourly struct {
+	*Learner
+	sum, crawls [24]float64
+}
+
+func (p *hourly) Select(dst []int, o *env.Online) []int {
+	dst = p.Learner.Select(dst, o)
+	if k := o.Epoch % 24; o.Epoch > 500 && len(dst) > 0 {
+		p.sum[k] += p.foretell(dst[len(dst)-1], o)
+		p.crawls[k]++
+	}
+	return dst
+}
+
+// TestPriceOverTheDay: where all sources publish nine times as much at one hour as at
+// another, the price of a crawl, at which sources wake, changes by less.
+func TestPriceOverTheDay(t *testing.T) {
+	var p *hourly
+	replay(t, synthetic{sigma: 1, daily: .8}.record(t, 1), 4, func(terms env.Terms, _ env.Instance) env.Agent {
+		p = &hourly{Learner: newLearner(terms, nil)}
+		return env.NewAgent[env.Online](p)
+	})
+	floats.Div(p.sum[:], p.crawls[:])
+	if ratio := floats.Max(p.sum[:]) / floats.Min(p.sum[:]); ratio > 7 {
+		t.Errorf("the price at one hour is %.1f times that at another; want at most 7", ratio)
 	}
 }
 
