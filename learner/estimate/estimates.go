@@ -41,8 +41,8 @@ type State struct {
 	RateLaw  normal  `json:"rate"`  // of ln λ
 	Noise    float64 `json:"noise"` // σ² of all sources together
 
-	Found    float64 `json:"found"`    // Σ y/e^(m+σ²/2) of items of sources that are known
-	Foretold float64 `json:"foretold"` // and Σ e^(−ca), of which that is the share κ where ln ξ is not normal
+	Found    float64 `json:"found"`    // Σ y of items of sources that are known
+	Foretold float64 `json:"foretold"` // and Σ e^(m+σ²/2−ca), of which ξ̄ is that share where ln ξ is not normal
 
 	Profile profile    `json:"profile"` // of all sources together
 	Vary    [2]float64 `json:"vary"`    // variance of the sources' own profiles around it: hours, days

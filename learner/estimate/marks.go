@@ -86,8 +86,8 @@ func (e *Estimates) addWorth(s *source, items []env.Item) {
 			log := math.Log(it.Interest)
 			off, ofDecay := log+c*it.Age-m, c*(it.Age-before.Age)
 			square += off * off / (variance + doubt + ofDecay*ofDecay*v.DecayVar)
-			found += it.Interest / math.Exp(m+variance/2)
-			foretold += math.Exp(-c * it.Age)
+			found += it.Interest
+			foretold += math.Exp(m + variance/2 - c*it.Age)
 			v.add(it.Age, log)
 			now.add(it.Age, log)
 		}
