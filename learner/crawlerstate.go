@@ -57,21 +57,53 @@ func (s *Saved) Crawler() (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
+	n := len(d.Sources)
+	if len(d.Last) != n || len(d.NotBefore) != n {
+		return nil, fmt.Errorf("%d last crawls and %d times for %d sources", len(d.Last), len(d.NotBefore), n)
+	}
+	for _, list := range [][]int{d.Free, d.Plan} {
+		for _, i := range list {
+			if i < 0 || i >= n {
+				return nil, fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
+			}
+		}
+	}
+	if d.Epoch < -1 || d.Epoch > int(max(0, d.Now.Sub(c.start))/c.opt.Epoch)+1 || d.Epoch > math.MaxInt32 {
+		return nil, fmt.Errorf("epoch is %d; allowed are those from %v to %v", d.Epoch, c.start, d.Now)
+	}
+	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
+	for k, crawl := range d.Done {
+		i := crawl.Source
+		if i < 0 || i >= n || d.Sources[i].Done > 0 || crawl.Age > d.Epoch+1 {
+			return nil, fmt.Errorf("crawl %d is of source %d, of %d, after %d epochs", k, i, n, crawl.Age)
+		}
+		d.Sources[i].Done = k + 1
+		for _, it := range crawl.Items {
+			if !(it.Age >= 0 && it.Age <= oldest) {
+				return nil, fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
+			}
+		}
+	}
+	for i, p := range d.Sources {
+		if d.Last[i] < -1 || d.Last[i] > d.Epoch || p.Added < 0 || p.Added > d.Epoch+1 || max(p.Due, d.NotBefore[i]) > math.MaxInt>>10 {
+			return nil, fmt.Errorf("source %d was added at epoch %d and crawled at %d, of %d", i, p.Added, d.Last[i], d.Epoch)
+		}
+	}
 	c.view.Epoch, c.now = d.Epoch, d.Now
 	c.src, c.free, c.plan, c.done = d.Sources, d.Free, d.Plan, d.Done
-	c.view.Last, c.limits.NotBefore, c.limits.Group = d.Last, d.NotBefore, make([]int32, len(d.Sources))
+	c.view.Last, c.limits.NotBefore, c.limits.Group = d.Last, d.NotBefore, make([]int32, n)
 	c.overdue.Due(nil, d.Epoch)
 	for i, p := range c.src {
 		if p.Name == "" {
 			continue
 		}
+		if err := c.check(p.Name, p.Rules); err != nil {
+			return nil, err
+		}
 		c.settle(i)
 		if p.Rules.Longest > 0 {
 			c.overdue.Add(i, p.Due)
 		}
-	}
-	for k, crawl := range c.done {
-		c.src[crawl.Source].Done = k + 1
 	}
 	if err := c.build(nil); err != nil {
 		return nil, err

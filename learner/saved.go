@@ -30,8 +30,8 @@ type config struct {
 }
 
 // Saved is a learner as data. A state file is one line of JSON that holds it, and ends
-// with a checksum: one that was damaged or altered is refused as a whole, so that
-// learners take up what they wrote without a look at each number.
+// with a checksum: one that was damaged is refused as a whole. Learners look at the
+// numbers that they take up, for whoever alters some makes the checksum anew.
 type Saved struct {
 	// Format and Version are those of [Saved.Encode].
 	Format  string `json:"format"`

@@ -1,12 +1,16 @@
 package critic
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"ephemera/learner/internal/check"
 )
 
 // Critic is LSPE(0) for the average reward (Yu and Bertsekas, 2009), as Allerton,
@@ -160,11 +164,27 @@ func (c *Critic) State() State {
 	}
 }
 
-// SetState takes up a state that State returned. It refuses, changing nothing, one of
-// another number of features or rewards.
+// SetState takes up a state that State returned. It changes nothing if it
+// returns an error.
 func (c *Critic) SetState(s State) error {
-	if len(s.B) != len(c.b) || len(s.Weights) != len(c.r) {
-		return fmt.Errorf("b has %d entries and weights %d; allowed are %d and %d", len(s.B), len(s.Weights), len(c.b), len(c.r))
+	if !(s.Scale > 0 && s.Since > 0) || math.IsInf(s.Scale+s.Since, 1) {
+		return fmt.Errorf("scale and since are %v and %v; allowed are finite numbers above 0", s.Scale, s.Since)
+	}
+	if s.Fallbacks < 0 || s.Held < 0 {
+		return fmt.Errorf("fallbacks and held are %d and %d; allowed are 0 or more", s.Fallbacks, s.Held)
+	}
+	if err := cmp.Or(
+		check.Finite("b", s.B, len(c.b)), check.Finite("inverse", s.Inverse, len(c.p)), check.Finite("a", s.A, len(c.a)),
+		check.Finite("rewards", s.Rewards, len(c.bbar)), check.Finite("weights", s.Weights, len(c.r)),
+		check.Finite("average", []float64{s.Average}, 1),
+	); err != nil {
+		return err
+	}
+	// B is an average of φφᵀ: B_ij² ≤ B_ii·B_jj.
+	for k, b := range s.B {
+		if i, j := k/c.l, k%c.l; !(math.Abs(b) <= math.Sqrt(s.B[i*c.l+i])*math.Sqrt(s.B[j*c.l+j])*(1+1e-6)) {
+			return fmt.Errorf("b has %v at place %d, %d; it is no average of products of features", b, i, j)
+		}
 	}
 	c.s, c.since, c.held, c.eta, c.fallbacks = s.Scale, s.Since, s.Held, s.Average, s.Fallbacks
 	copy(c.b, s.B)

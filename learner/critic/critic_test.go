@@ -269,8 +269,8 @@ func TestState(t *testing.T) {
 	c := fresh()
 	work(c, 0, 40)
 	before := c.State()
-	expect(t, c.SetState(New(l+1, 1, DefaultSettings()).State()), "b has 16 entries and weights 4; allowed are 9 and 3")
-	expect(t, c.SetState(New(l, 2, DefaultSettings()).State()), "b has 9 entries and weights 6")
+	expect(t, c.SetState(New(l+1, 1, DefaultSettings()).State()), "b has 16 entries; allowed are 9")
+	expect(t, c.SetState(New(l, 2, DefaultSettings()).State()), "rewards has 6 entries")
 	if !reflect.DeepEqual(c.State(), before) {
 		t.Error("a refused state changed the critic")
 	}

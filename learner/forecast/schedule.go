@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -179,9 +180,21 @@ func (s schedule) clone() schedule {
 }
 
 // restore takes up where sources were.
-func (l *Learner) restore(s *schedule) {
+func (l *Learner) restore(s *schedule) error {
+	n := len(l.terms.Costs)
+	if s.Wake != nil && len(s.Wake) != n {
+		return fmt.Errorf("wake has %d entries; allowed are %d", len(s.Wake), n)
+	}
+	listed := make([]bool, n)
+	for k, i := range slices.Concat(s.Awake, s.Line) {
+		if i < 0 || int(i) >= n || k < len(s.Awake) && listed[i] {
+			return fmt.Errorf("source %d of %d is awake twice or is none", i, n)
+		}
+		listed[i] = true
+	}
 	l.schedule = s.clone()
 	if s.Wake != nil {
 		l.fillRing()
 	}
+	return nil
 }

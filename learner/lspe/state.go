@@ -2,7 +2,9 @@ package lspe
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ephemera/learner/critic"
@@ -63,6 +65,34 @@ func (l *Learner) SetState(s State) error {
 	if len(s.Sources) != len(l.src) || len(s.Wakes) != len(l.src) {
 		return fmt.Errorf("sources and wakes have %d and %d entries; allowed are %d", len(s.Sources), len(s.Wakes), len(l.src))
 	}
+	for i := range s.Sources {
+		if err := checkSource(&s.Sources[i], s.Cold, s.Wakes[i] >= 0); err != nil {
+			return fmt.Errorf("source %d: %w", i+1, err)
+		}
+	}
+	ids := slices.Clone(s.Unseen)
+	for _, w := range s.Waiting {
+		ids = append(ids, w.ID)
+	}
+	for _, i := range ids {
+		if i < 0 || int(i) >= len(l.src) {
+			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, len(l.src)-1)
+		}
+	}
+	for _, n := range []int{s.Epoch, s.Epochs, s.Count, s.Next} {
+		if n < 0 || n > math.MaxInt32 {
+			return fmt.Errorf("epoch, epochs, count and next are %d, %d, %d and %d; allowed are 0 to 2^31", s.Epoch, s.Epochs, s.Count, s.Next)
+		}
+	}
+	var all float64
+	for _, c := range l.costs {
+		if !math.IsInf(c, 1) {
+			all += c
+		}
+	}
+	if s.Round < 1 || s.Total > all*(1+1e-6) {
+		return fmt.Errorf("round is %v and total %v; allowed are 1 or more, and at most what a crawl of each source costs, %v", s.Round, s.Total, all)
+	}
 	p := &l.pooled
 	if err := cmp.Or(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
 		return err
@@ -79,6 +109,20 @@ func (l *Learner) SetState(s State) error {
 		if wake >= 0 {
 			l.ring.Add(i, int(wake))
 		}
+	}
+	return nil
+}
+
+// checkSource reports what no learner holds and would not go on with. Numbers are
+// finite, for they come from JSON.
+func checkSource(v *Source, cold, sleeps bool) error {
+	switch {
+	case v.Cycles == 0 && sleeps:
+		return errors.New("it sleeps, and has no cycle to tell until when")
+	case v.Cycles < 0 || v.Last < -1:
+		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
+	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 && v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.From >= 0):
+		return fmt.Errorf("threshold, unit and from are %v, %v and %v; allowed are 1 to 2^31, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.From)
 	}
 	return nil
 }

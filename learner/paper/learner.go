@@ -11,6 +11,7 @@ import (
 	"ephemera/env/stream"
 	"ephemera/features"
 	"ephemera/learner/critic"
+	"ephemera/learner/internal/check"
 )
 
 // Learner is the learner of Allerton: LSPE(0) as the critic and thresholds in
@@ -173,10 +174,27 @@ func (p *Learner) State() State {
 	return st
 }
 
-// SetState takes up a state that State returned, for the same instance and settings.
-// On an error the learner must not be used further.
+// SetState takes up a state that State returned, under the same settings. On an
+// error the learner must not be used further.
 func (p *Learner) SetState(st State) error {
-	if p.rand != nil {
+	if len(st.Q) != len(p.q) {
+		return fmt.Errorf("q has %d rows; allowed is one for each of %d sources", len(st.Q), len(p.q))
+	}
+	for i, q := range st.Q {
+		if err := check.Finite("q of source "+fmt.Sprint(i+1), q[:], 3); err != nil {
+			return err
+		}
+	}
+	if err := check.Finite("price, harvest", []float64{st.Price, st.Harvest}, 2); err != nil {
+		return err
+	}
+	if st.Price < 0 || st.Harvests < 0 || st.Epochs < 0 {
+		return fmt.Errorf("price is %v after %d harvests and %d epochs; allowed are 0 or more", st.Price, st.Harvests, st.Epochs)
+	}
+	if (st.Stream != nil) != (p.rand != nil) {
+		return fmt.Errorf("stream is %d bytes; allowed is the state of the learner's stream", len(st.Stream))
+	}
+	if st.Stream != nil {
 		if err := p.rand.SetState(st.Stream); err != nil {
 			return fmt.Errorf("stream: %w", err)
 		}

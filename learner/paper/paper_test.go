@@ -199,8 +199,8 @@ func TestResume(t *testing.T) {
 
 func TestStateErrors(t *testing.T) {
 	for want, spoil := range map[string]func(*paper.State){
-		"stream": func(s *paper.State) { s.Stream = s.Stream[:3] },
-		"critic: b has 196 entries and weights 13": func(s *paper.State) { s.Critic.Weights = s.Critic.Weights[:13] },
+		"stream":                 func(s *paper.State) { s.Stream = s.Stream[:3] },
+		"critic: weights has 13": func(s *paper.State) { s.Critic.Weights = s.Critic.Weights[:13] },
 	} {
 		p := newPaper(t, env.Paper(1), reading(t, "ages"), 1)
 		st := p.State()

@@ -1,4 +1,4 @@
-// Package check holds the checks that learners make of settings.
+// Package check holds the checks that learners make of settings and states.
 package check
 
 import (
@@ -22,4 +22,17 @@ func Positive(name string, v float64) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %v; allowed is a finite number above 0", name, v)
+}
+
+// Finite reports a field that has not n finite entries.
+func Finite(name string, v []float64, n int) error {
+	if len(v) != n {
+		return fmt.Errorf("%s has %d entries; allowed are %d", name, len(v), n)
+	}
+	for i, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%s has %v at place %d; allowed are finite numbers", name, x, i)
+		}
+	}
+	return nil
 }

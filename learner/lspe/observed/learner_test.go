@@ -298,9 +298,9 @@ func TestResume(t *testing.T) {
 		t.Errorf("one goes on with %v, the other with %v", a, b)
 	}
 	for want, change := range map[string]func(s *State){
-		"critic and unit have 3": func(s *State) { s.Critic = s.Critic[:3] },
-		"source 1: critic: b ":   func(s *State) { s.Critic[0].B = nil },
-		"random stream":          func(s *State) { s.Rand = nil },
+		"critic has 3 entries": func(s *State) { s.Critic = s.Critic[:3] },
+		"source 1: critic: b ": func(s *State) { s.Critic[0].B = nil },
+		"random stream":        func(s *State) { s.Rand = nil },
 	} {
 		broken := l.State()
 		change(&broken)

@@ -1,9 +1,12 @@
 package observed
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	"ephemera/learner/critic"
+	"ephemera/learner/internal/check"
 )
 
 // State is the whole state of a [Learner] as data, of n sources.
@@ -33,10 +36,24 @@ func (l *Learner) State() State {
 // SetState takes up a state that State returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	if n := len(l.src); len(s.Critic) != n || len(s.Unit) != n {
-		return fmt.Errorf("critic and unit have %d and %d entries; allowed are %d", len(s.Critic), len(s.Unit), n)
+	n := len(l.src)
+	if err := cmp.Or(
+		check.Finite("price and scale", []float64{s.Price, s.Scale}, 2),
+		check.Finite("unit", s.Unit, n), check.Finite("threshold", s.Threshold, n), check.Finite("drift", s.Drift, 6*n),
+	); err != nil {
+		return err
+	}
+	if s.Epochs < 0 || float64(s.Epochs) > 1<<53 || s.Price < 0 || s.Scale < 0 {
+		return fmt.Errorf("epochs is %d, price %v and scale %v; allowed are 0 or more, and at most 2^53 epochs", s.Epochs, s.Price, s.Scale)
+	}
+	if len(s.Critic) != n {
+		return fmt.Errorf("critic has %d entries; allowed are %d", len(s.Critic), n)
 	}
 	for i, c := range l.critic {
+		// As Update leaves them.
+		if u, t, top := s.Unit[i], s.Threshold[i], s.Drift[6*i+5]; u < 0 || u > 0 && !(top > 0 && math.Abs(t-math.Log(top)) <= 1+math.Log(widest)) {
+			return fmt.Errorf("source %d has the unit %v, the threshold e^%v and the greatest state %v; allowed is a factor of %v between the last two", i+1, u, t, top, widest)
+		}
 		if err := c.SetState(s.Critic[i]); err != nil {
 			return fmt.Errorf("source %d: critic: %w", i+1, err)
 		}
