@@ -75,7 +75,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 19
+	version = 20
 )
 
 // Encode returns the contents of a state file.

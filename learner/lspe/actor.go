@@ -92,7 +92,7 @@ func (l *Learner) reach(i int, noise float64) float64 {
 
 // standing returns how a source stands, by
 //
-//	W(s) − λ ≈ max(λ, X̄/C)((s + ½)/reach − 1)
+//	W(s) ≈ λ + max(λ, X̄/C)((s + ½)/reach − 1)
 func (l *Learner) standing(i int, noise float64) Waiting {
 	return Waiting{l.reach(i, noise), max(l.price, l.mean(i)), l.src[i].Last, int32(i)}
 }

@@ -15,6 +15,7 @@ const (
 	judged      = 5   // cycles before which nothing is expected
 	worldShare  = .1  // of the sources, by which the world has changed
 	worldLeast  = 2.5 // but more than so many of them
+	worldMemory = 4   // crawls in which they do so, per source
 	remembered  = 4   // cycles that a source counts as having then
 	dispersions = 50  // cycles over which the dispersion is averaged
 )
@@ -35,15 +36,16 @@ func (s *Source) jumped(z, harvest float64) bool {
 		if max(s.Rise, s.Fall) > alarm {
 			return true
 		}
+		e = max(-3*sigma, min(3*sigma, e))
 	}
 	s.Dispersion += max(1/float64(s.Cycles), 1./dispersions) * (e*e/mean - s.Dispersion)
 	return false
 }
 
 // count takes in whether the source of a crawl has jumped. share is the number of
-// sources that did so among the last N crawls.
+// sources that did so among the last 4N crawls.
 func (l *Learner) count(jumped bool, now int) {
-	l.share -= l.share / float64(len(l.src))
+	l.share -= l.share / (worldMemory * float64(len(l.src)))
 	if !jumped {
 		return
 	}

@@ -26,7 +26,7 @@ type Learner struct {
 	price   float64 // λ, interest per budget unit
 	harvest float64 // h, running mean of the harvest per budget unit that was crawled
 	plan    float64 // Σ C/θ, what the thresholds spend per epoch
-	share   float64 // sources that jumped among the last N crawls
+	share   float64 // sources that jumped among the last 4N crawls
 	changed int     // epoch of the last change of the world
 
 	small critic.Small
@@ -94,7 +94,7 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		l.gather(o, l.wake)
 	}
 	l.firstCrawls(o)
-	return l.choose(dst, o, l.price == 0)
+	return l.choose(dst, o, l.price)
 }
 
 // follow takes up a view that does not follow the one before: another world, or

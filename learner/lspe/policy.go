@@ -10,16 +10,19 @@ import (
 // draws nothing: it crawls those that are furthest beyond their thresholds.
 type Policy struct {
 	schedule
-	src     []Waiting // Reach is +Inf for a source that is never crawled
-	epoch   int
-	onlyDue bool // at price 0
+	src   []Waiting // Reach is +Inf for a source that is never crawled
+	epoch int
+	price float64
 }
 
 var _ env.Policy[env.Online] = (*Policy)(nil)
 
 // Frozen returns the policy that would be deployed now.
 func (l *Learner) Frozen() *Policy {
-	p := &Policy{epoch: -1, src: make([]Waiting, len(l.src)), onlyDue: l.price == 0 && !l.cold}
+	p := &Policy{epoch: -1, src: make([]Waiting, len(l.src)), price: l.price}
+	if l.cold {
+		p.price = 1 // nothing is known: those that wait longest are crawled
+	}
 	p.schedule = newSchedule(env.Terms{Costs: l.costs, Budget: l.budget})
 	for i := range l.src {
 		p.src[i] = Waiting{Reach: l.Threshold(i), Slope: 1, ID: int32(i)}
@@ -57,5 +60,5 @@ func (p *Policy) Select(dst []int, o *env.Online) []int {
 	p.epoch = o.Epoch + 1
 	p.gather(o, func(i int32, _ int) Waiting { return p.src[i] })
 	p.ids, p.key = p.ids[:0], p.key[:0]
-	return p.choose(dst, o, p.onlyDue)
+	return p.choose(dst, o, p.price)
 }

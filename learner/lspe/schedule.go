@@ -107,15 +107,15 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 // choose appends to dst the sources of ids and key, and of those that wait the ones
 // with the greatest index, within the budget. At a price of 0 it leaves out who is
 // not due.
-func (s *schedule) choose(dst []int, o *env.Online, onlyDue bool) []int {
+func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	var due float64
 	for _, w := range s.waiting {
 		late := (float64(o.Epoch-int(w.Last))+half)/w.Reach - 1
 		if late >= 0 && o.Allowed(int(w.ID)) {
 			due += s.costs[w.ID]
 		}
-		if !onlyDue || late >= 0 {
-			s.ids, s.key = append(s.ids, w.ID), append(s.key, w.Slope*late)
+		if price > 0 || late >= 0 {
+			s.ids, s.key = append(s.ids, w.ID), append(s.key, price+w.Slope*late)
 		}
 	}
 	from := len(dst)
