@@ -55,7 +55,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 	for _, hi := range t.hi {
 		sum += hi
 	}
-	fs := features.Settings{Inputs: n, Separable: n > mostCrossed}
+	fs := features.Settings{Inputs: n, Degree: set.Degree, Separable: n > mostCrossed}
 	if set.Features == "unit" {
 		fs.Hi = slices.Clone(t.hi)
 		for i, hi := range fs.Hi {
@@ -69,7 +69,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 		phi = features.New(fs)
 	}
 	if phi.Len() > mostFeatures {
-		return nil, fmt.Errorf("%d sources make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, phi.Len(), mostFeatures)
+		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)
 	}
 	joint := critic.New(phi.Len(), 1, set.critic())
 	terms := in.Terms()

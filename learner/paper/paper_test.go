@@ -216,6 +216,7 @@ func TestSettings(t *testing.T) {
 		"kappa is NaN; allowed":        func(s *paper.Settings) { s.Kappa = math.NaN() },
 		"kappa_over is -1; allowed":    func(s *paper.Settings) { s.KappaOver = -1 },
 		"shift is NaN; allowed":        func(s *paper.Settings) { s.Shift = math.NaN() },
+		"degree is 7; allowed":         func(s *paper.Settings) { s.Degree = 7 },
 		"start is 1.5; allowed":        func(s *paper.Settings) { s.Start = 1.5 },
 		"b: step":                      func(s *paper.Settings) { s.B = critic.Constant(1) },
 		`reward is "literal"; allowed`: func(s *paper.Settings) { s.Price = "learned" },
@@ -242,7 +243,7 @@ func TestSettings(t *testing.T) {
 // TestTooManyFeatures: what no memory holds is refused before it is asked for.
 func TestTooManyFeatures(t *testing.T) {
 	_, err := paper.New(env.Lognormal(5000, 10, 1), paper.DefaultSettings(), stream.New(1))
-	if want := "5000 sources make 10000 features; allowed for this learner are 8192"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "5000 sources to degree 2 make 10000 features; allowed for this learner are 8192"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v; want %q", err, want)
 	}
 }

@@ -46,9 +46,11 @@ type Settings struct {
 	// Start is where in [u, u*] all thresholds begin: 0 at u, 1 at u*.
 	Start float64 `json:"start" toml:"start"`
 
-	// Features are "raw", of x, or "unit", of x/u*: all products of up to 20 sources,
-	// as in the paper, and squares only beyond; or those of a map of one's own.
+	// Features are "raw", polynomials of x, or "unit", of x/u*, to the Degree: all
+	// products up to 20 sources, as in the paper, and powers only beyond; or those
+	// of a map of one's own.
 	Features string `json:"features" toml:"features"`
+	Degree   int    `json:"degree" toml:"degree"`
 	// Tikhonov is "always", as the paper ran it, or "fallback": the running
 	// inverse, and the Tikhonov form where it is not trusted.
 	Tikhonov string  `json:"tikhonov" toml:"tikhonov"`
@@ -71,7 +73,7 @@ func DefaultSettings() Settings {
 		D:      critic.Steps{Scale: .1, Block: 30, Power: .7},
 		Margin: "state", Gradient: "sampled", Price: "none",
 		Reward: "literal", Act: "probabilistic", Start: .5,
-		Features: "raw",
+		Features: "raw", Degree: 2,
 		Tikhonov: "always", Delta: 1e4, Epsilon: critic.DefaultSettings().Epsilon,
 	}
 }
@@ -142,6 +144,8 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("kappa_over is %v; allowed is a finite number of epochs, or 0", s.KappaOver)
 	case math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0):
 		return fmt.Errorf("shift is %v; allowed is a finite number", s.Shift)
+	case s.Degree < 1 || s.Degree > 6:
+		return fmt.Errorf("degree is %d; allowed is 1 to 6", s.Degree)
 	case !(s.Start >= 0 && s.Start <= 1):
 		return fmt.Errorf("start is %v; allowed is 0 (at u) to 1 (at u*)", s.Start)
 	case s.B.At(1) >= 1:
