@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
 )
 
 // inverse is a running average of rank-one matrices and its inverse,
@@ -32,9 +33,17 @@ type inverse struct {
 	// Tikhonov form are those of DB̂D.
 	unit []float64
 
-	u, rest    []float64 // scratch
-	fallbacks  int       // solutions by Tikhonov because the inverse was not trusted
-	full, gram []float64 // DB̂D, which is B̂ itself where D is I, and its square; made when first needed
+	u, rest   []float64 // scratch
+	fallbacks int       // solutions by Tikhonov because the inverse was not trusted
+	dense     *dense    // made when the Tikhonov form is first needed
+}
+
+// dense is scratch of the Tikhonov form.
+type dense struct {
+	full     *mat.Dense    // DB̂D; B̂ itself where D is I
+	upper    *mat.SymDense // the same numbers
+	gram     *mat.SymDense // (DB̂D)²
+	x, image mat.VecDense
 }
 
 // add takes in w φφᵀ.
@@ -149,34 +158,36 @@ func (m *inverse) tikhonov(y, v []float64) {
 		clear(y) // the limit B → 0 for any δ > 0
 		return
 	}
-	if m.gram == nil {
-		m.full, m.gram = m.b, make([]float64, l*l)
+	if m.dense == nil {
+		full := m.b
 		if m.set.Scaled {
-			m.full = make([]float64, l*l)
+			full = make([]float64, l*l)
 		}
+		m.dense = &dense{full: mat.NewDense(l, l, full), upper: mat.NewSymDense(l, full), gram: mat.NewSymDense(l, nil)}
 	}
+	t, full := m.dense, m.dense.full.RawMatrix().Data
+	floats.MulTo(m.rest, m.unit, v)
 	for i, d := range m.unit {
 		for j := 0; m.set.Scaled && j < l; j++ {
-			m.full[i*l+j] = m.b[i*l+j] * d * m.unit[j]
+			full[i*l+j] = m.b[i*l+j] * d * m.unit[j]
 		}
 	}
-	full := blas64.Symmetric{Uplo: blas.Upper, N: l, Stride: l, Data: m.full}
-	gram := blas64.Symmetric{Uplo: blas.Upper, N: l, Stride: l, Data: m.gram}
-	floats.MulTo(m.rest, m.unit, v)
-	blas64.Symv(1, full, vector(m.rest), 0, vector(y))
+	t.x.SetRawVector(vector(m.rest))
+	t.image.MulVec(t.upper, &t.x)
 	const least = 1e-20
 	size := m.s * mean
 	delta := max(m.set.Delta/(size*size), least)
 	// Rounding in B² is of the order 10⁻¹⁶ of its greatest entry; where δ is
 	// below it, δ grows until the factorisation succeeds.
 	for range mostTries {
-		blas64.Syrk(blas.NoTrans, 1, m.square(m.full), 0, gram)
+		t.gram.SymOuterK(1, t.full)
 		for i := range l {
-			m.gram[i*l+i] += delta * mean * mean
+			t.gram.SetSym(i, i, t.gram.At(i, i)+delta*mean*mean)
 		}
 		// mat.Cholesky estimates a condition number each time, which at ℓ = 14
 		// is more than half of its work.
-		if f, ok := lapack64.Potrf(gram); ok {
+		if f, ok := lapack64.Potrf(t.gram.RawSymmetric()); ok {
+			copy(y, t.image.RawVector().Data)
 			solveTriangular(f.Data, y)
 			floats.Mul(y, m.unit)
 			return
