@@ -75,7 +75,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 20
+	version = 21
 )
 
 // Encode returns the contents of a state file.

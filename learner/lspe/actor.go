@@ -18,6 +18,9 @@ const (
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
 	trust = 2
+	// A cycle longer than 2θ + 1 counts as one of 2θ + 1: what comes that late
+	// says little about the threshold, and its powers would outweigh the others.
+	longest = 2
 )
 
 // act takes a step of the policy gradient:

@@ -84,6 +84,8 @@ func (l *Learner) restart(i int, age, harvest float64) {
 	s.Unit = l.round // of no power of z yet
 	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
 	s.From = s.Theta
+	age, harvest = l.shorten(s, age, harvest)
+	s.Common = l.pooled.at(age)
 	s.take(age, harvest, 1)
 	l.evaluate(i)
 	if l.set.Critic == "random" {

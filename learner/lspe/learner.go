@@ -167,6 +167,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 func (l *Learner) close(i int, age, harvest float64, now int) {
 	s := &l.src[i]
 	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
+	age, harvest = l.shorten(s, age, harvest)
 	l.pooled.add(age, harvest/l.level(s))
 	jumped := s.jumped(s.z(age), harvest)
 	l.count(jumped, now)
@@ -196,6 +197,14 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(s.span() / s.Theta))
 	return max(l.set.B.At(int(s.Cycles)), min(.5, math.Pow(left, 5)))
+}
+
+// shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
+func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
+	if most := longest*s.Theta + 1; age > most {
+		return most, harvest * l.pooled.at(most) / l.pooled.at(age)
+	}
+	return age, harvest
 }
 
 // updatePrice takes a step of the multiplier of the budget, on the slowest time
