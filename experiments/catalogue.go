@@ -33,13 +33,13 @@ type Entry struct {
 	Overruns func(settings any) bool
 	// New builds a policy, and Train a learner, from settings that Configure
 	// returned. One of them is nil.
-	New   func(k Known, settings any) (env.Agent, error)
-	Train func(k Known, settings any) (learner.Learner, error)
+	New   func(k Inputs, settings any) (env.Agent, error)
+	Train func(k Inputs, settings any) (learner.Learner, error)
 }
 
-// Known is what the constructor of a learner or a policy may use.
-type Known struct {
-	learner.Given
+// Inputs is what the constructor of a learner or a policy may use.
+type Inputs struct {
+	learner.Inputs
 	Marks env.Marks // law of the items' initial interest; empty where the model has none
 }
 
@@ -48,7 +48,7 @@ func (e *Entry) Learns() bool { return e.Train != nil }
 
 // Build builds an agent, and of a learner that as well. The settings are those
 // that Configure returned.
-func (e *Entry) Build(k Known, settings any) (env.Agent, learner.Learner, error) {
+func (e *Entry) Build(k Inputs, settings any) (env.Agent, learner.Learner, error) {
 	if !e.Learns() {
 		a, err := e.New(k, settings)
 		return a, nil, err
@@ -102,13 +102,13 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 const smallest = 4
 
 // policy makes the constructor of an entry without settings.
-func policy[O env.Knowledge](f func(k Known) env.Policy[O]) func(Known, any) (env.Agent, error) {
-	return func(k Known, _ any) (env.Agent, error) { return env.NewAgent(f(k)), nil }
+func policy[O env.Knowledge](f func(k Inputs) env.Policy[O]) func(Inputs, any) (env.Agent, error) {
+	return func(k Inputs, _ any) (env.Agent, error) { return env.NewAgent(f(k)), nil }
 }
 
 // model makes one of a policy that knows the model and nothing else.
-func model(f func(in env.Instance) env.Policy[env.Model]) func(Known, any) (env.Agent, error) {
-	return policy(func(k Known) env.Policy[env.Model] { return f(k.Instance) })
+func model(f func(in env.Instance) env.Policy[env.Model]) func(Inputs, any) (env.Agent, error) {
+	return policy(func(k Inputs) env.Policy[env.Model] { return f(k.Instance) })
 }
 
 // agent makes an agent of a policy whose construction may fail.
@@ -120,15 +120,15 @@ func agent[O env.Knowledge](p env.Policy[O], err error) (env.Agent, error) {
 }
 
 // tuned is an entry of a policy with settings.
-func tuned[S any, O env.Knowledge](e Entry, defaults S, build func(k Known, s *S) (env.Policy[O], error)) Entry {
+func tuned[S any, O env.Knowledge](e Entry, defaults S, build func(k Inputs, s *S) (env.Policy[O], error)) Entry {
 	e.Settings = func(env.Level) any { s := defaults; return &s }
-	e.New = func(k Known, s any) (env.Agent, error) { return agent(build(k, s.(*S))) }
+	e.New = func(k Inputs, s any) (env.Agent, error) { return agent(build(k, s.(*S))) }
 	return e
 }
 
 // byLevel chooses a constructor by what the world shows.
-func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, any) (env.Agent, error) {
-	return func(k Known, s any) (env.Agent, error) {
+func byLevel(model, observed func(Inputs, any) (env.Agent, error)) func(Inputs, any) (env.Agent, error) {
+	return func(k Inputs, s any) (env.Agent, error) {
 		if k.Level == env.LevelObserved {
 			return observed(k, s)
 		}
@@ -142,7 +142,7 @@ func byLevel(model, observed func(Known, any) (env.Agent, error)) func(Known, an
 func practice(name string, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
 	for i, suffix := range []string{"", "-relative"} {
 		e := Entry{Name: name + suffix, About: "intervals as " + name + " sets them", Levels: onlyOnline}
-		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Known, s *baselines.Practice) (env.Policy[env.Online], error) {
+		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
 			return build(k.Terms, *s), nil
 		}))
 	}
@@ -171,7 +171,7 @@ func Learners() (all []*Entry) {
 	for _, k := range learner.Kinds {
 		all = append(all, &Entry{
 			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
-			Train: func(g Known, s any) (learner.Learner, error) { return k.New(g.Given, s) },
+			Train: func(g Inputs, s any) (learner.Learner, error) { return k.New(g.Inputs, s) },
 		})
 	}
 	return all
@@ -190,41 +190,41 @@ func Register(e Entry) {
 var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
 		model(baselines.NewWhittle),
-		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
+		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
 	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed", Misled: true, New: model(baselines.NewWhittle)},
 	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", Packs: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
-		New: policy(func(k Known) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
-	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: policy(func(k Known) env.Policy[env.Observed] {
+		New: policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
+	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
 		return baselines.NewStochasticWhittle(k.Instance, k.Marks)
 	})},
-	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: policy(func(k Known) env.Policy[env.Observed] {
+	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
 		return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
 	})},
-	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Known, _ any) (env.Agent, error) {
+	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Inputs, _ any) (env.Agent, error) {
 		o, err := baselines.SolveOptimum(k.Instance)
 		return agent[env.Model](o, err)
 	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
 	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
-		baselines.RelaxedOptions{}, func(k Known, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
+		baselines.RelaxedOptions{}, func(k Inputs, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
 			return baselines.NewRelaxedControl(k.Instance, s)
 		}),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
-		policy(func(k Known) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
+		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
 	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(baselines.NewEvenSchedule)},
 	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline},
-		forecast.CertaintySettings(), func(k Known, s *forecast.Settings) (env.Policy[env.Online], error) {
+		forecast.CertaintySettings(), func(k Inputs, s *forecast.Settings) (env.Policy[env.Online], error) {
 			return forecast.New(k.Terms, s)
 		}),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
-		baselines.DefaultQWhittle(), func(k Known, s *baselines.QWhittle) (env.Policy[env.Online], error) {
+		baselines.DefaultQWhittle(), func(k Inputs, s *baselines.QWhittle) (env.Policy[env.Online], error) {
 			return baselines.NewQWhittle(k.Terms, s, k.Rand)
 		}),
 	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds"},
-		baselines.DefaultSalmut(), func(k Known, s *baselines.Salmut) (env.Policy[env.Online], error) {
+		baselines.DefaultSalmut(), func(k Inputs, s *baselines.Salmut) (env.Policy[env.Online], error) {
 			return baselines.NewSalmut(k.Terms, s, k.Rand)
 		}),
 },
@@ -233,7 +233,7 @@ var policies = slices.Concat([]Entry{
 	practice("stormcrawler", baselines.NewStormCrawler),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest",
-			New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
+			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
 		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 	})
 
@@ -242,7 +242,7 @@ func SavedEntry(name string, s *learner.Saved) *Entry {
 	return &Entry{
 		Name: name, About: "what a saved learner has learned", Levels: []env.Level{s.Level()},
 		Overruns: func(any) bool { return s.Overruns() },
-		New:      func(k Known, _ any) (env.Agent, error) { return s.Policy(k.Terms) },
+		New:      func(k Inputs, _ any) (env.Agent, error) { return s.Policy(k.Terms) },
 	}
 }
 

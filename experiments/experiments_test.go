@@ -163,8 +163,8 @@ func recorded(t *testing.T, days int) Scene {
 
 // A constructor is told what the world is: its level and the law of its marks.
 func TestKnown(t *testing.T) {
-	var got Known
-	e := &Entry{Name: "asking", New: func(k Known, _ any) (env.Agent, error) {
+	var got Inputs
+	e := &Entry{Name: "asking", New: func(k Inputs, _ any) (env.Agent, error) {
 		got = k
 		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil
 	}}
@@ -219,24 +219,24 @@ func TestPolicySettings(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name  string
-		plain func(k Known) (env.Agent, error)
+		plain func(k Inputs) (env.Agent, error)
 		keys  map[string]any // another value of each setting
 	}{
-		{"certainty", func(k Known) (env.Agent, error) {
+		{"certainty", func(k Inputs) (env.Agent, error) {
 			s := forecast.CertaintySettings()
 			return agent(forecast.New(k.Terms, &s))
 		}, map[string]any{"optimism": 0.}},
-		{"q-whittle", func(k Known) (env.Agent, error) { return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand)) },
+		{"q-whittle", func(k Inputs) (env.Agent, error) { return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},
-		{"salmut", func(k Known) (env.Agent, error) { return agent(baselines.NewSalmut(k.Terms, nil, k.Rand)) },
+		{"salmut", func(k Inputs) (env.Agent, error) { return agent(baselines.NewSalmut(k.Terms, nil, k.Rand)) },
 			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
-		{"relaxed", func(k Known) (env.Agent, error) { return agent(baselines.NewRelaxedControl(k.Instance, nil)) },
+		{"relaxed", func(k Inputs) (env.Agent, error) { return agent(baselines.NewRelaxedControl(k.Instance, nil)) },
 			map[string]any{"price": 90., "first": 3., "exact": true}},
 	} {
 		e := find(t, x.name)[0]
 		usual := earn(e, nil)
 		plain := *e
-		plain.Settings, plain.New = nil, func(k Known, _ any) (env.Agent, error) { return x.plain(k) }
+		plain.Settings, plain.New = nil, func(k Inputs, _ any) (env.Agent, error) { return x.plain(k) }
 		if got := earn(&plain, nil); got != usual {
 			t.Errorf("%s with its defaults %+v, without settings %+v", x.name, usual, got)
 		}

@@ -34,7 +34,7 @@ func (m linear) To(dst, x []float64) []float64 { copy(dst, x); return dst }
 func TestRegister(t *testing.T) {
 	before := policies
 	t.Cleanup(func() { policies = before })
-	Register(Entry{Name: "even", About: "the source that has waited longest", New: policy(func(k Known) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })})
+	Register(Entry{Name: "even", About: "the source that has waited longest", New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })})
 	RegisterWorld("lossy", func(in env.Instance, level env.Level) (Scene, error) {
 		return Scene{Instance: in, Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
 			w, err := env.NewMean(in, overrun)

@@ -144,7 +144,7 @@ func (c *Crawler) terms() env.Terms {
 // build takes up a learner of the sources, or begins one.
 func (c *Crawler) build(l Learner) (err error) {
 	if l == nil {
-		l, err = c.kind.New(Given{Terms: c.terms(), Level: env.LevelOnline, Rand: stream.New(c.opt.Seed, stream.Policy)}, c.opt.Settings)
+		l, err = c.kind.New(Inputs{Terms: c.terms(), Level: env.LevelOnline, Rand: stream.New(c.opt.Seed, stream.Policy)}, c.opt.Settings)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (c *Crawler) Add(name string, s Source) error {
 		c.grow()
 	}
 	c.src[i] = place{Name: name, Rules: s, Added: max(0, c.view.Epoch)}
-	c.settle(i)
+	c.enlist(i)
 	c.view.Last[i], c.limits.NotBefore[i] = -1, 0
 	c.open.Add(i, s.Cost)
 	c.postpone(i)
@@ -200,8 +200,8 @@ func (c *Crawler) grow() {
 	c.limits.Group = append(c.limits.Group, 0)
 }
 
-// settle makes source i known by its name and group.
-func (c *Crawler) settle(i int) {
+// enlist makes source i known by its name and group.
+func (c *Crawler) enlist(i int) {
 	p := &c.src[i]
 	c.place[p.Name] = i
 	g, ok := c.groups[p.Rules.Group]

@@ -100,7 +100,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		if err := c.check(p.Name, p.Rules); err != nil {
 			return nil, err
 		}
-		c.settle(i)
+		c.enlist(i)
 		if p.Rules.Longest > 0 {
 			c.overdue.Add(i, p.Due)
 		}
@@ -124,7 +124,7 @@ func Continue(o CrawlerOptions, t env.Terms, l Learner, v *env.Online) (*Crawler
 		c.grow()
 		c.src[i] = place{Name: name, Rules: Source{Cost: t.Costs[i]}}
 		c.view.Last[i], c.limits.NotBefore[i] = v.Last[i], v.Last[i]+1
-		c.settle(i)
+		c.enlist(i)
 	}
 	return c, c.build(l)
 }

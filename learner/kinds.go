@@ -22,7 +22,7 @@ var lspeKind = Kind{
 		s := lspe.DefaultSettings()
 		return &s
 	},
-	New: func(g Given, settings any) (Learner, error) {
+	New: func(g Inputs, settings any) (Learner, error) {
 		if s, ok := settings.(*observed.Settings); ok {
 			l, err := observed.New(g.Terms, s, g.Rand)
 			return lspeObserved{l}, err
@@ -60,7 +60,7 @@ var forecastKind = Kind{
 	About:    "Whittle's index of what is foretold from crawled items",
 	Levels:   []env.Level{env.LevelOnline},
 	Settings: func(env.Level) any { s := forecast.DefaultSettings(); return &s },
-	New: func(g Given, settings any) (Learner, error) {
+	New: func(g Inputs, settings any) (Learner, error) {
 		l, err := forecast.New(g.Terms, settings.(*forecast.Settings))
 		return forecastLearner{l}, err
 	},
@@ -81,7 +81,7 @@ var paperKind = Kind{
 	Levels:   []env.Level{env.LevelModel},
 	Settings: func(env.Level) any { s := paper.DefaultSettings(); return &s },
 	Overruns: func(s any) bool { return s.(*paper.Settings).Act == "probabilistic" },
-	New: func(g Given, s any) (Learner, error) {
+	New: func(g Inputs, s any) (Learner, error) {
 		l, err := paper.New(g.Instance, *s.(*paper.Settings), g.Rand)
 		if err != nil {
 			return nil, err

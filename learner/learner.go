@@ -45,8 +45,8 @@ type Metric struct {
 	Value float64
 }
 
-// Given is what a learner is built from.
-type Given struct {
+// Inputs is what a learner is built from.
+type Inputs struct {
 	Instance env.Instance // parameters of the sources: the true ones, or fitted ones
 	Terms    env.Terms    // what every crawler knows; all that an online learner is given
 	Level    env.Level    // what it will see of the world
@@ -65,7 +65,7 @@ type Kind struct {
 	// nil if none do.
 	Overruns func(settings any) bool
 	// New builds a learner from settings as Settings returns them.
-	New func(g Given, settings any) (Learner, error)
+	New func(g Inputs, settings any) (Learner, error)
 }
 
 // Kinds are all kinds; the first is the default.

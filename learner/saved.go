@@ -156,7 +156,7 @@ func (s *Saved) Learner(t env.Terms) (Learner, error) {
 	}
 	in := s.config.Instance
 	in.Budget = t.Budget
-	l, err := s.kind.New(Given{in, t, s.config.Knowledge, stream.New(0, stream.Policy)}, s.settings)
+	l, err := s.kind.New(Inputs{in, t, s.config.Knowledge, stream.New(0, stream.Policy)}, s.settings)
 	if err != nil {
 		return nil, err
 	}

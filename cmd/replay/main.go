@@ -67,13 +67,13 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	log := operands[0]
 	switch {
-	case f.Given("crawls-per-hour") && f.Given("every"):
+	case f.IsSet("crawls-per-hour") && f.IsSet("every"):
 		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
-	case now != "" && !slices.Contains(replay.Rules, now) && (f.Given("crawls-per-hour") || f.Given("every")):
+	case now != "" && !slices.Contains(replay.Rules, now) && (f.IsSet("crawls-per-hour") || f.IsSet("every")):
 		return cli.Usagef("the crawls of -now say how many there are; leave out -crawls-per-hour and -every")
-	case f.Given("crawls-per-hour") && !(q.Rate > 0 && q.Rate <= math.MaxFloat64):
+	case f.IsSet("crawls-per-hour") && !(q.Rate > 0 && q.Rate <= math.MaxFloat64):
 		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", q.Rate)
-	case f.Given("every") && period < time.Second:
+	case f.IsSet("every") && period < time.Second:
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
@@ -81,7 +81,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	if q.Late, err = hoursLate(told); err != nil {
 		return cli.Usagef("-told %w", err)
 	}
-	if f.Given("longest") && longest < time.Minute {
+	if f.IsSet("longest") && longest < time.Minute {
 		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
 	}
 	q.Longest = longest.Hours()

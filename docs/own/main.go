@@ -67,7 +67,7 @@ func init() {
 	learner.Register(learner.Kind{
 		Name: "tracker", About: "crawls by an average of what was found", Levels: []env.Level{env.LevelOnline},
 		Settings: func(env.Level) any { return &settings{Step: .1} },
-		New: func(g learner.Given, s any) (learner.Learner, error) {
+		New: func(g learner.Inputs, s any) (learner.Learner, error) {
 			rates := slices.Repeat([]float64{unknown}, len(g.Terms.Costs))
 			return &tracker{s.(*settings).Step, rates, baselines.NewSelector(g.Terms.Costs, g.Terms.Budget)}, nil
 		},

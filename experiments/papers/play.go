@@ -86,7 +86,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 
 // measure plays readings on the tapes of the seed, each on that of its law.
 func (x *record) measure(ctx context.Context, all []reading, tapes map[string]tape) error {
-	runs := map[string]run{} // some are measured in more than one way
+	runs := map[string]trajectory{} // some are measured in more than one way
 	for _, r := range all {
 		played, done := runs[r.plays]
 		if !done {
@@ -104,14 +104,14 @@ func (x *record) measure(ctx context.Context, all []reading, tapes map[string]ta
 	return nil
 }
 
-// run is what playing a reading brought.
-type run struct {
+// trajectory is what playing a reading brought.
+type trajectory struct {
 	experiments.Outcome
 	crawled []float64 // of every epoch, 1 where the source of the reading was crawled, if it has one
 }
 
 // play plays a reading on a tape, for so many epochs if it has none of its own.
-func (r reading) play(t tape, steps int, seed uint64) (x run, err error) {
+func (r reading) play(t tape, steps int, seed uint64) (x trajectory, err error) {
 	in := env.Paper(cmp.Or(r.Budget, 1))
 	agent, overrun, err := r.agent(in, seed)
 	if err != nil {
@@ -156,7 +156,7 @@ func (r reading) agent(in env.Instance, seed uint64) (a env.Agent, overrun bool,
 	if err != nil {
 		return a, false, err
 	}
-	a, _, err = e.Build(experiments.Known{Given: learner.Given{
+	a, _, err = e.Build(experiments.Inputs{Inputs: learner.Inputs{
 		Instance: in, Terms: in.Terms(), Level: cmp.Or(r.Level, e.FirstLevel()), Rand: stream.New(seed, stream.Policy),
 	}}, settings)
 	return a, e.Overruns != nil && e.Overruns(settings), err
@@ -169,7 +169,7 @@ type always int
 func (i always) Select(dst []int, _ *env.Model) []int { return append(dst, int(i)) }
 
 // measure returns what the reading measures of a run.
-func (r reading) measure(x run) float64 {
+func (r reading) measure(x trajectory) float64 {
 	const settled = 100 // epochs; patterns need time
 	switch {
 	case r.Measure == "over":

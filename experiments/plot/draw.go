@@ -42,8 +42,8 @@ func (f Figure) SVG() ([]byte, error) {
 	sans(&p.Legend.TextStyle, 10)
 	p.Legend.Left, p.Legend.Top, p.Legend.Padding = true, true, vg.Points(2)
 	legend := p.Legend // gonum would draw its own over the data
-	f.X.settle(&p.X)
-	f.Y.settle(&p.Y)
+	f.X.style(&p.X)
+	f.Y.style(&p.Y)
 	f.addTo(p, &legend)
 	f.X.limit(&p.X)
 	f.Y.limit(&p.Y)
@@ -108,8 +108,8 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// settle makes an axis of a plot look as this one.
-func (a *Axis) settle(to *plot.Axis) {
+// style makes an axis of a plot look as this one.
+func (a *Axis) style(to *plot.Axis) {
 	to.Label.Text, to.Color, to.Tick.Color = a.Label, ink, ink
 	sans(&to.Label.TextStyle, 11)
 	sans(&to.Tick.Label, 10)

@@ -140,7 +140,7 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 			l.Low = min(l.key[last], l.Low+(l.key[last]-l.Low)/l.Prices)
 		}
 	}
-	l.settle(o, cost, longest)
+	l.putToSleep(o, cost, longest)
 	return dst
 }
 

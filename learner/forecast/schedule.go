@@ -41,8 +41,8 @@ const (
 	enough      = 2  // budgets that those that are awake cost at least,
 )
 
-// begin puts all sources of which something is known among those that are awake.
-func (l *Learner) begin(epoch int) {
+// wakeAll puts all sources of which something is known among those that are awake.
+func (l *Learner) wakeAll(epoch int) {
 	l.Wake, l.Line, l.Awake, l.Next = make([]int32, len(l.terms.Costs)), nil, nil, epoch
 	l.fillRing()
 	for i, cost := range l.terms.Costs {
@@ -99,7 +99,7 @@ func (s *schedule) present() {
 func (l *Learner) rouse(o *env.Online) (cost float64) {
 	s := &l.schedule
 	if s.Wake == nil || o.Epoch <= l.Epoch {
-		l.begin(o.Epoch)
+		l.wakeAll(o.Epoch)
 	}
 	s.present()
 	var unknown float64
@@ -134,10 +134,10 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 	return cost
 }
 
-// settle puts to sleep who is not allowed yet and, of the others, which cost so much,
+// putToSleep puts to sleep who is not allowed yet and, of the others, which cost so much,
 // those with the least index that are far from their threshold, for half of the way:
 // what is thought of them and of the price may change.
-func (l *Learner) settle(o *env.Online, cost, longest float64) {
+func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	s := &l.schedule
 	sleep := func(i int, wait float64) {
 		if until := o.Epoch + int(wait); until > o.Epoch && until >= s.ring.Next() {

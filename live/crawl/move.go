@@ -101,7 +101,7 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 		}
 	}
 	commit.Wait()
-	return len(items), cmp.Or(c.begin(), c.enroll(), c.replay())
+	return len(items), cmp.Or(c.beginLearner(), c.enroll(), c.replay())
 }
 
 // Plan writes the looks of the time to come, as they come if each finds what is

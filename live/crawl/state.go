@@ -110,7 +110,7 @@ func (c *Crawler) load() error {
 func (c *Crawler) loadLearner() error {
 	data, err := c.store.Value(learnerName)
 	if err != nil || data == nil {
-		return cmp.Or(err, c.begin())
+		return cmp.Or(err, c.beginLearner())
 	}
 	var kept snapshot
 	if err := json.Unmarshal(data, &kept); err != nil {
@@ -122,7 +122,7 @@ func (c *Crawler) loadLearner() error {
 	}
 	epoch, budget := c.opt.epoch()
 	if s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
-		return c.begin()
+		return c.beginLearner()
 	}
 	c.learner = l
 	c.seq, c.stats = kept.Seq, kept.Stats
@@ -138,8 +138,8 @@ func decode(state []byte) (*learner.Crawler, *learner.Saved, error) {
 	return l, s, err
 }
 
-// begin begins the learner anew, at the first entry of the journal.
-func (c *Crawler) begin() (err error) {
+// beginLearner begins the learner anew, at the first entry of the journal.
+func (c *Crawler) beginLearner() (err error) {
 	start := c.opt.Now()
 	err = c.journal(0, func(e *entry) bool {
 		start = e.At

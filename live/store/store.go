@@ -154,8 +154,8 @@ func (s *Store) write() {
 	}
 }
 
-// look notes whether the disk is nearly full, if it has not just been looked at.
-func (s *Store) look() {
+// measureDisk notes whether the disk is nearly full, if it has not just been looked at.
+func (s *Store) measureDisk() {
 	if time.Since(s.looked) < lookEvery {
 		return
 	}
@@ -166,8 +166,8 @@ func (s *Store) look() {
 
 var errClosed = errors.New("store: closed")
 
-// begin locks the store for a call that writes.
-func (s *Store) begin() error {
+// lockForWrite locks the store for a call that writes.
+func (s *Store) lockForWrite() error {
 	s.mu.Lock()
 	for s.batch.Len() > maxBatch && !s.closed {
 		s.room.Wait()
@@ -176,7 +176,7 @@ func (s *Store) begin() error {
 		s.mu.Unlock()
 		return errClosed
 	}
-	if s.look(); s.full {
+	if s.measureDisk(); s.full {
 		s.mu.Unlock()
 		return ErrFull
 	}
@@ -219,7 +219,7 @@ func (s *Store) ensure(id schedule.ID) *schedule.Queue {
 
 // Discover schedules a URL that is not known yet, and reports whether it was so.
 func (s *Store) Discover(id schedule.ID, due, created int64, data []byte) (bool, *Commit, error) {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return false, nil, err
 	}
 	q := s.ensure(id)
@@ -240,7 +240,7 @@ type Value struct {
 // One that is not known yet becomes known at the time created. Values are kept with
 // it: all of that, or nothing.
 func (s *Store) Put(id schedule.ID, due, created int64, data []byte, values ...Value) (*Commit, error) {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return nil, err
 	}
 	q := s.ensure(id)
@@ -283,7 +283,7 @@ type Record struct {
 // Take hands out URLs that are due, as [schedule.Schedule.Take] does, and returns
 // when their holds are on disk.
 func (s *Store) Take(r schedule.Request) (records []Record, queues int, err error) {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return nil, 0, err
 	}
 	taken := s.sched.Take(nil, r)
@@ -408,7 +408,7 @@ func (s *Store) View(now int64, f func(*schedule.Schedule)) {
 
 // Change changes the limits of a queue, and reports whether there is such a queue.
 func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, error) {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return false, err
 	}
 	q := s.sched.Lookup(crawl, key)
@@ -424,7 +424,7 @@ func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, 
 
 // SetDelay changes the delay of queues without one of their own, ms.
 func (s *Store) SetDelay(delay int64) error {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return err
 	}
 	s.sched.SetDelay(delay)
@@ -435,7 +435,7 @@ func (s *Store) SetDelay(delay int64) error {
 
 // Remove forgets a queue, or a crawl if key is nil, and returns how many URLs it had.
 func (s *Store) Remove(crawl string, key *string) (n int, err error) {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return 0, err
 	}
 	var queues []*schedule.Queue
@@ -465,7 +465,7 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 		if key != "" && key != q.Key {
 			continue
 		}
-		if err := s.begin(); err != nil {
+		if err := s.lockForWrite(); err != nil {
 			return n, err
 		}
 		if q == s.sched.Lookup(crawl, q.Key) { // it was not removed meanwhile
@@ -485,7 +485,7 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 
 // SetValue keeps a value of the caller's.
 func (s *Store) SetValue(name string, data []byte) error {
-	if err := s.begin(); err != nil {
+	if err := s.lockForWrite(); err != nil {
 		return err
 	}
 	s.setValues([]Value{{name, data}})

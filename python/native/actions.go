@@ -23,8 +23,8 @@ func action[T any](w *Worlds, k, n int) []T {
 	return unsafe.Slice((*T)(w.actions), (k+1)*n)[k*n:]
 }
 
-// choose settles the crawls of worlds from number lo up to hi.
-func (w *Worlds) choose(h *hand, lo, hi int) error {
+// takeActions settles the crawls of worlds from number lo up to hi.
+func (w *Worlds) takeActions(h *hand, lo, hi int) error {
 	n := w.n
 	chosen := w.form == scores32 && w.single && greatest != nil
 	if chosen && greatest(w, lo, hi) == 0 {

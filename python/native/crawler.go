@@ -42,7 +42,7 @@ func newCrawler(run experiments.Run) (*crawler, error) {
 }
 
 func (c *crawler) functions() functions {
-	return functions{"describe": c.describe, "select": c.choose, "update": c.update, "save": c.save}
+	return functions{"describe": c.describe, "select": c.selectSources, "update": c.update, "save": c.save}
 }
 
 // describe says who the crawler is.
@@ -59,8 +59,8 @@ func (c *crawler) describe() map[string]any {
 	}
 }
 
-// look returns the view, with the true states where these are seen.
-func (c *crawler) look(state []float64) (*env.Observed, error) {
+// observe returns the view, with the true states where these are seen.
+func (c *crawler) observe(state []float64) (*env.Observed, error) {
 	if c.level != env.LevelObserved {
 		state = nil
 	} else if len(state) != len(c.terms.Costs) {
@@ -69,9 +69,9 @@ func (c *crawler) look(state []float64) (*env.Observed, error) {
 	return &env.Observed{Model: c.books.View().Model, State: state}, nil
 }
 
-// choose returns the sources to crawl now.
-func (c *crawler) choose(state []float64) ([]int, error) {
-	v, err := c.look(state)
+// selectSources returns the sources to crawl now.
+func (c *crawler) selectSources(state []float64) ([]int, error) {
+	v, err := c.observe(state)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (c *crawler) choose(state []float64) ([]int, error) {
 // states that are seen there. What it refuses changes nothing. It fills in the ages
 // of the crawls.
 func (c *crawler) update(crawls []env.Crawled, next []float64) error {
-	if _, err := c.look(next); err != nil {
+	if _, err := c.observe(next); err != nil {
 		return err
 	}
 	var sources []int
@@ -99,7 +99,7 @@ func (c *crawler) update(crawls []env.Crawled, next []float64) error {
 	for k := range booked {
 		crawls[k].Age = booked[k].Age
 	}
-	v, err := c.look(next)
+	v, err := c.observe(next)
 	c.agent.Update(crawls, v)
 	return err
 }

@@ -30,7 +30,7 @@ func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 	t.Helper()
 	var total float64
 	for range epochs {
-		pick, err := c.choose(nil)
+		pick, err := c.selectSources(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +99,11 @@ func TestCrawlerSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step := range 500 {
-		a, err := c.choose(nil)
+		a, err := c.selectSources(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := again.choose(nil)
+		b, err := again.selectSources(nil)
 		if err != nil || !slices.Equal(a, b) {
 			t.Fatalf("step %d: %v and %v (%v)", step, a, b, err)
 		}
@@ -132,7 +132,7 @@ func TestCrawlerSavedAfterOtherCrawls(t *testing.T) {
 	for source := range 8 {
 		c := built(t, "lognormal:8", "lspe")
 		for range 3 {
-			if _, err := c.choose(nil); err != nil {
+			if _, err := c.selectSources(nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.update([]env.Crawled{{Source: source}}, nil); err != nil {

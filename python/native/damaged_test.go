@@ -46,7 +46,7 @@ func crawls(t *testing.T, c *crawler, epochs int) {
 		state = []float64{5, 5, 5, 5}
 	}
 	for range epochs {
-		pick, err := c.choose(state)
+		pick, err := c.selectSources(state)
 		var got []env.Crawled
 		for _, i := range pick {
 			got = append(got, env.Crawled{Source: i, Interest: 3, Items: []env.Item{{Age: .5, Interest: 3}}})

@@ -28,8 +28,8 @@ type site struct {
 	round float64 // 0 for ages in epochs
 }
 
-// open opens the scene of a seed and measures it.
-func (w *Worlds) open(seed uint64) (*site, error) {
+// openSite opens the scene of a seed and measures it.
+func (w *Worlds) openSite(seed uint64) (*site, error) {
 	r, err := resolve(new(experiments.Engine), w.set.Run, seed)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (at *site) age(epochs int) float64 {
 // dynamics are what goes on in worlds. Two calls about other worlds may be made at
 // the same time.
 type dynamics interface {
-	begin(k int) error // an episode of world k, under its seed
+	beginEpisode(k int) error // an episode of world k, under its seed
 	// step has worlds from number lo up to hi crawl what was chosen, go on to their
 	// epochs, and write what they bring and what is seen then. With still, and where
 	// an episode has just begun, it only shows.
@@ -102,7 +102,7 @@ func newStepped(w *Worlds) *stepped {
 
 func (d *stepped) age(k, i int) int { return d.world[k].View().Age(i) }
 
-func (d *stepped) begin(k int) (err error) {
+func (d *stepped) beginEpisode(k int) (err error) {
 	n, set := d.w.n, &d.w.set
 	clear(d.found[k*n : (k+1)*n])
 	d.world[k], err = d.w.at[k].Open(d.w.seed[k], d.w.at[k].level, set.Window > 0)

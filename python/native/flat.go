@@ -61,7 +61,7 @@ func flatten(w *Worlds) dynamics {
 
 func (d *flat) age(k, i int) int { return d.w.epoch[k] - int(d.last[k*d.w.n+i]) }
 
-func (d *flat) begin(k int) error {
+func (d *flat) beginEpisode(k int) error {
 	lo, hi := k*d.w.n, (k+1)*d.w.n
 	copy(d.x[lo:hi], d.gain)
 	clear(d.found[lo:hi])

@@ -119,7 +119,7 @@ type hand struct {
 // openWorlds sets worlds up. They are reset before their first step.
 func openWorlds(set worldSettings) (*Worlds, error) {
 	w := &Worlds{set: set}
-	at, err := w.open(0)
+	at, err := w.openSite(0)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n *Numbers) error {
 			if seeds != nil {
 				seed = seeds[k]
 			}
-			if err := w.begin(k, seed); err != nil {
+			if err := w.beginEpisode(k, seed); err != nil {
 				return err
 			}
 		}
@@ -185,16 +185,16 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n *Numbers) error {
 	return w.does.step(0, len(w.at), true)
 }
 
-// begin begins an episode of world k under a seed.
-func (w *Worlds) begin(k int, seed uint64) (err error) {
+// beginEpisode begins an episode of world k under a seed.
+func (w *Worlds) beginEpisode(k int, seed uint64) (err error) {
 	at := w.site
 	if at == nil {
-		if at, err = w.open(seed); err != nil {
+		if at, err = w.openSite(seed); err != nil {
 			return err
 		}
 	}
 	w.at[k], w.seed[k], w.epoch[k], w.over[k], w.got[k] = at, seed, 0, 0, nil
-	return w.does.begin(k)
+	return w.does.beginEpisode(k)
 }
 
 // clear has a world have no crawls.
@@ -210,7 +210,7 @@ func (w *Worlds) clear(k int) {
 func (w *Worlds) Step(actions unsafe.Pointer, form int, to unsafe.Pointer) error {
 	w.write(to)
 	w.actions, w.form = actions, form
-	if err := w.each((*Worlds).choose); err != nil {
+	if err := w.each((*Worlds).takeActions); err != nil {
 		return err
 	}
 	return w.each((*Worlds).step)
@@ -242,7 +242,7 @@ func (w *Worlds) of(k int, err error) error {
 func (w *Worlds) step(_ *hand, lo, hi int) error {
 	for k := lo; k < hi; k++ {
 		if w.over[k] != 0 {
-			if err := w.begin(k, stream.Mix(w.seed[k])); err != nil {
+			if err := w.beginEpisode(k, stream.Mix(w.seed[k])); err != nil {
 				return w.of(k, err)
 			}
 		} else if w.epoch[k]++; w.epoch[k] == w.about.Epochs {

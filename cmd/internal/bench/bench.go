@@ -46,7 +46,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if preset != "" {
 		return c.reproduce(ctx, clear, stdout, stderr)
 	}
-	if f.Given("random") && (f.Given("instance") || f.Given("budget") || f.Given("trace")) {
+	if f.IsSet("random") && (f.IsSet("instance") || f.IsSet("budget") || f.IsSet("trace")) {
 		return cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
 	}
 	var names []string
@@ -117,7 +117,7 @@ func (c *command) reproduce(ctx context.Context, clear func(), stdout, stderr io
 		return err
 	}
 	o := papers.Options{Seeds: c.Seeds, Seed: c.Run.Seed, Steps: c.Run.Steps, Batch: c.Batch}
-	if !c.Flags.Given("seeds") {
+	if !c.Flags.IsSet("seeds") {
 		o.Seeds = papers.DefaultSeeds
 	}
 	if err := papers.Pictures(cmp.Or(c.Batch.Dir, picturesDir), o.Seed); err != nil {

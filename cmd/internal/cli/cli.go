@@ -161,8 +161,8 @@ func (f *Flags) Only(why string, allowed ...string) error {
 	return err
 }
 
-// Given reports whether the flag was given.
-func (f *Flags) Given(name string) bool {
+// IsSet reports whether the flag was given.
+func (f *Flags) IsSet(name string) bool {
 	given := false
 	f.Visit(func(x *flag.Flag) { given = given || x.Name == name })
 	return given

@@ -52,7 +52,7 @@ func TestFlags(t *testing.T) {
 		f := NewFlags("x", "X does something.")
 		n := f.Int("n", 3, "`count` of things")
 		operands, done, err := f.ParseAll(strings.Fields(x.args), 2, nil)
-		if done || Status(err) != x.status || *n != x.n || strings.Join(operands, " ") != x.operands || f.Given("n") != (x.n == 5) {
+		if done || Status(err) != x.status || *n != x.n || strings.Join(operands, " ") != x.operands || f.IsSet("n") != (x.n == 5) {
 			t.Errorf("%s: n %d, operands %q, done %v, %v", x.args, *n, operands, done, err)
 		}
 	}

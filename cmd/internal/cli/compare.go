@@ -114,7 +114,7 @@ func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err erro
 // of returns the run of the flags, but for -set, for a policy of that name.
 func (c *Comparison) of(policy string) experiments.Run {
 	run := c.Run
-	if run.World.Trace != "" && !c.Flags.Given("steps") {
+	if run.World.Trace != "" && !c.Flags.IsSet("steps") {
 		run.Steps = math.MaxInt32 // as many as there are
 	}
 	if !strings.HasPrefix(policy, experiments.SavedPrefix) {

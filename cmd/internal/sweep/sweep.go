@@ -62,7 +62,7 @@ them. Called again, it runs what is missing.
 	if b.ReadOnly {
 		b.Shard = experiments.Shard{}
 	}
-	if !f.Given("out") {
+	if !f.IsSet("out") {
 		b.Dir = filepath.Join("results", cfg.Name)
 	}
 	cfg.Command = "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
