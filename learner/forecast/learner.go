@@ -18,7 +18,6 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/learner/estimate"
-	"ephemera/learner/internal/check"
 )
 
 // Settings are the settings of [Learner].
@@ -238,10 +237,7 @@ func (l *Learner) State() State { return State{l.est.Export(), l.schedule.clone(
 // SetState takes up a state that State returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	v := &s.Schedule
-	return cmp.Or(
-		check.Finite("credit and prices", []float64{v.Credit, v.Mean, v.Low, v.Prices}, 4),
-		l.est.Import(s.Estimates), l.restore(v))
+	return cmp.Or(l.est.Import(s.Estimates), l.restore(&s.Schedule))
 }
 
 // Policy is what was learned, as a policy that learns no more and draws nothing.

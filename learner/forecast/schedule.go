@@ -33,9 +33,7 @@ const (
 	gone   = -1 - iota // it was removed
 	unseen             // nothing is known of it, and it waits in line
 	woken
-)
 
-const (
 	sleepRounds = 2  // for how long a source sleeps at most
 	margin      = 24 // epochs before its threshold in which a source does not sleep: a day of hours
 	enough      = 2  // budgets that those that are awake cost at least,
