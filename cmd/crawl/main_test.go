@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,11 +27,8 @@ func TestMain(m *testing.M) { clitest.Main(m, main) }
 // them and how often they were asked for.
 func feeds(t *testing.T, n int) (opml string, asked *atomic.Int32) {
 	asked = new(atomic.Int32)
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/robots.txt" {
-			http.NotFound(w, r)
-			return
-		}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/feed", func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		w.Header().Set("ETag", `"1"`)
 		fmt.Fprintf(w, `<rss version="2.0"><channel><title>T%s</title>`, r.Host)
@@ -42,14 +37,13 @@ func feeds(t *testing.T, n int) (opml string, asked *atomic.Int32) {
 			fmt.Fprintf(w, `<item><guid>%d</guid><title>A title as long as they are</title><pubDate>%s</pubDate></item>`, k, at.UTC().Format(time.RFC1123Z))
 		}
 		io.WriteString(w, `</channel></rss>`)
-	}))
+	})
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Listener = l
-	s.Start()
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { l.Close() })
+	go http.Serve(l, mux)
 	text := "<opml><body>"
 	for k := range n {
 		text += fmt.Sprintf(`<outline xmlUrl="http://127.1.%d.%d:%d/feed"/>`, k/250, k%250+1, l.Addr().(*net.TCPAddr).Port)
@@ -71,7 +65,6 @@ func TestRuns(t *testing.T) {
 	opml, asked := feeds(t, 2)
 	dir := t.TempDir()
 	state, other, log := filepath.Join(dir, "state"), filepath.Join(dir, "other"), filepath.Join(dir, "log.csv.gz")
-	file := func(name, text string) string { return file(t, name, text) }
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -93,11 +86,11 @@ func TestRuns(t *testing.T) {
 		{[]string{"-opml", opml, "-dry", "-once"}, cli.Usage, "give one"},
 		{[]string{"-opml", opml, "-dry", "more"}, cli.Usage, "more"},
 		{[]string{"-opml", filepath.Join(t.TempDir(), "none"), "-dry"}, cli.Failure, "no such file"},
-		{[]string{"-opml", file("torn.opml", "<opml><body>"), "-dry"}, cli.Failure, "torn.opml: it is no OPML"},
-		{[]string{"-opml", file("empty.opml", "<opml/>"), "-dry"}, cli.Failure, "empty.opml: no outline has an xmlUrl"},
-		{[]string{"-opml", file("file.opml", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`), "-dry"}, cli.Failure, `xmlUrl is "file:///x"; allowed is an address with http or https`},
-		{[]string{"-opml", opml, "-dry", "-worth", file("worth.csv", "source,worth\na,11\n")}, cli.Failure, `worth.csv:2: worth is "11"; allowed is a number from 0 to 10`},
-		{[]string{"-opml", opml, "-import", file("log.csv", "source,published_unix\nelse,1700000000\n"), "-dir", filepath.Join(t.TempDir(), "state")}, cli.Failure, "no source of it is the address or the title of a feed"},
+		{[]string{"-opml", file(t, "torn.opml", "<opml><body>"), "-dry"}, cli.Failure, "torn.opml: it is no OPML"},
+		{[]string{"-opml", file(t, "empty.opml", "<opml/>"), "-dry"}, cli.Failure, "empty.opml: no outline has an xmlUrl"},
+		{[]string{"-opml", file(t, "file.opml", `<opml><body><outline xmlUrl="file:///x"/></body></opml>`), "-dry"}, cli.Failure, `xmlUrl is "file:///x"; allowed is an address with http or https`},
+		{[]string{"-opml", opml, "-dry", "-worth", file(t, "worth.csv", "source,worth\na,11\n")}, cli.Failure, `worth.csv:2: worth is "11"; allowed is a number from 0 to 10`},
+		{[]string{"-opml", opml, "-import", file(t, "log.csv", "source,published_unix\nelse,1700000000\n"), "-dir", filepath.Join(t.TempDir(), "state")}, cli.Failure, "no source of it is the address or the title of a feed"},
 	} {
 		said, _, err := clitest.Call(t, run, c.args...)
 		if err != nil {
@@ -127,28 +120,21 @@ func TestServe(t *testing.T) {
 	}
 	args = append(args, "-per-hour", "600", "-page", "127.0.0.1:0")
 	c := clitest.Process(t, args...)
-	said, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
+	said, _ := c.StdoutPipe()
+	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer c.Wait()
 	defer c.Process.Signal(os.Interrupt)
-	line, _ := bufio.NewReader(said).ReadString('\n')
-	_, rest, _ := strings.Cut(line, "http://")
-	address, _, _ := strings.Cut(rest, " ")
+	var address string
+	fmt.Fscanf(said, "Crawling; %s", &address)
 	get := func(path string) string {
-		res, err := http.Get("http://" + address + path)
+		res, err := http.Get(address + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text, _ := io.ReadAll(res.Body)
 		return string(text)
 	}
 	if page := get("/"); !strings.Contains(page, fmt.Sprintf("%d feeds", n)) {

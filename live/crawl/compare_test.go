@@ -1,13 +1,13 @@
 package crawl
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,13 +29,10 @@ type outcome struct {
 }
 
 // playFeeds has a scheduler look at feeds that show 20 items each.
-func playFeeds(t testing.TB, rec *env.Recording, w *env.Replay, s scheduler) *outcome {
+func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	o := &outcome{missed: rec.Rows}
 	step := func(look []int) {
-		crawls, err := w.Step(look)
-		if err != nil {
-			t.Fatal(err)
-		}
+		crawls := must(w.Step(look))
 		epochs := float64(w.View().Epoch) // since the recording began
 		for _, c := range crawls {
 			o.looks++
@@ -67,20 +64,16 @@ func playFeeds(t testing.TB, rec *env.Recording, w *env.Replay, s scheduler) *ou
 // ranking looks at the feeds with the highest keys.
 type ranking struct {
 	*baselines.Selector
-	keys  []float64
 	key   func(i int, o *env.Online) float64
 	heard func(c env.Crawled, epoch int)
 }
 
-func newRanking(t env.Terms) *ranking {
-	return &ranking{Selector: baselines.NewSelector(t.Costs, t.Budget), keys: make([]float64, len(t.Costs))}
-}
-
 func (r *ranking) Select(dst []int, o *env.Online) []int {
-	for i := range r.keys {
-		r.keys[i] = r.key(i, o)
+	keys := make([]float64, len(o.Last))
+	for i := range keys {
+		keys[i] = r.key(i, o)
 	}
-	return r.Top(dst, r.keys)
+	return r.Top(dst, keys)
 }
 
 func (r *ranking) Update(crawls []env.Crawled, next *env.Online) {
@@ -94,7 +87,7 @@ func (r *ranking) Update(crawls []env.Crawled, next *env.Online) {
 // where the last is a week, two or four old. It asks for the most overdue first.
 func commaFeed(t env.Terms, relative bool) scheduler {
 	const longest, day = 4 * 3600.0, 86400.0
-	r, seen, interval := newRanking(t), make([][]float64, len(t.Costs)), make([]float64, len(t.Costs))
+	r, seen, interval := &ranking{Selector: baselines.NewSelector(t.Costs, t.Budget)}, make([][]float64, len(t.Costs)), make([]float64, len(t.Costs))
 	r.key = func(i int, o *env.Online) float64 {
 		switch age := float64(o.Age(i)) * t.Length; {
 		case o.Last[i] < 0:
@@ -132,7 +125,7 @@ func commaFeed(t env.Terms, relative bool) scheduler {
 // which most appears, each whenever a quarter could be looked at once, and at others as
 // soon as five items wait, so that few are missed.
 func halfFirst(t env.Terms, rec *env.Recording) scheduler {
-	r, rate, waits := newRanking(t), make([][168]float64, len(t.Costs)), make([]float64, len(t.Costs))
+	r, rate, waits := &ranking{Selector: baselines.NewSelector(t.Costs, t.Budget)}, make([][168]float64, len(t.Costs)), make([]float64, len(t.Costs))
 	rec.Each(func(i int, at int64, _ float64) {
 		rate[i][at/3600%168] += t.Length * 168 / float64(rec.Last-rec.First) // items in an epoch
 	})
@@ -157,20 +150,15 @@ func halfFirst(t env.Terms, rec *env.Recording) scheduler {
 
 // learned is the crawler's learner, as [Crawler] uses it.
 type learned struct {
-	testing.TB
 	*Crawler
 	env.Terms
 }
 
-func newLearned(t testing.TB, opt Options, terms env.Terms) scheduler {
-	l := learned{t, &Crawler{opt: opt}, terms}
-	var err error
-	l.learner, err = opt.newLearner(l.at(0))
-	for i := 0; i < len(terms.Costs) && err == nil; i++ {
-		err = l.learner.Add(fmt.Sprint(i), learner.Source{Shortest: opt.Shortest, Longest: opt.Longest})
-	}
-	if err != nil {
-		t.Fatal(err)
+func newLearned(opt Options, terms env.Terms) scheduler {
+	l := learned{&Crawler{opt: opt}, terms}
+	l.learner = must(opt.newLearner(l.at(0)))
+	for i := range terms.Costs {
+		check(l.learner.Add(fmt.Sprint(i), learner.Source{Shortest: opt.Shortest, Longest: opt.Longest}))
 	}
 	return l
 }
@@ -182,9 +170,7 @@ func (l learned) at(epochs float64) time.Time {
 
 func (l learned) Select(dst []int, o *env.Online) []int {
 	for _, name := range l.learner.Select(l.at(float64(o.Epoch)), math.MaxInt) {
-		var i int
-		fmt.Sscan(name, &i)
-		dst = append(dst, i)
+		dst = append(dst, must(strconv.Atoi(name)))
 	}
 	return dst
 }
@@ -196,9 +182,7 @@ func (l learned) Update(crawls []env.Crawled, next *env.Online) {
 		for _, it := range c.Items {
 			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})
 		}
-		if err := l.learn(&e); err != nil {
-			l.Fatal(err)
-		}
+		check(l.learn(&e))
 	}
 }
 
@@ -218,10 +202,7 @@ func TestAgainstRules(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Skip("no recordings here")
 		}
-		rec, err := env.ReadRecording(context.Background(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rec := must(env.ReadRecording(t.Context(), path))
 		from := rec.First + 20*86400
 		rec = rec.Between(from, min(rec.Last, from+200*86400))
 		for _, perHour := range []float64{20, 60} {
@@ -229,36 +210,25 @@ func TestAgainstRules(t *testing.T) {
 			length, budget := opt.epoch()
 			o := env.ReplayOptions{Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Shows: 20, Scrolls: true, Overrun: true}
 			best, least := math.Inf(1), math.MaxInt
-			play := func(who string, begin func(env.Terms) (scheduler, error)) *outcome {
-				in, err := rec.Fit(o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				w, err := env.NewReplay(rec, in, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, err := begin(w.Terms())
-				if err != nil {
-					t.Fatal(err)
-				}
-				o := playFeeds(t, rec, w, s)
+			play := func(who string, begin func(env.Terms) scheduler) *outcome {
+				w := must(env.NewReplay(rec, must(rec.Fit(o)), o))
+				o := playFeeds(rec, w, begin(w.Terms()))
 				t.Logf("%-12s %3.0f/h %-20s median %6.1f min, 90 %% %7.1f, missed %d, empty %.1f %%, %d looks", name, perHour, who, o.median, o.ninety, o.missed, 100*float64(o.empty)/float64(o.looks), o.looks)
 				return o
 			}
 			for suffix, relative := range map[string]bool{"": false, "-relative": true} {
 				how := baselines.Practice{Relative: relative}
-				for rule, begin := range map[string]func(env.Terms) (scheduler, error){
-					"miniflux":  func(t env.Terms) (scheduler, error) { return baselines.NewEntryFrequency(t, how), nil },
-					"nutch":     func(t env.Terms) (scheduler, error) { return baselines.NewNutch(t, how), nil },
-					"commafeed": func(t env.Terms) (scheduler, error) { return commaFeed(t, relative), nil },
+				for rule, begin := range map[string]func(env.Terms) scheduler{
+					"miniflux":  func(t env.Terms) scheduler { return baselines.NewEntryFrequency(t, how) },
+					"nutch":     func(t env.Terms) scheduler { return baselines.NewNutch(t, how) },
+					"commafeed": func(t env.Terms) scheduler { return commaFeed(t, relative) },
 				} {
 					o := play(rule+suffix, begin)
 					best, least = min(best, o.median), min(least, o.missed)
 				}
 			}
-			play("half first", func(t env.Terms) (scheduler, error) { return halfFirst(t, rec), nil })
-			mine := play("learner", func(terms env.Terms) (scheduler, error) { return newLearned(t, opt, terms), nil })
+			play("half first", func(t env.Terms) scheduler { return halfFirst(t, rec) })
+			mine := play("learner", func(terms env.Terms) scheduler { return newLearned(opt, terms) })
 			t.Logf("%s, %v per hour: median %.1f min, %.1f %% less than the best rule", name, perHour, mine.median, 100*(1-mine.median/best))
 			if mine.median > most*best || float64(mine.missed) > float64(least)+1e-4*float64(len(mine.delays)) {
 				t.Errorf("%s, %v per hour: median %.1f min, best rule %.1f; %d missed, %d", name, perHour, mine.median, best, mine.missed, least)

