@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -37,7 +38,7 @@ func (c *Crawler) Save() ([]byte, error) {
 		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Plan: c.plan, Done: c.done,
 	}
 	// Of millions of sources the state is encoded once, in place of s.State.
-	return encode(struct {
+	return json.Marshal(struct {
 		*Saved
 		State any `json:"learner"`
 	}{&s, c.learner.State()})

@@ -11,6 +11,7 @@
 package learner
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -97,7 +98,9 @@ func find(name string, level env.Level) (*Kind, error) {
 // restore decodes a state and hands it to set.
 func restore[S any](data []byte, set func(S) error) error {
 	var s S
-	if err := json.Unmarshal(data, &s); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
 		return err
 	}
 	return set(s)

@@ -3,9 +3,7 @@ package learner
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +27,8 @@ type config struct {
 	Instance  env.Instance   `toml:"instance"`
 }
 
-// Saved is a learner as data. A state file is one line of JSON that holds it, and ends
-// with a checksum: one that was damaged is refused as a whole. Learners look at the
-// numbers that they take up, for whoever alters some makes the checksum anew.
+// Saved is a learner as data. A state file is one line of JSON that holds it. Learners
+// look at the numbers that they take up.
 type Saved struct {
 	// Format and Version are those of [Saved.Encode].
 	Format  string `json:"format"`
@@ -81,33 +78,20 @@ const (
 // Encode returns the contents of a state file.
 func (s *Saved) Encode() ([]byte, error) {
 	s.Format, s.Version = format, version
-	return encode(s)
+	return json.Marshal(s)
 }
-
-// encode returns an object as JSON whose last key is the checksum of all before it.
-func encode(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	text := data[:len(data)-1]
-	return append(text, checksum(text)...), nil
-}
-
-func checksum(text []byte) string { return fmt.Sprintf(`,"sum":"%08x"}`, crc32.ChecksumIEEE(text)) }
 
 // Decode reads the contents of a state file.
 func Decode(data []byte) (*Saved, error) {
 	var s Saved
 	begin := fmt.Sprintf("{%q:%q", "format", format)
-	text := data[:max(0, len(data)-len(checksum(nil)))]
 	switch err := json.Unmarshal(data, &s); {
 	case s.Format == format && s.Version != version:
 		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", s.Version, version)
-	case !bytes.HasPrefix(data, []byte(begin)):
+	case err != nil && bytes.HasPrefix(data, []byte(begin)):
+		return nil, fmt.Errorf("the file is damaged: %w", err)
+	case err != nil || s.Format != format:
 		return nil, fmt.Errorf("this is no saved learner, which begins with %s", begin)
-	case err != nil || checksum(text) != string(data[len(text):]):
-		return nil, errors.New("the file is damaged: its checksum is not that of its text")
 	}
 	err := toml.Unmarshal([]byte(s.Config), &s.config)
 	if err != nil {
@@ -118,9 +102,9 @@ func Decode(data []byte) (*Saved, error) {
 		return nil, err
 	}
 	s.settings = s.kind.Settings(c.Knowledge)
-	set, err := toml.Marshal(c.Settings)
+	text, err := toml.Marshal(c.Settings)
 	if err == nil {
-		err = toml.NewDecoder(bytes.NewReader(set)).DisallowUnknownFields().Decode(s.settings)
+		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s.settings)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)

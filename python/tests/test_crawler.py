@@ -2,7 +2,6 @@
 
 import math
 import re
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +118,7 @@ def test_damaged_states(tmp_path):
 
 
 def test_states_whose_numbers_were_changed(tmp_path):
-    """Whatever number is changed, with the checksum made anew: it is refused, or it crawls on."""
+    """Whatever number is changed: it is refused, or it crawls on."""
     learner = ephemera.Learner("lspe", knowledge="online")
     for _ in range(30):
         learner.update([(int(i), 3.0, ([0.5], [3.0])) for i in learner.select()])
@@ -129,8 +128,7 @@ def test_states_whose_numbers_were_changed(tmp_path):
     for number in list(re.finditer(r"(?<=[:,\[])-?\d[\d.e+-]*(?=[,\]}])", text[begin:]))[::7]:
         for other in ("-7", "1e300", "123456789012"):
             changed = text[:begin] + text[begin:][: number.start()] + other + text[begin:][number.end() :]
-            changed = changed[: changed.rindex(',"sum":')]
-            (tmp_path / "b").write_text(f'{changed},"sum":"{zlib.crc32(changed.encode()):08x}"}}')
+            (tmp_path / "b").write_text(changed)
             try:
                 again = ephemera.Learner.load(tmp_path / "b")
                 for _ in range(3):
