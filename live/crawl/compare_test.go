@@ -229,7 +229,6 @@ func TestAgainstRules(t *testing.T) {
 			}
 			play("half first", func(t env.Terms) scheduler { return halfFirst(t, rec) })
 			mine := play("learner", func(terms env.Terms) scheduler { return newLearned(opt, terms) })
-			t.Logf("%s, %v per hour: median %.1f min, %.1f %% less than the best rule", name, perHour, mine.median, 100*(1-mine.median/best))
 			if mine.median > most*best || float64(mine.missed) > float64(least)+1e-4*float64(len(mine.delays)) {
 				t.Errorf("%s, %v per hour: median %.1f min, best rule %.1f; %d missed, %d", name, perHour, mine.median, best, mine.missed, least)
 			}
