@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"ephemera/baselines"
@@ -23,9 +24,9 @@ func action[T any](w *Worlds, k, n int) []T {
 	return unsafe.Slice((*T)(w.actions), (k+1)*n)[k*n:]
 }
 
-// takeActions settles the crawls of worlds from number lo up to hi.
+// takeActions settles the crawls of worlds from number lo up to hi: by decreasing key
+// within the budget, equal keys by number.
 func (w *Worlds) takeActions(h *hand, lo, hi int) error {
-	n := w.n
 	chosen := w.form == scores32 && w.single && greatest != nil
 	if chosen && greatest(w, lo, hi) == 0 {
 		return nil
@@ -41,52 +42,59 @@ func (w *Worlds) takeActions(h *hand, lo, hi int) error {
 			}
 			continue
 		}
-		var err error
-		switch w.form {
-		case scores32:
-			err = best(w, h, k, action[float32](w, k, n))
-		case scores64:
-			err = best(w, h, k, action[float64](w, k, n))
-		case set:
-			err = w.named(h, k, action[int8](w, k, n))
-		case one:
-			i := action[int64](w, k, 1)[0]
-			if i < 0 || i >= int64(n) {
-				err = fmt.Errorf("action is source %d; allowed are 0 to %d", i, n-1)
-				break
-			}
-			w.to.crawl[k*w.about.Most], w.to.crawls[k] = int(i), 1
-		}
-		if err != nil {
+		if err := w.rank(h.key, k); err != nil {
 			return w.of(k, err)
 		}
-	}
-	return nil
-}
-
-// best crawls by decreasing score within the budget, equal scores by number.
-func best[F float32 | float64](w *Worlds, h *hand, k int, score []F) error {
-	for i, y := range score {
-		if y != y {
-			return fmt.Errorf("the score of source %d is NaN", i)
+		top, first := h.top, k*w.about.Most
+		if w.site == nil {
+			t := &w.at[k].terms
+			top = baselines.NewSelector(t.Costs, t.Budget)
 		}
-		h.key[i] = float64(y)
+		w.to.crawls[k] = len(top.Top(w.to.crawl[first:first], h.key))
 	}
-	w.top(h, k)
 	return nil
 }
 
-// named crawls the sources that are named, as far as the budget goes those that
-// have waited longest.
-func (w *Worlds) named(h *hand, k int, set []int8) error {
+// rank writes the keys by which world k crawls its sources: their scores, or of those
+// that are named the epochs that they have waited.
+func (w *Worlds) rank(key []float64, k int) error {
+	n := len(key)
+	switch w.form {
+	case scores32:
+		for i, y := range action[float32](w, k, n) {
+			key[i] = float64(y)
+		}
+	case scores64:
+		copy(key, action[float64](w, k, n))
+	case set:
+		return w.rankNamed(key, k, action[int8](w, k, n))
+	case one:
+		i := action[int64](w, k, 1)[0]
+		if i < 0 || i >= int64(n) {
+			return fmt.Errorf("action is source %d; allowed are 0 to %d", i, n-1)
+		}
+		for j := range key {
+			key[j] = math.Inf(-1)
+		}
+		key[i] = 0
+	}
+	if i := slices.IndexFunc(key, math.IsNaN); i >= 0 {
+		return fmt.Errorf("the score of source %d is NaN", i)
+	}
+	return nil
+}
+
+// rankNamed is rank of the sources that are named, together within the budget unless
+// what is above it is cut off.
+func (w *Worlds) rankNamed(key []float64, k int, set []int8) error {
 	t := &w.at[k].terms
 	var cost float64
 	for i, b := range set {
 		switch b {
 		case 0:
-			h.key[i] = math.Inf(-1)
+			key[i] = math.Inf(-1)
 		case 1:
-			h.key[i] = float64(w.does.age(k, i))
+			key[i] = float64(w.does.age(k, i))
 			cost += t.Costs[i]
 		default:
 			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
@@ -95,16 +103,5 @@ func (w *Worlds) named(h *hand, k int, set []int8) error {
 	if !w.set.Truncate && !env.Fits(cost, t.Budget) {
 		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, t.Budget)
 	}
-	w.top(h, k)
 	return nil
-}
-
-// top crawls by decreasing key within the budget.
-func (w *Worlds) top(h *hand, k int) {
-	top, first := h.top, k*w.about.Most
-	if w.site == nil {
-		t := &w.at[k].terms
-		top = baselines.NewSelector(t.Costs, t.Budget)
-	}
-	w.to.crawls[k] = len(top.Top(w.to.crawl[first:first], h.key))
 }

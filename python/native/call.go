@@ -18,9 +18,8 @@ import (
 )
 
 // functions are called by name. Their arguments and what they return are what JSON
-// can hold, but for [Numbers] that go in and out, a callee, which a handle names from
-// then on, and an error. A context.CancelFunc of the name "close" is called when the
-// handle is closed.
+// can hold, but for [Numbers], a callee, which a handle names from then on, and an
+// error. A context.CancelFunc of the name "close" is called when the handle is closed.
 type functions map[string]any
 
 // callee is what has functions.
@@ -49,12 +48,12 @@ func get(handle int64) (functions, error) {
 	return of.(functions), nil
 }
 
-// Numbers go into a call, and come out in the room that was given, if that is enough.
-type Numbers struct{ In, Out []float64 }
+// Numbers are the caller's; a function may write over them.
+type Numbers []float64
 
 // Call calls a function of a handle with arguments, a list in JSON, and returns its
 // answer in JSON.
-func Call(handle int64, name string, arguments []byte, n *Numbers) ([]byte, error) {
+func Call(handle int64, name string, arguments []byte, n Numbers) ([]byte, error) {
 	of := lasting
 	if handle != 0 {
 		var err error

@@ -17,11 +17,6 @@ import (
 	"unsafe"
 )
 
-// at returns what C has at an address.
-func at[T, P any](address *P, length int) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(address)), length)
-}
-
 // tell tells of an error, or of a panic: with the stack where it is a mistake of this
 // program and not of the caller.
 func tell(answer **C.char, failed *C.int32_t, err *error) {
@@ -40,18 +35,16 @@ func tell(answer **C.char, failed *C.int32_t, err *error) {
 //export eph_free
 func eph_free(text *C.char) { C.free(unsafe.Pointer(text)) }
 
-// eph_call does all but step worlds; see Call. count numbers go in; room is how many
-// may come out, and then how many there are, of which none are written where they are
-// more.
+// eph_call does all but step worlds, with so many numbers; see Call.
 //
 //export eph_call
-func eph_call(handle C.int64_t, name, arguments *C.char, in *C.double, count C.int64_t, out *C.double, room *C.int64_t, answer **C.char) (failed C.int32_t) {
+func eph_call(handle C.int64_t, name, arguments *C.char, numbers *C.double, count C.int64_t, answer **C.char) (failed C.int32_t) {
 	var err error
 	defer tell(answer, &failed, &err)
-	n := Numbers{In: at[float64](in, int(count)), Out: at[float64](out, int(*room))[:0]}
-	text, err := Call(int64(handle), C.GoString(name), []byte(C.GoString(arguments)), &n)
+	n := unsafe.Slice((*float64)(unsafe.Pointer(numbers)), int(count))
+	text, err := Call(int64(handle), C.GoString(name), []byte(C.GoString(arguments)), n)
 	if err == nil {
-		*answer, *room = C.CString(string(text)), C.int64_t(len(n.Out))
+		*answer = C.CString(string(text))
 	}
 	return 0
 }

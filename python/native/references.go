@@ -38,8 +38,9 @@ var curves = map[string]func(s env.Source, v float64) float64{
 	"inverse":      index.Inverse, // of a price: γ⁻¹(λ)
 }
 
-// curve gives a curve at rows of numbers, one for each source of an instance.
-func curve(what string, columns int, name string, n *Numbers) error {
+// curve writes a curve over the rows of numbers at which it is wanted, one for each
+// source of an instance.
+func curve(what string, columns int, name string, n Numbers) error {
 	in, err := env.Named(name, 0)
 	if err != nil {
 		return err
@@ -47,8 +48,8 @@ func curve(what string, columns int, name string, n *Numbers) error {
 	if columns != len(in.Sources) {
 		return fmt.Errorf("the rows have %d values; needed is one for each of %d sources", columns, len(in.Sources))
 	}
-	for k, v := range n.In {
-		n.Out = append(n.Out, curves[what](in.Sources[k%columns], v))
+	for k, v := range n {
+		n[k] = curves[what](in.Sources[k%columns], v)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestRunsStop(t *testing.T) {
 func TestCall(t *testing.T) {
 	const built = `[{"steps": 1, "instance": {"name": "paper"}, "learner": {"algorithm": "whittle"}}]`
 	call := func(handle int64, name, arguments string) (string, error) {
-		answer, err := Call(handle, name, []byte(arguments), new(Numbers))
+		answer, err := Call(handle, name, []byte(arguments), nil)
 		return string(answer), err
 	}
 	handle := func() int64 {

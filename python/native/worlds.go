@@ -59,8 +59,8 @@ type Worlds struct {
 	at    []*site // nil before the first reset
 	seed  []uint64
 	epoch []int
-	over  []uint8 // 1 where the episode has ended
-	got   [][]env.Crawled
+	over  []uint8         // 1 where the episode has ended
+	got   [][]env.Crawled // by the last step
 }
 
 // frame is where a reset or a step writes: the parts of one buffer, in this order,
@@ -158,17 +158,20 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 }
 
 func (w *Worlds) functions() functions {
-	return functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
+	return functions{
+		"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step,
+		"crawled": func() [][]env.Crawled { return w.got },
+	}
 }
 
 // drawn reports whether each seed has an instance of its own.
 func (w *Worlds) drawn() bool { return strings.Contains(w.set.Instance.Name, anySeed) }
 
-// reset begins episodes and writes what is seen then into the room for numbers: in the
-// worlds of the mask, nil for all, as at first, under the seeds, of all worlds, or nil,
-// but at first, for those that follow from the seeds before.
-func (w *Worlds) reset(mask []bool, seeds []uint64, n *Numbers) error {
-	w.write(unsafe.Pointer(unsafe.SliceData(n.Out)))
+// reset begins episodes and writes what is seen then over the numbers: in the worlds
+// of the mask, nil for all, as at first, under the seeds, of all worlds, or nil, but at
+// first, for those that follow from the seeds before.
+func (w *Worlds) reset(mask []bool, seeds []uint64, n Numbers) error {
+	w.write(unsafe.Pointer(unsafe.SliceData(n)))
 	for k := range w.at {
 		if mask == nil || mask[k] {
 			seed := stream.Mix(w.seed[k])
@@ -251,19 +254,4 @@ func (w *Worlds) step(_ *hand, lo, hi int) error {
 	}
 	copy(w.to.over[lo:], w.over[lo:hi])
 	return w.does.step(lo, hi, false)
-}
-
-// items appends, of the last step of each world, how many crawls there were; of
-// each crawl the source, the interest, and how many items it brought back; and age
-// and interest of each item.
-func (w *Worlds) items(n *Numbers) {
-	for _, got := range w.got {
-		n.Out = append(n.Out, float64(len(got)))
-		for _, c := range got {
-			n.Out = append(n.Out, float64(c.Source), c.Interest, float64(len(c.Items)))
-			for _, x := range c.Items {
-				n.Out = append(n.Out, x.Age, x.Interest)
-			}
-		}
-	}
 }

@@ -36,8 +36,8 @@ func bound(w *Worlds) *frame {
 // buffer returns where the buffer begins.
 func buffer(w *Worlds) unsafe.Pointer { return unsafe.Pointer(&w.to.reward[0]) }
 
-// numbers returns the buffer as the room of a call.
-func numbers(w *Worlds) *Numbers { return &Numbers{Out: w.to.reward[:0]} }
+// numbers returns the buffer as the numbers of a call.
+func numbers(w *Worlds) Numbers { return w.to.reward }
 
 // begin resets all worlds.
 func begin(t testing.TB, w *Worlds, seeds ...uint64) {

@@ -28,7 +28,7 @@ class Error(ValueError):
 _int = ctypes.c_int64
 _pointer = ctypes.c_void_p
 _signatures: dict[str, list[Any]] = {
-    "eph_call": [_int, ctypes.c_char_p, ctypes.c_char_p, _pointer, _int, *[_pointer] * 2],
+    "eph_call": [_int, ctypes.c_char_p, ctypes.c_char_p, _pointer, _int],
     "eph_step": [_int, _pointer, _pointer, ctypes.c_int32],
 }
 
@@ -105,32 +105,17 @@ Numbers = NDArray[np.float64]
 _none: Numbers = np.empty(0)
 
 
-def exchange(handle: int, what: str, *arguments: Any, given: Numbers = _none, room: Numbers = _none) -> tuple[Any, int]:
-    """Call a function of a handle, or with handle 0 one that stands for itself.
+def ask(handle: int, what: str, *arguments: Any, numbers: Numbers = _none) -> Any:
+    """Call a function of a handle, or with handle 0 one that stands for itself; it may write over the numbers.
 
-    Return its answer, and how many numbers came back: these stand in the room, unless they are more than that.
+    Return its answer, of what was built a handle.
     """
     try:
         text = json.dumps(arguments, allow_nan=False, default=_plain).encode()
     except ValueError as e:
         raise Error("a number is NaN or infinite; needed are finite numbers") from e
-    count = ctypes.c_int64(len(room))
-    answer = call(
-        "eph_call",
-        handle,
-        what.encode(),
-        text,
-        given.ctypes.data,
-        len(given),
-        room.ctypes.data,
-        ctypes.addressof(count),
-    )
-    return json.loads(answer) if answer else None, count.value
-
-
-def ask(handle: int, what: str, *arguments: Any) -> Any:
-    """Call a function of a handle without numbers; its answer, of what was built a handle."""
-    return exchange(handle, what, *arguments)[0]
+    answer = call("eph_call", handle, what.encode(), text, numbers.ctypes.data, len(numbers))
+    return json.loads(answer) if answer else None
 
 
 class Handle:

@@ -68,9 +68,8 @@ def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.f
     for *_, i in np.argwhere(wrong)[:1]:
         allowed = "0 or more, and of ages whole numbers up to 2^53"
         raise ValueError(f"source {i}: {what} at {v[wrong][0]}; allowed is {allowed}")
-    out = np.empty_like(v)
-    _library.exchange(0, "curve", what, v.shape[-1], named(instance), given=v.ravel(), room=out.reshape(-1))
-    return out
+    _library.ask(0, "curve", what, v.shape[-1], named(instance), numbers=v.reshape(-1))
+    return v
 
 
 def _number_of_sources(instance: InstanceLike) -> int:
