@@ -6,9 +6,11 @@ import (
 )
 
 // Late returns the agent to whom the interest of an item becomes known only so many
-// epochs after it was published. In what a crawl brings back it is unknown, NaN, if the
-// item is younger, and told later to an agent that is a [Reporter].
-func (a Agent) Late(epochs float64) Agent {
+// epochs after it was published. A [Reporter] finds younger items with their interest
+// unknown, NaN, and is told of it later. Another learner takes in whole harvests: to it
+// a younger item is worth as much as the known ones of its source in the mean, and at
+// first as those of the instance, which also says how interest decays.
+func (a Agent) Late(epochs float64, in Instance) Agent {
 	if a.update == nil {
 		return a
 	}
@@ -17,6 +19,11 @@ func (a Agent) Late(epochs float64) Agent {
 		item   Item
 	}
 	known := make(map[int][]late) // by the epoch of the decision before which it is
+	report, guess := a.report, func(int, float64) float64 { return math.NaN() }
+	if report == nil {
+		m := newMeanWorths(in)
+		report, guess = m.add, m.interest
+	}
 	b := a
 	b.update = func(crawls []Crawled, next *Observed) {
 		var told []Crawled
@@ -27,8 +34,11 @@ func (a Agent) Late(epochs float64) Agent {
 				if wait := int(math.Ceil(epochs - it.Age)); wait > 0 {
 					at := next.Epoch - 1 + wait
 					known[at] = append(known[at], late{c.Source, *it})
-					it.Interest = math.NaN()
-				} else {
+					it.Interest = guess(c.Source, it.Age)
+				} else if a.report == nil {
+					report(c.Source, *it)
+				}
+				if !math.IsNaN(it.Interest) {
 					c.Interest += it.Interest
 				}
 			}
@@ -36,11 +46,36 @@ func (a Agent) Late(epochs float64) Agent {
 		}
 		a.update(told, next)
 		for _, x := range known[next.Epoch] {
-			if a.report != nil {
-				a.report(x.source, x.item)
-			}
+			report(x.source, x.item)
 		}
 		delete(known, next.Epoch)
 	}
 	return b
+}
+
+// meanWorths is what the known items of each source were worth in the mean when they
+// were published. The mean of the instance counts as one item more of each source.
+type meanWorths struct {
+	sources    []Source
+	sum, items []float64
+}
+
+func newMeanWorths(in Instance) *meanWorths {
+	var inflow, rate float64
+	for _, s := range in.Sources {
+		inflow, rate = inflow+s.Rate*s.Interest, rate+s.Rate
+	}
+	n := len(in.Sources)
+	return &meanWorths{in.Sources, slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n), slices.Repeat([]float64{1}, n)}
+}
+
+// add takes in an item that is known.
+func (m *meanWorths) add(i int, it Item) {
+	m.sum[i] += it.Interest * math.Exp(m.sources[i].Decay*it.Age)
+	m.items[i]++
+}
+
+// interest returns what an item of that age is worth now.
+func (m *meanWorths) interest(i int, age float64) float64 {
+	return m.sum[i] / m.items[i] * math.Exp(-m.sources[i].Decay*age)
 }

@@ -211,6 +211,12 @@ func (rec *Recording) renumber(old []string) {
 	}
 }
 
+// Uneven reports whether items differ in utility.
+func (rec *Recording) Uneven() bool {
+	all := rec.published()
+	return slices.ContainsFunc(all, func(p publication) bool { return p.utility != all[0].utility })
+}
+
 // Even returns the recording with all items worth 1.
 func (rec *Recording) Even() *Recording {
 	same := *rec

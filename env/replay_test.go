@@ -466,11 +466,43 @@ func (r *reporter) Update(crawls []env.Crawled, next *env.Online) {
 
 func (r *reporter) Report(i int, it env.Item) { r.log = append(r.log, fmt.Sprint("told ", i, it)) }
 
+// summing notes the harvests that it is told of, and takes up nothing later.
+type summing struct{ harvests []float64 }
+
+func (s *summing) Select(dst []int, _ *env.Online) []int { return dst }
+
+func (s *summing) Update(crawls []env.Crawled, _ *env.Online) {
+	for _, c := range crawls {
+		s.harvests = append(s.harvests, c.Interest)
+	}
+}
+
+// To a learner of whole harvests an item that is not known yet is worth the mean of those
+// of its source that are, and of one more like the mean of the instance.
+func TestLateHarvests(t *testing.T) {
+	in := env.Instance{Sources: []env.Source{env.NewSource("a", 1, math.Ln2, 2), env.NewSource("b", 3, math.Ln2, 6)}} // 5 in the mean
+	s := &summing{}
+	a := env.NewAgent[env.Online](s).Late(2, in)
+	for n := range 4 {
+		v := &env.Observed{}
+		v.Epoch = n + 1
+		items := []env.Item{{Age: 3, Interest: 1}, {Age: 1, Interest: 10}} // 8 and 20 when they were published
+		a.Update([]env.Crawled{{Source: 1, Items: items}}, v)
+	}
+	want := []float64{1 + (5.+8)/2/2, 1 + (5.+8+8+20)/4/2, 1 + (5.+3*8+2*20)/6/2, 1 + (5.+4*8+3*20)/8/2}
+	for k, got := range s.harvests {
+		if math.Abs(got/want[k]-1) > 1e-12 {
+			t.Errorf("harvests %v; want %v", s.harvests, want)
+			break
+		}
+	}
+}
+
 // What items are worth is told when they are old enough, and by then the interest that
 // they had when they were crawled.
 func TestLate(t *testing.T) {
 	r := &reporter{}
-	a := env.NewAgent[env.Online](r).Late(3)
+	a := env.NewAgent[env.Online](r).Late(3, env.Instance{})
 	for n := range 6 {
 		v := &env.Observed{}
 		v.Epoch = n + 1

@@ -97,6 +97,7 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	if len(records[0].Changes) > 0 {
 		rep.Notes = append(rep.Notes, "The world changes: rows of learning are of all epochs, the others of the world that it becomes.")
 	}
+	rep.Notes = append(rep.Notes, ToldNotes(records)...)
 	if sum.Verdict != "" {
 		rep.Notes = append(rep.Notes, sum.Verdict)
 	}

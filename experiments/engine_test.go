@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"ephemera/env"
+	"ephemera/learner"
 )
 
 // newRun returns a run of few epochs with those settings.
@@ -167,6 +169,69 @@ func TestResolveRefuses(t *testing.T) {
 		if !errors.As(err, new(*SettingError)) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s = %v: error %v; want %q", x.key, x.value, err, x.want)
 		}
+	}
+}
+
+// What becomes known after the end of a recording changes no crawl of a learner, whether
+// it takes up late worth or whole harvests; what is known at once does.
+func TestTold(t *testing.T) {
+	dir := t.TempDir()
+	recording := func(name string, worth func(i, hour int) int) map[string]any {
+		text := "source,published,utility\n"
+		for hour := range 800 {
+			for i := range 6 {
+				if hour%(i+2) == 0 {
+					text += fmt.Sprintf("%d,%d,%d\n", i, 3600*hour, worth(i, hour))
+				}
+			}
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return map[string]any{"world.trace": path, "steps": 1 << 20}
+	}
+	one := recording("one.csv", func(i, hour int) int { return 1 + i })
+	two := recording("two.csv", func(i, hour int) int { return 1 + i + hour/400*(4-2*i) }) // in the measured part the others
+	even := recording("even.csv", func(i, hour int) int { return 1 })
+	resolve := func(settings map[string]any, algorithm, told string) (c *Resolved, crawls string) {
+		settings["learner.algorithm"], settings["world.told"] = algorithm, told
+		c, err := new(Engine).Resolve(context.Background(), newRun(t, settings))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := c.play
+		p.Watch = func(learner.Learner) Watcher {
+			return func(_ int, _ float64, got []env.Crawled) error {
+				crawls += fmt.Sprint(got[0].Source)
+				return nil
+			}
+		}
+		if _, err = c.Scene.Play(context.Background(), p); err != nil {
+			t.Fatal(err)
+		}
+		return c, crawls
+	}
+	for _, algorithm := range []string{"forecast", "lspe"} {
+		for told, same := range map[string]bool{"late:1000h": true, "late:48h": false, "now": false, "never": true} {
+			_, x := resolve(one, algorithm, told)
+			_, y := resolve(two, algorithm, told)
+			if (x == y) != same {
+				t.Errorf("%s, told %s: the same crawls: %v", algorithm, told, x == y)
+			}
+		}
+	}
+	for _, x := range []struct {
+		settings               map[string]any
+		algorithm, given, want string
+	}{{one, "forecast", "", "late:48h"}, {one, "whittle@observed", "", "now"}, {one, "whittle", "never", "never"}, {even, "forecast", "now", ""}} {
+		if c, _ := resolve(x.settings, x.algorithm, x.given); c.World.Told != x.want {
+			t.Errorf("told %q, %s: %q; want %q", x.given, x.algorithm, c.World.Told, x.want)
+		}
+	}
+	one["learner.algorithm"], one["world.told"] = "whittle@observed", "late:48h"
+	if _, err := new(Engine).Resolve(context.Background(), newRun(t, one)); err == nil || !strings.Contains(err.Error(), "allowed are now and never") {
+		t.Errorf("the state shows what is not known yet: %v", err)
 	}
 }
 

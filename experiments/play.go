@@ -104,7 +104,7 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	}
 	run.learns = learned == nil && run.trainee != nil
 	if s.Late > 0 {
-		run.agent = run.agent.Late(s.Late)
+		run.agent = run.agent.Late(s.Late, s.Instance)
 	}
 	var watch Watcher
 	if p.Watch != nil {

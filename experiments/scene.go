@@ -21,7 +21,7 @@ type Scene struct {
 	// single items.
 	Marks env.Marks
 	// Late is how many epochs after its publication an item's interest becomes known
-	// to whoever learns; 0 when it is crawled.
+	// to whoever learns, in worlds of which crawls bring back items; 0 when it is crawled.
 	Late float64
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
@@ -30,6 +30,7 @@ type Scene struct {
 	// the parameters that this one has after so many epochs; nil where none change.
 	After func(epochs int) Scene
 
+	told    string                        // when it becomes known what an item is worth; "" where all are worth the same
 	key     string                        // names it among those of an engine
 	relaxed func() (bound, price float64) // keeps what bound returns; nil keeps nothing
 }

@@ -22,6 +22,11 @@ type World struct {
 	Epoch string  `toml:"epoch" json:"epoch,omitempty"` // replay: length of an epoch
 	Decay float64 `toml:"decay" json:"decay,omitempty"` // replay: decay of interest, 1/hour
 	Split float64 `toml:"split" json:"split,omitempty"` // replay: share of the recording on which the model is fitted; the rest is measured
+	// Told, of a recording whose items differ in worth, is when that becomes known: now,
+	// when an item is crawled; late:48h, so long after it was published; or never: all
+	// count 1, in the measure too. Empty is now where the true state is seen, otherwise
+	// late:48h.
+	Told string `toml:"told" json:"told,omitempty"`
 	// Part is the part of a recording that is played; empty for the measured one.
 	Part env.Part `toml:"-" json:"part,omitempty"`
 }
@@ -31,7 +36,7 @@ type World struct {
 // error about a setting is a *SettingError.
 func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scene, error) {
 	if w.Trace != "" {
-		return w.recorded(ctx, in.Budget)
+		return w.recorded(ctx, in.Budget, level)
 	}
 	open := worlds[w.Kind]
 	if open == nil {
@@ -55,9 +60,49 @@ func RegisterWorld(kind string, open func(in env.Instance, level env.Level) (Sce
 	worlds[kind] = func(_ World, in env.Instance, level env.Level) (Scene, error) { return open(in, level) }
 }
 
+// DefaultTold is when it becomes known what an item is worth: votes are counted in the
+// end.
+const DefaultTold = "late:48h"
+
+// ParseTold returns how many hours after its publication it becomes known what an item
+// is worth: 0 for now, when it is crawled, and +Inf for never.
+func ParseTold(told string) (hours float64, err error) {
+	text, late := strings.CutPrefix(told, "late:")
+	wait, err := time.ParseDuration(text)
+	switch {
+	case told == "now":
+		return 0, nil
+	case told == "never":
+		return math.Inf(1), nil
+	case !late || err != nil || wait < time.Second:
+		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never", told)
+	}
+	return wait.Hours(), nil
+}
+
+// ToldNotes says when it becomes known in runs what an item is worth; nothing of runs in
+// which all are worth the same.
+func ToldNotes(records []*Record) (notes []string) {
+	for _, r := range records {
+		if r == nil || r.Run.World.Told == "" {
+			continue
+		}
+		note := "All items count 1, whatever their utility."
+		if wait, late := strings.CutPrefix(r.Run.World.Told, "late:"); late {
+			note = "What an item is worth becomes known " + wait + " after its publication; learners of whole harvests count it as the mean of its source before."
+		} else if r.Run.World.Told == "now" {
+			note = "What an item is worth in the end is known when it is crawled."
+		}
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
 // recorded plays the measured part of a recording; a budget of 0 stands for 1. Policies
 // that know the model are given parameters that were fitted on the part before it.
-func (w World) recorded(ctx context.Context, budget float64) (s Scene, err error) {
+func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s Scene, err error) {
 	o := env.ReplayOptions{Decay: w.Decay, Split: w.Split, Budget: cmp.Or(budget, 1)}
 	o.Epoch, err = time.ParseDuration(w.Epoch)
 	switch {
@@ -68,10 +113,30 @@ func (w World) recorded(ctx context.Context, budget float64) (s Scene, err error
 	case !(w.Split > 0 && w.Split < 1):
 		return s, wrong("split is %v; allowed is above 0 and below 1", w.Split)
 	}
+	usual := DefaultTold
+	if level == env.LevelObserved {
+		usual = "now"
+	}
+	s.told = cmp.Or(w.Told, usual)
+	late, err := ParseTold(s.told)
+	if err != nil {
+		return s, wrong("told %w", err)
+	}
+	never := math.IsInf(late, 1)
+	if level == env.LevelObserved && late > 0 && !never {
+		return s, wrong("told is %q; allowed are now and never, for with knowledge observed the state shows what is worth how much", w.Told)
+	}
 	rec, err := env.ReadRecording(ctx, w.Trace)
 	if err != nil {
 		return s, err
 	}
+	if !rec.Uneven() {
+		s.told, late = "", 0
+	}
+	if never {
+		rec, late = rec.Even(), 0
+	}
+	s.Late = late / o.Epoch.Hours()
 	if s.Instance, err = rec.Fit(o); err != nil {
 		return s, err
 	}
@@ -81,7 +146,7 @@ func (w World) recorded(ctx context.Context, budget float64) (s Scene, err error
 	in := s.Instance
 	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {
 		o := o
-		o.Items, o.State, o.Overrun = level == env.LevelOnline, level == env.LevelObserved, overrun
+		o.Items, o.State, o.Overrun = level == env.LevelOnline || late > 0, level == env.LevelObserved, overrun
 		return env.NewReplay(rec, in, o)
 	}
 	return s, nil

@@ -20,6 +20,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/env"
+	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
@@ -40,7 +41,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		format       result.Format
 		half, period time.Duration
 		now, out     string
-		told         = "late:48h"
+		told         = experiments.DefaultTold
 		longest      time.Duration
 		columns      = env.PublishedColumns
 	)
@@ -78,7 +79,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
 	}
-	if q.Late, err = hoursLate(told); err != nil {
+	if q.Late, err = experiments.ParseTold(told); err != nil {
 		return cli.Usagef("-told %w", err)
 	}
 	if f.IsSet("longest") && longest < time.Minute {
@@ -124,21 +125,6 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", path)
 	return result.Print(stdout, a, format)
-}
-
-// hoursLate returns after how many hours utility becomes known.
-func hoursLate(told string) (float64, error) {
-	text, late := strings.CutPrefix(told, "late:")
-	wait, err := time.ParseDuration(text)
-	switch {
-	case told == "now":
-		return 0, nil
-	case told == "never":
-		return math.Inf(1), nil
-	case !late || err != nil || wait < time.Second:
-		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never", told)
-	}
-	return wait.Hours(), nil
 }
 
 // name sets what columns are called.

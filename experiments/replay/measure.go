@@ -74,17 +74,12 @@ type contents struct {
 
 // contents tells what a recording holds.
 func (c catalog) contents(rec *env.Recording, outliers []string) contents {
-	out := contents{Sources: len(c), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day, Outliers: outliers}
-	low, high := math.Inf(1), 0. // utility
+	out := contents{Sources: len(c), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day, Uneven: rec.Uneven(), Outliers: outliers}
 	for _, published := range c {
 		if len(published) == 0 {
 			out.Never++
 		}
-		for _, p := range published {
-			low, high = min(low, p.utility), max(high, p.utility)
-		}
 	}
-	out.Uneven = low < high
 	return out
 }
 

@@ -49,7 +49,7 @@ func readSweep(dir string) (*Page, error) {
 	}
 	p := &Page{
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
-		Notes: []string{s.Sentence()}, Warnings: s.Warnings(),
+		Notes: append([]string{s.Sentence()}, s.Told...), Warnings: s.Warnings(),
 	}
 	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile()}
 	return p, nil

@@ -27,6 +27,7 @@ type Summary struct {
 	Runs     int                  `json:"runs"`             // that are done
 	Missing  int                  `json:"missing"`
 	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
+	Told     []string             `json:"told,omitempty"`     // sentences on when it becomes known what items are worth
 	Ran      int                  `json:"-"`                  // runs that were performed now
 	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written
 }
@@ -63,7 +64,7 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 		}
 	}
 	sum := experiments.Summarize(groups, metric, boot)
-	s.Scores = scale(groups, metric)
+	s.Scores, s.Told = scale(groups, metric), experiments.ToldNotes(records)
 	for i, cell := range c.Cells {
 		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, boot.Profile(groups[i].Values(metric), s.Scores)}
 		for _, key := range c.Axes {
@@ -118,7 +119,7 @@ func ReadSummary(dir string) (*Summary, error) {
 func (s *Summary) Document() result.Document {
 	d := result.Document{
 		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
-		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Warnings(), []string{s.Verdict}),
+		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Told, s.Warnings(), []string{s.Verdict}),
 	}
 	d.Notes = slices.DeleteFunc(d.Notes, func(note string) bool { return note == "" })
 	return d

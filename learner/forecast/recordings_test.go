@@ -113,7 +113,7 @@ func replay(t testing.TB, rec *env.Recording, budget float64, agent func(env.Ter
 // cold knows nothing at first, and is told what items were worth after 48 hours.
 func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 	return func(terms env.Terms, _ env.Instance) env.Agent {
-		return env.NewAgent[env.Online](newLearner(terms, &set)).Late(48)
+		return env.NewAgent[env.Online](newLearner(terms, &set)).Late(48, env.Instance{})
 	}
 }
 

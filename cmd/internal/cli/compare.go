@@ -65,6 +65,7 @@ func NewComparison(name, about, out string) *Comparison {
 		{"epoch", "world.epoch", "`length` of an epoch of -trace, such as 30m or 1h"},
 		{"decay", "world.decay", "`rate` per hour at which the interest of -trace decays; with knowledge online the learner estimates it"},
 		{"split", "world.split", "`share` of the time of -trace on which the model is fitted; the rest is measured"},
+		{"told", "world.told", "`when` the utility of an item of -trace becomes known to learners: late:48h (the default) is 48 hours after it was published; now (the default with knowledge observed) is when it is crawled; with never each item counts 1"},
 		{"steps", "steps", "`epochs` of every run; with -trace all of the measured part unless fewer are asked for"},
 	} {
 		if v := c.Run.Value(x.key); v != "" && v != 0. {

@@ -100,6 +100,7 @@ func TestBadInput(t *testing.T) {
 	refuse("extra", cli.Usage, "extra")
 	refuse("-steps x", cli.Usage, "steps", "x")
 	refuse("-trace "+good+" -split 1.5", cli.Usage, "split is 1.5", "below 1")
+	refuse("-trace "+good+" -told later", cli.Usage, "later", "late:48h, now and never")
 	refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed")
 	refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1")
 	refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+30")
