@@ -1,6 +1,7 @@
 package learner_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -27,11 +28,11 @@ func ExampleCrawler() {
 		if end.Sub(now) == 48*time.Hour {
 			c.Remove("busy")
 			c.Add("blog", learner.Source{Shortest: 2 * time.Hour, Group: "blog.example"})
-			state, err := c.Save() // bytes for a file
-			if err != nil {
+			var state bytes.Buffer // or a file
+			if err := c.Save(&state); err != nil {
 				panic(err)
 			}
-			saved, err := learner.Decode(state)
+			saved, err := learner.Decode(state.Bytes())
 			if err != nil {
 				panic(err)
 			}

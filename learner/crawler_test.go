@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -25,11 +26,16 @@ func newTestCrawler(t testing.TB, o CrawlerOptions) *Crawler {
 // restarted returns what was saved of a crawler.
 func restarted(t testing.TB, c *Crawler) *Crawler {
 	t.Helper()
-	data, err := c.Save()
-	if err != nil {
+	var state bytes.Buffer
+	if err := c.Save(&state); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Decode(data)
+	return read(t, state.Bytes())
+}
+
+func read(t testing.TB, state []byte) *Crawler {
+	t.Helper()
+	s, err := Decode(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,13 +203,24 @@ func BenchmarkSave(b *testing.B) {
 		}
 	}
 	c.Select(began.Add(time.Hour), 0)
-	for b.Loop() {
-		data, err := c.Save()
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(len(data))/1e6, "bytes/source")
+	state := bytes.NewBuffer(make([]byte, 0, 1<<30))
+	if err := c.Save(state); err != nil {
+		b.Fatal(err)
 	}
+	b.Run("save", func(b *testing.B) {
+		for b.Loop() {
+			state.Reset()
+			if err := c.Save(state); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(state.Len())/1e6, "bytes/source")
+	})
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			read(b, state.Bytes())
+		}
+	})
 }
 
 func many(b *testing.B, n int) *Crawler {

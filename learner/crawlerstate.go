@@ -1,9 +1,14 @@
 package learner
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -11,37 +16,63 @@ import (
 	"ephemera/env"
 )
 
-// CrawlerState is what a [Crawler] holds beside its learner, as data.
+// CrawlerState is what a [Crawler] holds beside its learner and its sources, as data.
 type CrawlerState struct {
-	PerGroup  int           `json:"per_group"`
-	HalfLife  time.Duration `json:"half_life"` // ns
-	Budget    float64       `json:"budget"`
-	Now       time.Time     `json:"now"` // latest time
-	Epoch     int           `json:"epoch"`
-	Sources   []place       `json:"sources"`
-	Last      []int         `json:"last"`       // epochs
-	NotBefore []int         `json:"not_before"` // epochs
-	Free      []int         `json:"free"`
-	Plan      []int         `json:"plan"`
-	Done      []env.Crawled `json:"done"` // interest that is not known yet is −1
+	PerGroup int           `json:"per_group"`
+	HalfLife time.Duration `json:"half_life"` // ns
+	Budget   float64       `json:"budget"`
+	Now      time.Time     `json:"now"` // latest time
+	Epoch    int           `json:"epoch"`
+	Sources  int           `json:"sources"`
+	Free     []int         `json:"free"`
+	Plan     []int         `json:"plan"`
+	Done     []env.Crawled `json:"done"` // interest that is not known yet is −1
 }
 
-// Save returns the contents of a state file; [Decode] and [Saved.Crawler] read it.
-func (c *Crawler) Save() ([]byte, error) {
+// placeState is one source, as data.
+type placeState struct {
+	place
+	Last      int `json:"last"`       // epoch
+	NotBefore int `json:"not_before"` // epoch
+}
+
+// bySource is a learner whose state is mostly what it keeps of each source.
+type bySource interface {
+	Common() any      // its State without that, for SetState
+	Source(i int) any // that of source i, a pointer that encoding/json reads and writes
+}
+
+// Save writes a state file: the line that [Saved] describes, one for each source, and
+// one for what a learner like forecast keeps of each, since encoding/json holds all of
+// a line. [Decode] and [Saved.Crawler] read it.
+func (c *Crawler) Save(w io.Writer) error {
 	config, err := toml.Marshal(map[string]any{"algorithm": c.kind.Name, "knowledge": string(env.LevelOnline), "settings": c.opt.Settings})
 	if err != nil {
-		return nil, err
+		return err
+	}
+	parts, _ := c.learner.(bySource)
+	state := c.learner.State
+	if parts != nil {
+		state = parts.Common
 	}
 	s := Saved{Format: format, Version: version, Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	s.Crawls = &CrawlerState{
-		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Sources: c.src,
-		Last: c.view.Last, NotBefore: c.limits.NotBefore, Free: c.free, Plan: c.plan, Done: c.done,
+		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch,
+		Sources: len(c.src), Free: c.free, Plan: c.plan, Done: c.done,
 	}
-	// Of millions of sources the state is encoded once, in place of s.State.
-	return json.Marshal(struct {
-		*Saved
-		State any `json:"learner"`
-	}{&s, c.learner.State()})
+	if s.State, err = json.Marshal(state()); err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	e := json.NewEncoder(b)
+	err = e.Encode(s)
+	for i := 0; i < len(c.src) && err == nil; i++ {
+		err = e.Encode(placeState{c.src[i], c.view.Last[i], c.limits.NotBefore[i]})
+	}
+	for i := 0; parts != nil && i < len(c.src) && err == nil; i++ {
+		err = e.Encode(parts.Source(i))
+	}
+	return cmp.Or(err, b.Flush())
 }
 
 // Crawler returns the crawler that was saved; it goes on as if it had not been
@@ -58,58 +89,86 @@ func (s *Saved) Crawler() (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := len(d.Sources)
-	if len(d.Last) != n || len(d.NotBefore) != n {
-		return nil, fmt.Errorf("%d last crawls and %d times for %d sources", len(d.Last), len(d.NotBefore), n)
-	}
-	for _, list := range [][]int{d.Free, d.Plan} {
-		for _, i := range list {
-			if i < 0 || i >= n {
-				return nil, fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
-			}
-		}
-	}
 	if d.Epoch < -1 || d.Epoch > int(max(0, d.Now.Sub(c.start))/c.opt.Epoch)+1 || d.Epoch > math.MaxInt32 {
 		return nil, fmt.Errorf("epoch is %d; allowed are those from %v to %v", d.Epoch, c.start, d.Now)
 	}
-	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
-	for k, crawl := range d.Done {
-		i := crawl.Source
-		if i < 0 || i >= n || d.Sources[i].Done > 0 || crawl.Age > d.Epoch+1 {
-			return nil, fmt.Errorf("crawl %d is of source %d, of %d, after %d epochs", k, i, n, crawl.Age)
-		}
-		d.Sources[i].Done = k + 1
-		for _, it := range crawl.Items {
-			if !(it.Age >= 0 && it.Age <= oldest) {
-				return nil, fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
-			}
-		}
-	}
-	for i, p := range d.Sources {
-		if d.Last[i] < -1 || d.Last[i] > d.Epoch || p.Added < 0 || p.Added > d.Epoch+1 || max(p.Due, d.NotBefore[i]) > math.MaxInt>>10 {
-			return nil, fmt.Errorf("source %d was added at epoch %d and crawled at %d, of %d", i, p.Added, d.Last[i], d.Epoch)
-		}
-	}
 	c.view.Epoch, c.now = d.Epoch, d.Now
-	c.src, c.free, c.plan, c.done = d.Sources, d.Free, d.Plan, d.Done
-	c.view.Last, c.limits.NotBefore, c.limits.Group = d.Last, d.NotBefore, make([]int32, n)
 	c.overdue.Due(nil, d.Epoch)
-	for i, p := range c.src {
-		if p.Name == "" {
-			continue
+	lines := json.NewDecoder(bytes.NewReader(s.sources))
+	lines.DisallowUnknownFields()
+	for i := range d.Sources {
+		var p placeState
+		err := lines.Decode(&p)
+		if err == nil {
+			err = c.restore(p)
 		}
-		if err := c.check(p.Name, p.Rules); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("source %d of %d: %w", i, d.Sources, err)
 		}
-		c.enlist(i)
-		if p.Rules.Longest > 0 {
-			c.overdue.Add(i, p.Due)
-		}
+	}
+	if err := c.restoreLists(d); err != nil {
+		return nil, err
 	}
 	if err := c.build(nil); err != nil {
 		return nil, err
 	}
+	if parts, ok := c.learner.(bySource); ok {
+		for i := range d.Sources {
+			if err := lines.Decode(parts.Source(i)); err != nil {
+				return nil, fmt.Errorf("what was learned of source %d of %d: %w", i, d.Sources, err)
+			}
+		}
+	}
+	if lines.More() {
+		return nil, fmt.Errorf("there are more lines than those of %d sources", d.Sources)
+	}
 	return c, c.learner.SetState(s.State)
+}
+
+// restore takes up the next source.
+func (c *Crawler) restore(p placeState) error {
+	if p.Last < -1 || p.Last > c.view.Epoch || p.Added < 0 || p.Added > c.view.Epoch+1 || max(p.Due, p.NotBefore) > math.MaxInt>>10 {
+		return fmt.Errorf("it was added at epoch %d and crawled at %d, of %d", p.Added, p.Last, c.view.Epoch)
+	}
+	i := len(c.src)
+	c.grow()
+	if p.Name == "" {
+		return nil
+	}
+	if err := c.check(p.Name, p.Rules); err != nil {
+		return err
+	}
+	c.src[i], c.view.Last[i], c.limits.NotBefore[i] = p.place, p.Last, p.NotBefore
+	c.enlist(i)
+	if p.Rules.Longest > 0 {
+		c.overdue.Add(i, p.Due)
+	}
+	return nil
+}
+
+// restoreLists takes up places that are free, and sources to be crawled and crawled.
+func (c *Crawler) restoreLists(d *CrawlerState) error {
+	n := len(c.src)
+	for _, i := range slices.Concat(d.Free, d.Plan) {
+		if i < 0 || i >= n {
+			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
+		}
+	}
+	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
+	for k, crawl := range d.Done {
+		i := crawl.Source
+		if i < 0 || i >= n || c.src[i].Done > 0 || crawl.Age > d.Epoch+1 {
+			return fmt.Errorf("crawl %d is of source %d, of %d, after %d epochs", k, i, n, crawl.Age)
+		}
+		c.src[i].Done = k + 1
+		for _, it := range crawl.Items {
+			if !(it.Age >= 0 && it.Age <= oldest) {
+				return fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
+			}
+		}
+	}
+	c.free, c.plan, c.done = d.Free, d.Plan, d.Done
+	return nil
 }
 
 // Continue returns a crawler that goes on with a learner which was run on the sources

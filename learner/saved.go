@@ -27,8 +27,9 @@ type config struct {
 	Instance  env.Instance   `toml:"instance"`
 }
 
-// Saved is a learner as data. A state file is one line of JSON that holds it. Learners
-// look at the numbers that they take up.
+// Saved is a learner as data. A state file is one line of JSON that holds it; that of
+// a [Crawler] has lines of its sources below. Learners look at the numbers that they
+// take up.
 type Saved struct {
 	// Format and Version are those of [Saved.Encode].
 	Format  string `json:"format"`
@@ -50,6 +51,7 @@ type Saved struct {
 	config   config
 	kind     *Kind
 	settings any
+	sources  []byte // lines of a crawler's sources
 }
 
 // Load reads the learner that train saved in a directory. Its error says what
@@ -72,7 +74,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 21
+	version = 22
 )
 
 // Encode returns the contents of a state file.
@@ -85,6 +87,7 @@ func (s *Saved) Encode() ([]byte, error) {
 func Decode(data []byte) (*Saved, error) {
 	var s Saved
 	begin := fmt.Sprintf("{%q:%q", "format", format)
+	data, s.sources, _ = bytes.Cut(data, []byte("\n"))
 	switch err := json.Unmarshal(data, &s); {
 	case s.Format == format && s.Version != version:
 		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", s.Version, version)

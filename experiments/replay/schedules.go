@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
@@ -270,7 +271,9 @@ func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Save()
+	var state bytes.Buffer
+	err = c.Save(&state)
+	return state.Bytes(), err
 }
 
 // timetable returns the crawls of a week of a policy that learns no more, and sees

@@ -203,7 +203,7 @@ func TestProfiles(t *testing.T) {
 			c := &e.Calendars[i]
 			for h := range hours {
 				mean := 50 * max(0, 1+math.Sqrt(v)*r.NormFloat64())
-				c.Items[h], c.Epochs[h] = max(0, mean+math.Sqrt(mean)*r.NormFloat64()), 1
+				c.Items[h], c.Epochs[h] = float32(max(0, mean+math.Sqrt(mean)*r.NormFloat64())), 1
 			}
 		}
 		e.fitProfiles()
@@ -213,10 +213,10 @@ func TestProfiles(t *testing.T) {
 	}
 	// With what is found, a bin of 50 leans as the best linear estimate does.
 	var c Calendar
-	for k, n := range []float64{60, 40, 50, 50, 50, 50, 50} {
+	for k, n := range []float32{60, 40, 50, 50, 50, 50, 50} {
 		c.Items[hours+k], c.Epochs[hours+k] = n, 1
 	}
-	if c.shape(&even, [2]float64{0, .02}); math.Abs(c.Own[hours]-1.1) > 1e-9 {
+	if c.shape(&even, [2]float64{0, .02}); math.Abs(float64(c.Own[hours])-1.1) > 1e-6 {
 		t.Errorf("60 of 50 with variance .02: share %v; want 1.1", c.Own[hours])
 	}
 }

@@ -206,9 +206,35 @@ func (e *Estimates) Export() State {
 	return s
 }
 
-// Import takes up a state that Export returned for the same terms and
+// Common returns what was learned of all sources together.
+func (e *Estimates) Common() State {
+	s := e.State
+	s.Sources, s.Calendars = nil, nil
+	return s
+}
+
+// Known is what is known of one source.
+type Known struct {
+	Source   *source   `json:"source"`
+	Calendar *Calendar `json:"calendar,omitempty"`
+}
+
+// Source returns what is known of source i, for encoding/json to write, or to read in
+// its place before Import.
+func (e *Estimates) Source(i int) *Known {
+	k := &Known{Source: &e.Sources[i]}
+	if e.clock.dated() {
+		k.Calendar = &e.Calendars[i]
+	}
+	return k
+}
+
+// Import takes up a state that Export or Common returned for the same terms and
 // settings.
 func (e *Estimates) Import(s State) error {
+	if s.Sources == nil {
+		s.Sources, s.Calendars = e.Sources, e.Calendars
+	}
 	if n, dated := len(e.Sources), len(e.Calendars); len(s.Sources) != n || len(s.Calendars) != dated {
 		return fmt.Errorf("estimates of %d sources, and the hours and days of %d; the learner has %d and %d", len(s.Sources), len(s.Calendars), n, dated)
 	}

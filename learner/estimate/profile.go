@@ -34,10 +34,10 @@ func (c clock) at(t int) (hour, day int) {
 
 // profile is how what is published is spread over the hours of the day and,
 // from hours on, the days of the week, each with mean 1: an epoch has the
-// product of the two of the mean.
-type profile [hours + days]float64
+// product of the two of the mean. There may be millions of them.
+type profile [hours + days]float32
 
-// MarshalText writes the bits of the numbers: there may be millions of profiles.
+// MarshalText writes the bits of the numbers.
 func (p profile) MarshalText() ([]byte, error) {
 	raw, err := binary.Append(nil, binary.LittleEndian, p[:])
 	return base64.RawStdEncoding.AppendEncode(nil, raw), err
@@ -49,14 +49,14 @@ func (p *profile) UnmarshalText(text []byte) error {
 	if err == nil {
 		_, err = binary.Decode(raw, binary.LittleEndian, p[:])
 	}
-	if err != nil || slices.ContainsFunc(p[:], func(v float64) bool { return !(v >= 0 && v <= math.MaxFloat64) }) {
+	if err != nil || slices.ContainsFunc(p[:], func(v float32) bool { return !(v >= 0 && v <= math.MaxFloat32) }) {
 		return fmt.Errorf("a profile is %.20q; allowed are %d finite numbers, 0 or more", text, len(p))
 	}
 	return nil
 }
 
 // even is the profile without structure.
-var even = profile(slices.Repeat([]float64{1}, hours+days))
+var even = profile(slices.Repeat([]float32{1}, hours+days))
 
 // cycles are the bins of the hours and of the days.
 var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
@@ -70,8 +70,8 @@ type Calendar struct {
 // addCalendar takes in the items of a crawl, which sees so many epochs back.
 func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int, keep float64) {
 	for k := range c.Items {
-		c.Items[k] *= keep
-		c.Epochs[k] *= keep
+		c.Items[k] *= float32(keep)
+		c.Epochs[k] *= float32(keep)
 	}
 	count := func(to *profile, t int) {
 		hour, day := e.clock.at(t)
@@ -89,10 +89,10 @@ func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int
 
 // expected returns the counts of a cycle, and what was to be expected of them under a
 // profile.
-func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float64) {
+func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
 	var buf profile
 	got, want = c.Items[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
-	var items, epochs float64
+	var items, epochs float32
 	for k, n := range got {
 		want[k] = c.Epochs[cycle[0]+k] * base[cycle[0]+k]
 		items += n
@@ -114,13 +114,13 @@ func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float64) {
 func (c *Calendar) shape(base *profile, vary [2]float64) {
 	for j, cycle := range cycles {
 		got, want := c.expected(cycle, base)
-		own, sum := c.Own[cycle[0]:cycle[1]], 0.
+		own, v, sum := c.Own[cycle[0]:cycle[1]], float32(vary[j]), float32(0)
 		for k := range own {
-			own[k] = base[cycle[0]+k] * (vary[j]*got[k] + 1) / (vary[j]*want[k] + 1)
+			own[k] = base[cycle[0]+k] * (v*got[k] + 1) / (v*want[k] + 1)
 			sum += own[k]
 		}
 		for k := range own {
-			own[k] *= float64(len(own)) / sum
+			own[k] *= float32(len(own)) / sum
 		}
 	}
 }
@@ -140,8 +140,8 @@ func vary(calendars []Calendar, base *profile) (v [2]float64) {
 			for k, x := range want {
 				if x > 0 {
 					n++
-					excess += (got[k]-x)*(got[k]-x)/x - 1
-					sum += x
+					excess += float64((got[k]-x)*(got[k]-x)/x - 1)
+					sum += float64(x)
 				}
 			}
 		}
@@ -154,16 +154,20 @@ func vary(calendars []Calendar, base *profile) (v [2]float64) {
 // differ from it. In the sum over all a source with E items in a bin has the weight
 // 1/(1 + vE), the inverse of the variance of its ratios.
 func (e *Estimates) fitProfiles() {
-	var all Calendar // Epochs are what an even profile has expected
+	var items, expected [hours + days]float64 // that was expected under an even profile
 	for i := range e.Calendars {
 		for j, cycle := range cycles {
 			got, want := e.Calendars[i].expected(cycle, &even)
 			for k, x := range want {
-				w := 1 / (1 + e.Vary[j]*x)
-				all.Items[cycle[0]+k] += w * got[k]
-				all.Epochs[cycle[0]+k] += w * x
+				w := 1 / (1 + e.Vary[j]*float64(x))
+				items[cycle[0]+k] += w * float64(got[k])
+				expected[cycle[0]+k] += w * float64(x)
 			}
 		}
+	}
+	var all Calendar
+	for k := range items {
+		all.Items[k], all.Epochs[k] = float32(items[k]), float32(expected[k])
 	}
 	all.shape(&even, vary([]Calendar{all}, &even))
 	e.Profile, e.Vary = all.Own, vary(e.Calendars, &all.Own)
@@ -198,9 +202,9 @@ func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float6
 	for k := 0; k < lookAround && w > 1e-4; k++ {
 		hour, day := a.hour[at], hours+a.day[at]
 		if float64(k) < n {
-			share += w * (own[hour]*own[day] - 1)
+			share += w * float64(own[hour]*own[day]-1)
 		}
-		ofAll += w * (all[hour]*all[day] - 1)
+		ofAll += w * float64(all[hour]*all[day]-1)
 		w *= alpha
 		at += step
 	}

@@ -234,7 +234,14 @@ type State struct {
 // terms and settings that takes it up goes on as this one, bit for bit.
 func (l *Learner) State() State { return State{l.est.Export(), l.schedule.clone()} }
 
-// SetState takes up a state that State returned. After an error the learner
+// Common returns State without what Source returns of each source.
+func (l *Learner) Common() any { return State{l.est.Common(), l.schedule.clone()} }
+
+// Source returns what is known of source i, as a pointer that encoding/json reads and
+// writes. SetState of what Common returned follows.
+func (l *Learner) Source(i int) any { return l.est.Source(i) }
+
+// SetState takes up a state that State or Common returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
 	return cmp.Or(l.est.Import(s.Estimates), l.restore(&s.Schedule))

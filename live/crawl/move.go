@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/csv"
@@ -110,11 +111,11 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	data, err := c.learner.Save()
-	if err != nil {
+	var state bytes.Buffer
+	if err := c.learner.Save(&state); err != nil {
 		return 0, err
 	}
-	l, _, err := decode(data)
+	l, _, err := decode(state.Bytes())
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -221,11 +222,11 @@ func (c *Crawler) save(now time.Time, end bool) error {
 		return nil
 	}
 	c.saved = now
-	state, err := c.learner.Save()
-	if err != nil {
+	var state bytes.Buffer
+	if err := c.learner.Save(&state); err != nil {
 		return err
 	}
-	value, err := json.Marshal(snapshot{c.seq, state, c.stats})
+	value, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats})
 	if err != nil {
 		return err
 	}

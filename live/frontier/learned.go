@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"log/slog"
@@ -305,9 +306,10 @@ func (l *Learned) Advance(now time.Time) {
 }
 
 func (l *Learned) save(crawl string, c *learnedCrawl) {
-	state, err := c.crawler.Save()
+	var state bytes.Buffer
+	err := c.crawler.Save(&state)
 	if err == nil {
-		err = l.store.SetValue(stateName(crawl), state)
+		err = l.store.SetValue(stateName(crawl), state.Bytes())
 	}
 	if err != nil {
 		l.log.Error("what was learned is not kept", "crawl", crawl, "error", err)

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,8 +100,9 @@ func TestAlteredStates(t *testing.T) {
 				}
 			}
 			feed(t, f, begin)
-			data, err := f.Save()
-			return string(data), err
+			var state strings.Builder
+			err = f.Save(&state)
+			return state.String(), err
 		}
 	}
 	for name, save := range saved {
@@ -109,14 +111,18 @@ func TestAlteredStates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var doc map[string]any
-			if err := json.Unmarshal([]byte(text), &doc); err != nil {
-				t.Fatal(err)
+			var docs []map[string]any
+			for line := range strings.Lines(text) {
+				var doc map[string]any
+				if err := json.Unmarshal([]byte(line), &doc); err != nil {
+					t.Fatal(err)
+				}
+				docs = append(docs, doc)
 			}
 			refused, gone := 0, 0
-			for key := range doc {
+			try := func(doc map[string]any, key string) {
 				if key == "config" || key == "format" || key == "version" {
-					continue
+					return
 				}
 				alter(doc[key], key, func(to any) { doc[key] = to }, func(path string) {
 					defer func() {
@@ -124,10 +130,15 @@ func TestAlteredStates(t *testing.T) {
 							t.Errorf("%s: panic: %v", path, p)
 						}
 					}()
-					body, err := json.Marshal(doc)
-					if err != nil {
-						t.Fatal(err)
+					var lines [][]byte
+					for _, doc := range docs {
+						line, err := json.Marshal(doc)
+						if err != nil {
+							t.Fatal(err)
+						}
+						lines = append(lines, line)
 					}
+					body := bytes.Join(lines, []byte("\n"))
 					began := time.Now()
 					s, err := learner.Decode(body)
 					if err == nil && s.Crawls == nil {
@@ -148,6 +159,11 @@ func TestAlteredStates(t *testing.T) {
 						t.Errorf("%s: %v", path, took)
 					}
 				})
+			}
+			for _, doc := range docs {
+				for key := range doc {
+					try(doc, key)
+				}
 			}
 			if refused == gone || gone == 0 {
 				t.Errorf("of %d altered states %d go on", refused, gone)

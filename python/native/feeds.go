@@ -2,6 +2,7 @@ package native
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"ephemera/env"
@@ -55,8 +56,9 @@ func feeds(c *learner.Crawler, err error) (functions, error) {
 			return c.Report(source, found, later(items)...)
 		},
 		"save": func() (string, error) {
-			data, err := c.Save()
-			return string(data), err
+			var state strings.Builder
+			err := c.Save(&state)
+			return state.String(), err
 		},
 	}, nil
 }
