@@ -136,9 +136,7 @@ func TestWebSub(t *testing.T) {
 // TestPage opens the page in a browser, without script, at the width of a phone.
 func TestPage(t *testing.T) {
 	path, err := exec.LookPath("chromium")
-	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "1" {
-		t.Fatal("no Chromium here, and EPHEMERA_REQUIRE_ALL=1; Debian's package is chromium")
-	} else if err != nil {
+	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") != "1" {
 		t.Skip("no Chromium here; Debian's package is chromium")
 	}
 	s := simulate(t, newReferee(t, 30).Server, address(0), address(1), address(2), address(4), address(8), address(10), address(20)).pass(80 * time.Hour)

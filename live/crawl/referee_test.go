@@ -295,10 +295,10 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 var badAnswers = map[string]http.HandlerFunc{
 	"malformed": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<rss><channel><item></channel>") },
 	"reset": func(w http.ResponseWriter, _ *http.Request) {
-		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			c.(*net.TCPConn).SetLinger(0)
-			c.Close()
-		}
+		c, _, err := http.NewResponseController(w).Hijack()
+		check(err)
+		c.(*net.TCPConn).SetLinger(0)
+		c.Close()
 	},
 	"slow": func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set(simSlow, "yes")
@@ -312,10 +312,7 @@ var badAnswers = map[string]http.HandlerFunc{
 	},
 	"huge": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(100<<20))
-		b := make([]byte, 1<<16)
-		for err := error(nil); err == nil; {
-			_, err = w.Write(b)
-		}
+		io.CopyN(w, rand.NewChaCha8([32]byte{}), 100<<20)
 	},
 }
 
@@ -332,21 +329,19 @@ const pageItems = 10 // that a feed shows
 // every returns the seconds from one item of feed k to the next.
 func every(k int) int64 { return int64(k%50+1) * 3600 }
 
+// What feeds of some kinds have before the feed, and as its title.
+var (
+	prologs = map[string]string{
+		"charset":  `<?xml version="1.0" encoding="klingon"?>`,
+		"entities": `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>`,
+	}
+	titles = map[string]string{"charset": "\xff\xfe\x01", "entities": strings.Repeat("&b;", 100), "ttl": "</title><ttl>180</ttl><title>"}
+)
+
 // page returns what feed k shows: its last items.
 func page(k int, kind string, newest int64) []byte {
 	var b bytes.Buffer
-	head := ""
-	switch kind {
-	case "charset":
-		b.WriteString(`<?xml version="1.0" encoding="klingon"?>`)
-		head = "\xff\xfe\x01"
-	case "entities":
-		b.WriteString(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>`)
-		head = strings.Repeat("&b;", 100)
-	case "ttl":
-		head = "</title><ttl>180</ttl><title>"
-	}
-	fmt.Fprintf(&b, `<rss version="2.0"><channel><title>%s</title>`, head)
+	fmt.Fprintf(&b, `%s<rss version="2.0"><channel><title>%s</title>`, prologs[kind], titles[kind])
 	for n := newest; n > newest-pageItems; n-- {
 		at := time.Unix(n*every(k), 0)
 		if kind == "dates" {
@@ -477,10 +472,8 @@ func (l life) live() {
 	s := l.open(os.Stdout)
 	length, _ := s.opt.epoch()
 	s.pass(l.End.Sub(l.Begin) - length)
-	go func() {
-		time.Sleep(time.Duration(rand.Float64() * l.PerHour / 12 * float64(time.Millisecond)))
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	}()
+	wait := time.Duration(rand.Float64() * l.PerHour / 12 * float64(time.Millisecond))
+	time.AfterFunc(wait, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	for {
 		s.round()
 	}

@@ -35,7 +35,6 @@ func TestAnswers(t *testing.T) {
 	z.Write(make([]byte, 100<<20))
 	z.Close()
 	for name, tt := range map[string]struct {
-		path    string
 		robots  int // status of robots.txt; 0 for 403, which allows all
 		status  int
 		header  string // name=value lines
@@ -56,9 +55,10 @@ func TestAnswers(t *testing.T) {
 		"other scheme":         {status: 302, header: "Location=file:///etc/passwd", outcome: Failed, reason: "robots.txt"},
 		"private":              {status: 302, header: "Location=http://127.0.0.1/feed", outcome: Failed, reason: "not of the public network"},
 		"robots.txt not ready": {robots: 503, header: "Retry-After=600", outcome: Failed, wait: 10 * time.Minute, reason: "robots.txt cannot be read"},
+		"robots.txt elsewhere": {robots: 302, status: 200, header: "Location=http://b.test/robots.txt", body: example, outcome: Found},
 		"a page":               {status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
 		"gzip bomb":            {status: 200, header: "Content-Encoding=gzip", body: bomb.String(), outcome: Failed, reason: "larger than 1 MB"},
-		"slow":                 {path: "/slow", status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},
+		"slow":                 {status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},
 		"deep":                 {status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000), outcome: Failed, reason: "within each other"},
 		"entities":             {status: 200, body: `<!DOCTYPE x [<!ENTITY a "` + strings.Repeat("z", 1000) + `"><!ENTITY b "` + strings.Repeat("&a;", 1000) + `">]>` + strings.Replace(example, "one", strings.Repeat("&b;", 1000), 1), outcome: Found},
 	} {
@@ -84,7 +84,7 @@ func TestAnswers(t *testing.T) {
 				}
 				w.WriteHeader(status)
 				io.WriteString(w, body)
-				if r.URL.Path == "/slow" {
+				if name == "slow" && r.URL.Path == "/feed" {
 					w.(http.Flusher).Flush()
 					<-r.Context().Done()
 				}
@@ -97,10 +97,10 @@ func TestAnswers(t *testing.T) {
 				}
 				return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
 			}
-			if tt.path == "/slow" {
+			if name == "slow" {
 				f.Timeout = time.Second
 			}
-			from := "http://a.test" + cmp.Or(tt.path, "/feed")
+			const from = "http://a.test/feed"
 			got := f.Fetch(Place{URL: from})
 			if got.Outcome != tt.outcome || got.Wait != tt.wait || got.Place.URL != cmp.Or(tt.url, from) {
 				t.Errorf("%s after %v (%v), then %s; want %s after %v", got.Outcome, got.Wait, got.Err, got.Place.URL, tt.outcome, tt.wait)
