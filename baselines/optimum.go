@@ -74,15 +74,8 @@ func SolveOptimum(in env.Instance) (*Optimum, error) {
 
 func solveOptimum(in env.Instance, most limits) (*Optimum, error) {
 	o := &Optimum{Lower: negInf, Upper: math.Inf(1), age: make([]int, len(in.Sources))}
-	if err := o.solve(in, most); err != nil {
-		return o, fmt.Errorf("exact optimum of instance %q: %w", in.ID, err)
-	}
-	return o, nil
-}
-
-func (o *Optimum) solve(in env.Instance, most limits) error {
 	if n := len(in.Sources); n > 16 {
-		return fmt.Errorf("%d sources; allowed are 16", n)
+		return o, fmt.Errorf("exact optimum of instance %q: %d sources; allowed are 16", in.ID, n)
 	}
 	relaxed := index.Relax(in)
 	curves := make([]index.Curve, len(in.Sources))
@@ -101,10 +94,11 @@ func (o *Optimum) solve(in env.Instance, most limits) error {
 		o.buildTables(curves, caps)
 		o.startValues(relaxed, curves)
 		if o.iterate(most.gap, 1) || sweeps >= 300 && o.iterate(most.gap, 20_000) {
-			return nil
+			return o, nil
 		}
 	}
-	return fmt.Errorf("between %v and %v after %d sweeps over %.3g states and %d sets of sources; the work that is allowed is %.0f sweeps", o.Lower, o.Upper, o.Sweeps, states, len(o.sets), sweeps)
+	return o, fmt.Errorf("exact optimum of instance %q: between %v and %v after %d sweeps over %.3g states and %d sets of sources; the work that is allowed is %.0f sweeps",
+		in.ID, o.Lower, o.Upper, o.Sweeps, states, len(o.sets), sweeps)
 }
 
 // capAges finds caps at which Σ (x(∞) − x(cap))/cap is at most slack, the same

@@ -22,7 +22,7 @@ type Selector struct {
 	scratch []candidate
 	end     ending
 
-	view *env.Online // whose limits hold; nil for the budget alone
+	view *env.Online // whose limits hold
 	used []int       // crawls of each group, 0 between choices
 }
 
@@ -42,7 +42,7 @@ func NewSelector(costs []float64, budget float64) *Selector {
 	if !(budget >= 0) {
 		panic(fmt.Sprintf("baselines: budget is %v; allowed is 0 or more", budget))
 	}
-	s := &Selector{costs: costs, budget: budget, least: math.Inf(1)}
+	s := &Selector{costs: costs, budget: budget, least: math.Inf(1), view: new(env.Online)}
 	for i, c := range costs {
 		if !(c > 0) {
 			panic(fmt.Sprintf("baselines: cost of source %d is %v; allowed is above 0", i, c))
@@ -73,18 +73,10 @@ func (s *Selector) Within(o *env.Online) *Selector {
 	return s
 }
 
-// limits returns what holds beside the budget, or nil.
-func (s *Selector) limits() *env.Limits {
-	if s.view == nil {
-		return nil
-	}
-	return s.view.Limits
-}
-
 // startList starts a list of candidates with those that have to come first.
 func (s *Selector) startList() {
 	s.scratch = s.scratch[:0]
-	if l := s.limits(); l != nil {
+	if l := s.view.Limits; l != nil {
 		for _, i := range l.First {
 			s.scratch = append(s.scratch, candidate{math.Inf(1), int32(i)})
 		}
@@ -96,7 +88,7 @@ func (s *Selector) add(key float64, id int32) {
 	if !(key > negInf) {
 		return
 	}
-	if l := s.limits(); l != nil {
+	if l := s.view.Limits; l != nil {
 		if _, first := slices.BinarySearch(l.First, int(id)); first || !s.view.Allowed(int(id)) {
 			return
 		}
@@ -157,7 +149,7 @@ func (s *Selector) fill(dst []int, heap []candidate, left float64) []int {
 }
 
 // grouped reports whether the crawls of a group are limited.
-func (s *Selector) grouped() bool { l := s.limits(); return l != nil && l.PerGroup > 0 }
+func (s *Selector) grouped() bool { l := s.view.Limits; return l != nil && l.PerGroup > 0 }
 
 // enter counts a crawl in the group of source i, and reports false where its group
 // has no room for one.

@@ -7,9 +7,9 @@ import (
 )
 
 // Whittle returns the exact Whittle index γ(x) of Theorem 1 (TCNS; (4)-(5) of
-// Allerton) at any state x ≥ 0, in interest per budget unit: [theorem1] with
+// Allerton) at any state x ≥ 0, in interest per budget unit,
 //
-//	η = ⌈log_α⁺((u − (1−α)x)/u)⌉
+//	γ = (1/C) [η((1−α)x − u) + u(1 − α^η)/(1−α)],   η = ⌈log_α⁺((u − (1−α)x)/u)⌉
 //
 // For other laws the state does not say all, and the index is that of the least
 // age at which the mean state is x or more.
@@ -18,14 +18,17 @@ import (
 // programming equation gives γ = x/C there, which is also the limit η → ∞, and
 // that is what is returned. See [WhittleLiteral] for the printed form.
 func Whittle(s env.Source, x float64) float64 {
-	if x >= s.Ceiling() {
-		return x / s.Cost
-	}
-	if !s.Exponential() {
+	if x < s.Ceiling() && !s.Exponential() {
 		c := NewCurve(s.MeanDynamics())
 		return c.Index(FirstAge(0, Never, func(age int) bool { return c.At(age) >= x })) / s.Cost
 	}
-	return theorem1(s, x, math.Ceil(wait(s, x)))
+	// The logarithm is log_α(1 − x/u*), the age at which the mean state is x.
+	eta := math.Ceil(-math.Log1p(-x/s.Ceiling()) / s.Decay)
+	if x >= s.Ceiling() || math.IsInf(eta, 1) {
+		return x / s.Cost
+	}
+	loss := -math.Expm1(-s.Decay)
+	return (eta*(loss*x-s.Gain()) - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
 }
 
 // WhittleLiteral is Theorem 1 as printed: 0 at x ≥ u*. It is there to
@@ -35,25 +38,6 @@ func WhittleLiteral(s env.Source, x float64) float64 {
 		return 0
 	}
 	return Whittle(s, x)
-}
-
-// wait returns log_α(1 − x/u*) for 0 ≤ x < u*: the age, in epochs, at which the
-// mean state is x.
-func wait(s env.Source, x float64) float64 {
-	return -math.Log1p(-x/s.Ceiling()) / s.Decay
-}
-
-// theorem1 returns the index of Theorem 1 of TCNS for a given η,
-//
-//	γ = (1/C) [η((1−α)x − u) + u(1 − α^η)/(1−α)]
-//
-// and x/C, the limit, for η = ∞.
-func theorem1(s env.Source, x, eta float64) float64 {
-	if math.IsInf(eta, 1) {
-		return x / s.Cost
-	}
-	loss := -math.Expm1(-s.Decay)
-	return (eta*(loss*x-s.Gain()) - s.Ceiling()*math.Expm1(-s.Decay*eta)) / s.Cost
 }
 
 // WhittleAtAge returns the index at an age, for any law of interest; see
