@@ -35,9 +35,10 @@ type Batch struct {
 
 // Performed is what runs bring, in their order.
 type Performed[R any] struct {
-	Records []*R    // nil where a run failed or is another shard's and not done
-	Errors  []error // of the runs that failed
-	Ran     int     // runs that were performed now
+	Names   []string // of their files
+	Records []*R     // nil where a run failed or is another shard's and not done
+	Errors  []error  // of the runs that failed
+	Ran     int      // runs that were performed now
 }
 
 // PerformAll performs the runs of a shard that have no record, and returns the
@@ -94,7 +95,7 @@ func keptAt(dir, name string) string { return filepath.Join(dir, "runs", name+".
 // and can be read, so that several processes may work on one directory at once: they
 // write the same bytes.
 func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform func(ctx context.Context, i int) (*R, error)) (*Performed[R], error) {
-	out := &Performed[R]{Records: make([]*R, len(names)), Errors: make([]error, len(names))}
+	out := &Performed[R]{Names: names, Records: make([]*R, len(names)), Errors: make([]error, len(names))}
 	read := func(i int) {
 		if b.Dir != "" && out.Errors[i] == nil && out.Records[i] == nil {
 			out.Records[i], _ = files.ReadJSON[R](keptAt(b.Dir, names[i]))

@@ -1,9 +1,7 @@
 package experiments
 
 import (
-	"cmp"
 	"path/filepath"
-	"slices"
 
 	"ephemera/experiments/files"
 	"ephemera/learner"
@@ -63,21 +61,25 @@ func ReadRecord(dir, hash string, seed uint64) (*Record, error) {
 	return files.ReadJSON[Record](keptAt(dir, keptName(hash, seed)))
 }
 
-// ReadRecords reads the records of all runs that a directory of results keeps, by
-// seed.
-func ReadRecords(dir string) ([]*Record, error) {
-	paths, err := filepath.Glob(keptAt(dir, "*"))
+// RunsFile lists the runs of the last comparison that a directory of results keeps: the
+// names of their files, by contender.
+const RunsFile = "runs.json"
+
+// ReadRuns reads the records of the last comparison, by contender.
+func ReadRuns(dir string) (map[string][]*Record, error) {
+	names, err := files.ReadJSON[map[string][]string](filepath.Join(dir, RunsFile))
 	if err != nil {
 		return nil, err
 	}
-	var all []*Record
-	for _, path := range paths {
-		rec, err := files.ReadJSON[Record](path)
-		if err != nil {
-			return nil, err
+	of := map[string][]*Record{}
+	for contender, names := range *names {
+		for _, name := range names {
+			rec, err := files.ReadJSON[Record](keptAt(dir, name))
+			if err != nil {
+				return nil, err
+			}
+			of[contender] = append(of[contender], rec)
 		}
-		all = append(all, rec)
 	}
-	slices.SortStableFunc(all, func(a, b *Record) int { return cmp.Compare(a.Run.Seed, b.Run.Seed) })
-	return all, nil
+	return of, nil
 }

@@ -74,7 +74,7 @@ func Load(ctx context.Context, dir, at string) (p *Page, err error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: holds no results of sweep, train or bench", dir)
+		return nil, fmt.Errorf("%s: holds no results of sweep, train or bench: %w", dir, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

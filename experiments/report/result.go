@@ -29,7 +29,7 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := experiments.ReadRecords(dir)
+	of, err := experiments.ReadRuns(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -45,28 +45,19 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		}
 		*to = strings.TrimSpace(string(text))
 	}
-	of := map[string][]*experiments.Record{} // by the algorithm
-	for _, rec := range records {
-		if rec.Learned.Epochs == r.Steps && rec.Run.Seed-r.Seed < uint64(r.Seeds) { // and not of an earlier call
-			name, _, _ := strings.Cut(rec.Run.Algorithm(), "@")
-			of[name] = append(of[name], rec)
-		}
-	}
-	learner, _, _ := strings.Cut(r.Algorithm, "+")
 	var groups []group
 	for k, row := range r.Results {
-		name := strings.TrimSuffix(row.Policy, "/learned")
-		if name == "learned" {
-			name = learner
+		g := group{strings.TrimSuffix(row.Policy, "/learned"), k, of[strings.TrimSuffix(row.Policy, "/learned")]}
+		if g.records == nil {
+			continue
 		}
-		g := group{name, k, of[name]}
-		delete(of, name)
+		if g.name == "learned" {
+			g.name, _, _ = strings.Cut(r.Algorithm, "+")
+		}
 		if slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 }) {
 			g.name += overBudget
 		}
-		if g.records != nil {
-			groups = append(groups, g)
-		}
+		groups = append(groups, g)
 	}
 	p.Sections = append(p.Sections, learning(groups))
 	for _, g := range groups {

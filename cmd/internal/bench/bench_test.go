@@ -179,7 +179,7 @@ func TestShards(t *testing.T) {
 		maps.DeleteFunc(files, func(name, _ string) bool { return name == "command.txt" || name == "timing.json" })
 		return files
 	}
-	if got, want := result(parts), result(whole); !maps.Equal(got, want) || len(got) != 3+9 {
+	if got, want := result(parts), result(whole); !maps.Equal(got, want) || len(got) != 4+9 {
 		t.Errorf("%d files, want %d that are the same", len(got), len(want))
 	}
 	if again, _, err := bench(t, append(args, "-out", whole, "-shard", "5/7")...); err != nil || again != want {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +34,9 @@ type Comparison struct {
 	args      []string
 	algorithm string
 	knowledge env.Level
-	settings  map[string]any     // of -set, by their keys
-	learner   *experiments.Entry // of -algorithm
+	settings  map[string]any      // of -set, by their keys
+	learner   *experiments.Entry  // of -algorithm
+	runs      map[string][]string // names of their files, by contender
 }
 
 // Instance is one of those on which policies are compared.
@@ -215,6 +218,7 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 		return nil, nil, GoOn(err, c.Batch.Dir)
 	}
 	each := len(c.Instances) * c.Seeds
+	c.runs = map[string][]string{}
 	for i, x := range contenders {
 		x.Records = out.Records[i*each : (i+1)*each]
 		errs := out.Errors[i*each : (i+1)*each]
@@ -230,6 +234,7 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 			return nil, nil, nil
 		}
 		done = append(done, x.Contender)
+		c.runs[cmp.Or(x.Name, "learned")] = out.Names[i*each : (i+1)*each]
 	}
 	return done, left, nil
 }
@@ -241,7 +246,8 @@ func (c *Comparison) Tell(r *result.Report, tables map[string]*result.Table, std
 	dir := c.Batch.Dir
 	var errs []error
 	if dir != "" {
-		errs = append(errs, result.Put(dir, "result.json", r, result.JSON))
+		runs, err := json.Marshal(c.runs)
+		errs = append(errs, err, result.Put(dir, "result.json", r, result.JSON), files.Put(filepath.Join(dir, experiments.RunsFile), runs))
 		for name, t := range tables {
 			errs = append(errs, result.Put(dir, name, t, result.CSV))
 		}
