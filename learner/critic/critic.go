@@ -134,7 +134,7 @@ func (c *Critic) Solve() bool {
 		trusted = c.solve(c.y, c.v) && trusted
 		floats.AddScaled(r, c.set.Gamma, c.y)
 	}
-	if !(floats.Norm(c.r, 1) < c.set.Overflow) {
+	if !(floats.Dot(c.r, c.r) < c.set.Overflow*c.set.Overflow) {
 		clear(c.r)
 	}
 	if !trusted {

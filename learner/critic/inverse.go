@@ -121,14 +121,19 @@ func (m *inverse) residual(y, v []float64) float64 {
 // condition returns ‖DB̂D‖₁‖(DB̂D)⁻¹‖₁. Both matrices are at hand, so that it is not
 // an estimate as long as the running inverse is right, which the residual says.
 func (m *inverse) condition() float64 {
+	per := m.rest
+	for i, d := range m.unit {
+		per[i] = 1 / d
+	}
 	var most, mostInverse float64
 	for i, d := range m.unit {
+		b, p := m.b[i*m.l:][:m.l], m.p[i*m.l:][:m.l]
 		var sum, inverse float64
 		for j, e := range m.unit {
-			sum += math.Abs(m.b[i*m.l+j]) * d * e
-			inverse += math.Abs(m.p[i*m.l+j]) / (d * e)
+			sum += math.Abs(b[j]) * e
+			inverse += math.Abs(p[j]) * per[j]
 		}
-		most, mostInverse = max(most, sum), max(mostInverse, inverse)
+		most, mostInverse = max(most, d*sum), max(mostInverse, per[i]*inverse)
 	}
 	return most * mostInverse
 }

@@ -21,7 +21,7 @@ type Settings struct {
 	// Condition is the condition number ‖B‖₁‖B⁻¹‖₁ up to which B is inverted as
 	// it is; above 1. Beyond it B counts as rank-deficient.
 	Condition float64
-	// Overflow is the sum of weights at which the critic has diverged, which in
+	// Overflow is the length of r at which the critic has diverged, which in
 	// the beginning, of few transitions, it may. It goes on from r = 0, before
 	// the weights reach the thresholds.
 	Overflow float64

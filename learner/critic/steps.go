@@ -43,14 +43,34 @@ func (s Steps) At(n int) float64 {
 	if n < 1 {
 		panic(fmt.Sprintf("learner: step of count %d; counts begin at 1", n))
 	}
-	m := float64((n + s.Shift + s.Block - 1) / s.Block)
+	return s.of(s.block(n))
+}
+
+// block returns ⌈(n + s)/block⌉.
+func (s Steps) block(n int) int { return (n + s.Shift + s.Block - 1) / s.Block }
+
+func (s Steps) of(block int) float64 {
 	switch s.Power {
 	case 0:
 		return s.Scale
 	case 1:
-		return s.Scale / m
+		return s.Scale / float64(block)
 	}
-	return s.Scale * math.Pow(m, -s.Power)
+	return s.Scale * math.Pow(float64(block), -s.Power)
+}
+
+// InOrder returns At for counts that follow each other: it computes the step once
+// for each block.
+func (s Steps) InOrder() func(n int) float64 {
+	first, last, step := 1, 0, 0. // of the block
+	return func(n int) float64 {
+		if n < first || n > last {
+			block := s.block(n)
+			last = block*s.Block - s.Shift
+			first, step = last-s.Block+1, s.of(block)
+		}
+		return step
+	}
 }
 
 // Valid reports the first field of the steps of that name that is out of its range.

@@ -20,8 +20,8 @@ func TestPaperSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := Harmonic()
-	for _, n := range []int{1, 2, 499, 500, 501, 999, 1000, 1001, 2000, 2001, 9999, 10000, 123457} {
+	h, inOrder := Harmonic(), b.InOrder()
+	for _, n := range []int{1, 2, 499, 500, 501, 999, 1000, 1001, 2000, 2001, 9999, 10000, 123457, 400} {
 		want := .3 / math.Ceil(float64(n)/500)
 		if got := a.At(n); got != want {
 			t.Errorf("a(%d) = %v; want %v", n, got, want)
@@ -29,6 +29,9 @@ func TestPaperSteps(t *testing.T) {
 		want = .3 / math.Pow(math.Ceil(float64(n)/1000), 2./3)
 		if got := b.At(n); math.Abs(got-want) > 1e-15 {
 			t.Errorf("b(%d) = %v; want %v", n, got, want)
+		}
+		if got := inOrder(n); got != b.At(n) {
+			t.Errorf("b(%d) = %v in order; want %v", n, got, b.At(n))
 		}
 		if got := h.At(n); got != 1/float64(n+1) {
 			t.Errorf("1/(n+1) at %d is %v", n, got)

@@ -75,15 +75,10 @@ func logit(l float64) (f, g float64) {
 		return 1, 0
 	case l <= -saturated:
 		return 0, 1
-	case l >= 0:
-		t := math.Exp(-l)
-		f = 1 / (1 + t)
-		return f, t * f
-	default:
-		t := math.Exp(l)
-		g = 1 / (1 + t)
-		return t * g, g
 	}
+	t := math.Exp(-l)
+	f = 1 / (1 + t)
+	return f, t * f
 }
 
 const saturated = 40

@@ -76,7 +76,7 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 	p := &Learner{
 		actor: newActor(t, newCoordinate(in, t, set.Margin), set.Shift),
 		set:   set, critic: joint, phi: phi,
-		a: set.A.At, b: set.B.At, d: set.D.At,
+		a: set.A.InOrder(), b: set.B.InOrder(), d: set.D.InOrder(),
 		costs: terms.Costs, budget: terms.Budget, ceilings: sum,
 		now: make([]float64, phi.Len()), then: make([]float64, phi.Len()), other: make([]float64, phi.Len()),
 		next: make([]float64, n), crawled: make([]bool, n),

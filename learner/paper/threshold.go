@@ -23,10 +23,13 @@ type thresholds struct {
 func (t *thresholds) at(i int, s float64) (threshold, raw float64) {
 	q := &t.q[i]
 	raw = q[0] + (q[1]+q[2]*s)*s
-	if math.IsNaN(raw) { // q₁S and q₂S² overflowed against each other
-		raw = math.Inf(1)
+	switch {
+	case raw < t.lo[i]:
+		return t.lo[i], raw
+	case raw <= t.hi[i]:
+		return raw, raw
 	}
-	return min(max(raw, t.lo[i]), t.hi[i]), raw
+	return t.hi[i], raw // also where q₁S and q₂S² overflow against each other
 }
 
 // coordinate is what a state and a threshold are compared in: y(x) grows with x,
@@ -76,6 +79,10 @@ func (c *coordinate) slope(i int, x float64) float64 {
 	if c.decay == nil {
 		return c.per[i]
 	}
+	return c.logAgeSlope(i, x)
+}
+
+func (c *coordinate) logAgeSlope(i int, x float64) float64 {
 	// s = −ln(1 − x/u*)/c: ds/dx = 1/(c(u* − x)), dy = ds/s
 	s := math.Exp(c.logAge(i, x))
 	d := c.decay[i] * (c.hi[i] - x) * s
