@@ -158,10 +158,7 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 }
 
 func (w *Worlds) functions() functions {
-	return functions{
-		"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step,
-		"crawled": func() [][]env.Crawled { return w.got },
-	}
+	return functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
 }
 
 // drawn reports whether each seed has an instance of its own.
@@ -254,4 +251,22 @@ func (w *Worlds) step(_ *hand, lo, hi int) error {
 	}
 	copy(w.to.over[lo:], w.over[lo:hi])
 	return w.does.step(lo, hi, false)
+}
+
+// items writes over the numbers, if they are enough, and returns how many are needed.
+// Of the last step of each world these are the number of crawls; of each crawl the
+// source, the interest, and how many items it brought back; and age and interest of
+// each item.
+func (w *Worlds) items(n Numbers) int {
+	n = n[:0]
+	for _, got := range w.got {
+		n = append(n, float64(len(got)))
+		for _, c := range got {
+			n = append(n, float64(c.Source), c.Interest, float64(len(c.Items)))
+			for _, x := range c.Items {
+				n = append(n, x.Age, x.Interest)
+			}
+		}
+	}
+	return len(n)
 }

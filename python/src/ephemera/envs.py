@@ -192,14 +192,20 @@ class _Worlds(_library.Handle):
 
     def items(self) -> list[list[tuple[int, float, tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
         """Return of each world the crawls of the last step: source, interest, and the items' ages and interests."""
-
-        def items(crawl: dict[str, Any], what: str) -> NDArray[np.float64]:
-            return np.array([item[what] for item in crawl["Items"] or []], np.float64)
-
-        return [
-            [(c["Source"], c["Interest"], (items(c, "Age"), items(c, "Interest"))) for c in crawls or []]
-            for crawls in _library.ask(self._alive(), "crawled")
-        ]
+        numbers = np.empty(256)
+        while (count := _library.ask(self._alive(), "items", numbers=numbers)) > len(numbers):
+            numbers = np.empty(count)
+        at, worlds = 0, []
+        for _ in range(self.worlds):
+            crawls, at = int(numbers[at]), at + 1
+            found = []
+            for _ in range(crawls):
+                source, interest, n = numbers[at : at + 3].tolist()
+                items = numbers[at + 3 : at + 3 + 2 * int(n)].reshape(-1, 2)
+                found.append((int(source), interest, (items[:, 0].copy(), items[:, 1].copy())))
+                at += 3 + items.size
+            worlds.append(found)
+        return worlds
 
     def split(self, flat: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Name the parts of a flat observation; they are views of it."""
