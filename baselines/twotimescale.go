@@ -43,23 +43,15 @@ func learnStochasticIndex(s env.Source, law gainLaw, opt schooling, r *stream.Ra
 	for j := range v {
 		v[j] = float64(j) * c.step
 	}
-	rows := make([][]float64, opt.nodes) // the part of each row that holds mass
-	for j, row := range c.next {
-		end := len(row)
-		for end > c.from[j]+1 && row[end-1] < 1e-15 {
-			end--
-		}
-		rows[j] = row[c.from[j]:end]
-	}
 	var gamma float64
 	for k := 1; k < opt.thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
 		at := float64(k) * t.Step
 		for n := range opt.steps {
-			f := dot(rows[0], v[c.from[0]:])
+			f := dot(c.next[0], v)
 			for j := range v {
 				x := float64(j) * c.step
 				if x < at {
-					w[j] = (v[j] + s.Cost*gamma - f + dot(rows[j], v[c.from[j]:])) / 2
+					w[j] = (v[j] + s.Cost*gamma - f + dot(c.next[j][c.from[j]:], v[c.from[j]:])) / 2
 				} else {
 					w[j] = (v[j] + x) / 2
 				}
