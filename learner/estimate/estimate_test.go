@@ -216,7 +216,25 @@ func TestProfiles(t *testing.T) {
 	for k, n := range []float32{60, 40, 50, 50, 50, 50, 50} {
 		c.Items[hours+k], c.Epochs[hours+k] = n, 1
 	}
-	if c.shape(&even, [2]float64{0, .02}); math.Abs(float64(c.Own[hours])-1.1) > 1e-6 {
+	if c.shape(&even, variances{1: .02}); math.Abs(float64(c.Own[hours])-1.1) > 1e-6 {
 		t.Errorf("60 of 50 with variance .02: share %v; want 1.1", c.Own[hours])
+	}
+}
+
+// TestParts: where epochs are short, the minutes of the hour are found at which a source
+// publishes.
+func TestParts(t *testing.T) {
+	e := New(env.Terms{Costs: make([]float64, 2), Length: 300}, 0)
+	late := []int{0, 5} // epochs from an item to the crawl at the full hour
+	for n := 12; n <= 1200; n += 12 {
+		for i, k := range late {
+			e.Add(env.Crawled{Source: i, Age: 12, Items: []env.Item{{Age: float64(k) + .5, Interest: 1}}}, n)
+		}
+		e.Fit()
+	}
+	for i, k := range late {
+		if share, _ := e.Share(i, 1200-k, -1, 1, .5); share < 10 {
+			t.Errorf("an item an hour, %d epochs before the full one: its epoch has %.1f of the mean; want 12", k, share)
+		}
 	}
 }

@@ -7,7 +7,8 @@
 //	 1. The line of ln y over the age gives the decay rate c and the level m
 //	    (marks.go).
 //	 2. The number of items gives λ, and where epochs have dates how λ differs by
-//	    the hour of the day and the day of the week (rate.go, profile.go).
+//	    the hour of the day, the day of the week and the part of the hour (rate.go,
+//	    profile.go).
 //
 // Each parameter of a source leans on the law of that parameter over all
 // sources, and the law is estimated along with them (empirical Bayes). What was
@@ -44,8 +45,8 @@ type State struct {
 	Found    float64 `json:"found"`    // Σ y of items of sources that are known
 	Foretold float64 `json:"foretold"` // and Σ e^(m+σ²/2−ca), of which ξ̄ is that share where ln ξ is not normal
 
-	Profile profile    `json:"profile"` // of all sources together
-	Vary    [2]float64 `json:"vary"`    // variance of the sources' own profiles around it: hours, days
+	Profile profile   `json:"profile"` // of all sources together
+	Vary    variances `json:"vary"`    // of the sources' own profiles around it
 
 	Sources   []source   `json:"sources"`
 	Calendars []Calendar `json:"calendars,omitempty"` // of each source, where epochs have dates

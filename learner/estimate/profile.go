@@ -11,13 +11,14 @@ import (
 	"ephemera/env"
 )
 
-// clock tells the hour of the day and the day of the week of an epoch.
+// clock tells where in the cycles of a profile an epoch lies.
 type clock struct {
 	start, length float64 // seconds
 }
 
 const (
 	hours, days = 24, 7
+	parts       = 12       // of an hour: five minutes each
 	longestHour = 4 * 3600 // seconds: longer epochs hold no single hour
 	lookAround  = 7 * 24   // epochs over which shares are looked at: a week of hours
 )
@@ -25,17 +26,22 @@ const (
 // dated reports whether there is anything to learn of the calendar.
 func (c clock) dated() bool { return c.length > 0 && c.length <= longestHour }
 
-// at returns the hour and the day, in UTC, in which the middle of epoch t lies, the
-// time between the decisions t−1 and t.
-func (c clock) at(t int) (hour, day int) {
+// at returns the bins of the hour, the day and the part of the hour, in UTC, in which
+// the middle of epoch t lies, the time between the decisions t−1 and t. Epochs of an hour
+// or more lie in no single part, and all are counted in the first.
+func (c clock) at(t int) [len(cycles)]int {
 	middle := time.Unix(int64(c.start+(float64(t)-.5)*c.length), 0).UTC()
-	return middle.Hour(), int(middle.Weekday())
+	part := 0
+	if c.length < time.Hour.Seconds() {
+		part = middle.Minute() * parts / 60
+	}
+	return [...]int{middle.Hour(), hours + int(middle.Weekday()), hours + days + part}
 }
 
-// profile is how what is published is spread over the hours of the day and,
-// from hours on, the days of the week, each with mean 1: an epoch has the
-// product of the two of the mean. There may be millions of them.
-type profile [hours + days]float32
+// profile is how what is published is spread over the hours of the day, the days of the
+// week and the parts of an hour, each with mean 1: an epoch has the product of the three
+// of the mean. There may be millions of them.
+type profile [hours + days + parts]float32
 
 // MarshalText writes the bits of the numbers.
 func (p profile) MarshalText() ([]byte, error) {
@@ -56,14 +62,17 @@ func (p *profile) UnmarshalText(text []byte) error {
 }
 
 // even is the profile without structure.
-var even = profile(slices.Repeat([]float32{1}, hours+days))
+var even = profile(slices.Repeat([]float32{1}, len(profile{})))
 
-// cycles are the bins of the hours and of the days.
-var cycles = [2][2]int{{0, hours}, {hours, hours + days}}
+// cycles are the bins of the hours, of the days and of the parts of an hour.
+var cycles = [...][2]int{{0, hours}, {hours, hours + days}, {hours + days, hours + days + parts}}
 
-// Calendar is what is known of the hours and days of one source.
+// variances are how much, by cycle, profiles differ from another.
+type variances [len(cycles)]float64
+
+// Calendar is what is known of the cycles of one source.
 type Calendar struct {
-	Items, Epochs profile // by hour and by day: items, and epochs in which they could be seen
+	Items, Epochs profile // by bin: items, and epochs in which they could be seen
 	Own           profile `json:"-"` // follows from them and the profile of all
 }
 
@@ -74,9 +83,9 @@ func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int
 		c.Epochs[k] *= float32(keep)
 	}
 	count := func(to *profile, t int) {
-		hour, day := e.clock.at(t)
-		to[hour]++
-		to[hours+day]++
+		for _, bin := range e.clock.at(t) {
+			to[bin]++
+		}
 	}
 	for k := range seen {
 		count(&c.Epochs, epoch-k)
@@ -111,7 +120,7 @@ func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
 //
 // with v the variance of such ratios between bins beyond chance; no structure, v = 0,
 // leaves 1. It is the mean of a gamma law of mean 1 and variance v after Poisson counts.
-func (c *Calendar) shape(base *profile, vary [2]float64) {
+func (c *Calendar) shape(base *profile, vary variances) {
 	for j, cycle := range cycles {
 		got, want := c.expected(cycle, base)
 		own, v, sum := c.Own[cycle[0]:cycle[1]], float32(vary[j]), float32(0)
@@ -129,7 +138,7 @@ func (c *Calendar) shape(base *profile, vary [2]float64) {
 // are from what was expected beyond chance and two standard errors,
 //
 //	v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE
-func vary(calendars []Calendar, base *profile) (v [2]float64) {
+func vary(calendars []Calendar, base *profile) (v variances) {
 	for j, cycle := range cycles {
 		var n, excess, sum float64
 		for i := range calendars {
@@ -154,7 +163,7 @@ func vary(calendars []Calendar, base *profile) (v [2]float64) {
 // differ from it. In the sum over all a source with E items in a bin has the weight
 // 1/(1 + vE), the inverse of the variance of its ratios.
 func (e *Estimates) fitProfiles() {
-	var items, expected [hours + days]float64 // that was expected under an even profile
+	var items, expected [len(profile{})]float64 // that was expected under an even profile
 	for i := range e.Calendars {
 		for j, cycle := range cycles {
 			got, want := e.Calendars[i].expected(cycle, &even)
@@ -176,10 +185,10 @@ func (e *Estimates) fitProfiles() {
 	}
 }
 
-// around holds the hour and the day of the epochs about a given one.
+// around holds the bins of the epochs about a given one.
 type around struct {
-	epoch     int
-	hour, day [2*lookAround + 1]int
+	epoch int
+	bins  [2*lookAround + 1][len(cycles)]int
 }
 
 // Share returns what source i publishes, over its mean, in the n epochs up to epoch t
@@ -188,23 +197,23 @@ type around struct {
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
 func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float64) {
-	if len(e.Calendars) == 0 || e.Profile == even && e.Vary == [2]float64{} {
+	if len(e.Calendars) == 0 || e.Profile == even && e.Vary == (variances{}) {
 		return 1, 1
 	}
 	a, own, all := &e.around, &e.Calendars[i].Own, &e.Profile
 	if a.epoch != t {
 		a.epoch = t
-		for k := range a.hour {
-			a.hour[k], a.day[k] = e.clock.at(t + k - lookAround)
+		for k := range a.bins {
+			a.bins[k] = e.clock.at(t + k - lookAround)
 		}
 	}
 	w, at := 1-alpha, lookAround+max(0, step)
 	for k := 0; k < lookAround && w > 1e-4; k++ {
-		hour, day := a.hour[at], hours+a.day[at]
+		hour, day, part := a.bins[at][0], a.bins[at][1], a.bins[at][2]
 		if float64(k) < n {
-			share += w * float64(own[hour]*own[day]-1)
+			share += w * float64(own[hour]*own[day]*own[part]-1)
 		}
-		ofAll += w * float64(all[hour]*all[day]-1)
+		ofAll += w * float64(all[hour]*all[day]*all[part]-1)
 		w *= alpha
 		at += step
 	}

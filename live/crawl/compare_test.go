@@ -21,7 +21,7 @@ type scheduler = env.Learner[env.Online]
 
 // outcome is what a schedule brought.
 type outcome struct {
-	delays         []float64 // minutes from publication to look
+	delays         []float64 // minutes from publication to look, without end for items that are missed
 	missed         int       // items
 	looks, empty   int
 	median, ninety float64
@@ -55,6 +55,7 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	}
 	step(all)
 	o.missed -= len(o.delays)
+	o.delays = append(o.delays, slices.Repeat([]float64{math.Inf(1)}, o.missed)...)
 	slices.Sort(o.delays)
 	o.median, o.ninety = o.delays[len(o.delays)/2], o.delays[len(o.delays)*9/10]
 	return o
@@ -161,16 +162,16 @@ var halfLife = flag.Duration("half-life", 2*time.Hour, "of items, as the learner
 
 // TestAgainstRules plays recordings as feeds that show 20 items, against the rules of
 // readers and crawlers, with as many requests. On hn the learner finds half of the
-// items a fifth sooner than the best of them. On fbmedia2016, where nearly every look
-// finds something, it is level. It misses no more than any, but for one in 10 000.
+// items a fifth sooner than the best of them, on fbmedia2016, where nearly every look
+// finds something, a twentieth. It misses no more than any, but for one in 10 000.
 func TestAgainstRules(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes; -full runs it")
 	}
-	for name, most := range map[string]float64{"hn": .8, "fbmedia2016": 1.06} {
+	for name, most := range map[string]float64{"hn": .8, "fbmedia2016": .95} {
 		path := filepath.Join("../../../shared/data", "trace_"+name+".csv.gz")
 		rec := must(env.ReadRecording(t.Context(), path))
-		from := rec.First + 20*86400
+		from := (rec.First/3600+20*24)*3600 + 60 // epochs begin a minute after the hour, as those of newLearner
 		rec = rec.Between(from, min(rec.Last, from+200*86400))
 		for _, perHour := range []float64{20, 60} {
 			opt := Options{PerHour: perHour, HalfLife: *halfLife, Shortest: 5 * time.Minute, Longest: 24 * time.Hour}

@@ -415,7 +415,7 @@ func newLife(t testing.TB, server *httptest.Server, perHour float64, urls ...str
 	dir := t.TempDir()
 	l := life{
 		Server: server.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
-		Begin: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), PerHour: perHour,
+		Begin: time.Date(2026, 3, 2, 0, 1, 0, 0, time.UTC), PerHour: perHour,
 	}
 	check(os.WriteFile(l.OPML, []byte(opml(urls...)), 0o644))
 	return l

@@ -107,7 +107,7 @@ func (c *Crawler) load() error {
 }
 
 // loadLearner takes up the learner and the sums. Where its epochs were of another
-// length, or none was kept, it begins anew.
+// length, or none was kept that this program reads, it learns the journal anew.
 func (c *Crawler) loadLearner() error {
 	data, err := c.store.Value(learnerName)
 	if err != nil || data == nil {
@@ -118,11 +118,8 @@ func (c *Crawler) loadLearner() error {
 		return err
 	}
 	l, s, err := decode(kept.State)
-	if err != nil {
-		return err
-	}
 	epoch, budget := c.opt.epoch()
-	if s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
+	if err != nil || s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
 		return c.beginLearner()
 	}
 	c.learner = l
@@ -153,10 +150,13 @@ func (c *Crawler) beginLearner() (err error) {
 	return err
 }
 
+// newLearner returns a learner whose epochs begin a minute after the hour, before a
+// time: much is published at full hours.
 func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	epoch, budget := o.epoch()
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
+	start = start.Truncate(time.Hour).Add(-59 * time.Minute)
 	return learner.NewCrawler(start, learner.CrawlerOptions{Epoch: epoch, Budget: budget, HalfLife: o.HalfLife, Settings: &set})
 }
 
