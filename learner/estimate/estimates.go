@@ -214,16 +214,16 @@ func (e *Estimates) Common() State {
 	return s
 }
 
-// Known is what is known of one source.
-type Known struct {
+// SourceState is what is known of one source.
+type SourceState struct {
 	Source   *source   `json:"source"`
 	Calendar *Calendar `json:"calendar,omitempty"`
 }
 
 // Source returns what is known of source i, for encoding/json to write, or to read in
 // its place before Import.
-func (e *Estimates) Source(i int) *Known {
-	k := &Known{Source: &e.Sources[i]}
+func (e *Estimates) Source(i int) *SourceState {
+	k := &SourceState{Source: &e.Sources[i]}
 	if e.clock.dated() {
 		k.Calendar = &e.Calendars[i]
 	}

@@ -95,7 +95,7 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 	}
 	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
 	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
-	rep.Notes = append([]string{line + rep.BoundNote() + "."}, left...)
+	rep.Notes = slices.Concat([]string{line + rep.BoundNote() + "."}, rep.Notes, left)
 	if first.Fitted {
 		rep.Notes = append(rep.Notes, "Whittle has parameters that were fitted on the first part of the recording.")
 	}

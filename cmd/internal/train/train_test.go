@@ -129,6 +129,7 @@ func TestNotes(t *testing.T) {
 		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
 		"-trace " + recording:                               "Whittle has parameters that were fitted",
 		"-trace " + recording + " -budget 0":                "budget 1,",
+		"-trace " + recording + " -told late:24h":           "becomes known 24h after its publication",
 		"-steps 50 -instance lognormal:6 -budget 0 -seed 3": "budget 1,",
 	} {
 		printed, _, err := train(t, strings.Fields(args)...)
