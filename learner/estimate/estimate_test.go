@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -193,14 +194,30 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestClock: hours, days and parts of the hour are those of the calendar.
+func TestClock(t *testing.T) {
+	for _, length := range []float64{600, 3600, 14400} {
+		for n := -3000; n < 3000; n += 7 {
+			now := time.Unix(int64((float64(n)-.5)*length), 0).UTC()
+			want := [3]int{now.Hour(), hours + int(now.Weekday()), hours + days}
+			if length < 3600 {
+				want[2] += now.Minute() / 5
+			}
+			if got := (clock{0, length}).at(n); got != want {
+				t.Fatalf("epoch %d of %v s has the bins %v; want %v", n, length, got, want)
+			}
+		}
+	}
+}
+
 // TestProfiles: the variance of profiles beyond chance is found, and is none
 // where counts are Poisson.
 func TestProfiles(t *testing.T) {
 	r := stream.New(7, stream.World)
 	for _, v := range []float64{0, .04, .25} {
 		e := New(env.Terms{Costs: make([]float64, 200), Length: 3600}, 0)
-		for i := range e.Calendars {
-			c := &e.Calendars[i]
+		for i := range e.Sources {
+			c := &e.Sources[i].Calendar
 			for h := range hours {
 				mean := 50 * max(0, 1+math.Sqrt(v)*r.NormFloat64())
 				c.Items[h], c.Epochs[h] = float32(max(0, mean+math.Sqrt(mean)*r.NormFloat64())), 1
@@ -212,7 +229,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	// With what is found, a bin of 50 leans as the best linear estimate does.
-	var c Calendar
+	var c calendar
 	for k, n := range []float32{60, 40, 50, 50, 50, 50, 50} {
 		c.Items[hours+k], c.Epochs[hours+k] = n, 1
 	}

@@ -48,8 +48,7 @@ type State struct {
 	Profile profile   `json:"profile"` // of all sources together
 	Vary    variances `json:"vary"`    // of the sources' own profiles around it
 
-	Sources   []source   `json:"sources"`
-	Calendars []Calendar `json:"calendars,omitempty"` // of each source, where epochs have dates
+	Sources []source `json:"sources"`
 }
 
 // source is what is known of one source.
@@ -58,6 +57,8 @@ type source struct {
 	Rate  rate
 	Span  float64 // epochs from the first that was seen to the last crawl
 	Shows float64 `json:",omitempty"` // items that it shows at most, as far as that is known
+
+	Calendar calendar
 
 	Oldest, Within, Beyond, Past float64 `json:",omitempty"` // greatest age of an item; epochs of the crawls that found some, up to that age and beyond; crawls that went beyond
 }
@@ -102,17 +103,14 @@ func New(t env.Terms, horizon float64) *Estimates {
 // Open begins source i, the first beyond all others or one that is forgotten, with
 // nothing known of it.
 func (e *Estimates) Open(i int) {
-	s := source{Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}, Rate: rate{Log: e.RateLaw.Mean, Var: e.RateLaw.Var}}
+	s := source{
+		Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}, Rate: rate{Log: e.RateLaw.Mean, Var: e.RateLaw.Var},
+		Calendar: calendar{Own: e.Profile},
+	}
 	if i == len(e.Sources) {
 		e.Sources = append(e.Sources, s)
 	}
 	e.Sources[i] = s
-	if e.clock.dated() {
-		if i == len(e.Calendars) {
-			e.Calendars = append(e.Calendars, Calendar{})
-		}
-		e.Calendars[i] = Calendar{Own: e.Profile}
-	}
 }
 
 // rememberedItems is how many items of a source are remembered at least: fewer do not
@@ -141,7 +139,9 @@ func (e *Estimates) Fit() {
 	e.fitNormal(&e.DecayLaw, e.stepDecay)
 	e.fitNormal(&e.LevelLaw, e.level)
 	e.fitNormal(&e.RateLaw, e.stepRate)
-	e.fitProfiles()
+	if e.clock.dated() {
+		e.fitProfiles()
+	}
 }
 
 // Report takes in what an item was worth that was counted with its interest unknown.
@@ -200,48 +200,25 @@ func (e *Estimates) Inflow(i int) (b, doubt float64) {
 	return b, math.Sqrt(s.Rate.Var + ofLevel)
 }
 
-// Export returns a copy of all that was learned.
-func (e *Estimates) Export() State {
-	s := e.State
-	s.Sources, s.Calendars = slices.Clone(s.Sources), slices.Clone(s.Calendars)
-	return s
+// Clone returns a copy of all that was learned.
+func (e *Estimates) Clone() *Estimates {
+	c := *e
+	c.Sources = slices.Clone(e.Sources)
+	return &c
 }
 
-// Common returns what was learned of all sources together.
-func (e *Estimates) Common() State {
-	s := e.State
-	s.Sources, s.Calendars = nil, nil
-	return s
-}
-
-// SourceState is what is known of one source.
-type SourceState struct {
-	Source   *source   `json:"source"`
-	Calendar *Calendar `json:"calendar,omitempty"`
-}
-
-// Source returns what is known of source i, for encoding/json to write, or to read in
-// its place before Import.
-func (e *Estimates) Source(i int) *SourceState {
-	k := &SourceState{Source: &e.Sources[i]}
-	if e.clock.dated() {
-		k.Calendar = &e.Calendars[i]
-	}
-	return k
-}
-
-// Import takes up a state that Export or Common returned for the same terms and
-// settings.
+// Import takes up the State of estimates of the same sources; without Sources, those
+// that are there.
 func (e *Estimates) Import(s State) error {
 	if s.Sources == nil {
-		s.Sources, s.Calendars = e.Sources, e.Calendars
+		s.Sources = e.Sources
 	}
-	if n, dated := len(e.Sources), len(e.Calendars); len(s.Sources) != n || len(s.Calendars) != dated {
-		return fmt.Errorf("estimates of %d sources, and the hours and days of %d; the learner has %d and %d", len(s.Sources), len(s.Calendars), n, dated)
+	if n := len(e.Sources); len(s.Sources) != n {
+		return fmt.Errorf("estimates of %d sources; the learner has %d", len(s.Sources), n)
 	}
 	e.State = s
-	for i := range e.Calendars {
-		e.Calendars[i].shape(&e.Profile, e.Vary)
+	for i := range e.Sources {
+		e.Sources[i].Calendar.shape(&e.Profile, e.Vary)
 	}
 	return nil
 }

@@ -73,8 +73,10 @@ func (s *source) window() (age, share float64) {
 // addWorth takes in what items are worth of which that is known. Where those of two
 // crawls in a row lie far from the line of their source in the mean square, since they
 // are of another size or lose interest at another rate than before, it begins anew with
-// the second. The first is left out: it may show items from before and after the change,
-// or a mark that all of its items share. The first items of all begin the law of m.
+// the second, unless a line is far from those too, which are then from before and after
+// a change. The first is left out: it may show such items. Items that differ by far less
+// than those before share a mark, and count as one. The first items of all begin the law
+// of m.
 func (e *Estimates) addWorth(s *source, items []env.Item) {
 	v := &s.Marks
 	m, doubt, _ := e.level(s)
@@ -92,10 +94,13 @@ func (e *Estimates) addWorth(s *source, items []env.Item) {
 			now.add(it.Age, log)
 		}
 	}
-	known := before.N > 10
-	far := known && square > max(jumpSum, jumpSquare*now.N)
+	known, n, own := before.N > 10, now.N, now.rss()/max(1, now.N-2)
+	if n > 2 && own < variance/jumpSquare {
+		square, n = square/n, 1 // they share a mark
+	}
+	far := known && square > max(jumpSum, jumpSquare*n)
 	switch {
-	case far && before.Far:
+	case far && before.Far && own < jumpSquare*max(1, e.Noise):
 		*v = now
 	case far:
 		*v, v.Far = before, true

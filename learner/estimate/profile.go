@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"ephemera/env"
 )
@@ -18,9 +17,11 @@ type clock struct {
 
 const (
 	hours, days = 24, 7
-	parts       = 12       // of an hour: five minutes each
-	longestHour = 4 * 3600 // seconds: longer epochs hold no single hour
-	lookAround  = 7 * 24   // epochs over which shares are looked at: a week of hours
+	parts       = 12                  // of an hour: five minutes each
+	week        = days * hours * 3600 // seconds
+	thursday    = 4                   // day of a week that begins on Sunday: 1 January 1970
+	longestHour = 4 * 3600            // seconds: longer epochs hold no single hour
+	lookAround  = 7 * 24              // epochs over which shares are looked at: a week of hours
 )
 
 // dated reports whether there is anything to learn of the calendar.
@@ -30,12 +31,14 @@ func (c clock) dated() bool { return c.length > 0 && c.length <= longestHour }
 // the middle of epoch t lies, the time between the decisions t−1 and t. Epochs of an hour
 // or more lie in no single part, and all are counted in the first.
 func (c clock) at(t int) [len(cycles)]int {
-	middle := time.Unix(int64(c.start+(float64(t)-.5)*c.length), 0).UTC()
+	second := int(math.Floor(c.start+(float64(t)-.5)*c.length)) % week
+	second = (second + week) % week // before 1970 too
+	hour := second / 3600
 	part := 0
-	if c.length < time.Hour.Seconds() {
-		part = middle.Minute() * parts / 60
+	if c.length < 3600 {
+		part = second % 3600 * parts / 3600
 	}
-	return [...]int{middle.Hour(), hours + int(middle.Weekday()), hours + days + part}
+	return [...]int{hour % hours, hours + (hour/hours+thursday)%days, hours + days + part}
 }
 
 // profile is how what is published is spread over the hours of the day, the days of the
@@ -70,14 +73,14 @@ var cycles = [...][2]int{{0, hours}, {hours, hours + days}, {hours + days, hours
 // variances are how much, by cycle, profiles differ from another.
 type variances [len(cycles)]float64
 
-// Calendar is what is known of the cycles of one source.
-type Calendar struct {
-	Items, Epochs profile // by bin: items, and epochs in which they could be seen
-	Own           profile `json:"-"` // follows from them and the profile of all
+// calendar is what is known of the cycles of one source, where epochs have dates.
+type calendar struct {
+	Items, Epochs profile `json:",omitzero"` // by bin: items, and epochs in which they could be seen
+	Own           profile `json:"-"`         // follows from them and the profile of all
 }
 
 // addCalendar takes in the items of a crawl, which sees so many epochs back.
-func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int, keep float64) {
+func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int, keep float64) {
 	for k := range c.Items {
 		c.Items[k] *= float32(keep)
 		c.Epochs[k] *= float32(keep)
@@ -98,7 +101,7 @@ func (e *Estimates) addCalendar(c *Calendar, crawl *env.Crawled, seen, epoch int
 
 // expected returns the counts of a cycle, and what was to be expected of them under a
 // profile.
-func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
+func (c *calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
 	var buf profile
 	got, want = c.Items[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
 	var items, epochs float32
@@ -120,7 +123,7 @@ func (c *Calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
 //
 // with v the variance of such ratios between bins beyond chance; no structure, v = 0,
 // leaves 1. It is the mean of a gamma law of mean 1 and variance v after Poisson counts.
-func (c *Calendar) shape(base *profile, vary variances) {
+func (c *calendar) shape(base *profile, vary variances) {
 	for j, cycle := range cycles {
 		got, want := c.expected(cycle, base)
 		own, v, sum := c.Own[cycle[0]:cycle[1]], float32(vary[j]), float32(0)
@@ -138,11 +141,11 @@ func (c *Calendar) shape(base *profile, vary variances) {
 // are from what was expected beyond chance and two standard errors,
 //
 //	v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE
-func vary(calendars []Calendar, base *profile) (v variances) {
+func vary(sources []source, base *profile) (v variances) {
 	for j, cycle := range cycles {
 		var n, excess, sum float64
-		for i := range calendars {
-			got, want := calendars[i].expected(cycle, base)
+		for i := range sources {
+			got, want := sources[i].Calendar.expected(cycle, base)
 			if slices.Max(want) > 0 {
 				excess++ // one bin follows from the others
 			}
@@ -164,9 +167,9 @@ func vary(calendars []Calendar, base *profile) (v variances) {
 // 1/(1 + vE), the inverse of the variance of its ratios.
 func (e *Estimates) fitProfiles() {
 	var items, expected [len(profile{})]float64 // that was expected under an even profile
-	for i := range e.Calendars {
+	for i := range e.Sources {
 		for j, cycle := range cycles {
-			got, want := e.Calendars[i].expected(cycle, &even)
+			got, want := e.Sources[i].Calendar.expected(cycle, &even)
 			for k, x := range want {
 				w := 1 / (1 + e.Vary[j]*float64(x))
 				items[cycle[0]+k] += w * float64(got[k])
@@ -174,14 +177,14 @@ func (e *Estimates) fitProfiles() {
 			}
 		}
 	}
-	var all Calendar
+	var all calendar
 	for k := range items {
 		all.Items[k], all.Epochs[k] = float32(items[k]), float32(expected[k])
 	}
-	all.shape(&even, vary([]Calendar{all}, &even))
-	e.Profile, e.Vary = all.Own, vary(e.Calendars, &all.Own)
-	for i := range e.Calendars {
-		e.Calendars[i].shape(&e.Profile, e.Vary)
+	all.shape(&even, vary([]source{{Calendar: all}}, &even))
+	e.Profile, e.Vary = all.Own, vary(e.Sources, &all.Own)
+	for i := range e.Sources {
+		e.Sources[i].Calendar.shape(&e.Profile, e.Vary)
 	}
 }
 
@@ -197,10 +200,10 @@ type around struct {
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
 func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float64) {
-	if len(e.Calendars) == 0 || e.Profile == even && e.Vary == (variances{}) {
+	if e.Profile == even && e.Vary == (variances{}) {
 		return 1, 1
 	}
-	a, own, all := &e.around, &e.Calendars[i].Own, &e.Profile
+	a, own, all := &e.around, &e.Sources[i].Calendar.Own, &e.Profile
 	if a.epoch != t {
 		a.epoch = t
 		for k := range a.bins {

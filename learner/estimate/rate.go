@@ -41,7 +41,7 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	r.Items = keep*r.Items + items
 	r.Epochs = keep*r.Epochs + seen
 	if e.clock.dated() {
-		e.addCalendar(&e.Calendars[c.Source], c, int(seen), epoch, keep)
+		e.addCalendar(&s.Calendar, c, int(seen), epoch, keep)
 	} else if items > 0 { // gaps are not the night
 		s.addReach(seen, oldest, keep)
 	}

@@ -232,14 +232,18 @@ type State struct {
 
 // State returns a copy of the learner's whole state. A learner with the same
 // terms and settings that takes it up goes on as this one, bit for bit.
-func (l *Learner) State() State { return State{l.est.Export(), l.schedule.clone()} }
+func (l *Learner) State() State { return State{l.est.Clone().State, l.schedule.clone()} }
 
 // Common returns State without what Source returns of each source.
-func (l *Learner) Common() any { return State{l.est.Common(), l.schedule.clone()} }
+func (l *Learner) Common() any {
+	s := State{l.est.State, l.schedule.clone()}
+	s.Estimates.Sources = nil
+	return s
+}
 
 // Source returns what is known of source i, as a pointer that encoding/json reads and
 // writes. SetState of what Common returned follows.
-func (l *Learner) Source(i int) any { return l.est.Source(i) }
+func (l *Learner) Source(i int) any { return &l.est.Sources[i] }
 
 // SetState takes up a state that State or Common returned. After an error the learner
 // must not be used.
@@ -260,8 +264,7 @@ func (l *Learner) Frozen() *Policy {
 	f := *l
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
 	f.terms.Costs = slices.Clone(l.terms.Costs)
-	f.est = estimate.New(f.terms, l.set.Horizon)
-	_ = f.est.Import(l.est.Export()) // it fits
+	f.est = l.est.Clone()
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
 	f.Wake, f.key, f.order = nil, nil, nil
 	return &Policy{f}
