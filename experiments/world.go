@@ -103,7 +103,7 @@ func ToldNotes(records []*Record) (notes []string) {
 // recorded plays the measured part of a recording; a budget of 0 stands for 1. Policies
 // that know the model are given parameters that were fitted on the part before it.
 func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s Scene, err error) {
-	o := env.ReplayOptions{Decay: w.Decay, Split: w.Split, Budget: cmp.Or(budget, 1)}
+	o := env.ReplayOptions{Decay: w.Decay, Split: w.Split, Part: w.Part, Budget: cmp.Or(budget, 1)}
 	o.Epoch, err = time.ParseDuration(w.Epoch)
 	switch {
 	case err != nil || o.Epoch < time.Second:

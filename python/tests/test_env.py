@@ -369,7 +369,7 @@ def test_windows_of_a_recording(tmp_path):
     """They lie in the part on which the model is fitted, all sources were crawled just before, and seeds differ."""
     rows = [f"{'ab'[k % 2]},{3600 * k + 60}" for k in range(400)]
     (tmp_path / "r.csv").write_text("\n".join(["source,published_unix", *rows]) + "\n")
-    world = {"world": "replay", "trace": tmp_path / "r.csv", "scaled": False, "knowledge": "online", "items": True}
+    world = dict(world="replay", trace=tmp_path / "r.csv", split=0.4, scaled=False, knowledge="online", items=True)
     env = ephemera.CrawlEnv(window=30, **world)
     firsts = set()
     for seed in range(5):
