@@ -45,7 +45,7 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 	f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour, "`time` between two requests, at least, for feeds that cannot be asked for changes alone")
 	f.StringVar(&o.PublicURL, "public-url", "", "`address` at which hubs (WebSub) reach /websub/ of -page: feeds that name one are looked at once a day, and the hub tells what is new")
 	f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
-	f.StringVar(&o.Dir, "dir", "crawl", "`directory` of the state")
+	f.StringVar(&o.Dir, "dir", "crawl-state", "`directory` of the state")
 	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
 	f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
 	f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +76,9 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	items := map[*record][]feed.Item{}
 	rec.Each(func(i int, at int64, _ float64) {
 		if r := named[rec.Names[i]]; r != nil {
-			items[r] = append(items[r], feed.Item{Published: time.Unix(at+shift, 0)})
+			published := time.Unix(at+shift, 0)
+			items[r] = append(items[r], feed.Item{Published: published})
+			r.count(published)
 		}
 	})
 	if len(items) == 0 {
@@ -90,11 +93,8 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 		until = min(until+step, end)
 		for _, r := range all {
 			e := entry{Feed: r.ID.URL, At: time.Unix(until, 0), Outcome: imported, Worth: r.Worth}
-			for len(items[r]) > 0 && items[r][0].Published.Before(e.At) {
-				e.Items = append(e.Items, items[r][0])
-				r.count(items[r][0].Published)
-				items[r] = items[r][1:]
-			}
+			n := sort.Search(len(items[r]), func(k int) bool { return !items[r][k].Published.Before(e.At) })
+			e.Items, items[r] = items[r][:n], items[r][n:]
 			r.Imported = time.Unix(rec.Last, 0)
 			if commit, err = c.keep(r, &e); err != nil {
 				return 0, err
@@ -130,10 +130,7 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 			} else {
 				looks++
 				fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 15:04"), r.Name())
-				b, err := l.Belief(address)
-				if err != nil {
-					return looks, err
-				}
+				b, _ := l.Belief(address) // it knows those that it names
 				if !r.Last.IsZero() {
 					wait, _ := c.usual(r, at)
 					crawl.NotBefore = at.Add(wait)

@@ -35,7 +35,7 @@ const (
 
 	// Headers of the simulated network.
 	simTime  = "Sim-Time"  // ms
-	simAlone = "Sim-Alone" // "yes" if no other connection to the host is open
+	simAlone = "Sim-Alone" // true if no other connection to the host is open
 	simSlow  = "Sim-Slow"  // the server sends no more than a part
 )
 
@@ -177,7 +177,7 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.requests++
 	r.breach(q.Header.Get("Cookie")+q.Header.Get("Referer")+q.URL.RawQuery != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
 	r.breach(!strings.Contains(q.Header.Get("User-Agent"), "@"), "no contact", "%s", q.Header.Get("User-Agent"))
-	r.breach(q.Header.Get(simAlone) != "yes", "parallel connections", "%s", q.URL)
+	r.breach(q.Header.Get(simAlone) != "true", "parallel connections", "%s", q.URL)
 	host := r.visit("host "+q.Host, now, "", 0, "")
 	switch {
 	case q.URL.Path == "/robots.txt":
@@ -366,6 +366,7 @@ type life struct {
 type network struct {
 	server string
 	fault  fault
+	now    func() time.Time
 	open   sync.Map // of a host, its connection
 }
 
@@ -399,10 +400,10 @@ func (w *wire) Read(b []byte) (int, error) {
 }
 
 func (w *wire) Write(b []byte) (int, error) {
-	if w.parallel {
-		b = bytes.ReplaceAll(b, []byte(simAlone+": yes"), []byte(simAlone+": not"))
-	}
-	return w.Conn.Write(w.fault.change(b))
+	b = w.fault.change(b)
+	first := fmt.Sprintf("%s: %d\r\n%s: %v\r\nUser-Agent:", simTime, w.now().UnixMilli(), simAlone, !w.parallel)
+	_, err := w.Conn.Write(bytes.Replace(b, []byte("User-Agent:"), []byte(first), 1))
+	return len(b), err
 }
 
 func (w *wire) Close() error {
@@ -431,7 +432,7 @@ type sim struct {
 
 func (l life) open(onDisk io.Writer) *sim {
 	s := &sim{life: l, now: l.Begin, onDisk: onDisk}
-	n := &network{server: l.Server, fault: faults[l.Fault]}
+	n := &network{server: l.Server, fault: faults[l.Fault], now: func() time.Time { return s.now }}
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
@@ -442,10 +443,6 @@ func (l life) open(onDisk io.Writer) *sim {
 	}
 	s.Crawler = must(Open(o))
 	s.fetcher.MaxBytes, s.fetcher.Dial = 1<<20, n.dial
-	s.fetcher.Header = func(h http.Header) {
-		h.Set(simTime, fmt.Sprint(s.now.UnixMilli()))
-		h.Set(simAlone, "yes")
-	}
 	return s
 }
 

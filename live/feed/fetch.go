@@ -74,8 +74,6 @@ type Fetcher struct {
 	// Dial is that of a net.Dialer, with Public as its Control unless private networks
 	// are allowed.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Header is called with each request, for tests. It may be nil.
-	Header func(http.Header)
 
 	busy sync.Map // of a name, its mutex
 }
@@ -118,15 +116,6 @@ func (f *Fetcher) lock(name string) (unlock func()) {
 // Public refuses to dial an address that is not one of the public network. It sees
 // what is dialled, whatever a name or a redirect said before.
 var Public = ssrf.New(ssrf.WithAnyPort()).Safe
-
-// dial connects to the server of an address.
-func (f *Fetcher) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
-	name := u.Hostname()
-	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
-		name = ascii
-	}
-	return f.Dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(u.Port(), u.Scheme)))
-}
 
 // failure is a reason for which a fetch failed, for people.
 type failure struct {
@@ -172,10 +161,11 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("User-Agent", f.Agent)
 	r.Header.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
 	r.Header.Del("Referer")
-	if f.Header != nil {
-		f.Header(r.Header)
+	name := host
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		name = ascii
 	}
-	conn, err := f.dial(ctx, r.URL)
+	conn, err := f.Dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
 	if err != nil {
 		return nil, err
 	}

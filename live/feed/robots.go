@@ -129,10 +129,9 @@ func (r *Robots) Allow(u *url.URL) bool {
 // matches reports whether a path begins as the rule says, in which * stands for
 // anything and a $ at the end for the end.
 func (r *RobotsRule) matches(path string) bool {
-	start, whole := strings.CutSuffix(r.Path, "$")
-	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(start), `\*`, ".*")
-	if whole {
-		pattern += "$"
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(r.Path), `\*`, ".*")
+	if start, whole := strings.CutSuffix(pattern, `\$`); whole {
+		pattern = start + "$"
 	}
 	matched, _ := regexp.MatchString(pattern, path)
 	return matched
