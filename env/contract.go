@@ -141,6 +141,14 @@ type Reporter interface {
 	Report(i int, it Item)
 }
 
+// Rescaler is a learner that takes in harvests, of items that may be worth something
+// else than they were thought to be.
+type Rescaler interface {
+	// Rescale tells that what source i has brought so far is worth so many times
+	// what it was thought to be.
+	Rescale(i int, by float64)
+}
+
 // Estimator is a learner that can be asked what it thinks of a source.
 type Estimator interface {
 	// Estimate returns items per epoch, the interest that is published per epoch,
@@ -172,6 +180,8 @@ type Agent struct {
 	pick   func(dst []int, v *Observed) []int
 	update func(crawls []Crawled, next *Observed) // nil where nothing learns
 	report func(i int, it Item)                   // nil where late worth is not taken up
+
+	rescale func(i int, by float64) // nil where harvests stay what they were
 }
 
 // NewAgent returns the agent of a policy or a learner.
@@ -194,6 +204,9 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 	}
 	if r, ok := p.(Reporter); ok {
 		a.report = r.Report
+	}
+	if r, ok := p.(Rescaler); ok {
+		a.rescale = r.Rescale
 	}
 	return a
 }

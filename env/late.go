@@ -9,7 +9,8 @@ import (
 // epochs after it was published. A [Reporter] finds younger items with their interest
 // unknown, NaN, and is told of it later. Another learner takes in whole harvests: to it
 // a younger item is worth as much as the known ones of its source in the mean, and at
-// first as those of the instance, which also says how interest decays.
+// first as those of the instance, which also says how interest decays; a [Rescaler] is
+// told when that mean changes.
 func (a Agent) Late(epochs float64, in Instance) Agent {
 	if a.update == nil {
 		return a
@@ -22,7 +23,13 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 	report, guess := a.report, func(int, float64) float64 { return math.NaN() }
 	if report == nil {
 		m := newMeanWorths(in)
-		report, guess = m.add, m.interest
+		guess, report = m.interest, func(i int, it Item) {
+			before := m.mean(i)
+			m.add(i, it)
+			if a.rescale != nil && before > 0 {
+				a.rescale(i, m.mean(i)/before)
+			}
+		}
 	}
 	b := a
 	b.update = func(crawls []Crawled, next *Observed) {
@@ -75,7 +82,10 @@ func (m *meanWorths) add(i int, it Item) {
 	m.items[i]++
 }
 
+// mean returns what an item of source i is worth when it is published.
+func (m *meanWorths) mean(i int) float64 { return m.sum[i] / m.items[i] }
+
 // interest returns what an item of that age is worth now.
 func (m *meanWorths) interest(i int, age float64) float64 {
-	return m.sum[i] / m.items[i] * math.Exp(-m.sources[i].Decay*age)
+	return m.mean(i) * math.Exp(-m.sources[i].Decay*age)
 }

@@ -466,8 +466,13 @@ func (r *reporter) Update(crawls []env.Crawled, next *env.Online) {
 
 func (r *reporter) Report(i int, it env.Item) { r.log = append(r.log, fmt.Sprint("told ", i, it)) }
 
-// summing notes the harvests that it is told of, and takes up nothing later.
-type summing struct{ harvests []float64 }
+// summing notes the harvests that it is told of, and by how much they change later.
+type summing struct {
+	harvests []float64
+	scale    float64
+}
+
+func (s *summing) Rescale(_ int, by float64) { s.scale *= by }
 
 func (s *summing) Select(dst []int, _ *env.Online) []int { return dst }
 
@@ -481,7 +486,7 @@ func (s *summing) Update(crawls []env.Crawled, _ *env.Online) {
 // of its source that are, and of one more like the mean of the instance.
 func TestLateHarvests(t *testing.T) {
 	in := env.Instance{Sources: []env.Source{env.NewSource("a", 1, math.Ln2, 2), env.NewSource("b", 3, math.Ln2, 6)}} // 5 in the mean
-	s := &summing{}
+	s := &summing{scale: 1}
 	a := env.NewAgent[env.Online](s).Late(2, in)
 	for n := range 4 {
 		v := &env.Observed{}
@@ -495,6 +500,9 @@ func TestLateHarvests(t *testing.T) {
 			t.Errorf("harvests %v; want %v", s.harvests, want)
 			break
 		}
+	}
+	if mean := (5. + 4*8 + 4*20) / 9; math.Abs(5*s.scale/mean-1) > 1e-12 {
+		t.Errorf("harvests are scaled by %v in all; the mean went from 5 to %v", s.scale, mean)
 	}
 }
 

@@ -207,6 +207,19 @@ func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
 	return age, harvest
 }
 
+// Rescale implements env.Rescaler: all that is learned from the harvests of a source
+// is linear in them.
+func (l *Learner) Rescale(i int, by float64) {
+	s := &l.src[i]
+	for m := range s.Harvests {
+		s.Harvests[m] *= by
+		s.Crawl[m] *= by
+	}
+	for m := range s.Wait {
+		s.Wait[m] *= by
+	}
+}
+
 // updatePrice takes a step of the multiplier of the budget, on the slowest time
 // scale, by what the thresholds plan to spend:
 //

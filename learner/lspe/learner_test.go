@@ -52,6 +52,22 @@ func TestTimeScales(t *testing.T) {
 	}
 }
 
+// TestRescale: what is learned of a source is linear in its harvests.
+func TestRescale(t *testing.T) {
+	in := env.Paper(1)
+	l := newLearner(t, in, 1, nil)
+	newHarvests(in, 1).learn(l, 200)
+	before := l.Index(0)
+	l.Rescale(0, 3)
+	if after := l.Index(0); math.Abs(after/before-3) > 1e-12 {
+		t.Errorf("an index of %v is %v after its harvests were tripled", before, after)
+	}
+	l.evaluate(0) // finds nothing to mend
+	if after := l.Index(0); math.Abs(after/before-3) > .01 {
+		t.Errorf("an index of %v is %v when the critic has looked at tripled harvests", before, after)
+	}
+}
+
 // TestSettings: each setting that is out of its range is refused by its name.
 func TestSettings(t *testing.T) {
 	for name, spoil := range map[string]func(*Settings){
