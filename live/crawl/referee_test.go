@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-var full = flag.Bool("full", false, "play 5000 feeds for a week, with a crash every hour; compare with rules on recordings")
+var full = flag.Bool("full", false, "play 5000 feeds for ten days, with a crash every hour; compare with rules on recordings")
 
 const (
 	shortest = 15 * time.Minute
@@ -571,7 +571,7 @@ func (r *referee) compare(l life) {
 func TestReferee(t *testing.T) {
 	n, perHour, days, every := 112, 120.0, 2, 6*time.Hour
 	if *full {
-		n, perHour, days, every = 5000, 6000, 7, time.Hour
+		n, perHour, days, every = 5000, 6000, 10, time.Hour
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every)
