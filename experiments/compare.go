@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -58,8 +57,7 @@ func (c Contender) groups(seeds int) []Group {
 
 // Compare summarizes a comparison of contenders under so many seeds from the first
 // on: the mean of every row over all runs with its interval and its difference to
-// the row named whittle, ordered by reward, rows that break the budget last. The
-// notes say which of the best two rows is better, if one is.
+// the row named whittle, ordered by reward, rows that break the budget last.
 func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
 	var groups []Group
 	var learners []string
@@ -90,17 +88,15 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 			groups[k].Than = &whittle
 		}
 	}
+	var shown []int
+	if len(records) > 1 { // one run has no interval
+		shown = []int{reward}
+	}
 	sum := Summarize(groups, reward, stats.New(first))
 	for _, i := range sum.Order {
 		rep.Results = append(rep.Results, groups[i].report(&sum.Rows[i], bounds))
 	}
-	if len(records[0].Changes) > 0 {
-		rep.Notes = append(rep.Notes, "The world changes: rows of learning are of all epochs, the others of the world that it becomes.")
-	}
-	rep.Notes = append(rep.Notes, ToldNotes(records)...)
-	if sum.Verdict != "" {
-		rep.Notes = append(rep.Notes, sum.Verdict)
-	}
+	rep.Notes = slices.Concat([]string{rep.Sentence()}, sum.Notes, Warnings(sum.Rows, shown), []string{sum.Verdict})
 	return rep
 }
 
@@ -139,8 +135,7 @@ func RunsTable(contenders []Contender) *result.Table {
 		for _, r := range c.Records {
 			for _, g := range c.groups(len(c.Records)) {
 				f := g.part(r)
-				t.Add(g.Name, r.Instance, strconv.FormatUint(r.Run.Seed, 10), strconv.Itoa(f.Epochs),
-					result.Exact(f.Reward), result.Exact(f.Crawls), result.Exact(f.Cost), result.Exact(f.Over), result.Exact(f.Overrun))
+				t.Add(g.Name, r.Instance, r.Run.Seed, f.Epochs, f.Reward, f.Crawls, f.Cost, f.Over, f.Overrun)
 			}
 		}
 	}

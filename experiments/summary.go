@@ -3,8 +3,10 @@ package experiments
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -38,8 +40,9 @@ type Row struct {
 // Summary is what is said of groups of runs.
 type Summary struct {
 	Rows    []Row
-	Order   []int  // numbers of the rows: the best by the metric first, those that exceed the budget last
-	Verdict string // one sentence, "" where there is too little to tell
+	Order   []int    // numbers of the rows: the best by the metric first, those that exceed the budget last
+	Notes   []string // sentences on the worlds of the runs
+	Verdict string   // one sentence, "" where there is too little to tell
 }
 
 // Summarize estimates the figures of groups. The metric, one of them, is what the groups
@@ -79,7 +82,56 @@ func Summarize(groups []Group, metric int, boot *stats.Bootstrap) (s Summary) {
 	}
 	s.Order = append(slices.DeleteFunc(s.Order, func(i int) bool { return s.Rows[i].Over }), last...)
 	s.Verdict = verdict(ranked, metric)
+	for _, g := range groups {
+		for _, r := range g.Records {
+			for _, note := range r.notes() {
+				if !slices.Contains(s.Notes, note) {
+					s.Notes = append(s.Notes, note)
+				}
+			}
+		}
+	}
 	return s
+}
+
+// notes are sentences on the world of a run: whether it changes, and when it becomes
+// known in it what an item is worth, if they differ in that.
+func (r *Record) notes() (notes []string) {
+	if r == nil {
+		return nil
+	}
+	if len(r.Changes) > 0 {
+		notes = append(notes, "The world changes: what is earned while learning is of all epochs, the rest of the world that it becomes.")
+	}
+	wait, late := strings.CutPrefix(r.Run.World.Told, "late:")
+	switch {
+	case late:
+		notes = append(notes, "What an item is worth becomes known "+wait+" after its publication; learners of whole harvests count it as the mean of its source before.")
+	case r.Run.World.Told == "now":
+		notes = append(notes, "What an item is worth in the end is known when it is crawled.")
+	case r.Run.World.Told == "never":
+		notes = append(notes, "All items count 1, whatever their utility.")
+	}
+	return notes
+}
+
+// Warnings are sentences on rows that exceed the budget, and on what is wrong with the
+// means of the figures that are shown, each once.
+func Warnings(rows []Row, shown []int) (all []string) {
+	about := map[string]bool{}
+	for _, row := range rows {
+		if row.Over {
+			about["crawls of rows marked * cost more than the budget in some epochs; they are not ranked"] = true
+		}
+		for _, j := range shown {
+			about[row.Mean[j].Warning] = true
+		}
+	}
+	delete(about, "") // none
+	for _, warning := range slices.Sorted(maps.Keys(about)) {
+		all = append(all, "Warning: "+warning+".")
+	}
+	return all
 }
 
 // verdict says of groups, the best first, which is the best, or that the best two cannot
@@ -166,6 +218,8 @@ func (s sample) less(y sample) sample {
 func (s sample) mean(boot *stats.Bootstrap) (e stats.Estimate) {
 	if e = boot.Mean(s.free); s.days {
 		e = boot.Blocks(s.free, blockDays)
+	} else if len(s.free) < len(s.runs) {
+		e.Warning = strings.Replace(e.Warning, "seeds", "instances", 1)
 	}
 	e.Value = stats.Mean(s.runs)
 	return e

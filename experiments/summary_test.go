@@ -127,7 +127,7 @@ func TestVerdict(t *testing.T) {
 		{"nothing random", mean, "round-robin whittle", "The best is whittle, before round-robin."},
 	} {
 		r := Compare(recordsOf(t, x.scenes, env.LevelModel, find(t, strings.Fields(x.names)...), 200, 6), env.LevelModel, 6, 0)
-		if len(r.Notes) != 1 || r.Notes[0] != x.say {
+		if len(r.Notes) != 2 || r.Notes[1] != x.say {
 			t.Errorf("%s: %q, want %q", x.what, r.Notes, x.say)
 		}
 		for _, row := range r.Results {

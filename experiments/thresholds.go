@@ -57,9 +57,9 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
 	terms := in.Terms()
 	for i, s := range in.Sources {
-		cells := []string{s.Name}
+		cells := []any{s.Name}
 		if !terms.Affordable(i) {
-			cells = append(cells, slices.Repeat([]string{"never"}, len(tab.Header)-3)...)
+			cells = append(cells, slices.Repeat([]any{"never"}, len(tab.Header)-3)...)
 			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)
 			continue
 		}

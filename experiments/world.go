@@ -80,26 +80,6 @@ func ParseTold(told string) (hours float64, err error) {
 	return wait.Hours(), nil
 }
 
-// ToldNotes says when it becomes known in runs what an item is worth; nothing of runs in
-// which all are worth the same.
-func ToldNotes(records []*Record) (notes []string) {
-	for _, r := range records {
-		if r == nil || r.Run.World.Told == "" {
-			continue
-		}
-		note := "All items count 1, whatever their utility."
-		if wait, late := strings.CutPrefix(r.Run.World.Told, "late:"); late {
-			note = "What an item is worth becomes known " + wait + " after its publication; learners of whole harvests count it as the mean of its source before."
-		} else if r.Run.World.Told == "now" {
-			note = "What an item is worth in the end is known when it is crawled."
-		}
-		if !slices.Contains(notes, note) {
-			notes = append(notes, note)
-		}
-	}
-	return notes
-}
-
 // recorded plays the measured part of a recording; a budget of 0 stands for 1. Policies
 // that know the model are given parameters that were fitted on the part before it.
 func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s Scene, err error) {

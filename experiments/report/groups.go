@@ -4,22 +4,20 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
 // group is the records of one contender or of one cell of a sweep.
 type group struct {
 	name    string
+	over    bool // it breaks the budget
 	style   int
 	records []*experiments.Record
 }
-
-// overBudget marks the name of a group that breaks the budget.
-const overBudget = " *"
 
 // newBootstrap gives equal intervals for equal records.
 func newBootstrap() *stats.Bootstrap { return stats.New(1) }
@@ -27,7 +25,7 @@ func newBootstrap() *stats.Bootstrap { return stats.New(1) }
 // series returns the series of a group in a figure. Of many groups those that can
 // be told apart are drawn at first.
 func (g group) series(f *plot.Figure) *plot.Series {
-	s := f.Of(g.name)
+	s := f.Of(result.Marked(g.name, g.over))
 	s.Style, s.Hidden = g.style, g.style >= plot.Distinct
 	return s
 }
@@ -58,7 +56,7 @@ func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record,
 // learning draws the learning curves and the regret.
 func learning(groups []group) Section {
 	mark := ""
-	if slices.ContainsFunc(groups, func(g group) bool { return strings.HasSuffix(g.name, overBudget) }) {
+	if slices.ContainsFunc(groups, func(g group) bool { return g.over }) {
 		mark = " (* breaks the budget)"
 	}
 	share := plot.New("learning", "Reward over time"+mark, "epoch", "share of what exact Whittle earns")

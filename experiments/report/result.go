@@ -35,7 +35,7 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	}
 	p := &Page{
 		Title:    fmt.Sprintf("%s, budget %v", r.Instance, r.Budget),
-		Notes:    []string{fmt.Sprintf("Knowledge %s, %s of %s.", r.Knowledge, result.Count(r.Seeds, "seed"), result.Count(r.Steps, "epoch"))},
+		Notes:    []string{r.Sentence()},
 		Sections: []Section{rewards(r)},
 	}
 	for name, to := range map[string]*string{commandFile: &p.Command, configFile: &p.Config} {
@@ -47,21 +47,19 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	}
 	var groups []group
 	for k, row := range r.Results {
-		g := group{strings.TrimSuffix(row.Policy, "/learned"), k, of[strings.TrimSuffix(row.Policy, "/learned")]}
-		if g.records == nil {
+		g := group{name: strings.TrimSuffix(row.Policy, "/learned"), style: k}
+		if g.records = of[g.name]; g.records == nil {
 			continue
 		}
 		if g.name == "learned" {
 			g.name, _, _ = strings.Cut(r.Algorithm, "+")
 		}
-		if slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 }) {
-			g.name += overBudget
-		}
+		g.over = slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 })
 		groups = append(groups, g)
 	}
 	p.Sections = append(p.Sections, learning(groups))
 	for _, g := range groups {
-		if rec := g.records[0]; r.Seeds == 1 && strings.TrimSuffix(g.name, overBudget) == r.Algorithm {
+		if rec := g.records[0]; r.Seeds == 1 && g.name == r.Algorithm {
 			run, err := new(experiments.Engine).Resolve(ctx, rec.Run)
 			if err != nil {
 				return nil, err
@@ -77,11 +75,7 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 func rewards(r *result.Report) Section {
 	var names []string
 	for _, row := range r.Results {
-		name := row.Policy
-		if row.Over > 0 {
-			name += overBudget
-		}
-		names = append(names, name)
+		names = append(names, result.Marked(row.Policy, row.Over > 0))
 	}
 	title := fmt.Sprintf("%s, budget %v", r.Instance, r.Budget)
 	if slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Over > 0 }) {

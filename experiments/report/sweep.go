@@ -10,6 +10,7 @@ import (
 
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
 )
 
@@ -28,15 +29,11 @@ func readSweep(dir string) (*Page, error) {
 	r := &sweepPage{Summary: s}
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true}
 	for i, cell := range s.Cells {
-		name := cmp.Or(cell.Label, cell.Name)
-		if cell.Over {
-			name += overBudget
-		}
+		g := group{name: cmp.Or(cell.Label, cell.Name), over: cell.Over, style: i}
+		cells.Table.Rows[i][0] = result.Marked(g.name, g.over)
 		if cell.Name == s.Reference {
-			cells.Reference = name
+			cells.Reference = cells.Table.Rows[i][0]
 		}
-		cells.Table.Rows[i][0] = name
-		g := group{name: name, style: i}
 		for k := range s.Seeds {
 			rec, err := experiments.ReadRecord(dir, cell.Hash, uint64(k)+1)
 			if err == nil {

@@ -19,7 +19,7 @@ type Document struct {
 	Rows  *Table
 	Table *Table
 	First []string // headings of the columns that stay where a terminal has no room for all
-	Notes []string // paragraphs
+	Notes []string // paragraphs; "" for none
 	More  *Table   // nil for none
 }
 
@@ -51,7 +51,9 @@ func Print(w io.Writer, x Printed, f Format) error {
 		return err
 	}
 	for _, n := range notes {
-		fmt.Fprintf(&b, "\n%s\n", n)
+		if n != "" {
+			fmt.Fprintf(&b, "\n%s\n", n)
+		}
 	}
 	if d.More != nil {
 		b.WriteByte('\n')

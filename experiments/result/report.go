@@ -70,12 +70,17 @@ func OrNaN(v *float64) float64 {
 	return *v
 }
 
-// BoundNote says what no policy exceeds, behind a semicolon, if that is known.
-func (r *Report) BoundNote() string {
-	if r.Bound == nil {
-		return ""
+// Sentence says what was run, and what no policy exceeds, if that is known.
+func (r *Report) Sentence() string {
+	line := "Instance " + r.Instance
+	if r.Algorithm != "" {
+		line += ", learner " + r.Algorithm
 	}
-	return fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
+	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d", r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
+	if r.Bound != nil {
+		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
+	}
+	return line + "."
 }
 
 // Document implements [Printed].
@@ -89,20 +94,18 @@ func (r *Report) Document() Document {
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
 	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
-	for _, row := range r.Results {
-		cells := []string{r.Instance, r.Algorithm, r.Knowledge, Exact(r.Budget), strconv.Itoa(r.Steps), strconv.Itoa(r.Seeds), strconv.FormatUint(r.Seed, 10), row.Policy}
-		for _, v := range []*float64{&row.Reward, row.Lo, row.Hi, &row.Crawls, row.OfWhittle, row.OfBound, &row.Over, &row.Overrun, row.Diff, row.DiffLo, row.DiffHi, row.Worst} {
-			cells = append(cells, Optional(v, Exact))
-		}
-		t.Add(cells...)
+	for _, x := range r.Results {
+		t.Add(r.Instance, r.Algorithm, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed, x.Policy,
+			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi, x.Worst)
 	}
 	return t
 }
 
-// Table is the table that people read. Columns that no row fills are left out.
+// Table is the table that people read. Columns that no row fills are left out, and what
+// exceeds the budget is marked.
 func (r *Report) Table() *Table {
 	columns := []Column[Row]{
-		{"policy", func(r Row) string { return r.Policy }},
+		{"policy", func(r Row) string { return Marked(r.Policy, r.Over > 0) }},
 		{"reward", func(r Row) string { return Figure(r.Reward) }},
 		{"95 % interval", func(r Row) string {
 			if r.Same {
@@ -159,9 +162,6 @@ func percentOf(v float64) string {
 	}
 	return strconv.FormatFloat(100*v, 'f', decimals, 64)
 }
-
-// Exact prints a number in as many digits as it has.
-func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Optional prints a number, or nothing for nil.
 func Optional(v *float64, f func(float64) string) string {

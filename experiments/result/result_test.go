@@ -32,19 +32,19 @@ func print(t *testing.T, r *Report, f Format) string {
 // Every figure stands under its heading, in machine output in full digits.
 func TestForms(t *testing.T) {
 	for f, want := range map[Format]string{
-		Text: ` policy   reward   95 % interval  less Whittle      its interval  crawls/epoch  % of Whittle  % of bound  % over budget
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- learned   90.00  80.00 to 95.00        -90.00  -91.00 to -89.00         1.250         50.00       45.00          25.00
- whittle  180.00                                                         1.000        100.00       90.00           0.00
+		Text: ` policy     reward   95 % interval  less Whittle      its interval  crawls/epoch  % of Whittle  worst %  % over budget
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ learned *   90.00  80.00 to 95.00        -90.00  -91.00 to -89.00         1.250         50.00    40.00          25.00
+ whittle    180.00                                                         1.000        100.00                    0.00
 
 A <sentence>.
 
-Left out for want of room: worst %, mean overrun; -format markdown has them.
+Left out for want of room: % of bound, mean overrun; -format markdown has them.
 `,
-		Markdown: `| policy  | reward |  95 % interval | less Whittle |     its interval | crawls/epoch | % of Whittle | worst % | % of bound | % over budget | mean overrun |
-|:--------|-------:|---------------:|-------------:|-----------------:|-------------:|-------------:|--------:|-----------:|--------------:|-------------:|
-| learned |  90.00 | 80.00 to 95.00 |       -90.00 | -91.00 to -89.00 |        1.250 |        50.00 |   40.00 |      45.00 |         25.00 |        0.500 |
-| whittle | 180.00 |                |              |                  |        1.000 |       100.00 |         |      90.00 |          0.00 |        0.000 |
+		Markdown: `| policy    | reward |  95 % interval | less Whittle |     its interval | crawls/epoch | % of Whittle | worst % | % of bound | % over budget | mean overrun |
+|:----------|-------:|---------------:|-------------:|-----------------:|-------------:|-------------:|--------:|-----------:|--------------:|-------------:|
+| learned * |  90.00 | 80.00 to 95.00 |       -90.00 | -91.00 to -89.00 |        1.250 |        50.00 |   40.00 |      45.00 |         25.00 |        0.500 |
+| whittle   | 180.00 |                |              |                  |        1.000 |       100.00 |         |      90.00 |          0.00 |        0.000 |
 
 A <sentence>.
 `,

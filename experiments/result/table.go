@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -55,12 +56,36 @@ func Tabulate[Row any](rows []Row, columns []Column[Row]) *Table {
 	return t
 }
 
-// Add appends a row. It panics if the row is not as long as the header.
-func (t *Table) Add(cells ...string) {
+// Add appends a row: text as it is, numbers in as many digits as they have, and nothing
+// for a nil pointer or a number that is not finite. It panics if the row is not as long
+// as the header.
+func (t *Table) Add(cells ...any) {
 	if len(cells) != len(t.Header) {
 		panic(fmt.Sprintf("result: row of %d cells under %d headings", len(cells), len(t.Header)))
 	}
-	t.Rows = append(t.Rows, cells)
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		switch v := cell.(type) {
+		case float64:
+			row[i] = Optional(Ptr(v), exact)
+		case *float64:
+			row[i] = Optional(v, exact)
+		default:
+			row[i] = fmt.Sprint(v)
+		}
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Marked returns the name of a row, with a mark where its crawls cost more than the
+// budget.
+func Marked(name string, over bool) string {
+	if over {
+		return name + " *"
+	}
+	return name
 }
 
 // fit returns the table with the columns that have room in that width, those named

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ type Summary struct {
 	Runs     int                  `json:"runs"`             // that are done
 	Missing  int                  `json:"missing"`
 	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
-	Told     []string             `json:"told,omitempty"`     // sentences on when it becomes known what items are worth
+	Told     []string             `json:"told,omitempty"`     // sentences on the worlds of the runs
 	Ran      int                  `json:"-"`                  // runs that were performed now
 	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written
 }
@@ -64,7 +63,7 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 		}
 	}
 	sum := experiments.Summarize(groups, metric, boot)
-	s.Scores, s.Told = scale(groups, metric), experiments.ToldNotes(records)
+	s.Scores, s.Told = scale(groups, metric), sum.Notes
 	for i, cell := range c.Cells {
 		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, boot.Profile(groups[i].Values(metric), s.Scores)}
 		for _, key := range c.Axes {
@@ -117,12 +116,10 @@ func ReadSummary(dir string) (*Summary, error) {
 
 // Document implements [result.Printed].
 func (s *Summary) Document() result.Document {
-	d := result.Document{
+	return result.Document{
 		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
 		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Told, s.Warnings(), []string{s.Verdict}),
 	}
-	d.Notes = slices.DeleteFunc(d.Notes, func(note string) bool { return note == "" })
-	return d
 }
 
 // Sentence says what was run.
@@ -134,7 +131,7 @@ func (s *Summary) Sentence() string {
 func (s *Summary) long() *result.Table {
 	t := &result.Table{Header: []string{"cell", "figure", "aggregate", "n", "value", "lo", "hi", "warning"}}
 	put := func(cell string, f experiments.Figure, aggregate string, e stats.Estimate) {
-		t.Add(cell, f.Name, aggregate, strconv.Itoa(e.N), exact(e.Value), exact(e.Lo), exact(e.Hi), e.Warning)
+		t.Add(cell, f.Name, aggregate, e.N, e.Value, e.Lo, e.Hi, e.Warning)
 	}
 	m := s.Figures[s.Column(s.Metric)]
 	for _, c := range s.Cells {
@@ -149,21 +146,17 @@ func (s *Summary) long() *result.Table {
 	return t
 }
 
-// Warnings returns each warning about the shown figures once, and what is missing.
+// Warnings are those about the shown figures, and what is missing.
 func (s *Summary) Warnings() (all []string) {
-	of := map[string]bool{}
+	var rows []experiments.Row
 	for _, c := range s.Cells {
-		for _, f := range s.Show {
-			of[c.Mean[s.Column(f)].Warning] = true
-		}
-		if c.Over {
-			of["crawls of cells marked * cost more than the budget in some epochs"] = true
-		}
+		rows = append(rows, c.Row)
 	}
-	delete(of, "") // none
-	for _, warning := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, "Warning: "+warning+".")
+	var shown []int
+	for _, f := range s.Show {
+		shown = append(shown, s.Column(f))
 	}
+	all = experiments.Warnings(rows, shown)
 	if s.Missing > 0 {
 		all = append(all, fmt.Sprintf("Warning: %d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
 	}
@@ -181,12 +174,7 @@ func (s *Summary) less() string { return s.Metric + " − " + s.Reference }
 // budget are marked.
 func (s *Summary) Table() *result.Table {
 	columns := []result.Column[Row]{
-		{Head: "cell", Cell: func(c Row) string {
-			if c.Over {
-				return c.Name + " *"
-			}
-			return c.Name
-		}},
+		{Head: "cell", Cell: func(c Row) string { return result.Marked(c.Name, c.Over) }},
 		{Head: "n", Cell: func(c Row) string { return strconv.Itoa(c.IQM.N) }},
 	}
 	for _, name := range s.Show {

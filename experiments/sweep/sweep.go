@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"ephemera/experiments"
 	"ephemera/experiments/result"
@@ -75,28 +74,20 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 		if r == nil {
 			continue
 		}
-		cell := &c.Cells[job/c.Seeds]
-		put := func(t *result.Table, texts []string, figures ...float64) {
-			row := append([]string{cell.ID, strconv.FormatUint(r.Run.Seed, 10)}, texts...)
-			for _, v := range figures {
-				row = append(row, exact(v))
-			}
-			t.Add(row...)
-		}
-		var axes []string
+		cell, seed := &c.Cells[job/c.Seeds], r.Run.Seed
+		run := []any{cell.ID, seed}
 		for _, key := range c.Axes {
-			axes = append(axes, cell.text(key))
+			run = append(run, cell.text(key))
 		}
-		var figures []float64
 		for _, f := range s.Figures {
-			figures = append(figures, f.Of(r))
+			run = append(run, f.Of(r))
 		}
-		put(runs, axes, figures...)
+		runs.Add(run...)
 		for _, p := range r.Curve {
-			put(curves, []string{strconv.Itoa(p.Epoch)}, result.OrNaN(p.OfWhittle), p.Reward, p.Crawls)
+			curves.Add(cell.ID, seed, p.Epoch, p.OfWhittle, p.Reward, p.Crawls)
 		}
 		for _, p := range r.Beside {
-			put(learned, []string{p.Source}, p.Learned, p.Exact)
+			learned.Add(cell.ID, seed, p.Source, p.Learned, p.Exact)
 		}
 	}
 	return errors.Join(
@@ -108,6 +99,3 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 		result.Put(dir, SummaryFile, s, result.JSON),
 	)
 }
-
-// exact writes a figure, nothing for one that a run has not.
-func exact(v float64) string { return result.Optional(result.Ptr(v), result.Exact) }

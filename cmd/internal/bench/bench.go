@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/experiments"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
-	"ephemera/experiments/stats"
 )
 
 const about = `Bench compares policies in the same worlds under the same seeds: reward with a
@@ -63,7 +61,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := experiments.Compare(done, c.Level, c.Seeds, c.Run.Seed)
-	r.Notes = slices.Concat(notes(&r, len(c.Instances)), r.Notes, left)
+	r.Notes = append(r.Notes, left...)
 	if dir := c.Batch.Dir; dir != "" {
 		if err := result.Put(dir, "result.md", &r, result.Markdown); err != nil {
 			return fmt.Errorf("-out: %w", err)
@@ -89,22 +87,6 @@ func (c *command) readRandom(text string) error {
 		c.Instances[k] = cli.Instance{Name: fmt.Sprintf("%s:%d:%d", family, n, k+1), Budget: m}
 	}
 	return nil
-}
-
-// notes are the sentences below the table.
-func notes(r *result.Report, instances int) []string {
-	line := fmt.Sprintf("%s, knowledge %s, budget %v, %d epochs, %s from %d", r.Instance, r.Knowledge, r.Budget, r.Steps, result.Count(r.Seeds, "seed"), r.Seed)
-	if instances > 1 {
-		line += fmt.Sprintf(", %d instances", instances)
-	}
-	all := []string{line + r.BoundNote() + "."}
-	if first := r.Results[0]; first.Lo == nil && !first.Same {
-		all = append(all, fmt.Sprintf("No intervals: they need %d seeds, with -random as many instances, on a recording as many weeks.", stats.MinSeeds))
-	}
-	if slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Over > 0 }) {
-		all = append(all, "Policies that crawl more than the budget stand last and are not ranked.")
-	}
-	return all
 }
 
 // picturesDir is where the figures go unless -out names another directory.

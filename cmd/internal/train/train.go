@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/pelletier/go-toml/v2"
@@ -93,9 +92,10 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 		row := &rep.Results[k]
 		row.Diff, row.DiffLo, row.DiffHi, row.Regret = nil, nil, nil, nil
 	}
-	line := fmt.Sprintf("%s on %s, knowledge %s, budget %v, %d steps, seed %d", rep.Algorithm, rep.Instance, rep.Knowledge, rep.Budget, rep.Steps, rep.Seed)
-	line += ", " + result.Count(first.Fallbacks, "Tikhonov fallback")
-	rep.Notes = slices.Concat([]string{line + rep.BoundNote() + "."}, rep.Notes, left)
+	rep.Notes = append(rep.Notes, left...)
+	if first.Fallbacks > 0 {
+		rep.Notes = append(rep.Notes, result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
+	}
 	if first.Fitted {
 		rep.Notes = append(rep.Notes, "Whittle has parameters that were fitted on the first part of the recording.")
 	}
@@ -128,9 +128,9 @@ func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
 func metrics(r *experiments.Record) *result.Table {
 	t := &result.Table{Header: append([]string{"epoch", "reward", "crawls"}, r.Metrics...)}
 	for _, p := range r.Curve {
-		cells := []string{strconv.Itoa(p.Epoch), result.Exact(p.Reward), result.Exact(p.Crawls)}
+		cells := []any{p.Epoch, p.Reward, p.Crawls}
 		for _, v := range p.Own {
-			cells = append(cells, result.Exact(v))
+			cells = append(cells, v)
 		}
 		t.Add(cells...)
 	}
