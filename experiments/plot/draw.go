@@ -139,17 +139,13 @@ func names(all []string) (ticks plot.ConstantTicks) {
 	return ticks
 }
 
-// addTo adds the series that are not hidden.
+// addTo adds the series.
 func (f *Figure) addTo(p *plot.Plot, legend *plot.Legend) {
 	g := plotter.NewGrid()
 	g.Vertical = draw.LineStyle{Color: grid, Width: vg.Points(.6)}
 	g.Horizontal = g.Vertical
 	p.Add(g)
-	every := !slices.ContainsFunc(f.Series, func(s Series) bool { return !s.Hidden })
 	for _, s := range f.Series {
-		if s.Hidden && !every {
-			continue
-		}
 		if sign := f.add(p, &s); s.Name != "" {
 			legend.Add(s.Name, sign)
 		}

@@ -66,12 +66,11 @@ type Series struct {
 	Kind Kind   `json:"kind,omitempty"`
 	// Style is the number of a colour with its dashes and shape. What has one
 	// name has one style in all figures of a page.
-	Style  int    `json:"style"`
-	X      Values `json:"x"`
-	Y      Values `json:"y"` // a gap where not finite
-	Lo     Values `json:"lo,omitempty"`
-	Hi     Values `json:"hi,omitempty"`
-	Hidden bool   `json:"hidden,omitempty"` // until the reader of a page asks for it
+	Style int    `json:"style"`
+	X     Values `json:"x"`
+	Y     Values `json:"y"` // a gap where not finite
+	Lo    Values `json:"lo,omitempty"`
+	Hi    Values `json:"hi,omitempty"`
 }
 
 // Guide returns a straight line to compare data with.

@@ -34,9 +34,6 @@ var dashes = [][]float64{nil, {6, 3}, {2, 3}, {12, 5}, {10, 3, 2, 3}}
 // shapes tell points of one colour apart in files; on a page all are circles.
 var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}}
 
-// Distinct is how many styles differ.
-var Distinct = len(colours) * len(dashes)
-
 // Look is how the series of one style look; pages and files have it from here.
 type Look struct {
 	Colour string    `json:"colour"` // empty for that of text

@@ -22,11 +22,10 @@ type group struct {
 // newBootstrap gives equal intervals for equal records.
 func newBootstrap() *stats.Bootstrap { return stats.New(1) }
 
-// series returns the series of a group in a figure. Of many groups those that can
-// be told apart are drawn at first.
+// series returns the series of a group in a figure.
 func (g group) series(f *plot.Figure) *plot.Series {
 	s := f.Of(result.Marked(g.name, g.over))
-	s.Style, s.Hidden = g.style, g.style >= plot.Distinct
+	s.Style = g.style
 	return s
 }
 
@@ -120,7 +119,7 @@ func focus(f *plot.Figure) {
 	for _, s := range f.Series {
 		for k, x := range s.X {
 			for _, v := range []plot.Values{s.Y, s.Lo, s.Hi} {
-				if !s.Hidden && x > last/100 && k < len(v) && !math.IsNaN(v[k]) {
+				if x > last/100 && k < len(v) && !math.IsNaN(v[k]) {
 					lo, hi = math.Min(lo, v[k]), math.Max(hi, v[k])
 				}
 			}

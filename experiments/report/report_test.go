@@ -166,8 +166,8 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d curves", len(curves.Series))
 	}
 	for i, c := range curves.Series {
-		if c.Name != s.Cells[i].Name || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Hidden || c.Style != i {
-			t.Errorf("curve %d is of %s at %v, style %d, hidden %v", i, c.Name, c.X, c.Style, c.Hidden)
+		if c.Name != s.Cells[i].Name || !slices.Equal(c.X, plot.Values{1, 10, 100, 1000}) || c.Style != i {
+			t.Errorf("curve %d is of %s at %v, style %d", i, c.Name, c.X, c.Style)
 		}
 		// The last point of a curve is the level up to 1/1001.
 		want := reward(s, i) * (1 - 1./1001) / 100

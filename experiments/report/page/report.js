@@ -31,7 +31,6 @@
   const hidden = new Set(), known = new Set(), watchers = [];
   for (const s of data.sections) for (const f of s.figures) for (const x of f.series) {
     known.add(x.name);
-    if (x.hidden) hidden.add(x.name);
   }
   function toggle(name) {
     if (!hidden.delete(name)) hidden.add(name);
