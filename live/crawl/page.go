@@ -75,7 +75,7 @@ func (c *Crawler) Row(r *record) feedRow {
 	case b.Due.After(row.Due.Add(c.opt.Longest/2)) && !b.Due.Before(r.Last.Add(c.opt.Longest-epoch)):
 		row.Due, row.Reason = b.Due, "it has waited for the longest interval then"
 	case b.Due.After(row.Due.Add(epoch)):
-		row.Due, row.Reason = b.Due, "what is thought to wait is worth a look then"
+		row.Due, row.Reason = b.Due, "what is thought to wait is worth a look then, or sooner if requests are left"
 	}
 	row.Reason = cmp.Or(row.Reason, "no sooner than the shortest interval")
 	return row
@@ -103,7 +103,8 @@ func (c *Crawler) view(name string) *view {
 // interval of as many requests: with n feeds and R requests a day each is asked for
 // every T = 24n/R hours, and an item waits for T/2 in the mean.
 func (v *view) Regular(d day) time.Duration {
-	length := min(v.Now.Sub(d.Begin), 24*time.Hour)
+	end := d.Begin.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	length := min(v.Now.Sub(d.Begin), end.Sub(d.Begin))
 	return length * time.Duration(len(v.Feeds)) / time.Duration(max(d.Requests, 1)) / 2
 }
 

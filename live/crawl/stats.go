@@ -45,7 +45,10 @@ func (s *stats) add(e *entry) {
 		return
 	}
 	begin := e.At.UTC().Truncate(24 * time.Hour)
-	if len(s.Days) == 0 || s.Days[0].Begin.Before(begin) {
+	if len(s.Days) == 0 {
+		s.Days = []day{{Begin: e.At.UTC()}} // which is no whole day
+	}
+	if s.Days[0].Begin.Before(begin) {
 		s.Days = slices.Insert(s.Days, 0, day{Begin: begin})
 		s.Days = s.Days[:min(len(s.Days), shownDays)]
 	}

@@ -106,10 +106,8 @@ var octet = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
 // escapes of unreserved characters are not.
 func escape(path string) string {
 	return octet.ReplaceAllStringFunc(path, func(s string) string {
-		if raw, err := url.PathUnescape(s); err == nil {
-			s = raw
-		}
-		return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+		raw, _ := url.PathUnescape(s) // which is an escape, or needs one
+		return strings.ReplaceAll(url.QueryEscape(raw), "+", "%20")
 	})
 }
 
