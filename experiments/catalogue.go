@@ -31,33 +31,20 @@ type Entry struct {
 	// Overruns reports whether settings let crawls cost more than the budget;
 	// nil if none do.
 	Overruns func(settings any) bool
-	// New builds a policy, and Train a learner, from settings that Configure
-	// returned. One of them is nil.
-	New   func(k Inputs, settings any) (env.Agent, error)
-	Train func(k Inputs, settings any) (learner.Learner, error)
+	// New builds it from settings that Configure returned.
+	New Constructor
+	// Learns says that it is a learner.
+	Learns bool
 }
+
+// Constructor builds an agent, and the learner whose agent it is; nil where nothing
+// learns.
+type Constructor func(k Inputs, settings any) (env.Agent, learner.Learner, error)
 
 // Inputs is what the constructor of a learner or a policy may use.
 type Inputs struct {
 	learner.Inputs
 	Marks env.Marks // law of the items' initial interest; empty where the model has none
-}
-
-// Learns reports whether it is a learner.
-func (e *Entry) Learns() bool { return e.Train != nil }
-
-// Build builds an agent, and of a learner that as well. The settings are those
-// that Configure returned.
-func (e *Entry) Build(k Inputs, settings any) (env.Agent, learner.Learner, error) {
-	if !e.Learns() {
-		a, err := e.New(k, settings)
-		return a, nil, err
-	}
-	l, err := e.Train(k, settings)
-	if err != nil {
-		return env.Agent{}, nil, err
-	}
-	return l.Agent(), l, nil
 }
 
 // FirstLevel returns the level of knowledge that it has where none is named.
@@ -76,8 +63,8 @@ func (e *Entry) overruns(settings any) bool { return e.Overruns != nil && e.Over
 // what that level gives; it is empty if nothing is missing.
 func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	sources := s.Instance.Sources
-	switch fits := slices.Contains(e.Levels, level) || !e.Learns() && e.FirstLevel() == env.LevelModel; {
-	case !fits && e.Learns():
+	switch fits := slices.Contains(e.Levels, level) || !e.Learns && e.FirstLevel() == env.LevelModel; {
+	case !fits && e.Learns:
 		return fmt.Sprintf("it works with knowledge %v only", e.Levels)
 	case !fits && e.FirstLevel() == env.LevelObserved:
 		return "it needs to see the true state, with knowledge observed"
@@ -102,33 +89,33 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 const smallest = 4
 
 // policy makes the constructor of an entry without settings.
-func policy[O env.Knowledge](f func(k Inputs) env.Policy[O]) func(Inputs, any) (env.Agent, error) {
-	return func(k Inputs, _ any) (env.Agent, error) { return env.NewAgent(f(k)), nil }
+func policy[O env.Knowledge](f func(k Inputs) env.Policy[O]) Constructor {
+	return func(k Inputs, _ any) (env.Agent, learner.Learner, error) { return env.NewAgent(f(k)), nil, nil }
 }
 
 // model makes one of a policy that knows the model and nothing else.
-func model(f func(in env.Instance) env.Policy[env.Model]) func(Inputs, any) (env.Agent, error) {
+func model(f func(in env.Instance) env.Policy[env.Model]) Constructor {
 	return policy(func(k Inputs) env.Policy[env.Model] { return f(k.Instance) })
 }
 
 // agent makes an agent of a policy whose construction may fail.
-func agent[O env.Knowledge](p env.Policy[O], err error) (env.Agent, error) {
+func agent[O env.Knowledge](p env.Policy[O], err error) (env.Agent, learner.Learner, error) {
 	if err != nil {
-		return env.Agent{}, err
+		return env.Agent{}, nil, err
 	}
-	return env.NewAgent(p), nil
+	return env.NewAgent(p), nil, nil
 }
 
 // tuned is an entry of a policy with settings.
 func tuned[S any, O env.Knowledge](e Entry, defaults S, build func(k Inputs, s *S) (env.Policy[O], error)) Entry {
 	e.Settings = func(env.Level) any { s := defaults; return &s }
-	e.New = func(k Inputs, s any) (env.Agent, error) { return agent(build(k, s.(*S))) }
+	e.New = func(k Inputs, s any) (env.Agent, learner.Learner, error) { return agent(build(k, s.(*S))) }
 	return e
 }
 
 // byLevel chooses a constructor by what the world shows.
-func byLevel(model, observed func(Inputs, any) (env.Agent, error)) func(Inputs, any) (env.Agent, error) {
-	return func(k Inputs, s any) (env.Agent, error) {
+func byLevel(model, observed Constructor) Constructor {
+	return func(k Inputs, s any) (env.Agent, learner.Learner, error) {
 		if k.Level == env.LevelObserved {
 			return observed(k, s)
 		}
@@ -171,7 +158,13 @@ func Learners() (all []*Entry) {
 	for _, k := range learner.Kinds {
 		all = append(all, &Entry{
 			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
-			Train: func(g Inputs, s any) (learner.Learner, error) { return k.New(g.Inputs, s) },
+			Learns: true, New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
+				l, err := k.New(g.Inputs, s)
+				if err != nil {
+					return env.Agent{}, nil, err
+				}
+				return l.Agent(), l, nil
+			},
 		})
 	}
 	return all
@@ -201,7 +194,7 @@ var policies = slices.Concat([]Entry{
 	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
 		return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
 	})},
-	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Inputs, _ any) (env.Agent, error) {
+	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
 		o, err := baselines.SolveOptimum(k.Instance)
 		return agent[env.Model](o, err)
 	}},
@@ -242,7 +235,10 @@ func SavedEntry(name string, s *learner.Saved) *Entry {
 	return &Entry{
 		Name: name, About: "what a saved learner has learned", Levels: []env.Level{s.Level()},
 		Overruns: func(any) bool { return s.Overruns() },
-		New:      func(k Inputs, _ any) (env.Agent, error) { return s.Policy(k.Terms) },
+		New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
+			a, err := s.Policy(k.Terms)
+			return a, nil, err
+		},
 	}
 }
 
@@ -275,23 +271,15 @@ func lookUp(name string) *Entry {
 	return nil
 }
 
-// FindLearner returns the learner of that name, and the level of knowledge, or its
-// first if level is empty. Without a name it is the first learner that works at the
-// level.
-func FindLearner(name string, level env.Level) (*Entry, env.Level, error) {
-	err := fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
+// FindLearner returns the learner of that name, or, without one, the first that works
+// at the level; "" stands for any.
+func FindLearner(name string, level env.Level) (*Entry, error) {
 	for _, e := range Learners() {
-		switch {
-		case name != "" && name != e.Name:
-		case level == "":
-			return e, e.FirstLevel(), nil
-		case slices.Contains(e.Levels, level):
-			return e, level, nil
-		default:
-			err = fmt.Errorf("algorithm %q does not work with knowledge %q; allowed is %v", e.Name, level, e.Levels)
+		if name == e.Name || name == "" && (level == "" || slices.Contains(e.Levels, level)) {
+			return e, nil
 		}
 	}
-	return nil, "", err
+	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
 }
 
 func names(entries []*Entry) string {

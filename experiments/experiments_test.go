@@ -13,6 +13,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/learner"
 	"ephemera/learner/forecast"
 )
 
@@ -98,7 +99,7 @@ func TestRunToTheEnd(t *testing.T) {
 func recordsOf(t *testing.T, scenes []Scene, level env.Level, entries []*Entry, epochs, seeds int) (all []Contender) {
 	t.Helper()
 	for _, e := range entries {
-		c := Contender{Name: e.Name, Learns: e.Learns()}
+		c := Contender{Name: e.Name, Learns: e.Learns}
 		for _, s := range scenes {
 			for seed := range seeds {
 				r, err := s.Play(context.Background(), Play{Entry: e, Level: level, Seed: uint64(seed), Epochs: epochs})
@@ -164,9 +165,9 @@ func recorded(t *testing.T, days int) Scene {
 // A constructor is told what the world is: its level and the law of its marks.
 func TestKnown(t *testing.T) {
 	var got Inputs
-	e := &Entry{Name: "asking", New: func(k Inputs, _ any) (env.Agent, error) {
+	e := &Entry{Name: "asking", New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
 		got = k
-		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil
+		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil, nil
 	}}
 	s := PoissonScene(env.Paper(2), env.MarksPerItem)
 	if _, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}); err != nil {
@@ -219,24 +220,30 @@ func TestPolicySettings(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name  string
-		plain func(k Inputs) (env.Agent, error)
+		plain func(k Inputs) (env.Agent, learner.Learner, error)
 		keys  map[string]any // another value of each setting
 	}{
-		{"certainty", func(k Inputs) (env.Agent, error) {
+		{"certainty", func(k Inputs) (env.Agent, learner.Learner, error) {
 			s := forecast.CertaintySettings()
 			return agent(forecast.New(k.Terms, &s))
 		}, map[string]any{"optimism": 0.}},
-		{"q-whittle", func(k Inputs) (env.Agent, error) { return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand)) },
+		{"q-whittle", func(k Inputs) (env.Agent, learner.Learner, error) {
+			return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand))
+		},
 			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},
-		{"salmut", func(k Inputs) (env.Agent, error) { return agent(baselines.NewSalmut(k.Terms, nil, k.Rand)) },
+		{"salmut", func(k Inputs) (env.Agent, learner.Learner, error) {
+			return agent(baselines.NewSalmut(k.Terms, nil, k.Rand))
+		},
 			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
-		{"relaxed", func(k Inputs) (env.Agent, error) { return agent(baselines.NewRelaxedControl(k.Instance, nil)) },
+		{"relaxed", func(k Inputs) (env.Agent, learner.Learner, error) {
+			return agent(baselines.NewRelaxedControl(k.Instance, nil))
+		},
 			map[string]any{"price": 90., "first": 3., "exact": true}},
 	} {
 		e := find(t, x.name)[0]
 		usual := earn(e, nil)
 		plain := *e
-		plain.Settings, plain.New = nil, func(k Inputs, _ any) (env.Agent, error) { return x.plain(k) }
+		plain.Settings, plain.New = nil, func(k Inputs, _ any) (env.Agent, learner.Learner, error) { return x.plain(k) }
 		if got := earn(&plain, nil); got != usual {
 			t.Errorf("%s with its defaults %+v, without settings %+v", x.name, usual, got)
 		}

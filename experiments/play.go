@@ -88,7 +88,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 // learned, and runs it.
 func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner.Learner) (*playing, error) {
 	shown := p.Level
-	if !p.Entry.Learns() && !slices.Contains(p.Entry.Levels, p.Level) {
+	if !p.Entry.Learns && !slices.Contains(p.Entry.Levels, p.Level) {
 		shown = p.Entry.FirstLevel() // it does not look at what else is shown
 	}
 	world, err := s.Open(p.Seed, shown, p.Entry.overruns(p.Settings))
@@ -127,7 +127,7 @@ func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error
 	var agents []env.Agent
 	for _, phase := range phases {
 		known.Instance = phase.Instance
-		agent, trainee, err := p.Entry.Build(known, p.Settings)
+		agent, trainee, err := p.Entry.New(known, p.Settings)
 		if err != nil || trainee != nil || agent.Learns() || len(phases) == 1 {
 			return agent, trainee, err
 		}

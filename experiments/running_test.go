@@ -27,7 +27,7 @@ func TestRunningListsPolicies(t *testing.T) {
 			t.Errorf("RUNNING.md does not list %s", n)
 		}
 		where, text := "RUNNING.md", table
-		if e.Learns() {
+		if e.Learns {
 			where, text = "its page", pages
 		}
 		for _, level := range append(e.Levels, e.FirstLevel()) {

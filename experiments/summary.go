@@ -94,11 +94,14 @@ func Summarize(groups []Group, metric int, boot *stats.Bootstrap) (s Summary) {
 	return s
 }
 
-// notes are sentences on the world of a run: whether it changes, and when it becomes
-// known in it what an item is worth, if they differ in that.
+// notes are sentences on the world of a run: whether it is a recording, whether it
+// changes, and when it becomes known in it what an item is worth, if they differ in that.
 func (r *Record) notes() (notes []string) {
 	if r == nil {
 		return nil
+	}
+	if r.Fitted {
+		notes = append(notes, "Whittle has parameters that were fitted on the first part of the recording.")
 	}
 	if len(r.Changes) > 0 {
 		notes = append(notes, "The world changes: what is earned while learning is of all epochs, the rest of the world that it becomes.")

@@ -71,7 +71,7 @@ func TestAnyWorld(t *testing.T) {
 		if level == env.LevelOnline {
 			known = env.LevelModel
 		}
-		held, _, err := FindLearner("", level)
+		held, err := FindLearner("", level)
 		if *worldHeld != "" {
 			held, err = Find(*worldHeld)
 		}

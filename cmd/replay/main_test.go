@@ -65,39 +65,25 @@ func TestReplay(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log, far := written(t), clitest.Log(t, "source,crawled_unix", 1, func(int) string { return "a,9000000000" })
-	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{nil, cli.Usage, "no log is named; name one"},
-		{[]string{log, "-every", "30m", "-crawls-per-hour", "3"}, cli.Usage, "-crawls-per-hour and -every both say"},
-		{[]string{log, "-half-life", "0s"}, cli.Usage, "-half-life is 0s; allowed is 1s or more"},
-		{[]string{log, "-crawls-per-hour", "-1"}, cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0"},
-		{[]string{log, "-now", far, "-every", "30m"}, cli.Usage, "the crawls of -now say how many there are"},
-		{[]string{log, "-told", "48h"}, cli.Usage, `-told is "48h"; allowed are late:`},
-		{[]string{log, "-longest", "1s"}, cli.Usage, "-longest is 1s; allowed is 1m or more"},
-		{[]string{log, "-longest", "2h"}, cli.Failure, "sources every 2.0 h takes 4 crawls per hour; there are 2"},
-		{[]string{log, "-columns", "feed"}, cli.Usage, `-columns: "feed" names no column; allowed are source=NAME`},
-		{[]string{log, "-columns", "published=date"}, cli.Failure, `column "date" is missing`},
-		{[]string{log, "-from", "yesterday"}, cli.Usage, `-from: is "yesterday"; allowed is a date`},
-		{[]string{log, "-from", "2026-01-01"}, cli.Failure, "nothing was published from 2026-01-01"},
-		{[]string{log, "-format", "xml"}, cli.Usage, `-format: allowed are`},
-		{[]string{log, "-every", "30s"}, cli.Failure, "crawl all"},
-		{[]string{log, "-crawls-per-hour", "1e300"}, cli.Failure, "crawl all"},
-		{[]string{log, "-now", "feedly"}, cli.Usage, `-now is "feedly"; allowed are miniflux`},
-		{[]string{log, "-now", log}, cli.Failure, "crawled_unix"},
-		{[]string{log, "-now", far}, cli.Failure, "none of the crawls that are made now lies from 1970-01-01"},
-		{[]string{log, "-crawls-per-hour", "0.005"}, cli.Failure, "needed are 8 or more"},
-		{[]string{"none.csv"}, cli.Failure, "none.csv"},
-	} {
-		dir := filepath.Join(t.TempDir(), "out")
-		_, _, err := clitest.Call(t, run, append(c.args, "-out", dir)...)
-		if err == nil || cli.Status(err) != c.status || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: status %d, %v; want %d and %q", c.args[1:], cli.Status(err), err, c.status, c.want)
-		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%v: %s was made", c.args, dir)
-		}
-	}
+	refuse := clitest.Refuses(t, "replay", run)
+	refuse("", cli.Usage, "no log is named; name one")
+	refuse(log+" -every 30m -crawls-per-hour 3", cli.Usage, "-crawls-per-hour and -every both say")
+	refuse(log+" -half-life 0s", cli.Usage, "-half-life is 0s; allowed is 1s or more")
+	refuse(log+" -crawls-per-hour -1", cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0")
+	refuse(log+" -now "+far+" -every 30m", cli.Usage, "the crawls of -now say how many there are")
+	refuse(log+" -told 48h", cli.Usage, `-told is "48h"; allowed are late:`)
+	refuse(log+" -longest 1s", cli.Usage, "-longest is 1s; allowed is 1m or more")
+	refuse(log+" -longest 2h", cli.Failure, "sources every 2.0 h takes 4 crawls per hour; there are 2")
+	refuse(log+" -columns feed", cli.Usage, `-columns: "feed" names no column; allowed are source=NAME`)
+	refuse(log+" -columns published=date", cli.Failure, `column "date" is missing`)
+	refuse(log+" -from yesterday", cli.Usage, `-from: is "yesterday"; allowed is a date`)
+	refuse(log+" -from 2026-01-01", cli.Failure, "nothing was published from 2026-01-01")
+	refuse(log+" -format xml", cli.Usage, `-format: allowed are`)
+	refuse(log+" -every 30s", cli.Failure, "crawl all")
+	refuse(log+" -crawls-per-hour 1e300", cli.Failure, "crawl all")
+	refuse(log+" -now feedly", cli.Usage, `-now is "feedly"; allowed are miniflux`)
+	refuse(log+" -now "+log, cli.Failure, "crawled_unix")
+	refuse(log+" -now "+far, cli.Failure, "none of the crawls that are made now lies from 1970-01-01")
+	refuse(log+" -crawls-per-hour 0.005", cli.Failure, "needed are 8 or more")
+	refuse("none.csv", cli.Failure, "none.csv")
 }

@@ -156,7 +156,7 @@ func (r reading) agent(in env.Instance, seed uint64) (a env.Agent, overrun bool,
 	if err != nil {
 		return a, false, err
 	}
-	a, _, err = e.Build(experiments.Inputs{Inputs: learner.Inputs{
+	a, _, err = e.New(experiments.Inputs{Inputs: learner.Inputs{
 		Instance: in, Terms: in.Terms(), Level: cmp.Or(r.Level, e.FirstLevel()), Rand: stream.New(seed, stream.Policy),
 	}}, settings)
 	return a, e.Overruns != nil && e.Overruns(settings), err

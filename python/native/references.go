@@ -57,7 +57,7 @@ func curve(what string, columns int, name string, n Numbers) error {
 // catalogue returns the learners and policies.
 func catalogue() (all []map[string]any) {
 	for _, e := range experiments.Catalogue() {
-		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns(), "levels": e.Levels})
+		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns, "levels": e.Levels})
 	}
 	return all
 }

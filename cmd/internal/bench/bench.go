@@ -55,19 +55,17 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	done, left, err := c.Perform(ctx, contenders, stderr)
+	done, r, err := c.Perform(ctx, contenders, stderr)
 	clear()
 	if err != nil || done == nil {
 		return err
 	}
-	r := experiments.Compare(done, c.Level, c.Seeds, c.Run.Seed)
-	r.Notes = append(r.Notes, left...)
 	if dir := c.Batch.Dir; dir != "" {
-		if err := result.Put(dir, "result.md", &r, result.Markdown); err != nil {
+		if err := result.Put(dir, "result.md", r, result.Markdown); err != nil {
 			return fmt.Errorf("-out: %w", err)
 		}
 	}
-	return c.Tell(&r, map[string]*result.Table{"runs.csv": experiments.RunsTable(done)}, stdout)
+	return c.Tell(r, map[string]*result.Table{"runs.csv": experiments.RunsTable(done)}, stdout)
 }
 
 // readRandom reads the instances of -random.

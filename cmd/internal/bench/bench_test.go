@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -63,19 +62,6 @@ func TestJSON(t *testing.T) {
 		case row.Lo != nil && !(*row.Lo <= row.Reward*(1+1e-12) && row.Reward <= *row.Hi*(1+1e-12)):
 			t.Errorf("%s: %v is not between %v and %v", name, row.Reward, *row.Lo, *row.Hi)
 		}
-	}
-}
-
-// Policies that crawl more than the budget stand last, whatever they earn; the
-// others are ranked by reward.
-func TestBudgetBreakersStandLast(t *testing.T) {
-	r, policies, byName := report(t, "-steps", "1000", "-seeds", "2", "-policies", "relaxed,round-robin,whittle,greedy", "-budget", "3")
-	last := len(policies) - 1
-	if relaxed := r.Results[last]; relaxed.Policy != "relaxed" || !(relaxed.Over > 0) || !(relaxed.Reward > byName["round-robin"].Reward) {
-		t.Errorf("the last of %v is %+v; want relaxed, which goes over the budget and earns more than round robin", policies, relaxed)
-	}
-	if !slices.IsSortedFunc(r.Results[:last], func(a, b result.Row) int { return cmp.Compare(b.Reward, a.Reward) }) {
-		t.Errorf("not in the order of what they earn: %+v", r.Results)
 	}
 }
 
@@ -188,10 +174,7 @@ func TestShards(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	refuse := func(args string, status int, say ...string) {
-		t.Helper()
-		clitest.Refuses(t, "bench", Run, args, status, say...)
-	}
+	refuse := clitest.Refuses(t, "bench", Run)
 	refuse("extra", cli.Usage, "extra")
 	refuse("-seeds 0", cli.Usage, "seeds", "0")
 	refuse("-workers 0", cli.Usage, "workers", "0")
@@ -234,15 +217,6 @@ func TestPresetPapers(t *testing.T) {
 	figures := clitest.Files(t, dir)
 	if len(figures) != 6 {
 		t.Errorf("%d files are written, want four figures and two seeds", len(figures))
-	}
-
-	// In shards, into a directory of their own: same bytes.
-	args[len(args)-1] = t.TempDir()
-	if part, log, err := bench(t, append(args, "-shard", "1/2")...); err != nil || part != "" || !strings.Contains(log, "shard 1/2 is done") {
-		t.Errorf("one shard: %v, printed %q, %q", err, part, log)
-	}
-	if rest, _, err := bench(t, append(args, "-shard", "0/2")...); err != nil || rest != one {
-		t.Errorf("the other shard printed other bytes: %v", err)
 	}
 }
 

@@ -109,9 +109,10 @@ func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err erro
 	if c.Instances == nil {
 		c.Instances = []Instance{{c.Run.Instance.Name, c.Run.Instance.Budget}}
 	}
-	if c.learner, c.Level, err = experiments.FindLearner(c.algorithm, c.knowledge); err != nil {
+	if c.learner, err = experiments.FindLearner(c.algorithm, c.knowledge); err != nil {
 		return false, Usagef("-algorithm: %w", err)
 	}
+	c.Level = cmp.Or(c.knowledge, c.learner.FirstLevel())
 	return false, nil
 }
 
@@ -172,7 +173,7 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 		} else if err != nil {
 			return nil, Usagef("-policies: %w, learning, learned and file:DIR", err)
 		}
-		x.Learns, x.Run = e.Learns(), c.of(e.Name)
+		x.Learns, x.Run = e.Learns, c.of(e.Name)
 		for _, key := range e.Keys(c.Level) {
 			if v, ok := c.settings[key]; ok {
 				x.Run.Learner[key] = v
@@ -193,10 +194,10 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 	return chosen, nil
 }
 
-// Perform runs what is missing, and returns what the contenders bring, and why
-// others are left out. A contender that fails in one run is left out in all: means
-// are over the same runs. It returns nothing while other shards have runs left.
-func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr io.Writer) (done []experiments.Contender, left []string, err error) {
+// Perform runs what is missing, and returns what the contenders bring, and its report,
+// which says why others are left out. A contender that fails in one run is left out in
+// all: means are over the same runs. It returns nothing while other shards have runs left.
+func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr io.Writer) (done []experiments.Contender, rep *result.Report, err error) {
 	var runs []experiments.Run
 	for _, x := range contenders {
 		for k := range c.Instances {
@@ -219,6 +220,7 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 	}
 	each := len(c.Instances) * c.Seeds
 	c.runs = map[string][]string{}
+	var left []string
 	for i, x := range contenders {
 		x.Records = out.Records[i*each : (i+1)*each]
 		errs := out.Errors[i*each : (i+1)*each]
@@ -236,7 +238,9 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 		done = append(done, x.Contender)
 		c.runs[cmp.Or(x.Name, "learned")] = out.Names[i*each : (i+1)*each]
 	}
-	return done, left, nil
+	r := experiments.Compare(done, c.Level, c.Seeds, c.Run.Seed)
+	r.Notes = append(r.Notes, left...)
+	return done, &r, nil
 }
 
 // Tell prints a report. With -out it is kept as result.json, with tables by the names

@@ -95,27 +95,29 @@ func Log(t *testing.T, header string, rows int, line func(k int) string) string 
 	return path
 }
 
-// Refuses checks that a command refuses a call, whose arguments are separated by
-// blanks, with one line that says what it has to, prints nothing and leaves no file in
-// its -out directory.
-func Refuses(t *testing.T, name string, c Command, args string, status int, say ...string) {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "out")
-	stdout, _, err := Call(t, c, append(strings.Fields(args), "-out", out)...)
-	if err == nil {
-		t.Errorf("%s: accepted", args)
-		return
-	}
-	line := cli.Line(name, err)
-	if got := cli.Status(err); got != status {
-		t.Errorf("%s: exit status %d, want %d (%s)", args, got, status, line)
-	}
-	for _, word := range say {
-		if !strings.Contains(line, word) {
-			t.Errorf("%s: the error does not say %q: %s", args, word, line)
+// Refuses returns what checks that a command refuses a call, whose arguments are
+// separated by blanks, with one line that says what it has to, prints nothing and leaves
+// no file in its -out directory.
+func Refuses(t *testing.T, name string, c Command) func(args string, status int, say ...string) {
+	return func(args string, status int, say ...string) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "out")
+		stdout, _, err := Call(t, c, append(strings.Fields(args), "-out", out)...)
+		if err == nil {
+			t.Errorf("%s: accepted", args)
+			return
 		}
-	}
-	if entries, _ := os.ReadDir(out); len(entries) > 0 || stdout != "" {
-		t.Errorf("%s: printed %q, left %v behind", args, stdout, entries)
+		line := cli.Line(name, err)
+		if got := cli.Status(err); got != status {
+			t.Errorf("%s: exit status %d, want %d (%s)", args, got, status, line)
+		}
+		for _, word := range say {
+			if !strings.Contains(line, word) {
+				t.Errorf("%s: the error does not say %q: %s", args, word, line)
+			}
+		}
+		if entries, _ := os.ReadDir(out); len(entries) > 0 || stdout != "" {
+			t.Errorf("%s: printed %q, left %v behind", args, stdout, entries)
+		}
 	}
 }

@@ -77,20 +77,11 @@ func TestList(t *testing.T) {
 // with status 1.
 func TestMistakes(t *testing.T) {
 	bad := config(t, "bad.toml", "colour = 1\n")
-	for _, x := range []struct {
-		status int
-		want   string
-		args   []string
-	}{
-		{cli.Failure, "nothing: no such file; a configuration is a .toml file or one of budget", []string{"nothing"}},
-		{cli.Failure, "bad.toml:1:1: key", []string{bad}},
-		{cli.Usage, "unknown key", []string{"-set", "colour=1"}},
-		{cli.Usage, "gold", []string{"-set", "learner.algorithm=gold"}},
-		{cli.Usage, "unexpected argument \"scale\"", []string{"kappa", "scale"}},
-		{cli.Usage, "allowed is i/n", []string{"-shard", "3/3"}},
-	} {
-		if _, _, err := clitest.Call(t, Run, x.args...); cli.Status(err) != x.status || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%q: status %d, %v; want %d, %q", x.args, cli.Status(err), err, x.status, x.want)
-		}
-	}
+	refuse := clitest.Refuses(t, "sweep", Run)
+	refuse("nothing", cli.Failure, "nothing: no such file; a configuration is a .toml file or one of budget")
+	refuse(bad, cli.Failure, "bad.toml:1:1: key")
+	refuse("-set colour=1", cli.Usage, "unknown key")
+	refuse("-set learner.algorithm=gold", cli.Usage, "gold")
+	refuse("kappa scale", cli.Usage, "unexpected argument \"scale\"")
+	refuse("-shard 3/3", cli.Usage, "allowed is i/n")
 }

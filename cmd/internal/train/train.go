@@ -43,9 +43,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for k := range contenders {
-		contenders[k].Optional = k > 0
-	}
 	if c.run, err = c.Engine.Resolve(ctx, contenders[0].Run); err != nil {
 		return err
 	}
@@ -64,26 +61,25 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c.Batch.Played = func(epochs int) {
 		show(int(played.Add(int64(epochs))), (len(contenders)+1)*c.run.Steps) // the learner twice
 	}
-	done, left, err := c.Perform(ctx, contenders, stderr)
+	done, rep, err := c.Perform(ctx, contenders, stderr)
 	clear()
 	if err != nil || done == nil {
 		return err
 	}
-	return c.tell(done, left, stdout)
+	return c.tell(rep, done[0].Records[0], stdout)
 }
 
 // shownSources is the number of sources up to which the thresholds are printed
 // below the results.
 const shownSources = 12
 
-// tell writes the results, if -out names a directory, and prints them.
-func (c *command) tell(done []experiments.Contender, left []string, stdout io.Writer) error {
-	first := done[0].Records[0]
+// tell writes the results, with the record of the learner, if -out names a directory,
+// and prints them.
+func (c *command) tell(rep *result.Report, first *experiments.Record, stdout io.Writer) error {
 	trainee, err := c.trainee(first)
 	if err != nil {
 		return err
 	}
-	rep := experiments.Compare(done, c.Level, 1, c.Run.Seed)
 	order := append([]string{"learning"}, compared...)
 	slices.SortFunc(rep.Results, func(a, b result.Row) int {
 		return cmp.Compare(slices.Index(order, a.Policy), slices.Index(order, b.Policy))
@@ -92,16 +88,10 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 		row := &rep.Results[k]
 		row.Diff, row.DiffLo, row.DiffHi, row.Regret = nil, nil, nil, nil
 	}
-	rep.Notes = append(rep.Notes, left...)
 	if first.Fallbacks > 0 {
 		rep.Notes = append(rep.Notes, result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
-	if first.Fitted {
-		rep.Notes = append(rep.Notes, "Whittle has parameters that were fitted on the first part of the recording.")
-	}
-	if note := experiments.PriceNote(trainee, *c.run.Scene, c.Level); note != "" {
-		rep.Notes = append(rep.Notes, note)
-	}
+	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *c.run.Scene, c.Level))
 	tables := map[string]*result.Table{"metrics.csv": metrics(first)}
 	if thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance); thresholds != nil {
 		tables["thresholds.csv"] = thresholds
@@ -109,7 +99,7 @@ func (c *command) tell(done []experiments.Contender, left []string, stdout io.Wr
 			rep.More = thresholds
 		}
 	}
-	return c.Tell(&rep, tables, stdout)
+	return c.Tell(rep, tables, stdout)
 }
 
 // trainee returns the learner as it ended.

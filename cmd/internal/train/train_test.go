@@ -65,15 +65,6 @@ func TestOut(t *testing.T) {
 	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nkind = 'poisson'\n") {
 		t.Errorf("config.toml does not hold the world:\n%s", b)
 	}
-	// Another run takes the place of a finished one.
-	for _, steps := range []string{"500", "400"} {
-		if _, _, err := train(t, "-steps", steps, "-out", dir); err != nil {
-			t.Fatal(err)
-		}
-		if b := clitest.Files(t, dir)["result.json"]; !strings.Contains(b, `"steps": `+steps) {
-			t.Errorf("after %s steps result.json is\n%s", steps, b)
-		}
-	}
 }
 
 func TestBadInput(t *testing.T) {
@@ -92,10 +83,7 @@ func TestBadInput(t *testing.T) {
 	short := file("short.csv", "source,published_unix,utility\na,3600,1\na,3700,1\n")
 	truncated := file("cut.csv.gz", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 
-	refuse := func(args string, status int, say ...string) {
-		t.Helper()
-		clitest.Refuses(t, "train", Run, args, status, say...)
-	}
+	refuse := clitest.Refuses(t, "train", Run)
 	refuse("-nonsense", cli.Usage, "nonsense")
 	refuse("extra", cli.Usage, "extra")
 	refuse("-steps x", cli.Usage, "steps", "x")
