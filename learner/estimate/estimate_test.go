@@ -60,9 +60,8 @@ func TestConverge(t *testing.T) {
 					if name == "heavy" {
 						off = .25
 					}
-					b, _ := e.Inflow(i)
-					b /= scale
-					c, _ := e.Decay(i)
+					got, _, _ := e.Source(i)
+					b, c := got.Rate*got.Interest/scale, got.Decay
 					if math.Abs(c/x.Decay-1) > .1 || math.Abs(b/(x.Rate*x.Interest)-1) > off {
 						t.Errorf("%s: decay %v, inflow %v; want %v, %v", x.Name, c, b, x.Decay, x.Rate*x.Interest)
 					}
@@ -94,16 +93,15 @@ func TestDoubt(t *testing.T) {
 				e.Fit()
 			}
 			for i, x := range src {
-				c, dc := e.Decay(i)
-				b, db := e.Inflow(i)
-				z := math.Pow(math.Log(c/x.Decay)/dc, 2)
+				got, db, dc := e.Source(i)
+				z := math.Pow(math.Log(got.Decay/x.Decay)/dc, 2)
 				if i == 0 {
 					zn += z
 					worlds++
 					continue
 				}
 				zc += z
-				zb += math.Pow(math.Log(b/(x.Rate*x.Interest))/db, 2)
+				zb += math.Pow(math.Log(got.Rate*got.Interest/(x.Rate*x.Interest))/db, 2)
 				n++
 			}
 		}
@@ -158,7 +156,8 @@ func TestHorizon(t *testing.T) {
 			}
 			e.Fit()
 		}
-		b, _ := e.Inflow(0)
+		got, _, _ := e.Source(0)
+		b := got.Rate * got.Interest
 		if follows := math.Abs(b/3-1) < .3; follows != (horizon > 0) {
 			t.Errorf("horizon %v: inflow %.2f, 600 epochs after it went from 10 to 3", horizon, b)
 		}
@@ -178,16 +177,15 @@ func TestWindow(t *testing.T) {
 				e.Add(draw(r, 0, x, 1+r.Intn(30), markLaws["exponential"]), n)
 				e.Fit()
 			}
-			got := e.Window(0)
-			if math.IsInf(window, 1) != math.IsInf(got, 1) || got < math.Inf(1) && math.Abs(got/window-1) > .12 {
-				t.Errorf("window %v, seed %d: found %v", window, seed, got)
+			got, _, _ := e.Source(0)
+			if m := got.Window; math.IsInf(window, 1) != math.IsInf(m, 1) || m < math.Inf(1) && math.Abs(m/window-1) > .12 {
+				t.Errorf("window %v, seed %d: found %v", window, seed, m)
 			}
 			// Within a short window decay and inflow are not told apart, but what
 			// a crawl finds is known.
-			b, _ := e.Inflow(0)
-			c, _ := e.Decay(0)
 			s := min(window, 10)
-			if found, want := env.NewSource("", 1, c, b).Harvest(s), env.NewSource("", 2, .2, 1).Harvest(s); math.Abs(found/want-1) > .45 {
+			got.Window = math.Inf(1)
+			if found, want := got.Harvest(s), env.NewSource("", 2, .2, 1).Harvest(s); math.Abs(found/want-1) > .45 {
 				t.Errorf("window %v, seed %d: %v is found; want %v", window, seed, found, want)
 			}
 		}

@@ -92,7 +92,7 @@ func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, varian
 // which what was seen has lost all but 1/e of its weight; 0 forgets nothing. The hours
 // of the day and the days of the week are estimated where epochs have dates.
 func New(t env.Terms, horizon float64) *Estimates {
-	begin := State{DecayLaw: normal{math.Log(firstDecay), firstDoubt * firstDoubt}, Noise: 1, Profile: even}
+	begin := State{DecayLaw: normal{math.Log(firstDecay), firstDoubt * firstDoubt}, RateLaw: normal{math.Log(firstRate), firstDoubt * firstDoubt}, Noise: 1, Profile: even}
 	e := &Estimates{State: begin, horizon: cmp.Or(horizon, math.Inf(1)), clock: clock{float64(t.Start), t.Length}, around: around{epoch: math.MinInt}}
 	for i := range t.Costs {
 		e.Open(i)
@@ -120,7 +120,7 @@ const rememberedItems = 300
 // Add takes in a crawl.
 func (e *Estimates) Add(c env.Crawled, epoch int) {
 	s := &e.Sources[c.Source]
-	keep := math.Exp(-float64(c.Age) / max(e.horizon, rememberedItems/e.Rate(c.Source)))
+	keep := math.Exp(-float64(c.Age) / max(e.horizon, rememberedItems/math.Exp(s.Rate.Log)))
 	e.Crawls++
 	c.Items = s.plausible(&c)
 	s.Marks.forget(keep)
@@ -131,7 +131,7 @@ func (e *Estimates) Add(c env.Crawled, epoch int) {
 // Fit brings the estimates up to date after the crawls of an epoch: the laws of all
 // sources after as many crawls as a quarter of the sources or of the crawls so far.
 func (e *Estimates) Fit() {
-	if !e.found() || e.Crawls == e.Fitted || 4*(e.Crawls-e.Fitted) < min(e.Crawls, len(e.Sources)) {
+	if e.Crawls == e.Fitted || 4*(e.Crawls-e.Fitted) < min(e.Crawls, len(e.Sources)) {
 		return
 	}
 	e.Fitted = e.Crawls
@@ -153,51 +153,24 @@ func (e *Estimates) Report(i int, it env.Item) {
 	e.addWorth(s, []env.Item{it})
 }
 
-// found reports whether any crawl has found an item.
-func (e *Estimates) found() bool { return e.RateLaw.Var > 0 }
-
 // Crawled reports whether any crawl of source i was taken in.
 func (e *Estimates) Crawled(i int) bool { return e.Sources[i].Span > 0 }
 
-// Decay returns c of source i, 1/epoch, and the standard error of ln c.
-func (e *Estimates) Decay(i int) (c, doubt float64) {
-	s := &e.Sources[i].Marks
-	return math.Exp(s.LogDecay), math.Sqrt(s.DecayVar)
-}
-
-// Window returns M of source i, epochs; n/λ of one that shows n items at most, and
-// +Inf of one that has none.
-func (e *Estimates) Window(i int) float64 {
-	s := &e.Sources[i]
-	age, _ := s.window()
-	if s.Shows > 0 {
-		return min(age, s.Shows/e.Rate(i))
-	}
-	return age
-}
-
-// Rate returns λ of source i, items per epoch; 0 until anything was found.
-func (e *Estimates) Rate(i int) float64 {
-	if !e.found() {
-		return 0
-	}
-	return math.Exp(e.Sources[i].Rate.Log)
-}
-
-// Inflow returns B = λξ̄ of source i in the mean over the hours and days,
-// interest per epoch, and the standard error of its logarithm. It is 1 until
-// anything was found.
-func (e *Estimates) Inflow(i int) (b, doubt float64) {
-	if !e.found() {
-		return 1, 0
-	}
-	s := &e.Sources[i]
-	m, ofLevel, _ := e.level(s)
-	b = math.Exp(s.Rate.Log + m + e.variance(&s.Marks)/2)
+// Source returns source i as it is estimated, in the mean over the hours and days, and
+// the standard errors of ln B, the inflow B = λξ̄, and of ln c. The window is n/λ where
+// the source shows n items at most.
+func (e *Estimates) Source(i int) (s env.Source, ofInflow, ofDecay float64) {
+	of := &e.Sources[i]
+	m, ofLevel, _ := e.level(of)
+	s = env.NewSource("", math.Exp(of.Rate.Log), math.Exp(of.Marks.LogDecay), math.Exp(m+e.variance(&of.Marks)/2))
 	if e.Foretold > 0 {
-		b *= e.Found / e.Foretold
+		s.Interest *= e.Found / e.Foretold
 	}
-	return b, math.Sqrt(s.Rate.Var + ofLevel)
+	s.Window, _ = of.window()
+	if of.Shows > 0 {
+		s.Window = min(s.Window, of.Shows/s.Rate)
+	}
+	return s, math.Sqrt(of.Rate.Var + ofLevel), math.Sqrt(of.Marks.DecayVar)
 }
 
 // Clone returns a copy of all that was learned.

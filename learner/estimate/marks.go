@@ -35,7 +35,7 @@ func (s *marks) forget(keep float64) {
 }
 
 const (
-	firstDecay            = 1         // 1/epoch, before anything has been seen,
+	firstDecay, firstRate = 1, 1      // 1/epoch, before anything has been seen,
 	firstDoubt            = math.Ln10 // give or take a factor of ten
 	leastDecay, mostDecay = -14., 9.  // of ln c
 	faintest              = 1e-300    // interest of an item that is still counted

@@ -13,8 +13,7 @@ type rate struct {
 }
 
 // addRate takes in how many items a crawl has found that count: they have some interest,
-// and are within their lifetime or from before the first crawl. The first that are found
-// at all begin the law of λ.
+// and are within their lifetime or from before the first crawl.
 func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) {
 	var items, oldest float64 // greatest age
 	for _, it := range c.Items {
@@ -45,12 +44,7 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	} else if items > 0 { // gaps are not the night
 		s.addReach(seen, oldest, keep)
 	}
-	if !e.found() && items > 0 {
-		e.RateLaw = normal{math.Log(r.Items / r.Epochs), 1}
-	}
-	if e.found() {
-		e.stepRate(s)
-	}
+	e.stepRate(s)
 }
 
 // addReach takes in how far back a crawl has seen that found an item, and the age of
@@ -89,11 +83,8 @@ func (s *source) plausible(c *env.Crawled) []env.Item {
 // and its variance, 1/(Eλ + 1/τ²), by Newton's method.
 func (e *Estimates) stepRate(s *source) (mode, variance float64, shown bool) {
 	r := &s.Rate
-	if r.Var == 0 || r.Epochs == 0 { // nothing is known of it
-		r.Log, r.Var = e.RateLaw.Mean, e.RateLaw.Var
-	}
 	_, visible := s.window()
-	for range 3 {
+	for range 8 {
 		mean := visible * r.Epochs * math.Exp(r.Log)
 		info := mean + 1/e.RateLaw.Var
 		r.Log += max(-1, min(1, (r.Items-mean-(r.Log-e.RateLaw.Mean)/e.RateLaw.Var)/info))

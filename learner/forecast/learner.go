@@ -216,9 +216,8 @@ func (l *Learner) threshold(i int, price float64) float64 {
 
 // Estimate implements env.Estimator: λ, λξ̄ and c as they are known by now.
 func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
-	inflow, _ = l.est.Inflow(i)
-	decay, _ = l.est.Decay(i)
-	return l.est.Rate(i), inflow, decay
+	s, _, _ := l.est.Source(i)
+	return s.Rate, s.Rate * s.Interest, s.Decay
 }
 
 // Fallbacks is 0: there is no matrix to invert.

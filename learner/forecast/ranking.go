@@ -12,10 +12,10 @@ import (
 // than it is thought, so that it is tried: a source whose decay is thought too fast is
 // crawled too often for old items to show it; thought too slow, it waits, and they do.
 func (l *Learner) optimistic(i int) env.Source {
-	b, ofInflow := l.est.Inflow(i)
-	c, ofDecay := l.est.Decay(i)
-	s := env.NewSource("", 1, c*math.Exp(-l.set.Optimism*ofDecay), b*math.Exp(l.set.Optimism*ofInflow))
-	s.Cost, s.Window = l.terms.Costs[i], l.est.Window(i)
+	s, ofInflow, ofDecay := l.est.Source(i)
+	s.Decay *= math.Exp(-l.set.Optimism * ofDecay)
+	s.Interest *= math.Exp(l.set.Optimism * ofInflow)
+	s.Cost = l.terms.Costs[i]
 	return s
 }
 
@@ -29,7 +29,7 @@ func (l *Learner) foretell(i int, o *env.Online) float64 {
 	behind, ofAll := l.est.Share(i, o.Epoch, -1, min(age, s.Window), alpha)
 	x := s.Harvest(age) * behind / ofAll
 	ahead, ofAll := l.est.Share(i, o.Epoch, 1, math.Inf(1), alpha)
-	s.Rate, s.Window = ahead/ofAll, s.Window/ahead
+	s.Rate, s.Window = s.Rate*ahead/ofAll, s.Window/ahead
 	return whittle(s, x)
 }
 
