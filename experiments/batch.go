@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ephemera/experiments/files"
+	"ephemera/learner"
 )
 
 // Batch says how runs are performed. Nothing of it changes what they bring.
@@ -24,9 +25,8 @@ type Batch struct {
 	ReadOnly bool   // performs none
 	// Progress, if not nil, is told how many of the runs to be performed are done.
 	Progress func(done, total int)
-	// Played, if not nil, is told now and then how many epochs of any run were
-	// played since it was told before.
-	Played func(epochs int)
+	// Watch, if not nil, returns what watches a run, as that of a [Play].
+	Watch func(l learner.Learner) Watcher
 
 	// Saved, if not empty, is the file in which the learner of the first run is saved
 	// when it has learned.
@@ -51,7 +51,7 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 		if resolved[i], wrong[i] = e.Resolve(ctx, r); wrong[i] != nil {
 			continue
 		}
-		resolved[i].play.played = b.Played
+		resolved[i].play.Watch = b.Watch
 		if b.Dir == "" {
 			continue // a recording may be a pipe, which is read once
 		}

@@ -29,7 +29,7 @@ type Engine struct {
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
 func (e *Engine) exact(ctx context.Context, c *Resolved) (*Record, error) {
-	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, played: c.play.played}
+	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, Watch: c.play.Watch}
 	if p.Level == env.LevelOnline {
 		p.Level = env.LevelModel // what Whittle knows that the learner does not
 	}

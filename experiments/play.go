@@ -24,8 +24,6 @@ type Play struct {
 	// first that of the learner or policy, then that of what was learned. The
 	// learner is nil where nothing learns.
 	Watch func(l learner.Learner) Watcher
-
-	played func(epochs int) // if not nil, is told now and then how many epochs were played
 }
 
 // Play opens the world, builds the learner or policy from what it may know and
@@ -79,7 +77,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 		for _, m := range rec.Trainee.Metrics() {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}
-		rec.Beside = besideExact(rec.Trainee, after)
+		rec.Beside = besideExact(rec.Trainee, after, p.Level)
 	}
 	return rec, nil
 }
@@ -95,7 +93,7 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if err != nil {
 		return nil, err
 	}
-	run := &playing{world: world, played: p.played, trainee: learned}
+	run := &playing{world: world, trainee: learned}
 	run.keepCurve(s.Instance, epochs)
 	if learned != nil {
 		run.agent = learned.Frozen()

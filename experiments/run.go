@@ -59,13 +59,7 @@ type playing struct {
 	day   float64 // epochs; 0 where they have no dates
 	last  Outcome // the sums at the last point of the curve
 	today float64 // interest of the day that is not over, per epoch of a whole one
-
-	played func(epochs int) // if not nil, is told now and then how many epochs were played since the last call
 }
-
-// playedEvery is after how many epochs played is called: a call costs more than an
-// epoch of few sources.
-const playedEvery = 256
 
 // playEpochs plays so many epochs, 0 for all that the world has. Between epochs it
 // looks at ctx.
@@ -89,9 +83,6 @@ func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) err
 		}
 		p.agent.Update(got, p.world.View())
 		reward, err := p.book(got)
-		if p.played != nil && p.sums.Epochs%playedEvery == 0 {
-			p.played(playedEvery)
-		}
 		if err == nil && watch != nil {
 			err = watch(p.sums.Epochs-1, reward, got)
 		}

@@ -17,16 +17,12 @@ type Priced interface {
 	Price() float64 // λ, interest per budget unit
 }
 
-// Stated is a Priced trainee that knows states at its thresholds.
-type Stated interface {
+// Thresholded is a Priced trainee with a threshold of each source.
+type Thresholded interface {
 	Priced
-	InverseIndex(i int) float64 // γ̂⁻¹(λ), the state from which source i is crawled, interest
-}
-
-// Aged is a Priced trainee whose thresholds are ages.
-type Aged interface {
-	Priced
-	ThresholdAge(i int) float64 // θ, the age from which source i is crawled, epochs
+	// Threshold is the age from which source i is crawled, epochs, or, where the state is
+	// seen, the state γ̂⁻¹(λ), interest; +Inf for never.
+	Threshold(i int) float64
 }
 
 // JointThreshold is a trainee whose threshold of a source depends on the states
@@ -41,17 +37,14 @@ type JointThreshold interface {
 // price beside the exact one, or returns nil if the trainee has none. Ages are
 // whole epochs, so a learned inverse index is the state at the first age that
 // reaches the exact one.
-func Thresholds(t learner.Learner, in env.Instance) *result.Table {
-	p, ok := t.(Priced)
+func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Table {
+	p, ok := t.(Thresholded)
 	if !ok {
 		return nil
 	}
-	aged, _ := t.(Aged)
-	if _, stated := t.(Stated); aged == nil && !stated {
-		return nil
-	}
+	aged := level != env.LevelObserved
 	tab := &result.Table{Header: []string{"source"}}
-	if aged != nil {
+	if aged {
 		tab.Header = append(tab.Header, "learned age", "exact age")
 	}
 	tab.Header = append(tab.Header, "learned inverse index", "exact inverse index", "gain u", "ceiling u*")
@@ -64,14 +57,14 @@ func Thresholds(t learner.Learner, in env.Instance) *result.Table {
 			continue
 		}
 		exact := index.Inverse(s, p.Price())
-		if aged != nil {
-			learned := math.Ceil(aged.ThresholdAge(i))
+		if aged {
+			learned := math.Ceil(p.Threshold(i))
 			if s.MeanState(int(learned)) <= p.Price()*s.Cost {
 				learned = math.Inf(1) // a crawl there would not pay its price
 			}
 			cells = append(cells, age(learned), age(firstAge(s, exact)))
 		}
-		state, _ := learnedThreshold(t, in.Sources, i)
+		state, _ := learnedThreshold(t, in.Sources, i, level)
 		cells = append(cells, result.Figure(state), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
 		tab.Add(cells...)
 	}
@@ -115,16 +108,16 @@ const recordedSources = 8
 // besideExact sets learned thresholds, as states in interest, beside the state at
 // which the exact index reaches the price of the relaxed problem. Of large instances
 // it keeps few sources, evenly spaced, and none that is never crawled.
-func besideExact(t learner.Learner, s Scene) []Pair {
+func besideExact(t learner.Learner, s Scene, level env.Level) []Pair {
 	src := s.Instance.Sources
 	var pairs []Pair
 	_, price := s.bound()
 	for k := range min(len(src), recordedSources) {
 		i := k * len(src) / min(len(src), recordedSources)
-		if l, ok := t.(Aged); ok && math.IsInf(l.ThresholdAge(i), 1) {
+		if l, ok := t.(Thresholded); ok && math.IsInf(l.Threshold(i), 1) {
 			continue
 		}
-		x, ok := learnedThreshold(t, src, i)
+		x, ok := learnedThreshold(t, src, i, level)
 		p := Pair{Source: src[i].Name, Learned: x, Exact: min(index.Inverse(src[i], price), src[i].Ceiling())}
 		if sum := p.Learned + p.Exact; ok && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
 			pairs = append(pairs, p)
@@ -134,7 +127,7 @@ func besideExact(t learner.Learner, s Scene) []Pair {
 }
 
 // learnedThreshold returns the state from which source i is crawled.
-func learnedThreshold(t learner.Learner, src []env.Source, i int) (x float64, ok bool) {
+func learnedThreshold(t learner.Learner, src []env.Source, i int, level env.Level) (x float64, ok bool) {
 	switch l := t.(type) {
 	case JointThreshold: // where all others have just been crawled
 		others := 0.0
@@ -144,10 +137,11 @@ func learnedThreshold(t learner.Learner, src []env.Source, i int) (x float64, ok
 			}
 		}
 		return l.Threshold(i, others), true
-	case Aged:
-		return src[i].MeanStateAt(l.ThresholdAge(i)), true
-	case Stated:
-		return l.InverseIndex(i), true
+	case Thresholded:
+		if level == env.LevelObserved {
+			return l.Threshold(i), true
+		}
+		return src[i].MeanStateAt(l.Threshold(i)), true
 	}
 	return 0, false
 }

@@ -43,15 +43,11 @@ func (p lspeObserved) Metrics() []Metric          { return []Metric{{"price", p.
 func (p lspeObserved) State() any                 { return p.Learner.State() }
 func (p lspeObserved) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 
-// InverseIndex of one that sees the state: the threshold is a state.
-func (p lspeObserved) InverseIndex(i int) float64 { return p.Threshold(i) }
-
 func (p lspeOnline) Agent() env.Agent           { return env.NewAgent[env.Online](p.Learner) }
 func (p lspeOnline) Frozen() env.Agent          { return env.NewAgent[env.Online](p.Learner.Frozen()) }
 func (p lspeOnline) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
 func (p lspeOnline) State() any                 { return p.Learner.State() }
 func (p lspeOnline) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
-func (p lspeOnline) ThresholdAge(i int) float64 { return p.Threshold(i) }
 
 // forecastKind is the learner that is deployed where nothing is known
 // beforehand.
@@ -73,7 +69,6 @@ func (f forecastLearner) Frozen() env.Agent          { return env.NewAgent[env.O
 func (f forecastLearner) Metrics() []Metric          { return []Metric{{"price", f.Price()}} }
 func (f forecastLearner) State() any                 { return f.Learner.State() }
 func (f forecastLearner) SetState(data []byte) error { return restore(data, f.Learner.SetState) }
-func (f forecastLearner) ThresholdAge(i int) float64 { return f.Threshold(i) }
 
 var paperKind = Kind{
 	Name:     "paper",

@@ -71,13 +71,3 @@ func TestDistinct(t *testing.T) {
 		}
 	}
 }
-
-func TestSame(t *testing.T) {
-	e := New(1).Mean([]float64{3, 3, 3, 3, 3})
-	if !e.Same || e.Lo != 3 || e.Hi != 3 || e.String() != "3.000 (all 5 the same)" {
-		t.Errorf("five times the same: %+v, %s", e, e)
-	}
-	if e := New(1).Mean([]float64{3, 3, 3, 3, 3.1}); e.Same {
-		t.Errorf("not the same: %+v", e)
-	}
-}

@@ -83,19 +83,29 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func TestFewSeeds(t *testing.T) {
-	e := New(1).Mean([]float64{1, 2, 3, 4})
-	if !math.IsNaN(e.Lo) || !math.IsNaN(e.Hi) || e.Warning != "need at least 5 seeds for an interval" || e.N != 4 || e.Value != 2.5 {
-		t.Errorf("four seeds: %+v", e)
+// Without an interval an aggregate says why; one of values that are not finite is none,
+// for where would they stand in the order of an interquartile mean?
+func TestWithoutInterval(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		x             []float64
+		warning, text string
+	}{
+		{[]float64{1, 2, 3, 4}, "need at least 5 seeds for an interval", "2.500 (n = 4)"},
+		{nil, "no value", "– (n = 0)"},
+		{[]float64{1, 2, nan, 4, 5}, "1 of 5 values are not finite", "– (n = 5)"},
+		{[]float64{inf, 1, 2, 3, 4, 5, 6, 7, 8}, "1 of 9 values are not finite", "– (n = 9)"},
+		{[]float64{-inf, 1, 2, 3, 4, 5, 6, 7, inf}, "2 of 9 values are not finite", "– (n = 9)"},
+		{[]float64{3, 3, 3, 3, 3}, "", "3.000 (all 5 the same)"},
+	} {
+		for what, e := range map[string]Estimate{"mean": New(1).Mean(c.x), "IQM": New(1).IQM(c.x)} {
+			if e.Warning != c.warning || e.String() != c.text || e.N != len(c.x) || e.Same != (c.warning == "") || math.IsNaN(e.Lo) == e.Same {
+				t.Errorf("%s of %v: %+v, %s", what, c.x, e, e)
+			}
+		}
 	}
-	if e.String() != "2.500 (n = 4)" {
-		t.Errorf("String() = %q", e.String())
-	}
-	if e := New(1).Mean(nil); e.Warning != "no value" || e.N != 0 {
-		t.Errorf("no seed: %+v", e)
-	}
-	if e := New(1).Mean([]float64{1, 2, math.NaN(), 4, 5}); e.Warning == "" || !math.IsNaN(e.Lo) {
-		t.Errorf("NaN among the values: %+v", e)
+	if e := New(1).Mean([]float64{3, 3, 3, 3, 3.1}); e.Same {
+		t.Errorf("not the same: %+v", e)
 	}
 }
 
@@ -173,25 +183,5 @@ func BenchmarkMean20(b *testing.B) {
 	s.Mean(x)
 	for b.Loop() {
 		s.Mean(x)
-	}
-}
-
-// An aggregate of values that are not finite is none, and says so: where would
-// they stand in the order of an interquartile mean?
-func TestNotFinite(t *testing.T) {
-	b := New(1)
-	good := []float64{1, 2, 3, 4, 5, 6, 7, 8}
-	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		x := append([]float64{odd}, good...)
-		for what, e := range map[string]Estimate{
-			"mean": b.Mean(x), "IQM": b.IQM(x),
-		} {
-			if !math.IsNaN(e.Value) || !math.IsNaN(e.Lo) || !strings.Contains(e.Warning, "values are not finite") {
-				t.Errorf("%s with %v: %+v", what, odd, e)
-			}
-		}
-		if e := b.IQM(good); e.Warning != "" || e.Value != 4.5 {
-			t.Errorf("without: %+v", e)
-		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/result"
@@ -58,8 +59,14 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	show, clear := cli.Progress(stderr, "epochs")
 	var played atomic.Int64
-	c.Batch.Played = func(epochs int) {
-		show(int(played.Add(int64(epochs))), (len(contenders)+1)*c.run.Steps) // the learner twice
+	c.Batch.Watch = func(learner.Learner) experiments.Watcher {
+		return func(epoch int, _ float64, _ []env.Crawled) error {
+			const every = 256 // it costs more than an epoch of few sources
+			if epoch%every == every-1 {
+				show(int(played.Add(every)), (len(contenders)+1)*c.run.Steps) // the learner twice
+			}
+			return nil
+		}
 	}
 	done, rep, err := c.Perform(ctx, contenders, stderr)
 	clear()
@@ -93,7 +100,7 @@ func (c *command) tell(rep *result.Report, first *experiments.Record, stdout io.
 	}
 	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *c.run.Scene, c.Level))
 	tables := map[string]*result.Table{"metrics.csv": metrics(first)}
-	if thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance); thresholds != nil {
+	if thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance, c.Level); thresholds != nil {
 		tables["thresholds.csv"] = thresholds
 		if len(thresholds.Rows) <= shownSources {
 			rep.More = thresholds
