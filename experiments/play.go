@@ -73,7 +73,9 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 		}
 	}
 	if rec.Trainee != nil {
-		rec.Fallbacks = rec.Trainee.Fallbacks()
+		if l, ok := rec.Trainee.(interface{ Fallbacks() int }); ok { // it inverts a matrix
+			rec.Fallbacks = l.Fallbacks()
+		}
 		for _, m := range rec.Trainee.Metrics() {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}

@@ -28,9 +28,6 @@ type Learner interface {
 	// Frozen is the policy that would be deployed now. It learns no more and
 	// draws nothing.
 	Frozen() env.Agent
-	// Fallbacks counts how often an incremental inverse was not trusted and
-	// the Tikhonov form was taken.
-	Fallbacks() int
 	// Metrics are figures of its state, under lasting names.
 	Metrics() []Metric
 	// State is its whole state as data that encoding/json takes, and SetState

@@ -58,7 +58,6 @@ type frozen struct{ env.Policy[env.Online] }
 
 func (t *tracker) Agent() env.Agent           { return env.NewAgent[env.Online](t) }
 func (t *tracker) Frozen() env.Agent          { return env.NewAgent[env.Online](frozen{t}) }
-func (t *tracker) Fallbacks() int             { return 0 }
 func (t *tracker) Metrics() []learner.Metric  { return nil }
 func (t *tracker) State() any                 { return t.rates }
 func (t *tracker) SetState(data []byte) error { return json.Unmarshal(data, &t.rates) }

@@ -92,7 +92,8 @@ func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, varian
 // which what was seen has lost all but 1/e of its weight; 0 forgets nothing. The hours
 // of the day and the days of the week are estimated where epochs have dates.
 func New(t env.Terms, horizon float64) *Estimates {
-	begin := State{DecayLaw: normal{math.Log(firstDecay), firstDoubt * firstDoubt}, RateLaw: normal{math.Log(firstRate), firstDoubt * firstDoubt}, Noise: 1, Profile: even}
+	anyRate := normal{0, math.Ln10 * math.Ln10} // c and λ are 1 per epoch, give or take a factor of ten
+	begin := State{DecayLaw: anyRate, RateLaw: anyRate, Noise: 1, Profile: even}
 	e := &Estimates{State: begin, horizon: cmp.Or(horizon, math.Inf(1)), clock: clock{float64(t.Start), t.Length}, around: around{epoch: math.MinInt}}
 	for i := range t.Costs {
 		e.Open(i)

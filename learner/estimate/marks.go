@@ -35,15 +35,13 @@ func (s *marks) forget(keep float64) {
 }
 
 const (
-	firstDecay, firstRate = 1, 1      // 1/epoch, before anything has been seen,
-	firstDoubt            = math.Ln10 // give or take a factor of ten
-	leastDecay, mostDecay = -14., 9.  // of ln c
-	faintest              = 1e-300    // interest of an item that is still counted
-	lasts                 = 40        // of 1/c: an item that is older may not be shown
-	leastNoise            = 1e-12     // σ² that is reckoned with at least
-	unlikely              = 12        // −ln of the chance below which something is not put down to chance
-	noiseItems            = 10        // items that σ² of all sources counts as
-	jumpSquare, jumpSum   = 9, 100    // squares of errors over their variance, where items have jumped: in the mean, and in all
+	leastDecay, mostDecay = -14., 9. // of ln c
+	faintest              = 1e-300   // interest of an item that is still counted
+	lasts                 = 40       // of 1/c: an item that is older may not be shown
+	leastNoise            = 1e-12    // σ² that is reckoned with at least
+	unlikely              = 12       // −ln of the chance below which something is not put down to chance
+	noiseItems            = 10       // items that σ² of all sources counts as
+	jumpSquare, jumpSum   = 9, 100   // squares of errors over their variance, where items have jumped: in the mean, and in all
 )
 
 // rss returns the squares that the line leaves, (N − 2)σ² in the mean.

@@ -220,9 +220,6 @@ func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
 	return s.Rate, s.Rate * s.Interest, s.Decay
 }
 
-// Fallbacks is 0: there is no matrix to invert.
-func (l *Learner) Fallbacks() int { return 0 }
-
 // State is the whole state of a [Learner] as data.
 type State struct {
 	Estimates estimate.State `json:"estimates"`
