@@ -154,6 +154,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"/", `document.documentElement.scrollWidth`, 360},
 		{"/", `document.querySelectorAll("#feeds tr").length`, 8},
+		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 80).length`, 0}, // none is squeezed
 		{"/", `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
 		{"/", `Math.min(2, document.querySelectorAll("#failures tr").length)`, 2},
 		{"/", `document.querySelectorAll("#delays tr").length`, 5},
