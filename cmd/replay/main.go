@@ -119,7 +119,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	path := filepath.Join(out, "page.html")
 	_, err = page.Write(path, out)
 	err = errors.Join(err, files.Put(filepath.Join(out, learner.StateFile), a.State),
-		result.Put(out, "result.json", a, result.JSON), result.Put(out, "timetable.csv", a.Week(), result.CSV))
+		result.Put(out, map[string]result.Printed{"result.json": a, "timetable.csv": a.Week()}))
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}

@@ -3,6 +3,7 @@ package result
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -65,13 +66,17 @@ func Print(w io.Writer, x Printed, f Format) error {
 	return err
 }
 
-// Put prints x into a file of a directory.
-func Put(dir, name string, x Printed, f Format) error {
-	var b bytes.Buffer
-	if err := Print(&b, x, f); err != nil {
-		return err
+// formats are those of files.
+var formats = map[string]Format{".csv": CSV, ".json": JSON, ".md": Markdown}
+
+// Put prints into files of a directory, by their names, in the forms that these end in.
+func Put(dir string, all map[string]Printed) error {
+	var errs []error
+	for name, x := range all {
+		var b bytes.Buffer
+		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))
 	}
-	return files.Put(filepath.Join(dir, name), b.Bytes())
+	return errors.Join(errs...)
 }
 
 // WriteJSON prints one object as all commands do.

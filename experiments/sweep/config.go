@@ -273,14 +273,9 @@ func times(cells []Cell, key string, values []any) (all []Cell, err error) {
 	return all, nil
 }
 
-// value returns a setting, a text as it was written, and nil for one that the cell
-// has not.
-func (cell *Cell) value(key string) any {
-	if text, ok := cell.given[key].(string); ok {
-		return text
-	}
-	return cell.Run.Value(key)
-}
+// value returns a setting, as it was written where it is given, and nil for one that
+// the cell has not.
+func (cell *Cell) value(key string) any { return cmp.Or(cell.given[key], cell.Run.Value(key)) }
 
 // text returns a setting as text, "" for one that the cell has not.
 func (cell *Cell) text(key string) string {

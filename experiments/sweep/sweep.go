@@ -13,7 +13,6 @@ package sweep
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -90,12 +89,7 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 			learned.Add(cell.ID, seed, p.Source, p.Learned, p.Exact)
 		}
 	}
-	return errors.Join(
-		result.Put(dir, "runs.csv", runs, result.CSV),
-		result.Put(dir, "curves.csv", curves, result.CSV),
-		result.Put(dir, "learned.csv", learned, result.CSV),
-		result.Put(dir, "summary.csv", s, result.CSV),
-		result.Put(dir, "summary.md", s, result.Markdown),
-		result.Put(dir, SummaryFile, s, result.JSON),
-	)
+	return result.Put(dir, map[string]result.Printed{
+		"runs.csv": runs, "curves.csv": curves, "learned.csv": learned, "summary.csv": s, "summary.md": s, SummaryFile: s,
+	})
 }

@@ -60,12 +60,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil || done == nil {
 		return err
 	}
-	if dir := c.Batch.Dir; dir != "" {
-		if err := result.Put(dir, "result.md", r, result.Markdown); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
-	}
-	return c.Tell(r, map[string]*result.Table{"runs.csv": experiments.RunsTable(done)}, stdout)
+	return c.Tell(r, map[string]result.Printed{"result.md": r, "runs.csv": experiments.RunsTable(done)}, stdout)
 }
 
 // readRandom reads the instances of -random.
@@ -75,14 +70,14 @@ func (c *command) readRandom(text string) error {
 		family, rest = "lognormal", text
 	}
 	var n, count int
-	var m float64
-	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &n, &m, &count)
-	if err != nil || !(m > 0) || count < 1 {
+	budget := &c.Run.Instance.Budget
+	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &n, budget, &count)
+	if err != nil || !(*budget > 0) || count < 1 {
 		return errors.New("allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30")
 	}
-	c.Instances = make([]cli.Instance, count)
+	c.Instances = make([]string, count)
 	for k := range c.Instances {
-		c.Instances[k] = cli.Instance{Name: fmt.Sprintf("%s:%d:%d", family, n, k+1), Budget: m}
+		c.Instances[k] = fmt.Sprintf("%s:%d:%d", family, n, k+1)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Comparison struct {
 
 	Engine    experiments.Engine
 	Level     env.Level
-	Instances []Instance // where a flag names none, that of Run
+	Instances []string // their names; where a flag names none, that of Run
 
 	args      []string
 	algorithm string
@@ -37,12 +37,6 @@ type Comparison struct {
 	settings  map[string]any      // of -set, by their keys
 	learner   *experiments.Entry  // of -algorithm
 	runs      map[string][]string // names of their files, by contender
-}
-
-// Instance is one of those on which policies are compared.
-type Instance struct {
-	Name   string
-	Budget float64
 }
 
 // Contender is a learner or a policy of a comparison that is to be run.
@@ -107,7 +101,7 @@ func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err erro
 		return false, Usagef("-shard needs -out, where all shards keep their runs")
 	}
 	if c.Instances == nil {
-		c.Instances = []Instance{{c.Run.Instance.Name, c.Run.Instance.Budget}}
+		c.Instances = []string{c.Run.Instance.Name}
 	}
 	if c.learner, err = experiments.FindLearner(c.algorithm, c.knowledge); err != nil {
 		return false, Usagef("-algorithm: %w", err)
@@ -131,7 +125,7 @@ func (c *Comparison) of(policy string) experiments.Run {
 
 // on returns the run on an instance.
 func (c *Comparison) on(r experiments.Run, k int) experiments.Run {
-	r.Instance.Name, r.Instance.Budget = c.Instances[k].Name, c.Instances[k].Budget
+	r.Instance.Name = c.Instances[k]
 	return r
 }
 
@@ -243,26 +237,24 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 	return done, &r, nil
 }
 
-// Tell prints a report. With -out it is kept as result.json, with tables by the names
-// of their files, and the speed in timing.json, the one file that changes from call to
-// call.
-func (c *Comparison) Tell(r *result.Report, tables map[string]*result.Table, stdout io.Writer) error {
+// Tell prints a report. With -out it is kept as result.json, with what else is to be kept
+// by the names of its files, and the speed in timing.json, the one file that changes from
+// call to call.
+func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdout io.Writer) error {
 	dir := c.Batch.Dir
-	var errs []error
+	var err error
 	if dir != "" {
-		runs, err := json.Marshal(c.runs)
-		errs = append(errs, err, result.Put(dir, "result.json", r, result.JSON), files.Put(filepath.Join(dir, experiments.RunsFile), runs))
-		for name, t := range tables {
-			errs = append(errs, result.Put(dir, name, t, result.CSV))
-		}
+		kept["result.json"] = r
+		runs, _ := json.Marshal(c.runs) // texts alone
+		err = errors.Join(result.Put(dir, kept), files.Put(filepath.Join(dir, experiments.RunsFile), runs))
 	}
 	if r.Speed > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
 		if dir != "" {
-			errs = append(errs, files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed)))
+			err = errors.Join(err, files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed)))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	return result.Print(stdout, r, c.Format)

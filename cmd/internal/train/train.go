@@ -99,14 +99,14 @@ func (c *command) tell(rep *result.Report, first *experiments.Record, stdout io.
 		rep.Notes = append(rep.Notes, result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
 	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *c.run.Scene, c.Level))
-	tables := map[string]*result.Table{"metrics.csv": metrics(first)}
+	kept := map[string]result.Printed{"metrics.csv": metrics(first)}
 	if thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance, c.Level); thresholds != nil {
-		tables["thresholds.csv"] = thresholds
+		kept["thresholds.csv"] = thresholds
 		if len(thresholds.Rows) <= shownSources {
 			rep.More = thresholds
 		}
 	}
-	return c.Tell(rep, tables, stdout)
+	return c.Tell(rep, kept, stdout)
 }
 
 // trainee returns the learner as it ended.
