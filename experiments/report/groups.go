@@ -19,9 +19,6 @@ type group struct {
 	records []*experiments.Record
 }
 
-// newBootstrap gives equal intervals for equal records.
-func newBootstrap() *stats.Bootstrap { return stats.New(1) }
-
 // series returns the series of a group in a figure.
 func (g group) series(f *plot.Figure) *plot.Series {
 	s := f.Of(result.Marked(g.name, g.over))
@@ -34,7 +31,7 @@ func (g group) series(f *plot.Figure) *plot.Series {
 // there is none.
 func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record, k int) *float64) plot.Figure {
 	f.X.Log = true
-	boot := newBootstrap()
+	boot := stats.New(1) // equal records give equal intervals
 	for _, g := range groups {
 		at := map[int][]float64{}
 		for _, r := range g.records {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
@@ -33,11 +34,7 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{
-		Title:    fmt.Sprintf("%s, budget %v", r.Instance, r.Budget),
-		Notes:    []string{r.Sentence()},
-		Sections: []Section{rewards(r)},
-	}
+	p := &Page{Title: fmt.Sprintf("%s, budget %v", r.Instance, r.Budget)}
 	for name, to := range map[string]*string{commandFile: &p.Command, configFile: &p.Config} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -46,18 +43,22 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		*to = strings.TrimSpace(string(text))
 	}
 	var groups []group
+	var contenders []experiments.Contender
 	for k, row := range r.Results {
-		g := group{name: strings.TrimSuffix(row.Policy, "/learned"), style: k}
-		if g.records = of[g.name]; g.records == nil {
+		name := strings.TrimSuffix(row.Policy, "/learned")
+		c, g := experiments.Contender{Name: name, Learns: name != row.Policy, Records: of[name]}, group{name: name, style: k, records: of[name]}
+		if g.records == nil {
 			continue
 		}
-		if g.name == "learned" {
+		if name == "learned" {
+			c.Name, c.Learns = "", true
 			g.name, _, _ = strings.Cut(r.Algorithm, "+")
 		}
 		g.over = slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 })
-		groups = append(groups, g)
+		contenders, groups = append(contenders, c), append(groups, g)
 	}
-	p.Sections = append(p.Sections, learning(groups))
+	compared := experiments.Compare(contenders, env.Level(r.Knowledge), r.Seeds, r.Seed)
+	p.Notes, p.Sections = compared.Notes, []Section{rewards(r), learning(groups)}
 	for _, g := range groups {
 		if rec := g.records[0]; r.Seeds == 1 && g.name == r.Algorithm {
 			run, err := new(experiments.Engine).Resolve(ctx, rec.Run)

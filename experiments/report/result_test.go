@@ -57,8 +57,8 @@ func TestResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Command != "go run ./cmd/train -out out\ngo run ./cmd/report out" {
-		t.Errorf("command %q", p.Command)
+	if notes := strings.Join(p.Notes, "\n"); p.Command != "go run ./cmd/train -out out\ngo run ./cmd/report out" || !strings.Contains(notes, "learner lspe") || !strings.Contains(notes, "rows marked *") {
+		t.Errorf("command %q, notes\n%s", p.Command, notes)
 	}
 	// The best stands on top; what breaks the budget is marked.
 	dots := figure(t, p, "policies")

@@ -124,7 +124,8 @@ func (s *Summary) Document() result.Document {
 
 // Sentence says what was run.
 func (s *Summary) Sentence() string {
-	return fmt.Sprintf("%d runs: %d cells, %d seeds. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.", s.Runs, len(s.Cells), s.Seeds)
+	return fmt.Sprintf("%s: %s, %s. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.",
+		result.Count(s.Runs, "run"), result.Count(len(s.Cells), "cell"), result.Count(s.Seeds, "seed"))
 }
 
 // long is a table of one row per cell and aggregate.
