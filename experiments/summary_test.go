@@ -29,6 +29,9 @@ func TestCompare(t *testing.T) {
 	if last := r.Results[len(r.Results)-1]; last.Over == 0 || !ranked || r.Algorithm != "paper" || r.Instance != "paper and 1 more" || r.Steps != 100 {
 		t.Errorf("%+v", r)
 	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "rows marked * cost more") || !strings.Contains(notes, "need at least 5 instances for an interval") {
+		t.Errorf("notes\n%s", notes)
+	}
 	for _, row := range r.Results {
 		if (row.Policy == "whittle" || row.Policy == "again") && (*row.OfWhittle != 1 || *row.Diff != 0 || *row.Worst != 1) {
 			t.Errorf("Whittle against itself: %+v", row)
