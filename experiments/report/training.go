@@ -10,7 +10,7 @@ import (
 	"ephemera/experiments/plot"
 )
 
-// drawnSources is how many sources of a large instance are drawn, evenly spaced.
+// drawnSources is how many sources of a large instance are drawn.
 const drawnSources = 8
 
 const perUnit = "interest per budget unit"
@@ -20,18 +20,13 @@ type training struct {
 	env.Instance
 	rec     *experiments.Record
 	relaxed index.Relaxed // optimum with the budget kept on average only
-	drawn   []int         // sources
 }
 
 // drawTraining draws what was learned: index curves with thresholds, the price while
 // learning, and what a budget unit is worth. What is exact is that of the mean
 // dynamics, also where the learner was in another world.
 func drawTraining(in env.Instance, rec *experiments.Record) []Section {
-	t := &training{Instance: in, rec: rec, relaxed: index.Relax(in)}
-	n := min(len(in.Sources), drawnSources)
-	for k := range n {
-		t.drawn = append(t.drawn, k*len(in.Sources)/n)
-	}
+	t := &training{in, rec, index.Relax(in)}
 	section := func(title, note string, figure plot.Figure) Section {
 		return Section{Title: title, Notes: []string{note}, Figures: []plot.Figure{figure}}
 	}
@@ -42,22 +37,22 @@ func drawTraining(in env.Instance, rec *experiments.Record) []Section {
 	}
 }
 
-// name returns the name of a source in legends.
-func (t *training) name(i int) string { return "source " + t.Sources[i].Name }
-
 // relaxedPrice is the line at the price of the relaxed problem.
 func (t *training) relaxedPrice(from, to float64) plot.Series {
 	return plot.Guide("price of the relaxed problem", from, t.relaxed.Price, to, t.relaxed.Price)
 }
 
-// indices draws the index of sources over their age, with the learned thresholds.
+// indices draws the index of sources over their age, with the learned thresholds; of
+// many sources those of a few, evenly spaced.
 func (t *training) indices() plot.Figure {
 	f := plot.New("index-by-age", "Whittle index, learned thresholds as points", "age, epochs", "index, "+perUnit)
 	const never = 100_000
 	last := 10
 	var thresholds []plot.Series
-	for k, i := range t.drawn {
-		src := t.Sources[i]
+	var drawn []env.Source
+	for k := range min(len(t.Sources), drawnSources) {
+		src := t.Sources[k*len(t.Sources)/min(len(t.Sources), drawnSources)]
+		drawn = append(drawn, src)
 		for _, p := range t.rec.Beside {
 			if p.Source != src.Name {
 				continue
@@ -73,10 +68,10 @@ func (t *training) indices() plot.Figure {
 		}
 	}
 	f.X.Log = last > 60
-	for _, i := range t.drawn {
-		curve := f.Of(t.name(i))
+	for _, src := range drawn {
+		curve := f.Of("source " + src.Name)
 		for age := 1; age <= last; age = max(age+1, age*103/100) {
-			curve.Add(float64(age), index.WhittleAtAge(t.Sources[i], age))
+			curve.Add(float64(age), index.WhittleAtAge(src, age))
 		}
 	}
 	f.Series = append(f.Series, t.relaxedPrice(1, float64(last)))

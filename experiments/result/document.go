@@ -36,7 +36,10 @@ func Print(w io.Writer, x Printed, f Format) error {
 	d := x.Document()
 	switch f {
 	case JSON:
-		return WriteJSON(w, d.Value)
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(d.Value)
 	case CSV:
 		return d.Rows.Write(w, f)
 	}
@@ -77,14 +80,6 @@ func Put(dir string, all map[string]Printed) error {
 		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))
 	}
 	return errors.Join(errs...)
-}
-
-// WriteJSON prints one object as all commands do.
-func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // Document implements Printed: a table alone.
