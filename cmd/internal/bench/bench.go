@@ -21,20 +21,14 @@ of the bound. Without a flag: every policy that applies to Table I, 20 seeds.
 With -preset papers: every figure that the papers print, measured and judged.
 With -out a run that is done is kept, and the same command runs what is missing.`
 
-// command is a call of bench.
-type command struct {
-	*cli.Comparison
-	policies string
-}
-
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c := &command{Comparison: cli.NewComparison("bench", about, "`directory` that is made for the runs and their results; with -preset papers for the drawn figures (default "+picturesDir+")")}
-	var preset string
+	c := cli.NewComparison("bench", about, "`directory` that is made for the runs and their results; with -preset papers for the drawn figures (default "+picturesDir+")")
+	var preset, policies string
 	f := c.Flags
 	cli.Choice(f, &preset, "preset", "", "`name` of a fixed comparison: papers measures every figure that the papers print, judges it, and draws the figures of TCNS into -out", "papers")
-	f.StringVar(&c.policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and what train learned with -out DIR by file:DIR")
-	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count", c.readRandom)
+	f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and what train learned with -out DIR by file:DIR")
+	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count", func(text string) error { return readRandom(c, text) })
 	f.Count(&c.Seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	if done, err := c.Parse(args, stdout); done || err != nil {
 		return err
@@ -42,14 +36,14 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	show, clear := cli.Progress(stderr, "runs")
 	c.Batch.Progress = show
 	if preset != "" {
-		return c.reproduce(ctx, clear, stdout, stderr)
+		return reproduce(ctx, c, clear, stdout, stderr)
 	}
 	if f.IsSet("random") && (f.IsSet("instance") || f.IsSet("budget") || f.IsSet("trace")) {
 		return cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
 	}
 	var names []string
-	if c.policies != "" {
-		names = strings.Split(c.policies, ",")
+	if policies != "" {
+		names = strings.Split(policies, ",")
 	}
 	contenders, err := c.Choose(ctx, names)
 	if err != nil {
@@ -64,7 +58,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // readRandom reads the instances of -random.
-func (c *command) readRandom(text string) error {
+func readRandom(c *cli.Comparison, text string) error {
 	family, rest, ok := strings.Cut(text, ":")
 	if !ok {
 		family, rest = "lognormal", text
@@ -87,7 +81,7 @@ const picturesDir = "results/papers"
 
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
-func (c *command) reproduce(ctx context.Context, clear func(), stdout, stderr io.Writer) error {
+func reproduce(ctx context.Context, c *cli.Comparison, clear func(), stdout, stderr io.Writer) error {
 	if err := c.Flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
 		return err
 	}

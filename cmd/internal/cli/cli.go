@@ -34,9 +34,6 @@ func (e usageError) Unwrap() error { return e.error }
 // Usagef returns an error for which the command exits with status 2.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// AsUsage marks an error as a mistake in how the command was called.
-func AsUsage(err error) error { return usageError{err} }
-
 // Status returns the exit status for err.
 func Status(err error) int {
 	var u usageError

@@ -264,7 +264,7 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 // called.
 func WrongSetting(err error) error {
 	if errors.As(err, new(*experiments.SettingError)) {
-		return AsUsage(err)
+		return Usagef("%w", err)
 	}
 	return err
 }

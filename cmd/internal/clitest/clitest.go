@@ -15,11 +15,8 @@ import (
 	"ephemera/cmd/internal/cli"
 )
 
-// Command is the function of a command.
-type Command = cli.Command
-
 // Call runs a command and returns what it prints.
-func Call(t *testing.T, c Command, args ...string) (stdout, stderr string, err error) {
+func Call(t *testing.T, c cli.Command, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
 	err = c(context.Background(), args, &out, &log)
@@ -98,7 +95,7 @@ func Log(t *testing.T, header string, rows int, line func(k int) string) string 
 // Refuses returns what checks that a command refuses a call, whose arguments are
 // separated by blanks, with one line that says what it has to, prints nothing and leaves
 // no file in its -out directory.
-func Refuses(t *testing.T, name string, c Command) func(args string, status int, say ...string) {
+func Refuses(t *testing.T, name string, c cli.Command) func(args string, status int, say ...string) {
 	return func(args string, status int, say ...string) {
 		t.Helper()
 		out := filepath.Join(t.TempDir(), "out")

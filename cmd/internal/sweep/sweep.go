@@ -47,7 +47,7 @@ them. Called again, it runs what is missing.
 	}
 	cfg, err := sweep.Load(ctx, strings.TrimSuffix(filepath.Base(name), ".toml")+".toml", text, set)
 	if err != nil && len(set) > 0 {
-		return cli.AsUsage(err)
+		return cli.Usagef("%w", err)
 	}
 	if err != nil {
 		return err
