@@ -203,7 +203,9 @@ func TestTold(t *testing.T) {
 		p := c.play
 		p.Watch = func(learner.Learner) Watcher {
 			return func(_ int, _ float64, got []env.Crawled) error {
-				crawls += fmt.Sprint(got[0].Source)
+				for _, c := range got {
+					crawls += fmt.Sprint(c.Source)
+				}
 				return nil
 			}
 		}
