@@ -28,15 +28,9 @@ runs what an earlier one left to do.`
 // compared are the learner and the policies beside it, in the order of the table.
 var compared = []string{"learned", "whittle", "greedy", "myopic", "round-robin", "best-source"}
 
-// command is a call of train.
-type command struct {
-	*cli.Comparison
-	run *experiments.Resolved // of the learner
-}
-
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c := &command{Comparison: cli.NewComparison("train", about, "`directory` that is made for the learner, the runs and their results")}
+	c := cli.NewComparison("train", about, "`directory` that is made for the learner, the runs and their results")
 	if done, err := c.Parse(args, stdout); done || err != nil {
 		return err
 	}
@@ -44,12 +38,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.run, err = c.Engine.Resolve(ctx, contenders[0].Run); err != nil {
+	run, err := c.Engine.Resolve(ctx, contenders[0].Run) // of the learner
+	if err != nil {
 		return err
 	}
 	if dir := c.Batch.Dir; dir != "" {
 		c.Batch.Saved = filepath.Join(dir, learner.StateFile)
-		text, err := toml.Marshal(c.run.Run)
+		text, err := toml.Marshal(run.Run)
 		if err == nil {
 			err = files.Put(filepath.Join(dir, "config.toml"), text)
 		}
@@ -63,7 +58,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return func(epoch int, _ float64, _ []env.Crawled) error {
 			const every = 256 // it costs more than an epoch of few sources
 			if epoch%every == every-1 {
-				show(int(played.Add(every)), (len(contenders)+1)*c.run.Steps) // the learner twice
+				show(int(played.Add(every)), (len(contenders)+1)*run.Steps) // the learner twice
 			}
 			return nil
 		}
@@ -73,19 +68,25 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil || done == nil {
 		return err
 	}
-	return c.tell(rep, done[0].Records[0], stdout)
+	return tell(c, run, rep, done[0].Records[0], stdout)
 }
 
 // shownSources is the number of sources up to which the thresholds are printed
 // below the results.
 const shownSources = 12
 
-// tell writes the results, with the record of the learner, if -out names a directory,
-// and prints them.
-func (c *command) tell(rep *result.Report, first *experiments.Record, stdout io.Writer) error {
-	trainee, err := c.trainee(first)
-	if err != nil {
-		return err
+// tell writes the results of a run with its record, if -out names a directory, and
+// prints them.
+func tell(c *cli.Comparison, run *experiments.Resolved, rep *result.Report, first *experiments.Record, stdout io.Writer) error {
+	trainee := first.Trainee // as it ended
+	if trainee == nil {
+		saved, err := learner.Load(c.Batch.Dir)
+		if err == nil {
+			trainee, err = saved.Learner(saved.Terms())
+		}
+		if err != nil {
+			return err
+		}
 	}
 	order := append([]string{"learning"}, compared...)
 	slices.SortFunc(rep.Results, func(a, b result.Row) int {
@@ -98,27 +99,15 @@ func (c *command) tell(rep *result.Report, first *experiments.Record, stdout io.
 	if first.Fallbacks > 0 {
 		rep.Notes = append(rep.Notes, result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
-	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *c.run.Scene, c.Level))
+	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *run.Scene, c.Level))
 	kept := map[string]result.Printed{"metrics.csv": metrics(first)}
-	if thresholds := experiments.Thresholds(trainee, c.run.Scene.Instance, c.Level); thresholds != nil {
+	if thresholds := experiments.Thresholds(trainee, run.Scene.Instance, c.Level); thresholds != nil {
 		kept["thresholds.csv"] = thresholds
 		if len(thresholds.Rows) <= shownSources {
 			rep.More = thresholds
 		}
 	}
 	return c.Tell(rep, kept, stdout)
-}
-
-// trainee returns the learner as it ended.
-func (c *command) trainee(first *experiments.Record) (learner.Learner, error) {
-	if first.Trainee != nil {
-		return first.Trainee, nil
-	}
-	saved, err := learner.Load(c.Batch.Dir)
-	if err != nil {
-		return nil, err
-	}
-	return saved.Learner(saved.Terms())
 }
 
 // metrics are the learning curve with the learner's own figures.
