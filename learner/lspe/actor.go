@@ -18,6 +18,9 @@ const (
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
 	trust = 2
+	// A cycle longer than 2θ + 1 counts as one of 2θ + 1: what comes that late
+	// says little about the threshold, and its powers would outweigh the others.
+	longest = 2
 )
 
 // act takes a step of the policy gradient:
@@ -70,7 +73,7 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 // so that the noise always moves crawls by an epoch: what is crawled at one age only
 // shows nothing of the others.
 func (l *Learner) slope(s *Source) float64 {
-	return min(l.set.KappaMax, l.set.Kappa*math.Sqrt(1+float64(s.Cycles)/l.set.KappaOver), mostSlope*s.Theta)
+	return min(l.set.slope(s.Cycles), mostSlope*s.Theta)
 }
 
 // draw draws the noise L of a source's next cycle, logistic, so that it is

@@ -80,10 +80,13 @@ func (l *Learner) clearing() float64 {
 func (l *Learner) restart(i int, age, harvest float64) {
 	s := &l.src[i]
 	s.forget()
-	s.Cycles, s.Unit, s.Common = 1, l.round, l.pooled.at(age)
-	s.take(age, harvest, 1)
+	s.Cycles, s.Harvests[0], s.Common = 1, harvest, l.pooled.at(age)
+	s.Unit = l.round // of no power of z yet
 	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
 	s.From = s.Theta
+	age, harvest = l.shorten(s, age, harvest)
+	s.Common = l.pooled.at(age)
+	s.take(age, harvest, 1)
 	l.evaluate(i)
 	if l.set.Critic == "random" {
 		for j := range l.set.Features {

@@ -59,7 +59,7 @@ const (
 )
 
 // pseudoCycles adds, with the weight 3/k in all, four cycles around the threshold
-// whose harvests are X̄(S/S̄)^q, q the source's elasticity, at
+// whose harvests are the pooled curve's, at
 //
 //	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
 //
@@ -71,10 +71,10 @@ const (
 func (l *Learner) pseudoCycles(s *Source, z *[2*degree + 1]float64, x *[degree + 1]float64) {
 	share := pseudoWeight / float64(s.Cycles) / 4
 	wide := math.Exp(1 / min(l.slope(s), 2*s.Theta))
-	q, cube := l.elasticity(s), wide*wide*wide
+	level, cube := l.level(s), wide*wide*wide
 	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
 		age := max(1, math.Round(s.Theta*factor-half))
-		harvest := s.Harvests[0] * math.Pow(age/s.span(), q)
+		harvest := level * l.pooled.at(age)
 		at, v := age/s.Unit, share
 		for m := range z {
 			z[m] += v
@@ -184,7 +184,7 @@ func (l *Learner) Index(i int) float64 {
 	s, cost := &l.src[i], l.costs[i]
 	kappa := l.slope(s)
 	wide := math.Exp(1 / kappa)
-	eta, work := s.Harvests[0]/s.span(), cost/s.span()
+	eta, work := s.eta(), cost/s.span()
 	var ax, ac float64
 	for _, factor := range [...]float64{1 / wide, 1, wide} {
 		z := s.z(max(1, s.Theta*factor-half))

@@ -167,6 +167,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 func (l *Learner) close(i int, age, harvest float64, now int) {
 	s := &l.src[i]
 	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
+	age, harvest = l.shorten(s, age, harvest)
 	l.pooled.add(age, harvest/l.level(s))
 	jumped := s.jumped(s.z(age), harvest)
 	l.count(jumped, now)
@@ -191,15 +192,19 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 //	b = max(b(k), min(½, |ln(S̄/θ)|⁵))
 //
 // S̄ being the mean length of the cycles so far. Cycles of another threshold say little
-// of the present one: once the actor has left them behind they are forgotten. The
-// source then counts as having as few cycles as that weight stands for, so that
-// actor and noise begin anew as well, and at a threshold that stays b is b(k).
+// of the present one: once the actor has left them behind they are forgotten, and
+// at a threshold that stays the second term is 0.
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(s.span() / s.Theta))
-	for s.Cycles > 2 && l.set.B.At(int(s.Cycles)) < min(.5, math.Pow(left, 5)) {
-		s.Cycles = s.Cycles * 3 / 4
+	return max(l.set.B.At(int(s.Cycles)), min(.5, math.Pow(left, 5)))
+}
+
+// shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
+func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
+	if most := longest*s.Theta + 1; age > most {
+		return most, harvest * l.pooled.at(most) / l.pooled.at(age)
 	}
-	return l.set.B.At(int(s.Cycles))
+	return age, harvest
 }
 
 // Rescale implements env.Rescaler: all that is learned from the harvests of a source

@@ -2,6 +2,7 @@ package lspe
 
 import (
 	"math"
+	"slices"
 
 	"ephemera/env"
 )
@@ -31,7 +32,7 @@ func (l *Learner) Remove(i int) {
 	if _, asleep := l.ring.Wake(i); asleep {
 		l.ring.Remove(i)
 	}
-	l.release(func(w Waiting) bool { return int(w.ID) == i })
+	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return int(w.ID) == i })
 	*s = Source{Last: -1, Lined: s.Lined}
 	l.setCost(i, math.Inf(1))
 }
@@ -58,7 +59,7 @@ func (s *schedule) setBudget(budget float64) {
 }
 
 // firstCrawls takes sources from the front of the line, as many as the budget
-// reaches, to be crawled before all others: their keys are far above every index.
+// reaches, to be crawled before all others.
 func (l *Learner) firstCrawls(o *env.Online) {
 	l.ids, l.key = l.ids[:0], l.key[:0]
 	left := l.budget
@@ -70,6 +71,9 @@ func (l *Learner) firstCrawls(o *env.Online) {
 			break
 		}
 		left -= l.costs[i]
-		l.ids, l.key = append(l.ids, i), append(l.key, 1e100/float64(1+len(l.ids)))
+		l.ids, l.key = append(l.ids, i), append(l.key, first/float64(1+len(l.ids)))
 	}
 }
+
+// first is far above every (s + ½)/reach.
+const first = 1e100

@@ -1,12 +1,16 @@
 package lspe
 
-import "ephemera/env"
+import (
+	"math"
+
+	"ephemera/env"
+)
 
 // Policy is what a [Learner] has learned, as a policy that learns no more and
 // draws nothing: it crawls those that are furthest beyond their thresholds.
 type Policy struct {
 	schedule
-	src   []Waiting // Reach is +Inf for a source that costs more than the budget
+	src   []Waiting // Reach is +Inf for a source that is never crawled
 	epoch int
 	price float64
 }
@@ -48,7 +52,9 @@ func (p *Policy) Select(dst []int, o *env.Online) []int {
 		p.clear(o.Epoch)
 		for i := range p.src {
 			p.src[i].Last = int32(o.Last[i])
-			p.sleep(p.src[i])
+			if !math.IsInf(p.src[i].Reach, 1) {
+				p.sleep(p.src[i])
+			}
 		}
 	}
 	p.epoch = o.Epoch + 1

@@ -78,8 +78,8 @@ func (w Waiting) due() int {
 }
 
 // gather wakes sources, the soonest due first, until those that wait and are allowed
-// would take twice the budget, looking at most one round ahead. Whoever is due
-// wakes: those who wait may be worth less. wake returns how a source stands when it
+// would take twice the budget, looking at most one round ahead. Where crawls of a
+// group are limited, whoever is due wakes. wake returns how a source stands when it
 // wakes; it may have moved away and sleeps on.
 func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) {
 	var cost float64
@@ -88,7 +88,8 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 			cost += s.costs[w.ID]
 		}
 	}
-	for cost < 2*s.budget && s.ring.Next() <= o.Epoch+int(s.round) || s.ring.Next() <= o.Epoch {
+	grouped := o.Limits != nil && o.Limits.PerGroup > 0
+	for cost < 2*s.budget && s.ring.Next() <= o.Epoch+int(s.round) || grouped && s.ring.Next() <= o.Epoch {
 		epoch := s.ring.Next()
 		s.ids = s.ring.Due(s.ids[:0], epoch)
 		for _, i := range s.ids {

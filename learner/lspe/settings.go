@@ -3,6 +3,7 @@ package lspe
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"ephemera/learner/critic"
 	"ephemera/learner/internal/check"
@@ -74,4 +75,9 @@ func (s *Settings) Validate() error {
 		check.OneOf("actor", s.Actor, "gradient", "off"),
 		check.OneOf("price", s.Price, "learned", "off"),
 	)
+}
+
+// slope returns κ after k cycles.
+func (s *Settings) slope(k int32) float64 {
+	return min(s.KappaMax, s.Kappa*math.Sqrt(1+float64(k)/s.KappaOver))
 }

@@ -1,7 +1,5 @@
 package lspe
 
-import "math"
-
 // degree is the greatest degree of the polynomials.
 const degree = 3
 
@@ -52,29 +50,8 @@ func (s *Source) take(age, harvest, b float64) {
 // span returns the mean length of a cycle, τZ₁ epochs.
 func (s *Source) span() float64 { return s.Unit * s.Powers[0] }
 
-// elasticity returns q: around its mean cycle S̄ the harvest of a source grows like s^q.
-// Where H is such a power and ln S is normal, the averages say
-//
-//	N = ln(E[Xz]/(E[X] E[z])) = qD,  D = ln(E[z²]/E[z]²)
-//
-// and q is drawn to q̄, that of the pooled curve, which is wrong by about 1:
-//
-//	q = (kN + vq̄)/(kD + v)
-//
-// v is the variance of a harvest over its squared mean. No crawl brings less for
-// coming later, and under no law of interest does H grow faster than s².
-func (l *Learner) elasticity(s *Source) float64 {
-	const near, leastVariance = 1.1, .001
-	mean, z, k := s.Harvests[0], s.Powers[0], float64(s.Cycles)
-	pooled := math.Log(l.pooled.at(near*s.span())/l.pooled.at(s.span()/near)) / (2 * math.Log(near))
-	pooled = max(0, min(2, pooled))
-	if mean == 0 {
-		return pooled
-	}
-	n, d := math.Log(s.Harvests[1]/(mean*z)), math.Log(s.Powers[1]/(z*z))
-	v := s.Dispersion/mean + leastVariance
-	return max(0, (k*n+v*pooled)/(k*max(0, d)+v))
-}
+// eta returns η, the harvest per epoch.
+func (s *Source) eta() float64 { return s.Harvests[0] / s.span() }
 
 // z returns the place of an age among the features.
 func (s *Source) z(age float64) float64 { return age / s.Unit }

@@ -154,15 +154,13 @@ func interval(v []float64) string {
 
 // TestRandomWorlds prints, with -full, in how many of 300 random worlds of more than
 // 300 items the learner stays below .95 and .85 of Whittle after 3000 epochs, and the
-// worst ten; else it plays eight in which the pooled curve says little of a source.
+// worst ten; else it plays twelve and asks for what it keeps in them.
 func TestRandomWorlds(t *testing.T) {
 	envtest.Alone(t)
 	const epochs = 3000
-	seeds := []uint64{5179, 5245, 5263, 6026, 6083, 7026, 7113, 7264}
+	worlds := 12
 	if *full {
-		for seeds = nil; len(seeds) < 300; {
-			seeds = append(seeds, 5001+uint64(len(seeds)))
-		}
+		worlds = 300
 	}
 	type result struct {
 		share float64
@@ -170,7 +168,7 @@ func TestRandomWorlds(t *testing.T) {
 	}
 	var all []result
 	var mean float64
-	for _, seed := range seeds {
+	for seed := uint64(5001); seed < uint64(5001+worlds); seed++ {
 		in, _ := envtest.RandomInstance(seed, true)
 		var items float64
 		for _, s := range in.Sources {
@@ -189,7 +187,7 @@ func TestRandomWorlds(t *testing.T) {
 		return n
 	}
 	mean /= float64(len(all))
-	if t.Logf("%d worlds, mean of shares up to 1 %.4f, below .95 %d, below .85 %d; %v", len(all), mean, below(.95), below(.85), all[:min(10, len(all))]); mean < .85 {
+	if t.Logf("%d worlds, mean of shares up to 1 %.4f, below .95 %d, below .85 %d; %v", len(all), mean, below(.95), below(.85), all[:min(10, len(all))]); mean < .95 {
 		t.Errorf("mean %.4f", mean)
 	}
 }
