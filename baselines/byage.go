@@ -48,8 +48,6 @@ type byAge struct {
 	due   []int32 // scratch
 }
 
-var _ env.Policy[env.Model] = (*byAge)(nil)
-
 // NewByAge returns the policy that crawls by decreasing index, where the index
 // of source i is a function at of its age that does not change and does not fall
 // as the age grows. An epoch with many sources of which few are crawled costs

@@ -47,8 +47,6 @@ type ageCell struct {
 	move int     // its part of the next state's number without a crawl
 }
 
-var _ env.Policy[env.Model] = (*Optimum)(nil)
-
 // SolveOptimum computes the optimal average reward by relative value iteration
 // over the joint ages of the sources,
 //

@@ -20,8 +20,6 @@ type relaxedControl struct {
 	epoch   float64
 }
 
-var _ env.Policy[env.Model] = (*relaxedControl)(nil)
-
 // RelaxedOptions are the settings of [NewRelaxedControl]; nil stands for zeros.
 type RelaxedOptions struct {
 	// Price is λ(0), in interest per budget unit; 0 is where one starts who

@@ -5,8 +5,6 @@ package env
 // after a crawl, which earns x.
 type Mean struct{ ledger }
 
-var _ World = (*Mean)(nil)
-
 // NewMean returns the mean dynamics of an instance, at x = u. With overrun,
 // crawls over the budget pass; otherwise Step refuses them.
 func NewMean(in Instance, overrun bool) (*Mean, error) {

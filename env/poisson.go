@@ -55,8 +55,6 @@ type Poisson struct {
 // only a part of the epoch is within it.
 type epochSum struct{ all, last float64 }
 
-var _ World = (*Poisson)(nil)
-
 // NewPoisson returns the world of an instance under a seed. It refuses rates
 // above 10 000 items per epoch.
 func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {

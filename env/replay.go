@@ -121,8 +121,6 @@ type Replay struct {
 	wait   [][]publication // of each source, from its last crawl to the end of the part
 }
 
-var _ World = (*Replay)(nil)
-
 // NewReplay plays the part of a recording that o names. The instance is the
 // recording's own, from [Recording.Fit] or with parameters from elsewhere for
 // the same sources in the same order; its budget is the one that holds.

@@ -12,8 +12,6 @@ type Map interface {
 	To(dst, x []float64) []float64 // writes φ(x) into dst of length ℓ, and returns it
 }
 
-var _ Map = (*Polynomial)(nil)
-
 // own are the maps of one's own, by name. They are built for states between 0 and
 // the ceilings.
 var own = map[string]func(ceilings []float64) Map{}

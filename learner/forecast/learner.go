@@ -252,8 +252,6 @@ func (l *Learner) SetState(s State) error {
 // time of that world's first decision.
 type Policy struct{ l Learner }
 
-var _ env.Policy[env.Online] = (*Policy)(nil)
-
 // Frozen returns the policy that would be deployed now. Unless Longest is set it
 // leaves crawls from which one can only learn.
 func (l *Learner) Frozen() *Policy {

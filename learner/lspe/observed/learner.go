@@ -193,8 +193,6 @@ type Policy struct {
 	sel        *baselines.Selector
 }
 
-var _ env.Policy[env.Observed] = (*Policy)(nil)
-
 // Frozen returns the policy that would be deployed now.
 func (l *Learner) Frozen() *Policy {
 	p := &Policy{key: make([]float64, len(l.src)), sel: baselines.NewSelector(l.costs, l.budget)}
