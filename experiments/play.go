@@ -59,7 +59,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 		return rec, err
 	}
 	after := s.after(p.Epochs)
-	if rec.Trainee != nil || p.Evaluation != p.Epochs || s.After != nil {
+	if rec.Trainee != nil || p.Evaluation != p.Epochs || len(s.Instance.Changes) > 0 {
 		if run, err = after.playPart(ctx, p, p.Evaluation, rec.Trainee); err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ type Scene struct {
 	Believed *env.Instance
 	Epochs   int  // how many the world has; 0 for any number
 	Seeded   bool // the seed changes what arrives
-	Mean     bool // the harvest curves of the instance are the mean rewards
+	Mean     bool // the harvest curves of the instance are the mean rewards, at one price for all time
 	// Marks is the law of the items' initial interest; empty where the model has no
 	// single items.
 	Marks env.Marks
@@ -26,9 +26,9 @@ type Scene struct {
 	// Open sets the world up. The level says what it must show; overrun lets
 	// crawls over the budget pass.
 	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
-	// After returns the scene whose world has from its beginning, and for good,
-	// the parameters that this one has after so many epochs; nil where none change.
-	After func(epochs int) Scene
+	// With returns the scene of an instance with other parameters; nil where they do not
+	// change.
+	With func(in env.Instance) Scene
 
 	told    string                        // when it becomes known what an item is worth; "" where all are worth the same
 	key     string                        // names it among those of an engine
@@ -44,32 +44,21 @@ func (s *Scene) bound() (bound, price float64) {
 	return index.Bound(s.Instance)
 }
 
-// after returns the scene in which what was learned in so many epochs is measured.
+// after returns the scene in which what was learned in so many epochs is measured: its
+// world has from its beginning, and for good, the parameters that this one has then.
 func (s Scene) after(epochs int) Scene {
-	if s.After == nil {
+	if s.With == nil || len(s.Instance.Changes) == 0 {
 		return s
 	}
-	return s.After(epochs)
-}
-
-// changing sets After for an instance that changes; open makes the scene of one.
-func (s Scene) changing(open func(env.Instance) Scene) Scene {
-	if len(s.Instance.Changes) == 0 {
-		return s
-	}
-	s.Mean = false // no one price belongs to all phases
-	s.After = func(epochs int) Scene {
-		now := s.Instance
-		for _, phase := range s.Instance.Phases() {
-			if phase.From < epochs {
-				now = phase.Instance
-			}
+	now := s.Instance
+	for _, phase := range s.Instance.Phases() {
+		if phase.From < epochs {
+			now = phase.Instance
 		}
-		after := open(now)
-		after.Believed = s.Believed
-		return after
 	}
-	return s
+	after := s.With(now)
+	after.Believed = s.Believed
+	return after
 }
 
 // Bounded reports whether the relaxed optimum of the instance bounds what a
@@ -91,25 +80,25 @@ func (s Scene) Limit(epochs int) int {
 // MeanScene is the mean dynamics of an instance.
 func MeanScene(in env.Instance) Scene {
 	return Scene{
-		Instance: in.MeanDynamics(),
-		Mean:     true,
+		Instance: in.MeanDynamics(), Mean: len(in.Changes) == 0, With: MeanScene,
 		Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
 			return env.NewMean(in, overrun)
 		},
-	}.changing(MeanScene)
+	}
 }
 
 // PoissonScene draws single items with the given law of marks.
 func PoissonScene(in env.Instance, marks env.Marks) Scene {
 	return Scene{
-		Instance: in, Seeded: true, Mean: true, Marks: marks,
+		Instance: in, Seeded: true, Mean: len(in.Changes) == 0, Marks: marks,
+		With: func(in env.Instance) Scene { return PoissonScene(in, marks) },
 		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 			return env.NewPoisson(in, seed, env.PoissonOptions{
 				Marks: marks, Overrun: overrun,
 				Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
 			})
 		},
-	}.changing(func(in env.Instance) Scene { return PoissonScene(in, marks) })
+	}
 }
 
 // Believe has policies be told the parameters of the instance of that name, which
