@@ -42,10 +42,7 @@ type Entry struct {
 type Constructor func(k Inputs, settings any) (env.Agent, learner.Learner, error)
 
 // Inputs is what the constructor of a learner or a policy may use.
-type Inputs struct {
-	learner.Inputs
-	Marks env.Marks // law of the items' initial interest; empty where the model has none
-}
+type Inputs = learner.Inputs
 
 // FirstLevel returns the level of knowledge that it has where none is named.
 func (e *Entry) FirstLevel() env.Level {
@@ -159,7 +156,7 @@ func Learners() (all []*Entry) {
 		all = append(all, &Entry{
 			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
 			Learns: true, New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
-				l, err := k.New(g.Inputs, s)
+				l, err := k.New(g, s)
 				if err != nil {
 					return env.Agent{}, nil, err
 				}

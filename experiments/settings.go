@@ -106,12 +106,8 @@ func setValue(field reflect.Value, value any) error {
 	return err
 }
 
-// WithReadings is what settings offer that have readings, such as those of the
-// printed learner: the defaults of the others follow the setting "reading".
-type WithReadings interface {
-	SetReading(name string) error
-}
-
+// readingKey is a setting that the defaults of others follow, of settings that have
+// readings, such as those of the printed learner.
 const readingKey = "reading"
 
 // Configure returns the settings at that level with the given keys set. Its error
@@ -124,7 +120,7 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 		return nil, nil
 	}
 	s := e.Settings(level)
-	if readings, ok := s.(WithReadings); ok && keys[readingKey] != nil {
+	if readings, ok := s.(interface{ SetReading(name string) error }); ok && keys[readingKey] != nil {
 		if err := readings.SetReading(fmt.Sprint(keys[readingKey])); err != nil {
 			return nil, wrong("%s: %w", e.Name, err)
 		}
@@ -140,17 +136,12 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 			return nil, wrong("setting %q of %s is %v: %w; the default is %#v", name, e.Name, keys[name], err, usual)
 		}
 	}
-	if v, ok := s.(Validator); ok {
+	if v, ok := s.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
 			return nil, wrong("%s: %w", e.Name, err)
 		}
 	}
 	return s, nil
-}
-
-// Validator is what settings offer that have ranges.
-type Validator interface {
-	Validate() error // the first setting that is out of its range
 }
 
 // Keys lists the settings at that level in their order.

@@ -43,12 +43,13 @@ type Metric struct {
 	Value float64
 }
 
-// Inputs is what a learner is built from.
+// Inputs is what a learner or a policy is built from.
 type Inputs struct {
 	Instance env.Instance // parameters of the sources: the true ones, or fitted ones
 	Terms    env.Terms    // what every crawler knows; all that an online learner is given
 	Level    env.Level    // what it will see of the world
 	Rand     *stream.Rand // its own stream
+	Marks    env.Marks    // law of the items' initial interest; empty where the model has none
 }
 
 // Kind is a kind of learner.

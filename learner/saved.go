@@ -143,7 +143,7 @@ func (s *Saved) Learner(t env.Terms) (Learner, error) {
 	}
 	in := s.config.Instance
 	in.Budget = t.Budget
-	l, err := s.kind.New(Inputs{in, t, s.config.Knowledge, stream.New(0, stream.Policy)}, s.settings)
+	l, err := s.kind.New(Inputs{Instance: in, Terms: t, Level: s.config.Knowledge, Rand: stream.New(0, stream.Policy)}, s.settings)
 	if err != nil {
 		return nil, err
 	}

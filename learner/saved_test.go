@@ -28,7 +28,7 @@ func trainedOn(t testing.TB, in env.Instance, k Kind, level env.Level, epochs in
 	t.Helper()
 	w := poisson(t, in, level)
 	set := k.Settings(level)
-	l, err := k.New(Inputs{in, w.Terms(), level, stream.New(3, stream.Policy)}, set)
+	l, err := k.New(Inputs{Instance: in, Terms: w.Terms(), Level: level, Rand: stream.New(3, stream.Policy)}, set)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/stats"
-	"ephemera/learner"
 )
 
 // samples holds what was measured, by the key of the reading: one value for each
@@ -156,9 +155,9 @@ func (r reading) agent(in env.Instance, seed uint64) (a env.Agent, overrun bool,
 	if err != nil {
 		return a, false, err
 	}
-	a, _, err = e.New(experiments.Inputs{Inputs: learner.Inputs{
+	a, _, err = e.New(experiments.Inputs{
 		Instance: in, Terms: in.Terms(), Level: cmp.Or(r.Level, e.FirstLevel()), Rand: stream.New(seed, stream.Policy),
-	}}, settings)
+	}, settings)
 	return a, e.Overruns != nil && e.Overruns(settings), err
 }
 
