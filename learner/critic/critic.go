@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"ephemera/learner/internal/check"
@@ -115,7 +113,7 @@ func (c *Critic) Transition(phi, next []float64) {
 	}
 	c.add(phi, c.w)
 	floats.SubTo(c.d, next, phi)
-	blas64.Ger(c.w, vector(phi), vector(c.d), c.square(c.a))
+	c.addOuter(c.a, c.w, phi, c.d)
 }
 
 // Reward takes in ρ, at φ, of one of the rewards.
@@ -130,7 +128,7 @@ func (c *Critic) Solve() bool {
 	for at := 0; at < len(c.r); at += c.l {
 		r := c.r[at:][:c.l]
 		copy(c.v, c.bbar[at:])
-		blas64.Gemv(blas.NoTrans, 1, c.square(c.a), vector(r), 1, vector(c.v))
+		c.times(c.v, 1, c.a, r)
 		trusted = c.solve(c.y, c.v) && trusted
 		floats.AddScaled(r, c.set.Gamma, c.y)
 	}

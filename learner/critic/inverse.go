@@ -4,10 +4,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/lapack/lapack64"
-	"gonum.org/v1/gonum/mat"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
 )
 
 // inverse is a running average of rank-one matrices and its inverse,
@@ -35,15 +34,10 @@ type inverse struct {
 
 	u, rest   []float64 // scratch
 	fallbacks int       // solutions by Tikhonov because the inverse was not trusted
-	dense     *dense    // made when the Tikhonov form is first needed
-}
 
-// dense is scratch of the Tikhonov form.
-type dense struct {
-	full     *mat.Dense    // DB̂D; B̂ itself where D is I
-	upper    *mat.SymDense // the same numbers
-	gram     *mat.SymDense // (DB̂D)²
-	x, image mat.VecDense
+	// Scratch of the Tikhonov form, made when it is first needed: DB̂D, which is
+	// B̂ itself where D is I, and its square.
+	full, gram []float64
 }
 
 // add takes in w φφᵀ.
@@ -51,19 +45,18 @@ func (m *inverse) add(phi []float64, w float64) {
 	// Both halves of a matrix see the same products: what is not symmetric in
 	// B̂⁻¹ would grow.
 	floats.ScaleTo(m.rest, math.Sqrt(w), phi)
-	blas64.Ger(1, vector(m.rest), vector(m.rest), m.square(m.b))
+	m.addOuter(m.b, 1, m.rest, m.rest)
 	if m.set.Always { // no inverse is kept
 		return
 	}
-	u := vector(m.u)
-	blas64.Gemv(blas.NoTrans, 1, m.square(m.p), vector(phi), 0, u)
+	m.times(m.u, 0, m.p, phi)
 	lev := w * floats.Dot(phi, m.u)
 	if !(lev >= 0 && lev < mostLeverage) { // rounding won
 		m.definite = false
 		return
 	}
 	floats.Scale(math.Sqrt(w/(1+lev)), m.u)
-	blas64.Ger(-1, u, u, m.square(m.p))
+	m.addOuter(m.p, -1, m.u, m.u)
 }
 
 // every is the greatest number of solutions between two checks of the inverse. One
@@ -80,7 +73,7 @@ func (m *inverse) solve(y, v []float64) bool {
 		m.tikhonov(y, v)
 		return true
 	}
-	blas64.Gemv(blas.NoTrans, 1, m.square(m.p), vector(v), 0, vector(y))
+	m.times(y, 0, m.p, v)
 	m.held++
 	if m.definite && m.held < every && m.s*math.E > m.since {
 		return true
@@ -106,7 +99,7 @@ func (m *inverse) measure() {
 // residual returns ‖D(B̂y − v)‖∞/‖Dv‖∞: 0 for v = 0.
 func (m *inverse) residual(y, v []float64) float64 {
 	copy(m.rest, v)
-	blas64.Gemv(blas.NoTrans, 1, m.square(m.b), vector(y), -1, vector(m.rest))
+	m.times(m.rest, -1, m.b, y)
 	var num, den float64
 	for i, d := range m.unit {
 		num = max(num, math.Abs(m.rest[i])*d) // NaN remains
@@ -163,37 +156,33 @@ func (m *inverse) tikhonov(y, v []float64) {
 		clear(y) // the limit B → 0 for any δ > 0
 		return
 	}
-	if m.dense == nil {
-		full := m.b
+	if m.gram == nil {
+		m.full, m.gram = m.b, make([]float64, l*l)
 		if m.set.Scaled {
-			full = make([]float64, l*l)
+			m.full = make([]float64, l*l)
 		}
-		m.dense = &dense{full: mat.NewDense(l, l, full), upper: mat.NewSymDense(l, full), gram: mat.NewSymDense(l, nil)}
 	}
-	t, full := m.dense, m.dense.full.RawMatrix().Data
 	floats.MulTo(m.rest, m.unit, v)
 	for i, d := range m.unit {
 		for j := 0; m.set.Scaled && j < l; j++ {
-			full[i*l+j] = m.b[i*l+j] * d * m.unit[j]
+			m.full[i*l+j] = m.b[i*l+j] * d * m.unit[j]
 		}
 	}
-	t.x.SetRawVector(vector(m.rest))
-	t.image.MulVec(t.upper, &t.x)
 	const least = 1e-20
 	size := m.s * mean
 	delta := max(m.set.Delta/(size*size), least)
 	// Rounding in B² is of the order 10⁻¹⁶ of its greatest entry; where δ is
 	// below it, δ grows until the factorisation succeeds.
 	for range mostTries {
-		t.gram.SymOuterK(1, t.full)
+		gonum.Implementation{}.Dsyrk(blas.Upper, blas.NoTrans, l, l, 1, m.full, l, 0, m.gram, l)
 		for i := range l {
-			t.gram.SetSym(i, i, t.gram.At(i, i)+delta*mean*mean)
+			m.gram[i*l+i] += delta * mean * mean
 		}
 		// mat.Cholesky estimates a condition number each time, which at ℓ = 14
 		// is more than half of its work.
-		if f, ok := lapack64.Potrf(t.gram.RawSymmetric()); ok {
-			copy(y, t.image.RawVector().Data)
-			solveTriangular(f.Data, y)
+		if (lapack.Implementation{}).Dpotrf(blas.Upper, l, m.gram, l) {
+			gonum.Implementation{}.Dsymv(blas.Upper, l, 1, m.full, l, m.rest, 1, 0, y, 1)
+			solveTriangular(m.gram, y)
 			floats.Mul(y, m.unit)
 			return
 		}
@@ -237,7 +226,6 @@ func (m *inverse) refresh() {
 	if mean < vanished {
 		mean = 1 // as at the beginning
 	}
-	p := blas64.Symmetric{Uplo: blas.Upper, N: l, Stride: l, Data: m.p}
 	for range mostTries {
 		for i, d := range m.unit {
 			m.b[i*l+i] += ridge * mean / (d * d)
@@ -245,8 +233,8 @@ func (m *inverse) refresh() {
 				m.p[i*l+j] = m.b[i*l+j] * d * m.unit[j]
 			}
 		}
-		if f, ok := lapack64.Potrf(p); ok {
-			lapack64.Potri(f)
+		if (lapack.Implementation{}).Dpotrf(blas.Upper, l, m.p, l) {
+			lapack.Implementation{}.Dpotri(blas.Upper, l, m.p, l)
 			for i, d := range m.unit {
 				for j := i; j < l; j++ {
 					v := m.p[i*l+j] * d * m.unit[j]
@@ -260,8 +248,14 @@ func (m *inverse) refresh() {
 	panic("critic: the matrix is not finite")
 }
 
-func (m *inverse) square(a []float64) blas64.General {
-	return blas64.General{Rows: m.l, Cols: m.l, Stride: m.l, Data: a}
+// addOuter takes M ← M + kxyᵀ for a matrix M of ℓ×ℓ. It and times leave blas64 out,
+// whose arguments are structures: at ℓ = 14 to copy them takes half as long as the
+// products.
+func (m *inverse) addOuter(rows []float64, k float64, x, y []float64) {
+	gonum.Implementation{}.Dger(m.l, m.l, k, x, 1, y, 1, rows, m.l)
 }
 
-func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
+// times takes y ← βy + Mx.
+func (m *inverse) times(y []float64, beta float64, rows, x []float64) {
+	gonum.Implementation{}.Dgemv(blas.NoTrans, m.l, m.l, 1, rows, m.l, x, 1, beta, y, 1)
+}
