@@ -111,9 +111,9 @@ func (c *Critic) Transition(phi, next []float64) {
 	if len(phi) != c.l || len(next) != c.l {
 		panic(fmt.Sprintf("critic: features of %d and %d entries; want %d", len(phi), len(next), c.l))
 	}
-	c.add(phi, c.w)
 	floats.SubTo(c.d, next, phi)
 	c.addOuter(c.a, c.w, phi, c.d)
+	c.add(phi, c.w)
 }
 
 // Reward takes in ρ, at φ, of one of the rewards.
