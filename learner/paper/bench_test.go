@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -20,16 +20,16 @@ var sizes = []int{14, 65, 230, 860}
 // gonum's BLAS: B⁻¹φ, the rank-one update of B⁻¹, that of A, A r and
 // B⁻¹(A r + b̄). They are the yardstick.
 func fivePasses(l int) func() {
-	inv := blas64.General{Rows: l, Cols: l, Stride: l, Data: random(l*l, 1)}
-	a := blas64.General{Rows: l, Cols: l, Stride: l, Data: random(l*l, 2)}
-	vec := func(k uint64) blas64.Vector { return blas64.Vector{N: l, Inc: 1, Data: random(l, k)} }
+	inv, a := random(l*l, 1), random(l*l, 2)
+	vec := func(k uint64) []float64 { return random(l, k) }
 	phi, d, r, u, v, y := vec(3), vec(4), vec(5), vec(6), vec(7), vec(8)
+	var kernels gonum.Implementation
 	return func() {
-		blas64.Gemv(blas.NoTrans, 1, inv, phi, 0, u)
-		blas64.Ger(-1e-9, u, u, inv)
-		blas64.Ger(1e-9, phi, d, a)
-		blas64.Gemv(blas.NoTrans, 1, a, r, 0, v)
-		blas64.Gemv(blas.NoTrans, 1, inv, v, 0, y)
+		kernels.Dgemv(blas.NoTrans, l, l, 1, inv, l, phi, 1, 0, u, 1)
+		kernels.Dger(l, l, -1e-9, u, 1, u, 1, inv, l)
+		kernels.Dger(l, l, 1e-9, phi, 1, d, 1, a, l)
+		kernels.Dgemv(blas.NoTrans, l, l, 1, a, l, r, 1, 0, v, 1)
+		kernels.Dgemv(blas.NoTrans, l, l, 1, inv, l, v, 1, 0, y, 1)
 	}
 }
 
