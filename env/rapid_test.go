@@ -1,3 +1,0 @@
-package env_test
-
-import _ "ephemera/env/stream/streamtest" // fixed cases in CI

@@ -1,3 +1,0 @@
-package plot
-
-import _ "ephemera/env/stream/streamtest" // fixed cases in CI

@@ -1,3 +1,0 @@
-package features
-
-import _ "ephemera/env/stream/streamtest" // fixed cases in CI
