@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -52,9 +53,7 @@ func newGainLaw(s env.Source, m env.Marks) gainLaw {
 	}
 	unit := s.Gain() / one.Gain()
 	law.step *= unit
-	for k := range law.loss {
-		law.loss[k] *= unit
-	}
+	floats.Scale(unit, law.loss)
 	return law
 }
 

@@ -3,6 +3,8 @@ package baselines
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/baselines/index"
 	"ephemera/env"
 )
@@ -127,13 +129,8 @@ func stochasticIndex(s env.Source, law gainLaw, n int) indexTable {
 
 // absorb adds to p what goes through the eliminated node k.
 func absorb(p, row []float64, k int, goes float64) {
-	w := p[k] / goes
-	if w == 0 {
-		return
-	}
-	p, row = p[k+1:], row[k+1:]
-	for m, q := range row[:len(p)] {
-		p[m] += w * q
+	if w := p[k] / goes; w != 0 {
+		floats.AddScaled(p[k+1:], w, row[k+1:])
 	}
 }
 
