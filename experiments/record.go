@@ -1,9 +1,11 @@
 package experiments
 
 import (
+	"math"
 	"path/filepath"
 
 	"ephemera/experiments/files"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 )
 
@@ -82,4 +84,80 @@ func ReadRuns(dir string) (map[string][]*Record, error) {
 		}
 	}
 	return of, nil
+}
+
+// Figure is a figure of a run.
+type Figure struct {
+	Name  string `json:"name"`
+	Words string `json:"words,omitempty"` // what it is, as the axis of a picture says it, with the unit
+	Less  bool   `json:"less,omitempty"`  // lower values are better
+
+	Of   func(r *Record) float64   `json:"-"` // NaN where a run has none
+	Days func(r *Record) []float64 `json:"-"` // the figure of each whole day, of a reward
+}
+
+// OverBudget names the figure that is above 0 where crawls break the budget.
+const OverBudget = "over_budget"
+
+// FiguresOfRuns are the figures of a run.
+var FiguresOfRuns = []Figure{
+	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) }},
+	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) }},
+	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
+	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Of: func(r *Record) float64 { return r.Learned.Crawls }},
+	{Name: "learning_reward", Words: "interest per epoch, while learning", Of: func(r *Record) float64 { return r.Learning.Reward }, Days: func(r *Record) []float64 { return r.Learning.Days }},
+	{Name: "learned_reward", Words: "interest per epoch, as learned", Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }},
+	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Of: func(r *Record) float64 { return r.Learned.Whittle }},
+	{Name: OverBudget, Words: "share of epochs over the budget, while learning", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
+	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
+	{Name: "regret", Words: "interest lost against the bound, while learning", Less: true, Of: (*Record).Regret},
+	{Name: "regret_exponent", Words: "power by which the regret grows", Less: true, Of: (*Record).RegretExponent},
+	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Less: true, Of: (*Record).Recovery},
+}
+
+// Regret returns what the bound is above the reward while learning, over all
+// epochs, interest; NaN where no bound is known.
+func (r *Record) Regret() float64 {
+	return (result.OrNaN(r.Bound) - r.Learning.Reward) * float64(r.Learning.Epochs)
+}
+
+// RegretExponent returns the power β of the fit of the regret up to epoch n by
+// c n^β, by least squares of the logarithms over the last two factors of ten of
+// the curve; NaN where no bound is known or less than nothing is lost.
+func (r *Record) RegretExponent() float64 {
+	var regret, n, sx, sy, sxx, sxy float64
+	last := 0
+	for _, p := range r.Curve {
+		regret += (result.OrNaN(r.Bound) - p.Reward) * float64(p.Epoch-last)
+		last = p.Epoch
+		if 100*p.Epoch < r.Learning.Epochs {
+			continue
+		}
+		x, y := math.Log(float64(p.Epoch)), math.Log(regret)
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// recovered is the share of what exact Whittle earns that is a recovery.
+const recovered = 0.95
+
+// Recovery returns how many epochs pass from a change of the world until the
+// first point of the curve, ten epochs later or more, that is recovered, or until
+// the next change or the end: the mean over the changes, NaN where there are none.
+func (r *Record) Recovery() float64 {
+	var sum float64
+	for k, at := range r.Changes {
+		until := r.Learning.Epochs
+		if k+1 < len(r.Changes) {
+			until = r.Changes[k+1]
+		}
+		for _, p := range r.Curve {
+			if p.Epoch >= at+10 && p.Epoch < until && result.OrNaN(p.OfWhittle) >= recovered {
+				until = p.Epoch
+			}
+		}
+		sum += float64(until - at)
+	}
+	return sum / float64(len(r.Changes))
 }

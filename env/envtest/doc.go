@@ -1,3 +1,0 @@
-// Package envtest holds one conformance check that every world passes and one
-// that every policy passes.
-package envtest
