@@ -23,9 +23,11 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 	report, guess := a.report, func(int, float64) float64 { return math.NaN() }
 	if report == nil {
 		m := newMeanWorths(in)
-		guess, report = m.interest, func(i int, it Item) {
+		guess = func(i int, age float64) float64 { return m.mean(i) * math.Exp(-in.Sources[i].Decay*age) }
+		report = func(i int, it Item) {
 			before := m.mean(i)
-			m.add(i, it)
+			m.sum[i] += it.Interest * math.Exp(in.Sources[i].Decay*it.Age)
+			m.items[i]++
 			if a.rescale != nil && before > 0 {
 				a.rescale(i, m.mean(i)/before)
 			}
@@ -62,10 +64,7 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 
 // meanWorths is what the known items of each source were worth in the mean when they
 // were published. The mean of the instance counts as one item more of each source.
-type meanWorths struct {
-	sources    []Source
-	sum, items []float64
-}
+type meanWorths struct{ sum, items []float64 }
 
 func newMeanWorths(in Instance) *meanWorths {
 	var inflow, rate float64
@@ -73,19 +72,8 @@ func newMeanWorths(in Instance) *meanWorths {
 		inflow, rate = inflow+s.Rate*s.Interest, rate+s.Rate
 	}
 	n := len(in.Sources)
-	return &meanWorths{in.Sources, slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n), slices.Repeat([]float64{1}, n)}
-}
-
-// add takes in an item that is known.
-func (m *meanWorths) add(i int, it Item) {
-	m.sum[i] += it.Interest * math.Exp(m.sources[i].Decay*it.Age)
-	m.items[i]++
+	return &meanWorths{slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n), slices.Repeat([]float64{1}, n)}
 }
 
 // mean returns what an item of source i is worth when it is published.
 func (m *meanWorths) mean(i int) float64 { return m.sum[i] / m.items[i] }
-
-// interest returns what an item of that age is worth now.
-func (m *meanWorths) interest(i int, age float64) float64 {
-	return m.mean(i) * math.Exp(-m.sources[i].Decay*age)
-}

@@ -227,18 +227,6 @@ var policies = slices.Concat([]Entry{
 		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 	})
 
-// SavedEntry is what a saved learner has learned, as a policy of that name.
-func SavedEntry(name string, s *learner.Saved) *Entry {
-	return &Entry{
-		Name: name, About: "what a saved learner has learned", Levels: []env.Level{s.Level()},
-		Overruns: func(any) bool { return s.Overruns() },
-		New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
-			a, err := s.Policy(k.Terms)
-			return a, nil, err
-		},
-	}
-}
-
 // SavedPrefix stands before the directory of -out in which train saved a learner,
 // in the name of the policy that is what it learned.
 const SavedPrefix = "file:"
@@ -250,7 +238,14 @@ func Find(name string) (*Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		return SavedEntry(name, saved), nil
+		return &Entry{
+			Name: name, About: "what a saved learner has learned", Levels: []env.Level{saved.Level()},
+			Overruns: func(any) bool { return saved.Overruns() },
+			New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
+				a, err := saved.Policy(k.Terms)
+				return a, nil, err
+			},
+		}, nil
 	}
 	if e := lookUp(name); e != nil {
 		return e, nil

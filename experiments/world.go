@@ -48,8 +48,14 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 
 // worlds open the worlds of instances, by their kinds.
 var worlds = map[string]func(w World, in env.Instance, level env.Level) (Scene, error){
-	"mean":    func(_ World, in env.Instance, _ env.Level) (Scene, error) { return MeanScene(in), nil },
-	"poisson": World.poisson,
+	"mean": func(_ World, in env.Instance, _ env.Level) (Scene, error) { return MeanScene(in), nil },
+	"poisson": func(w World, in env.Instance, _ env.Level) (Scene, error) {
+		marks, err := env.ParseMarks(cmp.Or(w.Marks, string(env.MarksConstant)))
+		if err != nil {
+			return Scene{}, &SettingError{err}
+		}
+		return PoissonScene(in, marks), nil
+	},
 }
 
 // RegisterWorld adds a kind of world of one's own, for -world and world.kind. It
@@ -131,14 +137,6 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 		return env.NewReplay(rec, in, o)
 	}
 	return s, nil
-}
-
-func (w World) poisson(in env.Instance, level env.Level) (Scene, error) {
-	marks, err := env.ParseMarks(cmp.Or(w.Marks, string(env.MarksConstant)))
-	if err != nil {
-		return Scene{}, &SettingError{err}
-	}
-	return PoissonScene(in, marks), nil
 }
 
 // Scene is a world as data: it can be set up afresh for every policy that is

@@ -73,12 +73,13 @@ func (a *Answer) Page() *report.Page {
 	return &report.Page{
 		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
 		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{method},
-		Sections: []report.Section{a.schedules(), a.fewer(), a.secondHalf(), a.toUse()},
+		Sections: []report.Section{
+			{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.figure()}, Notes: []string{sentence("schedules", a)}},
+			a.fewer(),
+			{Title: "A timetable on what it has not seen", Table: scheduleTable(a.SecondHalf), Notes: []string{sentence("second-half", a)}},
+			a.toUse(),
+		},
 	}
-}
-
-func (a *Answer) schedules() report.Section {
-	return report.Section{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.figure()}, Notes: []string{sentence("schedules", a)}}
 }
 
 func scheduleTable(rows []schedule) *result.Table {
@@ -88,10 +89,6 @@ func scheduleTable(rows []schedule) *result.Table {
 			formatNumber(r.Interest), result.Optional(r.OfNow, percent), percent(r.Empty))
 	}
 	return t
-}
-
-func (a *Answer) secondHalf() report.Section {
-	return report.Section{Title: "A timetable on what it has not seen", Table: scheduleTable(a.SecondHalf), Notes: []string{sentence("second-half", a)}}
 }
 
 func (a *Answer) fewer() report.Section {

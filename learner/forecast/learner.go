@@ -172,7 +172,10 @@ func (l *Learner) Remove(i int) {
 	l.setCost(i, math.Inf(1))
 	l.est.Open(i)
 	if l.Wake != nil {
-		l.remove(i)
+		if l.Wake[i] > 0 {
+			l.ring.Remove(i)
+		}
+		l.Wake[i] = gone
 	}
 }
 

@@ -78,14 +78,6 @@ func (s *schedule) line(i int) {
 	s.Line = append(s.Line, int32(i))
 }
 
-// remove forgets where source i is.
-func (s *schedule) remove(i int) {
-	if s.Wake[i] > 0 {
-		s.ring.Remove(i)
-	}
-	s.Wake[i] = gone
-}
-
 // present leaves out of those that are awake who is so no longer.
 func (s *schedule) present() {
 	s.Awake = slices.DeleteFunc(s.Awake, func(i int32) bool { return s.Wake[i] != woken })
