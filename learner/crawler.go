@@ -223,9 +223,7 @@ func (c *Crawler) Remove(name string) error {
 		c.src[c.done[k].Source].Done = k + 1
 		c.done = c.done[:last]
 	}
-	if _, in := c.overdue.Wake(i); in {
-		c.overdue.Remove(i)
-	}
+	c.overdue.Remove(i)
 	*p = place{}
 	c.open.Remove(i)
 	delete(c.place, name)

@@ -46,9 +46,6 @@ func (c *Crawler) postpone(i int) {
 	if p.Rules.Longest == 0 {
 		return
 	}
-	if _, in := c.overdue.Wake(i); in {
-		c.overdue.Remove(i)
-	}
 	p.Due = max(int(c.now.Add(p.Rules.Longest).Sub(c.start)/c.opt.Epoch), c.view.Epoch+1, c.limits.NotBefore[i])
 	c.overdue.Add(i, p.Due)
 }

@@ -76,13 +76,13 @@ func (r *Ring) Wake(i int) (epoch int, ok bool) {
 	return int(r.links[i].wake), true
 }
 
-// Add puts source i, which is not in the ring, to sleep until an epoch. Where
-// Due has taken that epoch already, the source wakes at the next one. A number
-// beyond all others makes room for itself.
+// Add puts source i to sleep until an epoch, and no other. Where Due has taken that
+// epoch already, the source wakes at the next one. A number beyond all others makes
+// room for itself.
 func (r *Ring) Add(i, epoch int) {
 	r.grow(i + 1)
 	if r.links[i].wake != none {
-		panic(fmt.Sprintf("ring: source %d is in the ring already", i))
+		r.Remove(i)
 	}
 	wake := int32(min(max(epoch, int(r.next)), math.MaxInt32))
 	h := r.bucket(wake)
@@ -93,12 +93,12 @@ func (r *Ring) Add(i, epoch int) {
 	*h = int32(i)
 }
 
-// Remove takes source i, which is in the ring, out of it.
+// Remove takes source i out of the ring, if it is there.
 func (r *Ring) Remove(i int) {
-	l := r.links[i]
-	if l.wake == none {
-		panic(fmt.Sprintf("ring: source %d is not in the ring", i))
+	if i >= len(r.links) || r.links[i].wake == none {
+		return
 	}
+	l := r.links[i]
 	if l.before == none {
 		*r.bucket(l.wake) = l.next
 	} else {

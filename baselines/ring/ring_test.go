@@ -16,16 +16,11 @@ func TestAgainstMap(t *testing.T) {
 		next := 0
 		for range rapid.IntRange(1, 80).Draw(t, "calls") {
 			i, epoch := rapid.IntRange(0, 12).Draw(t, "source"), next+rapid.IntRange(-3, 50).Draw(t, "sleep")
-			_, in := wake[i]
 			switch op := rapid.IntRange(0, 3).Draw(t, "call"); {
-			case op == 0 && !in:
+			case op < 2:
 				r.Add(i, epoch)
 				wake[i] = max(epoch, next)
-			case op == 1 && in:
-				r.Remove(i)
-				r.Add(i, epoch)
-				wake[i] = max(epoch, next)
-			case op == 2 && in:
+			case op == 2:
 				r.Remove(i)
 				delete(wake, i)
 			case op == 3:

@@ -172,9 +172,7 @@ func (l *Learner) Remove(i int) {
 	l.setCost(i, math.Inf(1))
 	l.est.Open(i)
 	if l.Wake != nil {
-		if l.Wake[i] > 0 {
-			l.ring.Remove(i)
-		}
+		l.ring.Remove(i)
 		l.Wake[i] = gone
 	}
 }

@@ -200,27 +200,16 @@ func (l *Learner) Fallbacks() int {
 	return sum
 }
 
-// Policy is what a [Learner] has learned: crawl the greatest X/T. It learns no
-// more and draws nothing.
-type Policy struct {
-	thresholds []float64 // ln T, +Inf for never
-	key        []float64
-	sel        *baselines.Selector
-}
-
-// Frozen returns the policy that would be deployed now.
-func (l *Learner) Frozen() *Policy {
-	p := &Policy{key: make([]float64, len(l.src)), sel: baselines.NewSelector(l.costs, l.budget)}
-	for i := range l.src {
-		p.thresholds = append(p.thresholds, math.Log(l.Threshold(i)))
+// Frozen returns the policy that would be deployed now: crawl the greatest X/T. It
+// learns no more and draws nothing.
+func (l *Learner) Frozen() env.Policy[env.Observed] {
+	thresholds := make([]float64, len(l.src)) // ln T, +Inf for never
+	for i := range thresholds {
+		thresholds[i] = math.Log(l.Threshold(i))
 	}
-	return p
-}
-
-// Select implements env.Policy.
-func (p *Policy) Select(dst []int, o *env.Observed) []int {
-	for i, x := range o.State {
-		p.key[i] = math.Log(max(x, math.SmallestNonzeroFloat64)) - p.thresholds[i]
-	}
-	return p.sel.Top(dst, p.key)
+	return baselines.NewByIndex(env.Terms{Costs: l.costs, Budget: l.budget}, func(key []float64, o *env.Observed) {
+		for i, x := range o.State {
+			key[i] = math.Log(max(x, math.SmallestNonzeroFloat64)) - thresholds[i]
+		}
+	})
 }
