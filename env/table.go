@@ -32,54 +32,44 @@ func ReadTable(path string, r io.Reader, needed, others []string, take func(name
 	}
 	rows := csv.NewReader(text)
 	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
-	next := func() ([]string, error) {
-		row, err := rows.Read()
-		var bad *csv.ParseError
-		switch {
-		case err == nil:
-			line, _ = rows.FieldPos(0)
-		case errors.As(err, &bad):
-			line, err = bad.StartLine, bad.Err
-		case err != io.EOF:
-			err = unreadable(err)
-		}
-		return row, err
-	}
-	header, err := next()
-	if err == io.EOF {
-		err = fmt.Errorf("the file is empty; needed is a header with the columns %s", strings.Join(needed, " and "))
-	}
-	if err != nil {
-		return at(err)
-	}
-	header = slices.Clone(header)
-	places, err := findColumns(header, needed, others)
-	if err != nil {
-		return at(err)
-	}
-	names, fields := make([]string, len(places)), make([]string, len(places))
-	for k, place := range places {
-		if place >= 0 {
-			names[k] = header[place]
+	var header, names, fields []string
+	var places []int
+	pick := func(to, from []string) {
+		for k, place := range places {
+			if place >= 0 {
+				to[k] = from[place]
+			}
 		}
 	}
 	for {
-		row, err := next()
-		if err == io.EOF {
+		row, err := rows.Read()
+		var bad *csv.ParseError
+		switch {
+		case err == io.EOF && header != nil:
 			return nil
+		case err == io.EOF:
+			err = fmt.Errorf("the file is empty; needed is a header with the columns %s", strings.Join(needed, " and "))
+		case errors.As(err, &bad):
+			line, err = bad.StartLine, bad.Err
+		case err != nil:
+			err = unreadable(err)
+		default:
+			line, _ = rows.FieldPos(0)
 		}
-		if err == nil && len(row) != len(header) {
+		switch {
+		case err != nil:
+		case header == nil:
+			header = slices.Clone(row)
+			places, err = findColumns(header, needed, others)
+			names, fields = make([]string, len(places)), make([]string, len(places))
+			pick(names, header)
+		case len(row) != len(header):
 			err = fmt.Errorf("there are %d fields; the header has %d", len(row), len(header))
+		default:
+			pick(fields, row)
+			err = take(names, fields)
 		}
 		if err != nil {
-			return at(err)
-		}
-		for k, place := range places {
-			if place >= 0 {
-				fields[k] = row[place]
-			}
-		}
-		if err := take(names, fields); err != nil {
 			return at(err)
 		}
 	}
