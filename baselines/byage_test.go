@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
 )
@@ -16,8 +15,8 @@ import (
 // ages are the policies whose index is a function of the age.
 var ages = map[string]func(in env.Instance) ageIndex{
 	"whittle":    whittleAt,
-	"lagrangian": func(in env.Instance) ageIndex { return lagrangianAt(in, index.Relax(in).Price) },
-	"greedy":     func(in env.Instance) ageIndex { return greedyAt(in) },
+	"lagrangian": func(in env.Instance) ageIndex { return NewLagrangian(in).(*byAge).index },
+	"greedy":     func(in env.Instance) ageIndex { return NewGreedy(in).(*byAge).index },
 }
 
 // alike plays an instance of equal costs by both ways of ranking by age. others

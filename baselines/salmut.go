@@ -136,22 +136,18 @@ func (l *salmut) Update(crawls []env.Crawled, next *env.Online) {
 		}
 		cost += l.costs[i] / (1 + math.Exp(-l.margin(i, s)))
 		if k >= 0 {
-			l.weigh(i, crawls[k].Interest)
-			l.learn(i, s, crawls[k].Interest)
+			// The scales are means over the crawls of a source, and per budget unit over all.
+			x := crawls[k].Interest
+			l.crawls[i]++
+			l.worth[i] += (x - l.worth[i]) / float64(min(l.crawls[i], 100))
+			l.scale += (x/l.costs[i] - l.scale) / float64(min(l.epoch, 1000))
+			l.learn(i, s, x)
 		}
 		l.move(i, s, l.s.Actor/math.Pow(math.Ceil(float64(1+l.crawls[i])/100), .8))
 	}
 	// λ ← max(0, λ + d(n) h (Σ C f − M)/max(M, Σ C f)), in the price's own
 	// scale h; relative to the greater, the price falls as fast as it rises.
 	l.price = math.Max(0, l.price+dual*l.scale*(cost-l.budget)/math.Max(l.budget, cost))
-}
-
-// weigh keeps the scales: the mean interest of the crawls of a source, and of
-// all crawls per budget unit.
-func (l *salmut) weigh(i int, interest float64) {
-	l.crawls[i]++
-	l.worth[i] += (interest - l.worth[i]) / float64(min(l.crawls[i], 100))
-	l.scale += (interest/l.costs[i] - l.scale) / float64(min(l.epoch, 1000))
 }
 
 // learn is the fast time scale, at a crawl at age s that brought X. Every age

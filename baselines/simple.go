@@ -9,28 +9,19 @@ import (
 // price that is optimal for the relaxed problem ([index.Relax]). It panics if the
 // instance is not valid.
 func NewLagrangian(in env.Instance) env.Policy[env.Model] {
-	return NewByAge(in.Terms(), lagrangianAt(in, index.Relax(in).Price))
-}
-
-// lagrangianAt returns the Lagrangian index of source i at an age.
-func lagrangianAt(in env.Instance, price float64) func(i, age int) float64 {
-	single := make([]index.Lagrange, len(in.Sources))
+	single, price := make([]index.Lagrange, len(in.Sources)), index.Relax(in).Price
 	for i, s := range in.Sources {
 		single[i] = index.NewLagrange(s, price)
 	}
-	return func(i, age int) float64 { return single[i].AtAge(age) }
+	return NewByAge(in.Terms(), func(i, age int) float64 { return single[i].AtAge(age) })
 }
 
 // NewGreedy returns the greedy policy of TCNS, section IX: it crawls by the
 // mean interest that has gathered since the last crawl, H(age)/C, per budget
 // unit. It uses the whole budget, also on sources that had better wait.
 func NewGreedy(in env.Instance) env.Policy[env.Model] {
-	return NewByAge(in.Terms(), greedyAt(in))
-}
-
-func greedyAt(in env.Instance) func(i, age int) float64 {
 	src := in.Sources
-	return func(i, age int) float64 { return src[i].Harvest(float64(age)) / src[i].Cost }
+	return NewByAge(in.Terms(), func(i, age int) float64 { return src[i].Harvest(float64(age)) / src[i].Cost })
 }
 
 // NewMyopic returns the policy that crawls by the state that it sees, per

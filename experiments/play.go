@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"ephemera/env"
@@ -95,8 +96,10 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if err != nil {
 		return nil, err
 	}
-	run := &playing{world: world, trainee: learned}
-	run.keepCurve(s.Instance, epochs)
+	run := &playing{world: world, trainee: learned, ends: curveEnds(epochs, s.Instance.Changes)}
+	if day := 86400 / world.Terms().Length; world.Terms().Length > 0 && day == math.Trunc(day) {
+		run.day = day
+	}
 	if learned != nil {
 		run.agent = learned.Frozen()
 	} else if run.agent, run.trainee, err = s.build(p, world.Terms()); err != nil {

@@ -160,14 +160,6 @@ func (p *playing) figures(bound *float64) (f Figures, err error) {
 	return f, err
 }
 
-// keepCurve keeps what a record has of a run of so many epochs.
-func (p *playing) keepCurve(in env.Instance, epochs int) {
-	p.ends = curveEnds(epochs, in.Changes)
-	if day := 86400 / p.world.Terms().Length; p.world.Terms().Length > 0 && day == math.Trunc(day) {
-		p.day = day
-	}
-}
-
 // Milestones returns the epochs of a curve, over a run of so many: eight in
 // each factor of ten, and the last.
 func Milestones(epochs int) []int {

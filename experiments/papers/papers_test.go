@@ -147,10 +147,7 @@ func measured(t *testing.T, tapes map[string]tape, key string, seed uint64) floa
 // Theorem 1 does neither. The form on the slides, η((1−α)x − u) + x with ⌈·⌉,
 // does both.
 func TestPaperSlidesForm(t *testing.T) {
-	tapes, err := draw(5, 4000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tapes := draw(5, 4000)
 	for key, want := range map[string]float64{
 		"constant/theorem": 260.5, "constant/theorem-extended": 260.3, "constant/greedy": 260.3, "constant/remark": 260.1, "constant/theorem-real": 259.9,
 		"constant/slides": 253.4, "constant/slides-real": 253.0, "constant/slides-modulus": 253.0,
@@ -180,10 +177,7 @@ func TestTapeIsTheSimulator(t *testing.T) {
 	const n = 400
 	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem} {
 		in := env.Paper(2)
-		tp, err := drawItems(11, n, marks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tp := drawItems(11, n, marks)
 		w, err := env.NewPoisson(in, 11, env.PoissonOptions{Marks: marks, State: true})
 		if err != nil {
 			t.Fatal(err)

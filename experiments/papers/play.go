@@ -56,11 +56,7 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 	}
 	done, err := experiments.PerformMissing(ctx, o.Batch, names, func(ctx context.Context, k int) (*record, error) {
 		x := &record{o.Seed + uint64(k), o.Steps, map[string]float64{}}
-		tapes, err := draw(x.Seed, o.Steps)
-		if err == nil {
-			err = x.measure(ctx, random, tapes)
-		}
-		return x, err
+		return x, x.measure(ctx, random, draw(x.Seed, o.Steps))
 	})
 	if err == nil {
 		err = errors.Join(done.Errors...)

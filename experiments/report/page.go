@@ -12,13 +12,10 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
-	"ephemera/experiments/sweep"
 )
 
 // Page is a report as data.
@@ -67,9 +64,8 @@ var (
 // bench. The page has the commands that make it again, in which the directory is
 // at.
 func Load(ctx context.Context, dir, at string) (p *Page, err error) {
-	if _, missing := os.Stat(filepath.Join(dir, sweep.SummaryFile)); missing == nil {
-		p, err = readSweep(dir)
-	} else {
+	p, err = readSweep(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		p, err = readResult(ctx, dir)
 	}
 	switch {

@@ -17,6 +17,7 @@ import (
 
 	"ephemera/env/stream"
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/sweep"
 )
@@ -82,7 +83,7 @@ const small = "seeds = 6\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 
 // load reads the sweep in a directory.
 func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	t.Helper()
-	s, err := sweep.ReadSummary(dir)
+	s, err := files.ReadJSON[sweep.Summary](filepath.Join(dir, sweep.SummaryFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"ephemera/experiments"
+	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
@@ -22,7 +24,7 @@ type sweepPage struct {
 
 // readSweep makes the page of a sweep.
 func readSweep(dir string) (*Page, error) {
-	s, err := sweep.ReadSummary(dir)
+	s, err := files.ReadJSON[sweep.Summary](filepath.Join(dir, sweep.SummaryFile))
 	if err != nil {
 		return nil, err
 	}

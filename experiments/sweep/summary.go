@@ -3,14 +3,12 @@ package sweep
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
@@ -108,11 +106,6 @@ func figureNames(f []experiments.Figure) (names []string) {
 // SummaryFile is the file of a sweep's Summary, which tells its directory from
 // others.
 const SummaryFile = "summary.json"
-
-// ReadSummary reads the summary of a directory.
-func ReadSummary(dir string) (*Summary, error) {
-	return files.ReadJSON[Summary](filepath.Join(dir, SummaryFile))
-}
 
 // Document implements [result.Printed].
 func (s *Summary) Document() result.Document {

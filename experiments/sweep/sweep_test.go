@@ -18,6 +18,7 @@ import (
 	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
+	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
@@ -273,7 +274,7 @@ func TestSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := ReadSummary(dir)
+	back, err := files.ReadJSON[Summary](filepath.Join(dir, SummaryFile))
 	if err != nil {
 		t.Fatal(err)
 	}

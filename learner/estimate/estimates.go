@@ -124,7 +124,9 @@ func (e *Estimates) Add(c env.Crawled, epoch int) {
 	keep := math.Exp(-float64(c.Age) / max(e.horizon, rememberedItems/math.Exp(s.Rate.Log)))
 	e.Crawls++
 	c.Items = s.plausible(&c)
-	s.Marks.forget(keep)
+	for _, v := range []*float64{&s.Marks.N, &s.Marks.AgeAge, &s.Marks.AgeLog, &s.Marks.LogLog} {
+		*v *= keep
+	}
 	e.addWorth(s, c.Items)
 	e.addRate(s, &c, epoch, keep)
 }

@@ -28,12 +28,6 @@ func (s *marks) add(age, log float64) {
 	s.LogLog += dl * (log - s.Log)
 }
 
-func (s *marks) forget(keep float64) {
-	for _, v := range []*float64{&s.N, &s.AgeAge, &s.AgeLog, &s.LogLog} {
-		*v *= keep
-	}
-}
-
 const (
 	leastDecay, mostDecay = -14., 9. // of ln c
 	faintest              = 1e-300   // interest of an item that is still counted

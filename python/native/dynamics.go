@@ -96,10 +96,6 @@ type stepped struct {
 	found []float64 // K × n, as observed: of each source's last crawl, 0 before the first
 }
 
-func newStepped(w *Worlds) *stepped {
-	return &stepped{w: w, world: make([]env.World, len(w.at)), found: make([]float64, len(w.at)*w.n)}
-}
-
 func (d *stepped) age(k, i int) int { return d.world[k].View().Age(i) }
 
 func (d *stepped) beginEpisode(k int) (err error) {

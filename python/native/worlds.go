@@ -152,7 +152,7 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
 	}
 	if w.does = newFlat(w); w.does == nil {
-		w.does = newStepped(w)
+		w.does = &stepped{w: w, world: make([]env.World, k), found: make([]float64, k*w.n)}
 	}
 	return w, nil
 }
