@@ -4,58 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 )
-
-// fileInstance is an instance as its TOML file has it. Pointers tell what is
-// absent from what is 0.
-type fileInstance struct {
-	ID     *string      `toml:"id,omitempty"`
-	Budget *float64     `toml:"budget"`
-	Source []fileSource `toml:"source"`
-	Change []fileChange `toml:"change"`
-}
-
-type fileChange struct {
-	At      int          `toml:"at"`
-	Shuffle bool         `toml:"shuffle"`
-	Source  []fileSource `toml:"source"`
-}
-
-type fileSource struct {
-	Name     *string  `toml:"name"`
-	Rate     *float64 `toml:"rate"`
-	Decay    *float64 `toml:"decay"`
-	Interest *float64 `toml:"interest"`
-	Window   *float64 `toml:"window"`
-	Cost     *float64 `toml:"cost"`
-	Law      *Law     `toml:"law"`
-	Shape    *float64 `toml:"shape"`
-	Batch    *int     `toml:"batch"`
-}
-
-// set overwrites the parameters that the file has.
-func (f *fileSource) set(s *Source) {
-	overwrite(&s.Name, f.Name)
-	overwrite(&s.Rate, f.Rate)
-	overwrite(&s.Decay, f.Decay)
-	overwrite(&s.Interest, f.Interest)
-	overwrite(&s.Window, f.Window)
-	overwrite(&s.Cost, f.Cost)
-	overwrite(&s.Law, f.Law)
-	overwrite(&s.Shape, f.Shape)
-	overwrite(&s.Batch, f.Batch)
-}
-
-func overwrite[V any](to, from *V) {
-	if from != nil {
-		*to = *from
-	}
-}
 
 const (
 	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch"
@@ -76,46 +31,60 @@ func Load(path string) (Instance, error) {
 }
 
 // Unmarshal is Load for the contents of a file; path is what errors call it.
-func Unmarshal(path string, data []byte) (Instance, error) {
-	var f fileInstance
-	if err := DecodeTOML(path, bytes.TrimPrefix(data, []byte("\ufeff")), &f, fileKeys); err != nil {
+func Unmarshal(path string, data []byte) (in Instance, err error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if err := DecodeTOML(path, data, &in, fileKeys); err != nil {
 		return Instance{}, err
 	}
-	if f.Budget == nil || len(f.Source) == 0 {
+	var has struct { // what the file has, which tells what is absent from what is 0
+		ID, Budget any
+		Source     []map[string]any
+		Change     []struct{ Source []map[string]any }
+	}
+	if err := toml.Unmarshal(data, &has); err != nil {
+		return Instance{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if has.Budget == nil || len(has.Source) == 0 {
 		return Instance{}, fmt.Errorf("%s: needed are the key budget and at least one [[source]]", path)
 	}
-	in := Instance{
-		ID:      strings.TrimSuffix(filepath.Base(path), ".toml"),
-		Sources: make([]Source, len(f.Source)),
-		Budget:  *f.Budget,
+	if has.ID == nil {
+		in.ID = strings.TrimSuffix(filepath.Base(path), ".toml")
 	}
-	overwrite(&in.ID, f.ID)
-	seen := make(map[string]int, len(f.Source))
-	for i, s := range f.Source {
-		if s.Name == nil || s.Rate == nil || s.Decay == nil || s.Interest == nil {
+	seen := make(map[string]int, len(in.Sources))
+	for i, given := range has.Source {
+		s := &in.Sources[i]
+		if given["name"] == nil || given["rate"] == nil || given["decay"] == nil || given["interest"] == nil {
 			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest", path, i+1)
 		}
-		if j, ok := seen[*s.Name]; ok {
-			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once", path, j+1, i+1, *s.Name)
+		if j, ok := seen[s.Name]; ok {
+			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once", path, j+1, i+1, s.Name)
 		}
-		seen[*s.Name] = i
-		in.Sources[i] = NewSource("", 0, 0, 0)
-		s.set(&in.Sources[i])
+		seen[s.Name] = i
+		if given["window"] == nil && s.Window == 0 {
+			s.Window = math.Inf(1)
+		}
+		if given["cost"] == nil && s.Cost == 0 {
+			s.Cost = 1
+		}
 	}
-	for _, c := range f.Change {
+	changes := in.Changes
+	in.Changes = nil
+	for k, c := range changes {
 		phases := in.Phases()
 		before := phases[len(phases)-1].Instance.Sources
-		change := Change{At: c.At, Shuffle: c.Shuffle}
-		for _, s := range c.Source {
-			var changed Source
-			overwrite(&changed.Name, s.Name)
-			if i, ok := seen[changed.Name]; ok {
-				changed = before[i]
+		for j, s := range c.Sources {
+			if i, ok := seen[s.Name]; ok {
+				c.Sources[j] = before[i]
 			}
-			s.set(&changed)
-			change.Sources = append(change.Sources, changed)
+			text, err := toml.Marshal(has.Change[k].Source[j])
+			if err == nil {
+				err = toml.Unmarshal(text, &c.Sources[j])
+			}
+			if err != nil {
+				return Instance{}, fmt.Errorf("%s: %w", path, err)
+			}
 		}
-		in.Changes = append(in.Changes, change)
+		in.Changes = append(in.Changes, c)
 	}
 	if err := in.Validate(); err != nil {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
