@@ -27,7 +27,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			"myopic":     func() env.Policy[env.Model] { return NewMyopic(in) },
 			"best":       func() env.Policy[env.Model] { return NewBestSource(in) },
 			"optimum": func() env.Policy[env.Model] {
-				o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
+				o, err := solveOptimum(in, but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,7 +38,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 			t.Run(name+"/"+policy, func(t *testing.T) { envtest.Policy(t, in, build) })
 		}
 		t.Run(name+"/relaxed", func(t *testing.T) {
-			envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] { return must(NewRelaxedControl(in, nil)) })
+			envtest.OverrunPolicy(t, in, func() env.Policy[env.Model] { return must(NewRelaxedControl(in, RelaxedOptions{})) })
 		})
 		t.Run(name+"/round robin", func(t *testing.T) {
 			envtest.Policy(t, in, func() env.Policy[env.Online] { return NewRoundRobin(in.Terms()) })
@@ -60,7 +60,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 // Select writes into what the caller and the policy own.
 func TestPoliciesAllocateNothing(t *testing.T) {
 	in := env.Paper(2)
-	o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
+	o, err := solveOptimum(in, but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-2, 1e-3 }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 		"whittle":    env.NewAgent(NewWhittle(in)),
 		"lagrangian": env.NewAgent(NewLagrangian(in)),
 		"optimum":    env.NewAgent[env.Model](o),
-		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, &RelaxedOptions{Price: 50, First: 1e-9}))),
+		"relaxed":    env.NewAgent(must(NewRelaxedControl(in, RelaxedOptions{Price: 50, First: 1e-9}))),
 		"even":       env.NewAgent(NewEvenSchedule(in)),
 		"stochastic": env.NewAgent(NewStochasticWhittle(in, env.MarksPerItem)),
 	} {

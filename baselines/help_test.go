@@ -15,9 +15,9 @@ func must[T any](v T, err error) T {
 }
 
 // but returns settings with some of them changed.
-func but[S any](s S, change func(s *S)) *S {
+func but[S any](s S, change func(s *S)) S {
 	change(&s)
-	return &s
+	return s
 }
 
 // outcome is what a policy earned over a run, per epoch.

@@ -93,7 +93,7 @@ func TestOptimumAgainstKarp(t *testing.T) {
 			in.Budget = math.Min(in.Budget, s.Cost)
 		}
 		in.Budget += r.Float64() * (in.TotalCost() - in.Budget) * 0.8
-		o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation = 1e-6 }))
+		o, err := solveOptimum(in, but(usualLimits, func(l *limits) { l.truncation = 1e-6 }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 			in.Budget = in.TotalCost()
 		}
 		in = in.MeanDynamics()
-		o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-4, 1e-6 }))
+		o, err := solveOptimum(in, but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-4, 1e-6 }))
 		if err != nil {
 			t.Fatalf("%+v: %v", in, err)
 		}
@@ -176,7 +176,7 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 func TestOptimumRefusesLongWork(t *testing.T) {
 	in := env.Paper(2)
 	small := but(usualLimits, func(l *limits) { l.truncation = 1e-3 })
-	o, err := solveOptimum(in, *small)
+	o, err := solveOptimum(in, small)
 	if err != nil || o.Sweeps < 2 {
 		t.Fatalf("%d sweeps, %v; the test wants an instance of more than one", o.Sweeps, err)
 	}
@@ -194,7 +194,7 @@ func TestOptimumRefusesLongWork(t *testing.T) {
 		{in, 301 * pairs, o.Sweeps, ""},
 	} {
 		small.work = c.work
-		got, err := solveOptimum(c.in, *small)
+		got, err := solveOptimum(c.in, small)
 		if got.Sweeps != c.sweeps || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("work of %.4g allowed: %v after %d sweeps; want %q after %d", c.work, err, got.Sweeps, c.want, c.sweeps)
 		}

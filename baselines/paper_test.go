@@ -78,7 +78,7 @@ func TestPaperWhittleAgainstOptimum(t *testing.T) {
 	for _, c := range []struct{ budget, ofBound, ofOptimum float64 }{{1, 1, 1}, {2, 0.99915, 1}, {3, 1, 1}} {
 		in := env.Paper(c.budget)
 		bound, _ := index.Bound(in)
-		o, err := solveOptimum(in, *but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-6, 1e-8 }))
+		o, err := solveOptimum(in, but(usualLimits, func(l *limits) { l.truncation, l.gap = 1e-6, 1e-8 }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestPaperRelaxedControl(t *testing.T) {
 		exact        bool
 		reward, over float64
 	}{{false, 259.46, 0.37}, {true, 260.71, 0.50}} {
-		p := must(NewRelaxedControl(in, &RelaxedOptions{Exact: c.exact}))
+		p := must(NewRelaxedControl(in, RelaxedOptions{Exact: c.exact}))
 		out := play(t, mean(t, in, true), p, 0, 1000)
 		t.Logf("exact %v: %+v", c.exact, out)
 		if math.Abs(out.reward-c.reward) > 0.005 || math.Abs(out.over-c.over) > 0.005 {

@@ -19,7 +19,7 @@ type QWhittle struct {
 	Explore float64 `toml:"explore"`
 }
 
-// DefaultQWhittle returns the settings that nil stands for.
+// DefaultQWhittle returns the usual settings.
 func DefaultQWhittle() QWhittle { return QWhittle{Fast: .5, Slow: .2, Explore: .05} }
 
 // Validate reports the first setting that is out of its range.
@@ -59,9 +59,8 @@ type qSource struct {
 
 // NewQWhittle returns Whittle-index Q-learning for crawlers that know the terms
 // and nothing else.
-func NewQWhittle(t env.Terms, set *QWhittle, rnd *stream.Rand) (env.Learner[env.Online], error) {
-	s, err := given(set, DefaultQWhittle())
-	if err != nil {
+func NewQWhittle(t env.Terms, s QWhittle, rnd *stream.Rand) (env.Learner[env.Online], error) {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	n := len(t.Costs)

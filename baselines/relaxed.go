@@ -20,7 +20,7 @@ type relaxedControl struct {
 	epoch   float64
 }
 
-// RelaxedOptions are the settings of [NewRelaxedControl]; nil stands for zeros.
+// RelaxedOptions are the settings of [NewRelaxedControl].
 type RelaxedOptions struct {
 	// Price is λ(0), in interest per budget unit; 0 is where one starts who
 	// knows nothing.
@@ -44,9 +44,8 @@ func (s *RelaxedOptions) Validate() error {
 }
 
 // NewRelaxedControl returns the relaxed control of an instance.
-func NewRelaxedControl(in env.Instance, set *RelaxedOptions) (env.Policy[env.Model], error) {
-	s, err := given(set, RelaxedOptions{})
-	if err != nil {
+func NewRelaxedControl(in env.Instance, s RelaxedOptions) (env.Policy[env.Model], error) {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	if s.First == 0 {

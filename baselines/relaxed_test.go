@@ -64,7 +64,7 @@ func TestRelaxedControlMovesThePrice(t *testing.T) {
 	}
 	in.Budget = 3
 	w := mean(t, in, true)
-	p := must(NewRelaxedControl(in, &RelaxedOptions{First: 0.5})).(*relaxedControl)
+	p := must(NewRelaxedControl(in, RelaxedOptions{First: 0.5})).(*relaxedControl)
 	if got := p.Select(nil, &w.View().Model); len(got) != 4 {
 		t.Fatalf("at price 0 sources %v are crawled, want all", got)
 	}
@@ -89,7 +89,7 @@ func TestRelaxedControlReachesTheBound(t *testing.T) {
 		in := env.Paper(m)
 		bound, _ := index.Bound(in)
 		for _, start := range []float64{0, 300} {
-			out := play(t, mean(t, in, true), must(NewRelaxedControl(in, &RelaxedOptions{Price: start, Exact: true})), 0, 50_000)
+			out := play(t, mean(t, in, true), must(NewRelaxedControl(in, RelaxedOptions{Price: start, Exact: true})), 0, 50_000)
 			envtest.Near(t, "cost", out.cost, m, 2e-3)
 			envtest.Near(t, "reward", out.reward, bound, 2e-3)
 		}

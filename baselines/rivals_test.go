@@ -37,8 +37,12 @@ var rivals = []rival{
 	{"Nutch, relative", practised(baselines.NewNutch, true)},
 	{"StormCrawler", practised(baselines.NewStormCrawler, false)},
 	{"StormCrawler, relative", practised(baselines.NewStormCrawler, true)},
-	{"Q-learning", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewQWhittle(t, nil, r) }},
-	{"SALMUT", func(t env.Terms, r *stream.Rand) (online, error) { return baselines.NewSalmut(t, nil, r) }},
+	{"Q-learning", func(t env.Terms, r *stream.Rand) (online, error) {
+		return baselines.NewQWhittle(t, baselines.DefaultQWhittle(), r)
+	}},
+	{"SALMUT", func(t env.Terms, r *stream.Rand) (online, error) {
+		return baselines.NewSalmut(t, baselines.DefaultSalmut(), r)
+	}},
 }
 
 func (r rival) new(t testing.TB, terms env.Terms, seed uint64) online {

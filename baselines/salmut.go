@@ -24,7 +24,7 @@ type Salmut struct {
 	Dual  float64 `toml:"dual"` // scale of d(n) = Dual/⌈n/500⌉^0.9
 }
 
-// DefaultSalmut returns the settings that nil stands for.
+// DefaultSalmut returns the usual settings.
 func DefaultSalmut() Salmut { return Salmut{Kappa: 4, Critic: 1, Actor: .5, Dual: .02} }
 
 // Validate reports the first setting that is out of its range.
@@ -70,9 +70,8 @@ type harvest struct{ crawls, mean float64 }
 
 // NewSalmut returns SALMUT-style threshold learning for crawlers that know the
 // terms and nothing else.
-func NewSalmut(t env.Terms, set *Salmut, rnd *stream.Rand) (env.Learner[env.Online], error) {
-	s, err := given(set, DefaultSalmut())
-	if err != nil {
+func NewSalmut(t env.Terms, s Salmut, rnd *stream.Rand) (env.Learner[env.Online], error) {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	n, round := len(t.Costs), t.Round()

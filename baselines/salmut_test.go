@@ -72,7 +72,7 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 func TestSalmutLearnsThePrice(t *testing.T) {
 	for budget, c := range map[float64]struct{ price, reward float64 }{1: {105.1, 260.39}, 2: {43.6, 338.05}, 3: {18.1, 372.41}} {
 		w := must(env.NewMean(env.Paper(budget), false))
-		l := must(NewSalmut(w.Terms(), nil, stream.New(3, stream.Policy))).(*salmut)
+		l := must(NewSalmut(w.Terms(), DefaultSalmut(), stream.New(3, stream.Policy))).(*salmut)
 		var reward, price float64
 		const epochs, half = 20000, 10000
 		for n := range epochs {

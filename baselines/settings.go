@@ -6,20 +6,7 @@ import (
 )
 
 // The settings of the policies of this package have toml tags, which name the
-// keys of commands. Constructors take nil for the defaults, and return an error
-// for a setting that is out of its range.
-
-// given returns what set points to, or the usual settings where it is nil, and
-// what is wrong with them.
-func given[S any, P interface {
-	*S
-	Validate() error
-}](set P, usual S) (S, error) {
-	if set != nil {
-		usual = *set
-	}
-	return usual, P(&usual).Validate()
-}
+// keys of commands. Constructors return an error for a setting that is out of its range.
 
 // within reports the first figure that is not above lo and at most hi, or not
 // finite.

@@ -20,7 +20,7 @@ func TestBadSettings(t *testing.T) {
 	refuse(NewQWhittle(terms, but(DefaultQWhittle(), func(s *QWhittle) { s.Ages = 1 }), nil))
 	refuse(NewQWhittle(terms, but(DefaultQWhittle(), func(s *QWhittle) { s.Explore = 2 }), nil))
 	refuse(NewSalmut(terms, but(DefaultSalmut(), func(s *Salmut) { s.Dual = math.NaN() }), nil))
-	refuse(NewRelaxedControl(env.Paper(1), &RelaxedOptions{First: -1}))
+	refuse(NewRelaxedControl(env.Paper(1), RelaxedOptions{First: -1}))
 }
 
 // What a caller does wrong panics.

@@ -22,7 +22,7 @@ func TestUnaffordable(t *testing.T) {
 	// Nor do the policies that are not held to it at each epoch look at it, or
 	// the exact optimum at its ages.
 	earn := func(in env.Instance) float64 {
-		return play(t, mean(t, in, true), must(NewRelaxedControl(in, nil)), 0, 500).reward
+		return play(t, mean(t, in, true), must(NewRelaxedControl(in, RelaxedOptions{})), 0, 500).reward
 	}
 	if x, y := earn(in), earn(with); x != y {
 		t.Errorf("the relaxed control earns %v with the dear source, %v without", y, x)

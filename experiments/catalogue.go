@@ -198,7 +198,7 @@ var policies = slices.Concat([]Entry{
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
 	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
 		baselines.RelaxedOptions{}, func(k Inputs, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
-			return baselines.NewRelaxedControl(k.Instance, s)
+			return baselines.NewRelaxedControl(k.Instance, *s)
 		}),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
@@ -211,11 +211,11 @@ var policies = slices.Concat([]Entry{
 		}),
 	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
 		baselines.DefaultQWhittle(), func(k Inputs, s *baselines.QWhittle) (env.Policy[env.Online], error) {
-			return baselines.NewQWhittle(k.Terms, s, k.Rand)
+			return baselines.NewQWhittle(k.Terms, *s, k.Rand)
 		}),
 	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds"},
 		baselines.DefaultSalmut(), func(k Inputs, s *baselines.Salmut) (env.Policy[env.Online], error) {
-			return baselines.NewSalmut(k.Terms, s, k.Rand)
+			return baselines.NewSalmut(k.Terms, *s, k.Rand)
 		}),
 },
 	practice("miniflux", baselines.NewEntryFrequency),

@@ -228,15 +228,15 @@ func TestPolicySettings(t *testing.T) {
 			return agent(forecast.New(k.Terms, &s))
 		}, map[string]any{"optimism": 0.}},
 		{"q-whittle", func(k Inputs) (env.Agent, learner.Learner, error) {
-			return agent(baselines.NewQWhittle(k.Terms, nil, k.Rand))
+			return agent(baselines.NewQWhittle(k.Terms, baselines.DefaultQWhittle(), k.Rand))
 		},
 			map[string]any{"ages": 5, "fast": .1, "slow": .9, "explore": .5}},
 		{"salmut", func(k Inputs) (env.Agent, learner.Learner, error) {
-			return agent(baselines.NewSalmut(k.Terms, nil, k.Rand))
+			return agent(baselines.NewSalmut(k.Terms, baselines.DefaultSalmut(), k.Rand))
 		},
 			map[string]any{"ages": 5, "kappa": 9., "critic": .1, "actor": .1, "dual": .5}},
 		{"relaxed", func(k Inputs) (env.Agent, learner.Learner, error) {
-			return agent(baselines.NewRelaxedControl(k.Instance, nil))
+			return agent(baselines.NewRelaxedControl(k.Instance, baselines.RelaxedOptions{}))
 		},
 			map[string]any{"price": 90., "first": 3., "exact": true}},
 	} {
