@@ -5,9 +5,6 @@
 //	go run ./cmd/bench -random 50,10,30
 //	go run ./cmd/bench -trace posts.csv.gz -epoch 1h -decay 0.175 -budget 5
 //	go run ./cmd/bench -preset papers
-//
-// Results go to stdout, progress to stderr. It exits with 0 when all went
-// well, 2 when it was called wrongly, 1 when something else failed.
 package main
 
 import (

@@ -4,9 +4,6 @@
 //	go run ./cmd/train -steps 10000
 //	go run ./cmd/train -instance lognormal:50 -budget 10
 //	go run ./cmd/train -trace posts.csv.gz -epoch 1h -decay 0.175 -budget 5
-//
-// Results go to stdout, progress to stderr. It exits with 0 when all went
-// well, 2 when it was called wrongly, 1 when something else failed.
 package main
 
 import (

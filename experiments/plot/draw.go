@@ -96,11 +96,8 @@ func (a *Axis) place(v float64) float64 {
 	return v
 }
 
-// decades are the ticks of an axis of logarithms.
-type decades struct{}
-
-// Ticks implements plot.Ticker.
-func (decades) Ticks(lo, hi float64) []plot.Tick {
+// decades returns the ticks of an axis of logarithms.
+func decades(lo, hi float64) []plot.Tick {
 	ticks := plot.LogTicks{Prec: -1}.Ticks(math.Pow(10, lo), math.Pow(10, hi))
 	for i := range ticks {
 		ticks[i].Value = math.Log10(ticks[i].Value)
@@ -117,7 +114,7 @@ func (a *Axis) style(to *plot.Axis) {
 	case a.Names != nil:
 		to.Tick.Marker, to.Tick.Length = names(a.Names), 0
 	case a.Log:
-		to.Tick.Marker = decades{}
+		to.Tick.Marker = plot.TickerFunc(decades)
 	}
 }
 
