@@ -63,26 +63,6 @@ func newCatalog(rec *env.Recording) catalog {
 	return c
 }
 
-// contents is what a recording holds.
-type contents struct {
-	Sources, Items int
-	Days           float64
-	Never          int      // sources without any item
-	Uneven         bool     // items differ in utility
-	Outliers       []string // date and source of the items that are left out, since they are dated far from the rest
-}
-
-// contents tells what a recording holds.
-func (c catalog) contents(rec *env.Recording, outliers []string) contents {
-	out := contents{Sources: len(c), Items: rec.Rows, Days: float64(rec.Last-rec.First) / day, Uneven: rec.Uneven(), Outliers: outliers}
-	for _, published := range c {
-		if len(published) == 0 {
-			out.Never++
-		}
-	}
-	return out
-}
-
 // between returns what source i published from one time until before another.
 func (c catalog) between(i int, from, to float64) []publication {
 	place := func(t float64) int {

@@ -59,6 +59,19 @@ func signed(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 // enough to earn what is earned now.
 func (a *Answer) AtLeast() bool { return a.Fewer >= 1-shares[0] }
 
+// Silent returns how many sources published nothing.
+func (a *Answer) Silent() (n int) {
+	for _, published := range a.catalog {
+		if len(published) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Days returns how long the log lasts.
+func (a *Answer) Days() float64 { return float64(a.Log.Last-a.Log.First) / day }
+
 // What is measured: from when to when, in how many epochs of which length.
 func (a *Answer) From() time.Time      { return unix(a.window.from) }
 func (a *Answer) To() time.Time        { return unix(a.window.to) }
@@ -72,7 +85,7 @@ func (a *Answer) Page() *report.Page {
 	})
 	return &report.Page{
 		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
-		Notes: []string{sentence("log", a.Contents)}, Footnotes: []string{method},
+		Notes: []string{sentence("log", a)}, Footnotes: []string{method},
 		Sections: []report.Section{
 			{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.figure()}, Notes: []string{sentence("schedules", a)}},
 			a.fewer(),
@@ -140,7 +153,7 @@ func (a *Answer) Document() result.Document {
 		HalfLife hours      `json:"half_life_hours"`
 		Half     []schedule `json:"second_half"`
 	}{
-		result.Report{Instance: a.Name, Algorithm: a.learner.Name, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
+		result.Report{Instance: a.Name, Algorithm: theLearner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
 		hours(a.HalfLife), a.SecondHalf,
 	}

@@ -55,11 +55,12 @@ type Question struct {
 // filled in.
 type Answer struct {
 	Question
-	Name     string // of the log
-	Now      string // what is done now
-	Never    bool   // what items are worth is never told
-	Contents contents
-	Budget   int // crawls per epoch
+	Name     string   // of the log
+	Now      string   // what is done now
+	Never    bool     // what items are worth is never told
+	Uneven   bool     // items differ in utility
+	Outliers []string // date and source of the items that are left out, since they are dated far from the rest
+	Budget   int      // crawls per epoch
 
 	Rows []schedule // now, learning, and what they are compared with
 	// Gain is what the learner earns over what is earned now, less 1; its
@@ -78,7 +79,6 @@ type Answer struct {
 	SecondHalf []schedule
 
 	catalog catalog
-	learner *experiments.Entry
 	window  window
 	middle  int // the epoch at which the second half of the recording begins
 }
@@ -98,6 +98,9 @@ type part struct{ Crawls, PerHour, Interest float64 }
 // Rules are the schedulers of feed readers and crawlers that the learner is
 // compared with.
 var Rules = []string{"miniflux", "miniflux-relative", "nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative"}
+
+// theLearner is the name of the learner.
+const theLearner = "forecast"
 
 var shares = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
 
@@ -130,9 +133,8 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if q.Log.Rows == 0 {
 		return nil, fmt.Errorf("%s: nothing was published from %v to %v", q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
 	}
-	a := &Answer{Question: q, Name: Name(q.Log.Path), catalog: newCatalog(q.Log)}
-	a.Contents, a.Never = a.catalog.contents(q.Log, outliers), never
-	if !a.Contents.Uneven {
+	a := &Answer{Question: q, Name: Name(q.Log.Path), Never: never, Uneven: q.Log.Uneven(), Outliers: outliers, catalog: newCatalog(q.Log)}
+	if !a.Uneven {
 		a.Late = 0 // there is nothing to become known
 	}
 	if err := a.fixPace(ctx); err != nil {
@@ -198,7 +200,8 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 		a.Now = "the crawls of the file"
 	case a.Rule != "" && a.Rate == 0:
 		a.Now = "intervals as " + a.Rule + " sets them"
-		if a.Crawls, err = a.alone(ctx); err != nil {
+		look := window{first, first, last, 300, n} // every five minutes for sources that are due
+		if a.Crawls, err = a.play(ctx, look, a.Rule, nil); err != nil {
 			return err
 		}
 	case a.Rule != "":
@@ -217,9 +220,6 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
 		}
 	}
-	if a.learner, err = experiments.Find("forecast"); err != nil {
-		return err
-	}
 	length, budget := pace(n, a.Rate)
 	a.Budget = budget
 	if budget >= n {
@@ -237,7 +237,7 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 	switch {
 	case a.Crawls != nil:
 	case a.Rule != "":
-		a.Crawls, err = a.policy(ctx, a.Rule)
+		a.Crawls, err = a.play(ctx, a.window, a.Rule, nil)
 	default:
 		a.Crawls = inTurn(n, 3600*float64(n)/a.Rate, a.window.from, a.window.to)
 	}

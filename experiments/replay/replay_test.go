@@ -210,8 +210,8 @@ func TestAnswer(t *testing.T) {
 	if !(a.Fewer > .05 && a.Fewer < .9) {
 		t.Errorf("%v fewer crawls", a.Fewer)
 	}
-	if !a.Contents.Uneven || a.Contents.Never != 0 || a.Contents.Sources != 30 {
-		t.Errorf("%+v", a.Contents)
+	if !a.Uneven || a.Silent() != 0 || len(a.Log.Names) != 30 {
+		t.Error(sentence("log", a))
 	}
 	var one, two bytes.Buffer
 	q.Workers = 2
@@ -259,8 +259,8 @@ func TestNowFromFile(t *testing.T) {
 	}
 	a := ask(t, Question{Log: all, HalfLife: 4, Crawls: crawls, Seed: 1, Workers: 2})
 	turn := ask(t, Question{Log: all, HalfLife: 4, Rate: 2.1, Seed: 1, Workers: 2})
-	if a.Contents.Never != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/turn.Rows[0].Interest-1) > .01 {
-		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Contents.Never, a.Rate, a.Rows[0].Interest, turn.Rows[0].Interest)
+	if a.Silent() != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/turn.Rows[0].Interest-1) > .01 {
+		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Silent(), a.Rate, a.Rows[0].Interest, turn.Rows[0].Interest)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := items[name] / a.Contents.Days / 24; math.Abs(b.Items/want-1) > .3 || math.Abs(b.HalfLife.Hours()/4-1) > .3 {
+		if want := items[name] / a.Days() / 24; math.Abs(b.Items/want-1) > .3 || math.Abs(b.HalfLife.Hours()/4-1) > .3 {
 			t.Errorf("%s: %v items per hour with a half-life of %v; want %v and 4h", name, b.Items, b.HalfLife, want)
 		}
 	}
@@ -397,17 +397,17 @@ func TestDates(t *testing.T) {
 			t.Errorf("%s earns %v; without bad dates %v", clean.Rows[k].Policy, bad.Rows[k].Interest, clean.Rows[k].Interest)
 		}
 	}
-	if text := sentence("log", bad.Contents); !strings.Contains(text, "3 items dated far from the rest are left out: 1970-01-01 of a, 2000-01-01 of b, 2024-02-01 of c.") {
+	if text := sentence("log", bad); !strings.Contains(text, "3 items dated far from the rest are left out: 1970-01-01 of a, 2000-01-01 of b, 2024-02-01 of c.") {
 		t.Error(text)
 	}
 	first, last := int64(1_700_000_000), int64(1_700_700_000)
 	q.First, q.Last = &first, &last
-	if a := ask(t, q); a.Contents.Items != 1000 || a.Contents.Outliers != nil {
-		t.Errorf("%+v; want the items of the first half", a.Contents)
+	if a := ask(t, q); a.Log.Rows != 1000 || a.Outliers != nil {
+		t.Errorf("%s; want the items of the first half", sentence("log", a))
 	}
 	last = 1_710_000_000
-	if a := ask(t, q); a.Contents.Items != 2001 {
-		t.Errorf("%+v; want all items from the first of the rest on", a.Contents)
+	if a := ask(t, q); a.Log.Rows != 2001 {
+		t.Errorf("%s; want all items from the first of the rest on", sentence("log", a))
 	}
 	for _, c := range []struct {
 		first, last int64
@@ -453,7 +453,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if a.Contents.Uneven {
+	if a.Uneven {
 		t.Error("all items are worth the same")
 	}
 	if len(all) != 4 || len(all[0].Figures) != 1 {

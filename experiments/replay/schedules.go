@@ -68,26 +68,20 @@ func inTurn(n int, period, from, to float64) (all []Crawl) {
 	}
 }
 
-// alone returns the crawls that a rule makes of itself, which looks every five
-// minutes for sources that are due.
-func (a *Answer) alone(ctx context.Context) ([]Crawl, error) {
-	const look = 300
-	first := float64(a.Log.First)
-	last := first + math.Floor(float64(a.Log.Last-a.Log.First)/look)*look
-	w := window{begin: first, from: first, to: last, length: look, budget: len(a.Log.Names)}
-	e, err := experiments.Find(a.Rule)
+// play runs a learner or policy of the catalogue in the replayed window from its
+// beginning, and returns its crawls. A rule that may crawl all sources at once crawls
+// those that are due. watch, if not nil, is told after each epoch how many have been
+// played, the learner, and the world.
+func (a *Answer) play(ctx context.Context, w window, name string, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
+	e, err := experiments.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	settings := e.Settings(e.FirstLevel()).(*baselines.Practice)
-	settings.Due = true
-	return a.play(ctx, w, e, settings, nil)
-}
-
-// play runs a learner or policy in the replayed window from its beginning, and
-// returns its crawls. watch, if not nil, is told after each epoch how many have
-// been played, the learner, and the world.
-func (a *Answer) play(ctx context.Context, w window, e *experiments.Entry, settings any, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
+	var settings any // the defaults
+	if w.budget == len(a.Log.Names) {
+		settings = e.Settings(e.FirstLevel())
+		settings.(*baselines.Practice).Due = true
+	}
 	in := a.hindsight(w)
 	log := a.Log.Between(int64(w.begin), int64(w.to))
 	var played env.World
@@ -98,14 +92,14 @@ func (a *Answer) play(ctx context.Context, w window, e *experiments.Entry, setti
 				Epoch: seconds(w.length), Decay: math.Ln2 / a.HalfLife, Budget: in.Budget,
 				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
-			if played = world; err == nil && !slices.Contains(Rules, e.Name) {
+			if played = world; err == nil && !slices.Contains(Rules, name) {
 				played = &bounded{world, a.newWaits(w)}
 			}
 			return played, err
 		},
 	}
 	var crawls []Crawl
-	_, err := scene.Play(ctx, experiments.Play{
+	_, err = scene.Play(ctx, experiments.Play{
 		Entry: e, Settings: settings, Level: e.FirstLevel(), Seed: a.Seed, Evaluation: -1,
 		Watch: func(trainee learner.Learner) experiments.Watcher {
 			return func(n int, _ float64, got []env.Crawled) error {
@@ -204,19 +198,10 @@ func (a *Answer) hindsight(w window) env.Instance {
 	return in
 }
 
-// policy returns the crawls of a policy of the catalogue.
-func (a *Answer) policy(ctx context.Context, name string) ([]Crawl, error) {
-	e, err := experiments.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	return a.play(ctx, a.window, e, nil, nil)
-}
-
 // compare fills the row of a policy that is compared with the learner.
 func (a *Answer) compare(ctx context.Context, k int) error {
 	row := &a.Rows[k]
-	crawls, err := a.policy(ctx, row.Policy)
+	crawls, err := a.play(ctx, a.window, row.Policy, nil)
 	*row = a.row(row.Policy, crawls, a.window)
 	return err
 }
@@ -227,7 +212,7 @@ func (a *Answer) withFewer(ctx context.Context, k int) error {
 	w := a.window
 	w.length = math.Round(w.length / shares[k])
 	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
-	crawls, err := a.play(ctx, w, a.learner, nil, nil)
+	crawls, err := a.play(ctx, w, theLearner, nil)
 	earned := a.catalog.measure(crawls, w, a.HalfLife, a.Shows).Interest
 	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
 	return err
@@ -239,7 +224,7 @@ func (a *Answer) withFewer(ctx context.Context, k int) error {
 func (a *Answer) learn(ctx context.Context) error {
 	w := a.window
 	var half, learned env.Agent
-	crawls, err := a.play(ctx, w, a.learner, nil, func(epochs int, l learner.Learner, played env.World) (err error) {
+	crawls, err := a.play(ctx, w, theLearner, func(epochs int, l learner.Learner, played env.World) (err error) {
 		switch epochs {
 		case a.middle:
 			half = l.Frozen()
@@ -266,7 +251,7 @@ func (a *Answer) learn(ctx context.Context) error {
 
 // state returns the learner as it ends, as a program that crawls takes it up.
 func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
-	o := learner.CrawlerOptions{Learner: a.learner.Name, HalfLife: seconds(3600 * a.HalfLife)}
+	o := learner.CrawlerOptions{Learner: theLearner, HalfLife: seconds(3600 * a.HalfLife)}
 	c, err := learner.Continue(o, played.Terms(), l, &played.View().Online)
 	if err != nil {
 		return nil, err
