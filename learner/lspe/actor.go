@@ -15,6 +15,7 @@ const (
 	mostShare  = .25
 	leastDraw  = .01
 	mostSlope  = 10 // of κ, for a threshold of 1
+	clarity    = .3 // prices per standard deviation of a harvest that count a cycle in full
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
 	trust = 2
@@ -66,14 +67,20 @@ func (l *Learner) most() float64 {
 
 func clip(v float64) float64 { return max(-1, min(1, v)) }
 
-// slope returns κ of a source,
+// slope returns κ of source i,
 //
-//	κ = min(KappaMax, Kappa √(1 + k/KappaOver), 10θ),
+//	κ = min(KappaMax, Kappa √(1 + kμ/KappaOver), 10θ),  μ = min(1, .3 max(λC, X̄/10)/σ),
 //
-// so that the noise always moves crawls by an epoch: what is crawled at one age only
+// σ being the standard deviation of its harvests: the less a harvest tells of the
+// price, the longer the noise varies the ages of crawls, whose harvests show the slope
+// of the curve. It always moves crawls by an epoch: what is crawled at one age only
 // shows nothing of the others.
-func (l *Learner) slope(s *Source) float64 {
-	return min(l.set.slope(s.Cycles), mostSlope*s.Theta)
+func (l *Learner) slope(i int) float64 {
+	s, tells := &l.src[i], 1.
+	if mean := s.Harvests[0]; s.Cycles > judged && s.Dispersion*mean > 0 {
+		tells = min(1, clarity*max(l.price*l.costs[i], mean/10)/math.Sqrt(s.Dispersion*mean))
+	}
+	return min(l.set.slope(float64(s.Cycles)*tells), mostSlope*s.Theta)
 }
 
 // draw draws the noise L of a source's next cycle, logistic, so that it is
@@ -89,8 +96,7 @@ func (l *Learner) draw(s *Source) {
 
 // reach returns θe^(−L/κ), the age + ½ at which the source is due.
 func (l *Learner) reach(i int, noise float64) float64 {
-	s := &l.src[i]
-	return s.Theta * math.Exp(-noise/l.slope(s))
+	return l.src[i].Theta * math.Exp(-noise/l.slope(i))
 }
 
 // standing returns how a source stands, by

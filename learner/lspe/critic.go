@@ -68,9 +68,10 @@ const (
 // crawled at two ages only they alone say what it brings at the ages beside these:
 // left to the polynomials, a source worth fifty times the price at age 1 may be
 // crawled at age 2 for good.
-func (l *Learner) pseudoCycles(s *Source, z *[2*degree + 1]float64, x *[degree + 1]float64) {
+func (l *Learner) pseudoCycles(i int, z *[2*degree + 1]float64, x *[degree + 1]float64) {
+	s := &l.src[i]
 	share := pseudoWeight / float64(s.Cycles) / 4
-	wide := math.Exp(1 / min(l.slope(s), 2*s.Theta))
+	wide := math.Exp(1 / min(l.slope(i), 2*s.Theta))
 	level, cube := l.level(s), wide*wide*wide
 	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
 		age := max(1, math.Round(s.Theta*factor-half))
@@ -99,7 +100,7 @@ func (l *Learner) evaluate(i int) {
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.Powers[:])
 	x := s.Harvests
-	l.pseudoCycles(s, &z, &x)
+	l.pseudoCycles(i, &z, &x)
 	span := s.Unit * z[1]
 	eta, work := x[0]/span, cost*z[0]/span
 
@@ -182,7 +183,7 @@ func step(w, v []float64, g *[degree][critic.Most]float64) {
 // actor moves the crawls.
 func (l *Learner) Index(i int) float64 {
 	s, cost := &l.src[i], l.costs[i]
-	kappa := l.slope(s)
+	kappa := l.slope(i)
 	wide := math.Exp(1 / kappa)
 	eta, work := s.eta(), cost/s.span()
 	var ax, ac float64

@@ -55,7 +55,7 @@ func TestCriticAgainstDense(t *testing.T) {
 			all = append(all, cycle{c[0], c[1], b})
 		}
 		for _, e := range []float64{-3, -1, 1, 3} {
-			age := max(1, math.Round(s.Theta*math.Exp(e/min(l.slope(s), 2*s.Theta))-half))
+			age := max(1, math.Round(s.Theta*math.Exp(e/min(l.slope(0), 2*s.Theta))-half))
 			all = append(all, cycle{age, l.level(s) * l.pooled.at(age), pseudoWeight / float64(len(cycles)) / 4})
 		}
 		var epochs, harvest, weight float64

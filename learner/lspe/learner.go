@@ -189,14 +189,14 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 
 // weight returns how much a cycle counts,
 //
-//	b = max(b(k), min(½, |ln(S̄/θ)|⁵))
+//	b = max(b(k), min(½, |ln(S̄/θ)|³))
 //
 // S̄ being the mean length of the cycles so far. Cycles of another threshold say little
 // of the present one: once the actor has left them behind they are forgotten, and
 // at a threshold that stays the second term is 0.
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(s.span() / s.Theta))
-	return max(l.set.B.At(int(s.Cycles)), min(.5, math.Pow(left, 5)))
+	return max(l.set.B.At(int(s.Cycles)), min(.5, left*left*left))
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.

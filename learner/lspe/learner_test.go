@@ -52,13 +52,15 @@ func TestTimeScales(t *testing.T) {
 	}
 }
 
-// TestRescale: what is learned of a source is linear in its harvests.
+// TestRescale: what is learned of a source is linear in its harvests, where the price
+// is told in the same unit.
 func TestRescale(t *testing.T) {
 	in := env.Paper(1)
 	l := newLearner(t, in, 1, nil)
 	newHarvests(in, 1).learn(l, 200)
 	before := l.Index(0)
 	l.Rescale(0, 3)
+	l.price *= 3
 	if after := l.Index(0); math.Abs(after/before-3) > 1e-12 {
 		t.Errorf("an index of %v is %v after its harvests were tripled", before, after)
 	}

@@ -78,6 +78,6 @@ func (s *Settings) Validate() error {
 }
 
 // slope returns κ after k cycles.
-func (s *Settings) slope(k int32) float64 {
-	return min(s.KappaMax, s.Kappa*math.Sqrt(1+float64(k)/s.KappaOver))
+func (s *Settings) slope(k float64) float64 {
+	return min(s.KappaMax, s.Kappa*math.Sqrt(1+k/s.KappaOver))
 }
