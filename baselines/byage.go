@@ -39,7 +39,7 @@ func (f ageIndex) firstAge(i int, level float64) int {
 type byAge struct {
 	sel   *Selector
 	index ageIndex
-	pack  bool // the crawls of an epoch are chosen by Pack
+	pack  bool // the crawls of an epoch are chosen by the selector's pack
 
 	awake []candidate
 	ring  *ring.Ring // nil where all sources are awake for ever

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	reopened = 8  // crawls at the end of the budget that Pack chooses anew
+	reopened = 8  // crawls at the end of the budget that are chosen anew
 	packed   = 16 // sources among which it chooses
 
 	// By what share a set must be better to be looked for: among sources alike
@@ -26,20 +26,17 @@ type ending struct {
 	most        float64
 }
 
-// Pack appends a set of sources that fits into the budget, as Top does. Where
-// costs differ, Top's order leaves budget unused or spends it on poor sources.
-// So the crawls at the end of the budget, the last of Top's order that fit and
+// pack appends a set of the candidates that fits into the budget, as top does, and
+// changes their order. Where costs differ, top's leaves budget unused or spends it on
+// poor sources. So the crawls at the end of the budget, the last of that order that fit and
 // the first that do not, are chosen anew as the set with the greatest, to 1 part
 // in 1000,
 //
 //	Σ C key(i)
 //
 // within what the crawls before them leave: a knapsack of at most 16 sources. What
-// then still fits is added in Top's order. Where all crawls cost the same, or groups
-// are limited, Pack is Top.
-func (s *Selector) Pack(dst []int, key []float64) []int { return s.pack(dst, s.candidates(key)) }
-
-// pack is Pack of the candidates, and changes their order.
+// then still fits is added in top's order. Where all crawls cost the same, or groups
+// are limited, pack is top.
 func (s *Selector) pack(dst []int, all []candidate) []int {
 	if s.equal || s.grouped() {
 		return s.top(dst, all)

@@ -120,8 +120,8 @@ func (s *Selector) add(key float64, id int32) {
 // never chosen. It panics if there is not one key per source.
 func (s *Selector) Top(dst []int, key []float64) []int { return s.top(dst, s.candidates(key)) }
 
-// Among appends the chosen of some sources to dst, as Pack does; key[k] is that of
-// source ids[k].
+// Among appends the chosen of some sources to dst; key[k] is that of source ids[k].
+// Where costs differ, the last crawls of the budget are those that bring the most.
 func (s *Selector) Among(dst []int, ids []int32, key []float64) []int {
 	s.startList()
 	for k, i := range ids {

@@ -98,7 +98,7 @@ func BenchmarkSelector(b *testing.B) {
 	}
 }
 
-// Pack is within the budget and leaves no room for what it passed over, is worth
+// A pack is within the budget and leaves no room for what it passed over, is worth
 // no less than Top, and among few sources the most of all sets; where costs are
 // equal it is Top.
 func TestPack(t *testing.T) {
@@ -114,7 +114,7 @@ func TestPack(t *testing.T) {
 		sel := NewSelector(costs, budget)
 		for range 2 { // the scratch space is used again
 			key := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-2, 4), rapid.SampledFrom([]float64{1, math.NaN(), math.Inf(-1), 1e300})), n, n).Draw(t, "keys")
-			got, top := sel.Pack([]int{-7}, key)[1:], sel.Top(nil, key)
+			got, top := sel.pack([]int{-7}, sel.candidates(key))[1:], sel.Top(nil, key)
 			var cost float64
 			in := make([]bool, n)
 			for _, i := range got {
@@ -167,7 +167,7 @@ func TestPack(t *testing.T) {
 // A first visit, a key of +Inf, stays whatever else would fill the budget.
 func TestPackFirstVisits(t *testing.T) {
 	sel := NewSelector([]float64{2, 3, 1, 1, 1}, 3)
-	if got := sel.Pack(nil, []float64{math.Inf(1), 9, 8, 7, 6}); !slices.Equal(got, []int{0, 2}) {
+	if got := sel.pack(nil, sel.candidates([]float64{math.Inf(1), 9, 8, 7, 6})); !slices.Equal(got, []int{0, 2}) {
 		t.Errorf("chose %v; want 0 and 2", got)
 	}
 }

@@ -126,8 +126,8 @@ func NewWhittle(in env.Instance) env.Policy[env.Model] {
 	return NewByAge(in.Terms(), whittleAt(in))
 }
 
-// NewWhittlePacked is NewWhittle with the crawls of an epoch chosen by
-// [Selector.Pack], which matters where costs differ.
+// NewWhittlePacked is NewWhittle with the crawls of an epoch packed into the budget,
+// which matters where costs differ.
 func NewWhittlePacked(in env.Instance) env.Policy[env.Model] {
 	p := newByAge(in.Terms(), whittleAt(in), fewAreCrawled(in.Terms()))
 	p.pack = true

@@ -124,7 +124,7 @@ var lspeKind = Kind{
 	},
 	New: func(g Inputs, settings any) (Learner, error) {
 		if s, ok := settings.(*observed.Settings); ok {
-			l, err := observed.New(g.Terms, s, g.Rand)
+			l, err := observed.New(g.Terms, *s, g.Rand)
 			return lspeObserved{l}, err
 		}
 		l, err := lspe.New(g.Terms, settings.(*lspe.Settings), g.Rand)

@@ -49,18 +49,11 @@ type Learner struct {
 
 var _ env.Learner[env.Observed] = (*Learner)(nil)
 
-// New returns the learner for sources of which it is told these terms; nil
-// settings are [DefaultSettings]. It explores with draws from r.
-func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
-	s := DefaultSettings()
-	if set != nil {
-		s = *set
-	}
+// New returns the learner for sources of which it is told these terms. It explores
+// with draws from r.
+func New(t env.Terms, s Settings, r *stream.Rand) (*Learner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
-	}
-	if r == nil {
-		panic("observed: no random stream")
 	}
 	n := len(t.Costs)
 	l := &Learner{

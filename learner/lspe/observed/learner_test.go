@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -23,7 +24,8 @@ var full = flag.Bool("full", false, "run all instances and ablations, and print 
 
 func build(t testing.TB, in env.Instance, set *Settings, seed uint64) *Learner {
 	t.Helper()
-	l, err := New(in.Terms(), set, stream.New(seed, stream.Policy))
+	usual := DefaultSettings()
+	l, err := New(in.Terms(), *cmp.Or(set, &usual), stream.New(seed, stream.Policy))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type Settings struct {
 	KappaMax  float64 `toml:"kappa_max"`
 }
 
-// DefaultSettings returns the settings that nil stands for.
+// DefaultSettings returns the usual settings.
 func DefaultSettings() Settings {
 	return Settings{
 		Features: 2, Gamma: .5, Critic: "lspe",
