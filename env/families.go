@@ -181,17 +181,16 @@ func (in Instance) WithLaw(law string, seed uint64) Instance {
 	}
 	draw := drawers(seed)
 	in.ID += "/" + law
-	in.Sources = slices.Clone(in.Sources)
-	for i := range in.Sources {
-		variant(&in.Sources[i], draw)
-	}
-	in.Changes = slices.Clone(in.Changes)
-	for k := range in.Changes {
-		c := &in.Changes[k]
-		c.Sources = slices.Clone(c.Sources)
-		for i := range c.Sources {
-			variant(&c.Sources[i], draw)
+	changed := func(sources []Source) []Source {
+		sources = slices.Clone(sources)
+		for i := range sources {
+			variant(&sources[i], draw)
 		}
+		return sources
+	}
+	in.Sources, in.Changes = changed(in.Sources), slices.Clone(in.Changes)
+	for k := range in.Changes {
+		in.Changes[k].Sources = changed(in.Changes[k].Sources)
 	}
 	return in
 }

@@ -22,16 +22,7 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 	known := make(map[int][]late) // by the epoch of the decision before which it is
 	report, guess := a.report, func(int, float64) float64 { return math.NaN() }
 	if report == nil {
-		m := newMeanWorths(in)
-		guess = func(i int, age float64) float64 { return m.mean(i) * math.Exp(-in.Sources[i].Decay*age) }
-		report = func(i int, it Item) {
-			before := m.mean(i)
-			m.sum[i] += it.Interest * math.Exp(in.Sources[i].Decay*it.Age)
-			m.items[i]++
-			if a.rescale != nil && before > 0 {
-				a.rescale(i, m.mean(i)/before)
-			}
-		}
+		report, guess = a.meanWorths(in)
 	}
 	b := a
 	b.update = func(crawls []Crawled, next *Observed) {
@@ -62,18 +53,23 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 	return b
 }
 
-// meanWorths is what the known items of each source were worth in the mean when they
-// were published. The mean of the instance counts as one item more of each source.
-type meanWorths struct{ sum, items []float64 }
-
-func newMeanWorths(in Instance) *meanWorths {
+// meanWorths returns what takes in the known items of each source and what they were
+// worth in the mean when they were published, and what tells from that the interest of
+// one of any age. The mean of the instance counts as one item more of each source.
+func (a Agent) meanWorths(in Instance) (report func(i int, it Item), guess func(i int, age float64) float64) {
 	var inflow, rate float64
 	for _, s := range in.Sources {
 		inflow, rate = inflow+s.Rate*s.Interest, rate+s.Rate
 	}
 	n := len(in.Sources)
-	return &meanWorths{slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n), slices.Repeat([]float64{1}, n)}
+	sum, items := slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n), slices.Repeat([]float64{1}, n)
+	report = func(i int, it Item) {
+		before := sum[i] / items[i]
+		sum[i] += it.Interest * math.Exp(in.Sources[i].Decay*it.Age)
+		items[i]++
+		if a.rescale != nil && before > 0 {
+			a.rescale(i, sum[i]/items[i]/before)
+		}
+	}
+	return report, func(i int, age float64) float64 { return sum[i] / items[i] * math.Exp(-in.Sources[i].Decay*age) }
 }
-
-// mean returns what an item of source i is worth when it is published.
-func (m *meanWorths) mean(i int) float64 { return m.sum[i] / m.items[i] }

@@ -240,12 +240,8 @@ func (s *Scene) Believe(name string) error {
 	if err != nil {
 		return err
 	}
-	same := len(in.Sources) == len(s.Instance.Sources)
-	for i := 0; same && i < len(in.Sources); i++ {
-		a, b := in.Sources[i], s.Instance.Sources[i]
-		same = a.Name == b.Name && a.Cost == b.Cost
-	}
-	if !same {
+	same := func(a, b env.Source) bool { return a.Name == b.Name && a.Cost == b.Cost }
+	if !slices.EqualFunc(in.Sources, s.Instance.Sources, same) {
 		return fmt.Errorf("%s has other sources or costs than %s; allowed is an instance of the same", name, s.Instance.ID)
 	}
 	s.Believed = &in

@@ -72,7 +72,50 @@ type Kind struct {
 }
 
 // Kinds are all kinds; the first is the default.
-var Kinds = []Kind{lspeKind, forecastKind, paperKind}
+var Kinds = []Kind{
+	{ // where nothing is known but costs and budget, and where the true state is seen beside
+		Name:   "lspe",
+		About:  "the LSPE(0) actor-critic with a price for the budget",
+		Levels: []env.Level{env.LevelOnline, env.LevelObserved},
+		Settings: func(level env.Level) any {
+			if level == env.LevelObserved {
+				s := observed.DefaultSettings()
+				return &s
+			}
+			s := lspe.DefaultSettings()
+			return &s
+		},
+		New: func(g Inputs, settings any) (Learner, error) {
+			if s, ok := settings.(*observed.Settings); ok {
+				l, err := observed.New(g.Terms, *s, g.Rand)
+				return lspeObserved{l}, err
+			}
+			l, err := lspe.New(g.Terms, settings.(*lspe.Settings), g.Rand)
+			return lspeOnline{l}, err
+		},
+	},
+	{ // where nothing is known beforehand, and items are seen
+		Name:     "forecast",
+		About:    "Whittle's index of what is foretold from crawled items",
+		Levels:   []env.Level{env.LevelOnline},
+		Settings: func(env.Level) any { s := forecast.DefaultSettings(); return &s },
+		New: func(g Inputs, settings any) (Learner, error) {
+			l, err := forecast.New(g.Terms, settings.(*forecast.Settings))
+			return forecastLearner{l}, err
+		},
+	},
+	{
+		Name:     "paper",
+		About:    "the LSPE(0) actor-critic of Allerton 2019, as printed unless -set reading says otherwise",
+		Levels:   []env.Level{env.LevelModel},
+		Settings: func(env.Level) any { s := paper.DefaultSettings(); return &s },
+		Overruns: func(s any) bool { return s.(*paper.Settings).Act == "probabilistic" },
+		New: func(g Inputs, s any) (Learner, error) {
+			l, err := paper.New(g.Instance, *s.(*paper.Settings), g.Rand)
+			return paperLearner{l}, err
+		},
+	},
+}
 
 // Register adds a kind of learner of one's own: to the commands, to the saved
 // learners that can be loaded, and to the catalogue. It panics if there is one of
@@ -108,33 +151,12 @@ func restore[S any](data []byte, set func(S) error) error {
 	return set(s)
 }
 
-// lspeKind is the actor-critic with a price for the budget: where nothing is known
-// but costs and budget, and where the true state is seen beside.
-var lspeKind = Kind{
-	Name:   "lspe",
-	About:  "the LSPE(0) actor-critic with a price for the budget",
-	Levels: []env.Level{env.LevelOnline, env.LevelObserved},
-	Settings: func(level env.Level) any {
-		if level == env.LevelObserved {
-			s := observed.DefaultSettings()
-			return &s
-		}
-		s := lspe.DefaultSettings()
-		return &s
-	},
-	New: func(g Inputs, settings any) (Learner, error) {
-		if s, ok := settings.(*observed.Settings); ok {
-			l, err := observed.New(g.Terms, *s, g.Rand)
-			return lspeObserved{l}, err
-		}
-		l, err := lspe.New(g.Terms, settings.(*lspe.Settings), g.Rand)
-		return lspeOnline{l}, err
-	},
-}
-
+// The learners with what [Learner] asks for.
 type (
-	lspeObserved struct{ *observed.Learner }
-	lspeOnline   struct{ *lspe.Learner }
+	lspeObserved    struct{ *observed.Learner }
+	lspeOnline      struct{ *lspe.Learner }
+	forecastLearner struct{ *forecast.Learner }
+	paperLearner    struct{ *paper.Learner }
 )
 
 func (p lspeObserved) Agent() env.Agent           { return env.NewAgent[env.Observed](p.Learner) }
@@ -149,43 +171,11 @@ func (p lspeOnline) Metrics() []Metric          { return []Metric{{"price", p.Pr
 func (p lspeOnline) State() any                 { return p.Learner.State() }
 func (p lspeOnline) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 
-// forecastKind is the learner that is deployed where nothing is known
-// beforehand.
-var forecastKind = Kind{
-	Name:     "forecast",
-	About:    "Whittle's index of what is foretold from crawled items",
-	Levels:   []env.Level{env.LevelOnline},
-	Settings: func(env.Level) any { s := forecast.DefaultSettings(); return &s },
-	New: func(g Inputs, settings any) (Learner, error) {
-		l, err := forecast.New(g.Terms, settings.(*forecast.Settings))
-		return forecastLearner{l}, err
-	},
-}
-
-type forecastLearner struct{ *forecast.Learner }
-
 func (f forecastLearner) Agent() env.Agent           { return env.NewAgent[env.Online](f.Learner) }
 func (f forecastLearner) Frozen() env.Agent          { return env.NewAgent[env.Online](f.Learner.Frozen()) }
 func (f forecastLearner) Metrics() []Metric          { return []Metric{{"price", f.Price()}} }
 func (f forecastLearner) State() any                 { return f.Learner.State() }
 func (f forecastLearner) SetState(data []byte) error { return restore(data, f.Learner.SetState) }
-
-var paperKind = Kind{
-	Name:     "paper",
-	About:    "the LSPE(0) actor-critic of Allerton 2019, as printed unless -set reading says otherwise",
-	Levels:   []env.Level{env.LevelModel},
-	Settings: func(env.Level) any { s := paper.DefaultSettings(); return &s },
-	Overruns: func(s any) bool { return s.(*paper.Settings).Act == "probabilistic" },
-	New: func(g Inputs, s any) (Learner, error) {
-		l, err := paper.New(g.Instance, *s.(*paper.Settings), g.Rand)
-		if err != nil {
-			return nil, err
-		}
-		return paperLearner{l}, nil
-	},
-}
-
-type paperLearner struct{ *paper.Learner }
 
 func (p paperLearner) Agent() env.Agent           { return env.NewAgent[env.Model](p.Learner) }
 func (p paperLearner) Frozen() env.Agent          { return env.NewAgent(p.Learner.Frozen()) }
