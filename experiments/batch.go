@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -184,11 +182,9 @@ func (s Shard) has(i int) bool { return s.IsAll() || i%s.Count == s.Index }
 
 // ParseShard reads i/n with 0 ≤ i < n.
 func ParseShard(text string) (Shard, error) {
-	i, n, ok := strings.Cut(text, "/")
-	a, err1 := strconv.Atoi(i)
-	b, err2 := strconv.Atoi(n)
-	if !ok || err1 != nil || err2 != nil || b < 1 || a < 0 || a >= b {
+	var s Shard
+	if _, err := fmt.Sscanf(text+"\n", "%d/%d\n", &s.Index, &s.Count); err != nil || s.Index < 0 || s.Index >= s.Count {
 		return Shard{}, fmt.Errorf("shard is %q; allowed is i/n with 0 ≤ i < n, such as 0/8", text)
 	}
-	return Shard{a, b}, nil
+	return s, nil
 }

@@ -12,7 +12,6 @@
 package ring
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -35,12 +34,9 @@ type link struct {
 const none = -1
 
 // New returns a ring for the given number of sources; one turn of it takes the
-// given number of epochs or up to twice as many. Every bucket of an epoch costs
+// given number of epochs, 1 or more, or up to twice as many. Every bucket of an epoch costs
 // 4 bytes. A turn that is longer than most sleeps is the fastest.
 func New(sources, turn int) *Ring {
-	if sources < 0 || turn < 1 {
-		panic(fmt.Sprintf("ring: %d sources and a turn of %d epochs; allowed are at least 0 and 1", sources, turn))
-	}
 	r := &Ring{head: make([]int32, 1<<bits.Len(uint(turn-1)))}
 	r.grow(sources)
 	r.Clear()

@@ -200,13 +200,12 @@ func gaps(crawls []float64) int {
 	lengths := map[int]bool{}
 	last := -1
 	for n, v := range crawls {
-		if v == 0 {
-			continue
-		}
-		if last >= 0 {
+		if v > 0 && last >= 0 {
 			lengths[n-last] = true
 		}
-		last = n
+		if v > 0 {
+			last = n
+		}
 	}
 	return len(lengths)
 }
