@@ -14,10 +14,15 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
 
 	"ephemera/experiments"
 	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
 )
 
 // Run performs the runs of a shard that are missing. When no run is missing, or
@@ -92,4 +97,177 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 	return result.Put(dir, map[string]result.Printed{
 		"runs.csv": runs, "curves.csv": curves, "learned.csv": learned, "summary.csv": s, "summary.md": s, SummaryFile: s,
 	})
+}
+
+// Summary is what a sweep says: summary.json holds it, summary.csv and
+// summary.md are written from it.
+type Summary struct {
+	Head
+	Verdict  string               `json:"verdict"` // one sentence, "" where cells are not comparable
+	Figures  []experiments.Figure `json:"figures"`
+	Cells    []Row                `json:"cells"`
+	Scores   []float64            `json:"scores,omitempty"` // of the metric, at which the cells' profiles are
+	Runs     int                  `json:"runs"`             // that are done
+	Missing  int                  `json:"missing"`
+	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
+	Told     []string             `json:"told,omitempty"`     // sentences on the worlds of the runs
+	Ran      int                  `json:"-"`                  // runs that were performed now
+	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written
+}
+
+// Row is one cell of a summary.
+type Row struct {
+	experiments.Row
+	Label    string         `json:"label,omitempty"` // words that the configuration gives
+	Hash     string         `json:"hash"`            // names the files of its runs
+	Settings map[string]any `json:"settings"`        // the axes that the cell has
+	// Profile is the performance profile: the share of runs above each score.
+	Profile []stats.Estimate `json:"profile,omitempty"`
+}
+
+const profileScores = 61
+
+// bootSeed seeds the intervals: a constant, so that equal records give equal
+// files.
+const bootSeed = 1
+
+// summarize fills the cells of the summary from the records, nil where a run is
+// missing.
+func (s *Summary) summarize(c *Config, records []*experiments.Record) {
+	n, metric, boot := c.Seeds, s.Column(s.Metric), stats.New(bootSeed)
+	groups := make([]experiments.Group, len(c.Cells))
+	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
+	same := true // all cells solve one problem
+	for i := range c.Cells {
+		groups[i] = experiments.Group{Name: c.Cells[i].ID, Records: records[i*n : (i+1)*n], Seeds: n, Figures: s.Figures}
+		if c.Cells[i].problem() != c.Cells[reference].problem() {
+			same = false
+		} else if i != reference {
+			groups[i].Than = &groups[reference]
+		}
+	}
+	sum := experiments.Summarize(groups, metric, boot)
+	s.Scores, s.Told = scale(groups, metric), sum.Notes
+	for i, cell := range c.Cells {
+		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, boot.Profile(groups[i].Values(metric), s.Scores)}
+		for _, key := range c.Axes {
+			if v := cell.value(key); v != nil {
+				row.Settings[key] = v
+			}
+		}
+		s.Cells = append(s.Cells, row)
+	}
+	if same {
+		s.Verdict = sum.Verdict
+	}
+}
+
+// scale returns the scores of profiles, nil where all values are the same.
+func scale(groups []experiments.Group, metric int) []float64 {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, g := range groups {
+		for _, v := range g.Values(metric) {
+			if !math.IsNaN(v) {
+				lo, hi = min(lo, v), max(hi, v)
+			}
+		}
+	}
+	if !(lo < hi) {
+		return nil
+	}
+	pad := (hi - lo) / 40
+	return floats.Span(make([]float64, profileScores), lo-pad, hi+pad)
+}
+
+// Column returns the position of a figure, −1 for none of that name.
+func (s *Summary) Column(figure string) int { return slices.Index(figureNames(s.Figures), figure) }
+
+func figureNames(f []experiments.Figure) (names []string) {
+	for i := range f {
+		names = append(names, f[i].Name)
+	}
+	return names
+}
+
+// SummaryFile is the file of a sweep's Summary, which tells its directory from
+// others.
+const SummaryFile = "summary.json"
+
+// Document implements [result.Printed].
+func (s *Summary) Document() result.Document {
+	return result.Document{
+		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
+		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Told, s.Warnings(), []string{s.Verdict}),
+	}
+}
+
+// Sentence says what was run.
+func (s *Summary) Sentence() string {
+	return fmt.Sprintf("%s: %s, %s. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.",
+		result.Count(s.Runs, "run"), result.Count(len(s.Cells), "cell"), result.Count(s.Seeds, "seed"))
+}
+
+// long is a table of one row per cell and aggregate.
+func (s *Summary) long() *result.Table {
+	t := &result.Table{Header: []string{"cell", "figure", "aggregate", "n", "value", "lo", "hi", "warning"}}
+	put := func(cell string, f experiments.Figure, aggregate string, e stats.Estimate) {
+		t.Add(cell, f.Name, aggregate, e.N, e.Value, e.Lo, e.Hi, e.Warning)
+	}
+	m := s.Figures[s.Column(s.Metric)]
+	for _, c := range s.Cells {
+		for j, e := range c.Mean {
+			put(c.Name, s.Figures[j], "mean", e)
+		}
+		put(c.Name, m, "iqm", c.IQM)
+		if c.Diff != nil {
+			put(c.Name, m, "minus "+s.Reference, *c.Diff)
+		}
+	}
+	return t
+}
+
+// Warnings are those about the shown figures, and what is missing.
+func (s *Summary) Warnings() (all []string) {
+	var rows []experiments.Row
+	for _, c := range s.Cells {
+		rows = append(rows, c.Row)
+	}
+	var shown []int
+	for _, f := range s.Show {
+		shown = append(shown, s.Column(f))
+	}
+	all = experiments.Warnings(rows, shown)
+	if s.Missing > 0 {
+		all = append(all, fmt.Sprintf("Warning: %d of %d runs are missing.", s.Missing, s.Missing+s.Runs))
+	}
+	for _, line := range s.Failures {
+		all = append(all, "Failed: "+line+".")
+	}
+	return all
+}
+
+// less is the head of the column of differences.
+func (s *Summary) less() string { return s.Metric + " − " + s.Reference }
+
+// Table is the short table, one row per cell, with intervals: the shown figures,
+// and the comparison with the reference where there is any. Cells that break the
+// budget are marked.
+func (s *Summary) Table() *result.Table {
+	columns := []result.Column[Row]{
+		{Head: "cell", Cell: func(c Row) string { return result.Marked(c.Name, c.Over) }},
+		{Head: "n", Cell: func(c Row) string { return strconv.Itoa(c.IQM.N) }},
+	}
+	for _, name := range s.Show {
+		j := s.Column(name)
+		columns = append(columns, result.Column[Row]{Head: name, Cell: func(c Row) string { return c.Mean[j].String() }})
+	}
+	columns = append(columns,
+		result.Column[Row]{Head: "IQM of " + s.Metric, Cell: func(c Row) string { return c.IQM.String() }},
+		result.Column[Row]{Head: s.less(), Cell: func(c Row) string {
+			if c.Diff == nil {
+				return ""
+			}
+			return c.Diff.String()
+		}})
+	return result.Tabulate(s.Cells, columns)
 }

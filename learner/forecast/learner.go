@@ -251,7 +251,7 @@ func (l *Learner) SetState(s State) error {
 // Policy is what was learned, as a policy that learns no more and draws nothing.
 // Its dates are those of the world in which it was learned: at epoch 0 it is the
 // time of that world's first decision.
-type Policy struct{ l Learner }
+type Policy struct{ env.Policy[env.Online] }
 
 // Frozen returns the policy that would be deployed now. Unless Longest is set it
 // leaves crawls from which one can only learn.
@@ -262,8 +262,5 @@ func (l *Learner) Frozen() *Policy {
 	f.est = l.est.Clone()
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
 	f.Wake, f.key, f.order = nil, nil, nil
-	return &Policy{f}
+	return &Policy{&f}
 }
-
-// Select implements env.Policy.
-func (p *Policy) Select(dst []int, o *env.Online) []int { return p.l.Select(dst, o) }
