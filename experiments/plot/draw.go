@@ -44,7 +44,15 @@ func (f Figure) SVG() ([]byte, error) {
 	legend := p.Legend // gonum would draw its own over the data
 	f.X.style(&p.X)
 	f.Y.style(&p.Y)
-	f.addTo(p, &legend)
+	g := plotter.NewGrid()
+	g.Vertical = draw.LineStyle{Color: grid, Width: vg.Points(.6)}
+	g.Horizontal = g.Vertical
+	p.Add(g)
+	for _, s := range f.Series {
+		if sign := f.add(p, &s); s.Name != "" {
+			legend.Add(s.Name, sign)
+		}
+	}
 	f.X.limit(&p.X)
 	f.Y.limit(&p.Y)
 
@@ -112,7 +120,11 @@ func (a *Axis) style(to *plot.Axis) {
 	sans(&to.Tick.Label, 10)
 	switch {
 	case a.Names != nil:
-		to.Tick.Marker, to.Tick.Length = names(a.Names), 0
+		var ticks plot.ConstantTicks
+		for i := 0; i < len(a.Names); i += 1 + len(a.Names)/70 { // of many every few
+			ticks = append(ticks, plot.Tick{Value: float64(i), Label: a.Names[i]})
+		}
+		to.Tick.Marker, to.Tick.Length = ticks, 0
 	case a.Log:
 		to.Tick.Marker = plot.TickerFunc(decades)
 	}
@@ -125,27 +137,6 @@ func (a *Axis) limit(to *plot.Axis) {
 		to.Min, to.Max = -.6, float64(len(a.Names))-.4
 	case a.Lo != a.Hi:
 		to.Min, to.Max = a.place(a.Lo), a.place(a.Hi)
-	}
-}
-
-// names returns the ticks of an axis of names; of many it names every few.
-func names(all []string) (ticks plot.ConstantTicks) {
-	for i := 0; i < len(all); i += 1 + len(all)/70 {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: all[i]})
-	}
-	return ticks
-}
-
-// addTo adds the series.
-func (f *Figure) addTo(p *plot.Plot, legend *plot.Legend) {
-	g := plotter.NewGrid()
-	g.Vertical = draw.LineStyle{Color: grid, Width: vg.Points(.6)}
-	g.Horizontal = g.Vertical
-	p.Add(g)
-	for _, s := range f.Series {
-		if sign := f.add(p, &s); s.Name != "" {
-			legend.Add(s.Name, sign)
-		}
 	}
 }
 

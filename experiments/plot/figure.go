@@ -50,22 +50,17 @@ type Axis struct {
 	Hi float64 `json:"hi,omitempty"`
 }
 
-// Kind says how a series is drawn.
-type Kind string
-
-// The kinds. Bands and bars reach from Lo to Hi.
-const (
-	Line   Kind = ""       // through its points, with a band
-	Points Kind = "points" // with bars; they lie along the x axis if the y axis has names
-)
-
 // Plain is the style of what data are compared with: grey and dashed.
 const Plain = -1
 
-// Series is what one entry of the legend stands for.
+// Points is the kind of a series that is drawn as points with bars, which lie along the
+// x axis if the y axis has names. Others are lines with a band.
+const Points = "points"
+
+// Series is what one entry of the legend stands for. Bands and bars reach from Lo to Hi.
 type Series struct {
 	Name string `json:"name"` // "" for no entry
-	Kind Kind   `json:"kind,omitempty"`
+	Kind string `json:"kind,omitempty"`
 	// Style is the number of a colour with its dashes and shape. What has one
 	// name has one style in all figures of a page.
 	Style int    `json:"style"`
