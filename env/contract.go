@@ -24,8 +24,6 @@
 // item's initial interest is given.
 package env
 
-import "fmt"
-
 // Terms is what every crawler knows beforehand, at each level of knowledge.
 type Terms struct {
 	Names  []string
@@ -264,13 +262,4 @@ func InPhases(phases []Phase, agents []Agent) Agent {
 		}
 		return agents[now].Select(dst, v)
 	}}
-}
-
-// ParseLevel returns the level of that name.
-func ParseLevel(name string) (Level, error) {
-	switch l := Level(name); l {
-	case LevelOnline, LevelModel, LevelObserved:
-		return l, nil
-	}
-	return "", fmt.Errorf("unknown knowledge %q; allowed are model, observed and online", name)
 }

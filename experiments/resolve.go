@@ -132,11 +132,11 @@ func (r Run) contender() (*Entry, env.Level, error) {
 	if at == "" {
 		return e, e.FirstLevel(), nil
 	}
-	level, err := env.ParseLevel(at)
-	if err != nil {
-		return nil, "", &SettingError{err}
+	switch level := env.Level(at); level {
+	case env.LevelOnline, env.LevelModel, env.LevelObserved:
+		return e, level, nil
 	}
-	return e, level, nil
+	return nil, "", wrong("unknown knowledge %q; allowed are model, observed and online", at)
 }
 
 // Resolved is a run with every setting spelt out, ready to be performed.

@@ -19,10 +19,9 @@ import (
 // text or a truth value. This file gives each value to its field.
 
 // SettingError is about a setting of a run, and not about a file that it names.
-type SettingError struct{ Err error }
+type SettingError struct{ error }
 
-func (e *SettingError) Error() string { return e.Err.Error() }
-func (e *SettingError) Unwrap() error { return e.Err }
+func (e *SettingError) Unwrap() error { return e.error }
 
 // wrong is the error of a setting.
 func wrong(format string, args ...any) error { return &SettingError{fmt.Errorf(format, args...)} }
