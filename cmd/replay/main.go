@@ -78,12 +78,11 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
 	case half < time.Second:
 		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
+	case f.IsSet("longest") && longest < time.Minute:
+		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
 	}
 	if q.Late, err = experiments.ParseTold(told); err != nil {
 		return cli.Usagef("-told %w", err)
-	}
-	if f.IsSet("longest") && longest < time.Minute {
-		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
 	}
 	q.Longest = longest.Hours()
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))

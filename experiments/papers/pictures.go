@@ -31,12 +31,23 @@ func Pictures(dir string, seed uint64) error {
 		{"tcns-figure-3", "State evolution, M = 2", experiments.MeanScene(two), env.NewAgent(baselines.NewWhittle(two))},
 		{"tcns-figure-4", "State evolution, M = 2, stochastic", experiments.PoissonScene(two, env.MarksConstant), byForm(two, forms["slides"])},
 	} {
-		f := plot.New(x.name, x.title, "epoch", "interest that waits")
-		err := addEvolution(&f, x.scene, seed, x.agent)
-		if err == nil {
-			err = f.Put(dir)
-		}
+		w, err := x.scene.Open(seed, env.LevelObserved, false)
 		if err != nil {
+			return err
+		}
+		f := plot.New(x.name, x.title, "epoch", "interest that waits")
+		addStates := func(int, float64, []env.Crawled) error { // before each decision
+			v := w.View()
+			for i, state := range v.State {
+				f.Of("source "+one.Sources[i].Name).Add(float64(v.Epoch), state)
+			}
+			return nil
+		}
+		_ = addStates(0, 0, nil)
+		if _, err := experiments.Loop(w, x.agent, drawn, addStates); err != nil {
+			return err
+		}
+		if err := f.Put(dir); err != nil {
 			return err
 		}
 	}
@@ -55,22 +66,4 @@ func contentValue(sources []env.Source) plot.Figure {
 		}
 	}
 	return f
-}
-
-// addEvolution adds the state of every source before each decision.
-func addEvolution(f *plot.Figure, s experiments.Scene, seed uint64, a env.Agent) error {
-	w, err := s.Open(seed, env.LevelObserved, false)
-	if err != nil {
-		return err
-	}
-	addStates := func(int, float64, []env.Crawled) error {
-		v := w.View()
-		for i, x := range v.State {
-			f.Of("source "+s.Instance.Sources[i].Name).Add(float64(v.Epoch), x)
-		}
-		return nil
-	}
-	_ = addStates(0, 0, nil)
-	_, err = experiments.Loop(w, a, drawn, addStates)
-	return err
 }

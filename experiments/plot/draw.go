@@ -104,15 +104,6 @@ func (a *Axis) place(v float64) float64 {
 	return v
 }
 
-// decades returns the ticks of an axis of logarithms.
-func decades(lo, hi float64) []plot.Tick {
-	ticks := plot.LogTicks{Prec: -1}.Ticks(math.Pow(10, lo), math.Pow(10, hi))
-	for i := range ticks {
-		ticks[i].Value = math.Log10(ticks[i].Value)
-	}
-	return ticks
-}
-
 // style makes an axis of a plot look as this one.
 func (a *Axis) style(to *plot.Axis) {
 	to.Label.Text, to.Color, to.Tick.Color = a.Label, ink, ink
@@ -126,7 +117,13 @@ func (a *Axis) style(to *plot.Axis) {
 		}
 		to.Tick.Marker, to.Tick.Length = ticks, 0
 	case a.Log:
-		to.Tick.Marker = plot.TickerFunc(decades)
+		to.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
+			ticks := plot.LogTicks{Prec: -1}.Ticks(math.Pow(10, lo), math.Pow(10, hi))
+			for i := range ticks {
+				ticks[i].Value = math.Log10(ticks[i].Value)
+			}
+			return ticks
+		})
 	}
 }
 

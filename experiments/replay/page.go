@@ -72,15 +72,10 @@ func (a *Answer) Silent() (n int) {
 // Days returns how long the log lasts.
 func (a *Answer) Days() float64 { return float64(a.Log.Last-a.Log.First) / day }
 
-// What is measured: from when to when, in how many epochs of which length.
-func (a *Answer) From() time.Time      { return unix(a.window.from) }
-func (a *Answer) To() time.Time        { return unix(a.window.to) }
-func (a *Answer) Epochs() int          { return int((a.window.to - a.window.from) / a.window.length) }
-func (a *Answer) Epoch() time.Duration { return seconds(a.window.length) }
-
 // Page returns the answer as a page.
 func (a *Answer) Page() *report.Page {
 	method := sentence("method", map[string]any{
+		"From": unix(a.window.from), "To": unix(a.window.to), "Epochs": a.window.epochs(), "Epoch": seconds(a.window.length),
 		"Answer": a, "Life": hours(a.HalfLife), "Told": hours(a.Late), "Floor": hours(a.longest(a.window)), "ShownFirst": shownFirst,
 	})
 	return &report.Page{
@@ -153,7 +148,7 @@ func (a *Answer) Document() result.Document {
 		HalfLife hours      `json:"half_life_hours"`
 		Half     []schedule `json:"second_half"`
 	}{
-		result.Report{Instance: a.Name, Algorithm: theLearner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.Epochs(), Seeds: 1, Seed: a.Seed},
+		result.Report{Instance: a.Name, Algorithm: theLearner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.window.epochs(), Seeds: 1, Seed: a.Seed},
 		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
 		hours(a.HalfLife), a.SecondHalf,
 	}

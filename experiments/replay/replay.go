@@ -142,7 +142,7 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	a.Rows = []schedule{a.row("now", a.Crawls, a.window), {}}
 	if a.Rows[0].Interest == 0 {
-		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, a.From(), a.To())
+		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, unix(a.window.from), unix(a.window.to))
 	}
 	for _, name := range slices.Concat([]string{"whittle", "certainty", "round-robin"}, Rules) {
 		if name != q.Rule && (name != "round-robin" || q.Rule != "" || q.Crawls != nil) {

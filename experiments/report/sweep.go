@@ -16,19 +16,13 @@ import (
 	"ephemera/experiments/sweep"
 )
 
-// sweepPage is a sweep, and how its page draws the cells.
-type sweepPage struct {
-	*sweep.Summary
-	groups []group // one per cell
-}
-
 // readSweep makes the page of a sweep.
 func readSweep(dir string) (*Page, error) {
 	s, err := files.ReadJSON[sweep.Summary](filepath.Join(dir, sweep.SummaryFile))
 	if err != nil {
 		return nil, err
 	}
-	r := &sweepPage{Summary: s}
+	var groups []group // one per cell
 	cells := Section{Title: "Cells", Table: s.Table(), Draws: true}
 	for i, cell := range s.Cells {
 		g := group{name: cmp.Or(cell.Label, cell.Name), over: cell.Over, style: i}
@@ -44,21 +38,21 @@ func readSweep(dir string) (*Page, error) {
 				return nil, err
 			}
 		}
-		r.groups = append(r.groups, g)
+		groups = append(groups, g)
 	}
 	p := &Page{
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
 		Notes: append([]string{s.Sentence()}, s.Told...), Warnings: s.Warnings(),
 	}
-	p.Sections = []Section{cells, r.along(), learning(r.groups), r.profile()}
+	p.Sections = []Section{cells, along(s), learning(groups), profile(s, groups)}
 	return p, nil
 }
 
 // others returns the settings that tell a cell apart, but for one.
-func (r *sweepPage) others(cell int, but string) string {
+func others(s *sweep.Summary, cell int, but string) string {
 	var texts []string
-	for _, key := range r.Axes {
-		if v, ok := r.Cells[cell].Settings[key]; ok && key != but {
+	for _, key := range s.Axes {
+		if v, ok := s.Cells[cell].Settings[key]; ok && key != but {
 			texts = append(texts, key[strings.LastIndexByte(key, '.')+1:]+" "+fmt.Sprint(v))
 		}
 	}
@@ -67,11 +61,11 @@ func (r *sweepPage) others(cell int, but string) string {
 
 // along draws figures along the numeric setting with the most values, three at
 // least: a line for each combination of the others.
-func (r *sweepPage) along() Section {
+func along(s *sweep.Summary) Section {
 	axis, values := "", make([]float64, 2)
-	for _, key := range r.Axes {
+	for _, key := range s.Axes {
 		var numbers []float64
-		for _, c := range r.Cells {
+		for _, c := range s.Cells {
 			if v, isNumber := c.Settings[key].(float64); isNumber {
 				numbers = append(numbers, v)
 			}
@@ -86,14 +80,14 @@ func (r *sweepPage) along() Section {
 		return out
 	}
 	least, greatest := values[0], values[len(values)-1]
-	for _, name := range r.Show {
-		j := r.Column(name)
-		f := plot.New("along-"+name, "", axis, r.Figures[j].Words)
+	for _, name := range s.Show {
+		j := s.Column(name)
+		f := plot.New("along-"+name, "", axis, s.Figures[j].Words)
 		f.X.Log = least > 0 && greatest > 20*least
 		for _, v := range values {
-			for i, c := range r.Cells {
+			for i, c := range s.Cells {
 				if c.Settings[axis] == v {
-					addEstimate(f.Of(r.others(i, axis)), v, c.Mean[j])
+					addEstimate(f.Of(others(s, i, axis)), v, c.Mean[j])
 				}
 			}
 		}
@@ -104,22 +98,22 @@ func (r *sweepPage) along() Section {
 }
 
 // profile draws the performance profiles.
-func (r *sweepPage) profile() Section {
+func profile(s *sweep.Summary, groups []group) Section {
 	out := Section{Title: "Performance profile"}
-	if r.Scores == nil {
+	if s.Scores == nil {
 		return out
 	}
-	metric := r.Figures[r.Column(r.Metric)]
+	metric := s.Figures[s.Column(s.Metric)]
 	better := "higher"
 	if metric.Less {
 		better = "lower"
 	}
-	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", r.Metric, better)}
+	out.Notes = []string{fmt.Sprintf("Share of runs whose %s is above τ: the %s a line, the better.", s.Metric, better)}
 	f := plot.New("profile", "Performance profile", metric.Words+", τ", "share of runs above τ")
-	for i, cell := range r.Cells {
-		line := r.groups[i].series(&f)
+	for i, cell := range s.Cells {
+		line := groups[i].series(&f)
 		for k, e := range cell.Profile {
-			addEstimate(line, r.Scores[k], e)
+			addEstimate(line, s.Scores[k], e)
 		}
 	}
 	out.Figures = []plot.Figure{f}
