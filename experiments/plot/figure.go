@@ -4,6 +4,7 @@
 package plot
 
 import (
+	"encoding/json"
 	"fmt"
 	"image/color"
 	"math"
@@ -31,13 +32,12 @@ func New(name, title, x, y string) Figure {
 // Of returns the series of that name. If there is none, it appends one in the
 // next style.
 func (f *Figure) Of(name string) *Series {
-	for i := range f.Series {
-		if f.Series[i].Name == name {
-			return &f.Series[i]
-		}
+	k := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == name })
+	if k < 0 {
+		k = len(f.Series)
+		f.Series = append(f.Series, Series{Name: name, Style: k})
 	}
-	f.Series = append(f.Series, Series{Name: name, Style: len(f.Series)})
-	return &f.Series[len(f.Series)-1]
+	return &f.Series[k]
 }
 
 // Axis is one axis of a figure.
@@ -91,18 +91,13 @@ type Values []float64
 // MarshalJSON implements json.Marshaler: null where a number is not finite,
 // and no more digits than tell lines apart.
 func (v Values) MarshalJSON() ([]byte, error) {
-	b := []byte{'['}
+	all := make([]json.RawMessage, len(v)) // nil is null
 	for i, x := range v {
-		if i > 0 {
-			b = append(b, ',')
-		}
 		if finite(x) {
-			b = strconv.AppendFloat(b, x, 'g', 8, 64)
-		} else {
-			b = append(b, "null"...)
+			all[i] = strconv.AppendFloat(nil, x, 'g', 8, 64)
 		}
 	}
-	return append(b, ']'), nil
+	return json.Marshal(all)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,10 +1,9 @@
 package replay
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 
 	"ephemera/env"
@@ -65,10 +64,7 @@ func newCatalog(rec *env.Recording) catalog {
 
 // between returns what source i published from one time until before another.
 func (c catalog) between(i int, from, to float64) []publication {
-	place := func(t float64) int {
-		k, _ := slices.BinarySearchFunc(c[i], t, func(p publication, t float64) int { return cmp.Compare(p.at, t) })
-		return k
-	}
+	place := func(t float64) int { return sort.Search(len(c[i]), func(k int) bool { return c[i][k].at >= t }) }
 	return c[i][place(from):place(to)]
 }
 
@@ -98,7 +94,7 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) 
 			continue
 		}
 		i := x.Source
-		fresh, _ := slices.BinarySearchFunc(waits[i], x.At, func(p publication, at float64) int { return cmp.Compare(p.at, at) })
+		fresh := sort.Search(len(waits[i]), func(k int) bool { return waits[i][k].at >= x.At })
 		seen := waits[i][:fresh]
 		if waits[i] = waits[i][fresh:]; shows > 0 {
 			seen = seen[max(0, fresh-shows):]

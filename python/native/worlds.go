@@ -318,7 +318,8 @@ func (w *Worlds) takeActions(h *hand, lo, hi int) error {
 }
 
 // rank writes the keys by which world k crawls its sources: their scores, or of those
-// that are named the epochs that they have waited.
+// that are named the epochs that they have waited. Sources that are named are together
+// within the budget unless what is above it is cut off.
 func (w *Worlds) rank(key []float64, k int) error {
 	n := len(key)
 	switch w.form {
@@ -329,7 +330,22 @@ func (w *Worlds) rank(key []float64, k int) error {
 	case scores64:
 		copy(key, action[float64](w, k, n))
 	case set:
-		return w.rankNamed(key, k, action[int8](w, k, n))
+		t := &w.at[k].terms
+		var cost float64
+		for i, b := range action[int8](w, k, n) {
+			switch b {
+			case 0:
+				key[i] = math.Inf(-1)
+			case 1:
+				key[i] = float64(w.does.age(k, i))
+				cost += t.Costs[i]
+			default:
+				return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
+			}
+		}
+		if !w.set.Truncate && !env.Fits(cost, t.Budget) {
+			return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, t.Budget)
+		}
 	case one:
 		i := action[int64](w, k, 1)[0]
 		if i < 0 || i >= int64(n) {
@@ -342,28 +358,6 @@ func (w *Worlds) rank(key []float64, k int) error {
 	}
 	if i := slices.IndexFunc(key, math.IsNaN); i >= 0 {
 		return fmt.Errorf("the score of source %d is NaN", i)
-	}
-	return nil
-}
-
-// rankNamed is rank of the sources that are named, together within the budget unless
-// what is above it is cut off.
-func (w *Worlds) rankNamed(key []float64, k int, set []int8) error {
-	t := &w.at[k].terms
-	var cost float64
-	for i, b := range set {
-		switch b {
-		case 0:
-			key[i] = math.Inf(-1)
-		case 1:
-			key[i] = float64(w.does.age(k, i))
-			cost += t.Costs[i]
-		default:
-			return fmt.Errorf("action %d of source %d; allowed are 0 and 1", b, i)
-		}
-	}
-	if !w.set.Truncate && !env.Fits(cost, t.Budget) {
-		return fmt.Errorf("the set costs %v; allowed is the budget, %v", cost, t.Budget)
 	}
 	return nil
 }
