@@ -157,7 +157,10 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 		case i == 0:
 			return a.learn(ctx)
 		case i < last:
-			return a.compare(ctx, i+1)
+			row := &a.Rows[i+1]
+			crawls, err := a.play(ctx, a.window, row.Policy, nil)
+			*row = a.row(row.Policy, crawls, a.window)
+			return err
 		}
 		return a.withFewer(ctx, i-last)
 	})
@@ -257,17 +260,11 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	m := a.catalog.measure(crawls, w, a.HalfLife, a.Shows)
 	epochs := slices.Repeat([]float64{day / w.length}, len(m.days)) // of each day
-	interval := a.overWeeks(m.days, epochs)
+	interval := stats.New(a.Seed).RatioBlocks(m.days, epochs, block)
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
 		Policy: policy, Reward: m.Interest * epoch, Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi), Crawls: m.crawls * epoch,
 	}}
-}
-
-// overWeeks returns the ratio of what two schedules earn on the same days, with
-// an interval that is not finite where there are too few of them.
-func (a *Answer) overWeeks(days, than []float64) stats.Estimate {
-	return stats.New(a.Seed).RatioBlocks(days, than, block)
 }
 
 // conclude fills what follows from the runs.
@@ -281,7 +278,7 @@ func (a *Answer) conclude() {
 		r := &a.SecondHalf[k]
 		r.OfNow = result.Ptr(r.Interest / a.SecondHalf[0].Interest)
 	}
-	a.Gain = a.overWeeks(learning.days, now.days)
+	a.Gain = stats.New(a.Seed).RatioBlocks(learning.days, now.days, block) // not finite where there are too few days
 	a.Gain.Value = learning.Interest/now.Interest - 1
 	a.Gain.Lo, a.Gain.Hi = a.Gain.Lo-1, a.Gain.Hi-1
 

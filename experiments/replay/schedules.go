@@ -198,14 +198,6 @@ func (a *Answer) hindsight(w window) env.Instance {
 	return in
 }
 
-// compare fills the row of a policy that is compared with the learner.
-func (a *Answer) compare(ctx context.Context, k int) error {
-	row := &a.Rows[k]
-	crawls, err := a.play(ctx, a.window, row.Policy, nil)
-	*row = a.row(row.Policy, crawls, a.window)
-	return err
-}
-
 // withFewer measures the learner with a share of the crawls. Epochs are longer,
 // so that each has as many crawls.
 func (a *Answer) withFewer(ctx context.Context, k int) error {

@@ -19,16 +19,9 @@ import (
 	"ephemera/experiments/result"
 )
 
-// Files of train and bench.
-const (
-	resultFile  = "result.json" // tells their results from those of a sweep
-	configFile  = "config.toml" // of train
-	commandFile = "command.txt" // repeats what they did
-)
-
 // readResult makes the page of what train or bench kept.
 func readResult(ctx context.Context, dir string) (*Page, error) {
-	r, err := files.ReadJSON[result.Report](filepath.Join(dir, resultFile))
+	r, err := files.ReadJSON[result.Report](filepath.Join(dir, "result.json")) // a sweep has none
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +30,7 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		return nil, err
 	}
 	p := &Page{Title: fmt.Sprintf("%s, budget %v", r.Instance, r.Budget)}
-	for name, to := range map[string]*string{commandFile: &p.Command, configFile: &p.Config} {
+	for name, to := range map[string]*string{"command.txt": &p.Command, "config.toml": &p.Config} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
