@@ -15,17 +15,17 @@ import (
 	"ephemera/experiments"
 )
 
-// Head says what a sweep is about.
+// Head says what a sweep is about. What has a TOML key is given.
 type Head struct {
-	Name      string   `json:"name"` // file name without .toml
-	Question  string   `json:"question"`
-	Config    string   `json:"config"`    // the configuration's text
-	Command   string   `json:"command"`   // that repeats the sweep
-	Seeds     int      `json:"seeds"`     // every cell runs once with each, from 1 on
-	Axes      []string `json:"axes"`      // keys that tell cells apart
-	Show      []string `json:"show"`      // figures of the short tables
-	Metric    string   `json:"metric"`    // the figure that cells are compared by
-	Reference string   `json:"reference"` // id of the cell that others are compared with
+	Name      string   `json:"name" toml:"-"` // file name without .toml
+	Question  string   `json:"question" toml:"question"`
+	Config    string   `json:"config" toml:"-"`            // the configuration's text
+	Command   string   `json:"command" toml:"-"`           // that repeats the sweep
+	Seeds     int      `json:"seeds" toml:"seeds"`         // every cell runs once with each, from 1 on
+	Axes      []string `json:"axes" toml:"-"`              // keys that tell cells apart
+	Show      []string `json:"show" toml:"show"`           // figures of the short tables
+	Metric    string   `json:"metric" toml:"metric"`       // the figure that cells are compared by
+	Reference string   `json:"reference" toml:"reference"` // id of the cell that others are compared with
 }
 
 // Config is a sweep: which cells, over which seeds, and how they are compared.
@@ -58,11 +58,7 @@ type Table struct {
 
 // document is a configuration as TOML has it.
 type document struct {
-	Question  string   `toml:"question"`
-	Seeds     int      `toml:"seeds"`
-	Metric    string   `toml:"metric"`
-	Show      []string `toml:"show"`
-	Reference string   `toml:"reference"`
+	Head
 	Table
 	Cells []grid `toml:"cells"`
 }
@@ -117,7 +113,7 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 			err = fmt.Errorf("%s: %w", file, err)
 		}
 	}()
-	d := document{Metric: experiments.FiguresOfRuns[0].Name, Seeds: 1}
+	d := document{Head: Head{Metric: experiments.FiguresOfRuns[0].Name, Seeds: 1}}
 	if err := experiments.DecodeTOML(file, text, &d); err != nil {
 		return nil, err
 	}
@@ -137,8 +133,9 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 			delete(own[i], key)
 		}
 	}
-	c = &Config{Head: Head{Name: strings.TrimSuffix(filepath.Base(file), ".toml"), Question: d.Question, Config: string(text)}}
-	if err := c.compareBy(d); err != nil {
+	c = &Config{Head: d.Head}
+	c.Name, c.Config = strings.TrimSuffix(filepath.Base(file), ".toml"), string(text)
+	if err := c.compareBy(); err != nil {
 		return nil, err
 	}
 	for i, g := range d.Cells {
@@ -173,10 +170,9 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// compareBy reads what is not a setting of cells.
-func (c *Config) compareBy(d document) error {
+// compareBy checks what is not a setting of cells.
+func (c *Config) compareBy() error {
 	names := figureNames(experiments.FiguresOfRuns)
-	c.Metric, c.Show = d.Metric, d.Show
 	if c.Show == nil {
 		if c.Show = names[:4:4]; !slices.Contains(c.Show, c.Metric) {
 			c.Show = append(c.Show, c.Metric)
@@ -187,7 +183,7 @@ func (c *Config) compareBy(d document) error {
 			return fmt.Errorf("metric or show is %q; allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
-	if c.Seeds = d.Seeds; c.Seeds < 1 {
+	if c.Seeds < 1 {
 		return fmt.Errorf("seeds is %d; allowed is 1 or more", c.Seeds)
 	}
 	return nil
