@@ -165,7 +165,14 @@ func (x *Row) explain(b *strings.Builder) {
 			others++
 			continue
 		}
-		fmt.Fprintf(b, "  - %s\n", a.in(x.Unit))
+		fmt.Fprintf(b, "  - %s %s", a.Text, figureIn(x.Unit, a.Measured))
+		if a.RunLo != nil {
+			fmt.Fprintf(b, " (single runs %s)", between(x.Unit, a.RunLo, a.RunHi))
+		}
+		if a.Excluded != "" {
+			fmt.Fprintf(b, "; left out, for %s", a.Excluded)
+		}
+		b.WriteString("\n")
 	}
 	if others > 0 {
 		fmt.Fprintf(b, "  - and %d for which %s\n", others, untied)
@@ -195,18 +202,6 @@ func (r *Report) Sentence() string {
 	}
 	return fmt.Sprintf("%d published figures are %d findings, as some are printed more than once: reproduced %s, reproduced by a reading %s, borderline %s, differ %s, not reproducible %s, uninformative %s (%s from %d, %d epochs).",
 		len(r.Rows), findings, count(reproduced), count(byReading), count(borderline), count(differs), count(notReproducible), count(uninformative), result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
-}
-
-// in returns the reading and what it gave in that unit.
-func (a attempt) in(unit string) string {
-	s := a.Text + " " + figureIn(unit, a.Measured)
-	if a.RunLo != nil {
-		s += " (single runs " + between(unit, a.RunLo, a.RunHi) + ")"
-	}
-	if a.Excluded != "" {
-		s += "; left out, for " + a.Excluded
-	}
-	return s
 }
 
 // figureIn prints a figure, a share in per cent.

@@ -43,7 +43,8 @@ func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record,
 		}
 		s := g.series(&f)
 		for _, epoch := range slices.Sorted(maps.Keys(at)) {
-			addEstimate(s, float64(epoch), boot.Mean(at[epoch]))
+			e := boot.Mean(at[epoch])
+			s.AddWithin(float64(epoch), e.Value, e.Lo, e.Hi)
 		}
 	}
 	return f
@@ -128,6 +129,3 @@ func focus(f *plot.Figure) {
 		f.Y.Lo, f.Y.Hi = lo-room, hi+room
 	}
 }
-
-// addEstimate appends an estimate to a series.
-func addEstimate(s *plot.Series, x float64, e stats.Estimate) { s.AddWithin(x, e.Value, e.Lo, e.Hi) }

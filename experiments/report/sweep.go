@@ -87,7 +87,7 @@ func along(s *sweep.Summary) Section {
 		for _, v := range values {
 			for i, c := range s.Cells {
 				if c.Settings[axis] == v {
-					addEstimate(f.Of(others(s, i, axis)), v, c.Mean[j])
+					f.Of(others(s, i, axis)).AddWithin(v, c.Mean[j].Value, c.Mean[j].Lo, c.Mean[j].Hi)
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func profile(s *sweep.Summary, groups []group) Section {
 	for i, cell := range s.Cells {
 		line := groups[i].series(&f)
 		for k, e := range cell.Profile {
-			addEstimate(line, s.Scores[k], e)
+			line.AddWithin(s.Scores[k], e.Value, e.Lo, e.Hi)
 		}
 	}
 	out.Figures = []plot.Figure{f}

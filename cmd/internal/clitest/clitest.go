@@ -4,7 +4,6 @@ package clitest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -51,8 +50,7 @@ func Process(t *testing.T, args ...string) *exec.Cmd {
 func Output(t *testing.T, c *exec.Cmd) (stdout string, status int) {
 	t.Helper()
 	out, err := c.Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if c.ProcessState == nil { // it has not begun
 		t.Fatal(err)
 	}
 	return string(out), c.ProcessState.ExitCode()
