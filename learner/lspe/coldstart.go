@@ -34,6 +34,21 @@ func (l *Learner) start() {
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
 			l.restart(i, s.Common, s.Harvests[0])
+		}
+	}
+	// Where the pooled curve is flat all thresholds may go to its end at one price:
+	// then they are shortened until they spend the budget.
+	by := 1.
+	if l.price > 0 && l.plan < l.budget/2 {
+		by = l.plan / l.budget
+	}
+	for i := range l.src {
+		if s := &l.src[i]; s.Cycles > 0 {
+			if by < 1 {
+				s.From = 0
+				l.move(i, by*s.Theta)
+				s.From = s.Theta
+			}
 			l.draw(s)
 			l.sleep(l.standing(i, float64(s.Noise)))
 		}
