@@ -6,7 +6,6 @@ import (
 	"math/cmplx"
 	"sort"
 
-	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
 
 	"ephemera/env"
@@ -89,13 +88,12 @@ func compound(s env.Source, m env.Marks, step float64, points int) gainLaw {
 		mass[k] = complex(math.Max(0, (before-2*here+after)/step), 0)
 		before, here = here, after
 	}
-	fft := fourier.NewCmplxFFT(points)
-	fft.Coefficients(mass, mass)
+	transform(mass)
 	for k, c := range mass {
 		// exp(λ(φ_D − 1)), whose conjugate transforms back.
 		mass[k] = cmplx.Conj(cmplx.Exp(complex(s.Rate, 0) * (c - 1)))
 	}
-	fft.Coefficients(mass, mass)
+	transform(mass)
 	// π(k) = π(k+1) + step·P(U > k·step), from the far end.
 	law := gainLaw{step: step, loss: make([]float64, points)}
 	var tail, sum float64
@@ -105,6 +103,30 @@ func compound(s env.Source, m env.Marks, step float64, points int) gainLaw {
 		tail += math.Max(0, real(mass[k])/float64(points))
 	}
 	return law
+}
+
+// transform is the Fourier transform Σ aₖ e^(−2πijk/n) in place, for a length n
+// that is a power of two.
+func transform(a []complex128) {
+	n := len(a)
+	for i, j := 1, 0; i < n; i++ { // j is i with its bits in the other order
+		bit := n >> 1
+		for ; j&bit != 0; bit >>= 1 {
+			j ^= bit
+		}
+		if j ^= bit; i < j {
+			a[i], a[j] = a[j], a[i]
+		}
+	}
+	for size := 2; size <= n; size *= 2 {
+		for k := range size / 2 {
+			w := cmplx.Rect(1, -2*math.Pi*float64(k)/float64(size))
+			for i := k; i < n; i += size {
+				u, v := a[i], a[i+size/2]*w
+				a[i], a[i+size/2] = u+v, u-v
+			}
+		}
+	}
 }
 
 // itemLoss returns t ↦ E(D − t)⁺ for D = ξe^(−cV).

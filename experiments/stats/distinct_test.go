@@ -5,7 +5,23 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
+
+// The finite series is Student's distribution.
+func TestStudentTails(t *testing.T) {
+	for nu := 1; nu < 60; nu++ {
+		s := distuv.StudentsT{Sigma: 1, Nu: float64(nu)}
+		for _, x := range []float64{0, .01, .5, 1, 2.3, 5, 12} {
+			if got, want := studentTails(-x, nu), 2*s.Survival(x); math.Abs(got-want) > 1e-12 {
+				t.Errorf("P(|T| > %v) with %d degrees of freedom is %v; gonum has %v", x, nu, got, want)
+			}
+		}
+	}
+	if p := studentTails(math.Inf(1), 9); p != 0 {
+		t.Errorf("beyond infinity lies %v", p)
+	}
+}
 
 func less(x, y []float64) []float64 { return floats.SubTo(make([]float64, len(x)), x, y) }
 

@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"ephemera/env/stream"
 	"ephemera/experiments/result"
 )
@@ -277,6 +275,29 @@ func Distinct(d []float64, m int) bool {
 		return false
 	}
 	pairs := float64(m) * float64(m-1) / 2
-	tail := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(math.Abs(mean) / math.Sqrt(squares/(n-1)/n))
-	return 2*tail*pairs < 0.05
+	return studentTails(mean/math.Sqrt(squares/(n-1)/n), len(d)-1)*pairs < 0.05
+}
+
+// studentTails returns the probability that |T| > |t| under Student's distribution
+// with ν degrees of freedom. With θ = atan(|t|/√ν) the probability of the middle is
+// (Abramowitz and Stegun, 26.7.3 and 26.7.4)
+//
+//	ν odd:   2/π [θ + sin θ (cos θ + 2/3 cos³θ + … + 2·4⋯(ν−3)/(3·5⋯(ν−2)) cos^(ν−2) θ)]
+//	ν even:  sin θ [1 + 1/2 cos²θ + … + 1·3⋯(ν−3)/(2·4⋯(ν−2)) cos^(ν−2) θ]
+func studentTails(t float64, nu int) float64 {
+	theta := math.Atan(math.Abs(t) / math.Sqrt(float64(nu)))
+	sin, cos := math.Sincos(theta)
+	first, k := 1.0, 2 // of the series, and the power of cos that comes next
+	if nu%2 == 1 {
+		first, k = cos, 3
+	}
+	sum := 0.0
+	for term := first; k <= nu; k += 2 {
+		sum += term
+		term *= cos * cos * float64(k-1) / float64(k)
+	}
+	if nu%2 == 1 {
+		return max(0, 1-2/math.Pi*(theta+sin*sum))
+	}
+	return max(0, 1-sin*sum)
 }
