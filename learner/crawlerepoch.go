@@ -1,0 +1,178 @@
+package learner
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ephemera/env"
+)
+
+// Select returns the names of at most n sources to crawl now. One of which no crawl
+// is told counts as failed: it is handed out again after an epoch, then after two,
+// four and so on, and its longest interval at most.
+func (c *Crawler) Select(now time.Time, n int) (names []string) {
+	c.turn(now)
+	for len(c.plan) > 0 && len(names) < n {
+		i := c.plan[0]
+		c.plan = c.plan[1:]
+		p := &c.src[i]
+		if p.Name == "" || !c.view.Allowed(i) {
+			continue // removed or crawled since the epoch began
+		}
+		wait := c.opt.Epoch << min(p.Tries, 12)
+		if p.Rules.Longest > 0 {
+			wait = min(wait, p.Rules.Longest)
+		}
+		p.Tries++
+		c.bar(i, c.now.Add(max(wait, p.Rules.Shortest)))
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// bar has source i wait until a time, and at least for the next epoch.
+func (c *Crawler) bar(i int, until time.Time) {
+	d := until.Sub(c.start)
+	c.limits.NotBefore[i] = max(c.view.Epoch+1, int((d+c.opt.Epoch-1)/c.opt.Epoch))
+	c.postpone(i)
+}
+
+// postpone begins the longest interval of source i anew.
+func (c *Crawler) postpone(i int) {
+	p := &c.src[i]
+	if p.Rules.Longest == 0 {
+		return
+	}
+	p.Due = max(int(c.now.Add(p.Rules.Longest).Sub(c.start)/c.opt.Epoch), c.view.Epoch+1, c.limits.NotBefore[i])
+	c.overdue.Add(i, p.Due)
+}
+
+// turn goes on to the epoch of a time.
+func (c *Crawler) turn(now time.Time) {
+	if now.After(c.now) {
+		c.now = now
+	}
+	epoch := int(c.now.Sub(c.start) / c.opt.Epoch)
+	if epoch <= c.view.Epoch {
+		return
+	}
+	c.learn()
+	c.view.Epoch = epoch
+	c.limits.First = c.first(c.limits.First[:0])
+	c.plan = c.open.Select(c.plan[:0], &c.view)
+}
+
+// learn has the learner take up the crawls of this epoch.
+func (c *Crawler) learn() {
+	if c.view.Epoch < 0 {
+		return
+	}
+	for _, d := range c.done {
+		c.view.Last[d.Source] = c.view.Epoch
+		c.src[d.Source].Done = 0
+		for j := range d.Items {
+			if it := &d.Items[j]; it.Interest < 0 {
+				it.Interest = math.NaN()
+			}
+		}
+	}
+	c.view.Epoch++
+	c.open.Update(c.done, &c.view)
+	c.done = c.done[:0]
+}
+
+// first returns the sources that have waited for their longest interval, the longest
+// waiting as many as the budget allows, in rising order.
+func (c *Crawler) first(dst []int) []int {
+	due := c.overdue.Due(nil, c.view.Epoch)
+	slices.SortStableFunc(due, func(i, j int32) int { return cmp.Compare(c.src[i].Due, c.src[j].Due) })
+	var cost float64
+	for _, i := range due {
+		c.overdue.Add(int(i), c.view.Epoch+1) // until it is crawled
+		if cost += c.src[i].Rules.Cost; env.Fits(cost, c.limits.Budget) {
+			dst = append(dst, int(i))
+		}
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// Update tells of a crawl.
+func (c *Crawler) Update(crawl Crawl) error {
+	i, err := c.find(crawl.Source)
+	if err != nil {
+		return err
+	}
+	for _, it := range crawl.Items {
+		if it.Worth < 0 || math.IsInf(it.Worth, 0) {
+			return fmt.Errorf("source %q has an item worth %v; allowed is a finite number, 0 or more", crawl.Source, it.Worth)
+		}
+	}
+	if crawl.Outcome != Found && len(crawl.Items) > 0 {
+		return fmt.Errorf("the crawl of source %q found %d items, and the outcome is not Found", crawl.Source, len(crawl.Items))
+	}
+	c.turn(crawl.At)
+	p := &c.src[i]
+	if crawl.Outcome == Failed {
+		if !crawl.NotBefore.IsZero() {
+			c.bar(i, crawl.NotBefore)
+		}
+		return nil
+	}
+	p.Tries = 0
+	if until := crawl.At.Add(p.Rules.Shortest); until.After(crawl.NotBefore) {
+		crawl.NotBefore = until
+	}
+	c.bar(i, crawl.NotBefore)
+	if p.Done == 0 {
+		age := c.view.Epoch - c.view.Last[i]
+		if c.view.Last[i] < 0 {
+			age = c.view.Epoch - p.Added + 1
+		}
+		c.done = append(c.done, env.Crawled{Source: i, Age: age})
+		p.Done = len(c.done)
+	}
+	d := &c.done[p.Done-1]
+	d.Truncated = d.Truncated || crawl.Truncated
+	for _, it := range crawl.Items {
+		it.Worth = cmp.Or(it.Worth, 1)
+		found := c.item(it, crawl.At)
+		if math.IsNaN(found.Interest) {
+			found.Interest = -1
+		} else {
+			d.Interest += found.Interest
+		}
+		d.Items = append(d.Items, found)
+	}
+	slices.SortFunc(d.Items, func(a, b env.Item) int { return cmp.Compare(b.Age, a.Age) })
+	return nil
+}
+
+// item returns an item as a crawl at that time finds it.
+func (c *Crawler) item(it Item, at time.Time) env.Item {
+	age := max(0, at.Sub(it.Published))
+	return env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.Worth * math.Exp2(-age.Seconds()/c.opt.HalfLife.Seconds())}
+}
+
+// Report tells what items are worth, by now, that a crawl at that time found with
+// their worth unknown.
+func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
+	i, err := c.find(source)
+	r, ok := c.open.(env.Reporter)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("the learner %q takes up no worth later", c.opt.Learner)
+	}
+	for _, it := range items {
+		if !(it.Worth >= 0) || math.IsInf(it.Worth, 1) {
+			return fmt.Errorf("source %q has an item worth %v; allowed is a finite number, 0 or more", source, it.Worth)
+		}
+		r.Report(i, c.item(it, at))
+	}
+	return nil
+}
