@@ -347,3 +347,30 @@ func TestDueAtEveryEpoch(t *testing.T) {
 		w.step(crawl)
 	}
 }
+
+// TestColdStartSpends: once all were seen the budget is used, also where the pooled
+// curve of four sources is flat.
+func TestColdStartSpends(t *testing.T) {
+	in := env.Paper(1)
+	var share float64
+	for seed := uint64(1); seed <= 10; seed++ {
+		w := newHarvests(in, seed)
+		share += w.learn(newLearner(t, in, seed, nil), 100) / whittle(in, 100).frozen / 10
+	}
+	if share < .8 {
+		t.Errorf("the first hundred epochs earn %.3f of Whittle; want .8", share)
+	}
+}
+
+// TestNoiseStaysWide: the noisier its harvests beside the price, the longer ages vary.
+func TestNoiseStaysWide(t *testing.T) {
+	l := newLearner(t, env.Paper(1), 1, nil)
+	s := &l.src[0]
+	s.Cycles, s.Theta, s.Harvests[0], l.price = 1000, 20, 100, 60
+	for _, c := range []struct{ deviation, want float64 }{{10, l.set.slope(1000)}, {60, l.set.slope(300)}, {180, l.set.slope(100)}} {
+		s.Dispersion = c.deviation * c.deviation / s.Harvests[0]
+		if got := l.slope(0); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("κ is %v where harvests deviate by %v; want %v", got, c.deviation, c.want)
+		}
+	}
+}
