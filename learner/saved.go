@@ -74,7 +74,7 @@ func Load(dir string) (*Saved, error) {
 // not at all.
 const (
 	format  = "ephemera learner"
-	version = 26
+	version = 27
 )
 
 // Encode returns the contents of a state file.

@@ -51,14 +51,23 @@ func New(l, rewards int, set Settings) *Critic {
 		return part
 	}
 	c := &Critic{
-		inverse: inverse{set: set, l: l, s: 1, since: 1, definite: true, b: cut(l * l), p: cut(l * l), unit: cut(l), u: cut(l), rest: cut(l)},
+		inverse: inverse{set: set, l: l, b: cut(l * l), p: cut(l * l), unit: cut(l), u: cut(l), rest: cut(l)},
 		a:       cut(l * l), bbar: cut(rewards * l), r: cut(rewards * l),
 		d: cut(l), v: cut(l), y: cut(l),
 	}
-	for i := range l {
-		c.b[i*l+i], c.p[i*l+i], c.unit[i] = set.Epsilon, 1/set.Epsilon, 1
-	}
+	c.Restart()
 	return c
+}
+
+// Restart begins again where New does. Fallbacks are counted on.
+func (c *Critic) Restart() {
+	for _, v := range [][]float64{c.b, c.p, c.a, c.bbar, c.r} {
+		clear(v)
+	}
+	for i := range c.l {
+		c.b[i*c.l+i], c.p[i*c.l+i], c.unit[i] = c.set.Epsilon, 1/c.set.Epsilon, 1
+	}
+	c.s, c.since, c.held, c.definite, c.eta = 1, 1, 0, true, 0
 }
 
 // Weights returns r of a reward. It is the critic's own and may be written to.

@@ -7,7 +7,7 @@ import "math"
 type waiting struct {
 	// X′ = û + α̂X after waiting and X′ = û after a crawl, up to noise.
 	gain, factor float64
-	cov          [3]float64 // P of the least squares: (1, 1), (1, X) and (X, X)
+	cov          [3]float64 // P of the least squares: (1, 1), (1, z) and (z, z) with z = X/τ
 
 	unit float64 // τ, in which states are measured; 0 before anything was seen there
 	lnT  float64 // ln T, the threshold
@@ -17,23 +17,31 @@ type waiting struct {
 // first is where P begins, in units of the noise: nothing is known.
 const first = 1e6
 
-// seen takes in the first state above 0: it is the first threshold.
-func (s *waiting) seen(x float64) {
-	s.unit, s.lnT, s.top = x, math.Log(x), x
-	s.gain, s.factor = x, .9
-	s.cov = [3]float64{first, 0, first / (x * x)}
+// mostUnits is how many τ a state may be. The first state of a source may be next to
+// nothing, as e⁻²⁰⁰ is where items lose their interest within a fraction of an epoch;
+// powers of later states would have no place in a number.
+const mostUnits = 1000
+
+// see begins with a source, at its first state above 0, which is the first threshold;
+// and begins with it again where a state is out of all proportion to τ.
+func (l *Learner) see(i int, x float64) {
+	if s := &l.src[i]; x > mostUnits*s.unit {
+		*s = waiting{gain: x, factor: .9, cov: [3]float64{first, 0, first}, unit: x, lnT: math.Log(x), top: x}
+		l.critic[i].Restart()
+	}
 }
 
 // regress takes in a transition from x, 0 after a crawl, to next, by recursive
-// least squares on φ = (1, x), which is the formula of Sherman and Morrison:
+// least squares on φ = (1, z), z = x/τ, which is the formula of Sherman and Morrison:
 //
-//	k = Pφ/(1 + φᵀPφ),   (û, α̂) ← (û, α̂) + k(X′ − û − α̂x),   P ← P − kφᵀP
+//	k = Pφ/(1 + φᵀPφ),   (û, τα̂) ← (û, τα̂) + k(X′ − û − α̂x),   P ← P − kφᵀP
 func (s *waiting) regress(x, next float64) {
-	p0, p1 := s.cov[0]+s.cov[1]*x, s.cov[1]+s.cov[2]*x // Pφ
-	den := 1 + p0 + p1*x
+	z := x / s.unit
+	p0, p1 := s.cov[0]+s.cov[1]*z, s.cov[1]+s.cov[2]*z // Pφ
+	den := 1 + p0 + p1*z
 	err := (next - s.gain - s.factor*x) / den
 	s.gain += p0 * err
-	s.factor += p1 * err
+	s.factor += p1 * err / s.unit
 	s.cov[0] -= p0 * p0 / den
 	s.cov[1] -= p0 * p1 / den
 	s.cov[2] -= p1 * p1 / den

@@ -98,9 +98,7 @@ func (l *Learner) Select(dst []int, o *env.Observed) []int {
 	copy(l.x, o.State)
 	kappa := l.kappa()
 	for i, x := range l.x {
-		if s := &l.src[i]; s.unit == 0 && x > 0 {
-			s.seen(x)
-		}
+		l.see(i, x)
 		v := l.rand.Float64()
 		l.key[i] = kappa*l.margin(i, x) + math.Log(v/(1-v)) // −∞ for v = 0: not chosen before others
 	}
@@ -138,7 +136,8 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Observed) {
 		if l.scale == 0 {
 			l.scale = least
 		}
-		l.scale *= math.Pow(least/l.scale, max(1/float64(l.n), .01))
+		w := max(1/float64(l.n), .01)
+		l.scale = math.Pow(l.scale, 1-w) * math.Pow(least, w)
 	}
 	a, b, kappa := l.set.A.At(l.n), l.set.B.At(l.n), l.kappa()
 	unit := max(l.price, .1*l.scale)

@@ -161,11 +161,14 @@ func TestEdges(t *testing.T) {
 		slow.Sources = append(slow.Sources, env.NewSource("", rate, 1e-3, 1))
 	}
 	rare := env.Instance{Budget: 1, Sources: []env.Source{env.NewSource("", .444, .85, .25), env.NewSource("", .268, 1.17, 3.8)}}
+	// What waits of an item after half an epoch is e⁻²⁵⁰ of its interest.
+	brief := env.Instance{ID: "brief", Budget: 1, Sources: []env.Source{env.NewSource("", 1, .1, 1), env.NewSource("", 1, 500, 1)}}
 	for name, c := range map[string]struct {
 		in     env.Instance
 		epochs int
 		want   float64
 	}{
+		"brief":        {brief, 4000, .98},
 		"dear":         {dear, 4000, .99},
 		"silent":       {silent, 4000, .99},
 		"tiny":         {tiny, 4000, .99},
@@ -180,6 +183,33 @@ func TestEdges(t *testing.T) {
 		learned, learning := shares(t, c.in, nil, 1, env.MarksConstant, c.epochs)
 		if !(learned >= c.want && learning >= c.want-.03) {
 			t.Errorf("%s: learned earns %.4f of the index, learning %.4f; want %v", name, learned, learning, c.want)
+		}
+	}
+}
+
+// TestUnits: the first state of a source may be of any size, and a source of which the
+// first was next to nothing is learned like another.
+func TestUnits(t *testing.T) {
+	for _, x := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-160, 1e-9, 1, 1e150} {
+		l := build(t, env.Instance{Sources: []env.Source{env.NewSource("", 1, .2, 1)}, Budget: 1}, nil, 1)
+		r := stream.New(2, stream.Test)
+		o := &env.Observed{State: []float64{x}}
+		const gain, factor = 3, .8
+		for range 3000 {
+			var crawls []env.Crawled
+			l.Select(nil, o)
+			if now := o.State[0]; now >= l.Threshold(0) {
+				crawls, o.State[0] = []env.Crawled{{Interest: now}}, 0
+			}
+			o.State[0] = factor*o.State[0] + gain*r.ExpFloat64()
+			l.Update(crawls, o)
+		}
+		s := l.src[0]
+		if T := l.Threshold(0); x <= 1 && (math.Abs(s.gain/gain-1) > .1 || !(T > gain/100. && T < 100*gain)) {
+			t.Errorf("after the first state %v: gain %.4g and threshold %.4g; want %v and one of that size", x, s.gain, T, gain)
+		}
+		if _, err := json.Marshal(l.State()); err != nil {
+			t.Errorf("after the first state %v: %v", x, err)
 		}
 	}
 }

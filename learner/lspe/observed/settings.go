@@ -69,7 +69,7 @@ type State struct {
 	Scale     float64        `json:"scale"`     // h, interest per budget unit
 	Unit      []float64      `json:"unit"`      // n: τ, interest
 	Threshold []float64      `json:"threshold"` // n: ln T
-	Drift     []float64      `json:"drift"`     // 6n: û, α̂, P and x̂
+	Drift     []float64      `json:"drift"`     // 6n: û, α̂, P of (1, X/τ) and x̂
 	Critic    []critic.State `json:"critic"`    // n, rewards: G, D
 	Rand      []byte         `json:"rand"`      // of the stream of exploration
 }
