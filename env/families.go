@@ -148,25 +148,28 @@ func family(name string, n int, budget float64, seed uint64, source func(drawer)
 	return in
 }
 
-// variants are what WithLaw makes of a source.
-var variants = map[string]func(s *Source, draw drawer){
-	"exponential": func(s *Source, _ drawer) { s.Law = LawExponential },
-	"power":       func(s *Source, _ drawer) { s.Law = LawPower },
-	"hump":        func(s *Source, _ drawer) { s.Law = LawHump },
-	"window":      func(s *Source, _ drawer) { s.Window = 2 / s.Decay },
-	"batches":     func(s *Source, _ drawer) { s.Batch = 20 },
-	"mixture": func(s *Source, draw drawer) {
-		s.Law = []Law{LawExponential, LawPower, LawHump}[draw(drawLaw).Intn(3)]
-		s.Batch = []int{1, 20}[draw(drawBatch).Intn(2)]
-		if draw(drawWindowed).Intn(2) == 1 {
-			s.Window = 2 / s.Decay
-		}
-	},
-}
+// variants are what WithLaw makes of a source: one for each law, and mixes of them.
+var variants = func() map[string]func(s *Source, draw drawer) {
+	all := map[string]func(s *Source, draw drawer){
+		"window":  func(s *Source, _ drawer) { s.Window = 2 / s.Decay },
+		"batches": func(s *Source, _ drawer) { s.Batch = 20 },
+		"mixture": func(s *Source, draw drawer) {
+			s.Law = []Law{LawExponential, LawPower, LawHump}[draw(drawLaw).Intn(3)]
+			s.Batch = []int{1, 20}[draw(drawBatch).Intn(2)]
+			if draw(drawWindowed).Intn(2) == 1 {
+				s.Window = 2 / s.Decay
+			}
+		},
+	}
+	for _, law := range Laws() {
+		all[string(law)] = func(s *Source, _ drawer) { s.Law = law }
+	}
+	return all
+}()
 
 // WithLaw returns the instance with another law of interest for all sources:
 //
-//	exponential, power, hump   that law
+//	one of [Laws]              that law
 //	window                     items are dropped at age 2/c
 //	batches                    items arrive in batches of 20
 //	mixture                    one of the three laws, and each with a chance of one
@@ -216,8 +219,6 @@ func RegisterFamily(name string, build func(n int, budget float64, seed uint64) 
 // maxNamed bounds the number of sources that a name may ask for.
 const maxNamed = 10_000_000
 
-const lawsAllowed = "exponential, power, hump, window, batches and mixture"
-
 func namedAllowed() string {
 	return fmt.Sprintf("allowed are paper, FAMILY:N[:SEED] with the families %s, either with :LAW at its end, and the path of a .toml file", strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 }
@@ -264,13 +265,13 @@ func named(name string) (Instance, error) {
 		}
 		if len(parts) == 3 {
 			if seed, err = strconv.ParseUint(parts[2], 10, 64); err != nil {
-				return Instance{}, fmt.Errorf("instance %q: %q is neither a seed, a whole number of 0 or more, nor a law; allowed laws are %s", name, parts[2], lawsAllowed)
+				return Instance{}, fmt.Errorf("instance %q: %q is neither a seed, a whole number of 0 or more, nor a law; allowed laws are %s", name, parts[2], LawsAllowed("and"))
 			}
 		}
 		in = build(n, 1, seed)
 		in.Budget = math.Max(1, in.Cheapest()) // a crawl may cost more than 1
 	} else if len(parts) > 1 || parts[0] != "paper" {
-		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed(), lawsAllowed)
+		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed(), LawsAllowed("and"))
 	}
 	if law != "" {
 		in = in.WithLaw(law, seed)

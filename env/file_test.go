@@ -118,7 +118,7 @@ func TestInstanceFileRoundTrip(t *testing.T) {
 				s.Window = positive.Draw(t, "window")
 			}
 			s.Cost = positive.Draw(t, "cost")
-			if s.Law = rapid.SampledFrom([]env.Law{"", env.LawExponential, env.LawPower, env.LawHump}).Draw(t, "law"); s.Law == env.LawPower {
+			if s.Law = rapid.SampledFrom(append(env.Laws(), "")).Draw(t, "law"); s.Law == env.LawPower {
 				s.Shape = rapid.SampledFrom([]float64{0, 1.01, 1.5, 9}).Draw(t, "shape")
 			}
 			s.Batch = rapid.IntRange(0, 50).Draw(t, "batch")

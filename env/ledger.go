@@ -39,7 +39,7 @@ func newLedger(in Instance, overrun bool) (ledger, error) {
 		l.factor[i], l.gain[i] = s.Factor(), s.Gain()
 		l.view.Last[i] = -1
 		l.view.Mean[i] = l.gain[i]
-		if s.law() != LawExponential || len(l.phases) > 1 {
+		if !s.Exponential() || len(l.phases) > 1 {
 			l.other = append(l.other, i)
 		}
 	}

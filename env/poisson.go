@@ -23,10 +23,6 @@ type PoissonOptions struct {
 // maxRate is the greatest rate, in items per epoch: each item is drawn.
 const maxRate = 10_000
 
-// negligible is the share of its initial interest below which what is left of
-// an item is no longer counted.
-const negligible = 0x1p-60
-
 // Poisson is the world in which items arrive at each source as a Poisson
 // process, one by one or in batches. The interest of an item of age a is its
 // mark ξ times f(a), by the law of its source; once older than the source's
@@ -117,7 +113,7 @@ func (w *Poisson) arrive() {
 	for i := range w.state {
 		s := w.source(i, w.view.Epoch)
 		switch {
-		case s.law() != LawExponential || len(w.phases) > 1:
+		case !s.Exponential() || len(w.phases) > 1:
 			w.state[i] = w.gather(i, false)
 		case s.Window > w.reach[i]+1: // X ← αX + U
 			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false).all
@@ -175,7 +171,7 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 	}
 	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
 	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
-	exponential := s.law() == LawExponential
+	exponential := s.Exponential()
 	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
 		age, f := oldest-v, scale
 		if exponential { // most items of most worlds: no call
@@ -201,18 +197,6 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 		}
 	}
 	return sum
-}
-
-// horizon returns the age at which an item's interest becomes negligible.
-func (s *Source) horizon() float64 {
-	ln := -math.Log(negligible)
-	switch s.law() {
-	case LawPower:
-		return math.Expm1(ln/s.shape()) / s.Decay // (1 + ca)^(−k)
-	case LawHump:
-		return (ln + 6) / s.Decay // y e^(1−y) at y = ln + 6, with y below e⁵
-	}
-	return ln / s.Decay // e^(−ca)
 }
 
 // Marks names the law of the items' initial interest ξ around its mean ξ̄.

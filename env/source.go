@@ -1,7 +1,6 @@
 package env
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 )
@@ -17,67 +16,13 @@ type Source struct {
 	Cost     float64 `toml:"cost"`     // C, budget units per crawl; more than 0
 
 	Law   Law     `toml:"law,omitempty"`   // how an item's interest depends on its age; empty means exponential
-	Shape float64 `toml:"shape,omitempty"` // k of law power, above 1; 0 means 1.5
+	Shape float64 `toml:"shape,omitempty"` // k, of a law that has one; 0 means the law's usual
 	Batch int     `toml:"batch,omitempty"` // items that arrive together; 0 means 1
 }
 
 // NewSource returns a source without a window whose crawls cost 1.
 func NewSource(name string, rate, decay, interest float64) Source {
 	return Source{Name: name, Rate: rate, Decay: decay, Interest: interest, Window: math.Inf(1), Cost: 1}
-}
-
-// Law names how the interest of an item depends on its age a.
-type Law string
-
-// The laws of interest, for items whose initial interest is 1.
-const (
-	LawExponential Law = "exponential" // f(a) = e^(−ca), the law of the papers
-	LawPower       Law = "power"       // f(a) = (1 + ca)^(−k)
-	LawHump        Law = "hump"        // f(a) = ca·e^(1−ca): rises to 1 at age 1/c, then falls
-)
-
-// law returns the law of interest.
-func (s *Source) law() Law { return cmp.Or(s.Law, LawExponential) }
-
-// Exponential reports whether the law of interest is that of the papers.
-func (s Source) Exponential() bool { return s.law() == LawExponential }
-
-// shape returns k.
-func (s *Source) shape() float64 { return cmp.Or(s.Shape, 1.5) }
-
-// interestAt returns f(age), the interest of an item of that age whose initial
-// interest is 1, without regard to the window.
-func (s *Source) interestAt(age float64) float64 {
-	y := s.Decay * age
-	switch s.Law {
-	case LawPower:
-		return math.Exp(-s.shape() * math.Log1p(y))
-	case LawHump:
-		return y * math.Exp(1-y)
-	}
-	return math.Exp(-y)
-}
-
-// integral returns c·∫₀^age f(a) da, which has no unit.
-func (s *Source) integral(age float64) float64 {
-	y := s.Decay * age
-	switch s.Law {
-	case LawPower:
-		// ∫₀^y (1 + v)^(−k) dv = (1 − (1 + y)^(1−k))/(k − 1)
-		k := s.shape()
-		return -math.Expm1((1-k)*math.Log1p(y)) / (k - 1)
-	case LawHump:
-		// ∫₀^y v e^(1−v) dv = e(1 − (1 + y)e^(−y))
-		switch {
-		case y < 1e-2: // by its series, where the difference would lose digits
-			return math.E * y * y * (1./2 - y*(1./3-y*(1./8-y*(1./30-y/144))))
-		case y > 50:
-			return math.E
-		}
-		return math.E * (-math.Expm1(-y) - y*math.Exp(-y))
-	}
-	// ∫₀^y e^(−v) dv
-	return -math.Expm1(-y)
 }
 
 // scale returns λξ̄/c, interest.
@@ -89,8 +34,8 @@ func (s *Source) scale() float64 { return s.Rate * s.Interest / s.Decay }
 //
 //	H(s) = λ ξ̄ ∫₀^min(s, M) f(a) da
 //
-// It rises with the age and is 0 at age 0. It is concave for the laws
-// exponential and power; for the law hump it is convex up to age 1/c.
+// It rises with the age and is 0 at age 0. It is convex up to [Source.Bend] and
+// concave from there on.
 func (s Source) Harvest(age float64) float64 {
 	return s.scale() * s.integral(math.Min(age, s.Window))
 }
@@ -165,6 +110,9 @@ const (
 
 // Validate reports the first field that is out of its range.
 func (s Source) Validate() error {
+	if err := s.validShape(); err != nil {
+		return err
+	}
 	switch {
 	case !(s.Rate >= 0) || math.IsInf(s.Rate, 0):
 		return fmt.Errorf("rate is %v; allowed is a finite number of items per epoch, 0 or more", s.Rate)
@@ -176,12 +124,6 @@ func (s Source) Validate() error {
 		return fmt.Errorf("window is %v; allowed is a number of epochs above 0, or inf", s.Window)
 	case !(s.Cost > 0) || math.IsInf(s.Cost, 0):
 		return fmt.Errorf("cost is %v; allowed is a finite number of budget units above 0", s.Cost)
-	case s.law() != LawExponential && s.law() != LawPower && s.law() != LawHump:
-		return fmt.Errorf("law is %.60q; allowed are exponential, power and hump", s.Law)
-	case s.Shape != 0 && s.law() != LawPower:
-		return fmt.Errorf("shape is %v; it belongs to law power, and the law is %s", s.Shape, s.law())
-	case !(s.shape() > 1) || math.IsInf(s.Shape, 0):
-		return fmt.Errorf("shape is %v; allowed is a finite number above 1", s.Shape)
 	case s.Batch < 0 || s.Batch > maxBatch:
 		return fmt.Errorf("batch is %d; allowed are 1 to %d items", s.Batch, maxBatch)
 	case !(s.Ceiling() <= maxCeiling):

@@ -31,7 +31,7 @@ type Run struct {
 
 	Instance struct {
 		Name    string  `toml:"name" json:"name,omitempty"`       // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
-		Law     string  `toml:"law" json:"law,omitempty"`         // law of interest of all its sources: exponential, power, hump, window, batches or mixture; their own if empty
+		Law     string  `toml:"law" json:"law,omitempty"`         // law of interest of all its sources, one of env.LawsAllowed; their own if empty
 		Believe string  `toml:"believe" json:"believe,omitempty"` // an instance of the same sources, whose parameters all are given but the reference, "whittle"; none if empty
 		Budget  float64 `toml:"budget" json:"budget"`             // budget units per epoch; 0 for the instance's own, 1 of a recording
 	} `toml:"instance" json:"instance"`

@@ -44,10 +44,7 @@ type Curve struct {
 // NewCurve returns the curve of a source.
 func NewCurve(s env.Source) Curve {
 	c := Curve{Source: s, Top: s.Harvest(math.Inf(1)), scale: s.Rate * s.Interest / s.Decay, loss: -math.Expm1(-s.Decay)}
-	c.plain = s.Exponential()
-	if s.Law == env.LawHump {
-		c.bend = 1 / s.Decay
-	}
+	c.plain, c.bend = s.Exponential(), s.Bend()
 	return c
 }
 

@@ -13,7 +13,7 @@ import (
 
 // drawLaw gives a source any law of interest, with little left at age 70.
 func drawLaw(t *rapid.T, s *env.Source) {
-	s.Law = rapid.SampledFrom([]env.Law{env.LawExponential, env.LawPower, env.LawHump}).Draw(t, "law")
+	s.Law = rapid.SampledFrom(env.Laws()).Draw(t, "law")
 	s.Decay = max(s.Decay, .3)
 	if s.Law == env.LawPower {
 		s.Shape = rapid.Float64Range(3, 5).Draw(t, "shape")
@@ -24,7 +24,7 @@ func drawLaw(t *rapid.T, s *env.Source) {
 func drawCurve(t *rapid.T) Curve {
 	s := envtest.DrawInstance(t, 1, 1, true, true).Sources[0]
 	drawLaw(t, &s)
-	if s.Law == env.LawHump {
+	if s.Bend() > 0 {
 		s.Decay = rapid.Float64Range(.1, 1.5).Draw(t, "slow")
 	}
 	return NewCurve(s)
