@@ -144,18 +144,31 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// TestCharsets: BOM before HTTP header before declaration, and bytes that are none
-// of the charset cost a letter.
+// TestCharsets: BOM before HTTP header before declaration before what the bytes are, and
+// bytes that are none of the charset cost a letter.
 func TestCharsets(t *testing.T) {
 	doc := func(encoding, title string) string {
 		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title + `</title></channel></rss>`
 	}
+	utf16 := func(text string) string { return strings.Join(strings.Split(text, ""), "\x00") + "\x00" }
+	const far = 3000 // bytes before the first letter that is not ASCII
+	comment := "<!--" + strings.Repeat("x", far) + "-->"
+	html := `<description><meta charset="iso-8859-5"/></description>` // says nothing of the feed
+	json := `{"version":"https://jsonfeed.org/version/1","home_page_url":"` + strings.Repeat("x", far) + `","title":"Zürich","items":[]}`
 	for _, tt := range []struct{ contentType, body, want string }{
 		{"text/xml; charset=utf-8", doc(` encoding="iso-8859-1"`, "Käse"), "Käse"},
 		{"text/xml", doc(` encoding="ISO-8859-1"`, "K\xe4se"), "Käse"},
 		{"text/xml; charset=windows-1251", doc("", "\xd1\xfb\xf0"), "Сыр"},
 		{"text/xml; charset=iso-8859-1", "\xef\xbb\xbf" + doc("", "Käse"), "Käse"},
-		{"text/xml", "\xff\xfe" + strings.Join(strings.Split(doc(` encoding="utf-16"`, "K"), ""), "\x00") + "\x00", "K"},
+		{"text/xml", "\xff\xfe" + utf16(doc(` encoding="utf-16"`, "K")), "K"},
+		{"text/xml", utf16(doc(` encoding="utf-16"`, "K")), "K"},
+		{"text/xml", doc(` encoding="utf-16"`, "Käse"), "Käse"}, // which no file can be that is read as ASCII
+		{"", comment + doc("", "Zürich"), "Zürich"},
+		{"", comment + doc("", "Z\xfcrich"), "Zürich"},
+		{"", "<rss><channel>" + html + "<title>Zürich</title></channel></rss>", "Zürich"},
+		{"application/json", json, "Zürich"},
+		{"application/feed+json; charset=iso-8859-1", json, "Zürich"},
+		{"", "\xef\xbb\xbf" + json, "Zürich"},
 		{"text/xml; charset=klingon", doc("", "Käse"), "Käse"},
 		{"", doc("", "K\xe4se"), "Käse"},
 		{"text/xml; charset=utf-8", doc("", "K\xe4se"), "K\uFFFDse"},

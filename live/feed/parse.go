@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/atom"
@@ -124,20 +125,49 @@ func short(s string) string {
 // declaration is that of XML, with its encoding.
 var declaration = regexp.MustCompile(`^\s*<\?xml\s(?:[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["'])?[^>]*>`)
 
-// toUTF8 returns a body in UTF-8, without a declaration. A byte order mark decides
-// over the HTTP header, and this over the declaration (RFC 7303).
+// toUTF8 returns a body in UTF-8, without a declaration and without what is no character
+// of XML.
 func toUTF8(body []byte, contentType string) []byte {
-	coding, _, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], contentType)
-	if m := declaration.FindSubmatch(body); m != nil && !certain {
-		if declared, _ := charset.Lookup(string(m[1])); declared != nil {
-			coding = declared
-		}
-	}
+	coding, _ := charset.Lookup(encoding(body, contentType))
 	if text, err := coding.NewDecoder().Bytes(body); err == nil {
 		body = text
 	}
 	body = declaration.ReplaceAll(bytes.TrimPrefix(body, []byte("\ufeff")), nil)
-	return bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\uFFFD")))
+	return bytes.TrimSpace(bytes.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
+			return -1
+		}
+		return r // U+FFFD for what is no UTF-8
+	}, body))
+}
+
+// encoding returns the name of that of a body. A byte order mark decides over the HTTP
+// header, and this over the declaration (RFC 7303). Without any of them it is what the
+// bytes are. JSON is UTF-8, whatever a header says (RFC 8259, section 8.1).
+func encoding(body []byte, contentType string) (name string) {
+	starts := func(with string) bool { return bytes.HasPrefix(body, []byte(with)) }
+	start := bytes.TrimLeft(body[:min(len(body), 1024)], "\ufeff \t\r\n")
+	if bytes.HasPrefix(start, []byte("{")) && !starts("{\x00") {
+		contentType = "application/json; charset=utf-8"
+	}
+	if _, name, certain := charset.DetermineEncoding(body[:min(len(body), 3)], contentType); certain {
+		return name
+	}
+	// A declaration that is read as ASCII is none of UTF-16.
+	if m := declaration.FindSubmatch(body); m != nil {
+		if _, name := charset.Lookup(string(m[1])); name != "" && !strings.HasPrefix(name, "utf-16") {
+			return name
+		}
+	}
+	switch {
+	case starts("<\x00") || starts("{\x00"):
+		return "utf-16le"
+	case starts("\x00<") || starts("\x00{"):
+		return "utf-16be"
+	case utf8.Valid(body):
+		return "utf-8"
+	}
+	return "windows-1252"
 }
 
 // tooDeep reports whether there are elements within elements without end, on which a
