@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -35,8 +36,8 @@ const reach = 10
 // chain is one source's state on a grid, under the law of its gain.
 type chain struct {
 	step float64
-	next [][]float64 // next[j][m] is P(αxⱼ + U ∈ hat m): linear interpolation
-	from []int       // the first m at which next[j] is not 0
+	next *mat.Dense // at j, m it has P(αxⱼ + U ∈ hat m): linear interpolation
+	from []int      // the first m at which row j of next is not 0
 }
 
 // newChain lays a grid of states up to the reach.
@@ -47,10 +48,9 @@ func newChain(s env.Source, law gainLaw, nodes int) chain {
 		top = 1
 	}
 	// An eighth more, which takes up what the cut at the end spoils.
-	c := chain{step: top * 8 / 7 / float64(nodes-1), next: make([][]float64, nodes), from: make([]int, nodes)}
-	for j := range c.next {
-		c.next[j] = make([]float64, nodes)
-		c.from[j] = c.fill(c.next[j], law, alpha*float64(j)*c.step)
+	c := chain{step: top * 8 / 7 / float64(nodes-1), next: mat.NewDense(nodes, nodes, nil), from: make([]int, nodes)}
+	for j := range nodes {
+		c.from[j] = c.fill(c.next.RawRowView(j), law, alpha*float64(j)*c.step)
 	}
 	return c
 }
@@ -95,14 +95,14 @@ func (c *chain) fill(p []float64, law gainLaw, base float64) int {
 // and T ready. All nodes together cost at most n³/3 operations.
 func stochasticIndex(s env.Source, law gainLaw, n int) indexTable {
 	c := newChain(s, law, n)
-	fresh, freshTime := append([]float64(nil), c.next[0]...), 1.0
+	fresh, freshTime := mat.Row(nil, 0, c.next), 1.0
 	time := make([]float64, n) // 1 + E T(αxⱼ + U)
 	for j := range time {
 		time[j] = 1
 	}
 	t := indexTable{Step: c.step, Cost: s.Cost}
 	for k := range n * 7 / 8 {
-		row := c.next[k]
+		row := c.next.RawRowView(k)
 		var goes, brings, brought float64 // 1 − P(k → k), E G(αx̌+U), E G(U)
 		for m := k; m < n; m++ {
 			x := float64(m) * c.step
@@ -119,8 +119,8 @@ func stochasticIndex(s env.Source, law gainLaw, n int) indexTable {
 		}
 		// Eliminate k: whoever enters it goes on from it.
 		for j := k + 1; j < n && c.from[j] <= k; j++ {
-			absorb(c.next[j], row, k, goes)
-			time[j] += c.next[j][k] / goes * time[k]
+			absorb(c.next.RawRowView(j), row, k, goes)
+			time[j] += c.next.At(j, k) / goes * time[k]
 		}
 		absorb(fresh, row, k, goes)
 		freshTime += fresh[k] / goes * time[k]
@@ -209,15 +209,17 @@ func learnStochasticIndex(s env.Source, law gainLaw, opt schooling, r *stream.Ra
 	for j := range v {
 		v[j] = float64(j) * c.step
 	}
+	expected := mat.NewVecDense(opt.nodes, nil) // ∫V(αxⱼ + u)φ(du)
 	var gamma float64
 	for k := 1; k < opt.thresholds; k++ { // γ(0) = 0; each threshold starts where the last one ended
 		at := float64(k) * t.Step
 		for n := range opt.steps {
-			f := dot(c.next[0], v)
+			expected.MulVec(c.next, mat.NewVecDense(opt.nodes, v))
+			f := expected.AtVec(0)
 			for j := range v {
 				x := float64(j) * c.step
 				if x < at {
-					w[j] = (v[j] + s.Cost*gamma - f + dot(c.next[j][c.from[j]:], v[c.from[j]:])) / 2
+					w[j] = (v[j] + s.Cost*gamma - f + expected.AtVec(j)) / 2
 				} else {
 					w[j] = (v[j] + x) / 2
 				}
@@ -231,15 +233,6 @@ func learnStochasticIndex(s env.Source, law gainLaw, opt schooling, r *stream.Ra
 		t.Index[k] = gamma
 	}
 	return t
-}
-
-// dot returns Σ p[m] v[m] over the length of p.
-func dot(p, v []float64) (sum float64) {
-	v = v[:len(p)]
-	for m, q := range p {
-		sum += q * v[m]
-	}
-	return sum
 }
 
 // NewLearnedStochasticWhittle is [NewStochasticWhittle] with indices that were

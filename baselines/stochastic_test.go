@@ -34,11 +34,11 @@ func iterate(n int, step func(v []float64, j int) float64) (v []float64, growth 
 // average solves (25) on a chain by value iteration, maximising at every state.
 // It returns V with ∫V(u)φ(du) = 0, and β.
 func average(c chain, subsidy float64) (v []float64, beta float64) {
-	v, growth := iterate(len(c.next), func(v []float64, j int) float64 {
-		t := math.Max(subsidy+dot(c.next[j], v), float64(j)*c.step+dot(c.next[0], v))
+	v, growth := iterate(len(c.from), func(v []float64, j int) float64 {
+		t := math.Max(subsidy+floats.Dot(c.next.RawRowView(j), v), float64(j)*c.step+floats.Dot(c.next.RawRowView(0), v))
 		return (t + v[j]) / 2 // half a step: the chain has no period
 	})
-	base := dot(c.next[0], v)
+	base := floats.Dot(c.next.RawRowView(0), v)
 	for j := range v {
 		v[j] -= base
 	}
@@ -48,8 +48,8 @@ func average(c chain, subsidy float64) (v []float64, beta float64) {
 // discounted solves (24) on a chain by value iteration. What all states still
 // gain alike comes to growth·δ/(1−δ).
 func discounted(c chain, subsidy, delta float64) []float64 {
-	v, growth := iterate(len(c.next), func(v []float64, j int) float64 {
-		return math.Max(subsidy+delta*dot(c.next[j], v), float64(j)*c.step+delta*dot(c.next[0], v))
+	v, growth := iterate(len(c.from), func(v []float64, j int) float64 {
+		return math.Max(subsidy+delta*floats.Dot(c.next.RawRowView(j), v), float64(j)*c.step+delta*floats.Dot(c.next.RawRowView(0), v))
 	})
 	for j := range v {
 		v[j] += growth * delta / (1 - delta)
@@ -60,7 +60,7 @@ func discounted(c chain, subsidy, delta float64) []float64 {
 // advantage returns what crawling at node k is worth more than waiting.
 func advantage(c chain, subsidy float64, k int) float64 {
 	v, _ := average(c, subsidy)
-	return float64(k)*c.step - subsidy - dot(c.next[k], v)
+	return float64(k)*c.step - subsidy - floats.Dot(c.next.RawRowView(k), v)
 }
 
 // TCNS, (24) and Lemma 6, "the conclusions of Lemma 1 continue to hold": V_δ is
@@ -83,7 +83,7 @@ func TestStochasticVanishingDiscount(t *testing.T) {
 			last, indifferent := math.Inf(1), math.Inf(1)
 			for _, delta := range []float64{.9, .99, .999, .9999} {
 				v := discounted(c, subsidy, delta)
-				fresh := dot(c.next[0], v)
+				fresh := floats.Dot(c.next.RawRowView(0), v)
 				off, slope := math.Abs((1-delta)*fresh-beta), 0.0
 				for j := range len(v) * 3 / 4 { // the cut of the grid is far above
 					off = math.Max(off, math.Abs(v[j]-fresh-limit[j]))
@@ -93,7 +93,7 @@ func TestStochasticVanishingDiscount(t *testing.T) {
 					}
 					slope = next
 				}
-				left := math.Abs(subsidy + delta*dot(c.next[k], v) - float64(k)*c.step - delta*fresh)
+				left := math.Abs(subsidy + delta*floats.Dot(c.next.RawRowView(k), v) - float64(k)*c.step - delta*fresh)
 				if !(off < last/5 && left < max(indifferent/5, 1e-6*s.Ceiling())) {
 					t.Errorf("%s, λ = γ(%v): at δ = %v V and β are off by %v, after %v, and the terms of (24) differ by %v, after %v", m, x, delta, off, last, left, indifferent)
 				}
