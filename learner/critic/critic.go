@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"ephemera/learner/internal/check"
 )
@@ -29,55 +29,47 @@ import (
 // Transition and Reward as often as there are any, Solve.
 type Critic struct {
 	inverse
-	a    []float64 // Â, ℓ×ℓ
-	bbar []float64 // b̂, ℓ for each reward
-	r    []float64 // r, likewise
-	eta  float64   // η
+	a    *mat.Dense      // Â, ℓ×ℓ
+	bbar []*mat.VecDense // b̂ of each reward
+	r    []*mat.VecDense // r of each reward
+	eta  float64         // η
 
-	w       float64   // weight of the present step in B̂, Â and b̂
-	d, v, y []float64 // scratch: φ′ − φ, Âr + b̂, and B̂⁻¹ of it
+	w              float64       // weight of the present step in B̂, Â and b̂
+	phi, d, av, by *mat.VecDense // scratch: φ, φ′ − φ, Âr + b̂, and B̂⁻¹ of it
 }
 
 // New returns the critic for ℓ features and that many rewards, at B = εI, A = 0,
 // b̄ = 0, r = 0 and η = 0. It panics unless there are some, and the settings valid.
 func New(l, rewards int, set Settings) *Critic {
 	if err := set.Validate(); err != nil || l < 1 || rewards < 1 {
-		panic(fmt.Sprintf("critic: %d features and %d rewards, %v; allowed are 1 or more and valid settings", l, rewards, err))
-	}
-	data := make([]float64, 3*l*l+(2*rewards+6)*l)
-	cut := func(n int) []float64 {
-		part := data[:n:n]
-		data = data[n:]
-		return part
+		panic(fmt.Sprintf("critic: %d features and %d rewards, %v; allowed are 1 or more and valid settings",
+			l, rewards, err))
 	}
 	c := &Critic{
-		inverse: inverse{set: set, l: l, b: cut(l * l), p: cut(l * l), unit: cut(l), u: cut(l), rest: cut(l)},
-		a:       cut(l * l), bbar: cut(rewards * l), r: cut(rewards * l),
-		d: cut(l), v: cut(l), y: cut(l),
+		inverse: newInverse(l, set), a: mat.NewDense(l, l, nil),
+		phi: mat.NewVecDense(l, nil), d: mat.NewVecDense(l, nil), av: mat.NewVecDense(l, nil), by: mat.NewVecDense(l, nil),
 	}
-	c.Restart()
+	for range rewards {
+		c.bbar, c.r = append(c.bbar, mat.NewVecDense(l, nil)), append(c.r, mat.NewVecDense(l, nil))
+	}
 	return c
 }
 
 // Restart begins again where New does. Fallbacks are counted on.
 func (c *Critic) Restart() {
-	for _, v := range [][]float64{c.b, c.p, c.a, c.bbar, c.r} {
-		clear(v)
-	}
-	for i := range c.l {
-		c.b[i*c.l+i], c.p[i*c.l+i], c.unit[i] = c.set.Epsilon, 1/c.set.Epsilon, 1
-	}
-	c.s, c.since, c.held, c.definite, c.eta = 1, 1, 0, true, 0
+	fallbacks := c.fallbacks
+	*c = *New(c.l, len(c.r), c.set)
+	c.fallbacks = fallbacks
 }
 
 // Weights returns r of a reward. It is the critic's own and may be written to.
-func (c *Critic) Weights(reward int) []float64 { return c.r[reward*c.l:][:c.l:c.l] }
+func (c *Critic) Weights(reward int) []float64 { return c.r[reward].RawVector().Data }
 
 // Average returns η, the estimate of the average reward per epoch.
 func (c *Critic) Average() float64 { return c.eta }
 
 // Value returns V = Σ r(m) φ_m of the first reward.
-func (c *Critic) Value(phi []float64) float64 { return floats.Dot(phi, c.r[:c.l]) }
+func (c *Critic) Value(phi []float64) float64 { return floats.Dot(phi, c.Weights(0)) }
 
 // Fallbacks counts the steps at which the inverse was not trusted.
 func (c *Critic) Fallbacks() int { return c.fallbacks }
@@ -104,12 +96,14 @@ func (c *Critic) Begin(b float64) {
 	}
 	if c.s *= 1 - b; c.s < 1.0/rescale {
 		c.s *= rescale
-		for _, v := range [][]float64{c.b, c.a, c.bbar} {
-			floats.Scale(1.0/rescale, v)
+		c.b.Scale(1.0/rescale, c.b)
+		c.a.Scale(1.0/rescale, c.a)
+		for _, bbar := range c.bbar {
+			bbar.ScaleVec(1.0/rescale, bbar)
 		}
 		if !c.set.Always { // else B̂⁻¹ is neither kept nor checked
 			c.since *= rescale
-			floats.Scale(rescale, c.p)
+			c.p.Scale(rescale, c.p)
 		}
 	}
 	c.w = b / c.s
@@ -120,29 +114,32 @@ func (c *Critic) Transition(phi, next []float64) {
 	if len(phi) != c.l || len(next) != c.l {
 		panic(fmt.Sprintf("critic: features of %d and %d entries; want %d", len(phi), len(next), c.l))
 	}
-	floats.SubTo(c.d, next, phi)
-	c.addOuter(c.a, c.w, phi, c.d)
-	c.add(phi, c.w)
+	copy(c.phi.RawVector().Data, phi)
+	floats.SubTo(c.d.RawVector().Data, next, phi)
+	c.a.RankOne(c.a, c.w, c.phi, c.d)
+	c.add(c.phi, c.w)
 }
 
 // Reward takes in ρ, at φ, of one of the rewards.
 func (c *Critic) Reward(reward int, rho float64, phi []float64) {
-	floats.AddScaled(c.bbar[reward*c.l:][:c.l], c.w*rho, phi)
+	floats.AddScaled(c.bbar[reward].RawVector().Data, c.w*rho, phi)
 }
 
 // Solve ends a step with the update of r for each reward. It reports whether the
 // running inverse was trusted.
 func (c *Critic) Solve() bool {
-	trusted := true
-	for at := 0; at < len(c.r); at += c.l {
-		r := c.r[at:][:c.l]
-		copy(c.v, c.bbar[at:])
-		c.times(c.v, 1, c.a, r)
-		trusted = c.solve(c.y, c.v) && trusted
-		floats.AddScaled(r, c.set.Gamma, c.y)
+	trusted, length := true, 0.0
+	for k, r := range c.r {
+		c.av.MulVec(c.a, r)
+		c.av.AddVec(c.av, c.bbar[k])
+		trusted = c.solve(c.by, c.av) && trusted
+		r.AddScaledVec(r, c.set.Gamma, c.by)
+		length += mat.Dot(r, r)
 	}
-	if !(floats.Dot(c.r, c.r) < c.set.Overflow*c.set.Overflow) {
-		clear(c.r)
+	if !(length < c.set.Overflow*c.set.Overflow) {
+		for _, r := range c.r {
+			r.Zero()
+		}
 	}
 	if !trusted {
 		c.refresh()
@@ -167,8 +164,18 @@ type State struct {
 // State returns a copy of the state, between two steps.
 func (c *Critic) State() State {
 	return State{
-		c.s, c.since, c.held, slices.Clone(c.b), slices.Clone(c.p), slices.Clone(c.a), slices.Clone(c.bbar), slices.Clone(c.r), c.eta, c.fallbacks,
+		Scale: c.s, Since: c.since, Held: c.held,
+		B: rows(c.b), Inverse: rows(c.p), A: rows(c.a), Rewards: rows(c.bbar...), Weights: rows(c.r...),
+		Average: c.eta, Fallbacks: c.fallbacks,
 	}
+}
+
+// rows returns copies of matrices row by row, of vectors entry by entry.
+func rows[M mat.Matrix](matrices ...M) (all []float64) {
+	for _, m := range matrices {
+		all = append(all, mat.DenseCopyOf(m).RawMatrix().Data...)
+	}
+	return all
 }
 
 // SetState takes up a state that State returned. It changes nothing if it
@@ -180,24 +187,27 @@ func (c *Critic) SetState(s State) error {
 	if s.Fallbacks < 0 || s.Held < 0 {
 		return fmt.Errorf("fallbacks and held are %d and %d; allowed are 0 or more", s.Fallbacks, s.Held)
 	}
+	l := c.l
 	if err := cmp.Or(
-		check.Finite("b", s.B, len(c.b)), check.Finite("inverse", s.Inverse, len(c.p)), check.Finite("a", s.A, len(c.a)),
-		check.Finite("rewards", s.Rewards, len(c.bbar)), check.Finite("weights", s.Weights, len(c.r)),
+		check.Finite("b", s.B, l*l), check.Finite("inverse", s.Inverse, l*l), check.Finite("a", s.A, l*l),
+		check.Finite("rewards", s.Rewards, len(c.bbar)*l), check.Finite("weights", s.Weights, len(c.r)*l),
 		check.Finite("average", []float64{s.Average}, 1),
 	); err != nil {
 		return err
 	}
 	// B is an average of φφᵀ: B_ij² ≤ B_ii·B_jj.
 	for k, b := range s.B {
-		if i, j := k/c.l, k%c.l; !(math.Abs(b) <= math.Sqrt(s.B[i*c.l+i])*math.Sqrt(s.B[j*c.l+j])*(1+1e-6)) {
+		if i, j := k/l, k%l; !(math.Abs(b) <= math.Sqrt(s.B[i*l+i])*math.Sqrt(s.B[j*l+j])*(1+1e-6)) {
 			return fmt.Errorf("b has %v at place %d, %d; it is no average of products of features", b, i, j)
 		}
 	}
 	c.s, c.since, c.held, c.eta, c.fallbacks = s.Scale, s.Since, s.Held, s.Average, s.Fallbacks
-	copy(c.b, s.B)
-	copy(c.p, s.Inverse)
-	copy(c.a, s.A)
-	copy(c.bbar, s.Rewards)
-	copy(c.r, s.Weights)
+	c.b.Copy(mat.NewDense(l, l, s.B))
+	c.p.Copy(mat.NewDense(l, l, s.Inverse))
+	c.a.Copy(mat.NewDense(l, l, s.A))
+	for k := range c.r {
+		copy(c.Weights(k), s.Weights[k*l:])
+		copy(c.bbar[k].RawVector().Data, s.Rewards[k*l:])
+	}
 	return nil
 }

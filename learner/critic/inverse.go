@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
-	"gonum.org/v1/gonum/floats"
-	lapack "gonum.org/v1/gonum/lapack/gonum"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
 )
 
 // inverse is a running average of rank-one matrices and its inverse,
@@ -22,41 +22,58 @@ type inverse struct {
 	set Settings
 	l   int
 
-	s        float64   // B = s B̂
-	b, p     []float64 // B̂ and B̂⁻¹, ℓ×ℓ
-	definite bool      // no update told that B̂⁻¹ is not positive definite any more, or few digits of it
-	since    float64   // s at the last check
-	held     int       // solutions since then
+	// B̂ and B̂⁻¹, ℓ×ℓ. Both are symmetric to the last bit. They are Dense because gonum's
+	// kernels for general matrices take a third of the time of its symmetric ones.
+	b, p     *mat.Dense
+	s        float64 // B = s B̂
+	definite bool    // no update showed that B̂⁻¹ has lost its sign, or most of its digits
+	since    float64 // s at the last check
+	held     int     // solutions since then
 
 	// Diagonal of D: I, or diag(B)^−½ with Scaled. Residuals, condition and the
 	// Tikhonov form are those of DB̂D.
-	unit []float64
+	unit *mat.VecDense
 
-	u, rest   []float64 // scratch
-	fallbacks int       // solutions by Tikhonov because the inverse was not trusted
+	u, rest   *mat.VecDense // scratch
+	fallbacks int           // solutions by Tikhonov because the inverse was not trusted
 
-	// Scratch of the Tikhonov form, made when it is first needed: DB̂D, which is
-	// B̂ itself where D is I, and its square.
-	full, gram []float64
+	// Scratch of the Tikhonov form and of a fresh inverse, made when it is first needed.
+	scaled *mat.Dense    // B̃ = DB̂D
+	gram   *mat.SymDense // B̃ᵀB̃ + δI, or its factor
+}
+
+// newInverse returns the inverse at B = εI.
+func newInverse(l int, set Settings) inverse {
+	m := inverse{
+		set: set, l: l, s: 1, since: 1, definite: true,
+		b: mat.NewDense(l, l, nil), p: mat.NewDense(l, l, nil),
+		unit: mat.NewVecDense(l, nil), u: mat.NewVecDense(l, nil), rest: mat.NewVecDense(l, nil),
+	}
+	for i := range l {
+		m.b.Set(i, i, set.Epsilon)
+		m.p.Set(i, i, 1/set.Epsilon)
+		m.unit.SetVec(i, 1)
+	}
+	return m
 }
 
 // add takes in w φφᵀ.
-func (m *inverse) add(phi []float64, w float64) {
-	// Both halves of a matrix see the same products: what is not symmetric in
-	// B̂⁻¹ would grow.
-	floats.ScaleTo(m.rest, math.Sqrt(w), phi)
-	m.addOuter(m.b, 1, m.rest, m.rest)
+func (m *inverse) add(phi *mat.VecDense, w float64) {
+	// Each outer product is that of a vector with itself, so that both halves of a
+	// matrix get the same numbers: what is not symmetric in B̂⁻¹ would grow.
+	m.rest.ScaleVec(math.Sqrt(w), phi)
+	m.b.RankOne(m.b, 1, m.rest, m.rest)
 	if m.set.Always { // no inverse is kept
 		return
 	}
-	m.times(m.u, 0, m.p, phi)
-	lev := w * floats.Dot(phi, m.u)
+	m.u.MulVec(m.p, phi)
+	lev := w * mat.Dot(phi, m.u)
 	if !(lev >= 0 && lev < mostLeverage) { // rounding won
 		m.definite = false
 		return
 	}
-	floats.Scale(math.Sqrt(w/(1+lev)), m.u)
-	m.addOuter(m.p, -1, m.u, m.u)
+	m.u.ScaleVec(math.Sqrt(w/(1+lev)), m.u)
+	m.p.RankOne(m.p, -1, m.u, m.u)
 }
 
 // every is the greatest number of solutions between two checks of the inverse. One
@@ -68,12 +85,12 @@ const mostLeverage = 1e10
 
 // solve writes y = B̂⁻¹v. It reports whether the running inverse was trusted; if
 // not, or with Always, y is the Tikhonov form's.
-func (m *inverse) solve(y, v []float64) bool {
+func (m *inverse) solve(y, v *mat.VecDense) bool {
 	if m.set.Always {
 		m.tikhonov(y, v)
 		return true
 	}
-	m.times(y, 0, m.p, v)
+	y.MulVec(m.p, v)
 	m.held++
 	if m.definite && m.held < every && m.s*math.E > m.since {
 		return true
@@ -90,43 +107,44 @@ func (m *inverse) solve(y, v []float64) bool {
 // measure takes diag(B)^−½ as the units.
 func (m *inverse) measure() {
 	if m.set.Scaled {
-		for i := range m.unit {
-			m.unit[i] = 1 / math.Sqrt(max(m.s*m.b[i*m.l+i], vanished))
+		for i := range m.l {
+			m.unit.SetVec(i, 1/math.Sqrt(max(m.s*m.b.At(i, i), vanished)))
 		}
 	}
 }
 
 // residual returns ‖D(B̂y − v)‖∞/‖Dv‖∞: 0 for v = 0.
-func (m *inverse) residual(y, v []float64) float64 {
-	copy(m.rest, v)
-	m.times(m.rest, -1, m.b, y)
-	var num, den float64
-	for i, d := range m.unit {
-		num = max(num, math.Abs(m.rest[i])*d) // NaN remains
-		den = max(den, math.Abs(v[i])*d)
-	}
+func (m *inverse) residual(y, v *mat.VecDense) float64 {
+	m.rest.MulVec(m.b, y)
+	m.rest.SubVec(m.rest, v)
+	num := most(m.rest, m.unit)
 	if num == 0 {
 		return 0
 	}
-	return num / den
+	return num / most(v, m.unit)
+}
+
+// most returns ‖Dv‖∞, NaN where v has one.
+func most(v, d *mat.VecDense) (norm float64) {
+	for i := range v.Len() {
+		norm = max(norm, math.Abs(v.AtVec(i))*d.AtVec(i))
+	}
+	return norm
 }
 
 // condition returns ‖DB̂D‖₁‖(DB̂D)⁻¹‖₁. Both matrices are at hand, so that it is not
 // an estimate as long as the running inverse is right, which the residual says.
 func (m *inverse) condition() float64 {
-	per := m.rest
-	for i, d := range m.unit {
-		per[i] = 1 / d
-	}
 	var most, mostInverse float64
-	for i, d := range m.unit {
-		b, p := m.b[i*m.l:][:m.l], m.p[i*m.l:][:m.l]
+	for i := range m.l {
+		d := m.unit.AtVec(i)
 		var sum, inverse float64
-		for j, e := range m.unit {
-			sum += math.Abs(b[j]) * e
-			inverse += math.Abs(p[j]) * per[j]
+		for j := range m.l {
+			e := m.unit.AtVec(j)
+			sum += math.Abs(m.b.At(i, j)) * e
+			inverse += math.Abs(m.p.At(i, j)) / e
 		}
-		most, mostInverse = max(most, d*sum), max(mostInverse, per[i]*inverse)
+		most, mostInverse = max(most, d*sum), max(mostInverse, inverse/d)
 	}
 	return most * mostInverse
 }
@@ -139,10 +157,10 @@ const vanished = 1e-100
 const mostTries = 12
 
 // mean returns tr(DB̂D)/ℓ.
-func (m *inverse) mean() float64 {
-	var sum float64
-	for i, d := range m.unit {
-		sum += m.b[i*m.l+i] * d * d
+func (m *inverse) mean() (sum float64) {
+	for i := range m.l {
+		d := m.unit.AtVec(i)
+		sum += m.b.At(i, i) * d * d
 	}
 	return sum / float64(m.l)
 }
@@ -150,40 +168,31 @@ func (m *inverse) mean() float64 {
 // tikhonov writes y = D(B̃ᵀB̃ + δI)⁻¹B̃ᵀ Dv, B̃ = DB̂D (Allerton, section V, where D is
 // I). With B = sB̂ the δ of B̂ is δ/s². Rounding lifts it anyway where it is far
 // below B̃².
-func (m *inverse) tikhonov(y, v []float64) {
-	l, mean := m.l, m.mean()
+func (m *inverse) tikhonov(y, v *mat.VecDense) {
+	mean := m.mean()
 	if mean < vanished {
-		clear(y) // the limit B → 0 for any δ > 0
+		y.Zero() // the limit B → 0 for any δ > 0
 		return
 	}
-	if m.gram == nil {
-		m.full, m.gram = m.b, make([]float64, l*l)
-		if m.set.Scaled {
-			m.full = make([]float64, l*l)
-		}
-	}
-	floats.MulTo(m.rest, m.unit, v)
-	for i, d := range m.unit {
-		for j := 0; m.set.Scaled && j < l; j++ {
-			m.full[i*l+j] = m.b[i*l+j] * d * m.unit[j]
-		}
-	}
+	scaled := m.inUnits()
+	m.rest.MulElemVec(m.unit, v)
 	const least = 1e-20
 	size := m.s * mean
 	delta := max(m.set.Delta/(size*size), least)
 	// Rounding in B² is of the order 10⁻¹⁶ of its greatest entry; where δ is
 	// below it, δ grows until the factorisation succeeds.
 	for range mostTries {
-		gonum.Implementation{}.Dsyrk(blas.Upper, blas.NoTrans, l, l, 1, m.full, l, 0, m.gram, l)
-		for i := range l {
-			m.gram[i*l+i] += delta * mean * mean
+		m.gram.SymOuterK(1, scaled) // B̃B̃ᵀ = B̃ᵀB̃
+		for i := range m.l {
+			m.gram.SetSym(i, i, m.gram.At(i, i)+delta*mean*mean)
 		}
-		// mat.Cholesky estimates a condition number each time, which at ℓ = 14
-		// is more than half of its work.
-		if (lapack.Implementation{}).Dpotrf(blas.Upper, l, m.gram, l) {
-			gonum.Implementation{}.Dsymv(blas.Upper, l, 1, m.full, l, m.rest, 1, 0, y, 1)
-			solveTriangular(m.gram, y)
-			floats.Mul(y, m.unit)
+		// mat.Cholesky estimates a condition number each time, which takes several
+		// times as long as all the rest (BenchmarkTikhonov).
+		if u, ok := lapack64.Potrf(m.gram.RawSymmetric()); ok {
+			y.MulVec(scaled, m.rest)
+			blas64.Trsv(blas.Trans, u, y.RawVector())
+			blas64.Trsv(blas.NoTrans, u, y.RawVector())
+			y.MulElemVec(y, m.unit)
 			return
 		}
 		delta *= 100
@@ -191,29 +200,23 @@ func (m *inverse) tikhonov(y, v []float64) {
 	panic("critic: the matrix is not finite")
 }
 
-// solveTriangular replaces y by (UᵀU)⁻¹y, U the upper triangle of f. For one vector
-// at ℓ = 14 it takes a fourth of the time of lapack64.Potrs.
-func solveTriangular(f, y []float64) {
-	l := len(y)
-	for k := range y {
-		row := f[k*l+k : k*l+l]
-		x := y[k] * (1 / row[0])
-		rest := y[k:][:len(row)]
-		rest[0] = x
-		for j := 1; j < len(row); j++ {
-			rest[j] -= row[j] * x
-		}
+// inUnits returns DB̂D, which is B̂ itself where D is I, and makes the scratch.
+func (m *inverse) inUnits() *mat.Dense {
+	if m.gram == nil {
+		m.gram = mat.NewSymDense(m.l, nil)
 	}
-	for i := l - 1; i >= 0; i-- {
-		row := f[i*l+i : i*l+l]
-		rest := y[i:][:len(row)]
-		x := rest[0]
-		for j := 1; j < len(row); j++ {
-			x -= row[j] * rest[j]
-		}
-		rest[0] = x * (1 / row[0])
+	if !m.set.Scaled {
+		return m.b
 	}
+	if m.scaled == nil {
+		m.scaled = mat.NewDense(m.l, m.l, nil)
+	}
+	m.scaled.Apply(m.scale, m.b)
+	return m.scaled
 }
+
+// scale returns entry i, j of DAD, with a that of A.
+func (m *inverse) scale(i, j int, a float64) float64 { return a * m.unit.AtVec(i) * m.unit.AtVec(j) }
 
 // ridge is what refresh adds, relative to the mean of the diagonal.
 const ridge = 1e-3
@@ -222,40 +225,23 @@ const ridge = 1e-3
 func (m *inverse) refresh() {
 	m.fallbacks++
 	m.definite = true
-	l, mean, ridge := m.l, m.mean(), ridge
+	mean, ridge := m.mean(), ridge
 	if mean < vanished {
 		mean = 1 // as at the beginning
 	}
 	for range mostTries {
-		for i, d := range m.unit {
-			m.b[i*l+i] += ridge * mean / (d * d)
-			for j := i; j < l; j++ {
-				m.p[i*l+j] = m.b[i*l+j] * d * m.unit[j]
-			}
+		for i := range m.l {
+			d := m.unit.AtVec(i)
+			m.b.Set(i, i, m.b.At(i, i)+ridge*mean/(d*d))
 		}
-		if (lapack.Implementation{}).Dpotrf(blas.Upper, l, m.p, l) {
-			lapack.Implementation{}.Dpotri(blas.Upper, l, m.p, l)
-			for i, d := range m.unit {
-				for j := i; j < l; j++ {
-					v := m.p[i*l+j] * d * m.unit[j]
-					m.p[i*l+j], m.p[j*l+i] = v, v
-				}
-			}
+		var chol mat.Cholesky
+		var fresh mat.SymDense // (DB̂D)⁻¹
+		b := m.inUnits().RawMatrix()
+		if chol.Factorize(mat.NewSymDense(m.l, b.Data)) && chol.InverseTo(&fresh) == nil {
+			m.p.Apply(m.scale, &fresh) // B̂⁻¹ = D(DB̂D)⁻¹D
 			return
 		}
 		ridge *= 100
 	}
 	panic("critic: the matrix is not finite")
-}
-
-// addOuter takes M ← M + kxyᵀ for a matrix M of ℓ×ℓ. It and times leave blas64 out,
-// whose arguments are structures: at ℓ = 14 to copy them takes half as long as the
-// products.
-func (m *inverse) addOuter(rows []float64, k float64, x, y []float64) {
-	gonum.Implementation{}.Dger(m.l, m.l, k, x, 1, y, 1, rows, m.l)
-}
-
-// times takes y ← βy + Mx.
-func (m *inverse) times(y []float64, beta float64, rows, x []float64) {
-	gonum.Implementation{}.Dgemv(blas.NoTrans, m.l, m.l, 1, rows, m.l, x, 1, beta, y, 1)
 }
