@@ -15,11 +15,19 @@ import (
 
 // Contender is a learner or a policy of a comparison with its records: of each
 // instance under each seed, in the same order for all contenders. A learner gives
-// two rows: what it earns while it learns, and what it has learned.
+// two rows: what it earns while it learns, and what it has learned. So does each policy
+// where the world changes: what it earns over the epochs of learning, with their
+// changes, and what it earns where learned policies are measured, in the world that
+// this one becomes.
 type Contender struct {
 	Name    string // of its row
 	Learns  bool   // its rows are Name/learning and Name/learned, or without a Name learning and learned
 	Records []*Record
+}
+
+// changes reports whether the world of a run changes while learning.
+func (c Contender) changes() bool {
+	return slices.ContainsFunc(c.Records, func(r *Record) bool { return len(r.Changes) > 0 })
 }
 
 // The figures of policies that are compared.
@@ -47,6 +55,8 @@ func (c Contender) groups(seeds int) []Group {
 		}}
 	}
 	switch {
+	case !c.Learns && c.changes():
+		return []Group{group(c.Name+"/learning", true), group(c.Name, false)}
 	case !c.Learns:
 		return []Group{group(c.Name, false)}
 	case c.Name != "":
@@ -93,10 +103,23 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		shown = []int{reward}
 	}
 	sum := Summarize(groups, reward, stats.New(first))
+	verdicts := []string{sum.Verdict}
+	if slices.ContainsFunc(contenders, Contender.changes) { // what is earned over other epochs has a place, and a verdict, of its own
+		learning := func(i int) bool { return groups[i].Learning }
+		var ranked []Group
+		for _, i := range sum.Order {
+			if learning(i) && !sum.Rows[i].Over {
+				ranked = append(ranked, groups[i])
+			}
+		}
+		verdicts = []string{verdict(ranked, reward), sum.Verdict}
+		rest := slices.DeleteFunc(slices.Clone(sum.Order), learning)
+		sum.Order = append(slices.DeleteFunc(sum.Order, func(i int) bool { return !learning(i) }), rest...)
+	}
 	for _, i := range sum.Order {
 		rep.Results = append(rep.Results, groups[i].report(&sum.Rows[i], bounds))
 	}
-	rep.Notes = slices.Concat([]string{rep.Sentence()}, sum.Notes, Warnings(sum.Rows, shown), []string{sum.Verdict})
+	rep.Notes = slices.Concat([]string{rep.Sentence()}, sum.Notes, Warnings(sum.Rows, shown), verdicts)
 	return rep
 }
 
@@ -109,7 +132,7 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		return result.Ptr(stats.Mean(floats.DivTo(make([]float64, len(num)), num, den)))
 	}
 	out := result.Row{
-		Policy: g.Name, Reward: m[reward].Value, Crawls: m[crawls].Value, Over: m[over].Value, Overrun: m[overrun].Value,
+		Policy: g.Name, Epochs: g.part(g.Records[0]).Epochs, Reward: m[reward].Value, Crawls: m[crawls].Value, Over: m[over].Value, Overrun: m[overrun].Value,
 		OfBound: mean(earned, bounds), Regret: result.Ptr(stats.Mean(bounds) - m[reward].Value), Same: m[reward].Same,
 	}
 	if !out.Same {

@@ -47,6 +47,7 @@ func TestCompare(t *testing.T) {
 
 // In a world that changes, what is earned while learning is compared with what Whittle
 // earns over the same epochs, not in the world that it becomes, which is twice as rich.
+// Each policy has a row of either.
 func TestCompareWhileTheWorldChanges(t *testing.T) {
 	in := env.Lognormal(10, 2, 1)
 	richer := slices.Clone(in.Sources)
@@ -54,13 +55,29 @@ func TestCompareWhileTheWorldChanges(t *testing.T) {
 		richer[i].Rate *= 2
 	}
 	in.Changes = []env.Change{{At: 1500, Sources: richer}}
-	all := recordsOf(t, []Scene{PoissonScene(in, env.MarksConstant)}, env.LevelOnline, find(t, "lspe", "whittle"), 3000, 1)
+	all := recordsOf(t, []Scene{PoissonScene(in, env.MarksConstant)}, env.LevelOnline, find(t, "lspe", "whittle", "certainty", "round-robin"), 3000, 1)
 	for i, c := range all {
 		if c.Learns {
 			all[i].Name = "" // as of train
 		}
 	}
 	r := Compare(all, env.LevelOnline, 1, 1)
+	for _, c := range all[1:] {
+		if learning, after := rowOf(r, c.Name+"/learning"), rowOf(r, c.Name); learning.Reward != c.Records[0].Learning.Reward || learning.Epochs != 3000 ||
+			after.Reward != c.Records[0].Learned.Reward || after.Reward < 1.2*learning.Reward {
+			t.Errorf("%s earns %v over all epochs and %v after the change; want %v and %v", c.Name, learning.Reward, after.Reward, c.Records[0].Learning.Reward, c.Records[0].Learned.Reward)
+		}
+	}
+	var names []string
+	for _, row := range r.Results {
+		names = append(names, row.Policy)
+	}
+	if k := slices.IndexFunc(names, func(name string) bool { return !strings.HasSuffix(name, "learning") }); k != 4 {
+		t.Errorf("rows %v; want those of the learning epochs first", names)
+	}
+	if row := rowOf(r, "whittle/learning"); *row.OfWhittle != 1 || *row.Diff != 0 {
+		t.Errorf("Whittle against itself while the world changes: %+v", row)
+	}
 	if got := *rowOf(r, "learning").OfWhittle; got < .85 || got > 1.02 {
 		t.Errorf("while learning %v of Whittle; want about 1: %+v", got, r.Results)
 	}

@@ -182,15 +182,22 @@ func (s Scene) after(epochs int) Scene {
 	if s.With == nil || len(s.Instance.Changes) == 0 {
 		return s
 	}
-	now := s.Instance
-	for _, phase := range s.Instance.Phases() {
+	after := s.With(becomes(s.Instance, epochs))
+	if s.Believed != nil {
+		believed := becomes(*s.Believed, epochs)
+		after.Believed = &believed
+	}
+	return after
+}
+
+// becomes returns the instance without changes that one is after so many epochs.
+func becomes(in env.Instance, epochs int) (now env.Instance) {
+	for _, phase := range in.Phases() {
 		if phase.From < epochs {
 			now = phase.Instance
 		}
 	}
-	after := s.With(now)
-	after.Believed = s.Believed
-	return after
+	return now
 }
 
 // Bounded reports whether the relaxed optimum of the instance bounds what a

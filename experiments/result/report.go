@@ -32,6 +32,7 @@ type Report struct {
 // Row is one policy's figures.
 type Row struct {
 	Policy    string   `json:"policy"`
+	Epochs    int      `json:"epochs"`      // over which it was measured
 	Reward    float64  `json:"reward"`      // interest per epoch
 	Lo        *float64 `json:"lo"`          // 95 % interval, over seeds, instances or weeks; nil where there are too few
 	Hi        *float64 `json:"hi"`          //
@@ -93,10 +94,10 @@ func (r *Report) Document() Document {
 
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
-	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst"}}
+	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst", "epochs"}}
 	for _, x := range r.Results {
 		t.Add(r.Instance, r.Algorithm, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed, x.Policy,
-			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi, x.Worst)
+			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi, x.Worst, x.Epochs)
 	}
 	return t
 }

@@ -48,11 +48,11 @@ Left out for want of room: % of bound, mean overrun; -format markdown has them.
 
 A <sentence>.
 `,
-		CSV: `instance,algorithm,knowledge,budget,steps,seeds,seed,policy,reward,lo,hi,crawls,of_whittle,of_bound,over_budget,overrun,diff,diff_lo,diff_hi,worst
-paper,lspe,model,1,10,2,3,learned,90,80,95,1.25,0.5,0.45,0.25,0.5,-90,-91,-89,0.4
-paper,lspe,model,1,10,2,3,whittle,180,,,1,1,0.9,0,0,,,,
+		CSV: `instance,algorithm,knowledge,budget,steps,seeds,seed,policy,reward,lo,hi,crawls,of_whittle,of_bound,over_budget,overrun,diff,diff_lo,diff_hi,worst,epochs
+paper,lspe,model,1,10,2,3,learned,90,80,95,1.25,0.5,0.45,0.25,0.5,-90,-91,-89,0.4,0
+paper,lspe,model,1,10,2,3,whittle,180,,,1,1,0.9,0,0,,,,,0
 `,
-		JSON: `{"instance":"paper","algorithm":"lspe","knowledge":"model","budget":1,"steps":10,"seeds":2,"seed":3,"bound":200,"results":[{"policy":"learned","reward":90,"lo":80,"hi":95,"crawls":1.25,"of_whittle":0.5,"of_bound":0.45,"over_budget":0.25,"overrun":0.5,"diff":-90,"diff_lo":-91,"diff_hi":-89,"worst":0.4},{"policy":"whittle","reward":180,"lo":null,"hi":null,"crawls":1,"of_whittle":1,"of_bound":0.9,"over_budget":0,"overrun":0,"diff":null,"diff_lo":null,"diff_hi":null,"worst":null}]}`,
+		JSON: `{"instance":"paper","algorithm":"lspe","knowledge":"model","budget":1,"steps":10,"seeds":2,"seed":3,"bound":200,"results":[{"policy":"learned","epochs":0,"reward":90,"lo":80,"hi":95,"crawls":1.25,"of_whittle":0.5,"of_bound":0.45,"over_budget":0.25,"overrun":0.5,"diff":-90,"diff_lo":-91,"diff_hi":-89,"worst":0.4},{"policy":"whittle","epochs":0,"reward":180,"lo":null,"hi":null,"crawls":1,"of_whittle":1,"of_bound":0.9,"over_budget":0,"overrun":0,"diff":null,"diff_lo":null,"diff_hi":null,"worst":null}]}`,
 	} {
 		got := print(t, sample(), f)
 		if f == JSON {

@@ -88,7 +88,11 @@ func tell(c *cli.Comparison, run *experiments.Resolved, rep *result.Report, firs
 			return err
 		}
 	}
-	order := append([]string{"learning"}, compared...)
+	order := []string{"learning"}
+	for _, name := range compared[1:] { // in worlds that change
+		order = append(order, name+"/learning")
+	}
+	order = append(order, compared...)
 	slices.SortFunc(rep.Results, func(a, b result.Row) int {
 		return cmp.Compare(slices.Index(order, a.Policy), slices.Index(order, b.Policy))
 	})
