@@ -173,7 +173,7 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n Numbers) error {
 	w.write(unsafe.Pointer(unsafe.SliceData(n)))
 	for k := range w.at {
 		if mask == nil || mask[k] {
-			seed := stream.Mix(w.seed[k])
+			seed := following(w.seed[k])
 			if seeds != nil {
 				seed = seeds[k]
 			}
@@ -186,6 +186,10 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n Numbers) error {
 	}
 	return w.does.step(0, len(w.at), true)
 }
+
+// following returns the seed of the episode after that of a seed. Like all seeds of
+// Python it is below 2⁶³: others keep it as a number of 64 bits with a sign.
+func following(seed uint64) uint64 { return stream.Mix(seed) >> 1 }
 
 // beginEpisode begins an episode of world k under a seed.
 func (w *Worlds) beginEpisode(k int, seed uint64) (err error) {
@@ -244,7 +248,7 @@ func (w *Worlds) of(k int, err error) error {
 func (w *Worlds) step(_ *hand, lo, hi int) error {
 	for k := lo; k < hi; k++ {
 		if w.over[k] != 0 {
-			if err := w.beginEpisode(k, stream.Mix(w.seed[k])); err != nil {
+			if err := w.beginEpisode(k, following(w.seed[k])); err != nil {
 				return w.of(k, err)
 			}
 		} else if w.epoch[k]++; w.epoch[k] == w.about.Epochs {

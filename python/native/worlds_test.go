@@ -124,7 +124,7 @@ func TestSameAsEnv(t *testing.T) {
 				}
 				for j := range direct {
 					if reset := step%(steps+1) == steps; reset {
-						seeds[j] = stream.Mix(seeds[j])
+						seeds[j] = following(seeds[j])
 						restart(j)
 						if f.reward[j] != 0 || f.over[j] != 0 {
 							t.Fatalf("step %d resets and has reward %v, over %v", step, f.reward[j], f.over[j])

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import gymnasium
+import numpy as np
 import pytest
 from test_env import FORMS, ID
 
@@ -52,6 +53,38 @@ def test_many_worlds_of_sb3():
 
     seen = make_vec_env(ID, n_envs=2, seed=1).reset()
     assert seen.shape == (2, 12)
+
+
+def test_ppo_of_sets():
+    from stable_baselines3 import PPO
+
+    torch.set_num_threads(1)
+    env = gymnasium.make(ID, action="set", instance="lognormal:6", budget=2, max_episode_steps=50)
+    model = PPO("MlpPolicy", env, n_steps=64, seed=1, device="cpu").learn(128)
+    played = ephemera.run(ephemera.gym_policy(model, action="set"), "lognormal:6", budget=2, steps=100)
+    assert 0 < played.outcome.crawls <= 2 and played.outcome.over == 0
+
+
+def make_short():
+    return gymnasium.make(ID, max_episode_steps=5)
+
+
+@pytest.mark.parametrize("kind", ["DummyVecEnv", "SubprocVecEnv"])
+def test_episodes_in_worlds_of_sb3(kind):
+    """Its own sets of worlds, in processes too, go on from episode to episode."""
+    envs = getattr(stable_baselines3.common.vec_env, kind)([make_short] * 2)
+    envs.seed(1)
+    envs.reset()
+    try:
+        seeds = [[info["seed"] for info in envs.reset_infos]]
+        for _ in range(3):
+            for k in range(5):
+                seen, _, over, _ = envs.step(np.zeros((2, 4), np.float32))
+                assert over.tolist() == [k == 4] * 2 and seen.shape == (2, 12)
+            seeds.append([info["seed"] for info in envs.reset_infos])
+    finally:
+        envs.close()
+    assert len(np.unique(seeds)) == 8 and 0 <= np.min(seeds) <= np.max(seeds) < 2**63
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])

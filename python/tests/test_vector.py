@@ -12,6 +12,7 @@ import ephemera
 
 ID = "ephemera/Crawl-v0"
 K = 5
+MODES = ("NextStep", "SameStep", "Disabled")
 
 
 def equal(a, b):
@@ -128,8 +129,8 @@ def test_seeds():
     assert [r[0] for r in rewards(seed=[3, None])] == [r[0] for r in first]
     for seed, error, words in [
         ([1, 2, 3], ValueError, "3 seeds for 2 worlds"),
-        ([1, -2], ValueError, "seed is -2; allowed are 0 to 18446744073709551615"),
-        (2**64 - 1, ValueError, "seed is 18446744073709551616"),
+        ([1, -2], ValueError, "seed is -2; allowed are 0 to 9223372036854775807"),
+        (2**63 - 1, ValueError, "seed is 9223372036854775808"),
         ([1, 1.5], TypeError, "integer"),
     ]:
         with pytest.raises(error, match=words):
@@ -190,3 +191,59 @@ def test_threads_share_an_environment(closed):
         t.join()
     assert not errors
     assert said == ["the environment is closed"] * (4 * closed)
+
+
+def episodes(envs, mode):
+    """Play three episodes; the observations, rewards and ends of their steps, and the seeds that infos name."""
+    seen, info = envs.reset(seed=1)
+    steps, seeds, ended = [(seen,)], [info["seed"]], 0
+    action = np.eye(4, dtype=np.float32)[np.arange(envs.num_envs) % 4]
+    while ended < 3:
+        *step, info = envs.step(action)
+        steps.append(step)
+        if "seed" in info:
+            seeds.append(info["seed"])
+        if step[3].all():
+            ended += 1
+            if mode == "Disabled":
+                seen, info = envs.reset(options={"reset_mask": np.ones(envs.num_envs, bool)})
+                steps.append((seen,))
+                seeds.append(info["seed"])
+    return steps, seeds
+
+
+def make_single():
+    return gymnasium.make(ID, max_episode_steps=5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["SyncVectorEnv", "AsyncVectorEnv", "sync", "async"])
+def test_vector_environments_of_gymnasium(kind, mode):
+    """They go on from episode to episode as this package's own does, under seeds that an int64 holds."""
+    how = {"autoreset_mode": gymnasium.vector.AutoresetMode(mode)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*fork")
+        if kind.endswith("Env"):
+            envs = getattr(gymnasium.vector, kind)([make_single] * 3, **how)
+        else:
+            make = {"max_episode_steps": 5, "vectorization_mode": kind, "vector_kwargs": how}
+            envs = gymnasium.make_vec(ID, num_envs=3, **make)
+    try:
+        steps, seeds = episodes(envs, mode)
+    finally:
+        envs.close(terminate=True)
+    own = gymnasium.make_vec(ID, num_envs=3, max_episode_steps=5, autoreset_mode=mode)
+    for got, want in zip(steps, episodes(own, mode)[0], strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(got, want, strict=True))
+    assert len(seeds) == {"NextStep": 3, "SameStep": 4, "Disabled": 4}[mode]
+    assert len(np.unique(seeds)) == 3 * len(seeds) and np.min(seeds) >= 0
+
+
+def test_seeds_of_later_episodes():
+    """They are below 2^63, so that an array of int64 holds them."""
+    env = ephemera.CrawlVectorEnv(64, max_episode_steps=1, autoreset_mode="Disabled")
+    seeds = [env.reset(seed=1)[1]["seed"]]
+    for _ in range(5):
+        env.step(np.zeros((64, 4)))
+        seeds.append(env.reset(options={"reset_mask": np.ones(64, bool)})[1]["seed"])
+    assert np.array(seeds).dtype == np.int64 and len(np.unique(seeds)) == 6 * 64 and np.min(seeds) >= 0

@@ -50,7 +50,7 @@ class _Block:
         # The parts of a row, as frame in worlds.go has them; each is of all worlds.
         n, f, whole = len(about["names"]), np.float64, np.intp
         parts: list[tuple[str, Any, tuple[int, ...]]] = [
-            ("reward", f, ()), ("unit", f, ()), ("seed", np.uint64, ()), ("interest", f, (n,)),
+            ("reward", f, ()), ("unit", f, ()), ("seed", np.int64, ()), ("interest", f, (n,)),
             ("_crawl", whole, (about["most"],)), ("_crawls", whole, ()), ("observation", dtype, (about["width"],)),
             ("crawled", np.bool_, (n,)), ("over", np.bool_, ()),
         ]  # fmt: skip
@@ -68,7 +68,7 @@ class _Block:
 
     reward: NDArray[np.float64]
     unit: NDArray[np.float64]
-    seed: NDArray[np.uint64]
+    seed: NDArray[np.int64]
     interest: NDArray[np.float64]
     observation: NDArray[Any]
     crawled: NDArray[np.bool_]

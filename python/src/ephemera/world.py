@@ -34,9 +34,9 @@ def known(keywords: Iterable[str], *of: type) -> None:
 
 
 def seed_of(seed: int) -> int:
-    """Return a seed, or raise."""
-    if not 0 <= operator.index(seed) < 2**64:
-        raise ValueError(f"seed is {seed}; allowed are 0 to {2**64 - 1}")
+    """Return a seed, which an int64 holds, or raise."""
+    if not 0 <= operator.index(seed) < 2**63:
+        raise ValueError(f"seed is {seed}; allowed are 0 to {2**63 - 1}")
     return operator.index(seed)
 
 
