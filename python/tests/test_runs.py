@@ -95,6 +95,23 @@ def test_compare_is_bench(command):
     assert len(c.runs) == 16 and "RoundRobin" in str(c)
 
 
+def test_each_plays_at_its_own_first_level(command):
+    """Where no level of knowledge is named, as on the command line."""
+    for entry in ephemera.catalogue():
+        if entry.name not in ("optimum", "stochastic", "stochastic-learned", "whittle-believed", "whittle-packed"):
+            assert ephemera.run(entry.name, steps=20, evaluation=10).outcome.epochs == 20
+    names = ["lspe", "whittle", "forecast", "greedy", "nutch"]
+    c = ephemera.compare([*names, RoundRobin], steps=300, seeds=3)
+    report = command("bench", "-policies", ",".join(names), "-steps", 300, "-seeds", 3, "-format", "json")
+    assert len(report["results"]) == 7 and len(list(c)) == 8
+    for row in report["results"]:
+        assert c[row["policy"]] == row
+    assert c.report["algorithm"] == "lspe+forecast" and c.report["knowledge"] == "online+model"
+    assert ephemera.compare(["whittle", "greedy"], steps=10, seeds=1).report["knowledge"] == "model"
+    with pytest.raises(ephemera.Error, match=r"it works with knowledge \[online observed\] only"):
+        ephemera.run("lspe", steps=10, knowledge="model")
+
+
 def test_compare_learner_and_names():
     policies = {"a": LEARNER, "b": (LEARNER, {"kappa": 1.0}), "mine": lambda v: v.age * 1.0}
     c = ephemera.compare(policies, steps=300, seeds=2, workers=1, **ONLINE)
@@ -193,7 +210,7 @@ def test_errors_come_back():
             ephemera.run(wrong, steps=10)
     for call, words in [
         (lambda: ephemera.run("nobody"), "unknown"),
-        (lambda: ephemera.run("miniflux"), "knowledge online"),
+        (lambda: ephemera.run("miniflux", knowledge="model"), "knowledge online"),
         (lambda: ephemera.run("whittle", steps=None), "does not end"),
         (lambda: ephemera.run("whittle", seed=-1), "seed is -1; allowed are 0"),
         (lambda: ephemera.compare([]), "needed is one at least"),

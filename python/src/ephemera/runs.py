@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _library
 from .instance import InstanceLike
 from .policies import View
+from .references import Entry, catalogue
 from .world import World, seed_of, spec
 
 if TYPE_CHECKING:
@@ -79,11 +80,9 @@ class _Player:
     """Why it is for one seed only."""
 
     @property
-    def learns(self) -> bool:
-        """Whether it is a learner of the catalogue."""
-        from .references import catalogue
-
-        return self.make is None and any(e.learns and e.name == self.settings["name"] for e in catalogue())
+    def entry(self) -> Entry | None:
+        """Of the catalogue; None for what was saved and for policies of Python."""
+        return next((e for e in catalogue() if self.make is None and e.name == self.settings["name"]), None)
 
 
 def _player(name: str | None, p: PolicyLike) -> _Player:
@@ -120,7 +119,7 @@ class _Scene:
             )
         self.instance, self.world, self.seed, self.seeds = instance, world, seed_of(seed), operator.index(seeds)
         self.steps = operator.index(steps or 0)
-        self.level = world.get("knowledge") or "model"
+        self.level = world.get("knowledge")  # None where each policy has its own
         self.evaluation = evaluation
         self.named = spec(instance, **world)
 
@@ -138,9 +137,16 @@ class _Scene:
             _in_go(self.named, self.level, [(p, {**of, "seed": seed}) for p in named for seed in seeds], workers)
         )
         return [
-            ([next(done) for _ in seeds], p.learns) if p.make is None else self.in_python(p.make, p.row)
+            ([next(done) for _ in seeds], p.entry is not None and p.entry.learns)
+            if p.make is None
+            else self.in_python(p.make, p.row)
             for p in players
         ]
+
+    def levels(self, players: Sequence[_Player]) -> str:
+        """Return the levels of knowledge at which policies are played."""
+        of = [self.level] if self.level else [p.entry.levels[0] if p.entry else "model" for p in players]
+        return "+".join(dict.fromkeys(of))
 
     def in_python(self, make: Callable[[], Any], row: str) -> tuple[list[dict[str, Any]], bool]:
         """Perform the runs of a policy of Python."""
@@ -148,14 +154,15 @@ class _Scene:
         from .loop import RAW, Gym, record
 
         first = make()
-        form = first.form if isinstance(first, Gym) else RAW | ({"items": True} if self.level == "online" else {})
+        level = self.level or "model"
+        form = first.form if isinstance(first, Gym) else RAW | ({"items": True} if level == "online" else {})
         env = CrawlEnv(self.instance, max_episode_steps=self.steps or None, **self.world, **form)
         try:
             if not env._w.about["epochs"]:
                 raise ValueError("the world does not end; the number of steps is needed")
             agents = itertools.chain([first], (make() for _ in itertools.count()))
             found = [
-                record(agent, env, seed, self.level)
+                record(agent, env, seed, level)
                 for agent, seed in zip(agents, range(self.seed, self.seed + self.seeds), strict=False)
             ]
         finally:
@@ -167,16 +174,19 @@ _ENDLESS = 1 << 53  # epochs, more than any recording has
 
 
 def _in_go(
-    world: dict[str, Any], level: str, runs: Sequence[tuple[dict[str, Any], dict[str, Any]]], workers: int = 0
+    world: dict[str, Any], level: str | None, runs: Sequence[tuple[dict[str, Any], dict[str, Any]]], workers: int = 0
 ) -> list[dict[str, Any]]:
-    """Perform runs of policies of the catalogue, each with its settings, in a world; their records."""
+    """Perform runs of policies of the catalogue, each with its settings, in a world; their records.
+
+    They are played at the level of knowledge, None standing for the first of each.
+    """
     if not runs:
         return []
     all_of_them = []
     for policy, of in runs:
         if not of["steps"] and "trace" not in world["world"]:
             raise ValueError("the world does not end; the number of steps is needed")
-        at = "" if policy["name"].startswith("file:") else f"@{level}"
+        at = "" if level is None or policy["name"].startswith("file:") else f"@{level}"
         learner = {"algorithm": policy["name"] + at, **policy.get("settings", {})}
         all_of_them.append({**world, **of, "steps": of["steps"] or _ENDLESS, "learner": learner})
     with ThreadPoolExecutor(1) as beside:
@@ -248,7 +258,8 @@ def run(
         steps: epochs; None for all of a recording.
         seed: of the world and the policy's draws.
         evaluation: epochs for which what was learned is run; None for as many as it learned.
-        world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
+        world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them. Without
+            ``knowledge`` a policy of the catalogue has the first of its levels, and one of Python ``model``.
     """
     scene = _Scene(instance, steps, seed, 1, operator.index(evaluation or 0), world)
     (((record,), learns),) = scene.records([_player(None, policy)])
@@ -329,7 +340,9 @@ def compare(
         seeds: how many.
         seed: the first.
         workers: runs at a time of policies of the catalogue; None for one per processor.
-        world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them.
+        world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them. Without
+            ``knowledge`` each policy of the catalogue has the first of its levels, and those of Python
+            ``model``; with it all have that one.
     """
     pairs: list[tuple[str | None, PolicyLike]] = (
         list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
@@ -343,7 +356,7 @@ def compare(
     contenders = [
         {"name": p.row, "learns": learns, "records": r} for p, (r, learns) in zip(players, records, strict=True)
     ]
-    a = _library.ask(0, "compare", contenders, scene.level, seeds, seed)
+    a = _library.ask(0, "compare", contenders, scene.levels(players), seeds, seed)
     runs, curves = [], []
     for p, (rs, learns) in zip(players, records, strict=True):
         rows = {f"{p.row}/learning": "learning", f"{p.row}/learned": "learned"} if learns else {p.row: "learned"}
