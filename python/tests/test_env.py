@@ -173,7 +173,9 @@ def test_wrong_scores(wrong, error):
     "wrong,error",
     [
         (np.zeros(3, np.int8), ValueError),
-        (np.zeros(4), TypeError),
+        (np.zeros(4, complex), TypeError),
+        (np.array([0, 0.5, 0, 0]), ValueError),
+        (np.array([0, np.nan, 0, 0]), ValueError),
         (np.array([0, 1, 2, 0]), ValueError),
         (np.array([256, 0, 0, 0]), ValueError),
         (np.array([0, 1, -1, 0], np.int8), ephemera.Error),
@@ -185,7 +187,10 @@ def test_wrong_sets(wrong, error):
     env.reset(seed=1)
     with pytest.raises(error):
         env.step(wrong)
-    assert env.step(np.array([True, False, False, False]))[1] > 0
+    for dtype in (np.bool_, np.int64, np.float32):  # agents of Stable-Baselines3 return float32
+        env.reset(seed=1)
+        _, reward, _, _, info = env.step(np.array([1, 0, 0, 0], dtype))
+        assert reward > 0 and info["crawled"].tolist() == [True, False, False, False]
 
 
 @pytest.mark.parametrize("wrong,error", [(4, ephemera.Error), (-1, ephemera.Error), (1.0, TypeError), ("1", TypeError)])

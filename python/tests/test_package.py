@@ -44,15 +44,42 @@ def test_tasks():
         ephemera.task("TableX-v1")
 
 
+BROKEN = """
+package main
+
+import (
+	"ephemera/env"
+	"ephemera/experiments"
+)
+
+var numbers = make([]int, 3)
+
+func init() {
+	experiments.RegisterWorld("broken", func(in env.Instance, _ env.Level) (experiments.Scene, error) {
+		s := experiments.MeanScene(in)
+		s.Open = func(uint64, env.Level, bool) (env.World, error) {
+			numbers[len(in.Sources)]++ // this panics
+			return nil, nil
+		}
+		return s, nil
+	})
+}
+"""
+
+
 def test_what_another_go_program_registers(tmp_path):
     """Its learner and its world are known by their names, where the package loads that program as its library."""
     if not (MODULE / "docs" / "own").is_dir() or shutil.which("go") is None:
         skip_or_fail("the program is built from the repository, by Go")
-    library = tmp_path / "libown.so"
-    build = ["go", "build", "-buildmode=c-shared", "-o", str(library)]
-    subprocess.run(build, cwd=MODULE / "docs" / "own", check=True)
+    room = shutil.copytree(MODULE / "docs" / "own", tmp_path / "own")
+    go_mod = (room / "go.mod").read_text()
+    assert "=> ../.." in go_mod
+    (room / "go.mod").write_text(go_mod.replace("=> ../..", f"=> {MODULE}"))
+    (room / "broken.go").write_text(BROKEN)
+    build = ["go", "build", "-buildmode=c-shared", "-o", str(tmp_path / "libown.so")]
+    subprocess.run(build, cwd=room, check=True)
     code = """
-import ephemera, numpy as np
+import ephemera, numpy as np, os
 
 def rewards(**world):
     env = ephemera.CrawlEnv(**world)
@@ -66,8 +93,31 @@ assert .7 < table["tracker/learned"]["of_whittle"] < 1
 learner = ephemera.Learner("tracker", step=0.2)
 learner.save("tracker")
 assert ephemera.Learner.load("tracker").name == "tracker"
+
+for use in (lambda: ephemera.CrawlEnv(world="broken").reset(seed=1), lambda: ephemera.run("greedy", world="broken")):
+    try:
+        use()
+    except ephemera.Error as e:
+        assert str(e).endswith("panic: runtime error: index out of range [4] with length 3"), e
+        (stack,) = e.__notes__
+        assert "broken.go" in stack and len(stack.splitlines()) > 4, stack
+    else:
+        raise AssertionError("nothing was raised")
+
+bound = ephemera.bound()
+os.chdir("..")
+child = os.fork()  # it finds the library where its parent did
+if child == 0:
+    os._exit(0 if ephemera.bound() == bound else 1)
+assert os.waitpid(child, 0)[1] == 0
 """
-    own = os.environ | {"EPHEMERA_LIBRARY": str(library)}
+    own = os.environ | {"EPHEMERA_LIBRARY": "./libown.so"}
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300, cwd=tmp_path, env=own)
     without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert 'world is "noisy"' in without.stderr
+    nowhere = os.environ | {"EPHEMERA_LIBRARY": "nowhere.so"}
+    code = "import ephemera; ephemera.bound()"
+    wrong = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=nowhere)
+    assert wrong.stderr.splitlines()[-1] == (
+        f"FileNotFoundError: EPHEMERA_LIBRARY is 'nowhere.so', and there is no file {tmp_path / 'nowhere.so'}"
+    )

@@ -33,6 +33,7 @@ _signatures: dict[str, list[Any]] = {
 }
 
 _loaded: ctypes.CDLL | None = None
+_file: Path | None = None  # from which it was loaded, in this process or in one that forked it
 _copied = False  # this process was forked after the library had been loaded
 process = object()  # another one in each process
 
@@ -57,13 +58,25 @@ def _load(path: Path) -> ctypes.CDLL:
         return ctypes.CDLL(copy.name)
 
 
+def _find() -> Path:
+    """Return the file of the library: the one that EPHEMERA_LIBRARY names, or that of the package."""
+    own = os.environ.get("EPHEMERA_LIBRARY")  # with what another Go program registers
+    if not own:
+        suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+        return Path(__file__).with_name("_native") / f"libephemera{suffix}"
+    # The loader searches its own directories for a name without a directory.
+    file = Path(own).absolute()
+    if not file.is_file():
+        raise FileNotFoundError(f"EPHEMERA_LIBRARY is {own!r}, and there is no file {file}")
+    return file
+
+
 def library() -> ctypes.CDLL:
     """Return the library, loaded."""
-    global _loaded
+    global _loaded, _file
     if _loaded is None:
-        suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-        own = os.environ.get("EPHEMERA_LIBRARY")  # with what another Go program registers
-        lib = _load(Path(own) if own else Path(__file__).with_name("_native") / f"libephemera{suffix}")
+        _file = _file or _find()
+        lib = _load(_file)
         for name, arguments in _signatures.items():
             function = getattr(lib, name)
             function.argtypes = [*arguments, _pointer]
@@ -84,13 +97,25 @@ def take(answer: ctypes.c_void_p) -> str:
     return raw.decode()
 
 
+def error(text: str) -> Error:
+    """Return what the library says is wrong as an exception.
+
+    A panic, which is a mistake of the Go code and not of its caller, has Go's stack as a note.
+    """
+    words, begins, stack = text.partition("\ngoroutine ")
+    e = Error(words)
+    if begins:
+        e.add_note(f"This is a mistake in the Go code. Its stack:{begins}{stack.rstrip()}")
+    return e
+
+
 def call(name: str, *arguments: Any) -> str:
     """Call a function of the library; its answer, or its error as an exception."""
     answer = ctypes.c_void_p()
     failed = getattr(library(), name)(*arguments, ctypes.byref(answer))
     text = take(answer)
     if failed:
-        raise Error(text)
+        raise error(text)
     return text
 
 

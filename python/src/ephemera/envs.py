@@ -187,7 +187,7 @@ class _Worlds(_library.Handle):
             row = 0
         self.row = row + 1
         if self.step_function(self._handle, self.place + row * self.stride, at, form, self.answer_at):
-            raise _library.Error(_library.take(self.answer))
+            raise _library.error(_library.take(self.answer))
         return row
 
     def items(self) -> list[list[tuple[int, float, tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
@@ -281,8 +281,8 @@ def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
         raise ValueError(f"the action has shape {a.shape}; needed is {shape}")
     if a.dtype == np.int8:
         return a
-    if a.dtype.kind not in "biu":
-        raise TypeError(f"the action has dtype {a.dtype}; needed are 0 and 1, as int8 or bool")
+    if a.dtype.kind not in "biuf":  # agents of Stable-Baselines3 return 0 and 1 as float32
+        raise TypeError(f"the action has dtype {a.dtype}; needed are 0 and 1")
     if a.dtype != np.bool_ and not ((a == 0) | (a == 1)).all():
         raise ValueError("the action holds other numbers than 0 and 1")
     return a.astype(np.int8)
