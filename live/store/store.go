@@ -253,12 +253,13 @@ func (s *Store) Put(id schedule.ID, due, created int64, data []byte, values ...V
 	return s.end(), nil
 }
 
-// Hasten makes URLs due at a time, and returns the places of those that are not
-// known or completed. It leaves URLs that are held. It is not kept: whoever hastens
-// does it again after a start.
-func (s *Store) Hasten(ids []schedule.ID, due int64) (gone []int) {
+// Hasten makes URLs due now, and returns the places of those that are not known or
+// completed. It leaves URLs that are held. It is not kept: whoever hastens does it
+// again after a start.
+func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.sched.Advance(now) // holds end
 	for i, id := range ids {
 		q := s.sched.Lookup(id.Crawl, id.Key)
 		u := q.Find(id.URL)
@@ -266,7 +267,7 @@ func (s *Store) Hasten(ids []schedule.ID, due int64) (gone []int) {
 		case u == nil || u.Due == schedule.Completed:
 			gone = append(gone, i)
 		case s.sched.Until(u) == 0:
-			s.sched.Put(q, id.URL, due, u.Created())
+			s.sched.Put(q, id.URL, now, u.Created())
 		}
 	}
 	return gone

@@ -58,6 +58,34 @@ func TestCrashKeepsOrderOfCalls(t *testing.T) {
 	}
 }
 
+// TestHastenAfterRestart holds that a hold which ended while nothing ran keeps no URL from
+// being hastened.
+func TestHastenAfterRestart(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs)
+	id := schedule.ID{Crawl: "c", Key: "k", URL: "u"}
+	c, err := s.Put(id, 1<<52, 1000, nil)
+	c.Wait()
+	s.Hasten([]schedule.ID{id}, 5000)
+	taken, _, err2 := s.Take(schedule.Request{Now: 5000, Hold: 60_000})
+	if len(taken) != 1 || err != nil || err2 != nil {
+		t.Fatal(taken, err, err2)
+	}
+	fs = crash(fs, 0, 1)
+	s.Close()
+	for _, tt := range []struct {
+		now int64
+		n   int
+	}{{64_999, 0}, {65_000, 1}} {
+		s = open(t, fs)
+		s.Hasten([]schedule.ID{id}, tt.now)
+		if taken, _, err := s.Take(schedule.Request{Now: tt.now, Hold: 60_000}); len(taken) != tt.n || err != nil {
+			t.Errorf("after %d ms %d are handed out, want %d: %v", tt.now, len(taken), tt.n, err)
+		}
+		s.Close()
+	}
+}
+
 // model is a store in the obvious way: it looks at everything, each time.
 type model struct {
 	delay  int64
