@@ -3,7 +3,6 @@ package learner
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,7 +71,10 @@ func (c *Crawler) Save(w io.Writer) error {
 	for i := 0; parts != nil && i < len(c.src) && err == nil; i++ {
 		err = e.Encode(parts.Source(i))
 	}
-	return cmp.Or(err, b.Flush())
+	if err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // Crawler returns the crawler that was saved; it goes on as if it had not been

@@ -142,11 +142,17 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 		all := d.settings()
 		maps.Copy(all, own[i])
 		keys, err := c.product(ctx, g.Label, all)
-		if err := cmp.Or(err, unused(own[i], keys)); err != nil {
+		if err != nil {
+			return nil, err
+		}
+		if err := unused(own[i], keys); err != nil {
 			return nil, err
 		}
 	}
-	if err := cmp.Or(unused(d.settings(), c.keys), c.identify()); err != nil {
+	if err := unused(d.settings(), c.keys); err != nil {
+		return nil, err
+	}
+	if err := c.identify(); err != nil {
 		return nil, err
 	}
 	var ids []string

@@ -245,7 +245,10 @@ func (l *Learner) Source(i int) any { return &l.est.Sources[i] }
 // SetState takes up a state that State or Common returned. After an error the learner
 // must not be used.
 func (l *Learner) SetState(s State) error {
-	return cmp.Or(l.est.Import(s.Estimates), l.restore(&s.Schedule))
+	if err := l.est.Import(s.Estimates); err != nil {
+		return err
+	}
+	return l.restore(&s.Schedule)
 }
 
 // Policy is what was learned, as a policy that learns no more and draws nothing.

@@ -1,7 +1,6 @@
 package lspe
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -94,7 +93,10 @@ func (l *Learner) SetState(s State) error {
 		return fmt.Errorf("round is %v and total %v; allowed are 1 or more, and at most what a crawl of each source costs, %v", s.Round, s.Total, all)
 	}
 	p := &l.pooled
-	if err := cmp.Or(p.critic.SetState(s.Pooled), l.rand.SetState(s.Rand)); err != nil {
+	if err := p.critic.SetState(s.Pooled); err != nil {
+		return err
+	}
+	if err := l.rand.SetState(s.Rand); err != nil {
 		return err
 	}
 	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth

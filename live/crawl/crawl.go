@@ -198,11 +198,13 @@ func (c *Crawler) Tick() (begun int, err error) {
 		r := c.feeds[t.URL]
 		wanted := c.learner.Has(t.URL)
 		if at, _ := c.free(r); !wanted || at.After(now) {
-			_, err := c.keep(r, nil)
-			if wanted {
-				err = cmp.Or(err, c.learner.Update(learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}))
+			if _, err := c.keep(r, nil); err != nil {
+				return begun, err
 			}
-			if err != nil {
+			if !wanted {
+				continue
+			}
+			if err := c.learner.Update(learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}); err != nil {
 				return begun, err
 			}
 			continue

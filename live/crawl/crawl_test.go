@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ephemera/env"
+	"ephemera/live/schedule"
 )
 
 // simulate returns a crawler of some feeds, for which every host is one server.
@@ -49,6 +50,11 @@ func TestImport(t *testing.T) {
 		if a, b := s.Row(s.feeds[address(k)]).PerDay, other.Row(other.feeds[address(k)]).PerDay; !(math.Abs(a-b) < .3*a) {
 			t.Errorf("feed %d: %v items a day, then %v", k, a, b)
 		}
+	}
+	bad := simulate(t, r.Server, address(0))
+	bad.opt.HalfLife = 0
+	if n, err := bad.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "half-life") {
+		t.Errorf("no learner can begin, and the past of %d feeds is known: %v", n, err)
 	}
 	if n, err := other.Plan(io.Discard, 24*time.Hour); err != nil || n < 10 || n > 30*24 {
 		t.Errorf("%d looks are planned: %v", n, err)
@@ -81,6 +87,32 @@ func TestList(t *testing.T) {
 		if !slices.Equal(asked, tt.asked) || (s.listErr != nil) != tt.bad || len(r.wrong) > 0 {
 			t.Errorf("%s: feeds %v are asked for, want %v; %v; %v", tt.text, asked, tt.asked, s.listErr, r.wrong)
 		}
+	}
+}
+
+// TestKilledRound: a feed whose request was under way when a round for cron was killed is
+// asked for in the rounds that follow, though each of them is a process of its own.
+func TestKilledRound(t *testing.T) {
+	r := newReferee(t, 30)
+	l := newLife(t, r.Server, 30, address(0))
+	s := l.open(io.Discard)
+	id, now := s.feeds[address(0)].ID, l.Begin.UnixMilli()
+	s.store.Hasten([]schedule.ID{id}, now)
+	taken, _, err := s.store.Take(schedule.Request{Now: now, Crawl: crawlName, Hold: time.Hour.Milliseconds()})
+	if len(taken) != 1 || err != nil {
+		t.Fatal(taken, err)
+	}
+	check(s.store.Close()) // before it is asked for
+	for range 30 {
+		l.Begin = l.Begin.Add(time.Hour)
+		s := l.open(io.Discard)
+		for range 3 {
+			s.round()
+		}
+		check(s.Close())
+	}
+	if r.looks < 20 || len(r.wrong) > 0 {
+		t.Errorf("%d requests in 30 hours, %v", r.looks, r.wrong)
 	}
 }
 

@@ -46,12 +46,14 @@ func (c *Crawler) Export(path string) (rows int, err error) {
 			}
 			return true
 		})
-		out.Flush()
-		err = cmp.Or(err, out.Error())
-		if w == z {
-			err = cmp.Or(err, z.Close())
+		if err != nil {
+			return err
 		}
-		return err
+		out.Flush()
+		if err := out.Error(); err != nil || w != z {
+			return err
+		}
+		return z.Close()
 	})
 	return rows, err
 }
@@ -102,7 +104,13 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 		}
 	}
 	commit.Wait()
-	return len(items), cmp.Or(c.beginLearner(), c.enroll(), c.replay())
+	if err := c.beginLearner(); err != nil {
+		return 0, err
+	}
+	if err := c.enroll(); err != nil {
+		return 0, err
+	}
+	return len(items), c.replay()
 }
 
 // Plan writes the looks of the time to come, as they come if each finds what is

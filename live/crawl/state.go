@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -99,19 +98,31 @@ func (c *Crawler) load() error {
 		bad = json.Unmarshal(kept.Data, r)
 		return bad == nil
 	})
-	if err := cmp.Or(err, bad, c.loadLearner()); err != nil {
+	if err != nil {
+		return err
+	}
+	if bad != nil {
+		return bad
+	}
+	if err := c.loadLearner(); err != nil {
 		return err
 	}
 	c.saved = c.opt.Now()
-	return cmp.Or(c.reread(c.saved), c.replay())
+	if err := c.reread(c.saved); err != nil {
+		return err
+	}
+	return c.replay()
 }
 
 // loadLearner takes up the learner and the sums. Where its epochs were of another
 // length, or none was kept that this program reads, it learns the journal anew.
 func (c *Crawler) loadLearner() error {
 	data, err := c.store.Value(learnerName)
-	if err != nil || data == nil {
-		return cmp.Or(err, c.beginLearner())
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return c.beginLearner()
 	}
 	var kept snapshot
 	if err := json.Unmarshal(data, &kept); err != nil {
@@ -137,17 +148,21 @@ func decode(state []byte) (*learner.Crawler, *learner.Saved, error) {
 }
 
 // beginLearner begins the learner anew, at the first entry of the journal.
-func (c *Crawler) beginLearner() (err error) {
+func (c *Crawler) beginLearner() error {
 	start := c.opt.Now()
-	err = c.journal(0, func(e *entry) bool {
+	err := c.journal(0, func(e *entry) bool {
 		start = e.At
 		return false
 	})
-	c.seq, c.stats = 0, stats{Outcome: map[feed.Outcome]int{}}
-	if err == nil {
-		c.learner, err = c.opt.newLearner(start)
+	if err != nil {
+		return err
 	}
-	return err
+	l, err := c.opt.newLearner(start)
+	if err != nil {
+		return err
+	}
+	c.learner, c.seq, c.stats = l, 0, stats{Outcome: map[feed.Outcome]int{}}
+	return nil
 }
 
 // newLearner returns a learner whose epochs begin a minute after the hour, before a
@@ -170,7 +185,10 @@ func (c *Crawler) replay() error {
 		bad = c.learn(e)
 		return bad == nil
 	})
-	return cmp.Or(err, bad)
+	if err != nil {
+		return err
+	}
+	return bad
 }
 
 // journal calls yield with the entries after one of them.
@@ -178,11 +196,15 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 	var bad error
 	err := c.store.Values(journalPrefix, journalName(after+1), func(name string, value []byte) bool {
 		var e entry
-		_, err := fmt.Sscanf(name, journalPrefix+"%x", &e.seq)
-		bad = cmp.Or(err, json.Unmarshal(value, &e))
+		if _, bad = fmt.Sscanf(name, journalPrefix+"%x", &e.seq); bad == nil {
+			bad = json.Unmarshal(value, &e)
+		}
 		return bad == nil && yield(&e)
 	})
-	return cmp.Or(err, bad)
+	if err != nil {
+		return err
+	}
+	return bad
 }
 
 // note tells the learner and the sums of a look at a feed, and puts it on disk.
