@@ -33,10 +33,24 @@ func (c *Crawler) Select(now time.Time, n int) (names []string) {
 	return names
 }
 
+// lastEpoch is as far ahead as anything is planned; with epochs of a second it is 68
+// years.
+const lastEpoch = math.MaxInt32
+
+// epochFrom returns the first epoch that begins at a time or later. The difference of
+// two times is 292 years at most.
+func (c *Crawler) epochFrom(at time.Time) int {
+	d := at.Sub(c.start)
+	epoch := d / c.opt.Epoch
+	if d > epoch*c.opt.Epoch {
+		epoch++
+	}
+	return int(min(epoch, lastEpoch))
+}
+
 // bar has source i wait until a time, and at least for the next epoch.
 func (c *Crawler) bar(i int, until time.Time) {
-	d := until.Sub(c.start)
-	c.limits.NotBefore[i] = max(c.view.Epoch+1, int((d+c.opt.Epoch-1)/c.opt.Epoch))
+	c.limits.NotBefore[i] = max(c.view.Epoch+1, c.epochFrom(until))
 	c.postpone(i)
 }
 
@@ -46,7 +60,7 @@ func (c *Crawler) postpone(i int) {
 	if p.Rules.Longest == 0 {
 		return
 	}
-	p.Due = max(int(c.now.Add(p.Rules.Longest).Sub(c.start)/c.opt.Epoch), c.view.Epoch+1, c.limits.NotBefore[i])
+	p.Due = max(min(int(c.now.Add(p.Rules.Longest).Sub(c.start)/c.opt.Epoch), lastEpoch), c.view.Epoch+1, c.limits.NotBefore[i])
 	c.overdue.Add(i, p.Due)
 }
 
@@ -100,15 +114,23 @@ func (c *Crawler) first(dst []int) []int {
 	return dst
 }
 
-// Update tells of a crawl.
+// MostWorth is what an item is worth at most, so that interest can be added up and
+// squared.
+const MostWorth = 1e100
+
+func errWorth(source string, worth float64) error {
+	return fmt.Errorf("source %q has an item worth %v; allowed is 0 to %g", source, worth, MostWorth)
+}
+
+// Update tells of a crawl. After an error nothing is learned of it.
 func (c *Crawler) Update(crawl Crawl) error {
 	i, err := c.find(crawl.Source)
 	if err != nil {
 		return err
 	}
 	for _, it := range crawl.Items {
-		if it.Worth < 0 || math.IsInf(it.Worth, 0) {
-			return fmt.Errorf("source %q has an item worth %v; allowed is a finite number, 0 or more", crawl.Source, it.Worth)
+		if it.Worth < 0 || it.Worth > MostWorth {
+			return errWorth(crawl.Source, it.Worth)
 		}
 	}
 	if crawl.Outcome != Found && len(crawl.Items) > 0 {
@@ -169,8 +191,8 @@ func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
 		return fmt.Errorf("the learner %q takes up no worth later", c.opt.Learner)
 	}
 	for _, it := range items {
-		if !(it.Worth >= 0) || math.IsInf(it.Worth, 1) {
-			return fmt.Errorf("source %q has an item worth %v; allowed is a finite number, 0 or more", source, it.Worth)
+		if !(it.Worth >= 0 && it.Worth <= MostWorth) {
+			return errWorth(source, it.Worth)
 		}
 		r.Report(i, c.item(it, at))
 	}

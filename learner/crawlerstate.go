@@ -129,9 +129,10 @@ func (s *Saved) Crawler() (*Crawler, error) {
 
 // restore takes up the next source.
 func (c *Crawler) restore(p placeState) error {
-	if p.Last < -1 || p.Last > c.view.Epoch || p.Added < 0 || p.Added > c.view.Epoch+1 || max(p.Due, p.NotBefore) > math.MaxInt>>10 {
+	if p.Last < -1 || p.Last > c.view.Epoch || p.Added < 0 || p.Added > c.view.Epoch+1 {
 		return fmt.Errorf("it was added at epoch %d and crawled at %d, of %d", p.Added, p.Last, c.view.Epoch)
 	}
+	p.Due, p.NotBefore = min(p.Due, lastEpoch), min(p.NotBefore, lastEpoch)
 	i := len(c.src)
 	c.grow()
 	if p.Name == "" {
@@ -226,7 +227,7 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 	if p := &c.src[i]; p.Rules.Longest > 0 {
 		due = min(due, float64(p.Due))
 	}
-	if due < 1<<31 {
+	if due <= float64(math.MaxInt64/c.opt.Epoch) { // as far as a [time.Duration] reaches
 		b.Due = c.at(int(due))
 	}
 	return b, nil

@@ -165,7 +165,7 @@ func (e *Estimates) Crawled(i int) bool { return e.Sources[i].Span > 0 }
 func (e *Estimates) Source(i int) (s env.Source, ofInflow, ofDecay float64) {
 	of := &e.Sources[i]
 	m, ofLevel, _ := e.level(of)
-	s = env.NewSource("", math.Exp(of.Rate.Log), math.Exp(of.Marks.LogDecay), math.Exp(m+e.variance(&of.Marks)/2))
+	s = env.NewSource("", math.Exp(of.Rate.Log), math.Exp(of.Marks.LogDecay), meanMark(m, e.variance(&of.Marks)))
 	if e.Foretold > 0 {
 		s.Interest *= e.Found / e.Foretold
 	}

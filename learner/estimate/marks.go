@@ -48,6 +48,13 @@ func (e *Estimates) variance(s *marks) float64 {
 	return max(leastNoise, (s.rss()+noiseItems*e.Noise)/(max(0, s.N-2)+noiseItems))
 }
 
+// mostLog is the logarithm of what an item is thought to be worth at most, in the mean.
+var mostLog = math.Log(1e205)
+
+// meanMark returns ξ̄ = e^(m+σ²/2), where ln ξ is normal. Items of one source that are worth
+// 10⁻¹⁰⁰ and 10¹⁰⁰ give a σ² with which that is no number.
+func meanMark(m, variance float64) float64 { return math.Exp(min(m+variance/2, mostLog)) }
+
 // lifetime returns the age up to which items are shown, epochs.
 func (s *source) lifetime() float64 { return lasts / math.Exp(s.Marks.LogDecay) }
 
@@ -81,7 +88,7 @@ func (e *Estimates) addWorth(s *source, items []env.Item) {
 			off, ofDecay := log+c*it.Age-m, c*(it.Age-before.Age)
 			square += off * off / (variance + doubt + ofDecay*ofDecay*v.DecayVar)
 			found += it.Interest
-			foretold += math.Exp(m + variance/2 - c*it.Age)
+			foretold += meanMark(m, variance) * math.Exp(-c*it.Age)
 			v.add(it.Age, log)
 			now.add(it.Age, log)
 		}

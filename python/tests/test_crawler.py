@@ -135,3 +135,10 @@ def test_states_whose_numbers_were_changed(tmp_path):
                     again.update([(int(i), 3.0, ([0.5], [3.0])) for i in again.select()])
             except ephemera.Error as e:
                 assert "goroutine" not in str(e), (number, other)
+
+
+def test_waits_for_a_date_that_is_far_ahead():
+    crawler = ephemera.Crawler(0, epoch=60)
+    crawler.add("far")
+    crawler.update("far", 0, not_before=1e11)
+    assert not any(crawler.select(60.0 * minute, 1) for minute in range(1, 5000))

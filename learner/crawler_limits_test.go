@@ -1,0 +1,120 @@
+package learner
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ephemera/env/stream"
+)
+
+// TestFarDates: a source that may not be crawled before a date is not, however far
+// ahead the date lies.
+func TestFarDates(t *testing.T) {
+	for _, epoch := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		for _, years := range []int{1, 100, 291, 293, 3000, 100_000} {
+			t.Run(fmt.Sprint(epoch, " epochs, ", years, " years"), func(t *testing.T) {
+				c, err := NewCrawler(began, CrawlerOptions{Budget: 1, Epoch: epoch, HalfLife: time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range []string{"far", "near"} {
+					if err := c.Add(name, Source{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				date := began.AddDate(years, 0, 0)
+				if err := c.Update(Crawl{Source: "far", At: began, NotBefore: date}); err != nil {
+					t.Fatal(err)
+				}
+				near := 0
+				now := began
+				for k := 0; k < 500; k++ {
+					if k%100 == 99 {
+						c = restarted(t, c)
+					}
+					now = now.Add(time.Duration(k) * epoch)
+					for _, name := range c.Select(now, 2) {
+						if name == "far" && now.Before(date) {
+							t.Fatalf("crawled at %v; allowed is from %v on", now, date)
+						}
+						near++
+						if err := c.Update(Crawl{Source: name, At: now}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if b, err := c.Belief("far"); err != nil || !b.Due.IsZero() && b.Due.Before(date.Add(-time.Hour)) && years < 68 {
+					t.Errorf("due at %v: %v", b.Due, err)
+				}
+				if near < 100 {
+					t.Errorf("the other source is crawled %d times", near)
+				}
+			})
+		}
+	}
+}
+
+// TestWorth: an item whose worth cannot be added up with others is refused, and
+// nothing is learned of that crawl.
+func TestWorth(t *testing.T) {
+	for _, worth := range []float64{-1, 1.01e100, 1e308, math.Inf(1)} {
+		c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+		if err := c.Add("a", Source{}); err != nil {
+			t.Fatal(err)
+		}
+		items := []Item{{Published: began}, {Published: began, Worth: worth}}
+		err := c.Update(Crawl{Source: "a", At: began, Items: items})
+		if err == nil || !strings.Contains(err.Error(), "allowed is 0 to 1e+100") || len(c.done) > 0 {
+			t.Errorf("an item worth %v: %v", worth, err)
+		}
+		if err := c.Report("a", began, items...); err == nil || !strings.Contains(err.Error(), "allowed is 0 to 1e+100") {
+			t.Errorf("an item that is reported to be worth %v: %v", worth, err)
+		}
+	}
+}
+
+// TestExtremes: whatever crawls bring that is allowed, the state can be saved and
+// taken up.
+func TestExtremes(t *testing.T) {
+	worths := []float64{5e-324, 1e-300, 1e-100, 1, 1e99, 1e100}
+	ages := []time.Duration{0, 1, time.Minute, 30 * 24 * time.Hour, math.MaxInt64}
+	for seed := range uint64(20) {
+		r := stream.New(seed, stream.Test)
+		c := newTestCrawler(t, CrawlerOptions{Budget: 10})
+		for k := range 60 {
+			if err := c.Add(fmt.Sprint(k), Source{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := began
+		for range 300 {
+			now = now.Add(time.Hour)
+			for _, name := range c.Select(now, 10) {
+				crawl := Crawl{Source: name, At: now}
+				for range r.Intn(30) {
+					it := Item{Published: now.Add(-time.Duration(r.Intn(1000)) * time.Second)}
+					if name < "1" { // the others are as sources are
+						it.Worth = worths[r.Intn(len(worths))]
+						it.Published = now.Add(-ages[r.Intn(len(ages))])
+					}
+					crawl.Items = append(crawl.Items, it)
+				}
+				if err := c.Update(crawl); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := c.Save(io.Discard); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		restarted(t, c)
+		b, err := c.Belief("5")
+		if err != nil || math.IsNaN(b.Price) || !(b.Items > 0) {
+			t.Errorf("seed %d: %+v, %v", seed, b, err)
+		}
+	}
+}
