@@ -22,15 +22,21 @@ func (c *Crawler) Select(now time.Time, n int) (names []string) {
 		if p.Name == "" || !c.view.Allowed(i) {
 			continue // removed or crawled since the epoch began
 		}
-		wait := c.opt.Epoch << min(p.Tries, 12)
-		if p.Rules.Longest > 0 {
-			wait = min(wait, p.Rules.Longest)
-		}
-		p.Tries++
-		c.bar(i, c.now.Add(max(wait, p.Rules.Shortest)))
+		c.hand(i)
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// hand has source i wait that is handed out, as if its crawl failed.
+func (c *Crawler) hand(i int) {
+	p := &c.src[i]
+	wait := c.opt.Epoch << min(p.Tries, 12)
+	if p.Rules.Longest > 0 {
+		wait = min(wait, p.Rules.Longest)
+	}
+	p.Tries++
+	c.bar(i, c.now.Add(max(wait, p.Rules.Shortest)))
 }
 
 // lastEpoch is as far ahead as anything is planned; with epochs of a second it is 68
@@ -75,6 +81,11 @@ func (c *Crawler) turn(now time.Time) {
 	}
 	c.learn()
 	c.view.Epoch = epoch
+	c.pick()
+}
+
+// pick plans the epoch.
+func (c *Crawler) pick() {
 	c.limits.First = c.first(c.limits.First[:0])
 	c.plan = c.open.Select(c.plan[:0], &c.view)
 }
@@ -159,9 +170,15 @@ func (c *Crawler) Update(crawl Crawl) error {
 	}
 	d := &c.done[p.Done-1]
 	d.Truncated = d.Truncated || crawl.Truncated
-	for _, it := range crawl.Items {
+	c.found(d, crawl.Items, crawl.At)
+	return nil
+}
+
+// found adds the items that a crawl at a time has found.
+func (c *Crawler) found(d *env.Crawled, items []Item, at time.Time) {
+	for _, it := range items {
 		it.Worth = cmp.Or(it.Worth, 1)
-		found := c.item(it, crawl.At)
+		found := c.item(it, at)
 		if math.IsNaN(found.Interest) {
 			found.Interest = -1
 		} else {
@@ -170,7 +187,6 @@ func (c *Crawler) Update(crawl Crawl) error {
 		d.Items = append(d.Items, found)
 	}
 	slices.SortFunc(d.Items, func(a, b env.Item) int { return cmp.Compare(b.Age, a.Age) })
-	return nil
 }
 
 // item returns an item as a crawl at that time finds it.

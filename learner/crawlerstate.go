@@ -38,30 +38,40 @@ type placeState struct {
 // bySource is a learner whose state is mostly what it keeps of each source.
 type bySource interface {
 	Common() any      // its State without that, for SetState
+	Pooled() any      // Common without anything that names a source
 	Source(i int) any // that of source i, a pointer that encoding/json reads and writes
+}
+
+// header returns the first line of a state file, without places of sources.
+func (c *Crawler) header(state any) (s Saved, err error) {
+	config, err := toml.Marshal(map[string]any{
+		"algorithm": c.kind.Name, "knowledge": string(env.LevelOnline), "settings": c.opt.Settings,
+	})
+	if err != nil {
+		return s, err
+	}
+	s = Saved{Format: format, Version: version, Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
+	s.Crawls = &CrawlerState{
+		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch,
+	}
+	s.State, err = json.Marshal(state)
+	return s, err
 }
 
 // Save writes a state file: the line that [Saved] describes, one for each source, and
 // one for what a learner like forecast keeps of each, since encoding/json holds all of
 // a line. [Decode] and [Saved.Crawler] read it.
 func (c *Crawler) Save(w io.Writer) error {
-	config, err := toml.Marshal(map[string]any{"algorithm": c.kind.Name, "knowledge": string(env.LevelOnline), "settings": c.opt.Settings})
-	if err != nil {
-		return err
-	}
 	parts, _ := c.learner.(bySource)
 	state := c.learner.State
 	if parts != nil {
 		state = parts.Common
 	}
-	s := Saved{Format: format, Version: version, Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
-	s.Crawls = &CrawlerState{
-		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch,
-		Sources: len(c.src), Free: c.free, Plan: c.plan, Done: c.done,
-	}
-	if s.State, err = json.Marshal(state()); err != nil {
+	s, err := c.header(state())
+	if err != nil {
 		return err
 	}
+	s.Crawls.Sources, s.Crawls.Free, s.Crawls.Plan, s.Crawls.Done = len(c.src), c.free, c.plan, c.done
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b)
 	err = e.Encode(s)
@@ -157,20 +167,31 @@ func (c *Crawler) restoreLists(d *CrawlerState) error {
 			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, n-1)
 		}
 	}
-	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
 	for k, crawl := range d.Done {
 		i := crawl.Source
-		if i < 0 || i >= n || c.src[i].Done > 0 || crawl.Age > d.Epoch+1 {
-			return fmt.Errorf("crawl %d is of source %d, of %d, after %d epochs", k, i, n, crawl.Age)
+		if i < 0 || i >= n || c.src[i].Done > 0 {
+			return fmt.Errorf("crawl %d is of source %d, of %d", k, i, n)
 		}
 		c.src[i].Done = k + 1
-		for _, it := range crawl.Items {
-			if !(it.Age >= 0 && it.Age <= oldest) {
-				return fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
-			}
+		if err := c.checkCrawled(&crawl); err != nil {
+			return err
 		}
 	}
 	c.free, c.plan, c.done = d.Free, d.Plan, d.Done
+	return nil
+}
+
+// checkCrawled reports what cannot be in a crawl that was saved.
+func (c *Crawler) checkCrawled(crawl *env.Crawled) error {
+	if crawl.Age < 0 || crawl.Age > lastEpoch {
+		return fmt.Errorf("a crawl was %d epochs after the one before; allowed are 0 to %d", crawl.Age, lastEpoch)
+	}
+	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
+	for _, it := range crawl.Items {
+		if !(it.Age >= 0 && it.Age <= oldest) {
+			return fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
+		}
+	}
 	return nil
 }
 

@@ -238,6 +238,15 @@ func (l *Learner) Common() any {
 	return s
 }
 
+// Pooled returns Common without the sources that sleep or wait: a learner that takes it
+// up looks at all of its sources at the next decision.
+func (l *Learner) Pooled() any {
+	s := State{l.est.State, l.schedule}
+	s.Estimates.Sources = nil
+	s.Schedule.Wake, s.Schedule.Line, s.Schedule.Awake, s.Schedule.Next = nil, nil, nil, 0
+	return s
+}
+
 // Source returns what is known of source i, as a pointer that encoding/json reads and
 // writes. SetState of what Common returned follows.
 func (l *Learner) Source(i int) any { return &l.est.Sources[i] }

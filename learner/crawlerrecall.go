@@ -1,0 +1,251 @@
+package learner
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"ephemera/env"
+)
+
+// A program that keeps a record of each source can keep there what the crawler knows of
+// it, and the rest, which is small, now and then. What was told of a source is then kept
+// as soon as its record is, and what is shared by all may be older.
+//
+//  1. [Crawler.SavePooled] writes what all sources have in common.
+//  2. [Crawler.SourceState] returns what is known of one source, with its crawls of this
+//     epoch, which the learner has not taken up yet.
+//  3. [Crawler.Recall] takes the sources up again.
+
+// SavePooled writes a state file without sources.
+func (c *Crawler) SavePooled(w io.Writer) error {
+	parts, ok := c.learner.(bySource)
+	if !ok {
+		return fmt.Errorf("the learner %q does not keep its sources apart", c.opt.Learner)
+	}
+	s, err := c.header(parts.Pooled())
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(s)
+}
+
+// sourceState is what is known of one source, as data.
+type sourceState struct {
+	Of        string          `json:"of"` // the crawler whose epochs and learner these are
+	Added     int             `json:"added"`
+	Tries     int             `json:"tries,omitempty"`
+	Last      int             `json:"last"`       // epoch, before that of Crawled
+	NotBefore int             `json:"not_before"` // epoch
+	Learned   json.RawMessage `json:"learned"`    // before Crawled
+	Epoch     int             `json:"epoch"`      // of Crawled
+	Crawled   *env.Crawled    `json:"crawled,omitempty"`
+}
+
+// life names what a state of a source goes with.
+func (c *Crawler) life() string {
+	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, version, c.opt.Epoch, c.start.Unix())
+}
+
+// SourceState returns what is known of a source, as JSON.
+func (c *Crawler) SourceState(name string) ([]byte, error) {
+	i, err := c.find(name)
+	if err != nil {
+		return nil, err
+	}
+	parts, ok := c.learner.(bySource)
+	if !ok {
+		return nil, fmt.Errorf("the learner %q does not keep its sources apart", c.opt.Learner)
+	}
+	p := &c.src[i]
+	s := sourceState{
+		Of: c.life(), Added: p.Added, Tries: p.Tries, Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
+	}
+	if k := p.Done - 1; k >= 0 {
+		s.Crawled = &c.done[k]
+	}
+	if s.Learned, err = json.Marshal(parts.Source(i)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+// Recalled is a source as a program has kept it.
+type Recalled struct {
+	Name  string
+	Rules Source
+	State []byte // what SourceState returned
+	Asked bool   // Select returned it, and its crawl is still under way
+
+	// What is taken up where State is that of another learner, or none: what the
+	// program itself knows of the source.
+	Since, Last time.Time // its first crawl, or since when all items are known, and its last crawl; zero for none
+	Items       []Item    // that were published from Since on, as far as they are known
+	NotBefore   time.Time // when it may be crawled again
+}
+
+// Recall adds sources as a program has kept them, before the first Select, and goes on now.
+// It returns how many of them it had to begin anew, from what the program itself knows, as
+// their state is not of this crawler and this version of its learner.
+func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, err error) {
+	parts, ok := c.learner.(bySource)
+	if !ok {
+		return 0, fmt.Errorf("the learner %q does not keep its sources apart", c.opt.Learner)
+	}
+	pending := map[int][]env.Crawled{} // crawls that the learner does not know, by epoch
+	if now.After(c.now) {
+		c.now = now
+	}
+	epoch := max(c.view.Epoch, int(c.now.Sub(c.start)/c.opt.Epoch))
+	if len(c.done) > 0 {
+		pending[c.view.Epoch] = c.done
+	}
+	var asked []int
+	for r := range sources {
+		if err := c.Add(r.Name, r.Rules); err != nil {
+			return anew, err
+		}
+		i := c.place[r.Name]
+		crawled, at, err := c.restoreSource(i, parts.Source(i), r.State)
+		if err != nil {
+			anew++
+			crawled, at = c.remember(i, &r)
+		}
+		if crawled != nil {
+			crawled.Source = i
+			pending[at] = append(pending[at], *crawled)
+			epoch = max(epoch, at)
+		}
+		if r.Asked {
+			asked = append(asked, i)
+		}
+	}
+	if err := c.catchUp(parts, pending, epoch); err != nil {
+		return anew, err
+	}
+	c.goOn(asked)
+	return anew, nil
+}
+
+// restoreSource takes up the state of source i, of which the learner keeps what known
+// points to. It returns the crawls that the learner has not taken up, and their epoch.
+func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, int, error) {
+	var s sourceState
+	if err := strictly(state, &s); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case s.Of != c.life():
+		return nil, 0, fmt.Errorf("it is a state of %s", s.Of)
+	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch || s.NotBefore > lastEpoch:
+		return nil, 0, fmt.Errorf("it was crawled at epoch %d, of %d", s.Last, s.Epoch)
+	case s.Crawled != nil:
+		if err := c.checkCrawled(s.Crawled); err != nil {
+			return nil, 0, err
+		}
+	}
+	empty, err := json.Marshal(known)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := strictly(s.Learned, known); err != nil {
+		return nil, 0, cmp.Or(strictly(empty, known), err)
+	}
+	p := &c.src[i]
+	p.Added, p.Tries, c.view.Last[i], c.limits.NotBefore[i] = s.Added, s.Tries, s.Last, s.NotBefore
+	return s.Crawled, s.Epoch, nil
+}
+
+func strictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// remember returns what the program itself knows of source i, as one crawl and its epoch.
+func (c *Crawler) remember(i int, r *Recalled) (*env.Crawled, int) {
+	if !r.NotBefore.IsZero() {
+		c.limits.NotBefore[i] = c.epochFrom(r.NotBefore)
+	}
+	if r.Last.IsZero() {
+		return nil, 0
+	}
+	crawled := &env.Crawled{Age: int(max(1, min(r.Last.Sub(r.Since)/c.opt.Epoch, lastEpoch)))}
+	c.found(crawled, r.Items, r.Last)
+	return crawled, int(max(0, min(r.Last.Sub(c.start)/c.opt.Epoch, lastEpoch)))
+}
+
+// catchUp has the learner take up the crawls before an epoch that it does not know. What
+// is pooled knows those of the epochs before its own: these are taken up for their sources
+// alone.
+func (c *Crawler) catchUp(parts bySource, pending map[int][]env.Crawled, epoch int) error {
+	own := max(0, c.view.Epoch)
+	pooled, err := json.Marshal(parts.Pooled())
+	if err != nil {
+		return err
+	}
+	learn := func(from, to int) {
+		for _, at := range slices.Sorted(maps.Keys(pending)) {
+			if at >= from && at < to {
+				c.view.Epoch, c.done = at, pending[at]
+				c.learn()
+			}
+		}
+	}
+	learn(0, own)
+	if err := c.learner.SetState(pooled); err != nil {
+		return err
+	}
+	learn(own, epoch)
+	c.view.Epoch, c.done = epoch, pending[epoch]
+	for k, d := range c.done {
+		c.src[d.Source].Done = k + 1
+	}
+	return nil
+}
+
+// goOn takes up the epoch: with a plan of what its budget leaves beyond the crawls that
+// are done, and those of the sources that were asked for.
+func (c *Crawler) goOn(asked []int) {
+	if at := c.at(c.view.Epoch); at.After(c.now) {
+		c.now = at
+	}
+	c.overdue.Due(nil, c.view.Epoch)
+	for i := range c.src {
+		c.resume(i)
+	}
+	var spent float64
+	for _, i := range asked {
+		spent += c.src[i].Rules.Cost
+		c.hand(i)
+	}
+	for _, d := range c.done {
+		spent += c.src[d.Source].Rules.Cost
+	}
+	c.pick()
+	c.plan = slices.DeleteFunc(c.plan, func(i int) bool {
+		spent += c.src[i].Rules.Cost
+		return !env.Fits(spent, c.limits.Budget)
+	})
+}
+
+// resume has the longest interval of source i go on that began with its last crawl.
+func (c *Crawler) resume(i int) {
+	p := &c.src[i]
+	if p.Name == "" || p.Rules.Longest == 0 {
+		return
+	}
+	last := max(c.view.Last[i], p.Added)
+	if p.Done > 0 {
+		last = c.view.Epoch
+	}
+	ends := min(last+int(p.Rules.Longest/c.opt.Epoch), lastEpoch)
+	p.Due = max(ends, c.view.Epoch+1, c.limits.NotBefore[i])
+	c.overdue.Add(i, p.Due)
+}
