@@ -69,9 +69,9 @@ type service struct {
 }
 
 // launch starts the command on a directory and waits until it serves.
-func launch(t *testing.T, dir string) *service {
+func launch(t *testing.T, dir string, args ...string) *service {
 	s := &service{address: freeAddress(), page: freeAddress()}
-	s.Cmd = clitest.Process(t, "-listen", s.address, "-http", s.page, "-dir", dir)
+	s.Cmd = clitest.Process(t, append(args, "-listen", s.address, "-http", s.page, "-dir", dir)...)
 	s.begin(t)
 	return s
 }
@@ -194,6 +194,77 @@ func TestKill(t *testing.T) {
 		t.Fatalf("%d of %d acknowledged URLs are lost, %d were handed out", len(acked), n, fetched)
 	}
 	t.Logf("%d kills, %d URLs acknowledged, %d handed out", rounds, n, fetched)
+}
+
+// TestKillLearned holds that over kill -9 under load every URL of a learned crawl whose put
+// was acknowledged is known to the learner, with what was told of it.
+func TestKillLearned(t *testing.T) {
+	rounds := 5
+	if *full {
+		rounds = 100
+	}
+	dir := t.TempDir()
+	var mu sync.Mutex
+	acked, puts := map[string]int{}, 0 // of each URL the fetches that are acknowledged
+	learn := []string{"-learn", "L:3600"}
+	for round := range rounds {
+		s := launch(t, dir, learn...)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for k := range 6 {
+			wg.Go(func() {
+				stream, err := s.PutURLs(ctx)
+				if err != nil {
+					return
+				}
+				wg.Go(func() {
+					for i := 0; ; i++ { // half of them known from earlier rounds
+						url := fmt.Sprintf("http://host%d/%d/%d/%d", i%50, (i%2)*round, k, i/2)
+						item := discovered(url)
+						info := item.GetDiscovered().Info
+						info.CrawlID = "L"
+						info.Metadata = map[string]*pb.StringList{"ephemera.items": {Values: []string{fmt.Sprint(time.Now().Unix())}}}
+						item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info}}
+						if stream.Send(item) != nil {
+							return
+						}
+						time.Sleep(200 * time.Microsecond)
+					}
+				})
+				receive(stream, func(ack *pb.AckMessage) {
+					mu.Lock()
+					defer mu.Unlock()
+					if ack.Status == pb.AckMessage_OK {
+						acked[ack.ID]++
+						puts++
+					}
+				})
+			})
+		}
+		mu.Lock()
+		before := puts
+		mu.Unlock()
+		for begun := false; !begun; mu.Unlock() { // a busy machine takes longer
+			time.Sleep(time.Duration(300+round*37%400) * time.Millisecond)
+			mu.Lock()
+			begun = puts > before
+		}
+		s.Process.Signal(syscall.SIGKILL)
+		s.Wait()
+		cancel()
+		wg.Wait()
+	}
+	s, lost := launch(t, dir, learn...), 0
+	for url := range acked {
+		item, err := s.GetURLStatus(t.Context(), &pb.URLStatusRequest{Url: url, CrawlID: "L"})
+		if err != nil || !strings.Contains(fmt.Sprint(item.GetKnown().GetInfo().GetMetadata()["ephemera.why"]), "items per hour") {
+			lost++
+		}
+	}
+	if lost > 0 || puts == 0 {
+		t.Fatalf("the learner does not know %d of %d URLs that were acknowledged, in %d puts", lost, len(acked), puts)
+	}
+	t.Logf("%d kills, %d puts of %d learned URLs acknowledged", rounds, puts, len(acked))
 }
 
 // TestTerminate holds that after SIGTERM what was received is answered, and the

@@ -41,8 +41,10 @@ type service struct {
 
 const start = 1_700_000_000 // seconds
 
-func serve(t *testing.T, learn ...LearnOptions) *service {
-	s := &service{T: t, fs: vfs.NewMem(), clock: &atomic.Int64{}}
+func serve(t *testing.T, learn ...LearnOptions) *service { return serveOn(t, vfs.NewMem(), learn...) }
+
+func serveOn(t *testing.T, fs vfs.FS, learn ...LearnOptions) *service {
+	s := &service{T: t, fs: fs, clock: &atomic.Int64{}}
 	s.clock.Store(start * 1000)
 	s.start(learn...)
 	t.Cleanup(func() { s.stop() })

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"log/slog"
@@ -24,6 +23,8 @@ const (
 	metaWorth = "ephemera.worth" // what each of them is worth; 1 without
 	metaNew   = "ephemera.new"   // how many are new, where their times are not known
 	metaWhy   = "ephemera.why"   // the answer of GetURLStatus says what the learner thinks
+	metaState = "ephemera.state" // what is kept of the URL in its record; nobody is given it
+	metaOurs  = "ephemera."      // begins all of them
 )
 
 // LearnOptions say how the URLs of a crawl are fetched again.
@@ -49,7 +50,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 }
 
 const (
-	// saveEvery is how much of what was learned a kill may lose.
+	// saveEvery is how old what all URLs have in common may be after a kill.
 	saveEvery = 5 * time.Minute
 	// anyway is after which time a URL is fetched again if the learner never says so
 	// and no longest interval is set.
@@ -76,11 +77,12 @@ type learnedCrawl struct {
 	learner time.Duration // and until the learner would have
 }
 
-// source is what is kept of a learned URL beside what the learner knows.
+// source is what is known of a learned URL apart from what the learner knows.
 type source struct {
-	last  time.Time   // fetch that was told
-	picks []time.Time // since then, in the shadow: when the learner would have fetched
-	late  []time.Time // in the shadow: items that it would have found only after that
+	history
+	mistake string      // in what the last put said of the fetch
+	picks   []time.Time // since then, in the shadow: when the learner would have fetched
+	late    []time.Time // in the shadow: items that it would have found only after that
 }
 
 // Summary is what a learned crawl shows.
@@ -114,31 +116,8 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 	for name, opt := range crawls {
 		opt.HalfLife = cmp.Or(opt.HalfLife, Duration(4*time.Hour))
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
-		kept, err := s.Value(stateName(name))
-		if err != nil {
-			return nil, err
-		}
-		if kept != nil {
-			saved, err := learner.Decode(kept)
-			if err == nil {
-				c.crawler, err = saved.Crawler()
-			}
-			if err == nil {
-				err = c.crawler.SetBudget(opt.PerHour * saved.Length / 3600)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("what was learned of crawl %q: %w", name, err)
-			}
-		} else {
-			// Some fetches fit into an epoch, which is a minute at least and not
-			// more than an hour if one fits into that.
-			hours := max(min(4/opt.PerHour, max(1, 1/opt.PerHour)), 1./60)
-			c.crawler, err = learner.NewCrawler(now, learner.CrawlerOptions{
-				Epoch: time.Duration(hours * float64(time.Hour)), Budget: opt.PerHour * hours, HalfLife: time.Duration(opt.HalfLife),
-			})
-			if err != nil {
-				return nil, fmt.Errorf("crawl %q: %w", name, err)
-			}
+		if err := l.open(name, c, now); err != nil {
+			return nil, fmt.Errorf("crawl %q: %w", name, err)
 		}
 		l.crawls[name] = c
 	}
@@ -159,18 +138,22 @@ func idOf(crawl, name string) schedule.ID {
 func (c *learnedCrawl) source(name string) *source {
 	s := c.sources[name]
 	if s == nil {
-		b, _ := c.crawler.Belief(name) // from before the start, if any
-		s = &source{last: b.Last}
+		s = &source{}
 		c.sources[name] = s
 	}
 	return s
 }
 
-// items reads what a fetch found since the last one.
-func items(info *pb.URLInfo, last, now time.Time) ([]learner.Item, error) {
+// items reads what a client says that a fetch found since the last one.
+func items(said map[string][]string, last, now time.Time) ([]learner.Item, error) {
+	for key := range said {
+		if !slices.Contains([]string{metaItems, metaWorth, metaNew}, key) {
+			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s and %s", key, metaItems, metaWorth, metaNew)
+		}
+	}
 	var found []learner.Item
-	worth := info.Metadata[metaWorth].GetValues()
-	for i, text := range info.Metadata[metaItems].GetValues() {
+	worth := said[metaWorth]
+	for i, text := range said[metaItems] {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			n, err := strconv.ParseInt(text, 10, 64)
@@ -181,13 +164,14 @@ func items(info *pb.URLInfo, last, now time.Time) ([]learner.Item, error) {
 		}
 		item := learner.Item{Published: at}
 		if i < len(worth) {
-			if item.Worth, err = strconv.ParseFloat(worth[i], 64); err != nil || item.Worth < 0 {
-				return nil, fmt.Errorf("%s is %q; allowed is a number, 0 or more", metaWorth, worth[i])
+			item.Worth, err = strconv.ParseFloat(worth[i], 64)
+			if err != nil || !(item.Worth >= 0 && item.Worth <= learner.MostWorth) {
+				return nil, fmt.Errorf("%s is %q; allowed is a number, 0 to %g", metaWorth, worth[i], learner.MostWorth)
 			}
 		}
 		found = append(found, item)
 	}
-	if v := info.Metadata[metaNew].GetValues(); len(v) > 0 && len(found) == 0 {
+	if v := said[metaNew]; len(v) > 0 && len(found) == 0 {
 		n, err := strconv.Atoi(v[0])
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("%s is %q; allowed is a number, 0 or more", metaNew, v[0])
@@ -203,60 +187,102 @@ func items(info *pb.URLInfo, last, now time.Time) ([]learner.Item, error) {
 	return found, nil
 }
 
-// put takes up what a fetch found, and returns when the URL is due in the schedule.
-// It takes the items out of the metadata, as they are those of this fetch.
-func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem, due int64) int64 {
-	c, info := l.crawls[id.Crawl], item.GetInfo()
-	told := slices.ContainsFunc([]string{metaItems, metaWorth, metaNew}, func(key string) bool {
-		_, ok := info.GetMetadata()[key]
-		return ok
-	})
-	if c == nil || !told {
-		return due
+// put schedules a URL or completes it, after the learner has taken up what a fetch found.
+// A mistake is one in what the client says of the fetch: it counts as failed.
+func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (commit *store.Commit, mistake, err error) {
+	info, due := item.GetInfo(), seconds(item.GetRefetchableFromDate())
+	c := l.crawls[id.Crawl]
+	if c == nil {
+		commit, err = l.store.Put(id, due, ms, metadata(info, due, nil))
+		return commit, nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, name := time.UnixMilli(ms), sourceName(id)
-	src := c.source(name)
-	found, err := items(info, src.last, now)
-	for _, key := range []string{metaItems, metaWorth, metaNew, metaWhy} {
-		delete(info.Metadata, key)
+	commit, err = l.store.PutLate(id, ms, func() (int64, []byte) {
+		var known bool
+		name := sourceName(id)
+		due, known, mistake = c.take(time.UnixMilli(ms), name, info, due)
+		if !known || due == schedule.Completed {
+			return due, metadata(info, due, nil)
+		}
+		return due, metadata(info, due, l.keep(c, name))
+	})
+	if mistake != nil {
+		mistake = fmt.Errorf("crawl %q, URL %q: %w; the fetch counts as failed", id.Crawl, id.URL, mistake)
 	}
-	crawl := learner.Crawl{Source: name, At: now, Outcome: learner.Unchanged, Items: found}
-	if len(found) > 0 {
-		crawl.Outcome = learner.Found
+	return commit, mistake, err
+}
+
+// take takes up what the client says of a fetch, and returns when the URL is due in the
+// schedule, and whether it is a learned one. It takes what it reads out of the metadata:
+// the items are those of this fetch.
+func (c *learnedCrawl) take(now time.Time, name string, info *pb.URLInfo, due int64) (at int64, known bool, mistake error) {
+	said := map[string][]string{}
+	for key, values := range info.GetMetadata() {
+		if strings.HasPrefix(key, metaOurs) {
+			said[key] = values.GetValues()
+			delete(info.Metadata, key)
+		}
 	}
-	if due > ms && !c.opt.Shadow {
+	delete(said, metaState)
+	delete(said, metaWhy)
+	crawl := learner.Crawl{Source: name, At: now, Outcome: learner.Failed}
+	if due > now.UnixMilli() && !c.opt.Shadow {
 		crawl.NotBefore = time.UnixMilli(due)
 	}
-	if _, unknown := c.crawler.Belief(name); err == nil && unknown != nil {
-		err = c.crawler.Add(name, learner.Source{Shortest: time.Duration(c.opt.Shortest), Longest: time.Duration(c.opt.Longest)})
+	known = c.crawler.Has(name)
+	if len(said) == 0 {
+		if known && due != schedule.Completed {
+			c.source(name).NotBefore = due
+			mistake = c.crawler.Update(crawl)
+		}
+		return due, known, mistake
 	}
-	if err == nil {
-		err = c.crawler.Update(crawl)
+	if !known {
+		if err := c.crawler.Add(name, c.rules()); err != nil {
+			return due, false, err
+		}
 	}
-	if err != nil {
-		l.log.Warn("a fetch is not learned from", "crawl", id.Crawl, "url", id.URL, "error", err)
-		return due
+	src := c.source(name)
+	src.NotBefore = due
+	found, mistake := items(said, src.last(), now)
+	if mistake == nil {
+		well := crawl
+		if well.Outcome, well.Items = learner.Unchanged, found; len(found) > 0 {
+			well.Outcome = learner.Found
+		}
+		mistake = c.crawler.Update(well)
 	}
-	c.sum.Fetched++
-	if len(found) == 0 {
-		c.sum.Empty++
+	if mistake != nil {
+		src.mistake = mistake.Error()
+		if err := c.crawler.Update(crawl); err != nil {
+			mistake = err
+		}
+	} else {
+		src.mistake = ""
+		c.sum.Fetched++
+		if len(found) == 0 {
+			c.sum.Empty++
+		}
+		if c.opt.Shadow {
+			c.compare(src, found, now)
+		}
+		src.add(now, found)
 	}
-	if c.opt.Shadow {
-		c.compare(src, found, now)
+	if !c.opt.Shadow {
+		due = max(due, now.UnixMilli()+cmp.Or(time.Duration(c.opt.Longest), anyway).Milliseconds())
 	}
-	src.last = now
-	if c.opt.Shadow {
-		return due
-	}
-	return max(due, ms+cmp.Or(time.Duration(c.opt.Longest), anyway).Milliseconds())
+	return due, true, mistake
+}
+
+func (c *learnedCrawl) rules() learner.Source {
+	return learner.Source{Shortest: time.Duration(c.opt.Shortest), Longest: time.Duration(c.opt.Longest)}
 }
 
 // compare counts when client and learner find the items.
 func (c *learnedCrawl) compare(src *source, found []learner.Item, now time.Time) {
 	for _, it := range found {
-		if src.last.IsZero() || it.Published.Before(src.last) {
+		if src.last().IsZero() || it.Published.Before(src.last()) {
 			continue // it was there before the two began
 		}
 		c.sum.Items++
@@ -305,18 +331,7 @@ func (l *Learned) Advance(now time.Time) {
 	}
 }
 
-func (l *Learned) save(crawl string, c *learnedCrawl) {
-	var state bytes.Buffer
-	err := c.crawler.Save(&state)
-	if err == nil {
-		err = l.store.SetValue(stateName(crawl), state.Bytes())
-	}
-	if err != nil {
-		l.log.Error("what was learned is not kept", "crawl", crawl, "error", err)
-	}
-}
-
-// Save keeps what was learned.
+// Save keeps what the URLs of each crawl have in common.
 func (l *Learned) Save() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -332,11 +347,14 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 		return
 	}
 	l.mu.Lock()
-	b, err := c.crawler.Belief(sourceName(id))
-	l.mu.Unlock()
+	name := sourceName(id)
+	b, err := c.crawler.Belief(name)
 	if err != nil {
+		l.mu.Unlock()
 		return // it is not learned
 	}
+	mistake := c.source(name).mistake
+	l.mu.Unlock()
 	if info.Metadata == nil {
 		info.Metadata = map[string]*pb.StringList{}
 	}
@@ -344,6 +362,10 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 		fmt.Sprintf("items per hour %.3g", b.Items), fmt.Sprint("half-life ", b.HalfLife.Round(time.Second)),
 		fmt.Sprintf("price %.3g", b.Price), "due " + b.Due.UTC().Format(time.RFC3339),
 	}}
+	if mistake != "" {
+		why := info.Metadata[metaWhy]
+		why.Values = append(why.Values, "the last fetch counts as failed: "+mistake)
+	}
 }
 
 // Summaries returns what the crawls show, with so many of the URLs that publish most.

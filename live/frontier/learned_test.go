@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"math"
@@ -13,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"ephemera/env"
 	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
 )
 
 // report is what a client puts back after a fetch at a time that found the items.
@@ -129,20 +133,209 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// TestItems holds that a client's mistake in the metadata is logged and not learned.
+// TestItems holds that a client's mistake in the metadata is found.
 func TestItems(t *testing.T) {
-	for _, m := range []map[string]*pb.StringList{
-		{metaItems: {Values: []string{"yesterday"}}}, {metaNew: {Values: []string{"-1"}}},
-		{metaItems: {Values: []string{"1700000000"}}, metaWorth: {Values: []string{"much"}}},
-	} {
-		if _, err := items(&pb.URLInfo{Metadata: m}, time.Time{}, time.Now()); err == nil {
-			t.Error(m)
+	for _, said := range mistakes {
+		if found, err := items(said, time.Time{}, time.Now()); err == nil || !strings.Contains(err.Error(), "allowed") {
+			t.Error(said, found, err)
 		}
 	}
 	now := time.Unix(start, 0)
-	found, err := items(&pb.URLInfo{Metadata: map[string]*pb.StringList{metaNew: {Values: []string{"2"}}}}, now.Add(-4*time.Hour), now)
+	found, err := items(map[string][]string{metaNew: {"2"}}, now.Add(-4*time.Hour), now)
 	if err != nil || len(found) != 2 || now.Sub(found[0].Published) != 3*time.Hour || now.Sub(found[1].Published) != time.Hour {
 		t.Fatal(found, err)
+	}
+}
+
+// mistakes are what clients may say of a fetch by mistake.
+var mistakes = []map[string][]string{
+	{metaItems: {"yesterday"}},
+	{metaNew: {"-1"}},
+	{metaNew: {"many"}},
+	{metaItems: {"1700000000"}, metaWorth: {"much"}},
+	{metaItems: {"1700000000"}, metaWorth: {"-1"}},
+	{metaItems: {"1700000000"}, metaWorth: {"NaN"}},
+	{metaItems: {"1700000000"}, metaWorth: {"1e308"}},
+	{"ephemera.itmes": {"1700000000"}},
+}
+
+// hours lets the client fetch nothing for so many hours, and returns when the URLs of the
+// learned crawl were handed out first.
+func (s *service) hours(n int) map[string]int {
+	s.Helper()
+	first := map[string]int{}
+	for hour := range n {
+		s.server.opt.Learned.Advance(s.server.opt.Now())
+		for _, u := range s.infos(inCrawl("L")) {
+			if _, ok := first[u.Url]; !ok {
+				first[u.Url] = hour
+			}
+			if u.Metadata[metaState] != nil {
+				s.Fatal("what is learned is handed out: ", u)
+			}
+		}
+		s.wait(3600)
+	}
+	return first
+}
+
+// TestMistakes holds that a URL whose client makes a mistake in what it says of a fetch is
+// fetched again, that nobody else suffers, and that the client can find out.
+func TestMistakes(t *testing.T) {
+	for _, said := range mistakes {
+		t.Run(fmt.Sprint(said), func(t *testing.T) {
+			s := serve(t, LearnOptions{PerHour: 2})
+			s.want(s.put(report("http://good/", 0, []time.Time{s.server.opt.Now()})), "http://good/ OK")
+			for _, url := range []string{"http://new/", "http://good/"} { // unknown before, and known
+				item := inL(url, 0)
+				item.GetKnown().Info.Metadata = map[string]*pb.StringList{}
+				for key, values := range said {
+					item.GetKnown().Info.Metadata[key] = &pb.StringList{Values: values}
+				}
+				s.want(s.put(item), url+" OK")
+				status := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url, CrawlID: "L"})).GetKnown()
+				if why := fmt.Sprint(status.Info.Metadata[metaWhy]); status.RefetchableFromDate == 0 || !strings.Contains(why, "allowed") {
+					t.Errorf("%s: due at %d, %s", url, status.RefetchableFromDate, why)
+				}
+			}
+			if page := s.page(); !strings.Contains(page, "allowed") {
+				t.Errorf("the page does not tell of the mistake:\n%s", page)
+			}
+			s.crash(LearnOptions{PerHour: 2})
+			first := s.hours(100)
+			if _, ok := first["http://new/"]; !ok || len(first) != 2 {
+				t.Errorf("within 100 hours are handed out, by hour: %v", first)
+			}
+		})
+	}
+}
+
+func (s *service) page() string {
+	w := httptest.NewRecorder()
+	s.server.HTTP().ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/", nil))
+	return w.Body.String()
+}
+
+// crash begins again with what is on disk, without what a service keeps at its end.
+func (s *service) crash(learn ...LearnOptions) { s.restart(learn...) }
+
+// TestKilled holds that a URL which was put is learned after a kill, however soon that is.
+func TestKilled(t *testing.T) {
+	opt := LearnOptions{PerHour: 2, Longest: Duration(20 * 24 * time.Hour)}
+	s := serve(t, opt)
+	gaps := []float64{.5, 5, 50}
+	for i := range gaps {
+		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+		s.put(report(fmt.Sprintf("http://h%d/", i), 0, []time.Time{s.server.opt.Now()}))
+	}
+	s.crash(opt)
+	if first := s.hours(24); len(first) != 3 {
+		t.Fatalf("of three URLs that were put before a kill are handed out, by hour: %v", first)
+	}
+	before := s.play(gaps, 200)
+	rates := map[int]float64{}
+	rate := func(i int) (r float64) {
+		item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+		fmt.Sscanf(strings.Join(item.GetKnown().Info.Metadata[metaWhy].GetValues(), "\n"), "items per hour %g", &r)
+		return r
+	}
+	for i := range gaps {
+		rates[i] = rate(i)
+	}
+	for range 10 {
+		s.crash(opt)
+	}
+	for i := range gaps {
+		if r := rate(i); r == 0 || math.Abs(r/rates[i]-1) > .1 {
+			t.Errorf("URL %d is thought to have %g items an hour, and after a kill %g", i, rates[i], r)
+		}
+	}
+	s.crash(opt)
+	after := s.play(gaps, 400)
+	t.Log(before, after)
+	if n := after[0] + after[1] + after[2]; n > 404 || after[0] < after[1] || after[1] < 2*after[2] {
+		t.Errorf("%d fetches in 200 hours of at most 2", after)
+	}
+
+	// A later put completes a URL, or deletes it: it stays so.
+	s.put(inL("http://h0/", 0))
+	s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: "h1", CrawlID: "L"})
+	s.crash(opt)
+	if n := s.server.opt.Learned.Summaries(0)[0].Sources; n != 1 {
+		t.Errorf("%d sources are learned, of 1 that is left", n)
+	}
+	// A failed fetch leaves what is known, until the client's date.
+	s.put(inL("http://h2/", s.clock.Load()/1000+50*3600))
+	s.crash(opt)
+	if first := s.hours(49); len(first) > 0 {
+		t.Errorf("handed out before the client's date: %v", first)
+	}
+	if first := s.hours(49); len(first) != 1 || rate(2) == 0 {
+		t.Errorf("handed out after the client's date: %v; %v items an hour", first, rate(2))
+	}
+}
+
+// TestFullDisk holds that nothing is learned of a put that is refused, so that one that is
+// sent again does not count twice.
+func TestFullDisk(t *testing.T) {
+	disk := &fullDisk{FS: vfs.NewMem()}
+	s := serveOn(t, disk, LearnOptions{PerHour: 2})
+	item := func() *pb.URLItem { return report("http://h/", 0, []time.Time{s.server.opt.Now()}) }
+	disk.full.Store(true)
+	time.Sleep(100 * time.Millisecond) // the store looks again after 50
+	for range 3 {
+		s.want(s.put(item()), "http://h/ FAIL")
+	}
+	sum := s.server.opt.Learned.Summaries(0)[0]
+	s.want(fmt.Sprint(sum.Sources, sum.Fetched), "0 0")
+	disk.full.Store(false)
+	time.Sleep(100 * time.Millisecond)
+	s.want(s.put(item()), "http://h/ OK")
+}
+
+// fullDisk is a disk that is full when the test says.
+type fullDisk struct {
+	vfs.FS
+	full atomic.Bool
+}
+
+func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	if d.full.Load() {
+		return vfs.DiskUsage{TotalBytes: 1 << 40}, nil
+	}
+	return vfs.DiskUsage{AvailBytes: 1 << 39, TotalBytes: 1 << 40}, nil
+}
+
+// TestFarDate holds that a date which is more than 292 years ahead is kept.
+func TestFarDate(t *testing.T) {
+	opt := LearnOptions{PerHour: 2}
+	s := serve(t, opt)
+	for _, date := range []int64{20_000_000_000, 1 << 62, -1} {
+		s.put(report("http://far/", date, nil), report("http://near/", 0, nil))
+		if first := s.hours(1000); len(first) != 1 {
+			t.Fatalf("the date is %d; handed out, by hour: %v", uint64(date), first)
+		}
+		s.crash(opt)
+	}
+}
+
+// TestWholeState holds that what an earlier version kept of all URLs in one is taken up.
+func TestWholeState(t *testing.T) {
+	opt := LearnOptions{PerHour: 2}
+	s := serve(t, opt)
+	s.put(report("http://h0/", 0, []time.Time{s.server.opt.Now()}))
+	s.play([]float64{1}, 100)
+	var whole bytes.Buffer
+	c := s.server.opt.Learned.crawls["L"]
+	s.want(c.crawler.Save(&whole), nil)
+	s.want(s.store.SetValue(stateName("L"), whole.Bytes()), nil)
+	id := schedule.ID{Crawl: "L", Key: "h0", URL: "http://h0/"}
+	must(s.store.SetData(id, nil)) // as it was without what is learned
+	for range 2 {                  // once it is taken up, and once it is in the record
+		s.crash(opt)
+		if first := s.hours(10); len(first) != 1 {
+			t.Fatalf("handed out, by hour: %v", first)
+		}
 	}
 }
 
@@ -179,13 +372,13 @@ type fetcher struct {
 	*service
 	rule    string
 	web     string // server of the feeds
-	known   map[string]*history
+	known   map[string]*pastOfFeed
 	fetches []int64 // when
 	empty   []int64
 }
 
-// history is what a fetcher knows of a feed.
-type history struct {
+// pastOfFeed is what a fetcher knows of a feed.
+type pastOfFeed struct {
 	seen     int       // items up to the last look
 	minutes  []float64 // until each was found
 	interval int64     // of the adaptive rule
@@ -251,14 +444,14 @@ func TestWeek(t *testing.T) {
 	defer web.Close()
 	var fetchers []*fetcher
 	for _, rule := range []string{"fixed", "adaptive", "learned"} {
-		f := &fetcher{service: serve(t), rule: rule, web: web.URL, known: map[string]*history{}}
+		f := &fetcher{service: serve(t), rule: rule, web: web.URL, known: map[string]*pastOfFeed{}}
 		fetchers = append(fetchers, f)
 		f.clock = &clock
 		if rule == "learned" {
 			f.restart(LearnOptions{PerHour: perHour, Longest: Duration(48 * time.Hour)})
 		}
 		for url, all := range feeds {
-			f.known[url] = &history{minutes: slices.Repeat([]float64{math.Inf(1)}, len(all))}
+			f.known[url] = &pastOfFeed{minutes: slices.Repeat([]float64{math.Inf(1)}, len(all))}
 			f.put(inL(url, monday))
 		}
 	}

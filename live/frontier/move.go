@@ -60,7 +60,7 @@ func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
 		if item.GetCreationDate() > 0 {
 			created = seconds(item.GetCreationDate())
 		}
-		if last, err = s.Put(id, due, created, metadata(info, due)); err != nil {
+		if last, err = s.Put(id, due, created, metadata(info, due, nil)); err != nil {
 			return n, fmt.Errorf("line %d: %w", line, err)
 		}
 		n++

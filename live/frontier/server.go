@@ -74,7 +74,7 @@ func New(s *store.Store, o Options) (*Server, error) {
 		o.Now = time.Now
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Learned = cmp.Or(o.Learned, &Learned{})
+	o.Learned = cmp.Or(o.Learned, &Learned{store: s})
 	srv := &Server{opt: o, store: s}
 	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
@@ -130,9 +130,16 @@ func identify(info *pb.URLInfo) (schedule.ID, bool) {
 	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey
 }
 
-// metadata is kept as the encoding of a URLInfo that has nothing else. That of
-// completed URLs is not kept.
-func metadata(info *pb.URLInfo, due int64) []byte {
+// metadata is kept as the encoding of a URLInfo that has nothing else, with what is known
+// of a learned URL. That of completed URLs is not kept.
+func metadata(info *pb.URLInfo, due int64, learned []byte) []byte {
+	delete(info.GetMetadata(), metaState)
+	if learned != nil {
+		if info.Metadata == nil {
+			info.Metadata = map[string]*pb.StringList{}
+		}
+		info.Metadata[metaState] = &pb.StringList{Values: []string{string(learned)}}
+	}
 	if len(info.GetMetadata()) == 0 || due == schedule.Completed {
 		return nil
 	}
@@ -146,6 +153,7 @@ func metadata(info *pb.URLInfo, due int64) []byte {
 func infoOf(r *store.Record) (*pb.URLInfo, error) {
 	info := &pb.URLInfo{}
 	err := proto.Unmarshal(r.Data, info)
+	delete(info.Metadata, metaState)
 	info.Url, info.Key, info.CrawlID = r.URL, r.Key, r.Crawl
 	return info, err
 }
@@ -246,7 +254,7 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
 	now := s.ms() / 1000 * 1000
-	added, commit, err := s.store.Discover(id, now, now, metadata(info, now))
+	added, commit, err := s.store.Discover(id, now, now, metadata(info, now, nil))
 	if !added {
 		return s.put(pb.AckMessage_SKIPPED, commit, err)
 	}
@@ -259,9 +267,11 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 	if !ok {
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
-	now := s.ms()
-	due := s.opt.Learned.put(now, id, item, seconds(item.GetRefetchableFromDate()))
-	commit, err := s.store.Put(id, due, now, metadata(item.GetInfo(), due))
+	commit, mistake, err := s.opt.Learned.put(s.ms(), id, item)
+	if mistake != nil {
+		s.opt.Log.Warn("put", "error", mistake)
+		s.failed.add(s.opt.Now(), mistake)
+	}
 	return s.put(pb.AckMessage_OK, commit, err)
 }
 

@@ -240,9 +240,16 @@ type Value struct {
 // One that is not known yet becomes known at the time created. Values are kept with
 // it: all of that, or nothing.
 func (s *Store) Put(id schedule.ID, due, created int64, data []byte, values ...Value) (*Commit, error) {
+	return s.PutLate(id, created, func() (int64, []byte) { return due, data }, values...)
+}
+
+// PutLate is Put of what f returns. It calls f, which must not call the store, only if
+// that will be kept.
+func (s *Store) PutLate(id schedule.ID, created int64, f func() (due int64, data []byte), values ...Value) (*Commit, error) {
 	if err := s.lockForWrite(); err != nil {
 		return nil, err
 	}
+	due, data := f()
 	q := s.ensure(id)
 	if u := q.Find(id.URL); u != nil && s.sched.Until(u) > 0 {
 		s.key = appendURL(s.key[:0], kindHold, id)
@@ -250,6 +257,17 @@ func (s *Store) Put(id schedule.ID, due, created int64, data []byte, values ...V
 	}
 	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
 	s.setValues(values)
+	return s.end(), nil
+}
+
+// SetData replaces the data of a URL, if it is known, and nothing else.
+func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
+	if err := s.lockForWrite(); err != nil {
+		return nil, err
+	}
+	if u := s.sched.Lookup(id.Crawl, id.Key).Find(id.URL); u != nil {
+		s.setURL(id, u, data)
+	}
 	return s.end(), nil
 }
 

@@ -1,0 +1,235 @@
+package frontier
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"ephemera/learner"
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
+	"ephemera/live/store"
+)
+
+// What is learned is kept in two parts.
+//
+//  1. What the learner knows of a URL is in the URL's record, among its metadata, and is
+//     written with it. So are the last items that it published, which any learner can begin
+//     from.
+//  2. What the URLs of a crawl have in common is a value of the store, which is written
+//     every few minutes.
+
+// kept is what the record of a learned URL has of it.
+type kept struct {
+	history
+	State json.RawMessage `json:"state,omitempty"` // the learner's
+}
+
+// history is what fetches of a URL have found, whoever learns from it.
+type history struct {
+	Since     int64        `json:"since,omitempty"`      // from when on its items are known; ms
+	Last      int64        `json:"last,omitempty"`       // fetch of which the client told; ms, 0 before the first
+	NotBefore int64        `json:"not_before,omitempty"` // when the client allows the next one; ms
+	Items     [][2]float64 `json:"items,omitempty"`      // the last ones: when each was published, Unix time, and its worth
+}
+
+// mostKept is how many items of a URL are kept for another learner: enough to know how
+// often it publishes within a quarter.
+const mostKept = 20
+
+// add takes up what a fetch has found.
+func (h *history) add(at time.Time, items []learner.Item) {
+	if h.Last == 0 {
+		h.Since = at.UnixMilli()
+	}
+	h.Last = at.UnixMilli()
+	for _, it := range items {
+		h.Items = append(h.Items, [2]float64{float64(it.Published.Unix()), it.Worth})
+	}
+	slices.SortStableFunc(h.Items, func(a, b [2]float64) int { return int(max(-1, min(1, a[0]-b[0]))) })
+	if beyond := len(h.Items) - mostKept; beyond > 0 {
+		h.Since = max(h.Since, int64(h.Items[beyond-1][0])*1000)
+		h.Items = slices.Clone(h.Items[beyond:])
+	}
+}
+
+// last returns the time of the last fetch, zero before the first.
+func (h *history) last() time.Time {
+	if h.Last == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(h.Last)
+}
+
+// keep returns what the record of a learned URL is to have of it.
+func (l *Learned) keep(c *learnedCrawl, name string) []byte {
+	k := kept{history: c.source(name).history}
+	var err error
+	if k.State, err = c.crawler.SourceState(name); err != nil {
+		l.log.Error("what was learned of a URL is not kept", "url", name, "error", err)
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		panic("frontier: " + err.Error()) // its items are finite, and its state is JSON
+	}
+	return data
+}
+
+// recalled returns a learned URL as it was kept, or false if the record is not of one.
+func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
+	info := &pb.URLInfo{}
+	if proto.Unmarshal(r.Data, info) != nil || info.Metadata[metaState] == nil || r.Due == schedule.Completed {
+		return s, false
+	}
+	var k kept
+	for _, text := range info.Metadata[metaState].Values {
+		if json.Unmarshal([]byte(text), &k) != nil {
+			k = kept{} // nothing is known of it
+		}
+	}
+	s = learner.Recalled{Name: sourceName(r.ID), Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since)}
+	for _, it := range k.Items {
+		s.Items = append(s.Items, learner.Item{Published: time.Unix(int64(it[0]), 0), Worth: it[1]})
+	}
+	if k.NotBefore > 0 {
+		s.NotBefore = time.UnixMilli(k.NotBefore)
+	}
+	c.source(s.Name).history = k.history
+	return s, true
+}
+
+// open takes up what was kept of a crawl.
+func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
+	value, err := l.store.Value(stateName(crawl))
+	if err != nil {
+		return err
+	}
+	if value != nil {
+		if c.crawler, err = resume(value, &c.opt); err != nil {
+			if err := l.setAside(crawl, value, err, now); err != nil {
+				return err
+			}
+		}
+	}
+	if c.crawler == nil {
+		if err := l.begin(crawl, c, now); err != nil {
+			return err
+		}
+	}
+	var failed error
+	anew, err := c.crawler.Recall(now, func(yield func(learner.Recalled) bool) {
+		failed = l.store.URLs(crawl, "", func(r *store.Record) bool {
+			s, ok := c.recalled(r)
+			switch known := c.crawler.Has(sourceName(r.ID)); {
+			case ok && !known:
+				s.Asked = !c.opt.Shadow && l.held(now, r.ID)
+				return yield(s)
+			case !ok && known:
+				failed = l.adopt(c, r)
+			}
+			return failed == nil
+		})
+	})
+	if anew > 0 {
+		l.log.Warn("what was learned of URLs is not of this version; they begin anew with their last items", "crawl", crawl, "urls", anew)
+	}
+	if err == nil {
+		err = failed
+	}
+	if err == nil {
+		l.save(crawl, c)
+	}
+	return err
+}
+
+// resume takes up what the URLs of a crawl have in common.
+func resume(value []byte, opt *LearnOptions) (*learner.Crawler, error) {
+	saved, err := learner.Decode(value)
+	if err != nil {
+		return nil, err
+	}
+	if half := time.Duration(opt.HalfLife); saved.Crawls != nil && saved.Crawls.HalfLife != half {
+		return nil, fmt.Errorf("half_life was %v and is %v", saved.Crawls.HalfLife, half)
+	}
+	c, err := saved.Crawler()
+	if err == nil {
+		err = c.SetBudget(opt.PerHour * saved.Length / 3600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// setAside keeps a state that cannot be taken up under another name.
+func (l *Learned) setAside(crawl string, value []byte, why error, now time.Time) error {
+	name := stateName(crawl) + " until " + now.UTC().Format(time.RFC3339)
+	l.log.Warn("what was learned is kept under another name, and the crawl begins anew with the last items of each URL",
+		"crawl", crawl, "name", name, "why", why)
+	return l.store.SetValue(name, value)
+}
+
+// begin begins the learner of a crawl, at the first fetch that is known of.
+func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time) error {
+	start := now
+	err := l.store.URLs(crawl, "", func(r *store.Record) bool {
+		if s, ok := c.recalled(r); ok && !s.Last.IsZero() && s.Last.Before(start) {
+			start = s.Last
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	// Some fetches fit into an epoch, which is a minute at least and not more than an
+	// hour if one fits into that.
+	hours := max(min(4/c.opt.PerHour, max(1, 1/c.opt.PerHour)), 1./60)
+	c.crawler, err = learner.NewCrawler(start.Truncate(time.Second), learner.CrawlerOptions{
+		Epoch: time.Duration(hours * float64(time.Hour)), Budget: c.opt.PerHour * hours, HalfLife: time.Duration(c.opt.HalfLife),
+	})
+	return err
+}
+
+// held reports whether a URL was handed out and not put back.
+func (l *Learned) held(now time.Time, id schedule.ID) (held bool) {
+	l.store.View(now.UnixMilli(), func(sched *schedule.Schedule) {
+		u := sched.Lookup(id.Crawl, id.Key).Find(id.URL)
+		held = u != nil && sched.Until(u) > 0
+	})
+	return held
+}
+
+// adopt has a URL keep what the learner knows of it that an earlier version kept of all
+// URLs in one.
+func (l *Learned) adopt(c *learnedCrawl, r *store.Record) error {
+	name := sourceName(r.ID)
+	b, err := c.crawler.Belief(name)
+	if err != nil {
+		return err
+	}
+	if !b.Last.IsZero() {
+		c.source(name).add(b.Last, nil)
+	}
+	info, err := infoOf(r)
+	if err == nil {
+		_, err = l.store.SetData(r.ID, metadata(info, r.Due, l.keep(c, name)))
+	}
+	return err
+}
+
+// save keeps what the URLs of a crawl have in common. After an error what was kept before
+// stays.
+func (l *Learned) save(crawl string, c *learnedCrawl) {
+	var state bytes.Buffer
+	err := c.crawler.SavePooled(&state)
+	if err == nil {
+		err = l.store.SetValue(stateName(crawl), state.Bytes())
+	}
+	if err != nil {
+		l.log.Error("what was learned is not kept; what was kept before stays", "crawl", crawl, "error", err)
+	}
+}
