@@ -151,16 +151,37 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 	return out
 }
 
-// RunsTable has a row of what each part of each run earned, in the contenders' order.
-func RunsTable(contenders []Contender) *result.Table {
-	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun"}}
+// Part is what a row of a comparison has of one run.
+type Part struct {
+	Policy   string `json:"policy"` // name of the row
+	Instance string `json:"instance"`
+	Seed     uint64 `json:"seed"`
+	*Figures
+	Curve []CurvePoint `json:"-"` // of the part that has one; the other's is empty
+}
+
+// Parts returns what each row of a comparison has of each run, in the contenders' order.
+func Parts(contenders []Contender) (all []Part) {
 	for _, c := range contenders {
+		groups := c.groups(len(c.Records))
 		for _, r := range c.Records {
-			for _, g := range c.groups(len(c.Records)) {
-				f := g.part(r)
-				t.Add(g.Name, r.Instance, r.Run.Seed, f.Epochs, f.Reward, f.Crawls, f.Cost, f.Over, f.Overrun)
+			for k, g := range groups {
+				p := Part{Policy: g.Name, Instance: r.Instance, Seed: r.Run.Seed, Figures: g.part(r)}
+				if k == 0 {
+					p.Curve = r.Curve
+				}
+				all = append(all, p)
 			}
 		}
+	}
+	return all
+}
+
+// RunsTable has a row for each part of each run.
+func RunsTable(contenders []Contender) *result.Table {
+	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun", "whittle", "of_whittle", "of_bound"}}
+	for _, p := range Parts(contenders) {
+		t.Add(p.Policy, p.Instance, p.Seed, p.Epochs, p.Reward, p.Crawls, p.Cost, p.Over, p.Overrun, p.Whittle, p.OfWhittle, p.OfBound)
 	}
 	return t
 }

@@ -64,6 +64,28 @@ func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 	return &rec, nil
 }
 
+// Recorded returns the record of a run that was played elsewhere, in the world of the
+// scene under the run's seed: what was earned over its epochs, and what, over those of
+// the evaluation, in the scene that this one becomes. Who names who played.
+func (e *Engine) Recorded(ctx context.Context, c *Resolved, who string, learning, learned *Account) (*Record, error) {
+	exact, err := e.exact(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	rec := c.Scene.record(c.play.Level, c.play.Epochs)
+	rec.Run = c.Run
+	rec.Run.Learner = map[string]any{"algorithm": who}
+	rec.Curve = slices.Clone(learning.curve)
+	if rec.Learning, err = learning.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	if rec.Learned, err = learned.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	rec.beside(exact)
+	return rec, nil
+}
+
 // beside fills in the shares of what exact Whittle earned in the same epochs.
 func (r *Record) beside(exact *Record) {
 	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward

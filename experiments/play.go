@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -42,7 +41,7 @@ type Play struct {
 //
 // It ends with the context's error when that is done, between two epochs.
 func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
-	rec := &Record{Instance: s.Instance.ID, Fitted: s.Epochs > 0}
+	rec := s.record(p.Level, p.Epochs)
 	rec.Run.Steps, rec.Run.Evaluation, rec.Run.Seed = p.Epochs, p.Evaluation, p.Seed
 	rec.Run.Instance.Name, rec.Run.Instance.Budget = s.Instance.ID, s.Instance.Budget
 	rec.Run.Learner = map[string]any{"algorithm": p.Entry.Name}
@@ -54,10 +53,6 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 		p.Evaluation = p.Epochs
 	}
 	p.Evaluation = s.Limit(p.Evaluation)
-	if s.Bounded(p.Level) {
-		bound, _ := s.bound()
-		rec.Bound = result.Ptr(bound)
-	}
 	run, err := s.playPart(ctx, p, p.Epochs, nil)
 	if err != nil {
 		return nil, err
@@ -66,7 +61,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 	if rec.Learning, err = run.figures(rec.Bound); err != nil || p.Evaluation < 0 {
 		return rec, err
 	}
-	after := s.after(p.Epochs)
+	after := s.After(p.Epochs)
 	if rec.Trainee != nil || p.Evaluation != p.Epochs || len(s.Instance.Changes) > 0 {
 		if run, err = after.playPart(ctx, p, p.Evaluation, rec.Trainee); err != nil {
 			return nil, err
@@ -74,11 +69,6 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 	}
 	if rec.Learned, err = run.figures(rec.Bound); err != nil {
 		return nil, err
-	}
-	for _, change := range s.Instance.Changes {
-		if change.At < p.Epochs {
-			rec.Changes = append(rec.Changes, change.At)
-		}
 	}
 	if rec.Trainee != nil {
 		if l, ok := rec.Trainee.(interface{ Fallbacks() int }); ok { // it inverts a matrix
@@ -92,6 +82,21 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 	return rec, nil
 }
 
+// record opens the record of a run that lasts so many epochs, 0 for all of the scene's.
+func (s Scene) record(level env.Level, epochs int) *Record {
+	rec := &Record{Instance: s.Instance.ID, Fitted: s.Epochs > 0}
+	if s.Bounded(level) {
+		bound, _ := s.bound()
+		rec.Bound = result.Ptr(bound)
+	}
+	for _, change := range s.Instance.Changes {
+		if change.At < s.Limit(epochs) {
+			rec.Changes = append(rec.Changes, change.At)
+		}
+	}
+	return rec
+}
+
 // playPart opens the world afresh, builds an agent, or takes what a trainee has
 // learned, and runs it.
 func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner.Learner) (*playing, error) {
@@ -103,16 +108,15 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if err != nil {
 		return nil, err
 	}
-	run := &playing{world: world, trainee: learned, ends: curveEnds(epochs, s.Instance.Changes)}
-	if day := 86400 / world.Terms().Length; world.Terms().Length > 0 && day == math.Trunc(day) {
-		run.day = day
-	}
+	run := &playing{world: world, trainee: learned, Account: NewAccount(world.Terms(), epochs, s.Instance.Changes)}
 	if learned != nil {
 		run.agent = learned.Frozen()
 	} else if run.agent, run.trainee, err = s.build(p, world.Terms()); err != nil {
 		return nil, err
 	}
-	run.learns = learned == nil && run.trainee != nil
+	if learned == nil && run.trainee != nil {
+		run.own = run.trainee.Metrics
+	}
 	if s.Late > 0 {
 		run.agent = run.agent.Late(s.Late, s.Instance)
 	}
@@ -143,16 +147,6 @@ func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error
 	return env.InPhases(phases, agents), nil, nil
 }
 
-// Outcome is what an agent earned over a run.
-type Outcome struct {
-	Epochs  int     `json:"epochs"`
-	Reward  float64 `json:"reward"`  // interest per epoch
-	Crawls  float64 `json:"crawls"`  // crawls per epoch
-	Cost    float64 `json:"cost"`    // budget units per epoch
-	Over    float64 `json:"over"`    // share of epochs whose crawls cost more than the budget
-	Overrun float64 `json:"overrun"` // mean cost above the budget over all epochs, budget units
-}
-
 // Watcher sees every epoch of a run, after the agent was told. The slice is
 // valid during the call only. An error ends the run and is returned by it.
 type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
@@ -161,7 +155,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent is told. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
-	p := &playing{world: w, agent: a}
+	p := &playing{world: w, agent: a, Account: &Account{terms: w.Terms()}}
 	if err := p.playEpochs(context.Background(), epochs, watch); err != nil {
 		return Outcome{}, err
 	}
@@ -172,19 +166,11 @@ func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) 
 type playing struct {
 	world   env.World
 	agent   env.Agent
-	trainee learner.Learner // whose agent it is; nil where nothing learns
-	learns  bool            // it learns now, and its figures stand in the curve
+	trainee learner.Learner         // whose agent it is; nil where nothing learns
+	own     func() []learner.Metric // its figures, which stand in the curve; nil where it does not learn now
 
-	// What it brought so far.
-	sums  Outcome // not yet means
-	curve []CurvePoint
-	days  []float64 // interest per epoch of each
-	speed float64   // epochs per second
-
-	ends  []int   // epochs at which points of the curve end
-	day   float64 // epochs; 0 where they have no dates
-	last  Outcome // the sums at the last point of the curve
-	today float64 // interest of the day that is not over, per epoch of a whole one
+	speed float64 // epochs per second
+	*Account
 }
 
 // playEpochs plays so many epochs, 0 for all that the world has. Between epochs it
@@ -208,7 +194,7 @@ func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) err
 			return err
 		}
 		p.agent.Update(got, p.world.View())
-		reward, err := p.book(got)
+		reward, err := p.Add(got, p.own)
 		if err == nil && watch != nil {
 			err = watch(p.sums.Epochs-1, reward, got)
 		}
@@ -217,106 +203,4 @@ func (p *playing) playEpochs(ctx context.Context, epochs int, watch Watcher) err
 		}
 	}
 	return nil
-}
-
-// ErrNotFinite is the error of a run whose figures a number cannot hold.
-var ErrNotFinite = errors.New("not a finite number")
-
-// book adds the crawls of an epoch and returns what they earned.
-func (p *playing) book(crawls []env.Crawled) (reward float64, err error) {
-	sum, terms := &p.sums, p.world.Terms()
-	var cost float64
-	for _, c := range crawls {
-		reward += c.Interest
-		cost += terms.Costs[c.Source]
-	}
-	epoch := sum.Epochs
-	sum.Epochs++
-	sum.Reward += reward
-	sum.Crawls += float64(len(crawls))
-	sum.Cost += cost
-	if !env.Fits(cost, terms.Budget) {
-		sum.Over++
-		sum.Overrun += cost - terms.Budget
-	}
-	if math.IsNaN(sum.Reward) || math.IsInf(sum.Reward, 0) {
-		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", epoch, sum.Reward, ErrNotFinite)
-	}
-	if p.day > 0 {
-		p.today += reward / p.day
-		if sum.Epochs%int(p.day) == 0 {
-			p.days, p.today = append(p.days, p.today), 0
-		}
-	}
-	if k := len(p.curve); k == len(p.ends) || p.ends[k] != sum.Epochs {
-		return reward, nil
-	}
-	span := float64(sum.Epochs - p.last.Epochs)
-	now := CurvePoint{Epoch: sum.Epochs, Reward: (sum.Reward - p.last.Reward) / span, Crawls: (sum.Crawls - p.last.Crawls) / span}
-	if p.learns {
-		for _, m := range p.trainee.Metrics() {
-			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
-				return reward, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, m.Name, m.Value, ErrNotFinite)
-			}
-			now.Own = append(now.Own, m.Value)
-		}
-	}
-	p.curve, p.last = append(p.curve, now), *sum
-	return reward, nil
-}
-
-// outcome returns the means.
-func (p *playing) outcome() (Outcome, error) {
-	out := p.sums
-	if out.Epochs == 0 {
-		return Outcome{}, errors.New("the world has no epoch to run")
-	}
-	for _, v := range []*float64{&out.Reward, &out.Crawls, &out.Cost, &out.Over, &out.Overrun} {
-		*v /= float64(out.Epochs)
-	}
-	return out, nil
-}
-
-// figures returns what the run earned, with its share of the bound, nil for none.
-func (p *playing) figures(bound *float64) (f Figures, err error) {
-	if f.Outcome, err = p.outcome(); bound != nil {
-		f.OfBound = result.Ptr(f.Reward / *bound)
-	}
-	f.Days = p.days
-	return f, err
-}
-
-// Milestones returns the epochs of a curve, over a run of so many: eight in
-// each factor of ten, and the last.
-func Milestones(epochs int) []int {
-	var at []int
-	for k := 0; ; k++ {
-		n := int(math.Round(math.Pow(10, float64(k)/8)))
-		if n >= epochs {
-			return append(at, epochs)
-		}
-		if len(at) == 0 || n > at[len(at)-1] {
-			at = append(at, n)
-		}
-	}
-}
-
-// curveEnds returns the epochs at which points of a curve end: the Milestones of
-// the run, each change of the world, and from ten epochs after it on the
-// Milestones counted from there.
-func curveEnds(epochs int, changes []env.Change) []int {
-	ends := Milestones(epochs)
-	for _, c := range changes {
-		if c.At >= epochs {
-			break
-		}
-		ends = append(ends, c.At)
-		for _, n := range Milestones(epochs - c.At) {
-			if n >= 10 {
-				ends = append(ends, c.At+n)
-			}
-		}
-	}
-	slices.Sort(ends)
-	return slices.Compact(ends)
 }

@@ -176,9 +176,9 @@ func (s *Scene) bound() (bound, price float64) {
 	return index.Bound(s.Instance)
 }
 
-// after returns the scene in which what was learned in so many epochs is measured: its
+// After returns the scene in which what was learned in so many epochs is measured: its
 // world has from its beginning, and for good, the parameters that this one has then.
-func (s Scene) after(epochs int) Scene {
+func (s Scene) After(epochs int) Scene {
 	if s.With == nil || len(s.Instance.Changes) == 0 {
 		return s
 	}

@@ -1,0 +1,151 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"ephemera/env"
+	"ephemera/experiments/result"
+	"ephemera/learner"
+)
+
+// Outcome is what an agent earned over a run.
+type Outcome struct {
+	Epochs  int     `json:"epochs"`
+	Reward  float64 `json:"reward"`  // interest per epoch
+	Crawls  float64 `json:"crawls"`  // crawls per epoch
+	Cost    float64 `json:"cost"`    // budget units per epoch
+	Over    float64 `json:"over"`    // share of epochs whose crawls cost more than the budget
+	Overrun float64 `json:"overrun"` // mean cost above the budget over all epochs, budget units
+}
+
+// Account adds up what a run earns, epoch by epoch. All figures of runs are of one: of
+// those in the loop here, and of those that somebody else plays.
+type Account struct {
+	terms env.Terms
+
+	// What the run brought so far.
+	sums  Outcome // not yet means
+	curve []CurvePoint
+	days  []float64 // interest per epoch of each
+
+	ends  []int   // epochs at which points of the curve end
+	day   float64 // epochs; 0 where they have no dates
+	last  Outcome // the sums at the last point of the curve
+	today float64 // interest of the day that is not over, per epoch of a whole one
+}
+
+// NewAccount opens the account of a run of so many epochs in a world of those terms,
+// which changes while it lasts.
+func NewAccount(terms env.Terms, epochs int, changes []env.Change) *Account {
+	a := &Account{terms: terms, ends: curveEnds(epochs, changes)}
+	if day := 86400 / terms.Length; terms.Length > 0 && day == math.Trunc(day) {
+		a.day = day
+	}
+	return a
+}
+
+// ErrNotFinite is the error of a run whose figures a number cannot hold.
+var ErrNotFinite = errors.New("not a finite number")
+
+// Add adds the crawls of an epoch and returns what they earned. Own, if not nil, returns
+// the learner's own figures after the epoch.
+func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward float64, err error) {
+	sum := &a.sums
+	var cost float64
+	for _, c := range crawls {
+		reward += c.Interest
+		cost += a.terms.Costs[c.Source]
+	}
+	epoch := sum.Epochs
+	sum.Epochs++
+	sum.Reward += reward
+	sum.Crawls += float64(len(crawls))
+	sum.Cost += cost
+	if !env.Fits(cost, a.terms.Budget) {
+		sum.Over++
+		sum.Overrun += cost - a.terms.Budget
+	}
+	if math.IsNaN(sum.Reward) || math.IsInf(sum.Reward, 0) {
+		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", epoch, sum.Reward, ErrNotFinite)
+	}
+	if a.day > 0 {
+		a.today += reward / a.day
+		if sum.Epochs%int(a.day) == 0 {
+			a.days, a.today = append(a.days, a.today), 0
+		}
+	}
+	if k := len(a.curve); k == len(a.ends) || a.ends[k] != sum.Epochs {
+		return reward, nil
+	}
+	span := float64(sum.Epochs - a.last.Epochs)
+	now := CurvePoint{Epoch: sum.Epochs, Reward: (sum.Reward - a.last.Reward) / span, Crawls: (sum.Crawls - a.last.Crawls) / span}
+	if own != nil {
+		for _, m := range own() {
+			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+				return reward, fmt.Errorf("epoch %d: the learner's %s is %v, %w", epoch, m.Name, m.Value, ErrNotFinite)
+			}
+			now.Own = append(now.Own, m.Value)
+		}
+	}
+	a.curve, a.last = append(a.curve, now), *sum
+	return reward, nil
+}
+
+// outcome returns the means.
+func (a *Account) outcome() (Outcome, error) {
+	out := a.sums
+	if out.Epochs == 0 {
+		return Outcome{}, errors.New("the world has no epoch to run")
+	}
+	for _, v := range []*float64{&out.Reward, &out.Crawls, &out.Cost, &out.Over, &out.Overrun} {
+		*v /= float64(out.Epochs)
+	}
+	return out, nil
+}
+
+// figures returns what the run earned, with its share of the bound, nil for none.
+func (a *Account) figures(bound *float64) (f Figures, err error) {
+	if f.Outcome, err = a.outcome(); bound != nil {
+		f.OfBound = result.Ptr(f.Reward / *bound)
+	}
+	f.Days = a.days
+	return f, err
+}
+
+// Milestones returns the epochs of a curve, over a run of so many: eight in
+// each factor of ten, and the last.
+func Milestones(epochs int) []int {
+	var at []int
+	for k := 0; ; k++ {
+		n := int(math.Round(math.Pow(10, float64(k)/8)))
+		if n >= epochs {
+			return append(at, epochs)
+		}
+		if len(at) == 0 || n > at[len(at)-1] {
+			at = append(at, n)
+		}
+	}
+}
+
+// curveEnds returns the epochs at which points of a curve end: the Milestones of
+// the run, each change of the world, and from ten epochs after it on the
+// Milestones counted from there.
+func curveEnds(epochs int, changes []env.Change) []int {
+	ends := Milestones(epochs)
+	for _, c := range changes {
+		if c.At >= epochs {
+			break
+		}
+		ends = append(ends, c.At)
+		for _, n := range Milestones(epochs - c.At) {
+			if n >= 10 {
+				ends = append(ends, c.At+n)
+			}
+		}
+	}
+	slices.Sort(ends)
+	return slices.Compact(ends)
+}
