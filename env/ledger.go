@@ -102,13 +102,13 @@ func (l *ledger) advance(crawl []int) {
 	}
 }
 
-// source returns source i with the parameters that held in an epoch.
-func (l *ledger) source(i, epoch int) *Source {
+// phase returns the number of the phase of an epoch.
+func (l *ledger) phase(epoch int) int {
 	p := len(l.phases) - 1
 	for l.phases[p].From > epoch {
 		p--
 	}
-	return &l.phases[p].Instance.Sources[i]
+	return p
 }
 
 // mean returns the mean state of source i: of each phase, newest first, what was

@@ -30,21 +30,29 @@ const maxRate = 10_000
 // change of its parameters keeps those that held then.
 //
 // The items that source i publishes in epoch t, the time between the decisions
-// t−1 and t, are a function of (seed, i, t) alone: all policies that are
-// compared under one seed see the same world, whatever they crawl.
+// t−1 and t, are a function of the seed, i, t and its parameters then: all policies
+// that are compared under one seed see the same world, whatever they crawl. They are
+// drawn by blocks, each from a stream of its own: an epoch, or, of sources that publish
+// little, as many epochs as some eight arrivals take, counted from the last change.
 //
 // Harvests are drawn when they are crawled. With State every epoch of every
 // source is drawn; where the law of a source is not exponential, or the world
 // changes, all that waits there is drawn again at each epoch.
 type Poisson struct {
 	ledger
-	opt   PoissonOptions
-	seed  uint64
-	rng   *stream.Rand
-	reach []float64 // age from which on no item of the source counts, epochs
-	state []float64
-	sums  [][]epochSum // of each source, in a ring of the epochs within its window
+	opt      PoissonOptions
+	arrivals uint64    // key of the streams of items, below it source and first epoch of a block
+	marks    uint64    // key of the marks that are drawn per epoch, below it source and epoch
+	reach    []float64 // age from which on no item of the source counts, epochs
+	state    []float64
+	sums     [][]epochSum // of each source, in a ring of the epochs within its window
 }
+
+// What a world draws.
+const (
+	drawItems uint64 = iota // when they arrive, and marks per item
+	drawMarks               // marks per epoch
+)
 
 // epochSum is the interest, at the end of an epoch, of what was published in it,
 // and of the items among it that have the longest until the window closes, when
@@ -63,7 +71,11 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	if _, err := ParseMarks(string(o.Marks)); err != nil {
 		return nil, err
 	}
-	w := &Poisson{ledger: l, opt: o, seed: seed, rng: stream.New(seed), reach: make([]float64, n)}
+	world := stream.Key(stream.Mix(seed), stream.World)
+	w := &Poisson{
+		ledger: l, opt: o, reach: make([]float64, n),
+		arrivals: stream.Key(world, drawItems), marks: stream.Key(world, drawMarks),
+	}
 	for _, phase := range w.phases {
 		for i, s := range phase.Instance.Sources {
 			if s.Rate > maxRate {
@@ -111,26 +123,28 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 // arrive moves the true state of all sources, if it is shown, on to the present epoch.
 func (w *Poisson) arrive() {
 	for i := range w.state {
-		s := w.source(i, w.view.Epoch)
+		now := w.view.Epoch
+		p := w.phase(now)
+		s := &w.phases[p].Instance.Sources[i]
 		switch {
 		case !s.Exponential() || len(w.phases) > 1:
 			w.state[i] = w.gather(i, false)
 		case s.Window > w.reach[i]+1: // X ← αX + U
-			w.state[i] = s.Factor()*w.state[i] + w.publish(i, w.view.Epoch, false).all
+			w.state[i] = s.Factor()*w.state[i] + w.publish(i, p, now, now, false).all
 		default:
-			w.state[i] = w.windowed(i, s)
+			w.state[i] = w.windowed(i, p, s)
 		}
 	}
 }
 
 // windowed returns the interest that waits at source i, of the exponential law with a
 // window, from the sums of its epochs: a twentieth of the time of drawing all again.
-func (w *Poisson) windowed(i int, s *Source) (interest float64) {
+func (w *Poisson) windowed(i, p int, s *Source) (interest float64) {
 	now, n := w.view.Epoch, int(s.Window)+1 // epochs at least in part within the window
 	if w.sums[i] == nil {
 		w.sums[i] = make([]epochSum, n)
 	}
-	w.sums[i][now%n] = w.publish(i, now, false)
+	w.sums[i][now%n] = w.publish(i, p, now, now, false)
 	alpha, weight := s.Factor(), 1.0
 	for t := now; t > w.view.Last[i] && t > now-n; t-- {
 		sum := w.sums[i][t%n]
@@ -150,41 +164,75 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 	if age := float64(w.view.Epoch - first); age > w.reach[i] {
 		first = w.view.Epoch - int(w.reach[i])
 	}
-	for t := first; t <= w.view.Epoch; t++ {
-		interest += w.publish(i, t, show).all
+	for p := w.phase(first); first <= w.view.Epoch; p++ {
+		last := w.view.Epoch
+		if p+1 < len(w.phases) {
+			last = min(last, w.phases[p+1].From-1)
+		}
+		interest += w.publish(i, p, first, last, show).all
+		first = last + 1
 	}
 	return interest
 }
 
-// publish draws what source i published in epoch t and returns what interest
-// is left of it now; with show the items are appended to w.items.
-func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
-	s := w.source(i, t)
+// Blocks are such that a source publishes some eight times in one, or a million epochs.
+const (
+	perBlock     = 8
+	longestBlock = 20 // as a power of two
+)
+
+// blockLength returns the epochs of the blocks by which what a source publishes is
+// drawn, a power of two.
+func blockLength(s *Source) int {
+	arrivals := s.Rate / float64(max(1, s.Batch)) // per epoch
+	if arrivals >= perBlock {
+		return 1
+	}
+	_, exponent := math.Frexp(perBlock / arrivals)
+	return 1 << min(exponent-1, longestBlock)
+}
+
+// publish draws what source i published from the epoch first to last, which are of
+// phase p, and returns what interest is left of it now; with show the items are
+// appended to w.items.
+func (w *Poisson) publish(i, p, first, last int, show bool) (sum epochSum) {
+	s := &w.phases[p].Instance.Sources[i]
 	if s.Rate == 0 {
 		return sum
 	}
-	r := w.rng
-	r.Reset(w.seed, stream.World, uint64(i), uint64(t))
-	scale := s.Interest
-	if w.opt.Marks == MarksPerEpoch {
-		scale *= r.ExpFloat64()
+	from, length := w.phases[p].From, blockLength(s)
+	for begin := from + (first-from)/length*length; begin <= last; begin += length {
+		w.publishBlock(&sum, i, s, begin, float64(first-begin), float64(min(last-begin+1, length)), show)
 	}
-	oldest, batch := float64(w.view.Epoch-t+1), max(1, s.Batch)
+	return sum
+}
+
+// publishBlock adds what source i publishes in the block that begins with an epoch, from
+// a time after that to another.
+func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin int, from, to float64, show bool) {
+	r := stream.NewCounter(stream.Key(w.arrivals, uint64(i), uint64(begin)))
+	law, exponential := s.law(), s.Exponential()
+	k := law.k(s)
+	scale, marked := s.Interest, -1 // the epoch of the block whose mark is in the scale
+	old, batch := float64(w.view.Epoch-begin+1), max(1, s.Batch)
 	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
-	exponential := s.Exponential()
-	for v := r.ExpFloat64() * gap; v < 1; v += r.ExpFloat64() * gap {
-		age, f := oldest-v, scale
+	for v := r.ExpFloat64() * gap; v < to; v += r.ExpFloat64() * gap {
+		if w.opt.Marks == MarksPerEpoch && int(v) != marked {
+			marked = int(v)
+			scale = s.Interest * w.mark(i, begin+marked)
+		}
+		age, f := old-v, scale
 		if exponential { // most items of most worlds: no call
 			f *= math.Exp(-s.Decay * age)
 		} else {
-			f *= s.interestAt(age)
+			f *= law.value(s.Decay*age, k)
 		}
 		for range batch {
 			x := f
 			if w.opt.Marks == MarksPerItem {
 				x *= r.ExpFloat64()
 			}
-			if age > s.Window {
+			if v < from || age > s.Window {
 				continue
 			}
 			sum.all += x
@@ -196,7 +244,12 @@ func (w *Poisson) publish(i, t int, show bool) (sum epochSum) {
 			}
 		}
 	}
-	return sum
+}
+
+// mark returns the one draw for all items of source i and an epoch.
+func (w *Poisson) mark(i, epoch int) float64 {
+	one := stream.NewCounter(stream.Key(w.marks, uint64(i), uint64(epoch)))
+	return one.ExpFloat64()
 }
 
 // Marks names the law of the items' initial interest ξ around its mean ξ̄.

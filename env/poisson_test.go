@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/stat"
 
 	"ephemera/env"
 	"ephemera/env/stream"
@@ -92,6 +94,7 @@ func TestPoissonAgainstItemsOneByOne(t *testing.T) {
 		for i := range in.Sources {
 			in.Sources[i].Rate /= 10
 		}
+		in.Sources[6].Rate = .05 // drawn by blocks of 128 epochs
 		againstItemsOneByOne(t, in)
 	}
 }
@@ -138,6 +141,83 @@ func againstItemsOneByOne(t *testing.T, in env.Instance) {
 						}
 					}
 					slow.last[i] = n
+				}
+			}
+		}
+	}
+}
+
+// secondMoment returns E[(Σξ)²]/ξ̄² of the items of one arrival.
+func secondMoment(batch int, m env.Marks) float64 {
+	b := float64(max(1, batch))
+	if m == env.MarksPerItem {
+		return b*b + b // the mean squared, and the variance of a sum of b draws
+	}
+	return b * b
+}
+
+// harvestVariance returns the variance of what a crawl brings back at an age, by
+// Campbell's theorem: (λ/b) E[(Σξ)²] ∫ f² over the ages within the window. One draw E
+// for all items of an epoch makes of the sum S of that epoch, in ξ̄, the variance
+// E[E²]E[S²] − E[E]²E[S]² = 2 Var S + E[S]².
+func harvestVariance(s env.Source, age int, m env.Marks) (variance float64) {
+	square := func(a float64) float64 { f := s.HarvestRate(a); return f * f }
+	for t := range age {
+		from, to := math.Min(float64(t), s.Window), math.Min(float64(t+1), s.Window)
+		if from == to {
+			break
+		}
+		// HarvestRate is λξ̄f.
+		b := float64(max(1, s.Batch))
+		v := secondMoment(s.Batch, m) / b / s.Rate * quad.Fixed(square, from, math.Nextafter(to, 0), 40, nil, 0)
+		if m == env.MarksPerEpoch {
+			mean := s.Harvest(to) - s.Harvest(from)
+			v = 2*v + mean*mean
+		}
+		variance += v
+	}
+	return variance
+}
+
+// What a crawl brings back has the mean and the variance of compound Poisson arrivals,
+// for all laws, marks, windows and batches, at sources that are drawn by the epoch and
+// by blocks; what two crawls in a row bring back is independent.
+func TestHarvestsAreCompoundPoisson(t *testing.T) {
+	in := env.Instance{ID: "moments"}
+	for _, law := range env.Laws() {
+		for _, window := range []float64{math.Inf(1), .3, 2.5} {
+			for _, batch := range []int{1, 4} {
+				for _, rate := range []float64{.4, 3, 17} {
+					s := env.Source{Rate: rate, Decay: .4, Interest: 2, Window: window, Cost: 1, Law: law, Batch: batch}
+					s.Name = fmt.Sprintf("%s law, window %v, batch %d, rate %v", law, window, batch, rate)
+					in.Sources = append(in.Sources, s)
+				}
+			}
+		}
+	}
+	in.Budget = in.TotalCost()
+	all := make([]int, len(in.Sources))
+	for i := range all {
+		all[i] = i
+	}
+	for _, marks := range allMarks {
+		for _, age := range []int{1, 3} {
+			w := must(env.NewPoisson(in, 17, env.PoissonOptions{Marks: marks}))
+			found := make([][]float64, len(in.Sources))
+			for range 6000 {
+				for range age - 1 {
+					must(w.Step(nil))
+				}
+				for i, c := range must(w.Step(all)) {
+					found[i] = append(found[i], c.Interest)
+				}
+			}
+			for i, s := range in.Sources {
+				what, x := fmt.Sprintf("%s, %s marks, age %d", s.Name, marks, age), found[i]
+				within(t, what, x, s.Harvest(float64(age)), 4.5)
+				varianceWithin(t, what, x, harvestVariance(s, age, marks), 5)
+				if r := stat.Correlation(x[1:], x[:len(x)-1], nil); math.Abs(r) > 4.5/math.Sqrt(float64(len(x))) {
+					t.Errorf("%s: harvests in a row have the correlation %v", what, r)
 				}
 			}
 		}
