@@ -1,17 +1,27 @@
 package feed
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mmcdole/gofeed"
 )
 
 var at, _ = url.Parse("http://h/feeds/x")
@@ -59,7 +69,7 @@ func TestAnswers(t *testing.T) {
 		"a page":               {status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
 		"gzip bomb":            {status: 200, header: "Content-Encoding=gzip", body: bomb.String(), outcome: Failed, reason: "larger than 1 MB"},
 		"slow":                 {status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},
-		"deep":                 {status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000), outcome: Failed, reason: "within each other"},
+		"deep":                 {status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000), outcome: Found},
 		"entities":             {status: 200, body: `<!DOCTYPE x [<!ENTITY a "` + strings.Repeat("z", 1000) + `"><!ENTITY b "` + strings.Repeat("&a;", 1000) + `">]>` + strings.Replace(example, "one", strings.Repeat("&b;", 1000), 1), outcome: Found},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,6 +207,87 @@ func TestItems(t *testing.T) {
 		if it := f.Items[0]; it.Link != "http://h/a" || !it.Published.Equal(date) || !f.Items[1].Published.IsZero() || strings.Contains(body, "hub") != (f.Hub == "http://hub/x") {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// TestNewest: of more items than are taken the newest are, in whatever order they come; those
+// that come first, if they have no dates.
+func TestNewest(t *testing.T) {
+	const n = 3*maxItems + 7
+	formats := map[string]struct{ begin, item, end string }{
+		"RSS":  {`<rss version="2.0"><channel>`, `<item><guid>%d</guid><title>%[1]d</title><pubDate>%s</pubDate></item>`, `</channel></rss>`},
+		"RDF":  {`<RDF><channel></channel>`, `<item><title>%d</title><pubDate>%s</pubDate></item>`, `</RDF>`},
+		"Atom": {`<feed>`, `<entry><id>%d</id><title>%[1]d</title><updated>%s</updated></entry>`, `</feed>`},
+		"JSON": {`{"items":[`, `{"id":%d,"title":"%[1]d","date_published":"%s"},`, `{}],"version":"https://jsonfeed.org/version/1"}`},
+	}
+	up := make([]int, n)
+	for k := range up {
+		up[k] = k
+	}
+	down := slices.Clone(up)
+	slices.Reverse(down)
+	shuffled := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	for name, f := range formats {
+		for order, ks := range map[string][]int{"up": up, "down": down, "shuffled": shuffled, "undated": shuffled} {
+			var body strings.Builder
+			var want, got []string
+			for i, k := range ks {
+				date, taken := date(k).Format(time.RFC3339), k >= n-maxItems
+				if order == "undated" {
+					date, taken = "", i < maxItems
+				}
+				fmt.Fprintf(&body, f.item, k, date)
+				if taken {
+					want = append(want, fmt.Sprint(k))
+				}
+			}
+			feed, err := Parse([]byte(f.begin+body.String()+f.end), "", at)
+			if err != nil {
+				t.Fatal(name, order, err)
+			}
+			for _, it := range feed.Items {
+				got = append(got, it.Title)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s %s: %d items, from %.50v to %.50v", name, order, len(got), got, got[max(0, len(got)-3):])
+			}
+		}
+	}
+}
+
+// TestPartsAsWhole: in the documents of gofeed's own tests, read in parts, is found what
+// gofeed finds in them as they are.
+func TestPartsAsWhole(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/mmcdole/gofeed").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(dir)), "testdata"), func(path string, _ fs.DirEntry, _ error) error {
+		body, err := os.ReadFile(path)
+		if err != nil || filepath.Ext(path) != ".xml" {
+			return nil
+		}
+		whole, bad := gofeed.NewParser().Parse(bytes.NewReader(toUTF8(body, "")))
+		got, err := Parse(body, "", at)
+		if (err == nil) != (bad == nil) {
+			t.Errorf("%s: %v, as a whole %v", path, err, bad)
+		}
+		if err != nil || bad != nil {
+			return nil
+		}
+		compared++
+		want := newest{known: map[uint64]bool{}}
+		for _, it := range whole.Items {
+			want.add(newItem(it, at))
+		}
+		if got.Title != short(whole.Title) || !slices.Equal(got.Items, want.items) {
+			t.Errorf("%s: %+v, as a whole %q %+v", path, got, whole.Title, want.items)
+		}
+		return nil
+	})
+	if err != nil || compared < 500 {
+		t.Errorf("%d documents were compared: %v", compared, err)
 	}
 }
 

@@ -193,9 +193,17 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, failf("it is larger than %d MB", f.MaxBytes>>20)
 		}
 	}
-	res.Body = io.NopCloser(bytes.NewReader(body))
+	res.Body = received{bytes.NewReader(body), body}
 	return res, nil
 }
+
+// received is a body that is in memory.
+type received struct {
+	io.Reader
+	whole []byte
+}
+
+func (received) Close() error { return nil }
 
 // Subscribe asks a WebSub hub for what is said in a form.
 func (f *Fetcher) Subscribe(hub string, form url.Values) error {
@@ -259,8 +267,7 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 	out.Wait = f.wait(r.Header)
 	switch r.StatusCode {
 	case http.StatusOK:
-		body, _ := io.ReadAll(r.Body) // which is in memory
-		feed, err := Parse(body, r.Header.Get("Content-Type"), r.Request.URL)
+		feed, err := Parse(r.Body.(received).whole, r.Header.Get("Content-Type"), r.Request.URL)
 		if err != nil {
 			out.Err = err
 			return

@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/xml"
-	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -25,7 +25,6 @@ const (
 	maxItems = 1000
 	maxText  = 300 // characters of a title
 	maxLink  = 2000
-	maxDepth = 1000 // of elements
 )
 
 // Feed is what a feed shows.
@@ -45,28 +44,45 @@ type Item struct {
 	Published time.Time `json:"published,omitzero"` // zero where it does not say
 }
 
-// Parse reads a feed that was found at an address.
+// parsing is locked by Parse, so that the memory for one feed is enough.
+var parsing sync.Mutex
+
+// Parse reads a feed that was found at an address: its newest items, if there are more than
+// maxItems. It may be called at once, and then waits for the others.
 func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
-	text := toUTF8(body, contentType)
-	if !bytes.HasPrefix(text, []byte("{")) && tooDeep(text) {
-		return nil, failf("it is malformed: more than %d elements within each other", maxDepth)
-	}
-	parser := gofeed.NewParser()
-	parser.KeepOriginalFeed = true
-	// A panic of the parser over what a stranger sent is an error of that feed.
+	parsing.Lock()
+	defer parsing.Unlock()
+	// A panic of a parser over what a stranger sent is an error of that feed.
 	defer func() {
 		if r := recover(); r != nil {
 			f, err = nil, failf("it is malformed: %.100v", r)
 		}
 	}()
-	parsed, err := parser.Parse(bytes.NewReader(text))
-	if errors.Is(err, gofeed.ErrFeedTypeNotDetected) {
-		return nil, failf("it is neither RSS, nor Atom, nor a JSON feed")
+	parser := gofeed.NewParser()
+	parser.KeepOriginalFeed = true
+	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
+	shown := newest{known: map[uint64]bool{}}
+	head, err := inParts(toUTF8(body, contentType), func(document []byte) error {
+		part, err := parser.Parse(bytes.NewReader(document))
+		if err != nil {
+			return err
+		}
+		for _, it := range part.Items {
+			shown.add(newItem(it, at))
+		}
+		return nil
+	})
+	var parsed *gofeed.Feed
+	if err == nil {
+		parsed, err = parser.Parse(bytes.NewReader(head))
+	}
+	if err == error(errNoFeed) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, failf("it is malformed: %.100v", err)
 	}
-	f = &Feed{Title: short(parsed.Title), Topic: at.String()}
+	f = &Feed{Title: short(parsed.Title), Topic: at.String(), Items: shown.take()}
 	switch r := parsed.OriginalFeed().(type) {
 	case *atom.Feed:
 		for _, l := range r.Links {
@@ -81,23 +97,51 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 		minutes, _ := strconv.ParseUint(strings.TrimSpace(r.TTL), 10, 16)
 		f.TTL = time.Duration(minutes) * time.Minute
 	}
-	known := map[uint64]bool{}
-	for _, it := range parsed.Items[:min(len(parsed.Items), maxItems)] {
-		name := cmp.Or(it.GUID, it.Link, it.Title+"\x00"+it.Published+"\x00"+it.Description)
-		sum := sha256.Sum256([]byte(name))
-		item := Item{ID: binary.LittleEndian.Uint64(sum[:]), Title: short(it.Title)}
-		if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
-			item.Link = to.String()
-		}
-		if date := cmp.Or(it.PublishedParsed, it.UpdatedParsed); date != nil {
-			item.Published = date.UTC()
-		}
-		if !known[item.ID] {
-			known[item.ID] = true
-			f.Items = append(f.Items, item)
-		}
-	}
 	return f, nil
+}
+
+func newItem(it *gofeed.Item, at *url.URL) Item {
+	name := cmp.Or(it.GUID, it.Link, it.Title+"\x00"+it.Published+"\x00"+it.Description)
+	sum := sha256.Sum256([]byte(name))
+	item := Item{ID: binary.LittleEndian.Uint64(sum[:]), Title: short(it.Title)}
+	if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
+		item.Link = to.String()
+	}
+	if date := cmp.Or(it.PublishedParsed, it.UpdatedParsed); date != nil {
+		item.Published = date.UTC()
+	}
+	return item
+}
+
+// newest keeps the newest of items: those with the latest dates, and of equal dates, or
+// without dates, those that the feed shows first.
+type newest struct {
+	items []Item // in the order of the feed
+	known map[uint64]bool
+}
+
+func (n *newest) add(it Item) {
+	if n.known[it.ID] {
+		return
+	}
+	n.known[it.ID] = true
+	if n.items = append(n.items, it); len(n.items) == 2*maxItems {
+		n.take()
+	}
+}
+
+// take returns at most maxItems items, and drops the others.
+func (n *newest) take() []Item {
+	if len(n.items) > maxItems {
+		byDate := slices.Clone(n.items)
+		slices.SortStableFunc(byDate, func(a, b Item) int { return b.Published.Compare(a.Published) })
+		left := map[uint64]bool{}
+		for _, it := range byDate[maxItems:] {
+			left[it.ID] = true
+		}
+		n.items = slices.DeleteFunc(n.items, func(it Item) bool { return left[it.ID] })
+	}
+	return n.items
 }
 
 // link takes up a link to the hub or to itself.
@@ -168,22 +212,4 @@ func encoding(body []byte, contentType string) (name string) {
 		return "utf-8"
 	}
 	return "windows-1252"
-}
-
-// tooDeep reports whether there are elements within elements without end, on which a
-// parser that calls itself would run out of stack.
-func tooDeep(text []byte) bool {
-	d := xml.NewDecoder(bytes.NewReader(text))
-	d.Strict = false
-	for depth := 0; depth <= maxDepth; {
-		switch token, _ := d.RawToken(); token.(type) {
-		case nil:
-			return false // at the end; or the parser says what is wrong
-		case xml.StartElement:
-			depth++
-		case xml.EndElement:
-			depth--
-		}
-	}
-	return true
 }

@@ -1,0 +1,362 @@
+package feed
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A feed may be written so as to break its reader: elements within elements without end,
+// millions of items, texts of megabytes, names that are long and repeated. So the parser
+// does not read what was sent. It reads documents that are written here from the tokens of
+// it: the head, which is all but the items, and parts with some of the items each. What
+// does not fit into these limits is left out; the parts come one after the other, so that
+// memory for one is enough.
+const (
+	maxDepth     = 1000      // of elements: what follows a deeper one is cut
+	maxTag       = 64 << 10  // bytes of one tag that was sent: what follows a longer one is cut
+	maxAttrs     = 3000      // bytes of a tag that is written
+	maxName      = 200       // bytes of the name of an element, or of a namespace
+	maxChild     = 4000      // bytes of a child of an item, or of the feed
+	maxChildren  = 64 << 10  // bytes of an item, or of the head
+	maxPart      = 256 << 10 // bytes of a part, besides its last item
+	maxPartItems = 1000      // of a part
+	maxRead      = 100_000   // items of a feed that are read; those that follow are left out
+)
+
+var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
+
+// inParts returns the head of a feed, and calls part with one part after the other. The
+// text is UTF-8.
+func inParts(text []byte, part func(document []byte) error) (head []byte, err error) {
+	if bytes.HasPrefix(text, []byte("{")) {
+		return jsonInParts(text, part)
+	}
+	s := &splitter{part: part}
+	err = s.split(text)
+	return s.head.Bytes(), err
+}
+
+// splitter writes head and parts of an XML feed.
+type splitter struct {
+	part  func(document []byte) error
+	head  bytes.Buffer
+	items bytes.Buffer // of the part
+	n     int          // items in it
+	read  int          // items so far
+	open  []element    // that are written and have not ended
+	left  int          // elements within these that have not ended and are left out
+}
+
+// element is one that is written.
+type element struct {
+	name, space string
+	tag         string // its start
+	kind        kind
+	to          *bytes.Buffer
+	end         int // of to, up to which what is in the element may be written
+}
+
+type kind int
+
+const (
+	inner kind = iota
+	frame      // the root, or the channel: around items
+	item
+)
+
+// split reads the text token by token, up to the end of the root, or as far as the limits
+// allow.
+func (s *splitter) split(text []byte) error {
+	in := &window{text: text}
+	d := xml.NewDecoder(in)
+	d.Strict = false
+	// It is UTF-8 by now, whatever a declaration says.
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	for {
+		at := d.InputOffset()
+		in.end = len(text)
+		if rest := text[at:]; len(rest) > 1 && rest[0] == '<' && rest[1] != '!' {
+			in.end = min(len(text), int(at)+maxTag)
+		}
+		token, err := d.Token()
+		switch t := token.(type) {
+		case nil:
+			if in.end < len(text) && in.at == in.end {
+				return s.finish()
+			}
+			if len(s.open) == 0 && err == io.EOF {
+				return errNoFeed
+			}
+			return err
+		case xml.StartElement:
+			if len(s.open)+s.left == maxDepth {
+				return s.finish()
+			}
+			if name := strings.ToLower(t.Name.Local); len(s.open) == 0 && name != "rss" && name != "rdf" && name != "feed" {
+				return errNoFeed
+			}
+			s.start(t)
+		case xml.EndElement:
+			if err := s.end(); err != nil || len(s.open) == 0 {
+				return err
+			}
+		case xml.CharData:
+			s.text(text[at:d.InputOffset()])
+		}
+	}
+}
+
+// start takes up the start of an element.
+func (s *splitter) start(t xml.StartElement) {
+	if s.left > 0 {
+		s.left++
+		return
+	}
+	var around element
+	if n := len(s.open); n > 0 {
+		around = s.open[n-1]
+	}
+	e := element{name: t.Name.Local, space: t.Name.Space[:min(len(t.Name.Space), maxName)], to: around.to, end: around.end}
+	switch name := strings.ToLower(e.name); {
+	case len(s.open) == 0 || len(s.open) == 1 && name == "channel":
+		e.kind, e.to, e.end = frame, &s.head, maxChildren
+	case around.kind == frame && (name == "item" || name == "entry"):
+		e.kind, e.to, e.end = item, &s.items, s.items.Len()+maxChildren
+	case around.kind != inner:
+		e.end = min(e.to.Len()+maxChild, around.end)
+	}
+	e.tag = e.start(around.space, t.Attr)
+	if len(e.name) > maxName || e.to.Len()+len(e.tag) > e.end || e.kind == item && s.read == maxRead {
+		s.left = 1
+		return
+	}
+	s.open = append(s.open, e)
+	s.write(e, e.tag)
+	if e.kind == item {
+		s.n++
+		s.read++
+	}
+}
+
+// write writes a tag of an element. Those of the frame are in the head and in each part.
+func (s *splitter) write(e element, tag string) {
+	e.to.WriteString(tag)
+	if e.kind == frame {
+		s.items.WriteString(tag)
+	}
+}
+
+// start returns the start tag, with the namespace where it is not that around the element.
+// Of the attributes only those are in it that have no namespace, or that of xml:base.
+func (e *element) start(around string, attrs []xml.Attr) string {
+	var b bytes.Buffer
+	b.WriteString("<" + e.name)
+	write := func(name, value string) {
+		if b.Len()+len(name)+len(value) <= maxAttrs {
+			b.WriteString(" " + name + `="`)
+			xml.EscapeText(&b, []byte(value)) // into memory, which takes all
+			b.WriteByte('"')
+		}
+	}
+	if e.space != around {
+		write("xmlns", e.space)
+	}
+	for _, a := range attrs {
+		switch {
+		case a.Name.Space == "" && a.Name.Local != "xmlns":
+			write(a.Name.Local, a.Value)
+		case a.Name.Space == "http://www.w3.org/XML/1998/namespace":
+			write("xml:"+a.Name.Local, a.Value)
+		}
+	}
+	b.WriteByte('>')
+	return b.String()
+}
+
+// text takes up text as it was sent, with its entities or as CDATA.
+func (s *splitter) text(sent []byte) {
+	if s.left > 0 || len(s.open) == 0 {
+		return
+	}
+	const begin, end = "<![CDATA[", "]]>"
+	e := s.open[len(s.open)-1]
+	room := e.end - e.to.Len()
+	if e.kind == frame || room <= 0 {
+		return
+	}
+	if inside, is := bytes.CutPrefix(sent, []byte(begin)); is {
+		e.to.WriteString(begin)
+		e.to.Write(cut(bytes.TrimSuffix(inside, []byte(end)), room))
+		e.to.WriteString(end)
+	} else {
+		e.to.Write(cut(sent, room))
+	}
+}
+
+// cut returns the beginning of a text, of whole letters.
+func cut[T []byte | string](text T, n int) T {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// end takes up the end of an element.
+func (s *splitter) end() error {
+	if s.left > 0 {
+		s.left--
+		return nil
+	}
+	e := s.open[len(s.open)-1]
+	s.open = s.open[:len(s.open)-1]
+	s.write(e, "</"+e.name+">")
+	if len(s.open) > 0 && (e.kind == inner || s.n < maxPartItems && s.items.Len() < maxPart) {
+		return nil
+	}
+	// The part is full, or there is no more.
+	for _, e := range slices.Backward(s.open) {
+		s.items.WriteString("</" + e.name + ">")
+	}
+	var err error
+	if s.n > 0 {
+		err = s.part(s.items.Bytes())
+	}
+	s.n = 0
+	s.items.Reset()
+	for _, e := range s.open {
+		s.items.WriteString(e.tag)
+	}
+	return err
+}
+
+// finish ends what is open: the rest is cut.
+func (s *splitter) finish() (err error) {
+	for s.left = 0; len(s.open) > 0 && err == nil; {
+		err = s.end()
+	}
+	return err
+}
+
+// window reads a text up to a place that the caller moves.
+type window struct {
+	text    []byte
+	at, end int
+}
+
+func (w *window) ReadByte() (byte, error) {
+	if w.at == w.end {
+		return 0, io.EOF
+	}
+	w.at++
+	return w.text[w.at-1], nil
+}
+
+func (w *window) Read(p []byte) (int, error) {
+	n := copy(p, w.text[w.at:w.end])
+	if w.at += n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// jsonInParts is inParts for a JSON feed.
+func jsonInParts(text []byte, part func(document []byte) error) (head []byte, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.Token() // the brace
+	all, room := map[string]json.RawMessage{}, maxChildren
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name := token.(string) // of an object
+		if strings.EqualFold(name, "items") {
+			if err := jsonItems(d, part); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		if size := len(name) + len(value); size <= min(maxChild, room) {
+			all[name] = value
+			room -= size
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
+}
+
+// jsonItem is what is read of an item of a JSON feed.
+type jsonItem struct {
+	ID        json.RawMessage `json:"id,omitempty"` // a text or a number
+	URL       string          `json:"url"`
+	Title     string          `json:"title"`
+	Summary   string          `json:"summary"`
+	Published string          `json:"date_published"`
+	Modified  string          `json:"date_modified"`
+}
+
+// jsonItems hands out the items of a JSON feed.
+func jsonItems(d *json.Decoder, part func(document []byte) error) error {
+	token, err := d.Token()
+	if err != nil || token == nil {
+		return err
+	}
+	if token != json.Delim('[') {
+		return errors.New("its items are no list")
+	}
+	var items []jsonItem
+	size, read := 0, 0
+	hand := func() error {
+		document, err := json.Marshal(map[string][]jsonItem{"items": items})
+		if err == nil && len(items) > 0 {
+			err = part(document)
+		}
+		items, size = items[:0], 0
+		return err
+	}
+	for ; d.More(); read++ {
+		if read >= maxRead {
+			var left json.RawMessage
+			if err := d.Decode(&left); err != nil {
+				return err
+			}
+			continue
+		}
+		var it jsonItem
+		if err := d.Decode(&it); err != nil {
+			return err
+		}
+		if len(it.ID) > maxChild {
+			it.ID = nil
+		}
+		for _, text := range []*string{&it.URL, &it.Title, &it.Summary, &it.Published, &it.Modified} {
+			*text = cut(*text, maxChild)
+			size += len(*text)
+		}
+		items = append(items, it)
+		if len(items) == maxPartItems || size >= maxPart {
+			if err := hand(); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	return hand()
+}
