@@ -50,7 +50,7 @@ type sourceState struct {
 
 // life names what a state of a source goes with.
 func (c *Crawler) life() string {
-	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, version, c.opt.Epoch, c.start.Unix())
+	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, c.kind.version(env.LevelOnline), c.opt.Epoch, c.start.Unix())
 }
 
 // SourceState returns what is known of a source, as JSON.

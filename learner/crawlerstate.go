@@ -50,7 +50,7 @@ func (c *Crawler) header(state any) (s Saved, err error) {
 	if err != nil {
 		return s, err
 	}
-	s = Saved{Format: format, Version: version, Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
+	s = Saved{Format: format, Version: c.kind.version(env.LevelOnline), Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	s.Crawls = &CrawlerState{
 		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch,
 	}

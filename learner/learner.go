@@ -61,6 +61,10 @@ type Kind struct {
 	Name   string
 	About  string // one line
 	Levels []env.Level
+	// Version is that of the states at a level; nil is always 0. It rises with the form of
+	// a state, and where the same state would go on otherwise: a run that is resumed ends as
+	// if it had not been interrupted, or not at all.
+	Version func(level env.Level) int
 	// Settings returns a pointer to the settings at that level, filled with
 	// the defaults. Its toml tags name the keys.
 	Settings func(level env.Level) any
@@ -77,6 +81,12 @@ var Kinds = []Kind{
 		Name:   "lspe",
 		About:  "the LSPE(0) actor-critic with a price for the budget",
 		Levels: []env.Level{env.LevelOnline, env.LevelObserved},
+		Version: func(level env.Level) int {
+			if level == env.LevelObserved {
+				return observed.Version
+			}
+			return lspe.Version
+		},
 		Settings: func(level env.Level) any {
 			if level == env.LevelObserved {
 				s := observed.DefaultSettings()
@@ -98,6 +108,7 @@ var Kinds = []Kind{
 		Name:     "forecast",
 		About:    "Whittle's index of what is foretold from crawled items",
 		Levels:   []env.Level{env.LevelOnline},
+		Version:  func(env.Level) int { return forecast.Version },
 		Settings: func(env.Level) any { s := forecast.DefaultSettings(); return &s },
 		New: func(g Inputs, settings any) (Learner, error) {
 			l, err := forecast.New(g.Terms, settings.(*forecast.Settings))
@@ -108,6 +119,7 @@ var Kinds = []Kind{
 		Name:     "paper",
 		About:    "the LSPE(0) actor-critic of Allerton 2019, as printed unless -set reading says otherwise",
 		Levels:   []env.Level{env.LevelModel},
+		Version:  func(env.Level) int { return paper.Version },
 		Settings: func(env.Level) any { s := paper.DefaultSettings(); return &s },
 		Overruns: func(s any) bool { return s.(*paper.Settings).Act == "probabilistic" },
 		New: func(g Inputs, s any) (Learner, error) {
@@ -125,6 +137,13 @@ func Register(k Kind) {
 		panic(fmt.Sprintf("learner: %q is there already", k.Name))
 	}
 	Kinds = append(Kinds, k)
+}
+
+func (k *Kind) version(level env.Level) int {
+	if k.Version == nil {
+		return 0
+	}
+	return k.Version(level)
 }
 
 // find returns the kind of that name, if it works at that level.

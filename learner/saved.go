@@ -31,7 +31,7 @@ type config struct {
 // a [Crawler] has lines of its sources below. Learners look at the numbers that they
 // take up.
 type Saved struct {
-	// Format and Version are those of [Saved.Encode].
+	// Format is that of [Saved.Encode], and Version that of the learner's kind.
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	// Config is the text of config.toml. Of its keys algorithm, knowledge,
@@ -69,17 +69,14 @@ func Load(dir string) (*Saved, error) {
 	return s, nil
 }
 
-// The version rises with the form of a state, and where the same state would go
-// on otherwise: a run that is resumed ends as if it had not been interrupted, or
-// not at all.
-const (
-	format  = "ephemera learner"
-	version = 27
-)
+const format = "ephemera learner"
 
-// Encode returns the contents of a state file.
+// Encode returns the contents of a state file, of the version of its learner.
 func (s *Saved) Encode() ([]byte, error) {
-	s.Format, s.Version = format, version
+	if err := s.readConfig(); err != nil {
+		return nil, err
+	}
+	s.Format, s.Version = format, s.kind.version(s.config.Knowledge)
 	return json.Marshal(s)
 }
 
@@ -89,33 +86,47 @@ func Decode(data []byte) (*Saved, error) {
 	begin := fmt.Sprintf("{%q:%q", "format", format)
 	data, s.sources, _ = bytes.Cut(data, []byte("\n"))
 	switch err := json.Unmarshal(data, &s); {
-	case s.Format == format && s.Version != version:
-		return nil, fmt.Errorf("version is %d; this program reads version %d; the program that wrote it goes on with it", s.Version, version)
 	case err != nil && bytes.HasPrefix(data, []byte(begin)):
 		return nil, fmt.Errorf("the file is damaged: %w", err)
 	case err != nil || s.Format != format:
 		return nil, fmt.Errorf("this is no saved learner, which begins with %s", begin)
 	}
-	err := toml.Unmarshal([]byte(s.Config), &s.config)
-	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	c := &s.config
-	if s.kind, err = find(c.Algorithm, c.Knowledge); err != nil {
+	if err := s.readConfig(); err != nil {
 		return nil, err
 	}
-	s.settings = s.kind.Settings(c.Knowledge)
-	text, err := toml.Marshal(c.Settings)
-	if err == nil {
-		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s.settings)
+	if reads := s.kind.version(s.config.Knowledge); s.Version != reads {
+		return nil, fmt.Errorf("the version of the learner %s is %d; this program reads version %d; the program that wrote it goes on with it",
+			s.config.Algorithm, s.Version, reads)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("settings: %w", err)
+	if err := s.readSettings(); err != nil {
+		return nil, err
 	}
 	if s.Crawls != nil {
 		return &s, nil
 	}
-	return &s, c.Instance.Validate()
+	return &s, s.config.Instance.Validate()
+}
+
+// readConfig finds out which learner it is.
+func (s *Saved) readConfig() (err error) {
+	s.config = config{}
+	if err := toml.Unmarshal([]byte(s.Config), &s.config); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	s.kind, err = find(s.config.Algorithm, s.config.Knowledge)
+	return err
+}
+
+func (s *Saved) readSettings() error {
+	s.settings = s.kind.Settings(s.config.Knowledge)
+	text, err := toml.Marshal(s.config.Settings)
+	if err == nil {
+		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s.settings)
+	}
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
 }
 
 // What the learner is.

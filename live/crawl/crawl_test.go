@@ -1,9 +1,12 @@
 package crawl
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +91,45 @@ func TestList(t *testing.T) {
 		if !slices.Equal(asked, tt.asked) || (s.listErr != nil) != tt.bad || len(r.wrong) > 0 {
 			t.Errorf("%s: feeds %v are asked for, want %v; %v; %v", tt.text, asked, tt.asked, s.listErr, r.wrong)
 		}
+	}
+}
+
+// TestOtherVersion: a learner that another version saved is kept under another name, and
+// the journal is learned anew.
+func TestOtherVersion(t *testing.T) {
+	r := newReferee(t, 30)
+	l := newLife(t, r.Server, 30, address(0), address(1))
+	s := l.open(io.Discard).pass(75 * time.Hour)
+	s.pass(10 * time.Minute) // so that the learner takes up the last answers
+	before, items := s.Row(s.feeds[address(0)]).PerDay, s.stats.Items
+	l.Begin = s.now
+	check(s.save(s.now, true))
+	var kept snapshot
+	check(json.Unmarshal(must(s.store.Value(learnerName)), &kept))
+	state := regexp.MustCompile(`"version":\d+`).ReplaceAll(kept.State, []byte(`"version":1`))
+	if bytes.Equal(state, kept.State) {
+		t.Fatal("the state has no version")
+	}
+	kept.State = state
+	check(s.store.SetValue(learnerName, must(json.Marshal(kept))))
+	check(s.store.Close())
+
+	again := l.open(io.Discard)
+	defer again.Close()
+	again.pass(10 * time.Minute)
+	if after := again.Row(again.feeds[address(0)]).PerDay; !(math.Abs(before-after) < .1*before) {
+		t.Errorf("a feed has %v items a day, and anew %v", before, after)
+	}
+	if n := again.stats.Items; n < items {
+		t.Errorf("%d items are counted, of %d", n, items)
+	}
+	var aside [][]byte
+	check(again.store.Values(learnerName+" until ", "", func(_ string, data []byte) bool {
+		aside = append(aside, data)
+		return true
+	}))
+	if len(aside) != 1 || !bytes.Contains(aside[0], []byte(base64.StdEncoding.EncodeToString(state)[:100])) {
+		t.Errorf("%d states are kept under another name", len(aside))
 	}
 }
 

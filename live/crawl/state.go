@@ -130,7 +130,16 @@ func (c *Crawler) loadLearner() error {
 	}
 	l, s, err := decode(kept.State)
 	epoch, budget := c.opt.epoch()
-	if err != nil || s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
+	if err != nil {
+		name := learnerName + " until " + c.opt.Now().UTC().Format(time.RFC3339)
+		c.opt.Log.Warn("what was learned is kept under another name, and the learner begins anew with what was found",
+			"name", name, "why", err)
+		if err := c.store.SetValue(name, data); err != nil {
+			return err
+		}
+		return c.beginLearner()
+	}
+	if s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
 		return c.beginLearner()
 	}
 	c.learner = l

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -316,6 +317,56 @@ func TestFarDate(t *testing.T) {
 			t.Fatalf("the date is %d; handed out, by hour: %v", uint64(date), first)
 		}
 		s.crash(opt)
+	}
+}
+
+// TestOtherVersion holds that where what was learned is of another version, it is kept
+// under another name, and the URLs begin anew with their last items.
+func TestOtherVersion(t *testing.T) {
+	for _, how := range []string{"version", "damaged", "half-life"} {
+		t.Run(how, func(t *testing.T) {
+			opt := LearnOptions{PerHour: 1, Longest: Duration(48 * time.Hour)}
+			s := serve(t, opt)
+			gaps := []float64{1, 10}
+			for i := range gaps {
+				s.put(report(fmt.Sprintf("http://h%d/", i), 0, nil))
+			}
+			s.play(gaps, 200)
+			rate := func(i int) float64 {
+				b := must(s.server.opt.Learned.crawls["L"].crawler.Belief(sourceName(schedule.ID{Key: fmt.Sprint("h", i), URL: fmt.Sprintf("http://h%d/", i)})))
+				return b.Items
+			}
+			before := []float64{rate(0), rate(1)}
+			state := must(s.store.Value(stateName("L")))
+			switch how {
+			case "version":
+				state = regexp.MustCompile(`"version":\d+`).ReplaceAll(state, []byte(`"version":1`))
+			case "damaged":
+				state = state[:len(state)/2]
+			case "half-life":
+				opt.HalfLife = Duration(time.Hour)
+			}
+			s.want(s.store.SetValue(stateName("L"), state), nil)
+			s.crash(opt)
+			for i, was := range before {
+				if now := rate(i); math.Abs(now/was-1) > .5 {
+					t.Errorf("URL %d is thought to have %.3g items an hour, and anew %.3g", i, was, now)
+				}
+			}
+			aside := 0
+			s.store.Values(stateName("L")+" until ", "", func(_ string, data []byte) bool {
+				aside++
+				return bytes.Equal(data, state)
+			})
+			s.want(aside, 1)
+			if n := s.play(gaps, 300); n[0] < 2*n[1] || n[1] == 0 {
+				t.Errorf("%d fetches", n)
+			}
+			s.crash(opt) // what began anew is kept
+			if n := s.server.opt.Learned.Summaries(0)[0].Sources; n != 2 {
+				t.Errorf("%d sources", n)
+			}
+		})
 	}
 }
 

@@ -62,6 +62,10 @@ func (s *Settings) Validate() error {
 	return check.OneOf("critic", s.Critic, "lspe", "zero", "negative", "drift")
 }
 
+// Version is that of [State]. It rises where a State has another form, and where a learner
+// with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
+const Version = 27
+
 // State is the whole state of a [Learner] as data, of n sources.
 type State struct {
 	Epochs    int            `json:"epochs"`
