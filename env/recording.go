@@ -15,11 +15,12 @@ import (
 
 // Recording holds what was published where and when.
 type Recording struct {
-	Path  string
-	First int64    // Unix time of the first publication
-	Last  int64    // of the last
-	Rows  int      // publications
-	Names []string // sources, sorted
+	Path     string
+	First    int64    // Unix time of the first publication
+	Last     int64    // of the last
+	Rows     int      // publications
+	Repeated int      // rows of the file that were there before, field by field, and do not count
+	Names    []string // sources, sorted
 
 	all      []publication // by time; those of one time in the order of the file
 	from, to int           // what lies in the recording's time; sources show at first what lies before
@@ -33,6 +34,7 @@ type publication struct {
 	at      int64 // Unix time
 	utility float64
 	source  int32
+	row     uint32 // a hash of all fields
 }
 
 // Columns names the columns of a recording. Where "a or b" stands for a name, the
@@ -52,8 +54,9 @@ func ReadRecording(ctx context.Context, path string) (*Recording, error) {
 
 // Read reads a recording once: a file, or a pipe such as /dev/stdin. A recording
 // is CSV or gzip-compressed CSV with a header. Times are those of [ParseTime],
-// utilities (initial interest) are finite numbers, 0 or more, and other columns
-// are passed over. Rows may come in any order, and take 24 bytes each in memory.
+// utilities (initial interest) are finite numbers, 0 or more. Other columns tell rows
+// apart: one that is there twice, field by field, counts once. Rows may come in any
+// order, and take 24 bytes each in memory.
 // Errors are one line that begins with the file and line.
 func (c Columns) Read(ctx context.Context, path string) (*Recording, error) {
 	f, err := os.Open(path)
@@ -72,7 +75,7 @@ func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recordin
 	}
 	rec := &Recording{Path: path}
 	number := make(map[string]int32)
-	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, row []string) error {
+	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, row, all []string) error {
 		p, err := parsePublication(names, row)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
@@ -83,7 +86,7 @@ func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recordin
 			rec.Names = append(rec.Names, strings.Clone(row[0]))
 			number[rec.Names[i]] = i
 		}
-		p.source = i
+		p.source, p.row = i, hashRow(all)
 		rec.all = append(rec.all, p)
 		return nil
 	}); err != nil {
@@ -96,7 +99,9 @@ func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recordin
 	if !slices.IsSortedFunc(rec.all, byTime) {
 		slices.SortStableFunc(rec.all, byTime)
 	}
-	rec.take(rec.all)
+	once := dropRepeated(rec.all)
+	rec.Repeated = len(rec.all) - len(once)
+	rec.take(once)
 	old := slices.Clone(rec.Names)
 	slices.Sort(rec.Names)
 	rec.renumber(old)
@@ -119,6 +124,43 @@ func parsePublication(names, row []string) (p publication, err error) {
 		}
 	}
 	return p, nil
+}
+
+// hashRow returns a hash of the fields of a row (FNV-1a).
+func hashRow(fields []string) (hash uint32) {
+	hash = 2166136261
+	for _, field := range fields {
+		for k := range len(field) {
+			hash = (hash ^ uint32(field[k])) * 16777619
+		}
+		hash = (hash ^ 0xFF) * 16777619 // a byte that is in no text of UTF-8 ends a field
+	}
+	return hash
+}
+
+// dropRepeated returns publications, in the order of time, without rows that are there
+// before.
+func dropRepeated(all []publication) []publication {
+	once := all[:0]
+	for len(all) > 0 {
+		n := 1 // of one time
+		for n < len(all) && all[n].at == all[0].at {
+			n++
+		}
+		if n == 1 {
+			once = append(once, all[0])
+		} else {
+			seen := make(map[publication]bool, n)
+			for _, p := range all[:n] {
+				if !seen[p] {
+					seen[p] = true
+					once = append(once, p)
+				}
+			}
+		}
+		all = all[n:]
+	}
+	return once
 }
 
 // take makes publications, in the order of time, all that the recording holds.

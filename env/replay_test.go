@@ -526,3 +526,20 @@ func TestLate(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// A row that is there twice, field by field, counts once, and is counted as repeated;
+// rows that differ in any column are two items.
+func TestRepeatedRows(t *testing.T) {
+	const text = "source,published,utility,id\n" +
+		"a,1000,1,x\nb,1000,1,x\na,1000,1,x\na,1000,1,y\na,1000,2,x\na,2000,1,x\nb,1000,1,x\na,1000,1,x\n"
+	rec, err := env.PublishedColumns.Parse(t.Context(), "log.csv", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	rec.Each(func(i int, at int64, utility float64) { got = append(got, fmt.Sprint(rec.Names[i], at, utility)) })
+	want := []string{"a1000 1", "b1000 1", "a1000 1", "a1000 2", "a2000 1"}
+	if fmt.Sprint(got) != fmt.Sprint(want) || rec.Rows != 5 || rec.Repeated != 3 {
+		t.Errorf("%q, %d rows, %d repeated; want %q and 3", got, rec.Rows, rec.Repeated, want)
+	}
+}

@@ -13,10 +13,11 @@ import (
 
 // ReadTable reads columns of a CSV file, plain or compressed by gzip, by their names.
 // The file must have the needed columns, and may have the others; a column of the
-// name "a or b" may be called either. take is handed each row: the headings and the
-// fields of the columns that were asked for, "" where there is none. They are valid
-// until the row after. Errors, those of take too, begin with path and line.
-func ReadTable(path string, r io.Reader, needed, others []string, take func(names, fields []string) error) error {
+// name "a or b" may be called either. take receives each row: the headings and the
+// fields of the columns that were asked for, "" where there is none, and all fields as
+// they stand in the file. They are valid until the row after. Errors, those of take too,
+// begin with path and line.
+func ReadTable(path string, r io.Reader, needed, others []string, take func(names, fields, row []string) error) error {
 	line := 1
 	at := func(err error) error { return fmt.Errorf("%s:%d: %w", path, line, err) }
 	text := bufio.NewReader(r)
@@ -67,7 +68,7 @@ func ReadTable(path string, r io.Reader, needed, others []string, take func(name
 			err = fmt.Errorf("there are %d fields; the header has %d", len(row), len(header))
 		default:
 			pick(fields, row)
-			err = take(names, fields)
+			err = take(names, fields, row)
 		}
 		if err != nil {
 			return at(err)

@@ -122,7 +122,7 @@ func readWorth(path string) (map[string]float64, error) {
 	}
 	defer f.Close()
 	worth := map[string]float64{}
-	return worth, env.ReadTable(path, f, []string{"source", "worth"}, nil, func(_, row []string) (err error) {
+	return worth, env.ReadTable(path, f, []string{"source", "worth"}, nil, func(_, row, _ []string) (err error) {
 		worth[strings.Clone(row[0])], err = crawl.ParseWorth(row[1])
 		return err
 	})

@@ -97,7 +97,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case slices.Contains(replay.Rules, now):
 		q.Rule = now
 	default:
-		q.Crawls, q.Log, err = replay.ReadCrawls(ctx, now, q.Log)
+		err = q.ReadCrawls(ctx, now)
 		if errors.Is(err, fs.ErrNotExist) {
 			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled", now, strings.Join(replay.Rules, ", "))
 		}

@@ -36,9 +36,10 @@ type Question struct {
 	Rate        float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
 	// What is done now: the crawls of a file, or one of Rules, with Rate crawls or, if
 	// that is 0, as many as it makes of itself, or, with neither, each source in turn.
-	Crawls []Crawl // sorted by time
-	Rule   string
-	Shows  int // how many items a source shows; older ones are missed. 0 for all that are new
+	Crawls       []Crawl // sorted by time
+	CrawledTwice int     // rows of the file of crawls that were there before, and do not count
+	Rule         string
+	Shows        int // how many items a source shows; older ones are missed. 0 for all that are new
 	// Late is how many hours after its publication the utility of an item becomes known
 	// to whoever learns; 0 when it is crawled. +Inf is never: all items are worth 1.
 	Late float64

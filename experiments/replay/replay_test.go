@@ -242,22 +242,25 @@ func TestNowFromFile(t *testing.T) {
 	made := inTurn(21, 10*3600, from, to)
 	var b strings.Builder
 	b.WriteString("source,crawled_unix\n")
-	for _, c := range made {
+	for _, c := range append(made[:2:2], made...) { // two are there twice
 		fmt.Fprintf(&b, "s%03d,%d\n", c.Source, int(c.At))
 	}
 	path := filepath.Join(t.TempDir(), "crawls.csv")
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	crawls, all, err := ReadCrawls(context.Background(), path, rec)
-	if err != nil {
+	q := Question{Log: rec, HalfLife: 4, Seed: 1, Workers: 2}
+	if err := q.ReadCrawls(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Names) != 21 || len(crawls) != len(made) {
-		t.Fatalf("%d sources and %d crawls; want 21 and %d", len(all.Names), len(crawls), len(made))
+	if len(q.Log.Names) != 21 || len(q.Crawls) != len(made) || q.CrawledTwice != 2 {
+		t.Fatalf("%d sources, %d crawls and %d repeated; want 21, %d and 2", len(q.Log.Names), len(q.Crawls), q.CrawledTwice, len(made))
 	}
-	a := ask(t, Question{Log: all, HalfLife: 4, Crawls: crawls, Seed: 1, Workers: 2})
-	turn := ask(t, Question{Log: all, HalfLife: 4, Rate: 2.1, Seed: 1, Workers: 2})
+	a := ask(t, q)
+	turn := ask(t, Question{Log: q.Log, HalfLife: 4, Rate: 2.1, Seed: 1, Workers: 2})
+	if text := sentence("log", a); !strings.Contains(text, " 2 rows of the file of crawls repeat others field by field and count once.") {
+		t.Error(text)
+	}
 	if a.Silent() != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/turn.Rows[0].Interest-1) > .01 {
 		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Silent(), a.Rate, a.Rows[0].Interest, turn.Rows[0].Interest)
 	}
@@ -397,6 +400,14 @@ func TestDates(t *testing.T) {
 		}
 	}
 	if text := sentence("log", bad); !strings.Contains(text, "3 items dated far from the rest are left out: 1970-01-01 of a, 2000-01-01 of b, 2024-02-01 of c.") {
+		t.Error(text)
+	}
+	if text := sentence("log", clean); strings.Contains(text, "repeat") {
+		t.Error(text)
+	}
+	repeated := q
+	repeated.Log = log(1, "a,1700700000,1\na,1700700000,1\na,1700700000,1\n")
+	if text := sentence("log", ask(t, repeated)); !strings.HasPrefix(text, "2001 items of") || !strings.Contains(text, "2 rows repeat others field by field and count once; items") {
 		t.Error(text)
 	}
 	first, last := int64(1_700_000_000), int64(1_700_700_000)

@@ -37,21 +37,21 @@ func (w window) within(hours float64) int { return int(hours * 3600 / w.length) 
 // made.
 func (w window) end(epoch int) float64 { return w.begin + float64(epoch+1)*w.length }
 
-// ReadCrawls reads a CSV file with the columns source and crawled_unix, or crawled.
-// Sources in it that published nothing are added to the recording, which is returned:
-// crawls went there too.
-func ReadCrawls(ctx context.Context, path string, rec *env.Recording) ([]Crawl, *env.Recording, error) {
+// ReadCrawls takes what is done now from a CSV file with the columns source and
+// crawled_unix, or crawled. Sources in it that published nothing become sources of the
+// log: crawls went there too.
+func (q *Question) ReadCrawls(ctx context.Context, path string) error {
 	made, err := env.Columns{Source: "source", Time: "crawled_unix or crawled"}.Read(ctx, path)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	rec = rec.With(made.Names)
-	crawls := make([]Crawl, 0, made.Rows)
+	q.Log, q.CrawledTwice = q.Log.With(made.Names), made.Repeated
+	q.Crawls = make([]Crawl, 0, made.Rows)
 	made.Each(func(i int, at int64, _ float64) {
-		source, _ := slices.BinarySearch(rec.Names, made.Names[i])
-		crawls = append(crawls, Crawl{source, float64(at)})
+		source, _ := slices.BinarySearch(q.Log.Names, made.Names[i])
+		q.Crawls = append(q.Crawls, Crawl{source, float64(at)})
 	})
-	return crawls, rec, nil
+	return nil
 }
 
 // inTurn crawls each of n sources once per period of that many seconds, spread
