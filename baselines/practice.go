@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"math"
 	"slices"
 
 	"ephemera/env"
@@ -83,31 +84,119 @@ func (p *practice) Update(crawls []env.Crawled, next *env.Online) {
 // found reports whether a crawl brought back anything new.
 func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest > 0 }
 
-// NewEntryFrequency returns the entry-frequency scheduler of Miniflux: after a
-// crawl
+// NewEntryFrequency returns the entry-frequency scheduler of Miniflux 2.3.3
+// (Feed.ScheduleNextCheck and Storage.WeeklyFeedEntryCount), which it follows where
+// POLLING_SCHEDULER is entry_frequency:
 //
-//	I = 7 d / (items of the last 7 days), from five minutes to a day
+//	I = 7 d / ⌈7 d / ((last − first)/(n − 1))⌉, from five minutes to a day
 //
-// with the items counted by their time of publication among all that were
-// found. Without an item the interval is the longest. Sources that have not
-// been crawled are due at once. In worlds whose crawls name no items, a crawl
-// that brings back interest counts as one item.
+// with n, first and last the number and the times of publication of the items that are
+// at most a week old. With fewer than two, or with all of one time, the interval is the
+// longest. Miniflux counts before it asks, so what a crawl finds acts from the next one
+// on; the crawl that adds a feed is followed by another at once. By default Miniflux asks
+// for each feed every 60 minutes, as [NewFixedInterval]. In worlds whose crawls name no
+// items, a crawl that brings back interest counts as one item.
 func NewEntryFrequency(t env.Terms, how Practice) env.Learner[env.Online] {
 	p := newPractice(t, how, 0, 5*minute, day)
-	published := make([][]float64, len(t.Costs)) // hours, ascending, of each source
+	published := make([]lastWeek, len(t.Costs))
 	p.next = func(c env.Crawled, epoch int) float64 {
 		now := float64(epoch) * p.hours
-		all := slices.DeleteFunc(published[c.Source], func(at float64) bool { return at <= now-week })
-		for _, it := range c.Items {
-			if at := now - it.Age*p.hours; at > now-week {
-				all = append(all, at)
-			}
+		seen := &published[c.Source]
+		if len(seen.at) == 0 {
+			seen.add(c, now, p.hours)
+			return seen.interval(now)
+		}
+		interval := seen.interval(now)
+		seen.add(c, now, p.hours)
+		return interval
+	}
+	return p
+}
+
+// lastWeek holds when the items of a source were published, in hours. Those before
+// first are more than a week old.
+type lastWeek struct {
+	at    []float64 // ascending
+	first int
+}
+
+// add takes in what a crawl has found.
+func (w *lastWeek) add(c env.Crawled, now, epoch float64) {
+	if w.first > len(w.at)/2 {
+		w.at, w.first = append(w.at[:0], w.at[w.first:]...), 0
+	}
+	for _, it := range c.Items {
+		w.at = append(w.at, now-it.Age*epoch)
+	}
+	if len(c.Items) == 0 && found(c) {
+		w.at = append(w.at, now)
+	}
+}
+
+// interval returns Miniflux's interval, +Inf where it is the longest.
+func (w *lastWeek) interval(now float64) float64 {
+	for w.first < len(w.at) && w.at[w.first] < now-week {
+		w.first++
+	}
+	n := len(w.at) - w.first
+	if n < 2 || w.at[len(w.at)-1] <= w.at[w.first] {
+		return math.Inf(1)
+	}
+	gap := (w.at[len(w.at)-1] - w.at[w.first]) / float64(n-1)
+	return week / math.Ceil(week/gap)
+}
+
+// NewFixedInterval returns the schedule of FreshRSS 1.24.3 (ttl_default,
+// FeedDAO.listFeedsOrderUpdate), which is that of Miniflux 2.3.3 too where nothing is
+// configured (SCHEDULER_ROUND_ROBIN_MIN_INTERVAL): each source every 60 minutes.
+func NewFixedInterval(t env.Terms, how Practice) env.Learner[env.Online] {
+	p := newPractice(t, how, 1, 1, 1)
+	p.next = func(env.Crawled, int) float64 { return 1 }
+	return p
+}
+
+// shown is how many items a feed is thought to show.
+const shown = 20
+
+// NewCommaFeed returns the refresh intervals of CommaFeed 7.3.2
+// (FeedRefreshIntervalCalculator), with the mean gap g between the items that the feed
+// shows, here the last 20, and the time since the last of them:
+//
+//	under 7 d: g/2, from five minutes to an hour
+//	7 to 14 d: 1 h    14 to 30 d: 2 h    from 30 d on, without a gap or an item: 4 h
+//
+// A crawl that brings back interest in a world without items counts as one item.
+func NewCommaFeed(t env.Terms, how Practice) env.Learner[env.Online] {
+	const longest = 4 // hours
+	p := newPractice(t, how, 0, 5*minute, longest)
+	shows := make([][]float64, len(t.Costs)) // hours of publication, ascending, of each source
+	p.next = func(c env.Crawled, epoch int) float64 {
+		now, all := float64(epoch)*p.hours, shows[c.Source]
+		for _, it := range c.Items[max(0, len(c.Items)-shown):] {
+			all = append(all, now-it.Age*p.hours)
 		}
 		if len(c.Items) == 0 && found(c) {
 			all = append(all, now)
 		}
-		published[c.Source] = all
-		return week / float64(len(all)) // without an item +Inf
+		if n := len(all); n > shown {
+			all = append(all[:0], all[n-shown:]...)
+		}
+		shows[c.Source] = all
+		n := len(all)
+		if n == 0 {
+			return longest
+		}
+		switch since := now - all[n-1]; {
+		case since >= 30*day:
+			return longest
+		case since >= 14*day:
+			return longest / 2.
+		case since >= 7*day:
+			return longest / 4.
+		case n == 1:
+			return longest
+		}
+		return min((all[n-1]-all[0])/float64(n-1)/2, longest/4.)
 	}
 	return p
 }

@@ -37,6 +37,8 @@ func crawlOf(source int, ages ...float64) env.Crawled {
 	return c
 }
 
+// The examples follow the query of Storage.WeeklyFeedEntryCount: a week over the mean gap
+// of the items of the last week, rounded up, and 0 with fewer than two.
 func TestEntryFrequencyByExample(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -45,16 +47,117 @@ func TestEntryFrequencyByExample(t *testing.T) {
 		want  float64
 	}{
 		{"nothing found", 1, nil, 24},
-		{"one item a week is capped at a day", 1, []float64{10}, 24},
-		{"14 items a week are one in 12 hours", 1, seq(14), 12},
-		{"items older than a week do not count", 1, append([]float64{400, 168}, seq(14)...), 12},
-		{"epochs of two hours", 2, append([]float64{84}, seq(14)...), 12},
+		{"one item has no gap", 1, []float64{10}, 24},
+		{"two items of one time have none either", 1, []float64{10, 10}, 24},
+		{"a gap of 12 hours is 14 items a week", 1, []float64{40, 28, 16}, 12},
+		{"a gap of 3.3 hours is 51 items a week", 1, []float64{10, 6.7}, 168. / 51},
+		{"the first of a feed that is new are not taken for a week's", 1, []float64{3, 2, 1}, 1},
+		{"items older than a week do not count", 1, []float64{400, 168.5, 40, 28}, 12},
+		{"those of just a week do", 1, []float64{168, 166}, 2},
+		{"a gap of a day and more is a day", 1, []float64{150, 100, 50}, 24},
+		{"epochs of two hours", 2, []float64{84.5, 40, 34}, 12},
 		{"five minutes at least", 1, seq(5000), 5. / 60},
 	} {
 		p := NewEntryFrequency(hourly(1, 1, c.hours), Practice{}).(*practice)
 		p.Update([]env.Crawled{crawlOf(0, c.ages...)}, after(1, 1000))
 		if got := p.interval[0]; math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: interval is %v hours, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Miniflux counts before it asks, and so what is found acts from the next crawl on; at
+// each crawl the interval is that of the items that are a week old or less by then.
+func TestEntryFrequencyOverTime(t *testing.T) {
+	p := NewEntryFrequency(hourly(1, 1, 1), Practice{}).(*practice)
+	var published []float64 // before the crawl
+	for epoch := 5; epoch < 2000; epoch += 5 {
+		var ages []float64
+		for at := epoch - 5; at < epoch; at++ {
+			if at%(2+at/100) == 0 { // ever more rarely
+				ages = append(ages, float64(epoch-at))
+			}
+		}
+		c := crawlOf(0, ages...)
+		p.Update([]env.Crawled{c}, after(1, epoch+1))
+		if epoch == 5 {
+			for _, a := range ages {
+				published = append(published, float64(epoch)-a)
+			}
+		}
+		n, first, last := 0., math.Inf(1), math.Inf(-1)
+		for _, at := range published {
+			if at >= float64(epoch)-168 {
+				n, first, last = n+1, min(first, at), max(last, at)
+			}
+		}
+		want := 24.
+		if n > 1 {
+			want = min(24, 168/math.Ceil(168/((last-first)/(n-1))))
+		}
+		if got := p.interval[0]; math.Abs(got-want) > 1e-12 {
+			t.Fatalf("epoch %d: interval is %v hours, want %v", epoch, got, want)
+		}
+		for _, a := range ages {
+			if epoch > 5 {
+				published = append(published, float64(epoch)-a)
+			}
+		}
+	}
+}
+
+// The examples follow FeedRefreshIntervalCalculator with its defaults, five minutes and
+// four hours, and FeedParser.averageTimeBetweenEntries.
+func TestCommaFeedByExample(t *testing.T) {
+	const d = 24
+	for _, c := range []struct {
+		name string
+		ages []float64
+		want float64
+	}{
+		{"no item", nil, 4},
+		{"one item has no gap", []float64{2}, 4},
+		{"a gap of an hour", []float64{4, 3, 2}, .5},
+		{"half of a long gap is an hour at most", []float64{4 * d, 3 * d}, 1},
+		{"five minutes at least", []float64{.3, .2, .1}, 5. / 60},
+		{"the last is a week old", []float64{8 * d, 7 * d}, 1},
+		{"the last is two weeks old", []float64{14*d + 1, 14 * d}, 2},
+		{"the last is 30 days old", []float64{30*d + 1, 30 * d}, 4},
+		{"one of ten days", []float64{10 * d}, 1},
+		{"twenty items are shown", append([]float64{6 * d}, seq(20)...), 5. / 60},
+	} {
+		p := NewCommaFeed(hourly(1, 1, 1), Practice{}).(*practice)
+		p.Update([]env.Crawled{crawlOf(0, c.ages...)}, after(1, 2000))
+		if got := p.interval[0]; math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: interval is %v hours, want %v", c.name, got, c.want)
+		}
+	}
+	// Crawls that find nothing look at the same items again.
+	p := NewCommaFeed(hourly(1, 1, 1), Practice{}).(*practice)
+	p.Update([]env.Crawled{crawlOf(0, 4, 3, 2)}, after(1, 100))
+	for _, c := range []struct {
+		epoch int
+		want  float64
+	}{{101, .5}, {99 + 7*d - 3, .5}, {99 + 7*d - 2, 1}, {99 + 14*d - 2, 2}, {99 + 30*d - 2, 4}} {
+		if p.Update([]env.Crawled{crawlOf(0)}, after(1, c.epoch+1)); p.interval[0] != c.want {
+			t.Errorf("epoch %d: interval is %v hours, want %v", c.epoch, p.interval[0], c.want)
+		}
+	}
+}
+
+// FreshRSS asks every 60 minutes, whatever is found, who was asked longest ago first.
+func TestFixedInterval(t *testing.T) {
+	p := NewFixedInterval(hourly(3, 1, .5), Practice{Due: true}).(*practice)
+	p.Update([]env.Crawled{crawlOf(0, seq(30)...), crawlOf(1)}, after(3, 7))
+	if !slices.Equal(p.interval, []float64{1, 1, 1}) {
+		t.Errorf("intervals %v; want an hour", p.interval)
+	}
+	for _, c := range []struct {
+		last []int
+		want []int
+	}{{[]int{9, 9, 9}, nil}, {[]int{8, 9, 9}, []int{0}}, {[]int{7, 5, 6}, []int{1}}, {[]int{7, 5, -1}, []int{2}}} {
+		if got := p.Select(nil, &env.Online{Epoch: 10, Last: c.last}); !slices.Equal(got, c.want) {
+			t.Errorf("last crawls %v: selects %v; want %v", c.last, got, c.want)
 		}
 	}
 }

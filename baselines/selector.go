@@ -13,8 +13,8 @@
 //  5. Bounds say what no policy can exceed: [index.Bound] and [index.Relax], with
 //     [NewRelaxedControl] as the control that keeps the budget on average, and
 //     the exact optimum of small instances, [SolveOptimum].
-//  6. What crawlers do today ([NewEntryFrequency], [NewNutch],
-//     [NewStormCrawler]) knows its own crawls only.
+//  6. What readers and crawlers do today ([NewEntryFrequency], [NewFixedInterval],
+//     [NewCommaFeed], [NewNutch], [NewStormCrawler]) knows its own crawls only.
 //  7. So do the learners: Q-learning of the index ([NewQWhittle]) and learned
 //     thresholds ([NewSalmut]).
 package baselines

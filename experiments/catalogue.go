@@ -123,9 +123,9 @@ func byLevel(model, observed Constructor) Constructor {
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
-func practice(name string, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
+func practice(name, about string, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
 	for i, suffix := range []string{"", "-relative"} {
-		e := Entry{Name: name + suffix, About: "intervals as " + name + " sets them", Levels: onlyOnline}
+		e := Entry{Name: name + suffix, About: about, Levels: onlyOnline}
 		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
 			return build(k.Terms, *s), nil
 		}))
@@ -218,9 +218,11 @@ var policies = slices.Concat([]Entry{
 			return baselines.NewSalmut(k.Terms, *s, k.Rand)
 		}),
 },
-	practice("miniflux", baselines.NewEntryFrequency),
-	practice("nutch", baselines.NewNutch),
-	practice("stormcrawler", baselines.NewStormCrawler),
+	practice("miniflux", "intervals as Miniflux sets them by entry frequency", baselines.NewEntryFrequency),
+	practice("commafeed", "intervals as CommaFeed sets them", baselines.NewCommaFeed),
+	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default", baselines.NewFixedInterval)[:1], // all have one interval: relative is the same
+	practice("nutch", "intervals as Apache Nutch sets them", baselines.NewNutch),
+	practice("stormcrawler", "intervals as Apache StormCrawler sets them", baselines.NewStormCrawler),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest",
 			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},

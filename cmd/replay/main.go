@@ -47,7 +47,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	)
 	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour (default as many as are made now, by -now, or as every source every 4h needs)")
 	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes to crawl every source once in that time, in place of -crawls-per-hour")
-	f.StringVar(&now, "now", "", "`schedule` that is used now: miniflux, nutch or stormcrawler, or one of these with -relative behind it, with as many crawls as it makes of itself unless a number is given; or a file of the crawls that were made, with the columns source and crawled (default every source in turn)")
+	f.StringVar(&now, "now", "", "`schedule` that is used now: freshrss, which is every source every 60 minutes and also what Miniflux does by default, miniflux with its entry frequency, commafeed, nutch or stormcrawler, or one of the last four with -relative behind it, with as many crawls as it makes of itself unless a number is given; or a file of the crawls that were made, with the columns source and crawled (default every source in turn)")
 	f.StringVar(&told, "told", told, "`when` the utility of an item becomes known: late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
 	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. 0 stands for all new ones, and for the last 20 at the first crawl")
 	f.DurationVar(&longest, "longest", 0, "`time` that passes at most between two crawls of a source, but with rules of software (default a week, or the time of eight rounds if that is longer)")

@@ -96,9 +96,15 @@ type schedule struct {
 // earned now with all.
 type part struct{ Crawls, PerHour, Interest float64 }
 
-// Rules are the schedulers of feed readers and crawlers that the learner is
-// compared with.
-var Rules = []string{"miniflux", "miniflux-relative", "nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative"}
+// Rules are the schedulers of feed readers and crawlers.
+var Rules = append([]string{"freshrss"}, compared...)
+
+// compared are the rules that the learner is always compared with. That of FreshRSS is
+// not among them: with as many crawls as others make it is every source in turn.
+var compared = []string{
+	"miniflux", "miniflux-relative", "commafeed", "commafeed-relative",
+	"nutch", "nutch-relative", "stormcrawler", "stormcrawler-relative",
+}
 
 // theLearner is the name of the learner.
 const theLearner = "forecast"
@@ -145,8 +151,9 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if a.Rows[0].Interest == 0 {
 		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, unix(a.window.from), unix(a.window.to))
 	}
-	for _, name := range slices.Concat([]string{"whittle", "certainty", "round-robin"}, Rules) {
-		if name != q.Rule && (name != "round-robin" || q.Rule != "" || q.Crawls != nil) {
+	inTurn := q.Crawls == nil && (q.Rule == "" || q.Rule == "freshrss") // is done now
+	for _, name := range slices.Concat([]string{"whittle", "certainty", "round-robin"}, compared) {
+		if name != q.Rule && (name != "round-robin" || !inTurn) {
 			a.Rows = append(a.Rows, schedule{Row: result.Row{Policy: name}})
 		}
 	}
@@ -203,7 +210,11 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 	case a.Crawls != nil:
 		a.Now = "the crawls of the file"
 	case a.Rule != "" && a.Rate == 0:
-		a.Now = "intervals as " + a.Rule + " sets them"
+		e, err := experiments.Find(a.Rule)
+		if err != nil {
+			return err
+		}
+		a.Now = e.About
 		look := window{first, first, last, 300, n} // every five minutes for sources that are due
 		if a.Crawls, err = a.play(ctx, look, a.Rule, nil); err != nil {
 			return err

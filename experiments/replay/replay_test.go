@@ -276,7 +276,7 @@ func TestRuleAlone(t *testing.T) {
 	}
 	q.Rate = 0
 	a := ask(t, q)
-	// The interval is a week over the items of the last week, between 5 minutes and a
+	// The interval is the mean gap of the items of the last week, between 5 minutes and a
 	// day, rounded up to the next time at which the rule looks.
 	items := make([]float64, len(rec.Names))
 	rec.Each(func(i int, _ int64, _ float64) { items[i] += 7. / 60 })
@@ -284,8 +284,16 @@ func TestRuleAlone(t *testing.T) {
 	for _, n := range items {
 		want += max(1./24, n/168)
 	}
-	if math.Abs(a.Rate/want-1) > .1 || math.Abs(a.Rows[0].crawls/a.Rows[1].crawls-1) > .01 || !strings.Contains(sentence("answer", a), "intervals as miniflux sets them") {
+	if math.Abs(a.Rate/want-1) > .1 || math.Abs(a.Rows[0].crawls/a.Rows[1].crawls-1) > .01 || !strings.Contains(sentence("answer", a), "intervals as Miniflux sets them by entry frequency") {
 		t.Errorf("%v crawls per hour, the learner %v; want about %v. %s", a.Rate, a.Rows[1].crawls, want, sentence("answer", a))
+	}
+	// FreshRSS asks for each source every hour, which is all of them in turn.
+	q.Rule = "freshrss"
+	a = ask(t, q)
+	q.Rule, q.Rate = "", 20
+	turn := ask(t, q)
+	if math.Abs(a.Rate/20-1) > .01 || math.Abs(float64(a.Rows[0].Median/turn.Rows[0].Median)-1) > .2 || len(a.Rows) != len(turn.Rows) {
+		t.Errorf("%v crawls per hour, half found within %v, %d schedules; in turn 20, %v and %d", a.Rate, a.Rows[0].Median, len(a.Rows), turn.Rows[0].Median, len(turn.Rows))
 	}
 }
 

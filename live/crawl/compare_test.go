@@ -61,65 +61,6 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	return o
 }
 
-// ranking looks at the feeds with the highest keys.
-type ranking struct {
-	*baselines.Selector
-	key   func(i int, o *env.Online) float64
-	heard func(c env.Crawled, epoch int)
-}
-
-func (r *ranking) Select(dst []int, o *env.Online) []int {
-	keys := make([]float64, len(o.Last))
-	for i := range keys {
-		keys[i] = r.key(i, o)
-	}
-	return r.Top(dst, keys)
-}
-
-func (r *ranking) Update(crawls []env.Crawled, next *env.Online) {
-	for _, c := range crawls {
-		r.heard(c, next.Epoch-1)
-	}
-}
-
-// commaFeed is CommaFeed's rule with its default intervals, 5 minutes to 4 hours:
-// half of the mean time between the items that are shown, at most an hour; longer
-// where the last is a week, two or four old. It asks for the most overdue first.
-func commaFeed(t env.Terms, relative bool) scheduler {
-	const longest, day = 4 * 3600.0, 86400.0
-	r, seen, interval := &ranking{Selector: baselines.NewSelector(t.Costs, t.Budget)}, make([][]float64, len(t.Costs)), make([]float64, len(t.Costs))
-	r.key = func(i int, o *env.Online) float64 {
-		switch age := float64(o.Age(i)) * t.Length; {
-		case o.Last[i] < 0:
-			return math.MaxFloat64
-		case relative:
-			return age / interval[i]
-		default:
-			return age - interval[i]
-		}
-	}
-	r.heard = func(c env.Crawled, epoch int) {
-		i, now, all := c.Source, float64(epoch)*t.Length, seen[c.Source]
-		for _, it := range c.Items {
-			all = append(all, now-it.Age*t.Length)
-		}
-		all = all[max(0, len(all)-20):]
-		seen[i], interval[i] = all, longest
-		if n := len(all); n > 0 {
-			switch since := now - all[n-1]; {
-			case since >= 30*day:
-			case since >= 14*day:
-				interval[i] = longest / 2
-			case since >= 7*day:
-				interval[i] = longest / 4
-			case n > 1:
-				interval[i] = min(max((all[n-1]-all[0])/float64(n-1)/2, 300), longest/4)
-			}
-		}
-	}
-	return r
-}
-
 // learned is the crawler's learner, as [Crawler] uses it.
 type learned struct {
 	*Crawler
@@ -189,7 +130,7 @@ func TestAgainstRules(t *testing.T) {
 				for rule, begin := range map[string]func(env.Terms) scheduler{
 					"miniflux":  func(t env.Terms) scheduler { return baselines.NewEntryFrequency(t, how) },
 					"nutch":     func(t env.Terms) scheduler { return baselines.NewNutch(t, how) },
-					"commafeed": func(t env.Terms) scheduler { return commaFeed(t, relative) },
+					"commafeed": func(t env.Terms) scheduler { return baselines.NewCommaFeed(t, how) },
 				} {
 					o := play(rule+suffix, begin)
 					best, least = min(best, o.median), min(least, o.missed)
