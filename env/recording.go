@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -22,19 +23,48 @@ type Recording struct {
 	Repeated int      // rows of the file that were there before, field by field, and do not count
 	Names    []string // sources, sorted
 
-	all      []publication // by time; those of one time in the order of the file
-	from, to int           // what lies in the recording's time; sources show at first what lies before
+	of     [][]Publication // each source's rows, by time
+	order  []place         // of all rows, by time; those of one time in the order of the file
+	from   int             // order[from:to] lies in the recording's time,
+	to     int             // and sources show at first what lies before
+	oldest int64           // nothing before that time is shown
 }
 
-// published returns what was published from First to Last.
-func (rec *Recording) published() []publication { return rec.all[rec.from:rec.to] }
+// Publication is one item that a source published.
+type Publication struct {
+	At      int64 // Unix time
+	Utility float64
+}
 
-// publication is one row. Its source is a number in Names.
-type publication struct {
-	at      int64 // Unix time
-	utility float64
-	source  int32
-	row     uint32 // a hash of all fields
+// place is where a row is found, of[source][k].
+type place struct{ source, k int32 }
+
+// at returns the time of the k-th row.
+func (rec *Recording) at(k int) int64 {
+	p := rec.order[k]
+	return rec.of[p.source][p.k].At
+}
+
+// Of returns what source i published, by time: the items between First and Last and
+// those before, which it shows at its first crawl.
+func (rec *Recording) Of(i int) []Publication {
+	of := rec.of[i]
+	if rec.to < len(rec.order) {
+		of = of[:before(of, float64(rec.at(rec.to)))]
+	}
+	return of[before(of, float64(rec.oldest)):]
+}
+
+// before returns how many of a source's items are from before a time.
+func before(of []Publication, at float64) int {
+	return sort.Search(len(of), func(k int) bool { return float64(of[k].At) >= at })
+}
+
+// row is one row of a file. Its source is a number.
+type row struct {
+	Publication
+	source int32
+	hash   uint32 // of all fields
 }
 
 // Columns names the columns of a recording. Where "a or b" stands for a name, the
@@ -74,52 +104,76 @@ func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recordin
 		others = []string{c.Utility}
 	}
 	rec := &Recording{Path: path}
+	var rows []row
 	number := make(map[string]int32)
-	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, row, all []string) error {
-		p, err := parsePublication(names, row)
+	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, fields, all []string) error {
+		p, err := parsePublication(names, fields)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		i, ok := number[row[0]]
+		i, ok := number[fields[0]]
 		if !ok {
 			i = int32(len(rec.Names))
-			rec.Names = append(rec.Names, strings.Clone(row[0]))
+			rec.Names = append(rec.Names, strings.Clone(fields[0]))
 			number[rec.Names[i]] = i
 		}
-		p.source, p.row = i, hashRow(all)
-		rec.all = append(rec.all, p)
+		rows = append(rows, row{p, i, hashRow(all)})
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if len(rec.all) == 0 {
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("%s:1: the recording has no row; at least one publication is needed", path)
 	}
-	byTime := func(a, b publication) int { return cmp.Compare(a.at, b.at) }
-	if !slices.IsSortedFunc(rec.all, byTime) {
-		slices.SortStableFunc(rec.all, byTime)
+	byTime := func(a, b row) int { return cmp.Compare(a.At, b.At) }
+	if !slices.IsSortedFunc(rows, byTime) {
+		slices.SortStableFunc(rows, byTime)
 	}
-	once := dropRepeated(rec.all)
-	rec.Repeated = len(rec.all) - len(once)
-	rec.take(once)
-	old := slices.Clone(rec.Names)
-	slices.Sort(rec.Names)
-	rec.renumber(old)
+	once := dropRepeated(rows)
+	rec.Repeated = len(rows) - len(once)
+	rec.fill(once)
 	return rec, nil
+}
+
+// fill takes up rows, by time, whose sources are numbers in Names, and sorts these.
+func (rec *Recording) fill(rows []row) {
+	byName := make([]int, len(rec.Names))
+	for i := range byName {
+		byName[i] = i
+	}
+	slices.SortFunc(byName, func(i, j int) int { return cmp.Compare(rec.Names[i], rec.Names[j]) })
+	names, number, count := make([]string, len(byName)), make([]int32, len(byName)), make([]int, len(byName))
+	for i, old := range byName {
+		names[i], number[old] = rec.Names[old], int32(i)
+	}
+	for _, r := range rows {
+		count[number[r.source]]++
+	}
+	all := make([]Publication, len(rows))
+	rec.Names, rec.of, rec.order = names, make([][]Publication, len(names)), make([]place, len(rows))
+	for i, n := range count {
+		rec.of[i], all = all[:0:n], all[n:]
+	}
+	for k, r := range rows {
+		i := number[r.source]
+		rec.order[k] = place{i, int32(len(rec.of[i]))}
+		rec.of[i] = append(rec.of[i], r.Publication)
+	}
+	rec.take(0, len(rows))
 }
 
 // parsePublication reads the columns of the source, the time and, if it is there,
 // the utility.
-func parsePublication(names, row []string) (p publication, err error) {
+func parsePublication(names, row []string) (p Publication, err error) {
 	if row[0] == "" {
 		return p, fmt.Errorf("%s is empty; needed is a name", names[0])
 	}
-	if p.at, err = ParseTime(row[1]); err != nil {
+	if p.At, err = ParseTime(row[1]); err != nil {
 		return p, fmt.Errorf("%s %w", names[1], err)
 	}
-	if p.utility = 1; len(row) > 2 && names[2] != "" {
+	if p.Utility = 1; len(row) > 2 && names[2] != "" {
 		text := strings.TrimSpace(row[2])
-		if p.utility, err = strconv.ParseFloat(text, 64); err != nil || !(p.utility >= 0) || math.IsInf(p.utility, 0) {
+		if p.Utility, err = strconv.ParseFloat(text, 64); err != nil || !(p.Utility >= 0) || math.IsInf(p.Utility, 0) {
 			return p, fmt.Errorf("%s is %q; allowed is a finite number, 0 or more", names[2], text)
 		}
 	}
@@ -138,19 +192,18 @@ func hashRow(fields []string) (hash uint32) {
 	return hash
 }
 
-// dropRepeated returns publications, in the order of time, without rows that are there
-// before.
-func dropRepeated(all []publication) []publication {
+// dropRepeated returns rows, in the order of time, without those that are there before.
+func dropRepeated(all []row) []row {
 	once := all[:0]
 	for len(all) > 0 {
 		n := 1 // of one time
-		for n < len(all) && all[n].at == all[0].at {
+		for n < len(all) && all[n].At == all[0].At {
 			n++
 		}
 		if n == 1 {
 			once = append(once, all[0])
 		} else {
-			seen := make(map[publication]bool, n)
+			seen := make(map[row]bool, n)
 			for _, p := range all[:n] {
 				if !seen[p] {
 					seen[p] = true
@@ -163,10 +216,10 @@ func dropRepeated(all []publication) []publication {
 	return once
 }
 
-// take makes publications, in the order of time, all that the recording holds.
-func (rec *Recording) take(all []publication) {
-	rec.all, rec.from, rec.to, rec.Rows = all, 0, len(all), len(all)
-	rec.First, rec.Last = all[0].at, all[len(all)-1].at
+// take makes some of the rows all that the recording holds.
+func (rec *Recording) take(from, to int) {
+	rec.from, rec.to, rec.Rows = from, to, to-from
+	rec.First, rec.Last, rec.oldest = rec.at(from), rec.at(to-1), rec.at(from)
 }
 
 // maxTime bounds Unix times, to the years -1200 to 5100. What lies beyond is
@@ -199,8 +252,17 @@ func (rec *Recording) With(names []string) *Recording {
 		return rec
 	}
 	more := *rec
-	more.Names, more.all = all, slices.Clone(rec.all)
-	more.renumber(rec.Names)
+	more.Names, more.of = all, make([][]Publication, len(all))
+	number := make([]int32, len(rec.Names)) // of each source that was there before
+	for i, name := range rec.Names {
+		k, _ := slices.BinarySearch(all, name)
+		number[i], more.of[k] = int32(k), rec.of[i]
+	}
+	more.order = slices.Clone(rec.order)
+	for k := range more.order {
+		p := &more.order[k]
+		p.source = number[p.source]
+	}
 	return &more
 }
 
@@ -210,7 +272,8 @@ func (rec *Recording) With(names []string) *Recording {
 func (rec *Recording) Between(from, to int64) *Recording {
 	part := *rec
 	part.First, part.Last = from, to
-	part.from, part.to = before(rec.all, float64(from)), before(rec.all, float64(max(from, to)))
+	place := func(t int64) int { return sort.Search(len(rec.order), func(k int) bool { return rec.at(k) >= t }) }
+	part.from, part.to = place(from), place(max(from, to))
 	part.Rows = part.to - part.from
 	return &part
 }
@@ -219,59 +282,55 @@ func (rec *Recording) Between(from, to int64) *Recording {
 // at most one in ten, before a gap that is longer than the rest of the recording, or
 // after one longer than a tenth of it.
 func (rec *Recording) Plausible() *Recording {
-	all := rec.published()
+	from, to := rec.from, rec.to
 	for cut := true; cut; {
 		cut = false
-		few := len(all) / 10
-		for k := len(all) - few; k < len(all) && !cut; k++ {
-			if gap := all[k].at - all[k-1].at; gap > (all[k-1].at-all[0].at)/10 {
-				all, cut = all[:k], true
+		few := (to - from) / 10
+		for k := to - few; k < to && !cut; k++ {
+			if gap := rec.at(k) - rec.at(k-1); gap > (rec.at(k-1)-rec.at(from))/10 {
+				to, cut = k, true
 			}
 		}
-		for k := few; k > 0 && !cut; k-- {
-			if gap := all[k].at - all[k-1].at; gap > all[len(all)-1].at-all[k].at {
-				all, cut = all[k:], true
+		for k := from + few; k > from && !cut; k-- {
+			if gap := rec.at(k) - rec.at(k-1); gap > rec.at(to-1)-rec.at(k) {
+				from, cut = k, true
 			}
 		}
 	}
 	part := *rec
-	part.take(all)
+	part.take(from, to)
 	return &part
 }
 
-// renumber turns the sources of publications from places in old to places in
-// Names.
-func (rec *Recording) renumber(old []string) {
-	place := make([]int32, len(old))
-	for k, name := range old {
-		i, _ := slices.BinarySearch(rec.Names, name)
-		place[k] = int32(i)
-	}
-	for k := range rec.all {
-		p := &rec.all[k]
-		p.source = place[p.source]
-	}
-}
-
 // Uneven reports whether items differ in utility.
-func (rec *Recording) Uneven() bool {
-	all := rec.published()
-	return slices.ContainsFunc(all, func(p publication) bool { return p.utility != all[0].utility })
+func (rec *Recording) Uneven() (uneven bool) {
+	first := math.NaN()
+	rec.Each(func(_ int, _ int64, utility float64) {
+		if math.IsNaN(first) {
+			first = utility
+		}
+		uneven = uneven || utility != first
+	})
+	return uneven
 }
 
 // Even returns the recording with all items worth 1.
 func (rec *Recording) Even() *Recording {
 	same := *rec
-	same.all = slices.Clone(rec.all)
-	for k := range same.all {
-		same.all[k].utility = 1
+	same.of = make([][]Publication, len(rec.of))
+	for i, of := range rec.of {
+		same.of[i] = slices.Clone(of)
+		for k := range same.of[i] {
+			same.of[i][k].Utility = 1
+		}
 	}
 	return &same
 }
 
 // Each calls f for every publication, by time; i is the source's number in Names.
 func (rec *Recording) Each(f func(i int, at int64, utility float64)) {
-	for _, p := range rec.published() {
-		f(int(p.source), p.at, p.utility)
+	for _, p := range rec.order[rec.from:rec.to] {
+		of := &rec.of[p.source][p.k]
+		f(int(p.source), of.At, of.Utility)
 	}
 }

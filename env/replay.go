@@ -78,10 +78,12 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 		return Instance{}, err
 	}
 	count, total := make([]float64, len(rec.Names)), make([]float64, len(rec.Names))
-	past := rec.published()
-	for _, p := range past[:before(past, to)] {
-		count[p.source]++
-		total[p.source] += p.utility
+	for i := range rec.Names {
+		of := rec.Of(i)
+		for _, p := range of[before(of, from):before(of, to)] {
+			count[i]++
+			total[i] += p.Utility
+		}
 	}
 	base := filepath.Base(rec.Path)
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
@@ -118,7 +120,7 @@ type Replay struct {
 	rate   float64 // decay per second
 	keep   float64 // seconds until an item is negligible
 	epochs int
-	wait   [][]publication // of each source, from its last crawl to the end of the part
+	wait   [][]Publication // of each source, from its last crawl to the end of the part
 }
 
 // NewReplay plays the part of a recording that o names. The instance is the
@@ -138,7 +140,7 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	}
 	w := &Replay{
 		ledger: l, opt: o, begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
-		epochs: epochs, wait: make([][]publication, len(in.Sources)),
+		epochs: epochs, wait: make([][]Publication, len(in.Sources)),
 	}
 	w.keep = -math.Log(negligible) / w.rate
 	w.terms.Start = int64(math.Floor(from + w.length))
@@ -146,20 +148,12 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	if o.State {
 		w.view.State = make([]float64, len(in.Sources))
 	}
-	for _, p := range rec.all[:rec.to] {
-		w.wait[p.source] = append(w.wait[p.source], p)
-	}
-	for i, all := range w.wait {
-		w.wait[i] = all[max(0, before(all, from)-o.Shows):]
+	for i := range w.wait {
+		of := rec.Of(i)
+		w.wait[i] = of[max(0, before(of, from)-o.Shows):]
 	}
 	w.arrive()
 	return w, nil
-}
-
-// before returns how many of the publications are from before a time.
-func before(all []publication, at float64) int {
-	n, _ := slices.BinarySearchFunc(all, at, func(p publication, at float64) int { return cmp.Compare(float64(p.at), at) })
-	return n
 }
 
 // Epochs returns how many epochs the world has.
@@ -171,8 +165,17 @@ func (w *Replay) now() float64 { return w.begin + float64(w.view.Epoch+1)*w.leng
 // arrive brings the true state of all sources, if it is shown, to the present epoch.
 func (w *Replay) arrive() {
 	for i := range w.view.State {
-		w.view.State[i] = w.gather(i, before(w.wait[i], w.now()), false)
+		w.view.State[i] = w.gather(i, w.waiting(i), false)
 	}
+}
+
+// waiting returns how many publications of source i wait.
+func (w *Replay) waiting(i int) (n int) {
+	now := w.now()
+	for n < len(w.wait[i]) && float64(w.wait[i][n].At) < now {
+		n++
+	}
+	return n
 }
 
 // gather returns the interest that source i shows of the first n publications that
@@ -183,11 +186,11 @@ func (w *Replay) gather(i, n int, items bool) (interest float64) {
 		shown = shown[max(0, n-w.opt.Shows):]
 	}
 	for _, p := range shown {
-		age := now - float64(p.at)
-		if age > w.keep && float64(p.at) >= w.begin {
+		age := now - float64(p.At)
+		if age > w.keep && float64(p.At) >= w.begin {
 			continue
 		}
-		x := p.utility * math.Exp(-w.rate*age)
+		x := p.Utility * math.Exp(-w.rate*age)
 		interest += x
 		if items {
 			w.items = append(w.items, Item{Age: age / w.length, Interest: x})
@@ -205,7 +208,7 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 		return nil, err
 	}
 	for _, i := range crawl {
-		n, start := before(w.wait[i], w.now()), len(w.items)
+		n, start := w.waiting(i), len(w.items)
 		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.gather(i, n, w.opt.Items), Truncated: w.opt.Scrolls && n >= w.opt.Shows}
 		if w.opt.Items {
 			c.Items = slices.Clip(w.items[start:])

@@ -43,43 +43,26 @@ type measures struct {
 	days   []float64 // interest of each whole day
 }
 
-// publication is one item.
-type publication struct{ at, utility float64 }
-
-// catalog holds the publications of each source by time.
-type catalog [][]publication
-
-func newCatalog(rec *env.Recording) catalog {
-	count := make([]int, len(rec.Names))
-	rec.Each(func(i int, _ int64, _ float64) { count[i]++ })
-	c := make(catalog, len(count))
-	for i, n := range count {
-		c[i] = make([]publication, 0, n) // there may be a hundred million in all
-	}
-	rec.Each(func(i int, at int64, utility float64) {
-		c[i] = append(c[i], publication{float64(at), utility})
-	})
-	return c
-}
-
-// between returns what source i published from one time until before another.
-func (c catalog) between(i int, from, to float64) []publication {
-	place := func(t float64) int { return sort.Search(len(c[i]), func(k int) bool { return c[i][k].at >= t }) }
-	return c[i][place(from):place(to)]
+// between returns what a source published from one time until before another.
+func between(rec *env.Recording, i int, from, to float64) []env.Publication {
+	of := rec.Of(i)
+	place := func(t float64) int { return sort.Search(len(of), func(k int) bool { return float64(of[k].At) >= t }) }
+	return of[place(from):place(to)]
 }
 
 // measure plays a schedule, sorted by time, against what was published in a
 // window. A crawl finds the last items since the crawl before, at most so many as
 // its source shows; 0 stands for all. An item that is a hours old is worth e^(−ca)
 // of its utility, with c = ln 2/halfLife.
-func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) measures {
+func measure(rec *env.Recording, crawls []Crawl, w window, halfLife float64, shows int) measures {
 	decay := math.Ln2 / halfLife
-	waits := make([][]publication, len(c)) // what was published since the last crawl, and later
-	last := make([]float64, len(c))        // time of the last crawl of a source with items; +Inf for others
-	missed := make([]bool, len(c))         // no item of the source has been found
+	n := len(rec.Names)
+	waits := make([][]env.Publication, n) // what was published since the last crawl, and later
+	last := make([]float64, n)            // time of the last crawl of a source with items; +Inf for others
+	missed := make([]bool, n)             // no item of the source has been found
 	var items float64
-	for i := range c {
-		waits[i], last[i] = c.between(i, w.from, w.to), math.Inf(1)
+	for i := range n {
+		waits[i], last[i] = between(rec, i, w.from, w.to), math.Inf(1)
 		if len(waits[i]) > 0 {
 			last[i], missed[i] = w.from, true
 		}
@@ -94,15 +77,19 @@ func (c catalog) measure(crawls []Crawl, w window, halfLife float64, shows int) 
 			continue
 		}
 		i := x.Source
-		fresh := sort.Search(len(waits[i]), func(k int) bool { return waits[i][k].at >= x.At })
+		fresh := 0
+		for fresh < len(waits[i]) && float64(waits[i][fresh].At) < x.At {
+			fresh++
+		}
 		seen := waits[i][:fresh]
 		if waits[i] = waits[i][fresh:]; shows > 0 {
 			seen = seen[max(0, fresh-shows):]
 		}
 		var interest float64
 		for _, p := range seen {
-			interest += p.utility * math.Exp(-decay*((x.At-p.at)/3600))
-			delays[int((x.At-p.at)/minute)]++
+			delay := x.At - float64(p.At)
+			interest += p.Utility * math.Exp(-decay*(delay/3600))
+			delays[int(delay/minute)]++
 		}
 		made++
 		found += float64(len(seen))

@@ -61,8 +61,8 @@ func (a *Answer) AtLeast() bool { return a.Fewer >= 1-shares[0] }
 
 // Silent returns how many sources published nothing.
 func (a *Answer) Silent() (n int) {
-	for _, published := range a.catalog {
-		if len(published) == 0 {
+	for i := range a.Log.Names {
+		if len(between(a.Log, i, float64(a.Log.First), math.Inf(1))) == 0 {
 			n++
 		}
 	}

@@ -79,9 +79,8 @@ type Answer struct {
 	// learned in the first half, in the second half of the recording.
 	SecondHalf []schedule
 
-	catalog catalog
-	window  window
-	middle  int // the epoch at which the second half of the recording begins
+	window window
+	middle int // the epoch at which the second half of the recording begins
 }
 
 // schedule is what one schedule brings. The figures of its row are per epoch, with
@@ -140,7 +139,7 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	if q.Log.Rows == 0 {
 		return nil, fmt.Errorf("%s: nothing was published from %v to %v", q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
 	}
-	a := &Answer{Question: q, Name: Name(q.Log.Path), Never: never, Uneven: q.Log.Uneven(), Outliers: outliers, catalog: newCatalog(q.Log)}
+	a := &Answer{Question: q, Name: Name(q.Log.Path), Never: never, Uneven: q.Log.Uneven(), Outliers: outliers}
 	if !a.Uneven {
 		a.Late = 0 // there is nothing to become known
 	}
@@ -270,7 +269,7 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 
 // row measures a schedule in a window.
 func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
-	m := a.catalog.measure(crawls, w, a.HalfLife, a.Shows)
+	m := measure(a.Log, crawls, w, a.HalfLife, a.Shows)
 	epochs := slices.Repeat([]float64{day / w.length}, len(m.days)) // of each day
 	interval := stats.New(a.Seed).RatioBlocks(m.days, epochs, block)
 	epoch := w.length / 3600 // hours

@@ -76,7 +76,7 @@ func testMeasure(t *testing.T, shows int) {
 		crawls = append(crawls, Crawl{r.Intn(11), at}) // the last source is never crawled
 	}
 	from, to := float64(rec.First)+1.5*day, float64(rec.Last)-day
-	got := newCatalog(rec).measure(crawls, window{from: from, to: to}, 3, shows)
+	got := measure(rec, crawls, window{from: from, to: to}, 3, shows)
 
 	type item struct {
 		source      int

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ephemera/baselines"
+	"ephemera/baselines/ring"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/learner"
@@ -93,7 +94,7 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
 			if played = world; err == nil && !slices.Contains(Rules, name) {
-				played = &bounded{world, a.newWaits(w)}
+				played = &bounded{Replay: world, waits: a.newWaits(w), taken: make([]int, len(a.Log.Names))}
 			}
 			return played, err
 		},
@@ -116,15 +117,23 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 	return crawls, err
 }
 
-// waits has each source crawled before it has waited too long.
+// waits has each source crawled before it has waited too long. An epoch costs what is
+// near that, and not what exists.
 type waits struct {
 	longest, budget int // epochs, and crawls in each
+	round           int // epochs in which all sources can be crawled once, rounded up
 	limits          env.Limits
-	order           []int
+	epoch           int        // of the limits
+	far             *ring.Ring // sources until they may wait for less than a round more
+	near            []int      // sources that may wait for less than a round more
+	due             []int32    // scratch
 }
 
 func (a *Answer) newWaits(w window) *waits {
-	return &waits{w.within(a.longest(w)), w.budget, env.Limits{Budget: float64(w.budget), NotBefore: make([]int, len(a.Log.Names))}, nil}
+	n := len(a.Log.Names)
+	s := &waits{longest: w.within(a.longest(w)), budget: w.budget, round: (n + w.budget - 1) / w.budget, epoch: -1}
+	s.limits = env.Limits{Budget: float64(w.budget), NotBefore: make([]int, n)}
+	return s
 }
 
 // longest returns for how many hours a source waits at most.
@@ -141,26 +150,52 @@ func (a *Answer) longest(w window) float64 {
 // have to be crawled now, that all can be crawled in time. Of sources that may wait for
 // a round more, none has.
 func (w *waits) limit(o *env.Online) {
-	w.order = w.order[:0]
-	for i := range o.Last {
-		if (w.longest-o.Age(i))*w.budget < len(o.Last) {
-			w.order = append(w.order, i)
+	o.Limits = &w.limits
+	if o.Epoch == w.epoch {
+		return
+	}
+	w.epoch = o.Epoch
+	w.near = slices.DeleteFunc(w.near, func(i int) bool { return !w.place(i, o) })
+	if w.far == nil {
+		w.far = ring.New(len(o.Last), min(max(1, w.longest), 1<<16))
+		for i := range o.Last {
+			if w.place(i, o) {
+				w.near = append(w.near, i)
+			}
 		}
 	}
-	slices.SortStableFunc(w.order, func(i, j int) int { return cmp.Compare(o.Last[i], o.Last[j]) })
+	w.due = w.far.Due(w.due[:0], o.Epoch)
+	for _, i := range w.due {
+		if w.place(int(i), o) {
+			w.near = append(w.near, int(i))
+		}
+	}
+	slices.SortFunc(w.near, func(i, j int) int { return cmp.Or(cmp.Compare(o.Last[i], o.Last[j]), cmp.Compare(i, j)) })
 	now := 0
-	for r, i := range w.order {
+	for r, i := range w.near {
 		now = max(now, r+1-(w.longest-o.Age(i))*w.budget)
 	}
-	w.limits.First = w.order[:min(now, w.budget)]
+	w.limits.First = append(w.limits.First[:0], w.near[:min(now, w.budget)]...)
 	slices.Sort(w.limits.First)
-	o.Limits = &w.limits
+}
+
+// place reports whether source i is near its longest wait; if not, it is far until it
+// is.
+func (w *waits) place(i int, o *env.Online) bool {
+	near := o.Last[i] + w.longest - w.round + 1
+	if near <= o.Epoch {
+		return true
+	}
+	w.far.Add(i, near)
+	return false
 }
 
 // bounded is a recording in which no source waits too long, whoever plays it.
 type bounded struct {
 	*env.Replay
 	waits *waits
+	made  []int
+	taken []int // the last epoch in which a source was crawled, plus 1
 }
 
 // View implements env.World.
@@ -173,13 +208,14 @@ func (b *bounded) View() *env.Observed {
 // Step implements env.World. A policy that does not look at limits has the last of what
 // it chose give way.
 func (b *bounded) Step(crawl []int) ([]env.Crawled, error) {
-	made := slices.Clone(b.waits.limits.First)
-	for _, i := range crawl {
-		if len(made) < b.waits.budget && !slices.Contains(made, i) {
-			made = append(made, i)
+	b.made = b.made[:0]
+	now := b.Replay.View().Epoch + 1
+	for _, i := range slices.Concat(b.waits.limits.First, crawl) {
+		if len(b.made) < b.waits.budget && b.taken[i] != now {
+			b.made, b.taken[i] = append(b.made, i), now
 		}
 	}
-	return b.Replay.Step(made)
+	return b.Replay.Step(b.made)
 }
 
 // hindsight returns the sources with their mean rate and interest over the
@@ -187,10 +223,10 @@ func (b *bounded) Step(crawl []int) ([]env.Crawled, error) {
 func (a *Answer) hindsight(w window) env.Instance {
 	in := env.Instance{ID: "recording", Budget: float64(w.budget), Sources: make([]env.Source, len(a.Log.Names))}
 	for i, name := range a.Log.Names {
-		published := a.catalog.between(i, w.from, w.to)
+		published := between(a.Log, i, w.from, w.to)
 		var utility float64
 		for _, p := range published {
-			utility += p.utility
+			utility += p.Utility
 		}
 		n := float64(len(published))
 		in.Sources[i] = env.NewSource(name, n*w.length/(w.to-w.from), w.length/3600*math.Ln2/a.HalfLife, utility/max(1, n))
@@ -205,7 +241,7 @@ func (a *Answer) withFewer(ctx context.Context, k int) error {
 	w.length = math.Round(w.length / shares[k])
 	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
 	crawls, err := a.play(ctx, w, theLearner, nil)
-	earned := a.catalog.measure(crawls, w, a.HalfLife, a.Shows).Interest
+	earned := measure(a.Log, crawls, w, a.HalfLife, a.Shows).Interest
 	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
 	return err
 }
