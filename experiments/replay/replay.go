@@ -62,6 +62,7 @@ type Answer struct {
 	Uneven   bool     // items differ in utility
 	Outliers []string // date and source of the items that are left out, since they are dated far from the rest
 	Budget   int      // crawls per epoch
+	LeftOut  float64  // days at the beginning of a long log
 
 	Rows []schedule // now, learning, and what they are compared with
 	// Gain is what the learner earns over what is earned now, less 1; its
@@ -112,22 +113,35 @@ var shares = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
 
 const (
 	usual      = 4.0     // hours; how often all sources are crawled where nothing is said of it
-	longest    = 1.0     // hours of an epoch, unless there is no crawl in it
+	precise    = 1. / 12 // hours: five minutes, of an epoch with several crawls, as the crawler of feeds has it
 	shortest   = 1. / 60 // hours of an epoch
 	portion    = 4       // at most one source in so many is crawled in an epoch
 	day        = 86400   // seconds
 	week       = 7 * day //
 	shownFirst = 20      // items that a source shows at its first crawl
 	block      = 7       // days that are resampled together
+	memory     = 1000    // hours after which the learner has forgotten all but 1/e
 )
 
 // pace returns how long an epoch is, in seconds, and how many crawls it has, so
-// that they make just that many crawls an hour.
+// that they make just that many crawls an hour: one, or as many as there are in five
+// minutes. Of few sources no more than a part are crawled at once.
 func pace(n int, rate float64) (length float64, budget int) {
-	hours := max(shortest, min(longest, float64(n)/rate/portion))
-	budget = max(1, int(min(rate*hours, float64(n))))
-	return math.Round(3600 * float64(budget) / rate), budget
+	hours := max(shortest, min(precise, float64(n)/rate/portion))
+	budget = int(min(math.Ceil(rate*hours*(1-1e-9)), float64(n)))
+	return max(1, math.Round(3600*float64(budget)/rate)), budget
 }
+
+// most is how much of a log is played unless it is said from when on: the schedules of
+// that many crawls take about a minute. looked is how many sources a rule looks at in
+// the time of a crawl.
+const (
+	most   = 2e6
+	looked = 1000
+)
+
+// enough returns how many epochs are played at most.
+func (w window) enough(n int) int { return int(most / (float64(w.budget) + float64(n)/looked)) }
 
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
@@ -247,6 +261,12 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more", a.Log.Path, seconds(last-first), epochs, a.Rate)
 	}
 	a.window = window{first, first, first + epochs*length, length, budget}
+	if enough := float64(a.window.enough(n)); epochs > enough && a.First == nil {
+		a.LeftOut = (epochs - enough) * length / day
+		a.window.begin = a.window.to - enough*length
+		a.window.from, epochs = a.window.begin, enough
+		a.Log = a.Log.Between(int64(a.window.from), a.Log.Last+1)
+	}
 	a.middle = int(epochs) / 2
 	switch {
 	case a.Crawls != nil:

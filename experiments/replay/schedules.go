@@ -12,6 +12,7 @@ import (
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/learner"
+	"ephemera/learner/forecast"
 )
 
 // Crawl is one crawl of a schedule.
@@ -79,7 +80,10 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 		return nil, err
 	}
 	var settings any // the defaults
-	if w.budget == len(a.Log.Names) {
+	switch {
+	case name == theLearner:
+		settings = w.settings()
+	case w.budget == len(a.Log.Names):
 		settings = e.Settings(e.FirstLevel())
 		settings.(*baselines.Practice).Due = true
 	}
@@ -115,6 +119,13 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 		},
 	})
 	return crawls, err
+}
+
+// settings returns those of the learner: it forgets by the hour, whatever an epoch is.
+func (w window) settings() *forecast.Settings {
+	set := forecast.DefaultSettings()
+	set.Horizon = memory * 3600 / w.length
+	return &set
 }
 
 // waits has each source crawled before it has waited too long. An epoch costs what is
@@ -279,7 +290,7 @@ func (a *Answer) learn(ctx context.Context) error {
 
 // state returns the learner as it ends, as a program that crawls takes it up.
 func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
-	o := learner.CrawlerOptions{Learner: theLearner, HalfLife: seconds(3600 * a.HalfLife)}
+	o := learner.CrawlerOptions{Learner: theLearner, Settings: a.window.settings(), HalfLife: seconds(3600 * a.HalfLife)}
 	c, err := learner.Continue(o, played.Terms(), l, &played.View().Online)
 	if err != nil {
 		return nil, err
