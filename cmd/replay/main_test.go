@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 	refuse(log+" -format xml", cli.Usage, `-format: allowed are`)
 	refuse(log+" -every 30s", cli.Failure, "crawl all")
 	refuse(log+" -crawls-per-hour 1e300", cli.Failure, "crawl all")
-	refuse(log+" -now feedly", cli.Usage, `-now is "feedly"; allowed are miniflux`)
+	refuse(log+" -now feedly", cli.Usage, `-now is "feedly"; allowed are freshrss, miniflux`)
 	refuse(log+" -now "+log, cli.Failure, "crawled_unix")
 	refuse(log+" -now "+far, cli.Failure, "none of the crawls that are made now lies from 1970-01-01")
 	refuse(log+" -crawls-per-hour 0.005", cli.Failure, "needed are 8 or more")
