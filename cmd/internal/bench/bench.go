@@ -28,7 +28,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := c.Flags
 	cli.Choice(f, &preset, "preset", "", "`name` of a fixed comparison: papers measures every figure that the papers print, judges it, and draws the figures of TCNS into -out", "papers")
 	f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and what train learned with -out DIR by file:DIR")
-	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance; the family is lognormal, or FAMILY:N,M,count", func(text string) error { return readRandom(c, text) })
+	var drawn instances
+	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance, those of the numbers from -seed on; the family is lognormal, or FAMILY:N,M,count", drawn.set)
 	f.Count(&c.Seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	if done, err := c.Parse(args, stdout); done || err != nil {
 		return err
@@ -38,8 +39,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if preset != "" {
 		return reproduce(ctx, c, clear, stdout, stderr)
 	}
-	if f.IsSet("random") && (f.IsSet("instance") || f.IsSet("budget") || f.IsSet("trace")) {
-		return cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
+	if f.IsSet("random") {
+		if f.IsSet("instance") || f.IsSet("budget") || f.IsSet("trace") {
+			return cli.Usagef("-random names its own instances and budget; leave out -instance, -budget and -trace")
+		}
+		c.Run.Instance.Budget, c.Instances = drawn.budget, drawn.names(c.Run.Seed)
 	}
 	var names []string
 	if policies != "" {
@@ -57,23 +61,32 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return c.Tell(r, map[string]result.Printed{"result.md": r, "runs.csv": experiments.RunsTable(done)}, stdout)
 }
 
-// readRandom reads the instances of -random.
-func readRandom(c *cli.Comparison, text string) error {
+// instances are those of -random.
+type instances struct {
+	family   string
+	n, count int // sources of each, and how many they are
+	budget   float64
+}
+
+func (x *instances) set(text string) error {
 	family, rest, ok := strings.Cut(text, ":")
 	if !ok {
 		family, rest = "lognormal", text
 	}
-	var n, count int
-	budget := &c.Run.Instance.Budget
-	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &n, budget, &count)
-	if err != nil || !(*budget > 0) || count < 1 {
+	x.family = family
+	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &x.n, &x.budget, &x.count)
+	if err != nil || !(x.budget > 0) || x.count < 1 {
 		return errors.New("allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30")
 	}
-	c.Instances = make([]string, count)
-	for k := range c.Instances {
-		c.Instances[k] = fmt.Sprintf("%s:%d:%d", family, n, k+1)
-	}
 	return nil
+}
+
+// names returns the names of the instances with the numbers from first on.
+func (x *instances) names(first uint64) (names []string) {
+	for k := range x.count {
+		names = append(names, fmt.Sprintf("%s:%d:%d", x.family, x.n, first+uint64(k)))
+	}
+	return names
 }
 
 // picturesDir is where the figures go unless -out names another directory.

@@ -115,6 +115,9 @@ func TestRandom(t *testing.T) {
 	if robin := byName["round-robin"]; *byName["whittle"].OfWhittle != 1 || !(*robin.Worst > 0 && *robin.Worst <= *robin.OfWhittle) {
 		t.Errorf("shares of Whittle: %+v", byName)
 	}
+	if other, _, _ := report(t, "-seed", "9001", "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle"); !strings.HasPrefix(other.Instance, "lognormal/6/9001 and 2 more") || *other.Bound == *r.Bound {
+		t.Errorf("with another -seed: instance %q, bound %v and before %v", other.Instance, *other.Bound, *r.Bound)
+	}
 	if r, _, _ := report(t, "-random", "wide:5,1,2", "-steps", "100", "-seeds", "1", "-policies", "whittle"); !strings.HasPrefix(r.Instance, "wide/5/1") {
 		t.Errorf("instance is %q", r.Instance)
 	}
